@@ -1,0 +1,190 @@
+/* core: element types, errors, memory, threads, refcounted objects, random numbers. Depends on nothing.
+ *
+ * Errors. A function that fails returns NULL or -1 after lc_fail(kind, ...). The record is per thread; bindings/py_error.c is the
+ * only translator. The kinds carry the names of the Python exceptions, so the list below is the only list.
+ *
+ * Objects. Whatever is shared and is not a tensor (autograd nodes, hooks, generators, callables of the host language) starts with
+ * an lc_object: a count and the function that ends it. Lower layers can hold what higher layers define. */
+#pragma once
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define UNUSED __attribute__((unused))
+#define COLD   __attribute__((cold, noinline))
+/* A few bytes of per-thread state are read on every call: the initial-exec model makes that one instruction. Keep them few. */
+#define LC_HOT_TLS _Thread_local __attribute__((tls_model("initial-exec")))
+
+typedef enum {
+#define DTYPE(name, ctype, acc, py, class) LC_##name,
+#include "dtype.def"
+#undef DTYPE
+    LC_DTYPE_COUNT
+} lc_dtype;
+typedef enum { LC_BOOL, LC_INT, LC_FLOAT, LC_COMPLEX } lc_dtype_class;
+typedef struct {
+    const char    *name;
+    uint8_t        size;
+    lc_dtype_class class;
+} lc_dtype_info;
+extern const lc_dtype_info lc_dtypes[LC_DTYPE_COUNT];
+static inline int64_t        lc_size_of(int dtype) { return lc_dtypes[dtype].size; }
+static inline lc_dtype_class lc_class_of(int dtype) { return lc_dtypes[dtype].class; }
+static inline bool           lc_is_floating(int dtype) { return lc_class_of(dtype) == LC_FLOAT; }
+static inline bool           lc_is_complex(int dtype) { return lc_class_of(dtype) == LC_COMPLEX; }
+static inline bool           lc_is_differentiable(int dtype) { return lc_class_of(dtype) >= LC_FLOAT; }
+static inline lc_dtype       lc_real_of(int dtype) /* float32 of complex64, and so on; others as they are */
+{ return dtype == LC_c64 ? LC_f32 : dtype == LC_c128 ? LC_f64 : (lc_dtype)dtype; }
+extern lc_dtype lc_default_dtype; /* of floats that come without one: f32 unless the user says otherwise */
+
+/* Every dtype of a set, as R(op, f32) R(op, f64) ... Halves are absent: kernels compute them in float32. */
+#define LC_EACH_floating(R, op) R(op, f32) R(op, f64)
+#define LC_EACH_integral(R, op) R(op, u8) R(op, i8) R(op, i16) R(op, i32) R(op, i64)
+#define LC_EACH_complex(R, op)  R(op, c64) R(op, c128)
+#define LC_EACH_boolean(R, op)  R(op, b8)
+#define LC_EACH_real(R, op)     LC_EACH_integral(R, op) LC_EACH_floating(R, op)
+#define LC_EACH_bitwise(R, op)  LC_EACH_boolean(R, op) LC_EACH_integral(R, op)
+#define LC_EACH_ordered(R, op)  LC_EACH_boolean(R, op) LC_EACH_real(R, op)
+#define LC_EACH_inexact(R, op)  LC_EACH_floating(R, op) LC_EACH_complex(R, op)
+#define LC_EACH_arith(R, op)    LC_EACH_real(R, op) LC_EACH_complex(R, op)
+#define LC_EACH_any(R, op)      LC_EACH_boolean(R, op) LC_EACH_arith(R, op)
+
+/* Halves: uint16_t bit patterns, computed in float32. */
+static inline float    lc_bf16_to_f32(uint16_t h)
+{ return (union { uint32_t u; float f; }){ (uint32_t)h << 16 }.f; }
+static inline uint16_t lc_f32_to_bf16(float f)
+{
+    uint32_t u = (union { float f; uint32_t u; }){ f }.u;
+    if (f != f) return 0x7fc0;
+    return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
+}
+static inline float lc_f16_to_f32(uint16_t h)
+{
+    uint32_t sign = (uint32_t)(h & 0x8000) << 16, exponent = h >> 10 & 31, mantissa = h & 0x3ff;
+    if (exponent == 0) { /* zero and subnormals: mantissa * 2^-24, exact in float32 */
+        float f = (float)mantissa * 0x1p-24f;
+        return sign ? -f : f;
+    }
+    uint32_t bits = sign | (exponent == 31 ? 0x7f800000u : (exponent + 112) << 23) | mantissa << 13;
+    return (union { uint32_t u; float f; }){ bits }.f;
+}
+static inline uint16_t lc_f32_to_f16(float f)
+{
+    uint32_t u = (union { float f; uint32_t u; }){ f }.u, sign = u >> 16 & 0x8000, a = u & 0x7fffffff;
+    if (a > 0x7f800000) return (uint16_t)(sign | 0x7e00);
+    if (a >= 0x477ff000) return (uint16_t)(sign | 0x7c00);
+    if (a < 0x38800000) { /* subnormal: let the float adder round to a multiple of 2^-24 */
+        float    shifted = (union { uint32_t u; float f; }){ a }.f + 0.5f;
+        return (uint16_t)(sign | ((union { float f; uint32_t u; }){ shifted }.u - 0x3f000000));
+    }
+    return (uint16_t)(sign | ((a + 0xfff + (a >> 13 & 1) - (112u << 23)) >> 13));
+}
+
+/* Devices. */
+typedef enum { LC_CPU, LC_CUDA, LC_META, LC_DEVICE_KINDS } lc_device_kind;
+typedef struct {
+    uint8_t kind;
+    int8_t  index; /* always 0 for cpu and meta */
+} lc_device;
+extern const char *const lc_device_names[LC_DEVICE_KINDS];
+static inline bool       lc_same_device(lc_device a, lc_device b) { return a.kind == b.kind && a.index == b.index; }
+extern lc_device         lc_default_device;
+
+#define LC_ERRORS(X)                                                                                                           \
+    X(LucidError)                                                                                                              \
+    X(OutOfMemory)                                                                                                             \
+    X(ShapeMismatch)                                                                                                           \
+    X(DtypeMismatch)                                                                                                           \
+    X(DeviceMismatch)                                                                                                          \
+    X(VersionMismatch)                                                                                                         \
+    X(GpuNotAvailable)                                                                                                         \
+    X(IndexError)                                                                                                              \
+    X(NotImplementedError)                                                                                                     \
+    X(TypeError)                                                                                                               \
+    X(ValueError)                                                                                                              \
+    X(ForeignError) /* TypeError, ValueError: the builtins. ForeignError: the host language holds the exception */
+typedef enum {
+#define X(name) LC_##name,
+    LC_ERRORS(X)
+#undef X
+        LC_ERROR_COUNT
+} lc_error_kind;
+
+void *lc_fail(lc_error_kind kind, const char *fmt, ...) __attribute__((format(printf, 2, 3), cold));
+#define lc_fail_int(...) (lc_fail(__VA_ARGS__), -1)
+const char   *lc_error(void);
+lc_error_kind lc_error_last_kind(void);
+/* A warning for the user. The host language may replace the function (Python: warnings.warn); the default writes to stderr. */
+extern void (*lc_warning_handler)(const char *text);
+void lc_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2), cold));
+void lc_warn_once(atomic_bool *said, const char *fmt, ...) __attribute__((format(printf, 2, 3), cold));
+/* LUCID_VERBOSE=1: which path was taken and why a fast one was refused. Costs one branch when off. */
+extern bool lc_verbose;
+void        lc_log_line(const char *fmt, ...) __attribute__((format(printf, 1, 2), cold));
+#define lc_log(...) (__builtin_expect(lc_verbose, 0) ? lc_log_line(__VA_ARGS__) : (void)0)
+
+/* Memory: see alloc.c. A block is 64-byte aligned and is returned with the size it was asked for. */
+void       *lc_alloc(size_t bytes);
+void        lc_free(void *block, size_t bytes);
+void        lc_cache_clear(void); /* give cached blocks of this thread and of the shared pool back to the system */
+long        lc_live_blocks(void); /* all threads: allocations minus frees. Zero growth means no leak */
+extern long lc_alloc_fail_at;     /* tests: the n-th lc_alloc from now fails; 0 is off */
+typedef struct {
+    int64_t allocated_bytes, peak_bytes, allocations, frees, cached_bytes; /* storages; current, highest, counts */
+} lc_memory_stats;
+void lc_memory_count(lc_device_kind kind, int64_t bytes);             /* a storage came (positive) or went (negative) */
+void lc_memory_read(lc_device_kind kind, lc_memory_stats *stats);
+void lc_memory_reset_peak(lc_device_kind kind);
+
+typedef struct lc_object {
+    atomic_int refs;
+    void (*drop)(struct lc_object *);
+} lc_object;
+void               lc_object_release(lc_object *o); /* NULL is allowed */
+static inline void lc_object_retain(lc_object *o) { atomic_fetch_add_explicit(&o->refs, 1, memory_order_relaxed); }
+
+/* True if the caller held the last reference. One reader needs no locked instruction: nobody else can raise the count. */
+static inline bool lc_last_reference(atomic_int *refs)
+{
+    return atomic_load_explicit(refs, memory_order_acquire) == 1 ||
+           atomic_fetch_sub_explicit(refs, 1, memory_order_acq_rel) == 1;
+}
+
+/* Threads: see threads.c. fn is called once per chunk [i * grain, min((i + 1) * grain, n)), on any thread: chunks depend on n and
+ * grain only, so results do not depend on the number of threads. Nested calls and a single chunk run inline. */
+void lc_parallel_for(int64_t n, int64_t grain, void (*fn)(void *ctx, int64_t begin, int64_t end), void *ctx);
+int  lc_num_threads(void);
+int  lc_set_num_threads(int n); /* -1 after lc_fail if n < 1 */
+/* The host language's lock (Python's GIL), released around work that takes longer than about 20 microseconds. NULL: there is none. */
+extern void *(*lc_host_unlock)(void);
+extern void (*lc_host_relock)(void *state);
+
+/* What this CPU can run. LUCID_ISA=base|avx2|avx512|neon forces a table that the machine has. */
+typedef enum { LC_ISA_base, LC_ISA_avx2, LC_ISA_avx512, LC_ISA_neon } lc_isa;
+lc_isa      lc_cpu_isa(void);
+const char *lc_cpu_isa_name(void);
+
+/* Shared libraries, loaded at first use. names: candidates, ended by NULL. NULL after lc_fail(GpuNotAvailable or LucidError, ...) */
+void *lc_dylib_open(const char *const *names, const char *what);
+void *lc_dylib_symbol(void *lib, const char *name);
+
+/* Random numbers: PyTorch's CPU generator, MT19937 (rng.c; docs: random streams). */
+typedef struct lc_generator {
+    lc_object object;
+    lc_device device;
+    uint64_t  seed;
+    uint32_t  state[624];
+    int32_t   left, next;              /* outputs left in this block, position of the next */
+    bool      has_normal, has_normal_f; /* a second normal deviate is waiting */
+    double    normal;
+    float     normal_f;
+} lc_generator;
+lc_generator *lc_generator_new(lc_device device, uint64_t seed); /* new reference */
+lc_generator *lc_generator_default(void);                        /* borrowed: the process-wide CPU generator, seeded 67280421310721 */
+void          lc_generator_seed(lc_generator *g, uint64_t seed);
+uint32_t      lc_random32(lc_generator *g);
+uint64_t      lc_random64(lc_generator *g); /* first output is the high word */
+enum { LC_GENERATOR_STATE_BYTES = 5056 };
+void lc_generator_get_state(const lc_generator *g, uint8_t *bytes); /* PyTorch's layout of CPU generator states */
+int  lc_generator_set_state(lc_generator *g, const uint8_t *bytes, size_t n);

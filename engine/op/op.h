@@ -1,0 +1,184 @@
+/* op: what an operation is, and the one path by which every operation runs. Depends on backend.
+ *
+ * An op is one block of C, LC_OP(name, ...): signature in Python syntax, rules, gradient, effects. tools/genops.py turns the
+ * signature into the argument table that lc_call, the bindings, the tape and the tracer all read. One of two says how:
+ *   .run    fills outputs the engine allocated by .shape (kernels, moves)
+ *   .call   a C function over other ops; a view if .view_of is set, else a composite
+ * Effects are declared and enforced: .writes bumps versions (a composite that writes more than it declares fails), .view_of marks
+ * outputs as views and checks that they are; .random and .reads_values are read by the tracer.
+ *
+ * Derived forms. `.inplace = true` makes name_, the same rules writing into argument 0. `out=` is accepted by every op with
+ * `.out = true` (lc_call_out): a kernel op writes straight into it, a composite's result is copied. */
+#pragma once
+#include "../backend/backend.h"
+
+typedef enum {
+    LC_IS_none,
+    LC_IS_tensor,
+    LC_IS_tensors, /* n of ts; LC_NONE is a hole */
+    LC_IS_int,
+    LC_IS_float,
+    LC_IS_complex,
+    LC_IS_bool,
+    LC_IS_number, /* as a parameter kind only: the value is one of the four above */
+    LC_IS_ints,
+    LC_IS_floats,
+    LC_IS_str,
+    LC_IS_dtype,
+    LC_IS_device,
+    LC_IS_format, /* lc_memory_format */
+    LC_IS_generator,
+    LC_IS_object
+} lc_tag;
+typedef struct lc_foreign lc_foreign;
+typedef struct {
+    lc_tag  tag;
+    int32_t n; /* of tensors, ints, floats */
+    union {
+        lc_tensor        *t;
+        lc_tensor *const *ts;
+        int64_t           i;
+        double            f;
+        struct {
+            double re, im;
+        } c;
+        bool             b;
+        const int64_t   *is;
+        const double    *fs;
+        const char      *s;
+        lc_dtype         dt;
+        lc_device        dev;
+        lc_memory_format fmt;
+        lc_generator    *gen;
+        lc_foreign      *o;
+    };
+} lc_value;
+#define LC_I(v) ((lc_value){ .tag = LC_IS_int, .i = (v) })
+#define LC_F(v) ((lc_value){ .tag = LC_IS_float, .f = (v) })
+#define LC_B(v) ((lc_value){ .tag = LC_IS_bool, .b = (v) })
+static inline bool   lc_is_number_tag(lc_tag tag) { return tag >= LC_IS_int && tag <= LC_IS_bool; }
+static inline double lc_number_of(const lc_value *v) /* the real part of a number argument */
+{ return v->tag == LC_IS_float ? v->f : v->tag == LC_IS_int ? (double)v->i : v->tag == LC_IS_bool ? v->b : v->c.re; }
+
+typedef struct {
+    const char *name;
+    lc_tag      kind;
+    bool        none_ok, number_ok, keyword_only, required; /* number_ok: a tensor parameter that takes a Python number too */
+    lc_value    preset;
+} lc_param;
+typedef struct {
+    int                n_params, n_in, n_out, n_numbers; /* n -1: a list decides. n_numbers: parameters with number_ok */
+    const lc_param    *params;
+    const char *const *out_names, *text; /* text: for inspect.signature */
+} lc_signature;
+
+typedef struct lc_op lc_op;
+typedef struct {   /* what an output will be. Rules fill it in place; it is never cleared or copied whole */
+    lc_dtype  dtype;
+    lc_device device;
+    int       ndim;
+    enum { LC_ORDER_CONTIGUOUS, LC_ORDER_INPUTS, LC_ORDER_STRIDES } order; /* INPUTS: as TensorIterator; STRIDES: as given below */
+    int64_t   shape[LC_MAX_DIMS], stride[LC_MAX_DIMS];
+} lc_spec;
+
+typedef struct { /* one call, on the caller's stack */
+    const lc_op      *op;
+    const lc_value   *args;
+    lc_tensor *const *in; /* every tensor argument in order, lists flattened; a number is a tensor on the stack (is_number) */
+    int               n_in, n_out;
+    lc_tensor       **out;
+    lc_dtype          dtype;   /* what the inputs promote to, after .promote: kernels compute in it */
+    lc_device         device;  /* of the inputs; for factories, of the result */
+    const lc_backend *backend;
+    unsigned          watch;       /* modes of the thread | flags of the inputs */
+    bool              out_given;   /* out= */
+    lc_tensor        *overwritten; /* tape: the values an in-place call is about to lose */
+    void             *tape;        /* tape: what before() wants after() to know */
+} lc_record;
+
+typedef enum {
+    LC_KEEP,     /* promote the inputs */
+    LC_TO_FLOAT, /* integers and bool become the default float */
+    LC_TO_COUNT, /* integers and bool become int64 (sum, prod, cumsum) */
+    LC_NO_PROMOTION /* dtype = that of input 0 (moves, index ops, views) */
+} lc_promotion;
+typedef enum { LC_AMP_KEEP, LC_AMP_LOWER, LC_AMP_FP32, LC_AMP_WIDEST } lc_amp;
+#define IN(k)  (1u << (k)) /* argument k */
+#define OUT(k) (1u << (16 + (k)))
+
+/* A vmap rule: n_in inputs, those with a batch have it in front (dimension 0) and batched[k] set. Fills out with batch in front. */
+typedef int (*lc_batch_rule)(const lc_op *op, const lc_value *args, const bool *batched, int64_t size, lc_tensor **out);
+
+struct lc_op {
+    lc_op_id            id, kernel;                 /* kernel: whose slots; an in-place form uses its op's */
+    const char         *name, *py, *ns, *sig, *doc; /* py: the public name if it differs (overloads share one); ns: "nn.functional" */
+    const lc_signature *args;
+    bool                method, function, inplace, out; /* function: false hides it from the namespace (method only) */
+    bool                factory; /* makes a tensor from nothing: the binding adds requires_grad=, layout=, pin_memory= */
+    bool                hidden;  /* engine-internal: no Python name */
+    lc_promotion        promote;
+    uint32_t            writes, view_of, saves; /* IN(k) | OUT(k); saves: whose values the gradient reads */
+    uint32_t            any_device;             /* IN(k): may be on another device (copy_, to) */
+    bool                random, reads_values, nondeterministic;
+    lc_amp              amp;
+    int                 version;
+    lc_batch_rule       batch; /* NULL: derived for elementwise, else a loop */
+    int (*count)(const lc_value *in); /* outputs of a list op */
+    int (*shape)(const lc_record *call, lc_spec *out);
+    int (*run)(const lc_record *call);
+    int (*call)(const lc_value *in, lc_tensor **out); /* out: borrowed from the scope the engine opened */
+    void (*grad)(lc_tensor *const *g, lc_tensor *const *y, const lc_value *in, const bool *need, lc_tensor **dx);
+    const lc_op *inplace_of; /* set on derived forms */
+};
+#define LC_OP(op_name, ...)                                                                                                    \
+    const lc_op lc_op_##op_name = { .id = LC_OP_##op_name, .kernel = LC_OP_##op_name, .name = #op_name, .function = true,     \
+                                    .version = 1, .args = &lc_sig_##op_name, __VA_ARGS__ }
+
+#define X(name) extern const lc_signature lc_sig_##name;
+LC_OP_NAMES(X)
+#undef X
+extern const lc_op *const lc_ops[LC_OP_COUNT];
+
+/* New references in out[0 .. lc_count(op, args)), or -1 with every out NULL. A NULL tensor among the arguments is an earlier failure: it
+ * passes through. Missing trailing arguments are not allowed: args has n_params entries. */
+int lc_call(const lc_op *op, const lc_value *args, lc_tensor **out);
+int lc_call_out(const lc_op *op, const lc_value *args, lc_tensor **out); /* out: given tensors; returned with one more reference each */
+int lc_count(const lc_op *op, const lc_value *args);
+int lc_call_scoped(const lc_op *op, const lc_value *args, lc_tensor **out); /* for the typed callers */
+
+/* Modes of the thread, in the same word as tensor flags so that lc_call branches once. */
+enum {
+    LC_NO_GRAD = 1 << 8,
+    LC_INFERENCE_MODE = 1 << 9,
+    LC_TRACING = 1 << 10,
+    LC_AUTOCAST = 1 << 11,
+    LC_PROFILING = 1 << 12,
+    LC_DETERMINISTIC = 1 << 13,
+    LC_SAVED_HOOKS = 1 << 14, /* saved_tensors_hooks are active */
+    LC_ANOMALY = 1 << 15,
+    LC_BATCH_LEVEL = 1 << 16, /* inside vmap */
+};
+extern LC_HOT_TLS unsigned lc_modes;
+
+/* Observers see the call record; each keeps only what it needs. They register at load (autograd/tape.c, jit/trace.c). */
+typedef struct {
+    unsigned wakes;
+    int (*before)(lc_record *);
+    int (*after)(lc_record *);
+} lc_observer;
+void lc_observe(const lc_observer *observer);
+/* A transform replaces the call (vmap): it fills call->out itself. Registered at load for the flag it owns. */
+typedef int (*lc_transform)(lc_record *call);
+extern lc_transform lc_batch_transform;
+
+/* A callable of the host language. Which members are set depends on what it is for. */
+struct lc_foreign {
+    lc_object object;
+    void     *payload;
+    lc_tensor *(*hook)(void *payload, lc_tensor *g); /* gradient hook: new reference; LC_NONE: keep g */
+    int (*node_hook)(void *payload, lc_tensor **grads_in, int n_in, lc_tensor *const *grads_out, int n_out); /* may replace grads_in[] */
+    lc_tensor *(*unpack)(void *payload);             /* saved_tensors_hooks: new reference */
+    int (*forward)(void *payload, lc_tensor **out, int n_out);           /* a user's Function: new references */
+    int (*backward)(void *payload, lc_tensor *const *g, int n_out, const bool *need, lc_tensor **dx, int n_in);
+    int n_out;
+};
