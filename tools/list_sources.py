@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+"""Print files of the tree, one per line, so that meson.build does not have to list them.
+
+usage: list_sources.py FOLDER      C sources below FOLDER (.inc.c files are included by others: not listed)
+       list_sources.py --package   files of the Python package
+       list_sources.py --public    lucid.h and every header it includes, however deep: what a C program needs
+       list_sources.py --all       all of these; a build folder is configured again when this list changes
+"""
+
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def sources(folder, *endings):
+    paths = (p.relative_to(ROOT).as_posix() for p in (ROOT / folder).rglob("*") if p.is_file() and p.name.endswith(endings))
+    return sorted(p for p in paths if not p.endswith(".inc.c") and ".gen." not in p)
+
+
+def package():
+    return sources("lucid", ".py", ".pyi", "py.typed")
+
+
+def public(header=ROOT / "engine/include/lucid.h", seen=None):
+    seen = {} if seen is None else seen
+    if header not in seen and header.exists():
+        seen[header] = header.relative_to(ROOT).as_posix()
+        for name in re.findall(r'#include "([^"]+)"', header.read_text()):
+            public((header.parent / name).resolve(), seen)
+    return sorted(seen.values())
+
+
+def everything():
+    return [p for folder in ("engine", "bindings", "tests/c", "examples/c") for p in sources(folder, ".c")] + package() + public()
+
+
+if __name__ == "__main__":
+    what = sys.argv[1]
+    lists = {"--package": package, "--public": public, "--all": everything}
+    print("\n".join(lists[what]() if what in lists else sources(what, ".c")))
