@@ -19,6 +19,9 @@ typedef struct {
     double     parameter;          /* var, std: the correction */
 } lc_reduce_args;
 
+/* What elementwise, reduce and run return, without a message, when the slot is empty: the op layer names the op (ops/rules.c). */
+enum { LC_NO_KERNEL = -2 };
+
 typedef struct lc_backend {
     const char *name;
     /* Is there a kernel? Halves count as there if float32 is: they compute in it. */

@@ -1,0 +1,124 @@
+/* Shapes, strides, memory formats and overlap: everything about layout that needs no element. */
+#include "iter.h"
+#include <string.h>
+
+int64_t lc_numel_of(int ndim, const int64_t *shape)
+{
+    int64_t n = 1;
+    for (int d = 0; d < ndim; d++) {
+        if (shape[d] < 0)
+            return lc_fail_int(LC_ShapeMismatch, "Trying to create tensor with negative dimension %lld: %s", (long long)shape[d],
+                               LC_SIZES(shape, ndim));
+        if (shape[d] == 0) return 0;
+        if (__builtin_mul_overflow(n, shape[d], &n))
+            return lc_fail_int(LC_OutOfMemory, "the size %s overflows", LC_SIZES(shape, ndim));
+    }
+    return n;
+}
+
+void lc_contiguous_strides(int ndim, const int64_t *shape, int64_t *stride)
+{
+    int64_t n = 1;
+    for (int d = ndim - 1; d >= 0; d--) {
+        stride[d] = n;
+        n *= shape[d] > 1 ? shape[d] : 1;
+    }
+}
+
+/* Channels last: dimension 1 is innermost, then the spatial ones from the last, then the batch. */
+static void channels_last_strides(int ndim, const int64_t *shape, int64_t *stride)
+{
+    int64_t n = 1;
+    stride[1] = n, n *= shape[1] > 1 ? shape[1] : 1;
+    for (int d = ndim - 1; d >= 2; d--) stride[d] = n, n *= shape[d] > 1 ? shape[d] : 1;
+    stride[0] = n;
+}
+
+int lc_format_strides(lc_memory_format format, int ndim, const int64_t *shape, int64_t *stride)
+{
+    if (format == LC_CHANNELS_LAST && ndim != 4)
+        return lc_fail_int(LC_ShapeMismatch, "required rank 4 tensor to use channels_last format");
+    if (format == LC_CHANNELS_LAST_3D && ndim != 5)
+        return lc_fail_int(LC_ShapeMismatch, "required rank 5 tensor to use channels_last_3d format");
+    if (format == LC_CHANNELS_LAST || format == LC_CHANNELS_LAST_3D) channels_last_strides(ndim, shape, stride);
+    else lc_contiguous_strides(ndim, shape, stride);
+    return 0;
+}
+
+bool lc_is_contiguous_in(const lc_tensor *t, lc_memory_format format)
+{
+    int64_t stride[LC_MAX_DIMS];
+    bool    last = format == LC_CHANNELS_LAST || format == LC_CHANNELS_LAST_3D;
+    if (!last) return t->is_contiguous;
+    if (t->ndim != (format == LC_CHANNELS_LAST ? 4 : 5)) return false;
+    channels_last_strides(t->ndim, t->shape, stride);
+    for (int d = 0; d < t->ndim; d++)
+        if (t->shape[d] != 1 && t->stride[d] != stride[d]) return false;
+    return true;
+}
+
+/* Dimensions larger than one from the innermost outwards, by stride. */
+static int by_stride(const lc_tensor *t, int *order)
+{
+    int n = 0;
+    for (int d = 0; d < t->ndim; d++) {
+        if (t->shape[d] == 1) continue;
+        int i = n++;
+        for (; i && t->stride[order[i - 1]] > t->stride[d]; i--) order[i] = order[i - 1];
+        order[i] = d;
+    }
+    return n;
+}
+
+bool lc_is_dense(const lc_tensor *t)
+{
+    int     order[LC_MAX_DIMS], n;
+    int64_t expected = 1;
+    if (t->is_contiguous || t->numel <= 1) return true;
+    n = by_stride(t, order);
+    for (int i = 0; i < n; i++) {
+        if (t->stride[order[i]] != expected) return false;
+        expected *= t->shape[order[i]];
+    }
+    return true;
+}
+
+/* PyTorch's infer_dense_strides: the order of t's dimensions, without its holes. */
+void lc_strides_like(const lc_tensor *t, int64_t *stride)
+{
+    if (lc_is_dense(t)) memcpy(stride, t->stride, (size_t)t->ndim * sizeof *stride);
+    else lc_output_strides(&(lc_tensor *){ (lc_tensor *)t }, 1, t->ndim, t->shape, stride);
+}
+
+bool lc_overlaps_itself(const lc_tensor *t)
+{
+    int     order[LC_MAX_DIMS], n;
+    int64_t reach = 0; /* the furthest element the inner dimensions touch */
+    if (t->is_contiguous || t->numel <= 1) return false;
+    n = by_stride(t, order);
+    for (int i = 0; i < n; i++) {
+        if (t->stride[order[i]] <= reach) return true; /* sufficient for strides we call harmless; exotic ones count as overlapping */
+        reach += t->stride[order[i]] * (t->shape[order[i]] - 1);
+    }
+    return false;
+}
+
+static void byte_range(const lc_tensor *t, const char **first, const char **end)
+{
+    int64_t last = 0;
+    for (int d = 0; d < t->ndim; d++) last += (t->shape[d] - 1) * t->stride[d];
+    *first = t->data;
+    *end = t->data + (last + 1) * lc_size_of(t->dtype);
+}
+
+lc_overlap lc_overlap_of(const lc_tensor *a, const lc_tensor *b)
+{
+    const char *a0, *a1, *b0, *b1;
+    if (!a->data || !b->data || !a->numel || !b->numel || !lc_same_device(a->device, b->device)) return LC_OVERLAP_NONE;
+    if (a->storage != b->storage && a->storage && b->storage && !a->storage->deleter && !b->storage->deleter) return LC_OVERLAP_NONE;
+    byte_range(a, &a0, &a1);
+    byte_range(b, &b0, &b1);
+    if (a1 <= b0 || b1 <= a0) return LC_OVERLAP_NONE;
+    if (a0 == b0 && a->dtype == b->dtype && lc_same_shape(a, b) && lc_same_strides(a, b)) return LC_OVERLAP_FULL;
+    return lc_is_dense(a) && lc_is_dense(b) ? LC_OVERLAP_PARTIAL : LC_OVERLAP_UNKNOWN;
+}
