@@ -1,0 +1,123 @@
+"""The recorded graph from Python: where gradients go, and what is kept for them."""
+
+from _thread import _local
+from collections import namedtuple
+
+from .. import _C
+from .grad_mode import enable_grad
+
+
+class _HooksState(_local):
+    active, refusal = 0, None  # pairs in force on this thread; why none may be
+
+
+_state = _HooksState()
+
+
+class saved_tensors_hooks:
+    """Decide how tensors are kept for backward: `pack(tensor)` returns anything, `unpack` of that gives an equal tensor back.
+
+    Applies to what is recorded inside the `with` block. The innermost pair wins.
+
+    >>> x = lucid.tensor([2.0], requires_grad=True)
+    >>> with lucid.autograd.graph.saved_tensors_hooks(lambda t: t.tolist(), lucid.tensor):
+    ...     y = x * x
+    >>> y.backward(); x.grad
+    tensor([4.])
+    """
+
+    def __init__(self, pack_hook, unpack_hook):
+        self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
+
+    def __enter__(self):
+        if _state.refusal is not None:
+            raise RuntimeError(_state.refusal)
+        _C._push_saved_hooks(self.pack_hook, self.unpack_hook)
+        _state.active += 1
+
+    def __exit__(self, *error):
+        _state.active -= 1
+        _C._pop_saved_hooks()
+
+
+def _pack_on_cpu(t):
+    return t.device, t.cpu()
+
+
+def _unpack_from_cpu(packed):
+    device, t = packed
+    return t.to(device)
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """Keep what backward needs in CPU memory and move it back when backward asks for it.
+
+    >>> x = lucid.tensor([2.0], requires_grad=True)
+    >>> with lucid.autograd.graph.save_on_cpu():
+    ...     y = x * x
+    >>> y.backward(); x.grad
+    tensor([4.])
+    """
+
+    def __init__(self, pin_memory=False, device_type="cuda"):
+        if pin_memory:
+            raise NotImplementedError("save_on_cpu: pinned memory is not available")
+        super().__init__(_pack_on_cpu, _unpack_from_cpu)
+
+
+class disable_saved_tensors_hooks:
+    """Refuse `saved_tensors_hooks` inside the `with` block: entering one raises `error_message`.
+
+    >>> with lucid.autograd.graph.disable_saved_tensors_hooks("not here"):
+    ...     with lucid.autograd.graph.save_on_cpu():
+    ...         pass
+    Traceback (most recent call last):
+    RuntimeError: not here
+    """
+
+    def __init__(self, error_message):
+        self.error_message = error_message
+
+    def __enter__(self):
+        if _state.active:
+            raise RuntimeError(self.error_message)
+        self._before, _state.refusal = _state.refusal, self.error_message
+
+    def __exit__(self, *error):
+        _state.refusal = self._before
+
+
+class GradientEdge(namedtuple("GradientEdge", ("node", "output_nr", "ownership_token"), defaults=(None,))):
+    """Where a tensor's gradient is computed: output `output_nr` of `node`. Accepted wherever `autograd.grad` and `backward` take a tensor.
+
+    >>> x = lucid.tensor([2.0], requires_grad=True)
+    >>> y = x * x
+    >>> lucid.autograd.graph.get_gradient_edge(y).output_nr
+    0
+    """
+
+    __slots__ = ()
+
+    def _tensor(self):
+        tensor = self.ownership_token
+        if tensor is None or (tensor.grad_fn is not None and tensor.grad_fn is not self.node):
+            raise RuntimeError("this GradientEdge is out of date: its tensor was changed in place since get_gradient_edge")
+        return tensor
+
+
+def get_gradient_edge(tensor):
+    """The edge through which the gradient of `tensor` flows.
+
+    >>> x = lucid.tensor([2.0], requires_grad=True)
+    >>> y = x * x
+    >>> edge = lucid.autograd.graph.get_gradient_edge(x)
+    >>> lucid.autograd.grad(y, edge)
+    (tensor([4.]),)
+    """
+    if not tensor.requires_grad:
+        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+    node = tensor.grad_fn
+    if node is None:
+        with enable_grad():
+            node = tensor.view(tensor.shape).grad_fn.next_functions[0][0]
+    return GradientEdge(node, tensor.output_nr, tensor)

@@ -1,0 +1,5 @@
+"""Neural networks."""
+
+from .parameter import Parameter
+
+__all__ = ["Parameter"]
