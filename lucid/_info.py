@@ -70,4 +70,4 @@ class iinfo(_Limits):
         self.max = (1 << (self.bits - (not unsigned))) - 1
 
     def __repr__(self):
-        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"

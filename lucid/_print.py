@@ -1,12 +1,15 @@
 """How a tensor is written: PyTorch's format, character for character.
 
-The contents are fetched once as nested Python lists (only the corners of a large tensor, with `...` standing for what is left out), so
-printing needs nothing from a tensor but `shape`, `dtype`, slicing and `tolist()`. Two passes follow. `_Numbers` looks at all numbers that
-will be shown and decides one notation and one width for them; `_body` lays them out. The rules, all PyTorch's:
+The contents are fetched once as nested Python lists (only the corners of a large tensor, with `...` standing for what is
+left out), so printing needs nothing from a tensor but `shape`, `dtype`, slicing and `tolist()`. Two passes follow.
+`_Numbers` looks at all numbers that will be shown and decides one notation and one width for them; `_body` lays them out.
+The rules, all PyTorch's:
 
-- Floats are shown as integers (`1.`) if all are, else with `precision` digits; in scientific notation if the largest is above 1e8,
-  the smallest below 1e-4 or their ratio above 1000. Zeros, infinities and NaNs have no say, not even in the width.
-- What a reader would assume is left out: the default dtype, int64 and bool, the CPU. An empty tensor shows its dtype even then.
+- Floats are shown as integers (`1.`) if all are, else with `precision` digits; in scientific notation if the largest is
+  above 1e8, the smallest below 1e-4 or their ratio above 1000. Zeros, infinities and NaNs have no say, not even in the
+  width.
+- What a reader would assume is left out: the default dtype, int64 and bool, the CPU. An empty tensor shows its dtype even
+  then.
 
 Whatever has these few attributes can be printed: the tests hand over PyTorch's own tensors.
 """
@@ -29,7 +32,7 @@ _PROFILES = {
 def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None):
     """Choose how tensors are written.
 
-    `profile` ("default", "short" or "full") sets everything; the other arguments then override it. `sci_mode` is set by every call:
+    `profile` ("default", "short" or "full") sets everything; the other arguments then override it. Every call sets `sci_mode`:
     None lets the numbers decide.
 
     >>> import lucid

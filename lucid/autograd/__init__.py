@@ -89,7 +89,8 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     """Add the gradients of `tensors`, weighted by `grad_tensors`, to `.grad` of the leaves they depend on.
 
     A tensor with one element may do without a weight. With `inputs`, only their `.grad` changes (they need not be leaves).
-    `create_graph` makes the gradients themselves differentiable; `retain_graph` (default: as `create_graph`) allows a second backward.
+    `create_graph` makes the gradients themselves differentiable; `retain_graph` (default: as `create_graph`) allows a
+    second backward.
 
     >>> x = lucid.tensor([1.0, 2.0], requires_grad=True)
     >>> y = x * x
@@ -127,9 +128,9 @@ def grad(
 ):
     """The gradients of `outputs`, weighted by `grad_outputs`, with respect to `inputs`; no `.grad` is touched.
 
-    A tuple with one gradient per input; a dict if `inputs` is one. An input the outputs do not depend on is an error, None with
-    `allow_unused`, zeros with `materialize_grads`. With `is_grads_batched`, dimension 0 of each of `grad_outputs` counts weights: one
-    backward for each, results stacked.
+    A tuple with one gradient per input; a dict if `inputs` is one. An input the outputs do not depend on is an error, None
+    with `allow_unused`, zeros with `materialize_grads`. With `is_grads_batched`, dimension 0 of each of `grad_outputs`
+    counts weights: one backward for each, results stacked.
 
     >>> x = lucid.tensor(3.0, requires_grad=True)
     >>> (dx,) = lucid.autograd.grad(x * x, x, create_graph=True)
@@ -137,7 +138,9 @@ def grad(
     (tensor(2.),)
     """
     if materialize_grads and allow_unused is False:
-        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
     if not only_inputs:
         import warnings
 

@@ -6,8 +6,8 @@ from .. import _C
 class set_detect_anomaly:
     """Switch anomaly detection on or off, at once; usable in `with`.
 
-    While on, every recorded operation remembers its call stack. If its gradient raises (or, with `check_nan`, holds a NaN) backward
-    prints that stack. It is slow: for debugging only.
+    While on, every recorded operation remembers its call stack. If its gradient raises (or, with `check_nan`, holds a NaN)
+    backward prints that stack. It is slow: for debugging only.
 
     >>> with lucid.autograd.set_detect_anomaly(True):
     ...     lucid.is_anomaly_enabled()

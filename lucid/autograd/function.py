@@ -24,7 +24,8 @@ def _once(x):
 
 
 def once_differentiable(backward):
-    """For a `Function.backward` that cannot be differentiated itself: it runs unrecorded, and differentiating its results raises.
+    """For a `Function.backward` that cannot be differentiated itself: it runs unrecorded, and differentiating its results
+    raises.
 
     >>> class Square(lucid.autograd.Function):
     ...     @staticmethod

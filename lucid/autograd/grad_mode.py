@@ -1,7 +1,7 @@
 """Whether operations are recorded for backward: switches that work as a `with` block and as a decorator.
 
-A decorated function enters a fresh switch per call, so it may be recursive and may run on several threads. A decorated generator is
-switched only while its own code runs: its caller's mode is restored at every `yield`.
+A decorated function enters a fresh switch per call, so it may be recursive and may run on several threads. A decorated
+generator is switched only while its own code runs: its caller's mode is restored at every `yield`.
 """
 
 from .. import _C
@@ -41,8 +41,9 @@ def _constructor(cls):
     import warnings
 
     warnings.warn(
-        "Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions or methods. "
-        "To preserve the current behavior of class decoration, you can directly decorate the `__init__` method and nothing else.",
+        "Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions or "
+        "methods. To preserve the current behavior of class decoration, you can directly decorate the `__init__` method and "
+        "nothing else.",
         FutureWarning,
         stacklevel=3,
     )
@@ -156,7 +157,8 @@ class set_grad_enabled(_Switch):
 
 
 class inference_mode(_Switch):
-    """Record nothing and keep no version counters either. Results are inference tensors: they can never be used in a recorded computation.
+    """Record nothing and keep no version counters either. Results are inference tensors: they can never be used in a
+    recorded computation.
 
     >>> x = lucid.tensor([1.0], requires_grad=True)
     >>> with lucid.inference_mode():

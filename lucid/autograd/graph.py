@@ -15,7 +15,8 @@ _state = _HooksState()
 
 
 class saved_tensors_hooks:
-    """Decide how tensors are kept for backward: `pack(tensor)` returns anything, `unpack` of that gives an equal tensor back.
+    """Decide how tensors are kept for backward: `pack(tensor)` returns anything, `unpack` of that gives an equal tensor
+    back.
 
     Applies to what is recorded inside the `with` block. The innermost pair wins.
 
@@ -88,7 +89,8 @@ class disable_saved_tensors_hooks:
 
 
 class GradientEdge(namedtuple("GradientEdge", ("node", "output_nr", "ownership_token"), defaults=(None,))):
-    """Where a tensor's gradient is computed: output `output_nr` of `node`. Accepted wherever `autograd.grad` and `backward` take a tensor.
+    """Where a tensor's gradient is computed: output `output_nr` of `node`. Accepted wherever `autograd.grad` and
+    `backward` take a tensor.
 
     >>> x = lucid.tensor([2.0], requires_grad=True)
     >>> y = x * x

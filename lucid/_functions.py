@@ -1,0 +1,87 @@
+"""Questions about objects, answered without the engine."""
+
+from . import _C
+
+
+def is_tensor(obj):
+    """Whether `obj` is a tensor.
+
+    >>> lucid.is_tensor(lucid.ones(2)), lucid.is_tensor([1.0, 1.0])
+    (True, False)
+    """
+    return isinstance(obj, _C.Tensor)
+
+
+def is_storage(obj):
+    """Whether `obj` is the memory behind a tensor.
+
+    >>> lucid.is_storage(lucid.ones(2).untyped_storage()), lucid.is_storage(lucid.ones(2))
+    (True, False)
+    """
+    return isinstance(obj, _C.UntypedStorage)
+
+
+def is_floating_point(input):  # noqa: A002 (PyTorch's name)
+    """Whether a tensor holds floating point numbers.
+
+    >>> lucid.is_floating_point(lucid.ones(2)), lucid.is_floating_point(lucid.tensor(1))
+    (True, False)
+    """
+    return input.dtype.is_floating_point
+
+
+def is_complex(input):  # noqa: A002
+    """Whether a tensor holds complex numbers.
+
+    >>> lucid.is_complex(lucid.ones(2, dtype=lucid.complex64))
+    True
+    """
+    return input.dtype.is_complex
+
+
+def is_signed(input):  # noqa: A002
+    """Whether a tensor's dtype has negative numbers.
+
+    >>> lucid.is_signed(lucid.ones(2)), lucid.is_signed(lucid.tensor(True))
+    (True, False)
+    """
+    return input.dtype.is_signed
+
+
+def is_inference(input):  # noqa: A002
+    """Whether a tensor was made in inference mode.
+
+    >>> lucid.is_inference(lucid.ones(2))
+    False
+    """
+    return input.is_inference()
+
+
+def is_same_size(input, other):  # noqa: A002
+    """Whether two tensors have the same shape.
+
+    >>> lucid.is_same_size(lucid.ones(2, 3), lucid.ones(2, 3))
+    True
+    """
+    return input.shape == other.shape
+
+
+def is_nonzero(input):  # noqa: A002
+    """Whether a tensor's one value is not zero.
+
+    >>> lucid.is_nonzero(lucid.tensor([0.5]))
+    True
+    """
+    if input.numel() != 1:
+        ambiguous = "no values" if input.numel() == 0 else "more than one value"
+        raise RuntimeError(f"Boolean value of Tensor with {ambiguous} is ambiguous")
+    return bool(input)
+
+
+def numel(input):  # noqa: A002
+    """How many values a tensor has.
+
+    >>> lucid.numel(lucid.ones(2, 3))
+    6
+    """
+    return input.numel()

@@ -1,0 +1,77 @@
+"""The random stream that everything uses unless told otherwise: `default_generator`, PyTorch's CPU stream for the same seed."""
+
+from ._C import default_generator
+
+__all__ = ["default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
+
+
+def manual_seed(seed):
+    """Start the random stream anew from `seed`; returns the generator.
+
+    >>> a = lucid.manual_seed(7) and lucid.rand(3)
+    >>> b = lucid.manual_seed(7) and lucid.rand(3)
+    >>> (a == b).all()
+    tensor(True)
+    """
+    return default_generator.manual_seed(int(seed))
+
+
+def seed():
+    """Start the random stream from a seed no one can foresee; returns the seed.
+
+    >>> lucid.seed() == lucid.initial_seed()
+    True
+    """
+    return default_generator.seed()
+
+
+def initial_seed():
+    """The seed the random stream started from.
+
+    >>> lucid.manual_seed(7).initial_seed(), lucid.initial_seed()
+    (7, 7)
+    """
+    return default_generator.initial_seed()
+
+
+def get_rng_state():
+    """The state of the random stream, for `set_rng_state`.
+
+    >>> state = lucid.get_rng_state()
+    >>> a = lucid.rand(3)
+    >>> lucid.set_rng_state(state)
+    >>> (lucid.rand(3) == a).all()
+    tensor(True)
+    """
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state):
+    """Continue the random stream from a state `get_rng_state` returned.
+
+    >>> lucid.set_rng_state(lucid.get_rng_state())
+    """
+    default_generator.set_state(new_state)
+
+
+class fork_rng:
+    """What is drawn in the `with` block leaves the random stream as it was.
+
+    >>> _ = lucid.manual_seed(7)
+    >>> with lucid.random.fork_rng():
+    ...     a = lucid.rand(3)
+    >>> (lucid.rand(3) == a).all()
+    tensor(True)
+    """
+
+    def __init__(self, devices=None, enabled=True):
+        if devices:
+            raise NotImplementedError(f"fork_rng: only the CPU's stream can be forked, got devices={devices}")
+        self.enabled = enabled
+
+    def __enter__(self):
+        self._state = get_rng_state() if self.enabled else None
+
+    def __exit__(self, *error):
+        if self.enabled:
+            set_rng_state(self._state)
