@@ -1,22 +1,23 @@
-# build  an importable in-tree build          MODE=debug|asan|ubsan|tsan (or several joined by "-") has a build folder of its own
-# test   C and Python tests (makes .venv)     TESTS= narrows the Python tests
-# check  the gates: layers, sizes, duplication, formatting, warnings, stubs, instruction counts
-# asan   C tests and a part of the Python tests under AddressSanitizer and UBSan;  tsan  the C tests under ThreadSanitizer
-# bench  benchmarks beside PyTorch;  demo  train a small network;  test-gpu  the GPU tests
+# build  an importable in-tree build       MODE=debug|asan|ubsan|tsan|clang (or several joined by "-") has a build folder of its own
+# test   C and Python tests (makes .venv)  TESTS= narrows the Python tests, PYTEST_ARGS= is passed on
+# check  the gates: layers, sizes, duplication, formatting, warnings, stubs, instruction counts     GATES= narrows them
+# asan   C tests and a part of the Python tests under AddressSanitizer and UBSan;   tsan   the C tests under ThreadSanitizer
+# bench  benchmarks beside PyTorch;   demo  train a small network;   test-gpu  the tests that need a GPU
 MODE   ?=
 PYTHON ?= $(if $(wildcard .venv/bin/python),.venv/bin/python,python3)
 JOBS   ?= $(shell nproc)
 TESTS  ?= tests
-CC     ?= cc
+ifneq ($(origin CC),default)
+export CC
+endif
 
-VENV  := .venv/bin/python
 BUILD := build/$(or $(MODE),release)
-# meson and ninja of the Python that is built for, if it has them
 PY    := $(abspath $(shell command -v $(PYTHON)))
-TOOLS := PATH="$(dir $(PY)):$$PATH"
+TOOLS := PATH="$(dir $(PY)):$$PATH"# meson and ninja of the Python that is built for, if it has them
+ISAS  := $(shell grep -qw avx2 /proc/cpuinfo 2>/dev/null && echo base; grep -qw avx512dq /proc/cpuinfo 2>/dev/null && echo avx2)
+MAKE_ := $(MAKE) --no-print-directory
 
-.PHONY: build test check asan tsan bench demo test-gpu venv dev-venv c-test py-test clean
-.DEFAULT_GOAL := build
+.PHONY: build venv test c-test py-test isa-test check asan tsan bench demo test-gpu format clean
 
 build:
 	@$(TOOLS) $(PY) tools/build.py --mode "$(MODE)" --jobs $(JOBS) $(BUILD)
@@ -27,5 +28,40 @@ venv:
 c-test: build
 	@$(TOOLS) meson test -C $(BUILD) --no-rebuild --print-errorlogs --quiet $(C_TESTS)
 
+# From the build's package folder, so that this build is the one imported.
 py-test: build
 	@cd $(BUILD)/pkg && $(PY) -m pytest $(abspath $(TESTS)) $(PYTEST_ARGS)
+
+# The kernel tests once more with every narrower kernel table this CPU has.
+isa-test: build
+	@cd $(BUILD)/pkg && for isa in $(ISAS); do LUCID_ISA=$$isa $(PY) -m pytest $(abspath tests/ops) $(PYTEST_ARGS) || exit 1; done
+
+test: venv
+	@$(MAKE_) c-test py-test isa-test PYTHON=.venv/bin/python
+	@echo "test: C tests, Python tests and kernel tables ($(ISAS) and the widest) passed"
+
+check: build
+	@$(TOOLS) $(PY) tools/check.py $(BUILD) $(GATES)
+
+asan:
+	@$(PY) tools/sanitize.py asan-ubsan $(JOBS)
+tsan:
+	@$(PY) tools/sanitize.py tsan $(JOBS)
+
+bench: build
+	@$(PY) benchmarks/dispatch.py
+	@$(PY) benchmarks/elementwise.py
+
+demo: build
+	@$(PY) examples/digits.py
+
+test-gpu: build
+	@cd $(BUILD)/pkg && $(PY) -m pytest $(abspath tests/gpu) $(PYTEST_ARGS)
+
+format:
+	@$(TOOLS) clang-format -i $$(git ls-files '*.c' '*.h')
+	@$(TOOLS) ruff format --quiet . && $(TOOLS) ruff check --quiet --fix .
+
+clean:
+	rm -rf build
+	find lucid -type l -delete

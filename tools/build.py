@@ -69,6 +69,8 @@ def main():
     parser.add_argument("--jobs", default="2")
     args = parser.parse_args()
     build = ROOT / args.build
+    if args.mode == "clang":
+        os.environ["CC"] = "clang"
     configure(build, args.mode)
     run("ninja", "-C", build, "-j", args.jobs, "--quiet")
     make_importable(build, build / "pkg/lucid", package=True)

@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""Build with sanitizers and run the tests under them.   usage: sanitize.py MODE JOBS
+
+The C tests run with leak detection. Python is not built with sanitizers, so its runtime is preloaded and its own "leaks" are not
+looked for; under the GIL ThreadSanitizer sees nothing of Python either, so there the C tests are all.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PYTHON_TESTS = ("tests/ops", "tests/test_lifetime.py")
+
+
+def run(command, **environment):
+    print("+", " ".join(map(str, command)), flush=True)
+    cwd = environment.pop("cwd", ROOT)
+    if subprocess.run(command, cwd=cwd, env=os.environ | environment).returncode:
+        sys.exit(f"sanitize: {' '.join(map(str, command))} failed")
+
+
+def runtime(name):
+    """The path of a sanitizer's runtime library, as the compiler knows it."""
+    return subprocess.run(["gcc", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def main(mode, jobs):
+    make = ["make", "--no-print-directory", f"MODE={mode}", f"JOBS={jobs}", f"PYTHON={sys.executable}"]
+    run([*make, "build"])
+    strict = {"UBSAN_OPTIONS": "print_stacktrace=1", "TSAN_OPTIONS": "halt_on_error=1"}
+    run([*make, "c-test"], ASAN_OPTIONS="detect_leaks=1", **strict)
+    if "asan" in mode:
+        preload = " ".join([runtime("libasan.so"), runtime("libubsan.so")])
+        tests = [str(ROOT / t) for t in PYTHON_TESTS if (ROOT / t).exists()]
+        command = [sys.executable, "-m", "pytest", *tests, *os.environ.get("PYTEST_ARGS", "").split()]
+        options = {"LD_PRELOAD": preload, "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1", **strict}
+        run(command, cwd=ROOT / "build" / mode / "pkg", **options)
+    print(f"sanitize: {mode} clean")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
