@@ -1,5 +1,4 @@
 /* Storages: engine memory on the CPU is header and bytes in one cached block; other devices and other owners hang on `data`. */
-#define _GNU_SOURCE /* memfd_create */
 #include "tensor.h"
 #include <errno.h>
 #include <stdlib.h>
