@@ -49,11 +49,11 @@ tsan:
 	@$(PY) tools/sanitize.py tsan $(JOBS)
 
 bench: build
-	@$(PY) benchmarks/dispatch.py
-	@$(PY) benchmarks/elementwise.py
+	@PYTHONPATH=. $(PY) benchmarks/dispatch.py
+	@PYTHONPATH=. $(PY) benchmarks/elementwise.py
 
 demo: build
-	@$(PY) examples/digits.py
+	@PYTHONPATH=. $(PY) examples/digits.py
 
 test-gpu: build
 	@cd $(BUILD)/pkg && $(PY) -m pytest $(abspath tests/gpu) $(PYTEST_ARGS)

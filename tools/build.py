@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Configure if needed, compile, and make the result importable.   usage: build.py [--mode MODE] [--jobs N] BUILD_DIR
 
-BUILD_DIR/pkg/lucid is the package as an import sees it: links to the Python files, the extension and liblucid. The release build
-is linked into lucid/ as well, so that `import lucid` works from the root of the tree.
+BUILD_DIR/pkg/lucid is the package as an import sees it: links to the Python files, the extension and liblucid. The release
+build is linked into lucid/ as well, so that `import lucid` works from the root of the tree.
 """
 
 import argparse

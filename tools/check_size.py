@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Size of what an installation holds: extension and library stripped, Python files and headers.   usage: check_size.py BUILD_DIR"""
+"""Size of an installation: extension and library stripped, Python files and headers.   usage: check_size.py BUILD_DIR"""
 
 import pathlib
 import subprocess

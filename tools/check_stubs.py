@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The stub says what the extension does: every op of _C.pyi exists with the same parameters, and nothing of _C is missing in it."""
+"""The stub says what the extension does: every op of _C.pyi exists with the same parameters, and no op is missing in it."""
 
 import ast
 import inspect
@@ -20,6 +20,12 @@ def stub_functions(body):
     return found
 
 
+def comparable(names):
+    """out= belongs to every op; a method calls its first parameter self."""
+    names = [n for n in names if n != "out"]
+    return ["self", *names[1:]] if names[:1] == ["input"] else names
+
+
 def compare(where, owner, functions):
     for name, signatures in functions.items():
         actual = getattr(owner, name, None)
@@ -27,12 +33,11 @@ def compare(where, owner, functions):
             yield f"{where}.{name}: in the stub, not in the extension"
             continue
         try:
-            names = [n for n in inspect.signature(actual).parameters if n != "out"]
+            names = list(inspect.signature(actual).parameters)
         except (ValueError, TypeError):
             continue  # overloaded at run time: no single signature
-        wanted = [["self" if n in ("self", "input") and i == 0 else n for i, n in enumerate(s) if n != "out"] for s in signatures]
-        names = ["self" if n in ("self", "input") and i == 0 else n for i, n in enumerate(names)]
-        if names not in wanted:
+        wanted = [comparable(s) for s in signatures]
+        if comparable(names) not in wanted:
             yield f"{where}.{name}: the stub says {wanted}, the extension {names}"
 
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Instructions per statement, counted by callgrind: the same on a busy machine and on an idle one.   usage: count_instructions.py
+"""Instructions per statement, counted by callgrind: the same on a busy machine as on an idle one.   usage: count_instructions.py
 
 A statement runs in a loop of 0 and of N rounds; the difference, less that of an empty loop, is its cost. `op_call` is the part
-inside the extension's outermost function, for statements that are one call: what Lucid adds to the interpreter. The table is the AVX2 one (valgrind has no AVX-512).
+inside the extension's outermost function, for statements that are one call: what Lucid adds to the interpreter. The kernel table
+is the AVX2 one (valgrind has no AVX-512).
 """
 
 import os
@@ -43,9 +44,9 @@ def profile(statement, rounds):
     with tempfile.TemporaryDirectory() as folder:
         script, out = pathlib.Path(folder, "case.py"), pathlib.Path(folder, "out")
         script.write_text(SETUP.format(statement=statement))
-        environment = os.environ | {"PYTHONHASHSEED": "0", "PYTHONPATH": str(ROOT), "LUCID_NUM_THREADS": "1", "LUCID_ISA": "avx2"}
+        settings = {"PYTHONHASHSEED": "0", "PYTHONPATH": str(ROOT), "LUCID_NUM_THREADS": "1", "LUCID_ISA": "avx2"}
         command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", sys.executable, str(script), str(rounds)]
-        ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+        ran = subprocess.run(command, cwd=folder, env=os.environ | settings, capture_output=True, text=True)
         if ran.returncode:
             sys.exit(f"{statement!r} failed under valgrind:\n{ran.stderr[-2000:]}")
         listing = ["callgrind_annotate", "--inclusive=yes", "--threshold=100", str(out)]

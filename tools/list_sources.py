@@ -33,7 +33,8 @@ def public(header=ROOT / "engine/include/lucid.h", seen=None):
 
 
 def everything():
-    return [p for folder in ("engine", "bindings", "tests/c", "examples/c") for p in sources(folder, ".c")] + package() + public()
+    compiled = [p for folder in ("engine", "bindings", "tests/c", "examples/c") for p in sources(folder, ".c")]
+    return compiled + package() + public()
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Make a virtual environment that holds exactly these requirements, if it does not yet.   usage: make_venv.py FOLDER REQUIREMENTS"""
+"""Make a virtual environment that holds these requirements, if it does not yet.   usage: make_venv.py FOLDER REQUIREMENTS"""
 
 import importlib.metadata
 import pathlib

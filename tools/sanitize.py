@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Build with sanitizers and run the tests under them.   usage: sanitize.py MODE JOBS
 
-The C tests run with leak detection. Python is not built with sanitizers, so its runtime is preloaded and its own "leaks" are not
-looked for; under the GIL ThreadSanitizer sees nothing of Python either, so there the C tests are all.
+The C tests run with leak detection. Python is not built with sanitizers, so the runtime is preloaded and its own "leaks" are
+not looked for; under the GIL ThreadSanitizer sees nothing of Python either, so there the C tests are all.
 """
 
 import os

@@ -1,0 +1,62 @@
+"""A progress bar, and a curve drawn to the terminal and to a PNG file, with nothing but the standard library."""
+
+import struct
+import sys
+import zlib
+
+BARS = " ▏▎▍▌▋▊▉█"
+
+
+def progress(done, total, text, width=30):
+    """Redraw one line; only the last state is kept where the output is not a terminal."""
+    eighths = round(8 * width * done / total)
+    bar = "█" * (eighths // 8) + (BARS[eighths % 8] if eighths % 8 else "")
+    if sys.stdout.isatty() or done == total:
+        print(f"\r{bar:<{width}}▏ {done:3}/{total}  {text}", end="\n" if done == total else "", flush=True)
+
+
+def scaled(values, width, height):
+    """For each of `width` columns the height (0 ... height-1) of the curve there."""
+    low, high = min(values), max(values)
+    picked = [values[i * (len(values) - 1) // max(1, width - 1)] for i in range(width)]
+    return [round((v - low) / ((high - low) or 1) * (height - 1)) for v in picked]
+
+
+def draw(values, width=72, height=12, title=""):
+    """The curve as text. A character cell holds 2 x 4 Braille dots."""
+    dots = [[0] * width for _ in range(height)]
+    levels = scaled(values, 2 * width, 4 * height)
+    previous = levels[0]
+    for x, level in enumerate(levels):
+        for y in range(min(previous, level), max(previous, level) + 1):
+            row, dot = height - 1 - y // 4, 3 - y % 4
+            dots[row][x // 2] |= ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))[x % 2][dot]
+        previous = level
+    labels = {0: f"{max(values):.3f}", height - 1: f"{min(values):.3f}"}
+    lines = [f"{labels.get(i, ''):>8} ┤" + "".join(chr(0x2800 + d) for d in row) for i, row in enumerate(dots)]
+    return "\n".join([f"{'':10}{title}", *lines, f"{'':9}└{'─' * width}"])
+
+
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def save(values, path, width=640, height=320):
+    """The curve as an 8-bit grey PNG."""
+    margin = 10
+    rows = [bytearray(b"\xff" * width) for _ in range(height)]
+    for x in range(margin, width - margin):
+        rows[height - margin][x] = 0x99
+    for y in range(margin, height - margin):
+        rows[y][margin] = 0x99
+    levels = scaled(values, width - 2 * margin, height - 2 * margin)
+    previous = levels[0]
+    for x, level in enumerate(levels):
+        for y in range(min(previous, level), max(previous, level) + 1):
+            for thick in (0, 1):
+                rows[height - margin - 1 - y][margin + x - thick] = 0x20
+        previous = level
+    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    pixels = zlib.compress(b"".join(b"\0" + bytes(row) for row in rows), 9)
+    with open(path, "wb") as file:
+        file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", pixels) + chunk(b"IEND", b""))
