@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Instructions per statement, counted by callgrind: the same on a busy machine as on an idle one.   usage: count_instructions.py
+"""Instructions per statement, counted by callgrind: the same on a busy machine as on an idle one.
 
 A statement runs in a loop of 0 and of N rounds; the difference, less that of an empty loop, is its cost. `op_call` is the part
-inside the extension's outermost function, for statements that are one call: what Lucid adds to the interpreter. The kernel table
-is the AVX2 one (valgrind has no AVX-512).
+inside the extension's outermost function, for statements that are one call: what Lucid adds to the interpreter. The kernel
+table is the AVX2 one (valgrind has no AVX-512).   usage: count_instructions.py
 """
 
 import os

@@ -1,0 +1,81 @@
+"""Time statements in Lucid and in PyTorch, in turn, in one process; print them beside their targets.
+
+Machines are shared and noisy, so each figure is the best of many short runs, and the two libraries alternate: what disturbs one
+disturbs the other. Trust ratios more than nanoseconds.
+"""
+
+import timeit
+from dataclasses import dataclass
+
+
+@dataclass
+class Row:
+    title: str
+    ours: float  # seconds, or whatever `unit` says
+    theirs: float | None = None
+    ratio: float | None = None  # target: ours / theirs at most this
+    limit: float | None = None  # target: ours at most this
+    unit: str = "ns"
+
+    @property
+    def passed(self):
+        within = self.limit is None or self.ours <= self.limit
+        return within and (self.ratio is None or self.theirs is None or self.ours <= self.ratio * self.theirs)
+
+    def cells(self):
+        target = [f"≤ {shown(self.limit, self.unit)}"] if self.limit is not None else []
+        target += [f"≤ {self.ratio:.2f}"] if self.ratio is not None else []
+        ratio = f"{self.ours / self.theirs:.2f}" if self.theirs else ""
+        theirs = shown(self.theirs, self.unit) if self.theirs is not None else ""
+        verdict = ("pass" if self.passed else "MISS") if target else ""
+        return [self.title, shown(self.ours, self.unit), theirs, ratio, ", ".join(target), verdict]
+
+
+def shown(value, unit):
+    if unit != "s":
+        return f"{value:,.2f} {unit}" if value < 10 and unit == "MB" else f"{value:,.0f} {unit}"
+    for scale, name in ((1, "s"), (1e-3, "ms"), (1e-6, "µs")):
+        if value >= scale:
+            return f"{value / scale:.2f} {name}" if value < 10 * scale else f"{value / scale:.0f} {name}"
+    return f"{value * 1e9:.0f} ns"
+
+
+def timer(statement, names):
+    """A timer whose statement sees the names as local variables, as it would in a function."""
+    setup = "; ".join(f"{n} = names[{n!r}]" for n in names)
+    return timeit.Timer(statement, setup, globals={"names": names})
+
+
+def alternate(statement, ours, theirs, seconds=0.4, rounds=25, switch=None):
+    """Best time of one run in each library. `switch(i)` is called before round i of the second one (threads)."""
+    a, b = timer(statement, ours), timer(statement, theirs)
+    counts = []
+    for t in (a, b):
+        n = 1
+        while (took := t.timeit(n)) < seconds / rounds / 4:
+            n *= 2
+        counts.append(max(1, round(n * seconds / rounds / took)))
+    best = [float("inf")] * 2
+    for i in range(rounds):
+        best[0] = min(best[0], a.timeit(counts[0]) / counts[0])
+        if switch:
+            switch(i)
+        best[1] = min(best[1], b.timeit(counts[1]) / counts[1])
+    return best
+
+
+HEAD = ["case", "Lucid", "PyTorch", "ratio", "target", ""]
+
+
+def show(rows, markdown=False):
+    table = [HEAD] + [r.cells() for r in rows]
+    if markdown:
+        table.insert(1, ["---", "---:", "---:", "---:", "---", "---"])
+        print("\n".join("| " + " | ".join(cells) + " |" for cells in table))
+    else:
+        widths = [max(len(c[i]) for c in table) for i in range(len(HEAD))]
+        for cells in table:
+            print("  ".join(c.ljust(w) if i in (0, 4, 5) else c.rjust(w) for i, (c, w) in enumerate(zip(cells, widths))))
+    missed = [r.title for r in rows if not r.passed]
+    if not markdown:
+        print(f"{len(rows) - len(missed)} of {len(rows)} targets met" + (f"; missed: {', '.join(missed)}" if missed else ""))
