@@ -17,7 +17,7 @@ TOOLS := PATH="$(dir $(PY)):$$PATH"# meson and ninja of the Python that is built
 ISAS  := $(shell grep -qw avx2 /proc/cpuinfo 2>/dev/null && echo base; grep -qw avx512dq /proc/cpuinfo 2>/dev/null && echo avx2)
 MAKE_ := $(MAKE) --no-print-directory
 
-.PHONY: build venv test c-test py-test isa-test check asan tsan bench demo test-gpu format clean
+.PHONY: build venv test c-test py-test isa-test check asan tsan bench demo wheel-test test-gpu format clean
 
 build:
 	@$(TOOLS) $(PY) tools/build.py --mode "$(MODE)" --jobs $(JOBS) $(BUILD)
@@ -54,6 +54,10 @@ bench: build
 
 demo: build
 	@PYTHONPATH=. $(PY) examples/digits.py
+
+# Build the wheel, install it into an empty environment, use it from Python and from C.
+wheel-test:
+	@$(TOOLS) $(PY) tools/check_wheel.py
 
 test-gpu: build
 	@cd $(BUILD)/pkg && $(PY) -m pytest $(abspath tests/gpu) $(PYTEST_ARGS)

@@ -1,0 +1,46 @@
+"""Where the C library and its headers are.
+
+`cc program.c $(python -m lucid.config --cflags --libs)` builds a C program that includes <lucid.h>.
+
+>>> import os
+>>> from lucid import config
+>>> os.path.isfile(os.path.join(config.include_path(), "lucid.h"))
+True
+"""
+
+import os
+import sys
+
+
+def include_path():
+    """The folder of lucid.h: beside this file when installed, the engine's own in a source tree."""
+    here = os.path.dirname(os.path.realpath(__file__))
+    installed = os.path.join(here, "engine", "include")
+    return installed if os.path.isdir(installed) else os.path.join(os.path.dirname(here), "engine", "include")
+
+
+def library_path():
+    """The folder of liblucid.so."""
+    return os.path.dirname(os.path.realpath(os.path.join(os.path.dirname(__file__), "liblucid.so")))
+
+
+def cflags():
+    """Options for compiling."""
+    paths = dict.fromkeys((include_path(), library_path()))  # in a source tree the generated headers are in the build folder
+    return [f"-I{p}" for p in paths]
+
+
+def libs():
+    """Options for linking; the program finds liblucid where it is now."""
+    return [f"-L{library_path()}", f"-Wl,-rpath,{library_path()}", "-llucid", "-lm"]
+
+
+def main(arguments):
+    known = {"--cflags": cflags, "--libs": libs}
+    if not arguments or any(a not in known for a in arguments):
+        sys.exit("usage: python -m lucid.config [--cflags] [--libs]")
+    print(" ".join(option for a in arguments for option in known[a]()))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

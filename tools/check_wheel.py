@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Build the wheel, install it where nothing else is (no NumPy), use it from Python and from C.   usage: check_wheel.py
+
+Needs no network: the build tools are those of the Python that runs this.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import venv
+import zipfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+NEEDED = {
+    f"lucid/{name}"
+    for name in ("__init__.py", "liblucid.so", "_C.pyi", "engine/include/lucid.h", "engine/include/op_calls.gen.h")
+}
+SMOKE = """
+import io, pickle, sys
+import lucid
+assert "numpy" not in sys.modules
+try:
+    import numpy
+except ImportError:
+    pass
+else:
+    sys.exit("NumPy is here: this is not the environment the test is for")
+x = lucid.tensor([1.0, 2.0, 3.0], requires_grad=True)
+y = (x * x).sum()
+y.backward()
+assert x.grad.tolist() == [2.0, 4.0, 6.0], x.grad
+assert repr(x) == "tensor([1., 2., 3.], requires_grad=True)", repr(x)
+assert pickle.loads(pickle.dumps(x)).tolist() == [1.0, 2.0, 3.0]
+print("Python:", y)
+"""
+
+
+def run(*command, **options):
+    return subprocess.run([str(c) for c in command], check=True, **options)
+
+
+def environment():
+    """Without whatever would let a bare environment see other packages; with this Python's meson and ninja."""
+    kept = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME")}
+    return kept | {"PATH": f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"}
+
+
+def build_wheel(folder):
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-build-isolation", "--no-deps", "--no-index"]
+    run(*command, "--wheel-dir", folder, ROOT, env=environment())
+    (wheel,) = folder.glob("*.whl")
+    missing = NEEDED - set(zipfile.ZipFile(wheel).namelist())
+    if missing:
+        sys.exit(f"not in the wheel: {sorted(missing)}")
+    unpacked = sum(i.file_size for i in zipfile.ZipFile(wheel).infolist())
+    print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.2f} MB, {unpacked / 1e6:.2f} MB installed")
+    return wheel
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        wheel = build_wheel(folder)
+        venv.create(folder / "bare", with_pip=False)
+        python = folder / "bare/bin/python"
+        target = next((folder / "bare/lib").glob("python*/site-packages"))
+        run(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", target, wheel)
+        run(python, "-c", SMOKE, cwd=folder, env=environment())
+        flags = run(
+            python, "-m", "lucid.config", "--cflags", "--libs", cwd=folder, env=environment(), capture_output=True, text=True
+        )
+        run("cc", "-std=gnu11", ROOT / "examples/c/regression.c", "-o", folder / "regression", *flags.stdout.split())
+        run(folder / "regression")
+    print("wheel: installs, runs without NumPy, compiles C programs")
+
+
+if __name__ == "__main__":
+    main()
