@@ -6,6 +6,7 @@
  * Objects. Whatever is shared and is not a tensor (autograd nodes, hooks, generators, callables of the host language) starts with
  * an lc_object: a count and the function that ends it. Lower layers can hold what higher layers define. */
 #pragma once
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -134,6 +135,7 @@ typedef struct {
     int64_t allocated_bytes, peak_bytes, allocations, frees, cached_bytes; /* storages; current, highest, counts */
 } lc_memory_stats;
 void lc_memory_count(lc_device_kind kind, int64_t bytes);             /* a storage came (positive) or went (negative) */
+void lc_memory_count_cached(lc_device_kind kind, int64_t bytes);      /* free memory a device's own cache took or returned */
 void lc_memory_read(lc_device_kind kind, lc_memory_stats *stats);
 void lc_memory_reset_peak(lc_device_kind kind);
 
@@ -164,15 +166,21 @@ extern void (*lc_host_relock)(void *state);
 typedef enum { LC_ISA_base, LC_ISA_avx2, LC_ISA_avx512, LC_ISA_neon } lc_isa;
 lc_isa      lc_cpu_isa(void);
 const char *lc_cpu_isa_name(void);
+int         lc_cpu_count(void); /* CPUs we may use: affinity mask, cut to the quota of the control group */
+/* The quota in whole CPUs, rounded up; 0: none. membership: /proc/self/cgroup; mounts: /sys/fs/cgroup (tests bring their own). */
+int         lc_cpu_quota(const char *membership, const char *mounts);
 
 /* Shared libraries, loaded at first use. names: candidates, ended by NULL. NULL after lc_fail(GpuNotAvailable or LucidError, ...) */
 void *lc_dylib_open(const char *const *names, const char *what);
 void *lc_dylib_symbol(void *lib, const char *name);
+int   lc_dylib_add_path(const char *folder); /* searched before the system's places: the lib/ folders of nvidia-* wheels */
 
-/* Random numbers: PyTorch's CPU generator, MT19937 (rng.c; docs: random streams). */
+/* Random numbers: PyTorch's CPU generator, MT19937 (rng.c; random.h has the fills). The functions that take one word or several
+ * want the lock held where threads share the generator; all others take it. */
 typedef struct lc_generator {
-    lc_object object;
-    lc_device device;
+    lc_object       object;
+    lc_device       device;
+    pthread_mutex_t lock;
     uint64_t  seed;
     uint32_t  state[624];
     int32_t   left, next;              /* outputs left in this block, position of the next */
@@ -181,10 +189,13 @@ typedef struct lc_generator {
     float     normal_f;
 } lc_generator;
 lc_generator *lc_generator_new(lc_device device, uint64_t seed); /* new reference */
-lc_generator *lc_generator_default(void);                        /* borrowed: the process-wide CPU generator, seeded 67280421310721 */
+lc_generator *lc_generator_default(void);                        /* borrowed: the process-wide CPU generator, seeded at random */
 void          lc_generator_seed(lc_generator *g, uint64_t seed);
+uint64_t      lc_random_seed(void); /* from the system's entropy: no two calls alike */
+void          lc_random_words(lc_generator *g, uint32_t *out, int64_t n);
 uint32_t      lc_random32(lc_generator *g);
 uint64_t      lc_random64(lc_generator *g); /* first output is the high word */
 enum { LC_GENERATOR_STATE_BYTES = 5056 };
-void lc_generator_get_state(const lc_generator *g, uint8_t *bytes); /* PyTorch's layout of CPU generator states */
+#define LC_GENERATOR_SEED 67280421310721u /* of a generator made without a seed */
+void lc_generator_get_state(lc_generator *g, uint8_t *bytes); /* PyTorch's layout of CPU generator states */
 int  lc_generator_set_state(lc_generator *g, const uint8_t *bytes, size_t n);

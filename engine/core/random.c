@@ -1,0 +1,266 @@
+/* Numbers from bits, exactly as PyTorch makes them on the CPU, so that a ported program starts from the same weights, shuffles the same
+ * way and drops the same units. Found by experiment against torch 2.13 (tests/test_random.py repeats it):
+ *
+ * uniform      float32 and halves: 24 bits of one word; float64: 53 bits of two words, the first is the high one. Then
+ *              fma(u, hi - lo, lo), in float32 for halves with float32 bounds, rounded to the dtype; a result that rounds up to hi
+ *              becomes lo.
+ * normal       contiguous, 16 elements or more: blocks of 16 uniforms d; u1 = 1 - d[j], u2 = d[j + 8]; d[j] = r cos t, d[j + 8] =
+ *              r sin t with r = sqrt(-2 log u1), t = 2 pi u2. If n is not a multiple of 16 the last 16 elements are made again from fresh
+ *              uniforms. float32 and float64 draw n uniforms first (so the tail wastes some of them); halves compute in float32 block by
+ *              block, and waste none.
+ *              Else one by one in float64: uniforms a, b give sqrt(-2 log1p(-b)) * (cos, then sin) of 2 pi a; the second
+ *              waits in the generator for the next call, whatever its dtype.
+ * integers     word % range, two words from a range of 2^28 on (less than 5 % skew). Without bounds: as many words as the dtype needs.
+ * exponential  -1 / lambda * log1p(-u), u a float64 uniform.
+ * bernoulli    u < p: a float64 uniform for a number p; a uniform of p's dtype for a tensor p.
+ * permutation  n < 2^32 / 20: Fisher-Yates from the front with one word each; larger: inside-out with two words each. */
+#include "random.h"
+#include <math.h>
+
+enum { BLOCK = 16, BUFFER = 512 };
+
+static inline float  unit_f32(uint32_t word) { return (float)(word & ((1u << 24) - 1)) * 0x1p-24f; }
+static inline double unit_f64(uint64_t word) { return (double)(word & ((1ull << 53) - 1)) * 0x1p-53; }
+static double        next_unit(lc_generator *g) { return unit_f64(lc_random64(g)); }
+
+/* Runs a body for each stretch of up to BUFFER elements: `word` holds the bits of `take` of them, from element `at` on. */
+#define EACH_STRETCH(g, n, words_each)                                                                                         \
+    for (int64_t at = 0, take; at < (n); at += take)                                                                           \
+        if (take = (n)-at < BUFFER ? (n)-at : BUFFER, lc_random_words(g, word, take * (words_each)), true)
+
+static inline uint64_t joined(const uint32_t *word, int64_t i) { return (uint64_t)word[2 * i] << 32 | word[2 * i + 1]; }
+
+/* ---- uniform ---- */
+
+static void uniform_f32(lc_generator *g, float *out, int64_t n, float lo, float hi)
+{
+    uint32_t word[BUFFER];
+    float    range = hi - lo;
+    EACH_STRETCH(g, n, 1)
+    {
+        for (int64_t i = 0; i < take; i++) out[at + i] = unit_f32(word[i]);
+        if (lo == 0 && range == 1) continue;
+        for (int64_t i = at; i < at + take; i++) {
+            out[i] = fmaf(out[i], range, lo);
+            if (out[i] == hi) out[i] = lo;
+        }
+    }
+}
+
+static void uniform_f64(lc_generator *g, double *out, int64_t n, double lo, double hi)
+{
+    uint32_t word[2 * BUFFER];
+    double   range = hi - lo;
+    EACH_STRETCH(g, n, 2)
+    {
+        for (int64_t i = 0; i < take; i++) out[at + i] = unit_f64(joined(word, i));
+        if (lo == 0 && range == 1) continue;
+        for (int64_t i = at; i < at + take; i++) {
+            out[i] = fma(out[i], range, lo);
+            if (out[i] == hi) out[i] = lo;
+        }
+    }
+}
+
+static uint16_t half_of(lc_dtype dtype, float x) { return dtype == LC_f16 ? lc_f32_to_f16(x) : lc_f32_to_bf16(x); }
+static float    half_value(lc_dtype dtype, uint16_t h) { return dtype == LC_f16 ? lc_f16_to_f32(h) : lc_bf16_to_f32(h); }
+
+static void uniform_half(lc_generator *g, lc_dtype dtype, uint16_t *out, int64_t n, float lo, float hi)
+{
+    uint32_t word[BUFFER];
+    uint16_t low = half_of(dtype, lo);
+    float    highest = half_value(dtype, half_of(dtype, hi));
+    EACH_STRETCH(g, n, 1)
+    for (int64_t i = 0; i < take; i++) {
+        uint16_t h = half_of(dtype, fmaf(unit_f32(word[i]), hi - lo, lo));
+        out[at + i] = half_value(dtype, h) == highest ? low : h;
+    }
+}
+
+static void uniform(lc_generator *g, lc_dtype dtype, void *out, int64_t n, double lo, double hi)
+{
+    if (dtype == LC_f64) uniform_f64(g, out, n, lo, hi);
+    else if (dtype == LC_f32) uniform_f32(g, out, n, (float)lo, (float)hi);
+    else uniform_half(g, dtype, out, n, (float)lo, (float)hi);
+}
+
+void lc_random_uniform(lc_generator *g, lc_dtype dtype, void *out, int64_t n, double lo, double hi)
+{
+    pthread_mutex_lock(&g->lock);
+    uniform(g, dtype, out, n, lo, hi);
+    pthread_mutex_unlock(&g->lock);
+}
+
+/* ---- normal ---- */
+
+static void block_f32(float d[BLOCK], float mean, float std)
+{
+    for (int j = 0; j < BLOCK / 2; j++) {
+        float r = sqrtf(-2 * logf(1 - d[j])), t = 2 * (float)M_PI * d[j + BLOCK / 2];
+        d[j] = r * cosf(t) * std + mean;
+        d[j + BLOCK / 2] = r * sinf(t) * std + mean;
+    }
+}
+
+static void block_f64(double d[BLOCK], double mean, double std)
+{
+    for (int j = 0; j < BLOCK / 2; j++) {
+        double r = sqrt(-2 * log(1 - d[j])), t = 2 * M_PI * d[j + BLOCK / 2];
+        d[j] = r * cos(t) * std + mean;
+        d[j + BLOCK / 2] = r * sin(t) * std + mean;
+    }
+}
+
+static void normal_f32(lc_generator *g, float *out, int64_t n, float mean, float std)
+{
+    uniform_f32(g, out, n, 0, 1);
+    for (int64_t i = 0; i + BLOCK <= n; i += BLOCK) block_f32(out + i, mean, std);
+    if (n % BLOCK == 0) return;
+    uniform_f32(g, out + n - BLOCK, BLOCK, 0, 1);
+    block_f32(out + n - BLOCK, mean, std);
+}
+
+static void normal_f64(lc_generator *g, double *out, int64_t n, double mean, double std)
+{
+    uniform_f64(g, out, n, 0, 1);
+    for (int64_t i = 0; i + BLOCK <= n; i += BLOCK) block_f64(out + i, mean, std);
+    if (n % BLOCK == 0) return;
+    uniform_f64(g, out + n - BLOCK, BLOCK, 0, 1);
+    block_f64(out + n - BLOCK, mean, std);
+}
+
+static void normal_half(lc_generator *g, lc_dtype dtype, uint16_t *out, int64_t n, float mean, float std)
+{
+    for (int64_t i = 0; i < n; i += BLOCK) {
+        float     d[BLOCK];
+        int64_t   last = n - BLOCK;
+        uint16_t *to = out + (i < last ? i : last);
+        uniform_f32(g, d, BLOCK, 0, 1);
+        block_f32(d, mean, std);
+        for (int j = 0; j < BLOCK; j++) to[j] = half_of(dtype, d[j]);
+    }
+}
+
+static double next_normal(lc_generator *g)
+{
+    if (g->has_normal) {
+        g->has_normal = false;
+        return g->normal;
+    }
+    double a = next_unit(g), b = next_unit(g), r = sqrt(-2 * log1p(-b)), t = 2 * M_PI * a;
+    g->normal = r * sin(t);
+    g->has_normal = true;
+    return r * cos(t);
+}
+
+static void store(lc_dtype dtype, void *out, int64_t i, double x)
+{
+    if (dtype == LC_f64) ((double *)out)[i] = x;
+    else if (dtype == LC_f32) ((float *)out)[i] = (float)x;
+    else ((uint16_t *)out)[i] = half_of(dtype, (float)x);
+}
+
+void lc_random_normal(lc_generator *g, lc_dtype dtype, void *out, int64_t n, double mean, double std, bool contiguous)
+{
+    pthread_mutex_lock(&g->lock);
+    if (n < BLOCK || !contiguous)
+        for (int64_t i = 0; i < n; i++) store(dtype, out, i, fma(next_normal(g), std, mean));
+    else if (dtype == LC_f64) normal_f64(g, out, n, mean, std);
+    else if (dtype == LC_f32) normal_f32(g, out, n, (float)mean, (float)std);
+    else normal_half(g, dtype, out, n, (float)mean, (float)std);
+    pthread_mutex_unlock(&g->lock);
+}
+
+void lc_random_exponential(lc_generator *g, lc_dtype dtype, void *out, int64_t n, double lambda)
+{
+    pthread_mutex_lock(&g->lock);
+    for (int64_t i = 0; i < n; i++) store(dtype, out, i, -1 / lambda * log1p(-next_unit(g)));
+    pthread_mutex_unlock(&g->lock);
+}
+
+/* ---- integers ---- */
+
+static void words_modulo(lc_generator *g, int64_t *out, int64_t n, uint64_t lo, uint64_t range) /* range < 2^32 */
+{
+    uint32_t word[BUFFER];
+    EACH_STRETCH(g, n, 1)
+    for (int64_t i = 0; i < take; i++) out[at + i] = (int64_t)(lo + word[i] % (uint32_t)range);
+}
+
+static void pairs_modulo(lc_generator *g, int64_t *out, int64_t n, uint64_t lo, uint64_t range)
+{
+    uint32_t word[2 * BUFFER];
+    EACH_STRETCH(g, n, 2)
+    for (int64_t i = 0; i < take; i++) out[at + i] = (int64_t)(range ? lo + joined(word, i) % range : joined(word, i));
+}
+
+void lc_random_ints(lc_generator *g, int64_t *out, int64_t n, int64_t lo, uint64_t range)
+{
+    pthread_mutex_lock(&g->lock);
+    (range && range < 1u << 28 ? words_modulo : pairs_modulo)(g, out, n, (uint64_t)lo, range);
+    pthread_mutex_unlock(&g->lock);
+}
+
+void lc_random_any(lc_generator *g, lc_dtype dtype, int64_t *out, int64_t n)
+{
+    static const uint64_t range[LC_DTYPE_COUNT] = { /* integers: the non-negative ones; floats: up to the last that is exact */
+                                                    [LC_b8] = 2,
+                                                    [LC_u8] = 1 << 8,
+                                                    [LC_i8] = 1 << 7,
+                                                    [LC_i16] = 1 << 15,
+                                                    [LC_i32] = 1u << 31,
+                                                    [LC_i64] = 1ull << 63,
+                                                    [LC_f16] = (1 << 11) + 1,
+                                                    [LC_bf16] = (1 << 8) + 1,
+                                                    [LC_f32] = (1 << 24) + 1,
+                                                    [LC_f64] = (1ull << 53) + 1
+    };
+    pthread_mutex_lock(&g->lock);
+    (range[dtype] < 1ull << 32 ? words_modulo : pairs_modulo)(g, out, n, 0, range[dtype]);
+    pthread_mutex_unlock(&g->lock);
+}
+
+/* ---- bernoulli, permutation ---- */
+
+void lc_random_bernoulli(lc_generator *g, uint8_t *out, int64_t n, double p)
+{
+    uint32_t word[2 * BUFFER];
+    pthread_mutex_lock(&g->lock);
+    EACH_STRETCH(g, n, 2)
+    for (int64_t i = 0; i < take; i++) out[at + i] = unit_f64(joined(word, i)) < p;
+    pthread_mutex_unlock(&g->lock);
+}
+
+void lc_random_bernoulli_each(lc_generator *g, uint8_t *out, int64_t n, lc_dtype dtype, const void *p)
+{
+    uint32_t word[2 * BUFFER];
+    pthread_mutex_lock(&g->lock);
+    if (dtype == LC_f64) {
+        EACH_STRETCH(g, n, 2)
+        for (int64_t i = 0; i < take; i++) out[at + i] = unit_f64(joined(word, i)) < ((const double *)p)[at + i];
+    } else {
+        EACH_STRETCH(g, n, 1)
+        for (int64_t i = 0; i < take; i++) out[at + i] = unit_f32(word[i]) < ((const float *)p)[at + i];
+    }
+    pthread_mutex_unlock(&g->lock);
+}
+
+void lc_random_permutation(lc_generator *g, int64_t *out, int64_t n)
+{
+    pthread_mutex_lock(&g->lock);
+    if (n < UINT32_MAX / 20) {
+        for (int64_t i = 0; i < n; i++) out[i] = i;
+        for (int64_t i = 0; i < n - 1; i++) {
+            int64_t k = i + lc_random32(g) % (uint32_t)(n - i), at_i = out[i];
+            out[i] = out[k];
+            out[k] = at_i;
+        }
+    } else
+        for (int64_t i = 0; i < n; i++) {
+            int64_t k = (int64_t)(lc_random64(g) % (uint64_t)(i + 1));
+            out[i] = i;
+            out[i] = out[k];
+            out[k] = i;
+        }
+    pthread_mutex_unlock(&g->lock);
+}

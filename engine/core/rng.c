@@ -1,0 +1,179 @@
+/* The generator behind PyTorch's CPU streams: MT19937, seeded with the low 32 bits of the seed.
+ *
+ * `left` and `next` are PyTorch's: a state that was just seeded or used up has left == 1; making a new block of 624 words and
+ * taking its first leaves left == 624, next == 1. So next + left == 625 inside a block, and next + left <= 625 is what keeps
+ * lc_random_words inside the array whatever state a file brings.
+ *
+ * A saved state is PyTorch's record of 5056 bytes, in the byte order of the machine: saved_state below. */
+#include "random.h"
+#include <string.h>
+#include <sys/random.h>
+
+enum { WORDS = 624, SHIFT = 397 };
+
+typedef struct {
+    uint64_t seed;
+    int32_t  left, seeded;
+    uint64_t next, state[WORDS];
+    double   normal_x, normal, rho; /* the first and the last are remains of Torch 7, and zero */
+    int32_t  has_normal, padding;
+    float    normal_f; /* PyTorch has a place for it; no stream of the CPU uses it */
+    uint8_t  has_normal_f, more_padding[3];
+} saved_state;
+_Static_assert(sizeof(saved_state) == LC_GENERATOR_STATE_BYTES, "PyTorch's layout");
+
+static void seed_unlocked(lc_generator *g, uint64_t seed)
+{
+    g->seed = seed;
+    g->state[0] = (uint32_t)seed;
+    for (uint32_t i = 1; i < WORDS; i++) g->state[i] = 1812433253u * (g->state[i - 1] ^ g->state[i - 1] >> 30) + i;
+    g->left = 1;
+    g->next = 0;
+    g->has_normal = g->has_normal_f = false;
+    g->normal = g->normal_f = 0;
+}
+
+void lc_generator_seed(lc_generator *g, uint64_t seed)
+{
+    pthread_mutex_lock(&g->lock);
+    seed_unlocked(g, seed);
+    pthread_mutex_unlock(&g->lock);
+}
+
+static void generator_drop(lc_object *o)
+{
+    lc_generator *g = (lc_generator *)o;
+    pthread_mutex_destroy(&g->lock);
+    lc_free(g, sizeof *g);
+}
+
+lc_generator *lc_generator_new(lc_device device, uint64_t seed)
+{
+    lc_generator *g = lc_alloc(sizeof *g);
+    if (!g) return NULL;
+    g->object.drop = generator_drop;
+    atomic_init(&g->object.refs, 1);
+    g->device = device;
+    pthread_mutex_init(&g->lock, NULL);
+    seed_unlocked(g, seed);
+    return g;
+}
+
+uint64_t lc_random_seed(void)
+{
+    uint64_t seed;
+    if (getrandom(&seed, sizeof seed, 0) == sizeof seed) return seed;
+    return LC_GENERATOR_SEED; /* no entropy in this sandbox */
+}
+
+/* The process-wide generator. Its lock is held across fork, so that a child finds it free and the state whole. */
+static lc_generator standard;
+static void         standard_drop(UNUSED lc_object *o) {}
+static void         lock_standard(void) { pthread_mutex_lock(&standard.lock); }
+static void         unlock_standard(void) { pthread_mutex_unlock(&standard.lock); }
+static void         make_standard(void)
+{
+    standard.object.drop = standard_drop;
+    atomic_init(&standard.object.refs, 1);
+    standard.device = (lc_device){ .kind = LC_CPU };
+    pthread_mutex_init(&standard.lock, NULL);
+    seed_unlocked(&standard, lc_random_seed());
+    pthread_atfork(lock_standard, unlock_standard, unlock_standard);
+}
+
+lc_generator *lc_generator_default(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, make_standard);
+    return &standard;
+}
+
+/* ---- bits ---- */
+
+static inline uint32_t mixed(uint32_t high, uint32_t low)
+{
+    uint32_t y = (high & 0x80000000u) | (low & 0x7fffffffu);
+    return y >> 1 ^ (-(low & 1) & 0x9908b0dfu);
+}
+
+static void next_block(lc_generator *g)
+{
+    uint32_t *s = g->state;
+    for (int i = 0; i < WORDS - SHIFT; i++) s[i] = s[i + SHIFT] ^ mixed(s[i], s[i + 1]);
+    for (int i = WORDS - SHIFT; i < WORDS - 1; i++) s[i] = s[i + SHIFT - WORDS] ^ mixed(s[i], s[i + 1]);
+    s[WORDS - 1] = s[SHIFT - 1] ^ mixed(s[WORDS - 1], s[0]);
+    g->left = WORDS + 1;
+    g->next = 0;
+}
+
+static inline uint32_t tempered(uint32_t y)
+{
+    y ^= y >> 11;
+    y ^= y << 7 & 0x9d2c5680u;
+    y ^= y << 15 & 0xefc60000u;
+    return y ^ y >> 18;
+}
+
+void lc_random_words(lc_generator *g, uint32_t *out, int64_t n)
+{
+    while (n > 0) {
+        if (g->left == 1) next_block(g);
+        int64_t take = n < g->left - 1 ? n : g->left - 1;
+        for (int64_t i = 0; i < take; i++) out[i] = tempered(g->state[g->next + i]);
+        g->next += (int32_t)take;
+        g->left -= (int32_t)take;
+        out += take;
+        n -= take;
+    }
+}
+
+uint32_t lc_random32(lc_generator *g)
+{
+    if (g->left == 1) next_block(g);
+    g->left--;
+    return tempered(g->state[g->next++]);
+}
+
+uint64_t lc_random64(lc_generator *g)
+{
+    uint64_t high = lc_random32(g);
+    return high << 32 | lc_random32(g);
+}
+
+/* ---- states ---- */
+
+void lc_generator_get_state(lc_generator *g, uint8_t *bytes)
+{
+    saved_state s = { .seeded = 1 };
+    pthread_mutex_lock(&g->lock);
+    s.seed = g->seed;
+    s.left = g->left;
+    s.next = (uint64_t)g->next;
+    for (int i = 0; i < WORDS; i++) s.state[i] = g->state[i];
+    s.has_normal = g->has_normal;
+    s.normal = g->has_normal ? g->normal : 0;
+    s.has_normal_f = g->has_normal_f;
+    s.normal_f = g->has_normal_f ? g->normal_f : 0;
+    pthread_mutex_unlock(&g->lock);
+    memcpy(bytes, &s, sizeof s);
+}
+
+int lc_generator_set_state(lc_generator *g, const uint8_t *bytes, size_t n)
+{
+    saved_state s;
+    if (n != sizeof s) return lc_fail_int(LC_LucidError, "a generator state has %zu bytes, got %zu", sizeof s, n);
+    memcpy(&s, bytes, sizeof s);
+    if (s.seeded != 1 || s.left < 1 || s.left > WORDS || s.next > WORDS || s.next + (uint64_t)s.left > WORDS + 1)
+        return lc_fail_int(LC_LucidError, "invalid generator state: left %d, next %llu", s.left, (unsigned long long)s.next);
+    pthread_mutex_lock(&g->lock);
+    g->seed = s.seed;
+    g->left = s.left;
+    g->next = (int32_t)s.next;
+    for (int i = 0; i < WORDS; i++) g->state[i] = (uint32_t)s.state[i];
+    g->has_normal = s.has_normal != 0;
+    g->normal = s.normal;
+    g->has_normal_f = s.has_normal_f != 0;
+    g->normal_f = s.normal_f;
+    pthread_mutex_unlock(&g->lock);
+    return 0;
+}
