@@ -25,18 +25,20 @@ typedef enum {
 } lc_dtype;
 typedef enum { LC_BOOL, LC_INT, LC_FLOAT, LC_COMPLEX } lc_dtype_class;
 typedef struct {
-    const char    *name;
-    uint8_t        size;
+    const char *name;
+    uint8_t     size;
     lc_dtype_class class;
 } lc_dtype_info;
-extern const lc_dtype_info lc_dtypes[LC_DTYPE_COUNT];
+extern const lc_dtype_info   lc_dtypes[LC_DTYPE_COUNT];
 static inline int64_t        lc_size_of(int dtype) { return lc_dtypes[dtype].size; }
 static inline lc_dtype_class lc_class_of(int dtype) { return lc_dtypes[dtype].class; }
 static inline bool           lc_is_floating(int dtype) { return lc_class_of(dtype) == LC_FLOAT; }
 static inline bool           lc_is_complex(int dtype) { return lc_class_of(dtype) == LC_COMPLEX; }
 static inline bool           lc_is_differentiable(int dtype) { return lc_class_of(dtype) >= LC_FLOAT; }
 static inline lc_dtype       lc_real_of(int dtype) /* float32 of complex64, and so on; others as they are */
-{ return dtype == LC_c64 ? LC_f32 : dtype == LC_c128 ? LC_f64 : (lc_dtype)dtype; }
+{
+    return dtype == LC_c64 ? LC_f32 : dtype == LC_c128 ? LC_f64 : (lc_dtype)dtype;
+}
 extern lc_dtype lc_default_dtype; /* of floats that come without one: f32 unless the user says otherwise */
 
 /* Every dtype of a set, as R(op, f32) R(op, f64) ... Halves are absent: kernels compute them in float32. */
@@ -52,11 +54,22 @@ extern lc_dtype lc_default_dtype; /* of floats that come without one: f32 unless
 #define LC_EACH_any(R, op)      LC_EACH_boolean(R, op) LC_EACH_arith(R, op)
 
 /* Halves: uint16_t bit patterns, computed in float32. */
-static inline float    lc_bf16_to_f32(uint16_t h)
-{ return (union { uint32_t u; float f; }){ (uint32_t)h << 16 }.f; }
+static inline uint32_t lc_bits_of_f32(float f)
+{
+    uint32_t bits;
+    __builtin_memcpy(&bits, &f, sizeof bits);
+    return bits;
+}
+static inline float lc_f32_of_bits(uint32_t bits)
+{
+    float f;
+    __builtin_memcpy(&f, &bits, sizeof f);
+    return f;
+}
+static inline float    lc_bf16_to_f32(uint16_t h) { return lc_f32_of_bits((uint32_t)h << 16); }
 static inline uint16_t lc_f32_to_bf16(float f)
 {
-    uint32_t u = (union { float f; uint32_t u; }){ f }.u;
+    uint32_t u = lc_bits_of_f32(f);
     if (f != f) return 0x7fc0;
     return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
@@ -67,18 +80,15 @@ static inline float lc_f16_to_f32(uint16_t h)
         float f = (float)mantissa * 0x1p-24f;
         return sign ? -f : f;
     }
-    uint32_t bits = sign | (exponent == 31 ? 0x7f800000u : (exponent + 112) << 23) | mantissa << 13;
-    return (union { uint32_t u; float f; }){ bits }.f;
+    return lc_f32_of_bits(sign | (exponent == 31 ? 0x7f800000u : (exponent + 112) << 23) | mantissa << 13);
 }
 static inline uint16_t lc_f32_to_f16(float f)
 {
-    uint32_t u = (union { float f; uint32_t u; }){ f }.u, sign = u >> 16 & 0x8000, a = u & 0x7fffffff;
+    uint32_t u = lc_bits_of_f32(f), sign = u >> 16 & 0x8000, a = u & 0x7fffffff;
     if (a > 0x7f800000) return (uint16_t)(sign | 0x7e00);
     if (a >= 0x477ff000) return (uint16_t)(sign | 0x7c00);
-    if (a < 0x38800000) { /* subnormal: let the float adder round to a multiple of 2^-24 */
-        float    shifted = (union { uint32_t u; float f; }){ a }.f + 0.5f;
-        return (uint16_t)(sign | ((union { float f; uint32_t u; }){ shifted }.u - 0x3f000000));
-    }
+    if (a < 0x38800000) /* subnormal: let the float adder round to a multiple of 2^-24 */
+        return (uint16_t)(sign | (lc_bits_of_f32(lc_f32_of_bits(a) + 0.5f) - 0x3f000000));
     return (uint16_t)(sign | ((a + 0xfff + (a >> 13 & 1) - (112u << 23)) >> 13));
 }
 
@@ -134,8 +144,8 @@ extern long lc_alloc_fail_at;     /* tests: the n-th lc_alloc from now fails; 0 
 typedef struct {
     int64_t allocated_bytes, peak_bytes, allocations, frees, cached_bytes; /* storages; current, highest, counts */
 } lc_memory_stats;
-void lc_memory_count(lc_device_kind kind, int64_t bytes);             /* a storage came (positive) or went (negative) */
-void lc_memory_count_cached(lc_device_kind kind, int64_t bytes);      /* free memory a device's own cache took or returned */
+void lc_memory_count(lc_device_kind kind, int64_t bytes);        /* a storage came (positive) or went (negative) */
+void lc_memory_count_cached(lc_device_kind kind, int64_t bytes); /* free memory a device's own cache took or returned */
 void lc_memory_read(lc_device_kind kind, lc_memory_stats *stats);
 void lc_memory_reset_peak(lc_device_kind kind);
 
@@ -168,7 +178,7 @@ lc_isa      lc_cpu_isa(void);
 const char *lc_cpu_isa_name(void);
 int         lc_cpu_count(void); /* CPUs we may use: affinity mask, cut to the quota of the control group */
 /* The quota in whole CPUs, rounded up; 0: none. membership: /proc/self/cgroup; mounts: /sys/fs/cgroup (tests bring their own). */
-int         lc_cpu_quota(const char *membership, const char *mounts);
+int lc_cpu_quota(const char *membership, const char *mounts);
 
 /* Shared libraries, loaded at first use. names: candidates, ended by NULL. NULL after lc_fail(GpuNotAvailable or LucidError, ...) */
 void *lc_dylib_open(const char *const *names, const char *what);
@@ -181,21 +191,21 @@ typedef struct lc_generator {
     lc_object       object;
     lc_device       device;
     pthread_mutex_t lock;
-    uint64_t  seed;
-    uint32_t  state[624];
-    int32_t   left, next;              /* outputs left in this block, position of the next */
-    bool      has_normal, has_normal_f; /* a second normal deviate is waiting */
-    double    normal;
-    float     normal_f;
+    uint64_t        seed;
+    uint32_t        state[624];
+    int32_t         left, next;               /* outputs left in this block, position of the next */
+    bool            has_normal, has_normal_f; /* a second normal deviate is waiting */
+    double          normal;
+    float           normal_f;
 } lc_generator;
 lc_generator *lc_generator_new(lc_device device, uint64_t seed); /* new reference */
-lc_generator *lc_generator_default(void);                        /* borrowed: the process-wide CPU generator, seeded at random */
+lc_generator *lc_generator_default(void); /* borrowed: the process-wide CPU generator, seeded at random */
 void          lc_generator_seed(lc_generator *g, uint64_t seed);
 uint64_t      lc_random_seed(void); /* from the system's entropy: no two calls alike */
 void          lc_random_words(lc_generator *g, uint32_t *out, int64_t n);
 uint32_t      lc_random32(lc_generator *g);
 uint64_t      lc_random64(lc_generator *g); /* first output is the high word */
 enum { LC_GENERATOR_STATE_BYTES = 5056 };
-#define LC_GENERATOR_SEED 67280421310721u /* of a generator made without a seed */
+#define LC_GENERATOR_SEED 67280421310721u                     /* of a generator made without a seed */
 void lc_generator_get_state(lc_generator *g, uint8_t *bytes); /* PyTorch's layout of CPU generator states */
 int  lc_generator_set_state(lc_generator *g, const uint8_t *bytes, size_t n);

@@ -3,7 +3,6 @@
  * CPUs are counted as what the scheduler will give us, not what is plugged in: the affinity mask, cut to the CPU quota of the control
  * group we live in and of all its parents (a container with `--cpus 2` on a 64-core host has 2; 64 threads there would be throttled
  * together, most of the time). A quota of 1.5 counts as 2: the second thread is useful half of the time. */
-#define _GNU_SOURCE
 #include "core.h"
 #include <pthread.h>
 #include <sched.h>

@@ -8,7 +8,8 @@ void lc_random_uniform(lc_generator *g, lc_dtype dtype, void *out, int64_t n, do
 /* contiguous: whether the tensor is. From 16 elements on PyTorch fills a contiguous tensor by another method than a strided one. */
 void lc_random_normal(lc_generator *g, lc_dtype dtype, void *out, int64_t n, double mean, double std, bool contiguous);
 void lc_random_exponential(lc_generator *g, lc_dtype dtype, void *out, int64_t n, double lambda);
-void lc_random_ints(lc_generator *g, int64_t *out, int64_t n, int64_t lo, uint64_t range); /* [lo, lo + range); 0: all of int64 */
+void lc_random_ints(lc_generator *g, int64_t *out, int64_t n, int64_t lo,
+                    uint64_t range);                                          /* [lo, lo + range); 0: all of int64 */
 void lc_random_any(lc_generator *g, lc_dtype dtype, int64_t *out, int64_t n); /* random_() without bounds, for any dtype */
 void lc_random_bernoulli(lc_generator *g, uint8_t *out, int64_t n, double p); /* also dropout's keep mask */
 void lc_random_bernoulli_each(lc_generator *g, uint8_t *out, int64_t n, lc_dtype dtype, const void *p); /* p[n]: f32 or f64 */

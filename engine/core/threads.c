@@ -19,7 +19,6 @@
  *
  * Rejected: libgomp (hangs after fork, spins without end next to another OpenMP), a task queue (all kernels are flat loops),
  * fixed runs without taking over others' chunks (one busy CPU halves the speed of everything). */
-#define _GNU_SOURCE
 #include "core.h"
 #include <errno.h>
 #include <limits.h>
