@@ -14,6 +14,8 @@ endif
 BUILD := build/$(or $(MODE),release)
 PY    := $(abspath $(shell command -v $(PYTHON)))
 TOOLS := PATH="$(dir $(PY)):$$PATH"# meson and ninja of the Python that is built for, if it has them
+# the build under test goes before the source tree (tests/conftest.py)
+PYTEST := PYTHONPATH=$(CURDIR)/$(BUILD)/pkg $(PY) -m pytest
 ISAS  := $(shell grep -qw avx2 /proc/cpuinfo 2>/dev/null && echo base; grep -qw avx512dq /proc/cpuinfo 2>/dev/null && echo avx2)
 MAKE_ := $(MAKE) --no-print-directory
 
@@ -28,13 +30,12 @@ venv:
 c-test: build
 	@$(TOOLS) meson test -C $(BUILD) --no-rebuild --print-errorlogs --quiet $(C_TESTS)
 
-# From the build's package folder, so that this build is the one imported.
 py-test: build
-	@cd $(BUILD)/pkg && $(PY) -m pytest $(abspath $(TESTS)) $(PYTEST_ARGS)
+	@$(PYTEST) $(TESTS) $(PYTEST_ARGS)
 
 # The kernel tests once more with every narrower kernel table this CPU has.
 isa-test: build
-	@cd $(BUILD)/pkg && for isa in $(ISAS); do LUCID_ISA=$$isa $(PY) -m pytest $(abspath tests/ops) $(PYTEST_ARGS) || exit 1; done
+	@for isa in $(ISAS); do LUCID_ISA=$$isa $(PYTEST) tests/ops $(PYTEST_ARGS) || exit 1; done
 
 test: venv
 	@$(MAKE_) c-test py-test isa-test PYTHON=.venv/bin/python
@@ -60,7 +61,7 @@ wheel-test:
 	@$(TOOLS) $(PY) tools/check_wheel.py
 
 test-gpu: build
-	@cd $(BUILD)/pkg && $(PY) -m pytest $(abspath tests/gpu) $(PYTEST_ARGS)
+	@$(PYTEST) tests/gpu $(PYTEST_ARGS)
 
 format:
 	@$(TOOLS) clang-format -i $$(git ls-files '*.c' '*.h')

@@ -16,8 +16,7 @@ PYTHON_TESTS = ("tests/ops", "tests/test_lifetime.py")
 
 def run(command, **environment):
     print("+", " ".join(map(str, command)), flush=True)
-    cwd = environment.pop("cwd", ROOT)
-    if subprocess.run(command, cwd=cwd, env=os.environ | environment).returncode:
+    if subprocess.run(command, cwd=ROOT, env=os.environ | environment).returncode:
         sys.exit(f"sanitize: {' '.join(map(str, command))} failed")
 
 
@@ -33,10 +32,10 @@ def main(mode, jobs):
     run([*make, "c-test"], ASAN_OPTIONS="detect_leaks=1", **strict)
     if "asan" in mode:
         preload = " ".join([runtime("libasan.so"), runtime("libubsan.so")])
-        tests = [str(ROOT / t) for t in PYTHON_TESTS if (ROOT / t).exists()]
+        tests = [t for t in PYTHON_TESTS if (ROOT / t).exists()]
         command = [sys.executable, "-m", "pytest", *tests, *os.environ.get("PYTEST_ARGS", "").split()]
         options = {"LD_PRELOAD": preload, "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1", **strict}
-        run(command, cwd=ROOT / "build" / mode / "pkg", **options)
+        run(command, PYTHONPATH=str(ROOT / "build" / mode / "pkg"), **options)
     print(f"sanitize: {mode} clean")
 
 

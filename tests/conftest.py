@@ -1,0 +1,34 @@
+"""Which Lucid is tested, and that no test module leaves engine memory behind.
+
+A build under test is named by PYTHONPATH (the Makefile does that); it goes before the source tree, which pytest puts in front.
+"""
+
+import gc
+import os
+import sys
+
+sys.path[:0] = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
+
+import pytest  # noqa: E402
+
+import lucid  # noqa: E402
+
+
+def live_blocks():
+    """Tensors, storages, nodes: whatever the engine allocated and has not freed."""
+    for _ in range(3):  # finalizers may leave new garbage
+        gc.collect()
+    return lucid._C.live_blocks()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_leaks():
+    before = live_blocks()
+    yield
+    after = live_blocks()
+    assert after <= before, f"{after - before} engine blocks are still alive after this module"
+
+
+def pytest_report_header():
+    isa = os.environ.get("LUCID_ISA", "the widest this CPU has")
+    return f"lucid from {os.path.dirname(lucid._C.__file__)}, kernel table: {isa}"
