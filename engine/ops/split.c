@@ -1,0 +1,194 @@
+/* Views of consecutive parts of a dimension: lists. */
+#include "view.h"
+
+/* Lists of tensors in gradients: as many as the dimension has elements, so not on the stack. */
+static lc_tensor **parts_or_zeros(lc_tensor *const *g, lc_tensor *const *y, int n)
+{
+    lc_tensor **part = lc_alloc((size_t)(n + 1) * sizeof *part);
+    for (int i = 0; part && i < n; i++) part[i] = g[i] == LC_NONE ? zeros_like(y[i]) : g[i];
+    return part;
+}
+typedef lc_tensor *(*join_fn)(lc_tensor *const *tensors, int n_tensors, int64_t dim);
+static lc_tensor *joined(lc_tensor *const *g, lc_tensor *const *y, int n, join_fn join, int64_t dim)
+{
+    lc_tensor **part = parts_or_zeros(g, y, n), *whole = part ? join(part, n, dim) : NULL;
+    lc_free(part, (size_t)(n + 1) * sizeof *part);
+    return whole;
+}
+
+static int counted(int64_t n, const lc_tensor *x)
+{
+    if (n > INT32_MAX) return lc_fail_int(LC_OutOfMemory, "%lld views of %s are too many", (long long)n, LC_SHAPE(x));
+    return (int)n;
+}
+
+static int unbind_count(const lc_value *in)
+{
+    int d;
+    if (dim_index(in[1].i, in(0)->ndim, &d) < 0) return -1;
+    if (in(0)->ndim == 0)
+        return lc_fail_int(LC_IndexError, "Dimension specified as %lld but tensor has no dimensions", (long long)in[1].i);
+    return counted(in(0)->shape[d], in(0));
+}
+static int unbind_call(const lc_value *in, lc_tensor **out)
+{
+    lc_tensor *x = in(0);
+    geometry   v;
+    int        d;
+    if (dim_index(in[1].i, x->ndim, &d) < 0 || geometry_like(x, 0, &v) < 0) return -1;
+    v.ndim--;
+    for (int e = d; e < v.ndim; e++) v.shape[e] = v.shape[e + 1], v.stride[e] = v.stride[e + 1];
+    for (int64_t i = 0; i < x->shape[d]; i++)
+        if (one_view(x, v.ndim, v.shape, v.stride, i * x->stride[d], &out[i]) < 0) return -1;
+    return 0;
+}
+GRAD(unbind) { dx[0] = joined(g, y, unbind_count(in), lc_stack, in[1].i); }
+LC_OP(unbind, .sig = "unbind(input: Tensor, dim: int = 0) -> list[Tensor]", .doc = "A view for each index of a dimension.",
+      .method = true, .view_of = IN(0), .count = unbind_count, .call = unbind_call, .grad = unbind_grad);
+
+/* n consecutive parts of dimension d; size(i) is the same for all but the last, or sizes[i]. */
+static int consecutive(lc_tensor *x, int d, int n, int64_t each, const int64_t *sizes, lc_tensor **out)
+{
+    geometry v;
+    int64_t  start = 0, size = x->shape[d];
+    geometry_like(x, 0, &v);
+    for (int i = 0; i < n; i++) {
+        v.shape[d] = sizes ? sizes[i] : each < size - start ? each : size - start;
+        if (one_view(x, v.ndim, v.shape, v.stride, start * x->stride[d], &out[i]) < 0) return -1;
+        start += v.shape[d];
+    }
+    return 0;
+}
+
+static int split_count(const lc_value *in)
+{
+    int     d;
+    int64_t each = in[1].i;
+    if (in(0)->ndim == 0) return lc_fail_int(LC_ShapeMismatch, "split expects at least a 1-dimensional tensor");
+    if (each < 0)
+        return lc_fail_int(LC_LucidError, "split expects split_size be non-negative, but got split_size=%lld", (long long)each);
+    if (dim_index(in[2].i, in(0)->ndim, &d) < 0) return -1;
+    int64_t size = in(0)->shape[d];
+    if (each == 0 && size)
+        return lc_fail_int(LC_LucidError, "split_size can only be 0 if dimension size is 0, but got dimension size of %lld",
+                           (long long)size);
+    return counted(size ? 1 + (size - 1) / each : 1, in(0));
+}
+static int split_call(const lc_value *in, lc_tensor **out)
+{
+    int d, n = split_count(in);
+    return n < 0 || dim_index(in[2].i, in(0)->ndim, &d) < 0 ? -1 : consecutive(in(0), d, n, in[1].i, NULL, out);
+}
+GRAD(split) { dx[0] = joined(g, y, split_count(in), lc_cat, in[2].i); }
+LC_OP(split, .sig = "split(input: Tensor, split_size: int, dim: int = 0) -> list[Tensor]",
+      .doc = "Views of equal size along a dimension; the last may be smaller.", .method = true, .view_of = IN(0),
+      .count = split_count, .call = split_call, .grad = split_grad);
+
+static int split_with_sizes_count(const lc_value *in)
+{
+    int     d;
+    int64_t left;
+    if (in(0)->ndim == 0) return lc_fail_int(LC_ShapeMismatch, "split expects at least a 1-dimensional tensor");
+    if (dim_index(in[2].i, in(0)->ndim, &d) < 0) return -1;
+    left = in(0)->shape[d];
+    for (int i = 0; i < in[1].n; i++) {
+        if (in[1].is[i] < 0)
+            return lc_fail_int(LC_LucidError,
+                               "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=%s",
+                               LC_SIZES(in[1].is, in[1].n));
+        left = in[1].is[i] > left ? -1 : left - in[1].is[i];
+        if (left < 0) break;
+    }
+    if (left)
+        return lc_fail_int(LC_ShapeMismatch,
+                           "split_with_sizes expects split_sizes to sum exactly to %lld (input tensor's size at dimension %d), "
+                           "but got split_sizes=%s",
+                           (long long)in(0)->shape[d], d, LC_SIZES(in[1].is, in[1].n));
+    return in[1].n;
+}
+static int split_with_sizes_call(const lc_value *in, lc_tensor **out)
+{
+    int d;
+    return dim_index(in[2].i, in(0)->ndim, &d) < 0 ? -1 : consecutive(in(0), d, in[1].n, 0, in[1].is, out);
+}
+GRAD(split_with_sizes) { dx[0] = joined(g, y, in[1].n, lc_cat, in[2].i); }
+LC_OP(split_with_sizes, .sig = "split_with_sizes(input: Tensor, split_sizes: list[int], dim: int = 0) -> list[Tensor]",
+      .doc = "Views of the given sizes along a dimension.", .method = true, .view_of = IN(0), .count = split_with_sizes_count,
+      .call = split_with_sizes_call, .grad = split_with_sizes_grad);
+LC_OP(split_sizes, .py = "split", .sig = "split_sizes(input: Tensor, split_size: list[int], dim: int = 0) -> list[Tensor]",
+      .doc = "Views of the given sizes along a dimension.", .method = true, .view_of = IN(0), .count = split_with_sizes_count,
+      .call = split_with_sizes_call, .grad = split_with_sizes_grad);
+
+/* chunk: split into at most `chunks`; an empty dimension gives that many empty parts. */
+static int chunk_size(const lc_value *in, int *d, int64_t *each)
+{
+    if (in(0)->ndim == 0) return lc_fail_int(LC_ShapeMismatch, "chunk expects at least a 1-dimensional tensor");
+    if (in[1].i <= 0)
+        return lc_fail_int(LC_LucidError, "chunk expects `chunks` to be greater than 0, got: %lld", (long long)in[1].i);
+    if (dim_index(in[2].i, in(0)->ndim, d) < 0) return -1;
+    int64_t size = in(0)->shape[*d];
+    return *each = size ? 1 + (size - 1) / in[1].i : 0, 0;
+}
+static int chunk_count(const lc_value *in)
+{
+    int     d;
+    int64_t each;
+    if (chunk_size(in, &d, &each) < 0) return -1;
+    return counted(each ? 1 + (in(0)->shape[d] - 1) / each : in[1].i, in(0));
+}
+static int chunk_call(const lc_value *in, lc_tensor **out)
+{
+    int     d, n = chunk_count(in);
+    int64_t each;
+    return n < 0 || chunk_size(in, &d, &each) < 0 ? -1 : consecutive(in(0), d, n, each, NULL, out);
+}
+GRAD(chunk) { dx[0] = joined(g, y, chunk_count(in), lc_cat, in[2].i); }
+LC_OP(chunk, .sig = "chunk(input: Tensor, chunks: int, dim: int = 0) -> list[Tensor]",
+      .doc = "At most `chunks` views of equal size along a dimension.", .method = true, .view_of = IN(0), .count = chunk_count,
+      .call = chunk_call, .grad = chunk_grad);
+
+/* tensor_split: each part is a view of its own (written in place like any other), so these are composites of slice. */
+static int tensor_split_dim(const lc_value *in, int *d)
+{
+    if (in(0)->ndim == 0)
+        return lc_fail_int(LC_ShapeMismatch,
+                           "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims");
+    return dim_index(in[2].i, in(0)->ndim, d);
+}
+static int tensor_split_count(const lc_value *in)
+{
+    if (in[1].i <= 0)
+        return lc_fail_int(LC_LucidError, "number of sections must be larger than 0, got %lld", (long long)in[1].i);
+    return counted(in[1].i, in(0));
+}
+static int tensor_split_call(const lc_value *in, lc_tensor **out)
+{
+    int     d;
+    int64_t start = 0, n = in[1].i;
+    if (tensor_split_dim(in, &d) < 0) return -1;
+    for (int64_t i = 0, stop; i < n; i++, start = stop) {
+        stop = start + in(0)->shape[d] / n + (i < in(0)->shape[d] % n);
+        if (!(out[i] = lc_slice(in(0), d, LC_I(start), LC_I(stop), 1))) return -1;
+    }
+    return 0;
+}
+LC_OP(tensor_split, .sig = "tensor_split(input: Tensor, sections: int, dim: int = 0) -> list[Tensor]",
+      .doc = "As many views as sections; their sizes differ by one at most.", .method = true, .count = tensor_split_count,
+      .call = tensor_split_call);
+
+static int tensor_split_indices_count(const lc_value *in) { return in[1].n + 1; }
+static int tensor_split_indices_call(const lc_value *in, lc_tensor **out)
+{
+    int      d, n = in[1].n;
+    lc_value none = { .tag = LC_IS_none };
+    if (tensor_split_dim(in, &d) < 0) return -1;
+    for (int i = 0; i <= n; i++) {
+        lc_value start = i ? LC_I(in[1].is[i - 1]) : none, stop = i < n ? LC_I(in[1].is[i]) : none;
+        if (!(out[i] = lc_slice(in(0), d, start, stop, 1))) return -1;
+    }
+    return 0;
+}
+LC_OP(tensor_split_indices, .py = "tensor_split",
+      .sig = "tensor_split_indices(input: Tensor, indices: list[int], dim: int = 0) -> list[Tensor]",
+      .doc = "Views between the given indices.", .method = true, .count = tensor_split_indices_count,
+      .call = tensor_split_indices_call);
