@@ -1,0 +1,165 @@
+#include "vmap.h"
+#include "../ops/rules.h"
+#include <string.h>
+
+static _Thread_local int levels;
+
+int lc_vmap_push(void)
+{
+    if (levels == 64) return lc_fail_int(LC_LucidError, "vmap: more than 64 levels");
+    return ++levels;
+}
+void lc_vmap_pop(void) { levels--; }
+
+static void batch_drop(lc_object *o)
+{
+    lc_batch *b = (lc_batch *)o;
+    lc_release(b->value);
+    lc_free(b, sizeof *b);
+}
+
+/* Takes the reference on value, whose dimension 0 is the batch. */
+static lc_tensor *wrapped(lc_tensor *value, int level)
+{
+    lc_batch  *b = value ? lc_alloc(sizeof *b) : NULL;
+    lc_tensor *t = b ? lc_tensor_view(value, value->ndim - 1, value->shape + 1, value->stride + 1, 0) : NULL;
+    if (!t) {
+        lc_free(b, sizeof *b);
+        lc_release(value);
+        return NULL;
+    }
+    *b = (lc_batch){ .object = { 1, batch_drop }, .value = value, .level = level };
+    t->batch = b;
+    t->flags = LC_BATCHED; /* history is the value's */
+    return t;
+}
+
+lc_tensor *lc_batched(lc_tensor *value, int64_t dim, int level)
+{
+    if (value->ndim == 0 || dim < -(int64_t)value->ndim || dim >= value->ndim)
+        return lc_fail(LC_IndexError, "vmap: in_dim %lld for an input of shape %s", (long long)dim, LC_SHAPE(value));
+    lc_scope   scope = lc_scope_open();
+    lc_tensor *front = lc_movedim(value, (int64_t[]){ dim }, 1, (int64_t[]){ 0 }, 1), *t = NULL;
+    if (front) t = wrapped(lc_retain(front), level);
+    lc_scope_close(scope);
+    return t;
+}
+
+static bool batched_at(const lc_tensor *t, int level) { return t->flags & LC_BATCHED && t->batch->level == level; }
+
+lc_tensor *lc_unbatched(lc_tensor *t, int level, int64_t size, int64_t out_dim)
+{
+    lc_scope   scope = lc_scope_open();
+    lc_tensor *value = batched_at(t, level) ? t->batch->value : NULL;
+    if (!value) { /* the function's result does not depend on the batch: every example gets it */
+        int64_t shape[LC_MAX_DIMS + 1];
+        shape[0] = size;
+        memcpy(shape + 1, t->shape, (size_t)t->ndim * sizeof *shape);
+        value = lc_expand(t, shape, t->ndim + 1);
+    }
+    if (value && out_dim != 0) value = lc_movedim(value, (int64_t[]){ 0 }, 1, (int64_t[]){ out_dim }, 1);
+    if (value) lc_retain(value);
+    lc_scope_close(scope);
+    return value;
+}
+
+/* Elementwise: give every batched value enough leading dimensions of size one that the batch lines up outside all examples. */
+static lc_tensor *aligned(lc_tensor *value, int example_ndim, int ndim)
+{
+    int64_t shape[LC_MAX_DIMS];
+    int     n = 0;
+    if (example_ndim == ndim) return value;
+    shape[n++] = value->shape[0];
+    for (int d = example_ndim; d < ndim; d++) shape[n++] = 1;
+    for (int d = 0; d < example_ndim; d++) shape[n++] = value->shape[d + 1];
+    return lc_reshape(value, shape, n);
+}
+
+typedef struct {
+    const lc_record *call;
+    int              level, ndim; /* ndim: of the largest example */
+    int64_t          size;
+} batch_call;
+
+/* The call's arguments with tensors replaced by replace(in[k]). in: room for n_in. */
+static int replaced_args(const lc_record *call, lc_tensor **in, lc_value *args)
+{
+    int slot = 0;
+    for (int k = 0; k < call->op->args->n_params; k++) {
+        args[k] = call->args[k];
+        if (call->op->args->params[k].kind == LC_IS_tensor) {
+            if (args[k].tag == LC_IS_tensor && !(args[k].t = in[slot])) return -1;
+            slot++;
+        }
+        if (args[k].tag == LC_IS_tensors) args[k].ts = in + slot, slot += args[k].n;
+    }
+    return 0;
+}
+
+static int elementwise_rule(const batch_call *b, lc_tensor **out)
+{
+    const lc_record *call = b->call;
+    lc_tensor       *in[call->n_in + 1];
+    lc_value         args[call->op->args->n_params + 1];
+    lc_scope         scope = lc_scope_open();
+    for (int k = 0; k < call->n_in; k++)
+        in[k] = batched_at(call->in[k], b->level) ? aligned(call->in[k]->batch->value, call->in[k]->ndim, b->ndim) : call->in[k];
+    int rc = replaced_args(call, in, args) < 0 ? -1 : lc_call(call->op, args, out);
+    lc_scope_close(scope);
+    return rc;
+}
+
+/* No rule: run the examples one by one and stack the results. Right for every op; slow, so it says so once. */
+static int loop_rule(const batch_call *b, lc_tensor **out)
+{
+    static atomic_bool said;
+    const lc_record   *call = b->call;
+    lc_tensor         *in[call->n_in + 1], **results = lc_alloc((size_t)(b->size * call->n_out + 1) * sizeof *results);
+    lc_value           args[call->op->args->n_params + 1];
+    int                rc = results ? 0 : -1;
+    int64_t            done = 0;
+    lc_warn_once(&said, "vmap: %s has no batching rule; it runs once per example", call->op->name);
+    lc_scope scope = lc_scope_open();
+    for (; done < b->size && rc == 0; done++) {
+        for (int k = 0; k < call->n_in; k++)
+            in[k] = batched_at(call->in[k], b->level) ? lc_select(call->in[k]->batch->value, 0, done) : call->in[k];
+        lc_tensor *one[call->n_out + 1];
+        rc = replaced_args(call, in, args) < 0 ? -1 : lc_call(call->op, args, one);
+        for (int i = 0; i < call->n_out && rc == 0; i++) rc = (results[i * b->size + done] = lc_scoped(one[i])) ? 0 : -1;
+    }
+    for (int i = 0; i < call->n_out && rc == 0; i++) {
+        lc_tensor *stacked = lc_stack(results + i * b->size, (int)b->size, 0);
+        if (stacked) out[i] = lc_retain(stacked);
+        else rc = -1;
+    }
+    lc_scope_close(scope);
+    lc_free(results, (size_t)(b->size * call->n_out + 1) * sizeof *results);
+    return rc;
+}
+
+static bool is_elementwise(const lc_op *op)
+{ return op->run && (op->run == elementwise || op->shape == broadcast || op->shape == broadcast_bool); }
+
+static int batch_transform(lc_record *call)
+{
+    batch_call b = { .call = call };
+    for (int k = 0; k < call->n_in; k++)
+        if (call->in[k]->flags & LC_BATCHED && call->in[k]->batch->level > b.level) b.level = call->in[k]->batch->level;
+    bool batched[call->n_in + 1];
+    for (int k = 0; k < call->n_in; k++) {
+        batched[k] = batched_at(call->in[k], b.level);
+        if (batched[k]) b.size = call->in[k]->batch->value->shape[0];
+        if (call->in[k]->ndim > b.ndim) b.ndim = call->in[k]->ndim;
+    }
+    if (call->op->writes || call->out_given)
+        return lc_fail_int(LC_NotImplementedError, "vmap: %s writes in place", call->op->name);
+    if (call->op->random) return lc_fail_int(LC_NotImplementedError, "vmap: %s draws random numbers", call->op->name);
+    int rc = call->op->batch          ? call->op->batch(call->op, call->args, batched, b.size, call->out)
+             : is_elementwise(call->op) ? elementwise_rule(&b, call->out)
+                                      : loop_rule(&b, call->out);
+    for (int i = 0; i < call->n_out && rc == 0; i++)
+        if (!(call->out[i] = wrapped(call->out[i], b.level))) rc = -1;
+    return rc;
+}
+
+static __attribute__((constructor)) void start_vmap(void) { lc_batch_transform = batch_transform; }
