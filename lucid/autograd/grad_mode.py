@@ -150,7 +150,7 @@ class set_grad_enabled(_Switch):
         _C._set_grad_enabled(self._before)
 
     def __repr__(self):
-        return f"{type(self).__name__}(mode={self.mode})"
+        return f"{type(self).__module__}.{type(self).__name__}(mode={self.mode})"
 
     def clone(self):
         return type(self)(self.mode)
