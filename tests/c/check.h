@@ -1,0 +1,14 @@
+/* What every C test uses: a check that says where it failed and what the engine last complained about. */
+#pragma once
+#include "../../engine/core/core.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CHECK(condition)                                                                                                       \
+    do {                                                                                                                       \
+        if (!(condition)) {                                                                                                    \
+            printf("FAIL %s:%d: %s (last error: %s)\n", __FILE__, __LINE__, #condition, lc_error());                           \
+            fflush(stdout);                                                                                                    \
+            _Exit(1);                                                                                                          \
+        }                                                                                                                      \
+    } while (0)
