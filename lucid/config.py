@@ -13,25 +13,41 @@ import sys
 
 
 def include_path():
-    """The folder of lucid.h: beside this file when installed, the engine's own in a source tree."""
+    """The folder of lucid.h: beside this file when installed, the engine's own in a source tree.
+
+    >>> os.path.isdir(include_path())
+    True
+    """
     here = os.path.dirname(os.path.realpath(__file__))
     installed = os.path.join(here, "engine", "include")
     return installed if os.path.isdir(installed) else os.path.join(os.path.dirname(here), "engine", "include")
 
 
 def library_path():
-    """The folder of liblucid.so."""
+    """The folder of liblucid.so.
+
+    >>> os.path.isfile(os.path.join(library_path(), "liblucid.so"))
+    True
+    """
     return os.path.dirname(os.path.realpath(os.path.join(os.path.dirname(__file__), "liblucid.so")))
 
 
 def cflags():
-    """Options for compiling."""
+    """Options for compiling.
+
+    >>> all(option.startswith("-I") for option in cflags())
+    True
+    """
     paths = dict.fromkeys((include_path(), library_path()))  # in a source tree the generated headers are in the build folder
     return [f"-I{p}" for p in paths]
 
 
 def libs():
-    """Options for linking; the program finds liblucid where it is now."""
+    """Options for linking; the program finds liblucid where it is now.
+
+    >>> "-llucid" in libs()
+    True
+    """
     return [f"-L{library_path()}", f"-Wl,-rpath,{library_path()}", "-llucid", "-lm"]
 
 

@@ -1,7 +1,7 @@
 """Derivatives of functions: Jacobians, Hessians and their products with vectors.
 
 Everything here is `autograd.grad`, once or twice. A vector-Jacobian product is one backward. A Jacobian-vector product is
-the vector- Jacobian product of a vector-Jacobian product: u -> uJ is linear, so differentiating it once more with weight v
+the vector-Jacobian product of a vector-Jacobian product: u -> uJ is linear, so differentiating it once more with weight v
 gives Jv, whatever u was. The Hessian is the Jacobian of the gradient.
 
 All functions share these arguments:
@@ -12,7 +12,7 @@ All functions share these arguments:
 """
 
 from .. import _C
-from . import grad
+from ._run import grad
 from .grad_mode import enable_grad
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
@@ -121,8 +121,8 @@ _LINEAR = (
 def vjp(func, inputs, v=None, create_graph=False, strict=False):
     """`func(*inputs)`, and v times its Jacobian; v has the form of the output.
 
-    >>> output, product = lucid.autograd.functional.vjp(lambda x: x * x, lucid.tensor([1.0, 2.0]), lucid.tensor([1.0,
-    10.0]))
+    >>> x, v = lucid.tensor([1.0, 2.0]), lucid.tensor([1.0, 10.0])
+    >>> output, product = lucid.autograd.functional.vjp(lambda x: x * x, x, v)
     >>> product
     tensor([ 2., 40.])
     """
@@ -138,8 +138,8 @@ def vjp(func, inputs, v=None, create_graph=False, strict=False):
 def jvp(func, inputs, v=None, create_graph=False, strict=False):
     """`func(*inputs)`, and its Jacobian times v; v has the form of the inputs.
 
-    >>> output, product = lucid.autograd.functional.jvp(lambda x: x.sum(), lucid.tensor([1.0, 2.0]), lucid.tensor([1.0,
-    10.0]))
+    >>> x, v = lucid.tensor([1.0, 2.0]), lucid.tensor([1.0, 10.0])
+    >>> output, product = lucid.autograd.functional.jvp(lambda x: x.sum(), x, v)
     >>> product
     tensor(11.)
     """
@@ -275,8 +275,8 @@ def _gradient(func, inputs, v, create_graph, strict, who):
 def vhp(func, inputs, v=None, create_graph=False, strict=False):
     """The value of `func`, and v times its Hessian.
 
-    >>> value, product = lucid.autograd.functional.vhp(lambda x: (x * x).sum(), lucid.tensor([1.0, 2.0]),
-    lucid.tensor([1.0, 10.0]))
+    >>> x, v = lucid.tensor([1.0, 2.0]), lucid.tensor([1.0, 10.0])
+    >>> value, product = lucid.autograd.functional.vhp(lambda x: (x * x).sum(), x, v)
     >>> product
     tensor([ 2., 20.])
     """
@@ -291,8 +291,8 @@ def vhp(func, inputs, v=None, create_graph=False, strict=False):
 def hvp(func, inputs, v=None, create_graph=False, strict=False):
     """The value of `func`, and its Hessian times v. Where the Hessian is symmetric, `vhp` gives the same for less work.
 
-    >>> value, product = lucid.autograd.functional.hvp(lambda x: (x * x).sum(), lucid.tensor([1.0, 2.0]),
-    lucid.tensor([1.0, 10.0]))
+    >>> x, v = lucid.tensor([1.0, 2.0]), lucid.tensor([1.0, 10.0])
+    >>> value, product = lucid.autograd.functional.hvp(lambda x: (x * x).sum(), x, v)
     >>> product
     tensor([ 2., 20.])
     """

@@ -9,11 +9,8 @@ The fast mode compares one number instead of the matrix: u J v for random u, v w
 lost by cancellation of signs.
 """
 
-import random
-import warnings
-
 from .. import _C
-from . import grad
+from ._run import grad
 from .function import Function
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
@@ -60,6 +57,12 @@ def _from_reals(reals, like):
 
 def _unit(n, i):
     return [float(k == i) for k in range(n)]
+
+
+def _random(seed):
+    import random  # here: `import lucid` need not load it
+
+    return random.Random(seed)
 
 
 def _positive(n, generator):
@@ -159,6 +162,8 @@ def _close(a, b, rtol, atol):
 
 
 def _check_inputs(inputs):
+    import warnings
+
     found = False
     for i, x in enumerate(inputs):
         if not isinstance(x, _C.Tensor) or not x.requires_grad:
@@ -227,7 +232,7 @@ def _raise_not_reentrant(nondet_tol):
 
 
 def _check_fast(problem, rtol, atol, nondet_tol, dtypes, backward_ad, forward_ad):
-    generator = random.Random(42)
+    generator = _random(42)
     weights = [_positive(_n_reals(o), generator) for o in problem.outputs]
     for k, x in enumerate(problem.wanted):
         if not _n_reals(x):
@@ -297,7 +302,7 @@ def _check_undefined(problem):
 
 def _check_batched(problem):
     """A batch of weights must give what they give one by one."""
-    generator = random.Random(0)
+    generator = _random(0)
     for o, out in enumerate(problem.outputs):
         weights = [_from_reals(_positive(_n_reals(out), generator), out) for _ in range(2)]
         single = [grad(out, problem.wanted, w, retain_graph=True, allow_unused=True) for w in weights]

@@ -1,0 +1,36 @@
+"""Every public Python name has a docstring with an example, and every example runs."""
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+
+import pytest
+
+import lucid
+
+MODULES = [
+    "lucid",
+    *sorted(m.name for m in pkgutil.walk_packages(lucid.__path__, "lucid.") if not m.name.startswith("lucid._C")),
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_run(name):
+    module = importlib.import_module(name)
+    result = doctest.testmod(module, extraglobs={"lucid": lucid}, optionflags=doctest.IGNORE_EXCEPTION_DETAIL)
+    assert result.failed == 0
+
+
+def public(module):
+    for name, value in vars(module).items():
+        ours = getattr(value, "__module__", None) == module.__name__
+        if ours and not name.startswith("_") and name != "main" and (inspect.isfunction(value) or inspect.isclass(value)):
+            yield name, value
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_public_names_have_examples(name):
+    module = importlib.import_module(name)
+    assert module.__doc__
+    assert [n for n, value in public(module) if ">>>" not in (value.__doc__ or "")] == []

@@ -1,0 +1,77 @@
+"""What `import lucid` loads, and what it leaves for later."""
+
+import subprocess
+import sys
+
+import lucid
+
+HEAVY = [
+    "numpy",
+    "torch",
+    "typing",
+    "dataclasses",
+    "inspect",
+    "contextlib",
+    "functools",
+    "re",
+    "collections",
+    "enum",
+    "ctypes",
+    "pickle",
+]
+
+
+def run(code):
+    """In a fresh Python without site packages' start-up files."""
+    path = [p for p in sys.path if p]
+    start = f"import sys; sys.path[:0] = {path!r}; before = set(sys.modules); import lucid; after = set(sys.modules) - before\n"
+    done = subprocess.run([sys.executable, "-S", "-E", "-c", start + code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_import_loads_nothing_heavy():
+    loaded = run("print(*sorted(after))").split()
+    assert "lucid._C" in loaded
+    assert not [name for name in loaded if name.split(".")[0] in HEAVY]
+    assert not [
+        name for name in loaded if name.startswith(("lucid.nn", "lucid.testing", "lucid.types", "lucid.autograd.functional"))
+    ]
+
+
+def test_submodules_load_when_asked_for():
+    assert (
+        run("print('lucid.nn' in sys.modules, lucid.nn.Parameter.__name__, 'lucid.nn' in sys.modules)")
+        == "False Parameter True"
+    )
+    assert (
+        run("print('typing' in sys.modules, lucid.Scalar, 'typing' in sys.modules)")
+        == "False int | float | complex | bool True"
+    )
+    assert run("print(callable(lucid.autograd.gradcheck), callable(lucid.autograd.gradgradcheck))") == "True True"
+    assert run("from lucid.autograd import gradcheck; import lucid.autograd.functional; print(callable(gradcheck))") == "True"
+
+
+def test_unknown_names():
+    assert run("print(hasattr(lucid, 'nothing'), hasattr(lucid.autograd, 'nothing'))") == "False False"
+    assert {"nn", "testing", "Scalar", "tensor"} <= set(dir(lucid))
+    assert {"gradcheck", "functional", "grad"} <= set(dir(lucid.autograd))
+
+
+def test_names_of_types_and_numbers():
+    pairs = [
+        ("float", "float32"),
+        ("double", "float64"),
+        ("half", "float16"),
+        ("short", "int16"),
+        ("int", "int32"),
+        ("long", "int64"),
+    ]
+    pairs += [("cfloat", "complex64"), ("cdouble", "complex128"), ("bool_", "bool")]
+    assert all(getattr(lucid, a) is getattr(lucid, b) for a, b in pairs)
+    assert (
+        lucid.inf == float("inf")
+        and lucid.nan != lucid.nan
+        and round(lucid.pi + lucid.e, 6) == 5.859874
+        and lucid.newaxis is None
+    )
