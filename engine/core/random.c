@@ -32,18 +32,35 @@ static inline uint64_t joined(const uint32_t *word, int64_t i) { return (uint64_
 
 /* ---- uniform ---- */
 
+/* A fused multiply-add is what PyTorch's build makes of it; without the instruction it is a slow call. */
+static inline __attribute__((always_inline)) void spread_loop(float *x, int64_t n, float lo, float hi)
+{
+    for (int64_t i = 0; i < n; i++) {
+        float y = __builtin_fmaf(x[i], hi - lo, lo);
+        x[i] = y == hi ? lo : y;
+    }
+}
+static void spread_anywhere(float *x, int64_t n, float lo, float hi) { spread_loop(x, n, lo, hi); }
+#ifdef __x86_64__
+__attribute__((target("avx2,fma"))) static void spread_avx2(float *x, int64_t n, float lo, float hi)
+{
+    spread_loop(x, n, lo, hi);
+}
+static void spread(float *x, int64_t n, float lo, float hi)
+{
+    (lc_cpu_isa() == LC_ISA_base ? spread_anywhere : spread_avx2)(x, n, lo, hi);
+}
+#else
+static void spread(float *x, int64_t n, float lo, float hi) { spread_anywhere(x, n, lo, hi); }
+#endif
+
 static void uniform_f32(lc_generator *g, float *out, int64_t n, float lo, float hi)
 {
     uint32_t word[BUFFER];
-    float    range = hi - lo;
     EACH_STRETCH(g, n, 1)
     {
         for (int64_t i = 0; i < take; i++) out[at + i] = unit_f32(word[i]);
-        if (lo == 0 && range == 1) continue;
-        for (int64_t i = at; i < at + take; i++) {
-            out[i] = fmaf(out[i], range, lo);
-            if (out[i] == hi) out[i] = lo;
-        }
+        if (lo != 0 || hi != 1) spread(out + at, take, lo, hi);
     }
 }
 
@@ -93,12 +110,48 @@ void lc_random_uniform(lc_generator *g, lc_dtype dtype, void *out, int64_t n, do
 
 /* ---- normal ---- */
 
+/* log, sin and cos for the loop below, written so that the compiler turns it into vector code: no branch, no call, no table. Absolute
+ * errors are below 2e-7, which is what float32 deviates hold. No fused multiply-add: all machines agree. */
+static inline float log_of_unit(float u) /* u a multiple of 2^-24 in (0, 1] */
+{
+    uint32_t bits = lc_bits_of_f32(u) + (0x3f800000 - 0x3f3504f3); /* mantissa in [sqrt(1/2), sqrt(2)) */
+    float    exponent = (float)((int32_t)(bits >> 23) - 127);
+    float    x = lc_f32_of_bits((bits & 0x007fffff) + 0x3f3504f3) - 1, z = x * x;
+    float    p = 7.0376836292e-2f;
+    p = p * x - 1.1514610310e-1f;
+    p = p * x + 1.1676998740e-1f;
+    p = p * x - 1.2420140846e-1f;
+    p = p * x + 1.4249322787e-1f;
+    p = p * x - 1.6668057665e-1f;
+    p = p * x + 2.0000714765e-1f;
+    p = p * x - 2.4999993993e-1f;
+    p = p * x + 3.3333331174e-1f;
+    return exponent * 0.693359375f + (x + (p * x * z - 0.5f * z - exponent * 2.12194440e-4f));
+}
+
+static inline void cos_sin_of_turn(float u, float *cosine, float *sine) /* of 2 pi u, u in [0, 1) */
+{
+    float    quarters = 4 * u + 0x1.8p23f; /* rounds to an integer, in the low bits */
+    uint32_t quadrant = lc_bits_of_f32(quarters);
+    float    x = (u - 0.25f * (quarters - 0x1.8p23f)) * 6.28318530718f, z = x * x; /* |x| <= pi / 4 */
+    float    s = ((-1.9515295891e-4f * z + 8.3321608736e-3f) * z - 1.6666654611e-1f) * z * x + x;
+    float    c = ((2.443315711809948e-5f * z - 1.388731625493765e-3f) * z + 4.166664568298827e-2f) * z * z - 0.5f * z + 1;
+    uint32_t swap = -(quadrant & 1), cs = lc_bits_of_f32(c), sn = lc_bits_of_f32(s);
+    uint32_t first = (cs & ~swap) | (sn & swap), second = (sn & ~swap) | (cs & swap);
+    *cosine = lc_f32_of_bits(first ^ ((quadrant + 1) & 2) << 30);
+    *sine = lc_f32_of_bits(second ^ (quadrant & 2) << 30);
+}
+
 static void block_f32(float d[BLOCK], float mean, float std)
 {
+    float r[BLOCK / 2], c[BLOCK / 2], s[BLOCK / 2];
     for (int j = 0; j < BLOCK / 2; j++) {
-        float r = sqrtf(-2 * logf(1 - d[j])), t = 2 * (float)M_PI * d[j + BLOCK / 2];
-        d[j] = r * cosf(t) * std + mean;
-        d[j + BLOCK / 2] = r * sinf(t) * std + mean;
+        r[j] = sqrtf(-2 * log_of_unit(1 - d[j]));
+        cos_sin_of_turn(d[j + BLOCK / 2], &c[j], &s[j]);
+    }
+    for (int j = 0; j < BLOCK / 2; j++) {
+        d[j] = r[j] * c[j] * std + mean;
+        d[j + BLOCK / 2] = r[j] * s[j] * std + mean;
     }
 }
 
