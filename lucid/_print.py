@@ -234,11 +234,11 @@ def _join(text, suffixes, indent):
     return text + ")"
 
 
-def tensor_text(t):
+def tensor_repr(t):
     """What `repr(t)` and `str(t)` return. A subclass is called by its own name, a plain Parameter `tensor`.
 
     >>> import lucid
-    >>> tensor_text(lucid.tensor([[1.0, 2.5], [float("nan"), 4.0]]))
+    >>> tensor_repr(lucid.tensor([[1.0, 2.5], [float("nan"), 4.0]]))
     'tensor([[1.0000, 2.5000],\\n        [   nan, 4.0000]])'
     """
     kind = type(t)

@@ -84,9 +84,9 @@ def test_random_options(t, chosen):
 def test_layout_of_foreign_tensors(t, chosen):
     """The printer alone, on PyTorch's tensors and their history."""
     set_both(**chosen)
-    assert _print.tensor_text(t) == repr(t)
+    assert _print.tensor_repr(t) == repr(t)
     if t.requires_grad:
-        assert _print.tensor_text(t * 2) == repr(t * 2)
+        assert _print.tensor_repr(t * 2) == repr(t * 2)
 
 
 @pytest.mark.parametrize(

@@ -30,12 +30,3 @@ class Parameter(Tensor):
 
     def __repr__(self):
         return "Parameter containing:\n" + super().__repr__()
-
-    def __reduce_ex__(self, protocol):
-        return _rebuild, (type(self), self.data, self.requires_grad, dict(self.__dict__))
-
-
-def _rebuild(cls, data, requires_grad, attributes):
-    p = cls(data, requires_grad)
-    p.__dict__.update(attributes)
-    return p
