@@ -1,0 +1,179 @@
+/* Walks an elementwise loop over tensors.
+ *
+ * The plain case (every operand contiguous in the loop's dtype, or a single element) is one call of the loop, or one per chunk of a
+ * thread split. Otherwise lc_iter gives rows; an operand whose row is contiguous or constant is used where it lies, any other passes
+ * through a tile in L1. */
+#include "cpu.h"
+#include "../../tensor/iter.h"
+#include <string.h>
+
+enum { TILE = 512, OPERANDS = 4 }; /* elements: four operands of complex128 take 32 KiB, the usual three of float32 take 6 */
+
+static bool selects[LC_OP_COUNT], divides[LC_OP_COUNT];
+static __attribute__((constructor)) void read_row_kinds(void)
+{
+#define UNARY(...)
+#define UNARY_FAR(...)
+#define UNARY_REAL(...)
+#define BINARY(...)
+#define TERNARY(...)
+#define PREDICATE(...)
+#define COMPARE(...)
+#define SELECT(op, ...) selects[LC_OP_##op] = true;
+#define NONZERO(op)     divides[LC_OP_##op] = true;
+#include "../scalar.def"
+#undef UNARY
+#undef UNARY_FAR
+#undef UNARY_REAL
+#undef BINARY
+#undef TERNARY
+#undef PREDICATE
+#undef COMPARE
+#undef SELECT
+#undef NONZERO
+}
+
+typedef struct {
+    lc_cpu_loop loop;
+    int         n_in;
+    lc_dtype    from[OPERANDS], want[OPERANDS]; /* operand 0 is the output */
+    unsigned    scalars;
+    char       *data[OPERANDS]; /* the plain case */
+    lc_iter    *it;
+    _Alignas(16) char number[OPERANDS][16]; /* single elements in the dtype the loop wants */
+} job;
+
+/* ---- the plain case ---- */
+
+static void run_plain(const job *j, int64_t begin, int64_t end)
+{
+    const void *in[OPERANDS];
+    for (int k = 0; k < j->n_in; k++)
+        in[k] = j->data[k + 1] + (j->scalars >> k & 1 ? 0 : begin * lc_size_of(j->want[k + 1]));
+    j->loop(j->data[0] + begin * lc_size_of(j->want[0]), in, j->scalars, end - begin);
+}
+static void plain_chunk(void *ctx, int64_t begin, int64_t end) { run_plain(ctx, begin, end); }
+
+/* ---- rows ---- */
+
+typedef struct {
+    const job *j;
+    _Alignas(64) char tile[OPERANDS][TILE * 16];
+} tiles;
+
+static void run_tile(const job *j, char *tile, char *const *ptr, const int64_t *stride, int64_t start, int64_t n)
+{
+    const void *in[OPERANDS];
+    unsigned    scalars = 0;
+    for (int k = 1; k <= j->n_in; k++) {
+        int64_t     size = lc_size_of(j->want[k]);
+        const char *p = ptr[k] + start * stride[k];
+        bool        direct = j->from[k] == j->want[k] && (stride[k] == size || stride[k] == 0);
+        char       *t = tile + k * TILE * 16;
+        if (!direct) cpu_move(j->want[k], t, size, j->from[k], p, stride[k], stride[k] ? n : 1);
+        in[k - 1] = direct ? p : t;
+        scalars |= (unsigned)(stride[k] == 0) << (k - 1);
+    }
+    int64_t size = lc_size_of(j->want[0]);
+    char   *p = ptr[0] + start * stride[0];
+    bool    direct = j->from[0] == j->want[0] && (stride[0] == size || n == 1);
+    j->loop(direct ? p : tile, in, scalars, n);
+    if (!direct) cpu_move(j->from[0], p, stride[0], j->want[0], tile, size, n);
+}
+
+static int run_row(void *ctx, char *const *ptr, const int64_t *stride, int64_t n)
+{
+    tiles *t = ctx;
+    bool   all_direct = true;
+    for (int k = 0; k <= t->j->n_in; k++)
+        all_direct &= t->j->from[k] == t->j->want[k] && (stride[k] == lc_size_of(t->j->want[k]) || (k && stride[k] == 0));
+    int64_t step = all_direct ? n : TILE;
+    for (int64_t start = 0; start < n; start += step)
+        run_tile(t->j, t->tile[0], ptr, stride, start, n - start < step ? n - start : step);
+    return 0;
+}
+
+static void rows_chunk(void *ctx, int64_t begin, int64_t end)
+{
+    const job *j = ctx;
+    tiles      t; /* not cleared: tiles are written before they are read */
+    t.j = j;
+    lc_iter_range(j->it, begin, end, run_row, &t);
+}
+
+static int run_rows(job *j, lc_tensor *out, lc_tensor *const *in)
+{
+    lc_iter it;
+    lc_iter_start(&it, out->ndim, out->shape);
+    lc_iter_add(&it, out);
+    for (int k = 0; k < j->n_in; k++)
+        if (j->scalars >> k & 1) lc_iter_add_raw(&it, j->data[k + 1], (int64_t[LC_MAX_DIMS]){ 0 });
+        else lc_iter_add(&it, in[k]);
+    lc_iter_prepare(&it, true);
+    j->it = &it;
+    cpu_parallel(it.numel, CPU_GRAIN, it.numel, rows_chunk, j);
+    return 0;
+}
+
+/* ---- the call ---- */
+
+static int has_zero(void *ctx, char *const *ptr, const int64_t *stride, int64_t n)
+{
+    lc_dtype from = *(lc_dtype *)ctx;
+    int64_t  value[TILE];
+    for (int64_t start = 0, m; start < n; start += m) {
+        m = n - start < TILE ? n - start : TILE;
+        cpu_move(LC_i64, (char *)value, 8, from, ptr[0] + start * stride[0], stride[0], m);
+        for (int64_t i = 0; i < m; i++)
+            if (value[i] == 0) return 1;
+    }
+    return 0;
+}
+static int check_divisor(const lc_tensor *y) /* before anything is written */
+{
+    lc_iter  it;
+    lc_dtype dtype = (lc_dtype)y->dtype;
+    lc_iter_start(&it, y->ndim, y->shape);
+    lc_iter_add(&it, y);
+    lc_iter_prepare(&it, true);
+    if (lc_iter_range(&it, 0, it.numel, has_zero, &dtype)) return lc_fail_int(LC_LucidError, "ZeroDivisionError");
+    return 0;
+}
+
+int cpu_elementwise(lc_op_id op, lc_dtype compute, lc_tensor *out, lc_tensor *const *in, int n_in)
+{
+    lc_dtype work = cpu_working_dtype(compute);
+    job      j; /* not cleared: every member that is read is written */
+    bool     plain = out->is_contiguous;
+    if (!(j.loop = lc_cpu_loops[op][work])) return LC_NO_KERNEL;
+    j.n_in = n_in;
+    j.scalars = 0;
+    j.want[0] = lc_result_dtype(op, work);
+    j.from[0] = (lc_dtype)out->dtype;
+    j.data[0] = out->data;
+    plain &= j.from[0] == j.want[0];
+    for (int k = 0; k < n_in; k++) {
+        lc_tensor *t = in[k];
+        lc_dtype   want = k == 0 && selects[op] ? LC_b8 : work;
+        j.from[k + 1] = (lc_dtype)t->dtype;
+        j.want[k + 1] = want;
+        j.data[k + 1] = t->data;
+        if (t->numel == 1 && out->numel != 0) {
+            j.scalars |= 1u << k;
+            if (t->dtype != want) {
+                cpu_move(want, j.number[k], 0, (lc_dtype)t->dtype, t->data, 0, 1);
+                j.data[k + 1] = j.number[k];
+                j.from[k + 1] = want;
+            } else if (t->data == out->data || out->numel > 1) { /* the output may be written over a scalar operand */
+                memcpy(j.number[k], t->data, (size_t)lc_size_of(want));
+                j.data[k + 1] = j.number[k];
+            }
+        } else plain &= t->dtype == want && t->is_contiguous && t->numel == out->numel;
+    }
+    if (out->numel == 0) return 0;
+    if (__builtin_expect(divides[op], 0) && lc_class_of(compute) == LC_INT && check_divisor(in[1]) < 0) return -1;
+    if (!plain) return run_rows(&j, out, in);
+    if (out->numel < CPU_GRAIN) run_plain(&j, 0, out->numel);
+    else cpu_parallel(out->numel, CPU_GRAIN, out->numel, plain_chunk, &j);
+    return 0;
+}

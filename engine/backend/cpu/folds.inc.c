@@ -1,0 +1,146 @@
+/* Folds over one element type. The includer defines T, the accumulator ACC, PART (what eight elements are added up in before they
+ * reach the accumulator) and SFX. Complex types are folded as pairs of reals where that is the same thing (sums). */
+#define STATE(type, s, which) ((type *)(s)->which)
+#define ROW_AT(r)             ((const T *)((const char *)in + (r) * row_bytes))
+
+#if !COMPLEX
+/* ---- sum ---- */
+static NOINLINE void CAT(sum_start, SFX)(lc_fold_state *s, int64_t n)
+{
+    for (int64_t c = 0; c < n; c++) STATE(ACC, s, a)[c] = 0, STATE(ACC, s, b)[c] = 0;
+}
+INLINE void CAT(sum_add, SFX)(ACC *total, ACC *lost, ACC x)
+{
+#if COMPENSATED
+    ACC t = *total + x, back = t - *total;
+    *lost += (*total - (t - back)) + (x - back);
+    *total = t;
+#else
+    (void)lost;
+    *total += x;
+#endif
+}
+static NOINLINE void CAT(sum_outer, SFX)(lc_fold_state *s, const void *in, int64_t rows, int64_t row_bytes, int64_t n, UNUSED int64_t first)
+{
+    ACC    *total = STATE(ACC, s, a), *lost = STATE(ACC, s, b);
+    int64_t r = 0;
+    for (; r + 8 <= rows; r += 8) {
+        const T *p0 = ROW_AT(r), *p1 = ROW_AT(r + 1), *p2 = ROW_AT(r + 2), *p3 = ROW_AT(r + 3);
+        const T *p4 = ROW_AT(r + 4), *p5 = ROW_AT(r + 5), *p6 = ROW_AT(r + 6), *p7 = ROW_AT(r + 7);
+        INDEPENDENT
+        for (int64_t c = 0; c < n; c++) {
+            PART low = ((PART)p0[c] + (PART)p1[c]) + ((PART)p2[c] + (PART)p3[c]);
+            PART high = ((PART)p4[c] + (PART)p5[c]) + ((PART)p6[c] + (PART)p7[c]);
+            CAT(sum_add, SFX)(&total[c], &lost[c], (ACC)(low + high));
+        }
+    }
+    for (; r < rows; r++) {
+        const T *p = ROW_AT(r);
+        INDEPENDENT
+        for (int64_t c = 0; c < n; c++) CAT(sum_add, SFX)(&total[c], &lost[c], (ACC)p[c]);
+    }
+}
+static NOINLINE void CAT(sum_merge, SFX)(lc_fold_state *to, const lc_fold_state *from, int64_t n)
+{
+    for (int64_t c = 0; c < n; c++) {
+        CAT(sum_add, SFX)(&STATE(ACC, to, a)[c], &STATE(ACC, to, b)[c], STATE(const ACC, from, a)[c]);
+        STATE(ACC, to, b)[c] += STATE(const ACC, from, b)[c];
+    }
+}
+/* Many lanes side by side, added up by halves at the end. width 2: real and imaginary parts in turns. */
+INLINE void CAT(sum_lanes, SFX)(lc_fold_state *s, const T *in, int64_t n, int64_t width)
+{
+    lc_fold_state part;
+    int64_t       rows = n / LANES, tail = n % LANES, lanes = rows ? LANES : tail;
+    ACC          *total = STATE(ACC, &part, a), *lost = STATE(ACC, &part, b);
+    CAT(sum_start, SFX)(&part, lanes);
+    if (rows) CAT(sum_outer, SFX)(&part, in, rows, LANES * sizeof(T), LANES, 0);
+    if (tail) CAT(sum_outer, SFX)(&part, in + rows * LANES, 1, 0, tail, 0);
+    for (int64_t groups = lanes / width; groups > 1; groups -= groups / 2) {
+        int64_t half = (groups - groups / 2) * width;
+        INDEPENDENT
+        for (int64_t c = 0; c < groups / 2 * width; c++) {
+            CAT(sum_add, SFX)(&total[c], &lost[c], total[c + half]);
+            lost[c] += lost[c + half];
+        }
+    }
+    if (n) CAT(sum_merge, SFX)(s, &part, width);
+}
+static void CAT(sum_inner, SFX)(lc_fold_state *s, const void *in, int64_t n, UNUSED int64_t first)
+{ CAT(sum_lanes, SFX)(s, in, n, 1); }
+static void CAT(sum_finish, SFX)(const lc_fold_state *s, int64_t n, UNUSED double parameter, void *value, UNUSED int64_t *index)
+{
+    for (int64_t c = 0; c < n; c++) ((T *)value)[c] = (T)(STATE(const ACC, s, a)[c] + (COMPENSATED ? STATE(const ACC, s, b)[c] : 0));
+}
+static const lc_fold UNUSED CAT(sum, SFX) = { CAT(sum_start, SFX), CAT(sum_inner, SFX), CAT(sum_outer, SFX), CAT(sum_merge, SFX),
+                                              CAT(sum_finish, SFX) };
+#if FLOATING
+static void CAT(mean_finish, SFX)(const lc_fold_state *s, int64_t n, double parameter, void *value, UNUSED int64_t *index)
+{
+    for (int64_t c = 0; c < n; c++)
+        ((T *)value)[c] = (T)((STATE(const ACC, s, a)[c] + (COMPENSATED ? STATE(const ACC, s, b)[c] : 0)) / parameter);
+}
+static const lc_fold CAT(mean, SFX) = { CAT(sum_start, SFX), CAT(sum_inner, SFX), CAT(sum_outer, SFX), CAT(sum_merge, SFX),
+                                        CAT(mean_finish, SFX) };
+#endif
+#endif
+
+/* ---- folds with one accumulator: prod, amax, amin, any, all ---- */
+#define FOLD      prod
+#define A         PROD
+#define EMPTY     1
+#define STEP(m, x) ((PROD)((UPROD)(m) * (UPROD)(x)))
+#define RESULT    T
+#include "fold.inc.c"
+#if !COMPLEX
+#define FOLD      amax
+#define A         T
+#define EMPTY     LOWEST
+#define STEP(m, x) ((x) > (m) || (x) != (x) ? (x) : (m))
+#define RESULT    T
+#include "fold.inc.c"
+#define FOLD      amin
+#define A         T
+#define EMPTY     HIGHEST
+#define STEP(m, x) ((x) < (m) || (x) != (x) ? (x) : (m))
+#define RESULT    T
+#include "fold.inc.c"
+#endif
+#define FOLD      any
+#define A         uint8_t
+#define LOAD(x)   ((x) != 0)
+#define EMPTY     0
+#define STEP(m, x) ((uint8_t)((m) | (x)))
+#define RESULT    lc_b8
+#include "fold.inc.c"
+#define FOLD      all
+#define A         uint8_t
+#define LOAD(x)   ((x) != 0)
+#define EMPTY     1
+#define STEP(m, x) ((uint8_t)((m) & (x)))
+#define RESULT    lc_b8
+#include "fold.inc.c"
+
+#if !COMPLEX
+/* ---- extremes with their index: the first one wins, a NaN wins over everything. a: value, b: index, -1 while there is none ---- */
+#define FOLD         max_dim
+#define VALUE_FOLD   amax
+#define BETTER(x, m) ((x) > (m) || ((x) != (x) && (m) == (m)))
+#include "fold_index.inc.c"
+#define FOLD         min_dim
+#define VALUE_FOLD   amin
+#define BETTER(x, m) ((x) < (m) || ((x) != (x) && (m) == (m)))
+#include "fold_index.inc.c"
+#endif
+
+#undef COMPLEX
+#undef T
+#undef ACC
+#undef PART
+#undef PROD
+#undef UPROD
+#undef SFX
+#undef LOWEST
+#undef HIGHEST
+#undef COMPENSATED
+#undef FLOATING

@@ -1,0 +1,240 @@
+/* The m_* functions of scalar.def in C, and the element types lc_<name>.
+ *
+ * exp, log, tanh, sin and cos are written here so that the compiler can put them into vectors: no branch, no table, no library call.
+ * Results do not depend on the position in a vector, because vector and scalar code perform the same operations. Where the
+ * instruction set has a fused multiply-add the polynomials use it, so tables of different instruction sets may differ in the last bit.
+ * Errors: float32 at most 2 ulp (exp and log below 1), float64 at most 2 ulp. The polynomials are those of Cephes and fdlibm. */
+#pragma once
+#include "../backend.h"
+#include <complex.h>
+#include <math.h>
+#include <stdlib.h>
+
+#define DTYPE(name, ctype, acc, py, class) typedef ctype lc_##name;
+#include "../../core/dtype.def"
+#undef DTYPE
+
+#ifdef __FMA__
+#define fused32(a, b, c) __builtin_fmaf(a, b, c)
+#define fused64(a, b, c) __builtin_fma(a, b, c)
+#else
+#define fused32(a, b, c) ((a) * (b) + (c))
+#define fused64(a, b, c) ((a) * (b) + (c))
+#endif
+#define MATH static inline __attribute__((always_inline, unused))
+
+MATH float as_f32(uint32_t u) { return (union { uint32_t u; float f; }){ u }.f; }
+MATH uint32_t bits32(float f) { return (union { float f; uint32_t u; }){ f }.u; }
+MATH double as_f64(uint64_t u) { return (union { uint64_t u; double f; }){ u }.f; }
+MATH uint64_t bits64(double f) { return (union { double f; uint64_t u; }){ f }.u; }
+
+/* Adding this rounds to an integer and leaves it in the low bits. */
+#define ROUND32 12582912.f
+#define ROUND64 6755399441055744.0
+
+/* exp(c) - 1 = expm1(r) * 2^n + (2^n - 1) with c = n ln 2 + r: what exp and tanh share. */
+MATH float expm1_reduced_f32(float c, int32_t *n)
+{
+    float t = fused32(c, 1.44269504f, ROUND32), k = t - ROUND32;
+    float r = fused32(k, 2.12194440e-4f, fused32(k, -0.693359375f, c));
+    float p = fused32(fused32(1.9875691500e-4f, r, 1.3981999507e-3f), r, 8.3334519073e-3f);
+    p = fused32(fused32(fused32(p, r, 4.1665795894e-2f), r, 1.6666665459e-1f), r, 5.0000001201e-1f);
+    *n = (int32_t)(bits32(t) - bits32(ROUND32));
+    return fused32(p, r * r, r);
+}
+MATH double expm1_reduced_f64(double c, int64_t *n)
+{
+    double t = fused64(c, 1.4426950408889634, ROUND64), k = t - ROUND64;
+    double r = fused64(k, -1.90821492927058770002e-10, fused64(k, -6.93147180369123816490e-01, c)), s = r * r;
+    double p = r * fused64(fused64(1.26177193074810590878e-4, s, 3.02994407707441961300e-2), s, 9.99999999999999999910e-1);
+    double q = fused64(fused64(fused64(3.00198505138664455042e-6, s, 2.52448340349684104192e-3), s, 2.27265548208155028766e-1), s, 2.0);
+    *n = (int64_t)(bits64(t) - bits64(ROUND64));
+    return 2 * p / (q - p);
+}
+/* The power of two is applied in halves, so that results may be subnormal. NaN falls through every comparison. */
+MATH float exp_f32(float x)
+{
+    int32_t n;
+    float   c = x < -104.f ? -104.f : x > 89.f ? 89.f : x, p = 1.f + expm1_reduced_f32(c, &n);
+    int32_t half = n >> 1;
+    return p * as_f32((uint32_t)(half + 127) << 23) * as_f32((uint32_t)(n - half + 127) << 23);
+}
+MATH double exp_f64(double x)
+{
+    int64_t n;
+    double  c = x < -746. ? -746. : x > 710. ? 710. : x, p = 1 + expm1_reduced_f64(c, &n);
+    int64_t half = (int64_t)((int32_t)n >> 1);
+    return p * as_f64((uint64_t)(half + 1023) << 52) * as_f64((uint64_t)(n - half + 1023) << 52);
+}
+MATH float tanh_f32(float x)
+{
+    int32_t n;
+    float   a = __builtin_fabsf(x), c = a > 10.f ? 20.f : 2 * a, p = expm1_reduced_f32(c, &n);
+    float   s = as_f32((uint32_t)(n + 127) << 23), t = fused32(p, s, s - 1);
+    return __builtin_copysignf(t / (t + 2), x);
+}
+MATH double tanh_f64(double x)
+{
+    int64_t n;
+    double  a = __builtin_fabs(x), c = a > 22. ? 44. : 2 * a, p = expm1_reduced_f64(c, &n);
+    double  s = as_f64((uint64_t)(n + 1023) << 52), t = fused64(p, s, s - 1);
+    return __builtin_copysign(t / (t + 2), x);
+}
+
+/* x = 2^e * m with m between sqrt(1/2) and sqrt(2). */
+MATH float log_f32(float x)
+{
+    bool     tiny = x < 0x1p-126f;
+    uint32_t u = bits32(tiny ? x * 0x1p23f : x) - 0x3f3504f3u;
+    float    e = (float)((int32_t)u >> 23) - (tiny ? 23.f : 0.f), f = as_f32((u & 0x7fffff) + 0x3f3504f3u) - 1, z = f * f;
+    float    p = fused32(fused32(7.0376836292e-2f, f, -1.1514610310e-1f), f, 1.1676998740e-1f);
+    p = fused32(fused32(fused32(p, f, -1.2420140846e-1f), f, 1.4249322787e-1f), f, -1.6668057665e-1f);
+    p = fused32(fused32(fused32(p, f, 2.0000714765e-1f), f, -2.4999993993e-1f), f, 3.3333331174e-1f);
+    float y = fused32(e, -2.12194440e-4f, p * f * z);
+    y = fused32(e, 0.693359375f, f + fused32(-0.5f, z, y));
+    y = x == (float)INFINITY ? x : y;
+    return x > 0 ? y : x == 0 ? -(float)INFINITY : (float)NAN;
+}
+MATH double log_f64(double x)
+{
+    bool     tiny = x < 0x1p-1022;
+    uint64_t u = bits64(tiny ? x * 0x1p52 : x) - 0x3fe6a09e667f3bcdu;
+    int32_t  k = (int32_t)(u >> 32) >> 20;
+    double   e = (double)k - (tiny ? 52. : 0.), f = as_f64((u & 0xfffffffffffffu) + 0x3fe6a09e667f3bcdu) - 1;
+    double   s = f / (2 + f), z = s * s, h = 0.5 * f * f;
+    double   p = fused64(fused64(1.479819860511658591e-01, z, 1.531383769920937332e-01), z, 1.818357216161805012e-01);
+    p = fused64(fused64(p, z, 2.222219843214978396e-01), z, 2.857142874366239149e-01);
+    p = z * fused64(fused64(p, z, 3.999999999940941908e-01), z, 6.666666666666735130e-01);
+    double y = e * 6.93147180369123816490e-01 - ((h - (s * (h + p) + e * 1.90821492927058770002e-10)) - f);
+    y = x == (double)INFINITY ? x : y;
+    return x > 0 ? y : x == 0 ? -(double)INFINITY : (double)NAN;
+}
+
+/* Reduced in double, where pi/2 in two parts is exact enough up to FAR; loops.inc.c sends larger arguments to the library. */
+#define FAR 0x1p24f
+MATH float sin_or_cos_f32(float x, uint64_t quarter)
+{
+    double   t = (double)x * 0.63661977236758134 + ROUND64, k = t - ROUND64;
+    uint64_t q = bits64(t) + quarter;
+    float    r = (float)(((double)x - k * 1.5707963109016418) - k * 1.5893254712295857e-8), z = r * r;
+    float    s = fused32(fused32(-1.9515295891e-4f, z, 8.3321608736e-3f), z, -1.6666654611e-1f);
+    float    c = fused32(fused32(2.443315711809948e-5f, z, -1.388731625493765e-3f), z, 4.166664568298827e-2f);
+    s = fused32(s * z, r, r);
+    c = fused32(c * z, z, fused32(-0.5f, z, 1.f));
+    float    y = q & 1 ? c : s;
+    return q & 2 ? -y : y;
+}
+MATH float sin_f32(float x) { return sin_or_cos_f32(x, 0); }
+MATH float cos_f32(float x) { return sin_or_cos_f32(x, 1); }
+
+/* Complex products and quotients as PyTorch forms them: the product without the recovery of infinities that C asks for, the quotient
+ * scaled by the larger part of the divisor. */
+#define COMPLEX_MATH(R, C, sfx, abs)                                                                                           \
+    MATH C complex_##sfx(R re, R im) { return (union { R part[2]; C c; }){ { re, im } }.c; }                                   \
+    MATH C mul_##sfx(C x, C y)                                                                                                 \
+    {                                                                                                                          \
+        R a = __real__ x, b = __imag__ x, c = __real__ y, d = __imag__ y;                                                      \
+        return complex_##sfx(a * c - b * d, a * d + b * c);                                                                    \
+    }                                                                                                                          \
+    MATH C div_##sfx(C x, C y)                                                                                                 \
+    {                                                                                                                          \
+        R    a = __real__ x, b = __imag__ x, c = __real__ y, d = __imag__ y;                                                   \
+        bool swap = abs(c) < abs(d);                                                                                           \
+        R    big = swap ? d : c, small = swap ? c : d, rat = big == 0 ? 0 : small / big, scl = 1 / (big + small * rat);        \
+        R    re = swap ? a * rat + b : a + b * rat, im = swap ? b * rat - a : b - a * rat;                                     \
+        return complex_##sfx(re * scl, im * scl);                                                                              \
+    }
+COMPLEX_MATH(float, lc_c64, c64, __builtin_fabsf)
+COMPLEX_MATH(double, lc_c128, c128, __builtin_fabs)
+
+/* Integer division rounds down, as Python's. The divisor is not zero (NONZERO); the lowest value over -1 wraps instead of trapping. */
+MATH int64_t trunc_div_i64(int64_t x, int64_t y) { return y == -1 ? (int64_t)(0 - (uint64_t)x) : x / y; }
+MATH int64_t fmod_i64(int64_t x, int64_t y) { return y == -1 ? 0 : x % y; }
+MATH int64_t remainder_i64(int64_t x, int64_t y)
+{
+    int64_t r = fmod_i64(x, y);
+    return r != 0 && (r < 0) != (y < 0) ? r + y : r;
+}
+MATH int64_t floor_div_i64(int64_t x, int64_t y) { return trunc_div_i64(x, y) - (fmod_i64(x, y) != 0 && (x < 0) != (y < 0)); }
+MATH int64_t pow_i64(int64_t x, int64_t y) /* wraps; a negative power is what the truncated quotient 1 / x^-y is */
+{
+    uint64_t result = 1, base = (uint64_t)x;
+    if (y < 0) return x == 1 ? 1 : x == -1 ? (y & 1 ? -1 : 1) : 0;
+    for (; y; y >>= 1, base *= base)
+        if (y & 1) result *= base;
+    return (int64_t)result;
+}
+#define REAL_MATH(R, sfx, fmod, floor, copysign)                                                                               \
+    MATH R remainder_##sfx(R x, R y)                                                                                           \
+    {                                                                                                                          \
+        R r = fmod(x, y);                                                                                                      \
+        return r != 0 && (r < 0) != (y < 0) ? r + y : r;                                                                       \
+    }                                                                                                                          \
+    MATH R floor_div_##sfx(R x, R y) /* the true quotient rounded down, not the rounded quotient */                            \
+    {                                                                                                                          \
+        if (y == 0) return x / y;                                                                                              \
+        R r = fmod(x, y), q = (x - r) / y;                                                                                     \
+        if (r != 0 && (y < 0) != (r < 0)) q -= 1;                                                                              \
+        if (q == 0) return copysign(0, x / y);                                                                                 \
+        R f = floor(q);                                                                                                        \
+        return q - f > (R)0.5 ? f + 1 : f;                                                                                     \
+    }                                                                                                                          \
+    MATH R clamp_##sfx(R x, R low, R high)                                                                                     \
+    {                                                                                                                          \
+        R t = x > low || x != x ? x : low;                                                                                     \
+        return t < high || t != t ? t : high;                                                                                  \
+    }
+REAL_MATH(float, f32, fmodf, floorf, copysignf)
+REAL_MATH(double, f64, fmod, floor, copysign)
+#define CLAMP_INT(dt)                                                                                                          \
+    MATH lc_##dt clamp_##dt(lc_##dt x, lc_##dt low, lc_##dt high)                                                              \
+    {                                                                                                                          \
+        lc_##dt t = x > low ? x : low;                                                                                         \
+        return t < high ? t : high;                                                                                            \
+    }
+CLAMP_INT(u8) CLAMP_INT(i8) CLAMP_INT(i16) CLAMP_INT(i32) CLAMP_INT(i64)
+
+#define BY_TYPE(x, f32, f64, c64, c128)                                                                                        \
+    _Generic((x), float: f32, double: f64, lc_c64: c64, lc_c128: c128)
+#define BY_REAL_TYPE(x, f32, f64, whole) _Generic((x), float: f32, double: f64, default: whole)
+#define m_abs(x)     BY_TYPE(x, __builtin_fabsf, __builtin_fabs, cabsf, cabs)(x)
+#define m_sqrt(x)    BY_TYPE(x, sqrtf, sqrt, csqrtf, csqrt)(x)
+#define m_exp(x)     BY_TYPE(x, exp_f32, exp_f64, cexpf, cexp)(x)
+#define m_log(x)     BY_TYPE(x, log_f32, log_f64, clogf, clog)(x)
+#define m_sin(x)     BY_TYPE(x, sin_f32, sin, csinf, csin)(x)
+#define m_cos(x)     BY_TYPE(x, cos_f32, cos, ccosf, ccos)(x)
+#define m_tan(x)     BY_TYPE(x, tanf, tan, ctanf, ctan)(x)
+#define m_sinh(x)    BY_TYPE(x, sinhf, sinh, csinhf, csinh)(x)
+#define m_cosh(x)    BY_TYPE(x, coshf, cosh, ccoshf, ccosh)(x)
+#define m_tanh(x)    BY_TYPE(x, tanh_f32, tanh_f64, ctanhf, ctanh)(x)
+#define m_exp2(x)    BY_REAL_TYPE(x, exp2f, exp2, exp2)(x)
+#define m_expm1(x)   BY_REAL_TYPE(x, expm1f, expm1, expm1)(x)
+#define m_log1p(x)   BY_REAL_TYPE(x, log1pf, log1p, log1p)(x)
+#define m_log2(x)    BY_REAL_TYPE(x, log2f, log2, log2)(x)
+#define m_log10(x)   BY_REAL_TYPE(x, log10f, log10, log10)(x)
+#define m_floor(x)   BY_REAL_TYPE(x, floorf, floor, floor)(x)
+#define m_ceil(x)    BY_REAL_TYPE(x, ceilf, ceil, ceil)(x)
+#define m_rint(x)    BY_REAL_TYPE(x, rintf, rint, rint)(x)
+#define m_trunc(x)   BY_REAL_TYPE(x, truncf, trunc, trunc)(x)
+#define m_conj(x)    _Generic((x), lc_c64: conjf, lc_c128: conj)(x)
+#define m_real(x)    (__real__(x))
+#define m_imag(x)    (__imag__(x))
+#define m_mul(x, y)  _Generic((x), lc_c64: mul_c64, lc_c128: mul_c128)(x, y)
+#define m_div(x, y)  _Generic((y), lc_c64: div_c64, lc_c128: div_c128)(x, y)
+#define m_infinity(x) ((double)INFINITY)
+#define m_signbit(x) BY_REAL_TYPE(x, sign_f32, sign_f64, sign_i64)(x)
+#define m_pow(x, y)  _Generic((x), float: powf, double: pow, lc_c64: cpowf, lc_c128: cpow, default: pow_i64)(x, y)
+#define m_div_trunc(x, y)    trunc_div_i64(x, y)
+#define m_floor_divide(x, y) BY_REAL_TYPE(x, floor_div_f32, floor_div_f64, floor_div_i64)(x, y)
+#define m_remainder(x, y)    BY_REAL_TYPE(x, remainder_f32, remainder_f64, remainder_i64)(x, y)
+#define m_fmod(x, y)         BY_REAL_TYPE(x, fmodf, fmod, fmod_i64)(x, y)
+#define m_clamp(x, y, z)                                                                                                       \
+    _Generic((x), float: clamp_f32, double: clamp_f64, lc_u8: clamp_u8, lc_i8: clamp_i8, lc_i16: clamp_i16, lc_i32: clamp_i32, \
+             lc_i64: clamp_i64)(x, y, z)
+MATH bool sign_f32(float x) { return bits32(x) >> 31; }
+MATH bool sign_f64(double x) { return bits64(x) >> 63; }
+MATH bool sign_i64(int64_t x) { return x < 0; }
+/* Shifts by a negative amount or past the width: everything is shifted out, and copies of the sign come in from the left. */
+#define BITS_OF(x) ((int)sizeof(x) * 8)
+#define m_shift_left(x, y)  ((uint64_t)(int64_t)(y) >= (uint64_t)BITS_OF(x) ? (T)0 : (T)((uint64_t)(x) << (y)))
+#define m_shift_right(x, y) ((T)((x) >> ((uint64_t)(int64_t)(y) >= (uint64_t)BITS_OF(x) ? BITS_OF(x) - ((T)-1 < 0) : (y))))
