@@ -499,9 +499,26 @@ def enabled_again(m):
     return saved_on_cpu(m)
 
 
+def mutation_allowed(m):
+    x = leaf(m)
+    with m.autograd.graph.allow_mutation_on_saved_tensors():
+        y = x * 2
+        z = (y * y).sum()
+        y.zero_()
+        z.backward()
+    return x.grad
+
+
+def mutation_allowed_twice(m):
+    with m.autograd.graph.allow_mutation_on_saved_tensors(), m.autograd.graph.allow_mutation_on_saved_tensors():
+        pass
+
+
 @pytest.mark.parametrize(
     "function",
     [
+        mutation_allowed,
+        mutation_allowed_twice,
         hooks_see_what_is_saved,
         hooks_may_change_values,
         innermost_hooks_win,

@@ -9,6 +9,7 @@ from .grad_mode import enable_grad
 
 class _HooksState(_local):
     active, refusal = 0, None  # pairs in force on this thread; why none may be
+    mutation_allowed = False
 
 
 _state = _HooksState()
@@ -64,6 +65,43 @@ class save_on_cpu(saved_tensors_hooks):
         if pin_memory:
             raise NotImplementedError("save_on_cpu: pinned memory is not available")
         super().__init__(_pack_on_cpu, _unpack_from_cpu)
+
+
+class allow_mutation_on_saved_tensors(saved_tensors_hooks):
+    """Tensors recorded in the `with` block may be changed in place before backward: it uses the values they had.
+
+    A copy is kept of each, so this costs memory.
+
+    >>> x = lucid.tensor([2.0], requires_grad=True)
+    >>> with lucid.autograd.graph.allow_mutation_on_saved_tensors():
+    ...     y = x * 3
+    ...     z = y * y
+    ...     _ = y.zero_()
+    ...     z.backward()
+    >>> x.grad
+    tensor([36.])
+    """
+
+    def __init__(self):
+        super().__init__(_copy_of, _as_it_is)
+
+    def __enter__(self):
+        if _state.mutation_allowed:
+            raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+        super().__enter__()
+        _state.mutation_allowed = True
+
+    def __exit__(self, *error):
+        _state.mutation_allowed = False
+        super().__exit__(*error)
+
+
+def _copy_of(t):
+    return t.clone()
+
+
+def _as_it_is(t):
+    return t
 
 
 class disable_saved_tensors_hooks:
