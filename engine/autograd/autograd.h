@@ -1,11 +1,17 @@
 /* autograd: the tape and its reverse. Depends on op.
  *
- * The tape observes calls. Where an input requires grad it keeps a node: the arguments as aliases without history (values only
- * where the op's .saves says so; shapes always) and an edge per input to where its gradient goes. Because aliases carry no history and
- * edges point backwards in time, a graph of nodes has no cycle, whatever was written in place; freeing needs no collector.
+ * The tape observes calls. Where an input requires grad it keeps a node: what it must remember of the arguments and results (values only
+ * where the op's .saves says so; shapes always) and an edge per input to where its gradient goes. What is remembered carries no history and
+ * edges point backwards in time, so a graph of nodes has no cycle, whatever was written in place; freeing needs no collector.
+ *
+ * A node is one block of memory and allocates nothing else: a remembered tensor is an lc_saved, which becomes a tensor again when the
+ * gradient runs (saved.c). A shape alone, and a Python number, become tensors on the stack of the one who runs it.
  *
  * Nodes are numbered as they are made. Everything that used a result has a higher number than what made it, so backward needs no
  * walk ahead: it always runs the pending node with the highest number, and all gradients for it have then arrived.
+ *
+ * A leaf that was used has an accumulator, the node where its gradient ends. Edges to a leaf are counted; the first one numbers the
+ * accumulator anew and keeps the leaf alive until the last is gone. So a leaf's hooks too see the whole gradient, once.
  *
  * Writing in place through a view of b is recorded as what it means: v' = f(v, ...), b' = b with the slice replaced by v'
  * (copy_slices), v = b' seen through the view again. Views of b made earlier notice by the version that their history is old, and
@@ -15,37 +21,57 @@
 
 typedef struct lc_node lc_node;
 typedef enum { LC_HOOK_GRAD, LC_HOOK_POST_ACCUMULATE, LC_HOOK_NODE_PRE, LC_HOOK_NODE_POST } lc_hook_kind;
-typedef struct lc_hook {
+typedef struct lc_hook { /* in the list of its node, and in the hands of who may remove it */
     lc_object       object;
     struct lc_hook *next;
     lc_hook_kind    kind;
     int             output;
-    uint64_t        id; /* for removal */
-    lc_foreign     *callee;
+    uint64_t        id;
+    lc_foreign     *callee; /* NULL once removed */
 } lc_hook;
 typedef struct {
-    lc_node   *node;
-    lc_tensor *leaf;
-    int        output;
-} lc_edge; /* both NULL: this input needs no gradient */
+    lc_node   *node;   /* where the gradient goes; NULL: this input needs none */
+    lc_tensor *leaf;   /* if node is an accumulator: whose. Such edges are counted, and the first holds both */
+    int        output; /* of node */
+} lc_edge;
+
+typedef enum { LC_SAVED_NONE, LC_SAVED_NUMBER, LC_SAVED_SHAPE, LC_SAVED_VALUES, LC_SAVED_LEAF, LC_SAVED_PACKED } lc_saved_kind;
+typedef struct { /* what is remembered of a tensor */
+    uint8_t          kind, dtype, ndim;
+    bool             is_contiguous;
+    lc_device        device;
+    uint32_t         version;
+    lc_storage      *storage; /* VALUES: held. LEAF: the edge's leaf has them */
+    lc_version_cell *cell;    /* held, if there was one */
+    char            *data;    /* SHAPE: the offset in the storage, in bytes */
+    int64_t         *dims;    /* shape, then strides */
+} lc_saved;
+
+typedef struct lc_retained { /* ties retain_grad's tensor to its node: whoever dies first, the other notices */
+    lc_object  object;
+    lc_tensor *tensor; /* NULL: gone */
+} lc_retained;
 
 struct lc_node {
-    lc_object    object;
-    const lc_op *op;
-    uint64_t     number;
-    size_t       bytes; /* of the one block that holds everything below too */
-    int          n_in, n_out;
-    bool         spent, pending; /* saved values already freed; queued in a running backward */
-    uint64_t     run;            /* the backward that queued it: a backward inside a hook keeps its own books */
-    lc_hook     *hooks;
-    lc_node     *next_doomed;
-    lc_foreign **packed;         /* saved_tensors_hooks: n_in + n_out, NULL where nothing was packed */
-    void        *note;           /* anomaly mode: the host language's record of where this was made; lc_note_drop frees it */
-    void        *wrapper;        /* the host language's object for this node: borrowed */
-    lc_edge     *edges;          /* n_in */
-    lc_tensor  **in, **y, **g;   /* n_in, n_out saved aliases; n_out gradients that have arrived */
-    lc_tensor  **retain;         /* n_out: tensors whose .grad wants this output's gradient (retain_grad); borrowed; NULL if none */
-    lc_value    *args;           /* as in the call, tensors replaced by in[] */
+    lc_object        object;
+    const lc_op     *op;
+    _Atomic uint64_t number;
+    size_t           bytes; /* of the one block that holds everything below too */
+    int              n_in, n_out;
+    bool             saves, spent; /* holds values; they were freed */
+    atomic_int       uses;         /* of an accumulator: edges that lead here */
+    _Atomic(void *)  run;          /* the backward that g belongs to; another one that meets this node keeps books of its own */
+    lc_hook         *hooks;
+    lc_node         *next_doomed;
+    lc_foreign     **packed;   /* saved_tensors_hooks: n_in + n_out, NULL where nothing was packed; NULL if none */
+    void            *note;     /* anomaly mode: the host language's record of where this was made; lc_note_drop frees it */
+    void            *wrapper;  /* the host language's object for this node: borrowed */
+    lc_retained    **retained; /* n_out, or NULL if none */
+    lc_tensor       *leaf;     /* of an accumulator: borrowed */
+    lc_edge         *edges;    /* n_in */
+    lc_saved        *in, *y;   /* n_in, n_out */
+    lc_tensor      **g;        /* n_out gradients that have arrived */
+    lc_value        *args;     /* as in the call; tensors are in in[] */
 };
 
 /* Gradients of roots (weighted by grads; LC_NONE for scalars) with respect to everything, or to inputs.
@@ -54,19 +80,42 @@ struct lc_node {
  *   inputs without captured: accumulate into .grad of these only. */
 int lc_backward_all(lc_tensor *const *roots, lc_tensor *const *grads, int n_roots, lc_tensor *const *inputs, int n_inputs,
                     lc_tensor **captured, bool retain_graph, bool create_graph);
-int lc_backward(lc_tensor *root, lc_tensor *grad, bool retain_graph, bool create_graph); /* the usual case; grad may be LC_NONE */
+int lc_backward(lc_tensor *root, lc_tensor *grad, bool retain_graph,
+                bool create_graph); /* the usual case; grad may be LC_NONE */
 
-/* Takes the reference on callee, also on failure. id for lc_hook_remove. */
-int      lc_hook_add(lc_tensor *t, lc_hook_kind kind, lc_foreign *callee, uint64_t *id);
-int      lc_node_hook_add(lc_node *n, lc_hook_kind kind, lc_foreign *callee, uint64_t *id);
-void     lc_hook_remove(lc_hook **list, uint64_t id);
+/* Hooks. callee: the reference is taken, also on failure. The hook that comes back is a new reference, for lc_hook_remove. */
+lc_hook *lc_hook_add(lc_tensor *t, lc_hook_kind kind, lc_foreign *callee);
+lc_hook *lc_node_hook_add(lc_node *n, lc_hook_kind kind, int output, lc_foreign *callee);
+void     lc_hook_remove(lc_hook *hook);
 int      lc_retain_grad(lc_tensor *t);
-lc_node *lc_grad_fn(lc_tensor *t, int *failed); /* borrowed; a view's is rebuilt if its base was written. NULL: a leaf, or *failed */
-void     lc_node_spend(lc_node *n);             /* free what was saved */
-int      lc_set_requires_grad(lc_tensor *t, bool on);
-static inline bool lc_requires_grad(const lc_tensor *t) { return t->flags & LC_REQUIRES_GRAD; }
+
+/* History. */
+lc_node           *lc_grad_fn(lc_tensor *t,
+                              int       *failed); /* borrowed; a view's is rebuilt if its base was written. NULL: a leaf, or *failed */
+lc_node           *lc_accumulator(lc_tensor *leaf); /* borrowed; made at the first call */
+int                lc_view_refresh(lc_tensor *view);
+bool               lc_view_is_stale(const lc_tensor *view);                 /* its base got history after it was made */
+void               lc_node_spend(lc_node *n);                               /* free what was saved */
+int                lc_node_name(const lc_node *n, char *text, size_t room); /* "MulBackward0" */
+int                lc_set_requires_grad(lc_tensor *t, bool on);
+static inline bool lc_requires_grad(const lc_tensor *t)
+{
+    return t->flags & LC_REQUIRES_GRAD || (t->base && lc_view_is_stale(t));
+}
+static inline bool lc_is_leaf(lc_tensor *t)
+{
+    int failed;
+    return !lc_grad_fn(t, &failed);
+}
 static inline bool lc_grad_enabled(void) { return !(lc_modes & (LC_NO_GRAD | LC_INFERENCE_MODE)); }
-lc_tensor *lc_detach_alias(lc_tensor *t); /* new reference: shares storage and version, no history */
+lc_tensor         *lc_detach_alias(lc_tensor *t); /* new reference: shares storage and version, no history */
+
+/* One tensor kept for a gradient outside any node (a user's Function). maker: the node it is output `output` of, else NULL. */
+typedef struct lc_kept lc_kept;
+lc_kept               *lc_keep(lc_tensor *t, lc_node *maker, int output);
+lc_tensor *lc_kept_get(const lc_kept *k, lc_node *maker); /* new reference, with its history; fails if it was written since */
+void       lc_kept_drop(lc_kept *k);
+int        lc_kept_visit(const lc_kept *k, int (*visit)(void *object, void *arg), void *arg);
 
 /* saved_tensors_hooks: the binding's stack of pack functions. pack returns an object whose unpack gives the tensor back. */
 extern lc_foreign *(*lc_pack_saved)(lc_tensor *t);
@@ -75,7 +124,9 @@ extern void *(*lc_note_take)(void);
 extern void (*lc_note_drop)(void *note);
 extern void (*lc_note_report)(const lc_node *n);
 extern bool lc_anomaly_check_nan;
-extern int (*lc_check_signals)(void); /* called at least every 100 ms of backward; -1 stops it (the host language holds the exception) */
+extern int (*lc_check_signals)(
+    void); /* called at least every 100 ms of backward; -1 stops it (the host language holds the exception) */
 
-/* Garbage collection of a host language: call visit for every foreign object that is reachable only through t. */
+/* Garbage collection of a host language: call visit for every foreign object that is reachable only through t, or through n. */
 int lc_visit_foreign(lc_tensor *t, int (*visit)(void *object, void *arg), void *arg);
+int lc_node_visit_foreign(const lc_node *n, int (*visit)(void *object, void *arg), void *arg);

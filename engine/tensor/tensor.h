@@ -25,7 +25,7 @@
 enum { LC_INLINE_DIMS = 6, LC_MAX_DIMS = 64 };
 
 /* lc_tensor.flags: what makes lc_call leave the plain path. Modes of the thread (op/op.h) use bits from 8 on. */
-enum { LC_REQUIRES_GRAD = 1, LC_NO_VALUES = 2, LC_BATCHED = 4, LC_INFERENCE = 8 };
+enum { LC_REQUIRES_GRAD = 1, LC_NO_VALUES = 2, LC_BATCHED = 4, LC_INFERENCE = 8, LC_IS_VIEW = 16 }; /* LC_IS_VIEW: has a base */
 
 /* lc_tensor.view: how it came to be a view, because that decides what an in-place write may do. */
 typedef enum {
@@ -33,6 +33,7 @@ typedef enum {
     LC_VIEW,           /* made while recording was on, or by an op outside any mode */
     LC_VIEW_OF_MANY,   /* one of several outputs (unbind, split, chunk): recorded writes are refused */
     LC_VIEW_NO_GRAD,   /* made under no_grad: recorded writes are refused */
+    LC_VIEW_INFERENCE, /* of a normal tensor, made in inference mode: recorded writes are refused */
     LC_VIEW_BY_FUNCTION, /* made inside a user's Function: recorded writes are refused */
 } lc_view_kind;
 

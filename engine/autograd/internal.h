@@ -1,0 +1,58 @@
+/* What the files of this folder share. */
+#pragma once
+#include "autograd.h"
+
+/* What autograd keeps with a tensor: a leaf's accumulator (lc_node), or a result's side of retain_grad (lc_tie). */
+static inline lc_object **lc_side(lc_tensor *t) { return (lc_object **)&t->hooks; }
+
+/* saved.c */
+typedef struct { /* room for one remembered tensor that needs no memory of its own */
+    lc_number_box box;
+} lc_saved_room;
+void lc_saved_set(lc_saved *s, const lc_tensor *t, bool values, bool is_leaf, int64_t **dims);
+/* The tensor again: on the stack (in room), borrowed, or scoped. NULL: it was written since, or unpacking failed. */
+lc_tensor *lc_saved_get(const lc_saved *s, lc_foreign *packed, const lc_edge *history, bool attach, lc_saved_room *room);
+void       lc_saved_free(lc_saved *s);
+
+/* node.c */
+lc_node           *lc_node_new(const lc_record *call);      /* all but edges; refs 1, numbered last */
+int                lc_edge_to(lc_tensor *t, lc_edge *edge); /* the edge to where t's gradient goes; none if it needs none */
+void               lc_edge_drop(lc_edge *edge);
+void               lc_node_number(lc_node *n);
+void               lc_history_set(lc_tensor *t, lc_node *n, int output); /* t is this output of n from now on */
+int                lc_history_from(lc_tensor *t, lc_tensor *source);     /* t's gradient goes to source */
+static inline void lc_node_release(lc_node *n) { lc_object_release((lc_object *)n); }
+
+/* hooks.c */
+void lc_hooks_release(lc_hook *hooks);
+int  lc_run_grad_hooks(lc_hook **list, int output, lc_tensor **g); /* *g may be replaced; scoped */
+int  lc_run_node_hooks(lc_hook **list, lc_hook_kind kind, lc_tensor **changed, int n_changed, lc_tensor *const *other,
+                       int n_other);
+int  lc_run_post_accumulate_hooks(lc_hook **list, lc_tensor *leaf);
+void lc_retained_move(lc_tensor *t, lc_node *from, int from_output, lc_node *to, int to_output);
+void lc_retained_end(lc_tensor *t);
+void lc_retained_free(lc_node *n);
+
+/* subset.c: which nodes lead to the inputs that backward was asked for. */
+typedef struct {
+    lc_node *node;
+    bool     seen, leads, target; /* walked to; leads to an input; is one */
+} lc_subset_entry;
+typedef struct {
+    lc_subset_entry *slots;
+    size_t           cap, len;
+    lc_edge         *inputs; /* borrowed edges, one per input */
+    lc_tensor      **captured;
+    int              n_inputs;
+} lc_subset;
+int  lc_subset_start(lc_subset *s, const lc_edge *roots, int n_roots, lc_tensor *const *inputs, int n_inputs,
+                     lc_tensor **captured);
+void lc_subset_end(lc_subset *s);
+bool lc_subset_leads(const lc_subset *s, const lc_node *n);    /* its gradient has to run */
+bool lc_subset_wants(const lc_subset *s, const lc_edge *edge); /* a gradient along this edge is of use */
+void lc_subset_capture(const lc_subset *s, const lc_node *n, lc_tensor *const *g, int n_g);
+
+/* accumulate.c */
+int  lc_accumulate(lc_tensor *leaf, lc_tensor *g, bool create);
+int  lc_retained_store(lc_tensor *t, lc_tensor *g);
+bool lc_gradient_unseen(const lc_tensor *g); /* nobody else can see it: it may be taken over or written to */

@@ -1,0 +1,250 @@
+/* Nodes: made in one block, numbered, dropped a million at a time. */
+#include "internal.h"
+#include "op_calls.gen.h"
+#include <stdio.h>
+#include <string.h>
+
+void *(*lc_note_take)(void);
+void (*lc_note_drop)(void *note);
+void (*lc_note_report)(const lc_node *n);
+
+static _Atomic uint64_t next_number = 1;
+
+void lc_node_number(lc_node *n)
+{
+    atomic_store_explicit(&n->number, atomic_fetch_add_explicit(&next_number, 1, memory_order_relaxed), memory_order_relaxed);
+}
+
+/* --- edges ------------------------------------------------------------------------------------------------------------------ */
+
+static const lc_signature no_arguments = { .n_out = 1 };
+static const lc_op        accumulate_op = { .name = "accumulate_grad", .py = "AccumulateGrad", .args = &no_arguments };
+
+static void accumulator_drop(lc_object *object)
+{
+    lc_node *n = (lc_node *)object;
+    lc_hooks_release(n->hooks);
+    lc_release_all(n->g, n->n_out);
+    lc_free(n, n->bytes);
+}
+
+lc_node *lc_accumulator(lc_tensor *leaf)
+{
+    if (leaf->retains_grad) lc_retained_end(leaf); /* it was a result once */
+    lc_object **at = lc_side(leaf), *found = __atomic_load_n(at, __ATOMIC_ACQUIRE), *none = NULL;
+    if (found) return (lc_node *)found;
+    size_t   bytes = sizeof(lc_node) + sizeof(lc_tensor *);
+    lc_node *n = lc_alloc(bytes);
+    if (!n) return NULL;
+    memset(n, 0, sizeof *n);
+    n->object = (lc_object){ .refs = 1, .drop = accumulator_drop };
+    n->op = &accumulate_op, n->bytes = bytes, n->n_out = 1, n->leaf = leaf;
+    n->g = (lc_tensor **)(n + 1), n->g[0] = LC_NONE;
+    lc_node_number(n);
+    if (__atomic_compare_exchange_n(at, &none, &n->object, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return n;
+    accumulator_drop(&n->object); /* another thread was faster */
+    return (lc_node *)none;
+}
+
+int lc_edge_to(lc_tensor *t, lc_edge *edge)
+{
+    if (t->base && lc_view_is_stale(t) && lc_view_refresh(t) < 0) return -1;
+    if (!(t->flags & LC_REQUIRES_GRAD)) return 0;
+    if (t->node) {
+        lc_object_retain((lc_object *)t->node);
+        edge->node = t->node, edge->output = t->node_output;
+        return 0;
+    }
+    lc_node *end = lc_accumulator(t);
+    if (!end) return -1;
+    if (atomic_fetch_add_explicit(&end->uses, 1, memory_order_relaxed) == 0) {
+        lc_retain(t), lc_object_retain(&end->object);
+        lc_node_number(end);
+    }
+    edge->node = end, edge->leaf = t;
+    return 0;
+}
+
+void lc_edge_drop(lc_edge *edge)
+{
+    lc_edge was = *edge;
+    *edge = (lc_edge){ 0 };
+    if (was.leaf) {
+        if (atomic_fetch_sub_explicit(&was.node->uses, 1, memory_order_acq_rel) != 1) return;
+        lc_release(was.leaf);
+    }
+    if (was.node) lc_node_release(was.node);
+}
+
+void lc_history_set(lc_tensor *t, lc_node *n, int output)
+{
+    lc_node *old = t->node;
+    int      old_output = t->node_output;
+    lc_object_retain(&n->object);
+    t->node = n, t->node_output = output, t->flags |= LC_REQUIRES_GRAD;
+    if (t->retains_grad) lc_retained_move(t, old, old_output, n, output);
+    if (old) lc_node_release(old);
+}
+
+/* --- one block -------------------------------------------------------------------------------------------------------------- */
+
+/* Arguments point to memory of the caller; the node needs its own. */
+static size_t argument_bytes(const lc_value *v)
+{
+    if (v->tag == LC_IS_ints || v->tag == LC_IS_floats) return (size_t)v->n * sizeof(int64_t);
+    return v->tag == LC_IS_str ? (strlen(v->s) + 8) & ~(size_t)7 : 0;
+}
+
+static char *own_argument(lc_value *v, char *room)
+{
+    size_t bytes = argument_bytes(v);
+    if (v->tag == LC_IS_ints) v->is = memcpy(room, v->is, bytes);
+    if (v->tag == LC_IS_floats) v->fs = memcpy(room, v->fs, bytes);
+    if (v->tag == LC_IS_str) v->s = strcpy(room, v->s);
+    if (v->tag == LC_IS_object) lc_object_retain(&v->o->object);
+    if (v->tag == LC_IS_generator) lc_object_retain(&v->gen->object);
+    return room + bytes;
+}
+
+static void number_argument(lc_value *v, const lc_tensor *number) /* a number on the caller's stack, as a plain value */
+{
+    if (v->tag != LC_IS_tensor) return;
+    const void *at = number->data;
+    switch ((lc_dtype)number->dtype) {
+    case LC_b8:
+        *v = LC_B(*(const bool *)at);
+        break;
+    case LC_i64:
+        *v = LC_I(*(const int64_t *)at);
+        break;
+    case LC_c128:
+        *v = (lc_value){ .tag = LC_IS_complex, .c = { ((const double *)at)[0], ((const double *)at)[1] } };
+        break;
+    default:
+        *v = LC_F(*(const double *)at);
+    }
+}
+
+static int tensors_of(const lc_op *op, const lc_value *v, int k) /* how many inputs argument k counts for */
+{
+    if (v->tag == LC_IS_tensors) return v->n;
+    return v->tag == LC_IS_tensor || (op->args->params[k].kind == LC_IS_tensor && lc_is_number_tag(v->tag));
+}
+
+static void node_drop(lc_object *object);
+
+lc_node *lc_node_new(const lc_record *call)
+{
+    const lc_op *op = call->op;
+    int          n_args = op->args->n_params, n_in = call->n_in, n_out = call->n_out;
+    size_t       dims = 0, own = 0;
+    for (int k = 0; k < n_in; k++) dims += 2 * (size_t)call->in[k]->ndim;
+    for (int i = 0; i < n_out; i++) dims += 2 * (size_t)call->out[i]->ndim;
+    for (int k = 0; k < n_args; k++) own += argument_bytes(&call->args[k]);
+    size_t bytes = sizeof(lc_node) + (size_t)n_in * (sizeof(lc_edge) + sizeof(lc_saved)) +
+                   (size_t)n_out * (sizeof(lc_saved) + sizeof(lc_tensor *)) + (size_t)n_args * sizeof(lc_value) +
+                   dims * sizeof(int64_t) + own;
+    lc_node *n = lc_alloc(bytes);
+    if (!n) return NULL;
+    memset(n, 0, sizeof *n);
+    n->object.drop = node_drop;
+    atomic_store_explicit(&n->object.refs, 1, memory_order_relaxed);
+    n->bytes = bytes, n->op = op, n->n_in = n_in, n->n_out = n_out;
+    n->edges = (lc_edge *)(n + 1);
+    n->in = (lc_saved *)(n->edges + n_in), n->y = n->in + n_in;
+    n->g = (lc_tensor **)(n->y + n_out);
+    n->args = (lc_value *)(n->g + n_out);
+    int64_t *room = (int64_t *)(n->args + n_args);
+    for (int k = 0; k < n_in; k++) n->edges[k] = (lc_edge){ 0 }, n->in[k].kind = LC_SAVED_NONE;
+    for (int i = 0; i < n_out; i++) n->g[i] = LC_NONE, n->y[i].kind = LC_SAVED_NONE;
+    char *own_room = (char *)(room + dims);
+    for (int k = 0, slot = 0; k < n_args; k++) {
+        int many = tensors_of(op, &call->args[k], k);
+        n->args[k] = call->args[k];
+        for (int i = 0; i < many; i++, slot++) {
+            lc_tensor *t = call->in[slot], *kept = slot == 0 && call->overwritten ? call->overwritten : t;
+            bool       values = op->saves >> k & 1, leaf = kept == t && t->flags & LC_REQUIRES_GRAD && !t->node;
+            lc_saved_set(&n->in[slot], kept, values, leaf, &room);
+            n->saves |= n->in[slot].kind >= LC_SAVED_VALUES;
+            if (t->is_number) number_argument(&n->args[k], t);
+        }
+        own_room = own_argument(&n->args[k], own_room);
+    }
+    for (int i = 0; i < n_out; i++) {
+        lc_saved_set(&n->y[i], call->out[i], op->saves & OUT(i), false, &room);
+        n->saves |= n->y[i].kind >= LC_SAVED_VALUES;
+    }
+    if (lc_modes & LC_ANOMALY && lc_note_take) n->note = lc_note_take();
+    return n;
+}
+
+/* --- the end of a node ------------------------------------------------------------------------------------------------------ */
+
+static void free_packed(lc_node *n)
+{
+    if (!n->packed) return;
+    for (int i = 0; i < n->n_in + n->n_out; i++)
+        if (n->packed[i]) lc_object_release(&n->packed[i]->object);
+    lc_free(n->packed, (size_t)(n->n_in + n->n_out) * sizeof *n->packed);
+    n->packed = NULL;
+}
+
+void lc_node_spend(lc_node *n)
+{
+    if (n->spent || !n->saves) return;
+    n->spent = true;
+    for (int k = 0; k < n->n_in; k++) lc_saved_free(&n->in[k]);
+    for (int i = 0; i < n->n_out; i++) lc_saved_free(&n->y[i]);
+    free_packed(n);
+}
+
+static void node_end(lc_node *n)
+{
+    lc_node_spend(n);
+    for (int k = 0; k < n->n_in; k++) lc_edge_drop(&n->edges[k]);
+    for (int k = 0; k < n->op->args->n_params; k++) {
+        lc_value *v = &n->args[k];
+        if (v->tag == LC_IS_object) lc_object_release(&v->o->object);
+        if (v->tag == LC_IS_generator) lc_object_release(&v->gen->object);
+    }
+    for (int i = 0; i < n->n_out; i++)
+        if (n->g[i] != LC_NONE) lc_release(n->g[i]);
+    if (n->hooks) lc_hooks_release(n->hooks);
+    if (n->retained) lc_retained_free(n);
+    if (n->note) lc_note_drop(n->note);
+    lc_free(n, n->bytes);
+}
+
+/* Ending one node may end the nodes before it, and so on for a million: they queue up instead of recursing. */
+static void node_drop(lc_object *object)
+{
+    static _Thread_local lc_node *doomed;
+    static _Thread_local bool     draining;
+    lc_node                      *n = (lc_node *)object;
+    n->next_doomed = doomed, doomed = n;
+    if (draining) return;
+    draining = true;
+    while ((n = doomed)) {
+        doomed = n->next_doomed;
+        node_end(n);
+    }
+    draining = false;
+}
+
+/* --- names ------------------------------------------------------------------------------------------------------------------ */
+
+/* "addmm" is AddmmBackward0, "log_softmax" LogSoftmaxBackward0, an in-place form is named like its op. A name that is
+ * capitalised already stands for itself (CopySlices, AccumulateGrad). */
+int lc_node_name(const lc_node *n, char *text, size_t room)
+{
+    const lc_op *op = n->op->inplace_of ? n->op->inplace_of : n->op;
+    const char  *name = op->py ? op->py : op->name;
+    size_t       at = 0;
+    bool         capital = true, whole = *name >= 'A' && *name <= 'Z';
+    for (; *name && at + 1 < room; name++) {
+        if (*name == '_') capital = true;
+        else text[at++] = (char)(capital && *name >= 'a' && *name <= 'z' ? *name - 'a' + 'A' : *name), capital = false;
+    }
+    if (!whole) at += (size_t)snprintf(text + at, room - at, "Backward0");
+    return at < room ? text[at] = 0, (int)at : (int)room - 1;
+}
