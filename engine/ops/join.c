@@ -102,6 +102,20 @@ LC_OP(concat, .sig = "concat(tensors: list[Tensor], dim: int = 0) -> Tensor", .d
 LC_OP(concatenate, .sig = "concatenate(tensors: list[Tensor], dim: int = 0) -> Tensor", .doc = "Another name of cat.",
       .out = true, .amp = LC_AMP_WIDEST, .shape = cat_shape, .run = cat_run, .grad = cat_grad);
 
+/* PyTorch joins along the dimension that is there and splits it again: the layout is that of cat. */
+static int stack_like_cat(const lc_record *call, lc_spec *out, int d)
+{
+    int64_t each = out->shape[d];
+    if (__builtin_mul_overflow(each, call->n_in, &out->shape[d]))
+        return lc_fail_int(LC_OutOfMemory, "stack: dimension %d overflows", d);
+    if (in_common_format(call, out) < 0) return -1;
+    int n = out->ndim++ - d;
+    memmove(&out->shape[d + 1], &out->shape[d], (size_t)n * sizeof *out->shape);
+    out->shape[d] = call->n_in, out->shape[d + 1] = each;
+    if (out->order != LC_ORDER_STRIDES) return 0;
+    memmove(&out->stride[d + 1], &out->stride[d], (size_t)n * sizeof *out->stride);
+    return out->stride[d] = out->stride[d + 1] * each, 0;
+}
 static int stack_shape(const lc_record *call, lc_spec *out)
 {
     int d;
@@ -116,8 +130,8 @@ static int stack_shape(const lc_record *call, lc_spec *out)
     if (first->ndim == LC_MAX_DIMS)
         return lc_fail_int(LC_ShapeMismatch, "%d dimensions: at most %d are supported", first->ndim + 1, LC_MAX_DIMS);
     spec_like(call, out, first, call->dtype);
-    for (int e = out->ndim++; e > d; e--) out->shape[e] = out->shape[e - 1];
-    return out->shape[d] = call->n_in, 0;
+    if (d < first->ndim) return stack_like_cat(call, out, d);
+    return out->shape[out->ndim++] = call->n_in, 0;
 }
 static int stack_run(const lc_record *call)
 {

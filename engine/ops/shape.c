@@ -231,8 +231,11 @@ static int broadcast_tensors_call(const lc_value *in, lc_tensor **out)
                                    "dimension %d: %s",
                                    (long long)*size, (long long)have, (int)(size - shape), LC_SHAPE(in[0].ts[k]));
         }
-    for (int k = 0; k < in[0].n; k++)
-        if (!(out[k] = lc_expand(in[0].ts[k], shape, ndim))) return -1;
+    for (int k = 0; k < in[0].n; k++) {
+        lc_tensor *t = in[0].ts[k];
+        bool       fits = t->ndim == ndim && !memcmp(t->shape, shape, (size_t)ndim * sizeof *shape);
+        if (!(out[k] = fits ? t : lc_expand(t, shape, ndim))) return -1;
+    }
     return 0;
 }
 LC_OP(broadcast_tensors, .sig = "broadcast_tensors(tensors: list[Tensor]) -> list[Tensor]",

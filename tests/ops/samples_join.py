@@ -40,6 +40,8 @@ SAMPLES = [
     S("stack", [T(), T(), T()]),
     S("stack", [T(2, 0), T(2, 0)]),
     S("stack", [T(2, 3), T(2, 3, dtype="int32")]),
+    S("stack", T(2, 3, 4, 5), fn=lambda m, x: [m.stack([nhwc(m, x), nhwc(m, x)], d) for d in range(5)], id="stack channels_last"),
+    S("stack", T(3, 4, 5), fn=lambda m, x: [m.stack([x.permute(1, 2, 0)] * 2, d) for d in range(4)], id="stack of permuted"),
     S("stack", []),
     S("stack", [T(2, 3), T(3)]),
     S("stack", [T(2), T(2)], 2),
