@@ -65,6 +65,7 @@ typedef struct {
     lc_tag      kind;
     bool        none_ok, number_ok, keyword_only, required; /* number_ok: a tensor parameter that takes a Python number too */
     lc_value    preset;
+    bool        holes_ok; /* list[Tensor | None]: elements may be absent */
 } lc_param;
 typedef struct {
     int                n_params, n_in, n_out, n_numbers; /* n -1: a list decides. n_numbers: parameters with number_ok */

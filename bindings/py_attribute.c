@@ -1,0 +1,192 @@
+/* Attributes of tensors. Properties that are ops in disguise (x.T, x.real) name the op; the others read a field. */
+#include "py.h"
+
+#define GET(name) static PyObject *get_##name(UNUSED PyObject *self, UNUSED void *unused)
+#define T         py_tensor(self)
+
+/* x.shape is read far more often than it changes: the last answer is kept, and compared with the tensor before it is given again. */
+static bool size_is_current(PyObject *size, const lc_tensor *t)
+{
+    if (PyTuple_GET_SIZE(size) != t->ndim) return false;
+    for (int d = 0; d < t->ndim; d++)
+        if (PyLong_AsLongLong(PyTuple_GET_ITEM(size, d)) != t->shape[d]) return false;
+    return true;
+}
+GET(shape)
+{
+    PyTensor *wrapper = (PyTensor *)self;
+    if (!wrapper->size || !size_is_current(wrapper->size, wrapper->t))
+        Py_XSETREF(wrapper->size, py_size(wrapper->t->shape, wrapper->t->ndim));
+    return Py_XNewRef(wrapper->size);
+}
+GET(dtype) { return Py_NewRef(&py_dtypes[T->dtype]); }
+GET(device) { return py_device(T->device); }
+GET(layout) { return Py_NewRef(&py_strided); }
+GET(ndim) { return PyLong_FromLong(T->ndim); }
+GET(itemsize) { return PyLong_FromLong((long)lc_size_of(T->dtype)); }
+GET(nbytes) { return PyLong_FromLongLong(T->numel * lc_size_of(T->dtype)); }
+GET(version)
+{
+    if (T->flags & LC_INFERENCE) return py_fail(LucidError, "Inference tensors do not track version counter.");
+    return PyLong_FromUnsignedLong(lc_version(T));
+}
+GET(requires_grad) { return PyBool_FromLong(lc_requires_grad(T)); }
+GET(is_leaf) { return PyBool_FromLong(!lc_requires_grad(T) || !T->node); }
+GET(retains_grad) { return PyBool_FromLong(T->retains_grad); }
+GET(output_nr) { return PyLong_FromLong(T->node ? T->node_output : 0); }
+GET(is_cuda) { return PyBool_FromLong(T->device.kind == LC_CUDA); }
+GET(is_cpu) { return PyBool_FromLong(T->device.kind == LC_CPU); }
+GET(is_meta) { return PyBool_FromLong(T->device.kind == LC_META); }
+GET(false) { return Py_NewRef(Py_False); }
+GET(base) { return py_wrap_optional(T->base); }
+GET(array_priority) { return PyLong_FromLong(1000); }
+GET(data) { return py_wrap(lc_tensor_data(T)); }
+GET(names) /* dimensions have no names; PyTorch says so with one None each */
+{
+    PyObject *names = PyTuple_New(T->ndim);
+    for (int d = 0; names && d < T->ndim; d++) PyTuple_SET_ITEM(names, d, Py_NewRef(Py_None));
+    return names;
+}
+
+static int set_data(PyObject *self, PyObject *value, UNUSED void *unused)
+{
+    if (!value || !py_is_tensor(value)) return PyErr_Format(PyExc_TypeError, "data must be a Tensor"), -1;
+    const lc_tensor *from = py_tensor(value);
+    if (lc_requires_grad(T) && !lc_is_differentiable(from->dtype))
+        return py_fail(LucidError, "data set to a tensor that requires gradients must be floating point or complex dtype"), -1;
+    if (T->node && !lc_same_shape(T, from))
+        return py_fail(LucidError, "data of a result that has history must keep its shape"), -1;
+    return lc_tensor_become(T, from) < 0 ? py_raise_int() : 0;
+}
+
+static int set_requires_grad(PyObject *self, PyObject *value, UNUSED void *unused)
+{
+    if (!value || !PyBool_Check(value)) return PyErr_Format(PyExc_RuntimeError, "requires_grad must be a bool"), -1;
+    return lc_set_requires_grad(T, value == Py_True) < 0 ? py_raise_int() : 0;
+}
+
+GET(grad)
+{
+    if (!T->grad && T->node && !T->retains_grad && lc_requires_grad(T)) {
+        int rc = PyErr_WarnEx(
+            PyExc_UserWarning,
+            "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't "
+            "be populated during autograd.backward(). If you indeed want the .grad field to be populated for a "
+            "non-leaf Tensor, use .retain_grad() on the non-leaf Tensor.",
+            1);
+        if (rc < 0) return NULL;
+    }
+    return py_wrap_optional(T->grad);
+}
+static int set_grad(PyObject *self, PyObject *value, UNUSED void *unused)
+{
+    lc_tensor *old = T->grad, *fresh = NULL;
+    if (value && value != Py_None) {
+        if (!py_is_tensor(value))
+            return PyErr_Format(PyExc_TypeError, "assigned grad expected to be a Tensor or None but got grad of type %s",
+                                Py_TYPE(value)->tp_name),
+                   -1;
+        fresh = py_tensor(value);
+        if (fresh == T) return py_fail(LucidError, "can't assign Variable as its own grad"), -1;
+        if (fresh->dtype != T->dtype)
+            return py_fail(LucidError, "assigned grad has data of a different type: %s for %s", LC_SHAPE(fresh), LC_SHAPE(T)),
+                   -1;
+        if (!lc_same_device(fresh->device, T->device))
+            return py_fail(LucidError, "assigned grad has data located on a different device"), -1;
+        if (!lc_same_shape(fresh, T))
+            return py_fail(LucidError, "assigned grad has data of a different size: %s for %s", LC_SHAPE(fresh), LC_SHAPE(T)),
+                   -1;
+        lc_retain(fresh);
+    }
+    T->grad = fresh;
+    lc_release(old);
+    return 0;
+}
+
+/* Ops in disguise. The closure is the op's public name, followed by its int arguments. */
+typedef struct {
+    const char *op;
+    int         n;
+    int64_t     dims[2];
+} disguise;
+static const disguise as_mT = { "transpose", 2, { -2, -1 } }, as_real = { "real", 0, { 0 } }, as_imag = { "imag", 0, { 0 } };
+
+static PyObject *call_named(const char *name, lc_tensor *t, const int64_t *ints, int n, bool list)
+{
+    const lc_op *op = py_engine_op(name);
+    lc_value     v[3] = { { .tag = LC_IS_tensor, .t = t } };
+    if (!op) return py_fail(NotImplementedError, "%s", name);
+    if (list) v[1] = (lc_value){ .tag = LC_IS_ints, .n = n, .is = ints };
+    else
+        for (int k = 0; k < n; k++) v[k + 1] = LC_I(ints[k]);
+    return py_call(op, v, list ? 2 : n + 1);
+}
+static PyObject *get_disguised(PyObject *self, void *closure)
+{
+    const disguise *d = closure;
+    return call_named(d->op, T, d->dims, d->n, false);
+}
+GET(T)
+{
+    int64_t dims[LC_MAX_DIMS];
+    for (int d = 0; d < T->ndim; d++) dims[d] = T->ndim - 1 - d;
+    return call_named("permute", T, dims, T->ndim, true);
+}
+GET(mH)
+{
+    PyObject *flipped = get_disguised(self, (void *)&as_mT);
+    if (!flipped || !lc_is_complex(T->dtype)) return flipped;
+    PyObject *conjugate = call_named("conj", py_tensor(flipped), NULL, 0, false);
+    Py_DECREF(flipped);
+    return conjugate;
+}
+GET(H)
+{
+    if (T->ndim != 2 && T->ndim != 0)
+        return py_fail(LucidError, "tensor.H is only supported on matrices (2-D tensors). Got %d-D tensor.%s", T->ndim,
+                       T->ndim > 2 ? " For batches of matrices, consider using tensor.mH" : "");
+    return T->ndim == 0 ? Py_NewRef(self) : get_mH(self, NULL);
+}
+static int set_part(PyObject *self, PyObject *value, void *closure) /* x.real = y writes through the view */
+{
+    PyObject *part = get_disguised(self, closure);
+    PyObject *done = part && value ? PyObject_CallMethod(part, "copy_", "O", value) : NULL;
+    Py_XDECREF(part);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
+PyGetSetDef py_attributes[] = {
+    { "shape", get_shape, NULL, "The size of every dimension.", NULL },
+    { "dtype", get_dtype, NULL, "The type of the elements.", NULL },
+    { "device", get_device, NULL, "Where the elements are.", NULL },
+    { "layout", get_layout, NULL, "Always lucid.strided.", NULL },
+    { "ndim", get_ndim, NULL, "How many dimensions there are.", NULL },
+    { "itemsize", get_itemsize, NULL, "Bytes per element.", NULL },
+    { "nbytes", get_nbytes, NULL, "Bytes of all elements.", NULL },
+    { "requires_grad", get_requires_grad, set_requires_grad, "Whether gradients are wanted.", NULL },
+    { "grad", get_grad, set_grad, "The gradient that backward accumulated, or None.", NULL },
+    { "is_leaf", get_is_leaf, NULL, "Whether no recorded call made it.", NULL },
+    { "retains_grad", get_retains_grad, NULL, "Whether backward keeps the gradient of this result.", NULL },
+    { "output_nr", get_output_nr, NULL, "Which output of its grad_fn it is.", NULL },
+    { "data", get_data, set_data, "The same values without history.", NULL },
+    { "T", get_T, NULL, "All dimensions reversed.", NULL },
+    { "mT", get_disguised, NULL, "The last two dimensions swapped.", (void *)&as_mT },
+    { "H", get_H, NULL, "The conjugate transpose of a matrix.", NULL },
+    { "mH", get_mH, NULL, "The conjugate transpose of the last two dimensions.", NULL },
+    { "real", get_disguised, set_part, "The real part, a view.", (void *)&as_real },
+    { "imag", get_disguised, set_part, "The imaginary part, a view.", (void *)&as_imag },
+    { "is_cuda", get_is_cuda, NULL, "Whether it is on a CUDA device.", NULL },
+    { "is_cpu", get_is_cpu, NULL, "Whether it is in main memory.", NULL },
+    { "is_meta", get_is_meta, NULL, "Whether it has a shape and no values.", NULL },
+    { "is_sparse", get_false, NULL, "Always False.", NULL },
+    { "is_quantized", get_false, NULL, "Always False.", NULL },
+    { "is_mkldnn", get_false, NULL, "Always False.", NULL },
+    { "is_nested", get_false, NULL, "Always False.", NULL },
+    { "names", get_names, NULL, "One None per dimension.", NULL },
+    { "_base", get_base, NULL, "The tensor this is a view of, or None.", NULL },
+    { "_version", get_version, NULL, "How often the values were written in place.", NULL },
+    { "__array_priority__", get_array_priority, NULL, NULL, NULL },
+    { "__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL },
+    { 0 }
+};
