@@ -60,8 +60,7 @@ static struct {
     run   run[MAX_THREADS];
 } pool;
 
-static LC_HOT_TLS bool inside; /* this thread is working on a job, or is a worker */
-static atomic_int      wanted; /* threads, the caller included; 0: not asked yet */
+static atomic_int wanted; /* threads, the caller included; 0: not asked yet */
 
 void *(*lc_host_unlock)(void);
 void (*lc_host_relock)(void *state);
@@ -170,7 +169,6 @@ static void *worker(void *id_of_worker)
 {
     int      id = (int)(intptr_t)id_of_worker;
     unsigned generation = UINT_MAX; /* none: twelve bits never reach it */
-    inside = true;
     for (;;) {
         unsigned word = wait_for_job(id, generation);
         if (!atomic_compare_exchange_weak_explicit(&pool.word, &word, word + ENTERED, memory_order_acquire,
@@ -260,19 +258,17 @@ void lc_parallel_for(int64_t n, int64_t grain, void (*fn)(void *ctx, int64_t beg
     if (n <= 0) return;
     if (grain < 1) grain = 1;
     int threads;
-    if (n <= grain || inside || (threads = lc_num_threads()) == 1 || atomic_exchange(&pool.taken, true)) {
+    if (n <= grain || (threads = lc_num_threads()) == 1 || atomic_load(&pool.taken) || atomic_exchange(&pool.taken, true)) {
         run_inline(n, grain, fn, ctx);
         return;
     }
     int64_t chunks = n / grain + (n % grain != 0);
     if (threads > chunks) threads = (int)chunks;
-    inside = true;
     pool.n = n, pool.grain = grain, pool.fn = fn, pool.ctx = ctx;
     int workers = start_workers(threads - 1);
     pool.runs = 1 + (workers < threads - 1 ? workers : threads - 1);
     open_job(chunks);
     do_runs(0);
     close_job();
-    inside = false;
     atomic_store(&pool.taken, false);
 }
