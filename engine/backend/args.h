@@ -1,10 +1,65 @@
-/* What the whole-call kernels take: one struct per family. Shapes are checked by the op; the kernel checks values (index ranges). */
+/* What the whole-call kernels take: one struct per family. Shapes are checked by the op; the kernel checks values (index ranges),
+ * and does so before it writes anything. All strides are in elements. */
 #pragma once
 #include "backend.h"
 
-/* matmul family: out (batch, m, n) = in a (batch, m, k) x b (batch, k, n); strides in elements, any of them; batch strides 0 broadcast. */
+/* matmul family: out (batch, m, n) = a (batch, m, k) x b (batch, k, n); any strides; a batch stride of 0 broadcasts. All of the
+ * computing dtype. */
 typedef struct {
     lc_tensor *out, *a, *b;
     int64_t    batch, m, n, k;
     int64_t    out_batch, out_row, out_col, a_batch, a_row, a_col, b_batch, b_row, b_col;
 } lc_matmul_args;
+
+/* Every kind of indexing is one walk over `shape`. At position i stands the element of `each` at each_stride . i, and against it the
+ * element of `many` at many_stride . i + sum over k of index[k](i) * step[k]. gather has one index tensor, x[a, :, b] two;
+ * index_select's and the broadcast ones have strides of zero. Duplicates: later positions win, sums are in the order of the walk. */
+typedef struct {
+    const lc_tensor *index; /* int64 */
+    int64_t          stride[LC_MAX_DIMS];
+    int64_t          size, step; /* of the dimension it selects in `many` */
+    int              dim;        /* its number, for messages */
+} lc_index_operand;
+typedef enum { LC_INDEX_READ, LC_INDEX_WRITE, LC_INDEX_ADD, LC_INDEX_MULTIPLY } lc_index_mode; /* write and on: into many */
+typedef struct {
+    lc_tensor *many, *each; /* of one dtype */
+    const lc_tensor
+                 *start; /* what `many` holds before the writes: copied once all indices are known to be good. NULL: itself */
+    lc_index_mode mode;
+    bool          wraps; /* negative indices count from the end */
+    int           ndim, n_index;
+    int64_t       shape[LC_MAX_DIMS], many_stride[LC_MAX_DIMS], each_stride[LC_MAX_DIMS];
+    const lc_index_operand *index;
+} lc_index_args;
+
+/* nonzero: first with out NULL, which counts; then out int64 (ndim, count), contiguous: a column per element, in row-major order. */
+typedef struct {
+    const lc_tensor *in;
+    lc_tensor       *out;
+    int64_t         *count;
+} lc_nonzero_args;
+
+/* Scans and the softmax family: along one dimension, the others are independent. Shapes are equal. */
+typedef struct {
+    lc_tensor       *out;
+    const lc_tensor *in, *y; /* y: softmax backward only, the forward's output; in is then the gradient */
+    int              dim;
+} lc_row_args;
+
+/* arange, linspace: out (n) 1-d. linspace counts down from end in its second half. */
+typedef struct {
+    lc_tensor *out;
+    double     start, step, end;
+    int64_t    start_int, step_int; /* arange of an integer dtype is exact */
+} lc_ramp_args;
+
+/* Random fills. What a and b are depends on the op: from and to, mean and std, p, lambda. A complex out is contiguous. */
+typedef struct {
+    lc_tensor       *out;
+    const lc_tensor *each; /* _bernoulli_each: a probability per element, of the computing dtype, contiguous */
+    lc_generator    *generator;
+    double           a, b;
+    int64_t          low;
+    uint64_t         range; /* integers: low + draw % range; 0 stands for 2^64 */
+    bool             any;   /* random_ without bounds: what the dtype holds exactly */
+} lc_random_args;

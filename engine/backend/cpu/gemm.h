@@ -1,0 +1,11 @@
+/* The micro-kernels of matmul: one set per instruction set (gemm.c is compiled for each), chosen by matmul.c at first use. */
+#pragma once
+#include "../../core/core.h"
+
+typedef struct { /* out (rows x columns, row-major) = a (k x rows) transposed times b (k x columns): packed panels */
+    int rows, columns;
+    void (*run)(int64_t k, const void *a, const void *b, void *out);
+} lc_micro_kernel;
+typedef struct {
+    lc_micro_kernel f32, f64;
+} lc_gemm;

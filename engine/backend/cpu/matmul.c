@@ -1,0 +1,196 @@
+/* Matrix products.
+ *
+ * Large float products are cut into tasks of BLOCK_ROWS x BLOCK_COLUMNS of the result. A task packs the panels of a and b it needs, BLOCK_DEPTH
+ * deep, in the order the micro-kernel reads them (any strides go in, transposes included), and adds tile after tile into the result. Packing
+ * anew per task costs a few percent at these sizes and saves every agreement between threads. Small, thin and integer products are
+ * plain loops. Which of the two it is, and every cut, depends on shapes only. */
+#include "cpu.h"
+#include "gemm.h"
+#include "../args.h"
+#include <string.h>
+
+enum { COLUMN_TILE = 256, BLOCK_ROWS = 168, BLOCK_COLUMNS = 256, BLOCK_DEPTH = 256, MAX_TILE = 32 * 32 };
+
+static inline _Complex float mul_c64(_Complex float a, _Complex float b) /* without C's repair of infinities, as everybody */
+{
+    return __builtin_complex(__real__ a * __real__ b - __imag__ a * __imag__ b,
+                             __real__ a * __imag__ b + __imag__ a * __real__ b);
+}
+static inline _Complex double mul_c128(_Complex double a, _Complex double b)
+{
+    return __builtin_complex(__real__ a * __real__ b - __imag__ a * __imag__ b,
+                             __real__ a * __imag__ b + __imag__ a * __real__ b);
+}
+#define WRAPPING(a, b)   ((uint32_t)(a) * (uint32_t)(b))
+#define WRAPPING64(a, b) ((uint64_t)(a) * (uint64_t)(b))
+#define PLAIN(a, b)      ((a) * (b))
+
+#define T       uint8_t
+#define SUM     uint32_t
+#define NAME(f) f##_u8
+#define MUL     WRAPPING
+#include "matmul.inc.c"
+#define T       int8_t
+#define SUM     uint32_t
+#define NAME(f) f##_i8
+#define MUL     WRAPPING
+#include "matmul.inc.c"
+#define T       int16_t
+#define SUM     uint32_t
+#define NAME(f) f##_i16
+#define MUL     WRAPPING
+#include "matmul.inc.c"
+#define T       int32_t
+#define SUM     uint32_t
+#define NAME(f) f##_i32
+#define MUL     WRAPPING
+#include "matmul.inc.c"
+#define T       int64_t
+#define SUM     uint64_t
+#define NAME(f) f##_i64
+#define MUL     WRAPPING64
+#include "matmul.inc.c"
+#define T       float
+#define SUM     float
+#define NAME(f) f##_f32
+#define MUL     PLAIN
+#include "matmul.inc.c"
+#define T       double
+#define SUM     double
+#define NAME(f) f##_f64
+#define MUL     PLAIN
+#include "matmul.inc.c"
+#define T       _Complex float
+#define SUM     _Complex float
+#define NAME(f) f##_c64
+#define MUL     mul_c64
+#include "matmul.inc.c"
+#define T       _Complex double
+#define SUM     _Complex double
+#define NAME(f) f##_c128
+#define MUL     mul_c128
+#include "matmul.inc.c"
+
+typedef void (*direct_fn)(const lc_matmul_args *, int64_t batch, int64_t begin, int64_t end);
+static const direct_fn directs[LC_DTYPE_COUNT] = {
+#define DIRECT(op, dtype) [LC_##dtype] = direct_##dtype,
+    LC_EACH_arith(DIRECT, )
+#undef DIRECT
+};
+
+typedef struct {
+    const lc_matmul_args  *g;
+    direct_fn              direct;
+    const lc_micro_kernel *micro;
+    int64_t                row_blocks, column_blocks, size; /* size of an element */
+    atomic_int             failed;
+} product;
+
+static void direct_rows(void *ctx, int64_t begin, int64_t end) /* of all batches, one after the other */
+{
+    const product *p = ctx;
+    for (int64_t m = p->g->m, n; begin < end; begin += n) {
+        int64_t first = begin % m;
+        n = m - first < end - begin ? m - first : end - begin;
+        p->direct(p->g, begin / m, first, first + n);
+    }
+}
+
+/* Panels of `lanes` rows each, element p of all of them side by side; missing rows are zero. steps in bytes. */
+static void pack(char *to, const char *from, int64_t rows, int64_t row_step, int64_t depth, int64_t depth_step, int lanes,
+                 int64_t size)
+{
+    for (int64_t first = 0; first < rows; first += lanes) {
+        int64_t n = rows - first < lanes ? rows - first : lanes;
+        for (int64_t p = 0; p < depth; p++, to += lanes * size) {
+            const char *src = from + first * row_step + p * depth_step;
+            if (n < lanes) memset(to, 0, (size_t)(lanes * size));
+            if (row_step == size && n == lanes) memcpy(to, src, (size_t)(lanes * size));
+            else if (size == 4)
+                for (int64_t i = 0; i < n; i++) ((float *)to)[i] = *(const float *)(src + i * row_step);
+            else
+                for (int64_t i = 0; i < n; i++) ((double *)to)[i] = *(const double *)(src + i * row_step);
+        }
+    }
+}
+
+#define STORE_TILE(T)                                                                                                          \
+    for (int64_t i = 0; i < rows; i++)                                                                                         \
+        for (int64_t j = 0; j < columns; j++) {                                                                                \
+            T *at = (T *)out + i * g->out_row + j * g->out_col;                                                                \
+            *at = ((const T *)tile)[i * width + j] + (add ? *at : 0);                                                          \
+        }
+static void store_tile(const lc_matmul_args *g, char *out, const void *tile, int64_t size, int64_t rows, int64_t columns,
+                       int64_t width, bool add)
+{
+    if (size == 4) STORE_TILE(float) else STORE_TILE(double)
+}
+
+static void run_block(const product *p, int64_t block, char *a_panels, char *b_panels)
+{
+    const lc_matmul_args  *g = p->g;
+    const lc_micro_kernel *micro = p->micro;
+    int64_t                batch = block / (p->row_blocks * p->column_blocks), size = p->size;
+    int64_t row = block / p->column_blocks % p->row_blocks * BLOCK_ROWS, column = block % p->column_blocks * BLOCK_COLUMNS;
+    int64_t rows = g->m - row < BLOCK_ROWS ? g->m - row : BLOCK_ROWS,
+            columns = g->n - column < BLOCK_COLUMNS ? g->n - column : BLOCK_COLUMNS;
+    char *a = g->a->data + (batch * g->a_batch + row * g->a_row) * size,
+         *b = g->b->data + (batch * g->b_batch + column * g->b_col) * size,
+         *out = g->out->data + (batch * g->out_batch + row * g->out_row + column * g->out_col) * size;
+    _Alignas(64) char tile[MAX_TILE * sizeof(double)];
+    for (int64_t depth = 0, k; depth < g->k; depth += k) {
+        k = g->k - depth < BLOCK_DEPTH ? g->k - depth : BLOCK_DEPTH;
+        pack(a_panels, a + depth * g->a_col * size, rows, g->a_row * size, k, g->a_col * size, micro->rows, size);
+        pack(b_panels, b + depth * g->b_row * size, columns, g->b_col * size, k, g->b_row * size, micro->columns, size);
+        for (int64_t j = 0; j < columns; j += micro->columns)
+            for (int64_t i = 0; i < rows; i += micro->rows) {
+                micro->run(k, a_panels + i * k * size, b_panels + j * k * size, tile);
+                store_tile(g, out + (i * g->out_row + j * g->out_col) * size, tile, size,
+                           rows - i < micro->rows ? rows - i : micro->rows,
+                           columns - j < micro->columns ? columns - j : micro->columns, micro->columns, depth > 0);
+            }
+    }
+}
+static void run_blocks(void *ctx, int64_t begin, int64_t end)
+{
+    product *p = ctx;
+    size_t   a_bytes = (size_t)((BLOCK_ROWS + p->micro->rows) * BLOCK_DEPTH * p->size),
+           b_bytes = (size_t)((BLOCK_COLUMNS + p->micro->columns) * BLOCK_DEPTH * p->size);
+    char *panels = lc_alloc(a_bytes + b_bytes);
+    if (!panels) p->failed = 1;
+    for (int64_t block = begin; panels && block < end; block++) run_block(p, block, panels, panels + a_bytes);
+    if (panels) lc_free(panels, a_bytes + b_bytes);
+}
+
+extern const lc_gemm lc_cpu_gemm_base, lc_cpu_gemm_avx2 __attribute__((weak)), lc_cpu_gemm_avx512 __attribute__((weak)),
+    lc_cpu_gemm_neon __attribute__((weak));
+static const lc_gemm *gemm_of_this_cpu(void)
+{
+    const lc_gemm *const tables[] = { [LC_ISA_base] = &lc_cpu_gemm_base,
+                                      [LC_ISA_avx2] = &lc_cpu_gemm_avx2,
+                                      [LC_ISA_avx512] = &lc_cpu_gemm_avx512,
+                                      [LC_ISA_neon] = &lc_cpu_gemm_neon };
+    return tables[lc_cpu_isa()] ? tables[lc_cpu_isa()] : &lc_cpu_gemm_base;
+}
+
+static int cpu_matmul(lc_dtype dtype, const void *args)
+{
+    const lc_matmul_args *g = args;
+    int64_t               cost = g->batch * g->m * g->n * (g->k ? g->k : 1);
+    bool                  floating = dtype == LC_f32 || dtype == LC_f64;
+    if (!cost) return 0;
+    product p = { .g = g, .direct = directs[dtype], .size = lc_size_of(dtype) };
+    if (!floating || g->m < 4 || g->n < 8 || g->k < 4 || g->m * g->n * g->k < 4096) {
+        int64_t rows = CPU_GRAIN / (g->n * (g->k ? g->k : 1)) + 1;
+        cpu_parallel(g->batch * g->m, rows, cost, direct_rows, &p);
+        return 0;
+    }
+    p.micro = dtype == LC_f32 ? &gemm_of_this_cpu()->f32 : &gemm_of_this_cpu()->f64;
+    p.row_blocks = (g->m + BLOCK_ROWS - 1) / BLOCK_ROWS, p.column_blocks = (g->n + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS;
+    int64_t blocks = g->batch * p.row_blocks * p.column_blocks, each = cost / blocks,
+            grain = each >= 1 << 18 ? 1 : (1 << 18) / each;
+    cpu_parallel(blocks, grain, cost, run_blocks, &p);
+    return p.failed ? lc_fail_int(LC_OutOfMemory, "mm: no memory for the packed blocks") : 0;
+}
+#define DTYPE_BIT(op, dtype) | 1u << LC_##dtype
+LC_CPU_RUN(mm, cpu_matmul, 0 LC_EACH_arith(DTYPE_BIT, ))

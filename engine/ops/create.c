@@ -1,0 +1,288 @@
+/* Tensors from nothing: constants, ranges, identity. A dtype or device left out means the default, or that of the tensor the new one is
+ * made like. Sizes are checked where the tensor is allocated. */
+#include "create.h"
+#include <math.h>
+
+static lc_dtype dtype_or(const lc_value *v, lc_dtype otherwise) { return v->tag == LC_IS_dtype ? v->dt : otherwise; }
+
+static void place(lc_spec *out, const lc_value *device, lc_device otherwise)
+{
+    out->device = device->tag == LC_IS_device ? device->dev : otherwise;
+}
+
+/* What out= or dtype= ask for, else `otherwise`; torch refuses to be told two things. */
+static int wanted_dtype(const lc_record *call, const lc_value *dtype, lc_dtype otherwise, lc_dtype *found)
+{
+    *found = dtype_or(dtype, call->out_given ? (lc_dtype)call->out[0]->dtype : otherwise);
+    if (call->out_given && *found != call->out[0]->dtype)
+        return lc_fail_int(LC_DtypeMismatch, "dtype %s does not match dtype of out parameter (%s)", lc_dtypes[*found].name,
+                           lc_dtypes[call->out[0]->dtype].name);
+    return 0;
+}
+
+int factory_shape(const lc_record *call, lc_spec *out, const lc_value *dtype, lc_dtype otherwise, const lc_value *device,
+                  int ndim, const int64_t *shape)
+{
+    lc_dtype wanted;
+    if (wanted_dtype(call, dtype, otherwise, &wanted) < 0 || spec_shape(call, out, wanted, ndim, shape) < 0) return -1;
+    place(out, device, lc_default_device);
+    return 0;
+}
+
+static int in_format(lc_spec *out, const lc_value *format)
+{
+    if (format->tag != LC_IS_format || format->fmt == LC_CONTIGUOUS_FORMAT) return 0;
+    if (format->fmt == LC_PRESERVE_FORMAT)
+        return lc_fail_int(LC_LucidError, "preserve_format needs a tensor to take the strides of");
+    out->order = LC_ORDER_STRIDES;
+    return lc_format_strides(format->fmt, out->ndim, out->shape, out->stride);
+}
+
+static int fill_constant(const lc_record *call, double value)
+{
+    lc_number_box box;
+    return fill_tensor(call->out[0], lc_number_init(&box, LC_f64, value, 0));
+}
+static int with_zeros(const lc_record *call) { return fill_constant(call, 0); }
+static int with_ones(const lc_record *call) { return fill_constant(call, 1); }
+static int with_input(const lc_record *call) { return fill_tensor(call->out[0], call->in[call->n_in - 1]); }
+static int as_it_is(UNUSED const lc_record *call) { return 0; }
+
+/* ---- (size, *, dtype, device) ---- */
+int of_size(const lc_record *call, lc_spec *out)
+{
+    const lc_value *a = call->args;
+    return factory_shape(call, out, &a[1], lc_default_dtype, &a[2], a[0].n, a[0].is);
+}
+LC_OP(zeros, .sig = "zeros(size: list[int], *, dtype: dtype | None = None, device: device | None = None) -> Tensor",
+      .doc = "A tensor of zeros.", .factory = true, .out = true, .shape = of_size, .run = with_zeros);
+LC_OP(ones, .sig = "ones(size: list[int], *, dtype: dtype | None = None, device: device | None = None) -> Tensor",
+      .doc = "A tensor of ones.", .factory = true, .out = true, .shape = of_size, .run = with_ones);
+
+static int of_size_in_format(const lc_record *call, lc_spec *out)
+{
+    return of_size(call, out) < 0 ? -1 : in_format(out, &call->args[3]);
+}
+LC_OP(empty,
+      .sig = "empty(size: list[int], *, dtype: dtype | None = None, device: device | None = None, "
+             "memory_format: memory_format | None = None) -> Tensor",
+      .doc = "A tensor with whatever its memory holds.", .factory = true, .out = true, .shape = of_size_in_format,
+      .run = as_it_is);
+
+static lc_dtype dtype_of_value(const lc_tensor *value) /* a Python float is the default float, whatever it travels in */
+{
+    if (!value->is_number || lc_class_of(value->dtype) < LC_FLOAT) return value->dtype;
+    if (lc_is_complex(value->dtype)) return lc_default_dtype == LC_f64 ? LC_c128 : LC_c64;
+    return lc_default_dtype;
+}
+static int full_size(const lc_record *call, lc_spec *out)
+{
+    const lc_value *a = call->args;
+    return factory_shape(call, out, &a[2], dtype_of_value(a[1].t), &a[3], a[0].n, a[0].is);
+}
+LC_OP(full,
+      .sig = "full(size: list[int], fill_value: Tensor | Number, *, dtype: dtype | None = None, device: device | None = None) "
+             "-> Tensor",
+      .doc = "A tensor filled with one value.", .factory = true, .out = true, .any_device = IN(1), .shape = full_size,
+      .run = with_input);
+
+static int strided_size(const lc_record *call, lc_spec *out)
+{
+    const lc_value *a = call->args;
+    if (a[0].n != a[1].n)
+        return lc_fail_int(LC_ShapeMismatch, "dimensionality of sizes (%d) must match dimensionality of strides (%d)", a[0].n,
+                           a[1].n);
+    if (factory_shape(call, out, &a[2], lc_default_dtype, &a[3], a[0].n, a[0].is) < 0) return -1;
+    for (int d = 0; d < a[1].n; d++)
+        if ((out->stride[d] = a[1].is[d]) < 0)
+            return lc_fail_int(LC_LucidError, "empty_strided: negative stride %lld", (long long)a[1].is[d]);
+    out->order = LC_ORDER_STRIDES;
+    return 0;
+}
+LC_OP(empty_strided,
+      .sig = "empty_strided(size: list[int], stride: list[int], *, dtype: dtype | None = None, device: device | None = None) "
+             "-> Tensor",
+      .doc = "An uninitialised tensor with given strides.", .factory = true, .shape = strided_size, .run = as_it_is);
+
+static int one_number(const lc_record *call, lc_spec *out)
+{
+    return factory_shape(call, out, &call->args[1], lc_default_dtype, &call->args[2], 0, NULL);
+}
+LC_OP(scalar_tensor,
+      .sig = "scalar_tensor(s: Tensor | Number, *, dtype: dtype | None = None, device: device | None = None) -> Tensor",
+      .doc = "A 0-d tensor holding s.", .factory = true, .any_device = IN(0), .shape = one_number, .run = with_input);
+
+/* ---- like another tensor: (input, [value,] *, dtype, device, memory_format) ---- */
+int like_another(const lc_record *call, lc_spec *out)
+{
+    const lc_value  *a = call->args + call->n_in; /* the keyword arguments follow the tensors */
+    const lc_tensor *t = call->in[0];
+    spec_like(call, out, t, dtype_or(&a[0], t->dtype));
+    place(out, &a[1], t->device);
+    if (a[2].tag == LC_IS_format && a[2].fmt != LC_PRESERVE_FORMAT) return in_format(out, &a[2]);
+    out->order = LC_ORDER_STRIDES;
+    lc_strides_like(t, out->stride);
+    return 0;
+}
+LC_OP(zeros_like,
+      .sig = "zeros_like(input: Tensor, *, dtype: dtype | None = None, device: device | None = None, "
+             "memory_format: memory_format | None = None) -> Tensor",
+      .doc = "Zeros in the shape of input.", .factory = true, .promote = LC_NO_PROMOTION, .shape = like_another,
+      .run = with_zeros);
+LC_OP(ones_like,
+      .sig = "ones_like(input: Tensor, *, dtype: dtype | None = None, device: device | None = None, "
+             "memory_format: memory_format | None = None) -> Tensor",
+      .doc = "Ones in the shape of input.", .factory = true, .promote = LC_NO_PROMOTION, .shape = like_another,
+      .run = with_ones);
+LC_OP(empty_like,
+      .sig = "empty_like(input: Tensor, *, dtype: dtype | None = None, device: device | None = None, "
+             "memory_format: memory_format | None = None) -> Tensor",
+      .doc = "An uninitialised tensor in the shape of input.", .factory = true, .promote = LC_NO_PROMOTION,
+      .shape = like_another, .run = as_it_is);
+LC_OP(full_like,
+      .sig =
+          "full_like(input: Tensor, fill_value: Tensor | Number, *, dtype: dtype | None = None, device: device | None = None, "
+          "memory_format: memory_format | None = None) -> Tensor",
+      .doc = "One value in the shape of input.", .factory = true, .promote = LC_NO_PROMOTION, .any_device = IN(1),
+      .shape = like_another, .run = with_input);
+
+static int new_size(const lc_record *call, lc_spec *out) /* (input, size, [value,] *, dtype, device) */
+{
+    const lc_value *a = call->args + 1 + call->n_in;
+    if (spec_shape(call, out, dtype_or(&a[0], call->in[0]->dtype), call->args[1].n, call->args[1].is) < 0) return -1;
+    place(out, &a[1], call->in[0]->device);
+    return 0;
+}
+LC_OP(new_zeros,
+      .sig = "new_zeros(input: Tensor, size: list[int], *, dtype: dtype | None = None, device: device | None = None) -> Tensor",
+      .doc = "Zeros with the dtype and device of input.", .factory = true, .method = true, .function = false,
+      .promote = LC_NO_PROMOTION, .shape = new_size, .run = with_zeros);
+LC_OP(new_ones,
+      .sig = "new_ones(input: Tensor, size: list[int], *, dtype: dtype | None = None, device: device | None = None) -> Tensor",
+      .doc = "Ones with the dtype and device of input.", .factory = true, .method = true, .function = false,
+      .promote = LC_NO_PROMOTION, .shape = new_size, .run = with_ones);
+LC_OP(new_empty,
+      .sig = "new_empty(input: Tensor, size: list[int], *, dtype: dtype | None = None, device: device | None = None) -> Tensor",
+      .doc = "An uninitialised tensor with the dtype and device of input.", .factory = true, .method = true, .function = false,
+      .promote = LC_NO_PROMOTION, .shape = new_size, .run = as_it_is);
+LC_OP(new_full,
+      .sig = "new_full(input: Tensor, size: list[int], fill_value: Tensor | Number, *, dtype: dtype | None = None, "
+             "device: device | None = None) -> Tensor",
+      .doc = "One value, with the dtype and device of input.", .factory = true, .method = true, .function = false,
+      .promote = LC_NO_PROMOTION, .any_device = IN(2), .shape = new_size, .run = with_input);
+
+/* ---- ranges ---- */
+static lc_dtype dtype_of_numbers(const lc_value *a, int n)
+{
+    for (int k = 0; k < n; k++)
+        if (a[k].tag == LC_IS_float || a[k].tag == LC_IS_complex) return lc_default_dtype;
+    return LC_i64;
+}
+static int64_t int_of(const lc_value *v) { return v->tag == LC_IS_int ? v->i : (int64_t)lc_number_of(v); }
+
+/* How many steps from start to before end; integers exactly, others as the double quotient says. */
+static int range_size(lc_dtype dtype, const lc_value *start, const lc_value *end, const lc_value *step, int64_t *n)
+{
+    double from = lc_number_of(start), to = lc_number_of(end), by = lc_number_of(step);
+    if (by == 0) return lc_fail_int(LC_LucidError, "step must be nonzero");
+    if (!isfinite(from) || !isfinite(to)) return lc_fail_int(LC_LucidError, "unsupported range: %g -> %g", from, to);
+    if (by > 0 ? to < from : to > from)
+        return lc_fail_int(LC_LucidError, "upper bound and lower bound inconsistent with step sign");
+    double steps = ceil((to - from) / by);
+    if (dtype == LC_i64) {
+        __int128 distance = (__int128)int_of(end) - int_of(start), each = int_of(step);
+        if (each == 0) return lc_fail_int(LC_LucidError, "step must be nonzero");
+        __int128 count = (distance + each - (each > 0 ? 1 : -1)) / each;
+        steps = (double)count;
+        if (count <= INT64_MAX) return *n = (int64_t)count, 0;
+    }
+    if (!(steps >= 0 && steps < 0x1p62)) return lc_fail_int(LC_LucidError, "invalid size, possible overflow?");
+    return *n = (int64_t)steps, 0;
+}
+
+static int arange_shape(const lc_record *call, lc_spec *out, const lc_value *start, const lc_value *end, const lc_value *step,
+                        const lc_value *options)
+{
+    lc_dtype dtype;
+    int64_t  n;
+    lc_value given[] = { *start, *end, *step };
+    if (wanted_dtype(call, &options[0], dtype_of_numbers(given, 3), &dtype) < 0) return -1;
+    if (range_size(dtype, start, end, step, &n) < 0 || spec_shape(call, out, dtype, 1, &n) < 0) return -1;
+    place(out, &options[1], lc_default_device);
+    return 0;
+}
+
+int run_factory(const lc_record *call, const void *args)
+{
+    lc_record made = *call;
+    made.dtype = call->out[0]->dtype, made.device = call->out[0]->device;
+    made.backend = lc_backend_of(made.device);
+    return made.backend ? run_kernel_with(&made, args) : -1;
+}
+
+static int arange_run(const lc_record *call, const lc_value *start, const lc_value *step)
+{
+    return run_factory(call, &(lc_ramp_args){ .out = call->out[0],
+                                              .start = lc_number_of(start),
+                                              .step = lc_number_of(step),
+                                              .start_int = int_of(start),
+                                              .step_int = int_of(step) });
+}
+static const lc_value from_zero = { .tag = LC_IS_int, .i = 0 }, by_one = { .tag = LC_IS_int, .i = 1 };
+static int            to_end(const lc_record *call, lc_spec *out)
+{
+    return arange_shape(call, out, &from_zero, &call->args[0], &by_one, &call->args[1]);
+}
+static int to_end_run(const lc_record *call) { return arange_run(call, &from_zero, &by_one); }
+LC_OP(arange, .sig = "arange(end: Number, *, dtype: dtype | None = None, device: device | None = None) -> Tensor",
+      .doc = "0, 1, ... up to but without end.", .factory = true, .out = true, .shape = to_end, .run = to_end_run);
+
+static int start_to_end(const lc_record *call, lc_spec *out)
+{
+    return arange_shape(call, out, &call->args[0], &call->args[1], &call->args[2], &call->args[3]);
+}
+static int start_to_end_run(const lc_record *call) { return arange_run(call, &call->args[0], &call->args[2]); }
+LC_OP(arange_start,
+      .sig = "arange_start(start: Number, end: Number, step: Number = 1, *, dtype: dtype | None = None, "
+             "device: device | None = None) -> Tensor",
+      .py = "arange", .kernel = LC_OP_arange, .doc = "start, start + step, ... up to but without end.", .factory = true,
+      .out = true, .shape = start_to_end, .run = start_to_end_run);
+
+static int linspace_size(const lc_record *call, lc_spec *out)
+{
+    const lc_value *a = call->args;
+    if (a[2].i < 0) return lc_fail_int(LC_LucidError, "number of steps must be non-negative");
+    return factory_shape(call, out, &a[3], lc_default_dtype, &a[4], 1, &a[2].i);
+}
+static int linspace_run(const lc_record *call)
+{
+    double start = lc_number_of(&call->args[0]), end = lc_number_of(&call->args[1]);
+    return run_factory(call, &(lc_ramp_args){ .out = call->out[0], .start = start, .end = end });
+}
+LC_OP(linspace,
+      .sig = "linspace(start: Number, end: Number, steps: int, *, dtype: dtype | None = None, device: device | None = None) "
+             "-> Tensor",
+      .doc = "steps values from start to end, both included, evenly spaced.", .factory = true, .out = true,
+      .shape = linspace_size, .run = linspace_run);
+
+static int eye_size(const lc_record *call, lc_spec *out)
+{
+    const lc_value *a = call->args;
+    int64_t         shape[2] = { a[0].i, a[0].i };
+    int_argument(&a[1], &shape[1]);
+    for (int d = 0; d < 2; d++)
+        if (shape[d] < 0)
+            return lc_fail_int(LC_LucidError, "%c must be greater or equal to 0, got %lld", "nm"[d], (long long)shape[d]);
+    return factory_shape(call, out, &a[2], lc_default_dtype, &a[3], 2, shape);
+}
+static int eye_run(const lc_record *call)
+{
+    lc_tensor *out = call->out[0], *diagonal;
+    int64_t    n = out->shape[0] < out->shape[1] ? out->shape[0] : out->shape[1], step = out->stride[0] + out->stride[1];
+    if (with_zeros(call) < 0 || !(diagonal = lc_tensor_view(out, 1, &n, &step, 0))) return -1;
+    lc_number_box one;
+    int           rc = fill_tensor(diagonal, lc_number_init_int(&one, 1));
+    return lc_release(diagonal), rc;
+}
+LC_OP(eye, .sig = "eye(n: int, m: int | None = None, *, dtype: dtype | None = None, device: device | None = None) -> Tensor",
+      .doc = "Ones on the diagonal, zeros elsewhere.", .factory = true, .out = true, .shape = eye_size, .run = eye_run);

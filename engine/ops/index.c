@@ -1,0 +1,278 @@
+/* Indexing: one kernel pair (args.h: lc_index_args) behind every op. An op says which shape is walked, how `many` (the tensor that is
+ * indexed) and `each` (the one that holds a value per position) are stepped through, and which index tensors there are.
+ *
+ * Advanced indexing x[i, :, mask] is split in two: `index` and `index_put_` turn masks into positions and broadcast the index tensors; the
+ * hidden ops `_index` and `_index_put`, which carry kernel and gradient, see int64 tensors of one shape, LC_NONE where a dimension is
+ * kept. Where indexed dimensions are neighbours the result takes their place, else it comes first: NumPy's rule. */
+#include "rules.h"
+
+/* ---- along one dimension: gather, scatter and the index_* family ---- */
+static int index_is_integer(const lc_record *call, const lc_tensor *index)
+{
+    if (index->dtype == LC_i64 || index->dtype == LC_i32) return 0;
+    return lc_fail_int(LC_DtypeMismatch, "%s(): Expected dtype int32 or int64 for index, got %s", call->op->name,
+                       lc_dtypes[index->dtype].name);
+}
+
+static int same_dtype(const lc_record *call, const lc_tensor *a, const lc_tensor *b)
+{
+    if (a->dtype == b->dtype) return 0;
+    return lc_fail_int(LC_DtypeMismatch, "%s(): Expected self.dtype to be equal to src.dtype, got %s and %s", call->op->name,
+                       LC_SHAPE(a), LC_SHAPE(b));
+}
+
+/* A 0-d tensor is indexed as if it had one dimension of size one. */
+static int64_t size_at(const lc_tensor *t, int d) { return t->ndim ? t->shape[d] : 1; }
+static int64_t stride_at(const lc_tensor *t, int d) { return t->ndim ? t->stride[d] : 0; }
+
+/* Run the walk over the shape of `walked`: `many` stands still along dim and is moved by index, which has the shape of `walked`, or is a
+ * vector that holds for whole slices. What is written starts as the input, unless it is the input. */
+static int walk_along(const lc_record *call, lc_tensor *many, lc_tensor *each, const lc_tensor *walked, lc_index_args *a)
+{
+    lc_index_operand k;
+    int              d;
+    lc_tensor       *index;
+    if (same_dtype(call, call->in[0], call->out[0]) < 0 || dim_index(call->args[1].i, many->ndim, &d) < 0) return -1;
+    if (!(index = packed(call->in[1], LC_i64))) return -1;
+    a->many = many, a->each = each, a->n_index = 1, a->index = &k, a->ndim = walked->ndim;
+    if (a->mode != LC_INDEX_READ && call->out[0] != call->in[0]) a->start = call->in[0];
+    memcpy(a->shape, walked->shape, (size_t)walked->ndim * sizeof *a->shape);
+    for (int e = 0; e < walked->ndim; e++) {
+        a->many_stride[e] = e == d ? 0 : stride_at(many, e);
+        a->each_stride[e] = stride_at(each, e); /* 0-d: one value for every position */
+        k.stride[e] = index->ndim == walked->ndim ? stride_at(index, e) : e == d ? stride_at(index, 0) : 0;
+    }
+    k.index = index, k.dim = d, k.size = size_at(many, d), k.step = stride_at(many, d);
+    int rc = run_kernel_with(call, a);
+    return lc_release(index), rc;
+}
+
+/* gather and scatter: index has the rank of the tensor and is nowhere larger than `bound` (except along dim, where asked). */
+static int check_index_shape(const lc_record *call, const lc_tensor *index, const lc_tensor *bound, int dim, const char *what)
+{
+    bool fits = (index->ndim ? index->ndim : 1) == (bound->ndim ? bound->ndim : 1);
+    for (int d = 0; fits && index->numel && d < index->ndim; d++) fits = d == dim || index->shape[d] <= size_at(bound, d);
+    if (fits || !index->numel) return 0;
+    return lc_fail_int(LC_ShapeMismatch, "%s(): Expected index %s to be no larger than %s %s%s", call->op->name,
+                       LC_SIZES(index->shape, index->ndim), what, LC_SIZES(bound->shape, bound->ndim),
+                       dim < 0 ? "" : " apart from the indexed dimension");
+}
+
+static int gather_shape(const lc_record *call, lc_spec *out)
+{
+    const lc_tensor *x = call->in[0], *index = call->in[1];
+    int              d;
+    if (index_is_integer(call, index) < 0 || dim_index(call->args[1].i, x->ndim, &d) < 0) return -1;
+    if (check_index_shape(call, index, x, d, "input") < 0) return -1;
+    if (call->op->args->n_params > 3 && call->args[3].b)
+        return lc_fail_int(LC_NotImplementedError, "gather: sparse_grad=True is not supported");
+    return spec_like(call, out, index, x->dtype), 0;
+}
+static int gather_run(const lc_record *call)
+{
+    return walk_along(call, call->in[0], call->out[0], call->in[1], &(lc_index_args){ .mode = LC_INDEX_READ });
+}
+GRAD(gather) { dx[0] = lc_scatter_add_(zeros_like(in(0)), in[1].i, in(2), g[0]); }
+LC_OP(gather, .sig = "gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor",
+      .doc = "Pick elements along a dimension: out[i][j] = input[index[i][j]][j] for dim 0.", .method = true, .out = true,
+      .kernel = LC_OP__index, .promote = LC_NO_PROMOTION, .shape = gather_shape, .run = gather_run, .grad = gather_grad,
+      .saves = IN(2));
+
+static int like_input(const lc_record *call, lc_spec *out) { return spec_like(call, out, call->in[0], call->in[0]->dtype), 0; }
+
+static int scatter_shape(const lc_record *call, lc_spec *out)
+{
+    const lc_tensor *x = call->in[0], *index = call->in[1], *src = call->n_in > 2 ? call->in[2] : LC_NONE;
+    int              d;
+    if (index_is_integer(call, index) < 0 || dim_index(call->args[1].i, x->ndim, &d) < 0) return -1;
+    if (check_index_shape(call, index, x, d, "self") < 0) return -1;
+    if (!src->is_number && (same_dtype(call, x, src) < 0 || check_index_shape(call, index, src, -1, "src") < 0)) return -1;
+    return like_input(call, out);
+}
+
+static int scatter_with(const lc_record *call, lc_tensor *src, lc_index_mode mode)
+{
+    return walk_along(call, call->out[0], src, call->in[1], &(lc_index_args){ .mode = mode });
+}
+static int scatter_mode(const lc_record *call, const lc_value *reduce, lc_index_mode *mode)
+{
+    if (reduce->tag != LC_IS_str) return *mode = LC_INDEX_WRITE, 0;
+    if (!strcmp(reduce->s, "add")) return *mode = LC_INDEX_ADD, 0;
+    if (!strcmp(reduce->s, "multiply")) return *mode = LC_INDEX_MULTIPLY, 0;
+    return lc_fail_int(LC_LucidError, "%s: reduce argument must be either add or multiply, got '%s'", call->op->name,
+                       reduce->s);
+}
+static int scatter_run(const lc_record *call)
+{
+    lc_index_mode mode;
+    lc_tensor    *value = call->in[2];
+    if (scatter_mode(call, &call->args[4], &mode) < 0) return -1;
+    if (!value->is_number) return scatter_with(call, value, mode);
+    lc_tensor *one = lc_tensor_new(call->in[0]->dtype, call->device, 0, NULL); /* the number in the dtype of the elements */
+    int        rc = one && fill_tensor(one, value) == 0 ? scatter_with(call, one, mode) : -1;
+    return lc_release(one), rc;
+}
+
+/* Gradients of plain scatter; with reduce= PyTorch has none either, and says so. */
+static bool scatter_differentiable(const lc_value *in, lc_tensor **dx)
+{
+    if (in[4].tag != LC_IS_str) return true;
+    lc_fail(LC_NotImplementedError, "scatter with reduce='%s' has no gradient: use scatter_add", in[4].s);
+    return dx[0] = NULL, false;
+}
+GRAD(scatter)
+{
+    if (!scatter_differentiable(in, dx)) return;
+    if (need[0]) dx[0] = lc_scatter_value(g[0], in[1].i, in(2), LC_INTEGER(0), NULL);
+    if (need[2]) dx[2] = lc_gather(g[0], in[1].i, in(2), false);
+}
+LC_OP(scatter, .sig = "scatter(input: Tensor, dim: int, index: Tensor, src: Tensor, *, reduce: str | None = None) -> Tensor",
+      .doc = "input with src written at index along dim.", .method = true, .inplace = true, .out = true,
+      .kernel = LC_OP__index_put, .promote = LC_NO_PROMOTION, .shape = scatter_shape, .run = scatter_run, .grad = scatter_grad,
+      .saves = IN(2));
+GRAD(scatter_value)
+{
+    if (scatter_differentiable(in, dx) && need[0]) dx[0] = lc_scatter_value(g[0], in[1].i, in(2), LC_INTEGER(0), NULL);
+}
+LC_OP(
+    scatter_value,
+    .sig =
+        "scatter_value(input: Tensor, dim: int, index: Tensor, value: Tensor | Number, *, reduce: str | None = None) -> Tensor",
+    .py = "scatter", .doc = "input with one value written at index along dim.", .method = true, .inplace = true, .out = true,
+    .kernel = LC_OP__index_put, .promote = LC_NO_PROMOTION, .shape = scatter_shape, .run = scatter_run,
+    .grad = scatter_value_grad, .saves = IN(2));
+
+static int scatter_add_run(const lc_record *call) { return scatter_with(call, call->in[2], LC_INDEX_ADD); }
+GRAD(scatter_add)
+{
+    if (need[0]) dx[0] = g[0];
+    if (need[2]) dx[2] = lc_gather(g[0], in[1].i, in(2), false);
+}
+LC_OP(scatter_add, .sig = "scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor",
+      .doc = "input with src added at index along dim: gather's adjoint.", .method = true, .inplace = true, .out = true,
+      .kernel = LC_OP__index_put, .promote = LC_NO_PROMOTION, .shape = scatter_shape, .run = scatter_add_run,
+      .grad = scatter_add_grad, .saves = IN(2));
+
+/* ---- whole slices: index has at most one dimension ---- */
+static int slice_index(const lc_record *call, const lc_tensor *index)
+{
+    if (index_is_integer(call, index) < 0) return -1;
+    if (index->ndim > 1)
+        return lc_fail_int(LC_IndexError, "%s(): Index is supposed to be a vector, got %s", call->op->name, LC_SHAPE(index));
+    return 0;
+}
+
+static int index_select_shape(const lc_record *call, lc_spec *out)
+{
+    int d;
+    if (slice_index(call, call->in[1]) < 0 || dim_index(call->args[1].i, call->in[0]->ndim, &d) < 0) return -1;
+    spec_like(call, out, call->in[0], call->in[0]->dtype);
+    if (out->ndim) out->shape[d] = call->in[1]->numel;
+    else if (call->in[1]->numel != 1)
+        return lc_fail_int(LC_IndexError, "index_select(): Index to scalar can have only 1 value, got %lld value(s)",
+                           (long long)call->in[1]->numel);
+    return 0;
+}
+static int index_select_run(const lc_record *call)
+{
+    return walk_along(call, call->in[0], call->out[0], call->out[0], &(lc_index_args){ .mode = LC_INDEX_READ });
+}
+GRAD(index_select) { dx[0] = lc_index_add_(zeros_like(in(0)), in[1].i, in(2), g[0], LC_I(1)); }
+LC_OP(index_select, .sig = "index_select(input: Tensor, dim: int, index: Tensor) -> Tensor",
+      .doc = "The slices of input that a vector of indices names.", .method = true, .out = true, .kernel = LC_OP__index,
+      .promote = LC_NO_PROMOTION, .shape = index_select_shape, .run = index_select_run, .grad = index_select_grad,
+      .saves = IN(2));
+
+static int slices_fit(const lc_record *call, lc_spec *out) /* source is input with index's length along dim */
+{
+    const lc_tensor *x = call->in[0], *index = call->in[1], *source = call->in[2];
+    int              d;
+    if (slice_index(call, index) < 0 || dim_index(call->args[1].i, x->ndim, &d) < 0 || same_dtype(call, x, source) < 0)
+        return -1;
+    bool fits = (x->ndim ? x->ndim : 1) == (source->ndim ? source->ndim : 1) && size_at(source, d) == index->numel;
+    for (int e = 0; fits && e < x->ndim; e++) fits = e == d || x->shape[e] == size_at(source, e);
+    if (!fits)
+        return lc_fail_int(LC_IndexError, "%s(): source %s does not fit %s with %lld indices along dimension %d",
+                           call->op->name, LC_SHAPE(source), LC_SHAPE(x), (long long)index->numel, d);
+    return like_input(call, out);
+}
+static int write_slices(const lc_record *call, lc_tensor *source, lc_index_args *a)
+{
+    return walk_along(call, call->out[0], source, source->ndim ? source : call->out[0], a);
+}
+static int index_copy_run(const lc_record *call)
+{
+    return write_slices(call, call->in[2], &(lc_index_args){ .mode = LC_INDEX_WRITE });
+}
+GRAD(index_copy)
+{
+    if (need[0]) dx[0] = lc_index_fill(g[0], in[1].i, in(2), LC_INTEGER(0));
+    if (need[2]) dx[2] = same_size_view(lc_index_select(g[0], in[1].i, in(2)), in(3)->shape, in(3)->ndim);
+}
+LC_OP(index_copy, .sig = "index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor",
+      .doc = "input with slices replaced by those of source.", .method = true, .inplace = true, .out = true,
+      .kernel = LC_OP__index_put, .promote = LC_NO_PROMOTION, .shape = slices_fit, .run = index_copy_run,
+      .grad = index_copy_grad, .saves = IN(2));
+
+static lc_tensor *scaled(const lc_record *call, lc_tensor *t, const lc_value *alpha) /* new reference */
+{
+    if (lc_number_of(alpha) == 1 && alpha->tag != LC_IS_complex) return lc_retain(t);
+    lc_tensor *by = number_operand(alpha);
+    lc_tensor *made = number_fits(call->in[0]->dtype, by) == 0 ? lc_tensor_new(t->dtype, t->device, t->ndim, t->shape) : NULL;
+    if (made && call->backend->elementwise(LC_OP_mul, t->dtype, made, (lc_tensor *[]){ t, by }, 2) < 0)
+        lc_release(made), made = NULL;
+    return made;
+}
+static int index_add_run(const lc_record *call)
+{
+    lc_tensor *source = scaled(call, call->in[2], &call->args[4]);
+    int        rc = source ? write_slices(call, source, &(lc_index_args){ .mode = LC_INDEX_ADD }) : -1;
+    return lc_release(source), rc;
+}
+GRAD(index_add)
+{
+    if (need[0]) dx[0] = g[0];
+    if (!need[2]) return;
+    lc_tensor *picked = same_size_view(lc_index_select(g[0], in[1].i, in(2)), in(3)->shape, in(3)->ndim);
+    bool       whole = in[4].tag != LC_IS_complex && lc_number_of(&in[4]) == 1;
+    dx[2] = whole ? picked : lc_mul(picked, number_operand(&in[4]));
+}
+LC_OP(index_add, .sig = "index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Number = 1) -> Tensor",
+      .doc = "input with alpha times the slices of source added.", .method = true, .inplace = true, .out = true,
+      .kernel = LC_OP__index_put, .promote = LC_NO_PROMOTION, .shape = slices_fit, .run = index_add_run, .grad = index_add_grad,
+      .saves = IN(2));
+
+static int index_fill_shape(const lc_record *call, lc_spec *out)
+{
+    int d;
+    if (slice_index(call, call->in[1]) < 0 || dim_index(call->args[1].i, call->in[0]->ndim, &d) < 0) return -1;
+    if (call->in[2]->ndim)
+        return lc_fail_int(LC_ShapeMismatch,
+                           "index_fill_ only supports a 0-dimensional value tensor, but got tensor with %d dimension(s).",
+                           call->in[2]->ndim);
+    like_input(call, out);
+    return out->order = LC_ORDER_STRIDES, lc_strides_like(call->in[0], out->stride), 0;
+}
+static int index_fill_run(const lc_record *call)
+{
+    int              d;
+    const lc_tensor *x = call->out[0];
+    if (dim_index(call->args[1].i, x->ndim, &d) < 0) return -1;
+    lc_tensor *one = lc_tensor_new(x->dtype, x->device, 0, NULL), *walked = NULL;
+    int64_t    shape[LC_MAX_DIMS], still[LC_MAX_DIMS] = { 0 };
+    memcpy(shape, x->shape, (size_t)x->ndim * sizeof *shape);
+    if (x->ndim) shape[d] = call->in[1]->numel;
+    int rc = one ? fill_tensor(one, call->in[2]) : -1;
+    if (rc == 0 && !(walked = lc_tensor_view(one, x->ndim, shape, still, 0)))
+        rc = -1; /* the value, in the shape of the slices */
+    if (rc == 0) rc = walk_along(call, call->out[0], walked, walked, &(lc_index_args){ .mode = LC_INDEX_WRITE, .wraps = true });
+    return lc_release(walked), lc_release(one), rc;
+}
+GRAD(index_fill)
+{
+    if (need[0]) dx[0] = lc_index_fill(g[0], in[1].i, in(2), LC_INTEGER(0));
+    if (need[2]) dx[2] = lc_index_select(g[0], in[1].i, in(2)); /* the engine sums over the broadcast */
+}
+LC_OP(index_fill, .sig = "index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | Number) -> Tensor",
+      .doc = "input with whole slices set to one value.", .method = true, .inplace = true, .kernel = LC_OP__index_put,
+      .promote = LC_NO_PROMOTION, .shape = index_fill_shape, .run = index_fill_run, .grad = index_fill_grad, .saves = IN(2));

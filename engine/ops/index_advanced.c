@@ -1,0 +1,366 @@
+/* Advanced indexing (x[i, :, mask], and writing there), and what is made of it: masks, take, nonzero. See index.c. */
+#include "rules.h"
+#include "../tensor/iter.h"
+
+/* ---- _index and _index_put: int64 index tensors, LC_NONE where a dimension is kept ---- */
+typedef struct { /* how the result lies over the indexed tensor */
+    lc_index_args    a;
+    lc_index_operand k[LC_MAX_DIMS];
+} layout;
+
+/* The index tensors broadcast together: right-aligned into shape[0 .. n). */
+static int broadcast_indices(lc_tensor *const *index, int n_index, int64_t *shape, int *n)
+{
+    *n = 0;
+    for (int k = 0; k < n_index; k++)
+        if (index[k] != LC_NONE && index[k]->ndim > *n) *n = index[k]->ndim;
+    for (int d = 0; d < *n; d++) shape[d] = 1;
+    for (int k = 0; k < n_index; k++)
+        for (int d = 0, at = *n - index[k]->ndim; index[k] != LC_NONE && d < index[k]->ndim; d++) {
+            int64_t size = index[k]->shape[d];
+            if (shape[at + d] == 1) shape[at + d] = size;
+            else if (size != 1 && size != shape[at + d]) {
+                const lc_tensor *other = index[0];
+                for (int j = 0; j < k; j++) other = index[j] != LC_NONE ? index[j] : other;
+                return lc_fail_int(LC_IndexError,
+                                   "shape mismatch: indexing tensors could not be broadcast together with shapes %s, %s",
+                                   LC_SIZES(other->shape, other->ndim), LC_SIZES(index[k]->shape, index[k]->ndim));
+            }
+        }
+    return 0;
+}
+
+/* Where the indexed dimensions' place is: the first of them if they are neighbours, else the front. */
+static int index_position(lc_tensor *const *index, int n)
+{
+    int first = -1, last = -1, count = 0;
+    for (int k = 0; k < n; k++)
+        if (index[k] != LC_NONE) {
+            if (first < 0) first = k;
+            last = k, count++;
+        }
+    return count && last - first + 1 == count ? first : 0;
+}
+
+static int lay_out(layout *l, const lc_tensor *x, lc_tensor *const *index, int n)
+{
+    lc_index_args *a = &l->a;
+    int64_t        shape[LC_MAX_DIMS];
+    int            rank, place = index_position(index, n), first;
+    if (n > x->ndim) return lc_fail_int(LC_IndexError, "too many indices for tensor of dimension %d", x->ndim);
+    if (broadcast_indices(index, n, shape, &rank) < 0) return -1;
+    a->ndim = a->n_index = 0, a->index = l->k, a->wraps = true, first = -1;
+    for (int d = 0; d <= x->ndim; d++) {
+        bool indexed = d < n && index[d] != LC_NONE;
+        if (first < 0 && d == place) { /* the broadcast index dimensions */
+            if (a->ndim + rank > LC_MAX_DIMS)
+                return lc_fail_int(LC_LucidError, "indexing: more than %d dimensions", LC_MAX_DIMS);
+            first = a->ndim;
+            for (int e = 0; e < rank; e++) a->shape[a->ndim] = shape[e], a->many_stride[a->ndim++] = 0;
+        }
+        if (d == x->ndim || indexed) continue;
+        if (a->ndim == LC_MAX_DIMS) return lc_fail_int(LC_LucidError, "indexing: more than %d dimensions", LC_MAX_DIMS);
+        a->shape[a->ndim] = x->shape[d], a->many_stride[a->ndim++] = x->stride[d];
+    }
+    for (int d = 0; d < n; d++) {
+        if (index[d] == LC_NONE) continue;
+        lc_index_operand *k = &l->k[a->n_index++];
+        *k = (lc_index_operand){ .index = index[d], .size = x->shape[d], .step = x->stride[d], .dim = d };
+        for (int e = 0, at = first + rank - index[d]->ndim; e < index[d]->ndim; e++)
+            k->stride[at + e] = index[d]->shape[e] == 1 ? 0 : index[d]->stride[e];
+    }
+    return 0;
+}
+
+/* Strides as TensorIterator gives them: of the indexed tensor, standing still where indices move it, and of the indices. */
+static int index_shape(const lc_record *call, lc_spec *out)
+{
+    layout     l;
+    lc_tensor *seen[LC_OPERANDS];
+    int        n = 0, rc = 0;
+    if (lay_out(&l, call->in[0], call->in + 1, call->n_in - 1) < 0) return -1;
+    if (spec_shape(call, out, call->in[0]->dtype, l.a.ndim, l.a.shape) < 0) return -1;
+    if (l.a.n_index + 1 > LC_OPERANDS || lc_numel_of(l.a.ndim, l.a.shape) <= 0) return 0;
+    for (int k = -1; k < l.a.n_index && rc == 0; k++) {
+        lc_tensor     *t = k < 0 ? call->in[0] : (lc_tensor *)l.k[k].index;
+        const int64_t *stride = k < 0 ? l.a.many_stride : l.k[k].stride;
+        if ((seen[n] = lc_tensor_view(t, l.a.ndim, l.a.shape, stride, 0))) n++;
+        else rc = -1;
+    }
+    if (rc == 0) out->order = LC_ORDER_STRIDES, lc_output_strides(seen, n, l.a.ndim, l.a.shape, out->stride);
+    return lc_release_all(seen, n), rc;
+}
+static int index_run(const lc_record *call)
+{
+    layout l = { .a.mode = LC_INDEX_READ };
+    if (lay_out(&l, call->in[0], call->in + 1, call->n_in - 1) < 0) return -1;
+    l.a.many = call->in[0], l.a.each = call->out[0];
+    memcpy(l.a.each_stride, call->out[0]->stride, (size_t)l.a.ndim * sizeof *l.a.each_stride);
+    return run_kernel_with(call, &l.a);
+}
+GRAD(_index) { dx[0] = lc__index_put_(zeros_like(in(0)), in[1].ts, in[1].n, g[0], true); }
+LC_OP(_index, .sig = "_index(input: Tensor, indices: list[Tensor | None]) -> Tensor", .doc = "Elements at int64 positions.",
+      .hidden = true, .promote = LC_NO_PROMOTION, .shape = index_shape, .run = index_run, .grad = _index_grad, .saves = IN(1));
+
+static int index_put_shape(const lc_record *call, lc_spec *out)
+{
+    layout           l;
+    const lc_tensor *x = call->in[0], *values = call->in[call->n_in - 1];
+    if (lay_out(&l, x, call->in + 1, call->n_in - 2) < 0) return -1;
+    int  more = l.a.ndim - values->ndim;
+    bool fits = more >= 0;
+    for (int d = 0; fits && d < values->ndim; d++) fits = values->shape[d] == 1 || values->shape[d] == l.a.shape[more + d];
+    if (!fits)
+        return lc_fail_int(LC_ShapeMismatch,
+                           "shape mismatch: value tensor of shape %s cannot be broadcast to indexing result of shape %s",
+                           LC_SIZES(values->shape, values->ndim), LC_SIZES(l.a.shape, l.a.ndim));
+    if (!values->is_number && values->dtype != x->dtype)
+        return lc_fail_int(
+            LC_DtypeMismatch,
+            "Index put requires the source and destination dtypes match, got %s for the destination and %s for the source.",
+            lc_dtypes[x->dtype].name, lc_dtypes[values->dtype].name);
+    spec_like(call, out, x, x->dtype);
+    return out->order = LC_ORDER_STRIDES, lc_strides_like(x, out->stride), 0;
+}
+static int index_put_run(const lc_record *call)
+{
+    lc_tensor *values = call->in[call->n_in - 1], *one = NULL;
+    layout     l = { .a.mode = call->args[3].b ? LC_INDEX_ADD : LC_INDEX_WRITE };
+    if (lay_out(&l, call->out[0], call->in + 1, call->n_in - 2) < 0) return -1;
+    if (values->is_number) {
+        if (!(one = lc_tensor_new(call->out[0]->dtype, call->device, 0, NULL)) || fill_tensor(one, values) < 0)
+            return lc_release(one), -1;
+        values = one;
+    }
+    l.a.many = call->out[0], l.a.each = values, l.a.start = call->out[0] == call->in[0] ? NULL : call->in[0];
+    memset(l.a.each_stride, 0, (size_t)l.a.ndim * sizeof *l.a.each_stride);
+    for (int d = 0, at = l.a.ndim - values->ndim; d < values->ndim; d++)
+        l.a.each_stride[at + d] = values->shape[d] == 1 ? 0 : values->stride[d];
+    int rc = run_kernel_with(call, &l.a);
+    return lc_release(one), rc;
+}
+GRAD(_index_put)
+{
+    int n = in[1].n;
+    if (need[0]) dx[0] = in[3].b ? g[0] : lc__index_put(g[0], in[1].ts, n, LC_INTEGER(0), false);
+    if (need[n + 1]) dx[n + 1] = lc__index(g[0], in[1].ts, n);
+}
+LC_OP(
+    _index_put,
+    .sig =
+        "_index_put(input: Tensor, indices: list[Tensor | None], values: Tensor | Number, accumulate: bool = False) -> Tensor",
+    .doc = "input with values written, or added, at int64 positions.", .hidden = true, .inplace = true,
+    .promote = LC_NO_PROMOTION, .shape = index_put_shape, .run = index_put_run, .grad = _index_put_grad, .saves = IN(1));
+
+/* ---- masks and other index dtypes become int64 positions ---- */
+static bool is_mask(const lc_tensor *t) { return t->dtype == LC_b8 || t->dtype == LC_u8; }
+
+static lc_tensor *positions(lc_tensor *mask) /* scoped: (ndim, count), a row per dimension */
+{
+    return lc_transpose(lc_nonzero(mask), 0, 1);
+}
+
+static int add_mask(const lc_tensor *x, lc_tensor *mask, lc_tensor **made, int *n)
+{
+    int rank = mask->ndim;
+    for (int d = 0; d < rank; d++)
+        if (*n + d >= x->ndim || mask->shape[d] != x->shape[*n + d])
+            return lc_fail_int(
+                LC_IndexError,
+                "The shape of the mask %s at index %d does not match the shape of the indexed tensor %s at index %d",
+                LC_SIZES(mask->shape, rank), d, LC_SIZES(x->shape, x->ndim), *n + d);
+    lc_tensor *where = positions(mask);
+    if (!where) return -1;
+    for (int d = 0; d < rank; d++)
+        if (!(made[(*n)++] = lc_select(where, 0, d))) return -1;
+    return 0;
+}
+
+/* made: room for x->ndim tensors, scoped. */
+static int positions_of(const lc_tensor *x, const lc_value *indices, lc_tensor **made, int *n)
+{
+    *n = 0;
+    for (int k = 0; k < indices->n; k++) {
+        lc_tensor *t = indices->ts[k];
+        if (*n >= x->ndim) return lc_fail_int(LC_IndexError, "too many indices for tensor of dimension %d", x->ndim);
+        if (t == LC_NONE) made[(*n)++] = t;
+        else if (is_mask(t)) {
+            if (add_mask(x, t, made, n) < 0) return -1;
+        } else if (t->dtype != LC_i64 && t->dtype != LC_i32)
+            return lc_fail_int(LC_IndexError, "tensors used as indices must be long, int, byte or bool tensors, got %s",
+                               LC_SHAPE(t));
+        else {
+            bool ready = t->dtype == LC_i64 && lc_same_device(t->device, x->device);
+            if (!(made[(*n)++] = ready ? t : lc__to_copy(t, LC_i64, x->device, LC_PRESERVE_FORMAT))) return -1;
+        }
+    }
+    return 0;
+}
+
+static int index_call(const lc_value *in, lc_tensor **out)
+{
+    lc_tensor *made[LC_MAX_DIMS];
+    int        n;
+    return positions_of(in(0), &in[1], made, &n) == 0 && (out[0] = lc__index(in(0), made, n)) ? 0 : -1;
+}
+LC_OP(index, .sig = "index(input: Tensor, indices: list[Tensor | None]) -> Tensor",
+      .doc = "The elements that index tensors and masks name; None keeps a dimension.", .hidden = true, .any_device = IN(1),
+      .call = index_call);
+
+/* One mask over the leading dimensions and one value: no positions needed. */
+static bool is_masked_fill(const lc_value *in)
+{
+    const lc_tensor *x = in(0), *mask = in[1].n == 1 ? in[1].ts[0] : LC_NONE, *value = in(2);
+    bool fits = mask != LC_NONE && mask->dtype == LC_b8 && mask->ndim && value->ndim == 0 && !in[3].b && mask->ndim <= x->ndim;
+    for (int d = 0; fits && d < mask->ndim; d++) fits = mask->shape[d] == x->shape[d];
+    return fits && lc_same_device(mask->device, x->device) && (value->is_number || value->dtype == x->dtype);
+}
+static lc_tensor *mask_over(lc_tensor *mask, const lc_tensor *x) /* scoped: the mask with the trailing dimensions as size one */
+{
+    int64_t shape[LC_MAX_DIMS];
+    for (int d = 0; d < x->ndim; d++) shape[d] = d < mask->ndim ? mask->shape[d] : 1;
+    return mask->ndim == x->ndim ? mask : same_size_view(mask, shape, x->ndim);
+}
+static int index_put__call(const lc_value *in, lc_tensor **out)
+{
+    lc_tensor *made[LC_MAX_DIMS];
+    int        n;
+    if (is_masked_fill(in)) return (out[0] = lc_masked_fill_(in(0), mask_over(in[1].ts[0], in(0)), in(2))) ? 0 : -1;
+    return positions_of(in(0), &in[1], made, &n) == 0 && (out[0] = lc__index_put_(in(0), made, n, in(2), in[3].b)) ? 0 : -1;
+}
+LC_OP(
+    index_put_,
+    .sig =
+        "index_put_(input: Tensor, indices: list[Tensor | None], values: Tensor | Number, accumulate: bool = False) -> Tensor",
+    .doc = "Write, or add, values where index tensors and masks say.", .method = true, .writes = IN(0), .any_device = IN(1),
+    .call = index_put__call);
+
+static int index_put_call(const lc_value *in, lc_tensor **out)
+{
+    lc_tensor *made[LC_MAX_DIMS];
+    int        n;
+    return positions_of(in(0), &in[1], made, &n) == 0 && (out[0] = lc__index_put(in(0), made, n, in(2), in[3].b)) ? 0 : -1;
+}
+LC_OP(index_put,
+      .sig =
+          "index_put(input: Tensor, indices: list[Tensor | None], values: Tensor | Number, accumulate: bool = False) -> Tensor",
+      .doc = "input with values written, or added, where index tensors and masks say.", .method = true, .any_device = IN(1),
+      .call = index_put_call);
+
+/* ---- nonzero: the result's size depends on values, so it is made here and not by the engine ---- */
+static int nonzero_call(const lc_value *in, lc_tensor **out)
+{
+    lc_tensor        *x = in(0);
+    const lc_backend *backend = lc_backend_of(x->device);
+    int64_t           count = 0;
+    if (!backend) return -1;
+    if (x->device.kind == LC_META)
+        return lc_fail_int(LC_NotImplementedError, "nonzero: the size of the result is unknown on meta");
+    if (!backend->has(LC_OP_nonzero, x->dtype))
+        return lc_fail_int(LC_NotImplementedError, "nonzero is not implemented for %s on %s", lc_dtypes[x->dtype].name,
+                           backend->name);
+    lc_nonzero_args args = { .in = x, .count = &count };
+    if (backend->run(LC_OP_nonzero, x->dtype, &args) < 0) return -1;
+    lc_tensor *rows = lc_scoped(lc_tensor_new(LC_i64, x->device, 2, (int64_t[]){ x->ndim, count }));
+    if (!(args.out = rows) || backend->run(LC_OP_nonzero, x->dtype, &args) < 0) return -1;
+    return (out[0] = lc_transpose(rows, 0, 1)) ? 0 : -1;
+}
+LC_OP(nonzero, .sig = "nonzero(input: Tensor) -> Tensor", .doc = "The positions of elements that are not zero, one per row.",
+      .method = true, .out = true, .reads_values = true, .call = nonzero_call);
+
+static int nonzero_count(const lc_value *in) { return in(0)->ndim ? in(0)->ndim : 1; }
+static int nonzero_numpy_call(const lc_value *in, lc_tensor **out)
+{
+    lc_tensor *x = in(0)->ndim ? in(0) : lc_unsqueeze(in(0), 0), *where = x ? positions(x) : NULL;
+    for (int d = 0; where && d < x->ndim; d++)
+        if (!(out[d] = lc_select(where, 0, d))) where = NULL;
+    return where ? 0 : -1;
+}
+LC_OP(nonzero_numpy, .sig = "nonzero_numpy(input: Tensor) -> list[Tensor]", .doc = "nonzero as one vector per dimension.",
+      .hidden = true, .reads_values = true, .count = nonzero_count, .call = nonzero_numpy_call);
+LC_OP(where_nonzero, .sig = "where_nonzero(condition: Tensor) -> list[Tensor]", .py = "where",
+      .doc = "Where condition holds: nonzero as one vector per dimension.", .reads_values = true, .count = nonzero_count,
+      .call = nonzero_numpy_call);
+
+/* ---- masks ---- */
+static int masked_fill_shape(const lc_record *call, lc_spec *out)
+{
+    const lc_tensor *mask = call->in[1], *value = call->in[2];
+    if (mask->dtype != LC_b8)
+        return lc_fail_int(LC_DtypeMismatch, "masked_fill_ only supports boolean masks, but got mask with dtype %s",
+                           lc_dtypes[mask->dtype].name);
+    if (value->ndim)
+        return lc_fail_int(LC_ShapeMismatch,
+                           "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with %d dimension(s).",
+                           value->ndim);
+    if (value->is_number && number_fits(call->in[0]->dtype, value) < 0) return -1;
+    if (broadcast(call, out) < 0) return -1;
+    return out->dtype = call->in[0]->dtype, out->order = LC_ORDER_CONTIGUOUS, 0;
+}
+static int masked_fill_run(const lc_record *call)
+{
+    lc_tensor *in[] = { call->in[1], call->in[2], call->in[0] };
+    return elementwise_as(call, LC_OP_where, in, 3);
+}
+GRAD(masked_fill)
+{
+    if (need[0]) dx[0] = lc_masked_fill(g[0], in(1), LC_INTEGER(0));
+    if (need[2]) dx[2] = lc_where(in(1), g[0], LC_INTEGER(0)); /* the engine sums over the broadcast */
+}
+LC_OP(masked_fill, .sig = "masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number) -> Tensor",
+      .doc = "input with one value where mask holds.", .method = true, .inplace = true, .promote = LC_NO_PROMOTION,
+      .shape = masked_fill_shape, .run = masked_fill_run, .grad = masked_fill_grad, .saves = IN(1));
+
+static int masked_select_call(const lc_value *in, lc_tensor **out)
+{
+    lc_tensor *x = in(0), *mask = in(1);
+    if (mask->dtype != LC_b8)
+        return lc_fail_int(LC_DtypeMismatch, "masked_select: expected BoolTensor for mask, got %s", LC_SHAPE(mask));
+    lc_tensor *both[2];
+    if (lc_broadcast_tensors((lc_tensor *[]){ x, mask }, 2, both) < 0) return -1;
+    if (!both[0]->ndim) both[0] = lc_unsqueeze(both[0], 0), both[1] = lc_unsqueeze(both[1], 0);
+    return both[0] && both[1] && (out[0] = lc_index(both[0], &both[1], 1)) ? 0 : -1;
+}
+LC_OP(masked_select, .sig = "masked_select(input: Tensor, mask: Tensor) -> Tensor",
+      .doc = "The elements where mask holds, as a vector.", .method = true, .out = true, .reads_values = true,
+      .call = masked_select_call);
+
+/* ---- take ---- */
+static int take_call(const lc_value *in, lc_tensor **out)
+{
+    if (in(1)->dtype != LC_i64)
+        return lc_fail_int(LC_DtypeMismatch, "take(): Expected a long tensor for index, but got %s", LC_SHAPE(in(1)));
+    lc_tensor *flat = lc_reshape(in(0), (int64_t[]){ -1 }, 1);
+    return flat && (out[0] = lc__index(flat, &in(1), 1)) ? 0 : -1;
+}
+LC_OP(take, .sig = "take(input: Tensor, index: Tensor) -> Tensor", .doc = "Elements by their position in the flattened input.",
+      .method = true, .out = true, .call = take_call);
+
+static int take_along_dim_call(const lc_value *in, lc_tensor **out)
+{
+    lc_tensor *x = in(0), *index = in(1);
+    int64_t    dim, shape[2][LC_MAX_DIMS];
+    int        d;
+    if (!int_argument(&in[2], &dim))
+        return (out[0] = lc_gather(lc_reshape(x, (int64_t[]){ -1 }, 1), 0, lc_reshape(index, (int64_t[]){ -1 }, 1), false))
+                   ? 0
+                   : -1;
+    if (x->ndim != index->ndim)
+        return lc_fail_int(LC_ShapeMismatch,
+                           "take_along_dim(): input and indices should have the same number of dimensions, but got %d "
+                           "dimensions for input, and %d dimensions for indices",
+                           x->ndim, index->ndim);
+    if (dim_index(dim, x->ndim, &d) < 0) return -1;
+    for (int e = 0; e < x->ndim; e++) { /* both broadcast, except along dim */
+        int64_t a = x->shape[e], b = index->shape[e], wide = a == 1 ? b : a;
+        if (e != d && a != b && a != 1 && b != 1)
+            return lc_fail_int(LC_ShapeMismatch, "take_along_dim(): %s and %s do not broadcast in dimension %d", LC_SHAPE(x),
+                               LC_SHAPE(index), e);
+        shape[0][e] = e == d ? a : wide, shape[1][e] = e == d ? b : wide;
+    }
+    out[0] = lc_gather(lc_expand(x, shape[0], x->ndim), dim, lc_expand(index, shape[1], x->ndim), false);
+    return out[0] ? 0 : -1;
+}
+LC_OP(take_along_dim, .sig = "take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor",
+      .doc = "gather with broadcasting; without dim from the flattened input.", .method = true, .out = true,
+      .call = take_along_dim_call);

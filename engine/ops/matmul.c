@@ -1,0 +1,250 @@
+/* Matrix products. mm, bmm, mv and dot are one kernel (args.h: lc_matmul_args) with different names for its axes: operands go in with
+ * whatever strides they have, so transposes cost nothing here. matmul chooses among them by rank. */
+#include "rules.h"
+
+static int same_dtypes(const lc_record *call)
+{
+    if (call->in[0]->dtype == call->in[1]->dtype) return 0;
+    return lc_fail_int(LC_DtypeMismatch, "%s: expected both to have the same dtype, but got: %s != %s", call->op->name,
+                       lc_dtypes[call->in[0]->dtype].name, lc_dtypes[call->in[1]->dtype].name);
+}
+
+/* The axes of both operands and of the result as (batch, rows, columns); what is missing has size one and stride zero. */
+typedef struct {
+    int64_t size[3], stride[3];
+} matrix;
+static matrix as_matrix(const lc_tensor *t, int first)
+{
+    matrix m = { { 1, 1, 1 }, { 0, 0, 0 } };
+    for (int d = 0; d < t->ndim; d++) m.size[first + d] = t->shape[d], m.stride[first + d] = t->stride[d];
+    return m;
+}
+
+/* Axes start at a_first and so on: 0 for a batch of matrices, 1 for a matrix, 1 for a column vector, 2 for a row. */
+static int run_product(const lc_record *call, int a_first, int b_first, int out_first)
+{
+    lc_dtype   dtype = working_dtype(call->dtype);
+    lc_tensor *a = in_dtype(call->in[0], dtype), *b = in_dtype(call->in[1], dtype),
+              *out = destination(call->out[0], dtype, call->in, call->n_in);
+    int rc = -1;
+    if (a && b && out) {
+        matrix         A = as_matrix(a, a_first), B = as_matrix(b, b_first), C = as_matrix(out, out_first);
+        lc_matmul_args args = { .out = out,
+                                .a = a,
+                                .b = b,
+                                .batch = C.size[0],
+                                .m = C.size[1],
+                                .n = C.size[2],
+                                .k = A.size[2],
+                                .out_batch = C.stride[0],
+                                .out_row = C.stride[1],
+                                .out_col = C.stride[2],
+                                .a_batch = A.stride[0],
+                                .a_row = A.stride[1],
+                                .a_col = A.stride[2],
+                                .b_batch = B.stride[0],
+                                .b_row = B.stride[1],
+                                .b_col = B.stride[2] };
+        lc_record      product = *call;
+        product.dtype = dtype;
+        rc = run_kernel_with(&product, &args);
+    }
+    lc_release(a), lc_release(b);
+    return deliver(call->out[0], out, rc);
+}
+
+static lc_tensor *adjoint(lc_tensor *t) { return conj_of(lc_transpose(t, -2, -1)); }
+
+/* ---- two matrices ---- */
+static int mm_shape(const lc_record *call, lc_spec *out)
+{
+    const lc_tensor *a = call->in[0], *b = call->in[1];
+    if (a->ndim != 2) return lc_fail_int(LC_ShapeMismatch, "mm: self must be a matrix, got %s", LC_SHAPE(a));
+    if (b->ndim != 2) return lc_fail_int(LC_ShapeMismatch, "mm: mat2 must be a matrix, got %s", LC_SHAPE(b));
+    if (a->shape[1] != b->shape[0])
+        return lc_fail_int(LC_ShapeMismatch, "mat1 and mat2 shapes cannot be multiplied (%lldx%lld and %lldx%lld)",
+                           (long long)a->shape[0], (long long)a->shape[1], (long long)b->shape[0], (long long)b->shape[1]);
+    return same_dtypes(call) < 0 ? -1 : spec_shape(call, out, a->dtype, 2, (int64_t[]){ a->shape[0], b->shape[1] });
+}
+static int mm_run(const lc_record *call) { return run_product(call, 1, 1, 1); }
+GRAD(mm)
+{
+    if (need[0]) dx[0] = lc_mm(g[0], adjoint(in(1)));
+    if (need[1]) dx[1] = lc_mm(adjoint(in(0)), g[0]);
+}
+LC_OP(mm, .sig = "mm(input: Tensor, mat2: Tensor) -> Tensor", .doc = "The product of two matrices.", .method = true,
+      .out = true, .promote = LC_NO_PROMOTION, .amp = LC_AMP_LOWER, .shape = mm_shape, .run = mm_run, .grad = mm_grad,
+      .saves = IN(0) | IN(1));
+
+/* ---- batches of matrices ---- */
+static int bmm_shape(const lc_record *call, lc_spec *out)
+{
+    const lc_tensor *a = call->in[0], *b = call->in[1];
+    if (a->ndim != 3 || b->ndim != 3)
+        return lc_fail_int(LC_ShapeMismatch, "bmm: batch1 and batch2 must be 3D tensors, got %s and %s", LC_SHAPE(a),
+                           LC_SHAPE(b));
+    if (a->shape[0] != b->shape[0] || a->shape[2] != b->shape[1])
+        return lc_fail_int(LC_ShapeMismatch,
+                           "Expected size for first two dimensions of batch2 tensor to be: [%lld, %lld] but got: [%lld, %lld].",
+                           (long long)a->shape[0], (long long)a->shape[2], (long long)b->shape[0], (long long)b->shape[1]);
+    if (same_dtypes(call) < 0) return -1;
+    return spec_shape(call, out, a->dtype, 3, (int64_t[]){ a->shape[0], a->shape[1], b->shape[2] });
+}
+static int bmm_run(const lc_record *call) { return run_product(call, 0, 0, 0); }
+GRAD(bmm)
+{
+    if (need[0]) dx[0] = lc_bmm(g[0], adjoint(in(1)));
+    if (need[1]) dx[1] = lc_bmm(adjoint(in(0)), g[0]);
+}
+LC_OP(bmm, .sig = "bmm(input: Tensor, mat2: Tensor) -> Tensor", .doc = "The products of two batches of matrices.",
+      .method = true, .out = true, .kernel = LC_OP_mm, .promote = LC_NO_PROMOTION, .amp = LC_AMP_LOWER, .shape = bmm_shape,
+      .run = bmm_run, .grad = bmm_grad, .saves = IN(0) | IN(1));
+
+/* ---- vectors ---- */
+static int mv_shape(const lc_record *call, lc_spec *out)
+{
+    const lc_tensor *a = call->in[0], *b = call->in[1];
+    if (a->ndim != 2 || b->ndim != 1)
+        return lc_fail_int(LC_ShapeMismatch, "vector + matrix @ vector expected, got %s and %s", LC_SHAPE(a), LC_SHAPE(b));
+    if (a->shape[1] != b->shape[0])
+        return lc_fail_int(LC_ShapeMismatch, "size mismatch, got input (%lld), mat (%lldx%lld), vec (%lld)",
+                           (long long)a->shape[0], (long long)a->shape[0], (long long)a->shape[1], (long long)b->shape[0]);
+    return same_dtypes(call) < 0 ? -1 : spec_shape(call, out, a->dtype, 1, &a->shape[0]);
+}
+static int mv_run(const lc_record *call) { return run_product(call, 1, 1, 1); }
+GRAD(mv)
+{
+    if (need[0]) dx[0] = lc_mul(lc_unsqueeze(g[0], 1), conj_of(in(1)));
+    if (need[1]) dx[1] = lc_mv(adjoint(in(0)), g[0]);
+}
+LC_OP(mv, .sig = "mv(input: Tensor, vec: Tensor) -> Tensor", .doc = "A matrix times a vector.", .method = true, .out = true,
+      .kernel = LC_OP_mm, .promote = LC_NO_PROMOTION, .amp = LC_AMP_LOWER, .shape = mv_shape, .run = mv_run, .grad = mv_grad,
+      .saves = IN(0) | IN(1));
+
+static int dot_shape(const lc_record *call, lc_spec *out)
+{
+    const lc_tensor *a = call->in[0], *b = call->in[1];
+    if (a->ndim != 1 || b->ndim != 1)
+        return lc_fail_int(LC_ShapeMismatch, "1D tensors expected, but got %dD and %dD tensors", a->ndim, b->ndim);
+    if (same_dtypes(call) < 0) return -1;
+    if (a->numel != b->numel)
+        return lc_fail_int(
+            LC_ShapeMismatch,
+            "inconsistent tensor size, expected tensor [%lld] and src [%lld] to have the same number of elements",
+            (long long)a->numel, (long long)b->numel);
+    return spec_shape(call, out, a->dtype, 0, NULL);
+}
+static int dot_run(const lc_record *call) { return run_product(call, 2, 1, 1); }
+GRAD(dot)
+{
+    if (need[0]) dx[0] = lc_mul(g[0], conj_of(in(1)));
+    if (need[1]) dx[1] = lc_mul(g[0], conj_of(in(0)));
+}
+LC_OP(dot, .sig = "dot(input: Tensor, tensor: Tensor) -> Tensor", .doc = "The sum of the products of two vectors.",
+      .method = true, .out = true, .kernel = LC_OP_mm, .promote = LC_NO_PROMOTION, .amp = LC_AMP_LOWER, .shape = dot_shape,
+      .run = dot_run, .grad = dot_grad, .saves = IN(0) | IN(1));
+
+/* ---- matmul ---- */
+/* The batch dimensions (all but `kept` of each) broadcast together. */
+static int batch_shape(const lc_tensor *a, const lc_tensor *b, int64_t *shape, int *n, int64_t *count)
+{
+    int na = a->ndim - 2, nb = b->ndim - 2;
+    *n = na > nb ? na : nb, *count = 1;
+    for (int d = 0; d < *n; d++) {
+        int     da = d - (*n - na), db = d - (*n - nb);
+        int64_t x = da < 0 ? 1 : a->shape[da], y = db < 0 ? 1 : b->shape[db];
+        if (x != y && x != 1 && y != 1)
+            return lc_fail_int(
+                LC_ShapeMismatch,
+                "The size of tensor a (%lld) must match the size of tensor b (%lld) at non-singleton dimension %d",
+                (long long)x, (long long)y, d);
+        *count *= shape[d] = x == 1 ? y : x;
+    }
+    return 0;
+}
+static lc_tensor *as_batch(lc_tensor *t, int64_t *shape, int n,
+                           int64_t count) /* scoped: expanded, then (count, rows, columns) */
+{
+    int64_t rows = t->shape[t->ndim - 2], columns = t->shape[t->ndim - 1];
+    if (t->ndim == 2) return lc_expand(t, (int64_t[]){ count, rows, columns }, 3); /* stands still: nothing is copied */
+    shape[n] = rows, shape[n + 1] = columns;
+    return lc_reshape(lc_expand(t, shape, n + 2), (int64_t[]){ count, rows, columns }, 3);
+}
+static lc_tensor *batched(lc_tensor *a, lc_tensor *b)
+{
+    int64_t shape[LC_MAX_DIMS + 2], count;
+    int     n;
+    if (!a || !b || batch_shape(a, b, shape, &n, &count) < 0) return NULL;
+    if (a->shape[a->ndim - 1] != b->shape[b->ndim - 2])
+        return lc_fail(LC_ShapeMismatch, "matmul: shapes cannot be multiplied: %s and %s", LC_SHAPE(a), LC_SHAPE(b));
+    lc_tensor *left = as_batch(a, shape, n, count), *right = as_batch(b, shape, n, count);
+    if (!left || !right) return NULL;
+    shape[n] = a->shape[a->ndim - 2], shape[n + 1] = b->shape[b->ndim - 1];
+    return lc_reshape(lc_bmm(left, right), shape, n + 2);
+}
+
+/* A batch times one matrix or vector: the batch and its rows are the rows of one larger matrix. */
+static lc_tensor *folded(lc_tensor *a, lc_tensor *b)
+{
+    int64_t shape[LC_MAX_DIMS], k = a->shape[a->ndim - 1], rows = 1;
+    memcpy(shape, a->shape, (size_t)a->ndim * sizeof *shape);
+    for (int d = 0; d < a->ndim - 1; d++) rows *= shape[d];
+    lc_tensor *flat = lc_reshape(a, (int64_t[]){ rows, k }, 2);
+    if (!flat) return NULL;
+    if (b->ndim == 1) return lc_reshape(lc_mv(flat, b), shape, a->ndim - 1);
+    shape[a->ndim - 1] = b->shape[1];
+    return lc_reshape(lc_mm(flat, b), shape, a->ndim);
+}
+static int matmul_call(const lc_value *in, lc_tensor **out)
+{
+    lc_tensor *a = in(0), *b = in(1);
+    if (!a->ndim || !b->ndim)
+        return lc_fail_int(LC_ShapeMismatch, "both arguments to matmul need to be at least 1D, but they are %dD and %dD",
+                           a->ndim, b->ndim);
+    if (a->ndim == 1 && b->ndim == 1) out[0] = lc_dot(a, b);
+    else if (a->ndim == 2 && b->ndim == 1) out[0] = lc_mv(a, b);
+    else if (a->ndim == 1 && b->ndim == 2) out[0] = lc_squeeze(lc_mm(lc_unsqueeze(a, 0), b), &(int64_t){ 0 }, 1);
+    else if (a->ndim == 2 && b->ndim == 2) out[0] = lc_mm(a, b);
+    else if (b->ndim <= 2) out[0] = folded(a, b);
+    else if (a->ndim == 1) out[0] = lc_squeeze(batched(lc_unsqueeze(a, 0), b), &(int64_t){ -2 }, 1);
+    else out[0] = batched(a, b);
+    return out[0] ? 0 : -1;
+}
+LC_OP(matmul, .sig = "matmul(input: Tensor, other: Tensor) -> Tensor",
+      .doc = "The matrix product: of vectors, matrices and batches, which broadcast.", .method = true, .out = true,
+      .call = matmul_call);
+
+/* ---- with an addend: beta * input + alpha * (product) ---- */
+static int combine(lc_tensor *input, lc_tensor *product, const lc_value *beta, const lc_value *alpha, lc_tensor **out)
+{
+    bool ignored = beta->tag != LC_IS_complex && lc_number_of(beta) == 0; /* NaNs in input do not count then */
+    if (product && !(alpha->tag != LC_IS_complex && lc_number_of(alpha) == 1)) product = lc_mul(product, number_operand(alpha));
+    if (!ignored && product) {
+        if (!(beta->tag != LC_IS_complex && lc_number_of(beta) == 1)) input = lc_mul(input, number_operand(beta));
+        product = lc_add(input, product, LC_I(1));
+    }
+    return (out[0] = product) ? 0 : -1;
+}
+static int addmm_call(const lc_value *in, lc_tensor **out) { return combine(in(0), lc_mm(in(1), in(2)), &in[3], &in[4], out); }
+LC_OP(addmm, .sig = "addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor",
+      .doc = "beta * input + alpha * (mat1 @ mat2).", .method = true, .out = true, .call = addmm_call);
+static int addmv_call(const lc_value *in, lc_tensor **out) { return combine(in(0), lc_mv(in(1), in(2)), &in[3], &in[4], out); }
+LC_OP(addmv, .sig = "addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor",
+      .doc = "beta * input + alpha * (mat @ vec).", .method = true, .out = true, .call = addmv_call);
+static int baddbmm_call(const lc_value *in, lc_tensor **out)
+{
+    return combine(in(0), lc_bmm(in(1), in(2)), &in[3], &in[4], out);
+}
+LC_OP(baddbmm,
+      .sig = "baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor",
+      .doc = "beta * input + alpha * bmm(batch1, batch2).", .method = true, .out = true, .call = baddbmm_call);
+
+static int outer_call(const lc_value *in, lc_tensor **out)
+{
+    if (in(0)->ndim != 1 || in(1)->ndim != 1)
+        return lc_fail_int(LC_ShapeMismatch, "outer: Expected 1-D arguments, but got %s and %s", LC_SHAPE(in(0)),
+                           LC_SHAPE(in(1)));
+    return (out[0] = lc_mul(lc_unsqueeze(in(0), 1), in(1))) ? 0 : -1;
+}
+LC_OP(outer, .sig = "outer(input: Tensor, vec2: Tensor) -> Tensor", .doc = "Every product of an element of each vector.",
+      .method = true, .out = true, .call = outer_call);
