@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How much of the source is said twice: the share of tokens inside a run of 60 that also occurs elsewhere. At most 5 %.
+"""How much of the source is said twice: the share of tokens inside a run of 40 that also occurs elsewhere. At most 5 %.
 
 usage: check_duplication.py [-v]     -v lists the runs
 """
@@ -10,7 +10,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDERS = ("engine", "bindings", "lucid", "tools", "tests", "benchmarks", "examples")
-WINDOW, LIMIT = 60, 5.0
+WINDOW, LIMIT = 40, 5.0
 COMMENT = {".c": re.compile(r"/\*.*?\*/|//[^\n]*", re.S), ".py": re.compile(r"#[^\n]*")}
 TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|\w+|[^\w\s]')
 
