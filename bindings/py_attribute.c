@@ -103,49 +103,11 @@ static int set_grad(PyObject *self, PyObject *value, UNUSED void *unused)
     return 0;
 }
 
-/* Ops in disguise. The closure is the op's public name, followed by its int arguments. */
-typedef struct {
-    const char *op;
-    int         n;
-    int64_t     dims[2];
-} disguise;
-static const disguise as_mT = { "transpose", 2, { -2, -1 } }, as_real = { "real", 0, { 0 } }, as_imag = { "imag", 0, { 0 } };
-
-static PyObject *call_named(const char *name, lc_tensor *t, const int64_t *ints, int n, bool list)
-{
-    const lc_op *op = py_engine_op(name);
-    lc_value     v[3] = { { .tag = LC_IS_tensor, .t = t } };
-    if (!op) return py_fail(NotImplementedError, "%s", name);
-    if (list) v[1] = (lc_value){ .tag = LC_IS_ints, .n = n, .is = ints };
-    else
-        for (int k = 0; k < n; k++) v[k + 1] = LC_I(ints[k]);
-    return py_call(op, v, list ? 2 : n + 1);
-}
+/* Ops in disguise: the closure is the op's name. */
 static PyObject *get_disguised(PyObject *self, void *closure)
 {
-    const disguise *d = closure;
-    return call_named(d->op, T, d->dims, d->n, false);
-}
-GET(T)
-{
-    int64_t dims[LC_MAX_DIMS];
-    for (int d = 0; d < T->ndim; d++) dims[d] = T->ndim - 1 - d;
-    return call_named("permute", T, dims, T->ndim, true);
-}
-GET(mH)
-{
-    PyObject *flipped = get_disguised(self, (void *)&as_mT);
-    if (!flipped || !lc_is_complex(T->dtype)) return flipped;
-    PyObject *conjugate = call_named("conj", py_tensor(flipped), NULL, 0, false);
-    Py_DECREF(flipped);
-    return conjugate;
-}
-GET(H)
-{
-    if (T->ndim != 2 && T->ndim != 0)
-        return py_fail(LucidError, "tensor.H is only supported on matrices (2-D tensors). Got %d-D tensor.%s", T->ndim,
-                       T->ndim > 2 ? " For batches of matrices, consider using tensor.mH" : "");
-    return T->ndim == 0 ? Py_NewRef(self) : get_mH(self, NULL);
+    const lc_op *op = py_engine_op(closure);
+    return op ? py_call(op, (lc_value[]){ { .tag = LC_IS_tensor, .t = T } }, 1) : py_fail(NotImplementedError, "%s", (char *)closure);
 }
 static int set_part(PyObject *self, PyObject *value, void *closure) /* x.real = y writes through the view */
 {
@@ -170,12 +132,12 @@ PyGetSetDef py_attributes[] = {
     { "retains_grad", get_retains_grad, NULL, "Whether backward keeps the gradient of this result.", NULL },
     { "output_nr", get_output_nr, NULL, "Which output of its grad_fn it is.", NULL },
     { "data", get_data, set_data, "The same values without history.", NULL },
-    { "T", get_T, NULL, "All dimensions reversed.", NULL },
-    { "mT", get_disguised, NULL, "The last two dimensions swapped.", (void *)&as_mT },
-    { "H", get_H, NULL, "The conjugate transpose of a matrix.", NULL },
-    { "mH", get_mH, NULL, "The conjugate transpose of the last two dimensions.", NULL },
-    { "real", get_disguised, set_part, "The real part, a view.", (void *)&as_real },
-    { "imag", get_disguised, set_part, "The imaginary part, a view.", (void *)&as_imag },
+    { "T", get_disguised, NULL, "All dimensions reversed.", "T" },
+    { "mT", get_disguised, NULL, "The last two dimensions swapped.", "mT" },
+    { "H", get_disguised, NULL, "The conjugate transpose of a matrix.", "H" },
+    { "mH", get_disguised, NULL, "The conjugate transpose of the last two dimensions.", "mH" },
+    { "real", get_disguised, set_part, "The real part, a view.", "real" },
+    { "imag", get_disguised, set_part, "The imaginary part, a view.", "imag" },
     { "is_cuda", get_is_cuda, NULL, "Whether it is on a CUDA device.", NULL },
     { "is_cpu", get_is_cpu, NULL, "Whether it is in main memory.", NULL },
     { "is_meta", get_is_meta, NULL, "Whether it has a shape and no values.", NULL },

@@ -40,7 +40,8 @@ int py_prepare_overload(py_overload *o, const lc_op *op)
         if (!(o->names[k] = PyUnicode_InternFromString(sig->params[k].name))) return -1;
         o->n_positional += !sig->params[k].keyword_only;
     }
-    o->star = o->n_positional && sig->params[o->n_positional - 1].kind == LC_IS_ints;
+    const lc_param *last = o->n_positional ? &sig->params[o->n_positional - 1] : NULL;
+    o->star = last && (last->kind == LC_IS_ints || last->star);
     return 0;
 }
 
@@ -152,7 +153,7 @@ int py_bind(const py_overload *o, PyObject *const *args, Py_ssize_t n, PyObject 
     Py_ssize_t          plain = n;
     uint32_t            given = 0;
     int                 fit = 1;
-    if (n > o->n_positional) {
+    if (n > o->n_positional || (n == o->n_positional && o->star && py_is_tensor(args[n - 1]))) {
         if (!o->star) return 0;
         plain = o->n_positional - 1;
         if ((fit = bind_star(o, args, n, a)) != 1) return fit;

@@ -64,6 +64,7 @@ typedef struct {
     const char *name;
     lc_tag      kind;
     bool        none_ok, number_ok, keyword_only, required; /* number_ok: a tensor parameter that takes a Python number too */
+    bool        star;                                       /* *tensors: Tensor: all that is left by position */
     lc_value    preset;
     bool        holes_ok; /* list[Tensor | None]: elements may be absent */
 } lc_param;

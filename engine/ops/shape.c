@@ -238,7 +238,7 @@ static int broadcast_tensors_call(const lc_value *in, lc_tensor **out)
     }
     return 0;
 }
-LC_OP(broadcast_tensors, .sig = "broadcast_tensors(tensors: list[Tensor]) -> list[Tensor]",
+LC_OP(broadcast_tensors, .sig = "broadcast_tensors(*tensors: Tensor) -> list[Tensor]",
       .doc = "Every tensor expanded to the shape all of them broadcast to.", .count = as_many_as_given,
       .call = broadcast_tensors_call);
 
@@ -273,5 +273,5 @@ static int meshgrid_call(const lc_value *in, lc_tensor **out)
     }
     return 0;
 }
-LC_OP(meshgrid, .sig = "meshgrid(tensors: list[Tensor], *, indexing: str | None = None) -> list[Tensor]",
+LC_OP(meshgrid, .sig = "meshgrid(*tensors: Tensor, indexing: str | None = None) -> list[Tensor]",
       .doc = "Coordinates of the grid that the vectors span.", .count = as_many_as_given, .call = meshgrid_call);
