@@ -31,7 +31,7 @@ GET(version)
     return PyLong_FromUnsignedLong(lc_version(T));
 }
 GET(requires_grad) { return PyBool_FromLong(lc_requires_grad(T)); }
-GET(is_leaf) { return PyBool_FromLong(!lc_requires_grad(T) || !T->node); }
+GET(is_leaf) { return PyBool_FromLong(!lc_requires_grad(T) || lc_is_leaf(T)); }
 GET(retains_grad) { return PyBool_FromLong(T->retains_grad); }
 GET(output_nr) { return PyLong_FromLong(T->node ? T->node_output : 0); }
 GET(is_cuda) { return PyBool_FromLong(T->device.kind == LC_CUDA); }

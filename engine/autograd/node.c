@@ -191,11 +191,24 @@ static void free_packed(lc_node *n)
 
 void lc_node_spend(lc_node *n)
 {
+    int             n_args = n->op->args->n_params;
+    const lc_value *last = n_args ? &n->args[n_args - 1] : NULL;
+    if (last && last->tag == LC_IS_object && last->o->spend) last->o->spend(last->o->payload);
     if (n->spent || !n->saves) return;
     n->spent = true;
     for (int k = 0; k < n->n_in; k++) lc_saved_free(&n->in[k]);
     for (int i = 0; i < n->n_out; i++) lc_saved_free(&n->y[i]);
     free_packed(n);
+}
+
+int lc_fail_spent(void)
+{
+    return lc_fail_int(
+        LC_LucidError,
+        "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
+        "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+        "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
+        "after calling backward.");
 }
 
 static void node_end(lc_node *n)

@@ -114,6 +114,18 @@ void lc_saved_free(lc_saved *s)
     if (storage) lc_storage_release(storage);
 }
 
+lc_tensor *lc_node_saved(lc_node *n, int slot, bool output)
+{
+    lc_saved_room room;
+    lc_edge       own = { .node = n, .output = slot };
+    lc_foreign   *packed = n->packed ? n->packed[output ? n->n_in + slot : slot] : NULL;
+    lc_scope      scope = lc_scope_open();
+    lc_tensor    *t = lc_saved_get(output ? &n->y[slot] : &n->in[slot], packed, output ? &own : &n->edges[slot], true, &room);
+    if (t) lc_retain(t);
+    lc_scope_close(scope);
+    return t;
+}
+
 /* --- one tensor kept outside any node --------------------------------------------------------------------------------------- */
 
 struct lc_kept {

@@ -182,7 +182,9 @@ struct lc_foreign {
     lc_tensor *(*unpack)(void *payload);             /* saved_tensors_hooks: new reference */
     int (*forward)(void *payload, lc_tensor **out, int n_out);           /* a user's Function: new references */
     int (*backward)(void *payload, lc_tensor *const *g, int n_out, const bool *need, lc_tensor **dx, int n_in);
+    void (*spend)(void *payload); /* a user's Function: free what was saved; NULL if nothing can be */
     int         n_out;
     const bool *constant;    /* a user's Function: n_out outputs that get no history; NULL if none */
+    void       *node;        /* a user's Function: the node that holds it, borrowed; set by the tape */
     bool        keeps_none;  /* a user's Function: backward takes LC_NONE for a gradient that did not arrive, not zeros */
 };

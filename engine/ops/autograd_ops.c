@@ -140,10 +140,10 @@ GRAD(cleared)
     window w = window_of(in + 1);
     dx[0] = lc_cleared(g[0], w.layout->is, w.layout->n, w.dtype, w.size->is, w.size->n, w.stride->is, w.stride->n, w.offset);
 }
-LC_OP(
-    cleared,
-    .sig = "cleared(input: Tensor, layout: list[int], dtype: dtype, size: list[int], stride: list[int], offset: int) -> Tensor",
-    .doc = "A base with zeros where a view of it lies.", .hidden = true, .call = cleared_call, .grad = cleared_grad);
+LC_OP(cleared,
+      .sig = "cleared(input: Tensor, layout: list[int], dtype: dtype, size: list[int], stride: list[int], offset: int) -> "
+             "Tensor",
+      .doc = "A base with zeros where a view of it lies.", .hidden = true, .call = cleared_call, .grad = cleared_grad);
 
 static int copy_slices_call(const lc_value *in, lc_tensor **out)
 {
