@@ -103,11 +103,19 @@ static int set_grad(PyObject *self, PyObject *value, UNUSED void *unused)
     return 0;
 }
 
-/* Ops in disguise: the closure is the op's name. */
+/* Ops in disguise: x.T is the op T. */
+typedef struct {
+    const char  *name;
+    const lc_op *op; /* found when first asked for */
+} disguise;
+static disguise as_T = { "T", NULL }, as_mT = { "mT", NULL }, as_H = { "H", NULL }, as_mH = { "mH", NULL },
+                as_real = { "real", NULL }, as_imag = { "imag", NULL };
+
 static PyObject *get_disguised(PyObject *self, void *closure)
 {
-    const lc_op *op = py_engine_op(closure);
-    return op ? py_call(op, (lc_value[]){ { .tag = LC_IS_tensor, .t = T } }, 1) : py_fail(NotImplementedError, "%s", (char *)closure);
+    disguise *d = closure;
+    if (!d->op && !(d->op = py_engine_op(d->name))) return py_fail(NotImplementedError, "%s is not implemented", d->name);
+    return py_call(d->op, &(lc_value){ .tag = LC_IS_tensor, .t = T }, 1);
 }
 static int set_part(PyObject *self, PyObject *value, void *closure) /* x.real = y writes through the view */
 {
@@ -132,12 +140,12 @@ PyGetSetDef py_attributes[] = {
     { "retains_grad", get_retains_grad, NULL, "Whether backward keeps the gradient of this result.", NULL },
     { "output_nr", get_output_nr, NULL, "Which output of its grad_fn it is.", NULL },
     { "data", get_data, set_data, "The same values without history.", NULL },
-    { "T", get_disguised, NULL, "All dimensions reversed.", "T" },
-    { "mT", get_disguised, NULL, "The last two dimensions swapped.", "mT" },
-    { "H", get_disguised, NULL, "The conjugate transpose of a matrix.", "H" },
-    { "mH", get_disguised, NULL, "The conjugate transpose of the last two dimensions.", "mH" },
-    { "real", get_disguised, set_part, "The real part, a view.", "real" },
-    { "imag", get_disguised, set_part, "The imaginary part, a view.", "imag" },
+    { "T", get_disguised, NULL, "All dimensions reversed.", &as_T },
+    { "mT", get_disguised, NULL, "The last two dimensions swapped.", &as_mT },
+    { "H", get_disguised, NULL, "The conjugate transpose of a matrix.", &as_H },
+    { "mH", get_disguised, NULL, "The conjugate transpose of the last two dimensions.", &as_mH },
+    { "real", get_disguised, set_part, "The real part, a view.", &as_real },
+    { "imag", get_disguised, set_part, "The imaginary part, a view.", &as_imag },
     { "is_cuda", get_is_cuda, NULL, "Whether it is on a CUDA device.", NULL },
     { "is_cpu", get_is_cpu, NULL, "Whether it is in main memory.", NULL },
     { "is_meta", get_is_meta, NULL, "Whether it has a shape and no values.", NULL },

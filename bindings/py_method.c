@@ -61,7 +61,17 @@ METHOD(pin_memory)
     if (T->storage && T->storage->pinned) return Py_NewRef(self);
     return py_fail(GpuNotAvailable, "pin_memory: needs an accelerator, and there is none");
 }
-METHOD(share_memory_) { return lc_tensor_share_memory(T) < 0 ? py_raise() : Py_NewRef(self); }
+/* Views would go on looking at the old memory, so there may be none. lucid.multiprocessing teaches pickling between processes about
+ * shared memory; nobody else needs it. */
+METHOD(share_memory_)
+{
+    if (T->storage && T->storage->shared_fd < 0 && T->storage->refs > 1)
+        return py_fail(LucidError, "share_memory_: other tensors use the same memory; clone() the tensor first");
+    if (lc_tensor_share_memory(T) < 0) return py_raise();
+    PyObject *module = PyImport_ImportModule("lucid.multiprocessing");
+    Py_XDECREF(module);
+    return module ? Py_NewRef(self) : NULL;
+}
 
 static PyObject *m_is_contiguous(PyObject *self, PyObject *args, PyObject *kwargs)
 {
