@@ -122,19 +122,6 @@ static PyObject *asarray(UNUSED PyObject *module, PyObject *const *args, Py_ssiz
     return made;
 }
 
-static PyObject *scalar_tensor(UNUSED PyObject *module, PyObject *const *args, Py_ssize_t n, PyObject *names)
-{
-    request  r;
-    lc_value number;
-    if (read_request(&r, "scalar_tensor", 0, args, n, names) < 0) return NULL;
-    int fit = py_convert_number(r.data, &number);
-    if (fit == 0)
-        return PyErr_Format(PyExc_TypeError, "scalar_tensor(): argument 's' must be Number, not %s", Py_TYPE(r.data)->tp_name);
-    if (fit < 0) return NULL;
-    if (!r.has_dtype && number.tag != LC_IS_complex) r.has_dtype = true, r.dtype = lc_default_dtype;
-    return finish(&r, copy_of(&r));
-}
-
 PyMethodDef py_create_functions[] = {
     { "tensor", (PyCFunction)(void (*)(void))tensor, METH_FASTCALL | METH_KEYWORDS,
       "tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False)\n--\n\nA new tensor with a copy of the "
@@ -147,8 +134,5 @@ PyMethodDef py_create_functions[] = {
       "asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False)\n--\n\nThe object as a tensor, sharing memory "
       "if it can.\n\n"
       ">>> lucid.asarray([1, 2]).tolist()\n[1, 2]\n" },
-    { "scalar_tensor", (PyCFunction)(void (*)(void))scalar_tensor, METH_FASTCALL | METH_KEYWORDS,
-      "scalar_tensor(s, *, dtype=None, device=None)\n--\n\nA 0-d tensor holding a number.\n\n>>> "
-      "lucid.scalar_tensor(2).item()\n2.0\n" },
     { 0 }
 };
