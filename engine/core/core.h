@@ -133,7 +133,7 @@ void lc_warn_once(atomic_bool *said, const char *fmt, ...) __attribute__((format
 /* LUCID_VERBOSE=1: which path was taken and why a fast one was refused. Costs one branch when off. */
 extern bool lc_verbose;
 void        lc_log_line(const char *fmt, ...) __attribute__((format(printf, 1, 2), cold));
-#define lc_log(...) (__builtin_expect(lc_verbose, 0) ? lc_log_line(__VA_ARGS__) : (void)0)
+#define lc_tell(...) (__builtin_expect(lc_verbose, 0) ? lc_log_line(__VA_ARGS__) : (void)0)
 
 /* Memory: see alloc.c. A block is 64-byte aligned and is returned with the size it was asked for. */
 void       *lc_alloc(size_t bytes);

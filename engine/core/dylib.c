@@ -58,7 +58,7 @@ void *lc_dylib_open(const char *const *names, const char *what)
             const char *text = dlerror();
             snprintf(reason, sizeof reason, "%s", text ? text : "unknown error");
         }
-        if (lib) lc_log("%s: loaded %s", what, *name);
+        if (lib) lc_tell("%s: loaded %s", what, *name);
     }
     pthread_mutex_unlock(&lock);
     if (lib) return lib;

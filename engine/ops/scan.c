@@ -52,7 +52,7 @@ GRAD(cumprod)
     lc_tensor *before = lc_div(summed_from_behind(lc_mul(g[0], yc), dim), lc_masked_fill(xc, zero, LC_INTEGER(1)));
     lc_tensor *without = lc_cumprod(lc_masked_fill(xc, first, LC_INTEGER(1)), dim, same);
     lc_tensor *between = lc_eq(zeros, LC_INTEGER(1)); /* from the first zero to before the second */
-    lc_tensor *at_first = lc_sum(lc_mul(g[0], lc_masked_fill(without, lc_logical_not(between), none)), &dim, 1, true, same);
+    lc_tensor *at_first = lc_sum(lc_mul(g[0], lc_masked_fill(without, lc_logical_not(between), none)), &dim, 1, true);
     dx[0] = lc_where(first, at_first, lc_masked_fill(before, lc_gt(zeros, none), none));
 }
 LC_OP(cumprod, .sig = "cumprod(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tensor",

@@ -40,7 +40,7 @@ static int backward_run(const lc_record *call)
     return run_rows(call, call->in[0], call->in[1], call->in[0]->dtype, &call->args[2]);
 }
 
-static lc_tensor *row_sum(lc_tensor *t, int64_t dim) { return lc_sum(t, &dim, 1, true, (lc_value){ .tag = LC_IS_none }); }
+static lc_tensor *row_sum(lc_tensor *t, int64_t dim) { return lc_sum(t, &dim, 1, true); }
 
 GRAD(softmax) { dx[0] = lc__softmax_backward_data(g[0], y[0], in[1].i, in(0)->dtype); }
 LC_OP(softmax, .sig = "softmax(input: Tensor, dim: int, dtype: dtype | None = None) -> Tensor",
