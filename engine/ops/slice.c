@@ -107,7 +107,7 @@ static int read_int(lc_tensor *t, int64_t *value)
 }
 static int narrow_tensor_call(const lc_value *in, lc_tensor **out)
 {
-    int64_t start;
+    int64_t start = 0;
     if (in(2)->ndim || lc_class_of(in(2)->dtype) != LC_INT)
         return lc_fail_int(LC_DtypeMismatch, "start must be an 0-dim integral Tensor, got %s", LC_SHAPE(in(2)));
     if (read_int(in(2), &start) < 0) return -1;
