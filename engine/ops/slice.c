@@ -87,21 +87,11 @@ LC_OP(narrow, .sig = "narrow(input: Tensor, dim: int, start: int, length: int) -
       .doc = "length elements of a dimension from start on.", .method = true, .view_of = IN(0), .call = narrow_call,
       .grad = narrow_grad);
 
-/* The value of a 0-d integer tensor on any device. */
 static int read_int(lc_tensor *t, int64_t *value)
 {
-    lc_tensor *wide = packed(t, LC_i64), *here = wide ? lc_tensor_new(LC_i64, (lc_device){ LC_CPU, 0 }, 0, NULL) : NULL;
-    int        rc = here ? 0 : -1;
-    if (rc == 0) {
-        const lc_backend *backend = lc_backend_of(t->device);
-        rc = !backend                   ? -1
-             : t->device.kind == LC_CPU ? backend->copy(here, wide)
-             : t->device.kind == LC_META
-                 ? lc_fail_int(LC_NotImplementedError, "narrow: a start on the meta device has no value")
-                 : backend->transfer(here, wide);
-    }
+    lc_tensor *here = lc_tensor_new(LC_i64, (lc_device){ LC_CPU, 0 }, 0, NULL);
+    int        rc = here ? move_values(here, t) : -1;
     if (rc == 0) *value = *(int64_t *)here->data;
-    lc_release(wide);
     lc_release(here);
     return rc;
 }
