@@ -28,7 +28,7 @@ venv:
 	@python3 tools/make_venv.py .venv requirements-test.txt
 
 c-test: build
-	@$(TOOLS) meson test -C $(BUILD) --no-rebuild --print-errorlogs --quiet $(C_TESTS)
+	@$(TOOLS) meson test -C $(BUILD) --print-errorlogs --quiet $(C_TESTS)
 
 py-test: build
 	@$(PYTEST) $(TESTS) $(PYTEST_ARGS)

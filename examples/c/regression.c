@@ -49,7 +49,7 @@ static int train_once(lc_tensor *x, lc_tensor *y, lc_tensor *slope, lc_tensor *o
 {
     lc_scope   scope = lc_scope_open();
     lc_tensor *off_by = lc_sub(lc_add(lc_mul(x, slope), offset), y);
-    lc_tensor *mean = lc_mean(lc_mul(off_by, off_by), NULL, 0, false, (lc_value){ .tag = LC_IS_none });
+    lc_tensor *mean = lc_mean(lc_mul(off_by, off_by), NULL, 0, false);
     int        status = mean ? lc_backward(mean, LC_NONE, false, false) : -1;
     if (status == 0) status = step(slope);
     if (status == 0) status = step(offset);
