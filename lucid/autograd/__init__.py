@@ -3,6 +3,7 @@
 Modules that few programs need are loaded when first asked for.
 """
 
+from .._C import RemovableHandle
 from ._run import backward, grad
 from .anomaly_mode import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
 from .function import Function, FunctionCtx
@@ -12,6 +13,7 @@ from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 __all__ = [
     "Function",
     "FunctionCtx",
+    "RemovableHandle",
     "backward",
     "detect_anomaly",
     "enable_grad",

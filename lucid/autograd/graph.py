@@ -4,6 +4,7 @@ from _thread import _local
 from collections import namedtuple
 
 from .. import _C
+from .._C import Node
 from .grad_mode import enable_grad
 
 
