@@ -1,0 +1,313 @@
+/* The CUDA backend: the same op ids, the same scalar.def rows, compiled from text for the dtypes a call brings. Where the CPU goes
+ * through tiles, a thread computes its element's offsets and converts on load and store. Complex types have no rows here yet: `has`
+ * says so, and the op is refused by name. */
+#include "driver.h"
+#include "kernels.h"
+#include "../../tensor/iter.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DIMS = 24, OPERANDS = 5, THREADS = 256, TEXT_ROOM = 8192 };
+typedef struct {
+    char   *data;
+    int64_t stride[DIMS];
+    double  f;
+    int64_t i;
+} operand;
+typedef struct {
+    int64_t n;
+    int     ndim;
+    int64_t shape[DIMS];
+    operand op[OPERANDS];
+} walk; /* as in kernels.h */
+
+static const char *const type_names[] = {
+#define DTYPE(name, ctype, acc, py, class) #name,
+#include "../../core/dtype.def"
+#undef DTYPE
+};
+
+typedef struct {
+    lc_op_id    op;
+    uint32_t    types;
+    bool        select; /* x is a bool, whatever T is */
+    const char *result, *expression;
+} row;
+#define BIT(op, dt)                      | 1u << LC_##dt
+#define ROW(name, types, select, result, expr) { LC_OP_##name, 0 LC_EACH_##types(BIT, _), select, result, #expr },
+#define UNARY(name, types, pays, expr)      ROW(name, types, false, "T", expr)
+#define UNARY_FAR(name, types, pays, expr)  ROW(name, types, false, "T", expr)
+#define BINARY(name, types, pays, expr)     ROW(name, types, false, "T", expr)
+#define TERNARY(name, types, pays, expr)    ROW(name, types, false, "T", expr)
+#define SELECT(name, types, pays, expr)     ROW(name, types, true, "T", expr)
+#define PREDICATE(name, types, pays, expr)  ROW(name, types, false, "bool", expr)
+#define COMPARE(name, types, pays, expr)    ROW(name, types, false, "bool", expr)
+#define UNARY_REAL(name, types, pays, expr)
+#define NONZERO(name)
+static const row rows[] = {
+#include "../scalar.def"
+};
+
+static lc_dtype computed_in(lc_dtype dtype) { return dtype == LC_f16 || dtype == LC_bf16 ? LC_f32 : dtype; }
+
+static const row *row_of(lc_op_id op, lc_dtype compute)
+{
+    if (lc_is_complex(compute)) return NULL;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].op == op && rows[i].types >> compute & 1) return &rows[i];
+    return NULL;
+}
+
+static int as_walk(const lc_iter *it, walk *w)
+{
+    if (it->ndim > DIMS) return lc_fail_int(LC_NotImplementedError, "cuda: more than %d dimensions that cannot be merged", DIMS);
+    w->n = it->numel, w->ndim = it->ndim;
+    for (int d = 0; d < it->ndim; d++) w->shape[d] = it->shape[d];
+    for (int k = 0; k < it->operands; k++) {
+        w->op[k].data = it->ptr[k];
+        for (int d = 0; d < it->ndim; d++) w->op[k].stride[d] = it->stride[k][d];
+    }
+    return 0;
+}
+
+static void put_number(operand *o, const lc_tensor *t) /* a number, or a 0-d tensor on the CPU, by value */
+{
+    switch (t->dtype) {
+#define CASE(dt, ctype, read)                                                                                                  \
+    case LC_##dt:                                                                                                              \
+        o->f = (double)read(*(const ctype *)t->data), o->i = (int64_t)read(*(const ctype *)t->data);                           \
+        break;
+        CASE(b8, uint8_t, ) CASE(u8, uint8_t, ) CASE(i8, int8_t, ) CASE(i16, int16_t, ) CASE(i32, int32_t, ) CASE(i64, int64_t, )
+        CASE(f16, uint16_t, lc_f16_to_f32) CASE(bf16, uint16_t, lc_bf16_to_f32) CASE(f32, float, ) CASE(f64, double, )
+#undef CASE
+    }
+}
+
+/* What an elementwise program is made of: enough to write its text, and its key. */
+typedef struct {
+    const row  *row;
+    const char *compute, *out, *in[3];
+    bool        number[3];
+    int         n_in;
+} elementwise_text;
+
+static char *elementwise_source(const void *ctx)
+{
+    const elementwise_text *e = ctx;
+    char                   *text = malloc(sizeof cuda_preamble + sizeof cuda_elementwise_body + TEXT_ROOM);
+    if (!text) return NULL;
+    int n = sprintf(text, "%stypedef %s T; typedef %s OUT; enum { N_IN = %d };\n", cuda_preamble,
+                    strcmp(e->compute, "b8") ? e->compute : "unsigned char", e->out, e->n_in);
+    for (int k = 0; k < 3; k++) n += sprintf(text + n, "typedef %s IN%d;\n", k < e->n_in ? e->in[k] : "i8", k);
+    for (int k = 1; k <= 3; k++) {
+        const char *type = k == 1 && e->row->select ? "bool" : "T";
+        if (k > e->n_in) n += sprintf(text + n, "#define LOAD_%d (T)0\n", k);
+        else if (e->number[k - 1]) n += sprintf(text + n, "#define LOAD_%d number<%s>(w.op[%d].f, w.op[%d].i)\n", k, type, k, k);
+        else n += sprintf(text + n, "#define LOAD_%d (%s)value(*(const IN%d *)(w.op[%d].data + offset[%d]))\n", k, type, k - 1, k, k);
+    }
+    n += sprintf(text + n, "#define LOAD(k, type) LOAD_##k\n__device__ inline %s f(%s x, T y, T z) { return (%s)(%s); }\n",
+                 e->row->result, e->row->select ? "bool" : "T", e->row->result, e->row->expression);
+    strcpy(text + n, cuda_elementwise_body);
+    return text;
+}
+
+static int launch_elementwise(const row *r, lc_dtype compute, lc_tensor *out, lc_tensor *const *in, int n_in)
+{
+    lc_iter          it;
+    walk             w;
+    elementwise_text e = { .row = r, .compute = type_names[compute], .out = type_names[out->dtype], .n_in = n_in };
+    char             key[160];
+    int64_t          none[LC_MAX_DIMS] = { 0 };
+    if (out->numel == 0) return 0;
+    if (cuda_use(out->device.index) < 0) return -1;
+    lc_iter_start(&it, out->ndim, out->shape);
+    lc_iter_add(&it, out);
+    int n = sprintf(key, "e%d.%d.%d", (int)(r - rows), (int)compute, out->dtype);
+    for (int k = 0; k < n_in; k++) {
+        e.number[k] = in[k]->device.kind == LC_CPU;
+        e.in[k] = type_names[in[k]->dtype];
+        if (e.number[k]) lc_iter_add_raw(&it, NULL, none), put_number(&w.op[k + 1], in[k]);
+        else lc_iter_add(&it, in[k]);
+        n += sprintf(key + n, ".%d%s", in[k]->dtype, e.number[k] ? "n" : "");
+    }
+    lc_iter_prepare(&it, true);
+    if (as_walk(&it, &w) < 0) return -1;
+    cu_function f = cuda_kernel(key, elementwise_source, &e);
+    int64_t     blocks = (w.n + THREADS - 1) / THREADS;
+    return f ? cuda_launch(f, blocks < 4096 ? blocks : 4096, THREADS, &w) : -1;
+}
+
+static int cuda_elementwise(lc_op_id op, lc_dtype compute, lc_tensor *out, lc_tensor *const *in, int n_in)
+{
+    const row *r = row_of(op, computed_in(compute));
+    if (!r || n_in > 3) return LC_NO_KERNEL;
+    for (int k = 0; k < n_in; k++)
+        if (lc_is_complex(in[k]->dtype)) return LC_NO_KERNEL;
+    return launch_elementwise(r, computed_in(compute), out, in, n_in);
+}
+
+static const row identity = { .result = "T", .expression = "x" };
+
+static int cuda_copy(lc_tensor *to, const lc_tensor *from)
+{
+    static const row *const copy_row = &identity;
+    lc_dtype compute = computed_in(lc_class_of(to->dtype) > lc_class_of(from->dtype) ? (lc_dtype)to->dtype : (lc_dtype)from->dtype);
+    if (lc_is_complex(to->dtype) || lc_is_complex(from->dtype))
+        return lc_fail_int(LC_NotImplementedError, "copy is not implemented for complex types on cuda");
+    return launch_elementwise(copy_row, compute, to, &(lc_tensor *){ (lc_tensor *)from }, 1);
+}
+
+static int cuda_fill(lc_tensor *to, const lc_tensor *number) { return cuda_copy(to, number); }
+
+static int cuda_transfer(lc_tensor *to, const lc_tensor *from)
+{
+    size_t bytes = (size_t)(to->numel * lc_size_of(to->dtype));
+    bool   here = to->device.kind == LC_CUDA;
+    if (cuda_use(here ? to->device.index : from->device.index) < 0) return -1;
+    if (bytes == 0) return 0;
+    return cuda_check(here ? cuda.cuMemcpyHtoD_v2((cu_pointer)(uintptr_t)to->data, from->data, bytes)
+                           : cuda.cuMemcpyDtoH_v2(to->data, (cu_pointer)(uintptr_t)from->data, bytes),
+                      "cuMemcpy");
+}
+
+/* Reductions: how to start and to fold. */
+typedef struct {
+    lc_op_id    op;
+    const char *start, *fold;
+} fold_row;
+static const fold_row folds[] = {
+    { LC_OP_sum, "0", "a + b" },
+    { LC_OP_prod, "1", "a * b" },
+};
+typedef struct {
+    const fold_row *fold;
+    const char     *acc, *out, *in;
+} reduce_text;
+
+static char *reduce_source(const void *ctx)
+{
+    const reduce_text *r = ctx;
+    char              *text = malloc(sizeof cuda_preamble + sizeof cuda_reduce_body + TEXT_ROOM);
+    if (text)
+        sprintf(text, "%stypedef %s ACC; typedef %s OUT; typedef %s IN0;\n#define START %s\n"
+                      "__device__ inline ACC fold(ACC a, ACC b) { return %s; }\n%s",
+                cuda_preamble, r->acc, r->out, r->in, r->fold->start, r->fold->fold, cuda_reduce_body);
+    return text;
+}
+
+static int cuda_reduce(lc_op_id op, lc_dtype compute, const lc_reduce_args *args)
+{
+    struct {
+        walk kept, reduced;
+    } walks;
+    char             key[96];
+    const fold_row  *fold = NULL;
+    const lc_tensor *x = args->in;
+    for (size_t i = 0; i < sizeof folds / sizeof *folds; i++)
+        if (folds[i].op == op) fold = &folds[i];
+    if (!fold || args->index || lc_is_complex(compute)) return LC_NO_KERNEL;
+    if (args->value->numel == 0) return 0;
+    if (cuda_use(x->device.index) < 0) return -1;
+    for (int part = 0; part < 2; part++) { /* kept dimensions, then reduced ones */
+        int64_t shape[LC_MAX_DIMS], in[LC_MAX_DIMS], out[LC_MAX_DIMS];
+        int     n = 0;
+        for (int d = 0; d < x->ndim; d++)
+            if ((args->mask >> d & 1) == (uint64_t)part) {
+                shape[n] = x->shape[d];
+                in[n] = x->stride[d] * lc_size_of(x->dtype);
+                out[n++] = args->value_stride[d] * lc_size_of(args->value->dtype);
+            }
+        lc_iter it;
+        lc_iter_start(&it, n, shape);
+        lc_iter_add_raw(&it, args->value->data, out);
+        lc_iter_add_raw(&it, x->data, in);
+        lc_iter_prepare(&it, true);
+        if (as_walk(&it, part ? &walks.reduced : &walks.kept) < 0) return -1;
+    }
+    lc_dtype    acc = compute == LC_f64 ? LC_f64 : lc_is_floating(compute) ? LC_f32 : LC_i64;
+    reduce_text text = { fold, type_names[acc], type_names[args->value->dtype], type_names[x->dtype] };
+    sprintf(key, "r%d.%d.%d.%d", (int)op, (int)acc, args->value->dtype, x->dtype);
+    cu_function f = cuda_kernel(key, reduce_source, &text);
+    return f ? cuda_launch(f, walks.kept.n, 512, &walks) : -1;
+}
+
+static bool cuda_has(lc_op_id op, lc_dtype compute)
+{
+    for (size_t i = 0; i < sizeof folds / sizeof *folds; i++)
+        if (folds[i].op == op) return !lc_is_complex(compute);
+    return op == LC_OP_matmul || row_of(op, computed_in(compute));
+}
+
+static int cuda_synchronize(int index) { return cuda_use(index) < 0 ? -1 : cuda_check(cuda.cuCtxSynchronize(), "cuCtxSynchronize"); }
+
+static char *matmul_source(const void *ctx)
+{
+    const lc_dtype *dtype = ctx;
+    const char     *acc = *dtype == LC_f64 ? "f64" : lc_is_floating(*dtype) ? "f32" : "i64", *type = type_names[*dtype];
+    char           *text = malloc(sizeof cuda_preamble + sizeof cuda_matmul_body + TEXT_ROOM);
+    if (text) sprintf(text, "%stypedef %s ACC; typedef %s OUT; typedef %s IN0;\n%s", cuda_preamble, acc, type, type, cuda_matmul_body);
+    return text;
+}
+
+static int matmul_any(lc_dtype dtype, const lc_matmul_args *a)
+{
+    struct {
+        char   *out, *a, *b;
+        int64_t batch, m, n, k, ob, orow, ocol, ab, arow, acol, bb, brow, bcol;
+    } p = { a->out->data, a->a->data,   a->b->data,  a->batch,   a->m,     a->n,     a->k,    a->out_batch,
+            a->out_row,   a->out_col,   a->a_batch,  a->a_row,   a->a_col, a->b_batch, a->b_row, a->b_col };
+    char key[32];
+    sprintf(key, "m%d", (int)dtype);
+    cu_function f = cuda_kernel(key, matmul_source, &dtype);
+    return f ? cuda_launch(f, (a->batch * a->m * a->n + THREADS - 1) / THREADS, THREADS, &p) : -1;
+}
+
+/* cuBLAS is column-major: the row-major product out = a b is out^T = b^T a^T there. An operand fits if one of its strides is 1. */
+static bool fits_blas(int64_t row, int64_t col, int64_t rows, int64_t cols, int *transposed, int *ld)
+{
+    bool plain = col == 1 && row >= cols, flipped = row == 1 && col >= rows;
+    *transposed = !plain, *ld = (int)(plain ? row : col);
+    return (plain || flipped) && *ld < INT32_MAX && *ld > 0;
+}
+
+static int cuda_matmul(lc_dtype dtype, const lc_matmul_args *a)
+{
+    static const int types[LC_DTYPE_COUNT] = { [LC_f32] = 1, [LC_f64] = 1, [LC_f16] = 1, [LC_bf16] = 1 };
+    static const int codes[LC_DTYPE_COUNT] = { [LC_f32] = 0, [LC_f64] = 1, [LC_f16] = 2, [LC_bf16] = 14 };
+    int              ta, tb, tc, lda, ldb, ldc;
+    if (a->batch * a->m * a->n == 0) return 0;
+    if (cuda_use(a->out->device.index) < 0) return -1;
+    bool fits = types[dtype] && a->k > 0 && fits_blas(a->a_row, a->a_col, a->m, a->k, &ta, &lda) &&
+                fits_blas(a->b_row, a->b_col, a->k, a->n, &tb, &ldb) && fits_blas(a->out_row, a->out_col, a->m, a->n, &tc, &ldc) &&
+                !tc && a->m < INT32_MAX && a->n < INT32_MAX && a->k < INT32_MAX && a->batch < INT32_MAX;
+    cublas_handle blas = fits ? cuda_blas(a->out->device.index) : NULL;
+    if (!blas) return lc_log("matmul on cuda: no cuBLAS call for these strides or dtype"), matmul_any(dtype, a);
+    float       one = 1, zero = 0;
+    double      one64 = 1, zero64 = 0;
+    bool        wide = dtype == LC_f64;
+    const void *alpha = wide ? (void *)&one64 : &one, *beta = wide ? (void *)&zero64 : &zero;
+    int         code = codes[dtype], compute = wide ? 70 : 68; /* CUBLAS_COMPUTE_64F, _32F */
+    int rc = cuda.cublasGemmStridedBatchedEx(blas, tb, ta, (int)a->n, (int)a->m, (int)a->k, alpha, a->b->data, code, ldb, a->b_batch,
+                                             a->a->data, code, lda, a->a_batch, beta, a->out->data, code, ldc, a->out_batch,
+                                             (int)a->batch, compute, -1);
+    return rc == 0 ? 0 : lc_fail_int(LC_LucidError, "cuBLAS: the product failed with status %d", rc);
+}
+
+static int cuda_run(lc_op_id op, lc_dtype compute, const void *args)
+{
+    if (op == LC_OP_matmul && !lc_is_complex(compute)) return cuda_matmul(compute, args);
+    return LC_NO_KERNEL;
+}
+
+const lc_backend lc_cuda = {
+    .name = "cuda",
+    .has = cuda_has,
+    .elementwise = cuda_elementwise,
+    .reduce = cuda_reduce,
+    .copy = cuda_copy,
+    .transfer = cuda_transfer,
+    .fill = cuda_fill,
+    .run = cuda_run,
+    .synchronize = cuda_synchronize,
+};
