@@ -56,6 +56,8 @@ typedef struct {
 #define LC_I(v) ((lc_value){ .tag = LC_IS_int, .i = (v) })
 #define LC_F(v) ((lc_value){ .tag = LC_IS_float, .f = (v) })
 #define LC_B(v) ((lc_value){ .tag = LC_IS_bool, .b = (v) })
+#define LC_OF_DTYPE(v) ((lc_value){ .tag = LC_IS_dtype, .dt = (v) })
+#define LC_ABSENT ((lc_value){ .tag = LC_IS_none }) /* None, where a typed caller takes an lc_value */
 static inline bool   lc_is_number_tag(lc_tag tag) { return tag >= LC_IS_int && tag <= LC_IS_bool; }
 static inline double lc_number_of(const lc_value *v) /* the real part of a number argument */
 { return v->tag == LC_IS_float ? v->f : v->tag == LC_IS_int ? (double)v->i : v->tag == LC_IS_bool ? v->b : v->c.re; }
