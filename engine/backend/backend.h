@@ -35,11 +35,16 @@ typedef struct lc_backend {
     int (*fill)(lc_tensor *to, const lc_tensor *number);   /* number: is_number */
     int (*run)(lc_op_id op, lc_dtype compute, const void *args); /* the other kernels; args as backend/args.h says */
     int (*synchronize)(int index);
+    int (*device_count)(void);
 } lc_backend;
 
 /* By lc_device_kind. NULL: not there; use lc_backend_of, which explains itself. */
 extern const lc_backend *lc_backends[LC_DEVICE_KINDS];
 const lc_backend        *lc_backend_of(lc_device device); /* NULL after lc_fail(GpuNotAvailable, ...) */
+/* A backend whose libraries are loaded at first use registers at load how to open it: it also fills lc_device_memory, or fails with the
+ * reason. */
+extern const lc_backend *(*lc_backend_openers[LC_DEVICE_KINDS])(void);
+int                      lc_device_count(lc_device_kind kind); /* 0: there is none */
 
 /* What a kernel makes of its computing dtype, per elementwise op (scalar.def). */
 typedef enum { LC_RESULT_SAME, LC_RESULT_BOOL, LC_RESULT_REAL } lc_result_kind;

@@ -49,6 +49,8 @@ static const row rows[] = {
 #include "../scalar.def"
 };
 
+static const row identity = { .result = "T", .expression = "x" }; /* copies */
+
 static lc_dtype computed_in(lc_dtype dtype) { return dtype == LC_f16 || dtype == LC_bf16 ? LC_f32 : dtype; }
 
 static const row *row_of(lc_op_id op, lc_dtype compute)
@@ -123,7 +125,7 @@ static int launch_elementwise(const row *r, lc_dtype compute, lc_tensor *out, lc
     if (cuda_use(out->device.index) < 0) return -1;
     lc_iter_start(&it, out->ndim, out->shape);
     lc_iter_add(&it, out);
-    int n = sprintf(key, "e%d.%d.%d", (int)(r - rows), (int)compute, out->dtype);
+    int n = sprintf(key, "e%d.%d.%d", r == &identity ? -1 : (int)(r - rows), (int)compute, out->dtype);
     for (int k = 0; k < n_in; k++) {
         e.number[k] = in[k]->device.kind == LC_CPU;
         e.in[k] = type_names[in[k]->dtype];
@@ -147,15 +149,12 @@ static int cuda_elementwise(lc_op_id op, lc_dtype compute, lc_tensor *out, lc_te
     return launch_elementwise(r, computed_in(compute), out, in, n_in);
 }
 
-static const row identity = { .result = "T", .expression = "x" };
-
 static int cuda_copy(lc_tensor *to, const lc_tensor *from)
 {
-    static const row *const copy_row = &identity;
     lc_dtype compute = computed_in(lc_class_of(to->dtype) > lc_class_of(from->dtype) ? (lc_dtype)to->dtype : (lc_dtype)from->dtype);
     if (lc_is_complex(to->dtype) || lc_is_complex(from->dtype))
         return lc_fail_int(LC_NotImplementedError, "copy is not implemented for complex types on cuda");
-    return launch_elementwise(copy_row, compute, to, &(lc_tensor *){ (lc_tensor *)from }, 1);
+    return launch_elementwise(&identity, compute, to, &(lc_tensor *){ (lc_tensor *)from }, 1);
 }
 
 static int cuda_fill(lc_tensor *to, const lc_tensor *number) { return cuda_copy(to, number); }
@@ -300,7 +299,7 @@ static int cuda_run(lc_op_id op, lc_dtype compute, const void *args)
     return LC_NO_KERNEL;
 }
 
-const lc_backend lc_cuda = {
+static const lc_backend lc_cuda = {
     .name = "cuda",
     .has = cuda_has,
     .elementwise = cuda_elementwise,
@@ -310,4 +309,13 @@ const lc_backend lc_cuda = {
     .fill = cuda_fill,
     .run = cuda_run,
     .synchronize = cuda_synchronize,
+    .device_count = cuda_device_count,
 };
+
+static const lc_backend *open_cuda(void)
+{
+    if (cuda_use(0) < 0) return NULL;
+    lc_device_memory[LC_CUDA] = &cuda_memory;
+    return &lc_cuda;
+}
+static __attribute__((constructor)) void register_cuda(void) { lc_backend_openers[LC_CUDA] = open_cuda; }

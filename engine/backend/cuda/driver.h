@@ -62,4 +62,3 @@ cu_function cuda_kernel(const char *key, char *(*source)(const void *ctx), const
 int         cuda_launch(cu_function f, int64_t blocks, int threads, void *args);
 
 extern const lc_device_allocator cuda_memory;
-extern const lc_backend          lc_cuda;

@@ -1,0 +1,56 @@
+"""vmap through the call path: elementwise ops on the whole batch, any other op by its rule or example by example."""
+
+import pytest
+import torch
+
+import lucid
+
+FUNCTIONS = {
+    "add": lambda x, w: x + w,
+    "mul_number": lambda x, w: x * 2.5,
+    "exp_mul": lambda x, w: x.exp() * w,
+    "sum": lambda x, w: (x * w).sum(),
+    "sum_dim": lambda x, w: x.sum(0),
+    "matmul": lambda x, w: x @ w,
+    "where": lambda x, w: (x > 0) * w,
+    "lower_rank": lambda x, w: x[0] + w,
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*vmap")
+@pytest.mark.parametrize("dims", [(0, None), (1, None), (None, 0), (-1, 1)])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_against_torch(name, dims):
+    results = []
+    for m in (lucid, torch):
+        w_shape = (3, 3) if dims[1] is None else (3, 3, 3)
+        x_shape = (3, 3) if dims[0] is None else (3, 3, 3)
+        x = (m.arange(3 ** len(x_shape)).reshape(x_shape) * 0.1 - 1).requires_grad_()
+        w = m.arange(3 ** len(w_shape)).reshape(w_shape) * 0.05
+        y = m.vmap(FUNCTIONS[name], in_dims=dims)(x, w)
+        (y * y).sum().backward()
+        results.append((y, x.grad))
+    (y, g), (ty, tg) = results
+    torch.testing.assert_close(torch.tensor(y.tolist()), ty.detach())
+    torch.testing.assert_close(torch.tensor(g.tolist()), tg)
+
+
+def test_nested_and_out_dims():
+    x = lucid.arange(24.0).reshape(2, 3, 4)
+    f = lucid.vmap(lucid.vmap(lambda r: r * 2, in_dims=0), in_dims=1, out_dims=2)
+    t = torch.vmap(torch.vmap(lambda r: r * 2, in_dims=0), in_dims=1, out_dims=2)
+    assert f(x).tolist() == t(torch.arange(24.0).reshape(2, 3, 4)).tolist()
+
+
+def test_result_without_batch_is_expanded():
+    assert lucid.vmap(lambda x: lucid.ones(2))(lucid.zeros(3, 1)).tolist() == [[1.0, 1.0]] * 3
+
+
+def test_bad_input():
+    with pytest.raises(ValueError):
+        lucid.vmap(lambda x, y: x + y)(lucid.ones(2), lucid.ones(3))
+    with pytest.raises(IndexError):
+        lucid.vmap(lambda x: x, in_dims=2)(lucid.ones(2))
+    with pytest.raises(NotImplementedError):
+        lucid.vmap(lambda x: x.add_(1))(lucid.ones(2))
+    assert (lucid.ones(2) + 1).tolist() == [2.0, 2.0]  # no level is left open
