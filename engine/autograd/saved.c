@@ -114,6 +114,13 @@ void lc_saved_free(lc_saved *s)
     if (storage) lc_storage_release(storage);
 }
 
+/* A reference that outlives the room: what was never kept, or is freed, has only a shape. */
+static lc_tensor *outliving(lc_tensor *t, const lc_saved_room *room)
+{
+    if (t == &room->box.t) return lc_fail(LC_LucidError, "this tensor's values were not kept, or are freed already");
+    return t ? lc_retain(t) : NULL;
+}
+
 lc_tensor *lc_node_saved(lc_node *n, int slot, bool output)
 {
     lc_saved_room room;
@@ -121,7 +128,7 @@ lc_tensor *lc_node_saved(lc_node *n, int slot, bool output)
     lc_foreign   *packed = n->packed ? n->packed[output ? n->n_in + slot : slot] : NULL;
     lc_scope      scope = lc_scope_open();
     lc_tensor    *t = lc_saved_get(output ? &n->y[slot] : &n->in[slot], packed, output ? &own : &n->edges[slot], true, &room);
-    if (t) lc_retain(t);
+    t = outliving(t, &room);
     lc_scope_close(scope);
     return t;
 }
@@ -170,7 +177,7 @@ lc_tensor *lc_kept_get(const lc_kept *k, lc_node *maker)
     lc_edge       own = { .node = maker, .output = k->output };
     lc_scope      scope = lc_scope_open();
     lc_tensor    *t = lc_saved_get(&k->saved, k->packed, k->output >= 0 ? &own : &k->history, true, &room);
-    if (t) lc_retain(t);
+    t = outliving(t, &room);
     lc_scope_close(scope);
     return t;
 }
