@@ -1,0 +1,189 @@
+"""Random streams: the same seed gives PyTorch's numbers, and leaves the generator in PyTorch's state, byte by byte."""
+
+import copy
+import math
+import pathlib
+import pickle
+import threading
+
+import pytest
+import torch
+
+import lucid
+
+BOTH = (lucid, torch)
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+SIZES = (1, 3, 15, 16, 17, 40, 624, 625, 2000)
+SEEDS = (0, 1, 42, -1, -(2**63), 2**32, 2**32 + 42, 2**63, 2**64 - 1)
+INTEL = "GenuineIntel" in pathlib.Path("/proc/cpuinfo").read_text()
+not_intel = pytest.mark.skipif(INTEL, reason="PyTorch draws these from a vendor's generator on Intel CPUs")
+
+
+def state_bytes(m):
+    return bytes(m.get_rng_state().tolist())
+
+
+def numbers(x):
+    return x.double().tolist()
+
+
+def drawn(m, seed, draw):
+    m.manual_seed(seed)
+    result = numbers(draw(m))
+    return result, state_bytes(m)
+
+
+def check(draw, seed=42, tolerance=0.0):
+    """Same numbers, and the same state afterwards."""
+    (ours, our_state), (theirs, their_state) = (drawn(m, seed, draw) for m in BOTH)
+    assert torch.tensor(ours).shape == torch.tensor(theirs).shape
+    torch.testing.assert_close(torch.tensor(ours), torch.tensor(theirs), rtol=0, atol=tolerance)
+    assert our_state == their_state
+
+
+def rounding(dtype, largest=8):
+    """What a tiny difference before rounding to `dtype` may become: one step of its largest numbers."""
+    return {"float16": 2**-10, "bfloat16": 2**-7, "float32": 2e-6, "float64": 1e-14}[dtype] * largest
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_seeds(seed):
+    check(lambda m: m.rand(5), seed)
+    for m in BOTH:
+        assert m.manual_seed(seed).initial_seed() == m.initial_seed() == seed % 2**64
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_uniform(dtype, n):
+    check(lambda m: m.rand(n, dtype=getattr(m, dtype)))
+    for lo, hi in ((-3.3, 7.1), (1, 2), (1e4, 1.0001e4), (0, 0.3)):
+        check(lambda m, lo=lo, hi=hi: m.empty(n, dtype=getattr(m, dtype)).uniform_(lo, hi))
+
+
+def test_uniform_never_reaches_the_upper_bound():
+    """Where rounding would, PyTorch returns the lower bound: frequent between neighbours."""
+    for dtype, lo, hi in (("float32", 1e8, 1e8 + 16), ("float64", 2.0**54, 2.0**54 + 16), ("bfloat16", 0.0, 1.0)):
+        check(lambda m, d=dtype, lo=lo, hi=hi: m.empty(500, dtype=getattr(m, d)).uniform_(lo, hi))
+        assert max(numbers(lucid.empty(500, dtype=getattr(lucid, dtype)).uniform_(lo, hi))) < hi
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_normal(dtype, n):
+    check(lambda m: m.randn(n, dtype=getattr(m, dtype)), tolerance=rounding(dtype, 4))
+    check(lambda m: m.empty(n, dtype=getattr(m, dtype)).normal_(3.3, 2.7), tolerance=rounding(dtype, 16))
+    # a strided tensor is filled one by one, whatever its size
+    check(lambda m: m.empty(n, 2, dtype=getattr(m, dtype))[:, 0].normal_(), tolerance=rounding(dtype, 4))
+
+
+def test_the_second_deviate_waits():
+    """Pairs of normal deviates cross calls and dtypes."""
+    check(lambda m: m.cat([m.randn(3), m.randn(3), m.rand(2), m.randn(1), m.randn(1).double().float()]), tolerance=2e-6)
+    check(lambda m: m.cat([m.randn(3).double(), m.randn(3, dtype=m.float64)]), tolerance=2e-6)
+
+
+@pytest.mark.parametrize("dtype", ("complex64", "complex128"))
+@pytest.mark.parametrize("n", (3, 20))
+def test_complex(dtype, n):
+    check(lambda m: m.view_as_real(m.rand(n, dtype=getattr(m, dtype))))
+    check(lambda m: m.view_as_real(m.randn(n, dtype=getattr(m, dtype))), tolerance=4e-6)
+
+
+@pytest.mark.parametrize("bounds", ((0, 10), (-5, 100), (0, 2**28 - 1), (0, 2**28), (-(2**40), 2**41), (-(2**63), 2**63 - 1)))
+def test_integers(bounds):
+    for m in BOTH:
+        m.manual_seed(3)
+    assert lucid.randint(*bounds, (700,)).tolist() == torch.randint(*bounds, (700,)).tolist()
+    assert state_bytes(lucid) == state_bytes(torch)
+
+
+@pytest.mark.parametrize("dtype", ("bool", "uint8", "int8", "int16", "int32", "int64", *FLOATS))
+def test_integers_of_all_dtypes(dtype):
+    check(lambda m: m.empty(700, dtype=getattr(m, dtype)).random_())
+    check(lambda m: m.randint(0, 2, (50,), dtype=getattr(m, dtype)))
+
+
+@pytest.mark.parametrize("n", (0, 1, 2, 30, 5000))
+def test_permutations(n):
+    check(lambda m: m.randperm(n))
+
+
+@not_intel
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_exponential(dtype):
+    check(lambda m: m.empty(700, dtype=getattr(m, dtype)).exponential_(1.7), tolerance=rounding(dtype))
+
+
+@not_intel
+def test_bernoulli():
+    for p in (0.0, 0.3, 1.0):
+        check(lambda m, p=p: m.empty(700).bernoulli_(p))
+    check(lambda m: m.nn.functional.dropout(m.ones(700), 0.3))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_bernoulli_of_probabilities(dtype):
+    check(lambda m: m.bernoulli(m.linspace(0, 1, 500).to(getattr(m, dtype))))
+
+
+def test_states_travel_between_libraries():
+    lucid.manual_seed(9), torch.manual_seed(10)
+    lucid.randn(5), torch.randn(700)  # one has a deviate waiting
+    ours, theirs = state_bytes(lucid), state_bytes(torch)
+    assert len(ours) == 5056
+    lucid.set_rng_state(lucid.tensor(list(theirs), dtype=lucid.uint8))
+    torch.set_rng_state(torch.tensor(list(ours), dtype=torch.uint8))
+    assert state_bytes(lucid) == theirs and state_bytes(torch) == ours
+    twin = torch.Generator()
+    twin.set_state(torch.tensor(list(theirs), dtype=torch.uint8))
+    assert lucid.rand(3).tolist() == torch.rand(3, generator=twin).tolist()
+
+
+def test_bad_states_are_refused():
+    before = state_bytes(lucid)
+    good = lucid.get_rng_state()
+    for bad in (lucid.zeros(5056, dtype=lucid.uint8), lucid.zeros(5055, dtype=lucid.uint8), good[1:]):
+        with pytest.raises(RuntimeError):
+            lucid.set_rng_state(bad)
+    beyond = good.clone()
+    beyond[8:24] = lucid.tensor([100, 0, 0, 0, 1, 0, 0, 0, 112, 2, 0, 0, 0, 0, 0, 0], dtype=lucid.uint8)  # left 100, next 624
+    with pytest.raises(RuntimeError):
+        lucid.set_rng_state(beyond)
+    assert state_bytes(lucid) == before
+
+
+def test_generators():
+    g = lucid.Generator()
+    assert g.initial_seed() == torch.Generator().initial_seed() == 67280421310721
+    other = torch.Generator()
+    assert lucid.rand(5, generator=g).tolist() == torch.rand(5, generator=other).tolist()
+    lucid.manual_seed(1)
+    before = state_bytes(lucid)
+    lucid.randn(3, generator=g.manual_seed(5))
+    assert state_bytes(lucid) == before  # the default stream is another
+    for twin in (pickle.loads(pickle.dumps(g)), copy.deepcopy(g), g.clone_state()):
+        assert bytes(twin.get_state().tolist()) == bytes(g.get_state().tolist())
+    assert lucid.seed() == lucid.initial_seed() and lucid.seed() != lucid.seed()
+
+
+def test_seeds_that_do_not_fit():
+    for seed in (2**64, -(2**63) - 1):
+        for m in BOTH:
+            with pytest.raises((RuntimeError, ValueError)):
+                m.manual_seed(seed)
+
+
+def test_threads_share_the_stream():
+    """Fills are atomic: each thread gets a stretch of one stream, nothing is drawn twice."""
+    lucid.manual_seed(0)
+    parts = []
+    threads = [threading.Thread(target=lambda: parts.append(lucid.rand(10000).tolist())) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    torch.manual_seed(0)
+    whole = torch.rand(40000).tolist()
+    assert sorted(sum(parts, [])) == sorted(whole)
+    assert math.isclose(sum(sum(parts, [])), sum(whole))
