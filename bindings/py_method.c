@@ -46,6 +46,7 @@ METHOD(numel) { return PyLong_FromLongLong(T->numel); }
 METHOD(element_size) { return PyLong_FromLong((long)lc_size_of(T->dtype)); }
 METHOD(data_ptr) { return PyLong_FromVoidPtr(T->data); }
 METHOD(storage_offset) { return PyLong_FromLongLong(lc_storage_offset(T)); }
+METHOD(_is_view) { return PyBool_FromLong(T->view != LC_NOT_A_VIEW); }
 METHOD(is_inference) { return PyBool_FromLong(T->flags & LC_INFERENCE); }
 METHOD(is_floating_point) { return PyBool_FromLong(lc_is_floating(T->dtype)); }
 METHOD(is_complex) { return PyBool_FromLong(lc_is_complex(T->dtype)); }
@@ -284,6 +285,7 @@ PyMethodDef py_methods[] = {
     { "storage_offset", m_storage_offset, METH_NOARGS, "Elements between the start of the storage and the first element." },
     { "untyped_storage", m_untyped_storage, METH_NOARGS, "The memory behind it." },
     { "is_contiguous", KEYWORDS(m_is_contiguous), "Whether elements lie in memory in the order of a memory format." },
+    { "_is_view", m__is_view, METH_NOARGS, "Whether it is a view of another tensor." },
     { "is_inference", m_is_inference, METH_NOARGS, "Whether it was made in inference mode." },
     { "is_floating_point", m_is_floating_point, METH_NOARGS, "Whether the dtype is a float." },
     { "is_complex", m_is_complex, METH_NOARGS, "Whether the dtype is complex." },

@@ -138,7 +138,7 @@ lc_node *lc_node_new(const lc_record *call)
     const lc_op *op = call->op;
     int          n_args = op->args->n_params, n_in = call->n_in, n_out = call->n_out;
     size_t       dims = 0, own = 0;
-    for (int k = 0; k < n_in; k++) dims += 2 * (size_t)call->in[k]->ndim;
+    for (int k = 0; k < n_in; k++) dims += 2 * (size_t)(k == 0 && call->overwritten ? call->overwritten : call->in[k])->ndim;
     for (int i = 0; i < n_out; i++) dims += 2 * (size_t)call->out[i]->ndim;
     for (int k = 0; k < n_args; k++) own += argument_bytes(&call->args[k]);
     size_t bytes = sizeof(lc_node) + (size_t)n_in * (sizeof(lc_edge) + sizeof(lc_saved)) +

@@ -96,7 +96,7 @@ typedef struct { /* one call, on the caller's stack */
     const lc_backend *backend;
     unsigned          watch;       /* modes of the thread | flags of the inputs */
     bool              out_given;   /* out= */
-    lc_tensor        *overwritten; /* tape: the values an in-place call is about to lose */
+    lc_tensor        *overwritten; /* tape: the values, or the shape, that an in-place call is about to lose */
     void             *tape;        /* tape: what before() wants after() to know */
 } lc_record;
 

@@ -154,8 +154,8 @@ GRAD(repeat)
     repetition r;
     int64_t    dims[LC_MAX_DIMS];
     int        n = 0;
-    if (g[0]->numel == 0) {
-        dx[0] = zeros_like(in(0));
+    if (g[0]->numel == 0) { /* zeros that depend on g */
+        dx[0] = lc_expand(lc_sum(g[0], NULL, 0, false), in(0)->shape, in(0)->ndim);
         return;
     }
     repetition_of(in(0), &in[1], &r);

@@ -142,6 +142,8 @@ def test_gradients(sample, dtype):
     if not sample.grad or dtype not in sample.dtypes:
         pytest.skip("not differentiable in this dtype")
     for layout in ("contiguous", "transposed"):
+        if attempt(torch, sample, build(torch, sample, dtype, layout))[1]:
+            continue  # refused: test_values compares that
         theirs, ours = gradients(torch, sample, dtype, layout), gradients(lucid, sample, dtype, layout)
         assert (ours is None) == (theirs is None), f"differentiable: {ours is not None} vs {theirs is not None}"
         if theirs is None:
