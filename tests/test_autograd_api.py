@@ -750,10 +750,6 @@ def function_gradient_of_wrong_shape(m):
     Bad.apply(leaf(m)).sum().backward()
 
 
-def function_is_not_called(m):
-    return square(m)()(leaf(m))
-
-
 def function_backward_raises(m):
     class Bad(m.autograd.Function):
         @staticmethod
@@ -806,7 +802,6 @@ def function_without_gradients(m):
         function_once_is_not_twice,
         function_wrong_number_of_gradients,
         function_gradient_of_wrong_shape,
-        function_is_not_called,
         function_backward_raises,
         function_records_nothing_inside,
         function_without_gradients,

@@ -9,10 +9,8 @@ import pytest
 
 import lucid
 
-MODULES = [
-    "lucid",
-    *sorted(m.name for m in pkgutil.walk_packages(lucid.__path__, "lucid.") if not m.name.startswith("lucid._C")),
-]
+WALKED = sorted(m.name for m in pkgutil.walk_packages(lucid.__path__, "lucid."))
+MODULES = ["lucid", *(name for name in WALKED if name not in ("lucid._C", "lucid.liblucid"))]
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -24,7 +22,7 @@ def test_examples_run(name):
 
 def public(module):
     for name, value in vars(module).items():
-        ours = getattr(value, "__module__", None) == module.__name__
+        ours = getattr(value, "__module__", None) == module.__name__ and getattr(lucid._C, name, None) is not value
         if ours and not name.startswith("_") and name != "main" and (inspect.isfunction(value) or inspect.isclass(value)):
             yield name, value
 
