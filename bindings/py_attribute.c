@@ -41,13 +41,6 @@ GET(false) { return Py_NewRef(Py_False); }
 GET(base) { return py_wrap_optional(T->base); }
 GET(array_priority) { return PyLong_FromLong(1000); }
 GET(data) { return py_wrap(lc_tensor_data(T)); }
-GET(names) /* dimensions have no names; PyTorch says so with one None each */
-{
-    PyObject *names = PyTuple_New(T->ndim);
-    for (int d = 0; names && d < T->ndim; d++) PyTuple_SET_ITEM(names, d, Py_NewRef(Py_None));
-    return names;
-}
-
 static int set_data(PyObject *self, PyObject *value, UNUSED void *unused)
 {
     if (!value || !py_is_tensor(value)) return PyErr_Format(PyExc_TypeError, "data must be a Tensor"), -1;
@@ -153,7 +146,6 @@ PyGetSetDef py_attributes[] = {
     { "is_quantized", get_false, NULL, "Always False.", NULL },
     { "is_mkldnn", get_false, NULL, "Always False.", NULL },
     { "is_nested", get_false, NULL, "Always False.", NULL },
-    { "names", get_names, NULL, "One None per dimension.", NULL },
     { "_base", get_base, NULL, "The tensor this is a view of, or None.", NULL },
     { "_version", get_version, NULL, "How often the values were written in place.", NULL },
     { "__array_priority__", get_array_priority, NULL, NULL, NULL },

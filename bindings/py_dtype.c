@@ -31,7 +31,7 @@ static PyObject *dtype_to_complex(PyObject *self, UNUSED PyObject *unused)
 {
     lc_dtype d = dtype_value(self);
     if (lc_is_complex(d)) return Py_NewRef(self);
-    if (d == LC_f16 || d == LC_bf16) return py_fail(NotImplementedError, "there is no complex type for %s", lc_dtypes[d].name);
+    if (d != LC_f32 && d != LC_f64) return py_fail(LucidError, "there is no complex type for %s", lc_dtypes[d].name);
     return Py_NewRef(&py_dtypes[d == LC_f64 ? LC_c128 : LC_c64]);
 }
 

@@ -274,11 +274,11 @@ static lc_tensor *over_buffer(PyObject *buffer, lc_dtype dtype, Py_ssize_t count
 static PyObject *frombuffer(UNUSED PyObject *module, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = { "buffer", "dtype", "count", "offset", "requires_grad", NULL };
-    PyObject    *buffer, *dtype;
+    PyObject    *buffer, *dtype = Py_None;
     Py_ssize_t   count = -1, offset = 0;
     int          requires_grad = 0;
     lc_dtype     dt;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O$O|nnp:frombuffer", names, &buffer, &dtype, &count, &offset,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$Onnp:frombuffer", names, &buffer, &dtype, &count, &offset,
                                      &requires_grad))
         return NULL;
     if (py_convert_dtype(dtype, &dt) != 1)

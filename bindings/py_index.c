@@ -29,6 +29,7 @@ static lc_tensor *call(int which, const lc_value *args, int n)
 typedef struct {
     lc_tensor *t;                    /* what is left after the views so far; owned */
     int        dim;                  /* of t: where the next item applies */
+    int        item;                 /* position of the item, for messages */
     lc_tensor *indices[LC_MAX_DIMS]; /* owned; LC_NONE: a whole dimension */
     int        n, covered;           /* entries of indices, and how many dimensions of t they stand for */
 } cursor;
@@ -50,7 +51,7 @@ static int apply_int(cursor *c, int64_t i)
     if (c->dim >= c->t->ndim) return fail_index("too many indices for tensor");
     int64_t n = c->t->shape[c->dim];
     if (i < -n || i >= n)
-        return py_fail(IndexError, "index %lld is out of bounds for dimension %d with size %lld", (long long)i, c->dim,
+        return py_fail(IndexError, "index %lld is out of bounds for dimension %d with size %lld", (long long)i, c->item,
                        (long long)n),
                -1;
     return become(c, call(SELECT, (lc_value[]){ TENSOR(c->t), LC_I(c->dim), LC_I(i) }, 3));
@@ -180,7 +181,10 @@ static int apply_tuple(cursor *c, PyObject *items)
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items); i++) total += stands_for(PyTuple_GET_ITEM(items, i));
     if (total > ndim) return py_fail(IndexError, "too many indices for tensor of dimension %d", ndim), -1;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items); i++)
+    {
+        c->item = (int)i;
         if (apply(c, PyTuple_GET_ITEM(items, i), ndim - total) < 0) return -1;
+    }
     return 0;
 }
 
@@ -205,7 +209,7 @@ static void end(cursor *c)
 
 static int walk(cursor *c, lc_tensor *t, PyObject *key)
 {
-    c->t = lc_retain(t), c->dim = c->n = c->covered = 0;
+    c->t = lc_retain(t), c->dim = c->item = c->n = c->covered = 0;
     if (!is_tuple_in_disguise(key)) {
         if (stands_for(key) > t->ndim && !PyLong_Check(key) && !PySlice_Check(key))
             return py_fail(IndexError, "too many indices for tensor of dimension %d", t->ndim), -1;
@@ -280,13 +284,13 @@ static int check_number(PyObject *value, int dtype) /* 1 a number that fits, 0 n
     return PyComplex_Check(value) && !lc_is_complex(dtype) ? 1 : py_element_store(value, dtype, at) < 0 ? -1 : 1;
 }
 
-static lc_tensor *without_leading_ones(lc_tensor *value, int ndim) /* new reference */
+/* Broadcasting adds dimensions in front, so those of size one there mean nothing. New reference. */
+static lc_tensor *without_leading_ones(lc_tensor *value)
 {
     int skip = 0;
-    while (value->ndim - skip > ndim && value->shape[skip] == 1) skip++;
+    while (skip < value->ndim && value->shape[skip] == 1) skip++;
     if (!skip) return lc_retain(value);
-    return call(VIEW, (lc_value[]){ TENSOR(value), { .tag = LC_IS_ints, .n = value->ndim - skip, .is = value->shape + skip } },
-                2);
+    return call(VIEW, (lc_value[]){ TENSOR(value), { .tag = LC_IS_ints, .n = value->ndim - skip, .is = value->shape + skip } }, 2);
 }
 
 static int done(lc_tensor *t)
@@ -314,18 +318,10 @@ static int assign_number(cursor *c, PyObject *value)
 
 static int assign_tensor(cursor *c, lc_tensor *value)
 {
-    int  ndim = c->t->ndim;
-    bool nothing = c->n == 1 && c->indices[0] != LC_NONE && c->indices[0]->numel == 0 && c->t->numel != 0 &&
-                   c->t->shape[0] == 1 && c->covered == 1 && value->ndim;
-    if (nothing && value->numel != 0 && c->indices[0]->ndim == 1) return 0; /* x[False] = v writes nothing, whatever v is */
-    if (c->n) ndim = LC_MAX_DIMS;                                           /* index_put_ knows the shape it wants */
-    lc_tensor *fitted = without_leading_ones(value, ndim);
+    lc_tensor *fitted = without_leading_ones(value);
     if (!fitted) return -1;
-    int rc =
-        c->n
-            ? done(call(INDEX_PUT,
-                        (lc_value[]){ TENSOR(c->t), { .tag = LC_IS_tensors, .n = c->n, .ts = c->indices }, TENSOR(fitted) }, 3))
-            : done(call(COPY, (lc_value[]){ TENSOR(c->t), TENSOR(fitted) }, 2));
+    lc_value put[] = { TENSOR(c->t), { .tag = LC_IS_tensors, .n = c->n, .ts = c->indices }, TENSOR(fitted) };
+    int      rc = c->n ? done(call(INDEX_PUT, put, 3)) : done(call(COPY, (lc_value[]){ TENSOR(c->t), TENSOR(fitted) }, 2));
     lc_release(fitted);
     return rc;
 }

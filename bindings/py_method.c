@@ -88,6 +88,7 @@ static PyObject *m_is_contiguous(PyObject *self, PyObject *args, PyObject *kwarg
 /* --- values ----------------------------------------------------------------------------------------------------------------- */
 METHOD(complex)
 {
+    if (T->numel != 1) return PyErr_Format(PyExc_ValueError, "only one element tensors can be converted to Python scalars");
     PyObject *value = py_item(T), *result = value ? PyObject_CallOneArg((PyObject *)&PyComplex_Type, value) : NULL;
     Py_XDECREF(value);
     return result;

@@ -37,7 +37,8 @@
     X(neg, "neg", NULL)                                                                                                        \
     X(positive, "positive", NULL)                                                                                              \
     X(abs, "abs", NULL)                                                                                                        \
-    X(invert, "bitwise_not", NULL)
+    X(invert, "bitwise_not", NULL)                                                                                             \
+    X(reciprocal, "reciprocal", NULL)
 
 enum {
 #define X(id, name, reflected) ROW_##id,
@@ -107,11 +108,27 @@ PyObject *py_compare(PyObject *a, PyObject *b, int how)
 #define UNARY(id)                                                                                                              \
     static PyObject *nb_##id(PyObject *a) { return unary(ROW_##id, a); }
 BINARY(add)
-BINARY(sub) BINARY(mul) BINARY(div) BINARY(floordiv) BINARY(mod) BINARY(matmul) BINARY(lshift) BINARY(rshift) BINARY(and)
+BINARY(sub) BINARY(mul) BINARY(floordiv) BINARY(mod) BINARY(matmul) BINARY(lshift) BINARY(rshift) BINARY(and)
     BINARY(or) BINARY(xor) BINARY(iadd) BINARY(isub) BINARY(imul) BINARY(idiv) BINARY(ifloordiv) BINARY(imod) BINARY(ilshift)
-        BINARY(irshift) BINARY(iand) BINARY(ior) BINARY(ixor) UNARY(neg) UNARY(positive) UNARY(abs) UNARY(invert)
+        BINARY(irshift) BINARY(iand) BINARY(ior) BINARY(ixor) UNARY(neg) UNARY(positive) UNARY(abs) 
+            /* A number divided by a tensor is the number times the reciprocal: PyTorch's rounding. */
+static PyObject *nb_div(PyObject *a, PyObject *b)
+{
+    lc_value number;
+    if (py_overrides || py_is_tensor(a) || py_convert_number(a, &number) != 1) return PyErr_Occurred() ? NULL : binary(ROW_div, a, b);
+    PyObject *inverse = unary(ROW_reciprocal, b), *result = inverse ? binary(ROW_mul, inverse, a) : NULL;
+    Py_XDECREF(inverse);
+    return result;
+}
 
-            static PyObject *power(int id, PyObject *a, PyObject *b, PyObject *modulus)
+static PyObject *nb_invert(PyObject *a)
+{
+    if (lc_class_of(py_tensor(a)->dtype) > LC_INT)
+        return PyErr_Format(PyExc_TypeError, "~ (operator.invert) is only implemented on integer and Boolean-type tensors");
+    return unary(ROW_invert, a);
+}
+
+static PyObject *power(int id, PyObject *a, PyObject *b, PyObject *modulus)
 {
     if (modulus != Py_None) return Py_NewRef(Py_NotImplemented);
     return binary(id, a, b);

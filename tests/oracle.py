@@ -18,6 +18,8 @@ def equal_values(a, b):
     """Nested lists that agree; NaN agrees with NaN."""
     if isinstance(a, list):
         return isinstance(b, list) and len(a) == len(b) and all(map(equal_values, a, b))
+    if isinstance(a, complex) and isinstance(b, complex):
+        return equal_values(a.real, b.real) and equal_values(a.imag, b.imag)
     return a == b or (isinstance(a, float) and isinstance(b, float) and math.isnan(a) and math.isnan(b))
 
 
