@@ -31,7 +31,7 @@ static void free_kept(PyCtx *c)
 
 static int context_traverse(PyObject *self, visitproc visit, void *arg)
 {
-    PyCtx *c = CONTEXT(self);
+    PyCtx     *c = CONTEXT(self);
     py_visitor v = { visit, arg };
     Py_VISIT(c->dict);
     Py_VISIT(c->to_save);
@@ -192,7 +192,7 @@ static int check_count(PyObject *context, PyObject *grads)
 static int take_gradients(PyObject *context, PyObject *grads, lc_tensor **dx)
 {
     PyCtx *c = CONTEXT(context);
-    int        n = 0;
+    int    n = 0;
     for (int k = 0; k < c->n_args; k++) {
         PyObject *g = PyTuple_GET_ITEM(grads, k);
         if (!c->is_tensor[k] && g != Py_None) {
@@ -445,9 +445,9 @@ static PyObject *complete_arguments(PyObject *cls, PyObject *args, PyObject *kwa
 
 static PyObject *run_apply(PyObject *cls, PyObject *context, PyObject *args, bool separate)
 {
-    PyCtx *c = CONTEXT(context);
-    bool       recording, single;
-    unsigned   modes = lc_modes;
+    PyCtx   *c = CONTEXT(context);
+    bool     recording, single;
+    unsigned modes = lc_modes;
     if (note_arguments(c, args, &recording) < 0) return NULL;
     lc_modes |= LC_NO_GRAD;
     PyObject *result = call_forward(cls, context, args, separate);
@@ -517,17 +517,17 @@ static PyGetSetDef context_attributes[] = {
     { 0 },
 };
 PyTypeObject PyCtx_Type = { PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lucid.autograd.function.FunctionCtx",
-                                .tp_basicsize = sizeof(PyCtx),
-                                .tp_base = &PyNode_Type,
-                                .tp_dealloc = context_dealloc,
-                                .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
-                                .tp_doc = "What forward tells backward: save_for_backward, and attributes of your own.",
-                                .tp_traverse = context_traverse,
-                                .tp_clear = context_clear,
-                                .tp_dictoffset = offsetof(PyCtx, dict),
-                                .tp_methods = context_methods,
-                                .tp_getset = context_attributes,
-                                .tp_new = PyType_GenericNew };
+                            .tp_basicsize = sizeof(PyCtx),
+                            .tp_base = &PyNode_Type,
+                            .tp_dealloc = context_dealloc,
+                            .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+                            .tp_doc = "What forward tells backward: save_for_backward, and attributes of your own.",
+                            .tp_traverse = context_traverse,
+                            .tp_clear = context_clear,
+                            .tp_dictoffset = offsetof(PyCtx, dict),
+                            .tp_methods = context_methods,
+                            .tp_getset = context_attributes,
+                            .tp_new = PyType_GenericNew };
 
 static const char function_doc[] =
     "A differentiable function of your own: static methods forward(ctx, *args) and backward(ctx, *grads).\n\n"

@@ -180,8 +180,7 @@ static int apply_tuple(cursor *c, PyObject *items)
     int total = 0, ndim = c->t->ndim;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items); i++) total += stands_for(PyTuple_GET_ITEM(items, i));
     if (total > ndim) return py_fail(IndexError, "too many indices for tensor of dimension %d", ndim), -1;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items); i++)
-    {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items); i++) {
         c->item = (int)i;
         if (apply(c, PyTuple_GET_ITEM(items, i), ndim - total) < 0) return -1;
     }
@@ -290,7 +289,8 @@ static lc_tensor *without_leading_ones(lc_tensor *value)
     int skip = 0;
     while (skip < value->ndim && value->shape[skip] == 1) skip++;
     if (!skip) return lc_retain(value);
-    return call(VIEW, (lc_value[]){ TENSOR(value), { .tag = LC_IS_ints, .n = value->ndim - skip, .is = value->shape + skip } }, 2);
+    return call(VIEW, (lc_value[]){ TENSOR(value), { .tag = LC_IS_ints, .n = value->ndim - skip, .is = value->shape + skip } },
+                2);
 }
 
 static int done(lc_tensor *t)

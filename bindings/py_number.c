@@ -108,14 +108,16 @@ PyObject *py_compare(PyObject *a, PyObject *b, int how)
 #define UNARY(id)                                                                                                              \
     static PyObject *nb_##id(PyObject *a) { return unary(ROW_##id, a); }
 BINARY(add)
-BINARY(sub) BINARY(mul) BINARY(floordiv) BINARY(mod) BINARY(matmul) BINARY(lshift) BINARY(rshift) BINARY(and)
-    BINARY(or) BINARY(xor) BINARY(iadd) BINARY(isub) BINARY(imul) BINARY(idiv) BINARY(ifloordiv) BINARY(imod) BINARY(ilshift)
-        BINARY(irshift) BINARY(iand) BINARY(ior) BINARY(ixor) UNARY(neg) UNARY(positive) UNARY(abs) 
-            /* A number divided by a tensor is the number times the reciprocal: PyTorch's rounding. */
-static PyObject *nb_div(PyObject *a, PyObject *b)
+BINARY(sub)
+BINARY(mul) BINARY(floordiv) BINARY(mod) BINARY(matmul) BINARY(lshift) BINARY(rshift) BINARY(and) BINARY(or) BINARY(xor)
+    BINARY(iadd) BINARY(isub) BINARY(imul) BINARY(idiv) BINARY(ifloordiv) BINARY(imod) BINARY(ilshift) BINARY(irshift)
+        BINARY(iand) BINARY(ior) BINARY(ixor) UNARY(neg) UNARY(positive) UNARY(abs)
+    /* A number divided by a tensor is the number times the reciprocal: PyTorch's rounding. */
+    static PyObject *nb_div(PyObject *a, PyObject *b)
 {
     lc_value number;
-    if (py_overrides || py_is_tensor(a) || py_convert_number(a, &number) != 1) return PyErr_Occurred() ? NULL : binary(ROW_div, a, b);
+    if (py_overrides || py_is_tensor(a) || py_convert_number(a, &number) != 1)
+        return PyErr_Occurred() ? NULL : binary(ROW_div, a, b);
     PyObject *inverse = unary(ROW_reciprocal, b), *result = inverse ? binary(ROW_mul, inverse, a) : NULL;
     Py_XDECREF(inverse);
     return result;

@@ -195,7 +195,8 @@ static PyObject *share(UNUSED PyObject *module, PyObject *object)
 {
     if (!py_is_tensor(object)) return PyErr_Format(PyExc_TypeError, "expected a Tensor");
     lc_tensor *t = py_tensor(object);
-    if (t->storage && t->storage->shared_fd < 0 && t->storage->refs > 1) return Py_NewRef(Py_None); /* others look at the same memory */
+    if (t->storage && t->storage->shared_fd < 0 && t->storage->refs > 1)
+        return Py_NewRef(Py_None); /* others look at the same memory */
     if (lc_tensor_share_memory(t) < 0) return py_raise();
     return Py_BuildValue("inNNLO", t->storage->shared_fd, (Py_ssize_t)t->storage->bytes, int_tuple(t->shape, t->ndim),
                          int_tuple(t->stride, t->ndim), (long long)lc_storage_offset(t), &py_dtypes[t->dtype]);

@@ -4,7 +4,9 @@
 static bool meta_has(UNUSED lc_op_id op, UNUSED lc_dtype compute) { return true; }
 static int  meta_elementwise(UNUSED lc_op_id op, UNUSED lc_dtype compute, UNUSED lc_tensor *out, UNUSED lc_tensor *const *in,
                              UNUSED int n_in)
-{ return 0; }
+{
+    return 0;
+}
 static int meta_reduce(UNUSED lc_op_id op, UNUSED lc_dtype compute, UNUSED const lc_reduce_args *args) { return 0; }
 static int meta_copy(UNUSED lc_tensor *to, UNUSED const lc_tensor *from) { return 0; }
 static int meta_transfer(lc_tensor *to, UNUSED const lc_tensor *from)
@@ -17,6 +19,18 @@ static int meta_run(UNUSED lc_op_id op, UNUSED lc_dtype compute, UNUSED const vo
 static int meta_synchronize(UNUSED int index) { return 0; }
 
 const lc_backend lc_meta_backend = {
-    .name = "meta", .has = meta_has, .elementwise = meta_elementwise, .reduce = meta_reduce, .copy = meta_copy,
-    .transfer = meta_transfer, .fill = meta_fill, .run = meta_run, .synchronize = meta_synchronize,
+    .name = "meta",
+    .has = meta_has,
+    .elementwise = meta_elementwise,
+    .reduce = meta_reduce,
+    .copy = meta_copy,
+    .transfer = meta_transfer,
+    .fill = meta_fill,
+    .run = meta_run,
+    .synchronize = meta_synchronize,
 };
+
+/* A storage that has a size and no bytes. */
+static int                               no_bytes(UNUSED lc_storage *s) { return 0; }
+static const lc_device_allocator         no_memory = { .alloc = no_bytes };
+static __attribute__((constructor)) void start_meta(void) { lc_device_memory[LC_META] = &no_memory; }
