@@ -13,10 +13,10 @@
 /* One reduction: `in` over the dimensions in `mask`. value and index have strides per dimension of in, zero where reduced, so the
  * backend never needs to know about keepdim. */
 typedef struct {
-    lc_tensor *in, *value, *index; /* index: NULL if the op has none; int64 */
-    uint64_t   mask;               /* bit d: dimension d of in is reduced */
+    lc_tensor *in, *value, *index;                                   /* index: NULL if the op has none; int64 */
+    uint64_t   mask;                                                 /* bit d: dimension d of in is reduced */
     int64_t    value_stride[LC_MAX_DIMS], index_stride[LC_MAX_DIMS]; /* in elements */
-    double     parameter;          /* var, std: the correction */
+    double     parameter;                                            /* var, std: the correction */
 } lc_reduce_args;
 
 /* What elementwise, reduce and run return, without a message, when the slot is empty: the op layer names the op (ops/rules.c). */
@@ -30,9 +30,9 @@ typedef struct lc_backend {
      * or the real type, as scalar.def says) is converted to out's dtype. out may be one of the inputs. is_number inputs live on the host. */
     int (*elementwise)(lc_op_id op, lc_dtype compute, lc_tensor *out, lc_tensor *const *in, int n_in);
     int (*reduce)(lc_op_id op, lc_dtype compute, const lc_reduce_args *args);
-    int (*copy)(lc_tensor *to, const lc_tensor *from);     /* both here; any strides and dtypes; from broadcasts */
-    int (*transfer)(lc_tensor *to, const lc_tensor *from); /* one of them on the CPU; contiguous, same dtype and shape */
-    int (*fill)(lc_tensor *to, const lc_tensor *number);   /* number: is_number */
+    int (*copy)(lc_tensor *to, const lc_tensor *from);           /* both here; any strides and dtypes; from broadcasts */
+    int (*transfer)(lc_tensor *to, const lc_tensor *from);       /* one of them on the CPU; contiguous, same dtype and shape */
+    int (*fill)(lc_tensor *to, const lc_tensor *number);         /* number: is_number */
     int (*run)(lc_op_id op, lc_dtype compute, const void *args); /* the other kernels; args as backend/args.h says */
     int (*synchronize)(int index);
     int (*device_count)(void);
@@ -44,7 +44,7 @@ const lc_backend        *lc_backend_of(lc_device device); /* NULL after lc_fail(
 /* A backend whose libraries are loaded at first use registers at load how to open it: it also fills lc_device_memory, or fails with the
  * reason. */
 extern const lc_backend *(*lc_backend_openers[LC_DEVICE_KINDS])(void);
-int                      lc_device_count(lc_device_kind kind); /* 0: there is none */
+int lc_device_count(lc_device_kind kind); /* 0: there is none */
 
 /* What a kernel makes of its computing dtype, per elementwise op (scalar.def). */
 typedef enum { LC_RESULT_SAME, LC_RESULT_BOOL, LC_RESULT_REAL } lc_result_kind;

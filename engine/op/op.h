@@ -53,14 +53,16 @@ typedef struct {
         lc_foreign      *o;
     };
 } lc_value;
-#define LC_I(v) ((lc_value){ .tag = LC_IS_int, .i = (v) })
-#define LC_F(v) ((lc_value){ .tag = LC_IS_float, .f = (v) })
-#define LC_B(v) ((lc_value){ .tag = LC_IS_bool, .b = (v) })
+#define LC_I(v)        ((lc_value){ .tag = LC_IS_int, .i = (v) })
+#define LC_F(v)        ((lc_value){ .tag = LC_IS_float, .f = (v) })
+#define LC_B(v)        ((lc_value){ .tag = LC_IS_bool, .b = (v) })
 #define LC_OF_DTYPE(v) ((lc_value){ .tag = LC_IS_dtype, .dt = (v) })
-#define LC_ABSENT ((lc_value){ .tag = LC_IS_none }) /* None, where a typed caller takes an lc_value */
+#define LC_ABSENT      ((lc_value){ .tag = LC_IS_none }) /* None, where a typed caller takes an lc_value */
 static inline bool   lc_is_number_tag(lc_tag tag) { return tag >= LC_IS_int && tag <= LC_IS_bool; }
 static inline double lc_number_of(const lc_value *v) /* the real part of a number argument */
-{ return v->tag == LC_IS_float ? v->f : v->tag == LC_IS_int ? (double)v->i : v->tag == LC_IS_bool ? v->b : v->c.re; }
+{
+    return v->tag == LC_IS_float ? v->f : v->tag == LC_IS_int ? (double)v->i : v->tag == LC_IS_bool ? v->b : v->c.re;
+}
 
 typedef struct {
     const char *name;
@@ -77,12 +79,16 @@ typedef struct {
 } lc_signature;
 
 typedef struct lc_op lc_op;
-typedef struct {   /* what an output will be. Rules fill it in place; it is never cleared or copied whole */
+typedef struct { /* what an output will be. Rules fill it in place; it is never cleared or copied whole */
     lc_dtype  dtype;
     lc_device device;
     int       ndim;
-    enum { LC_ORDER_CONTIGUOUS, LC_ORDER_INPUTS, LC_ORDER_STRIDES } order; /* INPUTS: as TensorIterator; STRIDES: as given below */
-    int64_t   shape[LC_MAX_DIMS], stride[LC_MAX_DIMS];
+    enum {
+        LC_ORDER_CONTIGUOUS,
+        LC_ORDER_INPUTS,
+        LC_ORDER_STRIDES
+    } order; /* INPUTS: as TensorIterator; STRIDES: as given below */
+    int64_t shape[LC_MAX_DIMS], stride[LC_MAX_DIMS];
 } lc_spec;
 
 typedef struct { /* one call, on the caller's stack */
@@ -91,8 +97,8 @@ typedef struct { /* one call, on the caller's stack */
     lc_tensor *const *in; /* every tensor argument in order, lists flattened; a number is a tensor on the stack (is_number) */
     int               n_in, n_out;
     lc_tensor       **out;
-    lc_dtype          dtype;   /* what the inputs promote to, after .promote: kernels compute in it */
-    lc_device         device;  /* of the inputs; for factories, of the result */
+    lc_dtype          dtype;  /* what the inputs promote to, after .promote: kernels compute in it */
+    lc_device         device; /* of the inputs; for factories, of the result */
     const lc_backend *backend;
     unsigned          watch;       /* modes of the thread | flags of the inputs */
     bool              out_given;   /* out= */
@@ -101,9 +107,9 @@ typedef struct { /* one call, on the caller's stack */
 } lc_record;
 
 typedef enum {
-    LC_KEEP,     /* promote the inputs */
-    LC_TO_FLOAT, /* integers and bool become the default float */
-    LC_TO_COUNT, /* integers and bool become int64 (sum, prod, cumsum) */
+    LC_KEEP,        /* promote the inputs */
+    LC_TO_FLOAT,    /* integers and bool become the default float */
+    LC_TO_COUNT,    /* integers and bool become int64 (sum, prod, cumsum) */
     LC_NO_PROMOTION /* dtype = that of input 0 (moves, index ops, views) */
 } lc_promotion;
 typedef enum { LC_AMP_KEEP, LC_AMP_LOWER, LC_AMP_FP32, LC_AMP_WIDEST } lc_amp;
@@ -114,8 +120,8 @@ typedef enum { LC_AMP_KEEP, LC_AMP_LOWER, LC_AMP_FP32, LC_AMP_WIDEST } lc_amp;
 typedef int (*lc_batch_rule)(const lc_op *op, const lc_value *args, const bool *batched, int64_t size, lc_tensor **out);
 
 struct lc_op {
-    lc_op_id            id, kernel;                 /* kernel: whose slots; an in-place form uses its op's */
-    const char         *name, *py, *ns, *sig, *doc; /* py: the public name if it differs (overloads share one); ns: "nn.functional" */
+    lc_op_id    id, kernel;                 /* kernel: whose slots; an in-place form uses its op's */
+    const char *name, *py, *ns, *sig, *doc; /* py: the public name if it differs (overloads share one); ns: "nn.functional" */
     const lc_signature *args;
     bool                method, function, inplace, out; /* function: false hides it from the namespace (method only) */
     bool                factory; /* makes a tensor from nothing: the binding adds requires_grad=, layout=, pin_memory= */
@@ -126,7 +132,7 @@ struct lc_op {
     bool                random, reads_values, nondeterministic;
     lc_amp              amp;
     int                 version;
-    lc_batch_rule       batch; /* NULL: derived for elementwise, else a loop */
+    lc_batch_rule       batch;        /* NULL: derived for elementwise, else a loop */
     int (*count)(const lc_value *in); /* outputs of a list op */
     int (*shape)(const lc_record *call, lc_spec *out);
     int (*run)(const lc_record *call);
@@ -135,8 +141,13 @@ struct lc_op {
     const lc_op *inplace_of; /* set on derived forms */
 };
 #define LC_OP(op_name, ...)                                                                                                    \
-    const lc_op lc_op_##op_name = { .id = LC_OP_##op_name, .kernel = LC_OP_##op_name, .name = #op_name, .function = true,     \
-                                    .version = 1, .args = &lc_sig_##op_name, __VA_ARGS__ }
+    const lc_op lc_op_##op_name = { .id = LC_OP_##op_name,                                                                     \
+                                    .kernel = LC_OP_##op_name,                                                                 \
+                                    .name = #op_name,                                                                          \
+                                    .function = true,                                                                          \
+                                    .version = 1,                                                                              \
+                                    .args = &lc_sig_##op_name,                                                                 \
+                                    __VA_ARGS__ }
 
 #define X(name) extern const lc_signature lc_sig_##name;
 LC_OP_NAMES(X)
@@ -146,7 +157,8 @@ extern const lc_op *const lc_ops[LC_OP_COUNT];
 /* New references in out[0 .. lc_count(op, args)), or -1 with every out NULL. A NULL tensor among the arguments is an earlier failure: it
  * passes through. Missing trailing arguments are not allowed: args has n_params entries. */
 int lc_call(const lc_op *op, const lc_value *args, lc_tensor **out);
-int lc_call_out(const lc_op *op, const lc_value *args, lc_tensor **out); /* out: given tensors; returned with one more reference each */
+int lc_call_out(const lc_op *op, const lc_value *args,
+                lc_tensor **out); /* out: given tensors; returned with one more reference each */
 int lc_count(const lc_op *op, const lc_value *args);
 int lc_call_scoped(const lc_op *op, const lc_value *args, lc_tensor **out); /* for the typed callers */
 
@@ -180,13 +192,14 @@ struct lc_foreign {
     lc_object object;
     void     *payload;
     lc_tensor *(*hook)(void *payload, lc_tensor *g); /* gradient hook: new reference; LC_NONE: keep g */
-    int (*node_hook)(void *payload, lc_tensor **grads_in, int n_in, lc_tensor *const *grads_out, int n_out); /* may replace grads_in[] */
-    lc_tensor *(*unpack)(void *payload);             /* saved_tensors_hooks: new reference */
-    int (*forward)(void *payload, lc_tensor **out, int n_out);           /* a user's Function: new references */
+    int (*node_hook)(void *payload, lc_tensor **grads_in, int n_in, lc_tensor *const *grads_out,
+                     int n_out);                               /* may replace grads_in[] */
+    lc_tensor *(*unpack)(void *payload);                       /* saved_tensors_hooks: new reference */
+    int (*forward)(void *payload, lc_tensor **out, int n_out); /* a user's Function: new references */
     int (*backward)(void *payload, lc_tensor *const *g, int n_out, const bool *need, lc_tensor **dx, int n_in);
     void (*spend)(void *payload); /* a user's Function: free what was saved; NULL if nothing can be */
     int         n_out;
-    const bool *constant;    /* a user's Function: n_out outputs that get no history; NULL if none */
-    void       *node;        /* a user's Function: the node that holds it, borrowed; set by the tape */
-    bool        keeps_none;  /* a user's Function: backward takes LC_NONE for a gradient that did not arrive, not zeros */
+    const bool *constant;   /* a user's Function: n_out outputs that get no history; NULL if none */
+    void       *node;       /* a user's Function: the node that holds it, borrowed; set by the tape */
+    bool        keeps_none; /* a user's Function: backward takes LC_NONE for a gradient that did not arrive, not zeros */
 };

@@ -7,8 +7,8 @@ int64_t lc_numel_of(int ndim, const int64_t *shape)
     int64_t n = 1;
     for (int d = 0; d < ndim; d++) {
         if (shape[d] < 0)
-            return lc_fail_int(LC_ShapeMismatch, "Trying to create tensor with negative dimension %lld: %s", (long long)shape[d],
-                               LC_SIZES(shape, ndim));
+            return lc_fail_int(LC_ShapeMismatch, "Trying to create tensor with negative dimension %lld: %s",
+                               (long long)shape[d], LC_SIZES(shape, ndim));
         if (shape[d] == 0) return 0;
         if (__builtin_mul_overflow(n, shape[d], &n))
             return lc_fail_int(LC_OutOfMemory, "the size %s overflows", LC_SIZES(shape, ndim));
@@ -97,7 +97,8 @@ bool lc_overlaps_itself(const lc_tensor *t)
     if (t->is_contiguous || t->numel <= 1) return false;
     n = by_stride(t, order);
     for (int i = 0; i < n; i++) {
-        if (t->stride[order[i]] <= reach) return true; /* sufficient for strides we call harmless; exotic ones count as overlapping */
+        if (t->stride[order[i]] <= reach)
+            return true; /* sufficient for strides we call harmless; exotic ones count as overlapping */
         reach += t->stride[order[i]] * (t->shape[order[i]] - 1);
     }
     return false;
@@ -115,7 +116,8 @@ lc_overlap lc_overlap_of(const lc_tensor *a, const lc_tensor *b)
 {
     const char *a0, *a1, *b0, *b1;
     if (!a->data || !b->data || !a->numel || !b->numel || !lc_same_device(a->device, b->device)) return LC_OVERLAP_NONE;
-    if (a->storage != b->storage && a->storage && b->storage && !a->storage->deleter && !b->storage->deleter) return LC_OVERLAP_NONE;
+    if (a->storage != b->storage && a->storage && b->storage && !a->storage->deleter && !b->storage->deleter)
+        return LC_OVERLAP_NONE;
     byte_range(a, &a0, &a1);
     byte_range(b, &b0, &b1);
     if (a1 <= b0 || b1 <= a0) return LC_OVERLAP_NONE;

@@ -30,10 +30,10 @@ enum { LC_REQUIRES_GRAD = 1, LC_NO_VALUES = 2, LC_BATCHED = 4, LC_INFERENCE = 8,
 /* lc_tensor.view: how it came to be a view, because that decides what an in-place write may do. */
 typedef enum {
     LC_NOT_A_VIEW,
-    LC_VIEW,           /* made while recording was on, or by an op outside any mode */
-    LC_VIEW_OF_MANY,   /* one of several outputs (unbind, split, chunk): recorded writes are refused */
-    LC_VIEW_NO_GRAD,   /* made under no_grad: recorded writes are refused */
-    LC_VIEW_INFERENCE, /* of a normal tensor, made in inference mode: recorded writes are refused */
+    LC_VIEW,             /* made while recording was on, or by an op outside any mode */
+    LC_VIEW_OF_MANY,     /* one of several outputs (unbind, split, chunk): recorded writes are refused */
+    LC_VIEW_NO_GRAD,     /* made under no_grad: recorded writes are refused */
+    LC_VIEW_INFERENCE,   /* of a normal tensor, made in inference mode: recorded writes are refused */
     LC_VIEW_BY_FUNCTION, /* made inside a user's Function: recorded writes are refused */
 } lc_view_kind;
 
@@ -42,7 +42,7 @@ typedef struct lc_storage {
     lc_device        device;
     bool             read_only; /* writes are refused (a mapped file, a read-only buffer) */
     bool             pinned;
-    _Atomic uint32_t version; /* bumped by every write; relaxed, for readers on other threads */
+    _Atomic uint32_t version;   /* bumped by every write; relaxed, for readers on other threads */
     int              shared_fd; /* memfd behind it, -1 if private */
     size_t           bytes;
     char            *data;
@@ -58,28 +58,28 @@ typedef struct lc_version_cell {
 
 typedef struct lc_tensor lc_tensor;
 struct lc_tensor {
-    atomic_int        refs;
-    uint8_t           dtype, ndim;
-    lc_device         device;
-    uint16_t          flags;
-    bool              is_number, is_contiguous; /* is_number: weak in promotion; on the stack of a caller */
-    uint8_t           view;                     /* lc_view_kind */
-    bool              owns_wrapper, retains_grad;
-    int64_t           numel;
-    char             *data;    /* first element; NULL on meta and without values */
-    lc_storage       *storage;
-    lc_version_cell  *cell;    /* NULL: the storage's version */
-    lc_tensor        *base;    /* of a view */
-    struct lc_node   *node;    /* the call that made it; NULL for a leaf (autograd/) */
-    struct lc_hook   *hooks;   /* of a leaf; a result's hooks live on its node */
-    lc_tensor        *grad;
-    int32_t           node_output;   /* which output of node this is */
-    uint32_t          saved_version; /* of a saved alias: the version it was saved at; of a view: when its node was made */
-    uint64_t          trace_id;      /* (jit/) */
-    void             *wrapper;       /* the host language's object: borrowed, unless owns_wrapper */
-    struct lc_batch  *batch;         /* vmap: the value with its hidden dimension */
-    int64_t          *shape, *stride; /* ndim each; strides in elements */
-    int64_t           dims[2 * LC_INLINE_DIMS]; /* last, because it is never cleared */
+    atomic_int       refs;
+    uint8_t          dtype, ndim;
+    lc_device        device;
+    uint16_t         flags;
+    bool             is_number, is_contiguous; /* is_number: weak in promotion; on the stack of a caller */
+    uint8_t          view;                     /* lc_view_kind */
+    bool             owns_wrapper, retains_grad;
+    int64_t          numel;
+    char            *data; /* first element; NULL on meta and without values */
+    lc_storage      *storage;
+    lc_version_cell *cell;  /* NULL: the storage's version */
+    lc_tensor       *base;  /* of a view */
+    struct lc_node  *node;  /* the call that made it; NULL for a leaf (autograd/) */
+    struct lc_hook  *hooks; /* of a leaf; a result's hooks live on its node */
+    lc_tensor       *grad;
+    int32_t          node_output;    /* which output of node this is */
+    uint32_t         saved_version;  /* of a saved alias: the version it was saved at; of a view: when its node was made */
+    uint64_t         trace_id;       /* (jit/) */
+    void            *wrapper;        /* the host language's object: borrowed, unless owns_wrapper */
+    struct lc_batch *batch;          /* vmap: the value with its hidden dimension */
+    int64_t         *shape, *stride; /* ndim each; strides in elements */
+    int64_t          dims[2 * LC_INLINE_DIMS]; /* last, because it is never cleared */
 };
 
 extern lc_tensor lc_none;
@@ -95,8 +95,8 @@ extern const lc_device_allocator *lc_device_memory[LC_DEVICE_KINDS];
 /* Storages. New references. */
 lc_storage *lc_storage_new(lc_device device, size_t bytes);
 lc_storage *lc_storage_foreign(lc_device device, void *data, size_t bytes, void (*deleter)(lc_storage *), void *owner);
-lc_storage *lc_storage_shared(size_t bytes);                 /* memfd, mapped; shared_fd set */
-lc_storage *lc_storage_map_fd(int fd, size_t bytes);         /* takes fd: another process's shared storage */
+lc_storage *lc_storage_shared(size_t bytes);         /* memfd, mapped; shared_fd set */
+lc_storage *lc_storage_map_fd(int fd, size_t bytes); /* takes fd: another process's shared storage */
 void        lc_storage_release(lc_storage *s);
 int         lc_tensor_share_memory(lc_tensor *t); /* share_memory_(): t goes on in a memfd with the same bytes */
 
@@ -105,14 +105,17 @@ lc_tensor *lc_tensor_new(lc_dtype dtype, lc_device device, int ndim, const int64
 lc_tensor *lc_tensor_new_strided(lc_dtype dtype, lc_device device, int ndim, const int64_t *shape, const int64_t *stride);
 /* On a storage of its own making; offset in elements from storage->data. Takes no reference away from the caller. Checks bounds. */
 lc_tensor *lc_tensor_on(lc_storage *s, lc_dtype dtype, int ndim, const int64_t *shape, const int64_t *stride, int64_t offset);
-lc_tensor *lc_tensor_view(lc_tensor *of, int ndim, const int64_t *shape, const int64_t *stride, int64_t offset); /* from of->data */
-lc_tensor *lc_tensor_view_as(lc_tensor *of, lc_dtype dtype, int ndim, const int64_t *shape, const int64_t *stride, int64_t offset_bytes);
-lc_tensor *lc_tensor_alias(const lc_tensor *of, bool with_values); /* no history, no grad, no hooks, no base; shares the version */
-lc_tensor *lc_tensor_data(const lc_tensor *of);                    /* like alias, but with a version cell of its own (`x.data`) */
+lc_tensor *lc_tensor_view(lc_tensor *of, int ndim, const int64_t *shape, const int64_t *stride,
+                          int64_t offset); /* from of->data */
+lc_tensor *lc_tensor_view_as(lc_tensor *of, lc_dtype dtype, int ndim, const int64_t *shape, const int64_t *stride,
+                             int64_t offset_bytes);
+lc_tensor *lc_tensor_alias(const lc_tensor *of,
+                           bool             with_values);   /* no history, no grad, no hooks, no base; shares the version */
+lc_tensor *lc_tensor_data(const lc_tensor *of); /* like alias, but with a version cell of its own (`x.data`) */
 /* t becomes another tensor in place (x.data = y, set_, resize): takes geometry, dtype, device and storage of `from`. Keeps wrapper,
  * history and grad. */
-int        lc_tensor_become(lc_tensor *t, const lc_tensor *from);
-int        lc_tensor_resize(lc_tensor *t, int ndim, const int64_t *shape); /* contiguous in that shape; storage grows if it must */
+int lc_tensor_become(lc_tensor *t, const lc_tensor *from);
+int lc_tensor_resize(lc_tensor *t, int ndim, const int64_t *shape); /* contiguous in that shape; storage grows if it must */
 
 /* A number on the caller's stack: an operand of weak dtype b8, i64, f64 or c128. Fills box->t and returns it. */
 typedef struct {
@@ -148,7 +151,9 @@ static inline void lc_bump_version(lc_tensor *t)
     atomic_store_explicit(v, atomic_load_explicit(v, memory_order_relaxed) + 1, memory_order_relaxed);
 }
 static inline int64_t lc_storage_offset(const lc_tensor *t) /* in elements */
-{ return t->storage && t->data ? (t->data - t->storage->data) / lc_size_of(t->dtype) : 0; }
+{
+    return t->storage && t->data ? (t->data - t->storage->data) / lc_size_of(t->dtype) : 0;
+}
 
 static inline bool lc_same_shape(const lc_tensor *a, const lc_tensor *b)
 {

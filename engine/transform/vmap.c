@@ -103,7 +103,8 @@ static int elementwise_rule(const batch_call *b, lc_tensor **out)
     lc_value         args[call->op->args->n_params + 1];
     lc_scope         scope = lc_scope_open();
     for (int k = 0; k < call->n_in; k++)
-        in[k] = batched_at(call->in[k], b->level) ? aligned(call->in[k]->batch->value, call->in[k]->ndim, b->ndim) : call->in[k];
+        in[k] =
+            batched_at(call->in[k], b->level) ? aligned(call->in[k]->batch->value, call->in[k]->ndim, b->ndim) : call->in[k];
     int rc = replaced_args(call, in, args) < 0 ? -1 : lc_call(call->op, args, out);
     lc_scope_close(scope);
     return rc;
@@ -138,7 +139,9 @@ static int loop_rule(const batch_call *b, lc_tensor **out)
 }
 
 static bool is_elementwise(const lc_op *op)
-{ return op->run && (op->run == elementwise || op->shape == broadcast || op->shape == broadcast_bool); }
+{
+    return op->run && (op->run == elementwise || op->shape == broadcast || op->shape == broadcast_bool);
+}
 
 static int batch_transform(lc_record *call)
 {
@@ -154,9 +157,9 @@ static int batch_transform(lc_record *call)
     if (call->op->writes || call->out_given)
         return lc_fail_int(LC_NotImplementedError, "vmap: %s writes in place", call->op->name);
     if (call->op->random) return lc_fail_int(LC_NotImplementedError, "vmap: %s draws random numbers", call->op->name);
-    int rc = call->op->batch          ? call->op->batch(call->op, call->args, batched, b.size, call->out)
+    int rc = call->op->batch            ? call->op->batch(call->op, call->args, batched, b.size, call->out)
              : is_elementwise(call->op) ? elementwise_rule(&b, call->out)
-                                      : loop_rule(&b, call->out);
+                                        : loop_rule(&b, call->out);
     for (int i = 0; i < call->n_out && rc == 0; i++)
         if (!(call->out[i] = wrapped(call->out[i], b.level))) rc = -1;
     return rc;

@@ -34,15 +34,15 @@ typedef struct {
     bool        select; /* x is a bool, whatever T is */
     const char *result, *expression;
 } row;
-#define BIT(op, dt)                      | 1u << LC_##dt
+#define BIT(op, dt)                            | 1u << LC_##dt
 #define ROW(name, types, select, result, expr) { LC_OP_##name, 0 LC_EACH_##types(BIT, _), select, result, #expr },
-#define UNARY(name, types, pays, expr)      ROW(name, types, false, "T", expr)
-#define UNARY_FAR(name, types, pays, expr)  ROW(name, types, false, "T", expr)
-#define BINARY(name, types, pays, expr)     ROW(name, types, false, "T", expr)
-#define TERNARY(name, types, pays, expr)    ROW(name, types, false, "T", expr)
-#define SELECT(name, types, pays, expr)     ROW(name, types, true, "T", expr)
-#define PREDICATE(name, types, pays, expr)  ROW(name, types, false, "bool", expr)
-#define COMPARE(name, types, pays, expr)    ROW(name, types, false, "bool", expr)
+#define UNARY(name, types, pays, expr)         ROW(name, types, false, "T", expr)
+#define UNARY_FAR(name, types, pays, expr)     ROW(name, types, false, "T", expr)
+#define BINARY(name, types, pays, expr)        ROW(name, types, false, "T", expr)
+#define TERNARY(name, types, pays, expr)       ROW(name, types, false, "T", expr)
+#define SELECT(name, types, pays, expr)        ROW(name, types, true, "T", expr)
+#define PREDICATE(name, types, pays, expr)     ROW(name, types, false, "bool", expr)
+#define COMPARE(name, types, pays, expr)       ROW(name, types, false, "bool", expr)
 #define UNARY_REAL(name, types, pays, expr)
 #define NONZERO(name)
 static const row rows[] = {
@@ -63,7 +63,8 @@ static const row *row_of(lc_op_id op, lc_dtype compute)
 
 static int as_walk(const lc_iter *it, walk *w)
 {
-    if (it->ndim > DIMS) return lc_fail_int(LC_NotImplementedError, "cuda: more than %d dimensions that cannot be merged", DIMS);
+    if (it->ndim > DIMS)
+        return lc_fail_int(LC_NotImplementedError, "cuda: more than %d dimensions that cannot be merged", DIMS);
     w->n = it->numel, w->ndim = it->ndim;
     for (int d = 0; d < it->ndim; d++) w->shape[d] = it->shape[d];
     for (int k = 0; k < it->operands; k++) {
@@ -80,8 +81,9 @@ static void put_number(operand *o, const lc_tensor *t) /* a number, or a 0-d ten
     case LC_##dt:                                                                                                              \
         o->f = (double)read(*(const ctype *)t->data), o->i = (int64_t)read(*(const ctype *)t->data);                           \
         break;
-        CASE(b8, uint8_t, ) CASE(u8, uint8_t, ) CASE(i8, int8_t, ) CASE(i16, int16_t, ) CASE(i32, int32_t, ) CASE(i64, int64_t, )
-        CASE(f16, uint16_t, lc_f16_to_f32) CASE(bf16, uint16_t, lc_bf16_to_f32) CASE(f32, float, ) CASE(f64, double, )
+        CASE(b8, uint8_t, )
+        CASE(u8, uint8_t, ) CASE(i8, int8_t, ) CASE(i16, int16_t, ) CASE(i32, int32_t, ) CASE(i64, int64_t, )
+            CASE(f16, uint16_t, lc_f16_to_f32) CASE(bf16, uint16_t, lc_bf16_to_f32) CASE(f32, float, ) CASE(f64, double, )
 #undef CASE
     }
 }
@@ -105,8 +107,11 @@ static char *elementwise_source(const void *ctx)
     for (int k = 1; k <= 3; k++) {
         const char *type = k == 1 && e->row->select ? "bool" : "T";
         if (k > e->n_in) n += sprintf(text + n, "#define LOAD_%d (T)0\n", k);
-        else if (e->number[k - 1]) n += sprintf(text + n, "#define LOAD_%d number<%s>(w.op[%d].f, w.op[%d].i)\n", k, type, k, k);
-        else n += sprintf(text + n, "#define LOAD_%d (%s)value(*(const IN%d *)(w.op[%d].data + offset[%d]))\n", k, type, k - 1, k, k);
+        else if (e->number[k - 1])
+            n += sprintf(text + n, "#define LOAD_%d number<%s>(w.op[%d].f, w.op[%d].i)\n", k, type, k, k);
+        else
+            n += sprintf(text + n, "#define LOAD_%d (%s)value(*(const IN%d *)(w.op[%d].data + offset[%d]))\n", k, type, k - 1,
+                         k, k);
     }
     n += sprintf(text + n, "#define LOAD(k, type) LOAD_##k\n__device__ inline %s f(%s x, T y, T z) { return (%s)(%s); }\n",
                  e->row->result, e->row->select ? "bool" : "T", e->row->result, e->row->expression);
@@ -151,7 +156,8 @@ static int cuda_elementwise(lc_op_id op, lc_dtype compute, lc_tensor *out, lc_te
 
 static int cuda_copy(lc_tensor *to, const lc_tensor *from)
 {
-    lc_dtype compute = computed_in(lc_class_of(to->dtype) > lc_class_of(from->dtype) ? (lc_dtype)to->dtype : (lc_dtype)from->dtype);
+    lc_dtype compute =
+        computed_in(lc_class_of(to->dtype) > lc_class_of(from->dtype) ? (lc_dtype)to->dtype : (lc_dtype)from->dtype);
     if (lc_is_complex(to->dtype) || lc_is_complex(from->dtype))
         return lc_fail_int(LC_NotImplementedError, "copy is not implemented for complex types on cuda");
     return launch_elementwise(&identity, compute, to, &(lc_tensor *){ (lc_tensor *)from }, 1);
@@ -189,8 +195,9 @@ static char *reduce_source(const void *ctx)
     const reduce_text *r = ctx;
     char              *text = malloc(sizeof cuda_preamble + sizeof cuda_reduce_body + TEXT_ROOM);
     if (text)
-        sprintf(text, "%stypedef %s ACC; typedef %s OUT; typedef %s IN0;\n#define START %s\n"
-                      "__device__ inline ACC fold(ACC a, ACC b) { return %s; }\n%s",
+        sprintf(text,
+                "%stypedef %s ACC; typedef %s OUT; typedef %s IN0;\n#define START %s\n"
+                "__device__ inline ACC fold(ACC a, ACC b) { return %s; }\n%s",
                 cuda_preamble, r->acc, r->out, r->in, r->fold->start, r->fold->fold, cuda_reduce_body);
     return text;
 }
@@ -235,17 +242,22 @@ static bool cuda_has(lc_op_id op, lc_dtype compute)
 {
     for (size_t i = 0; i < sizeof folds / sizeof *folds; i++)
         if (folds[i].op == op) return !lc_is_complex(compute);
-    return op == LC_OP_matmul || row_of(op, computed_in(compute));
+    return op == LC_OP_mm || row_of(op, computed_in(compute));
 }
 
-static int cuda_synchronize(int index) { return cuda_use(index) < 0 ? -1 : cuda_check(cuda.cuCtxSynchronize(), "cuCtxSynchronize"); }
+static int cuda_synchronize(int index)
+{
+    return cuda_use(index) < 0 ? -1 : cuda_check(cuda.cuCtxSynchronize(), "cuCtxSynchronize");
+}
 
 static char *matmul_source(const void *ctx)
 {
     const lc_dtype *dtype = ctx;
     const char     *acc = *dtype == LC_f64 ? "f64" : lc_is_floating(*dtype) ? "f32" : "i64", *type = type_names[*dtype];
     char           *text = malloc(sizeof cuda_preamble + sizeof cuda_matmul_body + TEXT_ROOM);
-    if (text) sprintf(text, "%stypedef %s ACC; typedef %s OUT; typedef %s IN0;\n%s", cuda_preamble, acc, type, type, cuda_matmul_body);
+    if (text)
+        sprintf(text, "%stypedef %s ACC; typedef %s OUT; typedef %s IN0;\n%s", cuda_preamble, acc, type, type,
+                cuda_matmul_body);
     return text;
 }
 
@@ -254,8 +266,8 @@ static int matmul_any(lc_dtype dtype, const lc_matmul_args *a)
     struct {
         char   *out, *a, *b;
         int64_t batch, m, n, k, ob, orow, ocol, ab, arow, acol, bb, brow, bcol;
-    } p = { a->out->data, a->a->data,   a->b->data,  a->batch,   a->m,     a->n,     a->k,    a->out_batch,
-            a->out_row,   a->out_col,   a->a_batch,  a->a_row,   a->a_col, a->b_batch, a->b_row, a->b_col };
+    } p = { a->out->data, a->a->data, a->b->data, a->batch, a->m,     a->n,       a->k,     a->out_batch,
+            a->out_row,   a->out_col, a->a_batch, a->a_row, a->a_col, a->b_batch, a->b_row, a->b_col };
     char key[32];
     sprintf(key, "m%d", (int)dtype);
     cu_function f = cuda_kernel(key, matmul_source, &dtype);
@@ -267,7 +279,7 @@ static bool fits_blas(int64_t row, int64_t col, int64_t rows, int64_t cols, int 
 {
     bool plain = col == 1 && row >= cols, flipped = row == 1 && col >= rows;
     *transposed = !plain, *ld = (int)(plain ? row : col);
-    return (plain || flipped) && *ld < INT32_MAX && *ld > 0;
+    return (plain || flipped) && *ld<INT32_MAX && * ld> 0;
 }
 
 static int cuda_matmul(lc_dtype dtype, const lc_matmul_args *a)
@@ -278,8 +290,9 @@ static int cuda_matmul(lc_dtype dtype, const lc_matmul_args *a)
     if (a->batch * a->m * a->n == 0) return 0;
     if (cuda_use(a->out->device.index) < 0) return -1;
     bool fits = types[dtype] && a->k > 0 && fits_blas(a->a_row, a->a_col, a->m, a->k, &ta, &lda) &&
-                fits_blas(a->b_row, a->b_col, a->k, a->n, &tb, &ldb) && fits_blas(a->out_row, a->out_col, a->m, a->n, &tc, &ldc) &&
-                !tc && a->m < INT32_MAX && a->n < INT32_MAX && a->k < INT32_MAX && a->batch < INT32_MAX;
+                fits_blas(a->b_row, a->b_col, a->k, a->n, &tb, &ldb) &&
+                fits_blas(a->out_row, a->out_col, a->m, a->n, &tc, &ldc) && !tc && a->m < INT32_MAX && a->n < INT32_MAX &&
+                a->k < INT32_MAX && a->batch < INT32_MAX;
     cublas_handle blas = fits ? cuda_blas(a->out->device.index) : NULL;
     if (!blas) return lc_tell("matmul on cuda: no cuBLAS call for these strides or dtype"), matmul_any(dtype, a);
     float       one = 1, zero = 0;
@@ -287,15 +300,15 @@ static int cuda_matmul(lc_dtype dtype, const lc_matmul_args *a)
     bool        wide = dtype == LC_f64;
     const void *alpha = wide ? (void *)&one64 : &one, *beta = wide ? (void *)&zero64 : &zero;
     int         code = codes[dtype], compute = wide ? 70 : 68; /* CUBLAS_COMPUTE_64F, _32F */
-    int rc = cuda.cublasGemmStridedBatchedEx(blas, tb, ta, (int)a->n, (int)a->m, (int)a->k, alpha, a->b->data, code, ldb, a->b_batch,
-                                             a->a->data, code, lda, a->a_batch, beta, a->out->data, code, ldc, a->out_batch,
-                                             (int)a->batch, compute, -1);
+    int rc = cuda.cublasGemmStridedBatchedEx(blas, tb, ta, (int)a->n, (int)a->m, (int)a->k, alpha, a->b->data, code, ldb,
+                                             a->b_batch, a->a->data, code, lda, a->a_batch, beta, a->out->data, code, ldc,
+                                             a->out_batch, (int)a->batch, compute, -1);
     return rc == 0 ? 0 : lc_fail_int(LC_LucidError, "cuBLAS: the product failed with status %d", rc);
 }
 
 static int cuda_run(lc_op_id op, lc_dtype compute, const void *args)
 {
-    if (op == LC_OP_matmul && !lc_is_complex(compute)) return cuda_matmul(compute, args);
+    if (op == LC_OP_mm && !lc_is_complex(compute)) return cuda_matmul(compute, args);
     return LC_NO_KERNEL;
 }
 

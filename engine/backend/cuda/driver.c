@@ -87,8 +87,8 @@ int cuda_need_nvrtc(void)
 {
     pthread_mutex_lock(&state.lock);
     int rc = state.nvrtc ? 0
-                         : LOAD(CUDA_NVRTC_CALLS, nvrtcCreateProgram, "NVRTC", "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so",
-                                "/usr/local/cuda/lib64/libnvrtc.so");
+                         : LOAD(CUDA_NVRTC_CALLS, nvrtcCreateProgram, "NVRTC", "libnvrtc.so.13", "libnvrtc.so.12",
+                                "libnvrtc.so", "/usr/local/cuda/lib64/libnvrtc.so");
     if (rc == 0) state.nvrtc = true;
     pthread_mutex_unlock(&state.lock);
     return rc;

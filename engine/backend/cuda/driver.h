@@ -26,13 +26,13 @@ typedef void    *cu_function, *cu_module, *cu_context, *nvrtc_program, *cublas_h
                        unsigned shared, void *stream, void **params, void **extra))                                            \
     X(cuGetErrorString, (cu_result error, const char **text))
 #define CUDA_NVRTC_CALLS(X)                                                                                                    \
-    X(nvrtcCreateProgram, (nvrtc_program * p, const char *source, const char *name, int n, const char *const *headers,         \
-                           const char *const *names))                                                                          \
+    X(nvrtcCreateProgram,                                                                                                      \
+      (nvrtc_program * p, const char *source, const char *name, int n, const char *const *headers, const char *const *names))  \
     X(nvrtcCompileProgram, (nvrtc_program p, int n, const char *const *options))                                               \
     X(nvrtcDestroyProgram, (nvrtc_program * p))                                                                                \
-    X(nvrtcGetCUBINSize, (nvrtc_program p, size_t *bytes))                                                                     \
+    X(nvrtcGetCUBINSize, (nvrtc_program p, size_t * bytes))                                                                    \
     X(nvrtcGetCUBIN, (nvrtc_program p, char *image))                                                                           \
-    X(nvrtcGetProgramLogSize, (nvrtc_program p, size_t *bytes))                                                                \
+    X(nvrtcGetProgramLogSize, (nvrtc_program p, size_t * bytes))                                                               \
     X(nvrtcGetProgramLog, (nvrtc_program p, char *log))
 #define CUDA_BLAS_CALLS(X)                                                                                                     \
     X(cublasCreate_v2, (cublas_handle * handle))                                                                               \
@@ -49,12 +49,12 @@ typedef struct {
 extern cuda_calls cuda;
 
 enum { CUDA_DEVICES = 16 };
-int           cuda_use(int index);        /* make the device current on this thread; 0, or -1 with the reason */
-int           cuda_current(void);         /* the device this thread last used */
-int           cuda_device_count(void);    /* 0 where there is no driver */
+int           cuda_use(int index);     /* make the device current on this thread; 0, or -1 with the reason */
+int           cuda_current(void);      /* the device this thread last used */
+int           cuda_device_count(void); /* 0 where there is no driver */
 int           cuda_check(cu_result result, const char *what); /* 0, or -1 with the driver's text */
 int           cuda_need_nvrtc(void);
-cublas_handle cuda_blas(int index);       /* NULL after lc_fail */
+cublas_handle cuda_blas(int index); /* NULL after lc_fail */
 
 /* The kernel "run" of a program, compiled for the current device. key names the program in this process; source(ctx) returns its
  * text (malloc'd) and is asked only if the key is new. */

@@ -117,7 +117,8 @@ cu_function cuda_kernel(const char *key, char *(*source)(const void *ctx), const
 {
     entry **slot = &entries[hash_text(key) % SLOTS], *e;
     pthread_mutex_lock(&lock);
-    for (e = *slot; e && (e->device != cuda_current() || strcmp(e->key, key)); e = e->next);
+    for (e = *slot; e && (e->device != cuda_current() || strcmp(e->key, key)); e = e->next)
+        ;
     cu_function f = e ? e->f : NULL;
     if (!f) {
         char *text = source(ctx);
