@@ -49,3 +49,30 @@ def both(mine, theirs, strides=True):
     else:
         assert equal_values(result, expected) and type(result) is type(expected)
     return None
+
+
+def outcome(function, library):
+    """What a function of the library does: its value as plain data, or the type of its error."""
+    try:
+        value = function(library)
+    except (RuntimeError, TypeError, ValueError) as error:
+        for kind in (TypeError, ValueError, RuntimeError):
+            if isinstance(error, kind):
+                return kind
+    return plain(value)
+
+
+def plain(value):
+    """Tensors as (shape, values, requires_grad), wherever they are in a structure."""
+    if hasattr(value, "requires_grad"):
+        return (tuple(value.shape), value.tolist(), value.requires_grad)
+    if isinstance(value, (tuple, list)):
+        return [plain(v) for v in value]
+    if isinstance(value, dict):
+        return {k: plain(v) for k, v in value.items()}
+    return value
+
+
+def leaf(m, data=(1.0, 2.0, -3.0)):
+    """A tensor of either library that wants a gradient."""
+    return m.tensor(data, requires_grad=True)

@@ -7,6 +7,16 @@ from .. import _C
 from .._C import Node
 from .grad_mode import enable_grad
 
+__all__ = [
+    "GradientEdge",
+    "Node",
+    "allow_mutation_on_saved_tensors",
+    "disable_saved_tensors_hooks",
+    "get_gradient_edge",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+]
+
 
 class _HooksState(_local):
     active, refusal = 0, None  # pairs in force on this thread; why none may be
