@@ -28,5 +28,10 @@ def is_available():
 
 
 def synchronize(device=0):
-    """Wait until all work of a device is done. Raises GpuNotAvailable where there is none."""
+    """Wait until all work of a device is done. Raises GpuNotAvailable where there is none.
+
+    >>> import lucid
+    >>> if lucid.cuda.is_available():
+    ...     lucid.cuda.synchronize()
+    """
     _C._cuda_synchronize(device)
