@@ -47,6 +47,6 @@ LC_OP(where, .sig = "where(condition: Tensor, input: Tensor | Number, other: Ten
       .doc = "input where condition holds, else other.", .out = true, .shape = chosen, .run = elementwise, .grad = where_grad,
       .saves = IN(0));
 
-static int where_method_call(const lc_value *in, lc_tensor **out) { return (out[0] = lc_where(in(1), in(0), in(2))) ? 0 : -1; }
+static int where_method_call(const lc_value *in, lc_tensor **out) { return (out[0] = lc_where(in(1), in(0), operand(2))) ? 0 : -1; }
 LC_OP(where_method, .py = "where", .sig = "where_method(input: Tensor, condition: Tensor, other: Tensor | Number) -> Tensor",
       .doc = "The method: self where condition holds, else other.", .method = true, .function = false, .call = where_method_call);
