@@ -68,17 +68,24 @@ INLINE void CAT(sum_lanes, SFX)(lc_fold_state *s, const T *in, int64_t n, int64_
 }
 static void CAT(sum_inner, SFX)(lc_fold_state *s, const void *in, int64_t n, UNUSED int64_t first)
 { CAT(sum_lanes, SFX)(s, in, n, 1); }
+INLINE ACC CAT(sum_total, SFX)(const lc_fold_state *s, int64_t c) /* what an infinite sum lost is not a number */
+{
+    ACC total = STATE(const ACC, s, a)[c];
+#if COMPENSATED
+    if (total - total == 0) total += STATE(const ACC, s, b)[c];
+#endif
+    return total;
+}
 static void CAT(sum_finish, SFX)(const lc_fold_state *s, int64_t n, UNUSED double parameter, void *value, UNUSED int64_t *index)
 {
-    for (int64_t c = 0; c < n; c++) ((T *)value)[c] = (T)(STATE(const ACC, s, a)[c] + (COMPENSATED ? STATE(const ACC, s, b)[c] : 0));
+    for (int64_t c = 0; c < n; c++) ((T *)value)[c] = (T)CAT(sum_total, SFX)(s, c);
 }
 static const lc_fold UNUSED CAT(sum, SFX) = { CAT(sum_start, SFX), CAT(sum_inner, SFX), CAT(sum_outer, SFX), CAT(sum_merge, SFX),
                                               CAT(sum_finish, SFX) };
 #if FLOATING
 static void CAT(mean_finish, SFX)(const lc_fold_state *s, int64_t n, double parameter, void *value, UNUSED int64_t *index)
 {
-    for (int64_t c = 0; c < n; c++)
-        ((T *)value)[c] = (T)((STATE(const ACC, s, a)[c] + (COMPENSATED ? STATE(const ACC, s, b)[c] : 0)) / parameter);
+    for (int64_t c = 0; c < n; c++) ((T *)value)[c] = (T)(CAT(sum_total, SFX)(s, c) / parameter);
 }
 static const lc_fold CAT(mean, SFX) = { CAT(sum_start, SFX), CAT(sum_inner, SFX), CAT(sum_outer, SFX), CAT(sum_merge, SFX),
                                         CAT(mean_finish, SFX) };
