@@ -2,34 +2,34 @@
 #include "rules.h"
 
 #define COMPARISON .shape = broadcast_bool, .run = elementwise
-LC_OP(eq, .sig = "eq(input: Tensor, other: Tensor | Number) -> Tensor", .doc = "True where input is equal to other.", .method = true,
-      .inplace = true, .out = true, COMPARISON);
-LC_OP(ne, .sig = "ne(input: Tensor, other: Tensor | Number) -> Tensor", .doc = "True where input is different from other.", .method = true,
-      .inplace = true, .out = true, COMPARISON);
-LC_OP(not_equal, .sig = "not_equal(input: Tensor, other: Tensor | Number) -> Tensor", .doc = "Another name of ne.", .method = true,
-      .inplace = true, .out = true, .kernel = LC_OP_ne, COMPARISON);
-LC_OP(lt, .sig = "lt(input: Tensor, other: Tensor | Number) -> Tensor", .doc = "True where input is less than other.", .method = true,
-      .inplace = true, .out = true, COMPARISON);
+LC_OP(eq, .sig = "eq(input: Tensor, other: Tensor | Number) -> Tensor", .doc = "True where input is equal to other.",
+      .method = true, .inplace = true, .out = true, COMPARISON);
+LC_OP(ne, .sig = "ne(input: Tensor, other: Tensor | Number) -> Tensor", .doc = "True where input is different from other.",
+      .method = true, .inplace = true, .out = true, COMPARISON);
+LC_OP(not_equal, .sig = "not_equal(input: Tensor, other: Tensor | Number) -> Tensor", .doc = "Another name of ne.",
+      .method = true, .inplace = true, .out = true, .kernel = LC_OP_ne, COMPARISON);
+LC_OP(lt, .sig = "lt(input: Tensor, other: Tensor | Number) -> Tensor", .doc = "True where input is less than other.",
+      .method = true, .inplace = true, .out = true, COMPARISON);
 LC_OP(less, .sig = "less(input: Tensor, other: Tensor | Number) -> Tensor", .doc = "Another name of lt.", .method = true,
       .inplace = true, .out = true, .kernel = LC_OP_lt, COMPARISON);
-LC_OP(le, .sig = "le(input: Tensor, other: Tensor | Number) -> Tensor", .doc = "True where input is less than or equal to other.", .method = true,
-      .inplace = true, .out = true, COMPARISON);
-LC_OP(less_equal, .sig = "less_equal(input: Tensor, other: Tensor | Number) -> Tensor", .doc = "Another name of le.", .method = true,
-      .inplace = true, .out = true, .kernel = LC_OP_le, COMPARISON);
-LC_OP(gt, .sig = "gt(input: Tensor, other: Tensor | Number) -> Tensor", .doc = "True where input is greater than other.", .method = true,
-      .inplace = true, .out = true, COMPARISON);
+LC_OP(le, .sig = "le(input: Tensor, other: Tensor | Number) -> Tensor",
+      .doc = "True where input is less than or equal to other.", .method = true, .inplace = true, .out = true, COMPARISON);
+LC_OP(less_equal, .sig = "less_equal(input: Tensor, other: Tensor | Number) -> Tensor", .doc = "Another name of le.",
+      .method = true, .inplace = true, .out = true, .kernel = LC_OP_le, COMPARISON);
+LC_OP(gt, .sig = "gt(input: Tensor, other: Tensor | Number) -> Tensor", .doc = "True where input is greater than other.",
+      .method = true, .inplace = true, .out = true, COMPARISON);
 LC_OP(greater, .sig = "greater(input: Tensor, other: Tensor | Number) -> Tensor", .doc = "Another name of gt.", .method = true,
       .inplace = true, .out = true, .kernel = LC_OP_gt, COMPARISON);
-LC_OP(ge, .sig = "ge(input: Tensor, other: Tensor | Number) -> Tensor", .doc = "True where input is greater than or equal to other.", .method = true,
-      .inplace = true, .out = true, COMPARISON);
-LC_OP(greater_equal, .sig = "greater_equal(input: Tensor, other: Tensor | Number) -> Tensor", .doc = "Another name of ge.", .method = true,
-      .inplace = true, .out = true, .kernel = LC_OP_ge, COMPARISON);
+LC_OP(ge, .sig = "ge(input: Tensor, other: Tensor | Number) -> Tensor",
+      .doc = "True where input is greater than or equal to other.", .method = true, .inplace = true, .out = true, COMPARISON);
+LC_OP(greater_equal, .sig = "greater_equal(input: Tensor, other: Tensor | Number) -> Tensor", .doc = "Another name of ge.",
+      .method = true, .inplace = true, .out = true, .kernel = LC_OP_ge, COMPARISON);
 LC_OP(logical_and, .sig = "logical_and(input: Tensor, other: Tensor) -> Tensor", .doc = "True where both are not zero.",
       .method = true, .inplace = true, .out = true, COMPARISON);
-LC_OP(logical_or, .sig = "logical_or(input: Tensor, other: Tensor) -> Tensor", .doc = "True where at least one of them is not zero.",
-      .method = true, .inplace = true, .out = true, COMPARISON);
-LC_OP(logical_xor, .sig = "logical_xor(input: Tensor, other: Tensor) -> Tensor", .doc = "True where one of them but not the other is not zero.",
-      .method = true, .inplace = true, .out = true, COMPARISON);
+LC_OP(logical_or, .sig = "logical_or(input: Tensor, other: Tensor) -> Tensor",
+      .doc = "True where at least one of them is not zero.", .method = true, .inplace = true, .out = true, COMPARISON);
+LC_OP(logical_xor, .sig = "logical_xor(input: Tensor, other: Tensor) -> Tensor",
+      .doc = "True where one of them but not the other is not zero.", .method = true, .inplace = true, .out = true, COMPARISON);
 
 static int check_condition(const lc_tensor *condition)
 {
@@ -47,6 +47,10 @@ LC_OP(where, .sig = "where(condition: Tensor, input: Tensor | Number, other: Ten
       .doc = "input where condition holds, else other.", .out = true, .shape = chosen, .run = elementwise, .grad = where_grad,
       .saves = IN(0));
 
-static int where_method_call(const lc_value *in, lc_tensor **out) { return (out[0] = lc_where(in(1), in(0), operand(2))) ? 0 : -1; }
+static int where_method_call(const lc_value *in, lc_tensor **out)
+{
+    return (out[0] = lc_where(in(1), in(0), operand(2))) ? 0 : -1;
+}
 LC_OP(where_method, .py = "where", .sig = "where_method(input: Tensor, condition: Tensor, other: Tensor | Number) -> Tensor",
-      .doc = "The method: self where condition holds, else other.", .method = true, .function = false, .call = where_method_call);
+      .doc = "The method: self where condition holds, else other.", .method = true, .function = false,
+      .call = where_method_call);

@@ -15,8 +15,8 @@ LC_OP(conj, .sig = "conj(input: Tensor) -> Tensor", .doc = "The complex conjugat
       .call = conj_call);
 
 static int itself_call(const lc_value *in, lc_tensor **out) { return (out[0] = in(0)), 0; }
-LC_OP(resolve_conj, .sig = "resolve_conj(input: Tensor) -> Tensor", .doc = "input: conjugates are never pending here.", .method = true,
-      .call = itself_call);
+LC_OP(resolve_conj, .sig = "resolve_conj(input: Tensor) -> Tensor", .doc = "input: conjugates are never pending here.",
+      .method = true, .call = itself_call);
 
 /* Complex numbers lie in memory as pairs of reals: part 0 or 1 of every pair. */
 static int one_part(lc_tensor *x, int part, lc_tensor **out)
@@ -27,14 +27,17 @@ static int one_part(lc_tensor *x, int part, lc_tensor **out)
     return (out[0] = lc_scoped(lc_tensor_view_as(x, real, x->ndim, x->shape, stride, part * lc_size_of(real)))) ? 0 : -1;
 }
 static int real_call(const lc_value *in, lc_tensor **out)
-{ return lc_is_complex(in(0)->dtype) ? one_part(in(0), 0, out) : ((out[0] = in(0)), 0); }
+{
+    return lc_is_complex(in(0)->dtype) ? one_part(in(0), 0, out) : ((out[0] = in(0)), 0);
+}
 GRAD(real) { dx[0] = g[0]; } /* the engine makes it complex */
 LC_OP(real, .sig = "real(input: Tensor) -> Tensor", .doc = "The real parts, as a view.", .view_of = IN(0), .call = real_call,
       .grad = real_grad);
 
 static int imag_call(const lc_value *in, lc_tensor **out)
 {
-    if (!lc_is_complex(in(0)->dtype)) return lc_fail_int(LC_LucidError, "imag is not implemented for tensors with non-complex dtypes.");
+    if (!lc_is_complex(in(0)->dtype))
+        return lc_fail_int(LC_LucidError, "imag is not implemented for tensors with non-complex dtypes.");
     return one_part(in(0), 1, out);
 }
 GRAD(imag)
@@ -42,40 +45,45 @@ GRAD(imag)
     lc_number_box i;
     dx[0] = lc_mul(g[0], lc_number_init(&i, LC_c128, 0, 1));
 }
-LC_OP(imag, .sig = "imag(input: Tensor) -> Tensor", .doc = "The imaginary parts, as a view.", .view_of = IN(0), .call = imag_call,
-      .grad = imag_grad);
+LC_OP(imag, .sig = "imag(input: Tensor) -> Tensor", .doc = "The imaginary parts, as a view.", .view_of = IN(0),
+      .call = imag_call, .grad = imag_grad);
 
 static int view_as_real_call(const lc_value *in, lc_tensor **out)
 {
     lc_tensor *x = in(0);
     int64_t    shape[LC_MAX_DIMS], stride[LC_MAX_DIMS];
     if (!lc_is_complex(x->dtype)) return lc_fail_int(LC_LucidError, "view_as_real is only supported for complex tensors");
-    if (x->ndim == LC_MAX_DIMS) return lc_fail_int(LC_ValueError, "view_as_real: at most %d dimensions are supported", LC_MAX_DIMS);
+    if (x->ndim == LC_MAX_DIMS)
+        return lc_fail_int(LC_ValueError, "view_as_real: at most %d dimensions are supported", LC_MAX_DIMS);
     for (int d = 0; d < x->ndim; d++) shape[d] = x->shape[d], stride[d] = 2 * x->stride[d];
     shape[x->ndim] = 2, stride[x->ndim] = 1;
     return (out[0] = lc_scoped(lc_tensor_view_as(x, lc_real_of(x->dtype), x->ndim + 1, shape, stride, 0))) ? 0 : -1;
 }
 GRAD(view_as_real) { dx[0] = lc_view_as_complex(lc_contiguous(g[0], LC_CONTIGUOUS_FORMAT)); }
-LC_OP(view_as_real, .sig = "view_as_real(input: Tensor) -> Tensor", .doc = "A last dimension of real and imaginary part, as a view.",
-      .view_of = IN(0), .call = view_as_real_call, .grad = view_as_real_grad);
+LC_OP(view_as_real, .sig = "view_as_real(input: Tensor) -> Tensor",
+      .doc = "A last dimension of real and imaginary part, as a view.", .view_of = IN(0), .call = view_as_real_call,
+      .grad = view_as_real_grad);
 
 static int view_as_complex_call(const lc_value *in, lc_tensor **out)
 {
     lc_tensor *x = in(0);
     int64_t    stride[LC_MAX_DIMS];
-    bool       fits = (x->dtype == LC_f32 || x->dtype == LC_f64) && x->ndim && x->shape[x->ndim - 1] == 2 && x->stride[x->ndim - 1] == 1;
+    bool       fits =
+        (x->dtype == LC_f32 || x->dtype == LC_f64) && x->ndim && x->shape[x->ndim - 1] == 2 && x->stride[x->ndim - 1] == 1;
     for (int d = 0; d + 1 < x->ndim && fits; d++) {
         fits = x->stride[d] % 2 == 0;
         stride[d] = x->stride[d] / 2;
     }
     if (!fits)
-        return lc_fail_int(LC_LucidError,
-                           "view_as_complex: expected a float32 or float64 tensor with a last dimension of size 2 and stride 1, and "
-                           "even strides; got %s",
-                           LC_SHAPE(x));
+        return lc_fail_int(
+            LC_LucidError,
+            "view_as_complex: expected a float32 or float64 tensor with a last dimension of size 2 and stride 1, and "
+            "even strides; got %s",
+            LC_SHAPE(x));
     lc_dtype dtype = x->dtype == LC_f32 ? LC_c64 : LC_c128;
     return (out[0] = lc_scoped(lc_tensor_view_as(x, dtype, x->ndim - 1, x->shape, stride, 0))) ? 0 : -1;
 }
 GRAD(view_as_complex) { dx[0] = lc_view_as_real(g[0]); }
-LC_OP(view_as_complex, .sig = "view_as_complex(input: Tensor) -> Tensor", .doc = "Pairs along the last dimension as complex numbers, as a view.",
-      .view_of = IN(0), .call = view_as_complex_call, .grad = view_as_complex_grad);
+LC_OP(view_as_complex, .sig = "view_as_complex(input: Tensor) -> Tensor",
+      .doc = "Pairs along the last dimension as complex numbers, as a view.", .view_of = IN(0), .call = view_as_complex_call,
+      .grad = view_as_complex_grad);

@@ -23,10 +23,16 @@ SAMPLES += [S(op, T(3, 4), dtypes=COMPLEX, grad=False) for op in sorted(REFUSES_
 SAMPLES += [S(op, T(values=SPECIAL), id=op + "-special", grad=False) for op in EVERYWHERE + POSITIVE]
 SAMPLES += [S(op, T(values=SPECIAL), grad=False) for op in QUESTIONS if op != "bitwise_not"]
 SAMPLES += [S(op, T(shape), id=f"{op}-{shape}", grad=False) for op in ("exp", "tanh", "neg") for shape in (0, 1, 17, 1000)]
-SAMPLES += [S(op, T(70000, low=-8, high=8), grad=False, inplace=False, out=False) for op in ("exp", "sin", "cos", "tanh", "sigmoid")]
+SAMPLES += [
+    S(op, T(70000, low=-8, high=8), grad=False, inplace=False, out=False) for op in ("exp", "sin", "cos", "tanh", "sigmoid")
+]
 SAMPLES += [S(op, T(2, 0, 3), grad=False) for op in ("exp", "neg")] + [S(op, T(), dtypes=ALL) for op in ("exp", "neg", "abs")]
 SAMPLES += [S("sin", T(values=[3e7, -1e10, 1e30, 1.0]), grad=False), S("cos", T(values=[3e7, -1e10, 1e30, 1.0]), grad=False)]
-SAMPLES += [S("abs", T(values=[0.0, -1.0, 2.0])), S("relu", T(values=[0.0, -1.0, 2.0])), S("sqrt", T(values=[0.0, 4.0]), gradgrad=False)]
+SAMPLES += [
+    S("abs", T(values=[0.0, -1.0, 2.0])),
+    S("relu", T(values=[0.0, -1.0, 2.0])),
+    S("sqrt", T(values=[0.0, 4.0]), gradgrad=False),
+]
 SAMPLES += [
     S("conj_physical", T(3, 4), dtypes=COMPLEX),
     S("conj_physical", T(3, 4), dtypes=REAL, strides=False),  # PyTorch: the input itself

@@ -9,7 +9,7 @@
 
 enum { TILE = 512, OPERANDS = 4 }; /* elements: four operands of complex128 take 32 KiB, the usual three of float32 take 6 */
 
-static bool selects[LC_OP_COUNT], divides[LC_OP_COUNT];
+static bool                              selects[LC_OP_COUNT], divides[LC_OP_COUNT];
 static __attribute__((constructor)) void read_row_kinds(void)
 {
 #define UNARY(...)
@@ -48,8 +48,7 @@ typedef struct {
 static void run_plain(const job *j, int64_t begin, int64_t end)
 {
     const void *in[OPERANDS];
-    for (int k = 0; k < j->n_in; k++)
-        in[k] = j->data[k + 1] + (j->scalars >> k & 1 ? 0 : begin * lc_size_of(j->want[k + 1]));
+    for (int k = 0; k < j->n_in; k++) in[k] = j->data[k + 1] + (j->scalars >> k & 1 ? 0 : begin * lc_size_of(j->want[k + 1]));
     j->loop(j->data[0] + begin * lc_size_of(j->want[0]), in, j->scalars, end - begin);
 }
 static void plain_chunk(void *ctx, int64_t begin, int64_t end) { run_plain(ctx, begin, end); }

@@ -8,7 +8,8 @@ static NOINLINE void NAME(start)(lc_fold_state *s, int64_t n)
 {
     for (int64_t c = 0; c < n; c++) STATE(A, s, a)[c] = (A)(EMPTY);
 }
-static NOINLINE void NAME(outer)(lc_fold_state *s, const void *in, int64_t rows, int64_t row_bytes, int64_t n, UNUSED int64_t first)
+static NOINLINE void NAME(outer)(lc_fold_state *s, const void *in, int64_t rows, int64_t row_bytes, int64_t n,
+                                 UNUSED int64_t first)
 {
     A      *m = STATE(A, s, a);
     int64_t r = 0;

@@ -50,7 +50,8 @@ static void NAME(inner)(lc_fold_state *s, const void *in, int64_t n, int64_t fir
 static NOINLINE void NAME(merge)(lc_fold_state *to, const lc_fold_state *from, int64_t n)
 {
     for (int64_t c = 0; c < n; c++)
-        if (STATE(const int64_t, from, b)[c] >= 0) NAME(offer)(to, c, STATE(const T, from, a)[c], STATE(const int64_t, from, b)[c]);
+        if (STATE(const int64_t, from, b)[c] >= 0)
+            NAME(offer)(to, c, STATE(const T, from, a)[c], STATE(const int64_t, from, b)[c]);
 }
 static void NAME(finish)(const lc_fold_state *s, int64_t n, UNUSED double parameter, void *value, int64_t *index)
 {

@@ -37,7 +37,8 @@ static void CAT(var_inner, SFX)(lc_fold_state *s, const void *in, int64_t n, UNU
         CAT(var_merge, SFX)(s, &block, 1);
     }
 }
-static NOINLINE void CAT(var_outer, SFX)(lc_fold_state *s, const void *in, int64_t rows, int64_t row_bytes, int64_t n, UNUSED int64_t first)
+static NOINLINE void CAT(var_outer, SFX)(lc_fold_state *s, const void *in, int64_t rows, int64_t row_bytes, int64_t n,
+                                         UNUSED int64_t first)
 {
     double *mean = STATE(double, s, a), *squares = STATE(double, s, b);
     for (int64_t r = 0; r < rows; r++) {
@@ -63,7 +64,7 @@ static void CAT(std_finish, SFX)(const lc_fold_state *s, int64_t n, double corre
 }
 static const lc_fold CAT(var, SFX) = { CAT(var_start, SFX), CAT(var_inner, SFX), CAT(var_outer, SFX), CAT(var_merge, SFX),
                                        CAT(var_finish, SFX) },
-                     CAT(std, SFX) = { CAT(var_start, SFX), CAT(var_inner, SFX), CAT(var_outer, SFX), CAT(var_merge, SFX),
-                                       CAT(std_finish, SFX) };
+                              CAT(std, SFX) = { CAT(var_start, SFX), CAT(var_inner, SFX), CAT(var_outer, SFX),
+                                                CAT(var_merge, SFX), CAT(std_finish, SFX) };
 #undef T
 #undef SFX

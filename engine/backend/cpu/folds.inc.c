@@ -1,7 +1,7 @@
 /* Folds over one element type. The includer defines T, the accumulator ACC, PART (what eight elements are added up in before they
  * reach the accumulator) and SFX. Complex types are folded as pairs of reals where that is the same thing (sums). */
 #define STATE(type, s, which) ((type *)(s)->which)
-#define ROW_AT(r)             ((const T *)((const char *)in + (r) * row_bytes))
+#define ROW_AT(r)             ((const T *)((const char *)in + (r)*row_bytes))
 
 #if !COMPLEX
 /* ---- sum ---- */
@@ -20,7 +20,8 @@ INLINE void CAT(sum_add, SFX)(ACC *total, ACC *lost, ACC x)
     *total += x;
 #endif
 }
-static NOINLINE void CAT(sum_outer, SFX)(lc_fold_state *s, const void *in, int64_t rows, int64_t row_bytes, int64_t n, UNUSED int64_t first)
+static NOINLINE void CAT(sum_outer, SFX)(lc_fold_state *s, const void *in, int64_t rows, int64_t row_bytes, int64_t n,
+                                         UNUSED int64_t first)
 {
     ACC    *total = STATE(ACC, s, a), *lost = STATE(ACC, s, b);
     int64_t r = 0;
@@ -67,7 +68,9 @@ INLINE void CAT(sum_lanes, SFX)(lc_fold_state *s, const T *in, int64_t n, int64_
     if (n) CAT(sum_merge, SFX)(s, &part, width);
 }
 static void CAT(sum_inner, SFX)(lc_fold_state *s, const void *in, int64_t n, UNUSED int64_t first)
-{ CAT(sum_lanes, SFX)(s, in, n, 1); }
+{
+    CAT(sum_lanes, SFX)(s, in, n, 1);
+}
 INLINE ACC CAT(sum_total, SFX)(const lc_fold_state *s, int64_t c) /* what an infinite sum lost is not a number */
 {
     ACC total = STATE(const ACC, s, a)[c];
@@ -80,8 +83,8 @@ static void CAT(sum_finish, SFX)(const lc_fold_state *s, int64_t n, UNUSED doubl
 {
     for (int64_t c = 0; c < n; c++) ((T *)value)[c] = (T)CAT(sum_total, SFX)(s, c);
 }
-static const lc_fold UNUSED CAT(sum, SFX) = { CAT(sum_start, SFX), CAT(sum_inner, SFX), CAT(sum_outer, SFX), CAT(sum_merge, SFX),
-                                              CAT(sum_finish, SFX) };
+static const lc_fold UNUSED CAT(sum, SFX) = { CAT(sum_start, SFX), CAT(sum_inner, SFX), CAT(sum_outer, SFX),
+                                              CAT(sum_merge, SFX), CAT(sum_finish, SFX) };
 #if FLOATING
 static void CAT(mean_finish, SFX)(const lc_fold_state *s, int64_t n, double parameter, void *value, UNUSED int64_t *index)
 {
@@ -93,39 +96,39 @@ static const lc_fold CAT(mean, SFX) = { CAT(sum_start, SFX), CAT(sum_inner, SFX)
 #endif
 
 /* ---- folds with one accumulator: prod, amax, amin, any, all ---- */
-#define FOLD      prod
-#define A         PROD
-#define EMPTY     1
+#define FOLD       prod
+#define A          PROD
+#define EMPTY      1
 #define STEP(m, x) ((PROD)((UPROD)(m) * (UPROD)(x)))
-#define RESULT    T
+#define RESULT     T
 #include "fold.inc.c"
 #if !COMPLEX
-#define FOLD      amax
-#define A         T
-#define EMPTY     LOWEST
+#define FOLD       amax
+#define A          T
+#define EMPTY      LOWEST
 #define STEP(m, x) ((x) > (m) || (x) != (x) ? (x) : (m))
-#define RESULT    T
+#define RESULT     T
 #include "fold.inc.c"
-#define FOLD      amin
-#define A         T
-#define EMPTY     HIGHEST
+#define FOLD       amin
+#define A          T
+#define EMPTY      HIGHEST
 #define STEP(m, x) ((x) < (m) || (x) != (x) ? (x) : (m))
-#define RESULT    T
+#define RESULT     T
 #include "fold.inc.c"
 #endif
-#define FOLD      any
-#define A         uint8_t
-#define LOAD(x)   ((x) != 0)
-#define EMPTY     0
+#define FOLD       any
+#define A          uint8_t
+#define LOAD(x)    ((x) != 0)
+#define EMPTY      0
 #define STEP(m, x) ((uint8_t)((m) | (x)))
-#define RESULT    lc_b8
+#define RESULT     lc_b8
 #include "fold.inc.c"
-#define FOLD      all
-#define A         uint8_t
-#define LOAD(x)   ((x) != 0)
-#define EMPTY     1
+#define FOLD       all
+#define A          uint8_t
+#define LOAD(x)    ((x) != 0)
+#define EMPTY      1
 #define STEP(m, x) ((uint8_t)((m) & (x)))
-#define RESULT    lc_b8
+#define RESULT     lc_b8
 #include "fold.inc.c"
 
 #if !COMPLEX

@@ -22,9 +22,9 @@ typedef struct {
     const lc_fold *fold;
     lc_dtype       from, work, result, to; /* of the input, the fold, its result, the output */
     bool           outer;
-    int            n_kept, n_reduced;      /* outer: the columns are the last kept dimension */
+    int            n_kept, n_reduced; /* outer: the columns are the last kept dimension */
     dim            kept[LC_MAX_DIMS + 1], reduced[LC_MAX_DIMS + 1];
-    int64_t        columns, blocks; /* outer: size of the column dimension and how many blocks it makes; inner: 1, 1 */
+    int64_t        columns, blocks;      /* outer: size of the column dimension and how many blocks it makes; inner: 1, 1 */
     int64_t        units, slices, slice; /* slice: how much of reduced[0] */
     int64_t        inner_count;          /* elements of one position of reduced[0] */
     char          *in, *value, *index;
@@ -167,7 +167,13 @@ static void finish_unit(const plan *p, const lc_fold_state *s, tile *t, char *va
     int64_t at_step = p->outer ? p->kept[p->n_kept - 1].index : 8;
     int64_t at[FOLD_COLUMNS];
     bool    direct = p->value && p->to == p->result && step == size, direct_index = p->index && at_step == 8;
-    p->fold->finish(s, n, p->parameter, !p->value ? NULL : direct ? value : t->data, !p->index ? NULL : direct_index ? (int64_t *)index : at);
+    p->fold->finish(s, n, p->parameter,
+                    !p->value ? NULL
+                    : direct  ? value
+                              : t->data,
+                    !p->index      ? NULL
+                    : direct_index ? (int64_t *)index
+                                   : at);
     if (p->value && !direct) cpu_move(p->to, value, step, p->result, t->data, size, n);
     if (p->index && !direct_index) cpu_move(LC_i64, index, at_step, LC_i64, (char *)at, 8, n);
 }

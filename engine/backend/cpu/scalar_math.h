@@ -23,10 +23,38 @@
 #endif
 #define MATH static inline __attribute__((always_inline, unused))
 
-MATH float as_f32(uint32_t u) { return (union { uint32_t u; float f; }){ u }.f; }
-MATH uint32_t bits32(float f) { return (union { float f; uint32_t u; }){ f }.u; }
-MATH double as_f64(uint64_t u) { return (union { uint64_t u; double f; }){ u }.f; }
-MATH uint64_t bits64(double f) { return (union { double f; uint64_t u; }){ f }.u; }
+MATH float as_f32(uint32_t u)
+{
+    return (union {
+               uint32_t u;
+               float    f;
+           }){ u }
+        .f;
+}
+MATH uint32_t bits32(float f)
+{
+    return (union {
+               float    f;
+               uint32_t u;
+           }){ f }
+        .u;
+}
+MATH double as_f64(uint64_t u)
+{
+    return (union {
+               uint64_t u;
+               double   f;
+           }){ u }
+        .f;
+}
+MATH uint64_t bits64(double f)
+{
+    return (union {
+               double   f;
+               uint64_t u;
+           }){ f }
+        .u;
+}
 
 /* Adding this rounds to an integer and leaves it in the low bits. */
 #define ROUND32 12582912.f
@@ -47,7 +75,8 @@ MATH double expm1_reduced_f64(double c, int64_t *n)
     double t = fused64(c, 1.4426950408889634, ROUND64), k = t - ROUND64;
     double r = fused64(k, -1.90821492927058770002e-10, fused64(k, -6.93147180369123816490e-01, c)), s = r * r;
     double p = r * fused64(fused64(1.26177193074810590878e-4, s, 3.02994407707441961300e-2), s, 9.99999999999999999910e-1);
-    double q = fused64(fused64(fused64(3.00198505138664455042e-6, s, 2.52448340349684104192e-3), s, 2.27265548208155028766e-1), s, 2.0);
+    double q = fused64(fused64(fused64(3.00198505138664455042e-6, s, 2.52448340349684104192e-3), s, 2.27265548208155028766e-1),
+                       s, 2.0);
     *n = (int64_t)(bits64(t) - bits64(ROUND64));
     return 2 * p / (q - p);
 }
@@ -121,7 +150,7 @@ MATH float sin_or_cos_f32(float x, uint64_t quarter)
     float    c = fused32(fused32(2.443315711809948e-5f, z, -1.388731625493765e-3f), z, 4.166664568298827e-2f);
     s = fused32(s * z, r, r);
     c = fused32(c * z, z, fused32(-0.5f, z, 1.f));
-    float    y = q & 1 ? c : s;
+    float y = q & 1 ? c : s;
     return q & 2 ? -y : y;
 }
 MATH float sin_f32(float x) { return sin_or_cos_f32(x, 0); }
@@ -130,7 +159,15 @@ MATH float cos_f32(float x) { return sin_or_cos_f32(x, 1); }
 /* Complex products and quotients as PyTorch forms them: the product without the recovery of infinities that C asks for, the quotient
  * scaled by the larger part of the divisor. */
 #define COMPLEX_MATH(R, C, sfx, abs)                                                                                           \
-    MATH C complex_##sfx(R re, R im) { return (union { R part[2]; C c; }){ { re, im } }.c; }                                   \
+    MATH C complex_##sfx(R re, R im)                                                                                           \
+    {                                                                                                                          \
+        return (union {                                                                                                        \
+                   R part[2];                                                                                                  \
+                   C c;                                                                                                        \
+               }){                                                                                                             \
+            { re, im }                                                                                                         \
+        }.c;                                                                                                                   \
+    }                                                                                                                          \
     MATH C mul_##sfx(C x, C y)                                                                                                 \
     {                                                                                                                          \
         R a = __real__ x, b = __imag__ x, c = __real__ y, d = __imag__ y;                                                      \
@@ -192,49 +229,58 @@ REAL_MATH(double, f64, fmod, floor, copysign)
         lc_##dt t = x > low ? x : low;                                                                                         \
         return t < high ? t : high;                                                                                            \
     }
-CLAMP_INT(u8) CLAMP_INT(i8) CLAMP_INT(i16) CLAMP_INT(i32) CLAMP_INT(i64)
+CLAMP_INT(u8)
+CLAMP_INT(i8) CLAMP_INT(i16) CLAMP_INT(i32) CLAMP_INT(i64)
 
-#define BY_TYPE(x, f32, f64, c64, c128)                                                                                        \
-    _Generic((x), float: f32, double: f64, lc_c64: c64, lc_c128: c128)
-#define BY_REAL_TYPE(x, f32, f64, whole) _Generic((x), float: f32, double: f64, default: whole)
-#define m_abs(x)     BY_TYPE(x, __builtin_fabsf, __builtin_fabs, cabsf, cabs)(x)
-#define m_sqrt(x)    BY_TYPE(x, sqrtf, sqrt, csqrtf, csqrt)(x)
-#define m_exp(x)     BY_TYPE(x, exp_f32, exp_f64, cexpf, cexp)(x)
-#define m_log(x)     BY_TYPE(x, log_f32, log_f64, clogf, clog)(x)
-#define m_sin(x)     BY_TYPE(x, sin_f32, sin, csinf, csin)(x)
-#define m_cos(x)     BY_TYPE(x, cos_f32, cos, ccosf, ccos)(x)
-#define m_tan(x)     BY_TYPE(x, tanf, tan, ctanf, ctan)(x)
-#define m_sinh(x)    BY_TYPE(x, sinhf, sinh, csinhf, csinh)(x)
-#define m_cosh(x)    BY_TYPE(x, coshf, cosh, ccoshf, ccosh)(x)
-#define m_tanh(x)    BY_TYPE(x, tanh_f32, tanh_f64, ctanhf, ctanh)(x)
-#define m_exp2(x)    BY_REAL_TYPE(x, exp2f, exp2, exp2)(x)
-#define m_expm1(x)   BY_REAL_TYPE(x, expm1f, expm1, expm1)(x)
-#define m_log1p(x)   BY_REAL_TYPE(x, log1pf, log1p, log1p)(x)
-#define m_log2(x)    BY_REAL_TYPE(x, log2f, log2, log2)(x)
-#define m_log10(x)   BY_REAL_TYPE(x, log10f, log10, log10)(x)
-#define m_floor(x)   BY_REAL_TYPE(x, floorf, floor, floor)(x)
-#define m_ceil(x)    BY_REAL_TYPE(x, ceilf, ceil, ceil)(x)
-#define m_rint(x)    BY_REAL_TYPE(x, rintf, rint, rint)(x)
-#define m_trunc(x)   BY_REAL_TYPE(x, truncf, trunc, trunc)(x)
-#define m_conj(x)    _Generic((x), lc_c64: conjf, lc_c128: conj)(x)
-#define m_real(x)    (__real__(x))
-#define m_imag(x)    (__imag__(x))
-#define m_mul(x, y)  _Generic((x), lc_c64: mul_c64, lc_c128: mul_c128)(x, y)
-#define m_div(x, y)  _Generic((y), lc_c64: div_c64, lc_c128: div_c128)(x, y)
-#define m_infinity(x) ((double)INFINITY)
-#define m_signbit(x) BY_REAL_TYPE(x, sign_f32, sign_f64, sign_i64)(x)
-#define m_pow(x, y)  _Generic((x), float: powf, double: pow, lc_c64: cpowf, lc_c128: cpow, default: pow_i64)(x, y)
-#define m_div_trunc(x, y)    trunc_div_i64(x, y)
-#define m_floor_divide(x, y) BY_REAL_TYPE(x, floor_div_f32, floor_div_f64, floor_div_i64)(x, y)
-#define m_remainder(x, y)    BY_REAL_TYPE(x, remainder_f32, remainder_f64, remainder_i64)(x, y)
-#define m_fmod(x, y)         BY_REAL_TYPE(x, fmodf, fmod, fmod_i64)(x, y)
+#define BY_TYPE(x, f32, f64, c64, c128)  _Generic((x), float : f32, double : f64, lc_c64 : c64, lc_c128 : c128)
+#define BY_REAL_TYPE(x, f32, f64, whole) _Generic((x), float : f32, double : f64, default : whole)
+#define m_abs(x)                         BY_TYPE(x, __builtin_fabsf, __builtin_fabs, cabsf, cabs)(x)
+#define m_sqrt(x)                        BY_TYPE(x, sqrtf, sqrt, csqrtf, csqrt)(x)
+#define m_exp(x)                         BY_TYPE(x, exp_f32, exp_f64, cexpf, cexp)(x)
+#define m_log(x)                         BY_TYPE(x, log_f32, log_f64, clogf, clog)(x)
+#define m_sin(x)                         BY_TYPE(x, sin_f32, sin, csinf, csin)(x)
+#define m_cos(x)                         BY_TYPE(x, cos_f32, cos, ccosf, ccos)(x)
+#define m_tan(x)                         BY_TYPE(x, tanf, tan, ctanf, ctan)(x)
+#define m_sinh(x)                        BY_TYPE(x, sinhf, sinh, csinhf, csinh)(x)
+#define m_cosh(x)                        BY_TYPE(x, coshf, cosh, ccoshf, ccosh)(x)
+#define m_tanh(x)                        BY_TYPE(x, tanh_f32, tanh_f64, ctanhf, ctanh)(x)
+#define m_exp2(x)                        BY_REAL_TYPE(x, exp2f, exp2, exp2)(x)
+#define m_expm1(x)                       BY_REAL_TYPE(x, expm1f, expm1, expm1)(x)
+#define m_log1p(x)                       BY_REAL_TYPE(x, log1pf, log1p, log1p)(x)
+#define m_log2(x)                        BY_REAL_TYPE(x, log2f, log2, log2)(x)
+#define m_log10(x)                       BY_REAL_TYPE(x, log10f, log10, log10)(x)
+#define m_floor(x)                       BY_REAL_TYPE(x, floorf, floor, floor)(x)
+#define m_ceil(x)                        BY_REAL_TYPE(x, ceilf, ceil, ceil)(x)
+#define m_rint(x)                        BY_REAL_TYPE(x, rintf, rint, rint)(x)
+#define m_trunc(x)                       BY_REAL_TYPE(x, truncf, trunc, trunc)(x)
+#define m_conj(x)                        _Generic((x), lc_c64 : conjf, lc_c128 : conj)(x)
+#define m_real(x)                        (__real__(x))
+#define m_imag(x)                        (__imag__(x))
+#define m_mul(x, y)                      _Generic((x), lc_c64 : mul_c64, lc_c128 : mul_c128)(x, y)
+#define m_div(x, y)                      _Generic((y), lc_c64 : div_c64, lc_c128 : div_c128)(x, y)
+#define m_infinity(x)                    ((double)INFINITY)
+#define m_signbit(x)                     BY_REAL_TYPE(x, sign_f32, sign_f64, sign_i64)(x)
+#define m_pow(x, y)                      _Generic((x), float : powf, double : pow, lc_c64 : cpowf, lc_c128 : cpow, default : pow_i64)(x, y)
+#define m_div_trunc(x, y)                trunc_div_i64(x, y)
+#define m_floor_divide(x, y)             BY_REAL_TYPE(x, floor_div_f32, floor_div_f64, floor_div_i64)(x, y)
+#define m_remainder(x, y)                BY_REAL_TYPE(x, remainder_f32, remainder_f64, remainder_i64)(x, y)
+#define m_fmod(x, y)                     BY_REAL_TYPE(x, fmodf, fmod, fmod_i64)(x, y)
 #define m_clamp(x, y, z)                                                                                                       \
-    _Generic((x), float: clamp_f32, double: clamp_f64, lc_u8: clamp_u8, lc_i8: clamp_i8, lc_i16: clamp_i16, lc_i32: clamp_i32, \
-             lc_i64: clamp_i64)(x, y, z)
-MATH bool sign_f32(float x) { return bits32(x) >> 31; }
+    _Generic((x), float                                                                                                        \
+             : clamp_f32, double                                                                                               \
+             : clamp_f64, lc_u8                                                                                                \
+             : clamp_u8, lc_i8                                                                                                 \
+             : clamp_i8, lc_i16                                                                                                \
+             : clamp_i16, lc_i32                                                                                               \
+             : clamp_i32, lc_i64                                                                                               \
+             : clamp_i64)(x, y, z)
+    MATH bool sign_f32(float x)
+{
+    return bits32(x) >> 31;
+}
 MATH bool sign_f64(double x) { return bits64(x) >> 63; }
 MATH bool sign_i64(int64_t x) { return x < 0; }
 /* Shifts by a negative amount or past the width: everything is shifted out, and copies of the sign come in from the left. */
-#define BITS_OF(x) ((int)sizeof(x) * 8)
+#define BITS_OF(x)          ((int)sizeof(x) * 8)
 #define m_shift_left(x, y)  ((uint64_t)(int64_t)(y) >= (uint64_t)BITS_OF(x) ? (T)0 : (T)((uint64_t)(x) << (y)))
 #define m_shift_right(x, y) ((T)((x) >> ((uint64_t)(int64_t)(y) >= (uint64_t)BITS_OF(x) ? BITS_OF(x) - ((T)-1 < 0) : (y))))
