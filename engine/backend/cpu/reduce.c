@@ -80,7 +80,7 @@ static void sort_dims(plan *p, const lc_reduce_args *a)
 static void make_plan(plan *p, const lc_reduce_args *a)
 {
     sort_dims(p, a);
-    dim    *row = &p->reduced[p->n_reduced - 1], *column = &p->kept[p->n_kept - 1];
+    dim    *row = &p->reduced[p->n_reduced - 1], *column = &p->kept[p->n_kept ? p->n_kept - 1 : 0];
     int64_t total = 1, kept = 1;
     p->outer = p->n_kept && (llabs(column->in) < llabs(row->in) || row->size < SHORT_ROW) && column->size > 1;
     for (int i = 0; i < p->n_reduced; i++) total *= p->reduced[i].size;
