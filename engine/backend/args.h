@@ -56,7 +56,7 @@ typedef struct {
 /* Random fills. What a and b are depends on the op: from and to, mean and std, p, lambda. A complex out is contiguous. */
 typedef struct {
     lc_tensor       *out;
-    const lc_tensor *each; /* _bernoulli_each: a probability per element, of the computing dtype, contiguous */
+    const lc_tensor *each; /* _bernoulli_each: a probability per element (broadcast), of the computing dtype */
     lc_generator    *generator;
     double           a, b;
     int64_t          low;

@@ -69,16 +69,16 @@ LC_OP(empty,
       .doc = "A tensor with whatever its memory holds.", .factory = true, .out = true, .shape = of_size_in_format,
       .run = as_it_is);
 
-static lc_dtype dtype_of_value(const lc_tensor *value) /* a Python float is the default float, whatever it travels in */
+static lc_dtype dtype_of_value(const lc_tensor *value) /* a float is the default float, whatever it travels in */
 {
-    if (!value->is_number || lc_class_of(value->dtype) < LC_FLOAT) return value->dtype;
-    if (lc_is_complex(value->dtype)) return lc_default_dtype == LC_f64 ? LC_c128 : LC_c64;
-    return lc_default_dtype;
+    lc_dtype_class class = lc_class_of(value->dtype);
+    if (class == LC_COMPLEX) return lc_default_dtype == LC_f64 ? LC_c128 : LC_c64;
+    return class == LC_FLOAT ? lc_default_dtype : class == LC_INT ? LC_i64 : LC_b8;
 }
 static int full_size(const lc_record *call, lc_spec *out)
 {
     const lc_value *a = call->args;
-    return factory_shape(call, out, &a[2], dtype_of_value(a[1].t), &a[3], a[0].n, a[0].is);
+    return factory_shape(call, out, &a[2], dtype_of_value(call->in[0]), &a[3], a[0].n, a[0].is);
 }
 LC_OP(full,
       .sig = "full(size: list[int], fill_value: Tensor | Number, *, dtype: dtype | None = None, device: device | None = None) "

@@ -120,11 +120,25 @@ static bool scatter_differentiable(const lc_value *in, lc_tensor **dx)
     lc_fail(LC_NotImplementedError, "scatter with reduce='%s' has no gradient: use scatter_add", in[4].s);
     return dx[0] = NULL, false;
 }
+/* src's gradient. Where src is larger than index, the rest of it was never read. */
+static lc_tensor *gathered(lc_tensor *g, int64_t dim, lc_tensor *index, const lc_tensor *src)
+{
+    lc_tensor *picked = lc_gather(g, dim, index, false);
+    for (int d = 0; picked && d < src->ndim && index->ndim; d++) {
+        int64_t shape[LC_MAX_DIMS], missing = src->shape[d] - picked->shape[d];
+        if (!missing) continue;
+        memcpy(shape, picked->shape, (size_t)picked->ndim * sizeof *shape);
+        shape[d] = missing;
+        lc_tensor *rest = lc_new_zeros(picked, shape, picked->ndim, (lc_value){ .tag = LC_IS_none }, (lc_value){ .tag = LC_IS_none });
+        picked = lc_cat((lc_tensor *[]){ picked, rest }, 2, d);
+    }
+    return picked;
+}
 GRAD(scatter)
 {
     if (!scatter_differentiable(in, dx)) return;
     if (need[0]) dx[0] = lc_scatter_value(g[0], in[1].i, in(2), LC_INTEGER(0), NULL);
-    if (need[2]) dx[2] = lc_gather(g[0], in[1].i, in(2), false);
+    if (need[2]) dx[2] = gathered(g[0], in[1].i, in(2), in(3));
 }
 LC_OP(scatter, .sig = "scatter(input: Tensor, dim: int, index: Tensor, src: Tensor, *, reduce: str | None = None) -> Tensor",
       .doc = "input with src written at index along dim.", .method = true, .inplace = true, .out = true,
@@ -146,7 +160,7 @@ static int scatter_add_run(const lc_record *call) { return scatter_with(call, ca
 GRAD(scatter_add)
 {
     if (need[0]) dx[0] = g[0];
-    if (need[2]) dx[2] = lc_gather(g[0], in[1].i, in(2), false);
+    if (need[2]) dx[2] = gathered(g[0], in[1].i, in(2), in(3));
 }
 LC_OP(scatter_add, .sig = "scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor",
       .doc = "input with src added at index along dim: gather's adjoint.", .method = true, .inplace = true, .out = true,

@@ -145,12 +145,17 @@ GRAD(_index_put)
     if (need[0]) dx[0] = in[3].b ? g[0] : lc__index_put(g[0], in[1].ts, n, LC_INTEGER(0), false);
     if (need[n + 1]) dx[n + 1] = lc__index(g[0], in[1].ts, n);
 }
-LC_OP(
-    _index_put,
-    .sig =
-        "_index_put(input: Tensor, indices: list[Tensor | None], values: Tensor | Number, accumulate: bool = False) -> Tensor",
-    .doc = "input with values written, or added, at int64 positions.", .hidden = true, .inplace = true,
-    .promote = LC_NO_PROMOTION, .shape = index_put_shape, .run = index_put_run, .grad = _index_put_grad, .saves = IN(1));
+LC_OP(_index_put,
+      .sig = "_index_put(input: Tensor, indices: list[Tensor | None], values: Tensor | Number, accumulate: bool = False) "
+             "-> Tensor",
+      .doc = "input with values written, or added, at int64 positions.", .hidden = true, .promote = LC_NO_PROMOTION,
+      .shape = index_put_shape, .run = index_put_run, .grad = _index_put_grad, .saves = IN(1));
+/* In place by nature: an out-of-place form would copy a strided destination twice. */
+LC_OP(_index_put_,
+      .sig = "_index_put_(input: Tensor, indices: list[Tensor | None], values: Tensor | Number, accumulate: bool = False) "
+             "-> Tensor",
+      .doc = "Write, or add, values at int64 positions.", .hidden = true, .writes = IN(0), .kernel = LC_OP__index_put,
+      .promote = LC_NO_PROMOTION, .shape = index_put_shape, .run = index_put_run, .grad = _index_put_grad, .saves = IN(1));
 
 /* ---- masks and other index dtypes become int64 positions ---- */
 static bool is_mask(const lc_tensor *t) { return t->dtype == LC_b8 || t->dtype == LC_u8; }
@@ -208,9 +213,9 @@ LC_OP(index, .sig = "index(input: Tensor, indices: list[Tensor | None]) -> Tenso
       .call = index_call);
 
 /* One mask over the leading dimensions and one value: no positions needed. */
-static bool is_masked_fill(const lc_value *in)
+static bool is_masked_fill(const lc_value *in, const lc_tensor *value)
 {
-    const lc_tensor *x = in(0), *mask = in[1].n == 1 ? in[1].ts[0] : LC_NONE, *value = in(2);
+    const lc_tensor *x = in(0), *mask = in[1].n == 1 ? in[1].ts[0] : LC_NONE;
     bool fits = mask != LC_NONE && mask->dtype == LC_b8 && mask->ndim && value->ndim == 0 && !in[3].b && mask->ndim <= x->ndim;
     for (int d = 0; fits && d < mask->ndim; d++) fits = mask->shape[d] == x->shape[d];
     return fits && lc_same_device(mask->device, x->device) && (value->is_number || value->dtype == x->dtype);
@@ -225,8 +230,9 @@ static int index_put__call(const lc_value *in, lc_tensor **out)
 {
     lc_tensor *made[LC_MAX_DIMS];
     int        n;
-    if (is_masked_fill(in)) return (out[0] = lc_masked_fill_(in(0), mask_over(in[1].ts[0], in(0)), in(2))) ? 0 : -1;
-    return positions_of(in(0), &in[1], made, &n) == 0 && (out[0] = lc__index_put_(in(0), made, n, in(2), in[3].b)) ? 0 : -1;
+    lc_tensor *values = operand(2);
+    if (is_masked_fill(in, values)) return (out[0] = lc_masked_fill_(in(0), mask_over(in[1].ts[0], in(0)), values)) ? 0 : -1;
+    return positions_of(in(0), &in[1], made, &n) == 0 && (out[0] = lc__index_put_(in(0), made, n, values, in[3].b)) ? 0 : -1;
 }
 LC_OP(
     index_put_,
@@ -239,7 +245,7 @@ static int index_put_call(const lc_value *in, lc_tensor **out)
 {
     lc_tensor *made[LC_MAX_DIMS];
     int        n;
-    return positions_of(in(0), &in[1], made, &n) == 0 && (out[0] = lc__index_put(in(0), made, n, in(2), in[3].b)) ? 0 : -1;
+    return positions_of(in(0), &in[1], made, &n) == 0 && (out[0] = lc__index_put(in(0), made, n, operand(2), in[3].b)) ? 0 : -1;
 }
 LC_OP(index_put,
       .sig =
@@ -330,8 +336,8 @@ static int take_call(const lc_value *in, lc_tensor **out)
 {
     if (in(1)->dtype != LC_i64)
         return lc_fail_int(LC_DtypeMismatch, "take(): Expected a long tensor for index, but got %s", LC_SHAPE(in(1)));
-    lc_tensor *flat = lc_reshape(in(0), (int64_t[]){ -1 }, 1);
-    return flat && (out[0] = lc__index(flat, &in(1), 1)) ? 0 : -1;
+    lc_tensor *flat = lc_reshape(in(0), (int64_t[]){ -1 }, 1), *index = lc_contiguous(in(1), LC_CONTIGUOUS_FORMAT);
+    return flat && index && (out[0] = lc__index(flat, &index, 1)) ? 0 : -1;
 }
 LC_OP(take, .sig = "take(input: Tensor, index: Tensor) -> Tensor", .doc = "Elements by their position in the flattened input.",
       .method = true, .out = true, .call = take_call);

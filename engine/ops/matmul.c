@@ -221,7 +221,7 @@ static int combine(lc_tensor *input, lc_tensor *product, const lc_value *beta, c
     if (product && !(alpha->tag != LC_IS_complex && lc_number_of(alpha) == 1)) product = lc_mul(product, number_operand(alpha));
     if (!ignored && product) {
         if (!(beta->tag != LC_IS_complex && lc_number_of(beta) == 1)) input = lc_mul(input, number_operand(beta));
-        product = lc_add(input, product);
+        product = lc_add(product, input);
     }
     return (out[0] = product) ? 0 : -1;
 }

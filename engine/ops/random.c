@@ -237,19 +237,17 @@ LC_OP(bernoulli_, .sig = "bernoulli_(input: Tensor, p: float = 0.5, *, generator
       .doc = "Overwrite with ones, with probability p, and zeros.", .method = true, .function = false, .random = true,
       .writes = IN(0), .promote = LC_NO_PROMOTION, .shape = in_place, .run = bernoulli_run, .grad = bernoulli__grad);
 
-/* A probability per element. in[0] has the shape, the last input the probabilities. */
+/* A probability per element: the last input. */
 static int bernoulli_each_run(const lc_record *call)
 {
-    lc_tensor *p = call->in[call->n_in - 1], *out = call->out[0],
-              *made = lc_tensor_new(LC_b8, out->device, out->ndim, out->shape);
-    lc_dtype      dtype = p->dtype == LC_f64 ? LC_f64 : LC_f32;
-    lc_tensor    *each = lc_tensor_new(dtype, out->device, out->ndim, out->shape); /* broadcast and contiguous */
-    lc_record     drawn = *call;
-    lc_generator *g = generator_for(&call->args[call->n_in], out->device);
-    int           rc = made && each && g ? call->backend->copy(each, p) : -1;
-    drawn.dtype = dtype, drawn.op = &lc_op__bernoulli_each;
-    if (rc == 0) rc = run_kernel_with(&drawn, &(lc_random_args){ .out = made, .each = each, .generator = g });
-    return lc_release(each), deliver(out, made, rc);
+    lc_tensor      *p = call->in[call->n_in - 1], *out = call->out[0];
+    lc_record       drawn = *call;
+    lc_random_args  args = { .out = out, .generator = generator_for(&call->args[call->n_in], out->device) };
+    drawn.dtype = p->dtype == LC_f64 ? LC_f64 : LC_f32, drawn.op = &lc_op__bernoulli_each;
+    lc_tensor *each = in_dtype(p, drawn.dtype);
+    args.each = each;
+    int rc = each && args.generator ? run_kernel_with(&drawn, &args) : -1;
+    return lc_release(each), rc;
 }
 static int bernoulli_shape(const lc_record *call, lc_spec *out)
 {

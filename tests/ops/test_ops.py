@@ -141,6 +141,8 @@ def gradients(m, sample, dtype, layout):
 def test_gradients(sample, dtype):
     if not sample.grad or dtype not in sample.dtypes:
         pytest.skip("not differentiable in this dtype")
+    if attempt(torch, sample, build(torch, sample, dtype))[1]:
+        pytest.skip("refused: test_values compares the errors")
     for layout in ("contiguous", "transposed"):
         if attempt(torch, sample, build(torch, sample, dtype, layout))[1]:
             continue  # refused: test_values compares that

@@ -120,10 +120,33 @@ static int cpu_bernoulli(lc_dtype dtype, const void *args)
     return run_random(&(random_walk){ args, dtype, LC_b8, draw_bernoulli });
 }
 
-static int cpu_bernoulli_each(lc_dtype dtype, const void *args) /* out uint8 or bool, both contiguous */
+typedef struct {
+    const lc_random_args *args;
+    lc_dtype              dtype; /* of the probabilities */
+} coins;
+static int coin_row(void *ctx, char *const *ptr, const int64_t *stride, int64_t n)
+{
+    const coins *c = ctx;
+    double       p[RANDOM_TILE];
+    uint8_t      tile[RANDOM_TILE];
+    int64_t      size = lc_size_of(c->dtype);
+    for (int64_t first = 0, m; first < n; first += m) {
+        m = n - first < RANDOM_TILE ? n - first : RANDOM_TILE;
+        cpu_move(c->dtype, (char *)p, size, c->dtype, ptr[1] + first * stride[1], stride[1], m);
+        lc_random_bernoulli_each(c->args->generator, tile, m, c->dtype, p);
+        cpu_move(c->args->out->dtype, ptr[0] + first * stride[0], stride[0], LC_b8, (char *)tile, 1, m);
+    }
+    return 0;
+}
+static int cpu_bernoulli_each(lc_dtype dtype, const void *args)
 {
     const lc_random_args *a = args;
-    return lc_random_bernoulli_each(a->generator, (uint8_t *)a->out->data, a->out->numel, dtype, a->each->data), 0;
+    lc_iter               it;
+    lc_iter_start(&it, a->out->ndim, a->out->shape);
+    lc_iter_add(&it, a->out);
+    lc_iter_add(&it, a->each);
+    lc_iter_prepare(&it, true);
+    return lc_iter_range(&it, 0, a->out->numel, coin_row, &(coins){ a, dtype });
 }
 
 static void draw_ints(const random_walk *w, void *out, int64_t n)
