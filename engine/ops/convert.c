@@ -103,7 +103,8 @@ lc_tensor *number_operand_in(lc_number_box *box, const lc_value *v)
 /* ---- writes ---- */
 static int like_destination(const lc_record *call, lc_spec *out)
 {
-    return spec_like(call, out, call->in[0], call->in[0]->dtype), 0;
+    spec_like(call, out, call->in[0], call->in[0]->dtype);
+    return out->order = LC_ORDER_STRIDES, lc_strides_like(call->in[0], out->stride), 0;
 }
 
 static int source_fits(const lc_record *call, lc_spec *out)

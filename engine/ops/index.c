@@ -129,7 +129,8 @@ static lc_tensor *gathered(lc_tensor *g, int64_t dim, lc_tensor *index, const lc
         if (!missing) continue;
         memcpy(shape, picked->shape, (size_t)picked->ndim * sizeof *shape);
         shape[d] = missing;
-        lc_tensor *rest = lc_new_zeros(picked, shape, picked->ndim, (lc_value){ .tag = LC_IS_none }, (lc_value){ .tag = LC_IS_none });
+        lc_tensor *rest =
+            lc_new_zeros(picked, shape, picked->ndim, (lc_value){ .tag = LC_IS_none }, (lc_value){ .tag = LC_IS_none });
         picked = lc_cat((lc_tensor *[]){ picked, rest }, 2, d);
     }
     return picked;

@@ -64,6 +64,8 @@ static int lay_out(layout *l, const lc_tensor *x, lc_tensor *const *index, int n
     }
     for (int d = 0; d < n; d++) {
         if (index[d] == LC_NONE) continue;
+        if (x->shape[d] == 0 && index[d]->numel)
+            return lc_fail_int(LC_IndexError, "index is out of bounds for dimension %d with size 0", d);
         lc_index_operand *k = &l->k[a->n_index++];
         *k = (lc_index_operand){ .index = index[d], .size = x->shape[d], .step = x->stride[d], .dim = d };
         for (int e = 0, at = first + rank - index[d]->ndim; e < index[d]->ndim; e++)
@@ -245,7 +247,9 @@ static int index_put_call(const lc_value *in, lc_tensor **out)
 {
     lc_tensor *made[LC_MAX_DIMS];
     int        n;
-    return positions_of(in(0), &in[1], made, &n) == 0 && (out[0] = lc__index_put(in(0), made, n, operand(2), in[3].b)) ? 0 : -1;
+    return positions_of(in(0), &in[1], made, &n) == 0 && (out[0] = lc__index_put(in(0), made, n, operand(2), in[3].b))
+               ? 0
+               : -1;
 }
 LC_OP(index_put,
       .sig =

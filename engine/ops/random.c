@@ -240,9 +240,9 @@ LC_OP(bernoulli_, .sig = "bernoulli_(input: Tensor, p: float = 0.5, *, generator
 /* A probability per element: the last input. */
 static int bernoulli_each_run(const lc_record *call)
 {
-    lc_tensor      *p = call->in[call->n_in - 1], *out = call->out[0];
-    lc_record       drawn = *call;
-    lc_random_args  args = { .out = out, .generator = generator_for(&call->args[call->n_in], out->device) };
+    lc_tensor     *p = call->in[call->n_in - 1], *out = call->out[0];
+    lc_record      drawn = *call;
+    lc_random_args args = { .out = out, .generator = generator_for(&call->args[call->n_in], out->device) };
     drawn.dtype = p->dtype == LC_f64 ? LC_f64 : LC_f32, drawn.op = &lc_op__bernoulli_each;
     lc_tensor *each = in_dtype(p, drawn.dtype);
     args.each = each;

@@ -53,8 +53,8 @@ GRAD(_softmax_backward_data)
     lc_tensor *grad = in(0), *out = in(1), *weighted = lc_mul(g[0], out);
     if (need[0]) dx[0] = lc__softmax_backward_data(g[0], out, in[2].i, grad->dtype);
     if (need[1])
-        dx[1] = lc_sub(lc_mul(g[0], lc_sub(grad, row_sum(lc_mul(grad, out), in[2].i))),
-                       lc_mul(grad, row_sum(weighted, in[2].i)));
+        dx[1] =
+            lc_sub(lc_mul(g[0], lc_sub(grad, row_sum(lc_mul(grad, out), in[2].i))), lc_mul(grad, row_sum(weighted, in[2].i)));
 }
 LC_OP(_softmax_backward_data,
       .sig = "_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: dtype) -> Tensor",
