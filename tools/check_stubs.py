@@ -16,7 +16,8 @@ def stub_functions(body):
     found = {}
     for node in body:
         if isinstance(node, ast.FunctionDef):
-            found.setdefault(node.name, []).append([a.arg for a in node.args.args + node.args.kwonlyargs])
+            args = [*node.args.args, *filter(None, [node.args.vararg]), *node.args.kwonlyargs]
+            found.setdefault(node.name, []).append([a.arg for a in args])
     return found
 
 

@@ -7,7 +7,7 @@
  *   cleared        base -> base with zeros where the view lies   (its own adjoint)
  *   copy_slices    (base, values) -> base with the view replaced   gradient: cleared, seen_through
  * The first is how a rebuilt view remembers its base; PyTorch calls that AsStridedBackward0. */
-#include "rules.h"
+#include "view.h"
 
 typedef struct {
     lc_dtype        dtype; /* of the view */
@@ -63,27 +63,6 @@ static int arena_of(arena *a, lc_tensor *base, const window *w) /* with base's v
     return lc_backend_of(base->device)->copy(a->base, base);
 }
 
-/* to += from, where elements of `to` may share memory: dimensions are taken apart until none do. */
-static int add_into(lc_tensor *to, lc_tensor *from)
-{
-    const lc_backend *backend = lc_backend_of(to->device);
-    if (!lc_overlaps_itself(to))
-        return backend->elementwise(LC_OP_add, (lc_dtype)to->dtype, to, (lc_tensor *[]){ to, from }, 2);
-    int64_t shape[LC_MAX_DIMS], to_stride[LC_MAX_DIMS], from_stride[LC_MAX_DIMS];
-    int     apart = -1, n = 0, rc = 0;
-    for (int d = 0; d < to->ndim; d++)
-        if (to->shape[d] > 1 && (apart < 0 || to->stride[d] < to->stride[apart])) apart = d;
-    for (int d = 0; d < to->ndim; d++)
-        if (d != apart) shape[n] = to->shape[d], to_stride[n] = to->stride[d], from_stride[n++] = from->stride[d];
-    for (int64_t i = 0; i < to->shape[apart] && rc == 0; i++) {
-        lc_tensor *part = lc_tensor_view(to, n, shape, to_stride, i * to->stride[apart]);
-        lc_tensor *add = part ? lc_tensor_view(from, n, shape, from_stride, i * from->stride[apart]) : NULL;
-        rc = add ? add_into(part, add) : -1;
-        lc_release(part), lc_release(add);
-    }
-    return rc;
-}
-
 static int seen_through_call(const lc_value *in, lc_tensor **out)
 {
     window w = window_of(in + 1);
@@ -112,7 +91,7 @@ static int seen_back_call(const lc_value *in, lc_tensor **out) /* in: values, ba
     if (!lc_same_shape(in(0), a.view))
         return lc_fail_int(LC_ShapeMismatch, "%s for a view %s", LC_SHAPE(in(0)), LC_SHAPE(a.view));
     out[0] = a.base;
-    return add_into(a.view, in(0));
+    return add_into(lc_backend_of(in(0)->device), a.view, in(0));
 }
 GRAD(seen_back)
 {

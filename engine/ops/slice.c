@@ -36,7 +36,7 @@ static int64_t clamp_index(int64_t i, int64_t size)
 static int part_of(const lc_tensor *x, int d, int64_t start, int64_t stop, int64_t step, geometry *v)
 {
     geometry_like(x, 0, v);
-    v->offset = start * x->stride[d];
+    if (__builtin_mul_overflow(start, x->stride[d], &v->offset)) v->offset = 0; /* only where there are no elements */
     v->shape[d] = stop > start ? 1 + (stop - start - 1) / step : 0;
     if (__builtin_mul_overflow(x->stride[d], step, &v->stride[d]) && v->shape[d] < 2) v->stride[d] = x->stride[d];
     return 0;
