@@ -26,21 +26,33 @@ static lc_tensor *waves(int ndim, const int64_t *shape, double start) /* new ref
     return t;
 }
 
-/* Products, views of shared tensors, strided and broadcast operands, a list: scoped. */
+/* Products, views of shared tensors, strided and broadcast operands, reductions, scans, an own tensor written in place, a list. */
 static lc_tensor *forward(void)
 {
     lc_tensor *turned = lc_transpose(matrix, 0, 1), *row = lc_select(matrix, 0, 3);
     lc_tensor *product = lc_matmul(lc_add(matrix, row), turned);
+    lc_add_(product, lc_softmax(turned, 1, LC_ABSENT));
+    lc_mul_(lc_select(product, 1, 2), lc_mean(lc_cumsum(matrix, 0, LC_ABSENT), (int64_t[]){ 1 }, 1, false));
     return lc_cat((lc_tensor *[]){ lc_tanh(product), lc_mul(turned, LC_NUMBER(0.5)) }, 2, 1);
 }
 
-static lc_tensor *large_forward(void) { return lc_mul(lc_add(large, large), lc_tanh(large)); } /* worth several threads */
+/* Worth several threads: elementwise, and a sum in slices. */
+static lc_tensor *large_forward(void) { return lc_mul(lc_add(large, large), lc_sum(lc_tanh(large), NULL, 0, true)); }
+
+/* One stream for all: what a thread gets depends on the others, that it is whole does not. */
+static void draw(void)
+{
+    lc_tensor *t = lc_rand((int64_t[]){ 500 }, 1, LC_OF_DTYPE(LC_f64), LC_ABSENT, NULL);
+    CHECK(t);
+    for (int64_t i = 0; i < t->numel; i++) CHECK(values(t)[i] >= 0 && values(t)[i] < 1);
+}
 
 static void *do_forward(UNUSED void *unused)
 {
     for (int i = 0; i < ROUNDS; i++) {
         lc_scope scope = lc_scope_open();
         CHECK(same_values(forward(), forward_result));
+        draw();
         if (i % LARGE_EVERY == 0) CHECK(same_values(large_forward(), large_result));
         lc_scope_close(scope);
     }
