@@ -198,7 +198,7 @@ static int take_gradients(PyObject *context, PyObject *grads, lc_tensor **dx)
         if (!c->is_tensor[k] && g != Py_None) {
             PyErr_Format(
                 PyExc_RuntimeError,
-                "function %s returned a gradient different from None at position %d, but the corresponding forward input was "
+                "function %s returned a gradient different than None at position %d, but the corresponding forward input was "
                 "not a Variable",
                 Py_TYPE(context)->tp_name, k + 1);
             return lc_release_all(dx, n), -1;
@@ -236,6 +236,7 @@ static void spend(void *payload)
 /* class CubeBackward(FunctionCtx), made at the first apply of Cube. New reference. */
 static PyObject *context_class(PyObject *cls)
 {
+    if (cls == (PyObject *)&PyUserFunction_Type) return Py_NewRef(&PyCtx_Type); /* forward will say that it is missing */
     PyObject *found = PyDict_GetItemString(((PyTypeObject *)cls)->tp_dict, "_backward_cls");
     if (found) return Py_NewRef(found);
     PyObject *module = PyObject_GetAttrString(cls, "__module__"),
@@ -268,11 +269,11 @@ static int note_arguments(PyCtx *c, PyObject *args, bool *recording)
     for (Py_ssize_t k = 0; k < n; k++) {
         PyObject *o = PyTuple_GET_ITEM(args, k);
         c->is_tensor[k] = py_is_tensor(o);
-        bool need = c->is_tensor[k] && lc_grad_enabled() && lc_requires_grad(py_tensor(o));
+        bool need = c->is_tensor[k] && lc_requires_grad(py_tensor(o));
         PyTuple_SET_ITEM(c->needs, k, PyBool_FromLong(need));
         any |= need;
     }
-    *recording = any;
+    *recording = any && lc_grad_enabled();
     return 0;
 }
 
@@ -383,6 +384,7 @@ static lc_foreign *foreign_of(PyCtx *c)
                            .forward = give_outputs,
                            .backward = call_backward,
                            .spend = spend,
+                           .name = Py_TYPE(c)->tp_name,
                            .n_out = c->n_out,
                            .constant = c->is_constant,
                            .keeps_none = c->keeps_none };
@@ -400,8 +402,10 @@ static int record(PyCtx *c, lc_tensor **in, int n_in, lc_tensor **out)
     int      rc = lc_call(&lc_op_function, args, made);
     c->outputs = NULL, c->node.n = f->node;
     if (rc < 0) py_raise();
-    else rc = keep_saved(c, out);
-    for (int i = 0; i < c->n_out && rc == 0; i++) lc_release(made[i]);
+    else {
+        rc = keep_saved(c, out);
+        lc_release_all(made, c->n_out);
+    }
     lc_object_release(&f->object);
     return rc;
 }
@@ -529,6 +533,13 @@ PyTypeObject PyCtx_Type = { PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lucid.auto
                             .tp_getset = context_attributes,
                             .tp_new = PyType_GenericNew };
 
+static PyObject *no_call(UNUSED PyObject *self, UNUSED PyObject *args, UNUSED PyObject *kwargs)
+{
+    return PyErr_Format(PyExc_RuntimeError,
+                        "Legacy autograd function with non-static forward method is deprecated. Please use new-style "
+                        "autograd function with static forward method: call it by apply.");
+}
+
 static const char function_doc[] =
     "A differentiable function of your own: static methods forward(ctx, *args) and backward(ctx, *grads).\n\n"
     "forward puts on ctx what backward needs; backward returns a gradient (or None) per argument of forward. Call it by "
@@ -558,6 +569,7 @@ PyTypeObject PyUserFunction_Type = { PyVarObject_HEAD_INIT(NULL, 0).tp_name = "l
                                      .tp_basicsize = sizeof(PyCtx),
                                      .tp_base = &PyCtx_Type,
                                      .tp_dealloc = context_dealloc,
+                                     .tp_call = no_call,
                                      .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
                                      .tp_doc = function_doc,
                                      .tp_traverse = context_traverse,

@@ -6,7 +6,7 @@ suite = Programs()
 program, error = suite.program, suite.error
 
 
-# --- in place -------------------------------------------------------------------------------------------------------------------
+# --- in place -----------------------------------------------------------------------------------------------------------------
 
 
 @program
@@ -14,7 +14,7 @@ def in_place_on_a_result(L):
     x = leaf(L, 1.0, 2.0)
     y = x * 3
     y.mul_(2).add_(1)
-    y *= y.detach()
+    y *= y.detach().clone()
     y.sum().backward()
     return y, x.grad, type(y.grad_fn).__name__
 
@@ -36,7 +36,7 @@ def in_place_makes_a_constant_require_grad(L):
     return y.requires_grad, w.grad
 
 
-@program
+@error("has been modified by an inplace operation")
 def a_copy_into_what_made_it(L):
     x = L.ones(2)
     w = leaf(L, 3.0, 4.0)
@@ -117,12 +117,20 @@ def writing_through_detach_leaves_history_alone(L):
     return y, d, x.grad, w.grad
 
 
+@error("is at version 3; expected version 2 instead")
+def an_operand_shares_memory_with_what_is_written(L):
+    y = leaf(L, 1.0, 2.0) * 3
+    y.mul_(2).add_(1)
+    y.mul_(y.detach())
+    y.sum().backward()
+
+
 @error("functions with out=... arguments don't support automatic differentiation")
 def out_while_recording(L):
     L.mul(leaf(L, 1.0), 2, out=L.ones(1))
 
 
-# --- views ----------------------------------------------------------------------------------------------------------------------
+# --- views --------------------------------------------------------------------------------------------------------------------
 
 
 @program
@@ -220,9 +228,9 @@ def a_row_of_writes_through_views(L):
     y = x * 1
     a, b = y[:3], y[1:]
     a.mul_(2)
-    b.mul_(a.detach()[0])
+    b.mul_(a.detach()[0].clone())
     c = a[1:]
-    c.mul_(b[:2])
+    c.mul_(b[:2].clone())
     (y * L.tensor([1.0, 10.0, 100.0, 1000.0])).sum().backward()
     return y, x.grad
 
@@ -279,14 +287,25 @@ def write_to_a_view_made_in_inference_mode(L):
 
 
 @program
-def views_made_without_recording_do_not_require_grad(L):
+def views_made_without_recording_have_no_history(L):
     x = leaf(L, 1.0, 2.0)
     with L.no_grad():
         v = x[:1]
-    return v.requires_grad, v.grad_fn, v._base is x
+    y = v * 2
+    y.sum().backward()
+    return v.requires_grad, v.grad_fn, v.is_leaf, v._base is x, names(y.grad_fn)[0], x.grad, v.grad
 
 
-# --- modes ----------------------------------------------------------------------------------------------------------------------
+@error("A view was created in no_grad mode and its base or another view of its base has been modified inplace with grad mode enabled")
+def base_of_a_view_made_without_recording_was_written(L):
+    x = leaf(L, 1.0, 2.0)
+    with L.no_grad():
+        v = x[:1]
+        v.mul_(2)
+    return v.grad_fn
+
+
+# --- modes --------------------------------------------------------------------------------------------------------------------
 
 
 @program

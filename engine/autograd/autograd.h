@@ -94,16 +94,16 @@ lc_node           *lc_grad_fn(lc_tensor *t,
                               int       *failed); /* borrowed; a view's is rebuilt if its base was written. NULL: a leaf, or *failed */
 lc_node           *lc_accumulator(lc_tensor *leaf); /* borrowed; made at the first call */
 int                lc_view_refresh(lc_tensor *view);
-bool               lc_view_is_stale(const lc_tensor *view); /* its base got history after it was made */
+bool               lc_view_is_stale(const lc_tensor *view); /* its base was written since its history was made */
 void               lc_node_spend(lc_node *n);               /* free what was saved */
 int                lc_fail_spent(void);                     /* the message of who meets a node whose values are gone; -1 */
 lc_tensor         *lc_node_saved(lc_node *n, int slot,
                                  bool output); /* new reference, with history: input or output `slot` as it was saved */
 int                lc_node_name(const lc_node *n, char *text, size_t room); /* "MulBackward0" */
 int                lc_set_requires_grad(lc_tensor *t, bool on);
-static inline bool lc_requires_grad(const lc_tensor *t)
+static inline bool lc_requires_grad(const lc_tensor *t) /* a view does if its base does, with or without history of its own */
 {
-    return t->flags & LC_REQUIRES_GRAD || (t->base && lc_view_is_stale(t));
+    return t->flags & LC_REQUIRES_GRAD || (t->base && t->base->flags & LC_REQUIRES_GRAD && lc_is_differentiable(t->dtype));
 }
 static inline bool lc_is_leaf(lc_tensor *t)
 {

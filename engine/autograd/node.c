@@ -165,6 +165,8 @@ lc_node *lc_node_new(const lc_record *call)
             lc_tensor *t = call->in[slot], *kept = slot == 0 && call->overwritten ? call->overwritten : t;
             bool       values = op->saves >> k & 1, leaf = kept == t && t->flags & LC_REQUIRES_GRAD && !t->node;
             lc_saved_set(&n->in[slot], kept, values, leaf, &room);
+            if (op->writes && kept == t && t->storage == call->in[0]->storage) /* written since: not what the call read */
+                n->in[slot].version = (uint32_t)(uintptr_t)call->tape;
             n->saves |= n->in[slot].kind >= LC_SAVED_VALUES;
             if (t->is_number) number_argument(&n->args[k], t);
         }
@@ -189,11 +191,17 @@ static void free_packed(lc_node *n)
     n->packed = NULL;
 }
 
-void lc_node_spend(lc_node *n)
+static lc_foreign *user_function(const lc_node *n)
 {
     int             n_args = n->op->args->n_params;
     const lc_value *last = n_args ? &n->args[n_args - 1] : NULL;
-    if (last && last->tag == LC_IS_object && last->o->spend) last->o->spend(last->o->payload);
+    return last && last->tag == LC_IS_object ? last->o : NULL;
+}
+
+void lc_node_spend(lc_node *n)
+{
+    lc_foreign *user = user_function(n);
+    if (user && user->spend) user->spend(user->payload);
     if (n->spent || !n->saves) return;
     n->spent = true;
     for (int k = 0; k < n->n_in; k++) lc_saved_free(&n->in[k]);
@@ -250,6 +258,8 @@ static void node_drop(lc_object *object)
  * capitalised already stands for itself (CopySlices, AccumulateGrad). */
 int lc_node_name(const lc_node *n, char *text, size_t room)
 {
+    lc_foreign *user = n->leaf ? NULL : user_function(n);
+    if (user && user->name) return snprintf(text, room, "%s", user->name);
     const lc_op *op = n->op->inplace_of ? n->op->inplace_of : n->op;
     const char  *name = op->py ? op->py : op->name;
     size_t       at = 0;

@@ -200,6 +200,7 @@ struct lc_foreign {
     void (*spend)(void *payload); /* a user's Function: free what was saved; NULL if nothing can be */
     int         n_out;
     const bool *constant;   /* a user's Function: n_out outputs that get no history; NULL if none */
+    const char *name;       /* a user's Function: what its node is called */
     void       *node;       /* a user's Function: the node that holds it, borrowed; set by the tape */
     bool        keeps_none; /* a user's Function: backward takes LC_NONE for a gradient that did not arrive, not zeros */
 };
