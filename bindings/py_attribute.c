@@ -5,18 +5,21 @@
 #define T         py_tensor(self)
 
 /* x.shape is read far more often than it changes: the last answer is kept, and compared with the tensor before it is given again. */
-static bool size_is_current(PyObject *size, const lc_tensor *t)
+static inline bool size_is_current(const PyTensor *self)
 {
-    if (PyTuple_GET_SIZE(size) != t->ndim) return false;
+    const lc_tensor *t = self->t;
+    if (!self->size || Py_SIZE(self->size) != t->ndim || t->ndim > PY_SEEN) return false;
     for (int d = 0; d < t->ndim; d++)
-        if (PyLong_AsLongLong(PyTuple_GET_ITEM(size, d)) != t->shape[d]) return false;
+        if (self->seen[d] != t->shape[d]) return false;
     return true;
 }
 GET(shape)
 {
     PyTensor *wrapper = (PyTensor *)self;
-    if (!wrapper->size || !size_is_current(wrapper->size, wrapper->t))
-        Py_XSETREF(wrapper->size, py_size(wrapper->t->shape, wrapper->t->ndim));
+    if (!size_is_current(wrapper)) {
+        Py_XSETREF(wrapper->size, py_size(T->shape, T->ndim));
+        for (int d = 0; d < T->ndim && d < PY_SEEN; d++) wrapper->seen[d] = T->shape[d];
+    }
     return Py_XNewRef(wrapper->size);
 }
 GET(dtype) { return Py_NewRef(&py_dtypes[T->dtype]); }

@@ -277,7 +277,7 @@ static int check_number(PyObject *value, int dtype) /* 1 a number that fits, 0 n
     char     at[16];
     int      fit = PyFloat_Check(value) && lc_is_floating(dtype) ? 1 : py_convert_number(value, &number);
     if (fit != 1) return fit;
-    if (PyComplex_Check(value) && !lc_is_complex(dtype) && PyComplex_ImagAsDouble(value) != 0)
+    if (PyComplex_Check(value) && !lc_is_complex(dtype) && dtype != LC_b8 && PyComplex_ImagAsDouble(value) != 0)
         return PyErr_Format(PyExc_RuntimeError, "value cannot be converted to type %s without overflow", lc_dtypes[dtype].name),
                -1;
     return PyComplex_Check(value) && !lc_is_complex(dtype) ? 1 : py_element_store(value, dtype, at) < 0 ? -1 : 1;
@@ -305,7 +305,8 @@ static int assign_number(cursor *c, PyObject *value)
     lc_dtype dtype = (lc_dtype)c->t->dtype;
     if (!c->n) {
         if (py_convert_number(value, &number) != 1) return -1;
-        if (number.tag == LC_IS_complex && !lc_is_complex(dtype)) number = LC_F(number.c.re);
+        if (number.tag == LC_IS_complex && !lc_is_complex(dtype))
+            number = LC_F(dtype == LC_b8 ? number.c.re != 0 || number.c.im != 0 : number.c.re);
         return done(call(FILL, (lc_value[]){ TENSOR(c->t), number }, 2));
     }
     lc_tensor *filled = py_from_data(value, &dtype, &c->t->device);

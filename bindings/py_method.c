@@ -103,6 +103,12 @@ static PyObject *m_format(PyObject *self, PyObject *spec)
     return text;
 }
 
+METHOD(reversed)
+{
+    if (T->ndim == 0) return Py_NewRef(self);
+    return PyObject_CallMethod(self, "flip", "i", 0);
+}
+
 METHOD(dir)
 {
     PyObject *names = PyObject_Dir((PyObject *)Py_TYPE(self)), *own = ((PyTensor *)self)->dict,
@@ -322,6 +328,7 @@ PyMethodDef py_methods[] = {
     { "type", KEYWORDS(m_type), "The name of the tensor type, or the tensor as another." },
     { "__complex__", m_complex, METH_NOARGS, NULL },
     { "__format__", m_format, METH_O, NULL },
+    { "__reversed__", m_reversed, METH_NOARGS, NULL },
     { "__dir__", m_dir, METH_NOARGS, NULL },
     { 0 }
 };

@@ -109,9 +109,11 @@ PyObject *py_compare(PyObject *a, PyObject *b, int how)
     static PyObject *nb_##id(PyObject *a) { return unary(ROW_##id, a); }
 BINARY(add)
 BINARY(sub)
-BINARY(mul) BINARY(floordiv) BINARY(mod) BINARY(matmul) BINARY(lshift) BINARY(rshift) BINARY(and) BINARY(or) BINARY(xor)
-    BINARY(iadd) BINARY(isub) BINARY(imul) BINARY(idiv) BINARY(ifloordiv) BINARY(imod) BINARY(ilshift) BINARY(irshift)
-        BINARY(iand) BINARY(ior) BINARY(ixor) UNARY(neg) UNARY(positive) UNARY(abs)
+BINARY(mul)
+BINARY(floordiv)
+BINARY(mod) BINARY(matmul) BINARY(lshift) BINARY(rshift) BINARY(and) BINARY(or) BINARY(xor) BINARY(iadd) BINARY(isub)
+    BINARY(imul) BINARY(idiv) BINARY(ifloordiv) BINARY(imod) BINARY(ilshift) BINARY(irshift) BINARY(iand) BINARY(ior)
+        BINARY(ixor) UNARY(neg) UNARY(positive) UNARY(abs)
     /* A number divided by a tensor is the number times the reciprocal: PyTorch's rounding. */
     static PyObject *nb_div(PyObject *a, PyObject *b)
 {

@@ -1,7 +1,7 @@
 /* __lucid_function__(cls, func, types, args, kwargs): a class takes over the ops its instances are passed to.
  *
  * Plain programs have no such class, so everything hangs on one flag: py_overrides is set when the first Tensor subclass with an
- * override of its own is made, or when an object that is no Tensor but has the method fails to convert. */
+ * override of its own is made. An object that has the method and is no Tensor is asked when the op cannot take it. */
 #include "py.h"
 
 bool                   py_overrides;

@@ -115,6 +115,8 @@ def test_setitem(key, value):
         "scalar": torch.tensor(3.5),
         "leading ones": torch.full((1, 1, *shape), 2.0),
     }[value]
+    if isinstance(key, torch.Tensor) and key.dtype is torch.uint8 and key.ndim:
+        return  # PyTorch reads with such masks and then refuses to write one value with them
     error = both(lambda: x.__setitem__(mine(key), mine(v)), lambda: y.__setitem__(key, v))
     if not error:
         assert_same(x, y)
@@ -223,6 +225,7 @@ def test_iteration_and_membership():
     x = of_torch(X)
     assert len(x) == 3 and [r.tolist() for r in x] == X.tolist()
     assert 7.0 in x and 99 not in x and lucid.tensor(3.0) in x
+    assert [r.tolist() for r in reversed(x)] == X.flip(0).tolist()
     a, b, c = x[:, 0, 0]
     assert (a.item(), b.item(), c.item()) == (0, 20, 40)
     with pytest.raises(TypeError, match="iteration over a 0-d tensor"):

@@ -2,6 +2,7 @@
 
 import math
 import operator
+import pickle
 import sys
 
 import numpy
@@ -439,6 +440,8 @@ def test_named_tuples():
     assert result.values.tolist() == [3, 4] and result.indices.tolist() == [1, 0] and isinstance(result, tuple) and len(result) == 2
     values, indices = result
     assert values is result[0] and indices is result[1] and "values=" in repr(result)
+    again = pickle.loads(pickle.dumps(result))
+    assert type(again) is type(result) is lucid.return_types.max and again.values.tolist() == [3, 4]
     assert type(lucid.ones(3).unbind()) is tuple
 
 
