@@ -476,11 +476,11 @@ def test_subclasses():
 
 def test_reference_counts():
     x, y = lucid.ones(64), lucid.ones(64)
-    before = [sys.getrefcount(v) for v in (x, y, None, lucid.float32, lucid.add)]
+    before = [sys.getrefcount(v) for v in (x, y, lucid.float32, lucid.add)]
     for _ in range(100):
         x + y, x + 1, 2 - x, x.sum(dim=0), x[0], x[1:3], x.view(8, 8), x.shape, x.dtype, x.device, lucid.cat([x, y]), x.tolist()
         x == None, x[None], x.max(0), lucid.tensor([1.0]), x.size(), x.stride(), x.unbind(), lucid.add(x, y, out=y)  # noqa: E711
         for bad in (lambda: x + "a", lambda: x.sum("a"), lambda: x[99], lambda: lucid.cat([x, 1])):
             with pytest.raises((TypeError, IndexError)):
                 bad()
-    assert [sys.getrefcount(v) for v in (x, y, None, lucid.float32, lucid.add)] == pytest.approx(before, abs=20)
+    assert [sys.getrefcount(v) for v in (x, y, lucid.float32, lucid.add)] == before
