@@ -1,4 +1,5 @@
 """x[...] and x[...] = v against PyTorch: every kind of index, mixed, in random combinations, and what is refused."""
+# ruff: noqa: B023 (every lambda here is called before its loop goes on)
 
 import numpy
 import pytest
@@ -204,7 +205,15 @@ def test_conversions_on_assignment():
 
 
 def test_gradients():
-    for key in (0, (slice(1, 3), slice(None, None, 2)), torch.tensor([0, 0, 2]), MASK, (MASK, 1), None, ([0, 1], slice(None), [1, 1])):
+    for key in (
+        0,
+        (slice(1, 3), slice(None, None, 2)),
+        torch.tensor([0, 0, 2]),
+        MASK,
+        (MASK, 1),
+        None,
+        ([0, 1], slice(None), [1, 1]),
+    ):
         t = X.clone().requires_grad_()
         x = of_torch(X).requires_grad_()
         (t[key] * 2).sum().backward()

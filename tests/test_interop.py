@@ -17,7 +17,7 @@ from tests.oracle import assert_same, of_torch
 NUMPY = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128"]
 
 
-# --- NumPy ---------------------------------------------------------------------------------------------------------------------
+# --- NumPy ------------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", NUMPY)
 def test_numpy_both_ways(name):
     a = numpy.arange(12).reshape(3, 4).astype(name)
@@ -123,7 +123,7 @@ def test_from_arrays(make):
     assert getattr(lucid, make)(numpy.float32(2.5)).dtype is lucid.float32
 
 
-# --- buffers ----------------------------------------------------------------------------------------------------------------------
+# --- buffers ----------------------------------------------------------------------------------------------------------------
 def test_buffer_protocol():
     x = lucid.arange(6, dtype=lucid.int32).reshape(2, 3)
     m = memoryview(x)
@@ -161,7 +161,7 @@ def test_frombuffer():
         lucid.frombuffer(3, dtype=lucid.int32)
 
 
-# --- DLPack -----------------------------------------------------------------------------------------------------------------------
+# --- DLPack -----------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", [*NUMPY, "bfloat16"])
 def test_dlpack_with_torch(name):
     t = torch.arange(12).reshape(3, 4).to(getattr(torch, name))
@@ -208,7 +208,7 @@ def test_dlpack_capsules():
         lucid.from_dlpack(3)
 
 
-# --- copies -----------------------------------------------------------------------------------------------------------------------
+# --- copies -----------------------------------------------------------------------------------------------------------------
 class Tagged(lucid.Tensor):
     pass
 
@@ -269,7 +269,7 @@ def test_copy_and_deepcopy():
         copy.deepcopy(x * 2)
 
 
-# --- processes --------------------------------------------------------------------------------------------------------------------
+# --- processes --------------------------------------------------------------------------------------------------------------
 def add_one(x, done):
     x.add_(1)
     done.put(x.sum().item())

@@ -35,7 +35,12 @@ def test_dtype(name):
 
 
 def test_dtype_names():
-    assert lucid.float is lucid.float32 and lucid.double is lucid.float64 and lucid.long is lucid.int64 and lucid.int is lucid.int32
+    assert (
+        lucid.float is lucid.float32
+        and lucid.double is lucid.float64
+        and lucid.long is lucid.int64
+        and lucid.int is lucid.int32
+    )
     for python, dtype in ((float, "float64"), (int, "int64"), (bool, "bool"), (complex, "complex128")):
         assert lucid.zeros(1, dtype=python).dtype is getattr(lucid, dtype)
     with pytest.raises(TypeError):
