@@ -5,8 +5,8 @@
 True
 
 Importing this module, or calling `share_memory_`, is enough: from then on a tensor that is put into a queue, sent through a
-pipe or passed to a process is moved to shared memory, and the other process maps it. A tensor whose memory other tensors look at
-cannot be moved; it is copied.
+pipe or passed to a process is moved to shared memory, and the other process maps it. A tensor whose memory other tensors
+look at cannot be moved; it is copied.
 """
 
 import multiprocessing
