@@ -55,7 +55,9 @@ def vmap(func, in_dims=0, out_dims=0):
         (size,) = sizes
         level = _C._vmap_push()
         try:
-            inner = [_C._batched(x, d, level) if d is not None and isinstance(x, _C.Tensor) else x for x, d in zip(leaves, dims)]
+            inner = [
+                _C._batched(x, d, level) if d is not None and isinstance(x, _C.Tensor) else x for x, d in zip(leaves, dims)
+            ]
             result = func(*build(inner))
             outputs, rebuild = _flatten(result)
             out = _matching(out_dims, result, "out_dims")

@@ -41,10 +41,13 @@ def test_like_the_cpu(name, dtype):
     assert ours.device.type == "cuda" and len(our_grads) == len(cpu_grads)
     for a, b in [(ours, cpu), *zip(our_grads, cpu_grads)]:
         assert a.shape == b.shape and a.dtype == b.dtype
-        lucid.testing.assert_close(a.cpu().float(), b.float(), rtol=rtol, atol=rtol)
+        atol = rtol * max(1.0, b.float().abs().max().item())  # sums of large and small terms: relative to the largest
+        lucid.testing.assert_close(a.cpu().float(), b.float(), rtol=rtol, atol=atol)
 
 
-@pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize(
+    "dtype", ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"]
+)
 def test_conversions(dtype):
     x = lucid.tensor([0.0, 1.0, 2.5, 7.0, 100.0])
     there = x.cuda().to(getattr(lucid, dtype))

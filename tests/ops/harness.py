@@ -62,7 +62,9 @@ def to_torch(x):
 
 def assert_same(ours, theirs, sample, where, strides=True):
     if isinstance(theirs, (tuple, list)):
-        assert isinstance(ours, (tuple, list)) and len(ours) == len(theirs), f"{where}: structure {type(ours)} vs {type(theirs)}"
+        assert isinstance(ours, (tuple, list)) and len(ours) == len(theirs), (
+            f"{where}: structure {type(ours)} vs {type(theirs)}"
+        )
         for i, (a, b) in enumerate(zip(ours, theirs)):
             assert_same(a, b, sample, f"{where}[{i}]", strides)
         return
@@ -82,7 +84,12 @@ def assert_same(ours, theirs, sample, where, strides=True):
     rtol, atol = TOLERANCE.get(name_of(theirs.dtype), (0, 0))
     rtol, atol = sample.rtol or rtol, sample.atol if sample.atol is not None else atol
     torch.testing.assert_close(
-        to_torch(ours), theirs.detach().resolve_conj().contiguous(), rtol=rtol, atol=atol, equal_nan=True, msg=lambda t: f"{where}: {t}"
+        to_torch(ours),
+        theirs.detach().resolve_conj().contiguous(),
+        rtol=rtol,
+        atol=atol,
+        equal_nan=True,
+        msg=lambda t: f"{where}: {t}",
     )
 
 

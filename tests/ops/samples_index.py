@@ -54,7 +54,16 @@ SAMPLES = [
     S("scatter", T(3, 4), 0, T(dtype="int64", values=[[2, 0, 1]]), 7, dtypes=ALL, id="value"),
     S("scatter", T(3, 4), 0, T(dtype="int64", values=[[2, 0, 1]]), 2.5, id="float"),
     S("scatter", T(3, 4), 0, T(dtype="int64", values=[[2, 2, 2], [2, 1, 2]]), T(2, 4), reduce="add", grad=False, dtypes=ALL),
-    S("scatter", T(3, 4), 0, T(dtype="int64", values=[[2, 2, 2], [2, 1, 2]]), T(2, 4), reduce="multiply", grad=False, dtypes=FLOATS),
+    S(
+        "scatter",
+        T(3, 4),
+        0,
+        T(dtype="int64", values=[[2, 2, 2], [2, 1, 2]]),
+        T(2, 4),
+        reduce="multiply",
+        grad=False,
+        dtypes=FLOATS,
+    ),
     S("scatter", T(3, 4), 0, T(dtype="int64", values=[[2, 2, 2], [2, 1, 2]]), 3, reduce="multiply", grad=False),
     S("scatter", T(3, 4), 0, T(dtype="int64", values=[[3]]), T(2, 4)),
     S("scatter", T(3, 4), 0, T(dtype="int64", values=[[0]]), T(2, 4), reduce="mean"),
@@ -149,12 +158,20 @@ SAMPLES = [
     put("row", all_of, T(4, 3), T(dtype="int64", values=[2, 0]), value=T(3), dtypes=DIFFERENTIABLE),
     put("number", all_of, T(4, 3), T(dtype="int64", values=[2, 0]), value=5, dtypes=ALL),
     put("two", all_of, T(4, 3), T(dtype="int64", values=[2, 0]), T(dtype="int64", values=[1, 1]), value=T(2)),
-    put("apart", lambda m, i, j: (i, slice(None), j), T(4, 3, 2), T(dtype="int64", values=[2, 0]), T(dtype="int64", values=[1, 1]),
-        value=T(2, 3)),  # fmt: skip
+    put(
+        "apart",
+        lambda m, i, j: (i, slice(None), j),
+        T(4, 3, 2),
+        T(dtype="int64", values=[2, 0]),
+        T(dtype="int64", values=[1, 1]),
+        value=T(2, 3),
+    ),  # fmt: skip
     put("mask-number", all_of, T(4, 3), mask(4, 3), value=5, dtypes=ALL),
     put("mask-0-d", all_of, T(4, 3), mask(4), value=T(), dtypes=DIFFERENTIABLE),
     put("mask-values", all_of, T(4), T(dtype="bool", values=[True, False, True, True]), value=T(3), dtypes=DIFFERENTIABLE),
-    put("sliced", lambda m, i: (slice(1, 3), i), T(4, 3), T(dtype="int64", values=[2, 0]), value=T(2, 2), dtypes=DIFFERENTIABLE),
+    put(
+        "sliced", lambda m, i: (slice(1, 3), i), T(4, 3), T(dtype="int64", values=[2, 0]), value=T(2, 2), dtypes=DIFFERENTIABLE
+    ),
     put("out-of-range", all_of, T(4, 3), T(dtype="int64", values=[2, 4]), value=5),
     put("no-fit", all_of, T(4, 3), T(dtype="int64", values=[2, 3]), value=T(4)),
 ]

@@ -21,7 +21,11 @@ def filled(name, *args):
 
 SAMPLES = [
     *[seeded(op, size) for op in ("rand", "randn") for size in ((), (3,), (15,), (16,), (40,), (3, 7), (100, 101), (0,))],
-    *[seeded(op, (21,), dtype="@" + d) for op in ("rand", "randn") for d in ("float64", "float16", "bfloat16", "complex64", "int64")],
+    *[
+        seeded(op, (21,), dtype="@" + d)
+        for op in ("rand", "randn")
+        for d in ("float64", "float16", "bfloat16", "complex64", "int64")
+    ],
     *[seeded(op, T(3, 5), dtypes=FLOATS) for op in ("rand_like", "randn_like")],
     seeded("normal", 1.0, 2.0, (5, 5)),
     seeded("randint", 10, (3, 4)),
