@@ -295,7 +295,9 @@ def views_made_without_recording_have_no_history(L):
     return v.requires_grad, v.grad_fn, v.is_leaf, v._base is x, names(y.grad_fn)[0], x.grad, v.grad
 
 
-@error("A view was created in no_grad mode and its base or another view of its base has been modified inplace with grad mode enabled")
+@error(
+    "A view was created in no_grad mode and its base or another view of its base has been modified inplace with grad mode enabled"
+)
 def base_of_a_view_made_without_recording_was_written(L):
     x = leaf(L, 1.0, 2.0)
     with L.no_grad():

@@ -93,7 +93,9 @@ def brackets(draw, shape):
                 break
             continue
         if kind == "slice":
-            parts.append(slice(draw(st.integers(-3, 3)), draw(st.one_of(st.none(), st.integers(-3, 4))), draw(st.integers(1, 2))))
+            parts.append(
+                slice(draw(st.integers(-3, 3)), draw(st.one_of(st.none(), st.integers(-3, 4))), draw(st.integers(1, 2)))
+            )
         elif kind == "int":
             if shape[dim] == 0:
                 break
@@ -165,7 +167,11 @@ def test_gather_and_scatter(data):
     shape, dtype = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=3)), data.draw(st.sampled_from(DTYPES))
     dim = data.draw(st.integers(0, len(shape) - 1))
     small = [data.draw(st.integers(0, 5 if d == dim else s)) for d, s in enumerate(shape)]
-    x, index, src = data.draw(tensors(shape, dtype)), data.draw(index_pair(small, shape[dim])), data.draw(tensors([s + 1 for s in small], dtype))
+    x, index, src = (
+        data.draw(tensors(shape, dtype)),
+        data.draw(index_pair(small, shape[dim])),
+        data.draw(tensors([s + 1 for s in small], dtype)),
+    )
     if not data.draw(st.booleans()):
         index = tuple(i.abs() for i in index)
     same(lambda m, x, i: x.gather(dim, i), x, index)
@@ -189,7 +195,10 @@ def test_slices_by_index(data):
 @given(st.data())
 def test_masks(data):
     shape, dtype = data.draw(SHAPES), data.draw(st.sampled_from(DTYPES))
-    x, mask = data.draw(tensors(shape, dtype)), data.draw(tensors(shape[data.draw(st.integers(0, len(shape))) :] or [1], "bool"))
+    x, mask = (
+        data.draw(tensors(shape, dtype)),
+        data.draw(tensors(shape[data.draw(st.integers(0, len(shape))) :] or [1], "bool")),
+    )
     same(lambda m, x, k: x.masked_select(k), x, mask)
     same(lambda m, x, k: x.masked_fill(k, 1), x, mask)
     same(lambda m, x: x.nonzero(), x)
