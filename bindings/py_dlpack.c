@@ -116,6 +116,7 @@ PyObject *py_dlpack(PyObject *self, PyObject *args, PyObject *kwargs)
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OOOO:__dlpack__", names, &stream, &version, &device, &copy)) return NULL;
     if (lc_requires_grad(t))
         return PyErr_Format(PyExc_BufferError, "Can't export tensors that require gradient, use tensor.detach()");
+    if (py_check_values(t) < 0) return NULL;
     if (t->device.kind == LC_META || !t->storage)
         return PyErr_Format(PyExc_BufferError, "a tensor without values cannot be exported");
     if (device != Py_None) {

@@ -24,6 +24,7 @@ static int get_buffer(PyObject *self, Py_buffer *view, int flags)
     view->obj = NULL;
     if (t->device.kind != LC_CPU || !t->storage) return cannot("only tensors in main memory have a buffer");
     if (lc_requires_grad(t)) return cannot("a tensor that requires grad has no buffer: use detach()");
+    if (py_check_values(t) < 0) return -1;
     if (!format_codes[t->dtype]) return cannot("bfloat16 has no buffer format");
     if (flags & PyBUF_WRITABLE && t->storage->read_only) return cannot("the memory is read-only");
     if ((flags & PyBUF_STRIDES) != PyBUF_STRIDES && !t->is_contiguous) return cannot("the tensor is not contiguous");

@@ -52,6 +52,7 @@ static PyObject *state_of(PyObject *self)
 static PyObject *m_reduce_ex(PyObject *self, UNUSED PyObject *protocol)
 {
     lc_tensor *t = py_tensor(self);
+    if (py_check_values(t) < 0) return NULL;
     if (t->node && lc_requires_grad(t))
         return py_fail(LucidError,
                        "Only Tensors created explicitly by the user (graph leaves) can be pickled or deepcopied: use detach()");

@@ -32,6 +32,14 @@ static PyObject *unbatched(UNUSED PyObject *module, PyObject *args)
     return py_wrap(lc_unbatched(py_tensor(value), level, size, dim));
 }
 
+static PyObject *batch_of(UNUSED PyObject *module, PyObject *value)
+{
+    const lc_batch *batch = py_is_tensor(value) ? py_tensor(value)->batch : NULL;
+    if (!batch) Py_RETURN_NONE;
+    PyObject *whole = py_wrap(lc_retain(batch->value));
+    return whole ? Py_BuildValue("Ni", whole, batch->level) : NULL;
+}
+
 static PyObject *device_count(UNUSED PyObject *module, PyObject *kind)
 {
     long k = PyLong_AsLong(kind);
@@ -53,6 +61,7 @@ static PyMethodDef functions[] = {
     { "_vmap_pop", vmap_pop, METH_NOARGS, "Leave the innermost vmap level." },
     { "_batched", batched, METH_VARARGS, "(value, dim, level): value seen without its dimension dim." },
     { "_unbatched", unbatched, METH_VARARGS, "(value, level, size, dim): with the batch at dim." },
+    { "_batch_of", batch_of, METH_O, "(value, level) of a batched tensor, None of another." },
     { "_device_count", device_count, METH_O, "Devices of a kind." },
     { "_cuda_synchronize", synchronize, METH_O, "Wait for the work of a CUDA device." },
     { 0 },

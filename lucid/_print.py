@@ -234,6 +234,12 @@ def _join(text, suffixes, indent):
     return text + ")"
 
 
+def _batch_text(value, level):
+    """Inside vmap: the whole batch. Its dimension is the first."""
+    lines = tensor_repr(value).split("\n")
+    return f"BatchedTensor(lvl={level}, bdim=0, value=\n" + "".join(f"    {line}\n" for line in lines) + ")"
+
+
 def tensor_repr(t):
     """What `repr(t)` and `str(t)` return. A subclass is called by its own name, a plain Parameter `tensor`.
 
@@ -241,6 +247,9 @@ def tensor_repr(t):
     >>> tensor_repr(lucid.tensor([[1.0, 2.5], [float("nan"), 4.0]]))
     'tensor([[1.0000, 2.5000],\\n        [   nan, 4.0000]])'
     """
+    batch = _C._batch_of(t)
+    if batch is not None:
+        return _batch_text(*batch)
     kind = type(t)
     is_parameter = getattr(t, "_is_parameter", False)
     plain = kind.__name__ == "Tensor" or (is_parameter and kind.__name__ == "Parameter")

@@ -193,3 +193,10 @@ def test_options_are_restored():
 def test_profiles(profile):
     set_both(profile=profile)
     check(torch.arange(2000.0) / 7)
+
+
+def test_batched_tensors():
+    texts = []
+    for m in (lucid, torch):
+        m.func.vmap(m.func.vmap(lambda x: texts.append(repr(x)) or x))(m.arange(4.0).reshape(2, 2))  # noqa: B023
+    assert texts[0] == texts[1]

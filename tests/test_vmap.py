@@ -1,5 +1,7 @@
 """vmap through the call path: elementwise ops on the whole batch, any other op by its rule or example by example."""
 
+import pickle
+
 import pytest
 import torch
 
@@ -54,3 +56,21 @@ def test_bad_input():
     with pytest.raises(NotImplementedError):
         lucid.vmap(lambda x: x.add_(1))(lucid.ones(2))
     assert (lucid.ones(2) + 1).tolist() == [2.0, 2.0]  # no level is left open
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda x: x.tolist(),
+        lambda x: x[0].item(),
+        lambda x: bool(x[0] > 1),
+        lambda x: float(x[0]),
+        lambda x: x.numpy(),
+        lambda x: memoryview(x),
+        lambda x: pickle.dumps(x),
+        lambda x: x.__dlpack__(),
+    ],
+)
+def test_values_of_a_batch_cannot_be_read(read):
+    with pytest.raises(RuntimeError, match="vmap"):
+        lucid.func.vmap(lambda x: (read(x), x)[1])(lucid.ones(4, 3))
