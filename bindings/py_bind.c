@@ -14,6 +14,7 @@ static struct {
 } aliases[] = {
     { "axis", "dim", 0, 0 }, { "keepdims", "keepdim", 0, 0 }, { "x", "input", 0, 0 },    { "a", "input", 0, 0 },
     { "x1", "input", 0, 0 }, { "x2", "other", 0, 0 },         { "self", "input", 0, 0 }, { "axis", "dims", 0, 0 },
+    { "split_size_or_sections", "split_size", 0, 0 }, { "tensor", "input", 0, 0 },
 };
 enum { ALIASES = sizeof aliases / sizeof *aliases };
 

@@ -174,6 +174,7 @@ SAMPLES = [
     S("split", T(0, 2), 3, **MANY),
     S("split", T(7, 2), [1, 6], **MANY),
     S("split", T(2, 6), (2, 0, 4), dim=-1, **MANY),
+    S("split", T(7, 2), fn=lambda m, x: m.split(tensor=x, split_size_or_sections=[3, 4]), id="split by PyTorch's names"),
     S("split", T(5), 0, **MANY),
     S("split", T(5), -1, **MANY),
     S("split", T(), 1, **MANY),
