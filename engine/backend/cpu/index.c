@@ -177,8 +177,9 @@ typedef struct {
     int64_t              index_stride[LC_MAX_DIMS];
     indexed_row          row;
     lc_row_fn            fn;
-    lc_iter              it;        /* reads: prepared once */
-    int                  split_dim; /* writes */
+    lc_iter              it;         /* reads: prepared once */
+    int                  split_dim;  /* writes */
+    bool                 whole_rows; /* reads: chunks count rows, not elements */
 } walk;
 
 static void start_walk(const walk *w, lc_iter *it, const int64_t *shape, int64_t shift)
@@ -193,21 +194,37 @@ static void start_walk(const walk *w, lc_iter *it, const int64_t *shape, int64_t
     lc_iter_add_raw(it, (char *)w->index + (shift ? shift * bytes[2][s] : 0), bytes[2]);
     lc_iter_prepare(it, a->mode == LC_INDEX_READ);
 }
+/* Elements [begin, end) of a prepared walk. A table of rows, the usual case, needs none of the iterator's bookkeeping. */
+static void walk_range(const walk *w, const lc_iter *it, int64_t begin, int64_t end)
+{
+    int64_t n = lc_iter_row(it), step[3];
+    if (it->ndim != 2 || begin % n || end % n) {
+        lc_iter_range(it, begin, end, w->fn, (void *)&w->row);
+        return;
+    }
+    for (int k = 0; k < 3; k++) step[k] = lc_iter_step(it, k);
+    for (int64_t row = begin / n; row < end / n; row++) {
+        char *ptr[3];
+        for (int k = 0; k < 3; k++) ptr[k] = it->ptr[k] + row * it->stride[k][0];
+        w->fn((void *)&w->row, ptr, step, n);
+    }
+}
 static void read_chunk(void *ctx, int64_t begin, int64_t end)
 {
-    walk *w = ctx;
-    lc_iter_range(&w->it, begin, end, w->fn, &w->row);
+    const walk *w = ctx;
+    int64_t     n = w->whole_rows ? lc_iter_row(&w->it) : 1;
+    walk_range(w, &w->it, begin * n, end * n);
 }
 static void write_chunk(void *ctx, int64_t begin, int64_t end)
 {
-    walk   *w = ctx;
-    int64_t shape[LC_MAX_DIMS], numel = 1;
-    lc_iter it;
+    const walk *w = ctx;
+    int64_t     shape[LC_MAX_DIMS], numel = 1;
+    lc_iter     it;
     memcpy(shape, w->args->shape, (size_t)w->args->ndim * sizeof *shape);
     if (w->split_dim >= 0) shape[w->split_dim] = end - begin;
     for (int d = 0; d < w->args->ndim; d++) numel *= shape[d];
     start_walk(w, &it, shape, begin);
-    lc_iter_range(&it, 0, numel, w->fn, &w->row);
+    walk_range(w, &it, 0, numel);
 }
 static void run_walk(walk *w, int64_t numel)
 {
@@ -215,13 +232,17 @@ static void run_walk(walk *w, int64_t numel)
     w->split_dim = -1;
     if (a->mode == LC_INDEX_READ) {
         start_walk(w, &w->it, a->shape, 0);
-        cpu_parallel(numel, CPU_GRAIN, numel, read_chunk, w);
+        int64_t row = lc_iter_row(&w->it);
+        w->whole_rows = row <= CPU_GRAIN;
+        if (w->whole_rows) cpu_parallel(numel / row, CPU_GRAIN / row, numel, read_chunk, w);
+        else cpu_parallel(numel, CPU_GRAIN, numel, read_chunk, w);
         return;
     }
     for (int d = 0; d < a->ndim; d++) /* the largest dimension that indices do not decide; the first of equals */
         if (a->many_stride[d] != 0 && (w->split_dim < 0 || a->shape[d] > a->shape[w->split_dim])) w->split_dim = d;
-    int64_t n = w->split_dim < 0 ? 1 : a->shape[w->split_dim], per_item = numel / n;
-    int64_t grain = n * per_item <= CPU_GRAIN ? n : CPU_GRAIN / per_item < 16 ? 16 : CPU_GRAIN / per_item;
+    /* One piece per thread, of whole cache lines: unlike elsewhere the cut may follow the number of threads, because no sum crosses it. */
+    int64_t n = w->split_dim < 0 ? 1 : a->shape[w->split_dim], threads = numel <= CPU_GRAIN ? 1 : lc_num_threads();
+    int64_t grain = ((n + threads - 1) / threads + 15) / 16 * 16;
     cpu_parallel(n, grain, numel, write_chunk, w);
 }
 
@@ -252,32 +273,38 @@ static int cpu_index(UNUSED lc_dtype compute, const void *args)
 enum { NONZERO_TILE = 512 };
 typedef struct {
     const lc_nonzero_args *args;
-    int64_t                at, found; /* elements seen, nonzero ones */
+    int64_t                at, found;                     /* elements seen, nonzero ones */
+    int64_t                last, coordinate[LC_MAX_DIMS]; /* of the last one found */
 } nonzero_walk;
 
-static void put_position(const nonzero_walk *w, int64_t at)
+/* From the coordinates of the last element found to those of the element at `at`: a division only where a line ends. */
+static void put_position(nonzero_walk *w, int64_t at)
 {
     const lc_tensor *in = w->args->in;
-    int64_t         *column = (int64_t *)w->args->out->data + w->found, count = w->args->out->shape[1];
-    for (int d = in->ndim - 1; d > 0; d--) {
-        column[d * count] = at % in->shape[d];
-        at /= in->shape[d];
+    int64_t         *column = (int64_t *)w->args->out->data + w->found++, count = w->args->out->shape[1], d = in->ndim - 1;
+    if (d < 0) return;
+    w->coordinate[d] += at - w->last, w->last = at;
+    for (; d > 0 && w->coordinate[d] >= in->shape[d]; d--) {
+        w->coordinate[d - 1] += w->coordinate[d] / in->shape[d];
+        w->coordinate[d] %= in->shape[d];
     }
-    if (in->ndim) column[0] = at;
+    for (d = 0; d < in->ndim; d++) column[d * count] = w->coordinate[d];
 }
 static int nonzero_row(void *ctx, char *const *ptr, const int64_t *stride, int64_t n)
 {
     nonzero_walk *w = ctx;
     uint8_t       tile[NONZERO_TILE];
+    uint16_t      where[NONZERO_TILE + 1];
     for (int64_t start = 0, m; start < n; start += m) {
+        int64_t here = 0;
         m = n - start < NONZERO_TILE ? n - start : NONZERO_TILE;
         cpu_move(LC_b8, (char *)tile, 1, w->args->in->dtype, ptr[0] + start * stride[0], stride[0], m);
-        int64_t here = 0;
-        for (int64_t i = 0; i < m; i++) here += tile[i] != 0;
-        if (w->args->out && here)
-            for (int64_t i = 0; i < m; i++)
-                if (tile[i]) put_position(w, w->at + i), w->found++;
-        if (!w->args->out) w->found += here;
+        if (!w->args->out)
+            for (int64_t i = 0; i < m; i++) w->found += tile[i] != 0;
+        else { /* without a branch per element: masks are hard to predict */
+            for (int64_t i = 0; i < m; i++) where[here] = (uint16_t)i, here += tile[i] != 0;
+            for (int64_t i = 0; i < here; i++) put_position(w, w->at + where[i]);
+        }
         w->at += m;
     }
     return 0;
