@@ -64,7 +64,7 @@ static int lay_out(layout *l, const lc_tensor *x, lc_tensor *const *index, int n
     }
     for (int d = 0; d < n; d++) {
         if (index[d] == LC_NONE) continue;
-        if (x->shape[d] == 0 && index[d]->numel)
+        if (x->shape[d] == 0 && lc_numel_of(rank, shape) != 0)
             return lc_fail_int(LC_IndexError, "index is out of bounds for dimension %d with size 0", d);
         lc_index_operand *k = &l->k[a->n_index++];
         *k = (lc_index_operand){ .index = index[d], .size = x->shape[d], .step = x->stride[d], .dim = d };
