@@ -1,14 +1,14 @@
 /* The softmax family for elements of type T. PARTS is how many partial results are kept side by side: for a single line they are joined
  * at the end, of lines side by side each is its own. The same text serves both: JOINED says which. */
+/* NaNs lose here; they win later, because the sum of exponentials has them all. */
 static inline void NAME(largest)(const T *x, int64_t n, T *part)
 {
     int64_t i = 0;
     for (int l = 0; l < PARTS; l++) part[l] = -INFINITY;
     for (; i + PARTS <= n; i += PARTS)
-        for (int l = 0; l < PARTS; l++)
-            part[l] = x[i + l] > part[l] || x[i + l] != x[i + l] ? x[i + l] : part[l]; /* NaN wins */
-    for (; i < n; i++) part[0] = x[i] > part[0] || x[i] != x[i] ? x[i] : part[0];
-    for (int l = 1; l < PARTS && JOINED; l++) part[0] = part[l] > part[0] || part[l] != part[l] ? part[l] : part[0];
+        for (int l = 0; l < PARTS; l++) part[l] = x[i + l] > part[l] ? x[i + l] : part[l];
+    for (; i < n; i++) part[0] = x[i] > part[0] ? x[i] : part[0];
+    for (int l = 1; l < PARTS && JOINED; l++) part[0] = part[l] > part[0] ? part[l] : part[0];
     for (int l = 1; l < PARTS && JOINED; l++) part[l] = part[0];
 }
 static inline void NAME(total)(const T *x, int64_t n, T *part)
