@@ -16,5 +16,28 @@ static void NAME(micro)(int64_t k, const void *a_panel, const void *b_panel, voi
     }
     memcpy(out_tile, sum, sizeof sum);
 }
+
+/* Where rows are far apart they are read a cache line at a time: one element of each would meet the next of the same line only after all
+ * others, which for steps that are powers of two evict each other. */
+static void NAME(pack)(void *panels, const void *matrix, int64_t rows, int64_t row_step, int64_t depth, int64_t depth_step,
+                       int lanes)
+{
+    enum { LINE = 64 / sizeof(T) };
+    T       *to = panels;
+    const T *from = matrix;
+    for (int64_t first = 0; first < rows; first += lanes, from += lanes * row_step, to += lanes * depth) {
+        int64_t n = rows - first < lanes ? rows - first : lanes;
+        if (n < lanes) memset(to, 0, (size_t)(lanes * depth) * sizeof(T));
+        for (int64_t p = 0, m; p < depth; p += m) {
+            m = depth - p < LINE ? depth - p : LINE;
+            if (row_step == 1)
+                for (int64_t q = p; q < p + m; q++)
+                    for (int64_t i = 0; i < n; i++) to[q * lanes + i] = from[i + q * depth_step];
+            else
+                for (int64_t i = 0; i < n; i++)
+                    for (int64_t q = p; q < p + m; q++) to[q * lanes + i] = from[i * row_step + q * depth_step];
+        }
+    }
+}
 #undef T
 #undef NAME

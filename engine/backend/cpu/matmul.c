@@ -96,36 +96,6 @@ static void direct_rows(void *ctx, int64_t begin, int64_t end) /* of all batches
     }
 }
 
-/* Panels of `lanes` rows each, element p of all of them side by side; missing rows are zero. steps in elements. Where rows are far apart they
- * are read a cache line at a time: one element of each would meet the next of the same line only after all others, which for steps
- * that are powers of two evict each other. */
-#define PACK(name, T)                                                                                                          \
-    static void name(T *to, const T *from, int64_t rows, int64_t row_step, int64_t depth, int64_t depth_step, int lanes)       \
-    {                                                                                                                          \
-        enum { LINE = 64 / sizeof(T) };                                                                                        \
-        for (int64_t first = 0; first < rows; first += lanes, from += lanes * row_step, to += lanes * depth) {                 \
-            int64_t n = rows - first < lanes ? rows - first : lanes;                                                           \
-            if (n < lanes) memset(to, 0, (size_t)(lanes * depth) * sizeof(T));                                                 \
-            for (int64_t p = 0, m; p < depth; p += m) {                                                                        \
-                m = depth - p < LINE ? depth - p : LINE;                                                                       \
-                if (row_step == 1)                                                                                             \
-                    for (int64_t q = p; q < p + m; q++)                                                                        \
-                        for (int64_t i = 0; i < n; i++) to[q * lanes + i] = from[i + q * depth_step];                          \
-                else                                                                                                           \
-                    for (int64_t i = 0; i < n; i++)                                                                            \
-                        for (int64_t q = p; q < p + m; q++) to[q * lanes + i] = from[i * row_step + q * depth_step];           \
-            }                                                                                                                  \
-        }                                                                                                                      \
-    }
-PACK(pack_f32, float)
-PACK(pack_f64, double)
-static void pack(char *to, const char *from, int64_t rows, int64_t row_step, int64_t depth, int64_t depth_step, int lanes,
-                 int64_t size)
-{
-    if (size == 4) pack_f32((float *)to, (const float *)from, rows, row_step, depth, depth_step, lanes);
-    else pack_f64((double *)to, (const double *)from, rows, row_step, depth, depth_step, lanes);
-}
-
 #define STORE_TILE(T)                                                                                                          \
     for (int64_t i = 0; i < rows; i++)                                                                                         \
         for (int64_t j = 0; j < columns; j++) {                                                                                \
@@ -152,8 +122,8 @@ static void run_block(const product *p, int64_t block, char *a_panels, char *b_p
     _Alignas(64) char tile[MAX_TILE * sizeof(double)];
     for (int64_t depth = 0, k; depth < g->k; depth += k) {
         k = g->k - depth < BLOCK_DEPTH ? g->k - depth : BLOCK_DEPTH;
-        pack(a_panels, a + depth * g->a_col * size, rows, g->a_row, k, g->a_col, micro->rows, size);
-        pack(b_panels, b + depth * g->b_row * size, columns, g->b_col, k, g->b_row, micro->columns, size);
+        micro->pack(a_panels, a + depth * g->a_col * size, rows, g->a_row, k, g->a_col, micro->rows);
+        micro->pack(b_panels, b + depth * g->b_row * size, columns, g->b_col, k, g->b_row, micro->columns);
         for (int64_t j = 0; j < columns; j += micro->columns)
             for (int64_t i = 0; i < rows; i += micro->rows) {
                 micro->run(k, a_panels + i * k * size, b_panels + j * k * size, tile);
