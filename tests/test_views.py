@@ -363,3 +363,41 @@ def test_large_lists():
     assert len(parts) == 300_000
     (parts[7] * 3).backward()
     assert x.grad.sum().item() == 3 and x.grad[7].item() == 3
+
+
+EXAMPLES = {
+    "t": lambda x: x.t(),
+    "view": lambda x: x[0].view(3, 1),
+    "reshape": lambda x: x.t().reshape(6),
+    "slice": lambda x: x[:, 1:],
+    "permute": lambda x: x.permute(1, 0),
+    "unsqueeze": lambda x: x.unsqueeze(1),
+    "expand": lambda x: x.expand(4, 2, 3),
+    "diagonal": lambda x: x.diagonal(),
+    "unfold": lambda x: x.unfold(1, 2, 1),
+    "unbind": lambda x: x.unbind(1)[2],
+    "split": lambda x: x.split(2, 1)[1],
+    "detach": lambda x: x.detach() * x,
+    "chain": lambda x: (x.t()[1:] * x[0, 0]).flatten(),
+}
+
+
+@pytest.mark.filterwarnings("ignore:vmap")
+@pytest.mark.parametrize("in_dim", (0, 1, 2))
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_vmap_of_views(name, in_dim):
+    f = EXAMPLES[name]
+    shape = [2, 3]
+    shape.insert(in_dim, 5)
+    results = []
+    for m, mapped in ((lucid, lucid.func.vmap(f, in_dims=in_dim)), (torch, torch.func.vmap(f, in_dims=in_dim))):
+        x = numbers(m, shape).detach().requires_grad_()
+        y = mapped(x)
+        (y * y).sum().backward()
+        results.append((y.tolist(), x.grad.tolist()))
+    assert results[0] == results[1]
+
+
+def test_vmap_inside_vmap():
+    nested = [m.func.vmap(m.func.vmap(lambda x: x.view(2, 2).t()))(numbers(m, (2, 3, 4))).tolist() for m in BOTH]
+    assert nested[0] == nested[1]

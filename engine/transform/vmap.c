@@ -138,6 +138,47 @@ static int loop_rule(const batch_call *b, lc_tensor **out)
     return rc;
 }
 
+/* A view of an example is a geometry; the same geometry with the batch in front is a view of the value. */
+static int view_rule(const batch_call *b, lc_tensor **out)
+{
+    const lc_record *call = b->call;
+    lc_tensor       *value = call->in[0]->batch->value, *seen[call->n_out + 1], *in[call->n_in + 1];
+    lc_value         args[call->op->args->n_params + 1];
+    lc_scope         scope = lc_scope_open();
+    memcpy(in, call->in, (size_t)call->n_in * sizeof *in);
+    in[0] = lc_scoped(lc_tensor_view(value, value->ndim - 1, value->shape + 1, value->stride + 1, 0));
+    int rc = replaced_args(call, in, args) < 0 ? -1 : call->op->call(args, seen);
+    for (int i = 0; i < call->n_out && rc == 0; i++) {
+        const lc_tensor *t = seen[i];
+        int64_t          shape[LC_MAX_DIMS + 1] = { b->size }, stride[LC_MAX_DIMS + 1] = { value->stride[0] };
+        memcpy(shape + 1, t->shape, (size_t)t->ndim * sizeof *shape);
+        memcpy(stride + 1, t->stride, (size_t)t->ndim * sizeof *stride);
+        lc_tensor *all = lc_as_strided_from(call->op->grad ? value : lc_detach(value), shape, t->ndim + 1, stride, t->ndim + 1,
+                                            (t->data - in[0]->data) / lc_size_of(t->dtype));
+        if (all) out[i] = lc_retain(all);
+        else rc = -1;
+    }
+    lc_scope_close(scope);
+    return rc;
+}
+static bool is_view(const lc_record *call) /* one that keeps the dtype: view(dtype) has units of its own */
+{
+    return call->op->view_of == IN(0) && call->n_in == 1 && call->op != &lc_op_view_dtype;
+}
+
+/* Without a gradient of its own a composite is made of ops alone: these are batched one by one. */
+static int composite_rule(const lc_record *call)
+{
+    lc_scope scope = lc_scope_open();
+    int      rc = call->op->call(call->args, call->out);
+    for (int i = call->n_out - 1; i >= 0; i--)
+        if (rc == 0 && call->out[i]) lc_retain(call->out[i]);
+        else call->out[i] = NULL, rc = -1;
+    lc_scope_close(scope);
+    return rc;
+}
+static bool is_composite(const lc_op *op) { return op->call && !op->view_of && !op->grad && !op->reads_values; }
+
 static bool is_elementwise(const lc_op *op)
 {
     return op->run && (op->run == elementwise || op->shape == broadcast || op->shape == broadcast_bool);
@@ -157,8 +198,10 @@ static int batch_transform(lc_record *call)
     if (call->op->writes || call->out_given)
         return lc_fail_int(LC_NotImplementedError, "vmap: %s writes in place", call->op->name);
     if (call->op->random) return lc_fail_int(LC_NotImplementedError, "vmap: %s draws random numbers", call->op->name);
+    if (!call->op->batch && is_composite(call->op)) return composite_rule(call);
     int rc = call->op->batch            ? call->op->batch(call->op, call->args, batched, b.size, call->out)
              : is_elementwise(call->op) ? elementwise_rule(&b, call->out)
+             : is_view(call)            ? view_rule(&b, call->out)
                                         : loop_rule(&b, call->out);
     for (int i = 0; i < call->n_out && rc == 0; i++)
         if (!(call->out[i] = wrapped(call->out[i], b.level))) rc = -1;
