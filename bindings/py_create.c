@@ -20,7 +20,7 @@ static int read_option(request *r, const char *function, PyObject *name, PyObjec
         int truth = PyObject_IsTrue(value);
         return truth < 0 ? -1 : (*flag = truth, 0);
     }
-    if (named(name, "data") && !r->data) return r->data = value, 0;
+    if ((named(name, "data") || named(name, "obj")) && !r->data) return r->data = value, 0;
     int fit = 0;
     if (named(name, "dtype")) fit = value == Py_None ? 1 : py_convert_dtype(value, &r->dtype), r->has_dtype = value != Py_None;
     else if (named(name, "device"))

@@ -227,10 +227,21 @@ static PyObject *ask_for_capsule(PyObject *object)
     return capsule;
 }
 
-PyObject *py_from_dlpack(UNUSED PyObject *module, PyObject *object)
+static PyObject *replaced(PyObject *x, const char *method, PyObject *argument) /* steals x */
 {
+    PyObject *result = argument ? PyObject_CallMethod(x, method, "O", argument) : PyObject_CallMethod(x, method, NULL);
+    Py_DECREF(x);
+    return result;
+}
+
+PyObject *py_from_dlpack(UNUSED PyObject *module, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = { "ext_tensor", "device", "copy", NULL };
+    PyObject    *object, *device = Py_None, *copy = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OO:from_dlpack", names, &object, &device, &copy)) return NULL;
     PyObject *capsule = PyCapsule_CheckExact(object) ? Py_NewRef(object) : ask_for_capsule(object);
     PyObject *result = capsule ? from_capsule(capsule) : NULL;
     Py_XDECREF(capsule);
-    return result;
+    if (result && copy == Py_True) result = replaced(result, "clone", NULL);
+    return result && device != Py_None ? replaced(result, "to", device) : result;
 }

@@ -15,6 +15,7 @@ typedef struct {
     Py_ssize_t  dims[]; /* shape, then strides in bytes */
 } export;
 
+enum { ORDERED = PyBUF_C_CONTIGUOUS | PyBUF_F_CONTIGUOUS | PyBUF_ANY_CONTIGUOUS };
 static int cannot(const char *why) { return PyErr_SetString(PyExc_BufferError, why), -1; }
 
 static int get_buffer(PyObject *self, Py_buffer *view, int flags)
@@ -27,7 +28,8 @@ static int get_buffer(PyObject *self, Py_buffer *view, int flags)
     if (py_check_values(t) < 0) return -1;
     if (!format_codes[t->dtype]) return cannot("bfloat16 has no buffer format");
     if (flags & PyBUF_WRITABLE && t->storage->read_only) return cannot("the memory is read-only");
-    if ((flags & PyBUF_STRIDES) != PyBUF_STRIDES && !t->is_contiguous) return cannot("the tensor is not contiguous");
+    bool any_order = (flags & PyBUF_STRIDES) == PyBUF_STRIDES && !(flags & (ORDERED & ~PyBUF_STRIDES));
+    if (!any_order && !t->is_contiguous) return cannot("the tensor is not contiguous");
     if ((flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS && t->ndim > 1) return cannot("the tensor is not in Fortran order");
     export *e = PyMem_Malloc(sizeof *e + 2 * ((size_t)t->ndim + 1) * sizeof *e->dims);
     if (!e) return PyErr_NoMemory(), -1;
@@ -301,8 +303,8 @@ PyMethodDef py_exchange_functions[] = {
     { "frombuffer", KEYWORDS(frombuffer),
       "frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False)\n--\n\nA 1-d tensor on the memory of a buffer.\n\n"
       ">>> lucid.frombuffer(bytearray([1, 2, 3]), dtype=lucid.uint8).tolist()\n[1, 2, 3]\n" },
-    { "from_dlpack", py_from_dlpack, METH_O,
-      "from_dlpack(ext_tensor, /)\n--\n\nA tensor on the memory of another library's.\n\n"
+    { "from_dlpack", KEYWORDS(py_from_dlpack),
+      "from_dlpack(ext_tensor, *, device=None, copy=None)\n--\n\nA tensor on the memory of another library's.\n\n"
       ">>> x = lucid.ones(2)\n>>> lucid.from_dlpack(x).data_ptr() == x.data_ptr()\nTrue\n" },
     { 0 }
 };

@@ -99,13 +99,15 @@ static PyObject *as_class(PyObject *result, PyObject *cls) /* steals result */
         Py_SETREF(result, PyObject_CallMethod(result, "as_subclass", "O", cls));
         return result;
     }
-    if (!PyTuple_CheckExact(result)) return result;
+    if (!PyTuple_Check(result)) return result;
     PyObject *converted = PyTuple_New(PyTuple_GET_SIZE(result));
     for (Py_ssize_t i = 0; converted && i < PyTuple_GET_SIZE(result); i++) {
         PyObject *item = as_class(Py_NewRef(PyTuple_GET_ITEM(result, i)), cls);
         if (item) PyTuple_SET_ITEM(converted, i, item);
         else Py_CLEAR(converted);
     }
+    if (converted && !PyTuple_CheckExact(result))
+        Py_SETREF(converted, PyObject_CallOneArg((PyObject *)Py_TYPE(result), converted));
     Py_DECREF(result);
     return converted;
 }

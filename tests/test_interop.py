@@ -135,6 +135,8 @@ def test_buffer_protocol():
     with pytest.raises(BufferError):
         memoryview(lucid.ones(2, requires_grad=True))
     with pytest.raises((BufferError, TypeError)):
+        b"".join([x.t()])
+    with pytest.raises((BufferError, TypeError)):
         io.BytesIO(b"12345678").readinto(x.t())
     io.BytesIO(b"\0" * 24).readinto(x)
     assert x.tolist() == [[0] * 3] * 2
@@ -201,6 +203,8 @@ def test_dlpack_capsules():
         with pytest.raises(RuntimeError, match="consumed only once"):
             lucid.from_dlpack(capsule)
     assert lucid.from_dlpack(x.__dlpack__(copy=True)).data_ptr() != x.data_ptr()
+    assert lucid.from_dlpack(x, copy=True).data_ptr() != x.data_ptr()
+    assert lucid.from_dlpack(x, device="cpu").data_ptr() == x.data_ptr()
     x.__dlpack__()  # dropped without being taken
     with pytest.raises(BufferError):
         lucid.ones(2, requires_grad=True).__dlpack__()

@@ -49,6 +49,8 @@ def test_functions_methods_operators(x):
 def test_several_results(x):
     parts = x.unbind(0)
     assert type(parts) is tuple and all(type(p) is Logged for p in parts)
+    best = x.max(dim=0)
+    assert type(best) is lucid.return_types.max and type(best.values) is Logged
 
 
 def test_in_place_keeps_the_object(x):

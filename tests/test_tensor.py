@@ -41,6 +41,7 @@ DATA = [
     [numpy.bool_(True)],
     [numpy.int64(3), numpy.int64(4)],
     numpy.arange(4).reshape(2, 2),
+    [numpy.array(1.5), numpy.array(2)],
     [numpy.ones(2), numpy.zeros(2)],
 ]
 
