@@ -8,4 +8,12 @@ indices=tensor([1]))
 
 from ._C import _return_types
 
-globals().update(_return_types)
+
+def __getattr__(name):
+    if name in _return_types:
+        return _return_types[name]
+    raise AttributeError(f"module 'lucid.return_types' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted(_return_types)
