@@ -80,24 +80,40 @@ static void run_tile(const job *j, char *tile, char *const *ptr, const int64_t *
     if (!direct) cpu_move(j->from[0], p, stride[0], j->want[0], tile, size, n);
 }
 
-static int run_row(void *ctx, char *const *ptr, const int64_t *stride, int64_t n)
+static int tiled_row(void *ctx, char *const *ptr, const int64_t *stride, int64_t n)
 {
     tiles *t = ctx;
-    bool   all_direct = true;
-    for (int k = 0; k <= t->j->n_in; k++)
-        all_direct &= t->j->from[k] == t->j->want[k] && (stride[k] == lc_size_of(t->j->want[k]) || (k && stride[k] == 0));
-    int64_t step = all_direct ? n : TILE;
-    for (int64_t start = 0; start < n; start += step)
-        run_tile(t->j, t->tile[0], ptr, stride, start, n - start < step ? n - start : step);
+    for (int64_t start = 0; start < n; start += TILE)
+        run_tile(t->j, t->tile[0], ptr, stride, start, n - start < TILE ? n - start : TILE);
     return 0;
 }
 
-static void rows_chunk(void *ctx, int64_t begin, int64_t end)
+/* Every operand's rows lie as the loop wants them: broadcasting a row or a column costs one call of the loop per row. */
+static int direct_row(void *ctx, char *const *ptr, UNUSED const int64_t *stride, int64_t n)
+{
+    const job *j = ctx;
+    j->loop(ptr[0], (const void *const *)ptr + 1, j->scalars, n);
+    return 0;
+}
+static void direct_chunk(void *ctx, int64_t begin, int64_t end) { lc_iter_range(((job *)ctx)->it, begin, end, direct_row, ctx); }
+
+static void tiled_chunk(void *ctx, int64_t begin, int64_t end)
 {
     const job *j = ctx;
     tiles      t; /* not cleared: tiles are written before they are read */
     t.j = j;
-    lc_iter_range(j->it, begin, end, run_row, &t);
+    lc_iter_range(j->it, begin, end, tiled_row, &t);
+}
+
+static bool rows_are_direct(job *j)
+{
+    j->scalars = 0; /* of a row, from here on */
+    for (int k = 0; k <= j->n_in; k++) {
+        int64_t step = lc_iter_step(j->it, k);
+        if (j->from[k] != j->want[k] || (step != lc_size_of(j->want[k]) && (k == 0 || step != 0))) return false;
+        if (k) j->scalars |= (unsigned)(step == 0) << (k - 1);
+    }
+    return true;
 }
 
 static int run_rows(job *j, lc_tensor *out, lc_tensor *const *in)
@@ -110,7 +126,7 @@ static int run_rows(job *j, lc_tensor *out, lc_tensor *const *in)
         else lc_iter_add(&it, in[k]);
     lc_iter_prepare(&it, true);
     j->it = &it;
-    cpu_parallel(it.numel, CPU_GRAIN, it.numel, rows_chunk, j);
+    cpu_parallel(it.numel, CPU_GRAIN, it.numel, rows_are_direct(j) ? direct_chunk : tiled_chunk, j);
     return 0;
 }
 
