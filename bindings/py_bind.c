@@ -82,7 +82,7 @@ static int find_parameter(const py_overload *o, PyObject *name)
 {
     int k = find_name(o->names, o->op->args->n_params, name);
     for (int i = 0; i < ALIASES && k < 0; i++)
-        if (aliases[i].name == name || PyUnicode_Compare(aliases[i].name, name) == 0)
+        if (find_name(&aliases[i].name, 1, name) == 0)
             k = find_name(o->names, o->op->args->n_params, aliases[i].parameter);
     return k;
 }
