@@ -155,7 +155,8 @@ static PyObject *m_backward(PyObject *self, PyObject *args, PyObject *kwargs)
     static char *names[] = { "gradient", "retain_graph", "create_graph", "inputs", NULL };
     PyObject    *gradient = Py_None, *retain = Py_None, *inputs = Py_None;
     int          create = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OOpO:backward", names, &gradient, &retain, &create, &inputs)) return NULL;
+    bool         any = PyTuple_GET_SIZE(args) || kwargs; /* loss.backward() needs no parsing */
+    if (any && !PyArg_ParseTupleAndKeywords(args, kwargs, "|OOpO:backward", names, &gradient, &retain, &create, &inputs)) return NULL;
     if (gradient != Py_None && !py_is_tensor(gradient))
         return PyErr_Format(PyExc_TypeError, "gradients can be either Tensors or None, but got %s", Py_TYPE(gradient)->tp_name);
     if (inputs != Py_None) return backward_to(self, gradient, retain, create, inputs);

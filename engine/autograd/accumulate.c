@@ -30,6 +30,19 @@ bool lc_gradient_unseen(const lc_tensor *g)
     return g->storage->refs == 1 + others && !g->storage->deleter;
 }
 
+/* to += g, unrecorded. Where nobody watches, the kernel is called as it is: this runs once per parameter and step. */
+int lc_gradient_add(lc_tensor *to, lc_tensor *g)
+{
+    const lc_backend *backend = lc_backends[to->device.kind];
+    bool              plain = lc_modes == LC_NO_GRAD && !((to->flags | g->flags) & ~(LC_REQUIRES_GRAD | LC_IS_VIEW)) &&
+                 to->dtype == g->dtype && lc_same_shape(to, g) && lc_same_device(to->device, g->device) && backend &&
+                 !to->storage->read_only && to->storage != g->storage && !lc_overlaps_itself(to);
+    int rc = plain ? backend->elementwise(LC_OP_add, (lc_dtype)to->dtype, to, (lc_tensor *[]){ to, g }, 2) : LC_NO_KERNEL;
+    if (rc == LC_NO_KERNEL) return lc_add_(to, g) ? 0 : -1; /* it will say what is missing */
+    if (rc == 0) lc_bump_version(to);
+    return rc;
+}
+
 /* PyTorch's layout contract: like the leaf if that is dense, else contiguous. */
 static bool laid_out_like(const lc_tensor *g, const lc_tensor *leaf)
 {
@@ -68,7 +81,7 @@ int lc_accumulate(lc_tensor *leaf, lc_tensor *g, bool create)
     else if (create) {
         if ((made = lc_add(old, g))) lc_retain(made);
         else rc = -1;
-    } else rc = lc_add_(old, g) ? 0 : -1;
+    } else rc = lc_gradient_add(old, g);
     if (made) leaf->grad = made;
     pthread_mutex_unlock(m);
     if (made && old) lc_release(old); /* may run code of the host: not under the lock */

@@ -54,5 +54,6 @@ void lc_subset_capture(const lc_subset *s, const lc_node *n, lc_tensor *const *g
 
 /* accumulate.c */
 int  lc_accumulate(lc_tensor *leaf, lc_tensor *g, bool create);
+int  lc_gradient_add(lc_tensor *to, lc_tensor *g);
 int  lc_retained_store(lc_tensor *t, lc_tensor *g);
 bool lc_gradient_unseen(const lc_tensor *g); /* nobody else can see it: it may be taken over or written to */
