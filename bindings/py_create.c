@@ -51,6 +51,7 @@ static int read_request(request *r, const char *function, int positional, PyObje
 
 static PyObject *finish(const request *r, lc_tensor *t)
 {
+    if (t && lc_modes & LC_INFERENCE_MODE) t->flags |= LC_INFERENCE;
     if (t && r->requires_grad && lc_set_requires_grad(t, true) < 0) return lc_release(t), py_raise();
     return t ? py_wrap(t) : NULL;
 }

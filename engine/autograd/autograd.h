@@ -58,15 +58,15 @@ struct lc_node {
     _Atomic uint64_t number;
     size_t           bytes; /* of the one block that holds everything below too */
     int              n_in, n_out;
-    bool             saves, spent; /* holds values; they were freed */
-    atomic_int       uses;         /* of an accumulator: edges that lead here */
-    _Atomic(void *)  run;          /* the backward that g belongs to; another one that meets this node keeps books of its own */
+    bool             saves, spent, retains; /* holds values; they were freed; some of retained[] is set */
+    atomic_int       uses;                  /* of an accumulator: edges that lead here */
+    _Atomic(void *)  run; /* the backward that g belongs to; another one that meets this node keeps books of its own */
     lc_hook         *hooks;
     lc_node         *next_doomed;
     lc_foreign     **packed;   /* saved_tensors_hooks: n_in + n_out, NULL where nothing was packed; NULL if none */
     void            *note;     /* anomaly mode: the host language's record of where this was made; lc_note_drop frees it */
     void            *wrapper;  /* the host language's object for this node: borrowed */
-    lc_retained    **retained; /* n_out, or NULL if none */
+    lc_retained    **retained; /* n_out; not of an accumulator */
     lc_tensor       *leaf;     /* of an accumulator: borrowed */
     lc_edge         *edges;    /* n_in */
     lc_saved        *in, *y;   /* n_in, n_out */

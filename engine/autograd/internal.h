@@ -2,9 +2,6 @@
 #pragma once
 #include "autograd.h"
 
-/* What autograd keeps with a tensor: a leaf's accumulator (lc_node), or a result's side of retain_grad (lc_tie). */
-static inline lc_object **lc_side(lc_tensor *t) { return (lc_object **)&t->hooks; }
-
 /* saved.c */
 typedef struct { /* room for one remembered tensor that needs no memory of its own */
     lc_number_box box;

@@ -31,7 +31,7 @@ static void accumulator_drop(lc_object *object)
 lc_node *lc_accumulator(lc_tensor *leaf)
 {
     if (leaf->retains_grad) lc_retained_end(leaf); /* it was a result once */
-    lc_object **at = lc_side(leaf), *found = __atomic_load_n(at, __ATOMIC_ACQUIRE), *none = NULL;
+    lc_object **at = &leaf->aside, *found = __atomic_load_n(at, __ATOMIC_ACQUIRE), *none = NULL;
     if (found) return (lc_node *)found;
     size_t   bytes = sizeof(lc_node) + sizeof(lc_tensor *);
     lc_node *n = lc_alloc(bytes);
@@ -142,8 +142,8 @@ lc_node *lc_node_new(const lc_record *call)
     for (int i = 0; i < n_out; i++) dims += 2 * (size_t)call->out[i]->ndim;
     for (int k = 0; k < n_args; k++) own += argument_bytes(&call->args[k]);
     size_t bytes = sizeof(lc_node) + (size_t)n_in * (sizeof(lc_edge) + sizeof(lc_saved)) +
-                   (size_t)n_out * (sizeof(lc_saved) + sizeof(lc_tensor *)) + (size_t)n_args * sizeof(lc_value) +
-                   dims * sizeof(int64_t) + own;
+                   (size_t)n_out * (sizeof(lc_saved) + sizeof(lc_tensor *) + sizeof(lc_retained *)) +
+                   (size_t)n_args * sizeof(lc_value) + dims * sizeof(int64_t) + own;
     lc_node *n = lc_alloc(bytes);
     if (!n) return NULL;
     memset(n, 0, sizeof *n);
@@ -153,10 +153,11 @@ lc_node *lc_node_new(const lc_record *call)
     n->edges = (lc_edge *)(n + 1);
     n->in = (lc_saved *)(n->edges + n_in), n->y = n->in + n_in;
     n->g = (lc_tensor **)(n->y + n_out);
-    n->args = (lc_value *)(n->g + n_out);
+    n->retained = (lc_retained **)(n->g + n_out);
+    n->args = (lc_value *)(n->retained + n_out);
     int64_t *room = (int64_t *)(n->args + n_args);
     for (int k = 0; k < n_in; k++) n->edges[k] = (lc_edge){ 0 }, n->in[k].kind = LC_SAVED_NONE;
-    for (int i = 0; i < n_out; i++) n->g[i] = LC_NONE, n->y[i].kind = LC_SAVED_NONE;
+    for (int i = 0; i < n_out; i++) n->g[i] = LC_NONE, n->retained[i] = NULL, n->y[i].kind = LC_SAVED_NONE;
     char *own_room = (char *)(room + dims);
     for (int k = 0, slot = 0; k < n_args; k++) {
         int many = tensors_of(op, &call->args[k], k);
@@ -231,7 +232,7 @@ static void node_end(lc_node *n)
     for (int i = 0; i < n->n_out; i++)
         if (n->g[i] != LC_NONE) lc_release(n->g[i]);
     if (n->hooks) lc_hooks_release(n->hooks);
-    if (n->retained) lc_retained_free(n);
+    if (n->retains) lc_retained_free(n);
     if (n->note) lc_note_drop(n->note);
     lc_free(n, n->bytes);
 }

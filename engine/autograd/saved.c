@@ -144,16 +144,16 @@ struct lc_kept {
     int64_t     dims[];
 };
 
-static lc_foreign *packed_alias(lc_tensor *t)
+static lc_foreign *packed(lc_tensor *t, bool output) /* an output's history would be a cycle */
 {
     unsigned    modes = lc_modes;
-    lc_tensor  *alias = lc_detach_alias(t);
-    lc_foreign *packed = NULL;
+    lc_tensor  *given = output ? lc_detach_alias(t) : lc_retain(t);
+    lc_foreign *made = NULL;
     lc_modes |= LC_NO_GRAD;
-    if (alias) packed = lc_pack_saved(alias);
+    if (given) made = lc_pack_saved(given);
     lc_modes = modes;
-    lc_release(alias);
-    return packed;
+    lc_release(given);
+    return made;
 }
 
 lc_kept *lc_keep(lc_tensor *t, lc_node *maker, int output)
@@ -165,7 +165,7 @@ lc_kept *lc_keep(lc_tensor *t, lc_node *maker, int output)
     if (!maker && lc_edge_to(t, &k->history) < 0) return lc_kept_drop(k), NULL;
     lc_saved_set(&k->saved, t, true, k->history.leaf != NULL, &(int64_t *){ k->dims });
     if (!(lc_modes & LC_SAVED_HOOKS)) return k;
-    k->packed = packed_alias(t);
+    k->packed = packed(t, maker != NULL);
     lc_saved_free(&k->saved);
     k->saved.kind = LC_SAVED_PACKED;
     return k->packed ? k : (lc_kept_drop(k), NULL);

@@ -71,7 +71,7 @@ struct lc_tensor {
     lc_version_cell *cell;  /* NULL: the storage's version */
     lc_tensor       *base;  /* of a view */
     struct lc_node  *node;  /* the call that made it; NULL for a leaf (autograd/) */
-    struct lc_hook  *hooks; /* of a leaf; a result's hooks live on its node */
+    lc_object       *aside; /* autograd's: a leaf's accumulator, a result's side of retain_grad */
     lc_tensor       *grad;
     int32_t          node_output;    /* which output of node this is */
     uint32_t         saved_version;  /* of a saved alias: the version it was saved at; of a view: when its node was made */
@@ -135,7 +135,7 @@ static inline lc_tensor *lc_retain(lc_tensor *t)
 }
 void lc_release(lc_tensor *t);              /* NULL is allowed */
 void lc_release_all(lc_tensor **ts, int n); /* and sets them to NULL */
-void lc_tensor_forget(lc_tensor *t);        /* drop history, hooks and grad */
+void lc_tensor_forget(lc_tensor *t);        /* drop history, hooks and grad: what hangs on node, aside and grad */
 /* Set by a binding: it may keep a dying tensor alive for its wrapper; otherwise it lets the wrapper go. */
 extern bool (*lc_wrapper_takes_over)(lc_tensor *t);
 
