@@ -49,6 +49,11 @@ typedef struct {
     uint8_t    from, to;
     lc_convert convert;
 } lc_convert_entry;
+/* dst[r][c] = src[c][r]; steps in bytes between rows of dst, between columns c of src. stream: write past the cache. */
+typedef void (*lc_transpose)(char *dst, int64_t dst_step, const char *src, int64_t src_step, int64_t rows, int64_t cols,
+                             bool stream);
+
+extern lc_transpose   lc_cpu_transposes[2]; /* of elements of 4 and 8 bytes */
 extern lc_cpu_loop    lc_cpu_loops[LC_OP_COUNT][LC_DTYPE_COUNT];
 extern const lc_fold *lc_cpu_folds[LC_OP_COUNT][LC_DTYPE_COUNT];
 extern lc_convert     lc_cpu_converts[LC_DTYPE_COUNT][LC_DTYPE_COUNT];

@@ -4,7 +4,7 @@
 #define LOAD(x) (x)
 #endif
 #define NAME(part) CAT(CAT(FOLD, part), SFX)
-static NOINLINE void NAME(start)(lc_fold_state *s, int64_t n)
+static SMALL void NAME(start)(lc_fold_state *s, int64_t n)
 {
     for (int64_t c = 0; c < n; c++) STATE(A, s, a)[c] = (A)(EMPTY);
 }
@@ -31,7 +31,7 @@ static NOINLINE void NAME(outer)(lc_fold_state *s, const void *in, int64_t rows,
         }
     }
 }
-static NOINLINE void NAME(merge)(lc_fold_state *to, const lc_fold_state *from, int64_t n)
+static SMALL void NAME(merge)(lc_fold_state *to, const lc_fold_state *from, int64_t n)
 {
     for (int64_t c = 0; c < n; c++) STATE(A, to, a)[c] = STEP(STATE(A, to, a)[c], STATE(const A, from, a)[c]);
 }
@@ -39,15 +39,15 @@ static void NAME(inner)(lc_fold_state *s, const void *in, int64_t n, UNUSED int6
 {
     lc_fold_state part;
     A            *m = STATE(A, &part, a);
-    int64_t       rows = n / LANES, tail = n % LANES, lanes = rows ? LANES : tail;
+    int64_t       across = LANES(n), rows = n / across, tail = n % across, lanes = rows ? across : tail;
     NAME(start)(&part, lanes);
-    if (rows) NAME(outer)(&part, in, rows, LANES * sizeof(T), LANES, 0);
-    if (tail) NAME(outer)(&part, (const T *)in + rows * LANES, 1, 0, tail, 0);
+    if (rows) NAME(outer)(&part, in, rows, across * (int64_t)sizeof(T), across, 0);
+    if (tail) NAME(outer)(&part, (const T *)in + rows * across, 1, 0, tail, 0);
     for (; lanes > 1; lanes = lanes - lanes / 2) /* by halves: vectors again */
         for (int64_t c = 0, half = lanes - lanes / 2; c < lanes / 2; c++) m[c] = STEP(m[c], m[c + half]);
     NAME(merge)(s, &part, n > 0);
 }
-static void NAME(finish)(const lc_fold_state *s, int64_t n, UNUSED double parameter, void *value, UNUSED int64_t *index)
+static SMALL void NAME(finish)(const lc_fold_state *s, int64_t n, UNUSED double parameter, void *value, UNUSED int64_t *index)
 {
     for (int64_t c = 0; c < n; c++) ((RESULT *)value)[c] = (RESULT)STATE(const A, s, a)[c];
 }

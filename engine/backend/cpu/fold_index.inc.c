@@ -1,7 +1,7 @@
 /* The first best element and its index. The includer (folds.inc.c) defines FOLD, VALUE_FOLD (the same without index) and BETTER(x, m),
  * which is false for equals. */
 #define NAME(part) CAT(CAT(FOLD, part), SFX)
-static NOINLINE void NAME(start)(lc_fold_state *s, int64_t n)
+static SMALL void NAME(start)(lc_fold_state *s, int64_t n)
 {
     for (int64_t c = 0; c < n; c++) STATE(T, s, a)[c] = 0, STATE(int64_t, s, b)[c] = -1;
 }
@@ -47,13 +47,13 @@ static void NAME(inner)(lc_fold_state *s, const void *in, int64_t n, int64_t fir
         STATE(T, s, a)[0] = x, STATE(int64_t, s, b)[0] = first + start + i;
     }
 }
-static NOINLINE void NAME(merge)(lc_fold_state *to, const lc_fold_state *from, int64_t n)
+static SMALL void NAME(merge)(lc_fold_state *to, const lc_fold_state *from, int64_t n)
 {
     for (int64_t c = 0; c < n; c++)
         if (STATE(const int64_t, from, b)[c] >= 0)
             NAME(offer)(to, c, STATE(const T, from, a)[c], STATE(const int64_t, from, b)[c]);
 }
-static void NAME(finish)(const lc_fold_state *s, int64_t n, UNUSED double parameter, void *value, int64_t *index)
+static SMALL void NAME(finish)(const lc_fold_state *s, int64_t n, UNUSED double parameter, void *value, int64_t *index)
 {
     for (int64_t c = 0; c < n; c++) {
         if (value) ((T *)value)[c] = STATE(const T, s, a)[c];

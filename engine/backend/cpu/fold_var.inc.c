@@ -1,10 +1,10 @@
 /* Variance. a: means, b: sums of squared distances from them, both double; the count is common to all states. */
-static NOINLINE void CAT(var_start, SFX)(lc_fold_state *s, int64_t n)
+static SMALL void CAT(var_start, SFX)(lc_fold_state *s, int64_t n)
 {
     for (int64_t c = 0; c < n; c++) STATE(double, s, a)[c] = 0, STATE(double, s, b)[c] = 0;
     s->count = 0;
 }
-static NOINLINE void CAT(var_merge, SFX)(lc_fold_state *to, const lc_fold_state *from, int64_t n)
+static SMALL void CAT(var_merge, SFX)(lc_fold_state *to, const lc_fold_state *from, int64_t n)
 {
     double x = (double)to->count, y = (double)from->count, total = x + y;
     if (from->count == 0) return;
@@ -52,12 +52,12 @@ static NOINLINE void CAT(var_outer, SFX)(lc_fold_state *s, const void *in, int64
         }
     }
 }
-static void CAT(var_finish, SFX)(const lc_fold_state *s, int64_t n, double correction, void *value, UNUSED int64_t *index)
+static SMALL void CAT(var_finish, SFX)(const lc_fold_state *s, int64_t n, double correction, void *value, UNUSED int64_t *index)
 {
     double divisor = (double)s->count - correction;
     for (int64_t c = 0; c < n; c++) ((T *)value)[c] = (T)(STATE(const double, s, b)[c] / (divisor > 0 ? divisor : 0));
 }
-static void CAT(std_finish, SFX)(const lc_fold_state *s, int64_t n, double correction, void *value, UNUSED int64_t *index)
+static SMALL void CAT(std_finish, SFX)(const lc_fold_state *s, int64_t n, double correction, void *value, UNUSED int64_t *index)
 {
     double divisor = (double)s->count - correction;
     for (int64_t c = 0; c < n; c++) ((T *)value)[c] = (T)sqrt(STATE(const double, s, b)[c] / (divisor > 0 ? divisor : 0));

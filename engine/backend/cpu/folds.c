@@ -16,7 +16,12 @@
 #endif
 #define INLINE   static inline __attribute__((always_inline, unused))
 #define NOINLINE __attribute__((noinline)) /* called by inner: copies of the loops would only cost room */
-enum { LANES = 64 };
+#ifdef __clang__
+#define SMALL NOINLINE
+#else
+#define SMALL __attribute__((noinline, optimize("Os"))) /* once per row or block: vectors would only cost room */
+#endif
+#define LANES(n) ((n) < 2048 ? 64 : 256) /* how many columns a contiguous row of n is folded as */
 
 #ifndef __AVX512F__ /* integers gain nothing from the widest vectors */
 #define T           lc_b8
@@ -131,7 +136,7 @@ enum { LANES = 64 };
 
 /* Sums of complex numbers are sums of their parts. */
 #define COMPLEX_SUM(dt, real, R)                                                                                               \
-    static void sum_start_##dt(lc_fold_state *s, int64_t n) { sum_start_##real(s, 2 * n); }                                    \
+    static SMALL void sum_start_##dt(lc_fold_state *s, int64_t n) { sum_start_##real(s, 2 * n); }                                    \
     static void sum_inner_##dt(lc_fold_state *s, const void *in, int64_t n, UNUSED int64_t first)                              \
     {                                                                                                                          \
         sum_lanes_##real(s, in, 2 * n, 2);                                                                                     \
@@ -140,12 +145,12 @@ enum { LANES = 64 };
     {                                                                                                                          \
         sum_outer_##real(s, in, rows, row_bytes, 2 * n, first);                                                                \
     }                                                                                                                          \
-    static void sum_merge_##dt(lc_fold_state *to, const lc_fold_state *from, int64_t n) { sum_merge_##real(to, from, 2 * n); } \
-    static void sum_finish_##dt(const lc_fold_state *s, int64_t n, double parameter, void *value, int64_t *index)              \
+    static SMALL void sum_merge_##dt(lc_fold_state *to, const lc_fold_state *from, int64_t n) { sum_merge_##real(to, from, 2 * n); } \
+    static SMALL void sum_finish_##dt(const lc_fold_state *s, int64_t n, double parameter, void *value, int64_t *index)              \
     {                                                                                                                          \
         sum_finish_##real(s, 2 * n, parameter, value, index);                                                                  \
     }                                                                                                                          \
-    static void mean_finish_##dt(const lc_fold_state *s, int64_t n, double parameter, void *value, int64_t *index)             \
+    static SMALL void mean_finish_##dt(const lc_fold_state *s, int64_t n, double parameter, void *value, int64_t *index)             \
     {                                                                                                                          \
         mean_finish_##real(s, 2 * n, parameter, value, index);                                                                 \
     }                                                                                                                          \

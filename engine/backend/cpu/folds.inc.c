@@ -5,7 +5,7 @@
 
 #if !COMPLEX
 /* ---- sum ---- */
-static NOINLINE void CAT(sum_start, SFX)(lc_fold_state *s, int64_t n)
+static SMALL void CAT(sum_start, SFX)(lc_fold_state *s, int64_t n)
 {
     for (int64_t c = 0; c < n; c++) STATE(ACC, s, a)[c] = 0, STATE(ACC, s, b)[c] = 0;
 }
@@ -41,7 +41,7 @@ static NOINLINE void CAT(sum_outer, SFX)(lc_fold_state *s, const void *in, int64
         for (int64_t c = 0; c < n; c++) CAT(sum_add, SFX)(&total[c], &lost[c], (ACC)p[c]);
     }
 }
-static NOINLINE void CAT(sum_merge, SFX)(lc_fold_state *to, const lc_fold_state *from, int64_t n)
+static SMALL void CAT(sum_merge, SFX)(lc_fold_state *to, const lc_fold_state *from, int64_t n)
 {
     for (int64_t c = 0; c < n; c++) {
         CAT(sum_add, SFX)(&STATE(ACC, to, a)[c], &STATE(ACC, to, b)[c], STATE(const ACC, from, a)[c]);
@@ -52,11 +52,11 @@ static NOINLINE void CAT(sum_merge, SFX)(lc_fold_state *to, const lc_fold_state 
 INLINE void CAT(sum_lanes, SFX)(lc_fold_state *s, const T *in, int64_t n, int64_t width)
 {
     lc_fold_state part;
-    int64_t       rows = n / LANES, tail = n % LANES, lanes = rows ? LANES : tail;
+    int64_t       across = LANES(n), rows = n / across, tail = n % across, lanes = rows ? across : tail;
     ACC          *total = STATE(ACC, &part, a), *lost = STATE(ACC, &part, b);
     CAT(sum_start, SFX)(&part, lanes);
-    if (rows) CAT(sum_outer, SFX)(&part, in, rows, LANES * sizeof(T), LANES, 0);
-    if (tail) CAT(sum_outer, SFX)(&part, in + rows * LANES, 1, 0, tail, 0);
+    if (rows) CAT(sum_outer, SFX)(&part, in, rows, across * (int64_t)sizeof(T), across, 0);
+    if (tail) CAT(sum_outer, SFX)(&part, in + rows * across, 1, 0, tail, 0);
     for (int64_t groups = lanes / width; groups > 1; groups -= groups / 2) {
         int64_t half = (groups - groups / 2) * width;
         INDEPENDENT
@@ -79,14 +79,14 @@ INLINE ACC CAT(sum_total, SFX)(const lc_fold_state *s, int64_t c) /* what an inf
 #endif
     return total;
 }
-static void CAT(sum_finish, SFX)(const lc_fold_state *s, int64_t n, UNUSED double parameter, void *value, UNUSED int64_t *index)
+static SMALL void CAT(sum_finish, SFX)(const lc_fold_state *s, int64_t n, UNUSED double parameter, void *value, UNUSED int64_t *index)
 {
     for (int64_t c = 0; c < n; c++) ((T *)value)[c] = (T)CAT(sum_total, SFX)(s, c);
 }
 static const lc_fold UNUSED CAT(sum, SFX) = { CAT(sum_start, SFX), CAT(sum_inner, SFX), CAT(sum_outer, SFX),
                                               CAT(sum_merge, SFX), CAT(sum_finish, SFX) };
 #if FLOATING
-static void CAT(mean_finish, SFX)(const lc_fold_state *s, int64_t n, double parameter, void *value, UNUSED int64_t *index)
+static SMALL void CAT(mean_finish, SFX)(const lc_fold_state *s, int64_t n, double parameter, void *value, UNUSED int64_t *index)
 {
     for (int64_t c = 0; c < n; c++) ((T *)value)[c] = (T)(CAT(sum_total, SFX)(s, c) / parameter);
 }
@@ -106,13 +106,13 @@ static const lc_fold CAT(mean, SFX) = { CAT(sum_start, SFX), CAT(sum_inner, SFX)
 #define FOLD       amax
 #define A          T
 #define EMPTY      LOWEST
-#define STEP(m, x) ((x) > (m) || (x) != (x) ? (x) : (m))
+#define STEP(m, x) (((x) > (m)) | ((x) != (x)) ? (x) : (m))
 #define RESULT     T
 #include "fold.inc.c"
 #define FOLD       amin
 #define A          T
 #define EMPTY      HIGHEST
-#define STEP(m, x) ((x) < (m) || (x) != (x) ? (x) : (m))
+#define STEP(m, x) (((x) < (m)) | ((x) != (x)) ? (x) : (m))
 #define RESULT     T
 #include "fold.inc.c"
 #endif
@@ -135,11 +135,11 @@ static const lc_fold CAT(mean, SFX) = { CAT(sum_start, SFX), CAT(sum_inner, SFX)
 /* ---- extremes with their index: the first one wins, a NaN wins over everything. a: value, b: index, -1 while there is none ---- */
 #define FOLD         max_dim
 #define VALUE_FOLD   amax
-#define BETTER(x, m) ((x) > (m) || ((x) != (x) && (m) == (m)))
+#define BETTER(x, m) (((x) > (m)) | (((x) != (x)) & ((m) == (m))))
 #include "fold_index.inc.c"
 #define FOLD         min_dim
 #define VALUE_FOLD   amin
-#define BETTER(x, m) ((x) < (m) || ((x) != (x) && (m) == (m)))
+#define BETTER(x, m) (((x) < (m)) | (((x) != (x)) & ((m) == (m))))
 #include "fold_index.inc.c"
 #endif
 

@@ -218,8 +218,8 @@ MATH int64_t pow_i64(int64_t x, int64_t y) /* wraps; a negative power is what th
     }                                                                                                                          \
     MATH R clamp_##sfx(R x, R low, R high)                                                                                     \
     {                                                                                                                          \
-        R t = x > low || x != x ? x : low;                                                                                     \
-        return t < high || t != t ? t : high;                                                                                  \
+        R t = (x > low) | (x != x) ? x : low;                                                                                     \
+        return (t < high) | (t != t) ? t : high;                                                                                  \
     }
 REAL_MATH(float, f32, fmodf, floorf, copysignf)
 REAL_MATH(double, f64, fmod, floor, copysign)

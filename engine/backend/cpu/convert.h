@@ -1,0 +1,40 @@
+/* How one element becomes another: (lc_to)STORE_to(LOAD_from(x)).
+ *
+ * Conversions follow what PyTorch does on x86, without undefined behaviour: a float that does not fit becomes the lowest integer of the
+ * machine conversion (32 bits for the narrow types, 64 for int64), which the narrow types then truncate. Complex to real drops the
+ * imaginary part. */
+#pragma once
+#include "scalar_math.h"
+
+static inline int32_t i32_of_f32(float x) { return x >= -0x1p31f && x < 0x1p31f ? (int32_t)x : INT32_MIN; }
+static inline int32_t i32_of_f64(double x) { return x > -2147483649.0 && x < 2147483648.0 ? (int32_t)x : INT32_MIN; }
+static inline int64_t i64_of_f64(double x) { return x >= -0x1p63 && x < 0x1p63 ? (int64_t)x : INT64_MIN; }
+static inline int64_t i64_of_i64(int64_t x) { return x; }
+
+#define PLAIN(x)      (x)
+#define LOAD_b8       PLAIN
+#define LOAD_u8       PLAIN
+#define LOAD_i8       PLAIN
+#define LOAD_i16      PLAIN
+#define LOAD_i32      PLAIN
+#define LOAD_i64      PLAIN
+#define LOAD_f16      lc_f16_to_f32
+#define LOAD_bf16     lc_bf16_to_f32
+#define LOAD_f32      PLAIN
+#define LOAD_f64      PLAIN
+#define LOAD_c64      PLAIN
+#define LOAD_c128     PLAIN
+#define NARROW(x)     BY_REAL_TYPE(__real__(x), i32_of_f32, i32_of_f64, i64_of_i64)(__real__(x))
+#define WIDE(x)       BY_REAL_TYPE(__real__(x), i64_of_f64, i64_of_f64, i64_of_i64)(__real__(x))
+#define STORE_b8(x)   (__real__(x) != 0 || __imag__(x) != 0)
+#define STORE_u8(x)   BY_REAL_TYPE(__real__(x), i32_of_f32, i64_of_f64, i64_of_i64)(__real__(x))
+#define STORE_i8      NARROW
+#define STORE_i16     NARROW
+#define STORE_i32     NARROW
+#define STORE_i64     WIDE
+#define STORE_f16(x)  lc_f32_to_f16((float)__real__(x))
+#define STORE_bf16(x) lc_f32_to_bf16((float)__real__(x))
+#define STORE_f32     __real__
+#define STORE_f64     __real__
+#define STORE_c64     PLAIN
+#define STORE_c128    PLAIN
