@@ -11,7 +11,7 @@ INLINE void NAME(offer)(lc_fold_state *s, int64_t c, T x, int64_t at)
     int64_t *i = STATE(int64_t, s, b) + c;
     if (*i < 0 || BETTER(x, *m)) *m = x, *i = at;
 }
-static NOINLINE void NAME(outer)(lc_fold_state *s, const void *in, int64_t rows, int64_t row_bytes, int64_t n, int64_t first)
+static void NAME(outer)(lc_fold_state *s, const void *in, int64_t rows, int64_t row_bytes, int64_t n, int64_t first)
 {
     T       *m = STATE(T, s, a);
     int64_t *at = STATE(int64_t, s, b), r = 0;

@@ -37,8 +37,8 @@ static void CAT(var_inner, SFX)(lc_fold_state *s, const void *in, int64_t n, UNU
         CAT(var_merge, SFX)(s, &block, 1);
     }
 }
-static NOINLINE void CAT(var_outer, SFX)(lc_fold_state *s, const void *in, int64_t rows, int64_t row_bytes, int64_t n,
-                                         UNUSED int64_t first)
+static void CAT(var_outer, SFX)(lc_fold_state *s, const void *in, int64_t rows, int64_t row_bytes, int64_t n,
+                                UNUSED int64_t first)
 {
     double *mean = STATE(double, s, a), *squares = STATE(double, s, b);
     for (int64_t r = 0; r < rows; r++) {

@@ -2,7 +2,7 @@
  *
  * Sums. Eight rows are added pairwise in the element's own type, then go to an accumulator of twice the precision (float32) or with
  * its rounding errors kept beside it (float64): more exact than pairwise summation at the speed of memory. A contiguous row is folded as
- * LANES columns that are added up at the end. The number of lanes does not depend on the instruction set, so neither do results. */
+ * a fixed number of lanes that are added up at the end; it does not depend on the instruction set, so neither do results. */
 #include "cpu.h"
 #include "scalar_math.h"
 #pragma GCC diagnostic ignored "-Wtautological-compare" /* x != x of an integer: written for all dtypes */
@@ -14,14 +14,19 @@
 #else
 #define INDEPENDENT _Pragma("GCC ivdep")
 #endif
-#define INLINE   static inline __attribute__((always_inline, unused))
-#define NOINLINE __attribute__((noinline)) /* called by inner: copies of the loops would only cost room */
+#define INLINE static inline __attribute__((always_inline, unused))
 #ifdef __clang__
-#define SMALL NOINLINE
+#define SMALL __attribute__((noinline))
 #else
 #define SMALL __attribute__((noinline, optimize("Os"))) /* once per row or block: vectors would only cost room */
 #endif
-#define LANES(n) ((n) < 2048 ? 64 : 256) /* how many columns a contiguous row of n is folded as */
+
+/* Memory is read in one stream, and the hardware alone does not run far enough ahead: measured, a third of the time. */
+INLINE void fetch_ahead(const void *p, size_t bytes)
+{
+    enum { AHEAD = 8192 };
+    for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch((const char *)p + i + AHEAD);
+}
 
 #ifndef __AVX512F__ /* integers gain nothing from the widest vectors */
 #define T           lc_b8
@@ -136,8 +141,8 @@
 
 /* Sums of complex numbers are sums of their parts. */
 #define COMPLEX_SUM(dt, real, R)                                                                                               \
-    static SMALL void sum_start_##dt(lc_fold_state *s, int64_t n) { sum_start_##real(s, 2 * n); }                                    \
-    static void sum_inner_##dt(lc_fold_state *s, const void *in, int64_t n, UNUSED int64_t first)                              \
+    static SMALL void sum_start_##dt(lc_fold_state *s, int64_t n) { sum_start_##real(s, 2 * n); }                              \
+    static void       sum_inner_##dt(lc_fold_state *s, const void *in, int64_t n, UNUSED int64_t first)                        \
     {                                                                                                                          \
         sum_lanes_##real(s, in, 2 * n, 2);                                                                                     \
     }                                                                                                                          \
@@ -145,12 +150,15 @@
     {                                                                                                                          \
         sum_outer_##real(s, in, rows, row_bytes, 2 * n, first);                                                                \
     }                                                                                                                          \
-    static SMALL void sum_merge_##dt(lc_fold_state *to, const lc_fold_state *from, int64_t n) { sum_merge_##real(to, from, 2 * n); } \
-    static SMALL void sum_finish_##dt(const lc_fold_state *s, int64_t n, double parameter, void *value, int64_t *index)              \
+    static SMALL void sum_merge_##dt(lc_fold_state *to, const lc_fold_state *from, int64_t n)                                  \
+    {                                                                                                                          \
+        sum_merge_##real(to, from, 2 * n);                                                                                     \
+    }                                                                                                                          \
+    static SMALL void sum_finish_##dt(const lc_fold_state *s, int64_t n, double parameter, void *value, int64_t *index)        \
     {                                                                                                                          \
         sum_finish_##real(s, 2 * n, parameter, value, index);                                                                  \
     }                                                                                                                          \
-    static SMALL void mean_finish_##dt(const lc_fold_state *s, int64_t n, double parameter, void *value, int64_t *index)             \
+    static SMALL void mean_finish_##dt(const lc_fold_state *s, int64_t n, double parameter, void *value, int64_t *index)       \
     {                                                                                                                          \
         mean_finish_##real(s, 2 * n, parameter, value, index);                                                                 \
     }                                                                                                                          \

@@ -20,8 +20,8 @@ INLINE void CAT(sum_add, SFX)(ACC *total, ACC *lost, ACC x)
     *total += x;
 #endif
 }
-static NOINLINE void CAT(sum_outer, SFX)(lc_fold_state *s, const void *in, int64_t rows, int64_t row_bytes, int64_t n,
-                                         UNUSED int64_t first)
+static void CAT(sum_outer, SFX)(lc_fold_state *s, const void *in, int64_t rows, int64_t row_bytes, int64_t n,
+                                UNUSED int64_t first)
 {
     ACC    *total = STATE(ACC, s, a), *lost = STATE(ACC, s, b);
     int64_t r = 0;
@@ -48,24 +48,40 @@ static SMALL void CAT(sum_merge, SFX)(lc_fold_state *to, const lc_fold_state *fr
         STATE(ACC, to, b)[c] += STATE(const ACC, from, b)[c];
     }
 }
-/* Many lanes side by side, added up by halves at the end. width 2: real and imaginary parts in turns. */
-INLINE void CAT(sum_lanes, SFX)(lc_fold_state *s, const T *in, int64_t n, int64_t width)
+/* Many lanes side by side, added up by halves at the end of a chunk: short enough that lanes need no compensation. width 2: real and
+ * imaginary parts in turns. */
+INLINE void CAT(sum_chunk, SFX)(lc_fold_state *s, const T *in, int64_t n, int64_t width)
 {
-    lc_fold_state part;
-    int64_t       across = LANES(n), rows = n / across, tail = n % across, lanes = rows ? across : tail;
-    ACC          *total = STATE(ACC, &part, a), *lost = STATE(ACC, &part, b);
-    CAT(sum_start, SFX)(&part, lanes);
-    if (rows) CAT(sum_outer, SFX)(&part, in, rows, across * (int64_t)sizeof(T), across, 0);
-    if (tail) CAT(sum_outer, SFX)(&part, in + rows * across, 1, 0, tail, 0);
-    for (int64_t groups = lanes / width; groups > 1; groups -= groups / 2) {
-        int64_t half = (groups - groups / 2) * width;
+    enum { LANES = 32 };
+    ACC     lane[LANES] = { 0 };
+    int64_t i = 0;
+    for (; i + 8 * LANES <= n; i += 8 * LANES) {
+        fetch_ahead(in + i, 8 * LANES * sizeof(T));
         INDEPENDENT
-        for (int64_t c = 0; c < groups / 2 * width; c++) {
-            CAT(sum_add, SFX)(&total[c], &lost[c], total[c + half]);
-            lost[c] += lost[c + half];
+        for (int c = 0; c < LANES; c++) {
+            const T *p = in + i + c;
+            PART     low = ((PART)p[0] + (PART)p[LANES]) + ((PART)p[2 * LANES] + (PART)p[3 * LANES]);
+            PART     high = ((PART)p[4 * LANES] + (PART)p[5 * LANES]) + ((PART)p[6 * LANES] + (PART)p[7 * LANES]);
+            lane[c] += (ACC)(low + high);
         }
     }
-    if (n) CAT(sum_merge, SFX)(s, &part, width);
+    for (; i + LANES <= n; i += LANES) {
+        INDEPENDENT
+        for (int c = 0; c < LANES; c++) lane[c] += (ACC)in[i + c];
+    }
+    for (int c = 0; i < n; i++, c++) lane[c] += (ACC)in[i];
+    for (int c = 0; c < 16; c++) lane[c] += lane[c + 16];
+    for (int c = 0; c < 8; c++) lane[c] += lane[c + 8];
+    for (int c = 0; c < 4; c++) lane[c] += lane[c + 4];
+    for (int c = 0; c < 2; c++) lane[c] += lane[c + 2];
+    if (width == 1) lane[0] += lane[1];
+    for (int64_t c = 0; c < width; c++) CAT(sum_add, SFX)(&STATE(ACC, s, a)[c], &STATE(ACC, s, b)[c], lane[c]);
+}
+INLINE void CAT(sum_lanes, SFX)(lc_fold_state *s, const T *in, int64_t n, int64_t width)
+{
+    enum { CHUNK = 1 << 14 };
+    for (; n > CHUNK; in += CHUNK, n -= CHUNK) CAT(sum_chunk, SFX)(s, in, CHUNK, width);
+    CAT(sum_chunk, SFX)(s, in, n, width);
 }
 static void CAT(sum_inner, SFX)(lc_fold_state *s, const void *in, int64_t n, UNUSED int64_t first)
 {
@@ -79,7 +95,8 @@ INLINE ACC CAT(sum_total, SFX)(const lc_fold_state *s, int64_t c) /* what an inf
 #endif
     return total;
 }
-static SMALL void CAT(sum_finish, SFX)(const lc_fold_state *s, int64_t n, UNUSED double parameter, void *value, UNUSED int64_t *index)
+static SMALL void CAT(sum_finish, SFX)(const lc_fold_state *s, int64_t n, UNUSED double parameter, void *value,
+                                       UNUSED int64_t *index)
 {
     for (int64_t c = 0; c < n; c++) ((T *)value)[c] = (T)CAT(sum_total, SFX)(s, c);
 }
@@ -106,13 +123,13 @@ static const lc_fold CAT(mean, SFX) = { CAT(sum_start, SFX), CAT(sum_inner, SFX)
 #define FOLD       amax
 #define A          T
 #define EMPTY      LOWEST
-#define STEP(m, x) (((x) > (m)) | ((x) != (x)) ? (x) : (m))
+#define STEP(m, x) m_max(x, m)
 #define RESULT     T
 #include "fold.inc.c"
 #define FOLD       amin
 #define A          T
 #define EMPTY      HIGHEST
-#define STEP(m, x) (((x) < (m)) | ((x) != (x)) ? (x) : (m))
+#define STEP(m, x) m_min(x, m)
 #define RESULT     T
 #include "fold.inc.c"
 #endif

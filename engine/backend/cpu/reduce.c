@@ -127,9 +127,10 @@ static void fold_row(const plan *p, lc_fold_state *s, tile *t, const char *in, i
 static void fold_slice(const plan *p, lc_fold_state *s, tile *t, const char *in, int64_t n, int64_t begin, int64_t end)
 {
     int        last = p->n_reduced - 1;
-    int64_t    index[LC_MAX_DIMS + 1] = { 0 }, row = last ? p->reduced[last].size : end - begin, first = begin * p->inner_count;
+    int64_t    index[LC_MAX_DIMS + 1], row = last ? p->reduced[last].size : end - begin, first = begin * p->inner_count;
     const dim *red = p->reduced;
     in += begin * red[0].in;
+    for (int d = 1; d < last; d++) index[d] = 0;
     if (begin >= end || p->inner_count == 0) return;
     for (int64_t at = begin;;) {
         if (p->outer) fold_columns(p, s, t, in, n, row, first);

@@ -216,21 +216,34 @@ MATH int64_t pow_i64(int64_t x, int64_t y) /* wraps; a negative power is what th
         R f = floor(q);                                                                                                        \
         return q - f > (R)0.5 ? f + 1 : f;                                                                                     \
     }                                                                                                                          \
+    MATH R max_##sfx(R x, R y) /* NaN wins. In two steps: gcc cannot vectorise the nested condition */                         \
+    {                                                                                                                          \
+        R t = x > y ? x : y;                                                                                                   \
+        return x != x ? x : t;                                                                                                 \
+    }                                                                                                                          \
+    MATH R min_##sfx(R x, R y)                                                                                                 \
+    {                                                                                                                          \
+        R t = x < y ? x : y;                                                                                                   \
+        return x != x ? x : t;                                                                                                 \
+    }                                                                                                                          \
     MATH R clamp_##sfx(R x, R low, R high)                                                                                     \
     {                                                                                                                          \
-        R t = (x > low) | (x != x) ? x : low;                                                                                     \
-        return (t < high) | (t != t) ? t : high;                                                                                  \
+        return min_##sfx(max_##sfx(x, low), high);                                                                             \
     }
 REAL_MATH(float, f32, fmodf, floorf, copysignf)
 REAL_MATH(double, f64, fmod, floor, copysign)
-#define CLAMP_INT(dt)                                                                                                          \
+#define WHOLE_MATH(dt)                                                                                                         \
+    MATH lc_##dt max_##dt(lc_##dt x, lc_##dt y) { return x > y ? x : y; }                                                      \
+    MATH lc_##dt min_##dt(lc_##dt x, lc_##dt y) { return x < y ? x : y; }                                                      \
     MATH lc_##dt clamp_##dt(lc_##dt x, lc_##dt low, lc_##dt high)                                                              \
     {                                                                                                                          \
-        lc_##dt t = x > low ? x : low;                                                                                         \
-        return t < high ? t : high;                                                                                            \
+        return min_##dt(max_##dt(x, low), high);                                                                               \
     }
-CLAMP_INT(u8)
-CLAMP_INT(i8) CLAMP_INT(i16) CLAMP_INT(i32) CLAMP_INT(i64)
+WHOLE_MATH(u8)
+WHOLE_MATH(i8)
+WHOLE_MATH(i16)
+WHOLE_MATH(i32)
+WHOLE_MATH(i64)
 
 #define BY_TYPE(x, f32, f64, c64, c128)  _Generic((x), float : f32, double : f64, lc_c64 : c64, lc_c128 : c128)
 #define BY_REAL_TYPE(x, f32, f64, whole) _Generic((x), float : f32, double : f64, default : whole)
@@ -265,15 +278,13 @@ CLAMP_INT(i8) CLAMP_INT(i16) CLAMP_INT(i32) CLAMP_INT(i64)
 #define m_floor_divide(x, y)             BY_REAL_TYPE(x, floor_div_f32, floor_div_f64, floor_div_i64)(x, y)
 #define m_remainder(x, y)                BY_REAL_TYPE(x, remainder_f32, remainder_f64, remainder_i64)(x, y)
 #define m_fmod(x, y)                     BY_REAL_TYPE(x, fmodf, fmod, fmod_i64)(x, y)
-#define m_clamp(x, y, z)                                                                                                       \
-    _Generic((x), float                                                                                                        \
-             : clamp_f32, double                                                                                               \
-             : clamp_f64, lc_u8                                                                                                \
-             : clamp_u8, lc_i8                                                                                                 \
-             : clamp_i8, lc_i16                                                                                                \
-             : clamp_i16, lc_i32                                                                                               \
-             : clamp_i32, lc_i64                                                                                               \
-             : clamp_i64)(x, y, z)
+// clang-format off
+#define BY_ORDERED_TYPE(x, f)                                                                                                  \
+    _Generic((x), float: f##_f32, double: f##_f64, lc_u8: f##_u8, lc_i8: f##_i8, lc_i16: f##_i16, lc_i32: f##_i32, lc_i64: f##_i64)
+// clang-format on
+#define m_max(x, y)      BY_ORDERED_TYPE(x, max)(x, y)
+#define m_min(x, y)      BY_ORDERED_TYPE(x, min)(x, y)
+#define m_clamp(x, y, z) BY_ORDERED_TYPE(x, clamp)(x, y, z)
     MATH bool sign_f32(float x)
 {
     return bits32(x) >> 31;
