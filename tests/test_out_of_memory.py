@@ -1,0 +1,59 @@
+"""Every engine allocation behind the Python interface fails once: an error each time, nothing lost, and the next try works."""
+
+import copy
+import pickle
+
+import numpy
+import pytest
+
+import lucid
+
+ARRAY = numpy.arange(6.0).reshape(2, 3)
+
+
+def train():
+    w = lucid.tensor([[1.0, 2.0, 3.0]], requires_grad=True)
+    y = (w * 2 + 1)[0, 1:].sum() / w.detach().max()
+    y.backward()
+    return w.grad
+
+
+WORK = {
+    "tensor": lambda: lucid.tensor([[1, 2.0], [3, 4]]),
+    "array": lambda: lucid.from_numpy(ARRAY) + lucid.tensor(ARRAY),
+    "numpy": lambda: lucid.ones(2, 3).t().numpy(),
+    "buffer": lambda: lucid.frombuffer(bytearray(8), dtype=lucid.float32),
+    "dlpack": lambda: lucid.from_dlpack(lucid.ones(2, 3)),
+    "operators": lambda: 2 - lucid.ones(3) * 3.5 / lucid.ones(1) ** 2,
+    "views": lambda: lucid.ones(2, 3).t()[1:, None, ..., 0].expand(2, 4).unbind(),
+    "index": lambda: lucid.ones(3, 4)[[0, 2], lucid.tensor([1, 1])][True][lucid.tensor([[True, False]])],
+    "assign": lambda: lucid.zeros(3, 4).__setitem__((lucid.tensor([0, 2]), slice(1, 3)), lucid.ones(1, 1, 2)),
+    "mask": lambda: lucid.zeros(3).__setitem__(lucid.tensor([True, False, True]), 5),
+    "lists": lambda: lucid.cat([lucid.ones(2), lucid.ones(3)]).split(2),
+    "out": lambda: lucid.add(lucid.ones(3), 1, out=lucid.empty(0)),
+    "named": lambda: lucid.ones(2, 3).max(dim=1),
+    "copies": lambda: (copy.copy(lucid.ones(2)), copy.deepcopy(lucid.ones(2, requires_grad=True))),
+    "pickle": lambda: pickle.loads(pickle.dumps(lucid.ones(2, 3).t())),
+    "subclass": lambda: lucid.nn.Parameter(lucid.ones(2)).data,
+    "share": lambda: lucid.ones(2).share_memory_(),
+    "generator": lambda: lucid.rand(3, generator=lucid.Generator().manual_seed(1)),
+    "values": lambda: (lucid.ones(2).tolist(), lucid.ones(1).item(), lucid.ones(2).untyped_storage()),
+    "backward": train,
+}
+
+
+@pytest.mark.parametrize("name", WORK)
+def test_allocation_failures(name):
+    WORK[name]()
+    for n in range(1, 500):
+        lucid._C._fail_allocation(n)
+        try:
+            WORK[name]()
+            reached = False
+        except (lucid.OutOfMemory, MemoryError):
+            reached = True
+        finally:
+            lucid._C._fail_allocation(0)
+        if not reached:
+            break
+    assert not reached and n > 1
