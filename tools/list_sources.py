@@ -15,7 +15,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def sources(folder, *endings):
-    paths = (p.relative_to(ROOT).as_posix() for p in (ROOT / folder).rglob("*") if p.is_file() and p.name.endswith(endings))
+    found = (p for p in (ROOT / folder).rglob("*") if p.name.endswith(endings))
+    paths = (p.relative_to(ROOT).as_posix() for p in found if p.is_file() and not p.is_symlink())  # a link is build output
     return sorted(p for p in paths if not p.endswith(".inc.c") and ".gen." not in p)
 
 

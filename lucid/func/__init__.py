@@ -42,8 +42,9 @@ def vmap(func, in_dims=0, out_dims=0):
     >>> lucid.func.vmap(lambda row: (row * w).sum())(x)
     tensor([6., 6., 6., 6.])
 
-    `in_dims` says which dimension of each input is the batch (None: not batched), `out_dims` where it comes back. Inside, a tensor
-    looks like one example. Elementwise ops run on the whole batch; an op without a batching rule runs once per example and says so.
+    `in_dims` says which dimension of each input is the batch (None: not batched), `out_dims` where it comes back. Inside,
+    a tensor looks like one example. Elementwise ops run on the whole batch; an op without a batching rule runs once per
+    example and says so.
     """
 
     def batched(*args):
