@@ -112,6 +112,8 @@ static inline bool lc_is_leaf(lc_tensor *t)
 }
 static inline bool lc_grad_enabled(void) { return !(lc_modes & (LC_NO_GRAD | LC_INFERENCE_MODE)); }
 lc_tensor         *lc_detach_alias(lc_tensor *t); /* new reference: shares storage and version, no history */
+/* For observers, which keep arguments longer than the call: a number that lives on the caller's stack becomes a plain value. */
+void lc_number_argument(lc_value *v, const lc_tensor *number);
 
 /* One tensor kept for a gradient outside any node (a user's Function). maker: the node it is output `output` of, else NULL. */
 typedef struct lc_kept lc_kept;

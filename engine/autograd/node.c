@@ -106,7 +106,7 @@ static char *own_argument(lc_value *v, char *room)
     return room + bytes;
 }
 
-static void number_argument(lc_value *v, const lc_tensor *number) /* a number on the caller's stack, as a plain value */
+void lc_number_argument(lc_value *v, const lc_tensor *number)
 {
     if (v->tag != LC_IS_tensor) return;
     const void *at = number->data;
@@ -169,7 +169,7 @@ lc_node *lc_node_new(const lc_record *call)
             if (op->writes && kept == t && t->storage == call->in[0]->storage) /* written since: not what the call read */
                 n->in[slot].version = (uint32_t)(uintptr_t)call->tape;
             n->saves |= n->in[slot].kind >= LC_SAVED_VALUES;
-            if (t->is_number) number_argument(&n->args[k], t);
+            if (t->is_number) lc_number_argument(&n->args[k], t);
         }
         own_room = own_argument(&n->args[k], own_room);
     }
