@@ -1,4 +1,4 @@
-"""Questions about objects, answered without the engine."""
+"""Questions about objects, and switches, for which no op is needed."""
 
 from . import _C
 
@@ -85,3 +85,27 @@ def numel(input):  # noqa: A002
     6
     """
     return input.numel()
+
+
+def use_deterministic_algorithms(mode, *, warn_only=False):
+    """Refuse ops whose results may differ from run to run, on this thread.
+
+    >>> lucid.use_deterministic_algorithms(True)
+    >>> lucid.are_deterministic_algorithms_enabled()
+    True
+    >>> lucid.use_deterministic_algorithms(False)
+    """
+    if warn_only:
+        raise NotImplementedError("use_deterministic_algorithms: warn_only is not available; ops that are refused raise")
+    _C._set_deterministic(mode)
+
+
+def are_deterministic_algorithms_enabled():
+    """Whether ops whose results may differ from run to run are refused on this thread.
+
+    >>> lucid.are_deterministic_algorithms_enabled()
+    False
+    """
+    before = _C._set_deterministic(True)
+    _C._set_deterministic(before)
+    return before

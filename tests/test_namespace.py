@@ -136,3 +136,16 @@ def test_memory_statistics():
     del x
     assert lucid.memory_stats()["allocated_bytes"] == before["allocated_bytes"]
     json.dumps(after)
+
+
+def test_deterministic_algorithms():
+    seen = []
+    for m in LIBRARIES:
+        seen.append([m.are_deterministic_algorithms_enabled()])
+        m.use_deterministic_algorithms(True)
+        seen[-1] += [m.are_deterministic_algorithms_enabled(), m.are_deterministic_algorithms_enabled()]
+        m.use_deterministic_algorithms(False)
+        seen[-1].append(m.are_deterministic_algorithms_enabled())
+    assert seen[0] == seen[1] == [False, True, True, False]
+    with pytest.raises(NotImplementedError):
+        lucid.use_deterministic_algorithms(True, warn_only=True)
