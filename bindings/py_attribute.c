@@ -13,15 +13,40 @@ static inline bool size_is_current(const PyTensor *self)
         if (self->seen[d] != t->shape[d]) return false;
     return true;
 }
-GET(shape)
+static COLD PyObject *fresh_size(PyTensor *self)
 {
-    PyTensor *wrapper = (PyTensor *)self;
-    if (!size_is_current(wrapper)) {
-        Py_XSETREF(wrapper->size, py_size(T->shape, T->ndim));
-        for (int d = 0; d < T->ndim && d < PY_SEEN; d++) wrapper->seen[d] = T->shape[d];
-    }
-    return Py_XNewRef(wrapper->size);
+    Py_XSETREF(self->size, py_size(self->t->shape, self->t->ndim));
+    for (int d = 0; d < self->t->ndim && d < PY_SEEN; d++) self->seen[d] = self->t->shape[d];
+    return Py_XNewRef(self->size);
 }
+/* A descriptor of its own: the interpreter's getset goes through two more calls, and this attribute is the one that counts. */
+static PyObject *shape_get(PyObject *descriptor, PyObject *self, UNUSED PyObject *type)
+{
+    if (!self) return Py_NewRef(descriptor);
+    if (!py_is_tensor(self))
+        return PyErr_Format(PyExc_TypeError, "shape is an attribute of tensors, not of %s", Py_TYPE(self)->tp_name);
+    return size_is_current((PyTensor *)self) ? Py_NewRef(((PyTensor *)self)->size) : fresh_size((PyTensor *)self);
+}
+static int shape_set(UNUSED PyObject *descriptor, UNUSED PyObject *self, UNUSED PyObject *value)
+{
+    return PyErr_SetString(PyExc_AttributeError, "attribute 'shape' of 'lucid.Tensor' objects is not writable"), -1;
+}
+static PyTypeObject shape_type = { PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lucid._C.shape_attribute",
+                                   .tp_basicsize = sizeof(PyObject),
+                                   .tp_flags = Py_TPFLAGS_DEFAULT,
+                                   .tp_doc = "The size of every dimension.",
+                                   .tp_descr_get = shape_get,
+                                   .tp_descr_set = shape_set };
+
+int py_add_attributes(void)
+{
+    if (PyType_Ready(&shape_type) < 0) return -1;
+    PyObject *shape = PyObject_New(PyObject, &shape_type);
+    int       rc = shape ? PyDict_SetItemString(PyTensor_Type.tp_dict, "shape", shape) : -1;
+    Py_XDECREF(shape);
+    return rc;
+}
+
 GET(dtype) { return Py_NewRef(&py_dtypes[T->dtype]); }
 GET(device) { return py_device(T->device); }
 GET(layout) { return Py_NewRef(&py_strided); }
@@ -123,7 +148,6 @@ static int set_part(PyObject *self, PyObject *value, void *closure) /* x.real = 
 }
 
 PyGetSetDef py_attributes[] = {
-    { "shape", get_shape, NULL, "The size of every dimension.", NULL },
     { "dtype", get_dtype, NULL, "The type of the elements.", NULL },
     { "device", get_device, NULL, "Where the elements are.", NULL },
     { "layout", get_layout, NULL, "Always lucid.strided.", NULL },

@@ -12,9 +12,10 @@ static struct {
     const char *said, *meant;
     PyObject   *name, *parameter;
 } aliases[] = {
-    { "axis", "dim", 0, 0 }, { "keepdims", "keepdim", 0, 0 }, { "x", "input", 0, 0 },    { "a", "input", 0, 0 },
-    { "x1", "input", 0, 0 }, { "x2", "other", 0, 0 },         { "self", "input", 0, 0 }, { "axis", "dims", 0, 0 },
-    { "split_size_or_sections", "split_size", 0, 0 }, { "tensor", "input", 0, 0 },
+    { "axis", "dim", 0, 0 },     { "keepdims", "keepdim", 0, 0 }, { "x", "input", 0, 0 },
+    { "a", "input", 0, 0 },      { "x1", "input", 0, 0 },         { "x2", "other", 0, 0 },
+    { "self", "input", 0, 0 },   { "axis", "dims", 0, 0 },        { "split_size_or_sections", "split_size", 0, 0 },
+    { "tensor", "input", 0, 0 },
 };
 enum { ALIASES = sizeof aliases / sizeof *aliases };
 
@@ -82,8 +83,7 @@ static int find_parameter(const py_overload *o, PyObject *name)
 {
     int k = find_name(o->names, o->op->args->n_params, name);
     for (int i = 0; i < ALIASES && k < 0; i++)
-        if (find_name(&aliases[i].name, 1, name) == 0)
-            k = find_name(o->names, o->op->args->n_params, aliases[i].parameter);
+        if (find_name(&aliases[i].name, 1, name) == 0) k = find_name(o->names, o->op->args->n_params, aliases[i].parameter);
     return k;
 }
 

@@ -3,6 +3,7 @@
 
 #define T            py_tensor(self)
 #define METHOD(name) static PyObject *m_##name(PyObject *self, UNUSED PyObject *unused)
+#define FAST(f)      (PyCFunction)(void (*)(void))(f), METH_FASTCALL | METH_KEYWORDS
 #define KEYWORDS(f)  (PyCFunction)(void (*)(void))(f), METH_VARARGS | METH_KEYWORDS
 
 static int find_dim(const lc_tensor *t, PyObject *dim, int *found)
@@ -19,22 +20,30 @@ static int find_dim(const lc_tensor *t, PyObject *dim, int *found)
     return *found = (int)(d < 0 ? d + n : d), 0;
 }
 
-static PyObject *m_size(PyObject *self, PyObject *args, PyObject *kwargs)
+/* f(), f(dim) or f(dim=dim): None if it is not there. */
+static int one_dim(const char *name, PyObject *const *args, Py_ssize_t n, PyObject *names, PyObject **dim)
 {
-    static char *names[] = { "dim", NULL };
-    PyObject    *dim = Py_None;
-    int          d;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:size", names, &dim)) return NULL;
+    Py_ssize_t total = n + (names ? PyTuple_GET_SIZE(names) : 0);
+    bool       known =
+        !names || PyTuple_GET_SIZE(names) == 0 || PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "dim") == 0;
+    if (total > 1 || !known) return PyErr_Format(PyExc_TypeError, "%s() takes no arguments but dim", name), -1;
+    return *dim = total ? args[0] : Py_None, 0;
+}
+
+static PyObject *m_size(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names)
+{
+    PyObject *dim;
+    int       d;
+    if (one_dim("size", args, n, names, &dim) < 0) return NULL;
     if (dim == Py_None) return PyObject_GetAttrString(self, "shape");
     return find_dim(T, dim, &d) < 0 ? NULL : PyLong_FromLongLong(T->shape[d]);
 }
 
-static PyObject *m_stride(PyObject *self, PyObject *args, PyObject *kwargs)
+static PyObject *m_stride(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names)
 {
-    static char *names[] = { "dim", NULL };
-    PyObject    *dim = Py_None;
-    int          d;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:stride", names, &dim)) return NULL;
+    PyObject *dim;
+    int       d;
+    if (one_dim("stride", args, n, names, &dim) < 0) return NULL;
     if (dim != Py_None) return find_dim(T, dim, &d) < 0 ? NULL : PyLong_FromLongLong(T->stride[d]);
     PyObject *strides = PyTuple_New(T->ndim);
     for (d = 0; strides && d < T->ndim; d++) PyTuple_SET_ITEM(strides, d, PyLong_FromLongLong(T->stride[d]));
@@ -156,7 +165,8 @@ static PyObject *m_backward(PyObject *self, PyObject *args, PyObject *kwargs)
     PyObject    *gradient = Py_None, *retain = Py_None, *inputs = Py_None;
     int          create = 0;
     bool         any = PyTuple_GET_SIZE(args) || kwargs; /* loss.backward() needs no parsing */
-    if (any && !PyArg_ParseTupleAndKeywords(args, kwargs, "|OOpO:backward", names, &gradient, &retain, &create, &inputs)) return NULL;
+    if (any && !PyArg_ParseTupleAndKeywords(args, kwargs, "|OOpO:backward", names, &gradient, &retain, &create, &inputs))
+        return NULL;
     if (gradient != Py_None && !py_is_tensor(gradient))
         return PyErr_Format(PyExc_TypeError, "gradients can be either Tensors or None, but got %s", Py_TYPE(gradient)->tp_name);
     if (inputs != Py_None) return backward_to(self, gradient, retain, create, inputs);
@@ -282,8 +292,8 @@ static PyObject *m_new_tensor(PyObject *self, PyObject *args, PyObject *kwargs)
 }
 
 PyMethodDef py_methods[] = {
-    { "size", KEYWORDS(m_size), "The shape, or the size of one dimension." },
-    { "stride", KEYWORDS(m_stride), "Elements from one index to the next, per dimension or of one." },
+    { "size", FAST(m_size), "The shape, or the size of one dimension." },
+    { "stride", FAST(m_stride), "Elements from one index to the next, per dimension or of one." },
     { "dim", m_dim, METH_NOARGS, "How many dimensions there are." },
     { "ndimension", m_dim, METH_NOARGS, "How many dimensions there are." },
     { "numel", m_numel, METH_NOARGS, "How many elements there are." },

@@ -261,7 +261,8 @@ def test_geometry():
         lambda v: v.output_nr, lambda v: v.retains_grad, lambda v: v.ndimension(), lambda v: v.get_device(),
         lambda v: v.is_floating_point(), lambda v: v.is_complex(), lambda v: v.is_signed(), lambda v: v.is_inference(),
         lambda v: v.is_pinned(), lambda v: v.is_sparse, lambda v: len(v), lambda v: v.T.shape[0], lambda v: v.mT.stride(),
-        lambda v: v.size(3), lambda v: v.stride(-4), lambda v: v.size("a"), lambda v: v.H,
+        lambda v: v.size(3), lambda v: v.stride(-4), lambda v: v.size(dim=1), lambda v: v.size(1, 2),
+        lambda v: v.size(x=1), lambda v: v.size("a"), lambda v: v.H,
     ):  # fmt: skip
         both(lambda: ask(x), lambda: ask(t))
     for shape in ((2, 3, 4, 5), (1, 1, 1, 1), (2, 3), (2, 1, 1, 4)):
