@@ -247,9 +247,7 @@ static int index_put_call(const lc_value *in, lc_tensor **out)
 {
     lc_tensor *made[LC_MAX_DIMS];
     int        n;
-    return positions_of(in(0), &in[1], made, &n) == 0 && (out[0] = lc__index_put(in(0), made, n, operand(2), in[3].b))
-               ? 0
-               : -1;
+    return positions_of(in(0), &in[1], made, &n) == 0 && (out[0] = lc__index_put(in(0), made, n, operand(2), in[3].b)) ? 0 : -1;
 }
 LC_OP(index_put,
       .sig =
@@ -286,8 +284,15 @@ static int nonzero_numpy_call(const lc_value *in, lc_tensor **out)
         if (!(out[d] = lc_select(where, 0, d))) where = NULL;
     return where ? 0 : -1;
 }
-LC_OP(nonzero_numpy, .sig = "nonzero_numpy(input: Tensor) -> list[Tensor]", .doc = "nonzero as one vector per dimension.",
-      .hidden = true, .reads_values = true, .count = nonzero_count, .call = nonzero_numpy_call);
+static int nonzero_as_tuple_call(const lc_value *in, lc_tensor **out)
+{
+    if (!in[1].b)
+        return lc_fail_int(LC_ValueError, "nonzero(as_tuple=False): leave as_tuple out for the positions in one tensor");
+    return nonzero_numpy_call(in, out);
+}
+LC_OP(nonzero_as_tuple, .sig = "nonzero_as_tuple(input: Tensor, *, as_tuple: bool) -> list[Tensor]", .py = "nonzero",
+      .doc = "nonzero as one vector per dimension.", .method = true, .reads_values = true, .count = nonzero_count,
+      .call = nonzero_as_tuple_call);
 LC_OP(where_nonzero, .sig = "where_nonzero(condition: Tensor) -> list[Tensor]", .py = "where",
       .doc = "Where condition holds: nonzero as one vector per dimension.", .reads_values = true, .count = nonzero_count,
       .call = nonzero_numpy_call);
@@ -334,6 +339,25 @@ static int masked_select_call(const lc_value *in, lc_tensor **out)
 LC_OP(masked_select, .sig = "masked_select(input: Tensor, mask: Tensor) -> Tensor",
       .doc = "The elements where mask holds, as a vector.", .method = true, .out = true, .reads_values = true,
       .call = masked_select_call);
+
+/* ---- triangles: everything beyond a diagonal is masked ---- */
+static int triangle(const lc_value *in, bool upper, lc_tensor **out)
+{
+    lc_tensor *x = in(0), *k = LC_INTEGER(in[1].i);
+    lc_value   dtype = { .tag = LC_IS_none }, device = { .tag = LC_IS_device, .dev = x->device };
+    if (x->ndim < 2)
+        return lc_fail_int(LC_ShapeMismatch, "%s: input tensor must have at least 2 dimensions", upper ? "triu" : "tril");
+    lc_tensor *row = lc_unsqueeze(lc_arange(LC_I(x->shape[x->ndim - 2]), dtype, device), 1);
+    lc_tensor *distance = lc_sub(lc_arange(LC_I(x->shape[x->ndim - 1]), dtype, device), row); /* to the right of the diagonal */
+    lc_tensor *beyond = upper ? lc_lt(distance, k) : lc_gt(distance, k);
+    return (out[0] = lc_masked_fill(x, beyond, LC_INTEGER(0))) ? 0 : -1;
+}
+static int tril_call(const lc_value *in, lc_tensor **out) { return triangle(in, false, out); }
+LC_OP(tril, .sig = "tril(input: Tensor, diagonal: int = 0) -> Tensor",
+      .doc = "The lower triangle of matrices; zero above the diagonal.", .method = true, .out = true, .call = tril_call);
+static int triu_call(const lc_value *in, lc_tensor **out) { return triangle(in, true, out); }
+LC_OP(triu, .sig = "triu(input: Tensor, diagonal: int = 0) -> Tensor",
+      .doc = "The upper triangle of matrices; zero below the diagonal.", .method = true, .out = true, .call = triu_call);
 
 /* ---- take ---- */
 static int take_call(const lc_value *in, lc_tensor **out)
