@@ -5,6 +5,10 @@ from .sample import ALL, COMPLEX, FLOATS, HALVES, INTS, S, T
 SIZES = ((), (3,), (2, 3), (0, 2))
 
 
+def copied(m, x, y):
+    return x.clone().copy_(y)
+
+
 def number_dtypes(op, *args):
     return [S(op, *args, dtype="@" + d, id=f"{op}-{d}") for d in ALL]
 
@@ -67,13 +71,13 @@ SAMPLES = [
     S("to", T(2, 3), fn=lambda m, x: x.to(x.dtype, copy=True), id="to-copy"),
     S("to", T(2, 3, 4, 4), fn=lambda m, x: x.to(memory_format=m.channels_last), id="to-format"),
     S("to", T(2, 3), fn=lambda m, x: x.to(memory_format=m.channels_last), id="to-format-rank"),
-    S("to", T(2, 3), fn=lambda m, x: m.tensor(x.to(x.dtype) is x and x.to("cpu") is x and x.to(x) is x), grad=False, id="to-self"),
+    S("to", T(2, 3), fn=lambda m, x: m.tensor([x.to(x.dtype) is x, x.to("cpu") is x, x.to(x) is x]), grad=False, id="to-self"),
     S("type_as", T(2, 3), T(1, dtype="float64"), dtypes=FLOATS),
     S("cpu", T(2, 3), fn=lambda m, x: x.cpu()),
     # writes
     S("copy_", T(2, 3), T(2, 3), dtypes=ALL),
-    S("copy_", T(2, 3), T(3), fn=lambda m, x, y: x.clone().copy_(y)),
-    *[S("copy_", T(2, 3, low=0.0), T(3, low=0.0, dtype=d), fn=lambda m, x, y: x.clone().copy_(y), dtypes=ALL, id=f"copy-{d}", grad=False) for d in ALL],
+    S("copy_", T(2, 3), T(3), fn=copied),
+    *[S("copy_", T(2, 3, low=0.0), T(3, low=0.0, dtype=d), fn=copied, dtypes=ALL, id=f"copy-{d}", grad=False) for d in ALL],
     S("copy_", T(2, 3), T(4)),
     S("copy_", T(3), T(2, 3)),
     S("copy_", T(5), fn=lambda m, x: (y := x.clone())[1:].copy_(y[:-1]), grad=False, id="copy-overlap"),
