@@ -27,7 +27,7 @@ static int scan_run(const lc_record *call)
 /* The gradient of position i is the sum over j >= i: a running sum from the other end. */
 static lc_tensor *summed_from_behind(lc_tensor *g, int64_t dim)
 {
-    if (!g->ndim) return g;
+    if (!g || !g->ndim) return g; /* NULL: an earlier failure passes through */
     return lc_flip(lc_cumsum(lc_flip(g, &dim, 1), dim, (lc_value){ .tag = LC_IS_none }), &dim, 1);
 }
 GRAD(cumsum) { dx[0] = summed_from_behind(g[0], in[1].i); }
