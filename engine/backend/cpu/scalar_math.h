@@ -3,7 +3,7 @@
  * exp, log, tanh, sin and cos are written here so that the compiler can put them into vectors: no branch, no table, no library call.
  * Results do not depend on the position in a vector, because vector and scalar code perform the same operations. Where the
  * instruction set has a fused multiply-add the polynomials use it, so tables of different instruction sets may differ in the last bit.
- * Errors: float32 at most 2 ulp (exp and log below 1), float64 at most 2 ulp. The polynomials are those of Cephes and fdlibm. */
+ * Errors: float32 at most 2 ulp (exp and log about 1), float64 at most 4. The polynomials are those of Cephes and fdlibm. */
 #pragma once
 #include "../backend.h"
 #include <complex.h>
@@ -84,7 +84,9 @@ MATH double expm1_reduced_f64(double c, int64_t *n)
 MATH float exp_f32(float x)
 {
     int32_t n;
-    float   c = x < -104.f ? -104.f : x > 89.f ? 89.f : x, p = 1.f + expm1_reduced_f32(c, &n);
+    float   c = x < -104.f ? -104.f : x;
+    c = c > 89.f ? 89.f : c;
+    float   p = 1.f + expm1_reduced_f32(c, &n);
     int32_t half = n >> 1;
     return p * as_f32((uint32_t)(half + 127) << 23) * as_f32((uint32_t)(n - half + 127) << 23);
 }
@@ -108,6 +110,18 @@ MATH double tanh_f64(double x)
     double  a = __builtin_fabs(x), c = a > 22. ? 44. : 2 * a, p = expm1_reduced_f64(c, &n);
     double  s = as_f64((uint64_t)(n + 1023) << 52), t = fused64(p, s, s - 1);
     return __builtin_copysign(t / (t + 2), x);
+}
+
+/* By exp(-|x|), which is at most 1: 1 + exp(-x) of a negative x would round twice. */
+MATH float sigmoid_f32(float x)
+{
+    float z = exp_f32(-__builtin_fabsf(x));
+    return (x < 0 ? z : 1.f) / (1.f + z);
+}
+MATH double sigmoid_f64(double x)
+{
+    double z = exp_f64(-__builtin_fabs(x));
+    return (x < 0 ? z : 1.) / (1. + z);
 }
 
 /* x = 2^e * m with m between sqrt(1/2) and sqrt(2). */
@@ -139,13 +153,13 @@ MATH double log_f64(double x)
     return x > 0 ? y : x == 0 ? -(double)INFINITY : (double)NAN;
 }
 
-/* Reduced in double, where pi/2 in two parts is exact enough up to FAR; loops.inc.c sends larger arguments to the library. */
+/* Reduced in double by pi/2 in two parts, of which the first times k is exact up to FAR; loops.c sends larger arguments to the library. */
 #define FAR 0x1p24f
 MATH float sin_or_cos_f32(float x, uint64_t quarter)
 {
     double   t = (double)x * 0.63661977236758134 + ROUND64, k = t - ROUND64;
     uint64_t q = bits64(t) + quarter;
-    float    r = (float)(((double)x - k * 1.5707963109016418) - k * 1.5893254712295857e-8), z = r * r;
+    float    r = (float)(((double)x - k * 1.57079637050628662109375) + k * 4.37113900018624283e-8), z = r * r;
     float    s = fused32(fused32(-1.9515295891e-4f, z, 8.3321608736e-3f), z, -1.6666654611e-1f);
     float    c = fused32(fused32(2.443315711809948e-5f, z, -1.388731625493765e-3f), z, 4.166664568298827e-2f);
     s = fused32(s * z, r, r);
@@ -257,6 +271,7 @@ WHOLE_MATH(i64)
 #define m_sinh(x)                        BY_TYPE(x, sinhf, sinh, csinhf, csinh)(x)
 #define m_cosh(x)                        BY_TYPE(x, coshf, cosh, ccoshf, ccosh)(x)
 #define m_tanh(x)                        BY_TYPE(x, tanh_f32, tanh_f64, ctanhf, ctanh)(x)
+#define m_sigmoid(x) BY_REAL_TYPE(x, sigmoid_f32, sigmoid_f64, sigmoid_f64)(x)
 #define m_exp2(x)                        BY_REAL_TYPE(x, exp2f, exp2, exp2)(x)
 #define m_expm1(x)                       BY_REAL_TYPE(x, expm1f, expm1, expm1)(x)
 #define m_log1p(x)                       BY_REAL_TYPE(x, log1pf, log1p, log1p)(x)
