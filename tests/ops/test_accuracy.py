@@ -1,8 +1,6 @@
 """What kernels promise beyond agreeing with PyTorch: errors in units of the last place, the same result at every position in a
 tensor, for every number of threads, and sums that do not drift."""
 
-import os
-
 import numpy as np
 import pytest
 
