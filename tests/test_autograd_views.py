@@ -256,6 +256,52 @@ def hooks_and_written_views(L):
     return seen, x.grad
 
 
+@program
+def a_base_is_written_with_a_view_of_itself(L):
+    w = leaf(L, 1.0, 2.0)
+    base = w * 3
+    view = base.view(2)
+    base.add_(view)
+    (view * view).sum().backward()
+    return base, w.grad
+
+
+@program
+def in_place_calls_that_change_the_shape(L):
+    x = L.ones(2, 3, requires_grad=True)
+    y = x * 2
+    y.t_()
+    (y * L.arange(6.0).reshape(3, 2)).sum().backward()
+    z = x * 1
+    v = z[0]
+    v.unsqueeze_(0)
+    v.mul_(3)
+    z.sum().backward()
+    return x.grad, v, list(v.shape), z
+
+
+@program
+def writes_to_parts_of_complex_numbers(L):
+    x = L.ones(3, dtype=L.complex64, requires_grad=True)
+    y = x * (2 + 1j)
+    y.real.mul_(3)
+    (y * y.conj()).real.sum().backward()
+    return [(c.real, c.imag) for c in x.grad.tolist()], type(y.grad_fn).__name__
+
+
+@program
+def writes_by_index(L):
+    x, w = leaf(L, 1.0, 2.0, 3.0), L.tensor(2.0, requires_grad=True)
+    y = x * 1
+    y[L.tensor([True, False, True])] = w
+    y[L.tensor([1, 1])] *= 5
+    (y * y).sum().backward()
+    z = x * 1
+    z.fill_(w).add_(x)
+    z.sum().backward()
+    return y, x.grad, w.grad
+
+
 @error("is a view and is being modified inplace. This view is the output of a function that returns multiple views")
 def write_to_one_of_several_views(L):
     (leaf(L, 1.0, 2.0) * 1).unbind(0)[0].mul_(2)
@@ -295,9 +341,7 @@ def views_made_without_recording_have_no_history(L):
     return v.requires_grad, v.grad_fn, v.is_leaf, v._base is x, names(y.grad_fn)[0], x.grad, v.grad
 
 
-@error(
-    "A view was created in no_grad mode and its base or another view of its base has been modified inplace with grad mode enabled"
-)
+@error("A view was created in no_grad mode and its base or another view of its base has been modified inplace with grad mode")
 def base_of_a_view_made_without_recording_was_written(L):
     x = leaf(L, 1.0, 2.0)
     with L.no_grad():

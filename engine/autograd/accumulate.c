@@ -27,7 +27,7 @@ bool lc_gradient_unseen(const lc_tensor *g)
         if (g->base->refs > 2 || g->base->wrapper || g->base->grad) return false; /* the view and the scope */
         others = 1;
     }
-    return g->storage->refs == 1 + others && !g->storage->deleter;
+    return g->storage->refs == 1 + others;
 }
 
 /* to += g, unrecorded. Where nobody watches, the kernel is called as it is: this runs once per parameter and step. */

@@ -9,15 +9,17 @@ typedef struct { /* room for one remembered tensor that needs no memory of its o
 void lc_saved_set(lc_saved *s, const lc_tensor *t, bool values, bool is_leaf, int64_t **dims);
 /* The tensor again: on the stack (in room), borrowed, or scoped. NULL: it was written since, or unpacking failed. */
 lc_tensor *lc_saved_get(const lc_saved *s, lc_foreign *packed, const lc_edge *history, bool attach, lc_saved_room *room);
+lc_tensor *lc_saved_shape(const lc_saved *s, lc_saved_room *room); /* its shape alone, in room */
 void       lc_saved_free(lc_saved *s);
 
 /* node.c */
-lc_node           *lc_node_new(const lc_record *call);      /* all but edges; refs 1, numbered last */
-int                lc_edge_to(lc_tensor *t, lc_edge *edge); /* the edge to where t's gradient goes; none if it needs none */
-void               lc_edge_drop(lc_edge *edge);
-void               lc_node_number(lc_node *n);
-void               lc_history_set(lc_tensor *t, lc_node *n, int output); /* t is this output of n from now on */
-int                lc_history_from(lc_tensor *t, lc_tensor *source);     /* t's gradient goes to source */
+lc_node *lc_node_new(const lc_record *call);      /* all but edges; refs 1, numbered last */
+int      lc_edge_to(lc_tensor *t, lc_edge *edge); /* the edge to where t's gradient goes; none if it needs none */
+int  lc_edge_as_is(lc_tensor *t, lc_edge *edge); /* the same; a view that looks stale has only been written by this very call */
+void lc_edge_drop(lc_edge *edge);
+void lc_node_number(lc_node *n);
+void lc_history_set(lc_tensor *t, lc_node *n, int output); /* t is this output of n from now on */
+int  lc_history_from(lc_tensor *t, lc_tensor *source);     /* t's gradient goes to source */
 static inline void lc_node_release(lc_node *n) { lc_object_release((lc_object *)n); }
 
 /* hooks.c */

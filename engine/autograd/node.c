@@ -48,7 +48,11 @@ lc_node *lc_accumulator(lc_tensor *leaf)
 
 int lc_edge_to(lc_tensor *t, lc_edge *edge)
 {
-    if (t->base && lc_view_is_stale(t) && lc_view_refresh(t) < 0) return -1;
+    return t->base && lc_view_is_stale(t) && lc_view_refresh(t) < 0 ? -1 : lc_edge_as_is(t, edge);
+}
+
+int lc_edge_as_is(lc_tensor *t, lc_edge *edge)
+{
     if (!(t->flags & LC_REQUIRES_GRAD)) return 0;
     if (t->node) {
         lc_object_retain((lc_object *)t->node);
@@ -166,7 +170,8 @@ lc_node *lc_node_new(const lc_record *call)
             lc_tensor *t = call->in[slot], *kept = slot == 0 && call->overwritten ? call->overwritten : t;
             bool       values = op->saves >> k & 1, leaf = kept == t && t->flags & LC_REQUIRES_GRAD && !t->node;
             lc_saved_set(&n->in[slot], kept, values, leaf, &room);
-            if (op->writes && kept == t && t->storage == call->in[0]->storage) /* written since: not what the call read */
+            if (op->writes & IN(0) && kept == t &&
+                t->storage == call->in[0]->storage) /* written since: not what the call read */
                 n->in[slot].version = (uint32_t)(uintptr_t)call->tape;
             n->saves |= n->in[slot].kind >= LC_SAVED_VALUES;
             if (t->is_number) lc_number_argument(&n->args[k], t);

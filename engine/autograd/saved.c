@@ -102,6 +102,14 @@ lc_tensor *lc_saved_get(const lc_saved *s, lc_foreign *packed, const lc_edge *hi
     return attach ? with_history(alias, history) : alias;
 }
 
+lc_tensor *lc_saved_shape(const lc_saved *s, lc_saved_room *room)
+{
+    lc_saved shape = *s;
+    shape.kind = LC_SAVED_SHAPE, shape.data = NULL;
+    stack_tensor(&room->box.t, &shape);
+    return &room->box.t;
+}
+
 void lc_saved_free(lc_saved *s)
 {
     if (s->kind != LC_SAVED_VALUES) return;
