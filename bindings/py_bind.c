@@ -59,14 +59,15 @@ void *py_scratch(py_args *a, size_t bytes)
 
 static COLD void end_slowly(py_args *a)
 {
-    for (int i = 0; i < a->n_held; i++) lc_release(a->held[i]);
+    for (int i = 0; i < a->n_held; i++)
+        for (int k = 0; k < a->held[i].n; k++) lc_release(a->held[i].list[k]);
     if (a->foreign) lc_object_release(&a->foreign->object);
     for (py_block *b = a->blocks, *next; b; b = next) next = b->next, PyMem_Free(b);
 }
 
 void py_args_end(py_args *a)
 {
-    if (a->held || a->foreign || a->blocks) end_slowly(a);
+    if (a->n_held || a->foreign || a->blocks) end_slowly(a);
 }
 
 static int find_name(PyObject *const *names, int n, PyObject *name)
