@@ -99,7 +99,7 @@ typedef struct {
     int8_t  index; /* always 0 for cpu and meta */
 } lc_device;
 extern const char *const lc_device_names[LC_DEVICE_KINDS];
-static inline bool       lc_same_device(lc_device a, lc_device b) { return a.kind == b.kind && a.index == b.index; }
+static inline bool       lc_same_device(lc_device a, lc_device b) { return __builtin_memcmp(&a, &b, sizeof a) == 0; }
 extern lc_device         lc_default_device;
 
 #define LC_ERRORS(X)                                                                                                           \

@@ -1,4 +1,5 @@
 /* Storages: engine memory on the CPU is header and bytes in one cached block; other devices and other owners hang on `data`. */
+#pragma GCC optimize("no-tree-vectorize", "no-tree-loop-distribute-patterns")
 #include "tensor.h"
 #include <errno.h>
 #include <stdlib.h>

@@ -155,11 +155,15 @@ static inline int64_t lc_storage_offset(const lc_tensor *t) /* in elements */
     return t->storage && t->data ? (t->data - t->storage->data) / lc_size_of(t->dtype) : 0;
 }
 
+static inline bool lc_same_sizes(const int64_t *a, const int64_t *b, int ndim)
+{
+    int d = 0;
+    while (d < ndim && a[d] == b[d]) d++;
+    return d == ndim;
+}
 static inline bool lc_same_shape(const lc_tensor *a, const lc_tensor *b)
 {
-    bool same = a->ndim == b->ndim;
-    for (int d = 0; same && d < a->ndim; d++) same = a->shape[d] == b->shape[d];
-    return same;
+    return a->ndim == b->ndim && lc_same_sizes(a->shape, b->shape, a->ndim);
 }
 static inline bool lc_same_strides(const lc_tensor *a, const lc_tensor *b) /* where a dimension is larger than one */
 {

@@ -3,24 +3,26 @@
  * The plain case (every operand contiguous in the loop's dtype, or a single element) is one call of the loop, or one per chunk of a
  * thread split. Otherwise lc_iter gives rows; an operand whose row is contiguous or constant is used where it lies, any other passes
  * through a tile in L1. */
+#pragma GCC optimize("no-tree-vectorize", "no-tree-loop-distribute-patterns")
 #include "cpu.h"
 #include "../../tensor/iter.h"
 #include <string.h>
 
 enum { TILE = 512, OPERANDS = 4 }; /* elements: four operands of complex128 take 32 KiB, the usual three of float32 take 6 */
 
-static bool                              selects[LC_OP_COUNT], divides[LC_OP_COUNT];
+static bool    selects[LC_OP_COUNT], divides[LC_OP_COUNT];
+static uint8_t simple[LC_OP_COUNT]; /* what run_small takes: 1 the result is T, 2 it is bool, 0 not these rows */
 static __attribute__((constructor)) void read_row_kinds(void)
 {
-#define UNARY(...)
-#define UNARY_FAR(...)
-#define UNARY_REAL(...)
-#define BINARY(...)
-#define TERNARY(...)
-#define PREDICATE(...)
-#define COMPARE(...)
-#define SELECT(op, ...) selects[LC_OP_##op] = true;
-#define NONZERO(op)     divides[LC_OP_##op] = true;
+#define UNARY(op, ...)      simple[LC_OP_##op] = 1;
+#define UNARY_FAR(op, ...)  simple[LC_OP_##op] = 1;
+#define BINARY(op, ...)     simple[LC_OP_##op] = 1;
+#define TERNARY(op, ...)    simple[LC_OP_##op] = 1;
+#define PREDICATE(op, ...)  simple[LC_OP_##op] = 2;
+#define COMPARE(op, ...)    simple[LC_OP_##op] = 2;
+#define UNARY_REAL(op, ...) /* the other rows of this op are UNARY: only complex types differ, and they are kept out below */
+#define SELECT(op, ...)     selects[LC_OP_##op] = true;
+#define NONZERO(op)         divides[LC_OP_##op] = true;
 #include "../scalar.def"
 #undef UNARY
 #undef UNARY_FAR
@@ -31,6 +33,8 @@ static __attribute__((constructor)) void read_row_kinds(void)
 #undef COMPARE
 #undef SELECT
 #undef NONZERO
+    for (int op = 0; op < LC_OP_COUNT; op++)
+        if (divides[op]) simple[op] = 0;
 }
 
 typedef struct {
@@ -95,7 +99,10 @@ static int direct_row(void *ctx, char *const *ptr, UNUSED const int64_t *stride,
     j->loop(ptr[0], (const void *const *)ptr + 1, j->scalars, n);
     return 0;
 }
-static void direct_chunk(void *ctx, int64_t begin, int64_t end) { lc_iter_range(((job *)ctx)->it, begin, end, direct_row, ctx); }
+static void direct_chunk(void *ctx, int64_t begin, int64_t end)
+{
+    lc_iter_range(((job *)ctx)->it, begin, end, direct_row, ctx);
+}
 
 static void tiled_chunk(void *ctx, int64_t begin, int64_t end)
 {
@@ -155,7 +162,7 @@ static int check_divisor(const lc_tensor *y) /* before anything is written */
     return 0;
 }
 
-int cpu_elementwise(lc_op_id op, lc_dtype compute, lc_tensor *out, lc_tensor *const *in, int n_in)
+static int walk(lc_op_id op, lc_dtype compute, lc_tensor *out, lc_tensor *const *in, int n_in)
 {
     lc_dtype work = cpu_working_dtype(compute);
     job      j; /* not cleared: every member that is read is written */
@@ -188,7 +195,29 @@ int cpu_elementwise(lc_op_id op, lc_dtype compute, lc_tensor *out, lc_tensor *co
     if (out->numel == 0) return 0;
     if (__builtin_expect(divides[op], 0) && lc_class_of(compute) == LC_INT && check_divisor(in[1]) < 0) return -1;
     if (!plain) return run_rows(&j, out, in);
-    if (out->numel < CPU_GRAIN) run_plain(&j, 0, out->numel);
+    if (out->numel < CPU_GRAIN) j.loop(j.data[0], (const void *const *)j.data + 1, j.scalars, out->numel);
     else cpu_parallel(out->numel, CPU_GRAIN, out->numel, plain_chunk, &j);
     return 0;
+}
+
+/* Small tensors of one dtype and shape, the case that dispatch time is measured by: nothing to decide, nothing to split. */
+static inline bool run_small(lc_op_id op, lc_dtype compute, lc_tensor *out, lc_tensor *const *in, int n_in)
+{
+    const void *data[OPERANDS];
+    lc_cpu_loop loop = lc_cpu_loops[op][compute];
+    if (!loop || !simple[op] || out->dtype != (simple[op] == 1 ? compute : LC_b8)) return false;
+    if (out->numel >= CPU_GRAIN || !out->is_contiguous || compute > LC_f64) return false;
+    for (int k = 0; k < n_in; k++) {
+        const lc_tensor *t = in[k];
+        if (t->dtype != compute || t->numel != out->numel || !t->is_contiguous) return false;
+        data[k] = t->data;
+    }
+    if (out->numel) loop(out->data, data, 0, out->numel);
+    return true;
+}
+
+int cpu_elementwise(lc_op_id op, lc_dtype compute, lc_tensor *out, lc_tensor *const *in, int n_in)
+{
+    if (run_small(op, compute, out, in, n_in)) return 0;
+    return walk(op, compute, out, in, n_in);
 }
