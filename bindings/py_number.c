@@ -120,7 +120,8 @@ BINARY(rshift) BINARY(and) BINARY(or) BINARY(xor) BINARY(iadd) BINARY(isub) BINA
     static PyObject *nb_div(PyObject *a, PyObject *b)
 {
     lc_value number;
-    if (py_overrides || py_is_tensor(a) || py_convert_number(a, &number) != 1)
+    bool     overridden = py_overrides && Py_TYPE(b) != &PyTensor_Type; /* its hook is to see one call, of div */
+    if (overridden || py_is_tensor(a) || py_convert_number(a, &number) != 1)
         return PyErr_Occurred() ? NULL : binary(ROW_div, a, b);
     PyObject *inverse = unary(ROW_reciprocal, b), *result = inverse ? binary(ROW_mul, inverse, a) : NULL;
     Py_XDECREF(inverse);

@@ -120,3 +120,10 @@ def test_without_an_override_nothing_changes():
     assert type(p) is Plain and type(p + 1) is lucid.Tensor and p.sum().item() == 2
     p += 1
     assert type(p) is Plain
+
+
+def test_plain_tensors_are_as_before():
+    """A class with an override changes nothing for tensors of other classes, down to the rounding of 2.5 / x."""
+    x = lucid.tensor([1.0, 2.0, 3.0])
+    assert (2.5 / x).tolist() == (x.reciprocal() * 2.5).tolist()
+    assert type(2.5 / x) is lucid.Tensor and type(2.5 / x.as_subclass(Logged)) is Logged
