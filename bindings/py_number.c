@@ -116,8 +116,9 @@ BINARY(matmul)
 BINARY(lshift)
 BINARY(rshift)
 BINARY(and)
-BINARY(or) BINARY(xor) BINARY(iadd) BINARY(isub) BINARY(imul) BINARY(idiv) BINARY(ifloordiv) BINARY(imod) BINARY(ilshift)
-    BINARY(irshift) BINARY(iand) BINARY(ior) BINARY(ixor) UNARY(neg) UNARY(positive) UNARY(abs)
+BINARY(or)
+BINARY(xor) BINARY(iadd) BINARY(isub) BINARY(imul) BINARY(idiv) BINARY(ifloordiv) BINARY(imod) BINARY(ilshift) BINARY(irshift)
+    BINARY(iand) BINARY(ior) BINARY(ixor) UNARY(neg) UNARY(positive) UNARY(abs)
     /* A number divided by a tensor is the number times the reciprocal: PyTorch's rounding. */
     static PyObject *nb_div(PyObject *a, PyObject *b)
 {
