@@ -58,6 +58,7 @@ LC_OP(flipud, .sig = "flipud(input: Tensor) -> Tensor", .doc = "Rows in reverse 
 
 static lc_tensor *rolled(lc_tensor *x, int d, int64_t shift) /* scoped */
 {
+    if (!x) return NULL;
     int64_t size = x->shape[d], start = -(shift % size);
     if (start < 0) start += size;
     lc_tensor *parts[] = { lc_narrow(x, d, start, size - start), lc_narrow(x, d, 0, start) };
