@@ -35,7 +35,7 @@ py-test: build
 
 # The kernel tests once more with every narrower kernel table this CPU has.
 isa-test: build
-	@for isa in $(ISAS); do LUCID_ISA=$$isa $(PYTEST) tests/ops $(PYTEST_ARGS) || exit 1; done
+	@for isa in $(ISAS); do LUCID_ISA=$$isa $(PYTEST) tests/ops -k values $(PYTEST_ARGS) || exit 1; done
 
 test: venv
 	@$(MAKE_) c-test py-test isa-test PYTHON=.venv/bin/python
