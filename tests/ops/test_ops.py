@@ -10,8 +10,8 @@ import torch
 import lucid
 
 from . import harness
-from .sample import T
 from .harness import LAYOUTS, assert_same, build, dtype_of, error_class, flat
+from .sample import T
 
 FAMILIES = sorted(p.stem for p in pathlib.Path(__file__).parent.glob("samples_*.py"))
 SAMPLES = [
@@ -89,7 +89,7 @@ def test_forms(sample):
                 assert_same(after[0], after[1], sample, "operands after the in-place call")
     if sample.fn is None and sample.out and not sample.random and takes_out(sample, dtype):
         for layout in ("contiguous", "transposed"):
-            after = compare(sample, dtype, prepare=lambda m, tensors: {"out": out_for(m, sample, dtype, layout)})
+            after = compare(sample, dtype, prepare=lambda m, tensors, layout=layout: {"out": out_for(m, sample, dtype, layout)})
             if after:
                 assert_same(after[0], after[1], sample, "operands after out=")
 
@@ -170,7 +170,7 @@ def test_gradients(sample, dtype):
 
 
 def test_every_op_has_a_sample():
-    """By public name; an in-place form is covered by its op. without_samples.txt names the exceptions, with the test that covers them."""
+    """By public name; an in-place form is covered by its op. without_samples.txt names exceptions and what covers them."""
     lines = pathlib.Path(__file__).with_name("without_samples.txt").read_text().splitlines()
     exempt = {line.split()[0] for line in lines if line.strip()}
     sampled = {s.op.rstrip("_") for _, s in SAMPLES}

@@ -240,19 +240,13 @@ MATH int64_t pow_i64(int64_t x, int64_t y) /* wraps; a negative power is what th
         R t = x < y ? x : y;                                                                                                   \
         return x != x ? x : t;                                                                                                 \
     }                                                                                                                          \
-    MATH R clamp_##sfx(R x, R low, R high)                                                                                     \
-    {                                                                                                                          \
-        return min_##sfx(max_##sfx(x, low), high);                                                                             \
-    }
+    MATH R clamp_##sfx(R x, R low, R high) { return min_##sfx(max_##sfx(x, low), high); }
 REAL_MATH(float, f32, fmodf, floorf, copysignf)
 REAL_MATH(double, f64, fmod, floor, copysign)
 #define WHOLE_MATH(dt)                                                                                                         \
     MATH lc_##dt max_##dt(lc_##dt x, lc_##dt y) { return x > y ? x : y; }                                                      \
     MATH lc_##dt min_##dt(lc_##dt x, lc_##dt y) { return x < y ? x : y; }                                                      \
-    MATH lc_##dt clamp_##dt(lc_##dt x, lc_##dt low, lc_##dt high)                                                              \
-    {                                                                                                                          \
-        return min_##dt(max_##dt(x, low), high);                                                                               \
-    }
+    MATH lc_##dt clamp_##dt(lc_##dt x, lc_##dt low, lc_##dt high) { return min_##dt(max_##dt(x, low), high); }
 WHOLE_MATH(u8)
 WHOLE_MATH(i8)
 WHOLE_MATH(i16)
@@ -271,7 +265,7 @@ WHOLE_MATH(i64)
 #define m_sinh(x)                        BY_TYPE(x, sinhf, sinh, csinhf, csinh)(x)
 #define m_cosh(x)                        BY_TYPE(x, coshf, cosh, ccoshf, ccosh)(x)
 #define m_tanh(x)                        BY_TYPE(x, tanh_f32, tanh_f64, ctanhf, ctanh)(x)
-#define m_sigmoid(x) BY_REAL_TYPE(x, sigmoid_f32, sigmoid_f64, sigmoid_f64)(x)
+#define m_sigmoid(x)                     BY_REAL_TYPE(x, sigmoid_f32, sigmoid_f64, sigmoid_f64)(x)
 #define m_exp2(x)                        BY_REAL_TYPE(x, exp2f, exp2, exp2)(x)
 #define m_expm1(x)                       BY_REAL_TYPE(x, expm1f, expm1, expm1)(x)
 #define m_log1p(x)                       BY_REAL_TYPE(x, log1pf, log1p, log1p)(x)
@@ -302,10 +296,7 @@ WHOLE_MATH(i64)
 #define m_max(x, y)      BY_ORDERED_TYPE(x, max)(x, y)
 #define m_min(x, y)      BY_ORDERED_TYPE(x, min)(x, y)
 #define m_clamp(x, y, z) BY_ORDERED_TYPE(x, clamp)(x, y, z)
-    MATH bool sign_f32(float x)
-{
-    return bits32(x) >> 31;
-}
+MATH bool sign_f32(float x) { return bits32(x) >> 31; }
 MATH bool sign_f64(double x) { return bits64(x) >> 63; }
 MATH bool sign_i64(int64_t x) { return x < 0; }
 /* Shifts by a negative amount or past the width: everything is shifted out, and copies of the sign come in from the left. */
