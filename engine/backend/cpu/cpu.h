@@ -10,6 +10,12 @@
 #pragma once
 #include "../backend.h"
 
+#ifdef __clang__
+#define SMALL __attribute__((noinline, minsize))
+#else
+#define SMALL __attribute__((noinline, optimize("Os"))) /* where vectors would only cost room */
+#endif
+
 typedef void (*lc_cpu_loop)(void *out, const void *const *in, unsigned scalars, int64_t n);
 
 /* A reduction keeps a state per output: up to FOLD_COLUMNS of them side by side, in two arrays whose meaning is the op's own (a sum

@@ -15,11 +15,6 @@
 #define INDEPENDENT _Pragma("GCC ivdep")
 #endif
 #define INLINE static inline __attribute__((always_inline, unused))
-#ifdef __clang__
-#define SMALL __attribute__((noinline))
-#else
-#define SMALL __attribute__((noinline, optimize("Os"))) /* once per row or block: vectors would only cost room */
-#endif
 
 /* Memory is read in one stream, and the hardware alone does not run far enough ahead: measured, a third of the time. */
 INLINE void fetch_ahead(const void *p, size_t bytes)
