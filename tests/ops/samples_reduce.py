@@ -98,6 +98,7 @@ for op in ("any", "all"):
     SAMPLES += [S(op, T(0, 3), grad=False, **k) for k in ({}, {"dim": 0})] + [S(op, T(300, 300), grad=False)]
 for op in ("var", "std"):
     SAMPLES += [S(op, T(2, 3, 4), dtypes=REAL, id=name(op, k), **k) for k in DIMS]
+    SAMPLES += [S(op, T(2, 3, 4), dtypes=COMPLEX, id=name(op, k, "complex"), **k) for k in DIMS]
     SAMPLES += [S(op, T(4, 3), correction=c, id=f"{op}-{c}") for c in (0, 1, 2, 0.5)] + [
         S(op, T(4, 3), 0, correction=0, keepdim=True)
     ]
