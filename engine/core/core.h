@@ -13,7 +13,13 @@
 #include <stdint.h>
 
 #define UNUSED __attribute__((unused))
-#define COLD   __attribute__((cold, noinline))
+/* For files whose loops run over a few dimensions or operands on every call: vector code for them is all prologue. */
+#ifdef __clang__
+#define LC_SHORT_LOOPS
+#else
+#define LC_SHORT_LOOPS _Pragma("GCC optimize(\"no-tree-vectorize\", \"no-tree-loop-distribute-patterns\")")
+#endif
+#define COLD __attribute__((cold, noinline))
 /* A few bytes of per-thread state are read on every call: the initial-exec model makes that one instruction. Keep them few. */
 #define LC_HOT_TLS _Thread_local __attribute__((tls_model("initial-exec")))
 

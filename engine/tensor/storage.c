@@ -1,5 +1,4 @@
 /* Storages: engine memory on the CPU is header and bytes in one cached block; other devices and other owners hang on `data`. */
-#pragma GCC optimize("no-tree-vectorize", "no-tree-loop-distribute-patterns")
 #include "tensor.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -7,6 +6,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+LC_SHORT_LOOPS
 
 const lc_device_allocator *lc_device_memory[LC_DEVICE_KINDS];
 

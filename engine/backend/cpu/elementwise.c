@@ -3,10 +3,11 @@
  * The plain case (every operand contiguous in the loop's dtype, or a single element) is one call of the loop, or one per chunk of a
  * thread split. Otherwise lc_iter gives rows; an operand whose row is contiguous or constant is used where it lies, any other passes
  * through a tile in L1. */
-#pragma GCC optimize("no-tree-vectorize", "no-tree-loop-distribute-patterns")
 #include "cpu.h"
 #include "../../tensor/iter.h"
 #include <string.h>
+
+LC_SHORT_LOOPS
 
 enum { TILE = 512, OPERANDS = 4 }; /* elements: four operands of complex128 take 32 KiB, the usual three of float32 take 6 */
 
