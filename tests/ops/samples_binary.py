@@ -40,8 +40,7 @@ for op in ("add", "sub", "subtract"):
     SAMPLES += [S(op, T(3, 4), T(4), alpha=a, dtypes=NOT_HALVES, grad=False, id=f"{op}-alpha-{a}") for a in (True, 1 + 2j)]
     SAMPLES += [S(op, T(3, 4), T(4), alpha=1 + 2j, dtypes=COMPLEX, id=f"{op}-alpha-complex")]
 SAMPLES += [S("rsub", T(3), 2, dtypes=ALL), S("rsub", T(3), T(3), alpha=3, dtypes=ALL)]
-SAMPLES += [S(op, 2, T(3), dtypes=REAL, id=f"{op}-number-first") for op in ("add", "sub", "mul", "div", "pow", "remainder", "floor_divide")
-            if op not in ("remainder", "floor_divide")]  # fmt: skip
+SAMPLES += [S(op, 2, T(3), dtypes=REAL, id=f"{op}-number-first") for op in ("add", "sub", "mul", "div", "pow")]
 SAMPLES += [
     S(op, 2, away_from_zero(3), dtypes=FLOATS, grad=False, id=f"{op}-number-first") for op in ("remainder", "floor_divide")
 ]

@@ -5,8 +5,15 @@ from .sample import ALL, COMPLEX, FLOATS, HALVES, INTS, REAL, S, T
 INF, NAN = float("inf"), float("nan")
 DIMS = [{}, {"dim": 0}, {"dim": -1}, {"dim": (0, 2)}, {"dim": 1, "keepdim": True}]
 ONE_DIM = [d for d in DIMS if not isinstance(d.get("dim"), tuple)]
-LARGE = [((100000,), {}), ((40, 3000), {"dim": 1}), ((3000, 40), {"dim": 0}), ((600, 700), {"dim": 0}), ((60, 70, 30), {"dim": 1}),
-         ((5000, 3), {"dim": 1}), ((60, 70, 30), {"dim": (0, 2)})]  # fmt: skip
+LARGE = [
+    ((100000,), {}),
+    ((40, 3000), {"dim": 1}),
+    ((3000, 40), {"dim": 0}),
+    ((600, 700), {"dim": 0}),
+    ((60, 70, 30), {"dim": 1}),
+    ((5000, 3), {"dim": 1}),
+    ((60, 70, 30), {"dim": (0, 2)}),
+]
 
 
 def name(op, k, *more):
@@ -16,8 +23,10 @@ def name(op, k, *more):
 SAMPLES = []
 for op in ("sum", "mean"):
     SAMPLES += [S(op, T(2, 3, 4), dtypes=ALL, id=name(op, k), **k) for k in DIMS]
-    SAMPLES += [S(op, T(2, 3, 4), dtypes=ALL, id=name(op, {"dtype": d}), grad=d == "float64", dtype="@" + d)
-                for d in ("float64", "float32", "int32", "complex64")]  # fmt: skip
+    SAMPLES += [
+        S(op, T(2, 3, 4), dtypes=ALL, id=name(op, {"dtype": d}), grad=d == "float64", dtype="@" + d)
+        for d in ("float64", "float32", "int32", "complex64")
+    ]
     SAMPLES += [
         S(op, T(2, 3, 4), 1, dtype="@float64"),
         S(op, T(2, 3), dim=(), dtypes=FLOATS),
@@ -27,8 +36,10 @@ for op in ("sum", "mean"):
         S(op, T(), dtypes=ALL),
         S(op, T(), dim=0),
     ]
-    SAMPLES += [S(op, T(*shape), grad=False, dtypes=FLOATS + HALVES + COMPLEX, id=name(op, k, str(shape)), rtol=1e-4, atol=1e-4, **k)
-                for shape, k in LARGE]  # fmt: skip
+    SAMPLES += [
+        S(op, T(*shape), grad=False, dtypes=FLOATS + HALVES + COMPLEX, id=name(op, k, str(shape)), rtol=1e-4, atol=1e-4, **k)
+        for shape, k in LARGE
+    ]
 SAMPLES += [
     S("sum", T(3, dtype="bool"), dtypes=("bool",), grad=False),
     S("sum", T(300, low=20, high=100), dtypes=INTS, grad=False),

@@ -2,8 +2,31 @@
 
 from .sample import ALL, COMPLEX, FLOATS, REAL, S, T
 
-EVERYWHERE = ["neg", "negative", "abs", "absolute", "sign", "sgn", "square", "exp", "exp2", "expm1", "sin", "cos", "tan", "sinh", "cosh",
-              "tanh", "sigmoid", "relu", "floor", "ceil", "round", "trunc", "positive"]  # fmt: skip
+EVERYWHERE = [
+    "neg",
+    "negative",
+    "abs",
+    "absolute",
+    "sign",
+    "sgn",
+    "square",
+    "exp",
+    "exp2",
+    "expm1",
+    "sin",
+    "cos",
+    "tan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "sigmoid",
+    "relu",
+    "floor",
+    "ceil",
+    "round",
+    "trunc",
+    "positive",
+]
 POSITIVE = ["log", "log1p", "log2", "log10", "sqrt", "rsqrt", "reciprocal"]
 QUESTIONS = ["isnan", "isinf", "isfinite", "signbit", "logical_not", "bitwise_not"]
 REAL_ONLY = {"exp2", "expm1", "log1p", "log2", "log10"}  # complex kernels of these come with the wider op set
