@@ -12,7 +12,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PYTHON_TESTS = ("tests/ops", "tests/test_lifetime.py", "tests/test_tensor.py", "tests/test_index_ops.py")
-CHOSEN = "float32 or test_lifetime or test_tensor or test_index_ops"  # of the sample tables one dtype: memory errors rarely depend on it
+CHOSEN = "float32 or test_lifetime or test_tensor or test_index_ops"  # one dtype of the sample tables is enough here
 
 
 def run(command, **environment):
