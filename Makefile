@@ -1,7 +1,8 @@
 # build  an importable in-tree build       MODE=debug|asan|ubsan|tsan|clang (or several joined by "-") has a build folder of its own
 # test   C and Python tests (makes .venv)  TESTS= narrows the Python tests, PYTEST_ARGS= is passed on
 # check  the gates: layers, sizes, duplication, formatting, warnings, stubs, instruction counts     GATES= narrows them
-# asan   C tests and a part of the Python tests under AddressSanitizer and UBSan;   tsan   the C tests under ThreadSanitizer
+# asan   C tests and a part of the Python tests under AddressSanitizer and UBSan, with the checks of debug builds
+# tsan   the C tests under ThreadSanitizer
 # bench  benchmarks beside PyTorch;   demo  train a small network;   test-gpu  the tests that need a GPU
 MODE   ?=
 PYTHON ?= $(if $(wildcard .venv/bin/python),.venv/bin/python,python3)
@@ -45,7 +46,7 @@ check: build
 	@$(TOOLS) $(PY) tools/check.py $(BUILD) $(GATES)
 
 asan:
-	@$(PY) tools/sanitize.py asan-ubsan $(JOBS)
+	@$(PY) tools/sanitize.py debug-asan-ubsan $(JOBS)
 tsan:
 	@$(PY) tools/sanitize.py tsan $(JOBS)
 

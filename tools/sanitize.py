@@ -11,8 +11,9 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PYTHON_TESTS = ("tests/ops", "tests/test_lifetime.py", "tests/test_tensor.py", "tests/test_index_ops.py")
-CHOSEN = "float32 or test_lifetime or test_tensor or test_index_ops"  # one dtype of the sample tables is enough here
+FILES = ("test_faults", "test_lifetime", "test_tensor", "test_index_ops")
+PYTHON_TESTS = ("tests/ops", *(f"tests/{name}.py" for name in FILES))
+CHOSEN = " or ".join(("float32", *FILES))  # of the sample tables one dtype is enough here: test_faults has the gradients
 
 
 def run(command, **environment):
