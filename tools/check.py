@@ -64,6 +64,8 @@ def gates(build):
         "ruff": ruff,
         "clang warnings": clang_warnings,
         "size": script("size", build),
+        "fused multiply-adds": script("fma", build),
+        "CUDA texts": script("cuda_text", build),
         "stubs": script("stubs"),
         "dispatch": script("dispatch"),
     }

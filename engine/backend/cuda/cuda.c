@@ -85,8 +85,9 @@ static void put_number(operand *o, const lc_tensor *t) /* a number, or a 0-d ten
         CASE(u8, uint8_t, )
         CASE(i8, int8_t, )
         CASE(i16, int16_t, )
-        CASE(i32, int32_t, ) CASE(i64, int64_t, ) CASE(f16, uint16_t, lc_f16_to_f32) CASE(bf16, uint16_t, lc_bf16_to_f32)
-            CASE(f32, float, ) CASE(f64, double, )
+        CASE(i32, int32_t, )
+        CASE(i64, int64_t, ) CASE(f16, uint16_t, lc_f16_to_f32) CASE(bf16, uint16_t, lc_bf16_to_f32) CASE(f32, float, )
+            CASE(f64, double, )
 #undef CASE
     }
 }
@@ -327,6 +328,30 @@ static const lc_backend lc_cuda = {
     .synchronize = cuda_synchronize,
     .device_count = cuda_device_count,
 };
+
+/* Every program there can be with operands of one dtype, for a test that they all compile: malloc'd, NULL past the last. */
+char *lc_cuda_kernel_text(int i)
+{
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+        for (int dt = 0; dt < LC_DTYPE_COUNT; dt++) {
+            if (!(rows[r].types >> dt & 1) || lc_is_complex(dt) || i-- > 0) continue;
+            const char      *name = type_names[dt];
+            elementwise_text e = {
+                .row = &rows[r], .compute = name, .out = strcmp(rows[r].result, "T") ? "b8" : name, .n_in = 3
+            };
+            for (int k = 0; k < 3; k++) e.in[k] = k == 0 && rows[r].select ? "b8" : name, e.number[k] = k == 2;
+            return elementwise_source(&e);
+        }
+    for (int dt = 0; dt < LC_c64; dt++) {
+        const char *acc = dt == LC_f64 ? "f64" : lc_is_floating(dt) ? "f32" : "i64";
+        for (size_t f = 0; f < sizeof folds / sizeof *folds; f++)
+            if (i-- == 0)
+                return reduce_source(
+                    &(reduce_text){ &folds[f], acc, lc_is_floating(dt) ? type_names[dt] : "i64", type_names[dt] });
+        if (i-- == 0) return matmul_source(&(lc_dtype){ (lc_dtype)dt });
+    }
+    return NULL;
+}
 
 static const lc_backend *open_cuda(void)
 {

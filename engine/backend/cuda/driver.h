@@ -61,4 +61,6 @@ cublas_handle cuda_blas(int index); /* NULL after lc_fail */
 cu_function cuda_kernel(const char *key, char *(*source)(const void *ctx), const void *ctx);
 int         cuda_launch(cu_function f, int64_t blocks, int threads, void *args);
 
+char *lc_cuda_kernel_text(int i); /* tools/check_cuda_text.py */
+
 extern const lc_device_allocator cuda_memory;
