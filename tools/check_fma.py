@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The matrix kernels are made of fused multiply-adds: without them half of the speed is gone.   usage: check_fma.py BUILD_DIR"""
+"""The matrix kernels are made of fused multiply-adds: without them half the speed is gone.   usage: check_fma.py BUILD_DIR"""
 
 import pathlib
 import re

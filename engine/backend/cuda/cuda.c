@@ -86,8 +86,8 @@ static void put_number(operand *o, const lc_tensor *t) /* a number, or a 0-d ten
         CASE(i8, int8_t, )
         CASE(i16, int16_t, )
         CASE(i32, int32_t, )
-        CASE(i64, int64_t, ) CASE(f16, uint16_t, lc_f16_to_f32) CASE(bf16, uint16_t, lc_bf16_to_f32) CASE(f32, float, )
-            CASE(f64, double, )
+        CASE(i64, int64_t, )
+        CASE(f16, uint16_t, lc_f16_to_f32) CASE(bf16, uint16_t, lc_bf16_to_f32) CASE(f32, float, ) CASE(f64, double, )
 #undef CASE
     }
 }
