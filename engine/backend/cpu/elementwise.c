@@ -213,7 +213,7 @@ static inline bool run_small(lc_op_id op, lc_dtype compute, lc_tensor *out, lc_t
         if (t->dtype != compute || t->numel != out->numel || !t->is_contiguous) return false;
         data[k] = t->data;
     }
-    if (out->numel) loop(out->data, data, 0, out->numel);
+    loop(out->data, data, 0, out->numel);
     return true;
 }
 
