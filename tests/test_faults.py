@@ -14,15 +14,6 @@ from .ops.test_ops import BY_SAMPLE, call
 TRIED = {}  # op: how many injected failures
 
 
-@pytest.fixture(scope="module", autouse=True)
-def quick_collections():
-    """What is there already (PyTorch, pytest) is not looked at again by every gc.collect() below."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
-
-
 def operands(sample, leaves):
     """A call that writes its operands gets copies: leaves may not be written."""
     writes = sample.fn is not None or sample.op.endswith("_")
