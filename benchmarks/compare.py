@@ -4,8 +4,11 @@ Machines are shared and noisy, so each figure is the best of many short runs, an
 disturbs the other. Trust ratios more than nanoseconds.
 """
 
+import time
 import timeit
 from dataclasses import dataclass
+
+SETTLE = 0.01  # seconds: worker threads of one library may still spin when it is the other's turn
 
 
 @dataclass
@@ -46,6 +49,13 @@ def timer(statement, names):
     return timeit.Timer(statement, setup, globals={"names": names})
 
 
+def settled(t, count):
+    """Time per run, after a pause and a run that wakes this library's own threads."""
+    time.sleep(SETTLE)
+    t.timeit(1)
+    return t.timeit(count) / count
+
+
 def alternate(statement, ours, theirs, seconds=0.4, rounds=25, switch=None):
     """Best time of one run in each library. `switch(i)` is called before round i of the second one (threads)."""
     a, b = timer(statement, ours), timer(statement, theirs)
@@ -57,10 +67,10 @@ def alternate(statement, ours, theirs, seconds=0.4, rounds=25, switch=None):
         counts.append(max(1, round(n * seconds / rounds / took)))
     best = [float("inf")] * 2
     for i in range(rounds):
-        best[0] = min(best[0], a.timeit(counts[0]) / counts[0])
+        best[0] = min(best[0], settled(a, counts[0]))
         if switch:
             switch(i)
-        best[1] = min(best[1], b.timeit(counts[1]) / counts[1])
+        best[1] = min(best[1], settled(b, counts[1]))
     empty = min(timeit.repeat("pass", number=100_000, repeat=5)) / 100_000  # the loop itself, some nanoseconds
     return [t - empty for t in best]
 
