@@ -24,12 +24,6 @@ int lc_device_count(lc_device_kind kind)
 static uint8_t result_kinds[LC_OP_COUNT]; /* LC_RESULT_SAME unless a row says otherwise for every dtype it has */
 static __attribute__((constructor)) void read_result_kinds(void)
 {
-#define UNARY(...)
-#define UNARY_FAR(...)
-#define BINARY(...)
-#define TERNARY(...)
-#define SELECT(...)
-#define NONZERO(...)
 #define UNARY_REAL(op, ...) result_kinds[LC_OP_##op] = LC_RESULT_REAL;
 #define PREDICATE(op, ...)  result_kinds[LC_OP_##op] = LC_RESULT_BOOL;
 #define COMPARE(op, ...)    result_kinds[LC_OP_##op] = LC_RESULT_BOOL;

@@ -1,63 +1,7 @@
-/* What the files of the CPU backend share: the kernel tables, and how kernels see memory.
- *
- * An elementwise loop sees contiguous elements, or one element that stands for all (bit k of `scalars`: operand k). A fold sees
- * contiguous elements too. Everything else (strides, other dtypes, halves) passes through tiles that stay in L1: elementwise.c and
- * reduce.c move elements into them. Compiling a kernel per layout instead multiplies size and build time by the number of layouts and
- * measured no faster once the tile is warm.
- *
- * Loops and folds are compiled once per instruction set. Each build exports a list of what it has; cpu.c enters the lists in turn, so
- * that a wider set overrides what it has and inherits the rest. */
+/* What the files of the CPU backend share: the tables by op id that the drivers read, and the drivers. The kernels themselves: kernels.h. */
 #pragma once
 #include "../backend.h"
-
-#ifdef __clang__
-#define SMALL __attribute__((noinline, minsize))
-#else
-#define SMALL __attribute__((noinline, optimize("Os"))) /* where vectors would only cost room */
-#endif
-
-typedef void (*lc_cpu_loop)(void *out, const void *const *in, unsigned scalars, int64_t n);
-
-/* A reduction keeps a state per output: up to FOLD_COLUMNS of them side by side, in two arrays whose meaning is the op's own (a sum
- * and its compensation, a maximum and its index, a mean and a sum of squares). first: index along the reduction of the first element.
- *   start   n empty states
- *   inner   fold n contiguous elements into state 0
- *   outer   fold `rows` rows of n contiguous elements, row_bytes apart, into states 0 .. n-1
- *   merge   fold the states of `from`, which saw later elements, into `to`
- *   finish  write results: value (of the result dtype) and index (int64), n of each, contiguous; either may be NULL */
-enum { FOLD_COLUMNS = 512 };
-typedef struct {
-    _Alignas(64) char a[FOLD_COLUMNS * 16];
-    _Alignas(64) char b[FOLD_COLUMNS * 16];
-    int64_t count; /* elements folded into each state */
-} lc_fold_state;
-typedef struct {
-    void (*start)(lc_fold_state *s, int64_t n);
-    void (*inner)(lc_fold_state *s, const void *in, int64_t n, int64_t first);
-    void (*outer)(lc_fold_state *s, const void *in, int64_t rows, int64_t row_bytes, int64_t n, int64_t first);
-    void (*merge)(lc_fold_state *to, const lc_fold_state *from, int64_t n);
-    void (*finish)(const lc_fold_state *s, int64_t n, double parameter, void *value, int64_t *index);
-} lc_fold;
-
-/* What one instruction set has; lists end with a NULL function. */
-typedef struct {
-    uint16_t    op;
-    uint8_t     dtype;
-    lc_cpu_loop loop;
-} lc_loop_entry;
-typedef struct {
-    uint16_t       op;
-    uint8_t        dtype;
-    const lc_fold *fold;
-} lc_fold_entry;
-typedef void (*lc_convert)(void *to, const void *from, int64_t n); /* contiguous */
-typedef struct {
-    uint8_t    from, to;
-    lc_convert convert;
-} lc_convert_entry;
-/* dst[r][c] = src[c][r]; steps in bytes between rows of dst, between columns c of src. stream: write past the cache. */
-typedef void (*lc_transpose)(char *dst, int64_t dst_step, const char *src, int64_t src_step, int64_t rows, int64_t cols,
-                             bool stream);
+#include "kernels.h"
 
 extern lc_transpose   lc_cpu_transposes[2]; /* of elements of 4 and 8 bytes */
 extern lc_cpu_loop    lc_cpu_loops[LC_OP_COUNT][LC_DTYPE_COUNT];

@@ -15,25 +15,13 @@ static bool    selects[LC_OP_COUNT], divides[LC_OP_COUNT];
 static uint8_t simple[LC_OP_COUNT]; /* what run_small takes: 1 the result is T, 2 it is bool, 0 not these rows */
 static __attribute__((constructor)) void read_row_kinds(void)
 {
-#define UNARY(op, ...)      simple[LC_OP_##op] = 1;
-#define UNARY_FAR(op, ...)  simple[LC_OP_##op] = 1;
-#define BINARY(op, ...)     simple[LC_OP_##op] = 1;
-#define TERNARY(op, ...)    simple[LC_OP_##op] = 1;
+#define ROW(kind, op, ...)  simple[LC_OP_##op] = 1;
 #define PREDICATE(op, ...)  simple[LC_OP_##op] = 2;
 #define COMPARE(op, ...)    simple[LC_OP_##op] = 2;
 #define UNARY_REAL(op, ...) /* the other rows of this op are UNARY: only complex types differ, and they are kept out below */
 #define SELECT(op, ...)     selects[LC_OP_##op] = true;
 #define NONZERO(op)         divides[LC_OP_##op] = true;
 #include "../scalar.def"
-#undef UNARY
-#undef UNARY_FAR
-#undef UNARY_REAL
-#undef BINARY
-#undef TERNARY
-#undef PREDICATE
-#undef COMPARE
-#undef SELECT
-#undef NONZERO
     for (int op = 0; op < LC_OP_COUNT; op++)
         if (divides[op]) simple[op] = 0;
 }

@@ -3,7 +3,7 @@
  * Sums. Eight rows are added pairwise in the element's own type, then go to an accumulator of twice the precision (float32) or with
  * its rounding errors kept beside it (float64): more exact than pairwise summation at the speed of memory. A contiguous row is folded as
  * a fixed number of lanes that are added up at the end; it does not depend on the instruction set, so neither do results. */
-#include "cpu.h"
+#include "kernels.h"
 #include "scalar_math.h"
 #pragma GCC diagnostic ignored "-Wtautological-compare" /* x != x of an integer: written for all dtypes */
 
@@ -169,7 +169,7 @@ COMPLEX_SUM(c128, f64, double)
 #define SFX f64
 #include "fold_var.inc.c"
 
-#define FOLDS(op, dt) { LC_OP_##op, LC_##dt, &op##_##dt },
+#define FOLDS(op, dt) { FOLD_##op, LC_##dt, &op##_##dt },
 #ifdef __AVX512F__
 #define EACH_ordered LC_EACH_floating
 #define EACH_any     LC_EACH_inexact
@@ -177,7 +177,7 @@ COMPLEX_SUM(c128, f64, double)
 #define EACH_ordered LC_EACH_ordered
 #define EACH_any     LC_EACH_any
 #endif
-#define ALIAS(op, dt) { LC_OP_arg##op, LC_##dt, &op##_dim_##dt },
+#define ALIAS(op, dt) { FOLD_arg##op, LC_##dt, &op##_dim_##dt },
 const lc_fold_entry CAT(lc_cpu_folds, LC_ISA)[] = {
     EACH_any(FOLDS, sum) LC_EACH_inexact(FOLDS, mean) EACH_any(FOLDS, prod) EACH_ordered(FOLDS, amax) EACH_ordered(FOLDS, amin)
         EACH_ordered(FOLDS, max_dim) EACH_ordered(FOLDS, min_dim) EACH_ordered(ALIAS, max) EACH_ordered(ALIAS, min)

@@ -5,8 +5,9 @@
  * instruction set has a fused multiply-add the polynomials use it, so tables of different instruction sets may differ in the last bit.
  * Errors: float32 at most 2 ulp (exp and log about 1), float64 at most 4. The polynomials are those of Cephes and fdlibm. */
 #pragma once
-#include "../backend.h"
+#include "../../core/core.h"
 #include <complex.h>
+#undef complex /* the name of a dtype set, and of an op */
 #include <math.h>
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
  * n rows of n elements become their transpose by log2(n) rounds of the same step: the first half of the rows zipped with the second
  * half. A block is as wide as a cache line on both sides, so every line is read once and written once, whole. Blocks of large copies
  * are written past the cache: their lines are not read first, and would not fit anyway. */
-#include "cpu.h"
+#include "kernels.h"
 #ifdef __AVX2__
 #include <immintrin.h>
 #endif

@@ -35,16 +35,12 @@ typedef struct {
     const char *result, *expression;
 } row;
 #define BIT(op, dt)                            | 1u << LC_##dt
-#define ROW(name, types, select, result, expr) { LC_OP_##name, 0 LC_EACH_##types(BIT, _), select, result, #expr },
-#define UNARY(name, types, pays, expr)         ROW(name, types, false, "T", expr)
-#define UNARY_FAR(name, types, pays, expr)     ROW(name, types, false, "T", expr)
-#define BINARY(name, types, pays, expr)        ROW(name, types, false, "T", expr)
-#define TERNARY(name, types, pays, expr)       ROW(name, types, false, "T", expr)
-#define SELECT(name, types, pays, expr)        ROW(name, types, true, "T", expr)
-#define PREDICATE(name, types, pays, expr)     ROW(name, types, false, "bool", expr)
-#define COMPARE(name, types, pays, expr)       ROW(name, types, false, "bool", expr)
+#define TEXT(name, types, select, result, expr) { LC_OP_##name, 0 LC_EACH_##types(BIT, _), select, result, #expr },
+#define ROW(kind, name, types, pays, expr)      TEXT(name, types, false, "T", expr)
+#define SELECT(name, types, pays, expr)         TEXT(name, types, true, "T", expr)
+#define PREDICATE(name, types, pays, expr)      TEXT(name, types, false, "bool", expr)
+#define COMPARE(name, types, pays, expr)        TEXT(name, types, false, "bool", expr)
 #define UNARY_REAL(name, types, pays, expr)
-#define NONZERO(name)
 static const row rows[] = {
 #include "../scalar.def"
 };
