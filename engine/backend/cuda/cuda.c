@@ -34,7 +34,7 @@ typedef struct {
     bool        select; /* x is a bool, whatever T is */
     const char *result, *expression;
 } row;
-#define BIT(op, dt)                            | 1u << LC_##dt
+#define BIT(op, dt)                             | 1u << LC_##dt
 #define TEXT(name, types, select, result, expr) { LC_OP_##name, 0 LC_EACH_##types(BIT, _), select, result, #expr },
 #define ROW(kind, name, types, pays, expr)      TEXT(name, types, false, "T", expr)
 #define SELECT(name, types, pays, expr)         TEXT(name, types, true, "T", expr)
