@@ -32,7 +32,7 @@ enum { DL_INT, DL_UINT, DL_FLOAT, DL_BFLOAT = 4, DL_COMPLEX, DL_BOOL };
 static int code_of(int dtype)
 {
     if (dtype == LC_b8) return DL_BOOL;
-    if (dtype == LC_u8) return DL_UINT;
+    if (lc_is_unsigned(dtype)) return DL_UINT;
     if (dtype == LC_bf16) return DL_BFLOAT;
     return lc_class_of(dtype) == LC_INT ? DL_INT : lc_class_of(dtype) == LC_FLOAT ? DL_FLOAT : DL_COMPLEX;
 }

@@ -1,5 +1,6 @@
 /* dtype, memory_format and layout: names that compare by identity, print as lucid.name and pickle by it. */
 #include "py.h"
+#include "../engine/op/promote.h"
 
 static PyObject   *name_text(const char *name) { return PyUnicode_FromFormat("lucid.%s", name); }
 static const char *dtype_name(PyObject *self) { return lc_dtypes[((PyDtype *)self)->value].name; }
@@ -21,7 +22,7 @@ static PyObject *dtype_itemsize(PyObject *self, UNUSED void *unused)
 }
 static PyObject *dtype_signed(PyObject *self, UNUSED void *unused)
 {
-    return PyBool_FromLong(dtype_value(self) != LC_b8 && dtype_value(self) != LC_u8);
+    return PyBool_FromLong(dtype_value(self) != LC_b8 && !lc_is_unsigned(dtype_value(self)));
 }
 static PyObject *dtype_to_real(PyObject *self, UNUSED PyObject *unused)
 {
@@ -31,8 +32,8 @@ static PyObject *dtype_to_complex(PyObject *self, UNUSED PyObject *unused)
 {
     lc_dtype d = dtype_value(self);
     if (lc_is_complex(d)) return Py_NewRef(self);
-    if (d != LC_f32 && d != LC_f64) return py_fail(LucidError, "there is no complex type for %s", lc_dtypes[d].name);
-    return Py_NewRef(&py_dtypes[d == LC_f64 ? LC_c128 : LC_c64]);
+    if (!lc_is_floating(d)) return py_fail(LucidError, "there is no complex type for %s", lc_dtypes[d].name);
+    return Py_NewRef(&py_dtypes[lc_complex_of(d)]);
 }
 
 static PyGetSetDef dtype_attributes[] = { { "is_floating_point", dtype_floating, NULL, "Whether it is a float.", NULL },

@@ -7,8 +7,8 @@
 
 /* --- out: the buffer protocol ------------------------------------------------------------------------------------------------ */
 static const char *const format_codes[LC_DTYPE_COUNT] = {
-    [LC_b8] = "?",  [LC_u8] = "B",  [LC_i8] = "b",  [LC_i16] = "h",  [LC_i32] = "i",   [LC_i64] = "q",
-    [LC_f16] = "e", [LC_f32] = "f", [LC_f64] = "d", [LC_c64] = "Zf", [LC_c128] = "Zd",
+    [LC_b8] = "?",  [LC_u8] = "B",  [LC_i8] = "b",   [LC_i16] = "h",   [LC_i32] = "i", [LC_i64] = "q", [LC_f16] = "e",
+    [LC_f32] = "f", [LC_f64] = "d", [LC_c64] = "Zf", [LC_c128] = "Zd", [LC_u16] = "H", [LC_u32] = "I", [LC_u64] = "Q",
 };
 typedef struct {
     lc_storage *storage;
@@ -26,7 +26,7 @@ static int get_buffer(PyObject *self, Py_buffer *view, int flags)
     if (t->device.kind != LC_CPU || !t->storage) return cannot("only tensors in main memory have a buffer");
     if (lc_requires_grad(t)) return cannot("a tensor that requires grad has no buffer: use detach()");
     if (py_check_values(t) < 0) return -1;
-    if (!format_codes[t->dtype]) return cannot("bfloat16 has no buffer format");
+    if (!format_codes[t->dtype]) return cannot("bfloat16 and complex32 have no buffer format");
     if (flags & PyBUF_WRITABLE && t->storage->read_only) return cannot("the memory is read-only");
     bool any_order = (flags & PyBUF_STRIDES) == PyBUF_STRIDES && !(flags & (ORDERED & ~PyBUF_STRIDES));
     if (!any_order && !t->is_contiguous) return cannot("the tensor is not contiguous");
@@ -151,8 +151,9 @@ static int dtype_of_typestr(const char *text, lc_dtype *dtype)
     static const struct {
         char     code[4];
         lc_dtype dtype;
-    } known[] = { { "b1", LC_b8 },  { "u1", LC_u8 },  { "i1", LC_i8 },  { "i2", LC_i16 }, { "i4", LC_i32 },  { "i8", LC_i64 },
-                  { "f2", LC_f16 }, { "f4", LC_f32 }, { "f8", LC_f64 }, { "c8", LC_c64 }, { "c16", LC_c128 } };
+    } known[] = { { "b1", LC_b8 },    { "u1", LC_u8 },  { "i1", LC_i8 },  { "i2", LC_i16 }, { "i4", LC_i32 },
+                  { "i8", LC_i64 },   { "f2", LC_f16 }, { "f4", LC_f32 }, { "f8", LC_f64 }, { "c8", LC_c64 },
+                  { "c16", LC_c128 }, { "u2", LC_u16 }, { "u4", LC_u32 }, { "u8", LC_u64 } };
     bool native = text[0] == '<' || text[0] == '|' || text[0] == '=';
     for (size_t i = 0; native && i < sizeof known / sizeof *known; i++)
         if (!strcmp(text + 1, known[i].code)) return *dtype = known[i].dtype, 1;

@@ -2,7 +2,7 @@
 #include "py.h"
 
 #define T            py_tensor(self)
-#define METHOD(name) static PyObject *m_##name(PyObject *self, UNUSED PyObject *unused)
+#define METHOD(name) static UNUSED PyObject *m_##name(PyObject *self, UNUSED PyObject *unused)
 #define FAST(f)      (PyCFunction)(void (*)(void))(f), METH_FASTCALL | METH_KEYWORDS
 #define KEYWORDS(f)  (PyCFunction)(void (*)(void))(f), METH_VARARGS | METH_KEYWORDS
 
@@ -245,9 +245,22 @@ static PyObject *m_cuda(PyObject *self, PyObject *args, PyObject *kwargs)
 }
 
 static const char *const type_names[LC_DTYPE_COUNT] = {
-    [LC_b8] = "Bool",   [LC_u8] = "Byte",    [LC_i8] = "Char",          [LC_i16] = "Short",
-    [LC_i32] = "Int",   [LC_i64] = "Long",   [LC_f16] = "Half",         [LC_bf16] = "BFloat16",
-    [LC_f32] = "Float", [LC_f64] = "Double", [LC_c64] = "ComplexFloat", [LC_c128] = "ComplexDouble",
+    [LC_b8] = "Bool",
+    [LC_u8] = "Byte",
+    [LC_i8] = "Char",
+    [LC_i16] = "Short",
+    [LC_i32] = "Int",
+    [LC_i64] = "Long",
+    [LC_f16] = "Half",
+    [LC_bf16] = "BFloat16",
+    [LC_f32] = "Float",
+    [LC_f64] = "Double",
+    [LC_c32] = "ComplexHalf",
+    [LC_c64] = "ComplexFloat",
+    [LC_c128] = "ComplexDouble",
+    [LC_u16] = "UInt16",
+    [LC_u32] = "UInt32",
+    [LC_u64] = "UInt64",
 };
 static int dtype_of_type_name(PyObject *name, lc_dtype *dtype) /* "lucid.FloatTensor" */
 {
@@ -332,6 +345,7 @@ PyMethodDef py_methods[] = {
     { "char", m_to_i8, METH_NOARGS, "As int8." },
     { "byte", m_to_u8, METH_NOARGS, "As uint8." },
     { "bool", m_to_b8, METH_NOARGS, "As bool." },
+    { "chalf", m_to_c32, METH_NOARGS, "As complex32." },
     { "cfloat", m_to_c64, METH_NOARGS, "As complex64." },
     { "cdouble", m_to_c128, METH_NOARGS, "As complex128." },
     { "cpu", m_cpu, METH_NOARGS, "In main memory." },

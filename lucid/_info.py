@@ -8,8 +8,8 @@ _FLOATS = {  # name: mantissa bits, largest exponent, decimal digits that surviv
     "float32": (23, 127, 6),
     "float64": (52, 1023, 15),
 }
-_PART_OF = {"complex64": "float32", "complex128": "float64"}
-_INTEGERS = {"uint8": 8, "int8": 8, "int16": 16, "int32": 32, "int64": 64}
+_PART_OF = {"complex32": "float16", "complex64": "float32", "complex128": "float64"}
+_INTEGERS = {"uint8": 8, "int8": 8, "int16": 16, "int32": 32, "int64": 64, "uint16": 16, "uint32": 32, "uint64": 64}
 
 
 def _name(dtype):

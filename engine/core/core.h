@@ -43,9 +43,25 @@ static inline bool           lc_is_complex(int dtype) { return lc_class_of(dtype
 static inline bool           lc_is_differentiable(int dtype) { return lc_class_of(dtype) >= LC_FLOAT; }
 static inline lc_dtype       lc_real_of(int dtype) /* float32 of complex64, and so on; others as they are */
 {
-    return dtype == LC_c64 ? LC_f32 : dtype == LC_c128 ? LC_f64 : (lc_dtype)dtype;
+    return dtype == LC_c64 ? LC_f32 : dtype == LC_c32 ? LC_f16 : dtype == LC_c128 ? LC_f64 : (lc_dtype)dtype;
 }
-extern lc_dtype lc_default_dtype; /* of floats that come without one: f32 unless the user says otherwise */
+static inline lc_dtype lc_working_dtype(lc_dtype dtype) /* what kernels compute in */
+{
+    switch (dtype) {
+    case LC_f16:
+    case LC_bf16:
+        return LC_f32;
+    case LC_c32:
+        return LC_c64;
+    case LC_u16:
+    case LC_u32:
+        return LC_i64;
+    default:
+        return dtype;
+    }
+}
+static inline bool lc_is_unsigned(int dtype) { return dtype == LC_u8 || (dtype >= LC_u16 && dtype <= LC_u64); }
+extern lc_dtype    lc_default_dtype; /* of floats that come without one: f32 unless the user says otherwise */
 
 /* Every dtype of a set, as R(op, f32) R(op, f64) ... Halves are absent: kernels compute them in float32. */
 #define LC_EACH_floating(R, op) R(op, f32) R(op, f64)

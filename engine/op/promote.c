@@ -1,19 +1,28 @@
 #include "promote.h"
 
-lc_dtype lc_complex_of(lc_dtype real) { return real == LC_f64 || real == LC_c128 ? LC_c128 : LC_c64; }
+lc_dtype lc_complex_of(lc_dtype real)
+{
+    return real == LC_f64 || real == LC_c128 ? LC_c128 : real == LC_f16 || real == LC_c32 ? LC_c32 : LC_c64;
+}
 
-lc_dtype lc_promote_types(lc_dtype a, lc_dtype b)
+lc_dtype lc_promote_types(lc_dtype a, lc_dtype b) /* LC_DTYPE_COUNT after lc_fail */
 {
     lc_dtype low = a < b ? a : b, high = a < b ? b : a;
-    if (low == high || low == LC_b8) return high;
+    if (low == high || (low == LC_b8 && !(high >= LC_u16 && high <= LC_u64))) return high;
+    if (high == LC_DTYPE_COUNT) return high; /* failed before */
     switch (lc_class_of(high)) {
     case LC_INT: /* an unsigned and a signed byte meet in int16 */
+        if (high >= LC_u16) break;
         return low == LC_u8 && high == LC_i8 ? LC_i16 : high;
     case LC_FLOAT:
         return low == LC_f16 && high == LC_bf16 ? LC_f32 : high;
     default:
-        return low == LC_f64 ? LC_c128 : high;
+        if (low >= LC_u16 && low <= LC_u64) break;
+        return low == LC_f64 ? LC_c128 : high == LC_c32 && (low == LC_bf16 || low == LC_f32) ? LC_c64 : high;
     }
+    lc_fail(LC_LucidError, "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote %s and %s",
+            lc_dtypes[a].name, lc_dtypes[b].name);
+    return LC_DTYPE_COUNT;
 }
 
 static int within(int have, int more) { return have < 0 ? more : (int)lc_promote_types((lc_dtype)have, (lc_dtype)more); }
@@ -47,6 +56,7 @@ lc_dtype lc_result_type(lc_tensor *const *in, int n)
         int rank = t->is_number ? 2 : t->ndim ? 0 : 1;
         best[rank] = within(best[rank], rank == 2 ? weak_dtype(t) : t->dtype);
     }
+    if (best[0] == LC_DTYPE_COUNT || best[1] == LC_DTYPE_COUNT) return LC_DTYPE_COUNT;
     int found = across(best[0], across(best[1], best[2]));
     return found < 0 ? lc_default_dtype : (lc_dtype)found;
 }

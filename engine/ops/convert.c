@@ -10,9 +10,9 @@
 int number_fits(lc_dtype dtype, const lc_tensor *number)
 {
     static const double limits[LC_DTYPE_COUNT] = {
-        [LC_u8] = 255,      [LC_i8] = 127,    [LC_i16] = 32767,          [LC_i32] = 2147483647.0,
-        [LC_i64] = 0x1p63,  [LC_f16] = 65504, [LC_f32] = 0x1.fffffep127, [LC_bf16] = 0x1.fep127,
-        [LC_f64] = INFINITY
+        [LC_u8] = 255,       [LC_i8] = 127,    [LC_i16] = 32767,          [LC_i32] = 2147483647.0,
+        [LC_i64] = 0x1p63,   [LC_f16] = 65504, [LC_f32] = 0x1.fffffep127, [LC_bf16] = 0x1.fep127,
+        [LC_f64] = INFINITY, [LC_u16] = 65535, [LC_u32] = 4294967295.0,   [LC_u64] = 0x1p64
     };
     lc_dtype real = lc_real_of(dtype);
     bool     whole = lc_class_of(dtype) == LC_INT, complex = number->dtype == LC_c128, fits = true;
@@ -23,7 +23,8 @@ int number_fits(lc_dtype dtype, const lc_tensor *number)
     else memcpy(part, number->data, complex ? 16 : 8);
     if (complex && !lc_is_complex(dtype) && part[1] != 0) fits = false;
     for (int i = 0; i < 2 && fits; i++) {
-        double low = real == LC_u8 || !whole ? -limits[real] : -limits[real] - (real != LC_i64); /* -1 as uint8 wraps to 255 */
+        double low =
+            lc_is_unsigned(real) || !whole ? -limits[real] : -limits[real] - (real != LC_i64); /* -1 as uint8 wraps to 255 */
         if (!isfinite(part[i])) fits = !whole;
         else
             fits = part[i] >= low && (part[i] <= limits[real]) &&
@@ -232,6 +233,7 @@ CONVERSION(short, i16)
 CONVERSION(char, i8)
 CONVERSION(byte, u8)
 CONVERSION(bool, b8)
+CONVERSION(chalf, c32)
 CONVERSION(cfloat, c64)
 CONVERSION(cdouble, c128)
 #define IS_CONVERSION(name)                                                                                                    \
@@ -249,6 +251,7 @@ LC_OP(short, .sig = "short(input: Tensor, memory_format: memory_format | None = 
 LC_OP(char, .sig = "char(input: Tensor, memory_format: memory_format | None = None) -> Tensor", IS_CONVERSION(char));
 LC_OP(byte, .sig = "byte(input: Tensor, memory_format: memory_format | None = None) -> Tensor", IS_CONVERSION(byte));
 LC_OP(bool, .sig = "bool(input: Tensor, memory_format: memory_format | None = None) -> Tensor", IS_CONVERSION(bool));
+LC_OP(chalf, .sig = "chalf(input: Tensor, memory_format: memory_format | None = None) -> Tensor", IS_CONVERSION(chalf));
 LC_OP(cfloat, .sig = "cfloat(input: Tensor, memory_format: memory_format | None = None) -> Tensor", IS_CONVERSION(cfloat));
 LC_OP(cdouble, .sig = "cdouble(input: Tensor, memory_format: memory_format | None = None) -> Tensor", IS_CONVERSION(cdouble));
 

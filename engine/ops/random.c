@@ -109,9 +109,9 @@ LC_OP(exponential_, .sig = "exponential_(input: Tensor, lambd: float = 1.0, *, g
 static int64_t whole_limit(lc_dtype dtype)
 {
     static const int64_t limits[LC_DTYPE_COUNT] = {
-        [LC_b8] = 1,          [LC_u8] = 255,        [LC_i8] = 127,      [LC_i16] = 32767,
-        [LC_i32] = INT32_MAX, [LC_i64] = INT64_MAX, [LC_f16] = 1 << 11, [LC_bf16] = 1 << 8,
-        [LC_f32] = 1 << 24,   [LC_f64] = 1LL << 53, [LC_c64] = 1 << 24, [LC_c128] = 1LL << 53
+        [LC_b8] = 1,          [LC_u8] = 255,      [LC_i8] = 127,        [LC_i16] = 32767,   [LC_i32] = INT32_MAX,
+        [LC_i64] = INT64_MAX, [LC_f16] = 1 << 11, [LC_bf16] = 1 << 8,   [LC_f32] = 1 << 24, [LC_f64] = 1LL << 53,
+        [LC_c32] = 1 << 11,   [LC_c64] = 1 << 24, [LC_c128] = 1LL << 53
     };
     return limits[dtype];
 }

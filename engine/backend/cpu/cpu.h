@@ -8,8 +8,7 @@ extern lc_cpu_loop    lc_cpu_loops[LC_OP_COUNT][LC_DTYPE_COUNT];
 extern const lc_fold *lc_cpu_folds[LC_OP_COUNT][LC_DTYPE_COUNT];
 extern lc_convert     lc_cpu_converts[LC_DTYPE_COUNT][LC_DTYPE_COUNT];
 
-/* The type a kernel computes in: halves are widened. */
-static inline lc_dtype cpu_working_dtype(lc_dtype dtype) { return dtype == LC_f16 || dtype == LC_bf16 ? LC_f32 : dtype; }
+static inline lc_dtype cpu_working_dtype(lc_dtype dtype) { return lc_working_dtype(dtype); }
 
 /* Convert n elements; steps in bytes. */
 void cpu_move(lc_dtype to, char *dst, int64_t dst_step, lc_dtype from, const char *src, int64_t src_step, int64_t n);

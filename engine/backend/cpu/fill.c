@@ -4,6 +4,7 @@
 #include "../../core/random.h"
 #include "../../tensor/iter.h"
 #include <string.h>
+#define COMPLEX (1u << LC_c32 | 1u << LC_c64 | 1u << LC_c128)
 
 /* ---- ranges ---- */
 enum { RAMP_TILE = 512 };
@@ -51,8 +52,8 @@ static int cpu_linspace(lc_dtype dtype, const void *args)
     }
     return 0;
 }
-LC_CPU_RUN(arange, cpu_arange, ~(1u << LC_b8 | 1u << LC_c64 | 1u << LC_c128))
-LC_CPU_RUN(linspace, cpu_linspace, ~(1u << LC_b8 | 1u << LC_c64 | 1u << LC_c128))
+LC_CPU_RUN(arange, cpu_arange, ~(1u << LC_b8 | COMPLEX))
+LC_CPU_RUN(linspace, cpu_linspace, ~(1u << LC_b8 | COMPLEX))
 
 /* ---- random numbers: PyTorch's streams, drawn in the order of memory as its iterator goes ---- */
 enum { RANDOM_TILE = 1024 };
@@ -164,8 +165,7 @@ static int cpu_randperm(UNUSED lc_dtype dtype, const void *args) /* out int64, c
     const lc_random_args *a = args;
     return lc_random_permutation(a->generator, (int64_t *)a->out->data, a->out->numel), 0;
 }
-#define FLOATS  (1u << LC_f16 | 1u << LC_bf16 | 1u << LC_f32 | 1u << LC_f64)
-#define COMPLEX (1u << LC_c64 | 1u << LC_c128)
+#define FLOATS (1u << LC_f16 | 1u << LC_bf16 | 1u << LC_f32 | 1u << LC_f64)
 LC_CPU_RUN(uniform_, cpu_uniform, FLOATS | COMPLEX)
 LC_CPU_RUN(normal_, cpu_normal, FLOATS | COMPLEX)
 LC_CPU_RUN(exponential_, cpu_exponential, FLOATS)

@@ -6,6 +6,7 @@
  *
  * Threads. Reads split anywhere. Writes split along a dimension that no index decides: two chunks then never meet in `many`, and within
  * a chunk the order of the walk is kept. So duplicates are summed, or win, in the same order whatever the number of threads. */
+#include "convert.h"
 #include "cpu.h"
 #include "../args.h"
 #include "../../tensor/iter.h"
@@ -65,16 +66,22 @@ typedef struct {
 #define F16_TIMES(a, b)                    lc_f32_to_f16(lc_f16_to_f32(a) * lc_f16_to_f32(b))
 #define BF16_PLUS(a, b)                    lc_f32_to_bf16(lc_bf16_to_f32(a) + lc_bf16_to_f32(b))
 #define BF16_TIMES(a, b)                   lc_f32_to_bf16(lc_bf16_to_f32(a) * lc_bf16_to_f32(b))
+#define C32_PLUS(a, b)                     c32_of_c64(c64_of_c32(a) + c64_of_c32(b))
+#define C32_TIMES(a, b)                    c32_of_c64(c64_of_c32(a) * c64_of_c32(b))
 ACCUMULATES(b8, uint8_t, ANY, BOTH)
 ACCUMULATES(u8, uint8_t, PLUS, TIMES)
 ACCUMULATES(i8, int8_t, PLUS, TIMES)
 ACCUMULATES(i16, int16_t, PLUS, TIMES)
 ACCUMULATES(i32, uint32_t, PLUS, TIMES) /* unsigned: sums wrap */
 ACCUMULATES(i64, uint64_t, PLUS, TIMES)
+ACCUMULATES(u16, uint16_t, PLUS, TIMES)
+ACCUMULATES(u32, uint32_t, PLUS, TIMES)
+ACCUMULATES(u64, uint64_t, PLUS, TIMES)
 ACCUMULATES(f16, uint16_t, F16_PLUS, F16_TIMES)
 ACCUMULATES(bf16, uint16_t, BF16_PLUS, BF16_TIMES)
 ACCUMULATES(f32, float, PLUS, TIMES)
 ACCUMULATES(f64, double, PLUS, TIMES)
+ACCUMULATES(c32, uint32_t, C32_PLUS, C32_TIMES)
 ACCUMULATES(c64, _Complex float, PLUS, TIMES)
 ACCUMULATES(c128, _Complex double, PLUS, TIMES)
 

@@ -47,7 +47,7 @@ static const row rows[] = {
 
 static const row identity = { .result = "T", .expression = "x" }; /* copies */
 
-static lc_dtype computed_in(lc_dtype dtype) { return dtype == LC_f16 || dtype == LC_bf16 ? LC_f32 : dtype; }
+static lc_dtype computed_in(lc_dtype dtype) { return lc_working_dtype(dtype); }
 
 static const row *row_of(lc_op_id op, lc_dtype compute)
 {
@@ -338,7 +338,7 @@ char *lc_cuda_kernel_text(int i)
             for (int k = 0; k < 3; k++) e.in[k] = k == 0 && rows[r].select ? "b8" : name, e.number[k] = k == 2;
             return elementwise_source(&e);
         }
-    for (int dt = 0; dt < LC_c64; dt++) {
+    for (int dt = 0; dt < LC_c32; dt++) {
         const char *acc = dt == LC_f64 ? "f64" : lc_is_floating(dt) ? "f32" : "i64";
         for (size_t f = 0; f < sizeof folds / sizeof *folds; f++)
             if (i-- == 0)

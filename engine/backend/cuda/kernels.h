@@ -4,6 +4,7 @@
 /* Types and functions that scalar.def's expressions use. Halves are loaded as float. */
 static const char cuda_preamble[] =
     "typedef signed char i8; typedef unsigned char u8; typedef short i16; typedef int i32; typedef long long i64;\n"
+    "typedef unsigned short u16; typedef unsigned u32; typedef unsigned long long u64;\n"
     "typedef float f32; typedef double f64;\n"
     "struct b8 { unsigned char v; }; struct f16 { unsigned short v; }; struct bf16 { unsigned short v; };\n"
     "template <class T> __device__ T value(T x) { return x; }\n"
