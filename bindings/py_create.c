@@ -52,6 +52,7 @@ static int read_request(request *r, const char *function, int positional, PyObje
 static PyObject *finish(const request *r, lc_tensor *t)
 {
     if (t && lc_modes & LC_INFERENCE_MODE) t->flags |= LC_INFERENCE;
+    if (t && r->pin_memory) t = py_pinned_instead(t);
     if (t && r->requires_grad && lc_set_requires_grad(t, true) < 0) return lc_release(t), py_raise();
     return t ? py_wrap(t) : NULL;
 }
@@ -65,7 +66,6 @@ static PyObject *tensor(UNUSED PyObject *module, PyObject *const *args, Py_ssize
 {
     request r;
     if (read_request(&r, "tensor", 0, args, n, names) < 0) return NULL;
-    if (r.pin_memory) return py_fail(GpuNotAvailable, "pin_memory: needs an accelerator, and there is none");
     if (py_is_tensor(r.data) &&
         PyErr_WarnEx(PyExc_UserWarning,
                      "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "

@@ -292,6 +292,53 @@ static PyObject *frombuffer(UNUSED PyObject *module, PyObject *args, PyObject *k
     return t ? py_wrap(t) : NULL;
 }
 
+static PyObject *from_file(UNUSED PyObject *module, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = { "filename", "shared", "size", "dtype", "requires_grad", NULL };
+    PyObject    *name, *path, *dtype = Py_None, *shared = Py_None, *result = NULL;
+    Py_ssize_t   size = 0;
+    int          requires_grad = 0;
+    lc_dtype     dt = lc_default_dtype;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|On$Op:from_file", names, &name, &shared, &size, &dtype, &requires_grad))
+        return NULL;
+    if (dtype != Py_None && py_convert_dtype(dtype, &dt) != 1)
+        return PyErr_Format(PyExc_TypeError, "from_file(): argument 'dtype' must be a dtype, not %s", Py_TYPE(dtype)->tp_name);
+    int writes = PyObject_IsTrue(shared);
+    if (writes < 0 || !PyUnicode_FSConverter(name, &path)) return NULL;
+    lc_storage *s = NULL;
+    if (size < 0 || size > PTRDIFF_MAX / lc_size_of(dt)) py_fail(LucidError, "from_file(): size %zd is not possible", size);
+    else if (!(s = lc_storage_map_file(PyBytes_AS_STRING(path), (size_t)(size * lc_size_of(dt)), writes))) py_raise();
+    lc_tensor *t = s ? lc_tensor_on(s, dt, 1, (int64_t[]){ size }, (int64_t[]){ 1 }, 0) : NULL;
+    if (s && (!t || (requires_grad && lc_set_requires_grad(t, true) < 0))) py_raise(), lc_release(t);
+    else if (t) result = py_wrap(t);
+    lc_storage_release(s);
+    Py_DECREF(path);
+    return result;
+}
+
+lc_tensor *py_pinned(const lc_tensor *t)
+{
+    lc_device gpu = { .kind = LC_CUDA };
+    int64_t   elements = 1;
+    if (t->device.kind != LC_CPU || !t->storage)
+        return py_fail(LucidError, "cannot pin '%s': only dense CPU tensors can be pinned", lc_device_names[t->device.kind]),
+               NULL;
+    if (!lc_backend_of(gpu)) return py_raise(), NULL;
+    for (int d = 0; d < t->ndim; d++) elements += (t->shape[d] - 1) * t->stride[d];
+    lc_storage *s = lc_storage_pinned(LC_CUDA, t->numel ? (size_t)(elements * lc_size_of(t->dtype)) : 0);
+    lc_tensor  *copy = s ? lc_tensor_on(s, (lc_dtype)t->dtype, t->ndim, t->shape, t->stride, 0) : NULL;
+    lc_storage_release(s);
+    if (!copy || lc_backend_of(t->device)->copy(copy, t) < 0) return lc_release(copy), py_raise(), NULL;
+    return copy;
+}
+
+lc_tensor *py_pinned_instead(lc_tensor *t)
+{
+    lc_tensor *pinned = py_pinned(t);
+    lc_release(t);
+    return pinned;
+}
+
 #define KEYWORDS(f) (PyCFunction)(void (*)(void))(f), METH_VARARGS | METH_KEYWORDS
 PyMethodDef py_exchange_methods[] = { { "numpy", KEYWORDS(m_numpy), "A NumPy array on the same memory." },
                                       { "__array__", KEYWORDS(m_array), NULL },
@@ -304,6 +351,14 @@ PyMethodDef py_exchange_functions[] = {
     { "frombuffer", KEYWORDS(frombuffer),
       "frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False)\n--\n\nA 1-d tensor on the memory of a buffer.\n\n"
       ">>> lucid.frombuffer(bytearray([1, 2, 3]), dtype=lucid.uint8).tolist()\n[1, 2, 3]\n" },
+    { "from_file", KEYWORDS(from_file),
+      "from_file(filename, shared=None, size=0, *, dtype=None, requires_grad=False)\n--\n\nA 1-d tensor of size elements on a "
+      "file's bytes, read as they are touched. shared=True writes changes to the file, which is made if it is not there; "
+      "otherwise "
+      "they stay in this tensor.\n\n"
+      ">>> import tempfile, os\n>>> path = os.path.join(tempfile.mkdtemp(), 'numbers')\n"
+      ">>> lucid.from_file(path, shared=True, size=3, dtype=lucid.int32).fill_(7).tolist()\n[7, 7, 7]\n"
+      ">>> lucid.from_file(path, size=2, dtype=lucid.int32).tolist()\n[7, 7]\n" },
     { "from_dlpack", KEYWORDS(py_from_dlpack),
       "from_dlpack(ext_tensor, *, device=None, copy=None)\n--\n\nA tensor on the memory of another library's.\n\n"
       ">>> x = lucid.ones(2)\n>>> lucid.from_dlpack(x).data_ptr() == x.data_ptr()\nTrue\n" },

@@ -59,7 +59,7 @@ METHOD(_is_view) { return PyBool_FromLong(T->view != LC_NOT_A_VIEW); }
 METHOD(is_inference) { return PyBool_FromLong(T->flags & LC_INFERENCE); }
 METHOD(is_floating_point) { return PyBool_FromLong(lc_is_floating(T->dtype)); }
 METHOD(is_complex) { return PyBool_FromLong(lc_is_complex(T->dtype)); }
-METHOD(is_signed) { return PyBool_FromLong(T->dtype != LC_b8 && T->dtype != LC_u8); }
+METHOD(is_signed) { return PyBool_FromLong(T->dtype != LC_b8 && !lc_is_unsigned(T->dtype)); }
 METHOD(get_device) { return PyLong_FromLong(T->device.kind == LC_CPU ? -1 : T->device.index); }
 METHOD(item) { return py_item(T); }
 METHOD(tolist) { return py_to_nested(T); }
@@ -69,7 +69,8 @@ METHOD(untyped_storage) { return T->storage ? py_storage(T->storage) : py_fail(L
 METHOD(pin_memory)
 {
     if (T->storage && T->storage->pinned) return Py_NewRef(self);
-    return py_fail(GpuNotAvailable, "pin_memory: needs an accelerator, and there is none");
+    lc_tensor *t = py_pinned(T);
+    return t ? py_wrap(t) : NULL;
 }
 /* Views would go on looking at the old memory, so there may be none. lucid.multiprocessing teaches pickling between processes about
  * shared memory; nobody else needs it. */

@@ -546,3 +546,15 @@ def test_anomaly_names_the_operation(m):
 
 def test_anomaly_switches():
     assert anomaly_switches(lucid) == anomaly_switches(torch)
+
+
+@pytest.mark.parametrize("m", (torch, lucid))
+@pytest.mark.filterwarnings("ignore:Using backward")
+def test_create_graph_without_retaining(m):
+    x = m.tensor([2.0], requires_grad=True)
+    y = x.exp() * x
+    y.backward(create_graph=True, retain_graph=False)
+    assert x.grad.requires_grad
+    with pytest.raises(RuntimeError, match="second time"):
+        y.backward()
+    x.grad = None

@@ -334,3 +334,24 @@ def test_storage():
     del x
     assert numpy.frombuffer(s, dtype="float32").tolist() == [0, 1, 2, 3, 4, 5]
     assert of_torch(torch.ones(2)).untyped_storage().device == lucid.device("cpu")
+
+
+def test_from_file(tmp_path):
+    path = tmp_path / "numbers"
+    shared = lucid.from_file(path, shared=True, size=4)
+    shared.copy_(lucid.arange(4.0))
+    assert torch.from_file(str(path), size=4).tolist() == [0, 1, 2, 3]
+    private = lucid.from_file(str(path), size=2, dtype=lucid.float32)
+    private.fill_(9)
+    assert private.tolist() == [9, 9] and shared.tolist() == [0, 1, 2, 3]
+    shared[0] = 5
+    del shared, private
+    assert lucid.from_file(path, False, 4).tolist() == [5, 1, 2, 3]
+    assert lucid.from_file(path, size=0).tolist() == []
+    for wrong in (lambda: lucid.from_file(path, size=5), lambda: lucid.from_file(tmp_path / "none", size=1),
+                  lambda: lucid.from_file(path, size=-1), lambda: lucid.from_file(path, size=1 << 62),
+                  lambda: lucid.from_file(tmp_path, shared=True, size=1)):  # fmt: skip
+        with pytest.raises(RuntimeError):
+            wrong()
+    with pytest.raises(TypeError):
+        lucid.from_file(path, size=1, dtype=3)

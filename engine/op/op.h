@@ -183,6 +183,8 @@ typedef struct {
     int (*after)(lc_record *);
 } lc_observer;
 void lc_observe(const lc_observer *observer);
+/* Called by bindings before they read values (item, tolist, buffers) while LC_TRACING is set: what is read cannot be replayed. */
+extern void (*lc_reading_values)(const char *how);
 /* A transform replaces the call (vmap): it fills call->out itself. Registered at load for the flag it owns. */
 typedef int (*lc_transform)(lc_record *call);
 extern lc_transform lc_batch_transform;

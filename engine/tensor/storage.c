@@ -1,6 +1,7 @@
 /* Storages: engine memory on the CPU is header and bytes in one cached block; other devices and other owners hang on `data`. */
 #include "tensor.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -103,6 +104,48 @@ lc_storage *lc_storage_shared(size_t bytes)
         return NULL;
     }
     return lc_storage_map_fd(fd, bytes);
+}
+
+lc_storage *lc_storage_map_file(const char *path, size_t bytes, bool shared)
+{
+    struct stat info;
+    void       *p = NULL;
+    int         fd = open(path, (shared ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC, 0666);
+    if (fd < 0 || fstat(fd, &info) < 0) {
+        lc_fail(LC_LucidError, "unable to open file <%s> in %s mode: %s (%d)", path, shared ? "read-write" : "read-only",
+                strerror(errno), errno);
+        goto failed;
+    }
+    if ((size_t)info.st_size < bytes && !shared) {
+        lc_fail(LC_LucidError, "file <%s> has %lld bytes, %zu are asked for", path, (long long)info.st_size, bytes);
+        goto failed;
+    }
+    if ((size_t)info.st_size < bytes && ftruncate(fd, (off_t)bytes) < 0) {
+        lc_fail(LC_LucidError, "unable to stretch file <%s> to %zu bytes: %s", path, bytes, strerror(errno));
+        goto failed;
+    }
+    if (bytes && (p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, shared ? MAP_SHARED : MAP_PRIVATE, fd, 0)) == MAP_FAILED) {
+        lc_fail(LC_OutOfMemory, "unable to map %zu bytes of file <%s>: %s", bytes, path, strerror(errno));
+        goto failed;
+    }
+    close(fd); /* the mapping stays */
+    lc_storage *s = lc_storage_foreign((lc_device){ LC_CPU, 0 }, p, bytes, unmap, NULL);
+    if (!s && bytes) munmap(p, bytes);
+    return s;
+failed:
+    if (fd >= 0) close(fd);
+    return NULL;
+}
+
+lc_storage *lc_storage_pinned(lc_device_kind accelerator, size_t bytes)
+{
+    const lc_device_allocator *memory = lc_device_memory[accelerator];
+    if (!memory || !memory->alloc_pinned)
+        return lc_fail(LC_GpuNotAvailable, "pin_memory: needs an accelerator, and there is none");
+    lc_storage *s = lc_storage_foreign((lc_device){ LC_CPU, 0 }, NULL, bytes, NULL, NULL);
+    if (s && memory->alloc_pinned(s) < 0) return lc_storage_release(s), NULL;
+    if (s) s->pinned = true;
+    return s;
 }
 
 int lc_tensor_share_memory(lc_tensor *t)

@@ -89,6 +89,7 @@ extern lc_tensor lc_none;
  * whose bytes and device are set. NULL slot: no such device here. The CPU's needs no entry. */
 typedef struct {
     int (*alloc)(lc_storage *s);
+    int (*alloc_pinned)(lc_storage *s); /* host memory that the device reads directly; s is a storage of the CPU */
 } lc_device_allocator;
 extern const lc_device_allocator *lc_device_memory[LC_DEVICE_KINDS];
 
@@ -97,6 +98,9 @@ lc_storage *lc_storage_new(lc_device device, size_t bytes);
 lc_storage *lc_storage_foreign(lc_device device, void *data, size_t bytes, void (*deleter)(lc_storage *), void *owner);
 lc_storage *lc_storage_shared(size_t bytes);         /* memfd, mapped; shared_fd set */
 lc_storage *lc_storage_map_fd(int fd, size_t bytes); /* takes fd: another process's shared storage */
+/* A file's first bytes; shared: writes reach the file, which is made and grows as needed; else they stay here (copy on write). */
+lc_storage *lc_storage_map_file(const char *path, size_t bytes, bool shared);
+lc_storage *lc_storage_pinned(lc_device_kind accelerator, size_t bytes); /* page-locked host memory; its backend must be open */
 void        lc_storage_release(lc_storage *s);
 int         lc_tensor_share_memory(lc_tensor *t); /* share_memory_(): t goes on in a memfd with the same bytes */
 

@@ -77,3 +77,15 @@ def test_memory_is_reused():
     for _ in range(100):
         lucid.ones(1 << 20, device="cuda").exp()
     assert lucid.memory_stats("cuda")["allocated_bytes"] == before
+
+
+def test_pinned_memory():
+    x = lucid.arange(12.0).reshape(3, 4).t()
+    pinned = x.pin_memory()
+    assert pinned.is_pinned() and not x.is_pinned() and pinned.stride() == x.stride()
+    assert pinned.tolist() == x.tolist() and pinned.pin_memory() is pinned
+    assert pinned.to("cuda").cpu().tolist() == x.tolist()
+    assert lucid.zeros(3, pin_memory=True).is_pinned() and lucid.tensor([1.0, 2.0], pin_memory=True).is_pinned()
+    assert lucid.empty(0, pin_memory=True).is_pinned()
+    with pytest.raises(RuntimeError, match="pin"):
+        lucid.zeros(2, device="cuda").pin_memory()

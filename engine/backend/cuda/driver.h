@@ -18,6 +18,8 @@ typedef void    *cu_function, *cu_module, *cu_context, *nvrtc_program, *cublas_h
     X(cuCtxSynchronize, (void))                                                                                                \
     X(cuMemAlloc_v2, (cu_pointer * p, size_t bytes))                                                                           \
     X(cuMemFree_v2, (cu_pointer p))                                                                                            \
+    X(cuMemHostAlloc, (void **p, size_t bytes, unsigned flags))                                                                \
+    X(cuMemFreeHost, (void *p))                                                                                                \
     X(cuMemcpyHtoD_v2, (cu_pointer to, const void *from, size_t bytes))                                                        \
     X(cuMemcpyDtoH_v2, (void *to, cu_pointer from, size_t bytes))                                                              \
     X(cuModuleLoadData, (cu_module * module, const void *image))                                                               \

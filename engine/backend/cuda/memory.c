@@ -69,4 +69,16 @@ static int cuda_alloc(lc_storage *s)
     return 0;
 }
 
-const lc_device_allocator cuda_memory = { .alloc = cuda_alloc };
+static void free_pinned(lc_storage *s) { cuda.cuMemFreeHost(s->data); }
+static int  cuda_alloc_pinned(lc_storage *s)
+{
+    enum { PORTABLE = 1 }; /* pinned for every device */
+    if (cuda_use(cuda_current()) < 0) return -1;
+    void *p;
+    if (cuda.cuMemHostAlloc(&p, s->bytes ? s->bytes : 1, PORTABLE) != 0)
+        return lc_fail_int(LC_OutOfMemory, "out of page-locked memory: %zu bytes", s->bytes);
+    s->data = p, s->deleter = free_pinned;
+    return 0;
+}
+
+const lc_device_allocator cuda_memory = { .alloc = cuda_alloc, .alloc_pinned = cuda_alloc_pinned };
