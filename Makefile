@@ -53,6 +53,7 @@ tsan:
 bench: build
 	@PYTHONPATH=. $(PY) benchmarks/dispatch.py
 	@PYTHONPATH=. $(PY) benchmarks/elementwise.py
+	@PYTHONPATH=. $(PY) benchmarks/ops.py
 
 demo: build
 	@PYTHONPATH=. $(PY) examples/digits.py

@@ -8,6 +8,7 @@ import time
 import timeit
 from dataclasses import dataclass
 
+BATCH = 60e-6  # seconds: short beside what a scheduler gives to others
 SETTLE = 0.01  # seconds: worker threads of one library may still spin when it is the other's turn
 
 
@@ -49,30 +50,44 @@ def timer(statement, names):
     return timeit.Timer(statement, setup, globals={"names": names})
 
 
-def settled(t, count):
-    """Time per run, after a pause and a run that wakes this library's own threads."""
-    time.sleep(SETTLE)
-    t.timeit(1)
-    return t.timeit(count) / count
+def best_times(turns, seconds=0.4, rounds=12):
+    """Best time of one run of each turn, a (prepare, timer) pair each; turns alternate.
+
+    A figure is the minimum over many short batches, so on a busy machine it is the time of an undisturbed moment.
+    """
+    counts = []
+    for prepare, t in turns:
+        n = 1
+        prepare()
+        while t.timeit(n) < BATCH / 2:
+            n *= 2
+        counts.append(n)
+    best = [float("inf")] * len(turns)
+    for _ in range(rounds):
+        time.sleep(SETTLE)
+        for k, (prepare, t) in enumerate(turns):
+            prepare()
+            t.timeit(1)  # wakes this library's threads
+            until = time.perf_counter() + seconds / rounds / len(turns)
+            while True:
+                best[k] = min(best[k], t.timeit(counts[k]) / counts[k])
+                if time.perf_counter() >= until:
+                    break
+    empty = min(timeit.repeat("pass", number=10_000, repeat=5)) / 10_000  # the loop itself, some nanoseconds
+    return [t - empty for t in best]
 
 
 def alternate(statement, ours, theirs, seconds=0.4, rounds=25, switch=None):
     """Best time of one run in each library. `switch(i)` is called before round i of the second one (threads)."""
     a, b = timer(statement, ours), timer(statement, theirs)
-    counts = []
-    for t in (a, b):
-        n = 1
-        while (took := t.timeit(n)) < seconds / rounds / 4:
-            n *= 2
-        counts.append(max(1, round(n * seconds / rounds / took)))
-    best = [float("inf")] * 2
-    for i in range(rounds):
-        best[0] = min(best[0], settled(a, counts[0]))
-        if switch:
-            switch(i)
-        best[1] = min(best[1], settled(b, counts[1]))
-    empty = min(timeit.repeat("pass", number=100_000, repeat=5)) / 100_000  # the loop itself, some nanoseconds
-    return [t - empty for t in best]
+    if not switch:
+        return best_times([(nothing, a), (nothing, b)], seconds, rounds)
+    mine, *others = best_times([(nothing, a), (lambda: switch(0), b), (lambda: switch(1), b)], seconds, rounds)
+    return [mine, min(others)]
+
+
+def nothing():
+    pass
 
 
 HEAD = ["case", "Lucid", "PyTorch", "ratio", "target", ""]
