@@ -3,6 +3,7 @@
 # check  the gates: layers, sizes, duplication, formatting, warnings, stubs, instruction counts     GATES= narrows them
 # asan   C tests and a part of the Python tests under AddressSanitizer and UBSan, with the checks of debug builds
 # tsan   the C tests under ThreadSanitizer
+# compat every op on all samples of PyTorch's own op database     OPS= narrows it
 # bench  benchmarks beside PyTorch;   demo  train a small network;   test-gpu  the tests that need a GPU
 MODE   ?=
 PYTHON ?= $(if $(wildcard .venv/bin/python),.venv/bin/python,python3)
@@ -20,7 +21,7 @@ PYTEST := PYTHONPATH=$(CURDIR)/$(BUILD)/pkg $(PY) -m pytest
 ISAS  := $(shell grep -qw avx2 /proc/cpuinfo 2>/dev/null && echo base; grep -qw avx512dq /proc/cpuinfo 2>/dev/null && echo avx2)
 MAKE_ := $(MAKE) --no-print-directory
 
-.PHONY: build venv test c-test py-test isa-test check asan tsan bench demo wheel-test test-gpu format clean
+.PHONY: build venv test compat c-test py-test isa-test check asan tsan bench demo wheel-test test-gpu format clean
 
 build:
 	@$(TOOLS) $(PY) tools/build.py --mode "$(MODE)" --jobs $(JOBS) $(BUILD)
@@ -41,6 +42,9 @@ isa-test: build
 test: venv
 	@$(MAKE_) c-test py-test isa-test PYTHON=.venv/bin/python
 	@echo "test: C tests, Python tests and kernel tables ($(ISAS) and the widest) passed"
+
+compat: build
+	@PYTHONPATH=$(CURDIR)/$(BUILD)/pkg $(PY) tests/compat/run.py --jobs $(JOBS) $(OPS)
 
 check: build
 	@$(TOOLS) $(PY) tools/check.py $(BUILD) $(GATES)
