@@ -39,6 +39,16 @@ typedef struct {
     int64_t         *count;
 } lc_nonzero_args;
 
+/* sort and topk: along one dimension (in->ndim 0: one element). values or indices (int64) may be NULL; both have the shape of in, but k
+ * elements along dim. */
+typedef struct {
+    lc_tensor       *values, *indices;
+    const lc_tensor *in;
+    int              dim;
+    int64_t          k;
+    bool             descending, ordered; /* ordered: topk(sorted=True) */
+} lc_sort_args;
+
 /* Scans and the softmax family: along one dimension, the others are independent. Shapes are equal. */
 typedef struct {
     lc_tensor       *out;

@@ -1,0 +1,224 @@
+/* Sorting a line: values become keys, unsigned numbers in the order of the values; a key and the index of its value become one record, and
+ * records are sorted as numbers. Equal values then come in the order of their indices: every sort here is stable, as PyTorch's is.
+ *
+ * A first pass finds the least and the largest key and which bits vary. Subtracting the least and dropping low bits that are all alike leaves
+ * as few bits as the values need, so 64 bits hold key and index of everything but long lines of doubles; those take 128 bits. Then the digits
+ * of the keys are sorted from the lowest up, 11 bits at a time (three passes for float32, one for small integers): no comparisons and no
+ * branches to predict. A line of up to 256 is merged instead. One long line is sorted by all threads, several by one each.
+ *
+ * Working memory is two buffers of records: 16 bytes per element of a line (32 for 8-byte values), per thread. A sort in place was not
+ * considered worth half the speed. */
+#include "sort.h"
+#include "../args.h"
+#include "../../tensor/iter.h"
+#include <string.h>
+
+/* ---- keys ---- */
+#define NEVER(x)       false
+#define KEY_AS_IS(x)   (x)
+#define SIGN_OF(K)     ((K)1 << (8 * sizeof(K) - 1))
+#define KEY_SIGNED(x)  ((K)((x) ^ SIGN_OF(K)))
+#define MAGNITUDE(x)   ((K)((x) & (K)~SIGN_OF(K)))
+#define IS_NAN(x)      (MAGNITUDE(x) > INFINITE)
+#define CLEANED(x)     ((K)(IS_NAN(x) ? (K)~SIGN_OF(K) : (x) == SIGN_OF(K) ? (K)0 : (x)))
+#define ORDERED(x)     ((K)((x)&SIGN_OF(K) ? ~(x) : (x) | SIGN_OF(K)))
+#define KEY_FLOAT(x)   ORDERED(CLEANED(x))
+#define FLOAT_LOSSY(x) (IS_NAN(x) | ((x) == SIGN_OF(K)))
+#define FLOAT_OF(k)    ((K)((k)&SIGN_OF(K) ? (k) ^ SIGN_OF(K) : ~(k)))
+
+#define TO_KEY   KEY_AS_IS
+#define FROM_KEY KEY_AS_IS
+#define LOSSY    NEVER
+#define NAN_KEY  0
+#define T        uint8_t
+#define K        uint8_t
+#define NAME(f)  f##_u8
+#include "sort_keys.inc.c"
+#define T       uint16_t
+#define K       uint16_t
+#define NAME(f) f##_u16
+#include "sort_keys.inc.c"
+#define T       uint32_t
+#define K       uint32_t
+#define NAME(f) f##_u32
+#include "sort_keys.inc.c"
+#define T       uint64_t
+#define K       uint64_t
+#define NAME(f) f##_u64
+#include "sort_keys.inc.c"
+#undef TO_KEY
+#undef FROM_KEY
+#define TO_KEY   KEY_SIGNED
+#define FROM_KEY KEY_SIGNED
+#define T        int8_t
+#define K        uint8_t
+#define NAME(f)  f##_i8
+#include "sort_keys.inc.c"
+#define T       int16_t
+#define K       uint16_t
+#define NAME(f) f##_i16
+#include "sort_keys.inc.c"
+#define T       int32_t
+#define K       uint32_t
+#define NAME(f) f##_i32
+#include "sort_keys.inc.c"
+#define T       int64_t
+#define K       uint64_t
+#define NAME(f) f##_i64
+#include "sort_keys.inc.c"
+#undef TO_KEY
+#undef FROM_KEY
+#undef LOSSY
+#undef NAN_KEY
+#define TO_KEY   KEY_FLOAT
+#define FROM_KEY FLOAT_OF
+#define LOSSY    FLOAT_LOSSY
+#define NAN_KEY  ((K) ~(K)0)
+#define INFINITE 0x7c00
+#define T        uint16_t
+#define K        uint16_t
+#define NAME(f)  f##_f16
+#include "sort_keys.inc.c"
+#undef INFINITE
+#define INFINITE 0x7f80
+#define T        uint16_t
+#define K        uint16_t
+#define NAME(f)  f##_bf16
+#include "sort_keys.inc.c"
+#undef INFINITE
+#define INFINITE 0x7f800000u
+#define T        float
+#define K        uint32_t
+#define NAME(f)  f##_f32
+#include "sort_keys.inc.c"
+#undef INFINITE
+#define INFINITE 0x7ff0000000000000u
+#define T        double
+#define K        uint64_t
+#define NAME(f)  f##_f64
+#include "sort_keys.inc.c"
+#define key_b8 key_u8
+
+const lc_sort_key *cpu_sort_key(lc_dtype dtype)
+{
+    static const lc_sort_key *const keys[LC_DTYPE_COUNT] = {
+#define ENTRY(op, dtype) [LC_##dtype] = &key_##dtype,
+        LC_EACH_sortable(ENTRY, )
+    };
+    return keys[dtype];
+}
+
+/* ---- records ---- */
+enum { DIGIT_BITS = 11, MOST_DIGITS = 8, PARALLEL_LINE = 1 << 17, MOST_BLOCKS = 64 };
+typedef struct {
+    const void *from;
+    void       *to;
+    int64_t     n, block, *count; /* elements per block; count: 1 << DIGIT_BITS of each block */
+    int         shift;
+    uint32_t    mask;
+} digit_pass;
+
+#define R       uint64_t
+#define NAME(f) f##_64
+#include "sort_records.inc.c"
+#define R       unsigned __int128
+#define NAME(f) f##_128
+#include "sort_records.inc.c"
+
+static int64_t record_room(int64_t n) /* short lines are rounded up (sort_short) */
+{
+    int64_t room = 8;
+    while (room < n && room < SORT_TILE) room *= 2;
+    return room < n ? n : room;
+}
+size_t cpu_sort_bytes(lc_dtype dtype, int64_t n) { return (size_t)(record_room(n) * (lc_size_of(dtype) == 8 ? 32 : 16)); }
+
+static int bits_of(uint64_t x) { return x ? 64 - __builtin_clzll(x) : 0; }
+
+typedef struct { /* loading a long line, block by block */
+    const lc_sort_key *key;
+    const char        *from;
+    int64_t            step, n, block;
+    uint64_t           flip, *to;
+    key_summary       *summary;
+} key_load;
+static void load_blocks(void *ctx, int64_t begin, int64_t end)
+{
+    const key_load *l = ctx;
+    for (int64_t b = begin; b < end; b++) {
+        int64_t at = b * l->block, n = l->n - at < l->block ? l->n - at : l->block;
+        l->key->load(l->from + at * l->step, l->step, n, l->flip, l->to + at, &l->summary[b]);
+    }
+}
+
+/* Keys become records in place, or in a second buffer if they are wide. */
+static void pack_narrow(uint64_t *record, int64_t n, const sorted_line *line, bool with_index)
+{
+    if (with_index)
+        for (int64_t i = 0; i < n; i++) record[i] = (record[i] - line->least) >> line->shift << line->index_bits | (uint64_t)i;
+    else
+        for (int64_t i = 0; i < n; i++) record[i] = (record[i] - line->least) >> line->shift;
+}
+static void pack_wide(unsigned __int128 *record, const uint64_t *key, int64_t n, const sorted_line *line)
+{
+    for (int64_t i = 0; i < n; i++) record[i] = (unsigned __int128)((key[i] - line->least) >> line->shift) << 64 | (uint64_t)i;
+}
+
+int cpu_sort_line(lc_dtype dtype, const char *from, int64_t step, int64_t n, bool descending, bool with_index, bool parallel,
+                  void *memory, sorted_line *line)
+{
+    const lc_sort_key *key = cpu_sort_key(dtype);
+    bool               split = (parallel && n >= PARALLEL_LINE) || n > INT32_MAX; /* counts of one block are 32 bits */
+    int64_t            blocks = split ? n / (PARALLEL_LINE / 2) : 0, *count = NULL;
+    key_summary        all, each[MOST_BLOCKS];
+    bool               may_be_wide = lc_size_of(dtype) == 8;
+    uint64_t          *narrow = memory;
+    int64_t            room = record_room(n);
+    unsigned __int128 *wide = memory;
+    if (blocks > MOST_BLOCKS) blocks = MOST_BLOCKS;
+    if (blocks && !(count = lc_alloc((size_t)blocks * sizeof *count << DIGIT_BITS))) return -1;
+    line->key = key, line->flip = descending ? key->all : 0, line->n = n, line->lossy = false;
+    if (may_be_wide) narrow += 2 * room; /* keys lie where the second wide buffer will be */
+    if (blocks) {
+        key_load load = { key, from, step, n, (n + blocks - 1) / blocks, line->flip, narrow, each };
+        cpu_parallel(blocks, 1, n, load_blocks, &load);
+        all = each[0];
+        for (int64_t b = 1; b < blocks; b++) {
+            if ((n + blocks - 1) / blocks * b >= n) break;
+            all.varying |= each[b].varying | (each[b].least ^ all.least);
+            all.least = each[b].least < all.least ? each[b].least : all.least;
+            all.most = each[b].most > all.most ? each[b].most : all.most;
+            all.lossy |= each[b].lossy;
+        }
+    } else key->load(from, step, n, line->flip, narrow, &all);
+    line->lossy = all.lossy, line->least = all.least;
+    line->shift = all.varying ? __builtin_ctzll(all.varying) : 0;
+    line->index_bits = with_index ? bits_of((uint64_t)(n - 1)) : 0;
+    int bits = bits_of((all.most - all.least) >> line->shift);
+    line->wide = bits + line->index_bits > 64;
+    if (line->wide) {
+        pack_wide(wide, narrow, n, line);
+        line->index_bits = 64;
+        line->record = sort_128(wide, wide + room, n, 64, bits, blocks, count);
+    } else {
+        pack_narrow(narrow, n, line, with_index);
+        line->record = sort_64(narrow, narrow + room, n, line->index_bits, bits, blocks, count);
+    }
+    if (count) lc_free(count, (size_t)blocks * sizeof *count << DIGIT_BITS);
+    return 0;
+}
+
+void cpu_sort_read(const sorted_line *line, int64_t at, int64_t n, uint64_t *key, int64_t *index)
+{
+    int      low = line->index_bits, shift = line->shift;
+    uint64_t mask = low ? ~0ull >> (64 - low) : 0, least = line->least;
+    if (line->wide) {
+        const unsigned __int128 *r = (const unsigned __int128 *)line->record + at;
+        for (int64_t i = 0; i < n; i++) key[i] = ((uint64_t)(r[i] >> 64) << shift) + least;
+        for (int64_t i = 0; index && i < n; i++) index[i] = (int64_t)r[i];
+    } else {
+        const uint64_t *r = (const uint64_t *)line->record + at;
+        for (int64_t i = 0; i < n; i++) key[i] = (r[i] >> low << shift) + least;
+        for (int64_t i = 0; index && i < n; i++) index[i] = (int64_t)(r[i] & mask);
+    }
+}

@@ -1,0 +1,38 @@
+/* Sorted records of a line: what sort, topk, unique and isin read. See sort.c. */
+#pragma once
+#include "cpu.h"
+
+/* Every dtype that has an order, with those that are computed in another. */
+#define LC_EACH_sortable(R, op)    LC_EACH_ordered(R, op) R(op, u16) R(op, u32) R(op, u64) R(op, f16) R(op, bf16)
+#define LC_SORTABLE_BIT(op, dtype) | 1u << LC_##dtype
+
+/* What a key is made of, per dtype: unsigned numbers in the order of the values. -0 has the key of 0, every NaN the largest. */
+typedef struct {
+    uint64_t least, most, varying; /* varying: bits that are not the same in all keys */
+    bool     lossy;                /* a -0 or a NaN was seen: keys do not give every value back */
+} key_summary;
+typedef struct {
+    void (*load)(const char *from, int64_t step, int64_t n, uint64_t flip, uint64_t *key, key_summary *s); /* step in bytes */
+    void (*store)(char *to, int64_t step, int64_t n, uint64_t flip, const uint64_t *key);
+    uint64_t all; /* the bits of a key: flip with it to sort downwards */
+    uint64_t nan; /* the key of NaN; 0: there is none */
+} lc_sort_key;
+const lc_sort_key *cpu_sort_key(lc_dtype dtype); /* NULL: values without an order */
+
+/* Record: (key - least) >> shift, then index_bits of index; 64 bits, or 128 if wide. */
+typedef struct {
+    const lc_sort_key *key;
+    uint64_t           least, flip;
+    int                shift, index_bits;
+    bool               wide, lossy;
+    int64_t            n;
+    const void        *record; /* n, in order: in the memory given */
+} sorted_line;
+
+enum { SORT_TILE = 256, SORT_SMALL_BYTES = 2 * SORT_TILE * 16 };
+size_t cpu_sort_bytes(lc_dtype dtype, int64_t n); /* of memory for one line */
+/* Sort n elements, step bytes apart. parallel: one long line, by all threads (allocates a table of counts; -1 if there is no memory). */
+int cpu_sort_line(lc_dtype dtype, const char *from, int64_t step, int64_t n, bool descending, bool with_index, bool parallel,
+                  void *memory, sorted_line *line);
+/* Keys (still flipped) and indices of records [at, at + n), n <= SORT_TILE; index may be NULL. */
+void cpu_sort_read(const sorted_line *line, int64_t at, int64_t n, uint64_t *key, int64_t *index);

@@ -1,0 +1,122 @@
+/* sort along a dimension: each line becomes sorted records (sort.c), and these the values and indices. */
+#include "sort_lines.h"
+#include <string.h>
+
+/* ---- records to results ---- */
+#define GATHER(T)                                                                                                              \
+    for (int64_t i = 0; i < n; i++) *(T *)(to + i * to_step) = *(const T *)(from + index[i] * from_step)
+void cpu_gather(int64_t size, char *to, int64_t to_step, const char *from, int64_t from_step, const int64_t *index, int64_t n)
+{
+    if (size == 1) GATHER(uint8_t);
+    else if (size == 2) GATHER(uint16_t);
+    else if (size == 4) GATHER(uint32_t);
+    else GATHER(uint64_t);
+}
+
+typedef struct {
+    const sorted_line *line;
+    line_ends          at;
+    const line_walk   *walk;
+} emission;
+static void emit(void *ctx, int64_t begin, int64_t end)
+{
+    const emission    *e = ctx;
+    const sorted_line *line = e->line;
+    const line_walk   *w = e->walk;
+    uint64_t           key[SORT_TILE];
+    int64_t            index[SORT_TILE];
+    for (int64_t at = begin, n; at < end; at += n) {
+        n = end - at < SORT_TILE ? end - at : SORT_TILE;
+        cpu_sort_read(line, at, n, key, index);
+        if (!e->at.values) (void)0;
+        else if (line->lossy)
+            cpu_gather(lc_size_of(w->dtype), e->at.values + at * w->step[1], w->step[1], e->at.in, w->step[0], index, n);
+        else line->key->store(e->at.values + at * w->step[1], w->step[1], n, line->flip, key);
+        if (!e->at.indices) continue;
+        char *to = e->at.indices + at * w->step[2];
+        if (w->step[2] == sizeof *index) memcpy(to, index, (size_t)n * sizeof *index);
+        else
+            for (int64_t i = 0; i < n; i++) *(int64_t *)(to + i * w->step[2]) = index[i];
+    }
+}
+void cpu_emit_sorted(const line_walk *w, const sorted_line *line, line_ends at, int64_t n)
+{
+    emission e = { line, at, w };
+    if (w->parallel) cpu_parallel(n, CPU_GRAIN, n, emit, &e);
+    else emit(&e, 0, n);
+}
+
+static int sort_lines(void *ctx, char *const *ptr, const int64_t *stride, int64_t lines)
+{
+    const line_walk *w = ctx;
+    for (int64_t l = 0; l < lines; l++) {
+        sorted_line line;
+        line_ends   at = cpu_line_ends(w, ptr, stride, l);
+        if (cpu_sort_line(w->dtype, at.in, w->step[0], w->n, w->descending, true, w->parallel, w->memory, &line) < 0) return -1;
+        cpu_emit_sorted(w, &line, at, w->n);
+    }
+    return 0;
+}
+
+/* ---- every line, between the threads ---- */
+static int line_chunk_with(line_walk *w, int64_t begin, int64_t end, void *small)
+{
+    size_t bytes = w->bytes;
+    if (!(w->memory = bytes <= SORT_SMALL_BYTES ? small : lc_alloc(bytes))) return -1;
+    int rc = lc_iter_range(&w->it, begin, end, w->run, w);
+    if (w->memory != small) lc_free(w->memory, bytes);
+    return rc;
+}
+typedef struct {
+    line_walk  walk;
+    atomic_int failed;
+} line_job;
+static void line_chunk(void *ctx, int64_t begin, int64_t end)
+{
+    line_job         *job = ctx;
+    line_walk         w = job->walk; /* memory of its own */
+    _Alignas(64) char small[SORT_SMALL_BYTES];
+    if (line_chunk_with(&w, begin, end, small) < 0) job->failed = 1;
+}
+
+int cpu_each_line(lc_dtype dtype, const lc_sort_args *a, lc_row_fn run, size_t bytes, int64_t most_parallel)
+{
+    const lc_tensor *in = a->in, *values = a->values ? a->values : a->in, *indices = a->indices ? a->indices : a->in;
+    const lc_tensor *operand[] = { in, values, indices };
+    int64_t          byte_stride[3][LC_MAX_DIMS], shape[LC_MAX_DIMS], lines = 1;
+    int              kept = 0;
+    line_job         job;
+    line_walk        w = { .dtype = dtype,
+                           .n = in->ndim ? in->shape[a->dim] : 1,
+                           .k = a->k,
+                           .run = run,
+                           .descending = a->descending,
+                           .ordered = a->ordered,
+                           .values = a->values,
+                           .indices = a->indices,
+                           .bytes = bytes };
+    for (int d = 0; d < in->ndim; d++) {
+        bool along = d == a->dim;
+        if (!along) lines *= shape[kept] = in->shape[d];
+        for (int k = 0; k < 3; k++)
+            *(along ? &w.step[k] : &byte_stride[k][kept]) = operand[k]->stride[d] * lc_size_of(operand[k]->dtype);
+        kept += !along;
+    }
+    if (!lines || !w.n || !a->k) return 0;
+    for (int k = 0; k < 3 && w.n == 1; k++) w.step[k] = lc_size_of(operand[k]->dtype); /* whatever it says: one element */
+    lc_iter_start(&w.it, kept, shape);
+    for (int k = 0; k < 3; k++) lc_iter_add_raw(&w.it, operand[k]->data, byte_stride[k]);
+    lc_iter_prepare(&w.it, true);
+    w.parallel = lines < most_parallel;
+    job.walk = w, job.failed = 0;
+    cpu_parallel(lines, w.parallel ? lines : CPU_GRAIN / 4 / w.n + 1, 4 * lines * w.n, line_chunk, &job);
+    return job.failed ? lc_fail_int(LC_OutOfMemory, "sort: no memory for lines of %lld elements", (long long)w.n) : 0;
+}
+
+static int cpu_sort(lc_dtype dtype, const void *args)
+{
+    const lc_sort_args *a = args;
+    int64_t             n = a->in->ndim ? a->in->shape[a->dim] : 1;
+    return cpu_each_line(dtype, a, sort_lines, cpu_sort_bytes(dtype, n), 4);
+}
+LC_CPU_RUN(sort, cpu_sort, 0 LC_EACH_sortable(LC_SORTABLE_BIT, ))

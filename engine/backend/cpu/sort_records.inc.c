@@ -1,0 +1,121 @@
+/* Included per width of record R: an unsigned number, its index in the low bits, so that no two are equal and any sort is stable. */
+
+/* ---- short lines: networks of eight, then merges from both ends at once, without a branch on the values ---- */
+static inline void NAME(order)(R *a, int i, int j)
+{
+    R x = a[i], y = a[j];
+    a[i] = x < y ? x : y, a[j] = x < y ? y : x;
+}
+static void NAME(eight)(R *a)
+{
+    static const uint8_t pair[19][2] = { { 0, 2 }, { 1, 3 }, { 4, 6 }, { 5, 7 }, { 0, 4 }, { 1, 5 }, { 2, 6 },
+                                         { 3, 7 }, { 0, 1 }, { 2, 3 }, { 4, 5 }, { 6, 7 }, { 2, 4 }, { 3, 5 },
+                                         { 1, 4 }, { 3, 6 }, { 1, 2 }, { 3, 4 }, { 5, 6 } };
+#pragma GCC unroll 19
+    for (int i = 0; i < 19; i++) NAME(order)(a, pair[i][0], pair[i][1]);
+}
+static void NAME(merge)(const R *a, R *to, int64_t half) /* a: two sorted halves */
+{
+    const R *left = a, *right = a + half, *left_end = right - 1, *right_end = right + half - 1;
+    for (int64_t i = 0; i < half; i++) {
+        bool first = *left<*right, last = *left_end> * right_end;
+        to[i] = first ? *left : *right;
+        left += first, right += !first;
+        to[2 * half - 1 - i] = last ? *left_end : *right_end;
+        left_end -= last, right_end -= !last;
+    }
+}
+static R *NAME(sort_short)(R *a, R *b, int64_t n) /* both have room for n rounded up to a power of two, at least 8 */
+{
+    int64_t whole = 8;
+    while (whole < n) whole *= 2;
+    for (int64_t i = n; i < whole; i++) a[i] = ~(R)0;
+    for (int64_t i = 0; i < whole; i += 8) NAME(eight)(a + i);
+    for (int64_t half = 8; half < whole; half *= 2) {
+        for (int64_t i = 0; i < whole; i += 2 * half) NAME(merge)(a + i, b + i, half);
+        R *swap = a;
+        a = b, b = swap;
+    }
+    return a;
+}
+
+/* ---- long lines: digits from the lowest up. Every digit is counted in one pass ahead. ---- */
+static R *NAME(sort_digits)(R *a, R *b, int64_t n, int low, int bits)
+{
+    uint32_t count[MOST_DIGITS][1 << DIGIT_BITS];
+    int      widest = n < 4096 ? 8 : DIGIT_BITS, digits = (bits + widest - 1) / widest, width = (bits + digits - 1) / digits;
+    uint32_t size = 1u << width, mask = size - 1;
+    for (int d = 0; d < digits; d++) memset(count[d], 0, size * sizeof **count);
+    for (int64_t i = 0; i < n; i++) {
+        R r = a[i] >> low;
+        for (int d = 0; d < digits; d++) count[d][(uint32_t)(r >> d * width) & mask]++;
+    }
+    for (int d = 0; d < digits; d++) {
+        uint32_t *to = count[d], sum = 0;
+        for (uint32_t k = 0; k < size; k++) {
+            uint32_t c = to[k];
+            to[k] = sum, sum += c;
+        }
+        int shift = low + d * width;
+        for (int64_t i = 0; i < n; i++) {
+            R r = a[i];
+            b[to[(uint32_t)(r >> shift) & mask]++] = r;
+        }
+        R *swap = a;
+        a = b, b = swap;
+    }
+    return a;
+}
+
+/* One line by all threads: for each digit blocks are counted, then moved to where the blocks before them end. */
+static void NAME(count_blocks)(void *ctx, int64_t begin, int64_t end)
+{
+    const digit_pass *p = ctx;
+    for (int64_t block = begin; block < end; block++) {
+        const R *a = p->from;
+        int64_t *count = p->count + (block << DIGIT_BITS), stop = (block + 1) * p->block < p->n ? (block + 1) * p->block : p->n;
+        memset(count, 0, sizeof *count << DIGIT_BITS);
+        for (int64_t i = block * p->block; i < stop; i++) count[(uint32_t)(a[i] >> p->shift) & p->mask]++;
+    }
+}
+static void NAME(move_blocks)(void *ctx, int64_t begin, int64_t end)
+{
+    const digit_pass *p = ctx;
+    for (int64_t block = begin; block < end; block++) {
+        const R *a = p->from;
+        R       *b = p->to;
+        int64_t *at = p->count + (block << DIGIT_BITS), stop = (block + 1) * p->block < p->n ? (block + 1) * p->block : p->n;
+        for (int64_t i = block * p->block; i < stop; i++) {
+            R r = a[i];
+            b[at[(uint32_t)(r >> p->shift) & p->mask]++] = r;
+        }
+    }
+}
+static R *NAME(sort_blocks)(R *a, R *b, int64_t n, int low, int bits, int64_t blocks, int64_t *count)
+{
+    int        digits = (bits + DIGIT_BITS - 1) / DIGIT_BITS, width = (bits + digits - 1) / digits;
+    digit_pass p = { .n = n, .block = (n + blocks - 1) / blocks, .count = count, .mask = (1u << width) - 1 };
+    for (int d = 0; d < digits; d++) {
+        int64_t sum = 0;
+        p.from = a, p.to = b, p.shift = low + d * width;
+        cpu_parallel(blocks, 1, n, NAME(count_blocks), &p);
+        for (uint32_t k = 0; k <= p.mask; k++)
+            for (int64_t block = 0; block < blocks; block++) {
+                int64_t *c = &count[(block << DIGIT_BITS) + k], here = *c;
+                *c = sum, sum += here;
+            }
+        cpu_parallel(blocks, 1, n, NAME(move_blocks), &p);
+        R *swap = a;
+        a = b, b = swap;
+    }
+    return a;
+}
+
+static R *NAME(sort)(R *a, R *b, int64_t n, int low, int bits, int64_t blocks, int64_t *count)
+{
+    if (!bits) return a;
+    if (n <= SORT_TILE) return NAME(sort_short)(a, b, n);
+    return blocks ? NAME(sort_blocks)(a, b, n, low, bits, blocks, count) : NAME(sort_digits)(a, b, n, low, bits);
+}
+#undef R
+#undef NAME

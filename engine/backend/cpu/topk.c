@@ -1,0 +1,206 @@
+/* topk: the k best of each line. Which of several equal values is taken, and in which order they come, is what PyTorch's calls of
+ * std::partial_sort and std::nth_element decide; so the algorithms of libstdc++ are repeated here step by step, wherever values are equal.
+ *
+ * Few of many (64 k <= n): a heap of the best so far, and every later element against the worst of it. A tile of elements whose best does not
+ * enter is skipped as a whole, which is most of them. Otherwise the line is sorted (sort.c), which is faster than selecting; if two of the
+ * chosen are equal, or the last and the first not chosen, the selection is repeated as libstdc++ does it. */
+#include "sort_lines.h"
+
+typedef struct {
+    uint64_t key;
+    int64_t  index;
+} entry;
+static inline bool before(const entry *a, const entry *b) { return a->key < b->key; }
+static inline void swap(entry *a, entry *b)
+{
+    entry x = *a;
+    *a = *b, *b = x;
+}
+
+/* ---- heaps: the worst on top ---- */
+static void sift(entry *heap, int64_t hole, int64_t n, entry value)
+{
+    int64_t top = hole, child = hole;
+    while (child < (n - 1) / 2) {
+        child = 2 * (child + 1);
+        child -= before(&heap[child], &heap[child - 1]);
+        heap[hole] = heap[child], hole = child;
+    }
+    if ((n & 1) == 0 && child == (n - 2) / 2) child = 2 * child + 1, heap[hole] = heap[child], hole = child;
+    for (int64_t parent = (hole - 1) / 2; hole > top && before(&heap[parent], &value); parent = (hole - 1) / 2)
+        heap[hole] = heap[parent], hole = parent;
+    heap[hole] = value;
+}
+static void make_heap(entry *heap, int64_t n)
+{
+    for (int64_t parent = (n - 2) / 2; n > 1 && parent >= 0; parent--) sift(heap, parent, n, heap[parent]);
+}
+static void sort_heap(entry *heap, int64_t n)
+{
+    while (n-- > 1) {
+        entry last = heap[n];
+        heap[n] = heap[0];
+        sift(heap, 0, n, last);
+    }
+}
+static void heap_select(entry *first, int64_t k, int64_t n)
+{
+    make_heap(first, k);
+    for (int64_t i = k; i < n; i++)
+        if (before(&first[i], first)) {
+            entry value = first[i];
+            first[i] = first[0];
+            sift(first, 0, k, value);
+        }
+}
+
+/* ---- quicksort's parts ---- */
+static void insert_unguarded(entry *last)
+{
+    entry value = *last;
+    for (; before(&value, last - 1); last--) *last = last[-1];
+    *last = value;
+}
+static void insertion_sort(entry *first, entry *last)
+{
+    for (entry *i = first + 1; first != last && i < last; i++)
+        if (before(i, first)) {
+            entry value = *i;
+            for (entry *j = i; j > first; j--) *j = j[-1];
+            *first = value;
+        } else insert_unguarded(i);
+}
+static entry *cut(entry *first, entry *last) /* around the median of three, which goes to first */
+{
+    entry *a = first + 1, *b = first + (last - first) / 2, *c = last - 1, *pivot = first;
+    if (before(a, b)) swap(first, before(b, c) ? b : before(a, c) ? c : a);
+    else swap(first, before(a, c) ? a : before(b, c) ? c : b);
+    for (first++;; first++) {
+        while (before(first, pivot)) first++;
+        last--;
+        while (before(pivot, last)) last--;
+        if (first >= last) return first;
+        swap(first, last);
+    }
+}
+static int  twice_log(int64_t n) { return 2 * (63 - __builtin_clzll((uint64_t)n)); }
+static void nth_element(entry *first, entry *nth, entry *last)
+{
+    int depth = twice_log(last - first);
+    while (last - first > 3) {
+        if (depth-- == 0) {
+            heap_select(first, nth + 1 - first, last - first);
+            return swap(first, nth);
+        }
+        entry *middle = cut(first, last);
+        *(middle <= nth ? &first : &last) = middle;
+    }
+    insertion_sort(first, last);
+}
+enum { THRESHOLD = 16 };
+static void quicksort(entry *first, entry *last, int depth) /* down to pieces of THRESHOLD */
+{
+    while (last - first > THRESHOLD) {
+        if (depth-- == 0) {
+            make_heap(first, last - first);
+            return sort_heap(first, last - first);
+        }
+        entry *middle = cut(first, last);
+        quicksort(middle, last, depth);
+        last = middle;
+    }
+}
+static void std_sort(entry *first, entry *last)
+{
+    if (first == last) return;
+    quicksort(first, last, twice_log(last - first));
+    entry *guarded = last - first > THRESHOLD ? first + THRESHOLD : last;
+    insertion_sort(first, guarded);
+    for (entry *i = guarded; i < last; i++) insert_unguarded(i);
+}
+
+/* ---- a line ---- */
+static void load_entries(const line_walk *w, const char *in, int64_t at, int64_t n, entry *to)
+{
+    uint64_t           key[SORT_TILE];
+    const lc_sort_key *as = cpu_sort_key(w->dtype);
+    key_summary        unused;
+    for (int64_t stop = at + n, m; at < stop; at += m) {
+        m = stop - at < SORT_TILE ? stop - at : SORT_TILE;
+        as->load(in + at * w->step[0], w->step[0], m, w->descending ? as->all : 0, key, &unused);
+        for (int64_t i = 0; i < m; i++) *to++ = (entry){ key[i], at + i };
+    }
+}
+static void select_few(const line_walk *w, const char *in, entry *heap)
+{
+    uint64_t           key[SORT_TILE];
+    const lc_sort_key *as = cpu_sort_key(w->dtype);
+    key_summary        tile;
+    load_entries(w, in, 0, w->k, heap);
+    make_heap(heap, w->k);
+    for (int64_t at = w->k, n; at < w->n; at += n) {
+        n = w->n - at < SORT_TILE ? w->n - at : SORT_TILE;
+        as->load(in + at * w->step[0], w->step[0], n, w->descending ? as->all : 0, key, &tile);
+        for (int64_t i = 0; tile.least < heap->key && i < n; i++)
+            if (key[i] < heap->key) sift(heap, 0, w->k, (entry){ key[i], at + i });
+    }
+    sort_heap(heap, w->k);
+}
+static bool has_equals(const sorted_line *line, int64_t n) /* among the first n */
+{
+    uint64_t key[SORT_TILE], last = 0;
+    for (int64_t at = 0, m; at < n; at += m) {
+        m = n - at < SORT_TILE ? n - at : SORT_TILE;
+        cpu_sort_read(line, at, m, key, NULL);
+        bool equal = at && key[0] == last;
+        for (int64_t i = 1; i < m; i++) equal |= key[i] == key[i - 1];
+        if (equal) return true;
+        last = key[m - 1];
+    }
+    return false;
+}
+static void emit_entries(const line_walk *w, const entry *e, line_ends at)
+{
+    int64_t index[SORT_TILE];
+    for (int64_t i = 0, n; i < w->k; i += n, e += n) {
+        n = w->k - i < SORT_TILE ? w->k - i : SORT_TILE;
+        for (int64_t j = 0; j < n; j++) index[j] = e[j].index;
+        if (at.values) cpu_gather(lc_size_of(w->dtype), at.values + i * w->step[1], w->step[1], at.in, w->step[0], index, n);
+        for (int64_t j = 0; j < n && at.indices; j++) *(int64_t *)(at.indices + (i + j) * w->step[2]) = index[j];
+    }
+}
+static int topk_lines(void *ctx, char *const *ptr, const int64_t *stride, int64_t lines)
+{
+    const line_walk *w = ctx;
+    entry           *entries = (entry *)w->memory;
+    bool             few = w->k <= w->n / 64;
+    for (int64_t l = 0; l < lines; l++) {
+        line_ends at = cpu_line_ends(w, ptr, stride, l);
+        if (few) select_few(w, at.in, entries);
+        else {
+            sorted_line line;
+            if (w->n > SORT_TILE) {
+                if (cpu_sort_line(w->dtype, at.in, w->step[0], w->n, w->descending, true, w->parallel, w->memory, &line) < 0)
+                    return -1;
+                if (!has_equals(&line, w->k < w->n ? w->k + 1 : w->n)) {
+                    cpu_emit_sorted(w, &line, at, w->k);
+                    continue;
+                }
+            }
+            load_entries(w, at.in, 0, w->n, entries);
+            nth_element(entries, entries + w->k - 1, entries + w->n);
+            if (w->ordered) std_sort(entries, entries + w->k - 1);
+        }
+        emit_entries(w, entries, at);
+    }
+    return 0;
+}
+
+static int cpu_topk(lc_dtype dtype, const void *args)
+{
+    const lc_sort_args *a = args;
+    int64_t             n = a->in->ndim ? a->in->shape[a->dim] : 1;
+    size_t              bytes = a->k <= n / 64 ? (size_t)a->k * sizeof(entry) : cpu_sort_bytes(dtype, n);
+    return cpu_each_line(dtype, a, topk_lines, bytes, a->k <= n / 64 ? 0 : 4);
+}
+LC_CPU_RUN(topk, cpu_topk, 1u << LC_f16 | 1u << LC_bf16 LC_EACH_real(LC_SORTABLE_BIT, ))

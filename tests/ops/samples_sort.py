@@ -1,0 +1,47 @@
+"""Sorting and searching: order along a dimension, distinct values, places in a sorted sequence, counts."""
+
+from .sample import ALL, S, T
+
+SPECIAL = [0.0, float("nan"), -0.0, float("inf"), 1.0, float("-inf"), float("nan"), 0.0, -1.0]
+TIES = [[3, 1, 2, 1, 3, 3, 0], [1, 1, 1, 1, 1, 1, 1], [0, 5, 4, 3, 2, 1, 0]]
+
+SORTS = [
+    S("sort", T(4, 7), dtypes=ALL),
+    S("sort", T(4, 7), 0, True),
+    S("sort", T(300), stable=True, dtypes=ALL),
+    S("sort", T(3, 500), descending=True),
+    S("sort", T(2, 5000, low=-1e3, high=1e3)),
+    S("sort", T(3, 1, 4), dim=1, stable=True),
+    S("sort", T(values=TIES), descending=True, stable=True, dtypes=ALL, grad=False),
+    S("sort", T(values=SPECIAL), grad=False),
+    S("sort", T(values=SPECIAL), descending=True, grad=False),
+    S("sort", T()),
+    S("sort", T(0, 3), 0),
+    S("sort", T(3, 0)),
+    S("sort", T(3), 1),
+    S("sort", T(values=[2**62, -(2**62), 5, -5, 2**40], dtype="int64")),
+    S("argsort", T(4, 7), dtypes=ALL, grad=False),
+    S("argsort", T(values=TIES), dim=0, descending=True, stable=True, dtypes=ALL, grad=False),
+    S("argsort", T(), grad=False),
+    S("argsort", T(3), -2),
+    S("msort", T(4, 7), dtypes=ALL),
+    S("msort", T(), out=False),
+    S("topk", T(4, 7, unique=True), 3, dtypes=ALL),
+    S("topk", T(values=TIES), 4, dtypes=ALL, grad=False),
+    S("topk", T(values=TIES), 4, largest=False, dtypes=ALL, grad=False),
+    S("topk", T(values=TIES), 4, largest=False, sorted=False, dtypes=ALL, grad=False),
+    S("topk", T(values=SPECIAL), 5, grad=False),
+    S("topk", T(values=SPECIAL), 5, largest=False, grad=False),
+    S("topk", T(300, 2, unique=True), 4, 0),
+    S("topk", T(2, 300, unique=True), 200, -1, False),
+    S("topk", T(2, 300), 290, dtypes=("int8", "int64", "float16"), grad=False),
+    S("topk", T(3, 2, unique=True), 0, 0),
+    S("topk", T(), 1),
+    S("topk", T(), 0),
+    S("topk", T(3), 4),
+    S("topk", T(3), -1),
+    S("topk", T(0, 2), 0, 0),
+    S("topk", T(3), 1, 1),
+]
+
+SAMPLES = SORTS
