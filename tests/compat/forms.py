@@ -21,6 +21,7 @@ OTHERS = (  # not part of Lucid's plan for tensor ops: fused text for CUDA, spar
     "triangular_solve", "matrix_exp", "pinverse", "pca_lowrank", "logdet",
 )  # fmt: skip
 WIDER = {torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.complex32: torch.complex64}
+WRITES_ASTRAY = {"tril", "triu"}  # PyTorch 2.13 writes out of bounds for a batch and an out= of odd strides
 FAST_SAMPLES = 6  # per variant and dtype, in the form that CI runs
 
 
@@ -152,7 +153,8 @@ class Variant:
             return None, False
         return results, isinstance(result, torch.Tensor)
 
-    def with_out(self, sample, make):
+    def with_out(self, sample, make, strict=True):
+        """Not strict: a right out= that PyTorch refuses may be taken, and keeps strides that PyTorch changes."""
         results, single = self.expected(sample)
         if results is None:
             return
@@ -163,12 +165,19 @@ class Variant:
             outs[to.ours] = to(made[0] if single else tuple(made))
             return {"out": outs[to.ours]}
 
-        runs = self.both(sample, self.theirs, self.ours, out)
+        try:
+            runs = self.both(sample, self.theirs, self.ours, out)
+        except AssertionError as error:
+            if not strict and str(error).startswith("no error"):
+                return
+            raise
         if runs:
             (a, _, _), (b, _, _) = runs
+            kept = [t.stride() for t in made] == [t.stride() for t in tensors_of(outs[False], torch.Tensor)]
             coarse = max(self.tolerances.of(t.dtype, self.dtype) for t in results)  # the op's own, whatever out= is
             tolerance = lambda dtype: max(coarse, self.tolerances.of(dtype, self.dtype))
-            self.same(outs[True], outs[False], tolerance, exact=lambda: self.exactly(sample), where="out ")
+            options = {"strides": strict or kept, "where": "out "}
+            self.same(outs[True], outs[False], tolerance, exact=lambda: self.exactly(sample), **options)
             ours, theirs = tensors_of(a, lucid.Tensor), tensors_of(b, torch.Tensor)
             given, their_given = tensors_of(outs[True], lucid.Tensor), tensors_of(outs[False], torch.Tensor)
             assert [x is y for x, y in zip(ours, given)] == [x is y for x, y in zip(theirs, their_given)], (
@@ -186,7 +195,8 @@ class Variant:
                 step *= max(n, 1)
             return flat.as_strided(tuple(t.shape), strides, 1) if t.numel() else flat[:0].reshape(t.shape)
 
-        self.with_out(sample, spread)
+        if self.op.name not in WRITES_ASTRAY:
+            self.with_out(sample, spread, strict=False)
 
     def out_resized(self, sample):
         self.with_out(sample, lambda t: torch.empty(0, dtype=t.dtype))
@@ -286,7 +296,7 @@ class Variant:
         f, g = self.theirs, self.ours
         to = Exchange(ours=False)
         _, their_error = attempt(f, *to((sample.input, *sample.args)), **to(sample.kwargs))
-        if their_error is None:
+        if their_error is None or "Expected out tensor to have dtype" in str(their_error):  # see out_dtypes
             return
         to = Exchange(ours=True)  # making the arguments may be what Lucid refuses
         _, our_error = attempt(lambda: g(*to((sample.input, *sample.args)), **to(sample.kwargs)))
@@ -342,7 +352,7 @@ def cases(variant, fast):
     """(name, form, sample) for everything that is compared."""
     op = variant.op
     backward = op.supported_backward_dtypes("cpu") if op.supports_autograd else set()
-    for dtype in sorted(op.supported_dtypes("cpu"), key=str):
+    for dtype in sorted((d for d in op.supported_dtypes("cpu") if "float8" not in str(d)), key=str):
         variant.dtype = dtype
         short = str(dtype).split(".")[-1]
         for i, sample in samples_of(op, dtype, False, fast):
