@@ -63,10 +63,10 @@ typedef struct {
     int64_t    start_int, step_int; /* arange of an integer dtype is exact */
 } lc_ramp_args;
 
-/* Random fills. What a and b are depends on the op: from and to, mean and std, p, lambda. A complex out is contiguous. */
+/* Random fills. What a and b are depends on the op: from and to, mean and std, p, lambda. out is real. */
 typedef struct {
     lc_tensor       *out;
-    const lc_tensor *each; /* _bernoulli_each: a probability per element (broadcast), of the computing dtype */
+    const lc_tensor *each[2]; /* parameters per element, which broadcast: probabilities, rates, counts; multinomial: weights */
     lc_generator    *generator;
     double           a, b;
     int64_t          low;

@@ -11,7 +11,8 @@
  *              Else one by one in float64: uniforms a, b give sqrt(-2 log1p(-b)) * (cos, then sin) of 2 pi a; the second
  *              waits in the generator for the next call, whatever its dtype.
  * integers     word % range, two words from a range of 2^28 on (less than 5 % skew). Without bounds: as many words as the dtype needs.
- * exponential  -1 / lambda * log1p(-u), u a float64 uniform.
+ * exponential  -1 / lambda * log1p(-u), u a float64 uniform. cauchy: median + sigma * tan(pi * (u - 1/2)). geometric: ceil(log(u) /
+ *              log1p(-p)). log_normal: exp of normals made one by one, whatever the size.
  * bernoulli    u < p: a float64 uniform for a number p; a uniform of p's dtype for a tensor p.
  * permutation  n < 2^32 / 20: Fisher-Yates from the front with one word each; larger: inside-out with two words each. */
 #include "random.h"
@@ -228,6 +229,27 @@ void lc_random_exponential(lc_generator *g, lc_dtype dtype, void *out, int64_t n
 {
     pthread_mutex_lock(&g->lock);
     for (int64_t i = 0; i < n; i++) store(dtype, out, i, -1 / lambda * log1p(-next_unit(g)));
+    pthread_mutex_unlock(&g->lock);
+}
+
+void lc_random_cauchy(lc_generator *g, double *out, int64_t n, double median, double sigma)
+{
+    pthread_mutex_lock(&g->lock);
+    for (int64_t i = 0; i < n; i++) out[i] = median + sigma * tan(M_PI * (next_unit(g) - 0.5));
+    pthread_mutex_unlock(&g->lock);
+}
+
+void lc_random_log_normal(lc_generator *g, double *out, int64_t n, double mean, double std)
+{
+    pthread_mutex_lock(&g->lock);
+    for (int64_t i = 0; i < n; i++) out[i] = exp(next_normal(g) * std + mean);
+    pthread_mutex_unlock(&g->lock);
+}
+
+void lc_random_geometric(lc_generator *g, double *out, int64_t n, double p)
+{
+    pthread_mutex_lock(&g->lock);
+    for (int64_t i = 0; i < n; i++) out[i] = ceil(log(next_unit(g)) / log1p(-p));
     pthread_mutex_unlock(&g->lock);
 }
 

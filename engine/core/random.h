@@ -8,9 +8,19 @@ void lc_random_uniform(lc_generator *g, lc_dtype dtype, void *out, int64_t n, do
 /* contiguous: whether the tensor is. From 16 elements on PyTorch fills a contiguous tensor by another method than a strided one. */
 void lc_random_normal(lc_generator *g, lc_dtype dtype, void *out, int64_t n, double mean, double std, bool contiguous);
 void lc_random_exponential(lc_generator *g, lc_dtype dtype, void *out, int64_t n, double lambda);
+void lc_random_cauchy(lc_generator *g, double *out, int64_t n, double median, double sigma);
+void lc_random_log_normal(lc_generator *g, double *out, int64_t n, double mean, double std); /* of the logarithm */
+void lc_random_geometric(lc_generator *g, double *out, int64_t n, double p);
 void lc_random_ints(lc_generator *g, int64_t *out, int64_t n, int64_t lo,
                     uint64_t range);                                          /* [lo, lo + range); 0: all of int64 */
 void lc_random_any(lc_generator *g, lc_dtype dtype, int64_t *out, int64_t n); /* random_() without bounds, for any dtype */
 void lc_random_bernoulli(lc_generator *g, uint8_t *out, int64_t n, double p); /* also dropout's keep mask */
 void lc_random_bernoulli_each(lc_generator *g, uint8_t *out, int64_t n, lc_dtype dtype, const void *p); /* p[n]: f32 or f64 */
+/* A draw per element from parameters per element; -1 after lc_fail if one is out of range (core/random_counts.c). */
+int  lc_random_poisson(lc_generator *g, double *out, int64_t n, const double *rate);
+void lc_random_binomial(lc_generator *g, lc_dtype dtype, void *out, int64_t n, const void *count,
+                        const void *p); /* f32 or f64 */
+/* n indices below `categories`, with replacement. cumulative: a buffer of `categories` elements that starts as the weights and becomes
+ * their running sum over the total; f32 or f64. */
+int  lc_random_multinomial(lc_generator *g, lc_dtype dtype, int64_t *out, int64_t n, void *cumulative, int64_t categories);
 void lc_random_permutation(lc_generator *g, int64_t *out, int64_t n);

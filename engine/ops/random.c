@@ -1,9 +1,8 @@
-/* Random tensors. The draws, and their order, are PyTorch's CPU streams (core/random.h): the same seed gives the same numbers. Without a
- * generator= the process-wide one is used. */
-#include "create.h"
+/* Fills with real numbers: uniform, normal, exponential and others, in place, as factories and in the shape of another tensor. */
+#include "random.h"
 #include <math.h>
 
-static lc_generator *generator_for(const lc_value *v, lc_device device)
+lc_generator *generator_for(const lc_value *v, lc_device device)
 {
     lc_generator *g = v->tag == LC_IS_generator && v->gen ? v->gen : lc_generator_default();
     if (g == lc_generator_default() || device.kind == LC_META || lc_same_device(g->device, device)) return g;
@@ -11,45 +10,76 @@ static lc_generator *generator_for(const lc_value *v, lc_device device)
                    lc_device_names[g->device.kind]);
 }
 
-/* Run the kernel of `op` into call->out[0]. Complex kernels want pairs side by side. */
-static int draw(const lc_record *call, const lc_op *op, const lc_value *generator, lc_random_args args)
+static lc_tensor *as_reals(lc_tensor *t) /* new reference */
 {
-    lc_tensor *out = call->out[0];
-    bool       direct = out->is_contiguous || !lc_is_complex(out->dtype);
-    lc_record  drawn = *call;
-    lc_tensor *made = direct ? lc_retain(out) : lc_tensor_new(out->dtype, out->device, out->ndim, out->shape);
-    drawn.op = op, drawn.out = &made;
-    args.out = made, args.generator = generator_for(generator, out->device);
-    return deliver(out, made, made && args.generator ? run_factory(&drawn, &args) : -1);
+    int64_t shape[LC_MAX_DIMS], stride[LC_MAX_DIMS];
+    if (!lc_is_complex(t->dtype)) return lc_retain(t);
+    if (t->ndim == LC_MAX_DIMS) return lc_fail(LC_ValueError, "at most %d dimensions of complex numbers", LC_MAX_DIMS - 1);
+    for (int d = 0; d < t->ndim; d++) shape[d] = t->shape[d], stride[d] = 2 * t->stride[d];
+    shape[t->ndim] = 2, stride[t->ndim] = 1;
+    return lc_tensor_view_as(t, lc_real_of(t->dtype), t->ndim + 1, shape, stride, 0);
 }
 
-static int in_place(const lc_record *call, lc_spec *out) { return spec_like(call, out, call->in[0], call->in[0]->dtype), 0; }
+int draw(const lc_record *call, const lc_op *op, const lc_value *generator, lc_random_args args)
+{
+    lc_record drawn = *call;
+    drawn.op = op, args.out = call->out[0];
+    return (args.generator = generator_for(generator, args.out->device)) ? run_factory(&drawn, &args) : -1;
+}
+static int draw_parts(const lc_record *call, const lc_op *op, const lc_value *generator, lc_random_args args)
+{
+    lc_record  drawn = *call;
+    lc_tensor *parts = as_reals(call->out[0]);
+    drawn.out = &parts;
+    int rc = parts ? draw(&drawn, op, generator, args) : -1;
+    return lc_release(parts), rc;
+}
+
+int in_place(const lc_record *call, lc_spec *out) { return spec_like(call, out, call->in[0], call->in[0]->dtype), 0; }
+int drawn_in_order(const lc_record *call, lc_spec *out, int rc)
+{
+    if (rc == 0 && call->out_given) out->order = LC_ORDER_INPUTS;
+    return rc;
+}
+void constant_grad(UNUSED lc_tensor *const *g, UNUSED lc_tensor *const *y, const lc_value *in, const bool *need, lc_tensor **dx)
+{
+    for (int k = 0; in[k].tag == LC_IS_tensor; k++)
+        if (need[k]) dx[k] = zeros_like(in(k));
+}
+static int of_size_drawn(const lc_record *call, lc_spec *out) { return drawn_in_order(call, out, of_size(call, out)); }
+static int continuous(const lc_record *call, const char *name)
+{
+    lc_dtype dtype = (lc_dtype)call->out[0]->dtype;
+    if (lc_is_floating(dtype)) return 0;
+    return lc_fail_int(LC_DtypeMismatch,
+                       "%s distribution is a continuous probability distribution. dtype must be a floating point but you "
+                       "specified %s",
+                       name, lc_dtypes[dtype].name);
+}
 
 /* ---- uniform ---- */
 static int draw_uniform(const lc_record *call, double from, double to, const lc_value *generator)
 {
     if (!(from <= to))
         return lc_fail_int(LC_LucidError, "uniform_ expects to return a [from, to) range, but found from=%g > to=%g", from, to);
-    return draw(call, &lc_op_uniform_, generator, (lc_random_args){ .a = from, .b = to });
+    return draw_parts(call, &lc_op_uniform_, generator, (lc_random_args){ .a = from, .b = to });
 }
 static int uniform_run(const lc_record *call) { return draw_uniform(call, call->args[1].f, call->args[2].f, &call->args[3]); }
-GRAD(uniform_) { dx[0] = zeros_like(in(0)); } /* what was overwritten has no influence any more */
 LC_OP(uniform_,
       .sig = "uniform_(input: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None) -> Tensor",
-      .doc = "Overwrite with uniform numbers from [from_, to).", .method = true, .function = false, .random = true,
-      .writes = IN(0), .promote = LC_NO_PROMOTION, .shape = in_place, .run = uniform_run, .grad = uniform__grad);
+      .doc = "Overwrite with uniform numbers from [from_, to).", FILL, .run = uniform_run);
 
 static int rand_run(const lc_record *call) { return draw_uniform(call, 0, 1, &call->args[3]); }
 LC_OP(rand,
       .sig = "rand(size: list[int], *, dtype: dtype | None = None, device: device | None = None, "
              "generator: Generator | None = None) -> Tensor",
-      .doc = "Uniform numbers from [0, 1).", .factory = true, .out = true, .random = true, .shape = of_size, .run = rand_run);
+      .doc = "Uniform numbers from [0, 1).", .factory = true, .out = true, .random = true, .shape = of_size_drawn,
+      .run = rand_run);
 
-static const lc_value no_generator = { .tag = LC_IS_none };
-static int            rand_like_run(const lc_record *call) { return draw_uniform(call, 0, 1, &no_generator); }
+static int rand_like_run(const lc_record *call) { return draw_uniform(call, 0, 1, &call->args[4]); }
 LC_OP(rand_like,
       .sig = "rand_like(input: Tensor, *, dtype: dtype | None = None, device: device | None = None, "
-             "memory_format: memory_format | None = None) -> Tensor",
+             "memory_format: memory_format | None = None, generator: Generator | None = None) -> Tensor",
       .doc = "Uniform numbers from [0, 1) in the shape of input.", .factory = true, .random = true, .promote = LC_NO_PROMOTION,
       .shape = like_another, .run = rand_like_run);
 
@@ -58,32 +88,30 @@ static int draw_normal(const lc_record *call, double mean, double std, const lc_
 {
     if (!(std >= 0)) return lc_fail_int(LC_LucidError, "normal expects std >= 0.0, but found std %g", std);
     if (lc_is_complex(call->out[0]->dtype)) std *= M_SQRT1_2; /* of each part */
-    return draw(call, &lc_op_normal_, generator, (lc_random_args){ .a = mean, .b = std });
+    return draw_parts(call, &lc_op_normal_, generator, (lc_random_args){ .a = mean, .b = std });
 }
 static int normal__run(const lc_record *call) { return draw_normal(call, call->args[1].f, call->args[2].f, &call->args[3]); }
-GRAD(normal_) { dx[0] = zeros_like(in(0)); }
 LC_OP(normal_,
       .sig = "normal_(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor",
-      .doc = "Overwrite with normally distributed numbers.", .method = true, .function = false, .random = true, .writes = IN(0),
-      .promote = LC_NO_PROMOTION, .shape = in_place, .run = normal__run, .grad = normal__grad);
+      .doc = "Overwrite with normally distributed numbers.", FILL, .run = normal__run);
 
 static int randn_run(const lc_record *call) { return draw_normal(call, 0, 1, &call->args[3]); }
 LC_OP(randn,
       .sig = "randn(size: list[int], *, dtype: dtype | None = None, device: device | None = None, "
              "generator: Generator | None = None) -> Tensor",
-      .doc = "Normal numbers with mean 0 and variance 1.", .factory = true, .out = true, .random = true, .shape = of_size,
+      .doc = "Normal numbers with mean 0 and variance 1.", .factory = true, .out = true, .random = true, .shape = of_size_drawn,
       .run = randn_run);
-static int randn_like_run(const lc_record *call) { return draw_normal(call, 0, 1, &no_generator); }
+static int randn_like_run(const lc_record *call) { return draw_normal(call, 0, 1, &call->args[4]); }
 LC_OP(randn_like,
       .sig = "randn_like(input: Tensor, *, dtype: dtype | None = None, device: device | None = None, "
-             "memory_format: memory_format | None = None) -> Tensor",
+             "memory_format: memory_format | None = None, generator: Generator | None = None) -> Tensor",
       .doc = "Normal numbers in the shape of input.", .factory = true, .random = true, .promote = LC_NO_PROMOTION,
       .shape = like_another, .run = randn_like_run);
 
 static int normal_size(const lc_record *call, lc_spec *out)
 {
     const lc_value *a = call->args;
-    return factory_shape(call, out, &a[3], lc_default_dtype, &a[4], a[2].n, a[2].is);
+    return drawn_in_order(call, out, factory_shape(call, out, &a[3], lc_default_dtype, &a[4], a[2].n, a[2].is));
 }
 static int normal_run(const lc_record *call) { return draw_normal(call, call->args[0].f, call->args[1].f, &call->args[5]); }
 LC_OP(normal,
@@ -92,197 +120,90 @@ LC_OP(normal,
       .doc = "Normal numbers with this mean and standard deviation.", .factory = true, .out = true, .random = true,
       .shape = normal_size, .run = normal_run);
 
-/* ---- exponential ---- */
+/* A mean, a standard deviation, or both, per element: drawn with mean 0, then scaled and shifted. */
+static int normal_each_shape(const lc_record *call, lc_spec *out)
+{
+    if (broadcast(call, out) < 0) return -1;
+    out->dtype = (lc_dtype)call->in[0]->dtype, out->order = LC_ORDER_CONTIGUOUS;
+    return drawn_in_order(call, out, 0);
+}
+static int check_std(lc_tensor *std)
+{
+    int64_t fine = 1;
+    if (lc_is_complex(std->dtype)) return lc_fail_int(LC_DtypeMismatch, "normal expects standard deviation to be non-complex");
+    if (std->numel && std->device.kind != LC_META && read_int(lc_ge(lc_min(std), LC_INTEGER(0)), &fine) < 0) return -1;
+    return fine ? 0 : lc_fail_int(LC_LucidError, "normal expects all elements of std >= 0.0");
+}
+static int normal_each(const lc_record *call, double scale, lc_tensor *std, lc_tensor *mean, const lc_value *generator)
+{
+    lc_scope   scope = lc_scope_open();
+    unsigned   modes = lc_modes;
+    lc_tensor *out = call->out[0];
+    lc_modes |= LC_NO_GRAD;
+    int rc = std && check_std(std) < 0 ? -1 : draw_normal(call, 0, scale, generator);
+    if (rc == 0 && std && !lc_mul_(out, std)) rc = -1;
+    if (rc == 0 && !lc_add_(out, mean)) rc = -1;
+    lc_modes = modes;
+    return lc_scope_close(scope), rc;
+}
+static int normal_mean_run(const lc_record *call)
+{
+    return normal_each(call, call->args[1].f, NULL, call->in[0], &call->args[2]);
+}
+LC_OP(normal_mean, .sig = "normal_mean(mean: Tensor, std: float = 1.0, *, generator: Generator | None = None) -> Tensor",
+      .py = "normal", .doc = "Normal numbers with a mean per element.", .out = true, .random = true, .promote = LC_NO_PROMOTION,
+      .shape = normal_each_shape, .run = normal_mean_run, .grad = constant_grad);
+static int normal_std_run(const lc_record *call)
+{
+    return normal_each(call, 1, call->in[0], LC_NUMBER(call->args[0].f), &call->args[2]);
+}
+GRAD(normal_std) { dx[0] = zeros_like(in(1)); }
+LC_OP(normal_std, .sig = "normal_std(mean: float, std: Tensor, *, generator: Generator | None = None) -> Tensor",
+      .py = "normal", .doc = "Normal numbers with a standard deviation per element.", .out = true, .random = true,
+      .promote = LC_NO_PROMOTION, .shape = normal_each_shape, .run = normal_std_run, .grad = normal_std_grad);
+static int normal_mean_std_run(const lc_record *call) { return normal_each(call, 1, call->in[1], call->in[0], &call->args[2]); }
+LC_OP(normal_mean_std, .sig = "normal_mean_std(mean: Tensor, std: Tensor, *, generator: Generator | None = None) -> Tensor",
+      .py = "normal", .doc = "Normal numbers with a mean and a standard deviation per element.", .out = true, .random = true,
+      .promote = LC_NO_PROMOTION, .shape = normal_each_shape, .run = normal_mean_std_run, .grad = constant_grad);
+
+/* ---- exponential and others ---- */
 static int exponential_run(const lc_record *call)
 {
     double lambda = call->args[1].f;
+    if (continuous(call, "Exponential") < 0) return -1;
     if (!(lambda > 0)) return lc_fail_int(LC_LucidError, "exponential_ expects lambda > 0.0, but found lambda=%g", lambda);
     return draw(call, &lc_op_exponential_, &call->args[2], (lc_random_args){ .a = lambda });
 }
-GRAD(exponential_) { dx[0] = zeros_like(in(0)); }
 LC_OP(exponential_, .sig = "exponential_(input: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor",
-      .doc = "Overwrite with exponentially distributed numbers.", .method = true, .function = false, .random = true,
-      .writes = IN(0), .promote = LC_NO_PROMOTION, .shape = in_place, .run = exponential_run, .grad = exponential__grad);
+      .doc = "Overwrite with exponentially distributed numbers.", FILL, .run = exponential_run);
 
-/* ---- integers ---- */
-/* The largest integer up to which the dtype holds every one. */
-static int64_t whole_limit(lc_dtype dtype)
+static int cauchy_run(const lc_record *call)
 {
-    static const int64_t limits[LC_DTYPE_COUNT] = {
-        [LC_b8] = 1,          [LC_u8] = 255,      [LC_i8] = 127,        [LC_i16] = 32767,   [LC_i32] = INT32_MAX,
-        [LC_i64] = INT64_MAX, [LC_f16] = 1 << 11, [LC_bf16] = 1 << 8,   [LC_f32] = 1 << 24, [LC_f64] = 1LL << 53,
-        [LC_c32] = 1 << 11,   [LC_c64] = 1 << 24, [LC_c128] = 1LL << 53
-    };
-    return limits[dtype];
+    double median = call->args[1].f, sigma = call->args[2].f;
+    if (continuous(call, "Cauchy") < 0) return -1;
+    if (!(sigma > 0)) return lc_fail_int(LC_LucidError, "cauchy_ expects sigma > 0.0, but found sigma=%g", sigma);
+    return draw(call, &lc_op_cauchy_, &call->args[3], (lc_random_args){ .a = median, .b = sigma });
 }
-static int draw_ints(const lc_record *call, int64_t from, int64_t to, const lc_value *generator)
-{
-    lc_dtype dtype = call->out[0]->dtype;
-    int64_t  high = whole_limit(dtype),
-            low = lc_class_of(dtype) == LC_BOOL || dtype == LC_u8 ? 0 : -high - (lc_class_of(dtype) == LC_INT);
-    if (from >= to)
-        return lc_fail_int(LC_LucidError, "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld",
-                           (long long)from, (long long)to);
-    if (lc_class_of(dtype) <= LC_INT && (from < low || from > high))
-        return lc_fail_int(LC_LucidError, "from is out of bounds for %s", lc_dtypes[dtype].name);
-    if (lc_class_of(dtype) <= LC_INT && (to - 1 < low || to - 1 > high))
-        return lc_fail_int(LC_LucidError, "to - 1 is out of bounds for %s", lc_dtypes[dtype].name);
-    return draw(call, &lc_op_random_, generator, (lc_random_args){ .low = from, .range = (uint64_t)to - (uint64_t)from });
-}
-static int random_run(const lc_record *call)
-{
-    return draw(call, &lc_op_random_, &call->args[1], (lc_random_args){ .any = true });
-}
-GRAD(random_) { dx[0] = zeros_like(in(0)); }
-LC_OP(random_, .sig = "random_(input: Tensor, *, generator: Generator | None = None) -> Tensor",
-      .doc = "Overwrite with integers from all the dtype holds exactly.", .method = true, .function = false, .random = true,
-      .writes = IN(0), .promote = LC_NO_PROMOTION, .shape = in_place, .run = random_run, .grad = random__grad);
-static int random_to_run(const lc_record *call) { return draw_ints(call, 0, call->args[1].i, &call->args[2]); }
-LC_OP(random_to_, .sig = "random_to_(input: Tensor, to: int, *, generator: Generator | None = None) -> Tensor", .py = "random_",
-      .doc = "Overwrite with integers from [0, to).", .method = true, .function = false, .random = true, .writes = IN(0),
-      .promote = LC_NO_PROMOTION, .shape = in_place, .run = random_to_run, .grad = random__grad);
-static int random_range_run(const lc_record *call)
-{
-    int64_t to = whole_limit(call->out[0]->dtype);
-    int_argument(&call->args[2], &to);
-    return draw_ints(call, call->args[1].i, to, &call->args[3]);
-}
-LC_OP(random_range_,
-      .sig = "random_range_(input: Tensor, from_: int, to: int | None, *, generator: Generator | None = None) -> Tensor",
-      .py = "random_", .doc = "Overwrite with integers from [from_, to).", .method = true, .function = false, .random = true,
-      .writes = IN(0), .promote = LC_NO_PROMOTION, .shape = in_place, .run = random_range_run, .grad = random__grad);
+LC_OP(cauchy_,
+      .sig = "cauchy_(input: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor",
+      .doc = "Overwrite with numbers of a Cauchy distribution.", FILL, .run = cauchy_run);
 
-static int randint_size(const lc_record *call, lc_spec *out) /* size comes after one or two bounds */
+static int log_normal_run(const lc_record *call)
 {
-    const lc_value *a = call->args + (call->args[1].tag == LC_IS_int ? 2 : 1);
-    return factory_shape(call, out, &a[1], LC_i64, &a[2], a[0].n, a[0].is);
+    double mean = call->args[1].f, std = call->args[2].f;
+    if (!(std > 0)) return lc_fail_int(LC_LucidError, "log_normal_ expects std > 0.0, but found std=%g", std);
+    return draw(call, &lc_op_log_normal_, &call->args[3], (lc_random_args){ .a = mean, .b = std });
 }
-static int randint_run(const lc_record *call)
-{
-    bool two = call->args[1].tag == LC_IS_int;
-    return draw_ints(call, two ? call->args[0].i : 0, call->args[two].i, &call->args[two ? 5 : 4]);
-}
-LC_OP(randint,
-      .sig = "randint(high: int, size: list[int], *, dtype: dtype | None = None, device: device | None = None, "
-             "generator: Generator | None = None) -> Tensor",
-      .doc = "Integers from [0, high).", .factory = true, .out = true, .random = true, .shape = randint_size,
-      .run = randint_run);
-LC_OP(randint_low,
-      .sig = "randint_low(low: int, high: int, size: list[int], *, dtype: dtype | None = None, device: device | None = None, "
-             "generator: Generator | None = None) -> Tensor",
-      .py = "randint", .doc = "Integers from [low, high).", .factory = true, .out = true, .random = true, .shape = randint_size,
-      .run = randint_run);
+LC_OP(log_normal_,
+      .sig = "log_normal_(input: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor",
+      .doc = "Overwrite with numbers whose logarithms have this mean and standard deviation.", FILL, .run = log_normal_run);
 
-static int randint_like_shape(const lc_record *call, lc_spec *out) /* the bounds stand between input and dtype */
+static int geometric_run(const lc_record *call)
 {
-    lc_value  packed_args[4] = { call->args[0] };
-    lc_record like = *call;
-    memcpy(packed_args + 1, call->args + call->op->args->n_params - 3, 3 * sizeof *packed_args);
-    like.args = packed_args;
-    return like_another(&like, out);
+    double p = call->args[1].f;
+    if (!(p > 0 && p < 1)) return lc_fail_int(LC_LucidError, "geometric_ expects p to be in (0, 1), but got p=%g", p);
+    return draw(call, &lc_op_geometric_, &call->args[2], (lc_random_args){ .a = p });
 }
-static int randint_like_run(const lc_record *call)
-{
-    bool two = call->args[2].tag == LC_IS_int;
-    return draw_ints(call, two ? call->args[1].i : 0, call->args[1 + two].i, &no_generator);
-}
-LC_OP(randint_like,
-      .sig = "randint_like(input: Tensor, high: int, *, dtype: dtype | None = None, device: device | None = None, "
-             "memory_format: memory_format | None = None) -> Tensor",
-      .doc = "Integers from [0, high) in the shape of input.", .factory = true, .random = true, .promote = LC_NO_PROMOTION,
-      .shape = randint_like_shape, .run = randint_like_run);
-LC_OP(randint_like_low,
-      .sig =
-          "randint_like_low(input: Tensor, low: int, high: int, *, dtype: dtype | None = None, device: device | None = None, "
-          "memory_format: memory_format | None = None) -> Tensor",
-      .py = "randint_like", .doc = "Integers from [low, high) in the shape of input.", .factory = true, .random = true,
-      .promote = LC_NO_PROMOTION, .shape = randint_like_shape, .run = randint_like_run);
-
-static int randperm_size(const lc_record *call, lc_spec *out)
-{
-    const lc_value *a = call->args;
-    return factory_shape(call, out, &a[1], LC_i64, &a[2], 1, &a[0].i);
-}
-static int randperm_run(const lc_record *call) /* drawn as int64, stored as asked */
-{
-    lc_tensor *out = call->out[0], *made = out->dtype == LC_i64 && out->is_contiguous ? lc_retain(out) : NULL;
-    lc_record  drawn = *call;
-    if (whole_limit(out->dtype) < out->numel - 1)
-        return lc_release(made),
-               lc_fail_int(LC_LucidError, "n is too large for result tensor type: '%s'", lc_dtypes[out->dtype].name);
-    if (!made) made = lc_tensor_new(LC_i64, out->device, 1, out->shape);
-    lc_generator *g = generator_for(&call->args[3], out->device);
-    drawn.out = &made;
-    return deliver(out, made, made && g ? run_factory(&drawn, &(lc_random_args){ .out = made, .generator = g }) : -1);
-}
-LC_OP(randperm,
-      .sig =
-          "randperm(n: int, *, dtype: dtype | None = None, device: device | None = None, generator: Generator | None = None) "
-          "-> Tensor",
-      .doc = "The integers from 0 to n - 1 in random order.", .factory = true, .out = true, .random = true,
-      .shape = randperm_size, .run = randperm_run);
-
-/* ---- coins ---- */
-static int check_probability(double p)
-{
-    return p >= 0 && p <= 1 ? 0 : lc_fail_int(LC_LucidError, "bernoulli_ expects p to be in [0, 1], but got p=%g", p);
-}
-static int bernoulli_run(const lc_record *call)
-{
-    if (check_probability(call->args[1].f) < 0) return -1;
-    return draw(call, &lc_op_bernoulli_, &call->args[2], (lc_random_args){ .a = call->args[1].f });
-}
-GRAD(bernoulli_) { dx[0] = zeros_like(in(0)); }
-LC_OP(bernoulli_, .sig = "bernoulli_(input: Tensor, p: float = 0.5, *, generator: Generator | None = None) -> Tensor",
-      .doc = "Overwrite with ones, with probability p, and zeros.", .method = true, .function = false, .random = true,
-      .writes = IN(0), .promote = LC_NO_PROMOTION, .shape = in_place, .run = bernoulli_run, .grad = bernoulli__grad);
-
-/* A probability per element: the last input. */
-static int bernoulli_each_run(const lc_record *call)
-{
-    lc_tensor     *p = call->in[call->n_in - 1], *out = call->out[0];
-    lc_record      drawn = *call;
-    lc_random_args args = { .out = out, .generator = generator_for(&call->args[call->n_in], out->device) };
-    drawn.dtype = p->dtype == LC_f64 ? LC_f64 : LC_f32, drawn.op = &lc_op__bernoulli_each;
-    lc_tensor *each = in_dtype(p, drawn.dtype);
-    args.each = each;
-    int rc = each && args.generator ? run_kernel_with(&drawn, &args) : -1;
-    return lc_release(each), rc;
-}
-static int bernoulli_shape(const lc_record *call, lc_spec *out)
-{
-    lc_tensor *p = call->in[call->n_in - 1];
-    if (!lc_is_floating(p->dtype))
-        return lc_fail_int(LC_DtypeMismatch, "bernoulli: expected probabilities tensor to have floating type, got %s",
-                           LC_SHAPE(p));
-    if (broadcast(call, out) < 0) return -1;
-    return out->dtype = call->in[0]->dtype, out->order = LC_ORDER_CONTIGUOUS, 0;
-}
-GRAD(bernoulli) { dx[0] = zeros_like(in(0)); }
-LC_OP(bernoulli, .sig = "bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor",
-      .doc = "Ones and zeros, with input's elements as probabilities of one.", .method = true, .random = true,
-      .promote = LC_NO_PROMOTION, .shape = bernoulli_shape, .run = bernoulli_each_run, .grad = bernoulli_grad);
-GRAD(_bernoulli_each)
-{
-    if (need[0]) dx[0] = zeros_like(in(0));
-    if (need[1]) dx[1] = zeros_like(in(1));
-}
-LC_OP(_bernoulli_each, .sig = "_bernoulli_each(input: Tensor, p: Tensor, *, generator: Generator | None = None) -> Tensor",
-      .py = "bernoulli_", .doc = "Overwrite with ones and zeros, with p's elements as probabilities of one.", .method = true,
-      .function = false, .random = true, .writes = IN(0), .promote = LC_NO_PROMOTION, .shape = bernoulli_shape,
-      .run = bernoulli_each_run, .grad = _bernoulli_each_grad);
-
-static int dropout_call(const lc_value *in, lc_tensor **out)
-{
-    lc_tensor *x = in(0);
-    double     p = in[1].f;
-    if (!(p >= 0 && p <= 1)) return lc_fail_int(LC_LucidError, "dropout probability has to be between 0 and 1, but got %g", p);
-    if (!in[2].b || p == 0 || !x->numel) return out[0] = x, 0;
-    if (p == 1) return (out[0] = lc_mul(x, LC_NUMBER(0))) ? 0 : -1;
-    lc_value   none = { .tag = LC_IS_none };
-    lc_tensor *keep = lc_bernoulli_(lc_empty_like(x, none, none, none), 1 - p, NULL);
-    return (out[0] = lc_mul(x, lc_div(keep, LC_NUMBER(1 - p)))) ? 0 : -1;
-}
-LC_OP(dropout, .sig = "dropout(input: Tensor, p: float, train: bool) -> Tensor",
-      .doc = "In training: zero with probability p, the rest scaled so that the mean stays.", .random = true,
-      .call = dropout_call);
+LC_OP(geometric_, .sig = "geometric_(input: Tensor, p: float, *, generator: Generator | None = None) -> Tensor",
+      .doc = "Overwrite with the number of trials up to the first success, each succeeding with probability p.", FILL,
+      .run = geometric_run);

@@ -87,14 +87,6 @@ LC_OP(narrow, .sig = "narrow(input: Tensor, dim: int, start: int, length: int) -
       .doc = "length elements of a dimension from start on.", .method = true, .view_of = IN(0), .call = narrow_call,
       .grad = narrow_grad);
 
-static int read_int(lc_tensor *t, int64_t *value)
-{
-    lc_tensor *here = lc_tensor_new(LC_i64, (lc_device){ LC_CPU, 0 }, 0, NULL);
-    int        rc = here ? move_values(here, t) : -1;
-    if (rc == 0) *value = *(int64_t *)here->data;
-    lc_release(here);
-    return rc;
-}
 static int narrow_tensor_call(const lc_value *in, lc_tensor **out)
 {
     int64_t start = 0;

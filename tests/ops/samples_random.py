@@ -1,6 +1,6 @@
 """Random tensors: the same seed gives PyTorch's numbers. (test_random.py looks at orders of draws and at streams.)"""
 
-from .sample import FLOATS, S, T
+from .sample import FLOATS, INTS, S, T
 
 
 def seeded(op, *args, fn=None, id=None, **kwargs):  # noqa: A002
@@ -19,7 +19,22 @@ def filled(name, *args):
     return seeded(name, T(7, 5), fn=lambda m, x: getattr(x, name)(*args), dtypes=FLOATS + ("float16", "bfloat16"))
 
 
+def dropped(op, *args):
+    """Dropout's gradient: the seed makes it a function."""
+    return S(op, *args, fn=lambda m, *a: m.manual_seed(3) and getattr(m, op)(*a), dtypes=("float64",), id=op + "_grad")
+
+
 SAMPLES = [
+    *[dropped(op, T(3, 4, 5), 0.4, True) for op in ("dropout", "feature_dropout", "alpha_dropout", "native_dropout")],
+    S(
+        "native_dropout_backward",
+        T(3, 4),
+        T(3, 4, dtype="bool"),
+        2.5,
+        fn=lambda m, *a: (
+            m.native_dropout_backward if hasattr(m, "native_dropout_backward") else m.ops.aten.native_dropout_backward
+        )(*a),
+    ),
     *[seeded(op, size) for op in ("rand", "randn") for size in ((), (3,), (15,), (16,), (40,), (3, 7), (100, 101), (0,))],
     *[
         seeded(op, (21,), dtype="@" + d)
@@ -40,6 +55,12 @@ SAMPLES = [
     *[seeded("randperm", n) for n in (0, 1, 5, 1000)],
     seeded("randperm", 7, dtype="@int32"),
     seeded("randperm", -1),
+    *[seeded("randperm", 7, dtype="@" + d) for d in ("bool", "complex64", "uint16", "float16")],
+    *[seeded("randint", 7, (30,), dtype="@" + d) for d in ("uint16", "uint32", "uint64", "complex64")],
+    seeded("randint", 2**40, (30,), dtype="@uint64"),
+    seeded("randint", 70000, (30,), dtype="@uint16"),
+    *[seeded(op, (21,), dtype="@complex32") for op in ("rand", "randn")],
+    *[seeded(op, T(3, 5), dtypes=("complex64",)) for op in ("rand_like", "randn_like")],
     filled("uniform_"),
     filled("uniform_", -2, 3),
     filled("uniform_", 1, 0),
@@ -58,6 +79,43 @@ SAMPLES = [
     seeded("random_", T(7, 5), fn=lambda m, x: x.random_(), dtypes=("int64", "int32", "int8", "uint8", "bool")),
     seeded("bernoulli", T(7, 5, low=0.0, high=1.0), dtypes=FLOATS, out=False),
     seeded("bernoulli_", T(7, 5), T(5, low=0.0, high=1.0), fn=lambda m, x, p: x.bernoulli_(p)),
+    seeded("bernoulli", T(7, 5), 0.2, dtypes=FLOATS, out=False),
+    seeded("bernoulli", T(7, 5, dtype="int64"), 0.2),
+    seeded("bernoulli", T(7, 5), 2.0),
+    filled("cauchy_"),
+    filled("cauchy_", 1, 0.5),
+    filled("cauchy_", 1, 0),
+    seeded("cauchy_", T(7, 5, dtype="int64"), fn=lambda m, x: x.cauchy_()),
+    filled("log_normal_"),
+    filled("log_normal_", 0, 0.5),
+    filled("log_normal_", 0, -1),
+    filled("geometric_", 0.3),
+    filled("geometric_", 0.0),
+    seeded("geometric_", T(7, 5), fn=lambda m, x: x.geometric_(0.3), dtypes=INTS + ("bool", "complex64")),
+    *[seeded("normal", T(5, 7), std) for std in (2.0, 0.0, -1.0)],
+    seeded("normal", T(3)),
+    seeded("normal", 1.5, T(5, 7, low=0.0)),
+    seeded("normal", T(5, 7), T(5, 7, low=0.0), dtypes=FLOATS + ("complex64", "int64"), out=False),
+    seeded("normal", T(5, 1), T(7, low=0.0)),
+    seeded("normal", T(5, 7), T(5, 7)),
+    seeded("poisson", T(5, 7, low=0.0, high=30.0), dtypes=FLOATS + INTS),
+    seeded("poisson", T(5, 7)),
+    seeded("binomial", T(5, 7, low=0.0, high=100.0), T(5, 7, low=-0.1, high=1.1), dtypes=FLOATS + ("float16", "int64")),
+    seeded("binomial", T(5, 7, low=0.0, high=10.0), T(7, low=-0.1, high=1.1), dtypes=FLOATS),
+    seeded("binomial", T(7, low=0.0, high=10.0), T(5, 7, low=0.0, high=1.0)),
+    seeded("binomial", T(7, dtype="float64"), T(7, dtype="float32")),
+    *[
+        seeded(op + form, T(3, 4, 5), p, train, out=False, dtypes=FLOATS + ("float16",))
+        for op in ("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout")
+        for form in ("", "_")
+        for p, train in ((0.4, True), (0.4, False), (0.0, True), (1.0, True), (1.5, True))
+    ],
+    seeded("feature_dropout", T(4), 0.4, True),
+    *[
+        seeded("native_dropout", T(3, 4), p, train, dtypes=FLOATS + ("float16", "int64"))
+        for p, train in ((0.4, True), (0.4, None), (0.4, False), (1.0, True), (1.5, True))
+    ],
+    seeded("native_dropout", T(0, 4), 0.4, True),
     seeded("dropout", T(7, 5), 0.4, True),
     seeded("dropout", T(7, 5), 0.0, True),
     seeded("dropout", T(7, 5), 1.0, True),

@@ -1,0 +1,178 @@
+/* Draws by chance: coins, dropout, counts, categories. */
+#include "random.h"
+#include <math.h>
+
+/* ---- coins ---- */
+static int check_probability(double p)
+{
+    return p >= 0 && p <= 1 ? 0 : lc_fail_int(LC_LucidError, "bernoulli_ expects p to be in [0, 1], but got p=%g", p);
+}
+static int bernoulli_run(const lc_record *call)
+{
+    if (check_probability(call->args[1].f) < 0) return -1;
+    return draw(call, &lc_op_bernoulli_, &call->args[2], (lc_random_args){ .a = call->args[1].f });
+}
+LC_OP(bernoulli_, .sig = "bernoulli_(input: Tensor, p: float = 0.5, *, generator: Generator | None = None) -> Tensor",
+      .doc = "Overwrite with ones, with probability p, and zeros.", FILL, .run = bernoulli_run);
+
+/* A probability per element: the last input. */
+static int bernoulli_each_run(const lc_record *call)
+{
+    lc_tensor     *p = call->in[call->n_in - 1], *out = call->out[0];
+    lc_record      drawn = *call;
+    lc_random_args args = { .out = out, .each = { p }, .generator = generator_for(&call->args[call->n_in], out->device) };
+    drawn.dtype = p->dtype == LC_f64 ? LC_f64 : LC_f32, drawn.op = &lc_op__bernoulli_each;
+    return args.generator ? run_kernel_with(&drawn, &args) : -1;
+}
+static int bernoulli_shape(const lc_record *call, lc_spec *out)
+{
+    lc_tensor *p = call->in[call->n_in - 1];
+    if (!lc_is_floating(p->dtype))
+        return lc_fail_int(LC_DtypeMismatch, "bernoulli: expected probabilities tensor to have floating type, got %s",
+                           LC_SHAPE(p));
+    if (broadcast(call, out) < 0) return -1;
+    return out->dtype = call->in[0]->dtype, out->order = LC_ORDER_CONTIGUOUS, 0;
+}
+LC_OP(bernoulli, .sig = "bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor",
+      .doc = "Ones and zeros, with input's elements as probabilities of one.", .method = true, .out = true, .random = true,
+      .promote = LC_NO_PROMOTION, .shape = bernoulli_shape, .run = bernoulli_each_run, .grad = constant_grad);
+LC_OP(_bernoulli_each, .sig = "_bernoulli_each(input: Tensor, p: Tensor, *, generator: Generator | None = None) -> Tensor",
+      .py = "bernoulli_", .doc = "Overwrite with ones and zeros, with p's elements as probabilities of one.", .method = true,
+      .function = false, .random = true, .writes = IN(0), .promote = LC_NO_PROMOTION, .shape = bernoulli_shape,
+      .run = bernoulli_each_run, .grad = constant_grad);
+
+static int bernoulli_p_call(const lc_value *in, lc_tensor **out)
+{
+    lc_value contiguous = { .tag = LC_IS_format, .fmt = LC_CONTIGUOUS_FORMAT };
+    return (out[0] = lc_bernoulli_(lc_empty_like(in(0), LC_ABSENT, LC_ABSENT, contiguous), in[1].f, in[2].gen)) ? 0 : -1;
+}
+LC_OP(bernoulli_p, .sig = "bernoulli_p(input: Tensor, p: float, *, generator: Generator | None = None) -> Tensor",
+      .py = "bernoulli", .doc = "Ones, with probability p, and zeros in the shape of input.", .method = true, .random = true,
+      .call = bernoulli_p_call, .grad = constant_grad);
+
+/* ---- dropout: `noise` is 0 with probability p ---- */
+static lc_tensor *noise_like(lc_tensor *x, bool feature, double p) /* feature: one draw per sample and channel */
+{
+    int64_t shape[LC_MAX_DIMS];
+    if (!feature) return lc_bernoulli_(lc_empty_like(x, LC_ABSENT, LC_ABSENT, LC_ABSENT), 1 - p, NULL);
+    if (x->ndim < 2) return lc_fail(LC_ShapeMismatch, "Feature dropout requires at least 2 dimensions in the input");
+    for (int d = 0; d < x->ndim; d++) shape[d] = d < 2 ? x->shape[d] : 1;
+    lc_tensor *noise = lc_empty(shape, x->ndim, LC_OF_DTYPE((lc_dtype)x->dtype),
+                                (lc_value){ .tag = LC_IS_device, .dev = x->device }, LC_ABSENT);
+    return lc_bernoulli_(noise, 1 - p, NULL);
+}
+/* PyTorch's mul_ by a number inside an op rounds the number to the tensor's dtype first: halves show it. */
+static lc_tensor *times(lc_tensor *x, double by)
+{
+    if (!x || lc_working_dtype(x->dtype) == x->dtype) return lc_mul_(x, LC_NUMBER(by));
+    lc_value where = { .tag = LC_IS_device, .dev = x->device };
+    return lc_mul_(x, lc_scalar_tensor(LC_NUMBER(by), LC_OF_DTYPE((lc_dtype)x->dtype), where));
+}
+typedef enum { FEATURE = 1, ALPHA = 2, INPLACE = 4 } dropout_kind;
+static lc_tensor *scaled(lc_tensor *x, lc_tensor *by, bool inplace) { return inplace ? lc_mul_(x, by) : lc_mul(x, by); }
+static int        drop(const lc_value *in, lc_tensor **out, dropout_kind kind)
+{
+    lc_tensor *x = in(0);
+    double     p = in[1].f;
+    if (!(p >= 0 && p <= 1)) return lc_fail_int(LC_LucidError, "dropout probability has to be between 0 and 1, but got %g", p);
+    if (!in[2].b || p == 0 || !x->numel) return out[0] = x, 0;
+    if (p == 1) return (out[0] = scaled(x, LC_NUMBER(0), kind & INPLACE)) ? 0 : -1;
+    lc_tensor *noise = noise_like(x, kind & FEATURE, p);
+    if (kind & ALPHA) { /* what is dropped becomes the least value of SELU; mean and variance stay */
+        double     alpha = 1.7580993408473766, a = 1 / sqrt((alpha * alpha * p + 1) * (1 - p));
+        lc_tensor *b = lc_add_(times(lc_add(noise, LC_NUMBER(-1)), alpha * a), LC_NUMBER(alpha * a * p));
+        out[0] = lc_add_(scaled(x, times(noise, a), kind & INPLACE), b);
+    } else out[0] = scaled(x, lc_div_(noise, LC_NUMBER(1 - p)), kind & INPLACE);
+    return out[0] ? 0 : -1;
+}
+#define DROPOUT(name, kind)                                                                                                    \
+    static int name##_call(const lc_value *in, lc_tensor **out) { return drop(in, out, kind); }                                \
+    static int name##__call(const lc_value *in, lc_tensor **out) { return drop(in, out, (kind) | INPLACE); }
+DROPOUT(dropout, 0)
+DROPOUT(feature_dropout, FEATURE)
+DROPOUT(alpha_dropout, ALPHA)
+DROPOUT(feature_alpha_dropout, ALPHA | FEATURE)
+LC_OP(dropout, .sig = "dropout(input: Tensor, p: float, train: bool) -> Tensor",
+      .doc = "In training: zero with probability p, the rest scaled so that the mean stays.", .random = true,
+      .call = dropout_call);
+LC_OP(dropout_, .sig = "dropout_(input: Tensor, p: float, train: bool) -> Tensor", .doc = "In-place dropout.", .random = true,
+      .writes = IN(0), .call = dropout__call);
+LC_OP(feature_dropout, .sig = "feature_dropout(input: Tensor, p: float, train: bool) -> Tensor",
+      .doc = "dropout of whole channels: dimensions 0 and 1 count samples and channels.", .random = true,
+      .call = feature_dropout_call);
+LC_OP(feature_dropout_, .sig = "feature_dropout_(input: Tensor, p: float, train: bool) -> Tensor",
+      .doc = "In-place feature_dropout.", .random = true, .writes = IN(0), .call = feature_dropout__call);
+LC_OP(alpha_dropout, .sig = "alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor",
+      .doc = "dropout for SELU networks: mean and variance stay.", .random = true, .call = alpha_dropout_call);
+LC_OP(alpha_dropout_, .sig = "alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor", .doc = "In-place alpha_dropout.",
+      .random = true, .writes = IN(0), .call = alpha_dropout__call);
+LC_OP(feature_alpha_dropout, .sig = "feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor",
+      .doc = "alpha_dropout of whole channels.", .random = true, .call = feature_alpha_dropout_call);
+LC_OP(feature_alpha_dropout_, .sig = "feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor",
+      .doc = "In-place feature_alpha_dropout.", .random = true, .writes = IN(0), .call = feature_alpha_dropout__call);
+
+static int native_dropout_backward_call(const lc_value *in, lc_tensor **out)
+{
+    return (out[0] = lc_mul(lc_mul(in(0), in(1)), LC_NUMBER(in[2].f))) ? 0 : -1;
+}
+LC_OP(native_dropout_backward, .sig = "native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> Tensor",
+      .doc = "The gradient of native_dropout.", .call = native_dropout_backward_call);
+static double kept_scale(const lc_value *in) { return in[1].f == 1 ? 0 : 1 / (1 - in[1].f); }
+static bool   trains(const lc_value *in) { return in[2].tag != LC_IS_bool || in[2].b; }
+static int    native_dropout_call(const lc_value *in, lc_tensor **out)
+{
+    lc_tensor *x = in(0), *mask = lc_empty_like(x, x->numel ? LC_OF_DTYPE(LC_b8) : LC_ABSENT, LC_ABSENT, LC_ABSENT);
+    if (trains(in) && x->numel) {
+        out[1] = lc_bernoulli_(mask, 1 - in[1].f, NULL);
+        out[0] = times(lc_mul(x, out[1]), kept_scale(in));
+    } else {
+        out[1] = lc_fill_(mask, LC_INTEGER(1));
+        out[0] = lc_clone(x, LC_PRESERVE_FORMAT);
+    }
+    return out[0] && out[1] ? 0 : -1;
+}
+GRAD(native_dropout) { dx[0] = lc_native_dropout_backward(g[0], y[1], trains(in) ? kept_scale(in) : 1); }
+LC_OP(native_dropout, .sig = "native_dropout(input: Tensor, p: float, train: bool | None) -> (output: Tensor, mask: Tensor)",
+      .doc = "dropout and the mask of what was kept; train None means True.", .random = true, .call = native_dropout_call,
+      .grad = native_dropout_grad, .saves = OUT(1));
+
+/* ---- counts: parameters per element ---- */
+static int count_shape(const lc_record *call, lc_spec *out)
+{
+    spec_like(call, out, call->in[0], (lc_dtype)call->in[0]->dtype);
+    return drawn_in_order(call, out, 0);
+}
+static int poisson_run(const lc_record *call)
+{
+    lc_random_args args = { .out = call->out[0],
+                            .each = { call->in[0] },
+                            .generator = generator_for(&call->args[1], call->device) };
+    return args.generator ? run_kernel_with(call, &args) : -1;
+}
+LC_OP(poisson, .sig = "poisson(input: Tensor, generator: Generator | None = None) -> Tensor",
+      .doc = "Poisson distributed counts, with input's elements as rates.", .random = true, .promote = LC_NO_PROMOTION,
+      .shape = count_shape, .run = poisson_run, .grad = constant_grad);
+
+static int binomial_shape(const lc_record *call, lc_spec *out)
+{
+    const lc_tensor *count = call->in[0], *p = call->in[1];
+    if (!lc_is_floating(count->dtype) || !lc_is_floating(p->dtype))
+        return lc_fail_int(LC_ValueError, "binomial only supports floating-point dtypes for count and prob, got %s and %s",
+                           lc_dtypes[count->dtype].name, lc_dtypes[p->dtype].name);
+    if (count->dtype != p->dtype)
+        return lc_fail_int(LC_DtypeMismatch, "Found dtype %s but expected %s", lc_dtypes[p->dtype].name,
+                           lc_dtypes[count->dtype].name);
+    if (broadcast(call, out) < 0) return -1;
+    bool of_count = out->ndim == count->ndim && lc_same_sizes(out->shape, count->shape, out->ndim);
+    return out->order = of_count ? LC_ORDER_CONTIGUOUS : LC_ORDER_INPUTS, 0;
+}
+static int binomial_run(const lc_record *call)
+{
+    lc_random_args args = { .out = call->out[0],
+                            .each = { call->in[0], call->in[1] },
+                            .generator = generator_for(&call->args[2], call->device) };
+    return args.generator ? run_kernel_with(call, &args) : -1;
+}
+LC_OP(binomial, .sig = "binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor",
+      .doc = "Successes in count trials, each with probability prob.", .random = true, .promote = LC_NO_PROMOTION,
+      .shape = binomial_shape, .run = binomial_run, .grad = constant_grad);
