@@ -73,3 +73,14 @@ typedef struct {
     uint64_t         range; /* integers: low + draw % range; 0 stands for 2^64 */
     bool             any;   /* random_ without bounds: what the dtype holds exactly */
 } lc_random_args;
+
+/* unique: in is contiguous, n slices of `width` elements. Slices are compared as a whole; those with a NaN equal none. What is wanted is not
+ * NULL: values (width 1 only) and counts have room for n, first (which slice stands for each group) too; inverse has n. */
+typedef struct {
+    const lc_tensor *in;
+    int64_t          n, width;
+    lc_tensor       *values;
+    int64_t         *first, *inverse, *counts;
+    int64_t         *found;
+    bool             consecutive; /* only neighbours are compared */
+} lc_unique_args;

@@ -76,6 +76,7 @@ typedef struct {
     int                n_params, n_in, n_out, n_numbers; /* n -1: a list decides. n_numbers: parameters with number_ok */
     const lc_param    *params;
     const char *const *out_names, *text; /* text: for inspect.signature */
+    bool               alone;            /* "-> Tensor | list[Tensor]": a list of one is that tensor itself in Python */
 } lc_signature;
 
 typedef struct lc_op lc_op;

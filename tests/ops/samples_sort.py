@@ -44,4 +44,32 @@ SORTS = [
     S("topk", T(3), 1, 1),
 ]
 
-SAMPLES = SORTS
+REPEATED = [[1, 2, 2, 3], [1, 2, 2, 3], [0, 2, 2, 3], [1, 2, 2, 3]]
+UNSIGNED = ("uint16", "uint32", "uint64")
+WANTED = [{}, {"return_inverse": True}, {"return_counts": True}, {"return_inverse": True, "return_counts": True}]
+UNIQUE = [
+    *[S("unique", T(values=REPEATED), **w, dtypes=ALL + UNSIGNED, grad=False) for w in WANTED],
+    *[S("unique", T(values=REPEATED), dim=d, **w, grad=False) for d in (0, 1, -1) for w in WANTED],
+    *[S("unique_consecutive", T(values=REPEATED), **w, dtypes=ALL, grad=False) for w in WANTED],
+    *[S("unique_consecutive", T(values=REPEATED), dim=d, **w, grad=False) for d in (0, 1) for w in WANTED],
+    S("unique", T(5, 4, 3), True, True, True, dtypes=ALL, grad=False),
+    S("unique", T(500), return_inverse=True, return_counts=True, dtypes=ALL, grad=False),
+    S("unique", T(values=[-(2**62), 5, 2**62, 5, -7] * 80, dtype="int64"), return_inverse=True, return_counts=True),
+    S("unique", T(5, 4, 3), dim=1, return_inverse=True, dtypes=ALL, grad=False),
+    S("unique", T(values=SPECIAL), return_inverse=True, return_counts=True, grad=False),
+    S("unique_consecutive", T(values=SPECIAL), return_inverse=True, return_counts=True, grad=False),
+    S("unique", T(values=3.0), return_inverse=True, return_counts=True, grad=False),
+    S("unique", T(0), return_inverse=True, return_counts=True, grad=False),
+    S("unique", T(0, 3), dim=0, return_inverse=True, return_counts=True, grad=False),
+    S("unique", T(0, 3), dim=1, grad=False),
+    S("unique", T(0, 0), dim=1, grad=False),
+    S("unique", T(3), dim=2, grad=False),
+    S("unique", T(), dim=0, grad=False),
+    S("unique", T(3), sorted=False, grad=False),
+    S("unique_consecutive", T(0), return_inverse=True, grad=False),
+    S("unique_consecutive", T(0, 3), dim=0, grad=False),
+    S("unique_consecutive", T(0, 3), dim=1, grad=False),
+    S("unique_consecutive", T(values=3.0), return_counts=True, grad=False),
+]
+
+SAMPLES = SORTS + UNIQUE
