@@ -104,7 +104,8 @@ class Variant:
             runs.append((result, error, to, args))
         (b, their_error, to_b, args_b), (a, our_error, to_a, args_a) = runs
         if their_error is not None:
-            assert_same_error(our_error, their_error)
+            if "is_contiguous(" not in str(their_error):  # a check inside PyTorch that its kernels do not take strides
+                assert_same_error(our_error, their_error)
             return None
         assert our_error is None, brief(our_error)
         return (a, to_a, args_a), (b, to_b, args_b)
@@ -318,10 +319,12 @@ def nearer(ours, theirs, exact):
     """Whether our tensors are at most as far from the exact ones as PyTorch's, or as the spacing of the largest number."""
     kinds = (lucid.Tensor, torch.Tensor, torch.Tensor)
     for a, b, c in zip(*(tensors_of(value, kind) for value, kind in zip((ours, theirs, exact), kinds))):
+        if not b.numel():
+            continue
         spacing = torch.finfo(b.dtype).eps * c.abs().max()
         a, b = to_torch(a).to(c.dtype), b.detach().to(c.dtype)
         differ = (a != b) & ~(a.isnan() & b.isnan())
-        if not (a[differ] - c[differ]).abs().max() <= max((b[differ] - c[differ]).abs().max(), spacing):
+        if bool(differ.any()) and not (a[differ] - c[differ]).abs().max() <= max((b[differ] - c[differ]).abs().max(), spacing):
             return False
     return True
 
