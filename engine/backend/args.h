@@ -56,10 +56,18 @@ typedef struct {
     int              dim;
 } lc_row_args;
 
-/* arange, linspace: out (n) 1-d. linspace counts down from end in its second half. */
+/* tril, triu: out = in on one side of a diagonal of the last two dimensions, zero on the other. out has in's dtype and may be in. */
+typedef struct {
+    lc_tensor       *out;
+    const lc_tensor *in;
+    int64_t          diagonal;
+    bool             upper;
+} lc_triangle_args;
+
+/* arange, linspace, logspace: out (n) 1-d. linspace counts down from end in its second half. */
 typedef struct {
     lc_tensor *out;
-    double     start, step, end;
+    double     start, step, end, base;
     int64_t    start_int, step_int; /* arange of an integer dtype is exact */
 } lc_ramp_args;
 

@@ -8,7 +8,8 @@
  * outputs as views and checks that they are; .random and .reads_values are read by the tracer.
  *
  * Derived forms. `.inplace = true` makes name_, the same rules writing into argument 0. `out=` is accepted by every op with
- * `.out = true` (lc_call_out): a kernel op writes straight into it, a composite's result is copied. */
+ * `.out = true` (lc_call_out): a kernel op writes straight into it, a composite's result is copied. `.copies = true` on a view makes
+ * name_copy: the view, cloned. */
 #pragma once
 #include "../backend/backend.h"
 
@@ -139,7 +140,8 @@ struct lc_op {
     int (*run)(const lc_record *call);
     int (*call)(const lc_value *in, lc_tensor **out); /* out: borrowed from the scope the engine opened */
     void (*grad)(lc_tensor *const *g, lc_tensor *const *y, const lc_value *in, const bool *need, lc_tensor **dx);
-    const lc_op *inplace_of; /* set on derived forms */
+    bool         copies, copies_method; /* of a view: there is name_copy, what it gives as new memory; as a method too */
+    const lc_op *inplace_of, *copy_of;  /* set on derived forms */
 };
 #define LC_OP(op_name, ...)                                                                                                    \
     const lc_op lc_op_##op_name = { .id = LC_OP_##op_name,                                                                     \
@@ -162,6 +164,8 @@ int lc_call_out(const lc_op *op, const lc_value *args,
                 lc_tensor **out); /* out: given tensors; returned with one more reference each */
 int lc_count(const lc_op *op, const lc_value *args);
 int lc_call_scoped(const lc_op *op, const lc_value *args, lc_tensor **out); /* for the typed callers */
+int lc_composite_body(const lc_op *op, const lc_value *args,
+                      lc_tensor **out); /* op->call, or what stands for it; out as there */
 
 /* Modes of the thread, in the same word as tensor flags so that lc_call branches once. */
 enum {

@@ -67,16 +67,37 @@ LC_OP(as_strided_from, .sig = "as_strided_from(input: Tensor, size: list[int], s
       .doc = "Any geometry over input's storage; offset counts from input's first element.", .hidden = true, .view_of = IN(0),
       .call = as_strided_from_call, .grad = as_strided_from_grad);
 
-static int as_strided_call(const lc_value *in, lc_tensor **out)
+/* storage_offset, which is absolute, as an offset from input's first element. */
+static int relative_offset(const lc_value *in, int64_t *offset)
 {
     int64_t here = lc_storage_offset(in(0)), at = here;
     int_argument(&in[3], &at);
     if (at < 0) return lc_fail_int(LC_ShapeMismatch, "Tensor: invalid storage offset %lld", (long long)at);
-    return (*out = lc_as_strided_from(in(0), in[1].is, in[1].n, in[2].is, in[2].n, at - here)) ? 0 : -1;
+    return *offset = at - here, 0;
+}
+static int as_strided_call(const lc_value *in, lc_tensor **out)
+{
+    int64_t offset;
+    if (relative_offset(in, &offset) < 0) return -1;
+    return (*out = lc_as_strided_from(in(0), in[1].is, in[1].n, in[2].is, in[2].n, offset)) ? 0 : -1;
 }
 LC_OP(as_strided,
       .sig = "as_strided(input: Tensor, size: list[int], stride: list[int], storage_offset: int | None = None) -> Tensor",
-      .doc = "Any geometry over input's storage.", .method = true, .call = as_strided_call);
+      .doc = "Any geometry over input's storage.", .method = true, .copies = true, .call = as_strided_call);
+
+BECOME(as_strided_from)
+LC_OP(as_strided_from_, .sig = "as_strided_from_(input: Tensor, size: list[int], stride: list[int], offset: int) -> Tensor",
+      .doc = "In-place as_strided_from.", .hidden = true, .writes = IN(0), .call = as_strided_from__call,
+      .grad = as_strided_from_grad);
+static int as_strided__call(const lc_value *in, lc_tensor **out)
+{
+    int64_t offset;
+    if (relative_offset(in, &offset) < 0) return -1;
+    return (*out = lc_as_strided_from_(in(0), in[1].is, in[1].n, in[2].is, in[2].n, offset)) ? 0 : -1;
+}
+LC_OP(as_strided_,
+      .sig = "as_strided_(input: Tensor, size: list[int], stride: list[int], storage_offset: int | None = None) -> Tensor",
+      .doc = "In-place as_strided.", .method = true, .writes = IN(0), .call = as_strided__call);
 
 static int second_geometry(const lc_record *call, lc_spec *out)
 {
@@ -171,3 +192,39 @@ LC_OP(as_strided_backward,
              "to_stride: list[int], count_from: bool) -> Tensor",
       .doc = "The gradient of as_strided_from: from one geometry through a storage to another.", .hidden = true,
       .promote = LC_NO_PROMOTION, .shape = second_geometry, .run = as_strided_backward_run, .grad = as_strided_backward_grad);
+
+/* A copy of input's storage, which src is moved into. The result looks at the copy as input looks at its storage. */
+static int as_strided_scatter_call(const lc_value *in, lc_tensor **out)
+{
+    geometry   v;
+    int64_t    offset, here = lc_storage_offset(in(0)), one = 1;
+    lc_tensor *x = in(0), *src = in(1);
+    lc_value   at[] = { in[2], in[3], { 0 } }, given[] = { in[0], in[2], in[3], in[4] };
+    if (relative_offset(given, &offset) < 0) return -1;
+    at[2] = LC_I(offset);
+    if (as_strided_from_geometry(x, at, &v) < 0) return -1;
+    if (src->ndim != v.ndim || !lc_same_sizes(src->shape, v.shape, v.ndim))
+        return lc_fail_int(LC_ShapeMismatch,
+                           "expected src to have a size equal to the slice of self. src size = %s, slice size = %s",
+                           LC_SIZES(src->shape, src->ndim), LC_SIZES(v.shape, v.ndim));
+    if (lc_overlaps_itself(x)) { /* the strides cannot be kept: PyTorch makes a plain copy, and counts in that */
+        lc_tensor *copy = lc_clone(x, LC_PRESERVE_FORMAT);
+        return lc_copy_(lc_as_strided(copy, v.shape, v.ndim, v.stride, v.ndim, in[4]), src, false) ? (*out = copy, 0) : -1;
+    }
+    int64_t    n = x->storage ? (int64_t)x->storage->bytes / lc_size_of(x->dtype) : 0;
+    lc_tensor *all = lc_scoped(lc_tensor_view(x, 1, &n, &one, -here)), *copy = all ? lc_clone(all, LC_CONTIGUOUS_FORMAT) : NULL;
+    lc_tensor *part = copy ? lc_scoped(lc_tensor_view(copy, v.ndim, v.shape, v.stride, here + v.offset)) : NULL;
+    if (!part || !lc_copy_(part, src, false)) return -1;
+    return one_view(copy, x->ndim, x->shape, x->stride, here, out);
+}
+GRAD(as_strided_scatter)
+{
+    lc_tensor *grad = lc_contiguous(g[0], LC_CONTIGUOUS_FORMAT);
+    if (need[0]) dx[0] = lc_as_strided_scatter(grad, zeros_like(in(1)), in[2].is, in[2].n, in[3].is, in[3].n, in[4]);
+    if (need[1]) dx[1] = lc_as_strided(grad, in[2].is, in[2].n, in[3].is, in[3].n, in[4]);
+}
+LC_OP(as_strided_scatter,
+      .sig = "as_strided_scatter(input: Tensor, src: Tensor, size: list[int], stride: list[int], "
+             "storage_offset: int | None = None) -> Tensor",
+      .doc = "A copy of input with src where as_strided would look.", .method = true, .call = as_strided_scatter_call,
+      .grad = as_strided_scatter_grad);

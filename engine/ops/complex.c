@@ -61,8 +61,8 @@ static int view_as_real_call(const lc_value *in, lc_tensor **out)
 }
 GRAD(view_as_real) { dx[0] = lc_view_as_complex(lc_contiguous(g[0], LC_CONTIGUOUS_FORMAT)); }
 LC_OP(view_as_real, .sig = "view_as_real(input: Tensor) -> Tensor",
-      .doc = "A last dimension of real and imaginary part, as a view.", .view_of = IN(0), .call = view_as_real_call,
-      .grad = view_as_real_grad);
+      .doc = "A last dimension of real and imaginary part, as a view.", .view_of = IN(0), .copies = true,
+      .call = view_as_real_call, .grad = view_as_real_grad);
 
 static int view_as_complex_call(const lc_value *in, lc_tensor **out)
 {
@@ -85,5 +85,5 @@ static int view_as_complex_call(const lc_value *in, lc_tensor **out)
 }
 GRAD(view_as_complex) { dx[0] = lc_view_as_real(g[0]); }
 LC_OP(view_as_complex, .sig = "view_as_complex(input: Tensor) -> Tensor",
-      .doc = "Pairs along the last dimension as complex numbers, as a view.", .view_of = IN(0), .call = view_as_complex_call,
-      .grad = view_as_complex_grad);
+      .doc = "Pairs along the last dimension as complex numbers, as a view.", .view_of = IN(0), .copies = true,
+      .call = view_as_complex_call, .grad = view_as_complex_grad);

@@ -86,23 +86,56 @@ LC_OP(full,
       .doc = "A tensor filled with one value.", .factory = true, .out = true, .any_device = IN(1), .shape = full_size,
       .run = with_input);
 
+static int with_strides(const lc_value *size, const lc_value *stride, lc_spec *out)
+{
+    if (size->n != stride->n)
+        return lc_fail_int(LC_ShapeMismatch, "dimensionality of sizes (%d) must match dimensionality of strides (%d)", size->n,
+                           stride->n);
+    for (int d = 0; d < stride->n; d++)
+        if ((out->stride[d] = stride->is[d]) < 0)
+            return lc_fail_int(LC_LucidError, "empty_strided: negative stride %lld", (long long)stride->is[d]);
+    out->order = LC_ORDER_STRIDES;
+    return 0;
+}
 static int strided_size(const lc_record *call, lc_spec *out)
 {
     const lc_value *a = call->args;
-    if (a[0].n != a[1].n)
-        return lc_fail_int(LC_ShapeMismatch, "dimensionality of sizes (%d) must match dimensionality of strides (%d)", a[0].n,
-                           a[1].n);
     if (factory_shape(call, out, &a[2], lc_default_dtype, &a[3], a[0].n, a[0].is) < 0) return -1;
-    for (int d = 0; d < a[1].n; d++)
-        if ((out->stride[d] = a[1].is[d]) < 0)
-            return lc_fail_int(LC_LucidError, "empty_strided: negative stride %lld", (long long)a[1].is[d]);
-    out->order = LC_ORDER_STRIDES;
-    return 0;
+    return with_strides(&a[0], &a[1], out);
 }
 LC_OP(empty_strided,
       .sig = "empty_strided(size: list[int], stride: list[int], *, dtype: dtype | None = None, device: device | None = None) "
              "-> Tensor",
       .doc = "An uninitialised tensor with given strides.", .factory = true, .shape = strided_size, .run = as_it_is);
+
+static int permuted_size(const lc_record *call, lc_spec *out) /* (size, physical_layout, *, dtype, device) */
+{
+    const lc_value *a = call->args;
+    uint64_t        seen = 0;
+    int64_t         step = 1;
+    if (a[0].n != a[1].n)
+        return lc_fail_int(LC_ShapeMismatch,
+                           "Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = %d "
+                           "is not equal to len(physical_layout) = %d",
+                           a[0].n, a[1].n);
+    if (factory_shape(call, out, &a[2], lc_default_dtype, &a[3], a[0].n, a[0].is) < 0) return -1;
+    for (int i = a[1].n - 1; i >= 0; i--) {
+        int64_t d = a[1].is[i];
+        if (d < 0 || d >= a[0].n || seen >> d & 1)
+            return lc_fail_int(LC_LucidError, "Dimension out of range or given twice: %s", LC_SIZES(a[1].is, a[1].n));
+        seen |= (uint64_t)1 << d;
+        out->stride[d] = step;
+        if (__builtin_mul_overflow(step, a[0].is[d] ? a[0].is[d] : 1, &step))
+            return lc_fail_int(LC_OutOfMemory, "empty_permuted: %s is too large", LC_SIZES(a[0].is, a[0].n));
+    }
+    out->order = LC_ORDER_STRIDES;
+    return 0;
+}
+LC_OP(empty_permuted,
+      .sig = "empty_permuted(size: list[int], physical_layout: list[int], *, dtype: dtype | None = None, "
+             "device: device | None = None) -> Tensor",
+      .doc = "An uninitialised tensor, dense, with its dimensions in a given order in memory.", .factory = true,
+      .shape = permuted_size, .run = as_it_is);
 
 static int one_number(const lc_record *call, lc_spec *out)
 {
@@ -165,6 +198,18 @@ LC_OP(new_empty,
       .sig = "new_empty(input: Tensor, size: list[int], *, dtype: dtype | None = None, device: device | None = None) -> Tensor",
       .doc = "An uninitialised tensor with the dtype and device of input.", .factory = true, .method = true, .function = false,
       .promote = LC_NO_PROMOTION, .shape = new_size, .run = as_it_is);
+static int new_strided_size(const lc_record *call, lc_spec *out) /* (input, size, stride, *, dtype, device) */
+{
+    const lc_value *a = call->args;
+    if (spec_shape(call, out, dtype_or(&a[3], call->in[0]->dtype), a[1].n, a[1].is) < 0) return -1;
+    place(out, &a[4], call->in[0]->device);
+    return with_strides(&a[1], &a[2], out);
+}
+LC_OP(new_empty_strided,
+      .sig = "new_empty_strided(input: Tensor, size: list[int], stride: list[int], *, dtype: dtype | None = None, "
+             "device: device | None = None) -> Tensor",
+      .doc = "An uninitialised tensor with given strides and the dtype and device of input.", .factory = true, .method = true,
+      .function = false, .promote = LC_NO_PROMOTION, .shape = new_strided_size, .run = as_it_is);
 LC_OP(new_full,
       .sig = "new_full(input: Tensor, size: list[int], fill_value: Tensor | Number, *, dtype: dtype | None = None, "
              "device: device | None = None) -> Tensor",
@@ -264,6 +309,25 @@ LC_OP(linspace,
              "-> Tensor",
       .doc = "steps values from start to end, both included, evenly spaced.", .factory = true, .out = true,
       .shape = linspace_size, .run = linspace_run);
+
+static int logspace_size(const lc_record *call, lc_spec *out)
+{
+    const lc_value *a = call->args;
+    if (a[2].i < 0) return lc_fail_int(LC_LucidError, "number of steps must be non-negative");
+    return factory_shape(call, out, &a[4], lc_default_dtype, &a[5], 1, &a[2].i);
+}
+static int logspace_run(const lc_record *call)
+{
+    const lc_value *a = call->args;
+    return run_factory(
+        call, &(lc_ramp_args){
+                  .out = call->out[0], .start = lc_number_of(&a[0]), .end = lc_number_of(&a[1]), .base = lc_number_of(&a[3]) });
+}
+LC_OP(logspace,
+      .sig = "logspace(start: Number, end: Number, steps: int, base: Number = 10.0, *, dtype: dtype | None = None, "
+             "device: device | None = None) -> Tensor",
+      .doc = "steps powers of base, their exponents evenly spaced from start to end, both included.", .factory = true,
+      .out = true, .shape = logspace_size, .run = logspace_run);
 
 static int eye_size(const lc_record *call, lc_spec *out)
 {

@@ -340,25 +340,6 @@ LC_OP(masked_select, .sig = "masked_select(input: Tensor, mask: Tensor) -> Tenso
       .doc = "The elements where mask holds, as a vector.", .method = true, .out = true, .reads_values = true,
       .call = masked_select_call);
 
-/* ---- triangles: everything beyond a diagonal is masked ---- */
-static int triangle(const lc_value *in, bool upper, lc_tensor **out)
-{
-    lc_tensor *x = in(0), *k = LC_INTEGER(in[1].i);
-    lc_value   dtype = { .tag = LC_IS_none }, device = { .tag = LC_IS_device, .dev = x->device };
-    if (x->ndim < 2)
-        return lc_fail_int(LC_ShapeMismatch, "%s: input tensor must have at least 2 dimensions", upper ? "triu" : "tril");
-    lc_tensor *row = lc_unsqueeze(lc_arange(LC_I(x->shape[x->ndim - 2]), dtype, device), 1);
-    lc_tensor *distance = lc_sub(lc_arange(LC_I(x->shape[x->ndim - 1]), dtype, device), row); /* to the right of the diagonal */
-    lc_tensor *beyond = upper ? lc_lt(distance, k) : lc_gt(distance, k);
-    return (out[0] = lc_masked_fill(x, beyond, LC_INTEGER(0))) ? 0 : -1;
-}
-static int tril_call(const lc_value *in, lc_tensor **out) { return triangle(in, false, out); }
-LC_OP(tril, .sig = "tril(input: Tensor, diagonal: int = 0) -> Tensor",
-      .doc = "The lower triangle of matrices; zero above the diagonal.", .method = true, .out = true, .call = tril_call);
-static int triu_call(const lc_value *in, lc_tensor **out) { return triangle(in, true, out); }
-LC_OP(triu, .sig = "triu(input: Tensor, diagonal: int = 0) -> Tensor",
-      .doc = "The upper triangle of matrices; zero below the diagonal.", .method = true, .out = true, .call = triu_call);
-
 /* ---- take ---- */
 static int take_call(const lc_value *in, lc_tensor **out)
 {

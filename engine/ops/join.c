@@ -26,14 +26,19 @@ static lc_memory_format suggested_format(const lc_tensor *t)
     return !ordered_channels_last(t) ? LC_CONTIGUOUS_FORMAT : t->ndim == 4 ? LC_CHANNELS_LAST : LC_CHANNELS_LAST_3D;
 }
 
-static int in_common_format(const lc_record *call, lc_spec *out)
+int in_suggested_format(const lc_tensor *t, lc_spec *out)
 {
-    lc_memory_format format = suggested_format(call->in[0]);
-    for (int k = 1; k < call->n_in && format != LC_CONTIGUOUS_FORMAT; k++)
-        if (suggested_format(call->in[k]) != format) format = LC_CONTIGUOUS_FORMAT;
+    lc_memory_format format = suggested_format(t);
     if (format == LC_CONTIGUOUS_FORMAT) return 0;
     out->order = LC_ORDER_STRIDES;
     return lc_format_strides(format, out->ndim, out->shape, out->stride);
+}
+static int in_common_format(const lc_record *call, lc_spec *out)
+{
+    lc_memory_format format = suggested_format(call->in[0]);
+    for (int k = 1; k < call->n_in; k++)
+        if (suggested_format(call->in[k]) != format) return 0;
+    return in_suggested_format(call->in[0], out);
 }
 
 static int cat_fits(const lc_spec *out, const lc_tensor *t, int k, int d)
@@ -163,6 +168,31 @@ static lc_tensor *at_least_1d(lc_tensor *t) { return t->ndim ? t : lc_reshape(t,
 static lc_tensor *at_least_2d(lc_tensor *t) { return t->ndim > 1 ? t : lc_unsqueeze(at_least_1d(t), 0); }
 static lc_tensor *at_least_3d(lc_tensor *t) { return t->ndim > 2 ? t : lc_unsqueeze(at_least_2d(t), -1); }
 static lc_tensor *column(lc_tensor *t) { return t->ndim > 1 ? t : lc_reshape(t, (int64_t[]){ t->numel, 1 }, 2); }
+
+#define AT_LEAST(name, each)                                                                                                   \
+    static int name##_call(const lc_value *in, lc_tensor **out) { return (*out = each(in(0))) ? 0 : -1; }                      \
+    static int name##_many_call(const lc_value *in, lc_tensor **out)                                                           \
+    {                                                                                                                          \
+        for (int k = 0; k < in[0].n; k++)                                                                                      \
+            if (!(out[k] = each(in[0].ts[k]))) return -1;                                                                      \
+        return 0;                                                                                                              \
+    }
+static int as_many_as_given(const lc_value *in) { return in[0].n; }
+AT_LEAST(atleast_1d, at_least_1d)
+LC_OP(atleast_1d, .sig = "atleast_1d(input: Tensor) -> Tensor", .doc = "A scalar as a vector; others as they are.",
+      .call = atleast_1d_call);
+LC_OP(atleast_1d_many, .py = "atleast_1d", .sig = "atleast_1d_many(*tensors: Tensor) -> list[Tensor]",
+      .doc = "Scalars as vectors; others as they are.", .count = as_many_as_given, .call = atleast_1d_many_call);
+AT_LEAST(atleast_2d, at_least_2d)
+LC_OP(atleast_2d, .sig = "atleast_2d(input: Tensor) -> Tensor", .doc = "A view with new dimensions in front up to two.",
+      .call = atleast_2d_call);
+LC_OP(atleast_2d_many, .py = "atleast_2d", .sig = "atleast_2d_many(*tensors: Tensor) -> list[Tensor]",
+      .doc = "Views with new dimensions in front up to two.", .count = as_many_as_given, .call = atleast_2d_many_call);
+AT_LEAST(atleast_3d, at_least_3d)
+LC_OP(atleast_3d, .sig = "atleast_3d(input: Tensor) -> Tensor", .doc = "A view with three dimensions or more.",
+      .call = atleast_3d_call);
+LC_OP(atleast_3d_many, .py = "atleast_3d", .sig = "atleast_3d_many(*tensors: Tensor) -> list[Tensor]",
+      .doc = "Views with three dimensions or more.", .count = as_many_as_given, .call = atleast_3d_many_call);
 
 static int cat_each(const lc_value *in, const char *name, lc_tensor *(*each)(lc_tensor *), int64_t dim, lc_tensor **out)
 {

@@ -1,5 +1,6 @@
 /* Copies of a tensor's elements in another layout or order. The move itself is the backend's copy between two strided tensors. */
 #include "view.h"
+#include <stdlib.h>
 
 static int in_format(const lc_record *call, lc_spec *out)
 {
@@ -55,6 +56,25 @@ static int flipud_call(const lc_value *in, lc_tensor **out)
     return (*out = lc_flip(in(0), (int64_t[]){ 0 }, 1)) ? 0 : -1;
 }
 LC_OP(flipud, .sig = "flipud(input: Tensor) -> Tensor", .doc = "Rows in reverse order.", .method = true, .call = flipud_call);
+
+static int rot90_call(const lc_value *in, lc_tensor **out)
+{
+    lc_tensor *x = in(0);
+    int        a, b, k = (int)((in[1].i % 4 + 4) % 4);
+    if (in[2].n != 2) return lc_fail_int(LC_LucidError, "expected total rotation dims == 2, but got dims = %d", in[2].n);
+    if (x->ndim < 2) return lc_fail_int(LC_ShapeMismatch, "expected total dims >= 2, but got total dims = %d", x->ndim);
+    if (in[2].is[0] == in[2].is[1] || llabs(in[2].is[0] - in[2].is[1]) == x->ndim)
+        return lc_fail_int(LC_LucidError, "expected rotation dims to be different, but got dim0 = %lld and dim1 = %lld",
+                           (long long)in[2].is[0], (long long)in[2].is[1]);
+    if (dim_index(in[2].is[0], x->ndim, &a) < 0 || dim_index(in[2].is[1], x->ndim, &b) < 0)
+        return lc_fail_int(LC_LucidError, "Rotation dims out of range: %s of %s", LC_SIZES(in[2].is, in[2].n), LC_SHAPE(x));
+    if (k == 0) return (*out = lc_clone(x, LC_CONTIGUOUS_FORMAT)) ? 0 : -1;
+    if (k == 2) return (*out = lc_flip(x, (int64_t[]){ a, b }, 2)) ? 0 : -1;
+    return (*out = lc_transpose(lc_flip(x, (int64_t[]){ k == 1 ? b : a }, 1), a, b)) ? 0 : -1;
+}
+LC_OP(rot90, .sig = "rot90(input: Tensor, k: int = 1, dims: list[int] = (0, 1)) -> Tensor",
+      .doc = "Quarter turns in the plane of two dimensions, from the first towards the second.", .method = true,
+      .call = rot90_call);
 
 static lc_tensor *rolled(lc_tensor *x, int d, int64_t shift) /* scoped */
 {
@@ -168,7 +188,7 @@ GRAD(repeat)
 }
 LC_OP(repeat, .sig = "repeat(input: Tensor, repeats: list[int]) -> Tensor",
       .doc = "A copy repeated along each dimension; more repeats than dimensions make new ones in front.", .method = true,
-      .function = false, .promote = LC_NO_PROMOTION, .shape = repeat_shape, .run = repeat_run, .grad = repeat_grad);
+      .promote = LC_NO_PROMOTION, .shape = repeat_shape, .run = repeat_run, .grad = repeat_grad);
 
 static int tile_call(const lc_value *in, lc_tensor **out)
 {

@@ -34,6 +34,14 @@ static int reshape_call(const lc_value *in, lc_tensor **out)
 LC_OP(reshape, .sig = "reshape(input: Tensor, shape: list[int]) -> Tensor",
       .doc = "The same elements in another shape: a view if possible, else a copy.", .method = true, .call = reshape_call);
 
+static int view_copy_call(const lc_value *in, lc_tensor **out)
+{
+    int64_t shape[LC_MAX_DIMS];
+    return infer_shape(&in[1], in(0)->numel, shape) < 0 ? -1 : give(lc_reshape_copy(in(0), shape, in[1].n), out);
+}
+LC_OP(view_copy, .sig = "view_copy(input: Tensor, size: list[int]) -> Tensor", .doc = "A copy in another shape.", .out = true,
+      .call = view_copy_call);
+
 static int reshape_as_call(const lc_value *in, lc_tensor **out)
 {
     return give(lc_reshape(in(0), in(1)->shape, in(1)->ndim), out);
@@ -55,6 +63,27 @@ LC_OP(expand_as, .sig = "expand_as(input: Tensor, other: Tensor) -> Tensor", .do
 static int broadcast_to_call(const lc_value *in, lc_tensor **out) { return give(lc_expand(in(0), in[1].is, in[1].n), out); }
 LC_OP(broadcast_to, .sig = "broadcast_to(input: Tensor, size: list[int]) -> Tensor", .doc = "input expanded to a shape.",
       .method = true, .call = broadcast_to_call);
+
+static int sum_to_size_call(const lc_value *in, lc_tensor **out)
+{
+    lc_tensor *x = in(0);
+    int64_t    dims[LC_MAX_DIMS];
+    int        more = x->ndim - in[1].n, n = 0;
+    bool       fits = more >= 0;
+    for (int d = 0; d < x->ndim && fits; d++) {
+        int64_t want = d < more ? 1 : in[1].is[d - more];
+        fits = want == x->shape[d] || want == 1;
+        if (d < more || want != x->shape[d]) dims[n++] = d;
+    }
+    if (!fits)
+        return lc_fail_int(LC_ShapeMismatch, "size %s is not expandable to size %s.", LC_SIZES(in[1].is, in[1].n),
+                           LC_SIZES(x->shape, x->ndim));
+    if (n == 0) return give(x, out);
+    return give(lc_reshape(lc_sum(x, dims, n, true), in[1].is, in[1].n), out);
+}
+LC_OP(sum_to_size, .sig = "sum_to_size(input: Tensor, size: list[int]) -> Tensor",
+      .doc = "The sum over the dimensions that broadcasting size to input's shape would repeat.", .method = true,
+      .function = false, .call = sum_to_size_call);
 
 static int flatten_call(const lc_value *in, lc_tensor **out)
 {
@@ -103,8 +132,7 @@ static int contiguous_call(const lc_value *in, lc_tensor **out)
     return give(lc_clone(in(0), in[1].fmt), out);
 }
 LC_OP(contiguous, .sig = "contiguous(input: Tensor, *, memory_format: memory_format = contiguous_format) -> Tensor",
-      .doc = "input itself if it is laid out that way, else a copy that is.", .method = true, .function = false,
-      .call = contiguous_call);
+      .doc = "input itself if it is laid out that way, else a copy that is.", .method = true, .call = contiguous_call);
 
 static int ravel_call(const lc_value *in, lc_tensor **out)
 {
@@ -159,6 +187,18 @@ LC_OP(movedim, .sig = "movedim(input: Tensor, source: list[int], destination: li
       .doc = "Dimensions moved to other places; the rest keep their order.", .method = true, .call = movedim_call);
 LC_OP(moveaxis, .sig = "moveaxis(input: Tensor, source: list[int], destination: list[int]) -> Tensor",
       .doc = "Another name of movedim.", .method = true, .call = movedim_call);
+
+/* Lucid's own names. */
+
+static int expand_dims_call(const lc_value *in, lc_tensor **out) { return give(lc_unsqueeze(in(0), in[1].i), out); }
+LC_OP(expand_dims, .sig = "expand_dims(input: Tensor, dim: int) -> Tensor", .doc = "Another name of unsqueeze.", .method = true,
+      .function = false, .call = expand_dims_call);
+static int squeeze_all_call(const lc_value *in, lc_tensor **out) { return give(lc_squeeze(in(0), NULL, 0), out); }
+LC_OP(squeeze_all, .sig = "squeeze_all(input: Tensor) -> Tensor", .doc = "squeeze of every dimension of size one.",
+      .method = true, .function = false, .call = squeeze_all_call);
+static int eval_call(const lc_value *in, lc_tensor **out) { return give(in(0), out); }
+LC_OP(eval, .sig = "eval(input: Tensor) -> Tensor", .doc = "input itself: values are computed when an op is called.",
+      .method = true, .call = eval_call);
 
 /* The properties T, mT, H and mH of a tensor. */
 static int T_call(const lc_value *in, lc_tensor **out)

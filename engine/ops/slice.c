@@ -23,8 +23,8 @@ static int select_geometry(const lc_tensor *x, const lc_value *a, geometry *v)
 VIEW(select)
 GRAD(select) { dx[0] = lc_select_backward(g[0], in(0)->shape, in(0)->ndim, in[1].i, in[2].i); }
 LC_OP(select, .sig = "select(input: Tensor, dim: int, index: int) -> Tensor",
-      .doc = "One index of a dimension, which goes away.", .method = true, .view_of = IN(0), .call = select_call,
-      .grad = select_grad);
+      .doc = "One index of a dimension, which goes away.", .method = true, .view_of = IN(0), .copies = true,
+      .call = select_call, .grad = select_grad);
 
 static int64_t clamp_index(int64_t i, int64_t size)
 {
@@ -57,8 +57,8 @@ VIEW(slice)
 GRAD(slice) { dx[0] = lc_slice_backward(g[0], in(0)->shape, in(0)->ndim, in[1].i, in[2], in[3], in[4].i); }
 LC_OP(slice,
       .sig = "slice(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor",
-      .doc = "Every step-th element from start to end of a dimension.", .hidden = true, .view_of = IN(0), .call = slice_call,
-      .grad = slice_grad);
+      .doc = "Every step-th element from start to end of a dimension.", .hidden = true, .view_of = IN(0), .copies = true,
+      .call = slice_call, .grad = slice_grad);
 
 static int narrow_geometry(const lc_tensor *x, const lc_value *a, geometry *v)
 {
@@ -84,8 +84,8 @@ GRAD(narrow)
     dx[0] = lc_slice_backward(g[0], in(0)->shape, in(0)->ndim, in[1].i, LC_I(start), LC_I(start + in[3].i), 1);
 }
 LC_OP(narrow, .sig = "narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor",
-      .doc = "length elements of a dimension from start on.", .method = true, .view_of = IN(0), .call = narrow_call,
-      .grad = narrow_grad);
+      .doc = "length elements of a dimension from start on.", .method = true, .view_of = IN(0), .copies = true,
+      .copies_method = true, .call = narrow_call, .grad = narrow_grad);
 
 static int narrow_tensor_call(const lc_value *in, lc_tensor **out)
 {
@@ -118,8 +118,8 @@ static int diagonal_geometry(const lc_tensor *x, const lc_value *a, geometry *v)
 VIEW(diagonal)
 GRAD(diagonal) { dx[0] = lc_diagonal_backward(g[0], in(0)->shape, in(0)->ndim, in[1].i, in[2].i, in[3].i); }
 LC_OP(diagonal, .sig = "diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor",
-      .doc = "The diagonal of two dimensions, as a last dimension.", .method = true, .view_of = IN(0), .call = diagonal_call,
-      .grad = diagonal_grad);
+      .doc = "The diagonal of two dimensions, as a last dimension.", .method = true, .view_of = IN(0), .copies = true,
+      .call = diagonal_call, .grad = diagonal_grad);
 
 static int unfold_geometry(const lc_tensor *x, const lc_value *a, geometry *v)
 {
@@ -142,7 +142,7 @@ VIEW(unfold)
 GRAD(unfold) { dx[0] = lc_unfold_backward(g[0], in(0)->shape, in(0)->ndim, in[1].i, in[2].i, in[3].i); }
 LC_OP(unfold, .sig = "unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor",
       .doc = "Windows of a dimension, as a last dimension.", .method = true, .function = false, .view_of = IN(0),
-      .call = unfold_call, .grad = unfold_grad);
+      .copies = true, .call = unfold_call, .grad = unfold_grad);
 
 /* Gradients. The result has the shape in argument 1; the rule's arguments follow it. */
 
@@ -212,3 +212,67 @@ GRAD(unfold_backward) { dx[0] = lc_unfold(g[0], in[2].i, in[3].i, in[4].i); }
 LC_OP(unfold_backward, .sig = "unfold_backward(grad: Tensor, size: list[int], dim: int, window: int, step: int) -> Tensor",
       .doc = "The gradient of unfold.", .hidden = true, .promote = LC_NO_PROMOTION, .shape = of_size,
       .run = unfold_backward_run, .grad = unfold_backward_grad);
+
+/* Another tensor in place of what a view sees: a copy of input with src moved into what is seen. The copy has input's strides, gaps
+ * included, as PyTorch's has. */
+
+static int scattered(const lc_record *call, lc_spec *out)
+{
+    const lc_tensor *x = call->in[0];
+    spec_like(call, out, x, (lc_dtype)x->dtype);
+    out->order = LC_ORDER_STRIDES;
+    if (lc_overlaps_itself(x)) lc_strides_like(x, out->stride);
+    else memcpy(out->stride, x->stride, (size_t)x->ndim * sizeof *x->stride);
+    return 0;
+}
+
+static int put_into(const lc_record *call, geometry_rule rule)
+{
+    geometry   v;
+    lc_tensor *src = call->in[1], *out = call->out[0];
+    if (rule(out, call->args + 2, &v) < 0) return -1;
+    lc_tensor *part = seen_as(out, &v);
+    int        rc = -1;
+    if (part && !lc_same_shape(part, src))
+        lc_fail(LC_ShapeMismatch, "expected src to have a size equal to the slice of self. src size = %s, slice size = %s",
+                LC_SIZES(src->shape, src->ndim), LC_SIZES(v.shape, v.ndim));
+    else if (part && call->backend->copy(out, call->in[0]) == 0) rc = call->backend->copy(part, src);
+    lc_release(part);
+    return rc;
+}
+
+#define PUT_INTO(name)                                                                                                         \
+    static int name##_scatter_run(const lc_record *call) { return put_into(call, name##_geometry); }
+
+PUT_INTO(select)
+GRAD(select_scatter)
+{
+    if (need[0]) dx[0] = lc_select_scatter(g[0], zeros_like(in(1)), in[2].i, in[3].i);
+    if (need[1]) dx[1] = lc_select(g[0], in[2].i, in[3].i);
+}
+LC_OP(select_scatter, .sig = "select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor",
+      .doc = "A copy of input with src at one index of a dimension.", .method = true, .promote = LC_NO_PROMOTION,
+      .shape = scattered, .run = select_scatter_run, .grad = select_scatter_grad);
+
+PUT_INTO(slice)
+GRAD(slice_scatter)
+{
+    if (need[0]) dx[0] = lc_slice_scatter(g[0], zeros_like(in(1)), in[2].i, in[3], in[4], in[5].i);
+    if (need[1]) dx[1] = lc_slice(g[0], in[2].i, in[3], in[4], in[5].i);
+}
+LC_OP(slice_scatter,
+      .sig = "slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, "
+             "step: int = 1) -> Tensor",
+      .doc = "A copy of input with src in a slice of a dimension.", .method = true, .out = true, .promote = LC_NO_PROMOTION,
+      .shape = scattered, .run = slice_scatter_run, .grad = slice_scatter_grad);
+
+PUT_INTO(diagonal)
+GRAD(diagonal_scatter)
+{
+    if (need[0]) dx[0] = lc_diagonal_scatter(g[0], zeros_like(in(1)), in[2].i, in[3].i, in[4].i);
+    if (need[1]) dx[1] = lc_diagonal(g[0], in[2].i, in[3].i, in[4].i);
+}
+LC_OP(diagonal_scatter,
+      .sig = "diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor",
+      .doc = "A copy of input with src on a diagonal.", .method = true, .promote = LC_NO_PROMOTION, .shape = scattered,
+      .run = diagonal_scatter_run, .grad = diagonal_scatter_grad);

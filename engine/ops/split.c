@@ -44,7 +44,7 @@ static int unbind_call(const lc_value *in, lc_tensor **out)
 }
 GRAD(unbind) { dx[0] = joined(g, y, unbind_count(in), lc_stack, in[1].i); }
 LC_OP(unbind, .sig = "unbind(input: Tensor, dim: int = 0) -> list[Tensor]", .doc = "A view for each index of a dimension.",
-      .method = true, .view_of = IN(0), .count = unbind_count, .call = unbind_call, .grad = unbind_grad);
+      .method = true, .view_of = IN(0), .count = unbind_count, .copies = true, .call = unbind_call, .grad = unbind_grad);
 
 /* n consecutive parts of dimension d; size(i) is the same for all but the last, or sizes[i]. */
 static int consecutive(lc_tensor *x, int d, int n, int64_t each, const int64_t *sizes, lc_tensor **out)
@@ -82,7 +82,7 @@ static int split_call(const lc_value *in, lc_tensor **out)
 GRAD(split) { dx[0] = joined(g, y, split_count(in), lc_cat, in[2].i); }
 LC_OP(split, .sig = "split(input: Tensor, split_size: int, dim: int = 0) -> list[Tensor]",
       .doc = "Views of equal size along a dimension; the last may be smaller.", .method = true, .view_of = IN(0),
-      .count = split_count, .call = split_call, .grad = split_grad);
+      .count = split_count, .copies = true, .call = split_call, .grad = split_grad);
 
 static int split_with_sizes_count(const lc_value *in)
 {
@@ -114,7 +114,7 @@ static int split_with_sizes_call(const lc_value *in, lc_tensor **out)
 GRAD(split_with_sizes) { dx[0] = joined(g, y, in[1].n, lc_cat, in[2].i); }
 LC_OP(split_with_sizes, .sig = "split_with_sizes(input: Tensor, split_sizes: list[int], dim: int = 0) -> list[Tensor]",
       .doc = "Views of the given sizes along a dimension.", .method = true, .view_of = IN(0), .count = split_with_sizes_count,
-      .call = split_with_sizes_call, .grad = split_with_sizes_grad);
+      .copies = true, .call = split_with_sizes_call, .grad = split_with_sizes_grad);
 LC_OP(split_sizes, .py = "split", .sig = "split_sizes(input: Tensor, split_size: list[int], dim: int = 0) -> list[Tensor]",
       .doc = "Views of the given sizes along a dimension.", .method = true, .view_of = IN(0), .count = split_with_sizes_count,
       .call = split_with_sizes_call, .grad = split_with_sizes_grad);
@@ -192,3 +192,107 @@ LC_OP(tensor_split_indices, .py = "tensor_split",
       .sig = "tensor_split_indices(input: Tensor, indices: list[int], dim: int = 0) -> list[Tensor]",
       .doc = "Views between the given indices.", .method = true, .count = tensor_split_indices_count,
       .call = tensor_split_indices_call);
+
+static int split_points(const lc_value *in, lc_tensor **points) /* new reference: int64, contiguous, on the CPU */
+{
+    lc_tensor *t = in(1);
+    if (t->ndim > 1 || t->dtype != LC_i64 || t->device.kind != LC_CPU)
+        return lc_fail_int(LC_DtypeMismatch,
+                           "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional int64 "
+                           "tensor on cpu, but got %s on %s",
+                           LC_SHAPE(t), lc_device_names[t->device.kind]);
+    return (*points = packed(t, LC_i64)) ? 0 : -1;
+}
+static int tensor_split_tensor_count(const lc_value *in)
+{
+    lc_tensor *points;
+    if (split_points(in, &points) < 0) return -1;
+    lc_value sections[] = { in[0], LC_I(points->ndim ? 0 : *(int64_t *)points->data) };
+    int      n = points->ndim ? counted(points->shape[0] + 1, in(0)) : tensor_split_count(sections);
+    return lc_release(points), n;
+}
+static int tensor_split_tensor_call(const lc_value *in, lc_tensor **out)
+{
+    lc_tensor *points;
+    if (split_points(in, &points) < 0) return -1;
+    const int64_t *at = (const int64_t *)points->data;
+    lc_value       by = points->ndim ? (lc_value){ .tag = LC_IS_ints, .n = (int32_t)points->shape[0], .is = at } : LC_I(*at);
+    lc_value       args[] = { in[0], by, in[2] };
+    int            rc = points->ndim ? tensor_split_indices_call(args, out) : tensor_split_call(args, out);
+    return lc_release(points), rc;
+}
+LC_OP(tensor_split_tensor, .py = "tensor_split",
+      .sig = "tensor_split_tensor(input: Tensor, tensor_indices_or_sections: Tensor, dim: int = 0) -> list[Tensor]",
+      .doc = "As tensor_split with a number of sections, or with indices, that are read from a tensor.", .method = true,
+      .reads_values = true, .any_device = IN(1), .count = tensor_split_tensor_count, .call = tensor_split_tensor_call);
+
+/* hsplit, vsplit, dsplit: tensor_split along a fixed dimension, into parts of equal size. */
+static int split_axis(const lc_value *in, const char *name, int least, int64_t dim, int64_t *axis)
+{
+    const lc_tensor *x = in(0);
+    if (x->ndim < least)
+        return lc_fail_int(LC_ShapeMismatch,
+                           "%s requires a tensor with at least %d dimension, but got a tensor with %d dimensions!", name, least,
+                           x->ndim);
+    *axis = least == 1 && x->ndim == 1 ? 0 : dim;
+    if (in[1].tag != LC_IS_int || (in[1].i > 0 && x->shape[*axis] % in[1].i == 0)) return 0;
+    return lc_fail_int(LC_ShapeMismatch,
+                       "%s attempted to split along dimension %lld, but the size of the dimension %lld is not divisible by the "
+                       "split_size %lld!",
+                       name, (long long)*axis, (long long)x->shape[*axis], (long long)in[1].i);
+}
+#define SPLIT_ALONG(name, least, dim)                                                                                          \
+    static int name##_call(const lc_value *in, lc_tensor **out)                                                                \
+    {                                                                                                                          \
+        int64_t axis;                                                                                                          \
+        if (split_axis(in, #name, least, dim, &axis) < 0) return -1;                                                           \
+        lc_value args[] = { in[0], in[1], LC_I(axis) };                                                                        \
+        return in[1].tag == LC_IS_int ? tensor_split_call(args, out) : tensor_split_indices_call(args, out);                   \
+    }                                                                                                                          \
+    static int name##_count(const lc_value *in)                                                                                \
+    {                                                                                                                          \
+        int64_t axis;                                                                                                          \
+        return split_axis(in, #name, least, dim, &axis) < 0 ? -1 : tensor_split_count(in);                                     \
+    }
+#define BY_SECTIONS(name) .method = true, .count = name##_count, .call = name##_call
+#define BY_INDICES(name)  .method = true, .count = tensor_split_indices_count, .call = name##_call
+
+SPLIT_ALONG(hsplit, 1, 1)
+LC_OP(hsplit, .sig = "hsplit(input: Tensor, sections: int) -> list[Tensor]", .doc = "Views of equal width, side by side.",
+      BY_SECTIONS(hsplit));
+LC_OP(hsplit_indices, .py = "hsplit", .sig = "hsplit_indices(input: Tensor, indices: list[int]) -> list[Tensor]",
+      .doc = "Views between columns.", BY_INDICES(hsplit));
+SPLIT_ALONG(vsplit, 2, 0)
+LC_OP(vsplit, .sig = "vsplit(input: Tensor, sections: int) -> list[Tensor]",
+      .doc = "Views of equal height, one below the other.", BY_SECTIONS(vsplit));
+LC_OP(vsplit_indices, .py = "vsplit", .sig = "vsplit_indices(input: Tensor, indices: list[int]) -> list[Tensor]",
+      .doc = "Views between rows.", BY_INDICES(vsplit));
+SPLIT_ALONG(dsplit, 3, 2)
+LC_OP(dsplit, .sig = "dsplit(input: Tensor, sections: int) -> list[Tensor]", .doc = "Views of equal depth.",
+      BY_SECTIONS(dsplit));
+LC_OP(dsplit_indices, .py = "dsplit", .sig = "dsplit_indices(input: Tensor, indices: list[int]) -> list[Tensor]",
+      .doc = "Views between indices of the third dimension.", BY_INDICES(dsplit));
+
+/* unsafe_*: the same parts, but nobody watches: they may be written in place while recording, and count versions of their own. */
+static int unwatched(int rc, lc_tensor **out, int n)
+{
+    for (int i = 0; i < n && rc == 0; i++) rc = (out[i] = lc_scoped(lc_tensor_data(out[i]))) ? 0 : -1;
+    return rc;
+}
+#define UNWATCHED(name)                                                                                                        \
+    static int unsafe_##name##_call(const lc_value *in, lc_tensor **out)                                                       \
+    {                                                                                                                          \
+        return unwatched(name##_call(in, out), out, name##_count(in));                                                         \
+    }
+#define IS_UNWATCHED(name)                                                                                                     \
+    .doc = "The parts without a view's protection: writing them in place does not reach input's history.", .method = true,     \
+    .count = name##_count, .call = unsafe_##name##_call, .grad = name##_grad
+
+UNWATCHED(chunk)
+LC_OP(unsafe_chunk, .sig = "unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> list[Tensor]", IS_UNWATCHED(chunk));
+UNWATCHED(split)
+LC_OP(unsafe_split, .sig = "unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> list[Tensor]", IS_UNWATCHED(split));
+UNWATCHED(split_with_sizes)
+LC_OP(unsafe_split_with_sizes,
+      .sig = "unsafe_split_with_sizes(input: Tensor, split_sizes: list[int], dim: int = 0) -> list[Tensor]",
+      IS_UNWATCHED(split_with_sizes));

@@ -26,6 +26,14 @@ int add_into(const lc_backend *backend, lc_tensor *to, lc_tensor *g);
         return one_view(in(0), v.ndim, v.shape, v.stride, v.offset, out);                                                      \
     }
 
+/* The .call of name_: the tensor itself takes the geometry. */
+int become(const lc_value *in, geometry_rule rule, lc_tensor **out);
+#define BECOME(name)                                                                                                           \
+    static int name##__call(const lc_value *in, lc_tensor **out) { return become(in, name##_geometry, out); }
+
 /* view and reshape: sizes with at most one -1 filled in; strides under which x has that shape without a copy, if there are any. */
 int  infer_shape(const lc_value *size, int64_t numel, int64_t *shape);
 bool strides_for_shape(const lc_tensor *x, int ndim, const int64_t *shape, int64_t *stride);
+
+/* Output strides in the memory format that t's own strides suggest (cat, stack, padding). */
+int in_suggested_format(const lc_tensor *t, lc_spec *out);

@@ -170,7 +170,7 @@ static bool is_view(const lc_record *call) /* one that keeps the dtype: view(dty
 static int composite_rule(const lc_record *call)
 {
     lc_scope scope = lc_scope_open();
-    int      rc = call->op->call(call->args, call->out);
+    int      rc = lc_composite_body(call->op, call->args, call->out);
     for (int i = call->n_out - 1; i >= 0; i--)
         if (rc == 0 && call->out[i]) lc_retain(call->out[i]);
         else call->out[i] = NULL, rc = -1;

@@ -1,6 +1,7 @@
 /* Kernels that make values: ranges. They go through a buffer into outputs that are strided or narrow. */
 #include "cpu.h"
 #include "../args.h"
+#include <math.h>
 #include <string.h>
 
 enum { RAMP_TILE = 512 };
@@ -31,22 +32,26 @@ static double rounded(lc_dtype dtype, double value)
     return value;
 }
 /* From both ends, so that the last value is end. Ends and step have the precision of the result (integers: a float32 step), as in PyTorch. */
-static int cpu_linspace(lc_dtype dtype, const void *args)
+static int even_ramp(lc_dtype dtype, const lc_ramp_args *a, bool power)
 {
-    const lc_ramp_args *a = args;
-    int64_t             n = a->out->numel, stride = n ? a->out->stride[0] * lc_size_of(dtype) : 0;
-    double              start = rounded(dtype, a->start), end = rounded(dtype, a->end), tile[RAMP_TILE];
-    double              step = n > 1 ? (end - start) / (double)(n - 1) : 0;
+    int64_t n = a->out->numel, stride = n ? a->out->stride[0] * lc_size_of(dtype) : 0;
+    double  start = rounded(dtype, a->start), end = rounded(dtype, a->end), tile[RAMP_TILE];
+    double  step = n > 1 ? (end - start) / (double)(n - 1) : 0;
     step = rounded(lc_is_floating(dtype) ? dtype : LC_f32, step);
     for (int64_t first = 0, m; first < n; first += m) {
         m = n - first < RAMP_TILE ? n - first : RAMP_TILE;
         for (int64_t i = 0; i < m; i++) {
             int64_t at = first + i;
             tile[i] = at < n / 2 || n == 1 ? start + step * (double)at : end - step * (double)(n - 1 - at);
+            if (power) tile[i] = pow(a->base, tile[i]);
         }
         cpu_move(dtype, a->out->data + first * stride, stride, LC_f64, (char *)tile, 8, m);
     }
     return 0;
 }
-LC_CPU_RUN(arange, cpu_arange, ~(1u << LC_b8 | 1u << LC_c32 | 1u << LC_c64 | 1u << LC_c128))
-LC_CPU_RUN(linspace, cpu_linspace, ~(1u << LC_b8 | 1u << LC_c32 | 1u << LC_c64 | 1u << LC_c128))
+static int cpu_linspace(lc_dtype dtype, const void *args) { return even_ramp(dtype, args, false); }
+static int cpu_logspace(lc_dtype dtype, const void *args) { return even_ramp(dtype, args, true); }
+#define COUNTABLE (~(1u << LC_b8 | 1u << LC_c32 | 1u << LC_c64 | 1u << LC_c128))
+LC_CPU_RUN(arange, cpu_arange, COUNTABLE)
+LC_CPU_RUN(linspace, cpu_linspace, COUNTABLE)
+LC_CPU_RUN(logspace, cpu_logspace, COUNTABLE)

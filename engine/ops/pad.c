@@ -1,0 +1,152 @@
+/* Padding: constant_pad_nd writes the input into the middle of a constant; the other modes choose elements by index, dimension by
+ * dimension. `pad` counts pairs (before, after) from the last dimension on; negative ones cut. */
+#include "view.h"
+
+/* ---- constants ---- */
+static int padded_shape(const lc_tensor *x, const lc_value *pad, int64_t *shape)
+{
+    int dims = pad->n / 2;
+    if (pad->n % 2) return lc_fail_int(LC_ShapeMismatch, "Length of pad must be even but instead it equals %d", pad->n);
+    if (dims > x->ndim)
+        return lc_fail_int(LC_ShapeMismatch,
+                           "Length of pad should be no more than twice the number of dimensions of the input. Pad length is %d "
+                           "while the input has %d dimensions.",
+                           pad->n, x->ndim);
+    for (int d = 0; d < x->ndim; d++) {
+        int            from_end = x->ndim - 1 - d;
+        const int64_t *p = pad->is + 2 * from_end;
+        shape[d] = x->shape[d];
+        if (from_end >= dims) continue;
+        if (__builtin_add_overflow(shape[d], p[0], &shape[d]) || __builtin_add_overflow(shape[d], p[1], &shape[d]) ||
+            shape[d] < 0)
+            return lc_fail_int(LC_ShapeMismatch,
+                               "The input size %lld, plus negative padding %lld and %lld resulted in a negative output size, "
+                               "which is invalid. Check dimension %d of your input.",
+                               (long long)x->shape[d], (long long)p[0], (long long)p[1], d);
+    }
+    return 0;
+}
+
+/* What of `x` stays, or with other = true where in the padded result it goes. */
+static void middle(const lc_tensor *x, const lc_value *pad, bool other, geometry *v)
+{
+    geometry_like(x, 0, v);
+    for (int i = 0; i < pad->n / 2; i++) {
+        int     d = x->ndim - 1 - i;
+        int64_t before = other ? pad->is[2 * i] : -pad->is[2 * i], after = other ? pad->is[2 * i + 1] : -pad->is[2 * i + 1];
+        if (before > 0) v->offset += before * x->stride[d], v->shape[d] -= before;
+        if (after > 0) v->shape[d] -= after;
+        if (v->shape[d] < 0) v->shape[d] = 0;
+    }
+    for (int d = 0; d < v->ndim; d++)
+        if (v->shape[d] == 0) v->offset = 0;
+}
+
+static int constant_pad_nd_shape(const lc_record *call, lc_spec *out)
+{
+    const lc_tensor *x = call->in[0];
+    const lc_value  *pad = &call->args[1];
+    int64_t          shape[LC_MAX_DIMS];
+    bool             only_cuts = true;
+    if (padded_shape(x, pad, shape) < 0 || spec_shape(call, out, (lc_dtype)x->dtype, x->ndim, shape) < 0) return -1;
+    for (int i = 0; i < pad->n; i++) only_cuts &= pad->is[i] <= 0;
+    if (!only_cuts) return in_suggested_format(x, out);
+    geometry v; /* a clone of the middle, which keeps the order of its strides */
+    middle(x, pad, false, &v);
+    lc_tensor *seen = seen_as((lc_tensor *)x, &v);
+    if (!seen) return -1;
+    out->order = LC_ORDER_STRIDES;
+    lc_strides_like(seen, out->stride);
+    return lc_release(seen), 0;
+}
+static int constant_pad_nd_run(const lc_record *call)
+{
+    const lc_value *a = call->args;
+    geometry        from, to;
+    lc_number_box   box;
+    middle(call->in[0], &a[1], false, &from);
+    middle(call->out[0], &a[1], true, &to);
+    lc_tensor *x = seen_as(call->in[0], &from), *place = x ? seen_as(call->out[0], &to) : NULL;
+    int        rc = place ? fill_tensor(call->out[0], number_operand_in(&box, &a[2])) : -1;
+    if (rc == 0) rc = call->backend->copy(place, x);
+    lc_release(place);
+    lc_release(x);
+    return rc;
+}
+GRAD(constant_pad_nd)
+{
+    size_t   bytes = (size_t)(in[1].n + 1) * sizeof(int64_t);
+    int64_t *back = lc_alloc(bytes);
+    for (int i = 0; back && i < in[1].n; i++) back[i] = -in[1].is[i];
+    dx[0] = back ? lc_constant_pad_nd(g[0], back, in[1].n, LC_I(0)) : NULL;
+    lc_free(back, bytes);
+}
+LC_OP(constant_pad_nd, .sig = "constant_pad_nd(input: Tensor, pad: list[int], value: Number = 0) -> Tensor",
+      .doc = "input with one value before and after; pairs of widths from the last dimension on.", .promote = LC_NO_PROMOTION,
+      .shape = constant_pad_nd_shape, .run = constant_pad_nd_run, .grad = constant_pad_nd_grad);
+
+/* ---- elements of the input ---- */
+typedef enum { PAD_REFLECT, PAD_REPLICATE, PAD_CIRCULAR } pad_mode;
+
+/* Place i of the result, counted from the input's first element. Negative widths cut first: what goes round is what is left. */
+static int64_t source_of(pad_mode mode, int64_t i, int64_t size, int64_t before, int64_t after)
+{
+    int64_t first = before < 0 ? -before : 0, left = size - first + (after < 0 ? after : 0);
+    if (mode == PAD_REPLICATE) return i < 0 ? 0 : i >= size ? size - 1 : i;
+    if (mode == PAD_CIRCULAR) return left > 0 ? ((i - first) % left + left) % left + first : 0;
+    return i < 0 ? -i : i >= size ? 2 * (size - 1) - i : i;
+}
+static int check_width(pad_mode mode, int64_t size, int64_t before, int64_t after, int d)
+{
+    bool fits = mode == PAD_REFLECT    ? before < size && after < size
+                : mode == PAD_CIRCULAR ? before <= size && after <= size
+                                       : true;
+    if (!fits)
+        return lc_fail_int(LC_ShapeMismatch,
+                           mode == PAD_REFLECT ? "Padding size should be less than the corresponding input dimension, but got: "
+                                                 "padding (%lld, %lld) at dimension %d of size %lld"
+                                               : "Padding value causes wrapping around more than once: padding (%lld, %lld) at "
+                                                 "dimension %d of size %lld",
+                           (long long)before, (long long)after, d, (long long)size);
+    if (size + before + after < 1 || size == 0)
+        return lc_fail_int(LC_ShapeMismatch,
+                           "padding (%lld, %lld) at dimension %d of size %lld gives an empty result: this is not supported",
+                           (long long)before, (long long)after, d, (long long)size);
+    return 0;
+}
+static lc_tensor *padded_dim(lc_tensor *x, int d, int64_t before, int64_t after, pad_mode mode) /* scoped */
+{
+    int64_t size = x->shape[d], n = size + before + after;
+    if (check_width(mode, size, before, after, d) < 0) return NULL;
+    if (before == 0 && after == 0) return x;
+    lc_tensor *index = lc_scoped(lc_tensor_new(LC_i64, (lc_device){ LC_CPU, 0 }, 1, &n));
+    if (!index) return NULL;
+    for (int64_t i = 0; i < n; i++) ((int64_t *)index->data)[i] = source_of(mode, i - before, size, before, after);
+    if (!lc_same_device(index->device, x->device)) index = lc__to_copy(index, LC_i64, x->device, LC_PRESERVE_FORMAT);
+    return lc_index_select(x, d, index);
+}
+
+static int pad_call(const lc_value *in, lc_tensor **out) /* (input, pad, mode, value) */
+{
+    static const char *const names[] = { "reflect", "replicate", "circular" };
+    lc_tensor               *x = in(0);
+    const char              *name = in[2].s;
+    int                      mode = 0, n = in[1].n;
+    if (!strcmp(name, "constant"))
+        return (*out = lc_constant_pad_nd(x, in[1].is, n, in[3].tag == LC_IS_none ? LC_I(0) : in[3])) ? 0 : -1;
+    while (mode < 3 && strcmp(name, names[mode])) mode++;
+    if (mode == 3) return lc_fail_int(LC_NotImplementedError, "Unrecognised padding mode %s", name);
+    if (in[3].tag != LC_IS_none && lc_number_of(&in[3]) != 0)
+        return lc_fail_int(LC_ValueError, "Padding mode \"%s\" doesn't take in value argument", name);
+    if (n % 2 || n < 2 || n > 6 || (x->ndim != n / 2 + 1 && x->ndim != n / 2 + 2))
+        return lc_fail_int(LC_NotImplementedError,
+                           "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now: %d widths for %s", n,
+                           LC_SHAPE(x));
+    for (int i = 0; i < n / 2 && x; i++)
+        x = padded_dim(x, x->ndim - 1 - i, in[1].is[2 * i], in[1].is[2 * i + 1], (pad_mode)mode);
+    if (x == in(0)) x = lc_clone(x, LC_CONTIGUOUS_FORMAT);
+    return (*out = x) ? 0 : -1;
+}
+LC_OP(pad, .sig = "pad(input: Tensor, pad: list[int], mode: str = 'constant', value: Number | None = None) -> Tensor",
+      .doc = "input with a border: constant, reflect, replicate or circular; pairs of widths from the last dimension on.",
+      .method = true, .call = pad_call);
