@@ -124,8 +124,15 @@ LC_OP(normal,
 static int normal_each_shape(const lc_record *call, lc_spec *out)
 {
     if (broadcast(call, out) < 0) return -1;
-    out->dtype = (lc_dtype)call->in[0]->dtype, out->order = LC_ORDER_CONTIGUOUS;
+    out->dtype = (lc_dtype)(call->out_given ? call->out[0] : call->in[0])->dtype, out->order = LC_ORDER_CONTIGUOUS;
     return drawn_in_order(call, out, 0);
+}
+static int normal_mean_shape(const lc_record *call, lc_spec *out) /* PyTorch broadcasts the mean against out= */
+{
+    lc_tensor *in[] = { call->in[0], call->out_given ? call->out[0] : call->in[0] };
+    lc_record  with_out = *call;
+    with_out.in = in, with_out.n_in = 2;
+    return normal_each_shape(&with_out, out);
 }
 static int check_std(lc_tensor *std)
 {
@@ -152,7 +159,7 @@ static int normal_mean_run(const lc_record *call)
 }
 LC_OP(normal_mean, .sig = "normal_mean(mean: Tensor, std: float = 1.0, *, generator: Generator | None = None) -> Tensor",
       .py = "normal", .doc = "Normal numbers with a mean per element.", .out = true, .random = true, .promote = LC_NO_PROMOTION,
-      .shape = normal_each_shape, .run = normal_mean_run, .grad = constant_grad);
+      .shape = normal_mean_shape, .run = normal_mean_run, .grad = constant_grad);
 static int normal_std_run(const lc_record *call)
 {
     return normal_each(call, 1, call->in[0], LC_NUMBER(call->args[0].f), &call->args[2]);
@@ -161,10 +168,10 @@ GRAD(normal_std) { dx[0] = zeros_like(in(1)); }
 LC_OP(normal_std, .sig = "normal_std(mean: float, std: Tensor, *, generator: Generator | None = None) -> Tensor",
       .py = "normal", .doc = "Normal numbers with a standard deviation per element.", .out = true, .random = true,
       .promote = LC_NO_PROMOTION, .shape = normal_each_shape, .run = normal_std_run, .grad = normal_std_grad);
-static int normal_mean_std_run(const lc_record *call) { return normal_each(call, 1, call->in[1], call->in[0], &call->args[2]); }
-LC_OP(normal_mean_std, .sig = "normal_mean_std(mean: Tensor, std: Tensor, *, generator: Generator | None = None) -> Tensor",
+static int normal_both_run(const lc_record *call) { return normal_each(call, 1, call->in[1], call->in[0], &call->args[2]); }
+LC_OP(normal_both, .sig = "normal_both(mean: Tensor, std: Tensor, *, generator: Generator | None = None) -> Tensor",
       .py = "normal", .doc = "Normal numbers with a mean and a standard deviation per element.", .out = true, .random = true,
-      .promote = LC_NO_PROMOTION, .shape = normal_each_shape, .run = normal_mean_std_run, .grad = constant_grad);
+      .promote = LC_NO_PROMOTION, .shape = normal_each_shape, .run = normal_both_run, .grad = constant_grad);
 
 /* ---- exponential and others ---- */
 static int exponential_run(const lc_record *call)

@@ -31,7 +31,8 @@ static int bernoulli_shape(const lc_record *call, lc_spec *out)
         return lc_fail_int(LC_DtypeMismatch, "bernoulli: expected probabilities tensor to have floating type, got %s",
                            LC_SHAPE(p));
     if (broadcast(call, out) < 0) return -1;
-    return out->dtype = call->in[0]->dtype, out->order = LC_ORDER_CONTIGUOUS, 0;
+    out->dtype = (lc_dtype)(call->out_given ? call->out[0] : call->in[0])->dtype, out->order = LC_ORDER_CONTIGUOUS;
+    return drawn_in_order(call, out, 0);
 }
 LC_OP(bernoulli, .sig = "bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor",
       .doc = "Ones and zeros, with input's elements as probabilities of one.", .method = true, .out = true, .random = true,
@@ -176,3 +177,75 @@ static int binomial_run(const lc_record *call)
 LC_OP(binomial, .sig = "binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor",
       .doc = "Successes in count trials, each with probability prob.", .random = true, .promote = LC_NO_PROMOTION,
       .shape = binomial_shape, .run = binomial_run, .grad = constant_grad);
+
+/* ---- multinomial ---- */
+static int multinomial_shape(const lc_record *call, lc_spec *out)
+{
+    const lc_tensor *p = call->in[0];
+    int64_t          n = call->args[1].i;
+    if (p->ndim < 1 || p->ndim > 2) return lc_fail_int(LC_ShapeMismatch, "prob_dist must be 1 or 2 dim, got %s", LC_SHAPE(p));
+    if (!lc_is_floating(p->dtype))
+        return lc_fail_int(LC_DtypeMismatch, "multinomial only supports floating-point dtypes for input, got: %s",
+                           lc_dtypes[p->dtype].name);
+    if (call->out_given && call->out[0]->dtype != LC_i64)
+        return lc_fail_int(LC_DtypeMismatch, "multinomial expects int64 tensor out, got: %s", LC_SHAPE(call->out[0]));
+    if (n <= 0) return lc_fail_int(LC_LucidError, "cannot sample n_sample <= 0 samples");
+    if (!call->args[2].b && n > p->shape[p->ndim - 1])
+        return lc_fail_int(LC_LucidError, "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
+    if (p->shape[p->ndim - 1] > 1 << 24) return lc_fail_int(LC_LucidError, "number of categories cannot exceed 2^24");
+    if (p->numel == 0 && (p->ndim == 1 || p->shape[0]))
+        return lc_fail_int(LC_IndexError, "multinomial: there is nothing to choose from: %s", LC_SHAPE(p));
+    spec_like(call, out, p, LC_i64);
+    return out->shape[p->ndim - 1] = n, 0;
+}
+
+static int draw_replacing(const lc_record *call, lc_generator *generator)
+{
+    lc_record  drawn = *call;
+    lc_tensor *p = call->in[0];
+    drawn.dtype = p->dtype == LC_f64 ? LC_f64 : LC_f32;
+    lc_tensor *weights = lc_tensor_new(drawn.dtype, p->device, p->ndim, p->shape); /* the kernel sums them up in place */
+    int        rc = weights ? move_values(weights, p) : -1;
+    if (rc == 0)
+        rc = run_kernel_with(&drawn, &(lc_random_args){ .out = call->out[0], .each = { weights }, .generator = generator });
+    return lc_release(weights), rc;
+}
+
+static int check_weights(lc_tensor *p)
+{
+    int64_t fine = 0, some = 0;
+    if (read_int(lc_logical_and(lc_lt(lc_max(p), LC_NUMBER(INFINITY)), lc_ge(lc_min(p), LC_NUMBER(0))), &fine) < 0) return -1;
+    if (!fine) return lc_fail_int(LC_LucidError, "probability tensor contains either `inf`, `nan` or element < 0");
+    if (read_int(lc_all(lc_ne(lc_sum(p, (int64_t[]){ -1 }, 1, false), LC_NUMBER(0)), NULL, 0, false), &some) < 0) return -1;
+    return some ? 0 : lc_fail_int(LC_LucidError, "invalid multinomial distribution (sum of probabilities <= 0)");
+}
+/* Exponential clocks of rates p: the first n to ring. */
+static int draw_distinct(const lc_record *call, lc_generator *generator)
+{
+    lc_tensor *p = call->in[0], *first;
+    int64_t    n = call->args[1].i;
+    if (check_weights(p) < 0) return -1;
+    lc_tensor *clock = lc_exponential_(lc_empty_like(p, LC_ABSENT, LC_ABSENT, LC_ABSENT), 1, generator);
+    lc_tensor *race = lc_div(p, clock);
+    first = n == 1 ? lc_argmax(race, LC_I(-1), true) : lc_topk(race, n, -1, true, true).indices;
+    return first ? move_values(call->out[0], first) : -1;
+}
+
+static int multinomial_run(const lc_record *call)
+{
+    lc_generator *generator = generator_for(&call->args[3], call->device);
+    unsigned      modes = lc_modes;
+    if (!generator || !call->out[0]->numel || call->device.kind == LC_META) return generator ? 0 : -1;
+    if (call->args[2].b && call->args[1].i > 1) return draw_replacing(call, generator);
+    lc_scope scope = lc_scope_open();
+    lc_modes |= LC_NO_GRAD;
+    int rc = draw_distinct(call, generator);
+    lc_modes = modes;
+    return lc_scope_close(scope), rc;
+}
+LC_OP(multinomial,
+      .sig =
+          "multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None) -> "
+          "Tensor",
+      .doc = "Indices drawn with input's elements, or those of each row, as weights.", .method = true, .out = true,
+      .random = true, .reads_values = true, .promote = LC_NO_PROMOTION, .shape = multinomial_shape, .run = multinomial_run);

@@ -98,6 +98,19 @@ SAMPLES = [
     seeded("normal", T(5, 7), T(5, 7, low=0.0), dtypes=FLOATS + ("complex64", "int64"), out=False),
     seeded("normal", T(5, 1), T(7, low=0.0)),
     seeded("normal", T(5, 7), T(5, 7)),
+    *[
+        seeded("multinomial", T(*shape, low=0.0), n, replacement, dtypes=FLOATS + ("float16", "bfloat16"), out=False)
+        for shape in ((6,), (5, 6))
+        for n, replacement in ((1, False), (3, False), (6, False), (1, True), (3, True), (20, True), (7, False), (0, False))
+    ],
+    *[seeded("multinomial", T(2, 3), 2, r) for r in (False, True)],
+    *[
+        seeded("multinomial", T(3, values=[0.0, v, w]), 2, r)
+        for v, w in ((0.0, 0.0), (1.0, float("inf")), (1.0, float("nan")), (1.0, 0.0))
+        for r in (False, True)
+    ],
+    *[seeded("multinomial", T(*shape, low=0.0), 1) for shape in ((), (0,), (0, 3), (1, 2, 3))],
+    seeded("multinomial", T(3, dtype="int64"), 1),
     seeded("poisson", T(5, 7, low=0.0, high=30.0), dtypes=FLOATS + INTS),
     seeded("poisson", T(5, 7)),
     seeded("binomial", T(5, 7, low=0.0, high=100.0), T(5, 7, low=-0.1, high=1.1), dtypes=FLOATS + ("float16", "int64")),

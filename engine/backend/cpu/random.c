@@ -88,6 +88,19 @@ static int cpu_randperm(UNUSED lc_dtype dtype, const void *args) /* out int64, c
     return lc_random_permutation(a->generator, (int64_t *)a->out->data, a->out->numel), 0;
 }
 
+/* out (rows, samples) int64 and each[0] (rows, categories): contiguous; the latter is used up. */
+static int cpu_multinomial(lc_dtype dtype, const void *args)
+{
+    const lc_random_args *a = args;
+    const lc_tensor      *weights = a->each[0];
+    int64_t               categories = weights->shape[weights->ndim - 1], samples = a->out->shape[a->out->ndim - 1];
+    int64_t               rows = weights->ndim > 1 ? weights->shape[0] : 1, rc = 0;
+    for (int64_t r = 0; r < rows && rc == 0; r++)
+        rc = lc_random_multinomial(a->generator, dtype, (int64_t *)a->out->data + r * samples, samples,
+                                   weights->data + r * categories * lc_size_of(dtype), categories);
+    return (int)rc;
+}
+
 #define FLOATS        (1u << LC_f16 | 1u << LC_bf16 | 1u << LC_f32 | 1u << LC_f64)
 #define COMPLEX       (1u << LC_c32 | 1u << LC_c64 | 1u << LC_c128)
 #define WIDE_UNSIGNED (1u << LC_u16 | 1u << LC_u32 | 1u << LC_u64)
@@ -101,5 +114,6 @@ LC_CPU_RUN(bernoulli_, cpu_bernoulli, ~(COMPLEX | WIDE_UNSIGNED))
 LC_CPU_RUN(_bernoulli_each, cpu_bernoulli_each, 1u << LC_f32 | 1u << LC_f64)
 LC_CPU_RUN(poisson, cpu_poisson, FLOATS)
 LC_CPU_RUN(binomial, cpu_binomial, 1u << LC_f32 | 1u << LC_f64)
+LC_CPU_RUN(multinomial, cpu_multinomial, 1u << LC_f32 | 1u << LC_f64)
 LC_CPU_RUN(random_, cpu_random, ~COMPLEX)
 LC_CPU_RUN(randperm, cpu_randperm, 1u << LC_i64)
