@@ -72,6 +72,7 @@ typedef struct {
     bool        star;                                       /* *tensors: Tensor: all that is left by position */
     lc_value    preset;
     bool        holes_ok; /* list[Tensor | None]: elements may be absent */
+    int8_t      only;     /* Literal[True]: 1, Literal[False]: -1; another bool is for another overload */
 } lc_param;
 typedef struct {
     int                n_params, n_in, n_out, n_numbers; /* n -1: a list decides. n_numbers: parameters with number_ok */

@@ -1,4 +1,4 @@
-/* Advanced indexing (x[i, :, mask], and writing there), and what is made of it: masks, take, nonzero. See index.c. */
+/* Advanced indexing (x[i, :, mask], and writing there), and what is made of it: masks, take. See index.c. */
 #include "rules.h"
 #include "../tensor/iter.h"
 
@@ -164,7 +164,7 @@ static bool is_mask(const lc_tensor *t) { return t->dtype == LC_b8 || t->dtype =
 
 static lc_tensor *positions(lc_tensor *mask) /* scoped: (ndim, count), a row per dimension */
 {
-    return lc_transpose(lc_nonzero(mask), 0, 1);
+    return lc_transpose(lc_nonzero(mask, false), 0, 1);
 }
 
 static int add_mask(const lc_tensor *x, lc_tensor *mask, lc_tensor **made, int *n)
@@ -254,48 +254,6 @@ LC_OP(index_put,
           "index_put(input: Tensor, indices: list[Tensor | None], values: Tensor | Number, accumulate: bool = False) -> Tensor",
       .doc = "input with values written, or added, where index tensors and masks say.", .method = true, .any_device = IN(1),
       .call = index_put_call);
-
-/* ---- nonzero: the result's size depends on values, so it is made here and not by the engine ---- */
-static int nonzero_call(const lc_value *in, lc_tensor **out)
-{
-    lc_tensor        *x = in(0);
-    const lc_backend *backend = lc_backend_of(x->device);
-    int64_t           count = 0;
-    if (!backend) return -1;
-    if (x->device.kind == LC_META)
-        return lc_fail_int(LC_NotImplementedError, "nonzero: the size of the result is unknown on meta");
-    if (!backend->has(LC_OP_nonzero, x->dtype))
-        return lc_fail_int(LC_NotImplementedError, "nonzero is not implemented for %s on %s", lc_dtypes[x->dtype].name,
-                           backend->name);
-    lc_nonzero_args args = { .in = x, .count = &count };
-    if (backend->run(LC_OP_nonzero, x->dtype, &args) < 0) return -1;
-    lc_tensor *rows = lc_scoped(lc_tensor_new(LC_i64, x->device, 2, (int64_t[]){ x->ndim, count }));
-    if (!(args.out = rows) || backend->run(LC_OP_nonzero, x->dtype, &args) < 0) return -1;
-    return (out[0] = lc_transpose(rows, 0, 1)) ? 0 : -1;
-}
-LC_OP(nonzero, .sig = "nonzero(input: Tensor) -> Tensor", .doc = "The positions of elements that are not zero, one per row.",
-      .method = true, .out = true, .reads_values = true, .call = nonzero_call);
-
-static int nonzero_count(const lc_value *in) { return in(0)->ndim ? in(0)->ndim : 1; }
-static int nonzero_numpy_call(const lc_value *in, lc_tensor **out)
-{
-    lc_tensor *x = in(0)->ndim ? in(0) : lc_unsqueeze(in(0), 0), *where = x ? positions(x) : NULL;
-    for (int d = 0; where && d < x->ndim; d++)
-        if (!(out[d] = lc_select(where, 0, d))) where = NULL;
-    return where ? 0 : -1;
-}
-static int nonzero_as_tuple_call(const lc_value *in, lc_tensor **out)
-{
-    if (!in[1].b)
-        return lc_fail_int(LC_ValueError, "nonzero(as_tuple=False): leave as_tuple out for the positions in one tensor");
-    return nonzero_numpy_call(in, out);
-}
-LC_OP(nonzero_as_tuple, .sig = "nonzero_as_tuple(input: Tensor, *, as_tuple: bool) -> list[Tensor]", .py = "nonzero",
-      .doc = "nonzero as one vector per dimension.", .method = true, .reads_values = true, .count = nonzero_count,
-      .call = nonzero_as_tuple_call);
-LC_OP(where_nonzero, .sig = "where_nonzero(condition: Tensor) -> list[Tensor]", .py = "where",
-      .doc = "Where condition holds: nonzero as one vector per dimension.", .reads_values = true, .count = nonzero_count,
-      .call = nonzero_numpy_call);
 
 /* ---- masks ---- */
 static int masked_fill_shape(const lc_record *call, lc_spec *out)

@@ -22,6 +22,23 @@ OTHERS = (  # not part of Lucid's plan for tensor ops: fused text for CUDA, spar
 )  # fmt: skip
 WIDER = {torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.complex32: torch.complex64}
 WRITES_ASTRAY = {"tril", "triu"}  # PyTorch 2.13 writes out of bounds for a batch and an out= of odd strides
+
+
+def stable_sort(input, dim=-1, descending=False, *, stable=None, **out):  # noqa: A002
+    return torch.sort(input, dim=dim, descending=descending, stable=True, **out)
+
+
+def stable_argsort(input, dim=-1, descending=False, *, stable=None):  # noqa: A002
+    return torch.argsort(input, dim=dim, descending=descending, stable=True)
+
+
+def stable_msort(input, out=None):  # noqa: A002
+    values = torch.sort(input, dim=0, stable=True).values
+    return values if out is None else torch.msort(input, out=out)
+
+
+# PyTorch leaves the order of equal values open unless it is asked for stable=True; Lucid's sorts are always stable
+STABLE = {"sort": stable_sort, "argsort": stable_argsort, "msort": stable_msort}
 FAST_SAMPLES = 6  # per variant and dtype, in the form that CI runs
 
 
@@ -70,9 +87,11 @@ class Variant:
     def __init__(self, op):
         self.op, self.tolerances = op, Tolerance(op)
         self.values = op.name not in NO_VALUES
-        self.theirs = op.op
+        self.theirs = STABLE.get(op.name, op.op)
         self.ours = counterpart(op.op, op.name)
         self.methods = self.pair(op.get_method())
+        if op.name in STABLE:
+            self.methods = STABLE[op.name], self.methods[1]
         self.inplaces = self.pair(op.get_inplace())
         self.dtype = None
 

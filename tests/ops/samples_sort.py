@@ -72,4 +72,25 @@ UNIQUE = [
     S("unique_consecutive", T(values=3.0), return_counts=True, grad=False),
 ]
 
-SAMPLES = SORTS + UNIQUE
+POSITIONS = [
+    S("nonzero", T(4, 3), as_tuple=False, grad=False),
+    S("nonzero", T(3, 40000, dtype="bool", low=-1.0, high=1.0)),
+    S("nonzero", T(3), as_tuple=1, grad=False),
+    S("argwhere", T(4, 3, 2), dtypes=ALL, grad=False),
+    S("argwhere", T(), grad=False),
+    S("argwhere", T(0, 3), grad=False),
+    S("nonzero_static", T(4, 3, dtype="bool", low=-1.0, high=1.0), size=3),
+    S("nonzero_static", T(4, 3), size=20, fill_value=7, dtypes=ALL, grad=False),
+    S("nonzero_static", T(), size=2, grad=False),
+    S("nonzero_static", T(3), size=0, grad=False),
+    S("nonzero_static", T(3), size=-1, grad=False),
+    S("unravel_index", T(2, 3, dtype="int64", low=0, high=24), (2, 3, 4)),
+    S("unravel_index", T(5, dtype="int32", low=0, high=6), (3, 2)),
+    S("unravel_index", T(5, dtype="uint8", low=0, high=6), 6),
+    S("unravel_index", T(dtype="int64", values=5), (3, 2)),
+    S("unravel_index", T(5, dtype="int64", low=0, high=6), (3, -2)),
+    S("unravel_index", T(5), (3, 2)),
+    S("unravel_index", T(0, dtype="int64"), (3, 2)),
+]
+
+SAMPLES = SORTS + UNIQUE + POSITIONS

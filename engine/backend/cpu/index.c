@@ -276,58 +276,5 @@ static int cpu_index(UNUSED lc_dtype compute, const void *args)
     return 0;
 }
 
-/* ---- nonzero ---- */
-enum { NONZERO_TILE = 512 };
-typedef struct {
-    const lc_nonzero_args *args;
-    int64_t                at, found;                     /* elements seen, nonzero ones */
-    int64_t                last, coordinate[LC_MAX_DIMS]; /* of the last one found */
-} nonzero_walk;
-
-/* From the coordinates of the last element found to those of the element at `at`: a division only where a line ends. */
-static void put_position(nonzero_walk *w, int64_t at)
-{
-    const lc_tensor *in = w->args->in;
-    int64_t         *column = (int64_t *)w->args->out->data + w->found++, count = w->args->out->shape[1], d = in->ndim - 1;
-    if (d < 0) return;
-    w->coordinate[d] += at - w->last, w->last = at;
-    for (; d > 0 && w->coordinate[d] >= in->shape[d]; d--) {
-        w->coordinate[d - 1] += w->coordinate[d] / in->shape[d];
-        w->coordinate[d] %= in->shape[d];
-    }
-    for (d = 0; d < in->ndim; d++) column[d * count] = w->coordinate[d];
-}
-static int nonzero_row(void *ctx, char *const *ptr, const int64_t *stride, int64_t n)
-{
-    nonzero_walk *w = ctx;
-    uint8_t       tile[NONZERO_TILE];
-    uint16_t      where[NONZERO_TILE + 1];
-    for (int64_t start = 0, m; start < n; start += m) {
-        int64_t here = 0;
-        m = n - start < NONZERO_TILE ? n - start : NONZERO_TILE;
-        cpu_move(LC_b8, (char *)tile, 1, w->args->in->dtype, ptr[0] + start * stride[0], stride[0], m);
-        if (!w->args->out)
-            for (int64_t i = 0; i < m; i++) w->found += tile[i] != 0;
-        else { /* without a branch per element: masks are hard to predict */
-            for (int64_t i = 0; i < m; i++) where[here] = (uint16_t)i, here += tile[i] != 0;
-            for (int64_t i = 0; i < here; i++) put_position(w, w->at + where[i]);
-        }
-        w->at += m;
-    }
-    return 0;
-}
-static int cpu_nonzero(UNUSED lc_dtype compute, const void *args)
-{
-    nonzero_walk w = { .args = args };
-    lc_iter      it;
-    lc_iter_start(&it, w.args->in->ndim, w.args->in->shape);
-    lc_iter_add(&it, w.args->in);
-    lc_iter_prepare(&it, false);
-    lc_iter_range(&it, 0, w.args->in->numel, nonzero_row, &w);
-    *w.args->count = w.found;
-    return 0;
-}
-
 LC_CPU_RUN(_index, cpu_index, ~0u)
 LC_CPU_RUN(_index_put, cpu_index, ~0u)
-LC_CPU_RUN(nonzero, cpu_nonzero, ~0u)
