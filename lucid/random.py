@@ -64,10 +64,23 @@ class fork_rng:
     tensor(True)
     """
 
-    def __init__(self, devices=None, enabled=True):
+    def __init__(self, devices=None, enabled=True, *, device_type="cuda"):
         if devices:
-            raise NotImplementedError(f"fork_rng: only the CPU's stream can be forked, got devices={devices}")
+            raise NotImplementedError(
+                f"fork_rng: only the CPU's stream can be forked, got devices={devices} of type {device_type}"
+            )
         self.enabled = enabled
+
+    def __call__(self, function):
+        """As a decorator: every call in a stream of its own."""
+        from functools import wraps
+
+        @wraps(function)
+        def forked(*args, **kwargs):
+            with fork_rng(enabled=self.enabled):
+                return function(*args, **kwargs)
+
+        return forked
 
     def __enter__(self):
         self._state = get_rng_state() if self.enabled else None

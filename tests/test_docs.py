@@ -1,9 +1,12 @@
-"""The documents name files that exist."""
+"""The documents name files that exist, and their examples run."""
 
+import doctest
 import pathlib
 import re
 
 import pytest
+
+import lucid
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
@@ -29,3 +32,11 @@ def test_named_files_exist(document):
     assert missing == []
     links = re.findall(r"\]\(([\w./-]+)\)", document.read_text())
     assert [link for link in links if not (document.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("name", ["random.md"])
+def test_examples_run(name):
+    text = (ROOT / "docs" / name).read_text().replace("```", "")
+    test = doctest.DocTestParser().get_doctest(text, {"lucid": lucid}, name, name, 0)
+    results = doctest.DocTestRunner().run(test)
+    assert results.attempted and not results.failed

@@ -4,6 +4,7 @@ import copy
 import math
 import pathlib
 import pickle
+import random
 import threading
 
 import pytest
@@ -125,6 +126,167 @@ def test_bernoulli():
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_bernoulli_of_probabilities(dtype):
     check(lambda m: m.bernoulli(m.linspace(0, 1, 500).to(getattr(m, dtype))))
+
+
+def values_of(m, dtype, n, low=0.0, high=1.0):
+    """The same numbers in both libraries, without a draw."""
+    return (m.arange(n, dtype=m.float64) / max(n, 1) * (high - low) + low).to(getattr(m, dtype))
+
+
+ONE_BY_ONE = {  # float64 formulas over one draw after the other: equal to the last bit
+    "cauchy_": lambda m, x: x.cauchy_(1, 2),
+    "log_normal_": lambda m, x: x.log_normal_(0.5, 0.7),
+    "geometric_": lambda m, x: x.geometric_(0.05),
+    "bernoulli_": lambda m, x: x.bernoulli_(0.3),
+    "uniform_": lambda m, x: x.uniform_(-1, 3),
+    "random_": lambda m, x: x.random_(-7, 100),
+}
+
+
+@not_intel
+@pytest.mark.parametrize("seed", SEEDS[:6])
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("fill", ONE_BY_ONE)
+def test_fills(fill, dtype, seed):
+    for n in (0, *SIZES):
+        check(lambda m, n=n: ONE_BY_ONE[fill](m, m.empty(n, dtype=getattr(m, dtype))), seed)
+    check(lambda m: ONE_BY_ONE[fill](m, m.empty(7, 2, 9, dtype=getattr(m, dtype)).permute(2, 0, 1)[:, ::2]), seed)
+
+
+@pytest.mark.parametrize("dtype", ("uint8", "int8", "int16", "int32", "int64"))
+def test_geometric_of_integers(dtype):
+    check(lambda m: m.empty(700, dtype=getattr(m, dtype)).geometric_(0.05))
+
+
+@pytest.mark.parametrize("seed", SEEDS[:6])
+@pytest.mark.parametrize("n", (1, 3, 15, 16, 17, 400))
+def test_counts(n, seed):
+    for dtype in FLOATS:
+        check(lambda m, d=dtype: m.poisson(values_of(m, d, n, 0, 40)), seed)
+        check(lambda m, d=dtype: m.poisson(values_of(m, d, n, 0, 5e4 if d != "float16" else 5e3)), seed)
+    for dtype in ("float32", "float64"):
+        for most in (5, 60, 1e5):
+            check(
+                lambda m, d=dtype, most=most: m.binomial(values_of(m, d, n, 0, most).floor(), values_of(m, d, n, -0.1, 1.1)),
+                seed,
+            )
+
+
+def test_counts_of_what_is_no_parameter():
+    for nothing in (float("nan"), float("inf")):
+        x = lucid.tensor([nothing])
+        assert lucid.binomial(x, lucid.tensor([0.3])).numel() == 1  # PyTorch would draw for ever
+        assert lucid.binomial(lucid.tensor([5.0]), x).numel() == 1
+    with pytest.raises(RuntimeError, match="rate"):
+        lucid.poisson(lucid.tensor([float("nan")]))
+
+
+@not_intel
+@pytest.mark.parametrize("seed", SEEDS[:6])
+@pytest.mark.parametrize("dtype", ("float32", "float64"))
+def test_multinomial(dtype, seed):
+    for n in (1, 2, 17, 300):
+        for shape in ((n,), (4, n)):
+            for samples, replacement in ((1, False), (n, False), (1, True), (25, True), (n // 2 + 1, False)):
+                check(
+                    lambda m, shape=shape, s=samples, r=replacement: m.multinomial(
+                        values_of(m, dtype, math.prod(shape), 0.1, 3).reshape(shape), s, r
+                    ),
+                    seed,
+                )
+    check(lambda m: m.multinomial(values_of(m, dtype, 60).reshape(12, 5).t(), 7), seed)  # drawn in the order of memory
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("n", (3, 16, 17, 40))
+def test_normal_with_tensors(dtype, n):
+    tolerance = rounding(dtype, 16)
+    check(lambda m: m.normal(values_of(m, dtype, n, -3, 3), 2.0), tolerance=tolerance)
+    check(lambda m: m.normal(1.5, values_of(m, dtype, n, 0, 3)), tolerance=tolerance)
+    check(lambda m: m.normal(values_of(m, dtype, n, -3, 3), values_of(m, dtype, n, 0, 3)), tolerance=tolerance)
+    check(lambda m: m.normal(values_of(m, dtype, n).reshape(n, 1), values_of(m, dtype, n)), tolerance=tolerance)
+
+
+@not_intel
+@pytest.mark.parametrize("name", ("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout", "native_dropout"))
+@pytest.mark.parametrize("dtype", ("float32", "float64"))
+def test_dropouts(name, dtype):
+    def run(m, form=""):
+        y = getattr(m, name + form)(values_of(m, dtype, 360, 1, 2).reshape(6, 5, 12), 0.3, True)
+        return y[0] if isinstance(y, tuple) else y
+
+    check(run)
+    if name != "native_dropout":
+        check(lambda m: run(m, "_"))
+    check(lambda m: getattr(m, name)(values_of(m, dtype, 35, 1, 2).reshape(7, 5).t(), 0.3, True)[0])
+
+
+@pytest.mark.parametrize("like", ("rand_like", "randn_like", "randint_like"))
+def test_like_forms(like):
+    more = (9,) if like == "randint_like" else ()
+    for layout in (lambda x: x, lambda x: x.t(), lambda x: x[:, ::2]):
+        check(lambda m, f=layout: getattr(m, like)(f(m.zeros(6, 8)), *more), tolerance=4e-6)
+    check(lambda m: getattr(m, like)(m.zeros(5), *more, generator=m.Generator().manual_seed(3)), tolerance=4e-6)
+    check(lambda m: getattr(m, like)(m.zeros(20), *more, dtype=m.float64), tolerance=4e-6)
+
+
+def test_out_is_filled_in_the_order_of_its_memory():
+    for name, args in (("rand", ((5, 7),)), ("randn", ((5, 7),)), ("randint", (9, (5, 7))), ("normal", (1.0, 2.0, (5, 7)))):
+        for make in (lambda m: m.zeros(5, 7), lambda m: m.zeros(7, 5).t(), lambda m: m.zeros(5, 14)[:, ::2]):
+            check(lambda m, n=name, a=args, make=make: getattr(m, n)(*a, out=make(m)), tolerance=1e-5)
+
+
+STEPS = {
+    "rand": lambda m, n: m.rand(n),
+    "randn": lambda m, n: m.randn(n),
+    "randn64": lambda m, n: m.randn(n, dtype=m.float64),
+    "half": lambda m, n: m.randn(n, dtype=m.float16).to(m.float32),
+    "randint": lambda m, n: m.randint(-5, 2**33, (n,)),
+    "randperm": lambda m, n: m.randperm(n),
+    "exponential": lambda m, n: m.empty(n).exponential_(2.0),
+    "log_normal": lambda m, n: m.empty(n).log_normal_(),
+    "poisson": lambda m, n: m.poisson(m.full((n,), 12.0)),
+    "dropout": lambda m, n: m.dropout(m.ones(n), 0.5, True),
+    "multinomial": lambda m, n: m.multinomial(m.ones(n + 1), n),
+    "complex": lambda m, n: m.view_as_real(m.randn(n, dtype=m.complex64)),
+}
+
+
+@not_intel
+@pytest.mark.parametrize("seed", range(20))
+def test_interleaved_calls_with_saved_states(seed):
+    """A random program of draws; in the middle the state is saved, later restored, and the same draws come again."""
+    plan = random.Random(seed)
+    program = [(plan.choice(list(STEPS)), plan.choice((1, 2, 7, 15, 16, 17, 33, 100))) for _ in range(30)]
+    seen = []
+    for m in BOTH:
+        m.manual_seed(seed)
+        first = [numbers(STEPS[name](m, n)) for name, n in program[:10]]
+        state = m.get_rng_state()
+        second = [numbers(STEPS[name](m, n)) for name, n in program[10:]]
+        m.set_rng_state(state)
+        assert [numbers(STEPS[name](m, n)) for name, n in program[10:]] == second
+        seen.append((first + second, state_bytes(m)))
+    for (name, n), ours, theirs in zip(program, seen[0][0], seen[1][0]):
+        scale = {"half": 2**-7, "exponential": 1e-6, "log_normal": 1e-6}.get(name, 4e-6)
+        torch.testing.assert_close(torch.tensor(ours), torch.tensor(theirs), rtol=scale, atol=scale, msg=f"{name} {n}")
+    assert seen[0][1] == seen[1][1]
+
+
+def test_a_forked_stream():
+    @lucid.random.fork_rng()
+    def draws():
+        return lucid.rand(3).tolist()
+
+    lucid.manual_seed(4)
+    assert draws() == draws() == lucid.rand(3).tolist()
+    with pytest.raises(NotImplementedError):
+        lucid.random.fork_rng(devices=[0])
+
+
+def test_the_keyword_from():
+    check(lambda m: m.empty(5).uniform_(**{"from": 2.0, "to": 3.0}))
+    check(lambda m: m.empty(5).random_(**{"from": 2, "to": 30}))
 
 
 def test_states_travel_between_libraries():
