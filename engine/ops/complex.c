@@ -1,16 +1,22 @@
 /* Complex numbers: parts as views, conjugates. conj() computes at once; there is no lazy conjugate bit. */
 #include "rules.h"
+#include "../op/promote.h"
 
-GRAD(conj_physical) { dx[0] = conj_of(g[0]); }
+GRAD(conj) { dx[0] = conj_of(g[0]); }
 static int conj_run(const lc_record *call)
 {
-    if (!lc_is_complex(call->dtype)) return call->backend->copy(call->out[0], call->in[0]);
+    if (!lc_is_complex(call->dtype)) return 0; /* in place: a real number is its own conjugate */
     return elementwise(call);
 }
-LC_OP(conj_physical, .sig = "conj_physical(input: Tensor) -> Tensor", .doc = "Elementwise complex conjugate.", .method = true,
-      .inplace = true, .out = true, .shape = same, .run = conj_run, .grad = conj_physical_grad);
+#define CONJUGATE .kernel = LC_OP__conj_physical, .shape = same, .run = conj_run, .grad = conj_grad
+LC_OP(_conj_physical, .sig = "_conj_physical(input: Tensor) -> Tensor", .doc = "The conjugate of complex numbers.",
+      .hidden = true, CONJUGATE);
+LC_OP(conj_physical_, .sig = "conj_physical_(input: Tensor) -> Tensor", .doc = "Conjugate every element.", .method = true,
+      .writes = IN(0), CONJUGATE);
 
 static int conj_call(const lc_value *in, lc_tensor **out) { return (out[0] = conj_of(in(0))) ? 0 : -1; }
+LC_OP(conj_physical, .sig = "conj_physical(input: Tensor) -> Tensor",
+      .doc = "Elementwise complex conjugate; real tensors themselves.", .method = true, .out = true, .call = conj_call);
 LC_OP(conj, .sig = "conj(input: Tensor) -> Tensor", .doc = "The complex conjugate; real tensors themselves.", .method = true,
       .call = conj_call);
 
@@ -68,8 +74,8 @@ static int view_as_complex_call(const lc_value *in, lc_tensor **out)
 {
     lc_tensor *x = in(0);
     int64_t    stride[LC_MAX_DIMS];
-    bool       fits =
-        (x->dtype == LC_f32 || x->dtype == LC_f64) && x->ndim && x->shape[x->ndim - 1] == 2 && x->stride[x->ndim - 1] == 1;
+    bool fits = (x->dtype == LC_f16 || x->dtype == LC_f32 || x->dtype == LC_f64) && x->ndim && x->shape[x->ndim - 1] == 2 &&
+                x->stride[x->ndim - 1] == 1;
     for (int d = 0; d + 1 < x->ndim && fits; d++) {
         fits = x->stride[d] % 2 == 0;
         stride[d] = x->stride[d] / 2;
@@ -77,11 +83,11 @@ static int view_as_complex_call(const lc_value *in, lc_tensor **out)
     if (!fits)
         return lc_fail_int(
             LC_LucidError,
-            "view_as_complex: expected a float32 or float64 tensor with a last dimension of size 2 and stride 1, and "
+            "view_as_complex: expected a float16, float32 or float64 tensor with a last dimension of size 2 and stride 1, and "
             "even strides; got %s",
             LC_SHAPE(x));
-    lc_dtype dtype = x->dtype == LC_f32 ? LC_c64 : LC_c128;
-    return (out[0] = lc_scoped(lc_tensor_view_as(x, dtype, x->ndim - 1, x->shape, stride, 0))) ? 0 : -1;
+    return (out[0] = lc_scoped(lc_tensor_view_as(x, lc_complex_of((lc_dtype)x->dtype), x->ndim - 1, x->shape, stride, 0))) ? 0
+                                                                                                                           : -1;
 }
 GRAD(view_as_complex) { dx[0] = lc_view_as_real(g[0]); }
 LC_OP(view_as_complex, .sig = "view_as_complex(input: Tensor) -> Tensor",

@@ -173,7 +173,7 @@ LC_OP(_to_copy,
 static int convert(lc_tensor *x, lc_dtype dtype, lc_device device, bool copy, const lc_value *format, lc_tensor **out)
 {
     lc_memory_format wanted = format->tag == LC_IS_format ? format->fmt : LC_PRESERVE_FORMAT;
-    bool             laid_out = wanted == LC_PRESERVE_FORMAT || lc_is_contiguous_in(x, wanted);
+    bool             laid_out = wanted == LC_PRESERVE_FORMAT || suggested_format(x) == wanted;
     bool             nothing = !copy && x->dtype == dtype && lc_same_device(x->device, device) && laid_out;
     return (out[0] = nothing ? x : lc__to_copy(x, dtype, device, wanted)) ? 0 : -1;
 }

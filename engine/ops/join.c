@@ -20,7 +20,7 @@ static bool ordered_channels_last(const lc_tensor *t)
     }
     return true;
 }
-static lc_memory_format suggested_format(const lc_tensor *t)
+lc_memory_format suggested_format(const lc_tensor *t)
 {
     if (t->ndim != 4 && t->ndim != 5) return LC_CONTIGUOUS_FORMAT;
     return !ordered_channels_last(t) ? LC_CONTIGUOUS_FORMAT : t->ndim == 4 ? LC_CHANNELS_LAST : LC_CHANNELS_LAST_3D;

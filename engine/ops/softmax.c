@@ -47,14 +47,19 @@ LC_OP(softmax, .sig = "softmax(input: Tensor, dim: int, dtype: dtype | None = No
       .doc = "exp(input), scaled so that it sums to one along dim.", .method = true, .out = true, .promote = LC_NO_PROMOTION,
       .amp = LC_AMP_FP32, .shape = softmax_shape, .run = softmax_run, .grad = softmax_grad, .saves = OUT(0));
 
+/* softmax(complex, dtype=real) took the real part; so does the gradient of what its gradient gave the complex input. */
+static lc_tensor *as_real_as(lc_tensor *g, const lc_tensor *y)
+{
+    return lc_is_complex(g->dtype) && !lc_is_complex(y->dtype) ? lc_real(g) : g;
+}
+
 /* dx = y (g - sum(g y)): linear in g and quadratic in y. */
 GRAD(_softmax_backward_data)
 {
-    lc_tensor *grad = in(0), *out = in(1), *weighted = lc_mul(g[0], out);
-    if (need[0]) dx[0] = lc__softmax_backward_data(g[0], out, in[2].i, grad->dtype);
+    lc_tensor *grad = in(0), *out = in(1), *gg = as_real_as(g[0], out), *weighted = lc_mul(gg, out);
+    if (need[0]) dx[0] = lc__softmax_backward_data(gg, out, in[2].i, grad->dtype);
     if (need[1])
-        dx[1] =
-            lc_sub(lc_mul(g[0], lc_sub(grad, row_sum(lc_mul(grad, out), in[2].i))), lc_mul(grad, row_sum(weighted, in[2].i)));
+        dx[1] = lc_sub(lc_mul(gg, lc_sub(grad, row_sum(lc_mul(grad, out), in[2].i))), lc_mul(grad, row_sum(weighted, in[2].i)));
 }
 LC_OP(_softmax_backward_data,
       .sig = "_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: dtype) -> Tensor",
@@ -69,9 +74,9 @@ LC_OP(log_softmax, .sig = "log_softmax(input: Tensor, dim: int, dtype: dtype | N
 /* dx = g - exp(y) sum(g). */
 GRAD(_log_softmax_backward_data)
 {
-    lc_tensor *p = lc_exp(in(1));
-    if (need[0]) dx[0] = lc_sub(g[0], row_sum(lc_mul(g[0], p), in[2].i));
-    if (need[1]) dx[1] = lc_neg(lc_mul(lc_mul(g[0], p), row_sum(in(0), in[2].i)));
+    lc_tensor *p = lc_exp(in(1)), *gg = as_real_as(g[0], in(1));
+    if (need[0]) dx[0] = lc_sub(gg, row_sum(lc_mul(gg, p), in[2].i));
+    if (need[1]) dx[1] = lc_neg(lc_mul(lc_mul(gg, p), row_sum(in(0), in[2].i)));
 }
 LC_OP(_log_softmax_backward_data,
       .sig = "_log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: dtype) -> Tensor",
