@@ -62,6 +62,7 @@ GET(requires_grad) { return PyBool_FromLong(lc_requires_grad(T)); }
 GET(is_leaf) { return PyBool_FromLong(!lc_requires_grad(T) || lc_is_leaf(T)); }
 GET(retains_grad) { return PyBool_FromLong(T->retains_grad); }
 GET(output_nr) { return PyLong_FromLong(T->node ? T->node_output : 0); }
+GET(is_metal) { return (void)self, Py_NewRef(Py_False); }
 GET(is_cuda) { return PyBool_FromLong(T->device.kind == LC_CUDA); }
 GET(is_cpu) { return PyBool_FromLong(T->device.kind == LC_CPU); }
 GET(is_meta) { return PyBool_FromLong(T->device.kind == LC_META); }
@@ -167,6 +168,7 @@ PyGetSetDef py_attributes[] = {
     { "real", get_disguised, set_part, "The real part, a view.", &as_real },
     { "imag", get_disguised, set_part, "The imaginary part, a view.", &as_imag },
     { "is_cuda", get_is_cuda, NULL, "Whether it is on a CUDA device.", NULL },
+    { "is_metal", get_is_metal, NULL, "Whether it is on a Metal device: there is no such backend, so never.", NULL },
     { "is_cpu", get_is_cpu, NULL, "Whether it is in main memory.", NULL },
     { "is_meta", get_is_meta, NULL, "Whether it has a shape and no values.", NULL },
     { "is_sparse", get_false, NULL, "Always False.", NULL },

@@ -229,6 +229,11 @@ METHOD(cpu)
     return moved;
 }
 
+static PyObject *m_metal(UNUSED PyObject *self, UNUSED PyObject *unused)
+{
+    return py_fail(GpuNotAvailable, "metal: this build has no Metal backend");
+}
+
 static PyObject *m_cuda(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = { "device", "non_blocking", NULL };
@@ -351,6 +356,7 @@ PyMethodDef py_methods[] = {
     { "cdouble", m_to_c128, METH_NOARGS, "As complex128." },
     { "cpu", m_cpu, METH_NOARGS, "In main memory." },
     { "cuda", KEYWORDS(m_cuda), "On a CUDA device." },
+    { "metal", m_metal, METH_NOARGS, "On a Metal device: there is no such backend, so this raises GpuNotAvailable." },
     { "type", KEYWORDS(m_type), "The name of the tensor type, or the tensor as another." },
     { "__complex__", m_complex, METH_NOARGS, NULL },
     { "__format__", m_format, METH_O, NULL },

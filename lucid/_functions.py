@@ -109,3 +109,63 @@ def are_deterministic_algorithms_enabled():
     before = _C._set_deterministic(True)
     _C._set_deterministic(before)
     return before
+
+
+_interop_threads = 1
+
+
+def get_num_interop_threads():
+    """How many ops may run side by side: what `set_num_interop_threads` was told, at first 1.
+
+    >>> lucid.get_num_interop_threads() >= 1
+    True
+    """
+    return _interop_threads
+
+
+def set_num_interop_threads(int, /):  # noqa: A002
+    """Keep a number for `get_num_interop_threads`. An op runs on the thread that calls it, as in eager PyTorch.
+
+    >>> lucid.set_num_interop_threads(lucid.get_num_interop_threads())
+    """
+    global _interop_threads
+    if not hasattr(type(int), "__index__"):
+        raise RuntimeError(f"set_num_interop_threads expects an int, but got {type(int).__name__}")
+    if int < 1:
+        raise RuntimeError("set_num_interop_threads expects a positive integer")
+    _interop_threads = int.__index__()
+
+
+def to_dlpack(tensor):
+    """A capsule with a tensor's memory, for another library's `from_dlpack`. It can be used once.
+
+    >>> x = lucid.ones(2)
+    >>> lucid.from_dlpack(lucid.to_dlpack(x)).data_ptr() == x.data_ptr()
+    True
+    """
+    if not is_tensor(tensor):
+        raise TypeError(f"to_dlpack(): argument 'tensor' must be Tensor, not {type(tensor).__name__}")
+    return tensor.__dlpack__()
+
+
+def test(verbose=False):
+    """Check this installation: run the examples of every module's documentation. Returns whether all gave what they should.
+
+    `python -c "import lucid; assert lucid.test()"` says whether a build works on a machine without its test-suite. The
+    examples set global switches and draw random numbers.
+
+    >>> lucid.test()  # doctest: +SKIP
+    True
+    """
+    from doctest import IGNORE_EXCEPTION_DETAIL, testmod
+    from importlib import import_module
+    from pkgutil import walk_packages
+
+    lucid = import_module(__package__)
+    names = [m.name for m in walk_packages(lucid.__path__, "lucid.")]
+    modules = [import_module(n) for n in ["lucid", *sorted(names)] if n not in ("lucid._C", "lucid.liblucid")]
+    results = [testmod(m, extraglobs={"lucid": lucid}, optionflags=IGNORE_EXCEPTION_DETAIL) for m in modules]
+    failed, attempted = (sum(r[i] for r in results) for i in (0, 1))
+    if verbose or failed:
+        print(f"lucid {lucid.__version__}: {attempted} examples in {len(modules)} modules, {failed} failed")
+    return failed == 0

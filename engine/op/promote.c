@@ -29,7 +29,8 @@ static int within(int have, int more) { return have < 0 ? more : (int)lc_promote
 
 static int across(int high, int low)
 {
-    if (high < 0) return low;
+    if (high < 0 || low == LC_DTYPE_COUNT) return low;
+    if (high == LC_b8 && low >= 0) return (int)lc_promote_types(LC_b8, (lc_dtype)low);
     if (low < 0 || lc_class_of(high) >= lc_class_of(low)) return high;
     if (lc_class_of(high) == LC_FLOAT) return lc_complex_of((lc_dtype)high);
     return low;
