@@ -1,11 +1,16 @@
 /* Folds: the inner loops of reductions. Compiled once per instruction set, like loops.c.
  *
- * Sums. Eight rows are added pairwise in the element's own type, then go to an accumulator of twice the precision (float32) or with
+ * Sums. Eight rows are added in the element's own type, then go to an accumulator of twice the precision (float32) or with
  * its rounding errors kept beside it (float64): more exact than pairwise summation at the speed of memory. A contiguous row is folded as
  * a fixed number of lanes that are added up at the end; it does not depend on the instruction set, so neither do results. */
 #include "kernels.h"
 #include "scalar_math.h"
 #pragma GCC diagnostic ignored "-Wtautological-compare" /* x != x of an integer: written for all dtypes */
+
+/* From L3, half a line at a time comes a tenth faster than whole lines: measured. */
+#if defined(__AVX512F__) && !defined(__clang__)
+#pragma GCC target("prefer-vector-width=256")
+#endif
 
 #define CAT_(a, b) a##_##b
 #define CAT(a, b)  CAT_(a, b)
@@ -26,8 +31,9 @@ INLINE void fetch_ahead(const void *p, size_t bytes)
 #ifndef __AVX512F__ /* integers gain nothing from the widest vectors */
 #define T           lc_b8
 #define SFX         b8
+#define CELL        uint8_t
 #define ACC         int64_t
-#define PART        int64_t
+#define PART        int32_t
 #define PROD        int64_t
 #define UPROD       uint64_t
 #define COMPENSATED 0
@@ -39,7 +45,7 @@ INLINE void fetch_ahead(const void *p, size_t bytes)
 #define T           lc_u8
 #define SFX         u8
 #define ACC         int64_t
-#define PART        int64_t
+#define PART        int32_t
 #define PROD        int64_t
 #define UPROD       uint64_t
 #define COMPENSATED 0
@@ -51,7 +57,7 @@ INLINE void fetch_ahead(const void *p, size_t bytes)
 #define T           lc_i8
 #define SFX         i8
 #define ACC         int64_t
-#define PART        int64_t
+#define PART        int32_t
 #define PROD        int64_t
 #define UPROD       uint64_t
 #define COMPENSATED 0
@@ -63,7 +69,7 @@ INLINE void fetch_ahead(const void *p, size_t bytes)
 #define T           lc_i16
 #define SFX         i16
 #define ACC         int64_t
-#define PART        int64_t
+#define PART        int32_t
 #define PROD        int64_t
 #define UPROD       uint64_t
 #define COMPENSATED 0

@@ -149,15 +149,17 @@ static void fold_slice(const plan *p, lc_fold_state *s, tile *t, const char *in,
     }
 }
 
+/* Divisions are dear beside a short row: the usual case, one kept dimension, has none. */
 static void unit_at(const plan *p, int64_t unit, char **in, char **value, char **index, int64_t *n)
 {
-    int64_t block = unit % p->blocks, rest = unit / p->blocks, start = block * FOLD_COLUMNS;
+    int64_t block = p->blocks == 1 ? 0 : unit % p->blocks, rest = p->blocks == 1 ? unit : unit / p->blocks;
+    int64_t start = block * FOLD_COLUMNS;
     dim     column = p->outer ? p->kept[p->n_kept - 1] : (dim){ 0 };
     *n = p->columns - start < FOLD_COLUMNS ? p->columns - start : FOLD_COLUMNS;
     *in = p->in + start * column.in, *value = p->value + start * column.value, *index = p->index + start * column.index;
     for (int d = p->n_kept - 1 - p->outer; d >= 0; d--) {
-        int64_t i = rest % p->kept[d].size;
-        rest /= p->kept[d].size;
+        int64_t i = d ? rest % p->kept[d].size : rest;
+        if (d) rest /= p->kept[d].size;
         *in += i * p->kept[d].in, *value += i * p->kept[d].value, *index += i * p->kept[d].index;
     }
 }
@@ -188,12 +190,32 @@ static void run_tasks(void *ctx, int64_t begin, int64_t end)
     char         *in, *value, *index;
     int64_t       n;
     for (int64_t task = begin; task < end; task++) {
-        int64_t        unit = task / p->slices, slice = task % p->slices, from = slice * p->slice, to = from + p->slice;
+        int64_t        unit = p->slices == 1 ? task : task / p->slices, slice = task - unit * p->slices;
+        int64_t        from = slice * p->slice, to = from + p->slice;
         lc_fold_state *s = p->partial ? &p->partial[task] : &own;
         unit_at(p, unit, &in, &value, &index, &n);
         p->fold->start(s, n);
         fold_slice(p, s, &t, in, n, from, to < p->reduced[0].size ? to : p->reduced[0].size);
         if (!p->partial) finish_unit(p, s, &t, value, index, n);
+    }
+}
+
+/* Rows that lie as the fold wants them, one output each: nothing to find out per row. */
+static bool rows_are_plain(const plan *p)
+{
+    int64_t size = lc_size_of(p->work);
+    return !p->outer && p->slices == 1 && p->n_kept == 1 && p->n_reduced == 1 && !p->index && p->from == p->work &&
+           p->to == p->result && p->reduced[0].in == size;
+}
+static void run_plain_rows(void *ctx, int64_t begin, int64_t end)
+{
+    const plan    *p = ctx;
+    const lc_fold *f = p->fold;
+    lc_fold_state  s;
+    for (int64_t row = begin; row < end; row++) {
+        f->start(&s, 1);
+        f->inner(&s, p->in + row * p->kept[0].in, p->reduced[0].size, 0);
+        f->finish(&s, 1, p->parameter, p->value + row * p->kept[0].value, NULL);
     }
 }
 
@@ -225,7 +247,7 @@ int cpu_reduce(lc_op_id op, lc_dtype compute, const lc_reduce_args *a)
     size_t bytes = (size_t)(p.units * p.slices) * sizeof *p.partial;
     if (p.slices > 1 && !(p.partial = lc_alloc(bytes))) return -1; /* lc_alloc has explained it */
     int64_t work = a->in->numel / (p.units * (p.slices ? p.slices : 1)) + 1;
-    cpu_parallel(p.units * p.slices, CPU_GRAIN / work + 1, a->in->numel, run_tasks, &p);
+    cpu_parallel(p.units * p.slices, CPU_GRAIN / work + 1, a->in->numel, rows_are_plain(&p) ? run_plain_rows : run_tasks, &p);
     if (p.partial) {
         merge_slices(&p);
         lc_free(p.partial, bytes);
