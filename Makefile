@@ -4,6 +4,7 @@
 # asan   C tests and a part of the Python tests under AddressSanitizer and UBSan, with the checks of debug builds
 # tsan   the C tests under ThreadSanitizer
 # compat every op on all samples of PyTorch's own op database     OPS= narrows it
+# docs   the op reference, from the op table, into the build folder
 # bench  benchmarks beside PyTorch;   demo  train a small network;   test-gpu  the tests that need a GPU
 MODE   ?=
 PYTHON ?= $(if $(wildcard .venv/bin/python),.venv/bin/python,python3)
@@ -21,7 +22,7 @@ PYTEST := PYTHONPATH=$(CURDIR)/$(BUILD)/pkg $(PY) -m pytest
 ISAS  := $(shell grep -qw avx2 /proc/cpuinfo 2>/dev/null && echo base; grep -qw avx512dq /proc/cpuinfo 2>/dev/null && echo avx2)
 MAKE_ := $(MAKE) --no-print-directory
 
-.PHONY: build venv test compat c-test py-test isa-test check asan tsan bench demo wheel-test test-gpu format clean
+.PHONY: build venv test compat c-test py-test isa-test check asan tsan docs bench demo wheel-test test-gpu format clean
 
 build:
 	@$(TOOLS) $(PY) tools/build.py --mode "$(MODE)" --jobs $(JOBS) $(BUILD)
@@ -53,6 +54,9 @@ asan:
 	@$(PY) tools/sanitize.py debug-asan-ubsan $(JOBS)
 tsan:
 	@$(PY) tools/sanitize.py tsan $(JOBS)
+
+docs: build
+	@PYTHONPATH=$(CURDIR)/$(BUILD)/pkg $(PY) tools/gendocs.py $(BUILD)/docs/ops
 
 bench: build
 	@PYTHONPATH=. $(PY) benchmarks/dispatch.py

@@ -70,14 +70,14 @@ LC_OP(uniform_,
       .doc = "Overwrite with uniform numbers from [from_, to).", FILL, .run = uniform_run);
 
 static int rand_run(const lc_record *call) { return draw_uniform(call, 0, 1, &call->args[3]); }
-LC_OP(rand,
+LC_OP(rand, .kernel = LC_OP_uniform_,
       .sig = "rand(size: list[int], *, dtype: dtype | None = None, device: device | None = None, "
              "generator: Generator | None = None) -> Tensor",
       .doc = "Uniform numbers from [0, 1).", .factory = true, .out = true, .random = true, .shape = of_size_drawn,
       .run = rand_run);
 
 static int rand_like_run(const lc_record *call) { return draw_uniform(call, 0, 1, &call->args[4]); }
-LC_OP(rand_like,
+LC_OP(rand_like, .kernel = LC_OP_uniform_,
       .sig = "rand_like(input: Tensor, *, dtype: dtype | None = None, device: device | None = None, "
              "memory_format: memory_format | None = None, generator: Generator | None = None) -> Tensor",
       .doc = "Uniform numbers from [0, 1) in the shape of input.", .factory = true, .random = true, .promote = LC_NO_PROMOTION,
@@ -96,13 +96,13 @@ LC_OP(normal_,
       .doc = "Overwrite with normally distributed numbers.", FILL, .run = normal__run);
 
 static int randn_run(const lc_record *call) { return draw_normal(call, 0, 1, &call->args[3]); }
-LC_OP(randn,
+LC_OP(randn, .kernel = LC_OP_normal_,
       .sig = "randn(size: list[int], *, dtype: dtype | None = None, device: device | None = None, "
              "generator: Generator | None = None) -> Tensor",
       .doc = "Normal numbers with mean 0 and variance 1.", .factory = true, .out = true, .random = true, .shape = of_size_drawn,
       .run = randn_run);
 static int randn_like_run(const lc_record *call) { return draw_normal(call, 0, 1, &call->args[4]); }
-LC_OP(randn_like,
+LC_OP(randn_like, .kernel = LC_OP_normal_,
       .sig = "randn_like(input: Tensor, *, dtype: dtype | None = None, device: device | None = None, "
              "memory_format: memory_format | None = None, generator: Generator | None = None) -> Tensor",
       .doc = "Normal numbers in the shape of input.", .factory = true, .random = true, .promote = LC_NO_PROMOTION,
@@ -114,7 +114,7 @@ static int normal_size(const lc_record *call, lc_spec *out)
     return drawn_in_order(call, out, factory_shape(call, out, &a[3], lc_default_dtype, &a[4], a[2].n, a[2].is));
 }
 static int normal_run(const lc_record *call) { return draw_normal(call, call->args[0].f, call->args[1].f, &call->args[5]); }
-LC_OP(normal,
+LC_OP(normal, .kernel = LC_OP_normal_,
       .sig = "normal(mean: float, std: float, size: list[int], *, dtype: dtype | None = None, device: device | None = None, "
              "generator: Generator | None = None) -> Tensor",
       .doc = "Normal numbers with this mean and standard deviation.", .factory = true, .out = true, .random = true,
@@ -157,20 +157,23 @@ static int normal_mean_run(const lc_record *call)
 {
     return normal_each(call, call->args[1].f, NULL, call->in[0], &call->args[2]);
 }
-LC_OP(normal_mean, .sig = "normal_mean(mean: Tensor, std: float = 1.0, *, generator: Generator | None = None) -> Tensor",
-      .py = "normal", .doc = "Normal numbers with a mean per element.", .out = true, .random = true, .promote = LC_NO_PROMOTION,
+LC_OP(normal_mean, .kernel = LC_OP_normal_,
+      .sig = "normal_mean(mean: Tensor, std: float = 1.0, *, generator: Generator | None = None) -> Tensor", .py = "normal",
+      .doc = "Normal numbers with a mean per element.", .out = true, .random = true, .promote = LC_NO_PROMOTION,
       .shape = normal_mean_shape, .run = normal_mean_run, .grad = constant_grad);
 static int normal_std_run(const lc_record *call)
 {
     return normal_each(call, 1, call->in[0], LC_NUMBER(call->args[0].f), &call->args[2]);
 }
 GRAD(normal_std) { dx[0] = zeros_like(in(1)); }
-LC_OP(normal_std, .sig = "normal_std(mean: float, std: Tensor, *, generator: Generator | None = None) -> Tensor",
-      .py = "normal", .doc = "Normal numbers with a standard deviation per element.", .out = true, .random = true,
-      .promote = LC_NO_PROMOTION, .shape = normal_each_shape, .run = normal_std_run, .grad = normal_std_grad);
+LC_OP(normal_std, .kernel = LC_OP_normal_,
+      .sig = "normal_std(mean: float, std: Tensor, *, generator: Generator | None = None) -> Tensor", .py = "normal",
+      .doc = "Normal numbers with a standard deviation per element.", .out = true, .random = true, .promote = LC_NO_PROMOTION,
+      .shape = normal_each_shape, .run = normal_std_run, .grad = normal_std_grad);
 static int normal_both_run(const lc_record *call) { return normal_each(call, 1, call->in[1], call->in[0], &call->args[2]); }
-LC_OP(normal_both, .sig = "normal_both(mean: Tensor, std: Tensor, *, generator: Generator | None = None) -> Tensor",
-      .py = "normal", .doc = "Normal numbers with a mean and a standard deviation per element.", .out = true, .random = true,
+LC_OP(normal_both, .kernel = LC_OP_normal_,
+      .sig = "normal_both(mean: Tensor, std: Tensor, *, generator: Generator | None = None) -> Tensor", .py = "normal",
+      .doc = "Normal numbers with a mean and a standard deviation per element.", .out = true, .random = true,
       .promote = LC_NO_PROMOTION, .shape = normal_each_shape, .run = normal_both_run, .grad = constant_grad);
 
 /* ---- exponential and others ---- */

@@ -44,7 +44,8 @@ static int random_run(const lc_record *call)
 LC_OP(random_, .sig = "random_(input: Tensor, *, generator: Generator | None = None) -> Tensor",
       .doc = "Overwrite with integers from all the dtype holds exactly.", FILL, .run = random_run);
 static int random_to_run(const lc_record *call) { return draw_ints(call, 0, call->args[1].i, &call->args[2]); }
-LC_OP(random_to_, .sig = "random_to_(input: Tensor, to: int, *, generator: Generator | None = None) -> Tensor", .py = "random_",
+LC_OP(random_to_, .kernel = LC_OP_random_,
+      .sig = "random_to_(input: Tensor, to: int, *, generator: Generator | None = None) -> Tensor", .py = "random_",
       .doc = "Overwrite with integers from [0, to).", FILL, .run = random_to_run);
 static int random_range_run(const lc_record *call)
 {
@@ -52,7 +53,7 @@ static int random_range_run(const lc_record *call)
     int_argument(&call->args[2], &to);
     return draw_ints(call, call->args[1].i, to, &call->args[3]);
 }
-LC_OP(random_range_,
+LC_OP(random_range_, .kernel = LC_OP_random_,
       .sig = "random_range_(input: Tensor, from_: int, to: int | None, *, generator: Generator | None = None) -> Tensor",
       .py = "random_", .doc = "Overwrite with integers from [from_, to).", FILL, .run = random_range_run);
 
@@ -66,12 +67,12 @@ static int randint_run(const lc_record *call)
     bool two = call->args[1].tag == LC_IS_int;
     return draw_ints(call, two ? call->args[0].i : 0, call->args[two].i, &call->args[two ? 5 : 4]);
 }
-LC_OP(randint,
+LC_OP(randint, .kernel = LC_OP_random_,
       .sig = "randint(high: int, size: list[int], *, dtype: dtype | None = None, device: device | None = None, "
              "generator: Generator | None = None) -> Tensor",
       .doc = "Integers from [0, high).", .factory = true, .out = true, .random = true, .shape = randint_size,
       .run = randint_run);
-LC_OP(randint_low,
+LC_OP(randint_low, .kernel = LC_OP_random_,
       .sig = "randint_low(low: int, high: int, size: list[int], *, dtype: dtype | None = None, device: device | None = None, "
              "generator: Generator | None = None) -> Tensor",
       .py = "randint", .doc = "Integers from [low, high).", .factory = true, .out = true, .random = true, .shape = randint_size,
@@ -90,12 +91,12 @@ static int randint_like_run(const lc_record *call)
     bool two = call->args[2].tag == LC_IS_int;
     return draw_ints(call, two ? call->args[1].i : 0, call->args[1 + two].i, &call->args[call->op->args->n_params - 1]);
 }
-LC_OP(randint_like,
+LC_OP(randint_like, .kernel = LC_OP_random_,
       .sig = "randint_like(input: Tensor, high: int, *, dtype: dtype | None = None, device: device | None = None, "
              "memory_format: memory_format | None = None, generator: Generator | None = None) -> Tensor",
       .doc = "Integers from [0, high) in the shape of input.", .factory = true, .random = true, .promote = LC_NO_PROMOTION,
       .shape = randint_like_shape, .run = randint_like_run);
-LC_OP(randint_like_low,
+LC_OP(randint_like_low, .kernel = LC_OP_random_,
       .sig =
           "randint_like_low(input: Tensor, low: int, high: int, *, dtype: dtype | None = None, device: device | None = None, "
           "memory_format: memory_format | None = None, generator: Generator | None = None) -> Tensor",
