@@ -92,3 +92,19 @@ typedef struct {
     int64_t         *found;
     bool             consecutive; /* only neighbours are compared */
 } lc_unique_args;
+
+/* searchsorted: a place in its sequence for each value; all contiguous, values and sequence of the computing dtype. Either one sequence of
+ * n, or as many as there are rows of `each` values. sorter (int64, like the sequence) says in which order to read it; NULL: as it is. */
+typedef struct {
+    lc_tensor       *out; /* int32 or int64 */
+    const lc_tensor *sequence, *values, *sorter;
+    int64_t          n, each;
+    bool             one, right; /* right: behind equals, not before them */
+} lc_search_args;
+
+/* isin: out (bool) for each element whether it is among the tests (not if it is NaN); all contiguous, of one dtype. */
+typedef struct {
+    lc_tensor       *out;
+    const lc_tensor *elements, *tests;
+    bool             invert;
+} lc_isin_args;

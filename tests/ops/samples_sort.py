@@ -93,4 +93,53 @@ POSITIONS = [
     S("unravel_index", T(0, dtype="int64"), (3, 2)),
 ]
 
-SAMPLES = SORTS + UNIQUE + POSITIONS
+STEPS = T(values=[-3, -1, -1, 0, 2, 2, 2, 5])
+ROWS = T(values=[[-2, 0, 1], [-1, -1, -1]])
+WITH_NAN = T(values=[1.0, 2.0, 3.0, float("nan"), float("nan")])
+SEARCH = [
+    S("searchsorted", STEPS, T(4, 5, high=6.0), dtypes=ALL, grad=False),
+    S("searchsorted", STEPS, T(4, 5), right=True, dtypes=ALL, grad=False),
+    S("searchsorted", STEPS, T(300), side="right", out_int32=True, grad=False),
+    S("searchsorted", STEPS, T(3), side="left", grad=False),
+    S("searchsorted", ROWS, T(2, 6), dtypes=ALL, grad=False),
+    S("searchsorted", ROWS, T(2, 0), grad=False),
+    S("searchsorted", T(2, 0), T(2, 6), grad=False),
+    S("searchsorted", T(0), T(2, 6), grad=False),
+    S("searchsorted", STEPS, 2, grad=False),
+    S("searchsorted", STEPS, 1.5, dtypes=("int64", "float32"), grad=False),
+    S("searchsorted", STEPS, True, grad=False),
+    S("searchsorted", STEPS, T(), grad=False),
+    S("searchsorted", STEPS, T(4, dtype="float32"), dtypes=ALL, grad=False),
+    S("searchsorted", T(values=[2, 0, 1]), T(4), sorter=T(values=[1, 2, 0], dtype="int64"), grad=False),
+    S("searchsorted", T(values=[2, 0, 1]), T(4), sorter=T(values=[1, 2, 3], dtype="int64"), grad=False),
+    S("searchsorted", T(values=[2, 0, 1]), T(4), sorter=T(values=[1, 2], dtype="int64"), grad=False),
+    S("searchsorted", T(values=[2, 0, 1]), T(4), sorter=T(values=[1, 2, 0], dtype="int32"), grad=False),
+    S("searchsorted", WITH_NAN, T(values=SPECIAL + [2.0, 3.0, 5.0]), grad=False),
+    S("searchsorted", WITH_NAN, T(values=SPECIAL + [2.0, 3.0, 5.0]), right=True, grad=False),
+    S("searchsorted", STEPS, T(3), side="middle", grad=False),
+    S("searchsorted", STEPS, T(3), side="left", right=True, grad=False),
+    S("searchsorted", ROWS, T(3), grad=False),
+    S("searchsorted", ROWS, 1, grad=False),
+    S("searchsorted", T(), T(3), grad=False),
+    S("bucketize", T(4, 5, high=6.0), STEPS, dtypes=ALL, grad=False),
+    S("bucketize", T(4), STEPS, out_int32=True, right=True, grad=False),
+    S("bucketize", 2, STEPS, grad=False),
+    S("bucketize", 2.5, STEPS, dtypes=("int64", "float32"), grad=False),
+    S("bucketize", T(4), ROWS, grad=False),
+    S("isin", T(4, 5), T(values=[1, 0, -2, 1]), dtypes=ALL, grad=False),
+    S("isin", T(4, 5), T(300), invert=True, dtypes=ALL, grad=False),
+    S("isin", T(values=[3, 1, 2]), T(values=[0, 2, 5, 1]), assume_unique=True, grad=False),
+    S("isin", T(values=SPECIAL), T(values=SPECIAL), grad=False),
+    S("isin", T(values=SPECIAL), T(values=SPECIAL), invert=True, grad=False),
+    S("isin", T(4), 1, dtypes=ALL, grad=False),
+    S("isin", T(values=[1, 44], dtype="uint8"), 300, grad=False),
+    S("isin", T(4, dtype="int64"), 1.5, invert=True, grad=False),
+    S("isin", 1, T(4), dtypes=("int64", "float32"), grad=False),
+    S("isin", T(4, dtype="int32"), T(4, dtype="float32"), grad=False),
+    S("isin", T(4), T(0), grad=False),
+    S("isin", T(4), T(0), invert=True, grad=False),
+    S("isin", T(0, 2), T(3), grad=False),
+    S("isin", T(), T(), grad=False),
+]
+
+SAMPLES = SORTS + UNIQUE + POSITIONS + SEARCH

@@ -1,0 +1,126 @@
+/* searchsorted (bucketize is the same), and isin: a table of the tests' keys, found by hashing. */
+#include "sort.h"
+#include "../args.h"
+#include <string.h>
+
+/* ---- searchsorted ---- */
+enum { LANES = 8, SEARCH_TILE = 512 };
+#define T       uint8_t
+#define NAME(f) f##_u8
+#include "search.inc.c"
+#define T       int8_t
+#define NAME(f) f##_i8
+#include "search.inc.c"
+#define T       int16_t
+#define NAME(f) f##_i16
+#include "search.inc.c"
+#define T       int32_t
+#define NAME(f) f##_i32
+#include "search.inc.c"
+#define T       int64_t
+#define NAME(f) f##_i64
+#include "search.inc.c"
+#define T       float
+#define NAME(f) f##_f32
+#include "search.inc.c"
+#define T       double
+#define NAME(f) f##_f64
+#include "search.inc.c"
+typedef void (*search_fn)(const void *, const int64_t *, int64_t, const void *, int64_t, bool, int64_t *);
+
+typedef struct {
+    const lc_search_args *args;
+    search_fn             search;
+} search_job;
+static void search_chunk(void *ctx, int64_t begin, int64_t end)
+{
+    const search_job     *job = ctx;
+    const lc_search_args *a = job->args;
+    int64_t               size = lc_size_of(a->values->dtype), place[SEARCH_TILE];
+    for (int64_t at = begin, n; at < end; at += n) {
+        int64_t row = a->one ? 0 : at / a->each, stop = a->one ? end : (row + 1) * a->each;
+        n = (stop < end ? stop : end) - at;
+        n = n < SEARCH_TILE ? n : SEARCH_TILE;
+        const int64_t *sorter = a->sorter ? (const int64_t *)a->sorter->data + row * a->n : NULL;
+        job->search(a->sequence->data + row * a->n * size, sorter, a->n, a->values->data + at * size, n, a->right, place);
+        if (a->out->dtype == LC_i64) memcpy((int64_t *)a->out->data + at, place, (size_t)n * sizeof *place);
+        else
+            for (int64_t i = 0; i < n; i++) ((int32_t *)a->out->data)[at + i] = (int32_t)place[i];
+    }
+}
+static int cpu_searchsorted(lc_dtype compute, const void *args)
+{
+    static const search_fn functions[LC_DTYPE_COUNT] = {
+#define SEARCH(op, dtype) [LC_##dtype] = search_##dtype,
+        LC_EACH_real(SEARCH, )
+    };
+    search_job            job = { args, functions[compute] };
+    const lc_search_args *a = args;
+    for (int64_t i = 0; a->sorter && i < a->sorter->numel; i++)
+        if ((uint64_t)((const int64_t *)a->sorter->data)[i] >= (uint64_t)a->n)
+            return lc_fail_int(LC_LucidError, "searchsorted: sorter index out of range: %lld of %lld",
+                               (long long)((const int64_t *)a->sorter->data)[i], (long long)a->n);
+    cpu_parallel(a->values->numel, CPU_GRAIN / 4, 4 * a->values->numel, search_chunk, &job);
+    return 0;
+}
+LC_CPU_RUN(searchsorted, cpu_searchsorted, 0 LC_EACH_real(LC_SORTABLE_BIT, ))
+
+/* ---- isin ---- */
+typedef struct {
+    const lc_isin_args *args;
+    const lc_sort_key  *key;
+    uint64_t           *slot, empty; /* slots hold keys; `empty`, which is one of them too, stands in the others */
+    int                 shift;
+} key_set;
+static uint64_t home(const key_set *s, uint64_t key) { return key * 0x9e3779b97f4a7c15u >> s->shift; }
+static bool     holds(const key_set *s, uint64_t key)
+{
+    uint64_t mask = ~0ull >> s->shift, h = home(s, key), here;
+    while ((here = s->slot[h]) != key && here != s->empty) h = (h + 1) & mask;
+    return here == key;
+}
+static void enter(key_set *s, uint64_t key)
+{
+    uint64_t mask = ~0ull >> s->shift, h = home(s, key);
+    while (s->slot[h] != key && s->slot[h] != s->empty) h = (h + 1) & mask;
+    s->slot[h] = key;
+}
+static void isin_chunk(void *ctx, int64_t begin, int64_t end)
+{
+    const key_set *s = ctx;
+    bool          *out = (bool *)s->args->out->data;
+    int64_t        size = lc_size_of(s->args->elements->dtype);
+    uint64_t       key[SORT_TILE];
+    key_summary    unused;
+    for (int64_t at = begin, n; at < end; at += n) {
+        n = end - at < SORT_TILE ? end - at : SORT_TILE;
+        s->key->load(s->args->elements->data + at * size, size, n, 0, key, &unused);
+        for (int64_t i = 0; i < n; i++) out[at + i] = holds(s, key[i]) != s->args->invert;
+        for (int64_t i = 0; s->key->nan && i < n; i++)
+            if (key[i] == s->key->nan) out[at + i] = s->args->invert;
+    }
+}
+static int cpu_isin(lc_dtype compute, const void *args)
+{
+    const lc_isin_args *a = args;
+    int64_t             size = lc_size_of(compute), tests = a->tests->numel;
+    int                 bits = 66 - __builtin_clzll((uint64_t)tests | 1); /* at most a quarter of the slots are taken */
+    size_t              bytes = sizeof(uint64_t) << bits;
+    key_set             s = { .args = a, .key = cpu_sort_key(compute), .shift = 64 - bits };
+    uint64_t            key[SORT_TILE];
+    key_summary         unused;
+    if (!tests) return memset(a->out->data, a->invert, (size_t)a->out->numel), 0;
+    if (!(s.slot = lc_alloc(bytes)))
+        return lc_fail_int(LC_OutOfMemory, "isin: no memory for %lld test elements", (long long)tests);
+    s.key->load(a->tests->data, size, 1, 0, &s.empty, &unused);
+    for (int64_t i = 0; i < (int64_t)1 << bits; i++) s.slot[i] = s.empty;
+    for (int64_t at = 0, n; at < tests; at += n) {
+        n = tests - at < SORT_TILE ? tests - at : SORT_TILE;
+        s.key->load(a->tests->data + at * size, size, n, 0, key, &unused);
+        for (int64_t i = 0; i < n; i++) enter(&s, key[i]);
+    }
+    cpu_parallel(a->out->numel, CPU_GRAIN, a->out->numel, isin_chunk, &s);
+    lc_free(s.slot, bytes);
+    return 0;
+}
+LC_CPU_RUN(isin, cpu_isin, 0 LC_EACH_real(LC_SORTABLE_BIT, ) | 1u << LC_f16 | 1u << LC_bf16)
