@@ -437,4 +437,18 @@ def backward_inside_a_hook_over_pending_nodes(L):
     return x.grad, inner[0]
 
 
+@program
+def gradient_that_waits_elsewhere_is_not_added_to(L):
+    x = leaf(L, 1.5)
+    y = x * 2
+    a = (y * y + y).sum()
+    b = (y * y * 3).sum()
+    (a + b).backward()
+    x0 = L.tensor(2.0, requires_grad=True)
+    y0 = x0 * 1
+    (first,) = L.autograd.grad((y0 * y0 * 0.5 + y0).sum(), [y0], create_graph=True)
+    twice = L.autograd.grad((first * first * 0.5 + first).sum() + (first * first * 0.5 + first).sum(), [x0])
+    return x.grad, first, twice[0]
+
+
 test_program, test_error, test_nothing_leaks = suite.tests()

@@ -20,13 +20,21 @@ typedef struct {
     int64_t          size, step; /* of the dimension it selects in `many` */
     int              dim;        /* its number, for messages */
 } lc_index_operand;
-typedef enum { LC_INDEX_READ, LC_INDEX_WRITE, LC_INDEX_ADD, LC_INDEX_MULTIPLY } lc_index_mode; /* write and on: into many */
+typedef enum { /* write and on: into many */
+               LC_INDEX_READ,
+               LC_INDEX_WRITE,
+               LC_INDEX_ADD,
+               LC_INDEX_MULTIPLY,
+               LC_INDEX_MAX,
+               LC_INDEX_MIN
+} lc_index_mode;
 typedef struct {
     lc_tensor *many, *each; /* of one dtype */
     const lc_tensor
                  *start; /* what `many` holds before the writes: copied once all indices are known to be good. NULL: itself */
     lc_index_mode mode;
     bool          wraps; /* negative indices count from the end */
+    bool          flat;  /* the one index counts the elements of `many` in row-major order, whatever its strides */
     int           ndim, n_index;
     int64_t       shape[LC_MAX_DIMS], many_stride[LC_MAX_DIMS], each_stride[LC_MAX_DIMS];
     const lc_index_operand *index;
@@ -48,6 +56,15 @@ typedef struct {
     int64_t          k;
     bool             descending, ordered; /* ordered: topk(sorted=True) */
 } lc_sort_args;
+
+/* masked_select, masked_scatter: elements of `many` where mask holds, in row-major order, to or from the contiguous `each`. mask is bool
+ * and broadcasts to many. count: how many there are. Nothing is moved if `each` is NULL or has fewer. */
+typedef struct {
+    const lc_tensor *mask;
+    lc_tensor       *many, *each;
+    bool             scatter;
+    int64_t         *count;
+} lc_mask_args;
 
 /* Scans and the softmax family: along one dimension, the others are independent. Shapes are equal. */
 typedef struct {

@@ -133,9 +133,12 @@ struct lc_op {
     uint32_t            writes, view_of, saves; /* IN(k) | OUT(k); saves: whose values the gradient reads */
     uint32_t            any_device;             /* IN(k): may be on another device (copy_, to) */
     bool                random, reads_values, nondeterministic;
-    lc_amp              amp;
-    int                 version;
-    lc_batch_rule       batch;        /* NULL: derived for elementwise, else a loop */
+    bool          any_strides; /* run writes outputs of any strides, and with an in-place form input 0 may be the output */
+    bool          repeats_ok;  /* what it writes may share memory with itself (an expanded tensor) */
+    bool          exact;       /* what it writes has exactly the result's dtype and shares no element with what it reads */
+    lc_amp        amp;
+    int           version;
+    lc_batch_rule batch;              /* NULL: derived for elementwise, else a loop */
     int (*count)(const lc_value *in); /* outputs of a list op */
     int (*shape)(const lc_record *call, lc_spec *out);
     int (*run)(const lc_record *call);

@@ -135,7 +135,7 @@ GRAD(fill)
 }
 LC_OP(fill, .sig = "fill(input: Tensor, value: Tensor | Number) -> Tensor",
       .doc = "A tensor like input with one value everywhere.", .inplace = true, .any_device = IN(1), .promote = LC_NO_PROMOTION,
-      .shape = like_destination, .run = fill_run, .grad = fill_grad);
+      .any_strides = true, .repeats_ok = true, .shape = like_destination, .run = fill_run, .grad = fill_grad);
 
 static int zero_run(const lc_record *call)
 {
@@ -144,7 +144,7 @@ static int zero_run(const lc_record *call)
 }
 GRAD(zero_) { dx[0] = zeros_like(in(0)); }
 LC_OP(zero_, .sig = "zero_(input: Tensor) -> Tensor", .doc = "Set every element to zero.", .method = true, .writes = IN(0),
-      .promote = LC_NO_PROMOTION, .shape = like_destination, .run = zero_run, .grad = zero__grad);
+      .repeats_ok = true, .promote = LC_NO_PROMOTION, .shape = like_destination, .run = zero_run, .grad = zero__grad);
 
 /* ---- conversions ---- */
 static int converted(const lc_record *call, lc_spec *out)

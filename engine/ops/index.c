@@ -4,38 +4,40 @@
  * Advanced indexing x[i, :, mask] is split in two: `index` and `index_put_` turn masks into positions and broadcast the index tensors; the
  * hidden ops `_index` and `_index_put`, which carry kernel and gradient, see int64 tensors of one shape, LC_NONE where a dimension is
  * kept. Where indexed dimensions are neighbours the result takes their place, else it comes first: NumPy's rule. */
-#include "rules.h"
+#include "index.h"
 
 /* ---- along one dimension: gather, scatter and the index_* family ---- */
-static int index_is_integer(const lc_record *call, const lc_tensor *index)
+int index_is_integer(const lc_record *call, const lc_tensor *index)
 {
     if (index->dtype == LC_i64 || index->dtype == LC_i32) return 0;
     return lc_fail_int(LC_DtypeMismatch, "%s(): Expected dtype int32 or int64 for index, got %s", call->op->name,
                        lc_dtypes[index->dtype].name);
 }
 
-static int same_dtype(const lc_record *call, const lc_tensor *a, const lc_tensor *b)
+int same_dtype(const lc_record *call, const lc_tensor *a, const lc_tensor *b)
 {
     if (a->dtype == b->dtype) return 0;
     return lc_fail_int(LC_DtypeMismatch, "%s(): Expected self.dtype to be equal to src.dtype, got %s and %s", call->op->name,
                        LC_SHAPE(a), LC_SHAPE(b));
 }
 
-/* A 0-d tensor is indexed as if it had one dimension of size one. */
-static int64_t size_at(const lc_tensor *t, int d) { return t->ndim ? t->shape[d] : 1; }
-static int64_t stride_at(const lc_tensor *t, int d) { return t->ndim ? t->stride[d] : 0; }
+lc_tensor *index_for(lc_tensor *index, const lc_tensor *written)
+{
+    bool safe = !index->storage || index->storage != written->storage; /* else good indices may turn bad under way */
+    if (safe || index->dtype != LC_i64) return in_dtype(index, LC_i64);
+    lc_tensor *copy = lc_tensor_new(LC_i64, index->device, index->ndim, index->shape);
+    if (copy && lc_backends[index->device.kind]->copy(copy, index) < 0) lc_release(copy), copy = NULL;
+    return copy;
+}
 
-/* Run the walk over the shape of `walked`: `many` stands still along dim and is moved by index, which has the shape of `walked`, or is a
- * vector that holds for whole slices. What is written starts as the input, unless it is the input. */
-static int walk_along(const lc_record *call, lc_tensor *many, lc_tensor *each, const lc_tensor *walked, lc_index_args *a)
+int walk_along(const lc_record *call, lc_tensor *many, lc_tensor *each, const lc_tensor *walked, lc_index_args *a)
 {
     lc_index_operand k;
     int              d;
     lc_tensor       *index;
-    if (same_dtype(call, call->in[0], call->out[0]) < 0 || dim_index(call->args[1].i, many->ndim, &d) < 0) return -1;
-    if (!(index = packed(call->in[1], LC_i64))) return -1;
+    if (dim_index(call->args[1].i, many->ndim, &d) < 0) return -1;
+    if (!(index = index_for(call->in[1], call->out[0]))) return -1;
     a->many = many, a->each = each, a->n_index = 1, a->index = &k, a->ndim = walked->ndim;
-    if (a->mode != LC_INDEX_READ && call->out[0] != call->in[0]) a->start = call->in[0];
     memcpy(a->shape, walked->shape, (size_t)walked->ndim * sizeof *a->shape);
     for (int e = 0; e < walked->ndim; e++) {
         a->many_stride[e] = e == d ? 0 : stride_at(many, e);
@@ -62,7 +64,8 @@ static int gather_shape(const lc_record *call, lc_spec *out)
 {
     const lc_tensor *x = call->in[0], *index = call->in[1];
     int              d;
-    if (index_is_integer(call, index) < 0 || dim_index(call->args[1].i, x->ndim, &d) < 0) return -1;
+    if (index->numel && index_is_integer(call, index) < 0) return -1;
+    if (dim_index(call->args[1].i, x->ndim, &d) < 0) return -1;
     if (check_index_shape(call, index, x, d, "input") < 0) return -1;
     if (call->op->args->n_params > 3 && call->args[3].b)
         return lc_fail_int(LC_NotImplementedError, "gather: sparse_grad=True is not supported");
@@ -75,16 +78,17 @@ static int gather_run(const lc_record *call)
 GRAD(gather) { dx[0] = lc_scatter_add_(zeros_like(in(0)), in[1].i, in(2), g[0]); }
 LC_OP(gather, .sig = "gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor",
       .doc = "Pick elements along a dimension: out[i][j] = input[index[i][j]][j] for dim 0.", .method = true, .out = true,
-      .kernel = LC_OP__index, .promote = LC_NO_PROMOTION, .shape = gather_shape, .run = gather_run, .grad = gather_grad,
-      .saves = IN(2));
+      .kernel = LC_OP__index, .any_strides = true, .exact = true, .promote = LC_NO_PROMOTION, .shape = gather_shape,
+      .run = gather_run, .grad = gather_grad, .saves = IN(2));
 
-static int like_input(const lc_record *call, lc_spec *out) { return spec_like(call, out, call->in[0], call->in[0]->dtype), 0; }
+int like_input(const lc_record *call, lc_spec *out) { return spec_like(call, out, call->in[0], call->in[0]->dtype), 0; }
 
-static int scatter_shape(const lc_record *call, lc_spec *out)
+int scatter_shape(const lc_record *call, lc_spec *out)
 {
     const lc_tensor *x = call->in[0], *index = call->in[1], *src = call->n_in > 2 ? call->in[2] : LC_NONE;
     int              d;
-    if (index_is_integer(call, index) < 0 || dim_index(call->args[1].i, x->ndim, &d) < 0) return -1;
+    if (index->numel && index_is_integer(call, index) < 0) return -1;
+    if (dim_index(call->args[1].i, x->ndim, &d) < 0) return -1;
     if (check_index_shape(call, index, x, d, "self") < 0) return -1;
     if (!src->is_number && (same_dtype(call, x, src) < 0 || check_index_shape(call, index, src, -1, "src") < 0)) return -1;
     return like_input(call, out);
@@ -92,7 +96,7 @@ static int scatter_shape(const lc_record *call, lc_spec *out)
 
 static int scatter_with(const lc_record *call, lc_tensor *src, lc_index_mode mode)
 {
-    return walk_along(call, call->out[0], src, call->in[1], &(lc_index_args){ .mode = mode });
+    return walk_along(call, call->out[0], src, call->in[1], &(lc_index_args){ .mode = mode, .start = start_of(call) });
 }
 static int scatter_mode(const lc_record *call, const lc_value *reduce, lc_index_mode *mode)
 {
@@ -102,14 +106,20 @@ static int scatter_mode(const lc_record *call, const lc_value *reduce, lc_index_
     return lc_fail_int(LC_LucidError, "%s: reduce argument must be either add or multiply, got '%s'", call->op->name,
                        reduce->s);
 }
+lc_tensor *one_value(const lc_record *call, lc_tensor *number)
+{
+    lc_tensor *one = lc_tensor_new((lc_dtype)call->in[0]->dtype, call->device, 0, NULL);
+    if (one && fill_tensor(one, number) < 0) lc_release(one), one = NULL;
+    return one;
+}
 static int scatter_run(const lc_record *call)
 {
     lc_index_mode mode;
     lc_tensor    *value = call->in[2];
     if (scatter_mode(call, &call->args[4], &mode) < 0) return -1;
     if (!value->is_number) return scatter_with(call, value, mode);
-    lc_tensor *one = lc_tensor_new(call->in[0]->dtype, call->device, 0, NULL); /* the number in the dtype of the elements */
-    int        rc = one && fill_tensor(one, value) == 0 ? scatter_with(call, one, mode) : -1;
+    lc_tensor *one = one_value(call, value);
+    int        rc = one ? scatter_with(call, one, mode) : -1;
     return lc_release(one), rc;
 }
 
@@ -120,20 +130,22 @@ static bool scatter_differentiable(const lc_value *in, lc_tensor **dx)
     lc_fail(LC_NotImplementedError, "scatter with reduce='%s' has no gradient: use scatter_add", in[4].s);
     return dx[0] = NULL, false;
 }
-/* src's gradient. Where src is larger than index, the rest of it was never read. */
-static lc_tensor *gathered(lc_tensor *g, int64_t dim, lc_tensor *index, const lc_tensor *src)
+lc_tensor *grown(lc_tensor *t, const lc_tensor *like)
 {
-    lc_tensor *picked = lc_gather(g, dim, index, false);
-    for (int d = 0; picked && d < src->ndim && index->ndim; d++) {
-        int64_t shape[LC_MAX_DIMS], missing = src->shape[d] - picked->shape[d];
+    for (int d = 0; t && d < like->ndim && t->ndim; d++) {
+        int64_t shape[LC_MAX_DIMS], missing = like->shape[d] - t->shape[d];
         if (!missing) continue;
-        memcpy(shape, picked->shape, (size_t)picked->ndim * sizeof *shape);
+        memcpy(shape, t->shape, (size_t)t->ndim * sizeof *shape);
         shape[d] = missing;
-        lc_tensor *rest =
-            lc_new_zeros(picked, shape, picked->ndim, (lc_value){ .tag = LC_IS_none }, (lc_value){ .tag = LC_IS_none });
-        picked = lc_cat((lc_tensor *[]){ picked, rest }, 2, d);
+        t = lc_cat((lc_tensor *[]){ t, lc_new_zeros(t, shape, t->ndim, LC_ABSENT, LC_ABSENT) }, 2, d);
     }
-    return picked;
+    return t;
+}
+/* Where src is larger than index, the rest of it was never read. */
+lc_tensor *gathered(lc_tensor *g, int64_t dim, lc_tensor *index, const lc_tensor *src)
+{
+    lc_tensor *picked = grown(lc_gather(g, dim, index, false), src);
+    return picked && src->ndim != picked->ndim ? same_size_view(picked, src->shape, src->ndim) : picked;
 }
 GRAD(scatter)
 {
@@ -143,8 +155,8 @@ GRAD(scatter)
 }
 LC_OP(scatter, .sig = "scatter(input: Tensor, dim: int, index: Tensor, src: Tensor, *, reduce: str | None = None) -> Tensor",
       .doc = "input with src written at index along dim.", .method = true, .inplace = true, .out = true,
-      .kernel = LC_OP__index_put, .promote = LC_NO_PROMOTION, .shape = scatter_shape, .run = scatter_run, .grad = scatter_grad,
-      .saves = IN(2));
+      .kernel = LC_OP__index_put, .any_strides = true, .exact = true, .promote = LC_NO_PROMOTION, .shape = scatter_shape,
+      .run = scatter_run, .grad = scatter_grad, .saves = IN(2));
 GRAD(scatter_value)
 {
     if (scatter_differentiable(in, dx) && need[0]) dx[0] = lc_scatter_value(g[0], in[1].i, in(2), LC_INTEGER(0), NULL);
@@ -154,8 +166,8 @@ LC_OP(
     .sig =
         "scatter_value(input: Tensor, dim: int, index: Tensor, value: Tensor | Number, *, reduce: str | None = None) -> Tensor",
     .py = "scatter", .doc = "input with one value written at index along dim.", .method = true, .inplace = true, .out = true,
-    .kernel = LC_OP__index_put, .promote = LC_NO_PROMOTION, .shape = scatter_shape, .run = scatter_run,
-    .grad = scatter_value_grad, .saves = IN(2));
+    .kernel = LC_OP__index_put, .any_strides = true, .exact = true, .promote = LC_NO_PROMOTION, .shape = scatter_shape,
+    .run = scatter_run, .grad = scatter_value_grad, .saves = IN(2));
 
 static int scatter_add_run(const lc_record *call) { return scatter_with(call, call->in[2], LC_INDEX_ADD); }
 GRAD(scatter_add)
@@ -165,11 +177,11 @@ GRAD(scatter_add)
 }
 LC_OP(scatter_add, .sig = "scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor",
       .doc = "input with src added at index along dim: gather's adjoint.", .method = true, .inplace = true, .out = true,
-      .kernel = LC_OP__index_put, .promote = LC_NO_PROMOTION, .shape = scatter_shape, .run = scatter_add_run,
-      .grad = scatter_add_grad, .saves = IN(2));
+      .kernel = LC_OP__index_put, .any_strides = true, .exact = true, .promote = LC_NO_PROMOTION, .shape = scatter_shape,
+      .run = scatter_add_run, .grad = scatter_add_grad, .saves = IN(2));
 
-/* ---- whole slices: index has at most one dimension ---- */
-static int slice_index(const lc_record *call, const lc_tensor *index)
+/* ---- whole slices ---- */
+int slice_index(const lc_record *call, const lc_tensor *index)
 {
     if (index_is_integer(call, index) < 0) return -1;
     if (index->ndim > 1)
@@ -195,10 +207,10 @@ static int index_select_run(const lc_record *call)
 GRAD(index_select) { dx[0] = lc_index_add_(zeros_like(in(0)), in[1].i, in(2), g[0], LC_I(1)); }
 LC_OP(index_select, .sig = "index_select(input: Tensor, dim: int, index: Tensor) -> Tensor",
       .doc = "The slices of input that a vector of indices names.", .method = true, .out = true, .kernel = LC_OP__index,
-      .promote = LC_NO_PROMOTION, .shape = index_select_shape, .run = index_select_run, .grad = index_select_grad,
-      .saves = IN(2));
+      .any_strides = true, .exact = true, .promote = LC_NO_PROMOTION, .shape = index_select_shape, .run = index_select_run,
+      .grad = index_select_grad, .saves = IN(2));
 
-static int slices_fit(const lc_record *call, lc_spec *out) /* source is input with index's length along dim */
+int slices_fit(const lc_record *call, lc_spec *out)
 {
     const lc_tensor *x = call->in[0], *index = call->in[1], *source = call->in[2];
     int              d;
@@ -213,6 +225,7 @@ static int slices_fit(const lc_record *call, lc_spec *out) /* source is input wi
 }
 static int write_slices(const lc_record *call, lc_tensor *source, lc_index_args *a)
 {
+    a->start = start_of(call);
     return walk_along(call, call->out[0], source, source->ndim ? source : call->out[0], a);
 }
 static int index_copy_run(const lc_record *call)
@@ -226,8 +239,8 @@ GRAD(index_copy)
 }
 LC_OP(index_copy, .sig = "index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor",
       .doc = "input with slices replaced by those of source.", .method = true, .inplace = true, .out = true,
-      .kernel = LC_OP__index_put, .promote = LC_NO_PROMOTION, .shape = slices_fit, .run = index_copy_run,
-      .grad = index_copy_grad, .saves = IN(2));
+      .kernel = LC_OP__index_put, .any_strides = true, .exact = true, .promote = LC_NO_PROMOTION, .shape = slices_fit,
+      .run = index_copy_run, .grad = index_copy_grad, .saves = IN(2));
 
 static lc_tensor *scaled(const lc_record *call, lc_tensor *t, const lc_value *alpha) /* new reference */
 {
@@ -254,8 +267,8 @@ GRAD(index_add)
 }
 LC_OP(index_add, .sig = "index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Number = 1) -> Tensor",
       .doc = "input with alpha times the slices of source added.", .method = true, .inplace = true, .out = true,
-      .kernel = LC_OP__index_put, .promote = LC_NO_PROMOTION, .shape = slices_fit, .run = index_add_run, .grad = index_add_grad,
-      .saves = IN(2));
+      .kernel = LC_OP__index_put, .any_strides = true, .exact = true, .promote = LC_NO_PROMOTION, .shape = slices_fit,
+      .run = index_add_run, .grad = index_add_grad, .saves = IN(2));
 
 static int index_fill_shape(const lc_record *call, lc_spec *out)
 {
@@ -273,21 +286,30 @@ static int index_fill_run(const lc_record *call)
     int              d;
     const lc_tensor *x = call->out[0];
     if (dim_index(call->args[1].i, x->ndim, &d) < 0) return -1;
-    lc_tensor *one = lc_tensor_new(x->dtype, x->device, 0, NULL), *walked = NULL;
+    lc_tensor *one = one_value(call, call->in[2]), *walked = NULL;
     int64_t    shape[LC_MAX_DIMS], still[LC_MAX_DIMS] = { 0 };
     memcpy(shape, x->shape, (size_t)x->ndim * sizeof *shape);
     if (x->ndim) shape[d] = call->in[1]->numel;
-    int rc = one ? fill_tensor(one, call->in[2]) : -1;
-    if (rc == 0 && !(walked = lc_tensor_view(one, x->ndim, shape, still, 0)))
-        rc = -1; /* the value, in the shape of the slices */
-    if (rc == 0) rc = walk_along(call, call->out[0], walked, walked, &(lc_index_args){ .mode = LC_INDEX_WRITE, .wraps = true });
+    int rc =
+        one && (walked = lc_tensor_view(one, x->ndim, shape, still, 0)) ? 0 : -1; /* the value, in the shape of the slices */
+    if (rc == 0)
+        rc = walk_along(call, call->out[0], walked, walked,
+                        &(lc_index_args){ .mode = LC_INDEX_WRITE, .wraps = true, .start = start_of(call) });
     return lc_release(walked), lc_release(one), rc;
 }
 GRAD(index_fill)
 {
     if (need[0]) dx[0] = lc_index_fill(g[0], in[1].i, in(2), LC_INTEGER(0));
-    if (need[2]) dx[2] = lc_index_select(g[0], in[1].i, in(2)); /* the engine sums over the broadcast */
+    if (!need[2]) return;
+    lc_value b8 = LC_OF_DTYPE(LC_b8), here = { .tag = LC_IS_device, .dev = g[0]->device };
+    int64_t  shape[LC_MAX_DIMS];
+    int      d = in[1].i < 0 ? (int)in[1].i + g[0]->ndim : (int)in[1].i;
+    for (int e = 0; e < g[0]->ndim; e++) shape[e] = e == d ? g[0]->shape[e] : 1;
+    lc_tensor *filled =
+        lc_index_fill_(lc_zeros(shape, g[0]->ndim, b8, here), in[1].i, in(2), LC_INTEGER(1)); /* each slice once */
+    dx[2] = lc_where(filled, g[0], LC_INTEGER(0)); /* the engine sums over the broadcast */
 }
 LC_OP(index_fill, .sig = "index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | Number) -> Tensor",
       .doc = "input with whole slices set to one value.", .method = true, .inplace = true, .kernel = LC_OP__index_put,
-      .promote = LC_NO_PROMOTION, .shape = index_fill_shape, .run = index_fill_run, .grad = index_fill_grad, .saves = IN(2));
+      .any_strides = true, .exact = true, .repeats_ok = true, .promote = LC_NO_PROMOTION, .shape = index_fill_shape,
+      .run = index_fill_run, .grad = index_fill_grad, .saves = IN(2));

@@ -1,4 +1,4 @@
-/* Advanced indexing (x[i, :, mask], and writing there), and what is made of it: masks, take. See index.c. */
+/* Advanced indexing: x[i, :, mask], and writing there. See index.c. */
 #include "rules.h"
 #include "../tensor/iter.h"
 
@@ -156,8 +156,9 @@ LC_OP(_index_put,
 LC_OP(_index_put_,
       .sig = "_index_put_(input: Tensor, indices: list[Tensor | None], values: Tensor | Number, accumulate: bool = False) "
              "-> Tensor",
-      .doc = "Write, or add, values at int64 positions.", .hidden = true, .writes = IN(0), .kernel = LC_OP__index_put,
-      .promote = LC_NO_PROMOTION, .shape = index_put_shape, .run = index_put_run, .grad = _index_put_grad, .saves = IN(1));
+      .doc = "Write, or add, values at int64 positions.", .hidden = true, .writes = IN(0), .repeats_ok = true,
+      .kernel = LC_OP__index_put, .promote = LC_NO_PROMOTION, .shape = index_put_shape, .run = index_put_run,
+      .grad = _index_put_grad, .saves = IN(1));
 
 /* ---- masks and other index dtypes become int64 positions ---- */
 static bool is_mask(const lc_tensor *t) { return t->dtype == LC_b8 || t->dtype == LC_u8; }
@@ -197,7 +198,8 @@ static int positions_of(const lc_tensor *x, const lc_value *indices, lc_tensor *
             return lc_fail_int(LC_IndexError, "tensors used as indices must be long, int, byte or bool tensors, got %s",
                                LC_SHAPE(t));
         else {
-            bool ready = t->dtype == LC_i64 && lc_same_device(t->device, x->device);
+            bool ready = t->dtype == LC_i64 && lc_same_device(t->device, x->device) &&
+                         (!t->storage || t->storage != x->storage); /* else writes might turn good indices bad */
             if (!(made[(*n)++] = ready ? t : lc__to_copy(t, LC_i64, x->device, LC_PRESERVE_FORMAT))) return -1;
         }
     }
@@ -220,7 +222,8 @@ static bool is_masked_fill(const lc_value *in, const lc_tensor *value)
     const lc_tensor *x = in(0), *mask = in[1].n == 1 ? in[1].ts[0] : LC_NONE;
     bool fits = mask != LC_NONE && mask->dtype == LC_b8 && mask->ndim && value->ndim == 0 && !in[3].b && mask->ndim <= x->ndim;
     for (int d = 0; fits && d < mask->ndim; d++) fits = mask->shape[d] == x->shape[d];
-    return fits && lc_same_device(mask->device, x->device) && (value->is_number || value->dtype == x->dtype);
+    return fits && !lc_overlaps_itself(x) && lc_same_device(mask->device, x->device) &&
+           (value->is_number || value->dtype == x->dtype);
 }
 static lc_tensor *mask_over(lc_tensor *mask, const lc_tensor *x) /* scoped: the mask with the trailing dimensions as size one */
 {
@@ -254,86 +257,3 @@ LC_OP(index_put,
           "index_put(input: Tensor, indices: list[Tensor | None], values: Tensor | Number, accumulate: bool = False) -> Tensor",
       .doc = "input with values written, or added, where index tensors and masks say.", .method = true, .any_device = IN(1),
       .call = index_put_call);
-
-/* ---- masks ---- */
-static int masked_fill_shape(const lc_record *call, lc_spec *out)
-{
-    const lc_tensor *mask = call->in[1], *value = call->in[2];
-    if (mask->dtype != LC_b8)
-        return lc_fail_int(LC_DtypeMismatch, "masked_fill_ only supports boolean masks, but got mask with dtype %s",
-                           lc_dtypes[mask->dtype].name);
-    if (value->ndim)
-        return lc_fail_int(LC_ShapeMismatch,
-                           "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with %d dimension(s).",
-                           value->ndim);
-    if (value->is_number && number_fits(call->in[0]->dtype, value) < 0) return -1;
-    if (broadcast(call, out) < 0) return -1;
-    return out->dtype = call->in[0]->dtype, out->order = LC_ORDER_CONTIGUOUS, 0;
-}
-static int masked_fill_run(const lc_record *call)
-{
-    lc_tensor *in[] = { call->in[1], call->in[2], call->in[0] };
-    return elementwise_as(call, LC_OP_where, in, 3);
-}
-GRAD(masked_fill)
-{
-    if (need[0]) dx[0] = lc_masked_fill(g[0], in(1), LC_INTEGER(0));
-    if (need[2]) dx[2] = lc_where(in(1), g[0], LC_INTEGER(0)); /* the engine sums over the broadcast */
-}
-LC_OP(masked_fill, .sig = "masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number) -> Tensor",
-      .doc = "input with one value where mask holds.", .method = true, .inplace = true, .promote = LC_NO_PROMOTION,
-      .shape = masked_fill_shape, .run = masked_fill_run, .grad = masked_fill_grad, .saves = IN(1));
-
-static int masked_select_call(const lc_value *in, lc_tensor **out)
-{
-    lc_tensor *x = in(0), *mask = in(1);
-    if (mask->dtype != LC_b8)
-        return lc_fail_int(LC_DtypeMismatch, "masked_select: expected BoolTensor for mask, got %s", LC_SHAPE(mask));
-    lc_tensor *both[2];
-    if (lc_broadcast_tensors((lc_tensor *[]){ x, mask }, 2, both) < 0) return -1;
-    if (!both[0]->ndim) both[0] = lc_unsqueeze(both[0], 0), both[1] = lc_unsqueeze(both[1], 0);
-    return both[0] && both[1] && (out[0] = lc_index(both[0], &both[1], 1)) ? 0 : -1;
-}
-LC_OP(masked_select, .sig = "masked_select(input: Tensor, mask: Tensor) -> Tensor",
-      .doc = "The elements where mask holds, as a vector.", .method = true, .out = true, .reads_values = true,
-      .call = masked_select_call);
-
-/* ---- take ---- */
-static int take_call(const lc_value *in, lc_tensor **out)
-{
-    if (in(1)->dtype != LC_i64)
-        return lc_fail_int(LC_DtypeMismatch, "take(): Expected a long tensor for index, but got %s", LC_SHAPE(in(1)));
-    lc_tensor *flat = lc_reshape(in(0), (int64_t[]){ -1 }, 1), *index = lc_contiguous(in(1), LC_CONTIGUOUS_FORMAT);
-    return flat && index && (out[0] = lc__index(flat, &index, 1)) ? 0 : -1;
-}
-LC_OP(take, .sig = "take(input: Tensor, index: Tensor) -> Tensor", .doc = "Elements by their position in the flattened input.",
-      .method = true, .out = true, .call = take_call);
-
-static int take_along_dim_call(const lc_value *in, lc_tensor **out)
-{
-    lc_tensor *x = in(0), *index = in(1);
-    int64_t    dim, shape[2][LC_MAX_DIMS];
-    int        d;
-    if (!int_argument(&in[2], &dim))
-        return (out[0] = lc_gather(lc_reshape(x, (int64_t[]){ -1 }, 1), 0, lc_reshape(index, (int64_t[]){ -1 }, 1), false))
-                   ? 0
-                   : -1;
-    if (x->ndim != index->ndim)
-        return lc_fail_int(LC_ShapeMismatch,
-                           "take_along_dim(): input and indices should have the same number of dimensions, but got %d "
-                           "dimensions for input, and %d dimensions for indices",
-                           x->ndim, index->ndim);
-    if (dim_index(dim, x->ndim, &d) < 0) return -1;
-    for (int e = 0; e < x->ndim; e++) { /* both broadcast, except along dim */
-        int64_t a = x->shape[e], b = index->shape[e], wide = a == 1 ? b : a;
-        if (e != d && a != b && a != 1 && b != 1)
-            return lc_fail_int(LC_ShapeMismatch, "take_along_dim(): %s and %s do not broadcast in dimension %d", LC_SHAPE(x),
-                               LC_SHAPE(index), e);
-        shape[0][e] = e == d ? a : wide, shape[1][e] = e == d ? b : wide;
-    }
-    out[0] = lc_gather(lc_expand(x, shape[0], x->ndim), dim, lc_expand(index, shape[1], x->ndim), false);
-    return out[0] ? 0 : -1;
-}
-LC_OP(take_along_dim, .sig = "take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor",
-      .doc = "gather with broadcasting; without dim from the flattened input.", .method = true, .out = true,
-      .call = take_along_dim_call);

@@ -1,6 +1,6 @@
 """Indexing: gather and scatter, slices by index, masks, x[...] and x[...] = v."""
 
-from .sample import ALL, FLOATS, S, T
+from .sample import ALL, COMPLEX, FLOATS, HALVES, INTS, REAL, S, T
 
 DIFFERENTIABLE = FLOATS + ("complex128",)
 
@@ -74,6 +74,45 @@ SAMPLES = [
     S("scatter_add", T(3, 4), 1, I(3, 6, high=4), T(3, 6), dtypes=DIFFERENTIABLE),
     S("scatter_add", T(3, 4), 1, I(2, 6, high=4), T(3, 7), grad=False),
     S("scatter_add", T(3, 4), 1, T(dtype="int64", values=[[9]]), T(3, 7)),
+    *(
+        S("scatter_reduce", T(3, 4), dim, index, src, reduce, include_self=own, dtypes=dtypes)
+        for reduce in ("sum", "prod", "mean", "amax", "amin")
+        for own in (True, False)
+        for dim, index, src, dtypes in (
+            (0, I(5, 4, high=3), T(5, 4), REAL),
+            (1, I(2, 6, high=4), T(3, 7), ("int64", "float32")),
+            (-1, I(3, 6, high=4), T(3, 6), FLOATS),
+        )
+    ),
+    *(
+        S("scatter_reduce", T(3), 0, I(6, high=3), T(6), how, dtypes=COMPLEX, grad=False)
+        for how in ("sum", "prod", "mean", "amax")
+    ),
+    S("index_reduce", T(3), 0, I(6, high=3), T(6), "prod", dtypes=COMPLEX, grad=False),
+    S("scatter_reduce", T(), 0, T(dtype="int64", values=0), T(), "amax"),
+    S(
+        "scatter_reduce",
+        T(3),
+        0,
+        I(4, high=3),
+        T(dtype="float64", values=[1.0, float("nan"), 2.0, 3.0]),
+        "amin",
+        dtypes=("float64",),
+    ),
+    S("scatter_reduce", T(3), 0, I(2, high=3), T(2), "median"),
+    S("scatter_reduce", T(3), 0, T(dtype="int64", values=[3]), T(1), "sum"),
+    *(
+        S("index_reduce", T(4, 3), dim, index, source, reduce, include_self=own, dtypes=dtypes)
+        for reduce in ("prod", "mean", "amax", "amin")
+        for own in (True, False)
+        for dim, index, source, dtypes in (
+            (0, I(6, high=4), T(6, 3), INTS + HALVES + FLOATS),
+            (1, I(5, high=3), T(4, 5), FLOATS),
+        )
+    ),
+    S("index_reduce", T(3), 0, I(2, high=3), T(2), "sum"),
+    S("index_reduce", T(3), 0, I(2, high=3), T(3), "prod"),
+    S("index_fill", T(4, 3), 0, T(dtype="int64", values=[2, 1, 2]), T(), dtypes=DIFFERENTIABLE, id="twice"),
     S("index_select", T(4, 3), 0, I(5, high=4), dtypes=ALL),
     S("index_select", T(4, 3, 2), 1, I(2, high=3), dtypes=DIFFERENTIABLE),
     S("index_select", T(4, 3), 1, T(4, dtype="int32", low=0, high=3)),
@@ -120,6 +159,24 @@ SAMPLES = [
     S("take_along_dim", T(4, 1), I(1, 3, high=4), 0, dtypes=DIFFERENTIABLE),
     S("take_along_dim", T(12), I(5, high=12)),
     S("take_along_dim", T(4, 3), I(5, high=12), 0),
+    S("take", T(0), T(dtype="int64", values=[0])),
+    S("take", T(), T(dtype="int64", values=[[0, -1]]), dtypes=DIFFERENTIABLE),
+    S("take_along_dim", T(4, 3), I(4, 2, low=-3, high=3), -1),
+    S("put", T(4, 3), T(dtype="int64", values=[[2, -1], [7, 0]]), T(2, 2), dtypes=ALL),
+    S("put", T(4, 3), T(dtype="int64", values=[2, -1, 2, 0]), T(2, 2), dtypes=DIFFERENTIABLE, grad=False),
+    S("put", T(4, 3), I(20, low=-12, high=12), T(5, 4), accumulate=True, dtypes=ALL),
+    S("put", T(), T(dtype="int64", values=[0]), T(1), dtypes=DIFFERENTIABLE),
+    S("put", T(4, 3), T(dtype="int64", values=[12]), T(1)),
+    S("put", T(4, 3), I(3, high=12), T(4)),
+    S("put", T(4, 3), T(3, dtype="int32", low=0, high=4), T(3)),
+    S("put", T(0), T(dtype="int64", values=[0]), T(1)),
+    S("masked_scatter", T(4, 3), mask(4, 3), T(15), dtypes=ALL),
+    S("masked_scatter", T(4, 3), mask(3), T(4, 4), dtypes=DIFFERENTIABLE),
+    S("masked_scatter", T(3), mask(4, 3), T(12), dtypes=DIFFERENTIABLE, inplace=False),
+    S("masked_scatter", T(4, 3), T(dtype="bool", values=True), T(4)),
+    S("masked_scatter", T(4, 3), T(4, 3), T(12)),
+    S("masked_scatter", T(4, 3), mask(4, 3), T(12, dtype="float16")),
+    S("masked_scatter", T(), T(dtype="bool", values=True), T(2)),
     S("index_put", T(4, 3), (I(5, high=4),), T(5, 3), accumulate=True, dtypes=ALL),
     S("index_put", T(4, 3), (T(dtype="int64", values=[0, 3]), T(dtype="int64", values=[1, 1])), T(2), dtypes=DIFFERENTIABLE),
     S("index_put", T(4, 3), (T(dtype="int64", values=[0, -1]),), T(3), dtypes=DIFFERENTIABLE),

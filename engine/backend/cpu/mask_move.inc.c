@@ -1,0 +1,28 @@
+/* Elements of type T (a width, not a dtype) where a mask holds, moved one behind the other; n positions, up to `left` moves. Without a
+ * branch per element: masks are hard to predict. What is moved too early is overwritten by the next. Returns the number of moves. */
+static int64_t NAME(select)(char *to, const char *from, int64_t step, const uint8_t *mask, int64_t mask_step, int64_t n,
+                            int64_t left)
+{
+    T      *at = (T *)to;
+    int64_t k = 0;
+    if (step == sizeof(T) && mask_step == 1)
+        for (int64_t i = 0; i < n && k < left; i++) at[k] = ((const T *)from)[i], k += mask[i] != 0;
+    else
+        for (int64_t i = 0; i < n && k < left; i++) at[k] = *(const T *)(from + i * step), k += mask[i * mask_step] != 0;
+    return k;
+}
+static int64_t NAME(scatter)(char *to, int64_t step, const char *from, const uint8_t *mask, int64_t mask_step, int64_t n,
+                             int64_t left)
+{
+    const T *at = (const T *)from;
+    int64_t  k = 0;
+    for (int64_t i = 0; i < n && k < left; i++) {
+        T   *x = (T *)(to + i * step);
+        bool holds = mask[i * mask_step] != 0;
+        *x = holds ? at[k] : *x;
+        k += holds;
+    }
+    return k;
+}
+#undef T
+#undef NAME
