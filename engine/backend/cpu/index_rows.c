@@ -77,8 +77,9 @@ static inline float    of_bf16(uint16_t x) { return lc_bf16_to_f32(x); }
 #define COMPLEX_ROWS(R)                                                                                                        \
     R(c32, uint32_t, C32_PLUS, C32_TIMES) R(c64, _Complex float, PLUS, TIMES) R(c128, _Complex double, PLUS, TIMES)
 
-#define SUMS(dtype, T, ADD, MULTIPLY, ...)                   COMBINES(add_##dtype, T, ADD) COMBINES(multiply_##dtype, T, MULTIPLY)
-#define ORDERS(dtype, U, ADD, MULTIPLY, T, MAXIMUM, MINIMUM) COMBINES(max_##dtype, T, MAXIMUM) COMBINES(min_##dtype, T, MINIMUM)
+#define SUMS(dtype, T, ADD, MULTIPLY, ...) COMBINES(add_##dtype, T, ADD) COMBINES(multiply_##dtype, T, MULTIPLY)
+#define ORDERS(dtype, U, ADD, MULTIPLY, T, MAXIMUM, MINIMUM)                                                                   \
+    COMBINES(larger_##dtype, T, MAXIMUM) COMBINES(smaller_##dtype, T, MINIMUM)
 ROWS(SUMS)
 ROWS(ORDERS)
 COMPLEX_ROWS(SUMS)
@@ -91,7 +92,7 @@ lc_row_fn cpu_index_row(lc_index_mode mode, lc_dtype dtype)
                                             [8] = { read_8, write_8 },
                                             [16] = { read_16, write_16 } };
     static const lc_row_fn folds[LC_DTYPE_COUNT][4] = {
-#define ALL_FOUR(dtype, ...)  [LC_##dtype] = { add_##dtype, multiply_##dtype, max_##dtype, min_##dtype },
+#define ALL_FOUR(dtype, ...)  [LC_##dtype] = { add_##dtype, multiply_##dtype, larger_##dtype, smaller_##dtype },
 #define ONLY_SUMS(dtype, ...) [LC_##dtype] = { add_##dtype, multiply_##dtype },
         ROWS(ALL_FOUR) COMPLEX_ROWS(ONLY_SUMS)
     };
