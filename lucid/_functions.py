@@ -169,3 +169,22 @@ def test(verbose=False):
     if verbose or failed:
         print(f"lucid {lucid.__version__}: {attempted} examples in {len(modules)} modules, {failed} failed")
     return failed == 0
+
+
+def broadcast_shapes(*shapes):
+    """The shape that tensors of these shapes broadcast to.
+
+    >>> lucid.broadcast_shapes((2, 1), (3,), 1)
+    lucid.Size([2, 3])
+    """
+    shapes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    ndim = max(map(len, shapes), default=0)
+    sizes = [1] * ndim
+    for shape in shapes:
+        for d, size in enumerate(shape, ndim - len(shape)):
+            if size < 0:
+                raise RuntimeError(f"Trying to create tensor with negative dimension ({size}): ({size})")
+            if size != 1 and sizes[d] not in (1, size):
+                raise RuntimeError(f"Shape mismatch: objects cannot be broadcast to a single shape: {shapes}")
+            sizes[d] = size if sizes[d] == 1 else sizes[d]
+    return _C.Size(sizes)

@@ -85,7 +85,8 @@ typedef struct {
 typedef struct {
     lc_tensor *out;
     double     start, step, end, base;
-    int64_t    start_int, step_int; /* arange of an integer dtype is exact */
+    double     start_im, end_im, base_im; /* linspace and logspace of a complex dtype */
+    int64_t    start_int, step_int;       /* arange of an integer dtype is exact */
 } lc_ramp_args;
 
 /* Random fills. What a and b are depends on the op: from and to, mean and std, p, lambda. out is real. */

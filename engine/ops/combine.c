@@ -5,6 +5,7 @@
 static lc_tensor *host_indices(int64_t n) { return lc_scoped(lc_tensor_new(LC_i64, (lc_device){ LC_CPU, 0 }, 1, &n)); }
 static lc_tensor *chosen(lc_tensor *x, int64_t dim, lc_tensor *index) /* scoped */
 {
+    if (!x) return NULL;
     if (index && !lc_same_device(index->device, x->device)) index = lc__to_copy(index, LC_i64, x->device, LC_PRESERVE_FORMAT);
     return lc_index_select(x, dim, index);
 }
@@ -63,7 +64,11 @@ static int combinations_call(const lc_value *in, lc_tensor **out)
         row[r + at]++;
         for (int64_t i = at + 1; i < r; i++) row[r + i] = row[r + i - 1] + step;
     }
-    return (*out = lc_reshape(chosen(x, 0, index), (int64_t[]){ count, r }, 2)) ? 0 : -1;
+    lc_dtype wide = working_dtype((lc_dtype)x->dtype); /* in which the gradient is summed */
+    if (wide != x->dtype) x = lc__to_copy(x, wide, x->device, LC_PRESERVE_FORMAT);
+    lc_tensor *rows = lc_reshape(chosen(x, 0, index), (int64_t[]){ count, r }, 2);
+    if (rows && wide != in(0)->dtype) rows = lc__to_copy(rows, (lc_dtype)in(0)->dtype, rows->device, LC_PRESERVE_FORMAT);
+    return (*out = rows) ? 0 : -1;
 }
 LC_OP(combinations, .sig = "combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor",
       .doc = "Every choice of r elements of a vector, in order, as rows.", .call = combinations_call);

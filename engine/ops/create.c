@@ -236,7 +236,7 @@ static int range_size(lc_dtype dtype, const lc_value *start, const lc_value *end
     double steps = ceil((to - from) / by);
     if (dtype == LC_i64) {
         __int128 distance = (__int128)int_of(end) - int_of(start), each = int_of(step);
-        if (each == 0) return lc_fail_int(LC_LucidError, "step must be nonzero");
+        if (each == 0) return lc_fail_int(LC_ValueError, "step must be nonzero");
         __int128 count = (distance + each - (each > 0 ? 1 : -1)) / each;
         steps = (double)count;
         if (count <= INT64_MAX) return *n = (int64_t)count, 0;
@@ -293,41 +293,61 @@ LC_OP(arange_start,
       .py = "arange", .kernel = LC_OP_arange, .doc = "start, start + step, ... up to but without end.", .factory = true,
       .out = true, .shape = start_to_end, .run = start_to_end_run);
 
-static int linspace_size(const lc_record *call, lc_spec *out)
+/* linspace and logspace: complex where an end is. */
+static double   imaginary_of(const lc_value *v) { return v->tag == LC_IS_complex ? v->c.im : 0; }
+static lc_dtype dtype_of_ends(const lc_value *a)
+{
+    bool complex = a[0].tag == LC_IS_complex || a[1].tag == LC_IS_complex;
+    return !complex ? lc_default_dtype : lc_default_dtype == LC_f64 ? LC_c128 : LC_c64;
+}
+static int ramp_size(const lc_record *call, lc_spec *out, const lc_value *options)
 {
     const lc_value *a = call->args;
     if (a[2].i < 0) return lc_fail_int(LC_LucidError, "number of steps must be non-negative");
-    return factory_shape(call, out, &a[3], lc_default_dtype, &a[4], 1, &a[2].i);
+    return factory_shape(call, out, &options[0], dtype_of_ends(a), &options[1], 1, &a[2].i);
 }
-static int linspace_run(const lc_record *call)
+static int ramp_run(const lc_record *call, const lc_value *base)
 {
-    double start = lc_number_of(&call->args[0]), end = lc_number_of(&call->args[1]);
-    return run_factory(call, &(lc_ramp_args){ .out = call->out[0], .start = start, .end = end });
+    const lc_value *a = call->args;
+    return run_factory(call, &(lc_ramp_args){ .out = call->out[0],
+                                              .start = lc_number_of(&a[0]),
+                                              .start_im = imaginary_of(&a[0]),
+                                              .end = lc_number_of(&a[1]),
+                                              .end_im = imaginary_of(&a[1]),
+                                              .base = lc_number_of(base),
+                                              .base_im = imaginary_of(base) });
 }
+static int linspace_size(const lc_record *call, lc_spec *out) { return ramp_size(call, out, &call->args[3]); }
+static int linspace_run(const lc_record *call) { return ramp_run(call, &by_one); }
 LC_OP(linspace,
       .sig = "linspace(start: Number, end: Number, steps: int, *, dtype: dtype | None = None, device: device | None = None) "
              "-> Tensor",
       .doc = "steps values from start to end, both included, evenly spaced.", .factory = true, .out = true,
       .shape = linspace_size, .run = linspace_run);
 
-static int logspace_size(const lc_record *call, lc_spec *out)
-{
-    const lc_value *a = call->args;
-    if (a[2].i < 0) return lc_fail_int(LC_LucidError, "number of steps must be non-negative");
-    return factory_shape(call, out, &a[4], lc_default_dtype, &a[5], 1, &a[2].i);
-}
-static int logspace_run(const lc_record *call)
-{
-    const lc_value *a = call->args;
-    return run_factory(
-        call, &(lc_ramp_args){
-                  .out = call->out[0], .start = lc_number_of(&a[0]), .end = lc_number_of(&a[1]), .base = lc_number_of(&a[3]) });
-}
+static int logspace_size(const lc_record *call, lc_spec *out) { return ramp_size(call, out, &call->args[4]); }
+static int logspace_run(const lc_record *call) { return ramp_run(call, &call->args[3]); }
 LC_OP(logspace,
       .sig = "logspace(start: Number, end: Number, steps: int, base: Number = 10.0, *, dtype: dtype | None = None, "
              "device: device | None = None) -> Tensor",
       .doc = "steps powers of base, their exponents evenly spaced from start to end, both included.", .factory = true,
       .out = true, .shape = logspace_size, .run = logspace_run);
+
+/* Ends that are tensors are read as numbers; what comes here are those that cannot be. */
+static int not_a_number_call(const lc_value *in, UNUSED lc_tensor **out)
+{
+    return lc_fail_int(LC_ShapeMismatch,
+                       "linspace and logspace only support 0-dimensional start and end tensors: got %s and %s", LC_SHAPE(in(0)),
+                       LC_SHAPE(in(1)));
+}
+LC_OP(linspace_of_tensors, .py = "linspace",
+      .sig = "linspace_of_tensors(start: Tensor | Number, end: Tensor | Number, steps: int, *, dtype: dtype | None = None, "
+             "device: device | None = None) -> Tensor",
+      .doc = "linspace between two 0-d tensors.", .factory = true, .call = not_a_number_call);
+LC_OP(logspace_of_tensors, .py = "logspace",
+      .sig = "logspace_of_tensors(start: Tensor | Number, end: Tensor | Number, steps: int, base: Number = 10.0, *, "
+             "dtype: dtype | None = None, device: device | None = None) -> Tensor",
+      .doc = "logspace between two 0-d tensors.", .factory = true, .call = not_a_number_call);
 
 static int eye_size(const lc_record *call, lc_spec *out)
 {

@@ -57,6 +57,12 @@ static int cat_shape(const lc_record *call, lc_spec *out)
 {
     int d, first = 0;
     if (call->n_in == 0) return lc_fail_int(LC_ValueError, "cat(): expected a non-empty list of Tensors");
+    for (int k = 0; k < call->n_in && call->out_given; k++)
+        if (call->in[k] == call->out[0] || lc_overlap_of(call->in[k], call->out[0]) != LC_OVERLAP_NONE)
+            return lc_fail_int(
+                LC_LucidError,
+                "cat: unsupported operation: some elements of the input tensor and the written-to tensor refer to "
+                "a single memory location. Please clone() the tensor before performing the operation.");
     for (int k = 0; k < call->n_in; k++)
         if (call->in[k]->ndim == 0)
             return lc_fail_int(LC_ShapeMismatch, "zero-dimensional tensor (at position %d) cannot be concatenated", k);

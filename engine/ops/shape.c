@@ -78,7 +78,7 @@ static int sum_to_size_call(const lc_value *in, lc_tensor **out)
     if (!fits)
         return lc_fail_int(LC_ShapeMismatch, "size %s is not expandable to size %s.", LC_SIZES(in[1].is, in[1].n),
                            LC_SIZES(x->shape, x->ndim));
-    if (n == 0) return give(x, out);
+    if (n == 0 && in[1].n) return give(x, out);
     return give(lc_reshape(lc_sum(x, dims, n, true), in[1].is, in[1].n), out);
 }
 LC_OP(sum_to_size, .sig = "sum_to_size(input: Tensor, size: list[int]) -> Tensor",

@@ -57,8 +57,8 @@ VIEW(slice)
 GRAD(slice) { dx[0] = lc_slice_backward(g[0], in(0)->shape, in(0)->ndim, in[1].i, in[2], in[3], in[4].i); }
 LC_OP(slice,
       .sig = "slice(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor",
-      .doc = "Every step-th element from start to end of a dimension.", .hidden = true, .view_of = IN(0), .copies = true,
-      .call = slice_call, .grad = slice_grad);
+      .doc = "Every step-th element from start to end of a dimension.", .view_of = IN(0), .copies = true, .call = slice_call,
+      .grad = slice_grad);
 
 static int narrow_geometry(const lc_tensor *x, const lc_value *a, geometry *v)
 {

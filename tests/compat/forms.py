@@ -24,7 +24,10 @@ WIDER = {
     torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.float32: torch.float64, torch.complex32: torch.complex64,
     torch.complex64: torch.complex128,
 }  # fmt: skip
-WRITES_ASTRAY = {"tril", "triu"}  # PyTorch 2.13 writes out of bounds for a batch and an out= of odd strides
+# PyTorch 2.13 writes out of bounds for a batch and an out= of odd strides; narrow_copy as if out= had none
+WRITES_ASTRAY = {"tril", "triu", "narrow_copy"}
+WRONG_GRADIENT = {"as_strided_scatter"}  # PyTorch's differs from finite differences: op_db expects that check to fail
+OVERLOOKS_HISTORY = {"split_with_sizes_copy"}  # PyTorch takes an out= that requires grad, and forgets that it does
 
 
 def stable_sort(input, dim=-1, descending=False, *, stable=None, **out):  # noqa: A002
@@ -203,7 +206,7 @@ class Variant:
             self.same(outs[True], outs[False], tolerance, exact=lambda: self.exactly(sample), **options)
             ours, theirs = tensors_of(a, lucid.Tensor), tensors_of(b, torch.Tensor)
             given, their_given = tensors_of(outs[True], lucid.Tensor), tensors_of(outs[False], torch.Tensor)
-            assert [x is y for x, y in zip(ours, given)] == [x is y for x, y in zip(theirs, their_given)], (
+            assert b is None or [x is y for x, y in zip(ours, given)] == [x is y for x, y in zip(theirs, their_given)], (
                 "does not return out="
             )
 
@@ -241,9 +244,13 @@ class Variant:
                 raise AssertionError(f"{str(dtype).split('.')[-1]}: {error}") from None
 
     def out_requires_grad(self, sample):
+        if self.op.name in OVERLOOKS_HISTORY:
+            return
         self.with_out(sample, lambda t: torch.zeros_like(t, requires_grad=t.is_floating_point()))
 
     def gradients(self, sample, theirs=None, ours=None, second=False):
+        if self.op.name in WRONG_GRADIENT:
+            return
         runs = self.both(sample, theirs or self.theirs, ours or self.ours)
         if not runs:
             return

@@ -1,6 +1,7 @@
 /* Kernels that make values: ranges. They go through a buffer into outputs that are strided or narrow. */
 #include "cpu.h"
 #include "../args.h"
+#include <complex.h>
 #include <math.h>
 #include <string.h>
 
@@ -31,13 +32,13 @@ static double rounded(lc_dtype dtype, double value)
     cpu_move(LC_f64, (char *)&value, 0, dtype, held, 0, 1);
     return value;
 }
-/* From both ends, so that the last value is end. Ends and step have the precision of the result (integers: a float32 step), as in PyTorch. */
+/* From both ends, so that the last value is end. Ends and step have the precision of the result (integers: a float64 step), as in PyTorch. */
 static int even_ramp(lc_dtype dtype, const lc_ramp_args *a, bool power)
 {
     int64_t n = a->out->numel, stride = n ? a->out->stride[0] * lc_size_of(dtype) : 0;
-    double  start = rounded(dtype, a->start), end = rounded(dtype, a->end), tile[RAMP_TILE];
+    double  start = n == 1 ? a->start : rounded(dtype, a->start), end = rounded(dtype, a->end), tile[RAMP_TILE];
     double  step = n > 1 ? (end - start) / (double)(n - 1) : 0;
-    step = rounded(lc_is_floating(dtype) ? dtype : LC_f32, step);
+    if (lc_is_floating(dtype)) step = rounded(dtype, step);
     for (int64_t first = 0, m; first < n; first += m) {
         m = n - first < RAMP_TILE ? n - first : RAMP_TILE;
         for (int64_t i = 0; i < m; i++) {
@@ -49,9 +50,27 @@ static int even_ramp(lc_dtype dtype, const lc_ramp_args *a, bool power)
     }
     return 0;
 }
-static int cpu_linspace(lc_dtype dtype, const void *args) { return even_ramp(dtype, args, false); }
-static int cpu_logspace(lc_dtype dtype, const void *args) { return even_ramp(dtype, args, true); }
+static int even_complex_ramp(lc_dtype dtype, const lc_ramp_args *a, bool power)
+{
+    int64_t        n = a->out->numel, stride = n ? a->out->stride[0] * lc_size_of(dtype) : 0;
+    double complex start = CMPLX(a->start, a->start_im), end = CMPLX(a->end, a->end_im), base = CMPLX(a->base, a->base_im),
+                   step = n > 1 ? (end - start) / (double)(n - 1) : 0;
+    for (int64_t at = 0; at < n; at++) {
+        double complex value = at < n / 2 || n == 1 ? start + step * (double)at : end - step * (double)(n - 1 - at);
+        if (power) value = cpow(base, value);
+        cpu_move(dtype, a->out->data + at * stride, stride, LC_c128, (char *)&value, 16, 1);
+    }
+    return 0;
+}
+static int cpu_linspace(lc_dtype dtype, const void *args)
+{
+    return lc_is_complex(dtype) ? even_complex_ramp(dtype, args, false) : even_ramp(dtype, args, false);
+}
+static int cpu_logspace(lc_dtype dtype, const void *args)
+{
+    return lc_is_complex(dtype) ? even_complex_ramp(dtype, args, true) : even_ramp(dtype, args, true);
+}
 #define COUNTABLE (~(1u << LC_b8 | 1u << LC_c32 | 1u << LC_c64 | 1u << LC_c128))
 LC_CPU_RUN(arange, cpu_arange, COUNTABLE)
-LC_CPU_RUN(linspace, cpu_linspace, COUNTABLE)
-LC_CPU_RUN(logspace, cpu_logspace, COUNTABLE)
+LC_CPU_RUN(linspace, cpu_linspace, ~(1u << LC_b8 | 1u << LC_c32))
+LC_CPU_RUN(logspace, cpu_logspace, ~(1u << LC_b8 | 1u << LC_c32))
