@@ -36,22 +36,35 @@ static SMALL void NAME(merge)(lc_fold_state *to, const lc_fold_state *from, int6
 {
     for (int64_t c = 0; c < n; c++) STATE(A, to, a)[c] = STEP(STATE(A, to, a)[c], STATE(const A, from, a)[c]);
 }
+/* Four rows of lanes at a time: few enough that memory is read nearly in order. Where NaN wins (ROUGH), the four are folded as if
+ * there were none, and a vector comparison of two of them at a time says whether there were. */
 static void NAME(inner)(lc_fold_state *s, const void *in, int64_t n, UNUSED int64_t first)
 {
-    enum { LANES = 64 };
+    enum { LANES = 16 };
     A        m[LANES];
     const T *p = in;
     int64_t  i = 0;
     for (int c = 0; c < LANES; c++) m[c] = (A)(EMPTY);
+#ifdef ROUGH
+    __typeof__(_Generic((T)0, float : (int32_t)0, default : (int64_t)0)) tainted[LANES] = { 0 };
     for (; i + 4 * LANES <= n; i += 4 * LANES) {
-        fetch_ahead(p + i, 4 * LANES * sizeof(T));
-        NAME(four)(m, p + i, LANES * sizeof(T), LANES);
+        const T *p0 = p + i, *p1 = p0 + LANES, *p2 = p1 + LANES, *p3 = p2 + LANES;
+        INDEPENDENT
+        for (int c = 0; c < LANES; c++) {
+            T low = ROUGH(p0[c], p1[c]), high = ROUGH(p2[c], p3[c]), x = ROUGH(low, high);
+            m[c] = ROUGH(m[c], x);
+            tainted[c] |= __builtin_isunordered(p0[c], p1[c]) | __builtin_isunordered(p2[c], p3[c]);
+        }
     }
+    for (int c = 1; c < LANES; c++) tainted[0] |= tainted[c];
+    if (tainted[0]) m[0] = (A)NAN;
+#else
+    for (; i + 4 * LANES <= n; i += 4 * LANES) NAME(four)(m, p + i, LANES * sizeof(T), LANES);
+#endif
     for (; i + LANES <= n; i += LANES) NAME(one)(m, p + i, LANES);
     NAME(one)(m, p + i, n - i);
-    for (int c = 0; c < 32; c++) m[c] = STEP(m[c], m[c + 32]);
-    for (int c = 0; c < 16; c++) m[c] = STEP(m[c], m[c + 16]);
-    for (int c = 1; c < 16; c++) m[0] = STEP(m[0], m[c]);
+    for (int c = 0; c < 8; c++) m[c] = STEP(m[c], m[c + 8]);
+    for (int c = 1; c < 8; c++) m[0] = STEP(m[0], m[c]);
     STATE(A, s, a)[0] = STEP(STATE(A, s, a)[0], m[0]);
 }
 static SMALL void NAME(finish)(const lc_fold_state *s, int64_t n, UNUSED double parameter, void *value, UNUSED int64_t *index)
@@ -65,4 +78,5 @@ static const lc_fold CAT(FOLD, SFX) UNUSED = { NAME(start), NAME(inner), NAME(ou
 #undef LOAD
 #undef EMPTY
 #undef STEP
+#undef ROUGH
 #undef RESULT

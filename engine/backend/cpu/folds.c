@@ -5,6 +5,7 @@
  * a fixed number of lanes that are added up at the end; it does not depend on the instruction set, so neither do results. */
 #include "kernels.h"
 #include "scalar_math.h"
+#include <string.h>
 #pragma GCC diagnostic ignored "-Wtautological-compare" /* x != x of an integer: written for all dtypes */
 
 /* From L3, half a line at a time comes a tenth faster than whole lines: measured. */
@@ -20,13 +21,6 @@
 #define INDEPENDENT _Pragma("GCC ivdep")
 #endif
 #define INLINE static inline __attribute__((always_inline, unused))
-
-/* Memory is read in one stream, and the hardware alone does not run far enough ahead: measured, a third of the time. */
-INLINE void fetch_ahead(const void *p, size_t bytes)
-{
-    enum { AHEAD = 8192 };
-    for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch((const char *)p + i + AHEAD);
-}
 
 #ifndef __AVX512F__ /* integers gain nothing from the widest vectors */
 #define T           lc_b8

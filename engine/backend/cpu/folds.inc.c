@@ -8,9 +8,10 @@
 #define CELL T
 #endif
 /* ---- sum ---- */
-static SMALL void CAT(sum_start, SFX)(lc_fold_state *s, int64_t n)
+static void CAT(sum_start, SFX)(lc_fold_state *s, int64_t n)
 {
-    for (int64_t c = 0; c < n; c++) STATE(ACC, s, a)[c] = 0, STATE(ACC, s, b)[c] = 0;
+    memset(s->a, 0, (size_t)n * sizeof(ACC));
+    if (COMPENSATED) memset(s->b, 0, (size_t)n * sizeof(ACC));
 }
 INLINE void CAT(sum_add, SFX)(ACC *total, ACC *lost, ACC x)
 {
@@ -48,7 +49,7 @@ static SMALL void CAT(sum_merge, SFX)(lc_fold_state *to, const lc_fold_state *fr
 {
     for (int64_t c = 0; c < n; c++) {
         CAT(sum_add, SFX)(&STATE(ACC, to, a)[c], &STATE(ACC, to, b)[c], STATE(const ACC, from, a)[c]);
-        STATE(ACC, to, b)[c] += STATE(const ACC, from, b)[c];
+        if (COMPENSATED) STATE(ACC, to, b)[c] += STATE(const ACC, from, b)[c];
     }
 }
 /* Lanes side by side, added up by halves at the end of a chunk: short enough that lanes need no compensation. Memory is read strictly in
@@ -108,15 +109,14 @@ INLINE ACC CAT(sum_total, SFX)(const lc_fold_state *s, int64_t c) /* what an inf
 #endif
     return total;
 }
-static SMALL void CAT(sum_finish, SFX)(const lc_fold_state *s, int64_t n, UNUSED double parameter, void *value,
-                                       UNUSED int64_t *index)
+static void CAT(sum_finish, SFX)(const lc_fold_state *s, int64_t n, UNUSED double parameter, void *value, UNUSED int64_t *index)
 {
     for (int64_t c = 0; c < n; c++) ((T *)value)[c] = (T)CAT(sum_total, SFX)(s, c);
 }
 static const lc_fold UNUSED CAT(sum, SFX) = { CAT(sum_start, SFX), CAT(sum_inner, SFX), CAT(sum_outer, SFX),
                                               CAT(sum_merge, SFX), CAT(sum_finish, SFX) };
 #if FLOATING
-static SMALL void CAT(mean_finish, SFX)(const lc_fold_state *s, int64_t n, double parameter, void *value, UNUSED int64_t *index)
+static void CAT(mean_finish, SFX)(const lc_fold_state *s, int64_t n, double parameter, void *value, UNUSED int64_t *index)
 {
     for (int64_t c = 0; c < n; c++) ((T *)value)[c] = (T)(CAT(sum_total, SFX)(s, c) / parameter);
 }
@@ -137,13 +137,19 @@ static const lc_fold CAT(mean, SFX) = { CAT(sum_start, SFX), CAT(sum_inner, SFX)
 #define A          T
 #define EMPTY      LOWEST
 #define STEP(m, x) m_max(x, m)
-#define RESULT     T
+#if FLOATING
+#define ROUGH(x, y) ((x) > (y) ? (x) : (y))
+#endif
+#define RESULT T
 #include "fold.inc.c"
 #define FOLD       amin
 #define A          T
 #define EMPTY      HIGHEST
 #define STEP(m, x) m_min(x, m)
-#define RESULT     T
+#if FLOATING
+#define ROUGH(x, y) ((x) < (y) ? (x) : (y))
+#endif
+#define RESULT T
 #include "fold.inc.c"
 #endif
 #define FOLD       any
