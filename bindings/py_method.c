@@ -58,6 +58,8 @@ METHOD(storage_offset) { return PyLong_FromLongLong(lc_storage_offset(T)); }
 METHOD(_is_view) { return PyBool_FromLong(T->view != LC_NOT_A_VIEW); }
 METHOD(is_inference) { return PyBool_FromLong(T->flags & LC_INFERENCE); }
 METHOD(is_floating_point) { return PyBool_FromLong(lc_is_floating(T->dtype)); }
+METHOD(is_conj) { return (void)self, Py_NewRef(Py_False); } /* conj() computes at once */
+METHOD(is_neg) { return (void)self, Py_NewRef(Py_False); }
 METHOD(is_complex) { return PyBool_FromLong(lc_is_complex(T->dtype)); }
 METHOD(is_signed) { return PyBool_FromLong(T->dtype != LC_b8 && !lc_is_unsigned(T->dtype)); }
 METHOD(get_device) { return PyLong_FromLong(T->device.kind == LC_CPU ? -1 : T->device.index); }
@@ -325,6 +327,8 @@ PyMethodDef py_methods[] = {
     { "_is_view", m__is_view, METH_NOARGS, "Whether it is a view of another tensor." },
     { "is_inference", m_is_inference, METH_NOARGS, "Whether it was made in inference mode." },
     { "is_floating_point", m_is_floating_point, METH_NOARGS, "Whether the dtype is a float." },
+    { "is_conj", m_is_conj, METH_NOARGS, "Whether a conjugation is pending: never." },
+    { "is_neg", m_is_neg, METH_NOARGS, "Whether a negation is pending: never." },
     { "is_complex", m_is_complex, METH_NOARGS, "Whether the dtype is complex." },
     { "is_signed", m_is_signed, METH_NOARGS, "Whether the dtype has negative numbers." },
     { "get_device", m_get_device, METH_NOARGS, "The index of its GPU, -1 on the CPU." },

@@ -39,6 +39,24 @@ def is_complex(input):  # noqa: A002
     return input.dtype.is_complex
 
 
+def is_conj(input):  # noqa: A002
+    """Whether a conjugation is pending: never, conj() computes at once.
+
+    >>> lucid.is_conj(lucid.ones(2, dtype=lucid.complex64).conj())
+    False
+    """
+    return input.is_conj()
+
+
+def is_neg(input):  # noqa: A002
+    """Whether a negation is pending: never.
+
+    >>> lucid.is_neg(lucid.ones(2))
+    False
+    """
+    return input.is_neg()
+
+
 def is_signed(input):  # noqa: A002
     """Whether a tensor's dtype has negative numbers.
 

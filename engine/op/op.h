@@ -79,6 +79,7 @@ typedef struct {
     const lc_param    *params;
     const char *const *out_names, *text; /* text: for inspect.signature */
     bool               alone;            /* "-> Tensor | list[Tensor]": a list of one is that tensor itself in Python */
+    bool               item;             /* the result is one value, which the host language gets as such (-> bool) */
 } lc_signature;
 
 typedef struct lc_op lc_op;

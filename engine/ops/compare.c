@@ -54,3 +54,54 @@ static int where_method_call(const lc_value *in, lc_tensor **out)
 LC_OP(where_method, .py = "where", .sig = "where_method(input: Tensor, condition: Tensor, other: Tensor | Number) -> Tensor",
       .doc = "The method: self where condition holds, else other.", .method = true, .function = false,
       .call = where_method_call);
+
+/* ---- closeness ---- */
+
+static int check_closeness(const lc_tensor *x, const lc_tensor *y, double rtol, double atol)
+{
+    if (x->dtype != y->dtype)
+        return lc_fail_int(LC_DtypeMismatch, "%s did not match %s", lc_dtypes[x->dtype].name, lc_dtypes[y->dtype].name);
+    if (!(rtol >= 0)) return lc_fail_int(LC_LucidError, "rtol must be greater than or equal to zero, but got %g", rtol);
+    if (!(atol >= 0)) return lc_fail_int(LC_LucidError, "atol must be greater than or equal to zero, but got %g", atol);
+    return 0;
+}
+static int isclose_call(const lc_value *in, lc_tensor **out)
+{
+    lc_tensor *x = in(0), *y = in(1), *close;
+    double     rtol = in[2].f, atol = in[3].f;
+    if (check_closeness(x, y, rtol, atol) < 0) return -1;
+    close = lc_eq(x, y);
+    if (in[4].b && lc_class_of(x->dtype) >= LC_FLOAT) close = lc_logical_or(close, lc_logical_and(lc_isnan(x), lc_isnan(y)));
+    if (rtol != 0 || atol != 0) {
+        if (lc_class_of(x->dtype) <= LC_INT) { /* their difference may wrap */
+            x = lc_to(x, lc_default_dtype, false, false, LC_ABSENT);
+            y = lc_to(y, lc_default_dtype, false, false, LC_ABSENT);
+        }
+        lc_tensor *allowed = lc_add(lc_abs(lc_mul(y, LC_NUMBER(rtol))), LC_NUMBER(atol)), *apart = lc_abs(lc_sub(x, y));
+        close = lc_logical_or(close, lc_logical_and(lc_isfinite(apart), lc_le(apart, allowed)));
+    }
+    return (out[0] = close) ? 0 : -1;
+}
+LC_OP(
+    isclose,
+    .sig = "isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor",
+    .doc = "True where abs(input - other) <= atol + rtol * abs(other).", .method = true, .call = isclose_call);
+
+static int allclose_call(const lc_value *in, lc_tensor **out)
+{
+    return (out[0] = lc_all(lc_isclose(in(0), in(1), in[2].f, in[3].f, in[4].b), NULL, 0, false)) ? 0 : -1;
+}
+LC_OP(
+    allclose,
+    .sig = "allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool",
+    .doc = "Whether isclose holds everywhere.", .method = true, .call = allclose_call);
+
+static int equal_call(const lc_value *in, lc_tensor **out)
+{
+    bool same = lc_same_shape(in(0), in(1));
+    out[0] = same ? lc_all(lc_eq(in(0), in(1)), NULL, 0, false)
+                  : lc_zeros(NULL, 0, LC_OF_DTYPE(LC_b8), (lc_value){ .tag = LC_IS_device, .dev = in(0)->device });
+    return out[0] ? 0 : -1;
+}
+LC_OP(equal, .sig = "equal(input: Tensor, other: Tensor) -> bool", .doc = "Whether both have the same shape and values.",
+      .method = true, .call = equal_call);

@@ -9,7 +9,7 @@
 
 LC_SHORT_LOOPS
 
-enum { TILE = 512, OPERANDS = 4 }; /* elements: four operands of complex128 take 32 KiB, the usual three of float32 take 6 */
+enum { TILE = 512, OPERANDS = 5 }; /* elements: five operands of complex128 take 40 KiB, the usual three of float32 take 6 */
 
 static bool    selects[LC_OP_COUNT], divides[LC_OP_COUNT];
 static uint8_t simple[LC_OP_COUNT]; /* what run_small takes: 1 the result is T, 2 it is bool, 0 not these rows */

@@ -254,6 +254,25 @@ WHOLE_MATH(i16)
 WHOLE_MATH(i32)
 WHOLE_MATH(i64)
 
+/* gcd as Euclid's; narrow types compute in 32 bits. The lowest value is its own absolute value. */
+#define DIVISOR_MATH(I, U, sfx)                                                                                                \
+    MATH I gcd_##sfx(I x, I y)                                                                                                 \
+    {                                                                                                                          \
+        U a = x < 0 ? 0 - (U)x : (U)x, b = y < 0 ? 0 - (U)y : (U)y;                                                            \
+        while (b) {                                                                                                            \
+            U r = a % b;                                                                                                       \
+            a = b, b = r;                                                                                                      \
+        }                                                                                                                      \
+        return (I)a;                                                                                                           \
+    }                                                                                                                          \
+    MATH I lcm_##sfx(I x, I y)                                                                                                 \
+    {                                                                                                                          \
+        I d = gcd_##sfx(x, y), m = d == 0 ? 0 : (I)((U)(x / d) * (U)y);                                                        \
+        return m < 0 ? (I)(0 - (U)m) : m;                                                                                      \
+    }
+DIVISOR_MATH(int32_t, uint32_t, i32)
+DIVISOR_MATH(int64_t, uint64_t, i64)
+
 #define BY_TYPE(x, f32, f64, c64, c128)  _Generic((x), float : f32, double : f64, lc_c64 : c64, lc_c128 : c128)
 #define BY_REAL_TYPE(x, f32, f64, whole) _Generic((x), float : f32, double : f64, default : whole)
 #define m_abs(x)                         BY_TYPE(x, __builtin_fabsf, __builtin_fabs, cabsf, cabs)(x)
@@ -267,13 +286,25 @@ WHOLE_MATH(i64)
 #define m_cosh(x)                        BY_TYPE(x, coshf, cosh, ccoshf, ccosh)(x)
 #define m_tanh(x)                        BY_TYPE(x, tanh_f32, tanh_f64, ctanhf, ctanh)(x)
 #define m_sigmoid(x)                     BY_REAL_TYPE(x, sigmoid_f32, sigmoid_f64, sigmoid_f64)(x)
-#define m_exp2(x)                        BY_REAL_TYPE(x, exp2f, exp2, exp2)(x)
-#define m_expm1(x)                       BY_REAL_TYPE(x, expm1f, expm1, expm1)(x)
-#define m_log1p(x)                       BY_REAL_TYPE(x, log1pf, log1p, log1p)(x)
-#define m_log2(x)                        BY_REAL_TYPE(x, log2f, log2, log2)(x)
-#define m_log10(x)                       BY_REAL_TYPE(x, log10f, log10, log10)(x)
+#define m_exp2(x)                        BY_TYPE(x, exp2f, exp2, exp2_c64, exp2_c128)(x)
+#define m_expm1(x)                       BY_TYPE(x, expm1f, expm1, expm1_c64, expm1_c128)(x)
+#define m_log1p(x)                       BY_TYPE(x, log1pf, log1p, log1p_c64, log1p_c128)(x)
+#define m_log2(x)                        BY_TYPE(x, log2f, log2, log2_c64, log2_c128)(x)
+#define m_log10(x)                       BY_TYPE(x, log10f, log10, log10_c64, log10_c128)(x)
 #define m_erf(x)                         BY_REAL_TYPE(x, erff, erf, erf)(x)
 #define m_erfc(x)                        BY_REAL_TYPE(x, erfcf, erfc, erfc)(x)
+#define m_acos(x)                        BY_TYPE(x, acosf, acos, cacosf, cacos)(x)
+#define m_asin(x)                        BY_TYPE(x, asinf, asin, casinf, casin)(x)
+#define m_atan(x)                        BY_TYPE(x, atanf, atan, catanf, catan)(x)
+#define m_acosh(x)                       BY_TYPE(x, acoshf, acosh, cacoshf, cacosh)(x)
+#define m_asinh(x)                       BY_TYPE(x, asinhf, asinh, casinhf, casinh)(x)
+#define m_atanh(x)                       BY_TYPE(x, atanhf, atanh, catanhf, catanh)(x)
+#define m_atan2(x, y)                    BY_REAL_TYPE(x, atan2f, atan2, atan2)(x, y)
+#define m_hypot(x, y)                    BY_REAL_TYPE(x, hypotf, hypot, hypot)(x, y)
+#define m_copysign(x, y)                 BY_REAL_TYPE(x, __builtin_copysignf, __builtin_copysign, copysign)(x, y)
+#define m_nextafter(x, y)                BY_REAL_TYPE(x, nextafterf, nextafter, nextafter)(x, y)
+#define m_ldexp(x, y)                    BY_REAL_TYPE(x, ldexpf, ldexp, ldexp)(x, (int)((y) > 5000 ? 5000 : (y) < -5000 ? -5000 : (y)))
+#define m_lgamma(x)                      BY_REAL_TYPE(x, lgamma_f32, lgamma_f64, lgamma_f64)(x)
 #define m_floor(x)                       BY_REAL_TYPE(x, floorf, floor, floor)(x)
 #define m_ceil(x)                        BY_REAL_TYPE(x, ceilf, ceil, ceil)(x)
 #define m_rint(x)                        BY_REAL_TYPE(x, rintf, rint, rint)(x)
@@ -297,6 +328,8 @@ WHOLE_MATH(i64)
 #define m_max(x, y)      BY_ORDERED_TYPE(x, max)(x, y)
 #define m_min(x, y)      BY_ORDERED_TYPE(x, min)(x, y)
 #define m_clamp(x, y, z) BY_ORDERED_TYPE(x, clamp)(x, y, z)
+#define m_gcd(x, y)      _Generic((x), lc_i64 : gcd_i64, default : gcd_i32)(x, y)
+#define m_lcm(x, y)      _Generic((x), lc_i64 : lcm_i64, default : lcm_i32)(x, y)
 MATH bool sign_f32(float x) { return bits32(x) >> 31; }
 MATH bool sign_f64(double x) { return bits64(x) >> 63; }
 MATH bool sign_i64(int64_t x) { return x < 0; }
@@ -304,3 +337,149 @@ MATH bool sign_i64(int64_t x) { return x < 0; }
 #define BITS_OF(x)          ((int)sizeof(x) * 8)
 #define m_shift_left(x, y)  ((uint64_t)(int64_t)(y) >= (uint64_t)BITS_OF(x) ? (T)0 : (T)((uint64_t)(x) << (y)))
 #define m_shift_right(x, y) ((T)((x) >> ((uint64_t)(int64_t)(y) >= (uint64_t)BITS_OF(x) ? BITS_OF(x) - ((T)-1 < 0) : (y))))
+
+#define SHARED(...) __VA_ARGS__
+#define FN          static inline UNUSED
+#include "../special.def"
+
+/* Complex: through real functions where C has none. */
+#define COMPLEX_BUILT(R, C, sfx, f)                                                                                            \
+    MATH C scaled_##sfx(C z, R by) { return complex_##sfx(__real__ z * by, __imag__ z * by); }                                 \
+    MATH C exp2_##sfx(C z) { return m_exp(scaled_##sfx(z, (R)0.69314718055994530942)); }                                       \
+    MATH C log2_##sfx(C z) { return scaled_##sfx(m_log(z), (R)1.44269504088896340736); }                                       \
+    MATH C log10_##sfx(C z) { return scaled_##sfx(m_log(z), (R)0.43429448190325182765); }                                      \
+    MATH C expm1_##sfx(C z)                                                                                                    \
+    {                                                                                                                          \
+        R a = __real__ z, b = __imag__ z, half = sin##f(b / 2), e = expm1##f(a);                                               \
+        if (b == 0) return complex_##sfx(e, b);                                                                                \
+        return complex_##sfx(e * cos##f(b) - 2 * half * half, (e + 1) * sin##f(b));                                            \
+    }                                                                                                                          \
+    MATH C log1p_##sfx(C z)                                                                                                    \
+    {                                                                                                                          \
+        R a = __real__ z, b = __imag__ z, size = hypot##f(a, b);                                                               \
+        if (!(size < (R)0.5)) return m_log((C)(z + 1));                                                                        \
+        return complex_##sfx(log1p##f(a * (2 + a) + b * b) / 2, atan2##f(b, 1 + a));                                           \
+    }                                                                                                                          \
+    MATH C sinc_##sfx(C z)                                                                                                     \
+    {                                                                                                                          \
+        C turned = scaled_##sfx(z, (R)3.14159265358979323846);                                                                 \
+        return z == 0 ? (C)1 : div_##sfx(m_sin(turned), turned);                                                               \
+    }                                                                                                                          \
+    MATH C silu_backward_##sfx(C g, C z)                                                                                       \
+    {                                                                                                                          \
+        C s = div_##sfx(1, 1 + m_exp(-z));                                                                                     \
+        return mul_##sfx(g, m_conj(mul_##sfx(s, 1 + mul_##sfx(z, 1 - s))));                                                    \
+    }                                                                                                                          \
+    MATH C logaddexp_##sfx(C x, C y) /* by the one with the larger real part */                                                \
+    {                                                                                                                          \
+        if (y != y || x != x) return complex_##sfx((R)NAN, (R)NAN);                                                            \
+        C low = __real__ x < __real__ y ? x : y, high = __real__ x < __real__ y ? y : x;                                       \
+        if (__real__ low == __real__ high && isinf(__real__ low))                                                              \
+            return __real__ low < 0 ? low : m_log(m_exp(low) + m_exp(high));                                                   \
+        return high + log1p_##sfx(m_exp(low - high));                                                                          \
+    }
+MATH float  sinc_f32(float x) { return x == 0 ? 1 : sinf(x * 3.14159274f) / (x * 3.14159274f); }
+MATH double sinc_f64(double x) { return x == 0 ? 1 : sin(x * 3.14159265358979323846) / (x * 3.14159265358979323846); }
+COMPLEX_BUILT(float, lc_c64, c64, f)
+COMPLEX_BUILT(double, lc_c128, c128, )
+
+/* Functions built from those above; a macro each, because they choose by type. */
+MATH float  lgamma_f32(float x) { return lgammaf_r(x, &(int){ 0 }); }
+MATH double lgamma_f64(double x) { return lgamma_r(x, &(int){ 0 }); }
+/* The next float16 or bfloat16, of numbers that are exactly such. Bit patterns of one sign are ordered like their numbers. */
+MATH uint16_t next_half(uint16_t x, bool up) /* x: not NaN; up: towards positive infinity */
+{
+    if ((x & 0x7fff) == 0) return up ? 1 : 0x8001;
+    return (uint16_t)(up == !(x >> 15) ? x + 1 : x - 1);
+}
+#define HALF_MATH(h)                                                                                                           \
+    MATH float nextafter_##h(float x, float y)                                                                                 \
+    {                                                                                                                          \
+        if (x != x || y != y) return x + y;                                                                                    \
+        return x == y ? y : lc_##h##_to_f32(next_half(lc_f32_to_##h(x), y > x));                                               \
+    }
+HALF_MATH(f16)
+HALF_MATH(bf16)
+#define m_nextafter_f16(x, y)  nextafter_f16((float)(x), (float)(y))
+#define m_nextafter_bf16(x, y) nextafter_bf16((float)(x), (float)(y))
+
+#define BUILT_MATH(R, U, sfx, bits, as, shift, bias, mask, two, min_normal, abs)                                               \
+    MATH R mantissa_##sfx(R x)                                                                                                 \
+    {                                                                                                                          \
+        R a = abs(x) < min_normal ? x * two : x;                                                                               \
+        U u = bits(a);                                                                                                         \
+        R m = as((u & ~((U)(2 * bias + 1) << shift)) | (U)(bias - 1) << shift);                                                \
+        return x == 0 || !(abs(x) < (R)INFINITY) ? x : m;                                                                      \
+    }                                                                                                                          \
+    MATH R exponent_##sfx(R x)                                                                                                 \
+    {                                                                                                                          \
+        bool tiny = abs(x) < min_normal;                                                                                       \
+        U    u = bits(tiny ? x * two : x);                                                                                     \
+        R    e = (R)((int32_t)(u >> shift & (2 * bias + 1)) - (bias - 1)) - (tiny ? mask : 0);                                 \
+        return x == 0 || !(abs(x) < (R)INFINITY) ? 0 : e;                                                                      \
+    }                                                                                                                          \
+    MATH R fmax_##sfx(R x, R y)                                                                                                \
+    {                                                                                                                          \
+        R t = x > y ? x : y;                                                                                                   \
+        t = x != x ? y : t;                                                                                                    \
+        return y != y ? x : t;                                                                                                 \
+    }                                                                                                                          \
+    MATH R fmin_##sfx(R x, R y)                                                                                                \
+    {                                                                                                                          \
+        R t = x < y ? x : y;                                                                                                   \
+        t = x != x ? y : t;                                                                                                    \
+        return y != y ? x : t;                                                                                                 \
+    }                                                                                                                          \
+    MATH R softplus_##sfx(R x) { return max_##sfx(x, 0) + m_log1p(m_exp(-abs(x))); }                                           \
+    MATH R logaddexp_##sfx(R x, R y)                                                                                           \
+    {                                                                                                                          \
+        R d = abs(x - y), s = max_##sfx(x, y) + m_log1p(m_exp(-d));                                                            \
+        return x == y ? x + (R)0.69314718055994530942 : s;                                                                     \
+    }                                                                                                                          \
+    MATH R logaddexp2_##sfx(R x, R y)                                                                                          \
+    {                                                                                                                          \
+        R d = abs(x - y), s = max_##sfx(x, y) + m_log1p(m_exp2(-d)) * (R)1.44269504088896340736;                               \
+        return x == y ? x + 1 : s;                                                                                             \
+    }                                                                                                                          \
+    MATH R xlogy_##sfx(R x, R y)                                                                                               \
+    {                                                                                                                          \
+        R p = x == 0 ? (R)0 : x * m_log(y);                                                                                    \
+        return y != y ? y : p;                                                                                                 \
+    }                                                                                                                          \
+    MATH R selu_##sfx(R x)                                                                                                     \
+    {                                                                                                                          \
+        R t = x > 0 ? x : (R)1.6732632423543772848170429916717 * m_expm1(x);                                                   \
+        return (R)1.0507009873554804934193349852946 * t;                                                                       \
+    }                                                                                                                          \
+    MATH R silu_backward_##sfx(R g, R x)                                                                                       \
+    {                                                                                                                          \
+        R s = m_sigmoid(x);                                                                                                    \
+        return g * s * (1 + x * (1 - s));                                                                                      \
+    }                                                                                                                          \
+    MATH R gelu_slope_##sfx(R x)                                                                                               \
+    {                                                                                                                          \
+        R p = (R)0.5 * (1 + m_erf(x * (R)0.70710678118654752440));                                                             \
+        return p + x * (R)0.39894228040143267794 * m_exp((R)-0.5 * x * x);                                                     \
+    }                                                                                                                          \
+    MATH R gelu_tanh_slope_##sfx(R x)                                                                                          \
+    {                                                                                                                          \
+        R k = (R)0.79788456080286535588, c = (R)0.044715, t = m_tanh(k * (x + c * x * x * x));                                 \
+        return (R)0.5 * (1 + t) + (R)0.5 * x * (1 - t * t) * k * (1 + 3 * c * x * x);                                          \
+    }
+BUILT_MATH(float, uint32_t, f32, bits32, as_f32, 23, 127, 24, 0x1p24f, 0x1p-126f, __builtin_fabsf)
+BUILT_MATH(double, uint64_t, f64, bits64, as_f64, 52, 1023, 53, 0x1p53, 0x1p-1022, __builtin_fabs)
+#define BY_FLOAT(x, f)        BY_REAL_TYPE(x, f##_f32, f##_f64, f##_f64)
+#define m_mantissa(x)         BY_FLOAT(x, mantissa)(x)
+#define m_exponent(x)         BY_FLOAT(x, exponent)(x)
+#define m_fmax(x, y)          BY_FLOAT(x, fmax)(x, y)
+#define m_fmin(x, y)          BY_FLOAT(x, fmin)(x, y)
+#define m_softplus(x)         BY_FLOAT(x, softplus)(x)
+#define m_logaddexp2(x, y)    BY_FLOAT(x, logaddexp2)(x, y)
+#define m_xlogy(x, y)         BY_FLOAT(x, xlogy)(x, y)
+#define m_selu(x)             BY_FLOAT(x, selu)(x)
+#define m_gelu_slope(x)       BY_FLOAT(x, gelu_slope)(x)
+#define m_gelu_tanh_slope(x)  BY_FLOAT(x, gelu_tanh_slope)(x)
+#define m_logit(x)            m_log((x) / ((T)1 - (x)))
+#define m_silu_backward(x, y) BY_TYPE(x, silu_backward_f32, silu_backward_f64, silu_backward_c64, silu_backward_c128)(x, y)
+#define m_logaddexp(x, y)     BY_TYPE(x, logaddexp_f32, logaddexp_f64, logaddexp_c64, logaddexp_c128)(x, y)
+#define m_sinc(x)             BY_TYPE(x, sinc_f32, sinc_f64, sinc_c64, sinc_c128)(x)

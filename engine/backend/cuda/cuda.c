@@ -91,8 +91,8 @@ static void put_number(operand *o, const lc_tensor *t) /* a number, or a 0-d ten
 /* What an elementwise program is made of: enough to write its text, and its key. */
 typedef struct {
     const row  *row;
-    const char *compute, *out, *in[3];
-    bool        number[3];
+    const char *compute, *out, *in[OPERANDS - 1];
+    bool        number[OPERANDS - 1];
     int         n_in;
 } elementwise_text;
 
@@ -103,8 +103,8 @@ static char *elementwise_source(const void *ctx)
     if (!text) return NULL;
     int n = sprintf(text, "%stypedef %s T; typedef %s OUT; enum { N_IN = %d };\n", cuda_preamble,
                     strcmp(e->compute, "b8") ? e->compute : "unsigned char", e->out, e->n_in);
-    for (int k = 0; k < 3; k++) n += sprintf(text + n, "typedef %s IN%d;\n", k < e->n_in ? e->in[k] : "i8", k);
-    for (int k = 1; k <= 3; k++) {
+    for (int k = 0; k < OPERANDS - 1; k++) n += sprintf(text + n, "typedef %s IN%d;\n", k < e->n_in ? e->in[k] : "i8", k);
+    for (int k = 1; k < OPERANDS; k++) {
         const char *type = k == 1 && e->row->select ? "bool" : "T";
         if (k > e->n_in) n += sprintf(text + n, "#define LOAD_%d (T)0\n", k);
         else if (e->number[k - 1])
@@ -113,7 +113,7 @@ static char *elementwise_source(const void *ctx)
             n += sprintf(text + n, "#define LOAD_%d (%s)value(*(const IN%d *)(w.op[%d].data + offset[%d]))\n", k, type, k - 1,
                          k, k);
     }
-    n += sprintf(text + n, "#define LOAD(k, type) LOAD_##k\n__device__ inline %s f(%s x, T y, T z) { return (%s)(%s); }\n",
+    n += sprintf(text + n, "#define LOAD(k, type) LOAD_##k\n__device__ inline %s f(%s x, T y, T z, T w) { return (%s)(%s); }\n",
                  e->row->result, e->row->select ? "bool" : "T", e->row->result, e->row->expression);
     strcpy(text + n, cuda_elementwise_body);
     return text;
@@ -148,7 +148,7 @@ static int launch_elementwise(const row *r, lc_dtype compute, lc_tensor *out, lc
 static int cuda_elementwise(lc_op_id op, lc_dtype compute, lc_tensor *out, lc_tensor *const *in, int n_in)
 {
     const row *r = row_of(op, computed_in(compute));
-    if (!r || n_in > 3) return LC_NO_KERNEL;
+    if (!r || n_in >= OPERANDS) return LC_NO_KERNEL;
     for (int k = 0; k < n_in; k++)
         if (lc_is_complex(in[k]->dtype)) return LC_NO_KERNEL;
     return launch_elementwise(r, computed_in(compute), out, in, n_in);
@@ -333,9 +333,9 @@ char *lc_cuda_kernel_text(int i)
             if (!(rows[r].types >> dt & 1) || lc_is_complex(dt) || i-- > 0) continue;
             const char      *name = type_names[dt];
             elementwise_text e = {
-                .row = &rows[r], .compute = name, .out = strcmp(rows[r].result, "T") ? "b8" : name, .n_in = 3
+                .row = &rows[r], .compute = name, .out = strcmp(rows[r].result, "T") ? "b8" : name, .n_in = 4
             };
-            for (int k = 0; k < 3; k++) e.in[k] = k == 0 && rows[r].select ? "b8" : name, e.number[k] = k == 2;
+            for (int k = 0; k < 4; k++) e.in[k] = k == 0 && rows[r].select ? "b8" : name, e.number[k] = k == 2;
             return elementwise_source(&e);
         }
     for (int dt = 0; dt < LC_c32; dt++) {
