@@ -45,6 +45,7 @@ def stable_msort(input, out=None):  # noqa: A002
 
 # PyTorch leaves the order of equal values open unless it is asked for stable=True; Lucid's sorts are always stable
 STABLE = {"sort": stable_sort, "argsort": stable_argsort, "msort": stable_msort}
+REFERENCE_NUMEL = 20_000  # larger reference inputs are left out
 FAST_SAMPLES = 6  # per variant and dtype, in the form that CI runs
 
 
@@ -368,13 +369,16 @@ def widest(dtype):
     return torch.complex128 if dtype.is_complex else torch.float64
 
 
-def samples_of(op, dtype, grad, fast):
+def samples_of(op, dtype, grad, fast, reference=False):
     for set_seed in (torch.manual_seed, random.seed, np.random.seed):
         set_seed(1)
     try:
-        samples = list(op.sample_inputs("cpu", dtype, requires_grad=grad))
+        make = op.reference_inputs if reference else op.sample_inputs
+        samples = list(make("cpu", dtype, requires_grad=grad))
     except Exception:  # noqa: BLE001  op_db itself cannot make these
         return []
+    if reference:
+        samples = [s for s in samples if all(t.numel() < REFERENCE_NUMEL for t in tensors_of((s.input, *s.args), torch.Tensor))]
     step = -(-len(samples) // FAST_SAMPLES) if fast and samples else 1
     return list(enumerate(samples))[::step]
 
@@ -386,22 +390,23 @@ def noncontiguous(sample):
         return None
 
 
-def cases(variant, fast):
-    """(name, form, sample) for everything that is compared."""
+def cases(variant, fast, reference):
+    """(name, form, sample) for everything that is compared. reference: with the wider set of inputs, where op_db has one."""
     op = variant.op
     backward = op.supported_backward_dtypes("cpu") if op.supports_autograd else set()
     for dtype in sorted((d for d in op.supported_dtypes("cpu") if "float8" not in str(d)), key=str):
         variant.dtype = dtype
         short = str(dtype).split(".")[-1]
-        for i, sample in samples_of(op, dtype, False, fast):
+        for i, sample in samples_of(op, dtype, False, fast, reference):
             at = f"{short} #{i}"
             yield f"function {at}", variant.function, sample
             spread = noncontiguous(sample)
             if spread is not None:
                 yield f"noncontiguous {at}", variant.function, spread
-            if variant.methods:
+            is_tensor = isinstance(sample.input, torch.Tensor)
+            if variant.methods and is_tensor:
                 yield f"method {at}", variant.method, sample
-            if variant.inplaces:
+            if variant.inplaces and is_tensor:
                 yield f"inplace {at}", variant.inplace, sample
                 if spread is not None:
                     yield f"noncontiguous inplace {at}", variant.inplace, spread
@@ -429,7 +434,7 @@ def cases(variant, fast):
             yield f"error #{i}", variant.error, wrong
 
 
-def run(name, fast):
+def run(name, fast=False, reference=False):
     """Compare all variants of an op. Returns passed, total, failures as (case, message)."""
     passed, total, failures = 0, 0, []
     warnings.simplefilter("ignore")
@@ -441,7 +446,7 @@ def run(name, fast):
             total += 1
             failures.append((label + "function", str(error)))
             continue
-        for case, form, sample in cases(variant, fast):
+        for case, form, sample in cases(variant, fast, reference):
             total += 1
             try:
                 form(sample)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Compare ops with PyTorch on every sample of its own op database, in worker processes: a crash or a hang costs one op.
 
-usage: run.py [OP ...] [--jobs N] [--fast] [--failures N] [--write-gaps]
+usage: run.py [OP ...] [--jobs N] [--fast] [--reference] [--failures N] [--write-gaps]
 
 Without names: all ops. --fast: at most a few samples per variant and dtype, spread evenly (what CI runs). Ends with status 1
 if an op fails that gaps.txt does not name, or passes although gaps.txt names it: that list may only shrink. See
-docs/conformance.md.
+docs/conformance.md. --reference: op_db's wider inputs (extremal values, broadcasting, mixed dtypes), where it has them.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def environment():
     return dict(os.environ, PYTHONPATH=os.pathsep.join([path, str(ROOT)]), OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
 
 
-def work(fast):
+def work(fast, reference):
     """A worker: op names on stdin, a JSON line per op on the stdout it was given."""
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # whatever prints must not mix with the answers
@@ -47,7 +47,7 @@ def work(fast):
     answers.write(json.dumps(sorted(forms.OPS)) + "\n")
     for line in sys.stdin:
         start = time.monotonic()
-        passed, total, failures = forms.run(line.strip(), fast)
+        passed, total, failures = forms.run(line.strip(), fast, reference)
         seconds = time.monotonic() - start
         answers.write(json.dumps({"passed": passed, "total": total, "failures": failures, "seconds": seconds}) + "\n")
 
@@ -55,11 +55,11 @@ def work(fast):
 class Worker:
     """A process that answers for one op at a time; started again after a crash or a timeout."""
 
-    def __init__(self, fast):
-        self.fast, self.process = fast, None
+    def __init__(self, *flags):
+        self.flags, self.process = flags, None
 
     def start(self):
-        command = [sys.executable, str(HERE / "run.py"), "--worker"] + ["--fast"] * self.fast
+        command = [sys.executable, str(HERE / "run.py"), "--worker", *self.flags]
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment()
         )
@@ -91,9 +91,9 @@ class Worker:
             self.process.wait()
 
 
-def compare(names, jobs, fast, report=lambda name, answer: None):
+def compare(names, jobs, flags, report=lambda name, answer: None):
     """{op: answer} over worker processes. Unknown names raise LookupError."""
-    first = Worker(fast)
+    first = Worker(*flags)
     known = first.start()
     if not known:
         raise SystemExit(f"a worker does not start: {sys.executable} {HERE / 'run.py'} --worker")
@@ -115,7 +115,7 @@ def compare(names, jobs, fast, report=lambda name, answer: None):
                 answers[name] = answer
                 report(name, answer)
 
-    threads = [threading.Thread(target=loop, args=(w,)) for w in [first] + [Worker(fast) for _ in range(jobs - 1)]]
+    threads = [threading.Thread(target=loop, args=(w,)) for w in [first] + [Worker(*flags) for _ in range(jobs - 1)]]
     for t in threads:
         t.start()
     for t in threads:
@@ -130,7 +130,7 @@ def passes(answer):
 def again_in_full(answers, gaps, jobs):
     """A known gap that a --fast run does not show is looked for with all samples."""
     unseen = [n for n, a in answers.items() if passes(a) and n in gaps]
-    return dict(answers, **compare(unseen, jobs, False)) if unseen else answers
+    return dict(answers, **compare(unseen, jobs, [])) if unseen else answers
 
 
 def judge(answers, gaps):
@@ -170,17 +170,19 @@ def main():
     options.add_argument("ops", nargs="*")
     options.add_argument("--jobs", type=int, default=2)
     options.add_argument("--fast", action="store_true")
+    options.add_argument("--reference", action="store_true")
     options.add_argument("--failures", type=int, default=6, help="kinds of failures shown per op")
     options.add_argument("--write-gaps", action="store_true")
     options.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     chosen = options.parse_args()
     if chosen.worker:
-        return work(chosen.fast)
+        return work(chosen.fast, chosen.reference)
     start = time.monotonic()
+    flags = ["--fast"] * chosen.fast + ["--reference"] * chosen.reference
     jobs = max(1, min(chosen.jobs, len(chosen.ops) or chosen.jobs))
     try:
         answers = compare(
-            chosen.ops, jobs, chosen.fast, lambda name, answer: print(describe(name, answer, chosen.failures), flush=True)
+            chosen.ops, jobs, flags, lambda name, answer: print(describe(name, answer, chosen.failures), flush=True)
         )
     except LookupError as error:
         sys.exit(str(error))

@@ -10,7 +10,7 @@ from .run import again_in_full, compare, describe, judge, read_gaps
 
 def test_ops_equal_pytorch_except_known_gaps():
     jobs, gaps = min(os.cpu_count() or 1, 4), read_gaps()
-    answers = compare([], jobs, fast=True)
+    answers = compare([], jobs, ["--fast"])
     answers = again_in_full(answers, gaps, jobs)
     assert set(gaps) <= set(answers), f"gaps.txt names what is not an op: {sorted(set(gaps) - set(answers))}"
     wrong = judge(answers, gaps)
