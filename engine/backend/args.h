@@ -126,3 +126,22 @@ typedef struct {
     const lc_tensor *elements, *tests;
     bool             invert;
 } lc_isin_args;
+
+/* histc, histogram: how many of n points of `dims` coordinates fall into each bin, or the sum of their weights. Points outside and NaN are left
+ * out; the last bin of a dimension holds its right edge too. */
+typedef struct {
+    lc_tensor        *out;         /* contiguous, a dimension per coordinate */
+    const lc_tensor  *in, *weight; /* (n, dims) and (n), contiguous, of the dtype of out; weight may be NULL */
+    lc_tensor *const *edges;       /* one tensor per coordinate, contiguous; NULL: bins of equal width from low to high */
+    bool              even;        /* edges are at equal distances */
+    double            low, high;   /* if they are equal, the least and the largest value */
+    int               dims;
+} lc_histogram_args;
+
+/* bincount: first with out NULL, which finds how many there are (or fails: a negative value); then out, with at least that many, int64, or the
+ * dtype of the weights. in is contiguous, of any integer dtype; weights (n), contiguous, or NULL. */
+typedef struct {
+    lc_tensor       *out;
+    const lc_tensor *in, *weights;
+    int64_t         *size;
+} lc_bincount_args;

@@ -1,6 +1,6 @@
 """Sorting and searching: order along a dimension, distinct values, places in a sorted sequence, counts."""
 
-from .sample import ALL, S, T
+from .sample import ALL, FLOATS, HALVES, S, T
 
 SPECIAL = [0.0, float("nan"), -0.0, float("inf"), 1.0, float("-inf"), float("nan"), 0.0, -1.0]
 TIES = [[3, 1, 2, 1, 3, 3, 0], [1, 1, 1, 1, 1, 1, 1], [0, 5, 4, 3, 2, 1, 0]]
@@ -142,4 +142,60 @@ SEARCH = [
     S("isin", T(), T(), grad=False),
 ]
 
-SAMPLES = SORTS + UNIQUE + POSITIONS + SEARCH
+LEVELS = T(dtype="int64", values=[3, 0, 3, 1, 7, 3])
+EDGES = T(values=[-1.0, -0.5, 0.25, 1.5])
+COUNTS = [
+    S("histc", T(50), dtypes=ALL, grad=False),
+    S("histc", T(5, 40, unique=True), 7, -1, 1.5, dtypes=FLOATS + HALVES, grad=False),
+    S("histc", T(9000), bins=20, min=-2, max=2, grad=False),
+    S("histc", T(0), 4, grad=False),
+    S("histc", T(values=[1.0, 1.0]), 5, grad=False),
+    S("histc", T(values=[1.0, float("nan"), 0.5]), 5, 0, 2, grad=False),
+    S("histc", T(values=[1.0, float("nan")]), 5, grad=False),
+    S("histc", T(values=[1.0, float("inf")]), 5, grad=False),
+    S("histc", T(3), 5, 2, 1, grad=False),
+    S("histc", T(3), 0, grad=False),
+    S("histogram", T(5, 40), 7, dtypes=ALL, grad=False),
+    S("histogram", T(200), grad=False),
+    S("histogram", T(200), 9, range=(-1.0, 1.5), density=True, grad=False),
+    S("histogram", T(20, 10), 9, weight=T(20, 10), grad=False),
+    S("histogram", T(200), EDGES, dtypes=FLOATS, grad=False),
+    S("histogram", T(200), EDGES, weight=T(200), density=True, grad=False),
+    S("histogram", T(200), T(values=[1.0, -1.0, 0.5, 2.0]), grad=False),
+    S("histogram", T(), 3, grad=False),
+    S("histogram", T(0), 3, grad=False),
+    S("histogram", T(3), 0, grad=False),
+    S("histogram", T(3), 2, range=(2.0, 1.0), grad=False),
+    S("histogram", T(3), 2, range=(2.0,), grad=False),
+    S("histogram", T(values=[1.0, float("nan")]), 2, grad=False),
+    S("histogram", T(3), T(2, 2), grad=False),
+    S("histogram", T(3), T(0), grad=False),
+    S("histogram", T(3), T(1), grad=False),
+    S("histogram", T(3), T(2, dtype="int64"), grad=False),
+    S("histogram", T(3), 2, weight=T(2), grad=False),
+    S("histogram", T(3), 2, weight=T(3, dtype="int64"), grad=False),
+    S("histogramdd", T(100, 2), [3, 4], grad=False),
+    S("histogramdd", T(10, 10, 3), 2, weight=T(10, 10), density=True, grad=False),
+    S("histogramdd", T(100, 2), [3, 4], range=[-1.0, 1.0, 0.0, 1.5], grad=False),
+    S("histogramdd", T(100, 2), [EDGES, T(values=[0.0, 1.0])], dtypes=FLOATS, grad=False),
+    S("histogramdd", T(100), [3], grad=False),
+    S("histogramdd", T(100, 2), [3], grad=False),
+    S("histogramdd", T(100, 2), [3, 0], grad=False),
+    S("histogramdd", T(100, 2), [3, 1], range=[1.0, 2.0], grad=False),
+    S("_histogramdd_bin_edges", T(100, 2), fn=lambda m, x: m.histogramdd(x, [3, 4]).bin_edges, grad=False),
+    S("_histogramdd_from_bin_tensors", T(90, 2), EDGES, fn=lambda m, x, e: m.histogramdd(x, [e, e]).hist, grad=False),
+    S("bincount", LEVELS),
+    S("bincount", LEVELS, minlength=12),
+    S("bincount", T(40, low=0.0), dtypes=ALL, grad=False),
+    S("bincount", LEVELS, T(6), dtypes=ALL, grad=False),
+    S("bincount", T(values=[3, 0, 300] * 30000, dtype="int64")),
+    S("bincount", T(0, dtype="int64"), minlength=3),
+    S("bincount", T(0, dtype="int64"), T(0), 3, grad=False),
+    S("bincount", T(dtype="int64", values=[1, -1])),
+    S("bincount", T(dtype="int64", values=[[1, 1]])),
+    S("bincount", T(dtype="int64", values=1)),
+    S("bincount", LEVELS, minlength=-1),
+    S("bincount", LEVELS, T(3), grad=False),
+]
+
+SAMPLES = SORTS + UNIQUE + POSITIONS + SEARCH + COUNTS

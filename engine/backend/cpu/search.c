@@ -27,6 +27,15 @@ enum { LANES = 8, SEARCH_TILE = 512 };
 #define NAME(f) f##_f64
 #include "search.inc.c"
 typedef void (*search_fn)(const void *, const int64_t *, int64_t, const void *, int64_t, bool, int64_t *);
+static const search_fn searches[LC_DTYPE_COUNT] = {
+#define SEARCH(op, dtype) [LC_##dtype] = search_##dtype,
+    LC_EACH_real(SEARCH, )
+};
+void cpu_search(lc_dtype dtype, const void *sequence, const int64_t *sorter, int64_t n, const void *values, int64_t count,
+                bool right, int64_t *out)
+{
+    searches[dtype](sequence, sorter, n, values, count, right, out);
+}
 
 typedef struct {
     const lc_search_args *args;
@@ -50,11 +59,7 @@ static void search_chunk(void *ctx, int64_t begin, int64_t end)
 }
 static int cpu_searchsorted(lc_dtype compute, const void *args)
 {
-    static const search_fn functions[LC_DTYPE_COUNT] = {
-#define SEARCH(op, dtype) [LC_##dtype] = search_##dtype,
-        LC_EACH_real(SEARCH, )
-    };
-    search_job            job = { args, functions[compute] };
+    search_job            job = { args, searches[compute] };
     const lc_search_args *a = args;
     for (int64_t i = 0; a->sorter && i < a->sorter->numel; i++)
         if ((uint64_t)((const int64_t *)a->sorter->data)[i] >= (uint64_t)a->n)

@@ -1,0 +1,265 @@
+/* Counting: histc, histogram and bincount turn values into numbers of bins, tile by tile, and count these. Blocks of the input have tables of
+ * their own, added up in the end; how many depends on sizes only. Counts are int64 and sums double, whatever the result's dtype; in half precision PyTorch's stop at 2048 or 256. */
+#include "sort.h"
+#include "../args.h"
+#include <math.h>
+#include <string.h>
+
+enum { TILE = 256, LANES = 16, MOST_BLOCKS = 16, MOST_CELLS = 1 << 18 };
+
+/* ---- tables ---- */
+typedef struct count_job count_job;
+struct count_job {
+    const void *args;
+    /* Numbers of bins of elements [at, at + n), n <= TILE, `cells` where there is none. */
+    void (*tile)(const count_job *job, int64_t at, int64_t n, int64_t *index);
+    const lc_tensor *weight; /* float32 or float64, or NULL */
+    int64_t          n, cells, block, blocks;
+    void            *table; /* of each block: 2 * (cells + 1) of int64 or double */
+};
+static void count_tile(int64_t *table, int64_t stride, const int64_t *index, int64_t n)
+{
+    int64_t i = 0;
+    for (; i + 1 < n; i += 2)
+        table[index[i]]++, table[stride + index[i + 1]]++; /* equal neighbours need not wait for each other */
+    if (i < n) table[index[i]]++;
+}
+static void add_tile(double *table, const lc_tensor *weight, bool alone, int64_t at, const int64_t *index, int64_t n)
+{
+    const float  *single = (const float *)weight->data + at;
+    const double *real = (const double *)weight->data + at;
+    if (weight->dtype == LC_f32 && alone) /* few elements: rounded after each, as PyTorch's sums are */
+        for (int64_t i = 0; i < n; i++) table[index[i]] = (float)table[index[i]] + single[i];
+    else if (weight->dtype == LC_f32)
+        for (int64_t i = 0; i < n; i++) table[index[i]] += single[i];
+    else
+        for (int64_t i = 0; i < n; i++) table[index[i]] += real[i];
+}
+static void count_blocks(void *ctx, int64_t begin, int64_t end)
+{
+    const count_job *job = ctx;
+    int64_t          stride = job->cells + 1, index[TILE];
+    for (int64_t b = begin; b < end; b++) {
+        int64_t *table = (int64_t *)job->table + b * 2 * stride,
+                stop = (b + 1) * job->block < job->n ? (b + 1) * job->block : job->n;
+        memset(table, 0, (size_t)(2 * stride) * sizeof *table);
+        for (int64_t at = b * job->block, n; at < stop; at += n) {
+            n = stop - at < TILE ? stop - at : TILE;
+            job->tile(job, at, n, index);
+            if (job->weight) add_tile((double *)table, job->weight, job->blocks == 1, at, index, n);
+            else count_tile(table, stride, index, n);
+        }
+    }
+}
+static void deliver(const count_job *job, lc_tensor *out)
+{
+    int64_t tile[TILE], stride = job->cells + 1, tables = 2 * job->blocks;
+    double  sums[TILE];
+    for (int64_t at = 0, n; at < job->cells; at += n) {
+        n = job->cells - at < TILE ? job->cells - at : TILE;
+        memset(tile, 0, sizeof tile), memset(sums, 0, sizeof sums);
+        for (int64_t t = 0; t < tables; t++)
+            for (int64_t i = 0; i < n; i++)
+                if (job->weight) sums[i] += ((double *)job->table)[t * stride + at + i];
+                else tile[i] += ((int64_t *)job->table)[t * stride + at + i];
+        cpu_move((lc_dtype)out->dtype, out->data + at * lc_size_of(out->dtype), lc_size_of(out->dtype),
+                 job->weight ? LC_f64 : LC_i64, job->weight ? (char *)sums : (char *)tile, 8, n);
+    }
+}
+static int count_into(count_job *job, lc_tensor *out, const char *name)
+{
+    int64_t few[2 * 257];
+    job->blocks = job->n / CPU_GRAIN;
+    if (job->blocks > MOST_BLOCKS) job->blocks = MOST_BLOCKS;
+    if (job->blocks > MOST_CELLS / job->cells) job->blocks = MOST_CELLS / job->cells;
+    if (job->blocks < 1) job->blocks = 1;
+    job->block = (job->n + job->blocks - 1) / job->blocks;
+    size_t bytes = (size_t)(job->blocks * 2 * (job->cells + 1)) * sizeof(int64_t);
+    if (!(job->table = bytes <= sizeof few ? few : lc_alloc(bytes)))
+        return lc_fail_int(LC_OutOfMemory, "%s: no memory for %lld bins", name, (long long)job->cells);
+    cpu_parallel(job->blocks, 1, job->n, count_blocks, job);
+    deliver(job, out);
+    if (job->table != few) lc_free(job->table, bytes);
+    return 0;
+}
+
+/* ---- histogram ---- */
+typedef struct {
+    double      low, high;
+    int64_t     bins;
+    const void *edges; /* NULL: equal bins */
+} bin_line;
+#define AS_IS(x)      (x)
+#define F16_ROUND(x)  lc_f16_to_f32(lc_f32_to_f16(x))
+#define BF16_ROUND(x) lc_bf16_to_f32(lc_f32_to_bf16(x))
+#define T             uint16_t
+#define W             float
+#define LOAD          lc_f16_to_f32
+#define ROUND         F16_ROUND
+#define NAME(f)       f##_f16
+#include "histogram.inc.c"
+#define T       uint16_t
+#define W       float
+#define LOAD    lc_bf16_to_f32
+#define ROUND   BF16_ROUND
+#define NAME(f) f##_bf16
+#include "histogram.inc.c"
+#define T       float
+#define W       float
+#define LOAD    AS_IS
+#define ROUND   AS_IS
+#define NAME(f) f##_f32
+#include "histogram.inc.c"
+#define T       double
+#define W       double
+#define LOAD    AS_IS
+#define ROUND   AS_IS
+#define NAME(f) f##_f64
+#include "histogram.inc.c"
+typedef struct {
+    void (*range)(const void *, int64_t, double *, double *);
+    void (*bins)(const void *, int64_t, int64_t, const bin_line *, int64_t *, bool *);
+} histogram_kernels;
+static const histogram_kernels kernels[LC_DTYPE_COUNT] = { [LC_f16] = { range_f16, bins_f16 },
+                                                           [LC_bf16] = { range_bf16, bins_bf16 },
+                                                           [LC_f32] = { range_f32, bins_f32 },
+                                                           [LC_f64] = { range_f64, bins_f64 } };
+typedef struct {
+    const lc_histogram_args *args;
+    bin_line                 line[LC_MAX_DIMS];
+    bool                     search;
+} histogram;
+
+/* The bin by searching the edges, which may be anything. */
+static void search_bins(lc_dtype dtype, const char *in, int64_t step, int64_t n, const bin_line *b, int64_t *index,
+                        bool *inside)
+{
+    double  x[TILE]; /* of either dtype */
+    int64_t place[TILE];
+    cpu_move(dtype, (char *)x, lc_size_of(dtype), dtype, in, step * lc_size_of(dtype), n);
+    cpu_search(dtype, b->edges, NULL, b->bins + 1, x, n, true, place);
+    for (int64_t i = 0; i < n; i++) {
+        double v = dtype == LC_f32 ? ((float *)x)[i] : x[i];
+        bool   here = (v >= b->low) & (v <= b->high);
+        inside[i] &= here;
+        index[i] = index[i] * b->bins + (!here ? 0 : place[i] <= b->bins ? place[i] - 1 : b->bins - 1);
+    }
+}
+static void histogram_tile(const count_job *job, int64_t at, int64_t n, int64_t *index)
+{
+    const histogram         *h = job->args;
+    const lc_histogram_args *a = h->args;
+    lc_dtype                 dtype = (lc_dtype)a->in->dtype;
+    bool                     inside[TILE];
+    memset(inside, true, (size_t)n), memset(index, 0, (size_t)n * sizeof *index);
+    for (int d = 0; d < a->dims; d++) {
+        const char *x = a->in->data + (at * a->dims + d) * lc_size_of(dtype);
+        if (h->search) search_bins(dtype, x, a->dims, n, &h->line[d], index, inside);
+        else kernels[dtype].bins(x, a->dims, n, &h->line[d], index, inside);
+    }
+    for (int64_t i = 0; i < n; i++) index[i] = inside[i] ? index[i] : job->cells;
+}
+
+typedef struct {
+    const lc_tensor *in;
+    int64_t          blocks;
+    double           low[MOST_BLOCKS], high[MOST_BLOCKS];
+} range_job;
+static void range_blocks(void *ctx, int64_t begin, int64_t end)
+{
+    range_job *r = ctx;
+    int64_t    n = r->in->numel, block = (n + r->blocks - 1) / r->blocks;
+    for (int64_t b = begin; b < end; b++) {
+        int64_t start = b * block < n ? b * block : n - 1, count = n - start < block ? n - start : block;
+        kernels[r->in->dtype].range(r->in->data + start * lc_size_of(r->in->dtype), count, &r->low[b], &r->high[b]);
+    }
+}
+/* histc's range: what it was given, or that of the values; a single value gets a bin's width around it. */
+static int choose_range(const lc_histogram_args *a, bin_line *line)
+{
+    range_job r = { .in = a->in, .blocks = a->in->numel / CPU_GRAIN };
+    line->low = a->low, line->high = a->high;
+    if (a->low == a->high && a->in->numel) {
+        r.blocks = r.blocks < 1 ? 1 : r.blocks > MOST_BLOCKS ? MOST_BLOCKS : r.blocks;
+        cpu_parallel(r.blocks, 1, a->in->numel, range_blocks, &r);
+        line->low = r.low[0], line->high = r.high[0];
+        for (int64_t b = 0; b < r.blocks; b++) {
+            line->low = r.low[b] < line->low || r.low[b] != r.low[b] ? r.low[b] : line->low;
+            line->high = r.high[b] > line->high || r.high[b] != r.high[b] ? r.high[b] : line->high;
+        }
+    }
+    if (line->low == line->high) line->low -= 1, line->high += 1;
+    if (!isfinite(line->low) || !isfinite(line->high))
+        return lc_fail_int(LC_LucidError, "histc: range of [%g, %g] is not finite", line->low, line->high);
+    if (line->low >= line->high) return lc_fail_int(LC_LucidError, "histc: max must be larger than min");
+    return 0;
+}
+static int cpu_histogram(UNUSED lc_dtype compute, const void *args)
+{
+    const lc_histogram_args *a = args;
+    histogram                h = { .args = a, .search = a->edges && !a->even };
+    for (int d = 0; d < a->dims; d++) {
+        h.line[d].bins = a->out->shape[d], h.line[d].edges = NULL;
+        if (!a->edges) {
+            if (choose_range(a, &h.line[d]) < 0) return -1;
+            continue;
+        }
+        const lc_tensor *e = a->edges[d];
+        int64_t          size = lc_size_of(e->dtype);
+        h.line[d].edges = e->data;
+        cpu_move(LC_f64, (char *)&h.line[d].low, 8, (lc_dtype)e->dtype, e->data, size, 1);
+        cpu_move(LC_f64, (char *)&h.line[d].high, 8, (lc_dtype)e->dtype, e->data + (e->numel - 1) * size, size, 1);
+    }
+    count_job job = { .args = &h, .tile = histogram_tile, .weight = a->weight, .cells = a->out->numel };
+    job.n = a->dims ? a->in->numel / a->dims : 0;
+    return count_into(&job, a->out, "histogram");
+}
+#define FLOAT_BITS 0 LC_EACH_floating(LC_SORTABLE_BIT, )
+LC_CPU_RUN(histc, cpu_histogram, FLOAT_BITS | 1u << LC_f16 | 1u << LC_bf16)
+LC_CPU_RUN(_histogram, cpu_histogram, FLOAT_BITS)
+
+/* ---- bincount ---- */
+static const int64_t *whole_numbers(const lc_tensor *in, int64_t at, int64_t n, int64_t *room)
+{
+    int64_t size = lc_size_of(in->dtype);
+    if (in->dtype == LC_i64) return (const int64_t *)in->data + at;
+    cpu_move(LC_i64, (char *)room, 8, (lc_dtype)in->dtype, in->data + at * size, size, n);
+    return room;
+}
+static void bincount_tile(const count_job *job, int64_t at, int64_t n, int64_t *index)
+{
+    const lc_bincount_args *a = job->args;
+    const int64_t          *x = whole_numbers(a->in, at, n, index);
+    if (x != index) memcpy(index, x, (size_t)n * sizeof *x);
+}
+typedef struct {
+    const lc_tensor *in;
+    _Atomic int64_t  most;
+    atomic_int       negative;
+} extent_job;
+static void extent_chunk(void *ctx, int64_t begin, int64_t end)
+{
+    extent_job *e = ctx;
+    uint64_t    most = 0; /* a negative number is a large one */
+    int64_t     room[TILE];
+    for (int64_t at = begin, n; at < end; at += n) {
+        n = end - at < TILE ? end - at : TILE;
+        const int64_t *x = whole_numbers(e->in, at, n, room);
+        for (int64_t i = 0; i < n; i++) most = (uint64_t)x[i] > most ? (uint64_t)x[i] : most;
+    }
+    if (most > INT64_MAX) e->negative = 1;
+    else
+        for (int64_t seen = e->most; (int64_t)most > seen && !atomic_compare_exchange_weak(&e->most, &seen, (int64_t)most);)
+            continue;
+}
+static int cpu_bincount(UNUSED lc_dtype compute, const void *args)
+{
+    const lc_bincount_args *a = args;
+    extent_job              e = { .in = a->in };
+    count_job               job = { .args = a, .tile = bincount_tile, .weight = a->weights, .n = a->in->numel };
+    if (a->out) return job.cells = a->out->numel, count_into(&job, a->out, "bincount");
+    cpu_parallel(a->in->numel, CPU_GRAIN, a->in->numel, extent_chunk, &e);
+    if (e.negative) return lc_fail_int(LC_LucidError, "bincount only supports 1-d non-negative integral inputs.");
+    return *a->size = a->in->numel ? e.most + 1 : 0, 0;
+}
+LC_CPU_RUN(bincount, cpu_bincount, 0 LC_EACH_integral(LC_SORTABLE_BIT, ))
