@@ -8,14 +8,15 @@ static SMALL void NAME(start)(lc_fold_state *s, int64_t n)
 {
     for (int64_t c = 0; c < n; c++) STATE(A, s, a)[c] = (A)(EMPTY);
 }
-INLINE void NAME(four)(A *m, const void *in, int64_t row_bytes, int64_t n) /* rows */
+INLINE void NAME(four)(A *m, const void *in, int64_t row_bytes, int64_t n) /* rows, one after the other */
 {
     const T *p0 = ROW_AT(0), *p1 = ROW_AT(1), *p2 = ROW_AT(2), *p3 = ROW_AT(3);
     INDEPENDENT
     for (int64_t c = 0; c < n; c++) {
         A x0 = (A)LOAD(p0[c]), x1 = (A)LOAD(p1[c]), x2 = (A)LOAD(p2[c]), x3 = (A)LOAD(p3[c]);
-        A low = STEP(x0, x1), high = STEP(x2, x3), x = STEP(low, high);
-        m[c] = STEP(m[c], x);
+        A y = STEP(m[c], x0);
+        y = STEP(y, x1), y = STEP(y, x2);
+        m[c] = STEP(y, x3);
     }
 }
 INLINE void NAME(one)(A *m, const T *p, int64_t n)
@@ -51,9 +52,10 @@ static void NAME(inner)(lc_fold_state *s, const void *in, int64_t n, UNUSED int6
         const T *p0 = p + i, *p1 = p0 + LANES, *p2 = p1 + LANES, *p3 = p2 + LANES;
         INDEPENDENT
         for (int c = 0; c < LANES; c++) {
-            T low = ROUGH(p0[c], p1[c]), high = ROUGH(p2[c], p3[c]), x = ROUGH(low, high);
+            T x0 = LOAD(p0[c]), x1 = LOAD(p1[c]), x2 = LOAD(p2[c]), x3 = LOAD(p3[c]);
+            T low = ROUGH(x0, x1), high = ROUGH(x2, x3), x = ROUGH(low, high);
             m[c] = ROUGH(m[c], x);
-            tainted[c] |= __builtin_isunordered(p0[c], p1[c]) | __builtin_isunordered(p2[c], p3[c]);
+            tainted[c] |= __builtin_isunordered(x0, x1) | __builtin_isunordered(x2, x3);
         }
     }
     for (int c = 1; c < LANES; c++) tainted[0] |= tainted[c];

@@ -66,5 +66,3 @@ static const lc_fold CAT(var, SFX) = { CAT(var_start, SFX), CAT(var_inner, SFX),
                                        CAT(var_finish, SFX) },
                               CAT(std, SFX) = { CAT(var_start, SFX), CAT(var_inner, SFX), CAT(var_outer, SFX),
                                                 CAT(var_merge, SFX), CAT(std_finish, SFX) };
-#undef T
-#undef SFX

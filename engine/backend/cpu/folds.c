@@ -22,116 +22,65 @@
 #endif
 #define INLINE static inline __attribute__((always_inline, unused))
 
+/* What the folds know of an element type T = lc_<name>:
+ *                     sums     eight of them  products   kind      lowest     highest */
+#define TRAITS_b8                  int64_t, int32_t, uint64_t, INTEGER, 0, 1
+#define TRAITS_u8                  int64_t, int32_t, uint64_t, INTEGER, 0, UINT8_MAX
+#define TRAITS_i8                  int64_t, int32_t, uint64_t, INTEGER, INT8_MIN, INT8_MAX
+#define TRAITS_i16                 int64_t, int32_t, uint64_t, INTEGER, INT16_MIN, INT16_MAX
+#define TRAITS_i32                 int64_t, int64_t, uint64_t, INTEGER, INT32_MIN, INT32_MAX
+#define TRAITS_i64                 int64_t, int64_t, uint64_t, INTEGER, INT64_MIN, INT64_MAX
+#define TRAITS_f32                 double, float, double, FLOATING, -INFINITY, INFINITY
+#define TRAITS_f64                 double, double, double, FLOATING, -INFINITY, INFINITY
+#define TRAITS_c64                 lc_c128, lc_c64, lc_c128, COMPLEX, 0, 0
+#define TRAITS_c128                lc_c128, lc_c128, lc_c128, COMPLEX, 0, 0
+#define INTEGER                    0
+#define FLOATING                   1
+#define COMPLEX                    2
+#define PICK_1(a, ...)             a
+#define PICK_2(a, b, ...)          b
+#define PICK_3(a, b, c, ...)       c
+#define PICK_4(a, b, c, d, ...)    d
+#define PICK_5(a, b, c, d, e, ...) e
+#define PICK_6(a, b, c, d, e, f)   f
+#define TRAIT_OF(k, ...)           PICK_##k(__VA_ARGS__)
+#define TRAIT(k)                   TRAIT_OF(k, CAT(TRAITS, SFX))
+#define T                          CAT(lc, SFX)
+#define CELL                       CAT(cell, SFX)
+#define SUM                        TRAIT(1)
+#define PART                       TRAIT(2)
+#define PRODUCT                    TRAIT(3)
+#define KIND                       TRAIT(4)
+#define LOWEST                     TRAIT(5)
+#define HIGHEST                    TRAIT(6)
+/* Elements of a row of lanes: a few cache lines. Rows that are read in the order of memory need no prefetching. */
+#define LANES_OF(bytes) ((int)((bytes) / sizeof(T)))
+
+/* What vectors are made of: T, unless there can be none of it. */
+#define CELL_TYPE(op, dt) typedef lc_##dt cell_##dt;
+LC_EACH_real(CELL_TYPE, ) typedef uint8_t cell_b8;
+
 #ifndef __AVX512F__ /* integers gain nothing from the widest vectors */
-#define T           lc_b8
-#define SFX         b8
-#define CELL        uint8_t
-#define ACC         int64_t
-#define PART        int32_t
-#define PROD        int64_t
-#define UPROD       uint64_t
-#define COMPENSATED 0
-#define FLOATING    0
-#define COMPLEX     0
-#define LOWEST      0
-#define HIGHEST     1
+#define SFX b8
 #include "folds.inc.c"
-#define T           lc_u8
-#define SFX         u8
-#define ACC         int64_t
-#define PART        int32_t
-#define PROD        int64_t
-#define UPROD       uint64_t
-#define COMPENSATED 0
-#define FLOATING    0
-#define COMPLEX     0
-#define LOWEST      0
-#define HIGHEST     UINT8_MAX
+#define SFX u8
 #include "folds.inc.c"
-#define T           lc_i8
-#define SFX         i8
-#define ACC         int64_t
-#define PART        int32_t
-#define PROD        int64_t
-#define UPROD       uint64_t
-#define COMPENSATED 0
-#define FLOATING    0
-#define COMPLEX     0
-#define LOWEST      INT8_MIN
-#define HIGHEST     INT8_MAX
+#define SFX i8
 #include "folds.inc.c"
-#define T           lc_i16
-#define SFX         i16
-#define ACC         int64_t
-#define PART        int32_t
-#define PROD        int64_t
-#define UPROD       uint64_t
-#define COMPENSATED 0
-#define FLOATING    0
-#define COMPLEX     0
-#define LOWEST      INT16_MIN
-#define HIGHEST     INT16_MAX
+#define SFX i16
 #include "folds.inc.c"
-#define T           lc_i32
-#define SFX         i32
-#define ACC         int64_t
-#define PART        int64_t
-#define PROD        int64_t
-#define UPROD       uint64_t
-#define COMPENSATED 0
-#define FLOATING    0
-#define COMPLEX     0
-#define LOWEST      INT32_MIN
-#define HIGHEST     INT32_MAX
+#define SFX i32
 #include "folds.inc.c"
-#define T           lc_i64
-#define SFX         i64
-#define ACC         int64_t
-#define PART        int64_t
-#define PROD        int64_t
-#define UPROD       uint64_t
-#define COMPENSATED 0
-#define FLOATING    0
-#define COMPLEX     0
-#define LOWEST      INT64_MIN
-#define HIGHEST     INT64_MAX
+#define SFX i64
 #include "folds.inc.c"
 #endif
-#define T           lc_f32
-#define SFX         f32
-#define ACC         double
-#define PART        float
-#define PROD        double
-#define UPROD       double
-#define COMPENSATED 0
-#define FLOATING    1
-#define COMPLEX     0
-#define LOWEST      -INFINITY
-#define HIGHEST     INFINITY
+#define SFX f32
 #include "folds.inc.c"
-#define T           lc_f64
-#define SFX         f64
-#define ACC         double
-#define PART        double
-#define PROD        double
-#define UPROD       double
-#define COMPENSATED 1
-#define FLOATING    1
-#define COMPLEX     0
-#define LOWEST      -INFINITY
-#define HIGHEST     INFINITY
+#define SFX f64
 #include "folds.inc.c"
-#define T       lc_c64
-#define SFX     c64
-#define PROD    lc_c128
-#define UPROD   lc_c128
-#define COMPLEX 1
+#define SFX c64
 #include "folds.inc.c"
-#define T       lc_c128
-#define SFX     c128
-#define PROD    lc_c128
-#define UPROD   lc_c128
-#define COMPLEX 1
+#define SFX c128
 #include "folds.inc.c"
 
 /* Sums of complex numbers are sums of their parts. */
@@ -162,13 +111,6 @@
 COMPLEX_SUM(c64, f32, float)
 COMPLEX_SUM(c128, f64, double)
 
-#define T   float
-#define SFX f32
-#include "fold_var.inc.c"
-#define T   double
-#define SFX f64
-#include "fold_var.inc.c"
-
 #define FOLDS(op, dt) { FOLD_##op, LC_##dt, &op##_##dt },
 #ifdef __AVX512F__
 #define EACH_ordered LC_EACH_floating
@@ -181,5 +123,7 @@ COMPLEX_SUM(c128, f64, double)
 const lc_fold_entry CAT(lc_cpu_folds, LC_ISA)[] = {
     EACH_any(FOLDS, sum) LC_EACH_inexact(FOLDS, mean) EACH_any(FOLDS, prod) EACH_ordered(FOLDS, amax) EACH_ordered(FOLDS, amin)
         EACH_ordered(FOLDS, max_dim) EACH_ordered(FOLDS, min_dim) EACH_ordered(ALIAS, max) EACH_ordered(ALIAS, min)
-            EACH_any(FOLDS, any) EACH_any(FOLDS, all) LC_EACH_floating(FOLDS, var) LC_EACH_floating(FOLDS, std){ 0 }
+            EACH_any(FOLDS, any) EACH_any(FOLDS, all) LC_EACH_floating(FOLDS, var) LC_EACH_floating(FOLDS, std)
+                EACH_any(FOLDS, count_nonzero) LC_EACH_floating(FOLDS, nansum) LC_EACH_floating(FOLDS, norm_one)
+                    LC_EACH_floating(FOLDS, norm_two) LC_EACH_floating(FOLDS, norm_max) LC_EACH_floating(FOLDS, norm_min){ 0 }
 };

@@ -1,0 +1,13 @@
+/* What reductions share: argument "dim" says what to reduce (absent: everything), "keepdim" and "dtype" are found by name. */
+#pragma once
+#include "rules.h"
+
+lc_dtype computing_dtype(const lc_record *call); /* dtype=, if there is such an argument and it is given */
+int      reduced_mask(const lc_record *call, uint64_t *mask);
+int64_t  reduced_count(const lc_tensor *x, uint64_t mask); /* elements per output */
+int      reduced_to(const lc_record *call, lc_spec *out, lc_dtype dtype);
+int      reduced(const lc_record *call, lc_spec *out); /* shape rule: the same, of the computing dtype */
+/* The fold of call->op->kernel over call->in[0] into value and index, either of which may be NULL. */
+int        reduce_into(const lc_record *call, lc_tensor *value, lc_tensor *index, lc_dtype compute, double parameter);
+int        reduction(const lc_record *call);                                /* run: into the one output */
+lc_tensor *restored(lc_tensor *t, const lc_tensor *x, const lc_value *dim); /* reduced dimensions come back with size one */
