@@ -6,22 +6,40 @@
 #include <string.h>
 
 enum { RAMP_TILE = 512 };
+typedef struct {
+    lc_dtype            dtype;
+    const lc_ramp_args *args;
+    double              start, end, step; /* of an even ramp, rounded */
+    bool                power;
+} ramp;
+
+/* The index of an element as a double, in a way that vectors can: the conversion of 64-bit integers is not among their instructions. */
+#define INDEX(first, i) ((double)(first) + (double)(int)(i))
+static void arange_chunk(void *ctx, int64_t begin, int64_t end)
+{
+    const ramp         *r = ctx;
+    const lc_ramp_args *a = r->args;
+    bool                whole = lc_class_of(r->dtype) == LC_INT;
+    int64_t             step = a->out->stride[0] * lc_size_of(r->dtype);
+    union {
+        double   f[RAMP_TILE];
+        uint64_t i[RAMP_TILE];
+    } tile;
+    for (int64_t first = begin, m; first < end; first += m) {
+        uint64_t value = (uint64_t)a->start_int + (uint64_t)a->step_int * (uint64_t)first;
+        m = end - first < RAMP_TILE ? end - first : RAMP_TILE;
+        if (whole)
+            for (int64_t i = 0; i < m; i++, value += (uint64_t)a->step_int) tile.i[i] = value;
+        else
+            for (int64_t i = 0; i < m; i++) tile.f[i] = a->start + a->step * INDEX(first, i);
+        cpu_move(r->dtype, a->out->data + first * step, step, whole ? LC_i64 : LC_f64, (char *)&tile, 8, m);
+    }
+}
 static int cpu_arange(lc_dtype dtype, const void *args)
 {
-    const lc_ramp_args *a = args;
-    bool                whole = lc_class_of(dtype) == LC_INT;
-    int64_t             n = a->out->numel, step = n ? a->out->stride[0] * lc_size_of(dtype) : 0;
-    union {
-        double  f[RAMP_TILE];
-        int64_t i[RAMP_TILE];
-    } tile;
-    for (int64_t first = 0, m; first < n; first += m) {
-        m = n - first < RAMP_TILE ? n - first : RAMP_TILE;
-        for (int64_t i = 0; i < m; i++)
-            if (whole) tile.i[i] = (int64_t)((uint64_t)a->start_int + (uint64_t)a->step_int * (uint64_t)(first + i));
-            else tile.f[i] = a->start + a->step * (double)(first + i);
-        cpu_move(dtype, a->out->data + first * step, step, whole ? LC_i64 : LC_f64, (char *)&tile, 8, m);
-    }
+    ramp    r = { dtype, args, 0, 0, 0, false };
+    int64_t n = r.args->out->numel;
+    cpu_parallel(n, CPU_GRAIN, n, arange_chunk, &r);
     return 0;
 }
 
@@ -33,21 +51,30 @@ static double rounded(lc_dtype dtype, double value)
     return value;
 }
 /* From both ends, so that the last value is end. Ends and step have the precision of the result (integers: a float64 step), as in PyTorch. */
+static void even_chunk(void *ctx, int64_t begin, int64_t end)
+{
+    const ramp *r = ctx;
+    int64_t     n = r->args->out->numel, stride = r->args->out->stride[0] * lc_size_of(r->dtype);
+    int64_t     middle = n == 1 ? 1 : n / 2;
+    double      tile[RAMP_TILE];
+    for (int64_t first = begin, m; first < end; first += m) {
+        m = end - first < RAMP_TILE ? end - first : RAMP_TILE;
+        if (first < middle && first + m > middle) m = middle - first; /* a tile is of one half */
+        if (first < middle)
+            for (int64_t i = 0; i < m; i++) tile[i] = r->start + r->step * INDEX(first, i);
+        else
+            for (int64_t i = 0; i < m; i++) tile[i] = r->end - r->step * INDEX(n - 1 - first, -i);
+        for (int64_t i = 0; i < m && r->power; i++) tile[i] = pow(r->args->base, tile[i]);
+        cpu_move(r->dtype, r->args->out->data + first * stride, stride, LC_f64, (char *)tile, 8, m);
+    }
+}
 static int even_ramp(lc_dtype dtype, const lc_ramp_args *a, bool power)
 {
-    int64_t n = a->out->numel, stride = n ? a->out->stride[0] * lc_size_of(dtype) : 0;
-    double  start = n == 1 ? a->start : rounded(dtype, a->start), end = rounded(dtype, a->end), tile[RAMP_TILE];
-    double  step = n > 1 ? (end - start) / (double)(n - 1) : 0;
-    if (lc_is_floating(dtype)) step = rounded(dtype, step);
-    for (int64_t first = 0, m; first < n; first += m) {
-        m = n - first < RAMP_TILE ? n - first : RAMP_TILE;
-        for (int64_t i = 0; i < m; i++) {
-            int64_t at = first + i;
-            tile[i] = at < n / 2 || n == 1 ? start + step * (double)at : end - step * (double)(n - 1 - at);
-            if (power) tile[i] = pow(a->base, tile[i]);
-        }
-        cpu_move(dtype, a->out->data + first * stride, stride, LC_f64, (char *)tile, 8, m);
-    }
+    int64_t n = a->out->numel;
+    ramp    r = { dtype, a, n == 1 ? a->start : rounded(dtype, a->start), rounded(dtype, a->end), 0, power };
+    if (n > 1) r.step = (r.end - r.start) / (double)(n - 1);
+    if (lc_is_floating(dtype)) r.step = rounded(dtype, r.step);
+    cpu_parallel(n, CPU_GRAIN, n, even_chunk, &r);
     return 0;
 }
 static int even_complex_ramp(lc_dtype dtype, const lc_ramp_args *a, bool power)
