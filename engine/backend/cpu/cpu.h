@@ -3,7 +3,7 @@
 #include "../backend.h"
 #include "kernels.h"
 
-extern lc_transpose   lc_cpu_transposes[2]; /* of elements of 4 and 8 bytes */
+extern lc_moves       lc_cpu_moves;
 extern lc_cpu_loop    lc_cpu_loops[LC_OP_COUNT][LC_DTYPE_COUNT];
 extern const lc_fold *lc_cpu_folds[LC_OP_COUNT][LC_DTYPE_COUNT];
 extern lc_convert     lc_cpu_converts[LC_DTYPE_COUNT][LC_DTYPE_COUNT];

@@ -74,3 +74,9 @@ typedef struct {
 /* dst[r][c] = src[c][r]; steps in bytes between rows of dst, between columns c of src. stream: write past the cache. */
 typedef void (*lc_transpose)(char *dst, int64_t dst_step, const char *src, int64_t src_step, int64_t rows, int64_t cols,
                              bool stream);
+/* dst: whole cache lines, each the same as line. */
+typedef void (*lc_spread)(char *dst, const char *line, int64_t lines);
+typedef struct {
+    lc_transpose transpose[2]; /* of elements of 4 and 8 bytes */
+    lc_spread    spread;
+} lc_moves;

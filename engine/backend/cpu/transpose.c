@@ -76,4 +76,11 @@ enum { LINE = 32 }; /* half a line: the next block writes the other half at once
 TRANSPOSE(32)
 TRANSPOSE(64)
 
-const lc_transpose CAT(lc_cpu_transposes, LC_ISA)[2] = { transpose32, transpose64 };
+static void spread(char *dst, const char *line, int64_t lines)
+{
+    typedef char vec __attribute__((vector_size(LINE), aligned(16), may_alias));
+    vec          x = *(const vec *)line, y = *(const vec *)(line + 64 - LINE);
+    for (int64_t i = 0; i < lines; i++) *(vec *)(dst + i * 64) = x, *(vec *)(dst + i * 64 + 64 - LINE) = y;
+}
+
+const lc_moves CAT(lc_cpu_moves, LC_ISA) = { { transpose32, transpose64 }, spread };
