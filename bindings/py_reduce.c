@@ -224,6 +224,24 @@ static PyObject *from_shared(UNUSED PyObject *module, PyObject *args)
     return t ? py_wrap_as((PyTypeObject *)type, t) : py_raise();
 }
 
+/* set_: a tensor on a storage that is there. */
+static PyObject *on_storage(UNUSED PyObject *module, PyObject *args)
+{
+    PyObject *storage, *dtype, *shape, *stride;
+    int64_t   sizes[LC_MAX_DIMS], strides[LC_MAX_DIMS];
+    long long offset;
+    int       n, m;
+    lc_dtype  dt;
+    if (!PyArg_ParseTuple(args, "OOOOL:_on_storage", &storage, &dtype, &shape, &stride, &offset)) return NULL;
+    if (!py_storage_of(storage) || py_convert_dtype(dtype, &dt) != 1)
+        return PyErr_Format(PyExc_TypeError, "expected a storage and a dtype");
+    if (read_ints(shape, sizes, &n) < 0 || read_ints(stride, strides, &m) < 0) return NULL;
+    if (n != m) return PyErr_Format(PyExc_RuntimeError, "mismatch in length of strides and shape: %d and %d", m, n);
+    if (offset < 0) return PyErr_Format(PyExc_RuntimeError, "Tensor: invalid storage offset %lld", offset);
+    lc_tensor *t = lc_tensor_on(py_storage_of(storage), dt, n, sizes, strides, offset);
+    return t ? py_wrap(t) : py_raise();
+}
+
 PyMethodDef py_reduce_methods[] = { { "__reduce_ex__", m_reduce_ex, METH_O, NULL },
                                     { "__copy__", m_copy, METH_NOARGS, NULL },
                                     { "__deepcopy__", m_deepcopy, METH_O, NULL },
@@ -232,6 +250,7 @@ PyMethodDef py_reduce_methods[] = { { "__reduce_ex__", m_reduce_ex, METH_O, NULL
 PyMethodDef py_reduce_functions[] = {
     { "_rebuild_tensor", rebuild_tensor, METH_VARARGS, "What pickling made of a tensor." },
     { "_share", share, METH_O, "Move a tensor to shared memory; how another process finds it." },
+    { "_on_storage", on_storage, METH_VARARGS, "A tensor of given dtype, shape, strides and offset on a storage." },
     { "_from_shared", from_shared, METH_VARARGS, "A tensor in another process's shared memory." },
     { 0 }
 };

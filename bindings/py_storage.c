@@ -15,6 +15,8 @@ PyObject *py_storage(lc_storage *s)
     return (PyObject *)self;
 }
 
+lc_storage *py_storage_of(PyObject *o) { return Py_TYPE(o) == &PyStorage_Type ? ((PyStorage *)o)->s : NULL; }
+
 static PyObject *storage_new(UNUSED PyTypeObject *type, PyObject *args, UNUSED PyObject *kwargs)
 {
     long long bytes;

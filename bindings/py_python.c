@@ -1,0 +1,48 @@
+/* Methods of tensors that are written in Python (lucid/_methods.py), because they call Python functions or are never hot. The module is
+ * loaded when the first of them is called. */
+#include "py.h"
+
+static PyObject *in_python(const char *name, PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    PyObject *module = PyImport_ImportModule("lucid._methods"),
+             *function = module ? PyObject_GetAttrString(module, name) : NULL;
+    Py_ssize_t n = PyTuple_GET_SIZE(args);
+    PyObject  *full = function ? PyTuple_New(n + 1) : NULL, *result = NULL;
+    if (full) {
+        PyTuple_SET_ITEM(full, 0, Py_NewRef(self));
+        for (Py_ssize_t i = 0; i < n; i++) PyTuple_SET_ITEM(full, i + 1, Py_NewRef(PyTuple_GET_ITEM(args, i)));
+        result = PyObject_Call(function, full, kwargs);
+    }
+    Py_XDECREF(full);
+    Py_XDECREF(function);
+    Py_XDECREF(module);
+    return result;
+}
+
+#define METHODS(X)                                                                                                             \
+    X(apply_, "Replace every element by what a Python function makes of it.")                                                  \
+    X(map_, "Replace every element by a Python function of it and of another tensor's.")                                       \
+    X(map2_, "Replace every element by a Python function of it and of two other tensors'.")                                    \
+    X(is_same_size, "Whether another tensor has the same shape.")                                                              \
+    X(is_set_to, "Whether another tensor looks at the same elements of the same memory.")                                      \
+    X(is_nonzero, "Whether the one value is not zero.")                                                                        \
+    X(is_distributed, "Whether the values are spread over processes: never.")                                                  \
+    X(const_data_ptr, "The address of the first element, to read.")                                                            \
+    X(dense_dim, "How many dimensions are not sparse: all.")                                                                   \
+    X(sparse_dim, "How many dimensions are sparse: none.")                                                                     \
+    X(to_dense, "The tensor itself, which is dense.")                                                                          \
+    X(dim_order, "Dimensions from the outermost to the innermost in memory.")                                                  \
+    X(new, "PyTorch's old constructor, with this tensor's dtype.")                                                             \
+    X(set_, "Look at the memory of another tensor, or at a storage, from now on.")
+
+#define X(name, doc)                                                                                                           \
+    static PyObject *m_##name(PyObject *self, PyObject *args, PyObject *kwargs) { return in_python(#name, self, args, kwargs); }
+METHODS(X)
+#undef X
+
+PyMethodDef py_python_methods[] = {
+#define X(name, doc) { #name, (PyCFunction)(void (*)(void))m_##name, METH_VARARGS | METH_KEYWORDS, doc },
+    METHODS(X)
+#undef X
+        { 0 }
+};

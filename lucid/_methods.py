@@ -1,0 +1,190 @@
+"""Methods of tensors that call Python functions, or that only ask: bindings/py_python.c shows them on `lucid.Tensor`."""
+
+import math
+
+from . import _C
+
+
+def _elementwise(name, function, tensors):
+    """Write function of the elements into the first tensor, element by element."""
+    first = tensors[0]
+    if first.requires_grad:
+        raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
+    if any(t.device.type != "cpu" for t in tensors):
+        raise TypeError(f"{name} is only implemented on CPU tensors")
+    for t in tensors[1:]:
+        if t.dtype != first.dtype:
+            raise TypeError(f"{name}: expected {first.dtype} for 'other' (got {t.dtype})")
+    columns = [t.expand(first.shape).reshape(-1).tolist() for t in tensors]
+    values = _C.tensor([function(*each) for each in zip(*columns)], dtype=first.dtype)
+    return first.copy_(values.reshape(first.shape))
+
+
+def apply_(self, callable):  # noqa: A002 (PyTorch's name)
+    """Replace every element by what a Python function makes of it. Slow: for tests and one-off jobs on the CPU.
+
+    >>> lucid.tensor([1.0, 2.0]).apply_(lambda v: 10 * v)
+    tensor([10., 20.])
+    """
+    return _elementwise("apply_", callable, (self,))
+
+
+def map_(self, tensor, callable):  # noqa: A002
+    """Replace every element by what a Python function makes of it and of the element of another tensor.
+
+    >>> lucid.tensor([1.0, 2.0]).map_(lucid.tensor([3.0, 4.0]), lambda a, b: a * b)
+    tensor([3., 8.])
+    """
+    return _elementwise("map_", callable, (self, tensor))
+
+
+def map2_(self, x, y, callable):  # noqa: A002
+    """Replace every element by what a Python function makes of it and of the elements of two tensors.
+
+    >>> x = lucid.tensor([1.0, 2.0])
+    >>> x.map2_(x, x, lambda a, b, c: a + b + c)
+    tensor([3., 6.])
+    """
+    return _elementwise("map2_", callable, (self, x, y))
+
+
+def is_same_size(self, other):
+    """Whether another tensor has the same shape.
+
+    >>> lucid.ones(2, 3).is_same_size(lucid.ones(3, 2))
+    False
+    """
+    return self.shape == other.shape
+
+
+def is_set_to(self, tensor):
+    """Whether another tensor looks at the same elements of the same memory.
+
+    >>> x = lucid.ones(2, 3)
+    >>> x.is_set_to(x.detach()), x.is_set_to(x.t())
+    (True, False)
+    """
+    same = self.untyped_storage() == tensor.untyped_storage() and self.storage_offset() == tensor.storage_offset()
+    return same and self.shape == tensor.shape and self.stride() == tensor.stride()
+
+
+def is_nonzero(self):
+    """Whether the one value is not zero.
+
+    >>> lucid.tensor([0.5]).is_nonzero()
+    True
+    """
+    if self.numel() != 1:
+        ambiguous = "no values" if self.numel() == 0 else "more than one value"
+        raise RuntimeError(f"Boolean value of Tensor with {ambiguous} is ambiguous")
+    return bool(self)
+
+
+def is_distributed(self):
+    """Whether the values are spread over processes: never.
+
+    >>> lucid.ones(2).is_distributed()
+    False
+    """
+    return False
+
+
+def const_data_ptr(self):
+    """The address of the first element, to read.
+
+    >>> x = lucid.ones(2)
+    >>> x.const_data_ptr() == x.data_ptr()
+    True
+    """
+    return self.data_ptr()
+
+
+def dense_dim(self):
+    """How many dimensions are not sparse: all.
+
+    >>> lucid.ones(2, 3).dense_dim()
+    2
+    """
+    return self.ndim
+
+
+def sparse_dim(self):
+    """How many dimensions are sparse: none.
+
+    >>> lucid.ones(2, 3).sparse_dim()
+    0
+    """
+    return 0
+
+
+def to_dense(self, dtype=None, *, masked_grad=True):
+    """The tensor itself, which is dense, in another dtype if one is given.
+
+    >>> x = lucid.ones(2)
+    >>> x.to_dense() is x
+    True
+    """
+    return self if dtype is None else self.to(dtype)
+
+
+def dim_order(self, *, ambiguity_check=False):
+    """Dimensions from the outermost to the innermost in memory.
+
+    ambiguity_check: True raises where several orders would do; a list of memory formats only where not just one of them fits.
+
+    >>> lucid.empty(2, 3, 5, 7).transpose(1, 2).dim_order()
+    (0, 2, 1, 3)
+    """
+    formats = ambiguity_check if isinstance(ambiguity_check, list) else []
+    if not isinstance(ambiguity_check, (bool, list)) or not all(isinstance(f, type(_C.channels_last)) for f in formats):
+        raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
+    strides = self.stride()
+    ambiguous = 1 in self.shape or any(a == b for a, b in zip(strides, strides[1:]))
+    if (ambiguity_check or formats) and ambiguous and sum(self.is_contiguous(memory_format=f) for f in formats) != 1:
+        raise RuntimeError("The tensor does not have unique dim order, or cannot map to exact one of the given memory formats.")
+    return tuple(sorted(range(self.ndim), key=lambda d: -strides[d]))
+
+
+def new(self, *args, device=None):
+    """PyTorch's old constructor, with this tensor's dtype: of sizes, of data, or of another tensor.
+
+    >>> lucid.ones(1).new(2, 3).shape, lucid.ones(1).new([2, 3])
+    (lucid.Size([2, 3]), tensor([2., 3.]))
+    """
+    if len(args) == 1 and isinstance(args[0], _C.Tensor):
+        return args[0].detach()
+    if len(args) == 1 and isinstance(args[0], (list, tuple)) and not isinstance(args[0], _C.Size):
+        return self.new_tensor(args[0], device=device)
+    return self.new_empty(*(args or (0,)), device=device)
+
+
+def set_(self, source=None, storage_offset=0, size=None, stride=None):
+    """Look at the memory of another tensor, or at a storage, from now on.
+
+    >>> x = lucid.ones(1)
+    >>> x.set_(lucid.arange(6.0), 1, (2, 2))
+    tensor([[1., 2.],
+            [3., 4.]])
+    """
+    if self.requires_grad and not self.is_leaf:
+        raise RuntimeError("set_: a result that has history cannot be given other memory")
+    if isinstance(source, _C.Tensor):
+        if source.dtype != self.dtype:
+            raise RuntimeError(f"Could not set tensor of type {source.dtype} to a tensor of type {self.dtype}")
+        if size is None:
+            self.data = source.detach()
+            return self
+        source = source.untyped_storage()
+    if source is None:
+        self.data = self.new_empty(0)
+        return self
+    if size is None:
+        size = (source.nbytes() // self.element_size() - storage_offset,)
+    elif isinstance(size, int):
+        size = (size,)
+    if any(s < 0 for s in stride or ()):
+        raise RuntimeError(f"set_: negative strides are not supported: {stride}")
+    if not stride:
+        stride = [math.prod(size[d + 1 :]) for d in range(len(size))]
+    self.data = _C._on_storage(source, self.dtype, tuple(size), tuple(stride), storage_offset)
+    return self
