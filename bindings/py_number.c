@@ -51,6 +51,21 @@ typedef struct {
 } row;
 static row rows[N_ROWS];
 
+/* What Python 2 called them: PyTorch's tensors still answer to these names. */
+static int start_old_names(void)
+{
+    static const char *const names[][2] = { { "__div__", "__truediv__" },
+                                            { "__rdiv__", "__rtruediv__" },
+                                            { "__idiv__", "__itruediv__" },
+                                            { "__long__", "__int__" },
+                                            { "__nonzero__", "__bool__" } };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        PyObject *method = PyDict_GetItemString(PyTensor_Type.tp_dict, names[i][1]);
+        if (!method || PyDict_SetItemString(PyTensor_Type.tp_dict, names[i][0], method) < 0) return -1;
+    }
+    return 0;
+}
+
 int py_start_operators(void)
 {
 #define X(id, name, other) rows[ROW_##id] = (row){ py_op_named(name), other ? py_op_named(other) : NULL };
@@ -59,7 +74,7 @@ int py_start_operators(void)
     ROWS(X)
 #pragma GCC diagnostic pop
 #undef X
-    return 0;
+    return start_old_names();
 }
 
 /* The usual case: tensors and numbers that the first overload takes, no override. 0: not the usual case. */

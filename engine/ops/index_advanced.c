@@ -6,6 +6,7 @@
 typedef struct { /* how the result lies over the indexed tensor */
     lc_index_args    a;
     lc_index_operand k[LC_MAX_DIMS];
+    int              end; /* of the indices' dimensions in the result */
 } layout;
 
 /* The index tensors broadcast together: right-aligned into shape[0 .. n). */
@@ -57,6 +58,7 @@ static int lay_out(layout *l, const lc_tensor *x, lc_tensor *const *index, int n
                 return lc_fail_int(LC_LucidError, "indexing: more than %d dimensions", LC_MAX_DIMS);
             first = a->ndim;
             for (int e = 0; e < rank; e++) a->shape[a->ndim] = shape[e], a->many_stride[a->ndim++] = 0;
+            l->end = a->ndim;
         }
         if (d == x->ndim || indexed) continue;
         if (a->ndim == LC_MAX_DIMS) return lc_fail_int(LC_LucidError, "indexing: more than %d dimensions", LC_MAX_DIMS);
@@ -74,6 +76,19 @@ static int lay_out(layout *l, const lc_tensor *x, lc_tensor *const *index, int n
     return 0;
 }
 
+/* An index as PyTorch reshapes it to the result's dimensions: there are strides in those of size one, and they matter to the order. */
+static void reshaped_strides(const layout *l, const lc_index_operand *k, int64_t *stride)
+{
+    const lc_tensor *t = k->index;
+    int              at = l->end - t->ndim;
+    for (int d = 0; d < l->a.ndim; d++)
+        stride[d] = l->a.shape[d] != 1 ? k->stride[d]
+                    : t->ndim == 0     ? 1
+                    : d < at           ? t->shape[0] * t->stride[0]
+                    : d < l->end       ? t->stride[d - at]
+                                       : t->stride[t->ndim - 1];
+}
+
 /* Strides as TensorIterator gives them: of the indexed tensor, standing still where indices move it, and of the indices. */
 static int index_shape(const lc_record *call, lc_spec *out)
 {
@@ -85,7 +100,9 @@ static int index_shape(const lc_record *call, lc_spec *out)
     if (l.a.n_index + 1 > LC_OPERANDS || lc_numel_of(l.a.ndim, l.a.shape) <= 0) return 0;
     for (int k = -1; k < l.a.n_index && rc == 0; k++) {
         lc_tensor     *t = k < 0 ? call->in[0] : (lc_tensor *)l.k[k].index;
-        const int64_t *stride = k < 0 ? l.a.many_stride : l.k[k].stride;
+        int64_t        reshaped[LC_MAX_DIMS];
+        const int64_t *stride = k < 0 ? l.a.many_stride : reshaped;
+        if (k >= 0) reshaped_strides(&l, &l.k[k], reshaped);
         if ((seen[n] = lc_tensor_view(t, l.a.ndim, l.a.shape, stride, 0))) n++;
         else rc = -1;
     }

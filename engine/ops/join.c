@@ -68,6 +68,7 @@ static int cat_shape(const lc_record *call, lc_spec *out)
             return lc_fail_int(LC_ShapeMismatch, "zero-dimensional tensor (at position %d) cannot be concatenated", k);
     while (first < call->n_in - 1 && skipped(call->in[first])) first++;
     spec_like(call, out, call->in[first], call->dtype);
+    if (skipped(call->in[first])) return 0; /* nothing but empty vectors: PyTorch does not look at dim */
     if (dim_index(call->args[1].i, out->ndim, &d) < 0) return -1;
     for (int k = first + 1; k < call->n_in; k++) {
         const lc_tensor *t = call->in[k];
@@ -83,6 +84,7 @@ static int cat_run(const lc_record *call)
     lc_tensor *out = call->out[0];
     int64_t    start = 0;
     int        d, rc = 0;
+    if (out->numel == 0) return 0;
     if (dim_index(call->args[1].i, out->ndim, &d) < 0) return -1;
     for (int k = 0; k < call->n_in && rc == 0; k++) {
         lc_tensor *t = call->in[k];

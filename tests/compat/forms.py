@@ -195,7 +195,7 @@ class Variant:
         try:
             runs = self.both(sample, self.theirs, self.ours, out)
         except AssertionError as error:
-            if not strict and str(error).startswith("no error"):
+            if str(error).startswith("no error") and (not strict or "TypeError" in str(error)):  # no out= with numbers there
                 return
             raise
         if runs:
@@ -383,6 +383,16 @@ def samples_of(op, dtype, grad, fast, reference=False):
     return list(enumerate(samples))[::step]
 
 
+def shares_elements(t):
+    """Whether two elements of a tensor are one in memory, by odd strides: what writing there gives is nobody's promise."""
+    if not t.numel() or any(step == 0 and size > 1 for size, step in zip(t.shape, t.stride())):
+        return False  # expanded: PyTorch refuses, and so must Lucid
+    offsets = torch.zeros(1, dtype=torch.int64)
+    for size, step in zip(t.shape, t.stride()):
+        offsets = (offsets[:, None] + torch.arange(size) * step).flatten()
+    return len(offsets.unique()) < len(offsets)
+
+
 def noncontiguous(sample):
     try:
         return sample.noncontiguous()
@@ -399,14 +409,16 @@ def cases(variant, fast, reference):
         short = str(dtype).split(".")[-1]
         for i, sample in samples_of(op, dtype, False, fast, reference):
             at = f"{short} #{i}"
+            is_tensor = isinstance(sample.input, torch.Tensor)
+            if not is_tensor and op.name.startswith("__r"):
+                continue
             yield f"function {at}", variant.function, sample
             spread = noncontiguous(sample)
             if spread is not None:
                 yield f"noncontiguous {at}", variant.function, spread
-            is_tensor = isinstance(sample.input, torch.Tensor)
             if variant.methods and is_tensor:
                 yield f"method {at}", variant.method, sample
-            if variant.inplaces and is_tensor:
+            if variant.inplaces and is_tensor and not shares_elements(sample.input):
                 yield f"inplace {at}", variant.inplace, sample
                 if spread is not None:
                     yield f"noncontiguous inplace {at}", variant.inplace, spread
