@@ -346,6 +346,14 @@ def one_function(L, forward=None, backward=None):
     )
 
 
+@error("mine")
+def function_raises_in_backward(L):
+    def backward(ctx, g):
+        raise ValueError("mine")
+
+    one_function(L, backward=backward).apply(leaf(L, 1.0)).backward()
+
+
 @error("function OddBackward returned an incorrect number of gradients (expected 2, got 1)")
 def function_returns_too_few(L):
     one_function(L, backward=lambda ctx, g: g).apply(leaf(L, 1.0), 3).backward()

@@ -172,7 +172,7 @@ lc_node *lc_node_new(const lc_record *call)
             lc_saved_set(&n->in[slot], kept, values, leaf, &room);
             if (op->writes & IN(0) && kept == t &&
                 t->storage == call->in[0]->storage) /* written since: not what the call read */
-                n->in[slot].version = (uint32_t)(uintptr_t)call->tape;
+                n->in[slot].version = call->version;
             n->saves |= n->in[slot].kind >= LC_SAVED_VALUES;
             if (t->is_number) lc_number_argument(&n->args[k], t);
         }

@@ -107,7 +107,7 @@ typedef struct { /* one call, on the caller's stack */
     unsigned          watch;       /* modes of the thread | flags of the inputs */
     bool              out_given;   /* out= */
     lc_tensor        *overwritten; /* tape: the values, or the shape, that an in-place call is about to lose */
-    void             *tape;        /* tape: what before() wants after() to know */
+    uint32_t          version;     /* tape: of the written input, before the call */
 } lc_record;
 
 typedef enum {

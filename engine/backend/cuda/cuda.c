@@ -284,12 +284,11 @@ static bool fits_blas(int64_t row, int64_t col, int64_t rows, int64_t cols, int 
 
 static int cuda_matmul(lc_dtype dtype, const lc_matmul_args *a)
 {
-    static const int types[LC_DTYPE_COUNT] = { [LC_f32] = 1, [LC_f64] = 1, [LC_f16] = 1, [LC_bf16] = 1 };
-    static const int codes[LC_DTYPE_COUNT] = { [LC_f32] = 0, [LC_f64] = 1, [LC_f16] = 2, [LC_bf16] = 14 };
-    int              ta, tb, tc, lda, ldb, ldc;
+    int code = dtype == LC_f32 ? 0 : dtype == LC_f64 ? 1 : dtype == LC_f16 ? 2 : dtype == LC_bf16 ? 14 : -1;
+    int ta, tb, tc, lda, ldb, ldc;
     if (a->batch * a->m * a->n == 0) return 0;
     if (cuda_use(a->out->device.index) < 0) return -1;
-    bool fits = types[dtype] && a->k > 0 && fits_blas(a->a_row, a->a_col, a->m, a->k, &ta, &lda) &&
+    bool fits = code >= 0 && a->k > 0 && fits_blas(a->a_row, a->a_col, a->m, a->k, &ta, &lda) &&
                 fits_blas(a->b_row, a->b_col, a->k, a->n, &tb, &ldb) &&
                 fits_blas(a->out_row, a->out_col, a->m, a->n, &tc, &ldc) && !tc && a->m < INT32_MAX && a->n < INT32_MAX &&
                 a->k < INT32_MAX && a->batch < INT32_MAX;
@@ -299,7 +298,7 @@ static int cuda_matmul(lc_dtype dtype, const lc_matmul_args *a)
     double      one64 = 1, zero64 = 0;
     bool        wide = dtype == LC_f64;
     const void *alpha = wide ? (void *)&one64 : &one, *beta = wide ? (void *)&zero64 : &zero;
-    int         code = codes[dtype], compute = wide ? 70 : 68; /* CUBLAS_COMPUTE_64F, _32F */
+    int         compute = wide ? 70 : 68; /* CUBLAS_COMPUTE_64F, _32F */
     int rc = cuda.cublasGemmStridedBatchedEx(blas, tb, ta, (int)a->n, (int)a->m, (int)a->k, alpha, a->b->data, code, ldb,
                                              a->b_batch, a->a->data, code, lda, a->a_batch, beta, a->out->data, code, ldc,
                                              a->out_batch, (int)a->batch, compute, -1);
