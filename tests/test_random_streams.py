@@ -207,6 +207,20 @@ def test_normal_with_tensors(dtype, n):
     check(lambda m: m.normal(values_of(m, dtype, n).reshape(n, 1), values_of(m, dtype, n)), tolerance=tolerance)
 
 
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("bounds", ((0, 1, -2, 2), (0.5, 2, -1, 1), (0, 1, 1.5, 4), (0, 0.02, -0.03, 0.03), (3, 1, -1, 0.5)))
+@pytest.mark.filterwarnings("ignore:mean is more than 2 std")
+def test_trunc_normal(bounds, dtype):
+    for n in (1, 7, 16, 100):
+        check(
+            lambda m, n=n: m.nn.init.trunc_normal_(m.empty(n, dtype=getattr(m, dtype)), *bounds), tolerance=rounding(dtype, 4)
+        )
+    check(
+        lambda m: m.nn.init.trunc_normal_(m.empty(7, 12, dtype=getattr(m, dtype)).t()[::2], *bounds),
+        tolerance=rounding(dtype, 4),
+    )
+
+
 @not_intel
 @pytest.mark.parametrize("name", ("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout", "native_dropout"))
 @pytest.mark.parametrize("dtype", ("float32", "float64"))

@@ -1,5 +1,6 @@
 """Neural networks."""
 
+from . import init
 from .parameter import Parameter
 
-__all__ = ["Parameter"]
+__all__ = ["Parameter", "init"]
