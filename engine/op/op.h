@@ -185,6 +185,8 @@ enum {
     LC_BATCH_LEVEL = 1 << 16, /* inside vmap */
 };
 extern LC_HOT_TLS unsigned lc_modes;
+/* How often a typed caller (lc_sinh) failed on this thread: a composite or a gradient in which one did has failed, whatever it made of it. */
+extern LC_HOT_TLS unsigned lc_failed_calls;
 
 /* Observers see the call record; each keeps only what it needs. They register at load (autograd/tape.c, jit/trace.c). */
 typedef struct {
