@@ -14,98 +14,17 @@
 #include <string.h>
 
 /* ---- keys ---- */
-#define NEVER(x)       false
-#define KEY_AS_IS(x)   (x)
-#define SIGN_OF(K)     ((K)1 << (8 * sizeof(K) - 1))
-#define KEY_SIGNED(x)  ((K)((x) ^ SIGN_OF(K)))
-#define MAGNITUDE(x)   ((K)((x) & (K)~SIGN_OF(K)))
-#define IS_NAN(x)      (MAGNITUDE(x) > INFINITE)
-#define CLEANED(x)     ((K)(IS_NAN(x) ? (K)~SIGN_OF(K) : (x) == SIGN_OF(K) ? (K)0 : (x)))
-#define ORDERED(x)     ((K)((x)&SIGN_OF(K) ? ~(x) : (x) | SIGN_OF(K)))
-#define KEY_FLOAT(x)   ORDERED(CLEANED(x))
-#define FLOAT_LOSSY(x) (IS_NAN(x) | ((x) == SIGN_OF(K)))
-#define FLOAT_OF(k)    ((K)((k)&SIGN_OF(K) ? (k) ^ SIGN_OF(K) : ~(k)))
-
-#define TO_KEY   KEY_AS_IS
-#define FROM_KEY KEY_AS_IS
-#define LOSSY    NEVER
-#define NAN_KEY  0
-#define T        uint8_t
-#define K        uint8_t
-#define NAME(f)  f##_u8
-#include "sort_keys.inc.c"
-#define T       uint16_t
-#define K       uint16_t
-#define NAME(f) f##_u16
-#include "sort_keys.inc.c"
-#define T       uint32_t
-#define K       uint32_t
-#define NAME(f) f##_u32
-#include "sort_keys.inc.c"
-#define T       uint64_t
-#define K       uint64_t
-#define NAME(f) f##_u64
-#include "sort_keys.inc.c"
-#undef TO_KEY
-#undef FROM_KEY
-#define TO_KEY   KEY_SIGNED
-#define FROM_KEY KEY_SIGNED
-#define T        int8_t
-#define K        uint8_t
-#define NAME(f)  f##_i8
-#include "sort_keys.inc.c"
-#define T       int16_t
-#define K       uint16_t
-#define NAME(f) f##_i16
-#include "sort_keys.inc.c"
-#define T       int32_t
-#define K       uint32_t
-#define NAME(f) f##_i32
-#include "sort_keys.inc.c"
-#define T       int64_t
-#define K       uint64_t
-#define NAME(f) f##_i64
-#include "sort_keys.inc.c"
-#undef TO_KEY
-#undef FROM_KEY
-#undef LOSSY
-#undef NAN_KEY
-#define TO_KEY   KEY_FLOAT
-#define FROM_KEY FLOAT_OF
-#define LOSSY    FLOAT_LOSSY
-#define NAN_KEY  ((K) ~(K)0)
-#define INFINITE 0x7c00
-#define T        uint16_t
-#define K        uint16_t
-#define NAME(f)  f##_f16
-#include "sort_keys.inc.c"
-#undef INFINITE
-#define INFINITE 0x7f80
-#define T        uint16_t
-#define K        uint16_t
-#define NAME(f)  f##_bf16
-#include "sort_keys.inc.c"
-#undef INFINITE
-#define INFINITE 0x7f800000u
-#define T        float
-#define K        uint32_t
-#define NAME(f)  f##_f32
-#include "sort_keys.inc.c"
-#undef INFINITE
-#define INFINITE 0x7ff0000000000000u
-#define T        double
-#define K        uint64_t
-#define NAME(f)  f##_f64
-#include "sort_keys.inc.c"
-#define key_b8 key_u8
-
+typedef const lc_sort_key *key_table[LC_DTYPE_COUNT];
+extern const key_table     lc_cpu_keys_base, lc_cpu_keys_avx2 __attribute__((weak)), lc_cpu_keys_avx512 __attribute__((weak)),
+    lc_cpu_keys_neon __attribute__((weak));
 const lc_sort_key *cpu_sort_key(lc_dtype dtype)
 {
-    static const lc_sort_key *const keys[LC_DTYPE_COUNT] = {
-#define ENTRY(op, dtype) [LC_##dtype] = &key_##dtype,
-        LC_EACH_sortable(ENTRY, )
-    };
-    return keys[dtype];
+    const key_table *const tables[] = { [LC_ISA_base] = &lc_cpu_keys_base,
+                                        [LC_ISA_avx2] = &lc_cpu_keys_avx2,
+                                        [LC_ISA_avx512] = &lc_cpu_keys_avx512,
+                                        [LC_ISA_neon] = &lc_cpu_keys_neon };
+    const key_table       *table = tables[lc_cpu_isa()];
+    return table ? (*table)[dtype] : lc_cpu_keys_base[dtype];
 }
 
 /* ---- records ---- */

@@ -1,23 +1,7 @@
 /* Sorted records of a line: what sort, topk, unique and isin read. See sort.c. */
 #pragma once
 #include "cpu.h"
-
-/* Every dtype that has an order, with those that are computed in another. */
-#define LC_EACH_sortable(R, op)    LC_EACH_ordered(R, op) R(op, u16) R(op, u32) R(op, u64) R(op, f16) R(op, bf16)
-#define LC_SORTABLE_BIT(op, dtype) | 1u << LC_##dtype
-
-/* What a key is made of, per dtype: unsigned numbers in the order of the values. -0 has the key of 0, every NaN the largest. */
-typedef struct {
-    uint64_t least, most, varying; /* varying: bits that are not the same in all keys */
-    bool     lossy;                /* a -0 or a NaN was seen: keys do not give every value back */
-} key_summary;
-typedef struct {
-    void (*load)(const char *from, int64_t step, int64_t n, uint64_t flip, uint64_t *key, key_summary *s); /* step in bytes */
-    void (*store)(char *to, int64_t step, int64_t n, uint64_t flip, const uint64_t *key);
-    uint64_t all; /* the bits of a key: flip with it to sort downwards */
-    uint64_t nan; /* the key of NaN; 0: there is none */
-} lc_sort_key;
-const lc_sort_key *cpu_sort_key(lc_dtype dtype); /* NULL: values without an order */
+#include "keys.h"
 
 /* Record: (key - least) >> shift, then index_bits of index; 64 bits, or 128 if wide. */
 typedef struct {

@@ -40,15 +40,33 @@ static R *NAME(sort_short)(R *a, R *b, int64_t n) /* both have room for n rounde
 }
 
 /* ---- long lines: digits from the lowest up. Every digit is counted in one pass ahead. ---- */
+static inline __attribute__((always_inline)) void NAME(count_digits)(const R *a, int64_t n, int low, int width, int digits,
+                                                                     uint32_t (*count)[1 << DIGIT_BITS])
+{
+    uint32_t mask = (1u << width) - 1;
+    for (int64_t i = 0; i < n; i++) {
+        R r = a[i] >> low;
+        for (int d = 0; d < digits; d++) count[d][(uint32_t)(r >> d * width) & mask]++;
+    }
+}
 static R *NAME(sort_digits)(R *a, R *b, int64_t n, int low, int bits)
 {
     uint32_t count[MOST_DIGITS][1 << DIGIT_BITS];
     int      widest = n < 4096 ? 8 : DIGIT_BITS, digits = (bits + widest - 1) / widest, width = (bits + digits - 1) / digits;
     uint32_t size = 1u << width, mask = size - 1;
     for (int d = 0; d < digits; d++) memset(count[d], 0, size * sizeof **count);
-    for (int64_t i = 0; i < n; i++) {
-        R r = a[i] >> low;
-        for (int d = 0; d < digits; d++) count[d][(uint32_t)(r >> d * width) & mask]++;
+    switch (digits) { /* loops of their own, with nothing left to decide in them */
+    case 1:
+        NAME(count_digits)(a, n, low, width, 1, count);
+        break;
+    case 2:
+        NAME(count_digits)(a, n, low, width, 2, count);
+        break;
+    case 3:
+        NAME(count_digits)(a, n, low, width, 3, count);
+        break;
+    default:
+        NAME(count_digits)(a, n, low, width, digits, count);
     }
     for (int d = 0; d < digits; d++) {
         uint32_t *to = count[d], sum = 0;

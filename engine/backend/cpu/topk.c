@@ -136,11 +136,14 @@ static void select_few(const line_walk *w, const char *in, entry *heap)
     uint64_t           key[SORT_TILE];
     const lc_sort_key *as = cpu_sort_key(w->dtype);
     key_summary        tile;
+    uint64_t           flip = w->descending ? as->all : 0;
+    bool               packed = w->step[0] == lc_size_of(w->dtype);
     load_entries(w, in, 0, w->k, heap);
     make_heap(heap, w->k);
     for (int64_t at = w->k, n; at < w->n; at += n) {
         n = w->n - at < SORT_TILE ? w->n - at : SORT_TILE;
-        as->load(in + at * w->step[0], w->step[0], n, w->descending ? as->all : 0, key, &tile);
+        if (packed && !as->any_below(in + at * w->step[0], n, flip, heap->key)) continue;
+        as->load(in + at * w->step[0], w->step[0], n, flip, key, &tile);
         for (int64_t i = 0; tile.least < heap->key && i < n; i++)
             if (key[i] < heap->key) sift(heap, 0, w->k, (entry){ key[i], at + i });
     }

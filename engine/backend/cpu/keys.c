@@ -1,0 +1,86 @@
+/* Keys of every dtype (keys.h). Compiled per instruction set: conversion, extremes and widening are vector code. */
+#include "keys.h"
+
+#define SIGN            ((K)((K)1 << (8 * sizeof(K) - 1)))
+#define NEVER(x)        0
+#define AS_IS(x)        (x)
+#define SIGN_FLIPPED(x) ((x) ^ SIGN)
+
+#define KEY     AS_IS
+#define VALUE   AS_IS
+#define LOSSY   NEVER
+#define NAN_KEY 0
+#define K       uint8_t
+#define NAME(f) f##_u8
+#include "keys.inc.c"
+#define K       uint16_t
+#define NAME(f) f##_u16
+#include "keys.inc.c"
+#define K       uint32_t
+#define NAME(f) f##_u32
+#include "keys.inc.c"
+#define K       uint64_t
+#define NAME(f) f##_u64
+#include "keys.inc.c"
+#undef KEY
+#undef VALUE
+
+#define KEY     SIGN_FLIPPED
+#define VALUE   SIGN_FLIPPED
+#define K       uint8_t
+#define NAME(f) f##_i8
+#include "keys.inc.c"
+#define K       uint16_t
+#define NAME(f) f##_i16
+#include "keys.inc.c"
+#define K       uint32_t
+#define NAME(f) f##_i32
+#include "keys.inc.c"
+#define K       uint64_t
+#define NAME(f) f##_i64
+#include "keys.inc.c"
+#undef KEY
+#undef VALUE
+#undef LOSSY
+#undef NAN_KEY
+
+/* Floats: the bits of negative numbers are turned around, others get the sign bit. Without branches, so that they become vectors. */
+#define ONES_IF(c)   ((K) - (K)(c))
+#define MAGNITUDE(x) ((K)((x) & (K)~SIGN))
+#define IS_NAN(x)    (MAGNITUDE(x) > INFINITE)
+#define ORDERED(x)   ((K)((x) ^ (ONES_IF((x) >> (8 * sizeof(K) - 1)) | SIGN)))
+#define FLOAT_KEY(x) ((K)((ORDERED(x) | ONES_IF(IS_NAN(x))) + (K)((x) == SIGN)))
+#define FLOAT_OF(k)  ((k)&SIGN ? (k) ^ SIGN : (K) ~(k))
+#define IMPRECISE(x) ((K)(IS_NAN(x) | ((x) == SIGN)))
+#define KEY          FLOAT_KEY
+#define VALUE        FLOAT_OF
+#define LOSSY        IMPRECISE
+#define NAN_KEY      ((K) ~(K)0)
+#define INFINITE     0x7c00
+#define K            uint16_t
+#define NAME(f)      f##_f16
+#include "keys.inc.c"
+#undef INFINITE
+#define INFINITE 0x7f80
+#define K        uint16_t
+#define NAME(f)  f##_bf16
+#include "keys.inc.c"
+#undef INFINITE
+#define INFINITE 0x7f800000u
+#define K        uint32_t
+#define NAME(f)  f##_f32
+#include "keys.inc.c"
+#undef INFINITE
+#define INFINITE 0x7ff0000000000000u
+#define K        uint64_t
+#define NAME(f)  f##_f64
+#include "keys.inc.c"
+#define key_b8 key_u8
+
+#define TABLE_OF(isa) lc_cpu_keys_##isa
+#define TABLE(isa)    TABLE_OF(isa)
+extern const lc_sort_key *const TABLE(LC_ISA)[LC_DTYPE_COUNT];
+const lc_sort_key *const        TABLE(LC_ISA)[LC_DTYPE_COUNT] = {
+#define KEY_OF(op, dtype) [LC_##dtype] = &key_##dtype,
+    LC_EACH_sortable(KEY_OF, )
+};
