@@ -47,13 +47,15 @@ static int indices_shape(const lc_record *call, lc_spec *out, bool upper) /* (ro
 static int indices_run(const lc_record *call, bool upper)
 {
     const lc_value *a = call->args;
-    lc_tensor      *out = call->out[0], *made = lc_tensor_new(LC_i64, (lc_device){ LC_CPU, 0 }, 2, out->shape);
-    if (!made) return -1;
+    lc_tensor      *out = call->out[0], *made = out;
+    bool            direct = out->dtype == LC_i64 && out->is_contiguous && out->device.kind == LC_CPU;
+    if (!direct && !(made = lc_tensor_new(LC_i64, (lc_device){ LC_CPU, 0 }, 2, out->shape))) return -1;
     int64_t *row = (int64_t *)made->data, *column = row + out->shape[1];
     for (int64_t r = 0; r < a[0].i && out->shape[1]; r++) {
         int64_t below = columns_below(r, a[1].i, a[2].i - upper);
         for (int64_t c = upper ? below : 0; c < (upper ? a[1].i : below); c++) *row++ = r, *column++ = c;
     }
+    if (direct) return 0;
     int rc = move_values(out, made);
     return lc_release(made), rc;
 }
