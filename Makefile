@@ -1,5 +1,5 @@
 # build  an importable in-tree build       MODE=debug|asan|ubsan|tsan|clang (or several joined by "-") has a build folder of its own
-# test   C and Python tests (makes .venv)  TESTS= narrows the Python tests, PYTEST_ARGS= is passed on
+# test   C and Python tests, conformance (makes .venv)   TESTS= narrows the Python tests, PYTEST_ARGS= is passed on
 # check  the gates: layers, sizes, duplication, formatting, warnings, stubs, instruction counts     GATES= narrows them
 # asan   C tests and a part of the Python tests under AddressSanitizer and UBSan, with the checks of debug builds
 # tsan   the C tests under ThreadSanitizer
@@ -19,10 +19,13 @@ PY    := $(abspath $(shell command -v $(PYTHON)))
 TOOLS := PATH="$(dir $(PY)):$$PATH"# meson and ninja of the Python that is built for, if it has them
 # the build under test goes before the source tree (tests/conftest.py)
 PYTEST := PYTHONPATH=$(CURDIR)/$(BUILD)/pkg $(PY) -m pytest
+# several processes, if pytest-xdist is there (the venv has it); OMP_NUM_THREADS: PyTorch's threads would wait for each other's cores
+SHARED := $(shell $(PY) -c "import xdist" 2>/dev/null && printf -- "-n $(JOBS) --dist loadgroup")
+MANY   := OMP_NUM_THREADS=1 $(PYTEST) $(SHARED)
 ISAS  := $(shell grep -qw avx2 /proc/cpuinfo 2>/dev/null && echo base; grep -qw avx512dq /proc/cpuinfo 2>/dev/null && echo avx2)
 MAKE_ := $(MAKE) --no-print-directory
 
-.PHONY: build venv test compat c-test py-test isa-test check asan tsan docs bench demo wheel-test test-gpu format clean
+.PHONY: build venv test compat c-test py-test compat-test isa-test check asan tsan docs bench demo wheel-test test-gpu format clean
 
 build:
 	@$(TOOLS) $(PY) tools/build.py --mode "$(MODE)" --jobs $(JOBS) $(BUILD)
@@ -33,16 +36,20 @@ venv:
 c-test: build
 	@$(TOOLS) meson test -C $(BUILD) --print-errorlogs --quiet $(C_TESTS)
 
+# tests/compat starts processes of its own
 py-test: build
-	@$(PYTEST) $(TESTS) $(PYTEST_ARGS)
+	@$(MANY) $(TESTS) --ignore=tests/compat $(PYTEST_ARGS)
+
+compat-test: build
+	@$(PYTEST) tests/compat $(PYTEST_ARGS)
 
 # The kernel tests once more with every narrower kernel table this CPU has.
 isa-test: build
-	@for isa in $(ISAS); do LUCID_ISA=$$isa $(PYTEST) tests/ops -k values $(PYTEST_ARGS) || exit 1; done
+	@for isa in $(ISAS); do LUCID_ISA=$$isa $(MANY) tests/ops -k values $(PYTEST_ARGS) || exit 1; done
 
 test: venv
-	@$(MAKE_) c-test py-test isa-test PYTHON=.venv/bin/python
-	@echo "test: C tests, Python tests and kernel tables ($(ISAS) and the widest) passed"
+	@$(MAKE_) c-test py-test compat-test isa-test PYTHON=.venv/bin/python
+	@echo "test: C tests, Python tests, conformance and kernel tables ($(ISAS) and the widest) passed"
 
 compat: build
 	@PYTHONPATH=$(CURDIR)/$(BUILD)/pkg $(PY) tests/compat/run.py --jobs $(JOBS) $(OPS)

@@ -11,6 +11,7 @@ from .ops.harness import build, flat
 from .ops.sample import T
 from .ops.test_ops import BY_SAMPLE, call
 
+pytestmark = pytest.mark.xdist_group("faults")  # the last test looks at what the others did
 TRIED = {}  # op: how many injected failures
 
 
