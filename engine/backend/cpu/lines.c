@@ -1,20 +1,21 @@
-/* Compiled once per instruction set: see lines.h. The exponentials are one call of the vectorised loop that exp itself uses. */
+/* Compiled once per instruction set: see lines.h. The exponential is the function that exp itself uses. */
 #include "lines.h"
-#include "cpu.h"
+#include "scalar_math.h"
 #include <math.h>
 #include <string.h>
 
 enum { PARTS = LINE_LANES };
-static inline void exp_of(lc_dtype dtype, void *x, int64_t n)
-{
-    lc_cpu_loops[LC_OP_exp][dtype](x, (const void *[]){ x }, 0, n);
-}
+#ifdef __clang__
+#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define INDEPENDENT _Pragma("GCC ivdep") _Pragma("GCC unroll 1") /* unrolled first, it is not vectorised */
+#endif
 
-#define T         float
-#define LOG       logf
-#define EXP(x, n) exp_of(LC_f32, x, n)
-#define NAME(f)   f##_f32
-#define JOINED    1
+#define T       float
+#define LOG     logf
+#define EXP(x)  exp_f32(x)
+#define NAME(f) f##_f32
+#define JOINED  1
 #include "lines.inc.c"
 #define NAME(f) f##_f32_wide
 #define JOINED  0
@@ -22,11 +23,11 @@ static inline void exp_of(lc_dtype dtype, void *x, int64_t n)
 #undef T
 #undef LOG
 #undef EXP
-#define T         double
-#define LOG       log
-#define EXP(x, n) exp_of(LC_f64, x, n)
-#define NAME(f)   f##_f64
-#define JOINED    1
+#define T       double
+#define LOG     log
+#define EXP(x)  exp_f64(x)
+#define NAME(f) f##_f64
+#define JOINED  1
 #include "lines.inc.c"
 #define NAME(f) f##_f64_wide
 #define JOINED  0

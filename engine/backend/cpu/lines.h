@@ -5,9 +5,9 @@
 typedef enum { SOFTMAX, LOG_SOFTMAX, SOFTMAX_BACKWARD, LOG_SOFTMAX_BACKWARD, LINE_KINDS } line_kind;
 enum { LINE_LANES = 16 }; /* lines that lie side by side are worked on together */
 
-/* x (n) is overwritten with the result; y (n) is the forward's output, of the backward kinds; scratch (n). The wide form works on LINE_LANES lines
- * at once: element i of line l at [i * LINE_LANES + l]. */
-typedef void (*lc_line)(void *x, const void *y, void *scratch, int64_t n);
+/* out (n) of x (n), which may be out; y (n) is the forward's output, of the backward kinds. The wide form works on LINE_LANES lines at once:
+ * element i of line l at [i * LINE_LANES + l]. */
+typedef void (*lc_line)(void *out, const void *x, const void *y, int64_t n);
 typedef struct {
     lc_line f32[LINE_KINDS], f64[LINE_KINDS], f32_wide[LINE_KINDS], f64_wide[LINE_KINDS];
 } lc_lines;

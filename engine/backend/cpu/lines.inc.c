@@ -5,79 +5,79 @@ static inline void NAME(largest)(const T *x, int64_t n, T *part)
 {
     int64_t i = 0;
     for (int l = 0; l < PARTS; l++) part[l] = -INFINITY;
-    for (; i + PARTS <= n; i += PARTS)
+    for (; i + PARTS <= n; i += PARTS) {
+        INDEPENDENT
         for (int l = 0; l < PARTS; l++) part[l] = x[i + l] > part[l] ? x[i + l] : part[l];
+    }
     for (; i < n; i++) part[0] = x[i] > part[0] ? x[i] : part[0];
     for (int l = 1; l < PARTS && JOINED; l++) part[0] = part[l] > part[0] ? part[l] : part[0];
     for (int l = 1; l < PARTS && JOINED; l++) part[l] = part[0];
 }
-static inline void NAME(total)(const T *x, int64_t n, T *part)
-{
-    int64_t i = 0;
-    for (int l = 0; l < PARTS; l++) part[l] = 0;
-    for (; i + PARTS <= n; i += PARTS)
-        for (int l = 0; l < PARTS; l++) part[l] += x[i + l];
-    for (; i < n; i++) part[i % PARTS] += x[i];
-    for (int step = PARTS / 2; step && JOINED; step /= 2)
-        for (int l = 0; l < step; l++) part[l] += part[l + step];
-    for (int l = 1; l < PARTS && JOINED; l++) part[l] = part[0];
-}
-/* out[i] = EACH for every element; p is the partial result that belongs to it. */
-#define MAP(out, EACH)                                                                                                         \
+/* EACH for every element i; p is the partial result that belongs to it. */
+#define MAP(EACH)                                                                                                              \
     do {                                                                                                                       \
         int64_t i_ = 0;                                                                                                        \
-        for (; i_ + PARTS <= n; i_ += PARTS)                                                                                   \
+        for (; i_ + PARTS <= n; i_ += PARTS) {                                                                                 \
+            INDEPENDENT                                                                                                        \
             for (int l = 0; l < PARTS; l++) {                                                                                  \
                 const int64_t i = i_ + l;                                                                                      \
                 const T p     UNUSED = part[l];                                                                                \
-                out[i] = EACH;                                                                                                 \
+                EACH;                                                                                                          \
             }                                                                                                                  \
+        }                                                                                                                      \
         for (; i_ < n; i_++) {                                                                                                 \
-            const int64_t i = i_;                                                                                              \
-            const T p     UNUSED = part[0];                                                                                    \
-            out[i] = EACH;                                                                                                     \
+            const int64_t i = i_, l UNUSED = i_ % PARTS;                                                                       \
+            const T p UNUSED = part[0];                                                                                        \
+            EACH;                                                                                                              \
         }                                                                                                                      \
     } while (0)
+/* Partial sums become the sum, where they are of one line. */
+static inline void NAME(join)(T *sum)
+{
+    for (int step = PARTS / 2; step && JOINED; step /= 2)
+        for (int l = 0; l < step; l++) sum[l] += sum[l + step];
+    for (int l = 1; l < PARTS && JOINED; l++) sum[l] = sum[0];
+}
 
-static void NAME(softmax)(void *x_, UNUSED const void *y_, UNUSED void *scratch_, int64_t length)
+static void NAME(softmax)(void *out_, const void *x_, UNUSED const void *y_, int64_t length)
 {
-    T            *x = x_, part[PARTS];
+    T            *out = out_, part[PARTS], sum[PARTS] = { 0 };
+    const T      *x = x_;
     const int64_t n = length * (JOINED ? 1 : PARTS);
     NAME(largest)(x, n, part);
-    MAP(x, x[i] - p);
-    EXP(x, n);
-    NAME(total)(x, n, part);
-    for (int l = 0; l < PARTS; l++) part[l] = 1 / part[l];
-    MAP(x, x[i] * p);
+    MAP(T e = EXP(x[i] - p); out[i] = e; sum[l] += e);
+    NAME(join)(sum);
+    for (int l = 0; l < PARTS; l++) part[l] = 1 / sum[l];
+    MAP(out[i] *= p);
 }
-static void NAME(log_softmax)(void *x_, UNUSED const void *y_, void *scratch_, int64_t length)
+static void NAME(log_softmax)(void *out_, const void *x_, UNUSED const void *y_, int64_t length)
 {
-    T            *x = x_, *scratch = scratch_, part[PARTS];
+    T            *out = out_, part[PARTS], sum[PARTS] = { 0 };
+    const T      *x = x_;
     const int64_t n = length * (JOINED ? 1 : PARTS);
     NAME(largest)(x, n, part);
-    MAP(scratch, x[i] = x[i] - p);
-    EXP(scratch, n);
-    NAME(total)(scratch, n, part);
-    for (int l = 0; l < PARTS; l++) part[l] = LOG(part[l]);
-    MAP(x, x[i] - p);
+    MAP(sum[l] += EXP(x[i] - p));
+    NAME(join)(sum);
+    for (int l = 0; l < PARTS; l++) sum[l] = LOG(sum[l]);
+    MAP(out[i] = x[i] - p - sum[l]);
 }
-static void NAME(softmax_backward)(void *g_, const void *y_, void *scratch_, int64_t length)
+static void NAME(softmax_backward)(void *out_, const void *g_, const void *y_, int64_t length)
 {
-    T            *g = g_, *scratch = scratch_, part[PARTS] = { 0 };
-    const T      *y = y_;
+    T            *out = out_, part[PARTS] = { 0 };
+    const T      *g = g_, *y = y_;
     const int64_t n = length * (JOINED ? 1 : PARTS);
-    MAP(scratch, g[i] * y[i]);
-    NAME(total)(scratch, n, part);
-    MAP(g, y[i] * (g[i] - p));
+    MAP(part[l] += g[i] * y[i]);
+    NAME(join)(part);
+    MAP(out[i] = y[i] * (g[i] - p));
 }
-static void NAME(log_softmax_backward)(void *g_, const void *y_, void *scratch_, int64_t length)
+static void NAME(log_softmax_backward)(void *out_, const void *g_, const void *y_, int64_t length)
 {
-    T            *g = g_, *scratch = scratch_, part[PARTS];
+    T            *out = out_, part[PARTS] = { 0 };
+    const T      *g = g_, *y = y_;
     const int64_t n = length * (JOINED ? 1 : PARTS);
-    NAME(total)(g, n, part);
-    memcpy(scratch, y_, (size_t)n * sizeof(T));
-    EXP(scratch, n);
-    MAP(g, g[i] - scratch[i] * p);
+    MAP(part[l] += g[i]);
+    NAME(join)(part);
+    MAP(out[i] = g[i] - EXP(y[i]) * p);
 }
 #undef MAP
 #undef NAME

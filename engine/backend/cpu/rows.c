@@ -11,7 +11,7 @@ typedef struct {
     lc_line line, wide;
     bool    backward;
     int64_t n, size, step[3]; /* along the line; size of an element; steps in bytes */
-    char   *buffer;           /* of a thread: x, y, scratch, each LINE_LANES lines */
+    char   *buffer;           /* of a thread: x, y, each LINE_LANES lines */
 } row_walk;
 
 static void gather(const row_walk *w, char *to, const char *from, int64_t step, int64_t lanes)
@@ -33,17 +33,18 @@ static int run_lines(void *ctx, char *const *ptr, const int64_t *stride, int64_t
 {
     const row_walk *w = ctx;
     int64_t         room = w->n * LINE_LANES * w->size;
-    char           *x = w->buffer, *y = x + room, *scratch = y + room;
+    char           *x = w->buffer, *y = x + room;
     bool            beside = w->step[0] != w->size && stride[0] == w->size && stride[1] == w->size && stride[2] == w->size;
     for (int64_t l = 0, lanes; l < lines; l += lanes) {
         char       *out = ptr[0] + l * stride[0];
         const char *in = ptr[1] + l * stride[1], *other = ptr[2] + l * stride[2];
         lanes = beside && lines - l >= LINE_LANES ? LINE_LANES : 1;
-        bool  direct = lanes == 1 && w->step[0] == w->size, packed_y = lanes == 1 && w->step[2] == w->size;
+        bool  packed_x = lanes == 1 && w->step[1] == w->size, packed_y = lanes == 1 && w->step[2] == w->size;
+        bool  direct = lanes == 1 && w->step[0] == w->size;
         char *to = direct ? out : x;
-        gather(w, to, in, w->step[1], lanes);
+        if (!packed_x) gather(w, x, in, w->step[1], lanes);
         if (w->backward && !packed_y) gather(w, y, other, w->step[2], lanes);
-        (lanes == 1 ? w->line : w->wide)(to, packed_y ? other : y, scratch, w->n);
+        (lanes == 1 ? w->line : w->wide)(to, packed_x ? in : x, packed_y ? other : y, w->n);
         if (!direct) scatter(w, out, to, w->step[0], lanes);
     }
     return 0;
@@ -98,7 +99,7 @@ static int run_rows(line_kind kind, lc_dtype dtype, const lc_row_args *a)
     }
     if (!lines || !w->n) return 0;
     for (int k = 0; k < 3 && w->n == 1; k++) w->step[k] = size;
-    job.bytes = (size_t)(3 * w->n * LINE_LANES * size);
+    job.bytes = (size_t)(2 * w->n * LINE_LANES * size);
     lc_iter_start(&w->it, kept, shape);
     for (int k = 0; k < 3; k++) lc_iter_add_raw(&w->it, operand[k]->data, bytes[k]);
     lc_iter_prepare(&w->it, true);
