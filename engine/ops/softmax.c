@@ -17,7 +17,8 @@ static int run_rows(const lc_record *call, lc_tensor *in, lc_tensor *y, lc_dtype
 {
     lc_row_args args;
     lc_record   rows = *call;
-    rows.dtype = working_dtype(result);
+    rows.dtype =
+        call->backend->has(call->op->kernel, result) ? result : working_dtype(result); /* halves: widened here or there */
     if (dim_index(dim->i, in->ndim, &args.dim) < 0) return -1;
     lc_tensor *a = in_dtype(in, rows.dtype), *b = y == LC_NONE ? lc_retain(y) : in_dtype(y, rows.dtype);
     lc_tensor *out = destination(call->out[0], rows.dtype, call->in, call->n_in);

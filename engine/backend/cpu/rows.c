@@ -7,26 +7,34 @@
 #include <string.h>
 
 typedef struct {
-    lc_iter it; /* over the other dimensions: out, in, y */
-    lc_line line, wide;
-    bool    backward;
-    int64_t n, size, step[3]; /* along the line; size of an element; steps in bytes */
-    char   *buffer;           /* of a thread: x, y, each LINE_LANES lines */
+    lc_iter  it; /* over the other dimensions: out, in, y */
+    lc_line  line, wide;
+    bool     backward;
+    lc_dtype work, type[3];    /* of the lines, of the operands */
+    int64_t  n, size, step[3]; /* along the line; size of a line's element; steps in bytes */
+    char    *buffer;           /* of a thread: x, y, each LINE_LANES lines */
 } row_walk;
 
-static void gather(const row_walk *w, char *to, const char *from, int64_t step, int64_t lanes)
+/* Operand k to and from a buffer, where lanes lines lie side by side. */
+static void gather(const row_walk *w, int k, char *to, const char *from, int64_t lanes)
 {
-    if (lanes == LINE_LANES)
-        for (int64_t i = 0; i < w->n; i++) memcpy(to + i * lanes * w->size, from + i * step, (size_t)(LINE_LANES * w->size));
-    else if (step == w->size) memmove(to, from, (size_t)(w->n * w->size));
-    else if (w->size == 4)
-        for (int64_t i = 0; i < w->n; i++) ((float *)to)[i] = *(const float *)(from + i * step);
+    int64_t step = w->step[k], item = lc_size_of(w->type[k]);
+    if (lanes == 1) cpu_move(w->work, to, w->size, w->type[k], from, step, w->n);
+    else if (w->type[k] == w->work && w->size == 4) /* of known size: one load, one store */
+        for (int64_t i = 0; i < w->n; i++) memcpy(to + i * LINE_LANES * 4, from + i * step, LINE_LANES * 4);
     else
-        for (int64_t i = 0; i < w->n; i++) ((double *)to)[i] = *(const double *)(from + i * step);
+        for (int64_t i = 0; i < w->n; i++)
+            cpu_move(w->work, to + i * lanes * w->size, w->size, w->type[k], from + i * step, item, lanes);
 }
-static void scatter(const row_walk *w, char *to, const char *from, int64_t step, int64_t lanes)
+static void scatter(const row_walk *w, char *to, const char *from, int64_t lanes)
 {
-    for (int64_t i = 0; i < w->n; i++) memcpy(to + i * step, from + i * lanes * w->size, (size_t)(lanes * w->size));
+    int64_t step = w->step[0], item = lc_size_of(w->type[0]);
+    if (lanes == 1) cpu_move(w->type[0], to, step, w->work, from, w->size, w->n);
+    else if (w->type[0] == w->work && w->size == 4)
+        for (int64_t i = 0; i < w->n; i++) memcpy(to + i * step, from + i * LINE_LANES * 4, LINE_LANES * 4);
+    else
+        for (int64_t i = 0; i < w->n; i++)
+            cpu_move(w->type[0], to + i * step, item, w->work, from + i * lanes * w->size, w->size, lanes);
 }
 
 static int run_lines(void *ctx, char *const *ptr, const int64_t *stride, int64_t lines)
@@ -34,18 +42,21 @@ static int run_lines(void *ctx, char *const *ptr, const int64_t *stride, int64_t
     const row_walk *w = ctx;
     int64_t         room = w->n * LINE_LANES * w->size;
     char           *x = w->buffer, *y = x + room;
-    bool            beside = w->step[0] != w->size && stride[0] == w->size && stride[1] == w->size && stride[2] == w->size;
+    bool            beside = w->step[0] != lc_size_of(w->type[0]), packed[3];
+    for (int k = 0; k < 3; k++) {
+        packed[k] = w->type[k] == w->work && w->step[k] == w->size;
+        beside = beside && stride[k] == lc_size_of(w->type[k]);
+    }
     for (int64_t l = 0, lanes; l < lines; l += lanes) {
         char       *out = ptr[0] + l * stride[0];
         const char *in = ptr[1] + l * stride[1], *other = ptr[2] + l * stride[2];
         lanes = beside && lines - l >= LINE_LANES ? LINE_LANES : 1;
-        bool  packed_x = lanes == 1 && w->step[1] == w->size, packed_y = lanes == 1 && w->step[2] == w->size;
-        bool  direct = lanes == 1 && w->step[0] == w->size;
+        bool  alone = lanes == 1, read_x = alone && packed[1], read_y = alone && packed[2], direct = alone && packed[0];
         char *to = direct ? out : x;
-        if (!packed_x) gather(w, x, in, w->step[1], lanes);
-        if (w->backward && !packed_y) gather(w, y, other, w->step[2], lanes);
-        (lanes == 1 ? w->line : w->wide)(to, packed_x ? in : x, packed_y ? other : y, w->n);
-        if (!direct) scatter(w, out, to, w->step[0], lanes);
+        if (!read_x) gather(w, 1, x, in, lanes);
+        if (w->backward && !read_y) gather(w, 2, y, other, lanes);
+        (alone ? w->line : w->wide)(to, read_x ? in : x, read_y ? other : y, w->n);
+        if (!direct) scatter(w, out, to, lanes);
     }
     return 0;
 }
@@ -84,21 +95,24 @@ static int run_rows(line_kind kind, lc_dtype dtype, const lc_row_args *a)
     bool             backward = kind >= SOFTMAX_BACKWARD;
     const lc_lines  *table = lines_of_this_cpu();
     const lc_tensor *operand[] = { a->out, a->in, backward ? a->y : a->in };
-    int64_t          size = lc_size_of(dtype), bytes[3][LC_MAX_DIMS], shape[LC_MAX_DIMS], lines = 1;
+    lc_dtype         work = cpu_working_dtype(dtype);
+    int64_t          size = lc_size_of(work), bytes[3][LC_MAX_DIMS], shape[LC_MAX_DIMS], lines = 1;
     int              kept = 0;
-    row_job          job = { .walk = { .backward = backward, .n = 1, .size = size } };
+    row_job          job = { .walk = { .backward = backward, .work = work, .n = 1, .size = size } };
     row_walk        *w = &job.walk;
-    w->line = dtype == LC_f32 ? table->f32[kind] : table->f64[kind];
-    w->wide = dtype == LC_f32 ? table->f32_wide[kind] : table->f64_wide[kind];
+    w->line = work == LC_f32 ? table->f32[kind] : table->f64[kind];
+    w->wide = work == LC_f32 ? table->f32_wide[kind] : table->f64_wide[kind];
     for (int d = 0; d < a->in->ndim; d++) {
         bool along = d == a->dim;
         if (along) w->n = a->in->shape[d];
         else shape[kept] = a->in->shape[d], lines *= shape[kept];
-        for (int k = 0; k < 3; k++) *(along ? &w->step[k] : &bytes[k][kept]) = operand[k]->stride[d] * size;
+        for (int k = 0; k < 3; k++)
+            *(along ? &w->step[k] : &bytes[k][kept]) = operand[k]->stride[d] * lc_size_of(operand[k]->dtype);
         kept += !along;
     }
     if (!lines || !w->n) return 0;
-    for (int k = 0; k < 3 && w->n == 1; k++) w->step[k] = size;
+    for (int k = 0; k < 3; k++) w->type[k] = (lc_dtype)operand[k]->dtype;
+    for (int k = 0; k < 3 && w->n == 1; k++) w->step[k] = lc_size_of(w->type[k]);
     job.bytes = (size_t)(2 * w->n * LINE_LANES * size);
     lc_iter_start(&w->it, kept, shape);
     for (int k = 0; k < 3; k++) lc_iter_add_raw(&w->it, operand[k]->data, bytes[k]);
@@ -110,7 +124,8 @@ static int cpu_softmax(lc_dtype dtype, const void *args) { return run_rows(SOFTM
 static int cpu_log_softmax(lc_dtype dtype, const void *args) { return run_rows(LOG_SOFTMAX, dtype, args); }
 static int cpu_softmax_backward(lc_dtype dtype, const void *args) { return run_rows(SOFTMAX_BACKWARD, dtype, args); }
 static int cpu_log_softmax_backward(lc_dtype dtype, const void *args) { return run_rows(LOG_SOFTMAX_BACKWARD, dtype, args); }
-LC_CPU_RUN(softmax, cpu_softmax, 1u << LC_f32 | 1u << LC_f64)
-LC_CPU_RUN(log_softmax, cpu_log_softmax, 1u << LC_f32 | 1u << LC_f64)
-LC_CPU_RUN(_softmax_backward_data, cpu_softmax_backward, 1u << LC_f32 | 1u << LC_f64)
-LC_CPU_RUN(_log_softmax_backward_data, cpu_log_softmax_backward, 1u << LC_f32 | 1u << LC_f64)
+#define ROWS_OF (1u << LC_f16 | 1u << LC_bf16 | 1u << LC_f32 | 1u << LC_f64)
+LC_CPU_RUN(softmax, cpu_softmax, ROWS_OF)
+LC_CPU_RUN(log_softmax, cpu_log_softmax, ROWS_OF)
+LC_CPU_RUN(_softmax_backward_data, cpu_softmax_backward, ROWS_OF)
+LC_CPU_RUN(_log_softmax_backward_data, cpu_log_softmax_backward, ROWS_OF)
