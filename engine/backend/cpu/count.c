@@ -11,17 +11,17 @@ enum { TILE = 256, LANES = 16, MOST_BLOCKS = 16, MOST_CELLS = 1 << 18 };
 typedef struct count_job count_job;
 struct count_job {
     const void *args;
-    /* Numbers of bins of elements [at, at + n), n <= TILE, `cells` where there is none. */
-    void (*tile)(const count_job *job, int64_t at, int64_t n, int64_t *index);
+    /* Numbers of bins of elements [at, at + n), n <= TILE, `cells` where there is none: in room, or wherever they are. */
+    const int64_t *(*tile)(const count_job *job, int64_t at, int64_t n, int64_t *room);
     const lc_tensor *weight; /* float32 or float64, or NULL */
     int64_t          n, cells, block, blocks;
-    void            *table; /* of each block: 2 * (cells + 1) of int64 or double */
+    int              outside, tables; /* a cell for what falls outside, or none; tables of each block, taken in turn */
+    void            *table;           /* of cells + outside int64 or double each */
 };
-static void count_tile(int64_t *table, int64_t stride, const int64_t *index, int64_t n)
+static void count_tile(int64_t *table, int64_t second, const int64_t *index, int64_t n)
 {
-    int64_t i = 0;
-    for (; i + 1 < n; i += 2)
-        table[index[i]]++, table[stride + index[i + 1]]++; /* equal neighbours need not wait for each other */
+    int64_t i = 0; /* two tables: equal neighbours need not wait for each other */
+    for (; i + 1 < n; i += 2) table[index[i]]++, table[second + index[i + 1]]++;
     if (i < n) table[index[i]]++;
 }
 static void add_tile(double *table, const lc_tensor *weight, bool alone, int64_t at, const int64_t *index, int64_t n)
@@ -38,22 +38,22 @@ static void add_tile(double *table, const lc_tensor *weight, bool alone, int64_t
 static void count_blocks(void *ctx, int64_t begin, int64_t end)
 {
     const count_job *job = ctx;
-    int64_t          stride = job->cells + 1, index[TILE];
+    int64_t          stride = job->cells + job->outside, room[TILE];
     for (int64_t b = begin; b < end; b++) {
-        int64_t *table = (int64_t *)job->table + b * 2 * stride,
-                stop = (b + 1) * job->block < job->n ? (b + 1) * job->block : job->n;
-        memset(table, 0, (size_t)(2 * stride) * sizeof *table);
+        int64_t *table = (int64_t *)job->table + b * job->tables * stride;
+        int64_t  stop = (b + 1) * job->block < job->n ? (b + 1) * job->block : job->n;
+        memset(table, 0, (size_t)(job->tables * stride) * sizeof *table);
         for (int64_t at = b * job->block, n; at < stop; at += n) {
             n = stop - at < TILE ? stop - at : TILE;
-            job->tile(job, at, n, index);
+            const int64_t *index = job->tile(job, at, n, room);
             if (job->weight) add_tile((double *)table, job->weight, job->blocks == 1, at, index, n);
-            else count_tile(table, stride, index, n);
+            else count_tile(table, job->tables > 1 ? stride : 0, index, n);
         }
     }
 }
 static void deliver(const count_job *job, lc_tensor *out)
 {
-    int64_t tile[TILE], stride = job->cells + 1, tables = 2 * job->blocks;
+    int64_t tile[TILE], stride = job->cells + job->outside, tables = job->tables * job->blocks;
     double  sums[TILE];
     for (int64_t at = 0, n; at < job->cells; at += n) {
         n = job->cells - at < TILE ? job->cells - at : TILE;
@@ -73,8 +73,11 @@ static int count_into(count_job *job, lc_tensor *out, const char *name)
     if (job->blocks > MOST_BLOCKS) job->blocks = MOST_BLOCKS;
     if (job->blocks > MOST_CELLS / job->cells) job->blocks = MOST_CELLS / job->cells;
     if (job->blocks < 1) job->blocks = 1;
+    job->tables = !job->weight && job->n / 8 >= job->cells ? 2 : 1;
     job->block = (job->n + job->blocks - 1) / job->blocks;
-    size_t bytes = (size_t)(job->blocks * 2 * (job->cells + 1)) * sizeof(int64_t);
+    if (job->tables * job->blocks == 1 && !job->weight && !job->outside && out->dtype == LC_i64) /* the result is the table */
+        return job->table = out->data, count_blocks(job, 0, 1), 0;
+    size_t bytes = (size_t)(job->blocks * job->tables * (job->cells + job->outside)) * sizeof(int64_t);
     if (!(job->table = bytes <= sizeof few ? few : lc_alloc(bytes)))
         return lc_fail_int(LC_OutOfMemory, "%s: no memory for %lld bins", name, (long long)job->cells);
     cpu_parallel(job->blocks, 1, job->n, count_blocks, job);
@@ -87,7 +90,8 @@ static int count_into(count_job *job, lc_tensor *out, const char *name)
 typedef struct {
     double      low, high;
     int64_t     bins;
-    const void *edges; /* NULL: equal bins */
+    const void *edges;   /* NULL: equal bins */
+    bool        ordered; /* edges to search are in order */
 } bin_line;
 #define AS_IS(x)      (x)
 #define F16_ROUND(x)  lc_f16_to_f32(lc_f32_to_f16(x))
@@ -137,7 +141,7 @@ static void search_bins(lc_dtype dtype, const char *in, int64_t step, int64_t n,
     double  x[TILE]; /* of either dtype */
     int64_t place[TILE];
     cpu_move(dtype, (char *)x, lc_size_of(dtype), dtype, in, step * lc_size_of(dtype), n);
-    cpu_search(dtype, b->edges, NULL, b->bins + 1, x, n, true, place);
+    cpu_search(dtype, b->edges, b->ordered, b->bins + 1, x, n, true, place);
     for (int64_t i = 0; i < n; i++) {
         double v = dtype == LC_f32 ? ((float *)x)[i] : x[i];
         bool   here = (v >= b->low) & (v <= b->high);
@@ -145,7 +149,7 @@ static void search_bins(lc_dtype dtype, const char *in, int64_t step, int64_t n,
         index[i] = index[i] * b->bins + (!here ? 0 : place[i] <= b->bins ? place[i] - 1 : b->bins - 1);
     }
 }
-static void histogram_tile(const count_job *job, int64_t at, int64_t n, int64_t *index)
+static const int64_t *histogram_tile(const count_job *job, int64_t at, int64_t n, int64_t *index)
 {
     const histogram         *h = job->args;
     const lc_histogram_args *a = h->args;
@@ -158,6 +162,7 @@ static void histogram_tile(const count_job *job, int64_t at, int64_t n, int64_t 
         else kernels[dtype].bins(x, a->dims, n, &h->line[d], index, inside);
     }
     for (int64_t i = 0; i < n; i++) index[i] = inside[i] ? index[i] : job->cells;
+    return index;
 }
 
 typedef struct {
@@ -206,11 +211,11 @@ static int cpu_histogram(UNUSED lc_dtype compute, const void *args)
         }
         const lc_tensor *e = a->edges[d];
         int64_t          size = lc_size_of(e->dtype);
-        h.line[d].edges = e->data;
+        h.line[d].edges = e->data, h.line[d].ordered = h.search && cpu_in_order((lc_dtype)e->dtype, e->data, e->numel);
         cpu_move(LC_f64, (char *)&h.line[d].low, 8, (lc_dtype)e->dtype, e->data, size, 1);
         cpu_move(LC_f64, (char *)&h.line[d].high, 8, (lc_dtype)e->dtype, e->data + (e->numel - 1) * size, size, 1);
     }
-    count_job job = { .args = &h, .tile = histogram_tile, .weight = a->weight, .cells = a->out->numel };
+    count_job job = { .args = &h, .tile = histogram_tile, .weight = a->weight, .cells = a->out->numel, .outside = 1 };
     job.n = a->dims ? a->in->numel / a->dims : 0;
     return count_into(&job, a->out, "histogram");
 }
@@ -226,11 +231,9 @@ static const int64_t *whole_numbers(const lc_tensor *in, int64_t at, int64_t n, 
     cpu_move(LC_i64, (char *)room, 8, (lc_dtype)in->dtype, in->data + at * size, size, n);
     return room;
 }
-static void bincount_tile(const count_job *job, int64_t at, int64_t n, int64_t *index)
+static const int64_t *bincount_tile(const count_job *job, int64_t at, int64_t n, int64_t *room)
 {
-    const lc_bincount_args *a = job->args;
-    const int64_t          *x = whole_numbers(a->in, at, n, index);
-    if (x != index) memcpy(index, x, (size_t)n * sizeof *x);
+    return whole_numbers(((const lc_bincount_args *)job->args)->in, at, n, room);
 }
 typedef struct {
     const lc_tensor *in;

@@ -26,45 +26,54 @@ enum { LANES = 8, SEARCH_TILE = 512 };
 #define T       double
 #define NAME(f) f##_f64
 #include "search.inc.c"
-typedef void (*search_fn)(const void *, const int64_t *, int64_t, const void *, int64_t, bool, int64_t *);
-static const search_fn searches[LC_DTYPE_COUNT] = {
-#define SEARCH(op, dtype) [LC_##dtype] = search_##dtype,
+typedef struct {
+    bool (*in_order)(const void *sequence, int64_t n);
+    void (*search)(const void *sequence, const int64_t *sorter, bool ordered, int64_t n, const void *values, int64_t count,
+                   bool right, int64_t *out);
+} search_kernels;
+static const search_kernels searches[LC_DTYPE_COUNT] = {
+#define SEARCH(op, dtype) [LC_##dtype] = { in_order_##dtype, search_##dtype },
     LC_EACH_real(SEARCH, )
 };
-void cpu_search(lc_dtype dtype, const void *sequence, const int64_t *sorter, int64_t n, const void *values, int64_t count,
-                bool right, int64_t *out)
+bool cpu_in_order(lc_dtype dtype, const void *sequence, int64_t n) { return searches[dtype].in_order(sequence, n); }
+void cpu_search(lc_dtype dtype, const void *sequence, bool ordered, int64_t n, const void *values, int64_t count, bool right,
+                int64_t *out)
 {
-    searches[dtype](sequence, sorter, n, values, count, right, out);
+    searches[dtype].search(sequence, NULL, ordered, n, values, count, right, out);
 }
 
 typedef struct {
     const lc_search_args *args;
-    search_fn             search;
+    search_kernels        kernels;
+    bool                  ordered; /* the one sequence is known to be in order */
 } search_job;
 static void search_chunk(void *ctx, int64_t begin, int64_t end)
 {
     const search_job     *job = ctx;
     const lc_search_args *a = job->args;
-    int64_t               size = lc_size_of(a->values->dtype), place[SEARCH_TILE];
+    int64_t               size = lc_size_of(a->values->dtype), place[SEARCH_TILE], last = -1;
+    bool                  ordered = job->ordered;
     for (int64_t at = begin, n; at < end; at += n) {
         int64_t row = a->one ? 0 : at / a->each, stop = a->one ? end : (row + 1) * a->each;
         n = (stop < end ? stop : end) - at;
-        n = n < SEARCH_TILE ? n : SEARCH_TILE;
+        const char    *sequence = a->sequence->data + row * a->n * size;
         const int64_t *sorter = a->sorter ? (const int64_t *)a->sorter->data + row * a->n : NULL;
-        job->search(a->sequence->data + row * a->n * size, sorter, a->n, a->values->data + at * size, n, a->right, place);
-        if (a->out->dtype == LC_i64) memcpy((int64_t *)a->out->data + at, place, (size_t)n * sizeof *place);
-        else
-            for (int64_t i = 0; i < n; i++) ((int32_t *)a->out->data)[at + i] = (int32_t)place[i];
+        if (!a->one && row != last) ordered = !sorter && n >= a->n && job->kernels.in_order(sequence, a->n), last = row;
+        n = n < SEARCH_TILE ? n : SEARCH_TILE;
+        int64_t *to = a->out->dtype == LC_i64 ? (int64_t *)a->out->data + at : place;
+        job->kernels.search(sequence, sorter, ordered, a->n, a->values->data + at * size, n, a->right, to);
+        for (int64_t i = 0; to == place && i < n; i++) ((int32_t *)a->out->data)[at + i] = (int32_t)place[i];
     }
 }
 static int cpu_searchsorted(lc_dtype compute, const void *args)
 {
-    search_job            job = { args, searches[compute] };
     const lc_search_args *a = args;
+    search_job            job = { .args = a, .kernels = searches[compute] };
     for (int64_t i = 0; a->sorter && i < a->sorter->numel; i++)
         if ((uint64_t)((const int64_t *)a->sorter->data)[i] >= (uint64_t)a->n)
             return lc_fail_int(LC_LucidError, "searchsorted: sorter index out of range: %lld of %lld",
                                (long long)((const int64_t *)a->sorter->data)[i], (long long)a->n);
+    job.ordered = a->one && !a->sorter && a->values->numel >= a->n && job.kernels.in_order(a->sequence->data, a->n);
     cpu_parallel(a->values->numel, CPU_GRAIN / 4, 4 * a->values->numel, search_chunk, &job);
     return 0;
 }

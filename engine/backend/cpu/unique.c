@@ -16,18 +16,23 @@ typedef struct {
 static void group(grouping *g, const uint64_t *key, const int64_t *index, int64_t n)
 {
     const lc_unique_args *a = g->args;
-    uint64_t              distinct[SORT_TILE + 1], nan = g->key->nan, last = g->last;
-    int64_t               start[SORT_TILE + 1], count = 0;
-    bool                  first = !g->seen;
-    for (int64_t i = 0; i < n; i++) {
-        distinct[count] = key[i], start[count] = g->seen + i;
-        count += first | (key[i] != last) | (nan && key[i] == nan);
-        last = key[i], first = false;
-        if (a->inverse) a->inverse[index ? index[i] : g->seen + i] = g->found + count - 1;
-    }
-    g->key->store(a->values->data + g->found * lc_size_of(a->values->dtype), lc_size_of(a->values->dtype), count, 0, distinct);
-    if (a->counts) memcpy(a->counts + g->found, start, (size_t)count * sizeof *start);
-    g->last = last, g->seen += n, g->found += count;
+    uint64_t              distinct[SORT_TILE + 1], nan = g->key->nan;
+    int64_t               count = 0, size = lc_size_of(a->values->dtype);
+    uint8_t               fresh[SORT_TILE];
+    uint16_t              start[SORT_TILE + 1];
+    fresh[0] = !g->seen | (key[0] != g->last);
+    for (int64_t i = 1; i < n; i++) fresh[i] = key[i] != key[i - 1];
+    for (int64_t i = 0; nan && i < n; i++) fresh[i] |= key[i] == nan;
+    if (a->inverse)
+        for (int64_t i = 0, group = g->found - 1; i < n; i++) {
+            group += fresh[i];
+            a->inverse[index ? index[i] : g->seen + i] = group;
+        }
+    for (int64_t i = 0; i < n; i++) start[count] = (uint16_t)i, count += fresh[i];
+    for (int64_t i = 0; i < count; i++) distinct[i] = key[start[i]];
+    g->key->store(a->values->data + g->found * size, size, count, 0, distinct);
+    for (int64_t i = 0; a->counts && i < count; i++) a->counts[g->found + i] = g->seen + start[i];
+    g->last = key[n - 1], g->seen += n, g->found += count;
 }
 static int finish_groups(const lc_unique_args *a, int64_t found) /* counts hold where groups start */
 {
