@@ -11,6 +11,12 @@ typedef struct {
     int64_t    out_batch, out_row, out_col, a_batch, a_row, a_col, b_batch, b_row, b_col;
 } lc_matmul_args;
 
+/* cdist: out (batch, n, m) holds the p-norms of a's rows (batch, n, k) minus b's (batch, m, k). All contiguous. */
+typedef struct {
+    lc_tensor *out, *a, *b;
+    double     p;
+} lc_distance_args;
+
 /* Every kind of indexing is one walk over `shape`. At position i stands the element of `each` at each_stride . i, and against it the
  * element of `many` at many_stride . i + sum over k of index[k](i) * step[k]. gather has one index tensor, x[a, :, b] two;
  * index_select's and the broadcast ones have strides of zero. Duplicates: later positions win, sums are in the order of the walk. */

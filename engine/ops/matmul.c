@@ -1,6 +1,7 @@
 /* Matrix products. mm, bmm, mv and dot are one kernel (args.h: lc_matmul_args) with different names for its axes: operands go in with
  * whatever strides they have, so transposes cost nothing here. matmul chooses among them by rank. */
-#include "rules.h"
+#include "matmul.h"
+#include <math.h>
 
 static int same_dtypes(const lc_record *call)
 {
@@ -20,51 +21,55 @@ static matrix as_matrix(const lc_tensor *t, int first)
     return m;
 }
 
-/* Axes start at a_first and so on: 0 for a batch of matrices, 1 for a matrix, 1 for a column vector, 2 for a row. */
+int matrix_product(const lc_record *call, lc_dtype dtype, lc_tensor *a, lc_tensor *b, lc_tensor *out, int a_first, int b_first,
+                   int out_first)
+{
+    matrix         A = as_matrix(a, a_first), B = as_matrix(b, b_first), C = as_matrix(out, out_first);
+    lc_matmul_args args = { .out = out,
+                            .a = a,
+                            .b = b,
+                            .batch = C.size[0],
+                            .m = C.size[1],
+                            .n = C.size[2],
+                            .k = A.size[2],
+                            .out_batch = C.stride[0],
+                            .out_row = C.stride[1],
+                            .out_col = C.stride[2],
+                            .a_batch = A.stride[0],
+                            .a_row = A.stride[1],
+                            .a_col = A.stride[2],
+                            .b_batch = B.stride[0],
+                            .b_row = B.stride[1],
+                            .b_col = B.stride[2] };
+    lc_record      product = *call;
+    product.dtype = dtype;
+    return run_kernel_with(&product, &args);
+}
 static int run_product(const lc_record *call, int a_first, int b_first, int out_first)
 {
     lc_dtype   dtype = working_dtype(call->dtype);
     lc_tensor *a = in_dtype(call->in[0], dtype), *b = in_dtype(call->in[1], dtype),
               *out = destination(call->out[0], dtype, call->in, call->n_in);
-    int rc = -1;
-    if (a && b && out) {
-        matrix         A = as_matrix(a, a_first), B = as_matrix(b, b_first), C = as_matrix(out, out_first);
-        lc_matmul_args args = { .out = out,
-                                .a = a,
-                                .b = b,
-                                .batch = C.size[0],
-                                .m = C.size[1],
-                                .n = C.size[2],
-                                .k = A.size[2],
-                                .out_batch = C.stride[0],
-                                .out_row = C.stride[1],
-                                .out_col = C.stride[2],
-                                .a_batch = A.stride[0],
-                                .a_row = A.stride[1],
-                                .a_col = A.stride[2],
-                                .b_batch = B.stride[0],
-                                .b_row = B.stride[1],
-                                .b_col = B.stride[2] };
-        lc_record      product = *call;
-        product.dtype = dtype;
-        rc = run_kernel_with(&product, &args);
-    }
+    int rc = a && b && out ? matrix_product(call, dtype, a, b, out, a_first, b_first, out_first) : -1;
     lc_release(a), lc_release(b);
     return deliver(call->out[0], out, rc);
 }
 
-static lc_tensor *adjoint(lc_tensor *t) { return conj_of(lc_transpose(t, -2, -1)); }
-
 /* ---- two matrices ---- */
-static int mm_shape(const lc_record *call, lc_spec *out)
+int matrices_fit(const lc_tensor *a, const lc_tensor *b)
 {
-    const lc_tensor *a = call->in[0], *b = call->in[1];
     if (a->ndim != 2) return lc_fail_int(LC_ShapeMismatch, "mm: self must be a matrix, got %s", LC_SHAPE(a));
     if (b->ndim != 2) return lc_fail_int(LC_ShapeMismatch, "mm: mat2 must be a matrix, got %s", LC_SHAPE(b));
     if (a->shape[1] != b->shape[0])
         return lc_fail_int(LC_ShapeMismatch, "mat1 and mat2 shapes cannot be multiplied (%lldx%lld and %lldx%lld)",
                            (long long)a->shape[0], (long long)a->shape[1], (long long)b->shape[0], (long long)b->shape[1]);
-    return same_dtypes(call) < 0 ? -1 : spec_shape(call, out, a->dtype, 2, (int64_t[]){ a->shape[0], b->shape[1] });
+    return 0;
+}
+static int mm_shape(const lc_record *call, lc_spec *out)
+{
+    const lc_tensor *a = call->in[0], *b = call->in[1];
+    if (matrices_fit(a, b) < 0 || same_dtypes(call) < 0) return -1;
+    return spec_shape(call, out, a->dtype, 2, (int64_t[]){ a->shape[0], b->shape[1] });
 }
 static int mm_run(const lc_record *call) { return run_product(call, 1, 1, 1); }
 GRAD(mm)
@@ -72,14 +77,13 @@ GRAD(mm)
     if (need[0]) dx[0] = lc_mm(g[0], adjoint(in(1)));
     if (need[1]) dx[1] = lc_mm(adjoint(in(0)), g[0]);
 }
-LC_OP(mm, .sig = "mm(input: Tensor, mat2: Tensor) -> Tensor", .doc = "The product of two matrices.", .method = true,
-      .out = true, .promote = LC_NO_PROMOTION, .amp = LC_AMP_LOWER, .shape = mm_shape, .run = mm_run, .grad = mm_grad,
-      .saves = IN(0) | IN(1));
+LC_OP(mm, .any_strides = true, .sig = "mm(input: Tensor, mat2: Tensor) -> Tensor", .doc = "The product of two matrices.",
+      .method = true, .out = true, .promote = LC_NO_PROMOTION, .amp = LC_AMP_LOWER, .shape = mm_shape, .run = mm_run,
+      .grad = mm_grad, .saves = IN(0) | IN(1));
 
 /* ---- batches of matrices ---- */
-static int bmm_shape(const lc_record *call, lc_spec *out)
+int batches_fit(const lc_tensor *a, const lc_tensor *b)
 {
-    const lc_tensor *a = call->in[0], *b = call->in[1];
     if (a->ndim != 3 || b->ndim != 3)
         return lc_fail_int(LC_ShapeMismatch, "bmm: batch1 and batch2 must be 3D tensors, got %s and %s", LC_SHAPE(a),
                            LC_SHAPE(b));
@@ -87,7 +91,12 @@ static int bmm_shape(const lc_record *call, lc_spec *out)
         return lc_fail_int(LC_ShapeMismatch,
                            "Expected size for first two dimensions of batch2 tensor to be: [%lld, %lld] but got: [%lld, %lld].",
                            (long long)a->shape[0], (long long)a->shape[2], (long long)b->shape[0], (long long)b->shape[1]);
-    if (same_dtypes(call) < 0) return -1;
+    return 0;
+}
+static int bmm_shape(const lc_record *call, lc_spec *out)
+{
+    const lc_tensor *a = call->in[0], *b = call->in[1];
+    if (batches_fit(a, b) < 0 || same_dtypes(call) < 0) return -1;
     return spec_shape(call, out, a->dtype, 3, (int64_t[]){ a->shape[0], a->shape[1], b->shape[2] });
 }
 static int bmm_run(const lc_record *call) { return run_product(call, 0, 0, 0); }
@@ -96,20 +105,26 @@ GRAD(bmm)
     if (need[0]) dx[0] = lc_bmm(g[0], adjoint(in(1)));
     if (need[1]) dx[1] = lc_bmm(adjoint(in(0)), g[0]);
 }
-LC_OP(bmm, .sig = "bmm(input: Tensor, mat2: Tensor) -> Tensor", .doc = "The products of two batches of matrices.",
-      .method = true, .out = true, .kernel = LC_OP_mm, .promote = LC_NO_PROMOTION, .amp = LC_AMP_LOWER, .shape = bmm_shape,
-      .run = bmm_run, .grad = bmm_grad, .saves = IN(0) | IN(1));
+LC_OP(bmm, .any_strides = true, .sig = "bmm(input: Tensor, mat2: Tensor) -> Tensor",
+      .doc = "The products of two batches of matrices.", .method = true, .out = true, .kernel = LC_OP_mm,
+      .promote = LC_NO_PROMOTION, .amp = LC_AMP_LOWER, .shape = bmm_shape, .run = bmm_run, .grad = bmm_grad,
+      .saves = IN(0) | IN(1));
 
 /* ---- vectors ---- */
-static int mv_shape(const lc_record *call, lc_spec *out)
+int matrix_fits_vector(const lc_tensor *a, const lc_tensor *b)
 {
-    const lc_tensor *a = call->in[0], *b = call->in[1];
     if (a->ndim != 2 || b->ndim != 1)
         return lc_fail_int(LC_ShapeMismatch, "vector + matrix @ vector expected, got %s and %s", LC_SHAPE(a), LC_SHAPE(b));
     if (a->shape[1] != b->shape[0])
         return lc_fail_int(LC_ShapeMismatch, "size mismatch, got input (%lld), mat (%lldx%lld), vec (%lld)",
                            (long long)a->shape[0], (long long)a->shape[0], (long long)a->shape[1], (long long)b->shape[0]);
-    return same_dtypes(call) < 0 ? -1 : spec_shape(call, out, a->dtype, 1, &a->shape[0]);
+    return 0;
+}
+static int mv_shape(const lc_record *call, lc_spec *out)
+{
+    const lc_tensor *a = call->in[0], *b = call->in[1];
+    if (matrix_fits_vector(a, b) < 0 || same_dtypes(call) < 0) return -1;
+    return spec_shape(call, out, a->dtype, 1, &a->shape[0]);
 }
 static int mv_run(const lc_record *call) { return run_product(call, 1, 1, 1); }
 GRAD(mv)
@@ -117,9 +132,9 @@ GRAD(mv)
     if (need[0]) dx[0] = lc_mul(lc_unsqueeze(g[0], 1), conj_of(in(1)));
     if (need[1]) dx[1] = lc_mv(adjoint(in(0)), g[0]);
 }
-LC_OP(mv, .sig = "mv(input: Tensor, vec: Tensor) -> Tensor", .doc = "A matrix times a vector.", .method = true, .out = true,
-      .kernel = LC_OP_mm, .promote = LC_NO_PROMOTION, .amp = LC_AMP_LOWER, .shape = mv_shape, .run = mv_run, .grad = mv_grad,
-      .saves = IN(0) | IN(1));
+LC_OP(mv, .any_strides = true, .sig = "mv(input: Tensor, vec: Tensor) -> Tensor", .doc = "A matrix times a vector.",
+      .method = true, .out = true, .kernel = LC_OP_mm, .promote = LC_NO_PROMOTION, .amp = LC_AMP_LOWER, .shape = mv_shape,
+      .run = mv_run, .grad = mv_grad, .saves = IN(0) | IN(1));
 
 static int dot_shape(const lc_record *call, lc_spec *out)
 {
@@ -140,9 +155,15 @@ GRAD(dot)
     if (need[0]) dx[0] = lc_mul(g[0], conj_of(in(1)));
     if (need[1]) dx[1] = lc_mul(g[0], conj_of(in(0)));
 }
-LC_OP(dot, .sig = "dot(input: Tensor, tensor: Tensor) -> Tensor", .doc = "The sum of the products of two vectors.",
-      .method = true, .out = true, .kernel = LC_OP_mm, .promote = LC_NO_PROMOTION, .amp = LC_AMP_LOWER, .shape = dot_shape,
-      .run = dot_run, .grad = dot_grad, .saves = IN(0) | IN(1));
+LC_OP(dot, .any_strides = true, .sig = "dot(input: Tensor, tensor: Tensor) -> Tensor",
+      .doc = "The sum of the products of two vectors.", .method = true, .out = true, .kernel = LC_OP_mm,
+      .promote = LC_NO_PROMOTION, .amp = LC_AMP_LOWER, .shape = dot_shape, .run = dot_run, .grad = dot_grad,
+      .saves = IN(0) | IN(1));
+
+static int vdot_call(const lc_value *in, lc_tensor **out) { return (out[0] = lc_dot(conj_of(in(0)), in(1))) ? 0 : -1; }
+LC_OP(vdot, .sig = "vdot(input: Tensor, other: Tensor) -> Tensor",
+      .doc = "The sum of the products of two vectors, the first one conjugated.", .method = true, .out = true,
+      .call = vdot_call);
 
 /* ---- matmul ---- */
 /* The batch dimensions (all but `kept` of each) broadcast together. */
@@ -214,31 +235,6 @@ LC_OP(matmul, .sig = "matmul(input: Tensor, other: Tensor) -> Tensor",
       .doc = "The matrix product: of vectors, matrices and batches, which broadcast.", .method = true, .out = true,
       .call = matmul_call);
 
-/* ---- with an addend: beta * input + alpha * (product) ---- */
-static int combine(lc_tensor *input, lc_tensor *product, const lc_value *beta, const lc_value *alpha, lc_tensor **out)
-{
-    bool ignored = beta->tag != LC_IS_complex && lc_number_of(beta) == 0; /* NaNs in input do not count then */
-    if (product && !(alpha->tag != LC_IS_complex && lc_number_of(alpha) == 1)) product = lc_mul(product, number_operand(alpha));
-    if (!ignored && product) {
-        if (!(beta->tag != LC_IS_complex && lc_number_of(beta) == 1)) input = lc_mul(input, number_operand(beta));
-        product = lc_add(product, input);
-    }
-    return (out[0] = product) ? 0 : -1;
-}
-static int addmm_call(const lc_value *in, lc_tensor **out) { return combine(in(0), lc_mm(in(1), in(2)), &in[3], &in[4], out); }
-LC_OP(addmm, .sig = "addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor",
-      .doc = "beta * input + alpha * (mat1 @ mat2).", .method = true, .out = true, .call = addmm_call);
-static int addmv_call(const lc_value *in, lc_tensor **out) { return combine(in(0), lc_mv(in(1), in(2)), &in[3], &in[4], out); }
-LC_OP(addmv, .sig = "addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor",
-      .doc = "beta * input + alpha * (mat @ vec).", .method = true, .out = true, .call = addmv_call);
-static int baddbmm_call(const lc_value *in, lc_tensor **out)
-{
-    return combine(in(0), lc_bmm(in(1), in(2)), &in[3], &in[4], out);
-}
-LC_OP(baddbmm,
-      .sig = "baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor",
-      .doc = "beta * input + alpha * bmm(batch1, batch2).", .method = true, .out = true, .call = baddbmm_call);
-
 static int outer_call(const lc_value *in, lc_tensor **out)
 {
     if (in(0)->ndim != 1 || in(1)->ndim != 1)
@@ -248,3 +244,67 @@ static int outer_call(const lc_value *in, lc_tensor **out)
 }
 LC_OP(outer, .sig = "outer(input: Tensor, vec2: Tensor) -> Tensor", .doc = "Every product of an element of each vector.",
       .method = true, .out = true, .call = outer_call);
+LC_OP(ger, .sig = "ger(input: Tensor, vec2: Tensor) -> Tensor", .doc = "outer, by its name in BLAS.", .method = true,
+      .out = true, .call = outer_call);
+
+/* ---- powers and chains ---- */
+static int matrix_power_call(const lc_value *in, lc_tensor **out)
+{
+    lc_tensor *base = in(0), *power = NULL;
+    int64_t    n = in[1].i;
+    if (base->ndim < 2 || base->shape[base->ndim - 1] != base->shape[base->ndim - 2])
+        return lc_fail_int(LC_ShapeMismatch, "linalg.matrix_power: A must be batches of square matrices, but got %s",
+                           LC_SHAPE(base));
+    if (n < 0)
+        return lc_fail_int(LC_NotImplementedError, "matrix_power: negative powers need an inverse, which is not there yet");
+    if (n == 0) {
+        lc_value here = { .tag = LC_IS_device, .dev = base->device };
+        power = lc_eye(base->shape[base->ndim - 1], LC_ABSENT, LC_OF_DTYPE((lc_dtype)base->dtype), here);
+        power = lc_copy_(lc_clone(base, LC_CONTIGUOUS_FORMAT), power, false); /* with a history, and no gradient */
+    }
+    for (; n > 0 && base; n >>= 1) { /* squares of the base, and the product of those whose bit is set */
+        if (n & 1) power = power ? lc_matmul(power, base) : base;
+        if (n > 1) base = lc_matmul(base, base);
+        if (!power && n & 1) return -1;
+    }
+    if (power == in(0)) power = lc_clone(power, LC_CONTIGUOUS_FORMAT);
+    return base && (out[0] = power) ? 0 : -1;
+}
+LC_OP(matrix_power, .sig = "matrix_power(input: Tensor, n: int) -> Tensor",
+      .doc = "A square matrix, or a batch of them, to an integer power.", .method = true, .out = true,
+      .call = matrix_power_call);
+
+/* The cheapest order of a chain of products, by the number of multiplications: cost[i][j] of the matrices i to j, cut after at[i][j]. */
+enum { CHAIN = 64 };
+static lc_tensor *chained(lc_tensor *const *ts, uint8_t (*at)[CHAIN], int i, int j)
+{
+    return i == j ? ts[i] : lc_mm(chained(ts, at, i, at[i][j]), chained(ts, at, at[i][j] + 1, j));
+}
+static int chain_matmul_call(const lc_value *in, lc_tensor **out)
+{
+    lc_tensor *const *ts = in[0].ts;
+    int               n = in[0].n;
+    double            cost[CHAIN][CHAIN];
+    uint8_t           at[CHAIN][CHAIN];
+    if (n < 1 || n > CHAIN) return lc_fail_int(LC_ValueError, "chain_matmul: expected 1 to %d matrices, got %d", CHAIN, n);
+    for (int i = 0; i < n; i++)
+        if (ts[i]->ndim != 2)
+            return lc_fail_int(LC_ShapeMismatch, "Tensor dimension is %d, expected 2 instead: %s", ts[i]->ndim,
+                               LC_SHAPE(ts[i]));
+    for (int i = 0; i + 1 < n; i++)
+        if (matrices_fit(ts[i], ts[i + 1]) < 0) return -1;
+    for (int length = 0; length < n; length++)
+        for (int i = 0, j = length; j < n; i++, j++) {
+            cost[i][j] = length ? HUGE_VAL : 0;
+            for (int k = i; k < j; k++) {
+                double sum =
+                    cost[i][k] + cost[k + 1][j] + (double)ts[i]->shape[0] * (double)ts[k]->shape[1] * (double)ts[j]->shape[1];
+                if (sum < cost[i][j]) cost[i][j] = sum, at[i][j] = (uint8_t)k;
+            }
+        }
+    out[0] = n == 1 ? lc_clone(ts[0], LC_PRESERVE_FORMAT) : chained(ts, at, 0, n - 1);
+    return out[0] ? 0 : -1;
+}
+LC_OP(chain_matmul, .sig = "chain_matmul(*matrices: Tensor) -> Tensor",
+      .doc = "The product of several matrices, in the order that takes the fewest multiplications.", .out = true,
+      .call = chain_matmul_call);

@@ -60,6 +60,7 @@ class Exchange:
 
     def __init__(self, ours):
         self.ours, self.flat, self.leaves, self.tensors = ours, {}, [], []
+        self.held = []  # a resolved copy must not die: the next one could get its address
 
     def tensor(self, t):
         grad = t.requires_grad
@@ -75,6 +76,7 @@ class Exchange:
                 flat = to_lucid_flat(flat)
             if key:
                 self.flat[key] = flat
+                self.held.append(storage)
         x = flat.as_strided(tuple(t.shape), tuple(t.stride()), t.storage_offset()).detach()
         if grad:
             x.requires_grad_()

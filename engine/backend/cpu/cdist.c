@@ -1,0 +1,55 @@
+/* Distances between all pairs of rows. */
+#include "cpu.h"
+#include "../args.h"
+#include <math.h>
+
+enum { LANES = 8 }; /* sums of their own, so that they fit a vector */
+#define PLUS(r, d)    ((r) + (d))
+#define COUNT(r, d)   ((r) + ((d) != 0))
+#define SQUARES(r, d) ((r) + (d) * (d))
+#define LARGER(r, d)  ((d) > (r) || (d) != (d) ? (d) : (r)) /* NaN wins */
+#define POWERS(r, d)  ((r) + POW(d, (T)p))
+#define INVERSE(r)    POW(r, (T)(1 / p))
+#define ITSELF(r)     (r)
+
+#define T       float
+#define NAME(f) f##_f32
+#define ABS     fabsf
+#define POW     powf
+#define ROOT    sqrtf
+#include "cdist.inc.c"
+#define T       double
+#define NAME(f) f##_f64
+#define ABS     fabs
+#define POW     pow
+#define ROOT    sqrt
+#include "cdist.inc.c"
+
+typedef void (*distances)(const void *a, const void *b, void *to, int64_t n, int64_t m, double p);
+typedef struct {
+    const lc_distance_args *args;
+    distances               fn;
+    int64_t                 size, rows, columns, m; /* size of an element */
+} work;
+
+static void distance_rows(void *ctx, int64_t begin, int64_t end) /* of all batches, one after the other */
+{
+    const work             *w = ctx;
+    const lc_distance_args *a = w->args;
+    for (int64_t r = begin; r < end; r++)
+        w->fn(a->a->data + r * w->m * w->size, a->b->data + r / w->rows * w->columns * w->m * w->size,
+              a->out->data + r * w->columns * w->size, w->columns, w->m, a->p);
+}
+
+static int cpu_cdist(lc_dtype dtype, const void *args)
+{
+    static const distances  all[2][5] = { { none_f32, one_f32, two_f32, most_f32, any_f32 },
+                                          { none_f64, one_f64, two_f64, most_f64, any_f64 } };
+    const lc_distance_args *a = args;
+    int                     kind = a->p == 0 ? 0 : a->p == 1 ? 1 : a->p == 2 ? 2 : isinf(a->p) ? 3 : 4;
+    work    w = { a, all[dtype == LC_f64][kind], lc_size_of(dtype), a->a->shape[1], a->b->shape[1], a->a->shape[2] };
+    int64_t each = w.columns * (w.m ? w.m : 1), rows = a->a->shape[0] * w.rows;
+    if (rows && w.columns) cpu_parallel(rows, CPU_GRAIN / each + 1, rows * each, distance_rows, &w);
+    return 0;
+}
+LC_CPU_RUN(_cdist, cpu_cdist, 1u << LC_f32 | 1u << LC_f64)

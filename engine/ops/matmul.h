@@ -1,0 +1,12 @@
+/* Matrix products as the files of that family see them: one kernel (args.h: lc_matmul_args) with different names for its axes. */
+#pragma once
+#include "rules.h"
+
+/* out = a x b in `dtype`, which all three have. Axes start at a_first and so on: 0 for a batch of matrices, 1 for a matrix, 1 for a column
+ * vector, 2 for a row. */
+int matrix_product(const lc_record *call, lc_dtype dtype, lc_tensor *a, lc_tensor *b, lc_tensor *out, int a_first, int b_first,
+                   int out_first);
+int matrices_fit(const lc_tensor *a, const lc_tensor *b); /* 2-d, and a's columns are b's rows */
+int batches_fit(const lc_tensor *a, const lc_tensor *b);  /* the same for batches of them */
+int matrix_fits_vector(const lc_tensor *a, const lc_tensor *b);
+static inline lc_tensor *adjoint(lc_tensor *t) { return conj_of(lc_transpose(t, -2, -1)); }
