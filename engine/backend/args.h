@@ -151,3 +151,10 @@ typedef struct {
     const lc_tensor *in, *weights;
     int64_t         *size;
 } lc_bincount_args;
+
+/* Elements of given ranks along the last dimension: in (..., n), rank, value, index (..., m), int64 but for value; all contiguous. Equals
+ * rank in the order of their indices, NaNs last. */
+typedef struct {
+    const lc_tensor *in, *rank;
+    lc_tensor       *value, *index;
+} lc_rank_args;

@@ -1,0 +1,181 @@
+/* Order statistics: median, nanmedian, kthvalue, mode, and elements of given ranks (quantiles).
+ *
+ * An element of a given rank is found by digits of keys, in time proportional to the line, whatever the values: no comparisons, no branch to
+ * predict. Equals rank in the order of their indices, as in a stable sort; for medians PyTorch has the same rule. For kthvalue and mode it
+ * reports the index its algorithm happens to end on, a quickselect of its own and std::sort: where a value occurs several times, those
+ * are followed step by step. Lines are shared out between threads. */
+#include "cpu.h"
+#include "../args.h"
+#include "../../tensor/iter.h"
+#include <string.h>
+#pragma GCC diagnostic ignored "-Wtautological-compare" /* x != x of an integer: written for all dtypes */
+#pragma GCC diagnostic ignored "-Wtype-limits"
+
+#define INLINE static inline __attribute__((always_inline))
+typedef enum { MEDIAN, NANMEDIAN, KTHVALUE, MODE, RANKED } rank_kind;
+
+#define IS_FLOAT 0
+#define T        uint8_t
+#define K        uint8_t
+#define NAME(f)  f##_u8
+#include "rank.inc.c"
+#define T       int8_t
+#define K       uint8_t
+#define NAME(f) f##_i8
+#include "rank.inc.c"
+#define T       int16_t
+#define K       uint16_t
+#define NAME(f) f##_i16
+#include "rank.inc.c"
+#define T       int32_t
+#define K       uint32_t
+#define NAME(f) f##_i32
+#include "rank.inc.c"
+#define T       int64_t
+#define K       uint64_t
+#define NAME(f) f##_i64
+#include "rank.inc.c"
+#undef IS_FLOAT
+#define IS_FLOAT 1
+#define T        float
+#define K        uint32_t
+#define NAME(f)  f##_f32
+#include "rank.inc.c"
+#define T       double
+#define K       uint64_t
+#define NAME(f) f##_f64
+#include "rank.inc.c"
+
+typedef int64_t (*line_fn)(rank_kind kind, const void *x, int64_t n, int64_t k, void *scratch); /* an index */
+static const line_fn lines[LC_DTYPE_COUNT] = {
+#define LINE(op, dtype) [LC_##dtype] = line_##dtype,
+    LC_EACH_real(LINE, )[LC_b8] = line_u8,
+};
+static size_t scratch_of(int64_t n, int64_t size) { return (size_t)(n + 1) * (size_t)(size == 8 ? 16 : 8); }
+
+static int line_fits(int64_t n)
+{
+    return n <= UINT32_MAX ? 0 : lc_fail_int(LC_LucidError, "more than 2^32 elements (%lld) cannot be ranked", (long long)n);
+}
+
+/* ---- one element of each line: lc_reduce_args, whose mask names one dimension and whose parameter is k ---- */
+typedef struct {
+    lc_iter    it; /* over the other dimensions: in, value, index */
+    rank_kind  kind;
+    line_fn    line;
+    int64_t    n, step, size, k;
+    bool       has_index;
+    char      *scratch; /* a line, then the line function's */
+    lc_dtype   dtype;
+    atomic_int failed;
+} rank_walk;
+
+static int rank_lines(void *ctx, char *const *ptr, const int64_t *stride, int64_t count)
+{
+    const rank_walk *w = ctx;
+    char            *room = w->scratch + (w->n + 8) * w->size;
+    room += (64 - ((uintptr_t)room & 63)) & 63;
+    for (int64_t l = 0; l < count; l++) {
+        char *x = ptr[0] + l * stride[0];
+        if (w->step != w->size) cpu_move(w->dtype, w->scratch, w->size, w->dtype, x, w->step, w->n);
+        int64_t at = w->line(w->kind, w->step == w->size ? x : w->scratch, w->n, w->k, room);
+        memcpy(ptr[1] + l * stride[1], x + at * w->step, (size_t)w->size);
+        if (w->has_index) *(int64_t *)(ptr[2] + l * stride[2]) = at;
+    }
+    return 0;
+}
+static void rank_chunk(void *ctx, int64_t begin, int64_t end)
+{
+    rank_walk *job = ctx, w = *job;
+    size_t     bytes = (size_t)((w.n + 8) * w.size) + scratch_of(w.n, w.size) + 64;
+    if (!(w.scratch = lc_alloc(bytes))) {
+        job->failed = 1;
+        return;
+    }
+    lc_iter_range(&w.it, begin, end, rank_lines, &w);
+    lc_free(w.scratch, bytes);
+}
+static int run_rank(rank_kind kind, lc_dtype dtype, const lc_reduce_args *a)
+{
+    int64_t   size = lc_size_of(dtype), bytes[3][LC_MAX_DIMS], shape[LC_MAX_DIMS], count = 1;
+    int       kept = 0;
+    rank_walk w = { .kind = kind, .line = lines[dtype], .n = 1, .step = size, .size = size, .dtype = dtype };
+    w.k = (int64_t)a->parameter, w.has_index = a->index;
+    for (int d = 0; d < a->in->ndim; d++) {
+        if (a->mask >> d & 1) {
+            w.n = a->in->shape[d];
+            if (w.n > 1) w.step = a->in->stride[d] * size;
+            continue;
+        }
+        shape[kept] = a->in->shape[d], count *= shape[kept];
+        bytes[0][kept] = a->in->stride[d] * size, bytes[1][kept] = a->value_stride[d] * size;
+        bytes[2][kept++] = a->index ? a->index_stride[d] * 8 : 0;
+    }
+    if (!count) return 0;
+    if (line_fits(w.n) < 0) return -1;
+    lc_iter_start(&w.it, kept, shape);
+    lc_iter_add_raw(&w.it, a->in->data, bytes[0]);
+    lc_iter_add_raw(&w.it, a->value->data, bytes[1]);
+    lc_iter_add_raw(&w.it, a->index ? a->index->data : a->value->data, bytes[2]);
+    lc_iter_prepare(&w.it, true);
+    cpu_parallel(count, CPU_GRAIN / (8 * w.n) + 1, 8 * count * w.n, rank_chunk, &w);
+    return w.failed ? lc_fail_int(LC_OutOfMemory, "no memory to rank %lld elements", (long long)w.n) : 0;
+}
+static int cpu_median(lc_dtype dtype, const void *args) { return run_rank(MEDIAN, dtype, args); }
+static int cpu_nanmedian(lc_dtype dtype, const void *args) { return run_rank(NANMEDIAN, dtype, args); }
+static int cpu_kthvalue(lc_dtype dtype, const void *args) { return run_rank(KTHVALUE, dtype, args); }
+static int cpu_mode(lc_dtype dtype, const void *args) { return run_rank(MODE, dtype, args); }
+#define DTYPE_BIT(op, dtype) | 1u << LC_##dtype
+LC_CPU_RUN(median_dim, cpu_median, 0 LC_EACH_real(DTYPE_BIT, ))
+LC_CPU_RUN(median, cpu_median, 0 LC_EACH_real(DTYPE_BIT, ))
+LC_CPU_RUN(nanmedian, cpu_nanmedian, 0 LC_EACH_real(DTYPE_BIT, ))
+LC_CPU_RUN(nanmedian_dim, cpu_nanmedian, 0 LC_EACH_real(DTYPE_BIT, ))
+LC_CPU_RUN(kthvalue, cpu_kthvalue, 0 LC_EACH_real(DTYPE_BIT, ))
+LC_CPU_RUN(mode, cpu_mode, 0 LC_EACH_ordered(DTYPE_BIT, ))
+
+/* ---- several ranks of each line, all contiguous ---- */
+typedef struct {
+    const lc_rank_args *a;
+    line_fn             line;
+    int64_t             n, m, size;
+    atomic_int          failed;
+} ranked_job;
+
+static void ranked_chunk(void *ctx, int64_t begin, int64_t end)
+{
+    ranked_job         *job = ctx;
+    const lc_rank_args *a = job->a;
+    size_t              bytes = scratch_of(job->n, job->size);
+    void               *scratch = lc_alloc(bytes);
+    if (!scratch) {
+        job->failed = 1;
+        return;
+    }
+    for (int64_t row = begin; row < end; row++) {
+        const char    *x = a->in->data + row * job->n * job->size;
+        const int64_t *rank = (const int64_t *)a->rank->data + row * job->m;
+        for (int64_t j = 0; j < job->m; j++) {
+            int64_t at = j && rank[j] == rank[j - 1] ? ((int64_t *)a->index->data)[row * job->m + j - 1]
+                                                     : job->line(RANKED, x, job->n, rank[j], scratch);
+            memcpy(a->value->data + (row * job->m + j) * job->size, x + at * job->size, (size_t)job->size);
+            ((int64_t *)a->index->data)[row * job->m + j] = at;
+        }
+    }
+    lc_free(scratch, bytes);
+}
+static int cpu_ranked(lc_dtype dtype, const void *args)
+{
+    const lc_rank_args *a = args;
+    int                 last = a->in->ndim - 1;
+    ranked_job          job = {
+                 .a = a, .line = lines[dtype], .n = a->in->shape[last], .m = a->rank->shape[last], .size = lc_size_of(dtype)
+    };
+    if (a->rank->numel == 0) return 0;
+    if (line_fits(job.n) < 0) return -1;
+    for (int64_t i = 0; i < a->rank->numel; i++)
+        if (((const int64_t *)a->rank->data)[i] < 0 || ((const int64_t *)a->rank->data)[i] >= job.n)
+            return lc_fail_int(LC_IndexError, "a rank is out of range for %lld elements", (long long)job.n);
+    cpu_parallel(a->rank->numel / job.m, CPU_GRAIN / (8 * job.n) + 1, 8 * a->in->numel, ranked_chunk, &job);
+    return job.failed ? lc_fail_int(LC_OutOfMemory, "no memory to rank %lld elements", (long long)job.n) : 0;
+}
+LC_CPU_RUN(_ranked, cpu_ranked, 1u << LC_f32 | 1u << LC_f64)
