@@ -229,15 +229,11 @@ static int ldexp_run(const lc_record *call)
 }
 GRAD(ldexp)
 {
-    lc_tensor *power = power_of_two(in(1));
-    if (need[0]) dx[0] = lc_mul(g[0], conj_of(power));
-    if (need[1]) { /* summed before it is scaled, as of a product */
-        lc_tensor *of_power = lc_sum_to_size(lc_mul(g[0], conj_of(in(0))), in(1)->shape, in(1)->ndim);
-        dx[1] = lc_mul(of_power, conj_of(lc_mul(power, LC_NUMBER(0.69314718055994530942))));
-    }
+    if (need[0]) dx[0] = lc_mul(g[0], conj_of(power_of_two(in(1))));
+    if (need[1]) dx[1] = lc_mul(lc_mul(g[0], conj_of(y[0])), LC_NUMBER(0.69314718055994530942));
 }
 LC_OP(ldexp, .sig = "ldexp(input: Tensor, other: Tensor) -> Tensor", .doc = "input * 2 ** other.", FORMS,
-      .shape = scaled_by_power, .run = ldexp_run, .grad = ldexp_grad, .saves = IN(0) | IN(1));
+      .shape = scaled_by_power, .run = ldexp_run, .grad = ldexp_grad, .saves = IN(1) | OUT(0));
 
 /* frexp: input = mantissa * 2 ** exponent with a mantissa in [0.5, 1). */
 static int mantissa_and_exponent(const lc_record *call, lc_spec *out)

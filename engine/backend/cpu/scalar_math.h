@@ -1,6 +1,6 @@
 /* The m_* functions of scalar.def in C, and the element types lc_<name>.
  *
- * exp, log, tanh, sin and cos are written here so that the compiler can put them into vectors: no branch, no table, no library call.
+ * exp, log, tanh, sin and cos, and in vector_math.h more, are written so that the compiler can put them into vectors: no branch, no table, no library call.
  * Results do not depend on the position in a vector, because vector and scalar code perform the same operations. Where the
  * instruction set has a fused multiply-add the polynomials use it, so tables of different instruction sets may differ in the last bit.
  * Errors: float32 at most 2 ulp (exp and log about 1), float64 at most 4. The polynomials are those of Cephes and fdlibm. */
@@ -125,17 +125,30 @@ MATH double sigmoid_f64(double x)
     return (x < 0 ? z : 1.) / (1. + z);
 }
 
+/* e ln 2 + log(1 + f), with 1 + f between sqrt(1/2) and sqrt(2). */
+MATH float log_reduced_f32(float e, float f)
+{
+    float z = f * f, p = fused32(fused32(7.0376836292e-2f, f, -1.1514610310e-1f), f, 1.1676998740e-1f);
+    p = fused32(fused32(fused32(p, f, -1.2420140846e-1f), f, 1.4249322787e-1f), f, -1.6668057665e-1f);
+    p = fused32(fused32(fused32(p, f, 2.0000714765e-1f), f, -2.4999993993e-1f), f, 3.3333331174e-1f);
+    float y = fused32(e, -2.12194440e-4f, p * f * z);
+    return fused32(e, 0.693359375f, f + fused32(-0.5f, z, y));
+}
+MATH double log_reduced_f64(double e, double f)
+{
+    double s = f / (2 + f), z = s * s, h = 0.5 * f * f;
+    double p = fused64(fused64(1.479819860511658591e-01, z, 1.531383769920937332e-01), z, 1.818357216161805012e-01);
+    p = fused64(fused64(p, z, 2.222219843214978396e-01), z, 2.857142874366239149e-01);
+    p = z * fused64(fused64(p, z, 3.999999999940941908e-01), z, 6.666666666666735130e-01);
+    return e * 6.93147180369123816490e-01 - ((h - (s * (h + p) + e * 1.90821492927058770002e-10)) - f);
+}
 /* x = 2^e * m with m between sqrt(1/2) and sqrt(2). */
 MATH float log_f32(float x)
 {
     bool     tiny = x < 0x1p-126f;
     uint32_t u = bits32(tiny ? x * 0x1p23f : x) - 0x3f3504f3u;
-    float    e = (float)((int32_t)u >> 23) - (tiny ? 23.f : 0.f), f = as_f32((u & 0x7fffff) + 0x3f3504f3u) - 1, z = f * f;
-    float    p = fused32(fused32(7.0376836292e-2f, f, -1.1514610310e-1f), f, 1.1676998740e-1f);
-    p = fused32(fused32(fused32(p, f, -1.2420140846e-1f), f, 1.4249322787e-1f), f, -1.6668057665e-1f);
-    p = fused32(fused32(fused32(p, f, 2.0000714765e-1f), f, -2.4999993993e-1f), f, 3.3333331174e-1f);
-    float y = fused32(e, -2.12194440e-4f, p * f * z);
-    y = fused32(e, 0.693359375f, f + fused32(-0.5f, z, y));
+    float    e = (float)((int32_t)u >> 23) - (tiny ? 23.f : 0.f);
+    float    y = log_reduced_f32(e, as_f32((u & 0x7fffff) + 0x3f3504f3u) - 1);
     y = x == (float)INFINITY ? x : y;
     return x > 0 ? y : x == 0 ? -(float)INFINITY : (float)NAN;
 }
@@ -144,12 +157,7 @@ MATH double log_f64(double x)
     bool     tiny = x < 0x1p-1022;
     uint64_t u = bits64(tiny ? x * 0x1p52 : x) - 0x3fe6a09e667f3bcdu;
     int32_t  k = (int32_t)(u >> 32) >> 20;
-    double   e = (double)k - (tiny ? 52. : 0.), f = as_f64((u & 0xfffffffffffffu) + 0x3fe6a09e667f3bcdu) - 1;
-    double   s = f / (2 + f), z = s * s, h = 0.5 * f * f;
-    double   p = fused64(fused64(1.479819860511658591e-01, z, 1.531383769920937332e-01), z, 1.818357216161805012e-01);
-    p = fused64(fused64(p, z, 2.222219843214978396e-01), z, 2.857142874366239149e-01);
-    p = z * fused64(fused64(p, z, 3.999999999940941908e-01), z, 6.666666666666735130e-01);
-    double y = e * 6.93147180369123816490e-01 - ((h - (s * (h + p) + e * 1.90821492927058770002e-10)) - f);
+    double e = (double)k - (tiny ? 52. : 0.), y = log_reduced_f64(e, as_f64((u & 0xfffffffffffffu) + 0x3fe6a09e667f3bcdu) - 1);
     y = x == (double)INFINITY ? x : y;
     return x > 0 ? y : x == 0 ? -(double)INFINITY : (double)NAN;
 }
@@ -170,6 +178,8 @@ MATH float sin_or_cos_f32(float x, uint64_t quarter)
 }
 MATH float sin_f32(float x) { return sin_or_cos_f32(x, 0); }
 MATH float cos_f32(float x) { return sin_or_cos_f32(x, 1); }
+
+#include "vector_math.h"
 
 /* Complex products and quotients as PyTorch forms them: the product without the recovery of infinities that C asks for, the quotient
  * scaled by the larger part of the divisor. */
@@ -279,28 +289,28 @@ DIVISOR_MATH(int64_t, uint64_t, i64)
 #define m_sqrt(x)                        BY_TYPE(x, sqrtf, sqrt, csqrtf, csqrt)(x)
 #define m_exp(x)                         BY_TYPE(x, exp_f32, exp_f64, cexpf, cexp)(x)
 #define m_log(x)                         BY_TYPE(x, log_f32, log_f64, clogf, clog)(x)
-#define m_sin(x)                         BY_TYPE(x, sin_f32, sin, csinf, csin)(x)
-#define m_cos(x)                         BY_TYPE(x, cos_f32, cos, ccosf, ccos)(x)
-#define m_tan(x)                         BY_TYPE(x, tanf, tan, ctanf, ctan)(x)
-#define m_sinh(x)                        BY_TYPE(x, sinhf, sinh, csinhf, csinh)(x)
-#define m_cosh(x)                        BY_TYPE(x, coshf, cosh, ccoshf, ccosh)(x)
+#define m_sin(x)                         BY_TYPE(x, sin_f32, sin_f64, csinf, csin)(x)
+#define m_cos(x)                         BY_TYPE(x, cos_f32, cos_f64, ccosf, ccos)(x)
+#define m_tan(x)                         BY_TYPE(x, tan_f32, tan_f64, ctanf, ctan)(x)
+#define m_sinh(x)                        BY_TYPE(x, sinh_f32, sinh_f64, csinhf, csinh)(x)
+#define m_cosh(x)                        BY_TYPE(x, cosh_f32, cosh_f64, ccoshf, ccosh)(x)
 #define m_tanh(x)                        BY_TYPE(x, tanh_f32, tanh_f64, ctanhf, ctanh)(x)
 #define m_sigmoid(x)                     BY_REAL_TYPE(x, sigmoid_f32, sigmoid_f64, sigmoid_f64)(x)
-#define m_exp2(x)                        BY_TYPE(x, exp2f, exp2, exp2_c64, exp2_c128)(x)
-#define m_expm1(x)                       BY_TYPE(x, expm1f, expm1, expm1_c64, expm1_c128)(x)
-#define m_log1p(x)                       BY_TYPE(x, log1pf, log1p, log1p_c64, log1p_c128)(x)
-#define m_log2(x)                        BY_TYPE(x, log2f, log2, log2_c64, log2_c128)(x)
-#define m_log10(x)                       BY_TYPE(x, log10f, log10, log10_c64, log10_c128)(x)
-#define m_erf(x)                         BY_REAL_TYPE(x, erff, erf, erf)(x)
-#define m_erfc(x)                        BY_REAL_TYPE(x, erfcf, erfc, erfc)(x)
-#define m_acos(x)                        BY_TYPE(x, acosf, acos, cacosf, cacos)(x)
-#define m_asin(x)                        BY_TYPE(x, asinf, asin, casinf, casin)(x)
-#define m_atan(x)                        BY_TYPE(x, atanf, atan, catanf, catan)(x)
-#define m_acosh(x)                       BY_TYPE(x, acoshf, acosh, cacoshf, cacosh)(x)
-#define m_asinh(x)                       BY_TYPE(x, asinhf, asinh, casinhf, casinh)(x)
-#define m_atanh(x)                       BY_TYPE(x, atanhf, atanh, catanhf, catanh)(x)
-#define m_atan2(x, y)                    BY_REAL_TYPE(x, atan2f, atan2, atan2)(x, y)
-#define m_hypot(x, y)                    BY_REAL_TYPE(x, hypotf, hypot, hypot)(x, y)
+#define m_exp2(x)                        BY_TYPE(x, exp2_f32, exp2_f64, exp2_c64, exp2_c128)(x)
+#define m_expm1(x)                       BY_TYPE(x, expm1_f32, expm1_f64, expm1_c64, expm1_c128)(x)
+#define m_log1p(x)                       BY_TYPE(x, log1p_f32, log1p_f64, log1p_c64, log1p_c128)(x)
+#define m_log2(x)                        BY_TYPE(x, log2_f32, log2_f64, log2_c64, log2_c128)(x)
+#define m_log10(x)                       BY_TYPE(x, log10_f32, log10_f64, log10_c64, log10_c128)(x)
+#define m_erf(x)                         BY_REAL_TYPE(x, erf_f32, erf_f64, erf_f64)(x)
+#define m_erfc(x)                        BY_REAL_TYPE(x, erfc_f32, erfc_f64, erfc_f64)(x)
+#define m_acos(x)                        BY_TYPE(x, acos_f32, acos_f64, cacosf, cacos)(x)
+#define m_asin(x)                        BY_TYPE(x, asin_f32, asin_f64, casinf, casin)(x)
+#define m_atan(x)                        BY_TYPE(x, atan_f32, atan_f64, catanf, catan)(x)
+#define m_acosh(x)                       BY_TYPE(x, acosh_f32, acosh_f64, cacoshf, cacosh)(x)
+#define m_asinh(x)                       BY_TYPE(x, asinh_f32, asinh_f64, casinhf, casinh)(x)
+#define m_atanh(x)                       BY_TYPE(x, atanh_f32, atanh_f64, catanhf, catanh)(x)
+#define m_atan2(x, y)                    BY_REAL_TYPE(x, atan2_f32, atan2_f64, atan2_f64)(x, y)
+#define m_hypot(x, y)                    BY_REAL_TYPE(x, hypot_f32, hypot_f64, hypot_f64)(x, y)
 #define m_copysign(x, y)                 BY_REAL_TYPE(x, __builtin_copysignf, __builtin_copysign, copysign)(x, y)
 #define m_nextafter(x, y)                BY_REAL_TYPE(x, nextafterf, nextafter, nextafter)(x, y)
 #define m_ldexp(x, y)                    BY_REAL_TYPE(x, ldexpf, ldexp, ldexp)(x, (int)((y) > 5000 ? 5000 : (y) < -5000 ? -5000 : (y)))
@@ -316,7 +326,7 @@ DIVISOR_MATH(int64_t, uint64_t, i64)
 #define m_div(x, y)                      _Generic((y), lc_c64 : div_c64, lc_c128 : div_c128)(x, y)
 #define m_infinity(x)                    ((double)INFINITY)
 #define m_signbit(x)                     BY_REAL_TYPE(x, sign_f32, sign_f64, sign_i64)(x)
-#define m_pow(x, y)                      _Generic((x), float : powf, double : pow, lc_c64 : cpowf, lc_c128 : cpow, default : pow_i64)(x, y)
+#define m_pow(x, y)                      _Generic((x), float : pow_f32, double : pow_f64, lc_c64 : cpowf, lc_c128 : cpow, default : pow_i64)(x, y)
 #define m_div_trunc(x, y)                trunc_div_i64(x, y)
 #define m_floor_divide(x, y)             BY_REAL_TYPE(x, floor_div_f32, floor_div_f64, floor_div_i64)(x, y)
 #define m_remainder(x, y)                BY_REAL_TYPE(x, remainder_f32, remainder_f64, remainder_i64)(x, y)
@@ -330,8 +340,6 @@ DIVISOR_MATH(int64_t, uint64_t, i64)
 #define m_clamp(x, y, z) BY_ORDERED_TYPE(x, clamp)(x, y, z)
 #define m_gcd(x, y)      _Generic((x), lc_i64 : gcd_i64, default : gcd_i32)(x, y)
 #define m_lcm(x, y)      _Generic((x), lc_i64 : lcm_i64, default : lcm_i32)(x, y)
-MATH bool sign_f32(float x) { return bits32(x) >> 31; }
-MATH bool sign_f64(double x) { return bits64(x) >> 63; }
 MATH bool sign_i64(int64_t x) { return x < 0; }
 /* Shifts by a negative amount or past the width: everything is shifted out, and copies of the sign come in from the left. */
 #define BITS_OF(x)          ((int)sizeof(x) * 8)
@@ -378,14 +386,18 @@ MATH bool sign_i64(int64_t x) { return x < 0; }
             return __real__ low < 0 ? low : m_log(m_exp(low) + m_exp(high));                                                   \
         return high + log1p_##sfx(m_exp(low - high));                                                                          \
     }
-MATH float  sinc_f32(float x) { return x == 0 ? 1 : sinf(x * 3.14159274f) / (x * 3.14159274f); }
-MATH double sinc_f64(double x) { return x == 0 ? 1 : sin(x * 3.14159265358979323846) / (x * 3.14159265358979323846); }
+/* sinc(x): the row's, and for what the far loop sends to the library. */
+#define SINC_MATH(R, sfx, f)                                                                                                   \
+    MATH R sinc_##sfx(R x) { return x == 0 ? 1 : sin_##sfx(x * (R)3.14159265358979323846) / (x * (R)3.14159265358979323846); } \
+    MATH R sinc_far_##sfx(R x) { return sin##f(x * (R)3.14159265358979323846) / (x * (R)3.14159265358979323846); }
+SINC_MATH(float, f32, f)
+SINC_MATH(double, f64, )
 COMPLEX_BUILT(float, lc_c64, c64, f)
 COMPLEX_BUILT(double, lc_c128, c128, )
 
 /* Functions built from those above; a macro each, because they choose by type. */
-MATH float  lgamma_f32(float x) { return lgammaf_r(x, &(int){ 0 }); }
 MATH double lgamma_f64(double x) { return lgamma_r(x, &(int){ 0 }); }
+MATH double erfinv_f64(double x) { return special_erfinv(x); }
 /* The next float16 or bfloat16, of numbers that are exactly such. Bit patterns of one sign are ordered like their numbers. */
 MATH uint16_t next_half(uint16_t x, bool up) /* x: not NaN; up: towards positive infinity */
 {
@@ -479,6 +491,9 @@ BUILT_MATH(double, uint64_t, f64, bits64, as_f64, 52, 1023, 53, 0x1p53, 0x1p-102
 #define m_selu(x)             BY_FLOAT(x, selu)(x)
 #define m_gelu_slope(x)       BY_FLOAT(x, gelu_slope)(x)
 #define m_gelu_tanh_slope(x)  BY_FLOAT(x, gelu_tanh_slope)(x)
+#define m_erfinv(x)           BY_FLOAT(x, erfinv)(x)
+#define m_sin_any(x)          BY_REAL_TYPE(x, sinf, sin, sin)(x) /* of any size: for rows without a far loop */
+#define m_cos_any(x)          BY_REAL_TYPE(x, cosf, cos, cos)(x)
 #define m_logit(x)            m_log((x) / ((T)1 - (x)))
 #define m_silu_backward(x, y) BY_TYPE(x, silu_backward_f32, silu_backward_f64, silu_backward_c64, silu_backward_c128)(x, y)
 #define m_logaddexp(x, y)     BY_TYPE(x, logaddexp_f32, logaddexp_f64, logaddexp_c64, logaddexp_c128)(x, y)

@@ -68,7 +68,7 @@ static const char cuda_preamble[] =
     "m_atanh atanh\n"
     "#define m_atan2 atan2\n#define m_hypot hypot\n#define m_copysign copysign\n#define m_nextafter nextafter\n#define "
     "m_lgamma lgamma\n"
-    "#define m_fmax fmax\n#define m_fmin fmin\n"
+    "#define m_erfinv erfinv\n#define m_sin_any sin\n#define m_cos_any cos\n#define m_fmax fmax\n#define m_fmin fmin\n"
     "template <class T> __device__ T m_ldexp(T x, T y) { return ldexp(x, (int)fmin(fmax(y, (T)-5000), (T)5000)); }\n"
     "template <class T> __device__ T m_mantissa(T x) { int e; return frexp(x, &e); }\n"
     "template <class T> __device__ T m_exponent(T x) { int e = 0; if (isfinite(x)) frexp(x, &e); return (T)e; }\n"
