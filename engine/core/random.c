@@ -29,69 +29,107 @@ static double        next_unit(lc_generator *g) { return unit_f64(lc_random64(g)
     for (int64_t at = 0, take; at < (n); at += take)                                                                           \
         if (take = (n)-at < BUFFER ? (n)-at : BUFFER, lc_random_words(g, word, take * (words_each)), true)
 
+/* The same from its words, by conversions that vectors have: each is exact, and so is their sum. */
+static inline double unit_of_words(uint32_t high, uint32_t low)
+{
+    double upper = (double)(int32_t)(high & ((1u << 21) - 1)), lower = (double)(int32_t)(low ^ 1u << 31) + 0x1p31;
+    return (upper * 0x1p32 + lower) * 0x1p-53;
+}
+
 static inline uint64_t joined(const uint32_t *word, int64_t i) { return (uint64_t)word[2 * i] << 32 | word[2 * i + 1]; }
 
 /* ---- uniform ---- */
 
 /* A fused multiply-add is what PyTorch's build makes of it; without the instruction it is a slow call. */
-static inline __attribute__((always_inline)) void spread_loop(float *x, int64_t n, float lo, float hi)
+LC_LOOP spread_loop(float *x, int64_t n, float lo, float hi)
 {
     for (int64_t i = 0; i < n; i++) {
         float y = __builtin_fmaf(x[i], hi - lo, lo);
         x[i] = y == hi ? lo : y;
     }
 }
-static void spread_anywhere(float *x, int64_t n, float lo, float hi) { spread_loop(x, n, lo, hi); }
-#ifdef __x86_64__
-__attribute__((target("avx2,fma"))) static void spread_avx2(float *x, int64_t n, float lo, float hi)
+LC_WIDE(spread, (float *x, int64_t n, float lo, float hi), x, n, lo, hi)
+
+LC_LOOP units_f32_loop(float *restrict out, const uint32_t *restrict word, int64_t n)
 {
-    spread_loop(x, n, lo, hi);
+    for (int64_t i = 0; i < n; i++) out[i] = (float)(int32_t)(word[i] & ((1u << 24) - 1)) * 0x1p-24f;
 }
-static void spread(float *x, int64_t n, float lo, float hi)
+LC_WIDE(units_f32, (float *out, const uint32_t *word, int64_t n), out, word, n)
+
+LC_LOOP units_f64_loop(double *restrict out, const uint32_t *restrict word, int64_t n)
 {
-    (lc_cpu_isa() == LC_ISA_base ? spread_anywhere : spread_avx2)(x, n, lo, hi);
+    for (int64_t i = 0; i < n; i++) out[i] = unit_of_words(word[2 * i], word[2 * i + 1]);
 }
-#else
-static void spread(float *x, int64_t n, float lo, float hi) { spread_anywhere(x, n, lo, hi); }
-#endif
+LC_WIDE(units_f64, (double *out, const uint32_t *word, int64_t n), out, word, n)
 
 static void uniform_f32(lc_generator *g, float *out, int64_t n, float lo, float hi)
 {
     uint32_t word[BUFFER];
     EACH_STRETCH(g, n, 1)
     {
-        for (int64_t i = 0; i < take; i++) out[at + i] = unit_f32(word[i]);
+        units_f32(out + at, word, take);
         if (lo != 0 || hi != 1) spread(out + at, take, lo, hi);
     }
 }
 
+LC_LOOP spread_f64_loop(double *x, int64_t n, double lo, double hi)
+{
+    for (int64_t i = 0; i < n; i++) {
+        double y = __builtin_fma(x[i], hi - lo, lo);
+        x[i] = y == hi ? lo : y;
+    }
+}
+LC_WIDE(spread_f64, (double *x, int64_t n, double lo, double hi), x, n, lo, hi)
+
 static void uniform_f64(lc_generator *g, double *out, int64_t n, double lo, double hi)
 {
     uint32_t word[2 * BUFFER];
-    double   range = hi - lo;
     EACH_STRETCH(g, n, 2)
     {
-        for (int64_t i = 0; i < take; i++) out[at + i] = unit_f64(joined(word, i));
-        if (lo == 0 && range == 1) continue;
-        for (int64_t i = at; i < at + take; i++) {
-            out[i] = fma(out[i], range, lo);
-            if (out[i] == hi) out[i] = lo;
-        }
+        units_f64(out + at, word, take);
+        if (lo != 0 || hi != 1) spread_f64(out + at, take, lo, hi);
     }
 }
 
 static uint16_t half_of(lc_dtype dtype, float x) { return dtype == LC_f16 ? lc_f32_to_f16(x) : lc_f32_to_bf16(x); }
-static float    half_value(lc_dtype dtype, uint16_t h) { return dtype == LC_f16 ? lc_f16_to_f32(h) : lc_bf16_to_f32(h); }
+
+/* unit[i] spread to [lo, hi) and rounded without a branch; what rounds to high, the half nearest to hi, becomes low. */
+LC_LOOP spread_halves(uint16_t *restrict out, const float *restrict unit, int64_t n, float lo, float hi, uint16_t low,
+                      uint16_t high, bool f16)
+{
+    for (int64_t i = 0; i < n; i++) {
+        float    y = __builtin_fmaf(unit[i], hi - lo, lo);
+        uint32_t u = lc_bits_of_f32(y), a = u & 0x7fffffff, h = (u + 0x7fff + (u >> 16 & 1)) >> 16;
+        if (f16) { /* lc_f32_to_f16 of what is no NaN */
+            uint32_t tiny = lc_bits_of_f32(lc_f32_of_bits(a) + 0.5f) - 0x3f000000;
+            h = (a + 0xfff + (a >> 13 & 1) - (112u << 23)) >> 13;
+            h = a < 0x38800000 ? tiny : h;
+            h = (a >= 0x477ff000 ? 0x7c00 : h) | (u >> 16 & 0x8000);
+        }
+        out[i] = h == high || ((h | high) & 0x7fff) == 0 ? low : (uint16_t)h;
+    }
+}
+LC_LOOP spread_f16_loop(uint16_t *out, const float *unit, int64_t n, float lo, float hi, uint16_t low, uint16_t high)
+{
+    spread_halves(out, unit, n, lo, hi, low, high, true);
+}
+LC_LOOP spread_bf16_loop(uint16_t *out, const float *unit, int64_t n, float lo, float hi, uint16_t low, uint16_t high)
+{
+    spread_halves(out, unit, n, lo, hi, low, high, false);
+}
+LC_WIDE(spread_f16, (uint16_t * out, const float *unit, int64_t n, float lo, float hi, uint16_t low, uint16_t high), out, unit,
+        n, lo, hi, low, high)
+LC_WIDE(spread_bf16, (uint16_t * out, const float *unit, int64_t n, float lo, float hi, uint16_t low, uint16_t high), out, unit,
+        n, lo, hi, low, high)
 
 static void uniform_half(lc_generator *g, lc_dtype dtype, uint16_t *out, int64_t n, float lo, float hi)
 {
     uint32_t word[BUFFER];
-    uint16_t low = half_of(dtype, lo);
-    float    highest = half_value(dtype, half_of(dtype, hi));
+    float    unit[BUFFER];
     EACH_STRETCH(g, n, 1)
-    for (int64_t i = 0; i < take; i++) {
-        uint16_t h = half_of(dtype, fmaf(unit_f32(word[i]), hi - lo, lo));
-        out[at + i] = half_value(dtype, h) == highest ? low : h;
+    {
+        units_f32(unit, word, take);
+        (dtype == LC_f16 ? spread_f16 : spread_bf16)(out + at, unit, take, lo, hi, half_of(dtype, lo), half_of(dtype, hi));
     }
 }
 
@@ -143,18 +181,21 @@ static inline void cos_sin_of_turn(float u, float *cosine, float *sine) /* of 2 
     *sine = lc_f32_of_bits(second ^ (quadrant & 2) << 30);
 }
 
-static void block_f32(float d[BLOCK], float mean, float std)
+LC_LOOP blocks_f32_loop(float *d, int64_t blocks, float mean, float std)
 {
-    float r[BLOCK / 2], c[BLOCK / 2], s[BLOCK / 2];
-    for (int j = 0; j < BLOCK / 2; j++) {
-        r[j] = sqrtf(-2 * log_of_unit(1 - d[j]));
-        cos_sin_of_turn(d[j + BLOCK / 2], &c[j], &s[j]);
-    }
-    for (int j = 0; j < BLOCK / 2; j++) {
-        d[j] = r[j] * c[j] * std + mean;
-        d[j + BLOCK / 2] = r[j] * s[j] * std + mean;
+    for (; blocks > 0; blocks--, d += BLOCK) {
+        float r[BLOCK / 2], c[BLOCK / 2], s[BLOCK / 2];
+        for (int j = 0; j < BLOCK / 2; j++) {
+            r[j] = __builtin_sqrtf(-2 * log_of_unit(1 - d[j]));
+            cos_sin_of_turn(d[j + BLOCK / 2], &c[j], &s[j]);
+        }
+        for (int j = 0; j < BLOCK / 2; j++) {
+            d[j] = r[j] * c[j] * std + mean;
+            d[j + BLOCK / 2] = r[j] * s[j] * std + mean;
+        }
     }
 }
+LC_WIDE(blocks_f32, (float *d, int64_t blocks, float mean, float std), d, blocks, mean, std)
 
 static void block_f64(double d[BLOCK], double mean, double std)
 {
@@ -167,11 +208,14 @@ static void block_f64(double d[BLOCK], double mean, double std)
 
 static void normal_f32(lc_generator *g, float *out, int64_t n, float mean, float std)
 {
-    uniform_f32(g, out, n, 0, 1);
-    for (int64_t i = 0; i + BLOCK <= n; i += BLOCK) block_f32(out + i, mean, std);
+    for (int64_t at = 0, take; at < n; at += take) { /* by stretches that stay in the cache */
+        take = n - at < BUFFER ? n - at : BUFFER;
+        uniform_f32(g, out + at, take, 0, 1);
+        blocks_f32(out + at, take / BLOCK, mean, std);
+    }
     if (n % BLOCK == 0) return;
     uniform_f32(g, out + n - BLOCK, BLOCK, 0, 1);
-    block_f32(out + n - BLOCK, mean, std);
+    blocks_f32(out + n - BLOCK, 1, mean, std);
 }
 
 static void normal_f64(lc_generator *g, double *out, int64_t n, double mean, double std)
@@ -190,7 +234,7 @@ static void normal_half(lc_generator *g, lc_dtype dtype, uint16_t *out, int64_t 
         int64_t   last = n - BLOCK;
         uint16_t *to = out + (i < last ? i : last);
         uniform_f32(g, d, BLOCK, 0, 1);
-        block_f32(d, mean, std);
+        blocks_f32(d, 1, mean, std);
         for (int j = 0; j < BLOCK; j++) to[j] = half_of(dtype, d[j]);
     }
 }
@@ -225,17 +269,24 @@ void lc_random_normal(lc_generator *g, lc_dtype dtype, void *out, int64_t n, dou
     pthread_mutex_unlock(&g->lock);
 }
 
+/* Formulas over one float64 uniform each, made by stretches. */
+#define EACH_UNIT(g, n)                                                                                                        \
+    uint32_t word[2 * BUFFER];                                                                                                 \
+    double   unit[BUFFER];                                                                                                     \
+    EACH_STRETCH(g, n, 2)                                                                                                      \
+    for (int64_t i = (units_f64(unit, word, take), 0); i < take; i++)
+
 void lc_random_exponential(lc_generator *g, lc_dtype dtype, void *out, int64_t n, double lambda)
 {
     pthread_mutex_lock(&g->lock);
-    for (int64_t i = 0; i < n; i++) store(dtype, out, i, -1 / lambda * log1p(-next_unit(g)));
+    EACH_UNIT(g, n) store(dtype, out, at + i, -1 / lambda * log1p(-unit[i]));
     pthread_mutex_unlock(&g->lock);
 }
 
 void lc_random_cauchy(lc_generator *g, double *out, int64_t n, double median, double sigma)
 {
     pthread_mutex_lock(&g->lock);
-    for (int64_t i = 0; i < n; i++) out[i] = median + sigma * tan(M_PI * (next_unit(g) - 0.5));
+    EACH_UNIT(g, n) out[at + i] = median + sigma * tan(M_PI * (unit[i] - 0.5));
     pthread_mutex_unlock(&g->lock);
 }
 
@@ -248,25 +299,39 @@ void lc_random_log_normal(lc_generator *g, double *out, int64_t n, double mean, 
 
 void lc_random_geometric(lc_generator *g, double *out, int64_t n, double p)
 {
+    double log_q = log1p(-p);
     pthread_mutex_lock(&g->lock);
-    for (int64_t i = 0; i < n; i++) out[i] = ceil(log(next_unit(g)) / log1p(-p));
+    EACH_UNIT(g, n) out[at + i] = ceil(log(unit[i]) / log_q);
     pthread_mutex_unlock(&g->lock);
 }
 
 /* ---- integers ---- */
 
+/* Remainders by multiplication. 32 bits: the fraction of word / range in 64 bits, times range, is exact. 64 bits: the quotient by
+ * floor(2^64 / range) is at most two too small. */
 static void words_modulo(lc_generator *g, int64_t *out, int64_t n, uint64_t lo, uint64_t range) /* range < 2^32 */
 {
     uint32_t word[BUFFER];
+    uint64_t fraction = range ? UINT64_MAX / range + 1 : 0;
     EACH_STRETCH(g, n, 1)
-    for (int64_t i = 0; i < take; i++) out[at + i] = (int64_t)(lo + word[i] % (uint32_t)range);
+    for (int64_t i = 0; i < take; i++)
+        out[at + i] = (int64_t)(lo + (uint64_t)((unsigned __int128)(fraction * word[i]) * range >> 64));
 }
 
 static void pairs_modulo(lc_generator *g, int64_t *out, int64_t n, uint64_t lo, uint64_t range)
 {
     uint32_t word[2 * BUFFER];
+    uint64_t inverse = range > 1 ? (uint64_t)(((unsigned __int128)1 << 64) / range) : 0;
     EACH_STRETCH(g, n, 2)
-    for (int64_t i = 0; i < take; i++) out[at + i] = (int64_t)(range ? lo + joined(word, i) % range : joined(word, i));
+    for (int64_t i = 0; i < take; i++) {
+        uint64_t x = joined(word, i), rest = x;
+        if (range > 1) {
+            rest = x - (uint64_t)((unsigned __int128)x * inverse >> 64) * range;
+            rest = rest >= range ? rest - range : rest;
+            rest = rest >= range ? rest - range : rest;
+        } else if (range == 1) rest = 0;
+        out[at + i] = (int64_t)(range ? lo + rest : x);
+    }
 }
 
 void lc_random_ints(lc_generator *g, int64_t *out, int64_t n, int64_t lo, uint64_t range)
@@ -297,12 +362,18 @@ void lc_random_any(lc_generator *g, lc_dtype dtype, int64_t *out, int64_t n)
 
 /* ---- bernoulli, permutation ---- */
 
+LC_LOOP coins_loop(uint8_t *restrict out, const uint32_t *restrict word, int64_t n, double p)
+{
+    for (int64_t i = 0; i < n; i++) out[i] = unit_of_words(word[2 * i], word[2 * i + 1]) < p;
+}
+LC_WIDE(coins, (uint8_t * out, const uint32_t *word, int64_t n, double p), out, word, n, p)
+
 void lc_random_bernoulli(lc_generator *g, uint8_t *out, int64_t n, double p)
 {
     uint32_t word[2 * BUFFER];
     pthread_mutex_lock(&g->lock);
     EACH_STRETCH(g, n, 2)
-    for (int64_t i = 0; i < take; i++) out[at + i] = unit_f64(joined(word, i)) < p;
+    coins(out + at, word, take, p);
     pthread_mutex_unlock(&g->lock);
 }
 
@@ -320,17 +391,30 @@ void lc_random_bernoulli_each(lc_generator *g, uint8_t *out, int64_t n, lc_dtype
     pthread_mutex_unlock(&g->lock);
 }
 
-void lc_random_permutation(lc_generator *g, int64_t *out, int64_t n)
+/* Where each element goes does not depend on the ones before: a stretch of targets is known, and its memory asked for, ahead. */
+static void shuffle(lc_generator *g, int64_t *out, int64_t n)
 {
-    pthread_mutex_lock(&g->lock);
-    if (n < UINT32_MAX / 20) {
-        for (int64_t i = 0; i < n; i++) out[i] = i;
-        for (int64_t i = 0; i < n - 1; i++) {
-            int64_t k = i + lc_random32(g) % (uint32_t)(n - i), at_i = out[i];
+    uint32_t word[BUFFER];
+    for (int64_t i = 0; i < n; i++) out[i] = i;
+    EACH_STRETCH(g, n - 1, 1)
+    {
+        for (int64_t i = 0; i < take; i++) {
+            word[i] %= (uint32_t)(n - at - i);
+            __builtin_prefetch(out + at + i + word[i], 1);
+        }
+        for (int64_t i = at; i < at + take; i++) {
+            int64_t k = i + word[i - at], at_i = out[i];
             out[i] = out[k];
             out[k] = at_i;
         }
-    } else
+    }
+}
+
+void lc_random_permutation(lc_generator *g, int64_t *out, int64_t n)
+{
+    pthread_mutex_lock(&g->lock);
+    if (n < UINT32_MAX / 20) shuffle(g, out, n);
+    else
         for (int64_t i = 0; i < n; i++) {
             int64_t k = (int64_t)(lc_random64(g) % (uint64_t)(i + 1));
             out[i] = i;

@@ -24,3 +24,16 @@ void lc_random_binomial(lc_generator *g, lc_dtype dtype, void *out, int64_t n, c
  * their running sum over the total; f32 or f64. */
 int  lc_random_multinomial(lc_generator *g, lc_dtype dtype, int64_t *out, int64_t n, void *cumulative, int64_t categories);
 void lc_random_permutation(lc_generator *g, int64_t *out, int64_t n);
+
+/* A loop, name_loop(...), compiled for this machine's vectors too. Floating-point results do not depend on which runs: nothing is fused
+ * that is not written as fma. */
+#ifdef __x86_64__
+#define LC_WIDE(name, parameters, ...)                                                                                         \
+    static void name##_base                         parameters { name##_loop(__VA_ARGS__); }                                   \
+    __attribute__((target("avx2,fma"))) static void name##_avx2 parameters { name##_loop(__VA_ARGS__); }                       \
+    static void name parameters { (lc_cpu_isa() == LC_ISA_base ? name##_base : name##_avx2)(__VA_ARGS__); }
+#else
+#define LC_WIDE(name, parameters, ...)                                                                                         \
+    static void name parameters { name##_loop(__VA_ARGS__); }
+#endif
+#define LC_LOOP static inline __attribute__((always_inline)) void

@@ -96,12 +96,17 @@ static inline uint32_t mixed(uint32_t high, uint32_t low)
     return y >> 1 ^ (-(low & 1) & 0x9908b0dfu);
 }
 
-static void next_block(lc_generator *g)
+LC_LOOP twist_loop(uint32_t *s)
 {
-    uint32_t *s = g->state;
     for (int i = 0; i < WORDS - SHIFT; i++) s[i] = s[i + SHIFT] ^ mixed(s[i], s[i + 1]);
     for (int i = WORDS - SHIFT; i < WORDS - 1; i++) s[i] = s[i + SHIFT - WORDS] ^ mixed(s[i], s[i + 1]);
     s[WORDS - 1] = s[SHIFT - 1] ^ mixed(s[WORDS - 1], s[0]);
+}
+LC_WIDE(twist, (uint32_t * s), s)
+
+static void next_block(lc_generator *g)
+{
+    twist(g->state);
     g->left = WORDS + 1;
     g->next = 0;
 }
@@ -113,13 +118,18 @@ static inline uint32_t tempered(uint32_t y)
     y ^= y << 15 & 0xefc60000u;
     return y ^ y >> 18;
 }
+LC_LOOP temper_loop(uint32_t *restrict out, const uint32_t *restrict state, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) out[i] = tempered(state[i]);
+}
+LC_WIDE(temper, (uint32_t * out, const uint32_t *state, int64_t n), out, state, n)
 
 void lc_random_words(lc_generator *g, uint32_t *out, int64_t n)
 {
     while (n > 0) {
         if (g->left == 1) next_block(g);
         int64_t take = n < g->left - 1 ? n : g->left - 1;
-        for (int64_t i = 0; i < take; i++) out[i] = tempered(g->state[g->next + i]);
+        temper(out, g->state + g->next, take);
         g->next += (int32_t)take;
         g->left -= (int32_t)take;
         out += take;

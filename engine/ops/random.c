@@ -1,5 +1,6 @@
 /* Fills with real numbers: uniform, normal, exponential and others, in place, as factories and in the shape of another tensor. */
 #include "random.h"
+#include <float.h>
 #include <math.h>
 
 lc_generator *generator_for(const lc_value *v, lc_device device)
@@ -58,10 +59,22 @@ static int continuous(const lc_record *call, const char *name)
 }
 
 /* ---- uniform ---- */
+static double largest(lc_dtype dtype)
+{
+    lc_dtype real = lc_real_of(dtype);
+    return real == LC_f16 ? 65504 : real == LC_bf16 ? 0x1.fep127 : real == LC_f32 ? FLT_MAX : DBL_MAX;
+}
 static int draw_uniform(const lc_record *call, double from, double to, const lc_value *generator)
 {
+    lc_dtype dtype = (lc_dtype)call->out[0]->dtype;
+    double   most = largest(dtype), end[2] = { from, to };
+    for (int i = 0; i < 2; i++)
+        if (!(fabs(end[i]) <= most))
+            return lc_fail_int(LC_LucidError, "%s is out of bounds for %s", i ? "to" : "from", lc_dtypes[dtype].name);
     if (!(from <= to))
         return lc_fail_int(LC_LucidError, "uniform_ expects to return a [from, to) range, but found from=%g > to=%g", from, to);
+    if (!(to - from <= most))
+        return lc_fail_int(LC_LucidError, "uniform_ expects to - from <= %g, but found to=%g and from=%g", most, to, from);
     return draw_parts(call, &lc_op_uniform_, generator, (lc_random_args){ .a = from, .b = to });
 }
 static int uniform_run(const lc_record *call) { return draw_uniform(call, call->args[1].f, call->args[2].f, &call->args[3]); }
