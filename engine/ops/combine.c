@@ -147,6 +147,8 @@ static int repeat_interleave_call(const lc_value *in, lc_tensor **out)
     int        d;
     lc_tensor *x = along_dim(in, &d);
     if (!x) return -1;
+    if (in(0)->ndim == 0 && in[2].tag == LC_IS_int)
+        return lc_fail_int(LC_IndexError, "Dimension specified as %lld but tensor has no dimensions", (long long)in[2].i);
     if (times < 0) return lc_fail_int(LC_LucidError, "Repeats must be non-negative");
     if (x->ndim == LC_MAX_DIMS)
         return lc_fail_int(LC_ShapeMismatch, "%d dimensions: at most %d are supported", x->ndim, LC_MAX_DIMS - 1);

@@ -1,6 +1,5 @@
 /* Copies of a tensor's elements in another layout or order. The move itself is the backend's copy between two strided tensors. */
 #include "view.h"
-#include <stdlib.h>
 
 static int in_format(const lc_record *call, lc_spec *out)
 {
@@ -63,11 +62,10 @@ static int rot90_call(const lc_value *in, lc_tensor **out)
     int        a, b, k = (int)((in[1].i % 4 + 4) % 4);
     if (in[2].n != 2) return lc_fail_int(LC_LucidError, "expected total rotation dims == 2, but got dims = %d", in[2].n);
     if (x->ndim < 2) return lc_fail_int(LC_ShapeMismatch, "expected total dims >= 2, but got total dims = %d", x->ndim);
-    if (in[2].is[0] == in[2].is[1] || llabs(in[2].is[0] - in[2].is[1]) == x->ndim)
+    if (dim_index(in[2].is[0], x->ndim, &a) < 0 || dim_index(in[2].is[1], x->ndim, &b) < 0) return -1;
+    if (a == b)
         return lc_fail_int(LC_LucidError, "expected rotation dims to be different, but got dim0 = %lld and dim1 = %lld",
                            (long long)in[2].is[0], (long long)in[2].is[1]);
-    if (dim_index(in[2].is[0], x->ndim, &a) < 0 || dim_index(in[2].is[1], x->ndim, &b) < 0)
-        return lc_fail_int(LC_LucidError, "Rotation dims out of range: %s of %s", LC_SIZES(in[2].is, in[2].n), LC_SHAPE(x));
     if (k == 0) return (*out = lc_clone(x, LC_CONTIGUOUS_FORMAT)) ? 0 : -1;
     if (k == 2) return (*out = lc_flip(x, (int64_t[]){ a, b }, 2)) ? 0 : -1;
     return (*out = lc_transpose(lc_flip(x, (int64_t[]){ k == 1 ? b : a }, 1), a, b)) ? 0 : -1;
@@ -90,6 +88,7 @@ static int roll_call(const lc_value *in, lc_tensor **out)
     int64_t    all = -1;
     int        d;
     if (in[1].n == 0) return lc_fail_int(LC_LucidError, "`shifts` required");
+    if (x->numel == 0 && in[1].n == in[2].n) return (*out = lc_clone(x, LC_PRESERVE_FORMAT)) ? 0 : -1; /* whatever the dims */
     if (in[2].n == 0 && in[1].n == 1) {
         if (x->numel) x = lc_reshape(rolled(lc_reshape(x, &all, 1), 0, in[1].is[0]), x->shape, x->ndim);
         else x = lc_clone(x, LC_PRESERVE_FORMAT);
@@ -100,7 +99,7 @@ static int roll_call(const lc_value *in, lc_tensor **out)
     for (int i = 0; i < in[2].n && x; i++) {
         if (dim_index(in[2].is[i], in(0)->ndim, &d) < 0) return -1;
         if (in(0)->ndim == 0) return lc_fail_int(LC_IndexError, "Dimension specified as 0 but tensor has no dimensions");
-        x = x->numel ? rolled(x, d, in[1].is[i]) : lc_clone(x, LC_PRESERVE_FORMAT);
+        x = rolled(x, d, in[1].is[i]);
     }
     return (*out = x) ? 0 : -1;
 }

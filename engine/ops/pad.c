@@ -17,6 +17,10 @@ static int padded_shape(const lc_tensor *x, const lc_value *pad, int64_t *shape)
         const int64_t *p = pad->is + 2 * from_end;
         shape[d] = x->shape[d];
         if (from_end >= dims) continue;
+        __int128 left = (__int128)shape[d] + (p[0] < 0 ? p[0] : 0) + (p[1] < 0 ? p[1] : 0);
+        if (left < 0)
+            return lc_fail_int(LC_ShapeMismatch, "padding %lld and %lld cuts more than the %lld elements of dimension %d",
+                               (long long)p[0], (long long)p[1], (long long)x->shape[d], d);
         if (__builtin_add_overflow(shape[d], p[0], &shape[d]) || __builtin_add_overflow(shape[d], p[1], &shape[d]) ||
             shape[d] < 0)
             return lc_fail_int(LC_ShapeMismatch,

@@ -46,7 +46,7 @@ static int slice_geometry(const lc_tensor *x, const lc_value *a, geometry *v)
 {
     int     d;
     int64_t start = 0, stop = INT64_MAX, step = a[3].i;
-    if (x->ndim == 0) return lc_fail_int(LC_LucidError, "slice() cannot be applied to a 0-dim tensor.");
+    if (x->ndim == 0) return lc_fail_int(LC_IndexError, "slice() cannot be applied to a 0-dim tensor.");
     if (dim_index(a[0].i, x->ndim, &d) < 0) return -1;
     if (step <= 0) return lc_fail_int(LC_LucidError, "slice step must be positive, got %lld", (long long)step);
     int_argument(&a[1], &start);
@@ -65,12 +65,12 @@ static int narrow_geometry(const lc_tensor *x, const lc_value *a, geometry *v)
     int     d;
     int64_t start = a[1].i, length = a[2].i;
     if (x->ndim == 0) return lc_fail_int(LC_LucidError, "narrow() cannot be applied to a 0-dim tensor.");
-    if (length < 0) return lc_fail_int(LC_LucidError, "narrow(): length must be non-negative, got %lld", (long long)length);
     if (dim_index(a[0].i, x->ndim, &d) < 0) return -1;
     int64_t size = x->shape[d];
     if (start < -size || start > size)
         return lc_fail_int(LC_IndexError, "start out of range (expected to be in range of [%lld, %lld], but got %lld)",
                            (long long)-size, (long long)size, (long long)start);
+    if (length < 0) return lc_fail_int(LC_LucidError, "narrow(): length must be non-negative, got %lld", (long long)length);
     if (start < 0) start += size;
     if (length > size - start)
         return lc_fail_int(LC_ShapeMismatch, "start (%lld) + length (%lld) exceeds dimension size (%lld).", (long long)start,

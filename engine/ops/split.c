@@ -172,8 +172,13 @@ static int tensor_split_call(const lc_value *in, lc_tensor **out)
     }
     return 0;
 }
+static int tensor_split_dim_count(const lc_value *in)
+{
+    int d;
+    return tensor_split_dim(in, &d) < 0 ? -1 : tensor_split_count(in);
+}
 LC_OP(tensor_split, .sig = "tensor_split(input: Tensor, sections: int, dim: int = 0) -> list[Tensor]",
-      .doc = "As many views as sections; their sizes differ by one at most.", .method = true, .count = tensor_split_count,
+      .doc = "As many views as sections; their sizes differ by one at most.", .method = true, .count = tensor_split_dim_count,
       .call = tensor_split_call);
 
 static int tensor_split_indices_count(const lc_value *in) { return in[1].n + 1; }
