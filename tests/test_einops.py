@@ -166,7 +166,6 @@ def test_gradients():
         ("... k, k -> ...", [(2, 3, 4), (4,)]),
     ],
 )
-@pytest.mark.skipif(not hasattr(lucid, "einsum"), reason="lucid.einsum is not there yet")
 def test_einsum(pattern, shapes):
     torch.manual_seed(1)
     theirs = [torch.rand(shape) for shape in shapes]
