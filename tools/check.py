@@ -68,6 +68,7 @@ def gates(build):
         "CUDA texts": script("cuda_text", build),
         "stubs": script("stubs"),
         "dispatch": script("dispatch"),
+        "NEON": script("neon"),
     }
 
 

@@ -5,8 +5,9 @@
 GRAD(conj) { dx[0] = conj_of(g[0]); }
 static int conj_run(const lc_record *call)
 {
-    if (!lc_is_complex(call->dtype)) return 0; /* in place: a real number is its own conjugate */
-    return elementwise(call);
+    if (lc_is_complex(call->dtype)) return elementwise(call);
+    bool in_place = call->out[0]->data == call->in[0]->data; /* a real number is its own conjugate */
+    return in_place ? 0 : call->backend->copy(call->out[0], call->in[0]);
 }
 #define CONJUGATE .kernel = LC_OP__conj_physical, .shape = same, .run = conj_run, .grad = conj_grad
 LC_OP(_conj_physical, .sig = "_conj_physical(input: Tensor) -> Tensor", .doc = "The conjugate of complex numbers.",

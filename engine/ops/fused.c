@@ -46,7 +46,7 @@ static int one_dtype(const lc_record *call, lc_spec *out)
         return lc_fail_int(LC_LucidError, "heaviside is not yet implemented for tensors with different dtypes.");
     return broadcast(call, out);
 }
-GRAD(heaviside) { dx[need[0] ? 0 : 1] = lc_fail(LC_LucidError, "derivative for heaviside is not implemented"); }
+GRAD(heaviside) { dx[need[0] ? 0 : 1] = lc_fail(LC_NotImplementedError, "derivative for heaviside is not implemented"); }
 LC_OP(heaviside, .sig = "heaviside(input: Tensor, values: Tensor) -> Tensor",
       .doc = "0 where input is negative, 1 where it is positive, values where it is 0.", FORMS, .shape = one_dtype,
       .run = elementwise, .grad = heaviside_grad);
