@@ -1,11 +1,12 @@
 /* Counting: histc, histogram and bincount turn values into numbers of bins, tile by tile, and count these. Blocks of the input have tables of
  * their own, added up in the end; how many depends on sizes only. Counts are int64 and sums double, whatever the result's dtype; in half precision PyTorch's stop at 2048 or 256. */
-#include "sort.h"
+#include "lookup.h"
+#include "sort_lines.h"
 #include "../args.h"
 #include <math.h>
 #include <string.h>
 
-enum { TILE = 256, LANES = 16, MOST_BLOCKS = 16, MOST_CELLS = 1 << 18 };
+enum { TILE = BIN_TILE, MOST_BLOCKS = 16, MOST_CELLS = 1 << 18 };
 
 /* ---- tables ---- */
 typedef struct count_job count_job;
@@ -88,80 +89,43 @@ static int count_into(count_job *job, lc_tensor *out, const char *name)
 
 /* ---- histogram ---- */
 typedef struct {
-    double      low, high;
-    int64_t     bins;
-    const void *edges;   /* NULL: equal bins */
-    bool        ordered; /* edges to search are in order */
-} bin_line;
-#define AS_IS(x)      (x)
-#define F16_ROUND(x)  lc_f16_to_f32(lc_f32_to_f16(x))
-#define BF16_ROUND(x) lc_bf16_to_f32(lc_f32_to_bf16(x))
-#define T             uint16_t
-#define W             float
-#define LOAD          lc_f16_to_f32
-#define ROUND         F16_ROUND
-#define NAME(f)       f##_f16
-#include "histogram.inc.c"
-#define T       uint16_t
-#define W       float
-#define LOAD    lc_bf16_to_f32
-#define ROUND   BF16_ROUND
-#define NAME(f) f##_bf16
-#include "histogram.inc.c"
-#define T       float
-#define W       float
-#define LOAD    AS_IS
-#define ROUND   AS_IS
-#define NAME(f) f##_f32
-#include "histogram.inc.c"
-#define T       double
-#define W       double
-#define LOAD    AS_IS
-#define ROUND   AS_IS
-#define NAME(f) f##_f64
-#include "histogram.inc.c"
-typedef struct {
-    void (*range)(const void *, int64_t, double *, double *);
-    void (*bins)(const void *, int64_t, int64_t, const bin_line *, int64_t *, bool *);
-} histogram_kernels;
-static const histogram_kernels kernels[LC_DTYPE_COUNT] = { [LC_f16] = { range_f16, bins_f16 },
-                                                           [LC_bf16] = { range_bf16, bins_bf16 },
-                                                           [LC_f32] = { range_f32, bins_f32 },
-                                                           [LC_f64] = { range_f64, bins_f64 } };
-typedef struct {
     const lc_histogram_args *args;
     bin_line                 line[LC_MAX_DIMS];
     bool                     search;
 } histogram;
 
 /* The bin by searching the edges, which may be anything. */
-static void search_bins(lc_dtype dtype, const char *in, int64_t step, int64_t n, const bin_line *b, int64_t *index,
-                        bool *inside)
+static void search_bins(lc_dtype dtype, const char *in, int64_t step, int64_t n, const bin_line *b, int32_t *bin)
 {
-    double  x[TILE]; /* of either dtype */
-    int64_t place[TILE];
-    cpu_move(dtype, (char *)x, lc_size_of(dtype), dtype, in, step * lc_size_of(dtype), n);
-    cpu_search(dtype, b->edges, b->ordered, b->bins + 1, x, n, true, place);
-    for (int64_t i = 0; i < n; i++) {
+    double  x[TILE], inside[TILE]; /* of either dtype */
+    int64_t place[TILE], where[TILE + 1], size = lc_size_of(dtype), m = 0;
+    cpu_move(dtype, (char *)x, size, dtype, in, step * size, n);
+    for (int64_t i = 0; i < n; i++) { /* many may be outside: those are not searched */
         double v = dtype == LC_f32 ? ((float *)x)[i] : x[i];
-        bool   here = (v >= b->low) & (v <= b->high);
-        inside[i] &= here;
-        index[i] = index[i] * b->bins + (!here ? 0 : place[i] <= b->bins ? place[i] - 1 : b->bins - 1);
+        where[m] = i, m += (v >= b->low) & (v <= b->high);
+        bin[i] = -1;
     }
+    cpu_gather(size, (char *)inside, size, (char *)x, size, where, m);
+    cpu_lookup(dtype)->search(b->edges, NULL, b->ordered, b->bins + 1, inside, m, true, place);
+    for (int64_t i = 0; i < m; i++) bin[where[i]] = (int32_t)(place[i] <= b->bins ? place[i] - 1 : b->bins - 1);
 }
 static const int64_t *histogram_tile(const count_job *job, int64_t at, int64_t n, int64_t *index)
 {
     const histogram         *h = job->args;
     const lc_histogram_args *a = h->args;
     lc_dtype                 dtype = (lc_dtype)a->in->dtype;
-    bool                     inside[TILE];
-    memset(inside, true, (size_t)n), memset(index, 0, (size_t)n * sizeof *index);
+    int32_t                  bin[TILE];
     for (int d = 0; d < a->dims; d++) {
         const char *x = a->in->data + (at * a->dims + d) * lc_size_of(dtype);
-        if (h->search) search_bins(dtype, x, a->dims, n, &h->line[d], index, inside);
-        else kernels[dtype].bins(x, a->dims, n, &h->line[d], index, inside);
+        int64_t     bins = h->line[d].bins;
+        if (h->search) search_bins(dtype, x, a->dims, n, &h->line[d], bin);
+        else cpu_lookup(dtype)->bins(x, a->dims, n, &h->line[d], bin);
+        if (d == 0)
+            for (int64_t i = 0; i < n; i++) index[i] = bin[i];
+        else
+            for (int64_t i = 0; i < n; i++) index[i] = index[i] < 0 || bin[i] < 0 ? -1 : index[i] * bins + bin[i];
     }
-    for (int64_t i = 0; i < n; i++) index[i] = inside[i] ? index[i] : job->cells;
+    for (int64_t i = 0; i < n; i++) index[i] = index[i] < 0 ? job->cells : index[i];
     return index;
 }
 
@@ -176,7 +140,8 @@ static void range_blocks(void *ctx, int64_t begin, int64_t end)
     int64_t    n = r->in->numel, block = (n + r->blocks - 1) / r->blocks;
     for (int64_t b = begin; b < end; b++) {
         int64_t start = b * block < n ? b * block : n - 1, count = n - start < block ? n - start : block;
-        kernels[r->in->dtype].range(r->in->data + start * lc_size_of(r->in->dtype), count, &r->low[b], &r->high[b]);
+        cpu_lookup((lc_dtype)r->in->dtype)
+            ->range(r->in->data + start * lc_size_of(r->in->dtype), count, &r->low[b], &r->high[b]);
     }
 }
 /* histc's range: what it was given, or that of the values; a single value gets a bin's width around it. */
@@ -211,7 +176,7 @@ static int cpu_histogram(UNUSED lc_dtype compute, const void *args)
         }
         const lc_tensor *e = a->edges[d];
         int64_t          size = lc_size_of(e->dtype);
-        h.line[d].edges = e->data, h.line[d].ordered = h.search && cpu_in_order((lc_dtype)e->dtype, e->data, e->numel);
+        h.line[d].edges = e->data, h.line[d].ordered = h.search && cpu_lookup((lc_dtype)e->dtype)->in_order(e->data, e->numel);
         cpu_move(LC_f64, (char *)&h.line[d].low, 8, (lc_dtype)e->dtype, e->data, size, 1);
         cpu_move(LC_f64, (char *)&h.line[d].high, 8, (lc_dtype)e->dtype, e->data + (e->numel - 1) * size, size, 1);
     }

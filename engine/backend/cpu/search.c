@@ -1,50 +1,27 @@
 /* searchsorted (bucketize is the same), and isin: a table of the tests' keys, found by hashing. */
 #include "sort.h"
+#include "lookup.h"
 #include "../args.h"
 #include <string.h>
 
 /* ---- searchsorted ---- */
-enum { LANES = 8, SEARCH_TILE = 512 };
-#define T       uint8_t
-#define NAME(f) f##_u8
-#include "search.inc.c"
-#define T       int8_t
-#define NAME(f) f##_i8
-#include "search.inc.c"
-#define T       int16_t
-#define NAME(f) f##_i16
-#include "search.inc.c"
-#define T       int32_t
-#define NAME(f) f##_i32
-#include "search.inc.c"
-#define T       int64_t
-#define NAME(f) f##_i64
-#include "search.inc.c"
-#define T       float
-#define NAME(f) f##_f32
-#include "search.inc.c"
-#define T       double
-#define NAME(f) f##_f64
-#include "search.inc.c"
-typedef struct {
-    bool (*in_order)(const void *sequence, int64_t n);
-    void (*search)(const void *sequence, const int64_t *sorter, bool ordered, int64_t n, const void *values, int64_t count,
-                   bool right, int64_t *out);
-} search_kernels;
-static const search_kernels searches[LC_DTYPE_COUNT] = {
-#define SEARCH(op, dtype) [LC_##dtype] = { in_order_##dtype, search_##dtype },
-    LC_EACH_real(SEARCH, )
-};
-bool cpu_in_order(lc_dtype dtype, const void *sequence, int64_t n) { return searches[dtype].in_order(sequence, n); }
-void cpu_search(lc_dtype dtype, const void *sequence, bool ordered, int64_t n, const void *values, int64_t count, bool right,
-                int64_t *out)
+enum { SEARCH_TILE = 512 };
+typedef const lc_lookup lookup_table[LC_DTYPE_COUNT];
+extern lookup_table lc_cpu_lookup_base, lc_cpu_lookup_avx2 __attribute__((weak)), lc_cpu_lookup_avx512 __attribute__((weak)),
+    lc_cpu_lookup_neon __attribute__((weak));
+const lc_lookup *cpu_lookup(lc_dtype dtype)
 {
-    searches[dtype].search(sequence, NULL, ordered, n, values, count, right, out);
+    lookup_table *const tables[] = { [LC_ISA_base] = &lc_cpu_lookup_base,
+                                     [LC_ISA_avx2] = &lc_cpu_lookup_avx2,
+                                     [LC_ISA_avx512] = &lc_cpu_lookup_avx512,
+                                     [LC_ISA_neon] = &lc_cpu_lookup_neon };
+    lookup_table       *table = tables[lc_cpu_isa()];
+    return table ? &(*table)[dtype] : &lc_cpu_lookup_base[dtype];
 }
 
 typedef struct {
     const lc_search_args *args;
-    search_kernels        kernels;
+    const lc_lookup      *kernels;
     bool                  ordered; /* the one sequence is known to be in order */
 } search_job;
 static void search_chunk(void *ctx, int64_t begin, int64_t end)
@@ -58,22 +35,22 @@ static void search_chunk(void *ctx, int64_t begin, int64_t end)
         n = (stop < end ? stop : end) - at;
         const char    *sequence = a->sequence->data + row * a->n * size;
         const int64_t *sorter = a->sorter ? (const int64_t *)a->sorter->data + row * a->n : NULL;
-        if (!a->one && row != last) ordered = !sorter && n >= a->n && job->kernels.in_order(sequence, a->n), last = row;
+        if (!a->one && row != last) ordered = !sorter && 16 * n >= a->n && job->kernels->in_order(sequence, a->n), last = row;
         n = n < SEARCH_TILE ? n : SEARCH_TILE;
         int64_t *to = a->out->dtype == LC_i64 ? (int64_t *)a->out->data + at : place;
-        job->kernels.search(sequence, sorter, ordered, a->n, a->values->data + at * size, n, a->right, to);
+        job->kernels->search(sequence, sorter, ordered, a->n, a->values->data + at * size, n, a->right, to);
         for (int64_t i = 0; to == place && i < n; i++) ((int32_t *)a->out->data)[at + i] = (int32_t)place[i];
     }
 }
 static int cpu_searchsorted(lc_dtype compute, const void *args)
 {
     const lc_search_args *a = args;
-    search_job            job = { .args = a, .kernels = searches[compute] };
+    search_job            job = { .args = a, .kernels = cpu_lookup(compute) };
     for (int64_t i = 0; a->sorter && i < a->sorter->numel; i++)
         if ((uint64_t)((const int64_t *)a->sorter->data)[i] >= (uint64_t)a->n)
             return lc_fail_int(LC_LucidError, "searchsorted: sorter index out of range: %lld of %lld",
                                (long long)((const int64_t *)a->sorter->data)[i], (long long)a->n);
-    job.ordered = a->one && !a->sorter && a->values->numel >= a->n && job.kernels.in_order(a->sequence->data, a->n);
+    job.ordered = a->one && !a->sorter && 16 * a->values->numel >= a->n && job.kernels->in_order(a->sequence->data, a->n);
     cpu_parallel(a->values->numel, CPU_GRAIN / 4, 4 * a->values->numel, search_chunk, &job);
     return 0;
 }

@@ -20,8 +20,3 @@ int cpu_sort_line(lc_dtype dtype, const char *from, int64_t step, int64_t n, boo
                   void *memory, sorted_line *line);
 /* Keys (still flipped) and indices of records [at, at + n), n <= SORT_TILE; index may be NULL. */
 void cpu_sort_read(const sorted_line *line, int64_t at, int64_t n, uint64_t *key, int64_t *index);
-
-/* Places of `count` values in a sorted sequence of n (search.inc.c), all of a dtype in LC_EACH_real; ordered: cpu_in_order said so. */
-bool cpu_in_order(lc_dtype dtype, const void *sequence, int64_t n);
-void cpu_search(lc_dtype dtype, const void *sequence, bool ordered, int64_t n, const void *values, int64_t count, bool right,
-                int64_t *out);

@@ -62,5 +62,3 @@ static void NAME(search)(const void *in, const int64_t *sorter, bool ordered, in
         for (int64_t l = 0; !whole && l < count - first; l++) out[first + l] = places[l];
     }
 }
-#undef T
-#undef NAME
