@@ -1,5 +1,6 @@
 /* Keys of every dtype (keys.h). Compiled per instruction set: conversion, extremes and widening are vector code. */
 #include "keys.h"
+#include <string.h>
 
 #define SIGN            ((K)((K)1 << (8 * sizeof(K) - 1)))
 #define NEVER(x)        0
@@ -77,10 +78,33 @@
 #include "keys.inc.c"
 #define key_b8 key_u8
 
-#define TABLE_OF(isa) lc_cpu_keys_##isa
+/* Sorting networks of eight, eight of them side by side, then transposed. */
+static inline void order(uint64_t *a, uint64_t *b)
+{
+    for (int l = 0; l < 8; l++) {
+        uint64_t x = a[l], y = b[l];
+        a[l] = x < y ? x : y, b[l] = x < y ? y : x;
+    }
+}
+static void runs(uint64_t *record)
+{
+    static const uint8_t pair[19][2] = { { 0, 2 }, { 1, 3 }, { 4, 6 }, { 5, 7 }, { 0, 4 }, { 1, 5 }, { 2, 6 },
+                                         { 3, 7 }, { 0, 1 }, { 2, 3 }, { 4, 5 }, { 6, 7 }, { 2, 4 }, { 3, 5 },
+                                         { 1, 4 }, { 3, 6 }, { 1, 2 }, { 3, 4 }, { 5, 6 } };
+    uint64_t             a[8][8];
+    memcpy(a, record, sizeof a);
+#pragma GCC unroll 19
+    for (int i = 0; i < 19; i++) order(a[pair[i][0]], a[pair[i][1]]);
+    for (int i = 0; i < 8; i++)
+        for (int l = 0; l < 8; l++) record[8 * l + i] = a[i][l];
+}
+
+#define TABLE_OF(isa) lc_cpu_sort_##isa
 #define TABLE(isa)    TABLE_OF(isa)
-extern const lc_sort_key *const TABLE(LC_ISA)[LC_DTYPE_COUNT];
-const lc_sort_key *const        TABLE(LC_ISA)[LC_DTYPE_COUNT] = {
+extern const lc_sort_kernels TABLE(LC_ISA);
+const lc_sort_kernels        TABLE(LC_ISA) = {
+    .key = {
 #define KEY_OF(op, dtype) [LC_##dtype] = &key_##dtype,
-    LC_EACH_sortable(KEY_OF, )
+        LC_EACH_sortable(KEY_OF, ) },
+    .runs = runs,
 };

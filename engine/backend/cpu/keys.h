@@ -11,6 +11,9 @@ typedef struct {
     uint64_t least, most, varying; /* varying: bits that are not the same in all keys */
     bool     lossy;                /* a -0 or a NaN was seen: keys do not give every value back */
 } key_summary;
+/* 64 records become eight runs of eight, each sorted. */
+typedef void (*lc_sort_runs)(uint64_t *record);
+
 typedef struct {
     /* Steps in bytes; flip: 0, or `all` to turn the order around. */
     void (*load)(const char *from, int64_t step, int64_t n, uint64_t flip, uint64_t *key, key_summary *s);
@@ -19,4 +22,9 @@ typedef struct {
     uint64_t all;                                                                /* the bits of a key */
     uint64_t nan;                                                                /* the key of NaN; 0: there is none */
 } lc_sort_key;
-const lc_sort_key *cpu_sort_key(lc_dtype dtype); /* NULL: values without an order */
+typedef struct {
+    const lc_sort_key *key[LC_DTYPE_COUNT];
+    lc_sort_runs       runs;
+} lc_sort_kernels;
+const lc_sort_kernels *cpu_sort_kernels(void);
+const lc_sort_key     *cpu_sort_key(lc_dtype dtype); /* NULL: values without an order */

@@ -14,18 +14,18 @@
 #include <string.h>
 
 /* ---- keys ---- */
-typedef const lc_sort_key *key_table[LC_DTYPE_COUNT];
-extern const key_table     lc_cpu_keys_base, lc_cpu_keys_avx2 __attribute__((weak)), lc_cpu_keys_avx512 __attribute__((weak)),
-    lc_cpu_keys_neon __attribute__((weak));
-const lc_sort_key *cpu_sort_key(lc_dtype dtype)
+extern const lc_sort_kernels lc_cpu_sort_base, lc_cpu_sort_avx2 __attribute__((weak)), lc_cpu_sort_avx512 __attribute__((weak)),
+    lc_cpu_sort_neon __attribute__((weak));
+const lc_sort_kernels *cpu_sort_kernels(void)
 {
-    const key_table *const tables[] = { [LC_ISA_base] = &lc_cpu_keys_base,
-                                        [LC_ISA_avx2] = &lc_cpu_keys_avx2,
-                                        [LC_ISA_avx512] = &lc_cpu_keys_avx512,
-                                        [LC_ISA_neon] = &lc_cpu_keys_neon };
-    const key_table       *table = tables[lc_cpu_isa()];
-    return table ? (*table)[dtype] : lc_cpu_keys_base[dtype];
+    const lc_sort_kernels *const tables[] = { [LC_ISA_base] = &lc_cpu_sort_base,
+                                              [LC_ISA_avx2] = &lc_cpu_sort_avx2,
+                                              [LC_ISA_avx512] = &lc_cpu_sort_avx512,
+                                              [LC_ISA_neon] = &lc_cpu_sort_neon };
+    const lc_sort_kernels       *table = tables[lc_cpu_isa()];
+    return table ? table : &lc_cpu_sort_base;
 }
+const lc_sort_key *cpu_sort_key(lc_dtype dtype) { return cpu_sort_kernels()->key[dtype]; }
 
 /* ---- records ---- */
 enum { DIGIT_BITS = 11, MOST_DIGITS = 8, PARALLEL_LINE = 1 << 17, MOST_BLOCKS = 64 };
@@ -37,9 +37,11 @@ typedef struct {
     uint32_t    mask;
 } digit_pass;
 
+#define RUNS    (cpu_sort_kernels()->runs)
 #define R       uint64_t
 #define NAME(f) f##_64
 #include "sort_records.inc.c"
+#undef RUNS
 #define R       unsigned __int128
 #define NAME(f) f##_128
 #include "sort_records.inc.c"

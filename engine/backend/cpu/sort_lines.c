@@ -48,35 +48,31 @@ void cpu_emit_sorted(const line_walk *w, const sorted_line *line, line_ends at, 
 
 static int sort_lines(void *ctx, char *const *ptr, const int64_t *stride, int64_t lines)
 {
-    const line_walk *w = ctx;
+    const line_thread *t = ctx;
+    const line_walk   *w = t->walk;
     for (int64_t l = 0; l < lines; l++) {
         sorted_line line;
         line_ends   at = cpu_line_ends(w, ptr, stride, l);
-        if (cpu_sort_line(w->dtype, at.in, w->step[0], w->n, w->descending, true, w->parallel, w->memory, &line) < 0) return -1;
+        if (cpu_sort_line(w->dtype, at.in, w->step[0], w->n, w->descending, true, w->parallel, t->memory, &line) < 0) return -1;
         cpu_emit_sorted(w, &line, at, w->n);
     }
     return 0;
 }
 
 /* ---- every line, between the threads ---- */
-static int line_chunk_with(line_walk *w, int64_t begin, int64_t end, void *small)
-{
-    size_t bytes = w->bytes;
-    if (!(w->memory = bytes <= SORT_SMALL_BYTES ? small : lc_alloc(bytes))) return -1;
-    int rc = lc_iter_range(&w->it, begin, end, w->run, w);
-    if (w->memory != small) lc_free(w->memory, bytes);
-    return rc;
-}
 typedef struct {
-    line_walk  walk;
+    line_walk  walk; /* not cleared: most of it is room for dimensions */
+    lc_row_fn  run;
     atomic_int failed;
 } line_job;
 static void line_chunk(void *ctx, int64_t begin, int64_t end)
 {
     line_job         *job = ctx;
-    line_walk         w = job->walk; /* memory of its own */
+    size_t            bytes = job->walk.bytes;
     _Alignas(64) char small[SORT_SMALL_BYTES];
-    if (line_chunk_with(&w, begin, end, small) < 0) job->failed = 1;
+    line_thread       t = { &job->walk, bytes <= sizeof small ? small : lc_alloc(bytes) };
+    if (!t.memory || lc_iter_range(&job->walk.it, begin, end, job->run, &t) < 0) job->failed = 1;
+    if (t.memory && t.memory != small) lc_free(t.memory, bytes);
 }
 
 int cpu_each_line(lc_dtype dtype, const lc_sort_args *a, lc_row_fn run, size_t bytes, int64_t most_parallel)
@@ -86,31 +82,25 @@ int cpu_each_line(lc_dtype dtype, const lc_sort_args *a, lc_row_fn run, size_t b
     int64_t          byte_stride[3][LC_MAX_DIMS], shape[LC_MAX_DIMS], lines = 1;
     int              kept = 0;
     line_job         job;
-    line_walk        w = { .dtype = dtype,
-                           .n = in->ndim ? in->shape[a->dim] : 1,
-                           .k = a->k,
-                           .run = run,
-                           .descending = a->descending,
-                           .ordered = a->ordered,
-                           .values = a->values,
-                           .indices = a->indices,
-                           .bytes = bytes };
+    line_walk       *w = &job.walk;
+    job.run = run, job.failed = 0;
+    w->dtype = dtype, w->n = in->ndim ? in->shape[a->dim] : 1, w->k = a->k, w->bytes = bytes;
+    w->descending = a->descending, w->ordered = a->ordered, w->values = a->values, w->indices = a->indices;
     for (int d = 0; d < in->ndim; d++) {
         bool along = d == a->dim;
         if (!along) lines *= shape[kept] = in->shape[d];
         for (int k = 0; k < 3; k++)
-            *(along ? &w.step[k] : &byte_stride[k][kept]) = operand[k]->stride[d] * lc_size_of(operand[k]->dtype);
+            *(along ? &w->step[k] : &byte_stride[k][kept]) = operand[k]->stride[d] * lc_size_of(operand[k]->dtype);
         kept += !along;
     }
-    if (!lines || !w.n || !a->k) return 0;
-    for (int k = 0; k < 3 && w.n == 1; k++) w.step[k] = lc_size_of(operand[k]->dtype); /* whatever it says: one element */
-    lc_iter_start(&w.it, kept, shape);
-    for (int k = 0; k < 3; k++) lc_iter_add_raw(&w.it, operand[k]->data, byte_stride[k]);
-    lc_iter_prepare(&w.it, true);
-    w.parallel = lines < most_parallel;
-    job.walk = w, job.failed = 0;
-    cpu_parallel(lines, w.parallel ? lines : CPU_GRAIN / 4 / w.n + 1, 4 * lines * w.n, line_chunk, &job);
-    return job.failed ? lc_fail_int(LC_OutOfMemory, "sort: no memory for lines of %lld elements", (long long)w.n) : 0;
+    if (!lines || !w->n || !a->k) return 0;
+    for (int k = 0; k < 3 && w->n == 1; k++) w->step[k] = lc_size_of(operand[k]->dtype); /* whatever it says: one element */
+    lc_iter_start(&w->it, kept, shape);
+    for (int k = 0; k < 3; k++) lc_iter_add_raw(&w->it, operand[k]->data, byte_stride[k]);
+    lc_iter_prepare(&w->it, true);
+    w->parallel = lines < most_parallel;
+    cpu_parallel(lines, w->parallel ? lines : CPU_GRAIN / 4 / w->n + 1, 4 * lines * w->n, line_chunk, &job);
+    return job.failed ? lc_fail_int(LC_OutOfMemory, "sort: no memory for lines of %lld elements", (long long)w->n) : 0;
 }
 
 static int cpu_sort(lc_dtype dtype, const void *args)

@@ -5,14 +5,16 @@
 #include "../../tensor/iter.h"
 
 typedef struct {
-    lc_iter   it; /* over the other dimensions: in, values, indices */
-    lc_dtype  dtype;
-    int64_t   n, k, step[3]; /* along a line: elements, results, steps in bytes */
-    bool      descending, ordered, values, indices, parallel;
-    lc_row_fn run;
-    size_t    bytes;
-    char     *memory; /* of this thread: bytes */
+    lc_iter  it; /* over the other dimensions: in, values, indices */
+    lc_dtype dtype;
+    int64_t  n, k, step[3]; /* along a line: elements, results, steps in bytes */
+    bool     descending, ordered, values, indices, parallel;
+    size_t   bytes; /* of memory a thread needs */
 } line_walk;
+typedef struct { /* what run gets */
+    const line_walk *walk;
+    char            *memory;
+} line_thread;
 typedef struct {
     const char *in;
     char       *values, *indices; /* NULL: not wanted */
@@ -22,7 +24,7 @@ static inline line_ends cpu_line_ends(const line_walk *w, char *const *ptr, cons
     return (line_ends){ ptr[0] + l * stride[0], w->values ? ptr[1] + l * stride[1] : NULL,
                         w->indices ? ptr[2] + l * stride[2] : NULL };
 }
-/* run(line_walk, ...) for every line, threads taking several each; fewer than most_parallel lines: one after the other, with
+/* run(line_thread, ...) for every line, threads taking several each; fewer than most_parallel lines: one after the other, with
  * w->parallel set. run returns -1 for want of memory. */
 int cpu_each_line(lc_dtype dtype, const lc_sort_args *a, lc_row_fn run, size_t bytes, int64_t most_parallel);
 /* The first n records as values and indices. */

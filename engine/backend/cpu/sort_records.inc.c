@@ -14,15 +14,13 @@ static void NAME(eight)(R *a)
 #pragma GCC unroll 19
     for (int i = 0; i < 19; i++) NAME(order)(a, pair[i][0], pair[i][1]);
 }
-static void NAME(merge)(const R *a, R *to, int64_t half) /* a: two sorted halves */
+static inline void NAME(merge)(const R *a, R *to, int64_t half) /* a: two sorted halves */
 {
-    const R *left = a, *right = a + half, *left_end = right - 1, *right_end = right + half - 1;
+    int64_t low = 0, high = 0; /* how many of the first half were taken from its front, and from its back */
     for (int64_t i = 0; i < half; i++) {
-        bool first = *left<*right, last = *left_end> * right_end;
-        to[i] = first ? *left : *right;
-        left += first, right += !first;
-        to[2 * half - 1 - i] = last ? *left_end : *right_end;
-        left_end -= last, right_end -= !last;
+        R x = a[low], y = a[half + i - low], u = a[half - 1 - high], v = a[2 * half - 1 - i + high];
+        to[i] = x < y ? x : y, low += x < y;
+        to[2 * half - 1 - i] = u > v ? u : v, high += u > v;
     }
 }
 static R *NAME(sort_short)(R *a, R *b, int64_t n) /* both have room for n rounded up to a power of two, at least 8 */
@@ -30,7 +28,12 @@ static R *NAME(sort_short)(R *a, R *b, int64_t n) /* both have room for n rounde
     int64_t whole = 8;
     while (whole < n) whole *= 2;
     for (int64_t i = n; i < whole; i++) a[i] = ~(R)0;
-    for (int64_t i = 0; i < whole; i += 8) NAME(eight)(a + i);
+#ifdef RUNS
+    if (whole >= 64)
+        for (int64_t i = 0; i < whole; i += 64) RUNS(a + i);
+    else
+#endif
+        for (int64_t i = 0; i < whole; i += 8) NAME(eight)(a + i);
     for (int64_t half = 8; half < whole; half *= 2) {
         for (int64_t i = 0; i < whole; i += 2 * half) NAME(merge)(a + i, b + i, half);
         R *swap = a;

@@ -172,24 +172,29 @@ static void emit_entries(const line_walk *w, const entry *e, line_ends at)
         for (int64_t j = 0; j < n && at.indices; j++) *(int64_t *)(at.indices + (i + j) * w->step[2]) = index[j];
     }
 }
+/* Sorts the whole line. Not an answer (false) if that leaves a choice among equals, or the order of what is not to be in order. */
+static int sorted_instead(const line_thread *t, line_ends at, bool *answered)
+{
+    const line_walk *w = t->walk;
+    sorted_line      line;
+    if (cpu_sort_line(w->dtype, at.in, w->step[0], w->n, w->descending, true, w->parallel, t->memory, &line) < 0) return -1;
+    *answered = !has_equals(&line, w->k < w->n ? w->k + 1 : w->n);
+    if (*answered) cpu_emit_sorted(w, &line, at, w->k);
+    return 0;
+}
 static int topk_lines(void *ctx, char *const *ptr, const int64_t *stride, int64_t lines)
 {
-    const line_walk *w = ctx;
-    entry           *entries = (entry *)w->memory;
-    bool             few = w->k <= w->n / 64;
+    const line_thread *t = ctx;
+    const line_walk   *w = t->walk;
+    entry             *entries = (entry *)t->memory;
+    bool               few = w->k <= w->n / 64, sorts = w->n > (w->ordered ? 16 : SORT_TILE);
     for (int64_t l = 0; l < lines; l++) {
         line_ends at = cpu_line_ends(w, ptr, stride, l);
+        bool      answered = false;
         if (few) select_few(w, at.in, entries);
         else {
-            sorted_line line;
-            if (w->n > SORT_TILE) {
-                if (cpu_sort_line(w->dtype, at.in, w->step[0], w->n, w->descending, true, w->parallel, w->memory, &line) < 0)
-                    return -1;
-                if (!has_equals(&line, w->k < w->n ? w->k + 1 : w->n)) {
-                    cpu_emit_sorted(w, &line, at, w->k);
-                    continue;
-                }
-            }
+            if (sorts && sorted_instead(t, at, &answered) < 0) return -1;
+            if (answered) continue;
             load_entries(w, at.in, 0, w->n, entries);
             nth_element(entries, entries + w->k - 1, entries + w->n);
             if (w->ordered) std_sort(entries, entries + w->k - 1);
