@@ -8,7 +8,7 @@ import tempfile
 
 import list_sources
 
-LIMIT = 3_000_000
+LIMIT = 5_000_000
 
 
 def stripped(path, folder):
