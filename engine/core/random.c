@@ -22,7 +22,6 @@ enum { BLOCK = 16, BUFFER = 512 };
 
 static inline float  unit_f32(uint32_t word) { return (float)(word & ((1u << 24) - 1)) * 0x1p-24f; }
 static inline double unit_f64(uint64_t word) { return (double)(word & ((1ull << 53) - 1)) * 0x1p-53; }
-static double        next_unit(lc_generator *g) { return unit_f64(lc_random64(g)); }
 
 /* Runs a body for each stretch of up to BUFFER elements: `word` holds the bits of `take` of them, from element `at` on. */
 #define EACH_STRETCH(g, n, words_each)                                                                                         \
@@ -245,7 +244,7 @@ static double next_normal(lc_generator *g)
         g->has_normal = false;
         return g->normal;
     }
-    double a = next_unit(g), b = next_unit(g), r = sqrt(-2 * log1p(-b)), t = 2 * M_PI * a;
+    double a = lc_next_unit(g), b = lc_next_unit(g), r = sqrt(-2 * log1p(-b)), t = 2 * M_PI * a;
     g->normal = r * sin(t);
     g->has_normal = true;
     return r * cos(t);
@@ -416,7 +415,7 @@ void lc_random_permutation(lc_generator *g, int64_t *out, int64_t n)
     if (n < UINT32_MAX / 20) shuffle(g, out, n);
     else
         for (int64_t i = 0; i < n; i++) {
-            int64_t k = (int64_t)(lc_random64(g) % (uint64_t)(i + 1));
+            int64_t k = (int64_t)(lc_next64(g) % (uint64_t)(i + 1));
             out[i] = i;
             out[i] = out[k];
             out[k] = i;

@@ -25,6 +25,31 @@ void lc_random_binomial(lc_generator *g, lc_dtype dtype, void *out, int64_t n, c
 int  lc_random_multinomial(lc_generator *g, lc_dtype dtype, int64_t *out, int64_t n, void *cumulative, int64_t categories);
 void lc_random_permutation(lc_generator *g, int64_t *out, int64_t n);
 
+/* Word by word, for loops that cannot know how many they need. */
+void                   lc_random_refill(lc_generator *g); /* 624 new words */
+static inline uint32_t lc_tempered(uint32_t y)
+{
+    y ^= y >> 11;
+    y ^= y << 7 & 0x9d2c5680u;
+    y ^= y << 15 & 0xefc60000u;
+    return y ^ y >> 18;
+}
+static inline uint32_t lc_next32(lc_generator *g)
+{
+    if (__builtin_expect(g->left == 1, 0)) lc_random_refill(g);
+    g->left--;
+    return lc_tempered(g->state[g->next++]);
+}
+static inline uint64_t lc_next64(lc_generator *g)
+{
+    uint64_t high = lc_next32(g);
+    return high << 32 | lc_next32(g);
+}
+static inline double lc_next_unit(lc_generator *g)
+{
+    return (double)(lc_next64(g) & ((1ull << 53) - 1)) * 0x1p-53;
+} /* [0, 1) */
+
 /* A loop, name_loop(...), compiled for this machine's vectors too. Floating-point results do not depend on which runs: nothing is fused
  * that is not written as fma. */
 #ifdef __x86_64__

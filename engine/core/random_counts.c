@@ -8,15 +8,13 @@
 #include "random.h"
 #include <math.h>
 
-static double next_unit(lc_generator *g) { return (double)(lc_random64(g) & ((1ull << 53) - 1)) * 0x1p-53; }
-
 /* ---- poisson ---- */
 
 static double small_poisson(lc_generator *g, double rate)
 {
     double least = exp(-rate), product = 1;
     for (double count = 0;; count++)
-        if ((product *= next_unit(g)) <= least) return count;
+        if ((product *= lc_next_unit(g)) <= least) return count;
 }
 
 static double large_poisson(lc_generator *g, double rate)
@@ -24,7 +22,8 @@ static double large_poisson(lc_generator *g, double rate)
     double b = 0.931 + 2.53 * sqrt(rate), a = -0.059 + 0.02483 * b, log_rate = log(rate);
     double inverse_alpha = 1.1239 + 1.1328 / (b - 3.4), v_r = 0.9277 - 3.6224 / (b - 2);
     while (true) {
-        double u = next_unit(g) - 0.5, v = next_unit(g), us = 0.5 - fabs(u), k = floor((2 * a / us + b) * u + rate + 0.43);
+        double u = lc_next_unit(g) - 0.5, v = lc_next_unit(g), us = 0.5 - fabs(u),
+               k = floor((2 * a / us + b) * u + rate + 0.43);
         if (us >= 0.07 && v <= v_r) return k;
         if (k < 0 || (us < 0.013 && v > us)) continue;
         if (log(v) + log(inverse_alpha) - log(a / (us * us) + b) <= -rate + k * log_rate - lgamma(k + 1)) return k;
@@ -80,8 +79,8 @@ int lc_random_multinomial(lc_generator *g, lc_dtype dtype, int64_t *out, int64_t
     pthread_mutex_lock(&g->lock);
     int rc = (dtype == LC_f64 ? accumulate_f64(cumulative, categories) : accumulate_f32(cumulative, categories));
     for (int64_t i = 0; i < n && rc == 0; i++)
-        out[i] = dtype == LC_f64 ? search_f64(cumulative, categories, next_unit(g))
-                                 : search_f32(cumulative, categories, next_unit(g));
+        out[i] = dtype == LC_f64 ? search_f64(cumulative, categories, lc_next_unit(g))
+                                 : search_f32(cumulative, categories, lc_next_unit(g));
     pthread_mutex_unlock(&g->lock);
     return rc;
 }

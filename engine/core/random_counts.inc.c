@@ -5,7 +5,7 @@ static REAL REAL_(count_gaps)(lc_generator *g, REAL count, REAL p)
 {
     double sum = 0, log_q = REAL_M(log1p)(-p);
     for (REAL gaps = 0;; gaps++) {
-        sum += ceil(log(next_unit(g)) / log_q);
+        sum += ceil(log(lc_next_unit(g)) / log_q);
         if (sum > count) return gaps;
     }
 }
@@ -16,7 +16,7 @@ static REAL REAL_(reject_binomial)(lc_generator *g, REAL count, REAL p)
     double centre = count * p + 0.5, v_r = 0.92 - 4.2 / b, odds = p / (1 - p), alpha = (2.83 + 5.1 / b) * std;
     double m = REAL_M(floor)((count + 1) * p);
     while (true) {
-        double u = next_unit(g) - 0.5, v = next_unit(g), us = 0.5 - fabs(u);
+        double u = lc_next_unit(g) - 0.5, v = lc_next_unit(g), us = 0.5 - fabs(u);
         REAL   k = (REAL)floor((2 * a / us + b) * u + centre);
         if (k < 0 || k > count) continue;
         if (us >= 0.07 && v <= v_r) return k;

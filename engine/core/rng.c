@@ -104,30 +104,23 @@ LC_LOOP twist_loop(uint32_t *s)
 }
 LC_WIDE(twist, (uint32_t * s), s)
 
-static void next_block(lc_generator *g)
+void lc_random_refill(lc_generator *g)
 {
     twist(g->state);
     g->left = WORDS + 1;
     g->next = 0;
 }
 
-static inline uint32_t tempered(uint32_t y)
-{
-    y ^= y >> 11;
-    y ^= y << 7 & 0x9d2c5680u;
-    y ^= y << 15 & 0xefc60000u;
-    return y ^ y >> 18;
-}
 LC_LOOP temper_loop(uint32_t *restrict out, const uint32_t *restrict state, int64_t n)
 {
-    for (int64_t i = 0; i < n; i++) out[i] = tempered(state[i]);
+    for (int64_t i = 0; i < n; i++) out[i] = lc_tempered(state[i]);
 }
 LC_WIDE(temper, (uint32_t * out, const uint32_t *state, int64_t n), out, state, n)
 
 void lc_random_words(lc_generator *g, uint32_t *out, int64_t n)
 {
     while (n > 0) {
-        if (g->left == 1) next_block(g);
+        if (g->left == 1) lc_random_refill(g);
         int64_t take = n < g->left - 1 ? n : g->left - 1;
         temper(out, g->state + g->next, take);
         g->next += (int32_t)take;
@@ -137,18 +130,8 @@ void lc_random_words(lc_generator *g, uint32_t *out, int64_t n)
     }
 }
 
-uint32_t lc_random32(lc_generator *g)
-{
-    if (g->left == 1) next_block(g);
-    g->left--;
-    return tempered(g->state[g->next++]);
-}
-
-uint64_t lc_random64(lc_generator *g)
-{
-    uint64_t high = lc_random32(g);
-    return high << 32 | lc_random32(g);
-}
+uint32_t lc_random32(lc_generator *g) { return lc_next32(g); }
+uint64_t lc_random64(lc_generator *g) { return lc_next64(g); }
 
 /* ---- states ---- */
 
