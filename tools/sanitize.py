@@ -5,6 +5,7 @@ The C tests run with leak detection. Python is not built with sanitizers, so the
 not looked for; under the GIL ThreadSanitizer sees nothing of Python either, so there the C tests are all.
 """
 
+import importlib.util
 import os
 import pathlib
 import subprocess
@@ -36,7 +37,9 @@ def main(mode, jobs):
         preload = " ".join([runtime("libasan.so"), runtime("libubsan.so")])
         tests = [t for t in PYTHON_TESTS if (ROOT / t).exists()]
         command = [sys.executable, "-m", "pytest", *tests, "-k", CHOSEN, *os.environ.get("PYTEST_ARGS", "").split()]
+        command += ["-n", jobs] if importlib.util.find_spec("xdist") else []
         options = {"LD_PRELOAD": preload, "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1", **strict}
+        options |= {"LUCID_FEW_SAMPLES": "2", "OMP_NUM_THREADS": "1"}
         run(command, PYTHONPATH=str(ROOT / "build" / mode / "pkg"), **options)
     print(f"sanitize: {mode} clean")
 
