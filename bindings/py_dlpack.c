@@ -239,7 +239,8 @@ PyObject *py_from_dlpack(UNUSED PyObject *module, PyObject *args, PyObject *kwar
     static char *names[] = { "ext_tensor", "device", "copy", NULL };
     PyObject    *object, *device = Py_None, *copy = Py_None;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OO:from_dlpack", names, &object, &device, &copy)) return NULL;
-    PyObject *capsule = PyCapsule_CheckExact(object) ? Py_NewRef(object) : ask_for_capsule(object);
+    bool      asks = !PyCapsule_CheckExact(object) && PyObject_HasAttrString(object, "__dlpack__");
+    PyObject *capsule = asks ? ask_for_capsule(object) : Py_NewRef(object);
     PyObject *result = capsule ? from_capsule(capsule) : NULL;
     Py_XDECREF(capsule);
     if (result && copy == Py_True) result = replaced(result, "clone", NULL);

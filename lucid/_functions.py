@@ -3,6 +3,12 @@
 from . import _C
 
 
+def _tensor(value, function, argument="input"):
+    if isinstance(value, _C.Tensor):
+        return value
+    raise TypeError(f"{function}(): argument {argument!r} must be Tensor, not {type(value).__name__}")
+
+
 def is_tensor(obj):
     """Whether `obj` is a tensor.
 
@@ -27,7 +33,7 @@ def is_floating_point(input):  # noqa: A002 (PyTorch's name)
     >>> lucid.is_floating_point(lucid.ones(2)), lucid.is_floating_point(lucid.tensor(1))
     (True, False)
     """
-    return input.dtype.is_floating_point
+    return _tensor(input, "is_floating_point").dtype.is_floating_point
 
 
 def is_complex(input):  # noqa: A002
@@ -36,7 +42,7 @@ def is_complex(input):  # noqa: A002
     >>> lucid.is_complex(lucid.ones(2, dtype=lucid.complex64))
     True
     """
-    return input.dtype.is_complex
+    return _tensor(input, "is_complex").dtype.is_complex
 
 
 def is_conj(input):  # noqa: A002
@@ -63,7 +69,7 @@ def is_signed(input):  # noqa: A002
     >>> lucid.is_signed(lucid.ones(2)), lucid.is_signed(lucid.tensor(True))
     (True, False)
     """
-    return input.dtype.is_signed
+    return _tensor(input, "is_signed").dtype.is_signed
 
 
 def is_inference(input):  # noqa: A002
@@ -72,7 +78,7 @@ def is_inference(input):  # noqa: A002
     >>> lucid.is_inference(lucid.ones(2))
     False
     """
-    return input.is_inference()
+    return _tensor(input, "is_inference").is_inference()
 
 
 def is_same_size(input, other):  # noqa: A002
@@ -81,7 +87,7 @@ def is_same_size(input, other):  # noqa: A002
     >>> lucid.is_same_size(lucid.ones(2, 3), lucid.ones(2, 3))
     True
     """
-    return input.shape == other.shape
+    return _tensor(input, "is_same_size").shape == _tensor(other, "is_same_size", "other").shape
 
 
 def is_nonzero(input):  # noqa: A002
@@ -90,7 +96,7 @@ def is_nonzero(input):  # noqa: A002
     >>> lucid.is_nonzero(lucid.tensor([0.5]))
     True
     """
-    if input.numel() != 1:
+    if _tensor(input, "is_nonzero").numel() != 1:
         ambiguous = "no values" if input.numel() == 0 else "more than one value"
         raise RuntimeError(f"Boolean value of Tensor with {ambiguous} is ambiguous")
     return bool(input)
@@ -102,7 +108,7 @@ def numel(input):  # noqa: A002
     >>> lucid.numel(lucid.ones(2, 3))
     6
     """
-    return input.numel()
+    return _tensor(input, "numel").numel()
 
 
 def use_deterministic_algorithms(mode, *, warn_only=False):
@@ -161,9 +167,7 @@ def to_dlpack(tensor):
     >>> lucid.from_dlpack(lucid.to_dlpack(x)).data_ptr() == x.data_ptr()
     True
     """
-    if not is_tensor(tensor):
-        raise TypeError(f"to_dlpack(): argument 'tensor' must be Tensor, not {type(tensor).__name__}")
-    return tensor.__dlpack__()
+    return _tensor(tensor, "to_dlpack", "tensor").__dlpack__()
 
 
 def test(verbose=False):

@@ -55,6 +55,36 @@ def test_result_type_and_friends():
     assert lucid.can_cast(from_=lucid.int8, to=lucid.float16)
 
 
+def errors(m):
+    """Classes of what goes wrong with arguments that are no tensors and no numbers of threads."""
+    calls = [
+        lambda: m.is_floating_point(3),
+        lambda: m.is_complex("a"),
+        lambda: m.is_signed(None),
+        lambda: m.numel([1]),
+        lambda: m.is_nonzero(2.0),
+        lambda: m.is_same_size(m.ones(2), 3),
+        lambda: m.set_num_threads(0),
+        lambda: m.set_num_threads("a"),
+        lambda: m.from_dlpack(3),
+        lambda: m.iinfo(),
+        lambda: m.set_rng_state(m.zeros(3)),
+        lambda: m.manual_seed("a"),
+    ]
+    seen = []
+    for call in calls:
+        with pytest.raises(Exception) as info:
+            call()
+        seen.append(next(k for k in (TypeError, ValueError, RuntimeError, AttributeError) if isinstance(info.value, k)))
+    return seen
+
+
+def test_errors_are_pytorchs():
+    import torch
+
+    assert errors(lucid) == errors(torch)
+
+
 def test_interop_threads():
     before = lucid.get_num_interop_threads()
     lucid.set_num_interop_threads(3)

@@ -121,7 +121,7 @@ int lc_num_threads(void)
 
 int lc_set_num_threads(int n)
 {
-    if (n < 1) return lc_fail_int(LC_ValueError, "set_num_threads expects a positive number of threads, got %d", n);
+    if (n < 1) return lc_fail_int(LC_LucidError, "set_num_threads expects a positive integer, got %d", n);
     atomic_store(&wanted, n < MAX_THREADS ? n : MAX_THREADS);
     return 0;
 }

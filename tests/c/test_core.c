@@ -373,7 +373,7 @@ static void test_chunks(void)
             for (size_t k = 0; k < sizeof grain / sizeof *grain; k++) check_coverage(n[i], grain[k], 0);
         check_coverage(200, 7, 50);
     }
-    CHECK(lc_set_num_threads(0) == -1 && lc_error_last_kind() == LC_ValueError && lc_num_threads() == 5);
+    CHECK(lc_set_num_threads(0) == -1 && lc_error_last_kind() == LC_LucidError && lc_num_threads() == 5);
     CHECK(lc_set_num_threads(2) == 0);
     for (int i = 0; i < 3000; i++) check_coverage(8, 1, 0);
 }
