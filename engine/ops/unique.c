@@ -13,8 +13,12 @@ static int run_unique(const lc_tensor *x, lc_unique_args *a)
     return backend->run(LC_OP_unique, (lc_dtype)x->dtype, a);
 }
 
-/* A temporary with room for n becomes a tensor of its own size. */
-static lc_tensor *front(lc_tensor *t, int64_t n) { return lc_clone(lc_narrow(t, 0, 0, n), LC_CONTIGUOUS_FORMAT); }
+/* What has room for more becomes a tensor of n: of its own size if that spares much, else as it is. */
+static lc_tensor *front(lc_tensor *t, int64_t n)
+{
+    if (n < t->numel / 2) return lc_clone(lc_narrow(t, 0, 0, n), LC_CONTIGUOUS_FORMAT);
+    return lc_tensor_resize(t, 1, &n) < 0 ? NULL : t;
+}
 static lc_tensor *vector(lc_dtype dtype, lc_device device, int64_t n) { return lc_scoped(lc_tensor_new(dtype, device, 1, &n)); }
 
 typedef struct {

@@ -213,7 +213,8 @@ static void extent_chunk(void *ctx, int64_t begin, int64_t end)
     for (int64_t at = begin, n; at < end; at += n) {
         n = end - at < TILE ? end - at : TILE;
         const int64_t *x = whole_numbers(e->in, at, n, room);
-        for (int64_t i = 0; i < n; i++) most = (uint64_t)x[i] > most ? (uint64_t)x[i] : most;
+        uint64_t       here = cpu_sort_kernels()->largest((const uint64_t *)x, n);
+        most = here > most ? here : most;
     }
     if (most > INT64_MAX) e->negative = 1;
     else

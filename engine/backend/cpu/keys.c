@@ -99,6 +99,22 @@ static void runs(uint64_t *record)
         for (int l = 0; l < 8; l++) record[8 * l + i] = a[i][l];
 }
 
+static int64_t starts(const uint64_t *key, uint64_t last, uint64_t nan, int64_t n, uint8_t *fresh, uint16_t *start)
+{
+    int64_t count = 0;
+    fresh[0] = key[0] != last;
+    for (int64_t i = 1; i < n; i++) fresh[i] = key[i] != key[i - 1];
+    for (int64_t i = 0; nan && i < n; i++) fresh[i] |= key[i] == nan;
+    for (int64_t i = 0; i < n; i++) start[count] = (uint16_t)i, count += fresh[i];
+    return count;
+}
+static uint64_t largest(const uint64_t *x, int64_t n)
+{
+    uint64_t most = 0;
+    for (int64_t i = 0; i < n; i++) most = x[i] > most ? x[i] : most;
+    return most;
+}
+
 #define TABLE_OF(isa) lc_cpu_sort_##isa
 #define TABLE(isa)    TABLE_OF(isa)
 extern const lc_sort_kernels TABLE(LC_ISA);
@@ -107,4 +123,6 @@ const lc_sort_kernels        TABLE(LC_ISA) = {
 #define KEY_OF(op, dtype) [LC_##dtype] = &key_##dtype,
         LC_EACH_sortable(KEY_OF, ) },
     .runs = runs,
+    .starts = starts,
+    .largest = largest,
 };

@@ -25,6 +25,10 @@ typedef struct {
 typedef struct {
     const lc_sort_key *key[LC_DTYPE_COUNT];
     lc_sort_runs       runs;
+    /* fresh[i]: key i is another than the one before it (`last` before the first), or NaN's; n < 65536. Their indices go to start, which has
+     * room for one more than n; returns how many there are. */
+    int64_t (*starts)(const uint64_t *key, uint64_t last, uint64_t nan, int64_t n, uint8_t *fresh, uint16_t *start);
+    uint64_t (*largest)(const uint64_t *x, int64_t n);
 } lc_sort_kernels;
 const lc_sort_kernels *cpu_sort_kernels(void);
 const lc_sort_key     *cpu_sort_key(lc_dtype dtype); /* NULL: values without an order */

@@ -16,19 +16,16 @@ typedef struct {
 static void group(grouping *g, const uint64_t *key, const int64_t *index, int64_t n)
 {
     const lc_unique_args *a = g->args;
-    uint64_t              distinct[SORT_TILE + 1], nan = g->key->nan;
-    int64_t               count = 0, size = lc_size_of(a->values->dtype);
+    uint64_t              distinct[SORT_TILE], before = g->seen ? g->last : ~key[0];
     uint8_t               fresh[SORT_TILE];
     uint16_t              start[SORT_TILE + 1];
-    fresh[0] = !g->seen | (key[0] != g->last);
-    for (int64_t i = 1; i < n; i++) fresh[i] = key[i] != key[i - 1];
-    for (int64_t i = 0; nan && i < n; i++) fresh[i] |= key[i] == nan;
+    int64_t               size = lc_size_of(a->values->dtype);
+    int64_t               count = cpu_sort_kernels()->starts(key, before, g->key->nan, n, fresh, start);
     if (a->inverse)
         for (int64_t i = 0, group = g->found - 1; i < n; i++) {
             group += fresh[i];
             a->inverse[index ? index[i] : g->seen + i] = group;
         }
-    for (int64_t i = 0; i < n; i++) start[count] = (uint16_t)i, count += fresh[i];
     for (int64_t i = 0; i < count; i++) distinct[i] = key[start[i]];
     g->key->store(a->values->data + g->found * size, size, count, 0, distinct);
     for (int64_t i = 0; a->counts && i < count; i++) a->counts[g->found + i] = g->seen + start[i];
@@ -114,10 +111,42 @@ static int unique_by_sorting(const lc_unique_args *a)
     return rc < 0 ? lc_fail_int(LC_OutOfMemory, "unique: no memory for %lld values", (long long)a->n)
                   : finish_groups(a, g.found);
 }
+/* Runs cut down to their first, and nothing else wanted: no keys needed. */
+#define SQUEEZE(T)                                                                                                             \
+    do {                                                                                                                       \
+        const T *x = (const T *)a->in->data;                                                                                   \
+        T       *to = (T *)a->values->data, last = to[0] = x[0];                                                               \
+        for (int64_t i = 1; i < a->n; i++) {                                                                                   \
+            T here = x[i];                                                                                                     \
+            to[found] = here, found += here != last, last = here;                                                              \
+        }                                                                                                                      \
+    } while (0)
+static int squeeze(const lc_unique_args *a)
+{
+    int64_t found = 1;
+    switch (lc_size_of(a->in->dtype)) {
+    case 1:
+        SQUEEZE(uint8_t);
+        break;
+    case 2:
+        SQUEEZE(uint16_t);
+        break;
+    case 4:
+        if (a->in->dtype == LC_f32) SQUEEZE(float);
+        else SQUEEZE(uint32_t);
+        break;
+    default:
+        if (a->in->dtype == LC_f64) SQUEEZE(double);
+        else SQUEEZE(uint64_t);
+    }
+    return *a->found = found, 0;
+}
 static int unique_values(const lc_unique_args *a)
 {
     key_summary all = { 0 };
     grouping    g = { .args = a, .key = cpu_sort_key((lc_dtype)a->in->dtype) };
+    bool        half = a->in->dtype == LC_f16 || a->in->dtype == LC_bf16; /* equal by key, not by bits */
+    if (a->consecutive && !a->inverse && !a->counts && !half) return squeeze(a);
     if (a->consecutive) {
         each_tile(a, group_tile, &g, NULL);
         return finish_groups(a, g.found);
