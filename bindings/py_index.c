@@ -305,6 +305,11 @@ static int assign_number(cursor *c, PyObject *value)
     lc_dtype dtype = (lc_dtype)c->t->dtype;
     if (!c->n) {
         if (py_convert_number(value, &number) != 1) return -1;
+        if (lc_overlaps_itself(c->t))
+            return py_fail(LucidError,
+                           "unsupported operation: more than one element of the written-to tensor refers to a single memory "
+                           "location. Please clone() the tensor before performing the operation."),
+                   -1;
         if (number.tag == LC_IS_complex && !lc_is_complex(dtype))
             number = LC_F(dtype == LC_b8 ? number.c.re != 0 || number.c.im != 0 : number.c.re);
         return done(call(FILL, (lc_value[]){ TENSOR(c->t), number }, 2));
@@ -343,6 +348,7 @@ static int set_item(PyObject *self, PyObject *key, PyObject *value)
                          lc_dtypes[py_tensor(self)->dtype].name);
         return -1;
     }
+    if (key == Py_False) return 0; /* names nothing, whatever the shape of value, as in PyTorch */
     int rc = walk(&c, py_tensor(self), key);
     if (rc == 0) rc = c.n ? bring_indices(&c) : 0;
     if (rc == 0) rc = number ? assign_number(&c, value) : assign_tensor(&c, py_tensor(value));

@@ -127,7 +127,14 @@ LC_OP(copy_, .sig = "copy_(input: Tensor, src: Tensor, non_blocking: bool = Fals
       .doc = "Overwrite input with src, which is broadcast and converted.", .method = true, .function = false, .writes = IN(0),
       .any_device = IN(1), .promote = LC_NO_PROMOTION, .shape = source_fits, .run = copy_run, .grad = copy__grad);
 
-static int fill_run(const lc_record *call) { return fill_tensor(call->out[0], call->in[1]); }
+static int fill_run(const lc_record *call)
+{
+    if (!call->in[1]->is_number && lc_overlaps_itself(call->out[0])) /* PyTorch fills an expanded tensor with a number only */
+        return lc_fail_int(LC_LucidError,
+                           "fill_: unsupported operation: more than one element of the written-to tensor refers to a single "
+                           "memory location. Please clone() the tensor before performing the operation.");
+    return fill_tensor(call->out[0], call->in[1]);
+}
 GRAD(fill)
 {
     if (need[0]) dx[0] = zeros_like(in(0));

@@ -233,28 +233,38 @@ LC_OP(index, .sig = "index(input: Tensor, indices: list[Tensor | None]) -> Tenso
       .doc = "The elements that index tensors and masks name; None keeps a dimension.", .hidden = true, .any_device = IN(1),
       .call = index_call);
 
-/* One mask over the leading dimensions and one value: no positions needed. */
-static bool is_masked_fill(const lc_value *in, const lc_tensor *value)
+/* One mask, after dimensions that are kept, and one value of any dtype: no positions needed. Where the mask starts, or -1. */
+static int masked_fill_start(const lc_value *in, const lc_tensor *value)
 {
-    const lc_tensor *x = in(0), *mask = in[1].n == 1 ? in[1].ts[0] : LC_NONE;
-    bool fits = mask != LC_NONE && mask->dtype == LC_b8 && mask->ndim && value->ndim == 0 && !in[3].b && mask->ndim <= x->ndim;
-    for (int d = 0; fits && d < mask->ndim; d++) fits = mask->shape[d] == x->shape[d];
-    return fits && !lc_overlaps_itself(x) && lc_same_device(mask->device, x->device) &&
-           (value->is_number || value->dtype == x->dtype);
+    const lc_tensor *x = in(0), *mask = LC_NONE;
+    int              start = 0;
+    for (int k = 0; k < in[1].n; k++) {
+        if (mask != LC_NONE && in[1].ts[k] != LC_NONE) return -1;
+        if (in[1].ts[k] != LC_NONE) mask = in[1].ts[k], start = k;
+    }
+    bool fits = mask != LC_NONE && mask->dtype == LC_b8 && mask->ndim && start + mask->ndim <= x->ndim;
+    for (int d = 0; fits && d < mask->ndim; d++) fits = mask->shape[d] == x->shape[start + d];
+    fits = fits && value->numel == 1 && !in[3].b && !lc_overlaps_itself(x) && lc_same_device(mask->device, x->device);
+    return fits && (value->device.kind == LC_CPU || value->dtype == x->dtype) ? start : -1;
 }
-static lc_tensor *mask_over(lc_tensor *mask, const lc_tensor *x) /* scoped: the mask with the trailing dimensions as size one */
+static lc_tensor *mask_over(lc_tensor *mask, const lc_tensor *x, int start) /* scoped: with sizes of one around it */
 {
     int64_t shape[LC_MAX_DIMS];
-    for (int d = 0; d < x->ndim; d++) shape[d] = d < mask->ndim ? mask->shape[d] : 1;
+    for (int d = 0; d < x->ndim; d++) shape[d] = d >= start && d < start + mask->ndim ? mask->shape[d - start] : 1;
     return mask->ndim == x->ndim ? mask : same_size_view(mask, shape, x->ndim);
+}
+static lc_tensor *one_value(lc_tensor *value, const lc_tensor *x) /* scoped: 0-d, of the dtype of x */
+{
+    if (value->is_number) return value;
+    if (value->ndim) value = same_size_view(value, NULL, 0);
+    return value && value->dtype != x->dtype ? lc__to_copy(value, x->dtype, value->device, LC_PRESERVE_FORMAT) : value;
 }
 static int index_put__call(const lc_value *in, lc_tensor **out)
 {
-    lc_tensor *made[LC_MAX_DIMS];
-    int        n;
-    lc_tensor *values = operand(2);
-    if (is_masked_fill(in, values)) return (out[0] = lc_masked_fill_(in(0), mask_over(in[1].ts[0], in(0)), values)) ? 0 : -1;
-    return positions_of(in(0), &in[1], made, &n) == 0 && (out[0] = lc__index_put_(in(0), made, n, values, in[3].b)) ? 0 : -1;
+    lc_tensor *made[LC_MAX_DIMS], *x = in(0), *values = operand(2);
+    int        n, start = masked_fill_start(in, values);
+    if (start >= 0) return (out[0] = lc_masked_fill_(x, mask_over(in[1].ts[start], x, start), one_value(values, x))) ? 0 : -1;
+    return positions_of(x, &in[1], made, &n) == 0 && (out[0] = lc__index_put_(x, made, n, values, in[3].b)) ? 0 : -1;
 }
 LC_OP(
     index_put_,
