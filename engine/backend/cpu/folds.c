@@ -13,15 +13,6 @@
 #pragma GCC target("prefer-vector-width=256")
 #endif
 
-#define CAT_(a, b) a##_##b
-#define CAT(a, b)  CAT_(a, b)
-#ifdef __clang__
-#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define INDEPENDENT _Pragma("GCC ivdep")
-#endif
-#define INLINE static inline __attribute__((always_inline, unused))
-
 /* What the folds know of an element type T = lc_<name>:
  *                     sums     eight of them  products   kind      lowest     highest */
 #define TRAITS_b8                  int64_t, int32_t, uint64_t, INTEGER, 0, 1

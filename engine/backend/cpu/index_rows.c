@@ -3,24 +3,8 @@
 #include "convert.h"
 #include <string.h>
 
-typedef struct {
-    uint64_t low, high;
-} wide;
-#define T       uint8_t
-#define NAME(f) f##_1
-#include "index_move.inc.c"
-#define T       uint16_t
-#define NAME(f) f##_2
-#include "index_move.inc.c"
-#define T       uint32_t
-#define NAME(f) f##_4
-#include "index_move.inc.c"
-#define T       uint64_t
-#define NAME(f) f##_8
-#include "index_move.inc.c"
-#define T       wide
-#define NAME(f) f##_16
-#include "index_move.inc.c"
+#define TEMPLATE "index_move.inc.c"
+#include "each_width.inc.c"
 
 /* A row that combines `each` into `many`. */
 #define COMBINES(name, T, COMBINE)                                                                                             \

@@ -10,6 +10,16 @@
 #pragma once
 #include "../../core/core.h"
 
+/* For the files that are compiled per instruction set: names end in it or in a dtype, loops have no dependence between elements. */
+#define CAT_(a, b) a##_##b
+#define CAT(a, b)  CAT_(a, b)
+#ifdef __clang__
+#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define INDEPENDENT _Pragma("GCC ivdep")
+#endif
+#define INLINE static inline __attribute__((always_inline, unused))
+
 #ifdef __clang__
 #define SMALL __attribute__((noinline, minsize))
 #else
@@ -49,8 +59,11 @@ enum {
     X(sum)                                                                                                                     \
     X(mean)                                                                                                                    \
     X(prod)                                                                                                                    \
-    X(amax) X(amin) X(max_dim) X(min_dim) X(argmax) X(argmin) X(any) X(all) X(var) X(std) X(count_nonzero) X(nansum)           \
-        X(norm_one) X(norm_two) X(norm_max) X(norm_min)
+    X(amax)                                                                                                                    \
+    X(amin)                                                                                                                    \
+    X(max_dim)                                                                                                                 \
+    X(min_dim) X(argmax) X(argmin) X(any) X(all) X(var) X(std) X(count_nonzero) X(nansum) X(norm_one) X(norm_two) X(norm_max)  \
+        X(norm_min)
 enum {
 #define X(op) FOLD_##op,
     EACH_FOLD(X)

@@ -5,24 +5,8 @@
 #include "../../tensor/iter.h"
 #include <string.h>
 
-typedef struct {
-    uint64_t low, high;
-} wide;
-#define T       uint8_t
-#define NAME(f) f##_1
-#include "mask_move.inc.c"
-#define T       uint16_t
-#define NAME(f) f##_2
-#include "mask_move.inc.c"
-#define T       uint32_t
-#define NAME(f) f##_4
-#include "mask_move.inc.c"
-#define T       uint64_t
-#define NAME(f) f##_8
-#include "mask_move.inc.c"
-#define T       wide
-#define NAME(f) f##_16
-#include "mask_move.inc.c"
+#define TEMPLATE "mask_move.inc.c"
+#include "each_width.inc.c"
 
 typedef struct {
     const lc_mask_args *args;

@@ -11,7 +11,6 @@
 #pragma GCC diagnostic ignored "-Wtautological-compare" /* x != x of an integer: written for all dtypes */
 #pragma GCC diagnostic ignored "-Wtype-limits"
 
-#define INLINE static inline __attribute__((always_inline))
 typedef enum { MEDIAN, NANMEDIAN, KTHVALUE, MODE, RANKED } rank_kind;
 
 #define IS_FLOAT 0

@@ -8,9 +8,7 @@
 #include <immintrin.h>
 #endif
 
-#define CAT_(a, b) a##_##b
-#define CAT(a, b)  CAT_(a, b)
-#define UNROLL     _Pragma("GCC unroll 16")
+#define UNROLL _Pragma("GCC unroll 16")
 
 #ifdef __AVX2__
 #define FENCE _mm_sfence()
