@@ -16,6 +16,7 @@ ENGINE = ctypes.CDLL(str(pathlib.Path(lucid._C.__file__).with_name("liblucid.so"
 FAIL_AT = ctypes.c_long.in_dll(ENGINE, "lc_alloc_fail_at")
 ENGINE.lc_live_blocks.restype = ctypes.c_long
 ARRAY = numpy.arange(6.0).reshape(2, 3)
+LONG = lucid.arange(0.0, 300000.0) % 70001  # for kernels whose working memory depends on sizes
 
 
 def train():
@@ -46,6 +47,12 @@ WORK = {
     "generator": lambda: lucid.rand(3, generator=lucid.Generator().manual_seed(1)),
     "values": lambda: (lucid.ones(2).tolist(), lucid.ones(1).item(), lucid.ones(2).untyped_storage()),
     "backward": train,
+    "sort": lambda: (LONG.sort(), LONG.argsort(0, True), LONG[:300000].sort(), LONG.topk(900), lucid.msort(LONG)),
+    "unique": lambda: (LONG[:3000].unique(return_inverse=True, return_counts=True), lucid.ones(3, 2).unique(dim=0)),
+    "positions": lambda: (LONG.nonzero(), lucid.nonzero_static(LONG, size=3), lucid.unravel_index(lucid.tensor(7), (3, 4))),
+    "search": lambda: (lucid.searchsorted(lucid.ones(3), LONG[:9]), lucid.isin(LONG[:9], LONG[:900])),
+    "counts": lambda: (lucid.histc(LONG, 900), lucid.histogram(LONG, 9, density=True), lucid.bincount(lucid.tensor([1, 900]))),
+    "grid": lambda: lucid.histogramdd(LONG.reshape(-1, 2), [30, 20]),
 }
 
 

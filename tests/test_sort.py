@@ -1,0 +1,106 @@
+"""Sorting paths by size and kind of value: short and long lines, both widths of records, blocks, ties as PyTorch breaks them."""
+
+import numpy as np
+import pytest
+import torch
+
+import lucid
+
+INTS = ["uint8", "int8", "int16", "int32", "int64"]
+FLOATS = ["float16", "bfloat16", "float32", "float64"]
+SIZES = [1, 2, 8, 9, 64, 65, 256, 257, 700, 5000]
+
+
+def values(dtype, n, kind):
+    rng = np.random.default_rng(n)
+    dtype = getattr(torch, dtype)
+    if dtype is torch.bool:
+        return torch.from_numpy(rng.random(n) > 0.5)
+    if not dtype.is_floating_point:
+        limits = torch.iinfo(dtype)
+        low, high = (limits.min, limits.max) if kind == "wide" else (0 if limits.min == 0 else -5, 5)
+        return torch.from_numpy(rng.integers(low, high, n)).to(dtype)
+    x = torch.from_numpy(rng.normal(size=n) * 10)
+    if kind == "ties":
+        x = x.round()
+    if kind == "special":
+        x[::5], x[::7], x[::11], x[::13] = float("nan"), -0.0, 0.0, float("inf")
+    return x.to(dtype)
+
+
+def ours(x):
+    return lucid.tensor(x.tolist(), dtype=getattr(lucid, str(x.dtype)[6:]))
+
+
+def same(a, b):
+    wide = torch.float64 if b.dtype.is_floating_point else torch.int64
+    b = b.to(wide)
+    a = torch.tensor(a.tolist(), dtype=wide).reshape(b.shape)
+    torch.testing.assert_close(a, b, rtol=0, atol=0, equal_nan=True)
+    if wide is torch.float64:
+        assert torch.equal(a.signbit() & ~a.isnan(), b.signbit() & ~b.isnan())
+
+
+@pytest.mark.parametrize("kind", ["wide", "ties", "special"])
+@pytest.mark.parametrize("dtype", ["bool", *INTS, *FLOATS])
+def test_sort(dtype, kind):
+    for n in SIZES:
+        x = values(dtype, n, kind)
+        y = ours(x)
+        for descending in (False, True):
+            theirs = torch.sort(x, descending=descending, stable=True)
+            found = lucid.sort(y, descending=descending)
+            same(found.values, theirs.values)
+            same(found.indices, theirs.indices)
+            same(lucid.argsort(y, descending=descending), theirs.indices)
+
+
+@pytest.mark.parametrize("kind", ["wide", "ties", "special"])
+@pytest.mark.parametrize("dtype", INTS + FLOATS)
+def test_topk(dtype, kind):
+    for n in SIZES:
+        x = values(dtype, n, kind)
+        y = ours(x)
+        for k in {1, 2, n // 100, n // 64, n // 3, n - 1, n} & set(range(n + 1)):
+            for largest in (False, True):
+                theirs, found = torch.topk(x, k, largest=largest), lucid.topk(y, k, largest=largest)
+                same(found.values, theirs.values)
+                same(found.indices, theirs.indices)
+                found = lucid.topk(y, k, largest=largest, sorted=False)
+                same(found.values.sort().values + 0, theirs.values.sort().values + 0)  # -0 + 0 is 0
+                same(y[found.indices], torch.tensor(found.values.tolist(), dtype=x.dtype))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("dtype", ["int16", "int64", "float32", "float64"])
+def test_long_lines(dtype, threads):
+    x = values(dtype, 300000, "wide")
+    x[5:1000] = x[0]
+    y = lucid.from_numpy(x.numpy())
+    before = lucid.get_num_threads()
+    try:
+        lucid.set_num_threads(threads)
+        found, theirs = lucid.sort(y), torch.sort(x, stable=True)
+        assert np.array_equal(found.values.numpy(), theirs.values.numpy())
+        assert np.array_equal(found.indices.numpy(), theirs.indices.numpy())
+        for a, b in zip(lucid.unique(y, True, True, True), torch.unique(x, True, True, True), strict=True):
+            assert np.array_equal(a.numpy(), b.numpy())
+        assert np.array_equal(lucid.nonzero(y > 0).numpy(), torch.nonzero(x > 0).numpy())
+        assert np.array_equal(lucid.searchsorted(found.values, y).numpy(), torch.searchsorted(theirs.values, x).numpy())
+        assert np.array_equal(lucid.isin(y, y[7:5000]).numpy(), torch.isin(x, x[7:5000]).numpy())
+        if x.dtype.is_floating_point:
+            assert np.array_equal(lucid.histc(y, 50).numpy(), torch.histc(x, 50).numpy())
+    finally:
+        lucid.set_num_threads(before)
+
+
+@pytest.mark.parametrize("dim", [-3, -2, -1, 0, 1, 2])
+def test_strides(dim):
+    x = torch.randn(7, 9, 11)
+    y = lucid.from_numpy(x.numpy())
+    for view in (lambda t: t, lambda t: t.transpose(0, 2), lambda t: t[:, ::2], lambda t: t[:1].expand(4, 9, 11)):
+        a, b = view(y), view(x)
+        for found, theirs in ((a.sort(dim), b.sort(dim)), (a.topk(3, dim), b.topk(3, dim))):
+            same(found[0], theirs[0])
+            same(found[1], theirs[1])
+            assert found[0].stride() == theirs[0].stride() and found[1].stride() == theirs[1].stride()
