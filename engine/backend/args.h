@@ -39,8 +39,10 @@ typedef struct {
     const lc_tensor
                  *start; /* what `many` holds before the writes: copied once all indices are known to be good. NULL: itself */
     lc_index_mode mode;
-    bool          wraps; /* negative indices count from the end */
-    bool          flat;  /* the one index counts the elements of `many` in row-major order, whatever its strides */
+    bool          wraps;   /* negative indices count from the end */
+    bool          fresh;   /* what is filled is new: nobody sees it if an index is bad, so none is looked at ahead */
+    bool          checked; /* every index is known to be good */
+    bool          flat;    /* the one index counts the elements of `many` in row-major order, whatever its strides */
     int           ndim, n_index;
     int64_t       shape[LC_MAX_DIMS], many_stride[LC_MAX_DIMS], each_stride[LC_MAX_DIMS];
     const lc_index_operand *index;

@@ -37,7 +37,7 @@ int walk_along(const lc_record *call, lc_tensor *many, lc_tensor *each, const lc
     lc_tensor       *index;
     if (dim_index(call->args[1].i, many->ndim, &d) < 0) return -1;
     if (!(index = index_for(call->in[1], call->out[0]))) return -1;
-    a->many = many, a->each = each, a->n_index = 1, a->index = &k, a->ndim = walked->ndim;
+    a->many = many, a->each = each, a->n_index = 1, a->index = &k, a->ndim = walked->ndim, a->fresh = is_fresh(call);
     memcpy(a->shape, walked->shape, (size_t)walked->ndim * sizeof *a->shape);
     for (int e = 0; e < walked->ndim; e++) {
         a->many_stride[e] = e == d ? 0 : stride_at(many, e);
@@ -60,7 +60,7 @@ static int check_index_shape(const lc_record *call, const lc_tensor *index, cons
                        dim < 0 ? "" : " apart from the indexed dimension");
 }
 
-static int gather_shape(const lc_record *call, lc_spec *out)
+int gather_shape(const lc_record *call, lc_spec *out)
 {
     const lc_tensor *x = call->in[0], *index = call->in[1];
     int              d;

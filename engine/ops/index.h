@@ -6,6 +6,7 @@ int index_is_integer(const lc_record *call, const lc_tensor *index);
 int same_dtype(const lc_record *call, const lc_tensor *a, const lc_tensor *b);
 int slice_index(const lc_record *call, const lc_tensor *index); /* whole slices: index has at most one dimension */
 int like_input(const lc_record *call, lc_spec *out);
+int gather_shape(const lc_record *call, lc_spec *out);
 int scatter_shape(const lc_record *call, lc_spec *out); /* (input, dim, index, src or number) */
 int slices_fit(const lc_record *call, lc_spec *out);    /* (input, dim, index, source): source has index's length along dim */
 
@@ -16,6 +17,7 @@ static inline int64_t stride_at(const lc_tensor *t, int d) { return t->ndim ? t-
 /* Run the walk over the shape of `walked`: `many` stands still along args[1], and is moved by in[1], which has the shape of `walked`, or
  * is a vector that holds for whole slices. `each` has the strides of a tensor of that shape, or is one value for every position. */
 int walk_along(const lc_record *call, lc_tensor *many, lc_tensor *each, const lc_tensor *walked, lc_index_args *a);
+static inline bool is_fresh(const lc_record *call) { return !call->out_given && !call->op->writes; }
 /* What is written starts as the input, unless it is the input. */
 static inline lc_tensor *start_of(const lc_record *call) { return call->out[0] == call->in[0] ? NULL : call->in[0]; }
 lc_tensor *index_for(lc_tensor *index, const lc_tensor *written); /* new reference: int64, not in memory that is written */

@@ -1,5 +1,5 @@
 /* Advanced indexing: x[i, :, mask], and writing there. See index.c. */
-#include "rules.h"
+#include "index.h"
 #include "../tensor/iter.h"
 
 /* ---- _index and _index_put: int64 index tensors, LC_NONE where a dimension is kept ---- */
@@ -111,7 +111,7 @@ static int index_shape(const lc_record *call, lc_spec *out)
 }
 static int index_run(const lc_record *call)
 {
-    layout l = { .a.mode = LC_INDEX_READ };
+    layout l = { .a.mode = LC_INDEX_READ, .a.fresh = is_fresh(call) };
     if (lay_out(&l, call->in[0], call->in + 1, call->n_in - 1) < 0) return -1;
     l.a.many = call->in[0], l.a.each = call->out[0];
     memcpy(l.a.each_stride, call->out[0]->stride, (size_t)l.a.ndim * sizeof *l.a.each_stride);
@@ -144,7 +144,7 @@ static int index_put_shape(const lc_record *call, lc_spec *out)
 static int index_put_run(const lc_record *call)
 {
     lc_tensor *values = call->in[call->n_in - 1], *one = NULL;
-    layout     l = { .a.mode = call->args[3].b ? LC_INDEX_ADD : LC_INDEX_WRITE };
+    layout     l = { .a.mode = call->args[3].b ? LC_INDEX_ADD : LC_INDEX_WRITE, .a.fresh = is_fresh(call) };
     if (lay_out(&l, call->out[0], call->in + 1, call->n_in - 2) < 0) return -1;
     if (values->is_number) {
         if (!(one = lc_tensor_new(call->out[0]->dtype, call->device, 0, NULL)) || fill_tensor(one, values) < 0)
@@ -225,9 +225,12 @@ static int positions_of(const lc_tensor *x, const lc_value *indices, lc_tensor *
 
 static int index_call(const lc_value *in, lc_tensor **out)
 {
-    lc_tensor *made[LC_MAX_DIMS];
+    lc_tensor *made[LC_MAX_DIMS], *x = in(0), *first = in[1].n == 1 ? in[1].ts[0] : LC_NONE;
     int        n;
-    return positions_of(in(0), &in[1], made, &n) == 0 && (out[0] = lc__index(in(0), made, n)) ? 0 : -1;
+    if (first->dtype == LC_b8 && first != LC_NONE && x->ndim && lc_same_shape(first, x) &&
+        lc_same_device(first->device, x->device))
+        return (out[0] = lc_masked_select(x, first)) ? 0 : -1; /* no positions needed */
+    return positions_of(x, &in[1], made, &n) == 0 && (out[0] = lc__index(x, made, n)) ? 0 : -1;
 }
 LC_OP(index, .sig = "index(input: Tensor, indices: list[Tensor | None]) -> Tensor",
       .doc = "The elements that index tensors and masks name; None keeps a dimension.", .hidden = true, .any_device = IN(1),
@@ -253,7 +256,7 @@ static lc_tensor *mask_over(lc_tensor *mask, const lc_tensor *x, int start) /* s
     for (int d = 0; d < x->ndim; d++) shape[d] = d >= start && d < start + mask->ndim ? mask->shape[d - start] : 1;
     return mask->ndim == x->ndim ? mask : same_size_view(mask, shape, x->ndim);
 }
-static lc_tensor *one_value(lc_tensor *value, const lc_tensor *x) /* scoped: 0-d, of the dtype of x */
+static lc_tensor *as_filling(lc_tensor *value, const lc_tensor *x) /* scoped: 0-d, of the dtype of x */
 {
     if (value->is_number) return value;
     if (value->ndim) value = same_size_view(value, NULL, 0);
@@ -263,7 +266,7 @@ static int index_put__call(const lc_value *in, lc_tensor **out)
 {
     lc_tensor *made[LC_MAX_DIMS], *x = in(0), *values = operand(2);
     int        n, start = masked_fill_start(in, values);
-    if (start >= 0) return (out[0] = lc_masked_fill_(x, mask_over(in[1].ts[start], x, start), one_value(values, x))) ? 0 : -1;
+    if (start >= 0) return (out[0] = lc_masked_fill_(x, mask_over(in[1].ts[start], x, start), as_filling(values, x))) ? 0 : -1;
     return positions_of(x, &in[1], made, &n) == 0 && (out[0] = lc__index_put_(x, made, n, values, in[3].b)) ? 0 : -1;
 }
 LC_OP(

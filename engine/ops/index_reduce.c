@@ -47,7 +47,7 @@ static int divide(const lc_record *call, const lc_tensor *walked, bool include_s
               *one = lc_tensor_new(real, call->device, 0, NULL);
     int rc = counts && one ? fill_tensor(counts, LC_INTEGER(include_self)) : -1;
     if (rc == 0) rc = fill_tensor(one, LC_INTEGER(1));
-    if (rc == 0) rc = walk_along(call, counts, one, walked, &(lc_index_args){ .mode = LC_INDEX_ADD });
+    if (rc == 0) rc = walk_along(call, counts, one, walked, &(lc_index_args){ .mode = LC_INDEX_ADD, .checked = true });
     if (rc == 0) rc = call->backend->elementwise(LC_OP_maximum, real, counts, (lc_tensor *[]){ counts, one }, 2);
     lc_op_id by = lc_is_differentiable(dtype) ? LC_OP_div : LC_OP_floor_divide;
     if (rc == 0) rc = call->backend->elementwise(by, dtype, call->out[0], (lc_tensor *[]){ call->out[0], counts }, 2);
@@ -68,7 +68,9 @@ static int reduce_along(const lc_record *call, lc_tensor *source, const lc_tenso
         lc_release(empty), start = NULL;
         if (rc < 0) return -1;
     }
-    if (walk_along(call, call->out[0], source, walked, &(lc_index_args){ .mode = f.mode, .start = start }) < 0) return -1;
+    if (walk_along(call, call->out[0], source, walked,
+                   &(lc_index_args){ .mode = f.mode, .start = start, .checked = !include_self }) < 0)
+        return -1;
     return f.mean ? divide(call, walked, include_self) : 0;
 }
 

@@ -14,7 +14,7 @@ static int walk_flat(const lc_record *call, lc_tensor *many, lc_tensor *each, lc
     if (!index) return -1;
     lc_index_operand k = { .index = index, .size = many->numel, .step = 1 };
     a->many = many, a->each = each, a->wraps = true, a->flat = !many->is_contiguous, a->n_index = 1, a->index = &k;
-    a->ndim = index->ndim;
+    a->ndim = index->ndim, a->fresh = is_fresh(call);
     for (int d = 0; d < index->ndim; d++) {
         a->shape[d] = index->shape[d], a->many_stride[d] = 0;
         a->each_stride[d] = each->stride[d], k.stride[d] = index->stride[d];
@@ -73,18 +73,27 @@ LC_OP(put, .sig = "put(input: Tensor, index: Tensor, source: Tensor, accumulate:
       .inplace = true, .any_strides = true, .exact = true, .kernel = LC_OP__index_put, .promote = LC_NO_PROMOTION,
       .shape = put_shape, .run = put_run, .grad = put_grad, .saves = IN(1));
 
-static lc_tensor *from_the_end(lc_tensor *index, int64_t size) /* scoped: negative indices as what they stand for */
+/* gather with negative indices, which count from the end. */
+static int from_the_end_run(const lc_record *call)
 {
-    return lc_where(lc_lt(index, LC_INTEGER(0)), lc_add(index, LC_INTEGER(size)), index);
+    return walk_along(call, call->in[0], call->out[0], call->in[1], &(lc_index_args){ .mode = LC_INDEX_READ, .wraps = true });
 }
+GRAD(_take_along)
+{
+    int64_t    size = in(0)->ndim ? in(0)->shape[in[1].i < 0 ? in[1].i + in(0)->ndim : in[1].i] : 1;
+    lc_tensor *index = lc_where(lc_lt(in(2), LC_INTEGER(0)), lc_add(in(2), LC_INTEGER(size)), in(2));
+    dx[0] = lc_scatter_add_(zeros_like(in(0)), in[1].i, index, g[0]);
+}
+LC_OP(_take_along, .sig = "_take_along(input: Tensor, dim: int, index: Tensor) -> Tensor",
+      .doc = "gather; negative indices count from the end.", .hidden = true, .any_strides = true, .kernel = LC_OP__index,
+      .promote = LC_NO_PROMOTION, .shape = gather_shape, .run = from_the_end_run, .grad = _take_along_grad, .saves = IN(2));
 static int take_along_dim_call(const lc_value *in, lc_tensor **out)
 {
     lc_tensor *x = in(0), *index = in(1);
     int64_t    dim, all = -1, shape[2][LC_MAX_DIMS];
     int        d;
     if (!int_argument(&in[2], &dim))
-        return (out[0] = lc_gather(lc_reshape(x, &all, 1), 0, lc_reshape(from_the_end(index, x->numel), &all, 1), false)) ? 0
-                                                                                                                          : -1;
+        return (out[0] = lc__take_along(lc_reshape(x, &all, 1), 0, lc_reshape(index, &all, 1))) ? 0 : -1;
     if (x->ndim != index->ndim)
         return lc_fail_int(LC_ShapeMismatch,
                            "take_along_dim(): input and indices should have the same number of dimensions, but got %d "
@@ -98,8 +107,7 @@ static int take_along_dim_call(const lc_value *in, lc_tensor **out)
                                LC_SHAPE(index), e);
         shape[0][e] = e == d ? a : wide, shape[1][e] = e == d ? b : wide;
     }
-    index = from_the_end(index, size_at(x, d));
-    out[0] = lc_gather(lc_expand(x, shape[0], x->ndim), dim, lc_expand(index, shape[1], x->ndim), false);
+    out[0] = lc__take_along(lc_expand(x, shape[0], x->ndim), dim, lc_expand(index, shape[1], x->ndim));
     return out[0] ? 0 : -1;
 }
 LC_OP(take_along_dim, .sig = "take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor",

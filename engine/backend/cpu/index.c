@@ -1,9 +1,9 @@
 /* Indexing of every kind: gather, scatter, index_select, advanced indexing, embedding rows. One walk (args.h: lc_index_args) with a row
  * function per element width for moves, per dtype for arithmetic (index_rows.c).
  *
- * Writes start only when every index is known to be in range. Reads check a tile of indices just before they use it: memory is read once,
- * and nothing outside is; what they have filled by then is thrown away. Several index tensors, and positions in a tensor that only looks
- * flat, become offsets tile by tile.
+ * Rows check every index before they use it. What they filled or changed by then is thrown away, if it is a new tensor; where a tensor
+ * that somebody has is written, a walk over the indices alone comes first. Several index tensors, and positions in a tensor that only
+ * looks flat, become offsets tile by tile.
  *
  * Threads. Reads split anywhere. Writes split along a dimension that no index decides: two chunks then never meet in `many`, and within
  * a chunk the order of the walk is kept. So duplicates are summed, or win, in the same order whatever the number of threads. */
@@ -16,7 +16,6 @@ typedef struct {
     const lc_index_args *args;
     lc_row_fn            fn;
     lc_indexed_row       row;
-    bool                 checked;    /* indices are known to be good */
     int                  n_index;    /* operands of the walk from the third on */
     lc_iter              it;         /* reads: prepared once */
     int                  split_dim;  /* writes */
@@ -83,21 +82,11 @@ static int check_ranges(const lc_index_args *a)
 }
 
 /* ---- rows ---- */
-static int plain_row(void *ctx, char *const *ptr, const int64_t *stride, int64_t n) /* one index tensor */
+static lc_indexed_row row_along(const lc_index_args *a, int k)
 {
-    walk   *w = ctx;
-    int64_t tile = stride[2] ? TILE : n, low = lowest(w->args, w->row.size);
-    if (w->checked) return w->fn(&w->row, ptr, stride, n);
-    for (int64_t start = 0, m; start < n; start += m) {
-        char *at[3];
-        m = n - start < tile ? n - start : tile;
-        for (int k = 0; k < 3; k++) at[k] = ptr[k] + start * stride[k];
-        if (!all_good(at[2], stride[2], stride[2] ? m : 1, low, w->row.size)) return 1;
-        w->fn(&w->row, at, stride, m);
-    }
-    return 0;
+    const lc_index_operand *o = &a->index[k];
+    return (lc_indexed_row){ o->size, o->step * lc_size_of(a->many->dtype), a->wraps ? o->size : 0 };
 }
-
 static inline int64_t offset_in(const lc_tensor *t, int64_t position) /* of an element by its number, in elements */
 {
     int64_t offset = 0;
@@ -113,17 +102,14 @@ static bool offsets_of(const walk *w, char *const *ptr, const int64_t *stride, i
     const lc_index_args *a = w->args;
     int64_t              size = lc_size_of(a->many->dtype);
     memset(offsets, 0, (size_t)n * sizeof *offsets);
-    for (int k = 0; k < a->n_index; k++) {
-        const lc_index_operand *o = &a->index[k];
-        const char             *at = ptr[2 + k] + start * stride[2 + k];
-        if (!w->checked && !all_good(at, stride[2 + k], n, lowest(a, o->size), o->size)) return false;
-        lc_indexed_row row = { o->size, o->step * size };
-        if (a->flat)
-            for (int64_t i = 0; i < n; i++)
-                offsets[i] =
-                    offset_in(a->many, cpu_index_offset(&(lc_indexed_row){ o->size, 1 }, at + i * stride[2 + k])) * size;
-        else
-            for (int64_t i = 0; i < n; i++) offsets[i] += cpu_index_offset(&row, at + i * stride[2 + k]);
+    for (int j = 0; j < a->n_index; j++) {
+        lc_indexed_row row = row_along(a, j);
+        const char    *at = ptr[2 + j] + start * stride[2 + j];
+        for (int64_t i = 0; i < n; i++) {
+            uint64_t k = cpu_index_at(&row, at + i * stride[2 + j]);
+            if (k >= (uint64_t)row.size) return false;
+            offsets[i] += a->flat ? offset_in(a->many, (int64_t)k) * size : (int64_t)k * row.step;
+        }
     }
     return true;
 }
@@ -137,11 +123,10 @@ static int offset_row(void *ctx, char *const *ptr, const int64_t *stride, int64_
         m = still || n - start < TILE ? n - start : TILE;
         if (!offsets_of(w, ptr, stride, start, still ? 1 : m, offsets)) return 1;
         char *at[] = { ptr[0] + start * stride[0], ptr[1] + start * stride[1], (char *)offsets };
-        w->fn(&(lc_indexed_row){ 0, 1 }, at, (int64_t[]){ stride[0], stride[1], still ? 0 : 8 }, m);
+        w->fn(&(lc_indexed_row){ INT64_MAX, 1, 0 }, at, (int64_t[]){ stride[0], stride[1], still ? 0 : 8 }, m);
     }
     return 0;
 }
-static inline lc_row_fn row_of(const walk *w) { return w->n_index == 1 && !w->args->flat ? plain_row : offset_row; }
 
 /* ---- the walk ---- */
 static void start_walk(const walk *w, lc_iter *it, const int64_t *shape, int64_t shift)
@@ -161,13 +146,15 @@ static void start_walk(const walk *w, lc_iter *it, const int64_t *shape, int64_t
 static int walk_range(walk *w, const lc_iter *it, int64_t begin, int64_t end)
 {
     int64_t   n = lc_iter_row(it), step[LC_OPERANDS];
-    lc_row_fn row = row_of(w);
-    if (it->ndim != 2 || begin % n || end % n) return lc_iter_range(it, begin, end, row, w);
+    bool      plain = w->n_index == 1 && !w->args->flat;
+    lc_row_fn row = plain ? w->fn : offset_row;
+    void     *ctx = plain ? (void *)&w->row : w;
+    if (it->ndim != 2 || begin % n || end % n) return lc_iter_range(it, begin, end, row, ctx);
     for (int k = 0; k < it->operands; k++) step[k] = lc_iter_step(it, k);
     for (int64_t r = begin / n; r < end / n; r++) {
         char *ptr[LC_OPERANDS];
         for (int k = 0; k < it->operands; k++) ptr[k] = it->ptr[k] + r * it->stride[k][0];
-        if (row(w, ptr, step, n)) return 1;
+        if (row(ctx, ptr, step, n)) return 1;
     }
     return 0;
 }
@@ -186,7 +173,7 @@ static void write_chunk(void *ctx, int64_t begin, int64_t end)
     if (w->split_dim >= 0) shape[w->split_dim] = end - begin;
     for (int d = 0; d < w->args->ndim; d++) numel *= shape[d];
     start_walk(w, &it, shape, begin);
-    walk_range(w, &it, 0, numel);
+    if (walk_range(w, &it, 0, numel)) w->bad = 1;
 }
 static void run_walk(walk *w, int64_t numel)
 {
@@ -211,7 +198,9 @@ static void run_walk(walk *w, int64_t numel)
 /* More index tensors than a walk has operands for: all but the last few become one tensor of offsets ahead of it. */
 static int add_offsets(void *ctx, char *const *ptr, const int64_t *stride, int64_t n)
 {
-    for (int64_t i = 0; i < n; i++) *(int64_t *)(ptr[0] + i * stride[0]) += cpu_index_offset(ctx, ptr[1] + i * stride[1]);
+    const lc_indexed_row *row = ctx; /* in elements */
+    for (int64_t i = 0; i < n; i++)
+        *(int64_t *)(ptr[0] + i * stride[0]) += (int64_t)cpu_index_at(row, ptr[1] + i * stride[1]) * row->step;
     return 0;
 }
 static int run_many(const lc_index_args *a, lc_row_fn fn, int64_t numel)
@@ -236,13 +225,14 @@ static int run_many(const lc_index_args *a, lc_row_fn fn, int64_t numel)
         for (int d = 0; d < a->ndim; d++) bytes[d] = a->index[k].stride[d] * 8;
         lc_iter_add_raw(&it, a->index[k].index->data, bytes);
         lc_iter_prepare(&it, true);
-        lc_iter_range(&it, 0, count, add_offsets, &(lc_indexed_row){ a->index[k].size, a->index[k].step });
+        lc_iter_range(&it, 0, count, add_offsets,
+                      &(lc_indexed_row){ a->index[k].size, a->index[k].step, a->wraps ? a->index[k].size : 0 });
     }
     memcpy(operand, a->index, (size_t)first * sizeof *operand);
-    operand[first] = (lc_index_operand){ .index = offsets, .size = 0, .step = 1 };
+    operand[first] = (lc_index_operand){ .index = offsets, .size = INT64_MAX, .step = 1 };
     memcpy(operand[first].stride, stride, sizeof stride);
     rest.index = operand, rest.n_index = MOST_AT_ONCE;
-    walk w = { .args = &rest, .fn = fn, .checked = true, .n_index = MOST_AT_ONCE };
+    walk w = { .args = &rest, .fn = fn, .n_index = MOST_AT_ONCE };
     run_walk(&w, numel);
     return lc_release(offsets), 0;
 }
@@ -255,12 +245,12 @@ static int cpu_index(UNUSED lc_dtype compute, const void *args)
     walk                 w = { .args = a, .fn = cpu_index_row(a->mode, dtype), .n_index = a->n_index };
     if (!w.fn) return LC_NO_KERNEL;
     for (int d = 0; d < a->ndim; d++) numel *= a->shape[d];
-    w.checked = a->mode != LC_INDEX_READ || a->n_index > MOST_AT_ONCE;
-    if (numel && w.checked && check_ranges(a) < 0) return -1;
+    bool unknown = !a->fresh && !a->checked;
+    if (numel && (unknown || a->n_index > MOST_AT_ONCE) && check_ranges(a) < 0) return -1;
     if (a->start && cpu_copy(a->many, a->start) < 0) return -1;
     if (!numel) return 0;
     if (a->n_index > MOST_AT_ONCE) return run_many(a, w.fn, numel);
-    if (a->n_index == 1) w.row = (lc_indexed_row){ a->index[0].size, a->index[0].step * lc_size_of(dtype) };
+    if (a->n_index == 1) w.row = row_along(a, 0);
     run_walk(&w, numel);
     return w.bad ? check_ranges(a) : 0;
 }

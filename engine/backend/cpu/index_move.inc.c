@@ -5,15 +5,31 @@ static int NAME(read)(void *ctx, char *const *ptr, const int64_t *stride, int64_
     const char           *many = ptr[0], *index = ptr[2];
     char                 *each = ptr[1];
     if (stride[2] == 0) { /* one index for the whole row: an embedding */
-        many += cpu_index_offset(row, index);
+        uint64_t k = cpu_index_at(row, index);
+        if (k >= (uint64_t)row->size) return 1;
+        many += (int64_t)k * row->step;
         if (stride[0] == sizeof(T) && stride[1] == sizeof(T)) memcpy(each, many, (size_t)n * sizeof(T));
         else
             for (int64_t i = 0; i < n; i++) *(T *)(each + i * stride[1]) = *(const T *)(many + i * stride[0]);
-    } else if (stride[0] == 0 && stride[1] == sizeof(T) && stride[2] == 8) /* along the dimension that is indexed */
-        for (int64_t i = 0; i < n; i++) ((T *)each)[i] = *(const T *)(many + cpu_index_offset(row, index + i * 8));
-    else
-        for (int64_t i = 0; i < n; i++)
-            *(T *)(each + i * stride[1]) = *(const T *)(many + i * stride[0] + cpu_index_offset(row, index + i * stride[2]));
+        return 0;
+    }
+    if (stride[0] == 0 && row->step == sizeof(T) && stride[1] == sizeof(T) && stride[2] == 8) { /* along what is contiguous */
+        const uint64_t size = (uint64_t)row->size;
+        const int64_t *at = (const int64_t *)index, wrap = row->wrap;
+        int64_t        i = 0;
+        for (; wrap == 0 && i + 4 <= n; i += 4)
+            for (int l = 0; l < 4; l++) {
+                if (__builtin_expect((uint64_t)at[i + l] >= size, 0)) return 1;
+                ((T *)each)[i + l] = ((const T *)many)[at[i + l]];
+            }
+        for (; i < n; i++) {
+            uint64_t k = (uint64_t)(at[i] + ((at[i] >> 63) & wrap));
+            if (__builtin_expect(k >= size, 0)) return 1;
+            ((T *)each)[i] = ((const T *)many)[k];
+        }
+        return 0;
+    }
+    FOR_GOOD_INDICES(*(T *)(each + i * stride[1]) = *(const T *)(many + i * stride[0] + (int64_t)k * row->step));
     return 0;
 }
 
@@ -23,13 +39,25 @@ static int NAME(write)(void *ctx, char *const *ptr, const int64_t *stride, int64
     char                 *many = ptr[0];
     const char           *each = ptr[1], *index = ptr[2];
     if (stride[2] == 0) {
-        many += cpu_index_offset(row, index);
+        uint64_t k = cpu_index_at(row, index);
+        if (k >= (uint64_t)row->size) return 1;
+        many += (int64_t)k * row->step;
         if (stride[0] == sizeof(T) && stride[1] == sizeof(T)) memcpy(many, each, (size_t)n * sizeof(T));
         else
             for (int64_t i = 0; i < n; i++) *(T *)(many + i * stride[0]) = *(const T *)(each + i * stride[1]);
-    } else
-        for (int64_t i = 0; i < n; i++)
-            *(T *)(many + i * stride[0] + cpu_index_offset(row, index + i * stride[2])) = *(const T *)(each + i * stride[1]);
+        return 0;
+    }
+    if (stride[0] == 0 && row->step == sizeof(T) && stride[1] == sizeof(T) && stride[2] == 8) {
+        const uint64_t size = (uint64_t)row->size;
+        const int64_t *at = (const int64_t *)index, wrap = row->wrap;
+        for (int64_t i = 0; i < n; i++) {
+            uint64_t k = (uint64_t)(at[i] + ((at[i] >> 63) & wrap));
+            if (__builtin_expect(k >= size, 0)) return 1;
+            ((T *)many)[k] = ((const T *)each)[i];
+        }
+        return 0;
+    }
+    FOR_GOOD_INDICES(*(T *)(many + i * stride[0] + (int64_t)k * row->step) = *(const T *)(each + i * stride[1]));
     return 0;
 }
 #undef T

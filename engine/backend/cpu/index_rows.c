@@ -11,15 +11,18 @@
     static int name(void *ctx, char *const *ptr, const int64_t *stride, int64_t n)                                             \
     {                                                                                                                          \
         const lc_indexed_row *row = ctx;                                                                                       \
+        const char           *index = ptr[2];                                                                                  \
         if (stride[2] == 0 && stride[0] == sizeof(T) && stride[1] == sizeof(T)) {                                              \
-            T       *to = (T *)(ptr[0] + cpu_index_offset(row, ptr[2]));                                                       \
+            uint64_t k = cpu_index_at(row, index);                                                                             \
+            if (k >= (uint64_t)row->size) return 1;                                                                            \
+            T       *to = (T *)(ptr[0] + (int64_t)k * row->step);                                                              \
             const T *each = (const T *)ptr[1];                                                                                 \
             for (int64_t i = 0; i < n; i++) to[i] = (T)COMBINE(to[i], each[i]);                                                \
-        } else                                                                                                                 \
-            for (int64_t i = 0; i < n; i++) {                                                                                  \
-                T *to = (T *)(ptr[0] + i * stride[0] + cpu_index_offset(row, ptr[2] + i * stride[2]));                         \
-                *to = (T)COMBINE(*to, *(const T *)(ptr[1] + i * stride[1]));                                                   \
-            }                                                                                                                  \
+        } else if (stride[0] == 0 && row->step == sizeof(T) && stride[1] == sizeof(T))                                         \
+            FOR_GOOD_INDICES(T *to = (T *)ptr[0] + k; *to = (T)COMBINE(*to, ((const T *)ptr[1])[i]))                           \
+        else                                                                                                                   \
+            FOR_GOOD_INDICES(T *to = (T *)(ptr[0] + i * stride[0] + (int64_t)k * row->step);                                   \
+                             *to = (T)COMBINE(*to, *(const T *)(ptr[1] + i * stride[1])))                                      \
         return 0;                                                                                                              \
     }
 #define PLUS(a, b)    ((a) + (b))
