@@ -16,7 +16,8 @@ BOTH = (lucid, torch)
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 SIZES = (1, 3, 15, 16, 17, 40, 624, 625, 2000)
 SEEDS = (0, 1, 42, -1, -(2**63), 2**32, 2**32 + 42, 2**63, 2**64 - 1)
-INTEL = "GenuineIntel" in pathlib.Path("/proc/cpuinfo").read_text()
+CPU = pathlib.Path("/proc/cpuinfo").read_text()
+INTEL = "GenuineIntel" in CPU
 not_intel = pytest.mark.skipif(INTEL, reason="PyTorch draws these from a vendor's generator on Intel CPUs")
 
 
@@ -76,6 +77,15 @@ def test_normal(dtype, n):
     check(lambda m: m.empty(n, dtype=getattr(m, dtype)).normal_(3.3, 2.7), tolerance=rounding(dtype, 16))
     # a strided tensor is filled one by one, whatever its size
     check(lambda m: m.empty(n, 2, dtype=getattr(m, dtype))[:, 0].normal_(), tolerance=rounding(dtype, 4))
+
+
+@pytest.mark.skipif("avx2" not in CPU, reason="PyTorch's vector code has other roundings elsewhere")
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_normals_are_equal_to_the_last_bit(dtype):
+    for seed in SEEDS:
+        check(lambda m: m.randn(50000, dtype=getattr(m, dtype)), seed)
+        check(lambda m: m.empty(1003, dtype=getattr(m, dtype)).normal_(-3.3, 0.02), seed)
+        check(lambda m: m.empty(7, dtype=getattr(m, dtype)).normal_(-3.3, 0.02), seed)
 
 
 def test_the_second_deviate_waits():

@@ -5,9 +5,9 @@
  *              fma(u, hi - lo, lo), in float32 for halves with float32 bounds, rounded to the dtype; a result that rounds up to hi
  *              becomes lo.
  * normal       contiguous, 16 elements or more: blocks of 16 uniforms d; u1 = 1 - d[j], u2 = d[j + 8]; d[j] = r cos t, d[j + 8] =
- *              r sin t with r = sqrt(-2 log u1), t = 2 pi u2. If n is not a multiple of 16 the last 16 elements are made again from fresh
- *              uniforms. float32 and float64 draw n uniforms first (so the tail wastes some of them); halves compute in float32 block by
- *              block, and waste none.
+ *              r sin t with r = sqrt(-2 log u1), t = 2 pi u2 (float32: by PyTorch's approximations of log, sin, cos). If n is not a
+ *              multiple of 16 the last 16 elements are made again from fresh uniforms. float32 and float64 draw n uniforms first (so
+ *              the tail wastes some of them); halves compute in float32 block by block, and waste none.
  *              Else one by one in float64: uniforms a, b give sqrt(-2 log1p(-b)) * (cos, then sin) of 2 pi a; the second
  *              waits in the generator for the next call, whatever its dtype.
  * integers     word % range, two words from a range of 2^28 on (less than 5 % skew). Without bounds: as many words as the dtype needs.
@@ -148,36 +148,44 @@ void lc_random_uniform(lc_generator *g, lc_dtype dtype, void *out, int64_t n, do
 
 /* ---- normal ---- */
 
-/* log, sin and cos for the loop below, written so that the compiler turns it into vector code: no branch, no call, no table. Absolute
- * errors are below 2e-7, which is what float32 deviates hold. No fused multiply-add: all machines agree. */
-static inline float log_of_unit(float u) /* u a multiple of 2^-24 in (0, 1] */
+/* log, sin and cos as PyTorch's vector code has them (Cephes' polynomials, with the multiply-adds its compiler fuses): the deviates are
+ * equal, and the loop becomes vector code here too: no branch, no call, no table. */
+#define FMA __builtin_fmaf
+static inline __attribute__((always_inline)) float log_of_unit(float u) /* u a multiple of 2^-24 in (0, 1] */
 {
-    uint32_t bits = lc_bits_of_f32(u) + (0x3f800000 - 0x3f3504f3); /* mantissa in [sqrt(1/2), sqrt(2)) */
-    float    exponent = (float)((int32_t)(bits >> 23) - 127);
-    float    x = lc_f32_of_bits((bits & 0x007fffff) + 0x3f3504f3) - 1, z = x * x;
-    float    p = 7.0376836292e-2f;
-    p = p * x - 1.1514610310e-1f;
-    p = p * x + 1.1676998740e-1f;
-    p = p * x - 1.2420140846e-1f;
-    p = p * x + 1.4249322787e-1f;
-    p = p * x - 1.6668057665e-1f;
-    p = p * x + 2.0000714765e-1f;
-    p = p * x - 2.4999993993e-1f;
-    p = p * x + 3.3333331174e-1f;
-    return exponent * 0.693359375f + (x + (p * x * z - 0.5f * z - exponent * 2.12194440e-4f));
+    uint32_t bits = lc_bits_of_f32(u);
+    float    x = lc_f32_of_bits((bits & 0x007fffff) | 0x3f000000), e = (float)((int32_t)(bits >> 23) - 126);
+    bool     low = x < 0.707106781186547524f;
+    float    back = low ? x : 0, p = 7.0376836292e-2f;
+    x = (x - 1) + back;
+    e = e - (low ? 1.0f : 0.0f);
+    float z = x * x;
+    p = FMA(p, x, -1.1514610310e-1f);
+    p = FMA(p, x, 1.1676998740e-1f);
+    p = FMA(p, x, -1.2420140846e-1f);
+    p = FMA(p, x, 1.4249322787e-1f);
+    p = FMA(p, x, -1.6668057665e-1f);
+    p = FMA(p, x, 2.0000714765e-1f);
+    p = FMA(p, x, -2.4999993993e-1f);
+    p = FMA(p, x, 3.3333331174e-1f);
+    float y = FMA(p * x, z, e * -2.12194440e-4f) - 0.5f * z;
+    return FMA(e, 0.693359375f, x + y);
 }
 
-static inline void cos_sin_of_turn(float u, float *cosine, float *sine) /* of 2 pi u, u in [0, 1) */
+static inline __attribute__((always_inline)) void cos_sin_of_turn(float u, float *cosine,
+                                                                  float *sine) /* of 2 pi u, u in [0, 1) */
 {
-    float    quarters = 4 * u + 0x1.8p23f; /* rounds to an integer, in the low bits */
-    uint32_t quadrant = lc_bits_of_f32(quarters);
-    float    x = (u - 0.25f * (quarters - 0x1.8p23f)) * 6.28318530718f, z = x * x; /* |x| <= pi / 4 */
-    float    s = ((-1.9515295891e-4f * z + 8.3321608736e-3f) * z - 1.6666654611e-1f) * z * x + x;
-    float    c = ((2.443315711809948e-5f * z - 1.388731625493765e-3f) * z + 4.166664568298827e-2f) * z * z - 0.5f * z + 1;
-    uint32_t swap = -(quadrant & 1), cs = lc_bits_of_f32(c), sn = lc_bits_of_f32(s);
-    uint32_t first = (cs & ~swap) | (sn & swap), second = (sn & ~swap) | (cs & swap);
-    *cosine = lc_f32_of_bits(first ^ ((quadrant + 1) & 2) << 30);
-    *sine = lc_f32_of_bits(second ^ (quadrant & 2) << 30);
+    float   t = 6.28318530717958647692f * u;
+    int32_t octant = ((int32_t)(t * 1.27323954473516f) + 1) & ~1;
+    float q = (float)octant, x = FMA(q, -3.77489497744594108e-8f, FMA(q, -2.4187564849853515625e-4f, FMA(q, -0.78515625f, t)));
+    float z = x * x, c = 2.443315711809948e-5f, s = -1.9515295891e-4f;
+    c = FMA(FMA(c, z, -1.388731625493765e-3f), z, 4.166664568298827e-2f);
+    c = FMA(c * z, z, -0.5f * z) + 1;
+    s = FMA(FMA(s, z, 8.3321608736e-3f), z, -1.6666654611e-1f);
+    s = FMA(s * z, x, x);
+    uint32_t k = (uint32_t)octant, swap = -(k >> 1 & 1), cs = lc_bits_of_f32(c), sn = lc_bits_of_f32(s);
+    *cosine = lc_f32_of_bits(((cs & ~swap) | (sn & swap)) ^ ((k + 2) & 4) << 29);
+    *sine = lc_f32_of_bits(((sn & ~swap) | (cs & swap)) ^ (k & 4) << 29);
 }
 
 LC_LOOP blocks_f32_loop(float *d, int64_t blocks, float mean, float std)
@@ -189,8 +197,8 @@ LC_LOOP blocks_f32_loop(float *d, int64_t blocks, float mean, float std)
             cos_sin_of_turn(d[j + BLOCK / 2], &c[j], &s[j]);
         }
         for (int j = 0; j < BLOCK / 2; j++) {
-            d[j] = r[j] * c[j] * std + mean;
-            d[j + BLOCK / 2] = r[j] * s[j] * std + mean;
+            d[j] = FMA(r[j] * c[j], std, mean);
+            d[j + BLOCK / 2] = FMA(r[j] * s[j], std, mean);
         }
     }
 }
