@@ -226,7 +226,8 @@ MATH int64_t pow_i64(int64_t x, int64_t y) /* wraps; a negative power is what th
         if (y & 1) result *= base;
     return (int64_t)result;
 }
-#define REAL_MATH(R, sfx, fmod, floor, copysign)                                                                               \
+/* Twice: on remainders that vectors can form (vector_math.h), and on the library's for the others. */
+#define REMAINDER_MATH(R, sfx, fmod, floor, copysign)                                                                          \
     MATH R remainder_##sfx(R x, R y)                                                                                           \
     {                                                                                                                          \
         R r = fmod(x, y);                                                                                                      \
@@ -234,13 +235,17 @@ MATH int64_t pow_i64(int64_t x, int64_t y) /* wraps; a negative power is what th
     }                                                                                                                          \
     MATH R floor_div_##sfx(R x, R y) /* the true quotient rounded down, not the rounded quotient */                            \
     {                                                                                                                          \
-        if (y == 0) return x / y;                                                                                              \
         R r = fmod(x, y), q = (x - r) / y;                                                                                     \
-        if (r != 0 && (y < 0) != (r < 0)) q -= 1;                                                                              \
-        if (q == 0) return copysign(0, x / y);                                                                                 \
-        R f = floor(q);                                                                                                        \
-        return q - f > (R)0.5 ? f + 1 : f;                                                                                     \
-    }                                                                                                                          \
+        q = r != 0 && (y < 0) != (r < 0) ? q - 1 : q;                                                                          \
+        R f = floor(q), near = q - f > (R)0.5 ? f + 1 : f;                                                                     \
+        near = q == 0 ? copysign((R)0, x / y) : near;                                                                          \
+        return y == 0 ? x / y : near;                                                                                          \
+    }
+REMAINDER_MATH(float, f32, fmod_f32, floorf, __builtin_copysignf)
+REMAINDER_MATH(double, f64, fmod_f64, floor, __builtin_copysign)
+REMAINDER_MATH(float, far_f32, fmodf, floorf, __builtin_copysignf)
+REMAINDER_MATH(double, far_f64, fmod, floor, __builtin_copysign)
+#define REAL_MATH(R, sfx)                                                                                                      \
     MATH R max_##sfx(R x, R y) /* NaN wins. In two steps: gcc cannot vectorise the nested condition */                         \
     {                                                                                                                          \
         R t = x > y ? x : y;                                                                                                   \
@@ -252,8 +257,8 @@ MATH int64_t pow_i64(int64_t x, int64_t y) /* wraps; a negative power is what th
         return x != x ? x : t;                                                                                                 \
     }                                                                                                                          \
     MATH R clamp_##sfx(R x, R low, R high) { return min_##sfx(max_##sfx(x, low), high); }
-REAL_MATH(float, f32, fmodf, floorf, copysignf)
-REAL_MATH(double, f64, fmod, floor, copysign)
+REAL_MATH(float, f32)
+REAL_MATH(double, f64)
 #define WHOLE_MATH(dt)                                                                                                         \
     MATH lc_##dt max_##dt(lc_##dt x, lc_##dt y) { return x > y ? x : y; }                                                      \
     MATH lc_##dt min_##dt(lc_##dt x, lc_##dt y) { return x < y ? x : y; }                                                      \
@@ -312,8 +317,8 @@ DIVISOR_MATH(int64_t, uint64_t, i64)
 #define m_atan2(x, y)                    BY_REAL_TYPE(x, atan2_f32, atan2_f64, atan2_f64)(x, y)
 #define m_hypot(x, y)                    BY_REAL_TYPE(x, hypot_f32, hypot_f64, hypot_f64)(x, y)
 #define m_copysign(x, y)                 BY_REAL_TYPE(x, __builtin_copysignf, __builtin_copysign, copysign)(x, y)
-#define m_nextafter(x, y)                BY_REAL_TYPE(x, nextafterf, nextafter, nextafter)(x, y)
-#define m_ldexp(x, y)                    BY_REAL_TYPE(x, ldexpf, ldexp, ldexp)(x, (int)((y) > 5000 ? 5000 : (y) < -5000 ? -5000 : (y)))
+#define m_nextafter(x, y)                BY_REAL_TYPE(x, nextafter_f32, nextafter_f64, nextafter_f64)(x, y)
+#define m_ldexp(x, y)                    BY_REAL_TYPE(x, ldexp_f32, ldexp_f64, ldexp_f64)(x, y)
 #define m_lgamma(x)                      BY_REAL_TYPE(x, lgamma_f32, lgamma_f64, lgamma_f64)(x)
 #define m_floor(x)                       BY_REAL_TYPE(x, floorf, floor, floor)(x)
 #define m_ceil(x)                        BY_REAL_TYPE(x, ceilf, ceil, ceil)(x)
@@ -330,7 +335,7 @@ DIVISOR_MATH(int64_t, uint64_t, i64)
 #define m_div_trunc(x, y)                trunc_div_i64(x, y)
 #define m_floor_divide(x, y)             BY_REAL_TYPE(x, floor_div_f32, floor_div_f64, floor_div_i64)(x, y)
 #define m_remainder(x, y)                BY_REAL_TYPE(x, remainder_f32, remainder_f64, remainder_i64)(x, y)
-#define m_fmod(x, y)                     BY_REAL_TYPE(x, fmodf, fmod, fmod_i64)(x, y)
+#define m_fmod(x, y)                     BY_REAL_TYPE(x, fmod_f32, fmod_f64, fmod_i64)(x, y)
 // clang-format off
 #define BY_ORDERED_TYPE(x, f)                                                                                                  \
     _Generic((x), float: f##_f32, double: f##_f64, lc_u8: f##_u8, lc_i8: f##_i8, lc_i16: f##_i16, lc_i32: f##_i32, lc_i64: f##_i64)
@@ -397,7 +402,8 @@ COMPLEX_BUILT(double, lc_c128, c128, )
 
 /* Functions built from those above; a macro each, because they choose by type. */
 MATH double lgamma_f64(double x) { return lgamma_r(x, &(int){ 0 }); }
-MATH double erfinv_f64(double x) { return special_erfinv(x); }
+MATH double digamma_f64(double x) { return special_digamma(x); }
+MATH double i0_f64(double x) { return special_i0(x); }
 /* The next float16 or bfloat16, of numbers that are exactly such. Bit patterns of one sign are ordered like their numbers. */
 MATH uint16_t next_half(uint16_t x, bool up) /* x: not NaN; up: towards positive infinity */
 {
@@ -470,7 +476,7 @@ HALF_MATH(bf16)
     }                                                                                                                          \
     MATH R gelu_slope_##sfx(R x)                                                                                               \
     {                                                                                                                          \
-        R p = (R)0.5 * (1 + m_erf(x * (R)0.70710678118654752440));                                                             \
+        R p = normal_cdf_##sfx(x);                                                                                             \
         return p + x * (R)0.39894228040143267794 * m_exp((R)-0.5 * x * x);                                                     \
     }                                                                                                                          \
     MATH R gelu_tanh_slope_##sfx(R x)                                                                                          \
@@ -491,6 +497,9 @@ BUILT_MATH(double, uint64_t, f64, bits64, as_f64, 52, 1023, 53, 0x1p53, 0x1p-102
 #define m_selu(x)             BY_FLOAT(x, selu)(x)
 #define m_gelu_slope(x)       BY_FLOAT(x, gelu_slope)(x)
 #define m_gelu_tanh_slope(x)  BY_FLOAT(x, gelu_tanh_slope)(x)
+#define m_digamma(x)          BY_FLOAT(x, digamma)(x)
+#define m_i0(x)               BY_FLOAT(x, i0)(x)
+#define m_normal_cdf(x)       BY_FLOAT(x, normal_cdf)(x)
 #define m_erfinv(x)           BY_FLOAT(x, erfinv)(x)
 #define m_sin_any(x)          BY_REAL_TYPE(x, sinf, sin, sin)(x) /* of any size: for rows without a far loop */
 #define m_cos_any(x)          BY_REAL_TYPE(x, cosf, cos, cos)(x)

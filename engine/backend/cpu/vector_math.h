@@ -374,6 +374,16 @@ MATH double erfc_f64(double x)
     y = x < 0 ? 2 - y : y;
     return x != x ? x : a > 1 ? y : inner;
 }
+/* The probability that a standard normal number is below x, by exp(P(|x|)). The error is 2e-7, and of the lower tail 5e-4 of its value. */
+MATH float normal_cdf_f32(float x)
+{
+    float a = ABS32(x), b = a > 13.f ? 13.f : a;
+    float tail = exp_f32(POLY32(b, 1.028690370e-10f, -6.462498426e-09f, 1.706409322e-07f, -2.429055415e-06f, 1.926621809e-05f,
+                                -6.453638486e-05f, -2.981552542e-04f, 5.220811629e-03f, -3.665591509e-02f, -3.181941531e-01f,
+                                -7.979003473e-01f, -6.931468351e-01f));
+    return x < 0 ? tail : 1 - tail;
+}
+MATH double normal_cdf_f64(double x) { return 0.5 * (1 + erf_f64(x * 0.70710678118654752440)); }
 /* By w = -log(1 - x x): two fits, up to 5 in w and beyond that in sqrt(w). 3 ulp. */
 MATH float erfinv_f32(float x)
 {
@@ -384,6 +394,20 @@ MATH float erfinv_f32(float x)
                        -7.624827731e-03f, 9.435942963e-03f, 1.001674159e+00f, 2.832976982e+00f);
     float y = (w < 5 ? near : far) * x;
     return a == 1 ? SIGN32((float)INFINITY, x) : y;
+}
+
+/* float64: the same guess with another fit beyond 5, and a step of Halley's method. */
+MATH double erfinv_f64(double x)
+{
+    double a = ABS64(x), w = -log_f64((1 - a) * (1 + a)), v = w - 2.5, u = sqrt(w) - 4;
+    double near = POLY64(v, -8.791055694e-09, 2.323264318e-08, 4.661706546e-07, -3.462704747e-06, -4.963347818e-06,
+                         2.183444394e-04, -1.252741878e-03, -4.177386781e-03, 2.466402862e-01, 1.501409359e+00);
+    double far = POLY64(u, 1.803832997e-05, -7.891608857e-05, 8.907110472e-05, -2.786247432e-05, 2.592340195e-04,
+                        -9.415541285e-04, 1.291079132e-03, 1.009510631e+00, 3.839781636e+00);
+    double g = (w < 5 ? near : far) * a, high = erfc_far_f64(g < 1 ? 1 : g), low = erf_near_f64(g > 1 ? 1 : g);
+    double error = (g > 1 ? (1 - a) - high : low - a) / (1.12837916709551257390 * exp_f64(-g * g)),
+           y = g - error / (1 + g * error);
+    return a == 1 ? SIGN64((double)INFINITY, x) : a < 1e-300 ? 0.88622692545275801365 * x : SIGN64(y, x);
 }
 
 /* ---- powers ---- */
@@ -459,6 +483,10 @@ MATH double hypot_f64(double x, double y)
 
 /* ---- the gamma function ---- */
 
+/* sin(pi r) / r of r up to 1/2, in r r */
+#define SINPI                                                                                                                  \
+    0.0004474920849077101067, -0.007364005472115722526, 0.08214479467064854921, -0.5992644339357286458, 2.550164035906744668,  \
+        -5.167712779987959002, 3.141592653589635062
 /* log(p) of the product p = x (x + 1) ... (x + 7) moves small arguments to Stirling's series; reflection needs one more factor in the
  * same logarithm. In double: near the zeros at 1 and 2 the difference keeps 7 digits. */
 MATH float lgamma_f32(float x)
@@ -466,8 +494,7 @@ MATH float lgamma_f32(float x)
     double a = ABS64((double)x), y = a < 8 ? a + 8 : a, i = 1 / y, z = i * i;
     bool   neg = x < 0;
     double p = a * (a + 1) * ((a + 2) * (a + 3)) * ((a + 4) * (a + 5)) * ((a + 6) * (a + 7)), r = a - rint(a), rr = r * r;
-    double sine = ABS64(r) * POLY64(rr, 0.0004474920849077101067, -0.007364005472115722526, 0.08214479467064854921,
-                                    -0.5992644339357286458, 2.550164035906744668, -5.167712779987959002, 3.141592653589635062);
+    double sine = ABS64(r) * POLY64(rr, SINPI);
     p = a < 8 ? p : 1;
     double top = neg ? 3.14159265358979323846 * p : 1, below = neg ? a * sine : p, s = (y - 0.5) * log_f64(y) - y;
     s += 0.91893853320467274178 + i * POLY64(z, 1. / 156, -691. / 360360, 1. / 1188, -1. / 1680, 1. / 1260, -1. / 360, 1. / 12);
@@ -475,3 +502,75 @@ MATH float lgamma_f32(float x)
     float  result = (float)(neg ? l - s : l + s);
     return a == (double)INFINITY ? (float)INFINITY : x == 1 || x == 2 ? 0.f : result;
 }
+
+/* Derivative of lgamma, in double: recurrence over 8 steps as one quotient p' / p, then the asymptotic series; reflection. */
+MATH float digamma_f32(float x)
+{
+    double y = x < 0 ? 1 - (double)x : (double)x, p = y, d = 1;
+    d = fused64(d, y + 1, p), p *= y + 1;
+    d = fused64(d, y + 2, p), p *= y + 2;
+    d = fused64(d, y + 3, p), p *= y + 3;
+    d = fused64(d, y + 4, p), p *= y + 4;
+    d = fused64(d, y + 5, p), p *= y + 5;
+    d = fused64(d, y + 6, p), p *= y + 6;
+    d = fused64(d, y + 7, p), p *= y + 7;
+    double shift = y < 8 ? d / p : 0, w = y < 8 ? y + 8 : y, i = 1 / w, z = i * i;
+    double psi = log_f64(w) - 0.5 * i - z * POLY64(z, 1. / 132, -1. / 240, 1. / 252, -1. / 120, 1. / 12) - shift;
+    double r = (double)x - rint((double)x), a = ABS64(r), h = 0.5 - a;
+    double sine = a * POLY64(a * a, SINPI), cosine = h * POLY64(h * h, SINPI), turn = 3.14159265358979323846 * cosine / sine;
+    float  y32 = (float)(x < 0 ? psi - SIGN64(turn, r) : psi);
+    y32 = x < 0 && r == 0 ? (float)NAN : y32;
+    return x == 0 ? SIGN32((float)INFINITY, -x) : y32;
+}
+/* Modified Bessel function of order 0: a fit in x x / 4 up to 8, of sqrt(x) exp(-x) I(x) in 8 / x beyond. 4 ulp. */
+MATH float i0_f32(float x)
+{
+    float a = ABS32(x), z = 0.25f * a * a, u = 8 / a, e = exp_f32(0.5f * a);
+    float near = POLY32(z, 1.553641426e-13f, 4.237871076e-12f, 6.909909682e-10f, 3.832507336e-8f, 1.938115978e-6f,
+                        6.939371255e-5f, 1.736286635e-3f, 2.777742455e-2f, 2.500003637e-1f, 9.999998542e-1f, 1.000000010f);
+    float far =
+        POLY32(u, 1.185717346e-05f, -3.429924226e-06f, 6.603583009e-05f, 4.358967308e-04f, 6.233702312e-03f, 3.989422768e-01f);
+    return a > 8 ? e * (far / sqrtf(a)) * e : near;
+}
+
+/* ---- representation and remainders ---- */
+
+/* The next number: bit patterns of one sign are ordered like their numbers. */
+#define NEXT_MATH(R, U, sfx, bits, as, top)                                                                                    \
+    MATH R nextafter_##sfx(R x, R y)                                                                                           \
+    {                                                                                                                          \
+        U u = bits(x), step = (U)((y > x) == !(u >> top) ? 1 : -1);                                                            \
+        R from_zero = as((U)(y > x ? 1 : ((U)1 << top) + 1)), r = x == 0 ? from_zero : as(u + step);                           \
+        r = x == y ? y : r;                                                                                                    \
+        return x != x || y != y ? x + y : r;                                                                                   \
+    }
+NEXT_MATH(float, uint32_t, f32, bits32, as_f32, 31)
+NEXT_MATH(double, uint64_t, f64, bits64, as_f64, 63)
+MATH float ldexp_f32(float x, float y) /* exact in double, and rounded once */
+{
+    float c = y < -300.f ? -300.f : y > 300.f ? 300.f : y;
+    return (float)((double)x * POWER64((int64_t)(int32_t)c));
+}
+MATH double ldexp_f64(double x, double y) { return ldexp(x, y < -5000. ? -5000 : y > 5000. ? 5000 : (int)y); }
+
+/* Remainders of quotients below NEAR: the quotient may be one off, the remainder is exact. Others go to the library (loops.c), as all do
+ * without the fused multiply-add. */
+#ifdef __FMA__
+#define NEAR_f32 0x1p22f
+#define NEAR_f64 0x1p50
+#define FMOD_MATH(R, sfx, trunc, fused, ABS, SIGN)                                                                             \
+    MATH R fmod_##sfx(R x, R y)                                                                                                \
+    {                                                                                                                          \
+        R a = ABS(x), b = ABS(y), q = trunc(a / b), r = fused(-q, b, a);                                                       \
+        r = r < 0 ? r + b : r;                                                                                                 \
+        r = r >= b ? r - b : r;                                                                                                \
+        return SIGN(b == (R)INFINITY ? a : r, x);                                                                              \
+    }
+FMOD_MATH(float, f32, truncf, fused32, ABS32, SIGN32)
+FMOD_MATH(double, f64, trunc, fused64, ABS64, SIGN64)
+#else
+#define NEAR_f32 0
+#define NEAR_f64 0
+MATH float  fmod_f32(float x, float y) { return fmodf(x, y); }
+MATH double fmod_f64(double x, double y) { return fmod(x, y); }
+#endif
