@@ -74,7 +74,14 @@ typedef struct {
     int64_t         *count;
 } lc_mask_args;
 
-/* Scans and the softmax family: along one dimension, the others are independent. Shapes are equal. */
+/* Scans along one dimension: everything contiguous and of one shape. index: int64, of cummax and cummin, else NULL. */
+typedef struct {
+    lc_tensor       *out, *index;
+    const lc_tensor *in;
+    int              dim;
+} lc_scan_args;
+
+/* The softmax family: along one dimension, the others are independent. Shapes are equal. */
 typedef struct {
     lc_tensor       *out;
     const lc_tensor *in, *y; /* y: softmax backward only, the forward's output; in is then the gradient */

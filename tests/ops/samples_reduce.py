@@ -131,3 +131,32 @@ SAMPLES += [
     S("logsumexp", T(0, 3), 0, grad=False),
 ]
 SAMPLES += [S("logsumexp", T(), 0)]
+
+for op in ("cummax", "cummin"):
+    SAMPLES += [S(op, T(3, 4, 5, unique=True), d, dtypes=ALL, id=f"{op}-{d}") for d in (0, 1, -1)]
+    SAMPLES += [S(op, T(values=[[1.0, 3.0, 3.0, 1.0, NAN, 2.0, NAN]]), d, dtypes=FLOATS, grad=False) for d in (0, 1)]
+    SAMPLES += [
+        S(op, T(), 0),
+        S(op, T(0, 3), 1),
+        S(op, T(3), 1, grad=False),
+        S(op, T(3, 700, low=-1, high=1), 1, dtypes=REAL, grad=False),
+    ]
+    SAMPLES += [S(op, T(40, 600), 0, dtypes=REAL, grad=False)]
+SAMPLES += [S("logcumsumexp", T(3, 4, 5), d, dtypes=ALL, id=f"logcumsumexp-{d}", rtol=1e-5, atol=1e-6) for d in (0, 1, -1)]
+SAMPLES += [
+    S(
+        "logcumsumexp",
+        T(values=[[-INF, -INF, 1.0, 1000.0, -1000.0], [INF, 1.0, INF, 2.0, -INF], [1.0, NAN, 2.0, 3.0, 4.0]]),
+        1,
+        grad=False,
+    ),
+    S("logcumsumexp", T(3, 700, low=-40, high=40), 1, grad=False, rtol=1e-5),
+    S("logcumsumexp", T(), 0),
+    S("logcumsumexp", T(0, 3), 0),
+]
+for op in ("cumsum", "cumprod"):
+    SAMPLES += [
+        S(op, T(100003, low=0.99, high=1.01), 0, dtypes=FLOATS + INTS, grad=False, rtol=1e-4),
+        S(op, T(5, 700), 1, dtypes=FLOATS, grad=False, rtol=1e-4),
+    ]
+    SAMPLES += [S(op, T(2, 30, 600), 1, dtypes=FLOATS, grad=False, rtol=1e-4)]
