@@ -126,7 +126,7 @@ static int isin_run(const lc_record *call)
 {
     lc_isin_args a = { .out = call->out[0], .invert = call->args[3].b };
     if (call->in[1]->is_number) /* a comparison: the number need not fit the dtype */
-        return call->backend->elementwise(a.invert ? LC_OP_ne : LC_OP_eq, call->dtype, a.out, call->in, 2);
+        return elementwise_as(call, a.invert ? LC_OP_ne : LC_OP_eq, call->in, 2);
     lc_tensor *elements = operand_in(call->in[0], call->dtype, call->dtype);
     lc_tensor *tests = elements ? operand_in(call->in[1], call->dtype, call->dtype) : NULL;
     a.elements = elements, a.tests = tests;

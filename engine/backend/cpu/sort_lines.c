@@ -46,10 +46,51 @@ void cpu_emit_sorted(const line_walk *w, const sorted_line *line, line_ends at, 
     else emit(&e, 0, n);
 }
 
+/* ---- tiny lines: as many as fit a tile are loaded together, sorted by insertion, and stored together ---- */
+enum { TINY = 8 };
+static void insert_in_order(uint64_t *key, int64_t *index, int64_t n)
+{
+    index[0] = 0;
+    for (int64_t i = 1; i < n; i++) {
+        uint64_t k = key[i];
+        int64_t  j = i;
+        for (; j > 0 && k < key[j - 1]; j--) key[j] = key[j - 1], index[j] = index[j - 1];
+        key[j] = k, index[j] = i;
+    }
+}
+static void sort_tiny_lines(const line_walk *w, char *const *ptr, const int64_t *stride, int64_t lines)
+{
+    const lc_sort_key *as = cpu_sort_key(w->dtype);
+    uint64_t           key[SORT_TILE], flip = w->descending ? as->all : 0;
+    int64_t            index[SORT_TILE], n = w->n, size = lc_size_of(w->dtype), most = SORT_TILE / n;
+    key_summary        s;
+    for (int64_t l = 0, rows; l < lines; l += rows) {
+        rows = lines - l < most ? lines - l : most;
+        line_ends at = cpu_line_ends(w, ptr, stride, l);
+        as->load(at.in, size, rows * n, flip, key, &s);
+        for (int64_t r = 0; r < rows; r++) insert_in_order(key + r * n, index + r * n, n);
+        for (int64_t r = 0; at.values && s.lossy && r < rows; r++)
+            cpu_gather(size, at.values + r * n * size, size, at.in + r * n * size, size, index + r * n, n);
+        if (at.values && !s.lossy) as->store(at.values, size, rows * n, flip, key);
+        if (at.indices) memcpy(at.indices, index, (size_t)(rows * n) * sizeof *index);
+    }
+}
+/* One after the other in memory, each of them and all together. */
+static bool lines_are_packed(const line_walk *w, const int64_t *stride)
+{
+    bool packed = true;
+    for (int k = 0; k < 3; k++) {
+        int64_t size = k == 2 ? (int64_t)sizeof(int64_t) : lc_size_of(w->dtype);
+        if (k == 0 || (k == 1 ? w->values : w->indices)) packed &= w->step[k] == size && stride[k] == w->n * size;
+    }
+    return packed;
+}
+
 static int sort_lines(void *ctx, char *const *ptr, const int64_t *stride, int64_t lines)
 {
     const line_thread *t = ctx;
     const line_walk   *w = t->walk;
+    if (w->n <= TINY && lines_are_packed(w, stride)) return sort_tiny_lines(w, ptr, stride, lines), 0;
     for (int64_t l = 0; l < lines; l++) {
         sorted_line line;
         line_ends   at = cpu_line_ends(w, ptr, stride, l);

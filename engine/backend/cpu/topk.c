@@ -187,7 +187,8 @@ static int topk_lines(void *ctx, char *const *ptr, const int64_t *stride, int64_
     const line_thread *t = ctx;
     const line_walk   *w = t->walk;
     entry             *entries = (entry *)t->memory;
-    bool               few = w->k <= w->n / 64, sorts = w->n > (w->ordered ? 16 : SORT_TILE);
+    bool               few = w->k <= w->n / 64, sorts = w->n > (w->ordered ? 8 : SORT_TILE);
+    if (lc_class_of(w->dtype) == LC_INT && w->k <= w->n / 4) sorts = false; /* integers are often equal */
     for (int64_t l = 0; l < lines; l++) {
         line_ends at = cpu_line_ends(w, ptr, stride, l);
         bool      answered = false;
