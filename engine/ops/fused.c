@@ -196,7 +196,7 @@ LC_OP(float_power, .sig = "float_power(input: Tensor | Number, exponent: Tensor 
 
 /* input * 2 ** other. A float keeps its dtype where other is whole, and is scaled without forming the power, which may overflow;
  * otherwise it is a product, and the power is of the default dtype where other is whole. */
-static lc_tensor *power_of_two(lc_tensor *other) { return lc_pow(LC_NUMBER(2), other); }
+static lc_tensor *power_of_two(lc_tensor *other) { return lc_exp2(other); }
 static bool       scales_exactly(const lc_record *call)
 {
     return lc_is_floating(call->in[0]->dtype) && lc_class_of(call->in[1]->dtype) <= LC_INT;

@@ -503,6 +503,7 @@ BUILT_MATH(double, uint64_t, f64, bits64, as_f64, 52, 1023, 53, 0x1p53, 0x1p-102
 #define m_erfinv(x)           BY_FLOAT(x, erfinv)(x)
 #define m_sin_any(x)          BY_REAL_TYPE(x, sinf, sin, sin)(x) /* of any size: for rows without a far loop */
 #define m_cos_any(x)          BY_REAL_TYPE(x, cosf, cos, cos)(x)
+#define m_six(x)              ((x) < 0 ? (T)0 : (x) > 6 ? (T)6 : (x)) /* within [0, 6]; NaN stays */
 #define m_logit(x)            m_log((x) / ((T)1 - (x)))
 #define m_silu_backward(x, y) BY_TYPE(x, silu_backward_f32, silu_backward_f64, silu_backward_c64, silu_backward_c128)(x, y)
 #define m_logaddexp(x, y)     BY_TYPE(x, logaddexp_f32, logaddexp_f64, logaddexp_c64, logaddexp_c128)(x, y)

@@ -374,13 +374,13 @@ MATH double erfc_f64(double x)
     y = x < 0 ? 2 - y : y;
     return x != x ? x : a > 1 ? y : inner;
 }
-/* The probability that a standard normal number is below x, by exp(P(|x|)). The error is 2e-7, and of the lower tail 5e-4 of its value. */
+/* The probability that a standard normal number is below x: by exp(P(|x|)) up to 6.5, then 0 or 1. The error is 1e-7. */
 MATH float normal_cdf_f32(float x)
 {
-    float a = ABS32(x), b = a > 13.f ? 13.f : a;
-    float tail = exp_f32(POLY32(b, 1.028690370e-10f, -6.462498426e-09f, 1.706409322e-07f, -2.429055415e-06f, 1.926621809e-05f,
-                                -6.453638486e-05f, -2.981552542e-04f, 5.220811629e-03f, -3.665591509e-02f, -3.181941531e-01f,
-                                -7.979003473e-01f, -6.931468351e-01f));
+    float a = ABS32(x), b = a > 6.5f ? 6.5f : a;
+    float tail = exp_f32(POLY32(b, 1.644579567e-06f, -2.379925123e-07f, -4.141832011e-04f, 5.311635277e-03f, -3.666616305e-02f,
+                                -3.182119417e-01f, -7.978951448e-01f, -6.931470022e-01f));
+    tail = a > 6.5f ? 0 : tail;
     return x < 0 ? tail : 1 - tail;
 }
 MATH double normal_cdf_f64(double x) { return 0.5 * (1 + erf_f64(x * 0.70710678118654752440)); }
