@@ -17,6 +17,25 @@ static void NAME(micro)(int64_t k, const void *a_panel, const void *b_panel, voi
     memcpy(out_tile, sum, sizeof sum);
 }
 
+/* The product of two contiguous vectors: four vectors of sums, so that additions need not wait for each other. */
+static void NAME(dot)(int64_t k, const void *x, const void *y, void *out)
+{
+    enum { STEP = 4 * NAME(LANES) };
+    const T *a = x, *b = y;
+    NAME(vector) sum[4] = { 0 };
+    int64_t p = 0;
+    for (; p + STEP <= k; p += STEP)
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++)
+            sum[i] += *(const NAME(vector) *)(a + p + i * NAME(LANES)) * *(const NAME(vector) *)(b + p + i * NAME(LANES));
+    sum[0] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    T lanes[NAME(LANES)], rest = 0;
+    memcpy(lanes, sum, sizeof lanes);
+    for (; p < k; p++) rest += a[p] * b[p];
+    for (int i = 0; i < NAME(LANES); i++) rest += lanes[i];
+    memcpy(out, &rest, sizeof rest);
+}
+
 /* Where rows are far apart they are read a cache line at a time: one element of each would meet the next of the same line only after all
  * others, which for steps that are powers of two evict each other. */
 static void NAME(pack)(void *panels, const void *matrix, int64_t rows, int64_t row_step, int64_t depth, int64_t depth_step,

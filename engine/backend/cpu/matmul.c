@@ -86,16 +86,6 @@ typedef struct {
     atomic_int             failed;
 } product;
 
-static void direct_rows(void *ctx, int64_t begin, int64_t end) /* of all batches, one after the other */
-{
-    const product *p = ctx;
-    for (int64_t m = p->g->m, n; begin < end; begin += n) {
-        int64_t first = begin % m;
-        n = m - first < end - begin ? m - first : end - begin;
-        p->direct(p->g, begin / m, first, first + n);
-    }
-}
-
 #define STORE_TILE(T)                                                                                                          \
     for (int64_t i = 0; i < rows; i++)                                                                                         \
         for (int64_t j = 0; j < columns; j++) {                                                                                \
@@ -155,6 +145,59 @@ static const lc_gemm *gemm_of_this_cpu(void)
     return tables[lc_cpu_isa()] ? tables[lc_cpu_isa()] : &lc_cpu_gemm_base;
 }
 
+/* One column, with rows and column contiguous: the micro-kernels' dot. */
+static void by_dots(const product *p, const lc_matmul_args *g, int64_t batch, int64_t begin, int64_t end)
+{
+    char *a = g->a->data + batch * g->a_batch * p->size, *out = g->out->data + batch * g->out_batch * p->size;
+    char *b = g->b->data + batch * g->b_batch * p->size;
+    for (int64_t i = begin; i < end; i++) p->micro->dot(g->k, a + i * g->a_row * p->size, b, out + i * g->out_row * p->size);
+}
+static void multiply_rows(const product *p, const lc_matmul_args *g, int64_t batch, int64_t begin, int64_t end)
+{
+    if (p->micro && g->n == 1 && g->a_col == 1 && g->b_row == 1) by_dots(p, g, batch, begin, end);
+    else p->direct(g, batch, begin, end);
+}
+static void direct_rows(void *ctx, int64_t begin, int64_t end) /* of all batches, one after the other */
+{
+    const product *p = ctx;
+    for (int64_t m = p->g->m, n; begin < end; begin += n) {
+        int64_t first = begin % m;
+        n = m - first < end - begin ? m - first : end - begin;
+        multiply_rows(p, p->g, begin / m, first, first + n);
+    }
+}
+static void run_direct(product *p, int64_t cost)
+{
+    const lc_matmul_args *g = p->g;
+    cpu_parallel(g->batch * g->m, CPU_GRAIN / (g->n * (g->k ? g->k : 1)) + 1, cost, direct_rows, p);
+}
+
+/* The product of two long vectors: of pieces, as a batch, and then of the pieces' sums with ones. The cut depends on the length alone. */
+static int long_dot(const lc_matmul_args *g, const product *like)
+{
+    int64_t    whole = g->k / CPU_GRAIN, pieces = whole + (g->k % CPU_GRAIN != 0), size = like->size;
+    lc_tensor *sums = lc_tensor_new((lc_dtype)g->out->dtype, g->out->device, 1, &pieces), one = *g->a, rest_a, rest_b, rest_out;
+    lc_matmul_args part = *g, rest = *g, all = *g;
+    product        p = *like;
+    if (!sums) return -1;
+    part.out = sums, part.batch = whole, part.k = CPU_GRAIN, part.out_batch = 1;
+    part.a_batch = CPU_GRAIN * g->a_col, part.b_batch = CPU_GRAIN * g->b_row;
+    p.g = &part;
+    run_direct(&p, g->k);
+    if (pieces > whole) {
+        rest_a = *g->a, rest_b = *g->b, rest_out = *sums;
+        rest_a.data += whole * part.a_batch * size, rest_b.data += whole * part.b_batch * size, rest_out.data += whole * size;
+        rest.a = &rest_a, rest.b = &rest_b, rest.out = &rest_out, rest.k = g->k - whole * CPU_GRAIN;
+        multiply_rows(like, &rest, 0, 0, 1);
+    }
+    _Alignas(16) char unit[16];
+    cpu_move((lc_dtype)g->out->dtype, unit, size, LC_b8, (const char *)&(uint8_t){ 1 }, 1, 1);
+    one.data = unit;
+    all.a = sums, all.a_col = 1, all.b = &one, all.b_row = 0, all.k = pieces;
+    like->direct(&all, 0, 0, 1);
+    return lc_release(sums), 0;
+}
+
 static int cpu_matmul(lc_dtype dtype, const void *args)
 {
     const lc_matmul_args *g = args;
@@ -162,12 +205,12 @@ static int cpu_matmul(lc_dtype dtype, const void *args)
     bool                  floating = dtype == LC_f32 || dtype == LC_f64;
     if (!cost) return 0;
     product p = { .g = g, .direct = directs[dtype], .size = lc_size_of(dtype) };
+    if (floating) p.micro = dtype == LC_f32 ? &gemm_of_this_cpu()->f32 : &gemm_of_this_cpu()->f64;
     if (!floating || g->m < 4 || g->n < 8 || g->k < 4 || g->m * g->n * g->k < 4096) {
-        int64_t rows = CPU_GRAIN / (g->n * (g->k ? g->k : 1)) + 1;
-        cpu_parallel(g->batch * g->m, rows, cost, direct_rows, &p);
+        if (g->batch * g->m * g->n == 1 && g->k >= 2 * CPU_GRAIN) return long_dot(g, &p);
+        run_direct(&p, cost);
         return 0;
     }
-    p.micro = dtype == LC_f32 ? &gemm_of_this_cpu()->f32 : &gemm_of_this_cpu()->f64;
     p.row_blocks = (g->m + BLOCK_ROWS - 1) / BLOCK_ROWS, p.column_blocks = (g->n + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS;
     int64_t blocks = g->batch * p.row_blocks * p.column_blocks, each = cost / blocks,
             grain = each >= 1 << 18 ? 1 : (1 << 18) / each;
