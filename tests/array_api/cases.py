@@ -7,6 +7,7 @@ what array_api_strict refuses: those calls are not compared.
 import functools
 import math
 
+import array_api_strict as strict
 import hypothesis.strategies as st
 import numpy as np
 from hypothesis.extra import numpy as hnp
@@ -67,14 +68,28 @@ def call(name, **kwargs):
     return lambda xp, *arrays: functools.reduce(getattr, name.split("."), xp)(*arrays, **kwargs)
 
 
+@functools.cache
+def defined(name, count):
+    """The dtypes the standard defines a function of `count` arrays for: those the reference takes."""
+
+    def takes(dtype):
+        try:
+            call(name)(strict, *[strict.ones((1,), dtype=getattr(strict, dtype))] * count)
+        except TypeError:
+            return False
+        return True
+
+    return tuple(filter(takes, ALL))
+
+
 @st.composite
-def unary(draw, name, **options):
-    return call(name), [draw(array(**options))]
+def unary(draw, name):
+    return call(name), [draw(array(dtypes=defined(name, 1)))]
 
 
 @st.composite
 def binary(draw, name, **options):
-    return call(name), draw(two(**options))
+    return call(name), draw(two(**{"dtypes": defined(name, 2), **options}))
 
 
 @st.composite

@@ -176,7 +176,11 @@ MATH float sin_or_cos_f32(float x, uint64_t quarter)
     float y = q & 1 ? c : s;
     return q & 2 ? -y : y;
 }
-MATH float sin_f32(float x) { return sin_or_cos_f32(x, 0); }
+MATH float sin_f32(float x)
+{
+    float y = sin_or_cos_f32(x, 0);
+    return x == 0 ? x : y; /* the reduction loses the sign of zero */
+}
 MATH float cos_f32(float x) { return sin_or_cos_f32(x, 1); }
 
 #include "vector_math.h"
