@@ -70,7 +70,7 @@ static lc_tensor *norm_slope(lc_tensor *g, lc_tensor *x, lc_tensor *norm, double
     int64_t  dims[LC_MAX_DIMS];
     uint64_t mask;
     int      n = 0;
-    if (p == 0) return zeros_like(x);
+    if (p == 0) return LC_NONE;
     if (p == 1) return lc_mul(lc_sgn(x), g);
     if (p == 2) return lc_mul(g, zero_where(lc_div(x, norm), lc_eq(norm, LC_INTEGER(0))));
     lc_tensor *size = lc_abs(x);
@@ -93,7 +93,9 @@ GRAD(linalg_vector_norm)
 {
     lc_tensor *slope =
         norm_slope(restored(g[0], in(0), &in[2]), in(0), restored(y[0], in(0), &in[2]), lc_number_of(&in[1]), &in[2]);
-    dx[0] = slope && slope->dtype != in(0)->dtype ? lc_to(slope, (lc_dtype)in(0)->dtype, false, false, LC_ABSENT) : slope;
+    dx[0] = slope && slope != LC_NONE && slope->dtype != in(0)->dtype
+                ? lc_to(slope, (lc_dtype)in(0)->dtype, false, false, LC_ABSENT)
+                : slope;
 }
 LC_OP(linalg_vector_norm, .py = "vector_norm", .hidden = true,
       .sig = "linalg_vector_norm(x: Tensor, ord: Number = 2, dim: list[int] | None = None, keepdim: bool = False, *, dtype: "

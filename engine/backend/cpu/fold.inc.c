@@ -1,5 +1,5 @@
 /* A fold with one accumulator of type A per state. The includer (folds.inc.c) defines FOLD, A, EMPTY, STEP, RESULT and, if elements are
- * looked at through something, LOAD. */
+ * looked at through something, LOAD; ROUGH and FOUR if there are cheaper ways to fold a few. */
 #ifndef LOAD
 #define LOAD(x) (x)
 #endif
@@ -13,10 +13,14 @@ INLINE void NAME(four)(A *m, const void *in, int64_t row_bytes, int64_t n) /* ro
     const T *p0 = ROW_AT(0), *p1 = ROW_AT(1), *p2 = ROW_AT(2), *p3 = ROW_AT(3);
     INDEPENDENT
     for (int64_t c = 0; c < n; c++) {
+#ifdef FOUR
+        m[c] = STEP(m[c], (A)FOUR(p0[c], p1[c], p2[c], p3[c]));
+#else
         A x0 = (A)LOAD(p0[c]), x1 = (A)LOAD(p1[c]), x2 = (A)LOAD(p2[c]), x3 = (A)LOAD(p3[c]);
         A y = STEP(m[c], x0);
         y = STEP(y, x1), y = STEP(y, x2);
         m[c] = STEP(y, x3);
+#endif
     }
 }
 INLINE void NAME(one)(A *m, const T *p, int64_t n)
@@ -81,4 +85,5 @@ static const lc_fold CAT(FOLD, SFX) UNUSED = { NAME(start), NAME(inner), NAME(ou
 #undef EMPTY
 #undef STEP
 #undef ROUGH
+#undef FOUR
 #undef RESULT

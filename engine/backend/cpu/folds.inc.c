@@ -40,7 +40,10 @@ static const lc_fold CAT(mean, SFX) = { CAT(sum_start, SFX), CAT(sum_inner, SFX)
 #define A          PRODUCT
 #define EMPTY      1
 #define STEP(m, x) ((PRODUCT)(m) * (PRODUCT)(x))
-#define RESULT     T
+#if KIND == FLOATING /* four in the element's own type, then the accumulator */
+#define FOUR(x0, x1, x2, x3) (((x0) * (x1)) * ((x2) * (x3)))
+#endif
+#define RESULT T
 #include "fold.inc.c"
 #if KIND != COMPLEX
 #define FOLD       amax
