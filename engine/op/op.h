@@ -89,9 +89,10 @@ typedef struct { /* what an output will be. Rules fill it in place; it is never 
     int       ndim;
     enum {
         LC_ORDER_CONTIGUOUS,
+        LC_ORDER_STRIDES,
         LC_ORDER_INPUTS,
-        LC_ORDER_STRIDES
-    } order; /* INPUTS: as TensorIterator; STRIDES: as given below */
+        LC_ORDER_JOINED
+    } order; /* STRIDES: as given below; INPUTS: as TensorIterator; JOINED: the same, of inputs whose shapes differ */
     int64_t shape[LC_MAX_DIMS], stride[LC_MAX_DIMS];
 } lc_spec;
 
