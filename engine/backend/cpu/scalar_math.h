@@ -162,26 +162,39 @@ MATH double log_f64(double x)
     return x > 0 ? y : x == 0 ? -(double)INFINITY : (double)NAN;
 }
 
-/* Reduced in double by pi/2 in two parts, of which the first times k is exact up to FAR; loops.c sends larger arguments to the library. */
-#define FAR 0x1p24f
-MATH float sin_or_cos_f32(float x, uint64_t quarter)
-{
-    double   t = (double)x * 0.63661977236758134 + ROUND64, k = t - ROUND64;
-    uint64_t q = bits64(t) + quarter;
-    float    r = (float)(((double)x - k * 1.57079637050628662109375) + k * 4.37113900018624283e-8), z = r * r;
-    float    s = fused32(fused32(-1.9515295891e-4f, z, 8.3321608736e-3f), z, -1.6666654611e-1f);
-    float    c = fused32(fused32(2.443315711809948e-5f, z, -1.388731625493765e-3f), z, 4.166664568298827e-2f);
-    s = fused32(s * z, r, r);
+/* x = k pi/2 + r. pi/2 is in three parts: with the fused multiply-add x - k times the first is exact, and what follows rounds once; without
+ * it, the same in double. loops.c sends arguments from FAR on to the library. */
+#define FAR 0x1p20f
+#ifdef __FMA__
+#define QUARTERS_F32(x)                                                                                                        \
+    float    t = fused32(x, 0.636619772f, ROUND32), k = t - ROUND32;                                                           \
+    uint32_t q = bits32(t);                                                                                                    \
+    float    r = fused32(k, 1.71512449e-15f, fused32(k, 4.37113883e-8f, fused32(k, -1.57079637f, x)));
+#else
+#define QUARTERS_F32(x)                                                                                                        \
+    double   t = (double)(x)*0.63661977236758134 + ROUND64, k = t - ROUND64;                                                   \
+    uint32_t q = (uint32_t)bits64(t);                                                                                          \
+    float    r = (float)(((double)(x)-k * 1.57079637050628662109375) + k * 4.37113900018624283e-8);
+#endif
+#define REDUCED_F32(x) /* q: which quarter; s and c: sine and cosine of r */                                                   \
+    QUARTERS_F32(x)                                                                                                            \
+    float z = r * r, s = fused32(fused32(-1.9515295891e-4f, z, 8.3321608736e-3f), z, -1.6666654611e-1f);                       \
+    float c = fused32(fused32(2.443315711809948e-5f, z, -1.388731625493765e-3f), z, 4.166664568298827e-2f);                    \
+    s = fused32(s * z, r, r);                                                                                                  \
     c = fused32(c * z, z, fused32(-0.5f, z, 1.f));
-    float y = q & 1 ? c : s;
-    return q & 2 ? -y : y;
-}
 MATH float sin_f32(float x)
 {
-    float y = sin_or_cos_f32(x, 0);
-    return x == 0 ? x : y; /* the reduction loses the sign of zero */
+    REDUCED_F32(x)
+    float y = q & 1 ? c : s;
+    y = q & 2 ? -y : y;
+    return x == 0 ? x : y;
 }
-MATH float cos_f32(float x) { return sin_or_cos_f32(x, 1); }
+MATH float cos_f32(float x)
+{
+    REDUCED_F32(x)
+    float y = q & 1 ? s : c;
+    return (q + 1) & 2 ? -y : y;
+}
 
 #include "vector_math.h"
 

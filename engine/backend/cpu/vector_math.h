@@ -273,16 +273,9 @@ ASIN_MATH(double, f64, ABS64, SIGN64, sqrt)
 
 /* ---- circular functions ---- */
 
-/* Reduced as in sin_or_cos_f32. 4 ulp. */
-MATH float tan_f32(float x)
+MATH float tan_f32(float x) /* 4 ulp */
 {
-    double   t = (double)x * 0.63661977236758134 + ROUND64, k = t - ROUND64;
-    uint64_t q = bits64(t);
-    float    r = (float)(((double)x - k * 1.57079637050628662109375) + k * 4.37113900018624283e-8), z = r * r;
-    float    s = fused32(fused32(-1.9515295891e-4f, z, 8.3321608736e-3f), z, -1.6666654611e-1f);
-    float    c = fused32(fused32(2.443315711809948e-5f, z, -1.388731625493765e-3f), z, 4.166664568298827e-2f);
-    s = fused32(s * z, r, r);
-    c = fused32(c * z, z, fused32(-0.5f, z, 1.f));
+    REDUCED_F32(x)
     float y = q & 1 ? -c / s : s / c;
     return x == 0 ? x : y;
 }
