@@ -108,3 +108,20 @@ def test_strides(dim):
             same(found[0], theirs[0])
             same(found[1], theirs[1])
             assert found[0].stride() == theirs[0].stride() and found[1].stride() == theirs[1].stride()
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int8", "float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("kind", ["ties", "special"])
+def test_many_tiny_lines(dtype, kind):
+    for n in (1, 2, 3, 5, 8, 9, 16):
+        x = values(dtype, 300 * n, kind).reshape(300, n)
+        for a, b in ((ours(x), x), (ours(x.t().contiguous()).t(), x), (ours(x)[::2], x[::2])):
+            for descending in (False, True):
+                found, theirs = lucid.sort(a, descending=descending), torch.sort(b, descending=descending, stable=True)
+                same(found.values, theirs.values)
+                same(found.indices, theirs.indices)
+                same(lucid.argsort(a, descending=descending), theirs.indices)
+                for k in {1, 2, n // 2, n} & set(range(1, n + 1)):
+                    found, theirs = a.topk(k, largest=descending), b.topk(k, largest=descending)
+                    same(found.values, theirs.values)
+                    same(found.indices, theirs.indices)

@@ -5,6 +5,7 @@
  * enter is skipped as a whole, which is most of them. Otherwise the line is sorted (sort.c), which is faster than selecting; if two of the
  * chosen are equal, or the last and the first not chosen, the selection is repeated as libstdc++ does it. */
 #include "sort_lines.h"
+#include <string.h>
 
 typedef struct {
     uint64_t key;
@@ -182,13 +183,47 @@ static int sorted_instead(const line_thread *t, line_ends at, bool *answered)
     if (*answered) cpu_emit_sorted(w, &line, at, w->k);
     return 0;
 }
+static void select_from(const line_walk *w, entry *entries)
+{
+    nth_element(entries, entries + w->k - 1, entries + w->n);
+    if (w->ordered) std_sort(entries, entries + w->k - 1);
+}
+/* Tiny lines, one after the other in memory, results too: as many as fit a tile are loaded together, and written together. */
+enum { TINY = 8 };
+static bool are_tiny(const line_walk *w, const int64_t *stride)
+{
+    int64_t size = lc_size_of(w->dtype), wide = sizeof(int64_t);
+    return w->n <= TINY && w->step[0] == size && stride[0] == w->n * size && w->step[1] == size && stride[1] == w->k * size &&
+           w->step[2] == wide && stride[2] == w->k * wide;
+}
+static void topk_tiny_lines(const line_walk *w, char *const *ptr, const int64_t *stride, int64_t lines)
+{
+    const lc_sort_key *as = cpu_sort_key(w->dtype);
+    entry              entries[TINY];
+    uint64_t           key[SORT_TILE];
+    int64_t            index[SORT_TILE], from[SORT_TILE], n = w->n, k = w->k, size = lc_size_of(w->dtype), most = SORT_TILE / n;
+    key_summary        unused;
+    for (int64_t l = 0, rows; l < lines; l += rows) {
+        rows = lines - l < most ? lines - l : most;
+        line_ends at = cpu_line_ends(w, ptr, stride, l);
+        as->load(at.in, size, rows * n, w->descending ? as->all : 0, key, &unused);
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t i = 0; i < n; i++) entries[i] = (entry){ key[r * n + i], i };
+            select_from(w, entries);
+            for (int64_t i = 0; i < k; i++) index[r * k + i] = entries[i].index, from[r * k + i] = r * n + entries[i].index;
+        }
+        cpu_gather(size, at.values, size, at.in, size, from, rows * k);
+        memcpy(at.indices, index, (size_t)(rows * k) * sizeof *index);
+    }
+}
 static int topk_lines(void *ctx, char *const *ptr, const int64_t *stride, int64_t lines)
 {
     const line_thread *t = ctx;
     const line_walk   *w = t->walk;
     entry             *entries = (entry *)t->memory;
-    bool               few = w->k <= w->n / 64, sorts = w->n > (w->ordered ? 8 : SORT_TILE);
+    bool               few = w->k <= w->n / 64, sorts = w->n > (w->ordered ? TINY : SORT_TILE);
     if (lc_class_of(w->dtype) == LC_INT && w->k <= w->n / 4) sorts = false; /* integers are often equal */
+    if (are_tiny(w, stride)) return topk_tiny_lines(w, ptr, stride, lines), 0;
     for (int64_t l = 0; l < lines; l++) {
         line_ends at = cpu_line_ends(w, ptr, stride, l);
         bool      answered = false;
@@ -197,8 +232,7 @@ static int topk_lines(void *ctx, char *const *ptr, const int64_t *stride, int64_
             if (sorts && sorted_instead(t, at, &answered) < 0) return -1;
             if (answered) continue;
             load_entries(w, at.in, 0, w->n, entries);
-            nth_element(entries, entries + w->k - 1, entries + w->n);
-            if (w->ordered) std_sort(entries, entries + w->k - 1);
+            select_from(w, entries);
         }
         emit_entries(w, entries, at);
     }
