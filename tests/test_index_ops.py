@@ -267,3 +267,28 @@ def test_large_reads_and_products_in_threads(threads):
         torch.testing.assert_close(strided, table.t() @ table, rtol=1e-5, atol=2e-4)
     finally:
         lucid.set_num_threads(before)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_numbered_and_masked_elements_in_place(data):
+    """take, put_, masked_select, masked_scatter_, scatter_reduce_ on tensors of any strides."""
+    shape, dtype = data.draw(SHAPES), data.draw(st.sampled_from(("int64", "float32", "uint8")))
+    x = data.draw(tensors(shape, dtype))
+    n, numel = data.draw(st.integers(0, 6)), x[1].numel()
+    if numel:
+        at, source = data.draw(index_pair([n], numel)), data.draw(tensors([n], dtype))
+        same(lambda m, x, i: m.take(x, i), x, at)
+        if all(-numel <= i < numel for i in at[1].tolist()):  # else PyTorch writes up to the bad one
+            same(lambda m, x, i, s: x.put_(i, s, accumulate=True), x, at, source)
+    mask = data.draw(tensors(shape, "bool"))
+    left = data.draw(tensors([int(mask[1].sum()) + data.draw(st.integers(0, 2))], dtype))
+    same(lambda m, x, k: m.masked_select(x, k), x, mask)
+    same(lambda m, x, k, s: x.masked_scatter_(k, s), x, mask, left)
+    d = data.draw(st.integers(0, len(shape) - 1))
+    reached = [n if e == d else data.draw(st.integers(0, s)) for e, s in enumerate(shape)]
+    b = torch.randint(0, max(1, shape[d]), reached, generator=torch.Generator().manual_seed(n))
+    source, how = data.draw(tensors(reached, dtype)), data.draw(st.sampled_from(("sum", "amax", "amin")))
+    own = data.draw(st.booleans())
+    if shape[d]:
+        same(lambda m, x, i, s: x.scatter_reduce_(d, i, s, how, include_self=own), x, (ours(b), b), source)

@@ -253,6 +253,7 @@ static lc_tensor *scaled(const lc_record *call, lc_tensor *t, const lc_value *al
 }
 static int index_add_run(const lc_record *call)
 {
+    if (!call->out[0]->numel && call->out[0]->ndim > 1) return 0; /* whatever the indices, as in PyTorch */
     lc_tensor *source = scaled(call, call->in[2], &call->args[4]);
     int        rc = source ? write_slices(call, source, &(lc_index_args){ .mode = LC_INDEX_ADD }) : -1;
     return lc_release(source), rc;
