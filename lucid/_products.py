@@ -48,7 +48,8 @@ def einsum(*args):
     """
     if len(args) < 2:
         raise ValueError(
-            "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list"
+            "einsum(): must specify the equation string and at least one operand, "
+            "or at least one operand and its subscripts list"
         )
     equation, operands = args[0], args[1:]
     if isinstance(equation, _C.Tensor):
