@@ -167,3 +167,14 @@ typedef struct {
     const lc_tensor *in, *rank;
     lc_tensor       *value, *index;
 } lc_rank_args;
+
+/* Pooling: windows over planes (planes, size[0..2]) make planes (planes, result[0..2]); where there are fewer dimensions, the first sizes are
+ * 1. Everything is contiguous, of the computing dtype; index counts the elements of a plane. A backward kernel reads `in`, which has result's
+ * sizes, and writes out, which has size's. */
+typedef struct {
+    lc_tensor       *out, *index; /* index: int64; NULL if not wanted. Backward of max: read */
+    const lc_tensor *in;
+    int64_t          planes, size[3], result[3], kernel[3], stride[3], padding[3], dilation[3];
+    bool             adaptive, padding_counts; /* adaptive: kernel and the rest do not matter. padding_counts: in averages */
+    int64_t          divisor;                  /* of averages; 0: as many as there are elements */
+} lc_pool_args;

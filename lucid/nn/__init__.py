@@ -1,6 +1,6 @@
 """Neural networks."""
 
-from . import init
+from . import functional, init
 from .parameter import Parameter
 
-__all__ = ["Parameter", "init"]
+__all__ = ["Parameter", "functional", "init"]

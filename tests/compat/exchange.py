@@ -121,10 +121,24 @@ def seeded(op, *args, **kwargs):
     return op(*args, **kwargs)
 
 
+class Names:
+    """lucid where a function says torch; torch.ops.aten.name.default is PyTorch's way to what has no public name."""
+
+    def __getattr__(self, name):
+        return Operators() if name == "ops" else getattr(lucid, name)
+
+
+class Operators:
+    aten = property(lambda self: self)
+
+    def __getattr__(self, name):
+        return types.SimpleNamespace(default=find(lucid.nn.functional, name))
+
+
 def rebuilt(f):
     """A function of op_db (a lambda around the op) that says lucid where it said torch."""
     to_ours = Exchange(ours=True)
-    names = dict(f.__globals__, torch=lucid, wrapper_set_seed=seeded)
+    names = dict(f.__globals__, torch=Names(), wrapper_set_seed=seeded)
     cells = tuple(types.CellType(to_ours(c.cell_contents)) for c in f.__closure__ or ())
     made = types.FunctionType(f.__code__, names, f.__name__, to_ours(f.__defaults__ or ()), cells)
     made.__kwdefaults__ = to_ours(f.__kwdefaults__)
@@ -137,6 +151,8 @@ def counterpart(f, name):
         return rebuilt(f)
     if isinstance(f, torch._ops.OpOverload):  # torch.ops.aten.slice.Tensor
         name = f._schema.name.split("::")[1]
+    if "." in name:
+        return find(lucid, name)
     for candidate in (name, getattr(f, "__name__", name)):
         if getattr(torch, candidate, None) is f:
             return find(lucid, candidate)

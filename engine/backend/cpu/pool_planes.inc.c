@@ -1,0 +1,169 @@
+/* Pooling in elements T, with indices I as wide as T. */
+#define OP      MAX
+#define START   LEAST
+#define STEP(f) CAT(NAME(f), max)
+#include "pool_window.inc.c"
+#define OP      PLUS
+#define START   0
+#define STEP(f) CAT(NAME(f), sum)
+#include "pool_window.inc.c"
+
+static void NAME(max_planes)(const pool_plan *p, int64_t begin, int64_t end, void *scratch)
+{
+    const lc_pool_args *a = p->args;
+    int64_t             area = a->size[0] * a->size[1] * a->size[2], rows = a->result[0] * a->result[1], n = a->result[2];
+    T                  *line = scratch, *out = (T *)a->out->data + begin * rows * n;
+    CAT(NAME(fill), max)(line, p->line);
+    for (int64_t plane = begin; plane < end; plane++)
+        for (int64_t r = 0; r < rows; r++, out += n) {
+            CAT(NAME(down), max)
+            (p, (const T *)a->in->data + plane * area, line + a->padding[2], r / a->result[1], r % a->result[1]);
+            CAT(NAME(across), max)(p, out, line);
+        }
+}
+
+/* What a row's sums are divided by, where it is not a->divisor: share (result[2]) times the count of rows. */
+static void NAME(shares)(const pool_plan *p, T *share)
+{
+    for (int64_t i = 0; i < p->args->result[2]; i++) share[i] = (T)p->count[2][i];
+}
+static void NAME(divide)(const pool_plan *p, T *to, const T *from, const T *share, int64_t od, int64_t oh)
+{
+    int64_t n = p->args->result[2];
+    T       rows = (T)(p->count[0][od] * p->count[1][oh]), divisor = (T)p->args->divisor;
+    if (p->args->divisor) INDEPENDENT
+    for (int64_t i = 0; i < n; i++) to[i] = from[i] / divisor;
+    else INDEPENDENT for (int64_t i = 0; i < n; i++) to[i] = from[i] / (rows * share[i]); }
+static void NAME(average_planes)(const pool_plan *p, int64_t begin, int64_t end, void *scratch)
+{
+    const lc_pool_args *a = p->args;
+    int64_t             area = a->size[0] * a->size[1] * a->size[2], rows = a->result[0] * a->result[1], n = a->result[2];
+    T                  *line = scratch, *share = line + p->line, *out = (T *)a->out->data + begin * rows * n;
+    CAT(NAME(fill), sum)(line, p->line);
+    NAME(shares)(p, share);
+    for (int64_t plane = begin; plane < end; plane++)
+        for (int64_t r = 0; r < rows; r++, out += n) {
+            int64_t od = r / a->result[1], oh = r % a->result[1];
+            CAT(NAME(down), sum)(p, (const T *)a->in->data + plane * area, line + a->padding[2], od, oh);
+            CAT(NAME(across), sum)(p, out, line);
+            NAME(divide)(p, out, out, share, od, oh);
+        }
+}
+
+/* The transpose of average: each gradient, divided, goes to all elements of its window; across into a line, then down its rows. */
+static void NAME(spread_row)(const pool_plan *p, T *line, const T *g)
+{
+    const lc_pool_args *a = p->args;
+    int64_t             n = a->result[2], s = a->stride[2];
+    if (a->adaptive) {
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t j = p->first[2][i]; j < p->past[2][i]; j++) line[j] += g[i];
+        return;
+    }
+    for (int64_t k = 0; k < a->kernel[2]; k++) {
+        T *to = line + k;
+        if (s == 1) INDEPENDENT
+        for (int64_t i = 0; i < n; i++) to[i] += g[i];
+        else for (int64_t i = 0; i < n; i++) to[i * s] += g[i]; }
+}
+static void NAME(spread_planes)(const pool_plan *p, int64_t begin, int64_t end, void *scratch)
+{
+    const lc_pool_args *a = p->args;
+    int64_t             h = a->size[1], w = a->size[2], area = a->size[0] * h * w, n = a->result[2];
+    int64_t             rows = a->result[0] * a->result[1];
+    T                  *line = scratch, *share = line + p->line, *g = share + n, *middle = line + a->padding[2];
+    const T            *in = (const T *)a->in->data + begin * rows * n;
+    NAME(shares)(p, share);
+    for (int64_t plane = begin; plane < end; plane++) {
+        T *out = (T *)a->out->data + plane * area;
+        memset(out, 0, (size_t)area * sizeof(T));
+        for (int64_t r = 0; r < rows; r++, in += n) {
+            int64_t od = r / a->result[1], oh = r % a->result[1];
+            memset(line, 0, (size_t)p->line * sizeof(T));
+            NAME(divide)(p, g, in, share, od, oh);
+            NAME(spread_row)(p, line, g);
+            for (int64_t y = p->first[0][od]; y < p->past[0][od]; y++)
+                for (int64_t x = p->first[1][oh]; x < p->past[1][oh]; x++) {
+                    T *to = out + (y * h + x) * w;
+                    INDEPENDENT
+                    for (int64_t i = 0; i < w; i++) to[i] += middle[i];
+                }
+        }
+    }
+}
+
+/* ---- with indices ---- */
+#define TAKE(v, at)                                                                                                            \
+    do {                                                                                                                       \
+        bool better = (v) > best || IS_NAN(v);                                                                                 \
+        best = better ? (v) : best, where = better ? (at) : where;                                                             \
+    } while (0)
+/* One row of the window, against the best so far: element j of the line is number base + j. k is constant where it is called. */
+INLINE void NAME(take_row)(T *value, I *index, const T *line, I base, int64_t n, int64_t s, int64_t k, int64_t d)
+{
+    INDEPENDENT
+    for (int64_t i = 0; i < n; i++) {
+        T best = value[i];
+        I where = index[i];
+        for (int64_t j = 0; j < k; j++) TAKE(line[i * s + j * d], (I)(base + (I)(i * s + j * d)));
+        value[i] = best, index[i] = where;
+    }
+}
+INLINE void NAME(take_steps)(T *value, I *index, const T *line, I base, int64_t n, int64_t s, int64_t k, int64_t d)
+{
+    if (k == 2) NAME(take_row)(value, index, line, base, n, s, 2, d);
+    else if (k == 3) NAME(take_row)(value, index, line, base, n, s, 3, d);
+    else
+        for (int64_t j = 0; j < k; j++) NAME(take_row)(value, index, line + j * d, (I)(base + (I)(j * d)), n, s, 1, 0);
+}
+static void NAME(take)(const pool_plan *p, T *value, I *index, const T *line, I base)
+{
+    const lc_pool_args *a = p->args;
+    int64_t             n = a->result[2], s = a->stride[2], k = a->kernel[2], d = a->dilation[2];
+    if (a->adaptive)
+        for (int64_t i = 0; i < n; i++) {
+            T best = value[i];
+            I where = index[i];
+            for (int64_t j = p->first[2][i]; j < p->past[2][i]; j++) TAKE(line[j], (I)(base + (I)j));
+            value[i] = best, index[i] = where;
+        }
+    else if (s == 1) NAME(take_steps)(value, index, line, base, n, 1, k, d);
+    else if (s == 2) NAME(take_steps)(value, index, line, base, n, 2, k, d);
+    else NAME(take_steps)(value, index, line, base, n, s, k, d);
+}
+static void NAME(index_planes)(const pool_plan *p, int64_t begin, int64_t end, void *scratch)
+{
+    const lc_pool_args *a = p->args;
+    int64_t             h = a->size[1], w = a->size[2], area = a->size[0] * h * w, n = a->result[2];
+    int64_t             rows = a->result[0] * a->result[1];
+    T                  *line = scratch, *out = (T *)a->out->data + begin * rows * n;
+    I                  *where = (I *)(line + p->line);
+    int64_t            *index = (int64_t *)a->index->data + begin * rows * n;
+    CAT(NAME(fill), max)(line, p->line);
+    for (int64_t plane = begin; plane < end; plane++) {
+        const T *in = (const T *)a->in->data + plane * area;
+        for (int64_t r = 0; r < rows; r++, out += n, index += n) {
+            int64_t od = r / a->result[1], oh = r % a->result[1];
+            int64_t y0 = p->first[0][od], x0 = p->first[1][oh], last = area - 1;
+            CAT(NAME(fill), max)(out, n);
+            for (int64_t i = 0; i < n; i++) { /* what stays if nothing is larger: the window's first element */
+                int64_t first = (y0 * h + x0) * w + p->first[2][i];
+                where[i] = (I)(first < last ? first : last);
+            }
+            for (int64_t y = y0; y < p->past[0][od]; y += a->dilation[0])
+                for (int64_t x = x0; x < p->past[1][oh]; x += a->dilation[1]) {
+                    int64_t row = (y * h + x) * w;
+                    memcpy(line + a->padding[2], in + row, (size_t)w * sizeof(T));
+                    NAME(take)(p, out, where, line, (I)(row - a->padding[2]));
+                }
+            for (int64_t i = 0; i < n; i++) index[i] = where[i];
+        }
+    }
+}
+#undef TAKE
+#undef T
+#undef I
+#undef LEAST
+#undef IS_NAN
+#undef MAX
+#undef NAME

@@ -1,0 +1,239 @@
+/* PyTorch's pooling functions (nn.functional): their arguments and their errors, over the ops of pool.c. */
+#include "rules.h"
+
+enum { MAX_ND = 3, LARGEST = 1 << 30 };
+#define SPACE .ns = "nn.functional", .promote = LC_NO_PROMOTION
+
+/* An argument that is one number for all dimensions, or one for each. `other` stands in for None and (). */
+static int each_dim(const lc_value *v, const char *name, int nd, const int64_t *other, int64_t least, int64_t *to)
+{
+    int n = v->tag == LC_IS_none ? 0 : v->n;
+    if (n != 1 && n != nd && (n || !other))
+        return lc_fail_int(LC_LucidError, "pool: %s must either be a single int, or a tuple of %d ints", name, nd);
+    for (int d = 0; d < nd; d++) {
+        to[d] = n ? v->is[n == 1 ? 0 : d] : other[d];
+        if (to[d] < least && !strcmp(name, "padding"))
+            return lc_fail_int(LC_LucidError, "pad must be non-negative, but got pad: %lld", (long long)to[d]);
+        if (to[d] < least)
+            return lc_fail_int(LC_LucidError, "pool: %s must be greater than zero, but got %lld", name, (long long)to[d]);
+        if (to[d] > LARGEST) return lc_fail_int(LC_LucidError, "pool: %s of %lld is too large", name, (long long)to[d]);
+    }
+    return 0;
+}
+static int check_input(const lc_tensor *x, int nd)
+{
+    bool good = x->ndim == nd + 1 || x->ndim == nd + 2;
+    for (int d = x->ndim == nd + 2; good && d < x->ndim; d++) good = x->shape[d] != 0;
+    if (good) return 0;
+    return lc_fail_int(LC_ShapeMismatch,
+                       "Expected %dD or %dD (batch mode) tensor with optional 0 dim batch size for input, but got: %s", nd + 1,
+                       nd + 2, LC_SHAPE(x));
+}
+/* window: kernel, stride, padding, dilation (nd each). dilation NULL: 1. */
+static int read_window(const lc_tensor *x, int nd, const lc_value *kernel, const lc_value *stride, const lc_value *padding,
+                       const lc_value *dilation, bool ceil, int64_t *window)
+{
+    int64_t *k = window, *s = k + nd, *p = s + nd, *e = p + nd, one[MAX_ND] = { 1, 1, 1 };
+    lc_value none = LC_ABSENT;
+    if (each_dim(kernel, "kernel_size", nd, NULL, 1, k) < 0 || each_dim(stride, "stride", nd, k, 1, s) < 0 ||
+        each_dim(padding, "padding", nd, NULL, 0, p) < 0 ||
+        each_dim(dilation ? dilation : &none, "dilation", nd, one, 1, e) < 0)
+        return -1;
+    for (int d = 0; d < nd; d++)
+        if (p[d] > ((k[d] - 1) * e[d] + 1) / 2)
+            return lc_fail_int(LC_LucidError,
+                               "pad should be at most half of effective kernel size, but got pad=%lld, kernel_size=%lld and "
+                               "dilation=%lld",
+                               (long long)p[d], (long long)k[d], (long long)e[d]);
+    if (check_input(x, nd) < 0) return -1;
+    for (int d = 0; d < nd; d++) {
+        int64_t room = x->shape[x->ndim - nd + d] + 2 * p[d] - e[d] * (k[d] - 1) - 1 + (ceil ? s[d] - 1 : 0);
+        if (room < 0)
+            return lc_fail_int(LC_ShapeMismatch, "pool: windows of %lld do not fit into input %s. Output size is too small",
+                               (long long)((k[d] - 1) * e[d] + 1), LC_SHAPE(x));
+    }
+    return 0;
+}
+static int refuse(const lc_tensor *x, const char *name, bool good)
+{
+    return good ? 0 : lc_fail_int(LC_DtypeMismatch, "%s is not implemented for %s", name, LC_SHAPE(x));
+}
+static bool is_whole(const lc_tensor *x) { return !lc_is_floating(x->dtype) && !lc_is_complex(x->dtype) && x->dtype != LC_b8; }
+
+/* ---- maximum: (input, kernel_size, stride, padding, dilation, ceil_mode, return_indices) ---- */
+static int max_window(const lc_value *in, int nd, int64_t *window)
+{
+    if (refuse(in(0), "max_pool", lc_is_floating(in(0)->dtype) || (nd > 1 && is_whole(in(0)))) < 0) return -1;
+    return read_window(in(0), nd, &in[1], &in[2], &in[3], &in[4], in[5].b, window);
+}
+static int max_pool(const lc_value *in, lc_tensor **out, int nd)
+{
+    int64_t window[4 * MAX_ND];
+    if (max_window(in, nd, window) < 0) return -1;
+    return (out[0] = lc__max_pool(in(0), window, 4 * nd, in[5].b)) ? 0 : -1;
+}
+static int max_pool_indices(const lc_value *in, lc_tensor **out, int nd)
+{
+    int64_t window[4 * MAX_ND];
+    if (max_window(in, nd, window) < 0) return -1;
+    lc__max_pool_with_indices_out both = lc__max_pool_with_indices(in(0), window, 4 * nd, in[5].b);
+    return (out[0] = both.out) && (out[1] = both.indices) ? 0 : -1;
+}
+static int max_pool1d_call(const lc_value *in, lc_tensor **out) { return max_pool(in, out, 1); }
+static int max_pool2d_call(const lc_value *in, lc_tensor **out) { return max_pool(in, out, 2); }
+static int max_pool3d_call(const lc_value *in, lc_tensor **out) { return max_pool(in, out, 3); }
+static int max_indices1d_call(const lc_value *in, lc_tensor **out) { return max_pool_indices(in, out, 1); }
+static int max_indices2d_call(const lc_value *in, lc_tensor **out) { return max_pool_indices(in, out, 2); }
+static int max_indices3d_call(const lc_value *in, lc_tensor **out) { return max_pool_indices(in, out, 3); }
+
+LC_OP(max_pool1d,
+      .sig = "max_pool1d(input: Tensor, kernel_size: list[int], stride: list[int] | None = None, padding: list[int] = 0, "
+             "dilation: list[int] = 1, ceil_mode: bool = False, return_indices: Literal[False] = False) -> Tensor",
+      .doc = "The largest element of each window over the last dimension.", SPACE, .call = max_pool1d_call);
+LC_OP(max_pool1d_both,
+      .sig = "max_pool1d_both(input: Tensor, kernel_size: list[int], stride: list[int] | None = None, padding: list[int] = 0, "
+             "dilation: list[int] = 1, ceil_mode: bool = False, return_indices: Literal[True] = True) -> (out: Tensor, "
+             "indices: Tensor)",
+      .doc = "The largest element of each window over the last dimension, and where it is in its plane.", SPACE,
+      .py = "max_pool1d", .call = max_indices1d_call);
+LC_OP(
+    max_pool1d_with_indices,
+    .sig =
+        "max_pool1d_with_indices(input: Tensor, kernel_size: list[int], stride: list[int] | None = None, padding: list[int] = "
+        "0, dilation: list[int] = 1, ceil_mode: bool = False, return_indices: bool = False) -> (out: Tensor, indices: Tensor)",
+    .doc = "What max_pool1d gives with return_indices=True.", SPACE, .call = max_indices1d_call);
+LC_OP(max_pool2d,
+      .sig = "max_pool2d(input: Tensor, kernel_size: list[int], stride: list[int] | None = None, padding: list[int] = 0, "
+             "dilation: list[int] = 1, ceil_mode: bool = False, return_indices: Literal[False] = False) -> Tensor",
+      .doc = "The largest element of each window over the last two dimensions.", SPACE, .call = max_pool2d_call);
+LC_OP(max_pool2d_both,
+      .sig = "max_pool2d_both(input: Tensor, kernel_size: list[int], stride: list[int] | None = None, padding: list[int] = 0, "
+             "dilation: list[int] = 1, ceil_mode: bool = False, return_indices: Literal[True] = True) -> (out: Tensor, "
+             "indices: Tensor)",
+      .doc = "The largest element of each window over the last two dimensions, and where it is in its plane.", SPACE,
+      .py = "max_pool2d", .call = max_indices2d_call);
+LC_OP(
+    max_pool2d_with_indices,
+    .sig =
+        "max_pool2d_with_indices(input: Tensor, kernel_size: list[int], stride: list[int] | None = None, padding: list[int] = "
+        "0, dilation: list[int] = 1, ceil_mode: bool = False, return_indices: bool = False) -> (out: Tensor, indices: Tensor)",
+    .doc = "What max_pool2d gives with return_indices=True.", SPACE, .call = max_indices2d_call);
+LC_OP(max_pool3d,
+      .sig = "max_pool3d(input: Tensor, kernel_size: list[int], stride: list[int] | None = None, padding: list[int] = 0, "
+             "dilation: list[int] = 1, ceil_mode: bool = False, return_indices: Literal[False] = False) -> Tensor",
+      .doc = "The largest element of each window over the last three dimensions.", SPACE, .call = max_pool3d_call);
+LC_OP(max_pool3d_both,
+      .sig = "max_pool3d_both(input: Tensor, kernel_size: list[int], stride: list[int] | None = None, padding: list[int] = 0, "
+             "dilation: list[int] = 1, ceil_mode: bool = False, return_indices: Literal[True] = True) -> (out: Tensor, "
+             "indices: Tensor)",
+      .doc = "The largest element of each window over the last three dimensions, and where it is in its plane.", SPACE,
+      .py = "max_pool3d", .call = max_indices3d_call);
+LC_OP(
+    max_pool3d_with_indices,
+    .sig =
+        "max_pool3d_with_indices(input: Tensor, kernel_size: list[int], stride: list[int] | None = None, padding: list[int] = "
+        "0, dilation: list[int] = 1, ceil_mode: bool = False, return_indices: bool = False) -> (out: Tensor, indices: Tensor)",
+    .doc = "What max_pool3d gives with return_indices=True.", SPACE, .call = max_indices3d_call);
+
+/* ---- average: (input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) ---- */
+static int avg_pool(const lc_value *in, lc_tensor **out, int nd, int64_t divisor)
+{
+    int64_t window[4 * MAX_ND];
+    int     dtype = in(0)->dtype;
+    bool    good = dtype == LC_i64 || dtype == LC_f32 || dtype == LC_f64 || (nd < 3 && lc_is_floating(in(0)->dtype));
+    if (refuse(in(0), "avg_pool", good) < 0 || read_window(in(0), nd, &in[1], &in[2], &in[3], NULL, in[4].b, window) < 0)
+        return -1;
+    return (out[0] = lc__avg_pool(in(0), window, 4 * nd, in[4].b, in[5].b, divisor)) ? 0 : -1;
+}
+static int avg_pool_over(const lc_value *in, lc_tensor **out, int nd)
+{
+    int64_t divisor = 0;
+    if (int_argument(&in[6], &divisor) && !divisor) return lc_fail_int(LC_LucidError, "divisor must be not zero");
+    return avg_pool(in, out, nd, divisor);
+}
+static int avg_pool1d_call(const lc_value *in, lc_tensor **out) { return avg_pool(in, out, 1, 0); }
+static int avg_pool2d_call(const lc_value *in, lc_tensor **out) { return avg_pool_over(in, out, 2); }
+static int avg_pool3d_call(const lc_value *in, lc_tensor **out) { return avg_pool_over(in, out, 3); }
+LC_OP(avg_pool1d,
+      .sig = "avg_pool1d(input: Tensor, kernel_size: list[int], stride: list[int] | None = None, padding: list[int] = 0, "
+             "ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor",
+      .doc = "The mean of each window over the last dimension.", SPACE, .call = avg_pool1d_call);
+LC_OP(avg_pool2d,
+      .sig = "avg_pool2d(input: Tensor, kernel_size: list[int], stride: list[int] | None = None, padding: list[int] = 0, "
+             "ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor",
+      .doc = "The mean of each window over the last two dimensions.", SPACE, .call = avg_pool2d_call, .out = true);
+LC_OP(avg_pool3d,
+      .sig = "avg_pool3d(input: Tensor, kernel_size: list[int], stride: list[int] | None = None, padding: list[int] = 0, "
+             "ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor",
+      .doc = "The mean of each window over the last three dimensions.", SPACE, .call = avg_pool3d_call, .out = true);
+
+/* ---- adaptive: (input, output_size) ---- */
+static int adaptive_size(const lc_value *in, int nd, int64_t *size)
+{
+    const lc_tensor *x = in(0);
+    int              n = in[1].n;
+    if (x->ndim < nd + 1) return lc_fail_int(LC_ValueError, "Input dimension should be at least %d, got %d", nd + 1, x->ndim);
+    if (n != nd && n != 1) return lc_fail_int(LC_LucidError, "adaptive pool: output_size must be %d ints, got %d", nd, n);
+    if (x->ndim > nd + 2) return check_input(x, nd);
+    for (int d = 0; d < nd; d++)
+        if ((size[d] = in[1].is[n == 1 ? 0 : d]) < 0)
+            return lc_fail_int(LC_LucidError, "adaptive pool: elements of output_size must be greater than or equal to 0");
+    if (check_input(x, nd) < 0) return -1;
+    return refuse(x, "adaptive pool", lc_is_floating(x->dtype));
+}
+static int adaptive_avg(const lc_value *in, lc_tensor **out, int nd)
+{
+    int64_t size[MAX_ND];
+    if (adaptive_size(in, nd, size) < 0) return -1;
+    return (out[0] = lc__adaptive_avg_pool(in(0), size, nd)) ? 0 : -1;
+}
+static int adaptive_max(const lc_value *in, lc_tensor **out, int nd, bool both)
+{
+    int64_t size[MAX_ND];
+    if (adaptive_size(in, nd, size) < 0) return -1;
+    lc__adaptive_max_pool_out made = lc__adaptive_max_pool(in(0), size, nd);
+    if (both) out[1] = made.indices;
+    return (out[0] = made.out) ? 0 : -1;
+}
+static int adaptive_avg1d_call(const lc_value *in, lc_tensor **out) { return adaptive_avg(in, out, 1); }
+static int adaptive_max1d_call(const lc_value *in, lc_tensor **out) { return adaptive_max(in, out, 1, false); }
+static int adaptive_both1d_call(const lc_value *in, lc_tensor **out) { return adaptive_max(in, out, 1, true); }
+static int adaptive_avg2d_call(const lc_value *in, lc_tensor **out) { return adaptive_avg(in, out, 2); }
+static int adaptive_max2d_call(const lc_value *in, lc_tensor **out) { return adaptive_max(in, out, 2, false); }
+static int adaptive_both2d_call(const lc_value *in, lc_tensor **out) { return adaptive_max(in, out, 2, true); }
+static int adaptive_avg3d_call(const lc_value *in, lc_tensor **out) { return adaptive_avg(in, out, 3); }
+static int adaptive_max3d_call(const lc_value *in, lc_tensor **out) { return adaptive_max(in, out, 3, false); }
+static int adaptive_both3d_call(const lc_value *in, lc_tensor **out) { return adaptive_max(in, out, 3, true); }
+LC_OP(adaptive_avg_pool1d, .sig = "adaptive_avg_pool1d(input: Tensor, output_size: list[int]) -> Tensor",
+      .doc = "Means of output_size windows over the last 1 dimension.", SPACE, .call = adaptive_avg1d_call);
+LC_OP(adaptive_max_pool1d,
+      .sig = "adaptive_max_pool1d(input: Tensor, output_size: list[int], return_indices: Literal[False] = False) -> Tensor",
+      .doc = "The largest elements of output_size windows over the last 1 dimension.", SPACE, .call = adaptive_max1d_call);
+LC_OP(adaptive_max_pool1d_both,
+      .sig = "adaptive_max_pool1d_both(input: Tensor, output_size: list[int], return_indices: Literal[True] = True) -> (out: "
+             "Tensor, "
+             "indices: Tensor)",
+      .doc = "The largest elements of output_size windows over the last 1 dimension, and where they are.", SPACE,
+      .py = "adaptive_max_pool1d", .call = adaptive_both1d_call);
+LC_OP(adaptive_avg_pool2d, .sig = "adaptive_avg_pool2d(input: Tensor, output_size: list[int]) -> Tensor",
+      .doc = "Means of output_size windows over the last 2 dimensions.", SPACE, .call = adaptive_avg2d_call);
+LC_OP(adaptive_max_pool2d,
+      .sig = "adaptive_max_pool2d(input: Tensor, output_size: list[int], return_indices: Literal[False] = False) -> Tensor",
+      .doc = "The largest elements of output_size windows over the last 2 dimensions.", SPACE, .call = adaptive_max2d_call);
+LC_OP(adaptive_max_pool2d_both,
+      .sig = "adaptive_max_pool2d_both(input: Tensor, output_size: list[int], return_indices: Literal[True] = True) -> (out: "
+             "Tensor, "
+             "indices: Tensor)",
+      .doc = "The largest elements of output_size windows over the last 2 dimensions, and where they are.", SPACE,
+      .py = "adaptive_max_pool2d", .call = adaptive_both2d_call);
+LC_OP(adaptive_avg_pool3d, .sig = "adaptive_avg_pool3d(input: Tensor, output_size: list[int]) -> Tensor",
+      .doc = "Means of output_size windows over the last 3 dimensions.", SPACE, .call = adaptive_avg3d_call);
+LC_OP(adaptive_max_pool3d,
+      .sig = "adaptive_max_pool3d(input: Tensor, output_size: list[int], return_indices: Literal[False] = False) -> Tensor",
+      .doc = "The largest elements of output_size windows over the last 3 dimensions.", SPACE, .call = adaptive_max3d_call);
+LC_OP(adaptive_max_pool3d_both,
+      .sig = "adaptive_max_pool3d_both(input: Tensor, output_size: list[int], return_indices: Literal[True] = True) -> (out: "
+             "Tensor, "
+             "indices: Tensor)",
+      .doc = "The largest elements of output_size windows over the last 3 dimensions, and where they are.", SPACE,
+      .py = "adaptive_max_pool3d", .call = adaptive_both3d_call);

@@ -1,0 +1,30 @@
+"""Functions of neural networks: PyTorch's `torch.nn.functional`."""
+
+from .._C import _namespaced
+
+globals().update(
+    {key.removeprefix("nn.functional."): op for key, op in _namespaced.items() if key.startswith("nn.functional.")}
+)
+
+
+def _resolves_none(op, ndim):
+    """output_size may say None for a dimension that keeps its size."""
+
+    def pool(input, output_size, *args, **kwargs):  # noqa: A002
+        if isinstance(output_size, (list, tuple)) and None in output_size:
+            sizes = input.shape[-ndim:]
+            if len(output_size) == len(sizes):
+                output_size = [old if new is None else new for new, old in zip(output_size, sizes)]
+        return op(input, output_size, *args, **kwargs)
+
+    pool.__name__ = pool.__qualname__ = op.__name__
+    pool.__doc__ = op.__doc__
+    return pool
+
+
+adaptive_avg_pool2d = _resolves_none(adaptive_avg_pool2d, 2)  # noqa: F821
+adaptive_avg_pool3d = _resolves_none(adaptive_avg_pool3d, 3)  # noqa: F821
+adaptive_max_pool2d = _resolves_none(adaptive_max_pool2d, 2)  # noqa: F821
+adaptive_max_pool3d = _resolves_none(adaptive_max_pool3d, 3)  # noqa: F821
+
+__all__ = sorted(name for name in globals() if not name.startswith("_"))
