@@ -18,7 +18,12 @@ def _resolves_none(op, ndim):
         return op(input, output_size, *args, **kwargs)
 
     pool.__name__ = pool.__qualname__ = op.__name__
-    pool.__doc__ = op.__doc__
+    shape, size = (2, *[4] * ndim), (None, *[1] * (ndim - 1))
+    pool.__doc__ = f"""{op.__doc__}
+
+    >>> tuple(lucid.nn.functional.{op.__name__}(lucid.ones{shape}, {size}).shape)
+    (2, 4{", 1" * (ndim - 1)})
+    """
     return pool
 
 
