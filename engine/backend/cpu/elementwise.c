@@ -151,9 +151,19 @@ static int check_divisor(const lc_tensor *y) /* before anything is written */
     return 0;
 }
 
+/* What loops over halves take: contiguous halves, and single numbers, which they take as float32. */
+static bool as_they_lie(lc_dtype half, const lc_tensor *out, lc_tensor *const *in, int n_in)
+{
+    bool plain = out->dtype == half && out->is_contiguous;
+    for (int k = 0; k < n_in; k++)
+        plain &= in[k]->numel == 1 || (in[k]->dtype == half && in[k]->is_contiguous && in[k]->numel == out->numel);
+    return plain;
+}
+
 static int walk(lc_op_id op, lc_dtype compute, lc_tensor *out, lc_tensor *const *in, int n_in)
 {
-    lc_dtype work = cpu_working_dtype(compute);
+    bool     halves = compute != cpu_working_dtype(compute) && lc_cpu_loops[op][compute] && as_they_lie(compute, out, in, n_in);
+    lc_dtype work = halves ? compute : cpu_working_dtype(compute);
     job      j; /* not cleared: every member that is read is written */
     bool     plain = out->is_contiguous;
     if (!(j.loop = lc_cpu_loops[op][work])) return LC_NO_KERNEL;
@@ -165,7 +175,7 @@ static int walk(lc_op_id op, lc_dtype compute, lc_tensor *out, lc_tensor *const 
     plain &= j.from[0] == j.want[0];
     for (int k = 0; k < n_in; k++) {
         lc_tensor *t = in[k];
-        lc_dtype   want = k == 0 && selects[op] ? LC_b8 : work;
+        lc_dtype   want = k == 0 && selects[op] ? LC_b8 : halves && t->numel == 1 && out->numel != 0 ? LC_f32 : work;
         j.from[k + 1] = (lc_dtype)t->dtype;
         j.want[k + 1] = want;
         j.data[k + 1] = t->data;
