@@ -81,6 +81,9 @@ SAMPLES += [
     S("max_pool2d", T(1, 2, 5, 70), (2, 5), (1, 3)),
 ]
 SAMPLES += [S("avg_pool2d", T(2, 3, 40, 70), (3, 2), (2, 1), (1, 0)), S("avg_pool2d", T(1, 2, 5, 70), (2, 5), (1, 3), (1, 2))]
+FAR = {"kernel_size": 600, "stride": 1, "padding": 300, "dilation": 1}  # much wider than the input: clipped, not padded
+SAMPLES += [S("max_pool1d", T(1, 2, 3, unique=True), **FAR)] + both("max_pool1d", T(1, 2, 3, unique=True), **FAR)
+SAMPLES += [S("avg_pool1d", T(1, 2, 3), 600, 1, 300, False, count) for count in (False, True)]
 for name in ("adaptive_avg_pool2d", "adaptive_max_pool2d"):
     SAMPLES += [S(name, T(2, 3, 6, 7, unique=True), fn=function(name, output_size=size)) for size in ((None, 3), (2, None))]
 

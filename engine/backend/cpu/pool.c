@@ -33,6 +33,7 @@ static void lay_out(const lc_pool_args *a, int d, int64_t *first, int64_t *past,
     }
 }
 
+enum { WIDEST = 64 }; /* a line with its padding is at most so many times as long as without */
 typedef struct {
     pool_plan      plan;
     lc_pool_planes planes;
@@ -60,11 +61,10 @@ static int run_planes(pool_kind kind, lc_dtype dtype, const lc_pool_args *a)
         lay_out(a, d, at, at + windows, at + 2 * windows);
         job.plan.first[d] = at, job.plan.past[d] = at + windows, job.plan.count[d] = at + 2 * windows;
     }
-    if (!a->adaptive) {
-        int64_t needed = (a->result[2] - 1) * a->stride[2] + (a->kernel[2] - 1) * a->dilation[2] + 1;
-        reach += a->padding[2];
-        reach = needed > reach ? needed : reach;
-    }
+    int64_t needed = (a->result[2] - 1) * a->stride[2] + (a->kernel[2] - 1) * a->dilation[2] + 1;
+    int64_t padded = reach + a->padding[2];
+    job.plan.clipped = a->adaptive || needed > WIDEST * reach + WIDEST || padded > WIDEST * reach + WIDEST;
+    if (!job.plan.clipped) reach = needed > padded ? needed : padded, job.plan.left = a->padding[2];
     job.plan.line = reach;
     job.planes = (dtype == LC_f32 ? table->f32 : dtype == LC_f64 ? table->f64 : table->i64)[kind];
     job.bytes = (size_t)(pool_scratch(&job.plan) * lc_size_of(dtype));

@@ -9,7 +9,8 @@ typedef enum { POOL_MAX, POOL_MAX_INDEX, POOL_AVERAGE, POOL_AVERAGE_BACKWARD, PO
 typedef struct {
     const lc_pool_args *args;
     const int64_t      *first[3], *past[3], *count[3];
-    int64_t             line; /* elements of a row with its padding, as far as windows reach */
+    int64_t line, left; /* elements of a row with its padding, as far as windows reach; of them padding on the left */
+    bool    clipped;    /* rows have no padding: windows are read from the tables */
 } pool_plan;
 
 /* Elements of scratch: a line, and four rows of output. */

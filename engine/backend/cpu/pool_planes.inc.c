@@ -17,7 +17,7 @@ static void NAME(max_planes)(const pool_plan *p, int64_t begin, int64_t end, voi
     for (int64_t plane = begin; plane < end; plane++)
         for (int64_t r = 0; r < rows; r++, out += n) {
             CAT(NAME(down), max)
-            (p, (const T *)a->in->data + plane * area, line + a->padding[2], r / a->result[1], r % a->result[1]);
+            (p, (const T *)a->in->data + plane * area, line + p->left, r / a->result[1], r % a->result[1]);
             CAT(NAME(across), max)(p, out, line);
         }
 }
@@ -44,7 +44,7 @@ static void NAME(average_planes)(const pool_plan *p, int64_t begin, int64_t end,
     for (int64_t plane = begin; plane < end; plane++)
         for (int64_t r = 0; r < rows; r++, out += n) {
             int64_t od = r / a->result[1], oh = r % a->result[1];
-            CAT(NAME(down), sum)(p, (const T *)a->in->data + plane * area, line + a->padding[2], od, oh);
+            CAT(NAME(down), sum)(p, (const T *)a->in->data + plane * area, line + p->left, od, oh);
             CAT(NAME(across), sum)(p, out, line);
             NAME(divide)(p, out, out, share, od, oh);
         }
@@ -55,9 +55,9 @@ static void NAME(spread_row)(const pool_plan *p, T *line, const T *g)
 {
     const lc_pool_args *a = p->args;
     int64_t             n = a->result[2], s = a->stride[2];
-    if (a->adaptive) {
+    if (p->clipped) {
         for (int64_t i = 0; i < n; i++)
-            for (int64_t j = p->first[2][i]; j < p->past[2][i]; j++) line[j] += g[i];
+            for (int64_t j = p->first[2][i]; j < p->past[2][i]; j += a->dilation[2]) line[j] += g[i];
         return;
     }
     for (int64_t k = 0; k < a->kernel[2]; k++) {
@@ -71,7 +71,7 @@ static void NAME(spread_planes)(const pool_plan *p, int64_t begin, int64_t end, 
     const lc_pool_args *a = p->args;
     int64_t             h = a->size[1], w = a->size[2], area = a->size[0] * h * w, n = a->result[2];
     int64_t             rows = a->result[0] * a->result[1];
-    T                  *line = scratch, *share = line + p->line, *g = share + n, *middle = line + a->padding[2];
+    T                  *line = scratch, *share = line + p->line, *g = share + n, *middle = line + p->left;
     const T            *in = (const T *)a->in->data + begin * rows * n;
     NAME(shares)(p, share);
     for (int64_t plane = begin; plane < end; plane++) {
@@ -120,11 +120,11 @@ static void NAME(take)(const pool_plan *p, T *value, I *index, const T *line, I 
 {
     const lc_pool_args *a = p->args;
     int64_t             n = a->result[2], s = a->stride[2], k = a->kernel[2], d = a->dilation[2];
-    if (a->adaptive)
+    if (p->clipped)
         for (int64_t i = 0; i < n; i++) {
             T best = value[i];
             I where = index[i];
-            for (int64_t j = p->first[2][i]; j < p->past[2][i]; j++) TAKE(line[j], (I)(base + (I)j));
+            for (int64_t j = p->first[2][i]; j < p->past[2][i]; j += a->dilation[2]) TAKE(line[j], (I)(base + (I)j));
             value[i] = best, index[i] = where;
         }
     else if (s == 1) NAME(take_steps)(value, index, line, base, n, 1, k, d);
@@ -153,8 +153,8 @@ static void NAME(index_planes)(const pool_plan *p, int64_t begin, int64_t end, v
             for (int64_t y = y0; y < p->past[0][od]; y += a->dilation[0])
                 for (int64_t x = x0; x < p->past[1][oh]; x += a->dilation[1]) {
                     int64_t row = (y * h + x) * w;
-                    memcpy(line + a->padding[2], in + row, (size_t)w * sizeof(T));
-                    NAME(take)(p, out, where, line, (I)(row - a->padding[2]));
+                    memcpy(line + p->left, in + row, (size_t)w * sizeof(T));
+                    NAME(take)(p, out, where, line, (I)(row - p->left));
                 }
             for (int64_t i = 0; i < n; i++) index[i] = where[i];
         }

@@ -46,10 +46,10 @@ static void STEP(across)(const pool_plan *p, T *out, const T *line)
 {
     const lc_pool_args *a = p->args;
     int64_t             n = a->result[2], s = a->stride[2], k = a->kernel[2], d = a->dilation[2];
-    if (a->adaptive)
+    if (p->clipped)
         for (int64_t i = 0; i < n; i++) {
             T v = START;
-            for (int64_t j = p->first[2][i]; j < p->past[2][i]; j++) v = OP(v, line[j]);
+            for (int64_t j = p->first[2][i]; j < p->past[2][i]; j += a->dilation[2]) v = OP(v, line[j]);
             out[i] = v;
         }
     else if (s == 1 && d == 1) STEP(steps)(out, line, n, 1, k, 1);
