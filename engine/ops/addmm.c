@@ -149,8 +149,18 @@ GRAD(addbmm)
     if (need[2]) dx[2] = times(lc_bmm(adjoint(in(1)), each), &in[4]);
 }
 LC_OP(addbmm, .sig = "addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor",
-      .doc = "beta * input + alpha * (the sum of bmm(batch1, batch2) over the batch).", SUM_OF_PRODUCTS, .shape = addbmm_shape,
-      .run = addbmm_run, .grad = addbmm_grad);
+      .doc = "beta * input + alpha * (the sum of bmm(batch1, batch2) over the batch).", SUM_OF_PRODUCTS, .inplace = false,
+      .shape = addbmm_shape, .run = addbmm_run, .grad = addbmm_grad);
+/* The one among these that gives its target the shape of the product, as in PyTorch. */
+static int addbmm__call(const lc_value *in, lc_tensor **out)
+{
+    lc_tensor *x = in(0), *y = lc_addbmm(x, in(1), in(2), in[3], in[4]);
+    if (!y || (!lc_same_shape(x, y) && !lc_resize_(x, y->shape, y->ndim, LC_ABSENT))) return -1;
+    return (out[0] = lc_copy_(x, y, false)) ? 0 : -1;
+}
+LC_OP(addbmm_,
+      .sig = "addbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor",
+      .doc = "addbmm in place.", .method = true, .function = false, .writes = IN(0), .call = addbmm__call);
 
 static int number_suits(const lc_record *call, const lc_value *v, const char *name) /* integers take no fractions */
 {

@@ -296,7 +296,14 @@ class Variant:
         for i, (x, y) in enumerate(zip(da, db)):
             assert (x is None) == (y is None), f"{what} {i} is {'None' if x is None else 'not None'}, unlike PyTorch's"
             if y is not None:
-                self.same(x, y, exact=lambda i=i: exact()[i], where=f"{what} {i}: ", strides=False, values=True)
+                wide = lambda dtype: self.wider_tolerance(dtype, 100 if what.startswith("second") else 10)
+                self.same(x, y, wide, exact=lambda i=i: exact()[i], where=f"{what} {i}: ", strides=False, values=True)
+
+    def wider_tolerance(self, dtype, factor):
+        """A gradient is a sum of rounded terms, which may cancel; still far below the 1e-3 and 1e-5 of op_db's own checks."""
+        rtol, atol = self.tolerances.of(dtype, self.dtype)
+        limits = {torch.float64: 1e-5, torch.complex128: 1e-5, torch.float32: 4e-5, torch.complex64: 4e-5}
+        return max(rtol, min(rtol * factor, 1e-4)), max(atol, min(atol * factor, limits.get(dtype, atol)))
 
     def second(self, leaves_a, da, leaves_b, db, generator):
         keep = [i for i, g in enumerate(db) if g is not None and g.requires_grad]
