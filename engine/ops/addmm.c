@@ -149,7 +149,8 @@ GRAD(addbmm)
     if (need[2]) dx[2] = times(lc_bmm(adjoint(in(1)), each), &in[4]);
 }
 LC_OP(addbmm, .sig = "addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor",
-      .doc = "beta * input + alpha * (the sum of bmm(batch1, batch2) over the batch).", SUM_OF_PRODUCTS, .inplace = false,
+      .doc = "beta * input + alpha * (the sum of bmm(batch1, batch2) over the batch).", .method = true, .out = true,
+      .any_strides = true, .kernel = LC_OP_mm, .promote = LC_NO_PROMOTION, .amp = LC_AMP_LOWER, .saves = IN(1) | IN(2),
       .shape = addbmm_shape, .run = addbmm_run, .grad = addbmm_grad);
 /* The one among these that gives its target the shape of the product, as in PyTorch. */
 static int addbmm__call(const lc_value *in, lc_tensor **out)
