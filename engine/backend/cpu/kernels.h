@@ -62,8 +62,8 @@ enum {
     X(amax)                                                                                                                    \
     X(amin)                                                                                                                    \
     X(max_dim)                                                                                                                 \
-    X(min_dim) X(argmax) X(argmin) X(any) X(all) X(var) X(std) X(count_nonzero) X(nansum) X(norm_one) X(norm_two) X(norm_max)  \
-        X(norm_min)
+    X(min_dim)                                                                                                                 \
+    X(argmax) X(argmin) X(any) X(all) X(var) X(std) X(count_nonzero) X(nansum) X(norm_one) X(norm_two) X(norm_max) X(norm_min)
 enum {
 #define X(op) FOLD_##op,
     EACH_FOLD(X)
