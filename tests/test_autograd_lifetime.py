@@ -28,6 +28,7 @@ def test_an_error_leaves_no_gradient_behind():
 
 
 def test_backward_can_be_interrupted():
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
     x = lucid.tensor([1.0], requires_grad=True)
     y = x
     for _ in range(1000):
@@ -35,6 +36,7 @@ def test_backward_can_be_interrupted():
     y.register_hook(lambda g: signal.raise_signal(signal.SIGINT))
     with pytest.raises(KeyboardInterrupt):
         y.backward()
+    signal.signal(signal.SIGINT, before)
 
 
 def test_threads_accumulate_into_one_leaf():

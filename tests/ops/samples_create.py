@@ -60,7 +60,8 @@ SAMPLES = [
     # conversions
     *[
         S(name, T(2, 3, low=0.0), dtypes=ALL, grad=name in ("float", "double"), gradgrad=False)
-        for name in ("float", "double", "half", "bfloat16", "int", "long", "short", "char", "byte", "bool", "cfloat", "cdouble")
+        for name in ("float", "double", "half", "bfloat16", "int", "long", "short", "char", "byte", "bool", "cfloat", "cdouble",
+ "chalf")
     ],
     *[S("to", T(2, 3, low=0.0), "@" + d, dtypes=ALL, grad=False, id=f"to-{d}") for d in ALL],
     S("to", T(2, 3), "@float64", dtypes=FLOATS + COMPLEX[:0]),
