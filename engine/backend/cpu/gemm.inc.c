@@ -21,9 +21,10 @@ static void NAME(micro)(int64_t k, const void *a_panel, const void *b_panel, voi
 static void NAME(dot)(int64_t k, const void *x, const void *y, void *out)
 {
     enum { STEP = 4 * NAME(LANES) };
-    const T *a = x, *b = y;
-    NAME(vector) sum[4] = { 0 };
-    int64_t p = 0;
+    const T  *a = x, *b = y;
+    typedef T whole __attribute__((vector_size(VECTOR_BYTES))); /* in registers, or aligned */
+    whole     sum[4] = { 0 };
+    int64_t   p = 0;
     for (; p + STEP <= k; p += STEP)
 #pragma GCC unroll 4
         for (int i = 0; i < 4; i++)
