@@ -68,6 +68,13 @@ typedef CELL NAME(cells) __attribute__((vector_size(32 / sizeof(PART) * sizeof(T
 INLINE void NAME(chunk)(lc_fold_state *s, const T *in, int64_t n, int64_t width)
 {
     enum { HALF = 32 / sizeof(PART), LANES = 2 * HALF, ROWS = 8 };
+    if (width == 1 && n < LANES) { /* short rows: not worth the lanes */
+        ACC even = 0, odd = 0;
+        for (; n >= 2; n -= 2, in += 2) even += (ACC)in[0], odd += (ACC)in[1];
+        if (n) even += (ACC)in[0];
+        NAME(add)(STATE(ACC, s, a), STATE(ACC, s, b), even + odd);
+        return;
+    }
     union {
         NAME(accs) half[2];
         ACC lane[LANES];
