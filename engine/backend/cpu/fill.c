@@ -4,6 +4,9 @@
 #include <complex.h>
 #include <math.h>
 #include <string.h>
+#ifndef CMPLX /* clang with an older C library */
+#define CMPLX(re, im) ((double _Complex){ re, im })
+#endif
 
 enum { RAMP_TILE = 512 };
 typedef struct {

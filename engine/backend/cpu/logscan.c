@@ -7,6 +7,9 @@
 #include "../args.h"
 #include <complex.h>
 #include <math.h>
+#ifndef CMPLX /* clang with an older C library */
+#define CMPLX(re, im) ((double _Complex){ re, im })
+#endif
 
 enum { BLOCK = 256 };
 static const double RANGE = 50; /* the logarithm of a running sum loses no more than this times the rounding of a double */
