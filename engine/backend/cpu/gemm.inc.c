@@ -1,11 +1,13 @@
 /* One micro-kernel for elements of type T: ROWS x COLUMNS sums stay in registers while k runs. */
 enum { NAME(LANES) = VECTOR_BYTES / sizeof(T), NAME(WIDE) = 2, NAME(COLUMNS) = NAME(LANES) * NAME(WIDE) };
 typedef T NAME(vector) __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(T))));
+typedef T NAME(sums)
+    __attribute__((vector_size(VECTOR_BYTES))); /* in registers; or aligned, which arrays of the other are not */
 
 static void NAME(micro)(int64_t k, const void *a_panel, const void *b_panel, void *out_tile)
 {
     const T *a = a_panel, *b = b_panel;
-    NAME(vector) sum[ROWS][NAME(WIDE)] = { 0 };
+    NAME(sums) sum[ROWS][NAME(WIDE)] = { 0 };
     const NAME(vector) * row;
     for (int64_t p = 0; p < k; p++, a += ROWS, b += NAME(COLUMNS)) {
         row = (const NAME(vector) *)b;
@@ -21,10 +23,9 @@ static void NAME(micro)(int64_t k, const void *a_panel, const void *b_panel, voi
 static void NAME(dot)(int64_t k, const void *x, const void *y, void *out)
 {
     enum { STEP = 4 * NAME(LANES) };
-    const T  *a = x, *b = y;
-    typedef T whole __attribute__((vector_size(VECTOR_BYTES))); /* in registers, or aligned */
-    whole     sum[4] = { 0 };
-    int64_t   p = 0;
+    const T *a = x, *b = y;
+    NAME(sums) sum[4] = { 0 };
+    int64_t p = 0;
     for (; p + STEP <= k; p += STEP)
 #pragma GCC unroll 4
         for (int i = 0; i < 4; i++)
