@@ -36,6 +36,13 @@ def nothing_leaks():
     assert after <= before, f"{after - before} engine blocks are still alive after this module"
 
 
+@pytest.fixture(autouse=True)
+def arguments_go(request):
+    """pytest keeps a test's arguments until the next one: the last of a module would keep tensors."""
+    yield
+    getattr(request.node, "funcargs", {}).clear()
+
+
 def pytest_report_header():
     isa = os.environ.get("LUCID_ISA", "the widest this CPU has")
     return f"lucid from {os.path.dirname(lucid._C.__file__)}, kernel table: {isa}"
