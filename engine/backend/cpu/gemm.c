@@ -25,5 +25,5 @@ enum { VECTOR_BYTES = 16, ROWS = 4 };
 
 #define TABLE_OF(isa) lc_cpu_gemm_##isa
 #define TABLE(isa)    TABLE_OF(isa)
-const lc_gemm TABLE(LC_ISA) = { .f32 = { ROWS, COLUMNS_f32, micro_f32, pack_f32, dot_f32 },
-                                .f64 = { ROWS, COLUMNS_f64, micro_f64, pack_f64, dot_f64 } };
+const lc_gemm TABLE(LC_ISA) = { .f32 = { ROWS, COLUMNS_f32, micro_f32, micro_into_f32, pack_f32, dot_f32 },
+                                .f64 = { ROWS, COLUMNS_f64, micro_f64, micro_into_f64, pack_f64, dot_f64 } };

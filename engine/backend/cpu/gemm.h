@@ -1,10 +1,14 @@
-/* The micro-kernels of matmul: one set per instruction set (gemm.c is compiled for each), chosen by matmul.c at first use. */
+/* Matrix products for kernels: the micro-kernels, one set per instruction set (gemm.c is compiled for each), and a whole product on the
+ * calling thread (product.c), which convolutions, attention and recurrences are built on. Products that are calls of their own and use
+ * all threads: matmul.c. */
 #pragma once
-#include "../../core/core.h"
+#include "kernels.h"
 
 typedef struct { /* out (rows x columns, row-major) = a (k x rows) transposed times b (k x columns): packed panels */
     int rows, columns;
     void (*run)(int64_t k, const void *a, const void *b, void *out);
+    /* The same into a row-major matrix whose rows are out_row_step elements apart; accumulate: added to what is there. */
+    void (*run_into)(int64_t k, const void *a, const void *b, void *out, int64_t out_row_step, bool accumulate);
     /* Panels of `lanes` rows each, element p of all of them side by side; missing rows are zero. Steps in elements. */
     void (*pack)(void *to, const void *from, int64_t rows, int64_t row_step, int64_t depth, int64_t depth_step, int lanes);
     void (*dot)(int64_t k, const void *a, const void *b, void *out); /* of two contiguous vectors: one element */
@@ -12,3 +16,27 @@ typedef struct { /* out (rows x columns, row-major) = a (k x rows) transposed ti
 typedef struct {
     lc_micro_kernel f32, f64;
 } lc_gemm;
+const lc_micro_kernel *cpu_micro_kernel(lc_dtype dtype); /* of this CPU; f32 or f64 */
+
+/* What happens to an element of a product before it is seen: activation(scale * sum + addend_scale * addend) + residual. Operands are of
+ * the product's dtype, with steps per row and column of the result (a bias has steps 0 and 1); they may be the result itself. */
+typedef struct {
+    double      scale, addend_scale;
+    const void *addend, *residual; /* or NULL */
+    int64_t     addend_row, addend_col, residual_row, residual_col;
+    lc_cpu_loop activation; /* a unary loop of lc_cpu_loops, or NULL */
+} lc_epilogue;
+/* Columns [column, column + n) of one row of the result, which are at out. */
+void cpu_epilogue_row(lc_dtype dtype, const lc_epilogue *e, int64_t row, int64_t column, int64_t n, void *out, int64_t out_col);
+
+/* out (m x n) = a (m x k) times b (k x n), all of one dtype. Any steps, in elements; those of a and b may be zero or negative. */
+typedef struct {
+    int64_t            m, n, k;
+    const void        *a, *b;
+    void              *out;
+    int64_t            a_row, a_col, b_row, b_col, out_row, out_col;
+    bool               accumulate; /* add to what out holds; before the epilogue */
+    const lc_epilogue *epilogue;   /* or NULL */
+} lc_product;
+int64_t cpu_gemm_scratch(lc_dtype dtype); /* bytes that cpu_gemm needs, aligned to 64: lc_alloc once per chunk of work */
+void    cpu_gemm(lc_dtype dtype, const lc_product *product, void *scratch); /* on the calling thread; f32 or f64 */

@@ -1,22 +1,42 @@
 /* One micro-kernel for elements of type T: ROWS x COLUMNS sums stay in registers while k runs. */
 enum { NAME(LANES) = VECTOR_BYTES / sizeof(T), NAME(WIDE) = 2, NAME(COLUMNS) = NAME(LANES) * NAME(WIDE) };
-typedef T NAME(vector) __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(T))));
+typedef T NAME(vector) __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(T)), may_alias));
 typedef T NAME(sums)
     __attribute__((vector_size(VECTOR_BYTES))); /* in registers; or aligned, which arrays of the other are not */
 
-static void NAME(micro)(int64_t k, const void *a_panel, const void *b_panel, void *out_tile)
+INLINE void NAME(add_products)(int64_t k, const T *a, const T *b, NAME(sums) sum[ROWS][NAME(WIDE)])
 {
-    const T *a = a_panel, *b = b_panel;
-    NAME(sums) sum[ROWS][NAME(WIDE)] = { 0 };
-    const NAME(vector) * row;
     for (int64_t p = 0; p < k; p++, a += ROWS, b += NAME(COLUMNS)) {
-        row = (const NAME(vector) *)b;
+        const NAME(vector) *row = (const NAME(vector) *)b;
 #pragma GCC unroll 16
         for (int i = 0; i < ROWS; i++)
 #pragma GCC unroll 4
             for (int j = 0; j < NAME(WIDE); j++) sum[i][j] += a[i] * row[j];
     }
+}
+static void NAME(micro)(int64_t k, const void *a, const void *b, void *out_tile)
+{
+    NAME(sums) sum[ROWS][NAME(WIDE)] = { 0 };
+    NAME(add_products)(k, a, b, sum);
     memcpy(out_tile, sum, sizeof sum);
+}
+static void NAME(micro_into)(int64_t k, const void *a, const void *b, void *out, int64_t step, bool accumulate)
+{
+    NAME(sums) sum[ROWS][NAME(WIDE)] = { 0 };
+    for (int i = 0; i < ROWS; i++)
+        __builtin_prefetch((T *)out + i * step, 1), __builtin_prefetch((T *)out + i * step + NAME(COLUMNS) - 1, 1);
+    NAME(add_products)(k, a, b, sum);
+    if (accumulate) {
+#pragma GCC unroll 16
+        for (int i = 0; i < ROWS; i++)
+#pragma GCC unroll 4
+            for (int j = 0; j < NAME(WIDE); j++) ((NAME(vector) *)((T *)out + i * step))[j] += sum[i][j];
+    } else {
+#pragma GCC unroll 16
+        for (int i = 0; i < ROWS; i++)
+#pragma GCC unroll 4
+            for (int j = 0; j < NAME(WIDE); j++) ((NAME(vector) *)((T *)out + i * step))[j] = sum[i][j];
+    }
 }
 
 /* The product of two contiguous vectors: four vectors of sums, so that additions need not wait for each other. */

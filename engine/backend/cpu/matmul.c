@@ -9,7 +9,7 @@
 #include "../args.h"
 #include <string.h>
 
-enum { COLUMN_TILE = 256, BLOCK_ROWS = 168, BLOCK_COLUMNS = 256, BLOCK_DEPTH = 256, MAX_TILE = 32 * 32 };
+enum { COLUMN_TILE = 256, BLOCK_ROWS = 168, BLOCK_COLUMNS = 256 };
 
 static inline _Complex float mul_c64(_Complex float a, _Complex float b) /* without C's repair of infinities, as everybody */
 {
@@ -86,63 +86,33 @@ typedef struct {
     atomic_int             failed;
 } product;
 
-#define STORE_TILE(T)                                                                                                          \
-    for (int64_t i = 0; i < rows; i++)                                                                                         \
-        for (int64_t j = 0; j < columns; j++) {                                                                                \
-            T *at = (T *)out + i * g->out_row + j * g->out_col;                                                                \
-            *at = ((const T *)tile)[i * width + j] + (add ? *at : 0);                                                          \
-        }
-static void store_tile(const lc_matmul_args *g, char *out, const void *tile, int64_t size, int64_t rows, int64_t columns,
-                       int64_t width, bool add)
+static void run_block(const product *p, int64_t block, void *scratch)
 {
-    if (size == 4) STORE_TILE(float) else STORE_TILE(double)
-}
-
-static void run_block(const product *p, int64_t block, char *a_panels, char *b_panels)
-{
-    const lc_matmul_args  *g = p->g;
-    const lc_micro_kernel *micro = p->micro;
-    int64_t                batch = block / (p->row_blocks * p->column_blocks), size = p->size;
-    int64_t row = block / p->column_blocks % p->row_blocks * BLOCK_ROWS, column = block % p->column_blocks * BLOCK_COLUMNS;
-    int64_t rows = g->m - row < BLOCK_ROWS ? g->m - row : BLOCK_ROWS,
-            columns = g->n - column < BLOCK_COLUMNS ? g->n - column : BLOCK_COLUMNS;
-    char *a = g->a->data + (batch * g->a_batch + row * g->a_row) * size,
-         *b = g->b->data + (batch * g->b_batch + column * g->b_col) * size,
-         *out = g->out->data + (batch * g->out_batch + row * g->out_row + column * g->out_col) * size;
-    _Alignas(64) char tile[MAX_TILE * sizeof(double)];
-    for (int64_t depth = 0, k; depth < g->k; depth += k) {
-        k = g->k - depth < BLOCK_DEPTH ? g->k - depth : BLOCK_DEPTH;
-        micro->pack(a_panels, a + depth * g->a_col * size, rows, g->a_row, k, g->a_col, micro->rows);
-        micro->pack(b_panels, b + depth * g->b_row * size, columns, g->b_col, k, g->b_row, micro->columns);
-        for (int64_t j = 0; j < columns; j += micro->columns)
-            for (int64_t i = 0; i < rows; i += micro->rows) {
-                micro->run(k, a_panels + i * k * size, b_panels + j * k * size, tile);
-                store_tile(g, out + (i * g->out_row + j * g->out_col) * size, tile, size,
-                           rows - i < micro->rows ? rows - i : micro->rows,
-                           columns - j < micro->columns ? columns - j : micro->columns, micro->columns, depth > 0);
-            }
-    }
+    const lc_matmul_args *g = p->g;
+    int64_t               batch = block / (p->row_blocks * p->column_blocks), size = p->size;
+    int64_t    row = block / p->column_blocks % p->row_blocks * BLOCK_ROWS, column = block % p->column_blocks * BLOCK_COLUMNS;
+    lc_product part = { .m = g->m - row < BLOCK_ROWS ? g->m - row : BLOCK_ROWS,
+                        .n = g->n - column < BLOCK_COLUMNS ? g->n - column : BLOCK_COLUMNS,
+                        .k = g->k,
+                        .a = g->a->data + (batch * g->a_batch + row * g->a_row) * size,
+                        .b = g->b->data + (batch * g->b_batch + column * g->b_col) * size,
+                        .out = g->out->data + (batch * g->out_batch + row * g->out_row + column * g->out_col) * size,
+                        .a_row = g->a_row,
+                        .a_col = g->a_col,
+                        .b_row = g->b_row,
+                        .b_col = g->b_col,
+                        .out_row = g->out_row,
+                        .out_col = g->out_col };
+    cpu_gemm((lc_dtype)g->out->dtype, &part, scratch);
 }
 static void run_blocks(void *ctx, int64_t begin, int64_t end)
 {
     product *p = ctx;
-    size_t   a_bytes = (size_t)((BLOCK_ROWS + p->micro->rows) * BLOCK_DEPTH * p->size),
-           b_bytes = (size_t)((BLOCK_COLUMNS + p->micro->columns) * BLOCK_DEPTH * p->size);
-    char *panels = lc_alloc(a_bytes + b_bytes);
-    if (!panels) p->failed = 1;
-    for (int64_t block = begin; panels && block < end; block++) run_block(p, block, panels, panels + a_bytes);
-    if (panels) lc_free(panels, a_bytes + b_bytes);
-}
-
-extern const lc_gemm lc_cpu_gemm_base, lc_cpu_gemm_avx2 __attribute__((weak)), lc_cpu_gemm_avx512 __attribute__((weak)),
-    lc_cpu_gemm_neon __attribute__((weak));
-static const lc_gemm *gemm_of_this_cpu(void)
-{
-    const lc_gemm *const tables[] = { [LC_ISA_base] = &lc_cpu_gemm_base,
-                                      [LC_ISA_avx2] = &lc_cpu_gemm_avx2,
-                                      [LC_ISA_avx512] = &lc_cpu_gemm_avx512,
-                                      [LC_ISA_neon] = &lc_cpu_gemm_neon };
-    return tables[lc_cpu_isa()] ? tables[lc_cpu_isa()] : &lc_cpu_gemm_base;
+    size_t   bytes = (size_t)cpu_gemm_scratch((lc_dtype)p->g->out->dtype);
+    char    *scratch = lc_alloc(bytes);
+    if (!scratch) p->failed = 1;
+    for (int64_t block = begin; scratch && block < end; block++) run_block(p, block, scratch);
+    if (scratch) lc_free(scratch, bytes);
 }
 
 /* One column, with rows and column contiguous: the micro-kernels' dot. */
@@ -205,7 +175,7 @@ static int cpu_matmul(lc_dtype dtype, const void *args)
     bool                  floating = dtype == LC_f32 || dtype == LC_f64;
     if (!cost) return 0;
     product p = { .g = g, .direct = directs[dtype], .size = lc_size_of(dtype) };
-    if (floating) p.micro = dtype == LC_f32 ? &gemm_of_this_cpu()->f32 : &gemm_of_this_cpu()->f64;
+    if (floating) p.micro = cpu_micro_kernel(dtype);
     if (!floating || g->m < 4 || g->n < 8 || g->k < 4 || g->m * g->n * g->k < 4096) {
         if (g->batch * g->m * g->n == 1 && g->k >= 2 * CPU_GRAIN) return long_dot(g, &p);
         run_direct(&p, cost);
