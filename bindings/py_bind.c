@@ -42,6 +42,13 @@ int py_prepare_overload(py_overload *o, const lc_op *op)
         if (!(o->names[k] = PyUnicode_InternFromString(sig->params[k].name))) return -1;
         o->n_positional += !sig->params[k].keyword_only;
     }
+    const lc_param *flag = sig->n_params ? &sig->params[sig->n_params - 1] : NULL;
+    if (flag && !strcmp(flag->name, "inplace")) {
+        char form[128];
+        snprintf(form, sizeof form, "%s_", op->name);
+        if (!(o->in_place = py_engine_op(form)))
+            return PyErr_Format(PyExc_SystemError, "%s: there is no %s for inplace=True", op->name, form), -1;
+    }
     const lc_param *last = o->n_positional ? &sig->params[o->n_positional - 1] : NULL;
     o->star = last && (last->kind == LC_IS_ints || last->star);
     return 0;

@@ -20,6 +20,8 @@ void lc_random_bernoulli_each(lc_generator *g, uint8_t *out, int64_t n, lc_dtype
 int  lc_random_poisson(lc_generator *g, double *out, int64_t n, const double *rate);
 void lc_random_binomial(lc_generator *g, lc_dtype dtype, void *out, int64_t n, const void *count,
                         const void *p); /* f32 or f64 */
+/* rrelu: a slope in [lo, hi) for each x that is not positive, 1 without a draw for the others. */
+void lc_random_slopes(lc_generator *g, double *out, int64_t n, const double *x, double lo, double hi);
 /* n indices below `categories`, with replacement. cumulative: a buffer of `categories` elements that starts as the weights and becomes
  * their running sum over the total; f32 or f64. */
 int  lc_random_multinomial(lc_generator *g, lc_dtype dtype, int64_t *out, int64_t n, void *cumulative, int64_t categories);

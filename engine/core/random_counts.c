@@ -42,6 +42,13 @@ int lc_random_poisson(lc_generator *g, double *out, int64_t n, const double *rat
     return rc;
 }
 
+void lc_random_slopes(lc_generator *g, double *out, int64_t n, const double *x, double lo, double hi)
+{
+    pthread_mutex_lock(&g->lock);
+    for (int64_t i = 0; i < n; i++) out[i] = x[i] <= 0 ? lc_next_unit(g) * (hi - lo) + lo : 1;
+    pthread_mutex_unlock(&g->lock);
+}
+
 /* ---- binomial ---- */
 
 static double stirling_tail(double k) /* of log(k!) */

@@ -7,7 +7,8 @@
  * Effects are declared and enforced: .writes bumps versions (a composite that writes more than it declares fails), .view_of marks
  * outputs as views and checks that they are; .random and .reads_values are read by the tracer.
  *
- * Derived forms. `.inplace = true` makes name_, the same rules writing into argument 0. `out=` is accepted by every op with
+ * Derived forms. `.inplace = true` makes name_, the same rules writing into argument 0. A last parameter `inplace: bool = False` is
+ * the host language's: True calls name_ instead; the typed callers do not have it, and no rule reads it. `out=` is accepted by every op with
  * `.out = true` (lc_call_out): a kernel op writes straight into it, a composite's result is copied. `.copies = true` on a view makes
  * name_copy: the view, cloned. */
 #pragma once

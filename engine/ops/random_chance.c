@@ -1,4 +1,4 @@
-/* Draws by chance: coins, dropout, counts, categories. */
+/* Draws by chance: coins, counts, categories. */
 #include "random.h"
 #include <math.h>
 
@@ -50,92 +50,6 @@ static int bernoulli_p_call(const lc_value *in, lc_tensor **out)
 LC_OP(bernoulli_p, .sig = "bernoulli_p(input: Tensor, p: float, *, generator: Generator | None = None) -> Tensor",
       .py = "bernoulli", .doc = "Ones, with probability p, and zeros in the shape of input.", .method = true, .random = true,
       .call = bernoulli_p_call, .grad = constant_grad);
-
-/* ---- dropout: `noise` is 0 with probability p ---- */
-static lc_tensor *noise_like(lc_tensor *x, bool feature, double p) /* feature: one draw per sample and channel */
-{
-    int64_t shape[LC_MAX_DIMS];
-    if (!feature) return lc_bernoulli_(lc_empty_like(x, LC_ABSENT, LC_ABSENT, LC_ABSENT), 1 - p, NULL);
-    if (x->ndim < 2) return lc_fail(LC_ShapeMismatch, "Feature dropout requires at least 2 dimensions in the input");
-    for (int d = 0; d < x->ndim; d++) shape[d] = d < 2 ? x->shape[d] : 1;
-    lc_tensor *noise = lc_empty(shape, x->ndim, LC_OF_DTYPE((lc_dtype)x->dtype),
-                                (lc_value){ .tag = LC_IS_device, .dev = x->device }, LC_ABSENT);
-    return lc_bernoulli_(noise, 1 - p, NULL);
-}
-/* PyTorch's mul_ by a number inside an op rounds the number to the tensor's dtype first: halves show it. */
-static lc_tensor *times(lc_tensor *x, double by)
-{
-    if (!x || lc_working_dtype(x->dtype) == x->dtype) return lc_mul_(x, LC_NUMBER(by));
-    lc_value where = { .tag = LC_IS_device, .dev = x->device };
-    return lc_mul_(x, lc_scalar_tensor(LC_NUMBER(by), LC_OF_DTYPE((lc_dtype)x->dtype), where));
-}
-typedef enum { FEATURE = 1, ALPHA = 2, INPLACE = 4 } dropout_kind;
-static lc_tensor *scaled(lc_tensor *x, lc_tensor *by, bool inplace) { return inplace ? lc_mul_(x, by) : lc_mul(x, by); }
-static int        drop(const lc_value *in, lc_tensor **out, dropout_kind kind)
-{
-    lc_tensor *x = in(0);
-    double     p = in[1].f;
-    if (!(p >= 0 && p <= 1)) return lc_fail_int(LC_LucidError, "dropout probability has to be between 0 and 1, but got %g", p);
-    if (!in[2].b || p == 0 || !x->numel) return out[0] = x, 0;
-    if (p == 1) return (out[0] = scaled(x, LC_NUMBER(0), kind & INPLACE)) ? 0 : -1;
-    lc_tensor *noise = noise_like(x, kind & FEATURE, p);
-    if (kind & ALPHA) { /* what is dropped becomes the least value of SELU; mean and variance stay */
-        double     alpha = 1.7580993408473766, a = 1 / sqrt((alpha * alpha * p + 1) * (1 - p));
-        lc_tensor *b = lc_add_(times(lc_add(noise, LC_NUMBER(-1)), alpha * a), LC_NUMBER(alpha * a * p));
-        out[0] = lc_add_(scaled(x, times(noise, a), kind & INPLACE), b);
-    } else out[0] = scaled(x, lc_div_(noise, LC_NUMBER(1 - p)), kind & INPLACE);
-    return out[0] ? 0 : -1;
-}
-#define DROPOUT(name, kind)                                                                                                    \
-    static int name##_call(const lc_value *in, lc_tensor **out) { return drop(in, out, kind); }                                \
-    static int name##__call(const lc_value *in, lc_tensor **out) { return drop(in, out, (kind) | INPLACE); }
-DROPOUT(dropout, 0)
-DROPOUT(feature_dropout, FEATURE)
-DROPOUT(alpha_dropout, ALPHA)
-DROPOUT(feature_alpha_dropout, ALPHA | FEATURE)
-LC_OP(dropout, .sig = "dropout(input: Tensor, p: float, train: bool) -> Tensor",
-      .doc = "In training: zero with probability p, the rest scaled so that the mean stays.", .random = true,
-      .call = dropout_call);
-LC_OP(dropout_, .sig = "dropout_(input: Tensor, p: float, train: bool) -> Tensor", .doc = "In-place dropout.", .random = true,
-      .writes = IN(0), .call = dropout__call);
-LC_OP(feature_dropout, .sig = "feature_dropout(input: Tensor, p: float, train: bool) -> Tensor",
-      .doc = "dropout of whole channels: dimensions 0 and 1 count samples and channels.", .random = true,
-      .call = feature_dropout_call);
-LC_OP(feature_dropout_, .sig = "feature_dropout_(input: Tensor, p: float, train: bool) -> Tensor",
-      .doc = "In-place feature_dropout.", .random = true, .writes = IN(0), .call = feature_dropout__call);
-LC_OP(alpha_dropout, .sig = "alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor",
-      .doc = "dropout for SELU networks: mean and variance stay.", .random = true, .call = alpha_dropout_call);
-LC_OP(alpha_dropout_, .sig = "alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor", .doc = "In-place alpha_dropout.",
-      .random = true, .writes = IN(0), .call = alpha_dropout__call);
-LC_OP(feature_alpha_dropout, .sig = "feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor",
-      .doc = "alpha_dropout of whole channels.", .random = true, .call = feature_alpha_dropout_call);
-LC_OP(feature_alpha_dropout_, .sig = "feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor",
-      .doc = "In-place feature_alpha_dropout.", .random = true, .writes = IN(0), .call = feature_alpha_dropout__call);
-
-static int native_dropout_backward_call(const lc_value *in, lc_tensor **out)
-{
-    return (out[0] = lc_mul(lc_mul(in(0), in(1)), LC_NUMBER(in[2].f))) ? 0 : -1;
-}
-LC_OP(native_dropout_backward, .sig = "native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> Tensor",
-      .doc = "The gradient of native_dropout.", .call = native_dropout_backward_call);
-static double kept_scale(const lc_value *in) { return in[1].f == 1 ? 0 : 1 / (1 - in[1].f); }
-static bool   trains(const lc_value *in) { return in[2].tag != LC_IS_bool || in[2].b; }
-static int    native_dropout_call(const lc_value *in, lc_tensor **out)
-{
-    lc_tensor *x = in(0), *mask = lc_empty_like(x, x->numel ? LC_OF_DTYPE(LC_b8) : LC_ABSENT, LC_ABSENT, LC_ABSENT);
-    if (trains(in) && x->numel) {
-        out[1] = lc_bernoulli_(mask, 1 - in[1].f, NULL);
-        out[0] = times(lc_mul(x, out[1]), kept_scale(in));
-    } else {
-        out[1] = lc_fill_(mask, LC_INTEGER(1));
-        out[0] = lc_clone(x, LC_PRESERVE_FORMAT);
-    }
-    return out[0] && out[1] ? 0 : -1;
-}
-GRAD(native_dropout) { dx[0] = lc_native_dropout_backward(g[0], y[1], trains(in) ? kept_scale(in) : 1); }
-LC_OP(native_dropout, .sig = "native_dropout(input: Tensor, p: float, train: bool | None) -> (output: Tensor, mask: Tensor)",
-      .doc = "dropout and the mask of what was kept; train None means True.", .random = true, .call = native_dropout_call,
-      .grad = native_dropout_grad, .saves = OUT(1));
 
 /* ---- counts: parameters per element ---- */
 static int count_shape(const lc_record *call, lc_spec *out)

@@ -1,10 +1,14 @@
 """Functions of neural networks: PyTorch's `torch.nn.functional`."""
 
+from .. import _C
 from .._C import _namespaced
 
 globals().update(
     {key.removeprefix("nn.functional."): op for key, op in _namespaced.items() if key.startswith("nn.functional.")}
 )
+# functions that are in the main namespace too
+_SHARED = "relu relu_ selu selu_ celu celu_ rrelu rrelu_ threshold threshold_ prelu hardshrink sigmoid tanh"
+globals().update({name: getattr(_C, name) for name in _SHARED.split()})
 
 
 def _resolves_none(op, ndim):

@@ -4,6 +4,7 @@ A form takes a sample (PyTorch's SampleInput) and raises AssertionError where Lu
 """
 
 import collections
+import functools
 import random
 import warnings
 
@@ -109,6 +110,8 @@ class Variant:
         """A method of PyTorch, and a function that finds Lucid's when it is needed."""
         if theirs is None:
             return None
+        if isinstance(theirs, functools.partial):
+            return theirs, functools.partial(counterpart(theirs.func, self.op.name), *theirs.args, **theirs.keywords)
         name = getattr(theirs, "__name__", self.op.name)
         if name == "<lambda>":
             return theirs, counterpart(theirs, self.op.name)

@@ -178,34 +178,6 @@ SAMPLES += [
     S("equal", T(values=[NAN]), T(values=[NAN]), grad=False),
 ]
 
-# activations
-POINTS = [0.0, -0.0, 3.0, -3.0, 6.0, INF, -INF, NAN, 25.0, -25.0, 0.5, -90.0, 90.0]
-for op, theirs in (("relu6", "relu6"), ("hard_sigmoid", "hardsigmoid"), ("hard_swish", "hardswish"), ("selu", "selu"),
-                   ("silu", "silu"), ("mish", "mish"), ("softplus", "softplus"), ("gelu", "gelu")):  # fmt: skip
-
-    def activation(m, x, op=op, theirs=theirs, **more):
-        return (
-            getattr(x, op)(**more) if hasattr(x, op) and m.__name__ == "lucid" else getattr(m.nn.functional, theirs)(x, **more)
-        )
-
-    SAMPLES += [
-        S(
-            op,
-            T(3, 4, low=-5, high=8),
-            fn=activation,
-            dtypes=FLOATING,
-            gradgrad=op != "hard_sigmoid",
-            atol=1e-7 if op == "hard_sigmoid" else None,
-        )
-    ]  # PyTorch divides the gradient by 6 in float32
-    points = [p for p in POINTS if op != "gelu" or abs(p) < INF]  # PyTorch: NaN for infinities
-    SAMPLES += [S(op, T(values=points), fn=activation, grad=False, id=op + "-edges")]
-    SAMPLES += [S(op, T(2, 0), fn=activation, gradgrad=op != "hard_sigmoid")]
-    if op == "gelu":
-        SAMPLES += [S(op, T(3, 4, low=-5, high=8), fn=activation, approximate=a, dtypes=FLOATING) for a in ("none", "tanh")]
-    if op == "softplus":
-        SAMPLES += [S(op, T(3, 4, low=-5, high=8), fn=activation, beta=2, threshold=b, dtypes=FLOATING) for b in (3, 5.5)]
-SAMPLES += [S("selu", T(3, 4))]
 SAMPLES += [
     S(
         "cube_",

@@ -57,6 +57,7 @@ DRAW(any) { return lc_random_any(ARGS, (lc_dtype)w->args->out->dtype, out, n), 0
 DRAW(bernoulli_each) { return lc_random_bernoulli_each(ARGS, out, n, w->each, each[0]), 0; }
 DRAW(poisson) { return lc_random_poisson(ARGS, out, n, each[0]); }
 DRAW(binomial) { return lc_random_binomial(ARGS, w->made, out, n, each[0], each[1]), 0; }
+DRAW(slopes) { return lc_random_slopes(ARGS, out, n, each[0], w->args->a, w->args->b), 0; }
 
 /* Kernels: the fill, what it is drawn as, and what parameters per element it takes. */
 #define RANDOM(name, made_as, ...)                                                                                             \
@@ -76,6 +77,7 @@ RANDOM(any, LC_i64, 0, 0)
 RANDOM(bernoulli_each, LC_b8, dtype, 1)
 RANDOM(poisson, LC_f64, LC_f64, 1)
 RANDOM(binomial, dtype, dtype, 2)
+RANDOM(slopes, LC_f64, LC_f64, 1)
 
 static int cpu_random(lc_dtype dtype, const void *args)
 {
@@ -114,6 +116,7 @@ LC_CPU_RUN(bernoulli_, cpu_bernoulli, ~(COMPLEX | WIDE_UNSIGNED))
 LC_CPU_RUN(_bernoulli_each, cpu_bernoulli_each, 1u << LC_f32 | 1u << LC_f64)
 LC_CPU_RUN(poisson, cpu_poisson, FLOATS)
 LC_CPU_RUN(binomial, cpu_binomial, 1u << LC_f32 | 1u << LC_f64)
+LC_CPU_RUN(_rrelu_noise, cpu_slopes, FLOATS)
 LC_CPU_RUN(multinomial, cpu_multinomial, 1u << LC_f32 | 1u << LC_f64)
 LC_CPU_RUN(random_, cpu_random, ~COMPLEX)
 LC_CPU_RUN(randperm, cpu_randperm, 1u << LC_i64)

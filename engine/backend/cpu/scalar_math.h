@@ -486,6 +486,17 @@ HALF_MATH(bf16)
         R t = x > 0 ? x : (R)1.6732632423543772848170429916717 * m_expm1(x);                                                   \
         return (R)1.0507009873554804934193349852946 * t;                                                                       \
     }                                                                                                                          \
+    /* mish: tanh(log(1 + e)) = n / (n + 2) with e = exp(x), n = e (e + 2). From 20 on it is 1. */                             \
+    MATH R mish_##sfx(R x)                                                                                                     \
+    {                                                                                                                          \
+        R e = m_exp(x > 20 ? (R)20 : x), n = e * (e + 2);                                                                      \
+        return x * (n / (n + 2));                                                                                              \
+    }                                                                                                                          \
+    MATH R mish_slope_##sfx(R x)                                                                                               \
+    {                                                                                                                          \
+        R c = x > 20 ? (R)20 : x, e = m_exp(c), n = e * (e + 2), r = 1 / (n + 2);                                              \
+        return r * (n + 4 * c * e * (1 + e) * r);                                                                              \
+    }                                                                                                                          \
     MATH R silu_backward_##sfx(R g, R x)                                                                                       \
     {                                                                                                                          \
         R s = m_sigmoid(x);                                                                                                    \
@@ -512,6 +523,8 @@ BUILT_MATH(double, uint64_t, f64, bits64, as_f64, 52, 1023, 53, 0x1p53, 0x1p-102
 #define m_logaddexp2(x, y)    BY_FLOAT(x, logaddexp2)(x, y)
 #define m_xlogy(x, y)         BY_FLOAT(x, xlogy)(x, y)
 #define m_selu(x)             BY_FLOAT(x, selu)(x)
+#define m_mish(x)             BY_FLOAT(x, mish)(x)
+#define m_mish_slope(x)       BY_FLOAT(x, mish_slope)(x)
 #define m_gelu_slope(x)       BY_FLOAT(x, gelu_slope)(x)
 #define m_gelu_tanh_slope(x)  BY_FLOAT(x, gelu_tanh_slope)(x)
 #define m_digamma(x)          BY_FLOAT(x, digamma)(x)
