@@ -4,6 +4,7 @@
 #pragma once
 #include "kernels.h"
 
+typedef struct lc_product lc_product;
 typedef struct { /* out (rows x columns, row-major) = a (k x rows) transposed times b (k x columns): packed panels */
     int rows, columns;
     void (*run)(int64_t k, const void *a, const void *b, void *out);
@@ -12,6 +13,9 @@ typedef struct { /* out (rows x columns, row-major) = a (k x rows) transposed ti
     /* Panels of `lanes` rows each, element p of all of them side by side; missing rows are zero. Steps in elements. */
     void (*pack)(void *to, const void *from, int64_t rows, int64_t row_step, int64_t depth, int64_t depth_step, int lanes);
     void (*dot)(int64_t k, const void *a, const void *b, void *out); /* of two contiguous vectors: one element */
+    /* Whole products without an epilogue that read a and b as they lie. */
+    void (*in_place)(const lc_product *product); /* b_col and out_col are 1 */
+    void (*by_dots)(const lc_product *product);  /* a_col and b_row are 1 */
 } lc_micro_kernel;
 typedef struct {
     lc_micro_kernel f32, f64;
@@ -30,13 +34,21 @@ typedef struct {
 void cpu_epilogue_row(lc_dtype dtype, const lc_epilogue *e, int64_t row, int64_t column, int64_t n, void *out, int64_t out_col);
 
 /* out (m x n) = a (m x k) times b (k x n), all of one dtype. Any steps, in elements; those of a and b may be zero or negative. */
-typedef struct {
+struct lc_product {
     int64_t            m, n, k;
     const void        *a, *b;
     void              *out;
     int64_t            a_row, a_col, b_row, b_col, out_row, out_col;
     bool               accumulate; /* add to what out holds; before the epilogue */
     const lc_epilogue *epilogue;   /* or NULL */
-} lc_product;
+};
 int64_t cpu_gemm_scratch(lc_dtype dtype); /* bytes that cpu_gemm needs, aligned to 64: lc_alloc once per chunk of work */
 void    cpu_gemm(lc_dtype dtype, const lc_product *product, void *scratch); /* on the calling thread; f32 or f64 */
+
+/* For matmul.c, which packs blocks for several threads: rows x columns of the result at (row, column), from panels `depth` deep; add: to what
+ * is there. */
+enum { LC_GEMM_DEPTH = 256 };
+void       cpu_gemm_panels(lc_dtype dtype, const lc_product *g, int64_t row, int64_t rows, int64_t column, int64_t columns,
+                           int64_t depth, const void *a, const void *b, bool add);
+lc_product cpu_gemm_transposed(const lc_product *g,
+                               lc_epilogue      *turned); /* out' = b' a'; turned: its epilogue, if there is one */

@@ -1,9 +1,14 @@
-/* One micro-kernel for elements of type T: ROWS x COLUMNS sums stay in registers while k runs. */
+/* The kernels for elements of type T. Lanes of a vector are columns of the result, but in dots, where they are products to be summed. */
 enum { NAME(LANES) = VECTOR_BYTES / sizeof(T), NAME(WIDE) = 2, NAME(COLUMNS) = NAME(LANES) * NAME(WIDE) };
 typedef T NAME(vector) __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(T)), may_alias));
 typedef T NAME(sums)
     __attribute__((vector_size(VECTOR_BYTES))); /* in registers; or aligned, which arrays of the other are not */
+#define LOAD(p)                ((NAME(sums)) * (const NAME(vector) *)(p))
+#define STORE(p, x)            (*(NAME(vector) *)(p) = (x))
+#define LOAD_PART(p, part)     ((NAME(sums))NAME(load_part)(p, part))
+#define STORE_PART(p, x, part) NAME(store_part)(p, x, part)
 
+/* ---- packed panels: ROWS x COLUMNS sums stay in registers while k runs ---- */
 INLINE void NAME(add_products)(int64_t k, const T *a, const T *b, NAME(sums) sum[ROWS][NAME(WIDE)])
 {
     for (int64_t p = 0; p < k; p++, a += ROWS, b += NAME(COLUMNS)) {
@@ -23,20 +28,172 @@ static void NAME(micro)(int64_t k, const void *a, const void *b, void *out_tile)
 static void NAME(micro_into)(int64_t k, const void *a, const void *b, void *out, int64_t step, bool accumulate)
 {
     NAME(sums) sum[ROWS][NAME(WIDE)] = { 0 };
-    for (int i = 0; i < ROWS; i++)
-        __builtin_prefetch((T *)out + i * step, 1), __builtin_prefetch((T *)out + i * step + NAME(COLUMNS) - 1, 1);
+    T *row = out;
+#pragma GCC unroll 1
+    for (int i = 0; i < ROWS; i++, row += step) __builtin_prefetch(row, 1), __builtin_prefetch(row + NAME(COLUMNS) - 1, 1);
     NAME(add_products)(k, a, b, sum);
-    if (accumulate) {
+    row = out;
 #pragma GCC unroll 16
-        for (int i = 0; i < ROWS; i++)
+    for (int i = 0; i < ROWS; i++, row += step)
 #pragma GCC unroll 4
-            for (int j = 0; j < NAME(WIDE); j++) ((NAME(vector) *)((T *)out + i * step))[j] += sum[i][j];
-    } else {
+        for (int j = 0; j < NAME(WIDE); j++) {
+            T *to = row + j * NAME(LANES);
+            STORE(to, accumulate ? LOAD(to) + sum[i][j] : sum[i][j]);
+        }
+}
+
+/* ---- in place: R x V vectors of the result, from rows of b as they lie; the last vector may be a part of one. Where there are fewer rows, the
+ * last one is computed again and not stored. ---- */
+INLINE void NAME(tile)(const int R, const int V, const lc_product *g, const T *a, const T *b, T *out, int64_t rows,
+                       NAME(part) last)
+{
+    NAME(sums) sum[TILE_ROWS][TILE_WIDE];
+    const T      *row[TILE_ROWS];
+    const int64_t a_col = g->a_col, b_row = g->b_row, k = g->k;
 #pragma GCC unroll 16
-        for (int i = 0; i < ROWS; i++)
+    for (int i = 0; i < R; i++) {
+        row[i] = a + (i < rows ? i : rows - 1) * g->a_row;
 #pragma GCC unroll 4
-            for (int j = 0; j < NAME(WIDE); j++) ((NAME(vector) *)((T *)out + i * step))[j] = sum[i][j];
+        for (int j = 0; j < V; j++) sum[i][j] = (NAME(sums)){ 0 };
     }
+    for (int64_t p = 0; p < k; p++, b += b_row) {
+        NAME(sums) x[TILE_WIDE];
+#pragma GCC unroll 4
+        for (int j = 0; j < V; j++) {
+            x[j] = j + 1 < V ? LOAD(b + j * NAME(LANES)) : LOAD_PART(b + j * NAME(LANES), last);
+            __builtin_prefetch(b + 4 * b_row + j * NAME(LANES));
+        }
+#pragma GCC unroll 16
+        for (int i = 0; i < R; i++) {
+            T y = *row[i];
+            row[i] += a_col;
+#pragma GCC unroll 4
+            for (int j = 0; j < V; j++) sum[i][j] += y * x[j];
+        }
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < R; i++)
+        if (i < rows) {
+            T *to = out + i * g->out_row;
+#pragma GCC unroll 4
+            for (int j = 0; j < V; j++, to += NAME(LANES))
+                if (j + 1 < V) STORE(to, g->accumulate ? LOAD(to) + sum[i][j] : sum[i][j]);
+                else STORE_PART(to, g->accumulate ? LOAD_PART(to, last) + sum[i][j] : sum[i][j], last);
+        }
+}
+#define TILE(R, V)                                                                                                             \
+    static void NAME(tile_##R##_##V)(const lc_product *g, const T *a, const T *b, T *out, int64_t rows, NAME(part) last)       \
+    {                                                                                                                          \
+        NAME(tile)(R, V, g, a, b, out, rows, last);                                                                            \
+    }
+EACH_TILE(TILE)
+#undef TILE
+
+/* One row: eight rows of b at a time, all their columns, so that memory is read in streams. */
+static void NAME(row_sums)(const lc_product *g)
+{
+    const T *a = g->a, *b = g->b;
+    T       *out = g->out;
+    int64_t  whole = g->n - g->n % NAME(LANES), p = 0;
+    NAME(part) rest = NAME(part_of)(g->n - whole);
+    const int64_t step = g->b_row;
+    bool          add = g->accumulate;
+    for (; p + 8 <= g->k; p += 8, add = true, b += 8 * step) {
+        T x[8];
+        for (int u = 0; u < 8; u++) x[u] = a[(p + u) * g->a_col];
+        for (int64_t j = 0; j < whole; j += NAME(LANES)) {
+            NAME(sums) sum = { 0 };
+            if (add) sum = LOAD(out + j);
+#pragma GCC unroll 8
+            for (int u = 0; u < 8; u++) sum += x[u] * LOAD(b + u * step + j);
+            STORE(out + j, sum);
+        }
+        if (whole == g->n) continue;
+        NAME(sums) sum = { 0 };
+        if (add) sum = LOAD_PART(out + whole, rest);
+        for (int u = 0; u < 8; u++) sum += x[u] * LOAD_PART(b + u * step + whole, rest);
+        STORE_PART(out + whole, sum, rest);
+    }
+    for (; p < g->k; p++, add = true, b += step) {
+        T x = a[p * g->a_col];
+        for (int64_t j = 0; j < g->n; j++) out[j] = add ? out[j] + x * b[j] : x * b[j];
+    }
+}
+
+static void NAME(in_place)(const lc_product *g)
+{
+    typedef void (*tile_fn)(const lc_product *, const T *, const T *, T *, int64_t, NAME(part));
+#define TILE(R, V) [R > TILE_ROWS / 2][V - 1] = NAME(tile_##R##_##V),
+    static const tile_fn tiles[2][TILE_WIDE] = { EACH_TILE(TILE) };
+#undef TILE
+    if (g->m == 1) return NAME(row_sums)(g);
+    int64_t vectors = (g->n + NAME(LANES) - 1) / NAME(LANES), strips = (vectors + TILE_WIDE - 1) / TILE_WIDE;
+    for (int64_t strip = 0, done = 0; strip < strips; strip++) {
+        int64_t wide = (vectors - done + strips - strip - 1) / (strips - strip), j = done * NAME(LANES);
+        NAME(part) last = NAME(part_of)(done + wide < vectors ? NAME(LANES) : g->n - (vectors - 1) * NAME(LANES));
+        for (int64_t i = 0, rows; i < g->m; i += TILE_ROWS) {
+            rows = g->m - i < TILE_ROWS ? g->m - i : TILE_ROWS;
+            tiles[rows > TILE_ROWS / 2][wide - 1](g, (const T *)g->a + i * g->a_row, (const T *)g->b + j,
+                                                  (T *)g->out + i * g->out_row + j, rows, last);
+        }
+        done += wide;
+    }
+}
+
+/* ---- dots: a sum per element of a block of the result, lanes and all; rows of a and columns of b are contiguous ---- */
+INLINE T NAME(total)(NAME(sums) x)
+{
+    T lanes[NAME(LANES)];
+    memcpy(lanes, &x, sizeof lanes);
+#pragma GCC unroll 8
+    for (int n = NAME(LANES) / 2; n; n /= 2)
+#pragma GCC unroll 16
+        for (int i = 0; i < n; i++) lanes[i] += lanes[i + n];
+    return lanes[0];
+}
+INLINE void NAME(dots)(const int R, const int C, const lc_product *g, int64_t i, int64_t j)
+{
+    const T *a[DOT_ROWS], *b[DOT_COLUMNS];
+    int64_t  p = 0, rows = g->m - i, columns = g->n - j;
+    NAME(part) rest = NAME(part_of)(g->k % NAME(LANES));
+    NAME(sums) sum[DOT_ROWS][DOT_COLUMNS];
+#pragma GCC unroll 8
+    for (int r = 0; r < R; r++) {
+        a[r] = (const T *)g->a + (i + (r < rows ? r : rows - 1)) * g->a_row;
+#pragma GCC unroll 8
+        for (int c = 0; c < C; c++) sum[r][c] = (NAME(sums)){ 0 };
+    }
+#pragma GCC unroll 8
+    for (int c = 0; c < C; c++) b[c] = (const T *)g->b + (j + (c < columns ? c : columns - 1)) * g->b_col;
+#define ADD_PRODUCTS(load)                                                                                                     \
+    NAME(sums) y[DOT_COLUMNS];                                                                                                 \
+    _Pragma("GCC unroll 8") for (int c = 0; c < C; c++) y[c] = load(b[c] + p);                                                 \
+    _Pragma("GCC unroll 8") for (int r = 0; r < R; r++)                                                                        \
+    {                                                                                                                          \
+        NAME(sums) x = load(a[r] + p);                                                                                         \
+        _Pragma("GCC unroll 8") for (int c = 0; c < C; c++) sum[r][c] += x * y[c];                                             \
+    }
+#define LOAD_REST(q) LOAD_PART(q, rest)
+    for (; p + NAME(LANES) <= g->k; p += NAME(LANES)) { ADD_PRODUCTS(LOAD) }
+    if (p < g->k) { ADD_PRODUCTS(LOAD_REST) }
+#pragma GCC unroll 8
+    for (int r = 0; r < R; r++)
+#pragma GCC unroll 8
+        for (int c = 0; c < C; c++) {
+            T *to = (T *)g->out + (i + r) * g->out_row + (j + c) * g->out_col, s = NAME(total)(sum[r][c]);
+            if (r < rows && c < columns) *to = g->accumulate ? *to + s : s;
+        }
+#undef ADD_PRODUCTS
+#undef LOAD_REST
+}
+static void NAME(dots_many)(const lc_product *g, int64_t i, int64_t j) { NAME(dots)(DOT_ROWS, DOT_COLUMNS, g, i, j); }
+static void NAME(dots_one)(const lc_product *g, int64_t i, int64_t j) { NAME(dots)(DOT_ROWS, 1, g, i, j); }
+static void NAME(by_dots)(const lc_product *g)
+{
+    for (int64_t i = 0; i < g->m; i += DOT_ROWS)
+        for (int64_t j = 0; j < g->n;)
+            if (g->n - j == 1) NAME(dots_one)(g, i, j), j++;
+            else NAME(dots_many)(g, i, j), j += DOT_COLUMNS;
 }
 
 /* The product of two contiguous vectors: four vectors of sums, so that additions need not wait for each other. */
@@ -48,37 +205,74 @@ static void NAME(dot)(int64_t k, const void *x, const void *y, void *out)
     int64_t p = 0;
     for (; p + STEP <= k; p += STEP)
 #pragma GCC unroll 4
-        for (int i = 0; i < 4; i++)
-            sum[i] += *(const NAME(vector) *)(a + p + i * NAME(LANES)) * *(const NAME(vector) *)(b + p + i * NAME(LANES));
-    sum[0] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
-    T lanes[NAME(LANES)], rest = 0;
-    memcpy(lanes, sum, sizeof lanes);
+        for (int i = 0; i < 4; i++) sum[i] += LOAD(a + p + i * NAME(LANES)) * LOAD(b + p + i * NAME(LANES));
+    T rest = NAME(total)((sum[0] + sum[1]) + (sum[2] + sum[3]));
     for (; p < k; p++) rest += a[p] * b[p];
-    for (int i = 0; i < NAME(LANES); i++) rest += lanes[i];
     memcpy(out, &rest, sizeof rest);
 }
 
-/* Where rows are far apart they are read a cache line at a time: one element of each would meet the next of the same line only after all
- * others, which for steps that are powers of two evict each other. */
+/* ---- packing ---- */
+/* n rows of up to LANES elements each become columns of `to`, whose rows are `lanes` apart. Vectors are stored whole where what lies behind
+ * is written later: `exact` says that after the last row nothing is. */
+INLINE void NAME(turn)(T *to, const T *from, int64_t row_step, int64_t n, int64_t m, int lanes, bool exact)
+{
+    enum { L = NAME(LANES) };
+    NAME(sums) x[L], y[L];
+    NAME(part) some = NAME(part_of)(m);
+    for (int i = 0; i < L; i++)
+        x[i] = i >= n ? (NAME(sums)){ 0 } : m == L ? LOAD(from + i * row_step) : LOAD_PART(from + i * row_step, some);
+#pragma GCC unroll 8
+    for (int round = 1; round < L; round *= 2) {
+#pragma GCC unroll 16
+        for (int i = 0; i < L / 2; i++) {
+            y[2 * i] = NAME(ZIP)(x[i], x[i + L / 2], 0);
+            y[2 * i + 1] = NAME(ZIP)(x[i], x[i + L / 2], L / 2);
+        }
+#pragma GCC unroll 16
+        for (int i = 0; i < L; i++) x[i] = y[i];
+    }
+#pragma GCC unroll 16
+    for (int q = 0; q < L; q++)
+        if (q < m - exact) STORE(to + q * lanes, x[q]);
+        else if (q < m) STORE_PART(to + q * lanes, x[q], NAME(part_of)(n));
+}
+INLINE void NAME(pack_panel)(T *to, const T *from, int64_t n, int64_t row_step, int64_t depth, int64_t depth_step, int lanes)
+{
+    enum { L = NAME(LANES) };
+    if (row_step == 1 && n == lanes) {
+        for (int64_t q = 0; q < depth; q++) memcpy(to + q * lanes, from + q * depth_step, (size_t)lanes * sizeof(T));
+    } else if (depth_step == 1 && L > 1) {
+        for (int64_t p = 0; p < depth; p += L)
+            for (int i = (lanes - 1) / L * L; i >= 0; i -= L) {
+                int64_t here = n - i < 0 ? 0 : n - i < L ? n - i : L, m = depth - p < L ? depth - p : L;
+                bool    spills = lanes - i < L && p + m == depth; /* what it writes too far is the next panel's */
+                NAME(turn)(to + p * lanes + i, here ? from + i * row_step + p : from, row_step, here, m, lanes, spills);
+            }
+    } else {
+        if (n < lanes) memset(to, 0, (size_t)(lanes * depth) * sizeof(T));
+        for (int64_t q = 0; q < depth; q++)
+            for (int64_t i = 0; i < n; i++) to[q * lanes + i] = from[i * row_step + q * depth_step];
+    }
+}
 static void NAME(pack)(void *panels, const void *matrix, int64_t rows, int64_t row_step, int64_t depth, int64_t depth_step,
                        int lanes)
 {
-    enum { LINE = 64 / sizeof(T) };
     T       *to = panels;
     const T *from = matrix;
     for (int64_t first = 0; first < rows; first += lanes, from += lanes * row_step, to += lanes * depth) {
         int64_t n = rows - first < lanes ? rows - first : lanes;
-        if (n < lanes) memset(to, 0, (size_t)(lanes * depth) * sizeof(T));
-        for (int64_t p = 0, m; p < depth; p += m) {
-            m = depth - p < LINE ? depth - p : LINE;
-            if (row_step == 1)
-                for (int64_t q = p; q < p + m; q++)
-                    for (int64_t i = 0; i < n; i++) to[q * lanes + i] = from[i + q * depth_step];
-            else
-                for (int64_t i = 0; i < n; i++)
-                    for (int64_t q = p; q < p + m; q++) to[q * lanes + i] = from[i * row_step + q * depth_step];
+        if (lanes == ROWS) NAME(pack_panel)(to, from, n, row_step, depth, depth_step, ROWS);
+        else if (lanes == NAME(COLUMNS)) NAME(pack_panel)(to, from, n, row_step, depth, depth_step, NAME(COLUMNS));
+        else {
+            memset(to, 0, (size_t)(lanes * depth) * sizeof(T));
+            for (int64_t q = 0; q < depth; q++)
+                for (int64_t i = 0; i < n; i++) to[q * lanes + i] = from[i * row_step + q * depth_step];
         }
     }
 }
+#undef LOAD
+#undef STORE
+#undef LOAD_PART
+#undef STORE_PART
 #undef T
 #undef NAME

@@ -1,15 +1,17 @@
-/* Matrix products.
+/* Matrix products that are calls of their own: how they are shared between threads.
  *
- * Large float products are cut into tasks of BLOCK_ROWS x BLOCK_COLUMNS of the result. A task packs the panels of a and b it needs, BLOCK_DEPTH
- * deep, in the order the micro-kernel reads them (any strides go in, transposes included), and adds tile after tile into the result. Packing
- * anew per task costs a few percent at these sizes and saves every agreement between threads. Small, thin and integer products are
- * plain loops. Which of the two it is, and every cut, depends on shapes only. */
+ * A large one is computed by all threads together: of b BLOCK_COLUMNS x DEPTH and of a BLOCK_ROWS x DEPTH are packed, by all, into memory that
+ * all then read; tiles of the result are dealt out in tasks, a few rows of panels by a few columns, in an order that keeps what a task reads of a
+ * in its L2. So everything is packed once. A product of middling size is cut into a few that each thread computes alone (product.c), which
+ * reads operands where they lie as far as that pays; a batch of small ones is one loop. Integers and complex numbers are plain loops.
+ * Every cut depends on shapes only. */
 #include "cpu.h"
 #include "gemm.h"
 #include "../args.h"
 #include <string.h>
 
-enum { COLUMN_TILE = 256, BLOCK_ROWS = 168, BLOCK_COLUMNS = 256 };
+enum { COLUMN_TILE = 256 };
+static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static inline _Complex float mul_c64(_Complex float a, _Complex float b) /* without C's repair of infinities, as everybody */
 {
@@ -50,16 +52,6 @@ static inline _Complex double mul_c128(_Complex double a, _Complex double b)
 #define NAME(f) f##_i64
 #define MUL     WRAPPING64
 #include "matmul.inc.c"
-#define T       float
-#define SUM     float
-#define NAME(f) f##_f32
-#define MUL     PLAIN
-#include "matmul.inc.c"
-#define T       double
-#define SUM     double
-#define NAME(f) f##_f64
-#define MUL     PLAIN
-#include "matmul.inc.c"
 #define T       _Complex float
 #define SUM     _Complex float
 #define NAME(f) f##_c64
@@ -74,66 +66,153 @@ static inline _Complex double mul_c128(_Complex double a, _Complex double b)
 typedef void (*direct_fn)(const lc_matmul_args *, int64_t batch, int64_t begin, int64_t end);
 static const direct_fn directs[LC_DTYPE_COUNT] = {
 #define DIRECT(op, dtype) [LC_##dtype] = direct_##dtype,
-    LC_EACH_arith(DIRECT, )
+    LC_EACH_integral(DIRECT, ) LC_EACH_complex(DIRECT, )
 #undef DIRECT
 };
 
 typedef struct {
-    const lc_matmul_args  *g;
-    direct_fn              direct;
-    const lc_micro_kernel *micro;
-    int64_t                row_blocks, column_blocks, size; /* size of an element */
-    atomic_int             failed;
+    const lc_matmul_args *g;
+    direct_fn             direct;
+    lc_dtype              dtype;
+    int64_t               size;                        /* of an element */
+    int64_t               rows, columns, across, each; /* of a task; tasks across the columns; tasks of a product */
+    atomic_int            failed;
 } product;
 
-static void run_block(const product *p, int64_t block, void *scratch)
+static lc_product part_of(const product *p, int64_t batch, int64_t row, int64_t rows, int64_t column, int64_t columns)
 {
     const lc_matmul_args *g = p->g;
-    int64_t               batch = block / (p->row_blocks * p->column_blocks), size = p->size;
-    int64_t    row = block / p->column_blocks % p->row_blocks * BLOCK_ROWS, column = block % p->column_blocks * BLOCK_COLUMNS;
-    lc_product part = { .m = g->m - row < BLOCK_ROWS ? g->m - row : BLOCK_ROWS,
-                        .n = g->n - column < BLOCK_COLUMNS ? g->n - column : BLOCK_COLUMNS,
-                        .k = g->k,
-                        .a = g->a->data + (batch * g->a_batch + row * g->a_row) * size,
-                        .b = g->b->data + (batch * g->b_batch + column * g->b_col) * size,
-                        .out = g->out->data + (batch * g->out_batch + row * g->out_row + column * g->out_col) * size,
-                        .a_row = g->a_row,
-                        .a_col = g->a_col,
-                        .b_row = g->b_row,
-                        .b_col = g->b_col,
-                        .out_row = g->out_row,
-                        .out_col = g->out_col };
-    cpu_gemm((lc_dtype)g->out->dtype, &part, scratch);
-}
-static void run_blocks(void *ctx, int64_t begin, int64_t end)
-{
-    product *p = ctx;
-    size_t   bytes = (size_t)cpu_gemm_scratch((lc_dtype)p->g->out->dtype);
-    char    *scratch = lc_alloc(bytes);
-    if (!scratch) p->failed = 1;
-    for (int64_t block = begin; scratch && block < end; block++) run_block(p, block, scratch);
-    if (scratch) lc_free(scratch, bytes);
+    int64_t               size = p->size;
+    return (lc_product){ .m = least(g->m - row, rows),
+                         .n = least(g->n - column, columns),
+                         .k = g->k,
+                         .a = g->a->data + (batch * g->a_batch + row * g->a_row) * size,
+                         .b = g->b->data + (batch * g->b_batch + column * g->b_col) * size,
+                         .out = g->out->data + (batch * g->out_batch + row * g->out_row + column * g->out_col) * size,
+                         .a_row = g->a_row,
+                         .a_col = g->a_col,
+                         .b_row = g->b_row,
+                         .b_col = g->b_col,
+                         .out_row = g->out_row,
+                         .out_col = g->out_col };
 }
 
-/* One column, with rows and column contiguous: the micro-kernels' dot. */
-static void by_dots(const product *p, const lc_matmul_args *g, int64_t batch, int64_t begin, int64_t end)
+/* ---- parts, each by one thread ---- */
+static void run_parts(void *ctx, int64_t begin, int64_t end)
 {
-    char *a = g->a->data + batch * g->a_batch * p->size, *out = g->out->data + batch * g->out_batch * p->size;
-    char *b = g->b->data + batch * g->b_batch * p->size;
-    for (int64_t i = begin; i < end; i++) p->micro->dot(g->k, a + i * g->a_row * p->size, b, out + i * g->out_row * p->size);
+    product *p = ctx;
+    size_t   bytes = (size_t)cpu_gemm_scratch(p->dtype);
+    char    *scratch = lc_alloc(bytes);
+    if (!scratch) p->failed = 1;
+    for (int64_t task = begin; scratch && task < end; task++) {
+        int64_t    i = task % p->each;
+        lc_product part = part_of(p, task / p->each, i / p->across * p->rows, p->rows, i % p->across * p->columns, p->columns);
+        cpu_gemm(p->dtype, &part, scratch);
+    }
+    if (scratch) lc_free(scratch, bytes);
 }
-static void multiply_rows(const product *p, const lc_matmul_args *g, int64_t batch, int64_t begin, int64_t end)
+static void in_parts(product *p)
 {
-    if (p->micro && g->n == 1 && g->a_col == 1 && g->b_row == 1) by_dots(p, g, batch, begin, end);
-    else p->direct(g, batch, begin, end);
+    enum { WORTH = 1 << 18 }; /* multiplications: some microseconds */
+    const lc_matmul_args *g = p->g;
+    int64_t               work = g->m * g->n * g->k, parts = least(work / WORTH, 8);
+    p->rows = g->m, p->columns = g->n;
+    if (parts > 1 && g->batch < 8) {
+        if (g->n >= g->m) p->columns = ((g->n + parts - 1) / parts + 31) / 32 * 32;
+        else p->rows = ((g->m + parts - 1) / parts + 7) / 8 * 8;
+    }
+    p->across = (g->n + p->columns - 1) / p->columns, p->each = p->across * ((g->m + p->rows - 1) / p->rows);
+    int64_t tasks = p->each * g->batch, cost = g->batch * work / tasks;
+    cpu_parallel(tasks, cost >= WORTH ? 1 : WORTH / (cost + 1) + 1, g->batch * work, run_parts, p);
 }
+
+/* ---- one product, by all threads ---- */
+enum { BLOCK_ROWS = 1024, BLOCK_COLUMNS = 2048, TASK_ROWS = 168, TASK_COLUMNS = 256, LARGE = 1 << 22, NARROW = 48 };
+typedef struct {
+    lc_product             g;
+    lc_dtype               dtype;
+    const lc_micro_kernel *micro;
+    char                  *a, *b;                                      /* packed */
+    int64_t                size, row, rows, column, columns, depth, k; /* the block at hand */
+    int64_t                a_panels, b_panels;                         /* to be packed: b first */
+    int64_t                task_rows, task_columns, across;
+} joint;
+static void pack_panels(void *ctx, int64_t begin, int64_t end)
+{
+    const joint           *w = ctx;
+    const lc_product      *g = &w->g;
+    const lc_micro_kernel *micro = w->micro;
+    for (int64_t i = begin; i < end; i++)
+        if (i < w->b_panels) {
+            int64_t j = i * micro->columns;
+            micro->pack(w->b + j * w->k * w->size,
+                        (const char *)g->b + (w->depth * g->b_row + (w->column + j) * g->b_col) * w->size,
+                        least(w->columns - j, micro->columns), g->b_col, w->k, g->b_row, micro->columns);
+        } else {
+            int64_t j = (i - w->b_panels) * micro->rows;
+            micro->pack(w->a + j * w->k * w->size,
+                        (const char *)g->a + ((w->row + j) * g->a_row + w->depth * g->a_col) * w->size,
+                        least(w->rows - j, micro->rows), g->a_row, w->k, g->a_col, micro->rows);
+        }
+}
+static void multiply_panels(void *ctx, int64_t begin, int64_t end)
+{
+    const joint *w = ctx;
+    for (int64_t task = begin; task < end; task++) {
+        int64_t row = task / w->across * w->task_rows, column = task % w->across * w->task_columns;
+        cpu_gemm_panels(w->dtype, &w->g, w->row + row, least(w->rows - row, w->task_rows), w->column + column,
+                        least(w->columns - column, w->task_columns), w->k, w->a + row * w->k * w->size,
+                        w->b + column * w->k * w->size, w->depth > 0);
+    }
+}
+static int64_t even_pieces(int64_t n, int64_t unit, int64_t most, int64_t wanted) /* size of even ones, in units */
+{
+    int64_t units = (n + unit - 1) / unit, each = (units + wanted - 1) / wanted, limit = most / unit > 1 ? most / unit : 1;
+    if (each > limit) each = limit;
+    int64_t count = (units + each - 1) / each;
+    return (units + count - 1) / count * unit;
+}
+static int together(const product *p, int64_t batch)
+{
+    joint w = {
+        .g = part_of(p, batch, 0, p->g->m, 0, p->g->n), .dtype = p->dtype, .micro = cpu_micro_kernel(p->dtype), .size = p->size
+    };
+    lc_product *g = &w.g;
+    if (g->out_col != 1 && g->out_row == 1) *g = cpu_gemm_transposed(g, NULL);
+    int64_t a_bytes = (least(g->m, BLOCK_ROWS) + w.micro->rows) * LC_GEMM_DEPTH * w.size,
+            bytes = a_bytes + (least(g->n, BLOCK_COLUMNS) + w.micro->columns) * LC_GEMM_DEPTH * w.size;
+    w.a = lc_alloc((size_t)bytes), w.b = w.a + a_bytes;
+    if (!w.a) return -1;
+    void *host = lc_host_unlock ? lc_host_unlock() : NULL;
+    for (w.column = 0; w.column < g->n; w.column += w.columns) {
+        w.columns = least(g->n - w.column, BLOCK_COLUMNS);
+        w.task_columns = even_pieces(w.columns, w.micro->columns, TASK_COLUMNS, 4);
+        w.across = (w.columns + w.task_columns - 1) / w.task_columns;
+        for (w.depth = 0; w.depth < g->k; w.depth += w.k) {
+            w.k = least(g->k - w.depth, LC_GEMM_DEPTH);
+            for (w.row = 0; w.row < g->m; w.row += w.rows) {
+                w.rows = least(g->m - w.row, BLOCK_ROWS);
+                w.task_rows = even_pieces(w.rows, w.micro->rows, TASK_ROWS, 4);
+                w.b_panels = w.row ? 0 : (w.columns + w.micro->columns - 1) / w.micro->columns;
+                w.a_panels = (w.rows + w.micro->rows - 1) / w.micro->rows;
+                lc_parallel_for(w.a_panels + w.b_panels, 4, pack_panels, &w);
+                lc_parallel_for(w.across * ((w.rows + w.task_rows - 1) / w.task_rows), 1, multiply_panels, &w);
+            }
+        }
+    }
+    if (host) lc_host_relock(host);
+    lc_free(w.a, (size_t)bytes);
+    return 0;
+}
+
+/* ---- plain loops ---- */
 static void direct_rows(void *ctx, int64_t begin, int64_t end) /* of all batches, one after the other */
 {
     const product *p = ctx;
     for (int64_t m = p->g->m, n; begin < end; begin += n) {
         int64_t first = begin % m;
         n = m - first < end - begin ? m - first : end - begin;
-        multiply_rows(p, p->g, begin / m, first, first + n);
+        p->direct(p->g, begin / m, first, first + n);
     }
 }
 static void run_direct(product *p, int64_t cost)
@@ -142,10 +221,22 @@ static void run_direct(product *p, int64_t cost)
     cpu_parallel(g->batch * g->m, CPU_GRAIN / (g->n * (g->k ? g->k : 1)) + 1, cost, direct_rows, p);
 }
 
-/* The product of two long vectors: of pieces, as a batch, and then of the pieces' sums with ones. The cut depends on the length alone. */
-static int long_dot(const lc_matmul_args *g, const product *like)
+static int multiply(product *p)
 {
-    int64_t    whole = g->k / CPU_GRAIN, pieces = whole + (g->k % CPU_GRAIN != 0), size = like->size;
+    const lc_matmul_args *g = p->g;
+    int64_t               work = g->m * g->n * g->k;
+    if (p->direct) return run_direct(p, g->batch * g->m * g->n * (g->k ? g->k : 1)), 0;
+    if (work >= LARGE && g->m >= NARROW && g->n >= NARROW && (g->batch < 8 || work >= 16 * LARGE)) {
+        for (int64_t i = 0; i < g->batch && !p->failed; i++) p->failed = together(p, i) < 0;
+    } else in_parts(p);
+    return p->failed ? lc_fail_int(LC_OutOfMemory, "mm: no memory for the packed blocks") : 0;
+}
+
+/* The product of two long vectors: of pieces, as a batch, and then of the pieces' sums with ones. The cut depends on the length alone. */
+static int long_dot(const product *like)
+{
+    const lc_matmul_args *g = like->g;
+    int64_t               whole = g->k / CPU_GRAIN, pieces = whole + (g->k % CPU_GRAIN != 0), size = like->size;
     lc_tensor *sums = lc_tensor_new((lc_dtype)g->out->dtype, g->out->device, 1, &pieces), one = *g->a, rest_a, rest_b, rest_out;
     lc_matmul_args part = *g, rest = *g, all = *g;
     product        p = *like;
@@ -153,39 +244,29 @@ static int long_dot(const lc_matmul_args *g, const product *like)
     part.out = sums, part.batch = whole, part.k = CPU_GRAIN, part.out_batch = 1;
     part.a_batch = CPU_GRAIN * g->a_col, part.b_batch = CPU_GRAIN * g->b_row;
     p.g = &part;
-    run_direct(&p, g->k);
-    if (pieces > whole) {
+    int rc = multiply(&p);
+    if (rc == 0 && pieces > whole) {
         rest_a = *g->a, rest_b = *g->b, rest_out = *sums;
         rest_a.data += whole * part.a_batch * size, rest_b.data += whole * part.b_batch * size, rest_out.data += whole * size;
         rest.a = &rest_a, rest.b = &rest_b, rest.out = &rest_out, rest.k = g->k - whole * CPU_GRAIN;
-        multiply_rows(like, &rest, 0, 0, 1);
+        p.g = &rest;
+        rc = multiply(&p);
     }
     _Alignas(16) char unit[16];
     cpu_move((lc_dtype)g->out->dtype, unit, size, LC_b8, (const char *)&(uint8_t){ 1 }, 1, 1);
     one.data = unit;
     all.a = sums, all.a_col = 1, all.b = &one, all.b_row = 0, all.k = pieces;
-    like->direct(&all, 0, 0, 1);
-    return lc_release(sums), 0;
+    p.g = &all;
+    if (rc == 0) rc = multiply(&p);
+    return lc_release(sums), rc;
 }
 
 static int cpu_matmul(lc_dtype dtype, const void *args)
 {
     const lc_matmul_args *g = args;
-    int64_t               cost = g->batch * g->m * g->n * (g->k ? g->k : 1);
-    bool                  floating = dtype == LC_f32 || dtype == LC_f64;
-    if (!cost) return 0;
-    product p = { .g = g, .direct = directs[dtype], .size = lc_size_of(dtype) };
-    if (floating) p.micro = cpu_micro_kernel(dtype);
-    if (!floating || g->m < 4 || g->n < 8 || g->k < 4 || g->m * g->n * g->k < 4096) {
-        if (g->batch * g->m * g->n == 1 && g->k >= 2 * CPU_GRAIN) return long_dot(g, &p);
-        run_direct(&p, cost);
-        return 0;
-    }
-    p.row_blocks = (g->m + BLOCK_ROWS - 1) / BLOCK_ROWS, p.column_blocks = (g->n + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS;
-    int64_t blocks = g->batch * p.row_blocks * p.column_blocks, each = cost / blocks,
-            grain = each >= 1 << 18 ? 1 : (1 << 18) / each;
-    cpu_parallel(blocks, grain, cost, run_blocks, &p);
-    return p.failed ? lc_fail_int(LC_OutOfMemory, "mm: no memory for the packed blocks") : 0;
+    product               p = { .g = g, .direct = directs[dtype], .size = lc_size_of(dtype), .dtype = dtype };
+    if (!g->batch || !g->m || !g->n) return 0;
+    return g->batch * g->m * g->n == 1 && g->k >= 2 * CPU_GRAIN ? long_dot(&p) : multiply(&p);
 }
 #define DTYPE_BIT(op, dtype) | 1u << LC_##dtype
 LC_CPU_RUN(mm, cpu_matmul, 0 LC_EACH_arith(DTYPE_BIT, ))

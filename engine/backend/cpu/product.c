@@ -1,14 +1,21 @@
 /* One matrix product on the calling thread, for kernels that are made of products.
  *
- * Blocks of b (DEPTH x COLUMNS) and of a (ROWS x DEPTH) are packed in the order in which the micro-kernel reads them, whatever their
- * strides; a block of a stays in L2 while all panels of b pass by. Whole tiles go straight into a row-major result; a result that is
- * row-major only when seen transposed is computed transposed (out' = b' a'), and any other through a tile. The order in which the
- * products of one element are summed depends on k alone: callers may cut rows and columns as they like and get the same bits. */
+ * The result is seen row-major: one that is so only when transposed is computed transposed (out' = b' a'). Then there are four ways, chosen by
+ * shape and strides alone (plan_of):
+ *
+ *   IN_PLACE  rows of b are contiguous, and either few rows of a use them or everything is small: nothing is packed
+ *   DOTS      rows of a and columns of b are contiguous, and there are too few of either to turn b around
+ *   HALF      b is packed, a is read as it lies: too few columns use a row of a to pay for its packing
+ *   PACKED    blocks of b (DEPTH x COLUMNS) and of a (ROWS x DEPTH) are packed in the order in which the micro-kernel reads them, whatever
+ *             their strides; a block of a stays in L2 while all panels of b pass by. Whole tiles go straight into a row-major result, its
+ *             edges are products in place on the packed panels; a result with other strides is written through a tile.
+ *
+ * In all but DOTS, an element is a sum over blocks of DEPTH products, each a chain in the order of k: the same bits wherever it lies. */
 #include "cpu.h"
 #include "gemm.h"
 #include <string.h>
 
-enum { ROWS = 168, COLUMNS = 512, DEPTH = 256, MARGIN = 64, MAX_TILE = 32 * 32 };
+enum { ROWS = 168, COLUMNS = 512, DEPTH = LC_GEMM_DEPTH, MARGIN = 64, MAX_TILE = 32 * 32 };
 
 extern const lc_gemm lc_cpu_gemm_base, lc_cpu_gemm_avx2 __attribute__((weak)), lc_cpu_gemm_avx512 __attribute__((weak)),
     lc_cpu_gemm_neon __attribute__((weak));
@@ -47,40 +54,21 @@ void cpu_epilogue_row(lc_dtype dtype, const lc_epilogue *e, int64_t row, int64_t
     else epilogue_row_f64(e, row, column, n, out, out_col);
 }
 
-/* ---- blocks ---- */
-#define STORE_TILE(T)                                                                                                          \
-    for (int64_t i = 0; i < rows; i++)                                                                                         \
-        for (int64_t j = 0; j < columns; j++) {                                                                                \
-            T *at = (T *)out + i * g->out_row + j * g->out_col;                                                                \
-            *at = ((const T *)tile)[i * width + j] + (add ? *at : 0);                                                          \
-        }
-static void store_tile(const lc_product *g, char *out, const void *tile, int64_t size, int64_t rows, int64_t columns,
-                       int64_t width, bool add)
-{
-    if (size == 4) STORE_TILE(float) else STORE_TILE(double)
-}
-
+/* ---- plans ---- */
 static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-static void run_panels(const lc_micro_kernel *micro, const lc_product *g, int64_t size, const char *a, const char *b, char *out,
-                       int64_t rows, int64_t columns, int64_t depth, bool add)
+typedef enum { IN_PLACE, DOTS, HALF, PACKED } plan;
+static plan plan_of(const lc_product *g)
 {
-    _Alignas(64) char tile[MAX_TILE * sizeof(double)];
-    for (int64_t j = 0; j < columns; j += micro->columns)
-        for (int64_t i = 0; i < rows; i += micro->rows) {
-            char       *at = out + (i * g->out_row + j * g->out_col) * size;
-            const char *left = a + i * depth * size, *right = b + j * depth * size;
-            if (g->out_col == 1 && rows - i >= micro->rows && columns - j >= micro->columns) {
-                micro->run_into(depth, left, right, at, g->out_row, add);
-                continue;
-            }
-            micro->run(depth, left, right, tile);
-            store_tile(g, at, tile, size, least(rows - i, micro->rows), least(columns - j, micro->columns), micro->columns,
-                       add);
-        }
+    enum { MODEST = 1 << 20, FEW = 16 };
+    if (g->out_col != 1 && g->n > 1) return PACKED;
+    if (g->a_col == 1 && (g->n == 1 || (g->b_row == 1 && (g->m < 4 || g->n < 4)))) return DOTS;
+    if (g->out_col != 1) return PACKED;
+    if (g->b_col == 1 && (g->m <= FEW || g->m * g->n * g->k <= MODEST)) return IN_PLACE;
+    return g->n <= 96 || g->m <= FEW ? HALF : PACKED;
 }
 
-int64_t cpu_gemm_scratch(lc_dtype dtype) { return (ROWS + COLUMNS + 2 * MARGIN) * DEPTH * lc_size_of(dtype); }
+static const char *at(const void *from, int64_t elements, int64_t size) { return (const char *)from + elements * size; }
 
 static void finish(lc_dtype dtype, const lc_product *g, int64_t row, int64_t rows, int64_t column, int64_t columns)
 {
@@ -88,46 +76,151 @@ static void finish(lc_dtype dtype, const lc_product *g, int64_t row, int64_t row
         cpu_epilogue_row(dtype, g->epilogue, i, column, columns,
                          (char *)g->out + (i * g->out_row + column * g->out_col) * lc_size_of(dtype), g->out_col);
 }
+
+#define STORE_TILE(T)                                                                                                          \
+    for (int64_t i = 0; i < rows; i++)                                                                                         \
+        for (int64_t j = 0; j < columns; j++) {                                                                                \
+            T *to = (T *)out + i * g->out_row + j * g->out_col;                                                                \
+            *to = ((const T *)tile)[i * width + j] + (add ? *to : 0);                                                          \
+        }
+static void store_tile(const lc_product *g, char *out, const void *tile, int64_t size, int64_t rows, int64_t columns,
+                       int64_t width, bool add)
+{
+    if (size == 4) STORE_TILE(float) else STORE_TILE(double)
+}
+
+void cpu_gemm_panels(lc_dtype dtype, const lc_product *g, int64_t row, int64_t rows, int64_t column, int64_t columns,
+                     int64_t depth, const void *a, const void *b, bool add)
+{
+    const lc_micro_kernel *micro = cpu_micro_kernel(dtype);
+    int64_t                size = lc_size_of(dtype);
+    char                  *out = (char *)g->out + (row * g->out_row + column * g->out_col) * size;
+    _Alignas(64) char      tile[MAX_TILE * sizeof(double)];
+    for (int64_t j = 0; j < columns; j += micro->columns)
+        for (int64_t i = 0; i < rows; i += micro->rows) {
+            char       *to = out + (i * g->out_row + j * g->out_col) * size;
+            const char *left = at(a, i * depth, size), *right = at(b, j * depth, size);
+            int64_t     m = least(rows - i, micro->rows), n = least(columns - j, micro->columns);
+            if (g->out_col == 1 && m == micro->rows && n == micro->columns)
+                micro->run_into(depth, left, right, to, g->out_row, add);
+            else if (g->out_col == 1 && m > 1)
+                micro->in_place(&(lc_product){ .m = m,
+                                               .n = n,
+                                               .k = depth,
+                                               .a = left,
+                                               .b = right,
+                                               .out = to,
+                                               .a_row = 1,
+                                               .a_col = micro->rows,
+                                               .b_row = micro->columns,
+                                               .b_col = 1,
+                                               .out_row = g->out_row,
+                                               .out_col = 1,
+                                               .accumulate = add });
+            else {
+                micro->run(depth, left, right, tile);
+                store_tile(g, to, tile, size, m, n, micro->columns, add);
+            }
+        }
+}
+
+int64_t cpu_gemm_scratch(lc_dtype dtype) { return (ROWS + COLUMNS + 2 * MARGIN) * DEPTH * lc_size_of(dtype); }
+
+static void run_packed(lc_dtype dtype, const lc_product *g, bool both, char *scratch)
+{
+    const lc_micro_kernel *micro = cpu_micro_kernel(dtype);
+    int64_t                size = lc_size_of(dtype);
+    char                  *a_panels = scratch, *b_panels = a_panels + (ROWS + MARGIN) * DEPTH * size;
+    for (int64_t column = 0, columns; column < g->n; column += columns) {
+        columns = least(g->n - column, COLUMNS);
+        for (int64_t depth = 0, k; depth < g->k; depth += k) {
+            k = least(g->k - depth, DEPTH);
+            bool add = g->accumulate || depth;
+            micro->pack(b_panels, at(g->b, depth * g->b_row + column * g->b_col, size), columns, g->b_col, k, g->b_row,
+                        micro->columns);
+            for (int64_t j = 0; !both && j < columns; j += micro->columns) {
+                lc_product part = *g;
+                part.n = least(columns - j, micro->columns), part.k = k, part.accumulate = add;
+                part.a = at(g->a, depth * g->a_col, size), part.b = b_panels + j * k * size;
+                part.out = (char *)g->out + (column + j) * size, part.b_row = micro->columns, part.b_col = 1;
+                micro->in_place(&part);
+            }
+            for (int64_t row = 0, rows; both && row < g->m; row += rows) {
+                rows = least(g->m - row, ROWS);
+                micro->pack(a_panels, at(g->a, row * g->a_row + depth * g->a_col, size), rows, g->a_row, k, g->a_col,
+                            micro->rows);
+                cpu_gemm_panels(dtype, g, row, rows, column, columns, k, a_panels, b_panels, add);
+                if (g->epilogue && depth + k == g->k) finish(dtype, g, row, rows, column, columns);
+            }
+        }
+        if (g->epilogue && !both) finish(dtype, g, 0, g->m, column, columns);
+    }
+}
+static void run_in_place(lc_dtype dtype, const lc_product *g)
+{
+    int64_t size = lc_size_of(dtype);
+    for (int64_t depth = 0; depth < g->k; depth += DEPTH) {
+        lc_product part = *g;
+        part.k = least(g->k - depth, DEPTH), part.accumulate = g->accumulate || depth;
+        part.a = at(g->a, depth * g->a_col, size), part.b = at(g->b, depth * g->b_row, size);
+        cpu_micro_kernel(dtype)->in_place(&part);
+    }
+    if (g->epilogue) finish(dtype, g, 0, g->m, 0, g->n);
+}
+static void run_dots(lc_dtype dtype, const lc_product *g, char *scratch) /* a vector that is not contiguous is copied */
+{
+    int64_t size = lc_size_of(dtype), all = g->b_row == 1 ? g->k : COLUMNS * DEPTH;
+    for (int64_t depth = 0; depth < g->k; depth += all) {
+        lc_product part = *g;
+        part.k = least(g->k - depth, all), part.accumulate = g->accumulate || depth;
+        part.a = at(g->a, depth, size), part.b = at(g->b, depth * g->b_row, size);
+        if (g->b_row != 1) {
+            cpu_move(dtype, scratch, size, dtype, part.b, g->b_row * size, part.k);
+            part.b = scratch, part.b_row = 1;
+        }
+        cpu_micro_kernel(dtype)->by_dots(&part);
+    }
+    if (g->epilogue) finish(dtype, g, 0, g->m, 0, g->n);
+}
+
 static void fill_zero(lc_dtype dtype, const lc_product *g)
 {
     int64_t size = lc_size_of(dtype);
     for (int64_t i = 0; i < g->m; i++)
         for (int64_t j = 0; j < g->n; j++) memset((char *)g->out + (i * g->out_row + j * g->out_col) * size, 0, (size_t)size);
 }
+lc_product cpu_gemm_transposed(const lc_product *g, lc_epilogue *turned)
+{
+    lc_product         t = { g->n,     g->m,     g->k,     g->b,       g->a,       g->out,        g->b_col,
+                             g->b_row, g->a_col, g->a_row, g->out_col, g->out_row, g->accumulate, NULL };
+    const lc_epilogue *e = g->epilogue;
+    if (!e) return t;
+    *turned = *e;
+    turned->addend_row = e->addend_col, turned->addend_col = e->addend_row;
+    turned->residual_row = e->residual_col, turned->residual_col = e->residual_row;
+    return t.epilogue = turned, t;
+}
 void cpu_gemm(lc_dtype dtype, const lc_product *product, void *scratch)
 {
-    const lc_micro_kernel *micro = cpu_micro_kernel(dtype);
-    lc_product             g = *product;
-    lc_epilogue            turned;
-    int64_t                size = lc_size_of(dtype);
-    if (g.out_col != 1 && g.out_row == 1) { /* transposed */
-        const lc_product *t = product;
-        g.m = t->n, g.n = t->m, g.a = t->b, g.b = t->a, g.a_row = t->b_col, g.a_col = t->b_row, g.b_row = t->a_col;
-        g.b_col = t->a_row, g.out_row = t->out_col, g.out_col = t->out_row;
-        if (t->epilogue) {
-            turned = *t->epilogue;
-            turned.addend_row = t->epilogue->addend_col, turned.addend_col = t->epilogue->addend_row;
-            turned.residual_row = t->epilogue->residual_col, turned.residual_col = t->epilogue->residual_row;
-            g.epilogue = &turned;
-        }
+    lc_product  g = *product;
+    lc_epilogue turned;
+    if (g.m < 1 || g.n < 1) return;
+    if (g.k < 1) {
+        if (!g.accumulate) fill_zero(dtype, &g);
+        if (g.epilogue) finish(dtype, &g, 0, g.m, 0, g.n);
+        return;
     }
-    if (!g.k && !g.accumulate) fill_zero(dtype, &g);
-    if (!g.k && g.epilogue) finish(dtype, &g, 0, g.m, 0, g.n);
-    char *a_panels = scratch, *b_panels = a_panels + (ROWS + MARGIN) * DEPTH * size;
-    for (int64_t column = 0, columns; column < g.n; column += columns) {
-        columns = least(g.n - column, COLUMNS);
-        for (int64_t depth = 0, k; depth < g.k; depth += k) {
-            k = least(g.k - depth, DEPTH);
-            micro->pack(b_panels, (const char *)g.b + (depth * g.b_row + column * g.b_col) * size, columns, g.b_col, k, g.b_row,
-                        micro->columns);
-            for (int64_t row = 0, rows; row < g.m; row += rows) {
-                rows = least(g.m - row, ROWS);
-                micro->pack(a_panels, (const char *)g.a + (row * g.a_row + depth * g.a_col) * size, rows, g.a_row, k, g.a_col,
-                            micro->rows);
-                run_panels(micro, &g, size, a_panels, b_panels, (char *)g.out + (row * g.out_row + column * g.out_col) * size,
-                           rows, columns, k, g.accumulate || depth > 0);
-                if (g.epilogue && depth + k == g.k) finish(dtype, &g, row, rows, column, columns);
-            }
-        }
+    /* A column is a row, unless its products are better summed as dots; and a row is a column then. */
+    bool column = g.n == 1 && g.a_col != 1, row = g.m == 1 && g.b_row == 1 && g.b_col != 1;
+    if (column || row || (g.out_col != 1 && g.out_row == 1 && g.n > 1)) g = cpu_gemm_transposed(product, &turned);
+    switch (plan_of(&g)) {
+    case IN_PLACE:
+        return run_in_place(dtype, &g);
+    case DOTS:
+        return run_dots(dtype, &g, scratch);
+    case HALF:
+        return run_packed(dtype, &g, false, scratch);
+    case PACKED:
+        return run_packed(dtype, &g, true, scratch);
     }
 }
