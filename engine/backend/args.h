@@ -178,3 +178,15 @@ typedef struct {
     bool             adaptive, padding_counts; /* adaptive: kernel and the rest do not matter. padding_counts: in averages */
     int64_t          divisor;                  /* of averages; 0: as many as there are elements */
 } lc_pool_args;
+
+/* Attention: q (b, h, l, e), k (b, hk, s, e), v (b, hk, s, ev), out (b, h, l, ev), where h is a multiple of hk and head i of q belongs to head
+ * i / (h / hk) of k and v. mask (b, h, l, s): bool or floating, or NULL. Any strides; q, k, v, mask, grad may be halves, the others are of the
+ * computing dtype. lse (b, h, l), contiguous: what the forward pass leaves for the backward one. */
+typedef struct {
+    const lc_tensor *q, *k, *v, *mask;
+    lc_tensor       *out, *lse;
+    const lc_tensor *grad; /* backward: of out; out and lse are read */
+    lc_tensor       *dq, *dk, *dv;
+    double           scale;
+    bool             causal;
+} lc_attention_args;

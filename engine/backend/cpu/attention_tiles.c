@@ -1,0 +1,75 @@
+/* Compiled once per instruction set: attention by tiles of ATTENTION_ROWS queries by ATTENTION_KEYS keys, so that no matrix of all
+ * queries by all keys ever exists.
+ *
+ * What bounds it: multiply-adds, e + ev of them per query and key (and one exponential); backward 3 e + 2 ev. So everything is arranged for
+ * one micro-kernel that multiplies without packing: of a it broadcasts single elements, at any strides; of b and of the result it reads
+ * rows of vectors. Products are chosen so that only small tiles that are used many times have to be turned:
+ *   forward, transposed (a column is a query):  S' = K Q', with Q' turned once per tile of queries; O' = V' P', summed over keys
+ *   backward (a row is a query):                S = Q K', dP = dO V', with K' and V' turned once per tile of keys;
+ *                                               dV += P' dO, dK += dS' Q, dQ += dS K
+ * In the forward form maxima, exponentials and sums run down columns: no vector is ever reduced across its lanes.
+ *
+ * Exponentials are powers of two: log2(e) and the scale are multiplied into the turned operand. A tile of queries keeps its maximum and its sum of
+ * powers; what was summed before is scaled when the maximum grows (in the micro-kernel, as it reads the result). logsumexp is
+ * kept in base 2; it is +infinity for a query that sees no key, which makes every probability of it 0 in both directions, as in PyTorch.
+ *
+ * Tiles behind the causal diagonal are never computed. Halves are converted a tile at a time. Sums are fused where the machine can. */
+#include "attention.h"
+#include "kernels.h"
+#include "scalar_math.h"
+#include <math.h>
+#include <string.h>
+#ifdef __clang__
+#pragma clang fp contract(fast)
+#else
+#pragma GCC optimize("fp-contract=fast")
+#undef INDEPENDENT
+#define INDEPENDENT _Pragma("GCC ivdep") _Pragma("GCC unroll 1") /* unrolled first, it is not vectorised */
+#endif
+
+enum { ROWS = ATTENTION_ROWS, KEYS = ATTENTION_KEYS };
+#if defined __AVX512F__
+enum { VECTOR_BYTES = 64, TALL = 6, WIDE = 4 };
+#elif defined __AVX2__
+enum { VECTOR_BYTES = 32, TALL = 6, WIDE = 2 };
+#else
+enum { VECTOR_BYTES = 16, TALL = 4, WIDE = 2 };
+#endif
+typedef enum { STORE, ADD, RESCALE } ending;
+
+/* 2^x, x at most 0 but for rounding; 0 below the normal numbers. NaN stays. */
+MATH float power_f32(float x)
+{
+    float   c = x < -126.f ? -126.f : x, t = c + ROUND32, r = c - (t - ROUND32);
+    int32_t n = (int32_t)(bits32(t) - bits32(ROUND32));
+    float   p = POLY32(r, 1.5461447462840905e-4f, 1.3390867351352324e-3f, 9.618056669886457e-3f, 5.550357104253082e-2f,
+                       2.4022650922342736e-1f, 6.931471880293425e-1f);
+    p = (p * r + 1.f) * POWER32(n);
+    return x < -126.f ? 0.f : p;
+}
+MATH double power_f64(double x)
+{
+    double  c = x < -1022. ? -1022. : x, t = c + ROUND64, r = c - (t - ROUND64);
+    int64_t n = (int64_t)(bits64(t) - bits64(ROUND64));
+    double  p = POLY64(r, 4.410786161235724e-10, 7.072723678302689e-09, 1.0178389785225824e-07, 1.3215439686127868e-06,
+                       1.5252732923041498e-05, 1.5403530450696214e-04, 1.3333558147520335e-03, 9.618129107600407e-03,
+                       5.550410866481633e-02, 2.402265069591009e-01, 6.931471805599454e-01);
+    p = (p * r + 1.) * POWER64(n);
+    return x < -1022. ? 0. : p;
+}
+
+#define T       float
+#define DTYPE   LC_f32
+#define POWER   power_f32
+#define NAME(f) f##_f32
+#include "attention_tiles.inc.c"
+#define T       double
+#define DTYPE   LC_f64
+#define POWER   power_f64
+#define NAME(f) f##_f64
+#include "attention_tiles.inc.c"
+
+#define TABLE_OF(isa) lc_cpu_attention_##isa
+#define TABLE(isa)    TABLE_OF(isa)
+const lc_attention TABLE(LC_ISA) = { { attend_rows_f32, gradient_sums_f32, gradient_keys_f32 },
+                                     { attend_rows_f64, gradient_sums_f64, gradient_keys_f64 } };

@@ -1,0 +1,251 @@
+/* Attention of elements of type T: see attention_tiles.c. */
+enum { NAME(LANES) = VECTOR_BYTES / sizeof(T) };
+typedef T NAME(vector) __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(T))));
+typedef T NAME(sums) __attribute__((vector_size(VECTOR_BYTES)));
+
+/* ---- the product ---- */
+
+/* out (tall x wide vectors) = a (tall x k) b (k x wide vectors), or added to out, or to out times factor (one per column). */
+INLINE void NAME(micro)(int tall, int wide, int64_t k, const T *a, int64_t a_row, int64_t a_col, const T *b, int64_t b_row,
+                        T *out, int64_t out_row, const T *factor, ending how)
+{
+    NAME(sums) sum[TALL][WIDE];
+    if (how == STORE)
+        for (int i = 0; i < tall; i++)
+            for (int j = 0; j < wide; j++) sum[i][j] = (NAME(sums)){ 0 };
+    else
+        for (int i = 0; i < tall; i++)
+            for (int j = 0; j < wide; j++) {
+                sum[i][j] = *(const NAME(vector) *)(out + i * out_row + j * NAME(LANES));
+                if (how == RESCALE) sum[i][j] *= *(const NAME(vector) *)(factor + j * NAME(LANES));
+            }
+    for (int64_t p = 0; p < k; p++, a += a_col, b += b_row) {
+        const NAME(vector) *row = (const NAME(vector) *)b;
+#pragma GCC unroll 16
+        for (int i = 0; i < tall; i++)
+#pragma GCC unroll 4
+            for (int j = 0; j < wide; j++) sum[i][j] += a[i * a_row] * row[j];
+    }
+    for (int i = 0; i < tall; i++)
+        for (int j = 0; j < wide; j++) *(NAME(vector) *)(out + i * out_row + j * NAME(LANES)) = sum[i][j];
+}
+/* n is a multiple of LANES. */
+static void NAME(multiply)(int64_t m, int64_t n, int64_t k, const T *a, int64_t a_row, int64_t a_col, const T *b, int64_t b_row,
+                           T *out, int64_t out_row, const T *factor, ending how)
+{
+    enum { STEP = WIDE * NAME(LANES) };
+    int64_t j = 0;
+#define MICRO(tall, wide)                                                                                                      \
+    NAME(micro)(tall, wide, k, a + i * a_row, a_row, a_col, b + j, b_row, out + i * out_row + j, out_row, factor + j, how)
+    for (; j + STEP <= n; j += STEP) {
+        int64_t i = 0;
+        for (; i + TALL <= m; i += TALL) MICRO(TALL, WIDE);
+        for (; i < m; i++) MICRO(1, WIDE);
+    }
+    for (; j < n; j += NAME(LANES)) {
+        int64_t i = 0;
+        for (; i + TALL <= m; i += TALL) MICRO(TALL, 1);
+        for (; i < m; i++) MICRO(1, 1);
+    }
+#undef MICRO
+}
+static int64_t NAME(whole)(int64_t n) { return (n + NAME(LANES) - 1) / NAME(LANES) * NAME(LANES); }
+
+/* ---- tiles in and out ---- */
+
+typedef struct {
+    const T *at;
+    int64_t  row, col;
+} NAME(tile);
+static char *NAME(place)(const attention_matrix *m, int64_t row) { return m->data + row * m->row * lc_size_of(m->dtype); }
+
+/* Rows first .. first + n, where they are if they are of type T (and, where whole rows of vectors are read, lie so), else in `copy`, whose
+ * rows are `step` apart and end in zeros. */
+static NAME(tile) NAME(tile_of)(const attention_head *h, const attention_matrix *m, int64_t first, int64_t n, int64_t width,
+                                T *copy, int64_t step, bool vectors)
+{
+    int64_t size = lc_size_of(m->dtype);
+    if (m->dtype == DTYPE && (!vectors || (m->col == 1 && width % NAME(LANES) == 0)))
+        return (NAME(tile)){ (const T *)NAME(place)(m, first), m->row, m->col };
+    for (int64_t i = 0; i < n; i++) {
+        h->move(DTYPE, (char *)(copy + i * step), sizeof(T), m->dtype, NAME(place)(m, first + i), m->col * size, width);
+        for (int64_t j = width; j < NAME(whole)(width); j++) copy[i * step + j] = 0;
+    }
+    return (NAME(tile)){ copy, step, 1 };
+}
+/* to (width x KEYS) = n rows of a tile, times a factor, turned; columns up to the next vector are zero. */
+static void NAME(turn)(T *to, NAME(tile) from, int64_t n, int64_t width, T factor)
+{
+    int64_t all = NAME(whole)(n);
+    for (int64_t p = 0; p < width; p += 16) /* a cache line of each row at a time */
+        for (int64_t j = 0; j < all; j++)
+            for (int64_t q = p; q < width && q < p + 16; q++)
+                to[q * KEYS + j] = j < n ? from.at[j * from.row + q * from.col] * factor : 0;
+}
+/* The mask of one query or key over n of the others, as what is added to base 2 logits. */
+static void NAME(mask_line)(const attention_head *h, T *to, const char *from, int64_t step, int64_t n)
+{
+    const T log2e = (T)1.44269504088896340736;
+    h->move(DTYPE, (char *)to, sizeof(T), h->mask.dtype, from, step, n);
+    if (h->mask.dtype == LC_b8)
+        for (int64_t j = 0; j < n; j++) to[j] = to[j] != 0 ? 0 : (T)-INFINITY;
+    else
+        for (int64_t j = 0; j < n; j++) to[j] *= log2e;
+}
+
+/* ---- forward: columns are queries ---- */
+
+/* Logits st (n x columns) become powers; top, sum and factor are per column: their maximum, the sum of powers, what earlier sums are worth. */
+static void NAME(soften)(T *st, int64_t n, int64_t columns, T *top, T *sum, T *factor)
+{
+    _Alignas(64) T high[ROWS], base[ROWS];
+    memcpy(high, top, sizeof high);
+    for (int64_t i = 0; i < n; i++) {
+        const T *row = st + i * ROWS;
+        INDEPENDENT
+        for (int64_t j = 0; j < columns; j++) high[j] = row[j] > high[j] ? row[j] : high[j];
+    }
+    for (int64_t j = 0; j < columns; j++) {
+        base[j] = high[j] == (T)-INFINITY ? 0 : high[j];
+        factor[j] = POWER(top[j] - base[j]);
+        sum[j] *= factor[j], top[j] = high[j];
+    }
+    for (int64_t i = 0; i < n; i++) {
+        T *row = st + i * ROWS;
+        INDEPENDENT
+        for (int64_t j = 0; j < columns; j++) {
+            T p = POWER(row[j] - base[j]);
+            row[j] = p, sum[j] += p;
+        }
+    }
+}
+static void NAME(hide_columns)(const attention_head *h, T *st, T *line, int64_t first, int64_t key, int64_t n, int64_t rows)
+{
+    int64_t size = lc_size_of(h->mask.dtype);
+    if (h->mask.data)
+        for (int64_t i = 0; i < n; i++) {
+            NAME(mask_line)(h, line, NAME(place)(&h->mask, first) + (key + i) * h->mask.col * size, h->mask.row * size, rows);
+            for (int64_t j = 0; j < rows; j++) st[i * ROWS + j] += line[j];
+        }
+    if (h->causal && key + n > first + 1)
+        for (int64_t i = 0; i < n; i++) {
+            int64_t hidden = key + i - first; /* queries before the key */
+            for (int64_t j = 0; j < hidden && j < rows; j++) st[i * ROWS + j] = (T)-INFINITY;
+        }
+}
+static void NAME(attend_rows)(const attention_head *h, int64_t first)
+{
+    int64_t rows = h->l - first < ROWS ? h->l - first : ROWS, columns = NAME(whole)(rows), wide = attention_wide(h->e),
+            wide_v = attention_wide(h->ev), end = h->causal && first + rows < h->s ? first + rows : h->s;
+    T *copy = h->room, *copy_v = copy + KEYS * wide, *qt = copy_v + KEYS * wide_v, *ot = qt + ROWS * wide,
+      *st = ot + ROWS * wide_v;
+    T *top = st + ROWS * KEYS, *sum = top + ROWS, *factor = sum + ROWS, *line = factor + ROWS, *lse = (T *)h->lse + first;
+    NAME(turn)
+    (qt, NAME(tile_of)(h, &h->q, first, rows, h->e, copy, wide, false), rows, h->e, (T)(h->scale * 1.44269504088896340736));
+    for (int64_t j = 0; j < ROWS; j++) top[j] = (T)-INFINITY, sum[j] = 0;
+    memset(ot, 0, (size_t)(ROWS * h->ev) * sizeof(T));
+    for (int64_t key = 0; key < end; key += KEYS) {
+        int64_t n = end - key < KEYS ? end - key : KEYS;
+        NAME(tile)
+        k = NAME(tile_of)(h, &h->k, key, n, h->e, copy, wide, false),
+        v = NAME(tile_of)(h, &h->v, key, n, h->ev, copy_v, wide_v, false);
+        NAME(multiply)(n, columns, h->e, k.at, k.row, k.col, qt, KEYS, st, ROWS, st, STORE);
+        NAME(hide_columns)(h, st, line, first, key, n, rows);
+        NAME(soften)(st, n, columns, top, sum, factor);
+        NAME(multiply)(h->ev, columns, n, v.at, v.col, v.row, st, ROWS, ot, ROWS, factor, RESCALE);
+    }
+    for (int64_t j = 0; j < rows; j++) {
+        T share = sum[j] == 0 ? 0 : 1 / sum[j], *to = (T *)h->out.data + (first + j) * h->out.row;
+        lse[j] = sum[j] == 0 ? (T)INFINITY : top[j] + (T)log2((double)sum[j]);
+        for (int64_t p = 0; p < h->ev; p++) to[p * h->out.col] = ot[p * ROWS + j] * share;
+    }
+}
+
+/* ---- backward: rows are queries ---- */
+
+static void NAME(gradient_sums)(const attention_head *h)
+{
+    T *g = h->room, *y = g + attention_wide(h->ev), *delta = h->delta;
+    for (int64_t j = 0; j < h->l; j++) {
+        NAME(tile)
+        a = NAME(tile_of)(h, &h->grad, j, 1, h->ev, g, 0, true), b = NAME(tile_of)(h, &h->out, j, 1, h->ev, y, 0, true);
+        NAME(sums) sum = { 0 };
+        T total = 0, lanes[NAME(LANES)];
+        for (int64_t p = 0; p < h->ev; p += NAME(LANES))
+            sum += *(const NAME(vector) *)(a.at + p) * *(const NAME(vector) *)(b.at + p);
+        memcpy(lanes, &sum, sizeof lanes);
+        for (int i = 0; i < NAME(LANES); i++) total += lanes[i];
+        delta[j] = total;
+    }
+}
+/* Logits s (rows x n) become probabilities, and dp, the gradients of those, gradients of unscaled logits. */
+static void NAME(gradient_rows)(const attention_head *h, T *s, T *dp, T *line, int64_t first, int64_t rows, int64_t key,
+                                int64_t n)
+{
+    int64_t size = lc_size_of(h->mask.dtype), all = NAME(whole)(n);
+    const T scale = (T)h->scale, *lse = (const T *)h->lse + first, *delta = (const T *)h->delta + first;
+    for (int64_t j = 0; j < rows; j++, s += KEYS, dp += KEYS) {
+        T base = lse[j], mean = delta[j];
+        if (h->mask.data) {
+            NAME(mask_line)(h, line, NAME(place)(&h->mask, first + j) + key * h->mask.col * size, h->mask.col * size, n);
+            for (int64_t i = 0; i < n; i++) s[i] += line[i];
+        }
+        if (h->causal)
+            for (int64_t i = first + j + 1 - key < 0 ? 0 : first + j + 1 - key; i < n; i++) s[i] = (T)-INFINITY;
+        INDEPENDENT
+        for (int64_t i = 0; i < all; i++) {
+            T p = POWER(s[i] - base);
+            s[i] = p, dp[i] = p * (dp[i] - mean) * scale;
+        }
+    }
+}
+static void NAME(store_rows)(const attention_matrix *to, int64_t first, int64_t n, int64_t width, const T *from, int64_t step,
+                             bool add)
+{
+    for (int64_t i = 0; i < n; i++) {
+        T *row = (T *)to->data + (first + i) * to->row;
+        if (add)
+            for (int64_t p = 0; p < width; p++) row[p * to->col] += from[i * step + p];
+        else
+            for (int64_t p = 0; p < width; p++) row[p * to->col] = from[i * step + p];
+    }
+}
+static void NAME(gradient_keys)(const attention_head *heads, int64_t group, int64_t key)
+{
+    const attention_head *h = heads;
+    int64_t n = h->s - key < KEYS ? h->s - key : KEYS, columns = NAME(whole)(n), e = h->e, ev = h->ev, wide = attention_wide(e),
+            wide_v = attention_wide(ev), all = NAME(whole)(e), all_v = NAME(whole)(ev);
+    T *copy_k = h->room, *copy_q = copy_k + KEYS * wide, *kt = copy_q + ROWS * wide, *dk = kt + KEYS * wide,
+      *dq = dk + KEYS * wide;
+    T *copy_v = dq + ROWS * wide, *copy_g = copy_v + KEYS * wide_v, *vt = copy_g + ROWS * wide_v, *dv = vt + KEYS * wide_v;
+    T *s = dv + KEYS * wide_v, *dp = s + ROWS * KEYS, *line = dp + ROWS * KEYS;
+    NAME(tile)
+    k = NAME(tile_of)(h, &h->k, key, n, e, copy_k, wide, true), v = NAME(tile_of)(h, &h->v, key, n, ev, copy_v, wide_v, true);
+    NAME(turn)(kt, k, n, e, (T)(h->scale * 1.44269504088896340736));
+    NAME(turn)(vt, v, n, ev, 1);
+    memset(dk, 0, (size_t)(KEYS * wide) * sizeof(T)), memset(dv, 0, (size_t)(KEYS * wide_v) * sizeof(T));
+    for (; group--; h++) {
+        bool direct = h->dq.col == 1 && e == all;
+        for (int64_t first = h->causal ? key / ROWS * ROWS : 0, rows; first < h->l; first += ROWS) {
+            rows = h->l - first < ROWS ? h->l - first : ROWS;
+            NAME(tile)
+            q = NAME(tile_of)(h, &h->q, first, rows, e, copy_q, wide, true),
+            g = NAME(tile_of)(h, &h->grad, first, rows, ev, copy_g, wide_v, true);
+            NAME(multiply)(rows, columns, e, q.at, q.row, q.col, kt, KEYS, s, KEYS, s, STORE);
+            NAME(multiply)(rows, columns, ev, g.at, g.row, g.col, vt, KEYS, dp, KEYS, dp, STORE);
+            NAME(gradient_rows)(h, s, dp, line, first, rows, key, n);
+            NAME(multiply)(n, all_v, rows, s, 1, KEYS, g.at, g.row, dv, wide_v, dv, ADD);
+            NAME(multiply)(n, all, rows, dp, 1, KEYS, q.at, q.row, dk, wide, dk, ADD);
+            T *to = direct ? (T *)h->dq.data + first * h->dq.row : dq;
+            NAME(multiply)
+            (rows, all, n, dp, KEYS, 1, k.at, k.row, to, direct ? h->dq.row : wide, to, direct && key ? ADD : STORE);
+            if (!direct) NAME(store_rows)(&h->dq, first, rows, e, dq, wide, key > 0);
+        }
+    }
+    NAME(store_rows)(&heads->dk, key, n, e, dk, wide, false);
+    NAME(store_rows)(&heads->dv, key, n, ev, dv, wide_v, false);
+}
+#undef T
+#undef DTYPE
+#undef POWER
+#undef NAME
