@@ -190,3 +190,24 @@ typedef struct {
     double           scale;
     bool             causal;
 } lc_attention_args;
+
+/* Interpolation: an image (planes, size[0..2], inner) becomes (planes, result[0..2], inner), or backward the gradient of the second becomes that
+ * of the first; in and out accordingly. Contiguous; inner is 1, or the channels where they lie last. Where there are fewer dimensions the
+ * first sizes are 1. scale: how many times as large, if it is positive; otherwise the sizes tell. */
+typedef enum {
+    LC_NEAREST,
+    LC_NEAREST_EXACT,
+    LC_LINEAR,
+    LC_CUBIC,
+    LC_LINEAR_ANTIALIAS,
+    LC_CUBIC_ANTIALIAS,
+    LC_LANCZOS_ANTIALIAS
+} lc_interpolation;
+typedef struct {
+    lc_tensor       *out;
+    const lc_tensor *in;
+    int64_t          planes, inner, size[3], result[3];
+    double           scale[3];
+    lc_interpolation mode;
+    bool             align_corners, backward;
+} lc_interpolate_args;
