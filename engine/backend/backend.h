@@ -13,8 +13,8 @@
 /* One reduction: `in` over the dimensions in `mask`. value and index have strides per dimension of in, zero where reduced, so the
  * backend never needs to know about keepdim. */
 typedef struct {
-    lc_tensor *in, *value, *index;                                   /* index: NULL if the op has none; int64 */
-    uint64_t   mask;                                                 /* bit d: dimension d of in is reduced */
+    lc_tensor *in, *value, *index; /* index: NULL if the op has none; int64, or the largest in aminmax */
+    uint64_t   mask;               /* bit d: dimension d of in is reduced */
     int64_t    value_stride[LC_MAX_DIMS], index_stride[LC_MAX_DIMS]; /* in elements */
     double     parameter;                                            /* var, std: the correction */
 } lc_reduce_args;

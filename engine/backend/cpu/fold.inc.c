@@ -8,20 +8,16 @@ static SMALL void NAME(start)(lc_fold_state *s, int64_t n)
 {
     for (int64_t c = 0; c < n; c++) STATE(A, s, a)[c] = (A)(EMPTY);
 }
-INLINE void NAME(four)(A *m, const void *in, int64_t row_bytes, int64_t n) /* rows, one after the other */
+INLINE A NAME(four)(A m, const T *p0, const T *p1, const T *p2, const T *p3)
 {
-    const T *p0 = ROW_AT(0), *p1 = ROW_AT(1), *p2 = ROW_AT(2), *p3 = ROW_AT(3);
-    INDEPENDENT
-    for (int64_t c = 0; c < n; c++) {
 #ifdef FOUR
-        m[c] = STEP(m[c], (A)FOUR(p0[c], p1[c], p2[c], p3[c]));
+    return STEP(m, (A)FOUR(*p0, *p1, *p2, *p3));
 #else
-        A x0 = (A)LOAD(p0[c]), x1 = (A)LOAD(p1[c]), x2 = (A)LOAD(p2[c]), x3 = (A)LOAD(p3[c]);
-        A y = STEP(m[c], x0);
-        y = STEP(y, x1), y = STEP(y, x2);
-        m[c] = STEP(y, x3);
+    A x0 = (A)LOAD(*p0), x1 = (A)LOAD(*p1), x2 = (A)LOAD(*p2), x3 = (A)LOAD(*p3);
+    A y = STEP(m, x0);
+    y = STEP(y, x1), y = STEP(y, x2);
+    return STEP(y, x3);
 #endif
-    }
 }
 INLINE void NAME(one)(A *m, const T *p, int64_t n)
 {
@@ -33,9 +29,14 @@ INLINE void NAME(one)(A *m, const T *p, int64_t n)
 }
 static void NAME(outer)(lc_fold_state *s, const void *in, int64_t rows, int64_t row_bytes, int64_t n, UNUSED int64_t first)
 {
+    A      *m = STATE(A, s, a);
     int64_t r = 0;
-    for (; r + 4 <= rows; r += 4) NAME(four)(STATE(A, s, a), ROW_AT(r), row_bytes, n);
-    for (; r < rows; r++) NAME(one)(STATE(A, s, a), ROW_AT(r), n);
+    for (; r + 4 <= rows; r += 4) {
+        const T *p0 = ROW_AT(r), *p1 = ROW_AT(r + 1), *p2 = ROW_AT(r + 2), *p3 = ROW_AT(r + 3);
+        INDEPENDENT
+        for (int64_t c = 0; c < n; c++) m[c] = NAME(four)(m[c], p0 + c, p1 + c, p2 + c, p3 + c);
+    }
+    for (; r < rows; r++) NAME(one)(m, ROW_AT(r), n);
 }
 static SMALL void NAME(merge)(lc_fold_state *to, const lc_fold_state *from, int64_t n)
 {
@@ -54,7 +55,7 @@ static void NAME(inner)(lc_fold_state *s, const void *in, int64_t n, UNUSED int6
     __typeof__(_Generic((T)0, float : (int32_t)0, default : (int64_t)0)) tainted[LANES] = { 0 };
     for (; i + 4 * LANES <= n; i += 4 * LANES) {
         const T *p0 = p + i, *p1 = p0 + LANES, *p2 = p1 + LANES, *p3 = p2 + LANES;
-        INDEPENDENT
+        IN_REGISTERS
         for (int c = 0; c < LANES; c++) {
             T x0 = LOAD(p0[c]), x1 = LOAD(p1[c]), x2 = LOAD(p2[c]), x3 = LOAD(p3[c]);
             T low = ROUGH(x0, x1), high = ROUGH(x2, x3), x = ROUGH(low, high);
@@ -65,7 +66,11 @@ static void NAME(inner)(lc_fold_state *s, const void *in, int64_t n, UNUSED int6
     for (int c = 1; c < LANES; c++) tainted[0] |= tainted[c];
     if (tainted[0]) m[0] = (A)NAN;
 #else
-    for (; i + 4 * LANES <= n; i += 4 * LANES) NAME(four)(m, p + i, LANES * sizeof(T), LANES);
+    for (; i + 4 * LANES <= n; i += 4 * LANES) {
+        const T *q = p + i;
+        IN_REGISTERS
+        for (int c = 0; c < LANES; c++) m[c] = NAME(four)(m[c], q + c, q + c + LANES, q + c + 2 * LANES, q + c + 3 * LANES);
+    }
 #endif
     for (; i + LANES <= n; i += LANES) NAME(one)(m, p + i, LANES);
     NAME(one)(m, p + i, n - i);
@@ -73,7 +78,7 @@ static void NAME(inner)(lc_fold_state *s, const void *in, int64_t n, UNUSED int6
     for (int c = 1; c < 8; c++) m[0] = STEP(m[0], m[c]);
     STATE(A, s, a)[0] = STEP(STATE(A, s, a)[0], m[0]);
 }
-static SMALL void NAME(finish)(const lc_fold_state *s, int64_t n, UNUSED double parameter, void *value, UNUSED int64_t *index)
+static SMALL void NAME(finish)(const lc_fold_state *s, int64_t n, UNUSED double parameter, void *value, UNUSED void *index)
 {
     for (int64_t c = 0; c < n; c++) ((RESULT *)value)[c] = (RESULT)STATE(const A, s, a)[c];
 }

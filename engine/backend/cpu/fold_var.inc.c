@@ -52,12 +52,12 @@ static void CAT(var_outer, SFX)(lc_fold_state *s, const void *in, int64_t rows, 
         }
     }
 }
-static SMALL void CAT(var_finish, SFX)(const lc_fold_state *s, int64_t n, double correction, void *value, UNUSED int64_t *index)
+static SMALL void CAT(var_finish, SFX)(const lc_fold_state *s, int64_t n, double correction, void *value, UNUSED void *index)
 {
     double divisor = (double)s->count - correction;
     for (int64_t c = 0; c < n; c++) ((T *)value)[c] = (T)(STATE(const double, s, b)[c] / (divisor > 0 ? divisor : 0));
 }
-static SMALL void CAT(std_finish, SFX)(const lc_fold_state *s, int64_t n, double correction, void *value, UNUSED int64_t *index)
+static SMALL void CAT(std_finish, SFX)(const lc_fold_state *s, int64_t n, double correction, void *value, UNUSED void *index)
 {
     double divisor = (double)s->count - correction;
     for (int64_t c = 0; c < n; c++) ((T *)value)[c] = (T)sqrt(STATE(const double, s, b)[c] / (divisor > 0 ? divisor : 0));

@@ -10,7 +10,7 @@
 #include "fold_sum.inc.c"
 #endif
 #if KIND == FLOATING
-static void CAT(mean_finish, SFX)(const lc_fold_state *s, int64_t n, double parameter, void *value, UNUSED int64_t *index)
+static void CAT(mean_finish, SFX)(const lc_fold_state *s, int64_t n, double parameter, void *value, UNUSED void *index)
 {
     for (int64_t c = 0; c < n; c++) ((T *)value)[c] = (T)(CAT(sum_total, SFX)(s, c) / parameter);
 }
@@ -90,6 +90,47 @@ static const lc_fold CAT(mean, SFX) = { CAT(sum_start, SFX), CAT(sum_inner, SFX)
 #define VALUE_FOLD   amin
 #define BETTER(x, m) (((x) < (m)) | (((x) != (x)) & ((m) == (m))))
 #include "fold_index.inc.c"
+#endif
+
+#if KIND != COMPLEX
+/* ---- both extremes: of the smallest and the largest, each fold in its half of the state, while the elements are in L1 ---- */
+#define BESIDE(s) ((lc_fold_state *)(s)->b) /* a state whose a is b: the folds of extremes know no other */
+static SMALL void CAT(aminmax_start, SFX)(lc_fold_state *s, int64_t n)
+{
+    CAT(amin_start, SFX)(s, n);
+    CAT(amax_start, SFX)(BESIDE(s), n);
+}
+static void CAT(aminmax_inner, SFX)(lc_fold_state *s, const void *in, int64_t n, int64_t first)
+{
+    enum { BLOCK = 8192 / sizeof(T) };
+    const T *p = in;
+    for (int64_t m; n; p += m, n -= m) {
+        m = n < BLOCK ? n : BLOCK;
+        CAT(amin_inner, SFX)(s, p, m, first);
+        CAT(amax_inner, SFX)(BESIDE(s), p, m, first);
+    }
+}
+static void CAT(aminmax_outer, SFX)(lc_fold_state *s, const void *in, int64_t rows, int64_t row_bytes, int64_t n, int64_t first)
+{
+    for (int64_t r = 0, m; r < rows; r += m) {
+        m = rows - r < 8 ? rows - r : 8;
+        CAT(amin_outer, SFX)(s, ROW_AT(r), m, row_bytes, n, first);
+        CAT(amax_outer, SFX)(BESIDE(s), ROW_AT(r), m, row_bytes, n, first);
+    }
+}
+static SMALL void CAT(aminmax_merge, SFX)(lc_fold_state *to, const lc_fold_state *from, int64_t n)
+{
+    CAT(amin_merge, SFX)(to, from, n);
+    CAT(amax_merge, SFX)(BESIDE(to), BESIDE(from), n);
+}
+static SMALL void CAT(aminmax_finish, SFX)(const lc_fold_state *s, int64_t n, double parameter, void *value, void *index)
+{
+    if (value) CAT(amin_finish, SFX)(s, n, parameter, value, NULL);
+    if (index) CAT(amax_finish, SFX)(BESIDE(s), n, parameter, index, NULL);
+}
+static const lc_fold CAT(aminmax, SFX) = { CAT(aminmax_start, SFX), CAT(aminmax_inner, SFX), CAT(aminmax_outer, SFX),
+                                           CAT(aminmax_merge, SFX), CAT(aminmax_finish, SFX) };
+#undef BESIDE
 #endif
 
 #if KIND == FLOATING

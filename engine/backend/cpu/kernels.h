@@ -14,9 +14,11 @@
 #define CAT_(a, b) a##_##b
 #define CAT(a, b)  CAT_(a, b)
 #ifdef __clang__
-#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#define INDEPENDENT  _Pragma("clang loop vectorize(assume_safety)")
+#define IN_REGISTERS _Pragma("clang loop vectorize(assume_safety) unroll(full)")
 #else
-#define INDEPENDENT _Pragma("GCC ivdep")
+#define INDEPENDENT  _Pragma("GCC ivdep")
+#define IN_REGISTERS _Pragma("GCC ivdep") _Pragma("GCC unroll 8") /* a few lanes: without it, their array stays in memory */
 #endif
 #define INLINE static inline __attribute__((always_inline, unused))
 
@@ -34,7 +36,8 @@ typedef void (*lc_cpu_loop)(void *out, const void *const *in, unsigned scalars, 
  *   inner   fold n contiguous elements into state 0
  *   outer   fold `rows` rows of n contiguous elements, row_bytes apart, into states 0 .. n-1
  *   merge   fold the states of `from`, which saw later elements, into `to`
- *   finish  write results: value (of the result dtype) and index (int64), n of each, contiguous; either may be NULL */
+ *   finish  write results: value (of the result dtype) and index (int64; the largest in aminmax), n of each, contiguous; either may be
+ *           NULL */
 enum { FOLD_COLUMNS = 512 };
 typedef struct {
     _Alignas(64) char a[FOLD_COLUMNS * 16];
@@ -46,7 +49,7 @@ typedef struct {
     void (*inner)(lc_fold_state *s, const void *in, int64_t n, int64_t first);
     void (*outer)(lc_fold_state *s, const void *in, int64_t rows, int64_t row_bytes, int64_t n, int64_t first);
     void (*merge)(lc_fold_state *to, const lc_fold_state *from, int64_t n);
-    void (*finish)(const lc_fold_state *s, int64_t n, double parameter, void *value, int64_t *index);
+    void (*finish)(const lc_fold_state *s, int64_t n, double parameter, void *value, void *index);
 } lc_fold;
 
 /* What one instruction set has; lists end with a NULL function. Rows of scalar.def and folds have numbers of their own here, so that an
@@ -63,7 +66,8 @@ enum {
     X(amin)                                                                                                                    \
     X(max_dim)                                                                                                                 \
     X(min_dim)                                                                                                                 \
-    X(argmax) X(argmin) X(any) X(all) X(var) X(std) X(count_nonzero) X(nansum) X(norm_one) X(norm_two) X(norm_max) X(norm_min)
+    X(argmax)                                                                                                                  \
+    X(argmin) X(aminmax) X(any) X(all) X(var) X(std) X(count_nonzero) X(nansum) X(norm_one) X(norm_two) X(norm_max) X(norm_min)
 enum {
 #define X(op) FOLD_##op,
     EACH_FOLD(X)

@@ -21,6 +21,7 @@ typedef struct {
 typedef struct {
     const lc_fold *fold;
     lc_dtype       from, work, result, to; /* of the input, the fold, its result, the output */
+    lc_dtype       found, at;              /* of the fold's index and of the output for it: int64, but for aminmax */
     bool           outer;
     int            n_kept, n_reduced; /* outer: the columns are the last kept dimension */
     dim            kept[LC_MAX_DIMS + 1], reduced[LC_MAX_DIMS + 1];
@@ -66,7 +67,7 @@ static void sort_dims(plan *p, const lc_reduce_args *a)
         if (a->mask >> d & 1) add_dim(p->reduced, &p->n_reduced, entry, !a->index);
         else {
             entry.value = a->value ? a->value_stride[d] * value : 0;
-            entry.index = a->index ? a->index_stride[d] * 8 : 0;
+            entry.index = a->index ? a->index_stride[d] * lc_size_of(p->at) : 0;
             add_dim(p->kept, &p->n_kept, entry, true);
         }
     }
@@ -167,18 +168,19 @@ static void unit_at(const plan *p, int64_t unit, char **in, char **value, char *
 static void finish_unit(const plan *p, const lc_fold_state *s, tile *t, char *value, char *index, int64_t n)
 {
     int64_t size = lc_size_of(p->result), step = p->outer ? p->kept[p->n_kept - 1].value : size;
-    int64_t at_step = p->outer ? p->kept[p->n_kept - 1].index : 8;
+    int64_t at_size = lc_size_of(p->found), at_step = p->outer ? p->kept[p->n_kept - 1].index : at_size;
     int64_t at[FOLD_COLUMNS];
-    bool    direct = p->value && p->to == p->result && step == size, direct_index = p->index && at_step == 8;
+    bool    direct = p->value && p->to == p->result && step == size;
+    bool    direct_index = p->index && p->at == p->found && at_step == at_size;
     p->fold->finish(s, n, p->parameter,
                     !p->value ? NULL
                     : direct  ? value
                               : t->data,
                     !p->index      ? NULL
-                    : direct_index ? (int64_t *)index
+                    : direct_index ? (void *)index
                                    : at);
     if (p->value && !direct) cpu_move(p->to, value, step, p->result, t->data, size, n);
-    if (p->index && !direct_index) cpu_move(LC_i64, index, at_step, LC_i64, (char *)at, 8, n);
+    if (p->index && !direct_index) cpu_move(p->at, index, at_step, p->found, (char *)at, at_size, n);
 }
 
 /* Tasks are units x slices. */
@@ -240,9 +242,12 @@ static lc_dtype result_of(lc_op_id op, lc_dtype work)
 int cpu_reduce(lc_op_id op, lc_dtype compute, const lc_reduce_args *a)
 {
     plan p;
-    p.work = cpu_working_dtype(compute);
+    p.from = (lc_dtype)a->in->dtype, p.work = cpu_working_dtype(compute), p.result = result_of(op, p.work);
+    if (p.work == LC_f32 && cpu_working_dtype(p.from) == LC_f32 && lc_cpu_folds[op][p.from])
+        p.work = p.from; /* halves as they lie */
     if (!(p.fold = lc_cpu_folds[op][p.work])) return LC_NO_KERNEL;
-    p.from = (lc_dtype)a->in->dtype, p.result = result_of(op, p.work), p.to = a->value ? (lc_dtype)a->value->dtype : p.result;
+    p.to = a->value ? (lc_dtype)a->value->dtype : p.result;
+    p.found = op == LC_OP_aminmax ? p.result : LC_i64, p.at = a->index ? (lc_dtype)a->index->dtype : p.found;
     p.in = a->in->data, p.value = a->value ? a->value->data : NULL, p.index = a->index ? a->index->data : NULL;
     p.parameter = a->parameter, p.partial = NULL;
     if ((a->value ? a->value : a->index)->numel == 0) return 0;

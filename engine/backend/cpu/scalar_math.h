@@ -273,7 +273,11 @@ REMAINDER_MATH(double, far_f64, fmod, floor, __builtin_copysign)
         R t = x < y ? x : y;                                                                                                   \
         return x != x ? x : t;                                                                                                 \
     }                                                                                                                          \
-    MATH R clamp_##sfx(R x, R low, R high) { return min_##sfx(max_##sfx(x, low), high); }
+    MATH R clamp_##sfx(R x, R low, R high) /* max, then min; a NaN of high comes through by itself */                          \
+    {                                                                                                                          \
+        R t = x > low ? x : low, u = t < high ? t : high;                                                                      \
+        return __builtin_isunordered(x, low) ? x + low : u;                                                                    \
+    }
 REAL_MATH(float, f32)
 REAL_MATH(double, f64)
 #define WHOLE_MATH(dt)                                                                                                         \
