@@ -88,6 +88,19 @@ typedef struct {
     int              dim;
 } lc_row_args;
 
+/* Normalisations. in, out and grad are dense, of one dtype and in one order of memory; all else is contiguous and of the dtype statistics are
+ * taken in. What is NULL is not there, or not wanted. Backward reads mean and rstd, and writes out (of grad), dweight and dbias.
+ *   rows      `rows` of them, of channels x inner elements, a statistic each; row r has the parameters of group r % groups
+ *   channels  (rows, channels, inner), a statistic per channel */
+typedef struct {
+    lc_tensor       *out, *mean, *rstd, *variance, *dweight, *dbias;
+    const lc_tensor *in, *grad, *weight, *bias; /* weight and bias: (groups * channels) */
+    int64_t          rows, groups, channels, inner;
+    double           eps;
+    bool             centred; /* rows: the mean is subtracted, else it is NULL */
+    bool             fixed;   /* channels: mean and rstd are given, they do not come from in */
+} lc_norm_args;
+
 /* tril, triu: out = in on one side of a diagonal of the last two dimensions, zero on the other. out has in's dtype and may be in. */
 typedef struct {
     lc_tensor       *out;

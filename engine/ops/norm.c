@@ -1,190 +1,343 @@
-/* Normalisations with their statistics as results: layer, group and batch norm as PyTorch's native_* functions return them.
+/* Normalisations: the ops with kernels, which are hidden. The public ones (norm_public.c) are PyTorch's.
  *
- * Composites: gradients of every order come from the ops they are made of. Halves are computed in float32. */
-#include "rules.h"
+ * _norm_rows has a statistic per row (layer, RMS and group norm), _norm_channels one per channel (batch and instance norm). Statistics come in
+ * the dtype they are taken in: float32 for halves. The gradients are ops with kernels of their own; they take the statistics that the forward
+ * pass found. Their gradients are formulas in which the statistics depend on the input again, so that there are gradients of every order. */
+#include "norm.h"
 
-static lc_tensor *converted(lc_tensor *t, lc_dtype dtype)
+lc_tensor *norm_converted(lc_tensor *t, lc_dtype dtype)
 {
-    return !t || (lc_dtype)t->dtype == dtype ? t : lc_to(t, dtype, false, false, LC_ABSENT);
+    return !t || t == LC_NONE || (lc_dtype)t->dtype == dtype ? t : lc_to(t, dtype, false, false, LC_ABSENT);
 }
-static lc_tensor *widened(lc_tensor *t) { return t ? converted(t, working_dtype((lc_dtype)t->dtype)) : NULL; }
+lc_tensor *norm_widened(lc_tensor *t) { return t ? norm_converted(t, working_dtype((lc_dtype)t->dtype)) : NULL; }
 
-typedef struct {
-    lc_tensor *centred, *mean, *rstd;
-} statistics;
-static statistics normalised(lc_tensor *x, const int64_t *dims, int n, double eps) /* statistics keep the reduced dimensions */
+norm_statistics norm_normalised(lc_tensor *x, const int64_t *dims, int n, double eps, bool centred)
 {
-    statistics s;
-    s.mean = lc_mean(x, dims, n, true);
-    s.centred = s.mean ? lc_sub(x, s.mean) : NULL;
-    lc_tensor *variance = s.centred ? lc_var(x, dims, n, LC_I(0), true) : NULL;
+    norm_statistics s = { .mean = LC_NONE };
+    lc_tensor      *variance;
+    if (centred) {
+        s.mean = lc_mean(x, dims, n, true), s.centred = lc_sub(x, s.mean);
+        variance = lc_var(x, dims, n, LC_I(0), true);
+    } else s.centred = x, variance = lc_mean(lc_mul(x, x), dims, n, true);
+    s.variance = variance;
     s.rstd = variance ? lc_rsqrt(lc_add(variance, LC_NUMBER(eps))) : NULL;
+    s.hat = lc_mul(s.centred, s.rstd);
     return s;
 }
-static lc_tensor *scaled(lc_tensor *x, lc_tensor *weight, lc_tensor *bias) /* absent ones count as 1 and 0 */
+lc_tensor *norm_scaled(lc_tensor *x, lc_tensor *weight, lc_tensor *bias)
 {
-    if (x && weight != LC_NONE) x = lc_mul(x, weight);
-    if (x && bias != LC_NONE) x = lc_add(x, bias);
-    return x;
-}
-/* Statistics come in the dtype of the input, unless that is a half and the parameters are float32. */
-static lc_dtype statistics_dtype(const lc_tensor *x, const lc_tensor *weight, const lc_tensor *bias)
-{
-    const lc_tensor *p = weight != LC_NONE ? weight : bias;
-    return p != LC_NONE && p->dtype == LC_f32 ? LC_f32 : (lc_dtype)x->dtype;
-}
-static lc_tensor *in_format_of(const lc_tensor *x, lc_tensor *y) /* contiguous, or with the channels last if x has them there */
-{
-    lc_memory_format format = x->is_contiguous                              ? LC_CONTIGUOUS_FORMAT
-                              : lc_is_contiguous_in(x, LC_CHANNELS_LAST)    ? LC_CHANNELS_LAST
-                              : lc_is_contiguous_in(x, LC_CHANNELS_LAST_3D) ? LC_CHANNELS_LAST_3D
-                                                                            : LC_CONTIGUOUS_FORMAT;
-    return y ? lc_contiguous(y, format) : NULL;
-}
-static int floats_only(const lc_tensor *x, const char *name)
-{
-    return lc_is_floating(x->dtype)
-               ? 0
-               : lc_fail_int(LC_NotImplementedError, "%s is not implemented for %s", name, lc_dtypes[x->dtype].name);
+    if (weight != LC_NONE) x = lc_mul(x, weight);
+    return bias == LC_NONE ? x : lc_add(x, bias);
 }
 
-static int native_layer_norm_call(const lc_value *in, lc_tensor **out)
-{
-    lc_tensor     *x = in(0), *weight = in(2), *bias = in(3), *wide = widened(x);
-    const int64_t *shape = in[1].is;
-    int            n = in[1].n, first = x->ndim - n;
-    int64_t        dims[LC_MAX_DIMS];
-    if (floats_only(x, "native_layer_norm") < 0) return -1;
-    if (n < 1)
-        return lc_fail_int(LC_LucidError,
-                           "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
-                           "element, but got normalized_shape = []");
-    for (int k = 2; k < 4; k++)
-        if (in(k) != LC_NONE && (in(k)->ndim != n || !lc_same_sizes(in(k)->shape, shape, n)))
-            return lc_fail_int(LC_LucidError,
-                               "Expected %s to be of same shape as normalized_shape, but got %s and normalized_shape = %s",
-                               k == 2 ? "weight" : "bias", LC_SHAPE(in(k)), LC_SIZES(shape, n));
-    if (first < 0 || !lc_same_sizes(x->shape + first, shape, n))
-        return lc_fail_int(LC_LucidError,
-                           "Given normalized_shape=%s, expected input with a shape that ends in it, but got input of size %s",
-                           LC_SIZES(shape, n), LC_SIZES(x->shape, x->ndim));
-    for (int d = 0; d < n; d++) dims[d] = first + d;
-    lc_dtype   kept = statistics_dtype(x, weight, bias);
-    statistics s = normalised(wide, dims, n, in[4].f);
-    if (!s.rstd) return -1;
-    lc_tensor *y =
-        scaled(lc_mul(s.centred, s.rstd), weight == LC_NONE ? weight : widened(weight), bias == LC_NONE ? bias : widened(bias));
-    out[0] = lc_contiguous(converted(y, (lc_dtype)x->dtype), LC_CONTIGUOUS_FORMAT);
-    out[1] = converted(lc_detach(s.mean), kept), out[2] = converted(lc_detach(s.rstd), kept);
-    return out[0] && out[1] && out[2] ? 0 : -1;
-}
-LC_OP(
-    native_layer_norm,
-    .sig = "native_layer_norm(input: Tensor, normalized_shape: list[int], weight: Tensor | None, bias: Tensor | None, eps: "
-           "float) -> "
-           "(output: Tensor, mean: Tensor, rstd: Tensor)",
-    .doc =
-        "The last dimensions with mean 0 and variance 1, then scaled and shifted; their means; 1 / their standard deviations.",
-    .amp = LC_AMP_FP32, .call = native_layer_norm_call);
+/* ---- what the kernels take ---- */
 
-static int native_group_norm_call(const lc_value *in, lc_tensor **out)
+/* New reference: t in the order of memory the kernel wants, which is channels last if `last`. */
+static lc_tensor *dense(lc_tensor *t, bool last)
 {
-    lc_tensor *x = in(0), *weight = in(1), *bias = in(2);
-    int64_t    batch = in[3].i, channels = in[4].i, inner = in[5].i, groups = in[6].i, per_channel[LC_MAX_DIMS];
-    if (floats_only(x, "native_group_norm") < 0) return -1;
-    if (groups < 1 || channels % groups)
-        return lc_fail_int(LC_LucidError,
-                           "Expected number of channels in input to be divisible by num_groups, but got input of shape %s "
-                           "and num_groups=%lld",
-                           LC_SIZES(x->shape, x->ndim), (long long)groups);
-    if (x->ndim < 2 || batch < 0 || channels < 0 || inner < 0 || x->numel != batch * channels * inner ||
-        x->shape[1] != channels)
-        return lc_fail_int(LC_LucidError, "native_group_norm: %s does not have %lld x %lld x %lld elements", LC_SHAPE(x),
-                           (long long)batch, (long long)channels, (long long)inner);
-    for (int k = 1; k < 3; k++)
-        if (in(k) != LC_NONE && (in(k)->ndim != 1 || in(k)->numel != channels))
-            return lc_fail_int(LC_LucidError,
-                               "Expected %s to be a vector of size equal to the number of channels in input, but got %s",
-                               k == 1 ? "weight" : "bias", LC_SHAPE(in(k)));
-    lc_dtype   kept = statistics_dtype(x, weight, bias);
-    lc_tensor *rows = lc_reshape(widened(x), (int64_t[]){ batch, groups, channels / groups * inner }, 3);
-    statistics s = rows ? normalised(rows, (int64_t[]){ 2 }, 1, in[7].f) : (statistics){ 0 };
-    if (!s.rstd) return -1;
-    for (int d = 1; d < x->ndim; d++) per_channel[d - 1] = d == 1 ? channels : 1;
-    lc_tensor *w = weight == LC_NONE ? weight : lc_reshape(widened(weight), per_channel, x->ndim - 1);
-    lc_tensor *b = bias == LC_NONE ? bias : lc_reshape(widened(bias), per_channel, x->ndim - 1);
-    lc_tensor *y = lc_reshape(lc_mul(s.centred, s.rstd), x->shape, x->ndim);
-    y = w && b ? converted(scaled(y, w, b), (lc_dtype)x->dtype) : NULL;
-    out[0] = y ? in_format_of(x, y) : NULL;
-    out[1] = converted(lc_reshape(s.mean, (int64_t[]){ batch, groups }, 2), kept);
-    out[2] = converted(lc_reshape(s.rstd, (int64_t[]){ batch, groups }, 2), kept);
-    return out[0] && out[1] && out[2] ? 0 : -1;
-}
-LC_OP(native_group_norm,
-      .sig =
-          "native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int, "
-          "eps: float) -> (output: Tensor, mean: Tensor, rstd: Tensor)",
-      .doc =
-          "Groups of channels with mean 0 and variance 1, then scaled and shifted; their means; 1 / their standard deviations.",
-      .amp = LC_AMP_FP32, .call = native_group_norm_call);
-
-/* running = (1 - momentum) * running + momentum * value, not recorded */
-static int blend(lc_tensor *running, lc_tensor *value, double momentum)
-{
-    if (running == LC_NONE) return 0;
-    lc_tensor *x = converted(lc_detach(value), (lc_dtype)running->dtype);
-    if (!x) return -1;
-    lc_tensor *next = lc_add(lc_mul(lc_detach(running), LC_NUMBER(1 - momentum)), lc_mul(x, LC_NUMBER(momentum)));
-    return next && lc_copy_(running, next, false) ? 0 : -1;
-}
-static int native_batch_norm_call(const lc_value *in, lc_tensor **out)
-{
-    static const char *const names[] = { "", "weight", "bias", "running_mean", "running_var" };
-    lc_tensor               *x = in(0), *mean = in(3), *variance = in(4), *wide = widened(x), *w = in(1), *b = in(2), *y;
-    bool                     training = in[5].b;
-    int64_t                  dims[LC_MAX_DIMS], along[LC_MAX_DIMS], channels = x->ndim > 1 ? x->shape[1] : 0;
-    int                      n = 0;
-    if (floats_only(x, "native_batch_norm") < 0) return -1;
-    if (x->ndim < 2)
-        return lc_fail_int(LC_LucidError, "native_batch_norm: the input needs at least 2 dimensions, got %s", LC_SHAPE(x));
-    for (int k = 1; k < 5; k++)
-        if (in(k) != LC_NONE && (in(k)->ndim != 1 || in(k)->numel != channels))
-            return lc_fail_int(LC_LucidError, "%s should contain %lld elements not %lld", names[k], (long long)channels,
-                               (long long)in(k)->numel);
-    if (!training && (mean == LC_NONE || variance == LC_NONE))
-        return lc_fail_int(LC_LucidError, "native_batch_norm: running_mean and running_var must be defined in evaluation mode");
-    lc_dtype kept = statistics_dtype(x, w, b);
-    for (int d = 0; d < x->ndim; d++) {
-        along[d] = d == 1 ? channels : 1;
-        if (d != 1) dims[n++] = d;
+    int64_t shape[LC_MAX_DIMS], stride[LC_MAX_DIMS];
+    if (!last) return packed(t, (lc_dtype)t->dtype);
+    for (int d = 0; d < t->ndim; d++) {
+        int from = d == 0 ? 0 : d == t->ndim - 1 ? 1 : d + 1;
+        shape[d] = t->shape[from], stride[d] = t->stride[from];
     }
-    w = w == LC_NONE ? w : lc_reshape(widened(w), along, x->ndim),
-    b = b == LC_NONE ? b : lc_reshape(widened(b), along, x->ndim);
-    if (!wide || !w || !b) return -1;
-    if (training) {
-        double     count = (double)x->numel / (double)(channels ? channels : 1);
-        statistics s = normalised(wide, dims, n, in[7].f);
-        if (!s.rstd) return -1;
-        y = scaled(lc_mul(s.centred, s.rstd), w, b);
-        lc_tensor *unbiased = lc_mul(lc_var(lc_detach(wide), dims, n, LC_I(0), false), LC_NUMBER(count / (count - 1)));
-        if (blend(mean, lc_flatten(s.mean, 0, -1), in[6].f) < 0 || !unbiased || blend(variance, unbiased, in[6].f) < 0)
-            return -1;
-        out[1] = converted(lc_detach(lc_flatten(s.mean, 0, -1)), kept),
-        out[2] = converted(lc_detach(lc_flatten(s.rstd, 0, -1)), kept);
-    } else {
-        lc_tensor *m = lc_reshape(widened(mean), along, x->ndim), *v = lc_reshape(widened(variance), along, x->ndim);
-        lc_tensor *rstd = v ? lc_rsqrt(lc_add(v, LC_NUMBER(in[7].f))) : NULL;
-        y = m && rstd ? scaled(lc_mul(lc_sub(wide, m), rstd), w, b) : NULL;
-        for (int k = 1; k < 3; k++) out[k] = lc_scoped(lc_tensor_new(kept, x->device, 1, (int64_t[]){ 0 }));
-    }
-    out[0] = y ? in_format_of(x, converted(y, (lc_dtype)x->dtype)) : NULL;
-    return out[0] && out[1] && out[2] ? 0 : -1;
+    lc_tensor *turned = lc_tensor_view(t, t->ndim, shape, stride, 0),
+              *made = turned ? packed(turned, (lc_dtype)t->dtype) : NULL;
+    return lc_release(turned), made;
 }
-LC_OP(native_batch_norm,
-      .sig = "native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, "
-             "running_var: "
-             "Tensor | None, training: bool, momentum: float, eps: float) -> (output: Tensor, mean: Tensor, rstd: Tensor)",
-      .doc = "Channels with mean 0 and variance 1 (in evaluation by the running statistics), then scaled and shifted; and "
-             "while training "
-             "their means and 1 / their standard deviations, with which the running statistics are updated.",
-      .out = true, .amp = LC_AMP_FP32, .writes = IN(3) | IN(4), .call = native_batch_norm_call);
+static void output_order(lc_spec *out, bool last)
+{
+    int64_t step = out->shape[1] ? out->shape[1] : 1;
+    if (!last) return;
+    out->order = LC_ORDER_STRIDES, out->stride[1] = 1;
+    for (int d = out->ndim - 1; d >= 0; d--)
+        if (d != 1) out->stride[d] = step, step *= out->shape[d] ? out->shape[d] : 1;
+}
+typedef struct {
+    lc_tensor *owned[8];
+    int        n;
+    bool       failed;
+} holder;
+static lc_tensor *held(holder *h, lc_tensor *t) /* NULL is a failure */
+{
+    if (!t) return h->failed = true, NULL;
+    return h->owned[h->n++] = t;
+}
+static lc_tensor *parameter_of(holder *h, lc_tensor *t, lc_dtype work)
+{
+    return t == LC_NONE ? NULL : held(h, packed(t, work));
+}
+static int finished(holder *h, const lc_record *call, const lc_norm_args *a)
+{
+    int rc = h->failed ? -1 : run_kernel_with(call, a);
+    while (h->n) lc_release(h->owned[--h->n]);
+    return rc;
+}
+static lc_tensor *wanted(const lc_record *call, int k, bool want) { return want ? call->out[k] : NULL; }
+
+static int spec_vector(const lc_record *call, lc_spec *out, int64_t n)
+{
+    return spec_shape(call, out, working_dtype((lc_dtype)call->in[0]->dtype), 1, &n);
+}
+
+/* ---- second gradients ----
+ * With h = (x - mean) r, a = w g and E the mean over what a statistic is of, the first ones are dx = r P(a), P(t) = t - E[t] - h E[t h], which
+ * is symmetric; dw = sum g h; db = sum g. For gradients v, vw, vb of these:
+ *   g: w r P(v) + vw h + vb      w: sum g r P(v)      x: r P(H) - r^2 h S
+ *   with H = vw g - r (v E[a h] + a E[v h]) and S = E[v a] - E[v] E[a] - E[v h] E[a h]
+ * Without a mean the terms of E[t], E[v] and E[a] are not there. All in a shape where w broadcasts. */
+typedef struct {
+    lc_tensor *x, *g, *w, *v, *vw, *vb; /* LC_NONE: not there */
+    int64_t    dims[2], sums[2];        /* of a statistic; of a parameter */
+    double     eps;
+    bool       centred;
+} second;
+static lc_tensor *expectation(const second *s, lc_tensor *t) { return lc_mean(t, s->dims, 2, true); }
+static lc_tensor *projected(const second *s, lc_tensor *h, lc_tensor *t)
+{
+    lc_tensor *p = lc_sub(t, lc_mul(h, expectation(s, lc_mul(t, h))));
+    return s->centred ? lc_sub(p, expectation(s, t)) : p;
+}
+static lc_tensor *plus(lc_tensor *a, lc_tensor *b) { return a == LC_NONE ? b : lc_add(a, b); }
+static lc_tensor *times(lc_tensor *a, lc_tensor *w) { return w == LC_NONE ? a : lc_mul(a, w); }
+static void       second_gradients(const second *s, lc_tensor **dg, lc_tensor **dx, lc_tensor **dw)
+{
+    norm_statistics n = norm_normalised(s->x, s->dims, 2, s->eps, s->centred);
+    lc_tensor      *r = n.rstd, *h = n.hat, *v = s->v, *moved = LC_NONE;
+    *dg = *dx = *dw = LC_NONE;
+    if (v != LC_NONE) {
+        lc_tensor *a = times(s->g, s->w), *back = lc_mul(r, projected(s, h, v));
+        lc_tensor *ah = expectation(s, lc_mul(a, h)), *vh = expectation(s, lc_mul(v, h));
+        lc_tensor *spread = lc_sub(expectation(s, lc_mul(v, a)), lc_mul(vh, ah));
+        if (s->centred) spread = lc_sub(spread, lc_mul(expectation(s, v), expectation(s, a)));
+        *dg = times(back, s->w);
+        if (s->w != LC_NONE) *dw = lc_sum(lc_mul(s->g, back), s->sums, 2, false);
+        moved = lc_neg(lc_mul(r, lc_add(lc_mul(v, ah), lc_mul(a, vh))));
+        *dx = lc_neg(lc_mul(lc_mul(lc_mul(r, r), h), spread));
+    }
+    if (s->vw != LC_NONE) *dg = plus(*dg, lc_mul(s->vw, h)), moved = plus(moved, lc_mul(s->vw, s->g));
+    if (s->vb != LC_NONE) *dg = plus(*dg, s->vb);
+    if (moved != LC_NONE) *dx = plus(*dx, lc_mul(r, projected(s, h, moved)));
+}
+static lc_tensor *viewed(lc_tensor *t, const int64_t *shape, int ndim) /* in the dtype of statistics */
+{
+    return t == LC_NONE ? t : lc_reshape(norm_widened(t), shape, ndim);
+}
+/* A gradient of the shape it had in `second` is that of an argument. */
+static lc_tensor *shaped(lc_tensor *t, const lc_tensor *like)
+{
+    return t == LC_NONE ? t : norm_converted(lc_reshape(t, like->shape, like->ndim), (lc_dtype)like->dtype);
+}
+
+/* ---- rows: (input, weight, bias, rows, groups, channels, inner, eps, centred) ---- */
+static void row_sizes(lc_norm_args *a, const lc_value *args, int64_t rows) /* args: from groups on */
+{
+    *a = (lc_norm_args){ .rows = rows, .groups = args[0].i, .channels = args[1].i, .inner = args[2].i };
+    a->eps = args[3].f, a->centred = args[4].b;
+}
+static int rows_shape(const lc_record *call, lc_spec *out)
+{
+    int64_t rows = call->args[3].i;
+    spec_like(call, &out[0], call->in[0], (lc_dtype)call->in[0]->dtype);
+    if (spec_vector(call, &out[1], call->args[8].b ? rows : 0) < 0) return -1;
+    return spec_vector(call, &out[2], rows);
+}
+static int rows_run(const lc_record *call)
+{
+    lc_norm_args a;
+    holder       h = { 0 };
+    lc_dtype     work = working_dtype((lc_dtype)call->in[0]->dtype);
+    row_sizes(&a, call->args + 4, call->args[3].i);
+    a.in = held(&h, dense(call->in[0], false));
+    a.weight = parameter_of(&h, call->in[1], work), a.bias = parameter_of(&h, call->in[2], work);
+    a.out = call->out[0], a.mean = wanted(call, 1, a.centred), a.rstd = call->out[2];
+    return finished(&h, call, &a);
+}
+/* mean and rstd have gradients too, where somebody uses them: d mean = 1 / n, d rstd = -r^2 h / n. */
+static lc_tensor *through_statistics(lc_tensor *x, const lc_value *args, lc_tensor *gmean, lc_tensor *grstd, int64_t rows)
+{
+    int64_t         length = args[1].i * args[2].i, shape[] = { rows, length }, each[] = { rows, 1 }, dims[] = { 1 };
+    norm_statistics s = norm_normalised(lc_reshape(norm_widened(x), shape, 2), dims, 1, args[3].f, args[4].b);
+    lc_tensor      *sum = LC_NONE, *share = LC_NUMBER(1 / (double)length);
+    if (gmean != LC_NONE) sum = lc_expand(lc_mul(lc_reshape(gmean, each, 2), share), shape, 2);
+    if (grstd != LC_NONE) {
+        lc_tensor *r2 = lc_mul(s.rstd, s.rstd);
+        sum = plus(sum, lc_neg(lc_mul(lc_mul(lc_mul(lc_reshape(grstd, each, 2), share), r2), s.hat)));
+    }
+    return shaped(sum, x);
+}
+GRAD(_norm_rows)
+{
+    lc_tensor *x = in(0), *w = in(1);
+    if (g[0] != LC_NONE) {
+        lc__norm_rows_backward_out made = lc__norm_rows_backward(g[0], x, y[1], y[2], w, in[3].i, in[4].i, in[5].i, in[6].i,
+                                                                 in[7].f, in[8].b, need[0], need[1], need[2]);
+        if (need[0]) dx[0] = made.dx;
+        if (need[1]) dx[1] = made.dweight ? lc_reshape(made.dweight, w->shape, w->ndim) : NULL;
+        if (need[2]) dx[2] = made.dbias ? lc_reshape(made.dbias, in(2)->shape, in(2)->ndim) : NULL;
+    }
+    if (need[0] && (g[1] != LC_NONE || g[2] != LC_NONE))
+        dx[0] = plus(dx[0], through_statistics(x, in + 4, g[1], g[2], in[3].i));
+}
+LC_OP(_norm_rows,
+      .sig = "_norm_rows(input: Tensor, weight: Tensor | None, bias: Tensor | None, rows: int, groups: int, channels: int, "
+             "inner: int, eps: float, centred: bool) -> (out: Tensor, mean: Tensor, rstd: Tensor)",
+      .doc = "Rows with mean 0 and variance 1, scaled and shifted per channel; their means and 1 / their standard deviations.",
+      .hidden = true, .promote = LC_NO_PROMOTION, .shape = rows_shape, .run = rows_run, .grad = _norm_rows_grad,
+      .saves = IN(0) | IN(1) | OUT(1) | OUT(2));
+
+static int rows_backward_shape(const lc_record *call, lc_spec *out)
+{
+    const lc_value *args = call->args;
+    int64_t         n = args[6].i * args[7].i, none = 0;
+    if (args[11].b) spec_like(call, &out[0], call->in[1], (lc_dtype)call->in[1]->dtype);
+    else if (spec_shape(call, &out[0], (lc_dtype)call->in[1]->dtype, 1, &none) < 0) return -1;
+    return spec_vector(call, &out[1], args[12].b ? n : 0) < 0 ? -1 : spec_vector(call, &out[2], args[13].b ? n : 0);
+}
+static int rows_backward_run(const lc_record *call)
+{
+    lc_norm_args    a;
+    holder          h = { 0 };
+    const lc_value *args = call->args;
+    lc_dtype        dtype = (lc_dtype)call->in[1]->dtype, work = working_dtype(dtype);
+    row_sizes(&a, args + 6, args[5].i);
+    a.grad = held(&h, packed(call->in[0], dtype)), a.in = held(&h, dense(call->in[1], false));
+    a.mean = a.centred ? held(&h, packed(call->in[2], work)) : NULL, a.rstd = held(&h, packed(call->in[3], work));
+    a.weight = parameter_of(&h, call->in[4], work);
+    a.out = wanted(call, 0, args[11].b), a.dweight = wanted(call, 1, args[12].b), a.dbias = wanted(call, 2, args[13].b);
+    return finished(&h, call, &a);
+}
+GRAD(_norm_rows_backward)
+{
+    int64_t groups = in[6].i, shape[] = { groups ? in[5].i / groups : 0, groups, in[7].i, in[8].i },
+            along[] = { groups, in[7].i, 1 };
+    second     s = { .dims = { 2, 3 }, .sums = { 0, 3 }, .eps = in[9].f, .centred = in[10].b };
+    lc_tensor *dg, *dinput, *dw;
+    s.g = viewed(in(0), shape, 4), s.x = viewed(in(1), shape, 4), s.w = viewed(in(4), along, 3);
+    s.v = viewed(in[11].b ? g[0] : LC_NONE, shape, 4), s.vw = viewed(in[12].b ? g[1] : LC_NONE, along, 3);
+    s.vb = viewed(in[13].b ? g[2] : LC_NONE, along, 3);
+    second_gradients(&s, &dg, &dinput, &dw);
+    if (need[0] && dg != LC_NONE) dx[0] = shaped(lc_expand(dg, shape, 4), in(0));
+    if (need[1]) dx[1] = shaped(dinput, in(1));
+    if (in(4) != LC_NONE && need[4]) dx[4] = shaped(dw, in(4));
+}
+LC_OP(_norm_rows_backward,
+      .sig = "_norm_rows_backward(grad: Tensor, input: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None, rows: int, "
+             "groups: int, "
+             "channels: int, inner: int, eps: float, centred: bool, wants_input: bool, wants_weight: bool, wants_bias: bool) "
+             "-> (dx: "
+             "Tensor, dweight: Tensor, dbias: Tensor)",
+      .doc = "The gradients of _norm_rows.", .hidden = true, .promote = LC_NO_PROMOTION, .shape = rows_backward_shape,
+      .run = rows_backward_run, .grad = _norm_rows_backward_grad, .saves = IN(0) | IN(1) | IN(2) | IN(3) | IN(4));
+
+/* ---- channels: (input, weight, bias, mean, rstd, eps); mean and rstd fix the statistics ---- */
+static bool last_of(const lc_tensor *x) { return !x->is_contiguous && suggested_format(x) != LC_CONTIGUOUS_FORMAT; }
+static void channel_sizes(lc_norm_args *a, const lc_tensor *x, double eps, bool fixed)
+{
+    int64_t channels = x->shape[1], inner = 1;
+    bool    last = last_of(x);
+    for (int d = 2; d < x->ndim; d++) inner *= x->shape[d];
+    *a = (lc_norm_args){
+        .rows = x->shape[0] * (last ? inner : 1), .groups = 1, .channels = channels, .inner = last ? 1 : inner
+    };
+    a->eps = eps, a->fixed = fixed;
+}
+static int channels_shape(const lc_record *call, lc_spec *out)
+{
+    const lc_tensor *x = call->in[0];
+    int64_t          n = call->in[3] == LC_NONE ? x->shape[1] : 0;
+    spec_like(call, &out[0], x, (lc_dtype)x->dtype);
+    output_order(&out[0], last_of(x));
+    for (int k = 1; k < 4; k++)
+        if (spec_vector(call, &out[k], n) < 0) return -1;
+    return 0;
+}
+static int channels_run(const lc_record *call)
+{
+    lc_norm_args a;
+    holder       h = { 0 };
+    lc_tensor   *x = call->in[0];
+    lc_dtype     work = working_dtype((lc_dtype)x->dtype);
+    channel_sizes(&a, x, call->args[5].f, call->in[3] != LC_NONE);
+    a.in = held(&h, dense(x, last_of(x)));
+    a.weight = parameter_of(&h, call->in[1], work), a.bias = parameter_of(&h, call->in[2], work);
+    a.out = call->out[0], a.mean = call->out[1], a.rstd = call->out[2], a.variance = call->out[3];
+    if (a.fixed) a.mean = held(&h, packed(call->in[3], work)), a.rstd = held(&h, packed(call->in[4], work));
+    return finished(&h, call, &a);
+}
+GRAD(_norm_channels)
+{
+    bool                           fixed = in(3) != LC_NONE;
+    lc__norm_channels_backward_out made = lc__norm_channels_backward(g[0], in(0), fixed ? in(3) : y[1], fixed ? in(4) : y[2],
+                                                                     in(1), in[5].f, fixed, need[0], need[1], need[2]);
+    if (need[0]) dx[0] = made.dx;
+    if (need[1]) dx[1] = made.dweight;
+    if (need[2]) dx[2] = made.dbias;
+}
+LC_OP(_norm_channels,
+      .sig = "_norm_channels(input: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor | None, rstd: Tensor | "
+             "None, eps: "
+             "float) -> (out: Tensor, mean: Tensor, rstd: Tensor, variance: Tensor)",
+      .doc = "Channels with mean 0 and variance 1, or by given statistics, scaled and shifted; and their statistics.",
+      .hidden = true, .promote = LC_NO_PROMOTION, .shape = channels_shape, .run = channels_run, .grad = _norm_channels_grad,
+      .saves = IN(0) | IN(1) | IN(3) | IN(4) | OUT(1) | OUT(2));
+
+static int channels_backward_shape(const lc_record *call, lc_spec *out)
+{
+    const lc_value  *args = call->args;
+    const lc_tensor *x = call->in[1];
+    int64_t          none = 0, n = x->shape[1];
+    if (args[7].b) spec_like(call, &out[0], x, (lc_dtype)x->dtype), output_order(&out[0], last_of(x));
+    else if (spec_shape(call, &out[0], (lc_dtype)x->dtype, 1, &none) < 0) return -1;
+    return spec_vector(call, &out[1], args[8].b ? n : 0) < 0 ? -1 : spec_vector(call, &out[2], args[9].b ? n : 0);
+}
+static int channels_backward_run(const lc_record *call)
+{
+    lc_norm_args    a;
+    holder          h = { 0 };
+    const lc_value *args = call->args;
+    lc_tensor      *x = call->in[1];
+    lc_dtype        work = working_dtype((lc_dtype)x->dtype);
+    channel_sizes(&a, x, args[5].f, args[6].b);
+    a.grad = held(&h, in_dtype(call->in[0], (lc_dtype)x->dtype));
+    if (a.grad) a.grad = held(&h, dense((lc_tensor *)a.grad, last_of(x)));
+    a.in = held(&h, dense(x, last_of(x)));
+    a.mean = held(&h, packed(call->in[2], work)), a.rstd = held(&h, packed(call->in[3], work));
+    a.weight = parameter_of(&h, call->in[4], work);
+    a.out = wanted(call, 0, args[7].b), a.dweight = wanted(call, 1, args[8].b), a.dbias = wanted(call, 2, args[9].b);
+    return finished(&h, call, &a);
+}
+/* With fixed statistics dx = w r g is linear. */
+static void fixed_gradients(const second *s, lc_tensor *mean, lc_tensor *r, lc_tensor **dg, lc_tensor **dx, lc_tensor **dw)
+{
+    *dg = *dx = *dw = LC_NONE;
+    if (s->v != LC_NONE) {
+        lc_tensor *back = lc_mul(r, s->v);
+        *dg = times(back, s->w);
+        if (s->w != LC_NONE) *dw = lc_sum(lc_mul(s->g, back), s->sums, 2, false);
+    }
+    if (s->vw != LC_NONE) *dg = plus(*dg, lc_mul(s->vw, lc_mul(lc_sub(s->x, mean), r))), *dx = lc_mul(lc_mul(s->vw, r), s->g);
+    if (s->vb != LC_NONE) *dg = plus(*dg, s->vb);
+}
+GRAD(_norm_channels_backward)
+{
+    lc_tensor *x = in(1), *dg, *dinput, *dw;
+    int64_t    channels = x->shape[1], inner = 1;
+    for (int d = 2; d < x->ndim; d++) inner *= x->shape[d];
+    int64_t shape[] = { x->shape[0], channels, inner }, along[] = { channels, 1 };
+    second  s = { .dims = { 0, 2 }, .sums = { 0, 2 }, .eps = in[5].f, .centred = true };
+    s.g = viewed(in(0), shape, 3), s.x = viewed(x, shape, 3), s.w = viewed(in(4), along, 2);
+    s.v = viewed(in[7].b ? g[0] : LC_NONE, shape, 3), s.vw = viewed(in[8].b ? g[1] : LC_NONE, along, 2);
+    s.vb = viewed(in[9].b ? g[2] : LC_NONE, along, 2);
+    if (in[6].b) fixed_gradients(&s, viewed(in(2), along, 2), viewed(in(3), along, 2), &dg, &dinput, &dw);
+    else second_gradients(&s, &dg, &dinput, &dw);
+    if (need[0] && dg != LC_NONE) dx[0] = shaped(lc_expand(dg, shape, 3), in(0));
+    if (need[1]) dx[1] = shaped(dinput, x);
+    if (in(4) != LC_NONE && need[4]) dx[4] = shaped(dw, in(4));
+}
+LC_OP(_norm_channels_backward,
+      .sig = "_norm_channels_backward(grad: Tensor, input: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None, eps: "
+             "float, fixed: "
+             "bool, wants_input: bool, wants_weight: bool, wants_bias: bool) -> (dx: Tensor, dweight: Tensor, dbias: Tensor)",
+      .doc = "The gradients of _norm_channels.", .hidden = true, .promote = LC_NO_PROMOTION, .shape = channels_backward_shape,
+      .run = channels_backward_run, .grad = _norm_channels_backward_grad, .saves = IN(0) | IN(1) | IN(2) | IN(3) | IN(4));

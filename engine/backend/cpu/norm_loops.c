@@ -1,0 +1,30 @@
+/* Compiled once per instruction set: see norm.h.
+ *
+ * Memory bounds all of these; what matters is that a tile is read from it once. So reductions keep four vectors of sums, which hides the
+ * additions behind the loads, and the mean is taken in a first pass over a tile that the second one, for the squares, finds in L1: as exact as
+ * Welford's recurrence, without its division per element. Products are not fused with sums: what cancels in theory does so here. */
+#include "norm.h"
+#include "kernels.h"
+#include <string.h>
+#if defined __AVX512F__
+enum { VECTOR_BYTES = 64 };
+#elif defined __AVX2__
+enum { VECTOR_BYTES = 32 };
+#else
+enum { VECTOR_BYTES = 16 };
+#endif
+
+#define T       float
+#define NAME(x) x##_f32
+#include "norm_loops.inc.c"
+#define T       double
+#define NAME(x) x##_f64
+#include "norm_loops.inc.c"
+
+#define LOOPS(type)                                                                                                            \
+    {                                                                                                                          \
+        moments_##type, squares_##type, scale_##type, scale_each_##type, dots_##type, dots_each_##type, slope_##type,          \
+            slope_each_##type, sums_each_##type, column_moments_##type, column_scale_##type, column_dots_##type,               \
+            column_slope_##type                                                                                                \
+    }
+const lc_norms CAT(lc_cpu_norms, LC_ISA) = { LOOPS(f32), LOOPS(f64) };

@@ -1,0 +1,202 @@
+/* Loops of the normalisations for elements of type T. */
+enum { NAME(LANES) = VECTOR_BYTES / sizeof(T), NAME(STEP) = 4 * NAME(LANES) };
+typedef T NAME(vector) __attribute__((vector_size(VECTOR_BYTES)));
+typedef T NAME(loose) __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(T))));
+#define LOAD(p)   (*(const NAME(loose) *)(p))
+#define LANES     NAME(LANES)
+#define EACH_OF_4 _Pragma("GCC unroll 4") for (int k = 0; k < 4; k++)
+
+static inline T NAME(joined)(const NAME(vector) * sum) /* of four */
+{
+    T lanes[NAME(LANES)];
+    NAME(vector) all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    memcpy(lanes, &all, sizeof lanes);
+    for (int step = NAME(LANES) / 2; step; step /= 2)
+        for (int l = 0; l < step; l++) lanes[l] += lanes[l + step];
+    return lanes[0];
+}
+
+/* ---- sums along a line ---- */
+static void NAME(moments)(const void *x_, int64_t n, double *mean, double *square)
+{
+    const T *x = x_;
+    int64_t  i = 0;
+    T        total, left, m, d;
+    NAME(vector) sum[4] = { 0 }, low[4] = { 0 };
+    for (; i + NAME(STEP) <= n; i += NAME(STEP)) EACH_OF_4 sum[k] += LOAD(x + i + k * LANES);
+    for (; i + LANES <= n; i += LANES) sum[0] += LOAD(x + i);
+    for (total = NAME(joined)(sum); i < n; i++) total += x[i];
+    m = total / (T)n;
+    EACH_OF_4 sum[k] = low[k];
+    for (i = 0; i + NAME(STEP) <= n; i += NAME(STEP)) EACH_OF_4
+        {
+            NAME(vector) apart = LOAD(x + i + k * LANES) - m;
+            sum[k] += apart * apart, low[k] += apart;
+        }
+    for (; i + LANES <= n; i += LANES) {
+        NAME(vector) apart = LOAD(x + i) - m;
+        sum[0] += apart * apart, low[0] += apart;
+    }
+    for (total = NAME(joined)(sum), left = NAME(joined)(low); i < n; i++) d = x[i] - m, total += d * d, left += d;
+    *mean = (double)m + (double)left / (double)n; /* what the rounding of m left */
+    *square = (double)total - (double)left * (double)left / (double)n;
+}
+static double NAME(squares)(const void *x_, int64_t n)
+{
+    const T *x = x_;
+    int64_t  i = 0;
+    T        total;
+    NAME(vector) sum[4] = { 0 };
+    for (; i + NAME(STEP) <= n; i += NAME(STEP)) EACH_OF_4 sum[k] += LOAD(x + i + k * LANES) * LOAD(x + i + k * LANES);
+    for (; i + LANES <= n; i += LANES) sum[0] += LOAD(x + i) * LOAD(x + i);
+    for (total = NAME(joined)(sum); i < n; i++) total += x[i] * x[i];
+    return (double)total;
+}
+/* Sums of WEIGHTED(i), the gradient at i, and of that times (x - mean). */
+#define DOTS                                                                                                                   \
+    const T *g = g_, *x = x_;                                                                                                  \
+    const T  m = (T)mean;                                                                                                      \
+    int64_t  i = 0;                                                                                                            \
+    T        total, product;                                                                                                   \
+    NAME(vector) s[4] = { 0 }, p[4] = { 0 };                                                                                   \
+    for (; i + NAME(STEP) <= n; i += NAME(STEP)) EACH_OF_4                                                                     \
+        {                                                                                                                      \
+            NAME(vector) a = VECTOR(i + k * LANES);                                                                            \
+            s[k] += a, p[k] += a * (LOAD(x + i + k * LANES) - m);                                                              \
+        }                                                                                                                      \
+    for (; i + LANES <= n; i += LANES) {                                                                                       \
+        NAME(vector) a = VECTOR(i);                                                                                            \
+        s[0] += a, p[0] += a * (LOAD(x + i) - m);                                                                              \
+    }                                                                                                                          \
+    total = NAME(joined)(s), product = NAME(joined)(p);                                                                        \
+    for (; i < n; i++) total += SCALAR(i), product += SCALAR(i) * (x[i] - m);                                                  \
+    sum[0] += (double)total, sum[1] += (double)product;
+#define VECTOR(i) LOAD(g + (i))
+#define SCALAR(i) g[i]
+static void NAME(dots)(const void *g_, const void *x_, int64_t n, double mean, double sum[2]) { DOTS }
+#undef VECTOR
+#undef SCALAR
+#define VECTOR(i) (LOAD(g + (i)) * LOAD(w + (i)))
+#define SCALAR(i) (g[i] * w[i])
+static void NAME(dots_each)(const void *g_, const void *x_, int64_t n, double mean, const void *weight, double sum[2])
+{
+    const T *w = weight;
+    if (!w) return NAME(dots)(g_, x_, n, mean, sum);
+    DOTS
+}
+#undef VECTOR
+#undef SCALAR
+#undef DOTS
+
+/* ---- element by element ---- */
+static void NAME(scale)(void *out_, const void *x_, int64_t n, double mean, double factor, double shift)
+{
+    T       *out = out_;
+    const T *x = x_, m = (T)mean, f = (T)factor, s = (T)shift;
+    INDEPENDENT
+    for (int64_t i = 0; i < n; i++) out[i] = (x[i] - m) * f + s;
+}
+static void NAME(scale_each)(void *out_, const void *x_, int64_t n, double mean, double factor, const void *weight,
+                             const void *bias)
+{
+    T       *out = out_;
+    const T *x = x_, *w = weight, *b = bias, m = (T)mean, f = (T)factor;
+    if (w && b) {
+        INDEPENDENT
+        for (int64_t i = 0; i < n; i++) out[i] = (x[i] - m) * f * w[i] + b[i];
+    } else if (w) {
+        INDEPENDENT
+        for (int64_t i = 0; i < n; i++) out[i] = (x[i] - m) * f * w[i];
+    } else if (b) {
+        INDEPENDENT
+        for (int64_t i = 0; i < n; i++) out[i] = (x[i] - m) * f + b[i];
+    } else NAME(scale)(out_, x_, n, mean, factor, 0);
+}
+static void NAME(slope)(void *out_, const void *g_, const void *x_, int64_t n, double mean, const double by[4])
+{
+    T       *out = out_;
+    const T *g = g_, *x = x_, m = (T)mean, a = (T)by[0], b = (T)by[1], e = (T)by[2], r = (T)by[3];
+    INDEPENDENT
+    for (int64_t i = 0; i < n; i++) out[i] = (g[i] * a - e - (x[i] - m) * b) * r;
+}
+static void NAME(slope_each)(void *out_, const void *g_, const void *x_, int64_t n, double mean, const void *weight,
+                             const double by[4])
+{
+    T       *out = out_;
+    const T *g = g_, *x = x_, *w = weight, m = (T)mean, b = (T)by[1], e = (T)by[2], r = (T)by[3];
+    if (!w) return NAME(slope)(out_, g_, x_, n, mean, by);
+    INDEPENDENT
+    for (int64_t i = 0; i < n; i++) out[i] = (g[i] * w[i] - e - (x[i] - m) * b) * r;
+}
+static void NAME(sums_each)(const void *g_, const void *x_, int64_t n, double mean, double factor, void *dweight, void *dbias)
+{
+    const T *g = g_, *x = x_, m = (T)mean, f = (T)factor;
+    T       *dw = dweight, *db = dbias;
+    if (dw && db) {
+        INDEPENDENT
+        for (int64_t i = 0; i < n; i++) dw[i] += g[i] * ((x[i] - m) * f), db[i] += g[i];
+    } else if (dw) {
+        INDEPENDENT
+        for (int64_t i = 0; i < n; i++) dw[i] += g[i] * ((x[i] - m) * f);
+    } else if (db) {
+        INDEPENDENT
+        for (int64_t i = 0; i < n; i++) db[i] += g[i];
+    }
+}
+
+/* ---- columns ---- */
+static void NAME(column_moments)(const void *x_, int64_t rows, int64_t n, void *mean, void *square)
+{
+    const T *x = x_;
+    T       *m = mean, *q = square, share = 1 / (T)rows;
+    memset(m, 0, (size_t)n * sizeof(T)), memset(q, 0, (size_t)n * sizeof(T));
+    for (int64_t r = 0; r < rows; r++) {
+        INDEPENDENT
+        for (int64_t i = 0; i < n; i++) m[i] += x[r * n + i];
+    }
+    INDEPENDENT
+    for (int64_t i = 0; i < n; i++) m[i] *= share;
+    for (int64_t r = 0; r < rows; r++) {
+        INDEPENDENT
+        for (int64_t i = 0; i < n; i++) {
+            T d = x[r * n + i] - m[i];
+            q[i] += d * d;
+        }
+    }
+}
+static void NAME(column_scale)(void *out_, const void *x_, int64_t rows, int64_t n, const void *mean, const void *factor,
+                               const void *shift)
+{
+    T       *out = out_;
+    const T *x = x_, *m = mean, *f = factor, *s = shift;
+    for (int64_t r = 0; r < rows; r++, out += n, x += n) {
+        INDEPENDENT
+        for (int64_t i = 0; i < n; i++) out[i] = (x[i] - m[i]) * f[i] + s[i];
+    }
+}
+static void NAME(column_dots)(const void *g_, const void *x_, int64_t rows, int64_t n, const void *mean, void *sum,
+                              void *product)
+{
+    const T *g = g_, *x = x_, *m = mean;
+    T       *s = sum, *p = product;
+    memset(s, 0, (size_t)n * sizeof(T)), memset(p, 0, (size_t)n * sizeof(T));
+    for (int64_t r = 0; r < rows; r++, g += n, x += n) {
+        INDEPENDENT
+        for (int64_t i = 0; i < n; i++) s[i] += g[i], p[i] += g[i] * (x[i] - m[i]);
+    }
+}
+static void NAME(column_slope)(void *out_, const void *g_, const void *x_, int64_t rows, int64_t n, const void *mean,
+                               const void *const by[3])
+{
+    T       *out = out_;
+    const T *g = g_, *x = x_, *m = mean, *f = by[0], *b = by[1], *e = by[2];
+    for (int64_t r = 0; r < rows; r++, out += n, g += n, x += n) {
+        INDEPENDENT
+        for (int64_t i = 0; i < n; i++) out[i] = (g[i] - e[i] - (x[i] - m[i]) * b[i]) * f[i];
+    }
+}
+#undef LOAD
+#undef LANES
+#undef EACH_OF_4
+#undef T
+#undef NAME
