@@ -3,12 +3,23 @@
 #pragma once
 #include "backend.h"
 
+/* What becomes of a product while it is in the cache: activation(scale * product + addend_scale * addend) + residual. Operands have the
+ * computing dtype and strides (batch, row, column), zero where they broadcast. */
+typedef struct {
+    double           scale, addend_scale;
+    const lc_tensor *addend, *residual; /* or NULL */
+    int64_t          addend_stride[3], residual_stride[3];
+    lc_op_id         activation; /* an elementwise op; LC_OP_COUNT: none */
+} lc_matmul_epilogue;
+
 /* matmul family: out (batch, m, n) = a (batch, m, k) x b (batch, k, n); any strides; a batch stride of 0 broadcasts. All of the
  * computing dtype. */
 typedef struct {
-    lc_tensor *out, *a, *b;
-    int64_t    batch, m, n, k;
-    int64_t    out_batch, out_row, out_col, a_batch, a_row, a_col, b_batch, b_row, b_col;
+    lc_tensor                *out, *a, *b;
+    int64_t                   batch, m, n, k;
+    int64_t                   out_batch, out_row, out_col, a_batch, a_row, a_col, b_batch, b_row, b_col;
+    bool                      accumulate; /* add to what out holds. This and the epilogue: floats on the CPU only */
+    const lc_matmul_epilogue *epilogue;   /* or NULL */
 } lc_matmul_args;
 
 /* cdist: out (batch, n, m) holds the p-norms of a's rows (batch, n, k) minus b's (batch, m, k). All contiguous. */

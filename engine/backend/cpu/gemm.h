@@ -52,3 +52,5 @@ void       cpu_gemm_panels(lc_dtype dtype, const lc_product *g, int64_t row, int
                            int64_t depth, const void *a, const void *b, bool add);
 lc_product cpu_gemm_transposed(const lc_product *g,
                                lc_epilogue      *turned); /* out' = b' a'; turned: its epilogue, if there is one */
+/* The epilogue of a part of the result. */
+void cpu_gemm_finish(lc_dtype dtype, const lc_product *g, int64_t row, int64_t rows, int64_t column, int64_t columns);

@@ -79,10 +79,27 @@ typedef struct {
     atomic_int            failed;
 } product;
 
-static lc_product part_of(const product *p, int64_t batch, int64_t row, int64_t rows, int64_t column, int64_t columns)
+static const void *operand_at(const product *p, const lc_tensor *t, const int64_t *stride, int64_t batch, int64_t row,
+                              int64_t column)
 {
-    const lc_matmul_args *g = p->g;
-    int64_t               size = p->size;
+    return t ? t->data + (batch * stride[0] + row * stride[1] + column * stride[2]) * p->size : NULL;
+}
+static lc_product part_of(const product *p, int64_t batch, int64_t row, int64_t rows, int64_t column, int64_t columns,
+                          lc_epilogue *to)
+{
+    const lc_matmul_args     *g = p->g;
+    const lc_matmul_epilogue *e = g->epilogue;
+    int64_t                   size = p->size;
+    if (e)
+        *to = (lc_epilogue){ .scale = e->scale,
+                             .addend_scale = e->addend_scale,
+                             .addend = operand_at(p, e->addend, e->addend_stride, batch, row, column),
+                             .addend_row = e->addend_stride[1],
+                             .addend_col = e->addend_stride[2],
+                             .residual = operand_at(p, e->residual, e->residual_stride, batch, row, column),
+                             .residual_row = e->residual_stride[1],
+                             .residual_col = e->residual_stride[2],
+                             .activation = e->activation < LC_OP_COUNT ? lc_cpu_loops[e->activation][p->dtype] : NULL };
     return (lc_product){ .m = least(g->m - row, rows),
                          .n = least(g->n - column, columns),
                          .k = g->k,
@@ -94,7 +111,9 @@ static lc_product part_of(const product *p, int64_t batch, int64_t row, int64_t 
                          .b_row = g->b_row,
                          .b_col = g->b_col,
                          .out_row = g->out_row,
-                         .out_col = g->out_col };
+                         .out_col = g->out_col,
+                         .accumulate = g->accumulate,
+                         .epilogue = e ? to : NULL };
 }
 
 /* ---- parts, each by one thread ---- */
@@ -105,8 +124,10 @@ static void run_parts(void *ctx, int64_t begin, int64_t end)
     char    *scratch = lc_alloc(bytes);
     if (!scratch) p->failed = 1;
     for (int64_t task = begin; scratch && task < end; task++) {
-        int64_t    i = task % p->each;
-        lc_product part = part_of(p, task / p->each, i / p->across * p->rows, p->rows, i % p->across * p->columns, p->columns);
+        lc_epilogue epilogue;
+        int64_t     i = task % p->each;
+        lc_product  part =
+            part_of(p, task / p->each, i / p->across * p->rows, p->rows, i % p->across * p->columns, p->columns, &epilogue);
         cpu_gemm(p->dtype, &part, scratch);
     }
     if (scratch) lc_free(scratch, bytes);
@@ -162,7 +183,10 @@ static void multiply_panels(void *ctx, int64_t begin, int64_t end)
         int64_t row = task / w->across * w->task_rows, column = task % w->across * w->task_columns;
         cpu_gemm_panels(w->dtype, &w->g, w->row + row, least(w->rows - row, w->task_rows), w->column + column,
                         least(w->columns - column, w->task_columns), w->k, w->a + row * w->k * w->size,
-                        w->b + column * w->k * w->size, w->depth > 0);
+                        w->b + column * w->k * w->size, w->depth > 0 || w->g.accumulate);
+        if (w->g.epilogue && w->depth + w->k == w->g.k)
+            cpu_gemm_finish(w->dtype, &w->g, w->row + row, least(w->rows - row, w->task_rows), w->column + column,
+                            least(w->columns - column, w->task_columns));
     }
 }
 static int64_t even_pieces(int64_t n, int64_t unit, int64_t most, int64_t wanted) /* size of even ones, in units */
@@ -174,11 +198,13 @@ static int64_t even_pieces(int64_t n, int64_t unit, int64_t most, int64_t wanted
 }
 static int together(const product *p, int64_t batch)
 {
-    joint w = {
-        .g = part_of(p, batch, 0, p->g->m, 0, p->g->n), .dtype = p->dtype, .micro = cpu_micro_kernel(p->dtype), .size = p->size
-    };
+    lc_epilogue epilogue, turned;
+    joint       w = { .g = part_of(p, batch, 0, p->g->m, 0, p->g->n, &epilogue),
+                      .dtype = p->dtype,
+                      .micro = cpu_micro_kernel(p->dtype),
+                      .size = p->size };
     lc_product *g = &w.g;
-    if (g->out_col != 1 && g->out_row == 1) *g = cpu_gemm_transposed(g, NULL);
+    if (g->out_col != 1 && g->out_row == 1) *g = cpu_gemm_transposed(g, &turned);
     int64_t a_bytes = (least(g->m, BLOCK_ROWS) + w.micro->rows) * LC_GEMM_DEPTH * w.size,
             bytes = a_bytes + (least(g->n, BLOCK_COLUMNS) + w.micro->columns) * LC_GEMM_DEPTH * w.size;
     w.a = lc_alloc((size_t)bytes), w.b = w.a + a_bytes;
@@ -241,6 +267,7 @@ static int long_dot(const product *like)
     lc_matmul_args part = *g, rest = *g, all = *g;
     product        p = *like;
     if (!sums) return -1;
+    part.epilogue = rest.epilogue = NULL, part.accumulate = rest.accumulate = false;
     part.out = sums, part.batch = whole, part.k = CPU_GRAIN, part.out_batch = 1;
     part.a_batch = CPU_GRAIN * g->a_col, part.b_batch = CPU_GRAIN * g->b_row;
     p.g = &part;

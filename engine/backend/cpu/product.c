@@ -70,7 +70,7 @@ static plan plan_of(const lc_product *g)
 
 static const char *at(const void *from, int64_t elements, int64_t size) { return (const char *)from + elements * size; }
 
-static void finish(lc_dtype dtype, const lc_product *g, int64_t row, int64_t rows, int64_t column, int64_t columns)
+void cpu_gemm_finish(lc_dtype dtype, const lc_product *g, int64_t row, int64_t rows, int64_t column, int64_t columns)
 {
     for (int64_t i = row; i < row + rows; i++)
         cpu_epilogue_row(dtype, g->epilogue, i, column, columns,
@@ -150,10 +150,10 @@ static void run_packed(lc_dtype dtype, const lc_product *g, bool both, char *scr
                 micro->pack(a_panels, at(g->a, row * g->a_row + depth * g->a_col, size), rows, g->a_row, k, g->a_col,
                             micro->rows);
                 cpu_gemm_panels(dtype, g, row, rows, column, columns, k, a_panels, b_panels, add);
-                if (g->epilogue && depth + k == g->k) finish(dtype, g, row, rows, column, columns);
+                if (g->epilogue && depth + k == g->k) cpu_gemm_finish(dtype, g, row, rows, column, columns);
             }
         }
-        if (g->epilogue && !both) finish(dtype, g, 0, g->m, column, columns);
+        if (g->epilogue && !both) cpu_gemm_finish(dtype, g, 0, g->m, column, columns);
     }
 }
 static void run_in_place(lc_dtype dtype, const lc_product *g)
@@ -165,7 +165,7 @@ static void run_in_place(lc_dtype dtype, const lc_product *g)
         part.a = at(g->a, depth * g->a_col, size), part.b = at(g->b, depth * g->b_row, size);
         cpu_micro_kernel(dtype)->in_place(&part);
     }
-    if (g->epilogue) finish(dtype, g, 0, g->m, 0, g->n);
+    if (g->epilogue) cpu_gemm_finish(dtype, g, 0, g->m, 0, g->n);
 }
 static void run_dots(lc_dtype dtype, const lc_product *g, char *scratch) /* a vector that is not contiguous is copied */
 {
@@ -180,7 +180,7 @@ static void run_dots(lc_dtype dtype, const lc_product *g, char *scratch) /* a ve
         }
         cpu_micro_kernel(dtype)->by_dots(&part);
     }
-    if (g->epilogue) finish(dtype, g, 0, g->m, 0, g->n);
+    if (g->epilogue) cpu_gemm_finish(dtype, g, 0, g->m, 0, g->n);
 }
 
 static void fill_zero(lc_dtype dtype, const lc_product *g)
@@ -207,7 +207,7 @@ void cpu_gemm(lc_dtype dtype, const lc_product *product, void *scratch)
     if (g.m < 1 || g.n < 1) return;
     if (g.k < 1) {
         if (!g.accumulate) fill_zero(dtype, &g);
-        if (g.epilogue) finish(dtype, &g, 0, g.m, 0, g.n);
+        if (g.epilogue) cpu_gemm_finish(dtype, &g, 0, g.m, 0, g.n);
         return;
     }
     /* A column is a row, unless its products are better summed as dots; and a row is a column then. */
