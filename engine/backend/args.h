@@ -235,3 +235,13 @@ typedef struct {
     lc_interpolation mode;
     bool             align_corners, backward;
 } lc_interpolate_args;
+
+/* Convolution in up to three dimensions: image (n, groups * c, ...), weight (groups * m, c, kernel...), result (n, groups * m, ...). One of the
+ * three is computed from the other two: which one is the op's choice. Any strides; all three have dimensions in front and `dims` behind them.
+ * image and result may be halves, the others are of the computing dtype. */
+typedef struct {
+    lc_tensor *image, *weight, *result;
+    lc_tensor *bias; /* contiguous, per channel of what is computed; NULL: none. Not of the weight */
+    int64_t    groups, stride[3], padding[3], dilation[3]; /* of `dims` dimensions */
+    int        dims;
+} lc_conv_args;

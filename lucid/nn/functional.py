@@ -7,7 +7,10 @@ globals().update(
     {key.removeprefix("nn.functional."): op for key, op in _namespaced.items() if key.startswith("nn.functional.")}
 )
 # functions that are in the main namespace too
-_SHARED = "relu relu_ selu selu_ celu celu_ rrelu rrelu_ threshold threshold_ prelu hardshrink sigmoid tanh"
+_SHARED = (
+    "relu relu_ selu selu_ celu celu_ rrelu rrelu_ threshold threshold_ prelu hardshrink sigmoid tanh "
+    "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d"
+)
 globals().update({name: getattr(_C, name) for name in _SHARED.split()})
 
 

@@ -1,0 +1,322 @@
+/* Convolution and its transpose (the gradient of the image), by the tiles of conv_tiles.c over the strips of conv_strip.c.
+ *
+ * Both are one loop: elements of a grid of results are sums over channels and taps. For the transpose with stride s there are s grids per
+ * dimension, every s-th element of the image each, and every tap belongs to one of them: no zero is ever multiplied.
+ *
+ * What bounds it is multiply-adds: per channel and tap a tile of 13 x 32 does 26 of them for 2 vectors and 13 weights read. Weights are put once per
+ * call into the order that tiles read. A task is a strip of rows of one image and up to 128 channels of the result; where the sum is long
+ * it goes over blocks of channels, whose weights for one tile stay in the nearest cache while the tile walks along the strip. Results gather
+ * in a buffer with the strip's pitch and are copied to where they belong row by row, which is where layouts and halves are dealt with.
+ * Memory is one copy of the weights and, per thread, a strip and the buffer. Every cut depends on shapes only.
+ *
+ * Rejected: packing columns for the matrix product's kernel (each image element is written once per tap; half the speed where channels are
+ * few), Winograd (its sums are not PyTorch's to the last digits). */
+#include "conv.h"
+#include <string.h>
+
+extern const lc_convs lc_cpu_convs_base, lc_cpu_convs_avx2 __attribute__((weak)), lc_cpu_convs_avx512 __attribute__((weak)),
+    lc_cpu_convs_neon __attribute__((weak));
+const conv_kernels *conv_kernels_of(lc_dtype dtype)
+{
+    const lc_convs *const tables[] = { [LC_ISA_base] = &lc_cpu_convs_base,
+                                       [LC_ISA_avx2] = &lc_cpu_convs_avx2,
+                                       [LC_ISA_avx512] = &lc_cpu_convs_avx512,
+                                       [LC_ISA_neon] = &lc_cpu_convs_neon };
+    const lc_convs       *table = tables[lc_cpu_isa()] ? tables[lc_cpu_isa()] : &lc_cpu_convs_base;
+    return dtype == LC_f32 ? &table->f32 : &table->f64;
+}
+int conv_no_memory(void) { return lc_fail_int(LC_OutOfMemory, "convolution: no memory for its tiles"); }
+
+enum { WIDEST = 1024, STRIP = 96 << 10, GATHERED = 64 << 10, WEIGHTS = 8192, ROW_BLOCK = 128, TASKS = 16 };
+
+typedef struct {
+    conv_grid           grid;
+    conv_image          from, to;
+    const conv_kernels *kernels;
+    lc_dtype            dtype;
+    int64_t             size, groups, rows, channels;     /* rows, channels: of a group, of the result and of the source */
+    int64_t             tiles, tile_block, channel_block; /* tiles: of all rows */
+    int64_t             strip_rows, strip_columns, strips_down, strips_across;
+    int64_t             weight_group, weight_row, weight_channel, weight_tap[3]; /* steps in the weights, in elements */
+    const char         *weight, *bias;
+    char               *packed;
+    atomic_int          failed;
+} conv_job;
+
+static int64_t tile_start(const conv_job *j, int64_t tile) { return j->rows * tile / j->tiles; }
+
+/* ---- weights in the order of the tiles: (group, tile, channel, tap, row of the tile) ---- */
+#define PACK(T)                                                                                                                \
+    for (int64_t c = 0; c < j->channels; c++)                                                                                  \
+        for (int64_t d = 0; d < axis[0].taps; d++)                                                                             \
+            for (int64_t h = 0; h < axis[1].taps; h++) {                                                                       \
+                const T *line = (const T *)weight + c * j->weight_channel + axis[0].at[d] * tap[0] + axis[1].at[h] * tap[1];   \
+                for (int64_t w = 0; w < axis[2].taps; w++, to += rows) *(T *)to = line[axis[2].at[w] * tap[2]];                \
+            }
+static void pack_tiles(void *ctx, int64_t begin, int64_t end)
+{
+    conv_job        *j = ctx;
+    const conv_axis *axis = j->grid.axis;
+    const int64_t   *tap = j->weight_tap, size = j->size;
+    for (int64_t t = begin; t < end; t++) {
+        int64_t group = t / j->tiles, first = tile_start(j, t % j->tiles), rows = tile_start(j, t % j->tiles + 1) - first;
+        for (int64_t i = 0; i < rows; i++) {
+            const char *weight = j->weight + (group * j->weight_group + (first + i) * j->weight_row) * size;
+            char       *at = j->packed + ((group * j->rows + first) * j->channels * j->grid.taps + i) * size;
+            if (size == 4) {
+                uint32_t *to = (uint32_t *)at;
+                PACK(uint32_t)
+            } else {
+                uint64_t *to = (uint64_t *)at;
+                PACK(uint64_t)
+            }
+        }
+    }
+}
+
+/* ---- tasks ---- */
+static void store_rows(const conv_job *j, const conv_part *part, const conv_layout *l, int64_t n, int64_t row, int64_t rows,
+                       const char *from, int64_t step)
+{
+    const conv_image *to = &j->to;
+    int64_t           size = j->size, to_size = lc_size_of(to->dtype), lines = part->rows, columns = part->columns;
+    char *at = to->data + (n * to->n_step + row * to->channel_step + part->plane * to->step[0] + part->row * to->step[1] +
+                           part->column * to->step[2]) *
+                              to_size;
+    if (to->channel_step == 1 && to->step[2] != 1 && rows > 1 && to->dtype == j->dtype && (size == 4 || size == 8)) {
+        for (int64_t r = 0; r < lines; r++)
+            lc_cpu_moves.transpose[size == 8](at + r * to->step[1] * size, to->step[2] * size, from + r * l->pitch * size,
+                                              step * size, columns, rows, false);
+        return;
+    }
+    if (l->pitch == columns && (to->step[1] == columns * to->step[2] || lines == 1)) columns *= lines, lines = 1;
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t r = 0; r < lines; r++)
+            conv_move_row(to->dtype, at + (i * to->channel_step + r * to->step[1]) * to_size, to->step[2] * to_size, j->dtype,
+                          from + (i * step + r * l->pitch) * size, size, columns);
+}
+static void run_tile(const conv_job *j, conv_tile *tile, int64_t rows, int64_t flat)
+{
+    const conv_tile_fn *fn = &j->kernels->tile[rows - 1];
+    const char         *x = tile->x;
+    char               *out = tile->out;
+    for (int64_t f = 0, n; f < flat; f += n) {
+        bool wide = 2 * (flat - f) > fn->columns;
+        n = wide ? fn->columns : j->kernels->lanes;
+        tile->x = x + f * j->size, tile->out = out + f * j->size;
+        if (wide) fn->wide(tile);
+        else fn->one(tile);
+    }
+    tile->x = x, tile->out = out;
+}
+typedef struct {
+    char    *strip, *gathered;
+    int64_t *offset;
+    int64_t  gathered_step;
+} conv_scratch;
+static void run_task(const conv_job *j, int64_t task, const conv_scratch *s)
+{
+    int64_t blocks = (j->tiles + j->tile_block - 1) / j->tile_block, across = task % j->strips_across,
+            rest = task / j->strips_across;
+    int64_t down = rest % j->strips_down, planes = j->grid.axis[0].count;
+    rest /= j->strips_down;
+    conv_part part = { .plane = rest % planes, .row = down * j->strip_rows, .column = across * j->strip_columns };
+    rest /= planes;
+    int64_t block = rest % blocks, group = rest / blocks % j->groups, n = rest / blocks / j->groups;
+    int64_t first = block * j->tile_block, past = first + j->tile_block < j->tiles ? first + j->tile_block : j->tiles;
+    int64_t left = j->grid.axis[1].count - part.row, wide = j->grid.axis[2].count - part.column, taps = j->grid.taps;
+    part.rows = left < j->strip_rows ? left : j->strip_rows, part.columns = wide < j->strip_columns ? wide : j->strip_columns;
+    if (part.rows <= 0 || part.columns <= 0) return;
+    conv_layout layout;
+    conv_lay_out(&j->grid, &j->from, &part, &layout, s->offset);
+    bool one = j->channel_block >= j->channels;
+    for (int64_t c = 0, channels; c < j->channels || !c; c += channels) {
+        channels = j->channels - c < j->channel_block ? j->channels - c : j->channel_block;
+        conv_fill_strip(&j->grid, &j->from, &part, &layout, n, group * j->channels + c, channels, j->dtype, s->strip);
+        for (int64_t t = first; t < past; t++) {
+            int64_t   row = tile_start(j, t), rows = tile_start(j, t + 1) - row;
+            char     *out = s->gathered + (one ? 0 : row - tile_start(j, first)) * s->gathered_step * j->size;
+            conv_tile tile = { .channels = channels,
+                               .taps = taps,
+                               .channel_step = layout.channel_size,
+                               .out_step = s->gathered_step,
+                               .offset = s->offset,
+                               .a = j->packed + ((group * j->rows + row) * j->channels + c * rows) * taps * j->size,
+                               .x = s->strip,
+                               .start = j->bias + (group * j->rows + row) * j->size,
+                               .out = out,
+                               .add = c > 0 };
+            run_tile(j, &tile, rows, layout.flat);
+            if (c + channels >= j->channels)
+                store_rows(j, &part, &layout, n, group * j->rows + row, rows, out, s->gathered_step);
+        }
+        if (!channels) break;
+    }
+}
+static void run_tasks(void *ctx, int64_t begin, int64_t end)
+{
+    conv_job    *j = ctx;
+    int64_t      strip = conv_strip_size(&j->grid, j->strip_rows, j->strip_columns) * j->channel_block;
+    int64_t      spread = j->grid.axis[2].shift_max - j->grid.axis[2].shift_min;
+    int64_t      rows = j->channel_block >= j->channels ? j->kernels->rows : j->tile_block * j->kernels->rows;
+    conv_scratch s = { .gathered_step = ((j->strip_columns + spread) * (j->strip_rows + 1) + CONV_SLACK) / 16 * 16 };
+    size_t bytes = (size_t)((strip + rows * s.gathered_step) * j->size + 64 + (j->grid.taps + 1) * (int64_t)sizeof(int64_t));
+    char  *block = lc_alloc(bytes);
+    if (!block) {
+        j->failed = 1;
+        return;
+    }
+    s.gathered = block, s.strip = block + rows * s.gathered_step * j->size;
+    s.offset = (int64_t *)(s.strip + (strip * j->size + 7) / 8 * 8);
+    for (int64_t t = begin; t < end; t++) run_task(j, t, &s);
+    lc_free(block, bytes);
+}
+
+static int64_t cut(int64_t n, int64_t most) /* n in equal pieces of at most so many: the size of a piece */
+{
+    int64_t pieces = (n + most - 1) / most;
+    return pieces ? (n + pieces - 1) / pieces : 1;
+}
+static int run_grid(conv_job *j)
+{
+    const conv_axis *axis = j->grid.axis;
+    j->grid.taps = axis[0].taps * axis[1].taps * axis[2].taps, j->grid.planes = axis[0].taps * axis[1].phases * axis[2].phases;
+    int64_t taps = j->grid.taps ? j->grid.taps : 1, down = axis[1].count, most = WEIGHTS / (taps * j->kernels->rows);
+    int64_t images = j->from.n * j->groups * axis[0].count, work;
+    if (!images || !down || !axis[2].count || !j->rows) return 0;
+    j->tiles = (j->rows + j->kernels->rows - 1) / j->kernels->rows;
+    j->tile_block = cut(j->tiles, ROW_BLOCK / j->kernels->rows);
+    int64_t blocks = (j->tiles + j->tile_block - 1) / j->tile_block, block_rows = j->tile_block * j->kernels->rows;
+    j->channel_block = cut(j->channels, most ? most : 1);
+    j->strip_columns = cut(axis[2].count, WIDEST), j->strips_across = (axis[2].count + j->strip_columns - 1) / j->strip_columns;
+    bool    long_sum = j->channel_block < j->channels;
+    int64_t each = j->rows * j->channels * taps * j->strip_columns / blocks + 1; /* multiply-adds per row of the grid */
+    for (int64_t rows = down; rows > 1; rows = (rows + 1) / 2) {
+        down = rows;
+        if (conv_strip_size(&j->grid, rows, j->strip_columns) * j->channel_block <= STRIP &&
+            (!long_sum || block_rows * rows * j->strip_columns <= GATHERED) &&
+            (images * blocks * j->strips_across * (axis[1].count / rows) >= TASKS || rows <= 4 || each * rows <= 1 << 20))
+            break;
+        down = (rows + 1) / 2;
+    }
+    j->strip_rows = cut(axis[1].count, down), j->strips_down = (axis[1].count + j->strip_rows - 1) / j->strip_rows;
+    size_t bytes = (size_t)(j->groups * j->rows * j->channels * taps * j->size + 1);
+    j->packed = lc_alloc(bytes);
+    if (!j->packed) return conv_no_memory();
+    int64_t tile = j->kernels->rows * j->channels * taps, tasks = images * blocks * j->strips_down * j->strips_across;
+    if (j->grid.taps)
+        cpu_parallel(j->groups * j->tiles, CPU_GRAIN / (tile + 1) + 1, j->groups * j->tiles * tile, pack_tiles, j);
+    each = each * j->strip_rows / 16 + 1, work = tasks * each;
+    cpu_parallel(tasks, CPU_GRAIN / each + 1, work, run_tasks, j);
+    lc_free(j->packed, bytes);
+    return j->failed ? conv_no_memory() : 0;
+}
+
+/* ---- the two ops ---- */
+static void kernel_sizes(const lc_conv_args *a, int64_t *kernel, int64_t *tap)
+{
+    const lc_tensor *w = a->weight;
+    for (int d = 0; d < 3; d++) kernel[d] = 1, tap[d] = 0;
+    for (int d = 0; d < a->dims; d++) kernel[3 - a->dims + d] = w->shape[2 + d], tap[3 - a->dims + d] = w->stride[2 + d];
+}
+static void window(const lc_conv_args *a, int d, int64_t *stride, int64_t *padding, int64_t *dilation)
+{
+    int k = d - 3 + a->dims;
+    *stride = k < 0 ? 1 : a->stride[k], *padding = k < 0 ? 0 : a->padding[k], *dilation = k < 0 ? 1 : a->dilation[k];
+}
+/* Zeros where there is no bias. */
+static char *bias_or_zeros(const lc_conv_args *a, lc_dtype dtype, int64_t channels)
+{
+    size_t bytes = (size_t)(channels * lc_size_of(dtype) + 1);
+    char  *bias = lc_alloc(bytes);
+    if (!bias) return NULL;
+    if (a->bias)
+        cpu_move(dtype, bias, lc_size_of(dtype), (lc_dtype)a->bias->dtype, a->bias->data, lc_size_of(a->bias->dtype), channels);
+    else memset(bias, 0, bytes);
+    return bias;
+}
+static conv_job job_of(const lc_conv_args *a, lc_dtype dtype, const lc_tensor *from, const lc_tensor *to)
+{
+    conv_job j = { .dtype = dtype, .size = lc_size_of(dtype), .groups = a->groups, .kernels = conv_kernels_of(dtype) };
+    j.from = conv_image_of(from, a->dims), j.to = conv_image_of(to, a->dims);
+    j.rows = j.to.channels / a->groups, j.channels = j.from.channels / a->groups, j.weight = a->weight->data;
+    return j;
+}
+int conv_forward_axes(const lc_conv_args *a, conv_axis *axis, const int64_t *count)
+{
+    int64_t kernel[3], tap[3], stride, padding, dilation;
+    kernel_sizes(a, kernel, tap);
+    for (int d = 0; d < 3; d++) {
+        window(a, d, &stride, &padding, &dilation);
+        if (conv_axis_init(&axis[d], kernel[d], count[d], stride) < 0) return conv_no_memory();
+        for (int64_t k = 0; k < kernel[d]; k++) conv_axis_add(&axis[d], k * dilation - padding, k);
+    }
+    return 0;
+}
+void conv_free_axes(const lc_conv_args *a, conv_axis *axis)
+{
+    int64_t kernel[3], tap[3];
+    kernel_sizes(a, kernel, tap);
+    for (int d = 0; d < 3; d++) conv_axis_free(&axis[d], kernel[d]);
+}
+static int cpu_conv(lc_dtype dtype, const void *args)
+{
+    const lc_conv_args *a = args;
+    if (dtype == LC_i64) return conv_plain(a, false);
+    conv_job j = job_of(a, dtype, a->image, a->result);
+    int64_t  kernel[3], channels = j.rows * j.groups;
+    kernel_sizes(a, kernel, j.weight_tap);
+    j.weight_row = a->weight->stride[0], j.weight_channel = a->weight->stride[1], j.weight_group = j.rows * j.weight_row;
+    char *bias = bias_or_zeros(a, dtype, channels);
+    j.bias = bias;
+    int rc = !bias ? conv_no_memory() : conv_forward_axes(a, j.grid.axis, j.to.size) < 0 ? -1 : run_grid(&j);
+    conv_free_axes(a, j.grid.axis);
+    if (bias) lc_free(bias, (size_t)(channels * j.size + 1));
+    return rc;
+}
+/* The image's elements at first[d], first[d] + stride[d], ... */
+static int run_transposed(const lc_conv_args *a, const conv_job *like, const int64_t *first, const int64_t *kernel)
+{
+    conv_job j = *like;
+    int64_t  stride, padding, dilation;
+    int      rc = 0;
+    for (int d = 0; d < 3; d++) {
+        window(a, d, &stride, &padding, &dilation);
+        j.to.data += first[d] * j.to.step[d] * lc_size_of(j.to.dtype);
+        if (conv_axis_init(&j.grid.axis[d], kernel[d], (like->to.size[d] - first[d] + stride - 1) / stride, 1) < 0) rc = -1;
+        for (int64_t k = 0; k < kernel[d] && !rc; k++) {
+            int64_t at = first[d] + padding - k * dilation;
+            if (at % stride == 0) conv_axis_add(&j.grid.axis[d], at / stride, k);
+        }
+        j.to.step[d] *= stride;
+    }
+    rc = rc < 0 ? conv_no_memory() : run_grid(&j);
+    conv_free_axes(a, j.grid.axis);
+    return rc;
+}
+static int cpu_conv_input(lc_dtype dtype, const void *args)
+{
+    const lc_conv_args *a = args;
+    if (dtype == LC_i64) return conv_plain(a, true);
+    conv_job j = job_of(a, dtype, a->result, a->image);
+    int64_t  kernel[3], first[3], steps[3], padding, dilation, channels = j.rows * j.groups;
+    kernel_sizes(a, kernel, j.weight_tap);
+    j.weight_channel = a->weight->stride[0], j.weight_row = a->weight->stride[1],
+    j.weight_group = j.channels * j.weight_channel;
+    char *bias = bias_or_zeros(a, dtype, channels);
+    int   rc = bias ? 0 : conv_no_memory();
+    for (int d = 0; d < 3; d++) {
+        window(a, d, &steps[d], &padding, &dilation);
+        if (steps[d] > j.to.size[d]) steps[d] = j.to.size[d];
+    }
+    j.bias = bias;
+    for (first[0] = 0; first[0] < steps[0]; first[0]++)
+        for (first[1] = 0; first[1] < steps[1]; first[1]++)
+            for (first[2] = 0; first[2] < steps[2] && !rc; first[2]++) rc = run_transposed(a, &j, first, kernel);
+    if (bias) lc_free(bias, (size_t)(channels * j.size + 1));
+    return rc;
+}
+
+#define DTYPES (1u << LC_f32 | 1u << LC_f64 | 1u << LC_i64)
+LC_CPU_RUN(_conv, cpu_conv, DTYPES)
+LC_CPU_RUN(_conv_input, cpu_conv_input, DTYPES)

@@ -1,0 +1,78 @@
+/* What the files of convolution share: the tiles that compute (one set per instruction set), and strips, the form in which they read images. */
+#pragma once
+#include "cpu.h"
+#include "../args.h"
+
+enum { CONV_MAX_ROWS = 14, CONV_SLACK = 128, CONV_DOTS = 3 };
+
+/* rows x columns of the result: out[i][j] = start[i] or what is there, plus the sum over channels and taps of a (channels, taps, rows) times x
+ * (channels) at offset[tap] + j. columns are contiguous; what is read past the end of the strip is its slack. */
+typedef struct {
+    int64_t        channels, taps, channel_step, out_step; /* in elements */
+    const int64_t *offset;
+    const void    *a, *x, *start;
+    void          *out;
+    bool           add;
+} conv_tile;
+typedef struct {
+    void (*wide)(const conv_tile *t); /* columns of them */
+    void (*one)(const conv_tile *t);  /* one vector */
+    int columns;
+} conv_tile_fn;
+/* out (rows, columns) = sums over n elements (a multiple of the vector) of rows of a, a_step apart, times x at offset[column]. */
+typedef struct {
+    void (*run)(int64_t n, const void *a, int64_t a_step, const void *x, const int64_t *offset, void *out);
+    int rows, columns;
+} conv_dot_fn;
+typedef struct {
+    conv_tile_fn tile[CONV_MAX_ROWS]; /* by rows - 1 */
+    conv_dot_fn  dot[CONV_DOTS];
+    int          rows, lanes; /* the most rows of a tile; elements of a vector */
+} conv_kernels;
+typedef struct {
+    conv_kernels f32, f64;
+} lc_convs;
+const conv_kernels *conv_kernels_of(lc_dtype dtype);
+
+/* A tensor (n, channels, ...) whose missing dimensions have size one. Strides in elements. */
+typedef struct {
+    char    *data;
+    lc_dtype dtype;
+    int64_t  n, channels, n_step, channel_step, size[3], step[3];
+} conv_image;
+conv_image conv_image_of(const lc_tensor *t, int dims);
+
+/* Element t of the result's grid (count) meets element t * step + offset of the image, for each tap of a dimension. A tap is split into a phase
+ * and a shift: offset = shift * step + residue[phase]. */
+typedef struct {
+    int64_t  taps, count, step, phases, shift_min, shift_max;
+    int64_t *offset, *at, *shift, *phase, *residue; /* at: the tap's number in the kernel. taps of each */
+} conv_axis;
+int  conv_axis_init(conv_axis *a, int64_t kernel, int64_t count, int64_t step); /* room for `kernel` taps; -1: no memory */
+void conv_axis_add(conv_axis *a, int64_t offset, int64_t at);
+void conv_axis_free(conv_axis *a, int64_t kernel);
+
+/* A part of the grid: one place of the first dimension, rows of the second, columns of the third. */
+typedef struct {
+    int64_t plane, row, rows, column, columns;
+} conv_part;
+typedef struct { /* how a part lies in memory: rows `pitch` apart, so that one flat index runs through all of them */
+    int64_t pitch, lead, plane_size, channel_size, first,
+        flat; /* first: column of the first element kept. flat: grid elements, gaps included */
+} conv_layout;
+typedef struct {
+    conv_axis axis[3];
+    int64_t   taps, planes;
+} conv_grid;
+void    conv_lay_out(const conv_grid *g, const conv_image *x, const conv_part *part, conv_layout *to, int64_t *offset);
+int64_t conv_strip_size(const conv_grid *g, int64_t rows, int64_t columns); /* the most elements that a channel takes */
+/* Channels first .. first + channels of image n, converted to `dtype`. */
+void conv_fill_strip(const conv_grid *g, const conv_image *x, const conv_part *part, const conv_layout *layout, int64_t n,
+                     int64_t first, int64_t channels, lc_dtype dtype, char *to);
+void conv_move_row(lc_dtype to, char *dst, int64_t dst_step, lc_dtype from, const char *src, int64_t src_step, int64_t n);
+int  conv_no_memory(void);
+
+/* The grid of the result, from the image's point of view. */
+int  conv_forward_axes(const lc_conv_args *a, conv_axis *axis, const int64_t *count);
+void conv_free_axes(const lc_conv_args *a, conv_axis *axis);
+int  conv_plain(const lc_conv_args *a, bool transposed); /* int64 */

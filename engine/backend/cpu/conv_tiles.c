@@ -1,0 +1,48 @@
+/* The tiles of convolution. Compiled once per instruction set.
+ *
+ * A tile keeps rows (channels of the result) x columns (elements of its grid) of sums in registers. Per channel and tap it loads the columns'
+ * vectors straight from the strip, at an offset that the tap has, and multiplies them with one weight per row: no image is spread out into
+ * columns, and vectors need not be aligned. Each number of rows has its own tile, as wide as registers allow, so that 64 channels are four
+ * tiles of 13 rows and one of 12, not five of 14.
+ *
+ * A dot tile, for gradients of weights, sums over columns instead: its sums are vectors until the end. It reads as many vectors as it has rows
+ * and columns, and multiplies all with all. */
+#include "conv.h"
+#include <string.h>
+#ifdef __clang__
+#pragma clang fp contract(fast)
+#else
+#pragma GCC optimize("fp-contract=fast")
+#endif
+
+/* tiles: rows, vectors. dots: rows, columns */
+#if defined __AVX512F__
+enum { VECTOR_BYTES = 64, ROWS = 14 };
+#define EACH_TILE(X)                                                                                                           \
+    X(1, 6) X(2, 6) X(3, 6) X(4, 6) X(5, 4) X(6, 4) X(7, 3) X(8, 3) X(9, 2) X(10, 2) X(11, 2) X(12, 2) X(13, 2) X(14, 2)
+#define EACH_DOT(X) X(5, 5) X(6, 4) X(1, 9)
+#else
+#ifdef __AVX2__
+enum { VECTOR_BYTES = 32, ROWS = 6 };
+#else
+enum { VECTOR_BYTES = 16, ROWS = 6 };
+#endif
+#define EACH_TILE(X) X(1, 6) X(2, 4) X(3, 3) X(4, 3) X(5, 2) X(6, 2)
+#define EACH_DOT(X)  X(3, 4) X(2, 5) X(1, 9)
+#endif
+
+#define T       float
+#define NAME(x) x##_f32
+#include "conv_tiles.inc.c"
+#define T       double
+#define NAME(x) x##_f64
+#include "conv_tiles.inc.c"
+
+#define ENTRY_f32(rows, wide)  { tile_##rows##_##wide##_f32, tile_##rows##_1_f32, wide * LANES_f32 },
+#define ENTRY_f64(rows, wide)  { tile_##rows##_##wide##_f64, tile_##rows##_1_f64, wide * LANES_f64 },
+#define DOT_f32(rows, columns) { dot_##rows##_##columns##_f32, rows, columns },
+#define DOT_f64(rows, columns) { dot_##rows##_##columns##_f64, rows, columns },
+const lc_convs CAT(lc_cpu_convs, LC_ISA) = {
+    .f32 = { { EACH_TILE(ENTRY_f32) }, { EACH_DOT(DOT_f32) }, ROWS, LANES_f32 },
+    .f64 = { { EACH_TILE(ENTRY_f64) }, { EACH_DOT(DOT_f64) }, ROWS, LANES_f64 },
+};

@@ -1,0 +1,216 @@
+/* The gradient of a convolution's weights: per tap, the sum over the grid of gradient times image.
+ *
+ * The image lies in a strip (conv_strip.c), the gradient beside it with the same pitch and zeros in the gaps between rows. Then every
+ * weight is one product of two contiguous vectors, the image's at the offset of its tap: a dot tile (conv_tiles.c) computes 5 x 5 of them at once
+ * from 10 vectors read, and nothing is transposed.
+ *
+ * A unit of work is a block of rows and channels of the weights and walks over all images: no two write the same weights. Where there are few
+ * blocks (LeNet has one) images are dealt out to parts with sums of their own, added in order at the end. How many depends on shapes only.
+ *
+ * What lies in the image beside a gap is multiplied with zero. Where that is infinite the product is not zero: sums that are not finite are
+ * computed again without gaps. */
+#include "conv.h"
+#include <math.h>
+#include <string.h>
+
+enum { WIDEST = 1024, STRIP = 64 << 10, ROW_BLOCK = 64, UNITS = 8, SHORTEST = 20, MAX_COLUMNS = 16, MAX_TILE = 64 };
+
+typedef struct {
+    conv_grid          grid;
+    conv_image         image, grad;
+    const conv_dot_fn *dot;
+    lc_dtype           dtype;
+    int64_t            size, lanes, groups, rows, channels; /* rows, channels: of a group */
+    int64_t            row_block, row_blocks, channel_block, channel_blocks, parts, items;
+    int64_t            strip_rows, strip_columns, strips_down, strips_across, weights;
+    char              *sums; /* parts x weights */
+    atomic_int         failed;
+} weight_job;
+typedef struct {
+    char    *strip, *grad;
+    int64_t *offset;
+    int64_t  grad_step;
+} weight_scratch;
+
+static void fill_gradient(const weight_job *j, const conv_part *part, const conv_layout *l, int64_t n, int64_t first,
+                          int64_t rows, const weight_scratch *s)
+{
+    const conv_image *g = &j->grad;
+    int64_t           size = j->size, from_size = lc_size_of(g->dtype), length = (l->flat + j->lanes - 1) / j->lanes * j->lanes;
+    const char *from = g->data + (n * g->n_step + first * g->channel_step + part->plane * g->step[0] + part->row * g->step[1] +
+                                  part->column * g->step[2]) *
+                                     from_size;
+    bool across = g->channel_step == 1 && g->step[2] != 1 && rows > 1 && g->dtype == j->dtype;
+    for (int64_t r = 0; across && r < part->rows; r++)
+        lc_cpu_moves.transpose[size == 8](s->grad + r * l->pitch * size, s->grad_step * size, from + r * g->step[1] * size,
+                                          g->step[2] * size, rows, part->columns, false);
+    for (int64_t i = 0; i < rows; i++) {
+        char *to = s->grad + i * s->grad_step * size;
+        for (int64_t r = 0; r < part->rows; r++) {
+            int64_t end = r + 1 < part->rows ? l->pitch : length - r * l->pitch;
+            if (!across)
+                conv_move_row(j->dtype, to + r * l->pitch * size, size, g->dtype,
+                              from + (i * g->channel_step + r * g->step[1]) * from_size, g->step[2] * from_size, part->columns);
+            memset(to + (r * l->pitch + part->columns) * size, 0, (size_t)((end - part->columns) * size));
+        }
+    }
+}
+
+#define EXACT(T)                                                                                                               \
+    T sum = 0;                                                                                                                 \
+    for (int64_t r = 0; r < part->rows; r++)                                                                                   \
+        for (int64_t c = 0; c < part->columns; c++) sum += ((const T *)a)[r * pitch + c] * ((const T *)x)[r * pitch + c];      \
+    return (double)sum
+static double exact_f32(const conv_part *part, int64_t pitch, const void *a, const void *x) { EXACT(float); }
+static double exact_f64(const conv_part *part, int64_t pitch, const void *a, const void *x) { EXACT(double); }
+
+/* Add a tile's sums to the weights (rows, columns), to_step elements apart. */
+static void add_tile(const weight_job *j, const conv_part *part, const conv_layout *l, const weight_scratch *s,
+                     const void *tile, int64_t row, int64_t rows, const int64_t *offset, int64_t columns, char *to,
+                     int64_t to_step)
+{
+    int width = j->dot->columns;
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t k = 0; k < columns; k++) {
+            const char *a = s->grad + (row + i) * s->grad_step * j->size, *x = s->strip + offset[k] * j->size;
+            if (j->dtype == LC_f32) {
+                float sum = ((const float *)tile)[i * width + k];
+                ((float *)to)[i * to_step + k] += isfinite(sum) ? sum : (float)exact_f32(part, l->pitch, a, x);
+            } else {
+                double sum = ((const double *)tile)[i * width + k];
+                ((double *)to)[i * to_step + k] += isfinite(sum) ? sum : exact_f64(part, l->pitch, a, x);
+            }
+        }
+}
+static void run_item(const weight_job *j, int64_t item, int64_t group, int64_t row, int64_t rows, int64_t channel,
+                     int64_t channels, const weight_scratch *s, char *sums)
+{
+    int64_t   across = item % j->strips_across, rest = item / j->strips_across, down = rest % j->strips_down;
+    int64_t   planes = j->grid.axis[0].count, n = rest / j->strips_down / planes, taps = j->grid.taps, all = channels * taps;
+    conv_part part = { .plane = rest / j->strips_down % planes,
+                       .row = down * j->strip_rows,
+                       .column = across * j->strip_columns };
+    int64_t   left = j->grid.axis[1].count - part.row, wide = j->grid.axis[2].count - part.column;
+    part.rows = left < j->strip_rows ? left : j->strip_rows, part.columns = wide < j->strip_columns ? wide : j->strip_columns;
+    if (part.rows <= 0 || part.columns <= 0) return;
+    conv_layout l;
+    conv_lay_out(&j->grid, &j->image, &part, &l, s->offset);
+    conv_fill_strip(&j->grid, &j->image, &part, &l, n, group * j->channels + channel, channels, j->dtype, s->strip);
+    fill_gradient(j, &part, &l, n, group * j->rows + row, rows, s);
+    _Alignas(64) char tile[MAX_TILE * sizeof(double)];
+    int64_t           offset[MAX_COLUMNS], length = (l.flat + j->lanes - 1) / j->lanes * j->lanes;
+    for (int64_t c = 0; c < all; c += j->dot->columns) {
+        int64_t columns = all - c < j->dot->columns ? all - c : j->dot->columns;
+        for (int64_t k = 0; k < j->dot->columns; k++) {
+            int64_t at = c + (k < columns ? k : columns - 1);
+            offset[k] = at / taps * l.channel_size + s->offset[at % taps];
+        }
+        for (int64_t i = 0; i < rows; i += j->dot->rows) {
+            j->dot->run(length, s->grad + i * s->grad_step * j->size, s->grad_step, s->strip, offset, tile);
+            add_tile(j, &part, &l, s, tile, i, rows - i < j->dot->rows ? rows - i : j->dot->rows, offset, columns,
+                     sums + (((group * j->rows + row + i) * j->channels + channel) * taps + c) * j->size, j->channels * taps);
+        }
+    }
+}
+static void run_units(void *ctx, int64_t begin, int64_t end)
+{
+    weight_job    *j = ctx;
+    int64_t        strip = conv_strip_size(&j->grid, j->strip_rows, j->strip_columns) * j->channel_block;
+    int64_t        spread = j->grid.axis[2].shift_max - j->grid.axis[2].shift_min, rows = j->row_block + j->dot->rows;
+    weight_scratch s = { .grad_step = ((j->strip_columns + spread) * (j->strip_rows + 1) + CONV_SLACK) / 16 * 16 };
+    size_t bytes = (size_t)((strip + rows * s.grad_step) * j->size + 64 + (j->grid.taps + 1) * (int64_t)sizeof(int64_t));
+    char  *block = lc_alloc(bytes);
+    if (!block) {
+        j->failed = 1;
+        return;
+    }
+    s.grad = block, s.strip = block + rows * s.grad_step * j->size;
+    s.offset = (int64_t *)(s.strip + (strip * j->size + 7) / 8 * 8);
+    memset(block, 0, (size_t)(rows * s.grad_step * j->size)); /* rows that a tile has too many */
+    for (int64_t u = begin; u < end; u++) {
+        int64_t part = u % j->parts, rest = u / j->parts, channel = rest % j->channel_blocks * j->channel_block;
+        int64_t row = rest / j->channel_blocks % j->row_blocks * j->row_block, group = rest / j->channel_blocks / j->row_blocks;
+        int64_t rows_here = j->rows - row < j->row_block ? j->rows - row : j->row_block;
+        int64_t channels = j->channels - channel < j->channel_block ? j->channels - channel : j->channel_block;
+        for (int64_t item = j->items * part / j->parts;
+             item < j->items * (part + 1) / j->parts && rows_here > 0 && channels > 0; item++)
+            run_item(j, item, group, row, rows_here, channel, channels, &s, j->sums + part * j->weights * j->size);
+    }
+    lc_free(block, bytes);
+}
+
+static int64_t cut(int64_t n, int64_t most)
+{
+    int64_t pieces = (n + most - 1) / most;
+    return pieces ? (n + pieces - 1) / pieces : 1;
+}
+static int64_t pieces(int64_t n, int64_t size) { return (n + size - 1) / size; }
+static void    choose_dot(weight_job *j, const conv_kernels *kernels)
+{
+    double best = INFINITY;
+    for (int k = 0; k < CONV_DOTS; k++) { /* a tile takes as long as its sums, or as what it reads */
+        const conv_dot_fn *dot = &kernels->dot[k];
+        double             sums = dot->rows * dot->columns, reads = 1.25 * (dot->rows + dot->columns);
+        double cost = (double)pieces(j->rows, dot->rows) * (double)pieces(j->channel_block * j->grid.taps, dot->columns) *
+                      (sums > reads ? sums : reads);
+        if (cost < best) best = cost, j->dot = dot;
+    }
+}
+static void choose_cuts(weight_job *j)
+{
+    const conv_axis *axis = j->grid.axis;
+    int64_t          down = axis[1].count, taps = j->grid.taps;
+    j->row_block = cut(j->rows, ROW_BLOCK), j->row_blocks = pieces(j->rows, j->row_block);
+    int64_t least = (SHORTEST + taps - 1) / taps, wanted = pieces(UNITS, j->groups * j->row_blocks);
+    j->channel_block = cut(j->channels, j->channels / wanted > least ? j->channels / wanted : least);
+    j->channel_block = cut(j->channels, j->channel_block < ROW_BLOCK ? j->channel_block : ROW_BLOCK);
+    j->channel_blocks = pieces(j->channels, j->channel_block);
+    j->strip_columns = cut(axis[2].count, WIDEST), j->strips_across = pieces(axis[2].count, j->strip_columns);
+    while (down > 1 && (conv_strip_size(&j->grid, down, j->strip_columns) * j->channel_block > STRIP ||
+                        j->row_block * down * j->strip_columns > STRIP))
+        down = (down + 1) / 2;
+    j->strip_rows = cut(axis[1].count, down), j->strips_down = pieces(axis[1].count, j->strip_rows);
+    j->items = j->image.n * axis[0].count * j->strips_down * j->strips_across;
+    int64_t units = j->groups * j->row_blocks * j->channel_blocks;
+    j->parts = units < UNITS ? pieces(UNITS, units) : 1;
+    if (j->parts > j->items) j->parts = j->items;
+}
+#define ADD_PART(T)                                                                                                            \
+    for (int64_t i = 0; i < j.weights; i++) ((T *)j.sums)[i] += ((const T *)j.sums)[p * j.weights + i];
+static int cpu_conv_weight(lc_dtype dtype, const void *args)
+{
+    const lc_conv_args *a = args;
+    weight_job          j = { .dtype = dtype, .size = lc_size_of(dtype), .groups = a->groups, .weights = a->weight->numel };
+    const conv_kernels *kernels = conv_kernels_of(dtype);
+    j.image = conv_image_of(a->image, a->dims), j.grad = conv_image_of(a->result, a->dims), j.lanes = kernels->lanes;
+    j.rows = j.grad.channels / a->groups, j.channels = j.image.channels / a->groups;
+    if (!j.weights) return 0;
+    int rc = conv_forward_axes(a, j.grid.axis, j.grad.size);
+    if (!rc) {
+        conv_axis *axis = j.grid.axis;
+        j.grid.taps = axis[0].taps * axis[1].taps * axis[2].taps,
+        j.grid.planes = axis[0].taps * axis[1].phases * axis[2].phases;
+        choose_cuts(&j), choose_dot(&j, kernels);
+        size_t  bytes = (size_t)((j.parts ? j.parts : 1) * j.weights * j.size);
+        int64_t units = j.groups * j.row_blocks * j.channel_blocks * j.parts;
+        if ((j.sums = lc_alloc(bytes))) {
+            memset(j.sums, 0, bytes);
+            int64_t each = j.rows * j.channels * j.grid.taps * axis[0].count * axis[1].count * axis[2].count / 16 * j.image.n;
+            if (units) cpu_parallel(units, CPU_GRAIN / (j.groups * each / units + 1) + 1, j.groups * each, run_units, &j);
+            for (int64_t p = 1; p < j.parts; p++) {
+                if (dtype == LC_f32) {
+                    ADD_PART(float)
+                } else {
+                    ADD_PART(double)
+                }
+            }
+            cpu_move((lc_dtype)a->weight->dtype, a->weight->data, lc_size_of(a->weight->dtype), dtype, j.sums, j.size,
+                     j.weights);
+            lc_free(j.sums, bytes);
+        }
+        if (!j.sums || j.failed) rc = conv_no_memory();
+    }
+    conv_free_axes(a, j.grid.axis);
+    return rc;
+}
+LC_CPU_RUN(_conv_weight, cpu_conv_weight, 1u << LC_f32 | 1u << LC_f64)

@@ -1,0 +1,260 @@
+/* PyTorch's convolutions: their arguments, defaults and errors, over the ops of conv.c. */
+#include "rules.h"
+
+#define LARGEST     (1ll << 40)
+#define IS_FUNCTION .promote = LC_NO_PROMOTION
+
+typedef struct {
+    lc_tensor  *x, *w, *b;
+    const char *name;
+    int         nd;
+    int64_t     groups, window[9], *stride, *padding, *dilation, output_padding[3];
+    bool        transposed, alone; /* alone: the input has no batch */
+} conv_call;
+
+static int each_dim(const lc_value *v, const char *name, int nd, int64_t least, int64_t *to)
+{
+    if (v->n != 1 && v->n != nd)
+        return lc_fail_int(
+            LC_LucidError,
+            "expected %s to be a single integer value or a list of %d values to match the convolution dimensions, "
+            "but got %d",
+            name, nd, v->n);
+    for (int d = 0; d < nd; d++) {
+        to[d] = v->is[v->n == 1 ? 0 : d];
+        if (to[d] < least)
+            return lc_fail_int(LC_LucidError, "%s %s is not supported: %lld", least ? "non-positive" : "negative", name,
+                               (long long)to[d]);
+        if (to[d] > LARGEST) return lc_fail_int(LC_LucidError, "%s of %lld is too large", name, (long long)to[d]);
+    }
+    return 0;
+}
+static int start(conv_call *c, const lc_value *in, const char *name, int nd)
+{
+    *c = (conv_call){ .x = in(0), .w = in(1), .b = in[2].tag == LC_IS_none ? LC_NONE : in(2), .name = name, .nd = nd };
+    c->stride = c->window, c->padding = c->window + nd, c->dilation = c->window + 2 * nd;
+    if (c->x->ndim != nd + 1 && c->x->ndim != nd + 2)
+        return lc_fail_int(LC_ShapeMismatch, "Expected %dD (unbatched) or %dD (batched) input to %s, but got input of size: %s",
+                           nd + 1, nd + 2, name, LC_SIZES(c->x->shape, c->x->ndim));
+    c->alone = c->x->ndim == nd + 1;
+    if (c->alone && !(c->x = lc_unsqueeze(c->x, 0))) return -1;
+    return 0;
+}
+/* What fits, before anything is computed. */
+static int check_dtypes(const conv_call *c)
+{
+    if (c->x->dtype != c->w->dtype)
+        return lc_fail_int(LC_DtypeMismatch, "Input type (%s) and weight type (%s) should be the same",
+                           lc_dtypes[c->x->dtype].name, lc_dtypes[c->w->dtype].name);
+    if (c->b != LC_NONE && c->b->dtype != c->x->dtype)
+        return lc_fail_int(LC_DtypeMismatch, "Input type (%s) and bias type (%s) should be the same",
+                           lc_dtypes[c->x->dtype].name, lc_dtypes[c->b->dtype].name);
+    bool whole = lc_class_of(c->x->dtype) == LC_INT, dilated = false;
+    for (int d = 0; d < c->nd; d++) dilated |= c->dilation[d] > 1;
+    if (c->x->dtype == LC_b8 || (whole && c->x->dtype != LC_i64 && (c->transposed || dilated || c->x->dtype > LC_i64)))
+        return lc_fail_int(LC_NotImplementedError, "%s is not implemented for %s", c->name, lc_dtypes[c->x->dtype].name);
+    return 0;
+}
+static int check_shapes(const conv_call *c)
+{
+    const lc_tensor *x = c->x, *w = c->w;
+    if (w->ndim != c->nd + 2)
+        return lc_fail_int(LC_ShapeMismatch,
+                           "expected weight to have %d dimensions to match the convolution, but got weight of size %s",
+                           c->nd + 2, LC_SIZES(w->shape, w->ndim));
+    if (c->groups <= 0) return lc_fail_int(LC_LucidError, "non-positive groups is not supported");
+    if (w->shape[0] < c->groups)
+        return lc_fail_int(
+            LC_ShapeMismatch,
+            "Given groups=%lld, expected weight to be at least %lld at dimension 0, but got weight of size %s instead",
+            (long long)c->groups, (long long)c->groups, LC_SIZES(w->shape, w->ndim));
+    if (w->shape[0] % c->groups)
+        return lc_fail_int(
+            LC_ShapeMismatch,
+            "Given groups=%lld, expected weight to be divisible by %lld at dimension 0, but got weight of size %s instead",
+            (long long)c->groups, (long long)c->groups, LC_SIZES(w->shape, w->ndim));
+    int64_t channels = c->transposed ? w->shape[0] : w->shape[1] * c->groups;
+    int64_t made = c->transposed ? w->shape[1] * c->groups : w->shape[0];
+    if (x->shape[1] != channels)
+        return lc_fail_int(
+            LC_ShapeMismatch,
+            "Given groups=%lld, weight of size %s, expected input%s to have %lld channels, but got %lld channels instead",
+            (long long)c->groups, LC_SIZES(w->shape, w->ndim), LC_SIZES(x->shape, x->ndim), (long long)channels,
+            (long long)x->shape[1]);
+    if (c->b != LC_NONE && (c->b->ndim != 1 || c->b->shape[0] != made))
+        return lc_fail_int(
+            LC_ShapeMismatch,
+            "Given weight of size %s, expected bias to be 1-dimensional with %lld elements, but got bias of size %s instead",
+            LC_SIZES(w->shape, w->ndim), (long long)made, LC_SIZES(c->b->shape, c->b->ndim));
+    for (int d = 0; d < c->nd; d++)
+        if (!w->shape[2 + d])
+            return lc_fail_int(LC_ShapeMismatch, "%s: a kernel of size %s has no elements", c->name,
+                               LC_SIZES(w->shape, w->ndim));
+    return 0;
+}
+static int check_sizes(const conv_call *c) /* of a convolution: the kernel fits */
+{
+    for (int d = 0; d < c->nd; d++) {
+        int64_t n = c->x->shape[2 + d] + 2 * c->padding[d], reach = c->dilation[d] * (c->w->shape[2 + d] - 1) + 1;
+        if (n < reach)
+            return lc_fail_int(
+                LC_ShapeMismatch,
+                "Calculated padded input size per channel: %lld. Kernel size: %lld. Kernel size can't be greater than "
+                "actual input size",
+                (long long)n, (long long)reach);
+    }
+    return 0;
+}
+/* Sizes of a transposed convolution. */
+static int transposed_size(const conv_call *c, int64_t *size)
+{
+    for (int d = 0; d < c->nd; d++) {
+        int64_t n = c->x->shape[2 + d], more = c->output_padding[d];
+        if (more >= c->stride[d] && more >= c->dilation[d])
+            return lc_fail_int(
+                LC_LucidError,
+                "output padding must be smaller than either stride or dilation, but got output_padding %lld, stride %lld "
+                "and dilation %lld",
+                (long long)more, (long long)c->stride[d], (long long)c->dilation[d]);
+        if (!n && c->x->shape[0] && c->x->shape[1])
+            return lc_fail_int(LC_ShapeMismatch,
+                               "Only zero batch or zero channel inputs are supported, but got input shape: %s",
+                               LC_SIZES(c->x->shape, c->x->ndim));
+        size[d] = (n - 1) * c->stride[d] - 2 * c->padding[d] + c->dilation[d] * (c->w->shape[2 + d] - 1) + more + 1;
+        if (size[d] < 1)
+            return lc_fail_int(LC_ShapeMismatch, "Given input size per channel: %s. Calculated output size %lld is too small",
+                               LC_SIZES(c->x->shape, c->x->ndim), (long long)size[d]);
+    }
+    return 0;
+}
+static lc_tensor *compute(const conv_call *c, lc_tensor *x, lc_tensor *w, lc_tensor *b, const int64_t *size)
+{
+    if (c->transposed) return lc__conv_input(x, w, b, c->window, 3 * c->nd, c->groups, size, c->nd);
+    return lc__conv(x, w, b, c->window, 3 * c->nd, c->groups);
+}
+static int finish(const conv_call *c, const int64_t *size, lc_tensor **out)
+{
+    lc_tensor *x = c->x, *w = c->w, *b = c->b, *y;
+    if (!c->transposed && !x->shape[1]) { /* PyTorch makes no channels of none */
+        w = lc_narrow(w, 0, 0, c->groups), b = LC_NONE;
+        y = compute(c, x, w, b, size);
+        y = y ? lc_narrow(y, 1, 0, 0) : NULL;
+    } else if (lc_is_complex(x->dtype)) {
+        lc_tensor *xr = lc_real(x), *xi = lc_imag(x), *wr = lc_real(w), *wi = lc_imag(w);
+        lc_tensor *br = b == LC_NONE ? b : lc_real(b), *bi = b == LC_NONE ? b : lc_imag(b);
+        y = lc_complex(lc_sub(compute(c, xr, wr, br, size), compute(c, xi, wi, LC_NONE, size)),
+                       lc_add(compute(c, xr, wi, bi, size), compute(c, xi, wr, LC_NONE, size)));
+    } else y = compute(c, x, w, b, size);
+    if (y && c->alone) y = lc_squeeze(y, (const int64_t[]){ 0 }, 1);
+    return (out[0] = y) ? 0 : -1;
+}
+
+/* ---- (input, weight, bias, stride, padding, dilation, groups) ---- */
+static int read_conv(conv_call *c, const lc_value *in, const char *name, int nd)
+{
+    if (start(c, in, name, nd) < 0) return -1;
+    c->groups = in[6].i;
+    if (each_dim(&in[3], "stride", nd, 1, c->stride) < 0 || each_dim(&in[5], "dilation", nd, 1, c->dilation) < 0) return -1;
+    return check_dtypes(c) < 0 ? -1 : check_shapes(c);
+}
+static int conv(const lc_value *in, lc_tensor **out, const char *name, int nd)
+{
+    conv_call c;
+    if (read_conv(&c, in, name, nd) < 0 || each_dim(&in[4], "padding", nd, 0, c.padding) < 0) return -1;
+    return check_sizes(&c) < 0 ? -1 : finish(&c, NULL, out);
+}
+/* padding='same': where the padding is odd, one more on the right. */
+static int conv_named(const lc_value *in, lc_tensor **out, const char *name, int nd)
+{
+    conv_call c;
+    int64_t   more[6] = { 0 };
+    bool      same = !strcmp(in[4].s, "same"), uneven = false;
+    if (!same && strcmp(in[4].s, "valid")) return lc_fail_int(LC_LucidError, "Invalid padding string: '%s'", in[4].s);
+    if (read_conv(&c, in, name, nd) < 0) return -1;
+    for (int d = 0; same && d < nd; d++) {
+        if (c.stride[d] != 1) return lc_fail_int(LC_LucidError, "padding='same' is not supported for strided convolutions");
+        int64_t all = c.dilation[d] * (c.w->shape[2 + d] - 1);
+        c.padding[d] = all / 2, more[2 * (nd - 1 - d) + 1] = all % 2, uneven |= all % 2;
+    }
+    if (uneven) {
+        static atomic_bool said;
+        lc_warn_once(
+            &said, "Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy of the input "
+                   "be created");
+        if (!(c.x = lc_constant_pad_nd(c.x, more, 2 * nd, LC_I(0)))) return -1;
+    }
+    return check_sizes(&c) < 0 ? -1 : finish(&c, NULL, out);
+}
+/* ---- (input, weight, bias, stride, padding, output_padding, groups, dilation) ---- */
+static int conv_transpose(const lc_value *in, lc_tensor **out, const char *name, int nd)
+{
+    conv_call c;
+    int64_t   size[3];
+    if (start(&c, in, name, nd) < 0) return -1;
+    c.groups = in[6].i, c.transposed = true;
+    if (each_dim(&in[3], "stride", nd, 1, c.stride) < 0 || each_dim(&in[4], "padding", nd, 0, c.padding) < 0 ||
+        each_dim(&in[5], "output_padding", nd, 0, c.output_padding) < 0 || each_dim(&in[7], "dilation", nd, 1, c.dilation) < 0)
+        return -1;
+    if (check_dtypes(&c) < 0 || check_shapes(&c) < 0 || transposed_size(&c, size) < 0) return -1;
+    return finish(&c, size, out);
+}
+
+#define CONV(n)                                                                                                                \
+    static int conv##n##d_call(const lc_value *in, lc_tensor **out) { return conv(in, out, "conv" #n "d", n); }                \
+    static int conv##n##d_named_call(const lc_value *in, lc_tensor **out) { return conv_named(in, out, "conv" #n "d", n); }    \
+    static int conv_transpose##n##d_call(const lc_value *in, lc_tensor **out)                                                  \
+    {                                                                                                                          \
+        return conv_transpose(in, out, "conv_transpose" #n "d", n);                                                            \
+    }
+CONV(1)
+CONV(2)
+CONV(3)
+
+LC_OP(conv1d,
+      .sig = "conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: list[int] = 1, padding: list[int] = 0, "
+             "dilation: list[int] = 1, groups: int = 1) -> Tensor",
+      .doc = "Convolution over the last dimension.", IS_FUNCTION, .call = conv1d_call);
+LC_OP(conv1d_named,
+      .sig = "conv1d_named(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: list[int] = 1, padding: str = "
+             "'valid', "
+             "dilation: list[int] = 1, groups: int = 1) -> Tensor",
+      .doc = "Convolution over the last dimension; padding: 'same' or 'valid'.", IS_FUNCTION, .py = "conv1d",
+      .call = conv1d_named_call);
+LC_OP(
+    conv_transpose1d,
+    .sig =
+        "conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: list[int] = 1, padding: list[int] "
+        "= 0, output_padding: list[int] = 0, groups: int = 1, dilation: list[int] = 1) -> Tensor",
+    .doc = "Transposed convolution over the last dimension.", IS_FUNCTION, .call = conv_transpose1d_call);
+LC_OP(conv2d,
+      .sig = "conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: list[int] = 1, padding: list[int] = 0, "
+             "dilation: list[int] = 1, groups: int = 1) -> Tensor",
+      .doc = "Convolution over the last two dimensions.", IS_FUNCTION, .call = conv2d_call);
+LC_OP(conv2d_named,
+      .sig = "conv2d_named(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: list[int] = 1, padding: str = "
+             "'valid', "
+             "dilation: list[int] = 1, groups: int = 1) -> Tensor",
+      .doc = "Convolution over the last two dimensions; padding: 'same' or 'valid'.", IS_FUNCTION, .py = "conv2d",
+      .call = conv2d_named_call);
+LC_OP(
+    conv_transpose2d,
+    .sig =
+        "conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: list[int] = 1, padding: list[int] "
+        "= 0, output_padding: list[int] = 0, groups: int = 1, dilation: list[int] = 1) -> Tensor",
+    .doc = "Transposed convolution over the last two dimensions.", IS_FUNCTION, .call = conv_transpose2d_call);
+LC_OP(conv3d,
+      .sig = "conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: list[int] = 1, padding: list[int] = 0, "
+             "dilation: list[int] = 1, groups: int = 1) -> Tensor",
+      .doc = "Convolution over the last three dimensions.", IS_FUNCTION, .call = conv3d_call);
+LC_OP(conv3d_named,
+      .sig = "conv3d_named(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: list[int] = 1, padding: str = "
+             "'valid', "
+             "dilation: list[int] = 1, groups: int = 1) -> Tensor",
+      .doc = "Convolution over the last three dimensions; padding: 'same' or 'valid'.", IS_FUNCTION, .py = "conv3d",
+      .call = conv3d_named_call);
+LC_OP(
+    conv_transpose3d,
+    .sig =
+        "conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: list[int] = 1, padding: list[int] "
+        "= 0, output_padding: list[int] = 0, groups: int = 1, dilation: list[int] = 1) -> Tensor",
+    .doc = "Transposed convolution over the last three dimensions.", IS_FUNCTION, .call = conv_transpose3d_call);
