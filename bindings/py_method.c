@@ -2,7 +2,7 @@
 #include "py.h"
 
 #define T            py_tensor(self)
-#define METHOD(name) static UNUSED PyObject *m_##name(PyObject *self, UNUSED PyObject *unused)
+#define METHOD(name) static PyObject *m_##name(PyObject *self, UNUSED PyObject *unused)
 #define FAST(f)      (PyCFunction)(void (*)(void))(f), METH_FASTCALL | METH_KEYWORDS
 #define KEYWORDS(f)  (PyCFunction)(void (*)(void))(f), METH_VARARGS | METH_KEYWORDS
 
@@ -220,7 +220,7 @@ static PyObject *cast(PyObject *self, lc_dtype to)
     return T->dtype == to ? Py_NewRef(self) : call_to(self, (PyObject *)&py_dtypes[to]);
 }
 #define DTYPE(name, ctype, acc, py, class)                                                                                     \
-    METHOD(to_##name) { return cast(self, LC_##name); }
+    UNUSED METHOD(to_##name) { return cast(self, LC_##name); }
 #include "../engine/core/dtype.def"
 #undef DTYPE
 

@@ -129,6 +129,7 @@ static PyObject *get_requires_grad(UNUSED PyObject *self, UNUSED void *unused) {
 static PyObject *saved_tensor(const lc_node *n, int slot, bool output)
 {
     if (n->spent) return lc_fail_spent(), py_raise();
+    if ((output ? n->y : n->in)[slot].kind == LC_SAVED_SHAPE) Py_RETURN_NONE; /* no gradient that is wanted reads it */
     return py_wrap(lc_node_saved((lc_node *)n, slot, output));
 }
 
@@ -155,6 +156,13 @@ static PyObject *plain_value(const lc_value *v)
     }
 }
 
+static bool may_save(const lc_op *op, uint32_t end)
+{
+    uint32_t all = op->saves;
+    for (int k = 0; k < LC_SAVES_FOR; k++) all |= op->saves_for[k];
+    return all & end;
+}
+
 static PyObject *saved_value(const lc_node *n, const char *name) /* NULL without exception: there is none */
 {
     const lc_signature *sig = n->op->args;
@@ -162,12 +170,12 @@ static PyObject *saved_value(const lc_node *n, const char *name) /* NULL without
     for (int k = 0, slot = 0; k < sig->n_params; k++) {
         const lc_param *p = &sig->params[k];
         bool            here = !strcmp(p->name, name);
-        if (here && p->kind == LC_IS_tensor && n->op->saves >> k & 1 && !lc_is_number_tag(n->args[k].tag))
+        if (here && p->kind == LC_IS_tensor && may_save(n->op, IN(k)) && !lc_is_number_tag(n->args[k].tag))
             return saved_tensor(n, slot, false);
         if (here && p->kind != LC_IS_tensor && p->kind != LC_IS_tensors) return plain_value(&n->args[k]);
         slot += p->kind == LC_IS_tensors ? n->args[k].n : p->kind == LC_IS_tensor;
     }
-    return !strcmp(name, "result") && n->op->saves & OUT(0) ? saved_tensor(n, 0, true) : NULL;
+    return !strcmp(name, "result") && may_save(n->op, OUT(0)) ? saved_tensor(n, 0, true) : NULL;
 }
 
 static PyObject *node_getattr(PyObject *self, PyObject *name)

@@ -167,3 +167,34 @@ def test_any_allocation_may_fail(n):
     finally:
         lucid._C._fail_allocation(0)
     assert blocks() == before
+
+
+def kept_bytes(make):
+    """What stays allocated for the gradient of make(), beyond its result."""
+    before = lucid.memory_stats()["allocated_bytes"]
+    y = make()
+    gc.collect()
+    return lucid.memory_stats()["allocated_bytes"] - before - y.numel() * y.element_size()
+
+
+def test_operands_are_kept_only_for_gradients_that_are_wanted():
+    x, w = lucid.ones(1000), lucid.ones(1000, requires_grad=True)
+    square = lucid.ones(30, 30, requires_grad=True)
+    temporary = x.numel() * x.element_size()
+    assert kept_bytes(lambda: (x + 1) * w) == temporary  # the gradient of w reads x + 1
+    assert kept_bytes(lambda: (w + 1) * x) == 0  # that of w + 1 reads x, and nobody reads w + 1
+    assert kept_bytes(lambda: (w + 1) * w) == temporary
+    assert kept_bytes(lambda: (w + 1) / 2) == 0
+    assert kept_bytes(lambda: lucid.addmm(square + 1, lucid.ones(30, 30), square)) == 30 * 30 * 4
+    y = x * w
+    assert y.grad_fn._saved_self is not None and y.grad_fn._saved_other is None
+
+
+def test_an_in_place_call_copies_what_it_overwrites_only_if_it_is_read():
+    x, w = lucid.ones(1000), lucid.ones(1000, requires_grad=True)
+    y = w + 1
+    before = lucid.memory_stats()["allocated_bytes"]
+    y.mul_(x)
+    assert lucid.memory_stats()["allocated_bytes"] == before
+    y.mul_(w)
+    assert lucid.memory_stats()["allocated_bytes"] == before + 4000

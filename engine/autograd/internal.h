@@ -13,7 +13,10 @@ lc_tensor *lc_saved_shape(const lc_saved *s, lc_saved_room *room); /* its shape 
 void       lc_saved_free(lc_saved *s);
 
 /* node.c */
-lc_node *lc_node_new(const lc_record *call);      /* all but edges; refs 1, numbered last */
+lc_node *lc_node_new(const lc_record *call,
+                     lc_room        **room); /* all but edges; refs 1, numbered last. room: NULL if none is reserved */
+int      lc_node_reserve(const lc_record *call, lc_room **room); /* before call runs: room for its node */
+uint32_t lc_saves(const lc_record *call);         /* which inputs and outputs its gradient will read, as far as it is wanted */
 int      lc_edge_to(lc_tensor *t, lc_edge *edge); /* the edge to where t's gradient goes; none if it needs none */
 int  lc_edge_as_is(lc_tensor *t, lc_edge *edge); /* the same; a view that looks stale has only been written by this very call */
 void lc_edge_drop(lc_edge *edge);

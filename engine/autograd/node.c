@@ -137,18 +137,59 @@ static int tensors_of(const lc_op *op, const lc_value *v, int k) /* how many inp
 
 static void node_drop(lc_object *object);
 
-lc_node *lc_node_new(const lc_record *call)
+/* Of the block; dims: sizes and strides of all outputs together, and what comes back: of inputs too. */
+static inline size_t node_bytes(const lc_record *call, size_t *dims)
 {
     const lc_op *op = call->op;
     int          n_args = op->args->n_params, n_in = call->n_in, n_out = call->n_out;
-    size_t       dims = 0, own = 0;
-    for (int k = 0; k < n_in; k++) dims += 2 * (size_t)(k == 0 && call->overwritten ? call->overwritten : call->in[k])->ndim;
-    for (int i = 0; i < n_out; i++) dims += 2 * (size_t)call->out[i]->ndim;
+    size_t       own = 0;
+    for (int k = 0; k < n_in; k++) *dims += 2 * (size_t)(k == 0 && call->overwritten ? call->overwritten : call->in[k])->ndim;
     for (int k = 0; k < n_args; k++) own += argument_bytes(&call->args[k]);
-    size_t bytes = sizeof(lc_node) + (size_t)n_in * (sizeof(lc_edge) + sizeof(lc_saved)) +
-                   (size_t)n_out * (sizeof(lc_saved) + sizeof(lc_tensor *) + sizeof(lc_retained *)) +
-                   (size_t)n_args * sizeof(lc_value) + dims * sizeof(int64_t) + own;
-    lc_node *n = lc_alloc(bytes);
+    return sizeof(lc_node) + (size_t)n_in * (sizeof(lc_edge) + sizeof(lc_saved)) +
+           (size_t)n_out * (sizeof(lc_saved) + sizeof(lc_tensor *) + sizeof(lc_retained *)) +
+           (size_t)n_args * sizeof(lc_value) + *dims * sizeof(int64_t) + own;
+}
+
+/* An in-place call must not fail once it has written: what recording it needs is taken before it runs. Results have at most one dimension
+ * more than the input that is written; a node that needs more room than that finds it later, or fails. */
+int lc_node_reserve(const lc_record *call, lc_room **room)
+{
+    size_t   dims = 2 * (size_t)call->n_out * ((size_t)call->in[0]->ndim + 1), bytes = node_bytes(call, &dims);
+    lc_room *made = lc_alloc(bytes);
+    if (!made) return -1;
+    *made = (lc_room){ .next = *room, .bytes = bytes };
+    *room = made;
+    return 0;
+}
+
+static void *take_room(lc_room **room, size_t *bytes)
+{
+    lc_room *found = room ? *room : NULL;
+    if (!found || found->bytes < *bytes) return lc_alloc(*bytes);
+    *room = found->next, *bytes = found->bytes;
+    return found;
+}
+
+/* What of the inputs and outputs to keep, as IN(k) | OUT(k): what every gradient reads, and what those read that are wanted here. */
+uint32_t lc_saves(const lc_record *call)
+{
+    const lc_op *op = call->op;
+    uint32_t     saves = op->saves;
+    for (int k = 0, slot = 0; k < LC_SAVES_FOR && slot < call->n_in; k++)
+        for (int many = tensors_of(op, &call->args[k], k); many > 0; many--, slot++)
+            if (call->in[slot]->flags & LC_REQUIRES_GRAD) saves |= op->saves_for[k];
+    return saves;
+}
+
+lc_node *lc_node_new(const lc_record *call, lc_room **room_taken)
+{
+    const lc_op *op = call->op;
+    int          n_args = op->args->n_params, n_in = call->n_in, n_out = call->n_out;
+    size_t       dims = 0;
+    uint32_t     saves = lc_saves(call);
+    for (int i = 0; i < n_out; i++) dims += 2 * (size_t)call->out[i]->ndim;
+    size_t   bytes = node_bytes(call, &dims);
+    lc_node *n = take_room(room_taken, &bytes);
     if (!n) return NULL;
     memset(n, 0, sizeof *n);
     n->object.drop = node_drop;
@@ -168,7 +209,7 @@ lc_node *lc_node_new(const lc_record *call)
         n->args[k] = call->args[k];
         for (int i = 0; i < many; i++, slot++) {
             lc_tensor *t = call->in[slot], *kept = slot == 0 && call->overwritten ? call->overwritten : t;
-            bool       values = op->saves >> k & 1, leaf = kept == t && t->flags & LC_REQUIRES_GRAD && !t->node;
+            bool       values = saves >> k & 1, leaf = kept == t && t->flags & LC_REQUIRES_GRAD && !t->node;
             lc_saved_set(&n->in[slot], kept, values, leaf, &room);
             if (op->writes & IN(0) && kept == t &&
                 t->storage == call->in[0]->storage) /* written since: not what the call read */
@@ -179,7 +220,7 @@ lc_node *lc_node_new(const lc_record *call)
         own_room = own_argument(&n->args[k], own_room);
     }
     for (int i = 0; i < n_out; i++) {
-        lc_saved_set(&n->y[i], call->out[i], op->saves & OUT(i), false, &room);
+        lc_saved_set(&n->y[i], call->out[i], saves & OUT(i), false, &room);
         n->saves |= n->y[i].kind >= LC_SAVED_VALUES;
     }
     if (lc_modes & LC_ANOMALY && lc_note_take) n->note = lc_note_take();

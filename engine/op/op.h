@@ -4,10 +4,11 @@
  * signature into the argument table that lc_call, the bindings, the tape and the tracer all read. One of two says how:
  *   .run    fills outputs the engine allocated by .shape (kernels, moves)
  *   .call   a C function over other ops; a view if .view_of is set, else a composite
+ * An op without results (-> None) has .run alone: it updates the tensors, or lists of tensors, that .writes names.
  * Effects are declared and enforced: .writes bumps versions (a composite that writes more than it declares fails), .view_of marks
  * outputs as views and checks that they are; .random and .reads_values are read by the tracer.
  *
- * Derived forms. `.inplace = true` makes name_, the same rules writing into argument 0. A last parameter `inplace: bool = False` is
+ * Derived forms. `.inplace = true` makes name_, the same rules writing into argument 0 (a composite's result is copied there). A last parameter `inplace: bool = False` is
  * the host language's: True calls name_ instead; the typed callers do not have it, and no rule reads it. `out=` is accepted by every op with
  * `.out = true` (lc_call_out): a kernel op writes straight into it, a composite's result is copied. `.copies = true` on a view makes
  * name_copy: the view, cloned. */
@@ -97,6 +98,10 @@ typedef struct { /* what an output will be. Rules fill it in place; it is never 
     int64_t shape[LC_MAX_DIMS], stride[LC_MAX_DIMS];
 } lc_spec;
 
+typedef struct lc_room { /* memory taken before it is needed, so that what must not fail later cannot */
+    struct lc_room *next;
+    size_t          bytes;
+} lc_room;
 typedef struct { /* one call, on the caller's stack */
     const lc_op      *op;
     const lc_value   *args;
@@ -109,6 +114,7 @@ typedef struct { /* one call, on the caller's stack */
     unsigned          watch;       /* modes of the thread | flags of the inputs */
     bool              out_given;   /* out= */
     lc_tensor        *overwritten; /* tape: the values, or the shape, that an in-place call is about to lose */
+    lc_room          *room;        /* tape: for the nodes of a call that writes; set if overwritten is */
     uint32_t          version;     /* tape: of the written input, before the call */
 } lc_record;
 
@@ -121,6 +127,7 @@ typedef enum {
 typedef enum { LC_AMP_KEEP, LC_AMP_LOWER, LC_AMP_FP32, LC_AMP_WIDEST } lc_amp;
 #define IN(k)  (1u << (k)) /* argument k */
 #define OUT(k) (1u << (16 + (k)))
+enum { LC_SAVES_FOR = 4 };
 
 /* A vmap rule: n_in inputs, those with a batch have it in front (dimension 0) and batched[k] set. Fills out with batch in front. */
 typedef int (*lc_batch_rule)(const lc_op *op, const lc_value *args, const bool *batched, int64_t size, lc_tensor **out);
@@ -133,8 +140,9 @@ struct lc_op {
     bool                factory; /* makes a tensor from nothing: the binding adds requires_grad=, layout=, pin_memory= */
     bool                hidden;  /* engine-internal: no Python name */
     lc_promotion        promote;
-    uint32_t            writes, view_of, saves; /* IN(k) | OUT(k); saves: whose values the gradient reads */
-    uint32_t            any_device;             /* IN(k): may be on another device (copy_, to) */
+    uint32_t            writes, view_of, saves;  /* IN(k) | OUT(k); saves: whose values the gradient reads */
+    uint32_t            saves_for[LC_SAVES_FOR]; /* by argument: what is read only to make its gradient; kept if it wants one */
+    uint32_t            any_device;              /* IN(k): may be on another device (copy_, to) */
     bool                random, reads_values, nondeterministic;
     bool          any_strides; /* run writes outputs of any strides, and with an in-place form input 0 may be the output */
     bool          repeats_ok;  /* what it writes may share memory with itself (an expanded tensor) */

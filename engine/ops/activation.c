@@ -217,7 +217,7 @@ GRAD(silu_backward)
     }
 }
 LC_OP(silu_backward, .sig = "silu_backward(grad_output: Tensor, input: Tensor) -> Tensor", .doc = "Gradient of silu.", BACKWARD,
-      KERNEL, .grad = silu_backward_grad, .saves = IN(0) | IN(1));
+      KERNEL, .grad = silu_backward_grad, .saves = IN(1), .saves_for = { 0, IN(0) });
 GRAD(silu) { dx[0] = lc_silu_backward(g[0], in(0)); }
 LC_OP(silu, .sig = "silu(input: Tensor, inplace: bool = False) -> Tensor", .doc = "input * sigmoid(input).", MAP, KERNEL,
       .method = true, .inplace = true, .grad = silu_grad, .saves = IN(0));

@@ -60,7 +60,7 @@ static lc_tensor *times(lc_tensor *t, const lc_value *number) /* scoped: times i
 }
 #define SUM_OF_PRODUCTS                                                                                                        \
     .method = true, .inplace = true, .out = true, .any_strides = true, .kernel = LC_OP_mm, .promote = LC_NO_PROMOTION,         \
-    .amp = LC_AMP_LOWER, .saves = IN(1) | IN(2)
+    .amp = LC_AMP_LOWER, .saves_for = { 0, IN(2), IN(1) }
 
 static int addmm_shape(const lc_record *call, lc_spec *out)
 {
@@ -150,18 +150,19 @@ GRAD(addbmm)
 }
 LC_OP(addbmm, .sig = "addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor",
       .doc = "beta * input + alpha * (the sum of bmm(batch1, batch2) over the batch).", .method = true, .out = true,
-      .any_strides = true, .kernel = LC_OP_mm, .promote = LC_NO_PROMOTION, .amp = LC_AMP_LOWER, .saves = IN(1) | IN(2),
-      .shape = addbmm_shape, .run = addbmm_run, .grad = addbmm_grad);
+      .any_strides = true, .kernel = LC_OP_mm, .promote = LC_NO_PROMOTION, .amp = LC_AMP_LOWER,
+      .saves_for = { 0, IN(2), IN(1) }, .shape = addbmm_shape, .run = addbmm_run, .grad = addbmm_grad);
 /* The one among these that gives its target the shape of the product, as in PyTorch. */
 static int addbmm__call(const lc_value *in, lc_tensor **out)
 {
     lc_tensor *x = in(0), *y = lc_addbmm(x, in(1), in(2), in[3], in[4]);
-    if (!y || (!lc_same_shape(x, y) && !lc_resize_(x, y->shape, y->ndim, LC_ABSENT))) return -1;
+    if (!y || (!lc_same_shape(x, y) && lc_tensor_resize(x, y->ndim, y->shape) < 0)) return -1;
     return (out[0] = lc_copy_(x, y, false)) ? 0 : -1;
 }
 LC_OP(addbmm_,
       .sig = "addbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor",
-      .doc = "addbmm in place.", .method = true, .function = false, .writes = IN(0), .call = addbmm__call);
+      .doc = "addbmm in place.", .method = true, .function = false, .writes = IN(0), .call = addbmm__call, .grad = addbmm_grad,
+      .saves_for = { 0, IN(2), IN(1) });
 
 static int number_suits(const lc_record *call, const lc_value *v, const char *name) /* integers take no fractions */
 {
@@ -199,4 +200,4 @@ GRAD(addr)
 }
 LC_OP(addr, .sig = "addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor",
       .doc = "beta * input + alpha * outer(vec1, vec2).", .method = true, .inplace = true, .out = true, .any_strides = true,
-      .amp = LC_AMP_LOWER, .shape = addr_shape, .run = addr_run, .grad = addr_grad, .saves = IN(1) | IN(2));
+      .amp = LC_AMP_LOWER, .shape = addr_shape, .run = addr_run, .grad = addr_grad, .saves_for = { 0, IN(2), IN(1) });

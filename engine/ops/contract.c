@@ -143,4 +143,4 @@ GRAD(cross)
 }
 LC_OP(cross, .sig = "cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor",
       .doc = "Cross product of vectors of three; without dim along the first dimension of that size.", .method = true,
-      .out = true, .shape = cross_shape, .run = cross_run, .grad = cross_grad, .saves = IN(0) | IN(1));
+      .out = true, .shape = cross_shape, .run = cross_run, .grad = cross_grad, .saves_for = { IN(1), IN(0) });

@@ -14,7 +14,8 @@ GRAD(copysign) /* no slope at 0: the sign decides, not the size */
     if (need[1]) dx[1] = zeros_like(in(1));
 }
 LC_OP(copysign, .sig = "copysign(input: Tensor, other: Tensor | Number) -> Tensor",
-      .doc = "The size of input with the sign of other.", FORMS, FLOAT_PAIR, .grad = copysign_grad, .saves = IN(0) | OUT(0));
+      .doc = "The size of input with the sign of other.", FORMS, FLOAT_PAIR, .grad = copysign_grad,
+      .saves_for = { IN(0) | OUT(0) });
 
 GRAD(hypot)
 {
@@ -22,7 +23,7 @@ GRAD(hypot)
         if (need[k]) dx[k] = lc_div(lc_mul(g[0], in(k)), y[0]);
 }
 LC_OP(hypot, .sig = "hypot(input: Tensor, other: Tensor) -> Tensor", .doc = "sqrt(input ** 2 + other ** 2), without overflow.",
-      FORMS, PAIR, .grad = hypot_grad, .saves = IN(0) | IN(1) | OUT(0));
+      FORMS, PAIR, .grad = hypot_grad, .saves = OUT(0), .saves_for = { IN(0), IN(1) });
 
 /* fmax and fmin: a NaN loses against a number. On ties all goes to input. */
 static lc_tensor *first_wins(lc_tensor *wins, lc_tensor *other) { return lc_logical_or(wins, lc_isnan(other)); }
@@ -78,7 +79,7 @@ GRAD(lerp)
 }
 LC_OP(lerp, .sig = "lerp(input: Tensor, end: Tensor, weight: Tensor | Number) -> Tensor",
       .doc = "input + weight * (end - input).", FORMS, .promote = LC_NO_PROMOTION, .shape = between, .run = elementwise,
-      .grad = lerp_grad, .saves = IN(0) | IN(1) | IN(2));
+      .grad = lerp_grad, .saves_for = { IN(2), IN(2), IN(0) | IN(1) });
 
 /* ---- fused sums ---- */
 
@@ -101,7 +102,7 @@ GRAD(addcmul)
 }
 LC_OP(addcmul, .sig = "addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor",
       .doc = "input + value * tensor1 * tensor2.", FORMS, .shape = broadcast, .run = fused_sum_run, .grad = addcmul_grad,
-      .saves = IN(1) | IN(2));
+      .saves_for = { 0, IN(2), IN(1) });
 
 static int true_quotient(const lc_record *call, lc_spec *out)
 {
@@ -119,7 +120,7 @@ GRAD(addcdiv)
 }
 LC_OP(addcdiv, .sig = "addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor",
       .doc = "input + value * tensor1 / tensor2.", FORMS, .shape = true_quotient, .run = fused_sum_run, .grad = addcdiv_grad,
-      .saves = IN(1) | IN(2));
+      .saves_for = { 0, IN(2), IN(1) | IN(2) });
 
 /* ---- logarithms of sums ---- */
 
@@ -233,7 +234,7 @@ GRAD(ldexp)
     if (need[1]) dx[1] = lc_mul(lc_mul(g[0], conj_of(y[0])), LC_NUMBER(0.69314718055994530942));
 }
 LC_OP(ldexp, .sig = "ldexp(input: Tensor, other: Tensor) -> Tensor", .doc = "input * 2 ** other.", FORMS,
-      .shape = scaled_by_power, .run = ldexp_run, .grad = ldexp_grad, .saves = IN(1) | OUT(0));
+      .shape = scaled_by_power, .run = ldexp_run, .grad = ldexp_grad, .saves_for = { IN(1), OUT(0) });
 
 /* frexp: input = mantissa * 2 ** exponent with a mantissa in [0.5, 1). */
 static int mantissa_and_exponent(const lc_record *call, lc_spec *out)

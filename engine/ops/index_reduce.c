@@ -54,7 +54,7 @@ static int divide(const lc_record *call, const lc_tensor *walked, bool include_s
     return lc_release(one), lc_release(counts), rc == LC_NO_KERNEL ? no_kernel(call) : rc;
 }
 
-static int reduce_along(const lc_record *call, lc_tensor *source, const lc_tensor *walked)
+static int reduce_into(const lc_record *call, lc_tensor *source, const lc_tensor *walked)
 {
     fold       f;
     bool       include_self = call->args[5].b;
@@ -72,6 +72,20 @@ static int reduce_along(const lc_record *call, lc_tensor *source, const lc_tenso
                    &(lc_index_args){ .mode = f.mode, .start = start, .checked = !include_self }) < 0)
         return -1;
     return f.mean ? divide(call, walked, include_self) : 0;
+}
+
+/* A fold of several steps that is to be in place is made aside: a step that fails leaves nothing changed. */
+static int reduce_along(const lc_record *call, lc_tensor *source, const lc_tensor *walked)
+{
+    lc_record aside = *call;
+    bool      one_step = call->args[5].b && strcmp(call->args[4].s, "mean");
+    if (!call->op->writes || one_step) return reduce_into(call, source, walked);
+    lc_tensor *made = lc_tensor_new((lc_dtype)call->out[0]->dtype, call->device, call->out[0]->ndim, call->out[0]->shape);
+    aside.out = &made;
+    int rc = made ? reduce_into(&aside, source, walked) : -1;
+    if (rc == 0) rc = call->backend->copy(call->out[0], made);
+    lc_release(made);
+    return rc;
 }
 
 /* ---- gradients: one set of formulas, for elements picked one by one and for whole slices ---- */

@@ -79,7 +79,7 @@ GRAD(mm)
 }
 LC_OP(mm, .any_strides = true, .sig = "mm(input: Tensor, mat2: Tensor) -> Tensor", .doc = "The product of two matrices.",
       .method = true, .out = true, .promote = LC_NO_PROMOTION, .amp = LC_AMP_LOWER, .shape = mm_shape, .run = mm_run,
-      .grad = mm_grad, .saves = IN(0) | IN(1));
+      .grad = mm_grad, .saves_for = { IN(1), IN(0) });
 
 /* ---- batches of matrices ---- */
 int batches_fit(const lc_tensor *a, const lc_tensor *b)
@@ -108,7 +108,7 @@ GRAD(bmm)
 LC_OP(bmm, .any_strides = true, .sig = "bmm(input: Tensor, mat2: Tensor) -> Tensor",
       .doc = "The products of two batches of matrices.", .method = true, .out = true, .kernel = LC_OP_mm,
       .promote = LC_NO_PROMOTION, .amp = LC_AMP_LOWER, .shape = bmm_shape, .run = bmm_run, .grad = bmm_grad,
-      .saves = IN(0) | IN(1));
+      .saves_for = { IN(1), IN(0) });
 
 /* ---- vectors ---- */
 int matrix_fits_vector(const lc_tensor *a, const lc_tensor *b)
@@ -134,7 +134,7 @@ GRAD(mv)
 }
 LC_OP(mv, .any_strides = true, .sig = "mv(input: Tensor, vec: Tensor) -> Tensor", .doc = "A matrix times a vector.",
       .method = true, .out = true, .kernel = LC_OP_mm, .promote = LC_NO_PROMOTION, .amp = LC_AMP_LOWER, .shape = mv_shape,
-      .run = mv_run, .grad = mv_grad, .saves = IN(0) | IN(1));
+      .run = mv_run, .grad = mv_grad, .saves_for = { IN(1), IN(0) });
 
 static int dot_shape(const lc_record *call, lc_spec *out)
 {
@@ -158,7 +158,7 @@ GRAD(dot)
 LC_OP(dot, .any_strides = true, .sig = "dot(input: Tensor, tensor: Tensor) -> Tensor",
       .doc = "The sum of the products of two vectors.", .method = true, .out = true, .kernel = LC_OP_mm,
       .promote = LC_NO_PROMOTION, .amp = LC_AMP_LOWER, .shape = dot_shape, .run = dot_run, .grad = dot_grad,
-      .saves = IN(0) | IN(1));
+      .saves_for = { IN(1), IN(0) });
 
 static int vdot_call(const lc_value *in, lc_tensor **out) { return (out[0] = lc_dot(conj_of(in(0)), in(1))) ? 0 : -1; }
 LC_OP(vdot, .sig = "vdot(input: Tensor, other: Tensor) -> Tensor",
