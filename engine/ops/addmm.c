@@ -42,12 +42,42 @@ static int scale_and_add(const lc_record *call, lc_dtype dtype, lc_tensor *produ
     if (is(beta, 0)) return 0;
     return is(beta, 1) ? step(call, LC_OP_add, dtype, product, sum, 2) : step(call, LC_OP_add_scaled, dtype, product, sum, 3);
 }
+/* On the CPU floats are scaled and added while the product is in the cache. */
+static int run_fused(const lc_record *call, lc_dtype dtype, lc_tensor *a, lc_tensor *b, lc_tensor *out, int a_first,
+                     int b_first, int out_first)
+{
+    lc_matmul_epilogue e = { .scale = lc_number_of(&call->args[4]),
+                             .addend_scale = lc_number_of(&call->args[3]),
+                             .activation = LC_OP_COUNT };
+    lc_tensor         *x = is(&call->args[3], 0) ? NULL : in_dtype(call->in[0], dtype);
+    if (!x && !is(&call->args[3], 0)) return -1;
+    for (int d = 0; x && d < x->ndim; d++)
+        if (x->shape[d] != 1) e.addend_stride[out_first + out->ndim - x->ndim + d] = x->stride[d];
+    e.addend = x;
+    int rc = matrix_product_with(call, dtype, a, b, out, a_first, b_first, out_first, x || e.scale != 1 ? &e : NULL, false);
+    return lc_release(x), rc;
+}
+/* x += a b, where x shares nothing with a and b. */
+static bool adds_in_place(const lc_record *call, lc_dtype dtype)
+{
+    const lc_tensor *x = call->in[0], *out = call->out[0];
+    return x->data == out->data && x->dtype == dtype && lc_same_shape(x, out) && out->storage && out->storage == x->storage &&
+           !memcmp(x->stride, out->stride, (size_t)x->ndim * sizeof *x->stride) && call->in[1]->storage != out->storage &&
+           call->in[2]->storage != out->storage && is(&call->args[3], 1) && is(&call->args[4], 1);
+}
 static int run_sum(const lc_record *call, lc_tensor *left, lc_tensor *right, int a_first, int b_first, int out_first)
 {
     lc_dtype   dtype = working_dtype(call->dtype);
-    lc_tensor *a = in_dtype(left, dtype), *b = in_dtype(right, dtype), *out = destination(call->out[0], dtype, call->in, 3);
-    int        rc = a && b && out ? matrix_product(call, dtype, a, b, out, a_first, b_first, out_first) : -1;
-    if (rc == 0) rc = scale_and_add(call, dtype, out);
+    bool       fuses = call->device.kind == LC_CPU && lc_is_floating(dtype), adds = fuses && adds_in_place(call, dtype);
+    lc_tensor *a = in_dtype(left, dtype), *b = in_dtype(right, dtype),
+              *out = adds ? lc_retain(call->out[0]) : destination(call->out[0], dtype, call->in, 3);
+    int rc = a && b && out ? 0 : -1;
+    if (rc == 0 && adds) rc = matrix_product_with(call, dtype, a, b, out, a_first, b_first, out_first, NULL, true);
+    else if (rc == 0 && fuses) rc = run_fused(call, dtype, a, b, out, a_first, b_first, out_first);
+    else if (rc == 0) {
+        rc = matrix_product(call, dtype, a, b, out, a_first, b_first, out_first);
+        if (rc == 0) rc = scale_and_add(call, dtype, out);
+    }
     lc_release(a), lc_release(b);
     return deliver(call->out[0], out, rc);
 }

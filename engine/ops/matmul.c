@@ -21,8 +21,8 @@ static matrix as_matrix(const lc_tensor *t, int first)
     return m;
 }
 
-int matrix_product(const lc_record *call, lc_dtype dtype, lc_tensor *a, lc_tensor *b, lc_tensor *out, int a_first, int b_first,
-                   int out_first)
+int matrix_product_with(const lc_record *call, lc_dtype dtype, lc_tensor *a, lc_tensor *b, lc_tensor *out, int a_first,
+                        int b_first, int out_first, const lc_matmul_epilogue *epilogue, bool accumulate)
 {
     matrix         A = as_matrix(a, a_first), B = as_matrix(b, b_first), C = as_matrix(out, out_first);
     lc_matmul_args args = { .out = out,
@@ -40,10 +40,17 @@ int matrix_product(const lc_record *call, lc_dtype dtype, lc_tensor *a, lc_tenso
                             .a_col = A.stride[2],
                             .b_batch = B.stride[0],
                             .b_row = B.stride[1],
-                            .b_col = B.stride[2] };
+                            .b_col = B.stride[2],
+                            .accumulate = accumulate,
+                            .epilogue = epilogue };
     lc_record      product = *call;
     product.dtype = dtype;
     return run_kernel_with(&product, &args);
+}
+int matrix_product(const lc_record *call, lc_dtype dtype, lc_tensor *a, lc_tensor *b, lc_tensor *out, int a_first, int b_first,
+                   int out_first)
+{
+    return matrix_product_with(call, dtype, a, b, out, a_first, b_first, out_first, NULL, false);
 }
 static int run_product(const lc_record *call, int a_first, int b_first, int out_first)
 {

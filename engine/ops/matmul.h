@@ -6,6 +6,9 @@
  * vector, 2 for a row. */
 int matrix_product(const lc_record *call, lc_dtype dtype, lc_tensor *a, lc_tensor *b, lc_tensor *out, int a_first, int b_first,
                    int out_first);
+int matrix_product_with(const lc_record *call, lc_dtype dtype, lc_tensor *a, lc_tensor *b, lc_tensor *out, int a_first,
+                        int b_first, int out_first, const lc_matmul_epilogue *epilogue,
+                        bool accumulate);                 /* floats on the CPU */
 int matrices_fit(const lc_tensor *a, const lc_tensor *b); /* 2-d, and a's columns are b's rows */
 int batches_fit(const lc_tensor *a, const lc_tensor *b);  /* the same for batches of them */
 int matrix_fits_vector(const lc_tensor *a, const lc_tensor *b);

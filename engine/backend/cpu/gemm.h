@@ -14,8 +14,9 @@ typedef struct { /* out (rows x columns, row-major) = a (k x rows) transposed ti
     void (*pack)(void *to, const void *from, int64_t rows, int64_t row_step, int64_t depth, int64_t depth_step, int lanes);
     void (*dot)(int64_t k, const void *a, const void *b, void *out); /* of two contiguous vectors: one element */
     /* Whole products without an epilogue that read a and b as they lie. */
-    void (*in_place)(const lc_product *product); /* b_col and out_col are 1 */
-    void (*by_dots)(const lc_product *product);  /* a_col and b_row are 1 */
+    void (*in_place)(const lc_product *product, int64_t count, int64_t a_step, int64_t b_step,
+                     int64_t out_step);         /* b_col and out_col are 1; `count` of them, steps apart */
+    void (*by_dots)(const lc_product *product); /* a_col and b_row are 1 */
 } lc_micro_kernel;
 typedef struct {
     lc_micro_kernel f32, f64;
@@ -44,6 +45,9 @@ struct lc_product {
 };
 int64_t cpu_gemm_scratch(lc_dtype dtype); /* bytes that cpu_gemm needs, aligned to 64: lc_alloc once per chunk of work */
 void    cpu_gemm(lc_dtype dtype, const lc_product *product, void *scratch); /* on the calling thread; f32 or f64 */
+/* `count` products without an epilogue, operands that many elements apart: one plan for all of them. */
+void cpu_gemm_batch(lc_dtype dtype, const lc_product *product, int64_t count, int64_t a_step, int64_t b_step, int64_t out_step,
+                    void *scratch);
 
 /* For matmul.c, which packs blocks for several threads: rows x columns of the result at (row, column), from panels `depth` deep; add: to what
  * is there. */

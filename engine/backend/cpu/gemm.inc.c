@@ -90,11 +90,9 @@ EACH_TILE(TILE)
 #undef TILE
 
 /* One row: eight rows of b at a time, all their columns, so that memory is read in streams. */
-static void NAME(row_sums)(const lc_product *g)
+static void NAME(row_sums)(const lc_product *g, const T *a, const T *b, T *out)
 {
-    const T *a = g->a, *b = g->b;
-    T       *out = g->out;
-    int64_t  whole = g->n - g->n % NAME(LANES), p = 0;
+    int64_t whole = g->n - g->n % NAME(LANES), p = 0;
     NAME(part) rest = NAME(part_of)(g->n - whole);
     const int64_t step = g->b_row;
     bool          add = g->accumulate;
@@ -120,23 +118,35 @@ static void NAME(row_sums)(const lc_product *g)
     }
 }
 
-static void NAME(in_place)(const lc_product *g)
+static void NAME(in_place)(const lc_product *g, int64_t count, int64_t a_step, int64_t b_step, int64_t out_step)
 {
     typedef void (*tile_fn)(const lc_product *, const T *, const T *, T *, int64_t, NAME(part));
 #define TILE(R, V) [R > TILE_ROWS / 2][V - 1] = NAME(tile_##R##_##V),
     static const tile_fn tiles[2][TILE_WIDE] = { EACH_TILE(TILE) };
 #undef TILE
-    if (g->m == 1) return NAME(row_sums)(g);
-    int64_t vectors = (g->n + NAME(LANES) - 1) / NAME(LANES), strips = (vectors + TILE_WIDE - 1) / TILE_WIDE;
-    for (int64_t strip = 0, done = 0; strip < strips; strip++) {
-        int64_t wide = (vectors - done + strips - strip - 1) / (strips - strip), j = done * NAME(LANES);
-        NAME(part) last = NAME(part_of)(done + wide < vectors ? NAME(LANES) : g->n - (vectors - 1) * NAME(LANES));
-        for (int64_t i = 0, rows; i < g->m; i += TILE_ROWS) {
-            rows = g->m - i < TILE_ROWS ? g->m - i : TILE_ROWS;
-            tiles[rows > TILE_ROWS / 2][wide - 1](g, (const T *)g->a + i * g->a_row, (const T *)g->b + j,
-                                                  (T *)g->out + i * g->out_row + j, rows, last);
+    const T *a = g->a, *b = g->b;
+    T       *out = g->out;
+    int64_t  vectors = (g->n + NAME(LANES) - 1) / NAME(LANES), strips = (vectors + TILE_WIDE - 1) / TILE_WIDE;
+    if (g->m <= TILE_ROWS && strips == 1) { /* tiny ones: a tile each */
+        tile_fn one = tiles[g->m > TILE_ROWS / 2][vectors - 1];
+        NAME(part) last = NAME(part_of)(g->n - (vectors - 1) * NAME(LANES));
+        for (; count-- > 0; a += a_step, b += b_step, out += out_step) one(g, a, b, out, g->m, last);
+        return;
+    }
+    for (; count-- > 0; a += a_step, b += b_step, out += out_step) {
+        if (g->m == 1) {
+            NAME(row_sums)(g, a, b, out);
+            continue;
         }
-        done += wide;
+        for (int64_t strip = 0, done = 0; strip < strips; strip++) {
+            int64_t wide = (vectors - done + strips - strip - 1) / (strips - strip), j = done * NAME(LANES);
+            NAME(part) last = NAME(part_of)(done + wide < vectors ? NAME(LANES) : g->n - (vectors - 1) * NAME(LANES));
+            for (int64_t i = 0, rows; i < g->m; i += TILE_ROWS) {
+                rows = g->m - i < TILE_ROWS ? g->m - i : TILE_ROWS;
+                tiles[rows > TILE_ROWS / 2][wide - 1](g, a + i * g->a_row, b + j, out + i * g->out_row + j, rows, last);
+            }
+            done += wide;
+        }
     }
 }
 
@@ -188,8 +198,15 @@ INLINE void NAME(dots)(const int R, const int C, const lc_product *g, int64_t i,
 }
 static void NAME(dots_many)(const lc_product *g, int64_t i, int64_t j) { NAME(dots)(DOT_ROWS, DOT_COLUMNS, g, i, j); }
 static void NAME(dots_one)(const lc_product *g, int64_t i, int64_t j) { NAME(dots)(DOT_ROWS, 1, g, i, j); }
+static void NAME(dot)(int64_t k, const void *x, const void *y, void *out);
 static void NAME(by_dots)(const lc_product *g)
 {
+    if (g->m == 1 && g->n == 1) {
+        T sum;
+        NAME(dot)(g->k, g->a, g->b, &sum);
+        *(T *)g->out = g->accumulate ? *(T *)g->out + sum : sum;
+        return;
+    }
     for (int64_t i = 0; i < g->m; i += DOT_ROWS)
         for (int64_t j = 0; j < g->n;)
             if (g->n - j == 1) NAME(dots_one)(g, i, j), j++;

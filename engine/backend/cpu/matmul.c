@@ -123,6 +123,11 @@ static void run_parts(void *ctx, int64_t begin, int64_t end)
     size_t   bytes = (size_t)cpu_gemm_scratch(p->dtype);
     char    *scratch = lc_alloc(bytes);
     if (!scratch) p->failed = 1;
+    if (scratch && p->each == 1 && !p->g->epilogue) { /* whole products */
+        lc_product first = part_of(p, begin, 0, p->rows, 0, p->columns, NULL);
+        cpu_gemm_batch(p->dtype, &first, end - begin, p->g->a_batch, p->g->b_batch, p->g->out_batch, scratch);
+        begin = end;
+    }
     for (int64_t task = begin; scratch && task < end; task++) {
         lc_epilogue epilogue;
         int64_t     i = task % p->each;

@@ -116,7 +116,8 @@ void cpu_gemm_panels(lc_dtype dtype, const lc_product *g, int64_t row, int64_t r
                                                .b_col = 1,
                                                .out_row = g->out_row,
                                                .out_col = 1,
-                                               .accumulate = add });
+                                               .accumulate = add },
+                                1, 0, 0, 0);
             else {
                 micro->run(depth, left, right, tile);
                 store_tile(g, to, tile, size, m, n, micro->columns, add);
@@ -143,7 +144,7 @@ static void run_packed(lc_dtype dtype, const lc_product *g, bool both, char *scr
                 part.n = least(columns - j, micro->columns), part.k = k, part.accumulate = add;
                 part.a = at(g->a, depth * g->a_col, size), part.b = b_panels + j * k * size;
                 part.out = (char *)g->out + (column + j) * size, part.b_row = micro->columns, part.b_col = 1;
-                micro->in_place(&part);
+                micro->in_place(&part, 1, 0, 0, 0);
             }
             for (int64_t row = 0, rows; both && row < g->m; row += rows) {
                 rows = least(g->m - row, ROWS);
@@ -156,14 +157,14 @@ static void run_packed(lc_dtype dtype, const lc_product *g, bool both, char *scr
         if (g->epilogue && !both) cpu_gemm_finish(dtype, g, 0, g->m, column, columns);
     }
 }
-static void run_in_place(lc_dtype dtype, const lc_product *g)
+static void run_in_place(lc_dtype dtype, const lc_product *g, int64_t count, const int64_t *step)
 {
     int64_t size = lc_size_of(dtype);
     for (int64_t depth = 0; depth < g->k; depth += DEPTH) {
         lc_product part = *g;
         part.k = least(g->k - depth, DEPTH), part.accumulate = g->accumulate || depth;
         part.a = at(g->a, depth * g->a_col, size), part.b = at(g->b, depth * g->b_row, size);
-        cpu_micro_kernel(dtype)->in_place(&part);
+        cpu_micro_kernel(dtype)->in_place(&part, count, step[0], step[1], step[2]);
     }
     if (g->epilogue) cpu_gemm_finish(dtype, g, 0, g->m, 0, g->n);
 }
@@ -200,27 +201,32 @@ lc_product cpu_gemm_transposed(const lc_product *g, lc_epilogue *turned)
     turned->residual_row = e->residual_col, turned->residual_col = e->residual_row;
     return t.epilogue = turned, t;
 }
-void cpu_gemm(lc_dtype dtype, const lc_product *product, void *scratch)
+static void run_one(lc_dtype dtype, const lc_product *g, plan how, void *scratch)
+{
+    if (how == DOTS) run_dots(dtype, g, scratch);
+    else if (how == IN_PLACE) run_in_place(dtype, g, 1, (int64_t[3]){ 0 });
+    else run_packed(dtype, g, how == PACKED, scratch);
+}
+void cpu_gemm_batch(lc_dtype dtype, const lc_product *product, int64_t count, int64_t a_step, int64_t b_step, int64_t out_step,
+                    void *scratch)
 {
     lc_product  g = *product;
     lc_epilogue turned;
+    int64_t     size = lc_size_of(dtype), step[] = { a_step, b_step, out_step };
     if (g.m < 1 || g.n < 1) return;
-    if (g.k < 1) {
-        if (!g.accumulate) fill_zero(dtype, &g);
-        if (g.epilogue) cpu_gemm_finish(dtype, &g, 0, g.m, 0, g.n);
-        return;
-    }
     /* A column is a row, unless its products are better summed as dots; and a row is a column then. */
     bool column = g.n == 1 && g.a_col != 1, row = g.m == 1 && g.b_row == 1 && g.b_col != 1;
-    if (column || row || (g.out_col != 1 && g.out_row == 1 && g.n > 1)) g = cpu_gemm_transposed(product, &turned);
-    switch (plan_of(&g)) {
-    case IN_PLACE:
-        return run_in_place(dtype, &g);
-    case DOTS:
-        return run_dots(dtype, &g, scratch);
-    case HALF:
-        return run_packed(dtype, &g, false, scratch);
-    case PACKED:
-        return run_packed(dtype, &g, true, scratch);
+    if (column || row || (g.out_col != 1 && g.out_row == 1 && g.n > 1)) {
+        g = cpu_gemm_transposed(product, &turned);
+        step[0] = b_step, step[1] = a_step;
     }
+    plan how = plan_of(&g);
+    if (how == IN_PLACE && count > 1 && g.k > 0) return run_in_place(dtype, &g, count, step);
+    for (; count-- > 0; g.a = at(g.a, step[0], size), g.b = at(g.b, step[1], size), g.out = (char *)g.out + step[2] * size)
+        if (g.k > 0) run_one(dtype, &g, how, scratch);
+        else {
+            if (!g.accumulate) fill_zero(dtype, &g);
+            if (g.epilogue) cpu_gemm_finish(dtype, &g, 0, g.m, 0, g.n);
+        }
 }
+void cpu_gemm(lc_dtype dtype, const lc_product *product, void *scratch) { cpu_gemm_batch(dtype, product, 1, 0, 0, 0, scratch); }
