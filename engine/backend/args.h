@@ -245,3 +245,46 @@ typedef struct {
     int64_t    groups, stride[3], padding[3], dilation[3]; /* of `dims` dimensions */
     int        dims;
 } lc_conv_args;
+
+/* Steps of optimizers: n parameters at once. lists[0] are they, lists[1] their gradients, then the states of the algorithm, in the order of the
+ * op's arguments; NULL: the call has none. The tensors of one parameter have its shape; strides are their own, dtypes are floating. */
+typedef enum {
+    LC_STEP_SGD,
+    LC_STEP_ADAM,
+    LC_STEP_ADAGRAD,
+    LC_STEP_RMSPROP,
+    LC_STEP_ADADELTA,
+    LC_STEP_ADAMAX,
+    LC_STEP_NADAM,
+    LC_STEP_RADAM,
+    LC_STEP_ASGD,
+    LC_STEP_RPROP,
+    LC_STEPS
+} lc_step_kind;
+enum {                 /* variants; which an algorithm knows, its op says */
+       LC_STEP_L2 = 1, /* weight decay is part of the gradient */
+       LC_STEP_MOMENTUM = 2,
+       LC_STEP_FIRST = 4, /* the momentum has no value yet */
+       LC_STEP_NESTEROV = 8,
+       LC_STEP_AMSGRAD = 16,
+       LC_STEP_CENTERED = 32,
+       LC_STEP_RECTIFIED = 64
+};
+typedef struct {        /* of one parameter in this step, with everything folded in that all its elements share */
+    double sign, decay; /* the gradient is sign * grad + decay * parameter */
+    double shrink;      /* the parameter is first multiplied by this */
+    double lr;          /* what moves it is multiplied by this */
+    double beta1,
+        beta2; /* what the averages keep; SGD: the momentum, and what of the gradient joins it; Rprop: the factors of a step size */
+    double eps, scale; /* scale: of the square root, or under it */
+    double
+        extra; /* NAdam: as lr, for the momentum; ASGD: what joins the average; Rprop: the largest step size (eps: the least) */
+    unsigned variant;
+} lc_step_numbers;
+enum { LC_STEP_LISTS = 5 };
+typedef struct {
+    lc_step_kind           kind;
+    int                    n;
+    lc_tensor *const      *lists[LC_STEP_LISTS];
+    const lc_step_numbers *numbers; /* n */
+} lc_step_args;
