@@ -102,8 +102,8 @@ static size_t argument_bytes(const lc_value *v)
 static char *own_argument(lc_value *v, char *room)
 {
     size_t bytes = argument_bytes(v);
-    if (v->tag == LC_IS_ints) v->is = memcpy(room, v->is, bytes);
-    if (v->tag == LC_IS_floats) v->fs = memcpy(room, v->fs, bytes);
+    if (v->tag == LC_IS_ints && bytes) v->is = memcpy(room, v->is, bytes); /* an empty list may be NULL */
+    if (v->tag == LC_IS_floats && bytes) v->fs = memcpy(room, v->fs, bytes);
     if (v->tag == LC_IS_str) v->s = strcpy(room, v->s);
     if (v->tag == LC_IS_object) lc_object_retain(&v->o->object);
     if (v->tag == LC_IS_generator) lc_object_retain(&v->gen->object);
