@@ -22,7 +22,8 @@ typedef struct {
     const lc_matmul_epilogue *epilogue;   /* or NULL */
 } lc_matmul_args;
 
-/* cdist: out (batch, n, m) holds the p-norms of a's rows (batch, n, k) minus b's (batch, m, k). All contiguous. */
+/* cdist: out (batch, n, m) holds the p-norms of a's rows (batch, n, k) minus b's (batch, m, k). All contiguous. pdist: out
+ * (n (n - 1) / 2) those of a's rows (n, k), each pair once; b is NULL. */
 typedef struct {
     lc_tensor *out, *a, *b;
     double     p;

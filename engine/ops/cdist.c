@@ -113,3 +113,51 @@ LC_OP(
     cdist,
     .sig = "cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = 'use_mm_for_euclid_dist_if_necessary') -> Tensor",
     .doc = "The p-norm distances between the rows of two tensors, every pair of them.", .call = cdist_call);
+
+/* ---- pdist: the same between the rows of one tensor, each pair once: (0, 1), (0, 2), ..., (1, 2), ... ---- */
+static int pdist_shape(const lc_record *call, lc_spec *out)
+{
+    int64_t n = call->in[0]->shape[0], pairs = n * (n - 1) / 2;
+    return spec_shape(call, out, call->dtype, 1, &pairs);
+}
+static int pdist_run(const lc_record *call)
+{
+    lc_tensor *x = packed(call->in[0], call->dtype);
+    int        rc = x ? run_kernel_with(call, &(lc_distance_args){ call->out[0], x, NULL, call->args[1].f }) : -1;
+    return lc_release(x), rc;
+}
+/* That of cdist(x, x), of whose distances only those above the diagonal count. */
+GRAD(_pdist)
+{
+    lc_tensor *x = in(0), *index, *square[2], *each[2], *of[] = { g[0], y[0] };
+    int64_t    n = x->shape[0];
+    index = lc_triu_indices(n, n, 1, LC_OF_DTYPE(LC_i64), (lc_value){ .tag = LC_IS_device, .dev = x->device });
+    if (!index) return;
+    for (int k = 0; k < 2; k++) {
+        lc_tensor *where[] = { lc_select(index, 0, 0), lc_select(index, 0, 1) };
+        lc_tensor *zeros = lc_zeros((int64_t[]){ n, n }, 2, LC_OF_DTYPE((lc_dtype)x->dtype),
+                                    (lc_value){ .tag = LC_IS_device, .dev = x->device });
+        if (!(square[k] = lc_unsqueeze(lc_index_put(zeros, where, 2, of[k], false), 0))) return;
+    }
+    lc_tensor *rows = lc_unsqueeze(x, 0);
+    lc_value   args[] = { { .tag = LC_IS_tensor, .t = rows }, { .tag = LC_IS_tensor, .t = rows }, in[1] };
+    if (!rows) return;
+    each[0] = each[1] = NULL;
+    _cdist_grad(&square[0], &square[1], args, (const bool[]){ true, true }, each);
+    if (each[0] && each[1]) dx[0] = lc_select(lc_add(each[0], each[1]), 0, 0);
+}
+LC_OP(_pdist, .sig = "_pdist(input: Tensor, p: float) -> Tensor", .doc = "Distances of each pair of rows.", .hidden = true,
+      .promote = LC_NO_PROMOTION, .shape = pdist_shape, .run = pdist_run, .grad = _pdist_grad, .saves = IN(0) | OUT(0));
+static int pdist_call(const lc_value *in, lc_tensor **out)
+{
+    const lc_tensor *x = in(0);
+    if (x->ndim != 2) return lc_fail_int(LC_ShapeMismatch, "pdist only supports 2D tensors, got: %dD", x->ndim);
+    if (!lc_is_floating(x->dtype)) return lc_fail_int(LC_DtypeMismatch, "pdist only supports floating-point dtypes");
+    if (!(in[1].f >= 0)) return lc_fail_int(LC_LucidError, "pdist only supports non-negative p values");
+    if (lc_size_of(x->dtype) < 4)
+        return lc_fail_int(LC_NotImplementedError, "pdist is not implemented for %s", lc_dtypes[x->dtype].name);
+    return (out[0] = lc__pdist(in(0), in[1].f)) ? 0 : -1;
+}
+LC_OP(pdist, .sig = "pdist(input: Tensor, p: float = 2.0) -> Tensor",
+      .doc = "The p-norm distances between the rows of a matrix, each pair once.", .promote = LC_NO_PROMOTION,
+      .call = pdist_call);

@@ -151,12 +151,6 @@ LC_OP(rms_norm,
              "Tensor",
       .doc = "The last dimensions divided by the root of their mean square, then scaled.", .promote = LC_NO_PROMOTION,
       .amp = LC_AMP_FP32, .call = rms_norm_call);
-LC_OP(nn_rms_norm, .py = "rms_norm",
-      .sig =
-          "nn_rms_norm(input: Tensor, normalized_shape: list[int], weight: Tensor | None = None, eps: float | None = None) -> "
-          "Tensor",
-      .doc = "The last dimensions divided by the root of their mean square, then scaled.", SPACE, .call = rms_norm_call);
-
 /* ---- group norm ---- */
 typedef struct {
     lc_tensor *y, *mean, *rstd; /* statistics: (batch, groups) */

@@ -83,7 +83,7 @@ static lc_tensor *norm_slope(lc_tensor *g, lc_tensor *x, lc_tensor *norm, double
     }
     if (p < 1) {
         lc_tensor *steep = zero_where(lc_pow(size, LC_NUMBER(p - 1)), lc_eq(x, LC_INTEGER(0)));
-        return lc_mul(lc_mul(lc_sgn(x), steep), lc_mul(g, lc_pow(norm, LC_NUMBER(1 - p))));
+        return lc_mul(lc_mul(lc_mul(lc_sgn(x), steep), g), lc_pow(norm, LC_NUMBER(1 - p)));
     }
     lc_tensor *scale = zero_where(lc_div(g, lc_pow(norm, LC_NUMBER(p - 1))), lc_eq(norm, LC_INTEGER(0)));
     if (p < 2) return lc_mul(lc_mul(lc_sgn(x), lc_pow(size, LC_NUMBER(p - 1))), scale);

@@ -9,7 +9,8 @@ globals().update(
 # functions that are in the main namespace too
 _SHARED = (
     "relu relu_ selu selu_ celu celu_ rrelu rrelu_ threshold threshold_ prelu hardshrink sigmoid tanh "
-    "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d"
+    "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d "
+    "rms_norm cosine_similarity pairwise_distance pdist bilinear"
 )
 globals().update({name: getattr(_C, name) for name in _SHARED.split()})
 

@@ -3,6 +3,18 @@
 from .sample import ALL, FLOATS, HALVES, S, T
 
 DIFFERENTIABLE = FLOATS + ("complex128",)
+
+
+def functional(name, *args, **kwargs):
+    """A function of nn.functional whose name torch has too, with other arguments."""
+    return lambda m, x: getattr(m.nn.functional, name)(x, *args, **kwargs)
+
+
+def seeded(m, x, **kwargs):
+    m.manual_seed(3)
+    return m.nn.functional.gumbel_softmax(x, **kwargs)
+
+
 ZEROS = [[1.0, 2.0, -1.5], [3.0, 0.0, 2.0], [0.0, 2.0, 0.0]]
 
 SAMPLES = [
@@ -36,4 +48,11 @@ SAMPLES = [
     S("log_softmax", T(3, 4), -1, dtype="@float64", out=False),
     S("log_softmax", T(), 0),
     S("log_softmax", T(values=[1e4, -1e4, 0.0]), 0),
+    S("nn_softmax", T(3, 4), fn=functional("softmax", 1)),
+    S("nn_softmax", T(3, 4), fn=functional("softmax"), id="no dim"),
+    S("nn_softmax", T(3, 4), fn=lambda m, x: m.nn.functional.softmax(x, -1, dtype=m.float64), id="dtype"),
+    S("nn_log_softmax", T(3, 4, 2), fn=functional("log_softmax"), id="no dim"),
+    S("softmin", T(3, 4), -1, dtypes=FLOATS + HALVES),
+    S("gumbel_softmax", T(3, 4), fn=seeded, dtypes=FLOATS + HALVES + ("int64",)),
+    S("gumbel_softmax", T(3, 4), fn=lambda m, x: seeded(m, x, tau=0.5, hard=True, dim=0), id="hard"),
 ]

@@ -41,15 +41,41 @@ static void distance_rows(void *ctx, int64_t begin, int64_t end) /* of all batch
               a->out->data + r * w->columns * w->size, w->columns, w->m, a->p);
 }
 
+static distances by_kind(lc_dtype dtype, double p)
+{
+    static const distances all[2][5] = { { none_f32, one_f32, two_f32, most_f32, any_f32 },
+                                         { none_f64, one_f64, two_f64, most_f64, any_f64 } };
+    return all[dtype == LC_f64][p == 0 ? 0 : p == 1 ? 1 : p == 2 ? 2 : isinf(p) ? 3 : 4];
+}
 static int cpu_cdist(lc_dtype dtype, const void *args)
 {
-    static const distances  all[2][5] = { { none_f32, one_f32, two_f32, most_f32, any_f32 },
-                                          { none_f64, one_f64, two_f64, most_f64, any_f64 } };
     const lc_distance_args *a = args;
-    int                     kind = a->p == 0 ? 0 : a->p == 1 ? 1 : a->p == 2 ? 2 : isinf(a->p) ? 3 : 4;
-    work    w = { a, all[dtype == LC_f64][kind], lc_size_of(dtype), a->a->shape[1], a->b->shape[1], a->a->shape[2] };
-    int64_t each = w.columns * (w.m ? w.m : 1), rows = a->a->shape[0] * w.rows;
+    work                    w = { a, by_kind(dtype, a->p), lc_size_of(dtype), a->a->shape[1], a->b->shape[1], a->a->shape[2] };
+    int64_t                 each = w.columns * (w.m ? w.m : 1), rows = a->a->shape[0] * w.rows;
     if (rows && w.columns) cpu_parallel(rows, CPU_GRAIN / each + 1, rows * each, distance_rows, &w);
     return 0;
 }
 LC_CPU_RUN(_cdist, cpu_cdist, 1u << LC_f32 | 1u << LC_f64)
+
+/* Row r to those behind it. The last rows have little to do: pairs of them, from both ends, are alike. */
+static void pair_rows(void *ctx, int64_t begin, int64_t end)
+{
+    const work             *w = ctx;
+    const lc_distance_args *a = w->args;
+    for (int64_t i = begin; i < end; i++)
+        for (int64_t k = 0; k < 2; k++) {
+            int64_t n = w->rows, r = k ? n - 1 - i : i, at = r * (2 * n - r - 1) / 2;
+            if (k && r == i) continue;
+            w->fn(a->a->data + r * w->m * w->size, a->a->data + (r + 1) * w->m * w->size, a->out->data + at * w->size,
+                  n - r - 1, w->m, a->p);
+        }
+}
+static int cpu_pdist(lc_dtype dtype, const void *args)
+{
+    const lc_distance_args *a = args;
+    int64_t                 n = a->a->shape[0], m = a->a->shape[1], each = n * (m ? m : 1);
+    work                    w = { a, by_kind(dtype, a->p), lc_size_of(dtype), n, n, m };
+    if (n > 1) cpu_parallel((n + 1) / 2, CPU_GRAIN / each + 1, n * each / 2, pair_rows, &w);
+    return 0;
+}
+LC_CPU_RUN(_pdist, cpu_pdist, 1u << LC_f32 | 1u << LC_f64)
