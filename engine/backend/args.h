@@ -113,6 +113,35 @@ typedef struct {
     bool             fixed;   /* channels: mean and rstd are given, they do not come from in */
 } lc_norm_args;
 
+/* multilabel_margin_loss: in (rows, classes), target int64 of the same shape, whose labels of a row come before its first -1. out (rows); with
+ * grad (rows), out (rows, classes). All contiguous. */
+typedef struct {
+    lc_tensor       *out;
+    const lc_tensor *in, *target, *grad;
+} lc_label_args;
+
+/* Cross entropy of in (n, classes, lanes), contiguous, of any floating dtype. Everything else is contiguous, of the dtype that computes: target int64
+ * and lse (n, lanes), weight (classes) or NULL. Forward: loss (n, lanes), lse and the two sums are written. Backward: out, like in, from grad (n,
+ * lanes), or (1) if it is one for all. */
+typedef struct {
+    const lc_tensor *in, *target, *weight, *grad;
+    lc_tensor       *out, *loss, *lse;
+    int64_t          n, classes, lanes, ignored;
+    double           smoothing, scale;      /* scale: of all gradients */
+    double          *loss_sum, *weight_sum; /* of the rows that are not ignored */
+} lc_entropy_args;
+
+/* ctc_loss: log_probs (steps, n, classes), targets int64 (n, most) or one sample's labels after the other's; lengths are checked. Forward writes nll (n)
+ * and alpha (n, steps, 2 longest + 1), the logarithms of the forward variables; backward reads them and grad (n), and writes out, like log_probs. All
+ * contiguous, of one dtype. */
+typedef struct {
+    const lc_tensor *log_probs, *targets, *grad;
+    lc_tensor       *nll, *alpha, *out;
+    const int64_t   *input_length, *target_length; /* n of each */
+    int64_t          blank, longest;
+    bool             zero_infinity;
+} lc_ctc_args;
+
 /* tril, triu: out = in on one side of a diagonal of the last two dimensions, zero on the other. out has in's dtype and may be in. */
 typedef struct {
     lc_tensor       *out;

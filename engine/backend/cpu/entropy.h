@@ -1,0 +1,19 @@
+/* Lines of the cross entropy: one set per instruction set (entropy.c is compiled for each), chosen by loss.c. */
+#pragma once
+#include "../../core/core.h"
+
+enum { ENTROPY_LANES = 32 }; /* positions side by side that are worked on together */
+
+/* Of one line x (n): the logarithm of the sum of exponentials, and if `weighed` is wanted the sum of w[i] x[i] (w NULL: ones). Backward: out[i] = a
+ * exp(x[i] - lse) - b w[i]. The wide forms work on ENTROPY_LANES lines; element i of line l is at [i * step + l], and lse, weighed, a and b have
+ * one number per line. */
+typedef struct {
+    void (*line)(const void *x, int64_t n, const void *w, void *lse, void *weighed);
+    void (*line_backward)(void *out, const void *x, int64_t n, const void *w, double lse, double a, double b);
+    void (*wide)(const void *x, int64_t n, int64_t step, const void *w, void *lse, void *weighed);
+    void (*wide_backward)(void *out, const void *x, int64_t n, int64_t step, const void *w, const void *lse, const void *a,
+                          const void *b);
+} lc_entropy_lines;
+typedef struct {
+    lc_entropy_lines f32, f64;
+} lc_entropies;

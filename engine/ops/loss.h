@@ -1,0 +1,19 @@
+/* What the files of losses share: how a loss per element becomes the result. */
+#pragma once
+#include "rules.h"
+
+#define LOSS .ns = "nn.functional"
+
+typedef enum { REDUCE_NONE, REDUCE_MEAN, REDUCE_SUM, REDUCE_BATCHMEAN } reduction;
+
+/* The argument called reduction. */
+int reduction_named(const lc_value *name, reduction *how);
+/* The same, where the deprecated size_average and reduce may overrule it. */
+int reduction_of(const lc_value *size_average, const lc_value *reduce, const lc_value *name, reduction *how);
+int reduced_loss(lc_tensor *loss, reduction how, lc_tensor **out); /* a composite's result */
+/* PyTorch's warning, or an error, where the shapes of input and target differ. */
+void warn_sizes(const lc_tensor *x, const lc_tensor *target);
+bool same_sizes(const lc_tensor *a, const lc_tensor *b);
+/* Scoped: x * weight; x itself if there is none. */
+static inline lc_tensor *weighted(lc_tensor *x, lc_tensor *weight) { return weight == LC_NONE ? x : lc_mul(x, weight); }
+static inline lc_tensor *all_sum(lc_tensor *x) { return lc_sum(x, NULL, 0, false); }
