@@ -245,6 +245,25 @@ typedef struct {
     bool             causal;
 } lc_attention_args;
 
+/* One direction of one recurrent layer over a whole sequence. Steps follow each other in memory; step t has sizes[t] rows, which never grow
+ * with t, and row b belongs to sequence b. Everything is contiguous, of the computing dtype; what a kind has not is NULL.
+ * G gates: 4 of lstm (i, f, g, o), 3 of gru (r, z, n), 1 of the others. h: hidden size; p: size of the output, h without projection. */
+typedef enum { LC_RNN_TANH, LC_RNN_RELU, LC_RNN_GRU, LC_RNN_LSTM } lc_rnn_kind;
+typedef struct {
+    lc_rnn_kind      kind;
+    const lc_tensor *gates;                   /* (rows, G h): of the inputs, with their bias */
+    const lc_tensor *weight, *bias, *project; /* (G h, p), (G h), (p, h) */
+    const lc_tensor *h0, *c0;                 /* (batch, p), (batch, h) */
+    lc_tensor       *out, *hn, *cn;           /* (rows, p), (batch, p), (batch, h) */
+    lc_tensor       *saved, *cells;           /* (rows, 4 h): gates after their functions, gru also h' W_n + b_n; (rows, h) */
+    const lc_tensor *g_out, *g_hn, *g_cn;     /* backward: gradients, NULL for zero; out, saved and cells are read */
+    lc_tensor       *d_gates, *d_hidden, *d_h0, *d_c0,
+        *d_out; /* d_hidden: of h' W, if that is another (gru). d_out: with projection */
+    const int64_t *sizes;
+    int64_t        steps, batch, h, p;
+    bool           reverse;
+} lc_rnn_args;
+
 /* Interpolation: an image (planes, size[0..2], inner) becomes (planes, result[0..2], inner), or backward the gradient of the second becomes that
  * of the first; in and out accordingly. Contiguous; inner is 1, or the channels where they lie last. Where there are fewer dimensions the
  * first sizes are 1. scale: how many times as large, if it is positive; otherwise the sizes tell. */

@@ -2,6 +2,7 @@
 
 from .. import _C
 from .._C import _namespaced
+from ._attention import multi_head_attention_forward  # noqa: F401
 
 globals().update(
     {key.removeprefix("nn.functional."): op for key, op in _namespaced.items() if key.startswith("nn.functional.")}

@@ -15,28 +15,12 @@
  *
  * Tiles behind the causal diagonal are never computed. Halves are converted a tile at a time. Sums are fused where the machine can. */
 #include "attention.h"
-#include "kernels.h"
+#include "multiply.h"
 #include "scalar_math.h"
 #include <math.h>
 #include <string.h>
-#ifdef __clang__
-#pragma clang fp contract(fast)
-#else
-#pragma GCC optimize("fp-contract=fast")
-#undef INDEPENDENT
-#define INDEPENDENT _Pragma("GCC ivdep") _Pragma("GCC unroll 1") /* unrolled first, it is not vectorised */
-#endif
 
 enum { ROWS = ATTENTION_ROWS, KEYS = ATTENTION_KEYS };
-#if defined __AVX512F__
-enum { VECTOR_BYTES = 64, TALL = 6, WIDE = 4 };
-#elif defined __AVX2__
-enum { VECTOR_BYTES = 32, TALL = 6, WIDE = 2 };
-#else
-enum { VECTOR_BYTES = 16, TALL = 4, WIDE = 2 };
-#endif
-typedef enum { STORE, ADD, RESCALE } ending;
-
 /* 2^x, x at most 0 but for rounding; 0 below the normal numbers. NaN stays. */
 MATH float power_f32(float x)
 {

@@ -1,55 +1,5 @@
 /* Attention of elements of type T: see attention_tiles.c. */
-enum { NAME(LANES) = VECTOR_BYTES / sizeof(T) };
-typedef T NAME(vector) __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(T))));
-typedef T NAME(sums) __attribute__((vector_size(VECTOR_BYTES)));
-
-/* ---- the product ---- */
-
-/* out (tall x wide vectors) = a (tall x k) b (k x wide vectors), or added to out, or to out times factor (one per column). */
-INLINE void NAME(micro)(int tall, int wide, int64_t k, const T *a, int64_t a_row, int64_t a_col, const T *b, int64_t b_row,
-                        T *out, int64_t out_row, const T *factor, ending how)
-{
-    NAME(sums) sum[TALL][WIDE];
-    if (how == STORE)
-        for (int i = 0; i < tall; i++)
-            for (int j = 0; j < wide; j++) sum[i][j] = (NAME(sums)){ 0 };
-    else
-        for (int i = 0; i < tall; i++)
-            for (int j = 0; j < wide; j++) {
-                sum[i][j] = *(const NAME(vector) *)(out + i * out_row + j * NAME(LANES));
-                if (how == RESCALE) sum[i][j] *= *(const NAME(vector) *)(factor + j * NAME(LANES));
-            }
-    for (int64_t p = 0; p < k; p++, a += a_col, b += b_row) {
-        const NAME(vector) *row = (const NAME(vector) *)b;
-#pragma GCC unroll 16
-        for (int i = 0; i < tall; i++)
-#pragma GCC unroll 4
-            for (int j = 0; j < wide; j++) sum[i][j] += a[i * a_row] * row[j];
-    }
-    for (int i = 0; i < tall; i++)
-        for (int j = 0; j < wide; j++) *(NAME(vector) *)(out + i * out_row + j * NAME(LANES)) = sum[i][j];
-}
-/* n is a multiple of LANES. */
-static void NAME(multiply)(int64_t m, int64_t n, int64_t k, const T *a, int64_t a_row, int64_t a_col, const T *b, int64_t b_row,
-                           T *out, int64_t out_row, const T *factor, ending how)
-{
-    enum { STEP = WIDE * NAME(LANES) };
-    int64_t j = 0;
-#define MICRO(tall, wide)                                                                                                      \
-    NAME(micro)(tall, wide, k, a + i * a_row, a_row, a_col, b + j, b_row, out + i * out_row + j, out_row, factor + j, how)
-    for (; j + STEP <= n; j += STEP) {
-        int64_t i = 0;
-        for (; i + TALL <= m; i += TALL) MICRO(TALL, WIDE);
-        for (; i < m; i++) MICRO(1, WIDE);
-    }
-    for (; j < n; j += NAME(LANES)) {
-        int64_t i = 0;
-        for (; i + TALL <= m; i += TALL) MICRO(TALL, 1);
-        for (; i < m; i++) MICRO(1, 1);
-    }
-#undef MICRO
-}
-static int64_t NAME(whole)(int64_t n) { return (n + NAME(LANES) - 1) / NAME(LANES) * NAME(LANES); }
+#include "multiply.inc.c"
 
 /* ---- tiles in and out ---- */
 

@@ -1,0 +1,60 @@
+/* Products of elements of type T: see multiply.h. */
+enum { NAME(LANES) = VECTOR_BYTES / sizeof(T) };
+typedef T NAME(vector) __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(T))));
+typedef T NAME(sums) __attribute__((vector_size(VECTOR_BYTES)));
+
+/* out (tall x wide vectors) = a (tall x k) b (k x wide vectors), or added to out, or to out times factor (one per column). */
+INLINE void NAME(micro)(int tall, int wide, int64_t k, const T *a, int64_t a_row, int64_t a_col, const T *b, int64_t b_row,
+                        T *out, int64_t out_row, const T *factor, ending how)
+{
+    NAME(sums) sum[TALL][WIDE];
+    for (int i = 0; i < tall; i++)
+        for (int j = 0; j < wide; j++) {
+            T *at = out + i * out_row + j * NAME(LANES);
+            sum[i][j] = (NAME(sums)){ 0 };
+            if (how != STORE) sum[i][j] = *(const NAME(vector) *)at;
+            if (how == RESCALE) sum[i][j] *= *(const NAME(vector) *)(factor + j * NAME(LANES));
+        }
+    for (int64_t p = 0; p < k; p++, a += a_col, b += b_row) {
+        const NAME(vector) *row = (const NAME(vector) *)b;
+#pragma GCC unroll 16
+        for (int i = 0; i < tall; i++)
+#pragma GCC unroll 4
+            for (int j = 0; j < wide; j++) sum[i][j] += a[i * a_row] * row[j];
+    }
+    for (int i = 0; i < tall; i++)
+        for (int j = 0; j < wide; j++) *(NAME(vector) *)(out + i * out_row + j * NAME(LANES)) = sum[i][j];
+}
+/* n is a multiple of LANES. Rows are shared out evenly: 16 are 6, 5 and 5, because the narrow kernels wait for their operands. */
+static ONCE void NAME(multiply)(int64_t m, int64_t n, int64_t k, const T *a, int64_t a_row, int64_t a_col, const T *b,
+                                int64_t b_row, T *out, int64_t out_row, const T *factor, ending how)
+{
+    enum { STEP = WIDE * NAME(LANES) };
+#define MICRO(tall, wide)                                                                                                      \
+    NAME(micro)(tall, wide, k, a + i * a_row, a_row, a_col, b + j, b_row, out + i * out_row + j, out_row, factor + j, how)
+#define CASE(tall)                                                                                                             \
+    case tall:                                                                                                                 \
+        if (full) MICRO(tall, WIDE);                                                                                           \
+        else MICRO(tall, 1);                                                                                                   \
+        break;
+    for (int64_t j = 0; j < n;) {
+        bool full = j + STEP <= n;
+        for (int64_t i = 0, parts = (m + TALL - 1) / TALL, rows; i < m; i += rows, parts--) {
+            rows = (m - i + parts - 1) / parts;
+            switch (rows) {
+                CASE(1)
+                CASE(2)
+                CASE(3)
+                CASE(4)
+#if defined __AVX2__
+                CASE(5)
+                CASE(6)
+#endif
+            }
+        }
+        j += full ? STEP : NAME(LANES);
+    }
+#undef CASE
+#undef MICRO
+}
+static int64_t NAME(whole)(int64_t n) { return (n + NAME(LANES) - 1) / NAME(LANES) * NAME(LANES); }

@@ -1,0 +1,68 @@
+/* Recurrent layers: weights are laid out once per call, sequences are shared between threads, rnn_steps.c runs them over all steps. */
+#include "cpu.h"
+#include "rnn.h"
+#include <string.h>
+
+extern const lc_rnns lc_cpu_rnns_base, lc_cpu_rnns_avx2 __attribute__((weak)), lc_cpu_rnns_avx512 __attribute__((weak)),
+    lc_cpu_rnns_neon __attribute__((weak));
+static const lc_rnns *rnns_of_this_cpu(void)
+{
+    const lc_rnns *const tables[] = { [LC_ISA_base] = &lc_cpu_rnns_base,
+                                      [LC_ISA_avx2] = &lc_cpu_rnns_avx2,
+                                      [LC_ISA_avx512] = &lc_cpu_rnns_avx512,
+                                      [LC_ISA_neon] = &lc_cpu_rnns_neon };
+    return tables[lc_cpu_isa()] ? tables[lc_cpu_isa()] : &lc_cpu_rnns_base;
+}
+
+typedef struct {
+    rnn_plan   plan;
+    lc_rnn_run run;
+    size_t     bytes;
+    atomic_int failed;
+} rnn_job;
+static void rnn_chunk(void *ctx, int64_t begin, int64_t end)
+{
+    rnn_job *job = ctx;
+    void    *scratch = lc_alloc(job->bytes);
+    if (!scratch) job->failed = 1;
+    for (int64_t b = begin; scratch && b < end; b += RNN_ROWS)
+        job->run(&job->plan, b, end - b < RNN_ROWS ? end : b + RNN_ROWS, scratch);
+    if (scratch) lc_free(scratch, job->bytes);
+}
+
+/* A matrix (rows x columns), turned or as it is, with its rows padded with zeros. */
+static void lay_out(char *to, int64_t step, const lc_tensor *w, bool turned, int64_t size)
+{
+    int64_t rows = w->shape[0], columns = w->shape[1];
+    memset(to, 0, (size_t)((turned ? columns : rows) * step * size));
+    if (turned) lc_cpu_moves.transpose[size == 8](to, step * size, w->data, columns * size, columns, rows, false);
+    else
+        for (int64_t i = 0; i < rows; i++) memcpy(to + i * step * size, w->data + i * columns * size, (size_t)(columns * size));
+}
+static int run_sequences(lc_dtype dtype, const lc_rnn_args *a, bool backward)
+{
+    int64_t size = lc_size_of(dtype), width = rnn_gates(a->kind) * a->h, rows = 0;
+    int64_t weight_row = rnn_padded(backward ? a->p : width), project_row = rnn_padded(backward ? a->h : a->p);
+    size_t  weight_bytes = (size_t)((backward ? width : a->p) * weight_row * size),
+           project_bytes = a->project ? (size_t)((backward ? a->p : a->h) * project_row * size) : 0,
+           starts_bytes = (size_t)a->steps * sizeof(int64_t), bytes = weight_bytes + project_bytes + starts_bytes + 64;
+    rnn_job job = { .plan = { .args = a, .weight_row = weight_row, .project_row = project_row } };
+    char   *room = lc_alloc(bytes);
+    if (!room) return lc_fail_int(LC_OutOfMemory, "recurrent layer: no memory for its weights");
+    int64_t *starts = (int64_t *)(room + weight_bytes + project_bytes);
+    for (int64_t t = 0; t < a->steps; t++) starts[t] = rows, rows += a->sizes[t];
+    lay_out(room, weight_row, a->weight, !backward, size);
+    if (a->project) lay_out(room + weight_bytes, project_row, a->project, !backward, size);
+    job.plan.weight = room, job.plan.project = room + weight_bytes, job.plan.starts = starts;
+    job.run = (backward ? rnns_of_this_cpu()->backward : rnns_of_this_cpu()->forward)[dtype == LC_f64];
+    job.bytes = (size_t)(rnn_scratch(a) * size);
+    int64_t each = (rows / (a->batch ? a->batch : 1) + 1) * width * (a->p + 16) * RNN_ROWS, grain = (1 << 19) / (each + 1) + 1;
+    cpu_parallel(a->batch, grain * RNN_ROWS, rows * width * a->p / 8, rnn_chunk, &job);
+    lc_free(room, bytes);
+    return job.failed ? lc_fail_int(LC_OutOfMemory, "recurrent layer: no memory for its steps") : 0;
+}
+static int cpu_recurrence(lc_dtype dtype, const void *args) { return run_sequences(dtype, args, false); }
+static int cpu_recurrence_backward(lc_dtype dtype, const void *args) { return run_sequences(dtype, args, true); }
+#define FLOATS (1u << LC_f32 | 1u << LC_f64)
+LC_CPU_RUN(_recurrence, cpu_recurrence, FLOATS)
+LC_CPU_RUN(_recurrence_backward, cpu_recurrence_backward, FLOATS)

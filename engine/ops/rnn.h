@@ -1,0 +1,20 @@
+/* What the files of the recurrent layers share. */
+#pragma once
+#include "rules.h"
+
+/* _recurrence's arguments, as its gradient and its formula read them. */
+enum {
+    RNN_GATES,
+    RNN_WEIGHT,
+    RNN_BIAS,
+    RNN_PROJECTION,
+    RNN_HX,
+    RNN_CX,
+    RNN_TENSORS,
+    RNN_KIND = RNN_TENSORS,
+    RNN_SIZES,
+    RNN_REVERSE
+};
+static inline lc_tensor *rnn_tensor(const lc_value *v) { return v->tag == LC_IS_tensor && v->t != LC_NONE ? v->t : NULL; }
+/* The gradients of _recurrence in plain ops, which can be differentiated again (rnn_formula.c). g: of output, hn and cn. */
+void rnn_formula(const lc_value *in, lc_tensor *const *g, const bool *need, lc_tensor **dx);
