@@ -78,3 +78,98 @@ def test_no_matrix_of_all_queries_by_all_keys():
     torch.nn.functional.scaled_dot_product_attention(*theirs).sum().backward()
     for a, b in zip(ours, theirs):
         np.testing.assert_allclose(np.array(a.grad), b.grad.numpy(), rtol=1e-3, atol=1e-5)
+
+
+def heads_of(m, t, dtype, **kwargs):
+    """multi_head_attention_forward of module m, with tensors t by name."""
+    given = {k: m.tensor(v) if m is lucid else torch.tensor(v) for k, v in t.items()}
+    for k in given:
+        if given[k].is_floating_point() and "mask" not in k:
+            given[k].requires_grad_()
+    same = kwargs.pop("same", None)
+    if same:
+        given["key"] = given["query"] if same == "all" else given["key"]
+        given["value"] = given["key"]
+    m.manual_seed(7)
+    defaults = dict.fromkeys(("in_proj_weight", "in_proj_bias", "bias_k", "bias_v", "out_proj_bias"))
+    arguments = defaults | {"num_heads": 2, "add_zero_attn": False, "dropout_p": 0.0} | given | kwargs
+    out, weights = m.nn.functional.multi_head_attention_forward(embed_dim_to_check=6, **arguments)
+    leaves = list({id(x): x for x in given.values() if x.requires_grad}.values())
+    total = (out * out).sum() + (0 if weights is None else (weights * weights).sum())
+    grads = m.autograd.grad(total, leaves, allow_unused=True)
+    return [None if x is None else np.array(x.detach()) for x in (out, weights, *grads)]
+
+
+def arrays(rng, **shapes):
+    return {k: rng.random(s) < 0.3 if k.endswith("mask_bool") else rng.standard_normal(s) for k, s in shapes.items()}
+
+
+ATTENTION_CASES = {
+    "plain": ({}, {}),
+    "biases": ({"in_proj_bias": (18,), "out_proj_bias": (6,)}, {}),
+    "self": ({"in_proj_bias": (18,)}, {"same": "all"}),
+    "encoder-decoder": ({"in_proj_bias": (18,)}, {"same": "value"}),
+    "bias_kv": ({"bias_k": (1, 1, 6), "bias_v": (1, 1, 6), "attn_mask": (4, 5)}, {"add_zero_attn": True}),
+    "zero": ({"key_padding_mask": (3, 5)}, {"add_zero_attn": True}),
+    "mask 3d": ({"attn_mask": (6, 4, 5)}, {}),
+    "both masks": ({"attn_mask": (4, 5), "key_padding_mask": (3, 5)}, {}),
+    "static": ({"static_k": (6, 7, 3), "static_v": (6, 7, 3)}, {}),
+    "dropout": ({}, {"dropout_p": 0.3}),
+    "no dropout": ({}, {"dropout_p": 0.3, "training": False}),
+    "per head": ({}, {"average_attn_weights": False}),
+    "separate": (
+        {"q_proj_weight": (6, 6), "k_proj_weight": (6, 8), "v_proj_weight": (6, 4), "in_proj_bias": (18,),
+         "key": (5, 3, 8), "value": (5, 3, 4), "in_proj_weight": None},
+        {"use_separate_proj_weight": True},
+    ),
+    "unbatched": (
+        {"query": (4, 6), "key": (5, 6), "value": (5, 6), "key_padding_mask": (5,), "attn_mask": (2, 4, 5)}, {},
+    ),
+    "causal": ({"key": (4, 3, 6), "value": (4, 3, 6), "attn_mask": (4, 4)}, {"is_causal": True}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize("case", ATTENTION_CASES)
+def test_multi_head_attention(case, need_weights):
+    shapes, options = ATTENTION_CASES[case]
+    shapes = {
+        "query": (4, 3, 6), "key": (5, 3, 6), "value": (5, 3, 6), "in_proj_weight": (18, 6), "out_proj_weight": (6, 6)
+    } | shapes  # fmt: skip
+    t = arrays(np.random.default_rng(3), **{k: s for k, s in shapes.items() if s})
+    if case == "causal":
+        t["attn_mask"] = np.where(np.tril(np.ones((4, 4))) > 0, 0.0, -np.inf)
+    options = options | {"need_weights": need_weights}
+    for a, b in zip(heads_of(lucid, t, "float64", **options), heads_of(torch, t, "float64", **options)):
+        assert (a is None) == (b is None)
+        if a is not None:
+            np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-9)
+
+
+def test_multi_head_attention_bool_masks_and_refusals():
+    rng = np.random.default_rng(3)
+    t = arrays(rng, query=(4, 3, 6), key=(5, 3, 6), value=(5, 3, 6), in_proj_weight=(18, 6), out_proj_weight=(6, 6))
+    masks = {"attn_mask": np.triu(np.ones((4, 5), bool), 2), "key_padding_mask": np.array([[False] * 4 + [True]] * 3)}
+    for need in (True, False):
+        for a, b in zip(*(heads_of(m, t | masks, "float64", need_weights=need) for m in (lucid, torch))):
+            assert a is None or np.allclose(a, b)
+    for wrong in (
+        {"num_heads": 4},
+        {"attn_mask": np.ones((3, 5))},
+        {"attn_mask": np.ones((2, 4, 5))},
+        {"key_padding_mask": np.ones((2, 5))},
+        {"bias_k": np.ones((1, 1, 6))},
+        {"static_k": np.ones((5, 7, 3))},
+        {"value": np.ones((4, 3, 6))},
+        {"query": np.ones((4, 6))},
+        {"query": np.ones((4, 3, 8))},
+        {"in_proj_weight": None},
+        {"use_separate_proj_weight": True},
+        {"is_causal": True},
+    ):
+        tensors = {k: v for k, v in (t | wrong).items() if isinstance(v, np.ndarray)}
+        options = {k: v for k, v in wrong.items() if not isinstance(v, np.ndarray)}
+        with pytest.raises((AssertionError, RuntimeError)) as theirs:
+            heads_of(torch, tensors, "float64", **options)
+        with pytest.raises(type(theirs.value)):
+            heads_of(lucid, tensors, "float64", **options)

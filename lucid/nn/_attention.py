@@ -33,9 +33,7 @@ def _is_batched(query, key, value, key_padding_mask, attn_mask, num_heads):
     )
     if rank == 2 and attn_mask is not None and attn_mask.dim() == 3:
         wanted = (num_heads, query.shape[0], key.shape[0])
-        _expect(
-            tuple(attn_mask.shape) == wanted, f"Expected `attn_mask` shape to be {wanted} but got {tuple(attn_mask.shape)}"
-        )
+        _expect(tuple(attn_mask.shape) == wanted, f"Expected `attn_mask` shape to be {wanted} but got {tuple(attn_mask.shape)}")
     return rank == 3
 
 
@@ -108,7 +106,7 @@ def multi_head_attention_forward(
     average_attn_weights=True,
     is_causal=False,
 ):
-    """Attention of several heads: projections of query, key and value (length, batch, embedding), attention per head, a projection of all.
+    """Attention of several heads: projections of query, key and value (length, batch, embedding), attention, a projection.
 
     Returns the result and, if need_weights, the attention weights. Without them no matrix of all queries by all keys is made.
 
@@ -139,9 +137,7 @@ def multi_head_attention_forward(
     else:
         attn_mask = _added(attn_mask, "attn_mask", query.dtype)
         is_causal = is_causal and key_padding_mask is None
-    _expect(
-        embedding == embed_dim_to_check, f"was expecting embedding dimension of {embed_dim_to_check}, but got {embedding}"
-    )
+    _expect(embedding == embed_dim_to_check, f"was expecting embedding dimension of {embed_dim_to_check}, but got {embedding}")
     width, count = embedding // num_heads, batch * num_heads
     _expect(width * num_heads == embedding, f"embed_dim {embedding} not divisible by num_heads {num_heads}")
     if use_separate_proj_weight:
