@@ -85,5 +85,6 @@ PART(double, f64, 2)
 #include "gemm.inc.c"
 
 #define KERNELS(sfx)                                                                                                           \
-    .sfx = { ROWS, COLUMNS_##sfx, micro_##sfx, micro_into_##sfx, pack_##sfx, dot_##sfx, in_place_##sfx, by_dots_##sfx }
+    .sfx = { ROWS,      COLUMNS_##sfx,  micro_##sfx,   micro_into_##sfx, pack_##sfx,                                           \
+             dot_##sfx, in_place_##sfx, by_dots_##sfx, finish_row_##sfx }
 const lc_gemm CAT(lc_cpu_gemm, LC_ISA) = { KERNELS(f32), KERNELS(f64) };

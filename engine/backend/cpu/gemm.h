@@ -4,6 +4,14 @@
 #pragma once
 #include "kernels.h"
 
+/* What happens to an element of a product before it is seen: activation(scale * sum + addend_scale * addend) + residual. Operands are of
+ * the product's dtype, with steps per row and column of the result (a bias has steps 0 and 1); they may be the result itself. */
+typedef struct {
+    double      scale, addend_scale;
+    const void *addend, *residual; /* or NULL */
+    int64_t     addend_row, addend_col, residual_row, residual_col;
+    lc_cpu_loop activation; /* a unary loop of lc_cpu_loops, or NULL */
+} lc_epilogue;
 typedef struct lc_product lc_product;
 typedef struct { /* out (rows x columns, row-major) = a (k x rows) transposed times b (k x columns): packed panels */
     int rows, columns;
@@ -17,20 +25,13 @@ typedef struct { /* out (rows x columns, row-major) = a (k x rows) transposed ti
     void (*in_place)(const lc_product *product, int64_t count, int64_t a_step, int64_t b_step,
                      int64_t out_step);         /* b_col and out_col are 1; `count` of them, steps apart */
     void (*by_dots)(const lc_product *product); /* a_col and b_row are 1 */
+    void (*finish_row)(const lc_epilogue *e, int64_t row, int64_t column, int64_t n, void *out, int64_t out_col);
 } lc_micro_kernel;
 typedef struct {
     lc_micro_kernel f32, f64;
 } lc_gemm;
 const lc_micro_kernel *cpu_micro_kernel(lc_dtype dtype); /* of this CPU; f32 or f64 */
 
-/* What happens to an element of a product before it is seen: activation(scale * sum + addend_scale * addend) + residual. Operands are of
- * the product's dtype, with steps per row and column of the result (a bias has steps 0 and 1); they may be the result itself. */
-typedef struct {
-    double      scale, addend_scale;
-    const void *addend, *residual; /* or NULL */
-    int64_t     addend_row, addend_col, residual_row, residual_col;
-    lc_cpu_loop activation; /* a unary loop of lc_cpu_loops, or NULL */
-} lc_epilogue;
 /* Columns [column, column + n) of one row of the result, which are at out. */
 void cpu_epilogue_row(lc_dtype dtype, const lc_epilogue *e, int64_t row, int64_t column, int64_t n, void *out, int64_t out_col);
 

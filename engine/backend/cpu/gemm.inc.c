@@ -228,6 +228,29 @@ static void NAME(dot)(int64_t k, const void *x, const void *y, void *out)
     memcpy(out, &rest, sizeof rest);
 }
 
+/* ---- epilogue: of n columns of one row, in steps that are L1's ---- */
+static void NAME(finish_row)(const lc_epilogue *e, int64_t row, int64_t column, int64_t n, void *to, int64_t step)
+{
+    T        scale = (T)e->scale, addend_scale = (T)e->addend_scale, *out = to;
+    const T *addend = e->addend ? (const T *)e->addend + row * e->addend_row + column * e->addend_col : NULL;
+    const T *residual = e->residual ? (const T *)e->residual + row * e->residual_row + column * e->residual_col : NULL;
+    if (addend && step == 1 && e->addend_col == 1) {
+        INDEPENDENT
+        for (int64_t j = 0; j < n; j++) out[j] = scale * out[j] + addend_scale * addend[j];
+    } else if (addend)
+        for (int64_t j = 0; j < n; j++) out[j * step] = scale * out[j * step] + addend_scale * addend[j * e->addend_col];
+    else if (scale != 1)
+        for (int64_t j = 0; j < n; j++) out[j * step] *= scale;
+    if (e->activation && step == 1) e->activation(out, (const void *[]){ out }, 0, n);
+    else if (e->activation)
+        for (int64_t j = 0; j < n; j++) e->activation(out + j * step, (const void *[]){ out + j * step }, 0, 1);
+    if (residual && step == 1 && e->residual_col == 1) {
+        INDEPENDENT
+        for (int64_t j = 0; j < n; j++) out[j] += residual[j];
+    } else if (residual)
+        for (int64_t j = 0; j < n; j++) out[j * step] += residual[j * e->residual_col];
+}
+
 /* ---- packing ---- */
 /* n rows of up to LANES elements each become columns of `to`, whose rows are `lanes` apart. Vectors are stored whole where what lies behind
  * is written later: `exact` says that after the last row nothing is. */
@@ -265,6 +288,9 @@ INLINE void NAME(pack_panel)(T *to, const T *from, int64_t n, int64_t row_step, 
                 bool    spills = lanes - i < L && p + m == depth; /* what it writes too far is the next panel's */
                 NAME(turn)(to + p * lanes + i, here ? from + i * row_step + p : from, row_step, here, m, lanes, spills);
             }
+    } else if (row_step == 0 && n == lanes) {
+        for (int64_t q = 0; q < depth; q++)
+            for (int64_t i = 0; i < lanes; i++) to[q * lanes + i] = from[q * depth_step];
     } else {
         if (n < lanes) memset(to, 0, (size_t)(lanes * depth) * sizeof(T));
         for (int64_t q = 0; q < depth; q++)

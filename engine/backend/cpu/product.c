@@ -30,28 +30,9 @@ const lc_micro_kernel *cpu_micro_kernel(lc_dtype dtype)
 }
 
 /* ---- epilogue ---- */
-#define EPILOGUE_ROW(T, sfx)                                                                                                   \
-    static void epilogue_row_##sfx(const lc_epilogue *e, int64_t row, int64_t column, int64_t n, T *out, int64_t step)         \
-    {                                                                                                                          \
-        T        scale = (T)e->scale, addend_scale = (T)e->addend_scale;                                                       \
-        const T *addend = e->addend ? (const T *)e->addend + row * e->addend_row + column * e->addend_col : NULL;              \
-        const T *residual = e->residual ? (const T *)e->residual + row * e->residual_row + column * e->residual_col : NULL;    \
-        if (addend)                                                                                                            \
-            for (int64_t j = 0; j < n; j++) out[j * step] = scale * out[j * step] + addend_scale * addend[j * e->addend_col];  \
-        else if (scale != 1)                                                                                                   \
-            for (int64_t j = 0; j < n; j++) out[j * step] *= scale;                                                            \
-        if (e->activation && step == 1) e->activation(out, (const void *[]){ out }, 0, n);                                     \
-        else if (e->activation)                                                                                                \
-            for (int64_t j = 0; j < n; j++) e->activation(out + j * step, (const void *[]){ out + j * step }, 0, 1);           \
-        if (residual)                                                                                                          \
-            for (int64_t j = 0; j < n; j++) out[j * step] += residual[j * e->residual_col];                                    \
-    }
-EPILOGUE_ROW(float, f32)
-EPILOGUE_ROW(double, f64)
 void cpu_epilogue_row(lc_dtype dtype, const lc_epilogue *e, int64_t row, int64_t column, int64_t n, void *out, int64_t out_col)
 {
-    if (dtype == LC_f32) epilogue_row_f32(e, row, column, n, out, out_col);
-    else epilogue_row_f64(e, row, column, n, out, out_col);
+    cpu_micro_kernel(dtype)->finish_row(e, row, column, n, out, out_col);
 }
 
 /* ---- plans ---- */
@@ -72,9 +53,10 @@ static const char *at(const void *from, int64_t elements, int64_t size) { return
 
 void cpu_gemm_finish(lc_dtype dtype, const lc_product *g, int64_t row, int64_t rows, int64_t column, int64_t columns)
 {
+    const lc_micro_kernel *micro = cpu_micro_kernel(dtype);
     for (int64_t i = row; i < row + rows; i++)
-        cpu_epilogue_row(dtype, g->epilogue, i, column, columns,
-                         (char *)g->out + (i * g->out_row + column * g->out_col) * lc_size_of(dtype), g->out_col);
+        micro->finish_row(g->epilogue, i, column, columns,
+                          (char *)g->out + (i * g->out_row + column * g->out_col) * lc_size_of(dtype), g->out_col);
 }
 
 #define STORE_TILE(T)                                                                                                          \
