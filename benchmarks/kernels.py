@@ -6,38 +6,95 @@ One thread against one thread; then Lucid with two against the better of PyTorch
 """
 
 import sys
+from dataclasses import dataclass
 
 import torch
 from compare import Row, best_times, show, timer
 
 import lucid
 
-IMAGES = (8, 64, 112, 112)
-# title: statement, target. F: nn.functional; x: randn of IMAGES; w: the same, recorded for gradients
+
+@dataclass
+class Of:
+    """An operand: randn of a shape, recorded for gradients if `grad`, or integers below `high`."""
+
+    shape: tuple
+    grad: bool = False
+    high: int | None = None
+
+    def values(self):
+        return (torch.randint(self.high, self.shape) if self.high else torch.randn(self.shape)).numpy()
+
+
+@dataclass
+class Case:
+    statement: str  # F: nn.functional; m: the library; and the operands
+    target: float | None
+    operands: dict[str, Of]
+    theirs: str | None = None  # the same in PyTorch, where it is said in other words
+
+
+IMAGES = {"x": Of((8, 64, 112, 112)), "w": Of((8, 64, 112, 112), grad=True)}
 CASES = {
-    "max_pool2d 3x3 s2": ("F.max_pool2d(x, 3, 2, 1)", 0.1),
-    "max_pool2d 3x3 s2 with indices": ("F.max_pool2d(x, 3, 2, 1, return_indices=True)", None),
-    "max_pool2d 3x3 s2 f+b": ("F.max_pool2d(w, 3, 2, 1).sum().backward()", None),
-    "max_pool2d 2x2": ("F.max_pool2d(x, 2)", 0.1),
-    "avg_pool2d 3x3 s2": ("F.avg_pool2d(x, 3, 2, 1)", 0.3),
-    "avg_pool2d 3x3 s2 f+b": ("F.avg_pool2d(w, 3, 2, 1).sum().backward()", None),
-    "avg_pool2d 2x2": ("F.avg_pool2d(x, 2)", 0.3),
-    "adaptive_avg_pool2d 7": ("F.adaptive_avg_pool2d(x, 7)", None),
-    "adaptive_avg_pool2d 1": ("F.adaptive_avg_pool2d(x, 1)", None),
+    "max_pool2d 3x3 s2": Case("F.max_pool2d(x, 3, 2, 1)", 0.1, IMAGES),
+    "max_pool2d 3x3 s2 with indices": Case("F.max_pool2d(x, 3, 2, 1, return_indices=True)", None, IMAGES),
+    "max_pool2d 3x3 s2 f+b": Case("F.max_pool2d(w, 3, 2, 1).sum().backward()", None, IMAGES),
+    "max_pool2d 2x2": Case("F.max_pool2d(x, 2)", 0.1, IMAGES),
+    "avg_pool2d 3x3 s2": Case("F.avg_pool2d(x, 3, 2, 1)", 0.3, IMAGES),
+    "avg_pool2d 3x3 s2 f+b": Case("F.avg_pool2d(w, 3, 2, 1).sum().backward()", None, IMAGES),
+    "avg_pool2d 2x2": Case("F.avg_pool2d(x, 2)", 0.3, IMAGES),
+    "adaptive_avg_pool2d 7": Case("F.adaptive_avg_pool2d(x, 7)", None, IMAGES),
+    "adaptive_avg_pool2d 1": Case("F.adaptive_avg_pool2d(x, 1)", None, IMAGES),
 }
 
 
-def names(m, values):
-    x = m.tensor(values)
-    return {"F": m.nn.functional, "x": x, "w": x.clone().requires_grad_()}
+def matrices(a, b):
+    return {"a": Of(a), "b": Of(b)}
 
 
-def measure(statement, ours, theirs, seconds):
+for n in (8, 16, 32, 64, 128, 256, 512, 1024, 2048):
+    CASES[f"gemm {n}"] = Case("a @ b", 0.5 if n <= 64 else 1.05, matrices((n, n), (n, n)))
+CASES |= {
+    "gemm 512, b turned": Case("a @ b.t()", 1.05, matrices((512, 512), (512, 512))),
+    "gemm 16x1024x1024": Case("a @ b", 1.05, matrices((16, 1024), (1024, 1024))),
+    "gemm 16x1024x1024, b turned": Case("a @ b.t()", 1.05, matrices((16, 1024), (1024, 1024))),
+    "gemv 4096": Case("a @ b", 1.05, matrices((4096, 4096), (4096,))),
+    "gemv 4096, a turned": Case("a.t() @ b", 1.05, matrices((4096, 4096), (4096,))),
+    "bmm 64x128x64x128": Case("a @ b", 1.05, matrices((64, 128, 64), (64, 64, 128))),
+    "bmm 64x128x64x128, b turned": Case("a @ b.mT", 1.05, matrices((64, 128, 64), (64, 128, 64))),
+    "bmm 10000 of 3x3": Case("a @ b", 0.5, matrices((10000, 3, 3), (10000, 3, 3))),
+    "bmm 1000 of 8x8": Case("a @ b", 0.5, matrices((1000, 8, 8), (1000, 8, 8))),
+    "bmm 256 of 16x16": Case("a @ b", 0.5, matrices((256, 16, 16), (256, 16, 16))),
+}
+LAYER = {"x": Of((1, 128, 512)), "w": Of((512, 512)), "b": Of((512,)), "A": Of((512, 8)), "B": Of((8, 512))}
+TRAINED = LAYER | {"x": Of((1, 128, 512), grad=True), "A": Of((512, 8), grad=True), "B": Of((8, 512), grad=True)}
+UNFUSED = "F.linear(x, w, b) + 0.5 * ((x @ A) @ B)"
+CASES |= {
+    "linear 128x512x512": Case("F.linear(x, w, b)", None, LAYER),
+    "linear with gelu": Case("F.fused_linear_gelu(x, w, b)", None, LAYER, "F.gelu(F.linear(x, w, b))"),
+    "lora": Case("F.lora_linear(x, w, b, A, B, 0.5)", 0.7, LAYER, UNFUSED),
+    "lora, unfused": Case(UNFUSED, None, LAYER),
+    "lora f+b": Case("F.lora_linear(x, w, b, A, B, 0.5).sum().backward()", 0.7, TRAINED, f"({UNFUSED}).sum().backward()"),
+    "lora f+b, unfused": Case(f"({UNFUSED}).sum().backward()", None, TRAINED),
+}
+
+
+def names(m, operands, values):
+    given = {"F": m.nn.functional, "m": m}
+    for name, operand in operands.items():
+        x = m.tensor(values[name])
+        given[name] = x.requires_grad_() if operand.grad else x
+    return given
+
+
+def measure(case, seconds):
     """Lucid with 1 and 2 threads, PyTorch with 1 and 2."""
+    values = {name: operand.values() for name, operand in case.operands.items()}
+    both = (lucid, case.statement), (torch, case.theirs or case.statement)
     return best_times(
         [
-            (lambda m=m, n=n: m.set_num_threads(n), timer(statement, given))
-            for m, given in ((lucid, ours), (torch, theirs))
+            (lambda m=m, n=n: m.set_num_threads(n), timer(statement, names(m, case.operands, values)))
+            for m, statement in both
             for n in (1, 2)
         ],
         seconds,
@@ -47,15 +104,13 @@ def measure(statement, ours, theirs, seconds):
 def main(*arguments):
     wanted = [a for a in arguments if not a.startswith("--")]
     options = dict(a[2:].split("=") for a in arguments if "=" in a and a.startswith("--"))
-    values = torch.randn(IMAGES).numpy()
-    ours, theirs = names(lucid, values), names(torch, values)
     rows = []
-    for title, (statement, target) in CASES.items():
+    for title, case in CASES.items():
         if wanted and not any(w in title for w in wanted):
             continue
-        a1, a2, b1, b2 = measure(statement, ours, theirs, float(options.get("seconds", 1)))
-        rows += [Row(f"{title}, 1 thread", a1, b1, target, unit="s")]
-        rows += [Row(f"{title}, 2 threads", a2, min(b1, b2), target, unit="s")]
+        a1, a2, b1, b2 = measure(case, float(options.get("seconds", 1)))
+        rows += [Row(f"{title}, 1 thread", a1, b1, case.target, unit="s")]
+        rows += [Row(f"{title}, 2 threads", a2, min(b1, b2), case.target, unit="s")]
     show(rows, "--markdown" in arguments)
 
 
