@@ -95,6 +95,25 @@ for name, gates, state, target in (("lstm", 4, "[h, c]", 0.7), ("gru", 3, "h", N
     statement = f"m.{name}(x, {state}, [wi, wh, bi, bh], True, 1, 0.0, True, False, False)[0]"
     CASES[f"{name} 32-64 b16 t32"] = Case(statement, None, layer)
     CASES[f"{name} 32-64 b16 t32 f+b"] = Case(f"{statement}.sum().backward()", target, layer)
+ROWS = {"x": Of((4096, 1024)), "w": Of((1024,)), "b": Of((1024,)), "g": Of((4096, 1024))}
+ROWS_TRAINED = ROWS | {name: Of(ROWS[name].shape, grad=True) for name in "xwb"}
+CHANNELS = {"x": Of((8, 64, 56, 56)), "w": Of((64,)), "b": Of((64,)), "g": Of((8, 64, 56, 56))}
+CHANNELS_TRAINED = CHANNELS | {name: Of(CHANNELS[name].shape, grad=True) for name in "xwb"}
+CASES |= {
+    "softmax 4096x1024": Case("F.softmax(x, 1)", 0.55, ROWS),
+    "softmax 4096x1024 f+b": Case("F.softmax(x, 1).backward(g)", None, ROWS_TRAINED),
+    "softmax 4096x1024, dim 0": Case("F.softmax(x, 0)", None, ROWS),
+    "softmax 128x128": Case("F.softmax(x, 1)", None, {"x": Of((128, 128))}),
+    "log_softmax 128x128": Case("F.log_softmax(x, 1)", None, {"x": Of((128, 128))}),
+    "layer_norm 4096x1024": Case("F.layer_norm(x, (1024,), w, b)", 0.9, ROWS),
+    "layer_norm 4096x1024 f+b": Case("F.layer_norm(x, (1024,), w, b).backward(g)", None, ROWS_TRAINED),
+    "rms_norm 4096x1024": Case("F.rms_norm(x, (1024,), w)", 0.4, ROWS),
+    "rms_norm 4096x1024 f+b": Case("F.rms_norm(x, (1024,), w).backward(g)", None, ROWS_TRAINED),
+    "batch_norm 8x64x56x56": Case("F.batch_norm(x, None, None, w, b, True)", None, CHANNELS),
+    "batch_norm 8x64x56x56 f+b": Case("F.batch_norm(x, None, None, w, b, True).backward(g)", 0.7, CHANNELS_TRAINED),
+    "batch_norm 4096x1024 f+b": Case("F.batch_norm(x, None, None, w, b, True).backward(g)", 0.7, ROWS_TRAINED),
+    "group_norm 8x64x56x56 f+b": Case("F.group_norm(x, 8, w, b).backward(g)", None, CHANNELS_TRAINED),
+}
 
 
 def names(m, operands, values):

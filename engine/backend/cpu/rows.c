@@ -1,14 +1,17 @@
 /* softmax, log_softmax and their gradients: independent lines along one dimension, walked here, computed by lines.c. A line that is contiguous
- * in the output is computed there; others in a buffer, LINE_LANES at a time where they lie side by side in memory. */
+ * in the output is computed there; lines side by side in memory row by row; others in a buffer, LINE_LANES at a time if they have to be
+ * converted. */
 #include "cpu.h"
 #include "lines.h"
 #include "../args.h"
 #include "../../tensor/iter.h"
 #include <string.h>
 
+enum { LEAST_SHEET = 8, SHEET_GRAIN = 256 }; /* lines that are worked on row by row; as many for a thread */
 typedef struct {
     lc_iter  it; /* over the other dimensions: out, in, y */
     lc_line  line, wide;
+    lc_sheet sheet;
     bool     backward;
     lc_dtype work, type[3];    /* of the lines, of the operands */
     int64_t  n, size, step[3]; /* along the line; size of a line's element; steps in bytes */
@@ -46,6 +49,12 @@ static int run_lines(void *ctx, char *const *ptr, const int64_t *stride, int64_t
     for (int k = 0; k < 3; k++) {
         packed[k] = w->type[k] == w->work && w->step[k] == w->size;
         beside = beside && stride[k] == lc_size_of(w->type[k]);
+    }
+    bool same = w->type[0] == w->work && w->type[1] == w->work && w->type[2] == w->work;
+    if (beside && same && lines >= LEAST_SHEET) {
+        int64_t step[] = { w->step[0] / w->size, w->step[1] / w->size, w->step[2] / w->size };
+        w->sheet(ptr[0], ptr[1], ptr[2], w->n, lines, step);
+        return 0;
     }
     for (int64_t l = 0, lanes; l < lines; l += lanes) {
         char       *out = ptr[0] + l * stride[0];
@@ -114,10 +123,13 @@ static int run_rows(line_kind kind, lc_dtype dtype, const lc_row_args *a)
     for (int k = 0; k < 3; k++) w->type[k] = (lc_dtype)operand[k]->dtype;
     for (int k = 0; k < 3 && w->n == 1; k++) w->step[k] = lc_size_of(w->type[k]);
     job.bytes = (size_t)(2 * w->n * LINE_LANES * size);
+    w->sheet = work == LC_f32 ? table->f32_sheet[kind] : table->f64_sheet[kind];
+    int64_t grain = CPU_GRAIN / w->n + LINE_LANES;
+    if (w->step[0] != lc_size_of(w->type[0]) && grain < SHEET_GRAIN) grain = SHEET_GRAIN;
     lc_iter_start(&w->it, kept, shape);
     for (int k = 0; k < 3; k++) lc_iter_add_raw(&w->it, operand[k]->data, bytes[k]);
     lc_iter_prepare(&w->it, true);
-    cpu_parallel(lines, CPU_GRAIN / w->n + LINE_LANES, 4 * lines * w->n, row_chunk, &job);
+    cpu_parallel(lines, grain, 4 * lines * w->n, row_chunk, &job);
     return job.failed ? lc_fail_int(LC_OutOfMemory, "softmax: no memory for %lld elements", (long long)w->n) : 0;
 }
 static int cpu_softmax(lc_dtype dtype, const void *args) { return run_rows(SOFTMAX, dtype, args); }
