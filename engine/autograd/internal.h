@@ -13,8 +13,7 @@ lc_tensor *lc_saved_shape(const lc_saved *s, lc_saved_room *room); /* its shape 
 void       lc_saved_free(lc_saved *s);
 
 /* node.c */
-lc_node *lc_node_new(const lc_record *call,
-                     lc_room        **room); /* all but edges; refs 1, numbered last. room: NULL if none is reserved */
+lc_node *lc_node_new(const lc_record *call, lc_room **room); /* all but edges; refs 1, numbered last. *room: what is reserved */
 int      lc_node_reserve(const lc_record *call, lc_room **room); /* before call runs: room for its node */
 uint32_t lc_saves(const lc_record *call);         /* which inputs and outputs its gradient will read, as far as it is wanted */
 int      lc_edge_to(lc_tensor *t, lc_edge *edge); /* the edge to where t's gradient goes; none if it needs none */

@@ -162,10 +162,10 @@ int lc_node_reserve(const lc_record *call, lc_room **room)
     return 0;
 }
 
-static void *take_room(lc_room **room, size_t *bytes)
+static inline void *take_room(lc_room **room, size_t *bytes)
 {
-    lc_room *found = room ? *room : NULL;
-    if (!found || found->bytes < *bytes) return lc_alloc(*bytes);
+    lc_room *found = *room;
+    if (__builtin_expect(!found, 1) || found->bytes < *bytes) return lc_alloc(*bytes);
     *room = found->next, *bytes = found->bytes;
     return found;
 }
@@ -175,8 +175,11 @@ uint32_t lc_saves(const lc_record *call)
 {
     const lc_op *op = call->op;
     uint32_t     saves = op->saves;
+    uint64_t     some[sizeof op->saves_for / sizeof(uint64_t)];
+    memcpy(some, op->saves_for, sizeof some);
+    if (!(some[0] | some[1])) return saves;
     for (int k = 0, slot = 0; k < LC_SAVES_FOR && slot < call->n_in; k++)
-        for (int many = tensors_of(op, &call->args[k], k); many > 0; many--, slot++)
+        for (int many = call->args[k].tag == LC_IS_tensor ? 1 : tensors_of(op, &call->args[k], k); many > 0; many--, slot++)
             if (call->in[slot]->flags & LC_REQUIRES_GRAD) saves |= op->saves_for[k];
     return saves;
 }
