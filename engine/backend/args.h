@@ -169,6 +169,21 @@ typedef struct {
     bool             any;   /* random_ without bounds: what the dtype holds exactly */
 } lc_random_args;
 
+/* Embeddings: sample i of n reads row ids[i] of a table of `rows`, and belongs to bag b, where bags[b] <= i < bags[b + 1]; without bags each is a
+ * bag of its own. A sample counts factors[i] times, or once. Samples of row `padding` do not count. Everything is contiguous; ids are int64,
+ * and the kernel finds those that are none before it writes.
+ *   rows      out (n, width): rows of table, of any dtype
+ *   sum       out (bags, width): sums over a bag of rows of table
+ *   backward  out (rows, width): sums over the samples of a row of what table (bags, width) has for their bags
+ *   dot       out (n): table's row times that of other (bags, width) for its bag
+ *   max       out (bags, width) and index, the row of each maximum, -1 if there is none */
+typedef struct {
+    lc_tensor       *out, *index;
+    const lc_tensor *table, *other, *ids, *bags, *factors;
+    int64_t          n, n_bags, rows, width, padding; /* padding: -1 if there is none */
+    bool             by_frequency;                    /* backward: the sum of a row is divided by how many samples it has */
+} lc_embedding_args;
+
 /* unique: in is contiguous, n slices of `width` elements. Slices are compared as a whole; those with a NaN equal none. What is wanted is not
  * NULL: values (width 1 only) and counts have room for n, first (which slice stands for each group) too; inverse has n. */
 typedef struct {
@@ -231,6 +246,8 @@ typedef struct {
     int64_t          planes, size[3], result[3], kernel[3], stride[3], padding[3], dilation[3];
     bool             adaptive, padding_counts; /* adaptive: kernel and the rest do not matter. padding_counts: in averages */
     int64_t          divisor;                  /* of averages; 0: as many as there are elements */
+    const lc_tensor *samples;                  /* fractional: draws per plane (planes, dimensions), of the computing dtype */
+    lc_dtype         samples_dtype;            /* in which PyTorch computes with them */
 } lc_pool_args;
 
 /* Attention: q (b, h, l, e), k (b, hk, s, e), v (b, hk, s, ev), out (b, h, l, ev), where h is a multiple of hk and head i of q belongs to head

@@ -3,6 +3,7 @@
 from .. import _C
 from .._C import _namespaced
 from ._attention import multi_head_attention_forward  # noqa: F401
+from ._embedding import embedding, embedding_bag  # noqa: F401
 
 globals().update(
     {key.removeprefix("nn.functional."): op for key, op in _namespaced.items() if key.startswith("nn.functional.")}
@@ -11,7 +12,7 @@ globals().update(
 _SHARED = (
     "relu relu_ selu selu_ celu celu_ rrelu rrelu_ threshold threshold_ prelu hardshrink sigmoid tanh "
     "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d "
-    "rms_norm cosine_similarity pairwise_distance pdist bilinear"
+    "rms_norm cosine_similarity pairwise_distance pdist bilinear pad"
 )
 globals().update({name: getattr(_C, name) for name in _SHARED.split()})
 

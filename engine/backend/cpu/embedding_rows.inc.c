@@ -1,0 +1,59 @@
+/* Embeddings of elements T. */
+INLINE void NAME(tile)(T *out, const T *table, const int64_t *at, const T *factor, int64_t n, int64_t width, int64_t tile)
+{
+    T sum[64];
+    for (int64_t c = 0; c < tile; c++) sum[c] = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const T *row = table + at[i] * width;
+        if (factor) {
+            T f = factor[i];
+            INDEPENDENT
+            for (int64_t c = 0; c < tile; c++) sum[c] += f * row[c];
+        } else {
+            INDEPENDENT
+            for (int64_t c = 0; c < tile; c++) sum[c] += row[c];
+        }
+    }
+    memcpy(out, sum, (size_t)tile * sizeof(T));
+}
+static void NAME(sum)(void *to, const void *from, const int64_t *at, const void *factor, int64_t n, int64_t width)
+{
+    enum { TILE = 256 / sizeof(T) };
+    const T *table = from;
+    T       *out = to;
+    int64_t  c = 0;
+    if (n == 1 && !factor) {
+        memcpy(out, table + at[0] * width, (size_t)width * sizeof(T));
+        return;
+    }
+    for (; c + TILE <= width; c += TILE) NAME(tile)(out + c, table + c, at, factor, n, width, TILE);
+    if (c < width) NAME(tile)(out + c, table + c, at, factor, n, width, width - c);
+}
+static double NAME(dot)(const void *a, const void *b, int64_t n)
+{
+    enum { LANES = 16 };
+    const T *x = a, *y = b;
+    T        sum[LANES] = { 0 }, total = 0;
+    int64_t  i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (int k = 0; k < LANES; k++) sum[k] += x[i + k] * y[i + k];
+    for (int k = 0; i < n; i++, k++) sum[k] += x[i] * y[i];
+    for (int k = 0; k < LANES; k++) total += sum[k];
+    return (double)total;
+}
+static void NAME(scale)(void *row, double divisor, int64_t n)
+{
+    T *out = row, d = (T)divisor;
+    for (int64_t i = 0; i < n; i++) out[i] /= d;
+}
+static void NAME(larger)(void *out, int64_t *index, const void *row, int64_t id, int64_t n)
+{
+    T       *best = out;
+    const T *x = row;
+    for (int64_t i = 0; i < n; i++) {
+        bool more = index[i] < 0 || x[i] > best[i];
+        best[i] = more ? x[i] : best[i], index[i] = more ? id : index[i];
+    }
+}
+#undef T
+#undef NAME

@@ -1,0 +1,37 @@
+"""embedding and embedding_bag: what comes before their ops. max_norm shortens rows of the weight itself; no recorded op may."""
+
+from .. import _C
+
+
+def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):  # noqa: A002
+    """The rows of weight that input names. Row padding_idx gets no gradient; rows longer than max_norm are scaled to it.
+
+    >>> lucid.nn.functional.embedding(lucid.tensor([2, 0]), lucid.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
+    tensor([[5., 6.],
+            [1., 2.]])
+    """
+    if padding_idx is None:
+        padding_idx = -1
+    else:
+        rows = weight.shape[0]
+        if not -rows <= padding_idx < max(rows, 1):
+            raise AssertionError("Padding_idx must be within num_embeddings")
+        padding_idx += rows if padding_idx < 0 else 0
+    if max_norm is not None:
+        _C.embedding_renorm_(weight.detach(), input, max_norm, norm_type)
+    return _C.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
+
+
+def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="mean", sparse=False,
+                  per_sample_weights=None, include_last_offset=False, padding_idx=None):  # noqa: A002  # fmt: skip
+    """Sums, means or maxima (mode) over bags of rows of weight. Bags are the rows of input, or start at the offsets into it.
+
+    >>> table = lucid.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    >>> lucid.nn.functional.embedding_bag(lucid.tensor([2, 0, 1]), table, lucid.tensor([0, 1]), mode="sum")
+    tensor([[5., 6.],
+            [4., 6.]])
+    """
+    if max_norm is not None:
+        _C.embedding_renorm_(weight.detach(), input, max_norm, norm_type)
+    bag = _C._namespaced["nn.functional._embedding_bag"]
+    return bag(input, weight, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx)
