@@ -169,6 +169,21 @@ typedef struct {
     bool             any;   /* random_ without bounds: what the dtype holds exactly */
 } lc_random_args;
 
+/* Samples of images (images, channels, size[0..2]) at the positions of a grid (images, positions, axes), x first, from -1 to 1 across the image:
+ * out (images, channels, positions). Backward, from grad, which is like out: d_image and d_grid, either may be NULL. Contiguous, of the computing
+ * dtype. With two axes size[0] is 1. */
+typedef enum { LC_GRID_BILINEAR, LC_GRID_NEAREST, LC_GRID_BICUBIC } lc_grid_mode;
+typedef enum { LC_GRID_ZEROS, LC_GRID_BORDER, LC_GRID_REFLECTION } lc_grid_padding;
+typedef struct {
+    lc_tensor       *out, *d_image, *d_grid;
+    const lc_tensor *image, *grid, *grad;
+    int64_t          images, channels, positions, size[3];
+    int              axes;
+    lc_grid_mode     mode;
+    lc_grid_padding  padding;
+    bool             align_corners;
+} lc_grid_args;
+
 /* Embeddings: sample i of n reads row ids[i] of a table of `rows`, and belongs to bag b, where bags[b] <= i < bags[b + 1]; without bags each is a
  * bag of its own. A sample counts factors[i] times, or once. Samples of row `padding` do not count. Everything is contiguous; ids are int64,
  * and the kernel finds those that are none before it writes.

@@ -1,112 +1,91 @@
-/* grid_sampler: values of an image, or a volume, at the positions of a grid.
- *
- * A composite over (batch, channels, positions): every neighbour of a position is one gather, weighted and added, so that gradients of
- * every order come from the ops. Coordinates run from -1 to 1 across the image, x first. Neighbours outside count as zero. */
-#include "rules.h"
+/* grid_sample: values of an image, or a volume, at the positions of a grid; affine_grid makes such grids. Coordinates run from -1 to 1 across the
+ * image, x first. The op with a kernel is hidden, and so is its gradient; what that one's gradient needs beside them is in grid_slopes.c. */
+#include "grid.h"
 
-enum { BILINEAR, NEAREST, BICUBIC };
-enum { ZEROS, BORDER, REFLECTION };
-enum { AXES = 3 };
-
-typedef struct {
-    lc_tensor *image; /* (batch, channels, elements), of the working dtype */
-    int64_t    size[AXES], step[AXES];
-    int        axes, padding;
-    bool       align_corners;
-} source;
-typedef struct {
-    lc_tensor *index, *weight; /* (batch, positions); index is whole numbers of the working dtype */
-    lc_tensor *inside;         /* bool; NULL: nothing but the axis' bounds */
-} neighbour;
-
-static lc_tensor *clipped(lc_tensor *c, int64_t size) { return lc_clamp(c, LC_INTEGER(0), LC_INTEGER(size - 1)); }
-
-/* Back and forth between low and low + span. */
-static lc_tensor *reflected(lc_tensor *c, double low, double span)
+static void sizes_of(const lc_tensor *x, const lc_tensor *grid, const lc_value *how, lc_grid_args *a)
 {
-    if (span <= 0) return lc_mul(c, LC_INTEGER(0));
-    lc_tensor *away = lc_abs(lc_sub(c, LC_NUMBER(low))), *rest = lc_fmod(away, LC_NUMBER(span));
-    lc_tensor *turns = lc_floor(lc_div(away, LC_NUMBER(span)));
-    lc_tensor *even = lc_eq(lc_fmod(turns, LC_INTEGER(2)), LC_INTEGER(0));
-    return lc_add(lc_where(even, rest, lc_rsub(rest, LC_NUMBER(span), LC_I(1))), LC_NUMBER(low));
-}
-static lc_tensor *padded(const source *s, lc_tensor *c, int64_t size)
-{
-    if (s->padding == REFLECTION) c = s->align_corners ? reflected(c, 0, (double)(size - 1)) : reflected(c, -0.5, (double)size);
-    return !c || s->padding == ZEROS ? c : clipped(c, size);
-}
-static lc_tensor *in_elements(const source *s, lc_tensor *c, int64_t size) /* from -1 .. 1 */
-{
-    lc_tensor *shifted = lc_add(c, LC_INTEGER(1));
-    return s->align_corners ? lc_mul(shifted, LC_NUMBER((double)(size - 1) / 2))
-                            : lc_div(lc_sub(lc_mul(shifted, LC_INTEGER(size)), LC_INTEGER(1)), LC_INTEGER(2));
+    *a = (lc_grid_args){
+        .images = x->shape[0], .channels = x->shape[1], .axes = x->ndim - 2, .positions = 1, .size = { 1, 1, 1 }
+    };
+    for (int d = 0; d < a->axes; d++) a->size[3 - a->axes + d] = x->shape[2 + d], a->positions *= grid->shape[1 + d];
+    a->mode = (lc_grid_mode)how[0].i, a->padding = (lc_grid_padding)how[1].i, a->align_corners = how[2].b;
 }
 
-/* The cubic convolution weights of Keys with a = -0.75, of the four neighbours of a position t after the second. */
-static lc_tensor *near_cubic(lc_tensor *t) /* |t| <= 1 */
+/* Places are as wide as elements: of planes with more than an int32 counts, the wider ones. */
+static lc_dtype dtype_for(const lc_grid_args *a, const lc_tensor *x)
 {
-    lc_tensor *p = lc_sub(lc_mul(t, LC_NUMBER(1.25)), LC_NUMBER(2.25));
-    return lc_add(lc_mul(lc_mul(p, t), t), LC_INTEGER(1));
-}
-static lc_tensor *far_cubic(lc_tensor *t) /* 1 < |t| < 2 */
-{
-    lc_tensor *p = lc_add(lc_mul(t, LC_NUMBER(-0.75)), LC_NUMBER(3.75));
-    return lc_add(lc_mul(lc_sub(lc_mul(p, t), LC_INTEGER(6)), t), LC_INTEGER(3));
+    return a->size[0] * a->size[1] * a->size[2] > INT32_MAX ? LC_f64 : working_dtype((lc_dtype)x->dtype);
 }
 
-/* What lies around coordinate c of an axis; returns how many, -1 for a failure. */
-static int neighbours(const source *s, lc_tensor *c, int64_t size, int mode, neighbour *n)
+/* ---- (input, grid, mode, padding, align_corners) ---- */
+static int sample_shape(const lc_record *call, lc_spec *out)
 {
-    c = in_elements(s, c, size);
-    if (mode != BICUBIC && c) c = padded(s, c, size);
-    if (!c) return -1;
-    if (mode == NEAREST) { /* constant almost everywhere: the gradient is zero, not absent */
-        lc_tensor *flat = lc_sign(c);
-        *n = (neighbour){ .index = lc_round(c), .weight = lc_add(lc_sub(flat, lc_detach(flat)), LC_INTEGER(1)) };
-        return n->index && n->weight ? 1 : -1;
+    const lc_tensor *x = call->in[0], *grid = call->in[1];
+    int64_t          shape[LC_MAX_DIMS] = { x->shape[0], x->shape[1] };
+    for (int d = 2; d < x->ndim; d++) shape[d] = grid->shape[d - 1];
+    return spec_shape(call, out, (lc_dtype)x->dtype, x->ndim, shape);
+}
+static int sample_run(const lc_record *call)
+{
+    lc_record    work = *call;
+    lc_grid_args a;
+    sizes_of(call->in[0], call->in[1], call->args + 2, &a);
+    work.dtype = dtype_for(&a, call->in[0]);
+    lc_tensor *x = packed(call->in[0], work.dtype), *grid = packed(call->in[1], work.dtype);
+    lc_tensor *out = x && grid ? destination(call->out[0], work.dtype, NULL, 0) : NULL;
+    a.image = x, a.grid = grid, a.out = out;
+    int rc = out ? run_kernel_with(&work, &a) : -1;
+    lc_release(x), lc_release(grid);
+    return out ? deliver(call->out[0], out, rc) : rc;
+}
+GRAD(_grid_sample)
+{
+    lc__grid_sample_backward_out made =
+        lc__grid_sample_backward(g[0], in(0), in(1), in[2].i, in[3].i, in[4].b, need[0], need[1]);
+    if (need[0]) dx[0] = made.input;
+    if (need[1]) dx[1] = made.grid;
+}
+LC_OP(_grid_sample, .sig = "_grid_sample(input: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool) -> Tensor",
+      .doc = "Values of images at positions.", .hidden = true, .promote = LC_NO_PROMOTION, .shape = sample_shape,
+      .run = sample_run, .grad = _grid_sample_grad, .saves = IN(0) | IN(1));
+
+/* ---- (grad, input, grid, mode, padding, align_corners, of_input, of_grid): what is not asked for is empty ---- */
+static int backward_shape(const lc_record *call, lc_spec *out)
+{
+    for (int k = 0; k < 2; k++) {
+        const lc_tensor *t = call->in[1 + k];
+        bool             asked = call->args[6 + k].b;
+        if (spec_shape(call, &out[k], (lc_dtype)t->dtype, asked ? t->ndim : 1, asked ? t->shape : (int64_t[]){ 0 }) < 0)
+            return -1;
     }
-    lc_tensor *below = lc_floor(c), *t = lc_sub(c, below), *rest = t ? lc_rsub(t, LC_INTEGER(1), LC_I(1)) : NULL;
-    if (!rest) return -1;
-    if (mode == BILINEAR) {
-        n[0] = (neighbour){ .index = below, .weight = rest };
-        n[1] = (neighbour){ .index = lc_add(below, LC_INTEGER(1)), .weight = t };
-        return n[1].index ? 2 : -1;
-    }
-    lc_tensor *weights[] = { far_cubic(lc_add(t, LC_INTEGER(1))), near_cubic(t), near_cubic(rest),
-                             far_cubic(lc_add(rest, LC_INTEGER(1))) };
-    for (int k = 0; k < 4; k++) {
-        n[k] = (neighbour){ .index = padded(s, lc_detach(lc_add(below, LC_INTEGER(k - 1))), size), .weight = weights[k] };
-        if (!n[k].index || !n[k].weight) return -1;
-    }
-    return 4;
+    return 0;
 }
-
-/* The sum over all combinations of neighbours from axis `axis` on. at: what the axes before add up to. */
-static lc_tensor *gathered(const source *s, neighbour (*around)[4], const int *count, int axis, neighbour at, lc_tensor *sum)
+static int backward_run(const lc_record *call)
 {
-    if (axis == s->axes) {
-        lc_tensor *index = lc_to(lc_where(at.inside, at.index, LC_INTEGER(0)), LC_i64, false, false, LC_ABSENT);
-        lc_tensor *weight = lc_unsqueeze(lc_where(at.inside, at.weight, LC_INTEGER(0)), 1);
-        if (!index || !weight) return NULL;
-        lc_tensor *wide =
-            lc_expand(lc_unsqueeze(index, 1), (int64_t[]){ index->shape[0], s->image->shape[1], index->shape[1] }, 3);
-        lc_tensor *part = lc_mul(lc_gather(s->image, 2, wide, false), weight);
-        return sum ? lc_add(sum, part) : part;
-    }
-    for (int k = 0; k < count[axis]; k++) {
-        const neighbour *n = &around[axis][k];
-        lc_tensor       *inside = lc_logical_and(lc_ge(n->index, LC_INTEGER(0)), lc_lt(n->index, LC_INTEGER(s->size[axis])));
-        lc_tensor       *offset = lc_mul(lc_detach(n->index), LC_INTEGER(s->step[axis]));
-        if (!inside || !offset) return NULL;
-        neighbour next = { .index = axis ? lc_add(at.index, offset) : offset,
-                           .weight = axis ? lc_mul(at.weight, n->weight) : n->weight,
-                           .inside = axis ? lc_logical_and(at.inside, inside) : inside };
-        if (!next.index || !next.weight || !next.inside) return NULL;
-        if (!(sum = gathered(s, around, count, axis + 1, next, sum))) return NULL;
-    }
-    return sum;
+    lc_record    work = *call;
+    lc_grid_args a;
+    lc_tensor   *given[3], *made[2] = { NULL, NULL };
+    bool         good = true;
+    sizes_of(call->in[1], call->in[2], call->args + 3, &a);
+    work.dtype = dtype_for(&a, call->in[1]);
+    for (int k = 0; k < 3; k++) good &= (given[k] = packed(call->in[k], work.dtype)) != NULL;
+    for (int k = 0; k < 2 && good; k++)
+        if (call->args[6 + k].b) good &= (made[k] = destination(call->out[k], work.dtype, NULL, 0)) != NULL;
+    a.grad = given[0], a.image = given[1], a.grid = given[2], a.d_image = made[0], a.d_grid = made[1];
+    int rc = good ? run_kernel_with(&work, &a) : -1;
+    for (int k = 0; k < 3; k++) lc_release(given[k]);
+    for (int k = 0; k < 2; k++)
+        if (made[k]) rc = deliver(call->out[k], made[k], rc);
+    return rc;
 }
+LC_OP(_grid_sample_backward,
+      .sig =
+          "_grid_sample_backward(grad: Tensor, image: Tensor, positions: Tensor, mode: int, padding: int, align_corners: bool, "
+          "of_input: bool, of_grid: bool) -> (input: Tensor, grid: Tensor)",
+      .doc = "The gradients of images and positions, from those of the values.", .hidden = true, .promote = LC_NO_PROMOTION,
+      .shape = backward_shape, .run = backward_run, .grad = grid_sample_backward_grad, .saves = IN(0) | IN(1) | IN(2));
 
+/* ---- PyTorch's functions ---- */
 static int check(const lc_value *in, int axes, const char *name)
 {
     const lc_tensor *x = in(0), *grid = in(1);
@@ -126,10 +105,10 @@ static int check(const lc_value *in, int axes, const char *name)
         if (!x->shape[d])
             return lc_fail_int(LC_LucidError, "%s(): expected input to have non-empty spatial dimensions, got %s", name,
                                LC_SHAPE(x));
-    if (in[2].i < BILINEAR || in[2].i > (axes == 2 ? BICUBIC : NEAREST))
+    if (in[2].i < LC_GRID_BILINEAR || in[2].i > (axes == 2 ? LC_GRID_BICUBIC : LC_GRID_NEAREST))
         return lc_fail_int(LC_LucidError, "%s(): interpolation mode %lld does not exist for %dD input", name,
                            (long long)in[2].i, axes + 2);
-    if (in[3].i < ZEROS || in[3].i > REFLECTION)
+    if (in[3].i < LC_GRID_ZEROS || in[3].i > LC_GRID_REFLECTION)
         return lc_fail_int(LC_LucidError, "%s(): padding mode %lld does not exist", name, (long long)in[3].i);
     return 0;
 }
@@ -137,26 +116,7 @@ static int check(const lc_value *in, int axes, const char *name)
 static int sample(const lc_value *in, int axes, const char *name, lc_tensor **out)
 {
     if (check(in, axes, name) < 0) return -1;
-    lc_dtype result = (lc_dtype)in(0)->dtype,
-             work = in[2].i == BICUBIC ? LC_f64 : working_dtype(result); /* cubic weights cancel */
-    lc_tensor *x = lc_to(in(0), work, false, false, LC_ABSENT), *grid = lc_to(in(1), work, false, false, LC_ABSENT);
-    if (!x || !grid) return -1;
-    source    s = { .axes = axes, .padding = (int)in[3].i, .align_corners = in[4].b };
-    neighbour around[AXES][4];
-    int64_t   shape[AXES + 2] = { x->shape[0], x->shape[1] }, elements = 1, positions = 1;
-    int       count[AXES];
-    for (int a = 0; a < axes; a++) {
-        s.size[a] = x->shape[x->ndim - 1 - a], s.step[a] = elements, elements *= s.size[a];
-        positions *= shape[2 + a] = grid->shape[1 + a];
-    }
-    s.image = lc_reshape(x, (int64_t[]){ shape[0], shape[1], elements }, 3);
-    for (int a = 0; a < axes; a++) {
-        lc_tensor *c = s.image ? lc_reshape(lc_select(grid, -1, a), (int64_t[]){ shape[0], positions }, 2) : NULL;
-        if (!c || (count[a] = neighbours(&s, c, s.size[a], (int)in[2].i, around[a])) < 0) return -1;
-    }
-    lc_tensor *sum = gathered(&s, around, count, 0, (neighbour){ 0 }, NULL);
-    if (sum) out[0] = lc_to(lc_reshape(sum, shape, axes + 2), result, false, false, LC_ABSENT);
-    return sum && out[0] ? 0 : -1;
+    return (out[0] = lc__grid_sample(in(0), in(1), in[2].i, in[3].i, in[4].b)) ? 0 : -1;
 }
 static int grid_sampler_2d_call(const lc_value *in, lc_tensor **out) { return sample(in, 2, "grid_sampler_2d", out); }
 static int grid_sampler_3d_call(const lc_value *in, lc_tensor **out) { return sample(in, 3, "grid_sampler_3d", out); }
@@ -179,3 +139,88 @@ LC_OP(
     .sig =
         "grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor",
     .doc = "grid_sampler_2d or grid_sampler_3d, by the dimensions of input.", .call = grid_sampler_call);
+
+static int number_of(const char *name, const char *const *names, const char *what)
+{
+    for (int k = 0; k < 3; k++)
+        if (!strcmp(name, names[k])) return k;
+    return lc_fail_int(LC_ValueError, "nn.functional.grid_sample(): expected %s to be '%s', '%s' or '%s', but got: '%s'", what,
+                       names[0], names[1], names[2], name);
+}
+static bool corners(const lc_value *v)
+{
+    if (v->tag == LC_IS_none)
+        lc_warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify "
+                "align_corners=True if the old behavior is desired. See the documentation of grid_sample for details.");
+    return v->tag == LC_IS_bool && v->b;
+}
+static int grid_sample_call(const lc_value *in, lc_tensor **out)
+{
+    static const char *const modes[] = { "bilinear", "nearest", "bicubic" }, *const paddings[] = { "zeros", "border",
+                                                                                                   "reflection" };
+    int mode = number_of(in[2].s, modes, "mode");
+    int padding = mode < 0 ? -1 : number_of(in[3].s, paddings, "padding_mode");
+    if (padding < 0) return -1;
+    lc_value how[] = { in[0], in[1], LC_I(mode), LC_I(padding), LC_B(corners(&in[4])) };
+    return sample(how, in(0)->ndim == 5 ? 3 : 2, "grid_sampler", out);
+}
+LC_OP(grid_sample,
+      .sig = "grid_sample(input: Tensor, grid: Tensor, mode: str = 'bilinear', padding_mode: str = 'zeros', align_corners: "
+             "bool | None = None) "
+             "-> Tensor",
+      .doc = "Values of images (batch, channels, sizes) at the positions of grid (batch, sizes, coordinates), between -1 and "
+             "1. mode: bilinear, "
+             "nearest or bicubic; padding_mode: zeros, border or reflection.",
+      .ns = "nn.functional", .call = grid_sample_call);
+
+/* From -1 to 1, at the ends of n elements or in the middle of each; shaped to run along dimension d of the `dims` of a grid. */
+static lc_tensor *coordinates(const lc_tensor *theta, int64_t n, bool align_corners, int d, int dims)
+{
+    lc_value   dtype = LC_OF_DTYPE((lc_dtype)theta->dtype), device = { .tag = LC_IS_device, .dev = theta->device };
+    int64_t    shape[] = { 1, 1, 1 };
+    lc_tensor *line = n <= 1 ? lc_zeros(&n, 1, dtype, device) : lc_linspace(LC_I(-1), LC_I(1), n, dtype, device);
+    if (!align_corners && n > 1) line = lc_div(lc_mul(line, LC_INTEGER(n - 1)), LC_INTEGER(n));
+    shape[d] = n;
+    return lc_reshape(line, shape, dims);
+}
+static int affine_grid_call(const lc_value *in, lc_tensor **out)
+{
+    lc_tensor     *theta = in(0), *parts[4];
+    const int64_t *size = in[1].is;
+    int            axes = in[1].n - 2;
+    bool           align = corners(&in[2]);
+    if (!lc_is_floating(theta->dtype))
+        return lc_fail_int(LC_ValueError, "Expected theta to have floating point type, but got %s", LC_SHAPE(theta));
+    if (axes != 2 && axes != 3)
+        return lc_fail_int(
+            LC_NotImplementedError,
+            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got %d sizes.", in[1].n);
+    if (theta->ndim != 3 || theta->shape[1] != axes || theta->shape[2] != axes + 1)
+        return lc_fail_int(LC_ValueError, "Expected a batch of %dD affine matrices of shape Nx%dx%d. Got %s.", axes, axes,
+                           axes + 1, LC_SHAPE(theta));
+    bool unit = false;
+    for (int d = 0; d < in[1].n; d++) {
+        unit |= d >= 2 && size[d] == 1;
+        if (size[d] <= 0)
+            return lc_fail_int(LC_ValueError, "Expected non-zero, positive output size. Got %lld", (long long)size[d]);
+    }
+    if (align && unit)
+        lc_warn("Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This is "
+                "not an intended "
+                "use case of affine_grid. See the documentation of affine_grid for details.");
+    if (size[0] != theta->shape[0])
+        return lc_fail_int(LC_ShapeMismatch, "affine_grid: expected %lld matrices, got %s", (long long)size[0],
+                           LC_SHAPE(theta));
+    int64_t shape[5] = { size[0] }, positions = 1;
+    for (int d = 0; d < axes; d++) positions *= shape[1 + d] = size[2 + d];
+    for (int a = 0; a < axes; a++) /* x runs along the last dimension */
+        parts[a] = lc_expand(coordinates(theta, size[2 + axes - 1 - a], align, axes - 1 - a, axes), size + 2, axes);
+    parts[axes] =
+        lc_ones(size + 2, axes, LC_OF_DTYPE((lc_dtype)theta->dtype), (lc_value){ .tag = LC_IS_device, .dev = theta->device });
+    lc_tensor *base = lc_reshape(lc_stack(parts, axes + 1, -1), (int64_t[]){ positions, axes + 1 }, 2);
+    shape[1 + axes] = axes;
+    return (out[0] = lc_reshape(lc_matmul(base, lc_transpose(theta, 1, 2)), shape, axes + 2)) ? 0 : -1;
+}
+LC_OP(affine_grid, .sig = "affine_grid(theta: Tensor, size: list[int], align_corners: bool | None = None) -> Tensor",
+      .doc = "Grids for grid_sample: positions of an image of this size (batch, channels, sizes), moved by affine matrices.",
+      .ns = "nn.functional", .call = affine_grid_call);

@@ -1,0 +1,147 @@
+/* Grids of elements T, places I as wide. */
+typedef struct { /* around one coordinate: taps, their weights, and how those change with it */
+    int64_t at[4];
+    T       weight[4], slope[4];
+} NAME(around);
+
+/* Back and forth between low and low + span; *turn changes its sign where the way is back. */
+static T NAME(reflected)(T c, T low, T span, T *turn)
+{
+    if (span <= 0) return *turn = 0, (T)0;
+    T away = c - low;
+    if (away < 0) away = -away, *turn = -*turn;
+    T rest = FMOD(away, span), turns = FLOOR(away / span);
+    if (FMOD(turns, 2) == 0) return rest + low;
+    return *turn = -*turn, span - rest + low;
+}
+static T NAME(padded)(const lc_grid_args *a, T c, int64_t size, T *turn)
+{
+    if (a->padding == LC_GRID_ZEROS) return c;
+    if (a->padding == LC_GRID_REFLECTION)
+        c = a->align_corners ? NAME(reflected)(c, 0, (T)(size - 1), turn) : NAME(reflected)(c, (T)-0.5, (T)size, turn);
+    if (!(c > 0)) return *turn = 0, (T)0; /* NaN too */
+    if (c >= (T)(size - 1)) return *turn = 0, (T)(size - 1);
+    return c;
+}
+/* A whole number within what an int64 holds; what is far outside of the image is outside of it. */
+static int64_t NAME(whole)(T c) { return c > (T)-0x1p30 && c < (T)0x1p30 ? (int64_t)c : -0x40000000; }
+
+static T NAME(near)(T x, T a) { return ((a + 2) * x - (a + 3)) * x * x + 1; }      /* Keys' cubic, x <= 1 */
+static T NAME(far)(T x, T a) { return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a; } /* 1 < x < 2 */
+static T NAME(near_slope)(T x, T a) { return (3 * (a + 2) * x - 2 * (a + 3)) * x; }
+static T NAME(far_slope)(T x, T a) { return (3 * a * x - 10 * a) * x + 8 * a; }
+
+static void NAME(find)(const lc_grid_args *a, T c, int64_t size, NAME(around) * r)
+{
+    T scale = (T)(a->align_corners ? size - 1 : size) / 2, turn = 1;
+    c = a->align_corners ? (c + 1) / 2 * (T)(size - 1) : ((c + 1) * (T)size - 1) / 2;
+    if (a->mode == LC_GRID_BICUBIC) {
+        T       below = FLOOR(c), t = c - below, rest = 1 - t, k = (T)-0.75;
+        int64_t first = NAME(whole)(below) - 1;
+        for (int i = 0; i < 4; i++) {
+            T ignored = 1;
+            r->at[i] =
+                a->padding == LC_GRID_ZEROS ? first + i : NAME(whole)(NAME(padded)(a, below + (T)(i - 1), size, &ignored));
+        }
+        r->weight[0] = NAME(far)(t + 1, k), r->weight[1] = NAME(near)(t, k);
+        r->weight[2] = NAME(near)(rest, k), r->weight[3] = NAME(far)(rest + 1, k);
+        r->slope[0] = scale * NAME(far_slope)(t + 1, k), r->slope[1] = scale * NAME(near_slope)(t, k);
+        r->slope[2] = -scale * NAME(near_slope)(rest, k), r->slope[3] = -scale * NAME(far_slope)(rest + 1, k);
+        return;
+    }
+    c = NAME(padded)(a, c, size, &turn);
+    if (a->mode == LC_GRID_NEAREST) {
+        r->at[0] = NAME(whole)(RINT(c)), r->weight[0] = 1, r->slope[0] = 0;
+        return;
+    }
+    T below = FLOOR(c);
+    r->at[0] = NAME(whole)(below), r->at[1] = r->at[0] + 1;
+    r->weight[1] = c - below, r->weight[0] = below + 1 - c;
+    r->slope[1] = scale * turn, r->slope[0] = -r->slope[1];
+}
+
+static void NAME(lay)(const lc_grid_args *a, const void *positions, int64_t n, bool slopes, grid_tile *t)
+{
+    int     each = a->mode == LC_GRID_BICUBIC ? 4 : a->mode == LC_GRID_NEAREST ? 1 : 2;
+    int64_t taps = t->taps, tile = t->tile;
+    for (int64_t p = 0; p < n; p++) {
+        NAME(around) r[3];
+        r[2].at[0] = 0, r[2].weight[0] = 1, r[2].slope[0] = 0; /* two axes */
+        for (int d = 0; d < a->axes; d++)
+            NAME(find)(a, ((const T *)positions)[p * a->axes + d], a->size[2 - d], &r[d]); /* x is last */
+        for (int64_t k = 0; k < taps; k++) {
+            int64_t x = k % each, y = k / each % each, z = k / (each * each), at = k * tile + p;
+            int64_t ix = r[0].at[x], iy = r[1].at[y], iz = r[2].at[z];
+            T       wx = r[0].weight[x], wy = r[1].weight[y], wz = r[2].weight[z], *slope = t->slope;
+            bool    inside = ix >= 0 && ix < a->size[2] && iy >= 0 && iy < a->size[1] && iz >= 0 && iz < a->size[0];
+            ((I *)t->place)[at] = (I)(inside ? (iz * a->size[1] + iy) * a->size[2] + ix : -1);
+            ((T *)t->weight)[at] = wx * wy * wz;
+            if (!slopes) continue;
+            slope[at] = r[0].slope[x] * wy * wz, slope[taps * tile + at] = wx * r[1].slope[y] * wz;
+            if (a->axes == 3) slope[2 * taps * tile + at] = wx * wy * r[2].slope[z];
+        }
+    }
+}
+
+/* Four taps at a time, which is one position of a plane; `first`: whether out holds nothing yet. */
+INLINE void NAME(gather_four)(const grid_tile *t, int64_t k, T *out, const T *plane, int64_t n, bool first)
+{
+    int64_t  tile = t->tile;
+    const I *place = (const I *)t->place + k * tile;
+    const T *weight = (const T *)t->weight + k * tile;
+    for (int64_t p = 0; p < n; p++) {
+        I i0 = place[p], i1 = place[tile + p], i2 = place[2 * tile + p], i3 = place[3 * tile + p];
+        T a = i0 < 0 ? 0 : plane[i0], b = i1 < 0 ? 0 : plane[i1], c = i2 < 0 ? 0 : plane[i2], d = i3 < 0 ? 0 : plane[i3];
+        T sum = (a * weight[p] + b * weight[tile + p]) + (c * weight[2 * tile + p] + d * weight[3 * tile + p]);
+        out[p] = first ? sum : out[p] + sum;
+    }
+}
+static void NAME(gather)(const grid_tile *t, void *to, const void *plane, int64_t n)
+{
+    T *out = to;
+    if (t->taps == 1)
+        for (int64_t p = 0; p < n; p++) {
+            I i = ((const I *)t->place)[p];
+            out[p] = i < 0 ? 0 : ((const T *)plane)[i];
+        }
+    else
+        for (int64_t k = 0; k < t->taps; k += 4)
+            if (k == 0) NAME(gather_four)(t, k, out, plane, n, true);
+            else NAME(gather_four)(t, k, out, plane, n, false);
+}
+static void NAME(scatter)(const grid_tile *t, void *to, const void *from, int64_t n)
+{
+    T       *plane = to;
+    const T *g = from;
+    for (int64_t k = 0; k < t->taps; k++) {
+        const I *place = (const I *)t->place + k * t->tile;
+        const T *weight = (const T *)t->weight + k * t->tile;
+        for (int64_t p = 0; p < n; p++)
+            if (place[p] >= 0) plane[place[p]] += weight[p] * g[p];
+    }
+}
+static void NAME(slope)(const grid_tile *t, int axes, void *to, const void *from, const void *gradient, int64_t n)
+{
+    const T *plane = from, *g = gradient;
+    for (int64_t k = 0; k < t->taps; k++) {
+        const I *place = (const I *)t->place + k * t->tile;
+        const T *sx = (const T *)t->slope + k * t->tile, *sy = sx + t->taps * t->tile, *sz = sy + t->taps * t->tile;
+        T       *x = to, *y = x + t->tile, *z = y + t->tile;
+        if (axes == 2)
+            for (int64_t p = 0; p < n; p++) {
+                T v = place[p] < 0 ? 0 : plane[place[p]] * g[p];
+                x[p] += v * sx[p], y[p] += v * sy[p];
+            }
+        else
+            for (int64_t p = 0; p < n; p++) {
+                T v = place[p] < 0 ? 0 : plane[place[p]] * g[p];
+                x[p] += v * sx[p], y[p] += v * sy[p], z[p] += v * sz[p];
+            }
+    }
+}
+#undef T
+#undef I
+#undef FLOOR
+#undef RINT
+#undef FMOD
+#undef NAME
