@@ -191,12 +191,13 @@ static void finish_columns(const channel_job *j, int64_t chunks)
 }
 static void run_columns(channel_job *j)
 {
-    enum { MOST_CHUNKS = 64, BLOCK = 2 * NORM_TILE, LEAST_BLOCK = 8, MOST_BLOCK = 256 };
+    enum { MOST_CHUNKS = 64, BLOCK = 8 * NORM_TILE, LEAST_BLOCK = 16, MOST_BLOCK = 256 }; /* a block stays in L2 */
     const lc_norm_args *a = j->a;
     int64_t             block = BLOCK / j->width, each = a->rows / MOST_CHUNKS + 1;
     bool                reduces = !a->fixed || a->dweight || a->dbias;
     j->block = block < LEAST_BLOCK ? LEAST_BLOCK : block > MOST_BLOCK ? MOST_BLOCK : block;
     j->grain = CPU_GRAIN / j->width + 1 > each ? CPU_GRAIN / j->width + 1 : each;
+    j->grain = (j->grain + j->block - 1) / j->block * j->block; /* a chunk has whole blocks */
     int64_t chunks = reduces ? (a->rows + j->grain - 1) / j->grain : 0, cost = 2 * a->rows * j->width;
     size_t  partial = (size_t)(2 * chunks * j->width) * sizeof(double), column = (size_t)(4 * j->width * j->size);
     j->partial = lc_alloc(partial + 1), j->column = lc_alloc(column);

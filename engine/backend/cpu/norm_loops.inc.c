@@ -144,19 +144,33 @@ static void NAME(sums_each)(const void *g_, const void *x_, int64_t n, double me
     }
 }
 
-/* ---- columns ---- */
+/* ---- columns: four rows at a time, so that sums are read and written once for them ---- */
 static void NAME(column_moments)(const void *x_, int64_t rows, int64_t n, void *mean, void *square)
 {
     const T *x = x_;
     T       *m = mean, *q = square, share = 1 / (T)rows;
+    int64_t  r = 0;
     memset(m, 0, (size_t)n * sizeof(T)), memset(q, 0, (size_t)n * sizeof(T));
-    for (int64_t r = 0; r < rows; r++) {
+    for (; r + 4 <= rows; r += 4) {
+        const T *a = x + r * n, *b = a + n, *c = b + n, *d = c + n;
+        INDEPENDENT
+        for (int64_t i = 0; i < n; i++) m[i] += (a[i] + b[i]) + (c[i] + d[i]);
+    }
+    for (; r < rows; r++) {
         INDEPENDENT
         for (int64_t i = 0; i < n; i++) m[i] += x[r * n + i];
     }
     INDEPENDENT
     for (int64_t i = 0; i < n; i++) m[i] *= share;
-    for (int64_t r = 0; r < rows; r++) {
+    for (r = 0; r + 4 <= rows; r += 4) {
+        const T *a = x + r * n, *b = a + n, *c = b + n, *d = c + n;
+        INDEPENDENT
+        for (int64_t i = 0; i < n; i++) {
+            T s = a[i] - m[i], t = b[i] - m[i], u = c[i] - m[i], v = d[i] - m[i];
+            q[i] += (s * s + t * t) + (u * u + v * v);
+        }
+    }
+    for (; r < rows; r++) {
         INDEPENDENT
         for (int64_t i = 0; i < n; i++) {
             T d = x[r * n + i] - m[i];
@@ -180,10 +194,13 @@ static void NAME(column_dots)(const void *g_, const void *x_, int64_t rows, int6
     const T *g = g_, *x = x_, *m = mean;
     T       *s = sum, *p = product;
     memset(s, 0, (size_t)n * sizeof(T)), memset(p, 0, (size_t)n * sizeof(T));
-    for (int64_t r = 0; r < rows; r++, g += n, x += n) {
+    for (; rows >= 2; rows -= 2, g += 2 * n, x += 2 * n) {
+        const T *h = g + n, *y = x + n;
         INDEPENDENT
-        for (int64_t i = 0; i < n; i++) s[i] += g[i], p[i] += g[i] * (x[i] - m[i]);
+        for (int64_t i = 0; i < n; i++) s[i] += g[i] + h[i], p[i] += g[i] * (x[i] - m[i]) + h[i] * (y[i] - m[i]);
     }
+    INDEPENDENT
+    for (int64_t i = 0; i < n && rows; i++) s[i] += g[i], p[i] += g[i] * (x[i] - m[i]);
 }
 static void NAME(column_slope)(void *out_, const void *g_, const void *x_, int64_t rows, int64_t n, const void *mean,
                                const void *const by[3])
