@@ -16,8 +16,8 @@ typedef struct {
                   const double by[4]); /* (by0 g - by2 - by1 (x - mean)) by3 */
     void (*slope_each)(void *out, const void *g, const void *x, int64_t n, double mean, const void *weight, const double by[4]);
     void (*sums_each)(const void *g, const void *x, int64_t n, double mean, double factor, void *dweight,
-                      void *dbias); /* add: g (x - mean) factor, g */
-    void (*column_moments)(const void *x, int64_t rows, int64_t n, void *mean, void *square);
+                      void *dbias);                                                           /* add: g (x - mean) factor, g */
+    void (*column_moments)(const void *x, int64_t rows, int64_t n, void *mean, void *square); /* mean: minus the first row */
     void (*column_scale)(void *out, const void *x, int64_t rows, int64_t n, const void *mean, const void *factor,
                          const void *shift);
     void (*column_dots)(const void *g, const void *x, int64_t rows, int64_t n, const void *mean, void *sum, void *product);

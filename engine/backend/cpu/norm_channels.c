@@ -103,7 +103,9 @@ static void column_sums(const channel_job *j, int64_t row, int64_t rows, const v
     else j->loops->column_moments(x, rows, width, first, second);
 #define MERGE(T)                                                                                                               \
     for (int64_t i = 0; i < width; i++) {                                                                                      \
-        double f = (double)((const T *)first)[i], s = (double)((const T *)second)[i], apart = f - to[i];                       \
+        double f = (double)((const T *)first)[i], s = (double)((const T *)second)[i];                                          \
+        if (!g) f += (double)((const T *)x)[i];                                                                                \
+        double apart = f - to[i];                                                                                              \
         if (start) to[i] = f, to[width + i] = s;                                                                               \
         else if (g) to[i] += f, to[width + i] += s;                                                                            \
         else to[width + i] += s + apart * apart * weight, to[i] += apart * share;                                              \

@@ -149,16 +149,19 @@ static void NAME(column_moments)(const void *x_, int64_t rows, int64_t n, void *
 {
     const T *x = x_;
     T       *m = mean, *q = square, share = 1 / (T)rows;
-    int64_t  r = 0;
+    int64_t  r = 1; /* from the first row: sums stay small where means are large */
     memset(m, 0, (size_t)n * sizeof(T)), memset(q, 0, (size_t)n * sizeof(T));
     for (; r + 4 <= rows; r += 4) {
         const T *a = x + r * n, *b = a + n, *c = b + n, *d = c + n;
         INDEPENDENT
-        for (int64_t i = 0; i < n; i++) m[i] += (a[i] + b[i]) + (c[i] + d[i]);
+        for (int64_t i = 0; i < n; i++) {
+            T p = x[i];
+            m[i] += ((a[i] - p) + (b[i] - p)) + ((c[i] - p) + (d[i] - p));
+        }
     }
     for (; r < rows; r++) {
         INDEPENDENT
-        for (int64_t i = 0; i < n; i++) m[i] += x[r * n + i];
+        for (int64_t i = 0; i < n; i++) m[i] += x[r * n + i] - x[i];
     }
     INDEPENDENT
     for (int64_t i = 0; i < n; i++) m[i] *= share;
@@ -166,14 +169,14 @@ static void NAME(column_moments)(const void *x_, int64_t rows, int64_t n, void *
         const T *a = x + r * n, *b = a + n, *c = b + n, *d = c + n;
         INDEPENDENT
         for (int64_t i = 0; i < n; i++) {
-            T s = a[i] - m[i], t = b[i] - m[i], u = c[i] - m[i], v = d[i] - m[i];
+            T p = x[i] + m[i], s = a[i] - p, t = b[i] - p, u = c[i] - p, v = d[i] - p;
             q[i] += (s * s + t * t) + (u * u + v * v);
         }
     }
     for (; r < rows; r++) {
         INDEPENDENT
         for (int64_t i = 0; i < n; i++) {
-            T d = x[r * n + i] - m[i];
+            T d = x[r * n + i] - (x[i] + m[i]);
             q[i] += d * d;
         }
     }
