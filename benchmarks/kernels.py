@@ -114,6 +114,32 @@ CASES |= {
     "batch_norm 4096x1024 f+b": Case("F.batch_norm(x, None, None, w, b, True).backward(g)", 0.7, ROWS_TRAINED),
     "group_norm 8x64x56x56 f+b": Case("F.group_norm(x, 8, w, b).backward(g)", None, CHANNELS_TRAINED),
 }
+MAPPED = {"x": Of((4096, 1024)), "r": Of((4096, 1024), grad=True)}
+CASES |= {
+    "gelu 4M": Case("F.gelu(x)", 0.6, MAPPED),
+    "gelu tanh 4M": Case("F.gelu(x, approximate='tanh')", 0.6, MAPPED),
+    "silu 4M": Case("F.silu(x)", 0.6, MAPPED),
+    "exp 4M": Case("m.exp(x)", 0.6, MAPPED),
+    "tanh 4M": Case("m.tanh(x)", 0.6, MAPPED),
+    "mish 4M": Case("F.mish(x)", None, MAPPED),
+    "elu 4M": Case("F.elu(x)", None, MAPPED),
+    "gelu 4M f+b": Case("F.gelu(r).sum().backward()", None, MAPPED),
+    "silu 4M f+b": Case("F.silu(r).sum().backward()", None, MAPPED),
+    "mse_loss 4M f+b": Case("F.mse_loss(r, x).backward()", None, MAPPED),
+}
+SCORES = {"x": Of((512, 10000)), "r": Of((512, 10000), grad=True), "t": Of((512,), high=10000)}
+FEW = {"r": Of((128, 10), grad=True), "t": Of((128,), high=10)}
+PIXELS = {"r": Of((4, 21, 128, 128), grad=True), "t": Of((4, 128, 128), high=21)}
+SPOKEN = {"r": Of((100, 32, 32), grad=True), "t": Of((32, 30), high=31)}
+CASES |= {
+    "cross_entropy 512x10000": Case("F.cross_entropy(x, t)", None, SCORES),
+    "cross_entropy 512x10000 f+b": Case("F.cross_entropy(r, t).backward()", 0.5, SCORES),
+    "cross_entropy 512x10000, smoothed f+b": Case("F.cross_entropy(r, t, label_smoothing=0.1).backward()", None, SCORES),
+    "cross_entropy 128x10 f+b": Case("F.cross_entropy(r, t).backward()", None, FEW),
+    "cross_entropy 4x21x128x128 f+b": Case("F.cross_entropy(r, t).backward()", None, PIXELS),
+    "nll_loss 512x10000 f+b": Case("F.nll_loss(r, t).backward()", None, SCORES),
+    "ctc_loss 100x32x32 f+b": Case("F.ctc_loss(r, t + 1, [100] * 32, [30] * 32).backward()", None, SPOKEN),
+}
 
 
 def names(m, operands, values):

@@ -1,6 +1,7 @@
 """Neural networks."""
 
 from . import functional, init
+from ._options import LinearCrossEntropyOptions
 from .parameter import Parameter
 
-__all__ = ["Parameter", "functional", "init"]
+__all__ = ["LinearCrossEntropyOptions", "Parameter", "functional", "init"]

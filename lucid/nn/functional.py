@@ -4,6 +4,7 @@ from .. import _C
 from .._C import _namespaced
 from ._attention import multi_head_attention_forward  # noqa: F401
 from ._embedding import embedding, embedding_bag  # noqa: F401
+from ._options import _rows_of_options
 
 globals().update(
     {key.removeprefix("nn.functional."): op for key, op in _namespaced.items() if key.startswith("nn.functional.")}
@@ -41,5 +42,68 @@ adaptive_avg_pool2d = _resolves_none(adaptive_avg_pool2d, 2)  # noqa: F821
 adaptive_avg_pool3d = _resolves_none(adaptive_avg_pool3d, 3)  # noqa: F821
 adaptive_max_pool2d = _resolves_none(adaptive_max_pool2d, 2)  # noqa: F821
 adaptive_max_pool3d = _resolves_none(adaptive_max_pool3d, 3)  # noqa: F821
+
+_linear_cross_entropy = linear_cross_entropy  # noqa: F821
+
+
+def linear_cross_entropy(
+    input,  # noqa: A002
+    linear_weight,
+    target,
+    *,
+    linear_bias=None,
+    weight=None,
+    reduction="mean",
+    ignore_index=None,
+    label_smoothing=0.0,
+    options=None,
+):
+    """cross_entropy(linear(input, linear_weight, linear_bias), target) without the scores of all rows at once.
+
+    options: a `lucid.nn.LinearCrossEntropyOptions`, which says how many rows are taken at a time.
+
+    >>> x, w = lucid.ones(4, 3), lucid.ones(5, 3)
+    >>> lucid.nn.functional.linear_cross_entropy(x, w, lucid.tensor([0, 1, 2, 4]))
+    tensor(1.6094)
+    """
+    rows = 0 if options is None else _rows_of_options(options, input, linear_weight)
+    return _linear_cross_entropy(
+        input,
+        linear_weight,
+        target,
+        linear_bias=linear_bias,
+        weight=weight,
+        reduction=reduction,
+        ignore_index=ignore_index,
+        label_smoothing=label_smoothing,
+        batch_chunk_size=rows,
+    )
+
+
+def triplet_margin_with_distance_loss(
+    anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False, reduction="mean"
+):
+    """triplet_margin_loss with a distance of your own: a function of two tensors.
+
+    >>> a, p, n = lucid.zeros(2, 3), lucid.ones(2, 3), lucid.full((2, 3), 2.0)
+    >>> lucid.nn.functional.triplet_margin_with_distance_loss(a, p, n, distance_function=lambda x, y: (x - y).abs().sum(-1))
+    tensor(0.)
+    """
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        raise _C.ShapeMismatch(
+            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
+            f"anchor {anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D inputs"
+        )
+    distance = distance_function or pairwise_distance  # noqa: F821
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = _C.minimum(far, distance(positive, negative))
+    loss = _C.clamp_min(margin + near - far, 0)
+    return loss if reduction == "none" else loss.mean() if reduction == "mean" else loss.sum()
+
 
 __all__ = sorted(name for name in globals() if not name.startswith("_"))

@@ -110,6 +110,8 @@ class Exchange:
             generator = lucid.Generator()
             generator.manual_seed(value.initial_seed())
             return generator
+        if isinstance(value, torch.nn.PairwiseDistance):
+            return lambda x, y: lucid.pairwise_distance(x, y, value.norm, value.eps, value.keepdim)
         if isinstance(value, types.FunctionType):
             return rebuilt(value)
         return value

@@ -166,3 +166,79 @@ for shape, target in (((3, 1003), (3,)), ((2, 37, 5, 13), (2, 5, 13))):
         gradgrad=False,
         dtypes=FLOATS,
     )
+
+
+def triplets(m, anchor, positive, negative, **kwargs):
+    distance = lambda x, y: (x - y).abs().sum(-1)
+    return m.nn.functional.triplet_margin_with_distance_loss(anchor, positive, negative, distance_function=distance, **kwargs)
+
+
+for reduction in ("none", "mean", "sum"):
+    SAMPLES.append(S("triplet_margin_with_distance_loss", T(4, 5), T(4, 5), T(4, 5), fn=triplets, reduction=reduction))
+SAMPLES.append(S("triplet_margin_with_distance_loss", T(4, 5), T(4, 5), T(4, 5), fn=triplets, swap=True, margin=2.0))
+
+
+def ctc(m, x, targets, *lengths, **kwargs):
+    targets = m.tensor(targets) if isinstance(targets, list) else targets
+    return m.nn.functional.ctc_loss(m.log_softmax(x, -1), targets, *lengths, **kwargs)
+
+
+ROWS = T(values=[[1, 2, 2, 3], [3, 1, 0, 0], [2, 2, 2, 2]], dtype="int64")
+FLAT = [1, 2, 2, 3, 3, 1, 2, 2, 2, 2]  # a list, because PyTorch takes a strided tensor for a contiguous one
+TIMES, LENGTHS = [9, 7, 4], [4, 2, 4]  # the last sample has no alignment
+for reduction in ("none", "mean", "sum"):
+    for zero in (False, True):
+        more = {"fn": ctc, "reduction": reduction, "zero_infinity": zero, "gradgrad": False, "strides": False, "rtol": 1e-5}
+        SAMPLES += [
+            S("ctc_loss", T(9, 3, 5), ROWS, TIMES, LENGTHS, grad=zero, **more),
+            S("ctc_loss", T(9, 3, 5), FLAT, TIMES, LENGTHS, grad=zero, **more),
+            S("ctc_loss", T(9, 2, 5), T(values=[[1, 2, 2, 3], [3, 1, 0, 0]], dtype="int64"), [9, 8], [4, 2], **more),
+            S("ctc_loss", T(9, 2, 5), T(values=[[0, 2], [3, 1]], dtype="int64"), [9, 8], [2, 1], blank=4, **more),
+            S("ctc_loss", T(9, 5), [1, 3, 3], [9], [3], **more),
+            S("ctc_loss", T(4, 2, 5), T(values=[[1], [2]], dtype="int64"), [0, 3], [1, 0], grad=zero, **more),
+            S("ctc_loss", T(4, 2, 5), T(values=[[1], [2]], dtype="int64"), [0, 3], [0, 1], grad=False, **more),
+        ]
+SAMPLES += [
+    S("ctc_loss", T(9, 2, 5), T(values=[[1, 2], [3, 1]], dtype="int64"), T(values=[9, 8], dtype="int64"),
+      T(values=[2, 2], dtype="int64"), fn=ctc, gradgrad=False, strides=False, rtol=1e-5),
+    S("ctc_loss", T(60, 3, 30), T(3, 25, dtype="int64", low=1, high=30), [60, 55, 58], [20, 25, 0], fn=ctc, gradgrad=False,
+      strides=False, rtol=1e-4, atol=1e-5),
+    S("ctc_loss", T(9, 2, 5), T(values=[[1, 2], [3, 1]], dtype="int64"), [9, 8], [2, 1], blank=5, fn=ctc),
+    S("ctc_loss", T(9, 2, 5), T(values=[[1, 2], [3, 1]], dtype="int64"), [9, 10], [2, 1], fn=ctc),
+    S("ctc_loss", T(9, 2, 5), T(values=[[1, 2], [3, 1]], dtype="int64"), [9, 8], [2, 3], fn=ctc),
+    S("ctc_loss", T(9, 2, 5), T(values=[[1, 2], [3, 1]], dtype="int64"), [9], [2], fn=ctc),
+]  # fmt: skip
+
+W, B, CLASSES = T(7, 4), T(7), T(5, dtype="int64", low=0, high=7)
+for more in ({}, {"linear_bias": B}, {"weight": T(7, low=0.1, grad=False), "ignore_index": 2}, {"label_smoothing": 0.2}):
+    add("linear_cross_entropy", T(5, 4), W, CLASSES, **more, dtypes=FLOATS)
+add("linear_cross_entropy", T(5, 4), W, CLASSES, dtypes=HALVES, grad=False)
+add("linear_cross_entropy", T(4), W, T(dtype="int64", low=0, high=7), dtypes=FLOATS)
+add("linear_cross_entropy", T(5, 4), T(7, 3, 4), T(5, 3, dtype="int64", low=0, high=7), dtypes=FLOATS)
+add("linear_cross_entropy", T(5, 4), W, T(5, 7, low=0, high=1), dtypes=FLOATS)
+for args in ((T(5, 3), W, CLASSES), (T(5, 4), T(7), CLASSES), (T(2, 5, 4), W, CLASSES), (T(5, 4), W, T(4, dtype="int64")),
+             (T(5, 4), W, T(values=[0, 1, 2, 3, 7], dtype="int64"))):  # fmt: skip
+    bad("linear_cross_entropy", *args)
+
+
+def in_parts(m, x, w, t, b, **kwargs):
+    options = m.nn.LinearCrossEntropyOptions(batch_chunk_size=2, allow_retain_graph=True)
+    return m.nn.functional.linear_cross_entropy(x, w, t, linear_bias=b, options=options, **kwargs)
+
+
+for reduction in ("none", "mean", "sum"):  # of "none" PyTorch has no gradient while one of the gradient is recorded
+    grad = reduction != "none"
+    SAMPLES.append(
+        S(
+            "linear_cross_entropy",
+            T(5, 4),
+            W,
+            CLASSES,
+            B,
+            fn=in_parts,
+            grad=grad,
+            reduction=reduction,
+            gradgrad=False,
+            strides=False,
+        )
+    )

@@ -25,18 +25,18 @@ MATH double falling_exp_f64(double x)
 }
 
 #define T       float
-#define LOG     logf
+#define LOG     log_f32
 #define EXP     falling_exp_f32
 #define NAME(f) CAT(f, f32)
 #include "entropy.inc.c"
 #define T       double
-#define LOG     log
+#define LOG     log_f64
 #define EXP     falling_exp_f64
 #define NAME(f) CAT(f, f64)
 #include "entropy.inc.c"
 
 #define LINES(dt)                                                                                                              \
     {                                                                                                                          \
-        line_##dt, line_backward_##dt, wide_##dt, wide_backward_##dt                                                           \
+        line_##dt, line_backward_##dt, wide_##dt, wide_backward_##dt, align_##dt                                               \
     }
 const lc_entropies CAT(lc_cpu_entropies, LC_ISA) = { LINES(f32), LINES(f64) };

@@ -13,7 +13,10 @@ typedef struct {
     void (*wide)(const void *x, int64_t n, int64_t step, const void *w, void *lse, void *weighed);
     void (*wide_backward)(void *out, const void *x, int64_t n, int64_t step, const void *w, const void *lse, const void *a,
                           const void *b);
+    /* ctc_loss: now[i] = score[i] + log(exp(before[i]) + exp(before[i - 1]) + exp(before[i - 2] + skip[i])); before has two elements in front. */
+    void (*align)(void *now, const void *before, const void *skip, const void *score, int64_t n);
 } lc_entropy_lines;
 typedef struct {
     lc_entropy_lines f32, f64;
 } lc_entropies;
+const lc_entropy_lines *cpu_entropy_lines(lc_dtype dtype); /* of this CPU; f32 or f64 */

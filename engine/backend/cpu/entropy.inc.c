@@ -58,6 +58,7 @@ static void NAME(wide)(const void *x_, int64_t n, int64_t step, const void *w_, 
         INDEPENDENT
         for (int l = 0; l < ENTROPY_LANES; l++) sum[l] += EXP(x[i * step + l] - top[l]);
     }
+    INDEPENDENT
     for (int l = 0; l < ENTROPY_LANES; l++) ((T *)lse)[l] = top[l] + LOG(sum[l]);
     if (!weighed) return;
     for (int l = 0; l < ENTROPY_LANES; l++) sum[l] = 0;
@@ -78,6 +79,19 @@ static void NAME(wide_backward)(void *out_, const void *x_, int64_t n, int64_t s
         T by = w ? w[i] : (T)1;
         INDEPENDENT
         for (int l = 0; l < ENTROPY_LANES; l++) out[i * step + l] = a[l] * EXP(x[i * step + l] - lse[l]) - b[l] * by;
+    }
+}
+
+static void NAME(align)(void *now_, const void *before_, const void *skip_, const void *score_, int64_t n)
+{
+    T       *now = now_;
+    const T *before = before_, *skip = skip_, *score = score_;
+    INDEPENDENT
+    for (int64_t i = 0; i < n; i++) {
+        T x = before[i], y = before[i - 1], z = before[i - 2] + skip[i], m = x > y ? x : y;
+        m = z > m ? z : m;
+        m = m == -(T)INFINITY ? 0 : m;
+        now[i] = score[i] + m + LOG(EXP(x - m) + EXP(y - m) + EXP(z - m));
     }
 }
 

@@ -22,6 +22,10 @@ static const lc_entropies *entropies_of_this_cpu(void)
                                            [LC_ISA_neon] = &lc_cpu_entropies_neon };
     return tables[lc_cpu_isa()] ? tables[lc_cpu_isa()] : &lc_cpu_entropies_base;
 }
+const lc_entropy_lines *cpu_entropy_lines(lc_dtype dtype)
+{
+    return dtype == LC_f32 ? &entropies_of_this_cpu()->f32 : &entropies_of_this_cpu()->f64;
+}
 
 typedef struct {
     const lc_entropy_args  *a;
@@ -179,10 +183,9 @@ static void sum_up(const entropy_job *j)
 static int cpu_entropy(UNUSED lc_dtype dtype, const void *args)
 {
     const lc_entropy_args *a = args;
-    const lc_entropies    *table = entropies_of_this_cpu();
     lc_dtype               from = (lc_dtype)a->in->dtype, work = cpu_working_dtype(from);
     entropy_job            j = { .a = a,
-                                 .lines = work == LC_f32 ? &table->f32 : &table->f64,
+                                 .lines = cpu_entropy_lines(work),
                                  .from = from,
                                  .work = work,
                                  .item = lc_size_of(from),
