@@ -75,39 +75,50 @@ static void pack_tiles(void *ctx, int64_t begin, int64_t end)
 }
 
 /* ---- tasks ---- */
-static void store_rows(const conv_job *j, const conv_part *part, const conv_layout *l, int64_t n, int64_t row, int64_t rows,
-                       const char *from, int64_t step)
+static char *target(const conv_image *to, const conv_part *part, int64_t n, int64_t row)
+{
+    return to->data + (n * to->n_step + row * to->channel_step + part->plane * to->step[0] + part->row * to->step[1] +
+                       part->column * to->step[2]) *
+                          lc_size_of(to->dtype);
+}
+static bool flat_rows(const conv_image *to, const conv_part *part) /* rows of the part follow each other without a gap */
+{
+    return to->step[2] == 1 && (to->step[1] == part->columns || part->rows == 1);
+}
+static void store_rows(const conv_job *j, const conv_part *part, const conv_layout *l, char *at, int64_t rows, const char *from,
+                       int64_t step)
 {
     const conv_image *to = &j->to;
     int64_t           size = j->size, to_size = lc_size_of(to->dtype), lines = part->rows, columns = part->columns;
-    char *at = to->data + (n * to->n_step + row * to->channel_step + part->plane * to->step[0] + part->row * to->step[1] +
-                           part->column * to->step[2]) *
-                              to_size;
-    if (to->channel_step == 1 && to->step[2] != 1 && rows > 1 && to->dtype == j->dtype && (size == 4 || size == 8)) {
+    if (to->channel_step == 1 && to->step[2] != 1 && rows > 1 && to->dtype == j->dtype) {
         for (int64_t r = 0; r < lines; r++)
             lc_cpu_moves.transpose[size == 8](at + r * to->step[1] * size, to->step[2] * size, from + r * l->pitch * size,
                                               step * size, columns, rows, false);
         return;
     }
-    if (l->pitch == columns && (to->step[1] == columns * to->step[2] || lines == 1)) columns *= lines, lines = 1;
     for (int64_t i = 0; i < rows; i++)
         for (int64_t r = 0; r < lines; r++)
             conv_move_row(to->dtype, at + (i * to->channel_step + r * to->step[1]) * to_size, to->step[2] * to_size, j->dtype,
                           from + (i * step + r * l->pitch) * size, size, columns);
 }
-static void run_tile(const conv_job *j, conv_tile *tile, int64_t rows, int64_t flat)
+/* to: where whole tiles may go at once, its rows to_step elements apart; NULL: nowhere. Returns how many columns did. */
+static int64_t run_tile(const conv_job *j, conv_tile *tile, int64_t rows, int64_t flat, char *to, int64_t to_step)
 {
     const conv_tile_fn *fn = &j->kernels->tile[rows - 1];
     const char         *x = tile->x;
     char               *out = tile->out;
+    int64_t             out_step = tile->out_step, there = 0;
     for (int64_t f = 0, n; f < flat; f += n) {
         bool wide = 2 * (flat - f) > fn->columns;
         n = wide ? fn->columns : j->kernels->lanes;
-        tile->x = x + f * j->size, tile->out = out + f * j->size;
+        bool at_once = to && f + n <= flat;
+        tile->x = x + f * j->size, tile->out = (at_once ? to : out) + f * j->size,
+        tile->out_step = at_once ? to_step : out_step;
         if (wide) fn->wide(tile);
         else fn->one(tile);
+        if (at_once) there = f + n;
     }
-    tile->x = x, tile->out = out;
+    return there;
 }
 typedef struct {
     char    *strip, *gathered;
@@ -128,11 +139,16 @@ static void run_task(const conv_job *j, int64_t task, const conv_scratch *s)
     part.rows = left < j->strip_rows ? left : j->strip_rows, part.columns = wide < j->strip_columns ? wide : j->strip_columns;
     if (part.rows <= 0 || part.columns <= 0) return;
     conv_layout layout;
-    conv_lay_out(&j->grid, &j->from, &part, &layout, s->offset);
-    bool one = j->channel_block >= j->channels;
+    char       *strip = s->strip;
+    bool        as_it_is =
+        conv_is_strip(&j->grid, &j->from, &part, n, group * j->channels, j->channels, j->dtype, &layout, s->offset, &strip);
+    if (!as_it_is) conv_lay_out(&j->grid, &j->from, &part, &layout, s->offset);
+    bool one = j->channel_block >= j->channels,
+         flat_out = layout.pitch == part.columns && flat_rows(&j->to, &part) && j->to.dtype == j->dtype;
     for (int64_t c = 0, channels; c < j->channels || !c; c += channels) {
         channels = j->channels - c < j->channel_block ? j->channels - c : j->channel_block;
-        conv_fill_strip(&j->grid, &j->from, &part, &layout, n, group * j->channels + c, channels, j->dtype, s->strip);
+        if (!as_it_is)
+            conv_fill_strip(&j->grid, &j->from, &part, &layout, n, group * j->channels + c, channels, j->dtype, strip);
         for (int64_t t = first; t < past; t++) {
             int64_t   row = tile_start(j, t), rows = tile_start(j, t + 1) - row;
             char     *out = s->gathered + (one ? 0 : row - tile_start(j, first)) * s->gathered_step * j->size;
@@ -142,13 +158,17 @@ static void run_task(const conv_job *j, int64_t task, const conv_scratch *s)
                                .out_step = s->gathered_step,
                                .offset = s->offset,
                                .a = j->packed + ((group * j->rows + row) * j->channels + c * rows) * taps * j->size,
-                               .x = s->strip,
+                               .x = as_it_is ? strip + c * layout.channel_size * j->size : strip,
                                .start = j->bias + (group * j->rows + row) * j->size,
                                .out = out,
                                .add = c > 0 };
-            run_tile(j, &tile, rows, layout.flat);
-            if (c + channels >= j->channels)
-                store_rows(j, &part, &layout, n, group * j->rows + row, rows, out, s->gathered_step);
+            char     *to = target(&j->to, &part, n, group * j->rows + row);
+            int64_t   there = run_tile(j, &tile, rows, layout.flat, flat_out ? to : NULL, j->to.channel_step);
+            if (c + channels < j->channels) continue;
+            for (int64_t i = 0; i < rows && flat_out; i++)
+                memcpy(to + (i * j->to.channel_step + there) * j->size, out + (i * s->gathered_step + there) * j->size,
+                       (size_t)((layout.flat - there) * j->size));
+            if (!flat_out) store_rows(j, &part, &layout, to, rows, out, s->gathered_step);
         }
         if (!channels) break;
     }
@@ -170,6 +190,45 @@ static void run_tasks(void *ctx, int64_t begin, int64_t end)
     s.offset = (int64_t *)(s.strip + (strip * j->size + 7) / 8 * 8);
     for (int64_t t = begin; t < end; t++) run_task(j, t, &s);
     lc_free(block, bytes);
+}
+
+/* ---- a kernel per channel ---- */
+static bool by_planes(const conv_job *j, conv_plane *p)
+{
+    const conv_axis *axis = j->grid.axis;
+    if (j->rows != 1 || j->channels != 1 || axis[0].taps != 1 || axis[0].count != 1 || axis[0].offset[0] || !j->grid.taps)
+        return false;
+    if (axis[1].step != 1 || axis[2].step != 1 || j->from.step[2] != 1 || j->to.step[2] != 1) return false;
+    if (j->from.dtype != j->dtype || j->to.dtype != j->dtype) return false;
+    int64_t past = j->from.size[2] - axis[2].shift_max, columns = axis[2].count;
+    *p = (conv_plane){ .low = j->from.begin,
+                       .high = j->from.end,
+                       .x_row = j->from.step[1],
+                       .out_row = j->to.step[1],
+                       .height = j->from.size[1],
+                       .width = j->from.size[2],
+                       .rows = axis[1].count,
+                       .columns = columns,
+                       .row_taps = axis[1].taps,
+                       .column_taps = axis[2].taps,
+                       .first = axis[2].shift_min < 0 ? -axis[2].shift_min : 0,
+                       .past = past < columns ? past : columns,
+                       .row_offset = axis[1].offset,
+                       .column_offset = axis[2].offset };
+    return p->past - p->first >= j->kernels->lanes;
+}
+static void run_planes(void *ctx, int64_t begin, int64_t end)
+{
+    const conv_job *j = ctx;
+    conv_plane      p;
+    by_planes(j, &p);
+    for (int64_t t = begin; t < end; t++) {
+        int64_t n = t / j->groups, group = t % j->groups;
+        p.x = j->from.data + (n * j->from.n_step + group * j->from.channel_step) * j->size;
+        p.out = j->to.data + (n * j->to.n_step + group * j->to.channel_step) * j->size;
+        p.a = j->packed + group * j->grid.taps * j->size, p.start = j->bias + group * j->size;
+        j->kernels->plane(&p);
+    }
 }
 
 static int64_t cut(int64_t n, int64_t most) /* n in equal pieces of at most so many: the size of a piece */
@@ -207,7 +266,10 @@ static int run_grid(conv_job *j)
     if (j->grid.taps)
         cpu_parallel(j->groups * j->tiles, CPU_GRAIN / (tile + 1) + 1, j->groups * j->tiles * tile, pack_tiles, j);
     each = each * j->strip_rows / 16 + 1, work = tasks * each;
-    cpu_parallel(tasks, CPU_GRAIN / each + 1, work, run_tasks, j);
+    conv_plane plane;
+    if (by_planes(j, &plane))
+        cpu_parallel(images, 4 * CPU_GRAIN / (taps * axis[1].count * axis[2].count) + 1, work, run_planes, j);
+    else cpu_parallel(tasks, CPU_GRAIN / each + 1, work, run_tasks, j);
     lc_free(j->packed, bytes);
     return j->failed ? conv_no_memory() : 0;
 }

@@ -24,10 +24,19 @@ typedef struct {
     void (*run)(int64_t n, const void *a, int64_t a_step, const void *x, const int64_t *offset, void *out);
     int rows, columns;
 } conv_dot_fn;
+/* out (rows, columns) = start + the taps a (row_taps, column_taps) over one plane (height, width); first .. past: columns of which no tap leaves
+ * the plane, at least a vector of them. */
+typedef struct {
+    const void    *a, *x, *start, *low, *high; /* low, high: of the memory that x is in */
+    void          *out;
+    int64_t        x_row, out_row, height, width, rows, columns, row_taps, column_taps, first, past;
+    const int64_t *row_offset, *column_offset;
+} conv_plane;
 typedef struct {
     conv_tile_fn tile[CONV_MAX_ROWS]; /* by rows - 1 */
     conv_dot_fn  dot[CONV_DOTS];
-    int          rows, lanes; /* the most rows of a tile; elements of a vector */
+    void (*plane)(const conv_plane *p);
+    int rows, lanes; /* the most rows of a tile; elements of a vector */
 } conv_kernels;
 typedef struct {
     conv_kernels f32, f64;
@@ -36,7 +45,7 @@ const conv_kernels *conv_kernels_of(lc_dtype dtype);
 
 /* A tensor (n, channels, ...) whose missing dimensions have size one. Strides in elements. */
 typedef struct {
-    char    *data;
+    char    *data, *begin, *end; /* begin, end: of its memory */
     lc_dtype dtype;
     int64_t  n, channels, n_step, channel_step, size[3], step[3];
 } conv_image;
@@ -66,6 +75,8 @@ typedef struct {
 } conv_grid;
 void    conv_lay_out(const conv_grid *g, const conv_image *x, const conv_part *part, conv_layout *to, int64_t *offset);
 int64_t conv_strip_size(const conv_grid *g, int64_t rows, int64_t columns); /* the most elements that a channel takes */
+bool conv_is_strip(const conv_grid *g, const conv_image *x, const conv_part *part, int64_t n, int64_t first, int64_t channels,
+                   lc_dtype dtype, conv_layout *to, int64_t *offset, char **data);
 /* Channels first .. first + channels of image n, converted to `dtype`. */
 void conv_fill_strip(const conv_grid *g, const conv_image *x, const conv_part *part, const conv_layout *layout, int64_t n,
                      int64_t first, int64_t channels, lc_dtype dtype, char *to);

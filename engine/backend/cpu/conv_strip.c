@@ -14,6 +14,7 @@ conv_image conv_image_of(const lc_tensor *t, int dims)
 {
     conv_image x = { .data = t->data, .dtype = (lc_dtype)t->dtype, .n = t->shape[0], .channels = t->shape[1] };
     x.n_step = t->stride[0], x.channel_step = t->stride[1];
+    x.begin = t->storage ? t->storage->data : t->data, x.end = t->storage ? x.begin + t->storage->bytes : t->data;
     for (int d = 0; d < 3; d++) x.size[d] = 1, x.step[d] = 0;
     for (int d = 0; d < dims; d++) x.size[3 - dims + d] = t->shape[2 + d], x.step[3 - dims + d] = t->stride[2 + d];
     return x;
@@ -77,12 +78,45 @@ void conv_lay_out(const conv_grid *g, const conv_image *x, const conv_part *part
             }
 }
 
+/* An image whose rows already lie as a strip's would: no padding is met, nothing is to be taken apart or converted. What is read past the
+ * last row must be memory of the image too. */
+bool conv_is_strip(const conv_grid *g, const conv_image *x, const conv_part *part, int64_t n, int64_t first, int64_t channels,
+                   lc_dtype dtype, conv_layout *to, int64_t *offset, char **data)
+{
+    const conv_axis *depth = &g->axis[0], *rows = &g->axis[1], *columns = &g->axis[2];
+    int64_t row = part->row + rows->shift_min, column = part->column + columns->shift_min, z = part->plane * depth->step, k = 0;
+    int64_t past_row = part->row + part->rows + rows->shift_max, past = part->column + part->columns + columns->shift_max;
+    int64_t size = lc_size_of(dtype), spread = columns->shift_max - columns->shift_min;
+    if (x->dtype != dtype || x->step[2] != 1 || rows->step != 1 || columns->step != 1 || !g->taps || !channels) return false;
+    if (row < 0 || column < 0 || past_row > x->size[1] || past > x->size[2] || x->step[1] < part->columns) return false;
+    if (x->step[1] > part->columns + spread || x->channel_step < 0) return false;
+    for (int64_t d = 0; d < depth->taps; d++)
+        if (z + depth->offset[d] < 0 || z + depth->offset[d] >= x->size[0]) return false;
+    *to = (conv_layout){ .pitch = x->step[1], .channel_size = x->channel_step, .first = part->column };
+    to->flat = (part->rows - 1) * to->pitch + part->columns;
+    char   *start = x->data + (n * x->n_step + first * x->channel_step) * size;
+    int64_t furthest = 0;
+    for (int64_t d = 0; d < depth->taps; d++)
+        for (int64_t i = 0; i < rows->taps; i++)
+            for (int64_t j = 0; j < columns->taps; j++) {
+                int64_t at = (z + depth->offset[d]) * x->step[0] + (part->row + rows->shift[i]) * x->step[1] + part->column +
+                             columns->shift[j];
+                offset[k++] = at, furthest = larger(furthest, at);
+            }
+    if (start + ((channels - 1) * x->channel_step + furthest + to->flat + CONV_SLACK) * size > x->end) return false;
+    return *data = start, true;
+}
+
 void conv_move_row(lc_dtype to, char *dst, int64_t dst_step, lc_dtype from, const char *src, int64_t src_step, int64_t n)
 {
     int64_t size = lc_size_of(to);
     if (to != from || size != 4 || dst_step != 4) cpu_move(to, dst, dst_step, from, src, src_step, n);
     else if (src_step == 4) memcpy(dst, src, (size_t)n * 4);
-    else
+    else if (src_step == 0) {
+        uint32_t one, *all = (uint32_t *)dst;
+        memcpy(&one, src, 4);
+        for (int64_t i = 0; i < n; i++) all[i] = one;
+    } else
         for (int64_t i = 0; i < n; i++) memcpy(dst + 4 * i, src + src_step * i, 4);
 }
 

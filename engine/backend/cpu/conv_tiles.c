@@ -6,7 +6,9 @@
  * tiles of 13 rows and one of 12, not five of 14.
  *
  * A dot tile, for gradients of weights, sums over columns instead: its sums are vectors until the end. It reads as many vectors as it has rows
- * and columns, and multiplies all with all. */
+ * and columns, and multiplies all with all.
+ *
+ * A kernel per channel (depthwise) reads hardly more than it computes: there planes are convolved where they are, without a strip. */
 #include "conv.h"
 #include <string.h>
 #ifdef __clang__
@@ -32,9 +34,11 @@ enum { VECTOR_BYTES = 16, ROWS = 6 };
 #endif
 
 #define T       float
+#define INTEGER int32_t
 #define NAME(x) x##_f32
 #include "conv_tiles.inc.c"
 #define T       double
+#define INTEGER int64_t
 #define NAME(x) x##_f64
 #include "conv_tiles.inc.c"
 
@@ -43,6 +47,6 @@ enum { VECTOR_BYTES = 16, ROWS = 6 };
 #define DOT_f32(rows, columns) { dot_##rows##_##columns##_f32, rows, columns },
 #define DOT_f64(rows, columns) { dot_##rows##_##columns##_f64, rows, columns },
 const lc_convs CAT(lc_cpu_convs, LC_ISA) = {
-    .f32 = { { EACH_TILE(ENTRY_f32) }, { EACH_DOT(DOT_f32) }, ROWS, LANES_f32 },
-    .f64 = { { EACH_TILE(ENTRY_f64) }, { EACH_DOT(DOT_f64) }, ROWS, LANES_f64 },
+    .f32 = { { EACH_TILE(ENTRY_f32) }, { EACH_DOT(DOT_f32) }, plane_f32, ROWS, LANES_f32 },
+    .f64 = { { EACH_TILE(ENTRY_f64) }, { EACH_DOT(DOT_f64) }, plane_f64, ROWS, LANES_f64 },
 };

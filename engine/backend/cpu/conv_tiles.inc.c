@@ -9,7 +9,9 @@ typedef T NAME(sums) __attribute__((vector_size(VECTOR_BYTES)));
         NAME(sums) sum[ROWS][WIDE] = { 0 }, column[WIDE];                                                                      \
         const T       *a = t->a, *x = t->x, *start = t->start;                                                                 \
         const int64_t *offset = t->offset, taps = t->taps, step = t->channel_step;                                             \
-        for (int64_t c = 0; c < t->channels; c++, x += step)                                                                   \
+        const T       *next = x + (taps ? offset[0] : 0) + WIDE * NAME(LANES); /* columns of the next tile */                  \
+        for (int64_t c = 0; c < t->channels; c++, x += step, next += step) {                                                   \
+            _Pragma("GCC unroll 8") for (int j = 0; j < WIDE; j++) __builtin_prefetch(next + j * NAME(LANES));                 \
             for (int64_t k = 0; k < taps; k++, a += ROWS) {                                                                    \
                 const T *from = x + offset[k];                                                                                 \
                 _Pragma("GCC unroll 8") for (int j = 0; j < WIDE; j++) column[j] =                                             \
@@ -17,6 +19,7 @@ typedef T NAME(sums) __attribute__((vector_size(VECTOR_BYTES)));
                 _Pragma("GCC unroll 16") for (int i = 0; i < ROWS; i++) _Pragma("GCC unroll 8") for (int j = 0; j < WIDE; j++) \
                     sum[i][j] += a[i] * column[j];                                                                             \
             }                                                                                                                  \
+        }                                                                                                                      \
         T *out = t->out;                                                                                                       \
         _Pragma("GCC unroll 16") for (int i = 0; i < ROWS; i++, out += t->out_step)                                            \
             _Pragma("GCC unroll 8") for (int j = 0; j < WIDE; j++)                                                             \
@@ -31,15 +34,138 @@ EACH_TILE(BOTH)
 #undef BOTH
 #undef TILE
 
-INLINE T NAME(total)(NAME(sums) v) /* halves are added until one is left */
+/* One plane by one kernel: vectors where no tap meets the edge of a row, single elements elsewhere. */
+INLINE void NAME(plane_columns)(const conv_plane *p, int64_t y, int64_t at, T *out, int wide)
 {
-    T lanes[NAME(LANES)];
-    memcpy(lanes, &v, sizeof v);
+    NAME(sums) sum[4] = { 0 };
+    const T *a = p->a;
+    for (int64_t i = 0; i < p->row_taps; i++, a += p->column_taps) {
+        int64_t row = y + p->row_offset[i];
+        if (row < 0 || row >= p->height) continue;
+        const T *from = (const T *)p->x + row * p->x_row + at;
+        for (int64_t k = 0; k < p->column_taps; k++) {
+            const T *x = from + p->column_offset[k];
 #pragma GCC unroll 4
-    for (int n = NAME(LANES) / 2; n; n /= 2)
-#pragma GCC unroll 8
-        for (int i = 0; i < n; i++) lanes[i] += lanes[i + n];
-    return lanes[0];
+            for (int j = 0; j < wide; j++) sum[j] += a[k] * *(const NAME(loaded) *)(x + j * NAME(LANES));
+        }
+    }
+#pragma GCC unroll 4
+    for (int j = 0; j < wide; j++) *(NAME(loaded) *)(out + at + j * NAME(LANES)) = sum[j] + *(const T *)p->start;
+}
+/* Elements that meet an edge: of row y, columns at .. past. */
+static void NAME(plane_edge)(const conv_plane *p, int64_t y, int64_t at, int64_t past, T *out)
+{
+    int64_t i0 = 0, i1 = p->row_taps;
+    while (i0 < i1 && (y + p->row_offset[i0] < 0 || y + p->row_offset[i0] >= p->height)) i0++;
+    while (i1 > i0 && (y + p->row_offset[i1 - 1] < 0 || y + p->row_offset[i1 - 1] >= p->height)) i1--;
+    for (; at < past; at++) {
+        T sum = *(const T *)p->start;
+        for (int64_t k = 0; k < p->column_taps; k++) {
+            int64_t  x = at + p->column_offset[k];
+            const T *a = (const T *)p->a + k, *from = (const T *)p->x + y * p->x_row + x;
+            if (x < 0 || x >= p->width) continue;
+            for (int64_t i = i0; i < i1; i++) sum += a[i * p->column_taps] * from[p->row_offset[i] * p->x_row];
+        }
+        out[at] = sum;
+    }
+}
+/* Four rows at once by a kernel of 3 x 3, w: each vector of the image that is loaded serves three of them. keep: the lanes that are in the row,
+ * per column of the kernel; NULL: all are. */
+typedef INTEGER NAME(lanes) __attribute__((vector_size(VECTOR_BYTES)));
+INLINE void     NAME(plane_3x3)(const conv_plane *p, const NAME(sums) * w, const T *x, T *out, const NAME(lanes) * keep)
+{
+    NAME(sums) sum[4], v[3];
+#pragma GCC unroll 4
+    for (int q = 0; q < 4; q++) sum[q] = w[9];
+#pragma GCC unroll 6
+    for (int r = 0; r < 6; r++) {
+#pragma GCC unroll 3
+        for (int k = 0; k < 3; k++) {
+            v[k] = *(const NAME(loaded) *)(x + r * p->x_row + k);
+            if (keep) v[k] = (NAME(sums))((NAME(lanes))v[k] & keep[k]);
+        }
+#pragma GCC unroll 4
+        for (int q = 0; q < 4; q++)
+#pragma GCC unroll 3
+            for (int k = 0; k < 3; k++)
+                if (r >= q && r < q + 3) sum[q] += w[3 * (r - q) + k] * v[k];
+    }
+#pragma GCC unroll 4
+    for (int q = 0; q < 4; q++) *(NAME(loaded) *)(out + q * p->out_row) = sum[q];
+}
+static void NAME(edge_3x3)(const conv_plane *p, const NAME(sums) * w, const T *x, T *out, int64_t column)
+{
+    NAME(lanes) keep[3] = { 0 }, lane = { 0 };
+#pragma GCC unroll 16
+    for (int i = 0; i < NAME(LANES); i++) lane[i] = i;
+#pragma GCC unroll 3
+    for (int k = 0; k < 3; k++) {
+        NAME(lanes) at = lane + (INTEGER)(column + k);
+        keep[k] = (at >= 0) & (at < (INTEGER)p->width);
+    }
+    NAME(plane_3x3)(p, w, x, out, keep);
+}
+/* x: where row y and column 0 meet the kernel's first tap. What is read beside rows must be the image's memory. */
+static bool NAME(rows_3x3)(const conv_plane *p, const NAME(sums) * w, const T *x, T *out, int64_t left)
+{
+    const T *low = p->low, *high = p->high;
+    if (p->columns < NAME(LANES) || x < low || x + 5 * p->x_row + p->columns + 2 > high) return false;
+    for (int64_t at = 0, from; at < p->columns; at += NAME(LANES)) {
+        from = at + NAME(LANES) <= p->columns ? at : p->columns - NAME(LANES);
+        if (from >= p->first && from + NAME(LANES) <= p->past) NAME(plane_3x3)(p, w, x + from, out + from, NULL);
+        else NAME(edge_3x3)(p, w, x + from, out + from, from + left);
+    }
+    return true;
+}
+/* Its weights in the order of offsets that grow by one, and the start; false: it is another kernel. */
+static bool NAME(kernel_3x3)(const conv_plane *p, NAME(sums) * w)
+{
+    const int64_t *rows = p->row_offset, *columns = p->column_offset;
+    if (p->row_taps != 3 || p->column_taps != 3) return false;
+    int64_t down = rows[1] - rows[0], right = columns[1] - columns[0];
+    if ((down != 1 && down != -1) || (right != 1 && right != -1)) return false;
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 3; k++)
+            w[3 * i + k] = (NAME(sums)){ 0 } + ((const T *)p->a)[3 * (down > 0 ? i : 2 - i) + (right > 0 ? k : 2 - k)];
+    w[9] = (NAME(sums)){ 0 } + *(const T *)p->start;
+    return true;
+}
+static void NAME(plane)(const conv_plane *p)
+{
+    enum { WIDE = 4 * NAME(LANES) };
+    T *out = p->out;
+    NAME(sums) w[10];
+    bool    fast = NAME(kernel_3x3)(p, w);
+    int64_t top = fast && p->row_offset[0] > p->row_offset[2] ? p->row_offset[2] : p->row_offset[0];
+    int64_t left = fast && p->column_offset[0] > p->column_offset[2] ? p->column_offset[2] : p->column_offset[0];
+    for (int64_t y = 0, n; y < p->rows; y += n, out += n * p->out_row) {
+        int64_t at = p->first;
+        n = fast && y + top >= 0 && y + top + 6 <= p->height && y + 4 <= p->rows ? 4 : 1;
+        const T *x = (const T *)p->x + (y + top) * p->x_row + left;
+        if (n == 4 && NAME(rows_3x3)(p, w, x, out, left)) continue;
+        n = 1;
+        for (; at + WIDE <= p->past; at += WIDE) NAME(plane_columns)(p, y, at, out, 4);
+        for (; at < p->past; at += NAME(LANES)) /* the last one goes back to be whole */
+            NAME(plane_columns)(p, y, at + NAME(LANES) <= p->past ? at : p->past - NAME(LANES), out, 1);
+        for (int64_t q = 0; q < n; q++) {
+            NAME(plane_edge)(p, y + q, 0, p->first, out + q * p->out_row);
+            NAME(plane_edge)(p, y + q, p->past, p->columns, out + q * p->out_row);
+        }
+    }
+}
+
+typedef T NAME(short_sums) __attribute__((vector_size(16)));
+INLINE T  NAME(total)(NAME(sums) v) /* quarters (or halves, or the whole) are added first, then lanes */
+{
+    NAME(short_sums) part[VECTOR_BYTES / 16], sum;
+    memcpy(part, &v, sizeof v);
+    sum = part[0];
+#pragma GCC unroll 4
+    for (int i = 1; i < VECTOR_BYTES / 16; i++) sum += part[i];
+    T rest = 0;
+#pragma GCC unroll 4
+    for (int i = 0; i < (int)(16 / sizeof(T)); i++) rest += sum[i];
+    return rest;
 }
 #define DOT(ROWS, COLUMNS)                                                                                                     \
     static void NAME(dot_##ROWS##_##COLUMNS)(int64_t n, const void *a_rows, int64_t a_step, const void *image,                 \
@@ -63,4 +189,5 @@ INLINE T NAME(total)(NAME(sums) v) /* halves are added until one is left */
 EACH_DOT(DOT)
 #undef DOT
 #undef T
+#undef INTEGER
 #undef NAME
