@@ -16,13 +16,16 @@ import lucid
 
 @dataclass
 class Of:
-    """An operand: randn of a shape, recorded for gradients if `grad`, or integers below `high`."""
+    """An operand: randn of a shape, recorded for gradients if `grad`, or integers below `high`; `many` positive ones."""
 
     shape: tuple
     grad: bool = False
     high: int | None = None
+    many: int | None = None
 
     def values(self):
+        if self.many:
+            return [torch.rand(self.shape).numpy() for _ in range(self.many)]
         return (torch.randint(self.high, self.shape) if self.high else torch.randn(self.shape)).numpy()
 
 
@@ -140,11 +143,21 @@ CASES |= {
     "nll_loss 512x10000 f+b": Case("F.nll_loss(r, t).backward()", None, SCORES),
     "ctc_loss 100x32x32 f+b": Case("F.ctc_loss(r, t + 1, [100] * 32, [30] * 32).backward()", None, SPOKEN),
 }
+LISTS = {name: Of((1000,), many=200) for name in "pgab"} | {"s": Of((), many=200)}
+ADAMW = "lr=1e-3, beta1=0.9, beta2=0.999, weight_decay=0.01, eps=1e-8, amsgrad=False, maximize=False)"
+FUSED = f"m._foreach_add_(s, 1); m._fused_adamw_(p, g, a, b, [], s, {ADAMW}"
+CASES |= {
+    "AdamW 200 x 1000, against the default": Case(FUSED, 0.1, LISTS, f"m.optim._functional.adamw(p, g, a, b, [], s, {ADAMW}"),
+    "AdamW 200 x 1000, against the fused": Case(FUSED, 0.5, LISTS),
+}
 
 
 def names(m, operands, values):
     given = {"F": m.nn.functional, "m": m}
     for name, operand in operands.items():
+        if operand.many:
+            given[name] = [m.tensor(x) for x in values[name]]
+            continue
         x = m.tensor(values[name])
         given[name] = x.requires_grad_() if operand.grad else x
     return given

@@ -175,7 +175,7 @@ uint32_t lc_saves(const lc_record *call)
 {
     const lc_op *op = call->op;
     uint32_t     saves = op->saves;
-    uint64_t     some[sizeof op->saves_for / sizeof(uint64_t)];
+    uint64_t     some[LC_SAVES_FOR / 2];
     memcpy(some, op->saves_for, sizeof some);
     if (!(some[0] | some[1])) return saves;
     for (int k = 0, slot = 0; k < LC_SAVES_FOR && slot < call->n_in; k++)
