@@ -151,6 +151,22 @@ CASES |= {
     "AdamW 200 x 1000, against the fused": Case(FUSED, 0.5, LISTS),
 }
 
+GRID = IMAGES | {"g": Of((8, 112, 112, 2))}
+TABLE = {"w": Of((50000, 256), grad=True), "i": Of((32, 128), high=50000)}
+CASES |= {
+    "interpolate bilinear x2": Case("F.interpolate(x, scale_factor=2.0, mode='bilinear')", 0.3, IMAGES),
+    "interpolate bilinear x0.5": Case("F.interpolate(x, scale_factor=0.5, mode='bilinear')", 0.3, IMAGES),
+    "interpolate bilinear x2 f+b": Case("F.interpolate(w, scale_factor=2.0, mode='bilinear').sum().backward()", None, IMAGES),
+    "interpolate nearest x2": Case("F.interpolate(x, scale_factor=2.0)", None, IMAGES),
+    "interpolate bicubic x2": Case("F.interpolate(x, scale_factor=2.0, mode='bicubic')", None, IMAGES),
+    "grid_sample bilinear": Case("F.grid_sample(x, g, align_corners=False)", None, GRID),
+    "pad reflect": Case("F.pad(x, (1, 1, 1, 1), mode='reflect')", None, IMAGES),
+    "pixel_shuffle": Case("F.pixel_shuffle(x, 2)", None, IMAGES),
+    "embedding 32x128x256": Case("F.embedding(i, w)", None, TABLE),
+    "embedding 32x128x256 f+b": Case("F.embedding(i, w).sum().backward()", 0.7, TABLE),
+    "embedding_bag 32x128x256 f+b": Case("F.embedding_bag(i, w).sum().backward()", 0.7, TABLE),
+}
+
 
 def names(m, operands, values):
     given = {"F": m.nn.functional, "m": m}

@@ -1,5 +1,5 @@
-/* Padding: constant_pad_nd writes the input into the middle of a constant; the other modes choose elements by index, dimension by
- * dimension. `pad` counts pairs (before, after) from the last dimension on; negative ones cut. */
+/* Padding: constant_pad_nd writes the input into the middle of a constant; the other modes copy borders from what is there already, dimension by
+ * dimension, or choose elements by index where something is cut. `pad` counts pairs (before, after) from the last dimension on; negative ones cut. */
 #include "view.h"
 
 /* ---- constants ---- */
@@ -130,6 +130,94 @@ static lc_tensor *padded_dim(lc_tensor *x, int d, int64_t before, int64_t after,
     return lc_index_select(x, d, index);
 }
 
+/* ---- the same where nothing is cut: borders are copied from the result itself, dimension by dimension, and gradients added back ---- */
+/* One border of dimension d of a padded tensor, and what of that dimension it repeats. The dimensions before d that are padded too (first .. d - 1)
+ * are still without their borders. New references. */
+static int border(lc_tensor *t, const lc_value *pad, pad_mode mode, int first, int d, bool after, lc_tensor **edge,
+                  lc_tensor **from)
+{
+    geometry v;
+    geometry_like(t, 0, &v);
+    for (int e = first; e < d; e++) {
+        const int64_t *p = pad->is + 2 * (t->ndim - 1 - e);
+        v.offset += p[0] * t->stride[e], v.shape[e] -= p[0] + p[1];
+    }
+    const int64_t *p = pad->is + 2 * (t->ndim - 1 - d);
+    int64_t        width = p[after], size = t->shape[d] - p[0] - p[1], step = t->stride[d], start = v.offset;
+    v.shape[d] = width, v.offset = start + (after ? p[0] + size : 0) * step;
+    if (!(*edge = seen_as(t, &v))) return -1;
+    int64_t at = mode == PAD_REPLICATE  ? p[0] + (after ? size - 1 : 0)
+                 : mode == PAD_CIRCULAR ? (after ? p[0] : size)
+                                        : (after ? p[0] + size - 2 : 2 * p[0]); /* reflect: backwards from there */
+    v.offset = start + at * step, v.stride[d] = mode == PAD_REPLICATE ? 0 : mode == PAD_REFLECT ? -step : step;
+    if ((*from = seen_as(t, &v))) return 0;
+    lc_release(*edge);
+    return -1;
+}
+static int each_border(const lc_backend *backend, lc_tensor *t, const lc_value *pad, pad_mode mode, bool back)
+{
+    int n = pad->n / 2, first = t->ndim - n, rc = 0;
+    for (int i = 0; i < n && rc == 0; i++)
+        for (int after = 0; after < 2 && rc == 0; after++) {
+            int        d = back ? first + i : t->ndim - 1 - i; /* the last dimension is padded first, and folded back last */
+            lc_tensor *edge, *from;
+            if (!pad->is[2 * (t->ndim - 1 - d) + after] || !t->numel) continue;
+            if (border(t, pad, mode, first, d, after, &edge, &from) < 0) return -1;
+            rc = back ? add_into(backend, from, edge) : backend->copy(edge, from);
+            lc_release(edge), lc_release(from);
+        }
+    return rc;
+}
+static int move_middle(const lc_record *call, lc_tensor *wide, lc_tensor *narrow, bool out)
+{
+    geometry v;
+    middle(wide, &call->args[1], true, &v);
+    lc_tensor *inside = seen_as(wide, &v);
+    int        rc = !inside ? -1 : out ? call->backend->copy(narrow, inside) : call->backend->copy(inside, narrow);
+    lc_release(inside);
+    return rc;
+}
+static int pad_edges_shape(const lc_record *call, lc_spec *out)
+{
+    const lc_tensor *x = call->in[0];
+    int64_t          shape[LC_MAX_DIMS];
+    if (padded_shape(x, &call->args[1], shape) < 0) return -1;
+    return spec_shape(call, out, (lc_dtype)x->dtype, x->ndim, shape);
+}
+static int pad_edges_run(const lc_record *call)
+{
+    if (move_middle(call, call->out[0], call->in[0], false) < 0) return -1;
+    return each_border(call->backend, call->out[0], &call->args[1], (pad_mode)call->args[2].i, false);
+}
+GRAD(_pad_edges) { dx[0] = lc__pad_edges_backward(g[0], in[1].is, in[1].n, in[2].i); }
+LC_OP(_pad_edges, .sig = "_pad_edges(input: Tensor, pad: list[int], mode: int) -> Tensor",
+      .doc = "input with borders of its own elements.", .hidden = true, .promote = LC_NO_PROMOTION, .shape = pad_edges_shape,
+      .run = pad_edges_run, .grad = _pad_edges_grad);
+static int pad_back_shape(const lc_record *call, lc_spec *out)
+{
+    const lc_tensor *g = call->in[0];
+    const lc_value  *pad = &call->args[1];
+    int64_t          shape[LC_MAX_DIMS];
+    memcpy(shape, g->shape, (size_t)g->ndim * sizeof *shape);
+    for (int i = 0; i < pad->n; i++) shape[g->ndim - 1 - i / 2] -= pad->is[i];
+    return spec_shape(call, out, (lc_dtype)g->dtype, g->ndim, shape);
+}
+static int pad_back_run(const lc_record *call)
+{
+    lc_tensor *g = call->in[0];
+    lc_dtype   work = lc_is_floating(g->dtype) ? working_dtype((lc_dtype)g->dtype) : (lc_dtype)g->dtype;
+    lc_tensor *sums = lc_tensor_new(work, g->device, g->ndim, g->shape);
+    int        rc = sums ? call->backend->copy(sums, g) : -1;
+    if (rc == 0) rc = each_border(call->backend, sums, &call->args[1], (pad_mode)call->args[2].i, true);
+    if (rc == 0) rc = move_middle(call, sums, call->out[0], true);
+    lc_release(sums);
+    return rc;
+}
+GRAD(_pad_edges_backward) { dx[0] = lc__pad_edges(g[0], in[1].is, in[1].n, in[2].i); }
+LC_OP(_pad_edges_backward, .sig = "_pad_edges_backward(grad: Tensor, pad: list[int], mode: int) -> Tensor",
+      .doc = "Gradients of borders added to those of the elements they repeat.", .hidden = true, .promote = LC_NO_PROMOTION,
+      .shape = pad_back_shape, .run = pad_back_run, .grad = _pad_edges_backward_grad);
+
 static int pad_call(const lc_value *in, lc_tensor **out) /* (input, pad, mode, value) */
 {
     static const char *const names[] = { "reflect", "replicate", "circular" };
@@ -146,6 +234,13 @@ static int pad_call(const lc_value *in, lc_tensor **out) /* (input, pad, mode, v
         return lc_fail_int(LC_NotImplementedError,
                            "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now: %d widths for %s", n,
                            LC_SHAPE(x));
+    bool cuts = false;
+    for (int i = 0; i < n / 2; i++) {
+        int d = x->ndim - 1 - i;
+        if (check_width((pad_mode)mode, x->shape[d], in[1].is[2 * i], in[1].is[2 * i + 1], d) < 0) return -1;
+        cuts |= in[1].is[2 * i] < 0 || in[1].is[2 * i + 1] < 0;
+    }
+    if (!cuts) return (*out = lc__pad_edges(x, in[1].is, n, mode)) ? 0 : -1;
     for (int i = 0; i < n / 2 && x; i++)
         x = padded_dim(x, x->ndim - 1 - i, in[1].is[2 * i], in[1].is[2 * i + 1], (pad_mode)mode);
     if (x == in(0)) x = lc_clone(x, LC_CONTIGUOUS_FORMAT);

@@ -2,7 +2,11 @@
 #include "rules.h"
 
 enum { MAX_ND = 3, LARGEST = 1 << 30 };
-#define SPACE .ns = "nn.functional", .promote = LC_NO_PROMOTION
+/* One function for all numbers of dimensions: name1d_call(in, out) is function(in, out, 1, ...), and so on. */
+#define WITH_DIMS(name, nd, function, ...)                                                                                     \
+    static int name##nd##d_call(const lc_value *in, lc_tensor **out) { return function(in, out, nd, ##__VA_ARGS__); }
+#define BY_DIMS(name, ...) WITH_DIMS(name, 1, __VA_ARGS__) WITH_DIMS(name, 2, __VA_ARGS__) WITH_DIMS(name, 3, __VA_ARGS__)
+#define SPACE              .ns = "nn.functional", .promote = LC_NO_PROMOTION
 
 /* An argument that is one number for all dimensions, or one for each. `other` stands in for None and (). */
 static int each_dim(const lc_value *v, const char *name, int nd, const int64_t *other, int64_t least, int64_t *to)
@@ -79,12 +83,8 @@ static int max_pool_indices(const lc_value *in, lc_tensor **out, int nd)
     lc__max_pool_with_indices_out both = lc__max_pool_with_indices(in(0), window, 4 * nd, in[5].b);
     return (out[0] = both.out) && (out[1] = both.indices) ? 0 : -1;
 }
-static int max_pool1d_call(const lc_value *in, lc_tensor **out) { return max_pool(in, out, 1); }
-static int max_pool2d_call(const lc_value *in, lc_tensor **out) { return max_pool(in, out, 2); }
-static int max_pool3d_call(const lc_value *in, lc_tensor **out) { return max_pool(in, out, 3); }
-static int max_indices1d_call(const lc_value *in, lc_tensor **out) { return max_pool_indices(in, out, 1); }
-static int max_indices2d_call(const lc_value *in, lc_tensor **out) { return max_pool_indices(in, out, 2); }
-static int max_indices3d_call(const lc_value *in, lc_tensor **out) { return max_pool_indices(in, out, 3); }
+BY_DIMS(max_pool, max_pool)
+BY_DIMS(max_indices, max_pool_indices)
 
 LC_OP(max_pool1d,
       .sig = "max_pool1d(input: Tensor, kernel_size: list[int], stride: list[int] | None = None, padding: list[int] = 0, "
@@ -197,15 +197,9 @@ static int adaptive_max(const lc_value *in, lc_tensor **out, int nd, bool both)
     if (both) out[1] = made.indices;
     return (out[0] = made.out) ? 0 : -1;
 }
-static int adaptive_avg1d_call(const lc_value *in, lc_tensor **out) { return adaptive_avg(in, out, 1); }
-static int adaptive_max1d_call(const lc_value *in, lc_tensor **out) { return adaptive_max(in, out, 1, false); }
-static int adaptive_both1d_call(const lc_value *in, lc_tensor **out) { return adaptive_max(in, out, 1, true); }
-static int adaptive_avg2d_call(const lc_value *in, lc_tensor **out) { return adaptive_avg(in, out, 2); }
-static int adaptive_max2d_call(const lc_value *in, lc_tensor **out) { return adaptive_max(in, out, 2, false); }
-static int adaptive_both2d_call(const lc_value *in, lc_tensor **out) { return adaptive_max(in, out, 2, true); }
-static int adaptive_avg3d_call(const lc_value *in, lc_tensor **out) { return adaptive_avg(in, out, 3); }
-static int adaptive_max3d_call(const lc_value *in, lc_tensor **out) { return adaptive_max(in, out, 3, false); }
-static int adaptive_both3d_call(const lc_value *in, lc_tensor **out) { return adaptive_max(in, out, 3, true); }
+BY_DIMS(adaptive_avg, adaptive_avg)
+BY_DIMS(adaptive_max, adaptive_max, false)
+BY_DIMS(adaptive_both, adaptive_max, true)
 LC_OP(adaptive_avg_pool1d, .sig = "adaptive_avg_pool1d(input: Tensor, output_size: list[int]) -> Tensor",
       .doc = "Means of output_size windows over the last 1 dimension.", SPACE, .call = adaptive_avg1d_call);
 LC_OP(adaptive_max_pool1d,
