@@ -102,8 +102,8 @@ GRAD(_attention)
 LC_OP(_attention,
       .sig = "_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool, scale: float, "
              "keeps_layout: bool) -> (out: Tensor, logsumexp: Tensor)",
-      .doc = "softmax(scale query key' + mask) value, in tiles; and the logarithms, to base 2, of what was divided by.",
-      IS_ATTENTION, .amp = LC_AMP_LOWER, .shape = attention_shape, .run = attention_run, .grad = _attention_grad,
+      .doc = "softmax(scale query key' + mask) value, in tiles; and the logarithms of what was divided by.", IS_ATTENTION,
+      .amp = LC_AMP_LOWER, .shape = attention_shape, .run = attention_run, .grad = _attention_grad,
       .saves = IN(0) | IN(1) | IN(2) | IN(3) | OUT(0) | OUT(1));
 
 /* ---- backward ---- */

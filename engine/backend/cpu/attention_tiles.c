@@ -7,11 +7,13 @@
  *   forward, transposed (a column is a query):  S' = K Q', with Q' turned once per tile of queries; O' = V' P', summed over keys
  *   backward (a row is a query):                S = Q K', dP = dO V', with K' and V' turned once per tile of keys;
  *                                               dV += P' dO, dK += dS' Q, dQ += dS K
- * In the forward form maxima, exponentials and sums run down columns: no vector is ever reduced across its lanes.
+ * In the forward form maxima, exponentials and sums run down columns: no vector is ever reduced across its lanes. One query or two, as in
+ * decoding, would leave the columns empty: those are computed row by row.
  *
- * Exponentials are powers of two: log2(e) and the scale are multiplied into the turned operand. A tile of queries keeps its maximum and its sum of
- * powers; what was summed before is scaled when the maximum grows (in the micro-kernel, as it reads the result). logsumexp is
- * kept in base 2; it is +infinity for a query that sees no key, which makes every probability of it 0 in both directions, as in PyTorch.
+ * The scale is multiplied into the turned operand. Exponentials are powers of two of differences times log2(e): the difference comes first,
+ * because large logits would lose it. A tile of queries keeps its maximum and its sum of powers; what was summed before is scaled when the
+ * maximum grows (in the micro-kernel, as it reads the result). logsumexp is +infinity for a query that sees no key, which makes every
+ * probability of it 0 in both directions, as in PyTorch.
  *
  * Tiles behind the causal diagonal are never computed. Halves are converted a tile at a time. Sums are fused where the machine can. */
 #include "attention.h"
@@ -21,6 +23,7 @@
 #include <string.h>
 
 enum { ROWS = ATTENTION_ROWS, KEYS = ATTENTION_KEYS };
+#define LOG2E 1.44269504088896340736
 /* 2^x, x at most 0 but for rounding; 0 below the normal numbers. NaN stays. */
 MATH float power_f32(float x)
 {

@@ -32,15 +32,12 @@ static void NAME(turn)(T *to, NAME(tile) from, int64_t n, int64_t width, T facto
             for (int64_t q = p; q < width && q < p + 16; q++)
                 to[q * KEYS + j] = j < n ? from.at[j * from.row + q * from.col] * factor : 0;
 }
-/* The mask of one query or key over n of the others, as what is added to base 2 logits. */
+/* The mask of one query or key over n of the others, as what is added to logits. */
 static void NAME(mask_line)(const attention_head *h, T *to, const char *from, int64_t step, int64_t n)
 {
-    const T log2e = (T)1.44269504088896340736;
     h->move(DTYPE, (char *)to, sizeof(T), h->mask.dtype, from, step, n);
     if (h->mask.dtype == LC_b8)
         for (int64_t j = 0; j < n; j++) to[j] = to[j] != 0 ? 0 : (T)-INFINITY;
-    else
-        for (int64_t j = 0; j < n; j++) to[j] *= log2e;
 }
 
 /* ---- forward: columns are queries ---- */
@@ -57,14 +54,14 @@ static void NAME(soften)(T *st, int64_t n, int64_t columns, T *top, T *sum, T *f
     }
     for (int64_t j = 0; j < columns; j++) {
         base[j] = high[j] == (T)-INFINITY ? 0 : high[j];
-        factor[j] = POWER(top[j] - base[j]);
+        factor[j] = POWER((top[j] - base[j]) * (T)LOG2E);
         sum[j] *= factor[j], top[j] = high[j];
     }
     for (int64_t i = 0; i < n; i++) {
         T *row = st + i * ROWS;
         INDEPENDENT
         for (int64_t j = 0; j < columns; j++) {
-            T p = POWER(row[j] - base[j]);
+            T p = POWER((row[j] - base[j]) * (T)LOG2E);
             row[j] = p, sum[j] += p;
         }
     }
@@ -83,15 +80,74 @@ static void NAME(hide_columns)(const attention_head *h, T *st, T *line, int64_t 
             for (int64_t j = 0; j < hidden && j < rows; j++) st[i * ROWS + j] = (T)-INFINITY;
         }
 }
+/* ---- forward, few queries: one after the other, vectors along the width; a column of the other form would be mostly empty ---- */
+
+static T NAME(sum_lanes)(NAME(sums) v)
+{
+    T lanes[NAME(LANES)];
+    memcpy(lanes, &v, sizeof lanes);
+#pragma GCC unroll 4
+    for (int n = NAME(LANES) / 2; n; n /= 2)
+        for (int i = 0; i < n; i++) lanes[i] += lanes[i + n];
+    return lanes[0];
+}
+static void NAME(dots)(T *to, const T *q, NAME(tile) k, int64_t n, int64_t width)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const T *row = k.at + i * k.row;
+        NAME(sums) sum = { 0 };
+        for (int64_t p = 0; p < width; p += NAME(LANES))
+            sum += *(const NAME(vector) *)(q + p) * *(const NAME(vector) *)(row + p);
+        to[i] = NAME(sum_lanes)(sum);
+    }
+}
+static void NAME(attend_one)(const attention_head *h, int64_t row)
+{
+    int64_t wide = attention_wide(h->e), wide_v = attention_wide(h->ev), all = NAME(whole)(h->e), all_v = NAME(whole)(h->ev),
+            end = h->causal && row + 1 < h->s ? row + 1 : h->s, size = lc_size_of(h->mask.dtype);
+    T *copy = h->room, *copy_v = copy + KEYS * wide, *q = copy_v + KEYS * wide_v, *y = q + wide, *s = y + wide_v,
+      *line = s + KEYS;
+    T top = (T)-INFINITY, sum = 0;
+    h->move(DTYPE, (char *)q, sizeof(T), h->q.dtype, NAME(place)(&h->q, row), h->q.col * lc_size_of(h->q.dtype), h->e);
+    for (int64_t p = 0; p < all; p++) q[p] = p < h->e ? q[p] * (T)h->scale : 0;
+    memset(y, 0, (size_t)all_v * sizeof(T));
+    for (int64_t key = 0; key < end; key += KEYS) {
+        int64_t n = end - key < KEYS ? end - key : KEYS;
+        NAME(tile)
+        k = NAME(tile_of)(h, &h->k, key, n, h->e, copy, wide, true),
+        v = NAME(tile_of)(h, &h->v, key, n, h->ev, copy_v, wide_v, true);
+        NAME(dots)(s, q, k, n, all);
+        if (h->mask.data) {
+            NAME(mask_line)(h, line, NAME(place)(&h->mask, row) + key * h->mask.col * size, h->mask.col * size, n);
+            for (int64_t i = 0; i < n; i++) s[i] += line[i];
+        }
+        T high = top, part = 0;
+        for (int64_t i = 0; i < n; i++) high = s[i] > high ? s[i] : high;
+        T base = high == (T)-INFINITY ? 0 : high, factor = POWER((top - base) * (T)LOG2E);
+        INDEPENDENT
+        for (int64_t i = 0; i < n; i++) s[i] = POWER((s[i] - base) * (T)LOG2E);
+        for (int64_t i = 0; i < n; i++) part += s[i];
+        for (int64_t p = 0; p < all_v; p++) y[p] *= factor;
+        NAME(multiply)(1, all_v, n, s, 0, 1, v.at, v.row, y, 0, y, ADD);
+        top = high, sum = sum * factor + part;
+    }
+    T share = sum == 0 ? 0 : 1 / sum, *to = (T *)h->out.data + row * h->out.row;
+    ((T *)h->lse)[row] = sum == 0 ? (T)INFINITY : top + (T)log((double)sum);
+    for (int64_t p = 0; p < h->ev; p++) to[p * h->out.col] = y[p] * share;
+}
 static void NAME(attend_rows)(const attention_head *h, int64_t first)
 {
     int64_t rows = h->l - first < ROWS ? h->l - first : ROWS, columns = NAME(whole)(rows), wide = attention_wide(h->e),
             wide_v = attention_wide(h->ev), end = h->causal && first + rows < h->s ? first + rows : h->s;
+    if (4 * rows <= NAME(LANES)) {
+        for (int64_t j = first; j < first + rows; j++) NAME(attend_one)(h, j);
+        return;
+    }
     T *copy = h->room, *copy_v = copy + KEYS * wide, *qt = copy_v + KEYS * wide_v, *ot = qt + ROWS * wide,
       *st = ot + ROWS * wide_v;
     T *top = st + ROWS * KEYS, *sum = top + ROWS, *factor = sum + ROWS, *line = factor + ROWS, *lse = (T *)h->lse + first;
     NAME(turn)
-    (qt, NAME(tile_of)(h, &h->q, first, rows, h->e, copy, wide, false), rows, h->e, (T)(h->scale * 1.44269504088896340736));
+    (qt, NAME(tile_of)(h, &h->q, first, rows, h->e, copy, wide, false), rows, h->e, (T)h->scale);
     for (int64_t j = 0; j < ROWS; j++) top[j] = (T)-INFINITY, sum[j] = 0;
     memset(ot, 0, (size_t)(ROWS * h->ev) * sizeof(T));
     for (int64_t key = 0; key < end; key += KEYS) {
@@ -106,7 +162,7 @@ static void NAME(attend_rows)(const attention_head *h, int64_t first)
     }
     for (int64_t j = 0; j < rows; j++) {
         T share = sum[j] == 0 ? 0 : 1 / sum[j], *to = (T *)h->out.data + (first + j) * h->out.row;
-        lse[j] = sum[j] == 0 ? (T)INFINITY : top[j] + (T)log2((double)sum[j]);
+        lse[j] = sum[j] == 0 ? (T)INFINITY : top[j] + (T)log((double)sum[j]);
         for (int64_t p = 0; p < h->ev; p++) to[p * h->out.col] = ot[p * ROWS + j] * share;
     }
 }
@@ -144,7 +200,7 @@ static void NAME(gradient_rows)(const attention_head *h, T *s, T *dp, T *line, i
             for (int64_t i = first + j + 1 - key < 0 ? 0 : first + j + 1 - key; i < n; i++) s[i] = (T)-INFINITY;
         INDEPENDENT
         for (int64_t i = 0; i < all; i++) {
-            T p = POWER(s[i] - base);
+            T p = POWER((s[i] - base) * (T)LOG2E);
             s[i] = p, dp[i] = p * (dp[i] - mean) * scale;
         }
     }
@@ -171,7 +227,7 @@ static void NAME(gradient_keys)(const attention_head *heads, int64_t group, int6
     T *s = dv + KEYS * wide_v, *dp = s + ROWS * KEYS, *line = dp + ROWS * KEYS;
     NAME(tile)
     k = NAME(tile_of)(h, &h->k, key, n, e, copy_k, wide, true), v = NAME(tile_of)(h, &h->v, key, n, ev, copy_v, wide_v, true);
-    NAME(turn)(kt, k, n, e, (T)(h->scale * 1.44269504088896340736));
+    NAME(turn)(kt, k, n, e, (T)h->scale);
     NAME(turn)(vt, v, n, ev, 1);
     memset(dk, 0, (size_t)(KEYS * wide) * sizeof(T)), memset(dv, 0, (size_t)(KEYS * wide_v) * sizeof(T));
     for (; group--; h++) {
