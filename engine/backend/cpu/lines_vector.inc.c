@@ -29,13 +29,14 @@ typedef __m256 vector;
 enum { WIDTH = sizeof(vector) / sizeof(float), STEP = 4 * WIDTH };
 #define EACH_OF_4 _Pragma("GCC unroll 4") for (int k = 0; k < 4; k++)
 
-MATH vector exp_vector(vector x) /* of x up to 88; as exp_f32 */
+/* Of x up to 88, by 8 multiply-adds: a fit of degree 5 and ln 2 in one part. The relative error is 2e-7 down to exp(-20), and 4e-7 at the
+ * end: less than what the sum of a line rounds. */
+MATH vector exp_vector(vector x)
 {
     vector c = MAX(OF(LOWEST), x), t = FMA(c, OF(1.44269504f), OF(ROUND32)), k = t - OF(ROUND32);
-    vector r = FMA(k, OF(2.12194440e-4f), FMA(k, OF(-0.693359375f), c));
-    vector p = FMA(FMA(OF(1.9875691500e-4f), r, OF(1.3981999507e-3f)), r, OF(8.3334519073e-3f));
-    p = FMA(FMA(FMA(p, r, OF(4.1665795894e-2f)), r, OF(1.6666665459e-1f)), r, OF(5.0000001201e-1f));
-    p = FMA(p, r * r, r) + OF(1.f);
+    vector r = FMA(k, OF(-0.693147182f), c);
+    vector p = FMA(FMA(OF(8.290305734e-3f), r, OF(4.189797491e-2f)), r, OF(1.666763723e-1f));
+    p = FMA(FMA(FMA(p, r, OF(4.999915063e-1f)), r, OF(9.999997020e-1f)), r, OF(1.f));
     return SCALED(p, t, k, x);
 }
 MATH vector loaded(const float *p, int64_t n, float rest) /* n of a vector, filled up */
