@@ -35,8 +35,8 @@ INLINE void       store_part_f64(double *p, __m512d x, part_f64 n) { _mm512_mask
     __builtin_shufflevector(a, b, from, from + 8, from + 1, from + 9, from + 2, from + 10, from + 3, from + 11)
 #elif defined __AVX2__
 #include <immintrin.h>
-enum { VECTOR_BYTES = 32, ROWS = 6, TILE_ROWS = 4, TILE_WIDE = 2, DOT_ROWS = 4, DOT_COLUMNS = 2 };
-#define EACH_TILE(X) X(4, 1) X(4, 2) X(2, 1) X(2, 2)
+enum { VECTOR_BYTES = 32, ROWS = 6, TILE_ROWS = 6, TILE_WIDE = 2, DOT_ROWS = 4, DOT_COLUMNS = 2 };
+#define EACH_TILE(X) X(6, 1) X(6, 2) X(3, 1) X(3, 2)
 typedef __m256i part_f32;
 typedef __m256i part_f64;
 INLINE part_f32 part_of_f32(int64_t n)

@@ -56,7 +56,7 @@ INLINE void NAME(tile)(const int R, const int V, const lc_product *g, const T *a
 #pragma GCC unroll 4
         for (int j = 0; j < V; j++) sum[i][j] = (NAME(sums)){ 0 };
     }
-    for (int64_t p = 0; p < k; p++, b += b_row) {
+    for (int64_t p = 0, q = 0; p < k; p++, q += a_col, b += b_row) {
         NAME(sums) x[TILE_WIDE];
 #pragma GCC unroll 4
         for (int j = 0; j < V; j++) {
@@ -65,8 +65,7 @@ INLINE void NAME(tile)(const int R, const int V, const lc_product *g, const T *a
         }
 #pragma GCC unroll 16
         for (int i = 0; i < R; i++) {
-            T y = *row[i];
-            row[i] += a_col;
+            T y = row[i][q];
 #pragma GCC unroll 4
             for (int j = 0; j < V; j++) sum[i][j] += y * x[j];
         }

@@ -38,12 +38,16 @@ void cpu_epilogue_row(lc_dtype dtype, const lc_epilogue *e, int64_t row, int64_t
 /* ---- plans ---- */
 static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
+enum { MODEST = 1 << 20, FEW = 16 };
 typedef enum { IN_PLACE, DOTS, HALF, PACKED } plan;
+static bool suits_dots(const lc_product *g)
+{
+    int64_t fewer = least(g->m, g->n);
+    return g->a_col == 1 && (g->n == 1 || (g->b_row == 1 && (fewer < 4 || (fewer <= FEW && g->k >= 128))));
+}
 static plan plan_of(const lc_product *g)
 {
-    enum { MODEST = 1 << 20, FEW = 16 };
-    if (g->out_col != 1 && g->n > 1) return PACKED;
-    if (g->a_col == 1 && (g->n == 1 || (g->b_row == 1 && (g->m < 4 || g->n < 4)))) return DOTS;
+    if (suits_dots(g)) return DOTS;
     if (g->out_col != 1) return PACKED;
     if (g->b_col == 1 && (g->m <= FEW || g->m * g->n * g->k <= MODEST)) return IN_PLACE;
     return g->n <= 96 || g->m <= FEW ? HALF : PACKED;
@@ -163,7 +167,6 @@ static void run_dots(lc_dtype dtype, const lc_product *g, char *scratch) /* a ve
         }
         cpu_micro_kernel(dtype)->by_dots(&part);
     }
-    if (g->epilogue) cpu_gemm_finish(dtype, g, 0, g->m, 0, g->n);
 }
 
 static void fill_zero(lc_dtype dtype, const lc_product *g)
@@ -196,17 +199,20 @@ void cpu_gemm_batch(lc_dtype dtype, const lc_product *product, int64_t count, in
     lc_epilogue turned;
     int64_t     size = lc_size_of(dtype), step[] = { a_step, b_step, out_step };
     if (g.m < 1 || g.n < 1) return;
-    /* A column is a row, unless its products are better summed as dots; and a row is a column then. */
-    bool column = g.n == 1 && g.a_col != 1, row = g.m == 1 && g.b_row == 1 && g.b_col != 1;
-    if (column || row || (g.out_col != 1 && g.out_row == 1 && g.n > 1)) {
+    /* A column is a row, unless its products are better summed as dots; there, the longer side is the rows. */
+    bool column = g.n == 1 && g.a_col != 1, row = g.m < g.n && g.b_row == 1 && suits_dots(&g);
+    row |= g.m == 1 && g.b_row == 1 && g.b_col != 1;
+    if (column || row || (g.out_col != 1 && g.out_row == 1 && g.n > 1 && !suits_dots(&g))) {
         g = cpu_gemm_transposed(product, &turned);
         step[0] = b_step, step[1] = a_step;
     }
     plan how = plan_of(&g);
     if (how == IN_PLACE && count > 1 && g.k > 0) return run_in_place(dtype, &g, count, step);
     for (; count-- > 0; g.a = at(g.a, step[0], size), g.b = at(g.b, step[1], size), g.out = (char *)g.out + step[2] * size)
-        if (g.k > 0) run_one(dtype, &g, how, scratch);
-        else {
+        if (g.k > 0) {
+            run_one(dtype, &g, how, scratch);
+            if (how == DOTS && g.epilogue) cpu_gemm_finish(dtype, product, 0, product->m, 0, product->n);
+        } else {
             if (!g.accumulate) fill_zero(dtype, &g);
             if (g.epilogue) cpu_gemm_finish(dtype, &g, 0, g.m, 0, g.n);
         }
