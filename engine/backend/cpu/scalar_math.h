@@ -527,6 +527,8 @@ BUILT_MATH(double, uint64_t, f64, bits64, as_f64, 52, 1023, 53, 0x1p53, 0x1p-102
 #define m_logaddexp2(x, y)    BY_FLOAT(x, logaddexp2)(x, y)
 #define m_xlogy(x, y)         BY_FLOAT(x, xlogy)(x, y)
 #define m_selu(x)             BY_FLOAT(x, selu)(x)
+#define m_silu(x)             BY_FLOAT(x, silu)(x)
+#define m_gelu(x)             BY_FLOAT(x, gelu)(x)
 #define m_mish(x)             BY_FLOAT(x, mish)(x)
 #define m_mish_slope(x)       BY_FLOAT(x, mish_slope)(x)
 #define m_gelu_slope(x)       BY_FLOAT(x, gelu_slope)(x)

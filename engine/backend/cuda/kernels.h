@@ -103,6 +103,7 @@ static const char cuda_preamble[] =
     "}\n"
     "template <class T> __device__ T m_silu_backward(T g, T x) { T s = m_sigmoid(x); return g * s * (1 + x * (1 - s)); }\n"
     "template <class T> __device__ T m_normal_cdf(T x) { return (T)0.5 * erfc(x * (T)-0.70710678118654752440); }\n"
+    "#define m_gelu(x) ((x) * m_normal_cdf(x))\n#define m_silu(x) ((x) * m_sigmoid(x))\n"
     "template <class T> __device__ T m_gelu_slope(T x)\n"
     "{ return (T)0.5 * (1 + erf(x * (T)0.70710678118654752440)) + x * (T)0.39894228040143267794 * exp((T)-0.5 * x * x); }\n"
     "template <class T> __device__ T m_gelu_tanh_slope(T x)\n"
