@@ -1,22 +1,22 @@
 /* Rearranged channels: pixel_shuffle, pixel_unshuffle and channel_shuffle. Both sides of each are views of more dimensions, and the op is one
- * copy between them, in whatever memory format the input has. */
+ * copy, or a few, between them, in whatever memory format the input has. */
 #include "view.h"
 
 /* ---- channels to pixels and back ---- */
-/* t (..., C r r, H, W), or with apart = false (..., C, H r, W r), seen as (..., C, r, r, H, W). New reference. */
-static lc_tensor *seen_in_pixels(lc_tensor *t, int64_t r, bool apart)
+/* t (..., C r r, H, W), or with apart = false (..., C, H r, W r), seen as (..., C, r, r, H, W), of which the second r is at j. New reference. */
+static lc_tensor *seen_in_pixels(lc_tensor *t, int64_t r, int64_t j, bool apart)
 {
     geometry v;
     int      c = t->ndim - 3;
-    if (geometry_like(t, 2, &v) < 0) return NULL;
+    if (geometry_like(t, 1, &v) < 0) return NULL;
     const int64_t *shape = t->shape, *stride = t->stride;
     int64_t        s = apart ? 1 : r;
-    v.ndim = t->ndim + 2;
+    v.ndim = t->ndim + 1;
+    if (t->numel) v.offset += j * (apart ? stride[c] : stride[c + 2]);
     v.shape[c] = apart ? shape[c] / (r * r) : shape[c], v.stride[c] = apart ? r * r * stride[c] : stride[c];
-    v.shape[c + 1] = v.shape[c + 2] = r;
-    v.stride[c + 1] = apart ? r * stride[c] : stride[c + 1], v.stride[c + 2] = apart ? stride[c] : stride[c + 2];
-    v.shape[c + 3] = shape[c + 1] / s, v.stride[c + 3] = s * stride[c + 1];
-    v.shape[c + 4] = shape[c + 2] / s, v.stride[c + 4] = s * stride[c + 2];
+    v.shape[c + 1] = r, v.stride[c + 1] = apart ? r * stride[c] : stride[c + 1];
+    v.shape[c + 2] = shape[c + 1] / s, v.stride[c + 2] = s * stride[c + 1];
+    v.shape[c + 3] = shape[c + 2] / s, v.stride[c + 3] = s * stride[c + 2];
     return seen_as(t, &v);
 }
 static int pixels_shape(const lc_record *call, lc_spec *out, bool unshuffle, const char *factor)
@@ -49,11 +49,16 @@ static int move_views(const lc_record *call, lc_tensor *to, lc_tensor *from) /* 
     lc_release(to), lc_release(from);
     return rc;
 }
+/* Column by column of the blocks: a copy's inner loop is then as long as a row, not as a block is wide. */
 static int move_pixels(const lc_record *call, bool apart)
 {
-    int64_t    r = call->args[1].i;
-    lc_tensor *from = seen_in_pixels(call->in[0], r, apart), *to = from ? seen_in_pixels(call->out[0], r, !apart) : NULL;
-    return move_views(call, to, from);
+    int64_t r = call->args[1].i;
+    int     rc = 0;
+    for (int64_t j = 0; j < r && rc == 0 && call->out[0]->numel; j++) {
+        lc_tensor *from = seen_in_pixels(call->in[0], r, j, apart);
+        rc = move_views(call, from ? seen_in_pixels(call->out[0], r, j, !apart) : NULL, from);
+    }
+    return rc;
 }
 static int shuffle_shape(const lc_record *call, lc_spec *out) { return pixels_shape(call, out, false, "upscale_factor"); }
 static int unshuffle_shape(const lc_record *call, lc_spec *out) { return pixels_shape(call, out, true, "downscale_factor"); }
