@@ -168,6 +168,26 @@ CASES |= {
 }
 
 
+def conv(image, weight, *window, groups=1):
+    """Forward, and with the gradients of both."""
+    call = f"None, {', '.join(map(str, window))}, 1, {groups}"
+    operands = {"x": Of(image), "w": Of(weight), "xg": Of(image, grad=True), "wg": Of(weight, grad=True)}
+    return f"F.conv2d(x, w, {call})", f"F.conv2d(xg, wg, {call}).sum().backward()", operands
+
+
+for title, targets, (forward, both, operands) in (
+    ("conv3x3 8x64x56x56", (1.0, 0.85), conv((8, 64, 56, 56), (64, 64, 3, 3), 1, 1)),
+    ("conv1x1 8x256x28x28", (1.0, 0.85), conv((8, 256, 28, 28), (128, 256, 1, 1), 1, 0)),
+    ("conv7x7 s2 8x3x224x224", (0.55, 0.4), conv((8, 3, 224, 224), (64, 3, 7, 7), 2, 3)),
+    ("conv5x5 64x1x28x28 (LeNet)", (0.5, 0.25), conv((64, 1, 28, 28), (6, 1, 5, 5), 1, 2)),
+    ("conv5x5 64x6x14x14 (LeNet)", (0.5, 0.25), conv((64, 6, 14, 14), (16, 6, 5, 5), 1, 0)),
+    ("depthwise 3x3 8x64x56x56", (0.8, 0.8), conv((8, 64, 56, 56), (64, 1, 3, 3), 1, 1, groups=64)),
+    ("depthwise 3x3 8x128x28x28", (0.8, 0.8), conv((8, 128, 28, 28), (128, 1, 3, 3), 1, 1, groups=128)),
+    ("conv3x3 8x256x14x14", (None, None), conv((8, 256, 14, 14), (256, 256, 3, 3), 1, 1)),
+):
+    CASES |= {title: Case(forward, targets[0], operands), f"{title} f+b": Case(both, targets[1], operands)}
+
+
 def names(m, operands, values):
     given = {"F": m.nn.functional, "m": m}
     for name, operand in operands.items():
