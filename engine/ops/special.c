@@ -31,6 +31,7 @@ static int mvlgamma_check(const lc_record *call, lc_spec *out)
     if (lc_is_complex(call->dtype) || call->in[0]->dtype == LC_b8)
         return lc_fail_int(LC_NotImplementedError, "mvlgamma is not implemented for %s", lc_dtypes[call->in[0]->dtype].name);
     if (call->args[1].i < 1) return lc_fail_int(LC_LucidError, "p has to be greater than or equal to 1");
+    if (call->args[1].i > 1 << 20) return lc_fail_int(LC_OutOfMemory, "mvlgamma: p is too large: a sum of that many terms");
     same(call, out);
     out->order = LC_ORDER_CONTIGUOUS;
     return 0;
