@@ -32,6 +32,23 @@ int py_start_binding(void)
     return 0;
 }
 
+/* The table of parameters has few names, each one literal: thousands of look-ups in Python's own table are saved at import. */
+static PyObject *interned(const char *text)
+{
+    static struct {
+        const char *text;
+        PyObject   *name;
+    } known[512];
+    size_t at = ((uintptr_t)text ^ (uintptr_t)text >> 9) % 512;
+    if (known[at].text != text) {
+        PyObject *name = PyUnicode_InternFromString(text);
+        if (!name) return NULL;
+        Py_XSETREF(known[at].name, name);
+        known[at].text = text;
+    }
+    return Py_NewRef(known[at].name);
+}
+
 int py_prepare_overload(py_overload *o, const lc_op *op)
 {
     const lc_signature *sig = op->args;
@@ -39,7 +56,7 @@ int py_prepare_overload(py_overload *o, const lc_op *op)
     *o = (py_overload){ .op = op, .names = PyMem_Calloc((size_t)sig->n_params + 1, sizeof *o->names) };
     if (!o->names) return PyErr_NoMemory(), -1;
     for (int k = 0; k < sig->n_params; k++) {
-        if (!(o->names[k] = PyUnicode_InternFromString(sig->params[k].name))) return -1;
+        if (!(o->names[k] = interned(sig->params[k].name))) return -1;
         o->n_positional += !sig->params[k].keyword_only;
     }
     const lc_param *flag = sig->n_params ? &sig->params[sig->n_params - 1] : NULL;
