@@ -133,9 +133,9 @@ static int prepare(source *s, const lc_value *in, lc_tensor *image)
     return 0;
 }
 
-/* The sum over all neighbours of weights, of these orders per axis, times elements: (batch, channels, positions). With `values`, of that shape, the
- * transposed map: (batch, channels, elements). NULL: zero. */
-static lc_tensor *mixed(const source *s, const int *order, lc_tensor *values)
+/* The sum over all neighbours of weights, of these orders per axis, times elements: (batch, channels, positions). Transposed: `values` of that
+ * shape times weights, summed in elements: (batch, channels, elements). NULL: zero. */
+static lc_tensor *mixed(const source *s, const int *order, bool transposed, lc_tensor *values)
 {
     lc_tensor *sum = NULL;
     int        taps = s->axes == 3 ? s->count * s->count * s->count : s->count * s->count;
@@ -152,7 +152,7 @@ static lc_tensor *mixed(const source *s, const int *order, lc_tensor *values)
         }
         lc_tensor *wide = lc_expand(lc_unsqueeze(index, 1), (int64_t[]){ s->batch, s->channels, s->positions }, 3);
         lc_tensor *factor = lc_unsqueeze(lc_where(inside, weight, LC_INTEGER(0)), 1);
-        if (values) {
+        if (transposed) {
             if (!sum) sum = zeros_like(s->image);
             sum = lc_scatter_add(sum, 2, wide, lc_mul(values, factor));
         } else {
@@ -176,7 +176,8 @@ void grid_sample_backward_grad(lc_tensor *const *g, UNUSED lc_tensor *const *y, 
     lc_tensor *grad = in(0), *image = in(1), *grid = in(2), *gi = in[6].b && g[0] != LC_NONE ? g[0] : NULL;
     lc_tensor *gg = in[7].b && g[1] != LC_NONE ? g[1] : NULL, *of_grad = NULL, *of_image = NULL,
               *of_grid[AXES] = { NULL, NULL, NULL };
-    source s;
+    source   s;
+    unsigned failed = lc_failed_calls;
     if (gg) {
         if (prepare(&s, in, image) < 0) return;
         lc_dtype   work = (lc_dtype)s.image->dtype;
@@ -189,18 +190,19 @@ void grid_sample_backward_grad(lc_tensor *const *g, UNUSED lc_tensor *const *y, 
         for (int a = 0; a < s.axes; a++) {
             int order[AXES] = { 0 };
             order[a] = 1;
-            if (need[0]) of_grad = plus(of_grad, times(along[a], mixed(&s, order, NULL)));
-            if (need[1]) of_image = plus(of_image, mixed(&s, order, lc_mul(values, along[a])));
+            if (need[0]) of_grad = plus(of_grad, times(along[a], mixed(&s, order, false, NULL)));
+            if (need[1]) of_image = plus(of_image, mixed(&s, order, true, lc_mul(values, along[a])));
             for (int b = 0; b < s.axes && need[2]; b++) {
                 int both[AXES] = { 0 };
                 both[a]++, both[b]++;
-                lc_tensor *bent = times(values, mixed(&s, both, NULL));
+                lc_tensor *bent = times(values, mixed(&s, both, false, NULL));
                 if (bent)
                     of_grid[a] = plus(of_grid[a], times(lc_select(along[b], 1, 0), lc_sum(bent, (int64_t[]){ 1 }, 1, false)));
             }
         }
     }
     lc_tensor *turns = NULL;
+    if (failed != lc_failed_calls) return; /* NULL stood for zero above */
     if (need[2] && gg) {
         bool any = false;
         for (int a = 0; a < s.axes; a++) any |= of_grid[a] != NULL;

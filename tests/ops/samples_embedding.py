@@ -53,7 +53,8 @@ for mode in ("sum", "mean", "max"):
     weighted = function("embedding_bag", BAGS, mode=mode, offsets=[0, 3, 3])
     SAMPLES += [S("embedding_bag", TABLE, T(7), fn=weighted, gradgrad=False, id=f"{mode}-weighted")]
 SAMPLES += [
-    S("_embedding_bag", TABLE, fn=function("embedding_bag", BAGS, mode="other", offsets=[0])),
+    S("_embedding_bag", TABLE, fn=function("embedding_bag", BAGS, mode="sum", offsets=[0, 5]), gradgrad=False),
+    S("embedding_bag", TABLE, fn=function("embedding_bag", BAGS, mode="other", offsets=[0])),
     S(
         "embedding_bag",
         TABLE,
