@@ -153,7 +153,7 @@ static void in_parts(product *p)
 }
 
 /* ---- one product, by all threads ---- */
-enum { BLOCK_ROWS = 1024, BLOCK_COLUMNS = 2048, TASK_ROWS = 168, TASK_COLUMNS = 256, LARGE = 1 << 22, NARROW = 48 };
+enum { BLOCK_ROWS = 1024, BLOCK_COLUMNS = 2048, TASK_ROWS = 168, TASK_COLUMNS = 256, LARGE = 1 << 26, NARROW = 48 };
 typedef struct {
     lc_product             g;
     lc_dtype               dtype;
@@ -257,7 +257,7 @@ static int multiply(product *p)
     const lc_matmul_args *g = p->g;
     int64_t               work = g->m * g->n * g->k;
     if (p->direct) return run_direct(p, g->batch * g->m * g->n * (g->k ? g->k : 1)), 0;
-    if (work >= LARGE && g->m >= NARROW && g->n >= NARROW && (g->batch < 8 || work >= 16 * LARGE)) {
+    if (work >= LARGE && g->m >= NARROW && g->n >= NARROW) {
         for (int64_t i = 0; i < g->batch && !p->failed; i++) p->failed = together(p, i) < 0;
     } else in_parts(p);
     return p->failed ? lc_fail_int(LC_OutOfMemory, "mm: no memory for the packed blocks") : 0;
