@@ -198,6 +198,7 @@ typedef struct {
 } lc_scope;
 lc_scope   lc_scope_open(void);
 void       lc_scope_close(lc_scope scope);
+int        lc_scope_reserve(int n); /* the next n results will find room: a call that writes must not fail afterwards */
 lc_tensor *lc_scoped(lc_tensor *t); /* hand a new reference to the innermost scope; NULL passes through */
 /* A new reference to a result: moved if it is the newest of this scope, else shared (an input that is returned belongs to another). */
 lc_tensor *lc_scope_take(lc_scope scope, lc_tensor *t);
