@@ -1,7 +1,66 @@
-"""Neural networks."""
+"""Neural networks: layers, containers, losses, and what works on them.
 
-from . import functional, init
+>>> model = lucid.nn.Sequential(lucid.nn.Linear(4, 16), lucid.nn.ReLU(), lucid.nn.Linear(16, 3))
+>>> loss = lucid.nn.CrossEntropyLoss()(model(lucid.ones(2, 4)), lucid.tensor([0, 2]))
+>>> loss.backward()
+>>> tuple(model[0].weight.grad.shape)
+(16, 4)
+"""
+
+from . import functional, init, modules, utils
 from ._options import LinearCrossEntropyOptions
-from .parameter import Parameter
+from .modules import *
+from .modules._hooks import (
+    RemovableHandle,
+    register_module_buffer_registration_hook,
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+    register_module_full_backward_hook,
+    register_module_full_backward_pre_hook,
+    register_module_load_state_dict_post_hook,
+    register_module_load_state_dict_pre_hook,
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+)
+from .parameter import Buffer, Parameter
 
-__all__ = ["LinearCrossEntropyOptions", "Parameter", "functional", "init"]
+_LAZY = ("UninitializedParameter", "UninitializedBuffer")
+
+__all__ = [
+    *modules.__all__,
+    "Buffer",
+    "LinearCrossEntropyOptions",
+    "Parameter",
+    "RemovableHandle",
+    "functional",
+    "init",
+    "utils",
+    "register_module_buffer_registration_hook",
+    "register_module_forward_hook",
+    "register_module_forward_pre_hook",
+    "register_module_full_backward_hook",
+    "register_module_full_backward_pre_hook",
+    "register_module_load_state_dict_post_hook",
+    "register_module_load_state_dict_pre_hook",
+    "register_module_module_registration_hook",
+    "register_module_parameter_registration_hook",
+]
+
+
+def __getattr__(name):
+    if name.startswith("Lazy"):  # overrides every op: not before somebody needs it
+        from .modules import lazy
+
+        if name in lazy.__all__:
+            return getattr(lazy, name)
+    if name in _LAZY:
+        from . import parameter
+
+        return getattr(parameter, name)
+    raise AttributeError(f"module 'lucid.nn' has no attribute {name!r}")
+
+
+def __dir__():
+    from .modules.lazy import __all__ as lazy
+
+    return sorted({*globals(), *lazy, *_LAZY})

@@ -1,11 +1,213 @@
 """Starting values for parameters, drawn as PyTorch draws them: the same seed gives the same weights."""
 
-from math import erf, sqrt
+import warnings
+from math import ceil, erf, prod, sqrt
 
 from .. import _C
 from ..autograd import no_grad
 
-__all__ = ["trunc_normal_"]
+__all__ = [
+    "calculate_gain",
+    "constant_",
+    "dirac_",
+    "eye_",
+    "kaiming_normal_",
+    "kaiming_uniform_",
+    "normal_",
+    "ones_",
+    "orthogonal_",
+    "sparse_",
+    "trunc_normal_",
+    "uniform_",
+    "xavier_normal_",
+    "xavier_uniform_",
+    "zeros_",
+]
+
+_LINEAR = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid")
+
+
+def calculate_gain(nonlinearity, param=None):
+    """How much a nonlinearity shrinks the spread of its input: what starting values are multiplied with.
+
+    >>> lucid.nn.init.calculate_gain("leaky_relu", 1.0)
+    1.0
+    """
+    if nonlinearity in _LINEAR:
+        return 1
+    if nonlinearity == "leaky_relu":
+        if param is None:
+            slope = 0.01
+        elif not isinstance(param, bool) and isinstance(param, (int, float)):
+            slope = param
+        else:
+            raise ValueError(f"negative_slope {param} not a valid number")
+        return sqrt(2.0 / (1 + slope**2))
+    gains = {"tanh": 5.0 / 3, "relu": sqrt(2.0), "selu": 3.0 / 4}
+    if nonlinearity not in gains:
+        raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
+    return gains[nonlinearity]
+
+
+def uniform_(tensor, a=0.0, b=1.0, generator=None):
+    """Fill a tensor with numbers between a and b. Returns the tensor."""
+    with no_grad():
+        return tensor.uniform_(a, b, generator=generator)
+
+
+def normal_(tensor, mean=0.0, std=1.0, generator=None):
+    """Fill a tensor with normal numbers. Returns the tensor."""
+    with no_grad():
+        return tensor.normal_(mean, std, generator=generator)
+
+
+def constant_(tensor, val):
+    """Fill a tensor with one value. Returns the tensor.
+
+    >>> lucid.nn.init.constant_(lucid.empty(2), 0.5)
+    tensor([0.5000, 0.5000])
+    """
+    with no_grad():
+        return tensor.fill_(val)
+
+
+def ones_(tensor):
+    """Fill a tensor with ones. Returns the tensor."""
+    return constant_(tensor, 1.0)
+
+
+def zeros_(tensor):
+    """Fill a tensor with zeros. Returns the tensor."""
+    return constant_(tensor, 0.0)
+
+
+def eye_(tensor):
+    """Make a matrix the identity. Returns the tensor."""
+    if tensor.ndimension() != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    with no_grad():
+        return tensor.copy_(_C.eye(*tensor.shape, dtype=tensor.dtype, device=tensor.device))
+
+
+def dirac_(tensor, groups=1):
+    """Make the weight of a convolution keep as many channels as it can as they are. Returns the tensor."""
+    if tensor.ndimension() not in (3, 4, 5):
+        raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
+    if tensor.size(0) % groups != 0:
+        raise ValueError("dim 0 must be divisible by groups")
+    per_group = tensor.size(0) // groups
+    centre = tuple(n // 2 for n in tensor.shape[2:])
+    with no_grad():
+        tensor.zero_()
+        for group in range(groups):
+            for d in range(min(per_group, tensor.size(1))):
+                tensor[(group * per_group + d, d, *centre)] = 1
+    return tensor
+
+
+def _calculate_fan_in_and_fan_out(tensor):
+    if tensor.dim() < 2:
+        raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
+    area = prod(tensor.shape[2:])
+    return tensor.size(1) * area, tensor.size(0) * area
+
+
+def _calculate_correct_fan(tensor, mode):
+    mode = mode.lower()
+    if mode not in ("fan_in", "fan_out"):
+        raise ValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
+    return _calculate_fan_in_and_fan_out(tensor)[mode == "fan_out"]
+
+
+def xavier_uniform_(tensor, gain=1.0, generator=None):
+    """Uniform numbers that keep the spread of signals and gradients alike (Glorot). Returns the tensor."""
+    bound = sqrt(3.0) * gain * sqrt(2.0 / float(sum(_calculate_fan_in_and_fan_out(tensor))))
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def xavier_normal_(tensor, gain=1.0, generator=None):
+    """Normal numbers that keep the spread of signals and gradients alike (Glorot). Returns the tensor."""
+    return normal_(tensor, 0.0, gain * sqrt(2.0 / float(sum(_calculate_fan_in_and_fan_out(tensor)))), generator)
+
+
+def _kaiming_std(tensor, a, mode, nonlinearity):
+    return calculate_gain(nonlinearity, a) / sqrt(_calculate_correct_fan(tensor, mode))
+
+
+def _warn_if_empty(tensor):
+    if 0 in tensor.shape:
+        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
+        return True
+    return False
+
+
+def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
+    """Uniform numbers that keep the spread of signals through rectifiers (He). Returns the tensor."""
+    if _warn_if_empty(tensor):
+        return tensor
+    bound = sqrt(3.0) * _kaiming_std(tensor, a, mode, nonlinearity)
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
+    """Normal numbers that keep the spread of signals through rectifiers (He). Returns the tensor."""
+    if _warn_if_empty(tensor):
+        return tensor
+    return normal_(tensor, 0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
+
+
+def _orthonormal_columns(a):
+    """The Q of a QR decomposition of a tall matrix by Householder reflections, and the diagonal of R."""
+    m, n = a.shape
+    r, vectors = a.clone(), []
+    for j in range(n):
+        x = r[j:, j]
+        alpha = float(x[0])
+        length = float(x.norm())
+        beta = -length if alpha >= 0 else length
+        v = x.clone()
+        tau = 0.0
+        if m - j > 1 and beta != 0.0 and float(x[1:].norm()) != 0.0:
+            tau = (beta - alpha) / beta
+            v = v / (alpha - beta)
+        v[0] = 1.0
+        if tau:
+            r[j:, j:] -= tau * _C.outer(v, v @ r[j:, j:])
+        vectors.append((v, tau))
+    q = _C.eye(m, n, dtype=a.dtype)
+    for j in reversed(range(n)):
+        v, tau = vectors[j]
+        if tau:
+            q[j:, j:] -= tau * _C.outer(v, v @ q[j:, j:])
+    return q, r.diagonal()
+
+
+def orthogonal_(tensor, gain=1, generator=None):
+    """Make a matrix orthogonal (rows, or columns if there are fewer): lengths of vectors are kept. Returns the tensor."""
+    if tensor.ndimension() < 2:
+        raise ValueError("Only tensors with 2 or more dimensions are supported")
+    if tensor.numel() == 0:
+        return tensor
+    rows, columns = tensor.size(0), tensor.numel() // tensor.size(0)
+    with no_grad():
+        drawn = tensor.new_empty((rows, columns)).normal_(0, 1, generator=generator)
+        q, diagonal = _orthonormal_columns(drawn.t() if rows < columns else drawn)
+        q = q * diagonal.sign()
+        tensor.view_as(q.t() if rows < columns else q).copy_(q.t() if rows < columns else q)
+        return tensor.mul_(gain)
+
+
+def sparse_(tensor, sparsity, std=0.01, generator=None):
+    """Normal numbers, a part of each column set to zero. Returns the tensor."""
+    if tensor.ndimension() != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    rows, columns = tensor.shape
+    n_zeros = ceil(sparsity * rows)
+    with no_grad():
+        tensor.normal_(0, std, generator=generator)
+        for column in range(columns):
+            tensor[_C.randperm(rows)[:n_zeros], column] = 0
+    return tensor
 
 
 def _below(x):
@@ -55,3 +257,27 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
         draw = _redraw_outside if inside > 0.3 else _choose_from_uniform
         kept = draw(tensor, mean, std, a, b, generator)
         return tensor if kept is tensor else tensor.copy_(kept)
+
+
+def _deprecated(function):
+    name = function.__name__.removesuffix("_")
+
+    def old(*args, **kwargs):
+        warnings.warn(f"`nn.init.{name}` is now deprecated in favor of `nn.init.{name}_`.", FutureWarning, stacklevel=2)
+        return function(*args, **kwargs)
+
+    old.__name__, old.__doc__ = name, f"The old name of `{name}_`."
+    return old
+
+
+constant = _deprecated(constant_)
+dirac = _deprecated(dirac_)
+eye = _deprecated(eye_)
+kaiming_normal = _deprecated(kaiming_normal_)
+kaiming_uniform = _deprecated(kaiming_uniform_)
+normal = _deprecated(normal_)
+orthogonal = _deprecated(orthogonal_)
+sparse = _deprecated(sparse_)
+uniform = _deprecated(uniform_)
+xavier_normal = _deprecated(xavier_normal_)
+xavier_uniform = _deprecated(xavier_uniform_)

@@ -30,3 +30,40 @@ class Parameter(Tensor):
 
     def __repr__(self):
         return "Parameter containing:\n" + super().__repr__()
+
+
+class _IsBuffer(type(Tensor)):
+    def __instancecheck__(cls, instance):
+        return type.__instancecheck__(cls, instance) or isinstance(instance, Tensor) and getattr(instance, "_is_buffer", False)
+
+
+class Buffer(Tensor, metaclass=_IsBuffer):
+    """A tensor that is part of a module's state but is not trained: setting it as an attribute registers it.
+
+    >>> m = lucid.nn.Module()
+    >>> m.scale = lucid.nn.Buffer(lucid.ones(1))
+    >>> list(m.state_dict())
+    ['scale']
+    """
+
+    def __new__(cls, data=None, *, persistent=True):
+        from .._C import empty
+
+        data = empty(0) if data is None else data
+        t = data.detach().requires_grad_(data.requires_grad)
+        t.persistent, t._is_buffer = persistent, True
+        return t
+
+
+def is_lazy(value):
+    """Whether a parameter or buffer waits for the first call to learn its shape."""
+    return getattr(type(value), "_is_uninitialized", False)
+
+
+def __getattr__(name):
+    # The class overrides every op, which all ops must look for once it exists: not before somebody needs it.
+    if name in ("UninitializedParameter", "UninitializedBuffer"):
+        from . import _uninitialized
+
+        return getattr(_uninitialized, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,272 @@
+"""Losses as modules."""
+
+from .. import functional as F
+from .module import Module
+
+_OLD = {(True, True): "mean", (True, False): "sum"}  # of (reduce, size_average)
+
+
+def _reduction(size_average, reduce, reduction):
+    """PyTorch's two old arguments, if they are given, say what `reduction` says now."""
+    if size_average is None and reduce is None:
+        return reduction
+    import warnings
+
+    reduce, size_average = reduce is None or reduce, size_average is None or size_average
+    result = _OLD.get((bool(reduce), bool(size_average)), "none")
+    warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{result}' instead.", stacklevel=4)
+    return result
+
+
+class _Loss(Module):
+    """A loss with a reduction: 'mean', 'sum' or 'none'."""
+
+    def __init__(self, size_average=None, reduce=None, reduction="mean"):
+        super().__init__()
+        self.reduction = _reduction(size_average, reduce, reduction)
+
+
+class _WeightedLoss(_Loss):
+    """A loss with a weight per class."""
+
+    def __init__(self, weight=None, size_average=None, reduce=None, reduction="mean"):
+        super().__init__(size_average, reduce, reduction)
+        self.register_buffer("weight", weight)
+
+
+def _loss(name, function, settings, inputs, doc, base=_Loss, old=True):
+    """A class whose settings come first, then PyTorch's old arguments (`old`), then `reduction`; compiled as in `layer`."""
+    weighted = base is _WeightedLoss
+    parts = [p.strip() for p in settings.split(",") if p.strip()]
+    names = [p.split("=")[0].split(":")[0] for p in parts]
+    before, after = ([p for p in parts if not p.startswith("+")], [p[1:] for p in parts if p.startswith("+")])
+    names = [n.removeprefix("+") for n in names]
+    args = [*before, *(["size_average=None", "reduce=None"] if old else []), "reduction='mean'", *after]
+    if weighted:
+        args.remove("weight=None")
+        args.insert(0, "weight=None")
+    base_args = ("weight, " if weighted else "") + ("size_average, reduce, reduction" if old else "None, None, reduction")
+    own = [n for n in names if n not in ("weight", "pos_weight")]
+    lines = [f"def __init__(self, {', '.join(args)}):", f"    super(cls, self).__init__({base_args})"]
+    lines += [f"    self.{n} = {n}" for n in own]
+    if "pos_weight" in names:
+        lines += ["    self.register_buffer('pos_weight', pos_weight)"]
+    passed = [*(f"{n}=self.{n}" for n in names), "reduction=self.reduction"]
+    lines += [f"def forward(self, {inputs}):", f"    return F.{function}({inputs}, {', '.join(passed)})"]
+    scope = {"F": F}
+    exec("\n".join(lines), scope)  # noqa: S102 (text of this file's rows only)
+    members = {"__doc__": doc, "__init__": scope["__init__"], "forward": scope["forward"], "__module__": __name__}
+    members["__constants__"] = [*own, "reduction"]
+    cls = type(name, (base,), members)
+    scope["cls"] = cls
+    return cls
+
+
+# name, function, settings in order ("+": after reduction), inputs, what it is
+_ROWS = [
+    ("L1Loss", "l1_loss", "", "input, target", "The mean of |input - target|."),
+    ("MSELoss", "mse_loss", "", "input, target", "The mean of (input - target)²."),
+    (
+        "SmoothL1Loss",
+        "smooth_l1_loss",
+        "+beta=1.0",
+        "input, target",
+        "Squares for differences below beta, absolute values above.",
+    ),
+    (
+        "KLDivLoss",
+        "kl_div",
+        "+log_target=False",
+        "input, target",
+        "How far a distribution is from a target; input: its logarithm.",
+    ),
+    (
+        "MultiLabelMarginLoss",
+        "multilabel_margin_loss",
+        "",
+        "input, target",
+        "Margins between the classes of an example and all others.",
+    ),
+    ("SoftMarginLoss", "soft_margin_loss", "", "input, target", "The logistic loss of targets 1 and -1."),
+    (
+        "HingeEmbeddingLoss",
+        "hinge_embedding_loss",
+        "margin=1.0",
+        "input, target",
+        "Distances: small for targets 1, above a margin for -1.",
+    ),
+    (
+        "CosineEmbeddingLoss",
+        "cosine_embedding_loss",
+        "margin=0.0",
+        "input1, input2, target",
+        "Cosines: near 1 for targets 1, below a margin for -1.",
+    ),
+    (
+        "MarginRankingLoss",
+        "margin_ranking_loss",
+        "margin=0.0",
+        "input1, input2, target",
+        "input1 above input2 by a margin for targets 1, below for -1.",
+    ),
+]
+globals().update({row[0]: _loss(*row) for row in _ROWS})
+
+HuberLoss = _loss(
+    "HuberLoss",
+    "huber_loss",
+    "+delta=1.0",
+    "input, target",
+    "Squares for small differences, straight lines above delta.",
+    old=False,
+)
+_WEIGHTED = [
+    ("BCELoss", "binary_cross_entropy", "weight=None", "input, target", "Binary cross entropy of probabilities."),
+    (
+        "MultiLabelSoftMarginLoss",
+        "multilabel_soft_margin_loss",
+        "weight=None",
+        "input, target",
+        "Binary cross entropy of each class, averaged.",
+    ),
+    (
+        "BCEWithLogitsLoss",
+        "binary_cross_entropy_with_logits",
+        "weight=None, +pos_weight=None",
+        "input, target",
+        "Binary cross entropy of logits.",
+    ),
+]
+globals().update({row[0]: _loss(*row, base=_WeightedLoss) for row in _WEIGHTED})
+
+
+class NLLLoss(_WeightedLoss):
+    """The negative logarithm of the probability of the right class; input: logarithms.
+
+    >>> lucid.nn.NLLLoss()(lucid.tensor([[-0.1, -2.4]]), lucid.tensor([0]))
+    tensor(0.1000)
+    """
+
+    __constants__ = ["ignore_index", "reduction"]
+
+    def __init__(self, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
+        super().__init__(weight, size_average, reduce, reduction)
+        self.ignore_index = ignore_index
+
+    def forward(self, input, target):  # noqa: A002
+        return F.nll_loss(input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
+
+
+class CrossEntropyLoss(_WeightedLoss):
+    """The negative logarithm of the probability that softmax gives the right class; target: classes or probabilities.
+
+    >>> lucid.nn.CrossEntropyLoss()(lucid.zeros(3, 4), lucid.tensor([0, 1, 2]))
+    tensor(1.3863)
+    """
+
+    __constants__ = ["ignore_index", "reduction", "label_smoothing"]
+
+    def __init__(self, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0):
+        super().__init__(weight, size_average, reduce, reduction)
+        self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
+
+    def forward(self, input, target):  # noqa: A002
+        return F.cross_entropy(
+            input,
+            target,
+            weight=self.weight,
+            ignore_index=self.ignore_index,
+            reduction=self.reduction,
+            label_smoothing=self.label_smoothing,
+        )
+
+
+class PoissonNLLLoss(_Loss):
+    """The negative log likelihood of counts; input: the expected count, or its logarithm."""
+
+    def __init__(self, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"):
+        super().__init__(size_average, reduce, reduction)
+        self.log_input, self.full, self.eps = log_input, full, eps
+
+    def forward(self, log_input, target):
+        return F.poisson_nll_loss(
+            log_input, target, log_input=self.log_input, full=self.full, eps=self.eps, reduction=self.reduction
+        )
+
+
+class GaussianNLLLoss(_Loss):
+    """The negative log likelihood of normal numbers with given means and variances."""
+
+    def __init__(self, *, full=False, eps=1e-6, reduction="mean"):
+        super().__init__(None, None, reduction)
+        self.full, self.eps = full, eps
+
+    def forward(self, input, target, var):  # noqa: A002
+        return F.gaussian_nll_loss(input, target, var, full=self.full, eps=self.eps, reduction=self.reduction)
+
+
+class MultiMarginLoss(_WeightedLoss):
+    """Margins between the right class and all others."""
+
+    def __init__(self, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
+        super().__init__(weight, size_average, reduce, reduction)
+        if p not in (1, 2):
+            raise ValueError("only p == 1 and p == 2 supported")
+        if weight is not None and weight.dim() != 1:
+            raise ValueError(f"MultiMarginLoss: expected weight to be None or 1D tensor, got {weight.dim()}D instead")
+        self.p, self.margin = p, margin
+
+    def forward(self, input, target):  # noqa: A002
+        return F.multi_margin_loss(input, target, p=self.p, margin=self.margin, weight=self.weight, reduction=self.reduction)
+
+
+class TripletMarginLoss(_Loss):
+    """An anchor nearer to a positive example than to a negative one, by a margin."""
+
+    def __init__(self, margin=1.0, p=2.0, eps=1e-6, swap=False, size_average=None, reduce=None, reduction="mean"):
+        super().__init__(size_average, reduce, reduction)
+        if margin <= 0:
+            raise ValueError(f"TripletMarginLoss: expected margin to be greater than 0, got {margin} instead")
+        self.margin, self.p, self.eps, self.swap = margin, p, eps, swap
+
+    def forward(self, anchor, positive, negative):
+        return F.triplet_margin_loss(
+            anchor, positive, negative, margin=self.margin, p=self.p, eps=self.eps, swap=self.swap, reduction=self.reduction
+        )
+
+
+class TripletMarginWithDistanceLoss(_Loss):
+    """TripletMarginLoss with a distance function of one's own."""
+
+    def __init__(self, *, distance_function=None, margin=1.0, swap=False, reduction="mean"):
+        super().__init__(None, None, reduction)
+        if margin <= 0:
+            raise ValueError(f"TripletMarginWithDistanceLoss: expected margin to be greater than 0, got {margin} instead")
+        self.distance_function = F.pairwise_distance if distance_function is None else distance_function
+        self.margin, self.swap = margin, swap
+
+    def forward(self, anchor, positive, negative):
+        return F.triplet_margin_with_distance_loss(
+            anchor,
+            positive,
+            negative,
+            distance_function=self.distance_function,
+            margin=self.margin,
+            swap=self.swap,
+            reduction=self.reduction,
+        )
+
+
+class CTCLoss(_Loss):
+    """Connectionist temporal classification: the probability of a sequence over all its alignments."""
+
+    def __init__(self, blank=0, reduction="mean", zero_infinity=False):
+        super().__init__(None, None, reduction)
+        self.blank, self.zero_infinity = blank, zero_infinity
+
+    def forward(self, log_probs, targets, input_lengths, target_lengths):
+        return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity)
+
+
+MultilabelMarginLoss = MultiLabelMarginLoss  # noqa: F821 (of the table; Lucid's old name)
+__all__ = sorted(n for n in globals() if n.endswith("Loss") and n[0] != "_")
