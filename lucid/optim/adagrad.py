@@ -1,0 +1,244 @@
+"""Optimizers that scale by the history of squared gradients: Adagrad, Adadelta, RMSprop, Adafactor."""
+
+from .. import _C
+from .._C import Tensor
+from ._tensorwise import Tensorwise, check, check_lr, check_switches, each, step_count, value_of
+
+
+class Adagrad(Tensorwise):
+    """Steps scaled by the sum of all squared gradients."""
+
+    def __init__(
+        self,
+        params,
+        lr=1e-2,
+        lr_decay=0,
+        weight_decay=0,
+        initial_accumulator_value=0,
+        eps=1e-10,
+        foreach=None,
+        *,
+        maximize=False,
+        differentiable=False,
+        fused=None,
+    ):
+        check_lr(lr)
+        check("lr_decay value", lr_decay, lr_decay >= 0.0)
+        check("weight_decay value", weight_decay, weight_decay >= 0.0)
+        check("initial_accumulator_value value", initial_accumulator_value, initial_accumulator_value >= 0.0)
+        check("epsilon value", eps, eps >= 0.0)
+        check_switches(foreach, fused, differentiable)
+        defaults = {
+            "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value, "foreach": foreach, "maximize": maximize,
+            "differentiable": differentiable, "fused": fused,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+        for group in self.param_groups:
+            for p in group["params"]:
+                self._start(self.state[p], p, group)
+
+    def _start(self, state, p, group):
+        start = group["initial_accumulator_value"]
+        state["step"] = step_count()
+        state["sum"] = _C.full_like(p, complex(start, start) if p.is_complex() else start, memory_format=_C.preserve_format)
+        state["sum"].requires_grad_(False)
+
+    def share_memory(self):
+        """Move the state into memory that other processes can use."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                self.state[p]["sum"].share_memory_()
+
+    def _fused(self, group, params, grads, states):
+        options = {name: group[name] for name in ("lr_decay", "weight_decay", "eps", "maximize")}
+        _C._fused_adagrad_(params, grads, each(states, "sum"), each(states, "step"), lr=value_of(group["lr"]), **options)
+
+    def _update(self, p, grad, state, group):
+        step, total = state["step"].item(), state["sum"]
+        if group["weight_decay"] != 0:
+            grad = grad.add(p, alpha=group["weight_decay"])
+        lr = value_of(group["lr"]) / (1 + (step - 1) * group["lr_decay"])
+        total.addcmul_(grad, grad, value=1)
+        p.addcdiv_(grad, total.sqrt().add_(group["eps"]), value=-lr)
+
+
+class Adadelta(Tensorwise):
+    """Steps scaled by running means of squared gradients and of squared steps."""
+
+    def __init__(
+        self,
+        params,
+        lr=1.0,
+        rho=0.9,
+        eps=1e-6,
+        weight_decay=0,
+        foreach=None,
+        *,
+        capturable=False,
+        maximize=False,
+        differentiable=False,
+    ):
+        check_lr(lr)
+        check("rho value", rho, 0.0 <= rho <= 1.0)
+        check("epsilon value", eps, eps >= 0.0)
+        check("weight_decay value", weight_decay, weight_decay >= 0.0)
+        defaults = {
+            "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize, "capturable": capturable,
+            "foreach": foreach, "differentiable": differentiable,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def _start(self, state, p, group):
+        state["step"] = step_count()
+        for name in ("square_avg", "acc_delta"):
+            state[name] = _C.zeros_like(p, memory_format=_C.preserve_format)
+
+    def _fused(self, group, params, grads, states):
+        options = {name: group[name] for name in ("rho", "weight_decay", "eps", "maximize")}
+        lists = each(states, "square_avg"), each(states, "acc_delta")
+        _C._fused_adadelta_(params, grads, *lists, lr=value_of(group["lr"]), **options)
+
+    def _update(self, p, grad, state, group):
+        rho, eps, square, steps = group["rho"], group["eps"], state["square_avg"], state["acc_delta"]
+        if group["weight_decay"] != 0:
+            grad = grad.add(p, alpha=group["weight_decay"])
+        square.mul_(rho).addcmul_(grad, grad, value=1 - rho)
+        delta = steps.add(eps).sqrt_()
+        if group["differentiable"]:
+            delta = delta.clone()
+        delta.div_(square.add(eps).sqrt_()).mul_(grad)
+        steps.mul_(rho).addcmul_(delta, delta, value=1 - rho)
+        p.add_(delta, alpha=-value_of(group["lr"]))
+
+
+class RMSprop(Tensorwise):
+    """Steps scaled by a running mean of squared gradients."""
+
+    def __init__(
+        self,
+        params,
+        lr=1e-2,
+        alpha=0.99,
+        eps=1e-8,
+        weight_decay=0,
+        momentum=0,
+        centered=False,
+        capturable=False,
+        foreach=None,
+        maximize=False,
+        differentiable=False,
+    ):
+        check_lr(lr)
+        check("epsilon value", eps, eps >= 0.0)
+        check("momentum value", momentum, momentum >= 0.0)
+        check("weight_decay value", weight_decay, weight_decay >= 0.0)
+        check("alpha value", alpha, alpha >= 0.0)
+        defaults = {
+            "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered, "weight_decay": weight_decay,
+            "capturable": capturable, "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def _start(self, state, p, group):
+        state["step"] = step_count()
+        names = [
+            "square_avg",
+            *(["momentum_buffer"] if group["momentum"] > 0 else []),
+            *(["grad_avg"] if group["centered"] else []),
+        ]
+        for name in names:
+            state[name] = _C.zeros_like(p, memory_format=_C.preserve_format)
+
+    def _fused(self, group, params, grads, states):
+        options = {name: group[name] for name in ("alpha", "weight_decay", "eps", "momentum", "centered", "maximize")}
+        means = each(states, "grad_avg") if group["centered"] else []
+        buffers = each(states, "momentum_buffer") if group["momentum"] > 0 else []
+        _C._fused_rmsprop_(params, grads, each(states, "square_avg"), means, buffers, lr=value_of(group["lr"]), **options)
+
+    def _update(self, p, grad, state, group):
+        alpha, square, lr = group["alpha"], state["square_avg"], value_of(group["lr"])
+        if group["weight_decay"] != 0:
+            grad = grad.add(p, alpha=group["weight_decay"])
+        square.mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
+        if group["centered"]:
+            mean = state["grad_avg"].lerp_(grad, 1 - alpha)
+            spread = square.addcmul(mean, mean, value=-1).sqrt_()
+        else:
+            spread = square.sqrt()
+        spread = spread.add(group["eps"]) if group["differentiable"] else spread.add_(group["eps"])
+        if group["momentum"] > 0:
+            buffer = state["momentum_buffer"].mul_(group["momentum"]).addcdiv_(grad, spread)
+            p.add_(buffer, alpha=-lr)
+        else:
+            p.addcdiv_(grad, spread, value=-lr)
+
+
+class Adafactor(Tensorwise):
+    """Scaled by squared gradients that are kept as a row and a column per matrix: little memory."""
+
+    def __init__(
+        self,
+        params,
+        lr=1e-2,
+        beta2_decay=-0.8,
+        eps=(None, 1e-3),
+        d=1.0,
+        weight_decay=0.0,
+        *,
+        foreach=None,
+        maximize=False,
+    ):
+        if isinstance(lr, Tensor) and lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
+        if not 0.0 <= lr:
+            raise ValueError(f"Learning rate should be >= 0 but is: {lr}")
+        if not 0.0 >= beta2_decay:
+            raise ValueError(f"beta2_decay should be <= 0 but is: {beta2_decay}")
+        if eps[0] is not None and not 0.0 <= eps[0]:
+            raise ValueError(f"epsilon1 should be >= 0 but is: {eps[0]}")
+        if not 0.0 <= eps[1]:
+            raise ValueError(f"epsilon2 should be >= 0 but is: {eps[1]}")
+        if not 1.0 <= d:
+            raise ValueError(f"Clipping threshold d should be >= 1 but is: {d}")
+        if not 0.0 <= weight_decay:
+            raise ValueError(f"weight_decay should be >= 0 but is: {weight_decay}")
+        defaults = {
+            "lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d, "weight_decay": weight_decay, "foreach": foreach,
+            "maximize": maximize,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def _start(self, state, p, group):
+        if p.is_complex():
+            raise RuntimeError("Adafactor does not support complex parameters")
+        grad = p.grad
+        state["step"] = step_count()
+        if grad.dim() > 1:
+            state["row_var"] = grad.new_zeros((*grad.shape[:-1], 1))
+            state["col_var"] = grad.new_zeros((*grad.shape[:-2], 1, grad.shape[-1]))
+        else:
+            state["variance"] = _C.zeros_like(grad, memory_format=_C.preserve_format)
+
+    def _update(self, p, grad, state, group):
+        eps1, eps2 = group["eps"]
+        if eps1 is None:
+            from .. import finfo
+
+            eps1 = finfo(p.dtype).eps
+        step, lr = state["step"].item(), value_of(group["lr"])
+        new = step ** group["beta2_decay"]
+        alpha = max(eps2, p.norm(2).item() / p.numel() ** 0.5) * min(lr, 1 / step**0.5)
+        if group["weight_decay"] != 0:
+            p.mul_(1 - lr * group["weight_decay"])
+        if grad.dim() > 1:
+            rows = state["row_var"].lerp_(_C.norm(grad, dim=-1, keepdim=True).square_().div_(grad.size(-1)), new)
+            columns = state["col_var"].lerp_(_C.norm(grad, dim=-2, keepdim=True).square_().div_(grad.size(-2)), new)
+            variance = (rows @ columns).div_(rows.mean(dim=-2, keepdim=True).clamp_(min=eps1))
+        else:
+            variance = state["variance"].lerp_(grad * grad, new).clone()
+        update = variance.clamp_(min=eps1 * eps1).rsqrt_().mul_(grad)
+        p.add_(update, alpha=-alpha / max(1.0, update.norm(2).item() / (update.numel() ** 0.5 * group["d"])))
+
+
+__all__ = ["Adadelta", "Adafactor", "Adagrad", "RMSprop"]

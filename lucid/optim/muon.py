@@ -1,0 +1,84 @@
+"""Muon: momentum whose update is made orthogonal."""
+
+import math
+
+from .. import _C
+from ._tensorwise import Tensorwise
+
+
+def _orthogonalised(update, coefficients, steps, eps):
+    """Nearly the nearest orthogonal matrix, by a polynomial of Newton and Schulz in bfloat16."""
+    if steps >= 100:
+        raise ValueError("Number of steps must be less than 100 for computational efficiency")
+    if update.dim() != 2:
+        raise ValueError("Input tensor gradient must be a 2D matrix")
+    if len(coefficients) != 3:
+        raise ValueError("Coefficients must be a tuple of exactly 3 values")
+    a, b, c = coefficients
+    x, tall = update.bfloat16(), update.size(0) > update.size(1)
+    if tall:
+        x = x.T
+    x = x.div(x.norm().clamp(min=eps))
+    for _ in range(steps):
+        gram = x @ x.T
+        x = _C.addmm(x, _C.addmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
+    return x.T if tall else x
+
+
+def _adjusted(lr, how, shape):
+    rows, columns = shape[:2]
+    if how is None or how == "original":
+        return lr * math.sqrt(max(1, rows / columns))
+    return lr * 0.2 * math.sqrt(max(rows, columns))
+
+
+class Muon(Tensorwise):
+    """Momentum for matrices, its update made orthogonal before it is applied."""
+
+    def __init__(
+        self,
+        params,
+        lr=1e-3,
+        weight_decay=0.1,
+        momentum=0.95,
+        nesterov=True,
+        ns_coefficients=(3.4445, -4.7750, 2.0315),
+        eps=1e-7,
+        ns_steps=5,
+        adjust_lr_fn=None,
+    ):
+        if isinstance(lr, _C.Tensor) and lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
+        if not 0.0 <= lr:
+            raise ValueError(f"Learning rate should be >= 0 but is: {lr}")
+        if not 0.0 <= momentum:
+            raise ValueError(f"momentum should be >= 0 but is: {momentum}")
+        if not 0.0 <= weight_decay:
+            raise ValueError(f"weight decay should be >= 0 but is: {weight_decay}")
+        if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
+            raise ValueError(f"Adjust learning rate function {adjust_lr_fn} is not supported")
+        defaults = {
+            "lr": lr, "weight_decay": weight_decay, "momentum": momentum, "nesterov": nesterov,
+            "ns_coefficients": ns_coefficients, "eps": eps, "ns_steps": ns_steps, "adjust_lr_fn": adjust_lr_fn,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.ndim != 2:
+                    raise ValueError(f"Muon only supports 2D parameters whereas we found a parameter with size: {p.size()}")
+
+    def _start(self, state, p, group):
+        if p.is_complex():
+            raise RuntimeError("Muon does not support complex parameters")
+        state["momentum_buffer"] = _C.zeros_like(p.grad, memory_format=_C.preserve_format)
+
+    def _update(self, p, grad, state, group):
+        momentum, lr = group["momentum"], group["lr"]
+        buffer = state["momentum_buffer"].lerp_(grad, 1 - momentum)
+        update = grad.lerp(buffer, momentum) if group["nesterov"] else buffer
+        update = _orthogonalised(update, group["ns_coefficients"], group["ns_steps"], group["eps"])
+        p.mul_(1 - lr * group["weight_decay"])
+        p.add_(update, alpha=-_adjusted(lr, group["adjust_lr_fn"], p.shape))
+
+
+__all__ = ["Muon"]

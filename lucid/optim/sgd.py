@@ -1,0 +1,172 @@
+"""Gradient descent: plain, averaged, and by signs."""
+
+from .. import _C
+from ._tensorwise import Tensorwise, check, check_lr, check_switches, each, step_count, value_of
+
+
+class SGD(Tensorwise):
+    """Stochastic gradient descent, with momentum.
+
+    >>> p = lucid.tensor([1.0], requires_grad=True)
+    >>> optimizer = lucid.optim.SGD([p], lr=0.1)
+    >>> (p * p).sum().backward(); optimizer.step(); p
+    tensor([0.8000], requires_grad=True)
+    """
+
+    def __init__(
+        self,
+        params,
+        lr=1e-3,
+        momentum=0,
+        dampening=0,
+        weight_decay=0,
+        nesterov=False,
+        *,
+        maximize=False,
+        foreach=None,
+        differentiable=False,
+        fused=None,
+    ):
+        check_lr(lr)
+        check("momentum value", momentum, momentum >= 0.0)
+        check("weight_decay value", weight_decay, weight_decay >= 0.0)
+        defaults = {
+            "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,
+            "maximize": maximize, "foreach": foreach, "differentiable": differentiable, "fused": fused,
+        }  # fmt: skip
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        check_switches(foreach, fused, differentiable)
+        super().__init__(params, defaults)
+
+    def _start(self, state, p, group):
+        if group["momentum"] != 0:
+            state["momentum_buffer"] = None
+
+    def _fused(self, group, params, grads, states):
+        options = {name: group[name] for name in ("momentum", "dampening", "nesterov", "maximize")}
+        options |= {"lr": value_of(group["lr"]), "weight_decay": value_of(group["weight_decay"])}
+        if group["momentum"] == 0:
+            _C._fused_sgd_(params, grads, [], is_first_step=False, **options)
+            return
+        fresh = [state.get("momentum_buffer") is None for state in states]
+        for p, state, first in zip(params, states, fresh):
+            if first:
+                state["momentum_buffer"] = _C.zeros_like(p, memory_format=_C.preserve_format)
+        for first in set(fresh):
+            chosen = [i for i, f in enumerate(fresh) if f == first]
+            lists = [[values[i] for i in chosen] for values in (params, grads, each(states, "momentum_buffer"))]
+            _C._fused_sgd_(*lists, is_first_step=first, **options)
+
+    def _update(self, p, grad, state, group):
+        momentum, decay = group["momentum"], value_of(group["weight_decay"])
+        if decay != 0:
+            grad = grad.add(p, alpha=decay)
+        if momentum != 0:
+            buffer = state.get("momentum_buffer")
+            if buffer is None:
+                buffer = state["momentum_buffer"] = grad.detach().clone()
+            else:
+                buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
+            grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
+        p.add_(grad, alpha=-value_of(group["lr"]))
+
+
+class ASGD(Tensorwise):
+    """Averaged stochastic gradient descent: the state `ax` holds the mean of the parameters."""
+
+    def __init__(
+        self,
+        params,
+        lr=1e-2,
+        lambd=1e-4,
+        alpha=0.75,
+        t0=1e6,
+        weight_decay=0,
+        foreach=None,
+        maximize=False,
+        differentiable=False,
+        capturable=False,
+    ):
+        check_lr(lr, capturable, foreach)
+        check("weight_decay value", weight_decay, weight_decay >= 0.0)
+        defaults = {
+            "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "foreach": foreach,
+            "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def _start(self, state, p, group):
+        state["step"] = step_count()
+        state["eta"] = _C.tensor(float(value_of(group["lr"])))
+        state["mu"] = _C.ones(())
+        state["ax"] = _C.zeros_like(p, memory_format=_C.preserve_format)
+
+    def _fused(self, group, params, grads, states):
+        options = {name: group[name] for name in ("lambd", "t0", "alpha", "weight_decay", "maximize")}
+        lists = [each(states, name) for name in ("ax", "mu", "eta", "step")]
+        _C._fused_asgd_(params, grads, *lists, lr=value_of(group["lr"]), **options)
+
+    def _update(self, p, grad, state, group):
+        lr, lambd, step = value_of(group["lr"]), group["lambd"], state["step"].item()
+        if group["weight_decay"] != 0:
+            grad = grad.add(p, alpha=group["weight_decay"])
+        eta, mu, mean = state["eta"].item(), state["mu"], state["ax"]
+        p.mul_(1 - lambd * eta)
+        p.add_(grad, alpha=-eta)
+        if mu.item() != 1:
+            mean.add_(p.sub(mean).mul_(mu))
+        else:
+            mean.copy_(p)
+        state["eta"].fill_(lr / ((1 + lambd * lr * step) ** group["alpha"]))
+        mu.fill_(1 / max(1, step - group["t0"]))
+
+
+class Rprop(Tensorwise):
+    """Steps of a size that grows while the sign of the gradient stays the same and shrinks when it turns."""
+
+    def __init__(
+        self,
+        params,
+        lr=1e-2,
+        etas=(0.5, 1.2),
+        step_sizes=(1e-6, 50),
+        *,
+        capturable=False,
+        foreach=None,
+        maximize=False,
+        differentiable=False,
+    ):
+        check_lr(lr)
+        if not 0.0 < etas[0] < 1.0 < etas[1]:
+            raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
+        defaults = {
+            "lr": lr, "etas": etas, "step_sizes": step_sizes, "foreach": foreach, "maximize": maximize,
+            "differentiable": differentiable, "capturable": capturable,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def _start(self, state, p, group):
+        lr = value_of(group["lr"])
+        state["step"] = step_count()
+        state["prev"] = _C.zeros_like(p, memory_format=_C.preserve_format)
+        state["step_size"] = _C.full_like(p.grad, complex(lr, lr) if p.is_complex() else lr)
+
+    def _fused(self, group, params, grads, states):
+        (shrink, grow), (least, most) = group["etas"], group["step_sizes"]
+        options = {"etaminus": shrink, "etaplus": grow, "step_size_min": least, "step_size_max": most}
+        _C._fused_rprop_(params, grads, each(states, "prev"), each(states, "step_size"), maximize=group["maximize"], **options)
+
+    def _update(self, p, grad, state, group):
+        shrink, grow = group["etas"]
+        previous, size = state["prev"], state["step_size"]
+        turned = grad.mul(previous.clone() if group["differentiable"] else previous).sign()
+        one, grow, shrink = (p.new_tensor(v) for v in (1.0, grow, shrink))
+        factor = _C.where(turned > 0, grow, _C.where(turned < 0, shrink, one))
+        size.mul_(factor).clamp_(*group["step_sizes"])
+        grad = grad.masked_fill(turned < 0, 0.0)
+        p.addcmul_(grad.sign(), size, value=-1)
+        previous.copy_(grad)
+
+
+__all__ = ["ASGD", "Rprop", "SGD"]
