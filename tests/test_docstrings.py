@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import inspect
+import pathlib
 import pkgutil
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 import lucid
 
 WALKED = sorted(m.name for m in pkgutil.walk_packages(lucid.__path__, "lucid."))
+# Names whose docstring has no example yet; may only shrink.
+WAITING = set(pathlib.Path(__file__).with_name("without_examples.txt").read_text().split())
 MODULES = ["lucid", *(name for name in WALKED if name not in ("lucid._C", "lucid.liblucid"))]
 
 
@@ -31,4 +34,5 @@ def public(module):
 def test_public_names_have_examples(name):
     module = importlib.import_module(name)
     assert module.__doc__
-    assert [n for n, value in public(module) if ">>>" not in (value.__doc__ or "")] == []
+    without = {f"{name}.{n}" for n, value in public(module) if ">>>" not in (value.__doc__ or "")}
+    assert without == {w for w in WAITING if w.rpartition(".")[0] == name}
