@@ -77,6 +77,12 @@ typedef struct {
     bool             descending, ordered; /* ordered: topk(sorted=True) */
 } lc_sort_args;
 
+/* equal: both of one shape. */
+typedef struct {
+    const lc_tensor *x, *y;
+    bool            *equal;
+} lc_equal_args;
+
 /* masked_select, masked_scatter: elements of `many` where mask holds, in row-major order, to or from the contiguous `each`. mask is bool
  * and broadcasts to many. count: how many there are. Nothing is moved if `each` is NULL or has fewer. */
 typedef struct {

@@ -96,12 +96,21 @@ LC_OP(
     .sig = "allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool",
     .doc = "Whether isclose holds everywhere.", .method = true, .call = allclose_call);
 
+/* A device with a kernel for it stops at the first difference. */
 static int equal_call(const lc_value *in, lc_tensor **out)
 {
-    bool same = lc_same_shape(in(0), in(1));
-    out[0] = same ? lc_all(lc_eq(in(0), in(1)), NULL, 0, false)
-                  : lc_zeros(NULL, 0, LC_OF_DTYPE(LC_b8), (lc_value){ .tag = LC_IS_device, .dev = in(0)->device });
-    return out[0] ? 0 : -1;
+    lc_tensor        *x = in(0), *y = in(1);
+    const lc_backend *backend = lc_backend_of(x->device);
+    bool              alike = lc_same_shape(x, y), equal = false;
+    if (!backend) return -1;
+    if (alike &&
+        !(backend->has(LC_OP_equal, (lc_dtype)x->dtype) && x->dtype == y->dtype && lc_same_device(x->device, y->device)))
+        return (out[0] = lc_all(lc_eq(x, y), NULL, 0, false)) ? 0 : -1;
+    int rc = alike ? backend->run(LC_OP_equal, (lc_dtype)x->dtype, &(lc_equal_args){ .x = x, .y = y, .equal = &equal }) : 0;
+    if (rc == LC_NO_KERNEL)
+        return lc_fail_int(LC_NotImplementedError, "equal is not implemented for %s", lc_dtypes[x->dtype].name);
+    if (rc == 0) out[0] = lc_scoped(lc_tensor_new(LC_b8, x->device, 0, NULL));
+    return rc == 0 && out[0] ? fill_tensor(out[0], LC_INTEGER(equal)) : -1;
 }
 LC_OP(equal, .sig = "equal(input: Tensor, other: Tensor) -> bool", .doc = "Whether both have the same shape and values.",
-      .method = true, .call = equal_call);
+      .method = true, .reads_values = true, .call = equal_call);

@@ -63,6 +63,9 @@ GRAD(digamma) { dx[0] = lc_mul(g[0], lc_polygamma(1, in(0))); }
 LC_OP(digamma, .sig = "digamma(input: Tensor) -> Tensor", .doc = "Derivative of lgamma.", FORMS, FLOAT_MAP,
       .grad = digamma_grad, .saves = IN(0));
 
+LC_OP(trigamma, .sig = "trigamma(input: Tensor) -> Tensor", .doc = "The kernel of polygamma(1, x).", .hidden = true,
+      .shape = same, .run = elementwise);
+
 /* polygamma(n, x) as a function, x.polygamma(n) as a method. */
 static int derivative_of_gamma(const lc_record *call, lc_spec *out)
 {
@@ -72,7 +75,7 @@ static int derivative_of_gamma(const lc_record *call, lc_spec *out)
 static int polygamma_run(const lc_record *call)
 {
     int64_t n = call->args[1].i;
-    if (n == 0) return elementwise_as(call, LC_OP_digamma, call->in, 1);
+    if (n < 2) return elementwise_as(call, n ? LC_OP_trigamma : LC_OP_digamma, call->in, 1);
     lc_tensor *in[] = { call->in[0], LC_INTEGER(n) };
     return elementwise_as(call, LC_OP_polygamma, in, 2);
 }

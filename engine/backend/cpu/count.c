@@ -79,11 +79,11 @@ static int count_into(count_job *job, lc_tensor *out, const char *name)
     if (job->tables * job->blocks == 1 && !job->weight && !job->outside && out->dtype == LC_i64) /* the result is the table */
         return job->table = out->data, count_blocks(job, 0, 1), 0;
     size_t bytes = (size_t)(job->blocks * job->tables * (job->cells + job->outside)) * sizeof(int64_t);
-    if (!(job->table = bytes <= sizeof few ? few : lc_alloc(bytes)))
+    if (!(job->table = bytes <= sizeof few ? few : cpu_scratch(bytes)))
         return lc_fail_int(LC_OutOfMemory, "%s: no memory for %lld bins", name, (long long)job->cells);
     cpu_parallel(job->blocks, 1, job->n, count_blocks, job);
     deliver(job, out);
-    if (job->table != few) lc_free(job->table, bytes);
+    if (job->table != few) cpu_scratch_free(job->table, bytes);
     return 0;
 }
 

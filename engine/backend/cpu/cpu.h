@@ -13,6 +13,19 @@ static inline lc_dtype cpu_working_dtype(lc_dtype dtype) { return lc_working_dty
 /* Convert n elements; steps in bytes. */
 void cpu_move(lc_dtype to, char *dst, int64_t dst_step, lc_dtype from, const char *src, int64_t src_step, int64_t n);
 
+/* Memory of a kernel for the time of a call. Counted: memory_stats shows it as workspace. */
+static inline void *cpu_scratch(size_t bytes)
+{
+    void *p = lc_alloc(bytes);
+    if (p) lc_memory_count(LC_CPU, (int64_t)bytes);
+    return p;
+}
+static inline void cpu_scratch_free(void *p, size_t bytes)
+{
+    if (p) lc_memory_count(LC_CPU, -(int64_t)bytes);
+    lc_free(p, bytes);
+}
+
 /* Work of this many elements or more is split between threads; a chunk of a split has this many. */
 enum { CPU_GRAIN = 1 << 15 };
 /* lc_parallel_for over chunks, with the host language's lock released if the work is worth it. cost: elements. */

@@ -72,7 +72,7 @@ static int cpu_masked(UNUSED lc_dtype compute, const void *args)
     int64_t          chunks = (many->numel + CPU_GRAIN - 1) / CPU_GRAIN;
     size_t           bytes = (size_t)(chunks + 1) * sizeof *m.found;
     m.numel = many->numel;
-    if (!(m.found = lc_alloc(bytes))) return -1;
+    if (!(m.found = cpu_scratch(bytes))) return -1;
     m.found[0] = 0;
     lc_iter_start(&m.it, many->ndim, many->shape);
     lc_iter_add(&m.it, m.args->mask);
@@ -82,7 +82,7 @@ static int cpu_masked(UNUSED lc_dtype compute, const void *args)
     for (int64_t c = 0; c < chunks; c++) m.found[c + 1] += m.found[c];
     *m.args->count = m.found[chunks];
     if (m.args->each && m.args->each->numel >= m.found[chunks]) cpu_parallel(chunks, 1, m.numel, move_chunk, &m);
-    lc_free(m.found, bytes);
+    cpu_scratch_free(m.found, bytes);
     return 0;
 }
 LC_CPU_RUN(masked_select, cpu_masked, ~0u)

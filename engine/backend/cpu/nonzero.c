@@ -83,7 +83,7 @@ static int cpu_nonzero(UNUSED lc_dtype compute, const void *args)
     int64_t                chunks = (n + job.grain - 1) / job.grain;
     size_t                 bytes = (size_t)chunks * sizeof *few;
     if (!n) return *a->count = 0, 0;
-    if (chunks > 64 && !(job.found = lc_alloc(bytes)))
+    if (chunks > 64 && !(job.found = cpu_scratch(bytes)))
         return lc_fail_int(LC_OutOfMemory, "nonzero: no memory for the counts of %lld chunks", (long long)chunks);
     lc_iter_start(&job.it, a->in->ndim, a->in->shape);
     lc_iter_add(&job.it, a->in);
@@ -98,7 +98,7 @@ static int cpu_nonzero(UNUSED lc_dtype compute, const void *args)
         job.args = a;
         cpu_parallel(n, job.grain, n, nonzero_chunk, &job);
     } else *a->count = sum;
-    if (chunks > 64) lc_free(job.found, bytes);
+    if (chunks > 64) cpu_scratch_free(job.found, bytes);
     return 0;
 }
 LC_CPU_RUN(nonzero, cpu_nonzero, ~0u)

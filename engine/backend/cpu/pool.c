@@ -43,8 +43,8 @@ typedef struct {
 static void pool_chunk(void *ctx, int64_t begin, int64_t end)
 {
     pool_job *job = ctx;
-    void     *scratch = lc_alloc(job->bytes);
-    if (scratch) job->planes(&job->plan, begin, end, scratch), lc_free(scratch, job->bytes);
+    void     *scratch = cpu_scratch(job->bytes);
+    if (scratch) job->planes(&job->plan, begin, end, scratch), cpu_scratch_free(scratch, job->bytes);
     else job->failed = 1;
 }
 static int no_memory(void) { return lc_fail_int(LC_OutOfMemory, "pooling: no memory for its windows"); }
@@ -55,7 +55,7 @@ static int run_planes(pool_kind kind, lc_dtype dtype, const lc_pool_args *a)
     int64_t         reach = a->size[2], results = a->result[0] * a->result[1] * a->result[2];
     pool_job        job = { .plan.args = a };
     if (!a->planes || !area) return 0;
-    int64_t *places = lc_alloc((size_t)(3 * windows) * sizeof *places), *at = places;
+    int64_t *places = cpu_scratch((size_t)(3 * windows) * sizeof *places), *at = places;
     if (!places) return no_memory();
     for (int d = 0; d < 3; d++, at += a->result[d - 1]) {
         lay_out(a, d, at, at + windows, at + 2 * windows);
@@ -70,7 +70,7 @@ static int run_planes(pool_kind kind, lc_dtype dtype, const lc_pool_args *a)
     job.bytes = (size_t)(pool_scratch(&job.plan) * lc_size_of(dtype));
     int64_t each = 2 * (area + results);
     cpu_parallel(a->planes, CPU_GRAIN / each + 1, a->planes * each, pool_chunk, &job);
-    lc_free(places, (size_t)(3 * windows) * sizeof *places);
+    cpu_scratch_free(places, (size_t)(3 * windows) * sizeof *places);
     return job.failed ? no_memory() : 0;
 }
 static int cpu_max_pool(lc_dtype dtype, const void *args)

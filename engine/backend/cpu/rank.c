@@ -87,12 +87,12 @@ static void rank_chunk(void *ctx, int64_t begin, int64_t end)
 {
     rank_walk *job = ctx, w = *job;
     size_t     bytes = (size_t)((w.n + 8) * w.size) + scratch_of(w.n, w.size) + 64;
-    if (!(w.scratch = lc_alloc(bytes))) {
+    if (!(w.scratch = cpu_scratch(bytes))) {
         job->failed = 1;
         return;
     }
     lc_iter_range(&w.it, begin, end, rank_lines, &w);
-    lc_free(w.scratch, bytes);
+    cpu_scratch_free(w.scratch, bytes);
 }
 static int run_rank(rank_kind kind, lc_dtype dtype, const lc_reduce_args *a)
 {
@@ -145,7 +145,7 @@ static void ranked_chunk(void *ctx, int64_t begin, int64_t end)
     ranked_job         *job = ctx;
     const lc_rank_args *a = job->a;
     size_t              bytes = scratch_of(job->n, job->size);
-    void               *scratch = lc_alloc(bytes);
+    void               *scratch = cpu_scratch(bytes);
     if (!scratch) {
         job->failed = 1;
         return;
@@ -160,7 +160,7 @@ static void ranked_chunk(void *ctx, int64_t begin, int64_t end)
             ((int64_t *)a->index->data)[row * job->m + j] = at;
         }
     }
-    lc_free(scratch, bytes);
+    cpu_scratch_free(scratch, bytes);
 }
 static int cpu_ranked(lc_dtype dtype, const void *args)
 {

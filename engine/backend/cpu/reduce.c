@@ -253,12 +253,12 @@ int cpu_reduce(lc_op_id op, lc_dtype compute, const lc_reduce_args *a)
     if ((a->value ? a->value : a->index)->numel == 0) return 0;
     make_plan(&p, a);
     size_t bytes = (size_t)(p.units * p.slices) * sizeof *p.partial;
-    if (p.slices > 1 && !(p.partial = lc_alloc(bytes))) return -1; /* lc_alloc has explained it */
+    if (p.slices > 1 && !(p.partial = cpu_scratch(bytes))) return -1; /* lc_alloc has explained it */
     int64_t work = a->in->numel / (p.units * (p.slices ? p.slices : 1)) + 1;
     cpu_parallel(p.units * p.slices, CPU_GRAIN / work + 1, a->in->numel, rows_are_plain(&p) ? run_plain_rows : run_tasks, &p);
     if (p.partial) {
         merge_slices(&p);
-        lc_free(p.partial, bytes);
+        cpu_scratch_free(p.partial, bytes);
     }
     return 0;
 }

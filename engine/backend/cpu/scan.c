@@ -84,7 +84,7 @@ static int scan_in_pieces(scan_job *j, int64_t lines, lc_dtype dtype)
     j->pieces = (j->n + j->piece - 1) / j->piece;
     int64_t tasks = lines * j->pieces;
     size_t  bytes = (size_t)tasks * sizeof *j->totals;
-    if (!(j->totals = lc_alloc(bytes))) return -1;
+    if (!(j->totals = cpu_scratch(bytes))) return -1;
     if (!alone) cpu_parallel(tasks, 4, lines * j->n, add_pieces, j);
     for (int64_t k = 0; k < tasks; k++) {
         if (k % j->pieces == 0) before = (sum_box){ { 0, 0 } };
@@ -92,7 +92,7 @@ static int scan_in_pieces(scan_job *j, int64_t lines, lc_dtype dtype)
         else scan_piece(j, k, &before);
     }
     if (!alone) cpu_parallel(tasks, 4, lines * j->n, scan_pieces, j);
-    lc_free(j->totals, bytes);
+    cpu_scratch_free(j->totals, bytes);
     return 0;
 }
 

@@ -101,7 +101,7 @@ static int cpu_isin(lc_dtype compute, const void *args)
     uint64_t            key[SORT_TILE];
     key_summary         unused;
     if (!tests) return memset(a->out->data, a->invert, (size_t)a->out->numel), 0;
-    if (!(s.slot = lc_alloc(bytes)))
+    if (!(s.slot = cpu_scratch(bytes)))
         return lc_fail_int(LC_OutOfMemory, "isin: no memory for %lld test elements", (long long)tests);
     s.key->load(a->tests->data, size, 1, 0, &s.empty, &unused);
     for (int64_t i = 0; i < (int64_t)1 << bits; i++) s.slot[i] = s.empty;
@@ -111,7 +111,7 @@ static int cpu_isin(lc_dtype compute, const void *args)
         for (int64_t i = 0; i < n; i++) enter(&s, key[i]);
     }
     cpu_parallel(a->out->numel, CPU_GRAIN, a->out->numel, isin_chunk, &s);
-    lc_free(s.slot, bytes);
+    cpu_scratch_free(s.slot, bytes);
     return 0;
 }
 LC_CPU_RUN(isin, cpu_isin, 0 LC_EACH_real(LC_SORTABLE_BIT, ) | 1u << LC_f16 | 1u << LC_bf16)

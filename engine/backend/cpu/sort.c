@@ -97,7 +97,7 @@ int cpu_sort_line(lc_dtype dtype, const char *from, int64_t step, int64_t n, boo
     int64_t            room = record_room(n);
     unsigned __int128 *wide = memory;
     if (blocks > MOST_BLOCKS) blocks = MOST_BLOCKS;
-    if (blocks && !(count = lc_alloc((size_t)blocks * sizeof *count << DIGIT_BITS))) return -1;
+    if (blocks && !(count = cpu_scratch((size_t)blocks * sizeof *count << DIGIT_BITS))) return -1;
     line->key = key, line->flip = descending ? key->all : 0, line->n = n, line->lossy = false;
     if (may_be_wide) narrow += 2 * room; /* keys lie where the second wide buffer will be */
     if (blocks) {
@@ -125,7 +125,7 @@ int cpu_sort_line(lc_dtype dtype, const char *from, int64_t step, int64_t n, boo
         pack_narrow(narrow, n, line, with_index);
         line->record = sort_64(narrow, narrow + room, n, line->index_bits, bits, blocks, count);
     }
-    if (count) lc_free(count, (size_t)blocks * sizeof *count << DIGIT_BITS);
+    if (count) cpu_scratch_free(count, (size_t)blocks * sizeof *count << DIGIT_BITS);
     return 0;
 }
 

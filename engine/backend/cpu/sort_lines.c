@@ -111,9 +111,9 @@ static void line_chunk(void *ctx, int64_t begin, int64_t end)
     line_job         *job = ctx;
     size_t            bytes = job->walk.bytes;
     _Alignas(64) char small[SORT_SMALL_BYTES];
-    line_thread       t = { &job->walk, bytes <= sizeof small ? small : lc_alloc(bytes) };
+    line_thread       t = { &job->walk, bytes <= sizeof small ? small : cpu_scratch(bytes) };
     if (!t.memory || lc_iter_range(&job->walk.it, begin, end, job->run, &t) < 0) job->failed = 1;
-    if (t.memory && t.memory != small) lc_free(t.memory, bytes);
+    if (t.memory && t.memory != small) cpu_scratch_free(t.memory, bytes);
 }
 
 int cpu_each_line(lc_dtype dtype, const lc_sort_args *a, lc_row_fn run, size_t bytes, int64_t most_parallel)

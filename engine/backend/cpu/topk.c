@@ -2,8 +2,9 @@
  * std::partial_sort and std::nth_element decide; so the algorithms of libstdc++ are repeated here step by step, wherever values are equal.
  *
  * Few of many (64 k <= n): a heap of the best so far, and every later element against the worst of it. A tile of elements whose best does not
- * enter is skipped as a whole, which is most of them. Otherwise the line is sorted (sort.c), which is faster than selecting; if two of the
- * chosen are equal, or the last and the first not chosen, the selection is repeated as libstdc++ does it. */
+ * enter is skipped as a whole, which is most of them. Otherwise, a handful is kept in order by insertion; more, and the line is sorted
+ * (sort.c), which is faster than selecting. If two of the chosen are equal, or the last and the first not chosen, the selection is repeated
+ * as libstdc++ does it. */
 #include "sort_lines.h"
 #include <string.h>
 
@@ -188,6 +189,40 @@ static void select_from(const line_walk *w, entry *entries)
     nth_element(entries, entries + w->k - 1, entries + w->n);
     if (w->ordered) std_sort(entries, entries + w->k - 1);
 }
+/* The k + 1 best of n keys in their order, by insertion: most of a line is worse than what is kept. False if two of them are equal. */
+enum { HANDFUL = 16 };
+static bool best_few(const uint64_t *key, int64_t n, int64_t first, entry *best, int64_t *kept, int64_t room)
+{
+    int64_t have = *kept;
+    bool    equal = false;
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t k = key[i];
+        if (have == room && k >= best[room - 1].key) {
+            equal |= k == best[room - 1].key;
+            continue;
+        }
+        int64_t j = have < room ? have++ : room - 1;
+        for (; j > 0 && k < best[j - 1].key; j--) best[j] = best[j - 1];
+        equal |= j > 0 && k == best[j - 1].key;
+        best[j] = (entry){ k, first + i };
+    }
+    *kept = have;
+    return !equal;
+}
+static bool insert_instead(const line_walk *w, const char *in, entry *best)
+{
+    uint64_t           key[SORT_TILE];
+    const lc_sort_key *as = cpu_sort_key(w->dtype);
+    key_summary        unused;
+    int64_t            kept = 0, room = w->k < w->n ? w->k + 1 : w->k;
+    bool               clear = true;
+    for (int64_t at = 0, m; at < w->n && clear; at += m) {
+        m = w->n - at < SORT_TILE ? w->n - at : SORT_TILE;
+        as->load(in + at * w->step[0], w->step[0], m, w->descending ? as->all : 0, key, &unused);
+        clear = best_few(key, m, at, best, &kept, room);
+    }
+    return clear;
+}
 /* Tiny lines, one after the other in memory, results too: as many as fit a tile are loaded together, and written together. */
 enum { TINY = 8 };
 static bool are_tiny(const line_walk *w, const int64_t *stride)
@@ -199,7 +234,7 @@ static bool are_tiny(const line_walk *w, const int64_t *stride)
 static void topk_tiny_lines(const line_walk *w, char *const *ptr, const int64_t *stride, int64_t lines)
 {
     const lc_sort_key *as = cpu_sort_key(w->dtype);
-    entry              entries[TINY];
+    entry              entries[TINY + 1];
     uint64_t           key[SORT_TILE];
     int64_t            index[SORT_TILE], from[SORT_TILE], n = w->n, k = w->k, size = lc_size_of(w->dtype), most = SORT_TILE / n;
     key_summary        unused;
@@ -208,8 +243,11 @@ static void topk_tiny_lines(const line_walk *w, char *const *ptr, const int64_t 
         line_ends at = cpu_line_ends(w, ptr, stride, l);
         as->load(at.in, size, rows * n, w->descending ? as->all : 0, key, &unused);
         for (int64_t r = 0; r < rows; r++) {
-            for (int64_t i = 0; i < n; i++) entries[i] = (entry){ key[r * n + i], i };
-            select_from(w, entries);
+            int64_t kept = 0;
+            if (!w->ordered || !best_few(key + r * n, n, 0, entries, &kept, k < n ? k + 1 : k)) {
+                for (int64_t i = 0; i < n; i++) entries[i] = (entry){ key[r * n + i], i };
+                select_from(w, entries);
+            }
             for (int64_t i = 0; i < k; i++) index[r * k + i] = entries[i].index, from[r * k + i] = r * n + entries[i].index;
         }
         cpu_gather(size, at.values, size, at.in, size, from, rows * k);
@@ -221,15 +259,20 @@ static int topk_lines(void *ctx, char *const *ptr, const int64_t *stride, int64_
     const line_thread *t = ctx;
     const line_walk   *w = t->walk;
     entry             *entries = (entry *)t->memory;
+    entry              handful[HANDFUL + 1];
     bool               few = w->k <= w->n / 64, sorts = w->n > (w->ordered ? TINY : SORT_TILE);
+    bool               inserts = !few && w->ordered && w->k <= HANDFUL && lc_class_of(w->dtype) != LC_INT;
     if (lc_class_of(w->dtype) == LC_INT && w->k <= w->n / 4) sorts = false; /* integers are often equal */
     if (are_tiny(w, stride)) return topk_tiny_lines(w, ptr, stride, lines), 0;
     for (int64_t l = 0; l < lines; l++) {
         line_ends at = cpu_line_ends(w, ptr, stride, l);
         bool      answered = false;
         if (few) select_few(w, at.in, entries);
-        else {
-            if (sorts && sorted_instead(t, at, &answered) < 0) return -1;
+        else if (inserts && insert_instead(w, at.in, handful)) {
+            emit_entries(w, handful, at);
+            continue;
+        } else {
+            if (sorts && !inserts && sorted_instead(t, at, &answered) < 0) return -1;
             if (answered) continue;
             load_entries(w, at.in, 0, w->n, entries);
             select_from(w, entries);

@@ -96,7 +96,7 @@ static int unique_by_sorting(const lc_unique_args *a)
 {
     lc_dtype    dtype = (lc_dtype)a->in->dtype;
     size_t      bytes = cpu_sort_bytes(dtype, a->n);
-    void       *memory = lc_alloc(bytes);
+    void       *memory = cpu_scratch(bytes);
     grouping    g = { .args = a, .key = cpu_sort_key(dtype) };
     sorted_line line;
     uint64_t    key[SORT_TILE];
@@ -107,7 +107,7 @@ static int unique_by_sorting(const lc_unique_args *a)
         cpu_sort_read(&line, at, n, key, a->inverse ? index : NULL);
         group(&g, key, index, n);
     }
-    if (memory) lc_free(memory, bytes);
+    if (memory) cpu_scratch_free(memory, bytes);
     return rc < 0 ? lc_fail_int(LC_OutOfMemory, "unique: no memory for %lld values", (long long)a->n)
                   : finish_groups(a, g.found);
 }
@@ -191,7 +191,7 @@ static int unique_slices(const lc_unique_args *a)
     const lc_sort_key *as = cpu_sort_key((lc_dtype)a->in->dtype);
     int64_t            size = lc_size_of(a->in->dtype), elements = a->n * a->width, found = 0;
     size_t             bytes = (size_t)(elements + 2 * a->n) * sizeof(uint64_t);
-    uint64_t          *key = lc_alloc(bytes);
+    uint64_t          *key = cpu_scratch(bytes);
     key_summary        unused;
     if (!key) return lc_fail_int(LC_OutOfMemory, "unique: no memory for %lld values", (long long)elements);
     int64_t *order = (int64_t *)key + elements;
@@ -207,7 +207,7 @@ static int unique_slices(const lc_unique_args *a)
         found += fresh;
         if (a->inverse) a->inverse[order[i]] = found - 1;
     }
-    lc_free(key, bytes);
+    cpu_scratch_free(key, bytes);
     return finish_groups(a, found);
 }
 
