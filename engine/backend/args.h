@@ -60,7 +60,8 @@ typedef struct {
     const lc_index_operand *index;
 } lc_index_args;
 
-/* nonzero: first with out NULL, which counts; then out int64 (ndim, count), contiguous: a column per element, in row-major order. */
+/* nonzero: first with out NULL, which counts; then out int64 (count, ndim), column by column in memory: a row per element, in row-major
+ * order. */
 typedef struct {
     const lc_tensor *in;
     lc_tensor       *out;

@@ -17,8 +17,7 @@ static int nonzero_call(const lc_value *in, lc_tensor **out)
     if (backend->run(LC_OP_nonzero, x->dtype, &args) < 0) return -1;
     /* Column by column in memory, as PyTorch's: the kernel writes one dimension's positions after the other. */
     out[0] = lc_scoped(lc_tensor_new_strided(LC_i64, x->device, 2, (int64_t[]){ count, x->ndim }, (int64_t[]){ 1, count }));
-    args.out = out[0] ? lc_transpose(out[0], 0, 1) : NULL;
-    return args.out ? backend->run(LC_OP_nonzero, x->dtype, &args) : -1;
+    return (args.out = out[0]) ? backend->run(LC_OP_nonzero, x->dtype, &args) : -1;
 }
 #define POSITIONS .kernel = LC_OP_nonzero, .method = true, .reads_values = true, .call = nonzero_call
 LC_OP(nonzero, .sig = "nonzero(input: Tensor, *, as_tuple: Literal[False] = False) -> Tensor",

@@ -26,6 +26,13 @@ static inline void cpu_scratch_free(void *p, size_t bytes)
     lc_free(p, bytes);
 }
 
+/* A contiguous tensor as (outer, n, inner), n along dim. */
+static inline void cpu_split_at(const lc_tensor *t, int dim, int64_t *outer, int64_t *n, int64_t *inner)
+{
+    *outer = *n = *inner = 1;
+    for (int d = 0; d < t->ndim; d++) *(d < dim ? outer : d == dim ? n : inner) *= t->shape[d];
+}
+
 /* Work of this many elements or more is split between threads; a chunk of a split has this many. */
 enum { CPU_GRAIN = 1 << 15 };
 /* lc_parallel_for over chunks, with the host language's lock released if the work is worth it. cost: elements. */

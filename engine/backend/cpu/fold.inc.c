@@ -1,5 +1,20 @@
-/* A fold with one accumulator of type A per state. The includer (folds.inc.c) defines FOLD, A, EMPTY, STEP, RESULT and, if elements are
- * looked at through something, LOAD; ROUGH and FOUR if there are cheaper ways to fold a few. */
+/* A fold with one accumulator of type A per state. The includer (folds.inc.c) defines FOLD, EMPTY, and if elements are looked at through
+ * something, LOAD; then LARGEST or SMALLEST, or else A, STEP, RESULT and, if there is a cheaper way to fold four, FOUR. */
+#if defined LARGEST || defined SMALLEST
+#define A      T
+#define RESULT T
+#endif
+#ifdef LARGEST
+#define STEP(m, x) m_max(x, m)
+#if KIND == FLOATING
+#define ROUGH(x, y) ((x) > (y) ? (x) : (y))
+#endif
+#elif defined SMALLEST
+#define STEP(m, x) m_min(x, m)
+#if KIND == FLOATING
+#define ROUGH(x, y) ((x) < (y) ? (x) : (y))
+#endif
+#endif
 #ifndef LOAD
 #define LOAD(x) (x)
 #endif
@@ -91,4 +106,6 @@ static const lc_fold CAT(FOLD, SFX) UNUSED = { NAME(start), NAME(inner), NAME(ou
 #undef STEP
 #undef ROUGH
 #undef FOUR
+#undef LARGEST
+#undef SMALLEST
 #undef RESULT

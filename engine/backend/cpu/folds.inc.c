@@ -46,23 +46,13 @@ static const lc_fold CAT(mean, SFX) = { CAT(sum_start, SFX), CAT(sum_inner, SFX)
 #define RESULT T
 #include "fold.inc.c"
 #if KIND != COMPLEX
-#define FOLD       amax
-#define A          T
-#define EMPTY      LOWEST
-#define STEP(m, x) m_max(x, m)
-#if KIND == FLOATING
-#define ROUGH(x, y) ((x) > (y) ? (x) : (y))
-#endif
-#define RESULT T
+#define FOLD amax
+#define LARGEST
+#define EMPTY LOWEST
 #include "fold.inc.c"
-#define FOLD       amin
-#define A          T
-#define EMPTY      HIGHEST
-#define STEP(m, x) m_min(x, m)
-#if KIND == FLOATING
-#define ROUGH(x, y) ((x) < (y) ? (x) : (y))
-#endif
-#define RESULT T
+#define FOLD amin
+#define SMALLEST
+#define EMPTY HIGHEST
 #include "fold.inc.c"
 #endif
 #define FOLD       any
@@ -134,25 +124,15 @@ static const lc_fold CAT(aminmax, SFX) = { CAT(aminmax_start, SFX), CAT(aminmax_
 #endif
 
 #if KIND == FLOATING
-#define FOLD       norm_max
-#define A          T
-#define LOAD(x)    m_abs(x)
-#define EMPTY      0
-#define STEP(m, x) m_max(x, m)
-#if KIND == FLOATING
-#define ROUGH(x, y) ((x) > (y) ? (x) : (y))
-#endif
-#define RESULT T
+#define FOLD norm_max
+#define LARGEST
+#define LOAD(x) m_abs(x)
+#define EMPTY   0
 #include "fold.inc.c"
-#define FOLD       norm_min
-#define A          T
-#define LOAD(x)    m_abs(x)
-#define EMPTY      HIGHEST
-#define STEP(m, x) m_min(x, m)
-#if KIND == FLOATING
-#define ROUGH(x, y) ((x) < (y) ? (x) : (y))
-#endif
-#define RESULT T
+#define FOLD norm_min
+#define SMALLEST
+#define LOAD(x) m_abs(x)
+#define EMPTY   HIGHEST
 #include "fold.inc.c"
 #include "fold_var.inc.c"
 #endif

@@ -78,9 +78,9 @@ static void log_lines(void *ctx, int64_t begin, int64_t end)
 static int cpu_logcumsumexp(lc_dtype dtype, const void *args)
 {
     const lc_scan_args *a = args;
-    log_job             j = { .a = a, .dtype = dtype, .n = 1, .inner = 1, .size = lc_size_of(dtype) };
-    int64_t             outer = 1;
-    for (int d = 0; d < a->in->ndim; d++) *(d < a->dim ? &outer : d == a->dim ? &j.n : &j.inner) *= a->in->shape[d];
+    log_job             j = { .a = a, .dtype = dtype, .size = lc_size_of(dtype) };
+    int64_t             outer;
+    cpu_split_at(a->in, a->dim, &outer, &j.n, &j.inner);
     if (a->in->numel) cpu_parallel(outer * j.inner, CPU_GRAIN / (8 * j.n) + 1, 8 * a->in->numel, log_lines, &j);
     return 0;
 }

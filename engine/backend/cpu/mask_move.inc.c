@@ -17,9 +17,9 @@ static int64_t NAME(scatter)(char *to, int64_t step, const char *from, const uin
     const T *at = (const T *)from;
     int64_t  k = 0;
     for (int64_t i = 0; i < n && k < left; i++) {
-        T   *x = (T *)(to + i * step);
-        bool holds = mask[i * mask_step] != 0;
-        *x = holds ? at[k] : *x;
+        uintptr_t x = (uintptr_t)to + (uintptr_t)(i * step), next = (uintptr_t)(at + k);
+        bool      holds = mask[i * mask_step] != 0;
+        *(T *)x = *(const T *)(x + ((next - x) & -(uintptr_t)holds)); /* itself, or the next one */
         k += holds;
     }
     return k;

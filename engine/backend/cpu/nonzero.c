@@ -14,7 +14,7 @@ typedef struct {
 static void put_position(nonzero_walk *w, int64_t at)
 {
     const lc_tensor *in = w->args->in;
-    int64_t         *column = (int64_t *)w->args->out->data + w->found++, count = w->args->out->shape[1], d = in->ndim - 1;
+    int64_t         *column = (int64_t *)w->args->out->data + w->found++, count = w->args->out->shape[0], d = in->ndim - 1;
     w->coordinate[d] += at - w->last, w->last = at;
     for (; d > 0 && w->coordinate[d] >= in->shape[d]; d--) {
         w->coordinate[d - 1] += w->coordinate[d] / in->shape[d];

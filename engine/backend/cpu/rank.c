@@ -5,6 +5,7 @@
  * reports the index its algorithm happens to end on, a quickselect of its own and std::sort: where a value occurs several times, those
  * are followed step by step. Lines are shared out between threads. */
 #include "cpu.h"
+#include "scalar_math.h"
 #include "../args.h"
 #include "../../tensor/iter.h"
 #include <string.h>
@@ -13,36 +14,34 @@
 
 typedef enum { MEDIAN, NANMEDIAN, KTHVALUE, MODE, RANKED } rank_kind;
 
+/* Keys are unsigned integers as wide as the elements. */
+#define KEY_u8  uint8_t
+#define KEY_i8  uint8_t
+#define KEY_i16 uint16_t
+#define KEY_i32 uint32_t
+#define KEY_i64 uint64_t
+#define KEY_f32 uint32_t
+#define KEY_f64 uint64_t
+#define T       CAT(lc, SFX)
+#define K       CAT(KEY, SFX)
+#define NAME(f) CAT(f, SFX)
+
 #define IS_FLOAT 0
-#define T        uint8_t
-#define K        uint8_t
-#define NAME(f)  f##_u8
+#define SFX      u8
 #include "rank.inc.c"
-#define T       int8_t
-#define K       uint8_t
-#define NAME(f) f##_i8
+#define SFX i8
 #include "rank.inc.c"
-#define T       int16_t
-#define K       uint16_t
-#define NAME(f) f##_i16
+#define SFX i16
 #include "rank.inc.c"
-#define T       int32_t
-#define K       uint32_t
-#define NAME(f) f##_i32
+#define SFX i32
 #include "rank.inc.c"
-#define T       int64_t
-#define K       uint64_t
-#define NAME(f) f##_i64
+#define SFX i64
 #include "rank.inc.c"
 #undef IS_FLOAT
 #define IS_FLOAT 1
-#define T        float
-#define K        uint32_t
-#define NAME(f)  f##_f32
+#define SFX      f32
 #include "rank.inc.c"
-#define T       double
-#define K       uint64_t
-#define NAME(f) f##_f64
+#define SFX f64
 #include "rank.inc.c"
 
 typedef int64_t (*line_fn)(rank_kind kind, const void *x, int64_t n, int64_t k, void *scratch); /* an index */

@@ -21,38 +21,76 @@ INLINE K NAME(key)(T x)
     return (K)((T)-1 < 0 ? bits ^ sign : bits);
 }
 
-/* The key of rank k, by digits from the top: count, keep those of the digit that holds the rank, go on with the next. `later` is how many
+/* Keys of a line; how many of them are NaN's. */
+static int64_t NAME(make_keys)(const T *x, int64_t n, K *keys)
+{
+    enum { BLOCK = 128 }; /* few enough for the smallest K to count */
+    int64_t nans = 0;
+    for (int64_t at = 0; at < n; at += BLOCK) {
+        int64_t end = n - at < BLOCK ? n : at + BLOCK;
+        K       here = 0;
+        for (int64_t i = at; i < end; i++) keys[i] = NAME(key)(x[i]), here += x[i] != x[i];
+        nans += (int64_t)here;
+    }
+    return nans;
+}
+
+/* The key of rank k of n keys, which are overwritten, by digits from the top: count, keep those of the digit that holds the rank, go on with the next. `later` is how many
  * elements with this key come before the one of rank k in the order of their indices; alike: whether there may be several. */
-static K NAME(key_of_rank)(const T *x, int64_t n, int64_t k, K *keys, int64_t *later, bool *alike)
+static K NAME(key_of_rank)(int64_t n, int64_t k, K *keys, int64_t *later, bool *alike)
 {
     enum { LONG = 1 << 12, MOST = sizeof(K) == 1 ? 8 : 11 };
-    uint32_t  count[1 << MOST];
+    uint32_t count[2]
+                  [1 << MOST]; /* of even and odd ones: neighbours often have the same digit, and would wait for each other */
     const int bits = n < LONG ? 8 : MOST, digits = 1 << bits;
     int       shift = 8 * (int)sizeof(K) - bits;
     int64_t   m = n;
-    for (int64_t i = 0; i < n; i++) keys[i] = NAME(key)(x[i]);
     for (;;) {
-        int64_t kept = 0, digit = 0;
-        memset(count, 0, (size_t)digits * sizeof *count);
-        for (int64_t i = 0; i < m; i++) count[keys[i] >> shift & (digits - 1)]++;
-        while (k >= count[digit]) k -= count[digit++];
-        for (int64_t i = 0; i < m && count[digit] < m; i++) { /* no branch to predict */
+        int64_t kept = 0, digit = 0, i = 0, here;
+        for (int c = 0; c < 2; c++) memset(count[c], 0, (size_t)digits * sizeof *count[c]);
+        for (; i + 2 <= m; i += 2) count[0][keys[i] >> shift & (digits - 1)]++, count[1][keys[i + 1] >> shift & (digits - 1)]++;
+        if (i < m) count[0][keys[i] >> shift & (digits - 1)]++;
+        while (here = (int64_t)count[0][digit] + count[1][digit], k >= here) k -= here, digit++;
+        for (i = 0; i < m && here < m; i++) { /* no branch to predict */
             K key = keys[i];
             keys[kept] = key;
             kept += (int64_t)(key >> shift & (digits - 1)) == digit;
         }
-        m = count[digit];
+        m = here;
         if (m == 1 || shift == 0) break;
         shift = shift > bits ? shift - bits : 0;
     }
     *later = k, *alike = m > 1;
     return keys[0];
 }
-static int64_t NAME(place_of_key)(const T *x, int64_t n, K key, int64_t later)
+/* The index of rank k among a few keys: each against all. */
+static int64_t NAME(tiny_rank)(int64_t n, int64_t k, const K *keys, bool *alike)
 {
+    for (int64_t i = 0; i < n; i++) {
+        int64_t before = 0, same = 0;
+        for (int64_t j = 0; j < n; j++) before += keys[j] < keys[i], same += keys[j] == keys[i];
+        *alike = same > 1;
+        for (int64_t j = 0; *alike && j < i; j++) before += keys[j] == keys[i];
+        if (before == k) return i;
+    }
+    return 0; /* not reached: every rank has its element */
+}
+/* Where the value v, or a NaN, stands for the time number `later`, counted from zero: blocks are counted until it is in one. */
+static int64_t NAME(place_of)(const T *x, int64_t n, T v, int64_t later)
+{
+    enum { BLOCK = 64 };
     int64_t i = 0;
+    for (; i + BLOCK <= n; i += BLOCK) {
+        K here = 0;
+        if (v == v)
+            for (int64_t c = 0; c < BLOCK; c++) here += x[i + c] == v;
+        else
+            for (int64_t c = 0; c < BLOCK; c++) here += x[i + c] != x[i + c];
+        if ((int64_t)here > later) break;
+        later -= (int64_t)here;
+    }
     for (; i < n; i++)
-        if (NAME(key)(x[i]) == key && later-- == 0) break;
+        if ((x[i] == v || (v != v && x[i] != x[i])) && later-- == 0) break;
     return i;
 }
 
@@ -162,6 +200,16 @@ static void NAME(quick_select)(ITEM *a, int64_t k, int64_t n)
 
 /* ---- lines ---- */
 
+static T NAME(value_of)(K key) /* the inverse of key */
+{
+    K bits = key, sign = (K)1 << (8 * sizeof(K) - 1);
+    T x;
+    if (IS_FLOAT) bits = key & sign ? key ^ sign : (K)~key;
+    else if ((T)-1 < 0) bits ^= sign;
+    __builtin_memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
 static void NAME(listed)(const T *x, int64_t n, ITEM *a)
 {
     for (int64_t i = 0; i < n; i++) a[i] = (ITEM){ x[i], (uint32_t)i };
@@ -169,15 +217,16 @@ static void NAME(listed)(const T *x, int64_t n, ITEM *a)
 static int64_t NAME(select_line)(rank_kind kind, const T *x, int64_t n, int64_t k, void *scratch)
 {
     ITEM   *a = scratch;
-    int64_t nans = 0, later;
+    int64_t nans = NAME(make_keys)(x, n, scratch), later;
     bool    alike;
-    if (kind == MEDIAN || kind == NANMEDIAN) {
-        for (int64_t i = 0; i < n; i++) nans += x[i] != x[i];
-        if (kind == MEDIAN && nans) k = n - nans; /* the first NaN */
-        else k = n > nans ? (n - nans - 1) / 2 : 0;
+    if (kind == MEDIAN && nans) k = n - nans; /* the first NaN */
+    else if (kind == MEDIAN || kind == NANMEDIAN) k = n > nans ? (n - nans - 1) / 2 : 0;
+    if (n <= 16) {
+        int64_t at = NAME(tiny_rank)(n, k, scratch, &alike);
+        if (kind != KTHVALUE || !alike) return at;
     }
-    K key = NAME(key_of_rank)(x, n, k, scratch, &later, &alike);
-    if (kind != KTHVALUE || !alike) return NAME(place_of_key)(x, n, key, later);
+    K key = NAME(key_of_rank)(n, k, scratch, &later, &alike);
+    if (kind != KTHVALUE || !alike) return NAME(place_of)(x, n, NAME(value_of)(key), later);
     NAME(listed)(x, n, a);
     NAME(quick_select)(a, k, n);
     return a[k].i;
@@ -204,6 +253,4 @@ static int64_t NAME(line)(rank_kind kind, const void *x, int64_t n, int64_t k, v
 #undef ITEM
 #undef SWAP
 #undef LESS
-#undef T
-#undef K
-#undef NAME
+#undef SFX

@@ -98,12 +98,10 @@ static int scan_in_pieces(scan_job *j, int64_t lines, lc_dtype dtype)
 
 static int run_scan(scan_kind kind, lc_dtype dtype, const lc_scan_args *a)
 {
-    int64_t  outer = 1, few = 4;
-    scan_job j = {
-        .scan = scan_of(kind, dtype), .out = a->out->data, .in = a->in->data, .n = 1, .inner = 1, .size = lc_size_of(dtype)
-    };
+    int64_t  outer, few = 4;
+    scan_job j = { .scan = scan_of(kind, dtype), .out = a->out->data, .in = a->in->data, .size = lc_size_of(dtype) };
     j.at = a->index ? (int64_t *)a->index->data : NULL;
-    for (int d = 0; d < a->in->ndim; d++) *(d < a->dim ? &outer : d == a->dim ? &j.n : &j.inner) *= a->in->shape[d];
+    cpu_split_at(a->in, a->dim, &outer, &j.n, &j.inner);
     if (a->in->numel == 0) return 0;
     j.blocks = (j.inner + SCAN_LANES - 1) / SCAN_LANES;
     if (j.inner == 1 && outer < few && j.n >= 2 * PIECE && j.scan->total) return scan_in_pieces(&j, outer, dtype);

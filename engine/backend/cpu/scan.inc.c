@@ -103,6 +103,4 @@ EXTREMES(max, >=)
 EXTREMES(min, <=)
 #undef EXTREMES
 #endif
-#undef T
-#undef SUM
-#undef NAME
+#undef SFX

@@ -3,56 +3,43 @@
  * A sum must wait for the one before it: eight elements are summed among themselves first, so that it waits once for eight. Products are not
  * regrouped: a partial product may overflow where the whole does not. */
 #include "kernels.h"
+#include "scalar_math.h"
 #include "scans.h"
 #pragma GCC diagnostic ignored "-Wtautological-compare" /* x != x of an integer: written for all dtypes */
 
-#define CAT_(a, b) a##_##b
-#define CAT(a, b)  CAT_(a, b)
-#ifdef __clang__
-#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define INDEPENDENT _Pragma("GCC ivdep")
-#endif
-
 /* Sums are kept as PyTorch keeps them: floats in double. Unsigned: they wrap. */
-#define ORDERED 1
-#define T       uint8_t
-#define SUM     uint64_t
-#define NAME(f) f##_u8
+#define SUM_u8   uint64_t
+#define SUM_i8   uint64_t
+#define SUM_i16  uint64_t
+#define SUM_i32  uint64_t
+#define SUM_i64  uint64_t
+#define SUM_f32  double
+#define SUM_f64  double
+#define SUM_c64  lc_c128
+#define SUM_c128 lc_c128
+#define T        CAT(lc, SFX)
+#define SUM      CAT(SUM, SFX)
+#define NAME(f)  CAT(f, SFX)
+#define ORDERED  1
+#define SFX      u8
 #include "scan.inc.c"
-#define T       int8_t
-#define SUM     uint64_t
-#define NAME(f) f##_i8
+#define SFX i8
 #include "scan.inc.c"
-#define T       int16_t
-#define SUM     uint64_t
-#define NAME(f) f##_i16
+#define SFX i16
 #include "scan.inc.c"
-#define T       int32_t
-#define SUM     uint64_t
-#define NAME(f) f##_i32
+#define SFX i32
 #include "scan.inc.c"
-#define T       int64_t
-#define SUM     uint64_t
-#define NAME(f) f##_i64
+#define SFX i64
 #include "scan.inc.c"
-#define T       float
-#define SUM     double
-#define NAME(f) f##_f32
+#define SFX f32
 #include "scan.inc.c"
-#define T       double
-#define SUM     double
-#define NAME(f) f##_f64
+#define SFX f64
 #include "scan.inc.c"
 #undef ORDERED
 #define ORDERED 0
-#define T       _Complex float
-#define SUM     _Complex double
-#define NAME(f) f##_c64
+#define SFX     c64
 #include "scan.inc.c"
-#define T       _Complex double
-#define SUM     _Complex double
-#define NAME(f) f##_c128
+#define SFX c128
 #include "scan.inc.c"
 
 #define SUMS(op, dt)     [LC_##dt] = { sum_total_##dt, sum_line_##dt, sum_lanes_##dt },
