@@ -82,3 +82,9 @@ def test_set_keeps_the_old_memory_for_others():
     y = x[1:]
     x.set_(lucid.zeros(1))
     assert y.tolist() == [1.0, 2.0, 3.0] and x.tolist() == [0.0]
+
+
+def test_old_names_of_activations():
+    x = lucid.tensor([-4.0, 0.5, 4.0])
+    assert x.hard_sigmoid().tolist() == lucid.nn.functional.hardsigmoid(x).tolist()
+    assert x.hard_swish().tolist() == lucid.nn.functional.hardswish(x).tolist()
