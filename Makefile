@@ -69,6 +69,7 @@ bench: build
 	@PYTHONPATH=. $(PY) benchmarks/dispatch.py
 	@PYTHONPATH=. $(PY) benchmarks/elementwise.py
 	@PYTHONPATH=. $(PY) benchmarks/ops.py
+	@PYTHONPATH=. $(PY) benchmarks/kernels.py
 
 demo: build
 	@PYTHONPATH=. $(PY) examples/digits.py

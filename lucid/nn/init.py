@@ -50,13 +50,21 @@ def calculate_gain(nonlinearity, param=None):
 
 
 def uniform_(tensor, a=0.0, b=1.0, generator=None):
-    """Fill a tensor with numbers between a and b. Returns the tensor."""
+    """Fill a tensor with numbers between a and b. Returns the tensor.
+
+    >>> bool((lucid.nn.init.uniform_(lucid.empty(2, 3)) < 1).all())
+    True
+    """
     with no_grad():
         return tensor.uniform_(a, b, generator=generator)
 
 
 def normal_(tensor, mean=0.0, std=1.0, generator=None):
-    """Fill a tensor with normal numbers. Returns the tensor."""
+    """Fill a tensor with normal numbers. Returns the tensor.
+
+    >>> tuple(lucid.nn.init.normal_(lucid.empty(2, 3), std=0.02).shape)
+    (2, 3)
+    """
     with no_grad():
         return tensor.normal_(mean, std, generator=generator)
 
@@ -72,17 +80,30 @@ def constant_(tensor, val):
 
 
 def ones_(tensor):
-    """Fill a tensor with ones. Returns the tensor."""
+    """Fill a tensor with ones. Returns the tensor.
+
+    >>> lucid.nn.init.ones_(lucid.empty(2))
+    tensor([1., 1.])
+    """
     return constant_(tensor, 1.0)
 
 
 def zeros_(tensor):
-    """Fill a tensor with zeros. Returns the tensor."""
+    """Fill a tensor with zeros. Returns the tensor.
+
+    >>> lucid.nn.init.zeros_(lucid.empty(2))
+    tensor([0., 0.])
+    """
     return constant_(tensor, 0.0)
 
 
 def eye_(tensor):
-    """Make a matrix the identity. Returns the tensor."""
+    """Make a matrix the identity. Returns the tensor.
+
+    >>> lucid.nn.init.eye_(lucid.empty(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     with no_grad():
@@ -90,7 +111,11 @@ def eye_(tensor):
 
 
 def dirac_(tensor, groups=1):
-    """Make the weight of a convolution keep as many channels as it can as they are. Returns the tensor."""
+    """Make the weight of a convolution keep as many channels as it can as they are. Returns the tensor.
+
+    >>> lucid.nn.init.dirac_(lucid.empty(1, 1, 3))
+    tensor([[[0., 1., 0.]]])
+    """
     if tensor.ndimension() not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
     if tensor.size(0) % groups != 0:
@@ -120,13 +145,21 @@ def _calculate_correct_fan(tensor, mode):
 
 
 def xavier_uniform_(tensor, gain=1.0, generator=None):
-    """Uniform numbers that keep the spread of signals and gradients alike (Glorot). Returns the tensor."""
+    """Uniform numbers that keep the spread of signals and gradients alike (Glorot). Returns the tensor.
+
+    >>> bool((lucid.nn.init.xavier_uniform_(lucid.empty(2, 3)).abs() < 1.1).all())
+    True
+    """
     bound = sqrt(3.0) * gain * sqrt(2.0 / float(sum(_calculate_fan_in_and_fan_out(tensor))))
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor, gain=1.0, generator=None):
-    """Normal numbers that keep the spread of signals and gradients alike (Glorot). Returns the tensor."""
+    """Normal numbers that keep the spread of signals and gradients alike (Glorot). Returns the tensor.
+
+    >>> tuple(lucid.nn.init.xavier_normal_(lucid.empty(2, 3)).shape)
+    (2, 3)
+    """
     return normal_(tensor, 0.0, gain * sqrt(2.0 / float(sum(_calculate_fan_in_and_fan_out(tensor)))), generator)
 
 
@@ -142,7 +175,11 @@ def _warn_if_empty(tensor):
 
 
 def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
-    """Uniform numbers that keep the spread of signals through rectifiers (He). Returns the tensor."""
+    """Uniform numbers that keep the spread of signals through rectifiers (He). Returns the tensor.
+
+    >>> bool((lucid.nn.init.kaiming_uniform_(lucid.empty(2, 3)).abs() < 1.5).all())
+    True
+    """
     if _warn_if_empty(tensor):
         return tensor
     bound = sqrt(3.0) * _kaiming_std(tensor, a, mode, nonlinearity)
@@ -150,7 +187,11 @@ def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", gene
 
 
 def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
-    """Normal numbers that keep the spread of signals through rectifiers (He). Returns the tensor."""
+    """Normal numbers that keep the spread of signals through rectifiers (He). Returns the tensor.
+
+    >>> tuple(lucid.nn.init.kaiming_normal_(lucid.empty(2, 3)).shape)
+    (2, 3)
+    """
     if _warn_if_empty(tensor):
         return tensor
     return normal_(tensor, 0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
@@ -183,7 +224,12 @@ def _orthonormal_columns(a):
 
 
 def orthogonal_(tensor, gain=1, generator=None):
-    """Make a matrix orthogonal (rows, or columns if there are fewer): lengths of vectors are kept. Returns the tensor."""
+    """Make a matrix orthogonal (rows, or columns if there are fewer): lengths of vectors are kept. Returns the tensor.
+
+    >>> w = lucid.nn.init.orthogonal_(lucid.empty(2, 3))
+    >>> bool(((w @ w.t() - lucid.eye(2)).abs() < 1e-6).all())
+    True
+    """
     if tensor.ndimension() < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
     if tensor.numel() == 0:
@@ -198,7 +244,11 @@ def orthogonal_(tensor, gain=1, generator=None):
 
 
 def sparse_(tensor, sparsity, std=0.01, generator=None):
-    """Normal numbers, a part of each column set to zero. Returns the tensor."""
+    """Normal numbers, a part of each column set to zero. Returns the tensor.
+
+    >>> int((lucid.nn.init.sparse_(lucid.empty(4, 2), 0.5) == 0).sum())
+    4
+    """
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     rows, columns = tensor.shape

@@ -6,7 +6,13 @@ from ._tensorwise import Tensorwise, check, check_lr, check_switches, each, step
 
 
 class Adagrad(Tensorwise):
-    """Steps scaled by the sum of all squared gradients."""
+    """Steps scaled by the sum of all squared gradients.
+
+    >>> p = lucid.tensor([1.0], requires_grad=True)
+    >>> optimizer = lucid.optim.Adagrad([p])
+    >>> (p * p).sum().backward(); optimizer.step(); p
+    tensor([0.9900], requires_grad=True)
+    """
 
     def __init__(
         self,
@@ -64,7 +70,13 @@ class Adagrad(Tensorwise):
 
 
 class Adadelta(Tensorwise):
-    """Steps scaled by running means of squared gradients and of squared steps."""
+    """Steps scaled by running means of squared gradients and of squared steps.
+
+    >>> p = lucid.tensor([1.0], requires_grad=True)
+    >>> optimizer = lucid.optim.Adadelta([p])
+    >>> (p * p).sum().backward(); optimizer.step(); p
+    tensor([0.9968], requires_grad=True)
+    """
 
     def __init__(
         self,
@@ -113,7 +125,13 @@ class Adadelta(Tensorwise):
 
 
 class RMSprop(Tensorwise):
-    """Steps scaled by a running mean of squared gradients."""
+    """Steps scaled by a running mean of squared gradients.
+
+    >>> p = lucid.tensor([1.0], requires_grad=True)
+    >>> optimizer = lucid.optim.RMSprop([p])
+    >>> (p * p).sum().backward(); optimizer.step(); p
+    tensor([0.9000], requires_grad=True)
+    """
 
     def __init__(
         self,
@@ -175,7 +193,13 @@ class RMSprop(Tensorwise):
 
 
 class Adafactor(Tensorwise):
-    """Scaled by squared gradients that are kept as a row and a column per matrix: little memory."""
+    """Scaled by squared gradients that are kept as a row and a column per matrix: little memory.
+
+    >>> p = lucid.tensor([1.0], requires_grad=True)
+    >>> optimizer = lucid.optim.Adafactor([p])
+    >>> (p * p).sum().backward(); optimizer.step(); p
+    tensor([0.9900], requires_grad=True)
+    """
 
     def __init__(
         self,

@@ -107,7 +107,13 @@ class Adam(Tensorwise):
 
 
 class AdamW(Adam):
-    """Adam whose weight decay does not go through the running means."""
+    """Adam whose weight decay does not go through the running means.
+
+    >>> p = lucid.tensor([1.0], requires_grad=True)
+    >>> optimizer = lucid.optim.AdamW([p])
+    >>> (p * p).sum().backward(); optimizer.step(); p
+    tensor([0.9990], requires_grad=True)
+    """
 
     def __init__(
         self,
@@ -146,7 +152,13 @@ class AdamW(Adam):
 
 
 class SparseAdam(Tensorwise):
-    """Adam as PyTorch writes it for sparse gradients; Lucid's gradients are dense, so every element is updated."""
+    """Adam as PyTorch writes it for sparse gradients; Lucid's gradients are dense, so every element is updated.
+
+    >>> p = lucid.tensor([1.0], requires_grad=True)
+    >>> optimizer = lucid.optim.SparseAdam([p])
+    >>> (p * p).sum().backward(); optimizer.step(); p
+    tensor([0.9990], requires_grad=True)
+    """
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
         if isinstance(lr, Tensor) and lr.numel() != 1:
@@ -172,7 +184,13 @@ class SparseAdam(Tensorwise):
 
 
 class Adamax(Tensorwise):
-    """Adam with the largest gradient so far in place of the mean square."""
+    """Adam with the largest gradient so far in place of the mean square.
+
+    >>> p = lucid.tensor([1.0], requires_grad=True)
+    >>> optimizer = lucid.optim.Adamax([p])
+    >>> (p * p).sum().backward(); optimizer.step(); p
+    tensor([0.9980], requires_grad=True)
+    """
 
     def __init__(
         self,
@@ -213,7 +231,13 @@ class Adamax(Tensorwise):
 
 
 class NAdam(Tensorwise):
-    """Adam with Nesterov's momentum."""
+    """Adam with Nesterov's momentum.
+
+    >>> p = lucid.tensor([1.0], requires_grad=True)
+    >>> optimizer = lucid.optim.NAdam([p])
+    >>> (p * p).sum().backward(); optimizer.step(); p
+    tensor([0.9979], requires_grad=True)
+    """
 
     def __init__(
         self,
@@ -265,7 +289,13 @@ class NAdam(Tensorwise):
 
 
 class RAdam(Tensorwise):
-    """Adam whose first steps, while the mean square is not to be trusted, do without it."""
+    """Adam whose first steps, while the mean square is not to be trusted, do without it.
+
+    >>> p = lucid.tensor([1.0], requires_grad=True)
+    >>> optimizer = lucid.optim.RAdam([p])
+    >>> (p * p).sum().backward(); optimizer.step(); p
+    tensor([0.9980], requires_grad=True)
+    """
 
     def __init__(
         self,

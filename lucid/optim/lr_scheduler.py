@@ -41,7 +41,16 @@ def _per_group(optimizer, name, value):
 
 
 class LRScheduler:
-    """The base class: `get_lr` says the learning rates of the step that `last_epoch` counts."""
+    """The base class: `get_lr` says the learning rates of the step that `last_epoch` counts.
+
+    >>> class Halving(lucid.optim.lr_scheduler.LRScheduler):
+    ...     def get_lr(self):
+    ...         return [base / (1 + self.last_epoch) for base in self.base_lrs]
+    >>> optimizer = lucid.optim.SGD([lucid.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = Halving(optimizer)
+    >>> optimizer.step(); schedule.step(); schedule.get_last_lr()
+    [0.5]
+    """
 
     def __init__(self, optimizer, last_epoch=-1):
         if not isinstance(optimizer, Optimizer):
@@ -177,7 +186,15 @@ class LambdaLR(_Lambdas):
 
 
 class MultiplicativeLR(_Lambdas):
-    """The learning rate times a function of the step, every step."""
+    """The learning rate times a function of the step, every step.
+
+    >>> optimizer = lucid.optim.SGD([lucid.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = lucid.optim.lr_scheduler.MultiplicativeLR(optimizer, lambda step: 0.5)
+    >>> for _ in range(3):
+    ...     optimizer.step(); schedule.step()
+    >>> [round(lr, 4) for lr in schedule.get_last_lr()]
+    [0.125]
+    """
 
     def get_lr(self):
         if self.last_epoch == 0:
@@ -186,7 +203,15 @@ class MultiplicativeLR(_Lambdas):
 
 
 class StepLR(LRScheduler):
-    """Times gamma every step_size steps."""
+    """Times gamma every step_size steps.
+
+    >>> optimizer = lucid.optim.SGD([lucid.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = lucid.optim.lr_scheduler.StepLR(optimizer, step_size=2)
+    >>> for _ in range(3):
+    ...     optimizer.step(); schedule.step()
+    >>> [round(lr, 4) for lr in schedule.get_last_lr()]
+    [0.1]
+    """
 
     def __init__(self, optimizer, step_size, gamma=0.1, last_epoch=-1):
         self.step_size, self.gamma = step_size, gamma
@@ -202,7 +227,15 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """Times gamma at every milestone."""
+    """Times gamma at every milestone.
+
+    >>> optimizer = lucid.optim.SGD([lucid.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = lucid.optim.lr_scheduler.MultiStepLR(optimizer, milestones=[1, 2])
+    >>> for _ in range(3):
+    ...     optimizer.step(); schedule.step()
+    >>> [round(lr, 4) for lr in schedule.get_last_lr()]
+    [0.01]
+    """
 
     def __init__(self, optimizer, milestones, gamma=0.1, last_epoch=-1):
         self.milestones, self.gamma = Counter(milestones), gamma
@@ -219,7 +252,15 @@ class MultiStepLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """Times factor for the first total_iters steps."""
+    """Times factor for the first total_iters steps.
+
+    >>> optimizer = lucid.optim.SGD([lucid.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = lucid.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5)
+    >>> for _ in range(3):
+    ...     optimizer.step(); schedule.step()
+    >>> [round(lr, 4) for lr in schedule.get_last_lr()]
+    [0.5]
+    """
 
     def __init__(self, optimizer, factor=1.0 / 3, total_iters=5, last_epoch=-1):
         if not 0 <= factor <= 1.0:
@@ -240,7 +281,15 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """Times a factor that goes from start_factor to end_factor in total_iters steps."""
+    """Times a factor that goes from start_factor to end_factor in total_iters steps.
+
+    >>> optimizer = lucid.optim.SGD([lucid.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = lucid.optim.lr_scheduler.LinearLR(optimizer, total_iters=6)
+    >>> for _ in range(3):
+    ...     optimizer.step(); schedule.step()
+    >>> [round(lr, 4) for lr in schedule.get_last_lr()]
+    [0.6667]
+    """
 
     def __init__(self, optimizer, start_factor=1.0 / 3, end_factor=1.0, total_iters=5, last_epoch=-1):
         if not 0 < start_factor <= 1.0:
@@ -265,7 +314,15 @@ class LinearLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """Times gamma every step."""
+    """Times gamma every step.
+
+    >>> optimizer = lucid.optim.SGD([lucid.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = lucid.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+    >>> for _ in range(3):
+    ...     optimizer.step(); schedule.step()
+    >>> [round(lr, 4) for lr in schedule.get_last_lr()]
+    [0.125]
+    """
 
     def __init__(self, optimizer, gamma, last_epoch=-1):
         self.gamma = gamma
@@ -281,7 +338,15 @@ class ExponentialLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """Down to zero in total_iters steps, as a power of what is left."""
+    """Down to zero in total_iters steps, as a power of what is left.
+
+    >>> optimizer = lucid.optim.SGD([lucid.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = lucid.optim.lr_scheduler.PolynomialLR(optimizer, total_iters=4)
+    >>> for _ in range(3):
+    ...     optimizer.step(); schedule.step()
+    >>> [round(lr, 4) for lr in schedule.get_last_lr()]
+    [0.25]
+    """
 
     def __init__(self, optimizer, total_iters=5, power=1.0, last_epoch=-1):
         self.total_iters, self.power = total_iters, power
@@ -299,7 +364,15 @@ class PolynomialLR(LRScheduler):
 
 
 class CosineAnnealingLR(LRScheduler):
-    """Down to eta_min in T_max steps along a cosine, and up again."""
+    """Down to eta_min in T_max steps along a cosine, and up again.
+
+    >>> optimizer = lucid.optim.SGD([lucid.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = lucid.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=6)
+    >>> for _ in range(3):
+    ...     optimizer.step(); schedule.step()
+    >>> [round(lr, 4) for lr in schedule.get_last_lr()]
+    [0.5]
+    """
 
     def __init__(self, optimizer, T_max, eta_min=0.0, last_epoch=-1):
         self.T_max, self.eta_min = T_max, eta_min
@@ -322,7 +395,15 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Down to eta_min along a cosine, then from the start again; every cycle T_mult times as long."""
+    """Down to eta_min along a cosine, then from the start again; every cycle T_mult times as long.
+
+    >>> optimizer = lucid.optim.SGD([lucid.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = lucid.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=2)
+    >>> for _ in range(3):
+    ...     optimizer.step(); schedule.step()
+    >>> [round(lr, 4) for lr in schedule.get_last_lr()]
+    [0.5]
+    """
 
     def __init__(self, optimizer, T_0, T_mult=1, eta_min=0.0, last_epoch=-1):
         if T_0 <= 0 or not isinstance(T_0, int):
@@ -382,7 +463,16 @@ def _check_schedulers(name, schedulers, optimizer):
 
 
 class SequentialLR(LRScheduler):
-    """Several schedules, one after the other; milestones: where the next begins."""
+    """Several schedules, one after the other; milestones: where the next begins.
+
+    >>> optimizer = lucid.optim.SGD([lucid.zeros(1, requires_grad=True)], lr=1.0)
+    >>> parts = [lucid.optim.lr_scheduler.ConstantLR(optimizer, 0.1), lucid.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)]
+    >>> schedule = lucid.optim.lr_scheduler.SequentialLR(optimizer, parts, milestones=[2])
+    >>> for _ in range(3):
+    ...     optimizer.step(); schedule.step()
+    >>> schedule.get_last_lr()
+    [0.5]
+    """
 
     def __init__(self, optimizer, schedulers, milestones, last_epoch=-1):
         if len(schedulers) < 1:
@@ -435,7 +525,14 @@ class SequentialLR(LRScheduler):
 
 
 class ChainedScheduler(LRScheduler):
-    """Several schedules at once: each changes what the others left."""
+    """Several schedules at once: each changes what the others left.
+
+    >>> optimizer = lucid.optim.SGD([lucid.zeros(1, requires_grad=True)], lr=1.0)
+    >>> parts = [lucid.optim.lr_scheduler.ConstantLR(optimizer, 0.5), lucid.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)]
+    >>> schedule = lucid.optim.lr_scheduler.ChainedScheduler(parts)
+    >>> optimizer.step(); schedule.step(); schedule.get_last_lr()
+    [0.25]
+    """
 
     def __init__(self, schedulers, optimizer=None):
         if len(schedulers) < 1:
@@ -455,7 +552,15 @@ class ChainedScheduler(LRScheduler):
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """Times factor when a measure did not get better for a while: `step(measure)`."""
+    """Times factor when a measure did not get better for a while: `step(measure)`.
+
+    >>> optimizer = lucid.optim.SGD([lucid.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = lucid.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=1)
+    >>> for _ in range(3):
+    ...     optimizer.step(); schedule.step(1.0)
+    >>> [round(lr, 4) for lr in schedule.get_last_lr()]
+    [0.1]
+    """
 
     def __init__(
         self,
@@ -543,7 +648,15 @@ class ReduceLROnPlateau(LRScheduler):
 
 
 class CyclicLR(LRScheduler):
-    """Up and down between two learning rates, every cycle anew; momentum the other way."""
+    """Up and down between two learning rates, every cycle anew; momentum the other way.
+
+    >>> optimizer = lucid.optim.SGD([lucid.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = lucid.optim.lr_scheduler.CyclicLR(optimizer, 0.1, 1.0, step_size_up=4, cycle_momentum=False)
+    >>> for _ in range(3):
+    ...     optimizer.step(); schedule.step()
+    >>> [round(lr, 4) for lr in schedule.get_last_lr()]
+    [0.775]
+    """
 
     def __init__(
         self,
@@ -630,7 +743,15 @@ class CyclicLR(LRScheduler):
 
 
 class OneCycleLR(LRScheduler):
-    """One cycle: up to max_lr, then down far below the start; momentum the other way."""
+    """One cycle: up to max_lr, then down far below the start; momentum the other way.
+
+    >>> optimizer = lucid.optim.SGD([lucid.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = lucid.optim.lr_scheduler.OneCycleLR(optimizer, 1.0, total_steps=10, cycle_momentum=False)
+    >>> for _ in range(3):
+    ...     optimizer.step(); schedule.step()
+    >>> [round(lr, 4) for lr in schedule.get_last_lr()]
+    [0.9505]
+    """
 
     def __init__(
         self,

@@ -33,7 +33,14 @@ def _adjusted(lr, how, shape):
 
 
 class Muon(Tensorwise):
-    """Momentum for matrices, its update made orthogonal before it is applied."""
+    """Momentum for matrices, its update made orthogonal before it is applied.
+
+    >>> p = lucid.eye(2).requires_grad_()
+    >>> optimizer = lucid.optim.Muon([p], lr=0.1)
+    >>> (p * p).sum().backward(); optimizer.step()
+    >>> bool((p.diagonal() < 1).all())
+    True
+    """
 
     def __init__(
         self,

@@ -73,7 +73,13 @@ class SGD(Tensorwise):
 
 
 class ASGD(Tensorwise):
-    """Averaged stochastic gradient descent: the state `ax` holds the mean of the parameters."""
+    """Averaged stochastic gradient descent: the state `ax` holds the mean of the parameters.
+
+    >>> p = lucid.tensor([1.0], requires_grad=True)
+    >>> optimizer = lucid.optim.ASGD([p])
+    >>> (p * p).sum().backward(); optimizer.step(); p
+    tensor([0.9800], requires_grad=True)
+    """
 
     def __init__(
         self,
@@ -123,7 +129,13 @@ class ASGD(Tensorwise):
 
 
 class Rprop(Tensorwise):
-    """Steps of a size that grows while the sign of the gradient stays the same and shrinks when it turns."""
+    """Steps of a size that grows while the sign of the gradient stays the same and shrinks when it turns.
+
+    >>> p = lucid.tensor([1.0], requires_grad=True)
+    >>> optimizer = lucid.optim.Rprop([p])
+    >>> (p * p).sum().backward(); optimizer.step(); p
+    tensor([0.9900], requires_grad=True)
+    """
 
     def __init__(
         self,

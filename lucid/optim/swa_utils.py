@@ -138,7 +138,15 @@ def update_bn(loader, model, device=None):
 
 
 class SWALR(LRScheduler):
-    """From the current learning rate to a constant one, in anneal_epochs steps."""
+    """From the current learning rate to a constant one, in anneal_epochs steps.
+
+    >>> optimizer = lucid.optim.SGD([lucid.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = lucid.optim.swa_utils.SWALR(optimizer, swa_lr=0.1, anneal_epochs=2)
+    >>> for _ in range(2):
+    ...     optimizer.step(); schedule.step()
+    >>> [round(lr, 4) for lr in schedule.get_last_lr()]
+    [0.1]
+    """
 
     def __init__(self, optimizer, swa_lr, anneal_epochs=10, anneal_strategy="cos", last_epoch=-1):
         lrs = swa_lr if isinstance(swa_lr, (list, tuple)) else [swa_lr] * len(optimizer.param_groups)

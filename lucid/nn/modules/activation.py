@@ -13,47 +13,161 @@ _ROWS = [
         "threshold",
         "threshold, value, inplace=False",
         "threshold={threshold}, value={value}{inplace}",
-        "x where it is greater than threshold, else value.",
+        "x where it is greater than threshold, else value."
+        "\n\n>>> lucid.nn.Threshold(0.1, 20.0)(lucid.tensor([-1.0, 0.5, 2.0]))\ntensor([20.0000,  0.5000,  2.0000])",
     ),
-    ("ReLU", "relu", "inplace=False", "{inplace}", "The greater of x and 0."),
-    ("ReLU6", "relu6", "inplace=False", "{inplace}", "x, but not outside [0, 6]."),
-    ("Sigmoid", "sigmoid", "", "", "1 / (1 + exp(-x))."),
-    ("Hardsigmoid", "hardsigmoid", "inplace=False", "", "A sigmoid of straight lines."),
-    ("Tanh", "tanh", "", "", "The hyperbolic tangent."),
-    ("SiLU", "silu", "inplace=False", "{inplace}", "x times its sigmoid."),
-    ("Mish", "mish", "inplace=False", "{inplace}", "x tanh(softplus(x))."),
-    ("Hardswish", "hardswish", "inplace=False", "", "SiLU of straight lines."),
-    ("ELU", "elu", "alpha=1.0, inplace=False", "alpha={alpha}{inplace}", "x above 0, alpha (exp(x) - 1) below."),
-    ("CELU", "celu", "alpha=1.0, inplace=False", "alpha={alpha}{inplace}", "x above 0, alpha (exp(x / alpha) - 1) below."),
-    ("SELU", "selu", "inplace=False", "{inplace}", "A scaled ELU that keeps mean 0 and variance 1."),
-    ("GLU", "glu", "dim=-1", "dim={dim}", "The first half times the sigmoid of the second."),
+    (
+        "ReLU",
+        "relu",
+        "inplace=False",
+        "{inplace}",
+        "The greater of x and 0.\n\n>>> lucid.nn.ReLU()(lucid.tensor([-1.0, 0.5, 2.0]))\ntensor([0.0000, 0.5000, 2.0000])",
+    ),
+    (
+        "ReLU6",
+        "relu6",
+        "inplace=False",
+        "{inplace}",
+        "x, but not outside [0, 6].\n\n>>> lucid.nn.ReLU6()(lucid.tensor([-1.0, 0.5, 2.0]))\ntensor([0.0000, 0.5000, 2.0000])",
+    ),
+    (
+        "Sigmoid",
+        "sigmoid",
+        "",
+        "",
+        "1 / (1 + exp(-x)).\n\n>>> lucid.nn.Sigmoid()(lucid.tensor([-1.0, 0.5, 2.0]))\ntensor([0.2689, 0.6225, 0.8808])",
+    ),
+    (
+        "Hardsigmoid",
+        "hardsigmoid",
+        "inplace=False",
+        "",
+        "A sigmoid of straight lines."
+        "\n\n>>> lucid.nn.Hardsigmoid()(lucid.tensor([-1.0, 0.5, 2.0]))\ntensor([0.3333, 0.5833, 0.8333])",
+    ),
+    (
+        "Tanh",
+        "tanh",
+        "",
+        "",
+        "The hyperbolic tangent.\n\n>>> lucid.nn.Tanh()(lucid.tensor([-1.0, 0.5, 2.0]))\ntensor([-0.7616,  0.4621,  0.9640])",
+    ),
+    (
+        "SiLU",
+        "silu",
+        "inplace=False",
+        "{inplace}",
+        "x times its sigmoid.\n\n>>> lucid.nn.SiLU()(lucid.tensor([-1.0, 0.5, 2.0]))\ntensor([-0.2689,  0.3112,  1.7616])",
+    ),
+    (
+        "Mish",
+        "mish",
+        "inplace=False",
+        "{inplace}",
+        "x tanh(softplus(x)).\n\n>>> lucid.nn.Mish()(lucid.tensor([-1.0, 0.5, 2.0]))\ntensor([-0.3034,  0.3752,  1.9440])",
+    ),
+    (
+        "Hardswish",
+        "hardswish",
+        "inplace=False",
+        "",
+        "SiLU of straight lines."
+        "\n\n>>> lucid.nn.Hardswish()(lucid.tensor([-1.0, 0.5, 2.0]))\ntensor([-0.3333,  0.2917,  1.6667])",
+    ),
+    (
+        "ELU",
+        "elu",
+        "alpha=1.0, inplace=False",
+        "alpha={alpha}{inplace}",
+        "x above 0, alpha (exp(x) - 1) below."
+        "\n\n>>> lucid.nn.ELU()(lucid.tensor([-1.0, 0.5, 2.0]))\ntensor([-0.6321,  0.5000,  2.0000])",
+    ),
+    (
+        "CELU",
+        "celu",
+        "alpha=1.0, inplace=False",
+        "alpha={alpha}{inplace}",
+        "x above 0, alpha (exp(x / alpha) - 1) below."
+        "\n\n>>> lucid.nn.CELU()(lucid.tensor([-1.0, 0.5, 2.0]))\ntensor([-0.6321,  0.5000,  2.0000])",
+    ),
+    (
+        "SELU",
+        "selu",
+        "inplace=False",
+        "{inplace}",
+        "A scaled ELU that keeps mean 0 and variance 1."
+        "\n\n>>> lucid.nn.SELU()(lucid.tensor([-1.0, 0.5, 2.0]))\ntensor([-1.1113,  0.5254,  2.1014])",
+    ),
+    (
+        "GLU",
+        "glu",
+        "dim=-1",
+        "dim={dim}",
+        "The first half times the sigmoid of the second.\n\n>>> lucid.nn.GLU()(lucid.tensor([2.0, 0.0]))\ntensor([1.])",
+    ),
     (
         "GELU",
         "gelu",
         "approximate='none'",
         "approximate={approximate!r}",
-        "x times the part of a normal distribution below x.",
+        "x times the part of a normal distribution below x."
+        "\n\n>>> lucid.nn.GELU()(lucid.tensor([-1.0, 0.5, 2.0]))\ntensor([-0.1587,  0.3457,  1.9545])",
         "input, approximate=self.approximate",
     ),
-    ("Hardshrink", "hardshrink", "lambd=0.5", "{lambd}", "x, but 0 within [-lambd, lambd]."),
+    (
+        "Hardshrink",
+        "hardshrink",
+        "lambd=0.5",
+        "{lambd}",
+        "x, but 0 within [-lambd, lambd]."
+        "\n\n>>> lucid.nn.Hardshrink()(lucid.tensor([-1.0, 0.5, 2.0]))\ntensor([-1.,  0.,  2.])",
+    ),
     (
         "LeakyReLU",
         "leaky_relu",
         "negative_slope=0.01, inplace=False",
         "negative_slope={negative_slope}{inplace}",
-        "x above 0, negative_slope x below.",
+        "x above 0, negative_slope x below."
+        "\n\n>>> lucid.nn.LeakyReLU()(lucid.tensor([-1.0, 0.5, 2.0]))\ntensor([-0.0100,  0.5000,  2.0000])",
     ),
-    ("LogSigmoid", "logsigmoid", "", "", "The logarithm of the sigmoid."),
+    (
+        "LogSigmoid",
+        "logsigmoid",
+        "",
+        "",
+        "The logarithm of the sigmoid."
+        "\n\n>>> lucid.nn.LogSigmoid()(lucid.tensor([-1.0, 0.5, 2.0]))\ntensor([-1.3133, -0.4741, -0.1269])",
+    ),
     (
         "Softplus",
         "softplus",
         "beta=1.0, threshold=20.0",
         "beta={beta}, threshold={threshold}",
-        "log(1 + exp(beta x)) / beta: a smooth ReLU.",
+        "log(1 + exp(beta x)) / beta: a smooth ReLU."
+        "\n\n>>> lucid.nn.Softplus()(lucid.tensor([-1.0, 0.5, 2.0]))\ntensor([0.3133, 0.9741, 2.1269])",
     ),
-    ("Softshrink", "softshrink", "lambd=0.5", "{lambd}", "x moved towards 0 by lambd."),
-    ("Softsign", "softsign", "", "", "x / (1 + |x|)."),
-    ("Tanhshrink", "tanhshrink", "", "", "x - tanh(x)."),
+    (
+        "Softshrink",
+        "softshrink",
+        "lambd=0.5",
+        "{lambd}",
+        "x moved towards 0 by lambd."
+        "\n\n>>> lucid.nn.Softshrink()(lucid.tensor([-1.0, 0.5, 2.0]))\ntensor([-0.5000,  0.0000,  1.5000])",
+    ),
+    (
+        "Softsign",
+        "softsign",
+        "",
+        "",
+        "x / (1 + |x|).\n\n>>> lucid.nn.Softsign()(lucid.tensor([-1.0, 0.5, 2.0]))\ntensor([-0.5000,  0.3333,  0.6667])",
+    ),
+    (
+        "Tanhshrink",
+        "tanhshrink",
+        "",
+        "",
+        "x - tanh(x).\n\n>>> lucid.nn.Tanhshrink()(lucid.tensor([-1.0, 0.5, 2.0]))\ntensor([-0.2384,  0.0379,  1.0360])",
+    ),
 ]
 globals().update({row[0]: layer(*row[:5], call=row[5] if len(row) > 5 else None) for row in _ROWS})
 
@@ -138,7 +252,11 @@ class _OverDim(Module):
 
 
 class Softmin(_OverDim):
-    """Softmax of -x: the smallest gets the most."""
+    """Softmax of -x: the smallest gets the most.
+
+    >>> lucid.nn.Softmin(dim=0)(lucid.tensor([0.0, 1.0]))
+    tensor([0.7311, 0.2689])
+    """
 
     def forward(self, input):  # noqa: A002
         return F.softmin(input, self.dim, _stacklevel=5)
@@ -156,14 +274,22 @@ class Softmax(_OverDim):
 
 
 class LogSoftmax(_OverDim):
-    """The logarithm of softmax."""
+    """The logarithm of softmax.
+
+    >>> lucid.nn.LogSoftmax(dim=0)(lucid.tensor([0.0, 1.0]))
+    tensor([-1.3133, -0.3133])
+    """
 
     def forward(self, input):  # noqa: A002
         return F.log_softmax(input, self.dim, _stacklevel=5)
 
 
 class Softmax2d(Module):
-    """Softmax over the channels of images."""
+    """Softmax over the channels of images.
+
+    >>> lucid.nn.Softmax2d()(lucid.zeros(1, 2, 1, 1)).flatten()
+    tensor([0.5000, 0.5000])
+    """
 
     def forward(self, input):  # noqa: A002
         if input.dim() not in (3, 4):

@@ -225,13 +225,21 @@ class Conv2d(_Conv):
 
 
 class Conv3d(_Conv):
-    """Convolution of volumes (N, C, D, H, W)."""
+    """Convolution of volumes (N, C, D, H, W).
+
+    >>> tuple(lucid.nn.Conv3d(2, 3, 3)(lucid.ones(1, 2, 5, 5, 5)).shape)
+    (1, 3, 3, 3, 3)
+    """
 
     _n, _name = 3, "conv3d"
 
 
 class ConvTranspose1d(_ConvTranspose):
-    """Transposed convolution of sequences: what undoes the shape of Conv1d."""
+    """Transposed convolution of sequences: what undoes the shape of Conv1d.
+
+    >>> tuple(lucid.nn.ConvTranspose1d(4, 3, 2, stride=2)(lucid.ones(1, 4, 5)).shape)
+    (1, 3, 10)
+    """
 
     _n, _name = 1, "conv_transpose1d"
 
@@ -247,7 +255,11 @@ class ConvTranspose2d(_ConvTranspose):
 
 
 class ConvTranspose3d(_ConvTranspose):
-    """Transposed convolution of volumes: what undoes the shape of Conv3d."""
+    """Transposed convolution of volumes: what undoes the shape of Conv3d.
+
+    >>> tuple(lucid.nn.ConvTranspose3d(2, 3, 2, stride=2)(lucid.ones(1, 2, 2, 2, 2)).shape)
+    (1, 3, 4, 4, 4)
+    """
 
     _n, _name = 3, "conv_transpose3d"
 

@@ -21,7 +21,8 @@ class _Dropout(Module):
 
 
 def _dropout(name, function, doc):
-    return type(name, (_Dropout,), {"__doc__": doc, "_function": function, "__module__": __name__})
+    example = f">>> lucid.nn.{name}(0.5).eval()(lucid.ones(1, 2, 1))\ntensor([[[1.],\n         [1.]]])"
+    return type(name, (_Dropout,), {"__doc__": f"{doc}\n\n{example}", "_function": function, "__module__": __name__})
 
 
 Dropout = _dropout("Dropout", "dropout", "Sets single values to zero with probability p while training; scales the rest up.")

@@ -151,7 +151,11 @@ def _lazy_conv(base):
             )
             self._prepare(out_channels, bias, device, dtype)
 
-    doc = f"A {base.__name__} whose in_channels is that of the first input."
+    doc = (
+        f"A {base.__name__} whose in_channels is that of the first input."
+        f"\n\n>>> layer = lucid.nn.Lazy{base.__name__}(3, 1)"
+        f"\n>>> _ = layer(lucid.ones{(1, 2, *[4] * base._n)}); layer.in_channels\n2"
+    )
     members = {"__init__": __init__, "cls_to_become": base, "__doc__": doc, "__module__": __name__}
     return type(f"Lazy{base.__name__}", (_LazyConv, base), members)
 
@@ -191,7 +195,11 @@ def _lazy_norm(base):
         LazyModuleMixin.__init__(self, 0, eps, momentum, False, False, device, dtype)
         self._prepare(affine, track_running_stats, device, dtype, bias)
 
-    doc = f"A {base.__name__} whose num_features is that of the first input."
+    doc = (
+        f"A {base.__name__} whose num_features is that of the first input."
+        f"\n\n>>> layer = lucid.nn.Lazy{base.__name__}()"
+        f"\n>>> _ = layer(lucid.randn{(3, 2, *[4] * int(base.__name__[-2]))}); layer.num_features\n2"
+    )
     members = {"__init__": __init__, "cls_to_become": base, "__doc__": doc, "__module__": __name__}
     return type(f"Lazy{base.__name__}", (_LazyNorm, base), members)
 

@@ -64,50 +64,80 @@ def _loss(name, function, settings, inputs, doc, base=_Loss, old=True):
 
 # name, function, settings in order ("+": after reduction), inputs, what it is
 _ROWS = [
-    ("L1Loss", "l1_loss", "", "input, target", "The mean of |input - target|."),
-    ("MSELoss", "mse_loss", "", "input, target", "The mean of (input - target)²."),
+    (
+        "L1Loss",
+        "l1_loss",
+        "",
+        "input, target",
+        "The mean of |input - target|."
+        "\n\n>>> lucid.nn.L1Loss()(lucid.tensor([1.0, 2.0]), lucid.tensor([1.5, 0.0]))\ntensor(1.2500)",
+    ),
+    (
+        "MSELoss",
+        "mse_loss",
+        "",
+        "input, target",
+        "The mean of (input - target)²."
+        "\n\n>>> lucid.nn.MSELoss()(lucid.tensor([1.0, 2.0]), lucid.tensor([1.5, 0.0]))\ntensor(2.1250)",
+    ),
     (
         "SmoothL1Loss",
         "smooth_l1_loss",
         "+beta=1.0",
         "input, target",
-        "Squares for differences below beta, absolute values above.",
+        "Squares for differences below beta, absolute values above."
+        "\n\n>>> lucid.nn.SmoothL1Loss()(lucid.tensor([1.0, 2.0]), lucid.tensor([1.5, 0.0]))\ntensor(0.8125)",
     ),
     (
         "KLDivLoss",
         "kl_div",
         "+log_target=False",
         "input, target",
-        "How far a distribution is from a target; input: its logarithm.",
+        "How far a distribution is from a target; input: its logarithm."
+        '\n\n>>> lucid.nn.KLDivLoss(reduction="batchmean")(lucid.tensor([[0.5, 0.5]]).log(), lucid.tensor([[0.9, 0.1]]))'
+        "\ntensor(0.3681)",
     ),
     (
         "MultiLabelMarginLoss",
         "multilabel_margin_loss",
         "",
         "input, target",
-        "Margins between the classes of an example and all others.",
+        "Margins between the classes of an example and all others."
+        "\n\n>>> lucid.nn.MultiLabelMarginLoss()(lucid.tensor([[0.1, 0.2, 0.4, 0.8]]), lucid.tensor([[3, 0, -1, 1]]))"
+        "\ntensor(0.8500)",
     ),
-    ("SoftMarginLoss", "soft_margin_loss", "", "input, target", "The logistic loss of targets 1 and -1."),
+    (
+        "SoftMarginLoss",
+        "soft_margin_loss",
+        "",
+        "input, target",
+        "The logistic loss of targets 1 and -1."
+        "\n\n>>> lucid.nn.SoftMarginLoss()(lucid.tensor([1.0, -2.0]), lucid.tensor([1.0, -1.0]))\ntensor(0.2201)",
+    ),
     (
         "HingeEmbeddingLoss",
         "hinge_embedding_loss",
         "margin=1.0",
         "input, target",
-        "Distances: small for targets 1, above a margin for -1.",
+        "Distances: small for targets 1, above a margin for -1."
+        "\n\n>>> lucid.nn.HingeEmbeddingLoss()(lucid.tensor([0.5, 0.2]), lucid.tensor([1.0, -1.0]))\ntensor(0.6500)",
     ),
     (
         "CosineEmbeddingLoss",
         "cosine_embedding_loss",
         "margin=0.0",
         "input1, input2, target",
-        "Cosines: near 1 for targets 1, below a margin for -1.",
+        "Cosines: near 1 for targets 1, below a margin for -1."
+        "\n\n>>> lucid.nn.CosineEmbeddingLoss()(lucid.tensor([[1.0, 0.0]]), lucid.tensor([[0.0, 1.0]]), lucid.tensor([1.0]))"
+        "\ntensor(1.)",
     ),
     (
         "MarginRankingLoss",
         "margin_ranking_loss",
         "margin=0.0",
         "input1, input2, target",
-        "input1 above input2 by a margin for targets 1, below for -1.",
+        "input1 above input2 by a margin for targets 1, below for -1."
+        "\n\n>>> lucid.nn.MarginRankingLoss()(lucid.tensor([1.0]), lucid.tensor([3.0]), lucid.tensor([1.0]))\ntensor(2.)",
     ),
 ]
 globals().update({row[0]: _loss(*row) for row in _ROWS})
@@ -117,24 +147,34 @@ HuberLoss = _loss(
     "huber_loss",
     "+delta=1.0",
     "input, target",
-    "Squares for small differences, straight lines above delta.",
+    "Squares for small differences, straight lines above delta."
+    "\n\n>>> lucid.nn.HuberLoss()(lucid.tensor([1.0, 2.0]), lucid.tensor([1.5, 0.0]))\ntensor(0.8125)",
     old=False,
 )
 _WEIGHTED = [
-    ("BCELoss", "binary_cross_entropy", "weight=None", "input, target", "Binary cross entropy of probabilities."),
+    (
+        "BCELoss",
+        "binary_cross_entropy",
+        "weight=None",
+        "input, target",
+        "Binary cross entropy of probabilities."
+        "\n\n>>> lucid.nn.BCELoss()(lucid.tensor([0.9, 0.2]), lucid.tensor([1.0, 0.0]))\ntensor(0.1643)",
+    ),
     (
         "MultiLabelSoftMarginLoss",
         "multilabel_soft_margin_loss",
         "weight=None",
         "input, target",
-        "Binary cross entropy of each class, averaged.",
+        "Binary cross entropy of each class, averaged."
+        "\n\n>>> lucid.nn.MultiLabelSoftMarginLoss()(lucid.tensor([[1.0, -1.0]]), lucid.tensor([[1.0, 0.0]]))\ntensor(0.3133)",
     ),
     (
         "BCEWithLogitsLoss",
         "binary_cross_entropy_with_logits",
         "weight=None, +pos_weight=None",
         "input, target",
-        "Binary cross entropy of logits.",
+        "Binary cross entropy of logits."
+        "\n\n>>> lucid.nn.BCEWithLogitsLoss()(lucid.tensor([2.0, -1.0]), lucid.tensor([1.0, 0.0]))\ntensor(0.2201)",
     ),
 ]
 globals().update({row[0]: _loss(*row, base=_WeightedLoss) for row in _WEIGHTED})
@@ -182,7 +222,11 @@ class CrossEntropyLoss(_WeightedLoss):
 
 
 class PoissonNLLLoss(_Loss):
-    """The negative log likelihood of counts; input: the expected count, or its logarithm."""
+    """The negative log likelihood of counts; input: the expected count, or its logarithm.
+
+    >>> lucid.nn.PoissonNLLLoss()(lucid.tensor([0.5]), lucid.tensor([2.0]))
+    tensor(0.6487)
+    """
 
     def __init__(self, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"):
         super().__init__(size_average, reduce, reduction)
@@ -195,7 +239,11 @@ class PoissonNLLLoss(_Loss):
 
 
 class GaussianNLLLoss(_Loss):
-    """The negative log likelihood of normal numbers with given means and variances."""
+    """The negative log likelihood of normal numbers with given means and variances.
+
+    >>> lucid.nn.GaussianNLLLoss()(lucid.tensor([1.0]), lucid.tensor([2.0]), lucid.tensor([1.0]))
+    tensor(0.5000)
+    """
 
     def __init__(self, *, full=False, eps=1e-6, reduction="mean"):
         super().__init__(None, None, reduction)
@@ -206,7 +254,11 @@ class GaussianNLLLoss(_Loss):
 
 
 class MultiMarginLoss(_WeightedLoss):
-    """Margins between the right class and all others."""
+    """Margins between the right class and all others.
+
+    >>> lucid.nn.MultiMarginLoss()(lucid.tensor([[0.1, 0.2, 0.8]]), lucid.tensor([2]))
+    tensor(0.2333)
+    """
 
     def __init__(self, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
         super().__init__(weight, size_average, reduce, reduction)
@@ -221,7 +273,11 @@ class MultiMarginLoss(_WeightedLoss):
 
 
 class TripletMarginLoss(_Loss):
-    """An anchor nearer to a positive example than to a negative one, by a margin."""
+    """An anchor nearer to a positive example than to a negative one, by a margin.
+
+    >>> lucid.nn.TripletMarginLoss()(lucid.zeros(1, 2), lucid.ones(1, 2), lucid.full((1, 2), 2.0))
+    tensor(0.)
+    """
 
     def __init__(self, margin=1.0, p=2.0, eps=1e-6, swap=False, size_average=None, reduce=None, reduction="mean"):
         super().__init__(size_average, reduce, reduction)
@@ -236,7 +292,11 @@ class TripletMarginLoss(_Loss):
 
 
 class TripletMarginWithDistanceLoss(_Loss):
-    """TripletMarginLoss with a distance function of one's own."""
+    """TripletMarginLoss with a distance function of one's own.
+
+    >>> lucid.nn.TripletMarginWithDistanceLoss()(lucid.zeros(1, 2), lucid.ones(1, 2), lucid.full((1, 2), 1.5))
+    tensor(0.2929)
+    """
 
     def __init__(self, *, distance_function=None, margin=1.0, swap=False, reduction="mean"):
         super().__init__(None, None, reduction)
@@ -258,7 +318,12 @@ class TripletMarginWithDistanceLoss(_Loss):
 
 
 class CTCLoss(_Loss):
-    """Connectionist temporal classification: the probability of a sequence over all its alignments."""
+    """Connectionist temporal classification: the probability of a sequence over all its alignments.
+
+    >>> log_probs = lucid.zeros(4, 1, 3).log_softmax(2)
+    >>> lucid.nn.CTCLoss()(log_probs, lucid.tensor([[1, 2]]), [4], [2])
+    tensor(0.8432)
+    """
 
     def __init__(self, blank=0, reduction="mean", zero_infinity=False):
         super().__init__(None, None, reduction)

@@ -12,7 +12,8 @@ LocalResponseNorm = layer(
     "local_response_norm",
     "size, alpha=1e-4, beta=0.75, k=1.0",
     "{size}, alpha={alpha}, beta={beta}, k={k}",
-    "Divides by the strength of neighbouring channels.",
+    "Divides by the strength of neighbouring channels."
+    "\n\n>>> tuple(lucid.nn.LocalResponseNorm(2)(lucid.ones(1, 4, 3)).shape)\n(1, 4, 3)",
 )
 
 
@@ -100,7 +101,11 @@ class _BatchNorm(_NormBase):
 
 
 class BatchNorm1d(_BatchNorm):
-    """Mean 0 and variance 1 per channel over a batch of vectors or sequences; running statistics in eval mode."""
+    """Mean 0 and variance 1 per channel over a batch of vectors or sequences; running statistics in eval mode.
+
+    >>> tuple(lucid.nn.BatchNorm1d(3)(lucid.randn(4, 3)).shape)
+    (4, 3)
+    """
 
     def _check_input_dim(self, input):  # noqa: A002
         self._expect(input, 2, 3)
@@ -120,7 +125,11 @@ class BatchNorm2d(_BatchNorm):
 
 
 class BatchNorm3d(_BatchNorm):
-    """Mean 0 and variance 1 per channel over a batch of volumes; running statistics in eval mode."""
+    """Mean 0 and variance 1 per channel over a batch of volumes; running statistics in eval mode.
+
+    >>> tuple(lucid.nn.BatchNorm3d(3)(lucid.randn(4, 3, 2, 2, 2)).shape)
+    (4, 3, 2, 2, 2)
+    """
 
     def _check_input_dim(self, input):  # noqa: A002
         self._expect(input, 5)
@@ -191,19 +200,31 @@ class _InstanceNorm(_NormBase):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """Mean 0 and variance 1 for each channel of each sequence."""
+    """Mean 0 and variance 1 for each channel of each sequence.
+
+    >>> tuple(lucid.nn.InstanceNorm1d(3)(lucid.randn(4, 3, 5)).shape)
+    (4, 3, 5)
+    """
 
     _unbatched = 2
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """Mean 0 and variance 1 for each channel of each image."""
+    """Mean 0 and variance 1 for each channel of each image.
+
+    >>> tuple(lucid.nn.InstanceNorm2d(3)(lucid.randn(4, 3, 5, 5)).shape)
+    (4, 3, 5, 5)
+    """
 
     _unbatched = 3
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """Mean 0 and variance 1 for each channel of each volume."""
+    """Mean 0 and variance 1 for each channel of each volume.
+
+    >>> tuple(lucid.nn.InstanceNorm3d(3)(lucid.randn(4, 3, 2, 2, 2)).shape)
+    (4, 3, 2, 2, 2)
+    """
 
     _unbatched = 4
 

@@ -60,7 +60,10 @@ globals().update(
             f"{kind}{n}d",
             (base,),
             {
-                "__doc__": f"Adds {what} around the last {n} dimensions; padding: one number, or one per side.",
+                "__doc__": f"Adds {what} around the last {n} dimensions; padding: one number, or one per side."
+                f"\n\n>>> tuple(lucid.nn.{kind}{n}d({'1, 0.5' if kind == 'ConstantPad' else 1})"
+                f"(lucid.ones{(1, 2, *[4] * n)}).shape)"
+                f"\n{(1, 2, *[6] * n)}",
                 "_mode": mode,
                 "_sized": staticmethod(sizes(2 * n)),
                 "__module__": __name__,

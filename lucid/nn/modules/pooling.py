@@ -15,6 +15,12 @@ _AVG_SHOWN = "kernel_size={kernel_size}, stride={stride}, padding={padding}"
 _ADAPTIVE_MAX_CALL = "input, self.output_size, self.return_indices"
 
 
+def _example(name, arguments, n, size):
+    """What a pool makes of n dimensions of four elements."""
+    before, after = (1, 2, *[4] * n), (1, 2, *[size] * n)
+    return f"\n\n>>> tuple(lucid.nn.{name}({arguments})(lucid.ones{before}).shape)\n{after}"
+
+
 _STEPS = {"stride": "kernel_size if stride is None else stride"}
 
 globals().update(
@@ -24,7 +30,7 @@ globals().update(
             f"max_pool{n}d",
             _MAX,
             _MAX_SHOWN,
-            f"The greatest value of each window ({n} dimensions).",
+            f"The greatest value of each window ({n} dimensions)." + _example(f"MaxPool{n}d", "2", n, 2),
             call=_MAX_CALL,
             kept=_STEPS,
         )
@@ -36,7 +42,8 @@ globals().update(
             f"adaptive_max_pool{n}d",
             "output_size, return_indices=False",
             "output_size={output_size}",
-            f"The greatest value of each window, as many windows as asked for ({n} dimensions).",
+            f"The greatest value of each window, as many windows as asked for ({n} dimensions)."
+            + _example(f"AdaptiveMaxPool{n}d", "3", n, 3),
             call=_ADAPTIVE_MAX_CALL,
         )
         for n in (1, 2, 3)
@@ -47,7 +54,8 @@ globals().update(
             f"adaptive_avg_pool{n}d",
             "output_size",
             "output_size={output_size}",
-            f"The mean of each window, as many windows as asked for ({n} dimensions).",
+            f"The mean of each window, as many windows as asked for ({n} dimensions)."
+            + _example(f"AdaptiveAvgPool{n}d", "3", n, 3),
         )
         for n in (1, 2, 3)
     }
@@ -57,7 +65,7 @@ globals().update(
             f"avg_pool{n}d",
             "kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None",
             _AVG_SHOWN,
-            f"The mean of each window ({n} dimensions).",
+            f"The mean of each window ({n} dimensions)." + _example(f"AvgPool{n}d", "2", n, 2),
             kept=_STEPS,
         )
         for n in (2, 3)
@@ -68,7 +76,7 @@ globals().update(
             f"lp_pool{n}d",
             "norm_type, kernel_size, stride=None, ceil_mode=False",
             "norm_type={norm_type}, kernel_size={kernel_size}, stride={stride}, ceil_mode={ceil_mode}",
-            f"The p-norm of each window ({n} dimensions).",
+            f"The p-norm of each window ({n} dimensions)." + _example(f"LPPool{n}d", "2, 2", n, 2),
             call="input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode",
         )
         for n in (1, 2, 3)
@@ -114,7 +122,11 @@ class _MaxUnpool(Module):
 
 
 def _unpool(n, sized):
-    doc = f"Puts values back where MaxPool{n}d found them, zeros elsewhere."
+    doc = (
+        f"Puts values back where MaxPool{n}d found them, zeros elsewhere."
+        f"\n\n>>> y, at = lucid.nn.MaxPool{n}d(2, return_indices=True)(lucid.ones{(1, 2, *[4] * n)})"
+        f"\n>>> tuple(lucid.nn.MaxUnpool{n}d(2)(y, at).shape)\n{(1, 2, *[4] * n)}"
+    )
     members = {
         "__doc__": doc,
         "_sized": staticmethod(sized),
@@ -157,13 +169,21 @@ class _FractionalMaxPool(Module):
 
 
 class FractionalMaxPool2d(_FractionalMaxPool):
-    """Max pooling over windows at random places (images)."""
+    """Max pooling over windows at random places (images).
+
+    >>> tuple(lucid.nn.FractionalMaxPool2d(2, output_size=3)(lucid.ones(1, 2, 7, 7)).shape)
+    (1, 2, 3, 3)
+    """
 
     _sized, _function = staticmethod(pair), staticmethod(lambda *a, **k: F.fractional_max_pool2d(*a, **k))
 
 
 class FractionalMaxPool3d(_FractionalMaxPool):
-    """Max pooling over windows at random places (volumes)."""
+    """Max pooling over windows at random places (volumes).
+
+    >>> tuple(lucid.nn.FractionalMaxPool3d(2, output_size=2)(lucid.ones(1, 2, 5, 5, 5)).shape)
+    (1, 2, 2, 2, 2)
+    """
 
     _sized, _function = staticmethod(triple), staticmethod(lambda *a, **k: F.fractional_max_pool3d(*a, **k))
 

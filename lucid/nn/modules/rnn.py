@@ -344,7 +344,11 @@ class RNNCellBase(Module):
 
 
 class RNNCell(RNNCellBase):
-    """One step of the plain recurrent layer."""
+    """One step of the plain recurrent layer.
+
+    >>> tuple(lucid.nn.RNNCell(10, 20)(lucid.ones(3, 10)).shape)
+    (3, 20)
+    """
 
     __constants__ = ["input_size", "hidden_size", "bias", "nonlinearity"]
 
@@ -374,7 +378,11 @@ class LSTMCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    """One step of gated recurrent units."""
+    """One step of gated recurrent units.
+
+    >>> tuple(lucid.nn.GRUCell(10, 20)(lucid.ones(3, 10)).shape)
+    (3, 20)
+    """
 
     def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)

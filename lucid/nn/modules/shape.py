@@ -9,34 +9,47 @@ PixelShuffle = layer(
     "pixel_shuffle",
     "upscale_factor",
     "upscale_factor={upscale_factor}",
-    "Channels as pixels: (C r², H, W) becomes (C, H r, W r).",
+    "Channels as pixels: (C r², H, W) becomes (C, H r, W r)."
+    "\n\n>>> tuple(lucid.nn.PixelShuffle(2)(lucid.ones(1, 4, 3, 3)).shape)\n(1, 1, 6, 6)",
 )
 PixelUnshuffle = layer(
     "PixelUnshuffle",
     "pixel_unshuffle",
     "downscale_factor",
     "downscale_factor={downscale_factor}",
-    "Pixels as channels: (C, H r, W r) becomes (C r², H, W).",
+    "Pixels as channels: (C, H r, W r) becomes (C r², H, W)."
+    "\n\n>>> tuple(lucid.nn.PixelUnshuffle(2)(lucid.ones(1, 1, 6, 6)).shape)\n(1, 4, 3, 3)",
 )
 ChannelShuffle = layer(
-    "ChannelShuffle", "channel_shuffle", "groups", "groups={groups}", "Channels dealt out anew among groups."
+    "ChannelShuffle",
+    "channel_shuffle",
+    "groups",
+    "groups={groups}",
+    "Channels dealt out anew among groups."
+    "\n\n>>> lucid.nn.ChannelShuffle(2)(lucid.arange(4.0).reshape(1, 4, 1)).flatten()\ntensor([0., 2., 1., 3.])",
 )
 CosineSimilarity = layer(
-    "CosineSimilarity", "cosine_similarity", "dim=1, eps=1e-8", "", "The cosine of the angle between vectors.", inputs="x1, x2"
+    "CosineSimilarity",
+    "cosine_similarity",
+    "dim=1, eps=1e-8",
+    "",
+    "The cosine of the angle between vectors."
+    "\n\n>>> lucid.nn.CosineSimilarity()(lucid.tensor([[1.0, 0.0]]), lucid.tensor([[1.0, 1.0]]))\ntensor([0.7071])",
+    inputs="x1, x2",
 )
 Fold = layer(
     "Fold",
     "fold",
     "output_size, kernel_size, dilation=1, padding=0, stride=1",
     "output_size={output_size}, kernel_size={kernel_size}, dilation={dilation}, padding={padding}, stride={stride}",
-    "Windows summed into an image.",
+    "Windows summed into an image.\n\n>>> tuple(lucid.nn.Fold((4, 4), 2, stride=2)(lucid.ones(1, 12, 4)).shape)\n(1, 3, 4, 4)",
 )
 Unfold = layer(
     "Unfold",
     "unfold",
     "kernel_size, dilation=1, padding=0, stride=1",
     "kernel_size={kernel_size}, dilation={dilation}, padding={padding}, stride={stride}",
-    "All windows of an image as columns.",
+    "All windows of an image as columns.\n\n>>> tuple(lucid.nn.Unfold(2)(lucid.ones(1, 3, 4, 4)).shape)\n(1, 12, 9)",
 )
 
 
@@ -142,14 +155,22 @@ class Upsample(Module):
 
 
 class UpsamplingNearest2d(Upsample):
-    """An image made larger by repeating pixels."""
+    """An image made larger by repeating pixels.
+
+    >>> tuple(lucid.nn.UpsamplingNearest2d(scale_factor=2)(lucid.ones(1, 1, 2, 2)).shape)
+    (1, 1, 4, 4)
+    """
 
     def __init__(self, size=None, scale_factor=None):
         super().__init__(size, scale_factor, mode="nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
-    """An image made larger by lines between pixels."""
+    """An image made larger by lines between pixels.
+
+    >>> tuple(lucid.nn.UpsamplingBilinear2d(scale_factor=2)(lucid.ones(1, 1, 2, 2)).shape)
+    (1, 1, 4, 4)
+    """
 
     def __init__(self, size=None, scale_factor=None):
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)

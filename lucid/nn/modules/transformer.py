@@ -214,7 +214,12 @@ class TransformerEncoder(Module):
 
 
 class TransformerDecoder(Module):
-    """Decoder layers one after the other."""
+    """Decoder layers one after the other.
+
+    >>> layer = lucid.nn.TransformerDecoderLayer(d_model=8, nhead=2)
+    >>> tuple(lucid.nn.TransformerDecoder(layer, num_layers=2)(lucid.ones(5, 3, 8), lucid.ones(7, 3, 8)).shape)
+    (5, 3, 8)
+    """
 
     __constants__ = ["norm"]
 

@@ -38,7 +38,12 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
 
 
 def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
-    """Scale gradients by max_norm / total_norm if that makes them smaller."""
+    """Scale gradients by max_norm / total_norm if that makes them smaller.
+
+    >>> p = lucid.nn.Parameter(lucid.zeros(2)); p.grad = lucid.tensor([3.0, 4.0])
+    >>> lucid.nn.utils.clip_grads_with_norm_([p], 1.0, lucid.tensor(5.0)); p.grad
+    tensor([0.6000, 0.8000])
+    """
     grads = _with_grads(parameters)
     if not grads:
         return
@@ -69,7 +74,12 @@ def clip_grad_norm(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False
 
 
 def clip_grad_value_(parameters, clip_value, foreach=None):
-    """Limit every value of the gradients to [-clip_value, clip_value]."""
+    """Limit every value of the gradients to [-clip_value, clip_value].
+
+    >>> p = lucid.nn.Parameter(lucid.zeros(2)); p.grad = lucid.tensor([3.0, 4.0])
+    >>> lucid.nn.utils.clip_grad_value_([p], 3.5); p.grad
+    tensor([3.0000, 3.5000])
+    """
     limit = float(clip_value)
     with no_grad():
         for g in _with_grads(parameters):

@@ -8,7 +8,11 @@ _Packed = namedtuple("PackedSequence", ["data", "batch_sizes", "sorted_indices",
 
 
 def invert_permutation(permutation):
-    """The permutation that undoes one; None stays None."""
+    """The permutation that undoes one; None stays None.
+
+    >>> lucid.nn.utils.rnn.invert_permutation(lucid.tensor([2, 0, 1]))
+    tensor([1, 2, 0])
+    """
     if permutation is None:
         return None
     order = _C.empty_like(permutation)
@@ -127,7 +131,11 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
 
 
 def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_length=None):
-    """A packed sequence as a padded tensor, and the lengths."""
+    """A packed sequence as a padded tensor, and the lengths.
+
+    >>> lucid.nn.utils.rnn.pack_padded_sequence(lucid.tensor([[1, 3], [2, 0]]), [2, 1]).data
+    tensor([1, 3, 2])
+    """
     sizes = sequence.batch_sizes.tolist()
     steps = len(sizes)
     if total_length is not None:
@@ -180,20 +188,32 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
 
 
 def unpad_sequence(padded_sequences, lengths, batch_first=False):
-    """The sequences of a padded tensor, as a list."""
+    """The sequences of a padded tensor, as a list.
+
+    >>> lucid.nn.utils.rnn.unpad_sequence(lucid.tensor([[1, 3], [2, 0]]), lucid.tensor([2, 1]))
+    [tensor([1, 2]), tensor([3])]
+    """
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
     return [s[: int(n)] for s, n in zip(padded_sequences, lengths)]
 
 
 def pack_sequence(sequences, enforce_sorted=True):
-    """Pack a list of sequences of different lengths."""
+    """Pack a list of sequences of different lengths.
+
+    >>> lucid.nn.utils.rnn.pack_sequence([lucid.tensor([1, 2]), lucid.tensor([3])]).batch_sizes
+    tensor([2, 1])
+    """
     lengths = _C.tensor([s.size(0) for s in sequences], dtype=_C.int64)
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
 
 def unpack_sequence(packed_sequences):
-    """The sequences of a packed one, as a list."""
+    """The sequences of a packed one, as a list.
+
+    >>> lucid.nn.utils.rnn.unpack_sequence(lucid.nn.utils.rnn.pack_sequence([lucid.tensor([1, 2]), lucid.tensor([3])]))
+    [tensor([1, 2]), tensor([3])]
+    """
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)
 
