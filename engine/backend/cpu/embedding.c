@@ -57,7 +57,7 @@ static embedding_job job_of(const lc_embedding_args *a, lc_dtype dtype)
                             .bags = a->bags ? (const int64_t *)a->bags->data : NULL,
                             .size = lc_size_of(dtype) };
 }
-static int no_memory(void) { return lc_fail_int(LC_OutOfMemory, "embedding: no memory for the order of its samples"); }
+static int     no_memory(void) { return lc_fail_int(LC_OutOfMemory, "embedding: no memory for the order of its samples"); }
 static int64_t first_of(const embedding_job *job, int64_t bag) { return job->bags ? job->bags[bag] : bag; }
 static int64_t past_of(const embedding_job *job, int64_t bag) { return job->bags ? job->bags[bag + 1] : bag + 1; }
 

@@ -556,7 +556,10 @@ MATH double trigamma_f64(double x)
     SHIFTED(1)
     SHIFTED(2)
     SHIFTED(3)
-            SHIFTED(4) SHIFTED(5) SHIFTED(6) SHIFTED(7) SHIFTED(8) SHIFTED(9) TRIGAMMA_TAIL(10) return x < 0.5
+    SHIFTED(4)
+    SHIFTED(5)
+    SHIFTED(6)
+            SHIFTED(7) SHIFTED(8) SHIFTED(9) TRIGAMMA_TAIL(10) return x < 0.5
         ? 9.86960440108935861883 / (sine * sine) - r
         : r;
 }
