@@ -540,28 +540,34 @@ MATH float digamma_f32(float x)
 }
 /* Derivative of digamma: the recurrence over some steps as one quotient d / p, then the asymptotic series; reflection below 1/2, where sine
  * is sin(pi x), in float32 of the product as PyTorch rounds it. */
-#define SHIFTED(k) q = (y + (k)) * (y + (k)), d = fused64(d, q, p), p *= q;
+#define SHIFTED(k) q = (y + (k)) * (y + (k)), d = fused64(d, q, p), p *= q
 #define TRIGAMMA_TAIL(steps)                                                                                                   \
     double w = y < (steps) ? y + (steps) : y, i = 1 / w, z = i * i, shift = y < (steps) ? d / p : 0;                           \
-    double r = shift + i + z * (0.5 + i * POLY64(z, -691. / 2730, 5. / 66, -1. / 30, 1. / 42, -1. / 30, 1. / 6));
+    double r = shift + i + z * (0.5 + i * POLY64(z, -691. / 2730, 5. / 66, -1. / 30, 1. / 42, -1. / 30, 1. / 6))
 MATH float trigamma_f32(float x)
 {
     double y = x < 0.5f ? 1 - (double)x : (double)x, q = y * y, p = q, d = 1, sine = (double)sin_f32(3.14159274f * x);
-    SHIFTED(1)
-    SHIFTED(2) SHIFTED(3) SHIFTED(4) TRIGAMMA_TAIL(5) return (float)(x < 0.5f ? 9.86960440108935861883 / (sine * sine) - r : r);
+    SHIFTED(1);
+    SHIFTED(2);
+    SHIFTED(3);
+    SHIFTED(4);
+    TRIGAMMA_TAIL(5);
+    return (float)(x < 0.5f ? 9.86960440108935861883 / (sine * sine) - r : r);
 }
 MATH double trigamma_f64(double x)
 {
     double y = x < 0.5 ? 1 - x : x, q = y * y, p = q, d = 1, sine = sin_f64(3.14159265358979323846 * x);
-    SHIFTED(1)
-    SHIFTED(2)
-    SHIFTED(3)
-    SHIFTED(4)
-    SHIFTED(5)
-    SHIFTED(6)
-            SHIFTED(7) SHIFTED(8) SHIFTED(9) TRIGAMMA_TAIL(10) return x < 0.5
-        ? 9.86960440108935861883 / (sine * sine) - r
-        : r;
+    SHIFTED(1);
+    SHIFTED(2);
+    SHIFTED(3);
+    SHIFTED(4);
+    SHIFTED(5);
+    SHIFTED(6);
+    SHIFTED(7);
+    SHIFTED(8);
+    SHIFTED(9);
+    TRIGAMMA_TAIL(10);
+    return x < 0.5 ? 9.86960440108935861883 / (sine * sine) - r : r;
 }
 #undef SHIFTED
 #undef TRIGAMMA_TAIL
