@@ -5,7 +5,7 @@
 # tsan   the C tests under ThreadSanitizer
 # compat every op on all samples of PyTorch's own op database     OPS= narrows it
 # docs   the op reference, from the op table, into the build folder
-# bench  benchmarks beside PyTorch;   demo  train a small network;   test-gpu  the tests that need a GPU
+# bench  benchmarks beside PyTorch;   demo  LeNet-5 learns handwritten digits;   test-gpu  the tests that need a GPU
 MODE   ?=
 PYTHON ?= $(if $(wildcard .venv/bin/python),.venv/bin/python,python3)
 JOBS   ?= $(shell nproc)
@@ -70,9 +70,10 @@ bench: build
 	@PYTHONPATH=. $(PY) benchmarks/elementwise.py
 	@PYTHONPATH=. $(PY) benchmarks/ops.py
 	@PYTHONPATH=. $(PY) benchmarks/kernels.py
+	@PYTHONPATH=. $(PY) benchmarks/models.py
 
 demo: build
-	@PYTHONPATH=. $(PY) examples/digits.py
+	@PYTHONPATH=. $(PY) examples/lenet.py
 
 # Build the wheel, install it into an empty environment, use it from Python and from C.
 wheel-test:

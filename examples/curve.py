@@ -41,6 +41,15 @@ def chunk(kind, data):
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
+def write_png(path, width, height, pixels, colours=1):
+    """8-bit grey (colours=1) or RGB (colours=3) pixels, row by row."""
+    row = width * colours
+    header = struct.pack(">IIBBBBB", width, height, 8, {1: 0, 3: 2}[colours], 0, 0, 0)
+    packed = zlib.compress(b"".join(b"\0" + pixels[i : i + row] for i in range(0, row * height, row)), 9)
+    with open(path, "wb") as file:
+        file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", packed) + chunk(b"IEND", b""))
+
+
 def save(values, path, width=640, height=320):
     """The curve as an 8-bit grey PNG."""
     margin = 10
@@ -56,7 +65,4 @@ def save(values, path, width=640, height=320):
             for thick in (0, 1):
                 rows[height - margin - 1 - y][margin + x - thick] = 0x20
         previous = level
-    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
-    pixels = zlib.compress(b"".join(b"\0" + bytes(row) for row in rows), 9)
-    with open(path, "wb") as file:
-        file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", pixels) + chunk(b"IEND", b""))
+    write_png(path, width, height, b"".join(rows))

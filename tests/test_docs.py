@@ -34,7 +34,7 @@ def test_named_files_exist(document):
     assert [link for link in links if not (document.parent / link).exists()] == []
 
 
-@pytest.mark.parametrize("name", ["random.md"])
+@pytest.mark.parametrize("name", ["random.md", "from-pytorch.md"])
 def test_examples_run(name):
     text = (ROOT / "docs" / name).read_text().replace("```", "")
     test = doctest.DocTestParser().get_doctest(text, {"lucid": lucid}, name, name, 0)

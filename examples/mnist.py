@@ -1,0 +1,122 @@
+"""A convolutional network learns digits: a training script as one writes it for PyTorch.
+
+python examples/mnist.py --data FOLDER     with the four IDX files of MNIST in the folder (.gz or not)
+python examples/mnist.py                   with the small digits that come with the examples, enlarged to 28x28
+"""
+
+import argparse
+import gzip
+import pathlib
+import struct
+
+import digits
+
+import lucid
+from lucid import nn, optim
+from lucid.nn import functional as F
+
+MEAN, DEVIATION = 0.1307, 0.3081
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.conv2 = nn.Conv2d(1, 16, 3), nn.Conv2d(16, 32, 3)
+        self.dropout1, self.dropout2 = nn.Dropout(0.25), nn.Dropout(0.5)
+        self.fc1, self.fc2 = nn.Linear(32 * 12 * 12, 64), nn.Linear(64, 10)
+
+    def forward(self, x):
+        x = F.relu(self.conv1(x))
+        x = F.max_pool2d(F.relu(self.conv2(x)), 2)
+        x = self.dropout1(x).flatten(1)
+        return self.fc2(self.dropout2(F.relu(self.fc1(x))))
+
+
+def read_idx(folder, name):
+    """An IDX file as a tensor of bytes: two zeros, the type (8: bytes), the number of dimensions, their sizes, the data."""
+    path = pathlib.Path(folder, name)
+    data = path.read_bytes() if path.exists() else gzip.decompress(path.with_name(name + ".gz").read_bytes())
+    zeros, kind, dims = struct.unpack(">HBB", data[:4])
+    if zeros != 0 or kind != 8 or not 1 <= dims <= 4:
+        raise ValueError(f"{path} is not an IDX file of bytes")
+    shape = struct.unpack(f">{dims}I", data[4 : 4 + 4 * dims])
+    return lucid.frombuffer(bytearray(data), dtype=lucid.uint8, offset=4 + 4 * dims).view(shape)
+
+
+def load_mnist(folder):
+    """(images, labels) to train on and to test with."""
+    for part in ("train", "t10k"):
+        images, labels = read_idx(folder, f"{part}-images-idx3-ubyte"), read_idx(folder, f"{part}-labels-idx1-ubyte")
+        yield (images.unsqueeze(1).float() / 255 - MEAN) / DEVIATION, labels.long()
+
+
+def load_digits():
+    """The same of the digits that come with the examples."""
+    for pixels, labels in digits.load():
+        images = F.interpolate(pixels.view(-1, 1, 8, 8), size=(20, 20), mode="bilinear")
+        yield (F.pad(images, (4, 4, 4, 4)) - MEAN) / DEVIATION, labels
+
+
+def batches(images, labels, size, shuffle=False):
+    order = lucid.randperm(len(labels)) if shuffle else lucid.arange(len(labels))
+    for chosen in order.split(size):
+        yield images[chosen], labels[chosen]
+
+
+def train(args, model, images, labels, optimizer, epoch):
+    model.train()
+    done = 0
+    for number, (data, target) in enumerate(batches(images, labels, args.batch_size, shuffle=True)):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(data), target)
+        loss.backward()
+        optimizer.step()
+        if number % args.log_interval == 0:
+            print(f"epoch {epoch}  {done:6}/{len(labels)}  loss {loss.item():.4f}", flush=True)
+        if args.dry_run:
+            break
+        done += len(target)
+
+
+@lucid.no_grad()
+def test(args, model, images, labels):
+    """Prints the mean loss; the share of right answers."""
+    model.eval()
+    loss, correct = 0.0, 0
+    for data, target in batches(images, labels, args.test_batch_size):
+        output = model(data)
+        loss += F.cross_entropy(output, target, reduction="sum").item()
+        correct += (output.argmax(dim=1) == target).sum().item()
+    share = correct / len(labels)
+    print(f"test: mean loss {loss / len(labels):.4f}, {correct}/{len(labels)} right ({share:.1%})", flush=True)
+    return share
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", help="folder of MNIST's IDX files")
+    parser.add_argument("--batch-size", type=int, default=64)
+    parser.add_argument("--test-batch-size", type=int, default=500)
+    parser.add_argument("--epochs", type=int, default=14)
+    parser.add_argument("--lr", type=float, default=1.0)
+    parser.add_argument("--gamma", type=float, default=0.7, help="the learning rate is multiplied by this after every epoch")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--log-interval", type=int, default=10, help="batches from line to line")
+    parser.add_argument("--dry-run", action="store_true", help="one batch, to see whether it works")
+    args = parser.parse_args(arguments)
+
+    lucid.manual_seed(args.seed)
+    training, testing = load_mnist(args.data) if args.data else load_digits()
+    model = Net()
+    optimizer = optim.Adadelta(model.parameters(), lr=args.lr)
+    scheduler = optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=args.gamma)
+    share = 0.0
+    for epoch in range(1, (1 if args.dry_run else args.epochs) + 1):
+        train(args, model, *training, optimizer, epoch)
+        share = test(args, model, *testing)
+        scheduler.step()
+    return share
+
+
+if __name__ == "__main__":
+    main()
