@@ -10,7 +10,7 @@
  * Memory is one copy of the weights and, per thread, a strip and the buffer. Every cut depends on shapes only.
  *
  * Rejected: packing columns for the matrix product's kernel (each image element is written once per tap; half the speed where channels are
- * few), Winograd (its sums are not PyTorch's to the last digits). */
+ * few). Where it pays, conv_winograd.c does the same with fewer multiplications. */
 #include "conv.h"
 #include <string.h>
 
@@ -29,22 +29,6 @@ int conv_no_memory(void) { return lc_fail_int(LC_OutOfMemory, "convolution: no m
 
 enum { WIDEST = 1024, STRIP = 96 << 10, GATHERED = 64 << 10, WEIGHTS = 8192, ROW_BLOCK = 128, TASKS = 16 };
 
-typedef struct {
-    conv_grid           grid;
-    conv_image          from, to;
-    const conv_kernels *kernels;
-    lc_dtype            dtype;
-    int64_t             size, groups, rows, channels;     /* rows, channels: of a group, of the result and of the source */
-    int64_t             tiles, tile_block, channel_block; /* tiles: of all rows */
-    int64_t             strip_rows, strip_columns, strips_down, strips_across;
-    int64_t             weight_group, weight_row, weight_channel, weight_tap[3]; /* steps in the weights, in elements */
-    const char         *weight, *bias;
-    char               *packed;
-    atomic_int          failed;
-} conv_job;
-
-static int64_t tile_start(const conv_job *j, int64_t tile) { return j->rows * tile / j->tiles; }
-
 /* ---- weights in the order of the tiles: (group, tile, channel, tap, row of the tile) ---- */
 #define PACK(T)                                                                                                                \
     for (int64_t c = 0; c < j->channels; c++)                                                                                  \
@@ -59,7 +43,8 @@ static void pack_tiles(void *ctx, int64_t begin, int64_t end)
     const conv_axis *axis = j->grid.axis;
     const int64_t   *tap = j->weight_tap, size = j->size;
     for (int64_t t = begin; t < end; t++) {
-        int64_t group = t / j->tiles, first = tile_start(j, t % j->tiles), rows = tile_start(j, t % j->tiles + 1) - first;
+        int64_t group = t / j->tiles, first = conv_tile_start(j, t % j->tiles),
+                rows = conv_tile_start(j, t % j->tiles + 1) - first;
         for (int64_t i = 0; i < rows; i++) {
             const char *weight = j->weight + (group * j->weight_group + (first + i) * j->weight_row) * size;
             char       *at = j->packed + ((group * j->rows + first) * j->channels * j->grid.taps + i) * size;
@@ -75,7 +60,7 @@ static void pack_tiles(void *ctx, int64_t begin, int64_t end)
 }
 
 /* ---- tasks ---- */
-static char *target(const conv_image *to, const conv_part *part, int64_t n, int64_t row)
+char *conv_target(const conv_image *to, const conv_part *part, int64_t n, int64_t row)
 {
     return to->data + (n * to->n_step + row * to->channel_step + part->plane * to->step[0] + part->row * to->step[1] +
                        part->column * to->step[2]) *
@@ -102,7 +87,7 @@ static void store_rows(const conv_job *j, const conv_part *part, const conv_layo
                           from + (i * step + r * l->pitch) * size, size, columns);
 }
 /* to: where whole tiles may go at once, its rows to_step elements apart; NULL: nowhere. Returns how many columns did. */
-static int64_t run_tile(const conv_job *j, conv_tile *tile, int64_t rows, int64_t flat, char *to, int64_t to_step)
+int64_t conv_run_tile(const conv_job *j, conv_tile *tile, int64_t rows, int64_t flat, char *to, int64_t to_step)
 {
     const conv_tile_fn *fn = &j->kernels->tile[rows - 1];
     const char         *x = tile->x;
@@ -136,6 +121,7 @@ static void run_task(const conv_job *j, int64_t task, const conv_scratch *s)
     int64_t block = rest % blocks, group = rest / blocks % j->groups, n = rest / blocks / j->groups;
     int64_t first = block * j->tile_block, past = first + j->tile_block < j->tiles ? first + j->tile_block : j->tiles;
     int64_t left = j->grid.axis[1].count - part.row, wide = j->grid.axis[2].count - part.column, taps = j->grid.taps;
+    if (j->only && !j->only[n]) return;
     part.rows = left < j->strip_rows ? left : j->strip_rows, part.columns = wide < j->strip_columns ? wide : j->strip_columns;
     if (part.rows <= 0 || part.columns <= 0) return;
     conv_layout layout;
@@ -150,8 +136,8 @@ static void run_task(const conv_job *j, int64_t task, const conv_scratch *s)
         if (!as_it_is)
             conv_fill_strip(&j->grid, &j->from, &part, &layout, n, group * j->channels + c, channels, j->dtype, strip);
         for (int64_t t = first; t < past; t++) {
-            int64_t   row = tile_start(j, t), rows = tile_start(j, t + 1) - row;
-            char     *out = s->gathered + (one ? 0 : row - tile_start(j, first)) * s->gathered_step * j->size;
+            int64_t   row = conv_tile_start(j, t), rows = conv_tile_start(j, t + 1) - row;
+            char     *out = s->gathered + (one ? 0 : row - conv_tile_start(j, first)) * s->gathered_step * j->size;
             conv_tile tile = { .channels = channels,
                                .taps = taps,
                                .channel_step = layout.channel_size,
@@ -162,8 +148,8 @@ static void run_task(const conv_job *j, int64_t task, const conv_scratch *s)
                                .start = j->bias + (group * j->rows + row) * j->size,
                                .out = out,
                                .add = c > 0 };
-            char     *to = target(&j->to, &part, n, group * j->rows + row);
-            int64_t   there = run_tile(j, &tile, rows, layout.flat, flat_out ? to : NULL, j->to.channel_step);
+            char     *to = conv_target(&j->to, &part, n, group * j->rows + row);
+            int64_t   there = conv_run_tile(j, &tile, rows, layout.flat, flat_out ? to : NULL, j->to.channel_step);
             if (c + channels < j->channels) continue;
             for (int64_t i = 0; i < rows && flat_out; i++)
                 memcpy(to + (i * j->to.channel_step + there) * j->size, out + (i * s->gathered_step + there) * j->size,
@@ -231,23 +217,42 @@ static void run_planes(void *ctx, int64_t begin, int64_t end)
     }
 }
 
-static int64_t cut(int64_t n, int64_t most) /* n in equal pieces of at most so many: the size of a piece */
+int64_t conv_cut(int64_t n, int64_t most)
 {
     int64_t pieces = (n + most - 1) / most;
     return pieces ? (n + pieces - 1) / pieces : 1;
+}
+static int run_plainly(conv_job *j, int64_t each) /* each: multiply-adds per row of the grid */
+{
+    int64_t taps = j->grid.taps ? j->grid.taps : 1, images = j->from.n * j->groups * j->grid.axis[0].count;
+    int64_t blocks = (j->tiles + j->tile_block - 1) / j->tile_block;
+    size_t  bytes = (size_t)(j->groups * j->rows * j->channels * taps * j->size + 1);
+    j->packed = lc_alloc(bytes);
+    if (!j->packed) return -1;
+    int64_t tile = j->kernels->rows * j->channels * taps, tasks = images * blocks * j->strips_down * j->strips_across;
+    if (j->grid.taps)
+        cpu_parallel(j->groups * j->tiles, CPU_GRAIN / (tile + 1) + 1, j->groups * j->tiles * tile, pack_tiles, j);
+    each = each * j->strip_rows / 16 + 1;
+    conv_plane plane;
+    if (by_planes(j, &plane))
+        cpu_parallel(images, 4 * CPU_GRAIN / (taps * plane.rows * plane.columns) + 1, tasks * each, run_planes, j);
+    else cpu_parallel(tasks, CPU_GRAIN / each + 1, tasks * each, run_tasks, j);
+    lc_free(j->packed, bytes);
+    return j->failed ? -1 : 0;
 }
 static int run_grid(conv_job *j)
 {
     const conv_axis *axis = j->grid.axis;
     j->grid.taps = axis[0].taps * axis[1].taps * axis[2].taps, j->grid.planes = axis[0].taps * axis[1].phases * axis[2].phases;
     int64_t taps = j->grid.taps ? j->grid.taps : 1, down = axis[1].count, most = WEIGHTS / (taps * j->kernels->rows);
-    int64_t images = j->from.n * j->groups * axis[0].count, work;
+    int64_t images = j->from.n * j->groups * axis[0].count;
     if (!images || !down || !axis[2].count || !j->rows) return 0;
     j->tiles = (j->rows + j->kernels->rows - 1) / j->kernels->rows;
-    j->tile_block = cut(j->tiles, ROW_BLOCK / j->kernels->rows);
+    j->tile_block = conv_cut(j->tiles, ROW_BLOCK / j->kernels->rows);
     int64_t blocks = (j->tiles + j->tile_block - 1) / j->tile_block, block_rows = j->tile_block * j->kernels->rows;
-    j->channel_block = cut(j->channels, most ? most : 1);
-    j->strip_columns = cut(axis[2].count, WIDEST), j->strips_across = (axis[2].count + j->strip_columns - 1) / j->strip_columns;
+    j->channel_block = conv_cut(j->channels, most ? most : 1);
+    j->strip_columns = conv_cut(axis[2].count, WIDEST),
+    j->strips_across = (axis[2].count + j->strip_columns - 1) / j->strip_columns;
     bool    long_sum = j->channel_block < j->channels;
     int64_t each = j->rows * j->channels * taps * j->strip_columns / blocks + 1; /* multiply-adds per row of the grid */
     for (int64_t rows = down; rows > 1; rows = (rows + 1) / 2) {
@@ -258,20 +263,16 @@ static int run_grid(conv_job *j)
             break;
         down = (rows + 1) / 2;
     }
-    j->strip_rows = cut(axis[1].count, down), j->strips_down = (axis[1].count + j->strip_rows - 1) / j->strip_rows;
-    size_t bytes = (size_t)(j->groups * j->rows * j->channels * taps * j->size + 1);
-    j->packed = lc_alloc(bytes);
-    if (!j->packed) return conv_no_memory();
-    int64_t tile = j->kernels->rows * j->channels * taps, tasks = images * blocks * j->strips_down * j->strips_across;
-    if (j->grid.taps)
-        cpu_parallel(j->groups * j->tiles, CPU_GRAIN / (tile + 1) + 1, j->groups * j->tiles * tile, pack_tiles, j);
-    each = each * j->strip_rows / 16 + 1, work = tasks * each;
-    conv_plane plane;
-    if (by_planes(j, &plane))
-        cpu_parallel(images, 4 * CPU_GRAIN / (taps * axis[1].count * axis[2].count) + 1, work, run_planes, j);
-    else cpu_parallel(tasks, CPU_GRAIN / each + 1, work, run_tasks, j);
-    lc_free(j->packed, bytes);
-    return j->failed ? conv_no_memory() : 0;
+    j->strip_rows = conv_cut(axis[1].count, down), j->strips_down = (axis[1].count + j->strip_rows - 1) / j->strip_rows;
+    int64_t flags = j->from.n;
+    bool   *again = lc_alloc((size_t)flags);
+    if (!again) return conv_no_memory();
+    memset(again, 0, (size_t)flags);
+    int rc = conv_winograd(j, again);
+    j->only = rc ? NULL : again;
+    if (rc > 0 || (!rc && memchr(again, true, (size_t)flags))) rc = run_plainly(j, each);
+    lc_free(again, (size_t)flags);
+    return rc < 0 ? conv_no_memory() : 0;
 }
 
 /* ---- the two ops ---- */

@@ -3,7 +3,7 @@
 #include "cpu.h"
 #include "../args.h"
 
-enum { CONV_MAX_ROWS = 14, CONV_SLACK = 128, CONV_DOTS = 3 };
+enum { CONV_MAX_ROWS = 14, CONV_SLACK = 128, CONV_DOTS = 3, CONV_POINTS = 8 };
 
 /* rows x columns of the result: out[i][j] = start[i] or what is there, plus the sum over channels and taps of a (channels, taps, rows) times x
  * (channels) at offset[tap] + j. columns are contiguous; what is read past the end of the strip is its slack. */
@@ -42,6 +42,16 @@ typedef struct {
     conv_kernels f32, f64;
 } lc_convs;
 const conv_kernels *conv_kernels_of(lc_dtype dtype);
+
+/* Values at points instead of tiles of 4 elements of a row (conv_points.c). Rows of values are `step` elements apart; what is read and written past
+ * `tiles` fills a vector. */
+typedef struct {
+    int points;
+    void (*spread)(const float *line, int64_t tiles, float *to, int64_t step);
+    bool (*gather)(const float *from, int64_t step, int64_t tiles, float start, float *line); /* whether all is finite */
+    void (*weigh)(const float (*tap)[16], int rows, float *to, int64_t step);
+} conv_points;
+const conv_points *conv_points_of(int64_t taps); /* of a row; NULL: not for as many */
 
 /* A tensor (n, channels, ...) whose missing dimensions have size one. Strides in elements. */
 typedef struct {
@@ -82,6 +92,29 @@ void conv_fill_strip(const conv_grid *g, const conv_image *x, const conv_part *p
                      int64_t first, int64_t channels, lc_dtype dtype, char *to);
 void conv_move_row(lc_dtype to, char *dst, int64_t dst_step, lc_dtype from, const char *src, int64_t src_step, int64_t n);
 int  conv_no_memory(void);
+
+/* A convolution over a grid, prepared. */
+typedef struct {
+    conv_grid           grid;
+    conv_image          from, to;
+    const conv_kernels *kernels;
+    lc_dtype            dtype;
+    int64_t             size, groups, rows, channels;     /* rows, channels: of a group, of the result and of the source */
+    int64_t             tiles, tile_block, channel_block; /* tiles: of all rows */
+    int64_t             strip_rows, strip_columns, strips_down, strips_across;
+    int64_t             weight_group, weight_row, weight_channel, weight_tap[3]; /* steps in the weights, in elements */
+    const char         *weight, *bias;
+    char               *packed;
+    const bool         *only; /* per image: whether it is computed; NULL: all are */
+    atomic_int          failed;
+} conv_job;
+static inline int64_t conv_tile_start(const conv_job *j, int64_t tile) { return j->rows * tile / j->tiles; }
+char                 *conv_target(const conv_image *to, const conv_part *part, int64_t n, int64_t row);
+int64_t               conv_run_tile(const conv_job *j, conv_tile *tile, int64_t rows, int64_t flat, char *to, int64_t to_step);
+int64_t               conv_cut(int64_t n, int64_t most); /* n in equal pieces of at most so many: the size of a piece */
+/* Fewer multiplications where kernels have 3 to 5 taps in a row. `again`: images with results that are not finite, to be computed plainly. Returns
+ * 1 if it is not worth it, -1 if there is no memory. */
+int conv_winograd(const conv_job *job, bool *again);
 
 /* The grid of the result, from the image's point of view. */
 int  conv_forward_axes(const lc_conv_args *a, conv_axis *axis, const int64_t *count);

@@ -200,11 +200,6 @@ static void run_units(void *ctx, int64_t begin, int64_t end)
     lc_free(block, bytes);
 }
 
-static int64_t cut(int64_t n, int64_t most)
-{
-    int64_t pieces = (n + most - 1) / most;
-    return pieces ? (n + pieces - 1) / pieces : 1;
-}
 static int64_t pieces(int64_t n, int64_t size) { return (n + size - 1) / size; }
 static void    choose_dot(weight_job *j, const conv_kernels *kernels)
 {
@@ -221,16 +216,16 @@ static void choose_cuts(weight_job *j)
 {
     const conv_axis *axis = j->grid.axis;
     int64_t          down = axis[1].count, taps = j->grid.taps;
-    j->row_block = cut(j->rows, ROW_BLOCK), j->row_blocks = pieces(j->rows, j->row_block);
+    j->row_block = conv_cut(j->rows, ROW_BLOCK), j->row_blocks = pieces(j->rows, j->row_block);
     int64_t least = (SHORTEST + taps - 1) / taps, wanted = pieces(UNITS, j->groups * j->row_blocks);
-    j->channel_block = cut(j->channels, j->channels / wanted > least ? j->channels / wanted : least);
-    j->channel_block = cut(j->channels, j->channel_block < ROW_BLOCK ? j->channel_block : ROW_BLOCK);
+    j->channel_block = conv_cut(j->channels, j->channels / wanted > least ? j->channels / wanted : least);
+    j->channel_block = conv_cut(j->channels, j->channel_block < ROW_BLOCK ? j->channel_block : ROW_BLOCK);
     j->channel_blocks = pieces(j->channels, j->channel_block);
-    j->strip_columns = cut(axis[2].count, WIDEST), j->strips_across = pieces(axis[2].count, j->strip_columns);
+    j->strip_columns = conv_cut(axis[2].count, WIDEST), j->strips_across = pieces(axis[2].count, j->strip_columns);
     while (down > 1 && (conv_strip_size(&j->grid, down, j->strip_columns) * j->channel_block > STRIP ||
                         j->row_block * down * j->strip_columns > STRIP))
         down = (down + 1) / 2;
-    j->strip_rows = cut(axis[1].count, down), j->strips_down = pieces(axis[1].count, j->strip_rows);
+    j->strip_rows = conv_cut(axis[1].count, down), j->strips_down = pieces(axis[1].count, j->strip_rows);
     int64_t flat = j->strip_rows * (j->strip_columns + axis[2].shift_max - axis[2].shift_min);
     j->images = j->grid.planes == 1 && flat < LONG_ENOUGH ? LONG_ENOUGH / flat : 1; /* small ones side by side */
     if (j->images > (j->image.n + 7) / 8) j->images = (j->image.n + 7) / 8;

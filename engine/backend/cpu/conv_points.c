@@ -1,0 +1,151 @@
+/* Rows of an image as values at points, and back: the one-dimensional Winograd transforms of conv_winograd.c. Compiled once per instruction set.
+ *
+ * Four neighbouring results of a row are the product of two polynomials, the image's and the kernel's. With r taps it has r + 3 coefficients, so
+ * its values at r + 3 points tell it: r + 3 multiplications instead of 4 r. The points (0, 1, -1, small fractions, and infinity: the leading
+ * coefficient) were chosen by trying: the sums err by 1.5 to 2 times as much as plain ones.
+ *
+ *   spread   a row of an image: tiles of 4 elements with the r - 1 that follow each, as r + 3 rows of one value per tile
+ *   gather   back: r + 3 rows of values to rows of 4 results per tile
+ *   weigh    r taps of 16 kernels
+ *
+ * Lanes are tiles, so rows are taken apart into every fourth element by shuffles; matrices are constants, unrolled. */
+#include "conv.h"
+#include <string.h>
+#ifdef __clang__
+#pragma clang fp contract(fast)
+#else
+#pragma GCC optimize("fp-contract=fast")
+#endif
+
+#if defined __AVX512F__
+enum { LANES = 16 };
+#define UNZIP(a, b, at)                                                                                                        \
+    __builtin_shufflevector(a, b, at, at + 2, at + 4, at + 6, at + 8, at + 10, at + 12, at + 14, at + 16, at + 18, at + 20,    \
+                            at + 22, at + 24, at + 26, at + 28, at + 30)
+#define ZIP(a, b, at)                                                                                                          \
+    __builtin_shufflevector(a, b, at, at + 16, at + 1, at + 17, at + 2, at + 18, at + 3, at + 19, at + 4, at + 20, at + 5,     \
+                            at + 21, at + 6, at + 22, at + 7, at + 23)
+#elif defined __AVX2__
+enum { LANES = 8 };
+#define UNZIP(a, b, at) __builtin_shufflevector(a, b, at, at + 2, at + 4, at + 6, at + 8, at + 10, at + 12, at + 14)
+#define ZIP(a, b, at)   __builtin_shufflevector(a, b, at, at + 8, at + 1, at + 9, at + 2, at + 10, at + 3, at + 11)
+#else
+enum { LANES = 4 };
+#define UNZIP(a, b, at) __builtin_shufflevector(a, b, at, at + 2, at + 4, at + 6)
+#define ZIP(a, b, at)   __builtin_shufflevector(a, b, at, at + 4, at + 1, at + 5)
+#endif
+typedef float vector __attribute__((vector_size(4 * LANES)));
+typedef float loaded __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef float point_matrix[CONV_POINTS][CONV_POINTS];
+
+/* From the n elements of a tile to the values. */
+static const point_matrix VALUES_6 = { { 1, 1.5, -2, -1.5, 1, 0 }, { 0, -1, -2.5, -0.5, 1, 0 }, { 0, 1, 0.5, -2.5, 1, 0 },
+                                       { 0, -0.5, -1, 0.5, 1, 0 }, { 0, 2, -1, -2, 1, 0 },      { 0, 1, 1.5, -2, -1.5, 1 } };
+static const point_matrix VALUES_7 = { { -1.5, 2.75, 2.5, -3.75, -1, 1, 0 }, { 0, 1.5, -1.25, -3.75, 0, 1, 0 },
+                                       { 0, -1.5, 4.25, -1.75, -2, 1, 0 },   { 0, 0.75, -1, -1.75, 1, 1, 0 },
+                                       { 0, 3, 0.5, -4, -0.5, 1, 0 },        { 0, -1, 2.5, 0, -2.5, 1, 0 },
+                                       { 0, -1.5, 2.75, 2.5, -3.75, -1, 1 } };
+static const point_matrix VALUES_8 = { { -1, 0, 5.25, 0, -5.25, 0, 1, 0 },      { 0, 1, 1, -4.25, -4.25, 1, 1, 0 },
+                                       { 0, -1, 1, 4.25, -4.25, -1, 1, 0 },     { 0, 0.5, 0.25, -2.5, -1.25, 2, 1, 0 },
+                                       { 0, -0.5, 0.25, 2.5, -1.25, -2, 1, 0 }, { 0, 2, 4, -2.5, -5, 0.5, 1, 0 },
+                                       { 0, -2, 4, 2.5, -5, -0.5, 1, 0 },       { 0, -1, 0, 5.25, 0, -5.25, 0, 1 } };
+/* From the values to 4 results: powers of the points; infinity counts for the last one. */
+static const point_matrix RESULTS_6 = {
+    { 1, 1, 1, 1, 1, 0 }, { 0, 1, -1, 2, -0.5, 0 }, { 0, 1, 1, 4, 0.25, 0 }, { 0, 1, -1, 8, -0.125, 1 }
+};
+static const point_matrix RESULTS_7 = {
+    { 1, 1, 1, 1, 1, 1, 0 }, { 0, 1, -1, 2, 0.5, -1.5, 0 }, { 0, 1, 1, 4, 0.25, 2.25, 0 }, { 0, 1, -1, 8, 0.125, -3.375, 1 }
+};
+static const point_matrix RESULTS_8 = { { 1, 1, 1, 1, 1, 1, 1, 0 },
+                                        { 0, 1, -1, 2, -2, 0.5, -0.5, 0 },
+                                        { 0, 1, 1, 4, 4, 0.25, 0.25, 0 },
+                                        { 0, 1, -1, 8, -8, 0.125, -0.125, 1 } };
+/* From taps to values: the points and what their powers are multiplied with. */
+static const double POINTS_6[2][5] = { { 0, 1, -1, 2, -0.5 }, { 1, -1 / 3., 1 / 3., 1 / 15., -16 / 15. } };
+static const double POINTS_7[2][6] = { { 0, 1, -1, 2, 0.5, -1.5 }, { -2 / 3., -2 / 5., 2 / 9., 2 / 63., 8 / 9., -8 / 105. } };
+static const double POINTS_8[2][7] = { { 0, 1, -1, 2, -2, 0.5, -0.5 },
+                                       { -1, -2 / 9., -2 / 9., 1 / 90., 1 / 90., 32 / 45., 32 / 45. } };
+
+INLINE vector load(const float *p) { return (vector) * (const loaded *)p; }
+INLINE void   store(float *p, vector x) { *(loaded *)p = (loaded)x; }
+INLINE void   every_fourth(const float *from, vector *to)
+{
+    vector a = load(from), b = load(from + LANES), c = load(from + 2 * LANES), d = load(from + 3 * LANES);
+    vector even[2] = { UNZIP(a, b, 0), UNZIP(c, d, 0) }, odd[2] = { UNZIP(a, b, 1), UNZIP(c, d, 1) };
+    to[0] = UNZIP(even[0], even[1], 0), to[1] = UNZIP(odd[0], odd[1], 0);
+    to[2] = UNZIP(even[0], even[1], 1), to[3] = UNZIP(odd[0], odd[1], 1);
+}
+INLINE void spread(const int n, const point_matrix m, const float *line, int64_t tiles, float *to, int64_t step)
+{
+    for (int64_t t = 0; t < tiles; t += LANES, line += 4 * LANES) {
+        vector x[8];
+        every_fourth(line, x), every_fourth(line + 4, x + 4);
+#pragma GCC unroll 8
+        for (int i = 0; i < n; i++) {
+            vector sum = { 0 };
+#pragma GCC unroll 8
+            for (int k = 0; k < n; k++)
+                if (m[i][k] == 1) sum += x[k];
+                else if (m[i][k] == -1) sum -= x[k];
+                else if (m[i][k] != 0) sum += m[i][k] * x[k];
+            store(to + i * step + t, sum);
+        }
+    }
+}
+INLINE bool gather(const int n, const point_matrix m, const float *from, int64_t step, int64_t tiles, float start, float *line)
+{
+    vector odd = { 0 };
+    for (int64_t t = 0; t < tiles; t += LANES, line += 4 * LANES) {
+        vector x[8], y[4];
+#pragma GCC unroll 8
+        for (int k = 0; k < n; k++) x[k] = load(from + k * step + t);
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++) {
+            y[i] = (vector){ 0 } + start;
+#pragma GCC unroll 8
+            for (int k = 0; k < n; k++)
+                if (m[i][k] == 1) y[i] += x[k];
+                else if (m[i][k] == -1) y[i] -= x[k];
+                else if (m[i][k] != 0) y[i] += m[i][k] * x[k];
+            odd += y[i] - y[i];
+        }
+        vector low[2] = { ZIP(y[0], y[2], 0), ZIP(y[1], y[3], 0) },
+               high[2] = { ZIP(y[0], y[2], LANES / 2), ZIP(y[1], y[3], LANES / 2) };
+        store(line, ZIP(low[0], low[1], 0)), store(line + LANES, ZIP(low[0], low[1], LANES / 2));
+        store(line + 2 * LANES, ZIP(high[0], high[1], 0)), store(line + 3 * LANES, ZIP(high[0], high[1], LANES / 2));
+    }
+    float sum = 0;
+    for (int i = 0; i < LANES; i++) sum += odd[i];
+    return sum == 0;
+}
+INLINE void weigh(const int n, const double *point, const double *scale, const float (*tap)[16], int rows, float *to,
+                  int64_t step)
+{
+    for (int i = 0; i < n; i++, to += step)
+        for (int row = 0; row < rows; row++) {
+            double sum = tap[n - 4][row];
+            for (int k = n - 5; k >= 0 && i < n - 1; k--) sum = sum * point[i] + tap[k][row];
+            to[row] = (float)(i < n - 1 ? sum * scale[i] : sum);
+        }
+}
+#define POINTS(n)                                                                                                              \
+    static void spread_##n(const float *line, int64_t tiles, float *to, int64_t step)                                          \
+    {                                                                                                                          \
+        spread(n, VALUES_##n, line, tiles, to, step);                                                                          \
+    }                                                                                                                          \
+    static bool gather_##n(const float *from, int64_t step, int64_t tiles, float start, float *line)                           \
+    {                                                                                                                          \
+        return gather(n, RESULTS_##n, from, step, tiles, start, line);                                                         \
+    }                                                                                                                          \
+    static void weigh_##n(const float(*tap)[16], int rows, float *to, int64_t step)                                            \
+    {                                                                                                                          \
+        weigh(n, POINTS_##n[0], POINTS_##n[1], tap, rows, to, step);                                                           \
+    }
+POINTS(6)
+POINTS(7)
+POINTS(8)
+const conv_points CAT(lc_cpu_conv_points, LC_ISA)[3] = {
+    { 6, spread_6, gather_6, weigh_6 },
+    { 7, spread_7, gather_7, weigh_7 },
+    { 8, spread_8, gather_8, weigh_8 },
+};

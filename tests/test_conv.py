@@ -1,0 +1,72 @@
+"""Convolutions large enough for the blocked kernels: against float64, for any number of threads, and what is not finite."""
+
+import numpy as np
+import pytest
+import torch
+
+import lucid
+
+SHAPES = {  # image, weight, stride, padding, dilation, groups
+    "3x3": ((3, 20, 17, 23), (29, 20, 3, 3), 1, 1, 1, 1),
+    "3x3, small images": ((7, 48, 9, 9), (130, 48, 3, 3), 1, 0, 1, 1),
+    "3x3, dilated": ((2, 20, 37, 43), (29, 20, 3, 3), 1, 2, 2, 1),
+    "3x3, stride 2": ((2, 20, 37, 43), (29, 20, 3, 3), 2, 1, 1, 1),
+    "3x3, groups": ((2, 20, 37, 43), (28, 10, 3, 3), 1, 1, 1, 2),
+    "4x4": ((2, 20, 27, 33), (29, 20, 4, 4), 1, 1, 1, 1),
+    "5x5": ((17, 6, 14, 14), (16, 6, 5, 5), 1, 0, 1, 1),
+    "5x5, padded": ((2, 20, 17, 23), (29, 20, 5, 5), 1, 2, 1, 1),
+    "7x7, stride 2": ((2, 3, 64, 65), (64, 3, 7, 7), 2, 3, 1, 1),
+    "9x9, stride 2": ((2, 5, 37, 43), (29, 5, 9, 9), 2, 1, 1, 1),
+    "1x1": ((3, 70, 13, 15), (35, 70, 1, 1), 1, 0, 1, 1),
+    "1x1, stride 2": ((3, 70, 13, 15), (35, 70, 1, 1), 2, 0, 1, 1),
+}
+
+
+def tensors(case, seed=0):
+    image, weight, *window = SHAPES[case]
+    random = np.random.default_rng(seed)
+    return random.standard_normal(image, np.float32), random.standard_normal(weight, np.float32), window
+
+
+def results(m, x, w, window, last=False, dtype=None):
+    """The convolution and both gradients."""
+    x, w = m.tensor(x, dtype=dtype), m.tensor(w, dtype=dtype)
+    x = (x.contiguous(memory_format=m.channels_last) if last else x).requires_grad_()
+    w.requires_grad_()
+    y = m.nn.functional.conv2d(x, w, None, *window)
+    g = np.random.default_rng(1).standard_normal(tuple(y.shape), np.float32)
+    return [y, *m.autograd.grad(y, [x, w], m.tensor(g, dtype=dtype))]
+
+
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("case", SHAPES)
+def test_values(case, last):
+    x, w, window = tensors(case)
+    for ours, exact in zip(results(lucid, x, w, window, last), results(torch, x, w, window, dtype=torch.float64)):
+        exact = exact.detach().numpy()
+        np.testing.assert_allclose(ours.detach().numpy(), exact, rtol=0, atol=3e-5 * exact.std())
+
+
+@pytest.mark.parametrize("case", SHAPES)
+def test_threads(case):
+    x, w, window = tensors(case)
+    before, made = lucid.get_num_threads(), []
+    try:
+        for n in (1, 2, 3):
+            lucid.set_num_threads(n)
+            made.append([t.detach().numpy() for t in results(lucid, x, w, window)])
+    finally:
+        lucid.set_num_threads(before)
+    for other in made[1:]:
+        for a, b in zip(made[0], other):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("case", ["3x3", "5x5", "7x7, stride 2"])
+def test_what_is_not_finite_stays_where_it_belongs(case):
+    x, w, window = tensors(case)
+    x[0, 1, 5, 6], x[1, 2, 0, 0] = np.inf, np.nan
+    ours, theirs = lucid.tensor(x), torch.tensor(x)
+    ours = lucid.nn.functional.conv2d(ours, lucid.tensor(w), None, *window).numpy()
+    theirs = torch.nn.functional.conv2d(theirs, torch.tensor(w), None, *window).numpy()
+    np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-3)
