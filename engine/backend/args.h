@@ -13,7 +13,7 @@ typedef struct {
 } lc_matmul_epilogue;
 
 /* matmul family: out (batch, m, n) = a (batch, m, k) x b (batch, k, n); any strides; a batch stride of 0 broadcasts. All of the
- * computing dtype. */
+ * computing dtype; on the CPU each may be a half instead, and is converted, or rounded once, on its way. */
 typedef struct {
     lc_tensor                *out, *a, *b;
     int64_t                   batch, m, n, k;

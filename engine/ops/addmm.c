@@ -49,7 +49,7 @@ static int run_fused(const lc_record *call, lc_dtype dtype, lc_tensor *a, lc_ten
     lc_matmul_epilogue e = { .scale = lc_number_of(&call->args[4]),
                              .addend_scale = lc_number_of(&call->args[3]),
                              .activation = LC_OP_COUNT };
-    lc_tensor         *x = is(&call->args[3], 0) ? NULL : in_dtype(call->in[0], dtype);
+    lc_tensor         *x = is(&call->args[3], 0) ? NULL : for_product(call, call->in[0], dtype);
     if (!x && !is(&call->args[3], 0)) return -1;
     for (int d = 0; x && d < x->ndim; d++)
         if (x->shape[d] != 1) e.addend_stride[out_first + out->ndim - x->ndim + d] = x->stride[d];
@@ -69,8 +69,9 @@ static int run_sum(const lc_record *call, lc_tensor *left, lc_tensor *right, int
 {
     lc_dtype   dtype = working_dtype(call->dtype);
     bool       fuses = call->device.kind == LC_CPU && lc_is_floating(dtype), adds = fuses && adds_in_place(call, dtype);
-    lc_tensor *a = in_dtype(left, dtype), *b = in_dtype(right, dtype),
-              *out = adds ? lc_retain(call->out[0]) : destination(call->out[0], dtype, call->in, 3);
+    lc_tensor *a = for_product(call, left, dtype), *b = for_product(call, right, dtype),
+              *out = adds ? lc_retain(call->out[0])
+                          : destination(call->out[0], dtype_for_product(call, call->out[0], dtype), call->in, 3);
     int rc = a && b && out ? 0 : -1;
     if (rc == 0 && adds) rc = matrix_product_with(call, dtype, a, b, out, a_first, b_first, out_first, NULL, true);
     else if (rc == 0 && fuses) rc = run_fused(call, dtype, a, b, out, a_first, b_first, out_first);

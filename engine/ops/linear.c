@@ -10,7 +10,8 @@ typedef struct { /* x (batch, rows, k); owns the tensor it reads */
     lc_tensor *x;
     int64_t    batch, rows, k, batch_step, row_step, col_step;
 } rows_of;
-static int see_rows(lc_tensor *x, lc_dtype dtype, rows_of *r) /* the leading dimensions as two at most, or a copy */
+static int see_rows(const lc_record *call, lc_tensor *x, lc_dtype dtype,
+                    rows_of *r) /* the leading dimensions as two at most, or a copy */
 {
     int64_t size[2] = { 1, 1 }, step[2] = { 0, 0 }, total = 1;
     int     last = x->ndim - 1, n = 1; /* dimensions found, the last one first */
@@ -22,6 +23,7 @@ static int see_rows(lc_tensor *x, lc_dtype dtype, rows_of *r) /* the leading dim
         else if (x->stride[d] == *s * *t) *s *= x->shape[d];
         else if (n++ == 1) size[0] = x->shape[d], step[0] = x->stride[d];
     }
+    dtype = dtype_for_product(call, x, dtype);
     r->x = n <= 2 ? in_dtype(x, dtype) : packed(x, dtype), r->k = x->shape[last];
     if (!r->x) return -1;
     if (r->x == x && x->numel)
@@ -68,11 +70,11 @@ static int multiply_rows(const lc_record *call, lc_dtype dtype, const rows_of *r
     }
     int rc = 0;
     if (t->bias) {
-        e.addend = bias = in_dtype(t->bias, dtype), rc = bias ? 0 : -1;
+        e.addend = bias = for_product(call, t->bias, dtype), rc = bias ? 0 : -1;
         if (bias) e.addend_stride[2] = bias->numel > 1 ? bias->stride[bias->ndim - 1] : 0;
     }
     if (t->residual && rc == 0) {
-        e.residual = residual = packed(t->residual, dtype), rc = residual ? 0 : -1;
+        e.residual = residual = packed(t->residual, dtype_for_product(call, t->residual, dtype)), rc = residual ? 0 : -1;
         memcpy(e.residual_stride, (int64_t[]){ a.out_batch, n, 1 }, sizeof e.residual_stride);
     }
     if (t->bias || t->residual || t->scale != 1 || t->activation != LC_OP_COUNT) a.epilogue = &e;
@@ -83,9 +85,10 @@ static int run_linear(const lc_record *call, const tail *t)
 {
     lc_dtype   dtype = working_dtype(call->dtype);
     rows_of    r = { 0 };
-    lc_tensor *w = in_dtype(call->in[1], dtype), *out = w ? destination(call->out[0], dtype, call->in, call->n_in) : NULL;
-    int        rc = out ? see_rows(call->in[0], dtype, &r) : -1;
-    bool       column = w && w->ndim == 1;
+    lc_tensor *w = for_product(call, call->in[1], dtype), *out = NULL;
+    if (w) out = destination(call->out[0], dtype_for_product(call, call->out[0], dtype), call->in, call->n_in);
+    int  rc = out ? see_rows(call, call->in[0], dtype, &r) : -1;
+    bool column = w && w->ndim == 1;
     if (rc == 0)
         rc = multiply_rows(call, dtype, &r, w, w->stride[column ? 0 : 1], column ? 0 : w->stride[0], column ? 1 : w->shape[0],
                            t, out, false);
@@ -271,10 +274,10 @@ static int lora_linear_run(const lc_record *call)
     rows_of  r = { 0 }, narrow;
     tail     t = { LC_OP_COUNT, 1, is_there(call->in[2]) ? call->in[2] : NULL, NULL },
          only_scale = { LC_OP_COUNT, lc_number_of(&call->args[5]), NULL, NULL }, nothing = { LC_OP_COUNT, 1, NULL, NULL };
-    lc_tensor *out = destination(call->out[0], dtype, call->in, call->n_in), *w = in_dtype(call->in[1], dtype),
-              *a = in_dtype(call->in[3], dtype), *b = in_dtype(call->in[4], dtype);
+    lc_tensor *out = destination(call->out[0], dtype, call->in, call->n_in), *w = for_product(call, call->in[1], dtype),
+              *a = for_product(call, call->in[3], dtype), *b = for_product(call, call->in[4], dtype);
     bool       fuses = call->device.kind == LC_CPU && lc_is_floating(dtype);
-    int        rc = out && w && a && b ? see_rows(call->in[0], dtype, &r) : -1;
+    int        rc = out && w && a && b ? see_rows(call, call->in[0], dtype, &r) : -1;
     lc_tensor *down = NULL, *up = NULL;
     if (rc == 0) {
         int64_t rank = a->shape[1], rows = r.batch * r.rows;

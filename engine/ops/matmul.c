@@ -55,8 +55,8 @@ int matrix_product(const lc_record *call, lc_dtype dtype, lc_tensor *a, lc_tenso
 static int run_product(const lc_record *call, int a_first, int b_first, int out_first)
 {
     lc_dtype   dtype = working_dtype(call->dtype);
-    lc_tensor *a = in_dtype(call->in[0], dtype), *b = in_dtype(call->in[1], dtype),
-              *out = destination(call->out[0], dtype, call->in, call->n_in);
+    lc_tensor *a = for_product(call, call->in[0], dtype), *b = for_product(call, call->in[1], dtype),
+              *out = destination(call->out[0], dtype_for_product(call, call->out[0], dtype), call->in, call->n_in);
     int rc = a && b && out ? matrix_product(call, dtype, a, b, out, a_first, b_first, out_first) : -1;
     lc_release(a), lc_release(b);
     return deliver(call->out[0], out, rc);

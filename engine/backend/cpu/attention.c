@@ -56,7 +56,8 @@ static attention_head head_of(const attention_job *job, int64_t number, void *ro
                              .lse = a->lse->data + at,
                              .delta = job->delta ? job->delta + at : NULL,
                              .room = room,
-                             .move = cpu_move };
+                             .move = cpu_move,
+                             .transpose = lc_cpu_moves.transpose[job->dtype == LC_f64] };
 }
 
 static void forward_tasks(void *ctx, int64_t begin, int64_t end)

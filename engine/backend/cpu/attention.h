@@ -1,6 +1,7 @@
 /* Tiles of attention: one set of kernels per instruction set (attention_tiles.c is compiled for each), chosen by attention.c. */
 #pragma once
 #include "../args.h"
+#include "kernels.h"
 
 enum { ATTENTION_ROWS = 64, ATTENTION_KEYS = 64 }; /* queries and keys of a tile; multiples of every vector */
 
@@ -21,6 +22,7 @@ typedef struct {
     void            *room;                                 /* a thread's, attention_room elements, aligned */
     /* Convert n elements; steps in bytes (cpu.h). */
     void (*move)(lc_dtype to, char *dst, int64_t dst_step, lc_dtype from, const char *src, int64_t src_step, int64_t n);
+    lc_transpose transpose; /* of the computing dtype */
 } attention_head;
 
 /* Elements of room: widths are rounded up to ATTENTION_KEYS. */

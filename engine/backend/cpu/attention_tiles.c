@@ -45,6 +45,39 @@ MATH double power_f64(double x)
     return x < -1022. ? 0. : p;
 }
 
+/* The same of a vector, where scaling by a power of two is one instruction, which makes zeros of what is too small as well. */
+#ifdef __AVX512F__
+#include <immintrin.h>
+#define MULTIPLY_ADD(a, b, c) ((a) * (b) + (c))
+INLINE __m512 powers_f32(__m512 x)
+{
+    x = _mm512_max_ps(_mm512_set1_ps(-200.f), x); /* NaN stays */
+    __m512 n = _mm512_roundscale_ps(x, 0), r = x - n;
+    __m512 p = HORNER_6(MULTIPLY_ADD, r, 1.5461447462840905e-4f, 1.3390867351352324e-3f, 9.618056669886457e-3f,
+                        5.550357104253082e-2f, 2.4022650922342736e-1f, 6.931471880293425e-1f);
+    return _mm512_scalef_ps(p * r + 1.f, n);
+}
+INLINE __m512d powers_f64(__m512d x)
+{
+    x = _mm512_max_pd(_mm512_set1_pd(-1200.), x);
+    __m512d n = _mm512_roundscale_pd(x, 0), r = x - n;
+    __m512d p = HORNER_11(MULTIPLY_ADD, r, 4.410786161235724e-10, 7.072723678302689e-09, 1.0178389785225824e-07,
+                          1.3215439686127868e-06, 1.5252732923041498e-05, 1.5403530450696214e-04, 1.3333558147520335e-03,
+                          9.618129107600407e-03, 5.550410866481633e-02, 2.402265069591009e-01, 6.931471805599454e-01);
+    return _mm512_scalef_pd(p * r + 1., n);
+}
+INLINE __m512  higher_f32(__m512 x, __m512 y) { return _mm512_max_ps(x, y); } /* y if x is NaN */
+INLINE __m512d higher_f64(__m512d x, __m512d y) { return _mm512_max_pd(x, y); }
+INLINE __m512  finite_f32(__m512 x) /* -infinity becomes 0 */
+{
+    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, _mm512_set1_ps(-INFINITY), _CMP_NEQ_UQ), x);
+}
+INLINE __m512d finite_f64(__m512d x)
+{
+    return _mm512_maskz_mov_pd(_mm512_cmp_pd_mask(x, _mm512_set1_pd(-INFINITY), _CMP_NEQ_UQ), x);
+}
+#endif
+
 #define T       float
 #define DTYPE   LC_f32
 #define POWER   power_f32

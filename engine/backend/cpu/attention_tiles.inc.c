@@ -24,13 +24,19 @@ static NAME(tile) NAME(tile_of)(const attention_head *h, const attention_matrix 
     return (NAME(tile)){ copy, step, 1 };
 }
 /* to (width x KEYS) = n rows of a tile, times a factor, turned; columns up to the next vector are zero. */
-static void NAME(turn)(T *to, NAME(tile) from, int64_t n, int64_t width, T factor)
+static void NAME(turn)(const attention_head *h, T *to, NAME(tile) from, int64_t n, int64_t width, T factor)
 {
-    int64_t all = NAME(whole)(n);
-    for (int64_t p = 0; p < width; p += 16) /* a cache line of each row at a time */
-        for (int64_t j = 0; j < all; j++)
-            for (int64_t q = p; q < width && q < p + 16; q++)
-                to[q * KEYS + j] = j < n ? from.at[j * from.row + q * from.col] * factor : 0;
+    int64_t all = NAME(whole)(n), size = sizeof(T);
+    if (from.col == 1) h->transpose((char *)to, KEYS * size, (const char *)from.at, from.row * size, width, n, false);
+    else
+        for (int64_t p = 0; p < width; p++)
+            for (int64_t j = 0; j < n; j++) to[p * KEYS + j] = from.at[j * from.row + p * from.col];
+    for (int64_t p = 0; p < width && (factor != 1 || n < all); p++) {
+        T *row = to + p * KEYS;
+        INDEPENDENT
+        for (int64_t j = 0; j < n; j++) row[j] *= factor;
+        for (int64_t j = n; j < all; j++) row[j] = 0;
+    }
 }
 /* The mask of one query or key over n of the others, as what is added to logits. */
 static void NAME(mask_line)(const attention_head *h, T *to, const char *from, int64_t step, int64_t n)
@@ -43,6 +49,39 @@ static void NAME(mask_line)(const attention_head *h, T *to, const char *from, in
 /* ---- forward: columns are queries ---- */
 
 /* Logits st (n x columns) become powers; top, sum and factor are per column: their maximum, the sum of powers, what earlier sums are worth. */
+#ifdef __AVX512F__
+INLINE void NAME(soften_columns)(const int wide, T *st, int64_t n, T *top, T *sum, T *factor)
+{
+    enum { L = NAME(LANES) };
+    NAME(sums) high[WIDE], base[WIDE], all[WIDE];
+    for (int j = 0; j < wide; j++) high[j] = *(NAME(vector) *)(top + j * L);
+    for (int64_t i = 0; i < n; i++)
+#pragma GCC unroll 4
+        for (int j = 0; j < wide; j++) high[j] = NAME(higher)(*(NAME(vector) *)(st + i * ROWS + j * L), high[j]);
+#pragma GCC unroll 4
+    for (int j = 0; j < wide; j++) {
+        base[j] = NAME(finite)(high[j]);
+        NAME(sums) worth = NAME(powers)((*(NAME(vector) *)(top + j * L) - base[j]) * (T)LOG2E);
+        all[j] = *(NAME(vector) *)(sum + j * L) * worth;
+        *(NAME(vector) *)(factor + j * L) = worth, *(NAME(vector) *)(top + j * L) = high[j];
+    }
+    for (int64_t i = 0; i < n; i++)
+#pragma GCC unroll 4
+        for (int j = 0; j < wide; j++) {
+            NAME(vector) *at = (NAME(vector) *)(st + i * ROWS + j * L);
+            NAME(sums) p = NAME(powers)((*at - base[j]) * (T)LOG2E);
+            *at = p, all[j] += p;
+        }
+    for (int j = 0; j < wide; j++) *(NAME(vector) *)(sum + j * L) = all[j];
+}
+static void NAME(soften)(T *st, int64_t n, int64_t columns, T *top, T *sum, T *factor)
+{
+    enum { L = NAME(LANES), STEP = WIDE * L };
+    int64_t j = 0;
+    for (; j + STEP <= columns; j += STEP) NAME(soften_columns)(WIDE, st + j, n, top + j, sum + j, factor + j);
+    for (; j < columns; j += L) NAME(soften_columns)(1, st + j, n, top + j, sum + j, factor + j);
+}
+#else
 static void NAME(soften)(T *st, int64_t n, int64_t columns, T *top, T *sum, T *factor)
 {
     _Alignas(64) T high[ROWS], base[ROWS];
@@ -66,18 +105,21 @@ static void NAME(soften)(T *st, int64_t n, int64_t columns, T *top, T *sum, T *f
         }
     }
 }
-static void NAME(hide_columns)(const attention_head *h, T *st, T *line, int64_t first, int64_t key, int64_t n, int64_t rows)
+#endif
+/* Of queries first + skip .. first + rows; the others are before all of these keys. */
+static void NAME(hide_columns)(const attention_head *h, T *st, T *line, int64_t first, int64_t key, int64_t n, int64_t skip,
+                               int64_t rows)
 {
     int64_t size = lc_size_of(h->mask.dtype);
     if (h->mask.data)
         for (int64_t i = 0; i < n; i++) {
             NAME(mask_line)(h, line, NAME(place)(&h->mask, first) + (key + i) * h->mask.col * size, h->mask.row * size, rows);
-            for (int64_t j = 0; j < rows; j++) st[i * ROWS + j] += line[j];
+            for (int64_t j = skip; j < rows; j++) st[i * ROWS + j] += line[j];
         }
     if (h->causal && key + n > first + 1)
         for (int64_t i = 0; i < n; i++) {
             int64_t hidden = key + i - first; /* queries before the key */
-            for (int64_t j = 0; j < hidden && j < rows; j++) st[i * ROWS + j] = (T)-INFINITY;
+            for (int64_t j = skip; j < hidden && j < rows; j++) st[i * ROWS + j] = (T)-INFINITY;
         }
 }
 /* ---- forward, few queries: one after the other, vectors along the width; a column of the other form would be mostly empty ---- */
@@ -147,24 +189,34 @@ static void NAME(attend_rows)(const attention_head *h, int64_t first)
       *st = ot + ROWS * wide_v;
     T *top = st + ROWS * KEYS, *sum = top + ROWS, *factor = sum + ROWS, *line = factor + ROWS, *lse = (T *)h->lse + first;
     NAME(turn)
-    (qt, NAME(tile_of)(h, &h->q, first, rows, h->e, copy, wide, false), rows, h->e, (T)h->scale);
+    (h, qt, NAME(tile_of)(h, &h->q, first, rows, h->e, copy, wide, false), rows, h->e, (T)h->scale);
     for (int64_t j = 0; j < ROWS; j++) top[j] = (T)-INFINITY, sum[j] = 0;
     memset(ot, 0, (size_t)(ROWS * h->ev) * sizeof(T));
-    for (int64_t key = 0; key < end; key += KEYS) {
-        int64_t n = end - key < KEYS ? end - key : KEYS;
+    for (int64_t key = 0, n; key < end; key += n) {
+        bool    crosses = h->causal && key >= first; /* the diagonal: in halves, the second without the queries before it */
+        int64_t most = crosses ? KEYS / 2 : KEYS, skip = crosses ? (key - first) / NAME(LANES) * NAME(LANES) : 0;
+        n = end - key < most ? end - key : most;
         NAME(tile)
         k = NAME(tile_of)(h, &h->k, key, n, h->e, copy, wide, false),
         v = NAME(tile_of)(h, &h->v, key, n, h->ev, copy_v, wide_v, false);
-        NAME(multiply)(n, columns, h->e, k.at, k.row, k.col, qt, KEYS, st, ROWS, st, STORE);
-        NAME(hide_columns)(h, st, line, first, key, n, rows);
-        NAME(soften)(st, n, columns, top, sum, factor);
-        NAME(multiply)(h->ev, columns, n, v.at, v.col, v.row, st, ROWS, ot, ROWS, factor, RESCALE);
+        NAME(multiply)(n, columns - skip, h->e, k.at, k.row, k.col, qt + skip, KEYS, st + skip, ROWS, st, STORE);
+        NAME(hide_columns)(h, st, line, first, key, n, skip, rows);
+        NAME(soften)(st + skip, n, columns - skip, top + skip, sum + skip, factor + skip);
+        NAME(multiply)(h->ev, columns - skip, n, v.at, v.col, v.row, st + skip, ROWS, ot + skip, ROWS, factor + skip, RESCALE);
     }
-    for (int64_t j = 0; j < rows; j++) {
-        T share = sum[j] == 0 ? 0 : 1 / sum[j], *to = (T *)h->out.data + (first + j) * h->out.row;
-        lse[j] = sum[j] == 0 ? (T)INFINITY : top[j] + (T)log((double)sum[j]);
-        for (int64_t p = 0; p < h->ev; p++) to[p * h->out.col] = ot[p * ROWS + j] * share;
+    for (int64_t j = 0; j < columns; j++) factor[j] = sum[j] == 0 ? 0 : 1 / sum[j];
+    for (int64_t j = 0; j < rows; j++) lse[j] = sum[j] == 0 ? (T)INFINITY : top[j] + (T)log((double)sum[j]);
+    for (int64_t p = 0; p < h->ev; p++) {
+        T *row = ot + p * ROWS;
+        INDEPENDENT
+        for (int64_t j = 0; j < columns; j++) row[j] *= factor[j];
     }
+    char   *to = NAME(place)(&h->out, first);
+    int64_t step = h->out.row * (int64_t)sizeof(T);
+    if (h->out.col == 1) h->transpose(to, step, (const char *)ot, ROWS * sizeof(T), rows, h->ev, false);
+    else
+        for (int64_t j = 0; j < rows; j++, to += step)
+            for (int64_t p = 0; p < h->ev; p++) ((T *)to)[p * h->out.col] = ot[p * ROWS + j];
 }
 
 /* ---- backward: rows are queries ---- */
@@ -198,11 +250,20 @@ static void NAME(gradient_rows)(const attention_head *h, T *s, T *dp, T *line, i
         }
         if (h->causal)
             for (int64_t i = first + j + 1 - key < 0 ? 0 : first + j + 1 - key; i < n; i++) s[i] = (T)-INFINITY;
+#ifdef __AVX512F__
+#pragma GCC unroll 4
+        for (int64_t i = 0; i < all; i += NAME(LANES)) {
+            NAME(vector) *at = (NAME(vector) *)(s + i), *slope = (NAME(vector) *)(dp + i);
+            NAME(sums) p = NAME(powers)((*at - base) * (T)LOG2E);
+            *at = p, *slope = p * (*slope - mean) * scale;
+        }
+#else
         INDEPENDENT
         for (int64_t i = 0; i < all; i++) {
             T p = POWER((s[i] - base) * (T)LOG2E);
             s[i] = p, dp[i] = p * (dp[i] - mean) * scale;
         }
+#endif
     }
 }
 static void NAME(store_rows)(const attention_matrix *to, int64_t first, int64_t n, int64_t width, const T *from, int64_t step,
@@ -219,7 +280,7 @@ static void NAME(store_rows)(const attention_matrix *to, int64_t first, int64_t 
 static void NAME(gradient_keys)(const attention_head *heads, int64_t group, int64_t key)
 {
     const attention_head *h = heads;
-    int64_t n = h->s - key < KEYS ? h->s - key : KEYS, columns = NAME(whole)(n), e = h->e, ev = h->ev, wide = attention_wide(e),
+    int64_t               n = h->s - key < KEYS ? h->s - key : KEYS, e = h->e, ev = h->ev, wide = attention_wide(e),
             wide_v = attention_wide(ev), all = NAME(whole)(e), all_v = NAME(whole)(ev);
     T *copy_k = h->room, *copy_q = copy_k + KEYS * wide, *kt = copy_q + ROWS * wide, *dk = kt + KEYS * wide,
       *dq = dk + KEYS * wide;
@@ -227,24 +288,26 @@ static void NAME(gradient_keys)(const attention_head *heads, int64_t group, int6
     T *s = dv + KEYS * wide_v, *dp = s + ROWS * KEYS, *line = dp + ROWS * KEYS;
     NAME(tile)
     k = NAME(tile_of)(h, &h->k, key, n, e, copy_k, wide, true), v = NAME(tile_of)(h, &h->v, key, n, ev, copy_v, wide_v, true);
-    NAME(turn)(kt, k, n, e, (T)h->scale);
-    NAME(turn)(vt, v, n, ev, 1);
+    NAME(turn)(h, kt, k, n, e, (T)h->scale);
+    NAME(turn)(h, vt, v, n, ev, 1);
     memset(dk, 0, (size_t)(KEYS * wide) * sizeof(T)), memset(dv, 0, (size_t)(KEYS * wide_v) * sizeof(T));
     for (; group--; h++) {
         bool direct = h->dq.col == 1 && e == all;
-        for (int64_t first = h->causal ? key / ROWS * ROWS : 0, rows; first < h->l; first += ROWS) {
-            rows = h->l - first < ROWS ? h->l - first : ROWS;
+        for (int64_t first = h->causal ? key / ROWS * ROWS : 0, rows; first < h->l; first += rows) {
+            int64_t most = h->causal && first < key + n ? ROWS / 2 : ROWS; /* across the diagonal: in halves */
+            rows = h->l - first < most ? h->l - first : most;
+            int64_t seen = h->causal && first + rows - key < n ? first + rows - key : n, wide_s = NAME(whole)(seen);
             NAME(tile)
             q = NAME(tile_of)(h, &h->q, first, rows, e, copy_q, wide, true),
             g = NAME(tile_of)(h, &h->grad, first, rows, ev, copy_g, wide_v, true);
-            NAME(multiply)(rows, columns, e, q.at, q.row, q.col, kt, KEYS, s, KEYS, s, STORE);
-            NAME(multiply)(rows, columns, ev, g.at, g.row, g.col, vt, KEYS, dp, KEYS, dp, STORE);
-            NAME(gradient_rows)(h, s, dp, line, first, rows, key, n);
-            NAME(multiply)(n, all_v, rows, s, 1, KEYS, g.at, g.row, dv, wide_v, dv, ADD);
-            NAME(multiply)(n, all, rows, dp, 1, KEYS, q.at, q.row, dk, wide, dk, ADD);
+            NAME(multiply)(rows, wide_s, e, q.at, q.row, q.col, kt, KEYS, s, KEYS, s, STORE);
+            NAME(multiply)(rows, wide_s, ev, g.at, g.row, g.col, vt, KEYS, dp, KEYS, dp, STORE);
+            NAME(gradient_rows)(h, s, dp, line, first, rows, key, seen);
+            NAME(multiply)(seen, all_v, rows, s, 1, KEYS, g.at, g.row, dv, wide_v, dv, ADD);
+            NAME(multiply)(seen, all, rows, dp, 1, KEYS, q.at, q.row, dk, wide, dk, ADD);
             T *to = direct ? (T *)h->dq.data + first * h->dq.row : dq;
             NAME(multiply)
-            (rows, all, n, dp, KEYS, 1, k.at, k.row, to, direct ? h->dq.row : wide, to, direct && key ? ADD : STORE);
+            (rows, all, seen, dp, KEYS, 1, k.at, k.row, to, direct ? h->dq.row : wide, to, direct && key ? ADD : STORE);
             if (!direct) NAME(store_rows)(&h->dq, first, rows, e, dq, wide, key > 0);
         }
     }

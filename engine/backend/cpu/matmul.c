@@ -3,11 +3,12 @@
  * A large one is computed by all threads together: of b BLOCK_COLUMNS x DEPTH and of a BLOCK_ROWS x DEPTH are packed, by all, into memory that
  * all then read; tiles of the result are dealt out in tasks, a few rows of panels by a few columns, in an order that keeps what a task reads of a
  * in its L2. So everything is packed once. A product of middling size is cut into a few that each thread computes alone (product.c), which
- * reads operands where they lie as far as that pays; a batch of small ones is one loop. Integers and complex numbers are plain loops.
+ * reads operands where they lie as far as that pays; a batch of small ones is one loop. Halves: matmul_halves.c. Integers and complex
+ * numbers are plain loops.
  * Every cut depends on shapes only. */
 #include "cpu.h"
 #include "gemm.h"
-#include "../args.h"
+#include "matmul.h"
 #include <string.h>
 
 enum { COLUMN_TILE = 256 };
@@ -252,11 +253,18 @@ static void run_direct(product *p, int64_t cost)
     cpu_parallel(g->batch * g->m, CPU_GRAIN / (g->n * (g->k ? g->k : 1)) + 1, cost, direct_rows, p);
 }
 
+static bool has_halves(const lc_matmul_args *g, lc_dtype dtype)
+{
+    const lc_matmul_epilogue *e = g->epilogue;
+    bool                      other = g->a->dtype != dtype || g->b->dtype != dtype || g->out->dtype != dtype;
+    return other || (e && ((e->addend && e->addend->dtype != dtype) || (e->residual && e->residual->dtype != dtype)));
+}
 static int multiply(product *p)
 {
     const lc_matmul_args *g = p->g;
     int64_t               work = g->m * g->n * g->k;
     if (p->direct) return run_direct(p, g->batch * g->m * g->n * (g->k ? g->k : 1)), 0;
+    if (has_halves(g, p->dtype)) return cpu_matmul_halves(p->dtype, g);
     if (work >= LARGE && g->m >= NARROW && g->n >= NARROW) {
         for (int64_t i = 0; i < g->batch && !p->failed; i++) p->failed = together(p, i) < 0;
     } else in_parts(p);
@@ -267,10 +275,10 @@ static int multiply(product *p)
 static int long_dot(const product *like)
 {
     const lc_matmul_args *g = like->g;
-    int64_t               whole = g->k / CPU_GRAIN, pieces = whole + (g->k % CPU_GRAIN != 0), size = like->size;
-    lc_tensor *sums = lc_tensor_new((lc_dtype)g->out->dtype, g->out->device, 1, &pieces), one = *g->a, rest_a, rest_b, rest_out;
-    lc_matmul_args part = *g, rest = *g, all = *g;
-    product        p = *like;
+    int64_t               whole = g->k / CPU_GRAIN, pieces = whole + (g->k % CPU_GRAIN != 0);
+    lc_tensor            *sums = lc_tensor_new(like->dtype, g->out->device, 1, &pieces), one = *g->a, rest_a, rest_b, rest_out;
+    lc_matmul_args        part = *g, rest = *g, all = *g;
+    product               p = *like;
     if (!sums) return -1;
     part.epilogue = rest.epilogue = NULL, part.accumulate = rest.accumulate = false;
     part.out = sums, part.batch = whole, part.k = CPU_GRAIN, part.out_batch = 1;
@@ -279,14 +287,15 @@ static int long_dot(const product *like)
     int rc = multiply(&p);
     if (rc == 0 && pieces > whole) {
         rest_a = *g->a, rest_b = *g->b, rest_out = *sums;
-        rest_a.data += whole * part.a_batch * size, rest_b.data += whole * part.b_batch * size, rest_out.data += whole * size;
+        rest_a.data += whole * part.a_batch * lc_size_of(g->a->dtype);
+        rest_b.data += whole * part.b_batch * lc_size_of(g->b->dtype), rest_out.data += whole * like->size;
         rest.a = &rest_a, rest.b = &rest_b, rest.out = &rest_out, rest.k = g->k - whole * CPU_GRAIN;
         p.g = &rest;
         rc = multiply(&p);
     }
     _Alignas(16) char unit[16];
-    cpu_move((lc_dtype)g->out->dtype, unit, size, LC_b8, (const char *)&(uint8_t){ 1 }, 1, 1);
-    one.data = unit;
+    cpu_move(like->dtype, unit, like->size, LC_b8, (const char *)&(uint8_t){ 1 }, 1, 1);
+    one.data = unit, one.dtype = sums->dtype;
     all.a = sums, all.a_col = 1, all.b = &one, all.b_row = 0, all.k = pieces;
     p.g = &all;
     if (rc == 0) rc = multiply(&p);

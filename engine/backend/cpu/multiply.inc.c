@@ -34,11 +34,12 @@ static ONCE void NAME(multiply)(int64_t m, int64_t n, int64_t k, const T *a, int
     NAME(micro)(tall, wide, k, a + i * a_row, a_row, a_col, b + j, b_row, out + i * out_row + j, out_row, factor + j, how)
 #define CASE(tall)                                                                                                             \
     case tall:                                                                                                                 \
-        if (full) MICRO(tall, WIDE);                                                                                           \
+        if (wide == WIDE) MICRO(tall, WIDE);                                                                                   \
+        else if (WIDE > 2 && wide == 2) MICRO(tall, 2);                                                                        \
         else MICRO(tall, 1);                                                                                                   \
         break;
     for (int64_t j = 0; j < n;) {
-        bool full = j + STEP <= n;
+        int wide = j + STEP <= n ? WIDE : WIDE > 2 && j + 2 * NAME(LANES) <= n ? 2 : 1;
         for (int64_t i = 0, parts = (m + TALL - 1) / TALL, rows; i < m; i += rows, parts--) {
             rows = (m - i + parts - 1) / parts;
             switch (rows) {
@@ -52,7 +53,7 @@ static ONCE void NAME(multiply)(int64_t m, int64_t n, int64_t k, const T *a, int
 #endif
             }
         }
-        j += full ? STEP : NAME(LANES);
+        j += wide * NAME(LANES);
     }
 #undef CASE
 #undef MICRO
