@@ -111,30 +111,6 @@ def numel(input):  # noqa: A002
     return _tensor(input, "numel").numel()
 
 
-def use_deterministic_algorithms(mode, *, warn_only=False):
-    """Refuse ops whose results may differ from run to run, on this thread.
-
-    >>> lucid.use_deterministic_algorithms(True)
-    >>> lucid.are_deterministic_algorithms_enabled()
-    True
-    >>> lucid.use_deterministic_algorithms(False)
-    """
-    if warn_only:
-        raise NotImplementedError("use_deterministic_algorithms: warn_only is not available; ops that are refused raise")
-    _C._set_deterministic(mode)
-
-
-def are_deterministic_algorithms_enabled():
-    """Whether ops whose results may differ from run to run are refused on this thread.
-
-    >>> lucid.are_deterministic_algorithms_enabled()
-    False
-    """
-    before = _C._set_deterministic(True)
-    _C._set_deterministic(before)
-    return before
-
-
 _interop_threads = 1
 
 

@@ -124,7 +124,19 @@ typedef enum {
     LC_TO_COUNT,    /* integers and bool become int64 (sum, prod, cumsum) */
     LC_NO_PROMOTION /* dtype = that of input 0 (moves, index ops, views) */
 } lc_promotion;
-typedef enum { LC_AMP_KEEP, LC_AMP_LOWER, LC_AMP_FP32, LC_AMP_WIDEST } lc_amp;
+/* What autocast makes of an op's floating inputs: PyTorch's lists. The low four bits are for the CPU, the high ones for accelerators. */
+typedef enum {
+    LC_AMP_KEEP,
+    LC_AMP_LOWER = 0x11,      /* the lower dtype: products */
+    LC_AMP_FP32 = 0x22,       /* float32: losses, and what overflows */
+    LC_AMP_WIDEST = 0x33,     /* float32 if one is, else the lower dtype: what joins tensors */
+    LC_AMP_LIKE_STATE = 0x44, /* recurrent units: the dtype of their state */
+    LC_AMP_CPU_FP32 = 0x02,
+    LC_AMP_CPU_WIDEST = 0x03,
+    LC_AMP_GPU_LOWER = 0x10,
+    LC_AMP_GPU_FP32 = 0x20,
+    LC_AMP_GPU_WIDEST = 0x30,
+} lc_amp;
 #define IN(k)  (1u << (k)) /* argument k */
 #define OUT(k) (1u << (16 + (k)))
 enum { LC_SAVES_FOR = 4 };
@@ -143,7 +155,8 @@ struct lc_op {
     uint32_t            writes, view_of, saves;  /* IN(k) | OUT(k); saves: whose values the gradient reads */
     uint32_t            saves_for[LC_SAVES_FOR]; /* by argument: what is read only to make its gradient; kept if it wants one */
     uint32_t            any_device;              /* IN(k): may be on another device (copy_, to) */
-    bool                random, reads_values, nondeterministic;
+    bool                random, reads_values;
+    uint32_t            nondeterministic; /* OUT(0): always; IN(k): unless the bool at argument k is true */
     bool          any_strides; /* run writes outputs of any strides, and with an in-place form input 0 may be the output */
     bool          repeats_ok;  /* what it writes may share memory with itself (an expanded tensor) */
     bool          exact;       /* what it writes has exactly the result's dtype and shares no element with what it reads */
@@ -197,6 +210,22 @@ enum {
 extern LC_HOT_TLS unsigned lc_modes;
 /* How often a typed caller (lc_sinh) failed on this thread: a composite or a gradient in which one did has failed, whatever it made of it. */
 extern LC_HOT_TLS unsigned lc_failed_calls;
+
+/* While LC_DETERMINISTIC is set: ops that are not deterministic warn instead of raising; what is uninitialised is filled (NaN, the largest int). */
+extern bool lc_deterministic_warns, lc_deterministic_fills;
+
+/* Autocast (autocast.c): the state of this thread, per kind of device. */
+#define LC_AUTOCAST_KINDS 2 /* LC_CPU, LC_CUDA */
+bool       lc_autocast_enabled(lc_device_kind kind);
+lc_dtype   lc_autocast_dtype(lc_device_kind kind);
+void       lc_autocast_set(lc_device_kind kind, bool on, lc_dtype dtype);
+bool       lc_autocast_keeps(void); /* whether converted parameters are kept */
+void       lc_autocast_keep(bool on);
+int        lc_autocast_nest(int by); /* contexts entered less those left; returns the depth */
+void       lc_autocast_forget(void); /* converted parameters */
+bool       lc_autocast_concerns(const lc_record *call);
+int        lc_autocast_call(lc_record *call);
+lc_tensor *lc_autocast_fp32(lc_tensor *t); /* scoped; for ops of which only some forms are computed in float32 */
 
 /* Observers see the call record; each keeps only what it needs. They register at load (autograd/tape.c, jit/trace.c). */
 typedef struct {

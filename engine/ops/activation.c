@@ -156,7 +156,7 @@ static int prelu_call(const lc_value *in, lc_tensor **out)
 }
 LC_OP(prelu, .sig = "prelu(input: Tensor, weight: Tensor) -> Tensor",
       .doc = "input, times weight where it is negative: one weight, or one for each channel (dimension 1).", .method = true,
-      .promote = LC_NO_PROMOTION, .call = prelu_call);
+      .promote = LC_NO_PROMOTION, .amp = LC_AMP_LOWER, .call = prelu_call);
 
 /* ---- exponential pieces ---- */
 GRAD(elu_backward)

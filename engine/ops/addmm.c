@@ -91,7 +91,7 @@ static lc_tensor *times(lc_tensor *t, const lc_value *number) /* scoped: times i
 }
 #define SUM_OF_PRODUCTS                                                                                                        \
     .method = true, .inplace = true, .out = true, .any_strides = true, .kernel = LC_OP_mm, .promote = LC_NO_PROMOTION,         \
-    .amp = LC_AMP_LOWER, .saves_for = { 0, IN(2), IN(1) }
+    .saves_for = { 0, IN(2), IN(1) }
 
 static int addmm_shape(const lc_record *call, lc_spec *out)
 {
@@ -107,8 +107,8 @@ GRAD(addmm)
     if (need[2]) dx[2] = times(lc_mm(adjoint(in(1)), g[0]), &in[4]);
 }
 LC_OP(addmm, .sig = "addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor",
-      .doc = "beta * input + alpha * (mat1 @ mat2).", SUM_OF_PRODUCTS, .shape = addmm_shape, .run = addmm_run,
-      .grad = addmm_grad);
+      .doc = "beta * input + alpha * (mat1 @ mat2).", SUM_OF_PRODUCTS, .amp = LC_AMP_LOWER, .shape = addmm_shape,
+      .run = addmm_run, .grad = addmm_grad);
 
 static int addmv_shape(const lc_record *call, lc_spec *out)
 {
@@ -123,8 +123,8 @@ GRAD(addmv)
     if (need[2]) dx[2] = times(lc_mv(adjoint(in(1)), g[0]), &in[4]);
 }
 LC_OP(addmv, .sig = "addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor",
-      .doc = "beta * input + alpha * (mat @ vec).", SUM_OF_PRODUCTS, .shape = addmv_shape, .run = addmv_run,
-      .grad = addmv_grad);
+      .doc = "beta * input + alpha * (mat @ vec).", SUM_OF_PRODUCTS, .amp = LC_AMP_GPU_LOWER, .shape = addmv_shape,
+      .run = addmv_run, .grad = addmv_grad);
 
 static int baddbmm_shape(const lc_record *call, lc_spec *out)
 {
@@ -141,8 +141,8 @@ GRAD(baddbmm)
 }
 LC_OP(baddbmm,
       .sig = "baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor",
-      .doc = "beta * input + alpha * bmm(batch1, batch2).", SUM_OF_PRODUCTS, .shape = baddbmm_shape, .run = baddbmm_run,
-      .grad = baddbmm_grad);
+      .doc = "beta * input + alpha * bmm(batch1, batch2).", SUM_OF_PRODUCTS, .amp = LC_AMP_LOWER, .shape = baddbmm_shape,
+      .run = baddbmm_run, .grad = baddbmm_grad);
 
 /* The sum over the batch is part of the product's own: (n, batch * m) x (batch * m, p). */
 static lc_tensor *in_a_row(lc_tensor *t, bool left) /* new reference; a copy, unless the strides already say it */
@@ -231,4 +231,4 @@ GRAD(addr)
 }
 LC_OP(addr, .sig = "addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor",
       .doc = "beta * input + alpha * outer(vec1, vec2).", .method = true, .inplace = true, .out = true, .any_strides = true,
-      .amp = LC_AMP_LOWER, .shape = addr_shape, .run = addr_run, .grad = addr_grad, .saves_for = { 0, IN(2), IN(1) });
+      .amp = LC_AMP_GPU_LOWER, .shape = addr_shape, .run = addr_run, .grad = addr_grad, .saves_for = { 0, IN(2), IN(1) });

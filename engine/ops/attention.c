@@ -103,7 +103,7 @@ LC_OP(_attention,
       .sig = "_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool, scale: float, "
              "keeps_layout: bool) -> (out: Tensor, logsumexp: Tensor)",
       .doc = "softmax(scale query key' + mask) value, in tiles; and the logarithms of what was divided by.", IS_ATTENTION,
-      .amp = LC_AMP_LOWER, .shape = attention_shape, .run = attention_run, .grad = _attention_grad,
+      .shape = attention_shape, .run = attention_run, .grad = _attention_grad,
       .saves = IN(0) | IN(1) | IN(2) | IN(3) | OUT(0) | OUT(1));
 
 /* ---- backward ---- */
@@ -323,4 +323,4 @@ LC_OP(
         "softmax(scale query key' + attn_mask) value over the last two dimensions. A bool mask is True where a query may look; "
         "is_causal lets it look at no later key; enable_gqa lets query heads share keys and values. scale defaults to one over "
         "the square root of the width.",
-    .ns = "nn.functional", .random = true, .call = scaled_dot_product_attention_call);
+    .ns = "nn.functional", .random = true, .amp = LC_AMP_LOWER, .call = scaled_dot_product_attention_call);

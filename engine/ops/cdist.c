@@ -50,8 +50,7 @@ GRAD(_cdist)
     if (need[1]) dx[1] = lc_neg(lc_sum(each, (int64_t[]){ 1 }, 1, false));
 }
 LC_OP(_cdist, .sig = "_cdist(x1: Tensor, x2: Tensor, p: float) -> Tensor", .doc = "Distances of rows in equal batches.",
-      .hidden = true, .amp = LC_AMP_FP32, .shape = cdist_shape, .run = cdist_run, .grad = _cdist_grad,
-      .saves = IN(0) | IN(1) | OUT(0));
+      .hidden = true, .shape = cdist_shape, .run = cdist_run, .grad = _cdist_grad, .saves = IN(0) | IN(1) | OUT(0));
 
 static int euclidean_call(const lc_value *in, lc_tensor **out)
 {
@@ -66,8 +65,8 @@ static int euclidean_call(const lc_value *in, lc_tensor **out)
     return (out[0] = lc_sqrt(lc_clamp_min(squares, LC_INTEGER(0)))) ? 0 : -1;
 }
 LC_OP(_euclidean, .sig = "_euclidean(x1: Tensor, x2: Tensor, p: float) -> Tensor",
-      .doc = "Euclidean distances of rows in equal batches, by one product.", .hidden = true, .amp = LC_AMP_FP32,
-      .call = euclidean_call, .grad = _cdist_grad, .saves = IN(0) | IN(1) | OUT(0));
+      .doc = "Euclidean distances of rows in equal batches, by one product.", .hidden = true, .call = euclidean_call,
+      .grad = _cdist_grad, .saves = IN(0) | IN(1) | OUT(0));
 
 static int product_mode(const char *mode, bool *always, bool *never)
 {
@@ -112,7 +111,7 @@ static int cdist_call(const lc_value *in, lc_tensor **out)
 LC_OP(
     cdist,
     .sig = "cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = 'use_mm_for_euclid_dist_if_necessary') -> Tensor",
-    .doc = "The p-norm distances between the rows of two tensors, every pair of them.", .call = cdist_call);
+    .doc = "The p-norm distances between the rows of two tensors, every pair of them.", .amp = LC_AMP_FP32, .call = cdist_call);
 
 /* ---- pdist: the same between the rows of one tensor, each pair once: (0, 1), (0, 2), ..., (1, 2), ... ---- */
 static int pdist_shape(const lc_record *call, lc_spec *out)

@@ -97,7 +97,7 @@ static int view_as_complex_call(const lc_value *in, lc_tensor **out)
 GRAD(view_as_complex) { dx[0] = lc_view_as_real(g[0]); }
 LC_OP(view_as_complex, .sig = "view_as_complex(input: Tensor) -> Tensor",
       .doc = "Pairs along the last dimension as complex numbers, as a view.", .view_of = IN(0), .copies = true,
-      .call = view_as_complex_call, .grad = view_as_complex_grad);
+      .amp = LC_AMP_CPU_FP32, .call = view_as_complex_call, .grad = view_as_complex_grad);
 
 /* ---- complex numbers from two real ones ---- */
 
@@ -157,7 +157,7 @@ GRAD(polar)
     if (need[1]) dx[1] = lc_real(lc_mul(back, lc_mul(y[0], lc_number_init(&box, LC_c128, 0, 1))));
 }
 LC_OP(polar, .sig = "polar(abs: Tensor, angle: Tensor) -> Tensor", .doc = "Complex numbers of these sizes and angles.",
-      .out = true, .shape = paired, .run = polar_run, .grad = polar_grad, .saves = OUT(0));
+      .out = true, .amp = LC_AMP_CPU_FP32, .shape = paired, .run = polar_run, .grad = polar_grad, .saves = OUT(0));
 #define KERNEL_OF_PAIR .hidden = true, .shape = broadcast, .run = elementwise
 LC_OP(polar_real, .sig = "polar_real(abs: Tensor, angle: Tensor) -> Tensor", .doc = "abs * cos(angle).", KERNEL_OF_PAIR);
 LC_OP(polar_imag, .sig = "polar_imag(abs: Tensor, angle: Tensor) -> Tensor", .doc = "abs * sin(angle).", KERNEL_OF_PAIR);

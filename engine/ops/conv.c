@@ -7,7 +7,7 @@
  * above them (conv_public.c), are PyTorch's. */
 #include "rules.h"
 
-#define IS_CONV .hidden = true, .promote = LC_NO_PROMOTION, .amp = LC_AMP_LOWER
+#define IS_CONV .hidden = true, .promote = LC_NO_PROMOTION
 
 static void read_window(const lc_value *window, int64_t groups, lc_conv_args *a)
 {

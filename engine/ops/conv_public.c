@@ -2,7 +2,7 @@
 #include "rules.h"
 
 #define LARGEST     (1ll << 40)
-#define IS_FUNCTION .promote = LC_NO_PROMOTION
+#define IS_FUNCTION .promote = LC_NO_PROMOTION, .amp = LC_AMP_LOWER
 
 typedef struct {
     lc_tensor  *x, *w, *b;

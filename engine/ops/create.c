@@ -46,7 +46,18 @@ static int fill_constant(const lc_record *call, double value)
 static int with_zeros(const lc_record *call) { return fill_constant(call, 0); }
 static int with_ones(const lc_record *call) { return fill_constant(call, 1); }
 static int with_input(const lc_record *call) { return fill_tensor(call->out[0], call->in[call->n_in - 1]); }
-static int as_it_is(UNUSED const lc_record *call) { return 0; }
+static int as_it_is(const lc_record *call) /* as PyTorch: what must be the same in every run has no chance contents */
+{
+    static const int64_t largest[LC_DTYPE_COUNT] = {
+        [LC_b8] = 1,          [LC_u8] = 255,         [LC_i8] = 127,        [LC_i16] = 32767,    [LC_u16] = 65535,
+        [LC_i32] = INT32_MAX, [LC_u32] = UINT32_MAX, [LC_i64] = INT64_MAX, [LC_u64] = INT64_MAX
+    };
+    lc_tensor *t = call->out[0];
+    if (!(lc_modes & LC_DETERMINISTIC) || !lc_deterministic_fills) return 0;
+    if (lc_class_of(t->dtype) < LC_FLOAT) return fill_tensor(t, LC_INTEGER(largest[t->dtype]));
+    lc_number_box box;
+    return fill_tensor(t, lc_number_init(&box, lc_is_complex(t->dtype) ? LC_c128 : LC_f64, NAN, NAN));
+}
 
 /* ---- (size, *, dtype, device) ---- */
 int of_size(const lc_record *call, lc_spec *out)

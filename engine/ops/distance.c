@@ -74,7 +74,7 @@ static int bilinear_call(const lc_value *in, lc_tensor **out)
     return (out[0] = bias == LC_NONE ? y : lc_add(y, bias)) ? 0 : -1;
 }
 LC_OP(bilinear, .sig = "bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor",
-      .doc = "input1 W input2 for each matrix W in weight, plus bias.", .promote = LC_NO_PROMOTION, .amp = LC_AMP_LOWER,
+      .doc = "input1 W input2 for each matrix W in weight, plus bias.", .promote = LC_NO_PROMOTION, .amp = LC_AMP_GPU_WIDEST,
       .call = bilinear_call);
 
 /* ---- one_hot ---- */

@@ -129,7 +129,7 @@ static int fractional2d_call(const lc_value *in, lc_tensor **out) { return fract
 static int fractional_both2d_call(const lc_value *in, lc_tensor **out) { return fractional(in, 2, true, out); }
 static int fractional3d_call(const lc_value *in, lc_tensor **out) { return fractional(in, 3, false, out); }
 static int fractional_both3d_call(const lc_value *in, lc_tensor **out) { return fractional(in, 3, true, out); }
-#define POOLS .ns = "nn.functional", .random = true
+#define POOLS .ns = "nn.functional", .random = true, .amp = LC_AMP_CPU_FP32
 LC_OP(fractional_max_pool2d,
       .sig =
           "fractional_max_pool2d(input: Tensor, kernel_size: list[int], output_size: list[int] | None = None, output_ratio: "

@@ -118,6 +118,7 @@ static int sample(const lc_value *in, int axes, const char *name, lc_tensor **ou
     if (check(in, axes, name) < 0) return -1;
     return (out[0] = lc__grid_sample(in(0), in(1), in[2].i, in[3].i, in[4].b)) ? 0 : -1;
 }
+#define SAMPLING .amp = (lc_amp)(LC_AMP_CPU_FP32 | LC_AMP_GPU_WIDEST)
 static int grid_sampler_2d_call(const lc_value *in, lc_tensor **out) { return sample(in, 2, "grid_sampler_2d", out); }
 static int grid_sampler_3d_call(const lc_value *in, lc_tensor **out) { return sample(in, 3, "grid_sampler_3d", out); }
 static int grid_sampler_call(const lc_value *in, lc_tensor **out)
@@ -128,17 +129,17 @@ LC_OP(grid_sampler_2d,
       .sig = "grid_sampler_2d(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> "
              "Tensor",
       .doc = "Values of images (batch, channels, height, width) at positions (batch, rows, columns, xy) between -1 and 1.",
-      .call = grid_sampler_2d_call);
+      SAMPLING, .call = grid_sampler_2d_call);
 LC_OP(grid_sampler_3d,
       .sig = "grid_sampler_3d(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> "
              "Tensor",
       .doc = "Values of volumes (batch, channels, depth, height, width) at positions (batch, planes, rows, columns, xyz).",
-      .call = grid_sampler_3d_call);
+      SAMPLING, .call = grid_sampler_3d_call);
 LC_OP(
     grid_sampler,
     .sig =
         "grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor",
-    .doc = "grid_sampler_2d or grid_sampler_3d, by the dimensions of input.", .call = grid_sampler_call);
+    .doc = "grid_sampler_2d or grid_sampler_3d, by the dimensions of input.", SAMPLING, .call = grid_sampler_call);
 
 static int number_of(const char *name, const char *const *names, const char *what)
 {
@@ -171,7 +172,7 @@ LC_OP(grid_sample,
       .doc = "Values of images (batch, channels, sizes) at the positions of grid (batch, sizes, coordinates), between -1 and "
              "1. mode: bilinear, "
              "nearest or bicubic; padding_mode: zeros, border or reflection.",
-      .ns = "nn.functional", .call = grid_sample_call);
+      .ns = "nn.functional", SAMPLING, .call = grid_sample_call);
 
 /* From -1 to 1, at the ends of n elements or in the middle of each; shaped to run along dimension d of the `dims` of a grid. */
 static lc_tensor *coordinates(const lc_tensor *theta, int64_t n, bool align_corners, int d, int dims)

@@ -238,9 +238,9 @@ GRAD(index_copy)
     if (need[2]) dx[2] = same_size_view(lc_index_select(g[0], in[1].i, in(2)), in(3)->shape, in(3)->ndim);
 }
 LC_OP(index_copy, .sig = "index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor",
-      .doc = "input with slices replaced by those of source.", .method = true, .inplace = true, .out = true,
-      .kernel = LC_OP__index_put, .any_strides = true, .exact = true, .promote = LC_NO_PROMOTION, .shape = slices_fit,
-      .run = index_copy_run, .grad = index_copy_grad, .saves = IN(2));
+      .doc = "input with slices replaced by those of source.", .amp = LC_AMP_CPU_WIDEST, .method = true, .inplace = true,
+      .out = true, .kernel = LC_OP__index_put, .any_strides = true, .exact = true, .promote = LC_NO_PROMOTION,
+      .shape = slices_fit, .run = index_copy_run, .grad = index_copy_grad, .saves = IN(2));
 
 static lc_tensor *scaled(const lc_record *call, lc_tensor *t, const lc_value *alpha) /* new reference */
 {

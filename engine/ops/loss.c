@@ -347,5 +347,5 @@ static int gaussian_nll_loss_call(const lc_value *in, lc_tensor **out)
 LC_OP(gaussian_nll_loss,
       .sig = "gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | Number, full: bool = False, eps: float = 1e-06, "
              "reduction: str = 'mean') -> Tensor",
-      .doc = "The negative log likelihood of targets that are normally distributed around input.", LOSS, .reads_values = true,
-      .call = gaussian_nll_loss_call);
+      .doc = "The negative log likelihood of targets that are normally distributed around input.", SUM_OF_OPS,
+      .reads_values = true, .call = gaussian_nll_loss_call);

@@ -244,4 +244,4 @@ LC_OP(cross_entropy,
              "ignore_index: int = -100, reduce: bool | None = None, reduction: str = 'mean', label_smoothing: float = 0.0) -> "
              "Tensor",
       .doc = "The cross entropy between softmax(input) and a class, or probabilities of classes, per position.", LOSS,
-      .amp = LC_AMP_FP32, .call = cross_entropy_call);
+      .call = cross_entropy_call);

@@ -86,7 +86,7 @@ static int multilabel_soft_margin_loss_call(const lc_value *in, lc_tensor **out)
 LC_OP(multilabel_soft_margin_loss,
       .sig = "multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | "
              "None = None, reduce: bool | None = None, reduction: str = 'mean') -> Tensor",
-      .doc = "The mean over classes of each one's binary cross entropy with logits.", LOSS,
+      .doc = "The mean over classes of each one's binary cross entropy with logits.", SUM_OF_OPS,
       .call = multilabel_soft_margin_loss_call);
 
 /* ---- classes: input (n, classes), or (classes) without a batch ---- */

@@ -140,7 +140,7 @@ GRAD(mv)
     if (need[1]) dx[1] = lc_mv(adjoint(in(0)), g[0]);
 }
 LC_OP(mv, .any_strides = true, .sig = "mv(input: Tensor, vec: Tensor) -> Tensor", .doc = "A matrix times a vector.",
-      .method = true, .out = true, .kernel = LC_OP_mm, .promote = LC_NO_PROMOTION, .amp = LC_AMP_LOWER, .shape = mv_shape,
+      .method = true, .out = true, .kernel = LC_OP_mm, .promote = LC_NO_PROMOTION, .amp = LC_AMP_GPU_LOWER, .shape = mv_shape,
       .run = mv_run, .grad = mv_grad, .saves_for = { IN(1), IN(0) });
 
 static int dot_shape(const lc_record *call, lc_spec *out)
@@ -164,7 +164,7 @@ GRAD(dot)
 }
 LC_OP(dot, .any_strides = true, .sig = "dot(input: Tensor, tensor: Tensor) -> Tensor",
       .doc = "The sum of the products of two vectors.", .method = true, .out = true, .kernel = LC_OP_mm,
-      .promote = LC_NO_PROMOTION, .amp = LC_AMP_LOWER, .shape = dot_shape, .run = dot_run, .grad = dot_grad,
+      .promote = LC_NO_PROMOTION, .amp = LC_AMP_GPU_WIDEST, .shape = dot_shape, .run = dot_run, .grad = dot_grad,
       .saves_for = { IN(1), IN(0) });
 
 static int vdot_call(const lc_value *in, lc_tensor **out) { return (out[0] = lc_dot(conj_of(in(0)), in(1))) ? 0 : -1; }
@@ -240,7 +240,7 @@ static int matmul_call(const lc_value *in, lc_tensor **out)
 }
 LC_OP(matmul, .sig = "matmul(input: Tensor, other: Tensor) -> Tensor",
       .doc = "The matrix product: of vectors, matrices and batches, which broadcast.", .method = true, .out = true,
-      .call = matmul_call);
+      .amp = LC_AMP_LOWER, .call = matmul_call);
 
 static int outer_call(const lc_value *in, lc_tensor **out)
 {

@@ -2,7 +2,7 @@
 #include "norm.h"
 #include <math.h>
 
-#define SPACE .ns = "nn.functional", .promote = LC_NO_PROMOTION, .amp = LC_AMP_FP32
+#define SPACE .ns = "nn.functional", .promote = LC_NO_PROMOTION, .amp = LC_AMP_GPU_FP32
 
 static bool has_kernels(const lc_tensor *x) { return x->device.kind == LC_CPU || x->device.kind == LC_META; }
 
@@ -103,7 +103,7 @@ LC_OP(
            "(output: Tensor, mean: Tensor, rstd: Tensor)",
     .doc =
         "The last dimensions with mean 0 and variance 1, then scaled and shifted; their means; 1 / their standard deviations.",
-    .amp = LC_AMP_FP32, .call = native_layer_norm_call);
+    .amp = LC_AMP_GPU_FP32, .call = native_layer_norm_call);
 
 /* (input, normalized_shape, weight, bias, eps), and at the top cudnn_enable, which has no say on devices that do not ask it */
 static int layer_norm_call(const lc_value *in, lc_tensor **out)
@@ -122,7 +122,7 @@ LC_OP(
         "layer_norm(input: Tensor, normalized_shape: list[int], weight: Tensor | None = None, bias: Tensor | None = None, eps: "
         "float = 1e-05, cudnn_enable: bool = True) -> Tensor",
     .doc = "The last dimensions with mean 0 and variance 1, then scaled and shifted.", .promote = LC_NO_PROMOTION,
-    .amp = LC_AMP_FP32, .call = layer_norm_call);
+    .amp = LC_AMP_GPU_FP32, .call = layer_norm_call);
 LC_OP(nn_layer_norm, .py = "layer_norm",
       .sig =
           "nn_layer_norm(input: Tensor, normalized_shape: list[int], weight: Tensor | None = None, bias: Tensor | None = None, "
@@ -150,7 +150,7 @@ LC_OP(rms_norm,
       .sig = "rms_norm(input: Tensor, normalized_shape: list[int], weight: Tensor | None = None, eps: float | None = None) -> "
              "Tensor",
       .doc = "The last dimensions divided by the root of their mean square, then scaled.", .promote = LC_NO_PROMOTION,
-      .amp = LC_AMP_FP32, .call = rms_norm_call);
+      .amp = LC_AMP_GPU_FP32, .call = rms_norm_call);
 /* ---- group norm ---- */
 typedef struct {
     lc_tensor *y, *mean, *rstd; /* statistics: (batch, groups) */
@@ -211,7 +211,7 @@ LC_OP(native_group_norm,
           "eps: float) -> (output: Tensor, mean: Tensor, rstd: Tensor)",
       .doc =
           "Groups of channels with mean 0 and variance 1, then scaled and shifted; their means; 1 / their standard deviations.",
-      .amp = LC_AMP_FP32, .call = native_group_norm_call);
+      .amp = LC_AMP_GPU_FP32, .call = native_group_norm_call);
 
 static int64_t space_of(const lc_tensor *x) /* elements of a channel of one image */
 {
@@ -233,7 +233,7 @@ LC_OP(group_norm,
           "group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = "
           "1e-05, cudnn_enabled: bool = True) -> Tensor",
       .doc = "Groups of channels with mean 0 and variance 1, then scaled and shifted.", .promote = LC_NO_PROMOTION,
-      .amp = LC_AMP_FP32, .call = group_norm_call);
+      .amp = LC_AMP_GPU_FP32, .call = group_norm_call);
 static int more_than_one(int64_t n, const lc_tensor *x, const char *what)
 {
     return n != 1 ? 0
@@ -355,7 +355,7 @@ LC_OP(native_batch_norm,
       .doc = "Channels with mean 0 and variance 1 (in evaluation by the running statistics), then scaled and shifted; and "
              "while training "
              "their means and 1 / their standard deviations, with which the running statistics are updated.",
-      .out = true, .amp = LC_AMP_FP32, .writes = IN(3) | IN(4), .call = native_batch_norm_call);
+      .out = true, .amp = LC_AMP_GPU_FP32, .writes = IN(3) | IN(4), .call = native_batch_norm_call);
 
 static int batch_norm_call(const lc_value *in, lc_tensor **out)
 {
@@ -377,7 +377,7 @@ LC_OP(batch_norm,
       .sig = "batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: "
              "Tensor | None, training: bool, momentum: float, eps: float, cudnn_enabled: bool) -> Tensor",
       .doc = "Channels with mean 0 and variance 1 (in evaluation by the running statistics), then scaled and shifted.",
-      .promote = LC_NO_PROMOTION, .amp = LC_AMP_FP32, .writes = IN(3) | IN(4), .call = batch_norm_call);
+      .promote = LC_NO_PROMOTION, .amp = LC_AMP_GPU_FP32, .writes = IN(3) | IN(4), .call = batch_norm_call);
 /* (input, running_mean, running_var, weight, bias, training, momentum, eps) */
 static int nn_batch_norm_call(const lc_value *in, lc_tensor **out)
 {
@@ -428,7 +428,7 @@ LC_OP(instance_norm,
           "instance_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: "
           "Tensor | None, use_input_stats: bool, momentum: float, eps: float, cudnn_enabled: bool) -> Tensor",
       .doc = "Channels of each image with mean 0 and variance 1, then scaled and shifted.", .promote = LC_NO_PROMOTION,
-      .amp = LC_AMP_FP32, .writes = IN(3) | IN(4), .call = instance_norm_call);
+      .amp = LC_AMP_GPU_FP32, .writes = IN(3) | IN(4), .call = instance_norm_call);
 static int nn_instance_norm_call(const lc_value *in, lc_tensor **out)
 {
     lc_value args[] = { in[0], in[3], in[4], in[1], in[2], in[5], in[6], in[7] };

@@ -234,6 +234,8 @@ static int pad_call(const lc_value *in, lc_tensor **out) /* (input, pad, mode, v
         return lc_fail_int(LC_NotImplementedError,
                            "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now: %d widths for %s", n,
                            LC_SHAPE(x));
+    if ((mode == PAD_REPLICATE || (mode == PAD_REFLECT && n < 6)) && !(x = lc_autocast_fp32(x)))
+        return -1; /* PyTorch's choice */
     bool cuts = false;
     for (int i = 0; i < n / 2; i++) {
         int d = x->ndim - 1 - i;

@@ -121,7 +121,8 @@ LC_OP(
 LC_OP(max_pool3d,
       .sig = "max_pool3d(input: Tensor, kernel_size: list[int], stride: list[int] | None = None, padding: list[int] = 0, "
              "dilation: list[int] = 1, ceil_mode: bool = False, return_indices: Literal[False] = False) -> Tensor",
-      .doc = "The largest element of each window over the last three dimensions.", SPACE, .call = max_pool3d_call);
+      .doc = "The largest element of each window over the last three dimensions.", SPACE, .amp = LC_AMP_CPU_FP32,
+      .call = max_pool3d_call);
 LC_OP(max_pool3d_both,
       .sig = "max_pool3d_both(input: Tensor, kernel_size: list[int], stride: list[int] | None = None, padding: list[int] = 0, "
              "dilation: list[int] = 1, ceil_mode: bool = False, return_indices: Literal[True] = True) -> (out: Tensor, "
@@ -165,7 +166,8 @@ LC_OP(avg_pool2d,
 LC_OP(avg_pool3d,
       .sig = "avg_pool3d(input: Tensor, kernel_size: list[int], stride: list[int] | None = None, padding: list[int] = 0, "
              "ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor",
-      .doc = "The mean of each window over the last three dimensions.", SPACE, .call = avg_pool3d_call, .out = true);
+      .doc = "The mean of each window over the last three dimensions.", SPACE, .amp = LC_AMP_CPU_FP32, .call = avg_pool3d_call,
+      .out = true);
 
 /* ---- adaptive: (input, output_size) ---- */
 static int adaptive_size(const lc_value *in, int nd, int64_t *size)
@@ -223,13 +225,15 @@ LC_OP(adaptive_max_pool2d_both,
       .doc = "The largest elements of output_size windows over the last 2 dimensions, and where they are.", SPACE,
       .py = "adaptive_max_pool2d", .call = adaptive_both2d_call);
 LC_OP(adaptive_avg_pool3d, .sig = "adaptive_avg_pool3d(input: Tensor, output_size: list[int]) -> Tensor",
-      .doc = "Means of output_size windows over the last 3 dimensions.", SPACE, .call = adaptive_avg3d_call);
+      .doc = "Means of output_size windows over the last 3 dimensions.", SPACE, .amp = LC_AMP_CPU_FP32,
+      .call = adaptive_avg3d_call);
 LC_OP(adaptive_max_pool3d,
       .sig = "adaptive_max_pool3d(input: Tensor, output_size: list[int], return_indices: Literal[False] = False) -> Tensor",
-      .doc = "The largest elements of output_size windows over the last 3 dimensions.", SPACE, .call = adaptive_max3d_call);
+      .doc = "The largest elements of output_size windows over the last 3 dimensions.", SPACE, .amp = LC_AMP_CPU_FP32,
+      .call = adaptive_max3d_call);
 LC_OP(adaptive_max_pool3d_both,
       .sig = "adaptive_max_pool3d_both(input: Tensor, output_size: list[int], return_indices: Literal[True] = True) -> (out: "
              "Tensor, "
              "indices: Tensor)",
       .doc = "The largest elements of output_size windows over the last 3 dimensions, and where they are.", SPACE,
-      .py = "adaptive_max_pool3d", .call = adaptive_both3d_call);
+      .py = "adaptive_max_pool3d", .amp = LC_AMP_CPU_FP32, .call = adaptive_both3d_call);

@@ -224,7 +224,7 @@ static int nanquantile_scalar_call(const lc_value *in, lc_tensor **out)
     lc_tensor *q = one_quantile(in);
     return q ? quantile_of(in(0), q, &in[2], in[3].b, in[4].s, true, out) : -1;
 }
-#define QUANTILE .method = true, .out = true, .reads_values = true
+#define QUANTILE .method = true, .out = true, .reads_values = true, .amp = LC_AMP_CPU_FP32
 LC_OP(quantile,
       .sig = "quantile(input: Tensor, q: Tensor, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "
              "'linear') -> Tensor",

@@ -178,12 +178,12 @@ LC_OP(
     .doc = "Layers of long short-term memory over input (steps, batch, width): all outputs, and both states at the end. "
            "params: per "
            "layer and direction w_ih, w_hh, and b_ih, b_hh if has_biases, and w_hr if outputs are projected.",
-    .random = true, .call = lstm_call);
+    .random = true, .amp = LC_AMP_LOWER, .call = lstm_call);
 LC_OP(lstm_data, .py = "lstm",
       .sig = "lstm_data(data: Tensor, batch_sizes: Tensor, hx: list[Tensor], params: list[Tensor], has_biases: bool, "
              "num_layers: int, "
              "dropout: float, train: bool, bidirectional: bool) -> (output: Tensor, hn: Tensor, cn: Tensor)",
-      .doc = "lstm of packed sequences.", .random = true, .reads_values = true, .call = lstm_data_call);
+      .doc = "lstm of packed sequences.", .random = true, .reads_values = true, .amp = LC_AMP_LOWER, .call = lstm_data_call);
 
 static int padded_call(const char *name, lc_rnn_kind kind, const lc_value *in, lc_tensor **out)
 {
@@ -209,36 +209,38 @@ LC_OP(
         "gru(input: Tensor, hx: Tensor, params: list[Tensor], has_biases: bool, num_layers: int, dropout: float, train: bool, "
         "bidirectional: bool, batch_first: bool) -> (output: Tensor, hn: Tensor)",
     .doc = "Layers of gated recurrent units over input (steps, batch, width): all outputs, and the state at the end.",
-    .random = true, .call = gru_call);
+    .random = true, .amp = LC_AMP_LIKE_STATE, .call = gru_call);
 LC_OP(gru_data, .py = "gru",
       .sig = "gru_data(data: Tensor, batch_sizes: Tensor, hx: Tensor, params: list[Tensor], has_biases: bool, num_layers: int, "
              "dropout: "
              "float, train: bool, bidirectional: bool) -> (output: Tensor, hn: Tensor)",
-      .doc = "gru of packed sequences.", .random = true, .reads_values = true, .call = gru_data_call);
+      .doc = "gru of packed sequences.", .random = true, .reads_values = true, .amp = LC_AMP_LIKE_STATE, .call = gru_data_call);
 LC_OP(rnn_tanh,
       .sig = "rnn_tanh(input: Tensor, hx: Tensor, params: list[Tensor], has_biases: bool, num_layers: int, dropout: float, "
              "train: bool, "
              "bidirectional: bool, batch_first: bool) -> (output: Tensor, hn: Tensor)",
       .doc = "Layers of plain recurrent units, h = tanh(...), over input (steps, batch, width).", .random = true,
-      .call = rnn_tanh_call);
+      .amp = LC_AMP_LOWER, .call = rnn_tanh_call);
 LC_OP(
     rnn_tanh_data, .py = "rnn_tanh",
     .sig =
         "rnn_tanh_data(data: Tensor, batch_sizes: Tensor, hx: Tensor, params: list[Tensor], has_biases: bool, num_layers: int, "
         "dropout: float, train: bool, bidirectional: bool) -> (output: Tensor, hn: Tensor)",
-    .doc = "rnn_tanh of packed sequences.", .random = true, .reads_values = true, .call = rnn_tanh_data_call);
+    .doc = "rnn_tanh of packed sequences.", .random = true, .reads_values = true, .amp = LC_AMP_LOWER,
+    .call = rnn_tanh_data_call);
 LC_OP(rnn_relu,
       .sig = "rnn_relu(input: Tensor, hx: Tensor, params: list[Tensor], has_biases: bool, num_layers: int, dropout: float, "
              "train: bool, "
              "bidirectional: bool, batch_first: bool) -> (output: Tensor, hn: Tensor)",
       .doc = "Layers of plain recurrent units, h = relu(...), over input (steps, batch, width).", .random = true,
-      .call = rnn_relu_call);
+      .amp = LC_AMP_LOWER, .call = rnn_relu_call);
 LC_OP(
     rnn_relu_data, .py = "rnn_relu",
     .sig =
         "rnn_relu_data(data: Tensor, batch_sizes: Tensor, hx: Tensor, params: list[Tensor], has_biases: bool, num_layers: int, "
         "dropout: float, train: bool, bidirectional: bool) -> (output: Tensor, hn: Tensor)",
-    .doc = "rnn_relu of packed sequences.", .random = true, .reads_values = true, .call = rnn_relu_data_call);
+    .doc = "rnn_relu of packed sequences.", .random = true, .reads_values = true, .amp = LC_AMP_LOWER,
+    .call = rnn_relu_data_call);
 
 /* ---- one step: (input, hx, w_ih, w_hh, b_ih, b_hh) ---- */
 
@@ -282,19 +284,19 @@ LC_OP(lstm_cell,
       .sig = "lstm_cell(input: Tensor, hx: list[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor "
              "| None = "
              "None) -> (hy: Tensor, cy: Tensor)",
-      .doc = "One step of long short-term memory: both states after it.", .call = lstm_cell_call);
+      .doc = "One step of long short-term memory: both states after it.", .amp = LC_AMP_LIKE_STATE, .call = lstm_cell_call);
 LC_OP(gru_cell,
       .sig = "gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None "
              "= None) -> "
              "Tensor",
-      .doc = "One step of a gated recurrent unit.", .call = gru_cell_call);
+      .doc = "One step of a gated recurrent unit.", .amp = LC_AMP_LIKE_STATE, .call = gru_cell_call);
 LC_OP(rnn_tanh_cell,
       .sig = "rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | "
              "None = "
              "None) -> Tensor",
-      .doc = "One step of a recurrent unit with tanh.", .call = rnn_tanh_cell_call);
+      .doc = "One step of a recurrent unit with tanh.", .amp = LC_AMP_LOWER, .call = rnn_tanh_cell_call);
 LC_OP(rnn_relu_cell,
       .sig = "rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | "
              "None = "
              "None) -> Tensor",
-      .doc = "One step of a recurrent unit with relu.", .call = rnn_relu_cell_call);
+      .doc = "One step of a recurrent unit with relu.", .amp = LC_AMP_LOWER, .call = rnn_relu_cell_call);

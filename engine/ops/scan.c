@@ -46,7 +46,7 @@ static lc_tensor *summed_from_behind(lc_tensor *g, int64_t dim)
 GRAD(cumsum) { dx[0] = summed_from_behind(g[0], in[1].i); }
 LC_OP(cumsum, .sig = "cumsum(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tensor",
       .doc = "Running sums along a dimension.", .method = true, .inplace = true, .out = true, .promote = LC_TO_COUNT,
-      .amp = LC_AMP_FP32, .shape = scan_shape, .run = scan_run, .grad = cumsum_grad);
+      .amp = LC_AMP_GPU_FP32, .shape = scan_shape, .run = scan_run, .grad = cumsum_grad);
 
 /* Position i of the gradient, right with zeros and differentiable again: sum_{j >= i} g_j times the product of all x up to j but x_i. */
 static lc_tensor *cumprod_slope_at(lc_tensor *g, lc_tensor *x, int64_t dim, int64_t i)
@@ -103,7 +103,7 @@ GRAD(cumprod)
 }
 LC_OP(cumprod, .sig = "cumprod(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tensor",
       .doc = "Running products along a dimension.", .method = true, .inplace = true, .out = true, .promote = LC_TO_COUNT,
-      .amp = LC_AMP_FP32, .shape = scan_shape, .run = scan_run, .grad = cumprod_grad, .saves = IN(0) | OUT(0));
+      .amp = LC_AMP_GPU_FP32, .shape = scan_shape, .run = scan_run, .grad = cumprod_grad, .saves = IN(0) | OUT(0));
 
 /* ---- running extremes ---- */
 

@@ -46,7 +46,7 @@ static lc_tensor *row_sum(lc_tensor *t, int64_t dim) { return lc_sum(t, &dim, 1,
 GRAD(softmax) { dx[0] = lc__softmax_backward_data(g[0], y[0], in[1].i, in(0)->dtype); }
 LC_OP(softmax, .sig = "softmax(input: Tensor, dim: int, dtype: dtype | None = None) -> Tensor",
       .doc = "exp(input), scaled so that it sums to one along dim.", .method = true, .out = true, .promote = LC_NO_PROMOTION,
-      .amp = LC_AMP_FP32, .shape = softmax_shape, .run = softmax_run, .grad = softmax_grad, .saves = OUT(0));
+      .amp = LC_AMP_GPU_FP32, .shape = softmax_shape, .run = softmax_run, .grad = softmax_grad, .saves = OUT(0));
 
 /* softmax(complex, dtype=real) took the real part; so does the gradient of what its gradient gave the complex input. */
 static lc_tensor *as_real_as(lc_tensor *g, const lc_tensor *y)
@@ -70,7 +70,7 @@ LC_OP(_softmax_backward_data,
 GRAD(log_softmax) { dx[0] = lc__log_softmax_backward_data(g[0], y[0], in[1].i, in(0)->dtype); }
 LC_OP(log_softmax, .sig = "log_softmax(input: Tensor, dim: int, dtype: dtype | None = None) -> Tensor",
       .doc = "The logarithm of softmax, without its underflow.", .method = true, .out = true, .promote = LC_NO_PROMOTION,
-      .amp = LC_AMP_FP32, .shape = softmax_shape, .run = softmax_run, .grad = log_softmax_grad, .saves = OUT(0));
+      .amp = LC_AMP_GPU_FP32, .shape = softmax_shape, .run = softmax_run, .grad = log_softmax_grad, .saves = OUT(0));
 
 /* dx = g - exp(y) sum(g). */
 GRAD(_log_softmax_backward_data)

@@ -8,7 +8,7 @@ static int64_t chosen_dim(const lc_value *dim, const lc_tensor *x, const char *n
     lc_warn("Implicit dimension choice for %s has been deprecated. Change the call to include dim=X as an argument.", name);
     return x->ndim == 0 || x->ndim == 1 || x->ndim == 3 ? 0 : 1;
 }
-#define SPACE .ns = "nn.functional", .amp = LC_AMP_FP32
+#define SPACE .ns = "nn.functional", .amp = LC_AMP_GPU_FP32
 static int nn_softmax_call(const lc_value *in, lc_tensor **out)
 {
     return (out[0] = lc_softmax(in(0), chosen_dim(&in[1], in(0), "softmax"), in[3])) ? 0 : -1;

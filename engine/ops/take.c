@@ -71,7 +71,7 @@ GRAD(put)
 LC_OP(put, .sig = "put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor",
       .doc = "input with elements written, or added, by their position in the flattened input.", .method = true,
       .inplace = true, .any_strides = true, .exact = true, .kernel = LC_OP__index_put, .promote = LC_NO_PROMOTION,
-      .shape = put_shape, .run = put_run, .grad = put_grad, .saves = IN(1));
+      .nondeterministic = IN(3), .shape = put_shape, .run = put_run, .grad = put_grad, .saves = IN(1));
 
 /* gather with negative indices, which count from the end. */
 static int from_the_end_run(const lc_record *call)

@@ -1,0 +1,159 @@
+/* Autocast: ops compute in the dtype that suits them, by their .amp, inside `with autocast(...)`.
+ *
+ * A call that a rule concerns is made again with its floating tensors converted and the mode off: what a composite does inside is its own
+ * business, and only the outermost op's rule counts, as in PyTorch. float64 is never converted; forms that write (in place, out=) run as they
+ * are. Conversions are ordinary recorded calls, so gradients arrive in the dtype of what was converted.
+ *
+ * A leaf that wants a gradient is a parameter: its conversion to the lower dtype is kept until the outermost context ends, in a table of
+ * this thread by address. The table holds on to the parameter, so that no other tensor can come to lie there. A conversion is made anew
+ * if the parameter was written since (PyTorch would use the old values), or if it was made while nothing was recorded and now something is. */
+#include "promote.h"
+#include "op_calls.gen.h"
+#include <string.h>
+
+typedef struct {
+    lc_tensor  *from, *to;
+    const char *data; /* of from, when it was converted: x.data = y changes it without a new version */
+    uint32_t    version;
+} kept_cast;
+static LC_HOT_TLS struct {
+    kept_cast *kept; /* open addressing; capacity is a power of two, at most half full */
+    int        n, capacity, depth;
+    uint8_t    dtype[LC_AUTOCAST_KINDS]; /* 0: not set, the default */
+    bool       on[LC_AUTOCAST_KINDS], keeps_nothing;
+} state;
+
+/* ---- the state of this thread ---- */
+bool     lc_autocast_enabled(lc_device_kind kind) { return kind < LC_AUTOCAST_KINDS && state.on[kind]; }
+lc_dtype lc_autocast_dtype(lc_device_kind kind)
+{
+    if (kind >= LC_AUTOCAST_KINDS || !state.dtype[kind]) return kind == LC_CUDA ? LC_f16 : LC_bf16;
+    return (lc_dtype)(state.dtype[kind] - 1);
+}
+void lc_autocast_set(lc_device_kind kind, bool on, lc_dtype dtype)
+{
+    bool any = false;
+    state.on[kind] = on, state.dtype[kind] = (uint8_t)(dtype + 1);
+    for (int k = 0; k < LC_AUTOCAST_KINDS; k++) any |= state.on[k];
+    lc_modes = any ? lc_modes | LC_AUTOCAST : lc_modes & ~LC_AUTOCAST;
+}
+bool lc_autocast_keeps(void) { return !state.keeps_nothing; }
+void lc_autocast_keep(bool on) { state.keeps_nothing = !on; }
+int  lc_autocast_nest(int by) { return state.depth += by; }
+void lc_autocast_forget(void)
+{
+    kept_cast *kept = state.kept;
+    int        capacity = state.capacity;
+    state.kept = NULL, state.n = state.capacity = 0; /* what is freed below may run the host language */
+    for (int i = 0; i < capacity; i++) lc_release(kept[i].from), lc_release(kept[i].to);
+    lc_free(kept, (size_t)capacity * sizeof *kept);
+}
+
+/* ---- conversions that are kept ---- */
+static kept_cast *place_of(kept_cast *table, int capacity, const lc_tensor *t)
+{
+    unsigned at = (unsigned)(((uintptr_t)t >> 4) * 0x9E3779B97F4A7C15u >> 32);
+    while (table[at & (unsigned)(capacity - 1)].from && table[at & (unsigned)(capacity - 1)].from != t) at++;
+    return &table[at & (unsigned)(capacity - 1)];
+}
+static int make_room(void)
+{
+    if (2 * (state.n + 1) <= state.capacity) return 0;
+    int        capacity = state.capacity ? 2 * state.capacity : 64;
+    kept_cast *table = lc_alloc((size_t)capacity * sizeof *table);
+    if (!table) return -1;
+    memset(table, 0, (size_t)capacity * sizeof *table);
+    for (int i = 0; i < state.capacity; i++)
+        if (state.kept[i].from) *place_of(table, capacity, state.kept[i].from) = state.kept[i];
+    lc_free(state.kept, (size_t)state.capacity * sizeof *table);
+    return state.kept = table, state.capacity = capacity, 0;
+}
+static lc_tensor *convert(lc_tensor *t, lc_dtype to) { return lc__to_copy(t, to, t->device, LC_PRESERVE_FORMAT); } /* scoped */
+static lc_tensor *convert_and_keep(lc_tensor *t, lc_dtype to)
+{
+    bool       recording = !(lc_modes & (LC_NO_GRAD | LC_INFERENCE_MODE));
+    kept_cast *k = state.capacity ? place_of(state.kept, state.capacity, t) : NULL;
+    if (k && k->from && k->to->dtype == to && k->version == lc_version(t) && k->data == t->data &&
+        (!recording || k->to->flags & LC_REQUIRES_GRAD) && !(k->to->flags & LC_INFERENCE && !(lc_modes & LC_INFERENCE_MODE)))
+        return k->to;
+    lc_tensor *made = convert(t, to), *before = NULL;
+    if (!made || make_room() < 0) return NULL;
+    k = place_of(state.kept, state.capacity, t);
+    if (k->from) before = k->to;
+    else k->from = lc_retain(t), state.n++;
+    k->to = lc_retain(made), k->version = lc_version(t), k->data = t->data;
+    lc_release(before);
+    return made;
+}
+
+/* ---- calls ---- */
+static bool concerns(const lc_tensor *t, lc_device_kind kind)
+{
+    return t != LC_NONE && !t->is_number && t->device.kind == kind && lc_is_floating(t->dtype) && t->dtype != LC_f64;
+}
+static lc_tensor *as_wanted(lc_tensor *t, lc_device_kind kind, lc_dtype to)
+{
+    if (!concerns(t, kind) || t->dtype == to) return t;
+    bool parameter = to == lc_autocast_dtype(kind) && t->dtype == LC_f32 && t->flags & LC_REQUIRES_GRAD && !t->node && !t->base;
+    return parameter && !state.keeps_nothing && !(t->flags & LC_BATCHED) ? convert_and_keep(t, to) : convert(t, to);
+}
+
+static lc_amp rule_of(const lc_op *op, lc_device_kind kind) { return (lc_amp)(kind == LC_CUDA ? op->amp >> 4 : op->amp & 15); }
+bool          lc_autocast_concerns(const lc_record *call)
+{
+    lc_device_kind kind = (lc_device_kind)call->device.kind;
+    return lc_autocast_enabled(kind) && rule_of(call->op, kind) != LC_AMP_KEEP;
+}
+
+/* What all inputs are converted to; -1 after lc_fail. */
+static int target_of(const lc_record *call)
+{
+    lc_device_kind kind = (lc_device_kind)call->device.kind;
+    lc_dtype       lower = lc_autocast_dtype(kind);
+    switch ((int)rule_of(call->op, kind)) {
+    case LC_AMP_LOWER & 15:
+        return lower;
+    case LC_AMP_FP32 & 15:
+        return LC_f32;
+    case LC_AMP_LIKE_STATE & 15: /* the first floating tensor after argument 0 */
+        for (int k = 1; k < call->n_in; k++)
+            if (concerns(call->in[k], kind)) return call->in[k]->dtype;
+        return lower;
+    default: /* the widest: float32 if there is any, else all are of the lower dtype */
+        for (int k = 0; k < call->n_in; k++)
+            if (concerns(call->in[k], kind) && call->in[k]->dtype == LC_f32) return LC_f32;
+        for (int k = 0; k < call->n_in; k++)
+            if (concerns(call->in[k], kind) && call->in[k]->dtype != lower)
+                return lc_fail_int(LC_LucidError, "%s: unexpected floating dtype %s in autocast to %s", call->op->name,
+                                   lc_dtypes[call->in[k]->dtype].name, lc_dtypes[lower].name);
+        return lower;
+    }
+}
+
+int lc_autocast_call(lc_record *call)
+{
+    const lc_op   *op = call->op;
+    lc_device_kind kind = (lc_device_kind)call->device.kind;
+    lc_value       args[op->args->n_params];
+    lc_tensor     *list[call->n_in + 1], **next = list;
+    int            to = target_of(call), rc = to < 0 ? -1 : 0;
+    lc_scope       scope = lc_scope_open();
+    for (int k = 0; k < op->args->n_params && rc == 0; k++) {
+        lc_value *v = &args[k];
+        *v = call->args[k];
+        if (v->tag == LC_IS_tensor) rc = (v->t = as_wanted(v->t, kind, (lc_dtype)to)) ? 0 : -1;
+        if (v->tag != LC_IS_tensors) continue;
+        lc_tensor **start = next;
+        for (int i = 0; i < v->n && rc == 0; i++) rc = (*next++ = as_wanted(v->ts[i], kind, (lc_dtype)to)) ? 0 : -1;
+        v->ts = start;
+    }
+    if (rc == 0) rc = lc_call(op, args, call->out);
+    lc_scope_close(scope);
+    return rc;
+}
+
+lc_tensor *lc_autocast_fp32(lc_tensor *t)
+{
+    lc_device_kind kind = (lc_device_kind)t->device.kind;
+    return lc_autocast_enabled(kind) && lc_modes & LC_AUTOCAST ? as_wanted(t, kind, LC_f32) : t;
+}
