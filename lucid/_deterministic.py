@@ -18,7 +18,7 @@ def use_deterministic_algorithms(mode, *, warn_only=False):
     True
     >>> lucid.zeros(3).put_(lucid.tensor([1]), lucid.tensor([5.0]))
     Traceback (most recent call last):
-    RuntimeError: put_ does not have a deterministic implementation
+    lucid.LucidError: put_ does not have a deterministic implementation
     >>> lucid.use_deterministic_algorithms(False)
     """
     _C._set_deterministic(0 if not mode else 1 if warn_only else 2)

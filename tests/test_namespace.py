@@ -147,5 +147,3 @@ def test_deterministic_algorithms():
         m.use_deterministic_algorithms(False)
         seen[-1].append(m.are_deterministic_algorithms_enabled())
     assert seen[0] == seen[1] == [False, True, True, False]
-    with pytest.raises(NotImplementedError):
-        lucid.use_deterministic_algorithms(True, warn_only=True)

@@ -38,8 +38,11 @@ static int tensordot_call(const lc_value *in, lc_tensor **out)
     for (int i = 0; i < n && b->ndim; i++) dim_index(in[3].is[i], b->ndim, &d), order[1][i] = d;
     for (d = 0; d < b->ndim; d++)
         if (!(mask[1] >> d & 1)) order[1][n + free_b++] = d, size[1] *= shape[ndim++] = b->shape[d];
-    lc_tensor *left = lc_reshape(a->ndim ? lc_permute(a, order[0], a->ndim) : a, (int64_t[]){ size[0], inner }, 2);
-    lc_tensor *right = lc_reshape(b->ndim ? lc_permute(b, order[1], b->ndim) : b, (int64_t[]){ inner, size[1] }, 2);
+    bool       one = size[0] == 1 && size[1] == 1 && lc_class_of(a->dtype) >= LC_FLOAT; /* one number, as PyTorch: no matrix */
+    int64_t    rows[] = { size[0], inner }, columns[] = { inner, size[1] };
+    lc_tensor *left = lc_reshape(a->ndim ? lc_permute(a, order[0], a->ndim) : a, rows + one, 2 - one);
+    lc_tensor *right = lc_reshape(b->ndim ? lc_permute(b, order[1], b->ndim) : b, columns, 2 - one);
+    if (one) return (out[0] = lc_reshape(lc_dot(left, right), shape, ndim)) ? 0 : -1;
     return (out[0] = lc_reshape(lc_mm(left, right), shape, ndim)) ? 0 : -1;
 }
 LC_OP(tensordot, .sig = "tensordot(input: Tensor, other: Tensor, dims_self: list[int], dims_other: list[int]) -> Tensor",

@@ -183,7 +183,8 @@ LC_OP(lstm_data, .py = "lstm",
       .sig = "lstm_data(data: Tensor, batch_sizes: Tensor, hx: list[Tensor], params: list[Tensor], has_biases: bool, "
              "num_layers: int, "
              "dropout: float, train: bool, bidirectional: bool) -> (output: Tensor, hn: Tensor, cn: Tensor)",
-      .doc = "lstm of packed sequences.", .random = true, .reads_values = true, .amp = LC_AMP_LOWER, .call = lstm_data_call);
+      .doc = "lstm of packed sequences.", .random = true, .reads_values = true, .amp = LC_AMP_LIKE_STATE,
+      .call = lstm_data_call);
 
 static int padded_call(const char *name, lc_rnn_kind kind, const lc_value *in, lc_tensor **out)
 {

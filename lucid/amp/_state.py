@@ -41,6 +41,15 @@ def is_autocast_enabled(device_type="cuda"):
     return _C._autocast_get(kind_of(device_type))[0]
 
 
+def is_any_autocast_enabled():
+    """Whether autocast is on for any kind of device, on this thread.
+
+    >>> lucid.amp._state.is_any_autocast_enabled()
+    False
+    """
+    return any(_C._autocast_get(kind)[0] for kind in set(KINDS.values()))
+
+
 def get_autocast_dtype(device_type):
     """The lower dtype that autocast uses on a kind of device.
 

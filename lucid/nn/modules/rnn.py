@@ -11,6 +11,12 @@ from ..utils.rnn import PackedSequence
 from .module import Module
 
 
+def _is_autocast():  # the ops then convert what they are given
+    from ...amp._state import is_any_autocast_enabled
+
+    return is_any_autocast_enabled()
+
+
 class RNNBase(Module):
     """Layers over whole sequences: parameters by layer and direction, under PyTorch's names."""
 
@@ -109,7 +115,7 @@ class RNNBase(Module):
     def check_input(self, input, batch_sizes):  # noqa: A002
         """Complain about an input of the wrong shape or dtype."""
         weight = self._flat_weights[0]
-        if input.dtype != weight.dtype:
+        if input.dtype != weight.dtype and not _is_autocast():
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). Convert input: "
                 f"input.to({weight.dtype}), or convert model: model.to({input.dtype})"
