@@ -3,7 +3,7 @@
 #include "rules.h"
 
 #define SUM_OF_OPS .ns = "nn.functional" /* computed by ops that autocast converts for, or does not */
-#define LOSS       SUM_OF_OPS, .amp = LC_AMP_FP32
+#define LOSS       .ns = "nn.functional", .amp = LC_AMP_FP32
 
 typedef enum { REDUCE_NONE, REDUCE_MEAN, REDUCE_SUM, REDUCE_BATCHMEAN } reduction;
 
