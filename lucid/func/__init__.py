@@ -2,7 +2,7 @@
 
 from .. import _C
 
-__all__ = ["vmap"]
+__all__ = ["functional_call", "stack_module_state", "vmap"]
 
 
 def _flatten(tree):
@@ -70,3 +70,58 @@ def vmap(func, in_dims=0, out_dims=0):
 
     batched.__name__ = getattr(func, "__name__", "vmap")
     return batched
+
+
+def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, *, tie_weights=True, strict=False):
+    """Call a module with other parameters and buffers than its own.
+
+    The tensors come in a dict by their dotted names, or in several dicts. What the module writes to a buffer by setting the
+    attribute anew ends up in the dict. tie_weights: a tensor that the module has under several names is replaced under all of
+    them. strict: the dict must have all names of the module and no others.
+
+    >>> layer = lucid.nn.Linear(2, 1, bias=False)
+    >>> lucid.func.functional_call(layer, {"weight": lucid.tensor([[1.0, 2.0]])}, lucid.ones(2))
+    tensor([3.])
+    """
+    from ..nn.utils.stateless import call_with
+
+    given = parameter_and_buffer_dicts
+    if not isinstance(given, dict):
+        if not isinstance(given, (list, tuple)) or not all(isinstance(d, dict) for d in given):
+            raise ValueError("Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts")
+        names = [name for d in given for name in d]
+        repeated = sorted({name for name in names if names.count(name) > 1})
+        if repeated:
+            raise ValueError(f"{repeated} appeared in multiple dictionaries; behavior of functional call is ambiguous")
+        given = {name: value for d in given for name, value in d.items()}
+    return call_with(module, given, args, kwargs, tie_weights=tie_weights, strict=strict)
+
+
+def stack_module_state(models):
+    """The parameters and the buffers of several models of one class, stacked: for `functional_call` inside `vmap`.
+
+    >>> models = [lucid.nn.Linear(2, 3) for _ in range(4)]
+    >>> parameters, buffers = lucid.func.stack_module_state(models)
+    >>> tuple(parameters["weight"].shape), buffers
+    ((4, 3, 2), {})
+    """
+    if not models:
+        raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
+    if len({m.training for m in models}) > 1:
+        raise RuntimeError("stack_module_state: Expected all models to have the same training/eval mode.")
+    if len({type(m) for m in models}) > 1:
+        raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
+
+    def stacked(walk, what):
+        rows = [dict(getattr(m, walk)()) for m in models]
+        result = {}
+        for name in rows[0]:
+            tensors = [row[name] for row in rows]
+            wanted = {t.requires_grad for t in tensors}
+            if len(wanted) > 1:
+                raise RuntimeError(f"Expected {what} {name} of all models to have the same .requires_grad state")
+            whole = _C.stack([t.detach() for t in tensors])
+            result[name] = whole.requires_grad_() if True in wanted else whole
+        return result
+
+    return stacked("named_parameters", "parameters"), stacked("named_buffers", "buffers")

@@ -7,43 +7,25 @@
 (16, 4)
 """
 
-from . import functional, init, modules, utils
+from . import functional, hooks, init, modules, parameter, utils
 from ._options import LinearCrossEntropyOptions
+from .hooks import *
 from .modules import *
-from .modules._hooks import (
-    RemovableHandle,
-    register_module_buffer_registration_hook,
-    register_module_forward_hook,
-    register_module_forward_pre_hook,
-    register_module_full_backward_hook,
-    register_module_full_backward_pre_hook,
-    register_module_load_state_dict_post_hook,
-    register_module_load_state_dict_pre_hook,
-    register_module_module_registration_hook,
-    register_module_parameter_registration_hook,
-)
 from .parameter import Buffer, Parameter
 
 _LAZY = ("UninitializedParameter", "UninitializedBuffer")
 
 __all__ = [
+    *hooks.__all__,
     *modules.__all__,
     "Buffer",
     "LinearCrossEntropyOptions",
     "Parameter",
-    "RemovableHandle",
     "functional",
+    "hooks",
     "init",
+    "parameter",
     "utils",
-    "register_module_buffer_registration_hook",
-    "register_module_forward_hook",
-    "register_module_forward_pre_hook",
-    "register_module_full_backward_hook",
-    "register_module_full_backward_pre_hook",
-    "register_module_load_state_dict_post_hook",
-    "register_module_load_state_dict_pre_hook",
-    "register_module_module_registration_hook",
-    "register_module_parameter_registration_hook",
 ]
 
 
@@ -54,8 +36,6 @@ def __getattr__(name):
         if name in lazy.__all__:
             return getattr(lazy, name)
     if name in _LAZY:
-        from . import parameter
-
         return getattr(parameter, name)
     raise AttributeError(f"module 'lucid.nn' has no attribute {name!r}")
 

@@ -45,6 +45,20 @@ def _added(mask, name, dtype):
     return _C.zeros_like(mask, dtype=dtype).masked_fill(mask, -math.inf)
 
 
+def added_masks(mask, padding, dtype):
+    """Both masks of an attention as numbers that are added.
+
+    >>> from lucid.nn._attention import added_masks
+    >>> added_masks(lucid.tensor([[False, True]]), None, lucid.float32)
+    (tensor([[0., -inf]]), None)
+    """
+    if mask is not None and padding is not None and mask.dtype != padding.dtype:
+        warnings.warn(
+            "Support for mismatched key_padding_mask and attn_mask is deprecated. Use same type for both instead.", stacklevel=3
+        )
+    return _added(mask, "attn_mask", dtype), _added(padding, "key_padding_mask", dtype)
+
+
 def _projected(query, key, value, weights, biases):
     width = query.shape[-1]
     for x, w, b, name in zip((query, key, value), weights, biases, ("query", "key", "value")):
@@ -73,6 +87,43 @@ def _heads(x, static, name, count, width):
     _expect(static.shape[0] == count, f"expecting {name}.size(0) of {count}, but got {static.shape[0]}")
     _expect(static.shape[2] == width, f"expecting {name}.size(2) of {width}, but got {static.shape[2]}")
     return static
+
+
+def heads_of(qkv, num_heads, mask=None, dropout_p=0.0, causal=False):
+    """Attention over (batch, length, 3 x embedding), which holds queries, keys and values: (batch, length, embedding).
+
+    >>> from lucid.nn._attention import heads_of
+    >>> tuple(heads_of(lucid.ones(2, 5, 24), 2).shape)
+    (2, 5, 8)
+    """
+    batch, length, width = qkv.shape
+    q, k, v = qkv.view(batch, length, 3, num_heads, width // (3 * num_heads)).permute(2, 0, 3, 1, 4).unbind(0)
+    return _attend(q, k, v, mask, dropout_p, causal).transpose(1, 2).reshape(batch, length, width // 3)
+
+
+def attend_heads(x, num_heads, in_weight, in_bias, mask=None, padding=None, dropout_p=0.0, causal=False):
+    """Attention of (batch, length, embedding) to itself before its last projection; masks are numbers to be added.
+
+    mask: (length, length) or (batch x heads, length, length); padding: (batch, length). causal: the mask is the causal one,
+    and need not be read.
+
+    >>> from lucid.nn._attention import attend_heads
+    >>> tuple(attend_heads(lucid.ones(2, 5, 8), 2, lucid.ones(24, 8), None).shape)
+    (2, 5, 8)
+    """
+    batch, length, _ = x.shape
+    causal = causal and padding is None
+    if mask is not None:
+        wanted = (length, length) if mask.dim() == 2 else (batch * num_heads, length, length)
+        if tuple(mask.shape) != wanted:
+            raise RuntimeError(f"The shape of the {mask.dim()}D attn_mask is {tuple(mask.shape)}, but should be {wanted}.")
+        mask = None if causal else mask if mask.dim() == 2 else mask.view(batch, num_heads, length, length)
+    if padding is not None:
+        wanted = (batch, length)
+        _expect(tuple(padding.shape) == wanted, f"Expected key_padding_mask of shape {wanted}, but got {tuple(padding.shape)}")
+        padding = padding.view(batch, 1, 1, length)
+        mask = padding if mask is None else mask + padding
+    return heads_of(_linear(x, in_weight, in_bias), num_heads, mask, dropout_p, causal)
 
 
 def _one_more(mask):

@@ -117,7 +117,11 @@ class _MaterializedBuffer(Tensor):
 
 
 class UninitializedBuffer(_Uninitialized, Tensor):
-    """A buffer without a shape: `materialize(shape)` gives it one."""
+    """A buffer without a shape: `materialize(shape)` gives it one.
+
+    >>> b = lucid.nn.UninitializedBuffer(); b.materialize((2, 3)); tuple(b.shape)
+    (2, 3)
+    """
 
     _becomes = _MaterializedBuffer
 

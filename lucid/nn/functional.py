@@ -5,6 +5,7 @@ from .._C import _namespaced
 from ._attention import multi_head_attention_forward  # noqa: F401
 from ._embedding import embedding, embedding_bag  # noqa: F401
 from ._options import _rows_of_options
+from ._positional import apply_rotary_emb, sinusoidal_embedding, sinusoidal_embedding_2d  # noqa: F401
 
 globals().update(
     {key.removeprefix("nn.functional."): op for key, op in _namespaced.items() if key.startswith("nn.functional.")}

@@ -197,32 +197,6 @@ def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", gener
     return normal_(tensor, 0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
 
 
-def _orthonormal_columns(a):
-    """The Q of a QR decomposition of a tall matrix by Householder reflections, and the diagonal of R."""
-    m, n = a.shape
-    r, vectors = a.clone(), []
-    for j in range(n):
-        x = r[j:, j]
-        alpha = float(x[0])
-        length = float(x.norm())
-        beta = -length if alpha >= 0 else length
-        v = x.clone()
-        tau = 0.0
-        if m - j > 1 and beta != 0.0 and float(x[1:].norm()) != 0.0:
-            tau = (beta - alpha) / beta
-            v = v / (alpha - beta)
-        v[0] = 1.0
-        if tau:
-            r[j:, j:] -= tau * _C.outer(v, v @ r[j:, j:])
-        vectors.append((v, tau))
-    q = _C.eye(m, n, dtype=a.dtype)
-    for j in reversed(range(n)):
-        v, tau = vectors[j]
-        if tau:
-            q[j:, j:] -= tau * _C.outer(v, v @ q[j:, j:])
-    return q, r.diagonal()
-
-
 def orthogonal_(tensor, gain=1, generator=None):
     """Make a matrix orthogonal (rows, or columns if there are fewer): lengths of vectors are kept. Returns the tensor.
 
@@ -234,10 +208,12 @@ def orthogonal_(tensor, gain=1, generator=None):
         raise ValueError("Only tensors with 2 or more dimensions are supported")
     if tensor.numel() == 0:
         return tensor
+    from ._matrices import orthonormal_columns
+
     rows, columns = tensor.size(0), tensor.numel() // tensor.size(0)
     with no_grad():
         drawn = tensor.new_empty((rows, columns)).normal_(0, 1, generator=generator)
-        q, diagonal = _orthonormal_columns(drawn.t() if rows < columns else drawn)
+        q, diagonal = orthonormal_columns(drawn.t() if rows < columns else drawn)
         q = q * diagonal.sign()
         tensor.view_as(q.t() if rows < columns else q).copy_(q.t() if rows < columns else q)
         return tensor.mul_(gain)
@@ -309,25 +285,27 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
         return tensor if kept is tensor else tensor.copy_(kept)
 
 
-def _deprecated(function):
+def _deprecated(function, *settings):
     name = function.__name__.removesuffix("_")
 
     def old(*args, **kwargs):
         warnings.warn(f"`nn.init.{name}` is now deprecated in favor of `nn.init.{name}_`.", FutureWarning, stacklevel=2)
         return function(*args, **kwargs)
 
-    old.__name__, old.__doc__ = name, f"The old name of `{name}_`."
+    given = ", ".join(["lucid.empty(2, 2, 1)" if name == "dirac" else "lucid.empty(2, 2)", *map(str, settings)])
+    example = f">>> lucid.nn.init.{name}({given}).shape[0]\n2"
+    old.__name__, old.__doc__ = name, f"The old name of `{name}_`.\n\n{example}"
     return old
 
 
-constant = _deprecated(constant_)
+constant = _deprecated(constant_, 1.0)
 dirac = _deprecated(dirac_)
 eye = _deprecated(eye_)
 kaiming_normal = _deprecated(kaiming_normal_)
 kaiming_uniform = _deprecated(kaiming_uniform_)
 normal = _deprecated(normal_)
 orthogonal = _deprecated(orthogonal_)
-sparse = _deprecated(sparse_)
+sparse = _deprecated(sparse_, 0.5)
 uniform = _deprecated(uniform_)
 xavier_normal = _deprecated(xavier_normal_)
 xavier_uniform = _deprecated(xavier_uniform_)

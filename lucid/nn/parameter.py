@@ -56,7 +56,11 @@ class Buffer(Tensor, metaclass=_IsBuffer):
 
 
 def is_lazy(value):
-    """Whether a parameter or buffer waits for the first call to learn its shape."""
+    """Whether a parameter or buffer waits for the first call to learn its shape.
+
+    >>> lucid.nn.parameter.is_lazy(lucid.nn.LazyLinear(3).weight)
+    True
+    """
     return getattr(type(value), "_is_uninitialized", False)
 
 

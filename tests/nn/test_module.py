@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import lucid
+from tests.nn.programs import attempt
 
 PROGRAMS = {}
 
@@ -17,25 +18,6 @@ PROGRAMS = {}
 def program(function):
     PROGRAMS[function.__name__] = function
     return function
-
-
-def plain(value):
-    """Data that can be compared between the libraries."""
-    if hasattr(value, "tolist") and hasattr(value, "dtype"):
-        return str(value.dtype).split(".")[-1], tuple(value.shape), value.tolist(), value.requires_grad
-    if isinstance(value, dict):
-        return [(k, plain(v)) for k, v in value.items()]
-    if isinstance(value, (list, tuple)):
-        return [plain(v) for v in value]
-    return value.replace("torch.", "lucid.") if isinstance(value, str) else value
-
-
-def attempt(function, m):
-    try:
-        return plain(function(m))
-    except Exception as error:  # noqa: BLE001 (whatever PyTorch raises is the specification)
-        kinds = (KeyError, IndexError, TypeError, AttributeError, ValueError, NotImplementedError, RuntimeError, AssertionError)
-        return next(k.__name__ for k in kinds if isinstance(error, k))
 
 
 def net(m):

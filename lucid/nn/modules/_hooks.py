@@ -52,7 +52,14 @@ class RemovableHandle:
 
 
 def add_hook(hooks, hook, prepend=False, **marks):
-    """Put a hook into a dict; marks: other dicts that say something about it, None where nothing is said."""
+    """Put a hook into a dict; marks: other dicts that say something about it, None where nothing is said.
+
+    >>> from collections import OrderedDict
+    >>> from lucid.nn.modules._hooks import add_hook
+    >>> hooks = OrderedDict()
+    >>> handle = add_hook(hooks, print); len(hooks)
+    1
+    """
     handle = RemovableHandle(hooks, extra_dict=[d for d in marks.values() if d is not None])
     hooks[handle.id] = hook
     for d in marks.values():
@@ -79,8 +86,24 @@ for _hooks in (global_forward_hooks, global_forward_pre_hooks, global_backward_h
     ModuleBase._note_global_hooks(_hooks)
 
 
+def any_global():
+    """Whether calls of all modules are watched.
+
+    >>> from lucid.nn.modules._hooks import any_global
+    >>> with lucid.nn.register_module_forward_hook(print):
+    ...     any_global()
+    True
+    """
+    return bool(global_forward_hooks or global_forward_pre_hooks or global_backward_hooks or global_backward_pre_hooks)
+
+
 def register_module_forward_pre_hook(hook):
-    """Call hook(module, args) before the forward of every module; what it returns replaces the arguments."""
+    """Call hook(module, args) before the forward of every module; what it returns replaces the arguments.
+
+    >>> with lucid.nn.register_module_forward_pre_hook(lambda module, args: (args[0] + 1,)):
+    ...     lucid.nn.Identity()(1)
+    2
+    """
     return add_hook(global_forward_pre_hooks, hook)
 
 
@@ -102,37 +125,77 @@ def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False):
 
 
 def register_module_full_backward_pre_hook(hook):
-    """Call hook(module, grad_output) before the gradients of every module; what it returns replaces them."""
+    """Call hook(module, grad_output) before the gradients of every module; what it returns replaces them.
+
+    >>> x = lucid.ones(1, requires_grad=True)
+    >>> with lucid.nn.register_module_full_backward_pre_hook(lambda module, grads: (grads[0] * 2,)):
+    ...     lucid.nn.Identity()(x).backward()
+    >>> x.grad
+    tensor([2.])
+    """
     return add_hook(global_backward_pre_hooks, hook)
 
 
 def register_module_full_backward_hook(hook):
-    """Call hook(module, grad_input, grad_output) after the gradients of every module's inputs."""
+    """Call hook(module, grad_input, grad_output) after the gradients of every module's inputs.
+
+    >>> x = lucid.ones(1, requires_grad=True)
+    >>> with lucid.nn.register_module_full_backward_hook(lambda module, grads, out: (grads[0] * 3,)):
+    ...     lucid.nn.Identity()(x).backward()
+    >>> x.grad
+    tensor([3.])
+    """
     return add_hook(global_backward_hooks, hook)
 
 
 def register_module_module_registration_hook(hook):
-    """Call hook(module, name, submodule) whenever a module becomes part of another; what it returns takes its place."""
+    """Call hook(module, name, submodule) whenever a module becomes part of another; what it returns takes its place.
+
+    >>> with lucid.nn.register_module_module_registration_hook(lambda module, name, inner: print(name)):
+    ...     _ = lucid.nn.Sequential(lucid.nn.ReLU())
+    0
+    """
     return add_hook(global_module_registration_hooks, hook)
 
 
 def register_module_parameter_registration_hook(hook):
-    """Call hook(module, name, parameter) whenever a module gets a parameter; what it returns takes its place."""
+    """Call hook(module, name, parameter) whenever a module gets a parameter; what it returns takes its place.
+
+    >>> with lucid.nn.register_module_parameter_registration_hook(lambda module, name, parameter: print(name)):
+    ...     _ = lucid.nn.PReLU()
+    weight
+    """
     return add_hook(global_parameter_registration_hooks, hook)
 
 
 def register_module_buffer_registration_hook(hook):
-    """Call hook(module, name, buffer) whenever a module gets a buffer; what it returns takes its place."""
+    """Call hook(module, name, buffer) whenever a module gets a buffer; what it returns takes its place.
+
+    >>> with lucid.nn.register_module_buffer_registration_hook(lambda module, name, buffer: print(name)):
+    ...     lucid.nn.Module().register_buffer("seen", lucid.zeros(1))
+    seen
+    """
     return add_hook(global_buffer_registration_hooks, hook)
 
 
 def register_module_load_state_dict_pre_hook(hook):
-    """Call hook(module, state_dict, prefix, local_metadata, strict, missing, unexpected, errors) before any module loads."""
+    """Call hook(module, state_dict, prefix, local_metadata, strict, missing, unexpected, errors) before any module loads.
+
+    >>> with lucid.nn.register_module_load_state_dict_pre_hook(lambda module, state, *rest: print(list(state))):
+    ...     lucid.nn.PReLU().load_state_dict({"weight": lucid.ones(1)})
+    ['weight']
+    <All keys matched successfully>
+    """
     return add_hook(global_load_state_dict_pre_hooks, hook)
 
 
 def register_module_load_state_dict_post_hook(hook):
-    """Call hook(module, incompatible_keys) after any module was loaded."""
+    """Call hook(module, incompatible_keys) after any module was loaded.
+
+    >>> with lucid.nn.register_module_load_state_dict_post_hook(lambda module, keys: keys.missing_keys.clear()):
+    ...     lucid.nn.PReLU().load_state_dict({})
+    <All keys matched successfully>
+    """
     return add_hook(global_load_state_dict_post_hooks, hook)
 
 
@@ -151,7 +214,14 @@ class _Passing(Function):
 
 
 class BackwardHook:
-    """Runs the backward hooks of one call of a module: what came in and went out passes through a node of its own."""
+    """Runs the backward hooks of one call of a module: what came in and went out passes through a node of its own.
+
+    >>> from lucid.nn.modules._hooks import BackwardHook
+    >>> hook = BackwardHook(None, [lambda module, grads, out: print(grads)], [])
+    >>> (x,) = hook.setup_input_hook((lucid.ones(1, requires_grad=True),))
+    >>> hook.setup_output_hook(x * 2).backward()
+    (tensor([2.]),)
+    """
 
     def __init__(self, module, hooks, pre_hooks):
         self.module, self.hooks, self.pre_hooks = module, hooks, pre_hooks

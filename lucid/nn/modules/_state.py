@@ -10,7 +10,11 @@ EXTRA_STATE_KEY = "_extra_state"
 
 
 class IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
-    """What `load_state_dict` returns: keys the module has and the dict lacks, and the other way round."""
+    """What `load_state_dict` returns: keys the module has and the dict lacks, and the other way round.
+
+    >>> lucid.nn.PReLU().load_state_dict({}, strict=False)
+    IncompatibleKeys(missing_keys=['weight'], unexpected_keys=[])
+    """
 
     __slots__ = ()
 
@@ -38,7 +42,12 @@ def _swap_in(module, name, own, given, assign):
 
 
 class StateDict(ModuleBase):
-    """The part of nn.Module that saves and loads."""
+    """The part of nn.Module that saves and loads.
+
+    >>> from lucid.nn.modules._state import StateDict
+    >>> issubclass(lucid.nn.Module, StateDict)
+    True
+    """
 
     _version = 1
 

@@ -2,6 +2,7 @@
 
 from ... import _C
 from .. import functional as F
+from .._attention import added_masks, attend_heads
 from ..init import constant_, xavier_normal_, xavier_uniform_
 from ..parameter import Parameter
 from .linear import NonDynamicallyQuantizableLinear
@@ -84,6 +85,19 @@ class MultiheadAttention(Module):
         state.setdefault("_qkv_same_embed_dim", True)
         super().__setstate__(state)
 
+    def _is_plain(self, query, key, value, need_weights):
+        """Whether a call is attention of a batch to itself that no one asks the weights of: needs no turning around."""
+        return (
+            query is key is value
+            and self.batch_first
+            and not need_weights
+            and query.dim() == 3
+            and query.shape[-1] == self.embed_dim
+            and self.in_proj_weight is not None
+            and self.bias_k is None
+            and not self.add_zero_attn
+        )
+
     def forward(
         self,
         query,
@@ -95,6 +109,13 @@ class MultiheadAttention(Module):
         average_attn_weights=True,
         is_causal=False,
     ):
+        if self._is_plain(query, key, value, need_weights):
+            if is_causal and attn_mask is None:
+                raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
+            mask, padding = added_masks(attn_mask, key_padding_mask, query.dtype)
+            dropout, into = self.dropout if self.training else 0.0, (self.in_proj_weight, self.in_proj_bias)
+            output = attend_heads(query, self.num_heads, *into, mask, padding, dropout, is_causal)
+            return F.linear(output, self.out_proj.weight, self.out_proj.bias), None
         turned = self.batch_first and query.dim() == 3
         if turned:
             same_key, same_value = key is query, value is key

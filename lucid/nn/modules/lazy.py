@@ -9,6 +9,11 @@ class LazyModuleMixin:
     """For modules with uninitialized parameters: the first call makes them, by `initialize_parameters(*args)`.
 
     Afterwards the module is of the class `cls_to_become`.
+
+    >>> from lucid.nn.modules.lazy import LazyModuleMixin
+    >>> layer = lucid.nn.LazyLinear(3)
+    >>> isinstance(layer, LazyModuleMixin), layer.has_uninitialized_params()
+    (True, True)
     """
 
     cls_to_become = None

@@ -24,7 +24,13 @@ class Identity(Module):
 
 
 def uniform_like_pytorch(weight, bias, fan_in):
-    """Linear and convolution layers start as PyTorch's: uniform within 1 / sqrt(fan_in), the weight drawn first."""
+    """Linear and convolution layers start as PyTorch's: uniform within 1 / sqrt(fan_in), the weight drawn first.
+
+    >>> from lucid.nn.modules.linear import uniform_like_pytorch
+    >>> w, b = lucid.empty(3, 4), lucid.empty(3)
+    >>> uniform_like_pytorch(w, b, 4); float(b.abs().max()) <= 0.5
+    True
+    """
     init.kaiming_uniform_(weight, a=math.sqrt(5))
     if bias is not None:
         bound = 1 / math.sqrt(fan_in) if fan_in > 0 else 0
@@ -63,7 +69,11 @@ class Linear(Module):
 
 
 class NonDynamicallyQuantizableLinear(Linear):
-    """Linear under the name that PyTorch's attention gives its output layer."""
+    """Linear under the name that PyTorch's attention gives its output layer.
+
+    >>> lucid.nn.MultiheadAttention(4, 2).out_proj
+    NonDynamicallyQuantizableLinear(in_features=4, out_features=4, bias=True)
+    """
 
 
 class Bilinear(Module):
@@ -107,23 +117,25 @@ class Bilinear(Module):
 class FusedLinear(Linear):
     """A linear layer and an activation in one step: the sums are activated before they leave the cache.
 
-    activation: "relu" or "gelu".
+    activation: "relu", "gelu", "gelu_tanh" (the approximation by tanh) or "silu".
 
     >>> layer = lucid.nn.FusedLinear(2, 3, activation="relu")
     >>> bool((layer(lucid.ones(4, 2)) >= 0).all())
     True
     """
 
-    _FUNCTIONS = {"relu": "fused_linear_relu", "gelu": "fused_linear_gelu"}
+    _ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu")
 
     def __init__(self, in_features, out_features, activation="relu", bias=True, device=None, dtype=None):
-        if activation not in self._FUNCTIONS:
-            raise ValueError(f"activation must be one of {sorted(self._FUNCTIONS)}, not {activation!r}")
+        if activation not in self._ACTIVATIONS:
+            raise ValueError(f"activation must be one of {', '.join(self._ACTIVATIONS)}, not {activation!r}")
         super().__init__(in_features, out_features, bias, device, dtype)
         self.activation = activation
 
     def forward(self, input):  # noqa: A002
-        return getattr(F, self._FUNCTIONS[self.activation])(input, self.weight, self.bias)
+        if self.activation == "relu":  # its gradient needs no second product
+            return F.fused_linear_relu(input, self.weight, self.bias)
+        return F.fused_linear(input, self.weight, self.bias, self.activation)
 
     def extra_repr(self):
         return f"{super().extra_repr()}, activation={self.activation!r}"

@@ -1,6 +1,7 @@
 """Losses as modules."""
 
 from .. import functional as F
+from ._layer import layer, names_of
 from .module import Module
 
 _OLD = {(True, True): "mean", (True, False): "sum"}  # of (reduce, size_average)
@@ -34,40 +35,23 @@ class _WeightedLoss(_Loss):
         self.register_buffer("weight", weight)
 
 
-def _loss(name, function, settings, inputs, doc, base=_Loss, old=True):
-    """A class whose settings come first, then PyTorch's old arguments (`old`), then `reduction`; compiled as in `layer`."""
-    weighted = base is _WeightedLoss
-    parts = [p.strip() for p in settings.split(",") if p.strip()]
-    names = [p.split("=")[0].split(":")[0] for p in parts]
-    before, after = ([p for p in parts if not p.startswith("+")], [p[1:] for p in parts if p.startswith("+")])
-    names = [n.removeprefix("+") for n in names]
-    args = [*before, *(["size_average=None", "reduce=None"] if old else []), "reduction='mean'", *after]
-    if weighted:
-        args.remove("weight=None")
-        args.insert(0, "weight=None")
-    base_args = ("weight, " if weighted else "") + ("size_average, reduce, reduction" if old else "None, None, reduction")
-    own = [n for n in names if n not in ("weight", "pos_weight")]
-    lines = [f"def __init__(self, {', '.join(args)}):", f"    super(cls, self).__init__({base_args})"]
-    lines += [f"    self.{n} = {n}" for n in own]
-    if "pos_weight" in names:
-        lines += ["    self.register_buffer('pos_weight', pos_weight)"]
-    passed = [*(f"{n}=self.{n}" for n in names), "reduction=self.reduction"]
-    lines += [f"def forward(self, {inputs}):", f"    return F.{function}({inputs}, {', '.join(passed)})"]
-    scope = {"F": F}
-    exec("\n".join(lines), scope)  # noqa: S102 (text of this file's rows only)
-    members = {"__doc__": doc, "__init__": scope["__init__"], "forward": scope["forward"], "__module__": __name__}
-    members["__constants__"] = [*own, "reduction"]
-    cls = type(name, (base,), members)
-    scope["cls"] = cls
-    return cls
+_OLD_FORM = "size_average=None, reduce=None, reduction='mean'"
 
 
-# name, function, settings in order ("+": after reduction), inputs, what it is
+def _loss(name, function, parameters, inputs, doc, base=_Loss):
+    """A class that calls a function of nn.functional with its settings by name; `base` keeps reduction and weight."""
+    names = names_of(parameters)
+    call = ", ".join([inputs, *(f"{n}=self.{n}" for n in names if n not in ("size_average", "reduce"))])
+    to_base = [n for n in names if n in ("weight", "size_average", "reduce", "reduction")]
+    return layer(name, function, parameters, doc=doc, inputs=inputs, call=call, base=base, to_base=to_base)
+
+
+# name, function, settings, inputs, what it is
 _ROWS = [
     (
         "L1Loss",
         "l1_loss",
-        "",
+        _OLD_FORM,
         "input, target",
         "The mean of |input - target|."
         "\n\n>>> lucid.nn.L1Loss()(lucid.tensor([1.0, 2.0]), lucid.tensor([1.5, 0.0]))\ntensor(1.2500)",
@@ -75,7 +59,7 @@ _ROWS = [
     (
         "MSELoss",
         "mse_loss",
-        "",
+        _OLD_FORM,
         "input, target",
         "The mean of (input - target)²."
         "\n\n>>> lucid.nn.MSELoss()(lucid.tensor([1.0, 2.0]), lucid.tensor([1.5, 0.0]))\ntensor(2.1250)",
@@ -83,7 +67,7 @@ _ROWS = [
     (
         "SmoothL1Loss",
         "smooth_l1_loss",
-        "+beta=1.0",
+        _OLD_FORM + ", beta=1.0",
         "input, target",
         "Squares for differences below beta, absolute values above."
         "\n\n>>> lucid.nn.SmoothL1Loss()(lucid.tensor([1.0, 2.0]), lucid.tensor([1.5, 0.0]))\ntensor(0.8125)",
@@ -91,7 +75,7 @@ _ROWS = [
     (
         "KLDivLoss",
         "kl_div",
-        "+log_target=False",
+        _OLD_FORM + ", log_target=False",
         "input, target",
         "How far a distribution is from a target; input: its logarithm."
         '\n\n>>> lucid.nn.KLDivLoss(reduction="batchmean")(lucid.tensor([[0.5, 0.5]]).log(), lucid.tensor([[0.9, 0.1]]))'
@@ -100,7 +84,7 @@ _ROWS = [
     (
         "MultiLabelMarginLoss",
         "multilabel_margin_loss",
-        "",
+        _OLD_FORM,
         "input, target",
         "Margins between the classes of an example and all others."
         "\n\n>>> lucid.nn.MultiLabelMarginLoss()(lucid.tensor([[0.1, 0.2, 0.4, 0.8]]), lucid.tensor([[3, 0, -1, 1]]))"
@@ -109,7 +93,7 @@ _ROWS = [
     (
         "SoftMarginLoss",
         "soft_margin_loss",
-        "",
+        _OLD_FORM,
         "input, target",
         "The logistic loss of targets 1 and -1."
         "\n\n>>> lucid.nn.SoftMarginLoss()(lucid.tensor([1.0, -2.0]), lucid.tensor([1.0, -1.0]))\ntensor(0.2201)",
@@ -117,7 +101,7 @@ _ROWS = [
     (
         "HingeEmbeddingLoss",
         "hinge_embedding_loss",
-        "margin=1.0",
+        "margin=1.0, " + _OLD_FORM,
         "input, target",
         "Distances: small for targets 1, above a margin for -1."
         "\n\n>>> lucid.nn.HingeEmbeddingLoss()(lucid.tensor([0.5, 0.2]), lucid.tensor([1.0, -1.0]))\ntensor(0.6500)",
@@ -125,7 +109,7 @@ _ROWS = [
     (
         "CosineEmbeddingLoss",
         "cosine_embedding_loss",
-        "margin=0.0",
+        "margin=0.0, " + _OLD_FORM,
         "input1, input2, target",
         "Cosines: near 1 for targets 1, below a margin for -1."
         "\n\n>>> lucid.nn.CosineEmbeddingLoss()(lucid.tensor([[1.0, 0.0]]), lucid.tensor([[0.0, 1.0]]), lucid.tensor([1.0]))"
@@ -134,7 +118,7 @@ _ROWS = [
     (
         "MarginRankingLoss",
         "margin_ranking_loss",
-        "margin=0.0",
+        "margin=0.0, " + _OLD_FORM,
         "input1, input2, target",
         "input1 above input2 by a margin for targets 1, below for -1."
         "\n\n>>> lucid.nn.MarginRankingLoss()(lucid.tensor([1.0]), lucid.tensor([3.0]), lucid.tensor([1.0]))\ntensor(2.)",
@@ -145,17 +129,16 @@ globals().update({row[0]: _loss(*row) for row in _ROWS})
 HuberLoss = _loss(
     "HuberLoss",
     "huber_loss",
-    "+delta=1.0",
+    "reduction='mean', delta=1.0",
     "input, target",
     "Squares for small differences, straight lines above delta."
     "\n\n>>> lucid.nn.HuberLoss()(lucid.tensor([1.0, 2.0]), lucid.tensor([1.5, 0.0]))\ntensor(0.8125)",
-    old=False,
 )
 _WEIGHTED = [
     (
         "BCELoss",
         "binary_cross_entropy",
-        "weight=None",
+        "weight=None, " + _OLD_FORM,
         "input, target",
         "Binary cross entropy of probabilities."
         "\n\n>>> lucid.nn.BCELoss()(lucid.tensor([0.9, 0.2]), lucid.tensor([1.0, 0.0]))\ntensor(0.1643)",
@@ -163,21 +146,30 @@ _WEIGHTED = [
     (
         "MultiLabelSoftMarginLoss",
         "multilabel_soft_margin_loss",
-        "weight=None",
+        "weight=None, " + _OLD_FORM,
         "input, target",
         "Binary cross entropy of each class, averaged."
         "\n\n>>> lucid.nn.MultiLabelSoftMarginLoss()(lucid.tensor([[1.0, -1.0]]), lucid.tensor([[1.0, 0.0]]))\ntensor(0.3133)",
     ),
-    (
-        "BCEWithLogitsLoss",
-        "binary_cross_entropy_with_logits",
-        "weight=None, +pos_weight=None",
-        "input, target",
-        "Binary cross entropy of logits."
-        "\n\n>>> lucid.nn.BCEWithLogitsLoss()(lucid.tensor([2.0, -1.0]), lucid.tensor([1.0, 0.0]))\ntensor(0.2201)",
-    ),
 ]
 globals().update({row[0]: _loss(*row, base=_WeightedLoss) for row in _WEIGHTED})
+
+
+class BCEWithLogitsLoss(_WeightedLoss):
+    """Binary cross entropy of logits.
+
+    >>> lucid.nn.BCEWithLogitsLoss()(lucid.tensor([2.0, -1.0]), lucid.tensor([1.0, 0.0]))
+    tensor(0.2201)
+    """
+
+    def __init__(self, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None):
+        super().__init__(weight, size_average, reduce, reduction)
+        self.register_buffer("pos_weight", pos_weight)
+
+    def forward(self, input, target):  # noqa: A002
+        return F.binary_cross_entropy_with_logits(
+            input, target, self.weight, pos_weight=self.pos_weight, reduction=self.reduction
+        )
 
 
 class NLLLoss(_WeightedLoss):

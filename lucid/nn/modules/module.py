@@ -175,7 +175,7 @@ class Module(StateDict):
         else:
             self._set_plain(name, value)
 
-    def _at(self, target, kind):
+    def _at(self, target):
         """The module that owns a dotted name, and the last part of it."""
         path, _, name = target.rpartition(".")
         owner = self.get_submodule(path)
@@ -210,14 +210,14 @@ class Module(StateDict):
 
     def get_parameter(self, target):
         """The parameter at a dotted name."""
-        _, name, value = self._at(target, "parameter")
+        _, name, value = self._at(target)
         if not isinstance(value, Parameter):
             raise AttributeError(f"`{name}` is not an nn.Parameter")
         return value
 
     def get_buffer(self, target):
         """The buffer at a dotted name."""
-        owner, name, value = self._at(target, "buffer")
+        owner, name, value = self._at(target)
         if name not in owner._buffers:
             raise AttributeError(f"`{name}` is not a buffer")
         return value

@@ -18,7 +18,11 @@ def _is_autocast():  # the ops then convert what they are given
 
 
 class RNNBase(Module):
-    """Layers over whole sequences: parameters by layer and direction, under PyTorch's names."""
+    """Layers over whole sequences: parameters by layer and direction, under PyTorch's names.
+
+    >>> isinstance(lucid.nn.LSTM(2, 3), lucid.nn.RNNBase), list(lucid.nn.LSTM(2, 3).state_dict())[:2]
+    (True, ['weight_ih_l0', 'weight_hh_l0'])
+    """
 
     __constants__ = [
         "mode",
@@ -291,7 +295,11 @@ class LSTM(RNNBase):
 
 
 class RNNCellBase(Module):
-    """One step of a recurrent layer."""
+    """One step of a recurrent layer.
+
+    >>> isinstance(lucid.nn.GRUCell(2, 3), lucid.nn.RNNCellBase)
+    True
+    """
 
     __constants__ = ["input_size", "hidden_size", "bias"]
 

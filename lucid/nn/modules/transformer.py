@@ -4,11 +4,14 @@ import copy
 
 from ... import _C
 from .. import functional as F
+from .._attention import attend_heads, heads_of
 from ..init import xavier_uniform_
+from . import _hooks
+from .activation import GELU, ReLU
 from .attention import MultiheadAttention
 from .container import ModuleList
 from .dropout import Dropout
-from .linear import Linear
+from .linear import Linear, NonDynamicallyQuantizableLinear
 from .module import Module
 from .normalization import LayerNorm
 
@@ -55,6 +58,10 @@ def _additive(mask, name, like, other=None, other_name="", check_other=True):
     return _C.zeros_like(mask, dtype=like).masked_fill_(mask, float("-inf"))
 
 
+def _is_watched(module):
+    return module._forward_hooks or module._forward_pre_hooks or module._backward_hooks or module._backward_pre_hooks
+
+
 class _Layer(Module):
     """What encoder and decoder layers share: the feed-forward block, and where the norms are."""
 
@@ -90,6 +97,9 @@ class _Layer(Module):
 class TransformerEncoderLayer(_Layer):
     """Self-attention and a feed-forward network.
 
+    In eval mode, where no gradient is recorded and no hook is inside, the layer does not call its parts: projections are added
+    to what they change, and activated, as they are computed. The values are the same.
+
     >>> layer = lucid.nn.TransformerEncoderLayer(d_model=8, nhead=2, batch_first=True)
     >>> tuple(layer(lucid.ones(3, 5, 8)).shape)
     (3, 5, 8)
@@ -116,9 +126,52 @@ class TransformerEncoderLayer(_Layer):
         self._norms_and_dropouts(2, d_model, layer_norm_eps, dropout, bias, norm_first, options)
         self.activation = _activation(activation)
 
+    def _fused_activation(self):
+        """The name of the activation where a linear layer can be fused with it; None for others."""
+        if self.activation is F.relu or type(self.activation) is ReLU:
+            return "relu"
+        if self.activation is F.gelu:
+            return "gelu"
+        if type(self.activation) is GELU:
+            return {"none": "gelu", "tanh": "gelu_tanh"}.get(self.activation.approximate)
+        return None
+
+    def _is_fast(self, src):
+        """Whether the parts need not be called: nothing is trained, watched, or replaced by another class."""
+        attention = self.self_attn
+        parts = (self.linear1, self.linear2, attention.out_proj, self.norm1, self.norm2)
+        kinds = (Linear, Linear, NonDynamicallyQuantizableLinear, LayerNorm, LayerNorm)
+        if self.training or attention.training or src.dim() != 3 or type(attention) is not MultiheadAttention:
+            return False
+        if any(type(part) is not kind for part, kind in zip(parts, kinds)) or self._fused_activation() is None:
+            return False
+        inside = (*parts, attention, self.dropout, self.dropout1, self.dropout2)
+        if any(_is_watched(m) for m in inside) or _hooks.any_global() or src.shape[-1] != attention.embed_dim:
+            return False
+        return not _C._grad_enabled() or not (src.requires_grad or any(p.requires_grad for p in self.parameters()))
+
+    def _fast(self, x, attend):
+        """The layer in eval mode; attend: the attention before its last projection."""
+        activation, first, second, norm1, norm2 = self._fused_activation(), self.linear1, self.linear2, self.norm1, self.norm2
+        y = attend(norm1(x) if self.norm_first else x)
+        y = F.fused_linear(y, self.self_attn.out_proj.weight, self.self_attn.out_proj.bias, residual=x)
+        y = y if self.norm_first else norm1(y)
+        hidden = F.fused_linear(norm2(y) if self.norm_first else y, first.weight, first.bias, activation)
+        z = F.fused_linear(hidden, second.weight, second.bias, residual=y)
+        return z if self.norm_first else norm2(z)
+
     def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
         padding = _additive(src_key_padding_mask, "src_key_padding_mask", src.dtype, src_mask, "src_mask")
         mask = _additive(src_mask, "src_mask", src.dtype, check_other=False)
+        if is_causal and mask is None:
+            raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
+        if self._is_fast(src):
+            attention = self.self_attn
+            weights = (attention.num_heads, attention.in_proj_weight, attention.in_proj_bias)
+            turned = not attention.batch_first
+            x = src.transpose(0, 1) if turned else src
+            x = self._fast(x, lambda x: attend_heads(x, *weights, mask, padding, 0.0, is_causal))
+            return x.transpose(0, 1) if turned else x
 
         def attend(x):
             return self.self_attn(x, x, x, attn_mask=mask, key_padding_mask=padding, need_weights=False, is_causal=is_causal)[0]
@@ -190,9 +243,16 @@ class TransformerDecoderLayer(_Layer):
 class TransformerEncoder(Module):
     """Encoder layers one after the other.
 
-    >>> layer = lucid.nn.TransformerEncoderLayer(d_model=8, nhead=2)
-    >>> tuple(lucid.nn.TransformerEncoder(layer, num_layers=2)(lucid.ones(5, 3, 8)).shape)
-    (5, 3, 8)
+    enable_nested_tensor: in eval mode without gradients, given only a padding mask, leave out positions of padding: they come
+    out as zeros (PyTorch's behaviour, under PyTorch's conditions; a warning says if the layers do not meet them).
+    mask_check: do so only if padding is at the ends of sequences; False takes it for granted.
+
+    >>> layer = lucid.nn.TransformerEncoderLayer(d_model=8, nhead=2, batch_first=True)
+    >>> encoder = lucid.nn.TransformerEncoder(layer, num_layers=2).eval()
+    >>> with lucid.no_grad():
+    ...     y = encoder(lucid.ones(1, 3, 8), src_key_padding_mask=lucid.tensor([[False, False, True]]))
+    >>> tuple(y.shape), float(y[0, 2].abs().sum())
+    ((1, 3, 8), 0.0)
     """
 
     __constants__ = ["norm"]
@@ -201,6 +261,62 @@ class TransformerEncoder(Module):
         super().__init__()
         self.layers, self.num_layers, self.norm = _clones(encoder_layer, num_layers), num_layers, norm
         self.enable_nested_tensor, self.mask_check = enable_nested_tensor, mask_check
+        why_not = self._why_not_packed(encoder_layer)
+        self.use_nested_tensor = bool(enable_nested_tensor) and not why_not
+        if enable_nested_tensor and why_not:
+            import warnings
+
+            warnings.warn(f"enable_nested_tensor is True, but self.use_nested_tensor is False because {why_not}", stacklevel=2)
+
+    @staticmethod
+    def _why_not_packed(layer):
+        """PyTorch's reasons not to pack sequences, which change what comes out at positions of padding."""
+        if not isinstance(layer, TransformerEncoderLayer):
+            return "encoder_layer was not TransformerEncoderLayer"
+        attention = layer.self_attn
+        reasons = {
+            "encoder_layer.norm_first was True": layer.norm_first,
+            "encoder_layer.self_attn.batch_first was not True(use batch_first for better inference performance)": (
+                not attention.batch_first
+            ),
+            "encoder_layer.self_attn was passed bias=False": attention.in_proj_bias is None,
+            "encoder_layer.activation_relu_or_gelu was not True": layer._fused_activation() is None,
+            "encoder_layer.norm1.eps was not equal to encoder_layer.norm2.eps": layer.norm1.eps != layer.norm2.eps,
+            "encoder_layer.self_attn.num_heads is odd": attention.num_heads % 2 == 1,
+        }
+        return next((reason for reason, holds in reasons.items() if holds), "")
+
+    def _lengths(self, src, mask, padding):
+        """How many positions of each sequence are not padding, where sequences are to be packed; else None."""
+        if not self.use_nested_tensor or padding is None or mask is not None:
+            return None
+        own = TransformerEncoderLayer.forward
+        if not all(type(layer).forward is own and layer._is_fast(src) and not _is_watched(layer) for layer in self.layers):
+            return None
+        valid = padding == 0
+        lengths = valid.sum(1)
+        if self.mask_check:
+            prefix = _C.arange(src.shape[1], device=src.device) < lengths.unsqueeze(1)
+            if bool((prefix != valid).any()):
+                return None  # padding is not at the ends
+        return lengths.tolist()
+
+    def _packed(self, src, lengths):
+        """All layers over the positions that are not padding, one after the other; padding comes out as zeros."""
+        parts = [src[i, :n] for i, n in enumerate(lengths)]
+        x = _C.cat(parts)
+        for layer in self.layers:
+            attention = layer.self_attn
+
+            def attend(x, attention=attention):
+                qkv = F.linear(x, attention.in_proj_weight, attention.in_proj_bias)
+                return _C.cat([heads_of(part.unsqueeze(0), attention.num_heads)[0] for part in qkv.split(lengths)])
+
+            x = layer._fast(x, attend)
+        result = _C.zeros_like(src)
+        for i, part in enumerate(x.split(lengths)):
+            result[i, : lengths[i]] = part
+        return result
 
     def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
         padding = _additive(src_key_padding_mask, "src_key_padding_mask", src.dtype, mask, "mask")
@@ -208,8 +324,12 @@ class TransformerEncoder(Module):
         batch_first = getattr(getattr(self.layers[0], "self_attn", None), "batch_first", False) if len(self.layers) else False
         length = src.size(1 if src.dim() == 3 and batch_first else 0)
         is_causal = _is_causal(mask, is_causal, length)
-        for layer in self.layers:
-            src = layer(src, src_mask=mask, is_causal=is_causal, src_key_padding_mask=padding)
+        lengths = self._lengths(src, mask, padding)
+        if lengths is not None:
+            src = self._packed(src, lengths)
+        else:
+            for layer in self.layers:
+                src = layer(src, src_mask=mask, is_causal=is_causal, src_key_padding_mask=padding)
         return src if self.norm is None else self.norm(src)
 
 
@@ -257,9 +377,9 @@ class TransformerDecoder(Module):
 class Transformer(Module):
     """An encoder and a decoder.
 
-    >>> model = lucid.nn.Transformer(d_model=8, nhead=2, num_encoder_layers=1, num_decoder_layers=1, dim_feedforward=16)
-    >>> tuple(model(lucid.ones(7, 3, 8), lucid.ones(5, 3, 8)).shape)
-    (5, 3, 8)
+    >>> model = lucid.nn.Transformer(8, 2, num_encoder_layers=1, num_decoder_layers=1, dim_feedforward=16, batch_first=True)
+    >>> tuple(model(lucid.ones(3, 7, 8), lucid.ones(3, 5, 8)).shape)
+    (3, 5, 8)
     """
 
     def __init__(

@@ -91,7 +91,12 @@ def _batch_sizes(lengths):
 
 
 def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True):  # noqa: A002
-    """Leave the padding of a batch out. lengths: of the sequences, the longest first unless enforce_sorted=False."""
+    """Leave the padding of a batch out. lengths: of the sequences, the longest first unless enforce_sorted=False.
+
+    >>> packed = lucid.nn.utils.rnn.pack_padded_sequence(lucid.tensor([[1, 3], [2, 0]]), [2, 1])
+    >>> packed.data, packed.batch_sizes
+    (tensor([1, 3, 2]), tensor([2, 1]))
+    """
     lengths = _C.as_tensor(lengths, dtype=_C.int64) if not isinstance(lengths, _C.Tensor) else lengths
     if lengths.device.type != "cpu":
         raise RuntimeError("'lengths' argument should be a 1D CPU int64 tensor, but got a tensor on " + str(lengths.device))
