@@ -97,7 +97,7 @@ static SMALL void NAME(finish)(const lc_fold_state *s, int64_t n, UNUSED double 
 {
     for (int64_t c = 0; c < n; c++) ((RESULT *)value)[c] = (RESULT)STATE(const A, s, a)[c];
 }
-static const lc_fold CAT(FOLD, SFX) UNUSED = { NAME(start), NAME(inner), NAME(outer), NAME(merge), NAME(finish) };
+static const lc_fold CAT(FOLD, SFX) UNUSED = { NAME(start), NAME(inner), NAME(outer), NAME(merge), NAME(finish), NULL };
 #undef NAME
 #undef FOLD
 #undef A

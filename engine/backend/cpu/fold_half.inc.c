@@ -7,9 +7,8 @@ INLINE void NAME(add)(double *total, double *lost, double x) { sum_add_f32(total
 #include "fold_lanes.inc.c"
 static void NAME(inner)(lc_fold_state *s, const void *in, int64_t n, UNUSED int64_t first)
 {
-    enum { CHUNK = 1 << 14 };
     const T *p = in;
-    for (; n > CHUNK; p += CHUNK, n -= CHUNK) NAME(chunk)(s, p, CHUNK, 1);
+    for (; n > FOLD_ROW; p += FOLD_ROW, n -= FOLD_ROW) NAME(chunk)(s, p, FOLD_ROW, 1);
     NAME(chunk)(s, p, n, 1);
 }
 static void NAME(outer)(lc_fold_state *s, const void *in, int64_t rows, int64_t row_bytes, int64_t n, UNUSED int64_t first)
@@ -31,8 +30,8 @@ static void NAME(outer)(lc_fold_state *s, const void *in, int64_t rows, int64_t 
         }
     }
 }
-static const lc_fold CAT(sum, SFX) = { sum_start_f32, NAME(inner), NAME(outer), sum_merge_f32, sum_finish_f32 };
-static const lc_fold CAT(mean, SFX) = { sum_start_f32, NAME(inner), NAME(outer), sum_merge_f32, mean_finish_f32 };
+static const lc_fold CAT(sum, SFX) = { sum_start_f32, NAME(inner), NAME(outer), sum_merge_f32, sum_finish_f32, NULL };
+static const lc_fold CAT(mean, SFX) = { sum_start_f32, NAME(inner), NAME(outer), sum_merge_f32, mean_finish_f32, NULL };
 #undef NAME
 #undef ACC
 #undef LOAD

@@ -74,7 +74,7 @@ static SMALL void NAME(finish)(const lc_fold_state *s, int64_t n, UNUSED double 
         if (index) ((int64_t *)index)[c] = STATE(const int64_t, s, b)[c];
     }
 }
-static const lc_fold CAT(FOLD, SFX) UNUSED = { NAME(start), NAME(inner), NAME(outer), NAME(merge), NAME(finish) };
+static const lc_fold CAT(FOLD, SFX) UNUSED = { NAME(start), NAME(inner), NAME(outer), NAME(merge), NAME(finish), NULL };
 #undef NAME
 #undef FOLD
 #undef VALUE_FOLD

@@ -1,47 +1,53 @@
-/* Sums of a chunk in vectors, written out, half a cache line of PARTs each, because arrays of lanes do not stay in registers. The includer
- * defines NAME, T, CELL, PART, ACC and LOAD of one element, and PARTS_AT if vectors of elements take more than a conversion. */
-#define VECTOR(type) __attribute__((vector_size(32 / sizeof(PART) * sizeof(type))))
-typedef PART NAME(parts) VECTOR(PART);
-typedef ACC  NAME(accs) VECTOR(ACC);
+/* The sum of a chunk by vectors, in registers: no arrays of lanes, and no state, because stores to either would stand in the way of loads that
+ * lie a multiple of 4 KiB away. Elements at even and at odd places are summed apart, so that complex numbers are summed like reals. The
+ * includer defines NAME, T, CELL, PART, ACC (of 8 bytes) and LOAD of one element, PARTS_AT if vectors of elements take more than a
+ * conversion, and OF_PARTS if LOAD does something to an element. */
+typedef PART NAME(parts) __attribute__((vector_size(32)));
 typedef CELL NAME(cells) __attribute__((vector_size(32 / sizeof(PART) * sizeof(T)), aligned(sizeof(T)), may_alias));
-#ifndef PARTS_AT
-#define PARTS_AT(p) __builtin_convertvector(*(const NAME(cells) *)(p), NAME(parts))
+typedef ACC  NAME(four) __attribute__((vector_size(4 * sizeof(ACC))));
+typedef struct {
+    ACC even, odd;
+} NAME(sums);
+#ifndef OF_PARTS
+#define OF_PARTS(x) (x)
 #endif
-#define TO_ACCS(p) __builtin_convertvector(p, NAME(accs))
-INLINE void NAME(chunk)(lc_fold_state *s, const T *in, int64_t n, int64_t width)
+#ifndef PARTS_AT
+#define PARTS_AT(p) OF_PARTS(__builtin_convertvector(*(const NAME(cells) *)(p), NAME(parts)))
+#endif
+#define HALVED (sizeof(PART) < sizeof(ACC)) /* a vector of parts makes two of sums */
+#define ADD(first, second, parts)                                                                                              \
+    first += __builtin_convertvector(__builtin_shufflevector(parts, parts, 0, 1, 2, 3), NAME(four));                           \
+    if (HALVED) second += __builtin_convertvector(__builtin_shufflevector(parts, parts, 4, 5, 6, 7), NAME(four));
+static __attribute__((noinline)) NAME(sums) NAME(row)(const T *in, int64_t n)
 {
     enum { HALF = 32 / sizeof(PART), LANES = 2 * HALF, ROWS = 8 };
-    if (width == 1 && n < LANES) { /* short rows: not worth the lanes */
-        ACC even = 0, odd = 0;
-        for (; n >= 2; n -= 2, in += 2) even += (ACC)LOAD(in[0]), odd += (ACC)LOAD(in[1]);
-        if (n) even += (ACC)LOAD(in[0]);
-        NAME(add)(STATE(ACC, s, a), STATE(ACC, s, b), even + odd);
-        return;
+    NAME(four) sum0 = { 0 }, sum1 = sum0, sum2 = sum0, sum3 = sum0;
+    NAME(sums) rest = { 0, 0 };
+    for (; n >= ROWS * LANES; n -= ROWS * LANES) {
+        NAME(parts) part0 = PARTS_AT(in), part1 = PARTS_AT(in + HALF);
+        in += LANES;
+        for (int r = 1; r < ROWS; r++, in += LANES) part0 += PARTS_AT(in), part1 += PARTS_AT(in + HALF);
+        ADD(sum0, sum1, part0)
+        ADD(sum2, sum3, part1)
     }
-    union {
-        NAME(accs) half[2];
-        ACC lane[LANES];
-    } sum = { { { 0 }, { 0 } } };
-    NAME(accs) low = sum.half[0], high = sum.half[1];
-    int64_t i = 0;
-    for (; i + ROWS * LANES <= n; i += ROWS * LANES) {
-        const T *p = in + i;
-        NAME(parts) part0 = PARTS_AT(p), part1 = PARTS_AT(p + HALF);
-        for (int r = 1; r < ROWS; r++) {
-            p += LANES;
-            part0 += PARTS_AT(p), part1 += PARTS_AT(p + HALF);
-        }
-        low += TO_ACCS(part0), high += TO_ACCS(part1);
+    for (; n >= HALF; n -= HALF, in += HALF) {
+        NAME(parts) part = PARTS_AT(in);
+        ADD(sum0, sum1, part)
     }
-    for (; i + LANES <= n; i += LANES) low += TO_ACCS(PARTS_AT(in + i)), high += TO_ACCS(PARTS_AT(in + i + HALF));
-    sum.half[0] = low, sum.half[1] = high;
-    for (int c = 0; i < n; i++, c++) sum.lane[c] += (ACC)LOAD(in[i]);
-    for (int c = 0; c < HALF; c++) sum.lane[c] += sum.lane[c + HALF];
-    for (int c = 0; c < HALF / 2; c++) sum.lane[c] += sum.lane[c + HALF / 2];
-    for (int c = 0; c < HALF / 4 && HALF > 4; c++) sum.lane[c] += sum.lane[c + HALF / 4];
-    if (width == 1) sum.lane[0] += sum.lane[1];
-    for (int64_t c = 0; c < width; c++) NAME(add)(&STATE(ACC, s, a)[c], &STATE(ACC, s, b)[c], sum.lane[c]);
+    for (; n >= 2; n -= 2, in += 2) rest.even += (ACC)LOAD(in[0]), rest.odd += (ACC)LOAD(in[1]);
+    if (n) rest.even += (ACC)LOAD(in[0]);
+    sum0 = (sum0 + sum1) + (sum2 + sum3);
+    rest.even += sum0[0] + sum0[2], rest.odd += sum0[1] + sum0[3];
+    return rest;
 }
-#undef VECTOR
+INLINE void NAME(chunk)(lc_fold_state *s, const T *in, int64_t n,
+                        int64_t width) /* width 2: real and imaginary parts in turns */
+{
+    NAME(sums) sum = NAME(row)(in, n);
+    NAME(add)(STATE(ACC, s, a), STATE(ACC, s, b), width == 1 ? sum.even + sum.odd : sum.even);
+    if (width == 2) NAME(add)(STATE(ACC, s, a) + 1, STATE(ACC, s, b) + 1, sum.odd);
+}
 #undef PARTS_AT
-#undef TO_ACCS
+#undef OF_PARTS
+#undef HALVED
+#undef ADD

@@ -1,6 +1,6 @@
 /* A sum over LOAD(x) of each element x. The includer (folds.inc.c) defines FOLD, FINISH(total) and, unless elements are added as they
- * are, LOAD; COUNTS if LOAD is a truth: then sums are integers; VECTORS if it is
- * nothing. a: sums, b: what rounding lost of them (float64). */
+ * are, LOAD; COUNTS if LOAD is a truth: then sums are integers; else OF_PARTS, LOAD of a vector, if that is something.
+ * a: sums, b: what rounding lost of them (float64). */
 #ifndef LOAD
 #define LOAD(x) (x)
 #endif
@@ -57,8 +57,8 @@ static SMALL void NAME(merge)(lc_fold_state *to, const lc_fold_state *from, int6
     }
 }
 /* Lanes side by side, added up by halves at the end of a chunk: short enough that lanes need no compensation. Memory is read strictly in
- * order: prefetchers follow nothing else as fast. width 2: real and imaginary parts in turns. */
-#ifdef VECTORS
+ * order: prefetchers follow nothing else as fast. */
+#ifndef COUNTS
 #include "fold_lanes.inc.c"
 #else
 INLINE void NAME(chunk)(lc_fold_state *s, const T *p, int64_t n, int64_t width)
@@ -82,8 +82,7 @@ INLINE void NAME(chunk)(lc_fold_state *s, const T *p, int64_t n, int64_t width)
 #endif
 INLINE void NAME(lanes)(lc_fold_state *s, const T *p, int64_t n, int64_t width)
 {
-    enum { CHUNK = 1 << 14 };
-    for (; n > CHUNK; p += CHUNK, n -= CHUNK) NAME(chunk)(s, p, CHUNK, width);
+    for (; n > FOLD_ROW; p += FOLD_ROW, n -= FOLD_ROW) NAME(chunk)(s, p, FOLD_ROW, width);
     NAME(chunk)(s, p, n, width);
 }
 static void NAME(inner)(lc_fold_state *s, const void *in, int64_t n, UNUSED int64_t first) { NAME(lanes)(s, in, n, 1); }
@@ -96,13 +95,24 @@ static void NAME(finish)(const lc_fold_state *s, int64_t n, UNUSED double parame
 {
     for (int64_t c = 0; c < n; c++) ((RESULT *)value)[c] = (RESULT)FINISH(NAME(total)(s, c));
 }
-static const lc_fold UNUSED CAT(FOLD, SFX) = { NAME(start), NAME(inner), NAME(outer), NAME(merge), NAME(finish) };
+#ifdef COUNTS
+static const lc_fold UNUSED CAT(FOLD, SFX) = { NAME(start), NAME(inner), NAME(outer), NAME(merge), NAME(finish), NULL };
+#else
+static void NAME(rows)(const void *in, int64_t in_step, void *value, int64_t value_step, int64_t rows, int64_t n,
+                       UNUSED double parameter)
+{
+    for (int64_t r = 0; r < rows; r++) {
+        NAME(sums) sum = NAME(row)((const T *)((const char *)in + r * in_step), n);
+        *(RESULT *)((char *)value + r * value_step) = (RESULT)FINISH(sum.even + sum.odd);
+    }
+}
+static const lc_fold UNUSED CAT(FOLD, SFX) = { NAME(start), NAME(inner), NAME(outer), NAME(merge), NAME(finish), NAME(rows) };
+#endif
 #undef NAME
 #undef FOLD
 #undef LOAD
 #undef FINISH
 #undef COUNTS
-#undef VECTORS
 #undef ACC
 #undef EIGHT
 #undef RESULT

@@ -62,7 +62,7 @@ static SMALL void CAT(std_finish, SFX)(const lc_fold_state *s, int64_t n, double
     double divisor = (double)s->count - correction;
     for (int64_t c = 0; c < n; c++) ((T *)value)[c] = (T)sqrt(STATE(const double, s, b)[c] / (divisor > 0 ? divisor : 0));
 }
-static const lc_fold CAT(var, SFX) = { CAT(var_start, SFX), CAT(var_inner, SFX), CAT(var_outer, SFX), CAT(var_merge, SFX),
-                                       CAT(var_finish, SFX) },
-                              CAT(std, SFX) = { CAT(var_start, SFX), CAT(var_inner, SFX), CAT(var_outer, SFX),
-                                                CAT(var_merge, SFX), CAT(std_finish, SFX) };
+static const lc_fold CAT(var, SFX) = { CAT(var_start, SFX), CAT(var_inner, SFX),  CAT(var_outer, SFX),
+                                       CAT(var_merge, SFX), CAT(var_finish, SFX), NULL },
+                              CAT(std, SFX) = { CAT(var_start, SFX), CAT(var_inner, SFX),  CAT(var_outer, SFX),
+                                                CAT(var_merge, SFX), CAT(std_finish, SFX), NULL };

@@ -118,8 +118,10 @@ typedef uint16_t cell_f16, cell_bf16;
     {                                                                                                                          \
         mean_finish_##real(s, 2 * n, parameter, value, index);                                                                 \
     }                                                                                                                          \
-    static const lc_fold sum_##dt = { sum_start_##dt, sum_inner_##dt, sum_outer_##dt, sum_merge_##dt, sum_finish_##dt },       \
-                         mean_##dt = { sum_start_##dt, sum_inner_##dt, sum_outer_##dt, sum_merge_##dt, mean_finish_##dt };
+    static const lc_fold sum_##dt = { sum_start_##dt, sum_inner_##dt, sum_outer_##dt, sum_merge_##dt, sum_finish_##dt, NULL }, \
+                         mean_##dt = {                                                                                         \
+                             sum_start_##dt, sum_inner_##dt, sum_outer_##dt, sum_merge_##dt, mean_finish_##dt, NULL            \
+                         };
 COMPLEX_SUM(c64, f32, float)
 COMPLEX_SUM(c128, f64, double)
 

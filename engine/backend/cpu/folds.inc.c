@@ -6,7 +6,6 @@
 #if KIND != COMPLEX
 #define FOLD          sum
 #define FINISH(total) (total)
-#define VECTORS
 #include "fold_sum.inc.c"
 #endif
 #if KIND == FLOATING
@@ -14,18 +13,29 @@ static void CAT(mean_finish, SFX)(const lc_fold_state *s, int64_t n, double para
 {
     for (int64_t c = 0; c < n; c++) ((T *)value)[c] = (T)(CAT(sum_total, SFX)(s, c) / parameter);
 }
-static const lc_fold CAT(mean, SFX) = { CAT(sum_start, SFX), CAT(sum_inner, SFX), CAT(sum_outer, SFX), CAT(sum_merge, SFX),
-                                        CAT(mean_finish, SFX) };
+static void CAT(mean_rows, SFX)(const void *in, int64_t in_step, void *value, int64_t value_step, int64_t rows, int64_t n,
+                                double parameter)
+{
+    for (int64_t r = 0; r < rows; r++) {
+        CAT(sum_sums, SFX) sum = CAT(sum_row, SFX)((const T *)((const char *)in + r * in_step), n);
+        *(T *)((char *)value + r * value_step) = (T)((sum.even + sum.odd) / parameter);
+    }
+}
+static const lc_fold CAT(mean, SFX) = { CAT(sum_start, SFX), CAT(sum_inner, SFX),   CAT(sum_outer, SFX),
+                                        CAT(sum_merge, SFX), CAT(mean_finish, SFX), CAT(mean_rows, SFX) };
 #define FOLD          nansum
 #define LOAD(x)       ((x) == (x) ? (x) : (T)0)
+#define OF_PARTS(x)   ((__typeof__(x))((__typeof__((x) == (x)))(x) & ((x) == (x))))
 #define FINISH(total) (total)
 #include "fold_sum.inc.c"
 #define FOLD          norm_one
 #define LOAD(x)       m_abs(x)
+#define OF_PARTS(x)   ((__typeof__(x))((__typeof__((x) == (x)))(x) & (__typeof__((x) == (x)))(-(x))))
 #define FINISH(total) (total)
 #include "fold_sum.inc.c"
 #define FOLD          norm_two
 #define LOAD(x)       ((x) * (x))
+#define OF_PARTS(x)   ((x) * (x))
 #define FINISH(total) sqrt(total)
 #include "fold_sum.inc.c"
 #endif
@@ -118,8 +128,8 @@ static SMALL void CAT(aminmax_finish, SFX)(const lc_fold_state *s, int64_t n, do
     if (value) CAT(amin_finish, SFX)(s, n, parameter, value, NULL);
     if (index) CAT(amax_finish, SFX)(BESIDE(s), n, parameter, index, NULL);
 }
-static const lc_fold CAT(aminmax, SFX) = { CAT(aminmax_start, SFX), CAT(aminmax_inner, SFX), CAT(aminmax_outer, SFX),
-                                           CAT(aminmax_merge, SFX), CAT(aminmax_finish, SFX) };
+static const lc_fold CAT(aminmax, SFX) = { CAT(aminmax_start, SFX), CAT(aminmax_inner, SFX),  CAT(aminmax_outer, SFX),
+                                           CAT(aminmax_merge, SFX), CAT(aminmax_finish, SFX), NULL };
 #undef BESIDE
 #endif
 

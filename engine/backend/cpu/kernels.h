@@ -37,8 +37,9 @@ typedef void (*lc_cpu_loop)(void *out, const void *const *in, unsigned scalars, 
  *   outer   fold `rows` rows of n contiguous elements, row_bytes apart, into states 0 .. n-1
  *   merge   fold the states of `from`, which saw later elements, into `to`
  *   finish  write results: value (of the result dtype) and index (int64; the largest in aminmax), n of each, contiguous; either may be
- *           NULL */
-enum { FOLD_COLUMNS = 512 };
+ *           NULL
+ *   rows    all of that for rows of n contiguous elements, at most FOLD_ROW of them, a value each; steps in bytes. NULL: there is none */
+enum { FOLD_COLUMNS = 512, FOLD_ROW = 1 << 14 };
 typedef struct {
     _Alignas(64) char a[FOLD_COLUMNS * 16];
     _Alignas(64) char b[FOLD_COLUMNS * 16];
@@ -50,6 +51,7 @@ typedef struct {
     void (*outer)(lc_fold_state *s, const void *in, int64_t rows, int64_t row_bytes, int64_t n, int64_t first);
     void (*merge)(lc_fold_state *to, const lc_fold_state *from, int64_t n);
     void (*finish)(const lc_fold_state *s, int64_t n, double parameter, void *value, void *index);
+    void (*rows)(const void *in, int64_t in_step, void *value, int64_t value_step, int64_t rows, int64_t n, double parameter);
 } lc_fold;
 
 /* What one instruction set has; lists end with a NULL function. Rows of scalar.def and folds have numbers of their own here, so that an

@@ -22,8 +22,8 @@ typedef struct {
     const lc_fold *fold;
     lc_dtype       from, work, result, to; /* of the input, the fold, its result, the output */
     lc_dtype       found, at;              /* of the fold's index and of the output for it: int64, but for aminmax */
-    bool           outer;
-    int            n_kept, n_reduced; /* outer: the columns are the last kept dimension */
+    bool           outer, rows;            /* rows: see rows_are_plain */
+    int            n_kept, n_reduced;      /* outer: the columns are the last kept dimension */
     dim            kept[LC_MAX_DIMS + 1], reduced[LC_MAX_DIMS + 1];
     int64_t        columns, blocks;      /* outer: size of the column dimension and how many blocks it makes; inner: 1, 1 */
     int64_t        units, slices, slice; /* slice: how much of reduced[0] */
@@ -78,12 +78,22 @@ static void sort_dims(plan *p, const lc_reduce_args *a)
 
 /* ---- planning ---- */
 
+/* Rows that lie as the fold wants them, one output each: nothing to find out per row. */
+static bool rows_are_plain(const plan *p, const lc_reduce_args *a)
+{
+    int64_t size = lc_size_of(p->work);
+    return p->n_kept == 1 && p->n_reduced == 1 && !a->index && p->from == p->work && p->to == p->result &&
+           p->reduced[0].in == size && llabs(p->kept[0].in) >= size && p->reduced[0].size > 0;
+}
+
 static void make_plan(plan *p, const lc_reduce_args *a)
 {
     sort_dims(p, a);
     dim    *row = &p->reduced[p->n_reduced - 1], *column = &p->kept[p->n_kept ? p->n_kept - 1 : 0];
     int64_t total = 1, kept = 1;
-    p->outer = p->n_kept && (llabs(column->in) < llabs(row->in) || row->size < SHORT_ROW) && column->size > 1;
+    p->rows = rows_are_plain(p, a);
+    p->outer = !(p->rows && p->fold->rows) && p->n_kept && (llabs(column->in) < llabs(row->in) || row->size < SHORT_ROW) &&
+               column->size > 1;
     for (int i = 0; i < p->n_reduced; i++) total *= p->reduced[i].size;
     for (int i = 0; i < p->n_kept - p->outer; i++) kept *= p->kept[i].size;
     p->columns = p->outer ? column->size : 1;
@@ -202,22 +212,20 @@ static void run_tasks(void *ctx, int64_t begin, int64_t end)
     }
 }
 
-/* Rows that lie as the fold wants them, one output each: nothing to find out per row. */
-static bool rows_are_plain(const plan *p)
-{
-    int64_t size = lc_size_of(p->work);
-    return !p->outer && p->slices == 1 && p->n_kept == 1 && p->n_reduced == 1 && !p->index && p->from == p->work &&
-           p->to == p->result && p->reduced[0].in == size;
-}
 static void run_plain_rows(void *ctx, int64_t begin, int64_t end)
 {
     const plan    *p = ctx;
     const lc_fold *f = p->fold;
     lc_fold_state  s;
+    dim            kept = p->kept[0];
+    char          *in = p->in + begin * kept.in, *value = p->value + begin * kept.value;
+    if (f->rows && p->reduced[0].size <= FOLD_ROW)
+        return f->rows(in, kept.in, value, kept.value, end - begin, p->reduced[0].size, p->parameter);
     for (int64_t row = begin; row < end; row++) {
         f->start(&s, 1);
-        f->inner(&s, p->in + row * p->kept[0].in, p->reduced[0].size, 0);
-        f->finish(&s, 1, p->parameter, p->value + row * p->kept[0].value, NULL);
+        f->inner(&s, in, p->reduced[0].size, 0);
+        f->finish(&s, 1, p->parameter, value, NULL);
+        in += kept.in, value += kept.value;
     }
 }
 
@@ -253,9 +261,15 @@ int cpu_reduce(lc_op_id op, lc_dtype compute, const lc_reduce_args *a)
     if ((a->value ? a->value : a->index)->numel == 0) return 0;
     make_plan(&p, a);
     size_t bytes = (size_t)(p.units * p.slices) * sizeof *p.partial;
+    lc_tell("  %s of %s%s: %lld units in %lld slices", p.outer ? "columns" : "rows", lc_dtypes[p.work].name,
+            p.rows             ? ""
+            : p.from != p.work ? ", converted in tiles"
+                               : ", found one by one",
+            (long long)p.units, (long long)p.slices);
     if (p.slices > 1 && !(p.partial = cpu_scratch(bytes))) return -1; /* lc_alloc has explained it */
     int64_t work = a->in->numel / (p.units * (p.slices ? p.slices : 1)) + 1;
-    cpu_parallel(p.units * p.slices, CPU_GRAIN / work + 1, a->in->numel, rows_are_plain(&p) ? run_plain_rows : run_tasks, &p);
+    cpu_parallel(p.units * p.slices, CPU_GRAIN / work + 1, a->in->numel,
+                 p.rows && !p.outer && p.slices == 1 ? run_plain_rows : run_tasks, &p);
     if (p.partial) {
         merge_slices(&p);
         cpu_scratch_free(p.partial, bytes);
