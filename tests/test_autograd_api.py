@@ -452,6 +452,45 @@ def pack_may_raise(m):
         x.exp()
 
 
+IN_PLACE = [
+    lambda x, w: x.mul_(w),
+    lambda x, w: x.pow_(2),
+    lambda x, w: x.div_(w),
+    lambda x, w: x[:1].mul_(w[:1]),
+    lambda x, w: x.addcmul_(w, w),
+    lambda x, w: x.exp_(),
+    lambda x, w: x[:1].sqrt_(),
+    lambda x, w: x.copy_(w),
+]
+
+
+def pack_may_raise_in_place(m):
+    """Inputs are packed before the write, outputs after it: what was written is recorded, and has no values to go back with."""
+
+    def what_is_left(call, fail_at):
+        x, w, seen = leaf(m) * 1, leaf(m), []
+
+        def pack(t):
+            seen.append(t)
+            if len(seen) == fail_at:
+                raise ValueError("no")
+            return t
+
+        before, raised, wrong = x._version, False, False
+        try:
+            with m.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
+                call(x, w)
+        except ValueError:
+            raised = True
+        try:
+            x.sum().backward()
+        except RuntimeError:
+            wrong = True
+        return raised, wrong, [round(v, 5) for v in x.tolist()], x._version - before, len(seen)
+
+    return [what_is_left(call, fail_at) for call in IN_PLACE for fail_at in (0, 1, 2)]
+
+
 def saved_on_cpu(m):
     x = leaf(m)
     with m.autograd.graph.save_on_cpu():
@@ -501,6 +540,7 @@ def mutation_allowed_twice(m):
         innermost_hooks_win,
         unpack_must_return_a_tensor,
         pack_may_raise,
+        pack_may_raise_in_place,
         saved_on_cpu,
         hooks_disabled,
         disabled_inside_hooks,

@@ -11,6 +11,8 @@ void lc_saved_set(lc_saved *s, const lc_tensor *t, bool values, bool is_leaf, in
 lc_tensor *lc_saved_get(const lc_saved *s, lc_foreign *packed, const lc_edge *history, bool attach, lc_saved_room *room);
 lc_tensor *lc_saved_shape(const lc_saved *s, lc_saved_room *room); /* its shape alone, in room */
 void       lc_saved_free(lc_saved *s);
+/* What the user's pack makes of t. Of an output, history is left out: it would be a cycle. */
+lc_foreign *lc_packed(lc_tensor *t, bool output);
 
 /* node.c */
 lc_node *lc_node_new(const lc_record *call, lc_room **room); /* all but edges; refs 1, numbered last. *room: what is reserved */
@@ -23,6 +25,12 @@ void lc_node_number(lc_node *n);
 void lc_history_set(lc_tensor *t, lc_node *n, int output); /* t is this output of n from now on */
 int  lc_history_from(lc_tensor *t, lc_tensor *source);     /* t's gradient goes to source */
 static inline void lc_node_release(lc_node *n) { lc_object_release((lc_object *)n); }
+
+static inline int lc_tensors_of(const lc_op *op, const lc_value *v, int k) /* how many inputs argument k counts for */
+{
+    if (v->tag == LC_IS_tensors) return v->n;
+    return v->tag == LC_IS_tensor || (op->args->params[k].kind == LC_IS_tensor && lc_is_number_tag(v->tag));
+}
 
 /* hooks.c */
 void lc_hooks_release(lc_hook *hooks);

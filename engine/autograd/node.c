@@ -129,12 +129,6 @@ void lc_number_argument(lc_value *v, const lc_tensor *number)
     }
 }
 
-static int tensors_of(const lc_op *op, const lc_value *v, int k) /* how many inputs argument k counts for */
-{
-    if (v->tag == LC_IS_tensors) return v->n;
-    return v->tag == LC_IS_tensor || (op->args->params[k].kind == LC_IS_tensor && lc_is_number_tag(v->tag));
-}
-
 static void node_drop(lc_object *object);
 
 /* Of the block; dims: sizes and strides of all outputs together, and what comes back: of inputs too. */
@@ -157,7 +151,7 @@ int lc_node_reserve(const lc_record *call, lc_room **room)
     size_t   dims = 2 * (size_t)call->n_out * ((size_t)call->in[0]->ndim + 1), bytes = node_bytes(call, &dims);
     lc_room *made = lc_alloc(bytes);
     if (!made) return -1;
-    *made = (lc_room){ .next = *room, .bytes = bytes };
+    made->next = *room, made->bytes = bytes, made->n_held = 0;
     *room = made;
     return 0;
 }
@@ -165,7 +159,7 @@ int lc_node_reserve(const lc_record *call, lc_room **room)
 static inline void *take_room(lc_room **room, size_t *bytes)
 {
     lc_room *found = *room;
-    if (__builtin_expect(!found, 1) || found->bytes < *bytes) return lc_alloc(*bytes);
+    if (__builtin_expect(!found, 1) || found->bytes < *bytes || found->n_held) return lc_alloc(*bytes);
     *room = found->next, *bytes = found->bytes;
     return found;
 }
@@ -179,7 +173,7 @@ uint32_t lc_saves(const lc_record *call)
     memcpy(some, op->saves_for, sizeof some);
     if (!(some[0] | some[1])) return saves;
     for (int k = 0, slot = 0; k < LC_SAVES_FOR && slot < call->n_in; k++)
-        for (int many = call->args[k].tag == LC_IS_tensor ? 1 : tensors_of(op, &call->args[k], k); many > 0; many--, slot++)
+        for (int many = call->args[k].tag == LC_IS_tensor ? 1 : lc_tensors_of(op, &call->args[k], k); many > 0; many--, slot++)
             if (call->in[slot]->flags & LC_REQUIRES_GRAD) saves |= op->saves_for[k];
     return saves;
 }
@@ -208,7 +202,7 @@ lc_node *lc_node_new(const lc_record *call, lc_room **room_taken)
     for (int i = 0; i < n_out; i++) n->g[i] = LC_NONE, n->retained[i] = NULL, n->y[i].kind = LC_SAVED_NONE;
     char *own_room = (char *)(room + dims);
     for (int k = 0, slot = 0; k < n_args; k++) {
-        int many = tensors_of(op, &call->args[k], k);
+        int many = lc_tensors_of(op, &call->args[k], k);
         n->args[k] = call->args[k];
         for (int i = 0; i < many; i++, slot++) {
             lc_tensor *t = call->in[slot], *kept = slot == 0 && call->overwritten ? call->overwritten : t;

@@ -152,7 +152,7 @@ struct lc_kept {
     int64_t     dims[];
 };
 
-static lc_foreign *packed(lc_tensor *t, bool output) /* an output's history would be a cycle */
+lc_foreign *lc_packed(lc_tensor *t, bool output)
 {
     unsigned    modes = lc_modes;
     lc_tensor  *given = output ? lc_detach_alias(t) : lc_retain(t);
@@ -173,7 +173,7 @@ lc_kept *lc_keep(lc_tensor *t, lc_node *maker, int output)
     if (!maker && lc_edge_to(t, &k->history) < 0) return lc_kept_drop(k), NULL;
     lc_saved_set(&k->saved, t, true, k->history.leaf != NULL, &(int64_t *){ k->dims });
     if (!(lc_modes & LC_SAVED_HOOKS)) return k;
-    k->packed = packed(t, maker != NULL);
+    k->packed = lc_packed(t, maker != NULL);
     lc_saved_free(&k->saved);
     k->saved.kind = LC_SAVED_PACKED;
     return k->packed ? k : (lc_kept_drop(k), NULL);

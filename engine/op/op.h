@@ -101,6 +101,8 @@ typedef struct { /* what an output will be. Rules fill it in place; it is never 
 typedef struct lc_room { /* memory taken before it is needed, so that what must not fail later cannot */
     struct lc_room *next;
     size_t          bytes;
+    int             n_held; /* objects made before they are needed, for the same reason; entries may be NULL */
+    lc_object      *held[];
 } lc_room;
 typedef struct { /* one call, on the caller's stack */
     const lc_op      *op;
@@ -206,6 +208,7 @@ enum {
     LC_SAVED_HOOKS = 1 << 14, /* saved_tensors_hooks are active */
     LC_ANOMALY = 1 << 15,
     LC_BATCH_LEVEL = 1 << 16, /* inside vmap */
+    LC_VERBOSE = 1 << 17,     /* LUCID_VERBOSE: log.c */
 };
 extern LC_HOT_TLS unsigned lc_modes;
 /* How often a typed caller (lc_sinh) failed on this thread: a composite or a gradient in which one did has failed, whatever it made of it. */
