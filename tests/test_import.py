@@ -1,5 +1,6 @@
 """What `import lucid` loads, and what it leaves for later."""
 
+import os
 import subprocess
 import sys
 
@@ -75,3 +76,25 @@ def test_names_of_types_and_numbers():
         and round(lucid.pi + lucid.e, 6) == 5.859874
         and lucid.newaxis is None
     )
+
+
+def test_verbose_tells_ops_and_paths():
+    program = (
+        "import lucid; x = lucid.zeros(4, 4); x + lucid.arange(4); x.t().sum(); lucid.cumsum(x, 0, out=lucid.empty(8, 4)[::2])"
+    )
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    quiet = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=environment | {"LUCID_VERBOSE": "0"}
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=environment | {"LUCID_VERBOSE": "1"}
+    )
+    assert quiet.returncode == told.returncode == 0 and quiet.stderr == ""
+    for line in (
+        "lucid: add(float32[4, 4], int64[4]): a kernel",
+        "lucid:   through tiles: operand 1 is int64, the loop wants float32",
+        "lucid: t(float32[4, 4]): a view",
+        "lucid: sum(float32[4, 4] strided): a kernel",
+        "lucid:   computed aside, then copied: the destination is strided, of another dtype or one of the inputs",
+    ):
+        assert line in told.stderr.splitlines()

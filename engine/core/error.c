@@ -88,7 +88,7 @@ void lc_warn_once(atomic_bool *said, const char *fmt, ...)
 
 bool lc_verbose;
 
-__attribute__((constructor)) static void read_verbose(void)
+__attribute__((constructor(101))) static void read_verbose(void) /* before those who ask when they are loaded */
 {
     const char *v = getenv("LUCID_VERBOSE");
     lc_verbose = v && *v && strcmp(v, "0") != 0;

@@ -101,6 +101,18 @@ static void tiled_chunk(void *ctx, int64_t begin, int64_t end)
     lc_iter_range(j->it, begin, end, tiled_row, &t);
 }
 
+static COLD void tell_tiles(const job *j)
+{
+    for (int k = 0; k <= j->n_in; k++) {
+        int64_t step = lc_iter_step(j->it, k);
+        if (j->from[k] != j->want[k])
+            lc_log_line("  through tiles: %s %d is %s, the loop wants %s", k ? "operand" : "output", k ? k - 1 : 0,
+                        lc_dtypes[j->from[k]].name, lc_dtypes[j->want[k]].name);
+        else if (step != lc_size_of(j->want[k]) && (k == 0 || step != 0))
+            lc_log_line("  through tiles: %s %d steps by %lld bytes", k ? "operand" : "output", k ? k - 1 : 0, (long long)step);
+    }
+}
+
 static bool rows_are_direct(job *j)
 {
     j->scalars = 0; /* of a row, from here on */
@@ -122,7 +134,9 @@ static int run_rows(job *j, lc_tensor *out, lc_tensor *const *in)
         else lc_iter_add(&it, in[k]);
     lc_iter_prepare(&it, true);
     j->it = &it;
-    cpu_parallel(it.numel, CPU_GRAIN, it.numel, rows_are_direct(j) ? direct_chunk : tiled_chunk, j);
+    bool direct = rows_are_direct(j);
+    if (__builtin_expect(lc_verbose, 0) && !direct) tell_tiles(j);
+    cpu_parallel(it.numel, CPU_GRAIN, it.numel, direct ? direct_chunk : tiled_chunk, j);
     return 0;
 }
 
