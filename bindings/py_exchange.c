@@ -3,6 +3,7 @@
  *
  * What we hand out keeps the storage, not the tensor: x.data = y or resize_ may give a tensor other memory while an array still
  * looks at the old. What we take is a storage whose deleter drops the owner; it may run on a thread without the lock. */
+#include "core/crc32.h"
 #include "py.h"
 
 /* --- out: the buffer protocol ------------------------------------------------------------------------------------------------ */
@@ -316,6 +317,16 @@ static PyObject *from_file(UNUSED PyObject *module, PyObject *args, PyObject *kw
     return result;
 }
 
+static PyObject *crc32(UNUSED PyObject *module, PyObject *args)
+{
+    Py_buffer    data;
+    unsigned int crc = 0;
+    if (!PyArg_ParseTuple(args, "y*|I:_crc32", &data, &crc)) return NULL;
+    Py_BEGIN_ALLOW_THREADS crc = lc_crc32(crc, data.buf, (size_t)data.len);
+    Py_END_ALLOW_THREADS   PyBuffer_Release(&data);
+    return PyLong_FromUnsignedLong(crc);
+}
+
 lc_tensor *py_pinned(const lc_tensor *t)
 {
     lc_device gpu = { .kind = LC_CUDA };
@@ -348,6 +359,7 @@ PyMethodDef py_exchange_methods[] = { { "numpy", KEYWORDS(m_numpy), "A NumPy arr
                                       { 0 } };
 PyMethodDef py_exchange_functions[] = {
     { "from_numpy", from_numpy, METH_O, "from_numpy(ndarray, /)\n--\n\nA tensor on the memory of a NumPy array." },
+    { "_crc32", crc32, METH_VARARGS, "The checksum of zip archives, of a buffer after the bytes that gave a checksum." },
     { "frombuffer", KEYWORDS(frombuffer),
       "frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False)\n--\n\nA 1-d tensor on the memory of a buffer.\n\n"
       ">>> lucid.frombuffer(bytearray([1, 2, 3]), dtype=lucid.uint8).tolist()\n[1, 2, 3]\n" },

@@ -1,3 +1,4 @@
 """The one place the version is written."""
 
 __version__ = "0.1.0"
+op_schema = 1  # raised when an op changes its arguments or meaning: saved files and programs name it

@@ -1,0 +1,76 @@
+"""PyTorch's files from before its zip format (and with _use_new_zipfile_serialization=False): five pickles, then the storages.
+
+The storages come after the pickle that names them, so they are made empty first and filled from the rest of the file.
+"""
+
+import struct
+
+from .. import _C
+from . import versions
+from .errors import CorruptFileError
+from .torch_format import Storages, unpickled
+
+MAGIC = 0x1950A86A20F9469CFC6C
+PROTOCOL = 1001
+_HEAD = 1 << 12  # more than the first three pickles take
+
+
+def read(source, map_location, trusted, safe_classes, **options):
+    """The object of a file that is a pickle: one of PyTorch's old ones, or Lucid's version 1.
+
+    >>> import io, pickle
+    >>> from .files import Source
+    >>> with Source(io.BytesIO(pickle.dumps([lucid.ones(1)]))) as source:
+    ...     read(source, None, False, ())
+    [tensor([1.])]
+    """
+    data = bytearray(source.size)  # writable: tensors look at it while they are filled
+    source.read_into(0, data)
+    empty = Storages(_no_storages, None)
+    first, at = unpickled(data[:_HEAD], empty, False, ()) if data[:1] == b"\x80" and _is_magic(data) else (None, 0)
+    if first != MAGIC:
+        migration = versions.MIGRATIONS[1]
+        value, _ = unpickled(data, empty, trusted, safe_classes, migration=migration, **options)
+        return versions.migrate(value, 1)
+    protocol, at = unpickled(data, empty, False, (), position=at)
+    if protocol != PROTOCOL:
+        raise CorruptFileError(f"an old PyTorch file of protocol {protocol}, which is not known")
+    system, at = unpickled(data, empty, False, (), position=at)
+    if not isinstance(system, dict) or not system.get("little_endian", True):
+        raise NotImplementedError("a file of a big-endian machine: save it again on a little-endian one")
+    sizes = {}
+
+    def reserve(key, size):
+        if size > source.size:
+            raise CorruptFileError(f"a storage of {size} bytes in a file of {source.size}")
+        sizes[key] = size
+        if sum(sizes.values()) > source.size:
+            raise CorruptFileError("the storages are larger than the file")
+        return _C.empty(size, dtype=_C.uint8).untyped_storage()
+
+    storages = Storages(reserve, map_location)
+    value, at = unpickled(data, storages, trusted, safe_classes, position=at, **options)
+    keys, at = unpickled(data, empty, False, (), position=at)
+    if not isinstance(keys, list) or set(keys) != set(sizes):
+        raise CorruptFileError("the file does not have the storages its tensors name")
+    for key in keys:
+        source.check(at, 8)
+        count = struct.unpack_from("<q", data, at)[0]
+        size = sizes[key]
+        if count * storages.itemsizes[key] != size:
+            raise CorruptFileError(f"the storage {key!r} has another size than its tensors say")
+        source.check(at + 8, size)
+        if size:
+            flat = _C._on_storage(storages.known[key], _C.uint8, (size,), (1,), 0)
+            flat.copy_(_C.frombuffer(data, dtype=_C.uint8, count=size, offset=at + 8))
+        at += 8 + size
+    return value
+
+
+def _is_magic(data):
+    """Whether the first pickle is the number that old PyTorch files begin with."""
+    return MAGIC.to_bytes(10, "little") in data[:32]
+
+
+def _no_storages(key, size):
+    raise CorruptFileError("the file names a storage but has none")

@@ -1,0 +1,180 @@
+"""safetensors files: a JSON header and the values, nothing that could run.
+
+>>> import io
+>>> file = io.BytesIO()
+>>> lucid.save_safetensors({"w": lucid.ones(2)}, file)
+>>> _ = file.seek(0)
+>>> lucid.load_safetensors(file)
+{'w': tensor([1., 1.])}
+"""
+
+import json
+import struct
+
+from .. import _C
+from .errors import CorruptFileError
+from .files import Source, target, write_parts
+
+HEADER_LIMIT = 100_000_000  # bytes, as the format's own library
+_NAMES = {
+    _C.bool: "BOOL",
+    _C.uint8: "U8",
+    _C.int8: "I8",
+    _C.int16: "I16",
+    _C.uint16: "U16",
+    _C.float16: "F16",
+    _C.bfloat16: "BF16",
+    _C.int32: "I32",
+    _C.uint32: "U32",
+    _C.float32: "F32",
+    _C.float64: "F64",
+    _C.int64: "I64",
+    _C.uint64: "U64",
+    _C.complex64: "C64",
+}
+_DTYPES = {name: dtype for dtype, name in _NAMES.items()}
+
+
+def save_safetensors(tensors, f, metadata=None):
+    """Write a dict of tensors. metadata: texts by name. A path is replaced at once, when the new file is complete.
+
+    >>> import io
+    >>> lucid.save_safetensors({"w": lucid.ones(2)}, io.BytesIO(), metadata={"format": "pt"})
+    """
+    header, at, values = {}, 0, []
+    if metadata:
+        if not all(isinstance(key, str) and isinstance(text, str) for key, text in metadata.items()):
+            raise TypeError("metadata of a safetensors file are texts by name")
+        header["__metadata__"] = dict(metadata)
+    seen = {}
+    for name, tensor in sorted(tensors.items(), key=lambda item: (-item[1].dtype.itemsize, item[0])):
+        if not isinstance(name, str) or name == "__metadata__":
+            raise ValueError(f"a tensor cannot be named {name!r} in a safetensors file")
+        if tensor.dtype not in _NAMES:
+            raise TypeError(f"safetensors has no type for {tensor.dtype} ({name})")
+        other = seen.setdefault(_place(tensor, name), name)
+        if other != name:
+            raise RuntimeError(
+                f"{other!r} and {name!r} share memory, which a safetensors file cannot say: save one of them, or a clone"
+            )
+        size = tensor.numel() * tensor.element_size()
+        header[name] = {"dtype": _NAMES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [at, at + size]}
+        values.append(tensor)
+        at += size
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    if len(text) > HEADER_LIMIT:
+        raise ValueError(f"a header of {len(text)} bytes; the format allows {HEADER_LIMIT}")
+    with target(f) as file:
+        write_parts(file, [struct.pack("<Q", len(text)) + text, *(_bytes_of(tensor) for tensor in values if tensor.numel())])
+
+
+def _bytes_of(tensor):
+    return memoryview(tensor.detach().cpu().contiguous().view(-1).view(_C.uint8))
+
+
+def _place(tensor, name):
+    return (tensor.untyped_storage().data_ptr(), str(tensor.device)) if tensor.numel() else name
+
+
+def _header(source):
+    if source.size < 8:
+        raise CorruptFileError(f"a safetensors file of {source.size} bytes")
+    length = struct.unpack("<Q", source.read(0, 8))[0]
+    if length > HEADER_LIMIT or 8 + length > source.size:
+        raise CorruptFileError(f"a safetensors header of {length} bytes in a file of {source.size}")
+    try:
+        header = json.loads(source.read(8, length), object_pairs_hook=_no_repeats)
+    except (ValueError, RecursionError) as error:
+        raise CorruptFileError(f"the header of the safetensors file is damaged: {error}") from None
+    if not isinstance(header, dict):
+        raise CorruptFileError("the header of the safetensors file is not an object")
+    return header, 8 + length
+
+
+def _no_repeats(pairs):
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise ValueError("a name appears twice")
+    return result
+
+
+def _entries(header, room):
+    """(name, dtype, shape, begin, end) in the order of the file, checked: in bounds, of the right sizes, without gaps."""
+    entries = []
+    for name, about in header.items():
+        if name == "__metadata__":
+            continue
+        try:
+            dtype, shape, (begin, end) = _DTYPES[about["dtype"]], about["shape"], about["data_offsets"]
+            valid = (
+                isinstance(shape, list) and len(shape) <= 64 and all(type(n) is int and n >= 0 for n in [*shape, begin, end])
+            )
+        except (KeyError, TypeError, ValueError):
+            valid = False
+        if not valid:
+            raise CorruptFileError(f"the entry {name!r} of the safetensors header is damaged, or of a type that is not known")
+        count = 1
+        for n in shape:
+            count *= n
+        if end < begin or end > room or count * dtype.itemsize != end - begin:
+            raise CorruptFileError(
+                f"the entry {name!r} of the safetensors header does not fit: {shape} in bytes {begin} to {end} of {room}"
+            )
+        entries.append((name, dtype, shape, begin, end))
+    entries.sort(key=lambda entry: (entry[3], entry[4]))
+    at = 0
+    for name, _, _, begin, end in entries:
+        if begin != at:
+            raise CorruptFileError(f"the entry {name!r} of the safetensors header leaves a gap or overlaps another")
+        at = end
+    if at != room:
+        raise CorruptFileError(f"the safetensors file has {room - at} bytes that belong to nothing (or lacks them)")
+    return entries
+
+
+def load_safetensors(f, device="cpu", mmap=True):
+    """The tensors of a safetensors file by name.
+
+    From a path their memory is the file's pages, which are read when they are touched (mmap=False reads the file at once);
+    writing to a tensor never changes the file.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> lucid.save_safetensors({"w": lucid.ones(2)}, file)
+    >>> lucid.load_safetensors(io.BytesIO(file.getvalue()))
+    {'w': tensor([1., 1.])}
+    """
+    with Source(f) as source:
+        header, start = _header(source)
+        entries = _entries(header, source.size - start)
+        memory = source.map() if mmap and source.owned and source.size > start else None
+        result = {}
+        for name, dtype, shape, begin, end in entries:
+            begin += start
+            if begin == end + start:
+                tensor = _C.empty(shape, dtype=dtype)
+            elif memory is not None and begin % dtype.itemsize == 0:
+                tensor = _C.frombuffer(memory[begin : end + start], dtype=dtype).view(shape)
+            else:
+                flat = _C.empty(end + start - begin, dtype=_C.uint8)
+                source.read_into(begin, memoryview(flat))
+                tensor = flat.view(dtype).view(shape)
+            result[name] = tensor if _C.device(device).type == "cpu" else tensor.to(device)
+    return {name: result[name] for name in header if name != "__metadata__"}
+
+
+def safetensors_metadata(f):
+    """The texts that a safetensors file carries besides its tensors.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> lucid.save_safetensors({}, file, metadata={"format": "pt"})
+    >>> lucid.serialization.safetensors_metadata(io.BytesIO(file.getvalue()))
+    {'format': 'pt'}
+    """
+    with Source(f) as source:
+        metadata = _header(source)[0].get("__metadata__", {})
+    if not isinstance(metadata, dict) or not all(isinstance(text, str) for text in metadata.values()):
+        raise CorruptFileError("the metadata of the safetensors file are damaged")
+    return metadata

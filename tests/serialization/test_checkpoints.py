@@ -1,0 +1,289 @@
+"""save and load beside PyTorch's, in both directions."""
+
+import collections
+import io
+import os
+import pathlib
+import pickle
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+import torch
+
+import lucid
+from lucid.serialization import CorruptFileError, NewerVersionError, versions
+
+DTYPES = (
+    "bool uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex32 complex64 complex128"
+).split()
+DATA = pathlib.Path(__file__).parent / "data"
+
+
+def values(dtype, lib):
+    """Six numbers that every dtype has, 2 by 3."""
+    plain = lib.tensor([0, 1, 2, 3, 5, 8]).view(2, 3)
+    return (plain > 1) if dtype == "bool" else plain.to(lib.float32).to(getattr(lib, dtype))
+
+
+def bytes_of(tensor):
+    flat = tensor.detach().contiguous().view(-1)
+    if isinstance(tensor, lucid.Tensor):
+        return bytes(memoryview(flat.view(lucid.uint8)))
+    return flat.view(torch.uint8).numpy().tobytes()
+
+
+def saved(value, lib, **options):
+    file = io.BytesIO()
+    lib.save(value, file, **options)
+    file.seek(0)
+    return file
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("form", ["zip", "legacy", "mmap"])
+def test_every_dtype_from_torch(dtype, form, tmp_path):
+    there = values(dtype, torch)
+    path = tmp_path / "file.pt"
+    torch.save({"x": there, "t": there.t()}, path, _use_new_zipfile_serialization=form != "legacy")
+    here = lucid.load(path, mmap=form == "mmap")
+    assert here["x"].dtype == getattr(lucid, dtype) and here["t"].stride() == there.t().stride()
+    assert bytes_of(here["x"]) == bytes_of(there) and bytes_of(here["t"]) == bytes_of(there.t())
+    assert here["x"].untyped_storage() == here["t"].untyped_storage()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("weights_only", [True, False])
+def test_every_dtype_to_torch(dtype, weights_only):
+    here = values(dtype, lucid)
+    there = torch.load(saved({"x": here, "t": here.t(), "part": here[1:]}, lucid), weights_only=weights_only)
+    assert there["x"].dtype == getattr(torch, dtype) and there["t"].stride() == here.t().stride()
+    assert bytes_of(there["x"]) == bytes_of(here) and bytes_of(there["part"]) == bytes_of(here[1:])
+    assert there["part"].storage_offset() == 3
+    assert there["x"].untyped_storage().data_ptr() == there["t"].untyped_storage().data_ptr()
+
+
+PLAIN = {
+    "numbers": [0, -1, 1 << 40, -(1 << 70), 1.5, float("inf"), True, None, 2 + 3j],
+    "texts": ["", "Zürich", "\ud800", b"", b"\0\xff"],
+    ("a", 1): {"set": {1, 2}, "frozen": frozenset({"x"}), "tuple": (1, (2, (3,)))},
+    "ordered": collections.OrderedDict(b=1, a=2),
+    "counter": collections.Counter("aab"),
+    "bytes": bytearray(b"xyz"),
+    "long": list(range(3000)),
+}
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_plain_data(protocol):
+    assert lucid.load(saved(PLAIN, lucid, pickle_protocol=protocol)) == PLAIN
+    assert lucid.load(saved(PLAIN, lucid, pickle_protocol=protocol), weights_only=False) == PLAIN
+
+
+def test_plain_data_beside_torch():
+    assert torch.load(saved(PLAIN, lucid), weights_only=False) == PLAIN
+    assert lucid.load(saved(PLAIN, torch)) == PLAIN
+
+
+@pytest.mark.parametrize("source, target", [(torch, lucid), (lucid, torch), (lucid, lucid)])
+def test_models_and_optimizers(source, target):
+    def made(lib):
+        lib.manual_seed(0)
+        model = lib.nn.Sequential(lib.nn.Linear(3, 4), lib.nn.BatchNorm1d(4), lib.nn.Linear(4, 1))
+        return model, lib.optim.AdamW(model.parameters(), lr=0.01)
+
+    def step(lib, model, optimizer, n):
+        for i in range(n):
+            optimizer.zero_grad()
+            loss = model(lib.arange(12.0).view(4, 3) * (i + 1)).square().mean()
+            loss.backward()
+            optimizer.step()
+        return loss.item()
+
+    model, optimizer = made(source)
+    step(source, model, optimizer, 3)
+    file = saved({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": 3}, source)
+    loaded = target.load(file)
+    other, other_optimizer = made(target)
+    other.load_state_dict(loaded["model"])
+    other_optimizer.load_state_dict(loaded["optimizer"])
+    assert loaded["model"]._metadata == model.state_dict()._metadata and loaded["epoch"] == 3
+    expected, found = step(source, model, optimizer, 3), step(target, other, other_optimizer, 3)
+    assert found == pytest.approx(expected, rel=1e-5)
+
+
+def test_parameters_and_attributes():
+    parameter = lucid.nn.Parameter(lucid.ones(2), requires_grad=False)
+    parameter.tag = "kept"
+    tensor = lucid.zeros(1, requires_grad=True)
+    for there in (torch, lucid):
+        loaded = there.load(saved([parameter, tensor, parameter], lucid))
+        assert type(loaded[0]).__name__ == "Parameter" and not loaded[0].requires_grad and loaded[0].tag == "kept"
+        assert loaded[1].requires_grad and loaded[0] is loaded[2]
+    loaded = lucid.load(saved([torch.nn.Parameter(torch.ones(2)), torch.ones(2, dtype=torch.complex64).mul(1j).conj()], torch))
+    assert isinstance(loaded[0], lucid.nn.Parameter) and loaded[1].tolist() == [-1j, -1j]
+
+
+def test_views_of_two_dtypes_share_memory():
+    whole = lucid.zeros(4)
+    loaded = lucid.load(saved([whole, whole.view(lucid.int32)], lucid))
+    loaded[1][0] = 1
+    assert loaded[0][0] > 0
+    there = torch.load(saved([whole, whole.view(lucid.int32)], lucid))
+    there[1][0] = 1
+    assert there[0][0] > 0
+
+
+def test_kinds_that_are_not_tensors():
+    value = [
+        lucid.float16,
+        lucid.device("cpu"),
+        lucid.Size([1, 2]),
+        lucid.ones(3).untyped_storage(),
+        lucid.empty(2, device="meta"),
+    ]
+    there = torch.load(saved(value, lucid), weights_only=False)
+    assert there[:3] == [torch.float16, torch.device("cpu"), torch.Size([1, 2])]
+    assert there[3].nbytes() == 12 and there[4].device.type == "meta" and there[4].shape == (2,)
+    here = lucid.load(saved(value, lucid))
+    assert here[:3] == value[:3] and here[3].nbytes() == 12 and here[4].is_meta
+
+
+def test_map_location():
+    file = saved({"x": lucid.ones(2)}, lucid)
+    seen = []
+
+    def keep(storage, location):
+        seen.append((storage.nbytes(), location))
+        return storage
+
+    for where in ("cpu", lucid.device("cpu"), {"cuda:0": "cpu"}, keep, lambda storage, location: None):
+        file.seek(0)
+        assert lucid.load(file, map_location=where)["x"].tolist() == [1, 1]
+    assert seen == [(8, "cpu")]
+    file.seek(0)
+    assert lucid.load(file, map_location="meta")["x"].is_meta
+    file.seek(0)
+    with pytest.raises(RuntimeError, match="cuda:7, which is not here.*map_location='cpu'"):
+        lucid.load(file, map_location={"cpu": "cuda:7"})
+
+
+def test_mapped_tensors_do_not_write_the_file(tmp_path):
+    path = tmp_path / "file.pt"
+    lucid.save({"x": lucid.arange(1000.0)}, path)
+    before = path.read_bytes()
+    loaded = lucid.load(path, mmap=True)["x"]
+    loaded += 1
+    assert loaded[0] == 1 and path.read_bytes() == before
+    with pytest.raises(ValueError, match="path"):
+        lucid.load(io.BytesIO(before), mmap=True)
+
+
+def test_files_of_every_kind(tmp_path):
+    path = tmp_path / "file.pt"
+    for f in (path, str(path)):
+        lucid.save(lucid.ones(1), f)
+        assert lucid.load(f).item() == 1
+    with open(path, "wb") as file:
+        lucid.save(lucid.zeros(1), file)
+    with open(path, "rb") as file:
+        assert lucid.load(file).item() == 0
+    link = tmp_path / "link.pt"
+    link.symlink_to(path)
+    lucid.save(lucid.full((1,), 7.0), link)
+    assert link.is_symlink() and lucid.load(path).item() == 7
+    os.chmod(path, 0o640)
+    lucid.save(lucid.ones(1), path)
+    assert path.stat().st_mode & 0o777 == 0o640
+    with pytest.raises(TypeError):
+        lucid.save(lucid.ones(1), 3)
+    with pytest.raises(FileNotFoundError):
+        lucid.load(tmp_path / "none.pt")
+    with pytest.raises(ValueError, match="pickle_protocol"):
+        lucid.save(1, path, pickle_protocol=1)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["file.pt", "link.pt"]
+
+
+def test_same_content_is_the_same_file():
+    assert saved([lucid.ones(2), "a"], lucid).getvalue() == saved([lucid.ones(2), "a"], lucid).getvalue()
+
+
+def test_numpy_files(tmp_path):
+    for dtype in DTYPES:
+        here = values(dtype, lucid)
+        if dtype in ("bfloat16", "complex32"):
+            with pytest.raises(TypeError, match="NumPy has no type"):
+                lucid.serialization.save_npy(here, tmp_path / "x.npy")
+            continue
+        lucid.serialization.save_npy(here, tmp_path / "x.npy")
+        there = np.load(tmp_path / "x.npy")
+        assert there.tobytes() == bytes_of(here) and there.shape == (2, 3)
+        np.save(tmp_path / "y.npy", np.asfortranarray(there))
+        assert lucid.load(tmp_path / "y.npy").tolist() == here.tolist()
+    arrays = {"a": np.arange(5), "b": np.ones((2, 0)), "c": np.float32(3)}
+    for write in (np.savez, np.savez_compressed):
+        write(tmp_path / "x.npz", **arrays)
+        loaded = lucid.load(tmp_path / "x.npz")
+        assert {k: v.tolist() for k, v in loaded.items()} == {k: v.tolist() for k, v in arrays.items()}
+    lucid.serialization.save_npz(loaded, tmp_path / "y.npz")
+    assert {k: v.tolist() for k, v in np.load(tmp_path / "y.npz").items()} == {k: v.tolist() for k, v in arrays.items()}
+    np.save(tmp_path / "o.npy", np.array([object()]), allow_pickle=True)
+    with pytest.raises(TypeError, match="no dtype"):
+        lucid.load(tmp_path / "o.npy")
+
+
+def test_versions():
+    file = saved([lucid.ones(1)], lucid).getvalue()
+    current = versions.current()
+    assert current in file
+    for newer in (current.replace(b'"format": 2', b'"format": 9'), current.replace(b'"ops": 1', b'"ops": 9')):
+        changed = file.replace(current, newer)
+        with pytest.raises((NewerVersionError, CorruptFileError)):  # the checksum is found wrong first
+            lucid.load(io.BytesIO(changed))
+        with pytest.raises(NewerVersionError, match="version 9"):
+            versions.check(newer)
+    for damaged in (b"", b"[]", b'{"format": "a", "ops": 1}', b'{"format": 0, "ops": 1}'):
+        with pytest.raises(CorruptFileError):
+            versions.check(damaged)
+
+
+def test_a_file_of_version_1_is_migrated():
+    old = lucid.load(DATA / "format1.pkl")
+    assert old["model"]["weight"].tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    assert isinstance(old["parameter"], lucid.nn.Parameter) and old["parameter"].requires_grad
+    assert lucid.is_tensor(old["optimizer"]["state"][0]["step"]) and old["optimizer"]["state"][0]["step"].item() == 5
+
+
+def test_whole_modules_need_the_explicit_word():
+    file = saved(lucid.nn.Linear(2, 1), lucid)
+    with pytest.raises(pickle.UnpicklingError, match="Linear"):
+        lucid.load(file)
+    file.seek(0)
+    assert isinstance(lucid.load(file, weights_only=False), lucid.nn.Linear)
+
+
+def test_many_threads_load_at_once(tmp_path):
+    path = tmp_path / "file.pt"
+    lucid.save({str(i): lucid.full((1000,), float(i)) for i in range(20)}, path)
+    wrong = []
+
+    def work():
+        for mapped in (False, True) * 3:
+            loaded = lucid.load(path, mmap=mapped)
+            if any(loaded[str(i)].sum().item() != 1000 * i for i in range(20)):
+                wrong.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_no_numpy_no_torch_needed():
+    code = "import io, sys, lucid; f = io.BytesIO(); lucid.save({'a': lucid.ones(2)}, f); f.seek(0); print(lucid.load(f)); "
+    code += "assert 'numpy' not in sys.modules and 'torch' not in sys.modules and 'zipfile' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
