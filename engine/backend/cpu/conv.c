@@ -86,24 +86,28 @@ static void store_rows(const conv_job *j, const conv_part *part, const conv_layo
             conv_move_row(to->dtype, at + (i * to->channel_step + r * to->step[1]) * to_size, to->step[2] * to_size, j->dtype,
                           from + (i * step + r * l->pitch) * size, size, columns);
 }
-/* to: where whole tiles may go at once, its rows to_step elements apart; NULL: nowhere. Returns how many columns did. */
-int64_t conv_run_tile(const conv_job *j, conv_tile *tile, int64_t rows, int64_t flat, char *to, int64_t to_step)
+int64_t conv_run_tile(const conv_kernels *kernels, int64_t size, conv_tile *tile, int64_t rows, int64_t flat, char *to,
+                      int64_t to_step)
 {
-    const conv_tile_fn *fn = &j->kernels->tile[rows - 1];
+    const conv_tile_fn *fn = &kernels->tile[rows - 1];
     const char         *x = tile->x;
     char               *out = tile->out;
     int64_t             out_step = tile->out_step, there = 0;
     for (int64_t f = 0, n; f < flat; f += n) {
         bool wide = 2 * (flat - f) > fn->columns;
-        n = wide ? fn->columns : j->kernels->lanes;
+        n = wide ? fn->columns : kernels->lanes;
         bool at_once = to && f + n <= flat;
-        tile->x = x + f * j->size, tile->out = (at_once ? to : out) + f * j->size,
-        tile->out_step = at_once ? to_step : out_step;
+        tile->x = x + f * size, tile->out = (at_once ? to : out) + f * size, tile->out_step = at_once ? to_step : out_step;
         if (wide) fn->wide(tile);
         else fn->one(tile);
         if (at_once) there = f + n;
     }
     return there;
+}
+int64_t conv_padded(const conv_kernels *kernels, int64_t rows, int64_t flat)
+{
+    int64_t wide = kernels->tile[rows - 1].columns, rest = flat % wide, lanes = kernels->lanes;
+    return flat - rest + (2 * rest > wide ? wide : (rest + lanes - 1) / lanes * lanes);
 }
 typedef struct {
     char    *strip, *gathered;
@@ -142,6 +146,8 @@ static void run_task(const conv_job *j, int64_t task, const conv_scratch *s)
                                .taps = taps,
                                .channel_step = layout.channel_size,
                                .out_step = s->gathered_step,
+                               .a_channel = taps * rows,
+                               .a_tap = rows,
                                .offset = s->offset,
                                .a = j->packed + ((group * j->rows + row) * j->channels + c * rows) * taps * j->size,
                                .x = as_it_is ? strip + c * layout.channel_size * j->size : strip,
@@ -149,7 +155,8 @@ static void run_task(const conv_job *j, int64_t task, const conv_scratch *s)
                                .out = out,
                                .add = c > 0 };
             char     *to = conv_target(&j->to, &part, n, group * j->rows + row);
-            int64_t   there = conv_run_tile(j, &tile, rows, layout.flat, flat_out ? to : NULL, j->to.channel_step);
+            int64_t   there =
+                conv_run_tile(j->kernels, j->size, &tile, rows, layout.flat, flat_out ? to : NULL, j->to.channel_step);
             if (c + channels < j->channels) continue;
             for (int64_t i = 0; i < rows && flat_out; i++)
                 memcpy(to + (i * j->to.channel_step + there) * j->size, out + (i * s->gathered_step + there) * j->size,

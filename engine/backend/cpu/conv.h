@@ -6,9 +6,9 @@
 enum { CONV_MAX_ROWS = 14, CONV_SLACK = 128, CONV_DOTS = 3, CONV_POINTS = 8 };
 
 /* rows x columns of the result: out[i][j] = start[i] or what is there, plus the sum over channels and taps of a (channels, taps, rows) times x
- * (channels) at offset[tap] + j. columns are contiguous; what is read past the end of the strip is its slack. */
+ * (channels) at offset[tap] + j. rows and columns are contiguous; what is read past the end of the strip is its slack. */
 typedef struct {
-    int64_t        channels, taps, channel_step, out_step; /* in elements */
+    int64_t        channels, taps, channel_step, out_step, a_channel, a_tap; /* in elements */
     const int64_t *offset;
     const void    *a, *x, *start;
     void          *out;
@@ -110,8 +110,11 @@ typedef struct {
 } conv_job;
 static inline int64_t conv_tile_start(const conv_job *j, int64_t tile) { return j->rows * tile / j->tiles; }
 char                 *conv_target(const conv_image *to, const conv_part *part, int64_t n, int64_t row);
-int64_t               conv_run_tile(const conv_job *j, conv_tile *tile, int64_t rows, int64_t flat, char *to, int64_t to_step);
-int64_t               conv_cut(int64_t n, int64_t most); /* n in equal pieces of at most so many: the size of a piece */
+/* Tiles along `flat` columns. to: where whole ones may go at once, its rows to_step elements apart; NULL: nowhere. Returns how many columns did. */
+int64_t conv_run_tile(const conv_kernels *kernels, int64_t size, conv_tile *tile, int64_t rows, int64_t flat, char *to,
+                      int64_t to_step);
+int64_t conv_padded(const conv_kernels *kernels, int64_t rows, int64_t flat); /* columns that they write */
+int64_t conv_cut(int64_t n, int64_t most); /* n in equal pieces of at most so many: the size of a piece */
 /* Fewer multiplications where kernels have 3 to 5 taps in a row. `again`: images with results that are not finite, to be computed plainly. Returns
  * 1 if it is not worth it, -1 if there is no memory. */
 int conv_winograd(const conv_job *job, bool *again);
@@ -120,3 +123,5 @@ int conv_winograd(const conv_job *job, bool *again);
 int  conv_forward_axes(const lc_conv_args *a, conv_axis *axis, const int64_t *count);
 void conv_free_axes(const lc_conv_args *a, conv_axis *axis);
 int  conv_plain(const lc_conv_args *a, bool transposed); /* int64 */
+int  conv_outer(lc_dtype dtype, const lc_conv_args *a,
+                const conv_axis *axis); /* weights by products of pixels; 1: does not suit */

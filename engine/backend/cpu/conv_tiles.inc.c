@@ -8,16 +8,17 @@ typedef T NAME(sums) __attribute__((vector_size(VECTOR_BYTES)));
     {                                                                                                                          \
         NAME(sums) sum[ROWS][WIDE] = { 0 }, column[WIDE];                                                                      \
         const T       *a = t->a, *x = t->x, *start = t->start;                                                                 \
-        const int64_t *offset = t->offset, taps = t->taps, step = t->channel_step;                                             \
+        const int64_t *offset = t->offset, taps = t->taps, step = t->channel_step, a_tap = t->a_tap, a_step = t->a_channel;    \
         const T       *next = x + (taps ? offset[0] : 0) + WIDE * NAME(LANES); /* columns of the next tile */                  \
-        for (int64_t c = 0; c < t->channels; c++, x += step, next += step) {                                                   \
+        for (int64_t c = 0; c < t->channels; c++, x += step, a += a_step, next += step) {                                      \
             _Pragma("GCC unroll 8") for (int j = 0; j < WIDE; j++) __builtin_prefetch(next + j * NAME(LANES));                 \
-            for (int64_t k = 0; k < taps; k++, a += ROWS) {                                                                    \
+            const T *row = a;                                                                                                  \
+            for (int64_t k = 0; k < taps; k++, row += a_tap) {                                                                 \
                 const T *from = x + offset[k];                                                                                 \
                 _Pragma("GCC unroll 8") for (int j = 0; j < WIDE; j++) column[j] =                                             \
                     *(const NAME(loaded) *)(from + j * NAME(LANES));                                                           \
                 _Pragma("GCC unroll 16") for (int i = 0; i < ROWS; i++) _Pragma("GCC unroll 8") for (int j = 0; j < WIDE; j++) \
-                    sum[i][j] += a[i] * column[j];                                                                             \
+                    sum[i][j] += row[i] * column[j];                                                                           \
             }                                                                                                                  \
         }                                                                                                                      \
         T *out = t->out;                                                                                                       \

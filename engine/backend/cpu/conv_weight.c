@@ -246,7 +246,9 @@ static int cpu_conv_weight(lc_dtype dtype, const void *args)
     j.rows = j.grad.channels / a->groups, j.channels = j.image.channels / a->groups;
     if (!j.weights) return 0;
     int rc = conv_forward_axes(a, j.grid.axis, j.grad.size);
-    if (!rc) {
+    if (!rc) rc = conv_outer(dtype, a, j.grid.axis);
+    if (rc > 0) {
+        rc = 0;
         conv_axis *axis = j.grid.axis;
         j.grid.taps = axis[0].taps * axis[1].taps * axis[2].taps,
         j.grid.planes = axis[0].taps * axis[1].phases * axis[2].phases;

@@ -173,12 +173,14 @@ static void run_task(const wino_job *j, int64_t task, const wino_scratch *s)
                                .taps = j->taps,
                                .channel_step = l.channel_size,
                                .out_step = l.result_step,
+                               .a_channel = j->taps * rows,
+                               .a_tap = rows,
                                .offset = s->offset,
                                .a = j->packed + ((group * c->rows + row) * points + p * rows) * all,
                                .x = s->strip + p * l.point_size,
                                .start = none,
                                .out = s->result + p * rows * l.result_step };
-            conv_run_tile(c, &tile, rows, l.flat, NULL, 0);
+            conv_run_tile(c->kernels, c->size, &tile, rows, l.flat, NULL, 0);
         }
         store_results(j, &l, s, n, images, group * c->rows + row, rows, &part);
     }
@@ -203,12 +205,6 @@ static void run_tasks(void *ctx, int64_t begin, int64_t end)
 }
 
 /* ---- whether, and in which pieces ---- */
-static int64_t padded(const wino_job *j, int64_t flat) /* columns that tiles compute for so many */
-{
-    int64_t wide = j->conv->kernels->tile[smaller(j->conv->kernels->rows, j->conv->rows) - 1].columns,
-            lanes = j->conv->kernels->lanes, rest = flat % wide;
-    return flat / wide * wide + (2 * rest > wide ? wide : pieces(rest, lanes) * lanes);
-}
 static void choose_cuts(wino_job *j)
 {
     const conv_job *c = j->conv;
@@ -223,7 +219,9 @@ static void choose_cuts(wino_job *j)
             if (points * l.point_size > STRIP && (rows > 1 || images > 1)) continue;
             if (c->kernels->rows * points * l.flat > 2 * RESULTS && (rows > 1 || images > 1)) continue;
             if (tasks < TASKS && (rows > 4 || images > 1)) continue;
-            double cost = (double)(points * j->taps * c->channels * smaller(c->rows, 128) * padded(j, l.flat)) / 16;
+            double cost = (double)(points * j->taps * c->channels * smaller(c->rows, 128) *
+                                   conv_padded(c->kernels, smaller(c->kernels->rows, c->rows), l.flat)) /
+                          16;
             cost += (double)(c->channels * j->planes * (rows + spread_of(&c->grid.axis[1])) * images) * SPREAD *
                     (double)pieces(j->across, lanes);
             cost = cost / (double)(rows * images) * (1 + (double)(pieces(down, rows) * rows - down) / (double)down / 4);
