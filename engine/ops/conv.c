@@ -78,12 +78,20 @@ static lc_tensor *conv_like(lc_tensor *x, lc_tensor *w, const lc_value *window, 
         if (y->shape[d] > like->shape[d]) y = lc_narrow(y, d, 0, like->shape[d]);
     return y;
 }
+/* A gradient that is one number for many elements (of a sum) is read many times: better as they lie in memory. */
+static lc_tensor *laid_out(lc_tensor *g)
+{
+    for (int d = 0; d < g->ndim; d++)
+        if (!g->stride[d] && g->shape[d] > 1) return lc_contiguous(g, LC_CONTIGUOUS_FORMAT);
+    return g;
+}
 GRAD(_conv)
 {
     const lc_tensor *x = in(0), *w = in(1);
     const lc_value  *window = &in[3];
-    if (need[0]) dx[0] = lc__conv_input(g[0], in(1), LC_NONE, window->is, window->n, in[4].i, x->shape + 2, x->ndim - 2);
-    if (need[1]) dx[1] = lc__conv_weight(g[0], in(0), window->is, window->n, in[4].i, w->shape + 2, w->ndim - 2);
+    lc_tensor       *grad = need[0] || need[1] ? laid_out(g[0]) : LC_NONE;
+    if (need[0]) dx[0] = lc__conv_input(grad, in(1), LC_NONE, window->is, window->n, in[4].i, x->shape + 2, x->ndim - 2);
+    if (need[1]) dx[1] = lc__conv_weight(grad, in(0), window->is, window->n, in[4].i, w->shape + 2, w->ndim - 2);
     if (need[2]) dx[2] = per_channel(g[0]);
 }
 LC_OP(_conv, .sig = "_conv(input: Tensor, weight: Tensor, bias: Tensor | None, window: list[int], groups: int) -> Tensor",

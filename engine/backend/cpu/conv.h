@@ -47,7 +47,7 @@ const conv_kernels *conv_kernels_of(lc_dtype dtype);
  * `tiles` fills a vector. */
 typedef struct {
     int points;
-    void (*spread)(const float *line, int64_t tiles, float *to, int64_t step);
+    void (*spread)(const float *line, const float *next, int64_t tiles, float *to, int64_t step);
     bool (*gather)(const float *from, int64_t step, int64_t tiles, float start, float *line); /* whether all is finite */
     void (*weigh)(const float (*tap)[16], int rows, float *to, int64_t step);
 } conv_points;

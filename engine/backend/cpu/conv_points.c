@@ -4,7 +4,7 @@
  * its values at r + 3 points tell it: r + 3 multiplications instead of 4 r. The points (0, 1, -1, small fractions, and infinity: the leading
  * coefficient) were chosen by trying: the sums err by 1.5 to 2 times as much as plain ones.
  *
- *   spread   a row of an image: tiles of 4 elements with the r - 1 that follow each, as r + 3 rows of one value per tile
+ *   spread   a row of an image: tiles of 4 elements with the r - 1 that follow each (next), as r + 3 rows of one value per tile
  *   gather   back: r + 3 rows of values to rows of 4 results per tile
  *   weigh    r taps of 16 kernels
  *
@@ -75,11 +75,12 @@ INLINE void   every_fourth(const float *from, vector *to)
     to[0] = UNZIP(even[0], even[1], 0), to[1] = UNZIP(odd[0], odd[1], 0);
     to[2] = UNZIP(even[0], even[1], 1), to[3] = UNZIP(odd[0], odd[1], 1);
 }
-INLINE void spread(const int n, const point_matrix m, const float *line, int64_t tiles, float *to, int64_t step)
+INLINE void spread(const int n, const point_matrix m, const float *line, const float *next, int64_t tiles, float *to,
+                   int64_t step)
 {
-    for (int64_t t = 0; t < tiles; t += LANES, line += 4 * LANES) {
+    for (int64_t t = 0; t < tiles; t += LANES, line += 4 * LANES, next += 4 * LANES) {
         vector x[8];
-        every_fourth(line, x), every_fourth(line + 4, x + 4);
+        every_fourth(line, x), every_fourth(next, x + 4);
 #pragma GCC unroll 8
         for (int i = 0; i < n; i++) {
             vector sum = { 0 };
@@ -118,20 +119,31 @@ INLINE bool gather(const int n, const point_matrix m, const float *from, int64_t
     for (int i = 0; i < LANES; i++) sum += odd[i];
     return sum == 0;
 }
-INLINE void weigh(const int n, const double *point, const double *scale, const float (*tap)[16], int rows, float *to,
-                  int64_t step)
+typedef float  kernels16 __attribute__((vector_size(64), aligned(4), may_alias));
+typedef double wide16 __attribute__((vector_size(128)));
+INLINE void    weigh(const int n, const double *point, const double *scale, const float (*tap)[16], int rows, float *to,
+                     int64_t step)
 {
-    for (int i = 0; i < n; i++, to += step)
-        for (int row = 0; row < rows; row++) {
-            double sum = tap[n - 4][row];
-            for (int k = n - 5; k >= 0 && i < n - 1; k--) sum = sum * point[i] + tap[k][row];
-            to[row] = (float)(i < n - 1 ? sum * scale[i] : sum);
+    wide16 x[5];
+#pragma GCC unroll 5
+    for (int k = 0; k < n - 3; k++) x[k] = __builtin_convertvector(*(const kernels16 *)tap[k], wide16);
+#pragma GCC unroll 8
+    for (int i = 0; i < n; i++, to += step) {
+        wide16 sum = x[n - 4]; /* at infinity */
+        if (i < n - 1) {
+            sum = x[n - 4] * point[i] + x[n - 5];
+#pragma GCC unroll 3
+            for (int k = n - 6; k >= 0; k--) sum = sum * point[i] + x[k];
+            sum *= scale[i];
         }
+        kernels16 made = __builtin_convertvector(sum, kernels16);
+        memcpy(to, &made, (size_t)rows * sizeof *to);
+    }
 }
 #define POINTS(n)                                                                                                              \
-    static void spread_##n(const float *line, int64_t tiles, float *to, int64_t step)                                          \
+    static void spread_##n(const float *line, const float *next, int64_t tiles, float *to, int64_t step)                       \
     {                                                                                                                          \
-        spread(n, VALUES_##n, line, tiles, to, step);                                                                          \
+        spread(n, VALUES_##n, line, next, tiles, to, step);                                                                    \
     }                                                                                                                          \
     static bool gather_##n(const float *from, int64_t step, int64_t tiles, float start, float *line)                           \
     {                                                                                                                          \

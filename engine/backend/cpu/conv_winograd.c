@@ -15,7 +15,18 @@
 #include <math.h>
 #include <string.h>
 
-enum { STRIP = 160 << 10, RESULTS = 32 << 10, LEAST_WORK = 1 << 17, TASKS = 8, MAX_ACROSS = 512, SPREAD = 60, GATHER = 48 };
+enum {
+    STRIP = 512 << 10,
+    NEAR_STRIP = 160 << 10,
+    RESULTS = 32 << 10,
+    LEAST_WORK = 1 << 17,
+    TASKS = 8,
+    MAX_ACROSS = 512,
+    SPREAD = 60, /* cycles */
+    GATHER = 48,
+    COPY = 25,
+    GAP = 16
+};
 
 extern const conv_points lc_cpu_conv_points_base[], lc_cpu_conv_points_avx2[] __attribute__((weak)),
     lc_cpu_conv_points_avx512[] __attribute__((weak)), lc_cpu_conv_points_neon[] __attribute__((weak));
@@ -43,7 +54,7 @@ typedef struct {
     int64_t pitch, plane_size, channel_size, point_size, flat, result_step; /* of a strip, in elements */
 } wino_layout;
 typedef struct {
-    float   *strip, *result, *line, *lines; /* lines: per phase, zero where the image is not */
+    float   *strip, *result, *line, *lines; /* line: two of them. lines: per phase, zero where the image is not */
     int64_t *offset;
 } wino_scratch;
 
@@ -55,8 +66,8 @@ static wino_layout lay_out(const wino_job *j, int64_t images, int64_t rows)
 {
     const conv_job *c = j->conv;
     wino_layout     l = { .pitch = images * j->across };
-    l.plane_size = (rows + spread_of(&c->grid.axis[1])) * l.pitch + c->kernels->lanes;
-    l.channel_size = j->planes * l.plane_size, l.point_size = c->channels * l.channel_size + 16;
+    l.plane_size = (rows + spread_of(&c->grid.axis[1])) * l.pitch + GAP;
+    l.channel_size = j->planes * l.plane_size, l.point_size = c->channels * l.channel_size;
     l.flat = rows * l.pitch, l.result_step = l.flat + CONV_SLACK;
     return l;
 }
@@ -92,42 +103,60 @@ static void pack_tiles(void *ctx, int64_t begin, int64_t end)
 }
 
 /* ---- strips ---- */
-/* One row of the image in its place of the line; false: the row is padding. */
-static bool fill_line(const wino_job *j, int64_t n, int64_t channel, int64_t z, int64_t y, int64_t phase, float *line)
+/* One row of the image as a line: where it is, if it meets no padding and its memory goes on for as long as is read; or copied. */
+static const float *line_of(const wino_job *j, int64_t n, int64_t channel, int64_t z, int64_t y, int64_t phase, float *line)
 {
     const conv_image *x = &j->conv->from;
     const conv_axis  *a = &j->conv->grid.axis[2];
-    if (z < 0 || z >= x->size[0] || y < 0 || y >= x->size[1]) return false;
-    int64_t first = larger(0, a->shift_min), size = lc_size_of(x->dtype);
-    int64_t past = smaller(pieces(x->size[2] - a->residue[phase], a->step), a->shift_min + 4 * j->across + j->reach - 1);
-    if (past > first)
-        conv_move_row(LC_f32, (char *)(line + first - a->shift_min), 4, x->dtype,
-                      x->data + (n * x->n_step + channel * x->channel_step + z * x->step[0] + y * x->step[1] +
+    int64_t           first = larger(0, a->shift_min), size = lc_size_of(x->dtype), step = a->step * x->step[2];
+    int64_t           there = pieces(x->size[2] - a->residue[phase], a->step);
+    const char       *row = x->data + (n * x->n_step + channel * x->channel_step + z * x->step[0] + y * x->step[1] +
                                  (first * a->step + a->residue[phase]) * x->step[2]) *
-                                    size,
-                      a->step * x->step[2] * size, past - first);
-    return true;
+                                    size;
+    if (x->dtype == LC_f32 && step == 1 && first == a->shift_min && first + a->count + j->reach - 1 <= there &&
+        row + j->line * 4 <= x->end)
+        return (const float *)row;
+    int64_t past = smaller(there, a->shift_min + 4 * j->across + j->reach - 1);
+    if (past > first) conv_move_row(LC_f32, (char *)(line + first - a->shift_min), 4, x->dtype, row, step * size, past - first);
+    return line;
+}
+/* The same row of several images side by side: their tiles, and beside them what follows each tile. */
+static void fill_lines(const wino_job *j, int64_t n, int64_t images, int64_t channel, int64_t z, int64_t y, int64_t phase,
+                       float *line, float *tiles, float *next)
+{
+    int64_t length = 4 * j->across;
+    for (int64_t k = 0; k < images; k++, tiles += length, next += length) {
+        const float *from = line_of(j, n + k, channel, z, y, phase, line);
+        for (int64_t i = 0; i < length; i += 16) /* past the end comes the next one */
+            memcpy(tiles + i, from + i, 64), memcpy(next + i, from + i + 4, 64);
+    }
 }
 static void fill_strip(const wino_job *j, const wino_layout *l, const wino_scratch *s, int64_t n, int64_t images, int64_t group,
                        const conv_part *part)
 {
     const conv_axis *axis = j->conv->grid.axis;
     int64_t          height = part->rows + spread_of(&axis[1]), channels = j->conv->channels, points = j->points->points;
-    float           *plane = s->strip;
+    float           *plane = s->strip, *tiles = s->line, *next = s->line + j->line;
     for (int64_t c = 0; c < channels; c++)
         for (int64_t d = 0; d < axis[0].taps; d++)
             for (int64_t q = 0; q < axis[1].phases; q++)
                 for (int64_t p = 0; p < axis[2].phases; p++, plane += l->plane_size) {
-                    int64_t z = part->plane * axis[0].step + axis[0].offset[d];
+                    int64_t z = part->plane * axis[0].step + axis[0].offset[d], depth = j->conv->from.size[0];
                     float  *to = plane, *line = s->lines + p * j->line;
-                    for (int64_t i = 0; i < height; i++) {
+                    for (int64_t v = 0; v < points; v++) /* what is read past the end is finite */
+                        memset(plane + v * l->point_size + height * l->pitch, 0, GAP * sizeof *to);
+                    for (int64_t i = 0; i < height; i++, to += l->pitch) {
                         int64_t y = (part->row + axis[1].shift_min + i) * axis[1].step + axis[1].residue[q];
-                        for (int64_t k = 0; k < images; k++, to += j->across)
-                            if (fill_line(j, n + k, group * channels + c, z, y, p, line))
-                                j->points->spread(line, j->across, to, l->point_size);
-                            else
-                                for (int64_t v = 0; v < points; v++)
-                                    memset(to + v * l->point_size, 0, (size_t)j->across * sizeof *to);
+                        if (z < 0 || z >= depth || y < 0 || y >= j->conv->from.size[1])
+                            for (int64_t v = 0; v < points; v++)
+                                memset(to + v * l->point_size, 0, (size_t)l->pitch * sizeof *to);
+                        else if (images == 1) {
+                            const float *from = line_of(j, n, group * channels + c, z, y, p, line);
+                            j->points->spread(from, from + 4, j->across, to, l->point_size);
+                        } else {
+                            fill_lines(j, n, images, group * channels + c, z, y, p, line, tiles, next);
+                            j->points->spread(tiles, next, l->pitch, to, l->point_size);
+                        }
                     }
                 }
 }
@@ -138,14 +167,14 @@ static void store_results(const wino_job *j, const wino_layout *l, const wino_sc
     int64_t           size = lc_size_of(to->dtype);
     const float      *bias = (const float *)j->conv->bias;
     for (int64_t i = 0; i < rows; i++)
-        for (int64_t r = 0; r < part->rows; r++)
-            for (int64_t k = 0; k < images; k++) {
-                const float *from = s->result + i * l->result_step + r * l->pitch + k * j->across;
-                if (!j->points->gather(from, rows * l->result_step, j->across, bias[row + i], s->line))
-                    __atomic_store_n(&j->again[n + k], true, __ATOMIC_RELAXED);
+        for (int64_t r = 0; r < part->rows; r++) {
+            const float *from = s->result + i * l->result_step + r * l->pitch;
+            if (!j->points->gather(from, rows * l->result_step, l->pitch, bias[row + i], s->line))
+                for (int64_t k = 0; k < images; k++) __atomic_store_n(&j->again[n + k], true, __ATOMIC_RELAXED);
+            for (int64_t k = 0; k < images; k++)
                 conv_move_row(to->dtype, conv_target(to, part, n + k, row + i) + r * to->step[1] * size, to->step[2] * size,
-                              LC_f32, (const char *)s->line, 4, part->columns);
-            }
+                              LC_f32, (const char *)(s->line + 4 * k * j->across), 4, part->columns);
+        }
 }
 static void run_task(const wino_job *j, int64_t task, const wino_scratch *s)
 {
@@ -166,6 +195,7 @@ static void run_task(const wino_job *j, int64_t task, const wino_scratch *s)
                 s->offset[k++] = ((d * axis[1].phases + axis[1].phase[i]) * axis[2].phases + p) * l.plane_size +
                                  (axis[1].shift[i] - axis[1].shift_min) * l.pitch;
     fill_strip(j, &l, s, n, images, group, &part);
+    memset(s->strip + points * l.point_size, 0, CONV_SLACK * sizeof(float));
     for (int64_t t = block * c->tile_block; t < past; t++) {
         int64_t row = conv_tile_start(c, t), rows = conv_tile_start(c, t + 1) - row, all = c->channels * j->taps;
         for (int64_t p = 0; p < points; p++) {
@@ -180,6 +210,8 @@ static void run_task(const wino_job *j, int64_t task, const wino_scratch *s)
                                .x = s->strip + p * l.point_size,
                                .start = none,
                                .out = s->result + p * rows * l.result_step };
+            for (int64_t i = 0; i < rows; i++) /* gathered too, if it is not written */
+                memset((float *)tile.out + i * l.result_step + l.flat, 0, 2 * GAP * sizeof(float));
             conv_run_tile(c->kernels, c->size, &tile, rows, l.flat, NULL, 0);
         }
         store_results(j, &l, s, n, images, group * c->rows + row, rows, &part);
@@ -189,7 +221,7 @@ static void run_tasks(void *ctx, int64_t begin, int64_t end)
 {
     wino_job   *j = ctx;
     wino_layout l = lay_out(j, j->images, j->rows);
-    int64_t     strip = j->points->points * l.point_size + CONV_SLACK, lines = (j->conv->grid.axis[2].phases + 1) * j->line;
+    int64_t     strip = j->points->points * l.point_size + CONV_SLACK, lines = (j->conv->grid.axis[2].phases + 2) * j->line;
     int64_t     result = j->points->points * j->conv->kernels->rows * l.result_step;
     size_t      bytes = (size_t)(strip + lines + result) * sizeof(float) + (size_t)(j->taps + 1) * sizeof(int64_t);
     char       *block = lc_alloc(bytes);
@@ -198,8 +230,8 @@ static void run_tasks(void *ctx, int64_t begin, int64_t end)
         return;
     }
     wino_scratch s = { .offset = (int64_t *)block, .strip = (float *)(block + (size_t)(j->taps + 1) * sizeof(int64_t)) };
-    s.result = s.strip + strip, s.line = s.result + result, s.lines = s.line + j->line;
-    memset(s.strip, 0, (size_t)(strip + result + lines) * sizeof(float));
+    s.result = s.strip + strip, s.line = s.result + result, s.lines = s.line + 2 * j->line;
+    memset(s.lines, 0, (size_t)(lines - 2 * j->line) * sizeof(float));
     for (int64_t t = begin; t < end; t++) run_task(j, t, &s);
     lc_free(block, bytes);
 }
@@ -219,11 +251,14 @@ static void choose_cuts(wino_job *j)
             if (points * l.point_size > STRIP && (rows > 1 || images > 1)) continue;
             if (c->kernels->rows * points * l.flat > 2 * RESULTS && (rows > 1 || images > 1)) continue;
             if (tasks < TASKS && (rows > 4 || images > 1)) continue;
-            double cost = (double)(points * j->taps * c->channels * smaller(c->rows, 128) *
-                                   conv_padded(c->kernels, smaller(c->kernels->rows, c->rows), l.flat)) /
-                          16;
-            cost += (double)(c->channels * j->planes * (rows + spread_of(&c->grid.axis[1])) * images) * SPREAD *
-                    (double)pieces(j->across, lanes);
+            int64_t wide = c->kernels->tile[smaller(c->kernels->rows, c->rows) - 1].columns, rest = l.flat % wide;
+            double  columns =
+                (double)(l.flat - rest) + (2 * rest > wide ? (double)wide : 1.3 * (double)(pieces(rest, lanes) * lanes));
+            double cost = (double)(points * j->taps * c->channels * smaller(c->rows, 128)) / (double)lanes * columns;
+            if (points * l.point_size > NEAR_STRIP) cost *= 1.05;
+            cost += (double)(c->channels * j->planes * (rows + spread_of(&c->grid.axis[1]))) *
+                    (double)(SPREAD * pieces(l.pitch, lanes) + COPY * images);
+            cost += (double)(smaller(c->rows, 128) * rows) * (double)(GATHER * pieces(l.pitch, lanes) + COPY * images);
             cost = cost / (double)(rows * images) * (1 + (double)(pieces(down, rows) * rows - down) / (double)down / 4);
             if (cost < best) best = cost, j->images = images, j->rows = rows;
         }
@@ -249,8 +284,8 @@ int conv_winograd(const conv_job *job, bool *again)
     j.taps = axis[0].taps * axis[1].taps * axis[2].phases, j.planes = axis[0].taps * axis[1].phases * axis[2].phases;
     j.across = pieces(axis[2].count, 4), j.blocks = pieces(job->tiles, job->tile_block);
     if (!suits(&j)) return 1;
-    j.line = 4 * pieces(j.across, job->kernels->lanes) * job->kernels->lanes + 16;
     choose_cuts(&j);
+    j.line = 4 * pieces(j.across * j.images, job->kernels->lanes) * job->kernels->lanes + 32;
     size_t bytes = (size_t)(job->groups * job->rows * job->channels * j.taps * j.points->points) * sizeof(float);
     if (!(j.packed = lc_alloc(bytes))) return -1;
     int64_t tile = job->kernels->rows * job->channels * j.taps * j.points->points, tiles = job->groups * job->tiles;
