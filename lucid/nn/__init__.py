@@ -8,18 +8,17 @@
 """
 
 from . import functional, hooks, init, modules, parameter, utils
-from ._options import LinearCrossEntropyOptions
 from .hooks import *
 from .modules import *
 from .parameter import Buffer, Parameter
 
-_LAZY = ("UninitializedParameter", "UninitializedBuffer")
+_LAZY = ("LinearCrossEntropyOptions", "UninitializedParameter", "UninitializedBuffer")
 
 __all__ = [
     *hooks.__all__,
     *modules.__all__,
+    *_LAZY[:1],
     "Buffer",
-    "LinearCrossEntropyOptions",
     "Parameter",
     "functional",
     "hooks",
@@ -35,6 +34,10 @@ def __getattr__(name):
 
         if name in lazy.__all__:
             return getattr(lazy, name)
+    if name == "LinearCrossEntropyOptions":  # dataclasses takes as long to load as all of nn
+        from ._options import LinearCrossEntropyOptions
+
+        return LinearCrossEntropyOptions
     if name in _LAZY:
         return getattr(parameter, name)
     raise AttributeError(f"module 'lucid.nn' has no attribute {name!r}")

@@ -40,8 +40,13 @@ def _factor(method):
     return int(factor or 1) if name == "aspect_ratio" and (factor or "1").isdigit() else 0
 
 
-def _rows_of_options(options, input, linear_weight):  # noqa: A002
-    """How many rows at a time; 0 leaves it to the engine."""
+def rows_of_options(options, input, linear_weight):  # noqa: A002
+    """How many rows at a time; 0 leaves it to the engine.
+
+    >>> from lucid.nn._options import LinearCrossEntropyOptions, rows_of_options
+    >>> rows_of_options(LinearCrossEntropyOptions(batch_chunk_size=64), lucid.ones(100, 3), lucid.ones(5, 3))
+    64
+    """
     if options.batch_chunk_size is not None:
         return options.batch_chunk_size
     if options.chunking_method in (None, "auto") or input.ndim != 2 or linear_weight.ndim != 2 or not input.shape[1]:

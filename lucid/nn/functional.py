@@ -4,7 +4,6 @@ from .. import _C
 from .._C import _namespaced
 from ._attention import multi_head_attention_forward  # noqa: F401
 from ._embedding import embedding, embedding_bag  # noqa: F401
-from ._options import _rows_of_options
 from ._positional import apply_rotary_emb, sinusoidal_embedding, sinusoidal_embedding_2d  # noqa: F401
 
 globals().update(
@@ -67,7 +66,11 @@ def linear_cross_entropy(
     >>> lucid.nn.functional.linear_cross_entropy(x, w, lucid.tensor([0, 1, 2, 4]))
     tensor(1.6094)
     """
-    rows = 0 if options is None else _rows_of_options(options, input, linear_weight)
+    rows = 0
+    if options is not None:
+        from ._options import rows_of_options
+
+        rows = rows_of_options(options, input, linear_weight)
     return _linear_cross_entropy(
         input,
         linear_weight,

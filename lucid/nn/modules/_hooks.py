@@ -94,7 +94,17 @@ def any_global():
     ...     any_global()
     True
     """
-    return bool(global_forward_hooks or global_forward_pre_hooks or global_backward_hooks or global_backward_pre_hooks)
+    return bool(global_forward_hooks or global_forward_pre_hooks or any_global_backward())
+
+
+def any_global_backward():
+    """Whether gradients of all modules are watched.
+
+    >>> from lucid.nn.modules._hooks import any_global_backward
+    >>> any_global_backward()
+    False
+    """
+    return bool(global_backward_hooks or global_backward_pre_hooks)
 
 
 def register_module_forward_pre_hook(hook):

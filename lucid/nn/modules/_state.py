@@ -9,11 +9,11 @@ from . import _hooks
 EXTRA_STATE_KEY = "_extra_state"
 
 
-class IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
+class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
     """What `load_state_dict` returns: keys the module has and the dict lacks, and the other way round.
 
     >>> lucid.nn.PReLU().load_state_dict({}, strict=False)
-    IncompatibleKeys(missing_keys=['weight'], unexpected_keys=[])
+    _IncompatibleKeys(missing_keys=['weight'], unexpected_keys=[])
     """
 
     __slots__ = ()
@@ -162,12 +162,9 @@ class StateDict(ModuleBase):
         if strict:
             for key in state_dict:
                 if key.startswith(prefix) and key != extra_key:
-                    first, _, rest = key[len(prefix) :].partition(".")
-                    if rest and first in self._modules or not rest and first in own:
-                        continue
-                    if not rest and first in self._modules:
-                        continue
-                    unexpected_keys.append(key)
+                    first, dot, _ = key[len(prefix) :].partition(".")
+                    if first not in (self._modules if dot else own):
+                        unexpected_keys.append(key)
 
     def _load_one(self, name, own, key, given, assign):
         """Load one value; returns what went wrong, or None."""
@@ -218,17 +215,22 @@ class StateDict(ModuleBase):
             if assign:
                 local_metadata["assign_to_params_buffers"] = True
             module._load_from_state_dict(local_state, prefix, local_metadata, True, missing, unexpected, errors)
-            for name, child in module._modules.items():
-                if child is not None:
-                    inner = f"{prefix}{name}."
-                    load(child, {k: v for k, v in local_state.items() if k.startswith(inner)}, inner)
-            incompatible = IncompatibleKeys(missing, unexpected)
+            if module._modules:
+                parts = {name: {} for name in module._modules}
+                for key, value in local_state.items():
+                    first, dot, _ = key[len(prefix) :].partition(".")
+                    if dot and first in parts:
+                        parts[first][key] = value
+                for name, child in module._modules.items():
+                    if child is not None:
+                        load(child, parts[name], f"{prefix}{name}.")
+            incompatible = _IncompatibleKeys(missing, unexpected)
             for hook in (
                 *module._load_state_dict_post_hooks.values(),
                 *_hooks.global_load_state_dict_post_hooks.values(),
             ):
                 if hook(module, incompatible) is not None:
-                    raise RuntimeError(
+                    raise AssertionError(
                         "hooks registered with register_load_state_dict_post_hook must not return new values: change the "
                         "incompatible_keys they are given"
                     )
@@ -242,7 +244,7 @@ class StateDict(ModuleBase):
         if errors:
             listed = "\n\t".join(errors)
             raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{listed}")
-        return IncompatibleKeys(missing, unexpected)
+        return _IncompatibleKeys(missing, unexpected)
 
 
 class _WithModule:

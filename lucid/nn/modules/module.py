@@ -59,6 +59,7 @@ class Module(StateDict):
 
     dump_patches = False
     call_super_init = False
+    _is_full_backward_hook = None  # which kind of backward hooks there are: old and new ones do not mix
     training: bool
 
     def __init__(self, *args, **kwargs):
@@ -363,11 +364,11 @@ class Module(StateDict):
                     continue
                 if remove_duplicate:
                     seen.add(id(value))
-                yield (path + "." if path else "") + name, value
+                yield f"{path}.{name}" if path else name, value
 
     def named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
         """Parameters with their dotted names; shared ones once."""
-        yield from self._named_members(lambda m: m._parameters.items(), prefix, recurse, remove_duplicate)
+        return self._named_members(lambda m: m._parameters.items(), prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse=True):
         """All parameters, shared ones once."""
@@ -376,7 +377,7 @@ class Module(StateDict):
 
     def named_buffers(self, prefix="", recurse=True, remove_duplicate=True):
         """Buffers with their dotted names; shared ones once."""
-        yield from self._named_members(lambda m: m._buffers.items(), prefix, recurse, remove_duplicate)
+        return self._named_members(lambda m: m._buffers.items(), prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse=True):
         """All buffers, shared ones once."""
@@ -399,13 +400,20 @@ class Module(StateDict):
     def named_modules(self, memo=None, prefix="", remove_duplicate=True):
         """The module and all inside it, with dotted names; shared ones once."""
         memo = set() if memo is None else memo
-        if self not in memo:
+        pending = [(prefix, self)]
+        while pending:
+            path, module = pending.pop()
+            if module in memo:
+                continue
+            if module is not self and type(module).named_modules is not Module.named_modules:
+                yield from module.named_modules(memo, path, remove_duplicate)
+                continue
             if remove_duplicate:
-                memo.add(self)
-            yield prefix, self
-            for name, module in self._modules.items():
-                if module is not None:
-                    yield from module.named_modules(memo, (prefix + "." if prefix else "") + name, remove_duplicate)
+                memo.add(module)
+            yield path, module
+            if module._modules:
+                start = path + "." if path else ""
+                pending += [(start + name, inner) for name, inner in reversed(module._modules.items()) if inner is not None]
 
     def modules(self):
         """The module and all inside it; shared ones once."""
@@ -444,34 +452,58 @@ class Module(StateDict):
         >>> layer(x).sum().backward(); x.grad
         tensor([10., 10.])
         """
-        return add_hook(self._backward_hooks, hook, prepend)
+        return self._add_backward_hook(hook, prepend, True)
 
     def register_backward_hook(self, hook):
-        """PyTorch's old form: the same as `register_full_backward_hook`, which sees the gradients of all inputs."""
-        return self.register_full_backward_hook(hook)
+        """PyTorch's old form, which sees the gradients of all inputs here; not together with `register_full_backward_hook`."""
+        return self._add_backward_hook(hook, False, False)
+
+    def _add_backward_hook(self, hook, prepend, full):
+        if self._is_full_backward_hook is (not full):
+            raise RuntimeError(
+                "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one of "
+                "them."
+            )
+        self._is_full_backward_hook = full
+        return add_hook(self._backward_hooks, hook, prepend)
 
     def _call_with_hooks(self, *args, **kwargs):
-        called, result = set(), None
-        try:
+        if self._forward_hooks_always_called or _hooks.global_forward_hooks_always_called:
+            return self._call_always_hooks(args, kwargs)
+        return self._call_between_hooks(args, kwargs, self._forward_hook_list(), None)
+
+    def _call_between_hooks(self, args, kwargs, hooks, progress):
+        """forward with what comes before and after it; progress: notes what a hook after an error is given."""
+        if _hooks.global_forward_pre_hooks or self._forward_pre_hooks:
             args, kwargs = self._run_pre_hooks(args, kwargs)
-            backward = self._backward_hook()
-            if backward is not None:
-                args = backward.setup_input_hook(args)
-            result = self.forward(*args, **kwargs)
-            for number, hook, with_kwargs in self._forward_hook_list():
-                called.add(number)
-                new = hook(self, args, kwargs, result) if with_kwargs else hook(self, args, result)
-                if new is not None:
-                    result = new
-            if backward is not None:
-                result = backward.setup_output_hook(result)
-            return result
+        if progress is not None:
+            progress.update(args=args, kwargs=kwargs)
+        backward = self._backward_hook()
+        if backward is not None:
+            args = backward.setup_input_hook(args)
+        result = self.forward(*args, **kwargs)
+        for number, hook, with_kwargs in hooks:
+            if progress is not None:
+                progress["called"].add(number)
+                progress["result"] = result
+            new = hook(self, args, kwargs, result) if with_kwargs else hook(self, args, result)
+            if new is not None:
+                result = new
+        return result if backward is None else backward.setup_output_hook(result)
+
+    def _call_always_hooks(self, args, kwargs):
+        """The same where some hooks are called even if forward raises."""
+        at, hooks = {"args": args, "kwargs": kwargs, "called": set(), "result": None}, self._forward_hook_list()
+        try:
+            return self._call_between_hooks(args, kwargs, hooks, at)
         except Exception:
-            for number, hook, with_kwargs in self._forward_hook_list():
+            result = at["result"]
+            for number, hook, with_kwargs in hooks:
                 always = number in self._forward_hooks_always_called or number in _hooks.global_forward_hooks_always_called
-                if always and number not in called:
+                if always and number not in at["called"]:
                     try:
-                        new = hook(self, args, kwargs, result) if with_kwargs else hook(self, args, result)
+                        given = (at["args"], at["kwargs"], result) if with_kwargs else (at["args"], result)
+                        new = hook(self, *given)
                         result = result if new is None else new
                     except Exception as error:
                         import warnings
@@ -484,10 +516,12 @@ class Module(StateDict):
             raise
 
     def _forward_hook_list(self):
-        for number, hook in list(_hooks.global_forward_hooks.items()):
-            yield number, hook, number in _hooks.global_forward_hooks_with_kwargs
-        for number, hook in list(self._forward_hooks.items()):
-            yield number, hook, number in self._forward_hooks_with_kwargs
+        marked = self._forward_hooks_with_kwargs
+        own = [(number, hook, number in marked) for number, hook in self._forward_hooks.items()]
+        if not _hooks.global_forward_hooks:
+            return own
+        marked = _hooks.global_forward_hooks_with_kwargs
+        return [(number, hook, number in marked) for number, hook in _hooks.global_forward_hooks.items()] + own
 
     def _run_pre_hooks(self, args, kwargs):
         for number, hook in [*_hooks.global_forward_pre_hooks.items(), *self._forward_pre_hooks.items()]:
@@ -507,9 +541,11 @@ class Module(StateDict):
         return args, kwargs
 
     def _backward_hook(self):
+        if not (self._backward_hooks or self._backward_pre_hooks or _hooks.any_global_backward()):
+            return None
         hooks = [*_hooks.global_backward_hooks.values(), *self._backward_hooks.values()]
         pre_hooks = [*_hooks.global_backward_pre_hooks.values(), *self._backward_pre_hooks.values()]
-        return BackwardHook(self, hooks, pre_hooks) if hooks or pre_hooks else None
+        return BackwardHook(self, hooks, pre_hooks)
 
     # --- the object ---------------------------------------------------------------------------------------------------
     def __setstate__(self, state):
