@@ -56,6 +56,11 @@ def in_place_on_a_view_of_a_leaf(L):
     leaf(L, 1.0, 2.0)[:1].add_(1)
 
 
+@error("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+def in_place_on_a_view_that_is_a_leaf(L):
+    L.zeros(4).reshape(2, 2).requires_grad_().add_(1)
+
+
 @program
 def in_place_without_recording(L):
     x = leaf(L, 1.0, 2.0)

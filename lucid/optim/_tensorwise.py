@@ -1,29 +1,87 @@
-"""Optimizers that treat every parameter alike and on its own: what they share."""
+"""Optimizers that treat every parameter alike and on its own: what they share.
+
+A class says in `_checks` which of its settings are looked at, by name (RULES) or as (name, message, condition), and passes what
+its constructor was given to this one. What the switches do, they do here: `foreach`, `fused`, `capturable`, `differentiable`.
+"""
+
+from operator import attrgetter
 
 from .._C import Tensor, _foreach_add_, tensor, view_as_complex, view_as_real
 from .optimizer import Optimizer, without_grad
 
-
-def check(name, value, holds):
-    """Raise ValueError if a setting does not hold."""
-    if not holds:
-        raise ValueError(f"Invalid {name}: {value}")
+_is_cpu = attrgetter("is_cpu")
 
 
-def check_lr(lr, capturable=False, foreach=None):
-    """A learning rate is not negative; a tensor has one element."""
-    if isinstance(lr, Tensor):
-        if foreach and not capturable:
-            raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
-        if lr.numel() != 1:
+def _not_negative(value):
+    return value >= 0.0
+
+
+RULES = {  # how PyTorch words what is wrong, and what is right
+    "lr": ("Invalid learning rate: {}", _not_negative),
+    "eps": ("Invalid epsilon value: {}", _not_negative),
+    "rho": ("Invalid rho value: {}", lambda rho: 0.0 <= rho <= 1.0),
+    "etas": ("Invalid eta values: {0[0]}, {0[1]}", lambda etas: 0.0 < etas[0] < 1.0 < etas[1]),
+    **{
+        name: (f"Invalid {name} value: {{}}", _not_negative)
+        for name in ("alpha", "momentum", "weight_decay", "momentum_decay", "lr_decay", "initial_accumulator_value")
+    },
+}
+OPTIONS = {  # what the class's own text need not repeat
+    "foreach": "foreach: None or True: one call for all parameters of a group; False: tensor by tensor, with the same values.",
+    "fused": "fused: like foreach; True wants real floating point parameters, and lets GradScaler leave its scale to the step.",
+    "capturable": "capturable: for parameters on CUDA; with parameters on the CPU a step raises.",
+    "differentiable": "differentiable: steps are recorded, tensor by tensor, and lr may be a tensor that wants a gradient.",
+    "maximize": "maximize: go up instead of down.",
+}
+
+
+def check(settings, rules):
+    """Raise ValueError where a setting breaks its rule."""
+    for rule in rules:
+        name, (message, holds) = (rule, RULES[rule]) if isinstance(rule, str) else (rule[0], rule[1:])
+        value = settings[name]
+        if name == "lr" and isinstance(value, Tensor) and value.numel() != 1:
             raise ValueError("Tensor lr must be 1-element")
-    if not 0.0 <= lr:
-        raise ValueError(f"Invalid learning rate: {lr}")
+        if not holds(value):
+            raise ValueError(message.format(value))
+
+
+def check_betas(settings):
+    """Two decay rates of running means."""
+    for i, beta in enumerate(settings["betas"]):
+        if not 0.0 <= beta < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
 
 
 def value_of(x):
     """A setting or count that may be a tensor, as a number."""
     return x.item() if isinstance(x, Tensor) else x
+
+
+def in_formula(x, group):
+    """A setting as a step computes with it: a number, or the tensor itself if the step is recorded."""
+    return x if group.get("differentiable") else value_of(x)
+
+
+def descend(p, direction, by):
+    """p -= by * direction, in place."""
+    if isinstance(by, Tensor):
+        p.sub_(direction * by)
+    else:
+        p.add_(direction, alpha=-by)
+
+
+def descend_quotient(p, a, b, by):
+    """p -= by * a / b, in place."""
+    if isinstance(by, Tensor):
+        p.sub_(a / b * by)
+    else:
+        p.addcdiv_(a, b, value=-by)
+
+
+def add_product(to, a, b, by):
+    """to += by * a * b, in place; returns it."""
+    return to.add_(a * b * by) if isinstance(by, Tensor) else to.addcmul_(a, b, value=by)
 
 
 def step_count():
@@ -36,11 +94,45 @@ def as_reals(t):
     return view_as_real(t) if t.is_complex() else t
 
 
+def each(states, name):
+    """One value of every state."""
+    return [state[name] for state in states]
+
+
+def _documented(cls):
+    """The class's text with what its options do, before the example."""
+    code = cls.__init__.__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    text, mark, example = cls.__doc__.partition("    >>> ")
+    return text + "".join(f"    {OPTIONS[n]}\n" for n in OPTIONS if n in names) + "\n" + mark + example
+
+
 class Tensorwise(Optimizer):
     """`_start(state, p, group)` fills the state of a parameter. Then either all parameters of a group are updated by one call,
     `_fused(group, params, grads, states)`, or each on its own: `_update(p, grad, state, group)`."""
 
     _fused = None
+    _checks = ()
+
+    def __init__(self, params, given):
+        """given: locals() of the constructor."""
+        settings = {name: value for name, value in given.items() if name not in ("self", "params", "__class__")}
+        check(settings, self._checks)
+        self._check_more(settings)
+        if settings.get("fused"):
+            if settings.get("differentiable"):
+                raise RuntimeError("`fused` does not support `differentiable`")
+            if settings.get("foreach"):
+                raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+        super().__init__(params, settings)
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if cls.__doc__ and "__init__" in cls.__dict__:
+            cls.__doc__ = _documented(cls)
+
+    def _check_more(self, settings):
+        """Raise where settings do not go together."""
 
     def __setstate__(self, state):
         super().__setstate__(state)
@@ -52,36 +144,59 @@ class Tensorwise(Optimizer):
                 if own and "step" in own and not isinstance(own["step"], Tensor):
                     own["step"] = tensor(float(own["step"]))
 
-    def _state_of(self, p, group):
-        state = self.state.get(p)
-        if not state:
-            state = {}
-            self._start(state, p, group)
-            if state:
-                self.state[p] = state
-        return state
+    @property
+    def _step_supports_amp_scaling(self):
+        return bool(self.defaults.get("fused"))
+
+    def _scaling(self):
+        """What a GradScaler left for this step, as arguments of a fused op."""
+        given = {name: getattr(self, name, None) for name in ("grad_scale", "found_inf")}
+        return {name: value for name, value in given.items() if value is not None}
+
+    def _states_of(self, params, group):
+        states = list(map(self.state.get, params))
+        if not all(states):
+            for i, p in enumerate(params):
+                if not states[i]:
+                    states[i] = {}
+                    self._start(states[i], p, group)
+                    if states[i]:
+                        self.state[p] = states[i]
+        return states
+
+    def _in_one_call(self, group, params):
+        """Whether the parameters are updated together. False for either switch asks for one after the other."""
+        foreach, fused = group.get("foreach"), group.get("fused")
+        if group.get("capturable") and not all(p.is_cuda for p in params):
+            raise AssertionError("If capturable=True, params and state_steps must be on supported devices: ['cuda'].")
+        plain = all(map(_is_cpu, params)) and all(map(Tensor.is_floating_point, params))
+        if fused and not plain:
+            kinds = ", ".join(sorted({f"{p.dtype} and {p.device.type}" for p in params}))
+            raise RuntimeError(
+                f"`fused=True` requires all the params to be floating point Tensors of supported devices: ['cpu'] but {kinds}"
+            )
+        if group.get("differentiable"):
+            if foreach and not self._foreach_records:
+                raise AssertionError("_foreach ops don't support autograd")
+            return False
+        return self._fused is not None and plain and bool(foreach or fused or (foreach is None and fused is None))
+
+    _foreach_records = False  # PyTorch's SGD alone can do both
 
     @without_grad
     def step(self):
         """One step; closure: computes the loss again and returns it."""
+        found_inf = getattr(self, "found_inf", None)
         for group in self.param_groups:
-            params, grads, states = [], [], []
-            together = self._fused is not None and not group.get("differentiable")
-            for p in group["params"]:
-                grad = p.grad
-                if grad is None:
-                    continue
-                if group.get("capturable") and p.device.type != "cuda":
-                    raise AssertionError("If capturable=True, params and state_steps must be on supported devices: ['cuda'].")
-                params.append(p)
-                grads.append(grad)
-                states.append(self._state_of(p, group))
-                together = together and _floats_here(p)
+            params = [p for p in group["params"] if p.grad is not None]
             if not params:
                 continue
-            counts = [state["step"] for state in states if "step" in state]
-            if counts:
-                _foreach_add_(counts, 1)
+            together = self._in_one_call(group, params)
+            grads, states = [p.grad for p in params], self._states_of(params, group)
+            if found_inf is not None and group.get("fused") and found_inf.item():
+                continue  # an overflow: this step does not count
+            if "step" in states[0]:
+                _foreach_add_(each(states, "step"), 1)
             if together:
                 self._fused(group, params, grads, states)
             else:
@@ -89,27 +204,16 @@ class Tensorwise(Optimizer):
                     self._one(p, -grad if group.get("maximize") else grad, state, group)
 
     def _one(self, p, grad, state, group):
-        if not p.is_complex():
-            return self._update(p, grad, state, group)
-        kept = {k: as_reals(v) if isinstance(v, Tensor) else v for k, v in state.items()}
-        self._update(as_reals(p), as_reals(grad), kept, group)
-        for key, value in kept.items():  # made by the first update
-            if state[key] is None and value is not None:
-                state[key] = view_as_complex(value)
-
-
-def _floats_here(p):
-    return p.is_floating_point() and p.is_cpu
-
-
-def each(states, name):
-    """One value of every state."""
-    return [state[name] for state in states]
-
-
-def check_switches(foreach, fused, differentiable):
-    """Two ways to do the same thing cannot both be asked for."""
-    if fused and differentiable:
-        raise RuntimeError("`fused` does not support `differentiable`")
-    if fused and foreach:
-        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+        work = state
+        if group.get("differentiable"):  # what the step before saved stays as it was
+            work = {k: v.clone() if isinstance(v, Tensor) else v for k, v in state.items()}
+        if p.is_complex():
+            parts = {k: as_reals(v) if isinstance(v, Tensor) else v for k, v in work.items()}
+            self._update(as_reals(p), as_reals(grad), parts, group)
+            for key, value in parts.items():  # made by this update
+                if isinstance(value, Tensor) and (work[key] is None or value.data_ptr() != work[key].data_ptr()):
+                    work[key] = view_as_complex(value) if value.dim() > p.dim() else value
+        else:
+            self._update(p, grad, work, group)
+        if work is not state:
+            state.update(work)

@@ -1,8 +1,7 @@
 """Optimizers that scale by the history of squared gradients: Adagrad, Adadelta, RMSprop, Adafactor."""
 
 from .. import _C
-from .._C import Tensor
-from ._tensorwise import Tensorwise, check, check_lr, check_switches, each, step_count, value_of
+from ._tensorwise import Tensorwise, descend, descend_quotient, each, in_formula, step_count, value_of
 
 
 class Adagrad(Tensorwise):
@@ -13,6 +12,8 @@ class Adagrad(Tensorwise):
     >>> (p * p).sum().backward(); optimizer.step(); p
     tensor([0.9900], requires_grad=True)
     """
+
+    _checks = ("lr", "lr_decay", "weight_decay", "initial_accumulator_value", "eps")
 
     def __init__(
         self,
@@ -28,18 +29,7 @@ class Adagrad(Tensorwise):
         differentiable=False,
         fused=None,
     ):
-        check_lr(lr)
-        check("lr_decay value", lr_decay, lr_decay >= 0.0)
-        check("weight_decay value", weight_decay, weight_decay >= 0.0)
-        check("initial_accumulator_value value", initial_accumulator_value, initial_accumulator_value >= 0.0)
-        check("epsilon value", eps, eps >= 0.0)
-        check_switches(foreach, fused, differentiable)
-        defaults = {
-            "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
-            "initial_accumulator_value": initial_accumulator_value, "foreach": foreach, "maximize": maximize,
-            "differentiable": differentiable, "fused": fused,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+        super().__init__(params, locals())
         for group in self.param_groups:
             for p in group["params"]:
                 self._start(self.state[p], p, group)
@@ -57,16 +47,16 @@ class Adagrad(Tensorwise):
                 self.state[p]["sum"].share_memory_()
 
     def _fused(self, group, params, grads, states):
-        options = {name: group[name] for name in ("lr_decay", "weight_decay", "eps", "maximize")}
+        options = {**{name: group[name] for name in ("lr_decay", "weight_decay", "eps", "maximize")}, **self._scaling()}
         _C._fused_adagrad_(params, grads, each(states, "sum"), each(states, "step"), lr=value_of(group["lr"]), **options)
 
     def _update(self, p, grad, state, group):
         step, total = state["step"].item(), state["sum"]
         if group["weight_decay"] != 0:
             grad = grad.add(p, alpha=group["weight_decay"])
-        lr = value_of(group["lr"]) / (1 + (step - 1) * group["lr_decay"])
+        lr = in_formula(group["lr"], group) / (1 + (step - 1) * group["lr_decay"])
         total.addcmul_(grad, grad, value=1)
-        p.addcdiv_(grad, total.sqrt().add_(group["eps"]), value=-lr)
+        descend_quotient(p, grad, total.sqrt() + group["eps"], lr)
 
 
 class Adadelta(Tensorwise):
@@ -77,6 +67,8 @@ class Adadelta(Tensorwise):
     >>> (p * p).sum().backward(); optimizer.step(); p
     tensor([0.9968], requires_grad=True)
     """
+
+    _checks = ("lr", "rho", "eps", "weight_decay")
 
     def __init__(
         self,
@@ -91,15 +83,7 @@ class Adadelta(Tensorwise):
         maximize=False,
         differentiable=False,
     ):
-        check_lr(lr)
-        check("rho value", rho, 0.0 <= rho <= 1.0)
-        check("epsilon value", eps, eps >= 0.0)
-        check("weight_decay value", weight_decay, weight_decay >= 0.0)
-        defaults = {
-            "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize, "capturable": capturable,
-            "foreach": foreach, "differentiable": differentiable,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+        super().__init__(params, locals())
 
     def _start(self, state, p, group):
         state["step"] = step_count()
@@ -116,12 +100,9 @@ class Adadelta(Tensorwise):
         if group["weight_decay"] != 0:
             grad = grad.add(p, alpha=group["weight_decay"])
         square.mul_(rho).addcmul_(grad, grad, value=1 - rho)
-        delta = steps.add(eps).sqrt_()
-        if group["differentiable"]:
-            delta = delta.clone()
-        delta.div_(square.add(eps).sqrt_()).mul_(grad)
+        delta = steps.add(eps).sqrt() / square.add(eps).sqrt() * grad
         steps.mul_(rho).addcmul_(delta, delta, value=1 - rho)
-        p.add_(delta, alpha=-value_of(group["lr"]))
+        descend(p, delta, in_formula(group["lr"], group))
 
 
 class RMSprop(Tensorwise):
@@ -132,6 +113,8 @@ class RMSprop(Tensorwise):
     >>> (p * p).sum().backward(); optimizer.step(); p
     tensor([0.9000], requires_grad=True)
     """
+
+    _checks = ("lr", "eps", "momentum", "weight_decay", "alpha")
 
     def __init__(
         self,
@@ -147,16 +130,7 @@ class RMSprop(Tensorwise):
         maximize=False,
         differentiable=False,
     ):
-        check_lr(lr)
-        check("epsilon value", eps, eps >= 0.0)
-        check("momentum value", momentum, momentum >= 0.0)
-        check("weight_decay value", weight_decay, weight_decay >= 0.0)
-        check("alpha value", alpha, alpha >= 0.0)
-        defaults = {
-            "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered, "weight_decay": weight_decay,
-            "capturable": capturable, "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+        super().__init__(params, locals())
 
     def _start(self, state, p, group):
         state["step"] = step_count()
@@ -175,21 +149,21 @@ class RMSprop(Tensorwise):
         _C._fused_rmsprop_(params, grads, each(states, "square_avg"), means, buffers, lr=value_of(group["lr"]), **options)
 
     def _update(self, p, grad, state, group):
-        alpha, square, lr = group["alpha"], state["square_avg"], value_of(group["lr"])
+        alpha, square, lr = group["alpha"], state["square_avg"], in_formula(group["lr"], group)
         if group["weight_decay"] != 0:
             grad = grad.add(p, alpha=group["weight_decay"])
         square.mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
         if group["centered"]:
             mean = state["grad_avg"].lerp_(grad, 1 - alpha)
-            spread = square.addcmul(mean, mean, value=-1).sqrt_()
+            spread = square.addcmul(mean, mean, value=-1).sqrt()
         else:
             spread = square.sqrt()
-        spread = spread.add(group["eps"]) if group["differentiable"] else spread.add_(group["eps"])
+        spread = spread + group["eps"]
         if group["momentum"] > 0:
             buffer = state["momentum_buffer"].mul_(group["momentum"]).addcdiv_(grad, spread)
-            p.add_(buffer, alpha=-lr)
+            descend(p, buffer, lr)
         else:
-            p.addcdiv_(grad, spread, value=-lr)
+            descend_quotient(p, grad, spread, lr)
 
 
 class Adafactor(Tensorwise):
@@ -200,6 +174,15 @@ class Adafactor(Tensorwise):
     >>> (p * p).sum().backward(); optimizer.step(); p
     tensor([0.9900], requires_grad=True)
     """
+
+    _checks = (
+        ("lr", "Learning rate should be >= 0 but is: {}", lambda lr: lr >= 0.0),
+        ("beta2_decay", "beta2_decay should be <= 0 but is: {}", lambda decay: decay <= 0.0),
+        ("eps", "epsilon1 should be >= 0 but is: {0[0]}", lambda eps: eps[0] is None or eps[0] >= 0.0),
+        ("eps", "epsilon2 should be >= 0 but is: {0[1]}", lambda eps: eps[1] >= 0.0),
+        ("d", "Clipping threshold d should be >= 1 but is: {}", lambda d: d >= 1.0),
+        ("weight_decay", "weight_decay should be >= 0 but is: {}", lambda decay: decay >= 0.0),
+    )
 
     def __init__(
         self,
@@ -213,25 +196,7 @@ class Adafactor(Tensorwise):
         foreach=None,
         maximize=False,
     ):
-        if isinstance(lr, Tensor) and lr.numel() != 1:
-            raise ValueError("Tensor lr must be 1-element")
-        if not 0.0 <= lr:
-            raise ValueError(f"Learning rate should be >= 0 but is: {lr}")
-        if not 0.0 >= beta2_decay:
-            raise ValueError(f"beta2_decay should be <= 0 but is: {beta2_decay}")
-        if eps[0] is not None and not 0.0 <= eps[0]:
-            raise ValueError(f"epsilon1 should be >= 0 but is: {eps[0]}")
-        if not 0.0 <= eps[1]:
-            raise ValueError(f"epsilon2 should be >= 0 but is: {eps[1]}")
-        if not 1.0 <= d:
-            raise ValueError(f"Clipping threshold d should be >= 1 but is: {d}")
-        if not 0.0 <= weight_decay:
-            raise ValueError(f"weight_decay should be >= 0 but is: {weight_decay}")
-        defaults = {
-            "lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d, "weight_decay": weight_decay, "foreach": foreach,
-            "maximize": maximize,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+        super().__init__(params, locals())
 
     def _start(self, state, p, group):
         if p.is_complex():

@@ -2,13 +2,16 @@
 
 from .. import _C
 from .._C import Tensor
-from ._tensorwise import Tensorwise, check, check_lr, check_switches, each, step_count, value_of
-
-
-def _check_betas(betas):
-    for i, beta in enumerate(betas):
-        if not 0.0 <= beta < 1.0:
-            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+from ._tensorwise import (
+    Tensorwise,
+    add_product,
+    check_betas,
+    descend_quotient,
+    each,
+    in_formula,
+    step_count,
+    value_of,
+)
 
 
 def _moments(state, p, *names):
@@ -17,13 +20,13 @@ def _moments(state, p, *names):
 
 
 def _betas(group):
-    return tuple(value_of(beta) for beta in group["betas"])
+    return tuple(in_formula(beta, group) for beta in group["betas"])
 
 
-def _run(op, group, params, grads, states, lists, *names):
+def _run(op, group, params, grads, states, lists, *names, **more):
     """A fused op over these lists of states and the counts, with betas, learning rate and settings of these names."""
     beta1, beta2 = _betas(group)
-    options = {name: group[name] for name in ("weight_decay", "eps", "maximize", *names)}
+    options = {**{name: group[name] for name in ("weight_decay", "eps", "maximize", *names)}, **more}
     op(params, grads, *lists, each(states, "step"), lr=value_of(group["lr"]), beta1=beta1, beta2=beta2, **options)
 
 
@@ -33,11 +36,24 @@ def _decayed(p, grad, group, decoupled):
     if decay != 0:
         if not decoupled:
             return grad.add(p, alpha=decay)
-        p.mul_(1 - value_of(group["lr"]) * decay)
+        p.mul_(1 - in_formula(group["lr"], group) * decay)
     return grad
 
 
-class Adam(Tensorwise):
+class _WithBetas(Tensorwise):
+    """Running means of two decay rates."""
+
+    _checks = ("lr", "eps", "weight_decay")
+
+    def _check_more(self, settings):
+        check_betas(settings)
+
+
+def _given(settings):
+    return {name: value for name, value in settings.items() if name not in ("self", "params", "__class__")}
+
+
+class Adam(_WithBetas):
     """Steps scaled by running means of the gradient and of its square.
 
     >>> p = lucid.tensor([1.0], requires_grad=True)
@@ -62,24 +78,18 @@ class Adam(Tensorwise):
         fused=None,
         decoupled_weight_decay=False,
     ):
-        check_lr(lr, capturable, foreach)
-        check("epsilon value", eps, eps >= 0.0)
-        _check_betas(betas)
-        check("weight_decay value", weight_decay, weight_decay >= 0.0)
+        super().__init__(params, locals())
+
+    def _check_more(self, settings):
+        super()._check_more(settings)
+        betas, alone = settings["betas"], settings["foreach"] and not settings["capturable"]
         if len({isinstance(beta, Tensor) for beta in betas}) > 1:
             raise ValueError("betas must be either both floats or both Tensors")
-        if isinstance(betas[0], Tensor):
-            if not capturable and foreach:
-                raise ValueError("betas[0] as a Tensor is not supported for capturable=False and foreach=True")
-            if any(beta.numel() != 1 for beta in betas):
-                raise ValueError("Tensor betas[0] must be 1-element")
-        check_switches(foreach, fused, differentiable)
-        defaults = {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad, "maximize": maximize,
-            "foreach": foreach, "capturable": capturable, "differentiable": differentiable, "fused": fused,
-            "decoupled_weight_decay": decoupled_weight_decay,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+        for name, value in (("lr", settings["lr"]), ("betas[0]", betas[0]), ("betas[1]", betas[1])):
+            if isinstance(value, Tensor) and alone:
+                raise ValueError(f"{name} as a Tensor is not supported for capturable=False and foreach=True")
+            if isinstance(value, Tensor) and value.numel() != 1:
+                raise ValueError(f"Tensor {name} must be 1-element")
 
     def _start(self, state, p, group):
         state["step"] = step_count()
@@ -89,21 +99,19 @@ class Adam(Tensorwise):
         op = _C._fused_adamw_ if group["decoupled_weight_decay"] else _C._fused_adam_
         largest = each(states, "max_exp_avg_sq") if group["amsgrad"] else []
         lists = (each(states, "exp_avg"), each(states, "exp_avg_sq"), largest)
-        _run(op, group, params, grads, states, lists, "amsgrad")
+        _run(op, group, params, grads, states, lists, "amsgrad", **self._scaling())
 
     def _update(self, p, grad, state, group):
         grad = _decayed(p, grad, group, group["decoupled_weight_decay"])
         (beta1, beta2), step = _betas(group), state["step"].item()
         mean, square = state["exp_avg"], state["exp_avg_sq"]
         mean.lerp_(grad, 1 - beta1)
-        square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        add_product(square.mul_(beta2), grad, grad, 1 - beta2)
         if group["amsgrad"]:
             square = _C.maximum(state["max_exp_avg_sq"], square)
             state["max_exp_avg_sq"].copy_(square)
-        if group["differentiable"]:
-            square = square.clone()
-        denominator = (square.sqrt() / (1 - beta2**step) ** 0.5).add_(group["eps"])
-        p.addcdiv_(mean, denominator, value=-value_of(group["lr"]) / (1 - beta1**step))
+        denominator = (square.sqrt() / (1 - beta2**step) ** 0.5) + group["eps"]
+        descend_quotient(p, mean, denominator, in_formula(group["lr"], group) / (1 - beta1**step))
 
 
 class AdamW(Adam):
@@ -130,20 +138,7 @@ class AdamW(Adam):
         differentiable=False,
         fused=None,
     ):
-        super().__init__(
-            params,
-            lr,
-            betas,
-            eps,
-            weight_decay,
-            amsgrad,
-            foreach=foreach,
-            maximize=maximize,
-            capturable=capturable,
-            differentiable=differentiable,
-            fused=fused,
-            decoupled_weight_decay=True,
-        )
+        super().__init__(params, **_given(locals()), decoupled_weight_decay=True)
 
     def __setstate__(self, state):
         super().__setstate__(state)
@@ -151,7 +146,7 @@ class AdamW(Adam):
             group["decoupled_weight_decay"] = True
 
 
-class SparseAdam(Tensorwise):
+class SparseAdam(_WithBetas):
     """Adam as PyTorch writes it for sparse gradients; Lucid's gradients are dense, so every element is updated.
 
     >>> p = lucid.tensor([1.0], requires_grad=True)
@@ -160,14 +155,13 @@ class SparseAdam(Tensorwise):
     tensor([0.9990], requires_grad=True)
     """
 
+    _checks = (
+        ("lr", "Invalid learning rate: {}", lambda lr: lr > 0.0),
+        ("eps", "Invalid epsilon value: {}", lambda eps: eps > 0.0),
+    )
+
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
-        if isinstance(lr, Tensor) and lr.numel() != 1:
-            raise ValueError("Tensor lr must be 1-element")
-        if not 0.0 < lr:
-            raise ValueError(f"Invalid learning rate: {lr}")
-        check("epsilon value", eps, eps > 0.0)
-        _check_betas(betas)
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
+        super().__init__(params, locals())
         if any(p.is_complex() for group in self.param_groups for p in group["params"]):
             raise ValueError("SparseAdam does not support complex parameters")
 
@@ -178,12 +172,12 @@ class SparseAdam(Tensorwise):
     def _update(self, p, grad, state, group):
         (beta1, beta2), step = _betas(group), state["step"].item()
         mean = state["exp_avg"].lerp_(grad, 1 - beta1)
-        square = state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        square = add_product(state["exp_avg_sq"].mul_(beta2), grad, grad, 1 - beta2)
         size = value_of(group["lr"]) * (1 - beta2**step) ** 0.5 / (1 - beta1**step)
         p.addcdiv_(mean, square.sqrt().add_(group["eps"]), value=-size)
 
 
-class Adamax(Tensorwise):
+class Adamax(_WithBetas):
     """Adam with the largest gradient so far in place of the mean square.
 
     >>> p = lucid.tensor([1.0], requires_grad=True)
@@ -205,15 +199,7 @@ class Adamax(Tensorwise):
         differentiable=False,
         capturable=False,
     ):
-        check_lr(lr, capturable, foreach)
-        check("epsilon value", eps, eps >= 0.0)
-        _check_betas(betas)
-        check("weight_decay value", weight_decay, weight_decay >= 0.0)
-        defaults = {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize,
-            "differentiable": differentiable, "capturable": capturable,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+        super().__init__(params, locals())
 
     def _start(self, state, p, group):
         state["step"] = step_count()
@@ -225,12 +211,16 @@ class Adamax(Tensorwise):
     def _update(self, p, grad, state, group):
         grad = _decayed(p, grad, group, False)
         (beta1, beta2), step = _betas(group), state["step"].item()
-        mean, most = state["exp_avg"].lerp_(grad, 1 - beta1), state["exp_inf"]
-        most.copy_(_C.maximum(most.mul_(beta2), grad.abs().add_(group["eps"])))
-        p.addcdiv_(mean, most.clone() if group["differentiable"] else most, value=-value_of(group["lr"]) / (1 - beta1**step))
+        mean = state["exp_avg"].lerp_(grad, 1 - beta1)
+        most = _C.maximum(state["exp_inf"] * beta2, grad.abs() + group["eps"])
+        if group["differentiable"]:
+            state["exp_inf"] = most
+        else:
+            state["exp_inf"].copy_(most)
+        descend_quotient(p, mean, most, in_formula(group["lr"], group) / (1 - beta1**step))
 
 
-class NAdam(Tensorwise):
+class NAdam(_WithBetas):
     """Adam with Nesterov's momentum.
 
     >>> p = lucid.tensor([1.0], requires_grad=True)
@@ -238,6 +228,8 @@ class NAdam(Tensorwise):
     >>> (p * p).sum().backward(); optimizer.step(); p
     tensor([0.9979], requires_grad=True)
     """
+
+    _checks = ("lr", "eps", "weight_decay", "momentum_decay")
 
     def __init__(
         self,
@@ -254,17 +246,7 @@ class NAdam(Tensorwise):
         capturable=False,
         differentiable=False,
     ):
-        check_lr(lr, capturable, foreach)
-        check("epsilon value", eps, eps >= 0.0)
-        _check_betas(betas)
-        check("weight_decay value", weight_decay, weight_decay >= 0.0)
-        check("momentum_decay value", momentum_decay, momentum_decay >= 0.0)
-        defaults = {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay,
-            "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize, "foreach": foreach,
-            "capturable": capturable, "differentiable": differentiable,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+        super().__init__(params, locals())
 
     def _start(self, state, p, group):
         state["step"] = step_count()
@@ -277,18 +259,18 @@ class NAdam(Tensorwise):
 
     def _update(self, p, grad, state, group):
         grad = _decayed(p, grad, group, group["decoupled_weight_decay"])
-        (beta1, beta2), step, lr = _betas(group), state["step"].item(), value_of(group["lr"])
+        (beta1, beta2), step, lr = _betas(group), state["step"].item(), in_formula(group["lr"], group)
         mu, mu_next = (beta1 * (1.0 - 0.5 * 0.96 ** (s * group["momentum_decay"])) for s in (step, step + 1))
         state["mu_product"] *= mu
         mean = state["exp_avg"].lerp_(grad, 1 - beta1)
-        square = state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-        denominator = square.div(1 - beta2**step).sqrt().add_(group["eps"])
+        square = add_product(state["exp_avg_sq"].mul_(beta2), grad, grad, 1 - beta2)
+        denominator = square.div(1 - beta2**step).sqrt() + group["eps"]
         product = state["mu_product"].item()
-        p.addcdiv_(grad, denominator, value=-lr * (1.0 - mu) / (1.0 - product))
-        p.addcdiv_(mean, denominator, value=-lr * mu_next / (1.0 - product * mu_next))
+        descend_quotient(p, grad, denominator, lr * (1.0 - mu) / (1.0 - product))
+        descend_quotient(p, mean, denominator, lr * mu_next / (1.0 - product * mu_next))
 
 
-class RAdam(Tensorwise):
+class RAdam(_WithBetas):
     """Adam whose first steps, while the mean square is not to be trusted, do without it.
 
     >>> p = lucid.tensor([1.0], requires_grad=True)
@@ -311,15 +293,7 @@ class RAdam(Tensorwise):
         capturable=False,
         differentiable=False,
     ):
-        check_lr(lr, capturable, foreach)
-        check("epsilon value", eps, eps >= 0.0)
-        _check_betas(betas)
-        check("weight_decay value", weight_decay, weight_decay >= 0.0)
-        defaults = {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize, "foreach": foreach,
-            "capturable": capturable, "decoupled_weight_decay": decoupled_weight_decay, "differentiable": differentiable,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+        super().__init__(params, locals())
 
     def _start(self, state, p, group):
         state["step"] = step_count()
@@ -331,15 +305,15 @@ class RAdam(Tensorwise):
 
     def _update(self, p, grad, state, group):
         grad = _decayed(p, grad, group, group["decoupled_weight_decay"])
-        (beta1, beta2), step, lr = _betas(group), state["step"].item(), value_of(group["lr"])
+        (beta1, beta2), step, lr = _betas(group), state["step"].item(), in_formula(group["lr"], group)
         mean = state["exp_avg"].lerp_(grad, 1 - beta1)
-        square = state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        square = add_product(state["exp_avg_sq"].mul_(beta2), grad, grad, 1 - beta2)
         corrected = mean / (1 - beta1**step)
         limit = 2 / (1 - beta2) - 1
         length = limit - 2 * step * beta2**step / (1 - beta2**step)
         if length > 5.0:
             rectified = ((length - 4) * (length - 2) * limit / ((limit - 4) * (limit - 2) * length)) ** 0.5
-            scale = (1 - beta2**step) ** 0.5 / square.sqrt().add_(group["eps"])
+            scale = (1 - beta2**step) ** 0.5 / (square.sqrt() + group["eps"])
             p.add_(corrected * lr * scale * rectified, alpha=-1.0)
         else:
             p.add_(corrected * lr, alpha=-1.0)

@@ -42,6 +42,17 @@ class Muon(Tensorwise):
     True
     """
 
+    _checks = (
+        ("lr", "Learning rate should be >= 0 but is: {}", lambda lr: lr >= 0.0),
+        ("momentum", "momentum should be >= 0 but is: {}", lambda momentum: momentum >= 0.0),
+        ("weight_decay", "weight decay should be >= 0 but is: {}", lambda decay: decay >= 0.0),
+        (
+            "adjust_lr_fn",
+            "Adjust learning rate function {} is not supported",
+            (None, "original", "match_rms_adamw").__contains__,
+        ),
+    )
+
     def __init__(
         self,
         params,
@@ -54,21 +65,7 @@ class Muon(Tensorwise):
         ns_steps=5,
         adjust_lr_fn=None,
     ):
-        if isinstance(lr, _C.Tensor) and lr.numel() != 1:
-            raise ValueError("Tensor lr must be 1-element")
-        if not 0.0 <= lr:
-            raise ValueError(f"Learning rate should be >= 0 but is: {lr}")
-        if not 0.0 <= momentum:
-            raise ValueError(f"momentum should be >= 0 but is: {momentum}")
-        if not 0.0 <= weight_decay:
-            raise ValueError(f"weight decay should be >= 0 but is: {weight_decay}")
-        if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
-            raise ValueError(f"Adjust learning rate function {adjust_lr_fn} is not supported")
-        defaults = {
-            "lr": lr, "weight_decay": weight_decay, "momentum": momentum, "nesterov": nesterov,
-            "ns_coefficients": ns_coefficients, "eps": eps, "ns_steps": ns_steps, "adjust_lr_fn": adjust_lr_fn,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+        super().__init__(params, locals())
         for group in self.param_groups:
             for p in group["params"]:
                 if p.ndim != 2:

@@ -1,7 +1,7 @@
 """Gradient descent: plain, averaged, and by signs."""
 
 from .. import _C
-from ._tensorwise import Tensorwise, check, check_lr, check_switches, each, step_count, value_of
+from ._tensorwise import Tensorwise, descend, each, in_formula, step_count, value_of
 
 
 class SGD(Tensorwise):
@@ -12,6 +12,9 @@ class SGD(Tensorwise):
     >>> (p * p).sum().backward(); optimizer.step(); p
     tensor([0.8000], requires_grad=True)
     """
+
+    _checks = ("lr", "momentum", "weight_decay")
+    _foreach_records = True
 
     def __init__(
         self,
@@ -27,29 +30,28 @@ class SGD(Tensorwise):
         differentiable=False,
         fused=None,
     ):
-        check_lr(lr)
-        check("momentum value", momentum, momentum >= 0.0)
-        check("weight_decay value", weight_decay, weight_decay >= 0.0)
-        defaults = {
-            "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,
-            "maximize": maximize, "foreach": foreach, "differentiable": differentiable, "fused": fused,
-        }  # fmt: skip
-        if nesterov and (momentum <= 0 or dampening != 0):
+        super().__init__(params, locals())
+
+    def _check_more(self, settings):
+        if settings["nesterov"] and (settings["momentum"] <= 0 or settings["dampening"] != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        check_switches(foreach, fused, differentiable)
-        super().__init__(params, defaults)
+
+    def _states_of(self, params, group):
+        return super()._states_of(params, group) if group["momentum"] != 0 else [{}] * len(params)
 
     def _start(self, state, p, group):
-        if group["momentum"] != 0:
-            state["momentum_buffer"] = None
+        state["momentum_buffer"] = None
 
     def _fused(self, group, params, grads, states):
         options = {name: group[name] for name in ("momentum", "dampening", "nesterov", "maximize")}
-        options |= {"lr": value_of(group["lr"]), "weight_decay": value_of(group["weight_decay"])}
+        options |= {"lr": value_of(group["lr"]), "weight_decay": value_of(group["weight_decay"]), **self._scaling()}
         if group["momentum"] == 0:
             _C._fused_sgd_(params, grads, [], is_first_step=False, **options)
             return
         fresh = [state.get("momentum_buffer") is None for state in states]
+        if not any(fresh):
+            _C._fused_sgd_(params, grads, each(states, "momentum_buffer"), is_first_step=False, **options)
+            return
         for p, state, first in zip(params, states, fresh):
             if first:
                 state["momentum_buffer"] = _C.zeros_like(p, memory_format=_C.preserve_format)
@@ -59,9 +61,9 @@ class SGD(Tensorwise):
             _C._fused_sgd_(*lists, is_first_step=first, **options)
 
     def _update(self, p, grad, state, group):
-        momentum, decay = group["momentum"], value_of(group["weight_decay"])
+        momentum, decay = group["momentum"], in_formula(group["weight_decay"], group)
         if decay != 0:
-            grad = grad.add(p, alpha=decay)
+            grad = grad + p * decay if isinstance(decay, _C.Tensor) else grad.add(p, alpha=decay)
         if momentum != 0:
             buffer = state.get("momentum_buffer")
             if buffer is None:
@@ -69,7 +71,7 @@ class SGD(Tensorwise):
             else:
                 buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
             grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
-        p.add_(grad, alpha=-value_of(group["lr"]))
+        descend(p, grad, in_formula(group["lr"], group))
 
 
 class ASGD(Tensorwise):
@@ -80,6 +82,8 @@ class ASGD(Tensorwise):
     >>> (p * p).sum().backward(); optimizer.step(); p
     tensor([0.9800], requires_grad=True)
     """
+
+    _checks = ("lr", "weight_decay")
 
     def __init__(
         self,
@@ -94,17 +98,12 @@ class ASGD(Tensorwise):
         differentiable=False,
         capturable=False,
     ):
-        check_lr(lr, capturable, foreach)
-        check("weight_decay value", weight_decay, weight_decay >= 0.0)
-        defaults = {
-            "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "foreach": foreach,
-            "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+        super().__init__(params, locals())
 
     def _start(self, state, p, group):
         state["step"] = step_count()
-        state["eta"] = _C.tensor(float(value_of(group["lr"])))
+        lr = in_formula(group["lr"], group)
+        state["eta"] = lr.clone() if isinstance(lr, _C.Tensor) else _C.tensor(float(lr))
         state["mu"] = _C.ones(())
         state["ax"] = _C.zeros_like(p, memory_format=_C.preserve_format)
 
@@ -114,17 +113,22 @@ class ASGD(Tensorwise):
         _C._fused_asgd_(params, grads, *lists, lr=value_of(group["lr"]), **options)
 
     def _update(self, p, grad, state, group):
-        lr, lambd, step = value_of(group["lr"]), group["lambd"], state["step"].item()
+        lr, lambd, step = in_formula(group["lr"], group), group["lambd"], state["step"].item()
         if group["weight_decay"] != 0:
             grad = grad.add(p, alpha=group["weight_decay"])
-        eta, mu, mean = state["eta"].item(), state["mu"], state["ax"]
+        eta, mu, mean = state["eta"], state["mu"], state["ax"]
+        eta = eta if isinstance(lr, _C.Tensor) else eta.item()
         p.mul_(1 - lambd * eta)
-        p.add_(grad, alpha=-eta)
+        descend(p, grad, eta)
         if mu.item() != 1:
             mean.add_(p.sub(mean).mul_(mu))
         else:
             mean.copy_(p)
-        state["eta"].fill_(lr / ((1 + lambd * lr * step) ** group["alpha"]))
+        eta = lr / ((1 + lambd * lr * step) ** group["alpha"])
+        if isinstance(eta, _C.Tensor):
+            state["eta"] = eta
+        else:
+            state["eta"].fill_(eta)
         mu.fill_(1 / max(1, step - group["t0"]))
 
 
@@ -136,6 +140,8 @@ class Rprop(Tensorwise):
     >>> (p * p).sum().backward(); optimizer.step(); p
     tensor([0.9900], requires_grad=True)
     """
+
+    _checks = ("lr", "etas")
 
     def __init__(
         self,
@@ -149,20 +155,14 @@ class Rprop(Tensorwise):
         maximize=False,
         differentiable=False,
     ):
-        check_lr(lr)
-        if not 0.0 < etas[0] < 1.0 < etas[1]:
-            raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
-        defaults = {
-            "lr": lr, "etas": etas, "step_sizes": step_sizes, "foreach": foreach, "maximize": maximize,
-            "differentiable": differentiable, "capturable": capturable,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+        super().__init__(params, locals())
 
     def _start(self, state, p, group):
-        lr = value_of(group["lr"])
+        lr = in_formula(group["lr"], group)
         state["step"] = step_count()
         state["prev"] = _C.zeros_like(p, memory_format=_C.preserve_format)
-        state["step_size"] = _C.full_like(p.grad, complex(lr, lr) if p.is_complex() else lr)
+        both = 1 + 1j if p.is_complex() else 1  # a size for each part
+        state["step_size"] = _C.full_like(p.grad, both) * lr
 
     def _fused(self, group, params, grads, states):
         (shrink, grow), (least, most) = group["etas"], group["step_sizes"]
@@ -172,7 +172,7 @@ class Rprop(Tensorwise):
     def _update(self, p, grad, state, group):
         shrink, grow = group["etas"]
         previous, size = state["prev"], state["step_size"]
-        turned = grad.mul(previous.clone() if group["differentiable"] else previous).sign()
+        turned = grad.mul(previous).sign()
         one, grow, shrink = (p.new_tensor(v) for v in (1.0, grow, shrink))
         factor = _C.where(turned > 0, grow, _C.where(turned < 0, shrink, one))
         size.mul_(factor).clamp_(*group["step_sizes"])

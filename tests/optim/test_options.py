@@ -1,0 +1,304 @@
+"""The switches of optimizers: each works as in PyTorch or raises, none is ignored. State dicts go both ways."""
+
+import inspect
+import warnings
+
+import pytest
+import torch
+
+import lucid
+from tests.compat.exchange import to_torch
+from tests.oracle import of_torch
+
+KINDS = [
+    n
+    for n, c in vars(torch.optim).items()
+    if inspect.isclass(c) and issubclass(c, torch.optim.Optimizer) and c is not torch.optim.Optimizer
+]
+DENSE = [n for n in KINDS if n not in ("SparseAdam", "LBFGS")]  # those two want sparse gradients, and a closure
+
+
+def takes(name, option):
+    return option in inspect.signature(getattr(torch.optim, name)).parameters
+
+
+def with_option(*options):
+    return [n for n in DENSE if all(takes(n, o) for o in options)]
+
+
+def parameters(m, dtype="float64"):
+    dtype = getattr(m, dtype)
+    shapes = ((3, 4), (2, 3))
+    return [(m.arange(a * b, dtype=m.float64) / 5 - 1).to(dtype).reshape(a, b).requires_grad_() for a, b in shapes]
+
+
+def run(m, name, steps=6, dtype="float64", **options):
+    params = parameters(m, dtype)
+    optimizer = getattr(m.optim, name)(params, lr=0.05, **options)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        sum((p.abs() ** 3).sum() + p.real.sum() if p.is_complex() else (p**3).sum() for p in params).backward()
+        optimizer.step()
+    return optimizer, params
+
+
+def near(ours, theirs, rtol=1e-7):
+    for a, b in zip(ours, theirs):
+        torch.testing.assert_close(to_torch(a), b.detach(), rtol=rtol, atol=rtol)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_signatures(name):
+    ours, theirs = (
+        [(p.name, p.default, p.kind.name) for p in inspect.signature(getattr(m.optim, name)).parameters.values()]
+        for m in (lucid, torch)
+    )
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("name", with_option("foreach"))
+@pytest.mark.parametrize("foreach", [None, False, True])
+def test_foreach(name, foreach, monkeypatch):
+    calls, kind = [], getattr(lucid.optim, name)
+    update = kind._update
+    monkeypatch.setattr(kind, "_update", lambda self, *args: calls.append(1) or update(self, *args))
+    _, ours = run(lucid, name, foreach=foreach)
+    _, theirs = run(torch, name, foreach=foreach)
+    near(ours, theirs)
+    alone = foreach is False or kind._fused is None  # Adafactor's norms are a tensor's own
+    assert len(calls) == (12 if alone else 0)
+
+
+@pytest.mark.parametrize("name", with_option("fused"))
+@pytest.mark.parametrize("fused", [None, False, True])
+def test_fused(name, fused, monkeypatch):
+    calls, kind = [], getattr(lucid.optim, name)
+    update = kind._update
+    monkeypatch.setattr(kind, "_update", lambda self, *args: calls.append(1) or update(self, *args))
+    optimizer, ours = run(lucid, name, fused=fused)
+    reference, theirs = run(torch, name, fused=fused)
+    near(ours, theirs)
+    assert len(calls) == (12 if fused is False else 0)
+    supports = [bool(getattr(o, "_step_supports_amp_scaling", False)) for o in (optimizer, reference)]
+    assert supports[0] == supports[1]
+
+
+def outcome(m, name, dtype="float64", **options):
+    try:
+        return run(m, name, dtype=dtype, **options)[1]
+    except Exception as error:  # noqa: BLE001 (PyTorch's class is the specification)
+        return next(k for k in (AssertionError, TypeError, ValueError, RuntimeError) if isinstance(error, k))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"fused": True, "foreach": True},
+        {"fused": True, "differentiable": True},
+        {"fused": False, "foreach": True},
+        {"fused": True, "foreach": False},
+        {"foreach": True, "differentiable": True},
+        {"capturable": True},
+        {"maximize": True, "foreach": False},
+        {"maximize": True, "foreach": True},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("name", DENSE)
+def test_together(name, options):
+    if not all(takes(name, o) for o in options):
+        pytest.skip("no such option")
+    ours, theirs = outcome(lucid, name, **options), outcome(torch, name, **options)
+    if isinstance(theirs, type):
+        assert ours is theirs
+    else:
+        near(ours, theirs)
+
+
+@pytest.mark.parametrize("name", with_option("fused"))
+def test_fused_wants_real_numbers(name):
+    assert outcome(lucid, name, "complex128", fused=True) is outcome(torch, name, "complex128", fused=True) is RuntimeError
+
+
+@pytest.mark.parametrize("foreach", [None, False, True])
+@pytest.mark.parametrize("name", with_option("foreach", "differentiable"))
+def test_complex(name, foreach):
+    near(run(lucid, name, dtype="complex128", foreach=foreach)[1], run(torch, name, dtype="complex128", foreach=foreach)[1])
+
+
+def meta_gradients(m, name, rate, **options):
+    """How the result of some recorded steps depends on where they started, and on the learning rate."""
+    lr = m.tensor(0.1, dtype=m.float64, requires_grad=True) if rate else 0.1
+    start = m.tensor([[1.0, 2.0], [0.5, -1.0]], dtype=m.float64, requires_grad=True)
+    p = start.clone()
+    optimizer = getattr(m.optim, name)([p], lr=lr, differentiable=True, **options)
+    for _ in range(3):
+        (p.grad,) = m.autograd.grad(((p * 1.0) ** 3).sum(), p, create_graph=True)
+        optimizer.step()
+    p.sum().backward()
+    return [p.detach(), start.grad, *([lr.grad] if rate and lr.grad is not None else [])]
+
+
+def by_differences(name, **options):
+    """The same for the rate, from values alone."""
+    results = []
+    for lr in (0.1 + 1e-6, 0.1 - 1e-6):
+        p = lucid.tensor([[1.0, 2.0], [0.5, -1.0]], dtype=lucid.float64)
+        optimizer = getattr(lucid.optim, name)([p], lr=lr, foreach=False, **options)
+        for _ in range(3):
+            p.grad = 3 * p**2
+            optimizer.step()
+        results.append(p.sum().item())
+    return (results[0] - results[1]) / 2e-6
+
+
+@pytest.mark.parametrize("name", with_option("differentiable"))
+@pytest.mark.parametrize("rate", [False, True])
+@pytest.mark.parametrize("options", [{}, {"weight_decay": 0.1}, {"momentum": 0.9}, {"maximize": True}], ids=str)
+def test_differentiable(name, rate, options):
+    if not all(takes(name, o) for o in options):
+        pytest.skip("no such option")
+    ours = meta_gradients(lucid, name, rate, **options)
+    try:
+        theirs = meta_gradients(torch, name, rate, **options)
+    except (TypeError, RuntimeError):  # PyTorch cannot: a rate that wants a gradient, states that change too early
+        theirs = None
+    if theirs is not None:
+        near(ours, theirs, 1e-4 if "Adam" in name else 1e-6)  # PyTorch's counts are float32 there
+    if rate:
+        assert ours[2].item() == pytest.approx(by_differences(name, **options), rel=2e-3)  # ASGD keeps its rate in float32
+
+
+def test_decay_rates_get_gradients():
+    def gradients(m):
+        betas = [m.tensor(b, dtype=m.float64, requires_grad=True) for b in (0.9, 0.99)]
+        p = m.tensor([1.0, 2.0], dtype=m.float64, requires_grad=True).clone()
+        optimizer = m.optim.Adam([p], lr=m.tensor(0.1, dtype=m.float64), betas=tuple(betas), differentiable=True)
+        for _ in range(3):
+            (p.grad,) = m.autograd.grad(((p * 1.0) ** 3).sum(), p, create_graph=True)
+            optimizer.step()
+        p.sum().backward()
+        return [b.grad for b in betas]
+
+    near(gradients(lucid), gradients(torch), 1e-4)
+
+
+def plain(value, m):
+    """A state dict through NumPy, as the other library takes it."""
+    if hasattr(value, "detach"):
+        return m.tensor(value.detach().numpy()) if value.dim() else m.tensor(value.item(), dtype=named(value.dtype, m))
+    if isinstance(value, dict):
+        return {k: plain(v, m) for k, v in value.items()}
+    return type(value)(plain(v, m) for v in value) if isinstance(value, (list, tuple)) else value
+
+
+def named(dtype, m):
+    return getattr(m, str(dtype).split(".")[-1])
+
+
+def steps(m, optimizer, params, n):
+    def closure():
+        optimizer.zero_grad()
+        loss = sum(((p - 0.3) ** 2).sum() + (p * 1.5).sin().sum() for p in params)
+        loss.backward()
+        return loss
+
+    for _ in range(n):
+        optimizer.step(closure)
+
+
+@pytest.mark.parametrize("name", [n for n in KINDS if n != "SparseAdam"])
+@pytest.mark.parametrize("first", [lucid, torch], ids=["lucid first", "torch first"])
+def test_state_dicts_go_both_ways(name, first):
+    second = torch if first is lucid else lucid
+    lr = {"lr": 0.05}
+    a, b, alone = parameters(first), parameters(second), parameters(first)
+    one = getattr(first.optim, name)(a, **lr)
+    steps(first, one, a, 3)
+    two = getattr(second.optim, name)(b, **lr)
+    with second.no_grad():
+        for mine, theirs in zip(b, a):
+            mine.copy_(second.tensor(theirs.detach().numpy()))
+    two.load_state_dict(plain(one.state_dict(), second))
+    steps(second, two, b, 3)
+    steps(first, getattr(first.optim, name)(alone, **lr), alone, 6)
+    rtol = 2e-2 if name == "Muon" else 1e-6
+    for x, y in zip(b, alone):
+        x, y = (t.detach() if isinstance(t, torch.Tensor) else to_torch(t) for t in (x, y))
+        torch.testing.assert_close(x, y, rtol=rtol, atol=rtol)
+
+
+@pytest.mark.parametrize("name", with_option("foreach"))
+def test_options_are_documented(name):
+    text = getattr(lucid.optim, name).__doc__
+    for option in ("foreach", "fused", "capturable", "differentiable", "maximize"):
+        assert (f"{option}: " in text) == takes(name, option)
+
+
+# --- averages of models ---------------------------------------------------------------------------------------------------
+def model_of(m, norm=True):
+    m.manual_seed(0)
+    layers = [m.nn.Linear(3, 4), *([m.nn.BatchNorm1d(4)] if norm else []), m.nn.Linear(4, 2)]
+    return m.nn.Sequential(*layers)
+
+
+def same_start(norm=True):
+    ours, theirs = model_of(lucid, norm), model_of(torch, norm)
+    ours.load_state_dict({k: of_torch(v) for k, v in theirs.state_dict().items()})
+    return ours, theirs
+
+
+AVERAGES = {
+    "mean": lambda u: {},
+    "ema": lambda u: {"multi_avg_fn": u.get_ema_multi_avg_fn(0.9)},
+    "ema one by one": lambda u: {"avg_fn": u.get_ema_avg_fn(0.9)},
+    "mean at once": lambda u: {"multi_avg_fn": u.get_swa_multi_avg_fn()},
+    "mean one by one": lambda u: {"avg_fn": u.get_swa_avg_fn(), "use_buffers": True},
+}
+
+
+@pytest.mark.parametrize("options", AVERAGES.values(), ids=AVERAGES)
+def test_averaged_models(options):
+    def averaged(m, model):
+        mean = m.optim.swa_utils.AveragedModel(model, **options(m.optim.swa_utils))
+        optimizer = m.optim.SGD(model.parameters(), lr=0.1)
+        x = m.arange(15, dtype=m.float32).reshape(5, 3).sin()
+        for _ in range(6):
+            optimizer.zero_grad()
+            model(x).square().mean().backward()
+            optimizer.step()
+            mean.update_parameters(model)
+        m.optim.swa_utils.update_bn([x, [x * 2, None]], mean)
+        return mean.eval(), mean(x)
+
+    (ours, a), (theirs, b) = (averaged(m, model) for m, model in zip((lucid, torch), same_start()))
+    assert list(ours.state_dict()) == list(theirs.state_dict())
+    near(ours.state_dict().values(), theirs.state_dict().values(), 1e-5)
+    near([a], [b], 1e-5)
+
+
+def test_swa_schedule():
+    def rates(m):
+        optimizer = m.optim.SGD([{"params": p, "lr": 0.1 * (i + 1)} for i, p in enumerate(parameters(m))], lr=1.0)
+        seen = []
+        for strategy in ("cos", "linear"):
+            schedule = m.optim.swa_utils.SWALR(optimizer, [0.01, 0.02], anneal_epochs=4, anneal_strategy=strategy)
+            for _ in range(6):
+                optimizer.step()
+                schedule.step()
+                seen.append(schedule.get_last_lr())
+        return seen
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert [r for rs in rates(lucid) for r in rs] == pytest.approx([r for rs in rates(torch) for r in rs])
+
+
+@pytest.mark.parametrize("m", [lucid, torch], ids=["lucid", "torch"])
+def test_bad_averages(m):
+    u = m.optim.swa_utils
+    for bad in (lambda: u.get_ema_avg_fn(1.5), lambda: u.SWALR(run(m, "SGD")[0], [1, 2]), lambda: u.get_ema_multi_avg_fn(-1)):
+        with pytest.raises(ValueError):
+            bad()
+    with pytest.raises(AssertionError):
+        u.AveragedModel(model_of(m), avg_fn=u.get_swa_avg_fn(), multi_avg_fn=u.get_swa_multi_avg_fn())
