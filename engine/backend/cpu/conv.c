@@ -35,26 +35,27 @@ enum { WIDEST = 1024, STRIP = 96 << 10, GATHERED = 64 << 10, WEIGHTS = 8192, ROW
         for (int64_t d = 0; d < axis[0].taps; d++)                                                                             \
             for (int64_t h = 0; h < axis[1].taps; h++) {                                                                       \
                 const T *line = (const T *)weight + c * j->weight_channel + axis[0].at[d] * tap[0] + axis[1].at[h] * tap[1];   \
-                for (int64_t w = 0; w < axis[2].taps; w++, to += rows) *(T *)to = line[axis[2].at[w] * tap[2]];                \
+                for (int64_t w = 0; w < axis[2].taps; w++, to += rows) {                                                       \
+                    const T *from = line + axis[2].at[w] * tap[2];                                                             \
+                    for (int64_t i = 0; i < rows; i++) to[i] = from[i * row_step];                                             \
+                }                                                                                                              \
             }
 static void pack_tiles(void *ctx, int64_t begin, int64_t end)
 {
     conv_job        *j = ctx;
     const conv_axis *axis = j->grid.axis;
-    const int64_t   *tap = j->weight_tap, size = j->size;
+    const int64_t   *tap = j->weight_tap, size = j->size, row_step = j->weight_row;
     for (int64_t t = begin; t < end; t++) {
         int64_t group = t / j->tiles, first = conv_tile_start(j, t % j->tiles),
                 rows = conv_tile_start(j, t % j->tiles + 1) - first;
-        for (int64_t i = 0; i < rows; i++) {
-            const char *weight = j->weight + (group * j->weight_group + (first + i) * j->weight_row) * size;
-            char       *at = j->packed + ((group * j->rows + first) * j->channels * j->grid.taps + i) * size;
-            if (size == 4) {
-                uint32_t *to = (uint32_t *)at;
-                PACK(uint32_t)
-            } else {
-                uint64_t *to = (uint64_t *)at;
-                PACK(uint64_t)
-            }
+        const char *weight = j->weight + (group * j->weight_group + first * row_step) * size;
+        char       *at = j->packed + (group * j->rows + first) * j->channels * j->grid.taps * size;
+        if (size == 4) {
+            uint32_t *to = (uint32_t *)at;
+            PACK(uint32_t)
+        } else {
+            uint64_t *to = (uint64_t *)at;
+            PACK(uint64_t)
         }
     }
 }
@@ -243,6 +244,7 @@ static int run_plainly(conv_job *j, int64_t each) /* each: multiply-adds per row
     conv_plane plane;
     if (by_planes(j, &plane))
         cpu_parallel(images, 4 * CPU_GRAIN / (taps * plane.rows * plane.columns) + 1, tasks * each, run_planes, j);
+    else if (conv_is_small(j)) conv_small(j);
     else cpu_parallel(tasks, CPU_GRAIN / each + 1, tasks * each, run_tasks, j);
     lc_free(j->packed, bytes);
     return j->failed ? -1 : 0;

@@ -119,6 +119,9 @@ int64_t conv_cut(int64_t n, int64_t most); /* n in equal pieces of at most so ma
  * 1 if it is not worth it, -1 if there is no memory. */
 int conv_winograd(const conv_job *job, bool *again);
 
+bool conv_is_small(const conv_job *job);
+void conv_small(conv_job *job); /* weights are packed */
+
 /* The grid of the result, from the image's point of view. */
 int  conv_forward_axes(const lc_conv_args *a, conv_axis *axis, const int64_t *count);
 void conv_free_axes(const lc_conv_args *a, conv_axis *axis);
