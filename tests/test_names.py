@@ -21,6 +21,25 @@ def test_names_are_there(space):
     assert missing == []
 
 
+UTILS = (
+    "clip_grad",
+    "fusion",
+    "memory_format",
+    "parametrizations",
+    "parametrize",
+    "rnn",
+    "spectral_norm",
+    "stateless",
+    "weight_norm",
+)
+
+
+@pytest.mark.parametrize("space", ["nn.init", "nn.utils", *(f"nn.utils.{name}" for name in UTILS), "optim.lr_scheduler"])
+def test_pytorchs_names_are_there(space):
+    theirs, ours = (importlib.import_module(f"{library}.{space}") for library in ("torch", "lucid"))
+    assert [n for n in theirs.__all__ if not hasattr(ours, n)] == []
+
+
 def test_what_is_there_is_not_awaited():
     known = {f"{space}.{n}": hasattr(SPACES[space], n) for space, names in NAMES.items() for n in names}
     assert sorted(set(LATER) - set(known)) == []
