@@ -81,16 +81,22 @@ MATH double expm1_reduced_f64(double c, int64_t *n)
     *n = (int64_t)(bits64(t) - bits64(ROUND64));
     return 2 * p / (q - p);
 }
-/* The power of two is applied in halves, so that results may be subnormal. NaN falls through every comparison. */
-MATH float exp_f32(float x)
+/* The power of two is applied in halves, so that results may be subnormal. NaN falls through every comparison. The lower limit is a variable:
+ * of a constant the compiler makes a path of its own, of two paths masks, where a maximum is one instruction. */
+extern const float lc_exp_low __attribute__((visibility("hidden"))); /* -104: cpu.c */
+MATH float         exp_limited_f32(float c)
 {
     int32_t n;
-    float   c = x < -104.f ? -104.f : x;
-    c = c > 89.f ? 89.f : c;
     float   p = 1.f + expm1_reduced_f32(c, &n);
     int32_t half = n >> 1;
     return p * as_f32((uint32_t)(half + 127) << 23) * as_f32((uint32_t)(n - half + 127) << 23);
 }
+MATH float exp_f32(float x)
+{
+    float c = x < lc_exp_low ? lc_exp_low : x;
+    return exp_limited_f32(c > 89.f ? 89.f : c);
+}
+MATH float  exp_below_f32(float x) /* of x up to 0 */ { return exp_limited_f32(x < lc_exp_low ? lc_exp_low : x); }
 MATH double exp_f64(double x)
 {
     int64_t n;
@@ -116,7 +122,7 @@ MATH double tanh_f64(double x)
 /* By exp(-|x|), which is at most 1: 1 + exp(-x) of a negative x would round twice. */
 MATH float sigmoid_f32(float x)
 {
-    float z = exp_f32(-__builtin_fabsf(x));
+    float z = exp_below_f32(-__builtin_fabsf(x));
     return (x < 0 ? z : 1.f) / (1.f + z);
 }
 MATH double sigmoid_f64(double x)
