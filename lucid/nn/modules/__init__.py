@@ -2,6 +2,7 @@
 
 from . import (
     activation,
+    adaptive,
     attention,
     container,
     conv,
@@ -22,6 +23,7 @@ from .module import Module
 
 _PARTS = (
     activation,
+    adaptive,
     attention,
     conv,
     dropout,
