@@ -103,6 +103,56 @@ def test_values(call, lower):
         torch.testing.assert_close(to_torch(ours), theirs, rtol=1e-2, atol=1e-2)
 
 
+def test_vmap():
+    weight, rows = lucid.rand(3, 4), lucid.rand(5, 4)
+    with lucid.autocast("cpu"), warnings.catch_warnings():
+        warnings.simplefilter("error")  # a loop over examples would warn
+        y = lucid.vmap(lambda x: lucid.nn.functional.linear(x.half().float(), weight))(rows)
+    assert y.dtype == lucid.bfloat16
+    torch.testing.assert_close(to_torch(y.float()), to_torch(rows @ weight.T), rtol=2e-2, atol=2e-2)
+
+
+LISTED = [
+    "matmul", "mm", "bmm", "addmm", "baddbmm", "addbmm", "einsum", "tensordot", "inner", "cat", "stack", "prod", "trace",
+    "cdist", "quantile", "index_copy", "polar", "view_as_complex", "nn.functional.prelu", "nn.functional.linear",
+    "nn.functional.conv1d",
+    "nn.functional.conv2d", "nn.functional.conv3d", "nn.functional.conv_transpose2d", "nn.functional.bilinear",
+    "nn.functional.scaled_dot_product_attention", "nn.functional.grid_sample", "nn.functional.pad", "nn.functional.mse_loss",
+    "nn.functional.cross_entropy", "nn.functional.nll_loss", "nn.functional.binary_cross_entropy_with_logits",
+    "nn.functional.kl_div", "nn.functional.huber_loss", "nn.functional.triplet_margin_loss", "nn.functional.layer_norm",
+    "nn.functional.batch_norm", "nn.functional.max_pool3d", "nn.functional.multi_head_attention_forward",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("inside", [True, False], ids=["recorded inside", "recorded outside"])
+@pytest.mark.parametrize("name", [n for n in LISTED if n in OPS])
+def test_gradients_inside(name, inside):
+    """Backward under autocast, of what was recorded there and elsewhere."""
+    for op in OPS[name]:
+        variant = Variant(op)
+        for _, sample in samples_of(op, torch.float32, True, True)[:2]:
+            ours, theirs = gradients(lucid, variant.ours, sample, inside), gradients(torch, variant.theirs, sample, inside)
+            assert [g is None for g in ours] == [g is None for g in theirs]
+            for a, b in zip(ours, theirs):
+                if b is not None:
+                    a, size = to_torch(a), max(1.0, b.abs().max().item()) if b.numel() else 1.0
+                    torch.testing.assert_close(a, b, rtol=6e-2, atol=6e-2 * size, equal_nan=True)
+
+
+def gradients(m, f, sample, inside):
+    to = Exchange(ours=m is lucid)
+    args, kwargs = to((sample.input, *sample.args)), to(sample.kwargs)
+    with m.autocast("cpu", enabled=inside), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result, error = attempt(f, *args, **kwargs)
+    results = [t for t in tensors_of(result, m.Tensor) if t.requires_grad]
+    if error is not None or not results or not to.leaves:
+        return []
+    with m.autocast("cpu"):
+        total = sum(t.abs().sum() if t.is_complex() else t.float().sum() for t in results)
+        return m.autograd.grad(total, to.leaves, allow_unused=True)
+
+
 def test_recurrent_layers():
     def results(m):
         seen = []

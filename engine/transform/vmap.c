@@ -179,8 +179,11 @@ static int composite_rule(const lc_record *call)
 }
 static bool is_composite(const lc_op *op) { return op->call && !op->view_of && !op->grad && !op->reads_values; }
 
-static bool is_elementwise(const lc_op *op)
+static bool is_elementwise(const lc_record *call)
 {
+    const lc_op *op = call->op;
+    if (op == &lc_op__to_copy) /* a conversion is, unless it asks for an order of the example's dimensions */
+        return call->args[3].fmt == LC_PRESERVE_FORMAT || call->args[3].fmt == LC_CONTIGUOUS_FORMAT;
     return op->run && (op->run == elementwise || op->shape == broadcast || op->shape == broadcast_bool);
 }
 
@@ -199,10 +202,10 @@ static int batch_transform(lc_record *call)
         return lc_fail_int(LC_NotImplementedError, "vmap: %s writes in place", call->op->name);
     if (call->op->random) return lc_fail_int(LC_NotImplementedError, "vmap: %s draws random numbers", call->op->name);
     if (!call->op->batch && is_composite(call->op)) return composite_rule(call);
-    int rc = call->op->batch            ? call->op->batch(call->op, call->args, batched, b.size, call->out)
-             : is_elementwise(call->op) ? elementwise_rule(&b, call->out)
-             : is_view(call)            ? view_rule(&b, call->out)
-                                        : loop_rule(&b, call->out);
+    int rc = call->op->batch        ? call->op->batch(call->op, call->args, batched, b.size, call->out)
+             : is_elementwise(call) ? elementwise_rule(&b, call->out)
+             : is_view(call)        ? view_rule(&b, call->out)
+                                    : loop_rule(&b, call->out);
     for (int i = 0; i < call->n_out && rc == 0; i++)
         if (!(call->out[i] = wrapped(call->out[i], b.level))) rc = -1;
     return rc;

@@ -11,6 +11,7 @@
 """
 
 from . import lr_scheduler
+from ._stateless import swap_in_optimizer_params_and_state
 from .adagrad import Adadelta, Adafactor, Adagrad, RMSprop
 from .adam import Adam, Adamax, AdamW, NAdam, RAdam, SparseAdam
 from .lbfgs import LBFGS
@@ -81,4 +82,5 @@ __all__ = [
     "SparseAdam",
     "StepLR",
     "lr_scheduler",
+    "swap_in_optimizer_params_and_state",
 ]

@@ -228,6 +228,37 @@ def test_state_dicts_go_both_ways(name, first):
         torch.testing.assert_close(x, y, rtol=rtol, atol=rtol)
 
 
+@pytest.mark.parametrize("m", [lucid, torch], ids=["lucid", "torch"])
+def test_swapped_in(m):
+    optimizer, params = run(m, "Adam", 2)
+    swap = m.optim.swap_in_optimizer_params_and_state
+    other = [p.detach().clone().requires_grad_() for p in params]
+    saved = plain(optimizer.state_dict(), m)
+    for p, q in zip(params, other):
+        q.grad = p.grad.clone()
+    with swap(optimizer, {"a": other[0], "b": other[1]}, saved):
+        optimizer.param_groups[0]["lr"] = 0.05
+        optimizer.step()
+    values = [p.tolist() for p in params]
+    assert saved["state"][0]["step"].item() == 3 and optimizer.state[params[0]]["step"].item() == 2
+    optimizer.step()
+    assert [q.tolist() for q in other] == [p.tolist() for p in params] != values
+    bad = [
+        {},
+        {"state": {}, "param_groups": []},
+        {**saved, "state": {9: {}}},
+        {**saved, "param_groups": [{"params": [0, 1]}]},
+        3,
+    ]
+    for given in bad:
+        with pytest.raises(RuntimeError), swap(optimizer, {"a": other[0], "b": other[1]}, given):
+            pass
+    with pytest.raises(RuntimeError), swap(optimizer, {"a": other[0]}, saved):
+        pass
+    with pytest.raises(RuntimeError), swap(m.optim.Adam(other), {}, saved):
+        pass
+
+
 @pytest.mark.parametrize("name", with_option("foreach"))
 def test_options_are_documented(name):
     text = getattr(lucid.optim, name).__doc__
