@@ -67,6 +67,7 @@ docs: build
 
 bench: build
 	@PYTHONPATH=. $(PY) benchmarks/dispatch.py
+	@PYTHONPATH=. $(PY) benchmarks/modules.py
 	@PYTHONPATH=. $(PY) benchmarks/elementwise.py
 	@PYTHONPATH=. $(PY) benchmarks/ops.py
 	@PYTHONPATH=. $(PY) benchmarks/kernels.py

@@ -144,6 +144,18 @@ def test_warnings_say_why_padding_is_computed(kwargs):
     assert said[0] == said[1] and len(said[0]) == 1
 
 
+def test_autocast():
+    mine, theirs = both(layer, batch_first=True)
+    x, y = tensors(3, 5, 8)
+    with lucid.autocast("cpu"), torch.autocast("cpu"):
+        long = mine(x).detach(), theirs(y).detach()
+        with lucid.no_grad(), torch.no_grad():  # PyTorch's fast path too
+            short = mine(x), theirs(y)
+    for a, b in (long, short):
+        assert str(a.dtype).split(".")[1] == str(b.dtype).split(".")[1]
+        torch.testing.assert_close(to_torch(a.float()), b.float(), rtol=0.02, atol=0.03)
+
+
 def test_causal_hint_needs_a_mask():
     for batch_first in (False, True):
         mine, _ = both(layer, batch_first=batch_first)
