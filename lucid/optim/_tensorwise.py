@@ -150,8 +150,10 @@ class Tensorwise(Optimizer):
 
     def _scaling(self):
         """What a GradScaler left for this step, as arguments of a fused op."""
-        given = {name: getattr(self, name, None) for name in ("grad_scale", "found_inf")}
-        return {name: value for name, value in given.items() if value is not None}
+        given = self.__dict__
+        if "found_inf" not in given:
+            return {}
+        return {name: given[name] for name in ("grad_scale", "found_inf") if given.get(name) is not None}
 
     def _states_of(self, params, group):
         states = list(map(self.state.get, params))
@@ -166,8 +168,9 @@ class Tensorwise(Optimizer):
 
     def _in_one_call(self, group, params):
         """Whether the parameters are updated together. False for either switch asks for one after the other."""
-        foreach, fused = group.get("foreach"), group.get("fused")
-        if group.get("capturable") and not all(p.is_cuda for p in params):
+        get = group.get
+        foreach, fused = get("foreach"), get("fused")
+        if get("capturable") and not all(p.is_cuda for p in params):
             raise AssertionError("If capturable=True, params and state_steps must be on supported devices: ['cuda'].")
         plain = all(map(_is_cpu, params)) and all(map(Tensor.is_floating_point, params))
         if fused and not plain:
@@ -175,7 +178,7 @@ class Tensorwise(Optimizer):
             raise RuntimeError(
                 f"`fused=True` requires all the params to be floating point Tensors of supported devices: ['cpu'] but {kinds}"
             )
-        if group.get("differentiable"):
+        if get("differentiable"):
             if foreach and not self._foreach_records:
                 raise AssertionError("_foreach ops don't support autograd")
             return False
@@ -186,7 +189,7 @@ class Tensorwise(Optimizer):
     @without_grad
     def step(self):
         """One step; closure: computes the loss again and returns it."""
-        found_inf = getattr(self, "found_inf", None)
+        found_inf = self.__dict__.get("found_inf")
         for group in self.param_groups:
             params = [p for p in group["params"] if p.grad is not None]
             if not params:

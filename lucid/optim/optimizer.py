@@ -5,8 +5,8 @@ from collections import OrderedDict, defaultdict
 from copy import deepcopy
 from itertools import chain
 
-from .._C import Tensor
-from ..autograd import enable_grad, set_grad_enabled
+from .._C import Tensor, _set_grad_enabled
+from ..autograd import enable_grad
 from ..nn.modules._hooks import add_hook
 
 
@@ -34,6 +34,9 @@ def _with_hooks(step):
 
     @functools.wraps(step)
     def stepped(self, *args, **kwargs):
+        hooks = _global_step_pre_hooks or self._optimizer_step_pre_hooks
+        if not hooks and not self._optimizer_step_post_hooks and not _global_step_post_hooks:
+            return step(self, *args, **kwargs)
         for hook in (*_global_step_pre_hooks.values(), *self._optimizer_step_pre_hooks.values()):
             result = hook(self, args, kwargs)
             if result is None:
@@ -59,8 +62,11 @@ def without_grad(step):
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        with set_grad_enabled(self.defaults.get("differentiable", False)):
+        before = _set_grad_enabled(self.defaults.get("differentiable", False))
+        try:
             step(self)
+        finally:
+            _set_grad_enabled(before)
         return loss
 
     return stepped
