@@ -53,9 +53,6 @@ static PyObject *m_reduce_ex(PyObject *self, UNUSED PyObject *protocol)
 {
     lc_tensor *t = py_tensor(self);
     if (py_check_values(t) < 0) return NULL;
-    if (t->node && lc_requires_grad(t))
-        return py_fail(LucidError,
-                       "Only Tensors created explicitly by the user (graph leaves) can be pickled or deepcopied: use detach()");
     PyObject  *device = py_device(t->device), *rebuild = module_function("_rebuild_tensor");
     PyObject  *bytes = Py_NewRef(Py_None), *shape = int_tuple(t->shape, t->ndim), *stride;
     lc_tensor *plain = t->device.kind == LC_META ? lc_retain(t) : compact(t);

@@ -689,6 +689,77 @@ def vectors(m):
     return [v, ps]
 
 
+# --- all together -----------------------------------------------------------------------------------------------------
+CHANGES = {
+    "pruned": lambda m, layer: m.nn.utils.prune.l1_unstructured(layer, "weight", 2),
+    "old_spectral": lambda m, layer: m.nn.utils.spectral_norm(layer),
+    "old_weight": lambda m, layer: m.nn.utils.weight_norm(layer),
+    "spectral": lambda m, layer: m.nn.utils.parametrizations.spectral_norm(layer),
+    "weight": lambda m, layer: m.nn.utils.parametrizations.weight_norm(layer),
+    "orthogonal": lambda m, layer: m.nn.utils.parametrizations.orthogonal(layer),
+}
+
+
+def used(m, layer, dtype="float32"):
+    return [layer(m.ones(4, dtype=getattr(m, dtype))), state(layer), [n for n, _ in layer.named_modules()]]
+
+
+def trained(m, layer):
+    optimizer = m.optim.Adam(layer.parameters(), 0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        (layer(m.ones(4)) ** 2).sum().backward()
+        optimizer.step()
+    return used(m, layer)
+
+
+def reloaded(m, change):
+    a, b = change(m, linear(m)), change(m, m.nn.Linear(4, 3))
+    b.load_state_dict(a.state_dict())
+    return used(m, b.eval())
+
+
+for _name, _change in CHANGES.items():
+    programs(
+        _name,
+        {
+            "pickled": lambda m, c=_change: used(m, pickle.loads(pickle.dumps(c(m, linear(m))))),
+            "copied": lambda m, c=_change: used(m, copy.deepcopy(c(m, linear(m)))),
+            "moved": lambda m, c=_change: used(m, c(m, linear(m)).double().eval(), "float64"),
+            "trained": lambda m, c=_change: trained(m, c(m, linear(m))),
+            "loaded": lambda m, c=_change: reloaded(m, c),
+        },
+    )
+
+
+@program
+def weight_norm_inside_lstm(m):
+    m.manual_seed(0)
+    layer = m.nn.LSTM(2, 3)
+    m.nn.utils.parametrizations.weight_norm(layer, "weight_hh_l0")
+    y, _ = layer(m.ones(4, 1, 2))
+    y.sum().backward()
+    return [y, [p.grad for p in layer.parameters()]]
+
+
+@program
+def weight_norm_inside_attention(m):
+    m.manual_seed(0)
+    layer = m.nn.MultiheadAttention(4, 2, batch_first=True)
+    m.nn.utils.parametrizations.weight_norm(layer, "in_proj_weight")
+    x = m.ones(1, 3, 4)
+    return layer(x, x, x, need_weights=False)[0]
+
+
+@program
+def models_side_by_side(m):
+    m.manual_seed(0)
+    models = [m.nn.Linear(3, 2) for _ in range(4)]
+    parameters, _ = m.func.stack_module_state(models)
+    call = m.func.vmap(lambda p, x: m.func.functional_call(models[0], p, (x,)), in_dims=(0, None))
+    return [call(parameters, m.ones(5, 3)), [model(m.ones(5, 3)) for model in models]]
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_as_pytorch(name):
     assert_close(attempt(PROGRAMS[name], lucid), attempt(PROGRAMS[name], torch))
@@ -697,7 +768,8 @@ def test_as_pytorch(name):
 def test_programs_run():
     """Programs that are not about refusals end: an error in both libraries would look like agreement."""
     failed = [n for n in PROGRAMS if "refuses" not in n and isinstance(attempt(PROGRAMS[n], torch), str)]
-    assert failed == ["orthogonal_complex_householder"]
+    refused = ["orthogonal_complex_householder", "pruned_copied", "old_weight_copied"]
+    assert failed == [*refused, "spectral_pickled", "weight_pickled", "orthogonal_pickled"]
 
 
 def test_copy_parameters_and_buffers():
