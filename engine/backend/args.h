@@ -203,7 +203,7 @@ typedef struct {
     lc_tensor       *out, *index;
     const lc_tensor *table, *other, *ids, *bags, *factors;
     int64_t          n, n_bags, rows, width, padding; /* padding: -1 if there is none */
-    bool             by_frequency;                    /* backward: the sum of a row is divided by how many samples it has */
+    bool             by_frequency;                    /* backward: sums are divided by how many samples a row has (embedding.c) */
 } lc_embedding_args;
 
 /* unique: in is contiguous, n slices of `width` elements. Slices are compared as a whole; those with a NaN equal none. What is wanted is not
@@ -323,6 +323,15 @@ typedef struct {
     lc_interpolation mode;
     bool             align_corners, backward;
 } lc_interpolate_args;
+
+/* Borders of a tensor's own elements: in (outer, size[0..2]) to out (outer, result[0..2]), contiguous, of one dtype. Place i along dimension d is element
+ * from[d][i] of in; from before[d] on for size[d] places that is in as it is. */
+typedef struct {
+    const lc_tensor *in;
+    lc_tensor       *out;
+    int64_t          outer, size[3], result[3], before[3];
+    const int64_t   *from[3];
+} lc_pad_args;
 
 /* Convolution in up to three dimensions: image (n, groups * c, ...), weight (groups * m, c, kernel...), result (n, groups * m, ...). One of the
  * three is computed from the other two: which one is the op's choice. Any strides; all three have dimensions in front and `dims` behind them.

@@ -80,15 +80,19 @@ LC_OP(embedding,
 
 /* ---- the linear ops. bags: (bags + 1), where each starts; None: a bag per sample. factors (samples) or None ---- */
 #define IS_LINEAR .hidden = true, .promote = LC_NO_PROMOTION
-/* How many samples have the row of each sample. */
-static lc_tensor *frequency(lc_tensor *ids, const lc_tensor *like)
+/* How many samples have the row of each sample; of bags as the kernel has it. */
+static lc_tensor *frequency(lc_tensor *ids, const lc_tensor *bags, const lc_tensor *like)
 {
-    lc_tensor *counts = lc_bincount(ids, LC_NONE, 0);
-    return lc_to(lc_index_select(counts, 0, ids), (lc_dtype)like->dtype, false, false, LC_ABSENT);
+    lc_tensor *counts = lc_bincount(ids, LC_NONE, 0), *of = ids;
+    if (bags != LC_NONE) {
+        lc_tensor *place = lc_sub(lc_cumsum(lc_gt(counts, LC_INTEGER(0)), 0, LC_OF_DTYPE(LC_i64)), LC_INTEGER(1));
+        of = lc_index_select(lc_sort(ids, 0, false, LC_ABSENT).values, 0, lc_index_select(place, 0, ids));
+    }
+    return lc_to(lc_index_select(counts, 0, of), (lc_dtype)like->dtype, false, false, LC_ABSENT);
 }
-static lc_tensor *per_frequency(lc_tensor *factors, lc_tensor *ids, const lc_tensor *like)
+static lc_tensor *per_frequency(lc_tensor *factors, lc_tensor *ids, const lc_tensor *bags, const lc_tensor *like)
 {
-    lc_tensor *counts = frequency(ids, like);
+    lc_tensor *counts = frequency(ids, bags, like);
     return factors == LC_NONE ? lc_reciprocal(counts) : lc_div(factors, counts);
 }
 
@@ -133,11 +137,11 @@ static int backward_run(const lc_record *call)
 }
 GRAD(_embedding_backward)
 {
-    lc_tensor *ids = in(1), *factors = in[6].b ? per_frequency(in(3), ids, in(0)) : in(3);
+    lc_tensor *ids = in(1), *factors = in[6].b ? per_frequency(in(3), ids, in(2), in(0)) : in(3);
     if (need[0]) dx[0] = lc__embedding_sum(g[0], ids, in(2), factors, in[5].i, false);
     if (in(3) != LC_NONE && need[3]) {
         lc_tensor *dot = lc__embedding_dot(in(0), g[0], ids, in(2), in[5].i);
-        dx[3] = in[6].b ? lc_div(dot, frequency(ids, in(0))) : dot;
+        dx[3] = in[6].b ? lc_div(dot, frequency(ids, in(2), in(0))) : dot;
     }
 }
 LC_OP(_embedding_backward,

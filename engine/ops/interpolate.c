@@ -90,10 +90,11 @@ static const mode_row modes[] = { { "nearest", LC_NEAREST, 0, false }, { "neares
                                   { "bicubic", LC_CUBIC, 2, true },    { "lanczos", LC_LANCZOS_ANTIALIAS, 2, true } };
 enum { MODES = sizeof modes / sizeof *modes };
 
-/* One number for all nd dimensions, or one for each. */
-static int check_length(int n, int nd, const char *what, const lc_tensor *x)
+/* A list has a number for each dimension; a number alone is for all. */
+static int check_length(const lc_value *v, int nd, const char *what, const lc_tensor *x)
 {
-    if (n == nd || n == 1) return 0;
+    int n = v->n;
+    if (lc_is_number_tag(v->tag) || n == nd) return 0;
     return lc_fail_int(
         LC_ValueError,
         "Input and %s must have the same number of spatial dimensions, but got input %s and %d numbers. Please provide "
@@ -110,13 +111,13 @@ static int output_size(const lc_value *in, const lc_tensor *x, int nd, bool reco
     if (!sized && !scaled) return lc_fail_int(LC_ValueError, "either size or scale_factor should be defined");
     if (sized && recompute)
         return lc_fail_int(LC_ValueError, "recompute_scale_factor is not meaningful with an explicit size.");
-    if (check_length(sized ? asked->n : scale->n, nd, sized ? "output size" : "scale_factor", x) < 0) return -1;
+    if (check_length(sized ? asked : scale, nd, sized ? "output size" : "scale_factor", x) < 0) return -1;
     for (int d = 0; d < nd; d++) {
         if (sized) {
-            size[d] = asked->is[asked->n == 1 ? 0 : d];
+            size[d] = asked->tag == LC_IS_int ? asked->i : asked->is[d];
             continue;
         }
-        double factor = scale->fs[scale->n == 1 ? 0 : d], exact = (double)x->shape[2 + d] * factor;
+        double factor = scale->tag == LC_IS_float ? scale->f : scale->fs[d], exact = (double)x->shape[2 + d] * factor;
         if (!(exact > -1 && exact < 0x1p62))
             return lc_fail_int(LC_LucidError, "interpolate: a scale_factor of %g cannot be applied to input %s", factor,
                                LC_SHAPE(x));
@@ -207,13 +208,19 @@ static int interpolate_call(const lc_value *in, lc_tensor **out)
     return interpolate(in, in[3].s, &in[4], is_true(&in[5]), in[6].b, out);
 }
 LC_OP(interpolate,
-      .sig = "interpolate(input: Tensor, size: list[int] | None = None, scale_factor: list[float] | None = None, mode: str = "
-             "'nearest', align_corners: bool | None = None, recompute_scale_factor: bool | None = None, antialias: bool = "
-             "False) -> Tensor",
+      .sig =
+          "interpolate(input: Tensor, size: int | None = None, scale_factor: float | None = None, mode: str = 'nearest', "
+          "align_corners: bool | None = None, recompute_scale_factor: bool | None = None, antialias: bool = False) -> Tensor",
       .doc = "Images (batch, channels, sizes) at another size, which is given or scale_factor times theirs. mode: nearest, "
              "nearest-exact, "
              "linear, bilinear, bicubic, trilinear, area or lanczos.",
       .ns = "nn.functional", .call = interpolate_call);
+LC_OP(interpolate_sizes,
+      .sig = "interpolate_sizes(input: Tensor, size: list[int] | None = None, scale_factor: list[float] | None = None, mode: "
+             "str = 'nearest', align_corners: bool | None = None, recompute_scale_factor: bool | None = None, antialias: bool "
+             "= False) -> Tensor",
+      .py = "interpolate", .doc = "The same with a size or factor per dimension.", .ns = "nn.functional",
+      .call = interpolate_call);
 
 #define OLD_NAME(name) lc_warn("`nn.functional." name "` is deprecated. Use `nn.functional.interpolate` instead.")
 static int upsample_call(const lc_value *in, lc_tensor **out)
@@ -222,25 +229,36 @@ static int upsample_call(const lc_value *in, lc_tensor **out)
     return interpolate(in, in[3].s, &in[4], false, false, out);
 }
 LC_OP(upsample,
-      .sig = "upsample(input: Tensor, size: list[int] | None = None, scale_factor: list[float] | None = None, mode: str = "
-             "'nearest', "
+      .sig = "upsample(input: Tensor, size: int | None = None, scale_factor: float | None = None, mode: str = 'nearest', "
              "align_corners: bool | None = None) -> Tensor",
       .doc = "interpolate, by its old name.", .ns = "nn.functional", .call = upsample_call);
+LC_OP(upsample_sizes,
+      .sig = "upsample_sizes(input: Tensor, size: list[int] | None = None, scale_factor: list[float] | None = None, mode: str "
+             "= 'nearest', align_corners: bool | None = None) -> Tensor",
+      .py = "upsample", .doc = "The same with a size or factor per dimension.", .ns = "nn.functional", .call = upsample_call);
 static int upsample_nearest_call(const lc_value *in, lc_tensor **out)
 {
     OLD_NAME("upsample_nearest");
     return interpolate(in, "nearest", &LC_ABSENT, false, false, out);
 }
-LC_OP(
-    upsample_nearest,
-    .sig = "upsample_nearest(input: Tensor, size: list[int] | None = None, scale_factor: list[float] | None = None) -> Tensor",
-    .doc = "interpolate with mode nearest.", .ns = "nn.functional", .call = upsample_nearest_call);
+LC_OP(upsample_nearest,
+      .sig = "upsample_nearest(input: Tensor, size: int | None = None, scale_factor: float | None = None) -> Tensor",
+      .doc = "interpolate with mode nearest.", .ns = "nn.functional", .call = upsample_nearest_call);
+LC_OP(upsample_nearest_sizes,
+      .sig = "upsample_nearest_sizes(input: Tensor, size: list[int] | None = None, scale_factor: list[float] | None = None) -> "
+             "Tensor",
+      .py = "upsample_nearest", .doc = "The same with a size or factor per dimension.", .ns = "nn.functional",
+      .call = upsample_nearest_call);
 static int upsample_bilinear_call(const lc_value *in, lc_tensor **out)
 {
     OLD_NAME("upsample_bilinear");
     return interpolate(in, "bilinear", &LC_B(true), false, false, out);
 }
-LC_OP(
-    upsample_bilinear,
-    .sig = "upsample_bilinear(input: Tensor, size: list[int] | None = None, scale_factor: list[float] | None = None) -> Tensor",
-    .doc = "interpolate with mode bilinear and align_corners=True.", .ns = "nn.functional", .call = upsample_bilinear_call);
+LC_OP(upsample_bilinear,
+      .sig = "upsample_bilinear(input: Tensor, size: int | None = None, scale_factor: float | None = None) -> Tensor",
+      .doc = "interpolate with mode bilinear and align_corners=True.", .ns = "nn.functional", .call = upsample_bilinear_call);
+LC_OP(upsample_bilinear_sizes,
+      .sig = "upsample_bilinear_sizes(input: Tensor, size: list[int] | None = None, scale_factor: list[float] | None = None) "
+             "-> Tensor",
+      .py = "upsample_bilinear", .doc = "The same with a size or factor per dimension.", .ns = "nn.functional",
+      .call = upsample_bilinear_call);

@@ -124,11 +124,7 @@ LC_OP(_bce_backward, .sig = "_bce_backward(grad_output: Tensor, input: Tensor, t
 GRAD(_bce)
 {
     if (need[0]) dx[0] = lc__bce_backward(g[0], in(0), in(1));
-    if (need[1]) {
-        lc_tensor *one = lc_clamp_min(lc_log(in(0)), LC_INTEGER(-100));
-        lc_tensor *other = lc_clamp_min(lc_log1p(lc_neg(in(0))), LC_INTEGER(-100));
-        dx[1] = lc_mul(g[0], lc_sub(other, one));
-    }
+    if (need[1]) dx[1] = lc_mul(g[0], lc_sub(lc_log1p(lc_neg(in(0))), lc_log(in(0)))); /* without the bounds, as PyTorch's */
 }
 LC_OP(_bce, .sig = "_bce(input: Tensor, target: Tensor) -> Tensor",
       .doc = "-(target log(input) + (1 - target) log(1 - input)), logarithms at least -100.", ROW, .grad = _bce_grad,
@@ -254,6 +250,16 @@ LC_OP(binary_cross_entropy,
       .doc = "The cross entropy of probabilities: -(target log(input) + (1 - target) log(1 - input)).", LOSS,
       .reads_values = true, .call = binary_cross_entropy_call);
 
+/* Halves are rounded at every step, as PyTorch's: a sum of thousands of terms shows the difference. */
+static lc_tensor *bce_logits_in_steps(lc_tensor *x, lc_tensor *target, lc_tensor *positive)
+{
+    lc_tensor *on = lc_logsigmoid(x);
+    if (!positive->is_number) {
+        lc_tensor *share = lc_mul(lc_sub(positive, LC_INTEGER(1)), target);
+        on = lc_mul(on, lc_add(share, LC_INTEGER(1)));
+    }
+    return lc_sub(lc_mul(lc_sub(LC_INTEGER(1), target), x), on);
+}
 static int bce_logits_call(const lc_value *in, lc_tensor **out)
 {
     reduction  how;
@@ -262,7 +268,9 @@ static int bce_logits_call(const lc_value *in, lc_tensor **out)
     if (!same_sizes(x, target))
         return lc_fail_int(LC_ValueError, "Target size (%s) must be the same as input size (%s)",
                            LC_SIZES(target->shape, target->ndim), LC_SIZES(x->shape, x->ndim));
-    return reduced_loss(weighted(lc__bce_logits(x, target, positive), in[2].t), how, out);
+    bool       halves = x->dtype == target->dtype && working_dtype((lc_dtype)x->dtype) != (lc_dtype)x->dtype;
+    lc_tensor *loss = halves ? bce_logits_in_steps(x, target, positive) : lc__bce_logits(x, target, positive);
+    return reduced_loss(weighted(loss, in[2].t), how, out);
 }
 LC_OP(binary_cross_entropy_with_logits,
       .sig = "binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool "

@@ -220,7 +220,8 @@ static int soft_entropy(lc_tensor *x, lc_tensor *target, lc_tensor *weight, doub
 static int entropy_checked(lc_tensor *x, lc_tensor *target, lc_tensor *weight, int64_t ignored, double eps, reduction how,
                            lc_tensor **out)
 {
-    if (!(eps >= 0 && eps <= 1)) return lc_fail_int(LC_LucidError, "label_smoothing must be between 0.0 and 1.0. Got: %g", eps);
+    if (eps > 1) return lc_fail_int(LC_LucidError, "label_smoothing must be between 0.0 and 1.0. Got: %g", eps);
+    if (!(eps > 0)) eps = 0; /* as PyTorch has it */
     if (weight != LC_NONE && !(weight = lc_detach(weight))) return -1;
     if (same_sizes(x, target) && x->ndim) {
         if (ignored >= 0) return lc_fail_int(LC_LucidError, "ignore_index is not supported for floating point target");

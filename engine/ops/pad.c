@@ -184,8 +184,32 @@ static int pad_edges_shape(const lc_record *call, lc_spec *out)
     if (padded_shape(x, &call->args[1], shape) < 0) return -1;
     return spec_shape(call, out, (lc_dtype)x->dtype, x->ndim, shape);
 }
+/* A backend's own kernel: which element of the input each place of a padded dimension has is the same for all rows. */
+static int pad_by_kernel(const lc_record *call, pad_mode mode)
+{
+    lc_tensor      *x = call->in[0], *out = call->out[0];
+    const lc_value *pad = &call->args[1];
+    int64_t         places = 3, *table;
+    lc_pad_args     a = { .in = x, .out = out, .outer = 1 };
+    for (int d = 0; d < pad->n / 2; d++) places += out->shape[out->ndim - 1 - d];
+    if (!(table = lc_alloc((size_t)places * sizeof *table))) return -1;
+    int64_t *next = table;
+    for (int k = 2; k >= 0; k--) {
+        int     d = x->ndim - 3 + k, i = 2 - k;
+        bool    padded = i < pad->n / 2;
+        int64_t before = padded ? pad->is[2 * i] : 0, after = padded ? pad->is[2 * i + 1] : 0;
+        a.size[k] = padded ? x->shape[d] : 1, a.result[k] = padded ? out->shape[d] : 1, a.before[k] = before, a.from[k] = next;
+        for (int64_t j = 0; j < a.result[k]; j++) *next++ = source_of(mode, j - before, a.size[k], before, after);
+    }
+    for (int d = 0; d < x->ndim - pad->n / 2; d++) a.outer *= x->shape[d];
+    int rc = run_kernel_with(call, &a);
+    lc_free(table, (size_t)places * sizeof *table);
+    return rc;
+}
 static int pad_edges_run(const lc_record *call)
 {
+    if (call->in[0]->is_contiguous && call->out[0]->is_contiguous && call->backend->has(call->op->kernel, call->dtype))
+        return pad_by_kernel(call, (pad_mode)call->args[2].i);
     if (move_middle(call, call->out[0], call->in[0], false) < 0) return -1;
     return each_border(call->backend, call->out[0], &call->args[1], (pad_mode)call->args[2].i, false);
 }

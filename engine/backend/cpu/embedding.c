@@ -24,6 +24,7 @@ typedef struct {
     const lc_embedding_rows *rows;
     const int64_t           *ids, *bags;
     int64_t                 *start, *bag_of; /* backward: (rows + 1) and, in the order of rows, the bag of each sample */
+    int64_t                 *divisor;        /* backward: (rows), by which the sum of each is divided; NULL: 1 */
     char                    *factors;        /* backward: in the same order; NULL: 1 each */
     int64_t                  size;
     atomic_int               failed;
@@ -140,6 +141,18 @@ static void in_order_of_rows(embedding_job *job)
     for (int64_t r = a->rows; r > 0; r--) start[r] = start[r - 1];
     start[0] = 0;
 }
+/* By how many samples a row has. Of bags PyTorch divides the k-th row that occurs by the number of samples of the row that the k-th sample has, in the
+ * order of rows, and so does this. */
+static void find_divisors(const embedding_job *job)
+{
+    const int64_t *start = job->start;
+    for (int64_t r = 0, k = 0, other = 0; r < job->a->rows; r++) {
+        job->divisor[r] = start[r + 1] - start[r];
+        if (!job->bags || !job->divisor[r]) continue;
+        while (start[other + 1] <= k) other++;
+        job->divisor[r] = start[other + 1] - start[other], k++;
+    }
+}
 static void backward_chunk(void *ctx, int64_t begin, int64_t end)
 {
     const embedding_job     *job = ctx;
@@ -155,7 +168,7 @@ static void backward_chunk(void *ctx, int64_t begin, int64_t end)
         int64_t first = job->start[r], n = job->start[r + 1] - first;
         job->rows->sum(out, a->table->data, job->bag_of + first, job->factors ? job->factors + first * job->size : NULL, n,
                        a->width);
-        if (a->by_frequency && n > 1) job->rows->scale(out, (double)n, a->width);
+        if (job->divisor && job->divisor[r] > 1) job->rows->scale(out, (double)job->divisor[r], a->width);
         past = r + 1;
     }
 }
@@ -164,10 +177,13 @@ static int cpu_embedding_backward(lc_dtype dtype, const void *args)
     const lc_embedding_args *a = args;
     embedding_job            job = job_of(a, dtype);
     if (check_ids(a) < 0) return -1;
-    size_t bytes = (size_t)(a->rows + 1 + a->n) * sizeof(int64_t) + (a->factors ? (size_t)(a->n * job.size) : 0);
+    int64_t divisors = a->by_frequency ? a->rows : 0;
+    size_t  bytes = (size_t)(a->rows + 1 + a->n + divisors) * sizeof(int64_t) + (a->factors ? (size_t)(a->n * job.size) : 0);
     if (!(job.start = lc_alloc(bytes))) return no_memory();
-    job.bag_of = job.start + a->rows + 1, job.factors = a->factors ? (char *)(job.bag_of + a->n) : NULL;
+    job.bag_of = job.start + a->rows + 1, job.divisor = a->by_frequency ? job.bag_of + a->n : NULL;
+    job.factors = a->factors ? (char *)(job.bag_of + a->n + divisors) : NULL;
     in_order_of_rows(&job);
+    if (job.divisor) find_divisors(&job);
     cpu_parallel(a->rows, CPU_GRAIN / (a->width + 1) + 1, (a->rows + a->n) * a->width, backward_chunk, &job);
     lc_free(job.start, bytes);
     return 0;

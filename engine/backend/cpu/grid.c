@@ -1,6 +1,7 @@
 /* Samples of images at positions, and their gradients. Forward, and the gradient of the grid, share positions between threads, tile by tile; the
  * gradient of the image shares planes, because the sums of one plane belong to one thread: its positions are laid out again for every group of
- * channels. Cuts depend on shapes alone. */
+ * channels. Where a plane fits, both turn a group of channels so that it lies side by side, in L2, and walk that (grid_taps.c). Cuts depend on shapes
+ * alone. */
 #include "cpu.h"
 #include "grid.h"
 #include <string.h>
@@ -17,7 +18,12 @@ static const lc_grid_taps *taps_of_this_cpu(lc_dtype dtype)
     return dtype == LC_f32 ? &table->f32 : &table->f64;
 }
 
-enum { TILE = 1024, GROUP = 16 }; /* channels of an image that share a layout of positions, backward */
+enum {
+    TILE = 1024,
+    LANE_TILE = 256,
+    LANES_FIT = 3 << 19,
+    GROUP = 16
+}; /* channels of an image that share a layout of positions, backward */
 typedef struct {
     const lc_grid_args *a;
     const lc_grid_taps *taps;
@@ -105,6 +111,56 @@ static void image_chunk(void *ctx, int64_t begin, int64_t end)
     lc_free(t.place, job->bytes);
 }
 
+/* ---- the same with channels side by side: rows (-1, elements of a plane; lanes), and a tile of positions (tile, lanes) ---- */
+static bool lanes_pay(const grid_job *job)
+{
+    const lc_grid_args *a = job->a;
+    int64_t             lanes = GRID_LANE_BYTES / job->size, groups = (a->channels + lanes - 1) / lanes;
+    return a->channels * 2 >= lanes && a->images * groups > 1 && job->area <= LANES_FIT / GRID_LANE_BYTES &&
+           a->positions * 8 >= job->area;
+}
+static void lane_chunk(void *ctx, int64_t begin, int64_t end)
+{
+    grid_job           *job = ctx;
+    const lc_grid_args *a = job->a;
+    int64_t             lanes = GRID_LANE_BYTES / job->size, plane = job->area * job->size, line = a->positions * job->size;
+    size_t              bytes = (size_t)((job->area + 1 + job->tile.tile) * GRID_LANE_BYTES);
+    lc_transpose        turn = lc_cpu_moves.transpose[job->size == 8];
+    grid_tile           t;
+    char               *side = cpu_scratch(bytes);
+    if (!side) job->failed = 1;
+    if (!side || !new_tile(job, &t)) return cpu_scratch_free(side, bytes);
+    char *rows = side + GRID_LANE_BYTES, *some = rows + plane * lanes;
+    memset(side, 0, bytes);
+    for (int64_t i = begin; i < end; i++) {
+        int64_t image = i / job->groups, first = i % job->groups * lanes, base = image * a->channels + first;
+        int64_t n_lanes = a->channels - first < lanes ? a->channels - first : lanes;
+        if (a->out) turn(rows, GRID_LANE_BYTES, a->image->data + base * plane, plane, job->area, n_lanes, false);
+        else memset(rows, 0, (size_t)(plane * lanes));
+        for (int64_t p = 0; p < a->positions; p += t.tile) {
+            int64_t n = in_tile(job, p);
+            job->taps->lay(a, positions_at(job, image, p), n, false, &t);
+            if (a->out) {
+                job->taps->gather_lanes(&t, some, rows, n);
+                turn(a->out->data + base * line + p * job->size, line, some, GRID_LANE_BYTES, n_lanes, n, false);
+            } else {
+                turn(some, GRID_LANE_BYTES, a->grad->data + base * line + p * job->size, line, n, n_lanes, false);
+                job->taps->scatter_lanes(&t, rows, some, n);
+            }
+        }
+        if (!a->out) turn(a->d_image->data + base * plane, plane, rows, GRID_LANE_BYTES, n_lanes, job->area, false);
+    }
+    lc_free(t.place, job->bytes);
+    cpu_scratch_free(side, bytes);
+}
+static void run_lanes(grid_job *job, int64_t cost)
+{
+    int64_t lanes = GRID_LANE_BYTES / job->size;
+    job->tile.tile = job->tile.tile < LANE_TILE ? job->tile.tile : LANE_TILE;
+    job->groups = (job->a->channels + lanes - 1) / lanes;
+    cpu_parallel(job->a->images * job->groups, 1, cost, lane_chunk, job);
+}
+
 static int cpu_grid_sample(lc_dtype dtype, const void *args)
 {
     const lc_grid_args *a = args;
@@ -119,9 +175,10 @@ static int cpu_grid_sample(lc_dtype dtype, const void *args)
     job.bytes = (size_t)(job.tile.tile * job.size * (taps * (2 + (a->d_grid ? a->axes : 0)) + a->axes));
     job.tiles = (a->positions + job.tile.tile - 1) / job.tile.tile, job.groups = (a->channels + GROUP - 1) / GROUP;
     int64_t cost = a->images * a->positions * taps * (a->channels + 8);
-    if (a->out) cpu_parallel(a->images * job.tiles, 1, cost, sample_chunk, &job);
     if (a->d_grid) cpu_parallel(a->images * job.tiles, 1, cost, grid_chunk, &job);
-    if (a->d_image) cpu_parallel(a->images * job.groups, 1, cost, image_chunk, &job);
+    if ((a->out || a->d_image) && lanes_pay(&job)) run_lanes(&job, cost);
+    else if (a->out) cpu_parallel(a->images * job.tiles, 1, cost, sample_chunk, &job);
+    else if (a->d_image) cpu_parallel(a->images * job.groups, 1, cost, image_chunk, &job);
     return job.failed ? lc_fail_int(LC_OutOfMemory, "grid_sample: no memory for a tile") : 0;
 }
 #define FLOATS (1u << LC_f32 | 1u << LC_f64)

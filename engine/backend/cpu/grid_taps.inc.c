@@ -60,8 +60,39 @@ static void NAME(find)(const lc_grid_args *a, T c, int64_t size, NAME(around) * 
     r->slope[1] = scale * turn, r->slope[0] = -r->slope[1];
 }
 
+/* The usual case, without a branch: two axes, bilinear, nothing reflected, no slopes. Coordinates are cut to just outside of the image. */
+INLINE void NAME(lay_four)(const lc_grid_args *a, const T *positions, int64_t n, grid_tile *t, bool corners, bool border)
+{
+    int64_t tile = t->tile;
+    I      *place = t->place, wide = (I)a->size[2], high = (I)a->size[1];
+    T      *weight = t->weight, width = (T)wide, height = (T)high;
+    INDEPENDENT
+    for (int64_t p = 0; p < n; p++) {
+        T x = positions[2 * p] + 1, y = positions[2 * p + 1] + 1;
+        x = corners ? x / 2 * (width - 1) : (x * width - 1) / 2, y = corners ? y / 2 * (height - 1) : (y * height - 1) / 2;
+        if (border) {
+            x = x > 0 ? x : 0, y = y > 0 ? y : 0;
+            x = x < width - 1 ? x : width - 1, y = y < height - 1 ? y : height - 1;
+        }
+        T fx = FLOOR(x), fy = FLOOR(y), x1 = x - fx, x0 = fx + 1 - x, y1 = y - fy, y0 = fy + 1 - y;
+        fx = fx > -2 ? fx : -2, fy = fy > -2 ? fy : -2; /* NaN too */
+        fx = fx < width ? fx : width, fy = fy < height ? fy : height;
+        I ix = (I)fx, iy = (I)fy, at = iy * wide + ix;
+        I left = (ix >= 0) & (ix < wide), right = (ix >= -1) & (ix < wide - 1);
+        I top = (iy >= 0) & (iy < high), bottom = (iy >= -1) & (iy < high - 1);
+        place[p] = left & top ? at : -1, place[tile + p] = right & top ? at + 1 : -1;
+        place[2 * tile + p] = left & bottom ? at + wide : -1, place[3 * tile + p] = right & bottom ? at + wide + 1 : -1;
+        weight[p] = x0 * y0, weight[tile + p] = x1 * y0, weight[2 * tile + p] = x0 * y1, weight[3 * tile + p] = x1 * y1;
+    }
+}
 static void NAME(lay)(const lc_grid_args *a, const void *positions, int64_t n, bool slopes, grid_tile *t)
 {
+    if (a->axes == 2 && t->taps == 4 && a->padding != LC_GRID_REFLECTION && !slopes) {
+        bool border = a->padding != LC_GRID_ZEROS;
+        if (a->align_corners) NAME(lay_four)(a, positions, n, t, true, border);
+        else NAME(lay_four)(a, positions, n, t, false, border);
+        return;
+    }
     int     each = a->mode == LC_GRID_BICUBIC ? 4 : a->mode == LC_GRID_NEAREST ? 1 : 2;
     int64_t taps = t->taps, tile = t->tile;
     for (int64_t p = 0; p < n; p++) {
@@ -137,6 +168,38 @@ static void NAME(slope)(const grid_tile *t, int axes, void *to, const void *from
                 T v = place[p] < 0 ? 0 : plane[place[p]] * g[p];
                 x[p] += v * sx[p], y[p] += v * sy[p], z[p] += v * sz[p];
             }
+    }
+}
+/* ---- channels side by side ---- */
+typedef T   NAME(lanes) __attribute__((vector_size(GRID_LANE_BYTES), may_alias));
+static void NAME(gather_lanes)(const grid_tile *t, void *to, const void *from, int64_t n)
+{
+    NAME(lanes) *out = to;
+    const NAME(lanes) *rows = from;
+    int64_t tile = t->tile;
+    if (t->taps == 1) {
+        for (int64_t p = 0; p < n; p++) out[p] = rows[((const I *)t->place)[p]];
+        return;
+    }
+    for (int64_t k = 0; k < t->taps; k += 4) {
+        const I *place = (const I *)t->place + k * tile;
+        const T *weight = (const T *)t->weight + k * tile;
+        for (int64_t p = 0; p < n; p++) {
+            NAME(lanes) top = rows[place[p]] * weight[p] + rows[place[tile + p]] * weight[tile + p];
+            NAME(lanes)
+            low = rows[place[2 * tile + p]] * weight[2 * tile + p] + rows[place[3 * tile + p]] * weight[3 * tile + p];
+            out[p] = k ? out[p] + (top + low) : top + low;
+        }
+    }
+}
+static void NAME(scatter_lanes)(const grid_tile *t, void *to, const void *from, int64_t n)
+{
+    NAME(lanes) *rows = to;
+    const NAME(lanes) *g = from;
+    for (int64_t k = 0; k < t->taps; k++) {
+        const I *place = (const I *)t->place + k * t->tile;
+        const T *weight = (const T *)t->weight + k * t->tile;
+        for (int64_t p = 0; p < n; p++) rows[place[p]] += g[p] * weight[p];
     }
 }
 #undef T

@@ -23,6 +23,10 @@ typedef struct {
     void (*column_dots)(const void *g, const void *x, int64_t rows, int64_t n, const void *mean, void *sum, void *product);
     void (*column_slope)(void *out, const void *g, const void *x, int64_t rows, int64_t n, const void *mean,
                          const void *const by[3]);
+    /* to (2, n): means and squares of what was seen before; merged with those of `more` rows after `count`. shift: added to means, or NULL */
+    void (*column_merge)(double *to, const void *mean, const void *square, const void *shift, int64_t n, double count,
+                         double more);
+    void (*column_add)(double *to, const void *sum, const void *product, int64_t n);
 } lc_norm_loops;
 typedef struct {
     lc_norm_loops f32, f64;

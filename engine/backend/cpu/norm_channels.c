@@ -94,28 +94,17 @@ static void channel_chunk(void *ctx, int64_t begin, int64_t end)
 }
 
 /* ---- columns ---- */
+/* to: (2, width), of the `row` rows before in this chunk; zeros at its start */
 static void column_sums(const channel_job *j, int64_t row, int64_t rows, const void *x, const void *g, char *first,
-                        char *second, double *to, bool start)
+                        char *second, double *to)
 {
-    int64_t width = j->width;
-    double  count = (double)row, more = (double)rows, weight = count * more / (count + more), share = more / (count + more);
-    if (g) j->loops->column_dots(g, x, rows, width, j->column, first, second);
-    else j->loops->column_moments(x, rows, width, first, second);
-#define MERGE(T)                                                                                                               \
-    for (int64_t i = 0; i < width; i++) {                                                                                      \
-        double f = (double)((const T *)first)[i], s = (double)((const T *)second)[i];                                          \
-        if (!g) f += (double)((const T *)x)[i];                                                                                \
-        double apart = f - to[i];                                                                                              \
-        if (start) to[i] = f, to[width + i] = s;                                                                               \
-        else if (g) to[i] += f, to[width + i] += s;                                                                            \
-        else to[width + i] += s + apart * apart * weight, to[i] += apart * share;                                              \
-    }
-    if (j->work == LC_f32) {
-        MERGE(float)
+    if (g) {
+        j->loops->column_dots(g, x, rows, j->width, j->column, first, second);
+        j->loops->column_add(to, first, second, j->width);
     } else {
-        MERGE(double)
+        j->loops->column_moments(x, rows, j->width, first, second);
+        j->loops->column_merge(to, first, second, x, j->width, (double)row, (double)rows);
     }
-#undef MERGE
 }
 /* Statistics or sums of the columns of a chunk of rows. */
 static void reduce_chunk(void *ctx, int64_t begin, int64_t end)
@@ -129,12 +118,14 @@ static void reduce_chunk(void *ctx, int64_t begin, int64_t end)
         j->failed = 1;
         return;
     }
+    double *to = j->partial + begin / j->grain * 2 * width;
+    memset(to, 0, (size_t)(2 * width) * sizeof *to);
     second = first + width * j->size, x_room = second + width * j->size, g_room = x_room + room * j->size;
     for (int64_t r = begin, n; r < end; r += n) {
         n = end - r < j->block ? end - r : j->block;
         const void *x = norm_read(a->in, r * width, n * width, j->work, x_room);
         const void *g = a->grad ? norm_read(a->grad, r * width, n * width, j->work, g_room) : NULL;
-        column_sums(j, r - begin, n, x, g, first, second, j->partial + begin / j->grain * 2 * width, r == begin);
+        column_sums(j, r - begin, n, x, g, first, second, to);
     }
     lc_free(first, bytes);
 }
@@ -170,22 +161,26 @@ static void set_column(const channel_job *j, int which, int64_t c, double value)
 }
 static void finish_columns(const channel_job *j, int64_t chunks)
 {
-    const lc_norm_args *a = j->a;
+    const lc_norm_args  *a = j->a;
+    const lc_norm_loops *wide = norm_loops_of(LC_f64);
+    double              *all = j->partial; /* of the first chunk, and of the others after it */
+    for (int64_t k = 1; k < chunks; k++) {
+        const double *from = all + k * 2 * j->width;
+        int64_t       before = k * j->grain, rows = k + 1 < chunks ? j->grain : a->rows - before;
+        if (a->grad) wide->column_add(all, from, from + j->width, j->width);
+        else wide->column_merge(all, from, from + j->width, NULL, j->width, (double)before, (double)rows);
+    }
     for (int64_t c = 0; c < a->channels; c++) {
-        norm_moments all = { 0 };
+        norm_moments of_c = { 0 };
         double       sum[2] = { 0 }, mean, rstd, by[4];
-        for (int64_t k = 0; k < chunks; k++) {
-            const double *from = j->partial + k * 2 * j->width;
-            int64_t       rows = k + 1 < chunks ? j->grain : a->rows - k * j->grain;
-            for (int64_t i = c * a->inner; i < (c + 1) * a->inner; i++)
-                if (a->grad) sum[0] += from[i], sum[1] += from[j->width + i];
-                else norm_merge(&all, (double)rows, from[i], from[j->width + i]);
-        }
+        for (int64_t i = c * a->inner; i < (c + 1) * a->inner && chunks; i++)
+            if (a->grad) sum[0] += all[i], sum[1] += all[j->width + i];
+            else norm_merge(&of_c, (double)a->rows, all[i], all[j->width + i]);
         if (a->grad) {
             finish_sums(a, c, sum, by);
             set_column(j, 1, c, by[3]), set_column(j, 2, c, by[1]), set_column(j, 3, c, by[2]);
         } else {
-            finish_statistics(a, c, &all, &mean, &rstd);
+            finish_statistics(a, c, &of_c, &mean, &rstd);
             set_column(j, 0, c, mean), set_column(j, 1, c, rstd * norm_at(a->weight, c, 1));
             set_column(j, 2, c, norm_at(a->bias, c, 0));
         }

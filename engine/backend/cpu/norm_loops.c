@@ -25,6 +25,6 @@ enum { VECTOR_BYTES = 16 };
     {                                                                                                                          \
         moments_##type, squares_##type, scale_##type, scale_each_##type, dots_##type, dots_each_##type, slope_##type,          \
             slope_each_##type, sums_each_##type, column_moments_##type, column_scale_##type, column_dots_##type,               \
-            column_slope_##type                                                                                                \
+            column_slope_##type, column_merge_##type, column_add_##type                                                        \
     }
 const lc_norms CAT(lc_cpu_norms, LC_ISA) = { LOOPS(f32), LOOPS(f64) };

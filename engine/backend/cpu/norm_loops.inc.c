@@ -215,6 +215,32 @@ static void NAME(column_slope)(void *out_, const void *g_, const void *x_, int64
         for (int64_t i = 0; i < n; i++) out[i] = (g[i] - e[i] - (x[i] - m[i]) * b[i]) * f[i];
     }
 }
+static void NAME(column_merge)(double *to, const void *mean, const void *square, const void *shift, int64_t n, double count,
+                               double more)
+{
+    double   weight = count * more / (count + more), share = more / (count + more), *squares = to + n;
+    const T *m = mean, *q = square, *s = shift;
+    if (s) {
+        INDEPENDENT
+        for (int64_t i = 0; i < n; i++) {
+            double apart = (double)m[i] + (double)s[i] - to[i];
+            squares[i] += (double)q[i] + apart * apart * weight, to[i] += apart * share;
+        }
+    } else {
+        INDEPENDENT
+        for (int64_t i = 0; i < n; i++) {
+            double apart = (double)m[i] - to[i];
+            squares[i] += (double)q[i] + apart * apart * weight, to[i] += apart * share;
+        }
+    }
+}
+static void NAME(column_add)(double *to, const void *sum, const void *product, int64_t n)
+{
+    double  *products = to + n;
+    const T *s = sum, *p = product;
+    INDEPENDENT
+    for (int64_t i = 0; i < n; i++) to[i] += (double)s[i], products[i] += (double)p[i];
+}
 #undef LOAD
 #undef LANES
 #undef EACH_OF_4

@@ -367,15 +367,6 @@ MATH double erfc_f64(double x)
     y = x < 0 ? 2 - y : y;
     return x != x ? x : a > 1 ? y : inner;
 }
-/* The probability that a standard normal number is below x: by exp(P(|x|)) up to 6.5, then 0 or 1. The error is 1e-7. */
-MATH float normal_cdf_f32(float x)
-{
-    float a = ABS32(x), b = a > 6.5f ? 6.5f : a;
-    float tail = exp_f32(POLY32(b, 1.644579567e-06f, -2.379925123e-07f, -4.141832011e-04f, 5.311635277e-03f, -3.666616305e-02f,
-                                -3.182119417e-01f, -7.978951448e-01f, -6.931470022e-01f));
-    tail = a > 6.5f ? 0 : tail;
-    return x < 0 ? tail : 1 - tail;
-}
 /* Powers of two of moderate t, as t = e + ROUND32 leaves them: the exponent of p is raised by adding to its bits. To 9e-8. */
 MATH float raised_f32(float r, float t)
 {
@@ -383,23 +374,35 @@ MATH float raised_f32(float r, float t)
     return as_f32(bits32(fused32(p, r, 1.f)) + (bits32(t) << 23));
 }
 /* x normal_cdf(x), and x / (1 + exp(-x)), each with one exponential in the least number of instructions: they are what activations of large tensors
- * cost. gelu: the tail as a power of two, error 4e-7. silu: 3 ulp; below -88 it is -5e-37, not 0. */
+ * cost. gelu: the tail at -|x| as a power of two, error 4e-7. silu: 3 ulp. At -infinity both are 0 times that, as PyTorch's. */
 MATH float gelu_f32(float x)
 {
-    float a = ABS32(x), b = a > 6.5f ? 6.5f : a;
-    float e = POLY32(b, 2.372626786e-06f, -3.433506173e-07f, -5.975400502e-04f, 7.663069873e-03f, -5.289809160e-02f,
-                     -4.590827902e-01f, -1.151119369e+00f, -9.999997427e-01f);
+    float a = -ABS32(x), b = a < -6.5f ? -6.5f : a;
+    float e = POLY32(b, -2.372626786e-06f, -3.433506173e-07f, 5.975400502e-04f, 7.663069873e-03f, 5.289809160e-02f,
+                     -4.590827902e-01f, 1.151119369e+00f, -9.999997427e-01f);
     float t = e + ROUND32, tail = raised_f32(e - (t - ROUND32), t);
-    return fused32(a > 6.5f ? 0.f : -a, tail, x > 0 ? x : 0.f);
+    return fused32(x < b ? x : b, a < -6.5f ? 0.f : tail, x > 0 ? x : 0.f);
+}
+/* Its slope, normal_cdf(x) + x times the density. Choices are between constants: what one could skip, gcc 13 makes a branch of. */
+MATH float gelu_slope_f32(float x)
+{
+    float a = -ABS32(x), b = a < -6.5f ? -6.5f : a;
+    float e = POLY32(b, -2.372626786e-06f, -3.433506173e-07f, 5.975400502e-04f, 7.663069873e-03f, 5.289809160e-02f,
+                     -4.590827902e-01f, 1.151119369e+00f, -9.999997427e-01f);
+    float t = e + ROUND32, tail = raised_f32(e - (t - ROUND32), t), q = b * b * -0.721347520f, u = q + ROUND32;
+    float density = raised_f32(q - (u - ROUND32), u), below = fused32(x < 0 ? 1.f : -1.f, tail, x < 0 ? 0.f : 1.f);
+    return fused32(x * 0.398942280f, a < -6.5f ? 0.f : density, below);
 }
 MATH float silu_f32(float x)
 {
     float low = x < -88.f ? -88.f : x, c = low > 87.f ? 87.f : low, t = fused32(c, -1.44269504f, ROUND32);
-    return low / (1.f + raised_f32(fused32(c, -1.44269504f, ROUND32 - t), t));
+    float y = x / (1.f + raised_f32(fused32(c, -1.44269504f, ROUND32 - t), t));
+    return x < -88.f ? x * 0.f : y;
 }
 MATH double silu_f64(double x) { return x * sigmoid_f64(x); }
 MATH double normal_cdf_f64(double x) { return 0.5 * (1 + erf_f64(x * 0.70710678118654752440)); }
 MATH double gelu_f64(double x) { return x * normal_cdf_f64(x); }
+MATH double gelu_slope_f64(double x) { return normal_cdf_f64(x) + x * 0.39894228040143267794 * exp_f64(-0.5 * x * x); }
 /* By w = -log(1 - x x): two fits, up to 5 in w and beyond that in sqrt(w). 3 ulp. */
 MATH float erfinv_f32(float x)
 {
@@ -504,7 +507,13 @@ MATH double hypot_f64(double x, double y)
     0.0004474920849077101067, -0.007364005472115722526, 0.08214479467064854921, -0.5992644339357286458, 2.550164035906744668,  \
         -5.167712779987959002, 3.141592653589635062
 /* log(p) of the product p = x (x + 1) ... (x + 7) moves small arguments to Stirling's series; reflection needs one more factor in the
- * same logarithm. In double: near the zeros at 1 and 2 the difference keeps 7 digits. */
+ * same logarithm, whose argument is positive and normal, or infinite. In double: near the zeros at 1 and 2 the difference keeps 7 digits. */
+MATH double log_normal_f64(double x) /* of positive x that are neither subnormal nor infinite */
+{
+    uint64_t u = bits64(x) - 0x3fe6a09e667f3bcdu;
+    int32_t  k = (int32_t)(u >> 32) >> 20;
+    return log_reduced_f64((double)k, as_f64((u & 0xfffffffffffffu) + 0x3fe6a09e667f3bcdu) - 1);
+}
 MATH float lgamma_f32(float x)
 {
     double a = ABS64((double)x), y = a < 8 ? a + 8 : a, i = 1 / y, z = i * i;
@@ -512,11 +521,12 @@ MATH float lgamma_f32(float x)
     double p = a * (a + 1) * ((a + 2) * (a + 3)) * ((a + 4) * (a + 5)) * ((a + 6) * (a + 7)), r = a - rint(a), rr = r * r;
     double sine = ABS64(r) * POLY64(rr, SINPI);
     p = a < 8 ? p : 1;
-    double top = neg ? 3.14159265358979323846 * p : 1, below = neg ? a * sine : p, s = (y - 0.5) * log_f64(y) - y;
+    double top = neg ? 3.14159265358979323846 * p : 1, below = neg ? a * sine : p, s = (y - 0.5) * log_normal_f64(y) - y;
     s += 0.91893853320467274178 + i * POLY64(z, 1. / 156, -691. / 360360, 1. / 1188, -1. / 1680, 1. / 1260, -1. / 360, 1. / 12);
-    double l = log_f64(top / below);
-    float  result = (float)(neg ? l - s : l + s);
-    return a == (double)INFINITY ? (float)INFINITY : x == 1 || x == 2 ? 0.f : result;
+    double l = log_normal_f64(top / below);
+    float  result = (float)(l + (neg ? -s : s)) + 0 * x; /* NaN comes through the last */
+    result = (below == 0) | (a == (double)INFINITY) ? (float)INFINITY : result;
+    return (x == 1) | (x == 2) ? 0.f : result;
 }
 
 /* Derivative of lgamma, in double: recurrence over 8 steps as one quotient p' / p, then the asymptotic series; reflection. */
@@ -584,6 +594,10 @@ MATH float i0_f32(float x)
 
 /* ---- representation and remainders ---- */
 
+/* By its bits: beside other comparisons of the same number gcc 13 makes a branch of x != x. */
+MATH bool is_nan_f32(float x) { return (bits32(x) & 0x7fffffffu) > 0x7f800000u; }
+MATH bool is_nan_f64(double x) { return (bits64(x) & 0x7fffffffffffffffu) > 0x7ff0000000000000u; }
+
 /* The next number: bit patterns of one sign are ordered like their numbers. */
 #define NEXT_MATH(R, U, sfx, bits, as, top)                                                                                    \
     MATH R nextafter_##sfx(R x, R y)                                                                                           \
@@ -591,7 +605,7 @@ MATH float i0_f32(float x)
         U u = bits(x), step = (U)((y > x) == !(u >> top) ? 1 : -1);                                                            \
         R from_zero = as((U)(y > x ? 1 : ((U)1 << top) + 1)), r = x == 0 ? from_zero : as(u + step);                           \
         r = x == y ? y : r;                                                                                                    \
-        return x != x || y != y ? x + y : r;                                                                                   \
+        return is_nan_##sfx(x) | is_nan_##sfx(y) ? x + y : r;                                                                  \
     }
 NEXT_MATH(float, uint32_t, f32, bits32, as_f32, 31)
 NEXT_MATH(double, uint64_t, f64, bits64, as_f64, 63)
