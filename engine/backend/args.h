@@ -203,7 +203,7 @@ typedef struct {
     lc_tensor       *out, *index;
     const lc_tensor *table, *other, *ids, *bags, *factors;
     int64_t          n, n_bags, rows, width, padding; /* padding: -1 if there is none */
-    bool             by_frequency;                    /* backward: sums are divided by how many samples a row has (embedding.c) */
+    bool             by_frequency; /* backward: sums are divided by how many samples a row has (embedding.c) */
 } lc_embedding_args;
 
 /* unique: in is contiguous, n slices of `width` elements. Slices are compared as a whole; those with a NaN equal none. What is wanted is not

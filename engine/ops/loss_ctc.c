@@ -120,6 +120,7 @@ static int ctc(const lc_value *in, const int64_t *inputs, int n_inputs, const in
     if (reduction_named(&in[5], &how) < 0) return -1;
     if (x->ndim != 2 && x->ndim != 3)
         return lc_fail_int(LC_ShapeMismatch, "ctc_loss: log_probs must be of two or three dimensions, got %s", LC_SHAPE(x));
+    if (!x->numel) return lc_fail_int(LC_ShapeMismatch, "ctc_loss: log_probs tensor must not be empty, got %s", LC_SHAPE(x));
     if (alone) x = lc_unsqueeze(x, 1);
     lc_tensor *loss = lc__ctc_loss(x, targets, inputs, n_inputs, labels, n_labels, in[4].i, in[6].b).nll;
     if (!loss) return -1;

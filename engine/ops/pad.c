@@ -253,7 +253,7 @@ static int pad_call(const lc_value *in, lc_tensor **out) /* (input, pad, mode, v
     while (mode < 3 && strcmp(name, names[mode])) mode++;
     if (mode == 3) return lc_fail_int(LC_NotImplementedError, "Unrecognised padding mode %s", name);
     if (in[3].tag != LC_IS_none && lc_number_of(&in[3]) != 0)
-        return lc_fail_int(LC_ValueError, "Padding mode \"%s\" doesn't take in value argument", name);
+        return lc_fail_int(LC_LucidError, "Padding mode \"%s\" doesn't take in value argument", name);
     if (n % 2 || n < 2 || n > 6 || (x->ndim != n / 2 + 1 && x->ndim != n / 2 + 2))
         return lc_fail_int(LC_NotImplementedError,
                            "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now: %d widths for %s", n,
