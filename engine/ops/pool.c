@@ -49,15 +49,18 @@ static int pooled_spec(const lc_record *call, lc_spec *out, const lc_tensor *t, 
     return 0;
 }
 
+static lc_dtype planes_dtype(const lc_pool_args *a, lc_dtype dtype)
+{
+    if (!lc_is_floating(dtype)) return dtype == LC_b8 || lc_is_complex(dtype) ? dtype : LC_i64;
+    bool large = a->size[0] * a->size[1] * a->size[2] > INT32_MAX - 2 * a->padding[2]; /* indices are as wide as elements */
+    return large ? LC_f64 : working_dtype(dtype);
+}
+
 /* Run the kernel on contiguous planes of the dtype it computes in; the results go where they belong. index: written or read. */
 static int run_pool(const lc_record *call, lc_pool_args *a, lc_tensor *in, lc_tensor *index, bool reads_index)
 {
     lc_record planes = *call;
-    lc_dtype  dtype = (lc_dtype)in->dtype;
-    int64_t   area = a->size[0] * a->size[1] * a->size[2];
-    planes.dtype = lc_is_floating(dtype) ? working_dtype(dtype) : dtype == LC_b8 || lc_is_complex(dtype) ? dtype : LC_i64;
-    if (planes.dtype == LC_f32 && area > INT32_MAX - 2 * a->padding[2])
-        planes.dtype = LC_f64; /* indices are as wide as elements */
+    planes.dtype = planes_dtype(a, (lc_dtype)in->dtype);
     lc_tensor *x = packed(in, planes.dtype), *to = call->out[0], *out = NULL, *places = NULL;
     out = to->is_contiguous && to->dtype == planes.dtype ? lc_retain(to)
                                                          : lc_tensor_new(planes.dtype, to->device, to->ndim, to->shape);
@@ -102,11 +105,7 @@ static lc_tensor *max_backward(lc_tensor *g, lc_tensor *indices, const lc_tensor
     return lc__max_pool_backward(g, indices, x->shape + x->ndim - nd, nd);
 }
 #define IS_POOL .hidden = true, .promote = LC_NO_PROMOTION
-GRAD(_max_pool)
-{
-    int nd = in[1].n / 4;
-    dx[0] = max_backward(g[0], lc__max_pool_with_indices(in(0), in[1].is, in[1].n, in[2].b).indices, in(0), nd);
-}
+GRAD(_max_pool) { dx[0] = lc__max_pool_gradient(g[0], in(0), in[1].is, in[1].n, in[2].b); }
 LC_OP(_max_pool, .sig = "_max_pool(input: Tensor, window: list[int], ceil_mode: bool) -> Tensor",
       .doc = "The largest element of each window.", IS_POOL, .shape = max_shape, .run = max_run, .grad = _max_pool_grad,
       .saves = IN(0));
@@ -147,6 +146,35 @@ static int max_backward_run(const lc_record *call)
 {
     return scatter_planes(call, call->in[1], call->args[2].is, call->args[2].n);
 }
+static int max_gradient_shape(const lc_record *call, lc_spec *out)
+{
+    const lc_tensor *g = call->in[0], *x = call->in[1];
+    int              nd = call->args[2].n / 4;
+    return pooled_spec(call, out, g, x->shape + x->ndim - nd, nd, 3, (lc_dtype)g->dtype);
+}
+static int max_gradient_run(const lc_record *call)
+{
+    lc_pool_args a;
+    lc_tensor   *x = call->in[1];
+    max_windows(x, call->args + 1, &a);
+    lc_tensor *g = packed(call->in[0], planes_dtype(&a, (lc_dtype)x->dtype));
+    a.grad = g;
+    int rc = g ? run_pool(call, &a, x, NULL, false) : -1;
+    lc_release(g);
+    return rc;
+}
+GRAD(_max_pool_gradient)
+{
+    if (need[0]) {
+        lc_tensor *indices = lc__max_pool_with_indices(in(1), in[2].is, in[2].n, in[3].b).indices;
+        dx[0] = indices ? gather_planes(g[0], indices, in[2].n / 4) : NULL;
+    }
+    if (need[1]) dx[1] = zeros_like(in(1));
+}
+LC_OP(_max_pool_gradient,
+      .sig = "_max_pool_gradient(grad: Tensor, input: Tensor, window: list[int], ceil_mode: bool) -> Tensor",
+      .doc = "The gradient of the largest element of each window, at its place.", IS_POOL, .shape = max_gradient_shape,
+      .run = max_gradient_run, .grad = _max_pool_gradient_grad, .saves = IN(1));
 GRAD(_max_pool_backward) { dx[0] = gather_planes(g[0], in(1), in[2].n); }
 LC_OP(_max_pool_backward, .sig = "_max_pool_backward(grad: Tensor, indices: Tensor, size: list[int]) -> Tensor",
       .doc = "Sums of gradients at indices, in planes of this size.", IS_POOL, .shape = max_backward_shape,

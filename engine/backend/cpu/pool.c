@@ -1,5 +1,5 @@
-/* Pooling: windows are laid out once per call, planes are shared between threads, pool_planes.c computes them. The gradient of the maximum
- * is a sum at indices, plane by plane. */
+/* Pooling: windows are laid out once per call, planes are shared between threads, pool_planes.c computes them. The gradient of a maximum
+ * with indices is a sum at them, plane by plane; without, its places are found again. */
 #include "cpu.h"
 #include "pool.h"
 #include <string.h>
@@ -33,6 +33,14 @@ static void lay_out(const lc_pool_args *a, int d, int64_t *first, int64_t *past,
     }
 }
 
+static bool is_paired(const lc_pool_args *a)
+{
+    bool paired = !a->adaptive && a->kernel[0] == 1 && a->stride[0] == 1;
+    for (int d = 0; d < 3; d++) paired = paired && a->padding[d] == 0 && a->dilation[d] == 1;
+    for (int d = 1; d < 3; d++) paired = paired && a->kernel[d] == 2 && a->stride[d] == 2 && 2 * a->result[d] <= a->size[d];
+    return paired;
+}
+
 enum { WIDEST = 64 }; /* a line with its padding is at most so many times as long as without */
 typedef struct {
     pool_plan      plan;
@@ -53,7 +61,7 @@ static int run_planes(pool_kind kind, lc_dtype dtype, const lc_pool_args *a)
     const lc_pools *table = pools_of_this_cpu();
     int64_t         windows = a->result[0] + a->result[1] + a->result[2], area = a->size[0] * a->size[1] * a->size[2];
     int64_t         reach = a->size[2], results = a->result[0] * a->result[1] * a->result[2];
-    pool_job        job = { .plan.args = a };
+    pool_job        job = { .plan.args = a, .plan.paired = is_paired(a) };
     if (!a->planes || !area) return 0;
     int64_t *places = cpu_scratch((size_t)(3 * windows) * sizeof *places), *at = places;
     if (!places) return no_memory();
@@ -78,6 +86,7 @@ static int cpu_max_pool(lc_dtype dtype, const void *args)
     const lc_pool_args *a = args;
     return run_planes(a->index ? POOL_MAX_INDEX : POOL_MAX, dtype, a);
 }
+static int cpu_max_pool_gradient(lc_dtype dtype, const void *args) { return run_planes(POOL_MAX_GRADIENT, dtype, args); }
 static int cpu_average_pool(lc_dtype dtype, const void *args) { return run_planes(POOL_AVERAGE, dtype, args); }
 static int cpu_average_pool_backward(lc_dtype dtype, const void *args)
 {
@@ -126,3 +135,4 @@ LC_CPU_RUN(_max_pool, cpu_max_pool, FLOATS | 1u << LC_i64)
 LC_CPU_RUN(_avg_pool, cpu_average_pool, FLOATS | 1u << LC_i64)
 LC_CPU_RUN(_avg_pool_backward, cpu_average_pool_backward, FLOATS)
 LC_CPU_RUN(_max_pool_backward, cpu_max_pool_backward, FLOATS)
+LC_CPU_RUN(_max_pool_gradient, cpu_max_pool_gradient, FLOATS)

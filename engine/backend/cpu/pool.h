@@ -2,7 +2,7 @@
 #pragma once
 #include "../args.h"
 
-typedef enum { POOL_MAX, POOL_MAX_INDEX, POOL_AVERAGE, POOL_AVERAGE_BACKWARD, POOL_KINDS } pool_kind;
+typedef enum { POOL_MAX, POOL_MAX_INDEX, POOL_AVERAGE, POOL_AVERAGE_BACKWARD, POOL_MAX_GRADIENT, POOL_KINDS } pool_kind;
 
 /* What is the same for all planes. Output position o of dimension d takes the inputs first[d][o] .. past[d][o] - 1, dilation[d] apart, and
  * counts for count[d][o] in the divisor. */
@@ -11,6 +11,7 @@ typedef struct {
     const int64_t      *first[3], *past[3], *count[3];
     int64_t line, left; /* elements of a row with its padding, as far as windows reach; of them padding on the left */
     bool    clipped;    /* rows have no padding: windows are read from the tables */
+    bool    paired;     /* windows of 1 x 2 x 2 side by side, all within the plane */
 } pool_plan;
 
 /* Elements of scratch: a line, and four rows of output. */

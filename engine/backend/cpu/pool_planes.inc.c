@@ -131,36 +131,107 @@ static void NAME(take)(const pool_plan *p, T *value, I *index, const T *line, I 
     else if (s == 2) NAME(take_steps)(value, index, line, base, n, 2, k, d);
     else NAME(take_steps)(value, index, line, base, n, s, k, d);
 }
+/* The largest elements under row r of the output, and where they are in the plane. line: padded at its ends already. */
+static void NAME(find_row)(const pool_plan *p, const T *in, T *value, I *where, T *line, int64_t r)
+{
+    const lc_pool_args *a = p->args;
+    int64_t             h = a->size[1], w = a->size[2], n = a->result[2], od = r / a->result[1], oh = r % a->result[1];
+    int64_t             y0 = p->first[0][od], x0 = p->first[1][oh], last = a->size[0] * h * w - 1;
+    CAT(NAME(fill), max)(value, n);
+    for (int64_t i = 0; i < n; i++) { /* what stays if nothing is larger: the window's first element */
+        int64_t first = (y0 * h + x0) * w + p->first[2][i];
+        where[i] = (I)(first < last ? first : last);
+    }
+    for (int64_t y = y0; y < p->past[0][od]; y += a->dilation[0])
+        for (int64_t x = x0; x < p->past[1][oh]; x += a->dilation[1]) {
+            int64_t row = (y * h + x) * w;
+            memcpy(line + p->left, in + row, (size_t)w * sizeof(T));
+            NAME(take)(p, value, where, line, (I)(row - p->left));
+        }
+}
 static void NAME(index_planes)(const pool_plan *p, int64_t begin, int64_t end, void *scratch)
 {
     const lc_pool_args *a = p->args;
-    int64_t             h = a->size[1], w = a->size[2], area = a->size[0] * h * w, n = a->result[2];
-    int64_t             rows = a->result[0] * a->result[1];
+    int64_t             area = a->size[0] * a->size[1] * a->size[2], rows = a->result[0] * a->result[1], n = a->result[2];
     T                  *line = scratch, *out = (T *)a->out->data + begin * rows * n;
     I                  *where = (I *)(line + p->line);
     int64_t            *index = (int64_t *)a->index->data + begin * rows * n;
     CAT(NAME(fill), max)(line, p->line);
+    for (int64_t plane = begin; plane < end; plane++)
+        for (int64_t r = 0; r < rows; r++, out += n, index += n) {
+            NAME(find_row)(p, (const T *)a->in->data + plane * area, out, where, line, r);
+            for (int64_t i = 0; i < n; i++) index[i] = where[i];
+        }
+}
+#undef TAKE
+
+/* ---- the gradient of the maximum: each goes where its maximum is ---- */
+#if HAS_GRADIENT
+/* Windows of 2 x 2 that lie side by side: every element has one, and is written once. LANES of them at a time; the last ones overlap the
+ * ones before, where the same is written again. */
+#define PAIRS(LANES, UNZIP, ZIP)                                                                                               \
+    INLINE void CAT(NAME(pairs), LANES)(T * to, const T *in, const T *g, int64_t w)                                            \
+    {                                                                                                                          \
+        typedef T vector __attribute__((vector_size(LANES * sizeof(T))));                                                      \
+        typedef I bits __attribute__((vector_size(LANES * sizeof(T))));                                                        \
+        vector    row[4], given, a, b, c, d;                                                                                   \
+        memcpy(row, in, 2 * sizeof(vector)), memcpy(row + 2, in + w, 2 * sizeof(vector)), memcpy(&given, g, sizeof given);     \
+        a = UNZIP(row[0], row[1], 0), b = UNZIP(row[0], row[1], 1), c = UNZIP(row[2], row[3], 0),                              \
+        d = UNZIP(row[2], row[3], 1);                                                                                          \
+        bits   right = (b > a) | (b != b), lower_right = (d > c) | (d != d);                                                   \
+        vector above = (vector)(((bits)b & right) | ((bits)a & ~right));                                                       \
+        vector lower = (vector)(((bits)d & lower_right) | ((bits)c & ~lower_right));                                           \
+        bits   down = (lower > above) | (lower != lower), here = (bits)given & ~down, there = (bits)given & down;              \
+        a = (vector)(here & ~right), b = (vector)(here & right);                                                               \
+        c = (vector)(there & ~lower_right), d = (vector)(there & lower_right);                                                 \
+        row[0] = ZIP(a, b, 0), row[1] = ZIP(a, b, LANES / 2), row[2] = ZIP(c, d, 0), row[3] = ZIP(c, d, LANES / 2);            \
+        memcpy(to, row, 2 * sizeof(vector)), memcpy(to + w, row + 2, 2 * sizeof(vector));                                      \
+    }
+PAIRS(8, UNZIP8, ZIP8)
+PAIRS(4, UNZIP4, ZIP4)
+PAIRS(2, UNZIP2, ZIP2)
+#undef PAIRS
+static void NAME(pairs)(T *to, const T *in, const T *g, int64_t w, int64_t n)
+{
+#define ALL(L)                                                                                                                 \
+    for (int64_t i = 0; i < n; i = i + 2 * L <= n || i + L >= n ? i + L : n - L)                                               \
+    CAT(NAME(pairs), L)(to + 2 * i, in + 2 * i, g + i, w)
+    if (n >= 8) ALL(8);
+    else if (n >= 4) ALL(4);
+    else if (n >= 2) ALL(2);
+    else {
+        T   edge[4] = { in[0], in[1], in[w], in[w + 1] };
+        int best = 0;
+        for (int k = 1; k < 4; k++) best = edge[k] > edge[best] || IS_NAN(edge[k]) ? k : best;
+        for (int k = 0; k < 4; k++) to[k / 2 * w + k % 2] = k == best ? g[0] : 0;
+    }
+#undef ALL
+}
+static void NAME(gradient_planes)(const pool_plan *p, int64_t begin, int64_t end, void *scratch)
+{
+    const lc_pool_args *a = p->args;
+    int64_t  h = a->size[1], w = a->size[2], area = a->size[0] * h * w, n = a->result[2], rows = a->result[0] * a->result[1];
+    T       *line = scratch, *value = line + p->line;
+    I       *where = (I *)(value + n);
+    const T *g = (const T *)a->grad->data + begin * rows * n;
+    if (!p->paired) CAT(NAME(fill), max)(line, p->line);
     for (int64_t plane = begin; plane < end; plane++) {
         const T *in = (const T *)a->in->data + plane * area;
-        for (int64_t r = 0; r < rows; r++, out += n, index += n) {
-            int64_t od = r / a->result[1], oh = r % a->result[1];
-            int64_t y0 = p->first[0][od], x0 = p->first[1][oh], last = area - 1;
-            CAT(NAME(fill), max)(out, n);
-            for (int64_t i = 0; i < n; i++) { /* what stays if nothing is larger: the window's first element */
-                int64_t first = (y0 * h + x0) * w + p->first[2][i];
-                where[i] = (I)(first < last ? first : last);
+        T       *to = (T *)a->out->data + plane * area;
+        if (!p->paired || w != 2 * n || h != 2 * a->result[1]) memset(to, 0, (size_t)area * sizeof(T));
+        for (int64_t od = 0; p->paired && od < a->result[0]; od++)
+            for (int64_t oh = 0; oh < a->result[1]; oh++, g += n) {
+                int64_t at = (od * h + 2 * oh) * w;
+                NAME(pairs)(to + at, in + at, g, w, n);
             }
-            for (int64_t y = y0; y < p->past[0][od]; y += a->dilation[0])
-                for (int64_t x = x0; x < p->past[1][oh]; x += a->dilation[1]) {
-                    int64_t row = (y * h + x) * w;
-                    memcpy(line + p->left, in + row, (size_t)w * sizeof(T));
-                    NAME(take)(p, out, where, line, (I)(row - p->left));
-                }
-            for (int64_t i = 0; i < n; i++) index[i] = where[i];
+        for (int64_t r = 0; !p->paired && r < rows; r++, g += n) {
+            NAME(find_row)(p, in, value, where, line, r);
+            for (int64_t i = 0; i < n; i++) to[where[i]] += g[i];
         }
     }
 }
-#undef TAKE
+#endif
+#undef HAS_GRADIENT
 #undef T
 #undef I
 #undef LEAST
