@@ -264,7 +264,7 @@ typedef struct {
  * sizes, and writes out, which has size's. */
 typedef struct {
     lc_tensor       *out, *index; /* index: int64; NULL if not wanted. Backward of max: read */
-    const lc_tensor *in, *grad; /* grad: the gradient of a maximum that finds its places again reads it beside `in` */
+    const lc_tensor *in, *grad;   /* grad: the gradient of a maximum that finds its places again reads it beside `in` */
     int64_t          planes, size[3], result[3], kernel[3], stride[3], padding[3], dilation[3];
     bool             adaptive, padding_counts; /* adaptive: kernel and the rest do not matter. padding_counts: in averages */
     int64_t          divisor;                  /* of averages; 0: as many as there are elements */
