@@ -27,7 +27,7 @@ const conv_kernels *conv_kernels_of(lc_dtype dtype)
 }
 int conv_no_memory(void) { return lc_fail_int(LC_OutOfMemory, "convolution: no memory for its tiles"); }
 
-enum { WIDEST = 1024, STRIP = 96 << 10, GATHERED = 64 << 10, WEIGHTS = 8192, ROW_BLOCK = 128, TASKS = 16 };
+enum { WIDEST = 1024, STRIP = 96 << 10, GATHERED = 64 << 10, WEIGHTS = 8192, ROW_BLOCK = 128, TASKS = 16, SHORT = 64 };
 
 /* ---- weights in the order of the tiles: (group, tile, channel, tap, row of the tile) ---- */
 #define PACK(T)                                                                                                                \
@@ -259,6 +259,7 @@ static int run_grid(conv_job *j)
     j->tiles = (j->rows + j->kernels->rows - 1) / j->kernels->rows;
     j->tile_block = conv_cut(j->tiles, ROW_BLOCK / j->kernels->rows);
     int64_t blocks = (j->tiles + j->tile_block - 1) / j->tile_block, block_rows = j->tile_block * j->kernels->rows;
+    if (taps == 1 && j->channels > 2 * SHORT) most = SHORT; /* what a tile reads of the image stays in the nearest cache */
     j->channel_block = conv_cut(j->channels, most ? most : 1);
     j->strip_columns = conv_cut(axis[2].count, WIDEST),
     j->strips_across = (axis[2].count + j->strip_columns - 1) / j->strip_columns;

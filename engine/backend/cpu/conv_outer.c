@@ -4,14 +4,14 @@
  * Both lie in strips with channels last, so that lanes are channels of the gradient and a tile (conv_tiles.c) multiplies them with neighbouring
  * elements of the image, one at a time: no sum over lanes is needed, and no lane meets padding or a gap. Where the kernel's taps in a row follow
  * each other their channels do too, so that few channels fill a tile as well (7 taps of 3 channels are rows of 11 and 10). What bounds it is
- * multiply-adds; strips of about 128 pixels stay in the nearest cache, and sums are added to memory once per strip.
+ * multiply-adds; strips of about 112 pixels stay in the nearest cache, and sums are added to memory once per strip.
  *
  * A unit of work is a block of channels on either side, or, where weights are few, a part of the images with sums of its own, added in order at the
  * end. How many depends on shapes only. */
 #include "conv.h"
 #include <string.h>
 
-enum { PIXELS = 144, UNITS = 8, FEW_WEIGHTS = 160 << 10, ROW_BLOCK = 64 };
+enum { PIXELS = 112, JOINED_PIXELS = 336, UNITS = 8, FEW_WEIGHTS = 160 << 10, ROW_BLOCK = 64 };
 
 typedef struct {
     const conv_axis    *axis;
@@ -67,21 +67,13 @@ typedef struct {
     char   *sums;
 } outer_unit;
 
-/* The tiles of one strip. */
-static void add_products(const outer_job *j, const outer_unit *u, const outer_scratch *s, int64_t rows, int64_t columns,
-                         int64_t width)
+/* The tiles of one strip that have rows row .. row + rows of the gradient. */
+static void add_columns(const outer_job *j, const outer_unit *u, const outer_scratch *s, conv_tile *tile, int64_t x_row,
+                        int64_t row, int64_t rows)
 {
     const conv_axis *axis = j->axis;
     int64_t          lines = j->joined ? 1 : axis[2].taps, length = j->joined ? axis[2].taps * u->channels : u->channels;
-    int64_t          tiles = pieces(length, j->kernels->rows), tap = 0, x_row = width * j->pitch;
-    conv_tile        tile = { .channels = rows,
-                              .taps = columns,
-                              .channel_step = columns * j->grad_pitch,
-                              .out_step = j->joined ? j->sum_step : j->taps * j->sum_step,
-                              .offset = s->offset,
-                              .a_channel = axis[1].step * x_row,
-                              .a_tap = axis[2].step * j->pitch,
-                              .add = true };
+    int64_t          tiles = pieces(length, j->kernels->rows), tap = 0;
     for (int64_t d = 0; d < axis[0].taps; d++)
         for (int64_t i = 0; i < axis[1].taps; i++)
             for (int64_t k = 0; k < lines; k++, tap++) {
@@ -90,11 +82,28 @@ static void add_products(const outer_job *j, const outer_unit *u, const outer_sc
                 for (int64_t t = 0; t < tiles; t++) {
                     int64_t first = length * t / tiles, past = length * (t + 1) / tiles;
                     int64_t to = j->joined ? tap * length + first : (u->channel + first) * j->taps + tap;
-                    tile.a = s->image + (at + first) * j->size, tile.x = s->grad;
-                    tile.out = u->sums + to * j->sum_step * j->size;
-                    conv_run_tile(j->kernels, j->size, &tile, past - first, u->rows, NULL, 0);
+                    tile->a = s->image + (at + first) * j->size, tile->x = s->grad + row * j->size;
+                    tile->out = u->sums + (to * j->sum_step + row) * j->size;
+                    conv_run_tile(j->kernels, j->size, tile, past - first, rows, NULL, 0);
                 }
             }
+}
+static void add_products(const outer_job *j, const outer_unit *u, const outer_scratch *s, int64_t rows, int64_t columns,
+                         int64_t width)
+{
+    int64_t   x_row = width * j->pitch, length = j->joined ? j->axis[2].taps * u->channels : u->channels;
+    int64_t   tiles = pieces(length, j->kernels->rows), wide = j->kernels->tile[length / tiles - 1].columns;
+    conv_tile tile = { .channels = rows,
+                       .taps = columns,
+                       .channel_step = columns * j->grad_pitch,
+                       .out_step = j->joined ? j->sum_step : j->taps * j->sum_step,
+                       .offset = s->offset,
+                       .a_channel = j->axis[1].step * x_row,
+                       .a_tap = j->axis[2].step * j->pitch,
+                       .add = true };
+    if (wide != j->kernels->tile[pieces(length, tiles) - 1].columns) wide = u->rows;
+    for (int64_t row = 0; row < u->rows; row += wide) /* what a tile reads of the gradient stays in the nearest cache */
+        add_columns(j, u, s, &tile, x_row, row, smaller(wide, u->rows - row));
 }
 static void run_item(const outer_job *j, int64_t item, const outer_unit *u, const outer_scratch *s)
 {
@@ -193,8 +202,10 @@ static void choose_cuts(outer_job *j)
     int64_t wanted = pieces(UNITS, j->groups * j->row_blocks);
     j->channel_block = few || j->joined ? j->channels : conv_cut(j->channels, larger(pieces(j->channels, wanted), 2 * lanes));
     j->channel_blocks = pieces(j->channels, j->channel_block);
-    j->strip_columns = conv_cut(axis[2].count, PIXELS), j->strips_across = pieces(axis[2].count, j->strip_columns);
-    j->strip_rows = conv_cut(axis[1].count, larger(1, PIXELS / j->strip_columns));
+    int64_t pixels =
+        j->joined ? JOINED_PIXELS : PIXELS; /* joined: rows of the image are short, and read again for each strip */
+    j->strip_columns = conv_cut(axis[2].count, pixels), j->strips_across = pieces(axis[2].count, j->strip_columns);
+    j->strip_rows = conv_cut(axis[1].count, larger(1, pixels / j->strip_columns));
     j->strips_down = pieces(axis[1].count, j->strip_rows);
     for (int d = 1; d < 3; d++) {
         int64_t least = axis[d].offset[0], most = least;
