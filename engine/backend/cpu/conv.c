@@ -9,6 +9,8 @@
  * in a buffer with the strip's pitch and are copied to where they belong row by row, which is where layouts and halves are dealt with.
  * Memory is one copy of the weights and, per thread, a strip and the buffer. Every cut depends on shapes only.
  *
+ * A small transpose adds up channels first, then taps: PyTorch's order, to the last digit.
+ *
  * Rejected: packing columns for the matrix product's kernel (each image element is written once per tap; half the speed where channels are
  * few). Where it pays, conv_winograd.c does the same with fewer multiplications. */
 #include "conv.h"
@@ -27,7 +29,17 @@ const conv_kernels *conv_kernels_of(lc_dtype dtype)
 }
 int conv_no_memory(void) { return lc_fail_int(LC_OutOfMemory, "convolution: no memory for its tiles"); }
 
-enum { WIDEST = 1024, STRIP = 96 << 10, GATHERED = 64 << 10, WEIGHTS = 8192, ROW_BLOCK = 128, TASKS = 16, SHORT = 64 };
+enum {
+    WIDEST = 1024,
+    STRIP = 96 << 10,
+    GATHERED = 64 << 10,
+    WEIGHTS = 8192,
+    ROW_BLOCK = 128,
+    TASKS = 16,
+    SHORT = 64,
+    SHORT_SUM = 128,
+    LITTLE = 1 << 18
+};
 
 /* ---- weights in the order of the tiles: (group, tile, channel, tap, row of the tile) ---- */
 #define PACK(T)                                                                                                                \
@@ -156,8 +168,13 @@ static void run_task(const conv_job *j, int64_t task, const conv_scratch *s)
                                .out = out,
                                .add = c > 0 };
             char     *to = conv_target(&j->to, &part, n, group * j->rows + row);
-            int64_t   there =
-                conv_run_tile(j->kernels, j->size, &tile, rows, layout.flat, flat_out ? to : NULL, j->to.channel_step);
+            int64_t   there = 0;
+            for (int64_t k = 0; k < (j->by_tap ? taps : 1); k++) {
+                conv_tile each = tile;
+                if (j->by_tap)
+                    each.taps = 1, each.offset += k, each.a = (const char *)tile.a + k * rows * j->size, each.add |= k > 0;
+                there = conv_run_tile(j->kernels, j->size, &each, rows, layout.flat, flat_out ? to : NULL, j->to.channel_step);
+            }
             if (c + channels < j->channels) continue;
             for (int64_t i = 0; i < rows && flat_out; i++)
                 memcpy(to + (i * j->to.channel_step + there) * j->size, out + (i * s->gathered_step + there) * j->size,
@@ -363,6 +380,8 @@ static int run_transposed(const lc_conv_args *a, const conv_job *like, const int
         }
         j.to.step[d] *= stride;
     }
+    int64_t taps = j.grid.axis[0].taps * j.grid.axis[1].taps * j.grid.axis[2].taps, products = taps * j.channels;
+    j.by_tap = taps && products <= SHORT_SUM && products * like->to.channels * like->to.size[2] * like->to.size[1] < LITTLE;
     rc = rc < 0 ? conv_no_memory() : run_grid(&j);
     conv_free_axes(a, j.grid.axis);
     return rc;

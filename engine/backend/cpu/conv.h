@@ -105,7 +105,8 @@ typedef struct {
     int64_t             weight_group, weight_row, weight_channel, weight_tap[3]; /* steps in the weights, in elements */
     const char         *weight, *bias;
     char               *packed;
-    const bool         *only; /* per image: whether it is computed; NULL: all are */
+    const bool         *only;   /* per image: whether it is computed; NULL: all are */
+    bool                by_tap; /* a sum per tap, then their sum */
     atomic_int          failed;
 } conv_job;
 static inline int64_t conv_tile_start(const conv_job *j, int64_t tile) { return j->rows * tile / j->tiles; }
