@@ -26,6 +26,7 @@ static __attribute__((noinline)) NAME(sums) NAME(row)(const T *in, int64_t n)
     for (; n >= ROWS * LANES; n -= ROWS * LANES) {
         NAME(parts) part0 = PARTS_AT(in), part1 = PARTS_AT(in + HALF);
         in += LANES;
+        IN_REGISTERS
         for (int r = 1; r < ROWS; r++, in += LANES) part0 += PARTS_AT(in), part1 += PARTS_AT(in + HALF);
         ADD(sum0, sum1, part0)
         ADD(sum2, sum3, part1)
