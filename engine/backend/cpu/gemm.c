@@ -18,16 +18,17 @@
 /* Vectors of which only the first elements exist. */
 #if defined __AVX512F__
 #include <immintrin.h>
-enum { VECTOR_BYTES = 64, ROWS = 14, TILE_ROWS = 8, TILE_WIDE = 3, DOT_ROWS = 4, DOT_COLUMNS = 4 };
+enum { VECTOR_BYTES = 64, ROWS = 14, TILE_ROWS = 8, TILE_WIDE = 3, DOT_ROWS = 4, DOT_COLUMNS = 4, TURNS = 1 };
 #define EACH_TILE(X) X(8, 1) X(8, 2) X(8, 3) X(4, 1) X(4, 2) X(4, 3)
 typedef __mmask16 part_f32;
 typedef __mmask8  part_f64;
-INLINE part_f32   part_of_f32(int64_t n) { return (part_f32)((1u << n) - 1); }
-INLINE part_f64   part_of_f64(int64_t n) { return (part_f64)((1u << n) - 1); }
-INLINE __m512     load_part_f32(const float *p, part_f32 n) { return _mm512_maskz_loadu_ps(n, p); }
-INLINE __m512d    load_part_f64(const double *p, part_f64 n) { return _mm512_maskz_loadu_pd(n, p); }
-INLINE void       store_part_f32(float *p, __m512 x, part_f32 n) { _mm512_mask_storeu_ps(p, n, x); }
-INLINE void       store_part_f64(double *p, __m512d x, part_f64 n) { _mm512_mask_storeu_pd(p, n, x); }
+#define COUNT_OF(part) __builtin_popcount(part)
+INLINE part_f32 part_of_f32(int64_t n) { return (part_f32)((1u << n) - 1); }
+INLINE part_f64 part_of_f64(int64_t n) { return (part_f64)((1u << n) - 1); }
+INLINE __m512   load_part_f32(const float *p, part_f32 n) { return _mm512_maskz_loadu_ps(n, p); }
+INLINE __m512d  load_part_f64(const double *p, part_f64 n) { return _mm512_maskz_loadu_pd(n, p); }
+INLINE void     store_part_f32(float *p, __m512 x, part_f32 n) { _mm512_mask_storeu_ps(p, n, x); }
+INLINE void     store_part_f64(double *p, __m512d x, part_f64 n) { _mm512_mask_storeu_pd(p, n, x); }
 #define ZIP_f32(a, b, from)                                                                                                    \
     __builtin_shufflevector(a, b, from, from + 16, from + 1, from + 17, from + 2, from + 18, from + 3, from + 19, from + 4,    \
                             from + 20, from + 5, from + 21, from + 6, from + 22, from + 7, from + 23)
@@ -35,7 +36,7 @@ INLINE void       store_part_f64(double *p, __m512d x, part_f64 n) { _mm512_mask
     __builtin_shufflevector(a, b, from, from + 8, from + 1, from + 9, from + 2, from + 10, from + 3, from + 11)
 #elif defined __AVX2__
 #include <immintrin.h>
-enum { VECTOR_BYTES = 32, ROWS = 6, TILE_ROWS = 6, TILE_WIDE = 2, DOT_ROWS = 4, DOT_COLUMNS = 2 };
+enum { VECTOR_BYTES = 32, ROWS = 6, TILE_ROWS = 6, TILE_WIDE = 2, DOT_ROWS = 4, DOT_COLUMNS = 2, TURNS = 0 };
 #define EACH_TILE(X) X(6, 1) X(6, 2) X(3, 1) X(3, 2)
 typedef __m256i part_f32;
 typedef __m256i part_f64;
@@ -52,7 +53,7 @@ INLINE void     store_part_f64(double *p, __m256d x, part_f64 n) { _mm256_maskst
     __builtin_shufflevector(a, b, from, from + 8, from + 1, from + 9, from + 2, from + 10, from + 3, from + 11)
 #define ZIP_f64(a, b, from) __builtin_shufflevector(a, b, from, from + 4, from + 1, from + 5)
 #else
-enum { VECTOR_BYTES = 16, ROWS = 4, TILE_ROWS = 4, TILE_WIDE = 2, DOT_ROWS = 4, DOT_COLUMNS = 2 };
+enum { VECTOR_BYTES = 16, ROWS = 4, TILE_ROWS = 4, TILE_WIDE = 2, DOT_ROWS = 4, DOT_COLUMNS = 2, TURNS = 0 };
 #define EACH_TILE(X) X(4, 1) X(4, 2) X(2, 1) X(2, 2)
 #define PART(T, sfx, LANES)                                                                                                    \
     typedef int64_t part_##sfx;                                                                                                \
@@ -85,6 +86,15 @@ PART(double, f64, 2)
 #include "gemm.inc.c"
 
 #define KERNELS(sfx)                                                                                                           \
-    .sfx = { ROWS,      COLUMNS_##sfx,  micro_##sfx,   micro_into_##sfx, pack_##sfx,                                           \
-             dot_##sfx, in_place_##sfx, by_dots_##sfx, finish_row_##sfx }
+    .sfx = { .rows = ROWS,                                                                                                     \
+             .columns = COLUMNS_##sfx,                                                                                         \
+             .strip = TILE_WIDE * LANES_##sfx,                                                                                 \
+             .run = micro_##sfx,                                                                                               \
+             .run_into = micro_into_##sfx,                                                                                     \
+             .pack = pack_##sfx,                                                                                               \
+             .dot = dot_##sfx,                                                                                                 \
+             .in_place = in_place_##sfx,                                                                                       \
+             .turns = TURNS,                                                                                                   \
+             .by_dots = by_dots_##sfx,                                                                                         \
+             .finish_row = finish_row_##sfx }
 const lc_gemm CAT(lc_cpu_gemm, LC_ISA) = { KERNELS(f32), KERNELS(f64) };

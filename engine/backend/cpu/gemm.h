@@ -14,7 +14,7 @@ typedef struct {
 } lc_epilogue;
 typedef struct lc_product lc_product;
 typedef struct { /* out (rows x columns, row-major) = a (k x rows) transposed times b (k x columns): packed panels */
-    int rows, columns;
+    int rows, columns, strip; /* strip: columns of b that products in place take at a time */
     void (*run)(int64_t k, const void *a, const void *b, void *out);
     /* The same into a row-major matrix whose rows are out_row_step elements apart; accumulate: added to what is there. */
     void (*run_into)(int64_t k, const void *a, const void *b, void *out, int64_t out_row_step, bool accumulate);
@@ -24,6 +24,7 @@ typedef struct { /* out (rows x columns, row-major) = a (k x rows) transposed ti
     /* Whole products without an epilogue that read a and b as they lie. */
     void (*in_place)(const lc_product *product, int64_t count, int64_t a_step, int64_t b_step,
                      int64_t out_step);         /* b_col and out_col are 1; `count` of them, steps apart */
+    bool turns;                                 /* in_place also writes a result whose out_row is 1 */
     void (*by_dots)(const lc_product *product); /* a_col and b_row are 1 */
     void (*finish_row)(const lc_epilogue *e, int64_t row, int64_t column, int64_t n, void *out, int64_t out_col);
 } lc_micro_kernel;

@@ -42,6 +42,43 @@ static void NAME(micro_into)(int64_t k, const void *a, const void *b, void *out,
         }
 }
 
+#ifdef COUNT_OF
+/* TILE_ROWS rows of V vectors, as columns of the result: each is TILE_ROWS contiguous elements of it. */
+INLINE void NAME(store_turned)(const int R, const int V, const lc_product *g, NAME(sums) sum[][TILE_WIDE], T *out, int64_t rows,
+                               int64_t columns)
+{
+    enum { L = NAME(LANES), N = TILE_ROWS };
+    typedef T piece __attribute__((vector_size(N * sizeof(T)), aligned(sizeof(T)), may_alias));
+    NAME(sums) block[N];
+#pragma GCC unroll 4
+    for (int j = 0; j < V; j++) {
+        NAME(sums) x[N], y[N];
+#pragma GCC unroll 8
+        for (int i = 0; i < N; i++) x[i] = i < R ? sum[i][j] : (NAME(sums)){ 0 };
+#pragma GCC unroll 8
+        for (int round = 1; round < N; round *= 2) {
+#pragma GCC unroll 8
+            for (int i = 0; i < N / 2; i++) {
+                y[2 * i] = NAME(ZIP)(x[i], x[i + N / 2], 0);
+                y[2 * i + 1] = NAME(ZIP)(x[i], x[i + N / 2], L / 2);
+            }
+#pragma GCC unroll 8
+            for (int i = 0; i < N; i++) x[i] = y[i];
+        }
+        memcpy(block, x, sizeof block);
+        const T *from = (const T *)block;
+        T       *to = out + j * L * g->out_col;
+        if (rows == N && columns >= (j + 1) * L) {
+            if (g->accumulate)
+                for (int c = 0; c < L; c++, from += N, to += g->out_col) *(piece *)to += *(const piece *)from;
+            else
+                for (int c = 0; c < L; c++, from += N, to += g->out_col) *(piece *)to = *(const piece *)from;
+        } else
+            for (int64_t c = 0; c < L && j * L + c < columns; c++, from += N, to += g->out_col)
+                for (int64_t i = 0; i < rows; i++) to[i] = g->accumulate ? to[i] + from[i] : from[i];
+    }
+}
+#endif
 /* ---- in place: R x V vectors of the result, from rows of b as they lie; the last vector may be a part of one. Where there are fewer rows, the
  * last one is computed again and not stored. ---- */
 INLINE void NAME(tile)(const int R, const int V, const lc_product *g, const T *a, const T *b, T *out, int64_t rows,
@@ -70,6 +107,12 @@ INLINE void NAME(tile)(const int R, const int V, const lc_product *g, const T *a
             for (int j = 0; j < V; j++) sum[i][j] += y * x[j];
         }
     }
+#ifdef COUNT_OF
+    if (g->out_col != 1) {
+        NAME(store_turned)(R, V, g, sum, out, rows, (V - 1) * NAME(LANES) + COUNT_OF(last));
+        return;
+    }
+#endif
 #pragma GCC unroll 16
     for (int i = 0; i < R; i++)
         if (i < rows) {
@@ -133,7 +176,7 @@ static void NAME(in_place)(const lc_product *g, int64_t count, int64_t a_step, i
         return;
     }
     for (; count-- > 0; a += a_step, b += b_step, out += out_step) {
-        if (g->m == 1) {
+        if (g->m == 1 && g->out_col == 1) {
             NAME(row_sums)(g, a, b, out);
             continue;
         }
@@ -142,7 +185,8 @@ static void NAME(in_place)(const lc_product *g, int64_t count, int64_t a_step, i
             NAME(part) last = NAME(part_of)(done + wide < vectors ? NAME(LANES) : g->n - (vectors - 1) * NAME(LANES));
             for (int64_t i = 0, rows; i < g->m; i += TILE_ROWS) {
                 rows = g->m - i < TILE_ROWS ? g->m - i : TILE_ROWS;
-                tiles[rows > TILE_ROWS / 2][wide - 1](g, a + i * g->a_row, b + j, out + i * g->out_row + j, rows, last);
+                tiles[rows > TILE_ROWS / 2][wide - 1](g, a + i * g->a_row, b + j, out + i * g->out_row + j * g->out_col, rows,
+                                                      last);
             }
             done += wide;
         }
@@ -299,12 +343,14 @@ INLINE void NAME(pack_panel)(T *to, const T *from, int64_t n, int64_t row_step, 
 static void NAME(pack)(void *panels, const void *matrix, int64_t rows, int64_t row_step, int64_t depth, int64_t depth_step,
                        int lanes)
 {
+    enum { L = NAME(LANES) };
     T       *to = panels;
     const T *from = matrix;
     for (int64_t first = 0; first < rows; first += lanes, from += lanes * row_step, to += lanes * depth) {
         int64_t n = rows - first < lanes ? rows - first : lanes;
         if (lanes == ROWS) NAME(pack_panel)(to, from, n, row_step, depth, depth_step, ROWS);
         else if (lanes == NAME(COLUMNS)) NAME(pack_panel)(to, from, n, row_step, depth, depth_step, NAME(COLUMNS));
+        else if (lanes == TILE_WIDE * L) NAME(pack_panel)(to, from, n, row_step, depth, depth_step, TILE_WIDE * L);
         else {
             memset(to, 0, (size_t)(lanes * depth) * sizeof(T));
             for (int64_t q = 0; q < depth; q++)

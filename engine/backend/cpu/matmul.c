@@ -145,7 +145,8 @@ static void in_parts(product *p)
     int64_t               work = g->m * g->n * g->k, parts = least(work / WORTH, 8);
     p->rows = g->m, p->columns = g->n;
     if (parts > 1 && g->batch < 8) {
-        if (g->n >= g->m) p->columns = ((g->n + parts - 1) / parts + 31) / 32 * 32;
+        bool rows = g->m >= 128 && g->b_col == 1 && g->b_row < 1 << 11; /* of b all is read by each */
+        if (g->n >= g->m && !rows) p->columns = ((g->n + parts - 1) / parts + 31) / 32 * 32;
         else p->rows = ((g->m + parts - 1) / parts + 7) / 8 * 8;
     }
     p->across = (g->n + p->columns - 1) / p->columns, p->each = p->across * ((g->m + p->rows - 1) / p->rows);
@@ -237,6 +238,83 @@ static int together(const product *p, int64_t batch)
     return 0;
 }
 
+/* ---- one product with a b that lies transposed, as weights do, and fewer rows than columns: computed transposed, because then a, the smaller
+ * one, is what has to be packed (once, by all), and b is read as it lies. Tiles are turned as they are stored. ---- */
+enum { STRIP_DEPTH = 512 }; /* a strip of it stays in L2, and tiles are turned less often */
+typedef struct {
+    lc_product             g;
+    lc_dtype               dtype;
+    const lc_micro_kernel *micro;
+    char                  *panels; /* strips of a: k x strip each */
+    int64_t                size, depth, k, piece;
+} turned_job;
+static void pack_strips(void *ctx, int64_t begin, int64_t end)
+{
+    const turned_job      *w = ctx;
+    const lc_product      *g = &w->g;
+    const lc_micro_kernel *micro = w->micro;
+    for (int64_t i = begin, strip = micro->strip; i < end; i++)
+        micro->pack(w->panels + i * strip * w->k * w->size,
+                    (const char *)g->a + (i * strip * g->a_row + w->depth * g->a_col) * w->size, least(g->m - i * strip, strip),
+                    g->a_row, w->k, g->a_col, micro->strip);
+}
+static void multiply_strips(void *ctx, int64_t begin, int64_t end)
+{
+    const turned_job *w = ctx;
+    const lc_product *g = &w->g;
+    int64_t           size = w->size, strip = w->micro->strip;
+    for (int64_t column = begin * w->piece; column < least(g->n, end * w->piece); column += w->piece) {
+        int64_t columns = least(g->n - column, w->piece);
+        for (int64_t d = 0; d < w->k; d += STRIP_DEPTH)
+            for (int64_t row = 0; row < g->m; row += strip)
+                w->micro->in_place(
+                    &(lc_product){ .m = columns,
+                                   .n = least(g->m - row, strip),
+                                   .k = least(w->k - d, STRIP_DEPTH),
+                                   .a = (const char *)g->b + (column * g->b_col + (w->depth + d) * g->b_row) * size,
+                                   .a_row = g->b_col,
+                                   .a_col = g->b_row,
+                                   .b = w->panels + (row * w->k + d * strip) * size,
+                                   .b_row = strip,
+                                   .b_col = 1,
+                                   .out = (char *)g->out + (row * g->out_row + column) * size,
+                                   .out_row = 1,
+                                   .out_col = g->out_row,
+                                   .accumulate = g->accumulate || w->depth + d },
+                    1, 0, 0, 0);
+        if (g->epilogue && w->depth + w->k == g->k) cpu_gemm_finish(w->dtype, g, 0, g->m, column, columns);
+    }
+}
+static bool suits_turning(const product *p)
+{
+    const lc_matmul_args *g = p->g;
+    return g->batch == 1 && g->m > 16 && 2 * g->m <= g->n && g->m * g->n * g->k >= 1 << 21 && g->b_row == 1 && g->b_col != 1 &&
+           g->out_col == 1 && g->out_row > 1 && cpu_micro_kernel(p->dtype)->turns;
+}
+static int by_turning(const product *p)
+{
+    enum { MOST = 1 << 19 }; /* elements of a that are packed at a time */
+    lc_epilogue epilogue;
+    turned_job  w = { .g = part_of(p, 0, 0, p->g->m, 0, p->g->n, &epilogue),
+                      .dtype = p->dtype,
+                      .micro = cpu_micro_kernel(p->dtype),
+                      .size = p->size };
+    int64_t     strips = (w.g.m + w.micro->strip - 1) / w.micro->strip, wide = strips * w.micro->strip;
+    int64_t     deep = least(w.g.k, MOST / wide > STRIP_DEPTH ? MOST / wide / STRIP_DEPTH * STRIP_DEPTH : STRIP_DEPTH);
+    size_t      bytes = (size_t)(wide * deep * w.size);
+    w.panels = lc_alloc(bytes), w.piece = even_pieces(w.g.n, 8, 168, 8);
+    if (!w.panels) return -1;
+    void *host = lc_host_unlock ? lc_host_unlock() : NULL;
+    for (; w.depth < w.g.k; w.depth += w.k) {
+        w.k = least(w.g.k - w.depth, deep);
+        lc_parallel_for(strips, 1, pack_strips, &w);
+        lc_parallel_for((w.g.n + w.piece - 1) / w.piece, 1, multiply_strips, &w);
+    }
+    if (host) lc_host_relock(host);
+    lc_free(w.panels, bytes);
+    return 0;
+}
+
 /* ---- plain loops ---- */
 static void direct_rows(void *ctx, int64_t begin, int64_t end) /* of all batches, one after the other */
 {
@@ -265,7 +343,8 @@ static int multiply(product *p)
     int64_t               work = g->m * g->n * g->k;
     if (p->direct) return run_direct(p, g->batch * g->m * g->n * (g->k ? g->k : 1)), 0;
     if (has_halves(g, p->dtype)) return cpu_matmul_halves(p->dtype, g);
-    if (work >= LARGE && g->m >= NARROW && g->n >= NARROW) {
+    if (suits_turning(p) && (work < LARGE || g->m <= 4 * NARROW)) p->failed = by_turning(p) < 0;
+    else if (work >= LARGE && g->m >= NARROW && g->n >= NARROW) {
         for (int64_t i = 0; i < g->batch && !p->failed; i++) p->failed = together(p, i) < 0;
     } else in_parts(p);
     return p->failed ? lc_fail_int(LC_OutOfMemory, "mm: no memory for the packed blocks") : 0;
