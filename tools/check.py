@@ -65,6 +65,7 @@ def gates(build):
         "clang warnings": clang_warnings,
         "size": script("size", build),
         "fused multiply-adds": script("fma", build),
+        "vectors": script("vectors", build),
         "CUDA texts": script("cuda_text", build),
         "stubs": script("stubs"),
         "dispatch": script("dispatch"),
