@@ -17,6 +17,20 @@ _ALLOWED = {
     "is_floating_point",
 }
 
+# methods that are no ops, and would read what is not there
+_READING = (
+    "__array__ __bool__ __complex__ __float__ __getitem__ __index__ __int__ __iter__ __len__ __setitem__ backward data_ptr dim "
+    "dim_order is_contiguous is_nonzero item ndimension nelement numel numpy storage_offset stride tolist untyped_storage"
+)
+
+
+def _refuse(what):
+    raise ValueError(
+        f"Attempted to use an uninitialized parameter in {what}. This error happens when you are using a `LazyModule` or "
+        "explicitly manipulating `lucid.nn.parameter.UninitializedParameter` objects. When using LazyModules Call "
+        "`forward` with a dummy batch to initialize the parameters before calling lucid functions"
+    )
+
 
 class _Uninitialized:
     """What both have: a device and a dtype, but neither shape nor values."""
@@ -40,11 +54,7 @@ class _Uninitialized:
     def __lucid_function__(cls, func, types, args=(), kwargs=None):
         if getattr(func, "__name__", None) in _ALLOWED:
             return super().__lucid_function__(func, types, args, kwargs or {})
-        raise ValueError(
-            f"Attempted to use an uninitialized parameter in {func}. This error happens when you are using a `LazyModule` or "
-            "explicitly manipulating `lucid.nn.parameter.UninitializedParameter` objects. When using LazyModules Call "
-            "`forward` with a dummy batch to initialize the parameters before calling lucid functions"
-        )
+        return _refuse(func)
 
     def share_memory_(self):
         raise RuntimeError("Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize it first.")
@@ -88,6 +98,10 @@ class _Uninitialized:
 
     def __reduce_ex__(self, protocol):
         return _rebuilt, (type(self), self._options(), str(self.device), self.dtype)
+
+
+for _name in _READING.split():
+    setattr(_Uninitialized, _name, lambda self, *args, _name=_name, **kwargs: _refuse(f"Tensor.{_name}"))
 
 
 def _rebuilt(cls, options, device, dtype):

@@ -473,6 +473,59 @@ def uninitialized(m):
 
 
 @program
+def uninitialized_modules(m):
+    m.manual_seed(0)
+    n = m.nn.Sequential(m.nn.LazyLinear(3), m.nn.ReLU(), m.nn.LazyBatchNorm1d(), m.nn.LazyLinear(2))
+    hooks = [(len(layer._forward_pre_hooks), len(layer._load_state_dict_pre_hooks)) for layer in n]
+    optimizer = m.optim.SGD(n.parameters(), 0.1)
+    n(m.ones(4, 2)).sum().backward()
+    optimizer.step()
+    after = [(len(layer._forward_pre_hooks), len(layer._load_state_dict_pre_hooks)) for layer in n]
+    return [hooks, after, repr(n), [tuple(p.shape) for p in optimizer.param_groups[0]["params"]]]
+
+
+@program
+def uninitialized_copies(m):
+    results = []
+    for other in (copy.deepcopy(m.nn.LazyConv2d(3, 2)), pickle.loads(pickle.dumps(m.nn.LazyConv2d(3, 2)))):
+        other(m.ones(1, 2, 4, 4))
+        results.append(repr(other))
+    fresh = m.nn.LazyConv2d(3, 2)
+    fresh.load_state_dict(other.state_dict())
+    wide = m.nn.LazyLinear(3).double()
+    wide.weight.materialize((3, 4))
+    twice = m.nn.LazyLinear(3)
+    twice.initialize_parameters(m.ones(1, 2))
+    twice.initialize_parameters(m.ones(1, 5))
+    return [results, repr(fresh), str(wide.weight.dtype), wide.weight.requires_grad, tuple(twice.weight.shape)]
+
+
+@program
+def old_checkpoints(m):
+    bn = m.nn.BatchNorm1d(2)
+    s = dict(bn.state_dict())
+    del s["num_batches_tracked"]
+    return [repr(bn.load_state_dict(s)), bn.num_batches_tracked]
+
+
+@program
+def old_checkpoint_of_instance_norm(m):
+    return m.nn.InstanceNorm1d(2).load_state_dict({"running_mean": m.zeros(2), "running_var": m.zeros(2)})
+
+
+@program
+def parameters_are_tensors(m):
+    p = m.nn.Parameter(m.ones(2))
+    results = (p + 1, p.data, p.detach(), p.clone(), copy.deepcopy(p), p.double())
+    return [[type(t).__name__ for t in results], repr(p), tuple(m.nn.Parameter().shape), m.nn.Parameter(m.ones(1), False)]
+
+
+@program
+def parameters_of_integers(m):
+    return m.nn.Parameter(m.ones(2, dtype=m.int64))
+
+
+@program
 def uninitialized_loads(m):
     layer = m.nn.LazyLinear(3)
     layer.load_state_dict(m.nn.Linear(4, 3).state_dict())
@@ -482,6 +535,22 @@ def uninitialized_loads(m):
 for _name, _do in {
     "used": lambda m: m.nn.LazyLinear(3).weight + 1,
     "shape": lambda m: m.nn.LazyLinear(3).weight.shape,
+    "numel": lambda m: m.nn.LazyLinear(3).weight.numel(),
+    "dim": lambda m: m.nn.LazyLinear(3).weight.dim(),
+    "tolist": lambda m: m.nn.LazyLinear(3).weight.tolist(),
+    "len": lambda m: len(m.nn.LazyLinear(3).weight),
+    "index": lambda m: m.nn.LazyLinear(3).weight[0],
+    "float": lambda m: float(m.nn.LazyLinear(3).weight),
+    "iteration": lambda m: list(m.nn.LazyLinear(3).weight),
+    "item": lambda m: m.nn.LazyLinear(3).weight.item(),
+    "assignment": lambda m: m.nn.LazyLinear(3).weight.__setitem__(0, 1.0),
+    "backward": lambda m: m.nn.LazyLinear(3).weight.backward(),
+    "numpy": lambda m: m.nn.LazyLinear(3).weight.numpy(),
+    "stride": lambda m: m.nn.LazyLinear(3).weight.stride(),
+    "pointer": lambda m: m.nn.LazyLinear(3).weight.data_ptr(),
+    "buffer": lambda m: m.nn.LazyBatchNorm1d().running_mean + 1,
+    "buffer_numel": lambda m: m.nn.LazyBatchNorm1d().running_mean.numel(),
+    "plain_layer": lambda m: m.nn.Linear(2, 3).load_state_dict(m.nn.LazyLinear(3).state_dict()),
     "wrong_dims": lambda m: m.nn.LazyConv2d(3, 1)(m.ones(2, 2)),
     "shared": lambda m: m.nn.LazyLinear(3).share_memory(),
 }.items():

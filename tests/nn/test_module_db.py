@@ -12,6 +12,7 @@ import lucid
 from tests.compat.exchange import Exchange, to_torch
 
 DTYPE = torch.float64
+MATCHED = "<All keys matched successfully>"
 WIDE = {"rtol": 1e-6, "atol": 1e-8}
 
 
@@ -97,6 +98,9 @@ def check(info, sample, training):
     assert repr(mine).replace("lucid.", "torch.") == repr(theirs)
     if not lazy:
         assert_same_state(mine, theirs)
+        copied = kind(*args, **{**kwargs, **{k: lucid.float64 for k in DTYPES(info)}})  # of other weights; PyTorch's are loaded
+        assert repr(copied.load_state_dict({k: exchange(v) for k, v in theirs.state_dict().items()})) == MATCHED
+        assert_same_state(copied, theirs)
     sides = []
     for m, module, convert in ((lucid, mine, ToLucid(True)), (torch, theirs, Exchange(False))):
         given = convert((sample.forward_input.args, sample.forward_input.kwargs))
