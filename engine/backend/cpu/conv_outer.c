@@ -130,7 +130,7 @@ static void run_units(void *ctx, int64_t begin, int64_t end)
     int64_t    image = j->axis[0].taps * j->height * j->width * j->pitch + CONV_SLACK;
     int64_t    grad = j->strip_rows * j->strip_columns * j->grad_pitch + CONV_SLACK;
     size_t     bytes = (size_t)((image + grad) * j->size) + (size_t)j->strip_columns * sizeof(int64_t);
-    char      *block = lc_alloc(bytes);
+    char      *block = cpu_scratch(bytes);
     if (!block) {
         j->failed = 1;
         return;
@@ -148,7 +148,7 @@ static void run_units(void *ctx, int64_t begin, int64_t end)
         for (int64_t item = j->items * part / j->parts; item < j->items * (part + 1) / j->parts; item++)
             if (u.rows > 0 && u.channels > 0) run_item(j, item, &u, &s);
     }
-    lc_free(block, bytes);
+    cpu_scratch_free(block, bytes);
 }
 
 /* ---- the parts' sums, and weights in their order: (row, channel, tap) ---- */
@@ -168,7 +168,7 @@ static int store_weights(const outer_job *j, lc_tensor *weight)
 {
     int64_t length = j->channels * j->taps, size = j->size, across = j->axis[2].taps;
     size_t  bytes = (size_t)(j->row_block * length * size);
-    char   *turned = lc_alloc(bytes);
+    char   *turned = cpu_scratch(bytes);
     if (!turned) return -1;
     for (int64_t b = 0; b < j->groups * j->row_blocks; b++) {
         int64_t row = b % j->row_blocks * j->row_block, rows = smaller(j->row_block, j->rows - row);
@@ -184,7 +184,7 @@ static int store_weights(const outer_job *j, lc_tensor *weight)
                  weight->data + (b / j->row_blocks * j->rows + row) * length * lc_size_of(weight->dtype),
                  lc_size_of(weight->dtype), j->dtype, turned, size, rows * length);
     }
-    lc_free(turned, bytes);
+    cpu_scratch_free(turned, bytes);
     return 0;
 }
 
@@ -244,13 +244,13 @@ int conv_outer(lc_dtype dtype, const lc_conv_args *a, const conv_axis *axis)
     if (!suits(&j)) return 1;
     choose_cuts(&j);
     size_t bytes = (size_t)(j.parts * j.part_size * j.size);
-    if (!(j.sums = lc_alloc(bytes))) return conv_no_memory();
+    if (!(j.sums = cpu_scratch(bytes))) return conv_no_memory();
     memset(j.sums, 0, bytes);
     int64_t units = j.groups * j.row_blocks * j.channel_blocks * j.parts;
     int64_t work = j.grad.channels * j.channels * j.taps * axis[0].count * axis[1].count * axis[2].count / 16 * j.image.n;
     cpu_parallel(units, CPU_GRAIN / (work / units + 1) + 1, work, run_units, &j);
     if (j.parts > 1) cpu_parallel(j.part_size, CPU_GRAIN, j.part_size * j.parts, add_parts, &j);
     if (j.failed || store_weights(&j, a->weight) < 0) j.failed = 1;
-    lc_free(j.sums, bytes);
+    cpu_scratch_free(j.sums, bytes);
     return j.failed ? conv_no_memory() : 0;
 }

@@ -19,6 +19,7 @@
 
 #if defined __AVX512F__
 enum { LANES = 16 };
+#define LANE ((lanes){ 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 })
 #define UNZIP(a, b, at)                                                                                                        \
     __builtin_shufflevector(a, b, at, at + 2, at + 4, at + 6, at + 8, at + 10, at + 12, at + 14, at + 16, at + 18, at + 20,    \
                             at + 22, at + 24, at + 26, at + 28, at + 30)
@@ -27,15 +28,18 @@ enum { LANES = 16 };
                             at + 21, at + 6, at + 22, at + 7, at + 23)
 #elif defined __AVX2__
 enum { LANES = 8 };
+#define LANE            ((lanes){ 0, 1, 2, 3, 4, 5, 6, 7 })
 #define UNZIP(a, b, at) __builtin_shufflevector(a, b, at, at + 2, at + 4, at + 6, at + 8, at + 10, at + 12, at + 14)
 #define ZIP(a, b, at)   __builtin_shufflevector(a, b, at, at + 8, at + 1, at + 9, at + 2, at + 10, at + 3, at + 11)
 #else
 enum { LANES = 4 };
+#define LANE            ((lanes){ 0, 1, 2, 3 })
 #define UNZIP(a, b, at) __builtin_shufflevector(a, b, at, at + 2, at + 4, at + 6)
 #define ZIP(a, b, at)   __builtin_shufflevector(a, b, at, at + 4, at + 1, at + 5)
 #endif
 typedef float vector __attribute__((vector_size(4 * LANES)));
 typedef float loaded __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef int   lanes __attribute__((vector_size(4 * LANES)));
 typedef float point_matrix[CONV_POINTS][CONV_POINTS];
 
 /* From the n elements of a tile to the values. */
@@ -66,9 +70,10 @@ static const double POINTS_7[2][6] = { { 0, 1, -1, 2, 0.5, -1.5 }, { -2 / 3., -2
 static const double POINTS_8[2][7] = { { 0, 1, -1, 2, -2, 0.5, -0.5 },
                                        { -1, -2 / 9., -2 / 9., 1 / 90., 1 / 90., 32 / 45., 32 / 45. } };
 
-INLINE vector load(const float *p) { return (vector) * (const loaded *)p; }
-INLINE void   store(float *p, vector x) { *(loaded *)p = (loaded)x; }
-INLINE void   every_fourth(const float *from, vector *to)
+INLINE int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE vector  load(const float *p) { return (vector) * (const loaded *)p; }
+INLINE void    store(float *p, vector x) { *(loaded *)p = (loaded)x; }
+INLINE void    every_fourth(const float *from, vector *to)
 {
     vector a = load(from), b = load(from + LANES), c = load(from + 2 * LANES), d = load(from + 3 * LANES);
     vector even[2] = { UNZIP(a, b, 0), UNZIP(c, d, 0) }, odd[2] = { UNZIP(a, b, 1), UNZIP(c, d, 1) };
@@ -98,6 +103,7 @@ INLINE bool gather(const int n, const point_matrix m, const float *from, int64_t
     vector odd = { 0 };
     for (int64_t t = 0; t < tiles; t += LANES, line += 4 * LANES) {
         vector x[8], y[4];
+        lanes  kept = LANE < (int)smaller(tiles - t, LANES); /* what is past the end may be anything */
 #pragma GCC unroll 8
         for (int k = 0; k < n; k++) x[k] = load(from + k * step + t);
 #pragma GCC unroll 4
@@ -108,7 +114,7 @@ INLINE bool gather(const int n, const point_matrix m, const float *from, int64_t
                 if (m[i][k] == 1) y[i] += x[k];
                 else if (m[i][k] == -1) y[i] -= x[k];
                 else if (m[i][k] != 0) y[i] += m[i][k] * x[k];
-            odd += y[i] - y[i];
+            odd += (vector)((lanes)(y[i] - y[i]) & kept);
         }
         vector low[2] = { ZIP(y[0], y[2], 0), ZIP(y[1], y[3], 0) },
                high[2] = { ZIP(y[0], y[2], LANES / 2), ZIP(y[1], y[3], LANES / 2) };

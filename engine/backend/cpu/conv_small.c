@@ -117,7 +117,7 @@ static void run_tasks(void *ctx, int64_t begin, int64_t end)
     int64_t   strip = j->channel_block * j->grid.taps * cut.step + CONV_SLACK, taps = j->grid.taps;
     int64_t   result = j->tile_block * j->kernels->rows * (cut.step + CONV_SLACK), table = taps * (cut.step + 1);
     size_t    bytes = (size_t)((strip + result) * j->size) + (size_t)table * sizeof(int64_t);
-    char     *block = lc_alloc(bytes);
+    char     *block = cpu_scratch(bytes);
     if (!block) {
         j->failed = 1;
         return;
@@ -126,7 +126,7 @@ static void run_tasks(void *ctx, int64_t begin, int64_t end)
     char    *at = block + table * (int64_t)sizeof *place;
     memset(at + (strip - CONV_SLACK) * j->size, 0, (size_t)(CONV_SLACK * j->size));
     for (int64_t t = begin; t < end; t++) run_task(j, &cut, t, at, at + strip * j->size, place, place + taps * cut.step);
-    lc_free(block, bytes);
+    cpu_scratch_free(block, bytes);
 }
 void conv_small(conv_job *j)
 {

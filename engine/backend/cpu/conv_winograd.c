@@ -143,8 +143,6 @@ static void fill_strip(const wino_job *j, const wino_layout *l, const wino_scrat
                 for (int64_t p = 0; p < axis[2].phases; p++, plane += l->plane_size) {
                     int64_t z = part->plane * axis[0].step + axis[0].offset[d], depth = j->conv->from.size[0];
                     float  *to = plane, *line = s->lines + p * j->line;
-                    for (int64_t v = 0; v < points; v++) /* what is read past the end is finite */
-                        memset(plane + v * l->point_size + height * l->pitch, 0, GAP * sizeof *to);
                     for (int64_t i = 0; i < height; i++, to += l->pitch) {
                         int64_t y = (part->row + axis[1].shift_min + i) * axis[1].step + axis[1].residue[q];
                         if (z < 0 || z >= depth || y < 0 || y >= j->conv->from.size[1])
@@ -195,7 +193,6 @@ static void run_task(const wino_job *j, int64_t task, const wino_scratch *s)
                 s->offset[k++] = ((d * axis[1].phases + axis[1].phase[i]) * axis[2].phases + p) * l.plane_size +
                                  (axis[1].shift[i] - axis[1].shift_min) * l.pitch;
     fill_strip(j, &l, s, n, images, group, &part);
-    memset(s->strip + points * l.point_size, 0, CONV_SLACK * sizeof(float));
     for (int64_t t = block * c->tile_block; t < past; t++) {
         int64_t row = conv_tile_start(c, t), rows = conv_tile_start(c, t + 1) - row, all = c->channels * j->taps;
         for (int64_t p = 0; p < points; p++) {
@@ -210,8 +207,6 @@ static void run_task(const wino_job *j, int64_t task, const wino_scratch *s)
                                .x = s->strip + p * l.point_size,
                                .start = none,
                                .out = s->result + p * rows * l.result_step };
-            for (int64_t i = 0; i < rows; i++) /* gathered too, if it is not written */
-                memset((float *)tile.out + i * l.result_step + l.flat, 0, 2 * GAP * sizeof(float));
             conv_run_tile(c->kernels, c->size, &tile, rows, l.flat, NULL, 0);
         }
         store_results(j, &l, s, n, images, group * c->rows + row, rows, &part);
@@ -224,7 +219,7 @@ static void run_tasks(void *ctx, int64_t begin, int64_t end)
     int64_t     strip = j->points->points * l.point_size + CONV_SLACK, lines = (j->conv->grid.axis[2].phases + 2) * j->line;
     int64_t     result = j->points->points * j->conv->kernels->rows * l.result_step;
     size_t      bytes = (size_t)(strip + lines + result) * sizeof(float) + (size_t)(j->taps + 1) * sizeof(int64_t);
-    char       *block = lc_alloc(bytes);
+    char       *block = cpu_scratch(bytes);
     if (!block) {
         j->failed = 1;
         return;
@@ -233,7 +228,7 @@ static void run_tasks(void *ctx, int64_t begin, int64_t end)
     s.result = s.strip + strip, s.line = s.result + result, s.lines = s.line + 2 * j->line;
     memset(s.lines, 0, (size_t)(lines - 2 * j->line) * sizeof(float));
     for (int64_t t = begin; t < end; t++) run_task(j, t, &s);
-    lc_free(block, bytes);
+    cpu_scratch_free(block, bytes);
 }
 
 /* ---- whether, and in which pieces ---- */
@@ -287,12 +282,12 @@ int conv_winograd(const conv_job *job, bool *again)
     choose_cuts(&j);
     j.line = 4 * pieces(j.across * j.images, job->kernels->lanes) * job->kernels->lanes + 32;
     size_t bytes = (size_t)(job->groups * job->rows * job->channels * j.taps * j.points->points) * sizeof(float);
-    if (!(j.packed = lc_alloc(bytes))) return -1;
+    if (!(j.packed = cpu_scratch(bytes))) return -1;
     int64_t tile = job->kernels->rows * job->channels * j.taps * j.points->points, tiles = job->groups * job->tiles;
     cpu_parallel(tiles, CPU_GRAIN / (tile + 1) + 1, tiles * tile, pack_tiles, &j);
     int64_t tasks = j.sets * axis[0].count * job->groups * j.blocks * j.strips;
     int64_t each = job->rows * job->channels * j.taps * j.points->points * j.rows * j.images * j.across / j.blocks / 16 + 1;
     cpu_parallel(tasks, CPU_GRAIN / each + 1, tasks * each, run_tasks, &j);
-    lc_free(j.packed, bytes);
+    cpu_scratch_free(j.packed, bytes);
     return j.failed ? -1 : 0;
 }
