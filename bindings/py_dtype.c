@@ -6,6 +6,9 @@ static PyObject   *name_text(const char *name) { return PyUnicode_FromFormat("lu
 static const char *dtype_name(PyObject *self) { return lc_dtypes[((PyDtype *)self)->value].name; }
 static lc_dtype    dtype_value(PyObject *self) { return ((PyDtype *)self)->value; }
 
+/* Where pickle finds the name: without it, every module there is would be searched. */
+static PyObject *home_module(UNUSED PyObject *self, UNUSED void *unused) { return PyUnicode_FromString("lucid"); }
+
 static PyObject *dtype_repr(PyObject *self) { return name_text(dtype_name(self)); }
 static PyObject *dtype_reduce(PyObject *self, UNUSED PyObject *unused) { return PyUnicode_FromString(dtype_name(self)); }
 static PyObject *dtype_floating(PyObject *self, UNUSED void *unused)
@@ -40,6 +43,7 @@ static PyGetSetDef dtype_attributes[] = { { "is_floating_point", dtype_floating,
                                           { "is_complex", dtype_complex, NULL, "Whether it is complex.", NULL },
                                           { "is_signed", dtype_signed, NULL, "Whether it has negative numbers.", NULL },
                                           { "itemsize", dtype_itemsize, NULL, "Bytes per element.", NULL },
+                                          { "__module__", home_module, NULL, NULL, NULL },
                                           { 0 } };
 static PyMethodDef dtype_methods[] = { { "to_real", dtype_to_real, METH_NOARGS, "The type of a complex type's parts." },
                                        { "to_complex", dtype_to_complex, METH_NOARGS,
@@ -71,19 +75,22 @@ static PyObject *format_reduce(PyObject *self, UNUSED PyObject *unused)
 {
     return PyUnicode_FromString(((PyFormat *)self)->name);
 }
+static PyGetSetDef format_attributes[] = { { "__module__", home_module, NULL, NULL, NULL }, { 0 } };
 static PyMethodDef format_methods[] = { { "__reduce__", format_reduce, METH_NOARGS, NULL }, { 0 } };
 PyTypeObject       PyFormat_Type = { PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lucid.memory_format",
                                      .tp_basicsize = sizeof(PyFormat),
                                      .tp_flags = Py_TPFLAGS_DEFAULT,
                                      .tp_doc = "The order of elements in memory.",
                                      .tp_repr = format_repr,
-                                     .tp_methods = format_methods };
+                                     .tp_methods = format_methods,
+                                     .tp_getset = format_attributes };
 PyTypeObject       PyLayout_Type = { PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lucid.layout",
                                      .tp_basicsize = sizeof(PyFormat),
                                      .tp_flags = Py_TPFLAGS_DEFAULT,
                                      .tp_doc = "How a tensor keeps its elements.",
                                      .tp_repr = format_repr,
-                                     .tp_methods = format_methods };
+                                     .tp_methods = format_methods,
+                                     .tp_getset = format_attributes };
 PyFormat           py_formats[] = { [LC_CONTIGUOUS_FORMAT] = { .name = "contiguous_format" },
                                     [LC_CHANNELS_LAST] = { .name = "channels_last" },
                                     [LC_CHANNELS_LAST_3D] = { .name = "channels_last_3d" },

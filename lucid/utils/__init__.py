@@ -1,0 +1,20 @@
+"""Data loading and activation checkpoints.
+
+>>> loader = lucid.utils.data.DataLoader(range(4), batch_size=2)
+>>> [batch.tolist() for batch in loader]
+[[0, 1], [2, 3]]
+"""
+
+_SUBMODULES = ("checkpoint", "data")
+
+
+def __getattr__(name):
+    if name in _SUBMODULES:
+        from importlib import import_module
+
+        return import_module(f"lucid.utils.{name}")
+    raise AttributeError(f"module 'lucid.utils' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *_SUBMODULES})

@@ -1,0 +1,218 @@
+"""Trade time for memory: keep the inputs of a function instead of what its backward needs, and compute that again.
+
+>>> x = lucid.ones(3, requires_grad=True)
+>>> y = lucid.utils.checkpoint.checkpoint(lambda x: x.sin().exp(), x, use_reentrant=False)
+>>> y.sum().backward()
+>>> x.grad.shape
+lucid.Size([3])
+"""
+
+import contextlib
+import warnings
+
+from .. import _C, autograd, random
+from ..autograd import graph
+
+
+class CheckpointError(RuntimeError):
+    """A function that saved other tensors when it was run again than it did at first.
+
+    >>> issubclass(lucid.utils.checkpoint.CheckpointError, RuntimeError)
+    True
+    """
+
+
+class _Enough(Exception):  # noqa: N818 (not an error)
+    """All that backward needs has been computed again."""
+
+
+def noop_context_fn():
+    """The contexts of a checkpoint that needs none: for the forward, and for computing it again.
+
+    >>> forward, again = lucid.utils.checkpoint.noop_context_fn()
+    """
+    return contextlib.nullcontext(), contextlib.nullcontext()
+
+
+def _surroundings():
+    """A context that brings back the autocast of now."""
+    import lucid
+
+    enabled, dtype = lucid.is_autocast_enabled("cpu"), lucid.get_autocast_dtype("cpu")
+    return lambda: lucid.autocast("cpu", dtype=dtype, enabled=enabled)
+
+
+@contextlib.contextmanager
+def _as_then(random_state, surroundings):
+    """The random numbers and the autocast that a function had when it was first run."""
+    now = random.get_rng_state() if random_state is not None else None
+    if random_state is not None:
+        random.set_rng_state(random_state)
+    try:
+        with surroundings():
+            yield
+    finally:
+        if now is not None:
+            random.set_rng_state(now)
+
+
+class _Frame:
+    """One checkpointed call: how to run it again, and what that has given."""
+
+    def __init__(self, run, preserve, again, check, early_stop):
+        self.run, self.again, self.check, self.early_stop = run, again, check, early_stop
+        self.random_state = random.get_rng_state() if preserve else None
+        self.surroundings = _surroundings()
+        self.saved, self.found = [], {}
+
+    def pack(self, tensor):
+        self.saved.append((tuple(tensor.shape), tensor.dtype, tensor.device))
+        return len(self.saved) - 1
+
+    def unpack(self, index):
+        if index not in self.found:
+            self.compute_again()
+        return self.found.pop(index)  # wanted once more only by another backward, which computes again
+
+    def compute_again(self):
+        count = 0
+        self.found.clear()
+
+        def keep(tensor):
+            nonlocal count
+            self.found[count] = tensor.detach()
+            count += 1
+            if self.early_stop and count == len(self.saved):
+                raise _Enough
+            return count
+
+        def refuse(_):
+            raise CheckpointError("a graph that was only made to compute tensors again cannot be used for backward")
+
+        hooks = graph.saved_tensors_hooks(keep, refuse)
+        with _as_then(self.random_state, self.surroundings), autograd.enable_grad(), self.again, hooks:
+            try:
+                self.run()
+            except _Enough:
+                pass
+        self.compare(count)
+
+    def compare(self, count):
+        if count != len(self.saved):
+            self.found.clear()
+            raise CheckpointError(
+                f"checkpoint: the function saved {len(self.saved)} tensors at first and {count} when it was run again; "
+                "it must do the same every time"
+            )
+        if not self.check:
+            return
+        for i, (shape, dtype, device) in enumerate(self.saved):
+            other = self.found[i]
+            if (tuple(other.shape), other.dtype, other.device) != (shape, dtype, device):
+                told = f"{tuple(other.shape)} {other.dtype} on {other.device}"
+                self.found.clear()
+                raise CheckpointError(f"checkpoint: saved tensor {i} was {shape} {dtype} on {device} and is now {told}")
+
+
+class _Reentrant(autograd.Function):
+    """The older form: backward runs the function with a graph and then that graph's backward."""
+
+    @staticmethod
+    def forward(ctx, function, preserve, *args):
+        ctx.function, ctx.surroundings = function, _surroundings()
+        ctx.random_state = random.get_rng_state() if preserve else None
+        ctx.others = [None if isinstance(a, _C.Tensor) else a for a in args]
+        ctx.places = [i for i, a in enumerate(args) if isinstance(a, _C.Tensor)]
+        ctx.save_for_backward(*(args[i] for i in ctx.places))
+        with autograd.no_grad():
+            return function(*args)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        inputs = list(ctx.others)
+        for i, tensor in zip(ctx.places, ctx.saved_tensors, strict=True):
+            inputs[i] = tensor.detach().requires_grad_(tensor.requires_grad)
+        with _as_then(ctx.random_state, ctx.surroundings), autograd.enable_grad():
+            outputs = ctx.function(*inputs)
+        outputs = (outputs,) if isinstance(outputs, _C.Tensor) else outputs
+        pairs = [(y, g) for y, g in zip(outputs, grads, strict=True) if isinstance(y, _C.Tensor) and y.requires_grad]
+        if not pairs:
+            raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
+        autograd.backward([y for y, _ in pairs], [g for _, g in pairs])
+        return (None, None, *(i.grad if isinstance(i, _C.Tensor) else None for i in inputs))
+
+
+def checkpoint(
+    function,
+    *args,
+    use_reentrant=None,
+    context_fn=noop_context_fn,
+    determinism_check="default",
+    debug=False,
+    early_stop=True,
+    preserve_rng_state=True,
+    **kwargs,
+):
+    """Run a function and keep only its arguments; backward runs it again for what it needs.
+
+    use_reentrant: False computes again when a saved tensor is first asked for, and stops when all are there (early_stop); it
+    works with autograd.grad, keyword arguments and nested containers. True is PyTorch's older form. preserve_rng_state: dropout
+    draws the same numbers again. determinism_check: "default" compares shapes, dtypes and devices, "none" does not. context_fn:
+    two contexts, for the first run and for the second.
+
+    >>> x = lucid.ones(3, requires_grad=True)
+    >>> lucid.utils.checkpoint.checkpoint(lambda x: (x * x).sum(), x, use_reentrant=False).backward()
+    >>> x.grad
+    tensor([2., 2., 2.])
+    """
+    if use_reentrant is None:
+        warnings.warn("checkpoint: use_reentrant should be passed explicitly; use_reentrant=False is recommended", stacklevel=2)
+        use_reentrant = True
+    if determinism_check not in ("default", "none"):
+        raise ValueError(f"determinism_check should be one of ['default', 'none'] but got {determinism_check}")
+    if debug:
+        raise NotImplementedError("checkpoint: debug=True is not supported; autograd.detect_anomaly shows where ops were made")
+    if use_reentrant:
+        if kwargs:
+            raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+        if context_fn is not noop_context_fn:
+            raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
+        if not any(isinstance(a, _C.Tensor) and a.requires_grad for a in args):
+            warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
+        return _Reentrant.apply(function, preserve_rng_state, *args)
+    first, again = context_fn()
+    if not autograd.is_grad_enabled():
+        with first:
+            return function(*args, **kwargs)
+    check = determinism_check == "default"
+    frame = _Frame(lambda: function(*args, **kwargs), preserve_rng_state, again, check, early_stop)
+    with graph.saved_tensors_hooks(frame.pack, frame.unpack), first:
+        return function(*args, **kwargs)
+
+
+def checkpoint_sequential(functions, segments, input, use_reentrant=None, preserve_rng_state=True):  # noqa: A002 (PyTorch's name)
+    """Run functions or the layers of a Sequential one after the other, all segments but the last checkpointed.
+
+    >>> layers = lucid.nn.Sequential(lucid.nn.Linear(2, 2), lucid.nn.ReLU(), lucid.nn.Linear(2, 1))
+    >>> lucid.utils.checkpoint.checkpoint_sequential(layers, 2, lucid.ones(1, 2), use_reentrant=False).shape
+    lucid.Size([1, 1])
+    """
+    from ..nn import Sequential
+
+    functions = list(functions.children()) if isinstance(functions, Sequential) else list(functions)
+    if not 1 <= segments <= len(functions):
+        raise ValueError(f"segments is 1 to the number of functions, {len(functions)}, not {segments}")
+    size = len(functions) // segments
+
+    def chain(part):
+        def run(value):
+            for function in part:
+                value = function(value)
+            return value
+
+        return run
+
+    for start in range(0, size * (segments - 1), size):
+        options = {"use_reentrant": use_reentrant, "preserve_rng_state": preserve_rng_state}
+        input = checkpoint(chain(functions[start : start + size]), input, **options)  # noqa: A001
+    return chain(functions[size * (segments - 1) :])(input)

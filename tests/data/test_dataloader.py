@@ -1,0 +1,347 @@
+"""The DataLoader: PyTorch's batches for the same seed, and what happens when things go wrong."""
+
+import gc
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+
+import pytest
+import torch
+
+import lucid
+from lucid.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, get_worker_info
+
+warnings.filterwarnings("ignore", message="This DataLoader will create")
+
+
+def rows(m):
+    return m.utils.data.TensorDataset(m.arange(22.0).view(11, 2), m.arange(11))
+
+
+class TorchDraws(torch.utils.data.Dataset):
+    """Samples that show the random numbers of the process that makes them."""
+
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, i):
+        import random
+
+        import numpy
+
+        return i, torch.rand(1).item(), random.random(), numpy.random.rand()
+
+
+class LucidDraws(Dataset):
+    __len__ = TorchDraws.__len__
+
+    def __getitem__(self, i):
+        import random
+
+        import numpy
+
+        return i, lucid.rand(1).item(), random.random(), numpy.random.rand()
+
+
+class TorchStream(torch.utils.data.IterableDataset):
+    def __iter__(self):
+        info = torch.utils.data.get_worker_info()
+        yield from range(*((0, 7) if info is None else (info.id * 10, info.id * 10 + 3 + 2 * info.id)))
+
+
+class LucidStream(IterableDataset):
+    def __iter__(self):
+        info = get_worker_info()
+        yield from range(*((0, 7) if info is None else (info.id * 10, info.id * 10 + 3 + 2 * info.id)))
+
+
+def shown(value):
+    if isinstance(value, (torch.Tensor, lucid.Tensor)):
+        return value.tolist()
+    return [shown(v) for v in value] if isinstance(value, (list, tuple)) else value
+
+
+def same(make, epochs=2):
+    """The batches of both libraries from the same seed, and the number drawn after them."""
+    results = []
+    for m in (lucid, torch):
+        m.manual_seed(7)
+        loader = make(m)
+        results.append([[shown(batch) for batch in loader] for _ in range(epochs)] + [m.rand(1).item()])
+    assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"batch_size": 4},
+        {"batch_size": 4, "shuffle": True},
+        {"batch_size": 4, "shuffle": True, "drop_last": True},
+        {"batch_size": None},
+        {"batch_sampler": [[1, 2], [3], [0, 10, 5]]},
+        {"batch_size": 2, "sampler": [5, 4, 3]},
+    ],
+    ids=str,
+)
+def test_batches_are_pytorchs(workers, options):
+    same(lambda m: m.utils.data.DataLoader(rows(m), num_workers=workers, **options))
+
+
+@pytest.mark.parametrize("workers", [0, 1, 2])
+def test_random_numbers_of_workers_are_pytorchs(workers):
+    import numpy
+
+    numpy.random.seed(0)
+    if workers:
+        same(lambda m: m.utils.data.DataLoader((TorchDraws if m is torch else LucidDraws)(), 2, True, num_workers=workers))
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+@pytest.mark.parametrize("batch_size, drop_last", [(2, False), (2, True), (None, False)])
+def test_iterable_datasets(workers, batch_size, drop_last):
+    def make(m):
+        stream = (TorchStream if m is torch else LucidStream)()
+        return m.utils.data.DataLoader(stream, batch_size, num_workers=workers, drop_last=drop_last)
+
+    same(make)
+
+
+def test_persistent_workers_generator_and_prefetch():
+    def make(m):
+        generator = m.Generator().manual_seed(3)
+        options = {"persistent_workers": True, "prefetch_factor": 4, "generator": generator}
+        return m.utils.data.DataLoader(rows(m), 3, True, num_workers=2, **options)
+
+    same(make, epochs=3)
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_start_methods(method):
+    loader = DataLoader(TensorDataset(lucid.arange(6.0)), 2, num_workers=2, multiprocessing_context=method)
+    assert [shown(batch) for batch in loader] == [[[0, 1]], [[2, 3]], [[4, 5]]]
+
+
+class Odd(Dataset):
+    """Every kind of thing that travels."""
+
+    def __len__(self):
+        return 3
+
+    def __getitem__(self, i):
+        big = "x" * 5000 if i else ""
+        return {
+            "t": lucid.full((3, 0), 1.0),
+            "p": lucid.nn.Parameter(lucid.ones(2)),
+            "s": big,
+            "h": lucid.ones(2).half().t(),
+            "n": None,
+        }
+
+
+def test_what_travels_between_processes():
+    for i, sample in enumerate(DataLoader(Odd(), None, num_workers=1, collate_fn=lambda sample: sample)):
+        assert sample["t"].shape == (3, 0) and isinstance(sample["p"], lucid.nn.Parameter) and sample["p"].requires_grad
+        assert sample["s"] == ("x" * 5000 if i else "") and sample["h"].dtype == lucid.float16 and sample["n"] is None
+
+
+def test_batches_live_as_long_as_they_are_held():
+    loader = DataLoader(TensorDataset(lucid.arange(4000.0).view(100, 40)), 10, num_workers=2)
+    batches = [batch for (batch,) in loader]
+    del loader
+    gc.collect()
+    assert lucid.cat(batches).tolist() == lucid.arange(4000.0).view(100, 40).tolist()
+
+
+class Fails(Dataset):
+    def __init__(self, kind, at=3):
+        self.kind, self.at = kind, at
+
+    def __len__(self):
+        return 20
+
+    def __getitem__(self, i):
+        if i == self.at:
+            if self.kind == "kill":
+                os.kill(os.getpid(), signal.SIGKILL)
+            if self.kind == "exit":
+                os._exit(3)
+            if self.kind == "hang":
+                time.sleep(1000)
+            if self.kind == "unpicklable":
+                return threading.Lock()
+            raise (
+                {"key": KeyError, "value": ValueError, "odd": NeedsTwo}[self.kind]("of sample 3")
+                if self.kind != "odd"
+                else NeedsTwo(1, 2)
+            )
+        return i
+
+
+class NeedsTwo(Exception):
+    def __init__(self, a, b):
+        super().__init__(a, b)
+
+
+def children():
+    return len(multiprocessing.active_children())
+
+
+@pytest.mark.parametrize(
+    "kind, error", [("key", KeyError), ("value", ValueError), ("odd", RuntimeError), ("unpicklable", TypeError)]
+)
+def test_an_exception_of_a_worker_is_raised_with_its_traceback(kind, error):
+    loader = DataLoader(Fails(kind), None, num_workers=2, collate_fn=lambda sample: sample)
+    with pytest.raises(error, match="in DataLoader worker process 1(.|\n)*Traceback") as caught:
+        list(loader)
+    if kind in ("key", "value"):
+        assert "of sample 3" in str(caught.value) and "__getitem__" in str(caught.value)
+    del caught
+    gc.collect()
+    assert children() == 0
+
+
+@pytest.mark.parametrize("kind, told", [("kill", "signal 9"), ("exit", "exit code 3")])
+def test_a_worker_that_dies_is_an_error_at_once(kind, told):
+    start = time.monotonic()
+    with pytest.raises(RuntimeError, match=f"exited unexpectedly.*{told}"):
+        list(DataLoader(Fails(kind), 2, num_workers=2))
+    assert time.monotonic() - start < 60 and children() == 0
+
+
+def test_a_worker_that_hangs_is_a_timeout():
+    with pytest.raises(RuntimeError, match="timed out after 1"):
+        list(DataLoader(Fails("hang"), 2, num_workers=2, timeout=1))
+    assert children() == 0
+
+
+def test_a_failing_worker_init_fn():
+    def init(number):
+        raise OSError(f"worker {number} cannot start")
+
+    with pytest.raises(OSError, match="cannot start"):
+        list(DataLoader(range(4), num_workers=1, worker_init_fn=init))
+
+
+def test_an_early_break_ends_the_workers():
+    for _ in DataLoader(range(1000), num_workers=3, prefetch_factor=8):
+        break
+    gc.collect()
+    assert children() == 0
+    iterator = iter(DataLoader(range(1000), 2, num_workers=2, persistent_workers=True))
+    next(iterator)
+    del iterator
+    gc.collect()
+    assert children() == 0
+
+
+def test_large_messages_both_ways():
+    """Keys and batches larger than what a channel holds, many ahead: nobody waits for nobody."""
+    keys = [list(range(20_000))] * 40
+    loader = DataLoader(
+        range(20_000), batch_sampler=keys, num_workers=2, prefetch_factor=20, collate_fn=lambda b: ["y" * 300_000, len(b)]
+    )
+    assert sum(batch[1] for batch in loader) == 40 * 20_000
+
+
+def test_many_epochs_leave_nothing_behind():
+    def state():
+        gc.collect()
+        return len(os.listdir("/proc/self/fd")), children(), threading.active_count()
+
+    data = TensorDataset(lucid.arange(64.0).view(16, 4))
+    before = None
+    for epoch in range(int(os.environ.get("LUCID_EPOCHS", "12"))):  # 100 where there is time
+        assert sum(len(x) for (x,) in DataLoader(data, 4, num_workers=2)) == 16
+        before = before or (state() if epoch == 1 else None)
+    assert state() == before
+
+
+INTERRUPTED = """
+import sys, time, lucid
+class Slow(lucid.utils.data.Dataset):
+    def __len__(self): return 100000
+    def __getitem__(self, i):
+        time.sleep(0.01)
+        return i
+try:
+    for batch in lucid.utils.data.DataLoader(Slow(), num_workers=2):
+        print("batch", flush=True)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+def test_ctrl_c():
+    process = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert process.stdout.readline() == "batch\n"
+    os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to all
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0 and out.endswith("interrupted\n") and err == ""
+
+
+def test_workers_end_when_the_loader_is_killed():
+    code = INTERRUPTED.replace(
+        'print("batch", flush=True)',
+        "import multiprocessing; print(*[p.pid for p in multiprocessing.active_children()], flush=True)",
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    pids = [int(pid) for pid in process.stdout.readline().split()]
+    process.kill()
+    process.communicate()
+    end = time.monotonic() + 60
+    while any(alive(pid) for pid in pids) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert len(pids) == 2 and not any(alive(pid) for pid in pids)
+
+
+def alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_out_of_order():
+    class Uneven(Dataset):
+        def __len__(self):
+            return 8
+
+        def __getitem__(self, i):
+            time.sleep(0.3 if i == 0 else 0)
+            return i
+
+    found = list(DataLoader(Uneven(), None, num_workers=2, in_order=False))
+    assert sorted(found) == list(range(8)) and found[0] != 0
+
+
+def test_lengths_and_warnings():
+    assert len(DataLoader(range(10), 3)) == 4 and len(DataLoader(range(10), 3, drop_last=True)) == 3
+
+    class Short(IterableDataset):
+        def __len__(self):
+            return 2
+
+        def __iter__(self):
+            return iter(range(4))
+
+    loader = DataLoader(Short())
+    assert len(loader) == 2
+    with pytest.warns(UserWarning, match="was reported to be 2"):
+        list(loader)
+    with pytest.warns(UserWarning, match="no accelerator"):
+        list(DataLoader(range(2), pin_memory=True)) if not lucid.cuda.is_available() else warnings.warn(
+            "no accelerator", stacklevel=1
+        )
+    with pytest.raises(NotImplementedError, match="pickled"):
+        import pickle
+
+        pickle.dumps(iter(loader))

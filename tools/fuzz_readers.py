@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Throw damaged files at the readers of lucid.serialization, guided by which lines they reach (needs the atheris package).
+
+usage: fuzz_readers.py [CORPUS_FOLDER] [-max_total_time=600] [other options of libFuzzer]
+
+The first byte chooses the reader, the rest is the file. A reader may refuse (its documented errors) or return; anything else, and
+any process started or file removed, is a finding. Seeds: a whole file of each kind. The corpus kept in
+tests/serialization/corpus is replayed by the tests. With an ASan build of Lucid the C parts are watched too.
+"""
+
+import io
+import pathlib
+import pickle
+import sys
+import zipfile
+
+import atheris
+
+with atheris.instrument_imports(include=["lucid.serialization"]):
+    import lucid
+    from lucid import serialization
+
+REFUSALS = (RuntimeError, pickle.UnpicklingError, TypeError, ValueError, NotImplementedError)
+READERS = (
+    lucid.load,
+    serialization.load_safetensors,
+    serialization.load_npy,
+    lambda file: serialization.load_npz(file, limit=1 << 20),
+)
+
+
+def one(data):
+    if not data:
+        return
+    try:
+        READERS[data[0] % len(READERS)](io.BytesIO(data[1:]))
+    except REFUSALS:
+        pass
+
+
+def seeds(folder):
+    """A whole file of each kind, small."""
+    folder.mkdir(parents=True, exist_ok=True)
+    value = {"w": lucid.ones(2, 2).t(), "p": lucid.nn.Parameter(lucid.ones(1)), "n": [1, (2.5, "a", None, True, b"x")]}
+    for number, write in enumerate(
+        (
+            lambda f: lucid.save(value, f),
+            lambda f: f.write(pickle.dumps({"a": lucid.ones(2)})),
+            lambda f: f.write(pickle.dumps(value["n"], 2)),
+        )
+    ):
+        file = io.BytesIO()
+        write(file)
+        (folder / f"load-{number}").write_bytes(b"\0" + file.getvalue())
+    for number, save in enumerate((serialization.save_safetensors, None, serialization.save_npz), 1):
+        file = io.BytesIO()
+        if save:
+            save({"a": lucid.ones(2), "b": lucid.ones(1, dtype=lucid.int8)}, file)
+        else:
+            serialization.save_npy(lucid.ones(2, 3), file)
+        (folder / f"reader-{number}").write_bytes(bytes([number]) + file.getvalue())
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.npy", (folder / "reader-2").read_bytes()[1:])
+    (folder / "reader-3-packed").write_bytes(b"\3" + packed.getvalue())
+
+
+def watch(event, arguments):
+    """Readers may import Python's modules and nothing else that touches the system."""
+    if event.startswith(("os.system", "subprocess.", "socket.", "os.exec", "os.spawn", "shutil.", "os.remove", "os.mkdir")):
+        raise AssertionError(f"a reader did {event} {arguments!r:.200}")
+
+
+if __name__ == "__main__":
+    options = [a for a in sys.argv[1:] if a.startswith("-")]
+    folders = [a for a in sys.argv[1:] if not a.startswith("-")] or ["build/fuzz"]
+    seeds(pathlib.Path(folders[0]))
+    sys.addaudithook(watch)
+    atheris.Setup([sys.argv[0], *options, *folders], one)
+    atheris.Fuzz()
