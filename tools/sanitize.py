@@ -15,7 +15,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 FILES = ("test_faults", "test_lifetime", "test_tensor", "test_index_ops")
 READERS = ("test_damage", "test_corpus")  # of files that are damaged
 PYTHON_TESTS = ("tests/ops", *(f"tests/{name}.py" for name in FILES), *(f"tests/serialization/{name}.py" for name in READERS))
-CHOSEN = " or ".join(("float32", *FILES, *READERS))  # of the sample tables one dtype is enough here: test_faults has the gradients
+# Of the sample tables one dtype is enough here: test_faults has the gradients.
+CHOSEN = " or ".join(("float32", *FILES, *READERS))
 
 
 def run(command, **environment):
