@@ -1,13 +1,11 @@
 """What a call costs: small tensors, one thread, beside PyTorch.   usage: python benchmarks/dispatch.py [--markdown] [FILTER]"""
 
-import os
 import pathlib
-import subprocess
 import sys
 import time
 
 import torch
-from compare import Row, alternate, show
+from compare import Row, alternate, show, start_up
 
 import lucid
 
@@ -70,16 +68,6 @@ def chain():
     start = time.perf_counter()
     del y
     yield Row("a node of a 1,000,000-node graph dropped", (time.perf_counter() - start) / 1e6, unit="s")
-
-
-def start_up(statement, rounds):
-    """Seconds a fresh interpreter takes for the statement, with bytecode kept as it is where a package is installed."""
-    best, environment = float("inf"), {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-    for _ in range(rounds):
-        start = time.perf_counter()
-        subprocess.run([sys.executable, "-c", statement], cwd=ROOT, check=True, env=environment)
-        best = min(best, time.perf_counter() - start)
-    return best
 
 
 def whole():

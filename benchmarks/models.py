@@ -5,13 +5,11 @@ usage: models.py [--markdown] [--seconds=S] [FILTER...]      a filter is a part 
 One thread against one thread; then Lucid with two against the better of PyTorch's with one and with two.
 """
 
-import subprocess
 import sys
-import timeit
 from dataclasses import dataclass, replace
 
 import torch
-from compare import Row, best_times, show, timer
+from compare import Row, best_times, show, start_up, timer
 from nets import networks, training_step
 
 import lucid
@@ -94,16 +92,6 @@ def measured(title, target, turns, seconds):
     yield Row(f"{title}, 2 threads", mine, min(one, two), ratio=target, unit="s")
 
 
-def start_up(rounds=20):
-    """Seconds that `import lucid.nn, lucid.optim` takes over a bare Python."""
-
-    def best(code):
-        run = [sys.executable, "-c", code]
-        return min(timeit.repeat(lambda: subprocess.run(run, check=True), number=1, repeat=rounds))
-
-    return best("import lucid.nn, lucid.optim") - best("pass")
-
-
 def main(arguments):
     seconds = next((float(a[10:]) for a in arguments if a.startswith("--seconds=")), 2.0)
     filters = [a for a in arguments if not a.startswith("--")]
@@ -119,7 +107,8 @@ def main(arguments):
         if wanted(title):
             rows += measured(title, target, tuple(optimizer_steps(theirs)), seconds)
     if wanted("import of nn and optim, over bare Python"):
-        rows.append(Row("import of nn and optim, over bare Python", start_up(), limit=0.060, unit="s"))
+        seconds = start_up("import lucid.nn, lucid.optim", 15) - start_up("pass", 15)
+        rows.append(Row("import of nn and optim, over bare Python", seconds, limit=0.060, unit="s"))
     show(rows, "--markdown" in arguments)
 
 

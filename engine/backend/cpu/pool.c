@@ -84,7 +84,8 @@ static int run_planes(pool_kind kind, lc_dtype dtype, const lc_pool_args *a)
 static int cpu_max_pool(lc_dtype dtype, const void *args)
 {
     const lc_pool_args *a = args;
-    return run_planes(a->index ? POOL_MAX_INDEX : POOL_MAX, dtype, a);
+    if (a->index) return run_planes(POOL_MAX_INDEX, dtype, a);
+    return run_planes(dtype != LC_i64 && is_paired(a) ? POOL_MAX_PAIRED : POOL_MAX, dtype, a);
 }
 static int cpu_max_pool_gradient(lc_dtype dtype, const void *args) { return run_planes(POOL_MAX_GRADIENT, dtype, args); }
 static int cpu_average_pool(lc_dtype dtype, const void *args) { return run_planes(POOL_AVERAGE, dtype, args); }

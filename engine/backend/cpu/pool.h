@@ -2,7 +2,15 @@
 #pragma once
 #include "../args.h"
 
-typedef enum { POOL_MAX, POOL_MAX_INDEX, POOL_AVERAGE, POOL_AVERAGE_BACKWARD, POOL_MAX_GRADIENT, POOL_KINDS } pool_kind;
+typedef enum {
+    POOL_MAX,
+    POOL_MAX_INDEX,
+    POOL_AVERAGE,
+    POOL_AVERAGE_BACKWARD,
+    POOL_MAX_GRADIENT,
+    POOL_MAX_PAIRED,
+    POOL_KINDS
+} pool_kind;
 
 /* What is the same for all planes. Output position o of dimension d takes the inputs first[d][o] .. past[d][o] - 1, dilation[d] apart, and
  * counts for count[d][o] in the divisor. */

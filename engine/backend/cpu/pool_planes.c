@@ -47,9 +47,9 @@
 #define HAS_GRADIENT 0
 #include "pool_planes.inc.c"
 
-#define PLANES(type, gradient)                                                                                                 \
+#define PLANES(type, gradient, paired)                                                                                         \
     {                                                                                                                          \
-        max_planes_##type, index_planes_##type, average_planes_##type, spread_planes_##type, gradient                          \
+        max_planes_##type, index_planes_##type, average_planes_##type, spread_planes_##type, gradient, paired                  \
     }
-const lc_pools CAT(lc_cpu_pools, LC_ISA) = { PLANES(f32, gradient_planes_f32), PLANES(f64, gradient_planes_f64),
-                                             PLANES(i64, NULL) };
+const lc_pools CAT(lc_cpu_pools, LC_ISA) = { PLANES(f32, gradient_planes_f32, pair_planes_f32),
+                                             PLANES(f64, gradient_planes_f64, pair_planes_f64), PLANES(i64, NULL, NULL) };

@@ -167,45 +167,89 @@ static void NAME(index_planes)(const pool_plan *p, int64_t begin, int64_t end, v
 
 /* ---- the gradient of the maximum: each goes where its maximum is ---- */
 #if HAS_GRADIENT
-/* Windows of 2 x 2 that lie side by side: every element has one, and is written once. LANES of them at a time; the last ones overlap the
- * ones before, where the same is written again. */
+/* LANES windows of 2 x 2 that lie side by side; of each the gradient goes to the largest element, zero to the others. */
+#define LOAD(v, from) memcpy(&(v), from, sizeof(v)) /* one vector each: a copy of two would go through memory */
 #define PAIRS(LANES, UNZIP, ZIP)                                                                                               \
     INLINE void CAT(NAME(pairs), LANES)(T * to, const T *in, const T *g, int64_t w)                                            \
     {                                                                                                                          \
         typedef T vector __attribute__((vector_size(LANES * sizeof(T))));                                                      \
         typedef I bits __attribute__((vector_size(LANES * sizeof(T))));                                                        \
-        vector    row[4], given, a, b, c, d;                                                                                   \
-        memcpy(row, in, 2 * sizeof(vector)), memcpy(row + 2, in + w, 2 * sizeof(vector)), memcpy(&given, g, sizeof given);     \
-        a = UNZIP(row[0], row[1], 0), b = UNZIP(row[0], row[1], 1), c = UNZIP(row[2], row[3], 0),                              \
-        d = UNZIP(row[2], row[3], 1);                                                                                          \
+        vector    p, q, r, s, given, a, b, c, d;                                                                               \
+        LOAD(p, in), LOAD(q, in + LANES), LOAD(r, in + w), LOAD(s, in + w + LANES), LOAD(given, g);                            \
+        a = UNZIP(p, q, 0), b = UNZIP(p, q, 1), c = UNZIP(r, s, 0), d = UNZIP(r, s, 1);                                        \
         bits   right = (b > a) | (b != b), lower_right = (d > c) | (d != d);                                                   \
         vector above = (vector)(((bits)b & right) | ((bits)a & ~right));                                                       \
         vector lower = (vector)(((bits)d & lower_right) | ((bits)c & ~lower_right));                                           \
         bits   down = (lower > above) | (lower != lower), here = (bits)given & ~down, there = (bits)given & down;              \
         a = (vector)(here & ~right), b = (vector)(here & right);                                                               \
         c = (vector)(there & ~lower_right), d = (vector)(there & lower_right);                                                 \
-        row[0] = ZIP(a, b, 0), row[1] = ZIP(a, b, LANES / 2), row[2] = ZIP(c, d, 0), row[3] = ZIP(c, d, LANES / 2);            \
-        memcpy(to, row, 2 * sizeof(vector)), memcpy(to + w, row + 2, 2 * sizeof(vector));                                      \
+        p = ZIP(a, b, 0), q = ZIP(a, b, LANES / 2), r = ZIP(c, d, 0), s = ZIP(c, d, LANES / 2);                                \
+        memcpy(to, &p, sizeof p), memcpy(to + LANES, &q, sizeof q);                                                            \
+        memcpy(to + w, &r, sizeof r), memcpy(to + w + LANES, &s, sizeof s);                                                    \
     }
+/* The largest of each. */
+#define LARGEST(LANES, UNZIP)                                                                                                  \
+    INLINE void CAT(NAME(largest), LANES)(T * to, const T *in, int64_t w)                                                      \
+    {                                                                                                                          \
+        typedef T vector __attribute__((vector_size(LANES * sizeof(T))));                                                      \
+        typedef I bits __attribute__((vector_size(LANES * sizeof(T))));                                                        \
+        vector    p, q, r, s, a, b;                                                                                            \
+        LOAD(p, in), LOAD(q, in + LANES), LOAD(r, in + w), LOAD(s, in + w + LANES);                                            \
+        bits lower = (r > p) | (r != r), lower_next = (s > q) | (s != s);                                                      \
+        p = (vector)(((bits)r & lower) | ((bits)p & ~lower)), q = (vector)(((bits)s & lower_next) | ((bits)q & ~lower_next));  \
+        a = UNZIP(p, q, 0), b = UNZIP(p, q, 1);                                                                                \
+        bits right = (b > a) | (b != b);                                                                                       \
+        a = (vector)(((bits)b & right) | ((bits)a & ~right));                                                                  \
+        memcpy(to, &a, sizeof a);                                                                                              \
+    }
+LARGEST(8, UNZIP8)
+LARGEST(4, UNZIP4)
+LARGEST(2, UNZIP2)
+#undef LARGEST
 PAIRS(8, UNZIP8, ZIP8)
 PAIRS(4, UNZIP4, ZIP4)
 PAIRS(2, UNZIP2, ZIP2)
 #undef PAIRS
+/* A row of n windows; the last vector may overlap the one before, where the same is written again. */
 static void NAME(pairs)(T *to, const T *in, const T *g, int64_t w, int64_t n)
 {
-#define ALL(L)                                                                                                                 \
-    for (int64_t i = 0; i < n; i = i + 2 * L <= n || i + L >= n ? i + L : n - L)                                               \
-    CAT(NAME(pairs), L)(to + 2 * i, in + 2 * i, g + i, w)
-    if (n >= 8) ALL(8);
-    else if (n >= 4) ALL(4);
-    else if (n >= 2) ALL(2);
-    else {
+    int64_t i = 0;
+    if (n >= 8) {
+        for (; i + 8 < n; i += 8) CAT(NAME(pairs), 8)(to + 2 * i, in + 2 * i, g + i, w);
+        i = n - 8, CAT(NAME(pairs), 8)(to + 2 * i, in + 2 * i, g + i, w);
+    } else if (n >= 4) {
+        CAT(NAME(pairs), 4)(to, in, g, w);
+        i = n - 4, CAT(NAME(pairs), 4)(to + 2 * i, in + 2 * i, g + i, w);
+    } else if (n >= 2) {
+        CAT(NAME(pairs), 2)(to, in, g, w);
+        i = n - 2, CAT(NAME(pairs), 2)(to + 2 * i, in + 2 * i, g + i, w);
+    } else {
         T   edge[4] = { in[0], in[1], in[w], in[w + 1] };
         int best = 0;
         for (int k = 1; k < 4; k++) best = edge[k] > edge[best] || IS_NAN(edge[k]) ? k : best;
         for (int k = 0; k < 4; k++) to[k / 2 * w + k % 2] = k == best ? g[0] : 0;
     }
-#undef ALL
+}
+#undef LOAD
+static void NAME(pair_planes)(const pool_plan *p, int64_t begin, int64_t end, void *scratch)
+{
+    const lc_pool_args *a = p->args;
+    int64_t             h = a->size[1], w = a->size[2], n = a->result[2], deep = a->result[0], i;
+    T                  *to = (T *)a->out->data + begin * deep * a->result[1] * n;
+    (void)scratch;
+    for (int64_t k = begin * deep; k < end * deep; k++) /* no window is more than one deep */
+        for (int64_t oh = 0; oh < a->result[1]; oh++, to += n) {
+            const T *in = (const T *)a->in->data + (k * h + 2 * oh) * w;
+            if (n >= 8) {
+                for (i = 0; i + 8 < n; i += 8) CAT(NAME(largest), 8)(to + i, in + 2 * i, w);
+                i = n - 8, CAT(NAME(largest), 8)(to + i, in + 2 * i, w);
+            } else if (n >= 4) CAT(NAME(largest), 4)(to, in, w), i = n - 4, CAT(NAME(largest), 4)(to + i, in + 2 * i, w);
+            else if (n >= 2) CAT(NAME(largest), 2)(to, in, w), i = n - 2, CAT(NAME(largest), 2)(to + i, in + 2 * i, w);
+            else if (n) {
+                T above = MAX(in[0], in[1]), lower = MAX(in[w], in[w + 1]);
+                to[0] = MAX(above, lower);
+            }
+        }
 }
 static void NAME(gradient_planes)(const pool_plan *p, int64_t begin, int64_t end, void *scratch)
 {
