@@ -155,9 +155,35 @@ GRAD(_bce_logits)
     if (need[1]) dx[1] = lc_mul(g[0], z->is_number ? lc_neg(x) : lc_sub(lc_logsigmoid(lc_neg(x)), lc_mul(on, z)));
     if (need[2]) dx[2] = lc_neg(lc_mul(g[0], lc_mul(target, on)));
 }
+/* Halves are rounded at every step, as PyTorch's: sums show the difference. (1 - target) x - (1 + (z - 1) target) logsigmoid(x). */
+static int bce_logits_in_steps(const lc_record *call)
+{
+    lc_tensor *x = call->in[0], *target = call->in[1], *z = call->in[2], *one = LC_INTEGER(1), *out = call->out[0];
+    lc_tensor *on = lc_tensor_new((lc_dtype)out->dtype, out->device, out->ndim, out->shape);
+    lc_tensor *share = on ? lc_tensor_new((lc_dtype)out->dtype, out->device, out->ndim, out->shape) : NULL;
+    const struct {
+        lc_op_id   op;
+        lc_tensor *to, *in[2];
+        bool       weighs;
+    } steps[] = { { LC_OP_logsigmoid, on, { x }, false },        { LC_OP_sub, share, { z, one }, true },
+                  { LC_OP_mul, share, { share, target }, true }, { LC_OP_add, share, { share, one }, true },
+                  { LC_OP_mul, on, { on, share }, true },        { LC_OP_sub, share, { one, target }, false },
+                  { LC_OP_mul, share, { share, x }, false },     { LC_OP_sub, out, { share, on }, false } };
+    int rc = share ? 0 : -1;
+    for (size_t k = 0; k < sizeof steps / sizeof *steps && rc == 0; k++)
+        if (!steps[k].weighs || !z->is_number)
+            rc = call->backend->elementwise(steps[k].op, call->dtype, steps[k].to, steps[k].in, steps[k].in[1] ? 2 : 1);
+    lc_release(on), lc_release(share);
+    return rc;
+}
+static int bce_logits_run(const lc_record *call)
+{
+    bool halves = working_dtype(call->dtype) != call->dtype && call->out[0]->dtype == call->dtype;
+    return halves ? bce_logits_in_steps(call) : elementwise(call);
+}
 LC_OP(_bce_logits, .sig = "_bce_logits(input: Tensor, target: Tensor, pos_weight: Tensor | Number) -> Tensor",
-      .doc = "_bce of sigmoid(input), without its overflow; target times pos_weight in its first term.", ROW,
-      .grad = _bce_logits_grad, .saves = IN(0) | IN(1) | IN(2));
+      .doc = "_bce of sigmoid(input), without its overflow; target times pos_weight in its first term.", .hidden = true,
+      .shape = broadcast, .run = bce_logits_run, .grad = _bce_logits_grad, .saves = IN(0) | IN(1) | IN(2));
 
 /* ---- distances: (input, target, size_average, reduce, reduction, ...) ---- */
 
@@ -250,16 +276,6 @@ LC_OP(binary_cross_entropy,
       .doc = "The cross entropy of probabilities: -(target log(input) + (1 - target) log(1 - input)).", LOSS,
       .reads_values = true, .call = binary_cross_entropy_call);
 
-/* Halves are rounded at every step, as PyTorch's: a sum of thousands of terms shows the difference. */
-static lc_tensor *bce_logits_in_steps(lc_tensor *x, lc_tensor *target, lc_tensor *positive)
-{
-    lc_tensor *on = lc_logsigmoid(x);
-    if (!positive->is_number) {
-        lc_tensor *share = lc_mul(lc_sub(positive, LC_INTEGER(1)), target);
-        on = lc_mul(on, lc_add(share, LC_INTEGER(1)));
-    }
-    return lc_sub(lc_mul(lc_sub(LC_INTEGER(1), target), x), on);
-}
 static int bce_logits_call(const lc_value *in, lc_tensor **out)
 {
     reduction  how;
@@ -268,9 +284,7 @@ static int bce_logits_call(const lc_value *in, lc_tensor **out)
     if (!same_sizes(x, target))
         return lc_fail_int(LC_ValueError, "Target size (%s) must be the same as input size (%s)",
                            LC_SIZES(target->shape, target->ndim), LC_SIZES(x->shape, x->ndim));
-    bool       halves = x->dtype == target->dtype && working_dtype((lc_dtype)x->dtype) != (lc_dtype)x->dtype;
-    lc_tensor *loss = halves ? bce_logits_in_steps(x, target, positive) : lc__bce_logits(x, target, positive);
-    return reduced_loss(weighted(loss, in[2].t), how, out);
+    return reduced_loss(weighted(lc__bce_logits(x, target, positive), in[2].t), how, out);
 }
 LC_OP(binary_cross_entropy_with_logits,
       .sig = "binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool "
