@@ -112,7 +112,7 @@ static int train_epoch(int epoch) /* how many of the test are read right then */
 static int load(const char *path)
 {
     static unsigned char raw[DIGITS][65]; /* the label, then 8x8 pixels of 0 ... 16 */
-    const int64_t        shape[] = { DIGITS, 1, 8, 8 }, size[] = { SIDE, SIDE };
+    const int64_t        shape[] = { DIGITS, 1, 8, 8 };
     char                 command[4096];
     snprintf(command, sizeof command, "gzip -dc '%s'", path);
     FILE  *pipe = popen(command, "r");
@@ -127,7 +127,7 @@ static int load(const char *path)
         ((int64_t *)labels->data)[to] = raw[i][0];
         for (int k = 0; k < 64; k++) ((float *)small->data)[64 * to + k] = (float)raw[i][1 + k] / 8 - 1;
     }
-    lc_tensor *large = lc_interpolate(small, size, 2, NULL, 0, "bilinear", LC_ABSENT, LC_ABSENT, false);
+    lc_tensor *large = lc_interpolate(small, LC_I(SIDE), LC_ABSENT, "bilinear", LC_ABSENT, LC_ABSENT, false);
     images = large ? lc_retain(large) : NULL;
     lc_scope_close(scope);
     return images && labels ? 0 : -1;
