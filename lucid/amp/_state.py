@@ -6,7 +6,11 @@ KINDS = {"cpu": 0, "cuda": 1, "gpu": 1}
 
 
 def kind_of(device_type):
-    """The engine's number for a kind of device that autocast knows."""
+    """The engine's number for a kind of device that autocast knows.
+
+    >>> lucid.amp._state.kind_of("cpu")
+    0
+    """
     if not isinstance(device_type, str):
         raise TypeError(f"expected a device type as str, got {type(device_type).__name__}")
     kind = KINDS.get(device_type.partition(":")[0])

@@ -8,7 +8,11 @@ from ..autograd import no_grad
 
 
 class OptState(Enum):
-    """Where an optimizer stands between two updates of the scale."""
+    """Where an optimizer stands between two updates of the scale.
+
+    >>> lucid.amp.grad_scaler.OptState.READY.value
+    0
+    """
 
     READY = 0
     UNSCALED = 1

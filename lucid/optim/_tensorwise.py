@@ -36,7 +36,12 @@ OPTIONS = {  # what the class's own text need not repeat
 
 
 def check(settings, rules):
-    """Raise ValueError where a setting breaks its rule."""
+    """Raise ValueError where a setting breaks its rule.
+
+    >>> lucid.optim._tensorwise.check({"lr": -1.0}, ("lr",))
+    Traceback (most recent call last):
+    ValueError: Invalid learning rate: -1.0
+    """
     for rule in rules:
         name, (message, holds) = (rule, RULES[rule]) if isinstance(rule, str) else (rule[0], rule[1:])
         value = settings[name]
@@ -47,24 +52,42 @@ def check(settings, rules):
 
 
 def check_betas(settings):
-    """Two decay rates of running means."""
+    """Two decay rates of running means.
+
+    >>> lucid.optim._tensorwise.check_betas({"betas": (0.9, 1.5)})
+    Traceback (most recent call last):
+    ValueError: Invalid beta parameter at index 1: 1.5
+    """
     for i, beta in enumerate(settings["betas"]):
         if not 0.0 <= beta < 1.0:
             raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
 
 
 def value_of(x):
-    """A setting or count that may be a tensor, as a number."""
+    """A setting or count that may be a tensor, as a number.
+
+    >>> lucid.optim._tensorwise.value_of(lucid.tensor(0.5)), lucid.optim._tensorwise.value_of(2)
+    (0.5, 2)
+    """
     return x.item() if isinstance(x, Tensor) else x
 
 
 def in_formula(x, group):
-    """A setting as a step computes with it: a number, or the tensor itself if the step is recorded."""
+    """A setting as a step computes with it: a number, or the tensor itself if the step is recorded.
+
+    >>> lucid.optim._tensorwise.in_formula(lucid.tensor(0.5), {"differentiable": True})
+    tensor(0.5000)
+    """
     return x if group.get("differentiable") else value_of(x)
 
 
 def descend(p, direction, by):
-    """p -= by * direction, in place."""
+    """p -= by * direction, in place.
+
+    >>> p = lucid.ones(2)
+    >>> lucid.optim._tensorwise.descend(p, lucid.ones(2), 0.25); p
+    tensor([0.7500, 0.7500])
+    """
     if isinstance(by, Tensor):
         p.sub_(direction * by)
     else:
@@ -72,7 +95,12 @@ def descend(p, direction, by):
 
 
 def descend_quotient(p, a, b, by):
-    """p -= by * a / b, in place."""
+    """p -= by * a / b, in place.
+
+    >>> p = lucid.ones(2)
+    >>> lucid.optim._tensorwise.descend_quotient(p, lucid.ones(2), lucid.full((2,), 2.0), 0.5); p
+    tensor([0.7500, 0.7500])
+    """
     if isinstance(by, Tensor):
         p.sub_(a / b * by)
     else:
@@ -80,22 +108,38 @@ def descend_quotient(p, a, b, by):
 
 
 def add_product(to, a, b, by):
-    """to += by * a * b, in place; returns it."""
+    """to += by * a * b, in place; returns it.
+
+    >>> lucid.optim._tensorwise.add_product(lucid.zeros(2), lucid.ones(2), lucid.ones(2), 0.5)
+    tensor([0.5000, 0.5000])
+    """
     return to.add_(a * b * by) if isinstance(by, Tensor) else to.addcmul_(a, b, value=by)
 
 
 def step_count():
-    """Counts are float32 tensors, as PyTorch saves them."""
+    """Counts are float32 tensors, as PyTorch saves them.
+
+    >>> lucid.optim._tensorwise.step_count()
+    tensor(0.)
+    """
     return tensor(0.0)
 
 
 def as_reals(t):
-    """Complex parameters are updated as pairs of real numbers."""
+    """Complex parameters are updated as pairs of real numbers.
+
+    >>> lucid.optim._tensorwise.as_reals(lucid.tensor([1 + 2j]))
+    tensor([[1., 2.]])
+    """
     return view_as_real(t) if t.is_complex() else t
 
 
 def each(states, name):
-    """One value of every state."""
+    """One value of every state.
+
+    >>> lucid.optim._tensorwise.each([{"step": 1}, {"step": 2}], "step")
+    [1, 2]
+    """
     return [state[name] for state in states]
 
 
@@ -109,7 +153,11 @@ def _documented(cls):
 
 class Tensorwise(Optimizer):
     """`_start(state, p, group)` fills the state of a parameter. Then either all parameters of a group are updated by one call,
-    `_fused(group, params, grads, states)`, or each on its own: `_update(p, grad, state, group)`."""
+    `_fused(group, params, grads, states)`, or each on its own: `_update(p, grad, state, group)`.
+
+    >>> issubclass(lucid.optim.SGD, lucid.optim._tensorwise.Tensorwise)
+    True
+    """
 
     _fused = None
     _checks = ()

@@ -20,12 +20,26 @@ _global_step_pre_hooks, _global_step_post_hooks = OrderedDict(), OrderedDict()
 
 
 def register_optimizer_step_pre_hook(hook):
-    """Call hook(optimizer, args, kwargs) before every step of every optimizer."""
+    """Call hook(optimizer, args, kwargs) before every step of every optimizer.
+
+    >>> p = lucid.zeros(1, requires_grad=True)
+    >>> handle = lucid.optim.optimizer.register_optimizer_step_pre_hook(lambda *_: print("before"))
+    >>> lucid.optim.SGD([p]).step()
+    before
+    >>> handle.remove()
+    """
     return add_hook(_global_step_pre_hooks, hook)
 
 
 def register_optimizer_step_post_hook(hook):
-    """Call hook(optimizer, args, kwargs) after every step of every optimizer."""
+    """Call hook(optimizer, args, kwargs) after every step of every optimizer.
+
+    >>> p = lucid.zeros(1, requires_grad=True)
+    >>> handle = lucid.optim.optimizer.register_optimizer_step_post_hook(lambda *_: print("after"))
+    >>> lucid.optim.SGD([p]).step()
+    after
+    >>> handle.remove()
+    """
     return add_hook(_global_step_post_hooks, hook)
 
 
@@ -54,7 +68,18 @@ def _with_hooks(step):
 
 
 def without_grad(step):
-    """A step that is not recorded, unless the optimizer is differentiable; its closure is."""
+    """A step that is not recorded, unless the optimizer is differentiable; its closure is.
+
+    >>> class Half(lucid.optim.Optimizer):
+    ...     @lucid.optim.optimizer.without_grad
+    ...     def step(self):
+    ...         for group in self.param_groups:
+    ...             for p in group["params"]:
+    ...                 p.mul_(0.5)
+    >>> p = lucid.ones(1, requires_grad=True)
+    >>> Half([p], {}).step(); p
+    tensor([0.5000], requires_grad=True)
+    """
 
     @functools.wraps(step)
     def stepped(self, closure=None):

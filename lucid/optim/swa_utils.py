@@ -12,7 +12,12 @@ from .lr_scheduler import LRScheduler
 
 
 def get_ema_multi_avg_fn(decay=0.999):
-    """How an exponential moving average takes in new parameters, all at once."""
+    """How an exponential moving average takes in new parameters, all at once.
+
+    >>> mean = lucid.zeros(1)
+    >>> lucid.optim.swa_utils.get_ema_multi_avg_fn(0.5)([mean], [lucid.ones(1)], 1); mean
+    tensor([0.5000])
+    """
     _check_decay(decay)
 
     @no_grad()
@@ -27,7 +32,12 @@ def get_ema_multi_avg_fn(decay=0.999):
 
 
 def get_swa_multi_avg_fn():
-    """How a plain mean takes in new parameters, all at once."""
+    """How a plain mean takes in new parameters, all at once.
+
+    >>> mean = lucid.zeros(1)
+    >>> lucid.optim.swa_utils.get_swa_multi_avg_fn()([mean], [lucid.ones(1)], 3); mean
+    tensor([0.2500])
+    """
 
     @no_grad()
     def update(averaged_param_list, current_param_list, num_averaged):
@@ -42,7 +52,11 @@ def get_swa_multi_avg_fn():
 
 
 def get_ema_avg_fn(decay=0.999):
-    """How an exponential moving average takes in one new parameter."""
+    """How an exponential moving average takes in one new parameter.
+
+    >>> lucid.optim.swa_utils.get_ema_avg_fn(0.5)(lucid.zeros(1), lucid.ones(1), 1)
+    tensor([0.5000])
+    """
     _check_decay(decay)
 
     @no_grad()
@@ -53,7 +67,11 @@ def get_ema_avg_fn(decay=0.999):
 
 
 def get_swa_avg_fn():
-    """How a plain mean takes in one new parameter."""
+    """How a plain mean takes in one new parameter.
+
+    >>> lucid.optim.swa_utils.get_swa_avg_fn()(lucid.zeros(1), lucid.ones(1), 3)
+    tensor([0.2500])
+    """
 
     @no_grad()
     def update(averaged_param, current_param, num_averaged):
@@ -118,7 +136,13 @@ class AveragedModel(Module):
 
 @no_grad()
 def update_bn(loader, model, device=None):
-    """Compute the running statistics of batch norms anew from all batches of a loader."""
+    """Compute the running statistics of batch norms anew from all batches of a loader.
+
+    >>> model = lucid.nn.BatchNorm1d(1)
+    >>> lucid.optim.swa_utils.update_bn([lucid.tensor([[1.0], [3.0]])], model)
+    >>> model.running_mean
+    tensor([2.])
+    """
     norms = {module: module.momentum for module in model.modules() if isinstance(module, _BatchNorm)}
     if not norms:
         return
