@@ -20,7 +20,7 @@ enum {
     NEAR_STRIP = 160 << 10,
     RESULTS = 32 << 10,
     LEAST_WORK = 1 << 17,
-    TASKS = 8,
+    TASKS = 4,
     MAX_ACROSS = 512,
     SPREAD = 60, /* cycles */
     GATHER = 48,
@@ -164,15 +164,17 @@ static void store_results(const wino_job *j, const wino_layout *l, const wino_sc
     const conv_image *to = &j->conv->to;
     int64_t           size = lc_size_of(to->dtype);
     const float      *bias = (const float *)j->conv->bias;
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t r = 0; r < part->rows; r++) {
+    for (int64_t i = 0; i < rows; i++) {
+        char *line = conv_target(to, part, n, row + i);
+        for (int64_t r = 0; r < part->rows; r++, line += to->step[1] * size) {
             const float *from = s->result + i * l->result_step + r * l->pitch;
             if (!j->points->gather(from, rows * l->result_step, l->pitch, bias[row + i], s->line))
                 for (int64_t k = 0; k < images; k++) __atomic_store_n(&j->again[n + k], true, __ATOMIC_RELAXED);
             for (int64_t k = 0; k < images; k++)
-                conv_move_row(to->dtype, conv_target(to, part, n + k, row + i) + r * to->step[1] * size, to->step[2] * size,
-                              LC_f32, (const char *)(s->line + 4 * k * j->across), 4, part->columns);
+                conv_move_row(to->dtype, line + k * to->n_step * size, to->step[2] * size, LC_f32,
+                              (const char *)(s->line + 4 * k * j->across), 4, part->columns);
         }
+    }
 }
 static void run_task(const wino_job *j, int64_t task, const wino_scratch *s)
 {
