@@ -3,13 +3,10 @@
 usage: conv_lab.py [--seconds=S] [FILTER...]      a filter is a part of a title
 
 GFLOP/s count the multiplications of the definition; Winograd's method does fewer, so its rate may exceed the peak, which is
-that of fused multiply-adds in registers, measured in the same run by a C program.
+that of fused multiply-adds in registers, measured in the same run.
 """
 
-import ctypes
-import subprocess
 import sys
-import tempfile
 import time
 import timeit
 from pathlib import Path
@@ -17,6 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import torch
 from compare import best_times, shown
+from peak import multiply_adds
 
 import lucid
 
@@ -30,40 +28,6 @@ CASES = {  # image, weight, stride, padding, groups
     "depthwise 8x128x28x28": ((8, 128, 28, 28), (128, 1, 3, 3), 1, 1, 128),
     "3x3 8x256x14x14": ((8, 256, 14, 14), (256, 256, 3, 3), 1, 1, 1),
 }
-PEAK = """
-typedef float v __attribute__((vector_size(VECTOR)));
-float run(long n) {
-    v s[12], a = { 0 }, b = { 0 };
-    a += 1.0f, b += 1e-9f;
-#pragma GCC unroll 12
-    for (int i = 0; i < 12; i++) s[i] = a;
-    for (long k = 0; k < n; k++)
-#pragma GCC unroll 12
-        for (int i = 0; i < 12; i++) { s[i] = s[i] * a + b; __asm__("" : "+x"(s[i])); }
-    float sum = 0;
-#pragma GCC unroll 12
-    for (int i = 0; i < 12; i++) sum += s[i][0];
-    return sum;
-}
-"""
-
-
-def peak():
-    """GFLOP/s of fused multiply-adds on one core."""
-    wide = 64 if "avx512f" in Path("/proc/cpuinfo").read_text() else 32
-    with tempfile.TemporaryDirectory() as folder:
-        source, library = Path(folder) / "peak.c", Path(folder) / "peak.so"
-        source.write_text(PEAK)
-        flags = ["-O3", "-march=native", "-ffp-contract=fast", f"-DVECTOR={wide}", "-shared", "-fPIC"]
-        subprocess.run(["cc", *flags, str(source), "-o", str(library)], check=True)
-        run = ctypes.CDLL(str(library)).run
-        run.argtypes, run.restype = [ctypes.c_long], ctypes.c_float
-        n, best = 100_000, float("inf")
-        for _ in range(50):
-            start = time.process_time()
-            run(n)
-            best = min(best, time.process_time() - start)
-    return 2 * 12 * n * wide / 4 / best / 1e9
 
 
 def timer(statement, names):
@@ -86,7 +50,7 @@ def main(*arguments):
     wanted = [a for a in arguments if not a.startswith("--")]
     options = dict(a[2:].split("=") for a in arguments if "=" in a and a.startswith("--"))
     torch.set_num_threads(1), lucid.set_num_threads(1)
-    most = peak()
+    most = multiply_adds() / 1e9
     print(f"peak of multiply-adds: {most:.0f} GFLOP/s")
     for title, (image, weight, stride, padding, groups) in CASES.items():
         if wanted and not any(w in title for w in wanted):
