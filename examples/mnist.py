@@ -14,6 +14,7 @@ import digits
 import lucid
 from lucid import nn, optim
 from lucid.nn import functional as F
+from lucid.utils.data import DataLoader, TensorDataset
 
 MEAN, DEVIATION = 0.1307, 0.3081
 
@@ -57,39 +58,31 @@ def load_digits():
         yield (F.pad(images, (4, 4, 4, 4)) - MEAN) / DEVIATION, labels
 
 
-def batches(images, labels, size, shuffle=False):
-    order = lucid.randperm(len(labels)) if shuffle else lucid.arange(len(labels))
-    for chosen in order.split(size):
-        yield images[chosen], labels[chosen]
-
-
-def train(args, model, images, labels, optimizer, epoch):
+def train(args, model, loader, optimizer, epoch):
     model.train()
-    done = 0
-    for number, (data, target) in enumerate(batches(images, labels, args.batch_size, shuffle=True)):
+    for number, (data, target) in enumerate(loader):
         optimizer.zero_grad()
         loss = F.cross_entropy(model(data), target)
         loss.backward()
         optimizer.step()
         if number % args.log_interval == 0:
-            print(f"epoch {epoch}  {done:6}/{len(labels)}  loss {loss.item():.4f}", flush=True)
+            print(f"epoch {epoch}  {number * len(target):6}/{len(loader.dataset)}  loss {loss.item():.4f}", flush=True)
         if args.dry_run:
             break
-        done += len(target)
 
 
 @lucid.no_grad()
-def test(args, model, images, labels):
+def test(model, loader):
     """Prints the mean loss; the share of right answers."""
     model.eval()
     loss, correct = 0.0, 0
-    for data, target in batches(images, labels, args.test_batch_size):
+    for data, target in loader:
         output = model(data)
         loss += F.cross_entropy(output, target, reduction="sum").item()
         correct += (output.argmax(dim=1) == target).sum().item()
-    share = correct / len(labels)
-    print(f"test: mean loss {loss / len(labels):.4f}, {correct}/{len(labels)} right ({share:.1%})", flush=True)
-    return share
+    count = len(loader.dataset)
+    print(f"test: mean loss {loss / count:.4f}, {correct}/{count} right ({correct / count:.1%})", flush=True)
+    return correct / count
 
 
 def main(arguments=None):
@@ -103,18 +96,23 @@ def main(arguments=None):
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--log-interval", type=int, default=10, help="batches from line to line")
     parser.add_argument("--dry-run", action="store_true", help="one batch, to see whether it works")
+    parser.add_argument("--save-model", help="file for the weights at the end; PyTorch reads it too")
     args = parser.parse_args(arguments)
 
     lucid.manual_seed(args.seed)
     training, testing = load_mnist(args.data) if args.data else load_digits()
+    train_loader = DataLoader(TensorDataset(*training), batch_size=args.batch_size, shuffle=True)
+    test_loader = DataLoader(TensorDataset(*testing), batch_size=args.test_batch_size)
     model = Net()
     optimizer = optim.Adadelta(model.parameters(), lr=args.lr)
     scheduler = optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=args.gamma)
     share = 0.0
     for epoch in range(1, (1 if args.dry_run else args.epochs) + 1):
-        train(args, model, *training, optimizer, epoch)
-        share = test(args, model, *testing)
+        train(args, model, train_loader, optimizer, epoch)
+        share = test(model, test_loader)
         scheduler.step()
+    if args.save_model:
+        lucid.save(model.state_dict(), args.save_model)
     return share
 
 
