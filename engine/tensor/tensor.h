@@ -176,6 +176,13 @@ static inline bool lc_same_strides(const lc_tensor *a, const lc_tensor *b) /* wh
     return same;
 }
 const char *lc_shape_text(const lc_tensor *t, char buffer[192]);
+/* One element seen many times: a number that was expanded. */
+static inline bool lc_is_spread(const lc_tensor *t)
+{
+    bool still = !t->is_contiguous;
+    for (int d = 0; d < t->ndim && still; d++) still = t->stride[d] == 0 || t->shape[d] == 1;
+    return still;
+}
 #define LC_SHAPE(t) lc_shape_text(t, (char[192]){ 0 }) /* for messages: "float32[2, 3]" */
 const char *lc_sizes_text(const int64_t *shape, int ndim, char buffer[192]);
 #define LC_SIZES(shape, ndim) lc_sizes_text(shape, ndim, (char[192]){ 0 }) /* "[2, 3]" */

@@ -174,7 +174,7 @@ static bool as_they_lie(lc_dtype half, const lc_tensor *out, lc_tensor *const *i
     return plain;
 }
 
-static int walk(lc_op_id op, lc_dtype compute, lc_tensor *out, lc_tensor *const *in, int n_in)
+static __attribute__((noinline)) int walk(lc_op_id op, lc_dtype compute, lc_tensor *out, lc_tensor *const *in, int n_in)
 {
     bool     halves = compute != cpu_working_dtype(compute) && lc_cpu_loops[op][compute] && as_they_lie(compute, out, in, n_in);
     lc_dtype work = halves ? compute : cpu_working_dtype(compute);
@@ -193,7 +193,7 @@ static int walk(lc_op_id op, lc_dtype compute, lc_tensor *out, lc_tensor *const 
         j.from[k + 1] = (lc_dtype)t->dtype;
         j.want[k + 1] = want;
         j.data[k + 1] = t->data;
-        if (t->numel == 1 && out->numel != 0) {
+        if ((t->numel == 1 || lc_is_spread(t)) && out->numel != 0) {
             j.scalars |= 1u << k;
             if (t->dtype != want) {
                 cpu_move(want, j.number[k], 0, (lc_dtype)t->dtype, t->data, 0, 1);
