@@ -72,3 +72,20 @@ def test_what_is_not_finite_stays_where_it_belongs(case):
     ours = lucid.nn.functional.conv2d(ours, lucid.tensor(w), None, *window).numpy()
     theirs = torch.nn.functional.conv2d(theirs, torch.tensor(w), None, *window).numpy()
     np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("kernel, padding", [(1, 0), (3, 1), (5, 2), (7, 3)])
+def test_memory_is_that_of_tiles(kernel, padding):
+    """Beyond operands, results and gradients: tiles per thread and copies of the weights. All columns would be 16 MB and more."""
+    x = lucid.randn(2, 32, 256, 256, requires_grad=True)
+    w = lucid.randn(24, 32, kernel, kernel, requires_grad=True)
+    before, threads = lucid.memory_stats()["allocated_bytes"], lucid.get_num_threads()
+    lucid.reset_peak_memory_stats()
+    y = lucid.nn.functional.conv2d(x, w, None, 1, padding)
+    forward = lucid.memory_stats()["peak_bytes"] - before - 4 * y.numel()
+    assert forward < (3 << 20) * threads + 32 * w.numel()
+    g, before = lucid.ones_like(y), lucid.memory_stats()["allocated_bytes"]
+    lucid.reset_peak_memory_stats()
+    lucid.autograd.grad(y, [x, w], g)
+    backward = lucid.memory_stats()["peak_bytes"] - before - 4 * x.numel()
+    assert backward < (3 << 20) * threads + 64 * w.numel()

@@ -192,7 +192,7 @@ static void run_tasks(void *ctx, int64_t begin, int64_t end)
     int64_t      rows = j->channel_block >= j->channels ? j->kernels->rows : j->tile_block * j->kernels->rows;
     conv_scratch s = { .gathered_step = ((j->strip_columns + spread) * (j->strip_rows + 1) + CONV_SLACK) / 16 * 16 };
     size_t bytes = (size_t)((strip + rows * s.gathered_step) * j->size + 64 + (j->grid.taps + 1) * (int64_t)sizeof(int64_t));
-    char  *block = lc_alloc(bytes);
+    char  *block = cpu_scratch(bytes);
     if (!block) {
         j->failed = 1;
         return;
@@ -200,7 +200,7 @@ static void run_tasks(void *ctx, int64_t begin, int64_t end)
     s.gathered = block, s.strip = block + rows * s.gathered_step * j->size;
     s.offset = (int64_t *)(s.strip + (strip * j->size + 7) / 8 * 8);
     for (int64_t t = begin; t < end; t++) run_task(j, t, &s);
-    lc_free(block, bytes);
+    cpu_scratch_free(block, bytes);
 }
 
 /* ---- a kernel per channel ---- */
@@ -252,7 +252,7 @@ static int run_plainly(conv_job *j, int64_t each) /* each: multiply-adds per row
     int64_t taps = j->grid.taps ? j->grid.taps : 1, images = j->from.n * j->groups * j->grid.axis[0].count;
     int64_t blocks = (j->tiles + j->tile_block - 1) / j->tile_block;
     size_t  bytes = (size_t)(j->groups * j->rows * j->channels * taps * j->size + 1);
-    j->packed = lc_alloc(bytes);
+    j->packed = cpu_scratch(bytes);
     if (!j->packed) return -1;
     int64_t tile = j->kernels->rows * j->channels * taps, tasks = images * blocks * j->strips_down * j->strips_across;
     if (j->grid.taps)
@@ -263,7 +263,7 @@ static int run_plainly(conv_job *j, int64_t each) /* each: multiply-adds per row
         cpu_parallel(images, 4 * CPU_GRAIN / (taps * plane.rows * plane.columns) + 1, tasks * each, run_planes, j);
     else if (conv_is_small(j)) conv_small(j);
     else cpu_parallel(tasks, CPU_GRAIN / each + 1, tasks * each, run_tasks, j);
-    lc_free(j->packed, bytes);
+    cpu_scratch_free(j->packed, bytes);
     return j->failed ? -1 : 0;
 }
 static int run_grid(conv_job *j)
@@ -292,13 +292,13 @@ static int run_grid(conv_job *j)
     }
     j->strip_rows = conv_cut(axis[1].count, down), j->strips_down = (axis[1].count + j->strip_rows - 1) / j->strip_rows;
     int64_t flags = j->from.n;
-    bool   *again = lc_alloc((size_t)flags);
+    bool   *again = cpu_scratch((size_t)flags);
     if (!again) return conv_no_memory();
     memset(again, 0, (size_t)flags);
     int rc = conv_winograd(j, again);
     j->only = rc ? NULL : again;
     if (rc > 0 || (!rc && memchr(again, true, (size_t)flags))) rc = run_plainly(j, each);
-    lc_free(again, (size_t)flags);
+    cpu_scratch_free(again, (size_t)flags);
     return rc < 0 ? conv_no_memory() : 0;
 }
 
@@ -318,7 +318,7 @@ static void window(const lc_conv_args *a, int d, int64_t *stride, int64_t *paddi
 static char *bias_or_zeros(const lc_conv_args *a, lc_dtype dtype, int64_t channels)
 {
     size_t bytes = (size_t)(channels * lc_size_of(dtype) + 1);
-    char  *bias = lc_alloc(bytes);
+    char  *bias = cpu_scratch(bytes);
     if (!bias) return NULL;
     if (a->bias)
         cpu_move(dtype, bias, lc_size_of(dtype), (lc_dtype)a->bias->dtype, a->bias->data, lc_size_of(a->bias->dtype), channels);
@@ -361,7 +361,7 @@ static int cpu_conv(lc_dtype dtype, const void *args)
     j.bias = bias;
     int rc = !bias ? conv_no_memory() : conv_forward_axes(a, j.grid.axis, j.to.size) < 0 ? -1 : run_grid(&j);
     conv_free_axes(a, j.grid.axis);
-    if (bias) lc_free(bias, (size_t)(channels * j.size + 1));
+    if (bias) cpu_scratch_free(bias, (size_t)(channels * j.size + 1));
     return rc;
 }
 /* The image's elements at first[d], first[d] + stride[d], ... */
@@ -405,7 +405,7 @@ static int cpu_conv_input(lc_dtype dtype, const void *args)
     for (first[0] = 0; first[0] < steps[0]; first[0]++)
         for (first[1] = 0; first[1] < steps[1]; first[1]++)
             for (first[2] = 0; first[2] < steps[2] && !rc; first[2]++) rc = run_transposed(a, &j, first, kernel);
-    if (bias) lc_free(bias, (size_t)(channels * j.size + 1));
+    if (bias) cpu_scratch_free(bias, (size_t)(channels * j.size + 1));
     return rc;
 }
 

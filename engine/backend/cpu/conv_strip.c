@@ -23,14 +23,14 @@ conv_image conv_image_of(const lc_tensor *t, int dims)
 int conv_axis_init(conv_axis *a, int64_t kernel, int64_t count, int64_t step)
 {
     *a = (conv_axis){ .count = count, .step = step };
-    a->offset = lc_alloc((size_t)(5 * kernel + 1) * sizeof(int64_t));
+    a->offset = cpu_scratch((size_t)(5 * kernel + 1) * sizeof(int64_t));
     if (!a->offset) return -1;
     a->at = a->offset + kernel, a->shift = a->at + kernel, a->phase = a->shift + kernel, a->residue = a->phase + kernel;
     return 0;
 }
 void conv_axis_free(conv_axis *a, int64_t kernel)
 {
-    if (a->offset) lc_free(a->offset, (size_t)(5 * kernel + 1) * sizeof(int64_t));
+    if (a->offset) cpu_scratch_free(a->offset, (size_t)(5 * kernel + 1) * sizeof(int64_t));
 }
 void conv_axis_add(conv_axis *a, int64_t offset, int64_t at)
 {

@@ -180,7 +180,7 @@ static void run_units(void *ctx, int64_t begin, int64_t end)
     int64_t        rows = j->row_block + j->dot->rows;
     weight_scratch s = { .grad_step = j->images * image_size(j) };
     size_t bytes = (size_t)((strip + rows * s.grad_step) * j->size + 64 + (j->grid.taps + 1) * (int64_t)sizeof(int64_t));
-    char  *block = lc_alloc(bytes);
+    char  *block = cpu_scratch(bytes);
     if (!block) {
         j->failed = 1;
         return;
@@ -197,7 +197,7 @@ static void run_units(void *ctx, int64_t begin, int64_t end)
              item < j->items * (part + 1) / j->parts && rows_here > 0 && channels > 0; item++)
             run_item(j, item, group, row, rows_here, channel, channels, &s, j->sums + part * j->weights * j->size);
     }
-    lc_free(block, bytes);
+    cpu_scratch_free(block, bytes);
 }
 
 static int64_t pieces(int64_t n, int64_t size) { return (n + size - 1) / size; }
@@ -255,7 +255,7 @@ static int cpu_conv_weight(lc_dtype dtype, const void *args)
         choose_cuts(&j), choose_dot(&j, kernels);
         size_t  bytes = (size_t)((j.parts ? j.parts : 1) * j.weights * j.size);
         int64_t units = j.groups * j.row_blocks * j.channel_blocks * j.parts;
-        if ((j.sums = lc_alloc(bytes))) {
+        if ((j.sums = cpu_scratch(bytes))) {
             memset(j.sums, 0, bytes);
             int64_t each = j.rows * j.channels * j.grid.taps * axis[0].count * axis[1].count * axis[2].count / 16 * j.image.n;
             if (units) cpu_parallel(units, CPU_GRAIN / (j.groups * each / units + 1) + 1, j.groups * each, run_units, &j);
@@ -268,7 +268,7 @@ static int cpu_conv_weight(lc_dtype dtype, const void *args)
             }
             cpu_move((lc_dtype)a->weight->dtype, a->weight->data, lc_size_of(a->weight->dtype), dtype, j.sums, j.size,
                      j.weights);
-            lc_free(j.sums, bytes);
+            cpu_scratch_free(j.sums, bytes);
         }
         if (!j.sums || j.failed) rc = conv_no_memory();
     }
