@@ -20,13 +20,14 @@ FASTER = {"64": 5.0, "16k": 1.5, "4M": 1.15}  # geometric means
 SLOWEST = 1.1  # at 4M
 WORKSPACE, PER_ROW = 64 << 10, 64  # bytes
 # x y: randn; p: positive; i j: int64; k: int32; h: float16; b: bfloat16; d: float64; c: complex64; u: uint8; m: bool; t: 3-d
-# at: indices, as wide as x; pick: some rows; row, column: of x; n: elements; w: recorded for gradients; z: is written
+# at: indices, as wide as x; pick: some rows, some: those of y; q: positive; row, column: of x; n: elements
+# w: recorded for gradients; z: is written
 FAMILIES = {
     "elementwise": """
         x + y | x + row | x + column | x * 2.0 | x / y | x.neg() | x.abs() | x.exp() | x.tanh() | x.sigmoid() | x.sin()
         p.log() | p.sqrt() | x ** 2 | p ** 1.5 | x.maximum(y) | x > y | x > 0.5 | x.clamp(-1.0, 1.0) | x.relu()
         x.isnan() | z.add_(y) | x.round() | x.t() + y | x.erf() | x.log1p() | x.atan2(y) | x.lerp(y, 0.3)
-        x.addcmul(y, p) | x.hypot(y) | x.fmod(y) | x.sign() | i + j | i * 3 | i == j | i // (j + 1) | k + k | m & m
+        x.addcmul(y, p) | x.hypot(y) | x.fmod(y) | x.sign() | i + j | i * 3 | i == j | i // q | k + k | m & m
         m.logical_not() | d + d | d.exp() | d * 2.0 | c + c | c * c | c.abs()""",
     "halves": """
         h + h | h * 2.0 | h.exp() | h.tanh() | h > 0.5 | h.sum() | h.sum(1) | h.relu() | h.neg() | b + b | b * 2.0
@@ -46,14 +47,14 @@ FAMILIES = {
     "sorting": """
         x.sort() | x.sort(0) | i.sort() | x.argsort() | x.sort(descending=True) | x.sort(stable=True) | wide.sort()
         x.topk(5) | x.topk(5, 0) | wide.topk(100) | x.msort() | i.unique() | x.unique() | i.unique(return_inverse=True)
-        i.unique_consecutive() | edges.searchsorted(x) | bucketize(x, edges) | flat_i.bincount() | x.histc()
+        i.unique_consecutive() | searchsorted(edges, x) | bucketize(x, edges) | flat_i.bincount() | x.histc()
         isin(i, pick)""",
     "indexing": """
         x[pick] | x[:, pick] | x[m] | x[2] | x[1:5] | x.index_select(0, pick) | x.index_select(1, pick)
         x.gather(0, at) | x.gather(1, at) | x.scatter(1, at, y) | x.scatter(0, at, y) | x.scatter_add(1, at, y)
-        x.scatter_add(0, at, y) | x.index_add(0, pick, y[pick]) | x.index_fill(1, pick, 0.0) | x.take(flat_at)
+        x.scatter_add(0, at, y) | x.index_add(0, pick, some) | x.index_fill(1, pick, 0.0) | x.take(flat_at)
         x.masked_select(m) | m.nonzero() | x.masked_fill(m, 0.0) | z.masked_fill_(m, 0.0) | where(m, x, y)
-        where(m, x, 0.0) | z.index_put_((pick,), y[pick]) | x.take_along_dim(at, 1) | x.masked_scatter(m, y)""",
+        where(m, x, 0.0) | z.index_put_((pick,), some) | x.take_along_dim(at, 1) | x.masked_scatter(m, y)""",
     "moves": """
         x.clone() | z.copy_(x) | x.t().contiguous() | h.t().contiguous() | d.t().contiguous() | u.t().contiguous()
         t.permute(2, 0, 1).contiguous() | t.transpose(0, 1).contiguous() | cat((x, y)) | cat((x, y), 1) | stack((x, y))
@@ -105,6 +106,7 @@ def names(library, side):
     x = given["x"]
     given |= {"h": x.half(), "b": x.bfloat16(), "d": x.double(), "u": x.abs().to(library.uint8), "k": given["i"].int()}
     given |= {"p": x.abs() + 0.1, "half": x.sigmoid(), "z": x.clone(), "c": x + 1j * given["y"], "flat": x.reshape(-1).clone()}
+    given |= {"q": given["j"] + 1, "some": given["y"][given["pick"]]}
     given |= {"w": x.clone().requires_grad_(), "n": n, "side": side, "float32": library.float32}
     called = {name.split("(")[0] for _, name in cases() if "." not in name.split("(")[0]}
     return given | {f: getattr(library, f) for f in sorted(called) if f and hasattr(library, f)}

@@ -206,16 +206,23 @@ typedef struct {
     bool             by_frequency; /* backward: sums are divided by how many samples a row has (embedding.c) */
 } lc_embedding_args;
 
-/* unique: in is contiguous, n slices of `width` elements. Slices are compared as a whole; those with a NaN equal none. What is wanted is not
- * NULL: values (width 1 only) and counts have room for n, first (which slice stands for each group) too; inverse has n. */
+/* unique: in is contiguous, n slices of `width` elements. Slices are compared as a whole; those with a NaN equal none. The backend asks for
+ * room once it knows how many groups there may be: make fills chosen (values, or of slices int64: which one stands for each group) and counts
+ * (int64), where they are wanted, with room for that many. inverse has n; NULL: not wanted. */
+typedef struct lc_unique_args lc_unique_args;
 typedef struct {
+    lc_tensor *chosen, *counts; /* counts: NULL if they are not wanted */
+} lc_unique_room;
+struct lc_unique_args {
     const lc_tensor *in;
     int64_t          n, width;
-    lc_tensor       *values;
-    int64_t         *first, *inverse, *counts;
-    int64_t         *found;
+    bool             slices;      /* not single values */
+    bool             counts;      /* wanted */
     bool             consecutive; /* only neighbours are compared */
-} lc_unique_args;
+    int64_t         *inverse, *found;
+    lc_unique_room  *room;
+    int (*make)(const lc_unique_args *a, int64_t n); /* -1: no memory, explained */
+};
 
 /* searchsorted: a place in its sequence for each value; all contiguous, values and sequence of the computing dtype. Either one sequence of
  * n, or as many as there are rows of `each` values. sorter (int64, like the sequence) says in which order to read it; NULL: as it is. */
@@ -252,7 +259,14 @@ typedef struct {
     int64_t         *size;
 } lc_bincount_args;
 
-/* Elements of given ranks along the last dimension: in (..., n), rank, value, index (..., m), int64 but for value; all contiguous. Equals
+/* Singular values and vectors of contiguous matrices (..., m, n), all results contiguous: u (..., m, k), s (..., k) real, vh (..., k, n), where
+ * k is the smaller of m and n. */
+typedef struct {
+    const lc_tensor *in;
+    lc_tensor       *u, *s, *vh;
+} lc_svd_args;
+
+/* Elements of given ranks along the last dimension: in (..., n), rank, value, index (..., m), int64 but for value; all but in contiguous. Equals
  * rank in the order of their indices, NaNs last. */
 typedef struct {
     const lc_tensor *in, *rank;

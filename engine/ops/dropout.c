@@ -21,6 +21,10 @@ static lc_tensor *times(lc_tensor *x, double by)
     lc_value where = { .tag = LC_IS_device, .dev = x->device };
     return lc_mul_(x, lc_scalar_tensor(LC_NUMBER(by), LC_OF_DTYPE((lc_dtype)x->dtype), where));
 }
+static bool keeps_noise(const lc_tensor *x)
+{
+    return (x->flags & LC_REQUIRES_GRAD && !(lc_modes & LC_NO_GRAD)) || x->flags & LC_BATCHED;
+}
 typedef enum { FEATURE = 1, ALPHA = 2, INPLACE = 4 } dropout_kind;
 static lc_tensor *scaled(lc_tensor *x, lc_tensor *by, bool inplace) { return inplace ? lc_mul_(x, by) : lc_mul(x, by); }
 static int        drop(const lc_value *in, lc_tensor **out, dropout_kind kind)
@@ -35,7 +39,8 @@ static int        drop(const lc_value *in, lc_tensor **out, dropout_kind kind)
         double     alpha = 1.7580993408473766, a = 1 / sqrt((alpha * alpha * p + 1) * (1 - p));
         lc_tensor *b = lc_add_(times(lc_add(noise, LC_NUMBER(-1)), alpha * a), LC_NUMBER(alpha * a * p));
         out[0] = lc_add_(scaled(x, times(noise, a), kind & INPLACE), b);
-    } else out[0] = scaled(x, lc_div_(noise, LC_NUMBER(1 - p)), kind & INPLACE);
+    } else if (keeps_noise(x) || kind) out[0] = scaled(x, lc_div_(noise, LC_NUMBER(1 - p)), kind & INPLACE);
+    else out[0] = lc_mul_(lc_div_(noise, LC_NUMBER(1 - p)), x); /* no gradient will read it: the noise becomes the result */
     return out[0] ? 0 : -1;
 }
 #define DROPOUT(name, kind)                                                                                                    \

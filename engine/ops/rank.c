@@ -13,13 +13,19 @@ static int selected(const lc_record *call, lc_spec *out)
                            call->op->py ? call->op->py : call->op->name);
     return reduced_to(call, &out[0], call->dtype) < 0 ? -1 : reduced_to(call, &out[1], LC_i64);
 }
+/* Halves are read as they lie, by the kernel that computes in float32. */
+static bool widened_by_kernel(const lc_record *call)
+{
+    return call->device.kind == LC_CPU && working_dtype((lc_dtype)call->in[0]->dtype) == LC_f32;
+}
 static int select_into(const lc_record *call, int64_t k)
 {
     lc_reduce_args a = { .parameter = (double)k };
     lc_dtype       dtype = working_dtype(call->dtype);
     lc_record      typed = *call;
     if (lc_is_unsigned(call->dtype) && call->dtype != LC_u8) return no_kernel(call);
-    lc_tensor *in = in_dtype(call->in[0], dtype), *value = destination(call->out[0], dtype, call->in, 1);
+    lc_tensor *in = widened_by_kernel(call) ? lc_retain(call->in[0]) : in_dtype(call->in[0], dtype),
+              *value = destination(call->out[0], dtype, call->in, 1);
     lc_tensor *index = destination(call->out[1], LC_i64, call->in, 1);
     a.in = in, a.value = value, a.index = index, typed.dtype = dtype;
     int rc = in && value && index ? reduced_mask(call, &a.mask) : -1;
@@ -79,7 +85,8 @@ static int median_run(const lc_record *call)
     lc_record      typed = *call;
     lc_number_box  nan;
     if (call->in[0]->numel == 0) return fill_tensor(call->out[0], lc_number_init(&nan, LC_f64, __builtin_nan(""), 0));
-    lc_tensor *x = packed(call->in[0], dtype), *value = destination(call->out[0], dtype, call->in, 1);
+    lc_tensor *x = packed(call->in[0], widened_by_kernel(call) ? (lc_dtype)call->in[0]->dtype : dtype);
+    lc_tensor *value = destination(call->out[0], dtype, call->in, 1);
     lc_tensor *flat = x ? lc_tensor_view(x, 1, &x->numel, (int64_t[]){ 1 }, 0) : NULL;
     a.in = flat, a.value = value, typed.dtype = dtype;
     int rc = flat && value ? 0 : -1;
@@ -107,7 +114,7 @@ static int ranked_shape(const lc_record *call, lc_spec *out)
 }
 static int ranked_run(const lc_record *call)
 {
-    lc_tensor   *x = packed(call->in[0], call->dtype), *rank = packed(call->in[1], LC_i64);
+    lc_tensor   *x = in_dtype(call->in[0], call->dtype), *rank = packed(call->in[1], LC_i64);
     lc_rank_args a = { .in = x, .rank = rank, .value = call->out[0], .index = call->out[1] };
     int          rc = x && rank ? run_kernel_with(call, &a) : -1;
     lc_release(x), lc_release(rank);
@@ -150,12 +157,12 @@ static int check_quantile(const lc_tensor *x, lc_tensor *q, const char *how)
 static lc_tensor *ranks_of(lc_tensor *x, lc_tensor *q, bool skip)
 {
     int64_t    last = x->shape[x->ndim - 1] - 1, dim = -1;
-    lc_tensor *nan = lc_isnan(x), *none = LC_INTEGER(0);
+    lc_tensor *none = LC_INTEGER(0), *value = lc_detach(x);
     if (skip) {
-        lc_tensor *rank = lc_mul(q, lc_sub(lc_sum(lc_logical_not(nan), &dim, 1, true), LC_INTEGER(1)));
+        lc_tensor *rank = lc_mul(q, lc_sub(lc__count_numbers(value, &dim, 1, true), LC_INTEGER(1)));
         return lc_masked_fill(rank, lc_lt(rank, none), none);
     }
-    return lc_where(lc_any(nan, &dim, 1, true), LC_NUMBER((double)last), lc_mul(q, LC_INTEGER(last)));
+    return lc_where(lc_isnan(lc_amax(value, &dim, 1, true)), LC_NUMBER((double)last), lc_mul(q, LC_INTEGER(last)));
 }
 static lc_tensor *quantile_along_last(lc_tensor *x, lc_tensor *q, const char *how, bool skip)
 {

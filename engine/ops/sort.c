@@ -41,12 +41,27 @@ LC_OP(argsort,
       .doc = "The indices that sort a dimension. Equal values keep their order.", .method = true, .out = true,
       .kernel = LC_OP_sort, .promote = LC_NO_PROMOTION, .shape = sort_shape, .run = sort_run);
 
-static int msort_call(const lc_value *in, lc_tensor **out)
+static int msort_shape(const lc_record *call, lc_spec *out)
 {
-    return (out[0] = lc_sort(in(0), 0, false, LC_ABSENT).values) ? 0 : -1;
+    if (no_complex(call, "msort") < 0) return -1;
+    spec_like(call, out, call->in[0], (lc_dtype)call->in[0]->dtype);
+    out->order = LC_ORDER_STRIDES;
+    return lc_strides_like(call->in[0], out->stride), 0;
+}
+static int msort_run(const lc_record *call) /* no indices: nobody has to keep them */
+{
+    const lc_tensor *x = call->in[0];
+    lc_sort_args     a = { .values = call->out[0], .in = call->in[0], .k = x->ndim ? x->shape[0] : 1 };
+    return run_kernel_with(call, &a);
+}
+GRAD(msort)
+{
+    lc_tensor *x = in(0);
+    dx[0] = x->ndim ? lc_scatter(zeros_like(x), 0, lc_argsort(x, 0, false, LC_ABSENT), g[0], NULL) : g[0];
 }
 LC_OP(msort, .sig = "msort(input: Tensor) -> Tensor", .doc = "Sort along the first dimension.", .method = true, .out = true,
-      .call = msort_call);
+      .kernel = LC_OP_sort, .promote = LC_NO_PROMOTION, .shape = msort_shape, .run = msort_run, .grad = msort_grad,
+      .saves = IN(0));
 
 /* ---- topk ---- */
 static int topk_shape(const lc_record *call, lc_spec *out)

@@ -24,25 +24,34 @@ static lc_tensor *vector(lc_dtype dtype, lc_device device, int64_t n) { return l
 typedef struct {
     bool inverse, counts, consecutive;
 } wanted;
+static int make_room(const lc_unique_args *a, int64_t n)
+{
+    a->room->chosen = vector(a->slices ? LC_i64 : (lc_dtype)a->in->dtype, a->in->device, n);
+    if (a->counts) a->room->counts = vector(LC_i64, a->in->device, n);
+    return a->room->chosen && (a->room->counts || !a->counts) ? 0 : -1;
+}
 
-/* Fill out[0], then inverse and counts as wanted. x: contiguous; slices: of one element if first is NULL. */
+/* Fill out[0], then inverse and counts as wanted. x: contiguous; width 0: single values, of which *chosen are some, else indices of slices. */
 static int distinct(lc_tensor *x, int64_t n, int64_t width, lc_tensor **chosen, lc_tensor *inverse, wanted w, lc_tensor **out)
 {
     int64_t        found = 0;
-    lc_tensor     *counts = w.counts ? vector(LC_i64, x->device, n) : LC_NONE;
-    bool           values = width == 0;
-    lc_tensor     *made = vector(values ? (lc_dtype)x->dtype : LC_i64, x->device, n);
-    lc_unique_args a = { .in = x, .n = n, .width = values ? 1 : width, .found = &found, .consecutive = w.consecutive };
-    if (!made || !counts || !inverse) return -1;
-    if (values) a.values = made;
-    else a.first = (int64_t *)made->data;
+    lc_unique_room room = { 0 };
+    lc_unique_args a = { .in = x,
+                         .n = n,
+                         .width = width ? width : 1,
+                         .slices = width > 0,
+                         .counts = w.counts,
+                         .consecutive = w.consecutive,
+                         .found = &found,
+                         .room = &room,
+                         .make = make_room };
+    if (!inverse) return -1;
     if (w.inverse) a.inverse = (int64_t *)inverse->data;
-    if (w.counts) a.counts = (int64_t *)counts->data;
     if (run_unique(x, &a) < 0) return -1;
     int k = 1;
     if (w.inverse) out[k++] = inverse;
-    if (w.counts && !(out[k++] = front(counts, found))) return -1;
-    return (*chosen = front(made, found)) ? 0 : -1;
+    if (w.counts && !(out[k++] = front(room.counts, found))) return -1;
+    return (*chosen = front(room.chosen, found)) ? 0 : -1;
 }
 
 static int unique_flat(lc_tensor *x, wanted w, lc_tensor **out)

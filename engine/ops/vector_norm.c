@@ -107,9 +107,28 @@ LC_OP(linalg_vector_norm, .py = "vector_norm", .hidden = true,
 
 static const int64_t *dims_of(const lc_value *v) { return v->tag == LC_IS_none ? NULL : v->is; }
 static int            dims_count(const lc_value *v) { return v->tag == LC_IS_none ? 0 : v->n; }
-static int            norm_call(const lc_value *in, lc_tensor **out)
+static int            nuclear(const lc_value *in, lc_tensor **out)
 {
-    if (!strcmp(in[1].s, "nuc")) return lc_fail_int(LC_NotImplementedError, "norm: the nuclear norm is not implemented");
+    lc_tensor *x = in(0);
+    int64_t    to[] = { -2, -1 }, all[] = { 0, 1 };
+    int        d[2];
+    if (dims_count(&in[2]) != 2 && (in[2].tag != LC_IS_none || x->ndim != 2))
+        return lc_fail_int(LC_ShapeMismatch, "norm: the nuclear norm is of matrices: dim must name two dimensions of %s",
+                           LC_SHAPE(x));
+    const int64_t *dims = in[2].tag == LC_IS_none ? all : in[2].is;
+    if (dim_index(dims[0], x->ndim, &d[0]) < 0 || dim_index(dims[1], x->ndim, &d[1]) < 0) return -1;
+    if (in[4].tag == LC_IS_dtype) x = lc_to(x, in[4].dt, false, false, LC_ABSENT);
+    if (!x || lc_class_of(x->dtype) < LC_FLOAT)
+        return x ? lc_fail_int(LC_DtypeMismatch, "norm: the nuclear norm is of floating point or complex numbers, got %s",
+                               LC_SHAPE(x))
+                 : -1;
+    lc_tensor *y = lc__nuclear_norm(lc_movedim(x, dims, 2, to, 2));
+    for (int k = 0, e = d[0] < d[1] ? 0 : 1; y && in[3].b && k < 2; k++, e = !e) y = lc_unsqueeze(y, d[e]);
+    return (out[0] = y) ? 0 : -1;
+}
+static int norm_call(const lc_value *in, lc_tensor **out)
+{
+    if (!strcmp(in[1].s, "nuc")) return nuclear(in, out);
     if (strcmp(in[1].s, "fro") || dims_count(&in[2]) > 2)
         return lc_fail_int(LC_LucidError, "norm: p is '%s', and dim names %d dimensions: only 'fro' of at most two is a norm",
                            in[1].s, dims_count(&in[2]));
@@ -124,7 +143,9 @@ LC_OP(norm,
       .sig =
           "norm(input: Tensor, p: str = 'fro', dim: list[int] | None = None, keepdim: bool = False, *, dtype: dtype | None = "
           "None) -> Tensor",
-      .doc = "The Frobenius norm: the root of the sum of squares.", .method = true, .out = true, .call = norm_call);
+      .doc = "The Frobenius norm, the root of the sum of squares, or of matrices the nuclear norm (p 'nuc'), the sum of "
+             "singular values.",
+      .method = true, .out = true, .call = norm_call);
 LC_OP(norm_of_order, .py = "norm",
       .sig = "norm_of_order(input: Tensor, p: Number | None, dim: list[int] | None = None, keepdim: bool = False, *, dtype: "
              "dtype | None = None) -> Tensor",

@@ -63,20 +63,20 @@ static attention_head head_of(const attention_job *job, int64_t number, void *ro
 static void forward_tasks(void *ctx, int64_t begin, int64_t end)
 {
     attention_job *job = ctx;
-    void          *room = lc_alloc(job->bytes);
+    void          *room = cpu_scratch(job->bytes);
     if (!room) job->failed = 1;
     for (int64_t task = begin; room && task < end; task++) {
         attention_head h = head_of(job, task / job->tiles, room);
         job->kernels->rows(&h, task % job->tiles * ATTENTION_ROWS);
     }
-    if (room) lc_free(room, job->bytes);
+    if (room) cpu_scratch_free(room, job->bytes);
 }
 static void backward_tasks(void *ctx, int64_t begin, int64_t end)
 {
     attention_job  *job = ctx;
     size_t          heads_bytes = (size_t)job->group * sizeof(attention_head);
-    void           *room = lc_alloc(job->bytes);
-    attention_head *heads = room ? lc_alloc(heads_bytes) : NULL;
+    void           *room = cpu_scratch(job->bytes);
+    attention_head *heads = room ? cpu_scratch(heads_bytes) : NULL;
     if (!heads) job->failed = 1;
     for (int64_t task = begin; heads && task < end; task++) {
         for (int64_t i = 0; i < job->group; i++) {
@@ -85,8 +85,8 @@ static void backward_tasks(void *ctx, int64_t begin, int64_t end)
         }
         for (int64_t key = 0; key < heads->s; key += ATTENTION_KEYS) job->kernels->keys(heads, job->group, key);
     }
-    if (heads) lc_free(heads, heads_bytes);
-    if (room) lc_free(room, job->bytes);
+    if (heads) cpu_scratch_free(heads, heads_bytes);
+    if (room) cpu_scratch_free(room, job->bytes);
 }
 
 static int prepare(attention_job *job, lc_dtype dtype, const lc_attention_args *a, int64_t *cost)
@@ -124,13 +124,13 @@ static int cpu_attention_backward(lc_dtype dtype, const void *args)
     prepare(&job, dtype, a, &each);
     size_t bytes = (size_t)(a->q->shape[0] * job.heads * l * lc_size_of(dtype)) + 1;
     if (!tasks) return 0;
-    if (!(job.delta = lc_alloc(bytes))) {
+    if (!(job.delta = cpu_scratch(bytes))) {
         job.failed = 1;
         return outcome(&job);
     }
     each *= 3 * l * job.group + 1;
     cpu_parallel(tasks, (1 << 18) / each + 1, tasks * each / 16, backward_tasks, &job);
-    lc_free(job.delta, bytes);
+    cpu_scratch_free(job.delta, bytes);
     return outcome(&job);
 }
 #define FLOATS (1u << LC_f32 | 1u << LC_f64)

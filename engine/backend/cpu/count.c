@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { TILE = BIN_TILE, MOST_BLOCKS = 16, MOST_CELLS = 1 << 18 };
+enum { TILE = BIN_TILE, MOST_BLOCKS = 16, MOST_CELLS = 1 << 14 }; /* cells of all tables, or a few times the result's */
 
 /* ---- tables ---- */
 typedef struct count_job count_job;
@@ -72,9 +72,9 @@ static int count_into(count_job *job, lc_tensor *out, const char *name)
     int64_t few[2 * 257];
     job->blocks = job->n / CPU_GRAIN;
     if (job->blocks > MOST_BLOCKS) job->blocks = MOST_BLOCKS;
-    if (job->blocks > MOST_CELLS / job->cells) job->blocks = MOST_CELLS / job->cells;
-    if (job->blocks < 1) job->blocks = 1;
     job->tables = !job->weight && job->n / 8 >= job->cells ? 2 : 1;
+    int64_t most = (MOST_CELLS / job->cells + 4) / job->tables;
+    job->blocks = job->blocks < 1 ? 1 : job->blocks > most ? most : job->blocks;
     job->block = (job->n + job->blocks - 1) / job->blocks;
     if (job->tables * job->blocks == 1 && !job->weight && !job->outside && out->dtype == LC_i64) /* the result is the table */
         return job->table = out->data, count_blocks(job, 0, 1), 0;

@@ -99,7 +99,7 @@ static void sum_chunk(void *ctx, int64_t begin, int64_t end)
         }
         int64_t  kept = 0, most = past - first; /* without the samples of the padding row */
         size_t   bytes = (size_t)(most + 1) * (sizeof(int64_t) + 8);
-        int64_t *at = lc_alloc(bytes);
+        int64_t *at = cpu_scratch(bytes);
         if (!at) {
             ((embedding_job *)ctx)->failed = 1;
             return;
@@ -111,7 +111,7 @@ static void sum_chunk(void *ctx, int64_t begin, int64_t end)
             at[kept++] = job->ids[i];
         }
         job->rows->sum(out, job->a->table->data, at, factors ? some : NULL, kept, job->a->width);
-        lc_free(at, bytes);
+        cpu_scratch_free(at, bytes);
     }
 }
 static int cpu_embedding_sum(lc_dtype dtype, const void *args)
@@ -179,13 +179,13 @@ static int cpu_embedding_backward(lc_dtype dtype, const void *args)
     if (check_ids(a) < 0) return -1;
     int64_t divisors = a->by_frequency ? a->rows : 0;
     size_t  bytes = (size_t)(a->rows + 1 + a->n + divisors) * sizeof(int64_t) + (a->factors ? (size_t)(a->n * job.size) : 0);
-    if (!(job.start = lc_alloc(bytes))) return no_memory();
+    if (!(job.start = cpu_scratch(bytes))) return no_memory();
     job.bag_of = job.start + a->rows + 1, job.divisor = a->by_frequency ? job.bag_of + a->n : NULL;
     job.factors = a->factors ? (char *)(job.bag_of + a->n + divisors) : NULL;
     in_order_of_rows(&job);
     if (job.divisor) find_divisors(&job);
     cpu_parallel(a->rows, CPU_GRAIN / (a->width + 1) + 1, (a->rows + a->n) * a->width, backward_chunk, &job);
-    lc_free(job.start, bytes);
+    cpu_scratch_free(job.start, bytes);
     return 0;
 }
 

@@ -18,6 +18,10 @@ typedef struct {
 
 /* The index of an element as a double, in a way that vectors can: the conversion of 64-bit integers is not among their instructions. */
 #define INDEX(first, i) ((double)(first) + (double)(int)(i))
+static bool is_packed(const ramp *r, int64_t step) /* written where it belongs */
+{
+    return (r->dtype == LC_f32 || r->dtype == LC_f64) && step == lc_size_of(r->dtype);
+}
 static void arange_chunk(void *ctx, int64_t begin, int64_t end)
 {
     const ramp         *r = ctx;
@@ -31,6 +35,10 @@ static void arange_chunk(void *ctx, int64_t begin, int64_t end)
     for (int64_t first = begin, m; first < end; first += m) {
         uint64_t value = (uint64_t)a->start_int + (uint64_t)a->step_int * (uint64_t)first;
         m = end - first < RAMP_TILE ? end - first : RAMP_TILE;
+        if (is_packed(r, step)) {
+            lc_cpu_moves.ramp[r->dtype == LC_f64](a->out->data + first * step, a->start, a->step, first, 1, m);
+            continue;
+        }
         if (whole)
             for (int64_t i = 0; i < m; i++, value += (uint64_t)a->step_int) tile.i[i] = value;
         else
@@ -63,6 +71,12 @@ static void even_chunk(void *ctx, int64_t begin, int64_t end)
     for (int64_t first = begin, m; first < end; first += m) {
         m = end - first < RAMP_TILE ? end - first : RAMP_TILE;
         if (first < middle && first + m > middle) m = middle - first; /* a tile is of one half */
+        if (is_packed(r, stride) && !r->power) {
+            bool low = first < middle;
+            lc_cpu_moves.ramp[r->dtype == LC_f64](r->args->out->data + first * stride, low ? r->start : r->end,
+                                                  low ? r->step : -r->step, low ? first : n - 1 - first, low ? 1 : -1, m);
+            continue;
+        }
         if (first < middle)
             for (int64_t i = 0; i < m; i++) tile[i] = r->start + r->step * INDEX(first, i);
         else

@@ -140,5 +140,6 @@ const lc_fold_entry CAT(lc_cpu_folds, LC_ISA)[] = {
             EACH_ordered(FOLDS, min_dim) EACH_ordered(ALIAS, max) EACH_ordered(ALIAS, min) EACH_any(FOLDS, any)
                 EACH_any(FOLDS, all) LC_EACH_floating(FOLDS, var) LC_EACH_floating(FOLDS, std) EACH_any(FOLDS, count_nonzero)
                     LC_EACH_floating(FOLDS, nansum) LC_EACH_floating(FOLDS, norm_one) LC_EACH_floating(FOLDS, norm_two)
-                        LC_EACH_floating(FOLDS, norm_max) LC_EACH_floating(FOLDS, norm_min){ 0 }
+                        LC_EACH_floating(FOLDS, norm_max) LC_EACH_floating(FOLDS, norm_min) LC_EACH_floating(FOLDS, _logsumexp)
+                            LC_EACH_floating(FOLDS, _count_numbers){ 0 }
 };

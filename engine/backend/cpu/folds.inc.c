@@ -39,6 +39,13 @@ static const lc_fold CAT(mean, SFX) = { CAT(sum_start, SFX), CAT(sum_inner, SFX)
 #define FINISH(total) sqrt(total)
 #include "fold_sum.inc.c"
 #endif
+#if KIND == FLOATING
+#define FOLD          _count_numbers
+#define LOAD(x)       ((x) == (x))
+#define FINISH(total) (total)
+#define COUNTS
+#include "fold_sum.inc.c"
+#endif
 #define FOLD          count_nonzero
 #define LOAD(x)       ((x) != 0)
 #define FINISH(total) (total)
@@ -145,5 +152,6 @@ static const lc_fold CAT(aminmax, SFX) = { CAT(aminmax_start, SFX), CAT(aminmax_
 #define EMPTY   HIGHEST
 #include "fold.inc.c"
 #include "fold_var.inc.c"
+#include "fold_logsumexp.inc.c"
 #endif
 #undef SFX

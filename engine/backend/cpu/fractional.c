@@ -54,7 +54,7 @@ static void fractional_chunk(void *ctx, int64_t begin, int64_t end)
     const lc_pool_args *a = job->args;
     int64_t             area = a->size[0] * a->size[1] * a->size[2], results = a->result[0] * a->result[1] * a->result[2];
     size_t              bytes = (size_t)(a->result[0] + a->result[1] + a->result[2]) * sizeof(int64_t);
-    int64_t *places = lc_alloc(bytes), *start[3] = { places, places + a->result[0], places + a->result[0] + a->result[1] };
+    int64_t *places = cpu_scratch(bytes), *start[3] = { places, places + a->result[0], places + a->result[0] + a->result[1] };
     if (!places) {
         job->failed = 1;
         return;
@@ -72,7 +72,7 @@ static void fractional_chunk(void *ctx, int64_t begin, int64_t end)
         if (job->dtype == LC_f32) POOL(float);
         else POOL(double);
     }
-    lc_free(places, bytes);
+    cpu_scratch_free(places, bytes);
 }
 static int cpu_fractional_max_pool(lc_dtype dtype, const void *args)
 {

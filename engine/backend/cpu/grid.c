@@ -44,7 +44,7 @@ static int64_t in_tile(const grid_job *job, int64_t p)
 static bool new_tile(grid_job *job, grid_tile *t)
 {
     int64_t table = job->tile.taps * job->tile.tile * job->size;
-    *t = job->tile, t->place = lc_alloc(job->bytes);
+    *t = job->tile, t->place = cpu_scratch(job->bytes);
     if (!t->place) {
         job->failed = 1;
         return false;
@@ -66,7 +66,7 @@ static void sample_chunk(void *ctx, int64_t begin, int64_t end)
             job->taps->gather(&t, a->out->data + (c * a->positions + p) * job->size, a->image->data + c * job->area * job->size,
                               n);
     }
-    lc_free(t.place, job->bytes);
+    cpu_scratch_free(t.place, job->bytes);
 }
 static void grid_chunk(void *ctx, int64_t begin, int64_t end)
 {
@@ -88,7 +88,7 @@ static void grid_chunk(void *ctx, int64_t begin, int64_t end)
             memcpy(out + k * job->size, sum + from * job->size, (size_t)job->size);
         }
     }
-    lc_free(t.place, job->bytes);
+    cpu_scratch_free(t.place, job->bytes);
 }
 static void image_chunk(void *ctx, int64_t begin, int64_t end)
 {
@@ -108,7 +108,7 @@ static void image_chunk(void *ctx, int64_t begin, int64_t end)
                                    a->grad->data + (c * a->positions + p) * job->size, n);
         }
     }
-    lc_free(t.place, job->bytes);
+    cpu_scratch_free(t.place, job->bytes);
 }
 
 /* ---- the same with channels side by side: rows (-1, elements of a plane; lanes), and a tile of positions (tile, lanes) ---- */

@@ -38,14 +38,14 @@ static int64_t width_of(lc_interpolation mode) /* of the filter, in elements */
 static int axis_alloc(interpolate_axis *x, int64_t n, int64_t size, int64_t entries)
 {
     x->n = n, x->size = size;
-    x->start = lc_alloc((size_t)(n + 1 + entries) * sizeof *x->start + (size_t)entries * sizeof *x->weight);
+    x->start = cpu_scratch((size_t)(n + 1 + entries) * sizeof *x->start + (size_t)entries * sizeof *x->weight);
     if (!x->start) return lc_fail_int(LC_OutOfMemory, "interpolate: no memory for its weights");
     x->index = x->start + n + 1, x->weight = (double *)(x->index + entries), x->taps = entries; /* taps: see axis_measure */
     return 0;
 }
 static void axis_free(interpolate_axis *x, int64_t entries)
 {
-    if (x->start) lc_free(x->start, (size_t)(x->n + 1 + entries) * sizeof *x->start + (size_t)entries * sizeof *x->weight);
+    if (x->start) cpu_scratch_free(x->start, (size_t)(x->n + 1 + entries) * sizeof *x->start + (size_t)entries * sizeof *x->weight);
 }
 static void axis_measure(interpolate_axis *x)
 {
@@ -148,7 +148,7 @@ static int blocks_prepare(interpolate_plan *p, int lanes, int64_t size)
     *b = (interpolate_blocks){ .lanes = lanes,
                                .blocks = (x->n + lanes - 1) / lanes,
                                .taps = x->ragged && x->taps < 3 ? 3 : x->taps };
-    char *room = lc_alloc(block_bytes(b, size));
+    char *room = cpu_scratch(block_bytes(b, size));
     if (!room) return lc_fail_int(LC_OutOfMemory, "interpolate: no memory for its weights");
     b->base = (int64_t *)room; /* vectors are aligned behind it */
     char *tables = (char *)(((uintptr_t)(b->base + b->blocks) + 63) & ~(uintptr_t)63);
@@ -159,7 +159,7 @@ static int blocks_prepare(interpolate_plan *p, int lanes, int64_t size)
             low = x->index[j] < low ? x->index[j] : low, high = x->index[j] > high ? x->index[j] : high;
         low = low > x->size - 2 * lanes ? x->size - 2 * lanes : low;
         if (high - low >= 2 * lanes) {
-            lc_free(room, block_bytes(b, size));
+            cpu_scratch_free(room, block_bytes(b, size));
             return b->lanes = 0;
         }
         b->base[k] = low;
@@ -190,7 +190,7 @@ static void interpolate_chunk(void *ctx, int64_t begin, int64_t end)
     interpolate_job        *job = ctx;
     const interpolate_plan *p = &job->plan;
     const interpolate_axis *deep = &p->axis[0], *high = &p->axis[1];
-    char                   *scratch = lc_alloc(job->bytes);
+    char                   *scratch = cpu_scratch(job->bytes);
     if (!scratch) {
         job->failed = 1;
         return;
@@ -219,7 +219,7 @@ static void interpolate_chunk(void *ctx, int64_t begin, int64_t end)
         if (deep->copies && high->copies) memcpy(out, lines[0], (size_t)out_row);
         else job->rows->down(out, lines, weights, m, p->to[2] * p->inner, high->bits);
     }
-    lc_free(scratch, job->bytes);
+    cpu_scratch_free(scratch, job->bytes);
 }
 
 static int cpu_interpolate(lc_dtype dtype, const void *args)
@@ -246,7 +246,7 @@ static int cpu_interpolate(lc_dtype dtype, const void *args)
         cpu_parallel(rows, 4 * CPU_GRAIN / (each + 1) + 1, rows * each, interpolate_chunk, &job);
         if (job.failed) rc = lc_fail_int(LC_OutOfMemory, "interpolate: no memory for its rows");
     }
-    if (p->block.lanes) lc_free(p->block.base, block_bytes(&p->block, job.size));
+    if (p->block.lanes) cpu_scratch_free(p->block.base, block_bytes(&p->block, job.size));
     for (int d = 0; d < 3; d++) axis_free(&p->axis[d], entries[d]);
     return rc;
 }

@@ -69,7 +69,11 @@ enum {
     X(max_dim)                                                                                                                 \
     X(min_dim)                                                                                                                 \
     X(argmax)                                                                                                                  \
-    X(argmin) X(aminmax) X(any) X(all) X(var) X(std) X(count_nonzero) X(nansum) X(norm_one) X(norm_two) X(norm_max) X(norm_min)
+    X(argmin)                                                                                                                  \
+    X(aminmax)                                                                                                                 \
+    X(any)                                                                                                                     \
+    X(all)                                                                                                                     \
+    X(var) X(std) X(count_nonzero) X(nansum) X(norm_one) X(norm_two) X(norm_max) X(norm_min) X(_logsumexp) X(_count_numbers)
 enum {
 #define X(op) FOLD_##op,
     EACH_FOLD(X)
@@ -95,7 +99,16 @@ typedef void (*lc_transpose)(char *dst, int64_t dst_step, const char *src, int64
                              bool stream);
 /* dst: whole cache lines, each the same as line. */
 typedef void (*lc_spread)(char *dst, const char *line, int64_t lines);
+/* n bytes, however they are aligned. */
+typedef void (*lc_copy_bytes)(char *dst, const char *src, int64_t n);
+/* dst[i] = src[-i]. */
+typedef void (*lc_reverse)(char *dst, const char *src, int64_t n);
+/* to[i] = start + step * (first + way * i), computed in float64; way: 1 or -1, n < 2^31. */
+typedef void (*lc_ramp)(void *to, double start, double step, int64_t first, int way, int64_t n);
 typedef struct {
-    lc_transpose transpose[2]; /* of elements of 4 and 8 bytes */
-    lc_spread    spread;
+    lc_transpose  transpose[2]; /* of elements of 4 and 8 bytes */
+    lc_spread     spread;
+    lc_copy_bytes copy;
+    lc_reverse    reverse[2]; /* of elements of 4 and 8 bytes */
+    lc_ramp       ramp[2];    /* of float32 and float64 */
 } lc_moves;

@@ -148,14 +148,14 @@ static void backward_block(const entropy_job *j, int64_t unit, char *tile)
 static void entropy_chunk(void *ctx, int64_t begin, int64_t end)
 {
     entropy_job *j = ctx;
-    char        *tile = j->room ? lc_alloc(j->room) : NULL;
+    char        *tile = j->room ? cpu_scratch(j->room) : NULL;
     if (j->room && !tile) {
         j->failed = 1;
         return;
     }
     if (tile) memset(tile, 0, j->room); /* lanes that are not there */
     for (int64_t unit = begin; unit < end; unit++) (j->a->out ? backward_block : forward_block)(j, unit, tile);
-    lc_free(tile, j->room);
+    cpu_scratch_free(tile, j->room);
 }
 
 static int check_classes(const lc_entropy_args *a)
@@ -241,13 +241,13 @@ static void label_row(const label_job *j, int64_t row, bool *is_label)
 static void label_chunk(void *ctx, int64_t begin, int64_t end)
 {
     label_job *j = ctx;
-    bool      *is_label = lc_alloc((size_t)j->classes);
+    bool      *is_label = cpu_scratch((size_t)j->classes);
     if (!is_label) {
         j->failed = 1;
         return;
     }
     for (int64_t row = begin; row < end; row++) label_row(j, row, is_label);
-    lc_free(is_label, (size_t)j->classes);
+    cpu_scratch_free(is_label, (size_t)j->classes);
 }
 static int cpu_labels(lc_dtype dtype, const void *args)
 {

@@ -131,13 +131,13 @@ static void ctc_chunk(void *ctx, int64_t begin, int64_t end)
 {
     ctc_job *j = ctx;
     size_t   bytes = lines_room(j);
-    char    *room = lc_alloc(bytes);
+    char    *room = cpu_scratch(bytes);
     if (!room) {
         j->failed = 1;
         return;
     }
     for (int64_t b = begin; b < end; b++) (j->a->out ? backward_sample : forward_sample)(j, b, room);
-    lc_free(room, bytes);
+    cpu_scratch_free(room, bytes);
 }
 
 static int cpu_ctc(lc_dtype dtype, const void *args)
@@ -152,7 +152,7 @@ static int cpu_ctc(lc_dtype dtype, const void *args)
                              .classes = a->log_probs->shape[2],
                              .size = lc_size_of(dtype) };
     const int64_t     *target = (const int64_t *)a->targets->data;
-    int64_t           *first = lc_alloc((size_t)(batch + 1) * sizeof *first), rc = 0;
+    int64_t           *first = cpu_scratch((size_t)(batch + 1) * sizeof *first), rc = 0;
     if (!first) return lc_fail_int(LC_OutOfMemory, "ctc_loss: no memory for %lld samples", (long long)batch);
     first[0] = 0;
     for (int64_t b = 0; b < batch; b++)
@@ -164,7 +164,7 @@ static int cpu_ctc(lc_dtype dtype, const void *args)
     j.first = first;
     if (rc == 0 && batch)
         cpu_parallel(batch, 1 + CPU_GRAIN / (8 * states * j.steps + 1), 16 * batch * states * j.steps, ctc_chunk, &j);
-    lc_free(first, (size_t)(batch + 1) * sizeof *first);
+    cpu_scratch_free(first, (size_t)(batch + 1) * sizeof *first);
     if (j.failed) return lc_fail_int(LC_OutOfMemory, "ctc_loss: no memory for %lld states", (long long)states);
     return (int)rc;
 }

@@ -122,7 +122,7 @@ static void run_parts(void *ctx, int64_t begin, int64_t end)
 {
     product *p = ctx;
     size_t   bytes = (size_t)cpu_gemm_scratch(p->dtype);
-    char    *scratch = lc_alloc(bytes);
+    char    *scratch = cpu_scratch(bytes);
     if (!scratch) p->failed = 1;
     if (scratch && p->each == 1 && !p->g->epilogue) { /* whole products */
         lc_product first = part_of(p, begin, 0, p->rows, 0, p->columns, NULL);
@@ -136,7 +136,7 @@ static void run_parts(void *ctx, int64_t begin, int64_t end)
             part_of(p, task / p->each, i / p->across * p->rows, p->rows, i % p->across * p->columns, p->columns, &epilogue);
         cpu_gemm(p->dtype, &part, scratch);
     }
-    if (scratch) lc_free(scratch, bytes);
+    if (scratch) cpu_scratch_free(scratch, bytes);
 }
 static void in_parts(product *p)
 {
@@ -214,7 +214,7 @@ static int together(const product *p, int64_t batch)
     if (g->out_col != 1 && g->out_row == 1) *g = cpu_gemm_transposed(g, &turned);
     int64_t a_bytes = (least(g->m, BLOCK_ROWS) + w.micro->rows) * LC_GEMM_DEPTH * w.size,
             bytes = a_bytes + (least(g->n, BLOCK_COLUMNS) + w.micro->columns) * LC_GEMM_DEPTH * w.size;
-    w.a = lc_alloc((size_t)bytes), w.b = w.a + a_bytes;
+    w.a = cpu_scratch((size_t)bytes), w.b = w.a + a_bytes;
     if (!w.a) return -1;
     void *host = lc_host_unlock ? lc_host_unlock() : NULL;
     for (w.column = 0; w.column < g->n; w.column += w.columns) {
@@ -234,7 +234,7 @@ static int together(const product *p, int64_t batch)
         }
     }
     if (host) lc_host_relock(host);
-    lc_free(w.a, (size_t)bytes);
+    cpu_scratch_free(w.a, (size_t)bytes);
     return 0;
 }
 

@@ -82,7 +82,7 @@ static void channel_chunk(void *ctx, int64_t begin, int64_t end)
 {
     channel_job *j = ctx;
     size_t       bytes = j->converts ? (size_t)(2 * NORM_TILE * j->size) : 1;
-    char        *room = lc_alloc(bytes);
+    char        *room = cpu_scratch(bytes);
     if (!room) {
         j->failed = 1;
         return;
@@ -90,7 +90,7 @@ static void channel_chunk(void *ctx, int64_t begin, int64_t end)
     for (int64_t c = begin; c < end; c++)
         if (j->a->grad) backward_channel(j, c, room, j->converts ? room + NORM_TILE * j->size : room);
         else forward_channel(j, c, room);
-    lc_free(room, bytes);
+    cpu_scratch_free(room, bytes);
 }
 
 /* ---- columns ---- */
@@ -113,7 +113,7 @@ static void reduce_chunk(void *ctx, int64_t begin, int64_t end)
     const lc_norm_args *a = j->a;
     int64_t             width = j->width, room = j->converts ? j->block * width : 0;
     size_t              bytes = (size_t)((2 * width + 2 * room) * j->size);
-    char               *first = lc_alloc(bytes), *second, *x_room, *g_room;
+    char               *first = cpu_scratch(bytes), *second, *x_room, *g_room;
     if (!first) {
         j->failed = 1;
         return;
@@ -127,7 +127,7 @@ static void reduce_chunk(void *ctx, int64_t begin, int64_t end)
         const void *g = a->grad ? norm_read(a->grad, r * width, n * width, j->work, g_room) : NULL;
         column_sums(j, r - begin, n, x, g, first, second, to);
     }
-    lc_free(first, bytes);
+    cpu_scratch_free(first, bytes);
 }
 static void apply_chunk(void *ctx, int64_t begin, int64_t end)
 {
@@ -135,7 +135,7 @@ static void apply_chunk(void *ctx, int64_t begin, int64_t end)
     const lc_norm_args *a = j->a;
     int64_t             width = j->width, line = width * j->size, room = j->converts ? j->block * width : 0;
     size_t              bytes = (size_t)(2 * room * j->size) + 1;
-    char               *x_room = lc_alloc(bytes), *g_room;
+    char               *x_room = cpu_scratch(bytes), *g_room;
     const void         *by[] = { j->column + line, j->column + 2 * line, j->column + 3 * line };
     if (!x_room) {
         j->failed = 1;
@@ -151,7 +151,7 @@ static void apply_chunk(void *ctx, int64_t begin, int64_t end)
         else j->loops->column_scale(to, x, n, width, j->column, by[0], by[1]);
         norm_written(a->out, r * width, n * width, j->work, x_room);
     }
-    lc_free(x_room, bytes);
+    cpu_scratch_free(x_room, bytes);
 }
 static void set_column(const channel_job *j, int which, int64_t c, double value)
 {
@@ -197,14 +197,14 @@ static void run_columns(channel_job *j)
     j->grain = (j->grain + j->block - 1) / j->block * j->block; /* a chunk has whole blocks */
     int64_t chunks = reduces ? (a->rows + j->grain - 1) / j->grain : 0, cost = 2 * a->rows * j->width;
     size_t  partial = (size_t)(2 * chunks * j->width) * sizeof(double), column = (size_t)(4 * j->width * j->size);
-    j->partial = lc_alloc(partial + 1), j->column = lc_alloc(column);
+    j->partial = cpu_scratch(partial + 1), j->column = cpu_scratch(column);
     if (!j->partial || !j->column) j->failed = 1;
     for (int64_t c = 0; c < a->channels && a->grad && !j->failed; c++) set_column(j, 0, c, norm_at(a->mean, c, 0));
     if (!j->failed && chunks) cpu_parallel(a->rows, j->grain, cost, reduce_chunk, j);
     if (!j->failed) finish_columns(j, chunks);
     if (!j->failed && a->out) cpu_parallel(a->rows, j->grain, cost, apply_chunk, j);
-    if (j->partial) lc_free(j->partial, partial + 1);
-    if (j->column) lc_free(j->column, column);
+    if (j->partial) cpu_scratch_free(j->partial, partial + 1);
+    if (j->column) cpu_scratch_free(j->column, column);
 }
 
 static int cpu_norm_channels(lc_dtype dtype, const void *args)

@@ -74,7 +74,7 @@ static void rows_forward(void *ctx, int64_t begin, int64_t end)
     row_job            *j = ctx;
     const lc_norm_args *a = j->a;
     size_t              bytes = j->converts ? (size_t)(NORM_TILE * j->size) : 1;
-    char               *room = lc_alloc(bytes);
+    char               *room = cpu_scratch(bytes);
     if (!room) {
         j->failed = 1;
         return;
@@ -94,7 +94,7 @@ static void rows_forward(void *ctx, int64_t begin, int64_t end)
             norm_written(a->out, at, n, j->work, room);
         }
     }
-    lc_free(room, bytes);
+    cpu_scratch_free(room, bytes);
 }
 
 /* What the gradient of the input is made of (norm.h: slope). sum: of weight g, of weight g (x - mean). */
@@ -160,7 +160,7 @@ static void rows_backward(void *ctx, int64_t begin, int64_t end)
     const lc_norm_args *a = j->a;
     int64_t             width = a->groups * a->channels * j->size;
     size_t              bytes = j->converts ? (size_t)(2 * NORM_TILE * j->size) : 1;
-    char               *room = lc_alloc(bytes), *dweight = j->partial ? j->partial + begin / j->grain * 2 * width : NULL;
+    char               *room = cpu_scratch(bytes), *dweight = j->partial ? j->partial + begin / j->grain * 2 * width : NULL;
     if (!room) {
         j->failed = 1;
         return;
@@ -170,7 +170,7 @@ static void rows_backward(void *ctx, int64_t begin, int64_t end)
     for (int64_t r = begin; r < end; r++)
         if (a->inner == 1) layer_row_backward(j, r, room, other, a->dweight ? dweight : NULL, dbias);
         else group_row_backward(j, r, room, other);
-    lc_free(room, bytes);
+    cpu_scratch_free(room, bytes);
 }
 
 static void start_rows(row_job *j, lc_dtype dtype, const lc_norm_args *a)
@@ -229,14 +229,14 @@ static int cpu_norm_rows_backward(lc_dtype dtype, const void *args)
     }
     size_t partial = (size_t)(2 * chunks * width * j.size),
            sums = a->inner == 1 ? 0 : (size_t)(2 * a->rows * a->channels) * sizeof(double);
-    if (partial) j.partial = lc_alloc(partial);
-    if (sums) j.sums = lc_alloc(sums);
+    if (partial) j.partial = cpu_scratch(partial);
+    if (sums) j.sums = cpu_scratch(sums);
     if ((partial && !j.partial) || (sums && !j.sums)) j.failed = 1;
     else if (a->rows) cpu_parallel(a->rows, j.grain, 4 * a->rows * j.length, rows_backward, &j);
     if (!j.failed && partial) add_partials(&j, chunks, a->dweight, 0), add_partials(&j, chunks, a->dbias, 1);
     else if (!j.failed && a->inner != 1 && parameters) add_sums(&j);
-    if (j.partial) lc_free(j.partial, partial);
-    if (j.sums) lc_free(j.sums, sums);
+    if (j.partial) cpu_scratch_free(j.partial, partial);
+    if (j.sums) cpu_scratch_free(j.sums, sums);
     return j.failed ? norm_no_memory() : 0;
 }
 #define FLOATING (1u << LC_f16 | 1u << LC_bf16 | 1u << LC_f32 | 1u << LC_f64)

@@ -116,13 +116,13 @@ static int cpu_step(UNUSED lc_dtype compute, const void *args)
 {
     const lc_step_args *a = args;
     size_t              bytes = ((size_t)a->n + 1) * sizeof(int64_t);
-    int64_t            *start = lc_alloc(bytes);
+    int64_t            *start = cpu_scratch(bytes);
     if (!start) return -1;
     start[0] = 0;
     for (int i = 0; i < a->n; i++) start[i + 1] = start[i] + a->lists[0][i]->numel;
     job j = { .args = a, .loops = steps_of_this_cpu(), .start = start };
     cpu_parallel(start[a->n], STEP_GRAIN, 4 * start[a->n], run_chunk, &j);
-    lc_free(start, bytes);
+    cpu_scratch_free(start, bytes);
     return 0;
 }
 

@@ -3,7 +3,8 @@
  * An element of a given rank is found by digits of keys, in time proportional to the line, whatever the values: no comparisons, no branch to
  * predict. Equals rank in the order of their indices, as in a stable sort; for medians PyTorch has the same rule. For kthvalue and mode it
  * reports the index its algorithm happens to end on, a quickselect of its own and std::sort: where a value occurs several times, those
- * are followed step by step. Lines are shared out between threads. */
+ * are followed step by step, and only there does a line take memory of its own size (as it does in PyTorch, always). A line of up to 24 KiB
+ * becomes keys in a buffer; a longer one is read again for each digit. Lines are shared out between threads. */
 #include "cpu.h"
 #include "scalar_math.h"
 #include "../args.h"
@@ -13,6 +14,22 @@
 #pragma GCC diagnostic ignored "-Wtype-limits"
 
 typedef enum { MEDIAN, NANMEDIAN, KTHVALUE, MODE, RANKED } rank_kind;
+enum {
+    RANK_DIGIT = 11,
+    RANK_TILE = 1024,                                   /* elements of a long line that are worked on at a time */
+    RANK_SHORT = 24 << 10,                              /* bytes of a line whose keys are kept */
+    RANK_SCRATCH = 2 * RANK_SHORT + RANK_TILE * 8 + 64, /* keys, then the line or tiles of it */
+};
+typedef struct {
+    const char *x;
+    int64_t     step, n; /* bytes from one element to the next */
+    lc_dtype    from, work;
+} rank_line;
+static int64_t wanted_rank(rank_kind kind, int64_t n, int64_t nans, int64_t k)
+{
+    if (kind == MEDIAN && nans) return n - nans; /* the first NaN */
+    return kind == MEDIAN || kind == NANMEDIAN ? n > nans ? (n - nans - 1) / 2 : 0 : k;
+}
 
 /* Keys are unsigned integers as wide as the elements. */
 #define KEY_u8  uint8_t
@@ -44,12 +61,17 @@ typedef enum { MEDIAN, NANMEDIAN, KTHVALUE, MODE, RANKED } rank_kind;
 #define SFX f64
 #include "rank.inc.c"
 
-typedef int64_t (*line_fn)(rank_kind kind, const void *x, int64_t n, int64_t k, void *scratch); /* an index */
+/* An index; -1: no memory. */
+typedef int64_t (*line_fn)(rank_kind kind, const rank_line *l, int64_t k, void *scratch);
 static const line_fn lines[LC_DTYPE_COUNT] = {
 #define LINE(op, dtype) [LC_##dtype] = line_##dtype,
     LC_EACH_real(LINE, )[LC_b8] = line_u8,
 };
-static size_t scratch_of(int64_t n, int64_t size) { return (size_t)(n + 1) * (size_t)(size == 8 ? 16 : 8); }
+/* Keys of a short line and, if they lie otherwise, its elements; of a long one, keys that are left and a tile. */
+static size_t scratch_of(int64_t n, int64_t size, bool moved)
+{
+    return n * size > RANK_SHORT ? RANK_SCRATCH : RANK_SHORT + 64 + (moved ? (size_t)(n * size) : 0);
+}
 
 static int line_fits(int64_t n)
 {
@@ -61,63 +83,59 @@ typedef struct {
     lc_iter    it; /* over the other dimensions: in, value, index */
     rank_kind  kind;
     line_fn    line;
-    int64_t    n, step, size, k;
+    rank_line  each; /* all but x */
+    int64_t    size, k;
     bool       has_index;
-    char      *scratch; /* a line, then the line function's */
-    lc_dtype   dtype;
+    char      *scratch;
     atomic_int failed;
 } rank_walk;
 
 static int rank_lines(void *ctx, char *const *ptr, const int64_t *stride, int64_t count)
 {
     const rank_walk *w = ctx;
-    char            *room = w->scratch + (w->n + 8) * w->size;
-    room += (64 - ((uintptr_t)room & 63)) & 63;
-    for (int64_t l = 0; l < count; l++) {
-        char *x = ptr[0] + l * stride[0];
-        if (w->step != w->size) cpu_move(w->dtype, w->scratch, w->size, w->dtype, x, w->step, w->n);
-        int64_t at = w->line(w->kind, w->step == w->size ? x : w->scratch, w->n, w->k, room);
-        memcpy(ptr[1] + l * stride[1], x + at * w->step, (size_t)w->size);
-        if (w->has_index) *(int64_t *)(ptr[2] + l * stride[2]) = at;
+    rank_line        l = w->each;
+    for (int64_t i = 0; i < count; i++) {
+        l.x = ptr[0] + i * stride[0];
+        int64_t at = w->line(w->kind, &l, w->k, w->scratch);
+        if (at < 0) return -1;
+        cpu_move(l.work, ptr[1] + i * stride[1], w->size, l.from, l.x + at * l.step, l.step, 1);
+        if (w->has_index) *(int64_t *)(ptr[2] + i * stride[2]) = at;
     }
     return 0;
 }
 static void rank_chunk(void *ctx, int64_t begin, int64_t end)
 {
     rank_walk *job = ctx, w = *job;
-    size_t     bytes = (size_t)((w.n + 8) * w.size) + scratch_of(w.n, w.size) + 64;
-    if (!(w.scratch = cpu_scratch(bytes))) {
-        job->failed = 1;
-        return;
-    }
-    lc_iter_range(&w.it, begin, end, rank_lines, &w);
+    size_t     bytes = scratch_of(w.each.n, w.size, w.each.from != w.each.work || w.each.step != w.size);
+    if (!(w.scratch = cpu_scratch(bytes)) || lc_iter_range(&w.it, begin, end, rank_lines, &w) < 0) job->failed = 1;
     cpu_scratch_free(w.scratch, bytes);
 }
 static int run_rank(rank_kind kind, lc_dtype dtype, const lc_reduce_args *a)
 {
-    int64_t   size = lc_size_of(dtype), bytes[3][LC_MAX_DIMS], shape[LC_MAX_DIMS], count = 1;
+    int64_t   size = lc_size_of(dtype), item = lc_size_of(a->in->dtype), bytes[3][LC_MAX_DIMS], shape[LC_MAX_DIMS], count = 1;
     int       kept = 0;
-    rank_walk w = { .kind = kind, .line = lines[dtype], .n = 1, .step = size, .size = size, .dtype = dtype };
+    rank_walk w = { .kind = kind, .line = lines[dtype], .size = size };
+    w.each = (rank_line){ .step = item, .n = 1, .from = (lc_dtype)a->in->dtype, .work = dtype };
     w.k = (int64_t)a->parameter, w.has_index = a->index;
     for (int d = 0; d < a->in->ndim; d++) {
         if (a->mask >> d & 1) {
-            w.n = a->in->shape[d];
-            if (w.n > 1) w.step = a->in->stride[d] * size;
+            w.each.n = a->in->shape[d];
+            if (w.each.n > 1) w.each.step = a->in->stride[d] * item;
             continue;
         }
         shape[kept] = a->in->shape[d], count *= shape[kept];
-        bytes[0][kept] = a->in->stride[d] * size, bytes[1][kept] = a->value_stride[d] * size;
+        bytes[0][kept] = a->in->stride[d] * item, bytes[1][kept] = a->value_stride[d] * size;
         bytes[2][kept++] = a->index ? a->index_stride[d] * 8 : 0;
     }
     if (!count) return 0;
-    if (line_fits(w.n) < 0) return -1;
+    if (line_fits(w.each.n) < 0) return -1;
     lc_iter_start(&w.it, kept, shape);
     lc_iter_add_raw(&w.it, a->in->data, bytes[0]);
     lc_iter_add_raw(&w.it, a->value->data, bytes[1]);
     lc_iter_add_raw(&w.it, a->index ? a->index->data : a->value->data, bytes[2]);
     lc_iter_prepare(&w.it, true);
-    cpu_parallel(count, CPU_GRAIN / (8 * w.n) + 1, 8 * count * w.n, rank_chunk, &w);
-    return w.failed ? lc_fail_int(LC_OutOfMemory, "no memory to rank %lld elements", (long long)w.n) : 0;
+    cpu_parallel(count, CPU_GRAIN / (8 * w.each.n) + 1, 8 * count * w.each.n, rank_chunk, &w);
+    return w.failed ? lc_fail_int(LC_OutOfMemory, "no memory to rank %lld elements", (long long)w.each.n) : 0;
 }
 static int cpu_median(lc_dtype dtype, const void *args) { return run_rank(MEDIAN, dtype, args); }
 static int cpu_nanmedian(lc_dtype dtype, const void *args) { return run_rank(NANMEDIAN, dtype, args); }
@@ -131,7 +149,7 @@ LC_CPU_RUN(nanmedian_dim, cpu_nanmedian, 0 LC_EACH_real(DTYPE_BIT, ))
 LC_CPU_RUN(kthvalue, cpu_kthvalue, 0 LC_EACH_real(DTYPE_BIT, ))
 LC_CPU_RUN(mode, cpu_mode, 0 LC_EACH_ordered(DTYPE_BIT, ))
 
-/* ---- several ranks of each line, all contiguous ---- */
+/* ---- several ranks of each line; all but the input contiguous ---- */
 typedef struct {
     const lc_rank_args *a;
     line_fn             line;
@@ -139,23 +157,33 @@ typedef struct {
     atomic_int          failed;
 } ranked_job;
 
+static const char *line_at(const lc_tensor *in, int64_t row)
+{
+    int64_t at = 0;
+    for (int d = in->ndim - 2; d >= 0; d--) at += row % in->shape[d] * in->stride[d], row /= in->shape[d];
+    return in->data + at * lc_size_of(in->dtype);
+}
 static void ranked_chunk(void *ctx, int64_t begin, int64_t end)
 {
     ranked_job         *job = ctx;
     const lc_rank_args *a = job->a;
-    size_t              bytes = scratch_of(job->n, job->size);
+    rank_line           l = { .step = a->in->stride[a->in->ndim - 1] * job->size,
+                              .n = job->n,
+                              .from = (lc_dtype)a->in->dtype,
+                              .work = (lc_dtype)a->in->dtype };
+    size_t              bytes = scratch_of(job->n, job->size, l.step != job->size);
     void               *scratch = cpu_scratch(bytes);
     if (!scratch) {
         job->failed = 1;
         return;
     }
     for (int64_t row = begin; row < end; row++) {
-        const char    *x = a->in->data + row * job->n * job->size;
+        const char    *x = l.x = line_at(a->in, row);
         const int64_t *rank = (const int64_t *)a->rank->data + row * job->m;
         for (int64_t j = 0; j < job->m; j++) {
             int64_t at = j && rank[j] == rank[j - 1] ? ((int64_t *)a->index->data)[row * job->m + j - 1]
-                                                     : job->line(RANKED, x, job->n, rank[j], scratch);
-            memcpy(a->value->data + (row * job->m + j) * job->size, x + at * job->size, (size_t)job->size);
+                                                     : job->line(RANKED, &l, rank[j], scratch); /* never -1 */
+            memcpy(a->value->data + (row * job->m + j) * job->size, x + at * l.step, (size_t)job->size);
             ((int64_t *)a->index->data)[row * job->m + j] = at;
         }
     }

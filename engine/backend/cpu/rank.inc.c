@@ -75,8 +75,9 @@ static int64_t NAME(tiny_rank)(int64_t n, int64_t k, const K *keys, bool *alike)
     }
     return 0; /* not reached: every rank has its element */
 }
-/* Where the value v, or a NaN, stands for the time number `later`, counted from zero: blocks are counted until it is in one. */
-static int64_t NAME(place_of)(const T *x, int64_t n, T v, int64_t later)
+/* Where the value v, or a NaN, stands for the time number `later`, counted from zero: blocks are counted until it is in one. n if it is not
+ * there that often; later is then what is left to count. */
+static int64_t NAME(place_of)(const T *x, int64_t n, T v, int64_t *later)
 {
     enum { BLOCK = 64 };
     int64_t i = 0;
@@ -86,11 +87,11 @@ static int64_t NAME(place_of)(const T *x, int64_t n, T v, int64_t later)
             for (int64_t c = 0; c < BLOCK; c++) here += x[i + c] == v;
         else
             for (int64_t c = 0; c < BLOCK; c++) here += x[i + c] != x[i + c];
-        if ((int64_t)here > later) break;
-        later -= (int64_t)here;
+        if ((int64_t)here > *later) break;
+        *later -= (int64_t)here;
     }
     for (; i < n; i++)
-        if ((x[i] == v || (v != v && x[i] != x[i])) && later-- == 0) break;
+        if ((x[i] == v || (v != v && x[i] != x[i])) && (*later)-- == 0) break;
     return i;
 }
 
@@ -210,32 +211,111 @@ static T NAME(value_of)(K key) /* the inverse of key */
     return x;
 }
 
-static void NAME(listed)(const T *x, int64_t n, ITEM *a)
+/* Elements [at, at + m) of a line: where they are, or in room. */
+static const T *NAME(read)(const rank_line *l, int64_t at, int64_t m, void *room)
 {
-    for (int64_t i = 0; i < n; i++) a[i] = (ITEM){ x[i], (uint32_t)i };
+    const char *from = l->x + at * l->step;
+    if (l->from == l->work && l->step == sizeof(T)) return (const T *)from;
+    return cpu_move(l->work, room, sizeof(T), l->from, from, l->step, m), room;
 }
-static int64_t NAME(select_line)(rank_kind kind, const T *x, int64_t n, int64_t k, void *scratch)
+static int64_t NAME(find)(const rank_line *l, T v, int64_t later, void *room)
 {
-    ITEM   *a = scratch;
-    int64_t nans = NAME(make_keys)(x, n, scratch), later;
-    bool    alike;
-    if (kind == MEDIAN && nans) k = n - nans; /* the first NaN */
-    else if (kind == MEDIAN || kind == NANMEDIAN) k = n > nans ? (n - nans - 1) / 2 : 0;
-    if (n <= 16) {
-        int64_t at = NAME(tiny_rank)(n, k, scratch, &alike);
-        if (kind != KTHVALUE || !alike) return at;
+    for (int64_t at = 0, m; at < l->n; at += m) {
+        m = l->n - at < RANK_TILE ? l->n - at : RANK_TILE;
+        const T *x = NAME(read)(l, at, m, room);
+        int64_t  place = NAME(place_of)(x, m, v, &later);
+        if (place < m) return at + place;
     }
-    K key = NAME(key_of_rank)(n, k, scratch, &later, &alike);
-    if (kind != KTHVALUE || !alike) return NAME(place_of)(x, n, NAME(value_of)(key), later);
-    NAME(listed)(x, n, a);
-    NAME(quick_select)(a, k, n);
-    return a[k].i;
+    return 0; /* not reached: it is there */
 }
-static int64_t NAME(mode_line)(const T *x, int64_t n, void *scratch)
+
+/* A pass over a long line: counts of the digit at shift of keys that begin with prefix, or, if kept is given, these keys themselves. Returns how
+ * many NaNs there are. */
+static int64_t NAME(pass)(const rank_line *l, K prefix, int above, int shift, int digits, uint32_t (*count)[1 << RANK_DIGIT],
+                          K *kept, void *room)
 {
-    ITEM   *a = scratch;
-    int64_t best = 0, most = 0, run = 0;
-    NAME(listed)(x, n, a);
+    K       key[RANK_TILE];
+    int64_t nans = 0;
+    for (int64_t at = 0, m; at < l->n; at += m) {
+        m = l->n - at < RANK_TILE ? l->n - at : RANK_TILE;
+        nans += NAME(make_keys)(NAME(read)(l, at, m, room), m, key);
+        if (kept) { /* no branch to predict */
+            for (int64_t i = 0; i < m; i++) *kept = key[i], kept += key[i] >> above == prefix;
+        } else if (above == 8 * sizeof(K)) { /* all */
+            for (int64_t i = 0; i < m; i++) count[i & 1][key[i] >> shift]++;
+        } else
+            for (int64_t i = 0; i < m; i++) count[i & 1][key[i] >> shift & (K)(digits - 1)] += key[i] >> above == prefix;
+    }
+    return nans;
+}
+/* Of a long line no keys are kept: it is read again for each digit, until those left fit the scratch. */
+static K NAME(key_of_long)(const rank_line *l, rank_kind kind, int64_t k, void *scratch, int64_t *later, bool *alike)
+{
+    enum { MOST = RANK_SHORT / sizeof(K), BITS = sizeof(K) == 1 ? 8 : RANK_DIGIT };
+    uint32_t count[2][1 << RANK_DIGIT];
+    K       *keys = scratch, prefix = 0;
+    void    *room = keys + MOST + 1;
+    int      above = 8 * sizeof(K), shift = above - BITS;
+    int64_t  here = l->n;
+    for (;;) {
+        int     digits = 1 << (above - shift);
+        int64_t digit = 0;
+        for (int c = 0; c < 2; c++) memset(count[c], 0, (size_t)digits * sizeof *count[c]);
+        int64_t nans = NAME(pass)(l, prefix, above, shift, digits, count, NULL, room);
+        if (above == 8 * sizeof(K)) k = wanted_rank(kind, l->n, nans, k);
+        while (here = (int64_t)count[0][digit] + count[1][digit], k >= here) k -= here, digit++;
+        prefix = (K)(above == 8 * sizeof(K) ? digit : (int64_t)(prefix << (above - shift)) | digit), above = shift;
+        if (shift == 0) return *later = k, *alike = here > 1, prefix;
+        if (here <= MOST) break;
+        shift = shift > BITS ? shift - BITS : 0;
+    }
+    NAME(pass)(l, prefix, above, 0, 1, NULL, keys, room);
+    return NAME(key_of_rank)(here, k, keys, later, alike);
+}
+
+static ITEM *NAME(listed)(const rank_line *l, void *room, size_t *bytes) /* NULL: no memory */
+{
+    ITEM *a = cpu_scratch(*bytes = (size_t)(l->n + 1) * sizeof *a);
+    for (int64_t at = 0, m; a && at < l->n; at += m) {
+        m = l->n - at < RANK_TILE ? l->n - at : RANK_TILE;
+        const T *x = NAME(read)(l, at, m, room);
+        for (int64_t i = 0; i < m; i++) a[at + i] = (ITEM){ x[i], (uint32_t)(at + i) };
+    }
+    return a;
+}
+static int64_t NAME(select_line)(rank_kind kind, const rank_line *l, int64_t k, void *scratch)
+{
+    int64_t n = l->n, later;
+    bool    alike, is_short = n * (int64_t)sizeof(T) <= RANK_SHORT;
+    char   *room =
+        (char *)scratch + RANK_SHORT + sizeof(T); /* what lies otherwise comes here: a short line, a tile of a long one */
+    K key;
+    if (is_short) {
+        const T *x = NAME(read)(l, 0, n, room);
+        k = wanted_rank(kind, n, NAME(make_keys)(x, n, scratch), k);
+        if (n <= 16) {
+            int64_t at = NAME(tiny_rank)(n, k, scratch, &alike);
+            if (kind != KTHVALUE || !alike) return at;
+        }
+        key = NAME(key_of_rank)(n, k, scratch, &later, &alike);
+        if (kind != KTHVALUE || !alike) return NAME(place_of)(x, n, NAME(value_of)(key), &later);
+    } else {
+        key = NAME(key_of_long)(l, kind, k, scratch, &later, &alike);
+        if (kind != KTHVALUE || !alike) return NAME(find)(l, NAME(value_of)(key), later, room);
+    }
+    size_t bytes;
+    ITEM  *a = NAME(listed)(l, room, &bytes);
+    if (!a) return -1;
+    NAME(quick_select)(a, k, n);
+    int64_t at = a[k].i;
+    return cpu_scratch_free(a, bytes), at;
+}
+static int64_t NAME(mode_line)(const rank_line *l, void *room)
+{
+    size_t  bytes;
+    ITEM   *a = NAME(listed)(l, room, &bytes);
+    int64_t n = l->n, best = 0, most = 0, run = 0;
+    if (!a) return -1;
     NAME(introsort)(a, 0, n, NAME(depth)(n));
     NAME(insertion_sort)(a, 1, n);
     for (int64_t i = 0; i < n; i++) {
@@ -244,11 +324,11 @@ static int64_t NAME(mode_line)(const T *x, int64_t n, void *scratch)
         if (run > most) most = run, best = a[i].i;
         run = 0;
     }
-    return best;
+    return cpu_scratch_free(a, bytes), best;
 }
-static int64_t NAME(line)(rank_kind kind, const void *x, int64_t n, int64_t k, void *scratch)
+static int64_t NAME(line)(rank_kind kind, const rank_line *l, int64_t k, void *scratch)
 {
-    return kind == MODE ? NAME(mode_line)(x, n, scratch) : NAME(select_line)(kind, x, n, k, scratch);
+    return kind == MODE ? NAME(mode_line)(l, scratch) : NAME(select_line)(kind, l, k, scratch);
 }
 #undef ITEM
 #undef SWAP

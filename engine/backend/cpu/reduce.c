@@ -269,7 +269,7 @@ static void merge_slices(const plan *p)
 
 static lc_dtype result_of(lc_op_id op, lc_dtype work)
 {
-    return op == LC_OP_any || op == LC_OP_all ? LC_b8 : op == LC_OP_count_nonzero ? LC_i64 : work;
+    return op == LC_OP_any || op == LC_OP_all ? LC_b8 : op == LC_OP_count_nonzero || op == LC_OP__count_numbers ? LC_i64 : work;
 }
 
 int cpu_reduce(lc_op_id op, lc_dtype compute, const lc_reduce_args *a)

@@ -23,11 +23,11 @@ typedef struct {
 static void rnn_chunk(void *ctx, int64_t begin, int64_t end)
 {
     rnn_job *job = ctx;
-    void    *scratch = lc_alloc(job->bytes);
+    void    *scratch = cpu_scratch(job->bytes);
     if (!scratch) job->failed = 1;
     for (int64_t b = begin; scratch && b < end; b += RNN_ROWS)
         job->run(&job->plan, b, end - b < RNN_ROWS ? end : b + RNN_ROWS, scratch);
-    if (scratch) lc_free(scratch, job->bytes);
+    if (scratch) cpu_scratch_free(scratch, job->bytes);
 }
 
 /* A matrix (rows x columns), turned or as it is, with its rows padded with zeros. */
@@ -47,7 +47,7 @@ static int run_sequences(lc_dtype dtype, const lc_rnn_args *a, bool backward)
            project_bytes = a->project ? (size_t)((backward ? a->p : a->h) * project_row * size) : 0,
            starts_bytes = (size_t)a->steps * sizeof(int64_t), bytes = weight_bytes + project_bytes + starts_bytes + 64;
     rnn_job job = { .plan = { .args = a, .weight_row = weight_row, .project_row = project_row } };
-    char   *room = lc_alloc(bytes);
+    char   *room = cpu_scratch(bytes);
     if (!room) return lc_fail_int(LC_OutOfMemory, "recurrent layer: no memory for its weights");
     int64_t *starts = (int64_t *)(room + weight_bytes + project_bytes);
     for (int64_t t = 0; t < a->steps; t++) starts[t] = rows, rows += a->sizes[t];
@@ -58,7 +58,7 @@ static int run_sequences(lc_dtype dtype, const lc_rnn_args *a, bool backward)
     job.bytes = (size_t)(rnn_scratch(a) * size);
     int64_t each = (rows / (a->batch ? a->batch : 1) + 1) * width * (a->p + 16) * RNN_ROWS, grain = (1 << 19) / (each + 1) + 1;
     cpu_parallel(a->batch, grain * RNN_ROWS, rows * width * a->p / 8, rnn_chunk, &job);
-    lc_free(room, bytes);
+    cpu_scratch_free(room, bytes);
     return job.failed ? lc_fail_int(LC_OutOfMemory, "recurrent layer: no memory for its steps") : 0;
 }
 static int cpu_recurrence(lc_dtype dtype, const void *args) { return run_sequences(dtype, args, false); }

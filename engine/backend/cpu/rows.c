@@ -15,7 +15,8 @@ typedef struct {
     bool     backward;
     lc_dtype work, type[3];    /* of the lines, of the operands */
     int64_t  n, size, step[3]; /* along the line; size of a line's element; steps in bytes */
-    char    *buffer;           /* of a thread: x, y, each LINE_LANES lines */
+    int64_t  lanes;            /* lines that are gathered together, at most */
+    char    *buffer;           /* of a thread: x, y, each so many lines; NULL if all is computed where it lies */
 } row_walk;
 
 /* Operand k to and from a buffer, where lanes lines lie side by side. */
@@ -43,7 +44,7 @@ static void scatter(const row_walk *w, char *to, const char *from, int64_t lanes
 static int run_lines(void *ctx, char *const *ptr, const int64_t *stride, int64_t lines)
 {
     const row_walk *w = ctx;
-    int64_t         room = w->n * LINE_LANES * w->size;
+    int64_t         room = w->n * w->lanes * w->size;
     char           *x = w->buffer, *y = x + room;
     bool            beside = w->step[0] != lc_size_of(w->type[0]), packed[3];
     for (int k = 0; k < 3; k++) {
@@ -59,7 +60,7 @@ static int run_lines(void *ctx, char *const *ptr, const int64_t *stride, int64_t
     for (int64_t l = 0, lanes; l < lines; l += lanes) {
         char       *out = ptr[0] + l * stride[0];
         const char *in = ptr[1] + l * stride[1], *other = ptr[2] + l * stride[2];
-        lanes = beside && lines - l >= LINE_LANES ? LINE_LANES : 1;
+        lanes = beside && w->lanes > 1 && lines - l >= LINE_LANES ? LINE_LANES : 1;
         bool  alone = lanes == 1, read_x = alone && packed[1], read_y = alone && packed[2], direct = alone && packed[0];
         char *to = direct ? out : x;
         if (!read_x) gather(w, 1, x, in, lanes);
@@ -80,12 +81,12 @@ static void row_chunk(void *ctx, int64_t begin, int64_t end)
 {
     row_job *job = ctx;
     row_walk w = job->walk;
-    if (!(w.buffer = lc_alloc(job->bytes))) {
+    if (job->bytes && !(w.buffer = cpu_scratch(job->bytes))) {
         job->failed = 1;
         return;
     }
     lc_iter_range(&w.it, begin, end, run_lines, &w);
-    lc_free(w.buffer, job->bytes);
+    cpu_scratch_free(w.buffer, job->bytes);
 }
 
 extern const lc_lines lc_cpu_lines_base, lc_cpu_lines_avx2 __attribute__((weak)), lc_cpu_lines_avx512 __attribute__((weak)),
@@ -122,7 +123,10 @@ static int run_rows(line_kind kind, lc_dtype dtype, const lc_row_args *a)
     if (!lines || !w->n) return 0;
     for (int k = 0; k < 3; k++) w->type[k] = (lc_dtype)operand[k]->dtype;
     for (int k = 0; k < 3 && w->n == 1; k++) w->step[k] = lc_size_of(w->type[k]);
-    job.bytes = (size_t)(2 * w->n * LINE_LANES * size);
+    bool same = true, whole = true;
+    for (int k = 0; k < 3; k++) same &= w->type[k] == work, whole &= w->type[k] == work && w->step[k] == size;
+    w->lanes = same || w->step[0] == lc_size_of(w->type[0]) ? 1 : LINE_LANES;
+    job.bytes = whole ? 0 : (size_t)((1 + backward) * w->n * w->lanes * size);
     w->sheet = work == LC_f32 ? table->f32_sheet[kind] : table->f64_sheet[kind];
     int64_t grain = CPU_GRAIN / w->n + LINE_LANES;
     if (w->step[0] != lc_size_of(w->type[0]) && grain < SHEET_GRAIN) grain = SHEET_GRAIN;

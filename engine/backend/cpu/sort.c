@@ -6,8 +6,9 @@
  * of the keys are sorted from the lowest up, 11 bits at a time (three passes for float32, one for small integers): no comparisons and no
  * branches to predict. A line of up to 256 is merged instead. One long line is sorted by all threads, several by one each.
  *
- * Working memory is two buffers of records: 16 bytes per element of a line (32 for 8-byte values), per thread. A sort in place was not
- * considered worth half the speed. */
+ * Working memory is two buffers of records: 16 bytes per element of a line (32 for 8-byte values), per thread, up to SORT_MEMORY. Records of
+ * longer lines lie where the indices will be written, and are sorted there (sort_place.inc.c): half as fast, and no memory at all. Only where key
+ * and index take more than 64 bits, or indices do not lie one after the other, do long lines have buffers too. */
 #include "sort.h"
 #include "../args.h"
 #include "../../tensor/iter.h"
@@ -45,6 +46,29 @@ typedef struct {
 #define R       unsigned __int128
 #define NAME(f) f##_128
 #include "sort_records.inc.c"
+
+enum { PLACE_BITS = 8 };
+static int place_width(int64_t n, int bits) /* parts of a few dozen: more, where values are uneven */
+{
+    int width = 0;
+    while (width < PLACE_BITS && n >> width > 32) width++;
+    return width < bits ? width : bits;
+}
+#define R       uint16_t
+#define NAME(f) f##_16
+#include "sort_place.inc.c"
+#define R       uint32_t
+#define NAME(f) f##_32
+#include "sort_place.inc.c"
+#define R       uint64_t
+#define NAME(f) f##_64
+#include "sort_place.inc.c"
+void cpu_sort_place(void *a, int64_t size, int64_t n, int low, int bits)
+{
+    if (size == 2) place_long_16(a, n, low, bits);
+    else if (size == 4) place_long_32(a, n, low, bits);
+    else place_long_64(a, n, low, bits);
+}
 
 static int64_t record_room(int64_t n) /* short lines are rounded up (sort_short) */
 {
@@ -126,6 +150,24 @@ int cpu_sort_line(lc_dtype dtype, const char *from, int64_t step, int64_t n, boo
         line->record = sort_64(narrow, narrow + room, n, line->index_bits, bits, blocks, count);
     }
     if (count) cpu_scratch_free(count, (size_t)blocks * sizeof *count << DIGIT_BITS);
+    return 0;
+}
+
+int cpu_sort_in_place(lc_dtype dtype, const char *from, int64_t step, int64_t n, bool descending, bool parallel,
+                      uint64_t *place, sorted_line *line)
+{
+    const lc_sort_key *key = cpu_sort_key(dtype);
+    key_summary        all;
+    line->key = key, line->flip = descending ? key->all : 0, line->n = n;
+    key->load(from, step, n, line->flip, place, &all);
+    line->lossy = all.lossy, line->least = all.least;
+    line->shift = all.varying ? __builtin_ctzll(all.varying) : 0;
+    line->index_bits = bits_of((uint64_t)(n - 1)), line->wide = false, line->record = place;
+    int bits = bits_of((all.most - all.least) >> line->shift) + line->index_bits;
+    if (bits > 64) return 1;
+    pack_narrow(place, n, line, true);
+    if (parallel) place_long_64(place, n, 0, bits);
+    else place_64(place, n, 0, bits);
     return 0;
 }
 

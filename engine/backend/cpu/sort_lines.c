@@ -94,8 +94,17 @@ static int sort_lines(void *ctx, char *const *ptr, const int64_t *stride, int64_
     for (int64_t l = 0; l < lines; l++) {
         sorted_line line;
         line_ends   at = cpu_line_ends(w, ptr, stride, l);
-        if (cpu_sort_line(w->dtype, at.in, w->step[0], w->n, w->descending, true, w->parallel, t->memory, &line) < 0) return -1;
-        cpu_emit_sorted(w, &line, at, w->n);
+        int         rc = w->bytes ? 1
+                                  : cpu_sort_in_place(w->dtype, at.in, w->step[0], w->n, w->descending, w->parallel,
+                                                      (uint64_t *)at.indices, &line);
+        size_t      bytes = !w->bytes && rc ? cpu_sort_bytes(w->dtype, w->n) : 0; /* after all */
+        char       *memory = bytes ? cpu_scratch(bytes) : t->memory;
+        if (rc)
+            rc =
+                memory ? cpu_sort_line(w->dtype, at.in, w->step[0], w->n, w->descending, true, w->parallel, memory, &line) : -1;
+        if (rc == 0) cpu_emit_sorted(w, &line, at, w->n);
+        if (bytes) cpu_scratch_free(memory, bytes);
+        if (rc < 0) return -1;
     }
     return 0;
 }
@@ -148,6 +157,8 @@ static int cpu_sort(lc_dtype dtype, const void *args)
 {
     const lc_sort_args *a = args;
     int64_t             n = a->in->ndim ? a->in->shape[a->dim] : 1;
-    return cpu_each_line(dtype, a, sort_lines, cpu_sort_bytes(dtype, n), 4);
+    size_t              bytes = cpu_sort_bytes(dtype, n);
+    bool                in_place = bytes > SORT_MEMORY && a->indices && a->indices->stride[a->dim] == 1;
+    return cpu_each_line(dtype, a, sort_lines, in_place ? 0 : bytes, 4);
 }
 LC_CPU_RUN(sort, cpu_sort, 0 LC_EACH_sortable(LC_SORTABLE_BIT, ))

@@ -81,4 +81,54 @@ static void spread(char *dst, const char *line, int64_t lines)
     for (int64_t i = 0; i < lines; i++) *(vec *)(dst + i * 64) = x, *(vec *)(dst + i * 64 + 64 - LINE) = y;
 }
 
-const lc_moves CAT(lc_cpu_moves, LC_ISA) = { { transpose32, transpose64 }, spread };
+/* Stores are aligned: one that crosses two lines costs twice, a load hardly more. */
+typedef char bytes_at __attribute__((vector_size(LINE), aligned(1), may_alias));
+typedef char bytes_line __attribute__((vector_size(LINE), may_alias));
+static void  copy(char *dst, const char *src, int64_t n)
+{
+    int64_t head = -(int64_t)(uintptr_t)dst & (LINE - 1), i;
+    if (n < 4 * LINE) {
+        __builtin_memcpy(dst, src, (size_t)n);
+        return;
+    }
+    *(bytes_at *)dst = *(const bytes_at *)src; /* the head, and more */
+    for (i = head; i + LINE <= n; i += LINE) *(bytes_line *)(dst + i) = *(const bytes_at *)(src + i);
+    *(bytes_at *)(dst + n - LINE) = *(const bytes_at *)(src + n - LINE);
+}
+
+#define BACKWARDS_4(n)  n - 1, n - 2, n - 3, n - 4
+#define BACKWARDS_8(n)  BACKWARDS_4(n), BACKWARDS_4(n - 4)
+#define BACKWARDS_16(n) BACKWARDS_8(n), BACKWARDS_8(n - 8)
+#ifdef __AVX512F__
+#define TURNED32(x) __builtin_shufflevector(x, x, BACKWARDS_16(16))
+#define TURNED64(x) __builtin_shufflevector(x, x, BACKWARDS_8(8))
+#else
+#define TURNED32(x) __builtin_shufflevector(x, x, BACKWARDS_8(8))
+#define TURNED64(x) __builtin_shufflevector(x, x, BACKWARDS_4(4))
+#endif
+#define REVERSE(bits)                                                                                                          \
+    static void reverse##bits(char *dst, const char *src, int64_t n)                                                           \
+    {                                                                                                                          \
+        uint##bits##_t       *to = (uint##bits##_t *)dst;                                                                      \
+        const uint##bits##_t *from = (const uint##bits##_t *)src;                                                              \
+        int64_t               i = 0;                                                                                           \
+        for (; i < n && (uintptr_t)(to + i) % LINE; i++) to[i] = from[-i];                                                     \
+        for (; i + N##bits <= n; i += N##bits)                                                                                 \
+            *(vec##bits *)(to + i) = TURNED##bits(*(const vec##bits *)(from - i - (N##bits - 1)));                             \
+        for (; i < n; i++) to[i] = from[-i];                                                                                   \
+    }
+REVERSE(32)
+REVERSE(64)
+
+#define RAMP(type)                                                                                                               \
+    static void ramp_##type(void *to, double start, double step, int64_t first, int way, int64_t n)                              \
+    {                                                                                                                            \
+        /* the index as a double in a way that vectors can: the conversion of 64-bit integers is not among their instructions */ \
+        for (int i = 0; i < (int)n; i++) ((type *)to)[i] = (type)(start + step * ((double)first + (double)(way * i)));           \
+    }
+RAMP(float)
+RAMP(double)
+
+const lc_moves CAT(lc_cpu_moves, LC_ISA) = {
+    { transpose32, transpose64 }, spread, copy, { reverse32, reverse64 }, { ramp_float, ramp_double }
+};

@@ -1,39 +1,58 @@
-/* unique and unique_consecutive. Single values are sorted (sort.c) and neighbours compared; where keys take few bits they are only counted in
- * a table, which also says where each value went. Slices are sorted by merging, comparing element by element. */
+/* unique and unique_consecutive. Where the keys of single values take few bits they are only counted in a table, which also says where each value
+ * went. Otherwise the values are sorted in the room of the result (sort_place.inc.c), or with their indices in that of `inverse`, and neighbours
+ * compared: no memory but the results'. `inverse` then holds the group of each value in the order of the values; another sort, by index, brings
+ * them where they belong. Slices are sorted by merging, comparing element by element. */
 #include "sort.h"
 #include "../args.h"
 #include <string.h>
+
+static int      bits_of(uint64_t x) { return x ? 64 - __builtin_clzll(x) : 0; }
+static int64_t *counts_of(const lc_unique_args *a) { return a->room->counts ? (int64_t *)a->room->counts->data : NULL; }
 
 /* ---- groups: from a run of keys in order to the distinct ones ---- */
 typedef struct {
     const lc_unique_args *args;
     const lc_sort_key    *key;
+    char                 *values; /* NULL: only counted */
+    int64_t              *counts;
+    bool                  later; /* inverse gets (index, group), in this order */
     uint64_t              last;
     int64_t               seen, found;
 } grouping;
+static grouping grouping_of(const lc_unique_args *a)
+{
+    return (grouping){ .args = a, .key = cpu_sort_key((lc_dtype)a->in->dtype) };
+}
+static int with_room(grouping *g, int64_t n)
+{
+    if (g->args->make(g->args, n) < 0) return -1;
+    g->values = g->args->room->chosen->data, g->counts = counts_of(g->args);
+    return 0;
+}
 
 /* n <= SORT_TILE keys; index: where they were, NULL: in this order */
 static void group(grouping *g, const uint64_t *key, const int64_t *index, int64_t n)
 {
-    const lc_unique_args *a = g->args;
-    uint64_t              distinct[SORT_TILE], before = g->seen ? g->last : ~key[0];
-    uint8_t               fresh[SORT_TILE];
-    uint16_t              start[SORT_TILE + 1];
-    int64_t               size = lc_size_of(a->values->dtype);
-    int64_t               count = cpu_sort_kernels()->starts(key, before, g->key->nan, n, fresh, start);
-    if (a->inverse)
-        for (int64_t i = 0, group = g->found - 1; i < n; i++) {
-            group += fresh[i];
-            a->inverse[index ? index[i] : g->seen + i] = group;
-        }
+    int64_t *inverse = g->args->inverse;
+    uint64_t distinct[SORT_TILE], before = g->seen ? g->last : ~key[0];
+    uint8_t  fresh[SORT_TILE];
+    uint16_t start[SORT_TILE + 1];
+    int64_t  size = lc_size_of(g->args->in->dtype);
+    int64_t  count = cpu_sort_kernels()->starts(key, before, g->key->nan, n, fresh, start);
+    for (int64_t i = 0, group = g->found - 1; g->values && inverse && i < n; i++) {
+        group += fresh[i];
+        if (g->later) inverse[g->seen + i] = index[i] << 32 | group;
+        else inverse[index ? index[i] : g->seen + i] = group;
+    }
     for (int64_t i = 0; i < count; i++) distinct[i] = key[start[i]];
-    g->key->store(a->values->data + g->found * size, size, count, 0, distinct);
-    for (int64_t i = 0; a->counts && i < count; i++) a->counts[g->found + i] = g->seen + start[i];
+    if (g->values) g->key->store(g->values + g->found * size, size, count, 0, distinct);
+    for (int64_t i = 0; g->counts && i < count; i++) g->counts[g->found + i] = g->seen + start[i];
     g->last = key[n - 1], g->seen += n, g->found += count;
 }
 static int finish_groups(const lc_unique_args *a, int64_t found) /* counts hold where groups start */
 {
-    for (int64_t i = 0; a->counts && i < found; i++) a->counts[i] = (i + 1 < found ? a->counts[i + 1] : a->n) - a->counts[i];
+    int64_t *counts = counts_of(a);
+    for (int64_t i = 0; counts && i < found; i++) counts[i] = (i + 1 < found ? counts[i + 1] : a->n) - counts[i];
     return *a->found = found, 0;
 }
 
@@ -82,26 +101,81 @@ static int unique_by_table(const lc_unique_args *a, const key_summary *s)
     const lc_sort_key *as = cpu_sort_key((lc_dtype)a->in->dtype);
     int64_t            size = lc_size_of(a->in->dtype), found = 0, last = (int64_t)((s->most - s->least) >> t.shift);
     each_tile(a, count_tile, &t, NULL);
+    for (int64_t k = 0; k <= last; k++) found += t.count[k] != 0;
+    if (a->make(a, found) < 0) return -1;
+    int64_t *counts = counts_of(a);
+    found = 0;
     for (int64_t k = 0; k <= last; k++) {
         if (!t.count[k]) continue;
         uint64_t key = ((uint64_t)k << t.shift) + t.least;
-        as->store(a->values->data + found * size, size, 1, 0, &key);
-        if (a->counts) a->counts[found] = t.count[k];
+        as->store(a->room->chosen->data + found * size, size, 1, 0, &key);
+        if (counts) counts[found] = t.count[k];
         t.count[k] = found++;
     }
     if (a->inverse) each_tile(a, place_tile, &t, NULL);
     return *a->found = found, 0;
 }
-static int unique_by_sorting(const lc_unique_args *a)
+
+/* In the room of the results. size: of the records there. */
+typedef struct {
+    char    *to;
+    int64_t  size;
+    uint64_t least;
+    int      shift, index_bits;
+} packing;
+static void pack_tile(void *ctx, const uint64_t *key, int64_t at, int64_t n)
+{
+    const packing *p = ctx;
+    char          *to = p->to + at * p->size;
+    for (int64_t i = 0; i < n && p->size == 2; i++) ((uint16_t *)to)[i] = (uint16_t)((key[i] - p->least) >> p->shift);
+    for (int64_t i = 0; i < n && p->size == 4; i++) ((uint32_t *)to)[i] = (uint32_t)((key[i] - p->least) >> p->shift);
+    for (int64_t i = 0; i < n && p->size == 8; i++)
+        ((uint64_t *)to)[i] = (key[i] - p->least) >> p->shift << p->index_bits | (p->index_bits ? (uint64_t)(at + i) : 0);
+}
+static void unpack_tile(const packing *p, int64_t at, int64_t n, uint64_t *key, int64_t *index)
+{
+    const char *from = p->to + at * p->size;
+    uint64_t    mask = p->index_bits ? ~0ull >> (64 - p->index_bits) : 0;
+    for (int64_t i = 0; i < n && p->size == 2; i++) key[i] = ((const uint16_t *)from)[i];
+    for (int64_t i = 0; i < n && p->size == 4; i++) key[i] = ((const uint32_t *)from)[i];
+    for (int64_t i = 0; i < n && p->size == 8; i++) key[i] = ((const uint64_t *)from)[i];
+    for (int64_t i = 0; i < n && p->index_bits; i++) index[i] = (int64_t)(key[i] & mask);
+    for (int64_t i = 0; i < n; i++) key[i] = (key[i] >> p->index_bits << p->shift) + p->least;
+}
+static int unique_in_place(const lc_unique_args *a, const key_summary *s)
+{
+    grouping g = grouping_of(a);
+    packing  p = { .size = lc_size_of(a->in->dtype), .least = s->least, .shift = s->varying ? __builtin_ctzll(s->varying) : 0 };
+    uint64_t key[SORT_TILE];
+    int64_t  index[SORT_TILE];
+    if (with_room(&g, a->n) < 0) return -1;
+    p.to = g.values;
+    if (a->inverse) p.to = (char *)a->inverse, p.size = 8, p.index_bits = bits_of((uint64_t)(a->n - 1)), g.later = true;
+    int bits = bits_of((s->most - s->least) >> p.shift);
+    each_tile(a, pack_tile, &p, NULL);
+    cpu_sort_place(p.to, p.size, a->n, s->lossy ? 0 : p.index_bits, p.index_bits + bits); /* NaNs, each a group: as they came */
+    for (int64_t at = 0, n; at < a->n; at += n) {
+        n = a->n - at < SORT_TILE ? a->n - at : SORT_TILE;
+        unpack_tile(&p, at, n, key, index);
+        group(&g, key, index, n);
+    }
+    if (a->inverse) {
+        cpu_sort_place(a->inverse, 8, a->n, 32, 32 + p.index_bits);
+        for (int64_t i = 0; i < a->n; i++) a->inverse[i] &= UINT32_MAX;
+    }
+    return finish_groups(a, g.found);
+}
+static int unique_by_sorting(const lc_unique_args *a) /* with buffers: few, or more bits than a record has */
 {
     lc_dtype    dtype = (lc_dtype)a->in->dtype;
     size_t      bytes = cpu_sort_bytes(dtype, a->n);
-    void       *memory = cpu_scratch(bytes);
-    grouping    g = { .args = a, .key = cpu_sort_key(dtype) };
+    grouping    g = grouping_of(a);
     sorted_line line;
     uint64_t    key[SORT_TILE];
     int64_t     index[SORT_TILE];
-    int rc = memory ? cpu_sort_line(dtype, a->in->data, lc_size_of(dtype), a->n, false, a->inverse, true, memory, &line) : -1;
+    if (with_room(&g, a->n) < 0) return -1;
+    void *memory = cpu_scratch(bytes);
+    int   rc = memory ? cpu_sort_line(dtype, a->in->data, lc_size_of(dtype), a->n, false, a->inverse, true, memory, &line) : -1;
     for (int64_t at = 0, n; rc == 0 && at < a->n; at += n) {
         n = a->n - at < SORT_TILE ? a->n - at : SORT_TILE;
         cpu_sort_read(&line, at, n, key, a->inverse ? index : NULL);
@@ -115,10 +189,12 @@ static int unique_by_sorting(const lc_unique_args *a)
 #define SQUEEZE(T)                                                                                                             \
     do {                                                                                                                       \
         const T *x = (const T *)a->in->data;                                                                                   \
-        T       *to = (T *)a->values->data, last = to[0] = x[0];                                                               \
-        for (int64_t i = 1; i < a->n; i++) {                                                                                   \
+        for (int64_t i = 1; i < a->n; i++) found += x[i] != x[i - 1];                                                          \
+        if (a->make(a, found) < 0) return -1;                                                                                  \
+        T *to = (T *)a->room->chosen->data, last = *to++ = x[0];                                                               \
+        for (int64_t i = 1, k = 0; k < found - 1; i++) {                                                                       \
             T here = x[i];                                                                                                     \
-            to[found] = here, found += here != last, last = here;                                                              \
+            to[k] = here, k += here != last, last = here;                                                                      \
         }                                                                                                                      \
     } while (0)
 static int squeeze(const lc_unique_args *a)
@@ -144,77 +220,96 @@ static int squeeze(const lc_unique_args *a)
 static int unique_values(const lc_unique_args *a)
 {
     key_summary all = { 0 };
-    grouping    g = { .args = a, .key = cpu_sort_key((lc_dtype)a->in->dtype) };
+    grouping    g = grouping_of(a);
     bool        half = a->in->dtype == LC_f16 || a->in->dtype == LC_bf16; /* equal by key, not by bits */
     if (a->consecutive && !a->inverse && !a->counts && !half) return squeeze(a);
-    if (a->consecutive) {
+    if (a->consecutive) { /* counted first */
+        each_tile(a, group_tile, &g, NULL);
+        int64_t found = g.found;
+        g.seen = g.found = 0;
+        if (with_room(&g, found) < 0) return -1;
         each_tile(a, group_tile, &g, NULL);
         return finish_groups(a, g.found);
     }
     if (a->n <= SORT_TILE) return unique_by_sorting(a);
     each_tile(a, NULL, NULL, &all);
     uint64_t range = (all.most - all.least) >> (all.varying ? __builtin_ctzll(all.varying) : 0);
-    return !all.lossy && range < 1u << TABLE_BITS ? unique_by_table(a, &all) : unique_by_sorting(a);
+    if (!all.lossy && range < 1u << TABLE_BITS) return unique_by_table(a, &all);
+    bool fits = !a->inverse || (a->n <= INT32_MAX && bits_of(range) + bits_of((uint64_t)(a->n - 1)) <= 64);
+    return fits && lc_size_of(a->in->dtype) > 1 ? unique_in_place(a, &all) : unique_by_sorting(a);
 }
 
 /* ---- slices ---- */
-static int compare_slices(const uint64_t *key, int64_t width, int64_t a, int64_t b)
+static int64_t slice_keys(const lc_unique_args *a, const lc_sort_key *as, int64_t slice, int64_t at, int64_t most,
+                          uint64_t *key)
 {
-    const uint64_t *x = key + a * width, *y = key + b * width;
-    for (int64_t i = 0; i < width; i++)
-        if (x[i] != y[i]) return x[i] < y[i] ? -1 : 1;
+    int64_t     size = lc_size_of(a->in->dtype), n = a->width - at < most ? a->width - at : most;
+    key_summary unused;
+    as->load(a->in->data + (slice * a->width + at) * size, size, n, 0, key, &unused);
+    return n;
+}
+static int compare_slices(const lc_unique_args *a, const lc_sort_key *as, int64_t one, int64_t two)
+{
+    uint64_t x[SORT_TILE], y[SORT_TILE];
+    for (int64_t at = 0, n, most = 8; at < a->width; at += n, most = SORT_TILE) { /* most differ early */
+        n = slice_keys(a, as, one, at, most, x), slice_keys(a, as, two, at, most, y);
+        for (int64_t i = 0; i < n; i++)
+            if (x[i] != y[i]) return x[i] < y[i] ? -1 : 1;
+    }
     return 0;
 }
-static int64_t *sort_slices(const uint64_t *key, int64_t width, int64_t n, int64_t *a, int64_t *b) /* a, b: n each */
+static int64_t *sort_slices(const lc_unique_args *args, const lc_sort_key *as, int64_t *a, int64_t *b) /* a, b: n each */
 {
+    int64_t n = args->n;
     for (int64_t i = 0; i < n; i++) a[i] = i;
     for (int64_t half = 1; half < n; half *= 2) {
         for (int64_t start = 0; start < n; start += 2 * half) {
             int64_t i = start, middle = start + half < n ? start + half : n, j = middle;
             int64_t stop = middle + half < n ? middle + half : n;
             for (int64_t k = start; k < stop; k++)
-                b[k] = i < middle && (j >= stop || compare_slices(key, width, a[i], a[j]) <= 0) ? a[i++] : a[j++];
+                b[k] = i < middle && (j >= stop || compare_slices(args, as, a[i], a[j]) <= 0) ? a[i++] : a[j++];
         }
         int64_t *swap = a;
         a = b, b = swap;
     }
     return a;
 }
-static bool has_nan(const uint64_t *key, int64_t width, uint64_t nan)
+static bool has_nan(const lc_unique_args *a, const lc_sort_key *as, int64_t slice)
 {
-    bool found = false;
-    for (int64_t i = 0; nan && i < width; i++) found |= key[i] == nan;
+    uint64_t key[SORT_TILE];
+    bool     found = false;
+    for (int64_t at = 0, n; as->nan && at < a->width && !found; at += n) {
+        n = slice_keys(a, as, slice, at, SORT_TILE, key);
+        for (int64_t i = 0; i < n; i++) found |= key[i] == as->nan;
+    }
     return found;
 }
 static int unique_slices(const lc_unique_args *a)
 {
     const lc_sort_key *as = cpu_sort_key((lc_dtype)a->in->dtype);
-    int64_t            size = lc_size_of(a->in->dtype), elements = a->n * a->width, found = 0;
-    size_t             bytes = (size_t)(elements + 2 * a->n) * sizeof(uint64_t);
-    uint64_t          *key = cpu_scratch(bytes);
-    key_summary        unused;
-    if (!key) return lc_fail_int(LC_OutOfMemory, "unique: no memory for %lld values", (long long)elements);
-    int64_t *order = (int64_t *)key + elements;
-    as->load(a->in->data, size, elements, 0, key, &unused);
-    if (!a->consecutive) order = sort_slices(key, a->width, a->n, order, order + a->n);
+    int64_t            found = 0;
+    size_t             bytes = (size_t)(2 * a->n) * sizeof(int64_t);
+    if (a->make(a, a->n) < 0) return -1;
+    int64_t *memory = cpu_scratch(bytes), *order = memory, *first = (int64_t *)a->room->chosen->data, *counts = counts_of(a);
+    if (!memory) return lc_fail_int(LC_OutOfMemory, "unique: no memory for %lld slices", (long long)a->n);
+    if (!a->consecutive) order = sort_slices(a, as, memory, memory + a->n);
     else
         for (int64_t i = 0; i < a->n; i++) order[i] = i;
     for (int64_t i = 0; i < a->n; i++) {
-        const uint64_t *here = key + order[i] * a->width;
-        bool            fresh = !i || compare_slices(key, a->width, order[i - 1], order[i]) || has_nan(here, a->width, as->nan);
-        if (fresh) a->first[found] = order[i];
-        if (fresh && a->counts) a->counts[found] = i;
+        bool fresh = !i || compare_slices(a, as, order[i - 1], order[i]) || has_nan(a, as, order[i]);
+        if (fresh) first[found] = order[i];
+        if (fresh && counts) counts[found] = i;
         found += fresh;
         if (a->inverse) a->inverse[order[i]] = found - 1;
     }
-    cpu_scratch_free(key, bytes);
+    cpu_scratch_free(memory, bytes);
     return finish_groups(a, found);
 }
 
 static int cpu_unique(UNUSED lc_dtype compute, const void *args)
 {
     const lc_unique_args *a = args;
-    if (!a->n) return *a->found = 0, 0;
-    return a->values ? unique_values(a) : unique_slices(a);
+    if (!a->n) return *a->found = 0, a->make(a, 0);
+    return a->slices ? unique_slices(a) : unique_values(a);
 }
 LC_CPU_RUN(unique, cpu_unique, 0 LC_EACH_sortable(LC_SORTABLE_BIT, ))
