@@ -1,6 +1,7 @@
 /* The gradient of grid_sample's gradient. Of the image's gradient it is made of the same two kernels, because the samples are linear in the image.
  * Of the grid's gradient it needs samples with other weights: their first and second derivatives by coordinates. Those are a composite over (batch,
- * channels, positions): every neighbour of a position is one gather, or scatter, so that gradients of every further order come from the ops. */
+ * channels, positions): every neighbour of a position is one gather and one scatter, so that gradients of every further order come from the ops;
+ * what the axes add is blended in weights of (batch, positions) before. */
 #include "grid.h"
 
 enum { AXES = 3, TAPS = 4 };
@@ -133,34 +134,27 @@ static int prepare(source *s, const lc_value *in, lc_tensor *image)
     return 0;
 }
 
-/* The sum over all neighbours of weights, of these orders per axis, times elements: (batch, channels, positions). Transposed: `values` of that
- * shape times weights, summed in elements: (batch, channels, elements). NULL: zero. */
-static lc_tensor *mixed(const source *s, const int *order, bool transposed, lc_tensor *values)
+/* Of neighbour k of every position, one per axis: its place among the elements of the image (batch, positions), and its weight, of these orders per
+ * axis, zero outside. NULL: zero. */
+static lc_tensor *index_of(const source *s, int k)
 {
-    lc_tensor *sum = NULL;
-    int        taps = s->axes == 3 ? s->count * s->count * s->count : s->count * s->count;
-    for (int k = 0, rest; k < taps; k++) {
-        lc_tensor *index = NULL, *weight = NULL, *inside = NULL;
-        rest = k;
-        for (int a = 0; a < s->axes; a++, rest /= s->count) {
-            const neighbour *n = &s->around[a][rest % s->count];
-            if (!n->weight[order[a]]) return NULL;
-            lc_tensor *offset = lc_mul(n->index, LC_INTEGER(s->step[a]));
-            index = a ? lc_add(index, offset) : offset;
-            weight = a ? lc_mul(weight, n->weight[order[a]]) : n->weight[order[a]];
-            inside = a ? lc_logical_and(inside, n->inside) : n->inside;
-        }
-        lc_tensor *wide = lc_expand(lc_unsqueeze(index, 1), (int64_t[]){ s->batch, s->channels, s->positions }, 3);
-        lc_tensor *factor = lc_unsqueeze(lc_where(inside, weight, LC_INTEGER(0)), 1);
-        if (transposed) {
-            if (!sum) sum = zeros_like(s->image);
-            sum = lc_scatter_add(sum, 2, wide, lc_mul(values, factor));
-        } else {
-            lc_tensor *part = lc_mul(lc_gather(s->image, 2, wide, false), factor);
-            sum = sum ? lc_add(sum, part) : part;
-        }
+    lc_tensor *index = NULL;
+    for (int a = 0; a < s->axes; a++, k /= s->count) {
+        lc_tensor *offset = lc_mul(s->around[a][k % s->count].index, LC_INTEGER(s->step[a]));
+        index = a ? lc_add(index, offset) : offset;
     }
-    return sum;
+    return index;
+}
+static lc_tensor *weight_of(const source *s, int k, const int *order)
+{
+    lc_tensor *weight = NULL, *inside = NULL;
+    for (int a = 0; a < s->axes; a++, k /= s->count) {
+        const neighbour *n = &s->around[a][k % s->count];
+        if (!n->weight[order[a]]) return NULL;
+        weight = a ? lc_mul(weight, n->weight[order[a]]) : n->weight[order[a]];
+        inside = a ? lc_logical_and(inside, n->inside) : n->inside;
+    }
+    return lc_where(inside, weight, LC_INTEGER(0));
 }
 static lc_tensor *plus(lc_tensor *a, lc_tensor *b) { return !a ? b : !b ? a : lc_add(a, b); }
 static lc_tensor *times(lc_tensor *a, lc_tensor *b) { return a && b ? lc_mul(a, b) : NULL; }
@@ -184,21 +178,32 @@ void grid_sample_backward_grad(lc_tensor *const *g, UNUSED lc_tensor *const *y, 
         lc_tensor *values =
             lc_reshape(lc_to(grad, work, false, false, LC_ABSENT), (int64_t[]){ s.batch, s.channels, s.positions }, 3);
         lc_tensor *along[AXES];
+        int        taps = s.axes == 3 ? s.count * s.count * s.count : s.count * s.count;
         for (int a = 0; a < s.axes; a++)
-            along[a] = lc_reshape(lc_to(lc_select(gg, -1, a), work, false, false, LC_ABSENT),
-                                  (int64_t[]){ s.batch, 1, s.positions }, 3);
-        for (int a = 0; a < s.axes; a++) {
-            int order[AXES] = { 0 };
-            order[a] = 1;
-            if (need[0]) of_grad = plus(of_grad, times(along[a], mixed(&s, order, false, NULL)));
-            if (need[1]) of_image = plus(of_image, mixed(&s, order, true, lc_mul(values, along[a])));
-            for (int b = 0; b < s.axes && need[2]; b++) {
-                int both[AXES] = { 0 };
-                both[a]++, both[b]++;
-                lc_tensor *bent = times(values, mixed(&s, both, false, NULL));
-                if (bent)
-                    of_grid[a] = plus(of_grid[a], times(lc_select(along[b], 1, 0), lc_sum(bent, (int64_t[]){ 1 }, 1, false)));
+            along[a] =
+                lc_reshape(lc_to(lc_select(gg, -1, a), work, false, false, LC_ABSENT), (int64_t[]){ s.batch, s.positions }, 2);
+        for (int k = 0; k < taps && failed == lc_failed_calls; k++) {
+            lc_tensor *blend = NULL, *bend[AXES] = { NULL }, *seen = NULL;
+            for (int a = 0; a < s.axes; a++) {
+                int order[AXES] = { 0 };
+                order[a] = 1;
+                blend = plus(blend, times(along[a], weight_of(&s, k, order)));
+                for (int b = 0; b < s.axes && need[2]; b++) {
+                    int both[AXES] = { 0 };
+                    both[a]++, both[b]++;
+                    bend[a] = plus(bend[a], times(along[b], weight_of(&s, k, both)));
+                }
             }
+            lc_tensor *wide = lc_expand(lc_unsqueeze(index_of(&s, k), 1), (int64_t[]){ s.batch, s.channels, s.positions }, 3);
+            bool       bent = bend[0] || bend[1] || bend[2];
+            if ((need[0] && blend) || bent) seen = lc_gather(s.image, 2, wide, false);
+            if (need[0] && blend) of_grad = plus(of_grad, times(seen, lc_unsqueeze(blend, 1)));
+            if (need[1] && blend) {
+                if (!of_image) of_image = zeros_like(s.image);
+                of_image = lc_scatter_add_(of_image, 2, wide, times(values, lc_unsqueeze(blend, 1)));
+            }
+            lc_tensor *dot = bent ? lc_sum(times(values, seen), (int64_t[]){ 1 }, 1, false) : NULL;
+            for (int a = 0; a < s.axes && bent; a++) of_grid[a] = plus(of_grid[a], times(bend[a], dot));
         }
     }
     lc_tensor *turns = NULL;

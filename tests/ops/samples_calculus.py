@@ -71,9 +71,14 @@ SAMPLES += [S("corrcoef", T(3, 5), dtypes=FLOATS + COMPLEX + INTS), S("corrcoef"
 for p in (None, "fro", 0, 1, 2, 3, 0.5, 1.5, -1, INF, -INF, "nuc", "what"):
     for k in ({}, {"dim": 0}, {"dim": (0, 1), "keepdim": True}):
         SAMPLES += [S("norm", T(3, 4, unique=True), p, dtypes=REAL, id=f"norm-{p}-{k}", grad=p != "nuc", **k)]
-    SAMPLES += [S("norm", T(3, 4), p, dtypes=COMPLEX, grad=p not in ("nuc", 0), id=f"norm-{p}-complex")]
-SAMPLES = [s for s in SAMPLES if not (s.op == "norm" and len(s.args) > 1 and s.args[1] == "nuc")]
+    SAMPLES += [S("norm", T(3, 4), p, dtypes=COMPLEX, grad=p != 0, id=f"norm-{p}-complex")]
 SAMPLES += [
+    S("norm", T(4, 4), "nuc"),
+    S("norm", T(5, 3, 2), "nuc", (0, 2), dtypes=FLOATS + COMPLEX),
+    S("norm", T(2, 3, 5), "nuc", (2, 1), keepdim=True),
+    S("norm", T(0, 3), "nuc", grad=False),
+    S("norm", T(2, 3, 5), "nuc", grad=False),
+    S("norm", T(3, 4), "nuc", dtype="@float64", dtypes=FLOATS, grad=False),
     S("norm", T(3, 4)),
     S("norm", T()),
     S("norm", T(0, 3), 2, 0),

@@ -77,6 +77,5 @@ static SMALL void NAME(finish)(const lc_fold_state *s, int64_t n, UNUSED double 
     for (int64_t c = 0; c < n; c++)
         ((T *)value)[c] = (T)(log(STATE(const double, s, b)[c]) + (double)NAME(shift)(STATE(const T, s, a)[c]));
 }
-static const lc_fold CAT(_logsumexp, SFX) = { NAME(start),  NAME(inner), NAME(outer), NAME(merge),
-                                              NAME(finish), NULL,        sizeof(T),   sizeof(double) };
+static const lc_fold CAT(_logsumexp, SFX) = { NAME(start), NAME(inner), NAME(outer), NAME(merge), NAME(finish), NULL };
 #undef NAME

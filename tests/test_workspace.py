@@ -1,0 +1,43 @@
+"""What ops allocate besides their results: at most 64 KiB per thread and a few bytes per row; others: docs/conformance.md."""
+
+import numpy as np
+import pytest
+
+import lucid
+
+ROWS = 512
+OPS = """
+    x.sum() | x.sum(0) | x.sum(1) | x.mean(0) | x.amax(0) | x.argmax() | x.max(0) | x.var(0) | x.aminmax() | x.norm() | c.sum()
+    x.logsumexp(0) | x.logsumexp(1) | x.logsumexp((0, 1)) | x.median() | x.median(0) | x.nanmedian() | x.quantile(0.3, 1)
+    x.quantile(0.3, 0) | x.nanquantile(0.3) | flat.kthvalue(1000) | h.median() | h.softmax(1) | x.softmax(0) | x.log_softmax(1)
+    x.cumsum(0) | x.cummax(1) | x.logcumsumexp(1) | x.sort() | x.sort(0) | flat.sort() | flat.argsort(descending=True)
+    x.msort() | x.topk(5) | flat.topk(9) | x.unique() | i.unique() | i.unique(return_inverse=True, return_counts=True)
+    x.tril() | x.unique(return_inverse=True) | i.unique_consecutive() | runs.unique_consecutive(return_counts=True)
+    lucid.bucketize(x, edges) | lucid.isin(i, edges.long()) | x.histc() | i.reshape(-1).bincount() | lucid.dropout(x, 0.5, True)
+    x[m] | x.masked_select(m) | m.nonzero() | x.masked_scatter(m, x) | x.t().contiguous() | x.flip(1) | lucid.cat((x, x), 1)
+    lucid.arange(ROWS * ROWS) | lucid.randn(ROWS, ROWS) | lucid.randperm(ROWS * ROWS) | x.half() | x.exp() | x.t() + x
+"""
+
+
+@pytest.fixture(scope="module")
+def operands():
+    rng = np.random.default_rng(0)
+    x = lucid.from_numpy(rng.normal(size=(ROWS, ROWS)).astype("float32"))
+    i = lucid.from_numpy(rng.integers(0, 1000, (ROWS, ROWS)))
+    given = {"x": x, "i": i, "m": x > 0, "h": x.half(), "c": x + 1j, "flat": x.reshape(-1), "edges": lucid.linspace(-3, 3, 101)}
+    return given | {"runs": (i // 100).sort().values, "lucid": lucid, "ROWS": ROWS}
+
+
+@pytest.mark.parametrize("statement", [s.strip() for line in OPS.split("\n") for s in line.split(" | ") if s.strip()])
+def test_workspace(statement, operands):
+    threads = lucid.get_num_threads()
+    lucid.set_num_threads(1)
+    try:
+        eval(statement, dict(operands))  # noqa: S307
+        lucid.reset_peak_memory_stats()
+        result = eval(statement, dict(operands))  # noqa: S307
+        stats = lucid.memory_stats()
+    finally:
+        lucid.set_num_threads(threads)
+    assert result is not None
+    assert stats["peak_bytes"] - stats["allocated_bytes"] <= (64 << 10) + 128 * ROWS
