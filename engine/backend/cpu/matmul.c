@@ -302,7 +302,7 @@ static int by_turning(const product *p)
     int64_t     strips = (w.g.m + w.micro->strip - 1) / w.micro->strip, wide = strips * w.micro->strip;
     int64_t     deep = least(w.g.k, MOST / wide > STRIP_DEPTH ? MOST / wide / STRIP_DEPTH * STRIP_DEPTH : STRIP_DEPTH);
     size_t      bytes = (size_t)(wide * deep * w.size);
-    w.panels = lc_alloc(bytes), w.piece = even_pieces(w.g.n, 8, 168, 8);
+    w.panels = cpu_scratch(bytes), w.piece = even_pieces(w.g.n, 8, 168, 8);
     if (!w.panels) return -1;
     void *host = lc_host_unlock ? lc_host_unlock() : NULL;
     for (; w.depth < w.g.k; w.depth += w.k) {
@@ -311,7 +311,7 @@ static int by_turning(const product *p)
         lc_parallel_for((w.g.n + w.piece - 1) / w.piece, 1, multiply_strips, &w);
     }
     if (host) lc_host_relock(host);
-    lc_free(w.panels, bytes);
+    cpu_scratch_free(w.panels, bytes);
     return 0;
 }
 
