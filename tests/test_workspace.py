@@ -40,4 +40,4 @@ def test_workspace(statement, operands):
     finally:
         lucid.set_num_threads(threads)
     assert result is not None
-    assert stats["peak_bytes"] - stats["allocated_bytes"] <= (64 << 10) + 128 * ROWS
+    assert stats["peak_bytes"] - stats["allocated_bytes"] <= 192 << 10  # what 2048 rows may take

@@ -45,7 +45,8 @@ static int axis_alloc(interpolate_axis *x, int64_t n, int64_t size, int64_t entr
 }
 static void axis_free(interpolate_axis *x, int64_t entries)
 {
-    if (x->start) cpu_scratch_free(x->start, (size_t)(x->n + 1 + entries) * sizeof *x->start + (size_t)entries * sizeof *x->weight);
+    if (x->start)
+        cpu_scratch_free(x->start, (size_t)(x->n + 1 + entries) * sizeof *x->start + (size_t)entries * sizeof *x->weight);
 }
 static void axis_measure(interpolate_axis *x)
 {
