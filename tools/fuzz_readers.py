@@ -5,7 +5,7 @@ usage: fuzz_readers.py [CORPUS_FOLDER] [-max_total_time=600] [other options of l
 
 The first byte chooses the reader, the rest is the file. A reader may refuse (its documented errors) or return; anything else,
 and any process started or file removed, is a finding. Seeds: a whole file of each kind. The corpus kept in
-tests/serialization/corpus is replayed by the tests. With an ASan build of Lucid the C parts are watched too.
+tests/serialization/corpus.zip is replayed by the tests. With an ASan build of Lucid the C parts are watched too.
 """
 
 import io
