@@ -76,7 +76,7 @@ def test_what_is_not_finite_stays_where_it_belongs(case):
 
 @pytest.mark.parametrize("kernel, padding", [(1, 0), (3, 1), (5, 2), (7, 3)])
 def test_memory_is_that_of_tiles(kernel, padding):
-    """Beyond operands, results and gradients: tiles per thread and copies of the weights. All columns would be 16 MB and more."""
+    """Beyond operands, results and gradients: tiles per thread and copies of the weights. All columns would be 16 MB."""
     x = lucid.randn(2, 32, 256, 256, requires_grad=True)
     w = lucid.randn(24, 32, kernel, kernel, requires_grad=True)
     before, threads = lucid.memory_stats()["allocated_bytes"], lucid.get_num_threads()
