@@ -80,8 +80,8 @@ INLINE void NAME(lay_four)(const lc_grid_args *a, const T *positions, int64_t n,
         I ix = (I)fx, iy = (I)fy, at = iy * wide + ix;
         I left = (ix >= 0) & (ix < wide), right = (ix >= -1) & (ix < wide - 1);
         I top = (iy >= 0) & (iy < high), bottom = (iy >= -1) & (iy < high - 1);
-        place[p] = left & top ? at : -1, place[tile + p] = right & top ? at + 1 : -1;
-        place[2 * tile + p] = left & bottom ? at + wide : -1, place[3 * tile + p] = right & bottom ? at + wide + 1 : -1;
+        place[p] = (left & top) ? at : -1, place[tile + p] = (right & top) ? at + 1 : -1;
+        place[2 * tile + p] = (left & bottom) ? at + wide : -1, place[3 * tile + p] = (right & bottom) ? at + wide + 1 : -1;
         weight[p] = x0 * y0, weight[tile + p] = x1 * y0, weight[2 * tile + p] = x0 * y1, weight[3 * tile + p] = x1 * y1;
     }
 }

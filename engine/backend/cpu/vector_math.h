@@ -525,8 +525,8 @@ MATH float lgamma_f32(float x)
     s += 0.91893853320467274178 + i * POLY64(z, 1. / 156, -691. / 360360, 1. / 1188, -1. / 1680, 1. / 1260, -1. / 360, 1. / 12);
     double l = log_normal_f64(top / below);
     float  result = (float)(l + (neg ? -s : s)) + 0 * x; /* NaN comes through the last */
-    result = (below == 0) | (a == (double)INFINITY) ? (float)INFINITY : result;
-    return (x == 1) | (x == 2) ? 0.f : result;
+    result = ((below == 0) | (a == (double)INFINITY)) ? (float)INFINITY : result;
+    return ((x == 1) | (x == 2)) ? 0.f : result;
 }
 
 /* Derivative of lgamma, in double: recurrence over 8 steps as one quotient p' / p, then the asymptotic series; reflection. */
@@ -595,8 +595,8 @@ MATH float i0_f32(float x)
 /* ---- representation and remainders ---- */
 
 /* By its bits: beside other comparisons of the same number gcc 13 makes a branch of x != x. */
-MATH bool is_nan_f32(float x) { return (bits32(x) & 0x7fffffffu) > 0x7f800000u; }
-MATH bool is_nan_f64(double x) { return (bits64(x) & 0x7fffffffffffffffu) > 0x7ff0000000000000u; }
+MATH int is_nan_f32(float x) { return (bits32(x) & 0x7fffffffu) > 0x7f800000u; }
+MATH int is_nan_f64(double x) { return (bits64(x) & 0x7fffffffffffffffu) > 0x7ff0000000000000u; }
 
 /* The next number: bit patterns of one sign are ordered like their numbers. */
 #define NEXT_MATH(R, U, sfx, bits, as, top)                                                                                    \
@@ -605,7 +605,7 @@ MATH bool is_nan_f64(double x) { return (bits64(x) & 0x7fffffffffffffffu) > 0x7f
         U u = bits(x), step = (U)((y > x) == !(u >> top) ? 1 : -1);                                                            \
         R from_zero = as((U)(y > x ? 1 : ((U)1 << top) + 1)), r = x == 0 ? from_zero : as(u + step);                           \
         r = x == y ? y : r;                                                                                                    \
-        return is_nan_##sfx(x) | is_nan_##sfx(y) ? x + y : r;                                                                  \
+        return (is_nan_##sfx(x) | is_nan_##sfx(y)) ? x + y : r;                                                                \
     }
 NEXT_MATH(float, uint32_t, f32, bits32, as_f32, 31)
 NEXT_MATH(double, uint64_t, f64, bits64, as_f64, 63)
