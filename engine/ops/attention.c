@@ -18,10 +18,12 @@ static lc_tensor *in_type(lc_tensor *t, int dtype)
 
 /* ---- formulas ---- */
 
-/* softmax(scale q k' + mask), zero for a query that may see no key. */
+/* softmax(scale q k' + mask), zero for a query that may see no key. Both factors carry half of the scale, as PyTorch's: the same
+ * roundings where logits are large. */
 static lc_tensor *probabilities(lc_tensor *q, lc_tensor *k, lc_tensor *mask, bool causal, double scale)
 {
-    lc_tensor *s = lc_matmul(times(q, scale), turned(k)), *gone = LC_NUMBER(-INFINITY), *seen;
+    double     root = sqrt(fabs(scale));
+    lc_tensor *s = lc_matmul(times(q, copysign(root, scale)), turned(times(k, root))), *gone = LC_NUMBER(-INFINITY), *seen;
     if (!s) return NULL;
     if (causal) {
         lc_value boolean = LC_OF_DTYPE(LC_b8), here = { .tag = LC_IS_device, .dev = s->device };
@@ -265,15 +267,15 @@ static lc_tensor *as_heads(lc_tensor *t, const int64_t *batch, int n, int kept)
     while (t && t->ndim < 4) t = lc_unsqueeze(t, 0);
     return t && t->ndim > 4 ? lc_flatten(t, 0, t->ndim - 4) : t;
 }
-/* With dropout: PyTorch's formula, on whole matrices. */
-static lc_tensor *with_dropout(lc_tensor **t, const lc_value *in, double scale)
+/* With dropout, or where the mask wants a gradient (which is a whole matrix anyway): PyTorch's formula. */
+static lc_tensor *on_matrices(lc_tensor **t, const lc_value *in, double scale)
 {
     int        dtype = t[0]->dtype, work = working_dtype((lc_dtype)dtype);
     lc_tensor *mask = given(&in[3]) ? in[3].t : NULL;
     if (mask && in[5].b)
         return lc_fail(LC_LucidError, "scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True");
     lc_tensor *p = probabilities(in_type(t[0], work), in_type(t[1], work), mask, in[5].b, scale);
-    return in_type(lc_matmul(lc_dropout(p, in[4].f, true), in_type(t[2], work)), dtype);
+    return in_type(lc_matmul(in[4].f > 0 ? lc_dropout(p, in[4].f, true) : p, in_type(t[2], work)), dtype);
 }
 static int scaled_dot_product_attention_call(const lc_value *in, lc_tensor **out)
 {
@@ -286,12 +288,12 @@ static int scaled_dot_product_attention_call(const lc_value *in, lc_tensor **out
     double  scale = in[6].tag == LC_IS_float ? in[6].f : 1 / sqrt((double)width);
     if (!(in[4].f >= 0))
         return lc_fail_int(LC_LucidError, "dropout probability has to be between 0 and 1, but got %g", in[4].f);
-    if (in[4].f > 0) {
+    if (in[4].f > 0 || (given(&in[3]) && (in[3].t->node || in[3].t->flags & LC_REQUIRES_GRAD))) {
         for (int i = 1; i < 3 && shared; i++) {
             int64_t copies = t[0]->shape[t[0]->ndim - 3] / t[i]->shape[t[i]->ndim - 3];
             if (!(t[i] = lc_repeat_interleave(t[i], copies, LC_I(-3), LC_ABSENT))) return -1;
         }
-        return (out[0] = with_dropout(t, in, scale)) ? 0 : -1;
+        return (out[0] = on_matrices(t, in, scale)) ? 0 : -1;
     }
     int  kept = shared ? 3 : 2;
     bool keeps = t[0]->ndim == 4 && t[1]->ndim == 4 && t[2]->ndim == 4;
@@ -308,7 +310,6 @@ static int scaled_dot_product_attention_call(const lc_value *in, lc_tensor **out
         mask = lc_expand(in[3].t, shape, all + 2);
         while (mask && mask->ndim < 4) mask = lc_unsqueeze(mask, 0);
         if (mask && mask->ndim > 4) mask = lc_flatten(mask, 0, mask->ndim - 4);
-        keeps = keeps && !(in[3].t->flags & LC_REQUIRES_GRAD);
     }
     lc_tensor *y = in_type(lc__attention(q, k, v, mask, in[5].b, scale, keeps).out, q->dtype);
     shape[all] = q->shape[2], shape[all + 1] = v->shape[3];
