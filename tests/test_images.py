@@ -70,6 +70,8 @@ def test_pad_of_elements_of_every_size(dtype):
 @pytest.mark.parametrize("offset", [0.0, 1000.0])
 def test_batch_norm_of_columns(shape, offset):
     def call(m, x, w, b):
+        if m is torch:  # in float64: far from zero PyTorch's float32 is off by more than is allowed here
+            return m.nn.functional.batch_norm((x + offset).double(), None, None, w.double(), b.double(), True).float()
         return m.nn.functional.batch_norm(x + offset, None, None, w, b, True)
 
     compare(call, normal(*shape), normal(shape[1]), normal(shape[1] + 1)[:-1], rtol=1e-3, atol=2e-3 if offset else 2e-4)

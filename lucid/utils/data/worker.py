@@ -15,6 +15,7 @@ import signal
 import struct
 import sys
 import traceback
+import weakref
 
 from ... import _C
 from . import fetch
@@ -77,18 +78,21 @@ class _Unpickler(pickle.Unpickler):
 
 
 class _Lease:
-    """An arena in the hands of a batch: what looks at its memory keeps this, and its end frees the arena."""
+    """An arena in the hands of a batch: what looks at its memory keeps this."""
 
-    def __init__(self, arenas, number):
-        self.memory, self.number, self.free = arenas.known[number], number, arenas.free
+    def __init__(self, memory):
+        self.memory = memory
 
     @property
     def __array_interface__(self):
         pointer = _C.frombuffer(self.memory, dtype=_C.uint8).data_ptr()
         return {"data": (pointer, False), "shape": (len(self.memory),), "typestr": "|u1", "version": 3}
 
-    def __del__(self):
-        self.free.append(self.number)
+
+class _End(weakref.ref):
+    """Called when a lease ends. The callback is a list's append: no line of Python runs in which Ctrl-C could get lost."""
+
+    __slots__ = ("number",)
 
 
 class Arenas:
@@ -104,8 +108,8 @@ class Arenas:
     """
 
     def __init__(self):
-        self.known = {}
-        self.free = []  # told by the receiver, or to be told to the sender
+        self.known, self.free = {}, []
+        self.leases, self.ended = {}, []  # of the receiver
 
     def take(self, size):
         """An arena of at least so many bytes: its number, its memory, and its descriptor where it is new."""
@@ -129,11 +133,16 @@ class Arenas:
         """The memory of an arena as the receiver sees it; it is free again when what this returns is gone."""
         if handle is not None:
             self.known[number] = mmap.mmap(handle, 0, flags=mmap.MAP_SHARED | mmap.MAP_POPULATE)
-        return _Lease(self, number)
+        lease = _Lease(self.known[number])
+        self.leases[number] = end = _End(lease, self.ended.append)
+        end.number = number
+        return lease
 
     def freed(self):
-        """What became free since the last time."""
-        numbers, self.free[:] = self.free[:], []
+        """What became free since the last time, to be told to the sender."""
+        count = len(self.ended)
+        numbers = [end.number for end in self.ended[:count]]
+        del self.ended[:count]
         return numbers
 
 
