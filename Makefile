@@ -72,6 +72,8 @@ bench: build
 	@PYTHONPATH=. $(PY) benchmarks/ops.py
 	@PYTHONPATH=. $(PY) benchmarks/kernels.py
 	@PYTHONPATH=. $(PY) benchmarks/models.py
+	@PYTHONPATH=. $(PY) benchmarks/data.py
+	@PYTHONPATH=. $(PY) benchmarks/checkpoints.py
 
 demo: build
 	@PYTHONPATH=. $(PY) examples/lenet.py

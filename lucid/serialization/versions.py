@@ -37,7 +37,7 @@ def _tensor_of_bytes(cls, data, shape, stride, dtype, device, requires_grad):
 
 
 def _step_of_numbers(value):
-    """Optimizers kept the number of steps as a Python number; now it is a tensor, as PyTorch's."""
+    """A number of steps that is a Python number, as PyTorch's optimizers kept it at first, becomes the tensor of today."""
     if isinstance(value, dict) and isinstance(value.get("state"), dict) and "param_groups" in value:
         for state in value["state"].values():
             if isinstance(state, dict) and isinstance(state.get("step"), (int, float)):

@@ -93,13 +93,9 @@ def test_batches_are_pytorchs(workers, options):
     same(lambda m: m.utils.data.DataLoader(rows(m), num_workers=workers, **options))
 
 
-@pytest.mark.parametrize("workers", [0, 1, 2])
+@pytest.mark.parametrize("workers", [1, 2])
 def test_random_numbers_of_workers_are_pytorchs(workers):
-    import numpy
-
-    numpy.random.seed(0)
-    if workers:
-        same(lambda m: m.utils.data.DataLoader((TorchDraws if m is torch else LucidDraws)(), 2, True, num_workers=workers))
+    same(lambda m: m.utils.data.DataLoader((TorchDraws if m is torch else LucidDraws)(), 2, True, num_workers=workers))
 
 
 @pytest.mark.parametrize("workers", [0, 1, 3])
@@ -337,10 +333,9 @@ def test_lengths_and_warnings():
     assert len(loader) == 2
     with pytest.warns(UserWarning, match="was reported to be 2"):
         list(loader)
-    with pytest.warns(UserWarning, match="no accelerator"):
-        list(DataLoader(range(2), pin_memory=True)) if not lucid.cuda.is_available() else warnings.warn(
-            "no accelerator", stacklevel=1
-        )
+    if not lucid.cuda.is_available():
+        with pytest.warns(UserWarning, match="no accelerator"):
+            list(DataLoader(range(2), pin_memory=True))
     with pytest.raises(NotImplementedError, match="pickled"):
         import pickle
 
