@@ -10,13 +10,8 @@ import sys
 sys.path[:0] = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
 
 import pytest  # noqa: E402
-from hypothesis import settings  # noqa: E402
 
 import lucid  # noqa: E402
-
-settings.register_profile("ci", derandomize=True, deadline=None)  # a change is judged by the same examples every time
-if os.environ.get("CI"):
-    settings.load_profile("ci")
 
 
 def live_blocks():

@@ -3,9 +3,10 @@
 import hypothesis.strategies as st
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 
 import lucid
+from tests.examples import examples
 
 DTYPES = ("bool", "uint8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 SHAPES = st.lists(st.integers(0, 4), min_size=1, max_size=4)
@@ -118,7 +119,7 @@ def brackets(draw, shape):
     return build, pairs
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.data())
 def test_getitem(data):
     shape, dtype = data.draw(SHAPES), data.draw(st.sampled_from(DTYPES))
@@ -126,7 +127,7 @@ def test_getitem(data):
     same(lambda m, x, *i: x[build(i)], x, *pairs)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.data())
 def test_setitem(data):
     shape, dtype = data.draw(SHAPES), data.draw(st.sampled_from(DTYPES))
@@ -149,7 +150,7 @@ def test_setitem(data):
     same(write, x, (ours(value), value), *pairs)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.data())
 def test_accumulate(data):
     size, width = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 4))
@@ -161,7 +162,7 @@ def test_accumulate(data):
     same(lambda m, x, i, v: x.index_add(0, i, v), x, positive, value)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.data())
 def test_gather_and_scatter(data):
     shape, dtype = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=3)), data.draw(st.sampled_from(DTYPES))
@@ -180,7 +181,7 @@ def test_gather_and_scatter(data):
     same(lambda m, x, i: x.scatter_(dim, i, 1), x, index)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.data())
 def test_slices_by_index(data):
     shape, dtype = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=3)), data.draw(st.sampled_from(DTYPES))
@@ -191,7 +192,7 @@ def test_slices_by_index(data):
     same(lambda m, x, i: x.take(i), x, index)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.data())
 def test_masks(data):
     shape, dtype = data.draw(SHAPES), data.draw(st.sampled_from(DTYPES))
@@ -269,7 +270,7 @@ def test_large_reads_and_products_in_threads(threads):
         lucid.set_num_threads(before)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.data())
 def test_numbered_and_masked_elements_in_place(data):
     """take, put_, masked_select, masked_scatter_, scatter_reduce_ on tensors of any strides."""

@@ -4,10 +4,11 @@
 import numpy
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import lucid
+from tests.examples import examples
 from tests.oracle import assert_same, both, of_torch
 
 X = torch.arange(60.0).reshape(3, 4, 5)
@@ -275,7 +276,7 @@ def cases(draw):
     return shape, dims, tuple(items)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(cases())
 def test_random_indices(case):
     shape, dims, key = case

@@ -2,11 +2,12 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import lucid
 from lucid import _print
+from tests.examples import examples
 
 FLOATS = ["float32", "float64", "float16", "bfloat16"]
 DTYPES = [*FLOATS, "int64", "int32", "int16", "int8", "uint8", "bool", "complex64", "complex128"]
@@ -66,21 +67,21 @@ options = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(tensors())
 def test_random_tensors(t):
     set_both(profile="default")
     check(t)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(tensors(), options)
 def test_random_options(t, chosen):
     set_both(**chosen)
     check(t)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(tensors(), options)
 def test_layout_of_foreign_tensors(t, chosen):
     """The printer alone, on PyTorch's tensors and their history."""

@@ -4,10 +4,11 @@ import warnings
 
 import numpy as np
 import torch
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import lucid
+from tests.examples import examples
 
 from .ops.harness import assert_same, error_class
 from .ops.sample import ALL, S
@@ -92,7 +93,7 @@ def both(f):
         assert_same(ours, theirs, LOOSE, "result")
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(st.sampled_from(BINARY), operand(), operand())
 def test_binary(name, a, b):
     assume(not ("complex" in a[1] + b[1] and "float16" in a[1] + b[1]))  # PyTorch's complex32
@@ -105,7 +106,7 @@ def test_binary(name, a, b):
         both(lambda m: getattr(m, name)(make(m, a), make(m, b)))
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.sampled_from(BINARY[:-1]), operand(), st.sampled_from([True, 2, -3, 0.5, 1e10, float("nan"), 2 + 1j]))
 def test_numbers(name, a, number):
     assume(name != "pow" or not a[1].endswith("float16"))  # PyTorch converts the exponent to the half first
@@ -113,13 +114,13 @@ def test_numbers(name, a, number):
     both(lambda m: getattr(m, name)(make(m, a), number))
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.sampled_from(UNARY), operand())
 def test_unary(name, a):
     both(lambda m: getattr(make(m, a), name)())
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(st.sampled_from(REDUCTIONS), operand(), st.integers(-5, 5))
 def test_reductions(name, a, dim):
     assume(name != "softmax" or a[1].startswith(("float", "bfloat")))  # PyTorch takes integers if there are none to take
@@ -129,7 +130,7 @@ def test_reductions(name, a, dim):
     both(lambda m: getattr(make(m, a), name)(dim))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(operand(), operand())
 def test_in_place(a, b):
     def run(m):
@@ -139,14 +140,14 @@ def test_in_place(a, b):
     both(run)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.lists(operand(3), min_size=1, max_size=3), st.integers(-4, 4))
 def test_cat(parts, dim):
     assume(any(p[0][0] != (0,) for p in parts))  # PyTorch skips such parts, and then does not look at dim
     both(lambda m: m.cat([make(m, p) for p in parts], dim))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(operand(3, ("float32", "float64", "int64", "complex64")), operand(3, ("float32", "float64", "int64", "complex64")))
 def test_matmul(a, b):
     assume(a[1] == b[1])  # PyTorch lets two dtypes meet where nothing is computed

@@ -1,8 +1,9 @@
 """Random geometries and arguments, good and bad, at ops that cut, copy, repeat and rearrange, against PyTorch."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from .examples import examples
 from .test_random_operands import both, make, operand
 
 DIM = st.integers(-4, 4)
@@ -62,14 +63,14 @@ def call(draw):
     return name, [draw(a) for a in ARGUMENTS[name]]
 
 
-@settings(max_examples=800, deadline=None)
+@examples(800)
 @given(call(), operand())
 def test_parts(called, a):
     name, args = called
     both(lambda m: getattr(m, name)(make(m, a), *args))
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.sampled_from(["select", "slice", "diagonal"]), operand(3), st.booleans(), DIM, OPTIONAL, OPTIONAL)
 def test_scatter(name, a, fits, dim, first, second):
     """src is what the view sees, doubled; or the input itself, which mostly does not fit."""

@@ -4,13 +4,15 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import lucid
 
+from .examples import examples
+
 BOTH = (lucid, torch)
-chains = settings(max_examples=150, deadline=None)
+chains = examples(150)
 
 
 def dims(ndim):

@@ -11,9 +11,10 @@ import array_api_strict as strict
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 
 import lucid
+from tests.examples import examples
 
 from . import cases as c
 from .namespace import MISSING, xp
@@ -142,7 +143,7 @@ def test_standard(name):
 
     compared = []
 
-    @settings(max_examples=40, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @examples(40, suppress_health_check=list(HealthCheck))
     @given(CASES[name])
     def check(case):
         function, arrays = case

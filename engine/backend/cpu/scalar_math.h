@@ -279,9 +279,10 @@ REMAINDER_MATH(double, far_f64, fmod, floor, __builtin_copysign)
         R t = x < y ? x : y;                                                                                                   \
         return x != x ? x : t;                                                                                                 \
     }                                                                                                                          \
-    MATH R clamp_##sfx(R x, R low, R high) /* max, then min; a NaN of high comes through by itself */                          \
+    MATH R clamp_##sfx(R x, R low,                                                                                             \
+                       R high) /* x where it equals a bound (-0 stays -0); a NaN of high comes through by itself */            \
     {                                                                                                                          \
-        R t = x > low ? x : low, u = t < high ? t : high;                                                                      \
+        R t = x < low ? low : x, u = t <= high ? t : high;                                                                     \
         return __builtin_isunordered(x, low) ? x + low : u;                                                                    \
     }
 REAL_MATH(float, f32)
@@ -466,13 +467,13 @@ HALF_MATH(bf16)
     }                                                                                                                          \
     MATH R fmax_##sfx(R x, R y)                                                                                                \
     {                                                                                                                          \
-        R t = x > y ? x : y;                                                                                                   \
+        R t = x >= y ? x : y;                                                                                                  \
         t = x != x ? y : t;                                                                                                    \
         return y != y ? x : t;                                                                                                 \
     }                                                                                                                          \
     MATH R fmin_##sfx(R x, R y)                                                                                                \
     {                                                                                                                          \
-        R t = x < y ? x : y;                                                                                                   \
+        R t = x <= y ? x : y;                                                                                                  \
         t = x != x ? y : t;                                                                                                    \
         return y != y ? x : t;                                                                                                 \
     }                                                                                                                          \

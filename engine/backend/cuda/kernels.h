@@ -30,7 +30,7 @@ static const char cuda_preamble[] =
     "< 0) ? -(x) : (x))\n"
     "#define m_infinity(x) __int_as_float(0x7f800000)\n"
     "template <class T> __device__ T m_clamp(T x, T lo, T hi)\n"
-    "{ return x != x || lo != lo || hi != hi ? x + lo + hi : x < lo ? (lo < hi ? lo : hi) : x < hi ? x : hi; }\n"
+    "{ return x != x || lo != lo || hi != hi ? x + lo + hi : x < lo ? (lo <= hi ? lo : hi) : x <= hi ? x : hi; }\n"
     "template <class T> __device__ T m_pow(T x, T y) { return (T)pow((double)x, (double)y); }\n"
     "__device__ inline float m_pow(float x, float y) { return powf(x, y); }\n"
     "template <class T> __device__ T m_max(T x, T y) { return x != x || x > y ? x : y; }\n"
