@@ -307,15 +307,21 @@ def alive(pid):
 
 
 def test_out_of_order():
+    first_came = multiprocessing.Event()
+
     class Uneven(Dataset):
         def __len__(self):
             return 8
 
         def __getitem__(self, i):
-            time.sleep(0.3 if i == 0 else 0)
+            if i == 0:
+                first_came.wait(60)
             return i
 
-    found = list(DataLoader(Uneven(), None, num_workers=2, in_order=False))
+    found = []
+    for i in DataLoader(Uneven(), None, num_workers=2, in_order=False):
+        found.append(i)
+        first_came.set()
     assert sorted(found) == list(range(8)) and found[0] != 0
 
 
