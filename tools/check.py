@@ -64,7 +64,6 @@ def gates(build):
         "ruff": ruff,
         "clang warnings": clang_warnings,
         "size": script("size", build),
-        "fused multiply-adds": script("fma", build),
         "vectors": script("vectors", build),
         "CUDA texts": script("cuda_text", build),
         "stubs": script("stubs"),

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Every float32 row of scalar.def that says `simd` has packed arithmetic in the wide builds.
+"""The wide kernels are made of wide instructions.   usage: check_vectors.py BUILD_DIR
 
-usage: check_vectors.py BUILD_DIR
-
-Compilers differ in which conditions they can turn into blends: a row that one of them leaves scalar is five times slower there,
-with no test failing.
+Every float32 row of scalar.def that says `simd` has packed arithmetic: compilers differ in which conditions they can turn into
+blends, and a row that one of them leaves scalar is five times slower there. The matrix kernels are made of fused multiply-adds:
+without them half the speed is gone. No other test would fail.
 """
 
 import pathlib
@@ -13,35 +12,47 @@ import subprocess
 import sys
 
 SKIP = 77
-REGISTERS = {"avx2": "ymm", "avx512": "zmm"}
+WIDE = {
+    "avx2": ("ymm", 12),
+    "avx512": ("zmm", 14),
+}  # registers; a tile of accumulators per matrix kernel: 6 x 16, 14 x 32 floats
 FEW = 3  # packed instructions: an add has a load with it, the sum and a store
 SCALAR = {"where": "a choice, not arithmetic"}
 
 
-def kernels(path):
-    """The code of each float32 kernel, by op."""
-    code = subprocess.run(["objdump", "-d", "--no-show-raw-insn", path], capture_output=True, text=True, check=True).stdout
-    for function in re.split(r"\n(?=[0-9a-f]+ <)", code):
+def code(build, objects):
+    """The instructions of the object files that the pattern names, as text; empty where this build has none."""
+    paths = sorted(pathlib.Path(build).glob(objects))
+    command = ["objdump", "-d", "--no-show-raw-insn", *paths]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout if paths else ""
+
+
+def scalar_rows(text, register):
+    """How many float32 kernels there are, and the ops of those without packed arithmetic."""
+    found = {}
+    for function in re.split(r"\n(?=[0-9a-f]+ <)", text):
         named = re.match(r"[0-9a-f]+ <cpu_(\w+)_f32(?:\.\w+)*>:", function)
         if named:
-            yield named[1], function
+            packed = len(re.findall(rf"\tv\w+ .*{register}", function))
+            same = re.search(r"\tjmp .*<cpu_\w+_f32>", function)  # folded with an equal one
+            found[named[1]] = max(found.get(named[1], 0), FEW if same else packed)
+    return len(found), sorted(op for op, n in found.items() if n < FEW and op not in SCALAR)
 
 
 def main(build):
     failed = False
-    for isa, register in REGISTERS.items():
-        objects = sorted(pathlib.Path(build, f"libkernels_{isa}.a.p").glob("*cpu_loops.c.o"))
-        if not objects:
+    for isa, (register, least) in WIDE.items():
+        loops, products = code(build, f"libkernels_{isa}.a.p/*cpu_loops.c.o"), code(build, f"libunrolled_{isa}.a.p/*gemm*.o")
+        if not loops or not products:
             print(f"no {isa} objects in this build: packed arithmetic was NOT counted")
             return SKIP
-        found = {}
-        for op, function in kernels(objects[0]):
-            packed = len(re.findall(rf"\tv\w+ .*{register}", function))
-            same = re.search(r"\tjmp .*<cpu_\w+_f32>", function)  # folded with an equal one
-            found[op] = max(found.get(op, 0), FEW if same else packed)
-        scalar = sorted(op for op, n in found.items() if n < FEW and op not in SCALAR)
-        print(f"{isa}: {len(found)} float32 kernels; without packed arithmetic: {', '.join(scalar) or 'none'}")
-        failed |= bool(scalar) or not found
+        count, scalar = scalar_rows(loops, register)
+        fused, apart = (len(re.findall(pattern, products)) for pattern in (r"\tvfn?m(?:add|sub)\d+p[sd]", r"\tvmulp[sd]"))
+        print(f"{isa}: {count} float32 kernels; without packed arithmetic: {', '.join(scalar) or 'none'}")
+        print(
+            f"{isa}: {fused} packed fused multiply-adds, {apart} products apart (at least {least} fused, and more than apart)"
+        )
+        failed |= not count or bool(scalar) or fused < least or apart > fused
     return failed
 
 
