@@ -236,25 +236,50 @@ def test_an_early_break_ends_the_workers():
     assert children() == 0
 
 
-def test_large_messages_both_ways():
-    """Keys and batches larger than what a channel holds, many ahead: nobody waits for nobody."""
-    keys = [list(range(20_000))] * 40
+@pytest.mark.parametrize("size, count, ahead", [(20_000, 40, 20), (100, 1500, 700)])
+def test_many_and_large_messages_both_ways(size, count, ahead):
+    """Keys and batches larger, or more, than what a channel holds: nobody waits for nobody, also after an early end."""
+    options = {"num_workers": 2, "prefetch_factor": ahead, "persistent_workers": True}
     loader = DataLoader(
-        range(20_000), batch_sampler=keys, num_workers=2, prefetch_factor=20, collate_fn=lambda b: ["y" * 300_000, len(b)]
+        range(200), batch_sampler=[[7] * size] * count, collate_fn=lambda b: ["y" * 15 * size, len(b)], **options
     )
-    assert sum(batch[1] for batch in loader) == 40 * 20_000
+    for _ in loader:
+        break  # with keys that were not sent yet
+    assert sum(batch[1] for batch in loader) == count * size
 
 
-def test_many_epochs_leave_nothing_behind():
+def resident(pid="self"):
+    """Bytes of a process that are in memory."""
+    with open(f"/proc/{pid}/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.parametrize("options", [{}, {"num_workers": 2}, {"num_workers": 2, "persistent_workers": True}], ids=str)
+def test_many_epochs_leave_nothing_behind(options):
+    """Nothing is kept that an epoch made: that would be a MiB of batches each time, and their descriptors."""
+
     def state():
         gc.collect()
-        return len(os.listdir("/proc/self/fd")), children(), threading.active_count()
+        return len(os.listdir("/proc/self/fd")), children(), threading.active_count(), lucid.memory_stats()["allocated_bytes"]
 
-    data = TensorDataset(lucid.arange(64.0).view(16, 4))
-    before = None
-    for epoch in range(int(os.environ.get("LUCID_EPOCHS", "12"))):  # 100 where there is time
-        assert sum(len(x) for (x,) in DataLoader(data, 4, num_workers=2)) == 16
-        before = before or (state() if epoch == 1 else None)
+    def memory():
+        return resident() + sum(resident(process.pid) for process in multiprocessing.active_children())
+
+    def epoch(loader):
+        assert sum(len(x) for (x,) in loader) == 64
+        for _ in loader:
+            break  # half-used iterators leave nothing either
+
+    data = TensorDataset(lucid.ones(64, 4096))
+    epoch(DataLoader(data, 4, **options))  # what is opened once and stays
+    before, loader = state(), DataLoader(data, 4, shuffle=True, **options)
+    for number in range(int(os.environ.get("LUCID_EPOCHS", "12"))):  # 100 where there is time
+        epoch(loader)
+        assert len(os.listdir("/proc/self/fd")) < before[0] + 20  # of two workers, with a few batches each under way
+        if number == 3:
+            size = memory()
+    assert memory() - size < 4 << 20
+    del loader
     assert state() == before
 
 

@@ -77,16 +77,29 @@ class Workers(Batches):
 
     def begin_again(self):
         """The next epoch with the same processes."""
-        for worker in self.workers:  # what was still on its way is of the last epoch
-            while worker.owed:
-                self.take(worker)
+        for worker, _, _ in self.backlog:  # what was never sent
+            worker.owed -= 1
+        self.settle()  # what was still on its way is of the last epoch
         for worker in self.workers:
-            worker.send(workers.RESUME, -1, None)
+            try:
+                worker.send(workers.RESUME, -1, None)
+            except (BrokenPipeError, ConnectionResetError):
+                self.lost(worker)
             worker.owed, worker.active = worker.owed + 1, True
-        for worker in self.workers:
-            self.take(worker)
+        self.settle()
         self.keys, self.count = self.loader._keys(), 0
         self.start()
+
+    def settle(self):
+        """Receive whatever workers owe, for nobody."""
+        end = self.deadline()
+        while any(worker.owed for worker in self.workers):
+            for worker in self.heard(end):
+                self.take(worker)
+
+    def deadline(self):
+        """The moment at which a wait that begins now has been too long."""
+        return time.monotonic() + self.loader.timeout if self.loader.timeout else None
 
     def ask(self):
         """Give the next keys to the next worker that has not come to its end."""
@@ -108,7 +121,9 @@ class Workers(Batches):
         """Send what the channels take without waiting: a worker that waits for us to read must not be waited for."""
         waiting = []
         for worker, task, keys in self.backlog:
-            if select.select([], [worker.channel], [], 0)[1]:
+            room = select.poll()  # not select(), which ends at descriptor 1023
+            room.register(worker.channel, select.POLLOUT)
+            if room.poll(0):
                 try:
                     worker.send(workers.FETCH, task, keys)
                 except (BrokenPipeError, ConnectionResetError):
@@ -140,8 +155,7 @@ class Workers(Batches):
     def __next__(self):
         if self.closed:
             raise StopIteration
-        loader = self.loader
-        end = time.monotonic() + loader.timeout if loader.timeout else None
+        loader, end = self.loader, self.deadline()
         while True:
             if loader.in_order:
                 while self.next_out < self.next_task and self.next_out not in self.tasks and self.next_out not in self.arrived:
@@ -162,8 +176,8 @@ class Workers(Batches):
                 raise StopIteration
             self.wait(end)
 
-    def wait(self, end):
-        """Take what has arrived; at least one answer, unless it is time."""
+    def heard(self, end):
+        """The workers that have answered, at least one; an error when it is too late, or a worker that owes something ends."""
         owing = [w for w in self.workers if w.owed]
         watched = [*owing, *(w.process.sentinel for w in owing)]
         left = None if end is None else max(0.0, end - time.monotonic())
@@ -174,7 +188,11 @@ class Workers(Batches):
         heard = [w for w in owing if w in ready]
         if not heard:  # only ends of processes
             self.lost(next(w for w in owing if w.process.sentinel in ready))
-        for worker in heard:
+        return heard
+
+    def wait(self, end):
+        """Take what has arrived; at least one answer, unless it is time."""
+        for worker in self.heard(end):
             kind, task, value = self.take(worker)
             del self.tasks[task]
             if kind == workers.EXHAUSTED:

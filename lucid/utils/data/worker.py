@@ -56,12 +56,19 @@ def _taken(*about):
 class _Unpickler(pickle.Unpickler):
     def __init__(self, file, storage):
         super().__init__(file)
-        self.storage, self.place = storage, 0
+        self.rebuilt = _Rebuilder(storage).rebuilt  # not of this object: its memo would be a cycle that keeps the batch
 
     def find_class(self, module, name):
         if name == "_taken" and module == __name__:
             return self.rebuilt
         return super().find_class(module, name)
+
+
+class _Rebuilder:
+    """The tensors of a message, from its memory, in the order in which they were taken out."""
+
+    def __init__(self, storage):
+        self.storage, self.place = storage, 0
 
     def rebuilt(self, kind, dtype, shape, requires_grad, state):
         strides, step = [], 1
