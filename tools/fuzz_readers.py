@@ -11,22 +11,19 @@ tests/serialization/corpus.zip is replayed by the tests. With an ASan build of L
 import io
 import pathlib
 import pickle
+import struct
 import sys
 import zipfile
 
 import atheris
 
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT))
 with atheris.instrument_imports(include=["lucid.serialization"]):
     import lucid
     from lucid import serialization
-
-REFUSALS = (RuntimeError, pickle.UnpicklingError, TypeError, ValueError, NotImplementedError)
-READERS = (
-    lucid.load,
-    serialization.load_safetensors,
-    serialization.load_npy,
-    lambda file: serialization.load_npz(file, limit=1 << 20),
-)
+    from lucid.serialization import legacy, torch_format  # `load` imports them when they are needed: they would not be watched
+    from tests.serialization.test_corpus import READERS, REFUSALS
 
 
 def one(data):
@@ -63,6 +60,21 @@ def seeds(folder):
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a.npy", (folder / "reader-2").read_bytes()[1:])
     (folder / "reader-3-packed").write_bytes(b"\3" + packed.getvalue())
+    for protocol in (2, 4):
+        file = io.BytesIO()
+        torch_format.write({**value, "d": lucid.float16, "c": {1, 2}, "s": lucid.Size([1])}, file, protocol)
+        with zipfile.ZipFile(file) as archive:
+            (folder / f"reader-4-{protocol}").write_bytes(b"\4" + archive.read("archive/data.pkl"))
+    (folder / "load-legacy").write_bytes(b"\0" + old_file())
+
+
+def old_file():
+    """A file as PyTorch wrote them before its zip format: one tensor of two numbers."""
+    tensor = b"ctorch._utils\n_rebuild_tensor_v2\n((X\7\0\0\0storagectorch\nFloatStorage\nX\1\0\0\0aX\3\0\0\0cpuK\2NtQ"
+    tensor += b"K\0K\2\x85K\1\x85\x89ccollections\nOrderedDict\n)RtR."
+    system = {"protocol_version": legacy.PROTOCOL, "little_endian": True}
+    parts = [pickle.dumps(part, 2) for part in (legacy.MAGIC, legacy.PROTOCOL, system)]
+    return b"".join([*parts, b"\x80\2", tensor, pickle.dumps(["a"], 2), struct.pack("<qff", 2, 1.0, 2.0)])
 
 
 def watch(event, arguments):

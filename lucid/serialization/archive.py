@@ -6,11 +6,13 @@ record lies inside the file, no two overlap (so what is read is never more than 
 path a file names.
 """
 
+import functools
+import itertools
 import struct
 
 from .._C import _crc32
 from .errors import CorruptFileError
-from .files import in_parallel, write_parts
+from .files import in_parallel, takes_pieces, write_parts, write_pieces
 
 ALIGNMENT = 64
 LOCAL = struct.Struct("<4s5H3I2H")
@@ -58,20 +60,35 @@ class Writer:
         self.contents.append([memoryview(part).cast("B") for part in parts])
 
     def close(self):
-        written, position, directory = [], 0, []
-        for name, parts, crc in zip(self.records, self.contents, in_parallel(_checksum, self.contents), strict=True):
+        placed, position = [], 0
+        for name, parts in zip(self.records, self.contents, strict=True):
             length = sum(len(part) for part in parts)
-            wide = struct.pack("<2H2Q", 1, 16, length, length) if length >= SMALL else b""
-            size = SMALL if wide else length
-            begin = position + LOCAL.size + len(name) + len(wide) + 4
-            padding = -begin % ALIGNMENT
-            extra = wide + struct.pack("<2sH", b"FB", padding) + b"Z" * padding
-            header = LOCAL.pack(b"PK\3\4", 45 if wide else 20, UTF8, 0, 0, DATE, crc, size, size, len(name), len(extra))
-            written += [header + name + extra, *parts]
-            directory.append(_entry(Record(name, position, begin + padding, length, crc)))
-            position = begin + padding + length
-        entries = b"".join(directory)
-        write_parts(self.file, [*written, entries, _ending(position, len(entries), len(directory))])
+            begin = position + LOCAL.size + len(name) + (20 if length >= SMALL else 0) + 4
+            begin += -begin % ALIGNMENT
+            placed.append(Record(name, position, begin, length, 0))
+            position = begin + length
+        if takes_pieces(self.file, position):
+            self._write_pieces(placed)
+        else:
+            for record, crc in zip(placed, in_parallel(_checksum, self.contents), strict=True):
+                record.crc = crc
+            for record, parts in zip(placed, self.contents, strict=True):
+                write_parts(self.file, [_local(record), *parts])
+        entries = b"".join(_entry(record) for record in placed)
+        write_parts(self.file, [entries, _ending(position, len(entries), len(placed))])
+
+    def _write_pieces(self, placed):
+        """The records by several threads; checksums are taken on the way, so headers come after what they head."""
+        start, spread = self.file.tell(), []
+        for record, parts in zip(placed, self.contents, strict=True):
+            offsets = itertools.accumulate((len(part) for part in parts), initial=start + record.offset)
+            spread += [(record, offset, part) for offset, part in zip(offsets, parts, strict=False)]
+        found = write_pieces(self.file, [(offset, part) for _, offset, part in spread], lambda data: (len(data), _crc32(data)))
+        for (record, _, _), pieces in zip(spread, found, strict=True):
+            for length, crc in pieces:
+                record.crc = joined(record.crc, crc, length)
+        write_pieces(self.file, [(start + record.header, _local(record)) for record in placed])
+        self.file.seek(start + placed[-1].offset + placed[-1].size)
 
 
 def _checksum(parts):
@@ -79,6 +96,46 @@ def _checksum(parts):
     for part in parts:
         crc = _crc32(part, crc)
     return crc
+
+
+def _local(record):
+    """What stands before the bytes of a record."""
+    wide = struct.pack("<2H2Q", 1, 16, record.size, record.size) if record.size >= SMALL else b""
+    padding = record.offset - record.header - LOCAL.size - len(record.name) - len(wide) - 4
+    extra = wide + struct.pack("<2sH", b"FB", padding) + b"Z" * padding
+    version, size, name = 45 if wide else 20, min(record.size, SMALL), record.name
+    fields = (version, UTF8, 0, 0, DATE, record.crc, size, size, len(name), len(extra))
+    return LOCAL.pack(b"PK\3\4", *fields) + name + extra
+
+
+def joined(first, second, length):
+    """The checksum of two pieces of data from theirs; length: bytes of the second.
+
+    >>> joined(_crc32(b"ab"), _crc32(b"cde"), 3) == _crc32(b"abcde")
+    True
+    """
+    return _times(_shift(length), first) ^ second if first else second
+
+
+@functools.lru_cache(64)
+def _shift(length):
+    """x to the power of the bits of so many bytes, modulo the checksum's polynomial."""
+    power, square = 1 << 31, 1 << 23  # 1 and x^8: bits are reflected
+    while length:
+        if length & 1:
+            power = _times(square, power)
+        square, length = _times(square, square), length >> 1
+    return power
+
+
+def _times(a, b):
+    """The product of two polynomials modulo the checksum's."""
+    product = 0
+    for bit in range(31, -1, -1):
+        if a >> bit & 1:
+            product ^= b
+        b = b >> 1 ^ (0xEDB88320 if b & 1 else 0)
+    return product
 
 
 def _entry(record):

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import itertools
 import os
 import stat
 import threading
@@ -9,7 +10,7 @@ import threading
 from .. import _C
 from .errors import CorruptFileError
 
-PIECE = 4 << 20  # bytes handed to the system at once
+PIECE = 1 << 20  # bytes handed to the system at once: they fit into a core's cache
 PARALLEL = 1 << 20  # bytes from which several threads are worth starting
 
 
@@ -121,8 +122,54 @@ def in_parallel(function, items):
     return results
 
 
+def bytes_of(tensor):
+    """The values of a tensor, one after the other, as a buffer.
+
+    >>> bytes(bytes_of(_C.tensor([1, 258], dtype=_C.int16)))
+    b'\\x01\\x00\\x02\\x01'
+    """
+    tensor = tensor.detach().cpu().contiguous()
+    return memoryview(tensor.view(-1).view(_C.uint8)) if tensor.numel() else b""
+
+
+def takes_pieces(file, size):
+    """Whether so many bytes are worth several threads, and the file takes writes at any offset.
+
+    >>> takes_pieces(io.BytesIO(), 1 << 30)
+    False
+    """
+    return size >= PARALLEL and isinstance(file, io.FileIO) and file.seekable() and "a" not in file.mode
+
+
+def write_pieces(file, placed, look=None):
+    """Write buffers at offsets, in pieces, by several threads; a list of what look(piece) returned for each buffer's pieces.
+
+    The system takes one write at a time to a file. While it copies the piece of one thread, another looks at its own, and so
+    brings it into the cache from which it will be copied.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryFile(buffering=0) as file:
+    ...     found = write_pieces(file, [(2, b"cd"), (0, b"ab")], len)
+    ...     found, file.read()
+    ([[2], [2]], b'abcd')
+    """
+
+    def put(piece):
+        offset, data = piece
+        seen = look(data) if look else None
+        while len(data):
+            written = os.pwrite(file.fileno(), data, offset)
+            offset, data = offset + written, data[written:]
+        return seen
+
+    placed = [(offset, memoryview(part).cast("B")) for offset, part in placed]
+    pieces = [[(offset + i, part[i : i + PIECE]) for i in range(0, len(part), PIECE)] for offset, part in placed]
+    results = iter(in_parallel(put, [piece for part in pieces for piece in part]))
+    return [[next(results) for _ in part] for part in pieces]
+
+
 def write_parts(file, parts):
-    """Write buffers one after the other; into a file of our own on several threads, since copying pages is what takes time.
+    """Write buffers one after the other.
 
     >>> file = io.BytesIO()
     >>> write_parts(file, [b"ab", b"cd"])
@@ -130,23 +177,14 @@ def write_parts(file, parts):
     b'abcd'
     """
     parts = [memoryview(part).cast("B") for part in parts]
-    if not isinstance(file, io.FileIO) or sum(len(part) for part in parts) < PARALLEL:
-        for part in parts:
-            _write(file, part)
+    sizes = [len(part) for part in parts]
+    if takes_pieces(file, sum(sizes)):
+        *offsets, end = itertools.accumulate(sizes, initial=file.tell())
+        write_pieces(file, zip(offsets, parts, strict=True))
+        file.seek(end)
         return
-    pieces, at = [], file.tell()
     for part in parts:
-        pieces += [(at + i, part[i : i + PIECE]) for i in range(0, len(part), PIECE)]
-        at += len(part)
-
-    def put(piece):
-        offset, data = piece
-        while len(data):
-            written = os.pwrite(file.fileno(), data, offset)
-            offset, data = offset + written, data[written:]
-
-    in_parallel(put, pieces)
-    file.seek(at)
+        _write(file, part)
 
 
 def _write(file, data):

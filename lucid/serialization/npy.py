@@ -15,7 +15,7 @@ import zlib
 from .. import _C
 from .archive import Reader, Writer
 from .errors import CorruptFileError
-from .files import Source, target, write_parts
+from .files import Source, bytes_of, target, write_parts
 
 MAGIC = b"\x93NUMPY"
 _HEADER_LIMIT = 64 << 10
@@ -46,11 +46,6 @@ def _header_of(tensor):
     return MAGIC + struct.pack("<2BH", 1, 0, len(text) + padding + 1) + text.encode() + b" " * padding + b"\n"
 
 
-def _values(tensor):
-    tensor = tensor.detach().cpu().contiguous()
-    return memoryview(tensor.view(-1).view(_C.uint8)) if tensor.numel() else b""
-
-
 def save_npy(tensor, f):
     """Write one tensor as a .npy file, which NumPy reads. A path is replaced at once, when the new file is complete.
 
@@ -59,7 +54,7 @@ def save_npy(tensor, f):
     """
     header = _header_of(tensor)
     with target(f) as file:
-        write_parts(file, [header, _values(tensor)])
+        write_parts(file, [header, bytes_of(tensor)])
 
 
 def save_npz(tensors, f):
@@ -72,7 +67,7 @@ def save_npz(tensors, f):
     with target(f) as file:
         writer = Writer(file, folder=None)
         for name, tensor in tensors.items():
-            writer.add(f"{name}.npy", headers[name], _values(tensor))
+            writer.add(f"{name}.npy", headers[name], bytes_of(tensor))
         writer.close()
 
 

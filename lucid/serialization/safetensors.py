@@ -13,7 +13,7 @@ import struct
 
 from .. import _C
 from .errors import CorruptFileError
-from .files import Source, target, write_parts
+from .files import Source, bytes_of, target, write_parts
 
 HEADER_LIMIT = 100_000_000  # bytes, as the format's own library
 _NAMES = {
@@ -66,11 +66,7 @@ def save_safetensors(tensors, f, metadata=None):
     if len(text) > HEADER_LIMIT:
         raise ValueError(f"a header of {len(text)} bytes; the format allows {HEADER_LIMIT}")
     with target(f) as file:
-        write_parts(file, [struct.pack("<Q", len(text)) + text, *(_bytes_of(tensor) for tensor in values if tensor.numel())])
-
-
-def _bytes_of(tensor):
-    return memoryview(tensor.detach().cpu().contiguous().view(-1).view(_C.uint8))
+        write_parts(file, [struct.pack("<Q", len(text)) + text, *(bytes_of(tensor) for tensor in values)])
 
 
 def _place(tensor, name):

@@ -13,6 +13,7 @@ from ..nn.parameter import Parameter
 from . import versions
 from .archive import Reader, Writer
 from .errors import CorruptFileError, MissingDeviceError, UnpicklingError
+from .files import bytes_of
 from .safe_pickle import Machine
 
 _PICKLE_LIMIT = 1 << 31
@@ -171,17 +172,10 @@ def write(value, file, protocol):
     writer.add(".storage_alignment", b"64")
     writer.add("byteorder", b"little")
     for key, storage, _ in pickler.storages.values():
-        writer.add(f"data/{key}", _bytes_of(storage))
+        writer.add(f"data/{key}", bytes_of(_C._on_storage(storage, _C.uint8, (storage.nbytes(),), (1,), 0)))
     writer.add("version", b"3\n")
     writer.add(versions.RECORD, versions.current())
     writer.close()
-
-
-def _bytes_of(storage):
-    if not storage.nbytes():
-        return b""
-    flat = _C._on_storage(storage, _C.uint8, (storage.nbytes(),), (1,), 0)
-    return memoryview(flat.cpu())
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------------

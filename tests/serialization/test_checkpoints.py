@@ -210,6 +210,31 @@ def test_same_content_is_the_same_file():
     assert saved([lucid.ones(2), "a"], lucid).getvalue() == saved([lucid.ones(2), "a"], lucid).getvalue()
 
 
+@pytest.mark.parametrize("save", [lucid.save, lucid.save_safetensors])
+def test_large_files_by_several_threads_are_the_same_file(save, tmp_path):
+    value = {"a": lucid.arange(700_003.0), "b": lucid.arange(900_001, dtype=lucid.int8), "c": lucid.ones(3)}
+    memory, path, pipe = io.BytesIO(), tmp_path / "file", tmp_path / "pipe"
+    save(value, memory)
+    whole = memory.getvalue()
+    save(value, path)
+    assert path.read_bytes() == whole
+    with open(path, "wb", buffering=0) as file:
+        file.write(b"before")
+        save(value, file)
+        file.write(b"after")
+    assert path.read_bytes() == b"before" + whole + b"after"
+    with open(path, "ab", buffering=0) as file:  # which writes at the end only
+        save(value, file)
+    assert path.read_bytes() == b"before" + whole + b"after" + whole
+    os.mkfifo(pipe)
+    read = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
+    reader.start()
+    save(value, pipe)
+    reader.join()
+    assert read == [whole]
+
+
 def test_numpy_files(tmp_path):
     for dtype in DTYPES:
         here = values(dtype, lucid)

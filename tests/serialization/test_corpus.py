@@ -7,12 +7,27 @@ import zipfile
 
 import lucid
 from lucid import serialization
+from lucid.serialization.archive import Writer
+
+
+def load_pickle(file):
+    """The file as the pickle of an archive whose checksums are right and that has two storages."""
+    archive = io.BytesIO()
+    writer = Writer(archive)
+    writer.add("data.pkl", file.read())
+    writer.add("data/0", bytes(64))
+    writer.add("data/1", bytes(range(16)))
+    writer.close()
+    archive.seek(0)
+    return lucid.load(archive)
+
 
 READERS = (
     lucid.load,
     serialization.load_safetensors,
     serialization.load_npy,
     lambda file: serialization.load_npz(file, limit=1 << 20),
+    load_pickle,
 )
 REFUSALS = (RuntimeError, pickle.UnpicklingError, TypeError, ValueError, NotImplementedError)
 
