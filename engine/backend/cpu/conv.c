@@ -251,7 +251,8 @@ static int run_plainly(conv_job *j, int64_t each) /* each: multiply-adds per row
 {
     int64_t taps = j->grid.taps ? j->grid.taps : 1, images = j->from.n * j->groups * j->grid.axis[0].count;
     int64_t blocks = (j->tiles + j->tile_block - 1) / j->tile_block;
-    size_t  bytes = (size_t)(j->groups * j->rows * j->channels * taps * j->size + 1);
+    if (conv_is_small(j)) return conv_small(j);
+    size_t bytes = (size_t)(j->groups * j->rows * j->channels * taps * j->size + 1);
     j->packed = cpu_scratch(bytes);
     if (!j->packed) return -1;
     int64_t tile = j->kernels->rows * j->channels * taps, tasks = images * blocks * j->strips_down * j->strips_across;
@@ -261,7 +262,6 @@ static int run_plainly(conv_job *j, int64_t each) /* each: multiply-adds per row
     conv_plane plane;
     if (by_planes(j, &plane))
         cpu_parallel(images, 4 * CPU_GRAIN / (taps * plane.rows * plane.columns) + 1, tasks * each, run_planes, j);
-    else if (conv_is_small(j)) conv_small(j);
     else cpu_parallel(tasks, CPU_GRAIN / each + 1, tasks * each, run_tasks, j);
     cpu_scratch_free(j->packed, bytes);
     return j->failed ? -1 : 0;

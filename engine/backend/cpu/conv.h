@@ -6,10 +6,11 @@
 enum { CONV_MAX_ROWS = 14, CONV_SLACK = 128, CONV_DOTS = 3, CONV_POINTS = 8 };
 
 /* rows x columns of the result: out[i][j] = start[i] or what is there, plus the sum over channels and taps of a (channels, taps, rows) times x
- * (channels) at offset[tap] + j. rows and columns are contiguous; what is read past the end of the strip is its slack. */
+ * (channels) at offset[tap] + j. rows and columns are contiguous; what is read past the end of the strip is its slack. Tiles `apart` are less in
+ * order: rows of a are a_row apart, taps at a_offset[tap], vectors of columns x_step apart. */
 typedef struct {
-    int64_t        channels, taps, channel_step, out_step, a_channel, a_tap; /* in elements */
-    const int64_t *offset;
+    int64_t        channels, taps, channel_step, out_step, a_channel, a_tap, a_row, x_step; /* in elements */
+    const int64_t *offset, *a_offset;
     const void    *a, *x, *start;
     void          *out;
     bool           add;
@@ -33,8 +34,9 @@ typedef struct {
     const int64_t *row_offset, *column_offset;
 } conv_plane;
 typedef struct {
-    conv_tile_fn tile[CONV_MAX_ROWS]; /* by rows - 1 */
-    conv_dot_fn  dot[CONV_DOTS];
+    conv_tile_fn tile[CONV_MAX_ROWS],
+        apart[CONV_MAX_ROWS]; /* by rows - 1. apart: of 5/7 as many rows as there can be, or more */
+    conv_dot_fn dot[CONV_DOTS];
     void (*plane)(const conv_plane *p);
     int rows, lanes; /* the most rows of a tile; elements of a vector */
 } conv_kernels;
@@ -121,11 +123,12 @@ int64_t conv_cut(int64_t n, int64_t most); /* n in equal pieces of at most so ma
 int conv_winograd(const conv_job *job, bool *again);
 
 bool conv_is_small(const conv_job *job);
-void conv_small(conv_job *job); /* weights are packed */
+int  conv_small(const conv_job *job); /* -1: no memory */
 
 /* The grid of the result, from the image's point of view. */
 int  conv_forward_axes(const lc_conv_args *a, conv_axis *axis, const int64_t *count);
 void conv_free_axes(const lc_conv_args *a, conv_axis *axis);
-int  conv_plain(const lc_conv_args *a, bool transposed); /* int64 */
+int  conv_plain(const lc_conv_args *a, bool transposed);                       /* int64 */
+int  conv_panel(lc_dtype dtype, const lc_conv_args *a, const conv_axis *axis); /* weights of small images; 1: does not suit */
 int  conv_outer(lc_dtype dtype, const lc_conv_args *a,
                 const conv_axis *axis); /* weights by products of pixels; 1: does not suit */

@@ -1,137 +1,232 @@
-/* Convolution of small images with many channels, where a row of one image would fill a part of a vector.
+/* Convolution of small images with many channels, where a row of one image would fill a part of a vector and weights are read for few results.
  *
- * Results of several images lie side by side as one row of columns, and a strip has such a row for each channel and tap: what a matrix product
- * would read, for a block of channels and some images at a time. Tiles (conv_tiles.c) then read whole vectors, and a weight that was read serves all
- * those images. Every element is copied once per tap and block of rows, which pays where it is multiplied with many rows. Where an element of
- * the strip comes from is the same for all channels: a table of places, made once per task. */
+ * Several images are laid into each other: a strip has, per channel, the padded image with the images' elements of one place side by side. A row
+ * of results of all those images is then one run of neighbours, and so is what a tap meets, at one constant offset: nothing is copied per tap,
+ * and rows of 4 elements of 8 images are two whole vectors. With a stride the image is taken apart into phases, as in conv_strip.c.
+ *
+ * Weights are read where they lie (a tile takes any step between its rows): to put them in order would cost as much as to multiply them with
+ * 32 results. What bounds it is multiply-adds, then reading the weights.
+ *
+ * A unit is a set of images, a group and a plane. If there are many they are dealt out to threads; if not, the tiles of a unit are. */
 #include "conv.h"
 #include <string.h>
 
-enum { AREA = 64, LEAST_ROWS = 32, COLUMNS = 128, FEWEST = 64, TASKS = 8 };
+enum { AREA = 64, LEAST_ROWS = 32, COLUMNS = 128, STRIP = 384 << 10, FEWEST = 16, UNITS = 8 };
+
+static int64_t pieces(int64_t n, int64_t size) { return (n + size - 1) / size; }
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t spread_of(const conv_axis *a) { return a->shift_max - a->shift_min; }
 
 typedef struct {
-    int64_t area, images, sets, step; /* area: results per image and plane. step: columns of a strip */
-} small_cut;
-static int64_t   pieces(int64_t n, int64_t size) { return (n + size - 1) / size; }
-static int64_t   smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-static small_cut cut_of(const conv_job *j)
+    const conv_job *conv;
+    int64_t         images, units, channel_block;
+    bool            dealt; /* units to threads */
+    atomic_int      failed;
+} small_job;
+typedef struct {
+    const small_job *job;
+    int64_t          n, images, group, plane;          /* the unit: images from n on */
+    int64_t          row, plane_size, channel_size;    /* of the strip, in elements; row: all images' */
+    int64_t          lines, line_vectors, result_step; /* results: lines of whole vectors */
+    int64_t          channel, channels;                /* the block at hand */
+    int64_t         *offset, *a_offset;
+    char            *strip, *result;
+} small_unit;
+
+static int64_t result_lines(const conv_job *c) { return spread_of(&c->grid.axis[2]) ? c->grid.axis[1].count : 1; }
+static int64_t line_vectors(const conv_job *c, int64_t images)
 {
-    small_cut c = { .area = j->grid.axis[1].count * j->grid.axis[2].count };
-    int64_t   others = j->groups * j->grid.axis[0].count * pieces(j->tiles, j->tile_block);
-    c.images = smaller(j->from.n, pieces(COLUMNS, c.area));
-    while (c.images > 1 && c.images * c.area > FEWEST && pieces(j->from.n, c.images) * others < TASKS)
-        c.images = pieces(c.images, 2);
-    c.sets = pieces(j->from.n, c.images), c.step = pieces(c.images * c.area, 16) * 16;
-    return c;
+    const conv_axis *axis = c->grid.axis;
+    return pieces(axis[1].count * axis[2].count / result_lines(c) * images, c->kernels->lanes);
 }
-bool conv_is_small(const conv_job *j)
+static int64_t place_size(const conv_job *c) /* of the strip: elements per channel and image */
 {
-    return j->grid.taps && j->rows >= LEAST_ROWS && j->grid.axis[1].count * j->grid.axis[2].count <= AREA;
+    const conv_axis *axis = c->grid.axis;
+    return c->grid.planes * (axis[1].count + spread_of(&axis[1])) * (axis[2].count + spread_of(&axis[2]));
 }
 
-/* Places of the elements that a tap meets, from the first channel's start on; -1: padding. */
-static void find_places(const conv_job *j, const small_cut *cut, int64_t n, int64_t images, int64_t plane, int64_t *place)
+/* ---- the strip ---- */
+#define MOVE(T)                                                                                                                \
+    for (int64_t i = 0; i < n; i++) ((T *)to)[i * to_step] = ((const T *)from)[i * from_step]
+static inline void move(lc_dtype to_dtype, char *to, int64_t to_step, lc_dtype dtype, const char *from, int64_t from_step,
+                        int64_t n) /* steps in elements */
 {
-    const conv_axis  *axis = j->grid.axis;
-    const conv_image *x = &j->from;
+    int64_t size = lc_size_of(dtype), to_size = lc_size_of(to_dtype);
+    if (to_dtype != dtype) cpu_move(to_dtype, to, to_step * to_size, dtype, from, from_step * size, n);
+    else if (size == 4) MOVE(uint32_t);
+    else if (size == 8) MOVE(uint64_t);
+    else MOVE(uint16_t);
+}
+static void fill_plane(const small_unit *u, int64_t channel, int64_t z, int64_t row_phase, int64_t phase, char *to)
+{
+    const conv_job   *c = u->job->conv;
+    const conv_image *x = &c->from;
+    const conv_axis  *rows = &c->grid.axis[1], *columns = &c->grid.axis[2];
+    int64_t           size = lc_size_of(x->dtype), height = rows->count + spread_of(rows), residue = columns->residue[phase];
+    int64_t           first = larger(0, columns->shift_min);
+    int64_t           past = smaller(pieces(x->size[2] - residue, columns->step), columns->count + columns->shift_max);
+    for (int64_t i = 0; i < height && past > first; i++, to += u->row * c->size) {
+        int64_t y = (rows->shift_min + i) * rows->step + rows->residue[row_phase];
+        if (y < 0 || y >= x->size[1]) continue;
+        const char *from = x->data + (u->n * x->n_step + channel * x->channel_step + z * x->step[0] + y * x->step[1] +
+                                      (first * columns->step + residue) * x->step[2]) *
+                                         size;
+        char *at = to + (first - columns->shift_min) * u->images * c->size;
+        for (int64_t k = 0; k < u->images; k++, from += x->n_step * size, at += c->size)
+            move(c->dtype, at, u->images, x->dtype, from, columns->step * x->step[2], past - first);
+    }
+}
+static void fill_channels(void *ctx, int64_t begin, int64_t end)
+{
+    const small_unit *u = ctx;
+    const conv_job   *c = u->job->conv;
+    const conv_axis  *axis = c->grid.axis;
+    char             *plane = u->strip + begin * u->channel_size * c->size;
+    memset(plane, 0, (size_t)((end - begin) * u->channel_size * c->size));
+    for (int64_t i = begin; i < end; i++)
+        for (int64_t d = 0; d < axis[0].taps; d++)
+            for (int64_t q = 0; q < axis[1].phases; q++)
+                for (int64_t p = 0; p < axis[2].phases; p++, plane += u->plane_size * c->size) {
+                    int64_t z = u->plane * axis[0].step + axis[0].offset[d];
+                    if (z >= 0 && z < c->from.size[0]) fill_plane(u, u->group * c->channels + u->channel + i, z, q, p, plane);
+                }
+}
+
+/* ---- tiles ---- */
+static int64_t vector_at(const small_unit *u, int64_t v) /* where a vector of results begins in the strip */
+{
+    return v / u->line_vectors * u->row + v % u->line_vectors * u->job->conv->kernels->lanes;
+}
+static void store_rows(const small_unit *u, int64_t row, int64_t rows)
+{
+    const conv_job   *c = u->job->conv;
+    const conv_image *to = &c->to;
+    int64_t           size = lc_size_of(to->dtype), columns = c->grid.axis[2].count, down = c->grid.axis[1].count;
+    int64_t           line = u->lines > 1 ? u->line_vectors * c->kernels->lanes : columns * u->images;
+    conv_part         part = { .plane = u->plane };
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t k = 0; k < u->images; k++) {
+            char *at = conv_target(to, &part, u->n + k, u->group * c->rows + row + i);
+            for (int64_t r = 0; r < down; r++)
+                move(to->dtype, at + r * to->step[1] * size, to->step[2], c->dtype,
+                     u->result + ((row + i) * u->result_step + r * line + k) * c->size, u->images, columns);
+        }
+}
+static void run_tiles(void *ctx, int64_t begin, int64_t end)
+{
+    const small_unit   *u = ctx;
+    const conv_job     *c = u->job->conv;
+    const conv_kernels *kernels = c->kernels;
+    int64_t             vectors = u->lines * u->line_vectors, size = c->size;
+    for (int64_t t = begin; t < end; t++) {
+        int64_t             row = conv_tile_start(c, t), rows = conv_tile_start(c, t + 1) - row;
+        const conv_tile_fn *fn = &kernels->apart[rows - 1];
+        conv_tile           tile = { .channels = u->channels,
+                                     .taps = c->grid.taps,
+                                     .channel_step = u->channel_size,
+                                     .out_step = u->result_step,
+                                     .a_channel = c->weight_channel,
+                                     .a_row = c->weight_row,
+                                     .offset = u->offset,
+                                     .a_offset = u->a_offset,
+                                     .a = c->weight +
+                                          (u->group * c->weight_group + row * c->weight_row + u->channel * c->weight_channel) * size,
+                                     .start = c->bias + (u->group * c->rows + row) * size,
+                                     .add = u->channel > 0 };
+        for (int64_t v = 0, wide = fn->columns / kernels->lanes, n; v < vectors; v += n) {
+            int64_t at = vector_at(u, v), last = vector_at(u, v + wide - 1) - at;
+            tile.x_step = wide > 1 ? last / (wide - 1) : 0, n = v + wide <= vectors ? wide : 1;
+            for (int64_t i = 1; i < wide && n > 1; i++)
+                if (vector_at(u, v + i) - at != i * tile.x_step) n = 1;
+            tile.x = u->strip + at * size;
+            tile.out = u->result + (row * u->result_step + v * kernels->lanes) * size;
+            if (n > 1) fn->wide(&tile);
+            else fn->one(&tile);
+        }
+        if (u->channel + u->channels == c->channels) store_rows(u, row, rows);
+    }
+}
+
+/* ---- units ---- */
+static void lay_out(small_unit *u)
+{
+    const conv_job  *c = u->job->conv;
+    const conv_axis *axis = c->grid.axis;
+    const int64_t   *tap = c->weight_tap;
+    int64_t          k = 0, row = (axis[2].count + spread_of(&axis[2])) * u->images;
+    u->row = row, u->plane_size = row * (axis[1].count + spread_of(&axis[1]));
+    u->channel_size = u->plane_size * c->grid.planes;
+    u->lines = result_lines(c), u->line_vectors = line_vectors(c, u->images);
+    u->result_step = u->lines * u->line_vectors * c->kernels->lanes;
     for (int64_t d = 0; d < axis[0].taps; d++)
         for (int64_t h = 0; h < axis[1].taps; h++)
-            for (int64_t w = 0; w < axis[2].taps; w++, place += cut->step) {
-                int64_t *at = place, z = plane * axis[0].step + axis[0].offset[d];
-                for (int64_t i = 0; i < images; i++)
-                    for (int64_t r = 0; r < axis[1].count; r++)
-                        for (int64_t c = 0; c < axis[2].count; c++) {
-                            int64_t y = r * axis[1].step + axis[1].offset[h], v = c * axis[2].step + axis[2].offset[w];
-                            bool    there = z >= 0 && z < x->size[0] && y >= 0 && y < x->size[1] && v >= 0 && v < x->size[2];
-                            *at++ = there ? (n + i) * x->n_step + z * x->step[0] + y * x->step[1] + v * x->step[2] : -1;
-                        }
-                while (at < place + cut->step) *at++ = -1;
+            for (int64_t w = 0; w < axis[2].taps; w++, k++) {
+                int64_t plane = (d * axis[1].phases + axis[1].phase[h]) * axis[2].phases + axis[2].phase[w];
+                u->offset[k] = plane * u->plane_size + (axis[1].shift[h] - axis[1].shift_min) * row +
+                               (axis[2].shift[w] - axis[2].shift_min) * u->images;
+                u->a_offset[k] = axis[0].at[d] * tap[0] + axis[1].at[h] * tap[1] + axis[2].at[w] * tap[2];
             }
 }
-#define FILL(T)                                                                                                                \
-    for (int64_t k = 0; k < n; k++) ((T *)to)[k] = place[k] < 0 ? 0 : ((const T *)from)[place[k]]
-static void fill_channel(const conv_job *j, int64_t channel, const int64_t *place, int64_t n, char *to)
+static void each(const small_job *j, int64_t n, int64_t cost, void (*fn)(void *, int64_t, int64_t), small_unit *u)
 {
-    int64_t     size = lc_size_of(j->from.dtype);
-    const char *from = j->from.data + channel * j->from.channel_step * size;
-    if (j->from.dtype == LC_f32 && j->dtype == LC_f32) FILL(uint32_t);
-    else if (j->from.dtype == LC_f64) FILL(uint64_t);
-    else
-        for (int64_t k = 0; k < n; k++, to += j->size)
-            if (place[k] < 0) memset(to, 0, (size_t)j->size);
-            else cpu_move(j->dtype, to, j->size, j->from.dtype, from + place[k] * size, size, 1);
+    if (j->dealt) fn(u, 0, n);
+    else cpu_parallel(n, CPU_GRAIN * n / (cost + 1) + 1, cost, fn, u);
 }
-static void store(const conv_job *j, const small_cut *cut, int64_t n, int64_t images, int64_t plane, int64_t row, int64_t rows,
-                  const char *from, int64_t step)
+static void run_unit(const small_job *j, int64_t unit, small_unit *u)
 {
-    const conv_image *to = &j->to;
-    int64_t           size = lc_size_of(to->dtype), columns = j->grid.axis[2].count;
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t k = 0; k < images; k++)
-            for (int64_t r = 0; r < j->grid.axis[1].count; r++) {
-                conv_part part = { .plane = plane, .row = r };
-                conv_move_row(to->dtype, conv_target(to, &part, n + k, row + i), to->step[2] * size, j->dtype,
-                              from + (i * step + k * cut->area + r * columns) * j->size, j->size, columns);
-            }
-}
-static void run_task(const conv_job *j, const small_cut *cut, int64_t task, char *strip, char *result, int64_t *place,
-                     int64_t *offset)
-{
-    int64_t blocks = pieces(j->tiles, j->tile_block), planes = j->grid.axis[0].count, taps = j->grid.taps;
-    int64_t block = task % blocks, plane = task / blocks % planes, group = task / blocks / planes % j->groups;
-    int64_t n = task / blocks / planes / j->groups * cut->images, images = smaller(cut->images, j->from.n - n);
-    int64_t first = block * j->tile_block, past = smaller(first + j->tile_block, j->tiles), step = cut->step + CONV_SLACK;
-    bool    wanted = !j->only;
-    for (int64_t i = 0; i < images && !wanted; i++) wanted = j->only[n + i];
-    if (!wanted || first >= past) return;
-    find_places(j, cut, n, images, plane, place);
-    for (int64_t k = 0; k < taps; k++) offset[k] = k * cut->step;
-    for (int64_t c = 0, channels; c < j->channels; c += channels) {
-        channels = smaller(j->channels - c, j->channel_block);
-        for (int64_t i = 0; i < channels; i++)
-            fill_channel(j, group * j->channels + c + i, place, taps * cut->step, strip + i * taps * cut->step * j->size);
-        for (int64_t t = first; t < past; t++) {
-            int64_t   row = conv_tile_start(j, t), rows = conv_tile_start(j, t + 1) - row;
-            conv_tile tile = { .channels = channels,
-                               .taps = taps,
-                               .channel_step = taps * cut->step,
-                               .out_step = step,
-                               .a_channel = taps * rows,
-                               .a_tap = rows,
-                               .offset = offset,
-                               .a = j->packed + ((group * j->rows + row) * j->channels + c * rows) * taps * j->size,
-                               .x = strip,
-                               .start = j->bias + (group * j->rows + row) * j->size,
-                               .out = result + (row - conv_tile_start(j, first)) * step * j->size,
-                               .add = c > 0 };
-            conv_run_tile(j->kernels, j->size, &tile, rows, images * cut->area, NULL, 0);
-        }
+    const conv_job *c = j->conv;
+    int64_t         planes = c->grid.axis[0].count;
+    u->plane = unit % planes, u->group = unit / planes % c->groups, u->n = unit / planes / c->groups * j->images;
+    u->images = smaller(j->images, c->from.n - u->n);
+    bool wanted = !c->only && u->images > 0;
+    for (int64_t i = 0; i < u->images && !wanted; i++) wanted = c->only[u->n + i];
+    if (!wanted) return;
+    lay_out(u);
+    for (u->channel = 0; u->channel < c->channels; u->channel += u->channels) {
+        u->channels = smaller(j->channel_block, c->channels - u->channel);
+        memset(u->strip + u->channels * u->channel_size * c->size, 0, (size_t)(CONV_SLACK * c->size));
+        each(j, u->channels, u->channels * u->channel_size, fill_channels, u);
+        each(j, c->tiles, c->rows * u->channels * c->grid.taps * u->result_step / 16, run_tiles, u);
     }
-    int64_t row = conv_tile_start(j, first);
-    store(j, cut, n, images, plane, group * j->rows + row, conv_tile_start(j, past) - row, result, step);
 }
-static void run_tasks(void *ctx, int64_t begin, int64_t end)
+static void run_units(void *ctx, int64_t begin, int64_t end)
 {
-    conv_job *j = ctx;
-    small_cut cut = cut_of(j);
-    int64_t   strip = j->channel_block * j->grid.taps * cut.step + CONV_SLACK, taps = j->grid.taps;
-    int64_t   result = j->tile_block * j->kernels->rows * (cut.step + CONV_SLACK), table = taps * (cut.step + 1);
-    size_t    bytes = (size_t)((strip + result) * j->size) + (size_t)table * sizeof(int64_t);
-    char     *block = cpu_scratch(bytes);
+    small_job      *j = ctx;
+    const conv_job *c = j->conv;
+    int64_t         strip = j->channel_block * place_size(c) * j->images + CONV_SLACK, taps = c->grid.taps;
+    int64_t         result = c->rows * result_lines(c) * line_vectors(c, j->images) * c->kernels->lanes;
+    size_t          bytes = (size_t)((strip + result) * c->size) + (size_t)(2 * taps) * sizeof(int64_t);
+    char           *block = cpu_scratch(bytes);
     if (!block) {
         j->failed = 1;
         return;
     }
-    int64_t *place = (int64_t *)block;
-    char    *at = block + table * (int64_t)sizeof *place;
-    memset(at + (strip - CONV_SLACK) * j->size, 0, (size_t)(CONV_SLACK * j->size));
-    for (int64_t t = begin; t < end; t++) run_task(j, &cut, t, at, at + strip * j->size, place, place + taps * cut.step);
+    small_unit u = { .job = j, .result = block, .strip = block + result * c->size };
+    u.offset = (int64_t *)(u.strip + (strip * c->size + 7) / 8 * 8), u.a_offset = u.offset + taps;
+    for (int64_t i = begin; i < end; i++) run_unit(j, i, &u);
     cpu_scratch_free(block, bytes);
 }
-void conv_small(conv_job *j)
+bool conv_is_small(const conv_job *c)
 {
-    small_cut cut = cut_of(j);
-    int64_t   tasks = cut.sets * j->groups * j->grid.axis[0].count * pieces(j->tiles, j->tile_block);
-    int64_t   each = j->tile_block * j->kernels->rows * j->channels * j->grid.taps * cut.step / 16 + 1;
-    cpu_parallel(tasks, CPU_GRAIN / each + 1, tasks * each, run_tasks, j);
+    return c->grid.taps && c->channels && c->rows >= LEAST_ROWS && c->grid.axis[1].count * c->grid.axis[2].count <= AREA;
+}
+int conv_small(const conv_job *c)
+{
+    small_job j = { .conv = c };
+    int64_t   n = c->from.n, others = c->groups * c->grid.axis[0].count, best = INT64_MAX, size = place_size(c) * c->size;
+    int64_t   most = larger(1, COLUMNS / (c->grid.axis[1].count * c->grid.axis[2].count));
+    for (int64_t images = 1; images <= smaller(n, most); images++) { /* the fewest vectors, and then passes over the weights */
+        int64_t sets = pieces(n, images), last = n - (sets - 1) * images;
+        int64_t vectors = (sets - 1) * line_vectors(c, images) + line_vectors(c, last);
+        int64_t cost = 8 * vectors * result_lines(c) + sets;
+        if (images > 1 && size * images * FEWEST > STRIP) break;
+        if (cost <= best) best = cost, j.images = images;
+    }
+    j.units = pieces(n, j.images) * others, j.dealt = j.units >= UNITS;
+    j.channel_block = conv_cut(c->channels, larger(FEWEST, STRIP / (size * j.images)));
+    int64_t cost = c->rows * c->channels * c->grid.taps * c->grid.axis[1].count * c->grid.axis[2].count / 16 * n * others;
+    if (j.dealt) cpu_parallel(j.units, 1, cost, run_units, &j);
+    else run_units(&j, 0, j.units);
+    return j.failed ? -1 : 0;
 }

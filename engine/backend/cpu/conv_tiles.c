@@ -22,15 +22,17 @@
 enum { VECTOR_BYTES = 64, ROWS = 14 };
 #define EACH_TILE(X)                                                                                                           \
     X(1, 6) X(2, 6) X(3, 6) X(4, 6) X(5, 4) X(6, 4) X(7, 3) X(8, 3) X(9, 2) X(10, 2) X(11, 2) X(12, 2) X(13, 2) X(14, 2)
-#define EACH_DOT(X) X(5, 5) X(6, 4) X(1, 9)
+#define EACH_APART(X) X(10, 2) X(11, 2) X(12, 2) X(13, 2) X(14, 2)
+#define EACH_DOT(X)   X(5, 5) X(6, 4) X(1, 9)
 #else
 #ifdef __AVX2__
 enum { VECTOR_BYTES = 32, ROWS = 6 };
 #else
 enum { VECTOR_BYTES = 16, ROWS = 6 };
 #endif
-#define EACH_TILE(X) X(1, 6) X(2, 4) X(3, 3) X(4, 3) X(5, 2) X(6, 2)
-#define EACH_DOT(X)  X(3, 4) X(2, 5) X(1, 9)
+#define EACH_TILE(X)  X(1, 6) X(2, 4) X(3, 3) X(4, 3) X(5, 2) X(6, 2)
+#define EACH_APART(X) X(5, 2) X(6, 2)
+#define EACH_DOT(X)   X(3, 4) X(2, 5) X(1, 9)
 #endif
 
 #define T       float
@@ -44,9 +46,11 @@ enum { VECTOR_BYTES = 16, ROWS = 6 };
 
 #define ENTRY_f32(rows, wide)  { tile_##rows##_##wide##_f32, tile_##rows##_1_f32, wide * LANES_f32 },
 #define ENTRY_f64(rows, wide)  { tile_##rows##_##wide##_f64, tile_##rows##_1_f64, wide * LANES_f64 },
+#define APART_f32(rows, wide)  [rows - 1] = { apart_##rows##_##wide##_f32, apart_##rows##_1_f32, wide * LANES_f32 },
+#define APART_f64(rows, wide)  [rows - 1] = { apart_##rows##_##wide##_f64, apart_##rows##_1_f64, wide * LANES_f64 },
 #define DOT_f32(rows, columns) { dot_##rows##_##columns##_f32, rows, columns },
 #define DOT_f64(rows, columns) { dot_##rows##_##columns##_f64, rows, columns },
 const lc_convs CAT(lc_cpu_convs, LC_ISA) = {
-    .f32 = { { EACH_TILE(ENTRY_f32) }, { EACH_DOT(DOT_f32) }, plane_f32, ROWS, LANES_f32 },
-    .f64 = { { EACH_TILE(ENTRY_f64) }, { EACH_DOT(DOT_f64) }, plane_f64, ROWS, LANES_f64 },
+    .f32 = { { EACH_TILE(ENTRY_f32) }, { EACH_APART(APART_f32) }, { EACH_DOT(DOT_f32) }, plane_f32, ROWS, LANES_f32 },
+    .f64 = { { EACH_TILE(ENTRY_f64) }, { EACH_APART(APART_f64) }, { EACH_DOT(DOT_f64) }, plane_f64, ROWS, LANES_f64 },
 };

@@ -3,22 +3,29 @@ enum { NAME(LANES) = VECTOR_BYTES / sizeof(T) };
 typedef T NAME(loaded) __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(T)), may_alias));
 typedef T NAME(sums) __attribute__((vector_size(VECTOR_BYTES)));
 
-#define TILE(ROWS, WIDE)                                                                                                       \
-    static void NAME(tile_##ROWS##_##WIDE)(const conv_tile *t)                                                                 \
+/* APART: 0 or 1. Of rows apart every third has a pointer: the next two are within what an address can say. */
+#define TILE(ROWS, WIDE, name, APART)                                                                                          \
+    static void NAME(name##_##ROWS##_##WIDE)(const conv_tile *t)                                                               \
     {                                                                                                                          \
         NAME(sums) sum[ROWS][WIDE] = { 0 }, column[WIDE];                                                                      \
         const T       *a = t->a, *x = t->x, *start = t->start;                                                                 \
-        const int64_t *offset = t->offset, taps = t->taps, step = t->channel_step, a_tap = t->a_tap, a_step = t->a_channel;    \
-        const T       *next = x + (taps ? offset[0] : 0) + WIDE * NAME(LANES); /* columns of the next tile */                  \
+        const int64_t *offset = t->offset, *a_offset = t->a_offset, taps = t->taps, step = t->channel_step, a_tap = t->a_tap,  \
+                      a_step = t->a_channel;                                                                                   \
+        const int64_t x_step = APART ? t->x_step : NAME(LANES), down = t->a_row * (int64_t)sizeof(T);                          \
+        const T      *next = x + (taps ? offset[0] : 0) + (APART ? step : WIDE * NAME(LANES)); /* columns of the next tile */  \
         for (int64_t c = 0; c < t->channels; c++, x += step, a += a_step, next += step) {                                      \
-            _Pragma("GCC unroll 8") for (int j = 0; j < WIDE; j++) __builtin_prefetch(next + j * NAME(LANES));                 \
+            _Pragma("GCC unroll 8") for (int j = 0; j < WIDE; j++) __builtin_prefetch(next + j * x_step);                      \
             const T *row = a;                                                                                                  \
             for (int64_t k = 0; k < taps; k++, row += a_tap) {                                                                 \
-                const T *from = x + offset[k];                                                                                 \
-                _Pragma("GCC unroll 8") for (int j = 0; j < WIDE; j++) column[j] =                                             \
-                    *(const NAME(loaded) *)(from + j * NAME(LANES));                                                           \
+                const T    *from = x + offset[k];                                                                              \
+                const char *third[(ROWS + 2) / 3];                                                                             \
+                if (APART) {                                                                                                   \
+                    third[0] = (const char *)(a + a_offset[k]);                                                                \
+                    _Pragma("GCC unroll 5") for (int i = 1; i < (ROWS + 2) / 3; i++) third[i] = third[i - 1] + 3 * down;       \
+                }                                                                                                              \
+                _Pragma("GCC unroll 8") for (int j = 0; j < WIDE; j++) column[j] = *(const NAME(loaded) *)(from + j * x_step); \
                 _Pragma("GCC unroll 16") for (int i = 0; i < ROWS; i++) _Pragma("GCC unroll 8") for (int j = 0; j < WIDE; j++) \
-                    sum[i][j] += row[i] * column[j];                                                                           \
+                    sum[i][j] += (APART ? *(const T *)(third[i / 3] + i % 3 * down) : row[i]) * column[j];                     \
             }                                                                                                                  \
         }                                                                                                                      \
         T *out = t->out;                                                                                                       \
@@ -30,8 +37,11 @@ typedef T NAME(sums) __attribute__((vector_size(VECTOR_BYTES)));
             else *to = sum[i][j] + start[i];                                                                                   \
         }                                                                                                                      \
     }
-#define BOTH(rows, wide) TILE(rows, wide) TILE(rows, 1)
+#define BOTH(rows, wide) TILE(rows, wide, tile, 0) TILE(rows, 1, tile, 0)
 EACH_TILE(BOTH)
+#undef BOTH
+#define BOTH(rows, wide) TILE(rows, wide, apart, 1) TILE(rows, 1, apart, 1)
+EACH_APART(BOTH)
 #undef BOTH
 #undef TILE
 

@@ -246,7 +246,8 @@ static int cpu_conv_weight(lc_dtype dtype, const void *args)
     j.rows = j.grad.channels / a->groups, j.channels = j.image.channels / a->groups;
     if (!j.weights) return 0;
     int rc = conv_forward_axes(a, j.grid.axis, j.grad.size);
-    if (!rc) rc = conv_outer(dtype, a, j.grid.axis);
+    if (!rc) rc = conv_panel(dtype, a, j.grid.axis);
+    if (rc > 0) rc = conv_outer(dtype, a, j.grid.axis);
     if (rc > 0) {
         rc = 0;
         conv_axis *axis = j.grid.axis;
