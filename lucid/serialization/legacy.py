@@ -29,8 +29,7 @@ def read(source, map_location, trusted, safe_classes, **options):
     empty = Storages(_no_storages, None)
     first, at = unpickled(data[:_HEAD], empty, False, ()) if data[:1] == b"\x80" and _is_magic(data) else (None, 0)
     if first != MAGIC:
-        migration = versions.MIGRATIONS[1]
-        value, _ = unpickled(data, empty, trusted, safe_classes, migration=migration, **options)
+        value, _ = unpickled(data, empty, trusted, safe_classes, version=1, **options)
         return versions.migrate(value, 1)
     protocol, at = unpickled(data, empty, False, (), position=at)
     if protocol != PROTOCOL:

@@ -12,10 +12,12 @@ import json
 import struct
 
 from .. import _C
+from . import versions
 from .errors import CorruptFileError
 from .files import Source, bytes_of, target, write_parts
 
 HEADER_LIMIT = 100_000_000  # bytes, as the format's own library
+VERSION = "lucid.version"  # among the metadata: by what the file was written
 _NAMES = {
     _C.bool: "BOOL",
     _C.uint8: "U8",
@@ -41,11 +43,10 @@ def save_safetensors(tensors, f, metadata=None):
     >>> import io
     >>> lucid.save_safetensors({"w": lucid.ones(2)}, io.BytesIO(), metadata={"format": "pt"})
     """
-    header, at, values = {}, 0, []
-    if metadata:
-        if not all(isinstance(key, str) and isinstance(text, str) for key, text in metadata.items()):
-            raise TypeError("metadata of a safetensors file are texts by name")
-        header["__metadata__"] = dict(metadata)
+    metadata, at, values = {**(metadata or {}), VERSION: versions.current().decode()}, 0, []
+    if not all(isinstance(key, str) and isinstance(text, str) for key, text in metadata.items()):
+        raise TypeError("metadata of a safetensors file are texts by name")
+    header = {"__metadata__": metadata}
     seen = {}
     for name, tensor in sorted(tensors.items(), key=lambda item: (-item[1].dtype.itemsize, item[0])):
         if not isinstance(name, str) or name == "__metadata__":
@@ -85,7 +86,12 @@ def _header(source):
         raise CorruptFileError(f"the header of the safetensors file is damaged: {error}") from None
     if not isinstance(header, dict):
         raise CorruptFileError("the header of the safetensors file is not an object")
-    return header, 8 + length
+    metadata = header.pop("__metadata__", {})
+    if not isinstance(metadata, dict) or not all(isinstance(text, str) for text in metadata.values()):
+        raise CorruptFileError("the metadata of the safetensors file are damaged")
+    if VERSION in metadata:
+        versions.check(metadata.pop(VERSION).encode())
+    return header, metadata, 8 + length
 
 
 def _no_repeats(pairs):
@@ -99,8 +105,6 @@ def _entries(header, room):
     """(name, dtype, shape, begin, end) in the order of the file, checked: in bounds, of the right sizes, without gaps."""
     entries = []
     for name, about in header.items():
-        if name == "__metadata__":
-            continue
         try:
             dtype, shape, (begin, end) = _DTYPES[about["dtype"]], about["shape"], about["data_offsets"]
             valid = (
@@ -142,7 +146,7 @@ def load_safetensors(f, device="cpu", mmap=True):
     {'w': tensor([1., 1.])}
     """
     with Source(f) as source:
-        header, start = _header(source)
+        header, _, start = _header(source)
         entries = _entries(header, source.size - start)
         memory = source.map() if mmap and source.owned and source.size > start else None
         result = {}
@@ -157,7 +161,7 @@ def load_safetensors(f, device="cpu", mmap=True):
                 source.read_into(begin, memoryview(flat))
                 tensor = flat.view(dtype).view(shape)
             result[name] = tensor if _C.device(device).type == "cpu" else tensor.to(device)
-    return {name: result[name] for name in header if name != "__metadata__"}
+    return {name: result[name] for name in header}
 
 
 def safetensors_metadata(f):
@@ -170,7 +174,4 @@ def safetensors_metadata(f):
     {'format': 'pt'}
     """
     with Source(f) as source:
-        metadata = _header(source)[0].get("__metadata__", {})
-    if not isinstance(metadata, dict) or not all(isinstance(text, str) for text in metadata.values()):
-        raise CorruptFileError("the metadata of the safetensors file are damaged")
-    return metadata
+        return _header(source)[1]

@@ -402,13 +402,15 @@ def _placed(storage, location, map_location):
         ) from error
 
 
-def unpickled(data, storages, trusted, safe_classes, migration=None, position=0, pickle_module=None, **pickle_args):
-    """The object of a pickle and where it ended; trusted: with Python's own machine, which calls what it is told.
+def unpickled(data, storages, trusted, safe_classes, version=versions.FORMAT, position=0, pickle_module=None, **pickle_args):
+    """The object of a pickle and where it ended; trusted: by Python's own machine, which calls what it is told.
+
+    version: of the file, for the names that only old ones use.
 
     >>> unpickled(pickle.dumps("text"), Storages(None, None), False, ())[0]
     'text'
     """
-    callables = {**_CALLABLES, **(migration.callables if migration else {})}
+    callables = {**_CALLABLES, **versions.old_names(version)}
     if not trusted:
         named = {f"{c.__module__} {c.__qualname__}": c for c in safe_classes}
         values = {**_VALUES, **{name: c for name, c in named.items() if name not in callables}}
@@ -469,5 +471,5 @@ def read_zip(source, map_location, mapped, trusted, safe_classes, **options):
         return flat.untyped_storage()
 
     data = reader.read("data.pkl", _PICKLE_LIMIT)
-    value, _ = unpickled(data, Storages(read, map_location), trusted, safe_classes, **options)
+    value, _ = unpickled(data, Storages(read, map_location), trusted, safe_classes, version, **options)
     return versions.migrate(value, version)

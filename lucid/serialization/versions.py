@@ -3,10 +3,10 @@
 Every file carries the version of its format and of the op schemas it was written with. One that is newer than this code is
 refused by name; an older one is migrated: a migration says what the names that only old files use stand for today, and may
 change the object that was read. To change the format: raise FORMAT, add the migration of the version that was current, and
-keep a file of that version in tests/data.
+keep a file of that version in tests/serialization/data.
 
 1  a plain pickle, as `pickle.dump` wrote tensors before there was `save`: values as bytes, no shared storages
-2  PyTorch's zip archive, with a record `.lucid/version`
+2  PyTorch's zip archive, with a record `.lucid/version`; safetensors files, with the same among their metadata
 """
 
 import json
@@ -49,6 +49,18 @@ def _step_of_numbers(value):
 
 
 MIGRATIONS = {1: Migration({"lucid._C _rebuild_tensor": _tensor_of_bytes}, _step_of_numbers)}
+
+
+def old_names(version):
+    """What the names stand for that only files of a version, or of those after it, use.
+
+    >>> list(old_names(1)), list(old_names(FORMAT))
+    (['lucid._C _rebuild_tensor'], [])
+    """
+    names = {}
+    for step in range(FORMAT - 1, version - 1, -1):
+        names |= MIGRATIONS[step].callables
+    return names
 
 
 def current():

@@ -2,6 +2,7 @@
 
 import collections
 import io
+import json
 import os
 import pathlib
 import pickle
@@ -15,6 +16,7 @@ import torch
 
 import lucid
 from lucid.serialization import CorruptFileError, NewerVersionError, versions
+from lucid.serialization.archive import Writer
 
 DTYPES = (
     "bool uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex32 complex64 complex128"
@@ -259,26 +261,50 @@ def test_numpy_files(tmp_path):
         lucid.load(tmp_path / "o.npy")
 
 
-def test_versions():
-    file = saved([lucid.ones(1)], lucid).getvalue()
-    current = versions.current()
-    assert current in file
-    for newer in (current.replace(b'"format": 2', b'"format": 9'), current.replace(b'"ops": 1', b'"ops": 9')):
-        changed = file.replace(current, newer)
-        with pytest.raises((NewerVersionError, CorruptFileError)):  # the checksum is found wrong first
-            lucid.load(io.BytesIO(changed))
-        with pytest.raises(NewerVersionError, match="version 9"):
-            versions.check(newer)
-    for damaged in (b"", b"[]", b'{"format": "a", "ops": 1}', b'{"format": 0, "ops": 1}'):
+def archive(version, data):
+    """A file that says to be of a version, with a pickle of one's own."""
+    file = io.BytesIO()
+    writer = Writer(file)
+    writer.add("data.pkl", data)
+    writer.add(versions.RECORD, version)
+    writer.close()
+    return file.getvalue()
+
+
+def test_newer_versions_are_refused_by_name():
+    current, plain = versions.current(), pickle.dumps([1], 2)
+    tensors = io.BytesIO()
+    lucid.save_safetensors({"x": lucid.ones(1)}, tensors)
+    assert current in saved([lucid.ones(1)], lucid).getvalue() and lucid.load(io.BytesIO(archive(current, plain))) == [1]
+    for what, name in (("format", "format"), ("op schema", "ops")):
+        newer = json.dumps({**json.loads(current), name: 9}).encode()
+        with pytest.raises(NewerVersionError, match=f"{what} version 9"):
+            lucid.load(io.BytesIO(archive(newer, plain)))
+        quoted = [json.dumps(text.decode()).encode() for text in (current, newer)]
+        changed = tensors.getvalue().replace(*quoted)
+        assert changed != tensors.getvalue()
+        with pytest.raises(NewerVersionError, match=f"{what} version 9"):
+            lucid.load_safetensors(io.BytesIO(changed))
+    for damaged in (b"", b"[]", b'{"format": "a", "ops": 1}', b'{"format": 0, "ops": 1}', b'{"format": 1}', b"[" * 4000):
         with pytest.raises(CorruptFileError):
-            versions.check(damaged)
+            lucid.load(io.BytesIO(archive(damaged, plain)))
 
 
-def test_a_file_of_version_1_is_migrated():
-    old = lucid.load(DATA / "format1.pkl")
-    assert old["model"]["weight"].tolist() == [[1.0, 2.0], [3.0, 4.0]]
-    assert isinstance(old["parameter"], lucid.nn.Parameter) and old["parameter"].requires_grad
-    assert lucid.is_tensor(old["optimizer"]["state"][0]["step"]) and old["optimizer"]["state"][0]["step"].item() == 5
+def test_files_of_version_1_are_migrated(monkeypatch):
+    """In a plain pickle, as they were, and in an archive that says so; without the migration they cannot be read."""
+    old = (DATA / "format1.pkl").read_bytes()
+    for data in (old, archive(b'{"format": 1, "ops": 1}', old)):
+        found = lucid.load(io.BytesIO(data))
+        assert found["model"]["weight"].tolist() == [[1.0, 2.0], [3.0, 4.0]]
+        assert isinstance(found["parameter"], lucid.nn.Parameter) and found["parameter"].requires_grad
+        state = found["optimizer"]["state"][0]
+        assert lucid.is_tensor(state["step"]) and state["step"].item() == 5 and state["exp_avg"].tolist() == [0, 0]
+        with monkeypatch.context() as without:
+            without.setitem(versions.MIGRATIONS, 1, versions.Migration())
+            with pytest.raises(pickle.UnpicklingError, match="lucid._C._rebuild_tensor"):
+                lucid.load(io.BytesIO(data))
+    with pytest.raises(pickle.UnpicklingError, match="lucid._C._rebuild_tensor"):
+        lucid.load(io.BytesIO(archive(versions.current(), old)))  # a name of version 1 is none of version 2
 
 
 def test_whole_modules_need_the_explicit_word():
