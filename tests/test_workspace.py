@@ -15,7 +15,10 @@ OPS = """
     x.tril() | x.unique(return_inverse=True) | i.unique_consecutive() | runs.unique_consecutive(return_counts=True)
     lucid.bucketize(x, edges) | lucid.isin(i, edges.long()) | x.histc() | i.reshape(-1).bincount() | lucid.dropout(x, 0.5, True)
     x[m] | x.masked_select(m) | m.nonzero() | x.masked_scatter(m, x) | x.t().contiguous() | x.flip(1) | lucid.cat((x, x), 1)
-    lucid.arange(ROWS * ROWS) | lucid.randn(ROWS, ROWS) | lucid.randperm(ROWS * ROWS) | x.half() | x.exp() | x.t() + x
+    x.mv(row) | x.t().mv(row) | h.mv(h[0]) | h.t().mv(h[0]) | x.mv(x[:, 3]) | flat.dot(flat) | row.outer(row) | x @ x[:, :7]
+    x @ x[:64].t() | lucid.bmm(t, t) | lucid.addmv(row, x, row) | i @ i | lucid.dropout_(x + 0, 0.5, True)
+    lucid.alpha_dropout(x, 0.5, True) | lucid.arange(ROWS * ROWS) | lucid.randn(ROWS, ROWS)
+    lucid.randperm(ROWS * ROWS) | x.half() | x.exp() | x.t() + x
 """
 
 
@@ -25,7 +28,7 @@ def operands():
     x = lucid.from_numpy(rng.normal(size=(ROWS, ROWS)).astype("float32"))
     i = lucid.from_numpy(rng.integers(0, 1000, (ROWS, ROWS)))
     given = {"x": x, "i": i, "m": x > 0, "h": x.half(), "c": x + 1j, "flat": x.reshape(-1), "edges": lucid.linspace(-3, 3, 101)}
-    return given | {"runs": (i // 100).sort().values, "lucid": lucid, "ROWS": ROWS}
+    return given | {"runs": (i // 100).sort().values, "row": x[0], "t": x.reshape(64, 64, 64), "lucid": lucid, "ROWS": ROWS}
 
 
 @pytest.mark.parametrize("statement", [s.strip() for line in OPS.split("\n") for s in line.split(" | ") if s.strip()])

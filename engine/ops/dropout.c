@@ -27,20 +27,41 @@ static bool keeps_noise(const lc_tensor *x)
 }
 typedef enum { FEATURE = 1, ALPHA = 2, INPLACE = 4 } dropout_kind;
 static lc_tensor *scaled(lc_tensor *x, lc_tensor *by, bool inplace) { return inplace ? lc_mul_(x, by) : lc_mul(x, by); }
-static int        drop(const lc_value *in, lc_tensor **out, dropout_kind kind)
+static lc_tensor *with_noise(lc_tensor *x, double p, dropout_kind kind)
+{
+    lc_tensor *noise = noise_like(x, kind & FEATURE, p);
+    if (kind & ALPHA) { /* what is dropped becomes the least value of SELU; mean and variance stay */
+        double     alpha = 1.7580993408473766, a = 1 / sqrt((alpha * alpha * p + 1) * (1 - p));
+        lc_tensor *b = lc_add_(times(lc_add(noise, LC_NUMBER(-1)), alpha * a), LC_NUMBER(alpha * a * p));
+        return lc_add_(scaled(x, times(noise, a), kind & INPLACE), b);
+    }
+    if (keeps_noise(x) || kind) return scaled(x, lc_div_(noise, LC_NUMBER(1 - p)), kind & INPLACE);
+    return lc_mul_(lc_div_(noise, LC_NUMBER(1 - p)), x); /* no gradient will read it: the noise becomes the result */
+}
+/* In place, a piece at a time: the noise of a piece is forgotten before the next one is drawn. */
+enum { PIECE = 1 << 12 };
+static lc_tensor *in_pieces(lc_tensor *x, double p, dropout_kind kind)
+{
+    lc_tensor *flat = lc_view(x, (int64_t[]){ -1 }, 1);
+    bool       fine = flat;
+    for (int64_t at = 0; fine && at < x->numel; at += PIECE) {
+        lc_scope scope = lc_scope_open();
+        fine = with_noise(lc_narrow(flat, 0, at, x->numel - at < PIECE ? x->numel - at : PIECE), p, kind | INPLACE);
+        lc_scope_close(scope);
+    }
+    return fine ? x : NULL;
+}
+static int drop(const lc_value *in, lc_tensor **out, dropout_kind kind)
 {
     lc_tensor *x = in(0);
     double     p = in[1].f;
     if (!(p >= 0 && p <= 1)) return lc_fail_int(LC_LucidError, "dropout probability has to be between 0 and 1, but got %g", p);
     if (!in[2].b || p == 0 || !x->numel) return out[0] = x, 0;
     if (p == 1) return (out[0] = scaled(x, LC_NUMBER(0), kind & INPLACE)) ? 0 : -1;
-    lc_tensor *noise = noise_like(x, kind & FEATURE, p);
-    if (kind & ALPHA) { /* what is dropped becomes the least value of SELU; mean and variance stay */
-        double     alpha = 1.7580993408473766, a = 1 / sqrt((alpha * alpha * p + 1) * (1 - p));
-        lc_tensor *b = lc_add_(times(lc_add(noise, LC_NUMBER(-1)), alpha * a), LC_NUMBER(alpha * a * p));
-        out[0] = lc_add_(scaled(x, times(noise, a), kind & INPLACE), b);
-    } else if (keeps_noise(x) || kind) out[0] = scaled(x, lc_div_(noise, LC_NUMBER(1 - p)), kind & INPLACE);
-    else out[0] = lc_mul_(lc_div_(noise, LC_NUMBER(1 - p)), x); /* no gradient will read it: the noise becomes the result */
+    bool piecewise =
+        kind && !(kind & FEATURE) && x->numel > PIECE && !keeps_noise(x) && lc_is_contiguous_in(x, LC_CONTIGUOUS_FORMAT);
+    if (piecewise) out[0] = in_pieces(kind & INPLACE ? x : lc_clone(x, LC_PRESERVE_FORMAT), p, kind);
+    else out[0] = with_noise(x, p, kind);
     return out[0] ? 0 : -1;
 }
 #define DROPOUT(name, kind)                                                                                                    \

@@ -1,7 +1,7 @@
 /* The sum of a chunk by vectors, in registers: no arrays of lanes, and no state, because stores to either would stand in the way of loads that
  * lie a multiple of 4 KiB away. Elements at even and at odd places are summed apart, so that complex numbers are summed like reals. The
  * includer defines NAME, T, CELL, PART, ACC (of 8 bytes) and LOAD of one element, PARTS_AT if vectors of elements take more than a
- * conversion, and OF_PARTS if LOAD does something to an element. */
+ * conversion, FIRST_AT and SECOND_AT if two vectors are read better as one, and OF_PARTS if LOAD does something to an element. */
 typedef PART NAME(parts) __attribute__((vector_size(32)));
 typedef CELL NAME(cells) __attribute__((vector_size(32 / sizeof(PART) * sizeof(T)), aligned(sizeof(T)), may_alias));
 typedef ACC  NAME(four) __attribute__((vector_size(4 * sizeof(ACC))));
@@ -14,6 +14,10 @@ typedef struct {
 #ifndef PARTS_AT
 #define PARTS_AT(p) OF_PARTS(__builtin_convertvector(*(const NAME(cells) *)(p), NAME(parts)))
 #endif
+#ifndef FIRST_AT
+#define FIRST_AT(p)  PARTS_AT(p)
+#define SECOND_AT(p) PARTS_AT((p) + HALF)
+#endif
 #define HALVED (sizeof(PART) < sizeof(ACC)) /* a vector of parts makes two of sums */
 #define ADD(first, second, parts)                                                                                              \
     first += __builtin_convertvector(__builtin_shufflevector(parts, parts, 0, 1, 2, 3), NAME(four));                           \
@@ -24,10 +28,10 @@ static __attribute__((noinline)) NAME(sums) NAME(row)(const T *in, int64_t n)
     NAME(four) sum0 = { 0 }, sum1 = sum0, sum2 = sum0, sum3 = sum0;
     NAME(sums) rest = { 0, 0 };
     for (; n >= ROWS * LANES; n -= ROWS * LANES) {
-        NAME(parts) part0 = PARTS_AT(in), part1 = PARTS_AT(in + HALF);
+        NAME(parts) part0 = FIRST_AT(in), part1 = SECOND_AT(in);
         in += LANES;
         IN_REGISTERS
-        for (int r = 1; r < ROWS; r++, in += LANES) part0 += PARTS_AT(in), part1 += PARTS_AT(in + HALF);
+        for (int r = 1; r < ROWS; r++, in += LANES) part0 += FIRST_AT(in), part1 += SECOND_AT(in);
         ADD(sum0, sum1, part0)
         ADD(sum2, sum3, part1)
     }
@@ -49,6 +53,8 @@ INLINE void NAME(chunk)(lc_fold_state *s, const T *in, int64_t n,
     if (width == 2) NAME(add)(STATE(ACC, s, a) + 1, STATE(ACC, s, b) + 1, sum.odd);
 }
 #undef PARTS_AT
+#undef FIRST_AT
+#undef SECOND_AT
 #undef OF_PARTS
 #undef HALVED
 #undef ADD

@@ -89,6 +89,10 @@ typedef uint16_t cell_f16, cell_bf16;
 #define SFX         bf16
 #define LOAD(x)     lc_bf16_to_f32(x)
 #define EIGHT_AT(p) ((sum_parts_bf16)_mm256_slli_epi32(_mm256_cvtepu16_epi32(EIGHT(p)), 16))
+/* Those at even places and those at odd ones: a shift or a mask each. */
+#define SIXTEEN(p)   _mm256_loadu_si256((const __m256i *)(p))
+#define FIRST_AT(p)  ((sum_parts_bf16)_mm256_slli_epi32(SIXTEEN(p), 16))
+#define SECOND_AT(p) ((sum_parts_bf16)_mm256_and_si256(SIXTEEN(p), _mm256_set1_epi32((int)0xffff0000)))
 #include "fold_half.inc.c"
 #define HALVES(X, op) X(op, f16) X(op, bf16)
 #else

@@ -45,7 +45,8 @@ struct lc_product {
     bool               accumulate; /* add to what out holds; before the epilogue */
     const lc_epilogue *epilogue;   /* or NULL */
 };
-int64_t cpu_gemm_scratch(lc_dtype dtype); /* bytes that cpu_gemm needs, aligned to 64: cpu_scratch once per chunk of work */
+/* Bytes that cpu_gemm needs for this product: none unless something is packed. Aligned to 64: cpu_scratch once per chunk of work. */
+int64_t cpu_gemm_scratch(lc_dtype dtype, const lc_product *product);
 void    cpu_gemm(lc_dtype dtype, const lc_product *product, void *scratch); /* on the calling thread; f32 or f64 */
 /* `count` products without an epilogue, operands that many elements apart: one plan for all of them. */
 void cpu_gemm_batch(lc_dtype dtype, const lc_product *product, int64_t count, int64_t a_step, int64_t b_step, int64_t out_step,

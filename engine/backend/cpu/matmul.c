@@ -77,6 +77,7 @@ typedef struct {
     lc_dtype              dtype;
     int64_t               size;                        /* of an element */
     int64_t               rows, columns, across, each; /* of a task; tasks across the columns; tasks of a product */
+    int64_t               bytes;                       /* a task packs into */
     atomic_int            failed;
 } product;
 
@@ -121,15 +122,18 @@ static lc_product part_of(const product *p, int64_t batch, int64_t row, int64_t 
 static void run_parts(void *ctx, int64_t begin, int64_t end)
 {
     product *p = ctx;
-    size_t   bytes = (size_t)cpu_gemm_scratch(p->dtype);
-    char    *scratch = cpu_scratch(bytes);
-    if (!scratch) p->failed = 1;
-    if (scratch && p->each == 1 && !p->g->epilogue) { /* whole products */
+    size_t   bytes = (size_t)p->bytes;
+    char    *scratch = bytes ? cpu_scratch(bytes) : NULL;
+    if (bytes && !scratch) {
+        p->failed = 1;
+        return;
+    }
+    if (p->each == 1 && !p->g->epilogue) { /* whole products */
         lc_product first = part_of(p, begin, 0, p->rows, 0, p->columns, NULL);
         cpu_gemm_batch(p->dtype, &first, end - begin, p->g->a_batch, p->g->b_batch, p->g->out_batch, scratch);
         begin = end;
     }
-    for (int64_t task = begin; scratch && task < end; task++) {
+    for (int64_t task = begin; task < end; task++) {
         lc_epilogue epilogue;
         int64_t     i = task % p->each;
         lc_product  part =
@@ -138,7 +142,8 @@ static void run_parts(void *ctx, int64_t begin, int64_t end)
     }
     if (scratch) cpu_scratch_free(scratch, bytes);
 }
-static void in_parts(product *p)
+static int64_t last_piece(int64_t n, int64_t each) { return n > each ? (n - 1) / each * each : n; }
+static void    in_parts(product *p)
 {
     enum { WORTH = 1 << 18 }; /* multiplications: some microseconds */
     const lc_matmul_args *g = p->g;
@@ -151,6 +156,13 @@ static void in_parts(product *p)
     }
     p->across = (g->n + p->columns - 1) / p->columns, p->each = p->across * ((g->m + p->rows - 1) / p->rows);
     int64_t tasks = p->each * g->batch, cost = g->batch * work / tasks;
+    for (int64_t row = 0; row < g->m; row = row ? g->m : last_piece(g->m, p->rows)) /* the first ones and those at the edges */
+        for (int64_t column = 0; column < g->n; column = column ? g->n : last_piece(g->n, p->columns)) {
+            lc_epilogue epilogue;
+            lc_product  part = part_of(p, 0, row, p->rows, column, p->columns, &epilogue);
+            int64_t     bytes = cpu_gemm_scratch(p->dtype, &part);
+            if (bytes > p->bytes) p->bytes = bytes;
+        }
     cpu_parallel(tasks, cost >= WORTH ? 1 : WORTH / (cost + 1) + 1, g->batch * work, run_parts, p);
 }
 

@@ -18,10 +18,14 @@ typedef struct {
     lc_dtype              dtype;
     int64_t               rows, columns, depth, together; /* of a task: its tile, and how many products of the batch */
     int64_t               down, across;                   /* tasks of a product */
-    int64_t               a_room, b_room, tile_room; /* elements of the tiles; the last: of the result, an addend, a residual */
-    size_t                bytes;
-    atomic_int            failed;
+    int64_t    a_room, b_room, tile_room, addend_room;    /* elements of the tiles that are needed; then the residual's */
+    size_t     bytes;
+    atomic_int failed;
 } halves;
+typedef struct { /* a thread's memory: tiles, and what their products pack */
+    char  *tiles, *packed;
+    size_t bytes; /* of packed */
+} rooms;
 
 /* A part of an operand: (batch, rows, columns), steps in elements; dims of step zero are there once. */
 typedef struct {
@@ -78,15 +82,21 @@ static block converted(const block *b, lc_dtype dtype, void *room)
     return tile;
 }
 
-static void run_tile(const halves *h, int64_t batch, int64_t row, int64_t column, char *room)
+static char *room_to_pack(rooms *r, size_t bytes) /* NULL: no memory, or none needed */
+{
+    if (bytes <= r->bytes) return r->packed;
+    cpu_scratch_free(r->packed, r->bytes);
+    r->packed = cpu_scratch(bytes), r->bytes = r->packed ? bytes : 0;
+    return r->packed;
+}
+static int run_tile(const halves *h, int64_t batch, int64_t row, int64_t column, rooms *room)
 {
     const lc_matmul_args     *g = h->g;
     const lc_matmul_epilogue *e = g->epilogue;
     int64_t size = lc_size_of(h->dtype), count = least(g->batch - batch, h->together), m = least(g->m - row, h->rows),
             n = least(g->n - column, h->columns);
-    char *a_room = room, *b_room = a_room + h->a_room * size, *sums = b_room + h->b_room * size,
-         *addend_room = sums + h->tile_room * size, *residual_room = addend_room + h->tile_room * size,
-         *scratch = residual_room + h->tile_room * size;
+    char *a_room = room->tiles, *b_room = a_room + h->a_room * size, *sums = b_room + h->b_room * size,
+         *addend_room = sums + h->tile_room * size, *residual_room = addend_room + h->addend_room * size;
     block       out = block_of(g->out, batch, row, column, g->out_batch, g->out_row, g->out_col, count, m, n);
     block       tile = out.dtype == h->dtype ? out : tile_for(&out, h->dtype, sums), addend = { 0 }, residual = { 0 };
     lc_epilogue ending;
@@ -116,6 +126,9 @@ static void run_tile(const halves *h, int64_t batch, int64_t row, int64_t column
         p.a = a.data, p.a_row = a.step[1], p.a_col = a.step[2];
         p.b = b.data, p.b_row = b.step[1], p.b_col = b.step[2];
         p.out = tile.data, p.out_row = tile.step[1], p.out_col = tile.step[2];
+        size_t packs = (size_t)cpu_gemm_scratch(h->dtype, &p);
+        char  *scratch = room_to_pack(room, packs);
+        if (packs && !scratch) return -1;
         if (!e || !last) {
             cpu_gemm_batch(h->dtype, &p, count, a.step[0], b.step[0], tile.step[0], scratch);
         } else
@@ -129,17 +142,19 @@ static void run_tile(const halves *h, int64_t batch, int64_t row, int64_t column
         if (!k) break;
     }
     if (out.dtype != h->dtype) convert(&out, &tile);
+    return 0;
 }
 static void run_tiles(void *ctx, int64_t begin, int64_t end)
 {
     halves *h = ctx;
-    char   *room = cpu_scratch(h->bytes);
-    if (!room) h->failed = 1;
-    for (int64_t task = begin; room && task < end; task++) {
-        int64_t i = task % (h->down * h->across);
-        run_tile(h, task / (h->down * h->across) * h->together, i / h->across * h->rows, i % h->across * h->columns, room);
+    rooms   room = { .tiles = cpu_scratch(h->bytes) };
+    if (!room.tiles) h->failed = 1;
+    for (int64_t task = begin; !h->failed && task < end; task++) {
+        int64_t i = task % (h->down * h->across), batch = task / (h->down * h->across) * h->together;
+        if (run_tile(h, batch, i / h->across * h->rows, i % h->across * h->columns, &room) < 0) h->failed = 1;
     }
-    if (room) cpu_scratch_free(room, h->bytes);
+    cpu_scratch_free(room.packed, room.bytes);
+    if (room.tiles) cpu_scratch_free(room.tiles, h->bytes);
 }
 
 static int64_t even(int64_t n, int64_t most, int64_t unit) /* the size of even pieces */
@@ -149,24 +164,33 @@ static int64_t even(int64_t n, int64_t most, int64_t unit) /* the size of even p
 }
 int cpu_matmul_halves(lc_dtype dtype, const lc_matmul_args *g)
 {
-    enum { WORTH = 1 << 18, LINE = 64, THIN = 16, LONG = 512, SHORT = 64, LEAST = 64 };
+    enum { WORTH = 1 << 18, LINE = 64, THIN = 16, LEAST = 32, TILE = 60 << 10 };
     halves  h = { .g = g, .dtype = dtype };
-    int64_t size = lc_size_of(dtype), largest;
+    int64_t size = lc_size_of(dtype), largest, most;
     /* Where there are few rows or few columns the other operand is all the work: its tile is long the way it lies. */
-    bool    thin = g->m <= THIN || g->n <= THIN;
-    int64_t tall = !thin ? ROWS : g->a_row == 1 ? LONG : SHORT, wide = !thin ? COLUMNS : g->b_col == 1 ? LONG : SHORT;
+    bool    thin = g->m <= THIN || g->n <= THIN, vector = g->m == 1 || g->n == 1;
+    int64_t lengthy = vector ? 476 : 512, brief = vector ? 14 : 64; /* with a vector, 64 KiB are enough */
+    int64_t tall = !thin ? ROWS : g->a_row == 1 ? lengthy : brief, wide = !thin ? COLUMNS : g->b_col == 1 ? lengthy : brief;
     h.rows = even(g->m, tall, 14), h.columns = even(g->n, wide, 32);
     h.down = pieces(g->m, h.rows), h.across = pieces(g->n, h.columns);
     largest = h.rows > h.columns ? h.rows : h.columns;
-    h.depth = ELEMENTS / largest / LEAST * LEAST;
-    h.depth = least(h.depth > DEPTH || thin ? h.depth : DEPTH, g->k);
+    most = vector ? TILE / size : ELEMENTS;
+    h.depth = most / largest / LEAST * LEAST;
+    h.depth = least(thin ? (h.depth > LEAST ? h.depth : LEAST) : h.depth > DEPTH ? h.depth : DEPTH, g->k);
     largest = largest * h.depth > h.rows * h.columns ? largest * h.depth : h.rows * h.columns;
-    h.together = h.down * h.across == 1 && g->k <= h.depth ? least(g->batch, ELEMENTS / 4 / largest) : 1;
+    h.together = h.down * h.across == 1 && g->k <= h.depth ? least(g->batch, most / 4 / largest) : 1;
     if (h.together < 1) h.together = 1;
     h.a_room = pieces(h.together * h.rows * h.depth, LINE) * LINE;
     h.b_room = pieces(h.together * h.columns * h.depth, LINE) * LINE;
     h.tile_room = pieces(h.together * h.rows * h.columns, LINE) * LINE;
-    h.bytes = (size_t)((h.a_room + h.b_room + 3 * h.tile_room) * size + cpu_gemm_scratch(dtype));
+    const lc_matmul_epilogue *e = g->epilogue;
+    bool addend = e && e->addend && e->addend->dtype != dtype, residual = e && e->residual && e->residual->dtype != dtype;
+    h.addend_room = addend ? h.tile_room : 0;
+    int64_t last = residual ? h.tile_room : 0;
+    if (g->a->dtype == dtype) h.a_room = 0;
+    if (g->b->dtype == dtype) h.b_room = 0;
+    if (g->out->dtype == dtype) h.tile_room = 0;
+    h.bytes = (size_t)((h.a_room + h.b_room + h.tile_room + h.addend_room + last + LINE) * size);
     int64_t tasks = pieces(g->batch, h.together) * h.down * h.across, work = g->batch * g->m * g->n * (g->k + 1),
             cost = work / tasks;
     cpu_parallel(tasks, cost >= WORTH ? 1 : WORTH / (cost + 1) + 1, work, run_tiles, &h);

@@ -16,7 +16,7 @@
 #include "gemm.h"
 #include <string.h>
 
-enum { ROWS = 168, COLUMNS = 512, DEPTH = LC_GEMM_DEPTH, MARGIN = 64, MAX_TILE = 32 * 32 };
+enum { ROWS = 168, COLUMNS = 512, DEPTH = LC_GEMM_DEPTH, COPIED = 64 << 10 /* bytes of a vector */, MAX_TILE = 32 * 32 };
 
 extern const lc_gemm lc_cpu_gemm_base, lc_cpu_gemm_avx2 __attribute__((weak)), lc_cpu_gemm_avx512 __attribute__((weak)),
     lc_cpu_gemm_neon __attribute__((weak));
@@ -113,13 +113,17 @@ void cpu_gemm_panels(lc_dtype dtype, const lc_product *g, int64_t row, int64_t r
         }
 }
 
-int64_t cpu_gemm_scratch(lc_dtype dtype) { return (ROWS + COLUMNS + 2 * MARGIN) * DEPTH * lc_size_of(dtype); }
-
+/* Bytes of the panels of n rows or columns, at most `most` at a time. */
+static int64_t panel_bytes(lc_dtype dtype, int64_t n, int64_t most, int64_t lanes, int64_t k)
+{
+    int64_t bytes = (least(n, most) + lanes - 1) / lanes * lanes * least(k, DEPTH) * lc_size_of(dtype);
+    return (bytes + 63) / 64 * 64;
+}
 static void run_packed(lc_dtype dtype, const lc_product *g, bool both, char *scratch)
 {
     const lc_micro_kernel *micro = cpu_micro_kernel(dtype);
     int64_t                size = lc_size_of(dtype);
-    char                  *a_panels = scratch, *b_panels = a_panels + (ROWS + MARGIN) * DEPTH * size;
+    char *a_panels = scratch, *b_panels = a_panels + (both ? panel_bytes(dtype, g->m, ROWS, micro->rows, g->k) : 0);
     for (int64_t column = 0, columns; column < g->n; column += columns) {
         columns = least(g->n - column, COLUMNS);
         for (int64_t depth = 0, k; depth < g->k; depth += k) {
@@ -160,7 +164,7 @@ static void run_in_place(lc_dtype dtype, const lc_product *g, int64_t count, con
 }
 static void run_dots(lc_dtype dtype, const lc_product *g, char *scratch) /* a vector that is not contiguous is copied */
 {
-    int64_t size = lc_size_of(dtype), all = g->b_row == 1 ? g->k : COLUMNS * DEPTH;
+    int64_t size = lc_size_of(dtype), all = g->b_row == 1 ? g->k : COPIED / size;
     for (int64_t depth = 0; depth < g->k; depth += all) {
         lc_product part = *g;
         part.k = least(g->k - depth, all), part.accumulate = g->accumulate || depth;
@@ -196,6 +200,26 @@ static void run_one(lc_dtype dtype, const lc_product *g, plan how, void *scratch
     else if (how == IN_PLACE) run_in_place(dtype, g, 1, (int64_t[3]){ 0 });
     else run_packed(dtype, g, how == PACKED, scratch);
 }
+/* A column is a row, unless its products are better summed as dots; there, the longer side is the rows. */
+static bool suits_transposed(const lc_product *g)
+{
+    bool column = g->n == 1 && g->a_col != 1, row = g->m < g->n && g->b_row == 1 && suits_dots(g);
+    row |= g->m == 1 && g->b_row == 1 && g->b_col != 1;
+    return column || row || (g->out_col != 1 && g->out_row == 1 && g->n > 1 && !suits_dots(g));
+}
+int64_t cpu_gemm_scratch(lc_dtype dtype, const lc_product *product)
+{
+    const lc_micro_kernel *micro = cpu_micro_kernel(dtype);
+    lc_product             g = *product;
+    if (g.m < 1 || g.n < 1 || g.k < 1) return 0;
+    g.epilogue = NULL;
+    if (suits_transposed(&g)) g = cpu_gemm_transposed(&g, NULL);
+    plan how = plan_of(&g);
+    if (how == IN_PLACE) return 0;
+    if (how == DOTS) return g.b_row == 1 ? 0 : least(g.k * lc_size_of(dtype), COPIED);
+    int64_t b = panel_bytes(dtype, g.n, COLUMNS, how == PACKED ? micro->columns : micro->strip, g.k);
+    return how == PACKED ? b + panel_bytes(dtype, g.m, ROWS, micro->rows, g.k) : b;
+}
 void cpu_gemm_batch(lc_dtype dtype, const lc_product *product, int64_t count, int64_t a_step, int64_t b_step, int64_t out_step,
                     void *scratch)
 {
@@ -203,10 +227,7 @@ void cpu_gemm_batch(lc_dtype dtype, const lc_product *product, int64_t count, in
     lc_epilogue turned;
     int64_t     size = lc_size_of(dtype), step[] = { a_step, b_step, out_step };
     if (g.m < 1 || g.n < 1) return;
-    /* A column is a row, unless its products are better summed as dots; there, the longer side is the rows. */
-    bool column = g.n == 1 && g.a_col != 1, row = g.m < g.n && g.b_row == 1 && suits_dots(&g);
-    row |= g.m == 1 && g.b_row == 1 && g.b_col != 1;
-    if (column || row || (g.out_col != 1 && g.out_row == 1 && g.n > 1 && !suits_dots(&g))) {
+    if (suits_transposed(product)) {
         g = cpu_gemm_transposed(product, &turned);
         step[0] = b_step, step[1] = a_step;
     }
