@@ -15,7 +15,9 @@
  * maximum grows (in the micro-kernel, as it reads the result). logsumexp is +infinity for a query that sees no key, which makes every
  * probability of it 0 in both directions, as in PyTorch.
  *
- * Tiles behind the causal diagonal are never computed. Halves are converted a tile at a time. Sums are fused where the machine can. */
+ * Tiles behind the causal diagonal are never computed, and those across it in quarters. What a product will want next is brought into the L2
+ * while another multiplies, the first time a head's rows are read or written: misses were 6 % of the time. Halves are converted a tile at
+ * a time. Sums are fused where the machine can. */
 #include "attention.h"
 #include "multiply.h"
 #include "scalar_math.h"
@@ -49,13 +51,22 @@ MATH double power_f64(double x)
 #ifdef __AVX512F__
 #include <immintrin.h>
 #define MULTIPLY_ADD(a, b, c) ((a) * (b) + (c))
-INLINE __m512 powers_f32(__m512 x)
+/* e^x: the nearest 32nd of x log2(e) from a table, the rest by two terms, 6 instructions of the pipes that multiply. */
+static const float _Alignas(64) powers_32[32] = {
+    1.f,         1.02189715f, 1.04427378f, 1.0671404f,  1.09050773f, 1.11438674f, 1.13878863f, 1.16372486f,
+    1.18920712f, 1.21524736f, 1.24185781f, 1.26905096f, 1.29683955f, 1.32523664f, 1.35425555f, 1.38390988f,
+    1.41421356f, 1.44518081f, 1.47682615f, 1.50916443f, 1.54221083f, 1.57598085f, 1.61049033f, 1.64575548f,
+    1.68179283f, 1.7186193f,  1.75625216f, 1.79470908f, 1.83400809f, 1.87416763f, 1.91520656f, 1.95714412f,
+};
+INLINE __m512 exponentials_f32(__m512 x)
 {
-    x = _mm512_max_ps(_mm512_set1_ps(-200.f), x); /* NaN stays */
-    __m512 n = _mm512_roundscale_ps(x, 0), r = x - n;
-    __m512 p = HORNER_6(MULTIPLY_ADD, r, 1.5461447462840905e-4f, 1.3390867351352324e-3f, 9.618056669886457e-3f,
-                        5.550357104253082e-2f, 2.4022650922342736e-1f, 6.931471880293425e-1f);
-    return _mm512_scalef_ps(p * r + 1.f, n);
+    const __m512 low = _mm512_load_ps(powers_32), high = _mm512_load_ps(powers_32 + 16), size = _mm512_set1_ps(0x1.8p18f),
+                 log2e = _mm512_set1_ps((float)LOG2E);
+    x = _mm512_max_ps(_mm512_set1_ps(-150.f), x); /* NaN stays */
+    __m512 t = _mm512_fmadd_ps(x, log2e, size), n = _mm512_sub_ps(t, size), r = _mm512_fmsub_ps(x, log2e, n);
+    __m512 p = _mm512_permutex2var_ps(low, _mm512_castps_si512(t), high);
+    r = r * (r * 0.240228855f + 0.693157344f);
+    return _mm512_scalef_ps(p * r + p, n); /* times 2 to the whole part of n */
 }
 INLINE __m512d powers_f64(__m512d x)
 {
@@ -66,6 +77,7 @@ INLINE __m512d powers_f64(__m512d x)
                           9.618129107600407e-03, 5.550410866481633e-02, 2.402265069591009e-01, 6.931471805599454e-01);
     return _mm512_scalef_pd(p * r + 1., n);
 }
+INLINE __m512d exponentials_f64(__m512d x) { return powers_f64(x * LOG2E); }
 INLINE __m512  higher_f32(__m512 x, __m512 y) { return _mm512_max_ps(x, y); } /* y if x is NaN */
 INLINE __m512d higher_f64(__m512d x, __m512d y) { return _mm512_max_pd(x, y); }
 INLINE __m512  finite_f32(__m512 x) /* -infinity becomes 0 */

@@ -9,6 +9,16 @@ typedef struct {
 } NAME(tile);
 static char *NAME(place)(const attention_matrix *m, int64_t row) { return m->data + row * m->row * lc_size_of(m->dtype); }
 
+/* Rows from `row` on of two matrices, for a fetch. */
+static fetches NAME(rows_of)(const attention_matrix *x, int64_t row_x, int64_t width_x, const attention_matrix *y,
+                             int64_t row_y, int64_t width_y)
+{
+    int64_t size_x = lc_size_of(x->dtype), size_y = lc_size_of(y->dtype);
+    return (fetches){ { x->col == 1 ? NAME(place)(x, row_x) : NULL, y->col == 1 ? NAME(place)(y, row_y) : NULL },
+                      { x->row * size_x, y->row * size_y },
+                      { width_x * size_x, width_y * size_y } };
+}
+
 /* Rows first .. first + n, where they are if they are of type T (and, where whole rows of vectors are read, lie so), else in `copy`, whose
  * rows are `step` apart and end in zeros. */
 static NAME(tile) NAME(tile_of)(const attention_head *h, const attention_matrix *m, int64_t first, int64_t n, int64_t width,
@@ -61,7 +71,7 @@ INLINE void NAME(soften_columns)(const int wide, T *st, int64_t n, T *top, T *su
 #pragma GCC unroll 4
     for (int j = 0; j < wide; j++) {
         base[j] = NAME(finite)(high[j]);
-        NAME(sums) worth = NAME(powers)((*(NAME(vector) *)(top + j * L) - base[j]) * (T)LOG2E);
+        NAME(sums) worth = NAME(exponentials)(*(NAME(vector) *)(top + j * L) - base[j]);
         all[j] = *(NAME(vector) *)(sum + j * L) * worth;
         *(NAME(vector) *)(factor + j * L) = worth, *(NAME(vector) *)(top + j * L) = high[j];
     }
@@ -69,7 +79,7 @@ INLINE void NAME(soften_columns)(const int wide, T *st, int64_t n, T *top, T *su
 #pragma GCC unroll 4
         for (int j = 0; j < wide; j++) {
             NAME(vector) *at = (NAME(vector) *)(st + i * ROWS + j * L);
-            NAME(sums) p = NAME(powers)((*at - base[j]) * (T)LOG2E);
+            NAME(sums) p = NAME(exponentials)(*at - base[j]);
             *at = p, all[j] += p;
         }
     for (int j = 0; j < wide; j++) *(NAME(vector) *)(sum + j * L) = all[j];
@@ -170,7 +180,7 @@ static void NAME(attend_one)(const attention_head *h, int64_t row)
         for (int64_t i = 0; i < n; i++) s[i] = POWER((s[i] - base) * (T)LOG2E);
         for (int64_t i = 0; i < n; i++) part += s[i];
         for (int64_t p = 0; p < all_v; p++) y[p] *= factor;
-        NAME(multiply)(1, all_v, n, s, 0, 1, v.at, v.row, y, 0, y, ADD);
+        NAME(multiply)(1, all_v, n, s, 0, 1, v.at, v.row, y, 0, y, ADD, NULL);
         top = high, sum = sum * factor + part;
     }
     T share = sum == 0 ? 0 : 1 / sum, *to = (T *)h->out.data + row * h->out.row;
@@ -193,19 +203,27 @@ static void NAME(attend_rows)(const attention_head *h, int64_t first)
     for (int64_t j = 0; j < ROWS; j++) top[j] = (T)-INFINITY, sum[j] = 0;
     memset(ot, 0, (size_t)(ROWS * h->ev) * sizeof(T));
     for (int64_t key = 0, n; key < end; key += n) {
-        bool    crosses = h->causal && key >= first; /* the diagonal: in halves, the second without the queries before it */
-        int64_t most = crosses ? KEYS / 2 : KEYS, skip = crosses ? (key - first) / NAME(LANES) * NAME(LANES) : 0;
+        bool    crosses = h->causal && key >= first; /* the diagonal: in quarters, without the queries before them */
+        int64_t most = crosses ? KEYS / 4 : KEYS, skip = crosses ? (key - first) / NAME(LANES) * NAME(LANES) : 0;
         n = end - key < most ? end - key : most;
         NAME(tile)
         k = NAME(tile_of)(h, &h->k, key, n, h->e, copy, wide, false),
         v = NAME(tile_of)(h, &h->v, key, n, h->ev, copy_v, wide_v, false);
-        NAME(multiply)(n, columns - skip, h->e, k.at, k.row, k.col, qt + skip, KEYS, st + skip, ROWS, st, STORE);
+        fetches soon = NAME(rows_of)(&h->k, key + n, h->e, &h->v, key, h->ev),
+                later = NAME(rows_of)(&h->out, first, h->ev, &h->q, first + ROWS, h->e);
+        NAME(multiply)
+        (n, columns - skip, h->e, k.at, k.row, k.col, qt + skip, KEYS, st + skip, ROWS, st, STORE,
+         first && !crosses ? NULL : &soon);
         NAME(hide_columns)(h, st, line, first, key, n, skip, rows);
         NAME(soften)(st + skip, n, columns - skip, top + skip, sum + skip, factor + skip);
-        NAME(multiply)(h->ev, columns - skip, n, v.at, v.col, v.row, st + skip, ROWS, ot + skip, ROWS, factor + skip, RESCALE);
+        NAME(multiply)
+        (h->ev, columns - skip, n, v.at, v.col, v.row, st + skip, ROWS, ot + skip, ROWS, factor + skip, RESCALE,
+         key ? NULL : &later);
     }
     for (int64_t j = 0; j < columns; j++) factor[j] = sum[j] == 0 ? 0 : 1 / sum[j];
-    for (int64_t j = 0; j < rows; j++) lse[j] = sum[j] == 0 ? (T)INFINITY : top[j] + (T)log((double)sum[j]);
+    INDEPENDENT
+    for (int64_t j = 0; j < columns; j++) top[j] = sum[j] == 0 ? (T)INFINITY : top[j] + NAME(log)(sum[j]);
+    memcpy(lse, top, (size_t)rows * sizeof(T));
     for (int64_t p = 0; p < h->ev; p++) {
         T *row = ot + p * ROWS;
         INDEPENDENT
@@ -254,7 +272,7 @@ static void NAME(gradient_rows)(const attention_head *h, T *s, T *dp, T *line, i
 #pragma GCC unroll 4
         for (int64_t i = 0; i < all; i += NAME(LANES)) {
             NAME(vector) *at = (NAME(vector) *)(s + i), *slope = (NAME(vector) *)(dp + i);
-            NAME(sums) p = NAME(powers)((*at - base) * (T)LOG2E);
+            NAME(sums) p = NAME(exponentials)(*at - base);
             *at = p, *slope = p * (*slope - mean) * scale;
         }
 #else
@@ -271,7 +289,8 @@ static void NAME(store_rows)(const attention_matrix *to, int64_t first, int64_t 
 {
     for (int64_t i = 0; i < n; i++) {
         T *row = (T *)to->data + (first + i) * to->row;
-        if (add)
+        if (!add && to->col == 1) memcpy(row, from + i * step, (size_t)width * sizeof(T));
+        else if (add)
             for (int64_t p = 0; p < width; p++) row[p * to->col] += from[i * step + p];
         else
             for (int64_t p = 0; p < width; p++) row[p * to->col] = from[i * step + p];
@@ -294,20 +313,25 @@ static void NAME(gradient_keys)(const attention_head *heads, int64_t group, int6
     for (; group--; h++) {
         bool direct = h->dq.col == 1 && e == all;
         for (int64_t first = h->causal ? key / ROWS * ROWS : 0, rows; first < h->l; first += rows) {
-            int64_t most = h->causal && first < key + n ? ROWS / 2 : ROWS; /* across the diagonal: in halves */
+            int64_t most = h->causal && first < key + n ? ROWS / 4 : ROWS; /* across the diagonal: in quarters */
             rows = h->l - first < most ? h->l - first : most;
             int64_t seen = h->causal && first + rows - key < n ? first + rows - key : n, wide_s = NAME(whole)(seen);
             NAME(tile)
             q = NAME(tile_of)(h, &h->q, first, rows, e, copy_q, wide, true),
             g = NAME(tile_of)(h, &h->grad, first, rows, ev, copy_g, wide_v, true);
-            NAME(multiply)(rows, wide_s, e, q.at, q.row, q.col, kt, KEYS, s, KEYS, s, STORE);
-            NAME(multiply)(rows, wide_s, ev, g.at, g.row, g.col, vt, KEYS, dp, KEYS, dp, STORE);
+            fetches soon = NAME(rows_of)(&h->grad, first, ev, &h->q, first + rows, e),
+                    sums = NAME(rows_of)(&h->dq, first, e, &h->dq, first, 0),
+                    keys = NAME(rows_of)(&h->k, key + n, e, &h->v, key + n, ev),
+                    ends = NAME(rows_of)(&h->dk, key, e, &h->dv, key, ev);
+            bool start = key == 0, begin = first == 0;
+            NAME(multiply)(rows, wide_s, e, q.at, q.row, q.col, kt, KEYS, s, KEYS, s, STORE, start ? &soon : NULL);
+            NAME(multiply)(rows, wide_s, ev, g.at, g.row, g.col, vt, KEYS, dp, KEYS, dp, STORE, start ? &sums : NULL);
             NAME(gradient_rows)(h, s, dp, line, first, rows, key, seen);
-            NAME(multiply)(seen, all_v, rows, s, 1, KEYS, g.at, g.row, dv, wide_v, dv, ADD);
-            NAME(multiply)(seen, all, rows, dp, 1, KEYS, q.at, q.row, dk, wide, dk, ADD);
+            NAME(multiply)(seen, all_v, rows, s, 1, KEYS, g.at, g.row, dv, wide_v, dv, ADD, begin ? &keys : NULL);
+            NAME(multiply)(seen, all, rows, dp, 1, KEYS, q.at, q.row, dk, wide, dk, ADD, begin ? &ends : NULL);
             T *to = direct ? (T *)h->dq.data + first * h->dq.row : dq;
             NAME(multiply)
-            (rows, all, seen, dp, KEYS, 1, k.at, k.row, to, direct ? h->dq.row : wide, to, direct && key ? ADD : STORE);
+            (rows, all, seen, dp, KEYS, 1, k.at, k.row, to, direct ? h->dq.row : wide, to, direct && key ? ADD : STORE, NULL);
             if (!direct) NAME(store_rows)(&h->dq, first, rows, e, dq, wide, key > 0);
         }
     }

@@ -19,3 +19,16 @@ enum { VECTOR_BYTES = 32, TALL = 6, WIDE = 2 };
 enum { VECTOR_BYTES = 16, TALL = 4, WIDE = 2 };
 #endif
 typedef enum { STORE, ADD, RESCALE } ending;
+
+/* Matrices that are wanted soon, by rows: two of them, or one and NULL. Bytes beyond them are never touched, only asked for. */
+typedef struct {
+    const char *at[2];
+    int64_t     step[2], bytes[2];
+} fetches;
+INLINE void fetch(const fetches *soon, int64_t first, int64_t rows)
+{
+    for (int m = 0; m < 2; m++)
+        for (int64_t i = first; soon->at[m] && i < first + rows; i++)
+            for (int64_t byte = 0; byte < soon->bytes[m]; byte += 64)
+                __builtin_prefetch(soon->at[m] + i * soon->step[m] + byte, 0, 2);
+}

@@ -7,27 +7,27 @@ typedef T NAME(sums) __attribute__((vector_size(VECTOR_BYTES)));
 INLINE void NAME(micro)(int tall, int wide, int64_t k, const T *a, int64_t a_row, int64_t a_col, const T *b, int64_t b_row,
                         T *out, int64_t out_row, const T *factor, ending how)
 {
-    NAME(sums) sum[TALL][WIDE];
-    for (int i = 0; i < tall; i++)
-        for (int j = 0; j < wide; j++) {
-            T *at = out + i * out_row + j * NAME(LANES);
-            sum[i][j] = (NAME(sums)){ 0 };
-            if (how != STORE) sum[i][j] = *(const NAME(vector) *)at;
-            if (how == RESCALE) sum[i][j] *= *(const NAME(vector) *)(factor + j * NAME(LANES));
-        }
+    NAME(sums)
+    sum[TALL]
+       [WIDE]; /* in registers, because every loop over it is unrolled; what was there comes last, when no product waits for it */
+#define EACH(...)                                                                                                              \
+    _Pragma("GCC unroll 16") for (int i = 0; i < tall; i++) _Pragma("GCC unroll 4") for (int j = 0; j < wide; j++) __VA_ARGS__
+    EACH(sum[i][j] = (NAME(sums)){ 0 };)
     for (int64_t p = 0; p < k; p++, a += a_col, b += b_row) {
         const NAME(vector) *row = (const NAME(vector) *)b;
-#pragma GCC unroll 16
-        for (int i = 0; i < tall; i++)
-#pragma GCC unroll 4
-            for (int j = 0; j < wide; j++) sum[i][j] += a[i * a_row] * row[j];
+        EACH(sum[i][j] += a[i * a_row] * row[j];)
     }
-    for (int i = 0; i < tall; i++)
-        for (int j = 0; j < wide; j++) *(NAME(vector) *)(out + i * out_row + j * NAME(LANES)) = sum[i][j];
+    if (how == ADD) EACH(sum[i][j] += *(const NAME(vector) *)(out + i * out_row + j * NAME(LANES));)
+    if (how == RESCALE)
+        EACH(sum[i][j] +=
+             *(const NAME(vector) *)(out + i * out_row + j * NAME(LANES)) * *(const NAME(vector) *)(factor + j * NAME(LANES));)
+    EACH(*(NAME(vector) *)(out + i * out_row + j * NAME(LANES)) = sum[i][j];)
+#undef EACH
 }
-/* n is a multiple of LANES. Rows are shared out evenly: 16 are 6, 5 and 5, because the narrow kernels wait for their operands. */
+/* n is a multiple of LANES. Rows are shared out evenly: 16 are 6, 5 and 5, because the narrow kernels wait for their operands. With each
+ * block of rows, the same rows of `soon` (if not NULL) are brought near. */
 static ONCE void NAME(multiply)(int64_t m, int64_t n, int64_t k, const T *a, int64_t a_row, int64_t a_col, const T *b,
-                                int64_t b_row, T *out, int64_t out_row, const T *factor, ending how)
+                                int64_t b_row, T *out, int64_t out_row, const T *factor, ending how, const fetches *soon)
 {
     enum { STEP = WIDE * NAME(LANES) };
 #define MICRO(tall, wide)                                                                                                      \
@@ -42,6 +42,7 @@ static ONCE void NAME(multiply)(int64_t m, int64_t n, int64_t k, const T *a, int
         int wide = j + STEP <= n ? WIDE : WIDE > 2 && j + 2 * NAME(LANES) <= n ? 2 : 1;
         for (int64_t i = 0, parts = (m + TALL - 1) / TALL, rows; i < m; i += rows, parts--) {
             rows = (m - i + parts - 1) / parts;
+            if (soon) fetch(soon, i, rows);
             switch (rows) {
                 CASE(1)
                 CASE(2)

@@ -58,7 +58,7 @@ static void NAME(forward)(const rnn_plan *plan, int64_t begin, int64_t end, void
         int64_t t = a->reverse ? a->steps - 1 - step : step, n = (a->sizes[t] < end ? a->sizes[t] : end) - begin;
         if (n <= 0) continue;
         NAME(multiply)
-        (n, NAME(whole)(width), p, state + begin * p, p, 1, plan->weight, plan->weight_row, hidden, wide, hidden, STORE);
+        (n, NAME(whole)(width), p, state + begin * p, p, 1, plan->weight, plan->weight_row, hidden, wide, hidden, STORE, NULL);
         for (int64_t i = 0; i < n; i++) {
             int64_t row = plan->starts[t] + begin + i;
             NAME(row)
@@ -74,8 +74,8 @@ static void NAME(forward)(const rnn_plan *plan, int64_t begin, int64_t end, void
         }
         if (a->project) {
             NAME(multiply)
-            (n, NAME(whole)(p), h, raw, rnn_padded(h), 1, plan->project, plan->project_row, projected, wide_p, projected,
-             STORE);
+            (n, NAME(whole)(p), h, raw, rnn_padded(h), 1, plan->project, plan->project_row, projected, wide_p, projected, STORE,
+             NULL);
             for (int64_t i = 0; i < n; i++) memcpy(state + (begin + i) * p, projected + i * wide_p, (size_t)p * sizeof(T));
         }
         memcpy((T *)a->out->data + (plan->starts[t] + begin) * p, state + begin * p, (size_t)(n * p) * sizeof(T));
@@ -147,7 +147,7 @@ static void NAME(backward)(const rnn_plan *plan, int64_t begin, int64_t end, voi
         if (a->project) {
             for (int64_t i = 0; i < n; i++)
                 memcpy((T *)a->d_out->data + (first + i) * p, dh + i * wide_p, (size_t)p * sizeof(T));
-            NAME(multiply)(n, NAME(whole)(h), p, dh, wide_p, 1, plan->project, plan->project_row, raw, wide, raw, STORE);
+            NAME(multiply)(n, NAME(whole)(h), p, dh, wide_p, 1, plan->project, plan->project_row, raw, wide, raw, STORE, NULL);
         }
         for (int64_t i = 0; i < n; i++) {
             int64_t row = first + i;
@@ -160,7 +160,8 @@ static void NAME(backward)(const rnn_plan *plan, int64_t begin, int64_t end, voi
                                 NAME(before)(plan, t, begin + i, a->cells, a->c0, h), g, dc + i * wide, d, h);
             else NAME(plain_back)((const T *)a->out->data + row * p, g, d, h, a->kind == LC_RNN_RELU); }
         NAME(multiply)
-        (n, NAME(whole)(p), width, of_hidden, width, 1, plan->weight, plan->weight_row, dh, wide_p, dh, gru ? ADD : STORE);
+        (n, NAME(whole)(p), width, of_hidden, width, 1, plan->weight, plan->weight_row, dh, wide_p, dh, gru ? ADD : STORE,
+         NULL);
     }
     for (int64_t b = begin; b < end; b++) {
         memcpy((T *)a->d_h0->data + b * p, dh + (b - begin) * wide_p, (size_t)p * sizeof(T));
