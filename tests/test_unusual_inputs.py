@@ -1,8 +1,8 @@
 """Functions of neural networks on inputs that are empty, out of range, of the wrong shape or not finite: as PyTorch.
 
-A line is a call in both libraries: x(...) makes floats of a shape, c(...) the same as constants, v(...) floats and i(...)
-integers from a list. Gradients of x and v are compared too, where PyTorch has them. What PyTorch leaves unwritten (margin
-losses of no samples) is not here.
+A line is a function of nn.functional and its arguments, case by case, or a statement. x(...) makes floats of a shape, c(...)
+constants, v(...) floats and i(...) integers from a list. Gradients of x and v are compared too, where PyTorch has them.
+What PyTorch leaves unwritten (margin losses of no samples, bags whose offsets decrease) is not here.
 """
 
 import math
@@ -13,489 +13,257 @@ import torch
 import lucid
 
 INF, NAN = math.inf, math.nan
-POOLING = """
-F.max_pool1d(x(0, 3, 8), 2)
-F.max_pool2d(x(0, 3, 8, 8), 2)
-F.max_pool3d(x(0, 3, 8, 8, 8), 2)
-F.max_pool2d(x(2, 0, 8, 8), 2)
-F.max_pool2d(x(2, 3, 0, 8), 2)
-F.max_pool2d(x(2, 3, 8, 8), 9)
-F.max_pool2d(x(2, 3, 8, 8), 0)
-F.max_pool2d(x(2, 3, 8, 8), -1)
-F.max_pool2d(x(2, 3, 8, 8), (2, 2, 2))
-F.max_pool2d(x(2, 3, 8, 8), 2, stride=0)
-F.max_pool2d(x(2, 3, 8, 8), 2, stride=-1)
-F.max_pool2d(x(2, 3, 8, 8), 2, padding=-1)
-F.max_pool2d(x(2, 3, 8, 8), 2, padding=2)
-F.max_pool2d(x(2, 3, 8, 8), 2, dilation=0)
-F.max_pool2d(x(2, 3, 8, 8), 3, dilation=5)
-F.max_pool2d(x(8, 8), 2)
-F.max_pool2d(x(8), 2)
-F.max_pool2d(x(1, 2, 3, 8, 8), 2)
-F.max_pool2d(v([[[NAN, 1.0, 2.0], [3.0, INF, -INF], [-1.0, -2.0, -3.0]]]), 2, 1)
+# PyTorch's vectors and its last elements differ in gelu of infinity and in gradients at NaN
+E = [-1e38, -1000.0, -200.0, -100.0, -88.5, -20.0, -6.6, -3.0, -0.0, 0.0, 1e-40, 3.0, 6.6, 20.0, 88.5, 100.0, 1e38]
+SMOOTH = (
+    "gelu silu mish softplus selu elu celu sigmoid tanh logsigmoid softsign tanhshrink hardswish hardsigmoid "
+    "hardtanh relu6 relu leaky_relu"
+)
+CASES = """
+max_pool1d: x(0, 3, 8), 2 | x(2, 3, 4), 5 | x(3, 8), 2, padding=2 | x(8), 2
+max_pool2d: x(0, 3, 8, 8), 2 | x(2, 0, 8, 8), 2 | x(2, 3, 0, 8), 2 | x(2, 3, 8, 8), 9 | x(2, 3, 8, 8), 0 | x(2, 3, 8, 8), -1
+max_pool2d: x(2, 3, 8, 8), (2, 2, 2) | x(2, 3, 8, 8), 2, stride=0 | x(2, 3, 8, 8), 2, stride=-1 | x(2, 3, 8, 8), 2, padding=-1
+max_pool2d: x(2, 3, 8, 8), 2, padding=2 | x(2, 3, 8, 8), 2, dilation=0 | x(2, 3, 8, 8), 3, dilation=5 | x(8, 8), 2 | x(8), 2
+max_pool2d: x(1, 2, 3, 8, 8), 2 | v([[[NAN, 1.0, 2.0], [3.0, INF, -INF], [-1.0, -2.0, -3.0]]]), 2, 1
+max_pool3d: x(0, 3, 8, 8, 8), 2 | x(2, 3, 4, 4, 4), (2, 5, 2) | x(8, 8, 8), 2
+avg_pool1d: x(0, 3, 8), 2 | x(8), 2
+avg_pool2d: x(0, 3, 8, 8), 2 | x(2, 0, 8, 8), 2 | x(2, 3, 0, 8), 2 | x(2, 3, 8, 8), 9 | x(2, 3, 8, 8), 0
+avg_pool2d: x(2, 3, 8, 8), 2, stride=0 | x(2, 3, 8, 8), 2, padding=-1 | x(2, 3, 8, 8), 2, padding=2
+avg_pool2d: x(2, 3, 8, 8), 2, divisor_override=0 | x(2, 3, 8, 8), 2, divisor_override=-3 | v([[[NAN, 1.0], [3.0, INF]]]), 1
+avg_pool2d: x(8, 8), 2 | x(8), 2 | x(), 2
+avg_pool3d: x(0, 3, 8, 8, 8), 2 | x(8, 8, 8), 2
+lp_pool1d: x(0, 3, 8), 2.0, 2 | x(8), 2., 2
+lp_pool2d: x(0, 3, 8, 8), 2.0, 2 | x(2, 3, 8, 8), 2.0, 9 | x(2, 3, 8, 8), INF, 2 | x(8, 8), 2., 2
+adaptive_avg_pool1d: x(0, 3, 8), 2 | x(8), 2 | x(8), (2,) | x(3, 8), (2, 2) | x(3, 3, 3, 8), 2
+adaptive_avg_pool2d: x(0, 3, 8, 8), 2 | x(2, 3, 0, 8), 2 | x(2, 3, 8, 8), -1 | x(2, 3, 8, 8), (1, 2, 3) | x(8, 8), 2 | x(8), 2
+adaptive_avg_pool2d: x(8, 8), (2,) | x(8, 8), (2, 2) | x(8, 8), (2, 2, 2) | x(3, 8, 8), (2, 2, 2) | x(3, 8, 8), (2,)
+adaptive_avg_pool2d: x(3, 8, 8), (2,None) | x(3, 3, 8), ()
+adaptive_max_pool1d: x(0, 3, 8), 2 | x(8), 2 | x(8), (2,) | x(3, 8), (2, 2) | x(3, 3, 3, 8), 2
+adaptive_max_pool2d: x(0, 3, 8, 8), 2 | x(2, 3, 0, 8), 2 | x(2, 3, 8, 8), -1 | v([[[NAN, 1.0], [3.0, INF]]]), 1 | x(8, 8), 2
+adaptive_max_pool2d: x(8), 2 | x(8, 8), (2,) | x(8, 8), (2, 2) | x(3, 3, 3, 3, 8), 2 | x(3, 3, 8), (2,) | x(3, 3, 8), ()
+adaptive_max_pool3d: x(2, 3, 8, 8), 2 | x(8, 8, 8), 2
+fractional_max_pool2d: x(2, 3, 8, 8), 2, output_size=9 | x(2, 3, 8, 8), 2 | x(2, 3, 8, 8), 9, output_size=2
+fractional_max_pool2d: x(2, 3, 8, 8), 2, output_ratio=0.5 | x(2, 3, 8, 8), 2, output_ratio=(0.5, 0.5)
+fractional_max_pool2d: x(2, 3, 8, 8), 2, output_ratio=(0.5, 0.5, 0.5) | x(2, 3, 8, 8), 2, output_ratio=1.5
+fractional_max_pool2d: x(2, 3, 8, 8), 2, output_ratio=NAN | x(2, 3, 8, 8), 2, output_ratio=(0.5, NAN)
+fractional_max_pool2d: x(2, 3, 8, 8), 2, output_ratio=(0.5, 1.5) | x(2, 3, 8, 8), 2, output_ratio=(0.5, -0.5)
+fractional_max_pool2d: x(2, 3, 8, 8), (2,2,2), output_size=(2,2) | x(2, 3, 8, 8), 2, output_size=2, output_ratio=0.5
+fractional_max_pool2d: x(2, 3, 8, 8), 2, output_size=0 | x(2, 3, 8, 8), 2, output_size=-1 | x(8, 8), 2, output_size=2
+fractional_max_pool2d: x(8, 8), 2, output_ratio=(0.5,0.5) | x(8), 2, output_ratio=(0.5,0.5)
+max_unpool2d: x(1, 1, 2, 2), i([[[[0, 3], [12, 16]]]]), 2 | x(1, 1, 2, 2), i([[[[0, 3], [12, -1]]]]), 2
+max_unpool2d: x(1, 1, 2, 2), i([[[[0, 3], [12, 15]]]]), 2, output_size=(9, 9) | x(1, 1, 2, 2), i([[[[0, 3]]]]), 2
+max_unpool2d: x(0, 1, 2, 2), i([]).reshape(0, 1, 2, 2), 2
+max_unpool1d: x(1, 1, 2), i([[[0, 4]]]), 2
+max_unpool3d: x(1, 1, 1, 1, 2), i([[[[[0, 99]]]]]), 2
+unfold: x(0, 3, 8, 8), 2 | x(2, 3, 8, 8), 9 | x(2, 3, 8, 8), 0 | x(2, 3, 8, 8), 2, stride=0 | x(2, 3, 8, 8), 2, dilation=0
+unfold: x(2, 3, 8, 8), 2, padding=-1 | x(2, 3, 0, 8), 2 | x(8, 8), 2
+fold: x(2, 12, 4), (3, 3), 2 | x(2, 12, 5), (3, 3), 2 | x(2, 13, 4), (3, 3), 2 | x(0, 12, 4), (3, 3), 2
+fold: x(2, 12, 4), (3, 3), 2, stride=0 | x(2, 12, 4), (1, 1), 2 | x(2, 12, 4), (-3, 3), 2
+pixel_shuffle: x(2, 8, 3, 3), 2 | x(2, 6, 3, 3), 2 | x(2, 8, 3, 3), 0 | x(2, 8, 3, 3), -2 | x(3, 3), 2
+pixel_unshuffle: x(2, 2, 4, 4), 2 | x(2, 2, 3, 4), 2 | x(2, 2, 4, 4), 0 | x(2, 2, 4, 4), -2
+channel_shuffle: x(2, 4, 3, 3), 2 | x(2, 4, 3, 3), 3 | x(2, 4, 3, 3), 0 | x(2, 4, 3, 3), -2 | x(0, 4, 3, 3), 2 | x(4, 3), 2
+interpolate: x(2, 3, 4, 4), size=5 | x(2, 3, 4, 4), size=[5] | x(2, 3, 4, 4), size=(5,) | x(2, 3, 4), size=[5]
+interpolate: x(2, 3, 4, 4), size=(5, 6) | x(2, 3, 4, 4), size=(5, 6, 7) | x(2, 3, 4, 4), size=[]
+interpolate: x(2, 3, 4, 4), scale_factor=[2.0] | x(2, 3, 4, 4), scale_factor=(2.0, 1.5) | x(2, 3, 4, 4), scale_factor=2
+interpolate: x(2, 3, 4, 4), size=5, scale_factor=2.0 | x(2, 3, 4, 4), size=(5, 5), scale_factor=2.0
+interpolate: x(2, 3, 4, 4), size=5, scale_factor=(2.0, 2.0) | x(2, 3, 4, 4) | x(2, 3, 4, 4), size=0 | x(2, 3, 4, 4), size=-1
+interpolate: x(2, 3, 4, 4), scale_factor=0.0 | x(2, 3, 4, 4), scale_factor=0.1 | x(2, 3, 4, 4), scale_factor=-1.0
+interpolate: x(2, 3, 4, 4), scale_factor=NAN | x(0, 3, 4, 4), size=5 | x(2, 0, 4, 4), size=5 | x(2, 3, 0, 4), size=5
+interpolate: x(0, 3, 4, 4), size=5, mode='bilinear' | x(2, 3, 4, 4), size=5, mode='linear' | x(2, 3, 4), size=5, mode='bilinear'
+interpolate: x(2, 3, 4, 4), size=5, mode='cubic' | x(2, 3, 4, 4), size=5, align_corners=True
+interpolate: x(2, 3, 4, 4), size=5, mode='nearest', antialias=True
+interpolate: x(2, 3, 4, 4), size=5, mode='bilinear', recompute_scale_factor=True
+interpolate: x(2, 3, 4, 4), size=1, mode='bilinear', align_corners=True | x(4, 4), size=5
+interpolate: v([[[NAN, 1.0, INF, -INF]]]), size=7, mode='linear' | v([[[[NAN, 1.0], [INF, -INF]]]]), size=3, mode='bicubic'
+interpolate: x(2, 3, 4, 4), size=3, mode='area' | x(2, 3, 4, 4), size=[3], mode='area'
+upsample: x(2, 3, 4, 4), size=[5] | x(2, 3, 4, 4), size=5
+upsample_nearest: x(2, 3, 4, 4), [5]
+upsample_bilinear: x(2, 3, 4, 4), size=[5] | x(2, 3, 4, 4), scale_factor=2
+grid_sample: x(2, 3, 4, 4), x(2, 5, 5, 2), align_corners=False | x(2, 3, 4, 4), x(3, 5, 5, 2), align_corners=False
+grid_sample: x(2, 3, 4, 4), x(2, 5, 5, 3), align_corners=False | x(2, 3, 4, 4), x(2, 5, 2), align_corners=False
+grid_sample: x(0, 3, 4, 4), x(0, 5, 5, 2), align_corners=False | x(2, 0, 4, 4), x(2, 5, 5, 2), align_corners=False
+grid_sample: x(2, 3, 0, 4), x(2, 5, 5, 2), align_corners=False | x(2, 3, 4, 4), x(2, 0, 5, 2), align_corners=False
+grid_sample: x(2, 3, 4, 4), x(2, 5, 5, 2), mode='cubic', align_corners=False
+grid_sample: x(2, 3, 4, 4), x(2, 5, 5, 2), padding_mode='reflect', align_corners=False
+grid_sample: x(2, 3, 4, 4, 4), x(2, 5, 5, 5, 3), mode='bicubic', align_corners=False
+grid_sample: x(1, 1, 4, 4), v([[[[INF, 0.0], [-INF, INF], [1e30, -1e30]]]]), padding_mode='border', align_corners=False
+affine_grid: x(2, 2, 3), [2, 3, 4, 4], align_corners=False | x(2, 2, 3), [3, 3, 4, 4], align_corners=False
+affine_grid: x(2, 3, 3), [2, 3, 4, 4], align_corners=False | x(2, 2, 3), [2, 3, 0, 4], align_corners=False
+affine_grid: x(2, 2, 3), [2, 3, -4, 4], align_corners=False | x(2, 2, 3), [2, 3, 4], align_corners=False
+affine_grid: x(0, 2, 3), [0, 3, 4, 4], align_corners=False | i([[[1, 0, 0], [0, 1, 0]]]), [1, 3, 4, 4], align_corners=False
+pad: x(2, 3, 4), (1, 2), mode='reflect' | x(2, 3, 4), (4, 0), mode='reflect' | x(2, 3, 4), (-1, 2), mode='reflect'
+pad: x(2, 3, 4), (5, 0), mode='circular' | x(2, 3, 4), (4, 4), mode='circular' | x(2, 3, 4), (-1, 3), mode='circular'
+pad: x(2, 3, 4), (9, 9), mode='replicate' | x(2, 3, 4), (-2, -2), mode='replicate' | x(2, 3, 4), (-3, -3), mode='constant'
+pad: x(2, 3, 4), (-2, -2), mode='constant' | x(2, 3, 4), (1,), mode='constant'
+pad: x(2, 3, 4), (1, 1, 1, 1, 1, 1, 1, 1), mode='constant' | x(2, 3, 4), (1, 1), mode='mirror'
+pad: x(2, 3, 4), (1, 1), mode='reflect', value=1.0 | x(0, 3, 4), (1, 1), mode='reflect' | x(2, 3, 0), (1, 1), mode='replicate'
+pad: x(2, 3, 0), (1, 1), mode='constant', value=2.0 | x(4), (1, 1), mode='reflect' | x(2, 3, 4, 4), (1, 2, 3, 1), mode='reflect'
+pad: x(2, 3, 4, 4), (1, 2, 3, 1), mode='circular' | x(2, 3, 4, 4, 5), (1, 2, 3, 1, 2, 0), mode='replicate'
+pad: x(2, 3, 4, 4, 5), (1, 2, 3, 1, 2, 0), mode='reflect'
+layer_norm: x(2, 3, 4), (4,) | x(2, 3, 4), (3,) | x(2, 3, 4), () | x(0, 4), (4,) | x(2, 0), (0,) | x(2, 4), (4,), x(3)
+layer_norm: x(2, 4), (4,), x(4), x(5) | v([[NAN, 1.0, 2.0], [INF, 1.0, 2.0], [1.0, 1.0, 1.0]]), (3,) | x(2, 4), (4,), eps=-1.0
+layer_norm: x(2, 1), (1,)
+rms_norm: x(2, 3, 4), (4,) | x(2, 3, 4), (3,) | x(0, 4), (4,) | x(2, 4), (4,), x(3)
+rms_norm: v([[NAN, 1.0, 2.0], [INF, 1.0, 2.0], [0.0, 0.0, 0.0]]), (3,)
+batch_norm: x(2, 3, 4), None, None, training=True | x(1, 3), None, None, training=True | x(1, 3, 1), None, None, training=True
+batch_norm: x(2, 3), None, None | x(2, 3), c(2), c(2) | x(2, 3), c(3), c(3).abs(), x(4) | x(2, 3), c(3), c(3).abs(), x(3), x(2)
+batch_norm: x(0, 3), None, None, training=True | x(0, 3), c(3), c(3).abs() | x(2, 0, 4), None, None, training=True
+batch_norm: v([[NAN, 1.0], [INF, 2.0], [1.0, 3.0]]), None, None, training=True
+batch_norm: x(2, 3), c(3), c(3).abs(), training=True, momentum=2.0 | x(3), None, None, training=True | x(3), c(3), c(3).abs()
+batch_norm: x(3), c(1), c(1).abs() | x(), c(1), c(1).abs() | x(), None, None, training=True
+batch_norm: x(3), c(3), c(3).abs(), training=True | x(2, 3), x(3), x(3).abs() | x(2, 3), x(3), x(3) | x(2, 3), x(3), c(3).abs()
+batch_norm: x(2, 3), c(3), x(3).abs() | x(2, 3), x(3), x(3).abs(), training=True | c(2, 3), x(3), x(3).abs(), training=True
+batch_norm: c(2, 3), x(3), x(3).abs() | c(2, 3), x(3)*1, x(3).abs(), training=True | x(2, 3), x(3)*1, x(3).abs(), training=True
+group_norm: x(2, 6, 4), 3 | x(2, 6, 4), 4 | x(2, 6, 4), -2 | x(2, 6, 4), 3, x(3) | x(0, 6, 4), 3 | x(2, 6, 0), 3 | x(1, 2), 2
+group_norm: x(6), 3 | x(2, 6, 4), 0 | x(2, 6, 4), -1 | x(2, 6, 4), 7 | x(), 1 | x(2, 0, 4), 0 | x(6), 0
+instance_norm: x(2, 3, 4) | x(2, 3, 1) | x(2, 3) | x(0, 3, 4) | x(2, 3, 4), use_input_stats=False | x(2, 3, 4), c(2), c(2)
+instance_norm: x(2, 3, 4), x(3), x(3).abs() | x(2, 3, 4), x(3)*1, x(3).abs()
+instance_norm: x(2, 3, 4), x(3), x(3).abs(), use_input_stats=False | x(3) | x() | x(3), use_input_stats=False
+instance_norm: x(3), c(3), c(3).abs(), use_input_stats=False
+local_response_norm: x(2, 3, 4), 2 | x(2, 3), 2 | x(2, 3, 4), 0 | x(0, 3, 4), 2 | x(2, 3, 4), 9
+normalize: x(2, 3) | v([[0.0, 0.0], [NAN, 1.0], [INF, 1.0]]) | x(2, 3), dim=3 | x(0, 3) | x(2, 3), p=0.0 | x(2, 3), p=INF
+softmax: x(2, 3), 2 | x(2, 0), 1 | x(0, 3), 0 | v([[-INF, -INF], [NAN, 1.0], [INF, 1.0], [-INF, 1.0]]), 1
+softmax: v([[-INF, -INF], [NAN, 1.0], [INF, 1.0], [-INF, 1.0]]), 0 | x(), 0 | i([1, 2]), 0
+log_softmax: v([[-INF, -INF], [NAN, 1.0], [INF, 1.0], [-INF, 1.0]]), 1
+log_softmax: v([[-INF, -INF], [NAN, 1.0], [INF, 1.0], [-INF, 1.0]]), 0 | x(2, 3), -3
+softmin: v([[-INF, -INF], [NAN, 1.0], [INF, 1.0], [-INF, 1.0]]), 1
+gelu: v(E), approximate='tanh' | v([-INF]) | v([-INF] * 16) | x(3), approximate='sigmoid' | v(E) | v(E * 5)
+silu: v([-INF]) | v([-INF] * 16) | v(E) | v(E * 5)
+softshrink: v(E) | x(3), -1.0
+hardshrink: v(E)
+threshold: v(E), 1.0, 2.0
+glu: v(E * 2) | x(3, 3) | x(3, 4), 2 | x(0, 4) | x()
+prelu: x(2, 3), x(3) | x(2, 3), x(2) | x(2, 3), x(1, 3) | x(), x(2) | x(0, 3), x(3)
+rrelu: x(3), 0.5, 0.1, True
+hardtanh: x(3), 1.0, -1.0 | v(E) | v(E * 5)
+softplus: v(E), beta=0 | v(E), beta=-1 | v(E) | v(E * 5)
+celu: v(E), 0.0 | v(E), -2.0 | v(E) | v(E * 5)
+elu: v(E), -2.0 | v(E) | v(E * 5)
+leaky_relu: v(E), -0.5 | v(E) | v(E * 5)
+relu: x(0) | v(E) | v(E * 5)
+dropout: x(3), 1.5 | x(3), -0.5 | x(3), 1.0 | x(3), 0.0 | x(0), 0.5 | x(3), NAN | x(3), NAN, training=False
+alpha_dropout: x(3), 1.5 | x(3), 1.0 | x(3), NAN | x(3), NAN, True
+dropout2d: x(3), 0.5 | x(2, 3, 4), NAN
+dropout1d: x(3), 0.5 | x(2, 3), NAN
+dropout3d: x(2, 3), 0.5 | x(2, 3, 4, 4), NAN
+feature_alpha_dropout: x(3), -0.1 | x(3, 3), NAN, True
+gumbel_softmax: x(0, 3)
+mish: v(E) | v(E * 5)
+selu: v(E) | v(E * 5)
+sigmoid: v(E) | v(E * 5)
+tanh: v(E) | v(E * 5)
+logsigmoid: v(E) | v(E * 5)
+softsign: v(E) | v(E * 5)
+tanhshrink: v(E) | v(E * 5)
+hardswish: v(E) | v(E * 5)
+hardsigmoid: v(E) | v(E * 5)
+relu6: v(E) | v(E * 5)
+cross_entropy: x(2, 3), i([0, 3]) | x(2, 3), i([0, -1]) | x(2, 3), i([0, -100]) | x(2, 3), i([-100, -100])
+cross_entropy: x(2, 3), i([-100, -100]), reduction='sum' | x(2, 3), i([0, 5]), ignore_index=5 | x(2, 3), i([0, 1, 2])
+cross_entropy: x(0, 3), i([]).long() | x(0, 3), i([]).long(), reduction='sum' | x(0, 3), i([]).long(), reduction='none'
+cross_entropy: x(2, 0), i([0, 0]) | x(3), i(1) | x(3), i(3) | x(2, 3), i([0, 1]), label_smoothing=2.0
+cross_entropy: x(2, 3), i([0, 1]), label_smoothing=-0.1 | x(2, 3), i([0, 1]), weight=v([1.0, 2.0]).detach()
+cross_entropy: x(2, 3), i([0, 1]), weight=v([0.0, 0.0, 1.0]).detach() | x(2, 3), x(2, 3).softmax(1) | x(2, 3), x(2, 2)
+cross_entropy: x(2, 3), v([0.0, 1.0]) | x(2, 3), i([[0, 1], [1, 2]]) | x(2, 3), i([0, 1]), reduction='average'
+cross_entropy: v([[NAN, 1.0], [INF, 1.0], [-INF, 1.0]]), i([0, 1, 1]), reduction='none' | x(2, 3, 2), i([[0, 1], [2, 3]])
+cross_entropy: x(2, 3), i([0, 1]), weight=x(3) | x(2, 3), x(2, 3).softmax(1), weight=x(3)
+cross_entropy: x(2, 3), x(2, 3).softmax(1), weight=c(3) | x(2, 3), i([0, 1]), weight=x(3), label_smoothing=0.1
+cross_entropy: c(2, 3), i([0, 1]), weight=x(3) | c(2, 3), i([0, 1]), weight=x(3), reduction='none'
+nll_loss: x(2, 3), i([0, 3]) | x(2, 3), i([0, -1]) | x(2, 3, 4), i([0, 1]) | x(0, 3), i([]).long()
+nll_loss: x(0, 3), i([]).long(), reduction='sum' | x(3), i(4) | x(2, 3), v([0.0, 1.0]) | x(2, 3), i([0, 1]), weight=x(3)
+nll_loss: x(2, 3, 4, 4), i([[[0]*4]*4]*2), weight=x(3) | x(2, 3, 4), i([[0]*4]*2), weight=x(3)
+multi_margin_loss: x(2, 3), i([0, 3]) | x(2, 3), i([0, -1]) | x(2, 3), i([0, 1]), p=3
+multi_margin_loss: x(2, 3), i([0, 1]), weight=v([1.0]).detach() | x(2, 3), i([0, 1]), weight=x(3)
+multilabel_margin_loss: x(2, 3), i([[0, -1, 1], [2, 1, -1]]) | x(2, 3), i([[0, 3, 1], [2, 1, -1]])
+multilabel_margin_loss: x(2, 3), i([[0, -2, 1], [2, 1, -1]]) | x(2, 3), i([[0, 1], [2, 1]])
+multilabel_margin_loss: x(2, 3), i([[0, 1, -1], [0, -1, -1]])
+multilabel_soft_margin_loss: x(2, 3), x(2, 3) | x(0, 3), x(0, 3) | x(2, 3), c(2, 3), x(3)
+binary_cross_entropy: v([0.5, 1.5]), v([0.0, 1.0]) | v([0.5, -0.5]), v([0.0, 1.0]) | v([0.5, NAN]), v([0.0, 1.0])
+binary_cross_entropy: v([0.0, 1.0]), v([1.0, 0.0]) | v([0.0, 1.0]), v([0.0, 1.0]) | v([0.5, 0.5]), v([0.0]) | x(0), x(0)
+binary_cross_entropy: x(3).sigmoid(), x(3), x(3) | x(3).sigmoid(), x(3) | x(3).sigmoid(), c(3), x(3) | v([.5]), v([2.])
+binary_cross_entropy: v([.5]), v([-1.]) | v([.5]), v([NAN])
+binary_cross_entropy_with_logits: v([INF, -INF, 1e30, NAN]), v([1.0, 0.0, 1.0, 0.0]), reduction='none'
+binary_cross_entropy_with_logits: v([INF, -INF, 1e30]), v([0.0, 1.0, 0.5]), reduction='none' | x(2, 3), x(2)
+binary_cross_entropy_with_logits: x(2, 3), x(2, 3), pos_weight=x(2) | x(0), x(0) | x(3), x(3) | x(3), c(3), x(3)
+binary_cross_entropy_with_logits: x(3), c(3), c(3), pos_weight=x(3) | x(3), x(3), c(3), pos_weight=x(3)
+binary_cross_entropy_with_logits: x(3), x(3), x(3), pos_weight=x(3)
+kl_div: x(2, 3), v([[0.0, -1.0, 0.5], [NAN, 1.0, 0.0]]), reduction='none' | x(0, 3), x(0, 3), reduction='batchmean'
+kl_div: x(2, 3), x(2, 4) | x(3), x(3).softmax(0) | x(3), x(3), log_target=True
+mse_loss: x(2, 3), x(2, 4) | x(2, 3), x(3) | x(0), x(0) | v([INF, NAN]), v([INF, 1.0]) | x(3), x(3) | x(3), c(3), weight=x(3)
+l1_loss: x(2, 3), x(2, 4) | x(0), x(0) | x(3), x(3) + 1 | x(3), c(3) + 1, weight=x(3)
+smooth_l1_loss: x(3), x(3).detach() + 1, beta=-1.0 | x(3), x(3).detach() + 1, beta=0.0 | x(0), x(0) | x(3), x(3) + 1
+huber_loss: x(3), x(3).detach() + 1, delta=0.0 | x(3), x(3).detach() + 1, delta=-1.0 | x(3), x(3) + 1
+huber_loss: x(3), c(3) + 1, weight=x(3)
+poisson_nll_loss: v([0.0, -1.0, 2.0]), v([1.0, 2.0, 3.0]), log_input=False, full=True | x(3), x(3), reduction='average'
+poisson_nll_loss: x(3), x(3) | x(3), x(3).abs() + 2, full=True
+gaussian_nll_loss: x(3), x(3), v([1.0, -1.0, 1.0]) | x(3), x(3), v([1.0, 0.0, 1.0]) | x(2, 3), x(2, 3), x(4).abs()
+gaussian_nll_loss: x(3), x(3), x(3).abs()
+hinge_embedding_loss: x(3), v([1.0, -1.0, 0.5]) | x(3), v([1.0, -1.0]) | x(3), x(3) | x(3), v([1., -1., 1.])
+soft_margin_loss: x(3), v([1.0, -1.0]) | x(3), x(3) | c(3), x(3)
+margin_ranking_loss: x(3), x(3), v([1.0, -1.0]) | x(2, 3), x(3), v([1.0, -1.0, 1.0]) | x(3), x(3), v([1., -1., 1.])
+cosine_embedding_loss: x(2, 3), x(2, 3), i([1, -1]) | x(2, 3), x(2, 3), i([1, -1, 1]) | x(2, 3), x(2, 3), i([1, 2])
+cosine_embedding_loss: x(2, 3) * 0, x(2, 3), i([1, -1]) | x(2, 3), x(2, 3), v([1., -1.])
+triplet_margin_loss: x(2, 3), x(2, 3), x(2, 3), margin=-1.0 | x(2, 3), x(2, 3), x(2, 4) | x(2, 3), x(3), x(2, 3)
+triplet_margin_loss: x(0, 3), x(0, 3), x(0, 3) | x(2, 3), x(2, 3)+1, x(2, 3)+2
+ctc_loss: x(4, 2, 3).log_softmax(2), i([[1, 2], [1, 1]]), i([4, 4]), i([2, 2])
+ctc_loss: x(4, 2, 3).log_softmax(2), i([[1, 2], [1, 1]]), i([4, 4]), i([0, 0])
+ctc_loss: x(4, 2, 3).log_softmax(2), i([[1, 2], [1, 1]]), i([5, 4]), i([2, 2])
+ctc_loss: x(4, 2, 3).log_softmax(2), i([[1, 2], [1, 1]]), i([4, 4]), i([3, 2])
+ctc_loss: x(4, 2, 3).log_softmax(2), i([[1, 2], [1, 1]]), i([4, 4]), i([-1, 2])
+ctc_loss: x(4, 2, 3).log_softmax(2), i([[1, 2], [1, 1]]), i([4, 4]), i([2, 2]), blank=3
+ctc_loss: x(4, 2, 3).log_softmax(2), i([[1, 2], [1, 1]]), i([4, 4]), i([2, 2]), blank=-1
+ctc_loss: x(4, 2, 3).log_softmax(2), i([[1, 2], [1, 1]]), i([4]), i([2, 2])
+ctc_loss: x(2, 2, 3).log_softmax(2), i([[1, 2, 1], [1, 1, 1]]), i([2, 2]), i([3, 3])
+ctc_loss: x(2, 2, 3).log_softmax(2), i([[1, 2, 1], [1, 1, 1]]), i([2, 2]), i([3, 3]), zero_infinity=True
+ctc_loss: x(4, 0, 3).log_softmax(2), i([]).long().reshape(0, 2), i([]).long(), i([]).long()
+embedding: i([0, 3]), x(3, 2) | i([0, -1]), x(3, 2) | i([]).long(), x(3, 2) | i([]).long(), x(0, 2) | i([0]), x(0, 2)
+embedding: v([0.0, 1.0]), x(3, 2) | i([0, 1]), x(3) | i([0, 1]), x(3, 2), padding_idx=3 | i([0, 1]), x(3, 2), padding_idx=-4
+embedding: i([0, 1]), x(3, 2), padding_idx=-3 | i([0, 1, 1, 2, 1]), x(3, 2), scale_grad_by_freq=True | i([0, 1]), x(3, 0)
+embedding_bag: i([0, 1, 3]), x(3, 2), i([0, 1]) | i([0, 1, -1]), x(3, 2), i([0, 1]) | i([0, 1, 2]), x(3, 2), i([1, 2])
+embedding_bag: i([0, 1, 2]), x(3, 2), i([0, 4]) | i([0, 1, 2]), x(3, 2), i([0, 0, 3])
+embedding_bag: i([0, 1, 2]), x(3, 2), i([0, 0, 3]), mode='sum' | i([0, 1, 2]), x(3, 2), i([0, 0, 3]), mode='max'
+embedding_bag: i([]).long(), x(3, 2), i([0, 0]), mode='max' | i([]).long(), x(3, 2), i([0, 0]) | i([[0, 1], [2, 2]]), x(3, 2)
+embedding_bag: i([[0, 1], [2, 2]]), x(3, 2), i([0]) | i([0, 1]), x(3, 2) | i([[0, 1], [2, 2]]), x(3, 2), mode='median'
+embedding_bag: i([[0, 1], [2, 2]]), x(3, 2), per_sample_weights=x(2, 2)
+embedding_bag: i([[0, 1], [2, 2]]), x(3, 2), mode='sum', per_sample_weights=x(2, 2)
+embedding_bag: i([[0, 1], [2, 2]]), x(3, 2), mode='sum', per_sample_weights=x(2, 3)
+embedding_bag: i([[0, 1], [2, 2]]), x(3, 2), padding_idx=3 | i([[0, 1], [2, 2]]), x(3, 2), padding_idx=2
+embedding_bag: i([0, 1, 2]), x(3, 2), i([0, 2, 3]), include_last_offset=True
+embedding_bag: i([[0, 1], [2, 2]]), x(3, 2), mode='sum', scale_grad_by_freq=True
+embedding_bag: i([0, 1, 1, 2, 2, 2, 4, 4, 4, 4]), x(5, 2), i([0, 3, 7]), mode='sum', scale_grad_by_freq=True
+embedding_bag: i([4, 1, 2, 4, 2, 4, 1, 4, 4, 4]), x(5, 2), i([0, 3, 7]), mode='mean', scale_grad_by_freq=True
+embedding_bag: i([4, 1, 2, 4, 2, 4, 1, 4]), x(5, 2), i([0, 3]), mode='sum', scale_grad_by_freq=True, padding_idx=1
+embedding_bag: i([4, 1, 2, 4]), x(5, 2), i([0, 3]), mode='sum', scale_grad_by_freq=True, per_sample_weights=x(4)
+embedding_bag: i([[0, 1], [2, 2]]), x(3, 2), mode='max', scale_grad_by_freq=True
+one_hot: i([0, 2]), 3 | i([0, 3]), 3 | i([0, -1]), 3 | i([0, -1]) | i([]).long() | i([]).long(), 3 | i([0, 1]), 0
+one_hot: i([0, 1]), -2 | v([0.0, 1.0]), 3
+cosine_similarity: x(2, 3), x(2, 3) | x(2, 3) * 0, x(2, 3) | x(2, 3), x(2, 4) | x(2, 3), x(2, 3), dim=2 | x(0, 3), x(0, 3)
+cosine_similarity: v([[NAN, 1.0], [INF, 1.0]]), v([[1.0, 1.0], [1.0, 1.0]])
+pairwise_distance: x(2, 3), x(2, 3) | x(2, 3), x(2, 4) | x(0, 3), x(0, 3) | x(2, 3), x(2, 3) + 1, p=0.0
+pairwise_distance: x(2, 3), x(2, 3) + 1, p=INF
+pdist: x(3, 2) | x(1, 2) | x(3, 0) | x(3) | x(3, 2), p=-1.0 | x(3, 2), p=0.0 | x(3, 2), p=INF
+m.cdist: x(2, 3), x(2, 4) | x(0, 3), x(2, 3) | x(2, 0), x(2, 0) | x(2, 3), x(2, 3), p=-1.0
+bilinear: x(2, 3), x(2, 4), x(5, 3, 4) | x(2, 3), x(2, 4), x(5, 4, 3) | x(2, 3), x(3, 4), x(5, 3, 4)
+bilinear: x(2, 3), x(2, 4), x(5, 3, 4), x(4) | x(0, 3), x(0, 4), x(5, 3, 4)
+adaptive_avg_pool3d: x(8, 8, 8), 2 | x(3, 8, 8), (2,2,None) | x(3, 8, 8, 8), (2,)
+lp_pool3d: x(8, 8, 8), 2., 2
+m.dropout: x(3), NAN, True | x(3), 2., True
+m.feature_dropout: x(3, 3), NAN, True
+fractional_max_pool3d: x(2, 3, 8, 8, 8), 2, output_ratio=0.5 | x(2, 3, 8, 8, 8), 2, output_ratio=(0.5, 0.5, 0.5)
+fractional_max_pool3d: x(2, 3, 8, 8, 8), 2, output_ratio=(0.5, 0.5)
+triplet_margin_with_distance_loss: x(2, 3), x(2, 3)+1, x(2, 3)+2
+m.batch_norm: x(3), None, None, None, None, True, 0.1, 1e-5, True | x(3), c(3), None, None, None, True, 0.1, 1e-5, True
+m.batch_norm: x(3), None, None, c(3), c(3).abs(), False, 0.1, 1e-5, True | x(), None, None, None, None, True, 0.1, 1e-5, True
+m.group_norm: x(2, 6, 4), 0 | x(2, 0, 4), 0
 F.max_pool2d(v([[[-INF, -INF], [-INF, -INF]]]), 2, return_indices=True)[1]
-F.max_pool1d(x(2, 3, 4), 5)
-F.max_pool1d(x(3, 8), 2, padding=2)
-F.max_pool3d(x(2, 3, 4, 4, 4), (2, 5, 2))
-F.avg_pool1d(x(0, 3, 8), 2)
-F.avg_pool2d(x(0, 3, 8, 8), 2)
-F.avg_pool3d(x(0, 3, 8, 8, 8), 2)
-F.avg_pool2d(x(2, 0, 8, 8), 2)
-F.avg_pool2d(x(2, 3, 0, 8), 2)
-F.avg_pool2d(x(2, 3, 8, 8), 9)
-F.avg_pool2d(x(2, 3, 8, 8), 0)
-F.avg_pool2d(x(2, 3, 8, 8), 2, stride=0)
-F.avg_pool2d(x(2, 3, 8, 8), 2, padding=-1)
-F.avg_pool2d(x(2, 3, 8, 8), 2, padding=2)
-F.avg_pool2d(x(2, 3, 8, 8), 2, divisor_override=0)
-F.avg_pool2d(x(2, 3, 8, 8), 2, divisor_override=-3)
-F.avg_pool2d(v([[[NAN, 1.0], [3.0, INF]]]), 1)
-F.lp_pool1d(x(0, 3, 8), 2.0, 2)
-F.lp_pool2d(x(0, 3, 8, 8), 2.0, 2)
-F.lp_pool2d(x(2, 3, 8, 8), 2.0, 9)
-F.lp_pool2d(x(2, 3, 8, 8), INF, 2)
-F.adaptive_avg_pool1d(x(0, 3, 8), 2)
-F.adaptive_avg_pool2d(x(0, 3, 8, 8), 2)
-F.adaptive_avg_pool2d(x(2, 3, 0, 8), 2)
 F.adaptive_avg_pool2d(x(2, 3, 8, 8), 0).detach()
-F.adaptive_avg_pool2d(x(2, 3, 8, 8), -1)
-F.adaptive_avg_pool2d(x(2, 3, 8, 8), (1, 2, 3))
-F.adaptive_max_pool1d(x(0, 3, 8), 2)
-F.adaptive_max_pool2d(x(0, 3, 8, 8), 2)
-F.adaptive_max_pool2d(x(2, 3, 0, 8), 2)
 F.adaptive_max_pool2d(x(2, 3, 8, 8), 0).detach()
-F.adaptive_max_pool2d(x(2, 3, 8, 8), -1)
-F.adaptive_max_pool2d(v([[[NAN, 1.0], [3.0, INF]]]), 1)
-F.adaptive_max_pool3d(x(2, 3, 8, 8), 2)
-F.fractional_max_pool2d(x(2, 3, 8, 8), 2, output_size=9)
-F.fractional_max_pool2d(x(2, 3, 8, 8), 2)
-F.fractional_max_pool2d(x(2, 3, 8, 8), 9, output_size=2)
-F.max_unpool2d(x(1, 1, 2, 2), i([[[[0, 3], [12, 16]]]]), 2)
-F.max_unpool2d(x(1, 1, 2, 2), i([[[[0, 3], [12, -1]]]]), 2)
-F.max_unpool2d(x(1, 1, 2, 2), i([[[[0, 3], [12, 15]]]]), 2, output_size=(9, 9))
-F.max_unpool2d(x(1, 1, 2, 2), i([[[[0, 3]]]]), 2)
-F.max_unpool2d(x(0, 1, 2, 2), i([]).reshape(0, 1, 2, 2), 2)
-F.max_unpool1d(x(1, 1, 2), i([[[0, 4]]]), 2)
-F.max_unpool3d(x(1, 1, 1, 1, 2), i([[[[[0, 99]]]]]), 2)
-"""
-UNFOLDING = """
-F.unfold(x(0, 3, 8, 8), 2)
-F.unfold(x(2, 3, 8, 8), 9)
-F.unfold(x(2, 3, 8, 8), 0)
-F.unfold(x(2, 3, 8, 8), 2, stride=0)
-F.unfold(x(2, 3, 8, 8), 2, dilation=0)
-F.unfold(x(2, 3, 8, 8), 2, padding=-1)
-F.unfold(x(2, 3, 0, 8), 2)
-F.unfold(x(8, 8), 2)
-F.fold(x(2, 12, 4), (3, 3), 2)
-F.fold(x(2, 12, 5), (3, 3), 2)
-F.fold(x(2, 13, 4), (3, 3), 2)
-F.fold(x(0, 12, 4), (3, 3), 2)
-F.fold(x(2, 12, 4), (3, 3), 2, stride=0)
-F.fold(x(2, 12, 4), (1, 1), 2)
-F.fold(x(2, 12, 4), (-3, 3), 2)
-F.pixel_shuffle(x(2, 8, 3, 3), 2)
-F.pixel_shuffle(x(2, 6, 3, 3), 2)
-F.pixel_shuffle(x(2, 8, 3, 3), 0)
-F.pixel_shuffle(x(2, 8, 3, 3), -2)
-F.pixel_shuffle(x(3, 3), 2)
 F.pixel_shuffle(x(0, 8, 3, 3), 2).detach()
 F.pixel_shuffle(x(2, 8, 0, 3), 2).detach()
-F.pixel_unshuffle(x(2, 2, 4, 4), 2)
-F.pixel_unshuffle(x(2, 2, 3, 4), 2)
-F.pixel_unshuffle(x(2, 2, 4, 4), 0)
-F.pixel_unshuffle(x(2, 2, 4, 4), -2)
-F.channel_shuffle(x(2, 4, 3, 3), 2)
-F.channel_shuffle(x(2, 4, 3, 3), 3)
-F.channel_shuffle(x(2, 4, 3, 3), 0)
-F.channel_shuffle(x(2, 4, 3, 3), -2)
-F.channel_shuffle(x(0, 4, 3, 3), 2)
-F.channel_shuffle(x(4, 3), 2)
-"""
-RESIZING = """
-F.interpolate(x(2, 3, 4, 4), size=5)
-F.interpolate(x(2, 3, 4, 4), size=[5])
-F.interpolate(x(2, 3, 4, 4), size=(5,))
-F.interpolate(x(2, 3, 4), size=[5])
-F.interpolate(x(2, 3, 4, 4), size=(5, 6))
-F.interpolate(x(2, 3, 4, 4), size=(5, 6, 7))
-F.interpolate(x(2, 3, 4, 4), size=[])
-F.interpolate(x(2, 3, 4, 4), scale_factor=[2.0])
-F.interpolate(x(2, 3, 4, 4), scale_factor=(2.0, 1.5))
-F.interpolate(x(2, 3, 4, 4), scale_factor=2)
-F.interpolate(x(2, 3, 4, 4), size=5, scale_factor=2.0)
-F.interpolate(x(2, 3, 4, 4), size=(5, 5), scale_factor=2.0)
-F.interpolate(x(2, 3, 4, 4), size=5, scale_factor=(2.0, 2.0))
-F.interpolate(x(2, 3, 4, 4))
-F.interpolate(x(2, 3, 4, 4), size=0)
-F.interpolate(x(2, 3, 4, 4), size=-1)
-F.interpolate(x(2, 3, 4, 4), scale_factor=0.0)
-F.interpolate(x(2, 3, 4, 4), scale_factor=0.1)
-F.interpolate(x(2, 3, 4, 4), scale_factor=-1.0)
-F.interpolate(x(2, 3, 4, 4), scale_factor=NAN)
-F.interpolate(x(0, 3, 4, 4), size=5)
-F.interpolate(x(2, 0, 4, 4), size=5)
-F.interpolate(x(2, 3, 0, 4), size=5)
-F.interpolate(x(0, 3, 4, 4), size=5, mode='bilinear')
-F.interpolate(x(2, 3, 4, 4), size=5, mode='linear')
-F.interpolate(x(2, 3, 4), size=5, mode='bilinear')
-F.interpolate(x(2, 3, 4, 4), size=5, mode='cubic')
-F.interpolate(x(2, 3, 4, 4), size=5, align_corners=True)
-F.interpolate(x(2, 3, 4, 4), size=5, mode='nearest', antialias=True)
-F.interpolate(x(2, 3, 4, 4), size=5, mode='bilinear', recompute_scale_factor=True)
-F.interpolate(x(2, 3, 4, 4), size=1, mode='bilinear', align_corners=True)
-F.interpolate(x(4, 4), size=5)
-F.interpolate(v([[[NAN, 1.0, INF, -INF]]]), size=7, mode='linear')
-F.interpolate(v([[[[NAN, 1.0], [INF, -INF]]]]), size=3, mode='bicubic')
-F.interpolate(x(2, 3, 4, 4), size=3, mode='area')
-F.interpolate(x(2, 3, 4, 4), size=[3], mode='area')
-F.upsample(x(2, 3, 4, 4), size=[5])
-F.upsample(x(2, 3, 4, 4), size=5)
-F.upsample_nearest(x(2, 3, 4, 4), [5])
-F.upsample_bilinear(x(2, 3, 4, 4), size=[5])
-F.upsample_bilinear(x(2, 3, 4, 4), scale_factor=2)
-F.grid_sample(x(2, 3, 4, 4), x(2, 5, 5, 2), align_corners=False)
-F.grid_sample(x(2, 3, 4, 4), x(3, 5, 5, 2), align_corners=False)
-F.grid_sample(x(2, 3, 4, 4), x(2, 5, 5, 3), align_corners=False)
-F.grid_sample(x(2, 3, 4, 4), x(2, 5, 2), align_corners=False)
-F.grid_sample(x(0, 3, 4, 4), x(0, 5, 5, 2), align_corners=False)
-F.grid_sample(x(2, 0, 4, 4), x(2, 5, 5, 2), align_corners=False)
-F.grid_sample(x(2, 3, 0, 4), x(2, 5, 5, 2), align_corners=False)
-F.grid_sample(x(2, 3, 4, 4), x(2, 0, 5, 2), align_corners=False)
-F.grid_sample(x(2, 3, 4, 4), x(2, 5, 5, 2), mode='cubic', align_corners=False)
-F.grid_sample(x(2, 3, 4, 4), x(2, 5, 5, 2), padding_mode='reflect', align_corners=False)
-F.grid_sample(x(2, 3, 4, 4, 4), x(2, 5, 5, 5, 3), mode='bicubic', align_corners=False)
-F.grid_sample(x(1, 1, 4, 4), v([[[[INF, 0.0], [-INF, INF], [1e30, -1e30]]]]), padding_mode='border', align_corners=False)
-F.affine_grid(x(2, 2, 3), [2, 3, 4, 4], align_corners=False)
-F.affine_grid(x(2, 2, 3), [3, 3, 4, 4], align_corners=False)
-F.affine_grid(x(2, 3, 3), [2, 3, 4, 4], align_corners=False)
-F.affine_grid(x(2, 2, 3), [2, 3, 0, 4], align_corners=False)
-F.affine_grid(x(2, 2, 3), [2, 3, -4, 4], align_corners=False)
-F.affine_grid(x(2, 2, 3), [2, 3, 4], align_corners=False)
-F.affine_grid(x(0, 2, 3), [0, 3, 4, 4], align_corners=False)
-F.affine_grid(i([[[1, 0, 0], [0, 1, 0]]]), [1, 3, 4, 4], align_corners=False)
-F.pad(x(2, 3, 4), (1, 2), mode='reflect')
-F.pad(x(2, 3, 4), (4, 0), mode='reflect')
-F.pad(x(2, 3, 4), (-1, 2), mode='reflect')
-F.pad(x(2, 3, 4), (5, 0), mode='circular')
-F.pad(x(2, 3, 4), (4, 4), mode='circular')
-F.pad(x(2, 3, 4), (-1, 3), mode='circular')
-F.pad(x(2, 3, 4), (9, 9), mode='replicate')
-F.pad(x(2, 3, 4), (-2, -2), mode='replicate')
-F.pad(x(2, 3, 4), (-3, -3), mode='constant')
-F.pad(x(2, 3, 4), (-2, -2), mode='constant')
-F.pad(x(2, 3, 4), (1,), mode='constant')
-F.pad(x(2, 3, 4), (1, 1, 1, 1, 1, 1, 1, 1), mode='constant')
-F.pad(x(2, 3, 4), (1, 1), mode='mirror')
-F.pad(x(2, 3, 4), (1, 1), mode='reflect', value=1.0)
-F.pad(x(0, 3, 4), (1, 1), mode='reflect')
-F.pad(x(2, 3, 0), (1, 1), mode='replicate')
-F.pad(x(2, 3, 0), (1, 1), mode='constant', value=2.0)
-F.pad(x(4), (1, 1), mode='reflect')
-F.pad(x(2, 3, 4, 4), (1, 2, 3, 1), mode='reflect')
-F.pad(x(2, 3, 4, 4), (1, 2, 3, 1), mode='circular')
-F.pad(x(2, 3, 4, 4, 5), (1, 2, 3, 1, 2, 0), mode='replicate')
-F.pad(x(2, 3, 4, 4, 5), (1, 2, 3, 1, 2, 0), mode='reflect')
-"""
-NORMS = """
-F.layer_norm(x(2, 3, 4), (4,))
-F.layer_norm(x(2, 3, 4), (3,))
-F.layer_norm(x(2, 3, 4), ())
-F.layer_norm(x(0, 4), (4,))
-F.layer_norm(x(2, 0), (0,))
-F.layer_norm(x(2, 4), (4,), x(3))
-F.layer_norm(x(2, 4), (4,), x(4), x(5))
-F.layer_norm(v([[NAN, 1.0, 2.0], [INF, 1.0, 2.0], [1.0, 1.0, 1.0]]), (3,))
-F.layer_norm(x(2, 4), (4,), eps=-1.0)
-F.layer_norm(x(2, 1), (1,))
-F.rms_norm(x(2, 3, 4), (4,))
-F.rms_norm(x(2, 3, 4), (3,))
-F.rms_norm(x(0, 4), (4,))
-F.rms_norm(x(2, 4), (4,), x(3))
-F.rms_norm(v([[NAN, 1.0, 2.0], [INF, 1.0, 2.0], [0.0, 0.0, 0.0]]), (3,))
-F.batch_norm(x(2, 3, 4), None, None, training=True)
-F.batch_norm(x(1, 3), None, None, training=True)
-F.batch_norm(x(1, 3, 1), None, None, training=True)
-F.batch_norm(x(2, 3), None, None)
-F.batch_norm(x(2, 3), c(2), c(2))
-F.batch_norm(x(2, 3), c(3), c(3).abs(), x(4))
-F.batch_norm(x(2, 3), c(3), c(3).abs(), x(3), x(2))
-F.batch_norm(x(0, 3), None, None, training=True)
-F.batch_norm(x(0, 3), c(3), c(3).abs())
-F.batch_norm(x(2, 0, 4), None, None, training=True)
-F.batch_norm(v([[NAN, 1.0], [INF, 2.0], [1.0, 3.0]]), None, None, training=True)
-F.batch_norm(x(2, 3), c(3), c(3).abs(), training=True, momentum=2.0)
-F.group_norm(x(2, 6, 4), 3)
-F.group_norm(x(2, 6, 4), 4)
-F.group_norm(x(2, 6, 4), -2)
-F.group_norm(x(2, 6, 4), 3, x(3))
-F.group_norm(x(0, 6, 4), 3)
-F.group_norm(x(2, 6, 0), 3)
-F.group_norm(x(1, 2), 2)
-F.group_norm(x(6), 3)
-F.instance_norm(x(2, 3, 4))
-F.instance_norm(x(2, 3, 1))
-F.instance_norm(x(2, 3))
-F.instance_norm(x(0, 3, 4))
-F.instance_norm(x(2, 3, 4), use_input_stats=False)
-F.instance_norm(x(2, 3, 4), c(2), c(2))
-F.local_response_norm(x(2, 3, 4), 2)
-F.local_response_norm(x(2, 3), 2)
-F.local_response_norm(x(2, 3, 4), 0)
-F.local_response_norm(x(0, 3, 4), 2)
-F.local_response_norm(x(2, 3, 4), 9)
-F.normalize(x(2, 3))
-F.normalize(v([[0.0, 0.0], [NAN, 1.0], [INF, 1.0]]))
-F.normalize(x(2, 3), dim=3)
-F.normalize(x(0, 3))
-F.normalize(x(2, 3), p=0.0)
-F.normalize(x(2, 3), p=INF)
-F.softmax(x(2, 3), 2)
-F.softmax(x(2, 0), 1)
-F.softmax(x(0, 3), 0)
-F.softmax(v([[-INF, -INF], [NAN, 1.0], [INF, 1.0], [-INF, 1.0]]), 1)
-F.log_softmax(v([[-INF, -INF], [NAN, 1.0], [INF, 1.0], [-INF, 1.0]]), 1)
-F.softmax(v([[-INF, -INF], [NAN, 1.0], [INF, 1.0], [-INF, 1.0]]), 0)
-F.log_softmax(v([[-INF, -INF], [NAN, 1.0], [INF, 1.0], [-INF, 1.0]]), 0)
-F.softmin(v([[-INF, -INF], [NAN, 1.0], [INF, 1.0], [-INF, 1.0]]), 1)
-F.log_softmax(x(2, 3), -3)
-F.softmax(x(), 0)
-F.softmax(i([1, 2]), 0)
-"""
-# PyTorch's vectors and its last elements differ in gelu of infinity and in gradients at NaN
-FINITE = "-1e38, -1000.0, -200.0, -100.0, -88.5, -20.0, -6.6, -3.0, -0.0, 0.0, 1e-40, 3.0, 6.6, 20.0, 88.5, 100.0, 1e38"
-EXTREMES = f"[{FINITE}]"
-SMOOTH = (
-    "gelu silu mish softplus selu elu celu sigmoid tanh logsigmoid softsign tanhshrink hardswish hardsigmoid hardtanh "
-    "relu6 relu leaky_relu"
-)
-ACTIVATIONS = (
-    "\n".join(f"F.{name}(v({EXTREMES} * {times}))" for name in SMOOTH.split() for times in (1, 5))
-    + "\n"
-    + "\n".join(f"F.{name}(v([-INF, NAN] * {times})).detach()" for name in SMOOTH.split() for times in (1, 20))
-    + f"""
-F.gelu(v({EXTREMES}), approximate='tanh')
-F.gelu(v([-INF]))
-F.silu(v([-INF]))
-F.gelu(v([-INF] * 16))
-F.silu(v([-INF] * 16))
-F.gelu(x(3), approximate='sigmoid')
-F.softshrink(v({EXTREMES}))
-F.hardshrink(v({EXTREMES}))
-F.threshold(v({EXTREMES}), 1.0, 2.0)
-F.glu(v({EXTREMES} * 2))
-F.glu(x(3, 3))
-F.glu(x(3, 4), 2)
-F.glu(x(0, 4))
-F.glu(x())
-F.prelu(x(2, 3), x(3))
-F.prelu(x(2, 3), x(2))
-F.prelu(x(2, 3), x(1, 3))
-F.prelu(x(), x(2))
-F.prelu(x(0, 3), x(3))
-F.rrelu(x(3), 0.5, 0.1, True)
-F.hardtanh(x(3), 1.0, -1.0)
-F.softplus(v({EXTREMES}), beta=0)
-F.softplus(v({EXTREMES}), beta=-1)
-F.celu(v({EXTREMES}), 0.0)
-F.celu(v({EXTREMES}), -2.0)
-F.elu(v({EXTREMES}), -2.0)
-F.softshrink(x(3), -1.0)
-F.leaky_relu(v({EXTREMES}), -0.5)
-F.relu(x(0))
-F.dropout(x(3), 1.5)
-F.dropout(x(3), -0.5)
-F.dropout(x(3), 1.0)
-F.dropout(x(3), 0.0)
-F.dropout(x(0), 0.5)
-F.alpha_dropout(x(3), 1.5)
-F.alpha_dropout(x(3), 1.0)
-F.dropout2d(x(3), 0.5)
-F.dropout1d(x(3), 0.5)
-F.dropout3d(x(2, 3), 0.5)
-F.feature_alpha_dropout(x(3), -0.1)
-F.gumbel_softmax(x(0, 3))
-"""
-)
-LOSSES = """
-F.cross_entropy(x(2, 3), i([0, 3]))
-F.cross_entropy(x(2, 3), i([0, -1]))
-F.cross_entropy(x(2, 3), i([0, -100]))
-F.cross_entropy(x(2, 3), i([-100, -100]))
-F.cross_entropy(x(2, 3), i([-100, -100]), reduction='sum')
-F.cross_entropy(x(2, 3), i([0, 5]), ignore_index=5)
-F.cross_entropy(x(2, 3), i([0, 1, 2]))
-F.cross_entropy(x(0, 3), i([]).long())
-F.cross_entropy(x(0, 3), i([]).long(), reduction='sum')
-F.cross_entropy(x(0, 3), i([]).long(), reduction='none')
-F.cross_entropy(x(2, 0), i([0, 0]))
-F.cross_entropy(x(3), i(1))
-F.cross_entropy(x(3), i(3))
-F.cross_entropy(x(2, 3), i([0, 1]), label_smoothing=2.0)
-F.cross_entropy(x(2, 3), i([0, 1]), label_smoothing=-0.1)
-F.cross_entropy(x(2, 3), i([0, 1]), weight=v([1.0, 2.0]).detach())
-F.cross_entropy(x(2, 3), i([0, 1]), weight=v([0.0, 0.0, 1.0]).detach())
-F.cross_entropy(x(2, 3), x(2, 3).softmax(1))
-F.cross_entropy(x(2, 3), x(2, 2))
-F.cross_entropy(x(2, 3), v([0.0, 1.0]))
-F.cross_entropy(x(2, 3), i([[0, 1], [1, 2]]))
-F.cross_entropy(x(2, 3), i([0, 1]), reduction='average')
-F.cross_entropy(v([[NAN, 1.0], [INF, 1.0], [-INF, 1.0]]), i([0, 1, 1]), reduction='none')
-F.cross_entropy(x(2, 3, 2), i([[0, 1], [2, 3]]))
-F.nll_loss(x(2, 3), i([0, 3]))
-F.nll_loss(x(2, 3), i([0, -1]))
-F.nll_loss(x(2, 3, 4), i([0, 1]))
-F.nll_loss(x(0, 3), i([]).long())
-F.nll_loss(x(0, 3), i([]).long(), reduction='sum')
-F.nll_loss(x(3), i(4))
-F.nll_loss(x(2, 3), v([0.0, 1.0]))
-F.multi_margin_loss(x(2, 3), i([0, 3]))
-F.multi_margin_loss(x(2, 3), i([0, -1]))
-F.multi_margin_loss(x(2, 3), i([0, 1]), p=3)
-F.multi_margin_loss(x(2, 3), i([0, 1]), weight=v([1.0]).detach())
-F.multilabel_margin_loss(x(2, 3), i([[0, -1, 1], [2, 1, -1]]))
-F.multilabel_margin_loss(x(2, 3), i([[0, 3, 1], [2, 1, -1]]))
-F.multilabel_margin_loss(x(2, 3), i([[0, -2, 1], [2, 1, -1]]))
-F.multilabel_margin_loss(x(2, 3), i([[0, 1], [2, 1]]))
-F.multilabel_soft_margin_loss(x(2, 3), x(2, 3))
-F.multilabel_soft_margin_loss(x(0, 3), x(0, 3))
-F.binary_cross_entropy(v([0.5, 1.5]), v([0.0, 1.0]))
-F.binary_cross_entropy(v([0.5, -0.5]), v([0.0, 1.0]))
-F.binary_cross_entropy(v([0.5, NAN]), v([0.0, 1.0]))
-F.binary_cross_entropy(v([0.0, 1.0]), v([1.0, 0.0]))
-F.binary_cross_entropy(v([0.0, 1.0]), v([0.0, 1.0]))
-F.binary_cross_entropy(v([0.5, 0.5]), v([0.0]))
-F.binary_cross_entropy(x(0), x(0))
-F.binary_cross_entropy_with_logits(v([INF, -INF, 1e30, NAN]), v([1.0, 0.0, 1.0, 0.0]), reduction='none')
-F.binary_cross_entropy_with_logits(v([INF, -INF, 1e30]), v([0.0, 1.0, 0.5]), reduction='none')
-F.binary_cross_entropy_with_logits(x(2, 3), x(2))
-F.binary_cross_entropy_with_logits(x(2, 3), x(2, 3), pos_weight=x(2))
-F.binary_cross_entropy_with_logits(x(0), x(0))
-F.kl_div(x(2, 3), v([[0.0, -1.0, 0.5], [NAN, 1.0, 0.0]]), reduction='none')
-F.kl_div(x(0, 3), x(0, 3), reduction='batchmean')
-F.kl_div(x(2, 3), x(2, 4))
-F.mse_loss(x(2, 3), x(2, 4))
-F.mse_loss(x(2, 3), x(3))
-F.mse_loss(x(0), x(0))
-F.mse_loss(v([INF, NAN]), v([INF, 1.0]))
-F.l1_loss(x(2, 3), x(2, 4))
-F.l1_loss(x(0), x(0))
-F.smooth_l1_loss(x(3), x(3).detach() + 1, beta=-1.0)
-F.smooth_l1_loss(x(3), x(3).detach() + 1, beta=0.0)
-F.smooth_l1_loss(x(0), x(0))
-F.huber_loss(x(3), x(3).detach() + 1, delta=0.0)
-F.huber_loss(x(3), x(3).detach() + 1, delta=-1.0)
-F.poisson_nll_loss(v([0.0, -1.0, 2.0]), v([1.0, 2.0, 3.0]), log_input=False, full=True)
-F.poisson_nll_loss(x(3), x(3), reduction='average')
-F.gaussian_nll_loss(x(3), x(3), v([1.0, -1.0, 1.0]))
-F.gaussian_nll_loss(x(3), x(3), v([1.0, 0.0, 1.0]))
-F.gaussian_nll_loss(x(2, 3), x(2, 3), x(4).abs())
-F.hinge_embedding_loss(x(3), v([1.0, -1.0, 0.5]))
-F.hinge_embedding_loss(x(3), v([1.0, -1.0]))
-F.soft_margin_loss(x(3), v([1.0, -1.0]))
-F.margin_ranking_loss(x(3), x(3), v([1.0, -1.0]))
-F.margin_ranking_loss(x(2, 3), x(3), v([1.0, -1.0, 1.0]))
-F.cosine_embedding_loss(x(2, 3), x(2, 3), i([1, -1]))
-F.cosine_embedding_loss(x(2, 3), x(2, 3), i([1, -1, 1]))
-F.cosine_embedding_loss(x(2, 3), x(2, 3), i([1, 2]))
-F.cosine_embedding_loss(x(2, 3) * 0, x(2, 3), i([1, -1]))
-F.triplet_margin_loss(x(2, 3), x(2, 3), x(2, 3), margin=-1.0)
-F.triplet_margin_loss(x(2, 3), x(2, 3), x(2, 4))
-F.triplet_margin_loss(x(2, 3), x(3), x(2, 3))
-F.triplet_margin_loss(x(0, 3), x(0, 3), x(0, 3))
-F.ctc_loss(x(4, 2, 3).log_softmax(2), i([[1, 2], [1, 1]]), i([4, 4]), i([2, 2]))
-F.ctc_loss(x(4, 2, 3).log_softmax(2), i([[1, 2], [1, 1]]), i([4, 4]), i([0, 0]))
-F.ctc_loss(x(4, 2, 3).log_softmax(2), i([[1, 2], [1, 1]]), i([5, 4]), i([2, 2]))
-F.ctc_loss(x(4, 2, 3).log_softmax(2), i([[1, 2], [1, 1]]), i([4, 4]), i([3, 2]))
-F.ctc_loss(x(4, 2, 3).log_softmax(2), i([[1, 2], [1, 1]]), i([4, 4]), i([-1, 2]))
-F.ctc_loss(x(4, 2, 3).log_softmax(2), i([[1, 2], [1, 1]]), i([4, 4]), i([2, 2]), blank=3)
-F.ctc_loss(x(4, 2, 3).log_softmax(2), i([[1, 2], [1, 1]]), i([4, 4]), i([2, 2]), blank=-1)
-F.ctc_loss(x(4, 2, 3).log_softmax(2), i([[1, 2], [1, 1]]), i([4]), i([2, 2]))
-F.ctc_loss(x(2, 2, 3).log_softmax(2), i([[1, 2, 1], [1, 1, 1]]), i([2, 2]), i([3, 3]))
-F.ctc_loss(x(2, 2, 3).log_softmax(2), i([[1, 2, 1], [1, 1, 1]]), i([2, 2]), i([3, 3]), zero_infinity=True)
-F.ctc_loss(x(4, 0, 3).log_softmax(2), i([]).long().reshape(0, 2), i([]).long(), i([]).long())
-"""
-TABLES = """
-F.embedding(i([0, 3]), x(3, 2))
-F.embedding(i([0, -1]), x(3, 2))
-F.embedding(i([]).long(), x(3, 2))
-F.embedding(i([]).long(), x(0, 2))
-F.embedding(i([0]), x(0, 2))
-F.embedding(v([0.0, 1.0]), x(3, 2))
-F.embedding(i([0, 1]), x(3))
-F.embedding(i([0, 1]), x(3, 2), padding_idx=3)
-F.embedding(i([0, 1]), x(3, 2), padding_idx=-4)
-F.embedding(i([0, 1]), x(3, 2), padding_idx=-3)
-F.embedding(i([0, 1, 1, 2, 1]), x(3, 2), scale_grad_by_freq=True)
-F.embedding(i([0, 1]), x(3, 0))
-F.embedding_bag(i([0, 1, 3]), x(3, 2), i([0, 1]))
-F.embedding_bag(i([0, 1, -1]), x(3, 2), i([0, 1]))
-F.embedding_bag(i([0, 1, 2]), x(3, 2), i([1, 2]))
-F.embedding_bag(i([0, 1, 2]), x(3, 2), i([0, 4]))
-F.embedding_bag(i([0, 1, 2]), x(3, 2), i([0, 0, 3]))
-F.embedding_bag(i([0, 1, 2]), x(3, 2), i([0, 0, 3]), mode='sum')
-F.embedding_bag(i([0, 1, 2]), x(3, 2), i([0, 0, 3]), mode='max')
-F.embedding_bag(i([]).long(), x(3, 2), i([0, 0]), mode='max')
-F.embedding_bag(i([]).long(), x(3, 2), i([0, 0]))
 F.embedding_bag(i([]).long(), x(3, 2), i([]).long()).detach()
-F.embedding_bag(i([[0, 1], [2, 2]]), x(3, 2))
-F.embedding_bag(i([[0, 1], [2, 2]]), x(3, 2), i([0]))
-F.embedding_bag(i([0, 1]), x(3, 2))
-F.embedding_bag(i([[0, 1], [2, 2]]), x(3, 2), mode='median')
-F.embedding_bag(i([[0, 1], [2, 2]]), x(3, 2), per_sample_weights=x(2, 2))
-F.embedding_bag(i([[0, 1], [2, 2]]), x(3, 2), mode='sum', per_sample_weights=x(2, 2))
-F.embedding_bag(i([[0, 1], [2, 2]]), x(3, 2), mode='sum', per_sample_weights=x(2, 3))
-F.embedding_bag(i([[0, 1], [2, 2]]), x(3, 2), padding_idx=3)
-F.embedding_bag(i([[0, 1], [2, 2]]), x(3, 2), padding_idx=2)
-F.embedding_bag(i([0, 1, 2]), x(3, 2), i([0, 2, 3]), include_last_offset=True)
-F.embedding_bag(i([[0, 1], [2, 2]]), x(3, 2), mode='sum', scale_grad_by_freq=True)
-F.embedding_bag(i([0, 1, 1, 2, 2, 2, 4, 4, 4, 4]), x(5, 2), i([0, 3, 7]), mode='sum', scale_grad_by_freq=True)
-F.embedding_bag(i([4, 1, 2, 4, 2, 4, 1, 4, 4, 4]), x(5, 2), i([0, 3, 7]), mode='mean', scale_grad_by_freq=True)
-F.embedding_bag(i([4, 1, 2, 4, 2, 4, 1, 4]), x(5, 2), i([0, 3]), mode='sum', scale_grad_by_freq=True, padding_idx=1)
-F.embedding_bag(i([4, 1, 2, 4]), x(5, 2), i([0, 3]), mode='sum', scale_grad_by_freq=True, per_sample_weights=x(4))
-F.embedding_bag(i([[0, 1], [2, 2]]), x(3, 2), mode='max', scale_grad_by_freq=True)
-F.one_hot(i([0, 2]), 3)
-F.one_hot(i([0, 3]), 3)
-F.one_hot(i([0, -1]), 3)
-F.one_hot(i([0, -1]))
-F.one_hot(i([]).long())
-F.one_hot(i([]).long(), 3)
-F.one_hot(i([0, 1]), 0)
-F.one_hot(i([0, 1]), -2)
-F.one_hot(v([0.0, 1.0]), 3)
-F.cosine_similarity(x(2, 3), x(2, 3))
-F.cosine_similarity(x(2, 3) * 0, x(2, 3))
-F.cosine_similarity(x(2, 3), x(2, 4))
-F.cosine_similarity(x(2, 3), x(2, 3), dim=2)
-F.cosine_similarity(x(0, 3), x(0, 3))
-F.cosine_similarity(v([[NAN, 1.0], [INF, 1.0]]), v([[1.0, 1.0], [1.0, 1.0]]))
-F.pairwise_distance(x(2, 3), x(2, 3))
-F.pairwise_distance(x(2, 3), x(2, 4))
-F.pairwise_distance(x(0, 3), x(0, 3))
-F.pairwise_distance(x(2, 3), x(2, 3) + 1, p=0.0)
-F.pairwise_distance(x(2, 3), x(2, 3) + 1, p=INF)
-F.pdist(x(3, 2))
-F.pdist(x(1, 2))
 F.pdist(x(0, 2)).detach()
-F.pdist(x(3, 0))
-F.pdist(x(3))
-F.pdist(x(3, 2), p=-1.0)
-F.pdist(x(3, 2), p=0.0)
-F.pdist(x(3, 2), p=INF)
-m.cdist(x(2, 3), x(2, 4))
-m.cdist(x(0, 3), x(2, 3))
-m.cdist(x(2, 0), x(2, 0))
-m.cdist(x(2, 3), x(2, 3), p=-1.0)
-F.bilinear(x(2, 3), x(2, 4), x(5, 3, 4))
-F.bilinear(x(2, 3), x(2, 4), x(5, 4, 3))
-F.bilinear(x(2, 3), x(3, 4), x(5, 3, 4))
-F.bilinear(x(2, 3), x(2, 4), x(5, 3, 4), x(4))
-F.bilinear(x(0, 3), x(0, 4), x(5, 3, 4))
 """
-
-
-def lines(text):
-    return [line for line in text.strip().splitlines() if line]
+CASES += "\n".join(f"F.{name}(v([-INF, NAN] * {times})).detach()" for name in SMOOTH.split() for times in (1, 20))
 
 
 class Operands:
@@ -508,69 +276,84 @@ class Operands:
         self.leaves.append(t.requires_grad_())
         return t
 
+    def c(self, *shape):
+        values = [((7 * k + 3) % 19 - 9) / 4 for k in range(math.prod(shape))]
+        return self.library.tensor(values, dtype=self.library.float32).reshape(shape)
+
     def x(self, *shape):
-        n = math.prod(shape)
-        values = [((7 * k + 3) % 19 - 9) / 4 for k in range(n)]
-        return self.kept(self.library.tensor(values, dtype=self.library.float32).reshape(shape))
+        return self.kept(self.c(*shape))
 
     def v(self, values):
         return self.kept(self.library.tensor(values, dtype=self.library.float32))
 
-    def c(self, *shape):
-        return self.x(*shape).detach()
-
     def i(self, values):
         return self.library.tensor(values, dtype=self.library.int64)
 
+    def names(self):
+        m = self.library
+        return {
+            "m": m,
+            "F": m.nn.functional,
+            "x": self.x,
+            "v": self.v,
+            "i": self.i,
+            "c": self.c,
+            "INF": INF,
+            "NAN": NAN,
+            "E": E,
+        }
+
+
+def statements(line):
+    """Those of a line "name: arguments | arguments"; a line without such a name is one."""
+    name, colon, calls = line.partition(": ")
+    if not colon or not name.replace(".", "").isidentifier():
+        return [line]
+    return [f"{name if '.' in name else 'F.' + name}({arguments})" for arguments in calls.split(" | ")]
+
 
 def outcome(statement, library):
-    """Values of the result and of the gradients; or what kind of error there was."""
+    """Values of the results and of the gradients; or what error there was."""
     operands = Operands(library)
-    names = {
-        "m": library,
-        "F": library.nn.functional,
-        "x": operands.x,
-        "v": operands.v,
-        "i": operands.i,
-        "c": operands.c,
-        "INF": INF,
-        "NAN": NAN,
-    }
     try:
         library.manual_seed(1)
-        result = eval(statement, names)
-        values = [result.detach()]
-        if result.requires_grad:
-            grads = library.autograd.grad(result.sum(), operands.leaves, allow_unused=True)
+        results = eval(statement, operands.names())
+        results = results if isinstance(results, (list, tuple)) else [results]
+        values = [result.detach() for result in results]
+        total = [result.sum() for result in results if result.requires_grad]
+        if total:
+            grads = library.autograd.grad(sum(total), operands.leaves, allow_unused=True)
             values += [None if g is None else g.detach() for g in grads]
         return values
     except Exception as error:  # noqa: BLE001 (whatever PyTorch raises is the specification)
         return error
 
 
+KINDS = (ZeroDivisionError, IndexError, TypeError, ValueError, AssertionError, RuntimeError)
+
+
 def check(statement):
     theirs, mine = outcome(statement, torch), outcome(statement, lucid)
     if isinstance(theirs, Exception):
-        kinds = (IndexError, TypeError, ValueError, AssertionError, RuntimeError)
-        kind = next(kind for kind in kinds if isinstance(theirs, kind))
-        assert isinstance(mine, kind), (mine, theirs)
+        kind = next(kind for kind in KINDS if isinstance(theirs, kind))
+        assert isinstance(mine, kind), (statement, mine, theirs)
         return
-    assert not isinstance(mine, Exception), mine
+    assert not isinstance(mine, Exception), (statement, mine)
     assert len(mine) == len(theirs)
     for a, b in zip(mine, theirs):
-        assert (a is None) == (b is None), (a, b)
+        assert (a is None) == (b is None), (statement, a, b)
         if b is None:
             continue
-        assert tuple(a.shape) == tuple(b.shape)
-        assert str(a.dtype).split(".")[-1] == str(b.dtype).split(".")[-1]
+        assert tuple(a.shape) == tuple(b.shape), statement
+        assert str(a.dtype).split(".")[-1] == str(b.dtype).split(".")[-1], statement
         a = torch.tensor(a.tolist(), dtype=b.dtype).reshape(b.shape)
-        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6, equal_nan=True)
+        torch.testing.assert_close(
+            a, b, rtol=1e-5, atol=1e-6, equal_nan=True, msg=lambda text, statement=statement: f"{statement}: {text}"
+        )
 
 
-FAMILIES = [POOLING, UNFOLDING, RESIZING, NORMS, ACTIVATIONS, LOSSES, TABLES]
-
-
-@pytest.mark.parametrize("statement", [line for text in FAMILIES for line in lines(text)])
+@pytest.mark.parametrize("line", CASES.strip().splitlines())
 @pytest.mark.filterwarnings("ignore")
-def test_as_pytorch(statement):
-    check(statement)
+def test_as_pytorch(line):
+    for statement in statements(line):
+        check(statement)

@@ -134,6 +134,7 @@ extern lc_device         lc_default_device;
     X(GpuNotAvailable)                                                                                                         \
     X(IndexError)                                                                                                              \
     X(NotImplementedError)                                                                                                     \
+    X(ZeroDivisionError)                                                                                                       \
     X(TypeError)                                                                                                               \
     X(ValueError)                                                                                                              \
     X(ForeignError) /* TypeError, ValueError: the builtins. ForeignError: the host language holds the exception */

@@ -120,7 +120,7 @@ LC_OP(native_dropout, .sig = "native_dropout(input: Tensor, p: float, train: boo
 static int check_p(double p)
 {
     if (p >= 0 && p <= 1) return 0;
-    return lc_fail_int(LC_ValueError, "dropout probability has to be between 0 and 1, but got %g", p);
+    return lc_fail_int(p != p ? LC_LucidError : LC_ValueError, "dropout probability has to be between 0 and 1, but got %g", p);
 }
 /* Channels of nd dimensions. Without a batch there is one sample (dropout2d takes the first dimension for samples, as PyTorch does). */
 static int drop_channels(const lc_value *in, lc_tensor **out, int nd, dropout_kind inplace)

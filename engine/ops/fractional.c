@@ -105,12 +105,15 @@ static int fractional(const lc_value *in, int nd, bool both, lc_tensor **out)
         return lc_fail_int(LC_ValueError, "fractional_max_pool%dd requires specifying either an output_size or an output_ratio",
                            nd);
     if (each(&in[1], nd, "kernel_size", kernel) < 0 || (sized && each(&in[2], nd, "output_size", size) < 0)) return -1;
-    if (!sized && ratio->n != 1 && ratio->n != nd)
-        return lc_fail_int(LC_ValueError, "fractional_max_pool%dd requires output_ratio to either be a single number or %d", nd,
-                           nd);
-    if (x->ndim <= nd) return check_pool(x, nd, kernel, size);
+    if (!sized && ratio->n != nd && (ratio->n != 1 || nd == 2))
+        return lc_fail_int(ratio->n == 1   ? LC_TypeError
+                           : ratio->n < nd ? LC_IndexError
+                                           : LC_ValueError,
+                           "fractional_max_pool%dd requires output_ratio to be %d numbers, got %d", nd, nd, ratio->n);
+    if (x->ndim <= nd) return lc_fail_int(LC_IndexError, "fractional_max_pool%dd: too few dimensions: %s", nd, LC_SHAPE(x));
     for (int d = 0; d < nd && !sized; d++) {
         double share = (double)x->shape[x->ndim - nd + d] * ratio->fs[ratio->n == 1 ? 0 : d];
+        if (share != share) return lc_fail_int(LC_ValueError, "fractional_max_pool%dd: an output_ratio is not a number", nd);
         size[d] = share > -1 && share < 0x1p62 ? (int64_t)share : -1;
     }
     if (!lc_is_floating(x->dtype))

@@ -246,7 +246,7 @@ LC_OP(huber_loss,
       .doc = "Half the square of input - target; beyond delta it goes on as a line.", LOSS, .call = huber_loss_call);
 
 /* ---- entropies ---- */
-static int between_zero_and_one(lc_tensor *x)
+static int between_zero_and_one(lc_tensor *x, const char *name)
 {
     int64_t  good = 1;
     unsigned modes = lc_modes;
@@ -255,7 +255,7 @@ static int between_zero_and_one(lc_tensor *x)
     int rc = read_int(lc_logical_and(lc_ge(lc_min(x), LC_INTEGER(0)), lc_le(lc_max(x), LC_INTEGER(1))), &good);
     lc_modes = modes;
     if (rc < 0) return -1;
-    return good ? 0 : lc_fail_int(LC_LucidError, "all elements of input should be between 0 and 1");
+    return good ? 0 : lc_fail_int(LC_LucidError, "all elements of %s should be between 0 and 1", name);
 }
 static int binary_cross_entropy_call(const lc_value *in, lc_tensor **out)
 {
@@ -267,7 +267,9 @@ static int binary_cross_entropy_call(const lc_value *in, lc_tensor **out)
                            "Using a target size (%s) that is different to the input size (%s) is deprecated. Please ensure "
                            "they have the same size.",
                            LC_SIZES(target->shape, target->ndim), LC_SIZES(x->shape, x->ndim));
-    if (between_zero_and_one(x) < 0) return -1;
+    if (refuse_grad(in[2].t, "binary_cross_entropy", "weight") < 0 || between_zero_and_one(x, "input") < 0 ||
+        between_zero_and_one(target, "target") < 0)
+        return -1;
     return reduced_loss(weighted(lc__bce(x, target), in[2].t), how, out);
 }
 LC_OP(binary_cross_entropy,
@@ -284,6 +286,9 @@ static int bce_logits_call(const lc_value *in, lc_tensor **out)
     if (!same_sizes(x, target))
         return lc_fail_int(LC_ValueError, "Target size (%s) must be the same as input size (%s)",
                            LC_SIZES(target->shape, target->ndim), LC_SIZES(x->shape, x->ndim));
+    if (refuse_grad(in[2].t, "binary_cross_entropy_with_logits", "weight") < 0 ||
+        refuse_grad(in[6].t, "binary_cross_entropy_with_logits", "pos_weight") < 0)
+        return -1;
     return reduced_loss(weighted(lc__bce_logits(x, target, positive), in[2].t), how, out);
 }
 LC_OP(binary_cross_entropy_with_logits,

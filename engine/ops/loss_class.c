@@ -32,7 +32,7 @@ static int check_class_target(const lc_tensor *x, const lc_tensor *target, const
     if (weight != LC_NONE && weight->dtype != x->dtype)
         return lc_fail_int(LC_DtypeMismatch, "expected scalar type %s but found %s", lc_dtypes[x->dtype].name,
                            lc_dtypes[weight->dtype].name);
-    return 0;
+    return refuse_grad(weight, "nll_loss", "weight");
 }
 
 /* ---- nll_loss: (input, target, weight, size_average, ignore_index, reduce, reduction) ---- */
@@ -56,7 +56,7 @@ static int nll_loss_call(const lc_value *in, lc_tensor **out)
 {
     reduction how;
     if (reduction_of(&in[3], &in[5], &in[6], &how) < 0 || check_class_target(in(0), in(1), in[2].t) < 0) return -1;
-    return nll(in(0), in(1), in[2].t == LC_NONE ? LC_NONE : lc_detach(in[2].t), in[4].i, how, out);
+    return nll(in(0), in(1), in[2].t, in[4].i, how, out);
 }
 LC_OP(nll_loss,
       .sig = "nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, "
@@ -222,7 +222,6 @@ static int entropy_checked(lc_tensor *x, lc_tensor *target, lc_tensor *weight, i
 {
     if (eps > 1) return lc_fail_int(LC_LucidError, "label_smoothing must be between 0.0 and 1.0. Got: %g", eps);
     if (!(eps > 0)) eps = 0; /* as PyTorch has it */
-    if (weight != LC_NONE && !(weight = lc_detach(weight))) return -1;
     if (same_sizes(x, target) && x->ndim) {
         if (ignored >= 0) return lc_fail_int(LC_LucidError, "ignore_index is not supported for floating point target");
         return soft_entropy(x, target, weight, eps, how, out);

@@ -64,7 +64,7 @@ LC_OP(margin_ranking_loss,
 static int soft_margin_loss_call(const lc_value *in, lc_tensor **out)
 {
     reduction how;
-    if (reduction_of(&in[2], &in[3], &in[4], &how) < 0) return -1;
+    if (reduction_of(&in[2], &in[3], &in[4], &how) < 0 || refuse_grad(in(1), "soft_margin_loss", "target") < 0) return -1;
     return reduced_loss(lc_neg(lc_logsigmoid(lc_mul(in(0), in(1)))), how, out);
 }
 LC_OP(soft_margin_loss,
@@ -108,7 +108,7 @@ static int multi_margin_loss_call(const lc_value *in, lc_tensor **out)
     if (reduction_of(&in[5], &in[6], &in[7], &how) < 0) return -1;
     if (p != 1 && p != 2) return lc_fail_int(LC_ValueError, "only p == 1 and p == 2 supported");
     if (weight != LC_NONE && weight->ndim != 1) return lc_fail_int(LC_ValueError, "weight must be one-dimensional");
-    if (check_classes("multi_margin_loss", x, target) < 0) return -1;
+    if (check_classes("multi_margin_loss", x, target) < 0 || refuse_grad(weight, "multi_margin_loss", "weight") < 0) return -1;
     if (target->ndim > 1 || target->numel != rows)
         return lc_fail_int(LC_ShapeMismatch, "inconsistent target size, expected %lld but got %s", (long long)rows,
                            LC_SHAPE(target));

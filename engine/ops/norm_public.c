@@ -244,6 +244,7 @@ static int nn_group_norm_call(const lc_value *in, lc_tensor **out)
 {
     const lc_tensor *x = in(0);
     int64_t          groups = in[1].i;
+    if (x->ndim >= 2 && !groups) return lc_fail_int(LC_ZeroDivisionError, "group_norm: num_groups must not be zero");
     if (x->ndim >= 2 && groups > 0 &&
         more_than_one(x->shape[0] * x->shape[1] / groups * space_of(x), x, "value per channel") < 0)
         return -1;
@@ -272,13 +273,19 @@ static int batch_fits(const lc_value *in, const char *name)
     static const char *const names[] = { "", "weight", "bias", "running_mean", "running_var" };
     lc_tensor               *x = in(0), *all[] = { in(1), in(2), in(3), in(4) };
     if (floats_only(x, name) < 0) return -1;
-    if (x->ndim < 2) return lc_fail_int(LC_LucidError, "%s: the input needs at least 2 dimensions, got %s", name, LC_SHAPE(x));
+    if (x->ndim < 2) {
+        bool alone = in(1) == LC_NONE && in(2) == LC_NONE && in(3) == LC_NONE && in(4) == LC_NONE;
+        bool index = *name == 'i' || (in[5].b && alone && x->ndim); /* where PyTorch finds it */
+        return lc_fail_int(index ? LC_IndexError : LC_LucidError, "%s: the input needs at least 2 dimensions, got %s", name,
+                           LC_SHAPE(x));
+    }
     for (int k = 1; k < 5; k++)
         if (in(k) != LC_NONE && (in(k)->ndim != 1 || in(k)->numel != x->shape[1]))
             return lc_fail_int(LC_LucidError, "%s should contain %lld elements not %lld", names[k], (long long)x->shape[1],
                                (long long)in(k)->numel);
     if (!in[5].b && (in(3) == LC_NONE || in(4) == LC_NONE))
         return lc_fail_int(LC_LucidError, "%s: running_mean and running_var must be defined in evaluation mode", name);
+    if (refuse_grad(in(3), name, names[3]) < 0 || refuse_grad(in(4), name, names[4]) < 0) return -1;
     return parameters_fit(x, all, 4);
 }
 typedef struct {
@@ -383,7 +390,8 @@ static int nn_batch_norm_call(const lc_value *in, lc_tensor **out)
 {
     const lc_tensor *x = in(0);
     lc_value         args[] = { in[0], in[3], in[4], in[1], in[2], in[5], in[6], in[7] };
-    if (in[5].b && x->ndim && more_than_one(x->shape[0] * space_of(x), x, "value per channel") < 0) return -1;
+    if (in[5].b && !x->ndim) return lc_fail_int(LC_IndexError, "batch_norm: the input needs at least 2 dimensions, got none");
+    if (in[5].b && more_than_one(x->shape[0] * space_of(x), x, "value per channel") < 0) return -1;
     if (in[5].b && in[7].f <= 0)
         return lc_fail_int(LC_ValueError, "batch_norm eps must be positive during training, but got %g", in[7].f);
     if (in[7].f < 0) return lc_fail_int(LC_ValueError, "batch_norm eps must be non-negative, but got %g", in[7].f);

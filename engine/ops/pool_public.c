@@ -142,6 +142,8 @@ static int avg_pool(const lc_value *in, lc_tensor **out, int nd, int64_t divisor
     int64_t window[4 * MAX_ND];
     int     dtype = in(0)->dtype;
     bool    good = dtype == LC_i64 || dtype == LC_f32 || dtype == LC_f64 || (nd < 3 && lc_is_floating(in(0)->dtype));
+    if (nd == 2 && in(0)->ndim < 3)
+        return lc_fail_int(LC_IndexError, "avg_pool2d: Expected 3D or 4D (batch mode) input, but got: %s", LC_SHAPE(in(0)));
     if (refuse(in(0), "avg_pool", good) < 0 || read_window(in(0), nd, &in[1], &in[2], &in[3], NULL, in[4].b, window) < 0)
         return -1;
     return (out[0] = lc__avg_pool(in(0), window, 4 * nd, in[4].b, in[5].b, divisor)) ? 0 : -1;
@@ -174,9 +176,10 @@ static int adaptive_size(const lc_value *in, int nd, int64_t *size)
 {
     const lc_tensor *x = in(0);
     int              n = in[1].n;
-    if (x->ndim < nd + 1) return lc_fail_int(LC_ValueError, "Input dimension should be at least %d, got %d", nd + 1, x->ndim);
+    if (nd > 1 && n > 1 && x->ndim <= n)
+        return lc_fail_int(LC_ValueError, "Input dimension should be at least %d, got %d", n + 1, x->ndim);
     if (n != nd && n != 1) return lc_fail_int(LC_LucidError, "adaptive pool: output_size must be %d ints, got %d", nd, n);
-    if (x->ndim > nd + 2) return check_input(x, nd);
+    if (x->ndim <= nd || x->ndim > nd + 2) return check_input(x, nd);
     for (int d = 0; d < nd; d++)
         if ((size[d] = in[1].is[n == 1 ? 0 : d]) < 0)
             return lc_fail_int(LC_LucidError, "adaptive pool: elements of output_size must be greater than or equal to 0");

@@ -22,6 +22,8 @@ def _resolves_none(op, ndim):
     """output_size may say None for a dimension that keeps its size."""
 
     def pool(input, output_size, *args, **kwargs):  # noqa: A002
+        if isinstance(output_size, (list, tuple)) and len(output_size) == 1:
+            raise _C.ShapeMismatch(f"{op.__name__}: output_size must be one number, or a number for each of {ndim} dimensions")
         if isinstance(output_size, (list, tuple)) and None in output_size:
             sizes = input.shape[-ndim:]
             if len(output_size) == len(sizes):
