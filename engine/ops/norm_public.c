@@ -129,11 +129,9 @@ LC_OP(nn_layer_norm, .py = "layer_norm",
           "eps: float = 1e-05) -> Tensor",
       .doc = "The last dimensions with mean 0 and variance 1, then scaled and shifted.", SPACE, .call = layer_norm_call);
 
-static double smallest_step(lc_dtype dtype) /* numeric_limits::epsilon */
-{
-    return dtype == LC_f16 ? 0x1p-10 : dtype == LC_bf16 ? 0x1p-7 : dtype == LC_f32 || dtype == LC_c64 ? 0x1p-23 : 0x1p-52;
-}
-static int rms_norm_call(const lc_value *in, lc_tensor **out)
+/* numeric_limits::epsilon of what the rows are computed in: float for half precision too. */
+static double smallest_step(lc_dtype dtype) { return dtype == LC_f64 || dtype == LC_c128 ? 0x1p-52 : 0x1p-23; }
+static int    rms_norm_call(const lc_value *in, lc_tensor **out)
 {
     lc_tensor      *x = in(0), *weight = in(2), *y;
     int64_t         rows, length;

@@ -153,10 +153,11 @@ class Optimizer:
         self.defaults.setdefault("differentiable", False)
 
     def __repr__(self):
-        lines = [f"{type(self).__name__} ("]
-        for i, group in enumerate(self.param_groups):
-            lines += [f"Parameter Group {i}", *(f"    {key}: {group[key]}" for key in sorted(group) if key != "params")]
-        return "\n".join([*lines, ")"])
+        groups = [
+            "".join([f"\nParameter Group {i}\n", *(f"    {key}: {group[key]}\n" for key in sorted(group) if key != "params")])
+            for i, group in enumerate(self.param_groups)
+        ]
+        return f"{type(self).__name__} ({''.join(groups)})"
 
     # --- hooks --------------------------------------------------------------------------------------------------------
     def register_step_pre_hook(self, hook):

@@ -189,11 +189,15 @@ def test_attention_to_itself(training, bias, mask):
         torch.testing.assert_close(to_torch(a), b, **TOL)
 
 
-def test_attention_dropout_draws_as_pytorch():
+@pytest.mark.parametrize("norm_first", [False, True])
+@pytest.mark.parametrize("mask", ["none", "hint", "padding"])
+def test_dropout_draws_as_pytorch(mask, norm_first):
+    """In training: of attention to itself, and of what follows it, which draws in the order of memory."""
     sides = []
     for m, x in zip((lucid, torch), tensors(3, 5, 8)):
         m.manual_seed(5)
-        attention = m.nn.MultiheadAttention(8, 2, dropout=0.3, batch_first=True)
-        m.manual_seed(6)
-        sides.append(attention(x, x, x, need_weights=False)[0].detach())
-    torch.testing.assert_close(to_torch(sides[0]), sides[1], **TOL)
+        encoder = layer(m, dropout=0.3, batch_first=True, norm_first=norm_first)
+        sides.append([encoder(x, **MASKS[mask](m)).detach(), encoder.self_attn(x, x, x, need_weights=False)[0].detach()])
+    for a, b in zip(*sides):
+        torch.testing.assert_close(to_torch(a), b, **TOL)
+        assert a.stride() == b.stride()

@@ -70,6 +70,7 @@ SAMPLES = [
     S("nn_layer_norm", T(4, 3, 5), T(5), T(5), fn=functional("layer_norm", [5])),
     S("rms_norm", T(4, 3, 5), [3, 5], T(3, 5), 1e-5, dtypes=DTYPES + ("complex128", "int64")),
     S("rms_norm", T(4, 5), [5], dtypes=DTYPES, id="plain"),
+    S("rms_norm", T(values=[[0.01, -0.02, 0.04]]), [3], dtypes=DTYPES, id="small", gradgrad=False),
     S("rms_norm", T(3, 9000), [9000], T(9000), id="tiles", gradgrad=False, **NEAR),
     S("normalize", T(4, 5), dtypes=DTYPES + ("complex128", "int64")),
     S("normalize", T(4, 5), 1.0, 0, id="by sums"),

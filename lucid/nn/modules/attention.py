@@ -115,7 +115,10 @@ class MultiheadAttention(Module):
             mask, padding = added_masks(attn_mask, key_padding_mask, query.dtype)
             dropout, into = self.dropout if self.training else 0.0, (self.in_proj_weight, self.in_proj_bias)
             output = attend_heads(query, self.num_heads, *into, mask, padding, dropout, is_causal)
-            return F.linear(output, self.out_proj.weight, self.out_proj.bias), None
+            if self.training:  # laid out as by the way around below: the dropout that follows draws in the order of memory
+                output = output.transpose(0, 1)
+            output = F.linear(output, self.out_proj.weight, self.out_proj.bias)
+            return output.transpose(0, 1) if self.training else output, None
         turned = self.batch_first and query.dim() == 3
         if turned:
             same_key, same_value = key is query, value is key
