@@ -200,10 +200,14 @@ static lc_tensor *from_interface(PyObject *owner, PyObject *interface)
     if (!text || !shape || !PyTuple_Check(shape) || !data || !PyTuple_Check(data) || PyTuple_GET_SIZE(data) != 2 ||
         PyTuple_GET_SIZE(shape) > LC_MAX_DIMS)
         return PyErr_Format(PyExc_ValueError, "malformed __array_interface__"), NULL;
+    if (*text == '>')
+        return PyErr_Format(PyExc_ValueError, "given numpy array has byte order different from the native byte order. "
+                                              "Conversion between byte orders is currently not supported."),
+               NULL;
     if (dtype_of_typestr(text, &dtype) != 1)
         return PyErr_Format(PyExc_TypeError,
                             "can't convert np.ndarray of type %s. The only supported types are: float64, float32, float16, "
-                            "complex64, complex128, int64, int32, int16, int8, uint8, and bool.",
+                            "complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool.",
                             text),
                NULL;
     int n = (int)PyTuple_GET_SIZE(shape), read_only = PyObject_IsTrue(PyTuple_GET_ITEM(data, 1));

@@ -236,6 +236,24 @@ def test_an_early_break_ends_the_workers():
     assert children() == 0
 
 
+def test_loaders_side_by_side_end_by_themselves(monkeypatch, capfd):
+    """Workers of one loader inherit the channels of another: neither keeps the other's workers from ending, or ends them."""
+    killed = []
+    monkeypatch.setattr(
+        multiprocessing.process.BaseProcess, "terminate", lambda process: killed.append(process) or process.kill()
+    )
+    first = iter(DataLoader(range(100), num_workers=2))
+    next(first)
+    second = DataLoader(range(8), num_workers=2, persistent_workers=True, worker_init_fn=lambda number: gc.collect())
+    assert len(list(second)) == 8
+    assert len(list(first)) == 99
+    del first
+    assert len(list(second)) == 8 and children() == 2
+    del second
+    gc.collect()
+    assert children() == 0 and not killed and capfd.readouterr().err == ""
+
+
 @pytest.mark.parametrize("size, count, ahead", [(20_000, 40, 20), (100, 1500, 700)])
 def test_many_and_large_messages_both_ways(size, count, ahead):
     """Keys and batches larger, or more, than what a channel holds: nobody waits for nobody, also after an early end."""
@@ -364,6 +382,8 @@ def test_lengths_and_warnings():
     assert len(loader) == 2
     with pytest.warns(UserWarning, match="was reported to be 2"):
         list(loader)
+    with pytest.warns(UserWarning, match="suggested max number of worker"):
+        DataLoader(range(2), num_workers=1 + len(os.sched_getaffinity(0)))
     if not lucid.cuda.is_available():
         with pytest.warns(UserWarning, match="no accelerator"):
             list(DataLoader(range(2), pin_memory=True))

@@ -23,6 +23,8 @@ def outcome(function, lib):
 def plain(value):
     if isinstance(value, (torch.Tensor, lucid.Tensor)):
         return str(value.dtype).split(".")[-1], value.tolist()
+    if isinstance(value, np.ndarray):
+        return type(value).__name__, value.tolist()
     if isinstance(value, dict):
         return type(value).__name__, {k: plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple, collections.deque)):
@@ -56,6 +58,9 @@ BATCHES = {
     "shapes": lambda m: [m.ones(2), m.ones(3)],
     "empty": lambda m: [],
     "range": lambda m: [range(2), range(2)],
+    "masked": lambda m: [np.ma.array([1, 2], mask=[0, 1])],
+    "records": lambda m: [np.zeros(1, dtype=[("a", "i4")])],
+    "big-endian": lambda m: [np.arange(3, dtype=">i4")],
     "deques": lambda m: [collections.deque([1, 2]), collections.deque([3, 4])],
 }
 
@@ -108,6 +113,7 @@ def test_samplers_draw_what_pytorch_draws(name):
     assert run(lucid) == run(torch)
 
 
+THREE = {lib.utils.data: lib.arange(3) for lib in (lucid, torch)}
 WRONG = {
     "no samples": lambda d: d.RandomSampler([]),
     "negative": lambda d: d.RandomSampler([1], num_samples=-1),
@@ -136,6 +142,9 @@ WRONG = {
     "context type": lambda d: d.DataLoader([1], num_workers=1, multiprocessing_context=3),
     "fixed": lambda d: setattr(d.DataLoader([1]), "batch_size", 2),
     "abstract": lambda d: d.Dataset()[0],
+    "abstract stream": lambda d: d.IterableDataset(),
+    "nothing to wait for": lambda d: list(d.DataLoader([1], timeout=1)),
+    "no keys": lambda d: list(d.DataLoader(d.TensorDataset(THREE[d]), batch_sampler=[[]])),
 }
 
 
@@ -158,6 +167,7 @@ def test_datasets():
             tensors[1], tensors[1:3], len(tensors), stacked[2], stacked.__getitems__([0, 3]), named[1], len(named),
             [joined[i] for i in range(6)], joined[-1], joined.cumulative_sizes, [list(p) for p in parts], subset[0],
             subset.__getitems__([0, 1]), subset[[0, 1]], len(subset),
+            [batch[0] for batch in d.DataLoader(tensors, batch_sampler=[m.tensor([0, 2]), (1, 3), [-1, 0]])],
         ]  # fmt: skip
 
     assert plain(run(lucid)) == plain(run(torch))

@@ -16,7 +16,7 @@ def _numpy_array(value):
 
 
 def _of_text(value):
-    return value.dtype.kind in "SUO" or value.dtype.names is not None
+    return value.dtype.kind in "SUO"
 
 
 def default_convert(data):
@@ -28,7 +28,7 @@ def default_convert(data):
     kind = type(data)
     if isinstance(data, _C.Tensor) or isinstance(data, (str, bytes)):
         return data
-    if _numpy_array(data):
+    if _numpy_array(data) and kind.__module__ == "numpy":  # not of its masked arrays
         return data if data.ndim and _of_text(data) or kind.__name__ in ("str_", "bytes_") else _C.as_tensor(data)
     if isinstance(data, collections.abc.Mapping):
         return _rebuilt_mapping(data, {key: default_convert(data[key]) for key in data})

@@ -1,6 +1,7 @@
 """Batches of a dataset, made here or in worker processes (processes.py)."""
 
 import itertools
+import os
 import warnings
 
 from ... import _C
@@ -60,12 +61,15 @@ class DataLoader:
         if timeout < 0:
             raise ValueError("timeout option should be non-negative")
         if num_workers == 0 and prefetch_factor is not None:
-            raise ValueError("prefetch_factor option could only be specified in multiprocessing: let num_workers > 0")
+            raise ValueError(
+                "prefetch_factor option could only be specified in multiprocessing."
+                "let num_workers > 0 to enable multiprocessing, otherwise set prefetch_factor to None."
+            )
         if prefetch_factor is not None and prefetch_factor < 0:
             raise ValueError("prefetch_factor option should be non-negative")
         if persistent_workers and num_workers == 0:
             raise ValueError("persistent_workers option needs num_workers > 0")
-        if pin_memory_device and pin_memory_device != "cuda":
+        if pin_memory and pin_memory_device and pin_memory_device != "cuda":
             raise ValueError(f"pin_memory_device is 'cuda' or '', not {pin_memory_device!r}")
         self._iterable = isinstance(dataset, IterableDataset)
         if self._iterable:
@@ -99,6 +103,19 @@ class DataLoader:
         self.collate_fn = collate_fn or (default_collate if self._batched else default_convert)
         self._iterator = self._stated_length = None
         self._made = True
+        self.check_worker_number_rationality()
+
+    def check_worker_number_rationality(self):
+        """Warn of more workers than there are cores for them."""
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        if self.num_workers and cores and self.num_workers > cores:
+            warnings.warn(
+                f"This DataLoader will create {self.num_workers} worker processes in total. Our suggested max number of worker "
+                f"in current system is {cores}, which is smaller than what this DataLoader is going to create. Please be aware "
+                "that excessive worker creation might get DataLoader running slow or even freeze, lower the worker number to "
+                "avoid potential slowness/freeze if necessary.",
+                stacklevel=3,
+            )
 
     def __class_getitem__(cls, _):
         return cls
@@ -227,6 +244,8 @@ class _Here(Batches):
 
     def __init__(self, loader):
         super().__init__(loader)
+        if loader.timeout:
+            raise AssertionError("timeout is of workers: with num_workers=0 nothing is waited for (requires timeout == 0)")
         self.fetcher = Fetcher(loader.dataset, loader._batched, loader.collate_fn, loader.drop_last)
 
     def __next__(self):

@@ -1,8 +1,10 @@
 """Where samples come from."""
 
 import bisect
+import collections.abc
 import itertools
 import math
+import warnings
 
 from ... import _C
 
@@ -29,7 +31,7 @@ class Dataset:
         return ConcatDataset([self, other])
 
 
-class IterableDataset(Dataset):
+class IterableDataset(Dataset, collections.abc.Iterable):
     """Samples one after the other: `iter(dataset)`. Each worker has a copy; get_worker_info says which part is its own.
 
     >>> class Words(lucid.utils.data.IterableDataset):
@@ -38,9 +40,6 @@ class IterableDataset(Dataset):
     >>> list(lucid.utils.data.DataLoader(Words(), batch_size=2))
     [['a', 'b'], ['c']]
     """
-
-    def __iter__(self):
-        raise NotImplementedError("Subclasses of IterableDataset should implement __iter__.")
 
     def __add__(self, other):
         return ChainDataset([self, other])
@@ -127,6 +126,11 @@ class ConcatDataset(Dataset):
             raise AssertionError("ConcatDataset does not support IterableDataset")
         self.cumulative_sizes = list(itertools.accumulate(len(dataset) for dataset in self.datasets))
 
+    @property
+    def cummulative_sizes(self):
+        warnings.warn("`cummulative_sizes` attribute is renamed to `cumulative_sizes`", FutureWarning, stacklevel=2)
+        return self.cumulative_sizes
+
     def __len__(self):
         return self.cumulative_sizes[-1]
 
@@ -205,8 +209,6 @@ def random_split(dataset, lengths, generator=None):
             lengths[i % len(lengths)] += 1
         for i, length in enumerate(lengths):
             if length == 0:
-                import warnings
-
                 warnings.warn(f"Length of split at index {i} is 0. This might result in an empty dataset.", stacklevel=2)
     if sum(lengths) != size:
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")

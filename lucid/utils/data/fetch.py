@@ -45,7 +45,7 @@ class Fetcher:
         self.ended = False
 
     def fetch(self, keys):
-        if self.rows and all(type(key) is int and key >= 0 for key in keys):
+        if self.rows and type(keys) is list and keys and all(type(key) is int and key >= 0 for key in keys):
             try:  # rows taken at once are the rows taken one by one and stacked
                 chosen = _C.tensor(keys, dtype=_C.int64)
                 return [tensor.index_select(0, chosen) for tensor in self.dataset.tensors]

@@ -5,6 +5,7 @@ processes themselves at once, so a worker that dies is noticed when it dies, not
 order.
 """
 
+import contextlib
 import itertools
 import multiprocessing
 import os
@@ -45,7 +46,7 @@ class Workers(Batches):
         context = loader.multiprocessing_context or multiprocessing.get_context()
         forks = context.get_start_method() == "fork"
         self.closed, self.workers = False, []
-        self.finalizer = weakref.finalize(self, _end, self.workers)
+        self.finalizer = weakref.finalize(self, _end, self.workers, os.getpid())
         try:
             for number in range(loader.num_workers):
                 here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -211,9 +212,15 @@ class Workers(Batches):
         self.finalizer()
 
 
-def _end(ended):
-    """Stop processes: closing a channel ends the worker behind it; one that hangs is killed."""
+def _end(ended, owner):
+    """Stop processes: the end of a channel ends the worker behind it; one that hangs is killed."""
+    if os.getpid() != owner:  # a copy of the loader in a forked process: a worker of another loader, perhaps
+        for worker in ended:
+            worker.channel.close()
+        return
     for worker in ended:
+        with contextlib.suppress(OSError):
+            worker.channel.shutdown(socket.SHUT_RDWR)  # also where a forked process has a copy of this end
         worker.channel.close()
     end = time.monotonic() + 5
     for worker in ended:
