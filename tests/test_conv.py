@@ -18,6 +18,7 @@ SHAPES = {  # image, weight, stride, padding, dilation, groups
     "5x5": ((17, 6, 14, 14), (16, 6, 5, 5), 1, 0, 1, 1),
     "5x5, padded": ((2, 20, 17, 23), (29, 20, 5, 5), 1, 2, 1, 1),
     "7x7, stride 2": ((2, 3, 64, 65), (64, 3, 7, 7), 2, 3, 1, 1),
+    "7x7, stride 2, even sizes": ((2, 3, 64, 64), (64, 3, 7, 7), 2, 3, 1, 1),
     "9x9, stride 2": ((2, 5, 37, 43), (29, 5, 9, 9), 2, 1, 1, 1),
     "5x5, stride 3, small images": ((3, 33, 11, 13), (47, 33, 5, 5), 3, 2, 1, 1),
     "1x1, many channels, small images": ((3, 1600, 5, 5), (40, 1600, 1, 1), 1, 0, 1, 1),
@@ -66,14 +67,19 @@ def test_threads(case):
             np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("case", ["3x3", "5x5", "7x7, stride 2"])
+@pytest.mark.parametrize("case", ["3x3", "5x5", "7x7, stride 2, even sizes"])
 def test_what_is_not_finite_stays_where_it_belongs(case):
     x, w, window = tensors(case)
     x[0, 1, 5, 6], x[1, 2, 0, 0] = np.inf, np.nan
-    ours, theirs = lucid.tensor(x), torch.tensor(x)
-    ours = lucid.nn.functional.conv2d(ours, lucid.tensor(w), None, *window).numpy()
-    theirs = torch.nn.functional.conv2d(theirs, torch.tensor(w), None, *window).numpy()
-    np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-3)
+    made = []
+    for m in (lucid, torch):
+        image, weight = m.tensor(x).requires_grad_(), m.tensor(w)
+        y = m.nn.functional.conv2d(image, weight, None, *window)
+        g = np.random.default_rng(1).standard_normal(tuple(y.shape), np.float32)
+        g[0, 1, 5, 6], g[0, 2, 0, 0] = np.inf, np.nan
+        made.append([t.detach().numpy() for t in (y, *m.autograd.grad(y, image, m.tensor(g)))])
+    for ours, theirs in zip(*made):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-3)
 
 
 @pytest.mark.parametrize("kernel, padding", [(1, 0), (3, 1), (5, 2), (7, 3)])

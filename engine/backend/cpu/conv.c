@@ -75,8 +75,8 @@ static void pack_tiles(void *ctx, int64_t begin, int64_t end)
 /* ---- tasks ---- */
 char *conv_target(const conv_image *to, const conv_part *part, int64_t n, int64_t row)
 {
-    return to->data + (n * to->n_step + row * to->channel_step + part->plane * to->step[0] + part->row * to->step[1] +
-                       part->column * to->step[2]) *
+    int64_t at = to->shifts ? row / to->shifts * to->channel_step + to->shift[row % to->shifts] : row * to->channel_step;
+    return to->data + (n * to->n_step + at + part->plane * to->step[0] + part->row * to->step[1] + part->column * to->step[2]) *
                           lc_size_of(to->dtype);
 }
 static bool flat_rows(const conv_image *to, const conv_part *part) /* rows of the part follow each other without a gap */
@@ -247,7 +247,7 @@ int64_t conv_cut(int64_t n, int64_t most)
     int64_t pieces = (n + most - 1) / most;
     return pieces ? (n + pieces - 1) / pieces : 1;
 }
-static int run_plainly(conv_job *j, int64_t each) /* each: multiply-adds per row of the grid */
+static int run_plainly(conv_job *j)
 {
     int64_t taps = j->grid.taps ? j->grid.taps : 1, images = j->from.n * j->groups * j->grid.axis[0].count;
     int64_t blocks = (j->tiles + j->tile_block - 1) / j->tile_block;
@@ -258,7 +258,7 @@ static int run_plainly(conv_job *j, int64_t each) /* each: multiply-adds per row
     int64_t tile = j->kernels->rows * j->channels * taps, tasks = images * blocks * j->strips_down * j->strips_across;
     if (j->grid.taps)
         cpu_parallel(j->groups * j->tiles, CPU_GRAIN / (tile + 1) + 1, j->groups * j->tiles * tile, pack_tiles, j);
-    each = each * j->strip_rows / 16 + 1;
+    int64_t    each = j->row_cost * j->strip_rows / 16 + 1;
     conv_plane plane;
     if (by_planes(j, &plane))
         cpu_parallel(images, 4 * CPU_GRAIN / (taps * plane.rows * plane.columns) + 1, tasks * each, run_planes, j);
@@ -266,13 +266,11 @@ static int run_plainly(conv_job *j, int64_t each) /* each: multiply-adds per row
     cpu_scratch_free(j->packed, bytes);
     return j->failed ? -1 : 0;
 }
-static int run_grid(conv_job *j)
+void conv_prepare(conv_job *j)
 {
     const conv_axis *axis = j->grid.axis;
     j->grid.taps = axis[0].taps * axis[1].taps * axis[2].taps, j->grid.planes = axis[0].taps * axis[1].phases * axis[2].phases;
     int64_t taps = j->grid.taps ? j->grid.taps : 1, down = axis[1].count, most = WEIGHTS / (taps * j->kernels->rows);
-    int64_t images = j->from.n * j->groups * axis[0].count;
-    if (!images || !down || !axis[2].count || !j->rows) return 0;
     j->tiles = (j->rows + j->kernels->rows - 1) / j->kernels->rows;
     j->tile_block = conv_cut(j->tiles, ROW_BLOCK / j->kernels->rows);
     int64_t blocks = (j->tiles + j->tile_block - 1) / j->tile_block, block_rows = j->tile_block * j->kernels->rows;
@@ -281,132 +279,152 @@ static int run_grid(conv_job *j)
     j->strip_columns = conv_cut(axis[2].count, WIDEST),
     j->strips_across = (axis[2].count + j->strip_columns - 1) / j->strip_columns;
     bool    long_sum = j->channel_block < j->channels;
-    int64_t each = j->rows * j->channels * taps * j->strip_columns / blocks + 1; /* multiply-adds per row of the grid */
+    int64_t images = j->from.n * j->groups * axis[0].count;
+    j->row_cost = j->rows * j->channels * taps * j->strip_columns / blocks + 1;
     for (int64_t rows = down; rows > 1; rows = (rows + 1) / 2) {
         down = rows;
         if (conv_strip_size(&j->grid, rows, j->strip_columns) * j->channel_block <= STRIP &&
             (!long_sum || block_rows * rows * j->strip_columns <= GATHERED) &&
-            (images * blocks * j->strips_across * (axis[1].count / rows) >= TASKS || rows <= 4 || each * rows <= 1 << 20))
+            (images * blocks * j->strips_across * (axis[1].count / rows) >= TASKS || rows <= 4 ||
+             j->row_cost * rows <= 1 << 20))
             break;
         down = (rows + 1) / 2;
     }
     j->strip_rows = conv_cut(axis[1].count, down), j->strips_down = (axis[1].count + j->strip_rows - 1) / j->strip_rows;
-    int64_t flags = j->from.n;
-    bool   *again = cpu_scratch((size_t)flags);
-    if (!again) return conv_no_memory();
-    memset(again, 0, (size_t)flags);
-    int rc = conv_winograd(j, again);
-    j->only = rc ? NULL : again;
-    if (rc > 0 || (!rc && memchr(again, true, (size_t)flags))) rc = run_plainly(j, each);
-    cpu_scratch_free(again, (size_t)flags);
-    return rc < 0 ? conv_no_memory() : 0;
+}
+/* again: flags for the images, all false or, if a part of them is wanted only, what j->only says. */
+static int run_grid(conv_job *j, bool *again)
+{
+    const conv_axis *axis = j->grid.axis;
+    if (!j->from.n || !axis[0].count || !axis[1].count || !axis[2].count || !j->rows) return 0;
+    conv_prepare(j);
+    int rc = j->only ? 1 : conv_winograd(j, again);
+    if (!rc) j->only = again;
+    if (rc > 0 || (!rc && memchr(again, true, (size_t)j->from.n))) rc = run_plainly(j);
+    return rc;
 }
 
 /* ---- the two ops ---- */
-static void kernel_sizes(const lc_conv_args *a, int64_t *kernel, int64_t *tap)
+static void read_window(const lc_conv_args *a, int64_t *kernel, int64_t *tap, conv_window *window) /* three of each */
 {
     const lc_tensor *w = a->weight;
-    for (int d = 0; d < 3; d++) kernel[d] = 1, tap[d] = 0;
-    for (int d = 0; d < a->dims; d++) kernel[3 - a->dims + d] = w->shape[2 + d], tap[3 - a->dims + d] = w->stride[2 + d];
-}
-static void window(const lc_conv_args *a, int d, int64_t *stride, int64_t *padding, int64_t *dilation)
-{
-    int k = d - 3 + a->dims;
-    *stride = k < 0 ? 1 : a->stride[k], *padding = k < 0 ? 0 : a->padding[k], *dilation = k < 0 ? 1 : a->dilation[k];
-}
-/* Zeros where there is no bias. */
-static char *bias_or_zeros(const lc_conv_args *a, lc_dtype dtype, int64_t channels)
-{
-    size_t bytes = (size_t)(channels * lc_size_of(dtype) + 1);
-    char  *bias = cpu_scratch(bytes);
-    if (!bias) return NULL;
-    if (a->bias)
-        cpu_move(dtype, bias, lc_size_of(dtype), (lc_dtype)a->bias->dtype, a->bias->data, lc_size_of(a->bias->dtype), channels);
-    else memset(bias, 0, bytes);
-    return bias;
-}
-static conv_job job_of(const lc_conv_args *a, lc_dtype dtype, const lc_tensor *from, const lc_tensor *to)
-{
-    conv_job j = { .dtype = dtype, .size = lc_size_of(dtype), .groups = a->groups, .kernels = conv_kernels_of(dtype) };
-    j.from = conv_image_of(from, a->dims), j.to = conv_image_of(to, a->dims);
-    j.rows = j.to.channels / a->groups, j.channels = j.from.channels / a->groups, j.weight = a->weight->data;
-    return j;
+    for (int d = 0; d < 3; d++) {
+        int  k = d - 3 + a->dims;
+        bool there = k >= 0;
+        kernel[d] = there ? w->shape[2 + k] : 1, tap[d] = there ? w->stride[2 + k] : 0;
+        window[d] = there ? (conv_window){ a->stride[k], a->padding[k], a->dilation[k] } : (conv_window){ 1, 0, 1 };
+    }
 }
 int conv_forward_axes(const lc_conv_args *a, conv_axis *axis, const int64_t *count)
 {
-    int64_t kernel[3], tap[3], stride, padding, dilation;
-    kernel_sizes(a, kernel, tap);
+    int64_t     kernel[3], tap[3];
+    conv_window window[3];
+    read_window(a, kernel, tap, window);
     for (int d = 0; d < 3; d++) {
-        window(a, d, &stride, &padding, &dilation);
-        if (conv_axis_init(&axis[d], kernel[d], count[d], stride) < 0) return conv_no_memory();
-        for (int64_t k = 0; k < kernel[d]; k++) conv_axis_add(&axis[d], k * dilation - padding, k);
+        if (conv_axis_init(&axis[d], kernel[d], count[d], window[d].stride) < 0) return conv_no_memory();
+        for (int64_t k = 0; k < kernel[d]; k++) conv_axis_add(&axis[d], k * window[d].dilation - window[d].padding, k);
     }
     return 0;
 }
 void conv_free_axes(const lc_conv_args *a, conv_axis *axis)
 {
-    int64_t kernel[3], tap[3];
-    kernel_sizes(a, kernel, tap);
+    int64_t     kernel[3], tap[3];
+    conv_window window[3];
+    read_window(a, kernel, tap, window);
     for (int d = 0; d < 3; d++) conv_axis_free(&axis[d], kernel[d]);
+}
+typedef struct {
+    conv_job    job;
+    int64_t     kernel[3];
+    conv_window window[3];
+    bool       *again; /* per image */
+    char       *memory;
+    size_t      bytes;
+} conv_call;
+static int start(conv_call *c, const lc_conv_args *a, lc_dtype dtype, bool transposed)
+{
+    const lc_tensor *w = a->weight;
+    *c = (conv_call){ .job = { .dtype = dtype, .size = lc_size_of(dtype), .groups = a->groups, .weight = w->data } };
+    conv_job *j = &c->job;
+    j->kernels = conv_kernels_of(dtype);
+    j->from = conv_image_of(transposed ? a->result : a->image, a->dims);
+    j->to = conv_image_of(transposed ? a->image : a->result, a->dims);
+    j->rows = j->to.channels / a->groups, j->channels = j->from.channels / a->groups;
+    j->weight_row = w->stride[transposed], j->weight_channel = w->stride[!transposed];
+    j->weight_group = (transposed ? j->channels : j->rows) * w->stride[0];
+    read_window(a, c->kernel, j->weight_tap, c->window);
+    int64_t bias = j->to.channels * j->size;
+    c->bytes = (size_t)(bias + j->from.n + 1), c->memory = cpu_scratch(c->bytes);
+    if (!c->memory) return conv_no_memory();
+    memset(c->memory, 0, c->bytes); /* zeros where there is no bias */
+    if (a->bias)
+        cpu_move(dtype, c->memory, j->size, (lc_dtype)a->bias->dtype, a->bias->data, lc_size_of(a->bias->dtype),
+                 j->to.channels);
+    j->bias = c->memory, c->again = (bool *)(c->memory + bias);
+    return 0;
+}
+static int finish(conv_call *c, int rc)
+{
+    if (c->memory) cpu_scratch_free(c->memory, c->bytes);
+    return rc < 0 ? conv_no_memory() : 0;
 }
 static int cpu_conv(lc_dtype dtype, const void *args)
 {
     const lc_conv_args *a = args;
+    conv_call           c;
     if (dtype == LC_i64) return conv_plain(a, false);
-    conv_job j = job_of(a, dtype, a->image, a->result);
-    int64_t  kernel[3], channels = j.rows * j.groups;
-    kernel_sizes(a, kernel, j.weight_tap);
-    j.weight_row = a->weight->stride[0], j.weight_channel = a->weight->stride[1], j.weight_group = j.rows * j.weight_row;
-    char *bias = bias_or_zeros(a, dtype, channels);
-    j.bias = bias;
-    int rc = !bias ? conv_no_memory() : conv_forward_axes(a, j.grid.axis, j.to.size) < 0 ? -1 : run_grid(&j);
-    conv_free_axes(a, j.grid.axis);
-    if (bias) cpu_scratch_free(bias, (size_t)(channels * j.size + 1));
-    return rc;
+    int rc = start(&c, a, dtype, false);
+    if (!rc && !(rc = conv_forward_axes(a, c.job.grid.axis, c.job.to.size))) rc = run_grid(&c.job, c.again);
+    conv_free_axes(a, c.job.grid.axis);
+    return finish(&c, rc);
 }
 /* The image's elements at first[d], first[d] + stride[d], ... */
-static int run_transposed(const lc_conv_args *a, const conv_job *like, const int64_t *first, const int64_t *kernel)
+static int run_transposed(const conv_call *c, const int64_t *first)
 {
-    conv_job j = *like;
-    int64_t  stride, padding, dilation;
-    int      rc = 0;
+    conv_job          j = c->job;
+    const conv_image *to = &c->job.to;
+    int               rc = 0;
     for (int d = 0; d < 3; d++) {
-        window(a, d, &stride, &padding, &dilation);
-        j.to.data += first[d] * j.to.step[d] * lc_size_of(j.to.dtype);
-        if (conv_axis_init(&j.grid.axis[d], kernel[d], (like->to.size[d] - first[d] + stride - 1) / stride, 1) < 0) rc = -1;
-        for (int64_t k = 0; k < kernel[d] && !rc; k++) {
-            int64_t at = first[d] + padding - k * dilation;
-            if (at % stride == 0) conv_axis_add(&j.grid.axis[d], at / stride, k);
+        const conv_window *w = &c->window[d];
+        j.to.data += first[d] * to->step[d] * lc_size_of(to->dtype);
+        if (conv_axis_init(&j.grid.axis[d], c->kernel[d], (to->size[d] - first[d] + w->stride - 1) / w->stride, 1) < 0) rc = -1;
+        for (int64_t k = 0; k < c->kernel[d] && !rc; k++) {
+            int64_t at = first[d] + w->padding - k * w->dilation;
+            if (at % w->stride == 0) conv_axis_add(&j.grid.axis[d], at / w->stride, k);
         }
-        j.to.step[d] *= stride;
+        j.to.step[d] *= w->stride;
     }
     int64_t taps = j.grid.axis[0].taps * j.grid.axis[1].taps * j.grid.axis[2].taps, products = taps * j.channels;
-    j.by_tap = taps && products <= SHORT_SUM && products * like->to.channels * like->to.size[2] * like->to.size[1] < LITTLE;
-    rc = rc < 0 ? conv_no_memory() : run_grid(&j);
-    conv_free_axes(a, j.grid.axis);
+    j.by_tap = taps && products <= SHORT_SUM && products * to->channels * to->size[2] * to->size[1] < LITTLE;
+    if (!j.only) memset(c->again, 0, (size_t)j.from.n);
+    if (!rc) rc = run_grid(&j, c->again);
+    for (int d = 0; d < 3; d++) conv_axis_free(&j.grid.axis[d], c->kernel[d]);
+    return rc;
+}
+static int run_phases(const conv_call *c)
+{
+    int64_t first[3], steps[3];
+    int     rc = 0;
+    for (int d = 0; d < 3; d++) {
+        steps[d] = c->window[d].stride;
+        if (steps[d] > c->job.to.size[d]) steps[d] = c->job.to.size[d];
+    }
+    for (first[0] = 0; first[0] < steps[0]; first[0]++)
+        for (first[1] = 0; first[1] < steps[1]; first[1]++)
+            for (first[2] = 0; first[2] < steps[2] && !rc; first[2]++) rc = run_transposed(c, first);
     return rc;
 }
 static int cpu_conv_input(lc_dtype dtype, const void *args)
 {
     const lc_conv_args *a = args;
+    conv_call           c;
     if (dtype == LC_i64) return conv_plain(a, true);
-    conv_job j = job_of(a, dtype, a->result, a->image);
-    int64_t  kernel[3], first[3], steps[3], padding, dilation, channels = j.rows * j.groups;
-    kernel_sizes(a, kernel, j.weight_tap);
-    j.weight_channel = a->weight->stride[0], j.weight_row = a->weight->stride[1],
-    j.weight_group = j.channels * j.weight_channel;
-    char *bias = bias_or_zeros(a, dtype, channels);
-    int   rc = bias ? 0 : conv_no_memory();
-    for (int d = 0; d < 3; d++) {
-        window(a, d, &steps[d], &padding, &dilation);
-        if (steps[d] > j.to.size[d]) steps[d] = j.to.size[d];
+    int rc = start(&c, a, dtype, true);
+    if (!rc && !(rc = conv_join(&c.job, c.window, c.kernel, c.again))) {
+        if (!memchr(c.again, true, (size_t)c.job.from.n)) return finish(&c, 0);
+        c.job.only = c.again, rc = 1;
     }
-    j.bias = bias;
-    for (first[0] = 0; first[0] < steps[0]; first[0]++)
-        for (first[1] = 0; first[1] < steps[1]; first[1]++)
-            for (first[2] = 0; first[2] < steps[2] && !rc; first[2]++) rc = run_transposed(a, &j, first, kernel);
-    if (bias) cpu_scratch_free(bias, (size_t)(channels * j.size + 1));
-    return rc;
+    return finish(&c, rc > 0 ? run_phases(&c) : rc);
 }
 
 #define DTYPES (1u << LC_f32 | 1u << LC_f64 | 1u << LC_i64)

@@ -57,9 +57,11 @@ const conv_points *conv_points_of(int64_t taps); /* of a row; NULL: not for as m
 
 /* A tensor (n, channels, ...) whose missing dimensions have size one. Strides in elements. */
 typedef struct {
-    char    *data, *begin, *end; /* begin, end: of its memory */
-    lc_dtype dtype;
-    int64_t  n, channels, n_step, channel_step, size[3], step[3];
+    char          *data, *begin, *end; /* begin, end: of its memory */
+    lc_dtype       dtype;
+    int64_t        n, channels, n_step, channel_step, size[3], step[3];
+    int64_t        shifts; /* not 0: rows of results are so many for each channel, the places of which differ by shift */
+    const int64_t *shift;
 } conv_image;
 conv_image conv_image_of(const lc_tensor *t, int dims);
 
@@ -95,6 +97,9 @@ void conv_fill_strip(const conv_grid *g, const conv_image *x, const conv_part *p
 void conv_move_row(lc_dtype to, char *dst, int64_t dst_step, lc_dtype from, const char *src, int64_t src_step, int64_t n);
 int  conv_no_memory(void);
 
+typedef struct {
+    int64_t stride, padding, dilation; /* of a dimension */
+} conv_window;
 /* A convolution over a grid, prepared. */
 typedef struct {
     conv_grid           grid;
@@ -103,13 +108,13 @@ typedef struct {
     lc_dtype            dtype;
     int64_t             size, groups, rows, channels;     /* rows, channels: of a group, of the result and of the source */
     int64_t             tiles, tile_block, channel_block; /* tiles: of all rows */
-    int64_t             strip_rows, strip_columns, strips_down, strips_across;
-    int64_t             weight_group, weight_row, weight_channel, weight_tap[3]; /* steps in the weights, in elements */
-    const char         *weight, *bias;
-    char               *packed;
-    const bool         *only;   /* per image: whether it is computed; NULL: all are */
-    bool                by_tap; /* a sum per tap, then their sum */
-    atomic_int          failed;
+    int64_t strip_rows, strip_columns, strips_down, strips_across, row_cost; /* row_cost: multiply-adds per row of the grid */
+    int64_t weight_group, weight_row, weight_channel, weight_tap[3];         /* steps in the weights, in elements */
+    const char *weight, *bias;
+    char       *packed;
+    const bool *only;   /* per image: whether it is computed; NULL: all are */
+    bool        by_tap; /* a sum per tap, then their sum */
+    atomic_int  failed;
 } conv_job;
 static inline int64_t conv_tile_start(const conv_job *j, int64_t tile) { return j->rows * tile / j->tiles; }
 char                 *conv_target(const conv_image *to, const conv_part *part, int64_t n, int64_t row);
@@ -120,7 +125,9 @@ int64_t conv_padded(const conv_kernels *kernels, int64_t rows, int64_t flat); /*
 int64_t conv_cut(int64_t n, int64_t most); /* n in equal pieces of at most so many: the size of a piece */
 /* Fewer multiplications where kernels have 3 to 5 taps in a row. `again`: images with results that are not finite, to be computed plainly. Returns
  * 1 if it is not worth it, -1 if there is no memory. */
-int conv_winograd(const conv_job *job, bool *again);
+int  conv_winograd(const conv_job *job, bool *again);
+int  conv_join(const conv_job *like, const conv_window *window, const int64_t *kernel, bool *again); /* the same */
+void conv_prepare(conv_job *j); /* tiles and cuts, of a job whose axes, rows and channels are known */
 
 bool conv_is_small(const conv_job *job);
 int  conv_small(const conv_job *job); /* -1: no memory */
