@@ -2,7 +2,8 @@
  *
  * Memory bounds all of these; what matters is that a tile is read from it once. So reductions keep four vectors of sums, which hides the
  * additions behind the loads, and the mean is taken in a first pass over a tile that the second one, for the squares, finds in L1: as exact as
- * Welford's recurrence, without its division per element. Products are not fused with sums: what cancels in theory does so here. */
+ * Welford's recurrence, without its division per element. Only squares are fused with their
+ * sums: what cancels in theory does so here. */
 #include "norm.h"
 #include "kernels.h"
 #include <string.h>

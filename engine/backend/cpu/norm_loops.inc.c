@@ -6,19 +6,31 @@ typedef T NAME(loose) __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(T
 #define LANES     NAME(LANES)
 #define EACH_OF_4 _Pragma("GCC unroll 4") for (int k = 0; k < 4; k++)
 
-static inline T NAME(joined)(const NAME(vector) * sum) /* of four */
+/* Of four vectors. The first halving is of vectors: elements of a whole one in memory would wait for its store. */
+static inline T NAME(joined)(const NAME(vector) * sum)
 {
-    T lanes[NAME(LANES)];
     NAME(vector) all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
-    memcpy(lanes, &all, sizeof lanes);
-    for (int step = NAME(LANES) / 2; step; step /= 2)
+    typedef T half __attribute__((vector_size(VECTOR_BYTES / 2)));
+    half      x[2];
+    memcpy(x, &all, sizeof all);
+    x[0] += x[1];
+    T lanes[NAME(LANES) / 2];
+    memcpy(lanes, x, sizeof lanes);
+    for (int step = NAME(LANES) / 4; step; step /= 2)
         for (int l = 0; l < step; l++) lanes[l] += lanes[l + step];
     return lanes[0];
 }
 
-/* ---- sums along a line ---- */
+/* ---- sums along a line; squares are fused with their sums, which frees the units that add ---- */
+#ifndef __clang__
+#pragma GCC push_options
+#pragma GCC optimize("fp-contract=fast")
+#endif
 static void NAME(moments)(const void *x_, int64_t n, double *mean, double *square)
 {
+#ifdef __clang__
+#pragma clang fp contract(fast)
+#endif
     const T *x = x_;
     int64_t  i = 0;
     T        total, left, m, d;
@@ -43,6 +55,9 @@ static void NAME(moments)(const void *x_, int64_t n, double *mean, double *squar
 }
 static double NAME(squares)(const void *x_, int64_t n)
 {
+#ifdef __clang__
+#pragma clang fp contract(fast)
+#endif
     const T *x = x_;
     int64_t  i = 0;
     T        total;
@@ -52,6 +67,9 @@ static double NAME(squares)(const void *x_, int64_t n)
     for (total = NAME(joined)(sum); i < n; i++) total += x[i] * x[i];
     return (double)total;
 }
+#ifndef __clang__
+#pragma GCC pop_options
+#endif
 /* Sums of WEIGHTED(i), the gradient at i, and of that times (x - mean). */
 #define DOTS                                                                                                                   \
     const T *g = g_, *x = x_;                                                                                                  \
@@ -144,7 +162,12 @@ static void NAME(sums_each)(const void *g_, const void *x_, int64_t n, double me
     }
 }
 
-/* ---- columns: four rows at a time, so that sums are read and written once for them ---- */
+/* ---- columns: some rows at a time, so that sums are read and written once for them. The hardware fetches what comes next up to the end of a
+ * page, which a row may be: so those that write ask for what is AHEAD. ---- */
+enum { NAME(AHEAD) = 2048 / sizeof(T) };
+#define STORE(p, x) (*(NAME(loose) *)(p) = (x))
+#define FETCH(p)    __builtin_prefetch(p, 0, 3)
+#define CLAIM(p)    __builtin_prefetch(p, 1, 3) /* to be written */
 static void NAME(column_moments)(const void *x_, int64_t rows, int64_t n, void *mean, void *square)
 {
     const T *x = x_;
@@ -186,9 +209,12 @@ static void NAME(column_scale)(void *out_, const void *x_, int64_t rows, int64_t
 {
     T       *out = out_;
     const T *x = x_, *m = mean, *f = factor, *s = shift;
-    for (int64_t r = 0; r < rows; r++, out += n, x += n) {
-        INDEPENDENT
-        for (int64_t i = 0; i < n; i++) out[i] = (x[i] - m[i]) * f[i] + s[i];
+    for (int64_t r = 0, i; r < rows; r++, out += n, x += n) {
+        for (i = 0; i + LANES <= n; i += LANES) {
+            FETCH(x + i + NAME(AHEAD)), CLAIM(out + i + NAME(AHEAD));
+            STORE(out + i, (LOAD(x + i) - LOAD(m + i)) * LOAD(f + i) + LOAD(s + i));
+        }
+        for (; i < n; i++) out[i] = (x[i] - m[i]) * f[i] + s[i];
     }
 }
 static void NAME(column_dots)(const void *g_, const void *x_, int64_t rows, int64_t n, const void *mean, void *sum,
@@ -210,9 +236,12 @@ static void NAME(column_slope)(void *out_, const void *g_, const void *x_, int64
 {
     T       *out = out_;
     const T *g = g_, *x = x_, *m = mean, *f = by[0], *b = by[1], *e = by[2];
-    for (int64_t r = 0; r < rows; r++, out += n, g += n, x += n) {
-        INDEPENDENT
-        for (int64_t i = 0; i < n; i++) out[i] = (g[i] - e[i] - (x[i] - m[i]) * b[i]) * f[i];
+    for (int64_t r = 0, i; r < rows; r++, out += n, g += n, x += n) {
+        for (i = 0; i + LANES <= n; i += LANES) {
+            FETCH(x + i + NAME(AHEAD)), FETCH(g + i + NAME(AHEAD)), CLAIM(out + i + NAME(AHEAD));
+            STORE(out + i, (LOAD(g + i) - LOAD(e + i) - (LOAD(x + i) - LOAD(m + i)) * LOAD(b + i)) * LOAD(f + i));
+        }
+        for (; i < n; i++) out[i] = (g[i] - e[i] - (x[i] - m[i]) * b[i]) * f[i];
     }
 }
 static void NAME(column_merge)(double *to, const void *mean, const void *square, const void *shift, int64_t n, double count,
@@ -242,6 +271,9 @@ static void NAME(column_add)(double *to, const void *sum, const void *product, i
     for (int64_t i = 0; i < n; i++) to[i] += (double)s[i], products[i] += (double)p[i];
 }
 #undef LOAD
+#undef STORE
+#undef FETCH
+#undef CLAIM
 #undef LANES
 #undef EACH_OF_4
 #undef T
