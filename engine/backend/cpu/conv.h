@@ -50,8 +50,11 @@ const conv_kernels *conv_kernels_of(lc_dtype dtype);
 typedef struct {
     int points;
     void (*spread)(const float *line, const float *next, int64_t tiles, float *to, int64_t step);
-    bool (*gather)(const float *from, int64_t step, int64_t tiles, float start, float *line); /* whether all is finite */
+    bool (*gather)(const float *from, int64_t step, int64_t tiles, float start, float *line, int64_t columns,
+                   bool stream); /* whether all is finite. stream: past the cache; a fence follows */
     void (*weigh)(const float (*tap)[16], int rows, float *to, int64_t step);
+    void (*halve)(const float *from, int64_t n, float *to); /* every second element */
+    void (*fence)(void);
 } conv_points;
 const conv_points *conv_points_of(int64_t taps); /* of a row; NULL: not for as many */
 

@@ -11,7 +11,7 @@
 #include "conv.h"
 #include <string.h>
 
-enum { PIXELS = 112, JOINED_PIXELS = 336, UNITS = 8, FEW_WEIGHTS = 160 << 10, ROW_BLOCK = 64 };
+enum { PIXELS = 112, JOINED_PIXELS = 336, UNITS = 8, FEW_WEIGHTS = 160 << 10, ROW_BLOCK = 64, TOGETHER = 16 };
 
 typedef struct {
     const conv_axis    *axis;
@@ -51,25 +51,51 @@ static void fill_pixels(const conv_image *from, lc_dtype dtype, int64_t n, int64
         memset(to, 0, (size_t)(first * pixel)), memset(to + past * pixel, 0, (size_t)((width - past) * pixel));
         char *at = to + first * pixel;
         if (turned)
-            lc_cpu_moves.transpose[size == 8](at, pixel, line, from->channel_step * size, rows * (past - first), channels,
-                                              false);
+            for (int64_t c = 0; c < channels; c += TOGETHER) /* as many rows as are read ahead */
+                lc_cpu_moves.transpose[size == 8](at + c * size, pixel, line + c * from->channel_step * size,
+                                                  from->channel_step * size, rows * (past - first),
+                                                  smaller(TOGETHER, channels - c), false);
         else
             for (int64_t c = first; c < past; c++, at += pixel, line += from->step[2] * from_size)
                 conv_move_row(dtype, at, size, from->dtype, line, from->channel_step * from_size, channels);
     }
 }
+/* Memory that the next strip will be made of, fetched between tiles: runs of lines, a channel each. */
 typedef struct {
-    char    *image, *grad;
-    int64_t *offset;
+    const char *at;
+    int64_t     step, runs, lines, line; /* step: bytes from run to run. line: the next one of the first run */
+} outer_ahead;
+typedef struct {
+    char       *image, *grad;
+    int64_t    *offset;
+    outer_ahead ahead[2];
+    int64_t     fetched; /* lines per tile */
 } outer_scratch;
+static void fetch(outer_ahead *a, int64_t lines)
+{
+    for (; lines > 0 && a->runs; lines--) {
+        __builtin_prefetch(a->at + 64 * a->line, 0, 2);
+        if (++a->line == a->lines) a->line = 0, a->runs--, a->at += a->step;
+    }
+}
+static outer_ahead ahead_of(const conv_image *x, int64_t n, int64_t channel, int64_t channels, int64_t z, int64_t y,
+                            int64_t height, int64_t column, int64_t width)
+{
+    int64_t size = lc_size_of(x->dtype), top = larger(0, y), bottom = smaller(x->size[1], y + height);
+    int64_t left = larger(0, column), right = smaller(x->size[2], column + width);
+    if (x->step[2] != 1 || n >= x->n || z < 0 || z >= x->size[0] || top >= bottom || left >= right) return (outer_ahead){ 0 };
+    const char *at = x->data + (n * x->n_step + channel * x->channel_step + z * x->step[0] + top * x->step[1] + left) * size;
+    int64_t     bytes = ((bottom - top - 1) * x->step[1] + right - left) * size;
+    return (outer_ahead){ .at = at, .step = x->channel_step * size, .runs = channels, .lines = pieces(bytes, 64) };
+}
 typedef struct {
     int64_t group, row, rows, channel, channels;
     char   *sums;
 } outer_unit;
 
 /* The tiles of one strip that have rows row .. row + rows of the gradient. */
-static void add_columns(const outer_job *j, const outer_unit *u, const outer_scratch *s, conv_tile *tile, int64_t x_row,
-                        int64_t row, int64_t rows)
+static void add_columns(const outer_job *j, const outer_unit *u, outer_scratch *s, conv_tile *tile, int64_t x_row, int64_t row,
+                        int64_t rows)
 {
     const conv_axis *axis = j->axis;
     int64_t          lines = j->joined ? 1 : axis[2].taps, length = j->joined ? axis[2].taps * u->channels : u->channels;
@@ -85,10 +111,11 @@ static void add_columns(const outer_job *j, const outer_unit *u, const outer_scr
                     tile->a = s->image + (at + first) * j->size, tile->x = s->grad + row * j->size;
                     tile->out = u->sums + (to * j->sum_step + row) * j->size;
                     conv_run_tile(j->kernels, j->size, tile, past - first, rows, NULL, 0);
+                    fetch(&s->ahead[0], s->fetched), fetch(&s->ahead[1], s->fetched);
                 }
             }
 }
-static void add_products(const outer_job *j, const outer_unit *u, const outer_scratch *s, int64_t rows, int64_t columns,
+static void add_products(const outer_job *j, const outer_unit *u, outer_scratch *s, int64_t rows, int64_t columns,
                          int64_t width)
 {
     int64_t   x_row = width * j->pitch, length = j->joined ? j->axis[2].taps * u->channels : u->channels;
@@ -102,27 +129,44 @@ static void add_products(const outer_job *j, const outer_unit *u, const outer_sc
                        .a_tap = j->axis[2].step * j->pitch,
                        .add = true };
     if (wide != j->kernels->tile[pieces(length, tiles) - 1].columns) wide = u->rows;
+    int64_t lines = j->joined ? j->taps / j->axis[2].taps : j->taps, most = 0;
+    for (int i = 0; i < 2; i++) most = larger(most, s->ahead[i].runs * s->ahead[i].lines);
+    s->fetched = pieces(most, lines * tiles * pieces(u->rows, wide));
     for (int64_t row = 0; row < u->rows; row += wide) /* what a tile reads of the gradient stays in the nearest cache */
         add_columns(j, u, s, &tile, x_row, row, smaller(wide, u->rows - row));
 }
-static void run_item(const outer_job *j, int64_t item, const outer_unit *u, const outer_scratch *s)
+typedef struct {
+    int64_t n, z, row, rows, column, columns;
+} outer_place;
+static outer_place place_of(const outer_job *j, int64_t item)
 {
     const conv_axis *axis = j->axis;
     int64_t          across = item % j->strips_across, rest = item / j->strips_across, planes = axis[0].count;
-    int64_t          down = rest % j->strips_down, z = rest / j->strips_down % planes, n = rest / j->strips_down / planes;
-    int64_t          row = down * j->strip_rows, column = across * j->strip_columns;
-    int64_t rows = smaller(j->strip_rows, axis[1].count - row), columns = smaller(j->strip_columns, axis[2].count - column);
-    if (rows <= 0 || columns <= 0) return;
-    int64_t width = j->width - (j->strip_columns - columns) * axis[2].step;
-    int64_t height = j->height - (j->strip_rows - rows) * axis[1].step;
-    fill_pixels(&j->grad, j->dtype, n, u->group * j->rows + u->row, u->rows, z, row, rows, column, columns, s->grad,
-                j->grad_pitch);
+    outer_place      p = { .n = rest / j->strips_down / planes, .z = rest / j->strips_down % planes };
+    p.row = rest % j->strips_down * j->strip_rows, p.column = across * j->strip_columns;
+    p.rows = smaller(j->strip_rows, axis[1].count - p.row), p.columns = smaller(j->strip_columns, axis[2].count - p.column);
+    return p;
+}
+static void run_item(const outer_job *j, int64_t item, bool last, const outer_unit *u, outer_scratch *s)
+{
+    const conv_axis *axis = j->axis;
+    outer_place      p = place_of(j, item), next = place_of(j, item + 1);
+    int64_t          row = u->group * j->rows + u->row, channel = u->group * j->channels + u->channel;
+    if (p.rows <= 0 || p.columns <= 0) return;
+    int64_t width = j->width - (j->strip_columns - p.columns) * axis[2].step;
+    int64_t height = j->height - (j->strip_rows - p.rows) * axis[1].step;
+    fill_pixels(&j->grad, j->dtype, p.n, row, u->rows, p.z, p.row, p.rows, p.column, p.columns, s->grad, j->grad_pitch);
     for (int64_t d = 0; d < axis[0].taps; d++)
-        fill_pixels(&j->image, j->dtype, n, u->group * j->channels + u->channel, u->channels,
-                    z * axis[0].step + axis[0].offset[d], row * axis[1].step + j->least[1], height,
-                    column * axis[2].step + j->least[2], width, s->image + d * j->height * width * j->pitch * j->size,
-                    j->pitch);
-    add_products(j, u, s, rows, columns, width);
+        fill_pixels(&j->image, j->dtype, p.n, channel, u->channels, p.z * axis[0].step + axis[0].offset[d],
+                    p.row * axis[1].step + j->least[1], height, p.column * axis[2].step + j->least[2], width,
+                    s->image + d * j->height * width * j->pitch * j->size, j->pitch);
+    s->ahead[0] = s->ahead[1] = (outer_ahead){ 0 };
+    if (!last) {
+        s->ahead[0] = ahead_of(&j->grad, next.n, row, u->rows, next.z, next.row, next.rows, next.column, next.columns);
+        s->ahead[1] = ahead_of(&j->image, next.n, channel, u->channels, next.z * axis[0].step + axis[0].offset[0],
+                               next.row * axis[1].step + j->least[1], height, next.column * axis[2].step + j->least[2], width);
+    }
+    add_products(j, u, s, p.rows, p.columns, width);
 }
 static void run_units(void *ctx, int64_t begin, int64_t end)
 {
@@ -145,8 +189,9 @@ static void run_units(void *ctx, int64_t begin, int64_t end)
         u.channel = rest % j->channel_blocks * j->channel_block;
         u.rows = smaller(j->row_block, j->rows - u.row), u.channels = smaller(j->channel_block, j->channels - u.channel);
         u.sums = j->sums + (part * j->part_size + (u.group * j->row_blocks + block_of) * j->sum_block) * j->size;
-        for (int64_t item = j->items * part / j->parts; item < j->items * (part + 1) / j->parts; item++)
-            if (u.rows > 0 && u.channels > 0) run_item(j, item, &u, &s);
+        int64_t past = j->items * (part + 1) / j->parts;
+        for (int64_t item = j->items * part / j->parts; item < past; item++)
+            if (u.rows > 0 && u.channels > 0) run_item(j, item, item + 1 == past, &u, &s);
     }
     cpu_scratch_free(block, bytes);
 }

@@ -5,12 +5,15 @@
  * coefficient) were chosen by trying: the sums err by 1.5 to 2 times as much as plain ones.
  *
  *   spread   a row of an image: tiles of 4 elements with the r - 1 that follow each (next), as r + 3 rows of one value per tile
- *   gather   back: r + 3 rows of values to rows of 4 results per tile
+ *   gather   back: r + 3 rows of values to rows of 4 results per tile, `columns` of them
  *   weigh    r taps of 16 kernels
  *
  * Lanes are tiles, so rows are taken apart into every fourth element by shuffles; matrices are constants, unrolled. */
 #include "conv.h"
 #include <string.h>
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
 #ifdef __clang__
 #pragma clang fp contract(fast)
 #else
@@ -19,7 +22,8 @@
 
 #if defined __AVX512F__
 enum { LANES = 16 };
-#define LANE ((lanes){ 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 })
+#define STREAM(p, x) _mm512_stream_ps(p, (__m512)(x))
+#define LANE         ((lanes){ 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 })
 #define UNZIP(a, b, at)                                                                                                        \
     __builtin_shufflevector(a, b, at, at + 2, at + 4, at + 6, at + 8, at + 10, at + 12, at + 14, at + 16, at + 18, at + 20,    \
                             at + 22, at + 24, at + 26, at + 28, at + 30)
@@ -28,11 +32,13 @@ enum { LANES = 16 };
                             at + 21, at + 6, at + 22, at + 7, at + 23)
 #elif defined __AVX2__
 enum { LANES = 8 };
+#define STREAM(p, x)    _mm256_stream_ps(p, (__m256)(x))
 #define LANE            ((lanes){ 0, 1, 2, 3, 4, 5, 6, 7 })
 #define UNZIP(a, b, at) __builtin_shufflevector(a, b, at, at + 2, at + 4, at + 6, at + 8, at + 10, at + 12, at + 14)
 #define ZIP(a, b, at)   __builtin_shufflevector(a, b, at, at + 8, at + 1, at + 9, at + 2, at + 10, at + 3, at + 11)
 #else
 enum { LANES = 4 };
+#define STREAM(p, x)    store(p, x)
 #define LANE            ((lanes){ 0, 1, 2, 3 })
 #define UNZIP(a, b, at) __builtin_shufflevector(a, b, at, at + 2, at + 4, at + 6)
 #define ZIP(a, b, at)   __builtin_shufflevector(a, b, at, at + 4, at + 1, at + 5)
@@ -98,10 +104,13 @@ INLINE void spread(const int n, const point_matrix m, const float *line, const f
         }
     }
 }
-INLINE bool gather(const int n, const point_matrix m, const float *from, int64_t step, int64_t tiles, float start, float *line)
+INLINE bool gather(const int n, const point_matrix m, const float *from, int64_t step, int64_t tiles, float start, float *line,
+                   int64_t columns, bool stream)
 {
     vector odd = { 0 };
-    for (int64_t t = 0; t < tiles; t += LANES, line += 4 * LANES) {
+    float  spare[4 * LANES];
+    stream = stream && columns % LANES == 0 && (uintptr_t)line % sizeof odd == 0;
+    for (int64_t t = 0; t < tiles; t += LANES, line += 4 * LANES, columns -= 4 * LANES) {
         vector x[8], y[4];
         lanes  kept = LANE < (int)smaller(tiles - t, LANES); /* what is past the end may be anything */
 #pragma GCC unroll 8
@@ -118,8 +127,18 @@ INLINE bool gather(const int n, const point_matrix m, const float *from, int64_t
         }
         vector low[2] = { ZIP(y[0], y[2], 0), ZIP(y[1], y[3], 0) },
                high[2] = { ZIP(y[0], y[2], LANES / 2), ZIP(y[1], y[3], LANES / 2) };
-        store(line, ZIP(low[0], low[1], 0)), store(line + LANES, ZIP(low[0], low[1], LANES / 2));
-        store(line + 2 * LANES, ZIP(high[0], high[1], 0)), store(line + 3 * LANES, ZIP(high[0], high[1], LANES / 2));
+        vector made[4] = { ZIP(low[0], low[1], 0), ZIP(low[0], low[1], LANES / 2), ZIP(high[0], high[1], 0),
+                           ZIP(high[0], high[1], LANES / 2) };
+        float *to = columns < 4 * LANES ? spare : line;
+        if (stream) {
+#pragma GCC unroll 4
+            for (int i = 0; i < 4; i++)
+                if (i * LANES < columns) STREAM(line + i * LANES, made[i]);
+            continue;
+        }
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++) store(to + i * LANES, made[i]);
+        if (to == spare) memcpy(line, spare, (size_t)columns * sizeof *line);
     }
     float sum = 0;
     for (int i = 0; i < LANES; i++) sum += odd[i];
@@ -151,9 +170,10 @@ INLINE void    weigh(const int n, const double *point, const double *scale, cons
     {                                                                                                                          \
         spread(n, VALUES_##n, line, next, tiles, to, step);                                                                    \
     }                                                                                                                          \
-    static bool gather_##n(const float *from, int64_t step, int64_t tiles, float start, float *line)                           \
+    static bool gather_##n(const float *from, int64_t step, int64_t tiles, float start, float *line, int64_t columns,          \
+                           bool stream)                                                                                        \
     {                                                                                                                          \
-        return gather(n, RESULTS_##n, from, step, tiles, start, line);                                                         \
+        return gather(n, RESULTS_##n, from, step, tiles, start, line, columns, stream);                                        \
     }                                                                                                                          \
     static void weigh_##n(const float(*tap)[16], int rows, float *to, int64_t step)                                            \
     {                                                                                                                          \
@@ -162,8 +182,21 @@ INLINE void    weigh(const int n, const double *point, const double *scale, cons
 POINTS(6)
 POINTS(7)
 POINTS(8)
+/* Every second element. */
+static void halve(const float *from, int64_t n, float *to)
+{
+    int64_t i = 0;
+    for (; i + LANES < n; i += LANES) store(to + i, UNZIP(load(from + 2 * i), load(from + 2 * i + LANES), 0));
+    for (; i < n; i++) to[i] = from[2 * i];
+}
+static void fence(void)
+{
+#ifdef __AVX2__
+    _mm_sfence();
+#endif
+}
 const conv_points CAT(lc_cpu_conv_points, LC_ISA)[3] = {
-    { 6, spread_6, gather_6, weigh_6 },
-    { 7, spread_7, gather_7, weigh_7 },
-    { 8, spread_8, gather_8, weigh_8 },
+    { 6, spread_6, gather_6, weigh_6, halve, fence },
+    { 7, spread_7, gather_7, weigh_7, halve, fence },
+    { 8, spread_8, gather_8, weigh_8, halve, fence },
 };

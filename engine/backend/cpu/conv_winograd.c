@@ -25,7 +25,8 @@ enum {
     SPREAD = 60, /* cycles */
     GATHER = 48,
     COPY = 25,
-    GAP = 16
+    GAP = 16,
+    MANY_RESULTS = 4 << 20
 };
 
 extern const conv_points lc_cpu_conv_points_base[], lc_cpu_conv_points_avx2[] __attribute__((weak)),
@@ -47,7 +48,7 @@ typedef struct {
     int64_t            taps, planes, reach; /* taps, planes: of columns. reach: taps of a row, in the widest phase */
     int64_t            blocks, line;
     float             *packed;
-    bool              *again;
+    bool              *again, stream; /* stream: results would fill the caches with what nobody reads soon */
     atomic_int         failed;
 } wino_job;
 typedef struct {
@@ -117,7 +118,10 @@ static const float *line_of(const wino_job *j, int64_t n, int64_t channel, int64
         row + j->line * 4 <= x->end)
         return (const float *)row;
     int64_t past = smaller(there, a->shift_min + 4 * j->across + j->reach - 1);
-    if (past > first) conv_move_row(LC_f32, (char *)(line + first - a->shift_min), 4, x->dtype, row, step * size, past - first);
+    if (past > first && x->dtype == LC_f32 && step == 2)
+        j->points->halve((const float *)row, past - first, line + first - a->shift_min);
+    else if (past > first)
+        conv_move_row(LC_f32, (char *)(line + first - a->shift_min), 4, x->dtype, row, step * size, past - first);
     return line;
 }
 /* The same row of several images side by side: their tiles, and beside them what follows each tile. */
@@ -168,9 +172,11 @@ static void store_results(const wino_job *j, const wino_layout *l, const wino_sc
         char *line = conv_target(to, part, n, row + i);
         for (int64_t r = 0; r < part->rows; r++, line += to->step[1] * size) {
             const float *from = s->result + i * l->result_step + r * l->pitch;
-            if (!j->points->gather(from, rows * l->result_step, l->pitch, bias[row + i], s->line))
+            bool         there = images == 1 && to->dtype == LC_f32 && to->step[2] == 1;
+            if (!j->points->gather(from, rows * l->result_step, l->pitch, bias[row + i], there ? (float *)line : s->line,
+                                   there ? part->columns : j->line, there && j->stream))
                 for (int64_t k = 0; k < images; k++) __atomic_store_n(&j->again[n + k], true, __ATOMIC_RELAXED);
-            for (int64_t k = 0; k < images; k++)
+            for (int64_t k = 0; k < images && !there; k++)
                 conv_move_row(to->dtype, line + k * to->n_step * size, to->step[2] * size, LC_f32,
                               (const char *)(s->line + 4 * k * j->across), 4, part->columns);
         }
@@ -230,6 +236,7 @@ static void run_tasks(void *ctx, int64_t begin, int64_t end)
     s.result = s.strip + strip, s.line = s.result + result, s.lines = s.line + 2 * j->line;
     memset(s.lines, 0, (size_t)(lines - 2 * j->line) * sizeof(float));
     for (int64_t t = begin; t < end; t++) run_task(j, t, &s);
+    j->points->fence();
     cpu_scratch_free(block, bytes);
 }
 
@@ -281,6 +288,7 @@ int conv_winograd(const conv_job *job, bool *again)
     j.taps = axis[0].taps * axis[1].taps * axis[2].phases, j.planes = axis[0].taps * axis[1].phases * axis[2].phases;
     j.across = pieces(axis[2].count, 4), j.blocks = pieces(job->tiles, job->tile_block);
     if (!suits(&j)) return 1;
+    j.stream = job->to.n * job->to.channels * job->to.size[0] * job->to.size[1] * job->to.size[2] >= MANY_RESULTS;
     choose_cuts(&j);
     j.line = 4 * pieces(j.across * j.images, job->kernels->lanes) * job->kernels->lanes + 32;
     size_t bytes = (size_t)(job->groups * job->rows * job->channels * j.taps * j.points->points) * sizeof(float);
