@@ -172,8 +172,8 @@ static int      double_power(const lc_record *call, lc_spec *out)
 static int float_power_run(const lc_record *call)
 {
     lc_record wide = *call;
-    wide.dtype = double_of(call);
-    return elementwise_as(&wide, LC_OP_pow, call->in, 2);
+    wide.dtype = double_of(call), wide.op = &lc_op_pow;
+    return lc_op_pow.run(&wide);
 }
 static lc_tensor *widened(lc_tensor *t, lc_tensor *like)
 {

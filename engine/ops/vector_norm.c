@@ -53,6 +53,8 @@ static int linalg_vector_norm_call(const lc_value *in, lc_tensor **out)
         if (!gone || in[3].b) shape[ndim++] = gone ? 1 : x->shape[d];
     }
     if (x->dtype != dtype) x = lc_to(x, dtype, false, false, LC_ABSENT);
+    if (x && order != 0 && reduced_count(x, mask) == 1) /* exact, however large or small */
+        return (out[0] = lc_reshape(lc_abs(x), shape, ndim)) ? 0 : -1;
     if (lc_is_complex(dtype) && order == 2 && x && x->ndim < LC_MAX_DIMS) dims[n++] = x->ndim, x = lc_view_as_real(x);
     else if (lc_is_complex(dtype)) x = lc_abs(x);
     if (!x) return -1;

@@ -45,7 +45,10 @@ static void group(grouping *g, const uint64_t *key, const int64_t *index, int64_
         else inverse[index ? index[i] : g->seen + i] = group;
     }
     for (int64_t i = 0; i < count; i++) distinct[i] = key[start[i]];
-    if (g->values) g->key->store(g->values + g->found * size, size, count, 0, distinct);
+    if (g->values && g->args->consecutive)
+        for (int64_t i = 0; i < count; i++) /* the element, not its key: zeros have signs */
+            memcpy(g->values + (g->found + i) * size, g->args->in->data + (g->seen + start[i]) * size, (size_t)size);
+    else if (g->values) g->key->store(g->values + g->found * size, size, count, 0, distinct);
     for (int64_t i = 0; g->counts && i < count; i++) g->counts[g->found + i] = g->seen + start[i];
     g->last = key[n - 1], g->seen += n, g->found += count;
 }
@@ -217,6 +220,27 @@ static int squeeze(const lc_unique_args *a)
     }
     return *a->found = found, 0;
 }
+/* Keys of both zeros are alike: of the result's zero, the sign is that of the first one. Values are in order. */
+static uint64_t bits_at(const char *values, int64_t size, int64_t i)
+{
+    uint64_t bits = 0;
+    memcpy(&bits, values + i * size, (size_t)size);
+    return bits << (64 - 8 * size);
+}
+static void restore_zero(const lc_unique_args *a)
+{
+    char   *values = a->room->chosen->data;
+    int64_t size = lc_size_of(a->in->dtype), low = 0, high = *a->found, i = 0;
+    if (lc_class_of(a->in->dtype) != LC_FLOAT) return;
+    while (low < high) { /* the first that is not negative */
+        int64_t middle = low + (high - low) / 2;
+        if (bits_at(values, size, middle) >> 63) low = middle + 1;
+        else high = middle;
+    }
+    if (low == *a->found || bits_at(values, size, low)) return;
+    while (bits_at(a->in->data, size, i) << 1) i++;
+    memcpy(values + low * size, a->in->data + i * size, (size_t)size);
+}
 static int unique_values(const lc_unique_args *a)
 {
     key_summary all = { 0 };
@@ -310,6 +334,9 @@ static int cpu_unique(UNUSED lc_dtype compute, const void *args)
 {
     const lc_unique_args *a = args;
     if (!a->n) return *a->found = 0, a->make(a, 0);
-    return a->slices ? unique_slices(a) : unique_values(a);
+    if (a->slices) return unique_slices(a);
+    if (unique_values(a) < 0) return -1;
+    if (!a->consecutive) restore_zero(a);
+    return 0;
 }
 LC_CPU_RUN(unique, cpu_unique, 0 LC_EACH_sortable(LC_SORTABLE_BIT, ))
