@@ -162,6 +162,8 @@ def test_recurrent_layers():
                 x = m.ones(3, 4) if "Cell" in name else m.ones(3, 2, 4)
                 for given in (x, x.bfloat16()):
                     seen.append(dtypes(module(given), m.Tensor))
+                if name == "LSTM":
+                    seen.append(dtypes(m.nn.LSTM(4, 5, num_layers=2, proj_size=3, bidirectional=True)(x), m.Tensor))
                 if "Cell" not in name:
                     seen.append(dtypes(module(m.nn.utils.rnn.pack_padded_sequence(x, [3, 2]))[0].data, m.Tensor))
         return seen

@@ -9,6 +9,7 @@ import torch
 import lucid
 
 SHAPES = [(3, 4), (7,), (), (2, 3, 5), (1000,), (0, 3), (130, 130)]
+LARGE = [(70, 1100), (40, 25, 70), (70000,), (2, 1100)]  # cut for threads, and into pieces
 
 
 class Run:
@@ -129,6 +130,20 @@ class Rprop(Run):
         lucid._fused_rprop_(self.p, g, *self.states, maximize=self.d["maximize"], **sizes)
 
 
+class Adafactor(Run):
+    def start(self):
+        shapes = [(p, shape) for p in self.p for shape in self.factors(tuple(p.shape))]
+        return [[lucid.zeros(shape, dtype=p.dtype) for p, shape in shapes]]
+
+    @staticmethod
+    def factors(shape):
+        return [(*shape[:-1], 1), (*shape[:-2], 1, shape[-1])] if len(shape) > 1 else [shape]
+
+    def update(self, g):
+        eps = dict(zip(("eps1", "eps2"), self.d["eps"]))
+        lucid._fused_adafactor_(self.p, g, *self.states, self.steps, **self.keywords("beta2_decay", "d"), **eps)
+
+
 CASES = [
     (SGD, {"lr": 0.1}),
     (SGD, {"lr": 0.1, "weight_decay": 0.1, "maximize": True}),
@@ -156,6 +171,8 @@ CASES = [
     (ASGD, {"lr": 0.01, "weight_decay": 0.1, "maximize": True}),
     (Rprop, {"lr": 0.01}),
     (Rprop, {"lr": 0.01, "maximize": True}),
+    (Adafactor, {"lr": 0.1, "eps": (1e-6, 1e-3)}),
+    (Adafactor, {"lr": 0.1, "weight_decay": 0.1, "d": 2.0, "eps": (1e-3, 0.1), "beta2_decay": -0.3, "maximize": True}),
 ]
 IDS = [f"{kind.__name__}-{i}" for i, (kind, _) in enumerate(CASES)]
 
@@ -170,18 +187,44 @@ def made(m, numbers, dtype, strided=False):
 def both(kind, options, dtype, steps=20, strided=False, theirs_in=None):
     rng = np.random.default_rng(1)
     wide = getattr(torch, theirs_in or dtype)
-    start = [rng.normal(size=s) for s in SHAPES]
+    shapes = [s for s in SHAPES if 0 not in s or kind is not Adafactor]  # PyTorch's divides by the number of elements
+    start = [rng.normal(size=s) for s in shapes]
     theirs = [made(torch, x, dtype).to(wide).requires_grad_() for x in start]
     ours = [made(lucid, x, dtype) for x in start]
     optimizer = getattr(torch.optim, kind.__name__)(theirs, **options, foreach=False)
     run = kind(ours, dict(optimizer.defaults))
     for _ in range(steps):
-        grads = [rng.normal(size=s) for s in SHAPES]
+        grads = [rng.normal(size=s) for s in shapes]
         for p, g in zip(theirs, grads):
             p.grad = made(torch, g, dtype).to(wide)
         optimizer.step()
         run.step([made(lucid, g, dtype, strided) for g in grads])
     return ours, [p.detach() for p in theirs]
+
+
+def test_large_parameters_of_adafactor():
+    """In a group with small ones; the same with another number of threads."""
+    rng, results, threads = np.random.default_rng(0), [], lucid.get_num_threads()
+    values = [[rng.normal(size=s) * 1e-3 for s in (*SHAPES[:4], *LARGE)] for _ in range(4)]
+
+    def run(m):
+        params = [m.tensor(x).requires_grad_() for x in values[0]]
+        optimizer = m.optim.Adafactor(params, lr=0.1)
+        for grads in values[1:]:
+            for p, g in zip(params, grads):
+                p.grad = m.tensor(g)
+            optimizer.step()
+        return [p.detach().numpy() for p in params]
+
+    try:
+        for n in (1, 3):
+            lucid.set_num_threads(n)
+            results.append(run(lucid))
+    finally:
+        lucid.set_num_threads(threads)
+    for a, b, theirs in zip(*results, run(torch)):
+        assert (a == b).all()
+        np.testing.assert_allclose(a, theirs, rtol=1e-12, atol=1e-12)
 
 
 def assert_close(ours, theirs, rtol, atol):

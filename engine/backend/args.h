@@ -399,3 +399,18 @@ typedef struct {
     lc_tensor *const      *lists[LC_STEP_LISTS];
     const lc_step_numbers *numbers; /* n */
 } lc_step_args;
+
+/* Adafactor: n parameters, whose squared gradients are kept as a row and a column per matrix of the last two dimensions (of parameters with
+ * fewer: all of them). rows[i] and columns[i] have the shape of parameter i with 1 in place of the last, or the one before; of a parameter with
+ * fewer than two dimensions rows[i] has its shape, and columns[i] is NULL. Strides are their own, dtypes are floating. */
+typedef struct {
+    double sign, shrink; /* of the gradient; of the parameter, which is multiplied by this first */
+    double share;        /* of the new squares in the averages */
+    double rate, least;  /* the step is rate * max(least, the parameter's root mean square) */
+    double eps, most;    /* least root of a variance; what the update's root mean square is cut to */
+} lc_factored_numbers;
+typedef struct {
+    int               n;
+    lc_tensor *const *params, *const *grads, *const *rows, *const *columns;
+    const lc_factored_numbers *numbers; /* n */
+} lc_factored_args;

@@ -112,6 +112,7 @@ static int target_of(const lc_record *call)
     lc_dtype       lower = lc_autocast_dtype(kind);
     switch ((int)rule_of(call->op, kind)) {
     case LC_AMP_LOWER & 15:
+    case LC_AMP_LSTM & 15:
         return lower;
     case LC_AMP_FP32 & 15:
         return LC_f32;
@@ -130,6 +131,13 @@ static int target_of(const lc_record *call)
     }
 }
 
+/* Of an lstm's states (argument 1): the cells, if they have another width than the output. */
+static bool stays(const lc_value *v, int k, int i)
+{
+    const lc_tensor *h = v->ts[0], *t = v->ts[i];
+    return k == 1 && i == 1 && h->ndim && h->ndim == t->ndim && h->shape[h->ndim - 1] != t->shape[t->ndim - 1];
+}
+
 int lc_autocast_call(lc_record *call)
 {
     const lc_op   *op = call->op;
@@ -137,6 +145,7 @@ int lc_autocast_call(lc_record *call)
     lc_value       args[op->args->n_params];
     lc_tensor     *list[call->n_in + 1], **next = list;
     int            to = target_of(call), rc = to < 0 ? -1 : 0;
+    bool           lstm = rule_of(op, kind) == (LC_AMP_LSTM & 15);
     lc_scope       scope = lc_scope_open();
     for (int k = 0; k < op->args->n_params && rc == 0; k++) {
         lc_value *v = &args[k];
@@ -144,7 +153,9 @@ int lc_autocast_call(lc_record *call)
         if (v->tag == LC_IS_tensor) rc = (v->t = as_wanted(v->t, kind, (lc_dtype)to)) ? 0 : -1;
         if (v->tag != LC_IS_tensors) continue;
         lc_tensor **start = next;
-        for (int i = 0; i < v->n && rc == 0; i++) rc = (*next++ = as_wanted(v->ts[i], kind, (lc_dtype)to)) ? 0 : -1;
+        for (int i = 0; i < v->n && rc == 0; i++)
+            if (lstm && stays(v, k, i)) *next++ = v->ts[i];
+            else rc = (*next++ = as_wanted(v->ts[i], kind, (lc_dtype)to)) ? 0 : -1;
         v->ts = start;
     }
     if (rc == 0) rc = lc_call(op, args, call->out);

@@ -133,6 +133,7 @@ typedef enum {
     LC_AMP_FP32 = 0x22,       /* float32: losses, and what overflows */
     LC_AMP_WIDEST = 0x33,     /* float32 if one is, else the lower dtype: what joins tensors */
     LC_AMP_LIKE_STATE = 0x44, /* recurrent units: the dtype of their state */
+    LC_AMP_LSTM = 0x15,       /* the lower dtype; on the CPU the cells of a projected lstm stay what they are */
     LC_AMP_CPU_FP32 = 0x02,
     LC_AMP_CPU_WIDEST = 0x03,
     LC_AMP_GPU_LOWER = 0x10,

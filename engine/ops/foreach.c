@@ -32,6 +32,24 @@ LC_OP(_foreach_mul_, .sig = "_foreach_mul_(self: list[Tensor], scalar: Tensor | 
       .doc = "Multiply every tensor of a list by one number, in place.", .writes = IN(0), .promote = LC_NO_PROMOTION,
       .run = mul_run);
 
+static int clamp_run(const lc_record *call)
+{
+    lc_tensor *const *number = call->in + call->n_in - 2;
+    for (int i = 0; i < call->args[0].n; i++) {
+        lc_tensor *t = call->args[0].ts[i];
+        if (!lc_is_floating(t->dtype) || !call->backend->has(LC_OP_clamp, (lc_dtype)t->dtype)) return no_kernel(call);
+    }
+    for (int i = 0; i < call->args[0].n; i++) {
+        lc_tensor *t = call->args[0].ts[i];
+        if (call->backend->elementwise(LC_OP_clamp, (lc_dtype)t->dtype, t, (lc_tensor *[]){ t, number[0], number[1] }, 3) < 0)
+            return -1;
+    }
+    return 0;
+}
+LC_OP(_foreach_clamp_, .sig = "_foreach_clamp_(self: list[Tensor], min: Tensor | Number, max: Tensor | Number) -> None",
+      .doc = "Limit every value of a list of floating point tensors to [min, max], in place.", .writes = IN(0),
+      .promote = LC_NO_PROMOTION, .run = clamp_run);
+
 static int norm_count(const lc_value *in) { return in[0].n; }
 static int norm_call(const lc_value *in, lc_tensor **out)
 {

@@ -182,6 +182,22 @@ LC_OP(_fused_adamw_,
       .doc = "One step of AdamW for a list of parameters.", .writes = IN(0) | IN(1) | IN(2) | IN(3) | IN(4), UPDATE,
       .run = _fused_adamw_run);
 
+/* As PyTorch writes it for sparse gradients: eps joins the root before its correction. */
+NUMBERS(sparse_adam)
+{
+    double correction2 = 1 - pow(F(7), m->step);
+    c->beta1 = F(6), c->beta2 = F(7), c->eps = F(8);
+    c->lr = m->lr * sqrt(correction2) / (1 - pow(F(6), m->step));
+    return 0;
+}
+ALGORITHM(_fused_sparse_adam_, LC_STEP_ADAM, .states = 2, .steps = 4, .lr = 5, .maximize = 9, .numbers = sparse_adam_numbers)
+LC_OP(_fused_sparse_adam_,
+      .sig = "_fused_sparse_adam_(self: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor], exp_avg_sqs: list[Tensor], "
+             "state_steps: list[Tensor], *, lr: Tensor | Number, beta1: float, beta2: float, eps: float, maximize: bool) -> "
+             "None",
+      .doc = "One step of SparseAdam for a list of parameters, with dense gradients.", .writes = IN(0) | IN(2) | IN(3), UPDATE,
+      .run = _fused_sparse_adam_run);
+
 NUMBERS(adamax)
 {
     decay(c, F(8), 0, false);
@@ -316,3 +332,79 @@ LC_OP(_fused_rprop_,
       .sig = "_fused_rprop_(self: list[Tensor], grads: list[Tensor], prevs: list[Tensor], step_sizes: list[Tensor], *, "
              "step_size_min: float, step_size_max: float, etaminus: float, etaplus: float, maximize: bool) -> None",
       .doc = "One step of Rprop for a list of parameters.", .writes = IN(0) | IN(2) | IN(3), UPDATE, .run = _fused_rprop_run);
+
+/* ---- rows and columns ---- */
+static double epsilon_of(lc_dtype dtype)
+{
+    return dtype == LC_f16 ? 0x1p-10 : dtype == LC_bf16 ? 0x1p-7 : dtype == LC_f32 ? 0x1p-23 : 0x1p-52;
+}
+static int factor_fits(const lc_record *call, const lc_tensor *p, const lc_tensor *factor,
+                       int without) /* a dimension that is 1 */
+{
+    bool fits = factor->ndim == p->ndim && lc_is_floating(factor->dtype);
+    for (int d = 0; fits && d < p->ndim; d++) fits = factor->shape[d] == (d == without ? 1 : p->shape[d]);
+    return fits ? 0
+                : lc_fail_int(LC_ShapeMismatch, "%s: the variance of a parameter of shape %s cannot be %s of shape %s",
+                              call->op->name, LC_SIZES(p->shape, p->ndim), lc_dtypes[factor->dtype].name,
+                              LC_SIZES(factor->shape, factor->ndim));
+}
+/* rows and columns, n of each, from the list that has them one after the other. */
+static int factors_of(const lc_record *call, lc_tensor **rows, lc_tensor **columns)
+{
+    const lc_value *params = &call->args[0], *factors = &call->args[2];
+    int             at = 0;
+    for (int i = 0; i < params->n; i++) {
+        lc_tensor *p = params->ts[i];
+        int        many = p->ndim > 1 ? 2 : 1;
+        if (at + many > factors->n) return lc_fail_int(LC_LucidError, "%s: too few variances", call->op->name);
+        rows[i] = factors->ts[at], columns[i] = many > 1 ? factors->ts[at + 1] : NULL;
+        if (factor_fits(call, p, rows[i], many > 1 ? p->ndim - 1 : -1) < 0) return -1;
+        if (many > 1 && factor_fits(call, p, columns[i], p->ndim - 2) < 0) return -1;
+        at += many;
+    }
+    return at == factors->n ? 0 : lc_fail_int(LC_LucidError, "%s: too many variances", call->op->name);
+}
+static int adafactor_numbers(const lc_record *call, lc_factored_numbers *numbers)
+{
+    const lc_value *in = call->args;
+    double          lr, step;
+    if (number_of(&in[4], &lr) < 0) return -1;
+    for (int i = 0; i < in[0].n; i++) {
+        if (read_number(in[3].ts[i], &step) < 0) return -1;
+        numbers[i] = (lc_factored_numbers){
+            .sign = in[10].b ? -1 : 1,
+            .shrink = 1 - lr * in[9].f,
+            .share = pow(step, in[5].f),
+            .rate = fmin(lr, 1 / sqrt(step)),
+            .least = in[7].f,
+            .eps = in[6].tag == LC_IS_none ? epsilon_of((lc_dtype)in[0].ts[i]->dtype) : in[6].f,
+            .most = in[8].f,
+        };
+    }
+    return 0;
+}
+static int _fused_adafactor_run(const lc_record *call)
+{
+    int    n = call->args[0].n, rc = 0;
+    size_t each = sizeof(lc_factored_numbers) + 2 * sizeof(lc_tensor *);
+    if (lists_fit(call, &(const algorithm){ .states = 0 }) < 0) return -1;
+    if (call->args[3].n != n)
+        return lc_fail_int(LC_LucidError, "%s: got %d state_steps and %d parameters", call->op->name, call->args[3].n, n);
+    if (n == 0) return 0;
+    lc_factored_numbers *numbers = lc_alloc((size_t)n * each);
+    if (!numbers) return -1;
+    lc_tensor **rows = (lc_tensor **)(numbers + n), **columns = rows + n;
+    rc = factors_of(call, rows, columns);
+    if (rc == 0) rc = adafactor_numbers(call, numbers);
+    if (rc == 0)
+        rc = run_kernel_with(call, &(lc_factored_args){ n, call->args[0].ts, call->args[1].ts, rows, columns, numbers });
+    lc_free(numbers, (size_t)n * each);
+    return rc;
+}
+LC_OP(_fused_adafactor_,
+      .sig =
+          "_fused_adafactor_(self: list[Tensor], grads: list[Tensor], variances: list[Tensor], state_steps: list[Tensor], *, "
+          "lr: Tensor | Number, beta2_decay: float, eps1: float | None, eps2: float, d: float, weight_decay: float, "
+          "maximize: bool) -> None",
+      .doc = "One step of Adafactor for a list of parameters. variances: a row and a column of each, or what a vector has.",
+      .writes = IN(0) | IN(2), .function = true, .promote = LC_NO_PROMOTION, .run = _fused_adafactor_run);

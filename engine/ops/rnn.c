@@ -29,6 +29,7 @@ static int recurrence_shape(const lc_record *call, lc_spec *out)
     matrix_spec(call, &out[2], cells * n.batch, n.h), matrix_spec(call, &out[3], saved * n.rows, 4 * n.h);
     matrix_spec(call, &out[4], cells * n.rows, n.h);
     out[3].dtype = out[4].dtype = working_dtype(out[0].dtype);
+    if (cells) out[2].dtype = (lc_dtype)call->in[RNN_CX]->dtype;
     return 0;
 }
 /* Operands for the kernel: contiguous, of the dtype it computes in. Results likewise, delivered afterwards. */
@@ -110,10 +111,6 @@ static lc_tensor *states_before(lc_tensor *out, lc_tensor *start, const lc_value
     lc_free(parts, (size_t)(2 * steps) * sizeof *parts);
     return all;
 }
-static lc_tensor *in_type(lc_tensor *t, int dtype)
-{
-    return !t || t->dtype == dtype ? t : lc_to(t, (lc_dtype)dtype, false, false, LC_ABSENT);
-}
 GRAD(_recurrence)
 {
     if (!(lc_modes & LC_NO_GRAD)) return rnn_formula(in, g, need, dx);
@@ -127,7 +124,7 @@ GRAD(_recurrence)
     lc_tensor                  *hidden = kind == LC_RNN_GRU ? d.d_hidden : d.d_gates;
     if (!hidden) return;
     dx[RNN_GATES] = in_type(d.d_gates, dtype), dx[RNN_HX] = in_type(d.d_hx, dtype);
-    if (need[RNN_CX]) dx[RNN_CX] = in_type(d.d_cx, dtype);
+    if (need[RNN_CX]) dx[RNN_CX] = in_type(d.d_cx, cx->dtype);
     if (need[RNN_BIAS]) dx[RNN_BIAS] = in_type(lc_sum(hidden, &(int64_t){ 0 }, 1, false), dtype);
     if (need[RNN_WEIGHT]) {
         lc_tensor *before = in_type(states_before(y[0], hx, sizes, in[RNN_REVERSE].b), work);

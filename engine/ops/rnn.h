@@ -16,5 +16,9 @@ enum {
     RNN_REVERSE
 };
 static inline lc_tensor *rnn_tensor(const lc_value *v) { return v->tag == LC_IS_tensor && v->t != LC_NONE ? v->t : NULL; }
+static inline lc_tensor *in_type(lc_tensor *t, int dtype)
+{
+    return !t || t == LC_NONE || t->dtype == dtype ? t : lc_to(t, (lc_dtype)dtype, false, false, LC_ABSENT);
+}
 /* The gradients of _recurrence in plain ops, which can be differentiated again (rnn_formula.c). g: of output, hn and cn. */
 void rnn_formula(const lc_value *in, lc_tensor *const *g, const bool *need, lc_tensor **dx);

@@ -78,7 +78,7 @@ static void       backward_steps(formula *f, lc_tensor *const *g, lc_tensor **pa
     bool       reverse = f->in[RNN_REVERSE].b;
     lc_tensor *dh = g[1] == LC_NONE ? zeros_like(f->in[RNN_HX].t) : g[1], *dc = NULL, *d_weight = NULL, *d_bias = NULL,
               *d_project = NULL;
-    if (f->cells) dc = g[2] == LC_NONE ? zeros_like(f->in[RNN_CX].t) : g[2];
+    if (f->cells) dc = g[2] == LC_NONE ? zeros_like(f->cells) : g[2];
     for (int64_t i = f->steps - 1; i >= 0; i--) {
         int64_t      t = reverse ? f->steps - 1 - i : i;
         step_values *s = &f->step[t];
@@ -97,17 +97,19 @@ static void       backward_steps(formula *f, lc_tensor *const *g, lc_tensor **pa
     if (f->project) dx[RNN_PROJECTION] = d_project;
     if (dc) dx[RNN_CX] = dc;
 }
-void rnn_formula(const lc_value *in, lc_tensor *const *g, UNUSED const bool *need, lc_tensor **dx)
+void rnn_formula(const lc_value *in, lc_tensor *const *grads, UNUSED const bool *need, lc_tensor **dx)
 {
-    formula f = { .in = in,
-                  .kind = in[RNN_KIND].i,
-                  .steps = in[RNN_SIZES].n,
-                  .weight = in[RNN_WEIGHT].t,
-                  .bias = rnn_tensor(&in[RNN_BIAS]),
-                  .project = rnn_tensor(&in[RNN_PROJECTION]),
-                  .state = in[RNN_HX].t,
-                  .cells = rnn_tensor(&in[RNN_CX]) };
-    size_t  step_bytes = (size_t)f.steps * sizeof(step_values), part_bytes = (size_t)f.steps * sizeof(lc_tensor *);
+    int        dtype = in[RNN_GATES].t->dtype;
+    lc_tensor *cx = rnn_tensor(&in[RNN_CX]), *g[] = { grads[0], grads[1], in_type(grads[2], dtype) };
+    formula    f = { .in = in,
+                     .kind = in[RNN_KIND].i,
+                     .steps = in[RNN_SIZES].n,
+                     .weight = in[RNN_WEIGHT].t,
+                     .bias = rnn_tensor(&in[RNN_BIAS]),
+                     .project = rnn_tensor(&in[RNN_PROJECTION]),
+                     .state = in[RNN_HX].t,
+                     .cells = in_type(cx, dtype) };
+    size_t     step_bytes = (size_t)f.steps * sizeof(step_values), part_bytes = (size_t)f.steps * sizeof(lc_tensor *);
     f.h = in[RNN_GATES].t->shape[1] / (f.kind == LC_RNN_LSTM ? 4 : f.kind == LC_RNN_GRU ? 3 : 1);
     lc_tensor **parts = lc_alloc(part_bytes);
     if (parts && (f.step = lc_alloc(step_bytes))) {
@@ -115,6 +117,7 @@ void rnn_formula(const lc_value *in, lc_tensor *const *g, UNUSED const bool *nee
             f.step[t] = (step_values){ .n = in[RNN_SIZES].is[t], .start = at };
         for (int64_t i = 0; i < f.steps; i++) forward_step(&f, &f.step[in[RNN_REVERSE].b ? f.steps - 1 - i : i]);
         backward_steps(&f, g, parts, dx);
+        if (cx) dx[RNN_CX] = in_type(dx[RNN_CX], cx->dtype);
         if (f.steps) dx[RNN_GATES] = lc_cat(parts, (int)f.steps, 0);
         lc_free(f.step, step_bytes);
     } else dx[RNN_GATES] = lc_fail(LC_OutOfMemory, "recurrent layer: no memory for its steps");

@@ -53,7 +53,8 @@ static int network_fits(const network *n)
         if (state[i]->shape[0] != ways || state[i]->shape[1] != n->batch)
             return lc_fail_int(LC_ShapeMismatch, "%s: Expected hidden size (%lld, %lld, %lld), got %s", n->name,
                                (long long)ways, (long long)n->batch, (long long)state[i]->shape[2], LC_SHAPE(state[i]));
-        if (state[i]->dtype != n->input->dtype)
+        bool wide = i && has_projection(n) && state[i]->dtype == working_dtype((lc_dtype)n->input->dtype); /* autocast */
+        if (state[i]->dtype != n->input->dtype && !wide)
             return lc_fail_int(LC_DtypeMismatch, "%s: input and hidden state must have one dtype, got %s and %s", n->name,
                                LC_SHAPE(n->input), LC_SHAPE(state[i]));
     }
@@ -178,7 +179,7 @@ LC_OP(
     .doc = "Layers of long short-term memory over input (steps, batch, width): all outputs, and both states at the end. "
            "params: per "
            "layer and direction w_ih, w_hh, and b_ih, b_hh if has_biases, and w_hr if outputs are projected.",
-    .random = true, .amp = LC_AMP_LOWER, .call = lstm_call);
+    .random = true, .amp = LC_AMP_LSTM, .call = lstm_call);
 LC_OP(lstm_data, .py = "lstm",
       .sig = "lstm_data(data: Tensor, batch_sizes: Tensor, hx: list[Tensor], params: list[Tensor], has_biases: bool, "
              "num_layers: int, "

@@ -209,6 +209,13 @@ class Adafactor(Tensorwise):
         else:
             state["variance"] = _C.zeros_like(grad, memory_format=_C.preserve_format)
 
+    def _fused(self, group, params, grads, states):
+        names = [("row_var", "col_var") if p.dim() > 1 else ("variance",) for p in params]
+        variances = [state[name] for state, each_name in zip(states, names) for name in each_name]
+        options = {name: group[name] for name in ("beta2_decay", "d", "weight_decay", "maximize")}
+        options |= dict(zip(("eps1", "eps2"), group["eps"]), lr=value_of(group["lr"]))
+        _C._fused_adafactor_(params, grads, variances, each(states, "step"), **options)
+
     def _update(self, p, grad, state, group):
         eps1, eps2 = group["eps"]
         if eps1 is None:

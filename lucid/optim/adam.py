@@ -169,6 +169,11 @@ class SparseAdam(_WithBetas):
         state["step"] = step_count()
         _moments(state, p, "exp_avg", "exp_avg_sq")
 
+    def _fused(self, group, params, grads, states):
+        (beta1, beta2), lists = _betas(group), [each(states, name) for name in ("exp_avg", "exp_avg_sq", "step")]
+        options = {"lr": value_of(group["lr"]), "eps": group["eps"], "maximize": group["maximize"]}
+        _C._fused_sparse_adam_(params, grads, *lists, beta1=beta1, beta2=beta2, **options)
+
     def _update(self, p, grad, state, group):
         (beta1, beta2), step = _betas(group), state["step"].item()
         mean = state["exp_avg"].lerp_(grad, 1 - beta1)

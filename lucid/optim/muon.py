@@ -3,17 +3,11 @@
 import math
 
 from .. import _C
-from ._tensorwise import Tensorwise
+from ._tensorwise import Tensorwise, each, value_of
 
 
 def _orthogonalised(update, coefficients, steps, eps):
     """Nearly the nearest orthogonal matrix, by a polynomial of Newton and Schulz in bfloat16."""
-    if steps >= 100:
-        raise ValueError("Number of steps must be less than 100 for computational efficiency")
-    if update.dim() != 2:
-        raise ValueError("Input tensor gradient must be a 2D matrix")
-    if len(coefficients) != 3:
-        raise ValueError("Coefficients must be a tuple of exactly 3 values")
     a, b, c = coefficients
     x, tall = update.bfloat16(), update.size(0) > update.size(1)
     if tall:
@@ -76,8 +70,22 @@ class Muon(Tensorwise):
             raise RuntimeError("Muon does not support complex parameters")
         state["momentum_buffer"] = _C.zeros_like(p.grad, memory_format=_C.preserve_format)
 
+    def _in_one_call(self, group, params):
+        if any(p.grad.dim() != 2 for p in params):
+            raise ValueError("Param gradient must be a 2D matrix")
+        if group["ns_steps"] >= 100:
+            raise ValueError("Number of steps must be less than 100 for computational efficiency")
+        if len(group["ns_coefficients"]) != 3:
+            raise ValueError("Coefficients must be a tuple of exactly 3 values")
+        return super()._in_one_call(group, params)
+
+    def _fused(self, group, params, grads, states):
+        options = {name: group[name] for name in ("weight_decay", "momentum", "nesterov", "ns_coefficients", "eps", "ns_steps")}
+        options |= {"lr": value_of(group["lr"]), "match_rms_adamw": group["adjust_lr_fn"] == "match_rms_adamw"}
+        _C._fused_muon_(params, grads, each(states, "momentum_buffer"), **options)
+
     def _update(self, p, grad, state, group):
-        momentum, lr = group["momentum"], group["lr"]
+        momentum, lr = group["momentum"], value_of(group["lr"])
         buffer = state["momentum_buffer"].lerp_(grad, 1 - momentum)
         update = grad.lerp(buffer, momentum) if group["nesterov"] else buffer
         update = _orthogonalised(update, group["ns_coefficients"], group["ns_steps"], group["eps"])

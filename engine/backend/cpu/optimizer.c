@@ -13,7 +13,7 @@ enum { TILE = 512, STEP_GRAIN = 1 << 13 };
 
 extern const lc_step_loops lc_cpu_steps_base, lc_cpu_steps_avx2 __attribute__((weak)),
     lc_cpu_steps_avx512 __attribute__((weak)), lc_cpu_steps_neon __attribute__((weak));
-static const lc_step_loops *steps_of_this_cpu(void)
+const lc_step_loops *cpu_step_loops(void)
 {
     const lc_step_loops *const tables[] = { [LC_ISA_base] = &lc_cpu_steps_base,
                                             [LC_ISA_avx2] = &lc_cpu_steps_avx2,
@@ -120,7 +120,7 @@ static int cpu_step(UNUSED lc_dtype compute, const void *args)
     if (!start) return -1;
     start[0] = 0;
     for (int i = 0; i < a->n; i++) start[i + 1] = start[i] + a->lists[0][i]->numel;
-    job j = { .args = a, .loops = steps_of_this_cpu(), .start = start };
+    job j = { .args = a, .loops = cpu_step_loops(), .start = start };
     cpu_parallel(start[a->n], STEP_GRAIN, 4 * start[a->n], run_chunk, &j);
     cpu_scratch_free(start, bytes);
     return 0;

@@ -27,4 +27,8 @@
         [LC_STEP_NADAM] = nadam_##type, [LC_STEP_RADAM] = radam_##type, [LC_STEP_ASGD] = asgd_##type,                          \
         [LC_STEP_RPROP] = rprop_##type,                                                                                        \
     }
-const lc_step_loops CAT(lc_cpu_steps, LC_ISA) = { LOOPS(f32), LOOPS(f64) };
+#define FACTORED(type)                                                                                                         \
+    {                                                                                                                          \
+        measure_##type, squares_##type, apply_##type                                                                           \
+    }
+const lc_step_loops CAT(lc_cpu_steps, LC_ISA) = { LOOPS(f32), LOOPS(f64), FACTORED(f32), FACTORED(f64) };

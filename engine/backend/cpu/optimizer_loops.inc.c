@@ -196,6 +196,69 @@ static void NAME(rprop)(void *const *x, const lc_step_numbers *c, unsigned varia
     }
 }
 
+/* ---- Adafactor ---- */
+enum { NAME(LANES) = 8 };
+static void NAME(measure)(const lc_factored_row *r, double *columns, double *sums, int64_t n)
+{
+    const T *restrict p = r->p;
+    const T *restrict grad = r->grad;
+    double  lane[2][NAME(LANES)] = { 0 };
+    int64_t i = 0;
+    for (; i + NAME(LANES) <= n; i += NAME(LANES)) IN_REGISTERS
+    for (int k = 0; k < NAME(LANES); k++) {
+        double x = p[i + k], g = grad[i + k];
+        lane[0][k] += x * x, lane[1][k] += g * g;
+    }
+    for (int k = 0; i < n; i++, k++) lane[0][k] += (double)p[i] * p[i], lane[1][k] += (double)grad[i] * grad[i];
+    for (int k = 0; k < NAME(LANES); k++) sums[0] += lane[0][k], sums[1] += lane[1][k];
+    if (r->alone) return;
+    INDEPENDENT for (int64_t j = 0; j < n; j++) columns[j] += (double)grad[j] * grad[j];
+}
+
+INLINE T NAME(variance)(const lc_factored_row *r, const T *v, const T *grad, int64_t i, const bool alone)
+{
+    return alone ? NAME(towards)(v[i], grad[i] * grad[i], (T)r->share) : v[i] * (T)r->row;
+}
+INLINE double NAME(squares_body)(const lc_factored_row *r, int64_t n, const bool alone)
+{
+    const T *restrict v = r->v;
+    const T *restrict grad = r->grad;
+    const T floor = (T)r->floor;
+    double  lane[NAME(LANES)] = { 0 };
+    int64_t i = 0;
+    for (; i + NAME(LANES) <= n; i += NAME(LANES)) IN_REGISTERS
+    for (int k = 0; k < NAME(LANES); k++) {
+        T g = grad[i + k];
+        lane[k] += (double)(g / NAME(larger)(floor, NAME(variance)(r, v, grad, i + k, alone)) * g);
+    }
+    for (int k = 0; i < n; i++, k++)
+        lane[k] += (double)(grad[i] / NAME(larger)(floor, NAME(variance)(r, v, grad, i, alone)) * grad[i]);
+    for (int k = 1; k < NAME(LANES); k++) lane[0] += lane[k];
+    return lane[0];
+}
+static double NAME(squares)(const lc_factored_row *r, int64_t n)
+{
+    return r->alone ? NAME(squares_body)(r, n, true) : NAME(squares_body)(r, n, false);
+}
+INLINE void NAME(apply_body)(const lc_factored_row *r, int64_t n, const bool alone)
+{
+    T *restrict p = r->p;
+    T *restrict v = r->v;
+    const T *restrict grad = r->grad;
+    const T floor = (T)r->floor, shrink = (T)r->shrink, by = (T)r->by;
+    EACH
+    {
+        T variance = NAME(variance)(r, v, grad, i, alone);
+        if (alone) v[i] = variance;
+        p[i] = p[i] * shrink - by * (grad[i] / SQRT(NAME(larger)(floor, variance)));
+    }
+}
+static void NAME(apply)(const lc_factored_row *r, int64_t n)
+{
+    if (r->alone) NAME(apply_body)(r, n, true);
+    else NAME(apply_body)(r, n, false);
+}
+
 #undef START
 #undef EACH
 #undef GRADIENT

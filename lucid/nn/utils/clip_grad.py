@@ -1,7 +1,8 @@
 """Limits for gradients.
 
-`foreach` has PyTorch's meaning: True and None hand lists of tensors to one call (`_foreach_norm`, `_foreach_mul_`), False goes
-through them one by one. The values are the same. True is refused on devices where lists cannot be handed over.
+`foreach` has PyTorch's meaning: True and None hand lists of tensors to one call (`_foreach_norm`, `_foreach_mul_`,
+`_foreach_clamp_`), False goes through them one by one. The values are the same. True is refused on devices where lists
+cannot be handed over.
 """
 
 import warnings
@@ -120,9 +121,9 @@ def clip_grad_norm(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False
 
 
 def clip_grad_value_(parameters, clip_value, foreach=None):
-    """Limit every value of the gradients to [-clip_value, clip_value], in one pass over each.
+    """Limit every value of the gradients to [-clip_value, clip_value].
 
-    foreach: checked as the other functions check it; a list would not be faster than one call each.
+    foreach: True or None: one call for all gradients of a device and dtype; False: one call each.
 
     >>> p = lucid.nn.Parameter(lucid.zeros(2)); p.grad = lucid.tensor([3.0, 4.0])
     >>> lucid.nn.utils.clip_grad_value_([p], 3.5); p.grad
@@ -131,9 +132,12 @@ def clip_grad_value_(parameters, clip_value, foreach=None):
     limit = float(clip_value)
     grads = _grads([parameters] if isinstance(parameters, _C.Tensor) else parameters)
     with no_grad():
-        for _, group, _ in _groups(grads, foreach):
-            for g in group:
-                g.clamp_(-limit, limit)
+        for _, group, together in _groups(grads, foreach):
+            if together:
+                _C._foreach_clamp_(group, -limit, limit)
+            else:
+                for g in group:
+                    g.clamp_(-limit, limit)
 
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
