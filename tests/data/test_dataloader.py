@@ -3,6 +3,7 @@
 import gc
 import multiprocessing
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -121,6 +122,12 @@ def test_persistent_workers_generator_and_prefetch():
 def test_start_methods(method):
     loader = DataLoader(TensorDataset(lucid.arange(6.0)), 2, num_workers=2, multiprocessing_context=method)
     assert [shown(batch) for batch in loader] == [[[0, 1]], [[2, 3]], [[4, 5]]]
+    context = multiprocessing.get_context(method)
+    with pytest.raises(RuntimeError, match="exited unexpectedly"):
+        list(DataLoader(range(6), num_workers=2, multiprocessing_context=context, worker_init_fn=os._exit))
+    with pytest.raises((AttributeError, pickle.PicklingError)):  # before anything waits for a process that cannot be made
+        list(DataLoader(range(6), num_workers=2, multiprocessing_context=context, collate_fn=lambda batch: batch))
+    assert children() == 0
 
 
 class Odd(Dataset):
@@ -231,9 +238,12 @@ def test_an_early_break_ends_the_workers():
     assert children() == 0
     iterator = iter(DataLoader(range(1000), 2, num_workers=2, persistent_workers=True))
     next(iterator)
-    del iterator
-    gc.collect()
-    assert children() == 0
+    gc.disable()
+    try:  # what ends them is not a collection of cycles
+        del iterator
+        assert children() == 0
+    finally:
+        gc.enable()
 
 
 def test_loaders_side_by_side_end_by_themselves(monkeypatch, capfd):
@@ -388,6 +398,4 @@ def test_lengths_and_warnings():
         with pytest.warns(UserWarning, match="no accelerator"):
             list(DataLoader(range(2), pin_memory=True))
     with pytest.raises(NotImplementedError, match="pickled"):
-        import pickle
-
         pickle.dumps(iter(loader))

@@ -167,8 +167,14 @@ class DataLoader:
         if self._iterator is None or self._iterator.closed:
             self._iterator = Workers(self)
         else:
-            self._iterator.begin_again()
+            self._iterator.begin_again(self)
         return self._iterator
+
+    def _seen(self):
+        """What an iterator needs of this loader, without the iterator: neither keeps the other's processes from ending."""
+        seen = object.__new__(type(self))
+        seen.__dict__.update(self.__dict__, _iterator=None)
+        return seen
 
     def __len__(self):
         if not self._iterable:
@@ -187,7 +193,7 @@ class Batches:
     """
 
     def __init__(self, loader):
-        self.loader = loader
+        self.loader = loader._seen()
         self.keys = loader._keys()
         self.seed = drawn_seed(loader.generator)  # drawn here: as many draws, in the same order, as PyTorch
         self.count = 0

@@ -76,8 +76,9 @@ class Workers(Batches):
         for _ in range(max(1, self.loader.prefetch_factor) * len(self.workers)):
             self.ask()
 
-    def begin_again(self):
+    def begin_again(self, loader):
         """The next epoch with the same processes."""
+        self.loader = loader._seen()
         for worker, _, _ in self.backlog:  # what was never sent
             worker.owed -= 1
         self.settle()  # what was still on its way is of the last epoch
@@ -88,7 +89,7 @@ class Workers(Batches):
                 self.lost(worker)
             worker.owed, worker.active = worker.owed + 1, True
         self.settle()
-        self.keys, self.count = self.loader._keys(), 0
+        self.keys, self.count = loader._keys(), 0
         self.start()
 
     def settle(self):
