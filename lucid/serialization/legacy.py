@@ -32,10 +32,12 @@ def read(source, map_location, trusted, safe_classes, **options):
         value, _ = unpickled(data, empty, trusted, safe_classes, version=1, **options)
         return versions.migrate(value, 1)
     protocol, at = unpickled(data, empty, False, (), position=at)
-    if protocol != PROTOCOL:
-        raise CorruptFileError(f"an old PyTorch file of protocol {protocol}, which is not known")
+    if type(protocol) is not int or protocol != PROTOCOL:
+        raise CorruptFileError("an old PyTorch file of a protocol that is not known")
     system, at = unpickled(data, empty, False, (), position=at)
-    if not isinstance(system, dict) or not system.get("little_endian", True):
+    if type(system) is not dict or type(system.get("little_endian", True)) is not bool:
+        raise CorruptFileError("an old PyTorch file that does not say on what machine it was written")
+    if not system.get("little_endian", True):
         raise NotImplementedError("a file of a big-endian machine: save it again on a little-endian one")
     sizes = {}
 
@@ -50,7 +52,7 @@ def read(source, map_location, trusted, safe_classes, **options):
     storages = Storages(reserve, map_location)
     value, at = unpickled(data, storages, trusted, safe_classes, position=at, **options)
     keys, at = unpickled(data, empty, False, (), position=at)
-    if not isinstance(keys, list) or set(keys) != set(sizes):
+    if type(keys) is not list or any(type(key) is not str for key in keys) or set(keys) != set(sizes):
         raise CorruptFileError("the file does not have the storages its tensors name")
     for key in keys:
         source.check(at, 8)

@@ -22,6 +22,18 @@ class _Mark:
 MARK = _Mark()
 
 
+def described(value):
+    """A value for an error message. Never by its repr: lists in lists that share parts have one of any length.
+
+    >>> described(len), described([1]), described("x" * 200)
+    ('len', 'a list', "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...")
+    """
+    if isinstance(value, str):
+        return repr(value) if len(value) <= 40 else repr(value[:40])[:-2] + "..."
+    name = getattr(value, "__qualname__", None)
+    return name if isinstance(name, str) else f"a {type(value).__name__}"
+
+
 class Machine:
     """One pickle after the other from a buffer.
 
@@ -37,6 +49,7 @@ class Machine:
         self.data, self.at, self.end = data, position, len(data)
         self.callables, self.values, self.classes, self.persistent = callables, values, classes, persistent
         self.callable_ids = {id(f) for f in callables.values()} | {id(c) for c in classes}
+        self.parts = 16 * len(data)  # of keys that may still be looked at: tuples that share parts have any number of them
 
     def load(self):
         """The next object; `at` is behind it afterwards."""
@@ -47,7 +60,7 @@ class Machine:
                 code = self.data[self.at]
                 self.at += 1
                 if code == 0x2E:  # STOP
-                    return self.stack.pop()
+                    return self.pop()
                 step = _STEPS.get(code)
                 if step is None:
                     raise UnpicklingError(f"unsupported opcode {code:#04x}: not a pickle of plain data (weights_only=True)")
@@ -64,8 +77,14 @@ class Machine:
             struct.error,
             RuntimeError,
         ) as error:
-            kind = type(error).__name__
-            raise UnpicklingError(f"a damaged pickle: {kind} {error} at byte {self.at - start}") from error
+            kind, text = type(error).__name__, "" if isinstance(error, KeyError) else f" {error}"
+            raise UnpicklingError(f"a damaged pickle: {kind}{text} at byte {self.at - start}") from error
+
+    def pop(self):
+        value = self.stack.pop()
+        if value is MARK:
+            raise UnpicklingError("a damaged pickle: a mark where a value should be")
+        return value
 
     def take(self, count):
         begin, self.at = self.at, self.at + count
@@ -99,12 +118,15 @@ class Machine:
             if full in table:
                 return table[full]
         raise UnpicklingError(
-            f"the file names {module}.{name}, which is not among what a file of weights may name. If you trust where the file "
-            "comes from: lucid.serialization.add_safe_globals([...]) allows single classes, and "
+            f"the file names {module[:100]}.{name[:100]}, which is not among what a file of weights may name. If you trust where "
+            "the file comes from: lucid.serialization.add_safe_globals([...]) allows single classes, and "
             "lucid.load(..., weights_only=False) runs whatever the file says"
         )
 
     def check_key(self, key, depth=0):
+        self.parts -= 1
+        if self.parts < 0:
+            raise UnpicklingError("keys that are far longer than the pickle")
         if isinstance(key, tuple) and depth < _KEY_DEPTH:
             for part in key:
                 self.check_key(part, depth + 1)
@@ -146,6 +168,8 @@ def _popped_tuple(count):
 
 def _put(index):
     def step(m):
+        if m.stack[-1] is MARK:
+            raise UnpicklingError("a damaged pickle: a mark where a value should be")
         m.memo[index(m)] = m.stack[-1]
 
     return step
@@ -174,7 +198,7 @@ def _proto(m):
 
 
 def _stack_global(m):
-    name, module = m.stack.pop(), m.stack.pop()
+    name, module = m.pop(), m.pop()
     if type(name) is not str or type(module) is not str:
         raise UnpicklingError("a damaged pickle: a name that is not text")
     m.stack.append(m.named(module, name))
@@ -185,21 +209,21 @@ def _global(m):
 
 
 def _reduce(m):
-    args, function = m.stack.pop(), m.stack.pop()
+    args, function = m.pop(), m.pop()
     if id(function) not in m.callable_ids or type(args) is not tuple:
-        raise UnpicklingError(f"the file calls {function!r}, which a file of weights may not call")
+        raise UnpicklingError(f"the file calls {described(function)}, which a file of weights may not call")
     m.stack.append(function(*args))
 
 
 def _newobj(m):
-    args, cls = m.stack.pop(), m.stack.pop()
+    args, cls = m.pop(), m.pop()
     if not any(cls is c for c in m.classes):
-        raise UnpicklingError(f"the file makes a {cls!r}, which a file of weights may not make")
+        raise UnpicklingError(f"the file makes {described(cls)}, which a file of weights may not make")
     m.stack.append(cls.__new__(cls, *args))
 
 
 def _build(m):
-    state, target = m.stack.pop(), m.stack[-1]
+    state, target = m.pop(), m.stack[-1]
     if type(target) is OrderedDict:
         if type(state) is not dict or not all(type(key) is str for key in state):
             raise UnpicklingError("a damaged pickle: attributes that are not a dict")
@@ -232,7 +256,7 @@ def _dict(m):
 
 
 def _setitem(m):
-    value, key = m.stack.pop(), m.stack.pop()
+    value, key = m.pop(), m.pop()
     m.set_items([key, value])
 
 
@@ -275,7 +299,7 @@ _STEPS = {
     0x74: _push(lambda m: tuple(m.since_mark())),
     0x5D: _push(lambda m: []),
     0x6C: _push(lambda m: m.since_mark()),
-    0x61: lambda m: m.append_items([m.stack.pop()]),
+    0x61: lambda m: m.append_items([m.pop()]),
     0x65: lambda m: m.append_items(m.since_mark()),
     0x7D: _push(lambda m: {}),
     0x64: _dict,
@@ -294,5 +318,5 @@ _STEPS = {
     0x52: _reduce,
     0x81: _newobj,
     0x62: _build,
-    0x51: _push(lambda m: m.persistent(m.stack.pop())),
+    0x51: _push(lambda m: m.persistent(m.pop())),
 }

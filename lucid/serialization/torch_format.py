@@ -14,7 +14,7 @@ from . import versions
 from .archive import Reader, Writer
 from .errors import CorruptFileError, MissingDeviceError, UnpicklingError
 from .files import bytes_of
-from .safe_pickle import Machine
+from .safe_pickle import Machine, described
 
 _PICKLE_LIMIT = 1 << 31
 _STORAGES = {
@@ -221,8 +221,8 @@ def _with_metadata(tensor, metadata):
     """PyTorch's lazy conjugation and negation, which are values here."""
     if not metadata:
         return tensor
-    if set(metadata) - {"conj", "neg"}:
-        raise UnpicklingError(f"a tensor with {sorted(metadata)}, which is not known")
+    if type(metadata) is not dict or any(key not in ("conj", "neg") for key in metadata):
+        raise UnpicklingError("a tensor with metadata that are not known")
     plain = tensor.detach()
     if metadata.get("conj"):
         plain = plain.conj()
@@ -253,7 +253,7 @@ def _give_state(tensor, state):
 
 def _rebuild_of_type(function, kind, args, state):
     if function not in (_rebuild_tensor_v2, _rebuild_tensor_v3, _rebuild_parameter, _rebuild_meta):
-        raise UnpicklingError(f"the file calls {function!r} for a tensor")
+        raise UnpicklingError(f"the file calls {described(function)} for a tensor")
     tensor = function(*args)
     if isinstance(kind, type) and issubclass(kind, _C.Tensor) and type(tensor) is not kind:
         tensor = tensor.as_subclass(kind)
@@ -265,7 +265,7 @@ def _rebuild_of_type(function, kind, args, state):
 
 def _encode(text, encoding):
     if encoding not in ("latin1", "utf-8"):
-        raise UnpicklingError(f"bytes written as {encoding!r}")
+        raise UnpicklingError(f"bytes written as {described(encoding)}")
     return text.encode(encoding)
 
 
@@ -301,7 +301,7 @@ def _device(kind, index=None):
 
 def _default_dict(factory=None):
     if factory not in (None, list, dict, int, float, set, str):
-        raise UnpicklingError(f"a default {factory!r}")
+        raise UnpicklingError(f"a default {described(factory)}")
     return defaultdict(factory)
 
 
@@ -365,7 +365,7 @@ class Storages:
 
     def of(self, persistent_id):
         if type(persistent_id) is not tuple or len(persistent_id) < 5 or persistent_id[0] != "storage":
-            raise UnpicklingError(f"an unknown persistent id {persistent_id!r:.100}")
+            raise UnpicklingError(f"an unknown persistent id, {described(persistent_id)}")
         _, kind, key, location, count = persistent_id[:5]
         if not isinstance(kind, _Kind) or type(key) is not str or type(location) is not str or type(count) is not int:
             raise UnpicklingError("a damaged pickle: the id of a storage")

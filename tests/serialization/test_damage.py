@@ -5,6 +5,7 @@ import json
 import os
 import pickle
 import random
+import signal
 import struct
 import zipfile
 
@@ -100,6 +101,45 @@ def test_calls_through_allowed_names_are_refused():
     for name, program in programs.items():
         with pytest.raises(pickle.UnpicklingError):
             print(name, load(b"\x80\x02" + program))
+
+
+def doubled(levels, make, times=2):
+    """A list or tuple of the one before, several times, and so on: short in the file, endless where it is printed or hashed."""
+    before = {b"e": b"0](", b"t": b"0("}[make]
+    return b")q\0" + b"".join(before + b"h%c" % i * times + make + b"q%c" % (i + 1) for i in range(levels))
+
+
+def test_bombs_of_shared_parts():
+    """Nothing is printed, hashed or compared that a file can make endless."""
+    lists, keys = doubled(60, b"e"), doubled(7, b"t", 100)
+    programs = {
+        "a call of it": lists + b")R.",
+        "an instance of it": lists + b")\x81.",
+        "a persistent id": lists + b"Q.",
+        "a default": b"ccollections\ndefaultdict\n" + lists + b"\x85R.",
+        "an encoding": b"c_codecs\nencode\nU\1a" + lists + b"\x86R.",
+        "a way to make tensors": b"ctorch._tensor\n_rebuild_from_type_v2\n(" + lists + b"ctorch\nTensor\n)}tR.",
+        "a key": b"}" + keys + b"K\1s.",
+        "an element": b"\x8f(" + keys + b"\x90.",
+        "keys of an ordered dict": b"ccollections\nOrderedDict\n](" + keys + b"K\1\x86e\x85R.",
+        "elements of a set": b"cbuiltins\nset\n](" + keys + b"e\x85R.",
+        "a mark as result": b"(.",
+        "a mark as element": b"](a.",
+        "a mark in the memo": b"(q\0.",
+    }
+    old = b"".join(pickle.dumps(part, 2) for part in (0x1950A86A20F9469CFC6C, 1001, {"little_endian": True}, 1))
+    files = {name: b"\x80\2" + program for name, program in programs.items()}
+    files |= {"a protocol": old[:15] + b"\x80\2" + lists + b".", "names of storages": old + b"\x80\2](" + keys + b"e."}
+    previous = signal.signal(signal.SIGALRM, lambda *_: pytest.fail("endless"))
+    signal.alarm(60)
+    try:
+        for name, data in files.items():
+            with pytest.raises((pickle.UnpicklingError, CorruptFileError)) as error:
+                print(name, type(load(data)))
+            assert len(str(error.value)) < 500
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, previous)
 
 
 def test_deep_nesting_does_not_overflow():
