@@ -161,6 +161,12 @@ GRAD(linear)
 }
 static int linear_run(const lc_record *call)
 {
+    const lc_tensor *x = call->in[0];
+    if (is_there(call->in[2]) && x->ndim != 2 && !x->is_contiguous && working_dtype(call->dtype) != call->dtype) {
+        /* halves: PyTorch rounds the product of such an input before it adds the bias */
+        int rc = run_linear(call, &(tail){ LC_OP_COUNT, 1, NULL, NULL });
+        return rc < 0 ? rc : step_of(call, call->dtype, LC_OP_add, call->out[0], call->in[2]);
+    }
     return run_linear(call, &(tail){ LC_OP_COUNT, 1, is_there(call->in[2]) ? call->in[2] : NULL, NULL });
 }
 LC_OP(linear, .sig = "linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor",

@@ -343,6 +343,32 @@ static void run_direct(product *p, int64_t cost)
     cpu_parallel(g->batch * g->m, CPU_GRAIN / (g->n * (g->k ? g->k : 1)) + 1, cost, direct_rows, p);
 }
 
+/* ---- a few rows of at most four features by weights: the first product with the third, the second with the fourth; one after the other if
+ * the rows lie apart. That is how MKL adds, and PyTorch's own loop: where logits are thousands, their exponentials show it. ---- */
+static bool is_tiny(const product *p)
+{
+    const lc_matmul_args     *g = p->g;
+    const lc_matmul_epilogue *e = g->epilogue;
+    bool plain = !e || (e->scale == 1 && e->addend_scale == 1 && !e->residual && e->activation >= LC_OP_COUNT);
+    return p->dtype == LC_f32 && g->batch == 1 && g->k <= 4 && g->m * g->n <= 256 && g->b_row && g->b_row < g->b_col && plain &&
+           !g->accumulate;
+}
+static void run_tiny(const product *p)
+{
+    const lc_matmul_args     *g = p->g;
+    const lc_matmul_epilogue *e = g->epilogue;
+    const float              *a = (const float *)g->a->data, *b = (const float *)g->b->data,
+                *add = e && e->addend ? (void *)e->addend->data : NULL;
+    for (int64_t i = 0; i < g->m; i++)
+        for (int64_t j = 0; j < g->n; j++) {
+            float part[4] = { 0 };
+            for (int64_t k = 0; k < g->k; k++) part[k] = a[i * g->a_row + k * g->a_col] * b[k * g->b_row + j * g->b_col];
+            float sum = g->a_col == 1 ? (part[0] + part[2]) + (part[1] + part[3]) : part[0] + part[1] + part[2] + part[3];
+            if (add) sum += add[i * e->addend_stride[1] + j * e->addend_stride[2]];
+            ((float *)g->out->data)[i * g->out_row + j * g->out_col] = sum;
+        }
+}
+
 static bool has_halves(const lc_matmul_args *g, lc_dtype dtype)
 {
     const lc_matmul_epilogue *e = g->epilogue;
@@ -355,6 +381,7 @@ static int multiply(product *p)
     int64_t               work = g->m * g->n * g->k;
     if (p->direct) return run_direct(p, g->batch * g->m * g->n * (g->k ? g->k : 1)), 0;
     if (has_halves(g, p->dtype)) return cpu_matmul_halves(p->dtype, g);
+    if (is_tiny(p)) return run_tiny(p), 0;
     if (suits_turning(p) && (work < LARGE || g->m <= 4 * NARROW)) p->failed = by_turning(p) < 0;
     else if (work >= LARGE && g->m >= NARROW && g->n >= NARROW) {
         for (int64_t i = 0; i < g->batch && !p->failed; i++) p->failed = together(p, i) < 0;
