@@ -1,5 +1,6 @@
 """Build the same tensors in both libraries, compare what comes back."""
 
+import functools
 import zlib
 
 import numpy as np
@@ -22,11 +23,11 @@ def name_of(dtype):
     return str(dtype).split(".")[-1]
 
 
-def from_numbers(m, numbers, dtype):
-    """A contiguous tensor with these numbers."""
+def from_numbers(m, array, numbers, dtype):
+    """A contiguous tensor of its own with these numbers, which are given as an array and as a list."""
     if m is torch:
-        return torch.from_numpy(np.ascontiguousarray(numbers)).to(dtype_of(m, dtype)).reshape(numbers.shape)
-    return lucid.tensor(numbers.tolist(), dtype=dtype_of(m, dtype)).reshape(numbers.shape)
+        return torch.tensor(array, dtype=dtype_of(m, dtype)).reshape(array.shape)
+    return lucid.tensor(numbers, dtype=dtype_of(m, dtype)).reshape(array.shape)
 
 
 def laid_out(m, x, layout):
@@ -41,11 +42,18 @@ def laid_out(m, x, layout):
     return x
 
 
-def build(m, sample, dtype, layout="contiguous", grad=False):
+@functools.lru_cache(maxsize=8)
+def numbers_of(sample, dtype):
+    """For each tensor of the sample: its dtype, and its numbers as an array and as a list."""
     rng = np.random.default_rng(zlib.crc32(f"{sample.op}".encode()))
+    arrays = [(t.dtype or dtype, t.numbers(dtype, rng)) for t in sample.tensors()]
+    return [(d, a, a.tolist()) for d, a in arrays]
+
+
+def build(m, sample, dtype, layout="contiguous", grad=False):
     leaves = []
-    for t in sample.tensors():
-        x = laid_out(m, from_numbers(m, t.numbers(dtype, rng), t.dtype or dtype), layout)
+    for t, (own, array, numbers) in zip(sample.tensors(), numbers_of(sample, dtype)):
+        x = laid_out(m, from_numbers(m, array, numbers, own), layout)
         differentiable = name_of(x.dtype).startswith(("float", "bfloat", "complex"))
         if grad and differentiable and t.grad is not False:
             x = x.detach()
@@ -83,9 +91,12 @@ def assert_same(ours, theirs, sample, where, strides=True):
         return
     rtol, atol = TOLERANCE.get(name_of(theirs.dtype), (0, 0))
     rtol, atol = sample.rtol or rtol, sample.atol if sample.atol is not None else atol
+    found, expected = to_torch(ours), theirs.detach().resolve_conj().contiguous()
+    if found.dtype != torch.complex32 and torch.equal(found, expected):  # most are; what follows takes ten times as long
+        return
     torch.testing.assert_close(
-        to_torch(ours),
-        theirs.detach().resolve_conj().contiguous(),
+        found,
+        expected,
         rtol=rtol,
         atol=atol,
         equal_nan=True,
