@@ -38,7 +38,7 @@ __all__ = [
     "save_sharded",
 ]
 
-_safe_classes = []
+_safe = []
 
 
 def save(obj, f, pickle_module=None, pickle_protocol=2):
@@ -98,7 +98,7 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=True, mmap=Fa
             raise RuntimeError("mmap=True needs a file of the zip format; save it again")
         from . import legacy
 
-        return legacy.read(source, map_location, not weights_only, tuple(_safe_classes), **options)
+        return legacy.read(source, map_location, not weights_only, _allowed(), **options)
 
 
 def _load_zip(source, map_location, mapped, trusted, options):
@@ -108,21 +108,31 @@ def _load_zip(source, map_location, mapped, trusted, options):
     names = Reader(source, deflated=True).records
     if "data.pkl" not in names and names and all(name.endswith(".npy") for name in names):
         return _read_npz(source)
-    return read_zip(source, map_location, mapped, trusted, tuple(_safe_classes), **options)
+    return read_zip(source, map_location, mapped, trusted, _allowed(), **options)
 
 
 def add_safe_globals(safe_globals):
-    """Allow classes to be made by `load(..., weights_only=True)`. Their `__new__` and `__setstate__` will be called.
+    """Allow classes and functions to be named by files that `load(..., weights_only=True)` reads.
+
+    They will be called: functions, and a class's `__new__` and `__setstate__`. A pair (class, "module.name") allows the class
+    under another name, which it had once.
 
     >>> class Config: pass
-    >>> lucid.serialization.add_safe_globals([Config])
+    >>> lucid.serialization.add_safe_globals([Config, (Config, "old.place.Config")])
     >>> lucid.serialization.clear_safe_globals()
     """
-    for cls in safe_globals:
-        if not isinstance(cls, type):
-            raise TypeError(f"expected classes, not {cls!r}")
-        if cls not in _safe_classes:
-            _safe_classes.append(cls)
+    for allowed in safe_globals:
+        pair = isinstance(allowed, tuple) and len(allowed) == 2 and isinstance(allowed[1], str) and "." in allowed[1]
+        if not callable(allowed[0] if pair else allowed):
+            raise TypeError(f"expected classes, functions, or pairs of one and its full name, not {allowed!r}")
+        if allowed not in _safe:
+            _safe.append(allowed)
+
+
+def _allowed():
+    """What add_safe_globals has allowed, by full name."""
+    pairs = (a if isinstance(a, tuple) else (a, f"{a.__module__}.{a.__qualname__}") for a in _safe)
+    return {name: a for a, name in pairs}
 
 
 def clear_safe_globals():
@@ -130,20 +140,20 @@ def clear_safe_globals():
 
     >>> lucid.serialization.clear_safe_globals()
     """
-    _safe_classes.clear()
+    _safe.clear()
 
 
 def get_safe_globals():
-    """The classes that add_safe_globals has allowed.
+    """What add_safe_globals has allowed.
 
     >>> lucid.serialization.get_safe_globals()
     []
     """
-    return list(_safe_classes)
+    return list(_safe)
 
 
 class safe_globals:  # noqa: N801 (PyTorch's name)
-    """Allow classes inside a with block.
+    """Allow classes and functions inside a with block.
 
     >>> class Config: pass
     >>> with lucid.serialization.safe_globals([Config]):
@@ -155,8 +165,8 @@ class safe_globals:  # noqa: N801 (PyTorch's name)
         self.classes = list(safe_globals)
 
     def __enter__(self):
-        self.before = list(_safe_classes)
+        self.before = list(_safe)
         add_safe_globals(self.classes)
 
     def __exit__(self, *_):
-        _safe_classes[:] = self.before
+        _safe[:] = self.before

@@ -15,26 +15,26 @@ PROTOCOL = 1001
 _HEAD = 1 << 12  # more than the first three pickles take
 
 
-def read(source, map_location, trusted, safe_classes, **options):
+def read(source, map_location, trusted, allowed, **options):
     """The object of a file that is a pickle: one of PyTorch's old ones, or Lucid's version 1.
 
     >>> import io, pickle
     >>> from .files import Source
     >>> with Source(io.BytesIO(pickle.dumps([lucid.ones(1)]))) as source:
-    ...     read(source, None, False, ())
+    ...     read(source, None, False, {})
     [tensor([1.])]
     """
     data = bytearray(source.size)  # writable: tensors look at it while they are filled
     source.read_into(0, data)
     empty = Storages(_no_storages, None)
-    first, at = unpickled(data[:_HEAD], empty, False, ()) if data[:1] == b"\x80" and _is_magic(data) else (None, 0)
+    first, at = unpickled(data[:_HEAD], empty, False, {}) if data[:1] == b"\x80" and _is_magic(data) else (None, 0)
     if first != MAGIC:
-        value, _ = unpickled(data, empty, trusted, safe_classes, version=1, **options)
+        value, _ = unpickled(data, empty, trusted, allowed, version=1, **options)
         return versions.migrate(value, 1)
-    protocol, at = unpickled(data, empty, False, (), position=at)
+    protocol, at = unpickled(data, empty, False, {}, position=at)
     if type(protocol) is not int or protocol != PROTOCOL:
         raise CorruptFileError("an old PyTorch file of a protocol that is not known")
-    system, at = unpickled(data, empty, False, (), position=at)
+    system, at = unpickled(data, empty, False, {}, position=at)
     if type(system) is not dict or type(system.get("little_endian", True)) is not bool:
         raise CorruptFileError("an old PyTorch file that does not say on what machine it was written")
     if not system.get("little_endian", True):
@@ -50,8 +50,8 @@ def read(source, map_location, trusted, safe_classes, **options):
         return _C.empty(size, dtype=_C.uint8).untyped_storage()
 
     storages = Storages(reserve, map_location)
-    value, at = unpickled(data, storages, trusted, safe_classes, position=at, **options)
-    keys, at = unpickled(data, empty, False, (), position=at)
+    value, at = unpickled(data, storages, trusted, allowed, position=at, **options)
+    keys, at = unpickled(data, empty, False, {}, position=at)
     if type(keys) is not list or any(type(key) is not str for key in keys) or set(keys) != set(sizes):
         raise CorruptFileError("the file does not have the storages its tensors name")
     for key in keys:

@@ -38,17 +38,18 @@ class Machine:
     """One pickle after the other from a buffer.
 
     callables: what a pickle may call, by "module name"; values: what else it may name (dtypes, storage types).
-    classes: types it may make with __new__ and give a state; persistent: what stands for a persistent id.
+    allowed: what the user allows it to name and to call, by "module.name"; persistent: what stands for a persistent id.
 
     >>> import pickle
-    >>> Machine(pickle.dumps([1, {"a": 2.5}]), {}, {}, (), None).load()
+    >>> Machine(pickle.dumps([1, {"a": 2.5}]), {}, {}, {}, None).load()
     [1, {'a': 2.5}]
     """
 
-    def __init__(self, data, callables, values, classes, persistent, position=0):
+    def __init__(self, data, callables, values, allowed, persistent, position=0):
         self.data, self.at, self.end = data, position, len(data)
-        self.callables, self.values, self.classes, self.persistent = callables, values, classes, persistent
-        self.callable_ids = {id(f) for f in callables.values()} | {id(c) for c in classes}
+        self.callables, self.values, self.allowed, self.persistent = callables, values, allowed, persistent
+        self.callable_ids = {id(f) for f in callables.values()} | {id(f) for f in allowed.values()}
+        self.classes = tuple(f for f in allowed.values() if isinstance(f, type))
         self.parts = 16 * len(data)  # of keys that may still be looked at: tuples that share parts have any number of them
 
     def load(self):
@@ -113,13 +114,13 @@ class Machine:
         raise UnpicklingError("a damaged pickle: no mark")
 
     def named(self, module, name):
-        full = f"{module} {name}"
-        for table in (self.callables, self.values):
-            if full in table:
-                return table[full]
+        full, dotted = f"{module} {name}", f"{module}.{name}"
+        for table, key in ((self.callables, full), (self.values, full), (self.allowed, dotted)):
+            if key in table:
+                return table[key]
         raise UnpicklingError(
-            f"the file names {module[:100]}.{name[:100]}, which is not among what a file of weights may name. If you trust where "
-            "the file comes from: lucid.serialization.add_safe_globals([...]) allows single classes, and "
+            f"the file names {module[:100]}.{name[:100]}, which is not among what a file of weights may name. If you trust "
+            "where the file comes from: lucid.serialization.add_safe_globals([...]) allows single names, and "
             "lucid.load(..., weights_only=False) runs whatever the file says"
         )
 

@@ -402,19 +402,17 @@ def _placed(storage, location, map_location):
         ) from error
 
 
-def unpickled(data, storages, trusted, safe_classes, version=versions.FORMAT, position=0, pickle_module=None, **pickle_args):
+def unpickled(data, storages, trusted, allowed, version=versions.FORMAT, position=0, pickle_module=None, **pickle_args):
     """The object of a pickle and where it ended; trusted: by Python's own machine, which calls what it is told.
 
-    version: of the file, for the names that only old ones use.
+    allowed: what else a file may name, by full name. version: of the file, for the names that only old ones use.
 
-    >>> unpickled(pickle.dumps("text"), Storages(None, None), False, ())[0]
+    >>> unpickled(pickle.dumps("text"), Storages(None, None), False, {})[0]
     'text'
     """
     callables = {**_CALLABLES, **versions.old_names(version)}
     if not trusted:
-        named = {f"{c.__module__} {c.__qualname__}": c for c in safe_classes}
-        values = {**_VALUES, **{name: c for name, c in named.items() if name not in callables}}
-        machine = Machine(data, callables, values, tuple(safe_classes), storages.of, position)
+        machine = Machine(data, callables, _VALUES, allowed, storages.of, position)
         return machine.load(), machine.at
     import io
 
@@ -439,7 +437,7 @@ def unpickled(data, storages, trusted, safe_classes, version=versions.FORMAT, po
     return Trusted(stream, **pickle_args).load(), stream.tell()
 
 
-def read_zip(source, map_location, mapped, trusted, safe_classes, **options):
+def read_zip(source, map_location, mapped, trusted, allowed, **options):
     """The object of an archive.
 
     >>> import io
@@ -447,7 +445,7 @@ def read_zip(source, map_location, mapped, trusted, safe_classes, **options):
     >>> file = io.BytesIO()
     >>> lucid.save("text", file)
     >>> with Source(io.BytesIO(file.getvalue())) as source:
-    ...     read_zip(source, None, False, False, ())
+    ...     read_zip(source, None, False, False, {})
     'text'
     """
     reader = Reader(source)
@@ -471,5 +469,5 @@ def read_zip(source, map_location, mapped, trusted, safe_classes, **options):
         return flat.untyped_storage()
 
     data = reader.read("data.pkl", _PICKLE_LIMIT)
-    value, _ = unpickled(data, Storages(read, map_location), trusted, safe_classes, version, **options)
+    value, _ = unpickled(data, Storages(read, map_location), trusted, allowed, version, **options)
     return versions.migrate(value, version)

@@ -315,6 +315,48 @@ def test_whole_modules_need_the_explicit_word():
     assert isinstance(lucid.load(file, weights_only=False), lucid.nn.Linear)
 
 
+class Settings:
+    """What a checkpoint of one's own may hold besides tensors."""
+
+    def __init__(self, rate):
+        self.rate = rate
+
+    def __eq__(self, other):
+        return self.__dict__ == other.__dict__
+
+
+class Made(Settings):
+    def __reduce__(self):
+        return make, (self.rate,)
+
+
+def make(rate):
+    return Made(rate)
+
+
+def test_allowed_names():
+    """Classes, functions, and names of old, as PyTorch allows them."""
+    value = {"settings": Settings(lucid.ones(1).item()), "made": Made(3)}
+    for protocol in (2, 4):
+        file = saved(value, lucid, pickle_protocol=protocol)
+        for lib in (lucid, torch) if protocol == 2 else (lucid,):
+            s, before = lib.serialization, lib.serialization.get_safe_globals()
+            for allowed in ([], [Settings], [make], [Made]):
+                file.seek(0)
+                with s.safe_globals(allowed), pytest.raises(pickle.UnpicklingError, match="Settings|make"):
+                    lib.load(file)
+            file.seek(0)
+            with s.safe_globals([Settings, make]):
+                assert lib.load(file) == value and {Settings, make} <= set(s.get_safe_globals())
+            assert set(s.get_safe_globals()) == set(before)
+    moved = io.BytesIO(file.getvalue())
+    with lucid.serialization.safe_globals([(Settings, f"{__name__}.Settings"), (make, f"{__name__}.make")]):
+        assert lucid.load(moved) == value
+    for wrong in (3, "a", (Settings, "name"), (3, "a.b")):
+        with pytest.raises(TypeError, match="expected classes"):
+            lucid.serialization.add_safe_globals([wrong])
+
+
 def test_many_threads_load_at_once(tmp_path):
     path = tmp_path / "file.pt"
     lucid.save({str(i): lucid.full((1000,), float(i)) for i in range(20)}, path)
