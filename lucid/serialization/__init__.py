@@ -41,7 +41,7 @@ __all__ = [
 _safe = []
 
 
-def save(obj, f, pickle_module=None, pickle_protocol=2):
+def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_serialization=True, _disable_byteorder_record=False):
     """Write an object to a path or a file object, in the format that PyTorch reads.
 
     Tensors that look at the same memory do so again when they are loaded. A path is replaced at once, when the new file is
@@ -60,8 +60,10 @@ def save(obj, f, pickle_module=None, pickle_protocol=2):
         raise ValueError("save writes with Python's pickle: pickle_module cannot be another one")
     if not isinstance(pickle_protocol, int) or not 2 <= pickle_protocol <= pickle.HIGHEST_PROTOCOL:
         raise ValueError(f"pickle_protocol is 2 to {pickle.HIGHEST_PROTOCOL}, not {pickle_protocol!r}")
+    if not _use_new_zipfile_serialization:
+        raise ValueError("PyTorch's format from before its zip archives is read, not written")
     with target(f) as file:
-        write(obj, file, pickle_protocol)
+        write(obj, file, pickle_protocol, not _disable_byteorder_record)
 
 
 def load(f, map_location=None, pickle_module=None, *, weights_only=True, mmap=False, **pickle_load_args):

@@ -225,8 +225,12 @@ def written_at_once(path):
             yield file
         return
     folder, name = os.path.split(path)
-    temporary = os.path.join(folder, f".{name[:200]}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666)
+    name = os.fsdecode(os.fsencode(name)[:200])  # room for what is added
+    temporary = os.path.join(folder, f".{name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
+    try:
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from None
     try:
         with open(handle, "wb", buffering=0) as file:
             yield file

@@ -155,8 +155,8 @@ class _Reduced:
         return self.reduced
 
 
-def write(value, file, protocol):
-    """Write an object as an archive that PyTorch reads.
+def write(value, file, protocol, byteorder=True):
+    """Write an object as an archive that PyTorch reads. byteorder: with a record that says which.
 
     >>> import io
     >>> write([1], io.BytesIO(), 2)
@@ -170,7 +170,8 @@ def write(value, file, protocol):
     writer.add("data.pkl", pickled.getbuffer())
     writer.add(".format_version", b"1")
     writer.add(".storage_alignment", b"64")
-    writer.add("byteorder", b"little")
+    if byteorder:
+        writer.add("byteorder", b"little")
     for key, storage, _ in pickler.storages.values():
         writer.add(f"data/{key}", bytes_of(_C._on_storage(storage, _C.uint8, (storage.nbytes(),), (1,), 0)))
     writer.add("version", b"3\n")
@@ -362,6 +363,27 @@ class Storages:
 
     def __init__(self, read, map_location):
         self.read, self.map_location, self.known, self.itemsizes = read, map_location, {}, {}
+        self.problem = None  # an error of the caller's map_location: not one of the file
+        for where in map_location.values() if isinstance(map_location, dict) else [map_location]:
+            if isinstance(where, (str, _C.device)):
+                _C.device(where)
+            elif isinstance(map_location, dict) or not (where is None or callable(where)):
+                raise TypeError(f"map_location is a device, a dict of devices, or a function, not {map_location!r}")
+
+    def placed(self, storage, location):
+        """A storage where the caller or the file wants it."""
+        if not callable(self.map_location):
+            return _moved(storage, self.map_location, location)
+        try:
+            moved = self.map_location(storage, location)
+            if isinstance(moved, _C.Tensor):
+                moved = moved.untyped_storage()
+            if not isinstance(moved, (_C.UntypedStorage, type(None))):
+                raise TypeError(f"map_location returned a {type(moved).__name__}, which is not a storage")
+        except Exception as error:
+            self.problem = error
+            raise
+        return _moved(storage, None, location) if moved is None else moved
 
     def of(self, persistent_id):
         if type(persistent_id) is not tuple or len(persistent_id) < 5 or persistent_id[0] != "storage":
@@ -373,23 +395,16 @@ class Storages:
             if count < 0:
                 raise UnpicklingError("a damaged pickle: a storage of negative size")
             self.itemsizes[key] = kind.dtype.itemsize if kind.dtype else 1
-            self.known[key] = _placed(self.read(key, count * self.itemsizes[key]), location, self.map_location)
+            self.known[key] = self.placed(self.read(key, count * self.itemsizes[key]), location)
         view = persistent_id[5] if len(persistent_id) > 5 else None
         if view is not None:
             raise UnpicklingError("a storage that is a part of another one (PyTorch before 0.4): not supported")
         return _Storage(self.known[key], kind.dtype) if kind.dtype else self.known[key]
 
 
-def _placed(storage, location, map_location):
+def _moved(storage, map_location, location):
     """A storage moved to the device that the file or map_location names."""
-    if callable(map_location):
-        moved = map_location(storage, location)
-        if moved is not None:
-            return moved.untyped_storage() if isinstance(moved, _C.Tensor) else moved
-    elif isinstance(map_location, dict):
-        location = map_location.get(location, location)
-    elif map_location is not None:
-        location = map_location
+    location = map_location.get(location, location) if isinstance(map_location, dict) else map_location or location
     device = _C.device(location)
     if device.type == "cpu":
         return storage
@@ -413,7 +428,12 @@ def unpickled(data, storages, trusted, allowed, version=versions.FORMAT, positio
     callables = {**_CALLABLES, **versions.old_names(version)}
     if not trusted:
         machine = Machine(data, callables, _VALUES, allowed, storages.of, position)
-        return machine.load(), machine.at
+        try:
+            return machine.load(), machine.at
+        except UnpicklingError:
+            if storages.problem is not None:
+                raise storages.problem from None
+            raise
     import io
 
     module = pickle_module or pickle

@@ -172,6 +172,15 @@ def test_map_location():
         lucid.load(file, map_location={"cpu": "cuda:7"})
 
 
+@pytest.mark.parametrize(
+    "where", [5, True, [], b"cpu", "zzz", {"cpu": 5}, {"cpu": None}, lambda s, at: 5, lambda s, at: 1 / 0], ids=str
+)
+def test_a_wrong_map_location_is_not_a_damaged_file(where):
+    with pytest.raises((TypeError, ZeroDivisionError, RuntimeError)) as error:
+        lucid.load(saved([lucid.ones(2)], lucid), map_location=where)
+    assert not isinstance(error.value, pickle.UnpicklingError) and "damaged" not in str(error.value)
+
+
 def test_mapped_tensors_do_not_write_the_file(tmp_path):
     path = tmp_path / "file.pt"
     lucid.save({"x": lucid.arange(1000.0)}, path)
@@ -205,6 +214,14 @@ def test_files_of_every_kind(tmp_path):
         lucid.load(tmp_path / "none.pt")
     with pytest.raises(ValueError, match="pickle_protocol"):
         lucid.save(1, path, pickle_protocol=1)
+    with pytest.raises(ValueError, match="not written"):
+        lucid.save(1, path, _use_new_zipfile_serialization=False)
+    assert torch.load(saved([1], lucid, _disable_byteorder_record=True)) == [1]
+    with pytest.raises(FileNotFoundError, match="none/x.pt"):
+        lucid.save(1, tmp_path / "none" / "x.pt")
+    long = tmp_path / ("ä" * 127)  # 254 bytes; names have at most 255
+    lucid.save(1, long)
+    long.unlink()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["file.pt", "link.pt"]
 
 
