@@ -16,6 +16,8 @@ SHAPES = {  # image, weight, stride, padding, dilation, groups
     "3x3, stride 2, small images": ((5, 64, 9, 7), (66, 32, 3, 3), 2, 1, 1, 2),
     "4x4": ((2, 20, 27, 33), (29, 20, 4, 4), 1, 1, 1, 1),
     "5x5": ((17, 6, 14, 14), (16, 6, 5, 5), 1, 0, 1, 1),
+    "5x5, many images": ((63, 6, 14, 13), (16, 6, 5, 5), 1, 0, 1, 1),
+    "3x3, stride 2, many images": ((63, 9, 14, 15), (20, 9, 3, 3), (2, 1), 1, 1, 1),
     "5x5, padded": ((2, 20, 17, 23), (29, 20, 5, 5), 1, 2, 1, 1),
     "7x7, stride 2": ((2, 3, 64, 65), (64, 3, 7, 7), 2, 3, 1, 1),
     "7x7, stride 2, even sizes": ((2, 3, 64, 64), (64, 3, 7, 7), 2, 3, 1, 1),
@@ -80,6 +82,14 @@ def test_what_is_not_finite_stays_where_it_belongs(case):
         made.append([t.detach().numpy() for t in (y, *m.autograd.grad(y, image, m.tensor(g)))])
     for ours, theirs in zip(*made):
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("columns", [384, 385])
+def test_large_results(columns):
+    x, w = np.random.default_rng(0).standard_normal((1, 8, 384, columns), np.float32), np.ones((32, 8, 3, 3), np.float32)
+    y = lucid.nn.functional.conv2d(lucid.tensor(x), lucid.tensor(w), None, 1, 1).numpy()
+    exact = torch.nn.functional.conv2d(torch.tensor(x), torch.tensor(w[:1]), None, 1, 1).numpy()
+    np.testing.assert_allclose(y, np.broadcast_to(exact, y.shape), rtol=0, atol=3e-4)
 
 
 @pytest.mark.parametrize("kernel, padding", [(1, 0), (3, 1), (5, 2), (7, 3)])

@@ -52,6 +52,8 @@ typedef struct {
     void (*spread)(const float *line, const float *next, int64_t tiles, float *to, int64_t step);
     bool (*gather)(const float *from, int64_t step, int64_t tiles, float start, float *line, int64_t columns,
                    bool stream); /* whether all is finite. stream: past the cache; a fence follows */
+    void (*spread_images)(const float *const *column, int64_t tiles, int64_t images, float *to, int64_t step);
+    bool (*gather_images)(const float *from, int64_t step, int64_t columns, int64_t images, float start, float *to);
     void (*weigh)(const float (*tap)[16], int rows, float *to, int64_t step);
     void (*halve)(const float *from, int64_t n, float *to); /* every second element */
     void (*fence)(void);

@@ -86,6 +86,16 @@ INLINE void    every_fourth(const float *from, vector *to)
     to[0] = UNZIP(even[0], even[1], 0), to[1] = UNZIP(odd[0], odd[1], 0);
     to[2] = UNZIP(even[0], even[1], 1), to[3] = UNZIP(odd[0], odd[1], 1);
 }
+/* Row i of a matrix times n vectors, added to sum. */
+INLINE vector times(const int n, const point_matrix m, const int i, const vector *x, vector sum)
+{
+#pragma GCC unroll 8
+    for (int k = 0; k < n; k++)
+        if (m[i][k] == 1) sum += x[k];
+        else if (m[i][k] == -1) sum -= x[k];
+        else if (m[i][k] != 0) sum += m[i][k] * x[k];
+    return sum;
+}
 INLINE void spread(const int n, const point_matrix m, const float *line, const float *next, int64_t tiles, float *to,
                    int64_t step)
 {
@@ -93,16 +103,41 @@ INLINE void spread(const int n, const point_matrix m, const float *line, const f
         vector x[8];
         every_fourth(line, x), every_fourth(next, x + 4);
 #pragma GCC unroll 8
-        for (int i = 0; i < n; i++) {
-            vector sum = { 0 };
-#pragma GCC unroll 8
-            for (int k = 0; k < n; k++)
-                if (m[i][k] == 1) sum += x[k];
-                else if (m[i][k] == -1) sum -= x[k];
-                else if (m[i][k] != 0) sum += m[i][k] * x[k];
-            store(to + i * step + t, sum);
-        }
+        for (int i = 0; i < n; i++) store(to + i * step + t, times(n, m, i, x, (vector){ 0 }));
     }
+}
+/* Lanes are images, whose elements lie side by side: per column of a row there is an address of theirs, and nothing is taken apart. */
+INLINE void spread_images(const int n, const point_matrix m, const float *const *column, int64_t tiles, int64_t images,
+                          float *to, int64_t step)
+{
+    for (int64_t t = 0; t < tiles; t++)
+        for (int64_t at = 0; at < images; at += LANES) {
+            vector x[8];
+#pragma GCC unroll 8
+            for (int k = 0; k < n; k++) x[k] = load(column[4 * t + k] + at);
+#pragma GCC unroll 8
+            for (int i = 0; i < n; i++) store(to + i * step + t * images + at, times(n, m, i, x, (vector){ 0 }));
+        }
+}
+INLINE bool gather_images(const int n, const point_matrix m, const float *from, int64_t step, int64_t columns, int64_t images,
+                          float start, float *to)
+{
+    vector odd = { 0 };
+    for (int64_t t = 0; 4 * t < columns; t++)
+        for (int64_t at = 0; at < images; at += LANES) {
+            vector x[8];
+#pragma GCC unroll 8
+            for (int k = 0; k < n; k++) x[k] = load(from + k * step + t * images + at);
+#pragma GCC unroll 4
+            for (int i = 0; i < 4; i++) {
+                vector y = times(n, m, i, x, (vector){ 0 } + start);
+                odd += y - y;
+                if (4 * t + i < columns) store(to + (4 * t + i) * images + at, y);
+            }
+        }
+    float sum = 0;
+    for (int i = 0; i < LANES; i++) sum += odd[i];
+    return sum == 0;
 }
 INLINE bool gather(const int n, const point_matrix m, const float *from, int64_t step, int64_t tiles, float start, float *line,
                    int64_t columns, bool stream)
@@ -117,12 +152,7 @@ INLINE bool gather(const int n, const point_matrix m, const float *from, int64_t
         for (int k = 0; k < n; k++) x[k] = load(from + k * step + t);
 #pragma GCC unroll 4
         for (int i = 0; i < 4; i++) {
-            y[i] = (vector){ 0 } + start;
-#pragma GCC unroll 8
-            for (int k = 0; k < n; k++)
-                if (m[i][k] == 1) y[i] += x[k];
-                else if (m[i][k] == -1) y[i] -= x[k];
-                else if (m[i][k] != 0) y[i] += m[i][k] * x[k];
+            y[i] = times(n, m, i, x, (vector){ 0 } + start);
             odd += (vector)((lanes)(y[i] - y[i]) & kept);
         }
         vector low[2] = { ZIP(y[0], y[2], 0), ZIP(y[1], y[3], 0) },
@@ -175,6 +205,14 @@ INLINE void    weigh(const int n, const double *point, const double *scale, cons
     {                                                                                                                          \
         return gather(n, RESULTS_##n, from, step, tiles, start, line, columns, stream);                                        \
     }                                                                                                                          \
+    static void spread_images_##n(const float *const *column, int64_t tiles, int64_t images, float *to, int64_t step)          \
+    {                                                                                                                          \
+        spread_images(n, VALUES_##n, column, tiles, images, to, step);                                                         \
+    }                                                                                                                          \
+    static bool gather_images_##n(const float *from, int64_t step, int64_t columns, int64_t images, float start, float *to)    \
+    {                                                                                                                          \
+        return gather_images(n, RESULTS_##n, from, step, columns, images, start, to);                                          \
+    }                                                                                                                          \
     static void weigh_##n(const float(*tap)[16], int rows, float *to, int64_t step)                                            \
     {                                                                                                                          \
         weigh(n, POINTS_##n[0], POINTS_##n[1], tap, rows, to, step);                                                           \
@@ -196,7 +234,7 @@ static void fence(void)
 #endif
 }
 const conv_points CAT(lc_cpu_conv_points, LC_ISA)[3] = {
-    { 6, spread_6, gather_6, weigh_6, halve, fence },
-    { 7, spread_7, gather_7, weigh_7, halve, fence },
-    { 8, spread_8, gather_8, weigh_8, halve, fence },
+    { 6, spread_6, gather_6, spread_images_6, gather_images_6, weigh_6, halve, fence },
+    { 7, spread_7, gather_7, spread_images_7, gather_images_7, weigh_7, halve, fence },
+    { 8, spread_8, gather_8, spread_images_8, gather_images_8, weigh_8, halve, fence },
 };

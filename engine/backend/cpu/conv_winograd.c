@@ -7,7 +7,8 @@
  *
  * Tiles overlap in the image but not as values, so that rows of values follow each other without a gap, and so do images side by side: small ones
  * fill vectors too. A task is a strip of rows of one or several images and a block of channels of the result; per tile of those it goes through the
- * points and gathers. Memory is one copy of the weights as values and, per thread, a strip and its results at each point.
+ * points and gathers. Where images are small and many, as many as a vector has lanes are turned first, so that lanes are images, and turned back in
+ * the end: rows of 10 elements need not be taken apart. Memory is one copy of the weights as values and, per thread, a strip and its results at each point.
  *
  * What is not finite would spread over its tile. Gathering notices, and such images are computed again, plainly. Whether the method is used depends
  * on shapes only, and so do its cuts. */
@@ -26,6 +27,7 @@ enum {
     GATHER = 48,
     COPY = 25,
     GAP = 16,
+    MAX_TURNED = 8,
     MANY_RESULTS = 4 << 20
 };
 
@@ -48,6 +50,7 @@ typedef struct {
     int64_t            taps, planes, reach; /* taps, planes: of columns. reach: taps of a row, in the widest phase */
     int64_t            blocks, line;
     float             *packed;
+    bool               turned;        /* lanes are images */
     bool              *again, stream; /* stream: results would fill the caches with what nobody reads soon */
     atomic_int         failed;
 } wino_job;
@@ -56,6 +59,7 @@ typedef struct {
 } wino_layout;
 typedef struct {
     float   *strip, *result, *line, *lines; /* line: two of them. lines: per phase, zero where the image is not */
+    float   *turned;                        /* a plane of all images, element by element, after as many zeros */
     int64_t *offset;
 } wino_scratch;
 
@@ -135,6 +139,59 @@ static void fill_lines(const wino_job *j, int64_t n, int64_t images, int64_t cha
             memcpy(tiles + i, from + i, 64), memcpy(next + i, from + i + 4, 64);
     }
 }
+static int64_t turned_size(const wino_job *j) /* elements of a plane, of the source or the result */
+{
+    const conv_image *x = &j->conv->from, *to = &j->conv->to;
+    return larger(x->size[1] * x->size[2], to->size[1] * to->size[2]);
+}
+static void turn_plane(const wino_job *j, int64_t n, int64_t images, int64_t channel, float *to)
+{
+    const conv_image *x = &j->conv->from;
+    int64_t           size = x->size[1] * x->size[2], step = j->images * (int64_t)sizeof *to;
+    if (images < j->images) memset(to, 0, (size_t)(size * step));
+    lc_cpu_moves.transpose[0]((char *)to, step, x->data + (n * x->n_step + channel * x->channel_step) * (int64_t)sizeof *to,
+                              x->n_step * (int64_t)sizeof *to, size, images, false);
+}
+static void fill_turned(const wino_job *j, const wino_layout *l, const wino_scratch *s, int64_t n, int64_t images,
+                        int64_t group, const conv_part *part)
+{
+    const conv_axis  *axis = j->conv->grid.axis, *across = &axis[2];
+    const conv_image *x = &j->conv->from;
+    int64_t           height = part->rows + spread_of(&axis[1]), channels = j->conv->channels, lanes = j->images;
+    float            *to = s->strip;
+    const float      *zeros = s->turned, *plane = s->turned + lanes, *column[4 * MAX_TURNED + CONV_POINTS];
+    for (int64_t c = 0; c < channels; c++) {
+        turn_plane(j, n, images, group * channels + c, s->turned + lanes);
+        for (int64_t q = 0; q < axis[1].phases; q++)
+            for (int64_t p = 0; p < across->phases; p++, to += l->plane_size)
+                for (int64_t i = 0; i < height; i++) {
+                    int64_t y = (part->row + axis[1].shift_min + i) * axis[1].step + axis[1].residue[q];
+                    for (int64_t k = 0; k < 4 * j->across + j->reach - 1; k++) {
+                        int64_t at = (across->shift_min + k) * across->step + across->residue[p];
+                        bool    there = y >= 0 && y < x->size[1] && at >= 0 && at < x->size[2];
+                        column[k] = there ? plane + (y * x->size[2] + at) * lanes : zeros;
+                    }
+                    j->points->spread_images(column, j->across, lanes, to + i * l->pitch, l->point_size);
+                }
+    }
+}
+static void store_turned(const wino_job *j, const wino_layout *l, const wino_scratch *s, int64_t n, int64_t images, int64_t row,
+                         int64_t rows, const conv_part *part)
+{
+    const conv_image *to = &j->conv->to;
+    float            *plane = s->turned + j->images;
+    int64_t           line = part->columns * j->images;
+    for (int64_t i = 0; i < rows; i++) {
+        bool finite = true;
+        for (int64_t r = 0; r < part->rows; r++)
+            finite &=
+                j->points->gather_images(s->result + i * l->result_step + r * l->pitch, rows * l->result_step, part->columns,
+                                         j->images, ((const float *)j->conv->bias)[row + i], plane + r * line);
+        for (int64_t k = 0; k < images && !finite; k++) __atomic_store_n(&j->again[n + k], true, __ATOMIC_RELAXED);
+        lc_cpu_moves.transpose[0](conv_target(to, part, n, row + i), to->n_step * (int64_t)sizeof *plane, (const char *)plane,
+                                  j->images * (int64_t)sizeof *plane, images, part->rows * part->columns, false);
+    }
+}
 static void fill_strip(const wino_job *j, const wino_layout *l, const wino_scratch *s, int64_t n, int64_t images, int64_t group,
                        const conv_part *part)
 {
@@ -193,14 +250,14 @@ static void run_task(const wino_job *j, int64_t task, const wino_scratch *s)
     int64_t            n = rest / planes / j->blocks / c->groups * j->images, images = smaller(j->images, c->from.n - n);
     part.rows = smaller(j->rows, axis[1].count - part.row);
     if (part.rows <= 0 || images <= 0) return;
-    wino_layout l = lay_out(j, images, part.rows);
+    wino_layout l = lay_out(j, j->turned ? j->images : images, part.rows);
     int64_t     k = 0, points = j->points->points, past = smaller((block + 1) * c->tile_block, c->tiles);
     for (int64_t d = 0; d < axis[0].taps; d++)
         for (int64_t i = 0; i < axis[1].taps; i++)
             for (int64_t p = 0; p < axis[2].phases; p++)
                 s->offset[k++] = ((d * axis[1].phases + axis[1].phase[i]) * axis[2].phases + p) * l.plane_size +
                                  (axis[1].shift[i] - axis[1].shift_min) * l.pitch;
-    fill_strip(j, &l, s, n, images, group, &part);
+    (j->turned ? fill_turned : fill_strip)(j, &l, s, n, images, group, &part);
     for (int64_t t = block * c->tile_block; t < past; t++) {
         int64_t row = conv_tile_start(c, t), rows = conv_tile_start(c, t + 1) - row, all = c->channels * j->taps;
         for (int64_t p = 0; p < points; p++) {
@@ -217,7 +274,7 @@ static void run_task(const wino_job *j, int64_t task, const wino_scratch *s)
                                .out = s->result + p * rows * l.result_step };
             conv_run_tile(c->kernels, c->size, &tile, rows, l.flat, NULL, 0);
         }
-        store_results(j, &l, s, n, images, group * c->rows + row, rows, &part);
+        (j->turned ? store_turned : store_results)(j, &l, s, n, images, group * c->rows + row, rows, &part);
     }
 }
 static void run_tasks(void *ctx, int64_t begin, int64_t end)
@@ -226,14 +283,16 @@ static void run_tasks(void *ctx, int64_t begin, int64_t end)
     wino_layout l = lay_out(j, j->images, j->rows);
     int64_t     strip = j->points->points * l.point_size + CONV_SLACK, lines = (j->conv->grid.axis[2].phases + 2) * j->line;
     int64_t     result = j->points->points * j->conv->kernels->rows * l.result_step;
-    size_t      bytes = (size_t)(strip + lines + result) * sizeof(float) + (size_t)(j->taps + 1) * sizeof(int64_t);
+    int64_t     turned = j->turned ? (turned_size(j) + 1) * j->images + CONV_SLACK : 0;
+    size_t      bytes = (size_t)(strip + lines + result + turned) * sizeof(float) + (size_t)(j->taps + 1) * sizeof(int64_t);
     char       *block = cpu_scratch(bytes);
     if (!block) {
         j->failed = 1;
         return;
     }
     wino_scratch s = { .offset = (int64_t *)block, .strip = (float *)(block + (size_t)(j->taps + 1) * sizeof(int64_t)) };
-    s.result = s.strip + strip, s.line = s.result + result, s.lines = s.line + 2 * j->line;
+    s.result = s.strip + strip, s.line = s.result + result, s.lines = s.line + 2 * j->line, s.turned = s.line + lines;
+    memset(s.turned, 0, (size_t)(turned ? j->images : 0) * sizeof(float));
     memset(s.lines, 0, (size_t)(lines - 2 * j->line) * sizeof(float));
     for (int64_t t = begin; t < end; t++) run_task(j, t, &s);
     j->points->fence();
@@ -269,6 +328,22 @@ static void choose_cuts(wino_job *j)
     }
     j->strips = pieces(down, j->rows), j->sets = pieces(n, j->images);
 }
+/* Images as lanes: small planes, whole in memory, and enough of them. */
+static bool is_turned(wino_job *j)
+{
+    const conv_job   *c = j->conv;
+    const conv_image *x = &c->from, *to = &c->to;
+    const conv_axis  *axis = c->grid.axis;
+    int64_t           lanes = c->kernels->lanes, sets = pieces(x->n, lanes);
+    if (x->dtype != LC_f32 || to->dtype != LC_f32 || to->shifts || axis[0].taps != 1 || axis[0].count != 1 || axis[0].offset[0])
+        return false;
+    if (x->step[2] != 1 || x->step[1] != x->size[2] || to->step[2] != 1 || to->step[1] != to->size[2]) return false;
+    if (j->across > MAX_TURNED || sets < 2 || 8 * sets * lanes > 9 * x->n || to->size[1] != axis[1].count) return false;
+    j->images = lanes, j->rows = axis[1].count, j->strips = 1, j->sets = sets;
+    wino_layout l = lay_out(j, lanes, j->rows);
+    return j->points->points * l.point_size <= NEAR_STRIP &&
+           smaller(c->kernels->rows, c->rows) * j->points->points * l.flat <= 2 * RESULTS;
+}
 static bool suits(const wino_job *j)
 {
     const conv_job  *c = j->conv;
@@ -289,7 +364,7 @@ int conv_winograd(const conv_job *job, bool *again)
     j.across = pieces(axis[2].count, 4), j.blocks = pieces(job->tiles, job->tile_block);
     if (!suits(&j)) return 1;
     j.stream = job->to.n * job->to.channels * job->to.size[0] * job->to.size[1] * job->to.size[2] >= MANY_RESULTS;
-    choose_cuts(&j);
+    if (!(j.turned = is_turned(&j))) choose_cuts(&j);
     j.line = 4 * pieces(j.across * j.images, job->kernels->lanes) * job->kernels->lanes + 32;
     size_t bytes = (size_t)(job->groups * job->rows * job->channels * j.taps * j.points->points) * sizeof(float);
     if (!(j.packed = cpu_scratch(bytes))) return -1;
