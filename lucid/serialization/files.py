@@ -3,6 +3,7 @@
 import contextlib
 import io
 import itertools
+import math
 import os
 import stat
 import threading
@@ -130,6 +131,27 @@ def bytes_of(tensor):
     """
     tensor = tensor.detach().cpu().contiguous()
     return memoryview(tensor.view(-1).view(_C.uint8)) if tensor.numel() else b""
+
+
+def countable(shape):
+    """Whether sizes, also those beside a 0, have a product that strides can have.
+
+    >>> countable([3, 0]), countable([1 << 62, 1 << 62, 0])
+    (True, False)
+    """
+    return math.prod(max(n, 1) for n in shape) < 1 << 58
+
+
+def make_bools(flat):
+    """Bytes that are read as bools: what is not 0 becomes 1, which is what kernels count on.
+
+    >>> values = _C.tensor([0, 7], dtype=_C.uint8)
+    >>> make_bools(values)
+    >>> values.tolist()
+    [0, 1]
+    """
+    if flat.numel() and flat.max().item() > 1:
+        flat.copy_(flat.ne(0))
 
 
 def takes_pieces(file, size):

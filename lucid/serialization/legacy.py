@@ -8,6 +8,7 @@ import struct
 from .. import _C
 from . import versions
 from .errors import CorruptFileError
+from .files import make_bools
 from .torch_format import Storages, unpickled
 
 MAGIC = 0x1950A86A20F9469CFC6C
@@ -62,8 +63,10 @@ def read(source, map_location, trusted, allowed, **options):
             raise CorruptFileError(f"the storage {key!r} has another size than its tensors say")
         source.check(at + 8, size)
         if size:
-            flat = _C._on_storage(storages.known[key], _C.uint8, (size,), (1,), 0)
-            flat.copy_(_C.frombuffer(data, dtype=_C.uint8, count=size, offset=at + 8))
+            values = _C.frombuffer(data, dtype=_C.uint8, count=size, offset=at + 8)
+            if key in storages.bools:
+                make_bools(values)
+            _C._on_storage(storages.known[key], _C.uint8, (size,), (1,), 0).copy_(values)
         at += 8 + size
     return value
 

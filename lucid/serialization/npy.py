@@ -9,13 +9,14 @@ tensor([0, 1, 2])
 """
 
 import ast
+import re
 import struct
 import zlib
 
 from .. import _C
 from .archive import Reader, Writer
 from .errors import CorruptFileError
-from .files import Source, bytes_of, target, write_parts
+from .files import Source, bytes_of, countable, make_bools, target, write_parts
 
 MAGIC = b"\x93NUMPY"
 _HEADER_LIMIT = 64 << 10
@@ -82,15 +83,18 @@ def _parsed(source, offset, size):
     if length > _HEADER_LIMIT or begin + length > size:
         raise CorruptFileError(f"a .npy header of {length} bytes")
     try:
-        header = ast.literal_eval(source.read(offset + begin, length).decode("utf-8"))
+        text = source.read(offset + begin, length).decode("utf-8")
+        header = ast.literal_eval(re.sub(r"(\d)L\b", r"\1", text))  # Python 2 wrote long numbers so
         descr, fortran, shape = header["descr"], header["fortran_order"], header["shape"]
     except (ValueError, SyntaxError, KeyError, TypeError, RecursionError, MemoryError):
         raise CorruptFileError("the header of the .npy file is damaged") from None
+    if type(fortran) is not bool:
+        raise CorruptFileError("the header of the .npy file is damaged")
     descr = descr.replace("=", "<") if isinstance(descr, str) else descr
     if not isinstance(descr, str) or descr not in _DTYPES:
         raise TypeError(f"no dtype for NumPy's {descr!r}")
     if not isinstance(shape, tuple) or not all(type(n) is int and n >= 0 for n in shape) or len(shape) > 64:
-        raise CorruptFileError(f"the shape of the .npy file is damaged: {shape!r}")
+        raise CorruptFileError(f"the shape of the .npy file is damaged: {shape!r:.200}")
     return _DTYPES[descr], shape, bool(fortran), offset + begin + length
 
 
@@ -99,11 +103,13 @@ def _read_array(source, offset, size):
     count = 1
     for n in shape:
         count *= n
-    if count * dtype.itemsize > size - (begin - offset):
-        raise CorruptFileError(f"a .npy file of {size} bytes cannot have the shape {shape}")
+    if count * dtype.itemsize > size - (begin - offset) or not countable(shape):
+        raise CorruptFileError(f"a .npy file of {size} bytes cannot have the shape {shape!s:.200}")
     flat = _C.empty(count, dtype=dtype)
     if count:
         source.read_into(begin, memoryview(flat.view(_C.uint8)))
+        if dtype is _C.bool:
+            make_bools(flat.view(_C.uint8))
     if not fortran:
         return flat.view(shape)
     return flat.view(shape[::-1]).permute(*reversed(range(len(shape)))) if len(shape) > 1 else flat.view(shape)
@@ -140,6 +146,7 @@ def _read_npz(source, limit=4 << 30):
     for name, record in reader.records.items():
         key = name[:-4] if name.endswith(".npy") else name
         if record.packed is None:
+            reader.read_through(record)
             result[key] = _read_array(source, record.offset, record.size)
             continue
         unpack = zlib.decompressobj(-15)

@@ -14,7 +14,7 @@ import struct
 from .. import _C
 from . import versions
 from .errors import CorruptFileError
-from .files import Source, bytes_of, target, write_parts
+from .files import Source, bytes_of, countable, make_bools, target, write_parts
 
 HEADER_LIMIT = 100_000_000  # bytes, as the format's own library
 VERSION = "lucid.version"  # among the metadata: by what the file was written
@@ -81,12 +81,12 @@ def _header(source):
     if length > HEADER_LIMIT or 8 + length > source.size:
         raise CorruptFileError(f"a safetensors header of {length} bytes in a file of {source.size}")
     try:
-        header = json.loads(source.read(8, length), object_pairs_hook=_no_repeats)
+        header = json.loads(source.read(8, length).decode("utf-8"), object_pairs_hook=_no_repeats)
     except (ValueError, RecursionError) as error:
         raise CorruptFileError(f"the header of the safetensors file is damaged: {error}") from None
     if not isinstance(header, dict):
         raise CorruptFileError("the header of the safetensors file is not an object")
-    metadata = header.pop("__metadata__", {})
+    metadata = header.pop("__metadata__", None) or {}
     if not isinstance(metadata, dict) or not all(isinstance(text, str) for text in metadata.values()):
         raise CorruptFileError("the metadata of the safetensors file are damaged")
     if VERSION in metadata:
@@ -117,9 +117,9 @@ def _entries(header, room):
         count = 1
         for n in shape:
             count *= n
-        if end < begin or end > room or count * dtype.itemsize != end - begin:
+        if end < begin or end > room or count * dtype.itemsize != end - begin or not countable(shape):
             raise CorruptFileError(
-                f"the entry {name!r} of the safetensors header does not fit: {shape} in bytes {begin} to {end} of {room}"
+                f"the entry {name!r} of the safetensors header does not fit: {shape!s:.200} in bytes {begin} to {end} of {room}"
             )
         entries.append((name, dtype, shape, begin, end))
     entries.sort(key=lambda entry: (entry[3], entry[4]))
@@ -160,6 +160,8 @@ def load_safetensors(f, device="cpu", mmap=True):
                 flat = _C.empty(end + start - begin, dtype=_C.uint8)
                 source.read_into(begin, memoryview(flat))
                 tensor = flat.view(dtype).view(shape)
+            if dtype is _C.bool and begin != end + start:
+                make_bools(tensor.view(_C.uint8).view(-1))
             result[name] = tensor if _C.device(device).type == "cpu" else tensor.to(device)
     return {name: result[name] for name in header}
 

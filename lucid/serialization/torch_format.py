@@ -13,7 +13,7 @@ from ..nn.parameter import Parameter
 from . import versions
 from .archive import Reader, Writer
 from .errors import CorruptFileError, MissingDeviceError, UnpicklingError
-from .files import bytes_of
+from .files import bytes_of, make_bools
 from .safe_pickle import Machine, described
 
 _PICKLE_LIMIT = 1 << 31
@@ -173,7 +173,7 @@ def write(value, file, protocol, byteorder=True):
     if byteorder:
         writer.add("byteorder", b"little")
     for key, storage, _ in pickler.storages.values():
-        writer.add(f"data/{key}", bytes_of(_C._on_storage(storage, _C.uint8, (storage.nbytes(),), (1,), 0)))
+        writer.add(f"data/{key}", bytes_of(flat(storage)))
     writer.add("version", b"3\n")
     writer.add(versions.RECORD, versions.current())
     writer.close()
@@ -353,6 +353,15 @@ _VALUES |= {"lucid.nn.parameter Parameter": Parameter}
 _VALUES |= {f"builtins {t.__name__}": t for t in (list, dict, int, float, str)}
 
 
+def flat(storage):
+    """The bytes of a storage as a tensor.
+
+    >>> flat(_C.ones(2).untyped_storage()).shape
+    lucid.Size([8])
+    """
+    return _C._on_storage(storage, _C.uint8, (storage.nbytes(),), (1,), 0)
+
+
 class Storages:
     """Storages by key, each read once and moved where map_location says.
 
@@ -363,6 +372,7 @@ class Storages:
 
     def __init__(self, read, map_location):
         self.read, self.map_location, self.known, self.itemsizes = read, map_location, {}, {}
+        self.bools = set()  # keys of storages of bools
         self.problem = None  # an error of the caller's map_location: not one of the file
         for where in map_location.values() if isinstance(map_location, dict) else [map_location]:
             if isinstance(where, (str, _C.device)):
@@ -395,7 +405,11 @@ class Storages:
             if count < 0:
                 raise UnpicklingError("a damaged pickle: a storage of negative size")
             self.itemsizes[key] = kind.dtype.itemsize if kind.dtype else 1
-            self.known[key] = self.placed(self.read(key, count * self.itemsizes[key]), location)
+            storage = self.read(key, count * self.itemsizes[key])
+            if kind.dtype is _C.bool:
+                self.bools.add(key)
+                make_bools(flat(storage))
+            self.known[key] = self.placed(storage, location)
         view = persistent_id[5] if len(persistent_id) > 5 else None
         if view is not None:
             raise UnpicklingError("a storage that is a part of another one (PyTorch before 0.4): not supported")
@@ -408,9 +422,8 @@ def _moved(storage, map_location, location):
     device = _C.device(location)
     if device.type == "cpu":
         return storage
-    flat = _C._on_storage(storage, _C.uint8, (storage.nbytes(),), (1,), 0)
     try:
-        return flat.to(device).untyped_storage()
+        return flat(storage).to(device).untyped_storage()
     except (RuntimeError, NotImplementedError) as error:
         raise MissingDeviceError(
             f"the file has tensors on {device}, which is not here: {error}. map_location='cpu' brings them to the CPU"
@@ -483,10 +496,10 @@ def read_zip(source, map_location, mapped, trusted, allowed, **options):
         if memory is not None and record.offset % 16 == 0:
             part = memory[record.offset : record.offset + size]
             return _C.frombuffer(part, dtype=_C.uint8).untyped_storage()
-        flat = _C.empty(size, dtype=_C.uint8)
-        source.read_into(record.offset, memoryview(flat))
-        reader.verify(record, flat)
-        return flat.untyped_storage()
+        values = _C.empty(size, dtype=_C.uint8)
+        source.read_into(record.offset, memoryview(values))
+        reader.verify(record, values)
+        return values.untyped_storage()
 
     data = reader.read("data.pkl", _PICKLE_LIMIT)
     value, _ = unpickled(data, Storages(read, map_location), trusted, allowed, version, **options)

@@ -9,6 +9,7 @@ import signal
 import struct
 import zipfile
 
+import numpy as np
 import pytest
 import torch
 
@@ -181,15 +182,38 @@ def test_flipped_bits_are_an_error_or_another_value_but_never_a_crash(kind):
             pass
 
 
-def test_every_flipped_bit_of_a_tensor_is_noticed():
-    data = bytearray(FILES["zip"])
+def arrays():
+    file = io.BytesIO()
+    lucid.serialization.save_npz({"a": lucid.arange(40.0)}, file)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("data, name", [(FILES["zip"], "data/0"), (arrays(), "a.npy")], ids=["zip", "npz"])
+def test_every_flipped_bit_of_a_tensor_is_noticed(data, name):
+    data = bytearray(data)
     with Source(io.BytesIO(bytes(data))) as source:
-        record = Reader(source).record("data/0")
+        record = Reader(source).record(name)
     for at in range(record.offset, record.offset + record.size):
         data[at] ^= 16
         with pytest.raises(CorruptFileError, match="checksum"):
             load(bytes(data))
         data[at] ^= 16
+
+
+def test_bytes_of_bools_are_0_or_1(tmp_path):
+    """Other bytes in a file are true, and count as 1."""
+    odd = torch.tensor([0, 1, 2, 255], dtype=torch.uint8).view(torch.bool)
+    np.save(tmp_path / "x.npy", odd.numpy())
+    (tmp_path / "x.safetensors").write_bytes(safetensors({"x": entry("BOOL", (4,))}, b"\0\1\2\xff"))
+    torch.save({"x": odd}, tmp_path / "x.pt")
+    torch.save({"x": odd}, tmp_path / "old.pt", _use_new_zipfile_serialization=False)
+    loaded = [lucid.load(tmp_path / "x.npy"), lucid.load(tmp_path / "old.pt")["x"]]
+    for mmap in (False, True):
+        loaded += [
+            lucid.load(tmp_path / "x.pt", mmap=mmap)["x"],
+            lucid.load_safetensors(tmp_path / "x.safetensors", mmap=mmap)["x"],
+        ]
+    assert [x.to(lucid.int32).tolist() for x in loaded] == [[0, 1, 1, 1]] * 6
 
 
 def test_archives_that_lie():
@@ -278,6 +302,9 @@ def entry(dtype="F32", shape=(1,), begin=0, end=4):
         safetensors({"a": entry(), "b": entry()}, b"1234"),
         safetensors({"a": entry(begin=4, end=0)}, b"1234"),
         safetensors({"a": 3}, b"1234"),
+        safetensors({"a": entry(shape=(1 << 62, 1 << 62, 0), end=0)}),
+        safetensors("{}".encode("utf-16")),
+        safetensors({"__metadata__": {"a": 1}}),
     ],
 )
 def test_damaged_safetensors(data, tmp_path):
@@ -302,6 +329,13 @@ def test_damaged_numpy_files():
     for size in range(len(data)):
         with pytest.raises(REFUSALS):
             lucid.serialization.load_npy(io.BytesIO(data[:size]))
-    for old, new in ((b"(4,)", b"(-4,"), (b"(4,)", b"(9,)"), (b"{'d", b"[[["), (b"<i8", b"|O8"), (b"<i8", b">i8")):
+    for old, new in (
+        (b"(4,)", b"(-4,"),
+        (b"(4,)", b"(9,)"),
+        (b"{'d", b"[[["),
+        (b"<i8", b"|O8"),
+        (b"<i8", b">i8"),
+        (b"False", b"'no' "),
+    ):
         with pytest.raises(REFUSALS):
             lucid.serialization.load_npy(io.BytesIO(data.replace(old, new)))
