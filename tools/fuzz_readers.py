@@ -4,8 +4,8 @@
 usage: fuzz_readers.py [CORPUS_FOLDER] [-max_total_time=600] [other options of libFuzzer]
 
 The first byte chooses the reader, the rest is the file. A reader may refuse (its documented errors) or return; anything else,
-and any process started or file removed, is a finding. Seeds: a whole file of each kind. The corpus kept in
-tests/serialization/corpus.zip is replayed by the tests. With an ASan build of Lucid the C parts are watched too.
+and any process started or file removed, is a finding. Seeds: a whole file of each kind, and the corpus kept in
+tests/serialization/corpus.zip, which the tests replay. `sanitize.py fuzz` runs this with an ASan build of Lucid.
 """
 
 import io
@@ -36,8 +36,10 @@ def one(data):
 
 
 def seeds(folder):
-    """A whole file of each kind, small."""
+    """A whole file of each kind, small, and what was kept."""
     folder.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(ROOT / "tests" / "serialization" / "corpus.zip") as kept:
+        kept.extractall(folder)
     value = {"w": lucid.ones(2, 2).t(), "p": lucid.nn.Parameter(lucid.ones(1)), "n": [1, (2.5, "a", None, True, b"x")]}
     for number, write in enumerate(
         (

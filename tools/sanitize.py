@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Build with sanitizers and run the tests under them.   usage: sanitize.py MODE JOBS
+"""Build with sanitizers and run the tests under them.   usage: sanitize.py MODE JOBS  or  sanitize.py fuzz FOLDER SECONDS
 
 The C tests run with leak detection. Python is not built with sanitizers, so the runtime is preloaded and its own "leaks" are
 not looked for; under the GIL ThreadSanitizer sees nothing of Python either, so there the C tests are all.
+fuzz: tools/fuzz_readers.py with an ASan build, so that the C parts of the readers are watched too.
 """
 
 import importlib.util
@@ -16,6 +17,8 @@ FILES = ("test_faults", "test_lifetime", "test_tensor", "test_index_ops")
 READERS = ("test_damage", "test_corpus")  # of files that are damaged
 PYTHON_TESTS = ("tests/ops", *(f"tests/{name}.py" for name in FILES), *(f"tests/serialization/{name}.py" for name in READERS))
 # Of the sample tables one dtype is enough here: test_faults has the gradients.
+# gcc 13 stores vectors in its copies of stack frames as if these were aligned to 64 bytes, which they are not
+ASAN = "detect_leaks=0:allocator_may_return_null=1:detect_stack_use_after_return=0"
 CHOSEN = " or ".join(("float32", *FILES, *READERS))
 
 
@@ -40,13 +43,22 @@ def main(mode, jobs):
         tests = [t for t in PYTHON_TESTS if (ROOT / t).exists()]
         command = [sys.executable, "-m", "pytest", *tests, "-k", CHOSEN, *os.environ.get("PYTEST_ARGS", "").split()]
         command += ["-n", jobs] if importlib.util.find_spec("xdist") else []
-        # gcc 13 stores vectors in its copies of stack frames as if these were aligned to 64 bytes, which they are not
-        asan = "detect_leaks=0:allocator_may_return_null=1:detect_stack_use_after_return=0"
-        options = {"LD_PRELOAD": preload, "ASAN_OPTIONS": asan, **strict}
+        options = {"LD_PRELOAD": preload, "ASAN_OPTIONS": ASAN, **strict}
         options |= {"LUCID_FEW_SAMPLES": "2", "OMP_NUM_THREADS": "1"}
         run(command, PYTHONPATH=str(ROOT / "build" / mode / "pkg"), **options)
     print(f"sanitize: {mode} clean")
 
 
+def fuzz(folder, seconds):
+    """libFuzzer goes before ASan's runtime, which has empty functions under the names by which it counts what is reached."""
+    run(["make", "--no-print-directory", "MODE=asan", f"PYTHON={sys.executable}", "build"])
+    library = ROOT / "build" / "asan" / "libfuzzer.so"
+    fuzzer = pathlib.Path(importlib.util.find_spec("atheris").origin).parent.parent / "libclang_rt.fuzzer_no_main.a"
+    run(["g++", "-shared", "-o", library, "-Wl,--whole-archive", fuzzer, "-Wl,--no-whole-archive"])
+    options = {"LD_PRELOAD": f"{library} {runtime('libasan.so')}", "ASAN_OPTIONS": f"{ASAN}:verify_asan_link_order=0"}
+    command = [sys.executable, "tools/fuzz_readers.py", folder, f"-max_total_time={seconds}", "-rss_limit_mb=6000"]
+    run([*command, "-print_final_stats=1"], PYTHONPATH=str(ROOT / "build" / "asan" / "pkg"), **options)
+
+
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    fuzz(*sys.argv[2:]) if sys.argv[1] == "fuzz" else main(*sys.argv[1:])

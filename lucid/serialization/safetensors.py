@@ -8,6 +8,7 @@
 {'w': tensor([1., 1.])}
 """
 
+import itertools
 import json
 import struct
 
@@ -47,21 +48,16 @@ def save_safetensors(tensors, f, metadata=None):
     if not all(isinstance(key, str) and isinstance(text, str) for key, text in metadata.items()):
         raise TypeError("metadata of a safetensors file are texts by name")
     header = {"__metadata__": metadata}
-    seen = {}
     for name, tensor in sorted(tensors.items(), key=lambda item: (-item[1].dtype.itemsize, item[0])):
         if not isinstance(name, str) or name == "__metadata__":
             raise ValueError(f"a tensor cannot be named {name!r} in a safetensors file")
         if tensor.dtype not in _NAMES:
             raise TypeError(f"safetensors has no type for {tensor.dtype} ({name})")
-        other = seen.setdefault(_place(tensor, name), name)
-        if other != name:
-            raise RuntimeError(
-                f"{other!r} and {name!r} share memory, which a safetensors file cannot say: save one of them, or a clone"
-            )
         size = tensor.numel() * tensor.element_size()
         header[name] = {"dtype": _NAMES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [at, at + size]}
         values.append(tensor)
         at += size
+    _check_apart(tensors)
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
     text += b" " * (-len(text) % 8)
     if len(text) > HEADER_LIMIT:
@@ -70,8 +66,20 @@ def save_safetensors(tensors, f, metadata=None):
         write_parts(file, [struct.pack("<Q", len(text)) + text, *(bytes_of(tensor) for tensor in values)])
 
 
-def _place(tensor, name):
-    return (tensor.untyped_storage().data_ptr(), str(tensor.device)) if tensor.numel() else name
+def _check_apart(tensors):
+    """Refuse tensors that share memory; parts of one storage beside each other do not."""
+    places = []
+    for name, tensor in tensors.items():
+        if tensor.numel():
+            last = sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride(), strict=True))
+            begin = tensor.data_ptr()
+            places.append((str(tensor.device), begin, begin + (last + 1) * tensor.element_size(), name))
+    places.sort()
+    for (device, _, end, name), (other_device, begin, _, other) in itertools.pairwise(places):
+        if device == other_device and begin < end:
+            raise RuntimeError(
+                f"{name!r} and {other!r} share memory, which a safetensors file cannot say: save one of them, or a clone"
+            )
 
 
 def _header(source):

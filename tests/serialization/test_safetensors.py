@@ -46,6 +46,10 @@ def test_refused_content():
     with pytest.raises(RuntimeError, match="share memory"):
         x = lucid.ones(2)
         lucid.save_safetensors({"a": x, "b": x}, io.BytesIO())
+    with pytest.raises(RuntimeError, match="share memory"):
+        lucid.save_safetensors({"a": x[:2], "b": lucid.ones(1), "c": x[1:]}, io.BytesIO())
+    whole = lucid.arange(6.0).view(2, 3)
+    lucid.save_safetensors({"a": whole[0], "b": whole[1], "none": whole[:0]}, io.BytesIO())  # beside each other
     with pytest.raises(TypeError, match="complex128"):
         lucid.save_safetensors({"a": lucid.ones(2, dtype=lucid.complex128)}, io.BytesIO())
     with pytest.raises(TypeError, match="texts"):
