@@ -29,13 +29,16 @@ static int each_dim(const lc_value *v, const char *name, int nd, int64_t least, 
     }
     return 0;
 }
-static int start(conv_call *c, const lc_value *in, const char *name, int nd)
+static int start(conv_call *c, const lc_value *in, int nd, bool transposed)
 {
-    *c = (conv_call){ .x = in(0), .w = in(1), .b = in[2].tag == LC_IS_none ? LC_NONE : in(2), .name = name, .nd = nd };
+    static const char *const names[2][3] = { { "conv1d", "conv2d", "conv3d" },
+                                             { "conv_transpose1d", "conv_transpose2d", "conv_transpose3d" } };
+    *c = (conv_call){ .x = in(0), .w = in(1), .b = in[2].tag == LC_IS_none ? LC_NONE : in(2), .nd = nd, .groups = in[6].i };
+    c->transposed = transposed, c->name = names[transposed][nd - 1];
     c->stride = c->window, c->padding = c->window + nd, c->dilation = c->window + 2 * nd;
     if (c->x->ndim != nd + 1 && c->x->ndim != nd + 2)
         return lc_fail_int(LC_ShapeMismatch, "Expected %dD (unbatched) or %dD (batched) input to %s, but got input of size: %s",
-                           nd + 1, nd + 2, name, LC_SIZES(c->x->shape, c->x->ndim));
+                           nd + 1, nd + 2, c->name, LC_SIZES(c->x->shape, c->x->ndim));
     c->alone = c->x->ndim == nd + 1;
     if (c->alone && !(c->x = lc_unsqueeze(c->x, 0))) return -1;
     return 0;
@@ -150,27 +153,26 @@ static int finish(const conv_call *c, const int64_t *size, lc_tensor **out)
 }
 
 /* ---- (input, weight, bias, stride, padding, dilation, groups) ---- */
-static int read_conv(conv_call *c, const lc_value *in, const char *name, int nd)
+static int read_conv(conv_call *c, const lc_value *in, int nd)
 {
-    if (start(c, in, name, nd) < 0) return -1;
-    c->groups = in[6].i;
+    if (start(c, in, nd, false) < 0) return -1;
     if (each_dim(&in[3], "stride", nd, 1, c->stride) < 0 || each_dim(&in[5], "dilation", nd, 1, c->dilation) < 0) return -1;
     return check_dtypes(c) < 0 ? -1 : check_shapes(c);
 }
-static int conv(const lc_value *in, lc_tensor **out, const char *name, int nd)
+static int conv(const lc_value *in, lc_tensor **out, int nd)
 {
     conv_call c;
-    if (read_conv(&c, in, name, nd) < 0 || each_dim(&in[4], "padding", nd, 0, c.padding) < 0) return -1;
+    if (read_conv(&c, in, nd) < 0 || each_dim(&in[4], "padding", nd, 0, c.padding) < 0) return -1;
     return check_sizes(&c) < 0 ? -1 : finish(&c, NULL, out);
 }
 /* padding='same': where the padding is odd, one more on the right. */
-static int conv_named(const lc_value *in, lc_tensor **out, const char *name, int nd)
+static int conv_named(const lc_value *in, lc_tensor **out, int nd)
 {
     conv_call c;
     int64_t   more[6] = { 0 };
     bool      same = !strcmp(in[4].s, "same"), uneven = false;
     if (!same && strcmp(in[4].s, "valid")) return lc_fail_int(LC_LucidError, "Invalid padding string: '%s'", in[4].s);
-    if (read_conv(&c, in, name, nd) < 0) return -1;
+    if (read_conv(&c, in, nd) < 0) return -1;
     for (int d = 0; same && d < nd; d++) {
         if (c.stride[d] != 1) return lc_fail_int(LC_LucidError, "padding='same' is not supported for strided convolutions");
         int64_t all = c.dilation[d] * (c.w->shape[2 + d] - 1);
@@ -186,12 +188,11 @@ static int conv_named(const lc_value *in, lc_tensor **out, const char *name, int
     return check_sizes(&c) < 0 ? -1 : finish(&c, NULL, out);
 }
 /* ---- (input, weight, bias, stride, padding, output_padding, groups, dilation) ---- */
-static int conv_transpose(const lc_value *in, lc_tensor **out, const char *name, int nd)
+static int conv_transpose(const lc_value *in, lc_tensor **out, int nd)
 {
     conv_call c;
     int64_t   size[3];
-    if (start(&c, in, name, nd) < 0) return -1;
-    c.groups = in[6].i, c.transposed = true;
+    if (start(&c, in, nd, true) < 0) return -1;
     if (each_dim(&in[3], "stride", nd, 1, c.stride) < 0 || each_dim(&in[4], "padding", nd, 0, c.padding) < 0 ||
         each_dim(&in[5], "output_padding", nd, 0, c.output_padding) < 0 || each_dim(&in[7], "dilation", nd, 1, c.dilation) < 0)
         return -1;
@@ -199,16 +200,9 @@ static int conv_transpose(const lc_value *in, lc_tensor **out, const char *name,
     return finish(&c, size, out);
 }
 
-#define CONV(n)                                                                                                                \
-    static int conv##n##d_call(const lc_value *in, lc_tensor **out) { return conv(in, out, "conv" #n "d", n); }                \
-    static int conv##n##d_named_call(const lc_value *in, lc_tensor **out) { return conv_named(in, out, "conv" #n "d", n); }    \
-    static int conv_transpose##n##d_call(const lc_value *in, lc_tensor **out)                                                  \
-    {                                                                                                                          \
-        return conv_transpose(in, out, "conv_transpose" #n "d", n);                                                            \
-    }
-CONV(1)
-CONV(2)
-CONV(3)
+BY_DIMS(conv, conv)
+BY_DIMS(conv_named, conv_named)
+BY_DIMS(conv_transpose, conv_transpose)
 
 LC_OP(conv1d,
       .sig = "conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: list[int] = 1, padding: list[int] = 0, "
@@ -219,7 +213,7 @@ LC_OP(conv1d_named,
              "'valid', "
              "dilation: list[int] = 1, groups: int = 1) -> Tensor",
       .doc = "Convolution over the last dimension; padding: 'same' or 'valid'.", IS_FUNCTION, .py = "conv1d",
-      .call = conv1d_named_call);
+      .call = conv_named1d_call);
 LC_OP(
     conv_transpose1d,
     .sig =
@@ -235,7 +229,7 @@ LC_OP(conv2d_named,
              "'valid', "
              "dilation: list[int] = 1, groups: int = 1) -> Tensor",
       .doc = "Convolution over the last two dimensions; padding: 'same' or 'valid'.", IS_FUNCTION, .py = "conv2d",
-      .call = conv2d_named_call);
+      .call = conv_named2d_call);
 LC_OP(
     conv_transpose2d,
     .sig =
@@ -251,7 +245,7 @@ LC_OP(conv3d_named,
              "'valid', "
              "dilation: list[int] = 1, groups: int = 1) -> Tensor",
       .doc = "Convolution over the last three dimensions; padding: 'same' or 'valid'.", IS_FUNCTION, .py = "conv3d",
-      .call = conv3d_named_call);
+      .call = conv_named3d_call);
 LC_OP(
     conv_transpose3d,
     .sig =

@@ -2,11 +2,7 @@
 #include "rules.h"
 
 enum { MAX_ND = 3, LARGEST = 1 << 30 };
-/* One function for all numbers of dimensions: name1d_call(in, out) is function(in, out, 1, ...), and so on. */
-#define WITH_DIMS(name, nd, function, ...)                                                                                     \
-    static int name##nd##d_call(const lc_value *in, lc_tensor **out) { return function(in, out, nd, ##__VA_ARGS__); }
-#define BY_DIMS(name, ...) WITH_DIMS(name, 1, __VA_ARGS__) WITH_DIMS(name, 2, __VA_ARGS__) WITH_DIMS(name, 3, __VA_ARGS__)
-#define SPACE              .ns = "nn.functional", .promote = LC_NO_PROMOTION
+#define SPACE .ns = "nn.functional", .promote = LC_NO_PROMOTION
 
 /* An argument that is one number for all dimensions, or one for each. `other` stands in for None and (). */
 static int each_dim(const lc_value *v, const char *name, int nd, const int64_t *other, int64_t least, int64_t *to)

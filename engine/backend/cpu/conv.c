@@ -129,8 +129,7 @@ typedef struct {
 } conv_scratch;
 static void run_task(const conv_job *j, int64_t task, const conv_scratch *s)
 {
-    int64_t blocks = (j->tiles + j->tile_block - 1) / j->tile_block, across = task % j->strips_across,
-            rest = task / j->strips_across;
+    int64_t blocks = pieces(j->tiles, j->tile_block), across = task % j->strips_across, rest = task / j->strips_across;
     int64_t down = rest % j->strips_down, planes = j->grid.axis[0].count;
     rest /= j->strips_down;
     conv_part part = { .plane = rest % planes, .row = down * j->strip_rows, .column = across * j->strip_columns };
@@ -188,7 +187,7 @@ static void run_tasks(void *ctx, int64_t begin, int64_t end)
 {
     conv_job    *j = ctx;
     int64_t      strip = conv_strip_size(&j->grid, j->strip_rows, j->strip_columns) * j->channel_block;
-    int64_t      spread = j->grid.axis[2].shift_max - j->grid.axis[2].shift_min;
+    int64_t      spread = spread_of(&j->grid.axis[2]);
     int64_t      rows = j->channel_block >= j->channels ? j->kernels->rows : j->tile_block * j->kernels->rows;
     conv_scratch s = { .gathered_step = ((j->strip_columns + spread) * (j->strip_rows + 1) + CONV_SLACK) / 16 * 16 };
     size_t bytes = (size_t)((strip + rows * s.gathered_step) * j->size + 64 + (j->grid.taps + 1) * (int64_t)sizeof(int64_t));
@@ -250,7 +249,7 @@ int64_t conv_cut(int64_t n, int64_t most)
 static int run_plainly(conv_job *j)
 {
     int64_t taps = j->grid.taps ? j->grid.taps : 1, images = j->from.n * j->groups * j->grid.axis[0].count;
-    int64_t blocks = (j->tiles + j->tile_block - 1) / j->tile_block;
+    int64_t blocks = pieces(j->tiles, j->tile_block);
     if (conv_is_small(j)) return conv_small(j);
     size_t bytes = (size_t)(j->groups * j->rows * j->channels * taps * j->size + 1);
     j->packed = cpu_scratch(bytes);
@@ -271,13 +270,12 @@ void conv_prepare(conv_job *j)
     const conv_axis *axis = j->grid.axis;
     j->grid.taps = axis[0].taps * axis[1].taps * axis[2].taps, j->grid.planes = axis[0].taps * axis[1].phases * axis[2].phases;
     int64_t taps = j->grid.taps ? j->grid.taps : 1, down = axis[1].count, most = WEIGHTS / (taps * j->kernels->rows);
-    j->tiles = (j->rows + j->kernels->rows - 1) / j->kernels->rows;
+    j->tiles = pieces(j->rows, j->kernels->rows);
     j->tile_block = conv_cut(j->tiles, ROW_BLOCK / j->kernels->rows);
-    int64_t blocks = (j->tiles + j->tile_block - 1) / j->tile_block, block_rows = j->tile_block * j->kernels->rows;
+    int64_t blocks = pieces(j->tiles, j->tile_block), block_rows = j->tile_block * j->kernels->rows;
     if (taps == 1 && j->channels > 2 * SHORT) most = SHORT; /* what a tile reads of the image stays in the nearest cache */
     j->channel_block = conv_cut(j->channels, most ? most : 1);
-    j->strip_columns = conv_cut(axis[2].count, WIDEST),
-    j->strips_across = (axis[2].count + j->strip_columns - 1) / j->strip_columns;
+    j->strip_columns = conv_cut(axis[2].count, WIDEST), j->strips_across = pieces(axis[2].count, j->strip_columns);
     bool    long_sum = j->channel_block < j->channels;
     int64_t images = j->from.n * j->groups * axis[0].count;
     j->row_cost = j->rows * j->channels * taps * j->strip_columns / blocks + 1;
@@ -290,7 +288,7 @@ void conv_prepare(conv_job *j)
             break;
         down = (rows + 1) / 2;
     }
-    j->strip_rows = conv_cut(axis[1].count, down), j->strips_down = (axis[1].count + j->strip_rows - 1) / j->strip_rows;
+    j->strip_rows = conv_cut(axis[1].count, down), j->strips_down = pieces(axis[1].count, j->strip_rows);
 }
 /* again: flags for the images, all false or, if a part of them is wanted only, what j->only says. */
 static int run_grid(conv_job *j, bool *again)

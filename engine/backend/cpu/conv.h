@@ -3,6 +3,10 @@
 #include "cpu.h"
 #include "../args.h"
 
+static inline int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+static inline int64_t pieces(int64_t n, int64_t size) { return (n + size - 1) / size; }
+
 enum { CONV_MAX_ROWS = 14, CONV_SLACK = 128, CONV_DOTS = 3, CONV_POINTS = 8 };
 
 /* rows x columns of the result: out[i][j] = start[i] or what is there, plus the sum over channels and taps of a (channels, taps, rows) times x
@@ -76,6 +80,7 @@ typedef struct {
     int64_t  taps, count, step, phases, shift_min, shift_max;
     int64_t *offset, *at, *shift, *phase, *residue; /* at: the tap's number in the kernel. taps of each */
 } conv_axis;
+static inline int64_t spread_of(const conv_axis *a) { return a->shift_max - a->shift_min; }
 int  conv_axis_init(conv_axis *a, int64_t kernel, int64_t count, int64_t step); /* room for `kernel` taps; -1: no memory */
 void conv_axis_add(conv_axis *a, int64_t offset, int64_t at);
 void conv_axis_free(conv_axis *a, int64_t kernel);
@@ -137,6 +142,11 @@ void conv_prepare(conv_job *j); /* tiles and cuts, of a job whose axes, rows and
 bool conv_is_small(const conv_job *job);
 int  conv_small(const conv_job *job); /* -1: no memory */
 
+/* What gradients of weights begin with: fields of a job. */
+#define CONV_SIDES(type, a)                                                                                                    \
+    .dtype = type, .size = lc_size_of(type), .groups = (a)->groups, .image = conv_image_of((a)->image, (a)->dims),             \
+    .grad = conv_image_of((a)->result, (a)->dims), .rows = (a)->result->shape[1] / (a)->groups,                                \
+    .channels = (a)->image->shape[1] / (a)->groups
 /* The grid of the result, from the image's point of view. */
 int  conv_forward_axes(const lc_conv_args *a, conv_axis *axis, const int64_t *count);
 void conv_free_axes(const lc_conv_args *a, conv_axis *axis);

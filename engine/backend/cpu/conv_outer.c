@@ -28,10 +28,6 @@ typedef struct {
     atomic_int          failed;
 } outer_job;
 
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t pieces(int64_t n, int64_t size) { return (n + size - 1) / size; }
-
 /* Pixels of an image, channels last: rows y .. y + height of columns x .. x + width, zero where it has none. */
 static void fill_pixels(const conv_image *from, lc_dtype dtype, int64_t n, int64_t channel, int64_t channels, int64_t z,
                         int64_t y, int64_t height, int64_t x, int64_t width, char *to, int64_t pitch)
@@ -280,9 +276,7 @@ static bool suits(const outer_job *j)
 }
 int conv_outer(lc_dtype dtype, const lc_conv_args *a, const conv_axis *axis)
 {
-    outer_job j = { .axis = axis, .dtype = dtype, .size = lc_size_of(dtype), .groups = a->groups };
-    j.image = conv_image_of(a->image, a->dims), j.grad = conv_image_of(a->result, a->dims);
-    j.kernels = conv_kernels_of(dtype), j.rows = j.grad.channels / a->groups, j.channels = j.image.channels / a->groups;
+    outer_job j = { CONV_SIDES(dtype, a), .axis = axis, .kernels = conv_kernels_of(dtype) };
     j.taps = axis[0].taps * axis[1].taps * axis[2].taps;
     j.joined = axis[2].taps > 1 && j.channels < 2 * j.kernels->rows;
     for (int64_t k = 1; k < axis[2].taps; k++) j.joined &= axis[2].offset[k] == axis[2].offset[0] + k;

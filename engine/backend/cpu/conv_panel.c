@@ -29,10 +29,6 @@ typedef struct {
         *tap; /* per pixel: in panel, gradient and plane; per row of taps, or per tap: in the plane */
 } panel_scratch;
 
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t pieces(int64_t n, int64_t size) { return (n + size - 1) / size; }
-
 /* One channel of one image with its padding. */
 static void fill_plane(const panel_job *j, int64_t n, int64_t channel, char *to)
 {
@@ -144,9 +140,7 @@ static void run_units(void *ctx, int64_t begin, int64_t end)
 }
 int conv_panel(lc_dtype dtype, const lc_conv_args *a, const conv_axis *axis)
 {
-    panel_job j = { .axis = axis, .dtype = dtype, .size = lc_size_of(dtype), .groups = a->groups, .weight = a->weight };
-    j.image = conv_image_of(a->image, a->dims), j.grad = conv_image_of(a->result, a->dims);
-    j.kernels = conv_kernels_of(dtype), j.rows = j.grad.channels / a->groups, j.channels = j.image.channels / a->groups;
+    panel_job j = { CONV_SIDES(dtype, a), .axis = axis, .kernels = conv_kernels_of(dtype), .weight = a->weight };
     j.taps = axis[0].taps * axis[1].taps * axis[2].taps, j.pixels = axis[0].count * axis[1].count * axis[2].count;
     int64_t pixels = j.image.n * j.pixels;
     if (j.rows < LEAST_ROWS || j.grad.dtype != dtype || !pixels || pixels > MOST_PIXELS) return 1;

@@ -76,10 +76,9 @@ static const double POINTS_7[2][6] = { { 0, 1, -1, 2, 0.5, -1.5 }, { -2 / 3., -2
 static const double POINTS_8[2][7] = { { 0, 1, -1, 2, -2, 0.5, -0.5 },
                                        { -1, -2 / 9., -2 / 9., 1 / 90., 1 / 90., 32 / 45., 32 / 45. } };
 
-INLINE int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE vector  load(const float *p) { return (vector) * (const loaded *)p; }
-INLINE void    store(float *p, vector x) { *(loaded *)p = (loaded)x; }
-INLINE void    every_fourth(const float *from, vector *to)
+INLINE vector load(const float *p) { return (vector) * (const loaded *)p; }
+INLINE void   store(float *p, vector x) { *(loaded *)p = (loaded)x; }
+INLINE void   every_fourth(const float *from, vector *to)
 {
     vector a = load(from), b = load(from + LANES), c = load(from + 2 * LANES), d = load(from + 3 * LANES);
     vector even[2] = { UNZIP(a, b, 0), UNZIP(c, d, 0) }, odd[2] = { UNZIP(a, b, 1), UNZIP(c, d, 1) };

@@ -13,11 +13,6 @@
 
 enum { AREA = 64, LEAST_ROWS = 32, COLUMNS = 128, STRIP = 384 << 10, FEWEST = 16, UNITS = 8 };
 
-static int64_t pieces(int64_t n, int64_t size) { return (n + size - 1) / size; }
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t spread_of(const conv_axis *a) { return a->shift_max - a->shift_min; }
-
 typedef struct {
     const conv_job *conv;
     int64_t         images, units, channel_block;

@@ -42,8 +42,6 @@ void conv_axis_add(conv_axis *a, int64_t offset, int64_t at)
     if (!k || shift > a->shift_max) a->shift_max = shift;
 }
 
-static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 /* Past the last column of phase p that a part has, counted in the phase; not before its first one, layout->first. */
 static int64_t phase_end(const conv_axis *a, int64_t p, int64_t size, const conv_part *part, int64_t first)
 {
@@ -52,7 +50,7 @@ static int64_t phase_end(const conv_axis *a, int64_t p, int64_t size, const conv
 }
 int64_t conv_strip_size(const conv_grid *g, int64_t rows, int64_t columns)
 {
-    int64_t spread = g->axis[2].shift_max - g->axis[2].shift_min, height = rows + g->axis[1].shift_max - g->axis[1].shift_min;
+    int64_t spread = spread_of(&g->axis[2]), height = rows + spread_of(&g->axis[1]);
     int64_t plane = (columns + spread) * (height + 1) + CONV_SLACK;
     return plane * larger(g->planes, 1);
 }
@@ -60,7 +58,7 @@ void conv_lay_out(const conv_grid *g, const conv_image *x, const conv_part *part
 {
     const conv_axis *rows = &g->axis[1], *columns = &g->axis[2];
     int64_t          least = part->column + columns->shift_min, past = part->column + part->columns + columns->shift_max;
-    int64_t          height = part->rows + rows->shift_max - rows->shift_min, k = 0;
+    int64_t          height = part->rows + spread_of(rows), k = 0;
     to->first = smaller(larger(0, least), past);
     to->pitch = larger(part->columns, past - to->first);
     for (int64_t p = 0; p < columns->phases; p++)
@@ -86,7 +84,7 @@ bool conv_is_strip(const conv_grid *g, const conv_image *x, const conv_part *par
     const conv_axis *depth = &g->axis[0], *rows = &g->axis[1], *columns = &g->axis[2];
     int64_t row = part->row + rows->shift_min, column = part->column + columns->shift_min, z = part->plane * depth->step, k = 0;
     int64_t past_row = part->row + part->rows + rows->shift_max, past = part->column + part->columns + columns->shift_max;
-    int64_t size = lc_size_of(dtype), spread = columns->shift_max - columns->shift_min;
+    int64_t size = lc_size_of(dtype), spread = spread_of(columns);
     if (x->dtype != dtype || x->step[2] != 1 || rows->step != 1 || columns->step != 1 || !g->taps || !channels) return false;
     if (row < 0 || column < 0 || past_row > x->size[1] || past > x->size[2] || x->step[1] < part->columns) return false;
     if (x->step[1] > part->columns + spread || x->channel_step < 0) return false;
@@ -175,7 +173,7 @@ void conv_fill_strip(const conv_grid *g, const conv_image *x, const conv_part *p
 {
     const conv_axis *depth = &g->axis[0], *rows = &g->axis[1], *columns = &g->axis[2];
     plane_rows       r = { .g = g, .x = x, .part = part, .layout = layout, .size = lc_size_of(dtype) };
-    r.height = part->rows + rows->shift_max - rows->shift_min, r.column_step = columns->step * x->step[2];
+    r.height = part->rows + spread_of(rows), r.column_step = columns->step * x->step[2];
     for (int64_t d = 0; d < depth->taps; d++) {
         int64_t z = part->plane * depth->step + depth->offset[d];
         r.there = z >= 0 && z < x->size[0];

@@ -116,7 +116,7 @@ static int64_t lay_item(const weight_job *j, int64_t n, int64_t channel, int64_t
         from->images == 1 && conv_is_strip(&j->grid, &j->image, part, n, channel, channels, j->dtype, &l, s->offset, &strip);
     if (!as_it_is) conv_lay_out(&j->grid, &j->image, part, &l, s->offset);
     int64_t whole = (l.flat + j->lanes - 1) / j->lanes * j->lanes;
-    from->image_step = (l.lead + l.pitch * (part->rows + j->grid.axis[1].shift_max - j->grid.axis[1].shift_min) + 15) / 16 * 16;
+    from->image_step = (l.lead + l.pitch * (part->rows + spread_of(&j->grid.axis[1])) + 15) / 16 * 16;
     if (whole > from->image_step) from->image_step = whole;
     if (!as_it_is) l.channel_size += (from->images - 1) * from->image_step;
     for (int64_t i = 0; i < from->images && !as_it_is; i++)
@@ -168,8 +168,8 @@ static void run_item(const weight_job *j, int64_t item, int64_t group, int64_t r
 /* The most elements of one image among several. */
 static int64_t image_size(const weight_job *j)
 {
-    int64_t spread = j->grid.axis[2].shift_max - j->grid.axis[2].shift_min;
-    int64_t height = j->strip_rows + j->grid.axis[1].shift_max - j->grid.axis[1].shift_min;
+    int64_t spread = spread_of(&j->grid.axis[2]);
+    int64_t height = j->strip_rows + spread_of(&j->grid.axis[1]);
     return ((j->strip_columns + spread) * (height + 1) + CONV_SLACK) / 16 * 16;
 }
 static void run_units(void *ctx, int64_t begin, int64_t end)
@@ -200,8 +200,7 @@ static void run_units(void *ctx, int64_t begin, int64_t end)
     cpu_scratch_free(block, bytes);
 }
 
-static int64_t pieces(int64_t n, int64_t size) { return (n + size - 1) / size; }
-static void    choose_dot(weight_job *j, const conv_kernels *kernels)
+static void choose_dot(weight_job *j, const conv_kernels *kernels)
 {
     double best = INFINITY;
     for (int k = 0; k < CONV_DOTS; k++) { /* a tile takes as long as its sums, or as what it reads */
@@ -240,10 +239,8 @@ static void choose_cuts(weight_job *j)
 static int cpu_conv_weight(lc_dtype dtype, const void *args)
 {
     const lc_conv_args *a = args;
-    weight_job          j = { .dtype = dtype, .size = lc_size_of(dtype), .groups = a->groups, .weights = a->weight->numel };
     const conv_kernels *kernels = conv_kernels_of(dtype);
-    j.image = conv_image_of(a->image, a->dims), j.grad = conv_image_of(a->result, a->dims), j.lanes = kernels->lanes;
-    j.rows = j.grad.channels / a->groups, j.channels = j.image.channels / a->groups;
+    weight_job          j = { CONV_SIDES(dtype, a), .lanes = kernels->lanes, .weights = a->weight->numel };
     if (!j.weights) return 0;
     int rc = conv_forward_axes(a, j.grid.axis, j.grad.size);
     if (!rc) rc = conv_panel(dtype, a, j.grid.axis);

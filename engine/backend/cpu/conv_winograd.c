@@ -63,10 +63,6 @@ typedef struct {
     int64_t *offset;
 } wino_scratch;
 
-static int64_t     larger(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t     smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t     pieces(int64_t n, int64_t size) { return (n + size - 1) / size; }
-static int64_t     spread_of(const conv_axis *a) { return a->shift_max - a->shift_min; }
 static wino_layout lay_out(const wino_job *j, int64_t images, int64_t rows)
 {
     const conv_job *c = j->conv;
