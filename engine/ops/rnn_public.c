@@ -68,6 +68,12 @@ static int network_fits(const network *n)
     return 0;
 }
 
+/* Both biases are added to the gates, all but GRU's: as one, their gradient is one sum over all rows. Halves would round once more. */
+static bool adds_biases(const network *n)
+{
+    return n->kind != LC_RNN_GRU && n->input->dtype == working_dtype((lc_dtype)n->input->dtype);
+}
+
 /* out: (rows, directions x p), hn and cn (layers x directions, batch, .) */
 static int run_network(const network *n, lc_tensor **out)
 {
@@ -81,8 +87,10 @@ static int run_network(const network *n, lc_tensor **out)
         for (int w = 0; w < ways; w++, done++) {
             lc_tensor *const *p = n->params + (layer * ways + w) * each;
             if (parameters_fit(n, p, x->shape[1]) < 0) return lc_free(last, bytes), -1;
-            lc_tensor         *project = has_projection(n) ? p[each - 1] : LC_NONE, *bias = n->biases ? p[3] : LC_NONE;
-            lc_tensor         *gates = product(x, p[0], n->biases ? p[2] : NULL), *hx = lc_select(n->hx, 0, done);
+            lc_tensor *project = has_projection(n) ? p[each - 1] : LC_NONE, *hx = lc_select(n->hx, 0, done);
+            lc_tensor *first = n->biases ? p[2] : NULL, *bias = n->biases ? p[3] : LC_NONE;
+            if (n->biases && adds_biases(n)) first = lc_add(first, bias), bias = LC_NONE;
+            lc_tensor         *gates = product(x, p[0], first);
             lc_tensor         *cx = n->cx ? lc_select(n->cx, 0, done) : LC_NONE;
             lc__recurrence_out y = lc__recurrence(gates, p[1], bias, project, hx, cx, n->kind, n->sizes, (int)n->steps, w);
             way[w] = y.output, last[done] = y.hn, last_c[done] = y.cn;
