@@ -76,6 +76,7 @@ class CyclicLR(LRScheduler):
         return {"triangular": 1.0, "triangular2": 1 / (2.0 ** (x - 1)), "exp_range": self.gamma**x}[self.mode]
 
     def get_lr(self):
+        self._expect_step()
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         x = 1.0 + self.last_epoch / self.total_size - cycle
         height = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
@@ -192,6 +193,7 @@ class OneCycleLR(LRScheduler):
         return (end - start) * part + start
 
     def get_lr(self):
+        self._expect_step()
         step = self.last_epoch
         if step > self.total_steps:
             raise ValueError(f"Tried to step {step} times. The total number of steps is {self.total_steps}")

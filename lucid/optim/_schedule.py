@@ -48,6 +48,8 @@ class LRScheduler:
     [0.5]
     """
 
+    _is_initial = _get_lr_called_within_step = False
+
     def __init__(self, optimizer, last_epoch=-1):
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
@@ -79,8 +81,12 @@ class LRScheduler:
         optimizer.step = step
 
     def _initial_step(self):
-        self._step_count = 0
-        self.step()
+        """The step that making a schedule is: what continues from the learning rate before it leaves that as it is."""
+        self._step_count, self._is_initial = 0, True
+        try:
+            self.step()
+        finally:
+            self._is_initial = False
 
     def state_dict(self):
         """Everything but the optimizer."""
@@ -119,13 +125,30 @@ class LRScheduler:
                     stacklevel=2,
                 )
         self._step_count += 1
-        if epoch is None:
-            self.last_epoch += 1
-            self._update(self.get_lr())
-        else:
+        if epoch is not None:
             warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
-            self.last_epoch = epoch
-            self._update(self._get_closed_form_lr() if hasattr(self, "_get_closed_form_lr") else self.get_lr())
+        self._update_lr(epoch)
+
+    def _update_lr(self, epoch=None):
+        """The learning rates of the next step, or of a given one."""
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        self._update(self._rates(epoch is not None and hasattr(self, "_get_closed_form_lr")))
+
+    def _rates(self, closed=False):
+        self._get_lr_called_within_step = True
+        try:
+            return self._get_closed_form_lr() if closed else self.get_lr()
+        finally:
+            self._get_lr_called_within_step = False
+
+    def _expect_step(self):
+        """Warn where somebody asks for the rates of this step once more."""
+        if not self._get_lr_called_within_step:
+            warnings.warn(
+                "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def _update(self, values):
         for group, lr in zip(self.optimizer.param_groups, values):

@@ -53,6 +53,7 @@ class LambdaLR(_Lambdas):
     """
 
     def get_lr(self):
+        self._expect_step()
         return [base * f(self.last_epoch) for f, base in zip(self.lr_lambdas, self.base_lrs)]
 
 
@@ -68,7 +69,8 @@ class MultiplicativeLR(_Lambdas):
     """
 
     def get_lr(self):
-        if self.last_epoch == 0:
+        self._expect_step()
+        if self._is_initial:
             return self._now()
         return [group["lr"] * f(self.last_epoch) for f, group in zip(self.lr_lambdas, self.optimizer.param_groups)]
 
@@ -89,6 +91,7 @@ class StepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
+        self._expect_step()
         if self.last_epoch == 0 or self.last_epoch % self.step_size != 0:
             return self._now()
         return [group["lr"] * self.gamma for group in self.optimizer.param_groups]
@@ -113,6 +116,7 @@ class MultiStepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
+        self._expect_step()
         if self.last_epoch not in self.milestones:
             return self._now()
         return [group["lr"] * self.gamma ** self.milestones[self.last_epoch] for group in self.optimizer.param_groups]
@@ -140,6 +144,7 @@ class ConstantLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
+        self._expect_step()
         if self.last_epoch == 0:
             return [group["lr"] * self.factor for group in self.optimizer.param_groups]
         if self.last_epoch != self.total_iters:
@@ -171,10 +176,11 @@ class LinearLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
+        self._expect_step()
         groups, change = self.optimizer.param_groups, self.end_factor - self.start_factor
         if self.last_epoch == 0:
             return [group["lr"] * self.start_factor for group in groups]
-        if self.last_epoch > self.total_iters:
+        if self._is_initial or self.last_epoch > self.total_iters:
             return self._now()
         before = self.total_iters * self.start_factor + (self.last_epoch - 1) * change
         return [group["lr"] * (1.0 + change / before) for group in groups]
@@ -200,7 +206,8 @@ class ExponentialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
-        if self.last_epoch == 0:
+        self._expect_step()
+        if self._is_initial:
             return self._now()
         return [group["lr"] * self.gamma for group in self.optimizer.param_groups]
 
@@ -224,7 +231,8 @@ class PolynomialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
-        if self.last_epoch == 0 or self.last_epoch > self.total_iters:
+        self._expect_step()
+        if self._is_initial or self.last_epoch > self.total_iters:
             return self._now()
         factor = ((1.0 - self.last_epoch / self.total_iters) / (1.0 - (self.last_epoch - 1) / self.total_iters)) ** self.power
         return [group["lr"] * factor for group in self.optimizer.param_groups]
@@ -250,8 +258,9 @@ class CosineAnnealingLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
+        self._expect_step()
         groups, low, t, n = self.optimizer.param_groups, self.eta_min, self.last_epoch, self.T_max
-        if t == 0:
+        if self._is_initial:
             return self._now()
         if self._step_count == 1 and t > 0:
             return [low + (base - low) * (1 + math.cos(t * math.pi / n)) / 2 for base in self.base_lrs]
@@ -287,6 +296,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
+        self._expect_step()
         now = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
         return [self.eta_min + (base - self.eta_min) * now for base in self.base_lrs]
 
@@ -312,7 +322,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
                 self.T_cur = epoch - self.T_0 * (self.T_mult**n - 1) / (self.T_mult - 1)
                 self.T_i = self.T_0 * self.T_mult**n
         self.last_epoch = math.floor(epoch)
-        self._update(self.get_lr())
+        self._update(self._rates())
 
 
 def _check_schedulers(name, schedulers, optimizer):
@@ -359,15 +369,19 @@ class SequentialLR(LRScheduler):
         self.last_epoch, self.optimizer = last_epoch + 1, optimizer
         for group in optimizer.param_groups:  # as if none of them had made its first step
             _set_lr(group, "lr", group["initial_lr"])
-        for scheduler in schedulers:
-            self._undo_first_step(scheduler)
-        schedulers[0]._initial_step()
-        self._last_lr = schedulers[0].get_last_lr()
+        self.recursive_undo()
+        first = schedulers[bisect_right(milestones, 0)]
+        first._initial_step()
+        self._last_lr = first.get_last_lr()
 
-    def _undo_first_step(self, scheduler):
-        scheduler.last_epoch -= 1
-        for inner in getattr(scheduler, "_schedulers", ()) if isinstance(scheduler, SequentialLR) else ():
-            self._undo_first_step(inner)
+    def recursive_undo(self, sched=None):
+        """Take back the first step that schedules make when they are made."""
+        sched = self if sched is None else sched
+        if hasattr(sched, "_schedulers"):
+            for inner in sched._schedulers:
+                self.recursive_undo(inner)
+        elif hasattr(sched, "last_epoch"):
+            sched.last_epoch -= 1
 
     def step(self):
         """Count a step of the schedule whose turn it is."""
@@ -375,9 +389,7 @@ class SequentialLR(LRScheduler):
         i = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[i]
         if i > 0 and self._milestones[i - 1] == self.last_epoch:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                scheduler.step(0)
+            scheduler._update_lr(0)
         else:
             scheduler.step()
         self._last_lr = scheduler.get_last_lr()
@@ -534,6 +546,7 @@ class NoamScheduler(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
+        self._expect_step()
         step = max(self.last_epoch, 1)
         scale = self.factor * self.model_size**-0.5 * min(step**-0.5, step * self.warmup_steps**-1.5)
         return [base * scale for base in self.base_lrs]

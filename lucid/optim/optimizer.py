@@ -94,6 +94,7 @@ def without_grad(step):
             _set_grad_enabled(before)
         return loss
 
+    del stepped.__wrapped__  # its signature is another
     return stepped
 
 
@@ -126,6 +127,8 @@ class Optimizer:
             groups = [{"params": groups}]
         for group in groups:
             self.add_param_group(group)
+
+    profile_hook_step = staticmethod(_with_hooks)  # PyTorch's name for it
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)

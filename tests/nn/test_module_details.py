@@ -1,6 +1,7 @@
 """nn.Module in its corners, beside PyTorch's: state dicts and what goes wrong with them, hooks of all kinds, copies, walks."""
 
 import copy
+import importlib
 import io
 import pickle
 import weakref
@@ -50,6 +51,31 @@ def state_dict_forms(m):
             [v.requires_grad for v in kept.values()], kept["inner.seen"] is n.inner.seen, list(old), old["b.bias"] is n.bias,
             n.state_dict()["bias"].requires_grad, n.state_dict()["bias"].data_ptr() == n.bias.data_ptr(),
             type(n.state_dict()).__name__]  # fmt: skip
+
+
+@program
+def names_in_the_module_of_modules(m):
+    """Hooks of all modules are found where PyTorch has them."""
+    here, seen = importlib.import_module(f"{m.__name__}.nn.modules.module"), []
+    with here.register_module_parameter_registration_hook(lambda module, name, p: seen.append(name)):
+        layer = m.nn.Linear(1, 1)
+    with here.register_module_forward_pre_hook(lambda module, args: seen.append("called")):
+        layer(m.ones(1))
+    return seen
+
+
+@program
+def modules_as_often_as_used(m):
+    layer = m.nn.Linear(1, 1)
+    return [len(list(m.nn.Sequential(layer, layer).modules(remove_duplicate=once))) for once in (True, False)]
+
+
+@program
+def merged_masks(m):
+    attention, x = m.nn.MultiheadAttention(4, 2), m.ones(2, 3, 4)
+    mask, padding = m.ones(3, 3), m.zeros(2, 3)
+    both = [(None, None), (None, padding), (mask, None), (mask, padding), (m.ones(4, 3, 3), padding)]
+    return [attention.merge_masks(*masks, x) for masks in both]
 
 
 @program

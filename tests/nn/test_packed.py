@@ -65,6 +65,7 @@ def gradients(m):
 def moves(m):
     p = m.nn.utils.rnn.pack_sequence(sequences(m), enforce_sorted=False)
     results = [parts(p.double()), parts(p.to(m.float64)), parts(p.half().float()), parts(p.int()), p.is_cuda]
+    results += [parts(p.short()), parts(p.char()), parts(p.int().byte())]
     return [*results, p.to("cpu") is p, p.float() is p, len(p), parts(pickle.loads(pickle.dumps(p)))]
 
 

@@ -71,6 +71,68 @@ def test_as_pytorch(name, save_at):
         assert a == pytest.approx(b, rel=1e-12, abs=1e-15)
 
 
+PARTS = {  # short ones, that take last_epoch
+    "LambdaLR": lambda s, o, **k: s.LambdaLR(o, lambda t: 0.9**t, **k),
+    "MultiplicativeLR": lambda s, o, **k: s.MultiplicativeLR(o, lambda t: 0.9, **k),
+    "StepLR": lambda s, o, **k: s.StepLR(o, 2, 0.5, **k),
+    "MultiStepLR": lambda s, o, **k: s.MultiStepLR(o, [2, 2, 5], 0.3, **k),
+    "ConstantLR": lambda s, o, **k: s.ConstantLR(o, 0.3, 3, **k),
+    "LinearLR": lambda s, o, **k: s.LinearLR(o, 0.2, 0.9, 4, **k),
+    "ExponentialLR": lambda s, o, **k: s.ExponentialLR(o, 0.8, **k),
+    "PolynomialLR": lambda s, o, **k: s.PolynomialLR(o, 5, 2.0, **k),
+    "CosineAnnealingLR": lambda s, o, **k: s.CosineAnnealingLR(o, 4, 0.1, **k),
+    "CosineAnnealingWarmRestarts": lambda s, o, **k: s.CosineAnnealingWarmRestarts(o, 3, 2, 0.1, **k),
+    "CyclicLR": lambda s, o, **k: s.CyclicLR(o, 0.1, 1.0, 3, cycle_momentum=False, **k),
+}
+
+
+def rates(m, make):
+    o = optimizer(m)
+    for group in o.param_groups:
+        group["initial_lr"], group["lr"] = 1.0, 0.4
+    schedule, seen = make(m.optim.lr_scheduler, o), []
+    for _ in range(9):
+        seen += [group["lr"] for group in o.param_groups]
+        o.step()
+        schedule.step()
+    return seen, sorted(schedule.state_dict())
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_parts_of_others(name):
+    """Continued, as the first of two, as the second, and inside of another of its kind; state dicts have PyTorch's keys."""
+    one = PARTS[name]
+    cases = [lambda s, o: one(s, o, last_epoch=3)]
+    for two in PARTS.values():
+        cases += [
+            lambda s, o, two=two: s.SequentialLR(o, [one(s, o), two(s, o)], [4]),
+            lambda s, o, two=two: s.ChainedScheduler([one(s, o), two(s, o)]),
+            lambda s, o, two=two: s.SequentialLR(
+                o, [s.SequentialLR(o, [one(s, o), two(s, o)], [2]), s.ChainedScheduler([one(s, o)])], [5]
+            ),
+        ]
+    for make in cases:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            mine, theirs = attempt(rates, lucid, make), attempt(rates, torch, make)
+        assert mine[1] == theirs[1]
+        assert mine[0] == pytest.approx(theirs[0], rel=1e-12, abs=1e-15)
+
+
+def attempt(f, *args):
+    try:
+        return f(*args)
+    except Exception as error:  # noqa: BLE001 (PyTorch's class is the specification)
+        return [], next(k for k in (AttributeError, KeyError, TypeError, ValueError, RuntimeError) if isinstance(error, k))
+
+
+@pytest.mark.parametrize("m", [lucid, torch], ids=["lucid", "torch"])
+def test_get_lr_is_for_steps(m):
+    schedule = PARTS["ExponentialLR"](m.optim.lr_scheduler, optimizer(m))
+    with pytest.warns(UserWarning, match="get_last_lr"):
+        schedule.get_lr()
+
+
 @pytest.mark.parametrize(
     "name", ["StepLR", "MultiStepLR", "LinearLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "ExponentialLR"]
 )

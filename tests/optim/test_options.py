@@ -54,6 +54,8 @@ def test_signatures(name):
         for m in (lucid, torch)
     )
     assert ours == theirs
+    ours, theirs = (list(inspect.signature(getattr(m.optim, name).step).parameters) for m in (lucid, torch))
+    assert ours == theirs
 
 
 @pytest.mark.parametrize("name", with_option("foreach"))

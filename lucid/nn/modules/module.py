@@ -7,7 +7,18 @@ from ... import _C
 from ..._C import Tensor, _set_grad_enabled
 from ..parameter import Buffer, Parameter, is_lazy
 from . import _hooks
-from ._hooks import BackwardHook, RemovableHandle, add_hook
+from ._hooks import (
+    BackwardHook,
+    RemovableHandle,
+    add_hook,
+    register_module_buffer_registration_hook,
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+    register_module_full_backward_hook,
+    register_module_full_backward_pre_hook,
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+)
 from ._state import StateDict
 
 _MEMBERS = ("_parameters", "_buffers", "_modules")
@@ -415,9 +426,9 @@ class Module(StateDict):
                 start = path + "." if path else ""
                 pending += [(start + name, inner) for name, inner in reversed(module._modules.items()) if inner is not None]
 
-    def modules(self):
-        """The module and all inside it; shared ones once."""
-        for _, module in self.named_modules():
+    def modules(self, remove_duplicate=True):
+        """The module and all inside it; shared ones once, or as often as they are used."""
+        for _, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 
     # --- hooks --------------------------------------------------------------------------------------------------------
@@ -604,4 +615,14 @@ def _parse_to(*args, **kwargs):
     return device if device is None else _C.device(device), dtype, non_blocking, memory_format
 
 
-__all__ = ["Module", "RemovableHandle"]
+__all__ = [
+    "Module",
+    "RemovableHandle",
+    "register_module_buffer_registration_hook",
+    "register_module_forward_hook",
+    "register_module_forward_pre_hook",
+    "register_module_full_backward_hook",
+    "register_module_full_backward_pre_hook",
+    "register_module_module_registration_hook",
+    "register_module_parameter_registration_hook",
+]

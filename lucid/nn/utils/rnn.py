@@ -71,6 +71,15 @@ class PackedSequence(_Packed):
     def int(self):  # noqa: A003
         return self.to(_C.int32)
 
+    def short(self):
+        return self.to(_C.int16)
+
+    def char(self):
+        return self.to(_C.int8)
+
+    def byte(self):
+        return self.to(_C.uint8)
+
     def pin_memory(self):
         indices = [i if i is None else i.pin_memory() for i in (self.sorted_indices, self.unsorted_indices)]
         return type(self)(self.data.pin_memory(), self.batch_sizes, *indices)
