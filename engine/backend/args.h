@@ -12,6 +12,13 @@ typedef struct {
     lc_op_id         activation; /* an elementwise op; LC_OP_COUNT: none */
 } lc_matmul_epilogue;
 
+/* A product of low rank that is added to another: scale (a down) up, down (k, rank), up (rank, n). Strides: (row, column). */
+typedef struct {
+    const lc_tensor *down, *up;
+    int64_t          rank, down_stride[2], up_stride[2];
+    double           scale;
+} lc_low_rank;
+
 /* matmul family: out (batch, m, n) = a (batch, m, k) x b (batch, k, n); any strides; a batch stride of 0 broadcasts. All of the
  * computing dtype; on the CPU each may be a half instead, and is converted, or rounded once, on its way. */
 typedef struct {
@@ -20,6 +27,7 @@ typedef struct {
     int64_t                   out_batch, out_row, out_col, a_batch, a_row, a_col, b_batch, b_row, b_col;
     bool                      accumulate; /* add to what out holds. This and the epilogue: floats on the CPU only */
     const lc_matmul_epilogue *epilogue;   /* or NULL */
+    const lc_low_rank        *low;        /* or NULL. On the CPU, where it can be summed along; else LC_NO_KERNEL */
 } lc_matmul_args;
 
 /* cdist: out (batch, n, m) holds the p-norms of a's rows (batch, n, k) minus b's (batch, m, k). All contiguous. pdist: out

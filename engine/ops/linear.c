@@ -54,10 +54,10 @@ static int run_steps(const lc_record *call, lc_dtype dtype, const tail *t, lc_te
 
 /* out (batch, rows, n) = x times b (k, n; any steps), then the tail. out is contiguous. */
 static int multiply_rows(const lc_record *call, lc_dtype dtype, const rows_of *r, lc_tensor *b, int64_t b_row, int64_t b_col,
-                         int64_t n, const tail *t, lc_tensor *out, bool accumulate)
+                         int64_t n, const tail *t, lc_tensor *out, bool accumulate, const lc_low_rank *low)
 {
     lc_matmul_epilogue e = { .scale = t->scale, .addend_scale = 1, .activation = t->activation };
-    lc_matmul_args     a = { .out = out, .a = r->x, .b = b, .batch = r->batch, .m = r->rows, .n = n, .k = r->k };
+    lc_matmul_args     a = { .out = out, .a = r->x, .b = b, .batch = r->batch, .m = r->rows, .n = n, .k = r->k, .low = low };
     lc_record          product = *call;
     lc_tensor         *bias = NULL, *residual = NULL;
     bool               fuses = call->device.kind == LC_CPU && lc_is_floating(dtype);
@@ -78,7 +78,7 @@ static int multiply_rows(const lc_record *call, lc_dtype dtype, const rows_of *r
         memcpy(e.residual_stride, (int64_t[]){ a.out_batch, n, 1 }, sizeof e.residual_stride);
     }
     if (t->bias || t->residual || t->scale != 1 || t->activation != LC_OP_COUNT) a.epilogue = &e;
-    if (rc == 0) rc = run_kernel_with(&product, &a);
+    if (rc == 0) rc = low ? call->backend->run(LC_OP_mm, dtype, &a) : run_kernel_with(&product, &a);
     return lc_release(bias), lc_release(residual), rc;
 }
 static int run_linear(const lc_record *call, const tail *t)
@@ -91,7 +91,7 @@ static int run_linear(const lc_record *call, const tail *t)
     bool column = w && w->ndim == 1;
     if (rc == 0)
         rc = multiply_rows(call, dtype, &r, w, w->stride[column ? 0 : 1], column ? 0 : w->stride[0], column ? 1 : w->shape[0],
-                           t, out, false);
+                           t, out, false, NULL);
     lc_release(r.x), lc_release(w);
     return out ? deliver(call->out[0], out, rc) : rc;
 }
@@ -261,8 +261,8 @@ LC_OP(
     .doc = "gelu(linear(input, weight, bias)) in one pass.", .ns = "nn.functional", .call = fused_linear_gelu_call);
 
 /* ---- with a correction of low rank ---- */
-/* x W' + b + scale (x A) B. x A is as narrow as the rank: it goes into a small buffer, and its product with B is added to the result where
- * that lies. Gradients take the same way: u = g B' first, which is as narrow. */
+/* x W' + b + scale (x A) B. x A is as narrow as the rank. Where the product packs x, x A lies behind it as if x were that much wider, and B
+ * goes into the same sums; else it goes into a small buffer, and its product with B is added to the result where that lies. Gradients take the same way: u = g B' first, which is as narrow. */
 static int lora_linear_shape(const lc_record *call, lc_spec *out)
 {
     const lc_tensor *w = call->in[1], *a = call->in[3], *b = call->in[4];
@@ -285,14 +285,24 @@ static int lora_linear_run(const lc_record *call)
     bool       fuses = call->device.kind == LC_CPU && lc_is_floating(dtype);
     int        rc = out && w && a && b ? see_rows(call, call->in[0], dtype, &r) : -1;
     lc_tensor *down = NULL, *up = NULL;
-    if (rc == 0) {
-        int64_t rank = a->shape[1], rows = r.batch * r.rows;
+    bool       done = false;
+    int64_t    rank = rc == 0 ? a->shape[1] : 0;
+    if (rc == 0 && fuses && rank && r.x->dtype == dtype && a->dtype == dtype && b->dtype == dtype) {
+        lc_low_rank low = { a, b, rank, { a->stride[0], a->stride[1] }, { b->stride[0], b->stride[1] }, only_scale.scale };
+        rc = multiply_rows(call, dtype, &r, w, w->stride[1], w->stride[0], w->shape[0], &t, out, false, &low);
+        done = rc != LC_NO_KERNEL;
+        if (!done) rc = 0;
+    }
+    if (rc == 0 && !done) {
+        int64_t rows = r.batch * r.rows;
         down = lc_tensor_new(dtype, out->device, 2, (int64_t[]){ rows, rank });
         up = fuses ? lc_retain(out) : lc_tensor_new(dtype, out->device, out->ndim, out->shape);
         narrow = (rows_of){ .x = down, .batch = 1, .rows = rows, .k = rank, .row_step = rank, .col_step = 1 };
-        rc = down && up ? multiply_rows(call, dtype, &r, a, a->stride[0], a->stride[1], rank, &only_scale, down, false) : -1;
-        if (rc == 0) rc = multiply_rows(call, dtype, &r, w, w->stride[1], w->stride[0], w->shape[0], &t, out, false);
-        if (rc == 0) rc = multiply_rows(call, dtype, &narrow, b, b->stride[0], b->stride[1], b->shape[1], &nothing, up, fuses);
+        rc = down && up ? multiply_rows(call, dtype, &r, a, a->stride[0], a->stride[1], rank, &only_scale, down, false, NULL)
+                        : -1;
+        if (rc == 0) rc = multiply_rows(call, dtype, &r, w, w->stride[1], w->stride[0], w->shape[0], &t, out, false, NULL);
+        if (rc == 0)
+            rc = multiply_rows(call, dtype, &narrow, b, b->stride[0], b->stride[1], b->shape[1], &nothing, up, fuses, NULL);
         if (rc == 0 && up != out) rc = step_of(call, dtype, LC_OP_add, out, up);
     }
     lc_release(w), lc_release(a), lc_release(b), lc_release(r.x), lc_release(down), lc_release(up);

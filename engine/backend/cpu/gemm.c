@@ -94,6 +94,7 @@ PART(double, f64, 2)
              .pack = pack_##sfx,                                                                                               \
              .dot = dot_##sfx,                                                                                                 \
              .in_place = in_place_##sfx,                                                                                       \
+             .in_place_more = in_place_more_##sfx,                                                                             \
              .turns = TURNS,                                                                                                   \
              .by_dots = by_dots_##sfx,                                                                                         \
              .finish_row = finish_row_##sfx }

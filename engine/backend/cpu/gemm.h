@@ -13,6 +13,10 @@ typedef struct {
     lc_cpu_loop activation; /* a unary loop of lc_cpu_loops, or NULL */
 } lc_epilogue;
 typedef struct lc_product lc_product;
+typedef struct { /* further steps of a product's sums: a (m x k) is another matrix, b goes on with the next rows */
+    const void *a;
+    int64_t     k, row, col;
+} lc_more_steps;
 typedef struct { /* out (rows x columns, row-major) = a (k x rows) transposed times b (k x columns): packed panels */
     int rows, columns, strip; /* strip: columns of b that products in place take at a time */
     void (*run)(int64_t k, const void *a, const void *b, void *out);
@@ -23,8 +27,9 @@ typedef struct { /* out (rows x columns, row-major) = a (k x rows) transposed ti
     void (*dot)(int64_t k, const void *a, const void *b, void *out); /* of two contiguous vectors: one element */
     /* Whole products without an epilogue that read a and b as they lie. */
     void (*in_place)(const lc_product *product, int64_t count, int64_t a_step, int64_t b_step,
-                     int64_t out_step);         /* b_col and out_col are 1; `count` of them, steps apart */
-    bool turns;                                 /* in_place also writes a result whose out_row is 1 */
+                     int64_t out_step); /* b_col and out_col are 1; `count` of them, steps apart */
+    void (*in_place_more)(const lc_product *product, const lc_more_steps *more); /* n is at most strip */
+    bool turns;                                 /* these also write a result whose out_row is 1 */
     void (*by_dots)(const lc_product *product); /* a_col and b_row are 1 */
     void (*finish_row)(const lc_epilogue *e, int64_t row, int64_t column, int64_t n, void *out, int64_t out_col);
 } lc_micro_kernel;

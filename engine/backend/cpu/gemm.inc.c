@@ -82,17 +82,19 @@ INLINE void NAME(store_turned)(const int R, const int V, const lc_product *g, NA
 /* ---- in place: R x V vectors of the result, from rows of b as they lie; the last vector may be a part of one. Where there are fewer rows, the
  * last one is computed again and not stored. ---- */
 INLINE void NAME(tile)(const int R, const int V, const lc_product *g, const T *a, const T *b, T *out, int64_t rows,
-                       NAME(part) last)
+                       NAME(part) last, const lc_more_steps *more, const T *more_a)
 {
     NAME(sums) sum[TILE_ROWS][TILE_WIDE];
     const T      *row[TILE_ROWS];
-    const int64_t a_col = g->a_col, b_row = g->b_row, k = g->k;
+    const int64_t b_row = g->b_row;
+    int64_t       a_col = g->a_col, k = g->k;
 #pragma GCC unroll 16
     for (int i = 0; i < R; i++) {
         row[i] = a + (i < rows ? i : rows - 1) * g->a_row;
 #pragma GCC unroll 4
         for (int j = 0; j < V; j++) sum[i][j] = (NAME(sums)){ 0 };
     }
+again:
     for (int64_t p = 0, q = 0; p < k; p++, q += a_col, b += b_row) {
         NAME(sums) x[TILE_WIDE];
 #pragma GCC unroll 4
@@ -106,6 +108,12 @@ INLINE void NAME(tile)(const int R, const int V, const lc_product *g, const T *a
 #pragma GCC unroll 4
             for (int j = 0; j < V; j++) sum[i][j] += y * x[j];
         }
+    }
+    if (more) {
+#pragma GCC unroll 16
+        for (int i = 0; i < R; i++) row[i] = more_a + (i < rows ? i : rows - 1) * more->row;
+        a_col = more->col, k = more->k, more = NULL;
+        goto again;
     }
 #ifdef COUNT_OF
     if (g->out_col != 1) {
@@ -126,7 +134,7 @@ INLINE void NAME(tile)(const int R, const int V, const lc_product *g, const T *a
 #define TILE(R, V)                                                                                                             \
     static void NAME(tile_##R##_##V)(const lc_product *g, const T *a, const T *b, T *out, int64_t rows, NAME(part) last)       \
     {                                                                                                                          \
-        NAME(tile)(R, V, g, a, b, out, rows, last);                                                                            \
+        NAME(tile)(R, V, g, a, b, out, rows, last, NULL, NULL);                                                                \
     }
 EACH_TILE(TILE)
 #undef TILE
@@ -160,6 +168,19 @@ static void NAME(row_sums)(const lc_product *g, const T *a, const T *b, T *out)
     }
 }
 
+static void NAME(in_place_more)(const lc_product *g, const lc_more_steps *more)
+{
+    int64_t vectors = (g->n + NAME(LANES) - 1) / NAME(LANES);
+    NAME(part) last = NAME(part_of)(g->n - (vectors - 1) * NAME(LANES));
+    for (int64_t i = 0, rows; i < g->m; i += TILE_ROWS) {
+        const T *a = (const T *)g->a + i * g->a_row, *more_a = (const T *)more->a + i * more->row;
+        T       *out = (T *)g->out + i * g->out_row;
+        rows = g->m - i < TILE_ROWS ? g->m - i : TILE_ROWS;
+        if (vectors == 1) NAME(tile)(TILE_ROWS, 1, g, a, g->b, out, rows, last, more, more_a);
+        else if (vectors == 2) NAME(tile)(TILE_ROWS, 2, g, a, g->b, out, rows, last, more, more_a);
+        else NAME(tile)(TILE_ROWS, TILE_WIDE, g, a, g->b, out, rows, last, more, more_a);
+    }
+}
 static void NAME(in_place)(const lc_product *g, int64_t count, int64_t a_step, int64_t b_step, int64_t out_step)
 {
     typedef void (*tile_fn)(const lc_product *, const T *, const T *, T *, int64_t, NAME(part));

@@ -257,18 +257,43 @@ typedef struct {
     lc_product             g;
     lc_dtype               dtype;
     const lc_micro_kernel *micro;
-    char                  *panels; /* strips of a: k x strip each */
+    char                  *panels; /* strips of a: (k + rank) x strip each */
     int64_t                size, depth, k, piece;
+    const lc_low_rank     *low; /* its first product is packed behind a, as more steps of k */
+    int64_t                rank;
 } turned_job;
+static void pack_low(const turned_job *w, char *panel)
+{
+    const lc_low_rank *low = w->low;
+    int64_t            strip = w->micro->strip;
+    char              *out = panel + w->k * strip * w->size;
+    w->micro->in_place(&(lc_product){ .m = low->rank,
+                                      .n = strip,
+                                      .k = w->k,
+                                      .a = low->down->data,
+                                      .a_row = low->down_stride[1],
+                                      .a_col = low->down_stride[0],
+                                      .b = panel,
+                                      .b_row = strip,
+                                      .b_col = 1,
+                                      .out = out,
+                                      .out_row = strip,
+                                      .out_col = 1 },
+                       1, 0, 0, 0);
+    lc_epilogue scaled = { .scale = low->scale };
+    w->micro->finish_row(&scaled, 0, 0, low->rank * strip, out, 1);
+}
 static void pack_strips(void *ctx, int64_t begin, int64_t end)
 {
     const turned_job      *w = ctx;
     const lc_product      *g = &w->g;
     const lc_micro_kernel *micro = w->micro;
-    for (int64_t i = begin, strip = micro->strip; i < end; i++)
-        micro->pack(w->panels + i * strip * w->k * w->size,
-                    (const char *)g->a + (i * strip * g->a_row + w->depth * g->a_col) * w->size, least(g->m - i * strip, strip),
-                    g->a_row, w->k, g->a_col, micro->strip);
+    for (int64_t i = begin, strip = micro->strip; i < end; i++) {
+        char *panel = w->panels + i * strip * (w->k + w->rank) * w->size;
+        micro->pack(panel, (const char *)g->a + (i * strip * g->a_row + w->depth * g->a_col) * w->size,
+                    least(g->m - i * strip, strip), g->a_row, w->k, g->a_col, micro->strip);
+        if (w->low) pack_low(w, panel);
+    }
 }
 static void multiply_strips(void *ctx, int64_t begin, int64_t end)
 {
@@ -278,22 +303,25 @@ static void multiply_strips(void *ctx, int64_t begin, int64_t end)
     for (int64_t column = begin * w->piece; column < least(g->n, end * w->piece); column += w->piece) {
         int64_t columns = least(g->n - column, w->piece);
         for (int64_t d = 0; d < w->k; d += STRIP_DEPTH)
-            for (int64_t row = 0; row < g->m; row += strip)
-                w->micro->in_place(
-                    &(lc_product){ .m = columns,
-                                   .n = least(g->m - row, strip),
-                                   .k = least(w->k - d, STRIP_DEPTH),
-                                   .a = (const char *)g->b + (column * g->b_col + (w->depth + d) * g->b_row) * size,
-                                   .a_row = g->b_col,
-                                   .a_col = g->b_row,
-                                   .b = w->panels + (row * w->k + d * strip) * size,
-                                   .b_row = strip,
-                                   .b_col = 1,
-                                   .out = (char *)g->out + (row * g->out_row + column) * size,
-                                   .out_row = 1,
-                                   .out_col = g->out_row,
-                                   .accumulate = g->accumulate || w->depth + d },
-                    1, 0, 0, 0);
+            for (int64_t row = 0; row < g->m; row += strip) {
+                lc_product tiles = { .m = columns,
+                                     .n = least(g->m - row, strip),
+                                     .k = least(w->k - d, STRIP_DEPTH),
+                                     .a = (const char *)g->b + (column * g->b_col + (w->depth + d) * g->b_row) * size,
+                                     .a_row = g->b_col,
+                                     .a_col = g->b_row,
+                                     .b = w->panels + (row * (w->k + w->rank) + d * strip) * size,
+                                     .b_row = strip,
+                                     .b_col = 1,
+                                     .out = (char *)g->out + (row * g->out_row + column) * size,
+                                     .out_row = 1,
+                                     .out_col = g->out_row,
+                                     .accumulate = g->accumulate || w->depth + d };
+                if (!w->low || d + STRIP_DEPTH < w->k) w->micro->in_place(&tiles, 1, 0, 0, 0);
+                else
+                    w->micro->in_place_more(&tiles, &(lc_more_steps){ w->low->up->data + column * w->low->up_stride[1] * size,
+                                                                      w->rank, w->low->up_stride[1], w->low->up_stride[0] });
+            }
         if (g->epilogue && w->depth + w->k == g->k) cpu_gemm_finish(w->dtype, g, 0, g->m, column, columns);
     }
 }
@@ -303,17 +331,23 @@ static bool suits_turning(const product *p)
     return g->batch == 1 && g->m > 16 && 2 * g->m <= g->n && g->m * g->n * g->k >= 1 << 21 && g->b_row == 1 && g->b_col != 1 &&
            g->out_col == 1 && g->out_row > 1 && cpu_micro_kernel(p->dtype)->turns;
 }
+enum { MOST_TURNED = 1 << 19 };               /* elements of a that are packed at a time */
+static int64_t turned_depth(const product *p) /* of k, at a time */
+{
+    int64_t strip = cpu_micro_kernel(p->dtype)->strip, wide = (p->g->m + strip - 1) / strip * strip;
+    return least(p->g->k, MOST_TURNED / wide > STRIP_DEPTH ? MOST_TURNED / wide / STRIP_DEPTH * STRIP_DEPTH : STRIP_DEPTH);
+}
 static int by_turning(const product *p)
 {
-    enum { MOST = 1 << 19 }; /* elements of a that are packed at a time */
     lc_epilogue epilogue;
     turned_job  w = { .g = part_of(p, 0, 0, p->g->m, 0, p->g->n, &epilogue),
                       .dtype = p->dtype,
                       .micro = cpu_micro_kernel(p->dtype),
                       .size = p->size };
     int64_t     strips = (w.g.m + w.micro->strip - 1) / w.micro->strip, wide = strips * w.micro->strip;
-    int64_t     deep = least(w.g.k, MOST / wide > STRIP_DEPTH ? MOST / wide / STRIP_DEPTH * STRIP_DEPTH : STRIP_DEPTH);
-    size_t      bytes = (size_t)(wide * deep * w.size);
+    int64_t     deep = turned_depth(p);
+    w.low = p->g->low, w.rank = w.low ? w.low->rank : 0;
+    size_t bytes = (size_t)(wide * (deep + w.rank) * w.size);
     w.panels = cpu_scratch(bytes), w.piece = even_pieces(w.g.n, 8, 168, 8);
     if (!w.panels) return -1;
     void *host = lc_host_unlock ? lc_host_unlock() : NULL;
@@ -380,9 +414,11 @@ static int multiply(product *p)
     const lc_matmul_args *g = p->g;
     int64_t               work = g->m * g->n * g->k;
     if (p->direct) return run_direct(p, g->batch * g->m * g->n * (g->k ? g->k : 1)), 0;
-    if (has_halves(g, p->dtype)) return cpu_matmul_halves(p->dtype, g);
+    if (has_halves(g, p->dtype)) return g->low ? LC_NO_KERNEL : cpu_matmul_halves(p->dtype, g);
+    bool turns = suits_turning(p) && (work < LARGE || g->m <= 4 * NARROW);
+    if (g->low && (!turns || g->k > turned_depth(p) || g->low->rank > g->m)) return LC_NO_KERNEL;
     if (is_tiny(p)) return run_tiny(p), 0;
-    if (suits_turning(p) && (work < LARGE || g->m <= 4 * NARROW)) p->failed = by_turning(p) < 0;
+    if (turns) p->failed = by_turning(p) < 0;
     else if (work >= LARGE && g->m >= NARROW && g->n >= NARROW) {
         for (int64_t i = 0; i < g->batch && !p->failed; i++) p->failed = together(p, i) < 0;
     } else in_parts(p);

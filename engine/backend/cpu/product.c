@@ -185,8 +185,19 @@ static void fill_zero(lc_dtype dtype, const lc_product *g)
 }
 lc_product cpu_gemm_transposed(const lc_product *g, lc_epilogue *turned)
 {
-    lc_product         t = { g->n,     g->m,     g->k,     g->b,       g->a,       g->out,        g->b_col,
-                             g->b_row, g->a_col, g->a_row, g->out_col, g->out_row, g->accumulate, NULL };
+    lc_product         t = { .m = g->n,
+                             .n = g->m,
+                             .k = g->k,
+                             .a = g->b,
+                             .b = g->a,
+                             .out = g->out,
+                             .a_row = g->b_col,
+                             .a_col = g->b_row,
+                             .b_row = g->a_col,
+                             .b_col = g->a_row,
+                             .out_row = g->out_col,
+                             .out_col = g->out_row,
+                             .accumulate = g->accumulate };
     const lc_epilogue *e = g->epilogue;
     if (!e) return t;
     *turned = *e;
