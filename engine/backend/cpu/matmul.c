@@ -379,28 +379,38 @@ static void run_direct(product *p, int64_t cost)
 
 /* ---- a few rows of at most four features by weights: the first product with the third, the second with the fourth; one after the other if
  * the rows lie apart. That is how MKL adds, and PyTorch's own loop: where logits are thousands, their exponentials show it. ---- */
+enum { TINY = 256 };
 static bool is_tiny(const product *p)
 {
     const lc_matmul_args     *g = p->g;
     const lc_matmul_epilogue *e = g->epilogue;
     bool plain = !e || (e->scale == 1 && e->addend_scale == 1 && !e->residual && e->activation >= LC_OP_COUNT);
-    return p->dtype == LC_f32 && g->batch == 1 && g->k <= 4 && g->m * g->n <= 256 && g->b_row && g->b_row < g->b_col && plain &&
-           !g->accumulate;
+    return p->dtype == LC_f32 && g->batch == 1 && g->k <= 4 && g->m * g->n <= TINY && g->b_row && g->b_row < g->b_col &&
+           plain && !g->accumulate;
 }
 static void run_tiny(const product *p)
 {
     const lc_matmul_args     *g = p->g;
     const lc_matmul_epilogue *e = g->epilogue;
-    const float              *a = (const float *)g->a->data, *b = (const float *)g->b->data,
-                *add = e && e->addend ? (void *)e->addend->data : NULL;
-    for (int64_t i = 0; i < g->m; i++)
-        for (int64_t j = 0; j < g->n; j++) {
-            float part[4] = { 0 };
-            for (int64_t k = 0; k < g->k; k++) part[k] = a[i * g->a_row + k * g->a_col] * b[k * g->b_row + j * g->b_col];
-            float sum = g->a_col == 1 ? (part[0] + part[2]) + (part[1] + part[3]) : part[0] + part[1] + part[2] + part[3];
-            if (add) sum += add[i * e->addend_stride[1] + j * e->addend_stride[2]];
-            ((float *)g->out->data)[i * g->out_row + j * g->out_col] = sum;
+    const float              *a = (const float *)g->a->data, *b = (const float *)g->b->data;
+    _Alignas(64) float        weight[4][TINY], line[TINY]; /* by feature, so that vectors run over columns */
+    for (int64_t k = 0; k < 4; k++)
+        for (int64_t j = 0; j < g->n; j++) weight[k][j] = k < g->k ? b[k * g->b_row + j * g->b_col] : 0;
+    for (int64_t i = 0; i < g->m; i++, a += g->a_row) {
+        float x[4] = { 0 }, *out = (float *)g->out->data + i * g->out_row;
+        for (int64_t k = 0; k < g->k; k++) x[k] = a[k * g->a_col];
+        if (g->a_col == 1)
+            for (int64_t j = 0; j < g->n; j++)
+                line[j] = (x[0] * weight[0][j] + x[2] * weight[2][j]) + (x[1] * weight[1][j] + x[3] * weight[3][j]);
+        else
+            for (int64_t j = 0; j < g->n; j++)
+                line[j] = x[0] * weight[0][j] + x[1] * weight[1][j] + x[2] * weight[2][j] + x[3] * weight[3][j];
+        if (e && e->addend) {
+            const float *add = (const float *)e->addend->data + i * e->addend_stride[1];
+            for (int64_t j = 0; j < g->n; j++) line[j] += add[j * e->addend_stride[2]];
         }
+        for (int64_t j = 0; j < g->n; j++) out[j * g->out_col] = line[j];
+    }
 }
 
 static bool has_halves(const lc_matmul_args *g, lc_dtype dtype)
