@@ -16,6 +16,7 @@ SHAPES = [
     (1, 600, 600),
     (600, 600, 7),
     (9, 300, 515),
+    (1, 70000, 1),
 ]
 LAYOUTS = [(a, b) for a in (False, True) for b in (False, True)]
 

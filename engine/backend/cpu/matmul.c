@@ -471,7 +471,7 @@ static int cpu_matmul(lc_dtype dtype, const void *args)
     const lc_matmul_args *g = args;
     product               p = { .g = g, .direct = directs[dtype], .size = lc_size_of(dtype), .dtype = dtype };
     if (!g->batch || !g->m || !g->n) return 0;
-    return g->batch * g->m * g->n == 1 && g->k >= 2 * CPU_GRAIN ? long_dot(&p) : multiply(&p);
+    return g->batch * g->m * g->n == 1 && g->k >= 2 * CPU_GRAIN && !g->low ? long_dot(&p) : multiply(&p);
 }
 #define DTYPE_BIT(op, dtype) | 1u << LC_##dtype
 LC_CPU_RUN(mm, cpu_matmul, 0 LC_EACH_arith(DTYPE_BIT, ))
