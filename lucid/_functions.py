@@ -175,13 +175,15 @@ def broadcast_shapes(*shapes):
     >>> lucid.broadcast_shapes((2, 1), (3,), 1)
     lucid.Size([2, 3])
     """
-    shapes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    if any(isinstance(s, float) for s in shapes):
+        raise RuntimeError(f"Input shapes should be of type ints, a tuple of ints, or a list of ints, got {shapes}")
+    shapes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes if s is not None]
     ndim = max(map(len, shapes), default=0)
     sizes = [1] * ndim
     for shape in shapes:
         for d, size in enumerate(shape, ndim - len(shape)):
             if size < 0:
-                raise RuntimeError(f"Trying to create tensor with negative dimension ({size}): ({size})")
+                raise ValueError("Attempting to broadcast a dimension with negative length!")
             if size != 1 and sizes[d] not in (1, size):
                 raise RuntimeError(f"Shape mismatch: objects cannot be broadcast to a single shape: {shapes}")
             sizes[d] = size if sizes[d] == 1 else sizes[d]

@@ -2,8 +2,9 @@
 #include "rules.h"
 
 static lc_tensor *part(lc_tensor *x, int d, int64_t start, int64_t length) { return x ? lc_narrow(x, d, start, length) : NULL; }
-static lc_tensor *but_last(lc_tensor *x, int d) { return x ? part(x, d, 0, x->shape[d] - 1) : NULL; }
-static lc_tensor *but_first(lc_tensor *x, int d) { return x ? part(x, d, 1, x->shape[d] - 1) : NULL; }
+static int64_t    one_less(int64_t n) { return n ? n - 1 : 0; }
+static lc_tensor *but_last(lc_tensor *x, int d) { return x ? part(x, d, 0, one_less(x->shape[d])) : NULL; }
+static lc_tensor *but_first(lc_tensor *x, int d) { return x ? part(x, d, x->shape[d] > 0, one_less(x->shape[d])) : NULL; }
 static lc_tensor *times(double factor, lc_tensor *x) { return lc_mul(LC_NUMBER(factor), x); }
 
 /* ---- diff ---- */
@@ -28,7 +29,8 @@ static int diff_call(const lc_value *in, lc_tensor **out)
     int        d;
     if (x->ndim == 0) return lc_fail_int(LC_ShapeMismatch, "diff expects input to be at least one-dimensional");
     if (n < 0) return lc_fail_int(LC_LucidError, "order must be non-negative but got %lld", (long long)n);
-    if (dim_index(in[2].i, x->ndim, &d) < 0 || (n && !(x = extended(x, in(3), in(4), d)))) return -1;
+    if (n == 0) return (out[0] = lc_clone(x, LC_PRESERVE_FORMAT)) ? 0 : -1; /* whatever dim is */
+    if (dim_index(in[2].i, x->ndim, &d) < 0 || !(x = extended(x, in(3), in(4), d))) return -1;
     if (n > x->shape[d]) n = x->shape[d];
     if (n == 0) return (out[0] = lc_clone(x, LC_PRESERVE_FORMAT)) ? 0 : -1;
     for (bool logical = x->dtype == LC_b8; n-- && x;)
@@ -195,6 +197,7 @@ static lc_tensor *distances(lc_tensor *x, const lc_tensor *y, int d, const char 
     int64_t shape[LC_MAX_DIMS];
     if (y->dtype == LC_b8 || x->dtype == LC_b8)
         return lc_fail(LC_LucidError, "%s: received a bool input for `x` or `y`, but bool is not supported", name);
+    if (y->ndim == 0) return lc_fail(LC_IndexError, "%s: y has no dimension", name);
     if (x->ndim == 1) {
         if (x->shape[0] != y->shape[d])
             return lc_fail(LC_ShapeMismatch, "%s: There must be one `x` value for each sample point", name);

@@ -37,7 +37,12 @@ static int check_condition(const lc_tensor *condition)
     return lc_fail_int(LC_LucidError, "where expected condition to be a boolean tensor, but got a tensor with dtype %s",
                        lc_dtypes[condition->dtype].name);
 }
-static int chosen(const lc_record *call, lc_spec *out) { return check_condition(call->in[0]) < 0 ? -1 : broadcast(call, out); }
+static int chosen(const lc_record *call, lc_spec *out)
+{
+    bool half = lc_working_dtype(call->dtype) != call->dtype; /* PyTorch's of halves become infinite */
+    if (check_condition(call->in[0]) < 0 || (!half && numbers_fit(call, call->dtype) < 0)) return -1;
+    return broadcast(call, out);
+}
 GRAD(where)
 {
     if (need[1]) dx[1] = lc_where(in(0), g[0], LC_INTEGER(0));

@@ -23,8 +23,8 @@ int number_fits(lc_dtype dtype, const lc_tensor *number)
     else memcpy(part, number->data, complex ? 16 : 8);
     if (complex && !lc_is_complex(dtype) && part[1] != 0) fits = false;
     for (int i = 0; i < 2 && fits; i++) {
-        double low =
-            lc_is_unsigned(real) || !whole ? -limits[real] : -limits[real] - (real != LC_i64); /* -1 as uint8 wraps to 255 */
+        double low = lc_is_unsigned(real) || !whole ? -limits[real] : -limits[real] - (real != LC_i64);
+        if (lc_is_unsigned(real) && number->dtype != LC_i64) low = 0; /* -1 as uint8 wraps to 255, -1.0 does not */
         if (!isfinite(part[i])) fits = !whole;
         else
             fits = part[i] >= low && (part[i] <= limits[real]) &&
@@ -32,6 +32,13 @@ int number_fits(lc_dtype dtype, const lc_tensor *number)
     }
     return fits ? 0
                 : lc_fail_int(LC_LucidError, "value cannot be converted to type %s without overflow", lc_dtypes[dtype].name);
+}
+
+int numbers_fit(const lc_record *call, lc_dtype dtype)
+{
+    for (int i = 0; i < call->n_in; i++)
+        if (call->in[i]->is_number && number_fits(dtype, call->in[i]) < 0) return -1;
+    return 0;
 }
 
 static int transfer(lc_tensor *to, lc_tensor *from) /* between devices; from has its final dtype and is contiguous */

@@ -245,7 +245,7 @@ static int bincount_call(const lc_value *in, lc_tensor **out)
                            backend->name);
     if (x->ndim != 1) return lc_fail_int(LC_LucidError, "bincount only supports 1-d non-negative integral inputs.");
     if (least < 0) return lc_fail_int(LC_LucidError, "bincount: minlength should be >= 0, got %lld", (long long)least);
-    if (weights != LC_NONE && (weights->ndim != 1 || weights->numel != x->numel))
+    if (weighted && (weights->ndim != 1 || weights->numel != x->numel))
         return lc_fail_int(LC_ShapeMismatch, "bincount: weights should be 1-d and have the same length as input, got %s and %s",
                            LC_SHAPE(weights), LC_SHAPE(x));
     lc_dtype   dtype = !weighted ? LC_i64 : weights->dtype == LC_f32 ? LC_f32 : LC_f64;

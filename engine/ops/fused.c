@@ -68,7 +68,7 @@ static int between(const lc_record *call, lc_spec *out)
     if (weight->dtype != x->dtype && !joins)
         return lc_fail_int(LC_DtypeMismatch, "expected dtype %s for `weight` but got dtype %s", lc_dtypes[x->dtype].name,
                            lc_dtypes[weight->dtype].name);
-    return broadcast(call, out);
+    return numbers_fit(call, lc_working_dtype(x->dtype)) < 0 ? -1 : broadcast(call, out);
 }
 GRAD(lerp)
 {
@@ -91,6 +91,7 @@ static int fused_sum_run(const lc_record *call)
     if (value->tag == LC_IS_complex && !lc_is_complex(call->dtype))
         return lc_fail_int(LC_LucidError, "value cannot be converted to type %s without overflow", lc_dtypes[call->dtype].name);
     lc_tensor *in[] = { call->in[0], call->in[1], call->in[2], number_operand_in(&box, value) };
+    if (number_fits(lc_working_dtype(call->dtype), in[3]) < 0) return -1;
     return elementwise_as(call, call->op->kernel, in, 4);
 }
 GRAD(addcmul)

@@ -216,6 +216,9 @@ int slices_fit(const lc_record *call, lc_spec *out)
     int              d;
     if (slice_index(call, index) < 0 || dim_index(call->args[1].i, x->ndim, &d) < 0 || same_dtype(call, x, source) < 0)
         return -1;
+    if (!x->ndim != !source->ndim && strcmp(call->op->name, "index_copy") && strcmp(call->op->name, "index_copy_"))
+        return lc_fail_int(LC_ShapeMismatch, "%s(): source %s must have the shape of %s, excluding dimension %d",
+                           call->op->name, LC_SHAPE(source), LC_SHAPE(x), d);
     bool fits = (x->ndim ? x->ndim : 1) == (source->ndim ? source->ndim : 1) && size_at(source, d) == index->numel;
     for (int e = 0; fits && e < x->ndim; e++) fits = e == d || x->shape[e] == size_at(source, e);
     if (!fits)
@@ -273,8 +276,13 @@ LC_OP(index_add, .sig = "index_add(input: Tensor, dim: int, index: Tensor, sourc
 
 static int index_fill_shape(const lc_record *call, lc_spec *out)
 {
-    int d;
+    int            d;
+    const lc_dtype index = (lc_dtype)call->in[1]->dtype;
+    if (index != LC_i64 && index != LC_i32)
+        return lc_fail_int(LC_IndexError, "index_fill_(): Expected dtype int64 for index, got %s", lc_dtypes[index].name);
     if (slice_index(call, call->in[1]) < 0 || dim_index(call->args[1].i, call->in[0]->ndim, &d) < 0) return -1;
+    if (lc_is_complex(call->in[2]->dtype) && !lc_is_complex(call->in[0]->dtype))
+        return lc_fail_int(LC_DtypeMismatch, "index_fill_(): Converting complex Scalar to non-complex type is not supported");
     if (call->in[2]->ndim)
         return lc_fail_int(LC_ShapeMismatch,
                            "index_fill_ only supports a 0-dimensional value tensor, but got tensor with %d dimension(s).",

@@ -59,7 +59,7 @@ static int masked_select_call(const lc_value *in, lc_tensor **out)
     if (mask->dtype != LC_b8)
         return lc_fail_int(LC_DtypeMismatch, "masked_select: expected BoolTensor for mask, got %s", LC_SHAPE(mask));
     if (!backend || lc_broadcast_tensors((lc_tensor *[]){ in(0), mask }, 2, both) < 0) return -1;
-    if (in(0)->device.kind == LC_META)
+    if (in(0)->device.kind == LC_META || mask->device.kind == LC_META) /* a number's worth on the CPU may go with either */
         return lc_fail_int(LC_NotImplementedError, "masked_select: the size of the result is unknown on meta");
     if (!backend->has(LC_OP_masked_select, dtype))
         return lc_fail_int(LC_NotImplementedError, "masked_select is not implemented for %s on %s", lc_dtypes[dtype].name,

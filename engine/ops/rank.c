@@ -65,6 +65,7 @@ static int kthvalue_shape(const lc_record *call, lc_spec *out)
     int              d;
     if (dim_index(call->args[2].i, x->ndim, &d) < 0) return -1;
     int64_t n = x->ndim ? x->shape[d] : 1;
+    if (n == 0) return lc_fail_int(LC_IndexError, "kthvalue(): Expected reduction dim %d to have non-zero size.", d);
     if (k < 1 || k > n) return lc_fail_int(LC_LucidError, "kthvalue(): selected number k out of range for dimension %d", d);
     return reduced_to(call, &out[0], call->dtype) < 0 ? -1 : reduced_to(call, &out[1], LC_i64);
 }

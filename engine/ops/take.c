@@ -44,7 +44,7 @@ static int put_shape(const lc_record *call, lc_spec *out)
     const lc_tensor *x = call->in[0], *index = call->in[1], *source = call->in[2];
     if (index_is_long(call) < 0 || same_dtype(call, x, source) < 0) return -1;
     if (index->numel != source->numel)
-        return lc_fail_int(LC_ShapeMismatch,
+        return lc_fail_int(LC_IndexError,
                            "put_(): Expected source and index to have the same number of elements, but got %lld and %lld",
                            (long long)source->numel, (long long)index->numel);
     if (!x->numel && index->numel) return lc_fail_int(LC_IndexError, "put_(): Tried to put elements into an empty tensor");

@@ -26,23 +26,30 @@ LC_OP(triu, .sig = "triu(input: Tensor, diagonal: int = 0) -> Tensor",
       .doc = "The upper triangle of matrices; zero below the diagonal.", IS_TRIANGLE, .run = triu_run, .grad = triu_grad);
 
 /* Columns of row r that belong to the lower triangle: [0, that many). */
-static int64_t columns_below(int64_t r, int64_t columns, int64_t offset)
+typedef unsigned __int128 wide;
+static int64_t            columns_below(int64_t r, int64_t columns, int64_t offset, bool upper)
 {
-    __int128 n = (__int128)r + offset + 1;
+    __int128 n = (__int128)r + offset + !upper;
     return n < 0 ? 0 : n > columns ? columns : (int64_t)n;
+}
+/* Of rows that end at 1, 2, ... n columns, or at all of them. */
+static wide elements_below(__int128 n, int64_t columns)
+{
+    wide all = (wide)columns;
+    if (n <= 0) return 0;
+    return n <= columns ? (wide)n * ((wide)n + 1) / 2 : all * (all + 1) / 2 + ((wide)n - all) * all;
 }
 static int indices_shape(const lc_record *call, lc_spec *out, bool upper) /* (row, col, offset, *, dtype, device) */
 {
     const lc_value *a = call->args;
-    int64_t         n = 0, rows = a[0].i, columns = a[1].i;
+    int64_t         rows = a[0].i, columns = a[1].i;
     if (rows < 0) return lc_fail_int(LC_LucidError, "row must be non-negative, got %lld", (long long)rows);
     if (columns < 0) return lc_fail_int(LC_LucidError, "col must be non-negative, got %lld", (long long)columns);
-    for (int64_t r = 0; r < rows && columns; r++) {
-        int64_t below = columns_below(r, columns, a[2].i - upper);
-        if (__builtin_add_overflow(n, upper ? columns - below : below, &n))
-            return lc_fail_int(LC_OutOfMemory, "%s: too many indices", call->op->name);
-    }
-    return factory_shape(call, out, &a[3], LC_i64, &a[4], 2, (int64_t[]){ 2, n });
+    __int128 before = (__int128)a[2].i - upper; /* columns of the row above the first */
+    wide     n = elements_below(before + rows, columns) - elements_below(before, columns);
+    if (upper) n = (wide)rows * (wide)columns - n;
+    if (n > INT64_MAX / 16) return lc_fail_int(LC_OutOfMemory, "%s: too many indices", call->op->name);
+    return factory_shape(call, out, &a[3], LC_i64, &a[4], 2, (int64_t[]){ 2, (int64_t)n });
 }
 static int indices_run(const lc_record *call, bool upper)
 {
@@ -51,9 +58,10 @@ static int indices_run(const lc_record *call, bool upper)
     bool            direct = out->dtype == LC_i64 && out->is_contiguous && out->device.kind == LC_CPU;
     if (!direct && !(made = lc_tensor_new(LC_i64, (lc_device){ LC_CPU, 0 }, 2, out->shape))) return -1;
     int64_t *row = (int64_t *)made->data, *column = row + out->shape[1];
-    for (int64_t r = 0; r < a[0].i && out->shape[1]; r++) {
-        int64_t below = columns_below(r, a[1].i, a[2].i - upper);
-        for (int64_t c = upper ? below : 0; c < (upper ? a[1].i : below); c++) *row++ = r, *column++ = c;
+    int64_t  left = out->shape[1], first = !left || upper || a[2].i >= 0 ? 0 : -a[2].i; /* the first row that has some */
+    for (int64_t r = first; left > 0; r++) {
+        int64_t below = columns_below(r, a[1].i, a[2].i, upper);
+        for (int64_t c = upper ? below : 0; c < (upper ? a[1].i : below); c++) *row++ = r, *column++ = c, left--;
     }
     if (direct) return 0;
     int rc = move_values(out, made);

@@ -42,6 +42,35 @@ CASES = {
     "to(channels_last) of a strided tensor": (lambda m, x: x.to(memory_format=m.channels_last), TURNED[None]),
     "old names": (lambda m, x: [x.__div__(2), x.__rdiv__(2), x[1].sum().__long__(), x[1, 1, 1].__nonzero__()], TURNED),
 }
+# Sizes beyond all memory, numbers beyond their dtype, tensors that are empty, 0-d, of the wrong dtype or device.
+STATEMENTS = """
+    m.empty(2**62) | m.empty(2**32, 2**32) | m.ones(3).resize_(2**62) | m.ones(3).resize_(2**31, 2**31) | m.eye(2**62)
+    m.ones(3).repeat(2**62) | m.ones(3).expand(2**62, 3) | m.tile(m.ones(3), (2**62, 2)) | m.arange(2**62)
+    m.arange(0, 1e30) | m.linspace(0, 1, 2**62) | m.linspace(0, 1, -1) | m.tril_indices(2**62, 2**62)
+    m.triu_indices(2**40, 2, 2) | m.randperm(2**62) | m.cartesian_prod(*[m.ones(256)] * 10)
+    m.combinations(m.ones(1000), 8) | m.ones(3).repeat_interleave(2**62) | m.cat([m.ones(1).expand(2**62)] * 3)
+    m.as_strided(m.ones(3), (2,), (2**62,)) | m.ones(3).unfold(0, 2**62, 1) | m.bincount(m.tensor([2**62]))
+    m.bincount(m.tensor([1]), minlength=2**62) | m.diag(m.ones(3), -(2**62)) | m.ones(3).topk(2**62)
+    m.ones(3, 3).diagonal(2**62) | m.ones(3, 3).tril(-(2**63)) | m.ones(3, 3).roll(2**62) | m.ones(3, 3)[2**62:]
+    m.ones(3).sum(2**62) | m.ones(3, dtype=m.int8).clamp(max=300)
+    m.ones(3, dtype=m.int8).add(m.ones(3, dtype=m.int8), alpha=300) | m.ones(3).clamp(1e300)
+    m.ones(3).lerp(m.ones(3), 1e300) | m.ones(3).add(m.ones(3), alpha=1e300)
+    m.ones(3).addcmul(m.ones(3), m.ones(3), value=1e300) | m.where(m.ones(3) > 0, m.ones(3), 1e300)
+    m.where(m.ones(3) > 0, m.ones(3).half(), 1e300) | m.ones(3).half().clamp(max=1e6) | m.full((2,), -3, dtype=m.uint8)
+    m.full((2,), -3.5, dtype=m.uint8) | m.tensor([-3.5], dtype=m.uint8) | m.ones(3).mul(1e300)
+    m.zeros(2, dtype=m.uint8).fill_(300) | m.ones(2, dtype=m.uint8).masked_fill(m.tensor([True, False]), -2.5)
+    m.bincount(m.tensor([], dtype=m.int64), m.ones(3), minlength=2) | m.diff(m.ones(3), 0, 100)
+    m.diff(m.ones(3), 1, 100) | m.cumulative_trapezoid(m.empty(0)) | m.trapezoid(m.tensor(1.0))
+    m.trapezoid(m.ones(()), m.ones(3)) | m.empty(0).kthvalue(1) | m.broadcast_shapes((-1, 2)) | m.broadcast_shapes(1.5)
+    m.broadcast_shapes(3, (2, 1), None) | m.ones(3).put_(m.tensor([0]), m.ones(2))
+    m.index_add(m.ones(()), 0, m.tensor([0, 0]), m.ones(2)) | m.index_add(m.ones(3), 0, m.tensor([0]), m.ones(()))
+    m.index_reduce(m.ones(3), 0, m.tensor([0]), m.ones(()), "amax")
+    m.index_copy(m.ones(3), 0, m.tensor([0]), m.ones(())) | m.index_fill(m.ones(3), 0, m.tensor([0.5]), 1)
+    m.index_fill(m.ones(3), 0, m.tensor([0]), m.tensor(1j)) | m.masked_select(m.ones(()), m.ones(3, device="meta") > 0)
+    m.ones(2, 3) + m.ones(2, 3, device="meta")
+"""
+for line in STATEMENTS.split("\n"):
+    CASES |= {s: (eval(f"lambda m: {s}"),) for s in map(str.strip, line.split(" | ")) if s}  # noqa: S307
 
 
 @pytest.mark.parametrize("name", CASES)
