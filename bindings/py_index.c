@@ -260,10 +260,10 @@ static PyObject *get_item(PyObject *self, PyObject *key)
         if (result || PyErr_Occurred()) return result;
     }
     if (PyLong_CheckExact(key) && t->ndim && used[SELECT].op) { /* x[3] */
-        Py_ssize_t i = PyLong_AsSsize_t(key);
-        if (i >= -t->shape[0] && i < t->shape[0])
+        int     overflow;
+        int64_t i = PyLong_AsLongLongAndOverflow(key, &overflow);
+        if (i >= -t->shape[0] && i < t->shape[0] && !overflow)
             return py_call(used[SELECT].op, (lc_value[]){ TENSOR(t), LC_I(0), LC_I(i) }, 3);
-        PyErr_Clear();
     }
     lc_tensor *found = walk(&c, t, key) < 0 ? NULL : result_of(&c, t);
     end(&c);

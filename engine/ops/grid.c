@@ -213,13 +213,16 @@ static int affine_grid_call(const lc_value *in, lc_tensor **out)
         return lc_fail_int(LC_ShapeMismatch, "affine_grid: expected %lld matrices, got %s", (long long)size[0],
                            LC_SHAPE(theta));
     int64_t shape[5] = { size[0] }, positions = 1;
-    for (int d = 0; d < axes; d++) positions *= shape[1 + d] = size[2 + d];
+    for (int d = 0; d < axes; d++)
+        if (__builtin_mul_overflow(positions, shape[1 + d] = size[2 + d], &positions))
+            return lc_fail_int(LC_LucidError, "affine_grid: a grid of size %s is too large", LC_SIZES(size + 2, axes));
+    shape[1 + axes] = axes;
+    lc_value dtype = LC_OF_DTYPE((lc_dtype)theta->dtype), device = { .tag = LC_IS_device, .dev = theta->device };
+    if (positions > 1 << 24 && !lc_empty(shape, axes + 2, dtype, device, LC_ABSENT)) return -1; /* none of it if not all */
     for (int a = 0; a < axes; a++) /* x runs along the last dimension */
         parts[a] = lc_expand(coordinates(theta, size[2 + axes - 1 - a], align, axes - 1 - a, axes), size + 2, axes);
-    parts[axes] =
-        lc_ones(size + 2, axes, LC_OF_DTYPE((lc_dtype)theta->dtype), (lc_value){ .tag = LC_IS_device, .dev = theta->device });
+    parts[axes] = lc_ones(size + 2, axes, dtype, device);
     lc_tensor *base = lc_reshape(lc_stack(parts, axes + 1, -1), (int64_t[]){ positions, axes + 1 }, 2);
-    shape[1 + axes] = axes;
     return (out[0] = lc_reshape(lc_matmul(base, lc_transpose(theta, 1, 2)), shape, axes + 2)) ? 0 : -1;
 }
 LC_OP(affine_grid, .sig = "affine_grid(theta: Tensor, size: list[int], align_corners: bool | None = None) -> Tensor",

@@ -29,6 +29,8 @@ static int pixels_shape(const lc_record *call, lc_spec *out, bool unshuffle, con
         return lc_fail_int(LC_ShapeMismatch,
                            "%s expects input to have at least 3 dimensions, but got input with %d dimension(s)", name, x->ndim);
     if (r <= 0) return lc_fail_int(LC_LucidError, "%s expects a positive %s, but got %lld", name, factor, (long long)r);
+    if (!unshuffle && r > INT64_MAX / r)
+        return lc_fail_int(LC_ValueError, "%s: the square of %s = %lld is too large", name, factor, (long long)r);
     memcpy(shape, x->shape, (size_t)x->ndim * sizeof *shape);
     bool fits = r < 1 << 20;
     if (unshuffle) {

@@ -29,7 +29,10 @@ static int unpooled_size(const lc_value *in, int nd, int64_t *size)
                            "output_size should be a sequence containing %d or %d elements, but it has a length of '%d'", nd,
                            nd + 2, asked->n);
     for (int d = 0; d < nd; d++) {
-        int64_t usual = (x->shape[x->ndim - nd + d] - 1) * s[d] + k[d] - 2 * p[d];
+        __int128 exact = (__int128)(x->shape[x->ndim - nd + d] - 1) * s[d] + k[d] - 2 * (__int128)p[d];
+        int64_t  usual = exact < INT64_MIN / 2 ? INT64_MIN / 2 : (int64_t)exact;
+        if (exact > INT64_MAX / 2 || s[d] > INT64_MAX / 2)
+            return lc_fail_int(LC_TypeError, "max_unpool%dd: kernel_size, stride and padding make too large a result", nd);
         size[d] = asked->tag == LC_IS_none ? usual : asked->is[asked->n == 1 ? 0 : d + skip];
         if (asked->tag != LC_IS_none && (size[d] <= usual - s[d] || size[d] >= usual + s[d]))
             return lc_fail_int(LC_ValueError, "invalid output_size: dim %d must be between %lld and %lld, but is %lld", d,
@@ -69,7 +72,11 @@ static int unpool(const lc_value *in, int nd, lc_tensor **out)
     if (unpooled_size(in, nd, size) < 0 || check_operands(x, indices, nd) < 0) return -1;
     int kept = x->ndim - nd;
     for (int d = 0; d < kept; d++) planes *= shape[d] = x->shape[d];
-    for (int d = 0; d < nd; d++) values *= x->shape[kept + d], area *= shape[kept + d] = size[d];
+    for (int d = 0; d < nd; d++) {
+        values *= x->shape[kept + d];
+        if (__builtin_mul_overflow(area, shape[kept + d] = size[d], &area))
+            return lc_fail_int(LC_LucidError, "max_unpool%dd: a result of size %s is too large", nd, LC_SIZES(size, nd));
+    }
     lc_tensor *flat = lc_reshape(x, (int64_t[]){ planes, values }, 2),
               *at = lc_reshape(indices, (int64_t[]){ planes, values }, 2);
     lc_tensor *empty = lc_zeros((int64_t[]){ planes, area }, 2, LC_OF_DTYPE((lc_dtype)x->dtype),
