@@ -34,7 +34,8 @@ typedef struct {
 typedef struct {
     lc_step_kind kind;
     int          states, steps, lr, maximize,
-        scale; /* how many lists of states; which arguments these are, 0: none. scale: found_inf is next */
+        scale;         /* how many lists of states; which arguments these are, 0: none. scale: found_inf is next */
+    uint32_t optional; /* IN(k): a list that may be empty */
     int (*numbers)(const moment *m, lc_step_numbers *c); /* c->sign is set, the rest is 0 and 1 */
     int (*finish)(const moment *m); /* after the kernel, for states of one number per parameter. NULL: none */
 } algorithm;
@@ -44,7 +45,7 @@ static int lists_fit(const lc_record *call, const algorithm *a)
     const lc_value *self = &call->args[0];
     for (int k = 0; k < 2 + a->states; k++) {
         const lc_value *v = &call->args[k];
-        if (v->n != self->n && (k < 2 || v->n))
+        if (v->n != self->n && (v->n || !(a->optional & IN(k))))
             return lc_fail_int(LC_LucidError,
                                "%s: lists of tensors must have the same number of them, got %d %s and %d parameters",
                                call->op->name, v->n, call->op->args->params[k].name, self->n);
@@ -147,7 +148,7 @@ NUMBERS(sgd)
     if (F(4) != 0) c->variant |= LC_STEP_MOMENTUM | (first ? LC_STEP_FIRST : 0) | (m->in[7].b ? LC_STEP_NESTEROV : 0);
     return 0;
 }
-ALGORITHM(_fused_sgd_, LC_STEP_SGD, .states = 1, .lr = 5, .maximize = 8, .scale = 10, .numbers = sgd_numbers)
+ALGORITHM(_fused_sgd_, LC_STEP_SGD, .states = 1, .optional = IN(2), .lr = 5, .maximize = 8, .scale = 10, .numbers = sgd_numbers)
 LC_OP(_fused_sgd_,
       .sig = "_fused_sgd_(self: list[Tensor], grads: list[Tensor], momentum_buffer_list: list[Tensor], *, weight_decay: float, "
              "momentum: float, lr: Tensor | Number, dampening: float, nesterov: bool, maximize: bool, is_first_step: bool, "
@@ -164,7 +165,8 @@ static void adam_coefficients(const moment *m, lc_step_numbers *c)
 }
 NUMBERS(adam) { return decay(c, F(9), m->lr, false), adam_coefficients(m, c), 0; }
 NUMBERS(adamw) { return decay(c, F(9), m->lr, true), adam_coefficients(m, c), 0; }
-#define ADAM(op, by) ALGORITHM(op, LC_STEP_ADAM, .states = 3, .steps = 5, .lr = 6, .maximize = 12, .scale = 13, .numbers = by)
+#define ADAM(op, by)                                                                                                           \
+    ALGORITHM(op, LC_STEP_ADAM, .states = 3, .optional = IN(4), .steps = 5, .lr = 6, .maximize = 12, .scale = 13, .numbers = by)
 ADAM(_fused_adam_, adam_numbers)
 LC_OP(_fused_adam_,
       .sig = "_fused_adam_(self: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor], exp_avg_sqs: list[Tensor], "
@@ -284,7 +286,8 @@ NUMBERS(rmsprop)
     c->variant |= (F(9) > 0 ? LC_STEP_MOMENTUM : 0) | (m->in[10].b ? LC_STEP_CENTERED : 0);
     return 0;
 }
-ALGORITHM(_fused_rmsprop_, LC_STEP_RMSPROP, .states = 3, .lr = 5, .maximize = 11, .numbers = rmsprop_numbers)
+ALGORITHM(_fused_rmsprop_, LC_STEP_RMSPROP, .states = 3, .optional = IN(3) | IN(4), .lr = 5, .maximize = 11,
+          .numbers = rmsprop_numbers)
 LC_OP(_fused_rmsprop_,
       .sig = "_fused_rmsprop_(self: list[Tensor], grads: list[Tensor], square_avgs: list[Tensor], grad_avgs: list[Tensor], "
              "momentum_buffer_list: list[Tensor], *, lr: Tensor | Number, alpha: float, eps: float, weight_decay: float, "

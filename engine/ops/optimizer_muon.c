@@ -26,6 +26,7 @@ static int muon_step(const lc_record *call, int i)
     double          ratio = in[10].b ? 0.2 * sqrt(fmax(rows, columns)) : sqrt(fmax(1, rows / columns));
     lc_tensor      *moved = lc_lerp(buffer, grad, LC_NUMBER(1 - momentum));
     lc_tensor      *update = in[6].b ? lc_lerp(grad, moved, LC_NUMBER(momentum)) : moved;
+    if (!update) return -1;
     update = orthogonalised(update, in[7].fs, in[9].i, in[8].f);
     lc_tensor *after = lc_add_alpha(lc_mul(p, LC_NUMBER(1 - lr * in[4].f)), update, LC_F(-lr * ratio));
     return after && moved && move_values(buffer, moved) == 0 ? move_values(p, after) : -1;
