@@ -1,6 +1,7 @@
 """Steps of optimizers over lists of tensors, beside torch.optim for twenty steps; and what they refuse."""
 
 import gc
+import inspect
 
 import numpy as np
 import pytest
@@ -312,6 +313,38 @@ def test_bad_lists_change_nothing():
         adam(lists[0], [], *lists[2:])
     with pytest.raises(RuntimeError, match="is empty"):
         adam(*lists, amsgrad=True)
+
+
+OPTIONS = {
+    "maximize": False, "amsgrad": True, "centered": True, "nesterov": True, "is_first_step": False, "match_rms_adamw": False,
+    "decoupled_weight_decay": False, "ns_coefficients": (3.4, -4.7, 2.0), "ns_steps": 2,
+}  # fmt: skip
+MISFITS = {
+    "empty": lambda ts: [],
+    "shorter": lambda ts: ts[:1],
+    "longer": lambda ts: [*ts, ts[0].clone()],
+    "other shape": lambda ts: [lucid.ones(3), ts[1]],
+    "of integers": lambda ts: [ts[0].long(), ts[1]],
+    "complex": lambda ts: [ts[0].to(lucid.complex64), ts[1]],
+    "on meta": lambda ts: [ts[0].to("meta"), ts[1]],
+}
+
+
+@pytest.mark.parametrize("misfit", MISFITS.values(), ids=MISFITS)
+@pytest.mark.parametrize("name", [n for n in dir(lucid._C) if n.startswith("_fused_")])
+def test_no_list_is_trusted(name, misfit):
+    op, given = getattr(lucid._C, name), inspect.signature(getattr(lucid._C, name)).parameters.values()
+    options = {p.name: OPTIONS.get(p.name, 0.5) for p in given if p.kind is p.KEYWORD_ONLY and p.default is p.empty}
+    names = [p.name for p in given if p.kind is not p.KEYWORD_ONLY]
+    single = ("state_steps", "mus", "etas", "mu_products")
+    for bad in names[:2] if name == "_fused_adafactor_" else names:
+        if bad in single and misfit in (MISFITS["other shape"], MISFITS["of integers"], MISFITS["complex"]):
+            continue
+        lists = {n: [lucid.ones(() if n in single else (4, 5)) for _ in range(2)] for n in names}
+        lists[bad] = misfit(lists[bad])
+        with pytest.raises(RuntimeError):
+            op(*lists.values(), **options)
+        assert all((t == 1).all() for ts in lists.values() for t in ts if t.device.type == "cpu")
 
 
 def test_the_number_of_threads_does_not_matter():

@@ -2,7 +2,8 @@
 
 A line is a function of nn.functional and its arguments, case by case, or a statement. x(...) makes floats of a shape, c(...)
 constants, v(...) floats and i(...) integers from a list. Gradients of x and v are compared too, where PyTorch has them.
-What PyTorch leaves unwritten (margin losses of no samples, bags whose offsets decrease) is not here.
+S(), L(), R() and P(...) stand for state and parameters of recurrent layers. What PyTorch leaves unwritten (margin losses of no
+samples, bags whose offsets decrease) is not here.
 """
 
 import math
@@ -24,23 +25,26 @@ max_pool1d: x(0, 3, 8), 2 | x(2, 3, 4), 5 | x(3, 8), 2, padding=2 | x(8), 2
 max_pool2d: x(0, 3, 8, 8), 2 | x(2, 0, 8, 8), 2 | x(2, 3, 0, 8), 2 | x(2, 3, 8, 8), 9 | x(2, 3, 8, 8), 0 | x(2, 3, 8, 8), -1
 max_pool2d: x(2, 3, 8, 8), (2, 2, 2) | x(2, 3, 8, 8), 2, stride=0 | x(2, 3, 8, 8), 2, stride=-1 | x(2, 3, 8, 8), 2, padding=-1
 max_pool2d: x(2, 3, 8, 8), 2, padding=2 | x(2, 3, 8, 8), 2, dilation=0 | x(2, 3, 8, 8), 3, dilation=5 | x(8, 8), 2 | x(8), 2
-max_pool2d: x(1, 2, 3, 8, 8), 2 | v([[[NAN, 1.0, 2.0], [3.0, INF, -INF], [-1.0, -2.0, -3.0]]]), 2, 1
+max_pool2d: x(1, 2, 3, 8, 8), 2 | v([[[NAN, 1.0, 2.0], [3.0, INF, -INF], [-1.0, -2.0, -3.0]]]), 2, 1 | x(2, 3, 8, 8), 2**62
+max_pool2d: x(2, 3, 8, 8), 2, stride=2**62 | x(2, 3, 8, 8), 2, padding=2**62 | x(2, 3, 8, 8), 2, dilation=2**62
 max_pool3d: x(0, 3, 8, 8, 8), 2 | x(2, 3, 4, 4, 4), (2, 5, 2) | x(8, 8, 8), 2
 avg_pool1d: x(0, 3, 8), 2 | x(8), 2
 avg_pool2d: x(0, 3, 8, 8), 2 | x(2, 0, 8, 8), 2 | x(2, 3, 0, 8), 2 | x(2, 3, 8, 8), 9 | x(2, 3, 8, 8), 0
 avg_pool2d: x(2, 3, 8, 8), 2, stride=0 | x(2, 3, 8, 8), 2, padding=-1 | x(2, 3, 8, 8), 2, padding=2
 avg_pool2d: x(2, 3, 8, 8), 2, divisor_override=0 | x(2, 3, 8, 8), 2, divisor_override=-3 | v([[[NAN, 1.0], [3.0, INF]]]), 1
-avg_pool2d: x(8, 8), 2 | x(8), 2 | x(), 2
+avg_pool2d: x(8, 8), 2 | x(8), 2 | x(), 2 | x(2, 3, 8, 8), 2**62 | x(2, 3, 8, 8), 2, stride=2**62
+avg_pool2d: x(2, 3, 8, 8), 2, padding=2**62 | x(2, 3, 8, 8), 2, divisor_override=2**62
 avg_pool3d: x(0, 3, 8, 8, 8), 2 | x(8, 8, 8), 2
 lp_pool1d: x(0, 3, 8), 2.0, 2 | x(8), 2., 2
-lp_pool2d: x(0, 3, 8, 8), 2.0, 2 | x(2, 3, 8, 8), 2.0, 9 | x(2, 3, 8, 8), INF, 2 | x(8, 8), 2., 2
+lp_pool2d: x(0, 3, 8, 8), 2.0, 2 | x(2, 3, 8, 8), 2.0, 9 | x(2, 3, 8, 8), INF, 2 | x(8, 8), 2., 2 | x(2, 3, 8, 8), 2.0, 2**62
 adaptive_avg_pool1d: x(0, 3, 8), 2 | x(8), 2 | x(8), (2,) | x(3, 8), (2, 2) | x(3, 3, 3, 8), 2
 adaptive_avg_pool2d: x(0, 3, 8, 8), 2 | x(2, 3, 0, 8), 2 | x(2, 3, 8, 8), -1 | x(2, 3, 8, 8), (1, 2, 3) | x(8, 8), 2 | x(8), 2
 adaptive_avg_pool2d: x(8, 8), (2,) | x(8, 8), (2, 2) | x(8, 8), (2, 2, 2) | x(3, 8, 8), (2, 2, 2) | x(3, 8, 8), (2,)
-adaptive_avg_pool2d: x(3, 8, 8), (2,None) | x(3, 3, 8), ()
+adaptive_avg_pool2d: x(3, 8, 8), (2,None) | x(3, 3, 8), () | x(2, 3, 8, 8), 2**62
 adaptive_max_pool1d: x(0, 3, 8), 2 | x(8), 2 | x(8), (2,) | x(3, 8), (2, 2) | x(3, 3, 3, 8), 2
 adaptive_max_pool2d: x(0, 3, 8, 8), 2 | x(2, 3, 0, 8), 2 | x(2, 3, 8, 8), -1 | v([[[NAN, 1.0], [3.0, INF]]]), 1 | x(8, 8), 2
 adaptive_max_pool2d: x(8), 2 | x(8, 8), (2,) | x(8, 8), (2, 2) | x(3, 3, 3, 3, 8), 2 | x(3, 3, 8), (2,) | x(3, 3, 8), ()
+adaptive_max_pool2d: x(2, 3, 8, 8), 2**62
 adaptive_max_pool3d: x(2, 3, 8, 8), 2 | x(8, 8, 8), 2
 fractional_max_pool2d: x(2, 3, 8, 8), 2, output_size=9 | x(2, 3, 8, 8), 2 | x(2, 3, 8, 8), 9, output_size=2
 fractional_max_pool2d: x(2, 3, 8, 8), 2, output_ratio=0.5 | x(2, 3, 8, 8), 2, output_ratio=(0.5, 0.5)
@@ -50,18 +54,23 @@ fractional_max_pool2d: x(2, 3, 8, 8), 2, output_ratio=(0.5, 1.5) | x(2, 3, 8, 8)
 fractional_max_pool2d: x(2, 3, 8, 8), (2,2,2), output_size=(2,2) | x(2, 3, 8, 8), 2, output_size=2, output_ratio=0.5
 fractional_max_pool2d: x(2, 3, 8, 8), 2, output_size=0 | x(2, 3, 8, 8), 2, output_size=-1 | x(8, 8), 2, output_size=2
 fractional_max_pool2d: x(8, 8), 2, output_ratio=(0.5,0.5) | x(8), 2, output_ratio=(0.5,0.5)
+fractional_max_pool2d: x(2, 3, 8, 8), 2**62, output_size=2 | x(2, 3, 8, 8), 2, output_size=2**62
 max_unpool2d: x(1, 1, 2, 2), i([[[[0, 3], [12, 16]]]]), 2 | x(1, 1, 2, 2), i([[[[0, 3], [12, -1]]]]), 2
 max_unpool2d: x(1, 1, 2, 2), i([[[[0, 3], [12, 15]]]]), 2, output_size=(9, 9) | x(1, 1, 2, 2), i([[[[0, 3]]]]), 2
-max_unpool2d: x(0, 1, 2, 2), i([]).reshape(0, 1, 2, 2), 2
+max_unpool2d: x(0, 1, 2, 2), i([]).reshape(0, 1, 2, 2), 2 | x(1, 1, 2, 2), i([[[[0, 1], [2, 3]]]]), 2**62
+max_unpool2d: x(1, 1, 2, 2), i([[[[0, 1], [2, 3]]]]), 2, padding=2**62
+max_unpool2d: x(1, 1, 2, 2), i([[[[0, 1], [2, 3]]]]), 2, output_size=(2**62, 4)
 max_unpool1d: x(1, 1, 2), i([[[0, 4]]]), 2
 max_unpool3d: x(1, 1, 1, 1, 2), i([[[[[0, 99]]]]]), 2
 unfold: x(0, 3, 8, 8), 2 | x(2, 3, 8, 8), 9 | x(2, 3, 8, 8), 0 | x(2, 3, 8, 8), 2, stride=0 | x(2, 3, 8, 8), 2, dilation=0
-unfold: x(2, 3, 8, 8), 2, padding=-1 | x(2, 3, 0, 8), 2 | x(8, 8), 2
+unfold: x(2, 3, 8, 8), 2, padding=-1 | x(2, 3, 0, 8), 2 | x(8, 8), 2 | x(2, 3, 8, 8), 2**62
 fold: x(2, 12, 4), (3, 3), 2 | x(2, 12, 5), (3, 3), 2 | x(2, 13, 4), (3, 3), 2 | x(0, 12, 4), (3, 3), 2
-fold: x(2, 12, 4), (3, 3), 2, stride=0 | x(2, 12, 4), (1, 1), 2 | x(2, 12, 4), (-3, 3), 2
-pixel_shuffle: x(2, 8, 3, 3), 2 | x(2, 6, 3, 3), 2 | x(2, 8, 3, 3), 0 | x(2, 8, 3, 3), -2 | x(3, 3), 2
-pixel_unshuffle: x(2, 2, 4, 4), 2 | x(2, 2, 3, 4), 2 | x(2, 2, 4, 4), 0 | x(2, 2, 4, 4), -2
+fold: x(2, 12, 4), (3, 3), 2, stride=0 | x(2, 12, 4), (1, 1), 2 | x(2, 12, 4), (-3, 3), 2 | x(2, 12, 4), (2**62, 3), 2
+fold: x(2, 12, 4), (3, 3), 2**62 | x(2, 12, 4), (3, 3), 2, stride=2**62 | x(2, 12, 4), (3, 3), 2, dilation=2**62
+pixel_shuffle: x(2, 8, 3, 3), 2 | x(2, 6, 3, 3), 2 | x(2, 8, 3, 3), 0 | x(2, 8, 3, 3), -2 | x(3, 3), 2 | x(2, 8, 3, 3), 2**62
+pixel_unshuffle: x(2, 2, 4, 4), 2 | x(2, 2, 3, 4), 2 | x(2, 2, 4, 4), 0 | x(2, 2, 4, 4), -2 | x(2, 8, 4, 4), 2**62
 channel_shuffle: x(2, 4, 3, 3), 2 | x(2, 4, 3, 3), 3 | x(2, 4, 3, 3), 0 | x(2, 4, 3, 3), -2 | x(0, 4, 3, 3), 2 | x(4, 3), 2
+channel_shuffle: x(2, 8, 3, 3), 2**62
 interpolate: x(2, 3, 4, 4), size=5 | x(2, 3, 4, 4), size=[5] | x(2, 3, 4, 4), size=(5,) | x(2, 3, 4), size=[5]
 interpolate: x(2, 3, 4, 4), size=(5, 6) | x(2, 3, 4, 4), size=(5, 6, 7) | x(2, 3, 4, 4), size=[]
 interpolate: x(2, 3, 4, 4), scale_factor=[2.0] | x(2, 3, 4, 4), scale_factor=(2.0, 1.5) | x(2, 3, 4, 4), scale_factor=2
@@ -75,7 +84,9 @@ interpolate: x(2, 3, 4, 4), size=5, mode='nearest', antialias=True
 interpolate: x(2, 3, 4, 4), size=5, mode='bilinear', recompute_scale_factor=True
 interpolate: x(2, 3, 4, 4), size=1, mode='bilinear', align_corners=True | x(4, 4), size=5
 interpolate: v([[[NAN, 1.0, INF, -INF]]]), size=7, mode='linear' | v([[[[NAN, 1.0], [INF, -INF]]]]), size=3, mode='bicubic'
-interpolate: x(2, 3, 4, 4), size=3, mode='area' | x(2, 3, 4, 4), size=[3], mode='area'
+interpolate: x(2, 3, 4, 4), size=3, mode='area' | x(2, 3, 4, 4), size=[3], mode='area' | x(2, 3, 4, 4), size=2**62
+interpolate: x(2, 3, 4, 4), size=(1, 2**62) | x(2, 3, 4, 4), scale_factor=float(2**62)
+interpolate: x(2, 3, 4, 4), scale_factor=float(2**62), mode='bilinear'
 upsample: x(2, 3, 4, 4), size=[5] | x(2, 3, 4, 4), size=5
 upsample_nearest: x(2, 3, 4, 4), [5]
 upsample_bilinear: x(2, 3, 4, 4), size=[5] | x(2, 3, 4, 4), scale_factor=2
@@ -91,6 +102,7 @@ affine_grid: x(2, 2, 3), [2, 3, 4, 4], align_corners=False | x(2, 2, 3), [3, 3, 
 affine_grid: x(2, 3, 3), [2, 3, 4, 4], align_corners=False | x(2, 2, 3), [2, 3, 0, 4], align_corners=False
 affine_grid: x(2, 2, 3), [2, 3, -4, 4], align_corners=False | x(2, 2, 3), [2, 3, 4], align_corners=False
 affine_grid: x(0, 2, 3), [0, 3, 4, 4], align_corners=False | i([[[1, 0, 0], [0, 1, 0]]]), [1, 3, 4, 4], align_corners=False
+affine_grid: x(2, 2, 3), [2, 3, 2**62, 4], align_corners=False | x(2, 2, 3), [2, 2**62, 4, 4], align_corners=False
 pad: x(2, 3, 4), (1, 2), mode='reflect' | x(2, 3, 4), (4, 0), mode='reflect' | x(2, 3, 4), (-1, 2), mode='reflect'
 pad: x(2, 3, 4), (5, 0), mode='circular' | x(2, 3, 4), (4, 4), mode='circular' | x(2, 3, 4), (-1, 3), mode='circular'
 pad: x(2, 3, 4), (9, 9), mode='replicate' | x(2, 3, 4), (-2, -2), mode='replicate' | x(2, 3, 4), (-3, -3), mode='constant'
@@ -99,12 +111,14 @@ pad: x(2, 3, 4), (1, 1, 1, 1, 1, 1, 1, 1), mode='constant' | x(2, 3, 4), (1, 1),
 pad: x(2, 3, 4), (1, 1), mode='reflect', value=1.0 | x(0, 3, 4), (1, 1), mode='reflect' | x(2, 3, 0), (1, 1), mode='replicate'
 pad: x(2, 3, 0), (1, 1), mode='constant', value=2.0 | x(4), (1, 1), mode='reflect' | x(2, 3, 4, 4), (1, 2, 3, 1), mode='reflect'
 pad: x(2, 3, 4, 4), (1, 2, 3, 1), mode='circular' | x(2, 3, 4, 4, 5), (1, 2, 3, 1, 2, 0), mode='replicate'
-pad: x(2, 3, 4, 4, 5), (1, 2, 3, 1, 2, 0), mode='reflect'
+pad: x(2, 3, 4, 4, 5), (1, 2, 3, 1, 2, 0), mode='reflect' | x(2, 3, 4), (2**62, 0) | x(2, 3, 4), (2**62, 0), mode='replicate'
+pad: x(2, 3, 4), (2**62, 0), mode='reflect' | x(2, 3, 4), (2**62, 0), mode='circular' | x(2, 3, 4), (2**62, -(2**62))
 layer_norm: x(2, 3, 4), (4,) | x(2, 3, 4), (3,) | x(2, 3, 4), () | x(0, 4), (4,) | x(2, 0), (0,) | x(2, 4), (4,), x(3)
 layer_norm: x(2, 4), (4,), x(4), x(5) | v([[NAN, 1.0, 2.0], [INF, 1.0, 2.0], [1.0, 1.0, 1.0]]), (3,) | x(2, 4), (4,), eps=-1.0
-layer_norm: x(2, 1), (1,)
+layer_norm: x(2, 1), (1,) | x(2, 3), (2**62,)
 rms_norm: x(2, 3, 4), (4,) | x(2, 3, 4), (3,) | x(0, 4), (4,) | x(2, 4), (4,), x(3)
-rms_norm: v([[NAN, 1.0, 2.0], [INF, 1.0, 2.0], [0.0, 0.0, 0.0]]), (3,)
+rms_norm: v([[NAN, 1.0, 2.0], [INF, 1.0, 2.0], [0.0, 0.0, 0.0]]), (3,) | x(3), (2, 3) | x(2, 3), (2, 2, 3) | x(2, 3), ()
+rms_norm: x(2, 3), (2**62,)
 batch_norm: x(2, 3, 4), None, None, training=True | x(1, 3), None, None, training=True | x(1, 3, 1), None, None, training=True
 batch_norm: x(2, 3), None, None | x(2, 3), c(2), c(2) | x(2, 3), c(3), c(3).abs(), x(4) | x(2, 3), c(3), c(3).abs(), x(3), x(2)
 batch_norm: x(0, 3), None, None, training=True | x(0, 3), c(3), c(3).abs() | x(2, 0, 4), None, None, training=True
@@ -114,16 +128,18 @@ batch_norm: x(3), c(1), c(1).abs() | x(), c(1), c(1).abs() | x(), None, None, tr
 batch_norm: x(3), c(3), c(3).abs(), training=True | x(2, 3), x(3), x(3).abs() | x(2, 3), x(3), x(3) | x(2, 3), x(3), c(3).abs()
 batch_norm: x(2, 3), c(3), x(3).abs() | x(2, 3), x(3), x(3).abs(), training=True | c(2, 3), x(3), x(3).abs(), training=True
 batch_norm: c(2, 3), x(3), x(3).abs() | c(2, 3), x(3)*1, x(3).abs(), training=True | x(2, 3), x(3)*1, x(3).abs(), training=True
+batch_norm: c(2, 3), x(3), x(3), training=True
 group_norm: x(2, 6, 4), 3 | x(2, 6, 4), 4 | x(2, 6, 4), -2 | x(2, 6, 4), 3, x(3) | x(0, 6, 4), 3 | x(2, 6, 0), 3 | x(1, 2), 2
-group_norm: x(6), 3 | x(2, 6, 4), 0 | x(2, 6, 4), -1 | x(2, 6, 4), 7 | x(), 1 | x(2, 0, 4), 0 | x(6), 0
+group_norm: x(6), 3 | x(2, 6, 4), 0 | x(2, 6, 4), -1 | x(2, 6, 4), 7 | x(), 1 | x(2, 0, 4), 0 | x(6), 0 | x(2, 6, 4), 2**62
 instance_norm: x(2, 3, 4) | x(2, 3, 1) | x(2, 3) | x(0, 3, 4) | x(2, 3, 4), use_input_stats=False | x(2, 3, 4), c(2), c(2)
 instance_norm: x(2, 3, 4), x(3), x(3).abs() | x(2, 3, 4), x(3)*1, x(3).abs()
 instance_norm: x(2, 3, 4), x(3), x(3).abs(), use_input_stats=False | x(3) | x() | x(3), use_input_stats=False
 instance_norm: x(3), c(3), c(3).abs(), use_input_stats=False
-local_response_norm: x(2, 3, 4), 2 | x(2, 3), 2 | x(2, 3, 4), 0 | x(0, 3, 4), 2 | x(2, 3, 4), 9
+local_response_norm: x(2, 3, 4), 2 | x(2, 3), 2 | x(2, 3, 4), 0 | x(0, 3, 4), 2 | x(2, 3, 4), 9 | x(2, 3, 4), 2**62
 normalize: x(2, 3) | v([[0.0, 0.0], [NAN, 1.0], [INF, 1.0]]) | x(2, 3), dim=3 | x(0, 3) | x(2, 3), p=0.0 | x(2, 3), p=INF
+normalize: x(2, 3), dim=2**62
 softmax: x(2, 3), 2 | x(2, 0), 1 | x(0, 3), 0 | v([[-INF, -INF], [NAN, 1.0], [INF, 1.0], [-INF, 1.0]]), 1
-softmax: v([[-INF, -INF], [NAN, 1.0], [INF, 1.0], [-INF, 1.0]]), 0 | x(), 0 | i([1, 2]), 0
+softmax: v([[-INF, -INF], [NAN, 1.0], [INF, 1.0], [-INF, 1.0]]), 0 | x(), 0 | i([1, 2]), 0 | x(2, 3), 2**62
 log_softmax: v([[-INF, -INF], [NAN, 1.0], [INF, 1.0], [-INF, 1.0]]), 1
 log_softmax: v([[-INF, -INF], [NAN, 1.0], [INF, 1.0], [-INF, 1.0]]), 0 | x(2, 3), -3
 softmin: v([[-INF, -INF], [NAN, 1.0], [INF, 1.0], [-INF, 1.0]]), 1
@@ -131,23 +147,24 @@ gelu: v(E), approximate='tanh' | v([-INF]) | v([-INF] * 16) | x(3), approximate=
 silu: v([-INF]) | v([-INF] * 16) | v(E) | v(E * 5)
 softshrink: v(E) | x(3), -1.0
 hardshrink: v(E)
-threshold: v(E), 1.0, 2.0
-glu: v(E * 2) | x(3, 3) | x(3, 4), 2 | x(0, 4) | x()
+threshold: v(E), 1.0, 2.0 | x(3), 1., 2., True
+glu: v(E * 2) | x(3, 3) | x(3, 4), 2 | x(0, 4) | x() | x(2, 4), 2**62
 prelu: x(2, 3), x(3) | x(2, 3), x(2) | x(2, 3), x(1, 3) | x(), x(2) | x(0, 3), x(3)
-rrelu: x(3), 0.5, 0.1, True
+rrelu: x(3), 0.5, 0.1, True | x(3), training=True, inplace=True
 hardtanh: x(3), 1.0, -1.0 | v(E) | v(E * 5)
 softplus: v(E), beta=0 | v(E), beta=-1 | v(E) | v(E * 5)
 celu: v(E), 0.0 | v(E), -2.0 | v(E) | v(E * 5)
 elu: v(E), -2.0 | v(E) | v(E * 5)
 leaky_relu: v(E), -0.5 | v(E) | v(E * 5)
-relu: x(0) | v(E) | v(E * 5)
+relu: x(0) | v(E) | v(E * 5) | x(3), inplace=True
 dropout: x(3), 1.5 | x(3), -0.5 | x(3), 1.0 | x(3), 0.0 | x(0), 0.5 | x(3), NAN | x(3), NAN, training=False
+dropout: x(3), training=False, inplace=True | x(3), 0.5, True, True | x(2, 3)[0], 0.5, True, True | x(2, 3)[0], 0.5, False, True
 alpha_dropout: x(3), 1.5 | x(3), 1.0 | x(3), NAN | x(3), NAN, True
 dropout2d: x(3), 0.5 | x(2, 3, 4), NAN
 dropout1d: x(3), 0.5 | x(2, 3), NAN
 dropout3d: x(2, 3), 0.5 | x(2, 3, 4, 4), NAN
 feature_alpha_dropout: x(3), -0.1 | x(3, 3), NAN, True
-gumbel_softmax: x(0, 3)
+gumbel_softmax: x(0, 3) | x(2, 3), dim=2**62
 mish: v(E) | v(E * 5)
 selu: v(E) | v(E * 5)
 sigmoid: v(E) | v(E * 5)
@@ -168,15 +185,17 @@ cross_entropy: x(2, 3), v([0.0, 1.0]) | x(2, 3), i([[0, 1], [1, 2]]) | x(2, 3), 
 cross_entropy: v([[NAN, 1.0], [INF, 1.0], [-INF, 1.0]]), i([0, 1, 1]), reduction='none' | x(2, 3, 2), i([[0, 1], [2, 3]])
 cross_entropy: x(2, 3), i([0, 1]), weight=x(3) | x(2, 3), x(2, 3).softmax(1), weight=x(3)
 cross_entropy: x(2, 3), x(2, 3).softmax(1), weight=c(3) | x(2, 3), i([0, 1]), weight=x(3), label_smoothing=0.1
-cross_entropy: c(2, 3), i([0, 1]), weight=x(3) | c(2, 3), i([0, 1]), weight=x(3), reduction='none'
+cross_entropy: c(2, 3), i([0, 1]), weight=x(3) | c(2, 3), i([0, 1]), weight=x(3), reduction='none' | x(), i(0) | x(), x()
+cross_entropy: x(2, 3), i([0, 2**62]) | x(2, 3), i([0, 1]), ignore_index=2**62
 nll_loss: x(2, 3), i([0, 3]) | x(2, 3), i([0, -1]) | x(2, 3, 4), i([0, 1]) | x(0, 3), i([]).long()
 nll_loss: x(0, 3), i([]).long(), reduction='sum' | x(3), i(4) | x(2, 3), v([0.0, 1.0]) | x(2, 3), i([0, 1]), weight=x(3)
-nll_loss: x(2, 3, 4, 4), i([[[0]*4]*4]*2), weight=x(3) | x(2, 3, 4), i([[0]*4]*2), weight=x(3)
+nll_loss: x(2, 3, 4, 4), i([[[0]*4]*4]*2), weight=x(3) | x(2, 3, 4), i([[0]*4]*2), weight=x(3) | x(2, 3), i([0, 2**62])
 multi_margin_loss: x(2, 3), i([0, 3]) | x(2, 3), i([0, -1]) | x(2, 3), i([0, 1]), p=3
-multi_margin_loss: x(2, 3), i([0, 1]), weight=v([1.0]).detach() | x(2, 3), i([0, 1]), weight=x(3)
+multi_margin_loss: x(2, 3), i([0, 1]), weight=v([1.0]).detach() | x(2, 3), i([0, 1]), weight=x(3) | x(2, 3), i([0, 1]), p=2**62
+multi_margin_loss: x(2, 3), i([0, 2**62])
 multilabel_margin_loss: x(2, 3), i([[0, -1, 1], [2, 1, -1]]) | x(2, 3), i([[0, 3, 1], [2, 1, -1]])
 multilabel_margin_loss: x(2, 3), i([[0, -2, 1], [2, 1, -1]]) | x(2, 3), i([[0, 1], [2, 1]])
-multilabel_margin_loss: x(2, 3), i([[0, 1, -1], [0, -1, -1]])
+multilabel_margin_loss: x(2, 3), i([[0, 1, -1], [0, -1, -1]]) | x(1, 3), i([[0, 2**62, 1]])
 multilabel_soft_margin_loss: x(2, 3), x(2, 3) | x(0, 3), x(0, 3) | x(2, 3), c(2, 3), x(3)
 binary_cross_entropy: v([0.5, 1.5]), v([0.0, 1.0]) | v([0.5, -0.5]), v([0.0, 1.0]) | v([0.5, NAN]), v([0.0, 1.0])
 binary_cross_entropy: v([0.0, 1.0]), v([1.0, 0.0]) | v([0.0, 1.0]), v([0.0, 1.0]) | v([0.5, 0.5]), v([0.0]) | x(0), x(0)
@@ -186,9 +205,13 @@ binary_cross_entropy_with_logits: v([INF, -INF, 1e30, NAN]), v([1.0, 0.0, 1.0, 0
 binary_cross_entropy_with_logits: v([INF, -INF, 1e30]), v([0.0, 1.0, 0.5]), reduction='none' | x(2, 3), x(2)
 binary_cross_entropy_with_logits: x(2, 3), x(2, 3), pos_weight=x(2) | x(0), x(0) | x(3), x(3) | x(3), c(3), x(3)
 binary_cross_entropy_with_logits: x(3), c(3), c(3), pos_weight=x(3) | x(3), x(3), c(3), pos_weight=x(3)
-binary_cross_entropy_with_logits: x(3), x(3), x(3), pos_weight=x(3)
+binary_cross_entropy_with_logits: x(3), x(3), x(3), pos_weight=x(3) | x(2, 3), (c(2, 3) > 0)
+binary_cross_entropy_with_logits: x(2, 3), i([[1, 0, 1], [0, 1, 0]]) | i([[1, 0]]), i([[1, 1]])
+binary_cross_entropy_with_logits: x(2, 3), i([[1, 0, 1], [0, 1, 0]]), pos_weight=c(3)
+binary_cross_entropy_with_logits: x(2, 3), i([[1, 0, 1], [0, 1, 0]]), reduction='none'
 kl_div: x(2, 3), v([[0.0, -1.0, 0.5], [NAN, 1.0, 0.0]]), reduction='none' | x(0, 3), x(0, 3), reduction='batchmean'
-kl_div: x(2, 3), x(2, 4) | x(3), x(3).softmax(0) | x(3), x(3), log_target=True
+kl_div: x(2, 3), x(2, 4) | x(3), x(3).softmax(0) | x(3), x(3), log_target=True | x(2, 3), (c(2, 3) > 0)
+kl_div: x(2, 3), i([[1, 0, 1], [0, 1, 0]]), log_target=True
 mse_loss: x(2, 3), x(2, 4) | x(2, 3), x(3) | x(0), x(0) | v([INF, NAN]), v([INF, 1.0]) | x(3), x(3) | x(3), c(3), weight=x(3)
 l1_loss: x(2, 3), x(2, 4) | x(0), x(0) | x(3), x(3) + 1 | x(3), c(3) + 1, weight=x(3)
 smooth_l1_loss: x(3), x(3).detach() + 1, beta=-1.0 | x(3), x(3).detach() + 1, beta=0.0 | x(0), x(0) | x(3), x(3) + 1
@@ -216,9 +239,13 @@ ctc_loss: x(4, 2, 3).log_softmax(2), i([[1, 2], [1, 1]]), i([4]), i([2, 2])
 ctc_loss: x(2, 2, 3).log_softmax(2), i([[1, 2, 1], [1, 1, 1]]), i([2, 2]), i([3, 3])
 ctc_loss: x(2, 2, 3).log_softmax(2), i([[1, 2, 1], [1, 1, 1]]), i([2, 2]), i([3, 3]), zero_infinity=True
 ctc_loss: x(4, 0, 3).log_softmax(2), i([]).long().reshape(0, 2), i([]).long(), i([]).long()
+ctc_loss: x(4, 2, 3).log_softmax(2), i([[1, 1], [1, 1]]), i([4, 2**62]), i([2, 2])
+ctc_loss: x(4, 2, 3).log_softmax(2), i([[1, 1], [1, 1]]), i([4, 4]), i([2, 2**62])
+ctc_loss: x(4, 2, 3).log_softmax(2), i([[1, 1], [1, 1]]), i([4, 4]), i([2, 2]), blank=2**62
 embedding: i([0, 3]), x(3, 2) | i([0, -1]), x(3, 2) | i([]).long(), x(3, 2) | i([]).long(), x(0, 2) | i([0]), x(0, 2)
 embedding: v([0.0, 1.0]), x(3, 2) | i([0, 1]), x(3) | i([0, 1]), x(3, 2), padding_idx=3 | i([0, 1]), x(3, 2), padding_idx=-4
 embedding: i([0, 1]), x(3, 2), padding_idx=-3 | i([0, 1, 1, 2, 1]), x(3, 2), scale_grad_by_freq=True | i([0, 1]), x(3, 0)
+embedding: i([0]), x(3, 2), max_norm=0.1 | i([0, 2**62]), x(3, 2) | i([0, 1]), x(3, 2), padding_idx=2**62
 embedding_bag: i([0, 1, 3]), x(3, 2), i([0, 1]) | i([0, 1, -1]), x(3, 2), i([0, 1]) | i([0, 1, 2]), x(3, 2), i([1, 2])
 embedding_bag: i([0, 1, 2]), x(3, 2), i([0, 4]) | i([0, 1, 2]), x(3, 2), i([0, 0, 3])
 embedding_bag: i([0, 1, 2]), x(3, 2), i([0, 0, 3]), mode='sum' | i([0, 1, 2]), x(3, 2), i([0, 0, 3]), mode='max'
@@ -234,17 +261,18 @@ embedding_bag: i([0, 1, 1, 2, 2, 2, 4, 4, 4, 4]), x(5, 2), i([0, 3, 7]), mode='s
 embedding_bag: i([4, 1, 2, 4, 2, 4, 1, 4, 4, 4]), x(5, 2), i([0, 3, 7]), mode='mean', scale_grad_by_freq=True
 embedding_bag: i([4, 1, 2, 4, 2, 4, 1, 4]), x(5, 2), i([0, 3]), mode='sum', scale_grad_by_freq=True, padding_idx=1
 embedding_bag: i([4, 1, 2, 4]), x(5, 2), i([0, 3]), mode='sum', scale_grad_by_freq=True, per_sample_weights=x(4)
-embedding_bag: i([[0, 1], [2, 2]]), x(3, 2), mode='max', scale_grad_by_freq=True
+embedding_bag: i([[0, 1], [2, 2]]), x(3, 2), mode='max', scale_grad_by_freq=True | i([[0, 1]]), x(3, 2), padding_idx=2**62
 one_hot: i([0, 2]), 3 | i([0, 3]), 3 | i([0, -1]), 3 | i([0, -1]) | i([]).long() | i([]).long(), 3 | i([0, 1]), 0
-one_hot: i([0, 1]), -2 | v([0.0, 1.0]), 3
+one_hot: i([0, 1]), -2 | v([0.0, 1.0]), 3 | i([0, 1]), 2**62
 cosine_similarity: x(2, 3), x(2, 3) | x(2, 3) * 0, x(2, 3) | x(2, 3), x(2, 4) | x(2, 3), x(2, 3), dim=2 | x(0, 3), x(0, 3)
-cosine_similarity: v([[NAN, 1.0], [INF, 1.0]]), v([[1.0, 1.0], [1.0, 1.0]])
+cosine_similarity: v([[NAN, 1.0], [INF, 1.0]]), v([[1.0, 1.0], [1.0, 1.0]]) | x(2, 3), x(2, 3), dim=2**62
 pairwise_distance: x(2, 3), x(2, 3) | x(2, 3), x(2, 4) | x(0, 3), x(0, 3) | x(2, 3), x(2, 3) + 1, p=0.0
 pairwise_distance: x(2, 3), x(2, 3) + 1, p=INF
 pdist: x(3, 2) | x(1, 2) | x(3, 0) | x(3) | x(3, 2), p=-1.0 | x(3, 2), p=0.0 | x(3, 2), p=INF
 m.cdist: x(2, 3), x(2, 4) | x(0, 3), x(2, 3) | x(2, 0), x(2, 0) | x(2, 3), x(2, 3), p=-1.0
 bilinear: x(2, 3), x(2, 4), x(5, 3, 4) | x(2, 3), x(2, 4), x(5, 4, 3) | x(2, 3), x(3, 4), x(5, 3, 4)
-bilinear: x(2, 3), x(2, 4), x(5, 3, 4), x(4) | x(0, 3), x(0, 4), x(5, 3, 4)
+bilinear: x(2, 3), x(2, 4), x(5, 3, 4), x(4) | x(0, 3), x(0, 4), x(5, 3, 4) | x(3), x(4), x(5, 3, 4) | x(2, 3), x(2, 4), x(5, 3)
+bilinear: x(2, 3), x(2, 4), x(0, 3, 4) | x(2, 3), c(2, 4).double(), x(5, 3, 4)
 adaptive_avg_pool3d: x(8, 8, 8), 2 | x(3, 8, 8), (2,2,None) | x(3, 8, 8, 8), (2,)
 lp_pool3d: x(8, 8, 8), 2., 2
 m.dropout: x(3), NAN, True | x(3), 2., True
@@ -255,6 +283,104 @@ triplet_margin_with_distance_loss: x(2, 3), x(2, 3)+1, x(2, 3)+2
 m.batch_norm: x(3), None, None, None, None, True, 0.1, 1e-5, True | x(3), c(3), None, None, None, True, 0.1, 1e-5, True
 m.batch_norm: x(3), None, None, c(3), c(3).abs(), False, 0.1, 1e-5, True | x(), None, None, None, None, True, 0.1, 1e-5, True
 m.group_norm: x(2, 6, 4), 0 | x(2, 0, 4), 0
+conv1d: x(2, 3, 8), x(4, 2, 3) | x(2, 3, 8), x(4, 3, 9) | x(2, 3, 8), x(4, 3, 3), x(3) | x(2, 3, 8), x(4, 3, 3), stride=0
+conv1d: x(2, 3, 8), x(4, 3, 3), stride=-1 | x(2, 3, 8), x(4, 3, 3), padding=-1 | x(2, 3, 8), x(4, 3, 3), dilation=0
+conv1d: x(2, 3, 8), x(4, 3, 3), groups=0 | x(2, 3, 8), x(4, 3, 3), groups=-1 | x(2, 3, 8), x(4, 1, 3), groups=3
+conv1d: x(2, 3, 8), x(4, 3, 3), groups=2 | x(2, 3, 8), x(4, 3, 3), padding='full'
+conv1d: x(2, 3, 8), x(4, 3, 3), padding='same', stride=2 | x(2, 3, 8), x(4, 3, 4), padding='same'
+conv1d: x(2, 3, 8), x(4, 3, 4), padding='same', dilation=2 | x(2, 3, 8), x(4, 3, 3), padding='valid', stride=2
+conv1d: x(3, 8), x(4, 3, 3) | x(8), x(4, 3, 3) | x(2, 2, 3, 8), x(4, 3, 3) | x(2, 3, 8), x(4, 3) | x(2, 3, 8), x(4, 3, 3, 3)
+conv1d: x(0, 3, 8), x(4, 3, 3) | x(2, 0, 8), x(4, 0, 3) | x(2, 3, 8), x(0, 3, 3) | x(2, 3, 0), x(4, 3, 3)
+conv1d: x(2, 3, 8), x(4, 3, 0) | x(2, 3, 8), x(4, 3, 3), padding=2**62 | x(2, 3, 8), x(4, 3, 3), dilation=2**62
+conv1d: x(2, 3, 8), x(4, 3, 3), stride=2**63 | x(2, 3, 8), x(4, 3, 3), stride=(1, 1) | x(2, 3, 8), x(4, 3, 3), padding=(1, 1)
+conv1d: x(2, 3, 8), x(4, 3, 3), stride=() | x(2, 3, 8), c(4, 3, 3).double() | x(2, 3, 8), c(4, 3, 3), c(4).double()
+conv1d: i([[[1, 2, 3]]]), i([[[1, 1]]]) | x(2, 3, 8), i([[[1, 1]]]) | v([[[NAN, 1., 2., INF]]]), v([[[1., 0.]]])
+conv2d: x(2, 3, 8, 8), x(4, 3, 9, 3) | x(2, 3, 8, 8), x(4, 3, 3, 3), stride=(0, 1)
+conv2d: x(2, 3, 8, 8), x(4, 3, 3, 3), padding=(0, -1) | x(2, 3, 8, 8), x(4, 3, 3, 3), padding=(1, 2, 3)
+conv2d: x(2, 3, 8, 8), x(4, 3, 3, 3), padding=(1,) | x(0, 3, 8, 8), x(4, 3, 3, 3) | x(2, 3, 8, 8), x(6, 1, 3, 3), groups=3
+conv2d: x(2, 3, 8, 8), x(5, 1, 3, 3), groups=3 | x(2, 0, 8, 8), x(0, 0, 3, 3) | x(2, 3, 8, 8).half(), c(4, 3, 3, 3)
+conv2d: x(2, 3, 8, 8).bfloat16(), c(4, 3, 3, 3).half() | x(2, 3, 8, 8), x(4, 3, 3, 3), padding='same', dilation=(1, 3)
+conv2d: x(2, 3, 8, 8), x(4, 3, 2, 4), padding='same' | x(3, 8, 8), x(4, 3, 2, 4), padding='same'
+conv2d: x(2, 3, 8, 8), x(4, 3, 3, 3), padding='same', dilation=0 | x(), x(4, 3, 3, 3) | x(2, 3, 8, 8), x()
+conv3d: x(2, 3, 4, 4, 4), x(4, 3, 2, 2, 5) | x(2, 3, 4, 4, 4), x(4, 3, 2, 2, 2), stride=0
+conv3d: x(2, 3, 4, 4, 4), x(4, 3, 2, 2, 2), groups=5 | x(0, 3, 4, 4, 4), x(4, 3, 2, 2, 2)
+conv_transpose1d: x(2, 3, 8), x(4, 2, 3) | x(2, 3, 8), x(3, 2, 3) | x(2, 3, 8), x(3, 2, 3), x(3)
+conv_transpose1d: x(2, 3, 8), x(3, 2, 3), output_padding=1 | x(2, 3, 8), x(3, 2, 3), output_padding=2, stride=2
+conv_transpose1d: x(2, 3, 8), x(3, 2, 3), output_padding=1, stride=2 | x(2, 3, 8), x(3, 2, 3), output_padding=-1, stride=2
+conv_transpose1d: x(2, 3, 8), x(3, 2, 3), output_padding=1, dilation=2 | x(2, 3, 8), x(3, 2, 3), padding=9
+conv_transpose1d: x(2, 3, 8), x(3, 2, 3), padding=-1 | x(2, 3, 8), x(3, 2, 3), stride=0 | x(2, 3, 8), x(3, 2, 3), stride=-1
+conv_transpose1d: x(2, 3, 8), x(3, 2, 3), dilation=0 | x(2, 3, 8), x(3, 2, 3), groups=0 | x(2, 3, 8), x(3, 2, 3), groups=2
+conv_transpose1d: x(2, 4, 8), x(4, 2, 3), groups=2 | x(2, 4, 8), x(4, 2, 3), x(4), groups=2
+conv_transpose1d: x(2, 4, 8), x(4, 2, 3), x(2), groups=2 | x(0, 3, 8), x(3, 2, 3) | x(2, 3, 0), x(3, 2, 3)
+conv_transpose1d: x(2, 0, 8), x(0, 2, 3) | x(2, 3, 8), x(3, 2, 0) | x(2, 3, 8), x(3, 2, 3), stride=2**62
+conv_transpose1d: x(2, 3, 8), x(3, 2, 3), padding=2**62 | x(2, 3, 8), x(3, 2, 3), padding=2**63-1
+conv_transpose1d: x(2, 3, 8), x(3, 2, 3), dilation=2**62 | x(2, 3, 8), x(3, 2, 3), output_padding=2**62
+conv_transpose1d: x(2, 3, 8), x(3, 2, 3), output_padding=2**62, stride=2**63-1 | x(3, 8), x(3, 2, 3) | x(8), x(3, 2, 3)
+conv_transpose1d: x(2, 3, 8), x(3, 2, 3), padding='same'
+conv_transpose2d: x(2, 3, 4, 4), x(3, 2, 3, 3), output_padding=(0, 1), stride=2
+conv_transpose2d: x(2, 3, 4, 4), x(3, 2, 3, 3), output_padding=(0, 2), stride=2 | x(0, 3, 4, 4), x(3, 2, 3, 3)
+conv_transpose2d: x(2, 3, 4, 4), x(3, 2, 3, 3), padding=(9, 0)
+conv_transpose3d: x(2, 3, 2, 2, 2), x(3, 2, 2, 2, 2), output_padding=1 | x(0, 3, 2, 2, 2), x(3, 2, 2, 2, 2)
+linear: x(2, 3), x(4, 3), x(5) | x(2, 3), x(4, 2) | x(3), x(4, 3), x(4) | x(), x(4, 3) | x(2, 3), x(3) | x(2, 3), x(2, 4, 3)
+linear: x(0, 3), x(4, 3), x(4) | x(2, 0), x(4, 0), x(4) | x(2, 3), x(0, 3), x(0) | x(2, 3), c(4, 3).double()
+linear: x(2, 3), c(4, 3), c(4).double() | i([[1, 2]]), i([[1, 2]]) | x(2, 3), x(4, 3), x(1) | x(2, 3), x(4, 3), x()
+linear: x(2, 3), None | x(2, 3), [[1.]]
+scaled_dot_product_attention: x(2, 2, 3, 4), x(2, 2, 3, 4), x(2, 2, 3, 4), attn_mask=c(3, 3), is_causal=True
+scaled_dot_product_attention: c(2, 2, 3, 4), c(2, 2, 3, 4), c(2, 2, 3, 4), attn_mask=c(3, 3), is_causal=True
+scaled_dot_product_attention: x(2, 3, 4), x(2, 3, 4), x(2, 3, 4), attn_mask=c(3, 3), is_causal=True
+m.dropout_: x(3), 0.5, False | x(3), 0.5, True | x(3), 0.0, True
+m.embedding_renorm_: x(3, 2), i([0]), 1., 2.
+m.lstm: x(6, 3), i([2, 2, 1, 1]), *L() | x(6, 3), i([2, 2, 2, 1]), *L() | x(6, 3), i([3, 2, 1]), *L()
+m.lstm: x(6, 3), i([2, 2, 2, -1, 1]), *L() | x(6, 3), i([-2, 2, 2, 2, 2]), *L() | x(6, 3), i([[2, 2], [1, 1]]), *L()
+m.lstm: x(6, 3), v([2.0, 2.0, 1.0, 1.0]), *L() | x(6, 3), i([2, 2, 1, 1]).int(), *L() | x(6, 3), i([2, 2**62, 1, 1]), *L()
+m.lstm: x(6, 3), i([2**62, 2**62, 2**62, 2**62+6]), *L() | x(6, 3), i([0, 0]), *L() | x(6, 4), i([2, 2, 1, 1]), *L()
+m.lstm: x(6, 2, 3), i([2, 2, 1, 1]), *L() | x(6), i([2, 2, 1, 1]), *L() | x(), i([2, 2, 1, 1]), *L()
+m.lstm: x(6, 3), i([2, 2, 1, 1]), (x(1, 3, 5), x(1, 3, 5)), P(20), True, 1, 0.0, False, False
+m.lstm: x(6, 3), i([2, 2, 1, 1]), (x(1, 1, 5), x(1, 1, 5)), P(20), True, 1, 0.0, False, False
+m.lstm: x(6, 3), i([2, 2, 1, 1]), (x(2, 5), x(2, 5)), P(20), True, 1, 0.0, False, False
+m.lstm: x(6, 3), i([2, 2, 1, 1]), (x(1, 2, 5), x(1, 2, 5)), [], True, 1, 0.0, False, False
+m.lstm: x(6, 3), i([2, 2, 1, 1]), (x(1, 2, 5), x(1, 2, 5)), P(20), True, 1, 0.0, False, True
+m.lstm: x(6, 3), i([2, 2, 1, 1]), (x(1, 2, 5), x(1, 2, 5)), P(20), True, 2, 0.0, False, False
+m.gru: x(4, 2, 3), *S(), False | x(0, 2, 3), *S(), False | x(4, 0, 3), x(1, 0, 5), *R(), False | x(4, 2, 4), *S(), False
+m.gru: x(4, 2), *S(), False | x(4, 2, 3, 1), *S(), False | x(3), *S(), False | x(), *S(), False
+m.gru: x(4, 2, 3), x(1, 3, 5), *R(), False | x(4, 2, 3), x(2, 2, 5), *R(), False | x(4, 2, 3), x(1, 2, 4), *R(), False
+m.gru: x(4, 2, 3), x(2, 5), *R(), False | x(4, 2, 3), x(0, 2, 5), *R(), False | x(4, 2, 3), [], *R(), False
+m.gru: x(4, 2, 3), (x(1, 2, 5),), *R(), False | x(4, 2, 3), (x(1, 2, 5), x(1, 2, 5)), *R(), False
+m.gru: x(4, 2, 3), x(1, 2, 5), [], True, 1, 0.0, False, False, False
+m.gru: x(4, 2, 3), x(1, 2, 5), [x(15, 3)], True, 1, 0.0, False, False, False
+m.gru: x(4, 2, 3), x(1, 2, 5), [x(16, 3), x(15, 5), x(15), x(15)], True, 1, 0.0, False, False, False
+m.gru: x(4, 2, 3), x(1, 2, 5), [x(15, 3), x(15, 5), x(14), x(15)], True, 1, 0.0, False, False, False
+m.gru: x(4, 2, 3), x(1, 2, 5), [x(45), x(15, 5), x(15), x(15)], True, 1, 0.0, False, False, False
+m.gru: x(4, 2, 3), x(1, 2, 5), [x(), x(15, 5), x(15), x(15)], True, 1, 0.0, False, False, False
+m.gru: x(4, 2, 3), x(1, 2, 5), P(15), True, 2, 0.0, False, False, False
+m.gru: x(4, 2, 3), x(1, 2, 5), P(15), True, 0, 0.0, False, False, False
+m.gru: x(4, 2, 3), x(1, 2, 5), P(15), True, -1, 0.0, False, False, False
+m.gru: x(4, 2, 3), x(1, 2, 5), P(15), False, 1, 0.0, False, False, False
+m.gru: x(4, 2, 3), x(1, 2, 5), P(15), True, 1, 0.0, False, True, False
+m.gru: x(4, 2, 3), x(1, 2, 5), P(15), True, 1, 2.0, True, False, False
+m.gru: x(4, 2, 3), x(1, 2, 5), P(15), True, 1, NAN, True, False, False | x(4, 2, 3), *S(), True
+m.gru: x(4, 2, 3), x(1, 2, 5), P(15), True, 2**31, 0.0, False, False, False
+m.gru: x(4, 2, 3), x(1, 2, 5), P(15), True, 2**62, 0.0, False, False, False | c(4, 2, 3).double(), *S(), False
+m.gru: i([[[1, 2, 3], [1, 2, 3]]]), *S(), False | c(4, 2, 3).half(), *S(), False
+m.gru: v([[[NAN, 1.0, 2.0], [INF, 1.0, 2.0]]]), *S(), False | x(4, 2, 3), c(1, 2, 5).double(), *R(), False
+m.gru: x(4, 2, 3), x(1, 2, 5), [c(15, 3).double(), x(15, 5), x(15), x(15)], True, 1, 0.0, False, False, False
+m.gru: x(6, 3), i([2, 2, 1, 1]), *S() | x(6, 3), i([2, 2, 2, 1]), *S() | x(6, 3), i([3, 2, 1]), *S() | x(6, 3), i([6]), *S()
+m.gru: x(6, 3), i([2, 2, 2, -1, 1]), *S() | x(6, 3), i([-2, 2, 2, 2, 2]), *S() | x(6, 3), v([2.0, 2.0, 1.0, 1.0]), *S()
+m.gru: x(6, 3), i([2, 2, 1, 1]).int(), *S() | x(6, 3), i([2, 2**62, 1, 1]), *S()
+m.gru: x(6, 3), i([2**62, 2**62, 2**62, 2**62+6]), *S() | x(6, 3), i([0, 0]), *S() | x(6, 4), i([2, 2, 1, 1]), *S()
+m.gru: x(6, 2, 3), i([2, 2, 1, 1]), *S() | x(6), i([2, 2, 1, 1]), *S() | x(), i([2, 2, 1, 1]), *S()
+m.gru: x(6, 3), i([2, 2, 1, 1]), x(1, 3, 5), *R() | x(6, 3), i([2, 2, 1, 1]), x(1, 1, 5), *R()
+m.gru: x(6, 3), i([2, 2, 1, 1]), x(2, 5), *R() | x(6, 3), i([2, 2, 1, 1]), x(1, 2, 5), [], True, 1, 0.0, False, False
+m.gru: c(6, 3).double(), i([2, 2, 1, 1]), *S() | x(6, 3), i([2, 2, 1, 1]), x(1, 2, 5), P(15), True, 1, 0.0, False, True
+m.gru: x(6, 3), i([2, 2, 1, 1]), x(1, 2, 5), P(15), True, 2, 0.0, False, False
+m.gru_cell: x(2, 3), x(2, 5), x(15, 3), x(15, 5), x(15), x(15) | x(0, 3), x(0, 5), x(15, 3), x(15, 5), x(15), x(15)
+m.gru_cell: x(2, 4), x(2, 5), x(15, 3), x(15, 5), x(15), x(15) | x(3, 3), x(2, 5), x(15, 3), x(15, 5), x(15), x(15)
+m.gru_cell: x(2, 3), x(2, 4), x(15, 3), x(15, 5), x(15), x(15) | x(2, 3), x(5), x(15, 3), x(15, 5), x(15), x(15)
+m.gru_cell: x(2, 3), x(2, 1, 5), x(15, 3), x(15, 5), x(15), x(15) | x(2, 3), [], x(15, 3), x(15, 5), x(15), x(15)
+m.gru_cell: x(2, 3), x(2, 5), x(15, 3), x(15, 5) | x(2, 3), x(2, 5), x(15, 3), x(16, 5), x(15), x(15)
+m.gru_cell: x(2, 3), x(2, 5), x(15, 3), x(15, 5), x(14), x(15) | x(2, 3), x(2, 5), x(15, 3), x(15, 4), x(15), x(15)
+m.gru_cell: x(2, 3), x(2, 5), x(15, 3), x(15, 5), x(15) | c(2, 3).double(), x(2, 5), x(15, 3), x(15, 5), x(15), x(15)
+m.zeros: (2**63, 1)
 F.max_pool2d(v([[[-INF, -INF], [-INF, -INF]]]), 2, return_indices=True)[1]
 F.adaptive_avg_pool2d(x(2, 3, 8, 8), 0).detach()
 F.adaptive_max_pool2d(x(2, 3, 8, 8), 0).detach()
@@ -262,6 +388,22 @@ F.pixel_shuffle(x(0, 8, 3, 3), 2).detach()
 F.pixel_shuffle(x(2, 8, 0, 3), 2).detach()
 F.embedding_bag(i([]).long(), x(3, 2), i([]).long()).detach()
 F.pdist(x(0, 2)).detach()
+x(1, 3).t_()
+x(3, 3).fill_diagonal_(1.)
+x(3, 3).renorm_(2, 0, 1.)
+x(3, 3).tril_()
+m.ones(3)[2**63]
+m.ones(3)[-2**63]
+m.zeros(3).sum(2**63)
+m.zeros(3).narrow(0, 2**63, 1)
+m.zeros(3).reshape((2**63,))
+x(3).: uniform_() | normal_() | bernoulli_() | index_put_((i([0]),), c(1)) | zero_() | clamp_(0) | masked_fill_(c(3) > 0, 1.)
+x(3).: squeeze_() | copy_(c(3)) | addcmul_(c(3), c(3)) | put_(i([0]), c(1)) | resize_(5) | random_() | cauchy_()
+x(3).: geometric_(0.5) | log_normal_() | exponential_() | lerp_(c(3), 0.5) | floor_divide_(2) | fmod_(2)
+x(3).: index_fill_(0, i([0]), 1.) | sort()[0].relu_() | __setitem__(0, 1.) | __iadd__(1) | xlogy_(2) | addmv_(c(3, 2), c(2))
+x(3).: swapaxes_(0, 0) | transpose_(0, 0) | masked_scatter_(c(3) > 0, c(3)) | scatter_(0, i([0]), 1.)
+x(3).: scatter_reduce_(0, i([0]), c(1), 'sum') | nan_to_num_() | logit_() | polygamma_(1) | mvlgamma_(1) | fix_() | sinc_()
+x(3).: cumsum_(0)
 """
 CASES += "\n".join(f"F.{name}(v([-INF, NAN] * {times})).detach()" for name in SMOOTH.split() for times in (1, 20))
 
@@ -289,9 +431,17 @@ class Operands:
     def i(self, values):
         return self.library.tensor(values, dtype=self.library.int64)
 
+    def parameters(self, n):
+        return [self.x(n, 3), self.x(n, 5), self.x(n), self.x(n)]
+
     def names(self):
         m = self.library
+        rest = (True, 1, 0.0, False, False)
         return {
+            "P": self.parameters,
+            "S": lambda: (self.x(1, 2, 5), self.parameters(15), *rest),
+            "L": lambda: ((self.x(1, 2, 5), self.x(1, 2, 5)), self.parameters(20), *rest),
+            "R": lambda: (self.parameters(15), *rest),
             "m": m,
             "F": m.nn.functional,
             "x": self.x,
@@ -307,6 +457,8 @@ class Operands:
 def statements(line):
     """Those of a line "name: arguments | arguments"; a line without such a name is one."""
     name, colon, calls = line.partition(": ")
+    if name.endswith("."):  # methods
+        return [name + call for call in calls.split(" | ")]
     if not colon or not name.replace(".", "").isidentifier():
         return [line]
     return [f"{name if '.' in name else 'F.' + name}({arguments})" for arguments in calls.split(" | ")]

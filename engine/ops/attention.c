@@ -288,6 +288,9 @@ static int scaled_dot_product_attention_call(const lc_value *in, lc_tensor **out
     double  scale = in[6].tag == LC_IS_float ? in[6].f : 1 / sqrt((double)width);
     if (!(in[4].f >= 0))
         return lc_fail_int(LC_LucidError, "dropout probability has to be between 0 and 1, but got %g", in[4].f);
+    if (given(&in[3]) && in[5].b && t[0]->ndim != 4)
+        return lc_fail_int(LC_LucidError,
+                           "scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True");
     if (in[4].f > 0 || (given(&in[3]) && (in[3].t->node || in[3].t->flags & LC_REQUIRES_GRAD))) {
         for (int i = 1; i < 3 && shared; i++) {
             int64_t copies = t[0]->shape[t[0]->ndim - 3] / t[i]->shape[t[i]->ndim - 3];

@@ -286,6 +286,9 @@ static int bce_logits_call(const lc_value *in, lc_tensor **out)
     if (!same_sizes(x, target))
         return lc_fail_int(LC_ValueError, "Target size (%s) must be the same as input size (%s)",
                            LC_SIZES(target->shape, target->ndim), LC_SIZES(x->shape, x->ndim));
+    if (lc_is_floating(x->dtype) && !lc_is_floating(target->dtype) && !lc_is_complex(target->dtype))
+        return lc_fail_int(LC_DtypeMismatch, "result type %s can't be cast to the desired output type %s",
+                           lc_dtypes[x->dtype].name, lc_dtypes[target->dtype].name);
     if (refuse_grad(in[2].t, "binary_cross_entropy_with_logits", "weight") < 0 ||
         refuse_grad(in[6].t, "binary_cross_entropy_with_logits", "pos_weight") < 0)
         return -1;
@@ -308,6 +311,9 @@ static int kl_div_call(const lc_value *in, lc_tensor **out)
             "reduction: 'mean' divides the total loss by both the batch size and the support size. 'batchmean' divides only "
             "by the batch size, and aligns with the KL div math definition.");
     if (reduction_of(&in[2], &in[3], &name, &how) < 0) return -1;
+    if (!(lc_is_floating(x->dtype) || lc_is_complex(x->dtype)) ||
+        !(lc_is_floating(target->dtype) || lc_is_complex(target->dtype)))
+        return lc_fail_int(LC_DtypeMismatch, "kl_div: Integral inputs not supported.");
     lc_tensor *loss = in[5].b ? lc_mul(lc_exp(target), lc_sub(target, x)) : lc_sub(lc_xlogy(target, target), lc_mul(target, x));
     if (reduced_loss(loss, how, out) < 0) return -1;
     if (batch && x->ndim) out[0] = lc_div(out[0], LC_INTEGER(x->shape[0]));

@@ -222,6 +222,7 @@ static int entropy_checked(lc_tensor *x, lc_tensor *target, lc_tensor *weight, i
 {
     if (eps > 1) return lc_fail_int(LC_LucidError, "label_smoothing must be between 0.0 and 1.0. Got: %g", eps);
     if (!(eps > 0)) eps = 0; /* as PyTorch has it */
+    if (!x->ndim) return lc_fail_int(LC_IndexError, "cross_entropy: expected 1 or more dimensions, got 0");
     if (same_sizes(x, target) && x->ndim) {
         if (ignored >= 0) return lc_fail_int(LC_LucidError, "ignore_index is not supported for floating point target");
         return soft_entropy(x, target, weight, eps, how, out);

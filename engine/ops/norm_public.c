@@ -138,6 +138,8 @@ static int    rms_norm_call(const lc_value *in, lc_tensor **out)
     double          eps = in[3].tag == LC_IS_none ? smallest_step((lc_dtype)x->dtype) : in[3].f;
     norm_statistics s;
     if (!lc_is_complex(x->dtype) && floats_only(x, "rms_norm") < 0) return -1;
+    if (x->ndim < in[1].n)
+        return lc_fail_int(LC_ValueError, "Input tensor must have at least %d dimensions, but got %d", in[1].n, x->ndim);
     if (last_dims(x, &in[1], &weight, 1, &rows, &length) < 0) return -1;
     if (has_kernels(x) && !lc_is_complex(x->dtype) && (weight == LC_NONE || !lc_is_complex(weight->dtype)))
         y = lc__norm_rows(x, weight, LC_NONE, rows, 1, length, 1, eps, false).out;

@@ -56,7 +56,7 @@ static int read_window(const lc_tensor *x, int nd, const lc_value *kernel, const
 }
 static int refuse(const lc_tensor *x, const char *name, bool good)
 {
-    return good ? 0 : lc_fail_int(LC_DtypeMismatch, "%s is not implemented for %s", name, LC_SHAPE(x));
+    return good ? 0 : lc_fail_int(LC_NotImplementedError, "%s is not implemented for %s", name, LC_SHAPE(x));
 }
 static bool is_whole(const lc_tensor *x) { return !lc_is_floating(x->dtype) && !lc_is_complex(x->dtype) && x->dtype != LC_b8; }
 

@@ -63,7 +63,7 @@ static int network_fits(const network *n)
     if (!lc_is_floating(n->input->dtype))
         return lc_fail_int(LC_DtypeMismatch, "%s: expected floating point input, got %s", n->name, LC_SHAPE(n->input));
     if (n->n_params != ways * each)
-        return lc_fail_int(LC_ValueError, "%s: expected %lld parameters, got %d", n->name, (long long)(ways * each),
+        return lc_fail_int(LC_LucidError, "%s: expected %lld parameters, got %d", n->name, (long long)(ways * each),
                            n->n_params);
     return 0;
 }
@@ -115,12 +115,11 @@ static void read_options(network *n, const lc_value *in)
 static int states_have_rank(const network *n)
 {
     if (n->hx->ndim == 3 && (!n->cx || n->cx->ndim == 3)) return 0;
-    return lc_fail_int(LC_ShapeMismatch, "%s: expected hidden states of 3 dimensions, got %s", n->name, LC_SHAPE(n->hx));
+    return lc_fail_int(LC_IndexError, "%s: expected hidden states of 3 dimensions, got %s", n->name, LC_SHAPE(n->hx));
 }
 static int run_padded(network *n, lc_tensor *input, bool batch_first, lc_tensor **out)
 {
-    if (input->ndim != 3)
-        return lc_fail_int(LC_ShapeMismatch, "%s: input must have 3 dimensions, got %d", n->name, input->ndim);
+    if (input->ndim != 3) return lc_fail_int(LC_IndexError, "%s: input must have 3 dimensions, got %d", n->name, input->ndim);
     if (states_have_rank(n) < 0) return -1;
     lc_tensor *x = batch_first ? lc_transpose(input, 0, 1) : input;
     if (!x) return -1;
@@ -154,7 +153,7 @@ static int run_packed(network *n, lc_tensor *data, lc_tensor *batch_sizes, lc_te
     n->sizes = (const int64_t *)sizes->data, n->steps = sizes->numel, n->batch = n->sizes[0], n->input = data;
     for (int64_t t = 0; t < n->steps; rows += n->sizes[t++])
         if (n->sizes[t] < 1 || (t && n->sizes[t] > n->sizes[t - 1]) || n->sizes[t] > data->shape[0])
-            return lc_fail_int(LC_ValueError, "%s: batch_sizes must be positive and must not grow", n->name);
+            return lc_fail_int(LC_LucidError, "%s: batch_sizes must be positive and must not grow", n->name);
     if (rows != data->shape[0])
         return lc_fail_int(LC_ShapeMismatch, "%s: batch_sizes sum up to %lld rows, packed input has %lld", n->name,
                            (long long)rows, (long long)data->shape[0]);
@@ -163,7 +162,7 @@ static int run_packed(network *n, lc_tensor *data, lc_tensor *batch_sizes, lc_te
 
 static int two_states(network *n, const lc_value *hx)
 {
-    if (hx->n != 2) return lc_fail_int(LC_ValueError, "%s expects two hidden states", n->name);
+    if (hx->n != 2) return lc_fail_int(LC_LucidError, "%s expects two hidden states", n->name);
     n->hx = hx->ts[0], n->cx = hx->ts[1];
     return 0;
 }
@@ -261,7 +260,10 @@ static int cell(const char *name, lc_rnn_kind kind, const lc_value *in, lc_tenso
     if (in(0)->ndim != 2 || hx->ndim != 2 || (cx && cx->ndim != 2))
         return lc_fail_int(LC_ShapeMismatch, "%s: expected input and hidden state of 2 dimensions, got %s and %s", name,
                            LC_SHAPE(in(0)), LC_SHAPE(hx));
-    if (!p[2] != !p[3]) return lc_fail_int(LC_ValueError, "%s: expected both biases or none", name);
+    if (!p[2] != !p[3]) { /* one bias of the two */
+        int missing = p[2] ? 3 : 2;
+        if (!(p[missing] = zeros_like(p[5 - missing]))) return -1;
+    }
     n.biases = p[2], n.params = p, n.n_params = n.biases ? 4 : 2;
     n.batch = in(0)->shape[0], n.sizes = &n.batch;
     n.hx = lc_unsqueeze(hx, 0), n.cx = cx ? lc_unsqueeze(cx, 0) : NULL;
@@ -278,7 +280,7 @@ static int cell(const char *name, lc_rnn_kind kind, const lc_value *in, lc_tenso
 }
 static int lstm_cell_call(const lc_value *in, lc_tensor **out)
 {
-    if (in[1].n != 2) return lc_fail_int(LC_ValueError, "lstm_cell expects two hidden states");
+    if (in[1].n != 2) return lc_fail_int(LC_LucidError, "lstm_cell expects two hidden states");
     return cell("lstm_cell", LC_RNN_LSTM, in, in[1].ts[0], in[1].ts[1], out);
 }
 static int gru_cell_call(const lc_value *in, lc_tensor **out) { return cell("gru_cell", LC_RNN_GRU, in, in(1), NULL, out); }

@@ -152,6 +152,8 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
     """
     sizes = sequence.batch_sizes.tolist()
     steps = len(sizes)
+    if not steps:
+        raise RuntimeError("batch_sizes can not be empty")
     if total_length is not None:
         if total_length < steps:
             raise ValueError(
