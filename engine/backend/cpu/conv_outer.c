@@ -175,9 +175,9 @@ static void run_units(void *ctx, int64_t begin, int64_t end)
         j->failed = 1;
         return;
     }
-    outer_scratch s = { .image = block, .grad = block + image * j->size };
-    s.offset = (int64_t *)(s.grad + grad * j->size);
-    memset(block, 0, (size_t)((image + grad) * j->size)); /* what lies between pixels is read too */
+    outer_scratch s = { .offset = (int64_t *)block, .image = block + j->strip_columns * (int64_t)sizeof(int64_t) };
+    s.grad = s.image + image * j->size;
+    memset(s.image, 0, (size_t)((image + grad) * j->size)); /* what lies between pixels is read too */
     for (int64_t k = 0; k < j->strip_columns; k++) s.offset[k] = k * j->grad_pitch;
     for (int64_t t = begin; t < end; t++) {
         int64_t    part = t % j->parts, rest = t / j->parts, block_of = rest / j->channel_blocks % j->row_blocks;

@@ -197,8 +197,8 @@ static void run_units(void *ctx, int64_t begin, int64_t end)
         j->failed = 1;
         return;
     }
-    small_unit u = { .job = j, .result = block, .strip = block + result * c->size };
-    u.offset = (int64_t *)(u.strip + (strip * c->size + 7) / 8 * 8), u.a_offset = u.offset + taps;
+    small_unit u = { .job = j, .offset = (int64_t *)block };
+    u.a_offset = u.offset + taps, u.result = (char *)(u.a_offset + taps), u.strip = u.result + result * c->size;
     for (int64_t i = begin; i < end; i++) run_unit(j, i, &u);
     cpu_scratch_free(block, bytes);
 }
