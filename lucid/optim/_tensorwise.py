@@ -143,10 +143,14 @@ def each(states, name):
     return [state[name] for state in states]
 
 
+def _arguments(cls):
+    code = cls.__init__.__code__
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
 def _documented(cls):
     """The class's text with what its options do, before the example."""
-    code = cls.__init__.__code__
-    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    names = _arguments(cls)
     text, mark, example = cls.__doc__.partition("    >>> ")
     return text + "".join(f"    {OPTIONS[n]}\n" for n in OPTIONS if n in names) + "\n" + mark + example
 
@@ -161,6 +165,7 @@ class Tensorwise(Optimizer):
 
     _fused = None
     _checks = ()
+    _records = True  # takes `differentiable`
 
     def __init__(self, params, given):
         """given: locals() of the constructor."""
@@ -178,6 +183,7 @@ class Tensorwise(Optimizer):
         super().__init_subclass__(**kwargs)
         if cls.__doc__ and "__init__" in cls.__dict__:
             cls.__doc__ = _documented(cls)
+            cls._records = "differentiable" in _arguments(cls)
 
     def _check_more(self, settings):
         """Raise where settings do not go together."""
@@ -186,7 +192,8 @@ class Tensorwise(Optimizer):
         super().__setstate__(state)
         for group in self.param_groups:  # saved by an older version
             for key, value in self.defaults.items():
-                group.setdefault(key, value)
+                if key != "differentiable" or self._records:  # the base class gives it to all
+                    group.setdefault(key, value)
             for p in group["params"]:
                 own = self.state.get(p)
                 if own and "step" in own and not isinstance(own["step"], Tensor):

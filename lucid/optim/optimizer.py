@@ -51,6 +51,7 @@ def _with_hooks(step):
         hooks = _global_step_pre_hooks or self._optimizer_step_pre_hooks
         if not hooks and not self._optimizer_step_post_hooks and not _global_step_post_hooks:
             return step(self, *args, **kwargs)
+        args = (self, *args)  # as PyTorch's hooks see them
         for hook in (*_global_step_pre_hooks.values(), *self._optimizer_step_pre_hooks.values()):
             result = hook(self, args, kwargs)
             if result is None:
@@ -58,7 +59,7 @@ def _with_hooks(step):
             if not isinstance(result, tuple) or len(result) != 2:
                 raise RuntimeError(f"{step} must return None or a tuple of (new_args, new_kwargs), but got {result}.")
             args, kwargs = result
-        value = step(self, *args, **kwargs)
+        value = step(*args, **kwargs)
         for hook in (*self._optimizer_step_post_hooks.values(), *_global_step_post_hooks.values()):
             hook(self, args, kwargs)
         return value

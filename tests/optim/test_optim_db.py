@@ -226,7 +226,7 @@ def test_hooks_and_groups(m):
     a, b = m.zeros(2, requires_grad=True), m.zeros(3, requires_grad=True)
     o, seen = m.optim.SGD([{"params": [a]}, {"params": b, "lr": 0.5}], lr=0.1), []
     handles = [
-        o.register_step_pre_hook(lambda *x: seen.append("pre")),
+        o.register_step_pre_hook(lambda o, args, kwargs: seen.append("pre") if args == (o,) and kwargs == {} else None),
         o.register_step_post_hook(lambda *x: seen.append("post")),
         o.register_state_dict_pre_hook(lambda *x: seen.append("state pre")),
         o.register_state_dict_post_hook(lambda o, s: seen.append("state post")),

@@ -221,6 +221,7 @@ def test_state_dicts_go_both_ways(name, first):
         for mine, theirs in zip(b, a):
             mine.copy_(second.tensor(theirs.detach().numpy()))
     two.load_state_dict(plain(one.state_dict(), second))
+    assert sorted(two.param_groups[0]) == sorted(one.param_groups[0])
     steps(second, two, b, 3)
     steps(first, getattr(first.optim, name)(alone, **lr), alone, 6)
     rtol = 2e-2 if name == "Muon" else 1e-6
