@@ -27,24 +27,25 @@ max_pool2d: x(2, 3, 8, 8), (2, 2, 2) | x(2, 3, 8, 8), 2, stride=0 | x(2, 3, 8, 8
 max_pool2d: x(2, 3, 8, 8), 2, padding=2 | x(2, 3, 8, 8), 2, dilation=0 | x(2, 3, 8, 8), 3, dilation=5 | x(8, 8), 2 | x(8), 2
 max_pool2d: x(1, 2, 3, 8, 8), 2 | v([[[NAN, 1.0, 2.0], [3.0, INF, -INF], [-1.0, -2.0, -3.0]]]), 2, 1 | x(2, 3, 8, 8), 2**62
 max_pool2d: x(2, 3, 8, 8), 2, stride=2**62 | x(2, 3, 8, 8), 2, padding=2**62 | x(2, 3, 8, 8), 2, dilation=2**62
+max_pool2d: x(2, 4, 6, 6).to(memory_format=CL), 2
 max_pool3d: x(0, 3, 8, 8, 8), 2 | x(2, 3, 4, 4, 4), (2, 5, 2) | x(8, 8, 8), 2
 avg_pool1d: x(0, 3, 8), 2 | x(8), 2
 avg_pool2d: x(0, 3, 8, 8), 2 | x(2, 0, 8, 8), 2 | x(2, 3, 0, 8), 2 | x(2, 3, 8, 8), 9 | x(2, 3, 8, 8), 0
 avg_pool2d: x(2, 3, 8, 8), 2, stride=0 | x(2, 3, 8, 8), 2, padding=-1 | x(2, 3, 8, 8), 2, padding=2
 avg_pool2d: x(2, 3, 8, 8), 2, divisor_override=0 | x(2, 3, 8, 8), 2, divisor_override=-3 | v([[[NAN, 1.0], [3.0, INF]]]), 1
 avg_pool2d: x(8, 8), 2 | x(8), 2 | x(), 2 | x(2, 3, 8, 8), 2**62 | x(2, 3, 8, 8), 2, stride=2**62
-avg_pool2d: x(2, 3, 8, 8), 2, padding=2**62 | x(2, 3, 8, 8), 2, divisor_override=2**62
+avg_pool2d: x(2, 3, 8, 8), 2, padding=2**62 | x(2, 3, 8, 8), 2, divisor_override=2**62 | x(2, 4, 6, 6).to(memory_format=CL), 2
 avg_pool3d: x(0, 3, 8, 8, 8), 2 | x(8, 8, 8), 2
 lp_pool1d: x(0, 3, 8), 2.0, 2 | x(8), 2., 2
 lp_pool2d: x(0, 3, 8, 8), 2.0, 2 | x(2, 3, 8, 8), 2.0, 9 | x(2, 3, 8, 8), INF, 2 | x(8, 8), 2., 2 | x(2, 3, 8, 8), 2.0, 2**62
 adaptive_avg_pool1d: x(0, 3, 8), 2 | x(8), 2 | x(8), (2,) | x(3, 8), (2, 2) | x(3, 3, 3, 8), 2
 adaptive_avg_pool2d: x(0, 3, 8, 8), 2 | x(2, 3, 0, 8), 2 | x(2, 3, 8, 8), -1 | x(2, 3, 8, 8), (1, 2, 3) | x(8, 8), 2 | x(8), 2
 adaptive_avg_pool2d: x(8, 8), (2,) | x(8, 8), (2, 2) | x(8, 8), (2, 2, 2) | x(3, 8, 8), (2, 2, 2) | x(3, 8, 8), (2,)
-adaptive_avg_pool2d: x(3, 8, 8), (2,None) | x(3, 3, 8), () | x(2, 3, 8, 8), 2**62
+adaptive_avg_pool2d: x(3, 8, 8), (2,None) | x(3, 3, 8), () | x(2, 3, 8, 8), 2**62 | x(2, 4, 6, 6).to(memory_format=CL), 2
 adaptive_max_pool1d: x(0, 3, 8), 2 | x(8), 2 | x(8), (2,) | x(3, 8), (2, 2) | x(3, 3, 3, 8), 2
 adaptive_max_pool2d: x(0, 3, 8, 8), 2 | x(2, 3, 0, 8), 2 | x(2, 3, 8, 8), -1 | v([[[NAN, 1.0], [3.0, INF]]]), 1 | x(8, 8), 2
 adaptive_max_pool2d: x(8), 2 | x(8, 8), (2,) | x(8, 8), (2, 2) | x(3, 3, 3, 3, 8), 2 | x(3, 3, 8), (2,) | x(3, 3, 8), ()
-adaptive_max_pool2d: x(2, 3, 8, 8), 2**62
+adaptive_max_pool2d: x(2, 3, 8, 8), 2**62 | x(2, 4, 6, 6).to(memory_format=CL), 2
 adaptive_max_pool3d: x(2, 3, 8, 8), 2 | x(8, 8, 8), 2
 fractional_max_pool2d: x(2, 3, 8, 8), 2, output_size=9 | x(2, 3, 8, 8), 2 | x(2, 3, 8, 8), 9, output_size=2
 fractional_max_pool2d: x(2, 3, 8, 8), 2, output_ratio=0.5 | x(2, 3, 8, 8), 2, output_ratio=(0.5, 0.5)
@@ -60,6 +61,7 @@ max_unpool2d: x(1, 1, 2, 2), i([[[[0, 3], [12, 15]]]]), 2, output_size=(9, 9) | 
 max_unpool2d: x(0, 1, 2, 2), i([]).reshape(0, 1, 2, 2), 2 | x(1, 1, 2, 2), i([[[[0, 1], [2, 3]]]]), 2**62
 max_unpool2d: x(1, 1, 2, 2), i([[[[0, 1], [2, 3]]]]), 2, padding=2**62
 max_unpool2d: x(1, 1, 2, 2), i([[[[0, 1], [2, 3]]]]), 2, output_size=(2**62, 4)
+max_unpool2d: *F.max_pool2d(x(2, 4, 6, 6).to(memory_format=CL), 2, return_indices=True), 2
 max_unpool1d: x(1, 1, 2), i([[[0, 4]]]), 2
 max_unpool3d: x(1, 1, 1, 1, 2), i([[[[[0, 99]]]]]), 2
 unfold: x(0, 3, 8, 8), 2 | x(2, 3, 8, 8), 9 | x(2, 3, 8, 8), 0 | x(2, 3, 8, 8), 2, stride=0 | x(2, 3, 8, 8), 2, dilation=0
@@ -68,9 +70,11 @@ fold: x(2, 12, 4), (3, 3), 2 | x(2, 12, 5), (3, 3), 2 | x(2, 13, 4), (3, 3), 2 |
 fold: x(2, 12, 4), (3, 3), 2, stride=0 | x(2, 12, 4), (1, 1), 2 | x(2, 12, 4), (-3, 3), 2 | x(2, 12, 4), (2**62, 3), 2
 fold: x(2, 12, 4), (3, 3), 2**62 | x(2, 12, 4), (3, 3), 2, stride=2**62 | x(2, 12, 4), (3, 3), 2, dilation=2**62
 pixel_shuffle: x(2, 8, 3, 3), 2 | x(2, 6, 3, 3), 2 | x(2, 8, 3, 3), 0 | x(2, 8, 3, 3), -2 | x(3, 3), 2 | x(2, 8, 3, 3), 2**62
+pixel_shuffle: x(2, 4, 6, 6).to(memory_format=CL), 2
 pixel_unshuffle: x(2, 2, 4, 4), 2 | x(2, 2, 3, 4), 2 | x(2, 2, 4, 4), 0 | x(2, 2, 4, 4), -2 | x(2, 8, 4, 4), 2**62
+pixel_unshuffle: x(2, 4, 6, 6).to(memory_format=CL), 2
 channel_shuffle: x(2, 4, 3, 3), 2 | x(2, 4, 3, 3), 3 | x(2, 4, 3, 3), 0 | x(2, 4, 3, 3), -2 | x(0, 4, 3, 3), 2 | x(4, 3), 2
-channel_shuffle: x(2, 8, 3, 3), 2**62
+channel_shuffle: x(2, 8, 3, 3), 2**62 | x(2, 4, 6, 6).to(memory_format=CL), 2
 interpolate: x(2, 3, 4, 4), size=5 | x(2, 3, 4, 4), size=[5] | x(2, 3, 4, 4), size=(5,) | x(2, 3, 4), size=[5]
 interpolate: x(2, 3, 4, 4), size=(5, 6) | x(2, 3, 4, 4), size=(5, 6, 7) | x(2, 3, 4, 4), size=[]
 interpolate: x(2, 3, 4, 4), scale_factor=[2.0] | x(2, 3, 4, 4), scale_factor=(2.0, 1.5) | x(2, 3, 4, 4), scale_factor=2
@@ -87,6 +91,9 @@ interpolate: v([[[NAN, 1.0, INF, -INF]]]), size=7, mode='linear' | v([[[[NAN, 1.
 interpolate: x(2, 3, 4, 4), size=3, mode='area' | x(2, 3, 4, 4), size=[3], mode='area' | x(2, 3, 4, 4), size=2**62
 interpolate: x(2, 3, 4, 4), size=(1, 2**62) | x(2, 3, 4, 4), scale_factor=float(2**62)
 interpolate: x(2, 3, 4, 4), scale_factor=float(2**62), mode='bilinear'
+interpolate: x(2, 4, 6, 6).to(memory_format=CL), size=3, mode='bilinear'
+interpolate: x(2, 4, 6, 6).to(memory_format=CL), size=3, mode='nearest'
+interpolate: x(2, 4, 6, 6).to(memory_format=CL), size=3, mode='bicubic'
 upsample: x(2, 3, 4, 4), size=[5] | x(2, 3, 4, 4), size=5
 upsample_nearest: x(2, 3, 4, 4), [5]
 upsample_bilinear: x(2, 3, 4, 4), size=[5] | x(2, 3, 4, 4), scale_factor=2
@@ -98,6 +105,7 @@ grid_sample: x(2, 3, 4, 4), x(2, 5, 5, 2), mode='cubic', align_corners=False
 grid_sample: x(2, 3, 4, 4), x(2, 5, 5, 2), padding_mode='reflect', align_corners=False
 grid_sample: x(2, 3, 4, 4, 4), x(2, 5, 5, 5, 3), mode='bicubic', align_corners=False
 grid_sample: x(1, 1, 4, 4), v([[[[INF, 0.0], [-INF, INF], [1e30, -1e30]]]]), padding_mode='border', align_corners=False
+grid_sample: x(2, 4, 6, 6).to(memory_format=CL), x(2, 3, 3, 2), align_corners=False
 affine_grid: x(2, 2, 3), [2, 3, 4, 4], align_corners=False | x(2, 2, 3), [3, 3, 4, 4], align_corners=False
 affine_grid: x(2, 3, 3), [2, 3, 4, 4], align_corners=False | x(2, 2, 3), [2, 3, 0, 4], align_corners=False
 affine_grid: x(2, 2, 3), [2, 3, -4, 4], align_corners=False | x(2, 2, 3), [2, 3, 4], align_corners=False
@@ -113,6 +121,14 @@ pad: x(2, 3, 0), (1, 1), mode='constant', value=2.0 | x(4), (1, 1), mode='reflec
 pad: x(2, 3, 4, 4), (1, 2, 3, 1), mode='circular' | x(2, 3, 4, 4, 5), (1, 2, 3, 1, 2, 0), mode='replicate'
 pad: x(2, 3, 4, 4, 5), (1, 2, 3, 1, 2, 0), mode='reflect' | x(2, 3, 4), (2**62, 0) | x(2, 3, 4), (2**62, 0), mode='replicate'
 pad: x(2, 3, 4), (2**62, 0), mode='reflect' | x(2, 3, 4), (2**62, 0), mode='circular' | x(2, 3, 4), (2**62, -(2**62))
+pad: x(2, 4, 6, 6).to(memory_format=CL), (1, 1, 1, 1) | x(2, 4, 6, 6).to(memory_format=CL), (1, 1, 1, 1), mode='reflect'
+pad: x(2, 4, 6, 6).to(memory_format=CL), (1, 1, 1, 1), mode='replicate'
+pad: x(2, 4, 6, 6).to(memory_format=CL), (1, 1, 1, 1), mode='circular'
+pad: x(2, 4, 6, 6).to(memory_format=CL), (1, 1), mode='reflect' | x(2, 4, 6, 6).to(memory_format=CL), (1, 1), mode='replicate'
+pad: x(2, 4, 6, 6, 6).to(memory_format=m.channels_last_3d), (1, 1, 1, 1, 1, 1), mode='reflect'
+pad: x(2, 4, 6, 6, 6).to(memory_format=m.channels_last_3d), (1, 1, 1, 1, 1, 1), mode='replicate'
+pad: x(2, 4, 6, 6, 6).to(memory_format=m.channels_last_3d), (1, 1, 1, 1, 1, 1), mode='circular'
+pad: x(2, 1, 6, 6).to(memory_format=CL), (1, 1, 1, 1), mode='reflect'
 layer_norm: x(2, 3, 4), (4,) | x(2, 3, 4), (3,) | x(2, 3, 4), () | x(0, 4), (4,) | x(2, 0), (0,) | x(2, 4), (4,), x(3)
 layer_norm: x(2, 4), (4,), x(4), x(5) | v([[NAN, 1.0, 2.0], [INF, 1.0, 2.0], [1.0, 1.0, 1.0]]), (3,) | x(2, 4), (4,), eps=-1.0
 layer_norm: x(2, 1), (1,) | x(2, 3), (2**62,)
@@ -128,14 +144,16 @@ batch_norm: x(3), c(1), c(1).abs() | x(), c(1), c(1).abs() | x(), None, None, tr
 batch_norm: x(3), c(3), c(3).abs(), training=True | x(2, 3), x(3), x(3).abs() | x(2, 3), x(3), x(3) | x(2, 3), x(3), c(3).abs()
 batch_norm: x(2, 3), c(3), x(3).abs() | x(2, 3), x(3), x(3).abs(), training=True | c(2, 3), x(3), x(3).abs(), training=True
 batch_norm: c(2, 3), x(3), x(3).abs() | c(2, 3), x(3)*1, x(3).abs(), training=True | x(2, 3), x(3)*1, x(3).abs(), training=True
-batch_norm: c(2, 3), x(3), x(3), training=True
+batch_norm: c(2, 3), x(3), x(3), training=True | x(2, 4, 6, 6).to(memory_format=CL), None, None, training=True
 group_norm: x(2, 6, 4), 3 | x(2, 6, 4), 4 | x(2, 6, 4), -2 | x(2, 6, 4), 3, x(3) | x(0, 6, 4), 3 | x(2, 6, 0), 3 | x(1, 2), 2
 group_norm: x(6), 3 | x(2, 6, 4), 0 | x(2, 6, 4), -1 | x(2, 6, 4), 7 | x(), 1 | x(2, 0, 4), 0 | x(6), 0 | x(2, 6, 4), 2**62
+group_norm: x(2, 4, 6, 6).to(memory_format=CL), 2
 instance_norm: x(2, 3, 4) | x(2, 3, 1) | x(2, 3) | x(0, 3, 4) | x(2, 3, 4), use_input_stats=False | x(2, 3, 4), c(2), c(2)
 instance_norm: x(2, 3, 4), x(3), x(3).abs() | x(2, 3, 4), x(3)*1, x(3).abs()
 instance_norm: x(2, 3, 4), x(3), x(3).abs(), use_input_stats=False | x(3) | x() | x(3), use_input_stats=False
-instance_norm: x(3), c(3), c(3).abs(), use_input_stats=False
+instance_norm: x(3), c(3), c(3).abs(), use_input_stats=False | x(2, 4, 6, 6).to(memory_format=CL)
 local_response_norm: x(2, 3, 4), 2 | x(2, 3), 2 | x(2, 3, 4), 0 | x(0, 3, 4), 2 | x(2, 3, 4), 9 | x(2, 3, 4), 2**62
+local_response_norm: x(2, 4, 6, 6).to(memory_format=CL), 2
 normalize: x(2, 3) | v([[0.0, 0.0], [NAN, 1.0], [INF, 1.0]]) | x(2, 3), dim=3 | x(0, 3) | x(2, 3), p=0.0 | x(2, 3), p=INF
 normalize: x(2, 3), dim=2**62
 softmax: x(2, 3), 2 | x(2, 0), 1 | x(0, 3), 0 | v([[-INF, -INF], [NAN, 1.0], [INF, 1.0], [-INF, 1.0]]), 1
@@ -149,18 +167,18 @@ softshrink: v(E) | x(3), -1.0
 hardshrink: v(E)
 threshold: v(E), 1.0, 2.0 | x(3), 1., 2., True
 glu: v(E * 2) | x(3, 3) | x(3, 4), 2 | x(0, 4) | x() | x(2, 4), 2**62
-prelu: x(2, 3), x(3) | x(2, 3), x(2) | x(2, 3), x(1, 3) | x(), x(2) | x(0, 3), x(3)
+prelu: x(2, 3), x(3) | x(2, 3), x(2) | x(2, 3), x(1, 3) | x(), x(2) | x(0, 3), x(3) | x(2, 4, 6, 6).to(memory_format=CL), x(4)
 rrelu: x(3), 0.5, 0.1, True | x(3), training=True, inplace=True
 hardtanh: x(3), 1.0, -1.0 | v(E) | v(E * 5)
 softplus: v(E), beta=0 | v(E), beta=-1 | v(E) | v(E * 5)
 celu: v(E), 0.0 | v(E), -2.0 | v(E) | v(E * 5)
 elu: v(E), -2.0 | v(E) | v(E * 5)
 leaky_relu: v(E), -0.5 | v(E) | v(E * 5)
-relu: x(0) | v(E) | v(E * 5) | x(3), inplace=True
+relu: x(0) | v(E) | v(E * 5) | x(3), inplace=True | x(2, 4, 6, 6).to(memory_format=CL)
 dropout: x(3), 1.5 | x(3), -0.5 | x(3), 1.0 | x(3), 0.0 | x(0), 0.5 | x(3), NAN | x(3), NAN, training=False
 dropout: x(3), training=False, inplace=True | x(3), 0.5, True, True | x(2, 3)[0], 0.5, True, True | x(2, 3)[0], 0.5, False, True
 alpha_dropout: x(3), 1.5 | x(3), 1.0 | x(3), NAN | x(3), NAN, True
-dropout2d: x(3), 0.5 | x(2, 3, 4), NAN
+dropout2d: x(3), 0.5 | x(2, 3, 4), NAN | x(2, 4, 6, 6).to(memory_format=CL)
 dropout1d: x(3), 0.5 | x(2, 3), NAN
 dropout3d: x(2, 3), 0.5 | x(2, 3, 4, 4), NAN
 feature_alpha_dropout: x(3), -0.1 | x(3, 3), NAN, True
@@ -302,6 +320,7 @@ conv2d: x(2, 3, 8, 8), x(5, 1, 3, 3), groups=3 | x(2, 0, 8, 8), x(0, 0, 3, 3) | 
 conv2d: x(2, 3, 8, 8).bfloat16(), c(4, 3, 3, 3).half() | x(2, 3, 8, 8), x(4, 3, 3, 3), padding='same', dilation=(1, 3)
 conv2d: x(2, 3, 8, 8), x(4, 3, 2, 4), padding='same' | x(3, 8, 8), x(4, 3, 2, 4), padding='same'
 conv2d: x(2, 3, 8, 8), x(4, 3, 3, 3), padding='same', dilation=0 | x(), x(4, 3, 3, 3) | x(2, 3, 8, 8), x()
+conv2d: x(2, 4, 5, 5).to(memory_format=CL), x(6, 4, 3, 3) | x(2, 4, 5, 5).to(memory_format=CL), x(4, 1, 3, 3), groups=4
 conv3d: x(2, 3, 4, 4, 4), x(4, 3, 2, 2, 5) | x(2, 3, 4, 4, 4), x(4, 3, 2, 2, 2), stride=0
 conv3d: x(2, 3, 4, 4, 4), x(4, 3, 2, 2, 2), groups=5 | x(0, 3, 4, 4, 4), x(4, 3, 2, 2, 2)
 conv_transpose1d: x(2, 3, 8), x(4, 2, 3) | x(2, 3, 8), x(3, 2, 3) | x(2, 3, 8), x(3, 2, 3), x(3)
@@ -319,7 +338,7 @@ conv_transpose1d: x(2, 3, 8), x(3, 2, 3), output_padding=2**62, stride=2**63-1 |
 conv_transpose1d: x(2, 3, 8), x(3, 2, 3), padding='same'
 conv_transpose2d: x(2, 3, 4, 4), x(3, 2, 3, 3), output_padding=(0, 1), stride=2
 conv_transpose2d: x(2, 3, 4, 4), x(3, 2, 3, 3), output_padding=(0, 2), stride=2 | x(0, 3, 4, 4), x(3, 2, 3, 3)
-conv_transpose2d: x(2, 3, 4, 4), x(3, 2, 3, 3), padding=(9, 0)
+conv_transpose2d: x(2, 3, 4, 4), x(3, 2, 3, 3), padding=(9, 0) | x(2, 4, 5, 5).to(memory_format=CL), x(4, 2, 3, 3)
 conv_transpose3d: x(2, 3, 2, 2, 2), x(3, 2, 2, 2, 2), output_padding=1 | x(0, 3, 2, 2, 2), x(3, 2, 2, 2, 2)
 linear: x(2, 3), x(4, 3), x(5) | x(2, 3), x(4, 2) | x(3), x(4, 3), x(4) | x(), x(4, 3) | x(2, 3), x(3) | x(2, 3), x(2, 4, 3)
 linear: x(0, 3), x(4, 3), x(4) | x(2, 0), x(4, 0), x(4) | x(2, 3), x(0, 3), x(0) | x(2, 3), c(4, 3).double()
@@ -381,6 +400,14 @@ m.gru_cell: x(2, 3), x(2, 5), x(15, 3), x(15, 5) | x(2, 3), x(2, 5), x(15, 3), x
 m.gru_cell: x(2, 3), x(2, 5), x(15, 3), x(15, 5), x(14), x(15) | x(2, 3), x(2, 5), x(15, 3), x(15, 4), x(15), x(15)
 m.gru_cell: x(2, 3), x(2, 5), x(15, 3), x(15, 5), x(15) | c(2, 3).double(), x(2, 5), x(15, 3), x(15, 5), x(15), x(15)
 m.zeros: (2**63, 1)
+linear_cross_entropy: x(4, 3), x(5, 3), i([0, 1, 2, 4]) | x(4, 3), x(5, 3), i([0, 1, 2, 4]), linear_bias=x(5), reduction='sum'
+linear_cross_entropy: x(4, 3), x(5, 3), i([0, 1, 2, 4]), linear_bias=x(5), reduction='none'
+linear_cross_entropy: x(4, 3), x(5, 3), i([0, 1, -100, 4]), label_smoothing=0.1 | x(4, 3), x(5, 3), i([0, 1, 2, 5])
+linear_cross_entropy: x(4, 3), x(5, 3), i([0, 1, 2, 4]), weight=c(5).abs()
+linear_cross_entropy: x(4, 3), x(5, 3), i([0, 1, 2, 4]), weight=x(5).abs() | x(4, 3), x(5, 2), i([0, 1, 2, 4])
+linear_cross_entropy: x(4, 3), x(5, 3), i([0, 1, 2]) | x(0, 3), x(5, 3), i([]).long() | x(3), x(5, 3), i(1)
+linear_cross_entropy: x(4, 3), x(5, 3), x(4, 5).softmax(1) | x(4, 3), x(5, 3), i([0, 1, 2, 4]), reduction='bogus'
+linear_cross_entropy: x(2, 4, 3), x(5, 3), i([[0, 1, 2, 4], [0, 1, 2, 4]])
 F.max_pool2d(v([[[-INF, -INF], [-INF, -INF]]]), 2, return_indices=True)[1]
 F.adaptive_avg_pool2d(x(2, 3, 8, 8), 0).detach()
 F.adaptive_max_pool2d(x(2, 3, 8, 8), 0).detach()
@@ -439,6 +466,7 @@ class Operands:
         rest = (True, 1, 0.0, False, False)
         return {
             "P": self.parameters,
+            "CL": m.channels_last,
             "S": lambda: (self.x(1, 2, 5), self.parameters(15), *rest),
             "L": lambda: ((self.x(1, 2, 5), self.x(1, 2, 5)), self.parameters(20), *rest),
             "R": lambda: (self.parameters(15), *rest),
@@ -492,6 +520,7 @@ def check(statement):
         return
     assert not isinstance(mine, Exception), (statement, mine)
     assert len(mine) == len(theirs)
+    assert "CL" not in statement or mine[0].stride() == theirs[0].stride(), statement  # channels stay the last
     for a, b in zip(mine, theirs):
         assert (a is None) == (b is None), (statement, a, b)
         if b is None:

@@ -150,8 +150,7 @@ static int linear_cross_entropy_call(const lc_value *in, lc_tensor **out)
     if (!(in[7].f >= 0 && in[7].f <= 1))
         return lc_fail_int(LC_LucidError, "label_smoothing must be between 0.0 and 1.0. Got: %g", in[7].f);
     if (alone) x = lc_unsqueeze(x, 0), target = lc_unsqueeze(target, 0);
-    if (weight != LC_NONE) weight = lc_detach(weight);
-    if (!x || !target || !weight) return -1;
+    if (!x || !target || refuse_grad(weight, "linear_cross_entropy", "weight") < 0) return -1;
     lc__linear_cross_entropy_out made = lc__linear_cross_entropy(x, w, target, bias, weight, ignored, in[7].f, in[8].i);
     if (!made.loss) return -1;
     if (how == REDUCE_MEAN) out[0] = lc_div(all_sum(made.loss), made.total_weight);

@@ -181,8 +181,9 @@ static int pad_edges_shape(const lc_record *call, lc_spec *out)
 {
     const lc_tensor *x = call->in[0];
     int64_t          shape[LC_MAX_DIMS];
-    if (padded_shape(x, &call->args[1], shape) < 0) return -1;
-    return spec_shape(call, out, (lc_dtype)x->dtype, x->ndim, shape);
+    if (padded_shape(x, &call->args[1], shape) < 0 || spec_shape(call, out, (lc_dtype)x->dtype, x->ndim, shape) < 0) return -1;
+    bool keeps = call->args[2].i != PAD_CIRCULAR && call->args[1].n == 2 * (x->ndim - 2); /* all but batch and channels */
+    return keeps ? in_suggested_format(x, out) : 0;
 }
 /* A backend's own kernel: which element of the input each place of a padded dimension has is the same for all rows. */
 static int pad_by_kernel(const lc_record *call, pad_mode mode)
