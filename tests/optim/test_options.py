@@ -58,73 +58,51 @@ def test_signatures(name):
     assert ours == theirs
 
 
-@pytest.mark.parametrize("name", with_option("foreach"))
-@pytest.mark.parametrize("foreach", [None, False, True])
-def test_foreach(name, foreach, monkeypatch):
+SWITCHES = [(n, {o: v}) for o in ("foreach", "fused") for n in with_option(o) for v in (None, False, True)]
+
+
+@pytest.mark.parametrize(("name", "options"), SWITCHES, ids=str)
+def test_switches(name, options, monkeypatch):
     calls, kind = [], getattr(lucid.optim, name)
     update = kind._update
     monkeypatch.setattr(kind, "_update", lambda self, *args: calls.append(1) or update(self, *args))
-    _, ours = run(lucid, name, foreach=foreach)
-    _, theirs = run(torch, name, foreach=foreach)
+    optimizer, ours = run(lucid, name, **options)
+    reference, theirs = run(torch, name, **options)
     near(ours, theirs)
-    assert len(calls) == (12 if foreach is False else 0)
-
-
-@pytest.mark.parametrize("name", with_option("fused"))
-@pytest.mark.parametrize("fused", [None, False, True])
-def test_fused(name, fused, monkeypatch):
-    calls, kind = [], getattr(lucid.optim, name)
-    update = kind._update
-    monkeypatch.setattr(kind, "_update", lambda self, *args: calls.append(1) or update(self, *args))
-    optimizer, ours = run(lucid, name, fused=fused)
-    reference, theirs = run(torch, name, fused=fused)
-    near(ours, theirs)
-    assert len(calls) == (12 if fused is False else 0)
+    assert len(calls) == (12 if False in options.values() or kind._fused is None else 0)  # tensor by tensor, or all at once
     supports = [bool(getattr(o, "_step_supports_amp_scaling", False)) for o in (optimizer, reference)]
     assert supports[0] == supports[1]
 
 
-def outcome(m, name, dtype="float64", **options):
+def outcome(m, name, **options):
     try:
-        return run(m, name, dtype=dtype, **options)[1]
+        return run(m, name, **options)[1]
     except Exception as error:  # noqa: BLE001 (PyTorch's class is the specification)
         return next(k for k in (AssertionError, TypeError, ValueError, RuntimeError) if isinstance(error, k))
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"fused": True, "foreach": True},
-        {"fused": True, "differentiable": True},
-        {"fused": False, "foreach": True},
-        {"fused": True, "foreach": False},
-        {"foreach": True, "differentiable": True},
-        {"capturable": True},
-        {"maximize": True, "foreach": False},
-        {"maximize": True, "foreach": True},
-    ],
-    ids=str,
-)
-@pytest.mark.parametrize("name", DENSE)
+TOGETHER = [
+    {"fused": True, "foreach": True},
+    {"fused": True, "differentiable": True},
+    {"fused": False, "foreach": True},
+    {"fused": True, "foreach": False},
+    {"foreach": True, "differentiable": True},
+    {"capturable": True},
+    {"maximize": True, "foreach": False},
+    {"maximize": True, "foreach": True},
+    {"dtype": "complex128", "fused": True},
+    *({"dtype": "complex128", "foreach": v} for v in (None, False, True)),
+]
+TOGETHER = [(n, o) for n in DENSE for o in TOGETHER if all(takes(n, k) for k in o if k != "dtype")]
+
+
+@pytest.mark.parametrize(("name", "options"), TOGETHER, ids=str)
 def test_together(name, options):
-    if not all(takes(name, o) for o in options):
-        pytest.skip("no such option")
     ours, theirs = outcome(lucid, name, **options), outcome(torch, name, **options)
     if isinstance(theirs, type):
         assert ours is theirs
     else:
         near(ours, theirs)
-
-
-@pytest.mark.parametrize("name", with_option("fused"))
-def test_fused_wants_real_numbers(name):
-    assert outcome(lucid, name, "complex128", fused=True) is outcome(torch, name, "complex128", fused=True) is RuntimeError
-
-
-@pytest.mark.parametrize("foreach", [None, False, True])
-@pytest.mark.parametrize("name", with_option("foreach", "differentiable"))
-def test_complex(name, foreach):
-    near(run(lucid, name, dtype="complex128", foreach=foreach)[1], run(torch, name, dtype="complex128", foreach=foreach)[1])
 
 
 def meta_gradients(m, name, rate, **options):
