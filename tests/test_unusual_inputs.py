@@ -313,6 +313,7 @@ conv1d: x(2, 3, 8), x(4, 3, 0) | x(2, 3, 8), x(4, 3, 3), padding=2**62 | x(2, 3,
 conv1d: x(2, 3, 8), x(4, 3, 3), stride=2**63 | x(2, 3, 8), x(4, 3, 3), stride=(1, 1) | x(2, 3, 8), x(4, 3, 3), padding=(1, 1)
 conv1d: x(2, 3, 8), x(4, 3, 3), stride=() | x(2, 3, 8), c(4, 3, 3).double() | x(2, 3, 8), c(4, 3, 3), c(4).double()
 conv1d: i([[[1, 2, 3]]]), i([[[1, 1]]]) | x(2, 3, 8), i([[[1, 1]]]) | v([[[NAN, 1., 2., INF]]]), v([[[1., 0.]]])
+conv1d: x(2, 3, 0), x(4, 3, 3), padding=2 | x(0, 3, 0), x(4, 3, 3), padding=2 | x(2, 0, 0), x(4, 0, 3), padding=2
 conv2d: x(2, 3, 8, 8), x(4, 3, 9, 3) | x(2, 3, 8, 8), x(4, 3, 3, 3), stride=(0, 1)
 conv2d: x(2, 3, 8, 8), x(4, 3, 3, 3), padding=(0, -1) | x(2, 3, 8, 8), x(4, 3, 3, 3), padding=(1, 2, 3)
 conv2d: x(2, 3, 8, 8), x(4, 3, 3, 3), padding=(1,) | x(0, 3, 8, 8), x(4, 3, 3, 3) | x(2, 3, 8, 8), x(6, 1, 3, 3), groups=3
@@ -321,8 +322,10 @@ conv2d: x(2, 3, 8, 8).bfloat16(), c(4, 3, 3, 3).half() | x(2, 3, 8, 8), x(4, 3, 
 conv2d: x(2, 3, 8, 8), x(4, 3, 2, 4), padding='same' | x(3, 8, 8), x(4, 3, 2, 4), padding='same'
 conv2d: x(2, 3, 8, 8), x(4, 3, 3, 3), padding='same', dilation=0 | x(), x(4, 3, 3, 3) | x(2, 3, 8, 8), x()
 conv2d: x(2, 4, 5, 5).to(memory_format=CL), x(6, 4, 3, 3) | x(2, 4, 5, 5).to(memory_format=CL), x(4, 1, 3, 3), groups=4
+conv2d: x(2, 3, 0, 4), x(4, 3, 3, 3), padding=2
 conv3d: x(2, 3, 4, 4, 4), x(4, 3, 2, 2, 5) | x(2, 3, 4, 4, 4), x(4, 3, 2, 2, 2), stride=0
 conv3d: x(2, 3, 4, 4, 4), x(4, 3, 2, 2, 2), groups=5 | x(0, 3, 4, 4, 4), x(4, 3, 2, 2, 2)
+conv3d: x(2, 3, 0, 4, 4), x(4, 3, 3, 3, 3), padding=2
 conv_transpose1d: x(2, 3, 8), x(4, 2, 3) | x(2, 3, 8), x(3, 2, 3) | x(2, 3, 8), x(3, 2, 3), x(3)
 conv_transpose1d: x(2, 3, 8), x(3, 2, 3), output_padding=1 | x(2, 3, 8), x(3, 2, 3), output_padding=2, stride=2
 conv_transpose1d: x(2, 3, 8), x(3, 2, 3), output_padding=1, stride=2 | x(2, 3, 8), x(3, 2, 3), output_padding=-1, stride=2

@@ -105,6 +105,10 @@ static int check_sizes(const conv_call *c) /* of a convolution: the kernel fits 
                 "Calculated padded input size per channel: %lld. Kernel size: %lld. Kernel size can't be greater than "
                 "actual input size",
                 (long long)n, (long long)reach);
+        if (!c->x->shape[2 + d] && c->x->shape[0] && c->x->shape[1])
+            return lc_fail_int(LC_ShapeMismatch,
+                               "Only zero batch or zero channel inputs are supported, but got input shape: %s",
+                               LC_SIZES(c->x->shape, c->x->ndim));
     }
     return 0;
 }
