@@ -418,8 +418,11 @@ def test_error_lists_signatures():
 
 def test_big_ints():
     x = lucid.ones(2)
-    for call in (lambda: x + 2**70, lambda: x.unsqueeze(2**70), lambda: x.view(2**70), lambda: lucid.full((2,), 2**70)):
+    for call in (lambda: x + 2**70, lambda: lucid.full((2,), 2**70)):
         with pytest.raises((RuntimeError, OverflowError)):
+            call()
+    for call in (lambda: x.unsqueeze(2**70), lambda: x.view(2**70)):
+        with pytest.raises(ValueError, match="Overflow"):
             call()
     assert (lucid.tensor([1]) + (2**62)).item() == 2**62 + 1
 
