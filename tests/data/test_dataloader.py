@@ -312,7 +312,8 @@ def test_many_epochs_leave_nothing_behind(options):
 
 
 INTERRUPTED = """
-import sys, time, lucid
+import signal, sys, time, lucid
+signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background of a shell ignore it
 class Slow(lucid.utils.data.Dataset):
     def __len__(self): return 100000
     def __getitem__(self, i):
