@@ -66,7 +66,7 @@ def test_pad_of_elements_of_every_size(dtype):
     assert np.array_equal(mine.numpy(), expected)
 
 
-@pytest.mark.parametrize("shape", [(5000, 40), (700, 1030), (900, 6, 5), (2, 33)])
+@pytest.mark.parametrize("shape", [(5000, 40), (700, 1030), (900, 6, 5), (2, 33), (4100, 1024)])
 @pytest.mark.parametrize("offset", [0.0, 1000.0])
 def test_batch_norm_of_columns(shape, offset):
     def call(m, x, w, b):

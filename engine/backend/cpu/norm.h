@@ -19,10 +19,10 @@ typedef struct {
                       void *dbias);                                                           /* add: g (x - mean) factor, g */
     void (*column_moments)(const void *x, int64_t rows, int64_t n, void *mean, void *square); /* mean: minus the first row */
     void (*column_scale)(void *out, const void *x, int64_t rows, int64_t n, const void *mean, const void *factor,
-                         const void *shift);
+                         const void *shift, bool stream); /* stream: write past the cache */
     void (*column_dots)(const void *g, const void *x, int64_t rows, int64_t n, const void *mean, void *sum, void *product);
     void (*column_slope)(void *out, const void *g, const void *x, int64_t rows, int64_t n, const void *mean,
-                         const void *const by[3]);
+                         const void *const by[3], bool stream);
     /* to (2, n): means and squares of what was seen before; merged with those of `more` rows after `count`. shift: added to means, or NULL */
     void (*column_merge)(double *to, const void *mean, const void *square, const void *shift, int64_t n, double count,
                          double more);

@@ -18,7 +18,7 @@ typedef struct {
     int64_t              size, width, grain, block; /* of an element; columns; rows of a chunk, of a block */
     double              *partial;                   /* (chunks, 2, width) */
     char                *column;                    /* mean, and three factors: (4, width) of the working dtype */
-    bool                 converts;
+    bool                 converts, stream;          /* stream: results would push what is read out of the caches */
     atomic_int           failed;
 } channel_job;
 
@@ -147,8 +147,9 @@ static void apply_chunk(void *ctx, int64_t begin, int64_t end)
         const void *x = norm_read(a->in, r * width, n * width, j->work, x_room);
         void       *to = norm_place(a->out, r * width, j->work, x_room);
         if (a->grad)
-            j->loops->column_slope(to, norm_read(a->grad, r * width, n * width, j->work, g_room), x, n, width, j->column, by);
-        else j->loops->column_scale(to, x, n, width, j->column, by[0], by[1]);
+            j->loops->column_slope(to, norm_read(a->grad, r * width, n * width, j->work, g_room), x, n, width, j->column, by,
+                                   j->stream);
+        else j->loops->column_scale(to, x, n, width, j->column, by[0], by[1], j->stream);
         norm_written(a->out, r * width, n * width, j->work, x_room);
     }
     cpu_scratch_free(x_room, bytes);
@@ -188,10 +189,17 @@ static void finish_columns(const channel_job *j, int64_t chunks)
 }
 static void run_columns(channel_job *j)
 {
-    enum { MOST_CHUNKS = 64, BLOCK = 8 * NORM_TILE, LEAST_BLOCK = 16, MOST_BLOCK = 256 }; /* a block stays in L2 */
+    enum {
+        MOST_CHUNKS = 64,
+        BLOCK = 8 * NORM_TILE,
+        LEAST_BLOCK = 16,
+        MOST_BLOCK = 64,
+        MANY = 16 << 20
+    }; /* a block stays in L2; bytes */
     const lc_norm_args *a = j->a;
     int64_t             block = BLOCK / j->width, each = a->rows / MOST_CHUNKS + 1;
     bool                reduces = !a->fixed || a->dweight || a->dbias;
+    j->stream = !j->converts && a->rows * j->width * j->size >= MANY;
     j->block = block < LEAST_BLOCK ? LEAST_BLOCK : block > MOST_BLOCK ? MOST_BLOCK : block;
     j->grain = CPU_GRAIN / j->width + 1 > each ? CPU_GRAIN / j->width + 1 : each;
     j->grain = (j->grain + j->block - 1) / j->block * j->block; /* a chunk has whole blocks */

@@ -7,12 +7,21 @@
 #include "norm.h"
 #include "kernels.h"
 #include <string.h>
+#ifdef __AVX2__
+#include <immintrin.h>
+#define FENCE _mm_sfence()
+#else
+#define FENCE (void)0
+#endif
 #if defined __AVX512F__
 enum { VECTOR_BYTES = 64 };
+#define STREAM(p, x) _mm512_stream_ps((float *)(p), (__m512)(x))
 #elif defined __AVX2__
 enum { VECTOR_BYTES = 32 };
+#define STREAM(p, x) _mm256_stream_ps((float *)(p), (__m256)(x))
 #else
 enum { VECTOR_BYTES = 16 };
+#define STREAM(p, x) STORE(p, x)
 #endif
 
 #define T       float

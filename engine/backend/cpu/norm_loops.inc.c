@@ -2,9 +2,13 @@
 enum { NAME(LANES) = VECTOR_BYTES / sizeof(T), NAME(STEP) = 4 * NAME(LANES) };
 typedef T NAME(vector) __attribute__((vector_size(VECTOR_BYTES)));
 typedef T NAME(loose) __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(T))));
-#define LOAD(p)   (*(const NAME(loose) *)(p))
-#define LANES     NAME(LANES)
-#define EACH_OF_4 _Pragma("GCC unroll 4") for (int k = 0; k < 4; k++)
+#define LOAD(p)     (*(const NAME(loose) *)(p))
+#define STORE(p, x) (*(NAME(loose) *)(p) = (x))
+#define FETCH(p)    __builtin_prefetch(p, 0, 3)
+#define CLAIM(p)    __builtin_prefetch(p, 1, 3)        /* to be written */
+#define NEAR(n)     ((n) * (int64_t)sizeof(T) <= 8192) /* some rows ahead are asked for: not where they would fall out again */
+#define LANES       NAME(LANES)
+#define EACH_OF_4   _Pragma("GCC unroll 4") for (int k = 0; k < 4; k++)
 
 /* Of four vectors. The first halving is of vectors: elements of a whole one in memory would wait for its store. */
 static inline T NAME(joined)(const NAME(vector) * sum)
@@ -66,6 +70,45 @@ static double NAME(squares)(const void *x_, int64_t n)
     for (; i + LANES <= n; i += LANES) sum[0] += LOAD(x + i) * LOAD(x + i);
     for (total = NAME(joined)(sum); i < n; i++) total += x[i] * x[i];
     return (double)total;
+}
+/* Differences from the first row, in one pass: m and q become sums of them and of their squares. A row is at most sqrt(rows) deviations from
+ * the mean of these, so that what cancels at the end costs a factor of the rows at worst, of two mostly. */
+static void NAME(column_moments)(const void *x_, int64_t rows, int64_t n, void *mean, void *square)
+{
+#ifdef __clang__
+#pragma clang fp contract(fast)
+#endif
+    enum { ROWS = 8 };
+    const T *x = x_, *a = x;
+    T       *m = mean, *q = square, share = 1 / (T)rows;
+    int64_t  r = 0, i, ahead = NEAR(n) ? ROWS * n : 0;
+    memset(m, 0, (size_t)n * sizeof(T)), memset(q, 0, (size_t)n * sizeof(T));
+    for (; r + ROWS <= rows; r += ROWS, a += ROWS * n) {
+        for (i = 0; i + LANES <= n; i += LANES) {
+            NAME(vector) first = LOAD(x + i), sum = LOAD(m + i), squares = LOAD(q + i);
+            _Pragma("GCC unroll 8") for (int k = 0; k < ROWS; k++)
+            {
+                FETCH(a + k * n + i + ahead);
+                NAME(vector) apart = LOAD(a + k * n + i) - first;
+                sum += apart, squares += apart * apart;
+            }
+            STORE(m + i, sum), STORE(q + i, squares);
+        }
+        for (; i < n; i++)
+            for (int k = 0; k < ROWS; k++) {
+                T apart = a[k * n + i] - x[i];
+                m[i] += apart, q[i] += apart * apart;
+            }
+    }
+    for (; r < rows; r++, a += n) {
+        INDEPENDENT
+        for (i = 0; i < n; i++) m[i] += a[i] - x[i], q[i] += (a[i] - x[i]) * (a[i] - x[i]);
+    }
+    INDEPENDENT
+    for (i = 0; i < n; i++) {
+        T apart = m[i] * share, most = q[i] - m[i] * apart;
+        m[i] = apart, q[i] = most > 0 || most != most ? most : 0;
+    }
 }
 #ifndef __clang__
 #pragma GCC pop_options
@@ -165,84 +208,66 @@ static void NAME(sums_each)(const void *g_, const void *x_, int64_t n, double me
 /* ---- columns: some rows at a time, so that sums are read and written once for them. The hardware fetches what comes next up to the end of a
  * page, which a row may be: so those that write ask for what is AHEAD. ---- */
 enum { NAME(AHEAD) = 2048 / sizeof(T) };
-#define STORE(p, x) (*(NAME(loose) *)(p) = (x))
-#define FETCH(p)    __builtin_prefetch(p, 0, 3)
-#define CLAIM(p)    __builtin_prefetch(p, 1, 3) /* to be written */
-static void NAME(column_moments)(const void *x_, int64_t rows, int64_t n, void *mean, void *square)
-{
-    const T *x = x_;
-    T       *m = mean, *q = square, share = 1 / (T)rows;
-    int64_t  r = 1; /* from the first row: sums stay small where means are large */
-    memset(m, 0, (size_t)n * sizeof(T)), memset(q, 0, (size_t)n * sizeof(T));
-    for (; r + 4 <= rows; r += 4) {
-        const T *a = x + r * n, *b = a + n, *c = b + n, *d = c + n;
-        INDEPENDENT
-        for (int64_t i = 0; i < n; i++) {
-            T p = x[i];
-            m[i] += ((a[i] - p) + (b[i] - p)) + ((c[i] - p) + (d[i] - p));
-        }
-    }
-    for (; r < rows; r++) {
-        INDEPENDENT
-        for (int64_t i = 0; i < n; i++) m[i] += x[r * n + i] - x[i];
-    }
-    INDEPENDENT
-    for (int64_t i = 0; i < n; i++) m[i] *= share;
-    for (r = 0; r + 4 <= rows; r += 4) {
-        const T *a = x + r * n, *b = a + n, *c = b + n, *d = c + n;
-        INDEPENDENT
-        for (int64_t i = 0; i < n; i++) {
-            T p = x[i] + m[i], s = a[i] - p, t = b[i] - p, u = c[i] - p, v = d[i] - p;
-            q[i] += (s * s + t * t) + (u * u + v * v);
-        }
-    }
-    for (; r < rows; r++) {
-        INDEPENDENT
-        for (int64_t i = 0; i < n; i++) {
-            T d = x[r * n + i] - (x[i] + m[i]);
-            q[i] += d * d;
-        }
-    }
-}
 static void NAME(column_scale)(void *out_, const void *x_, int64_t rows, int64_t n, const void *mean, const void *factor,
-                               const void *shift)
+                               const void *shift, bool stream)
 {
     T       *out = out_;
     const T *x = x_, *m = mean, *f = factor, *s = shift;
+    stream = stream && ((uintptr_t)out | (size_t)n * sizeof(T)) % VECTOR_BYTES == 0;
     for (int64_t r = 0, i; r < rows; r++, out += n, x += n) {
         for (i = 0; i + LANES <= n; i += LANES) {
-            FETCH(x + i + NAME(AHEAD)), CLAIM(out + i + NAME(AHEAD));
-            STORE(out + i, (LOAD(x + i) - LOAD(m + i)) * LOAD(f + i) + LOAD(s + i));
+            NAME(vector) y = (LOAD(x + i) - LOAD(m + i)) * LOAD(f + i) + LOAD(s + i);
+            FETCH(x + i + NAME(AHEAD));
+            if (stream) STREAM(out + i, y);
+            else CLAIM(out + i + NAME(AHEAD)), STORE(out + i, y);
         }
         for (; i < n; i++) out[i] = (x[i] - m[i]) * f[i] + s[i];
     }
+    if (stream) FENCE;
 }
 static void NAME(column_dots)(const void *g_, const void *x_, int64_t rows, int64_t n, const void *mean, void *sum,
                               void *product)
 {
+    enum { ROWS = 4 };
     const T *g = g_, *x = x_, *m = mean;
     T       *s = sum, *p = product;
+    int64_t  i, ahead = NEAR(n) ? ROWS * n : 0;
     memset(s, 0, (size_t)n * sizeof(T)), memset(p, 0, (size_t)n * sizeof(T));
-    for (; rows >= 2; rows -= 2, g += 2 * n, x += 2 * n) {
-        const T *h = g + n, *y = x + n;
-        INDEPENDENT
-        for (int64_t i = 0; i < n; i++) s[i] += g[i] + h[i], p[i] += g[i] * (x[i] - m[i]) + h[i] * (y[i] - m[i]);
+    for (; rows >= ROWS; rows -= ROWS, g += ROWS * n, x += ROWS * n) {
+        for (i = 0; i + LANES <= n; i += LANES) {
+            NAME(vector) middle = LOAD(m + i), total = { 0 }, products = { 0 };
+            _Pragma("GCC unroll 8") for (int k = 0; k < ROWS; k++)
+            {
+                FETCH(g + k * n + i + ahead), FETCH(x + k * n + i + ahead);
+                NAME(vector) slope = LOAD(g + k * n + i);
+                total += slope, products += slope * (LOAD(x + k * n + i) - middle);
+            }
+            STORE(s + i, LOAD(s + i) + total), STORE(p + i, LOAD(p + i) + products);
+        }
+        for (; i < n; i++)
+            for (int k = 0; k < ROWS; k++) s[i] += g[k * n + i], p[i] += g[k * n + i] * (x[k * n + i] - m[i]);
     }
-    INDEPENDENT
-    for (int64_t i = 0; i < n && rows; i++) s[i] += g[i], p[i] += g[i] * (x[i] - m[i]);
+    for (; rows; rows--, g += n, x += n) {
+        INDEPENDENT
+        for (i = 0; i < n; i++) s[i] += g[i], p[i] += g[i] * (x[i] - m[i]);
+    }
 }
 static void NAME(column_slope)(void *out_, const void *g_, const void *x_, int64_t rows, int64_t n, const void *mean,
-                               const void *const by[3])
+                               const void *const by[3], bool stream)
 {
     T       *out = out_;
     const T *g = g_, *x = x_, *m = mean, *f = by[0], *b = by[1], *e = by[2];
+    stream = stream && ((uintptr_t)out | (size_t)n * sizeof(T)) % VECTOR_BYTES == 0;
     for (int64_t r = 0, i; r < rows; r++, out += n, g += n, x += n) {
         for (i = 0; i + LANES <= n; i += LANES) {
-            FETCH(x + i + NAME(AHEAD)), FETCH(g + i + NAME(AHEAD)), CLAIM(out + i + NAME(AHEAD));
-            STORE(out + i, (LOAD(g + i) - LOAD(e + i) - (LOAD(x + i) - LOAD(m + i)) * LOAD(b + i)) * LOAD(f + i));
+            NAME(vector) y = (LOAD(g + i) - LOAD(e + i) - (LOAD(x + i) - LOAD(m + i)) * LOAD(b + i)) * LOAD(f + i);
+            FETCH(x + i + NAME(AHEAD)), FETCH(g + i + NAME(AHEAD));
+            if (stream) STREAM(out + i, y);
+            else CLAIM(out + i + NAME(AHEAD)), STORE(out + i, y);
         }
         for (; i < n; i++) out[i] = (g[i] - e[i] - (x[i] - m[i]) * b[i]) * f[i];
     }
+    if (stream) FENCE;
 }
 static void NAME(column_merge)(double *to, const void *mean, const void *square, const void *shift, int64_t n, double count,
                                double more)
@@ -274,6 +299,7 @@ static void NAME(column_add)(double *to, const void *sum, const void *product, i
 #undef STORE
 #undef FETCH
 #undef CLAIM
+#undef NEAR
 #undef LANES
 #undef EACH_OF_4
 #undef T
