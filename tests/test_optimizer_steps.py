@@ -19,7 +19,7 @@ class Run:
     def __init__(self, params, d):
         self.p, self.d = params, d
         self.steps = [lucid.tensor(0.0) for _ in params]
-        self.first = True
+        self.first = self.count = True
 
     def zeros(self, wanted=True):
         return [lucid.zeros_like(p) for p in self.p] if wanted else []
@@ -29,14 +29,15 @@ class Run:
 
     def keywords(self, *names):
         d = self.d | dict(zip(("beta1", "beta2"), self.d.get("betas", ())))
-        return {name: d[name] for name in (*names, "lr", "weight_decay", "maximize")}
+        return {"count": self.count, **{name: d[name] for name in (*names, "lr", "weight_decay", "maximize")}}
 
     def step(self, grads):
         if self.first:
             self.states = self.start()
-        lucid._foreach_add_(self.steps, 1)
+        if not self.count:
+            lucid._foreach_add_(self.steps, 1)
         self.update(grads)
-        self.first = False
+        self.first, self.count = False, not self.count  # by the call itself, and before it
 
 
 class SGD(Run):
@@ -45,6 +46,7 @@ class SGD(Run):
 
     def update(self, g):
         names = self.keywords("momentum", "dampening", "nesterov")
+        del names["count"]
         lucid._fused_sgd_(self.p, g, *self.states, is_first_step=self.first, **names)
 
 
@@ -76,7 +78,7 @@ class RMSprop(Run):
         return [self.zeros(), self.zeros(self.d["centered"]), self.zeros(self.d["momentum"])]
 
     def update(self, g):
-        lucid._fused_rmsprop_(self.p, g, *self.states, **self.keywords("alpha", "eps", "momentum", "centered"))
+        lucid._fused_rmsprop_(self.p, g, *self.states, self.steps, **self.keywords("alpha", "eps", "momentum", "centered"))
 
 
 class Adadelta(Run):
@@ -84,7 +86,7 @@ class Adadelta(Run):
         return [self.zeros(), self.zeros()]
 
     def update(self, g):
-        lucid._fused_adadelta_(self.p, g, *self.states, **self.keywords("rho", "eps"))
+        lucid._fused_adadelta_(self.p, g, *self.states, self.steps, **self.keywords("rho", "eps"))
 
 
 class Adamax(Run):
@@ -128,7 +130,7 @@ class Rprop(Run):
     def update(self, g):
         (low, high), (down, up) = self.d["step_sizes"], self.d["etas"]
         sizes = {"step_size_min": low, "step_size_max": high, "etaminus": down, "etaplus": up}
-        lucid._fused_rprop_(self.p, g, *self.states, maximize=self.d["maximize"], **sizes)
+        lucid._fused_rprop_(self.p, g, *self.states, self.steps, maximize=self.d["maximize"], count=self.count, **sizes)
 
 
 class Adafactor(Run):
@@ -200,6 +202,7 @@ def both(kind, options, dtype, steps=20, strided=False, theirs_in=None):
             p.grad = made(torch, g, dtype).to(wide)
         optimizer.step()
         run.step([made(lucid, g, dtype, strided) for g in grads])
+    assert kind is SGD or [s.item() for s in run.steps] == [steps] * len(shapes)
     return ours, [p.detach() for p in theirs]
 
 
@@ -268,9 +271,9 @@ def test_scaled_gradients_and_overflow():
     scaled[1][0].mul_(8)
     adam(*plain)
     adam(*scaled, grad_scale=lucid.tensor(8.0), found_inf=lucid.tensor(0.0))
-    adam(*skipped, found_inf=lucid.tensor(1.0))
+    adam(*skipped, found_inf=lucid.tensor(1.0), count=True)
     assert lucid.equal(plain[0][0], scaled[0][0]) and lucid.equal(scaled[1][0], lucid.ones(3))
-    assert lucid.equal(skipped[0][0], lucid.ones(3))
+    assert lucid.equal(skipped[0][0], lucid.ones(3)) and skipped[4][0].item() == 1
 
 
 def test_a_learning_rate_may_be_a_tensor():
@@ -284,7 +287,7 @@ def test_writes_are_seen():
     lists = state(3)
     before = [x[0]._version for x in lists]
     adam(*lists)
-    assert [x[0]._version > v for x, v in zip(lists, before)] == [True, True, True, True, False]  # torch declares gradients too
+    assert [x[0]._version > v for x, v in zip(lists, before)] == [True] * 5  # torch declares gradients too
     assert adam([], [], [], [], []) is None
     lists[0][0].requires_grad_()
     with pytest.raises(RuntimeError, match="leaf Variable"):
@@ -343,7 +346,7 @@ def test_no_list_is_trusted(name, misfit):
         lists = {n: [lucid.ones(() if n in single else (4, 5)) for _ in range(2)] for n in names}
         lists[bad] = misfit(lists[bad])
         with pytest.raises(RuntimeError):
-            op(*lists.values(), **options)
+            op(*lists.values(), **options, **({"count": True} if "state_steps" in names else {}))
         assert all((t == 1).all() for ts in lists.values() for t in ts if t.device.type == "cpu")
 
 
@@ -367,21 +370,38 @@ def test_every_allocation(kind, options):
     run = kind([lucid.ones(3, 2), lucid.ones(4)], dict(optimizer.defaults))
     grads = [lucid.ones(3, 2), lucid.ones(4, dtype=lucid.float64)]
     run.step(grads)
+    run.count = kind is not SGD
     gc.collect()
     before, n = lucid._C.live_blocks(), 1
     while True:
-        values = str([p.tolist() for p in run.p])
+        values = str([p.tolist() for p in run.p + run.steps])
         lucid._C._fail_allocation(n)
         try:
             run.update(grads)
             break
         except lucid.OutOfMemory:
             lucid._C._fail_allocation(0)
-            assert str([p.tolist() for p in run.p]) == values
+            assert str([p.tolist() for p in run.p + run.steps]) == values
             n += 1
         finally:
             lucid._C._fail_allocation(0)
     assert n > 1 and lucid._C.live_blocks() == before
+    assert {s.item() for s in run.steps} == {2.0 if run.count else 0.0}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float16", "int64"])
+def test_counts_of_other_dtypes(dtype):
+    lists = state(3, 2)
+    lists[4] = [t.to(getattr(lucid, dtype)) for t in lists[4]]
+    adam(*lists, count=True)
+    assert [(s.item(), s.dtype) for s in lists[4]] == [(2, getattr(lucid, dtype))] * 2
+
+
+def test_counts_end_where_float32_does():
+    lists = state(3)
+    lists[4][0].fill_(2.0**24)
+    adam(*lists, count=True)
+    assert lists[4][0].item() == 2.0**24
 
 
 @pytest.mark.parametrize("m", [lucid, torch])

@@ -2,7 +2,8 @@
  *
  * A call updates all parameters of a group, under no_grad. What is the same for all elements of a parameter (bias corrections, the decayed
  * learning rate) is computed here in double precision, from the parameter's own step count, as torch.optim does; the kernel gets coefficients
- * (lc_step_numbers). Step counts are read: who calls has counted this step already (_foreach_add_), as in PyTorch. */
+ * (lc_step_numbers). Step counts are read: who calls has counted this step already (_foreach_add_), as in PyTorch; unless `count` is true, then
+ * the call counts it itself when the parameters are updated, so that a call that fails counts nothing. */
 #include "rules.h"
 #include <math.h>
 
@@ -22,7 +23,12 @@ static int number_of(const lc_value *v, double *value) /* of a number, or of a t
 {
     return v->tag == LC_IS_tensor ? read_number(v->t, value) : (*value = lc_number_of(v), 0);
 }
-static double rounded_like(const lc_tensor *t, double value) { return t->dtype == LC_f64 ? value : (double)(float)value; }
+static int write_number(lc_tensor *t, double value)
+{
+    if (t->device.kind == LC_CPU && t->dtype == LC_f32) return *(float *)t->data = (float)value, 0;
+    return fill_tensor(t, LC_NUMBER(value));
+}
+static double rounded_like(const lc_tensor *t, double value) { return t->dtype == LC_f32 ? (double)(float)value : value; }
 
 /* ---- one call ---- */
 typedef struct {
@@ -66,13 +72,34 @@ static int lists_fit(const lc_record *call, const algorithm *a)
     return 0;
 }
 
+static bool counts(const lc_record *call)
+{
+    return call->args[call->op->args->n_params - 1].b;
+} /* count is the last argument */
+/* The number of a parameter's step, this one included. */
+static int step_of(const lc_record *call, const algorithm *a, int i, double *step)
+{
+    if (!a->steps) return 0;
+    lc_tensor *t = call->args[a->steps].ts[i];
+    if (read_number(t, step) < 0) return -1;
+    if (counts(call)) *step = rounded_like(t, *step + 1);
+    return 0;
+}
+static int count_steps(const lc_record *call, const algorithm *a)
+{
+    double step;
+    for (int i = 0; a->steps && counts(call) && i < call->args[0].n; i++)
+        if (step_of(call, a, i, &step) < 0 || write_number(call->args[a->steps].ts[i], step) < 0) return -1;
+    return 0;
+}
+
 static int each_number(const lc_record *call, const algorithm *a, double scale, lc_step_numbers *numbers)
 {
     moment m = { .in = call->args };
     double before = -1;
     if (a->lr && number_of(&call->args[a->lr], &m.lr) < 0) return -1;
     for (m.i = 0; m.i < call->args[0].n; m.i++) {
-        if (a->steps && read_number(call->args[a->steps].ts[m.i], &m.step) < 0) return -1;
+        if (step_of(call, a, m.i, &m.step) < 0) return -1;
         if (m.i && m.step == before && !a->finish) numbers[m.i] = numbers[m.i - 1]; /* parameters of one age are alike */
         else {
             numbers[m.i] =
@@ -89,7 +116,7 @@ static int finish(const lc_record *call, const algorithm *a, double scale)
     moment m = { .in = call->args };
     int    rc = a->lr ? number_of(&call->args[a->lr], &m.lr) : 0;
     for (m.i = 0; a->finish && m.i < call->args[0].n && rc == 0; m.i++) {
-        rc = read_number(call->args[a->steps].ts[m.i], &m.step);
+        rc = step_of(call, a, m.i, &m.step);
         if (rc == 0) rc = a->finish(&m);
     }
     for (int i = 0; scale != 1 && i < call->args[1].n && rc == 0;
@@ -124,7 +151,8 @@ static int step(const lc_record *call, const algorithm *a)
             rc = lc_fail_int(LC_LucidError, "%s: a list of states that these options need is empty", call->op->name);
     if (rc == 0) rc = run_kernel_with(call, &args);
     lc_free(numbers, (size_t)n * sizeof *numbers);
-    return rc == 0 ? finish(call, a, scale) : rc;
+    if (rc == 0) rc = finish(call, a, scale);
+    return rc == 0 ? count_steps(call, a) : rc;
 }
 
 /* Weight decay: part of the gradient, or of the parameter itself (AdamW). */
@@ -170,18 +198,18 @@ NUMBERS(adamw) { return decay(c, F(9), m->lr, true), adam_coefficients(m, c), 0;
 ADAM(_fused_adam_, adam_numbers)
 LC_OP(_fused_adam_,
       .sig = "_fused_adam_(self: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor], exp_avg_sqs: list[Tensor], "
-             "max_exp_avg_sqs: list[Tensor], state_steps: list[Tensor], *, lr: Tensor | Number, beta1: float, beta2: "
-             "float, weight_decay: float, eps: float, amsgrad: bool, maximize: bool, grad_scale: Tensor | None = None, "
-             "found_inf: Tensor | None = None) -> None",
-      .doc = "One step of Adam for a list of parameters.", .writes = IN(0) | IN(1) | IN(2) | IN(3) | IN(4), UPDATE,
+             "max_exp_avg_sqs: list[Tensor], state_steps: list[Tensor], *, lr: Tensor | Number, beta1: float, beta2: float, "
+             "weight_decay: float, eps: float, amsgrad: bool, maximize: bool, grad_scale: Tensor | None = None, found_inf: "
+             "Tensor | None = None, count: bool = False) -> None",
+      .doc = "One step of Adam for a list of parameters.", .writes = IN(0) | IN(1) | IN(2) | IN(3) | IN(4) | IN(5), UPDATE,
       .run = _fused_adam_run);
 ADAM(_fused_adamw_, adamw_numbers)
 LC_OP(_fused_adamw_,
       .sig = "_fused_adamw_(self: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor], exp_avg_sqs: list[Tensor], "
-             "max_exp_avg_sqs: list[Tensor], state_steps: list[Tensor], *, lr: Tensor | Number, beta1: float, beta2: "
-             "float, weight_decay: float, eps: float, amsgrad: bool, maximize: bool, grad_scale: Tensor | None = None, "
-             "found_inf: Tensor | None = None) -> None",
-      .doc = "One step of AdamW for a list of parameters.", .writes = IN(0) | IN(1) | IN(2) | IN(3) | IN(4), UPDATE,
+             "max_exp_avg_sqs: list[Tensor], state_steps: list[Tensor], *, lr: Tensor | Number, beta1: float, beta2: float, "
+             "weight_decay: float, eps: float, amsgrad: bool, maximize: bool, grad_scale: Tensor | None = None, found_inf: "
+             "Tensor | None = None, count: bool = False) -> None",
+      .doc = "One step of AdamW for a list of parameters.", .writes = IN(0) | IN(1) | IN(2) | IN(3) | IN(4) | IN(5), UPDATE,
       .run = _fused_adamw_run);
 
 /* As PyTorch writes it for sparse gradients: eps joins the root before its correction. */
@@ -195,10 +223,10 @@ NUMBERS(sparse_adam)
 ALGORITHM(_fused_sparse_adam_, LC_STEP_ADAM, .states = 2, .steps = 4, .lr = 5, .maximize = 9, .numbers = sparse_adam_numbers)
 LC_OP(_fused_sparse_adam_,
       .sig = "_fused_sparse_adam_(self: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor], exp_avg_sqs: list[Tensor], "
-             "state_steps: list[Tensor], *, lr: Tensor | Number, beta1: float, beta2: float, eps: float, maximize: bool) -> "
-             "None",
-      .doc = "One step of SparseAdam for a list of parameters, with dense gradients.", .writes = IN(0) | IN(2) | IN(3), UPDATE,
-      .run = _fused_sparse_adam_run);
+             "state_steps: list[Tensor], *, lr: Tensor | Number, beta1: float, beta2: float, eps: float, maximize: bool, "
+             "count: bool = False) -> None",
+      .doc = "One step of SparseAdam for a list of parameters, with dense gradients.", .writes = IN(0) | IN(2) | IN(3) | IN(4),
+      UPDATE, .run = _fused_sparse_adam_run);
 
 NUMBERS(adamax)
 {
@@ -209,9 +237,10 @@ NUMBERS(adamax)
 ALGORITHM(_fused_adamax_, LC_STEP_ADAMAX, .states = 2, .steps = 4, .lr = 5, .maximize = 10, .numbers = adamax_numbers)
 LC_OP(_fused_adamax_,
       .sig = "_fused_adamax_(self: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor], exp_infs: list[Tensor], "
-             "state_steps: list[Tensor], *, lr: Tensor | Number, beta1: float, beta2: float, weight_decay: float, eps: "
-             "float, maximize: bool) -> None",
-      .doc = "One step of Adamax for a list of parameters.", .writes = IN(0) | IN(2) | IN(3), UPDATE, .run = _fused_adamax_run);
+             "state_steps: list[Tensor], *, lr: Tensor | Number, beta1: float, beta2: float, weight_decay: float, eps: float, "
+             "maximize: bool, count: bool = False) -> None",
+      .doc = "One step of Adamax for a list of parameters.", .writes = IN(0) | IN(2) | IN(3) | IN(4), UPDATE,
+      .run = _fused_adamax_run);
 
 /* The momentum's schedule: mu of this step and of the next, and the product of all so far, a number per parameter. */
 static double nadam_mu(const moment *m, double step) { return F(7) * (1 - 0.5 * pow(0.96, step * F(10))); }
@@ -240,9 +269,9 @@ ALGORITHM(_fused_nadam_, LC_STEP_NADAM, .states = 2, .steps = 5, .lr = 6, .maxim
 LC_OP(_fused_nadam_,
       .sig = "_fused_nadam_(self: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor], exp_avg_sqs: list[Tensor], "
              "mu_products: list[Tensor], state_steps: list[Tensor], *, lr: Tensor | Number, beta1: float, beta2: float, "
-             "weight_decay: float, momentum_decay: float, eps: float, decoupled_weight_decay: bool, maximize: bool) -> "
-             "None",
-      .doc = "One step of NAdam for a list of parameters.", .writes = IN(0) | IN(2) | IN(3) | IN(4), UPDATE,
+             "weight_decay: float, momentum_decay: float, eps: float, decoupled_weight_decay: bool, maximize: bool, count: "
+             "bool = False) -> None",
+      .doc = "One step of NAdam for a list of parameters.", .writes = IN(0) | IN(2) | IN(3) | IN(4) | IN(5), UPDATE,
       .run = _fused_nadam_run);
 
 /* Rectified once the variance of the adaptive rate can be trusted: from about the sixth step on. */
@@ -260,9 +289,10 @@ NUMBERS(radam)
 ALGORITHM(_fused_radam_, LC_STEP_RADAM, .states = 2, .steps = 4, .lr = 5, .maximize = 11, .numbers = radam_numbers)
 LC_OP(_fused_radam_,
       .sig = "_fused_radam_(self: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor], exp_avg_sqs: list[Tensor], "
-             "state_steps: list[Tensor], *, lr: Tensor | Number, beta1: float, beta2: float, weight_decay: float, eps: "
-             "float, decoupled_weight_decay: bool, maximize: bool) -> None",
-      .doc = "One step of RAdam for a list of parameters.", .writes = IN(0) | IN(2) | IN(3), UPDATE, .run = _fused_radam_run);
+             "state_steps: list[Tensor], *, lr: Tensor | Number, beta1: float, beta2: float, weight_decay: float, eps: float, "
+             "decoupled_weight_decay: bool, maximize: bool, count: bool = False) -> None",
+      .doc = "One step of RAdam for a list of parameters.", .writes = IN(0) | IN(2) | IN(3) | IN(4), UPDATE,
+      .run = _fused_radam_run);
 
 /* ---- second moments alone ---- */
 NUMBERS(adagrad)
@@ -273,38 +303,39 @@ NUMBERS(adagrad)
 ALGORITHM(_fused_adagrad_, LC_STEP_ADAGRAD, .states = 1, .steps = 3, .lr = 4, .maximize = 8, .scale = 9,
           .numbers = adagrad_numbers)
 LC_OP(_fused_adagrad_,
-      .sig = "_fused_adagrad_(self: list[Tensor], grads: list[Tensor], state_sums: list[Tensor], state_steps: "
-             "list[Tensor], *, lr: Tensor | Number, lr_decay: float, weight_decay: float, eps: float, maximize: bool, "
-             "grad_scale: Tensor | None = None, found_inf: Tensor | None = None) -> None",
-      .doc = "One step of Adagrad for a list of parameters.", .writes = IN(0) | IN(1) | IN(2), UPDATE,
+      .sig = "_fused_adagrad_(self: list[Tensor], grads: list[Tensor], state_sums: list[Tensor], state_steps: list[Tensor], "
+             "*, lr: Tensor | Number, lr_decay: float, weight_decay: float, eps: float, maximize: bool, grad_scale: Tensor | "
+             "None = None, found_inf: Tensor | None = None, count: bool = False) -> None",
+      .doc = "One step of Adagrad for a list of parameters.", .writes = IN(0) | IN(1) | IN(2) | IN(3), UPDATE,
       .run = _fused_adagrad_run);
 
 NUMBERS(rmsprop)
 {
-    decay(c, F(8), 0, false);
-    c->beta1 = F(6), c->beta2 = F(9), c->eps = F(7);
-    c->variant |= (F(9) > 0 ? LC_STEP_MOMENTUM : 0) | (m->in[10].b ? LC_STEP_CENTERED : 0);
+    decay(c, F(9), 0, false);
+    c->beta1 = F(7), c->beta2 = F(10), c->eps = F(8);
+    c->variant |= (F(10) > 0 ? LC_STEP_MOMENTUM : 0) | (m->in[11].b ? LC_STEP_CENTERED : 0);
     return 0;
 }
-ALGORITHM(_fused_rmsprop_, LC_STEP_RMSPROP, .states = 3, .optional = IN(3) | IN(4), .lr = 5, .maximize = 11,
+ALGORITHM(_fused_rmsprop_, LC_STEP_RMSPROP, .states = 3, .optional = IN(3) | IN(4), .lr = 6, .maximize = 12, .steps = 5,
           .numbers = rmsprop_numbers)
 LC_OP(_fused_rmsprop_,
       .sig = "_fused_rmsprop_(self: list[Tensor], grads: list[Tensor], square_avgs: list[Tensor], grad_avgs: list[Tensor], "
-             "momentum_buffer_list: list[Tensor], *, lr: Tensor | Number, alpha: float, eps: float, weight_decay: float, "
-             "momentum: float, centered: bool, maximize: bool) -> None",
-      .doc = "One step of RMSprop for a list of parameters.", .writes = IN(0) | IN(2) | IN(3) | IN(4), UPDATE,
+             "momentum_buffer_list: list[Tensor], state_steps: list[Tensor], *, lr: Tensor | Number, alpha: float, eps: "
+             "float, weight_decay: float, momentum: float, centered: bool, maximize: bool, count: bool = False) -> None",
+      .doc = "One step of RMSprop for a list of parameters.", .writes = IN(0) | IN(2) | IN(3) | IN(4) | IN(5), UPDATE,
       .run = _fused_rmsprop_run);
 
 NUMBERS(adadelta)
 {
-    decay(c, F(7), 0, false);
-    return c->beta1 = F(5), c->eps = F(6), 0;
+    decay(c, F(8), 0, false);
+    return c->beta1 = F(6), c->eps = F(7), 0;
 }
-ALGORITHM(_fused_adadelta_, LC_STEP_ADADELTA, .states = 2, .lr = 4, .maximize = 8, .numbers = adadelta_numbers)
+ALGORITHM(_fused_adadelta_, LC_STEP_ADADELTA, .states = 2, .lr = 5, .maximize = 9, .steps = 4, .numbers = adadelta_numbers)
 LC_OP(_fused_adadelta_,
-      .sig = "_fused_adadelta_(self: list[Tensor], grads: list[Tensor], square_avgs: list[Tensor], acc_deltas: "
-             "list[Tensor], *, lr: Tensor | Number, rho: float, eps: float, weight_decay: float, maximize: bool) -> None",
-      .doc = "One step of Adadelta for a list of parameters.", .writes = IN(0) | IN(2) | IN(3), UPDATE,
+      .sig = "_fused_adadelta_(self: list[Tensor], grads: list[Tensor], square_avgs: list[Tensor], acc_deltas: list[Tensor], "
+             "state_steps: list[Tensor], *, lr: Tensor | Number, rho: float, eps: float, weight_decay: float, maximize: bool, "
+             "count: bool = False) -> None",
+      .doc = "One step of Adadelta for a list of parameters.", .writes = IN(0) | IN(2) | IN(3) | IN(4), UPDATE,
       .run = _fused_adadelta_run);
 
 /* ---- averages and signs ---- */
@@ -323,18 +354,20 @@ static int asgd_finish(const moment *m)
 ALGORITHM(_fused_asgd_, LC_STEP_ASGD, .states = 1, .steps = 5, .lr = 7, .maximize = 11, .numbers = asgd_numbers,
           .finish = asgd_finish)
 LC_OP(_fused_asgd_,
-      .sig = "_fused_asgd_(self: list[Tensor], grads: list[Tensor], axs: list[Tensor], mus: list[Tensor], etas: "
-             "list[Tensor], state_steps: list[Tensor], *, lambd: float, lr: Tensor | Number, t0: float, alpha: float, "
-             "weight_decay: float, maximize: bool) -> None",
-      .doc = "One step of averaged SGD for a list of parameters.", .writes = IN(0) | IN(2) | IN(3) | IN(4), UPDATE,
+      .sig = "_fused_asgd_(self: list[Tensor], grads: list[Tensor], axs: list[Tensor], mus: list[Tensor], etas: list[Tensor], "
+             "state_steps: list[Tensor], *, lambd: float, lr: Tensor | Number, t0: float, alpha: float, weight_decay: float, "
+             "maximize: bool, count: bool = False) -> None",
+      .doc = "One step of averaged SGD for a list of parameters.", .writes = IN(0) | IN(2) | IN(3) | IN(4) | IN(5), UPDATE,
       .run = _fused_asgd_run);
 
-NUMBERS(rprop) { return c->eps = F(4), c->extra = F(5), c->beta1 = F(6), c->beta2 = F(7), 0; }
-ALGORITHM(_fused_rprop_, LC_STEP_RPROP, .states = 2, .maximize = 8, .numbers = rprop_numbers)
+NUMBERS(rprop) { return c->eps = F(5), c->extra = F(6), c->beta1 = F(7), c->beta2 = F(8), 0; }
+ALGORITHM(_fused_rprop_, LC_STEP_RPROP, .states = 2, .maximize = 9, .steps = 4, .numbers = rprop_numbers)
 LC_OP(_fused_rprop_,
-      .sig = "_fused_rprop_(self: list[Tensor], grads: list[Tensor], prevs: list[Tensor], step_sizes: list[Tensor], *, "
-             "step_size_min: float, step_size_max: float, etaminus: float, etaplus: float, maximize: bool) -> None",
-      .doc = "One step of Rprop for a list of parameters.", .writes = IN(0) | IN(2) | IN(3), UPDATE, .run = _fused_rprop_run);
+      .sig = "_fused_rprop_(self: list[Tensor], grads: list[Tensor], prevs: list[Tensor], step_sizes: list[Tensor], "
+             "state_steps: list[Tensor], *, step_size_min: float, step_size_max: float, etaminus: float, etaplus: float, "
+             "maximize: bool, count: bool = False) -> None",
+      .doc = "One step of Rprop for a list of parameters.", .writes = IN(0) | IN(2) | IN(3) | IN(4), UPDATE,
+      .run = _fused_rprop_run);
 
 /* ---- rows and columns ---- */
 static double epsilon_of(lc_dtype dtype)
@@ -367,13 +400,14 @@ static int factors_of(const lc_record *call, lc_tensor **rows, lc_tensor **colum
     }
     return at == factors->n ? 0 : lc_fail_int(LC_LucidError, "%s: too many variances", call->op->name);
 }
-static int adafactor_numbers(const lc_record *call, lc_factored_numbers *numbers)
+static const algorithm adafactor = { .steps = 3 };
+static int             adafactor_numbers(const lc_record *call, lc_factored_numbers *numbers)
 {
     const lc_value *in = call->args;
     double          lr, step;
     if (number_of(&in[4], &lr) < 0) return -1;
     for (int i = 0; i < in[0].n; i++) {
-        if (read_number(in[3].ts[i], &step) < 0) return -1;
+        if (step_of(call, &adafactor, i, &step) < 0) return -1;
         numbers[i] = (lc_factored_numbers){
             .sign = in[10].b ? -1 : 1,
             .shrink = 1 - lr * in[9].f,
@@ -402,12 +436,11 @@ static int _fused_adafactor_run(const lc_record *call)
     if (rc == 0)
         rc = run_kernel_with(call, &(lc_factored_args){ n, call->args[0].ts, call->args[1].ts, rows, columns, numbers });
     lc_free(numbers, (size_t)n * each);
-    return rc;
+    return rc == 0 ? count_steps(call, &adafactor) : rc;
 }
 LC_OP(_fused_adafactor_,
-      .sig =
-          "_fused_adafactor_(self: list[Tensor], grads: list[Tensor], variances: list[Tensor], state_steps: list[Tensor], *, "
-          "lr: Tensor | Number, beta2_decay: float, eps1: float | None, eps2: float, d: float, weight_decay: float, "
-          "maximize: bool) -> None",
+      .sig = "_fused_adafactor_(self: list[Tensor], grads: list[Tensor], variances: list[Tensor], state_steps: list[Tensor], "
+             "*, lr: Tensor | Number, beta2_decay: float, eps1: float | None, eps2: float, d: float, weight_decay: float, "
+             "maximize: bool, count: bool = False) -> None",
       .doc = "One step of Adafactor for a list of parameters. variances: a row and a column of each, or what a vector has.",
-      .writes = IN(0) | IN(2), .function = true, .promote = LC_NO_PROMOTION, .run = _fused_adafactor_run);
+      .writes = IN(0) | IN(2) | IN(3), .function = true, .promote = LC_NO_PROMOTION, .run = _fused_adafactor_run);

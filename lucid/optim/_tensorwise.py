@@ -157,7 +157,7 @@ def _documented(cls):
 
 class Tensorwise(Optimizer):
     """`_start(state, p, group)` fills the state of a parameter. Then either all parameters of a group are updated by one call,
-    `_fused(group, params, grads, states)`, or each on its own: `_update(p, grad, state, group)`.
+    `_fused(group, params, grads, states)`, which counts the step too, or each on its own: `_update(p, grad, state, group)`.
 
     >>> issubclass(lucid.optim.SGD, lucid.optim._tensorwise.Tensorwise)
     True
@@ -253,11 +253,11 @@ class Tensorwise(Optimizer):
             grads, states = [p.grad for p in params], self._states_of(params, group)
             if found_inf is not None and group.get("fused") and found_inf.item():
                 continue  # an overflow: this step does not count
-            if "step" in states[0]:
-                _foreach_add_(each(states, "step"), 1)
             if together:
                 self._fused(group, params, grads, states)
             else:
+                if "step" in states[0]:
+                    _foreach_add_(each(states, "step"), 1)
                 for p, grad, state in zip(params, grads, states):
                     self._one(p, -grad if group.get("maximize") else grad, state, group)
 

@@ -47,8 +47,9 @@ class Adagrad(Tensorwise):
                 self.state[p]["sum"].share_memory_()
 
     def _fused(self, group, params, grads, states):
-        options = {**{name: group[name] for name in ("lr_decay", "weight_decay", "eps", "maximize")}, **self._scaling()}
-        _C._fused_adagrad_(params, grads, each(states, "sum"), each(states, "step"), lr=value_of(group["lr"]), **options)
+        options = {name: group[name] for name in ("lr_decay", "weight_decay", "eps", "maximize")}
+        options |= {"lr": value_of(group["lr"]), "count": True, **self._scaling()}
+        _C._fused_adagrad_(params, grads, each(states, "sum"), each(states, "step"), **options)
 
     def _update(self, p, grad, state, group):
         step, total = state["step"].item(), state["sum"]
@@ -92,8 +93,8 @@ class Adadelta(Tensorwise):
 
     def _fused(self, group, params, grads, states):
         options = {name: group[name] for name in ("rho", "weight_decay", "eps", "maximize")}
-        lists = each(states, "square_avg"), each(states, "acc_delta")
-        _C._fused_adadelta_(params, grads, *lists, lr=value_of(group["lr"]), **options)
+        lists = [each(states, name) for name in ("square_avg", "acc_delta", "step")]
+        _C._fused_adadelta_(params, grads, *lists, lr=value_of(group["lr"]), count=True, **options)
 
     def _update(self, p, grad, state, group):
         rho, eps, square, steps = group["rho"], group["eps"], state["square_avg"], state["acc_delta"]
@@ -146,7 +147,8 @@ class RMSprop(Tensorwise):
         options = {name: group[name] for name in ("alpha", "weight_decay", "eps", "momentum", "centered", "maximize")}
         means = each(states, "grad_avg") if group["centered"] else []
         buffers = each(states, "momentum_buffer") if group["momentum"] > 0 else []
-        _C._fused_rmsprop_(params, grads, each(states, "square_avg"), means, buffers, lr=value_of(group["lr"]), **options)
+        lists = each(states, "square_avg"), means, buffers, each(states, "step")
+        _C._fused_rmsprop_(params, grads, *lists, lr=value_of(group["lr"]), count=True, **options)
 
     def _update(self, p, grad, state, group):
         alpha, square, lr = group["alpha"], state["square_avg"], in_formula(group["lr"], group)
@@ -213,7 +215,7 @@ class Adafactor(Tensorwise):
         names = [("row_var", "col_var") if p.dim() > 1 else ("variance",) for p in params]
         variances = [state[name] for state, each_name in zip(states, names) for name in each_name]
         options = {name: group[name] for name in ("beta2_decay", "d", "weight_decay", "maximize")}
-        options |= dict(zip(("eps1", "eps2"), group["eps"]), lr=value_of(group["lr"]))
+        options |= dict(zip(("eps1", "eps2"), group["eps"]), lr=value_of(group["lr"]), count=True)
         _C._fused_adafactor_(params, grads, variances, each(states, "step"), **options)
 
     def _update(self, p, grad, state, group):

@@ -110,7 +110,7 @@ class ASGD(Tensorwise):
     def _fused(self, group, params, grads, states):
         options = {name: group[name] for name in ("lambd", "t0", "alpha", "weight_decay", "maximize")}
         lists = [each(states, name) for name in ("ax", "mu", "eta", "step")]
-        _C._fused_asgd_(params, grads, *lists, lr=value_of(group["lr"]), **options)
+        _C._fused_asgd_(params, grads, *lists, lr=value_of(group["lr"]), count=True, **options)
 
     def _update(self, p, grad, state, group):
         lr, lambd, step = in_formula(group["lr"], group), group["lambd"], state["step"].item()
@@ -166,8 +166,9 @@ class Rprop(Tensorwise):
 
     def _fused(self, group, params, grads, states):
         (shrink, grow), (least, most) = group["etas"], group["step_sizes"]
-        options = {"etaminus": shrink, "etaplus": grow, "step_size_min": least, "step_size_max": most}
-        _C._fused_rprop_(params, grads, each(states, "prev"), each(states, "step_size"), maximize=group["maximize"], **options)
+        options = {"etaminus": shrink, "etaplus": grow, "step_size_min": least, "step_size_max": most, "count": True}
+        lists = [each(states, name) for name in ("prev", "step_size", "step")]
+        _C._fused_rprop_(params, grads, *lists, maximize=group["maximize"], **options)
 
     def _update(self, p, grad, state, group):
         shrink, grow = group["etas"]

@@ -74,6 +74,32 @@ def test_switches(name, options, monkeypatch):
     assert supports[0] == supports[1]
 
 
+class Logged(lucid.Tensor):
+    """Notes the names of the ops that Python calls with it."""
+
+    log = []
+
+    @classmethod
+    def __lucid_function__(cls, func, types, args=(), kwargs=None):
+        cls.log.append(func.__name__)
+        return super().__lucid_function__(func, types, args, kwargs)
+
+
+@pytest.mark.parametrize("name", [n for n in KINDS if n != "LBFGS"])
+def test_a_step_is_one_call(name):
+    optimizer, params = run(lucid, name, 2)
+    for state in optimizer.state.values():
+        state.update({k: v.as_subclass(Logged) for k, v in state.items() if v is not None})
+    optimizer.param_groups[0]["params"] = logged = [p.detach().as_subclass(Logged) for p in params]
+    for p, q in zip(params, logged):
+        q.grad = p.grad.as_subclass(Logged)
+        if p in optimizer.state:
+            optimizer.state[q] = optimizer.state.pop(p)
+    Logged.log.clear()
+    optimizer.step()
+    assert Logged.log == [f"_fused_{ {'SparseAdam': 'sparse_adam'}.get(name, name.lower()) }_"]
+
+
 def outcome(m, name, **options):
     try:
         return run(m, name, **options)[1]
