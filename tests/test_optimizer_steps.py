@@ -404,6 +404,51 @@ def test_counts_end_where_float32_does():
     assert lists[4][0].item() == 2.0**24
 
 
+def test_parts_of_lbfgs():
+    c = lucid._C
+    x = [lucid.tensor([[1.0, 2.0], [3.0, 4.0]]).T, lucid.tensor([1 + 2j]), lucid.tensor(5.0), lucid.ones(0)]
+    flat = c._lbfgs_gather(x)
+    assert flat.tolist() == [1, 3, 2, 4, 1, 2, 5]
+    whole = x[0].is_contiguous()
+
+    def move(direction):
+        c._lbfgs_move_(x, direction, 0.5)
+
+    for bad in (flat[:-1], lucid.ones(8), lucid.ones(7, 1), lucid.ones(7, device="meta"), lucid.ones(7, dtype=lucid.complex64)):
+        with pytest.raises(RuntimeError):
+            move(bad)
+        assert lucid.equal(c._lbfgs_gather(x), flat)
+    for n in range(1, 99):
+        lucid._C._fail_allocation(n)
+        try:
+            move(flat)
+            break
+        except lucid.OutOfMemory:
+            lucid._C._fail_allocation(0)
+            assert lucid.equal(c._lbfgs_gather(x), flat)
+        finally:
+            lucid._C._fail_allocation(0)
+    assert n > 1 and not whole and lucid.equal(c._lbfgs_gather(x), flat * 1.5)
+
+    rng = np.random.default_rng(0)
+    y, s = ([rng.normal(size=7) for _ in range(3)] for _ in range(2))
+    g, ro, scale = rng.normal(size=7), [rng.normal() for _ in range(3)], 0.7
+    d, al = -g, [0] * 3
+    for i in (2, 1, 0):
+        al[i] = ro[i] * (s[i] @ d)
+        d = d - al[i] * y[i]
+    d *= scale
+    for i in range(3):
+        d = d + (al[i] - ro[i] * (y[i] @ d)) * s[i]
+    lists = [[lucid.tensor(v) for v in values] for values in (y, s, ro)]
+    ours = c._lbfgs_direction(lucid.tensor(g), *lists, lucid.tensor(scale))
+    for a, b in zip(ours, (d, *al)):
+        np.testing.assert_allclose(a.numpy(), b, rtol=1e-6)
+    for k in range(3):
+        with pytest.raises(RuntimeError):
+            c._lbfgs_direction(lucid.tensor(g), *(ts[: 2 if j == k else 3] for j, ts in enumerate(lists)), lucid.tensor(scale))
+
+
 @pytest.mark.parametrize("m", [lucid, torch])
 def test_lists_of_tensors(m):
     x = [m.ones(2), m.full((2, 2), 2.0, dtype=m.float64), m.ones(3, dtype=m.float16)]

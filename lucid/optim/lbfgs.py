@@ -134,16 +134,10 @@ class LBFGS(Optimizer):
         self._params = self.param_groups[0]["params"]
 
     def _gather_flat_grad(self):
-        grads = [p.new_zeros(p.shape) if p.grad is None else p.grad for p in self._params]
-        return _C.cat([(_C.view_as_real(g) if g.is_complex() else g).reshape(-1) for g in grads])
+        return _C._lbfgs_gather([p.new_zeros(p.shape) if p.grad is None else p.grad for p in self._params])
 
     def _add_grad(self, step_size, direction):
-        at = 0
-        for p in self._params:
-            real = _C.view_as_real(p) if p.is_complex() else p
-            n = real.numel()
-            real.add_(direction[at : at + n].view_as(real), alpha=value_of(step_size))
-            at += n
+        _C._lbfgs_move_(self._params, direction, value_of(step_size))
 
     def _directional_evaluate(self, closure, x, t, d):
         self._add_grad(t, d)
@@ -166,13 +160,10 @@ class LBFGS(Optimizer):
                     history.pop(0)
             dirs.append(y), steps.append(s), ro.append(1.0 / ys)
             state["H_diag"] = ys / y.dot(y)
-        q, al = grad.neg(), state.setdefault("al", [None] * group["history_size"])
-        for i in reversed(range(len(dirs))):
-            al[i] = steps[i].dot(q) * ro[i]
-            q.add_(dirs[i] * -al[i])
-        d = q.mul(state["H_diag"])
-        for i in range(len(dirs)):
-            d.add_(steps[i] * (al[i] - dirs[i].dot(d) * ro[i]))
+        al = state.setdefault("al", [None] * group["history_size"])
+        if not dirs:
+            return grad.neg().mul(state["H_diag"])
+        d, *al[: len(dirs)] = _C._lbfgs_direction(grad, dirs, steps, ro, state["H_diag"])
         return d
 
     @no_grad()
