@@ -162,9 +162,10 @@ static void fill_turned(const wino_job *j, const wino_layout *l, const wino_scra
             for (int64_t p = 0; p < across->phases; p++, to += l->plane_size)
                 for (int64_t i = 0; i < height; i++) {
                     int64_t y = (part->row + axis[1].shift_min + i) * axis[1].step + axis[1].residue[q];
+                    if (y < 0 || y >= x->size[1]) continue; /* no tap is multiplied with it */
                     for (int64_t k = 0; k < 4 * j->across + j->reach - 1; k++) {
                         int64_t at = (across->shift_min + k) * across->step + across->residue[p];
-                        bool    there = y >= 0 && y < x->size[1] && at >= 0 && at < x->size[2];
+                        bool    there = at >= 0 && at < x->size[2];
                         column[k] = there ? plane + (y * x->size[2] + at) * lanes : zeros;
                     }
                     j->points->spread_images(column, j->across, lanes, to + i * l->pitch, l->point_size);
@@ -235,6 +236,31 @@ static void store_results(const wino_job *j, const wino_layout *l, const wino_sc
         }
     }
 }
+/* A tile along the strip. Where lanes are images, rows of results are as long as tiles are wide: taps that meet padding above or below the image
+ * are left out, row by row. */
+static void run_tile(const wino_job *j, const wino_layout *l, const conv_tile *like, int64_t rows, const conv_part *part)
+{
+    const conv_axis *a = &j->conv->grid.axis[1];
+    int64_t          each = j->taps / a->taps, height = j->conv->from.size[1];
+    for (int64_t r = 0, n = 0, from, past, last_from = -1, last_past = -1; r <= part->rows; r++, n++) {
+        from = 0, past = a->taps;
+        if (j->turned && r < part->rows) {
+            int64_t y = (part->row + r) * a->step;
+            while (from < past && (y + a->offset[from] < 0 || y + a->offset[from] >= height)) from++;
+            while (from < past && (y + a->offset[past - 1] < 0 || y + a->offset[past - 1] >= height)) past--;
+        }
+        if (r && (r == part->rows || from != last_from || past != last_past)) { /* n rows before this one have the same taps */
+            conv_tile tile = *like;
+            int64_t   at = (r - n) * l->pitch, skip = last_from * each;
+            tile.taps = (last_past - last_from) * each, tile.offset += skip;
+            tile.a = (const float *)like->a + skip * rows, tile.x = (const float *)like->x + at;
+            tile.out = (float *)like->out + at;
+            conv_run_tile(j->conv->kernels, j->conv->size, &tile, rows, n * l->pitch, NULL, 0);
+            n = 0;
+        }
+        last_from = from, last_past = past;
+    }
+}
 static void run_task(const wino_job *j, int64_t task, const wino_scratch *s)
 {
     static const float none[16];
@@ -258,7 +284,6 @@ static void run_task(const wino_job *j, int64_t task, const wino_scratch *s)
         int64_t row = conv_tile_start(c, t), rows = conv_tile_start(c, t + 1) - row, all = c->channels * j->taps;
         for (int64_t p = 0; p < points; p++) {
             conv_tile tile = { .channels = c->channels,
-                               .taps = j->taps,
                                .channel_step = l.channel_size,
                                .out_step = l.result_step,
                                .a_channel = j->taps * rows,
@@ -268,7 +293,7 @@ static void run_task(const wino_job *j, int64_t task, const wino_scratch *s)
                                .x = s->strip + p * l.point_size,
                                .start = none,
                                .out = s->result + p * rows * l.result_step };
-            conv_run_tile(c->kernels, c->size, &tile, rows, l.flat, NULL, 0);
+            run_tile(j, &l, &tile, rows, &part);
         }
         (j->turned ? store_turned : store_results)(j, &l, s, n, images, group * c->rows + row, rows, &part);
     }
