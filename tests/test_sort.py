@@ -1,4 +1,4 @@
-"""Sorting by size and kind of value: short and long lines, both widths of records, blocks, PyTorch's choice among equals."""
+"""Sorting by size and kind of value: short and long lines, records of parts of keys, blocks, PyTorch's choice among equals."""
 
 import numpy as np
 import pytest
@@ -16,6 +16,11 @@ def values(dtype, n, kind):
     dtype = getattr(torch, dtype)
     if dtype is torch.bool:
         return torch.from_numpy(rng.random(n) > 0.5)
+    if kind == "crowded":  # alike in their leading bits, but for one
+        x = torch.from_numpy(rng.integers(0, 99, n)).to(dtype)
+        x = 1 + x * torch.finfo(dtype).eps if dtype.is_floating_point else x
+        x[n // 2] = torch.finfo(dtype).min if dtype.is_floating_point else torch.iinfo(dtype).max
+        return x
     if not dtype.is_floating_point:
         limits = torch.iinfo(dtype)
         low, high = (limits.min, limits.max) if kind == "wide" else (0 if limits.min == 0 else -5, 5)
@@ -45,7 +50,7 @@ def same(a, b):
         assert torch.equal(a.signbit() & ~a.isnan(), b.signbit() & ~b.isnan())
 
 
-@pytest.mark.parametrize("kind", ["wide", "ties", "special"])
+@pytest.mark.parametrize("kind", ["wide", "ties", "special", "crowded"])
 @pytest.mark.parametrize("dtype", ["bool", *INTS, *FLOATS])
 def test_sort(dtype, kind):
     for n in SIZES:
@@ -76,9 +81,10 @@ def test_topk(dtype, kind):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("kind", ["wide", "crowded"])
 @pytest.mark.parametrize("dtype", ["int16", "int64", "float32", "float64"])
-def test_long_lines(dtype, threads):
-    x = values(dtype, 300000, "wide")
+def test_long_lines(dtype, kind, threads):
+    x = values(dtype, 300000, kind)
     x[5:1000] = x[0]
     y = lucid.from_numpy(x.numpy())
     before = lucid.get_num_threads()
@@ -87,12 +93,13 @@ def test_long_lines(dtype, threads):
         found, theirs = lucid.sort(y), torch.sort(x, stable=True)
         assert np.array_equal(found.values.numpy(), theirs.values.numpy())
         assert np.array_equal(found.indices.numpy(), theirs.indices.numpy())
+        assert np.array_equal(lucid.argsort(y).numpy(), theirs.indices.numpy())
         for a, b in zip(lucid.unique(y, True, True, True), torch.unique(x, True, True, True), strict=True):
             assert np.array_equal(a.numpy(), b.numpy())
         assert np.array_equal(lucid.nonzero(y > 0).numpy(), torch.nonzero(x > 0).numpy())
         assert np.array_equal(lucid.searchsorted(found.values, y).numpy(), torch.searchsorted(theirs.values, x).numpy())
         assert np.array_equal(lucid.isin(y, y[7:5000]).numpy(), torch.isin(x, x[7:5000]).numpy())
-        if x.dtype.is_floating_point:
+        if x.dtype.is_floating_point and kind == "wide":
             assert np.array_equal(lucid.histc(y, 50).numpy(), torch.histc(x, 50).numpy())
     finally:
         lucid.set_num_threads(before)

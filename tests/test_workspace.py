@@ -13,6 +13,8 @@ OPS = """
     x.cumsum(0) | x.cummax(1) | x.logcumsumexp(1) | x.sort() | x.sort(0) | flat.sort() | flat.argsort(descending=True)
     x.msort() | x.topk(5) | flat.topk(9) | x.unique() | i.unique() | i.unique(return_inverse=True, return_counts=True)
     x.tril() | x.unique(return_inverse=True) | i.unique_consecutive() | runs.unique_consecutive(return_counts=True)
+    d.sort() | d.argsort() | d.reshape(-1).sort() | d.reshape(-1).argsort(descending=True) | d.reshape(-1).sort(stable=True)
+    d.unique() | d.unique(return_inverse=True, return_counts=True) | spread.unique(return_inverse=True, return_counts=True)
     lucid.bucketize(x, edges) | lucid.isin(i, edges.long()) | x.histc() | i.reshape(-1).bincount() | lucid.dropout(x, 0.5, True)
     x[m] | x.masked_select(m) | m.nonzero() | x.masked_scatter(m, x) | x.t().contiguous() | x.flip(1) | lucid.cat((x, x), 1)
     x.mv(row) | x.t().mv(row) | h.mv(h[0]) | h.t().mv(h[0]) | x.mv(x[:, 3]) | flat.dot(flat) | row.outer(row) | x @ x[:, :7]
@@ -28,6 +30,7 @@ def operands():
     x = lucid.from_numpy(rng.normal(size=(ROWS, ROWS)).astype("float32"))
     i = lucid.from_numpy(rng.integers(0, 1000, (ROWS, ROWS)))
     given = {"x": x, "i": i, "m": x > 0, "h": x.half(), "c": x + 1j, "flat": x.reshape(-1), "edges": lucid.linspace(-3, 3, 101)}
+    given |= {"d": lucid.from_numpy(rng.normal(size=(ROWS, ROWS))), "spread": i * 123456789}
     return given | {"runs": (i // 100).sort().values, "row": x[0], "t": x.reshape(64, 64, 64), "lucid": lucid, "ROWS": ROWS}
 
 

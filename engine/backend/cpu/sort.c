@@ -2,13 +2,17 @@
  * records are sorted as numbers. Equal values then come in the order of their indices: every sort here is stable, as PyTorch's is.
  *
  * A first pass finds the least and the largest key and which bits vary. Subtracting the least and dropping low bits that are all alike leaves
- * as few bits as the values need, so 64 bits hold key and index of everything but long lines of doubles; those take 128 bits. Then the digits
- * of the keys are sorted from the lowest up, 11 bits at a time (three passes for float32, one for small integers): no comparisons and no
- * branches to predict. A line of up to 256 is merged instead. One long line is sorted by all threads, several by one each.
+ * as few bits as the values need, so that 64 bits hold key and index of everything but 8-byte values that spread widely. Of those a record
+ * keeps the leading bits of the key. Few are then alike; those that are have their records made anew, of the bits that were left out, and are
+ * sorted once more (break_ties). Records of 128 bits took twice the room and, moved six times, longer.
  *
- * Working memory is two buffers of records: 16 bytes per element of a line (32 for 8-byte values), per thread, up to SORT_MEMORY. Records of
- * longer lines lie where the indices will be written, and are sorted there (sort_place.inc.c): half as fast, and no memory at all. Only where key
- * and index take more than 64 bits, or indices do not lie one after the other, do long lines have buffers too. */
+ * With buffers the digits of the keys are sorted from the lowest up, 11 bits at a time (three passes for float32, one for small integers): no
+ * comparisons and no branches to predict. A line of up to 256 is merged instead. One long line is sorted by all threads, several by one each.
+ *
+ * Working memory is two buffers of records, 16 bytes per element of a line and thread, up to SORT_MEMORY. The results of a longer line of 8-byte
+ * values are such buffers themselves, if they lie one after the other. Otherwise its records go where the
+ * indices will be written: the first digit, from the top, is counted and each record put into its part, in order; the parts are sorted where
+ * they lie (sort_place.inc.c). Only where indices do not lie one after the other do long lines have buffers too. */
 #include "sort.h"
 #include "../args.h"
 #include "../../tensor/iter.h"
@@ -28,160 +32,232 @@ const lc_sort_kernels *cpu_sort_kernels(void)
 }
 const lc_sort_key *cpu_sort_key(lc_dtype dtype) { return cpu_sort_kernels()->key[dtype]; }
 
+static void join_summaries(key_summary *all, const key_summary *s)
+{
+    all->varying |= s->varying | (s->least ^ all->least);
+    all->least = s->least < all->least ? s->least : all->least;
+    all->most = s->most > all->most ? s->most : all->most;
+    all->lossy |= s->lossy;
+}
+
 /* ---- records ---- */
-enum { DIGIT_BITS = 11, MOST_DIGITS = 8, PARALLEL_LINE = 1 << 17, MOST_BLOCKS = 64 };
-typedef struct {
-    const void *from;
-    void       *to;
-    int64_t     n, block, *count; /* elements per block; count: 1 << DIGIT_BITS of each block */
-    int         shift;
-    uint32_t    mask;
-} digit_pass;
+enum { PARALLEL_LINE = 1 << 17, MOST_BLOCKS = 64 };
 
-#define RUNS    (cpu_sort_kernels()->runs)
-#define R       uint64_t
-#define NAME(f) f##_64
-#include "sort_records.inc.c"
-#undef RUNS
-#define R       unsigned __int128
-#define NAME(f) f##_128
-#include "sort_records.inc.c"
-
-enum { PLACE_BITS = 8 };
-static int place_width(int64_t n, int bits) /* parts of a few dozen: more, where values are uneven */
-{
-    int width = 0;
-    while (width < PLACE_BITS && n >> width > 32) width++;
-    return width < bits ? width : bits;
-}
-#define R       uint16_t
-#define NAME(f) f##_16
-#include "sort_place.inc.c"
-#define R       uint32_t
-#define NAME(f) f##_32
-#include "sort_place.inc.c"
-#define R       uint64_t
-#define NAME(f) f##_64
-#include "sort_place.inc.c"
-void cpu_sort_place(void *a, int64_t size, int64_t n, int low, int bits)
-{
-    if (size == 2) place_long_16(a, n, low, bits);
-    else if (size == 4) place_long_32(a, n, low, bits);
-    else place_long_64(a, n, low, bits);
-}
-
-static int64_t record_room(int64_t n) /* short lines are rounded up (sort_short) */
+int64_t cpu_sort_room(int64_t n) /* short lines are rounded up (cpu_sort_short) */
 {
     int64_t room = 8;
     while (room < n && room < SORT_TILE) room *= 2;
     return room < n ? n : room;
 }
-size_t cpu_sort_bytes(lc_dtype dtype, int64_t n) { return (size_t)(record_room(n) * (lc_size_of(dtype) == 8 ? 32 : 16)); }
 
 static int bits_of(uint64_t x) { return x ? 64 - __builtin_clzll(x) : 0; }
+/* What a record keeps of a key; returns how many bits that are. */
+static int plan_records(sorted_line *line, const key_summary *all, bool with_index)
+{
+    int bits = bits_of(all->most - all->least), alike = all->varying ? __builtin_ctzll(all->varying) : 0, room;
+    line->lossy = all->lossy, line->least = all->least;
+    line->index_bits = with_index ? bits_of((uint64_t)(line->n - 1)) : 0;
+    room = 64 - line->index_bits, line->cut = bits - alike > room;
+    line->shift = line->cut ? bits - room : alike;
+    return bits - line->shift;
+}
+static inline uint64_t record_of(const sorted_line *line, uint64_t key) /* but for its index */
+{
+    return (key - line->least) >> line->shift << line->index_bits;
+}
+static uint64_t index_mask(const sorted_line *line) { return line->index_bits ? ~0ull >> (64 - line->index_bits) : 0; }
 
+static void read_index(const sorted_line *line, const uint64_t *record, int64_t n, int64_t *index)
+{
+    uint64_t mask = index_mask(line);
+    for (int64_t i = 0; i < n; i++) index[i] = (int64_t)(record[i] & mask);
+}
+static void keys_of_records(const sorted_line *line, const uint64_t *record, int64_t n, uint64_t *key)
+{
+    uint64_t    value[SORT_TILE], mask = index_mask(line);
+    key_summary unused;
+    if (line->cut) { /* 8 bytes each */
+        for (int64_t i = 0; i < n; i++) value[i] = *(const uint64_t *)(line->from + (int64_t)(record[i] & mask) * line->step);
+        line->key->load((const char *)value, sizeof *value, n, line->flip, key, &unused);
+    } else
+        for (int64_t i = 0; i < n; i++) key[i] = (record[i] >> line->index_bits << line->shift) + line->least;
+}
+
+static bool in_order(const uint64_t *a, int64_t n)
+{
+    for (int64_t i = 1; i < n; i++)
+        if (a[i] < a[i - 1]) return false;
+    return true;
+}
+/* Records are in order but for the last `left` bits of their keys. spare: NULL, or as much room again. */
+static void break_ties(const sorted_line *line, uint64_t *a, uint64_t *spare, int64_t n, int left, bool parallel)
+{
+    int      low = line->index_bits, width = left < 64 - low ? left : 64 - low;
+    uint64_t key[SORT_TILE], mask = index_mask(line), bits = ~0ull >> (64 - width);
+    for (int64_t i = 1, end; i < n; i++) {
+        if ((a[i] ^ a[i - 1]) >> low) continue;
+        int64_t   first = i - 1, count;
+        uint64_t *run = a + first, *sorted;
+        for (end = i + 1; end < n && !((a[end] ^ *run) >> low);) end++;
+        count = end - first, i = end;
+        for (int64_t at = 0, m; at < count; at += m) {
+            m = count - at < SORT_TILE ? count - at : SORT_TILE;
+            keys_of_records(line, run + at, m, key);
+            for (int64_t j = 0; j < m; j++)
+                run[at + j] = ((key[j] - line->least) >> (left - width) & bits) << low | (run[at + j] & mask);
+        }
+        if (!in_order(run, count)) {
+            if (spare && count > SORT_TILE && count <= INT32_MAX) {
+                sorted = cpu_sort_records(run, spare + first, count, low, width, 0, NULL);
+                if (sorted != run) memcpy(run, sorted, (size_t)count * sizeof *run);
+            } else cpu_sort_place(run, sizeof *run, count, 0, low + width, parallel);
+        }
+        if (left > width) break_ties(line, run, spare ? spare + first : NULL, count, left - width, parallel);
+    }
+}
+
+/* ---- with buffers ---- */
 typedef struct { /* loading a long line, block by block */
-    const lc_sort_key *key;
-    const char        *from;
-    int64_t            step, n, block;
-    uint64_t           flip, *to;
+    const sorted_line *line;
+    int64_t            block;
+    uint64_t          *to;
     key_summary       *summary;
 } key_load;
 static void load_blocks(void *ctx, int64_t begin, int64_t end)
 {
-    const key_load *l = ctx;
+    const key_load    *l = ctx;
+    const sorted_line *line = l->line;
     for (int64_t b = begin; b < end; b++) {
-        int64_t at = b * l->block, n = l->n - at < l->block ? l->n - at : l->block;
-        l->key->load(l->from + at * l->step, l->step, n, l->flip, l->to + at, &l->summary[b]);
+        int64_t at = b * l->block, n = line->n - at < l->block ? line->n - at : l->block;
+        line->key->load(line->from + at * line->step, line->step, n, line->flip, l->to + at, &l->summary[b]);
     }
 }
-
-/* Keys become records in place, or in a second buffer if they are wide. */
-static void pack_narrow(uint64_t *record, int64_t n, const sorted_line *line, bool with_index)
+static int64_t blocks_of(int64_t n) /* for the threads there are: the result does not depend on it */
 {
-    if (with_index)
-        for (int64_t i = 0; i < n; i++) record[i] = (record[i] - line->least) >> line->shift << line->index_bits | (uint64_t)i;
-    else
-        for (int64_t i = 0; i < n; i++) record[i] = (record[i] - line->least) >> line->shift;
+    int64_t blocks = 2 * lc_num_threads(), most = n / SORT_TILE ? n / SORT_TILE : 1;
+    if (blocks > MOST_BLOCKS) blocks = MOST_BLOCKS;
+    return blocks < most ? blocks : most;
 }
-static void pack_wide(unsigned __int128 *record, const uint64_t *key, int64_t n, const sorted_line *line)
-{
-    for (int64_t i = 0; i < n; i++) record[i] = (unsigned __int128)((key[i] - line->least) >> line->shift) << 64 | (uint64_t)i;
-}
-
 int cpu_sort_line(lc_dtype dtype, const char *from, int64_t step, int64_t n, bool descending, bool with_index, bool parallel,
-                  void *memory, sorted_line *line)
+                  uint64_t *record, uint64_t *spare, sorted_line *line)
 {
     const lc_sort_key *key = cpu_sort_key(dtype);
-    bool               split = (parallel && n >= PARALLEL_LINE) || n > INT32_MAX; /* counts of one block are 32 bits */
-    int64_t            blocks = split ? n / (PARALLEL_LINE / 2) : 0, *count = NULL;
+    bool               split = parallel && n >= PARALLEL_LINE && lc_num_threads() > 1;
+    int64_t            blocks = split || n > INT32_MAX ? blocks_of(n) : 0, *count = NULL; /* counts of one block are 32 bits */
     key_summary        all, each[MOST_BLOCKS];
-    bool               may_be_wide = lc_size_of(dtype) == 8;
-    uint64_t          *narrow = memory;
-    int64_t            room = record_room(n);
-    unsigned __int128 *wide = memory;
-    if (blocks > MOST_BLOCKS) blocks = MOST_BLOCKS;
-    if (blocks && !(count = cpu_scratch((size_t)blocks * sizeof *count << DIGIT_BITS))) return -1;
-    line->key = key, line->flip = descending ? key->all : 0, line->n = n, line->lossy = false;
-    if (may_be_wide) narrow += 2 * room; /* keys lie where the second wide buffer will be */
+    if (blocks && !(count = cpu_scratch((size_t)blocks * sizeof *count << SORT_DIGIT))) return -1;
+    *line = (sorted_line){ .key = key, .flip = descending ? key->all : 0, .n = n, .from = from, .step = step };
     if (blocks) {
-        key_load load = { key, from, step, n, (n + blocks - 1) / blocks, line->flip, narrow, each };
+        key_load load = { line, (n + blocks - 1) / blocks, record, each };
         cpu_parallel(blocks, 1, n, load_blocks, &load);
         all = each[0];
-        for (int64_t b = 1; b < blocks; b++) {
-            if ((n + blocks - 1) / blocks * b >= n) break;
-            all.varying |= each[b].varying | (each[b].least ^ all.least);
-            all.least = each[b].least < all.least ? each[b].least : all.least;
-            all.most = each[b].most > all.most ? each[b].most : all.most;
-            all.lossy |= each[b].lossy;
-        }
-    } else key->load(from, step, n, line->flip, narrow, &all);
-    line->lossy = all.lossy, line->least = all.least;
-    line->shift = all.varying ? __builtin_ctzll(all.varying) : 0;
-    line->index_bits = with_index ? bits_of((uint64_t)(n - 1)) : 0;
-    int bits = bits_of((all.most - all.least) >> line->shift);
-    line->wide = bits + line->index_bits > 64;
-    if (line->wide) {
-        pack_wide(wide, narrow, n, line);
-        line->index_bits = 64;
-        line->record = sort_128(wide, wide + room, n, 64, bits, blocks, count);
-    } else {
-        pack_narrow(narrow, n, line, with_index);
-        line->record = sort_64(narrow, narrow + room, n, line->index_bits, bits, blocks, count);
-    }
-    if (count) cpu_scratch_free(count, (size_t)blocks * sizeof *count << DIGIT_BITS);
+        for (int64_t b = 1; b < blocks && b * load.block < n; b++) join_summaries(&all, &each[b]);
+    } else key->load(from, step, n, line->flip, record, &all);
+    int bits = plan_records(line, &all, with_index);
+    if (with_index)
+        for (int64_t i = 0; i < n; i++) record[i] = record_of(line, record[i]) | (uint64_t)i;
+    else
+        for (int64_t i = 0; i < n; i++) record[i] = record_of(line, record[i]);
+    line->record = cpu_sort_records(record, spare, n, line->index_bits, bits, blocks, count);
+    if (line->cut) break_ties(line, line->record, line->record == record ? spare : record, n, line->shift, parallel);
+    if (count) cpu_scratch_free(count, (size_t)blocks * sizeof *count << SORT_DIGIT);
     return 0;
 }
 
+/* ---- in the room of the indices ---- */
+typedef struct {
+    const sorted_line *line;
+    int64_t            block, *count; /* elements of a block; 1 << SORT_DIGIT of each, then where the next of a part goes */
+    key_summary       *summary;
+    int                below; /* bits of records below the first digit */
+    const int64_t     *end;   /* of each part */
+    int64_t            most;  /* larger parts are not one thread's */
+} placing;
+typedef enum { SUMMARISE, COUNT, MOVE } place_pass;
+static inline __attribute__((always_inline)) void pass_block(const placing *p, int64_t b, place_pass pass)
+{
+    const sorted_line *line = p->line;
+    int64_t            at = b * p->block, end = line->n - at < p->block ? line->n : at + p->block, *count = NULL;
+    uint64_t           key[SORT_TILE];
+    key_summary        s;
+    if (pass != SUMMARISE) count = p->count + (b << SORT_DIGIT);
+    for (int64_t n; at < end; at += n) {
+        n = end - at < SORT_TILE ? end - at : SORT_TILE;
+        line->key->load(line->from + at * line->step, line->step, n, line->flip, key, &s);
+        if (pass == SUMMARISE && at == b * p->block) p->summary[b] = s;
+        else if (pass == SUMMARISE) join_summaries(&p->summary[b], &s);
+        else if (pass == COUNT)
+            for (int64_t i = 0; i < n; i++) count[record_of(line, key[i]) >> p->below]++;
+        else
+            for (int64_t i = 0; i < n; i++) {
+                uint64_t r = record_of(line, key[i]);
+                line->record[count[r >> p->below]++] = r | (uint64_t)(at + i);
+            }
+    }
+}
+static void summarise_blocks(void *ctx, int64_t begin, int64_t end)
+{
+    for (int64_t b = begin; b < end; b++) pass_block(ctx, b, SUMMARISE);
+}
+static void count_blocks(void *ctx, int64_t begin, int64_t end)
+{
+    for (int64_t b = begin; b < end; b++) pass_block(ctx, b, COUNT);
+}
+static void move_blocks(void *ctx, int64_t begin, int64_t end)
+{
+    for (int64_t b = begin; b < end; b++) pass_block(ctx, b, MOVE);
+}
+static void sort_part(const placing *p, int64_t d, bool parallel)
+{
+    const sorted_line *line = p->line;
+    int64_t            at = d ? p->end[d - 1] : 0, n = p->end[d] - at;
+    uint64_t          *a = line->record + at;
+    if (!in_order(a, n)) cpu_sort_place(a, sizeof *a, n, line->cut ? line->index_bits : 0, p->below, parallel);
+    if (line->cut) break_ties(line, a, NULL, n, line->shift, parallel);
+}
+static void sort_parts(void *ctx, int64_t begin, int64_t end)
+{
+    const placing *p = ctx;
+    for (int64_t d = begin; d < end; d++)
+        if (p->end[d] - (d ? p->end[d - 1] : 0) <= p->most) sort_part(p, d, false);
+}
 int cpu_sort_in_place(lc_dtype dtype, const char *from, int64_t step, int64_t n, bool descending, bool parallel,
                       uint64_t *place, sorted_line *line)
 {
     const lc_sort_key *key = cpu_sort_key(dtype);
-    key_summary        all;
-    line->key = key, line->flip = descending ? key->all : 0, line->n = n;
-    key->load(from, step, n, line->flip, place, &all);
-    line->lossy = all.lossy, line->least = all.least;
-    line->shift = all.varying ? __builtin_ctzll(all.varying) : 0;
-    line->index_bits = bits_of((uint64_t)(n - 1)), line->wide = false, line->record = place;
-    int bits = bits_of((all.most - all.least) >> line->shift) + line->index_bits;
-    if (bits > 64) return 1;
-    pack_narrow(place, n, line, true);
-    if (parallel) place_long_64(place, n, 0, bits);
-    else place_64(place, n, 0, bits);
+    int64_t     blocks = parallel ? 2 * lc_num_threads() : 1, sum = 0; /* the result does not depend on how many there are */
+    key_summary each[MOST_BLOCKS];
+    placing     p = { .line = line, .block = (n + blocks - 1) / blocks, .summary = each };
+    blocks = (n + p.block - 1) / p.block;
+    size_t bytes = (size_t)blocks * sizeof *p.count << SORT_DIGIT;
+    *line = (sorted_line){ .key = key, .flip = descending ? key->all : 0, .n = n, .from = from, .step = step, .record = place };
+    if (!(p.count = cpu_scratch(bytes))) return -1;
+    memset(p.count, 0, bytes);
+    cpu_parallel(blocks, 1, n, summarise_blocks, &p);
+    for (int64_t b = 1; b < blocks; b++) join_summaries(&each[0], &each[b]);
+    int bits = plan_records(line, &each[0], true), width = bits < SORT_DIGIT ? bits : SORT_DIGIT;
+    p.below = line->index_bits + bits - width;
+    cpu_parallel(blocks, 1, n, count_blocks, &p);
+    for (int64_t d = 0; d < 1 << width; d++)
+        for (int64_t b = 0; b < blocks; b++) {
+            int64_t *c = &p.count[(b << SORT_DIGIT) + d], here = *c;
+            *c = sum, sum += here;
+        }
+    cpu_parallel(blocks, 1, n, move_blocks, &p);
+    p.end = p.count + ((blocks - 1) << SORT_DIGIT); /* after the last block has moved */
+    p.most = parallel && n / 4 > PARALLEL_LINE ? n / 4 : n;
+    if (bits > width || line->cut) {
+        for (int64_t d = 0; p.most < n && d < 1 << width; d++)
+            if (p.end[d] - (d ? p.end[d - 1] : 0) > p.most) sort_part(&p, d, true);
+        if (parallel) cpu_parallel(1 << width, 1, 8 * n, sort_parts, &p);
+        else sort_parts(&p, 0, 1 << width);
+    }
+    cpu_scratch_free(p.count, bytes);
     return 0;
 }
 
 void cpu_sort_read(const sorted_line *line, int64_t at, int64_t n, uint64_t *key, int64_t *index)
 {
-    int      low = line->index_bits, shift = line->shift;
-    uint64_t mask = low ? ~0ull >> (64 - low) : 0, least = line->least;
-    if (line->wide) {
-        const unsigned __int128 *r = (const unsigned __int128 *)line->record + at;
-        for (int64_t i = 0; i < n; i++) key[i] = ((uint64_t)(r[i] >> 64) << shift) + least;
-        for (int64_t i = 0; index && i < n; i++) index[i] = (int64_t)r[i];
-    } else {
-        const uint64_t *r = (const uint64_t *)line->record + at;
-        for (int64_t i = 0; i < n; i++) key[i] = (r[i] >> low << shift) + least;
-        for (int64_t i = 0; index && i < n; i++) index[i] = (int64_t)(r[i] & mask);
-    }
+    if (key) keys_of_records(line, line->record + at, n, key);
+    if (index) read_index(line, line->record + at, n, index);
 }

@@ -26,10 +26,11 @@ static void emit(void *ctx, int64_t begin, int64_t end)
     uint64_t           key[SORT_TILE];
     int64_t            index[SORT_TILE];
     for (int64_t at = begin, n; at < end; at += n) {
+        bool gathered = line->lossy || line->cut;
         n = end - at < SORT_TILE ? end - at : SORT_TILE;
-        cpu_sort_read(line, at, n, key, index);
+        cpu_sort_read(line, at, n, e->at.values && !gathered ? key : NULL, index);
         if (!e->at.values) (void)0;
-        else if (line->lossy)
+        else if (gathered)
             cpu_gather(lc_size_of(w->dtype), e->at.values + at * w->step[1], w->step[1], e->at.in, w->step[0], index, n);
         else line->key->store(e->at.values + at * w->step[1], w->step[1], n, line->flip, key);
         if (!e->at.indices) continue;
@@ -91,20 +92,19 @@ static int sort_lines(void *ctx, char *const *ptr, const int64_t *stride, int64_
     const line_thread *t = ctx;
     const line_walk   *w = t->walk;
     if (w->n <= TINY && lines_are_packed(w, stride)) return sort_tiny_lines(w, ptr, stride, lines), 0;
+    int64_t   record = sizeof(uint64_t);
+    bool      room = !w->bytes && w->values && lc_size_of(w->dtype) == record && w->step[1] == record; /* for a second buffer */
+    uint64_t *one = (uint64_t *)t->memory, *two = one + cpu_sort_room(w->n);
     for (int64_t l = 0; l < lines; l++) {
         sorted_line line;
         line_ends   at = cpu_line_ends(w, ptr, stride, l);
-        int         rc = w->bytes ? 1
-                                  : cpu_sort_in_place(w->dtype, at.in, w->step[0], w->n, w->descending, w->parallel,
-                                                      (uint64_t *)at.indices, &line);
-        size_t      bytes = !w->bytes && rc ? cpu_sort_bytes(w->dtype, w->n) : 0; /* after all */
-        char       *memory = bytes ? cpu_scratch(bytes) : t->memory;
-        if (rc)
-            rc =
-                memory ? cpu_sort_line(w->dtype, at.in, w->step[0], w->n, w->descending, true, w->parallel, memory, &line) : -1;
-        if (rc == 0) cpu_emit_sorted(w, &line, at, w->n);
-        if (bytes) cpu_scratch_free(memory, bytes);
+        if (!w->bytes) one = (uint64_t *)at.indices;
+        if (room) two = (uint64_t *)at.values;
+        int rc = w->bytes || room
+                     ? cpu_sort_line(w->dtype, at.in, w->step[0], w->n, w->descending, true, w->parallel, one, two, &line)
+                     : cpu_sort_in_place(w->dtype, at.in, w->step[0], w->n, w->descending, w->parallel, one, &line);
         if (rc < 0) return -1;
+        cpu_emit_sorted(w, &line, at, w->n);
     }
     return 0;
 }
@@ -157,7 +157,7 @@ static int cpu_sort(lc_dtype dtype, const void *args)
 {
     const lc_sort_args *a = args;
     int64_t             n = a->in->ndim ? a->in->shape[a->dim] : 1;
-    size_t              bytes = cpu_sort_bytes(dtype, n);
+    size_t              bytes = (size_t)cpu_sort_room(n) * 2 * sizeof(uint64_t);
     bool                in_place = bytes > SORT_MEMORY && a->indices && a->indices->stride[a->dim] == 1;
     return cpu_each_line(dtype, a, sort_lines, in_place ? 0 : bytes, 4);
 }

@@ -2,21 +2,22 @@
  *
  * Digits from the top: counted, then every number that lies in another digit's part is exchanged with one that belongs there, until each part
  * holds its own; then the parts, one by one. Parts of up to SORT_TILE are merged in a tile. Numbers that are alike change places: where
- * their order matters, they hold an index. */
+ * their order matters, they hold an index. Where all have the same digit, bits in which they do not differ at all are skipped. */
 static void NAME(place_tile)(R *a, int64_t n)
 {
     uint64_t one[SORT_TILE], two[SORT_TILE], *sorted;
     for (int64_t i = 0; i < n; i++) one[i] = a[i];
-    sorted = sort_short_64(one, two, n);
+    sorted = cpu_sort_short(one, two, n);
     for (int64_t i = 0; i < n; i++) a[i] = (R)sorted[i];
 }
-/* Into parts of the digit of width bits at shift; end: where each part ends. */
-static void NAME(place_parts)(R *a, int64_t n, int shift, int width, int64_t *end)
+/* Into parts of the digit of width bits at shift; end: where each part ends. False if there is only one. */
+static bool NAME(place_parts)(R *a, int64_t n, int shift, int width, int64_t *end)
 {
     int64_t  next[1 << PLACE_BITS], at = 0, digits = 1 << width;
     uint32_t mask = (1u << width) - 1;
     memset(end, 0, (size_t)digits * sizeof *end);
     for (int64_t i = 0; i < n; i++) end[(uint32_t)(a[i] >> shift) & mask]++;
+    if (end[(uint32_t)(a[0] >> shift) & mask] == n) return false;
     for (int64_t d = 0; d < digits; d++) next[d] = at, at = end[d] += at;
     for (int64_t d = 0; d < digits; d++)
         while (next[d] < end[d]) {
@@ -25,6 +26,13 @@ static void NAME(place_parts)(R *a, int64_t n, int shift, int width, int64_t *en
             while ((to = (uint32_t)(r >> shift) & mask) != d) other = a[next[to]], a[next[to]++] = r, r = other;
             a[next[d]++] = r;
         }
+    return true;
+}
+static int NAME(differing_bits)(const R *a, int64_t n)
+{
+    R differ = 0;
+    for (int64_t i = 1; i < n; i++) differ |= a[i] ^ a[0];
+    return differ ? 64 - __builtin_clzll(differ) : 0;
 }
 static void NAME(place)(R *a, int64_t n, int low, int bits)
 {
@@ -35,7 +43,7 @@ static void NAME(place)(R *a, int64_t n, int low, int bits)
     }
     if (bits <= low) return;
     int width = place_width(n, bits - low);
-    NAME(place_parts)(a, n, bits - width, width, end);
+    if (!NAME(place_parts)(a, n, bits - width, width, end)) return NAME(place)(a, n, low, NAME(differing_bits)(a, n));
     for (int64_t d = 0, at = 0; d < 1 << width; at = end[d++]) NAME(place)(a + at, end[d] - at, low, bits - width);
 }
 typedef struct {
@@ -55,8 +63,9 @@ static void NAME(place_some)(void *ctx, int64_t begin, int64_t stop)
 static void NAME(place_long)(R *a, int64_t n, int low, int bits)
 {
     int64_t end[1 << PLACE_BITS];
-    if (n < PARALLEL_LINE || bits - low <= PLACE_BITS) return NAME(place)(a, n, low, bits);
-    NAME(place_parts)(a, n, bits - PLACE_BITS, PLACE_BITS, end);
+    if (n < PLACE_PARALLEL || bits - low <= PLACE_BITS) return NAME(place)(a, n, low, bits);
+    if (!NAME(place_parts)(a, n, bits - PLACE_BITS, PLACE_BITS, end))
+        return NAME(place_long)(a, n, low, NAME(differing_bits)(a, n));
     cpu_parallel(1 << PLACE_BITS, 1, 8 * n, NAME(place_some), &(NAME(part_job)){ a, end, low, bits - PLACE_BITS });
 }
 #undef R

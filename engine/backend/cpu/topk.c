@@ -179,7 +179,10 @@ static int sorted_instead(const line_thread *t, line_ends at, bool *answered)
 {
     const line_walk *w = t->walk;
     sorted_line      line;
-    if (cpu_sort_line(w->dtype, at.in, w->step[0], w->n, w->descending, true, w->parallel, t->memory, &line) < 0) return -1;
+    uint64_t        *record = (uint64_t *)t->memory;
+    if (cpu_sort_line(w->dtype, at.in, w->step[0], w->n, w->descending, true, w->parallel, record, record + cpu_sort_room(w->n),
+                      &line) < 0)
+        return -1;
     *answered = !has_equals(&line, w->k < w->n ? w->k + 1 : w->n);
     if (*answered) cpu_emit_sorted(w, &line, at, w->k);
     return 0;
@@ -286,7 +289,7 @@ static int cpu_topk(lc_dtype dtype, const void *args)
 {
     const lc_sort_args *a = args;
     int64_t             n = a->in->ndim ? a->in->shape[a->dim] : 1;
-    size_t              bytes = a->k <= n / 64 ? (size_t)a->k * sizeof(entry) : cpu_sort_bytes(dtype, n);
+    size_t              bytes = a->k <= n / 64 ? (size_t)a->k * sizeof(entry) : (size_t)cpu_sort_room(n) * sizeof(entry);
     return cpu_each_line(dtype, a, topk_lines, bytes, a->k <= n / 64 ? 0 : 4);
 }
 LC_CPU_RUN(topk, cpu_topk, 1u << LC_f16 | 1u << LC_bf16 LC_EACH_real(LC_SORTABLE_BIT, ))

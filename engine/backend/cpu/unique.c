@@ -52,6 +52,10 @@ static void group(grouping *g, const uint64_t *key, const int64_t *index, int64_
     for (int64_t i = 0; g->counts && i < count; i++) g->counts[g->found + i] = g->seen + start[i];
     g->last = key[n - 1], g->seen += n, g->found += count;
 }
+static int no_memory(const lc_unique_args *a)
+{
+    return lc_fail_int(LC_OutOfMemory, "unique: no memory for %lld values", (long long)a->n);
+}
 static int finish_groups(const lc_unique_args *a, int64_t found) /* counts hold where groups start */
 {
     int64_t *counts = counts_of(a);
@@ -145,48 +149,61 @@ static void unpack_tile(const packing *p, int64_t at, int64_t n, uint64_t *key, 
     for (int64_t i = 0; i < n && p->index_bits; i++) index[i] = (int64_t)(key[i] & mask);
     for (int64_t i = 0; i < n; i++) key[i] = (key[i] >> p->index_bits << p->shift) + p->least;
 }
+static void each_sorted_tile(const packing *p, const sorted_line *line, grouping *g)
+{
+    uint64_t key[SORT_TILE];
+    int64_t  index[SORT_TILE];
+    for (int64_t at = 0, n, all = g->args->n; at < all; at += n) {
+        n = all - at < SORT_TILE ? all - at : SORT_TILE;
+        if (line) cpu_sort_read(line, at, n, key, index);
+        else unpack_tile(p, at, n, key, index);
+        group(g, key, index, n);
+    }
+}
 static int unique_in_place(const lc_unique_args *a, const key_summary *s)
 {
     grouping g = grouping_of(a);
     packing  p = { .size = lc_size_of(a->in->dtype), .least = s->least, .shift = s->varying ? __builtin_ctzll(s->varying) : 0 };
-    uint64_t key[SORT_TILE];
-    int64_t  index[SORT_TILE];
-    if (with_room(&g, a->n) < 0) return -1;
-    p.to = g.values;
+    int      bits = bits_of((s->most - s->least) >> p.shift);
+    sorted_line sorted, *line = NULL;
     if (a->inverse) p.to = (char *)a->inverse, p.size = 8, p.index_bits = bits_of((uint64_t)(a->n - 1)), g.later = true;
-    int bits = bits_of((s->most - s->least) >> p.shift);
-    each_tile(a, pack_tile, &p, NULL);
-    cpu_sort_place(p.to, p.size, a->n, s->lossy ? 0 : p.index_bits, p.index_bits + bits); /* NaNs, each a group: as they came */
-    for (int64_t at = 0, n; at < a->n; at += n) {
-        n = a->n - at < SORT_TILE ? a->n - at : SORT_TILE;
-        unpack_tile(&p, at, n, key, index);
-        group(&g, key, index, n);
+    else if (with_room(&g, a->n) < 0) return -1;
+    else p.to = g.values;
+    if (bits + p.index_bits > 64) {
+        line = &sorted;
+        if (cpu_sort_in_place((lc_dtype)a->in->dtype, a->in->data, p.size, a->n, false, true, (uint64_t *)a->inverse, line) < 0)
+            return no_memory(a);
+    } else {
+        each_tile(a, pack_tile, &p, NULL);
+        cpu_sort_place(p.to, p.size, a->n, s->lossy ? 0 : p.index_bits, p.index_bits + bits,
+                       true); /* NaNs, each a group: as they came */
     }
+    if (a->inverse) { /* counted first */
+        each_sorted_tile(&p, line, &g);
+        int64_t found = g.found;
+        g.seen = g.found = 0;
+        if (with_room(&g, found) < 0) return -1;
+    }
+    each_sorted_tile(&p, line, &g);
     if (a->inverse) {
-        cpu_sort_place(a->inverse, 8, a->n, 32, 32 + p.index_bits);
+        cpu_sort_place(a->inverse, 8, a->n, 32, 32 + p.index_bits, true);
         for (int64_t i = 0; i < a->n; i++) a->inverse[i] &= UINT32_MAX;
     }
     return finish_groups(a, g.found);
 }
-static int unique_by_sorting(const lc_unique_args *a) /* with buffers: few, or more bits than a record has */
+static int unique_by_sorting(const lc_unique_args *a) /* with buffers: few, or bytes */
 {
     lc_dtype    dtype = (lc_dtype)a->in->dtype;
-    size_t      bytes = cpu_sort_bytes(dtype, a->n);
+    int64_t     size = lc_size_of(dtype), room = cpu_sort_room(a->n);
+    size_t      bytes = (size_t)room * 2 * sizeof(uint64_t);
     grouping    g = grouping_of(a);
     sorted_line line;
-    uint64_t    key[SORT_TILE];
-    int64_t     index[SORT_TILE];
     if (with_room(&g, a->n) < 0) return -1;
-    void *memory = cpu_scratch(bytes);
-    int   rc = memory ? cpu_sort_line(dtype, a->in->data, lc_size_of(dtype), a->n, false, a->inverse, true, memory, &line) : -1;
-    for (int64_t at = 0, n; rc == 0 && at < a->n; at += n) {
-        n = a->n - at < SORT_TILE ? a->n - at : SORT_TILE;
-        cpu_sort_read(&line, at, n, key, a->inverse ? index : NULL);
-        group(&g, key, index, n);
-    }
+    uint64_t *memory = cpu_scratch(bytes);
+    int rc = memory ? cpu_sort_line(dtype, a->in->data, size, a->n, false, a->inverse, true, memory, memory + room, &line) : -1;
+    if (rc == 0) each_sorted_tile(NULL, &line, &g);
     if (memory) cpu_scratch_free(memory, bytes);
-    return rc < 0 ? lc_fail_int(LC_OutOfMemory, "unique: no memory for %lld values", (long long)a->n)
-                  : finish_groups(a, g.found);
+    return rc < 0 ? no_memory(a) : finish_groups(a, g.found);
 }
 /* Runs cut down to their first, and nothing else wanted: no keys needed. */
 #define SQUEEZE(T)                                                                                                             \
@@ -259,7 +276,7 @@ static int unique_values(const lc_unique_args *a)
     each_tile(a, NULL, NULL, &all);
     uint64_t range = (all.most - all.least) >> (all.varying ? __builtin_ctzll(all.varying) : 0);
     if (!all.lossy && range < 1u << TABLE_BITS) return unique_by_table(a, &all);
-    bool fits = !a->inverse || (a->n <= INT32_MAX && bits_of(range) + bits_of((uint64_t)(a->n - 1)) <= 64);
+    bool fits = !a->inverse || a->n <= INT32_MAX; /* an index and a group */
     return fits && lc_size_of(a->in->dtype) > 1 ? unique_in_place(a, &all) : unique_by_sorting(a);
 }
 

@@ -1,58 +1,70 @@
-/* Included per width of record R: an unsigned number, its index in the low bits, so that no two are equal and any sort is stable. */
+/* Sorting records with a second buffer: unsigned numbers with their index in the low bits, so that no two are equal and any sort is stable. */
+#include "sort_records.h"
+#include "keys.h"
+#include <string.h>
+
+enum { DIGIT_BITS = SORT_DIGIT, MOST_DIGITS = 8 };
+typedef struct {
+    const uint64_t *from;
+    uint64_t       *to;
+    int64_t         n, block, *count; /* elements per block; count: 1 << DIGIT_BITS of each block */
+    int             shift;
+    uint32_t        mask;
+} digit_pass;
 
 /* ---- short lines: networks of eight, then merges from both ends at once, without a branch on the values ---- */
-static inline void NAME(order)(R *a, int i, int j)
+static inline void order(uint64_t *a, int i, int j)
 {
-    R x = a[i], y = a[j];
+    uint64_t x = a[i], y = a[j];
     a[i] = x < y ? x : y, a[j] = x < y ? y : x;
 }
-static void NAME(eight)(R *a)
+static void eight(uint64_t *a)
 {
     static const uint8_t pair[19][2] = { { 0, 2 }, { 1, 3 }, { 4, 6 }, { 5, 7 }, { 0, 4 }, { 1, 5 }, { 2, 6 },
                                          { 3, 7 }, { 0, 1 }, { 2, 3 }, { 4, 5 }, { 6, 7 }, { 2, 4 }, { 3, 5 },
                                          { 1, 4 }, { 3, 6 }, { 1, 2 }, { 3, 4 }, { 5, 6 } };
 #pragma GCC unroll 19
-    for (int i = 0; i < 19; i++) NAME(order)(a, pair[i][0], pair[i][1]);
+    for (int i = 0; i < 19; i++) order(a, pair[i][0], pair[i][1]);
 }
-static inline void NAME(merge)(const R *a, R *to, int64_t half) /* a: two sorted halves */
+static inline void merge(const uint64_t *a, uint64_t *to, int64_t half) /* a: two sorted halves */
 {
     int64_t low = 0, high = 0; /* how many of the first half were taken from its front, and from its back */
     for (int64_t i = 0; i < half; i++) {
-        R x = a[low], y = a[half + i - low], u = a[half - 1 - high], v = a[2 * half - 1 - i + high];
+        uint64_t x = a[low], y = a[half + i - low], u = a[half - 1 - high], v = a[2 * half - 1 - i + high];
         to[i] = x < y ? x : y, low += x < y;
         to[2 * half - 1 - i] = u > v ? u : v, high += u > v;
     }
 }
-static R *NAME(sort_short)(R *a, R *b, int64_t n) /* both have room for n rounded up to a power of two, at least 8 */
+uint64_t *cpu_sort_short(uint64_t *a, uint64_t *b,
+                         int64_t n) /* both have room for n rounded up to a power of two, at least 8 */
 {
-    int64_t whole = 8;
+    lc_sort_runs runs = cpu_sort_kernels()->runs;
+    int64_t      whole = 8;
     while (whole < n) whole *= 2;
-    for (int64_t i = n; i < whole; i++) a[i] = ~(R)0;
-#ifdef RUNS
+    for (int64_t i = n; i < whole; i++) a[i] = ~(uint64_t)0;
     if (whole >= 64)
-        for (int64_t i = 0; i < whole; i += 64) RUNS(a + i);
+        for (int64_t i = 0; i < whole; i += 64) runs(a + i);
     else
-#endif
-        for (int64_t i = 0; i < whole; i += 8) NAME(eight)(a + i);
+        for (int64_t i = 0; i < whole; i += 8) eight(a + i);
     for (int64_t half = 8; half < whole; half *= 2) {
-        for (int64_t i = 0; i < whole; i += 2 * half) NAME(merge)(a + i, b + i, half);
-        R *swap = a;
+        for (int64_t i = 0; i < whole; i += 2 * half) merge(a + i, b + i, half);
+        uint64_t *swap = a;
         a = b, b = swap;
     }
     return a;
 }
 
 /* ---- long lines: digits from the lowest up. Every digit is counted in one pass ahead. ---- */
-static inline __attribute__((always_inline)) void NAME(count_digits)(const R *a, int64_t n, int low, int width, int digits,
-                                                                     uint32_t (*count)[1 << DIGIT_BITS])
+static inline __attribute__((always_inline)) void count_digits(const uint64_t *a, int64_t n, int low, int width, int digits,
+                                                               uint32_t (*count)[1 << DIGIT_BITS])
 {
     uint32_t mask = (1u << width) - 1;
     for (int64_t i = 0; i < n; i++) {
-        R r = a[i] >> low;
+        uint64_t r = a[i] >> low;
         for (int d = 0; d < digits; d++) count[d][(uint32_t)(r >> d * width) & mask]++;
     }
 }
-static R *NAME(sort_digits)(R *a, R *b, int64_t n, int low, int bits)
+static uint64_t *sort_digits(uint64_t *a, uint64_t *b, int64_t n, int low, int bits)
 {
     uint32_t count[MOST_DIGITS][1 << DIGIT_BITS];
     int      widest = n < 4096 ? 8 : DIGIT_BITS, digits = (bits + widest - 1) / widest, width = (bits + digits - 1) / digits;
@@ -60,16 +72,16 @@ static R *NAME(sort_digits)(R *a, R *b, int64_t n, int low, int bits)
     for (int d = 0; d < digits; d++) memset(count[d], 0, size * sizeof **count);
     switch (digits) { /* loops of their own, with nothing left to decide in them */
     case 1:
-        NAME(count_digits)(a, n, low, width, 1, count);
+        count_digits(a, n, low, width, 1, count);
         break;
     case 2:
-        NAME(count_digits)(a, n, low, width, 2, count);
+        count_digits(a, n, low, width, 2, count);
         break;
     case 3:
-        NAME(count_digits)(a, n, low, width, 3, count);
+        count_digits(a, n, low, width, 3, count);
         break;
     default:
-        NAME(count_digits)(a, n, low, width, digits, count);
+        count_digits(a, n, low, width, digits, count);
     }
     for (int d = 0; d < digits; d++) {
         uint32_t *to = count[d], sum = 0;
@@ -79,64 +91,62 @@ static R *NAME(sort_digits)(R *a, R *b, int64_t n, int low, int bits)
         }
         int shift = low + d * width;
         for (int64_t i = 0; i < n; i++) {
-            R r = a[i];
+            uint64_t r = a[i];
             b[to[(uint32_t)(r >> shift) & mask]++] = r;
         }
-        R *swap = a;
+        uint64_t *swap = a;
         a = b, b = swap;
     }
     return a;
 }
 
 /* One line by all threads: for each digit blocks are counted, then moved to where the blocks before them end. */
-static void NAME(count_blocks)(void *ctx, int64_t begin, int64_t end)
+static void count_blocks(void *ctx, int64_t begin, int64_t end)
 {
     const digit_pass *p = ctx;
     for (int64_t block = begin; block < end; block++) {
-        const R *a = p->from;
+        const uint64_t *a = p->from;
         int64_t *count = p->count + (block << DIGIT_BITS), stop = (block + 1) * p->block < p->n ? (block + 1) * p->block : p->n;
         memset(count, 0, sizeof *count << DIGIT_BITS);
         for (int64_t i = block * p->block; i < stop; i++) count[(uint32_t)(a[i] >> p->shift) & p->mask]++;
     }
 }
-static void NAME(move_blocks)(void *ctx, int64_t begin, int64_t end)
+static void move_blocks(void *ctx, int64_t begin, int64_t end)
 {
     const digit_pass *p = ctx;
     for (int64_t block = begin; block < end; block++) {
-        const R *a = p->from;
-        R       *b = p->to;
+        const uint64_t *a = p->from;
+        uint64_t       *b = p->to;
         int64_t *at = p->count + (block << DIGIT_BITS), stop = (block + 1) * p->block < p->n ? (block + 1) * p->block : p->n;
         for (int64_t i = block * p->block; i < stop; i++) {
-            R r = a[i];
+            uint64_t r = a[i];
             b[at[(uint32_t)(r >> p->shift) & p->mask]++] = r;
         }
     }
 }
-static R *NAME(sort_blocks)(R *a, R *b, int64_t n, int low, int bits, int64_t blocks, int64_t *count)
+static uint64_t *sort_blocks(uint64_t *a, uint64_t *b, int64_t n, int low, int bits, int64_t blocks, int64_t *count)
 {
     int        digits = (bits + DIGIT_BITS - 1) / DIGIT_BITS, width = (bits + digits - 1) / digits;
     digit_pass p = { .n = n, .block = (n + blocks - 1) / blocks, .count = count, .mask = (1u << width) - 1 };
     for (int d = 0; d < digits; d++) {
         int64_t sum = 0;
         p.from = a, p.to = b, p.shift = low + d * width;
-        cpu_parallel(blocks, 1, n, NAME(count_blocks), &p);
+        cpu_parallel(blocks, 1, n, count_blocks, &p);
         for (uint32_t k = 0; k <= p.mask; k++)
             for (int64_t block = 0; block < blocks; block++) {
                 int64_t *c = &count[(block << DIGIT_BITS) + k], here = *c;
                 *c = sum, sum += here;
             }
-        cpu_parallel(blocks, 1, n, NAME(move_blocks), &p);
-        R *swap = a;
+        cpu_parallel(blocks, 1, n, move_blocks, &p);
+        uint64_t *swap = a;
         a = b, b = swap;
     }
     return a;
 }
 
-static R *NAME(sort)(R *a, R *b, int64_t n, int low, int bits, int64_t blocks, int64_t *count)
+uint64_t *cpu_sort_records(uint64_t *a, uint64_t *b, int64_t n, int low, int bits, int64_t blocks, int64_t *count)
 {
     if (!bits) return a;
-    if (n <= SORT_TILE) return NAME(sort_short)(a, b, n);
-    return blocks ? NAME(sort_blocks)(a, b, n, low, bits, blocks, count) : NAME(sort_digits)(a, b, n, low, bits);
+    if (n <= SORT_TILE) return cpu_sort_short(a, b, n);
+    return blocks ? sort_blocks(a, b, n, low, bits, blocks, count) : sort_digits(a, b, n, low, bits);
 }
-#undef R
-#undef NAME
