@@ -28,6 +28,7 @@ max_pool2d: x(2, 3, 8, 8), 2, padding=2 | x(2, 3, 8, 8), 2, dilation=0 | x(2, 3,
 max_pool2d: x(1, 2, 3, 8, 8), 2 | v([[[NAN, 1.0, 2.0], [3.0, INF, -INF], [-1.0, -2.0, -3.0]]]), 2, 1 | x(2, 3, 8, 8), 2**62
 max_pool2d: x(2, 3, 8, 8), 2, stride=2**62 | x(2, 3, 8, 8), 2, padding=2**62 | x(2, 3, 8, 8), 2, dilation=2**62
 max_pool2d: x(2, 4, 6, 6).to(memory_format=CL), 2
+max_pool2d: x(2, 3, 8, 8), 2, stride=2**31-1 | x(2, 3, 8, 8), 2, stride=2**31 | x(2, 3, 8, 8), 1, dilation=2**31-1
 max_pool3d: x(0, 3, 8, 8, 8), 2 | x(2, 3, 4, 4, 4), (2, 5, 2) | x(8, 8, 8), 2
 avg_pool1d: x(0, 3, 8), 2 | x(8), 2
 avg_pool2d: x(0, 3, 8, 8), 2 | x(2, 0, 8, 8), 2 | x(2, 3, 0, 8), 2 | x(2, 3, 8, 8), 9 | x(2, 3, 8, 8), 0
@@ -66,9 +67,13 @@ max_unpool1d: x(1, 1, 2), i([[[0, 4]]]), 2
 max_unpool3d: x(1, 1, 1, 1, 2), i([[[[[0, 99]]]]]), 2
 unfold: x(0, 3, 8, 8), 2 | x(2, 3, 8, 8), 9 | x(2, 3, 8, 8), 0 | x(2, 3, 8, 8), 2, stride=0 | x(2, 3, 8, 8), 2, dilation=0
 unfold: x(2, 3, 8, 8), 2, padding=-1 | x(2, 3, 0, 8), 2 | x(8, 8), 2 | x(2, 3, 8, 8), 2**62
+unfold: x(2, 3, 8, 8), 2, stride=2**31 | x(2, 3, 8, 8), 2, stride=(1, 2**63-1) | x(2, 3, 8, 8), 1, dilation=2**62
+unfold: x(2, 3, 8, 8), 2, padding=2**31, stride=2**32
 fold: x(2, 12, 4), (3, 3), 2 | x(2, 12, 5), (3, 3), 2 | x(2, 13, 4), (3, 3), 2 | x(0, 12, 4), (3, 3), 2
 fold: x(2, 12, 4), (3, 3), 2, stride=0 | x(2, 12, 4), (1, 1), 2 | x(2, 12, 4), (-3, 3), 2 | x(2, 12, 4), (2**62, 3), 2
 fold: x(2, 12, 4), (3, 3), 2**62 | x(2, 12, 4), (3, 3), 2, stride=2**62 | x(2, 12, 4), (3, 3), 2, dilation=2**62
+fold: x(2, 12, 1), (3, 3), 2, stride=2**63-1 | x(2, 12, 2), (3, 3), 2, stride=(2**62, 1)
+fold: x(2, 12, 9), (3, 3), 1, dilation=2**62
 pixel_shuffle: x(2, 8, 3, 3), 2 | x(2, 6, 3, 3), 2 | x(2, 8, 3, 3), 0 | x(2, 8, 3, 3), -2 | x(3, 3), 2 | x(2, 8, 3, 3), 2**62
 pixel_shuffle: x(2, 4, 6, 6).to(memory_format=CL), 2
 pixel_unshuffle: x(2, 2, 4, 4), 2 | x(2, 2, 3, 4), 2 | x(2, 2, 4, 4), 0 | x(2, 2, 4, 4), -2 | x(2, 8, 4, 4), 2**62
@@ -145,6 +150,7 @@ batch_norm: x(3), c(3), c(3).abs(), training=True | x(2, 3), x(3), x(3).abs() | 
 batch_norm: x(2, 3), c(3), x(3).abs() | x(2, 3), x(3), x(3).abs(), training=True | c(2, 3), x(3), x(3).abs(), training=True
 batch_norm: c(2, 3), x(3), x(3).abs() | c(2, 3), x(3)*1, x(3).abs(), training=True | x(2, 3), x(3)*1, x(3).abs(), training=True
 batch_norm: c(2, 3), x(3), x(3), training=True | x(2, 4, 6, 6).to(memory_format=CL), None, None, training=True
+batch_norm: x(2, 3), c(1).expand(3), c(1).abs().expand(3), training=True | x(2, 3), c(1).expand(3), c(3).abs()
 group_norm: x(2, 6, 4), 3 | x(2, 6, 4), 4 | x(2, 6, 4), -2 | x(2, 6, 4), 3, x(3) | x(0, 6, 4), 3 | x(2, 6, 0), 3 | x(1, 2), 2
 group_norm: x(6), 3 | x(2, 6, 4), 0 | x(2, 6, 4), -1 | x(2, 6, 4), 7 | x(), 1 | x(2, 0, 4), 0 | x(6), 0 | x(2, 6, 4), 2**62
 group_norm: x(2, 4, 6, 6).to(memory_format=CL), 2
@@ -152,6 +158,8 @@ instance_norm: x(2, 3, 4) | x(2, 3, 1) | x(2, 3) | x(0, 3, 4) | x(2, 3, 4), use_
 instance_norm: x(2, 3, 4), x(3), x(3).abs() | x(2, 3, 4), x(3)*1, x(3).abs()
 instance_norm: x(2, 3, 4), x(3), x(3).abs(), use_input_stats=False | x(3) | x() | x(3), use_input_stats=False
 instance_norm: x(3), c(3), c(3).abs(), use_input_stats=False | x(2, 4, 6, 6).to(memory_format=CL)
+instance_norm: x(2, 3, 4), c(1).expand(3), c(1).abs().expand(3), use_input_stats=False
+instance_norm: x(2, 3, 4), c(1).expand(3), c(1).abs().expand(3)
 local_response_norm: x(2, 3, 4), 2 | x(2, 3), 2 | x(2, 3, 4), 0 | x(0, 3, 4), 2 | x(2, 3, 4), 9 | x(2, 3, 4), 2**62
 local_response_norm: x(2, 4, 6, 6).to(memory_format=CL), 2
 normalize: x(2, 3) | v([[0.0, 0.0], [NAN, 1.0], [INF, 1.0]]) | x(2, 3), dim=3 | x(0, 3) | x(2, 3), p=0.0 | x(2, 3), p=INF
@@ -323,6 +331,8 @@ conv2d: x(2, 3, 8, 8), x(4, 3, 2, 4), padding='same' | x(3, 8, 8), x(4, 3, 2, 4)
 conv2d: x(2, 3, 8, 8), x(4, 3, 3, 3), padding='same', dilation=0 | x(), x(4, 3, 3, 3) | x(2, 3, 8, 8), x()
 conv2d: x(2, 4, 5, 5).to(memory_format=CL), x(6, 4, 3, 3) | x(2, 4, 5, 5).to(memory_format=CL), x(4, 1, 3, 3), groups=4
 conv2d: x(2, 3, 0, 4), x(4, 3, 3, 3), padding=2
+conv2d: x(2, 3, 8, 8), x(4, 3, 3, 3), stride=(1, 2**62) | x(2, 3, 8, 8), x(3, 1, 3, 3), stride=2**63-1, groups=3
+conv2d: x(2, 3, 8, 8), x(4, 3, 1, 1), stride=2**62, dilation=2**62
 conv3d: x(2, 3, 4, 4, 4), x(4, 3, 2, 2, 5) | x(2, 3, 4, 4, 4), x(4, 3, 2, 2, 2), stride=0
 conv3d: x(2, 3, 4, 4, 4), x(4, 3, 2, 2, 2), groups=5 | x(0, 3, 4, 4, 4), x(4, 3, 2, 2, 2)
 conv3d: x(2, 3, 0, 4, 4), x(4, 3, 3, 3, 3), padding=2
@@ -339,17 +349,39 @@ conv_transpose1d: x(2, 3, 8), x(3, 2, 3), padding=2**62 | x(2, 3, 8), x(3, 2, 3)
 conv_transpose1d: x(2, 3, 8), x(3, 2, 3), dilation=2**62 | x(2, 3, 8), x(3, 2, 3), output_padding=2**62
 conv_transpose1d: x(2, 3, 8), x(3, 2, 3), output_padding=2**62, stride=2**63-1 | x(3, 8), x(3, 2, 3) | x(8), x(3, 2, 3)
 conv_transpose1d: x(2, 3, 8), x(3, 2, 3), padding='same'
+conv_transpose1d: x(2, 3, 2), x(3, 2, 3), x(2), padding=2 | x(1, 3, 2), x(3, 2, 3), padding=2
+conv_transpose1d: x(0, 3, 0), x(3, 2, 3), padding=1
+conv_transpose1d: c(2, 3, 2).double(), c(3, 2, 3).double(), padding=2 | x(1, 4, 2), x(4, 2, 3), padding=2, groups=2
+conv_transpose1d: x(2, 3, 1), x(3, 2, 3), stride=2**62 | x(2, 3, 8), x(3, 2, 1), dilation=2**63-1 | x(2, 3, 4), x(3, 0, 3)
 conv_transpose2d: x(2, 3, 4, 4), x(3, 2, 3, 3), output_padding=(0, 1), stride=2
 conv_transpose2d: x(2, 3, 4, 4), x(3, 2, 3, 3), output_padding=(0, 2), stride=2 | x(0, 3, 4, 4), x(3, 2, 3, 3)
 conv_transpose2d: x(2, 3, 4, 4), x(3, 2, 3, 3), padding=(9, 0) | x(2, 4, 5, 5).to(memory_format=CL), x(4, 2, 3, 3)
+conv_transpose2d: x(0, 3, 0, 4), x(3, 2, 3, 3) | x(2, 3, 4, 2), x(3, 2, 3, 3), padding=(0, 2) | x(0, 3, 4, 4), x(3, 0, 3, 3)
+conv_transpose2d: x(1, 3, 4, 4), x(3, 2, 5, 5), padding=4 | x(2, 3, 1, 4), x(3, 2, 3, 3), stride=(2**62, 1)
 conv_transpose3d: x(2, 3, 2, 2, 2), x(3, 2, 2, 2, 2), output_padding=1 | x(0, 3, 2, 2, 2), x(3, 2, 2, 2, 2)
+conv_transpose3d: x(2, 3, 2, 2, 2), x(3, 2, 3, 3, 3), padding=(2, 0, 0)
 linear: x(2, 3), x(4, 3), x(5) | x(2, 3), x(4, 2) | x(3), x(4, 3), x(4) | x(), x(4, 3) | x(2, 3), x(3) | x(2, 3), x(2, 4, 3)
 linear: x(0, 3), x(4, 3), x(4) | x(2, 0), x(4, 0), x(4) | x(2, 3), x(0, 3), x(0) | x(2, 3), c(4, 3).double()
 linear: x(2, 3), c(4, 3), c(4).double() | i([[1, 2]]), i([[1, 2]]) | x(2, 3), x(4, 3), x(1) | x(2, 3), x(4, 3), x()
 linear: x(2, 3), None | x(2, 3), [[1.]]
+linear: x(2, 3), x(4, 3), x(2, 4) | x(2, 3), x(4, 3), x(2, 1) | x(2, 3), x(4, 3), x(3, 4) | x(5, 2, 3), x(4, 3), x(5, 2, 4)
+linear: x(5, 2, 3), x(4, 3), x(5, 1) | x(3), x(4, 3), x(1, 4) | x(2, 3), x(3), x(1) | x(3), x(3), x()
+linear: x(0, 3), x(4, 3), x(0, 4)
+linear: x(5, 2, 3).transpose(0, 1), x(4, 3), x(5, 4) | x(2, 3), x(4, 3), x(1, 2, 4) | x(2, 5, 3), x(3), x(5)
 scaled_dot_product_attention: x(2, 2, 3, 4), x(2, 2, 3, 4), x(2, 2, 3, 4), attn_mask=c(3, 3), is_causal=True
 scaled_dot_product_attention: c(2, 2, 3, 4), c(2, 2, 3, 4), c(2, 2, 3, 4), attn_mask=c(3, 3), is_causal=True
 scaled_dot_product_attention: x(2, 3, 4), x(2, 3, 4), x(2, 3, 4), attn_mask=c(3, 3), is_causal=True
+scaled_dot_product_attention: c(2, 2, 3, 4), c(2, 2, 3, 4), c(2, 2, 3, 4), dropout_p=-0.5
+scaled_dot_product_attention: c(2, 2, 3, 4), c(2, 2, 3, 4), c(2, 2, 3, 4), dropout_p=NAN
+scaled_dot_product_attention: x(2, 3, 4), x(2, 3, 4), x(2, 3, 4), dropout_p=-0.5
+scaled_dot_product_attention: x(2, 3, 4), x(2, 3, 4), x(2, 3, 4), dropout_p=NAN
+scaled_dot_product_attention: c(0, 2, 3, 4), c(0, 2, 3, 4), c(0, 2, 3, 4), dropout_p=2.0
+scaled_dot_product_attention: x(2, 2, 0, 4), x(2, 2, 3, 4), x(2, 2, 3, 4), attn_mask=c(3, 3)
+scaled_dot_product_attention: x(2, 2, 3, 4), x(2, 2, 0, 4), x(2, 2, 0, 5), attn_mask=c(3, 7)
+scaled_dot_product_attention: x(2, 2, 3, 0), x(2, 2, 3, 0), x(2, 2, 3, 4), attn_mask=c(3, 7)
+scaled_dot_product_attention: x(1, 2, 0, 4), x(2, 2, 3, 4), x(2, 2, 3, 4), attn_mask=c(3, 3), is_causal=True
+scaled_dot_product_attention: x(2, 2, 3, 4), x(2, 2, 3, 4), x(2, 2, 3, 4), attn_mask=c(3)
+scaled_dot_product_attention: x(2, 3, 4), x(2, 3, 4), x(2, 3, 4), attn_mask=c(3)
 m.dropout_: x(3), 0.5, False | x(3), 0.5, True | x(3), 0.0, True
 m.embedding_renorm_: x(3, 2), i([0]), 1., 2.
 m.lstm: x(6, 3), i([2, 2, 1, 1]), *L() | x(6, 3), i([2, 2, 2, 1]), *L() | x(6, 3), i([3, 2, 1]), *L()

@@ -192,7 +192,7 @@ LC_OP(_attention_backward,
 
 /* ---- scaled_dot_product_attention ---- */
 
-static int operands_fit(lc_tensor *const *t, const lc_value *in)
+static int operands_agree(lc_tensor *const *t, const lc_value *in)
 {
     const lc_tensor *q = t[0], *k = t[1], *v = t[2];
     if (q->dtype != k->dtype || q->dtype != v->dtype)
@@ -207,16 +207,21 @@ static int operands_fit(lc_tensor *const *t, const lc_value *in)
         return lc_fail_int(LC_ShapeMismatch,
                            "Expected query, key, and value to all be at least 2 dimensional, but got %s, %s and %s",
                            LC_SHAPE(q), LC_SHAPE(k), LC_SHAPE(v));
-    if (q->shape[q->ndim - 1] != k->shape[k->ndim - 1] || k->shape[k->ndim - 2] != v->shape[v->ndim - 2])
-        return lc_fail_int(
-            LC_ShapeMismatch,
-            "scaled_dot_product_attention: widths of query and key, and lengths of key and value, must agree: %s, %s, %s",
-            LC_SHAPE(q), LC_SHAPE(k), LC_SHAPE(v));
     if (!given(&in[3])) return 0;
     if (in[3].t->dtype != LC_b8 && in[3].t->dtype != LC_f32 && in[3].t->dtype != q->dtype)
         return lc_fail_int(LC_DtypeMismatch,
                            "Expected attn_mask dtype to be bool or float or to match query dtype, but got %s and query %s",
                            LC_SHAPE(in[3].t), LC_SHAPE(q));
+    return 0;
+}
+static int operands_fit(lc_tensor *const *t)
+{
+    const lc_tensor *q = t[0], *k = t[1], *v = t[2];
+    if (q->shape[q->ndim - 1] != k->shape[k->ndim - 1] || k->shape[k->ndim - 2] != v->shape[v->ndim - 2])
+        return lc_fail_int(
+            LC_ShapeMismatch,
+            "scaled_dot_product_attention: widths of query and key, and lengths of key and value, must agree: %s, %s, %s",
+            LC_SHAPE(q), LC_SHAPE(k), LC_SHAPE(v));
     return 0;
 }
 /* enable_gqa: key and value heads stand for several of the query's. The kernel takes that as it is if both have the same number. */
@@ -277,21 +282,51 @@ static lc_tensor *on_matrices(lc_tensor **t, const lc_value *in, double scale)
     lc_tensor *p = probabilities(in_type(t[0], work), in_type(t[1], work), mask, in[5].b, scale);
     return in_type(lc_matmul(in[4].f > 0 ? lc_dropout(p, in[4].f, true) : p, in_type(t[2], work)), dtype);
 }
+/* Of no queries, keys or values: zeros, whatever the mask's shape is. */
+static bool is_empty(lc_tensor *const *t)
+{
+    bool empty = !t[2]->numel;
+    for (int d = 0; d < t[0]->ndim - 1; d++) empty |= !t[0]->shape[d];
+    return empty;
+}
+static lc_tensor *zeros_of(lc_tensor *const *t)
+{
+    int64_t    shape[LC_MAX_DIMS];
+    lc_tensor *nothing = LC_NUMBER(0);
+    memcpy(shape, t[0]->shape, (size_t)t[0]->ndim * sizeof *shape);
+    shape[t[0]->ndim - 1] = t[2]->shape[t[2]->ndim - 1];
+    for (int i = 0; i < 3; i++) nothing = lc_add(lc_sum(lc_narrow(t[i], -1, 0, 0), NULL, 0, false), nothing);
+    return lc_contiguous(lc_expand(nothing, shape, t[0]->ndim), LC_CONTIGUOUS_FORMAT);
+}
+/* Whether PyTorch asks its fused kernel: four dimensions, the same batch and heads. */
+static bool is_regular(lc_tensor *const *t)
+{
+    bool regular = t[0]->ndim == 4 && t[1]->ndim == 4 && t[2]->ndim == 4;
+    for (int d = 0; regular && d < 2; d++) regular = t[0]->shape[d] == t[1]->shape[d] && t[0]->shape[d] == t[2]->shape[d];
+    return regular;
+}
 static int scaled_dot_product_attention_call(const lc_value *in, lc_tensor **out)
 {
     lc_tensor *t[] = { in(0), in(1), in(2) }, *mask = LC_NONE;
     int64_t    shape[LC_MAX_DIMS + 3];
     bool       shared = false;
     int        n;
-    if (operands_fit(t, in) < 0 || (in[7].b && share_heads(t, &shared) < 0)) return -1;
+    if (operands_agree(t, in) < 0) return -1;
+    if (is_empty(t)) return (out[0] = zeros_of(t)) ? 0 : -1;
+    if (operands_fit(t) < 0 || (in[7].b && share_heads(t, &shared) < 0)) return -1;
     int64_t width = t[0]->shape[t[0]->ndim - 1];
     double  scale = in[6].tag == LC_IS_float ? in[6].f : 1 / sqrt((double)width);
-    if (!(in[4].f >= 0))
+    bool    wanted = given(&in[3]) && (in[3].t->node || in[3].t->flags & LC_REQUIRES_GRAD); /* the mask's gradient */
+    bool    regular = is_regular(t);
+    if (!(in[4].f >= 0) && regular && !wanted && like_query(t[0], t[1], t[2])) /* its formula takes such for none */
         return lc_fail_int(LC_LucidError, "dropout probability has to be between 0 and 1, but got %g", in[4].f);
+    if (!(in[4].f > 0) && regular && given(&in[3]) && in[3].t->ndim < 2)
+        return lc_fail_int(LC_IndexError, "scaled_dot_product_attention: attn_mask %s has no dimensions for queries and keys",
+                           LC_SHAPE(in[3].t));
     if (given(&in[3]) && in[5].b && t[0]->ndim != 4)
         return lc_fail_int(LC_LucidError,
                            "scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True");
-    if (in[4].f > 0 || (given(&in[3]) && (in[3].t->node || in[3].t->flags & LC_REQUIRES_GRAD))) {
+    if (in[4].f > 0 || wanted) {
         for (int i = 1; i < 3 && shared; i++) {
             int64_t copies = t[0]->shape[t[0]->ndim - 3] / t[i]->shape[t[i]->ndim - 3];
             if (!(t[i] = lc_repeat_interleave(t[i], copies, LC_I(-3), LC_ABSENT))) return -1;

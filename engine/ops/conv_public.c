@@ -25,7 +25,6 @@ static int each_dim(const lc_value *v, const char *name, int nd, int64_t least, 
         if (to[d] < least)
             return lc_fail_int(LC_LucidError, "%s %s is not supported: %lld", least ? "non-positive" : "negative", name,
                                (long long)to[d]);
-        if (to[d] > LARGEST) return lc_fail_int(LC_LucidError, "%s of %lld is too large", name, (long long)to[d]);
     }
     return 0;
 }
@@ -95,8 +94,26 @@ static int check_shapes(const conv_call *c)
                                LC_SIZES(w->shape, w->ndim));
     return 0;
 }
-static int check_sizes(const conv_call *c) /* of a convolution: the kernel fits */
+/* A dilation means nothing where the kernel is one wide, nor a stride where there is one column: however large, they become small ones. */
+static int settle(conv_call *c)
 {
+    for (int d = 0; d < c->nd; d++) {
+        if (c->w->shape[2 + d] == 1) c->dilation[d] = 1;
+        if (c->padding[d] > LARGEST || c->dilation[d] > LARGEST)
+            return lc_fail_int(LC_LucidError, "%s: padding %lld and dilation %lld are too large", c->name,
+                               (long long)c->padding[d], (long long)c->dilation[d]);
+        int64_t n = c->x->shape[2 + d], room = n + 2 * c->padding[d] - c->dilation[d] * (c->w->shape[2 + d] - 1) - 1;
+        int64_t enough = c->transposed ? c->output_padding[d] + 1 : room + 1;
+        if ((c->transposed ? n == 1 : room >= 0) && c->stride[d] > enough) c->stride[d] = enough;
+        if (c->stride[d] > LARGEST || c->output_padding[d] > LARGEST)
+            return lc_fail_int(LC_LucidError, "%s: stride %lld and output_padding %lld are too large", c->name,
+                               (long long)c->stride[d], (long long)c->output_padding[d]);
+    }
+    return 0;
+}
+static int check_sizes(conv_call *c) /* of a convolution: the kernel fits */
+{
+    if (settle(c) < 0) return -1;
     for (int d = 0; d < c->nd; d++) {
         int64_t n = c->x->shape[2 + d] + 2 * c->padding[d], reach = c->dilation[d] * (c->w->shape[2 + d] - 1) + 1;
         if (n < reach)
@@ -112,23 +129,35 @@ static int check_sizes(const conv_call *c) /* of a convolution: the kernel fits 
     }
     return 0;
 }
-/* Sizes of a transposed convolution. */
-static int transposed_size(const conv_call *c, int64_t *size)
+/* Whether a transposed convolution may have an empty result: PyTorch leaves that to its backend, and oneDNN makes one. */
+static bool may_be_empty(const conv_call *c)
 {
-    for (int d = 0; d < c->nd; d++) {
-        int64_t n = c->x->shape[2 + d], more = c->output_padding[d];
-        if (more >= c->stride[d] && more >= c->dilation[d])
+    const int64_t *kernel = c->w->shape + c->nd;
+    bool           large = c->groups > 1 || c->x->shape[0] > 1 || (c->nd > 1 && kernel[0] > 3 && kernel[1] > 3);
+    return !c->x->shape[0] || (large && (c->x->dtype == LC_f32 || c->x->dtype == LC_bf16));
+}
+/* Sizes of a transposed convolution. */
+static int transposed_size(conv_call *c, int64_t *size)
+{
+    for (int d = 0; d < c->nd; d++)
+        if (c->output_padding[d] >= c->stride[d] && c->output_padding[d] >= c->dilation[d])
             return lc_fail_int(
                 LC_LucidError,
                 "output padding must be smaller than either stride or dilation, but got output_padding %lld, stride %lld "
                 "and dilation %lld",
-                (long long)more, (long long)c->stride[d], (long long)c->dilation[d]);
+                (long long)c->output_padding[d], (long long)c->stride[d], (long long)c->dilation[d]);
+    if (settle(c) < 0) return -1;
+    if (!c->w->shape[1])
+        return lc_fail_int(c->x->shape[0] ? LC_ShapeMismatch : LC_IndexError, "non-empty weight tensor expected, but got: %s",
+                           LC_SIZES(c->w->shape, c->w->ndim));
+    for (int d = 0; d < c->nd; d++) {
+        int64_t n = c->x->shape[2 + d], more = c->output_padding[d];
         if (!n && c->x->shape[0] && c->x->shape[1])
             return lc_fail_int(LC_ShapeMismatch,
                                "Only zero batch or zero channel inputs are supported, but got input shape: %s",
                                LC_SIZES(c->x->shape, c->x->ndim));
         size[d] = (n - 1) * c->stride[d] - 2 * c->padding[d] + c->dilation[d] * (c->w->shape[2 + d] - 1) + more + 1;
-        if (size[d] < 1)
+        if (size[d] < !may_be_empty(c))
             return lc_fail_int(LC_ShapeMismatch, "Given input size per channel: %s. Calculated output size %lld is too small",
                                LC_SIZES(c->x->shape, c->x->ndim), (long long)size[d]);
     }
@@ -139,10 +168,26 @@ static lc_tensor *compute(const conv_call *c, lc_tensor *x, lc_tensor *w, lc_ten
     if (c->transposed) return lc__conv_input(x, w, b, c->window, 3 * c->nd, c->groups, size, c->nd);
     return lc__conv(x, w, b, c->window, 3 * c->nd, c->groups);
 }
+/* An empty image of this size, of which the gradients are zeros. */
+static lc_tensor *empty_image(const conv_call *c, const int64_t *size)
+{
+    int64_t    shape[5] = { c->x->shape[0], c->w->shape[1] * c->groups };
+    lc_tensor *from[] = { c->x, c->w, c->b }, *nothing = NULL;
+    memcpy(shape + 2, size, (size_t)c->nd * sizeof *size);
+    for (int k = 0; k < 3; k++)
+        if (from[k] != LC_NONE) {
+            lc_tensor *sum = lc_sum(lc_narrow(from[k], 0, 0, 0), NULL, 0, false);
+            nothing = nothing ? lc_add(nothing, sum) : sum;
+        }
+    return lc_contiguous(lc_expand(nothing, shape, c->nd + 2), LC_CONTIGUOUS_FORMAT);
+}
 static int finish(const conv_call *c, const int64_t *size, lc_tensor **out)
 {
     lc_tensor *x = c->x, *w = c->w, *b = c->b, *y;
-    if (!c->transposed && !x->shape[1]) { /* PyTorch makes no channels of none */
+    bool       empty = c->transposed && !x->shape[0];
+    for (int d = 0; c->transposed && d < c->nd; d++) empty |= !size[d];
+    if (empty) y = empty_image(c, size);
+    else if (!c->transposed && !x->shape[1]) { /* PyTorch makes no channels of none */
         w = lc_narrow(w, 0, 0, c->groups), b = LC_NONE;
         y = compute(c, x, w, b, size);
         y = y ? lc_narrow(y, 1, 0, 0) : NULL;

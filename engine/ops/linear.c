@@ -126,7 +126,7 @@ static int linear_spec(const lc_record *call, lc_spec *out, const lc_tensor *x, 
     shape[x->ndim - 1] = n;
     return spec_shape(call, out, (lc_dtype)x->dtype, x->ndim - (w->ndim == 1), shape);
 }
-static int linear_shape(const lc_record *call, lc_spec *out)
+static int narrow_linear_shape(const lc_record *call, lc_spec *out)
 {
     return linear_spec(call, out, call->in[0], call->in[1], call->in[2]);
 }
@@ -154,14 +154,46 @@ static void product_grads(lc_tensor *gz, lc_tensor *x, lc_tensor *w, const bool 
 }
 
 #define LAYER .ns = "nn.functional", .kernel = LC_OP_mm, .promote = LC_NO_PROMOTION, .amp = LC_AMP_LOWER
+/* A bias of more dimensions is broadcast over the result, as addmm does it. */
+static bool is_wide(const lc_tensor *bias) { return is_there(bias) && bias->ndim > 1; }
+static int  linear_shape(const lc_record *call, lc_spec *out)
+{
+    const lc_tensor *x = call->in[0], *w = call->in[1], *bias = call->in[2];
+    if (is_there(bias) && w->ndim == 1 && (x->ndim == 2 || bias->ndim))
+        return lc_fail_int(LC_ShapeMismatch, "linear: expected a weight of two dimensions, but got %s", LC_SHAPE(w));
+    if (!is_wide(bias)) return narrow_linear_shape(call, out);
+    if (linear_spec(call, out, x, w, LC_NONE) < 0) return -1;
+    int  more = bias->ndim - out->ndim;
+    bool fits = more <= 0 || (more == 1 && out->ndim == 1 && bias->shape[0] == 1); /* one row: it has two in addmm */
+    for (int d = 1; fits && d <= bias->ndim && d <= out->ndim; d++)
+        fits = bias->shape[bias->ndim - d] == 1 || bias->shape[bias->ndim - d] == out->shape[out->ndim - d];
+    if (x->ndim > 2 && x->is_contiguous && bias->ndim == 2 && bias->shape[1] == 1) /* addmm sees all rows as one matrix */
+        fits = bias->shape[0] == 1 || (fits && x->numel == bias->shape[0] * x->shape[x->ndim - 1]);
+    if (fits) return 0;
+    return lc_fail_int(LC_ShapeMismatch, "linear: bias %s does not fit a result of %s", LC_SHAPE(bias),
+                       LC_SIZES(out->shape, out->ndim));
+}
 GRAD(linear)
 {
     product_grads(g[0], in(0), in(1), need, dx);
-    if (need[2]) dx[2] = g[0];
+    if (need[2]) dx[2] = in(2)->ndim > g[0]->ndim ? lc_unsqueeze(g[0], 0) : g[0];
+}
+/* The steps are done on the result: halves are rounded in between. */
+static int add_wide(const lc_record *call)
+{
+    lc_tensor *bias = call->in[2], *out = call->out[0];
+    int        more = bias->ndim > out->ndim;
+    lc_tensor *row = lc_tensor_view(bias, bias->ndim - more, bias->shape + more, bias->stride + more, 0);
+    int        rc = row ? step_of(call, call->dtype, LC_OP_add, out, row) : -1;
+    return lc_release(row), rc;
 }
 static int linear_run(const lc_record *call)
 {
     const lc_tensor *x = call->in[0];
+    if (is_wide(call->in[2])) {
+        int rc = run_linear(call, &(tail){ LC_OP_COUNT, 1, NULL, NULL });
+        return rc < 0 ? rc : add_wide(call);
+    }
     if (is_there(call->in[2]) && x->ndim != 2 && !x->is_contiguous && working_dtype(call->dtype) != call->dtype) {
         /* halves: PyTorch rounds the product of such an input before it adds the bias */
         int rc = run_linear(call, &(tail){ LC_OP_COUNT, 1, NULL, NULL });
@@ -192,7 +224,7 @@ static int fused_linear_shape(const lc_record *call, lc_spec *out)
 {
     lc_op_id         op;
     const lc_tensor *residual = call->in[3];
-    if (find_activation(call->args[3].s, &op) < 0 || linear_shape(call, out) < 0) return -1;
+    if (find_activation(call->args[3].s, &op) < 0 || narrow_linear_shape(call, out) < 0) return -1;
     if (is_there(residual) &&
         (residual->ndim != out->ndim || memcmp(residual->shape, out->shape, (size_t)out->ndim * sizeof *out->shape)))
         return lc_fail_int(LC_ShapeMismatch, "fused_linear: residual %s does not have the shape of the result, %s",
@@ -244,8 +276,8 @@ GRAD(fused_linear_relu)
     product_grads(gz, in(0), in(1), need, dx);
 }
 LC_OP(fused_linear_relu, .sig = "fused_linear_relu(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor",
-      .doc = "relu(linear(input, weight, bias)) in one pass.", LAYER, .shape = linear_shape, .run = fused_linear_relu_run,
-      .grad = fused_linear_relu_grad, .saves = IN(0) | IN(1) | OUT(0));
+      .doc = "relu(linear(input, weight, bias)) in one pass.", LAYER, .shape = narrow_linear_shape,
+      .run = fused_linear_relu_run, .grad = fused_linear_relu_grad, .saves = IN(0) | IN(1) | OUT(0));
 
 static int fused_linear_gelu_call(const lc_value *in, lc_tensor **out)
 {
@@ -266,7 +298,7 @@ LC_OP(
 static int lora_linear_shape(const lc_record *call, lc_spec *out)
 {
     const lc_tensor *w = call->in[1], *a = call->in[3], *b = call->in[4];
-    if (linear_shape(call, out) < 0) return -1;
+    if (narrow_linear_shape(call, out) < 0) return -1;
     if (w->ndim != 2 || a->ndim != 2 || b->ndim != 2 || a->shape[0] != w->shape[1] || b->shape[1] != w->shape[0] ||
         a->shape[1] != b->shape[0])
         return lc_fail_int(LC_ShapeMismatch,

@@ -265,6 +265,13 @@ static int blend(lc_tensor *running, lc_tensor *value, double momentum)
     if (running == LC_NONE) return 0;
     lc_tensor *x = value ? norm_converted(lc_detach(value), (lc_dtype)running->dtype) : NULL;
     if (!x) return -1;
+    if (lc_overlaps_itself(running)) { /* expanded: channel after channel goes into the same numbers, as PyTorch's do */
+        for (int64_t c = 0; c < running->shape[0]; c++) {
+            lc_tensor *one = lc_narrow(running, 0, c, 1), *part = lc_narrow(x, 0, c, 1);
+            if (!one || !part || blend(one, part, momentum) < 0) return -1;
+        }
+        return 0;
+    }
     lc_tensor *next = lc_add(lc_mul(lc_detach(running), LC_NUMBER(1 - momentum)), lc_mul(x, LC_NUMBER(momentum)));
     return next && lc_copy_(running, next, false) ? 0 : -1;
 }
@@ -427,7 +434,8 @@ static int instance_norm_call(const lc_value *in, lc_tensor **out)
     for (int k = 0; k < 5; k++)
         if (!args[k].t) return -1;
     if (batch_norm_call(args, out) < 0) return -1;
-    if (x->numel && (averaged(in(3), args[3].t, batch, channels) < 0 || averaged(in(4), args[4].t, batch, channels) < 0))
+    if (x->numel && in[5].b &&
+        (averaged(in(3), args[3].t, batch, channels) < 0 || averaged(in(4), args[4].t, batch, channels) < 0))
         return -1;
     return (out[0] = lc_reshape(out[0], x->shape, x->ndim)) ? 0 : -1;
 }

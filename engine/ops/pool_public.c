@@ -1,7 +1,7 @@
 /* PyTorch's pooling functions (nn.functional): their arguments and their errors, over the ops of pool.c. */
 #include "rules.h"
 
-enum { MAX_ND = 3, LARGEST = 1 << 30 };
+enum { MAX_ND = 3, LARGEST = INT32_MAX };
 #define SPACE .ns = "nn.functional", .promote = LC_NO_PROMOTION
 
 /* An argument that is one number for all dimensions, or one for each. `other` stands in for None and (). */

@@ -1,6 +1,8 @@
 /* unfold and fold of nn.functional: windows of an image as columns, and the sum of columns back into an image. Each is the other's gradient. */
 #include "rules.h"
 
+#define LARGEST (1ll << 40)
+
 /* (kernel_size, dilation, padding, stride), two numbers each or one for both. */
 static int read_pair(const lc_value *v, const char *name, int64_t least, int64_t *to)
 {
@@ -12,7 +14,6 @@ static int read_pair(const lc_value *v, const char *name, int64_t least, int64_t
         if (to[1 + d] < least)
             return lc_fail_int(LC_LucidError, "%s should be %s, but got %lld", name,
                                least ? "greater than zero" : "non-negative", (long long)to[1 + d]);
-        if (to[1 + d] > 1 << 30) return lc_fail_int(LC_LucidError, "%s of %lld is too large", name, (long long)to[1 + d]);
     }
     return 0;
 }
@@ -22,10 +23,21 @@ static int read_windows(const lc_value *window, const int64_t *size, lc_pool_arg
     if (read_pair(&window[0], "kernel_size", 1, a->kernel) < 0 || read_pair(&window[1], "dilation", 1, a->dilation) < 0 ||
         read_pair(&window[2], "padding", 0, a->padding) < 0 || read_pair(&window[3], "stride", 1, a->stride) < 0)
         return -1;
+    int64_t places;
     for (int d = 1; d < 3; d++) {
-        int64_t room = a->size[d] + 2 * a->padding[d] - a->dilation[d] * (a->kernel[d] - 1) - 1;
+        if (a->kernel[d] == 1) a->dilation[d] = 1; /* neither this nor the stride of one window means anything, however large */
+        if (a->padding[d] > LARGEST || a->dilation[d] > LARGEST || a->kernel[d] > LARGEST || a->size[d] > LARGEST)
+            return lc_fail_int(LC_LucidError, "kernel_size %lld, dilation %lld or padding %lld is too large",
+                               (long long)a->kernel[d], (long long)a->dilation[d], (long long)a->padding[d]);
+        int64_t reach, room;
+        if (__builtin_mul_overflow(a->dilation[d], a->kernel[d] - 1, &reach)) reach = INT64_MAX;
+        room = a->size[d] + 2 * a->padding[d] - 1 - reach;
+        if (room >= 0 && a->stride[d] > room) a->stride[d] = room + 1;
         a->result[d] = room < 0 ? 0 : room / a->stride[d] + 1;
     }
+    if (__builtin_mul_overflow(a->result[1], a->result[2], &places) ||
+        __builtin_mul_overflow(a->kernel[1], a->kernel[2], &places))
+        return lc_fail_int(LC_OutOfMemory, "unfold: more windows than memory can hold");
     return 0;
 }
 static int check_dtype(const lc_tensor *x, const char *name)
