@@ -3,7 +3,7 @@
 
 typedef struct {
     PyObject *data;
-    bool      has_dtype, has_device, requires_grad, pin_memory, copy;
+    bool      has_dtype, has_device, requires_grad, pin_memory, copy, detached;
     lc_dtype  dtype;
     lc_device device;
 } request;
@@ -18,6 +18,7 @@ static int read_option(request *r, const char *function, PyObject *name, PyObjec
                                               : NULL;
     if (flag) {
         int truth = PyObject_IsTrue(value);
+        r->detached = !truth && flag == &r->requires_grad; /* requires_grad=False, said aloud */
         return truth < 0 ? -1 : (*flag = truth, 0);
     }
     if ((named(name, "data") || named(name, "obj")) && !r->data) return r->data = value, 0;
@@ -120,6 +121,7 @@ static PyObject *asarray(UNUSED PyObject *module, PyObject *const *args, Py_ssiz
         Py_DECREF(made);
         return py_raise();
     }
+    if (made && r.detached && lc_requires_grad(py_tensor(made))) Py_SETREF(made, PyObject_CallMethod(made, "detach", NULL));
     return made;
 }
 

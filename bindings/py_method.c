@@ -289,8 +289,12 @@ static PyObject *m_type(PyObject *self, PyObject *args, PyObject *kwargs)
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|Op:type", names, &dtype, &non_blocking)) return NULL;
     if (dtype == Py_None)
         return PyUnicode_FromFormat("lucid.%s%sTensor", T->device.kind == LC_CUDA ? "cuda." : "", type_names[T->dtype]);
-    if (py_convert_dtype(dtype, &to) != 1 && dtype_of_type_name(dtype, &to) != 1)
-        return PyErr_Format(PyExc_ValueError, "invalid type: %R", dtype);
+    PyObject *of_type = PyType_Check(dtype) ? PyObject_GetAttrString(dtype, "dtype") : NULL; /* lucid.FloatTensor.dtype */
+    PyErr_Clear();
+    bool known = of_type || !PyType_Check(dtype) ? py_convert_dtype(of_type ? of_type : dtype, &to) == 1 : false;
+    known = known || dtype_of_type_name(dtype, &to) == 1;
+    Py_XDECREF(of_type);
+    if (!known) return PyErr_Format(PyExc_ValueError, "invalid type: %R", dtype);
     return call_to(self, (PyObject *)&py_dtypes[to]);
 }
 

@@ -151,11 +151,9 @@ def new(self, *args, device=None):
     >>> lucid.ones(1).new(2, 3).shape, lucid.ones(1).new([2, 3])
     (lucid.Size([2, 3]), tensor([2., 3.]))
     """
-    if len(args) == 1 and isinstance(args[0], _C.Tensor):
-        return args[0].detach()
-    if len(args) == 1 and isinstance(args[0], (list, tuple)) and not isinstance(args[0], _C.Size):
-        return self.new_tensor(args[0], device=device)
-    return self.new_empty(*(args or (0,)), device=device)
+    from ._legacy import construct
+
+    return construct(self.dtype, args, self.device if device is None else device)
 
 
 def set_(self, source=None, storage_offset=0, size=None, stride=None):

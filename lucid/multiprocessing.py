@@ -16,7 +16,39 @@ from multiprocessing.reduction import DupFd, ForkingPickler
 from ._C import Tensor, _from_shared, _share
 from .nn.parameter import Parameter
 
-__all__ = list(multiprocessing.__all__)
+__all__ = [*multiprocessing.__all__, "get_all_sharing_strategies", "get_sharing_strategy", "set_sharing_strategy"]
+
+_STRATEGIES = {"file_descriptor", "file_system"}
+_strategy = "file_descriptor"
+
+
+def get_all_sharing_strategies():
+    """How memory may be passed to other processes.
+
+    >>> sorted(lucid.multiprocessing.get_all_sharing_strategies())
+    ['file_descriptor', 'file_system']
+    """
+    return set(_STRATEGIES)
+
+
+def get_sharing_strategy():
+    """What `set_sharing_strategy` was told, at first "file_descriptor".
+
+    >>> lucid.multiprocessing.get_sharing_strategy()
+    'file_descriptor'
+    """
+    return _strategy
+
+
+def set_sharing_strategy(new_strategy):
+    """Keep how memory should be passed to other processes. It goes as file descriptors under either name: no file is left
+    behind when a program ends, which is what PyTorch's "file_system" cannot promise.
+
+    >>> lucid.multiprocessing.set_sharing_strategy("file_descriptor")
+    """
+    global _strategy
+    assert new_strategy in _STRATEGIES, f"invalid sharing strategy {new_strategy!r}, expected one of {_STRATEGIES}"
+    _strategy = new_strategy
 
 
 def _rebuild(cls, handle, bytes_, shape, stride, offset, dtype, requires_grad, state):

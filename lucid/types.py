@@ -7,7 +7,7 @@ int | float | complex | bool
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from ._C import Tensor, device, dtype
+from ._C import Size, Tensor, device, dtype
 
 Scalar: TypeAlias = int | float | complex | bool
 TensorOrScalar: TypeAlias = Tensor | Scalar
@@ -16,6 +16,10 @@ ShapeLike: TypeAlias = int | Sequence[int]
 DTypeLike: TypeAlias = dtype | None
 DeviceLike: TypeAlias = device | str | int | None
 StateDict: TypeAlias = Mapping[str, Tensor]
+Number: TypeAlias = int | float | bool  # PyTorch's names
+Device: TypeAlias = device | str | int | None
+_size: TypeAlias = Size | list[int] | tuple[int, ...]
+_dtype, _device, _int, _float, _bool = dtype, device, int, float, bool
 
 
 @runtime_checkable

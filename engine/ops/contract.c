@@ -51,10 +51,10 @@ LC_OP(tensordot, .sig = "tensordot(input: Tensor, other: Tensor, dims_self: list
 static int inner_call(const lc_value *in, lc_tensor **out)
 {
     lc_tensor *a = in(0), *b = in(1);
+    if (!a->ndim || !b->ndim) return (out[0] = lc_mul(a, b)) ? 0 : -1;
     if (a->dtype != b->dtype)
         return lc_fail_int(LC_DtypeMismatch, "inner(): expected both inputs to have same dtype, but got %s and %s", LC_SHAPE(a),
                            LC_SHAPE(b));
-    if (!a->ndim || !b->ndim) return (out[0] = lc_mul(a, b)) ? 0 : -1;
     if (a->shape[a->ndim - 1] != b->shape[b->ndim - 1])
         return lc_fail_int(LC_ShapeMismatch,
                            "inner() the last dimension must match on both input tensors but got shapes %s and %s",

@@ -30,12 +30,13 @@ __all__ = [
     "set_grad_enabled",
 ]
 
-_MODULES = ("functional", "graph")
+_MODULES = ("functional", "graph", "variable")
 _ELSEWHERE = {  # public name: the module that is loaded when it is first asked for
     "jacobian": "functional",
     "hessian": "functional",
     "vjp": "functional",
     "jvp": "functional",
+    "Variable": "variable",
 }
 
 

@@ -12,6 +12,7 @@ from .hooks import *
 from .modules import *
 from .parameter import Buffer, Parameter
 
+_MODULES = ("common_types", "parallel")
 _LAZY = ("LinearCrossEntropyOptions", "UninitializedParameter", "UninitializedBuffer")
 
 __all__ = [
@@ -38,6 +39,10 @@ def __getattr__(name):
         from ._options import LinearCrossEntropyOptions
 
         return LinearCrossEntropyOptions
+    if name in _MODULES or name == "DataParallel":
+        from importlib import import_module
+
+        return import_module(f"lucid.nn.{name}") if name in _MODULES else import_module("lucid.nn.parallel").DataParallel
     if name in _LAZY:
         return getattr(parameter, name)
     raise AttributeError(f"module 'lucid.nn' has no attribute {name!r}")
@@ -46,4 +51,4 @@ def __getattr__(name):
 def __dir__():
     from .modules.lazy import __all__ as lazy
 
-    return sorted({*globals(), *lazy, *_LAZY})
+    return sorted({*globals(), *lazy, *_LAZY, *_MODULES, "DataParallel"})

@@ -1,6 +1,6 @@
 """What tests need: comparing with tolerances, and tensors of random values."""
 
-from ._comparison import assert_close
+from ._comparison import assert_allclose, assert_close
 from ._creation import make_tensor
 
-__all__ = ["assert_close", "make_tensor"]
+__all__ = ["assert_allclose", "assert_close", "make_tensor"]

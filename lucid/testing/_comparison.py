@@ -274,3 +274,20 @@ def assert_close(
             compare(a, e, options, where)
     except _Mismatch as mismatch:
         raise mismatch.error(msg if mismatch.kind is AssertionError else None) from None
+
+
+def assert_allclose(actual, expected, rtol=None, atol=None, equal_nan=True, msg=""):
+    """The older `assert_close`: numbers and sequences are taken for tensors, dtypes and devices may differ, NaN equals NaN.
+
+    >>> lucid.testing.assert_allclose(lucid.ones(2), [1.0, 1.0])
+    """
+    from warnings import warn
+
+    warn("assert_allclose is deprecated, use assert_close instead", FutureWarning, stacklevel=2)
+    actual = actual if isinstance(actual, _C.Tensor) else _C.tensor(actual)
+    expected = expected if isinstance(expected, _C.Tensor) else _C.tensor(expected, dtype=actual.dtype)
+    if rtol is None and atol is None:
+        rtol, atol = {_C.float16: (1e-3, 1e-3), _C.float32: (1e-4, 1e-5), _C.float64: (1e-5, 1e-8)}.get(
+            actual.dtype, (0.0, 0.0)
+        )
+    assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, msg=msg or None)

@@ -5,7 +5,7 @@
 [[0, 1], [2, 3]]
 """
 
-_SUBMODULES = ("checkpoint", "data")
+_SUBMODULES = ("checkpoint", "data", "dlpack", "hooks")
 
 
 def __getattr__(name):

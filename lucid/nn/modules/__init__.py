@@ -41,6 +41,7 @@ _PARTS = (
 )
 _CONTAINERS = ("ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential")
 globals().update({name: getattr(part, name) for part in _PARTS for name in part.__all__})
+activation.MultiheadAttention = attention.MultiheadAttention  # where PyTorch has it
 globals().update({name: getattr(container, name) for name in _CONTAINERS})
 for _part in _PARTS:  # classes made from tables say where they are found
     for _name in _part.__all__:

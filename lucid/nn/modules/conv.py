@@ -264,4 +264,6 @@ class ConvTranspose3d(_ConvTranspose):
     _n, _name = 3, "conv_transpose3d"
 
 
+_ConvTransposeNd = _ConvTranspose  # PyTorch's name
+
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]

@@ -34,4 +34,6 @@ FeatureAlphaDropout = _dropout(
     "FeatureAlphaDropout", "feature_alpha_dropout", "Dropout of whole channels that keeps mean and variance."
 )
 
+_DropoutNd = _Dropout  # PyTorch's name
+
 __all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"]

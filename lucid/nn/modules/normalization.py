@@ -135,6 +135,53 @@ class BatchNorm3d(_BatchNorm):
         self._expect(input, 5)
 
 
+class SyncBatchNorm(_BatchNorm):
+    """Mean 0 and variance 1 per channel over the batches of all processes. Here there is one process, and this is a batch norm
+    for any number of dimensions.
+
+    >>> norm = lucid.nn.SyncBatchNorm(3)
+    >>> tuple(norm(lucid.randn(4, 3, 5)).shape)
+    (4, 3, 5)
+    """
+
+    def __init__(
+        self,
+        num_features,
+        eps=1e-5,
+        momentum=0.1,
+        affine=True,
+        track_running_stats=True,
+        process_group=None,
+        device=None,
+        dtype=None,
+        *,
+        bias=True,
+    ):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+        self.process_group = process_group
+
+    def _check_input_dim(self, input):  # noqa: A002
+        if input.dim() < 2:
+            raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module, process_group=None):
+        """The module with its batch norms, at any depth, made into these; parameters and statistics stay the same tensors.
+
+        >>> lucid.nn.SyncBatchNorm.convert_sync_batchnorm(lucid.nn.Sequential(lucid.nn.BatchNorm1d(2)))[0]
+        SyncBatchNorm(2, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
+        """
+        made = module
+        if isinstance(module, _BatchNorm):
+            settings = module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats
+            made = cls(*settings, process_group, bias=module.bias is not None)
+            for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked", "training"):
+                setattr(made, name, getattr(module, name))
+        for name, child in module.named_children():
+            made.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return made
+
+
 class _InstanceNorm(_NormBase):
     def __init__(
         self,
@@ -335,4 +382,5 @@ __all__ = [
     "LayerNorm",
     "LocalResponseNorm",
     "RMSNorm",
+    "SyncBatchNorm",
 ]

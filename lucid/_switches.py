@@ -1,0 +1,115 @@
+"""Names of the main namespace that programs call once: PyTorch's switches, and what is left of older versions."""
+
+import math
+
+from . import _C
+
+__all__ = [
+    "get_device",
+    "get_float32_matmul_precision",
+    "is_distributed",
+    "is_warn_always_enabled",
+    "range",
+    "set_float32_matmul_precision",
+    "set_warn_always",
+]
+
+_precision = "highest"
+_warn_always = False
+
+
+def set_float32_matmul_precision(precision):
+    """Allow float32 products to be computed with less precision ("high", "medium") or not ("highest").
+    The CPU's products are always computed in float32: the setting is kept, and can be read.
+
+    >>> lucid.set_float32_matmul_precision("high")
+    >>> lucid.get_float32_matmul_precision()
+    'high'
+    >>> lucid.set_float32_matmul_precision("highest")
+    """
+    global _precision
+    if not isinstance(precision, str):
+        raise RuntimeError(f"set_float32_matmul_precision expects a str, but got {type(precision).__name__}")
+    if precision in ("highest", "high", "medium"):
+        _precision = precision
+    else:
+        from warnings import warn
+
+        warn(f"{precision} is not one of 'highest', 'high', 'medium'; the current setting stays", stacklevel=2)
+
+
+def get_float32_matmul_precision():
+    """What `set_float32_matmul_precision` was told.
+
+    >>> lucid.get_float32_matmul_precision()
+    'highest'
+    """
+    return _precision
+
+
+def set_warn_always(b, /):
+    """Keep whether PyTorch's warnings that come once per process should come every time: here Python's filters decide.
+
+    >>> lucid.set_warn_always(False)
+    """
+    global _warn_always
+    if not isinstance(b, bool):
+        raise RuntimeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
+    _warn_always = b
+
+
+def is_warn_always_enabled():
+    """What `set_warn_always` was told.
+
+    >>> lucid.is_warn_always_enabled()
+    False
+    """
+    return _warn_always
+
+
+def get_device(input):  # noqa: A002 (PyTorch's name)
+    """The number of the CUDA device a tensor is on; -1 on the CPU.
+
+    >>> lucid.get_device(lucid.ones(1))
+    -1
+    """
+    return input.get_device()
+
+
+def is_distributed(input):  # noqa: A002
+    """Whether a tensor's values are spread over processes: never.
+
+    >>> lucid.is_distributed(lucid.ones(1))
+    False
+    """
+    return input.is_distributed()
+
+
+def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=_C.strided, device=None, requires_grad=False):  # noqa: A001
+    """Numbers from start to end, end included. Deprecated in PyTorch in favour of `arange`, which leaves the end out.
+
+    >>> lucid.range(1, 4)
+    tensor([1., 2., 3., 4.])
+    """
+    from warnings import warn
+
+    warn(
+        "range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range "
+        "builtin. Instead, use arange, which produces values in [start, end).",
+        UserWarning,
+        stacklevel=2,
+    )
+    if end is None:
+        raise TypeError("range() missing 1 required positional arguments: 'end'")
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
+    if (end - start) * step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    dtype = (out.dtype if out is not None else None) if dtype is None else dtype
+    counted = _C.arange(math.floor((end - start) / step) + 1, dtype=_C.float64, device=device)
+    values = (counted * step + start).to(_C.get_default_dtype() if dtype is None else dtype)
+    if out is not None:
+        return out.resize_(values.shape).copy_(values)
+    return values.requires_grad_() if requires_grad else values

@@ -1,0 +1,10 @@
+"""What registering a hook returns.
+
+>>> handle = lucid.nn.Identity().register_forward_hook(print)
+>>> isinstance(handle, lucid.utils.hooks.RemovableHandle)
+True
+"""
+
+from ..nn.modules._hooks import RemovableHandle
+
+__all__ = ["RemovableHandle"]

@@ -1,0 +1,210 @@
+"""What programs written for PyTorch import and call besides ops: old tensor types, switches, places where names are."""
+
+import importlib
+import inspect
+
+import numpy
+import pytest
+import torch
+
+import lucid
+
+from .nn.programs import assert_close, attempt
+
+TYPES = ["Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool"]
+
+
+def of_data(m, *data):
+    return [getattr(m, f"{name}Tensor")(*data) for name in TYPES]
+
+
+def syncs(m):
+    net = m.nn.Sequential(m.nn.BatchNorm1d(2), m.nn.ModuleList([m.nn.BatchNorm2d(3, affine=False).eval()]))
+    made = m.nn.SyncBatchNorm.convert_sync_batchnorm(net)
+    same = [a is b for a, b in zip(net.state_dict(keep_vars=True).values(), made.state_dict(keep_vars=True).values())]
+    norm = m.nn.SyncBatchNorm(2, momentum=None)
+    x = m.arange(12.0).reshape(2, 2, 3)
+    return (
+        str(made),
+        same,
+        [n.training for n in made.modules()],
+        norm(x),
+        norm.running_mean,
+        made[0](m.arange(6.0).reshape(3, 2)),
+    )
+
+
+def prefixes(m):
+    module = importlib.import_module(f"{m.__name__}.nn.modules.utils")
+    state = m.nn.DataParallel(m.nn.Sequential(m.nn.Linear(2, 1))).state_dict()
+    before = list(state), list(state._metadata)
+    module.consume_prefix_in_state_dict_if_present(state, "module.")
+    return before, list(state), list(state._metadata)
+
+
+def shared_by_variable(m):
+    x = m.zeros(2)
+    m.autograd.Variable(x).add_(1)
+    return x
+
+
+def default_types(m):
+    try:
+        seen = []
+        for kind in (m.DoubleTensor, f"{m.__name__}.HalfTensor", m.FloatTensor):
+            m.set_default_tensor_type(kind)
+            seen.append(str(m.ones(1).dtype))
+        return seen
+    finally:
+        m.set_default_dtype(m.float32)
+
+
+def switches(m):
+    b = m.backends
+    seen = [
+        b.cudnn.enabled,
+        b.cudnn.benchmark,
+        b.cudnn.deterministic,
+        b.cudnn.allow_tf32,
+        b.cudnn.is_available(),
+        b.cudnn.version(),
+    ]
+    with b.cudnn.flags(enabled=False, deterministic=True):
+        seen += [b.cudnn.enabled, b.cudnn.deterministic]
+    seen += [b.cudnn.enabled, b.cudnn.deterministic, b.mps.is_available(), b.mps.is_built(), b.cuda.matmul.allow_tf32]
+    seen += [b.cuda.flash_sdp_enabled(), b.cuda.math_sdp_enabled(), b.mkldnn.enabled]
+    m.set_float32_matmul_precision("high")
+    seen.append(m.get_float32_matmul_precision())
+    m.set_float32_matmul_precision("highest")
+    return seen, m.is_warn_always_enabled(), m.get_device(m.ones(1)), m.is_distributed(m.ones(1))
+
+
+CASES = {
+    "types of data": lambda m: of_data(m, [[1, 0], [0, 1]]),
+    "types of arrays": lambda m: of_data(m, numpy.array([1.5, 0.0])),
+    "types of a range": lambda m: of_data(m, range(2)),
+    "types of nothing": of_data,
+    "types of sizes": lambda m: [tuple(t.shape) for args in ((2, 3), (4,), (m.Size([2, 1]),)) for t in of_data(m, *args)],
+    "types of tensors": lambda m: m.LongTensor([m.tensor(3), 4]),
+    "a type of a tensor is the tensor": lambda m: (x := m.ones(2), m.FloatTensor(x).add_(1), x)[2],
+    "a type of another tensor": lambda m: m.FloatTensor(m.ones(2, dtype=m.float64)),
+    "a type of a number": lambda m: m.FloatTensor(1.5),
+    "a type of bytes": lambda m: m.ByteTensor(b"ab"),
+    "a type that does not fit": lambda m: m.ByteTensor([300]),
+    "a type on a device": lambda m: m.FloatTensor([1, 2], device="cpu"),
+    "isinstance": lambda m: [isinstance(x, m.FloatTensor) for x in (m.ones(1), m.nn.Parameter(m.ones(1)), m.ones(1).int(), 1)],
+    "names of types": lambda m: (repr(m.LongTensor), m.LongTensor.__name__, str(m.LongTensor.dtype), m.LongTensor.is_cuda),
+    "type() takes types": lambda m: m.ones(2).type(m.LongTensor),
+    "type() takes no other class": lambda m: m.ones(2).type(int),
+    "Module.type": lambda m: str(m.nn.Linear(1, 1).type(m.DoubleTensor).weight.dtype),
+    "cuda types": lambda m: m.cuda.FloatTensor(2) if not m.cuda.is_available() else m.FloatTensor(1.5),
+    "default types": default_types,
+    "a default type of integers": lambda m: m.set_default_tensor_type(m.LongTensor),
+    "typename": lambda m: [m.typename(x) for x in (m.ones(1), m.nn.Linear(1, 1), m.nn.Linear, 1, "a")],
+    "Tensor of an array": lambda m: m.Tensor(numpy.arange(6).reshape(2, 3)),
+    "Tensor of a NumPy number": lambda m: tuple(m.Tensor(numpy.int64(3)).shape),
+    "Tensor of a Size": lambda m: tuple(m.Tensor(m.Size([2, 3])).shape),
+    "Tensor of a float": lambda m: m.Tensor(2.5),
+    "Tensor of a bool": lambda m: m.Tensor(True),
+    "Tensor of nothing": lambda m: m.Tensor(None),
+    "new of an array": lambda m: m.ones(1).new(numpy.array([1, 2])),
+    "new of another dtype": lambda m: m.ones(1).new(m.arange(2)),
+    "asarray detaches": lambda m: [
+        m.asarray(m.ones(2, requires_grad=True) * 2, **options)
+        for options in ({}, {"requires_grad": False}, {"requires_grad": True})
+    ],
+    "inner with a number of another dtype": lambda m: m.inner(m.arange(3.0), m.tensor(2)),
+    "Variable": lambda m: [m.autograd.Variable(m.ones(2), *a) for a in ((), (False,), (True,))],
+    "Variable of what wants gradients": lambda m: m.autograd.Variable(m.ones(2, requires_grad=True)),
+    "Variable of nothing": lambda m: m.autograd.Variable(),
+    "Variable of a list": lambda m: m.autograd.Variable([1.0]),
+    "Variable shares": shared_by_variable,
+    "isinstance Variable": lambda m: [isinstance(x, m.autograd.Variable) for x in (m.ones(1), 1)],
+    "range": lambda m: [m.range(1, 4), m.range(0, 1, 0.25), m.range(5, 1, -2), m.range(1, 2, dtype=m.int64)],
+    "range backwards": lambda m: m.range(3, 1),
+    "range by nothing": lambda m: m.range(0, 1, 0),
+    "range without an end": lambda m: m.range(3),
+    "range into": lambda m: m.range(0, 2, out=m.zeros(1, dtype=m.float64)),
+    "switches": switches,
+    "matmul precision": lambda m: m.set_float32_matmul_precision(1),
+    "no GPU of Apple's or Intel's": lambda m: (m.mps.is_available(), m.mps.device_count(), m.xpu.is_available()),
+    "seeds of devices": lambda m: (m.cuda.manual_seed(1), m.cuda.manual_seed_all(1), m.cuda.seed_all(), m.mps.manual_seed(1)),
+    "not distributed": lambda m: m.distributed.is_initialized(),
+    "DistributedDataParallel": lambda m: m.nn.parallel.DistributedDataParallel(m.nn.Linear(1, 1)),
+    "DataParallel": lambda m: (str(m.nn.DataParallel(m.nn.ReLU())), m.nn.DataParallel(m.nn.ReLU())(m.arange(-1.0, 2.0))),
+    "SyncBatchNorm": syncs,
+    "SyncBatchNorm of a vector": lambda m: m.nn.SyncBatchNorm(2)(m.ones(2)),
+    "prefixes": prefixes,
+    "pools of the main namespace": lambda m: [
+        m.avg_pool1d(m.arange(4.0)[None], 2),
+        m.max_pool2d(m.arange(16.0).reshape(1, 1, 4, 4), 2),
+    ],
+    "assert_allclose": lambda m: m.testing.assert_allclose(m.tensor([1.0, float("nan")]), [1.00005, float("nan")]),
+    "assert_allclose differs": lambda m: m.testing.assert_allclose(m.tensor([1.0]), [1.001]),
+    "sharing strategies": lambda m: sorted(m.multiprocessing.get_all_sharing_strategies()),
+    "no such strategy": lambda m: m.multiprocessing.set_sharing_strategy("post"),
+    "versions": lambda m: (m.version.cuda, m.version.hip, m.version.debug),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_case(name):
+    ours, theirs = (attempt(CASES[name], m) for m in (lucid, torch))
+    assert_close(ours, theirs)
+
+
+# modules that programs import from, and what they import
+PLACES = {
+    "autograd": ["Variable"],
+    "autograd.variable": ["Variable"],
+    "backends.cudnn": ["benchmark", "deterministic", "enabled", "is_available", "version"],
+    "cuda": [
+        "OutOfMemoryError",
+        "empty_cache",
+        "is_initialized",
+        "max_memory_allocated",
+        "memory_allocated",
+        "memory_reserved",
+    ],
+    "cuda.amp": ["GradScaler", "autocast", "custom_bwd", "custom_fwd"],
+    "nn": ["DataParallel", "SyncBatchNorm", "common_types", "parallel"],
+    "nn.common_types": ["_ratio_2_t", "_size_1_t", "_size_2_t", "_size_3_t", "_size_any_t"],
+    "nn.modules.batchnorm": ["BatchNorm1d", "BatchNorm2d", "SyncBatchNorm", "_BatchNorm", "_NormBase"],
+    "nn.modules.conv": ["_ConvNd", "_ConvTransposeNd"],
+    "nn.modules.activation": ["MultiheadAttention"],
+    "nn.modules.dropout": ["_DropoutNd"],
+    "nn.modules.instancenorm": ["InstanceNorm2d", "_InstanceNorm"],
+    "nn.modules.upsampling": ["Upsample"],
+    "nn.modules.utils": ["_ntuple", "_pair", "_quadruple", "_reverse_repeat_tuple", "_single", "_triple"],
+    "nn.parallel": ["DataParallel", "DistributedDataParallel"],
+    "types": ["Device", "Number", "_size"],
+    "utils.data._utils.collate": ["default_collate"],
+    "utils.data.distributed": ["DistributedSampler"],
+    "utils.dlpack": ["from_dlpack", "to_dlpack"],
+    "utils.hooks": ["RemovableHandle"],
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_places(place):
+    theirs, ours = (importlib.import_module(f"{library}.{place}") for library in ("torch", "lucid"))
+    for name in PLACES[place]:
+        assert hasattr(ours, name) and hasattr(theirs, name)
+        if inspect.isclass(getattr(theirs, name)) and issubclass(getattr(theirs, name), torch.nn.Module):
+            assert issubclass(getattr(ours, name), lucid.nn.Module)
+        if inspect.isfunction(getattr(ours, name)) and inspect.isfunction(getattr(theirs, name)) and name[0] != "_":
+            assert list(inspect.signature(getattr(ours, name)).parameters) == list(
+                inspect.signature(getattr(theirs, name)).parameters
+            )
+
+
+def test_questions_about_accelerators():
+    has = lucid.cuda.is_available()
+    assert lucid.accelerator.is_available() == has == (lucid.accelerator.current_accelerator() is not None)
+    assert lucid.cuda.memory_allocated() <= lucid.cuda.max_memory_allocated()
+    assert lucid.cuda.memory_reserved() <= lucid.cuda.max_memory_reserved()
+    assert issubclass(lucid.OutOfMemoryError, RuntimeError)
+    if not has:
+        for call in (lucid.accelerator.synchronize, lucid.cuda.init):
+            with pytest.raises(lucid.GpuNotAvailable):
+                call()
