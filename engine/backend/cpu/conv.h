@@ -7,7 +7,7 @@ static inline int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 static inline int64_t pieces(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
-enum { CONV_MAX_ROWS = 14, CONV_SLACK = 128, CONV_DOTS = 3, CONV_POINTS = 8 };
+enum { CONV_MAX_ROWS = 14, CONV_SLACK = 128, CONV_DOTS = 4, CONV_POINTS = 8 };
 
 /* rows x columns of the result: out[i][j] = start[i] or what is there, plus the sum over channels and taps of a (channels, taps, rows) times x
  * (channels) at offset[tap] + j. rows and columns are contiguous; what is read past the end of the strip is its slack. Tiles `apart` are less in
@@ -59,7 +59,10 @@ typedef struct {
     void (*spread_images)(const float *const *column, int64_t tiles, int64_t images, float *to, int64_t step);
     bool (*gather_images)(const float *from, int64_t step, int64_t columns, int64_t images, float start, float *to);
     void (*weigh)(const float (*tap)[16], int rows, float *to, int64_t step);
-    void (*halve)(const float *from, int64_t n, float *to); /* every second element */
+    void (*spread_slopes)(const float *const *column, int64_t tiles, int64_t images, float *to,
+                          int64_t step);                         /* gather's transpose: 4 columns of a tile to the values */
+    bool (*weigh_back)(const float *from, int64_t n, float *to); /* (points, n) to (n, taps): weigh's; whether all is finite */
+    void (*halve)(const float *from, int64_t n, float *to);      /* every second element */
     void (*fence)(void);
 } conv_points;
 const conv_points *conv_points_of(int64_t taps); /* of a row; NULL: not for as many */
@@ -150,7 +153,9 @@ int  conv_small(const conv_job *job); /* -1: no memory */
 /* The grid of the result, from the image's point of view. */
 int  conv_forward_axes(const lc_conv_args *a, conv_axis *axis, const int64_t *count);
 void conv_free_axes(const lc_conv_args *a, conv_axis *axis);
-int  conv_plain(const lc_conv_args *a, bool transposed);                       /* int64 */
+int  conv_plain(const lc_conv_args *a, bool transposed); /* int64 */
+int  conv_turned(lc_dtype dtype, const lc_conv_args *a,
+                 const conv_axis *axis); /* weights of many small images; 1: does not suit, or is not finite */
 int  conv_panel(lc_dtype dtype, const lc_conv_args *a, const conv_axis *axis); /* weights of small images; 1: does not suit */
 int  conv_outer(lc_dtype dtype, const lc_conv_args *a,
                 const conv_axis *axis); /* weights by products of pixels; 1: does not suit */

@@ -194,6 +194,44 @@ INLINE void    weigh(const int n, const double *point, const double *scale, cons
         memcpy(to, &made, (size_t)rows * sizeof *to);
     }
 }
+/* As spread_images, by the transpose of the matrix that gathers. */
+INLINE void spread_slopes(const int n, const point_matrix m, const float *const *column, int64_t tiles, int64_t images,
+                          float *to, int64_t step)
+{
+    for (int64_t t = 0; t < tiles; t++)
+        for (int64_t at = 0; at < images; at += LANES) {
+            vector x[4];
+#pragma GCC unroll 4
+            for (int k = 0; k < 4; k++) x[k] = load(column[4 * t + k] + at);
+#pragma GCC unroll 8
+            for (int i = 0; i < n; i++) {
+                vector sum = { 0 };
+#pragma GCC unroll 4
+                for (int k = 0; k < 4; k++)
+                    if (m[k][i] == 1) sum += x[k];
+                    else if (m[k][i] == -1) sum -= x[k];
+                    else if (m[k][i] != 0) sum += m[k][i] * x[k];
+                store(to + i * step + t * images + at, sum);
+            }
+        }
+}
+INLINE bool weigh_back(const int n, const double *point, const double *scale, const float *from, int64_t count, float *to)
+{
+    double odd = 0;
+    for (int64_t w = 0; w < count; w++, to += n - 3) {
+        double sum[5] = { 0 };
+#pragma GCC unroll 7
+        for (int i = 0; i < n - 1; i++) {
+            double power = scale[i] * (double)from[i * count + w];
+#pragma GCC unroll 5
+            for (int k = 0; k < n - 3; k++, power *= point[i]) sum[k] += power;
+        }
+        sum[n - 4] += (double)from[(n - 1) * count + w]; /* at infinity */
+#pragma GCC unroll 5
+        for (int k = 0; k < n - 3; k++) to[k] = (float)sum[k], odd += (double)(to[k] - to[k]);
+    }
+    return odd == 0;
+}
 #define POINTS(n)                                                                                                              \
     static void spread_##n(const float *line, const float *next, int64_t tiles, float *to, int64_t step)                       \
     {                                                                                                                          \
@@ -215,6 +253,14 @@ INLINE void    weigh(const int n, const double *point, const double *scale, cons
     static void weigh_##n(const float(*tap)[16], int rows, float *to, int64_t step)                                            \
     {                                                                                                                          \
         weigh(n, POINTS_##n[0], POINTS_##n[1], tap, rows, to, step);                                                           \
+    }                                                                                                                          \
+    static void spread_slopes_##n(const float *const *column, int64_t tiles, int64_t images, float *to, int64_t step)          \
+    {                                                                                                                          \
+        spread_slopes(n, RESULTS_##n, column, tiles, images, to, step);                                                        \
+    }                                                                                                                          \
+    static bool weigh_back_##n(const float *from, int64_t count, float *to)                                                    \
+    {                                                                                                                          \
+        return weigh_back(n, POINTS_##n[0], POINTS_##n[1], from, count, to);                                                   \
     }
 POINTS(6)
 POINTS(7)
@@ -233,7 +279,7 @@ static void fence(void)
 #endif
 }
 const conv_points CAT(lc_cpu_conv_points, LC_ISA)[3] = {
-    { 6, spread_6, gather_6, spread_images_6, gather_images_6, weigh_6, halve, fence },
-    { 7, spread_7, gather_7, spread_images_7, gather_images_7, weigh_7, halve, fence },
-    { 8, spread_8, gather_8, spread_images_8, gather_images_8, weigh_8, halve, fence },
+    { 6, spread_6, gather_6, spread_images_6, gather_images_6, weigh_6, spread_slopes_6, weigh_back_6, halve, fence },
+    { 7, spread_7, gather_7, spread_images_7, gather_images_7, weigh_7, spread_slopes_7, weigh_back_7, halve, fence },
+    { 8, spread_8, gather_8, spread_images_8, gather_images_8, weigh_8, spread_slopes_8, weigh_back_8, halve, fence },
 };

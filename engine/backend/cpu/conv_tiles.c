@@ -17,22 +17,37 @@
 #pragma GCC optimize("fp-contract=fast")
 #endif
 
+/* Sums of neighbours: of a, then of b. */
+#define PAIRS_2(a, b) (__builtin_shufflevector(a, b, 0, 2) + __builtin_shufflevector(a, b, 1, 3))
+#define PAIRS_4(a, b) (__builtin_shufflevector(a, b, 0, 2, 4, 6) + __builtin_shufflevector(a, b, 1, 3, 5, 7))
+#define PAIRS_8(a, b)                                                                                                          \
+    (__builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14) + __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15))
+#define PAIRS_16(a, b)                                                                                                         \
+    (__builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30) +                                \
+     __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31))
+
 /* tiles: rows, vectors. dots: rows, columns */
 #if defined __AVX512F__
 enum { VECTOR_BYTES = 64, ROWS = 14 };
 #define EACH_TILE(X)                                                                                                           \
     X(1, 6) X(2, 6) X(3, 6) X(4, 6) X(5, 4) X(6, 4) X(7, 3) X(8, 3) X(9, 2) X(10, 2) X(11, 2) X(12, 2) X(13, 2) X(14, 2)
 #define EACH_APART(X) X(10, 2) X(11, 2) X(12, 2) X(13, 2) X(14, 2)
-#define EACH_DOT(X)   X(5, 5) X(6, 4) X(1, 9)
+#define EACH_DOT(X)   X(5, 5) X(6, 4) X(4, 6) X(1, 9)
+#define PAIRS_f32     PAIRS_16
+#define PAIRS_f64     PAIRS_8
 #else
 #ifdef __AVX2__
 enum { VECTOR_BYTES = 32, ROWS = 6 };
+#define PAIRS_f32 PAIRS_8
+#define PAIRS_f64 PAIRS_4
 #else
 enum { VECTOR_BYTES = 16, ROWS = 6 };
+#define PAIRS_f32 PAIRS_4
+#define PAIRS_f64 PAIRS_2
 #endif
 #define EACH_TILE(X)  X(1, 6) X(2, 4) X(3, 3) X(4, 3) X(5, 2) X(6, 2)
 #define EACH_APART(X) X(5, 2) X(6, 2)
-#define EACH_DOT(X)   X(3, 4) X(2, 5) X(1, 9)
+#define EACH_DOT(X)   X(3, 4) X(4, 3) X(2, 5) X(1, 9)
 #endif
 
 #define T       float

@@ -165,18 +165,20 @@ static void NAME(plane)(const conv_plane *p)
     }
 }
 
-typedef T NAME(short_sums) __attribute__((vector_size(16)));
-INLINE T  NAME(total)(NAME(sums) v) /* quarters (or halves, or the whole) are added first, then lanes */
+/* Sums over the lanes of each of n vectors: neighbours are added, of as many vectors as there are lanes at once, until one vector is left. */
+INLINE void NAME(totals)(const NAME(sums) * v, const int n, T *out)
 {
-    NAME(short_sums) part[VECTOR_BYTES / 16], sum;
-    memcpy(part, &v, sizeof v);
-    sum = part[0];
+#pragma GCC unroll 16
+    for (int at = 0; at < n; at += NAME(LANES)) {
+        NAME(sums) left[NAME(LANES)];
+#pragma GCC unroll 16
+        for (int i = 0; i < NAME(LANES); i++) left[i] = at + i < n ? v[at + i] : (NAME(sums)){ 0 };
 #pragma GCC unroll 4
-    for (int i = 1; i < VECTOR_BYTES / 16; i++) sum += part[i];
-    T rest = 0;
-#pragma GCC unroll 4
-    for (int i = 0; i < (int)(16 / sizeof(T)); i++) rest += sum[i];
-    return rest;
+        for (int many = NAME(LANES) / 2; many; many /= 2)
+#pragma GCC unroll 8
+            for (int i = 0; i < many; i++) left[i] = NAME(PAIRS)(left[2 * i], left[2 * i + 1]);
+        memcpy(out + at, left, (n - at < NAME(LANES) ? n - at : NAME(LANES)) * sizeof(T));
+    }
 }
 #define DOT(ROWS, COLUMNS)                                                                                                     \
     static void NAME(dot_##ROWS##_##COLUMNS)(int64_t n, const void *a_rows, int64_t a_step, const void *image,                 \
@@ -184,7 +186,6 @@ INLINE T  NAME(total)(NAME(sums) v) /* quarters (or halves, or the whole) are ad
     {                                                                                                                          \
         NAME(sums) sum[ROWS][COLUMNS] = { 0 }, row[ROWS];                                                                      \
         const T *a = a_rows, *x[COLUMNS];                                                                                      \
-        T       *out = to;                                                                                                     \
         _Pragma("GCC unroll 16") for (int j = 0; j < COLUMNS; j++) x[j] = (const T *)image + offset[j];                        \
         for (int64_t p = 0; p < n; p += NAME(LANES)) {                                                                         \
             _Pragma("GCC unroll 8") for (int i = 0; i < ROWS; i++) row[i] = *(const NAME(loaded) *)(a + i * a_step + p);       \
@@ -194,8 +195,7 @@ INLINE T  NAME(total)(NAME(sums) v) /* quarters (or halves, or the whole) are ad
                 _Pragma("GCC unroll 8") for (int i = 0; i < ROWS; i++) sum[i][j] += row[i] * column;                           \
             }                                                                                                                  \
         }                                                                                                                      \
-        _Pragma("GCC unroll 8") for (int i = 0; i < ROWS; i++) _Pragma("GCC unroll 16") for (int j = 0; j < COLUMNS; j++)      \
-            out[i * COLUMNS + j] = NAME(total)(sum[i][j]);                                                                     \
+        NAME(totals)(sum[0], ROWS * COLUMNS, to);                                                                              \
     }
 EACH_DOT(DOT)
 #undef DOT

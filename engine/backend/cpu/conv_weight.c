@@ -243,7 +243,8 @@ static int cpu_conv_weight(lc_dtype dtype, const void *args)
     weight_job          j = { CONV_SIDES(dtype, a), .lanes = kernels->lanes, .weights = a->weight->numel };
     if (!j.weights) return 0;
     int rc = conv_forward_axes(a, j.grid.axis, j.grad.size);
-    if (!rc) rc = conv_panel(dtype, a, j.grid.axis);
+    if (!rc) rc = conv_turned(dtype, a, j.grid.axis);
+    if (rc > 0) rc = conv_panel(dtype, a, j.grid.axis);
     if (rc > 0) rc = conv_outer(dtype, a, j.grid.axis);
     if (rc > 0) {
         rc = 0;
