@@ -62,6 +62,7 @@ def test_sort(dtype, kind):
             same(found.values, theirs.values)
             same(found.indices, theirs.indices)
             same(lucid.argsort(y, descending=descending), theirs.indices)
+        same(lucid.msort(y), torch.sort(x, stable=True).values)
 
 
 @pytest.mark.parametrize("kind", ["wide", "ties", "special"])

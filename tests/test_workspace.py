@@ -11,7 +11,7 @@ OPS = """
     x.logsumexp(0) | x.logsumexp(1) | x.logsumexp((0, 1)) | x.median() | x.median(0) | x.nanmedian() | x.quantile(0.3, 1)
     x.quantile(0.3, 0) | x.nanquantile(0.3) | flat.kthvalue(1000) | h.median() | h.softmax(1) | x.softmax(0) | x.log_softmax(1)
     x.cumsum(0) | x.cummax(1) | x.logcumsumexp(1) | x.sort() | x.sort(0) | flat.sort() | flat.argsort(descending=True)
-    x.msort() | x.topk(5) | flat.topk(9) | x.unique() | i.unique() | i.unique(return_inverse=True, return_counts=True)
+    x.msort() | flat.msort() | x.topk(5) | flat.topk(9) | x.unique() | i.unique() | i.unique(return_inverse=True, return_counts=True)
     x.tril() | x.unique(return_inverse=True) | i.unique_consecutive() | runs.unique_consecutive(return_counts=True)
     d.sort() | d.argsort() | d.reshape(-1).sort() | d.reshape(-1).argsort(descending=True) | d.reshape(-1).sort(stable=True)
     d.unique() | d.unique(return_inverse=True, return_counts=True) | spread.unique(return_inverse=True, return_counts=True)

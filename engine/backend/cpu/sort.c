@@ -171,6 +171,7 @@ typedef struct {
     key_summary       *summary;
     int                below; /* bits of records below the first digit */
     const int64_t     *end;   /* of each part */
+    int64_t            size;  /* of a record in bytes: 8, or as the values that are sorted without their indices */
     int64_t            most;  /* larger parts are not one thread's */
 } placing;
 typedef enum { SUMMARISE, COUNT, MOVE } place_pass;
@@ -191,7 +192,10 @@ static inline __attribute__((always_inline)) void pass_block(const placing *p, i
         else
             for (int64_t i = 0; i < n; i++) {
                 uint64_t r = record_of(line, key[i]);
-                line->record[count[r >> p->below]++] = r | (uint64_t)(at + i);
+                int64_t  to = count[r >> p->below]++;
+                if (p->size == 4) ((uint32_t *)line->record)[to] = (uint32_t)r;
+                else if (p->size == 2) ((uint16_t *)line->record)[to] = (uint16_t)r;
+                else line->record[to] = line->index_bits ? r | (uint64_t)(at + i) : r;
             }
     }
 }
@@ -211,8 +215,9 @@ static void sort_part(const placing *p, int64_t d, bool parallel)
 {
     const sorted_line *line = p->line;
     int64_t            at = d ? p->end[d - 1] : 0, n = p->end[d] - at;
-    uint64_t          *a = line->record + at;
-    if (!in_order(a, n)) cpu_sort_place(a, sizeof *a, n, line->cut ? line->index_bits : 0, p->below, parallel);
+    uint64_t          *a = (uint64_t *)((char *)line->record + at * p->size);
+    if (p->size < (int64_t)sizeof *a || !in_order(a, n))
+        cpu_sort_place(a, p->size, n, line->cut ? line->index_bits : 0, p->below, parallel);
     if (line->cut) break_ties(line, a, NULL, n, line->shift, parallel);
 }
 static void sort_parts(void *ctx, int64_t begin, int64_t end)
@@ -221,13 +226,15 @@ static void sort_parts(void *ctx, int64_t begin, int64_t end)
     for (int64_t d = begin; d < end; d++)
         if (p->end[d] - (d ? p->end[d - 1] : 0) <= p->most) sort_part(p, d, false);
 }
-int cpu_sort_in_place(lc_dtype dtype, const char *from, int64_t step, int64_t n, bool descending, bool parallel,
-                      uint64_t *place, sorted_line *line)
+int cpu_sort_in_place(lc_dtype dtype, const char *from, int64_t step, int64_t n, bool descending, bool with_index,
+                      bool parallel, void *place, sorted_line *line)
 {
     const lc_sort_key *key = cpu_sort_key(dtype);
     int64_t     blocks = parallel ? 2 * lc_num_threads() : 1, sum = 0; /* the result does not depend on how many there are */
     key_summary each[MOST_BLOCKS];
-    placing     p = { .line = line, .block = (n + blocks - 1) / blocks, .summary = each };
+    placing     p = {
+            .line = line, .size = with_index ? 8 : lc_size_of(dtype), .block = (n + blocks - 1) / blocks, .summary = each
+    };
     blocks = (n + p.block - 1) / p.block;
     size_t bytes = (size_t)blocks * sizeof *p.count << SORT_DIGIT;
     *line = (sorted_line){ .key = key, .flip = descending ? key->all : 0, .n = n, .from = from, .step = step, .record = place };
@@ -235,7 +242,7 @@ int cpu_sort_in_place(lc_dtype dtype, const char *from, int64_t step, int64_t n,
     memset(p.count, 0, bytes);
     cpu_parallel(blocks, 1, n, summarise_blocks, &p);
     for (int64_t b = 1; b < blocks; b++) join_summaries(&each[0], &each[b]);
-    int bits = plan_records(line, &each[0], true), width = bits < SORT_DIGIT ? bits : SORT_DIGIT;
+    int bits = plan_records(line, &each[0], with_index), width = bits < SORT_DIGIT ? bits : SORT_DIGIT;
     p.below = line->index_bits + bits - width;
     cpu_parallel(blocks, 1, n, count_blocks, &p);
     for (int64_t d = 0; d < 1 << width; d++)

@@ -87,6 +87,81 @@ static bool lines_are_packed(const line_walk *w, const int64_t *stride)
     return packed;
 }
 
+/* ---- long lines of values alone, one after the other: sorted where they will be, without records ---- */
+static void get_records(const char *from, int64_t size, uint64_t *key, int64_t n)
+{
+    for (int64_t i = 0; size == 2 && i < n; i++) key[i] = ((const uint16_t *)from)[i];
+    for (int64_t i = 0; size == 4 && i < n; i++) key[i] = ((const uint32_t *)from)[i];
+    for (int64_t i = 0; size == 8 && i < n; i++) key[i] = ((const uint64_t *)from)[i];
+}
+static int64_t first_at_least(const char *records, int64_t size, const sorted_line *line, uint64_t bound)
+{
+    int64_t  low = 0, high = line->n;
+    uint64_t key;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        get_records(records + middle * size, size, &key, 1);
+        key = (key << line->shift) + line->least;
+        *(key < bound ? &low : &high) = middle + (key < bound);
+    }
+    return low;
+}
+/* Zeros have signs and NaNs bits that keys do not hold: from `next` on they are as they came. */
+static void restore_equals(const line_walk *w, const lc_sort_key *as, line_ends at, uint64_t zero, const int64_t *next)
+{
+    int64_t     size = lc_size_of(w->dtype), to[2] = { next[0], next[1] };
+    uint64_t    key[SORT_TILE];
+    key_summary s;
+    for (int64_t i = 0, n; i < w->n; i += n) {
+        n = w->n - i < SORT_TILE ? w->n - i : SORT_TILE;
+        as->load(at.in + i * w->step[0], w->step[0], n, 0, key, &s);
+        for (int64_t j = 0; j < n; j++)
+            if (key[j] == zero || key[j] == as->nan)
+                memcpy(at.values + to[key[j] != zero]++ * size, at.in + (i + j) * w->step[0], (size_t)size);
+    }
+}
+static void count_values(const line_walk *w, line_ends at) /* bytes */
+{
+    const lc_sort_key *as = cpu_sort_key(w->dtype);
+    int64_t            count[256] = { 0 };
+    uint64_t           key[SORT_TILE];
+    key_summary        s;
+    for (int64_t i = 0, n; i < w->n; i += n) {
+        n = w->n - i < SORT_TILE ? w->n - i : SORT_TILE;
+        as->load(at.in + i * w->step[0], w->step[0], n, w->descending ? as->all : 0, key, &s);
+        for (int64_t j = 0; j < n; j++) count[key[j]]++;
+    }
+    for (uint64_t k = 0; k < 256; at.values += count[k++]) {
+        char value;
+        as->store(&value, 1, 1, w->descending ? as->all : 0, &k);
+        memset(at.values, value, (size_t)count[k]);
+    }
+}
+static int sort_values(const line_walk *w, line_ends at)
+{
+    const lc_sort_key *as = cpu_sort_key(w->dtype);
+    int64_t            size = lc_size_of(w->dtype), equals[2] = { 0 };
+    uint64_t           key[SORT_TILE], zero = 0;
+    key_summary        s;
+    sorted_line        line;
+    if (size == 1) return count_values(w, at), 0;
+    if (cpu_sort_in_place(w->dtype, at.in, w->step[0], w->n, w->descending, false, w->parallel, at.values, &line) < 0)
+        return -1;
+    if (line.lossy) {
+        as->load((const char *)&(uint64_t){ 0 }, size, 1, 0, &zero, &s);
+        equals[0] = first_at_least(at.values, size, &line, zero ^ line.flip);
+        equals[1] = first_at_least(at.values, size, &line, as->nan ^ line.flip);
+    }
+    for (int64_t i = 0, n; i < w->n; i += n) {
+        n = w->n - i < SORT_TILE ? w->n - i : SORT_TILE;
+        get_records(at.values + i * size, size, key, n);
+        for (int64_t j = 0; j < n; j++) key[j] = (key[j] << line.shift) + line.least;
+        as->store(at.values + i * size, size, n, line.flip, key);
+    }
+    if (line.lossy) restore_equals(w, as, at, zero, equals);
+    return 0;
+}
+
 static int sort_lines(void *ctx, char *const *ptr, const int64_t *stride, int64_t lines)
 {
     const line_thread *t = ctx;
@@ -98,11 +173,15 @@ static int sort_lines(void *ctx, char *const *ptr, const int64_t *stride, int64_
     for (int64_t l = 0; l < lines; l++) {
         sorted_line line;
         line_ends   at = cpu_line_ends(w, ptr, stride, l);
+        if (!w->bytes && !w->indices) {
+            if (sort_values(w, at) < 0) return -1;
+            continue;
+        }
         if (!w->bytes) one = (uint64_t *)at.indices;
         if (room) two = (uint64_t *)at.values;
         int rc = w->bytes || room
                      ? cpu_sort_line(w->dtype, at.in, w->step[0], w->n, w->descending, true, w->parallel, one, two, &line)
-                     : cpu_sort_in_place(w->dtype, at.in, w->step[0], w->n, w->descending, w->parallel, one, &line);
+                     : cpu_sort_in_place(w->dtype, at.in, w->step[0], w->n, w->descending, true, w->parallel, one, &line);
         if (rc < 0) return -1;
         cpu_emit_sorted(w, &line, at, w->n);
     }
@@ -158,7 +237,7 @@ static int cpu_sort(lc_dtype dtype, const void *args)
     const lc_sort_args *a = args;
     int64_t             n = a->in->ndim ? a->in->shape[a->dim] : 1;
     size_t              bytes = (size_t)cpu_sort_room(n) * 2 * sizeof(uint64_t);
-    bool                in_place = bytes > SORT_MEMORY && a->indices && a->indices->stride[a->dim] == 1;
+    bool                in_place = bytes > SORT_MEMORY && (a->indices ? a->indices : a->values)->stride[a->dim] == 1;
     return cpu_each_line(dtype, a, sort_lines, in_place ? 0 : bytes, 4);
 }
 LC_CPU_RUN(sort, cpu_sort, 0 LC_EACH_sortable(LC_SORTABLE_BIT, ))
