@@ -276,6 +276,7 @@ static int check_number(PyObject *value, int dtype) /* 1 a number that fits, 0 n
     lc_value number;
     char     at[16];
     int      fit = PyFloat_Check(value) && lc_is_floating(dtype) ? 1 : py_convert_number(value, &number);
+    if (fit < 0 && py_wide_number) PyErr_SetString(PyExc_ValueError, "Overflow when unpacking long long");
     if (fit != 1) return fit;
     if (PyComplex_Check(value) && !lc_is_complex(dtype) && dtype != LC_b8 && PyComplex_ImagAsDouble(value) != 0)
         return PyErr_Format(PyExc_RuntimeError, "value cannot be converted to type %s without overflow", lc_dtypes[dtype].name),

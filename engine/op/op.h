@@ -162,6 +162,7 @@ struct lc_op {
     uint32_t            nondeterministic; /* OUT(0): always; IN(k): unless the bool at argument k is true */
     bool          any_strides; /* run writes outputs of any strides, and with an in-place form input 0 may be the output */
     bool          repeats_ok;  /* what it writes may share memory with itself (an expanded tensor) */
+    bool          strict_out;  /* out= has exactly the result's dtype (uint8 for bool, where PyTorch has both) */
     bool          exact;       /* what it writes has exactly the result's dtype and shares no element with what it reads */
     lc_amp        amp;
     int           version;

@@ -19,6 +19,8 @@ static int alike(const lc_record *call) /* all three operands have one dtype */
 }
 static int sum_shape(const lc_record *call, lc_spec *out, int ndim, const int64_t *shape) /* the addend broadcasts to it */
 {
+    for (int k = 3; k < 5; k++)
+        if (number_fits(working_dtype(call->dtype), number_operand(&call->args[k])) < 0) return -1;
     const lc_tensor *x = call->in[0];
     bool             fits = x->ndim <= ndim;
     for (int d = 0, more = ndim - x->ndim; fits && d < x->ndim; d++) fits = x->shape[d] == 1 || x->shape[d] == shape[more + d];
@@ -106,7 +108,8 @@ GRAD(addmm)
     if (need[1]) dx[1] = times(lc_mm(g[0], adjoint(in(2))), &in[4]);
     if (need[2]) dx[2] = times(lc_mm(adjoint(in(1)), g[0]), &in[4]);
 }
-LC_OP(addmm, .sig = "addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor",
+LC_OP(addmm, .strict_out = true,
+      .sig = "addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor",
       .doc = "beta * input + alpha * (mat1 @ mat2).", SUM_OF_PRODUCTS, .amp = LC_AMP_LOWER, .shape = addmm_shape,
       .run = addmm_run, .grad = addmm_grad);
 
@@ -122,14 +125,20 @@ GRAD(addmv)
     if (need[1]) dx[1] = times(lc_mul(lc_unsqueeze(g[0], 1), conj_of(in(2))), &in[4]);
     if (need[2]) dx[2] = times(lc_mv(adjoint(in(1)), g[0]), &in[4]);
 }
-LC_OP(addmv, .sig = "addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor",
+LC_OP(addmv, .strict_out = true,
+      .sig = "addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor",
       .doc = "beta * input + alpha * (mat @ vec).", SUM_OF_PRODUCTS, .amp = LC_AMP_GPU_LOWER, .shape = addmv_shape,
       .run = addmv_run, .grad = addmv_grad);
 
+static int has_dims(const lc_tensor *t, int n) /* PyTorch asks for these sizes before it looks at the number of dimensions */
+{
+    if (t->ndim >= n) return 0;
+    return lc_fail_int(LC_IndexError, "Dimension out of range: %s has no dimension %d", LC_SHAPE(t), n - 1);
+}
 static int baddbmm_shape(const lc_record *call, lc_spec *out)
 {
     const lc_tensor *a = call->in[1], *b = call->in[2];
-    if (batches_fit(a, b) < 0 || alike(call) < 0) return -1;
+    if (has_dims(a, 2) < 0 || has_dims(b, 3) < 0 || batches_fit(a, b) < 0 || alike(call) < 0) return -1;
     return sum_shape(call, out, 3, (int64_t[]){ a->shape[0], a->shape[1], b->shape[2] });
 }
 static int baddbmm_run(const lc_record *call) { return run_sum(call, call->in[1], call->in[2], 0, 0, 0); }
@@ -139,7 +148,7 @@ GRAD(baddbmm)
     if (need[1]) dx[1] = times(lc_bmm(g[0], adjoint(in(2))), &in[4]);
     if (need[2]) dx[2] = times(lc_bmm(adjoint(in(1)), g[0]), &in[4]);
 }
-LC_OP(baddbmm,
+LC_OP(baddbmm, .strict_out = true,
       .sig = "baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor",
       .doc = "beta * input + alpha * bmm(batch1, batch2).", SUM_OF_PRODUCTS, .amp = LC_AMP_LOWER, .shape = baddbmm_shape,
       .run = baddbmm_run, .grad = baddbmm_grad);
@@ -162,7 +171,7 @@ static lc_tensor *in_a_row(lc_tensor *t, bool left) /* new reference; a copy, un
 static int addbmm_shape(const lc_record *call, lc_spec *out)
 {
     const lc_tensor *a = call->in[1], *b = call->in[2];
-    if (batches_fit(a, b) < 0 || alike(call) < 0) return -1;
+    if (has_dims(a, 2) < 0 || has_dims(b, 3) < 0 || batches_fit(a, b) < 0 || alike(call) < 0) return -1;
     return sum_shape(call, out, 2, (int64_t[]){ a->shape[1], b->shape[2] });
 }
 static int addbmm_run(const lc_record *call)
@@ -179,7 +188,8 @@ GRAD(addbmm)
     if (need[1]) dx[1] = times(lc_bmm(each, adjoint(in(2))), &in[4]);
     if (need[2]) dx[2] = times(lc_bmm(adjoint(in(1)), each), &in[4]);
 }
-LC_OP(addbmm, .sig = "addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor",
+LC_OP(addbmm, .strict_out = true,
+      .sig = "addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor",
       .doc = "beta * input + alpha * (the sum of bmm(batch1, batch2) over the batch).", .method = true, .out = true,
       .any_strides = true, .kernel = LC_OP_mm, .promote = LC_NO_PROMOTION, .amp = LC_AMP_LOWER,
       .saves_for = { 0, IN(2), IN(1) }, .shape = addbmm_shape, .run = addbmm_run, .grad = addbmm_grad);

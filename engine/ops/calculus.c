@@ -29,7 +29,11 @@ static int diff_call(const lc_value *in, lc_tensor **out)
     int        d;
     if (x->ndim == 0) return lc_fail_int(LC_ShapeMismatch, "diff expects input to be at least one-dimensional");
     if (n < 0) return lc_fail_int(LC_LucidError, "order must be non-negative but got %lld", (long long)n);
-    if (n == 0) return (out[0] = lc_clone(x, LC_PRESERVE_FORMAT)) ? 0 : -1; /* whatever dim is */
+    if (n == 0) { /* whatever dim is, unless something is to be joined there */
+        bool joins = in(3) != LC_NONE || in(4) != LC_NONE;
+        if (joins && (dim_index(in[2].i, x->ndim, &d) < 0 || !extended(x, in(3), in(4), d))) return -1;
+        return (out[0] = lc_clone(x, LC_PRESERVE_FORMAT)) ? 0 : -1;
+    }
     if (dim_index(in[2].i, x->ndim, &d) < 0 || !(x = extended(x, in(3), in(4), d))) return -1;
     if (n > x->shape[d]) n = x->shape[d];
     if (n == 0) return (out[0] = lc_clone(x, LC_PRESERVE_FORMAT)) ? 0 : -1;
@@ -37,7 +41,7 @@ static int diff_call(const lc_value *in, lc_tensor **out)
         x = logical ? lc_logical_xor(but_first(x, d), but_last(x, d)) : lc_sub(but_first(x, d), but_last(x, d));
     return (out[0] = x) ? 0 : -1;
 }
-LC_OP(diff,
+LC_OP(diff, .strict_out = true,
       .sig = "diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> "
              "Tensor",
       .doc = "Differences of neighbours along a dimension, n times over.", .method = true, .out = true, .call = diff_call);

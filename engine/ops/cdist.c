@@ -99,6 +99,12 @@ static int cdist_call(const lc_value *in, lc_tensor **out)
             return lc_fail_int(LC_ShapeMismatch, "cdist: the batches of %s and %s do not broadcast", LC_SHAPE(a), LC_SHAPE(b));
         batch *= shape[d] = x == 1 ? y : x;
     }
+    if (a->dtype != b->dtype) { /* where there is nothing to compute PyTorch does not look */
+        if (batch && rows && columns && m)
+            return lc_fail_int(LC_DtypeMismatch, "cdist: expected inputs of one dtype, got %s and %s", LC_SHAPE(a),
+                               LC_SHAPE(b));
+        b = lc_to(b, (lc_dtype)a->dtype, false, false, LC_ABSENT);
+    }
     shape[n] = rows, shape[n + 1] = m;
     a = lc_reshape(lc_expand(a, shape, n + 2), (int64_t[]){ batch, rows, m }, 3);
     shape[n] = columns;

@@ -48,7 +48,7 @@ GRAD(where)
     if (need[1]) dx[1] = lc_where(in(0), g[0], LC_INTEGER(0));
     if (need[2]) dx[2] = lc_where(in(0), LC_INTEGER(0), g[0]);
 }
-LC_OP(where, .sig = "where(condition: Tensor, input: Tensor | Number, other: Tensor | Number) -> Tensor",
+LC_OP(where, .strict_out = true, .sig = "where(condition: Tensor, input: Tensor | Number, other: Tensor | Number) -> Tensor",
       .doc = "input where condition holds, else other.", .out = true, .shape = chosen, .run = elementwise, .grad = where_grad,
       .saves = IN(0));
 

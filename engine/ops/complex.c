@@ -16,7 +16,7 @@ LC_OP(conj_physical_, .sig = "conj_physical_(input: Tensor) -> Tensor", .doc = "
       .writes = IN(0), CONJUGATE);
 
 static int conj_call(const lc_value *in, lc_tensor **out) { return (out[0] = conj_of(in(0))) ? 0 : -1; }
-LC_OP(conj_physical, .sig = "conj_physical(input: Tensor) -> Tensor",
+LC_OP(conj_physical, .strict_out = true, .sig = "conj_physical(input: Tensor) -> Tensor",
       .doc = "Elementwise complex conjugate; real tensors themselves.", .method = true, .out = true, .call = conj_call);
 LC_OP(conj, .sig = "conj(input: Tensor) -> Tensor", .doc = "The complex conjugate; real tensors themselves.", .method = true,
       .call = conj_call);

@@ -45,7 +45,8 @@ static int tensordot_call(const lc_value *in, lc_tensor **out)
     if (one) return (out[0] = lc_reshape(lc_dot(left, right), shape, ndim)) ? 0 : -1;
     return (out[0] = lc_reshape(lc_mm(left, right), shape, ndim)) ? 0 : -1;
 }
-LC_OP(tensordot, .sig = "tensordot(input: Tensor, other: Tensor, dims_self: list[int], dims_other: list[int]) -> Tensor",
+LC_OP(tensordot, .strict_out = true,
+      .sig = "tensordot(input: Tensor, other: Tensor, dims_self: list[int], dims_other: list[int]) -> Tensor",
       .doc = "Products summed over pairs of dimensions.", .out = true, .call = tensordot_call);
 
 static int inner_call(const lc_value *in, lc_tensor **out)
@@ -61,7 +62,7 @@ static int inner_call(const lc_value *in, lc_tensor **out)
                            LC_SIZES(a->shape, a->ndim), LC_SIZES(b->shape, b->ndim));
     return (out[0] = lc_tensordot(a, b, (int64_t[]){ -1 }, 1, (int64_t[]){ -1 }, 1)) ? 0 : -1;
 }
-LC_OP(inner, .sig = "inner(input: Tensor, other: Tensor) -> Tensor",
+LC_OP(inner, .strict_out = true, .sig = "inner(input: Tensor, other: Tensor) -> Tensor",
       .doc = "The products of the last dimensions, summed, for every pair of the others.", .method = true, .out = true,
       .call = inner_call);
 
@@ -104,6 +105,8 @@ static int cross_shape(const lc_record *call, lc_spec *out)
     if (!a->ndim || a->shape[d] != 3 || b->shape[d] != 3)
         return lc_fail_int(LC_ShapeMismatch, "linalg.cross: inputs dimension %d must have length 3. Got %s and %s", d,
                            LC_SHAPE(a), LC_SHAPE(b));
+    if (a->dtype != b->dtype)
+        return lc_fail_int(LC_DtypeMismatch, "cross: expected inputs of one dtype, got %s and %s", LC_SHAPE(a), LC_SHAPE(b));
     if (broadcast(call, out) < 0) return -1;
     return out->order = LC_ORDER_CONTIGUOUS, 0;
 }
@@ -144,6 +147,6 @@ GRAD(cross)
     if (need[0]) dx[0] = lc_cross(conj_of(in(1)), g[0], dim);
     if (need[1]) dx[1] = lc_cross(g[0], conj_of(in(0)), dim);
 }
-LC_OP(cross, .sig = "cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor",
+LC_OP(cross, .strict_out = true, .sig = "cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor",
       .doc = "Cross product of vectors of three; without dim along the first dimension of that size.", .method = true,
       .out = true, .shape = cross_shape, .run = cross_run, .grad = cross_grad, .saves_for = { IN(1), IN(0) });

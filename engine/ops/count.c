@@ -30,7 +30,7 @@ static int histc_run(const lc_record *call)
     int rc = x ? run_kernel_with(call, &a) : -1;
     return lc_release(x), rc;
 }
-LC_OP(histc, .sig = "histc(input: Tensor, bins: int = 100, min: Number = 0, max: Number = 0) -> Tensor",
+LC_OP(histc, .strict_out = true, .sig = "histc(input: Tensor, bins: int = 100, min: Number = 0, max: Number = 0) -> Tensor",
       .doc = "How many elements fall into each of `bins` bins of equal width from min to max (both 0: of all elements).",
       .method = true, .out = true, .promote = LC_NO_PROMOTION, .shape = histc_shape, .run = histc_run);
 
@@ -184,7 +184,7 @@ GRAD(histogram)
     lc_fail(LC_NotImplementedError, "the derivative for histograms is not implemented");
     dx[0] = NULL;
 }
-LC_OP(histogram,
+LC_OP(histogram, .strict_out = true,
       .sig = "histogram(input: Tensor, bins: int = 100, *, range: list[float] | None = None, weight: Tensor | None = None, "
              "density: bool = False) -> (hist: Tensor, bin_edges: Tensor)",
       .doc = "How many elements fall into bins of equal width, and the edges of these; density: so that the integral is one.",
@@ -197,7 +197,7 @@ static int            histogram_bins_call(const lc_value *in, lc_tensor **out)
     if (sample(in(0), in(2), &no_range, in[3].b, true, &s) < 0 || given_edges(&s, &in(1), 1, &out[1]) < 0) return -1;
     return (out[0] = counted(&s, &out[1], false)) ? 0 : -1;
 }
-LC_OP(histogram_bins, .py = "histogram",
+LC_OP(histogram_bins, .strict_out = true, .py = "histogram",
       .sig = "histogram_bins(input: Tensor, bins: Tensor, *, weight: Tensor | None = None, density: bool = False) "
              "-> (hist: Tensor, bin_edges: Tensor)",
       .doc = "How many elements fall between the given edges.", .method = true, .out = true, .call = histogram_bins_call,

@@ -202,7 +202,7 @@ static int einsum_call(const lc_value *in, lc_tensor **out)
     int         n = in[1].n;
     const char *arrow = strstr(in[0].s, "->"), *end = arrow ? arrow : in[0].s + strlen(in[0].s);
     space       e = { .text = in[0].s };
-    if (n == 0) return lc_fail_int(LC_LucidError, "einsum(): must provide at least one operand");
+    if (n == 0) return lc_fail_int(LC_ValueError, "einsum(): must provide at least one operand");
     subscripts *all = lc_alloc((size_t)n * sizeof *all);
     lc_tensor  *ts[n];
     if (!all) return -1;

@@ -48,7 +48,7 @@ static int one_dtype(const lc_record *call, lc_spec *out)
     return broadcast(call, out);
 }
 GRAD(heaviside) { dx[need[0] ? 0 : 1] = lc_fail(LC_NotImplementedError, "derivative for heaviside is not implemented"); }
-LC_OP(heaviside, .sig = "heaviside(input: Tensor, values: Tensor) -> Tensor",
+LC_OP(heaviside, .strict_out = true, .sig = "heaviside(input: Tensor, values: Tensor) -> Tensor",
       .doc = "0 where input is negative, 1 where it is positive, values where it is 0.", FORMS, .shape = one_dtype,
       .run = elementwise, .grad = heaviside_grad);
 
@@ -255,7 +255,7 @@ static int frexp_run(const lc_record *call)
                : elementwise_as(call, LC_OP_frexp_mantissa, call->in, 1);
 }
 GRAD(frexp) { dx[0] = g[0] == LC_NONE ? LC_NONE : lc_div(g[0], lc_exp2(y[1])); }
-LC_OP(frexp, .sig = "frexp(input: Tensor) -> (mantissa: Tensor, exponent: Tensor)",
+LC_OP(frexp, .strict_out = true, .sig = "frexp(input: Tensor) -> (mantissa: Tensor, exponent: Tensor)",
       .doc = "input as mantissa * 2 ** exponent, the mantissa between 0.5 and 1.", .method = true, .out = true,
       .shape = mantissa_and_exponent, .run = frexp_run, .grad = frexp_grad, .saves = OUT(1));
 #define KERNEL_OF_ONE .hidden = true, .shape = same, .run = elementwise
@@ -325,7 +325,7 @@ static int nan_to_num_run(const lc_record *call)
     return rc;
 }
 GRAD(nan_to_num) { dx[0] = lc_mul(g[0], lc_isfinite(in(0))); }
-LC_OP(nan_to_num,
+LC_OP(nan_to_num, .strict_out = true,
       .sig = "nan_to_num(input: Tensor, nan: float | None = None, posinf: float | None = None, "
              "neginf: float | None = None) -> Tensor",
       .doc = "NaN and infinities replaced; by default by 0 and the largest and lowest finite numbers.", FORMS, .shape = same,

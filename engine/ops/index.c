@@ -278,7 +278,7 @@ static int index_fill_shape(const lc_record *call, lc_spec *out)
 {
     int            d;
     const lc_dtype index = (lc_dtype)call->in[1]->dtype;
-    if (index != LC_i64 && index != LC_i32)
+    if (index != LC_i64)
         return lc_fail_int(LC_IndexError, "index_fill_(): Expected dtype int64 for index, got %s", lc_dtypes[index].name);
     if (slice_index(call, call->in[1]) < 0 || dim_index(call->args[1].i, call->in[0]->ndim, &d) < 0) return -1;
     if (lc_is_complex(call->in[2]->dtype) && !lc_is_complex(call->in[0]->dtype))
@@ -299,6 +299,10 @@ static int index_fill_run(const lc_record *call)
     int64_t    shape[LC_MAX_DIMS], still[LC_MAX_DIMS] = { 0 };
     memcpy(shape, x->shape, (size_t)x->ndim * sizeof *shape);
     if (x->ndim) shape[d] = call->in[1]->numel;
+    else if (!call->in[1]->numel) { /* no slice of the only one */
+        int kept = call->out[0]->data == call->in[0]->data ? 0 : call->backend->copy(call->out[0], call->in[0]);
+        return lc_release(one), kept;
+    }
     int rc =
         one && (walked = lc_tensor_view(one, x->ndim, shape, still, 0)) ? 0 : -1; /* the value, in the shape of the slices */
     if (rc == 0)

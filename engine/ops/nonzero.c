@@ -20,7 +20,7 @@ static int nonzero_call(const lc_value *in, lc_tensor **out)
     return (args.out = out[0]) ? backend->run(LC_OP_nonzero, x->dtype, &args) : -1;
 }
 #define POSITIONS .kernel = LC_OP_nonzero, .method = true, .reads_values = true, .call = nonzero_call
-LC_OP(nonzero, .sig = "nonzero(input: Tensor, *, as_tuple: Literal[False] = False) -> Tensor",
+LC_OP(nonzero, .strict_out = true, .sig = "nonzero(input: Tensor, *, as_tuple: Literal[False] = False) -> Tensor",
       .doc = "The positions of elements that are not zero, one per row.", .out = true, POSITIONS);
 LC_OP(argwhere, .sig = "argwhere(input: Tensor) -> Tensor", .doc = "The positions of elements that are not zero, one per row.",
       POSITIONS);

@@ -54,7 +54,8 @@ LC_OP(median_dim, .py = "median",
 LC_OP(nanmedian_dim, .py = "nanmedian",
       .sig = "nanmedian_dim(input: Tensor, dim: int, keepdim: bool = False) -> (values: Tensor, indices: Tensor)",
       .doc = "Medians along a dimension of what is not NaN, and where they are.", SELECTED, .run = selected_run);
-LC_OP(mode, .sig = "mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> (values: Tensor, indices: Tensor)",
+LC_OP(mode, .strict_out = true,
+      .sig = "mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> (values: Tensor, indices: Tensor)",
       .doc = "The most frequent value along a dimension (the smallest such) and where one of them is.", SELECTED,
       .run = selected_run);
 
@@ -71,7 +72,7 @@ static int kthvalue_shape(const lc_record *call, lc_spec *out)
 }
 static int kthvalue_run(const lc_record *call) { return select_into(call, call->args[1].i - 1); }
 GRAD(kthvalue) { dx[0] = selection_slope(g[0], y[1], in(0), &in[2]); }
-LC_OP(kthvalue,
+LC_OP(kthvalue, .strict_out = true,
       .sig = "kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> (values: Tensor, indices: Tensor)",
       .doc = "The k-th smallest elements along a dimension and where they are; NaNs are the largest.", .method = true,
       .out = true, .shape = kthvalue_shape, .run = kthvalue_run, .grad = kthvalue_grad, .saves = OUT(1));
@@ -85,7 +86,12 @@ static int median_run(const lc_record *call)
     lc_reduce_args a = { .mask = 1 };
     lc_record      typed = *call;
     lc_number_box  nan;
-    if (call->in[0]->numel == 0) return fill_tensor(call->out[0], lc_number_init(&nan, LC_f64, __builtin_nan(""), 0));
+    if (call->in[0]->numel == 0) { /* NaN, or what becomes of it */
+        static const int64_t least[LC_DTYPE_COUNT] = { [LC_i32] = INT32_MIN, [LC_i64] = INT64_MIN };
+        bool                 whole = lc_class_of(call->dtype) == LC_INT;
+        lc_number_init(&nan, LC_f64, __builtin_nan(""), 0);
+        return fill_tensor(call->out[0], whole ? lc_number_init_int(&nan, least[call->dtype]) : &nan.t);
+    }
     lc_tensor *x = packed(call->in[0], widened_by_kernel(call) ? (lc_dtype)call->in[0]->dtype : dtype);
     lc_tensor *value = destination(call->out[0], dtype, call->in, 1);
     lc_tensor *flat = x ? lc_tensor_view(x, 1, &x->numel, (int64_t[]){ 1 }, 0) : NULL;
@@ -233,15 +239,15 @@ static int nanquantile_scalar_call(const lc_value *in, lc_tensor **out)
     return q ? quantile_of(in(0), q, &in[2], in[3].b, in[4].s, true, out) : -1;
 }
 #define QUANTILE .method = true, .out = true, .reads_values = true, .amp = LC_AMP_CPU_FP32
-LC_OP(quantile,
+LC_OP(quantile, .strict_out = true,
       .sig = "quantile(input: Tensor, q: Tensor, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "
              "'linear') -> Tensor",
       .doc = "Quantiles of all elements or along a dimension; NaN wins.", QUANTILE, .call = quantile_call);
-LC_OP(quantile_scalar, .py = "quantile",
+LC_OP(quantile_scalar, .strict_out = true, .py = "quantile",
       .sig = "quantile_scalar(input: Tensor, q: float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "
              "'linear') -> Tensor",
       .doc = "One quantile of all elements or along a dimension; NaN wins.", QUANTILE, .call = quantile_scalar_call);
-LC_OP(nanquantile,
+LC_OP(nanquantile, .strict_out = true,
       .sig = "nanquantile(input: Tensor, q: Tensor, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "
              "'linear') -> Tensor",
       .doc = "Quantiles of what is not NaN.", QUANTILE, .call = nanquantile_call);

@@ -119,9 +119,9 @@ static int extremes_run(const lc_record *call) { return scan_as(call, call->dtyp
 GRAD(extremes) { dx[0] = in(0)->ndim ? lc_scatter_add(zeros_like(in(0)), in[1].i, y[1], g[0]) : g[0]; }
 #define EXTREMES                                                                                                               \
     .method = true, .out = true, .shape = extremes_shape, .run = extremes_run, .grad = extremes_grad, .saves = OUT(1)
-LC_OP(cummax, .sig = "cummax(input: Tensor, dim: int) -> (values: Tensor, indices: Tensor)",
+LC_OP(cummax, .strict_out = true, .sig = "cummax(input: Tensor, dim: int) -> (values: Tensor, indices: Tensor)",
       .doc = "Largest element so far along a dimension, and where the last such is.", EXTREMES);
-LC_OP(cummin, .sig = "cummin(input: Tensor, dim: int) -> (values: Tensor, indices: Tensor)",
+LC_OP(cummin, .strict_out = true, .sig = "cummin(input: Tensor, dim: int) -> (values: Tensor, indices: Tensor)",
       .doc = "Smallest element so far along a dimension, and where the last such is.", EXTREMES);
 
 /* ---- logarithms of running sums of exponentials ---- */
@@ -159,6 +159,6 @@ GRAD(logcumsumexp)
     }
     dx[0] = lc_sub(part[0], part[1]);
 }
-LC_OP(logcumsumexp, .sig = "logcumsumexp(input: Tensor, dim: int) -> Tensor",
+LC_OP(logcumsumexp, .strict_out = true, .sig = "logcumsumexp(input: Tensor, dim: int) -> Tensor",
       .doc = "log(exp(input[0]) + ... + exp(input[i])) along a dimension, without overflow.", .method = true, .out = true,
       .shape = log_scan_shape, .run = log_scan_run, .grad = logcumsumexp_grad, .saves = IN(0) | OUT(0));

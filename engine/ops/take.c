@@ -93,7 +93,8 @@ static int take_along_dim_call(const lc_value *in, lc_tensor **out)
     int64_t    dim, all = -1, shape[2][LC_MAX_DIMS];
     int        d;
     if (!int_argument(&in[2], &dim))
-        return (out[0] = lc__take_along(lc_reshape(x, &all, 1), 0, lc_reshape(index, &all, 1))) ? 0 : -1;
+        return (out[0] = lc_gather(lc_reshape(x, &all, 1), 0, lc_reshape(index, &all, 1), false)) ? 0
+                                                                                                  : -1; /* none from the end */
     if (x->ndim != index->ndim)
         return lc_fail_int(LC_ShapeMismatch,
                            "take_along_dim(): input and indices should have the same number of dimensions, but got %d "
@@ -110,6 +111,7 @@ static int take_along_dim_call(const lc_value *in, lc_tensor **out)
     out[0] = lc__take_along(lc_expand(x, shape[0], x->ndim), dim, lc_expand(index, shape[1], x->ndim));
     return out[0] ? 0 : -1;
 }
-LC_OP(take_along_dim, .sig = "take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor",
+LC_OP(take_along_dim, .strict_out = true,
+      .sig = "take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor",
       .doc = "gather with broadcasting; without dim from the flattened input.", .method = true, .out = true,
       .call = take_along_dim_call);

@@ -18,11 +18,11 @@ static int triangle(const lc_record *call, bool upper)
 
 static int tril_run(const lc_record *call) { return triangle(call, false); }
 GRAD(tril) { dx[0] = lc_tril(g[0], in[1].i); }
-LC_OP(tril, .sig = "tril(input: Tensor, diagonal: int = 0) -> Tensor",
+LC_OP(tril, .strict_out = true, .sig = "tril(input: Tensor, diagonal: int = 0) -> Tensor",
       .doc = "The lower triangle of matrices; zero above the diagonal.", IS_TRIANGLE, .run = tril_run, .grad = tril_grad);
 static int triu_run(const lc_record *call) { return triangle(call, true); }
 GRAD(triu) { dx[0] = lc_triu(g[0], in[1].i); }
-LC_OP(triu, .sig = "triu(input: Tensor, diagonal: int = 0) -> Tensor",
+LC_OP(triu, .strict_out = true, .sig = "triu(input: Tensor, diagonal: int = 0) -> Tensor",
       .doc = "The upper triangle of matrices; zero below the diagonal.", IS_TRIANGLE, .run = triu_run, .grad = triu_grad);
 
 /* Columns of row r that belong to the lower triangle: [0, that many). */
@@ -111,7 +111,7 @@ static int diag_call(const lc_value *in, lc_tensor **out)
         return lc_fail_int(LC_ShapeMismatch, "diag(): Supports 1D or 2D tensors. Got %dD", in(0)->ndim);
     return (*out = diag(in(0), in[1].i)) ? 0 : -1;
 }
-LC_OP(diag, .sig = "diag(input: Tensor, diagonal: int = 0) -> Tensor",
+LC_OP(diag, .strict_out = true, .sig = "diag(input: Tensor, diagonal: int = 0) -> Tensor",
       .doc = "A vector as the diagonal of a matrix, or the diagonal of a matrix as a vector.", .method = true, .out = true,
       .call = diag_call);
 

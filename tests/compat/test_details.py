@@ -68,6 +68,31 @@ STATEMENTS = """
     m.index_copy(m.ones(3), 0, m.tensor([0]), m.ones(())) | m.index_fill(m.ones(3), 0, m.tensor([0.5]), 1)
     m.index_fill(m.ones(3), 0, m.tensor([0]), m.tensor(1j)) | m.masked_select(m.ones(()), m.ones(3, device="meta") > 0)
     m.ones(2, 3) + m.ones(2, 3, device="meta")
+    m.cross(m.ones(3), m.ones(3).double()) | m.cdist(m.ones(2, 3), m.ones(2, 3).double())
+    m.cdist(m.ones(0, 3), m.ones(2, 3).double()) | m.inner(m.tensor(2), m.ones(2, 2))
+    m.ones(3) + 2**63 | 2**63 - m.ones(3) | 2**63 / m.ones(3) | m.ones(3) * 2**64 | m.tensor([1, 2]) + 2**63
+    m.ones(3) < 2**63 | m.ones(3).half() + 2**63 | m.ones(3) + -(2**63) - 1 | m.add(m.ones(3), m.ones(3), alpha=2**63)
+    m.clamp(m.ones(3), max=2**63) | m.full((2,), 2**63) | m.full((2,), 2**63, dtype=m.float32)
+    m.tensor([1, 2]).fill_(2**63) | m.ones(3).fill_(2**63) | put(m, m.zeros(3), 0, 2**63)
+    m.addmm(m.ones(2, 2), m.ones(2, 2), m.ones(2, 2), beta=2**63)
+    m.addmm(m.ones(2, 2).long(), m.ones(2, 2).long(), m.ones(2, 2).long(), alpha=2**63)
+    m.addmm(m.ones(2, 2), m.ones(2, 2), m.ones(2, 2), alpha=1e300)
+    m.addmm(m.ones(2, 2).char(), m.ones(2, 2).char(), m.ones(2, 2).char(), beta=300)
+    m.addmv(m.ones(2), m.ones(2, 2), m.ones(2), alpha=1j) | m.addr(m.ones(2, 2), m.ones(2), m.ones(2), beta=1e300)
+    m.addbmm(m.ones(2, 2), m.ones(2), m.ones(2, 2, 2)) | m.addbmm(m.ones(2, 2), m.ones(2, 2, 2), m.ones(()))
+    m.baddbmm(m.ones(2, 2), m.ones(()), m.ones(2, 2, 2)) | m.mv(m.ones(()), m.ones(2))
+    m.var(m.tensor([1e308, 1e308], dtype=m.float64)) | m.std(m.full((1000,), 1e300, dtype=m.float64))
+    m.all(m.ones(2, 3), dim=()) | m.any(m.tensor([[1, 0]], dtype=m.uint8), dim=[], keepdim=True)
+    m.bernoulli(m.tensor([0.5, 1.5])) | m.bernoulli(m.tensor([float("nan")])) | m.median(m.empty(0, dtype=m.int32))
+    m.diff(m.ones(3), 0, 100, m.ones(1)) | m.diff(m.ones(3, 3), 0, 1, m.ones(1, 1)) | m.einsum("ij->i")
+    m.index_fill(m.tensor(3.0), 0, m.tensor([], dtype=m.int64), 2.0) | m.index_fill(m.ones(3), 0, m.tensor([0]).int(), 2.0)
+    m.logit(m.tensor([0.1, 0.5, 0.9]), 1) | m.logit(m.tensor([0.1, 0.5, 0.9]), 0.7) | m.logit(m.tensor([0.1]), float("nan"))
+    m.take_along_dim(m.ones(3, 3), m.tensor([-4])) | m.eye(2, requires_grad=True, out=m.ones(2, 2)).requires_grad
+    m.mm(m.ones(2, 2), m.ones(2, 2), out=m.ones(2, 2).double()) | m.floor(m.ones(2), out=m.ones(2).double())
+    m.add(m.ones(2), m.ones(2), out=m.ones(2).double()) | m.amax(m.ones(2), out=m.ones(()).double())
+    m.any(m.ones(2), out=m.ones(()).byte()) | m.any(m.ones(2), out=m.ones(())) | m.argmax(m.ones(2), out=m.ones(()).int())
+    m.sort(m.ones(2), out=(m.ones(2), m.ones(2))) | m.permute_copy(m.ones(2, 2), (1, 0), out=m.ones(2, 2).double())
+    m.where(m.ones(2) > 0, m.ones(2), m.ones(2), out=m.ones(2).double()) | m.sum(m.ones(2), 0, out=m.ones(()).double())
 """
 for line in STATEMENTS.split("\n"):
     CASES |= {s: (eval(f"lambda m: {s}"),) for s in map(str.strip, line.split(" | ")) if s}  # noqa: S307

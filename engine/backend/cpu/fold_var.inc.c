@@ -8,6 +8,12 @@ static SMALL void CAT(var_merge, SFX)(lc_fold_state *to, const lc_fold_state *fr
 {
     double x = (double)to->count, y = (double)from->count, total = x + y;
     if (from->count == 0) return;
+    if (to->count == 0) { /* as it is: an infinite mean times no elements would be NaN */
+        for (int64_t c = 0; c < n; c++) STATE(double, to, a)
+        [c] = STATE(const double, from, a)[c], STATE(double, to, b)[c] = STATE(const double, from, b)[c];
+        to->count = from->count;
+        return;
+    }
     for (int64_t c = 0; c < n; c++) {
         double *mean = STATE(double, to, a) + c, delta = STATE(const double, from, a)[c] - *mean;
         STATE(double, to, b)[c] += STATE(const double, from, b)[c] + delta * delta * (x * y / total);

@@ -54,7 +54,14 @@ DRAW(geometric) { return lc_random_geometric(ARGS, out, n, w->args->a), 0; }
 DRAW(bernoulli) { return lc_random_bernoulli(ARGS, out, n, w->args->a), 0; }
 DRAW(ints) { return lc_random_ints(ARGS, out, n, w->args->low, w->args->range), 0; }
 DRAW(any) { return lc_random_any(ARGS, (lc_dtype)w->args->out->dtype, out, n), 0; }
-DRAW(bernoulli_each) { return lc_random_bernoulli_each(ARGS, out, n, w->each, each[0]), 0; }
+DRAW(bernoulli_each)
+{
+    for (int64_t i = 0; i < n; i++) {
+        double p = w->each == LC_f64 ? ((const double *)each[0])[i] : (double)((const float *)each[0])[i];
+        if (!(p >= 0 && p <= 1)) return lc_fail_int(LC_LucidError, "bernoulli: expected 0 <= p <= 1, got p = %g", p);
+    }
+    return lc_random_bernoulli_each(ARGS, out, n, w->each, each[0]), 0;
+}
 DRAW(poisson) { return lc_random_poisson(ARGS, out, n, each[0]); }
 DRAW(binomial) { return lc_random_binomial(ARGS, w->made, out, n, each[0], each[1]), 0; }
 DRAW(slopes) { return lc_random_slopes(ARGS, out, n, each[0], w->args->a, w->args->b), 0; }
