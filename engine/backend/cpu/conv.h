@@ -42,7 +42,8 @@ typedef struct {
         apart[CONV_MAX_ROWS]; /* by rows - 1. apart: of 5/7 as many rows as there can be, or more */
     conv_dot_fn dot[CONV_DOTS];
     void (*plane)(const conv_plane *p);
-    int rows, lanes; /* the most rows of a tile; elements of a vector */
+    void (*plane_dots)(const conv_plane *p); /* a gradient a (rows, columns), out_row apart: out (3, 3) = that of the kernel */
+    int rows, lanes;                         /* the most rows of a tile; elements of a vector */
 } conv_kernels;
 typedef struct {
     conv_kernels f32, f64;
@@ -156,6 +157,8 @@ void conv_free_axes(const lc_conv_args *a, conv_axis *axis);
 int  conv_plain(const lc_conv_args *a, bool transposed); /* int64 */
 int  conv_turned(lc_dtype dtype, const lc_conv_args *a,
                  const conv_axis *axis); /* weights of many small images; 1: does not suit, or is not finite */
+int  conv_planes(lc_dtype dtype, const lc_conv_args *a,
+                 const conv_axis *axis); /* a kernel of 3 x 3 per channel; 1: does not suit */
 int  conv_panel(lc_dtype dtype, const lc_conv_args *a, const conv_axis *axis); /* weights of small images; 1: does not suit */
 int  conv_outer(lc_dtype dtype, const lc_conv_args *a,
                 const conv_axis *axis); /* weights by products of pixels; 1: does not suit */

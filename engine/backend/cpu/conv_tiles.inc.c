@@ -199,6 +199,63 @@ INLINE void NAME(totals)(const NAME(sums) * v, const int n, T *out)
     }
 EACH_DOT(DOT)
 #undef DOT
+
+/* The gradient of a kernel of 3 x 3 over one plane: `columns` at .. of rows y .. past of the image, nine vectors of sums. What is loaded of a row serves
+ * three rows of the gradient. keep: lanes that are in the plane, per column of the kernel, and those of the gradient that were not seen before;
+ * NULL: all. inside: rows of the gradient all exist. */
+INLINE void NAME(dots_at)(const conv_plane *p, int64_t at, int64_t y, int64_t past, const NAME(lanes) * keep, bool inside,
+                          NAME(sums) * total)
+{
+    const int64_t *down = p->row_offset, *right = p->column_offset;
+    NAME(sums) sum[9], v[3], g;
+#pragma GCC unroll 9
+    for (int i = 0; i < 9; i++) sum[i] = total[i];
+    for (; y < past; y++) {
+#pragma GCC unroll 3
+        for (int k = 0; k < 3; k++) {
+            v[k] = *(const NAME(loaded) *)((const T *)p->x + y * p->x_row + at + right[k]);
+            if (keep) v[k] = (NAME(sums))((NAME(lanes))v[k] & keep[k]);
+        }
+#pragma GCC unroll 3
+        for (int i = 0; i < 3; i++) {
+            if (!inside && (y < down[i] || y - down[i] >= p->rows)) continue;
+            g = *(const NAME(loaded) *)((const T *)p->a + (y - down[i]) * p->out_row + at);
+            if (keep) g = (NAME(sums))((NAME(lanes))g & keep[3]);
+#pragma GCC unroll 3
+            for (int k = 0; k < 3; k++) sum[3 * i + k] += g * v[k];
+        }
+    }
+#pragma GCC unroll 9
+    for (int i = 0; i < 9; i++) total[i] = sum[i];
+}
+INLINE void NAME(dots_of)(const conv_plane *p, int64_t at, const NAME(lanes) * keep, NAME(sums) * total)
+{
+    const int64_t *down = p->row_offset, high = down[0] > down[2] ? down[0] : down[2], low = down[0] + down[2] - high;
+    int64_t        from = high > 0 ? high : 0, past = p->rows + low < p->height ? p->rows + low : p->height;
+    from = from < p->height ? from : p->height, past = past > from ? past : from;
+    NAME(dots_at)(p, at, 0, from, keep, false, total);
+    NAME(dots_at)(p, at, from, past, keep, true, total);
+    NAME(dots_at)(p, at, past, p->height, keep, false, total);
+}
+static void NAME(plane_dots)(const conv_plane *p)
+{
+    NAME(sums) total[9] = { 0 };
+    for (int64_t at = 0; at < p->columns; at += NAME(LANES)) { /* the last one goes back to be whole */
+        int64_t from = at + NAME(LANES) <= p->columns ? at : p->columns - NAME(LANES);
+        NAME(lanes) keep[4], lane;
+#pragma GCC unroll 16
+        for (int i = 0; i < NAME(LANES); i++) lane[i] = i;
+#pragma GCC unroll 3
+        for (int k = 0; k < 3; k++) {
+            NAME(lanes) column = lane + (INTEGER)(from + p->column_offset[k]);
+            keep[k] = (column >= 0) & (column < (INTEGER)p->width);
+        }
+        keep[3] = lane >= (INTEGER)(at - from);
+        if (from == at && from >= p->first && from + NAME(LANES) <= p->past) NAME(dots_of)(p, from, NULL, total);
+        else NAME(dots_of)(p, from, keep, total);
+    }
+    NAME(totals)(total, 9, p->out);
+}
 #undef T
 #undef INTEGER
 #undef NAME

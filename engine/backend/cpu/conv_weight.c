@@ -244,6 +244,7 @@ static int cpu_conv_weight(lc_dtype dtype, const void *args)
     if (!j.weights) return 0;
     int rc = conv_forward_axes(a, j.grid.axis, j.grad.size);
     if (!rc) rc = conv_turned(dtype, a, j.grid.axis);
+    if (rc > 0) rc = conv_planes(dtype, a, j.grid.axis);
     if (rc > 0) rc = conv_panel(dtype, a, j.grid.axis);
     if (rc > 0) rc = conv_outer(dtype, a, j.grid.axis);
     if (rc > 0) {
