@@ -370,7 +370,7 @@ LC_OP(_fused_rprop_,
       .run = _fused_rprop_run);
 
 /* ---- rows and columns ---- */
-static double epsilon_of(lc_dtype dtype)
+static double epsilon_of(lc_dtype dtype) /* PyTorch takes the first parameter's for all */
 {
     return dtype == LC_f16 ? 0x1p-10 : dtype == LC_bf16 ? 0x1p-7 : dtype == LC_f32 ? 0x1p-23 : 0x1p-52;
 }
@@ -414,7 +414,7 @@ static int             adafactor_numbers(const lc_record *call, lc_factored_numb
             .share = pow(step, in[5].f),
             .rate = fmin(lr, 1 / sqrt(step)),
             .least = in[7].f,
-            .eps = in[6].tag == LC_IS_none ? epsilon_of((lc_dtype)in[0].ts[i]->dtype) : in[6].f,
+            .eps = in[6].tag == LC_IS_none ? epsilon_of((lc_dtype)in[0].ts[0]->dtype) : in[6].f,
             .most = in[8].f,
         };
     }

@@ -223,7 +223,7 @@ class Adafactor(Tensorwise):
         if eps1 is None:
             from .. import finfo
 
-            eps1 = finfo(p.dtype).eps
+            eps1 = finfo(next(q for q in group["params"] if q.grad is not None).dtype).eps  # the first one's, as in PyTorch
         step, lr = state["step"].item(), value_of(group["lr"])
         new = step ** group["beta2_decay"]
         alpha = max(eps2, p.norm(2).item() / p.numel() ** 0.5) * min(lr, 1 / step**0.5)

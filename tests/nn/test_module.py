@@ -562,6 +562,11 @@ def test_as_pytorch(name):
     assert attempt(PROGRAMS[name], lucid) == attempt(PROGRAMS[name], torch)
 
 
+def test_there_is_no_compiler():
+    with pytest.raises(NotImplementedError, match="no compiler"):
+        lucid.nn.Linear(1, 1).compile(fullgraph=True)
+
+
 def test_getattr_can_be_overridden():
     class Wrapper(lucid.nn.Module):
         def __init__(self, inner):

@@ -274,6 +274,26 @@ def global_always_called(m):
         with hooks(m).register_module_forward_hook(lambda *args: seen.append(len(args)), with_kwargs=True):
             with pytest.raises(ArithmeticError):
                 Bad()(1)
+    with hooks(m).register_module_forward_hook(lambda *args: seen.append(len(args)), with_kwargs=True, always_call=True):
+        with pytest.raises(ArithmeticError):
+            Bad()(1)
+    return seen
+
+
+@program
+def always_called_after_hooks_before(m):
+    class Bad(m.nn.Module):
+        def forward(self, *args, **kwargs):
+            raise ArithmeticError
+
+    seen, bad = [], Bad()
+    bad.register_forward_pre_hook(lambda mod, args, kw: ((3,), {"a": 4}), with_kwargs=True)
+    bad.register_forward_hook(lambda mod, *args: seen.append(args), with_kwargs=True, always_call=True)
+    with pytest.raises(ArithmeticError):
+        bad(1)
+    bad.register_forward_pre_hook(lambda mod, args: 1 / 0)  # what the hook before it changed stays changed
+    with pytest.raises(ArithmeticError):
+        bad(1)
     return seen
 
 
@@ -514,6 +534,13 @@ def shared(m):
     n = net(m)
     n.share_memory()
     return [n.bias.is_shared(), n.inner.seen.is_shared(), n.inner.weight.is_shared(), n(m.ones(2))]
+
+
+@program
+def to_devices_that_are_not_there(m):
+    names = ("xpu", "ipu", "mtia")
+    refused = [said(getattr(m.nn.Linear(1, 1), name)) != "nothing" for name in names]
+    return refused + [getattr(m.nn.ReLU(), name)().training for name in names]
 
 
 @program

@@ -174,6 +174,22 @@ def test_differentiable(name, rate, options):
         assert ours[2].item() == pytest.approx(by_differences(name, **options), rel=2e-3)  # ASGD keeps its rate in float32
 
 
+@pytest.mark.parametrize("foreach", [None, False])
+@pytest.mark.parametrize("first", ["float32", "float64"])
+def test_adafactor_takes_its_epsilon_from_the_first(first, foreach):
+    def run(m):
+        kinds = [getattr(m, d) for d in (first, "float64", "float32")]
+        params = [m.full((2, 3), 1e-3, dtype=d).requires_grad_() for d in kinds]
+        optimizer = m.optim.Adafactor(params, foreach=foreach)
+        for _ in range(2):
+            for p in params:
+                p.grad = m.full((2, 3), 1e-9, dtype=p.dtype)
+            optimizer.step()
+        return params
+
+    near(run(lucid), run(torch), 1e-6)
+
+
 def test_decay_rates_get_gradients():
     def gradients(m):
         betas = [m.tensor(b, dtype=m.float64, requires_grad=True) for b in (0.9, 0.99)]

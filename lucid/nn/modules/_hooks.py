@@ -312,3 +312,17 @@ class BackwardHook:
         self.n_outputs = len(values)
         values, self.outputs_at = self._watched(values, lambda node: node.register_hook(before))
         return values[0] if single else values
+
+
+__all__ = [
+    "RemovableHandle",
+    "register_module_buffer_registration_hook",
+    "register_module_forward_hook",
+    "register_module_forward_pre_hook",
+    "register_module_full_backward_hook",
+    "register_module_full_backward_pre_hook",
+    "register_module_load_state_dict_post_hook",
+    "register_module_load_state_dict_pre_hook",
+    "register_module_module_registration_hook",
+    "register_module_parameter_registration_hook",
+]

@@ -7,18 +7,8 @@ from ... import _C
 from ..._C import Tensor, _set_grad_enabled
 from ..parameter import Buffer, Parameter, is_lazy
 from . import _hooks
-from ._hooks import (
-    BackwardHook,
-    RemovableHandle,
-    add_hook,
-    register_module_buffer_registration_hook,
-    register_module_forward_hook,
-    register_module_forward_pre_hook,
-    register_module_full_backward_hook,
-    register_module_full_backward_pre_hook,
-    register_module_module_registration_hook,
-    register_module_parameter_registration_hook,
-)
+from ._hooks import *  # noqa: F403 (PyTorch has them here)
+from ._hooks import BackwardHook, add_hook
 from ._state import StateDict
 
 _MEMBERS = ("_parameters", "_buffers", "_modules")
@@ -283,6 +273,22 @@ class Module(StateDict):
         """Move everything to a GPU."""
         return self._apply(lambda t: t.cuda(device))
 
+    def xpu(self, device=None):
+        """For an Intel GPU, which Lucid does not drive: raises where there is something to move."""
+        return self._apply(lambda t: t.to("xpu" if device is None else device))
+
+    def ipu(self, device=None):
+        """For a Graphcore IPU, which Lucid does not drive: raises where there is something to move."""
+        return self._apply(lambda t: t.to("ipu" if device is None else device))
+
+    def mtia(self, device=None):
+        """For an MTIA device, which Lucid does not drive: raises where there is something to move."""
+        return self._apply(lambda t: t.to("mtia" if device is None else device))
+
+    def compile(self, *args, **kwargs):  # noqa: A003
+        """Lucid has no compiler yet: raises. Modules run as they are, and small calls cost little."""
+        raise NotImplementedError("Module.compile: Lucid has no compiler; call the module as it is")
+
     def cpu(self):
         """Move everything to the CPU."""
         return self._apply(lambda t: t.cpu())
@@ -486,12 +492,12 @@ class Module(StateDict):
     def _call_between_hooks(self, args, kwargs, hooks, progress):
         """forward with what comes before and after it; progress: notes what a hook after an error is given."""
         if _hooks.global_forward_pre_hooks or self._forward_pre_hooks:
-            args, kwargs = self._run_pre_hooks(args, kwargs)
-        if progress is not None:
-            progress.update(args=args, kwargs=kwargs)
+            args, kwargs = self._run_pre_hooks(args, kwargs, progress)
         backward = self._backward_hook()
         if backward is not None:
             args = backward.setup_input_hook(args)
+        if progress is not None:
+            progress.update(args=args, kwargs=kwargs)
         result = self.forward(*args, **kwargs)
         for number, hook, with_kwargs in hooks:
             if progress is not None:
@@ -508,22 +514,24 @@ class Module(StateDict):
         try:
             return self._call_between_hooks(args, kwargs, hooks, at)
         except Exception:
-            result = at["result"]
+            result, for_all = at["result"], _hooks.global_forward_hooks_always_called
             for number, hook, with_kwargs in hooks:
-                always = number in self._forward_hooks_always_called or number in _hooks.global_forward_hooks_always_called
-                if always and number not in at["called"]:
-                    try:
-                        given = (at["args"], at["kwargs"], result) if with_kwargs else (at["args"], result)
-                        new = hook(self, *given)
-                        result = result if new is None else new
-                    except Exception as error:
-                        import warnings
+                if number in at["called"] or not (number in for_all or number in self._forward_hooks_always_called):
+                    continue
+                try:  # PyTorch passes no kwargs to a hook of all modules now
+                    given = (
+                        (at["args"], at["kwargs"], result) if with_kwargs and number not in for_all else (at["args"], result)
+                    )
+                    new = hook(self, *given)
+                    result = result if new is None else new
+                except Exception as error:
+                    import warnings
 
-                        warnings.warn(
-                            f"module forward hook with ``always_call=True`` raised an exception that was silenced as "
-                            f"another error was raised in forward: {error}",
-                            stacklevel=2,
-                        )
+                    warnings.warn(
+                        f"{'global ' if number in for_all else ''}module forward hook with ``always_call=True`` raised an "
+                        f"exception that was silenced as another error was raised in forward: {error}",
+                        stacklevel=2,
+                    )
             raise
 
     def _forward_hook_list(self):
@@ -534,7 +542,7 @@ class Module(StateDict):
         marked = _hooks.global_forward_hooks_with_kwargs
         return [(number, hook, number in marked) for number, hook in _hooks.global_forward_hooks.items()] + own
 
-    def _run_pre_hooks(self, args, kwargs):
+    def _run_pre_hooks(self, args, kwargs, progress):
         for number, hook in [*_hooks.global_forward_pre_hooks.items(), *self._forward_pre_hooks.items()]:
             if number in self._forward_pre_hooks_with_kwargs:
                 result = hook(self, args, kwargs)
@@ -549,6 +557,8 @@ class Module(StateDict):
                 result = hook(self, args)
                 if result is not None:
                     args = result if isinstance(result, tuple) else (result,)
+            if progress is not None:
+                progress.update(args=args, kwargs=kwargs)
         return args, kwargs
 
     def _backward_hook(self):
@@ -615,14 +625,4 @@ def _parse_to(*args, **kwargs):
     return device if device is None else _C.device(device), dtype, non_blocking, memory_format
 
 
-__all__ = [
-    "Module",
-    "RemovableHandle",
-    "register_module_buffer_registration_hook",
-    "register_module_forward_hook",
-    "register_module_forward_pre_hook",
-    "register_module_full_backward_hook",
-    "register_module_full_backward_pre_hook",
-    "register_module_module_registration_hook",
-    "register_module_parameter_registration_hook",
-]
+__all__ = ["Module", *_hooks.__all__]
