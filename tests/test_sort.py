@@ -81,7 +81,7 @@ def test_topk(dtype, kind):
                 same(y[found.indices], theirs_of(found.values))
 
 
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", [1, 2, 100])
 @pytest.mark.parametrize("kind", ["wide", "crowded"])
 @pytest.mark.parametrize("dtype", ["int16", "int64", "float32", "float64"])
 def test_long_lines(dtype, kind, threads):

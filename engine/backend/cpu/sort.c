@@ -230,10 +230,10 @@ int cpu_sort_in_place(lc_dtype dtype, const char *from, int64_t step, int64_t n,
                       bool parallel, void *place, sorted_line *line)
 {
     const lc_sort_key *key = cpu_sort_key(dtype);
-    int64_t     blocks = parallel ? 2 * lc_num_threads() : 1, sum = 0; /* the result does not depend on how many there are */
-    key_summary each[MOST_BLOCKS];
-    placing     p = {
-            .line = line, .size = with_index ? 8 : lc_size_of(dtype), .block = (n + blocks - 1) / blocks, .summary = each
+    int64_t            blocks = parallel ? blocks_of(n) : 1, sum = 0;
+    key_summary        each[MOST_BLOCKS];
+    placing            p = {
+                   .line = line, .size = with_index ? 8 : lc_size_of(dtype), .block = (n + blocks - 1) / blocks, .summary = each
     };
     blocks = (n + p.block - 1) / p.block;
     size_t bytes = (size_t)blocks * sizeof *p.count << SORT_DIGIT;
