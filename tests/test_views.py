@@ -417,3 +417,42 @@ def test_a_scalar_expands_with_strides_of_zero():
     for m in BOTH:
         assert tuple(m.zeros(()).expand(1, 1).stride()) == (0, 0)
         assert tuple(m.zeros(3).expand(1, 1, 3).stride()) == (3, 3, 1)
+
+
+SIDES = {  # two views of one 6 x 6 matrix: written, read
+    "halves of columns": lambda x: (x[:, 3:], x[:, :3]),
+    "every other column": lambda x: (x[:, ::2], x[:, 1::2]),
+    "every third row": lambda x: (x[::3], x[2::3]),
+    "a column by the others": lambda x: (x[:, 1:], x[:, :1]),
+    "corners": lambda x: (x[:3, :3], x[3:, 3:].t()),
+    "diagonals": lambda x: (x.diagonal(1), x.diagonal(-1)),
+    "of other strides": lambda x: (x.reshape(36)[1:13:2], x.reshape(36)[24:30]),
+    "columns to the left": lambda x: (x[:, :-1], x[:, 1:]),
+    "columns to the right": lambda x: (x[:, 1:], x[:, :-1]),
+    "rows and columns": lambda x: (x[:3, :3], x[1:4, 1:4].t()),
+    "rows down": lambda x: (x[1:, :4], x[:-1, :4]),
+    "a column by all": lambda x: (x[:, 1:], x[:, 2:3]),
+}
+
+WRITES = (
+    lambda m, a, b: a.add_(b),
+    lambda m, a, b: a.copy_(b),
+    lambda m, a, b: m.mul(a, b, out=a),
+    lambda m, a, b: m.maximum(b, b, out=a),
+)
+
+
+@pytest.mark.parametrize("name", SIDES)
+def test_views_beside_each_other(name):
+    """What is read is what was there before anything was written. PyTorch agrees where no element is both read and written."""
+    for write in WRITES:
+        ours, theirs = (m.arange(36.0).reshape(6, 6) for m in BOTH)
+        a, b = SIDES[name](theirs)
+        written = b.clone().expand(a.shape).contiguous()
+        write(torch, a, written)
+        a, b = SIDES[name](ours)
+        write(lucid, a, b if b.shape == a.shape else b.expand(a.shape))
+        assert ours.tolist() == theirs.tolist()
+    with pytest.raises(RuntimeError, match="single memory location"):  # of dense tensors PyTorch knows, and refuses
+        x = lucid.arange(6.0)
+        x[1:] += x[:-1]

@@ -112,6 +112,55 @@ static void byte_range(const lc_tensor *t, const char **first, const char **end)
     *end = t->data + (last + 1) * lc_size_of(t->dtype);
 }
 
+/* Whether steps of these lengths, each taken low..high times, can add up to `distance`. Longest steps first, and of each only as many
+ * as the shorter ones can make up for: views of one tensor have strides for which that is one or two. Who tries too long is told yes. */
+typedef struct {
+    int64_t length, low, high;
+} steps;
+enum { PATIENCE = 1 << 12 };
+
+static bool adds_up(const steps *s, int n, int64_t distance, int *tries)
+{
+    int64_t low = 0, high = 0;
+    if (n == 0) return distance == 0;
+    if (++*tries > PATIENCE) return true;
+    for (int i = 1; i < n; i++) low += s[i].length * s[i].low, high += s[i].length * s[i].high;
+    int64_t down = distance - high, up = distance - low; /* what s[0] has to reach, from .. to */
+    int64_t first = down >= 0 ? (down + s->length - 1) / s->length : -(-down / s->length);
+    int64_t last = up >= 0 ? up / s->length : -((-up + s->length - 1) / s->length);
+    first = first > s->low ? first : s->low, last = last < s->high ? last : s->high;
+    for (int64_t k = first; k <= last; k++)
+        if (adds_up(s + 1, n - 1, distance - k * s->length, tries)) return true;
+    return false;
+}
+
+static int add_steps(steps *s, int n, const lc_tensor *t, int sign)
+{
+    for (int d = 0; d < t->ndim; d++) {
+        int64_t last = t->shape[d] - 1, length = t->stride[d];
+        int     i = 0;
+        if (last == 0 || length == 0) continue;
+        while (i < n && s[i].length > length) i++;
+        if (i == n || s[i].length != length) {
+            memmove(s + i + 1, s + i, (size_t)(n++ - i) * sizeof *s);
+            s[i] = (steps){ .length = length };
+        }
+        *(sign > 0 ? &s[i].high : &s[i].low) += sign * last;
+    }
+    return n;
+}
+
+/* Whether two views whose ranges of memory meet have an element in common: x[:, 1:] and x[:, :1] do not. */
+static bool share_elements(const lc_tensor *a, const lc_tensor *b)
+{
+    steps   s[2 * LC_MAX_DIMS + 1];
+    int     n, tries = 0;
+    int64_t size = (int64_t)lc_size_of(a->dtype), bytes = b->data - a->data;
+    if (size != (int64_t)lc_size_of(b->dtype) || bytes % size) return true;
+    n = add_steps(s, 0, a, 1);
+    return adds_up(s, add_steps(s, n, b, -1), bytes / size, &tries);
+}
+
 lc_overlap lc_overlap_of(const lc_tensor *a, const lc_tensor *b)
 {
     const char *a0, *a1, *b0, *b1;
@@ -122,5 +171,6 @@ lc_overlap lc_overlap_of(const lc_tensor *a, const lc_tensor *b)
     byte_range(b, &b0, &b1);
     if (a1 <= b0 || b1 <= a0) return LC_OVERLAP_NONE;
     if (a0 == b0 && a->dtype == b->dtype && lc_same_shape(a, b) && lc_same_strides(a, b)) return LC_OVERLAP_FULL;
-    return lc_is_dense(a) && lc_is_dense(b) ? LC_OVERLAP_PARTIAL : LC_OVERLAP_UNKNOWN;
+    if (lc_is_dense(a) && lc_is_dense(b)) return LC_OVERLAP_PARTIAL;
+    return share_elements(a, b) ? LC_OVERLAP_UNKNOWN : LC_OVERLAP_NONE;
 }
