@@ -106,6 +106,20 @@ def test_long_lines(dtype, kind, threads):
         lucid.set_num_threads(before)
 
 
+@pytest.mark.parametrize("kind", ["wide", "ties", "special", "crowded"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_quantiles(dtype, kind):
+    for n, shape, dim in ((6000, (6000,), 0), (30000, (3, 10000), 1), (30000, (6000, 5), 0), (900, (300, 3), 0)):
+        x = values(dtype, n, kind).reshape(shape)
+        y = ours(x)
+        for m in (2, 9, 150, 300):  # one table of spans, several, a sorted line
+            q = torch.linspace(1, 0, m, dtype=x.dtype)
+            for name, how in (("quantile", "lower"), ("nanquantile", "higher"), ("nanquantile", "linear")):
+                found = getattr(lucid, name)(y, ours(q), dim, interpolation=how)
+                theirs = getattr(torch, name)(x, q, dim, interpolation=how)
+                assert torch.allclose(theirs_of(found), theirs, rtol=1e-6 if how == "linear" else 0, atol=0, equal_nan=True)
+
+
 @pytest.mark.parametrize("dim", [-3, -2, -1, 0, 1, 2])
 def test_strides(dim):
     x = torch.randn(7, 9, 11)

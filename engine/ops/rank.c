@@ -173,7 +173,7 @@ static lc_tensor *ranks_of(lc_tensor *x, lc_tensor *q, bool skip)
 }
 static lc_tensor *quantile_along_last(lc_tensor *x, lc_tensor *q, const char *how, bool skip)
 {
-    enum { FEW = 4 }; /* ranks that are looked for one by one; more are read off a sorted line */
+    enum { FEW = 256 }; /* quantiles whose ranks are looked for together; more are read off a sorted line */
     bool between = !strcmp(how, "linear") || !strcmp(how, "midpoint");
     if (!x || !q) return NULL;
     lc_tensor *rank = ranks_of(x, q, skip), *sorted = NULL;
@@ -182,7 +182,11 @@ static lc_tensor *quantile_along_last(lc_tensor *x, lc_tensor *q, const char *ho
     else if (!strcmp(how, "higher")) rank = lc_ceil(rank);
     else if (!strcmp(how, "nearest")) rank = lc_round(rank);
     if (!between) return at_ranks(x, rank, sorted);
-    lc_tensor *below = lc_floor(rank), *low = at_ranks(x, below, sorted), *high = at_ranks(x, lc_ceil(rank), sorted);
+    lc_tensor *below = lc_floor(rank), *ends[] = { below, lc_ceil(rank) },
+              *pairs = lc_stack(ends, 2, -1); /* neighbours lie together */
+    lc_tensor *both = pairs ? at_ranks(x, lc_flatten(pairs, -2, -1), sorted) : NULL;
+    if (!both || !(both = lc_reshape(both, pairs->shape, pairs->ndim))) return NULL;
+    lc_tensor *low = lc_select(both, -1, 0), *high = lc_select(both, -1, 1);
     if (*how == 'm') return lc_lerp(low, high, LC_NUMBER(0.5));
     return lc_lerp(low, high, lc_sub(rank, below));
 }

@@ -1,11 +1,11 @@
-/* Order statistics: median, nanmedian, kthvalue, mode, and elements of given ranks (quantiles).
+/* Order statistics: median, nanmedian, kthvalue, mode, and an element of a given rank (several: ranked.c).
  *
  * An element of a given rank is found by digits of keys, in time proportional to the line, whatever the values: no comparisons, no branch to
  * predict. Equals rank in the order of their indices, as in a stable sort; for medians PyTorch has the same rule. For kthvalue and mode it
  * reports the index its algorithm happens to end on, a quickselect of its own and std::sort: where a value occurs several times, those
  * are followed step by step, and only there does a line take memory of its own size (as it does in PyTorch, always). A line of up to 24 KiB
  * becomes keys in a buffer; a longer one is read again for each digit. Lines are shared out between threads. */
-#include "cpu.h"
+#include "rank.h"
 #include "scalar_math.h"
 #include "../args.h"
 #include "../../tensor/iter.h"
@@ -20,11 +20,6 @@ enum {
     RANK_SHORT = 24 << 10,                              /* bytes of a line whose keys are kept */
     RANK_SCRATCH = 2 * RANK_SHORT + RANK_TILE * 8 + 64, /* keys, then the line or tiles of it */
 };
-typedef struct {
-    const char *x;
-    int64_t     step, n; /* bytes from one element to the next */
-    lc_dtype    from, work;
-} rank_line;
 static int64_t wanted_rank(rank_kind kind, int64_t n, int64_t nans, int64_t k)
 {
     if (kind == MEDIAN && nans) return n - nans; /* the first NaN */
@@ -68,12 +63,16 @@ static const line_fn lines[LC_DTYPE_COUNT] = {
     LC_EACH_real(LINE, )[LC_b8] = line_u8,
 };
 /* Keys of a short line and, if they lie otherwise, its elements; of a long one, keys that are left and a tile. */
-static size_t scratch_of(int64_t n, int64_t size, bool moved)
+size_t cpu_rank_scratch(int64_t n, int64_t size, bool moved)
 {
     return n * size > RANK_SHORT ? RANK_SCRATCH : RANK_SHORT + 64 + (moved ? (size_t)(n * size) : 0);
 }
 
-static int line_fits(int64_t n)
+int64_t cpu_rank_one(const rank_line *l, int64_t k, void *scratch)
+{
+    return lines[l->work](RANKED, l, k, scratch);
+} /* never -1 */
+int cpu_rank_fits(int64_t n)
 {
     return n <= UINT32_MAX ? 0 : lc_fail_int(LC_LucidError, "more than 2^32 elements (%lld) cannot be ranked", (long long)n);
 }
@@ -106,7 +105,7 @@ static int rank_lines(void *ctx, char *const *ptr, const int64_t *stride, int64_
 static void rank_chunk(void *ctx, int64_t begin, int64_t end)
 {
     rank_walk *job = ctx, w = *job;
-    size_t     bytes = scratch_of(w.each.n, w.size, w.each.from != w.each.work || w.each.step != w.size);
+    size_t     bytes = cpu_rank_scratch(w.each.n, w.size, w.each.from != w.each.work || w.each.step != w.size);
     if (!(w.scratch = cpu_scratch(bytes)) || lc_iter_range(&w.it, begin, end, rank_lines, &w) < 0) job->failed = 1;
     cpu_scratch_free(w.scratch, bytes);
 }
@@ -128,7 +127,7 @@ static int run_rank(rank_kind kind, lc_dtype dtype, const lc_reduce_args *a)
         bytes[2][kept++] = a->index ? a->index_stride[d] * 8 : 0;
     }
     if (!count) return 0;
-    if (line_fits(w.each.n) < 0) return -1;
+    if (cpu_rank_fits(w.each.n) < 0) return -1;
     lc_iter_start(&w.it, kept, shape);
     lc_iter_add_raw(&w.it, a->in->data, bytes[0]);
     lc_iter_add_raw(&w.it, a->value->data, bytes[1]);
@@ -148,60 +147,3 @@ LC_CPU_RUN(nanmedian, cpu_nanmedian, 0 LC_EACH_real(DTYPE_BIT, ))
 LC_CPU_RUN(nanmedian_dim, cpu_nanmedian, 0 LC_EACH_real(DTYPE_BIT, ))
 LC_CPU_RUN(kthvalue, cpu_kthvalue, 0 LC_EACH_real(DTYPE_BIT, ))
 LC_CPU_RUN(mode, cpu_mode, 0 LC_EACH_ordered(DTYPE_BIT, ))
-
-/* ---- several ranks of each line; all but the input contiguous ---- */
-typedef struct {
-    const lc_rank_args *a;
-    line_fn             line;
-    int64_t             n, m, size;
-    atomic_int          failed;
-} ranked_job;
-
-static const char *line_at(const lc_tensor *in, int64_t row)
-{
-    int64_t at = 0;
-    for (int d = in->ndim - 2; d >= 0; d--) at += row % in->shape[d] * in->stride[d], row /= in->shape[d];
-    return in->data + at * lc_size_of(in->dtype);
-}
-static void ranked_chunk(void *ctx, int64_t begin, int64_t end)
-{
-    ranked_job         *job = ctx;
-    const lc_rank_args *a = job->a;
-    rank_line           l = { .step = a->in->stride[a->in->ndim - 1] * job->size,
-                              .n = job->n,
-                              .from = (lc_dtype)a->in->dtype,
-                              .work = (lc_dtype)a->in->dtype };
-    size_t              bytes = scratch_of(job->n, job->size, l.step != job->size);
-    void               *scratch = cpu_scratch(bytes);
-    if (!scratch) {
-        job->failed = 1;
-        return;
-    }
-    for (int64_t row = begin; row < end; row++) {
-        const char    *x = l.x = line_at(a->in, row);
-        const int64_t *rank = (const int64_t *)a->rank->data + row * job->m;
-        for (int64_t j = 0; j < job->m; j++) {
-            int64_t at = j && rank[j] == rank[j - 1] ? ((int64_t *)a->index->data)[row * job->m + j - 1]
-                                                     : job->line(RANKED, &l, rank[j], scratch); /* never -1 */
-            memcpy(a->value->data + (row * job->m + j) * job->size, x + at * l.step, (size_t)job->size);
-            ((int64_t *)a->index->data)[row * job->m + j] = at;
-        }
-    }
-    cpu_scratch_free(scratch, bytes);
-}
-static int cpu_ranked(lc_dtype dtype, const void *args)
-{
-    const lc_rank_args *a = args;
-    int                 last = a->in->ndim - 1;
-    ranked_job          job = {
-                 .a = a, .line = lines[dtype], .n = a->in->shape[last], .m = a->rank->shape[last], .size = lc_size_of(dtype)
-    };
-    if (a->rank->numel == 0) return 0;
-    if (line_fits(job.n) < 0) return -1;
-    for (int64_t i = 0; i < a->rank->numel; i++)
-        if (((const int64_t *)a->rank->data)[i] < 0 || ((const int64_t *)a->rank->data)[i] >= job.n)
-            return lc_fail_int(LC_IndexError, "a rank is out of range for %lld elements", (long long)job.n);
-    cpu_parallel(a->rank->numel / job.m, CPU_GRAIN / (8 * job.n) + 1, 8 * a->in->numel, ranked_chunk, &job);
-    return job.failed ? lc_fail_int(LC_OutOfMemory, "no memory to rank %lld elements", (long long)job.n) : 0;
-}
-LC_CPU_RUN(_ranked, cpu_ranked, 1u << LC_f32 | 1u << LC_f64)
