@@ -1,7 +1,8 @@
 """Functions of neural networks on inputs that are empty, out of range, of the wrong shape or not finite: as PyTorch.
 
 A line is a function of nn.functional and its arguments, case by case, or a statement. x(...) makes floats of a shape, c(...)
-constants, v(...) floats and i(...) integers from a list. Gradients of x and v are compared too, where PyTorch has them.
+constants, D(...) doubles, v(...) floats and i(...) integers from a list. Gradients of x and v are compared too, where PyTorch
+has them.
 S(), L(), R() and P(...) stand for state and parameters of recurrent layers. What PyTorch leaves unwritten (margin losses of no
 samples, bags whose offsets decrease) is not here.
 """
@@ -29,6 +30,7 @@ max_pool2d: x(1, 2, 3, 8, 8), 2 | v([[[NAN, 1.0, 2.0], [3.0, INF, -INF], [-1.0, 
 max_pool2d: x(2, 3, 8, 8), 2, stride=2**62 | x(2, 3, 8, 8), 2, padding=2**62 | x(2, 3, 8, 8), 2, dilation=2**62
 max_pool2d: x(2, 4, 6, 6).to(memory_format=CL), 2
 max_pool2d: x(2, 3, 8, 8), 2, stride=2**31-1 | x(2, 3, 8, 8), 2, stride=2**31 | x(2, 3, 8, 8), 1, dilation=2**31-1
+max_pool2d: x(2, 3, 8, 8), 2, dilation=() | x(2, 3, 8, 8), 2, ()
 max_pool3d: x(0, 3, 8, 8, 8), 2 | x(2, 3, 4, 4, 4), (2, 5, 2) | x(8, 8, 8), 2
 avg_pool1d: x(0, 3, 8), 2 | x(8), 2
 avg_pool2d: x(0, 3, 8, 8), 2 | x(2, 0, 8, 8), 2 | x(2, 3, 0, 8), 2 | x(2, 3, 8, 8), 9 | x(2, 3, 8, 8), 0
@@ -39,6 +41,7 @@ avg_pool2d: x(2, 3, 8, 8), 2, padding=2**62 | x(2, 3, 8, 8), 2, divisor_override
 avg_pool3d: x(0, 3, 8, 8, 8), 2 | x(8, 8, 8), 2
 lp_pool1d: x(0, 3, 8), 2.0, 2 | x(8), 2., 2
 lp_pool2d: x(0, 3, 8, 8), 2.0, 2 | x(2, 3, 8, 8), 2.0, 9 | x(2, 3, 8, 8), INF, 2 | x(8, 8), 2., 2 | x(2, 3, 8, 8), 2.0, 2**62
+lp_pool2d: x(2, 3, 8, 8), 2.0, (2,) | x(2, 3, 8, 8), 2.0, (2, 2, 2) | x(2, 3, 8, 8), 0, 2 | x(2, 3, 8, 8), 2.0, 2, (2,)
 adaptive_avg_pool1d: x(0, 3, 8), 2 | x(8), 2 | x(8), (2,) | x(3, 8), (2, 2) | x(3, 3, 3, 8), 2
 adaptive_avg_pool2d: x(0, 3, 8, 8), 2 | x(2, 3, 0, 8), 2 | x(2, 3, 8, 8), -1 | x(2, 3, 8, 8), (1, 2, 3) | x(8, 8), 2 | x(8), 2
 adaptive_avg_pool2d: x(8, 8), (2,) | x(8, 8), (2, 2) | x(8, 8), (2, 2, 2) | x(3, 8, 8), (2, 2, 2) | x(3, 8, 8), (2,)
@@ -57,6 +60,10 @@ fractional_max_pool2d: x(2, 3, 8, 8), (2,2,2), output_size=(2,2) | x(2, 3, 8, 8)
 fractional_max_pool2d: x(2, 3, 8, 8), 2, output_size=0 | x(2, 3, 8, 8), 2, output_size=-1 | x(8, 8), 2, output_size=2
 fractional_max_pool2d: x(8, 8), 2, output_ratio=(0.5,0.5) | x(8), 2, output_ratio=(0.5,0.5)
 fractional_max_pool2d: x(2, 3, 8, 8), 2**62, output_size=2 | x(2, 3, 8, 8), 2, output_size=2**62
+fractional_max_pool2d: x(2, 3, 8, 8), 2, output_size=(2,)
+fractional_max_pool2d: x(2, 3, 8, 8), (2,), output_size=2 | x(2, 3, 8, 8), 2, output_size=()
+fractional_max_pool3d: x(2, 3, 8, 8, 8), 2, output_ratio=(0.5,) | x(2, 3, 8, 8, 8), 2, output_ratio=0.5
+fractional_max_pool3d: x(2, 3, 8, 8, 8), 2, output_size=(2,)
 max_unpool2d: x(1, 1, 2, 2), i([[[[0, 3], [12, 16]]]]), 2 | x(1, 1, 2, 2), i([[[[0, 3], [12, -1]]]]), 2
 max_unpool2d: x(1, 1, 2, 2), i([[[[0, 3], [12, 15]]]]), 2, output_size=(9, 9) | x(1, 1, 2, 2), i([[[[0, 3]]]]), 2
 max_unpool2d: x(0, 1, 2, 2), i([]).reshape(0, 1, 2, 2), 2 | x(1, 1, 2, 2), i([[[[0, 1], [2, 3]]]]), 2**62
@@ -69,11 +76,13 @@ unfold: x(0, 3, 8, 8), 2 | x(2, 3, 8, 8), 9 | x(2, 3, 8, 8), 0 | x(2, 3, 8, 8), 
 unfold: x(2, 3, 8, 8), 2, padding=-1 | x(2, 3, 0, 8), 2 | x(8, 8), 2 | x(2, 3, 8, 8), 2**62
 unfold: x(2, 3, 8, 8), 2, stride=2**31 | x(2, 3, 8, 8), 2, stride=(1, 2**63-1) | x(2, 3, 8, 8), 1, dilation=2**62
 unfold: x(2, 3, 8, 8), 2, padding=2**31, stride=2**32
+unfold: x(2, 3, 8, 8), (2,) | x(2, 3, 8, 8), 2, dilation=(1,) | x(2, 3, 8, 8), () | x(2, 3, 8, 8), (2, 3)
 fold: x(2, 12, 4), (3, 3), 2 | x(2, 12, 5), (3, 3), 2 | x(2, 13, 4), (3, 3), 2 | x(0, 12, 4), (3, 3), 2
 fold: x(2, 12, 4), (3, 3), 2, stride=0 | x(2, 12, 4), (1, 1), 2 | x(2, 12, 4), (-3, 3), 2 | x(2, 12, 4), (2**62, 3), 2
 fold: x(2, 12, 4), (3, 3), 2**62 | x(2, 12, 4), (3, 3), 2, stride=2**62 | x(2, 12, 4), (3, 3), 2, dilation=2**62
 fold: x(2, 12, 1), (3, 3), 2, stride=2**63-1 | x(2, 12, 2), (3, 3), 2, stride=(2**62, 1)
 fold: x(2, 12, 9), (3, 3), 1, dilation=2**62
+fold: x(2, 12, 4), (3,), 2 | x(2, 12, 4), 3, 2 | x(2, 12, 4), (3, 3), (2,)
 pixel_shuffle: x(2, 8, 3, 3), 2 | x(2, 6, 3, 3), 2 | x(2, 8, 3, 3), 0 | x(2, 8, 3, 3), -2 | x(3, 3), 2 | x(2, 8, 3, 3), 2**62
 pixel_shuffle: x(2, 4, 6, 6).to(memory_format=CL), 2
 pixel_unshuffle: x(2, 2, 4, 4), 2 | x(2, 2, 3, 4), 2 | x(2, 2, 4, 4), 0 | x(2, 2, 4, 4), -2 | x(2, 8, 4, 4), 2**62
@@ -134,9 +143,11 @@ pad: x(2, 4, 6, 6, 6).to(memory_format=m.channels_last_3d), (1, 1, 1, 1, 1, 1), 
 pad: x(2, 4, 6, 6, 6).to(memory_format=m.channels_last_3d), (1, 1, 1, 1, 1, 1), mode='replicate'
 pad: x(2, 4, 6, 6, 6).to(memory_format=m.channels_last_3d), (1, 1, 1, 1, 1, 1), mode='circular'
 pad: x(2, 1, 6, 6).to(memory_format=CL), (1, 1, 1, 1), mode='reflect'
+pad: x(2, 3, 4), 1 | x(2, 3, 4), ()
 layer_norm: x(2, 3, 4), (4,) | x(2, 3, 4), (3,) | x(2, 3, 4), () | x(0, 4), (4,) | x(2, 0), (0,) | x(2, 4), (4,), x(3)
 layer_norm: x(2, 4), (4,), x(4), x(5) | v([[NAN, 1.0, 2.0], [INF, 1.0, 2.0], [1.0, 1.0, 1.0]]), (3,) | x(2, 4), (4,), eps=-1.0
 layer_norm: x(2, 1), (1,) | x(2, 3), (2**62,)
+layer_norm: x(2, 3), 3
 rms_norm: x(2, 3, 4), (4,) | x(2, 3, 4), (3,) | x(0, 4), (4,) | x(2, 4), (4,), x(3)
 rms_norm: v([[NAN, 1.0, 2.0], [INF, 1.0, 2.0], [0.0, 0.0, 0.0]]), (3,) | x(3), (2, 3) | x(2, 3), (2, 2, 3) | x(2, 3), ()
 rms_norm: x(2, 3), (2**62,)
@@ -395,6 +406,11 @@ m.lstm: x(6, 3), i([2, 2, 1, 1]), (x(2, 5), x(2, 5)), P(20), True, 1, 0.0, False
 m.lstm: x(6, 3), i([2, 2, 1, 1]), (x(1, 2, 5), x(1, 2, 5)), [], True, 1, 0.0, False, False
 m.lstm: x(6, 3), i([2, 2, 1, 1]), (x(1, 2, 5), x(1, 2, 5)), P(20), True, 1, 0.0, False, True
 m.lstm: x(6, 3), i([2, 2, 1, 1]), (x(1, 2, 5), x(1, 2, 5)), P(20), True, 2, 0.0, False, False
+m.lstm: x(6, 3), i([2, 2, 0, 1, 1]), *L() | x(6, 3), i([2, 2, 2, 0]), *L() | x(6, 3), i([1, 2, 2, 1]), *L()
+m.lstm: x(6, 3), i([0, 2, 2, 2]), *L() | x(0, 3), i([0]), *L()
+m.lstm: D(4, 1, 3), (D(1, 2, 5), D(2, 2, 5)), [D(20, 3), D(20, 5), D(20), D(20)], True, 1, 0.0, False, False, False
+m.lstm: D(4, 2, 3), (D(1, 3, 5), D(1, 3, 5)), [D(20, 3), D(20, 5), D(20), D(20)], True, 1, 0.0, False, False, False
+m.lstm: D(4, 2, 3), (D(1, 2, 5), D(1, 2, 5)), [D(20, 3), D(20, 5), D(1), D()], True, 1, 0.0, False, False, False
 m.gru: x(4, 2, 3), *S(), False | x(0, 2, 3), *S(), False | x(4, 0, 3), x(1, 0, 5), *R(), False | x(4, 2, 4), *S(), False
 m.gru: x(4, 2), *S(), False | x(4, 2, 3, 1), *S(), False | x(3), *S(), False | x(), *S(), False
 m.gru: x(4, 2, 3), x(1, 3, 5), *R(), False | x(4, 2, 3), x(2, 2, 5), *R(), False | x(4, 2, 3), x(1, 2, 4), *R(), False
@@ -427,6 +443,11 @@ m.gru: x(6, 3), i([2, 2, 1, 1]), x(1, 3, 5), *R() | x(6, 3), i([2, 2, 1, 1]), x(
 m.gru: x(6, 3), i([2, 2, 1, 1]), x(2, 5), *R() | x(6, 3), i([2, 2, 1, 1]), x(1, 2, 5), [], True, 1, 0.0, False, False
 m.gru: c(6, 3).double(), i([2, 2, 1, 1]), *S() | x(6, 3), i([2, 2, 1, 1]), x(1, 2, 5), P(15), True, 1, 0.0, False, True
 m.gru: x(6, 3), i([2, 2, 1, 1]), x(1, 2, 5), P(15), True, 2, 0.0, False, False
+m.gru: x(6, 3), i([2, 2, 0, 1, 1]), *S() | x(6, 3), i([1, 2, 3]), *S() | x(6, 3), i([2, 1, 2, 1]), *S()
+m.gru: x(6, 3), i([2, 2]), *S()
+m.gru: c(6, 3), i([1, 2, 2, 1]), c(2, 2, 5), [c(15, 3), c(15, 5), c(15), c(15)] * 2, True, 1, 0.0, False, True
+m.gru: x(4, 1, 3), x(1, 2, 5), *R(), False | x(4, 2, 3), x(1, 1, 5), *R(), False
+m.gru: x(4, 2, 3), x(1, 2, 5), [x(3, 3), x(15, 5), x(), x(2, 15)], True, 1, 0.0, False, False, False
 m.gru_cell: x(2, 3), x(2, 5), x(15, 3), x(15, 5), x(15), x(15) | x(0, 3), x(0, 5), x(15, 3), x(15, 5), x(15), x(15)
 m.gru_cell: x(2, 4), x(2, 5), x(15, 3), x(15, 5), x(15), x(15) | x(3, 3), x(2, 5), x(15, 3), x(15, 5), x(15), x(15)
 m.gru_cell: x(2, 3), x(2, 4), x(15, 3), x(15, 5), x(15), x(15) | x(2, 3), x(5), x(15, 3), x(15, 5), x(15), x(15)
@@ -434,6 +455,11 @@ m.gru_cell: x(2, 3), x(2, 1, 5), x(15, 3), x(15, 5), x(15), x(15) | x(2, 3), [],
 m.gru_cell: x(2, 3), x(2, 5), x(15, 3), x(15, 5) | x(2, 3), x(2, 5), x(15, 3), x(16, 5), x(15), x(15)
 m.gru_cell: x(2, 3), x(2, 5), x(15, 3), x(15, 5), x(14), x(15) | x(2, 3), x(2, 5), x(15, 3), x(15, 4), x(15), x(15)
 m.gru_cell: x(2, 3), x(2, 5), x(15, 3), x(15, 5), x(15) | c(2, 3).double(), x(2, 5), x(15, 3), x(15, 5), x(15), x(15)
+m.gru_cell: x(3), x(5), *P(15) | x(2, 3), x(2, 5), x(15, 3), x(15, 5), x(2, 15), x(1)
+m.lstm_cell: x(2, 3), (x(2, 5), x(1, 5)), *P(20) | x(2, 3), (x(2, 5), x(2, 5)), x(20, 3), x(20, 5), x(1), x(20)
+m.rnn_tanh_cell: x(2, 3), x(2, 5), *P(4) | x(2, 3), x(2, 5), x(5, 3), x(5, 5), x(1), x(5)
+m.rnn_relu: v([[[NAN, 1.0, 2.0], [INF, -INF, 2.0]]] * 3), x(1, 2, 5), P(5), True, 1, 0.0, False, False, False
+m.rnn_relu_cell: v([[NAN, 1.0, 2.0], [-INF, 1.0, 2.0]]), x(2, 5), *P(5)
 m.zeros: (2**63, 1)
 linear_cross_entropy: x(4, 3), x(5, 3), i([0, 1, 2, 4]) | x(4, 3), x(5, 3), i([0, 1, 2, 4]), linear_bias=x(5), reduction='sum'
 linear_cross_entropy: x(4, 3), x(5, 3), i([0, 1, 2, 4]), linear_bias=x(5), reduction='none'
@@ -511,6 +537,7 @@ class Operands:
             "v": self.v,
             "i": self.i,
             "c": self.c,
+            "D": lambda *shape: self.c(*shape).double(),
             "INF": INF,
             "NAN": NAN,
             "E": E,

@@ -75,6 +75,7 @@ typedef struct {
     lc_value    preset;
     bool        holes_ok; /* list[Tensor | None]: elements may be absent */
     int8_t      only;     /* Literal[True]: 1, Literal[False]: -1; another bool is for another overload */
+    int8_t      each;     /* of a list: how many one number stands for; 0: a list of one, -1: it is no list */
 } lc_param;
 typedef struct {
     int                n_params, n_in, n_out, n_numbers; /* n -1: a list decides. n_numbers: parameters with number_ok */

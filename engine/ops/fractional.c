@@ -89,10 +89,10 @@ static int check_samples(const lc_tensor *x, const lc_tensor *samples, int nd)
 }
 static int each(const lc_value *v, int nd, const char *name, int64_t *to)
 {
-    if (v->n != 1 && v->n != nd)
+    if (v->n != nd)
         return lc_fail_int(LC_LucidError, "fractional_max_pool%dd: %s must either be a single int, or a tuple of %d ints", nd,
                            name, nd);
-    for (int d = 0; d < nd; d++) to[d] = v->is[v->n == 1 ? 0 : d];
+    for (int d = 0; d < nd; d++) to[d] = v->is[d];
     return 0;
 }
 static int fractional(const lc_value *in, int nd, bool both, lc_tensor **out)
@@ -105,14 +105,14 @@ static int fractional(const lc_value *in, int nd, bool both, lc_tensor **out)
         return lc_fail_int(LC_ValueError, "fractional_max_pool%dd requires specifying either an output_size or an output_ratio",
                            nd);
     if (each(&in[1], nd, "kernel_size", kernel) < 0 || (sized && each(&in[2], nd, "output_size", size) < 0)) return -1;
-    if (!sized && ratio->n != nd && (ratio->n != 1 || nd == 2))
-        return lc_fail_int(ratio->n == 1   ? LC_TypeError
-                           : ratio->n < nd ? LC_IndexError
-                                           : LC_ValueError,
+    if (!sized && ratio->n != nd) /* one number, or a list of one, which is as wrong */
+        return lc_fail_int(ratio->n == 1 && nd == 2 ? LC_TypeError
+                           : ratio->n < nd          ? LC_IndexError
+                                                    : LC_ValueError,
                            "fractional_max_pool%dd requires output_ratio to be %d numbers, got %d", nd, nd, ratio->n);
     if (x->ndim <= nd) return lc_fail_int(LC_IndexError, "fractional_max_pool%dd: too few dimensions: %s", nd, LC_SHAPE(x));
     for (int d = 0; d < nd && !sized; d++) {
-        double share = (double)x->shape[x->ndim - nd + d] * ratio->fs[ratio->n == 1 ? 0 : d];
+        double share = (double)x->shape[x->ndim - nd + d] * ratio->fs[d];
         if (share != share) return lc_fail_int(LC_ValueError, "fractional_max_pool%dd: an output_ratio is not a number", nd);
         size[d] = share > -1 && share < 0x1p62 ? (int64_t)share : -1;
     }
@@ -134,42 +134,47 @@ static int fractional3d_call(const lc_value *in, lc_tensor **out) { return fract
 static int fractional_both3d_call(const lc_value *in, lc_tensor **out) { return fractional(in, 3, true, out); }
 #define POOLS .ns = "nn.functional", .random = true, .amp = LC_AMP_CPU_FP32
 LC_OP(fractional_max_pool2d,
-      .sig =
-          "fractional_max_pool2d(input: Tensor, kernel_size: list[int], output_size: list[int] | None = None, output_ratio: "
-          "list[float] | None = None, return_indices: Literal[False] = False, _random_samples: Tensor | None = None) -> Tensor",
+      .sig = "fractional_max_pool2d(input: Tensor, kernel_size: tuple[int, int], output_size: tuple[int, int] | None = None, "
+             "output_ratio: "
+             "list[float] | None = None, return_indices: Literal[False] = False, _random_samples: Tensor | None = None) "
+             "-> Tensor",
       .doc = "The largest element of windows at random places of the last two dimensions; how many, output_size or "
              "output_ratio says.",
       POOLS, .call = fractional2d_call);
-LC_OP(
-    fractional_max_pool2d_both,
-    .sig =
-        "fractional_max_pool2d_both(input: Tensor, kernel_size: list[int], output_size: list[int] | None = None, output_ratio: "
-        "list[float] | None = None, return_indices: Literal[True] = True, _random_samples: Tensor | None = None) -> (out: "
-        "Tensor, indices: Tensor)",
-    .doc = "The same, and where it is in its plane.", POOLS, .py = "fractional_max_pool2d", .call = fractional_both2d_call);
+LC_OP(fractional_max_pool2d_both,
+      .sig = "fractional_max_pool2d_both(input: Tensor, kernel_size: tuple[int, int], output_size: tuple[int, int] | None = "
+             "None, output_ratio: "
+             "list[float] | None = None, return_indices: Literal[True] = True, _random_samples: Tensor | None = None) -> "
+             "(out: "
+             "Tensor, indices: Tensor)",
+      .doc = "The same, and where it is in its plane.", POOLS, .py = "fractional_max_pool2d", .call = fractional_both2d_call);
 LC_OP(fractional_max_pool2d_with_indices,
-      .sig = "fractional_max_pool2d_with_indices(input: Tensor, kernel_size: list[int], output_size: list[int] | None = None, "
+      .sig = "fractional_max_pool2d_with_indices(input: Tensor, kernel_size: tuple[int, int], output_size: tuple[int, int] | "
+             "None = None, "
              "output_ratio: "
              "list[float] | None = None, return_indices: bool = False, _random_samples: Tensor | None = None) -> (out: "
              "Tensor, indices: Tensor)",
       .doc = "What fractional_max_pool2d gives with return_indices=True.", POOLS, .call = fractional_both2d_call);
 LC_OP(fractional_max_pool3d,
-      .sig =
-          "fractional_max_pool3d(input: Tensor, kernel_size: list[int], output_size: list[int] | None = None, output_ratio: "
-          "list[float] | None = None, return_indices: Literal[False] = False, _random_samples: Tensor | None = None) -> Tensor",
+      .sig = "fractional_max_pool3d(input: Tensor, kernel_size: tuple[int, int, int], output_size: tuple[int, int, int] | None "
+             "= None, output_ratio: "
+             "tuple[float, float, float] | None = None, return_indices: Literal[False] = False, _random_samples: Tensor | None "
+             "= None) -> Tensor",
       .doc = "The largest element of windows at random places of the last three dimensions; how many, output_size or "
              "output_ratio says.",
       POOLS, .call = fractional3d_call);
-LC_OP(
-    fractional_max_pool3d_both,
-    .sig =
-        "fractional_max_pool3d_both(input: Tensor, kernel_size: list[int], output_size: list[int] | None = None, output_ratio: "
-        "list[float] | None = None, return_indices: Literal[True] = True, _random_samples: Tensor | None = None) -> (out: "
-        "Tensor, indices: Tensor)",
-    .doc = "The same, and where it is in its plane.", POOLS, .py = "fractional_max_pool3d", .call = fractional_both3d_call);
+LC_OP(fractional_max_pool3d_both,
+      .sig = "fractional_max_pool3d_both(input: Tensor, kernel_size: tuple[int, int, int], output_size: tuple[int, int, int] | "
+             "None = None, output_ratio: "
+             "tuple[float, float, float] | None = None, return_indices: Literal[True] = True, _random_samples: Tensor | None = "
+             "None) -> (out: "
+             "Tensor, indices: Tensor)",
+      .doc = "The same, and where it is in its plane.", POOLS, .py = "fractional_max_pool3d", .call = fractional_both3d_call);
 LC_OP(fractional_max_pool3d_with_indices,
-      .sig = "fractional_max_pool3d_with_indices(input: Tensor, kernel_size: list[int], output_size: list[int] | None = None, "
+      .sig = "fractional_max_pool3d_with_indices(input: Tensor, kernel_size: tuple[int, int, int], output_size: tuple[int, "
+             "int, int] | None = None, "
              "output_ratio: "
-             "list[float] | None = None, return_indices: bool = False, _random_samples: Tensor | None = None) -> (out: "
+             "tuple[float, float, float] | None = None, return_indices: bool = False, _random_samples: Tensor | None = None) "
+             "-> (out: "
              "Tensor, indices: Tensor)",
       .doc = "What fractional_max_pool3d gives with return_indices=True.", POOLS, .call = fractional_both3d_call);

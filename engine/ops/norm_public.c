@@ -98,9 +98,10 @@ static int native_layer_norm_call(const lc_value *in, lc_tensor **out)
 }
 LC_OP(
     native_layer_norm,
-    .sig = "native_layer_norm(input: Tensor, normalized_shape: list[int], weight: Tensor | None, bias: Tensor | None, eps: "
-           "float) -> "
-           "(output: Tensor, mean: Tensor, rstd: Tensor)",
+    .sig =
+        "native_layer_norm(input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None, eps: "
+        "float) -> "
+        "(output: Tensor, mean: Tensor, rstd: Tensor)",
     .doc =
         "The last dimensions with mean 0 and variance 1, then scaled and shifted; their means; 1 / their standard deviations.",
     .amp = LC_AMP_GPU_FP32, .call = native_layer_norm_call);
@@ -116,17 +117,16 @@ static int layer_norm_call(const lc_value *in, lc_tensor **out)
     if (has_kernels(x)) return (out[0] = lc__norm_rows(x, p[0], p[1], rows, 1, length, 1, in[4].f, true).out) ? 0 : -1;
     return (out[0] = lc_contiguous(by_plain_ops(x, in[1].n, p[0], p[1], in[4].f, true, &s), LC_CONTIGUOUS_FORMAT)) ? 0 : -1;
 }
-LC_OP(
-    layer_norm,
-    .sig =
-        "layer_norm(input: Tensor, normalized_shape: list[int], weight: Tensor | None = None, bias: Tensor | None = None, eps: "
-        "float = 1e-05, cudnn_enable: bool = True) -> Tensor",
-    .doc = "The last dimensions with mean 0 and variance 1, then scaled and shifted.", .promote = LC_NO_PROMOTION,
-    .amp = LC_AMP_GPU_FP32, .call = layer_norm_call);
+LC_OP(layer_norm,
+      .sig = "layer_norm(input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None = None, bias: Tensor | None = "
+             "None, eps: "
+             "float = 1e-05, cudnn_enable: bool = True) -> Tensor",
+      .doc = "The last dimensions with mean 0 and variance 1, then scaled and shifted.", .promote = LC_NO_PROMOTION,
+      .amp = LC_AMP_GPU_FP32, .call = layer_norm_call);
 LC_OP(nn_layer_norm, .py = "layer_norm",
-      .sig =
-          "nn_layer_norm(input: Tensor, normalized_shape: list[int], weight: Tensor | None = None, bias: Tensor | None = None, "
-          "eps: float = 1e-05) -> Tensor",
+      .sig = "nn_layer_norm(input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None = None, bias: Tensor | "
+             "None = None, "
+             "eps: float = 1e-05) -> Tensor",
       .doc = "The last dimensions with mean 0 and variance 1, then scaled and shifted.", SPACE, .call = layer_norm_call);
 
 /* numeric_limits::epsilon of what the rows are computed in: float for half precision too. */
@@ -146,11 +146,13 @@ static int    rms_norm_call(const lc_value *in, lc_tensor **out)
     else y = by_plain_ops(x, in[1].n, weight, LC_NONE, eps, false, &s);
     return (out[0] = in_format_of(x, y)) ? 0 : -1;
 }
-LC_OP(rms_norm,
-      .sig = "rms_norm(input: Tensor, normalized_shape: list[int], weight: Tensor | None = None, eps: float | None = None) -> "
-             "Tensor",
-      .doc = "The last dimensions divided by the root of their mean square, then scaled.", .promote = LC_NO_PROMOTION,
-      .amp = LC_AMP_GPU_FP32, .call = rms_norm_call);
+LC_OP(
+    rms_norm,
+    .sig =
+        "rms_norm(input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None = None, eps: float | None = None) -> "
+        "Tensor",
+    .doc = "The last dimensions divided by the root of their mean square, then scaled.", .promote = LC_NO_PROMOTION,
+    .amp = LC_AMP_GPU_FP32, .call = rms_norm_call);
 /* ---- group norm ---- */
 typedef struct {
     lc_tensor *y, *mean, *rstd; /* statistics: (batch, groups) */

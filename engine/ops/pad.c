@@ -85,7 +85,7 @@ GRAD(constant_pad_nd)
     dx[0] = back ? lc_constant_pad_nd(g[0], back, in[1].n, LC_I(0)) : NULL;
     lc_free(back, bytes);
 }
-LC_OP(constant_pad_nd, .sig = "constant_pad_nd(input: Tensor, pad: list[int], value: Number = 0) -> Tensor",
+LC_OP(constant_pad_nd, .sig = "constant_pad_nd(input: Tensor, pad: tuple[int, ...], value: Number = 0) -> Tensor",
       .doc = "input with one value before and after; pairs of widths from the last dimension on.", .promote = LC_NO_PROMOTION,
       .shape = constant_pad_nd_shape, .run = constant_pad_nd_run, .grad = constant_pad_nd_grad);
 
@@ -273,6 +273,6 @@ static int pad_call(const lc_value *in, lc_tensor **out) /* (input, pad, mode, v
     if (x == in(0)) x = lc_clone(x, LC_CONTIGUOUS_FORMAT);
     return (*out = x) ? 0 : -1;
 }
-LC_OP(pad, .sig = "pad(input: Tensor, pad: list[int], mode: str = 'constant', value: Number | None = None) -> Tensor",
+LC_OP(pad, .sig = "pad(input: Tensor, pad: tuple[int, ...], mode: str = 'constant', value: Number | None = None) -> Tensor",
       .doc = "input with a border: constant, reflect, replicate or circular; pairs of widths from the last dimension on.",
       .method = true, .call = pad_call);

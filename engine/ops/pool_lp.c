@@ -24,9 +24,11 @@ static int lp_pool(const lc_value *in, int nd, lc_tensor **out)
         lc_tensor *size = lc_abs(in(0)), *most = pooled(p > 0 ? size : lc_neg(size), in, nd, false);
         return (out[0] = p > 0 ? most : lc_neg(most)) ? 0 : -1;
     }
-    if (in[2].n != 1 && in[2].n != nd)
-        return lc_fail_int(LC_LucidError, "lp_pool%dd: kernel_size must either be a single int, or a tuple of %d ints", nd, nd);
-    for (int d = 0; d < nd; d++) elements *= (double)in[2].is[in[2].n == 1 ? 0 : d];
+    if (in[2].n != nd)
+        return lc_fail_int(nd == 1 ? LC_LucidError : LC_ValueError,
+                           "lp_pool%dd: kernel_size must either be a single int, or a tuple of %d ints", nd, nd);
+    for (int d = 0; d < nd; d++) elements *= (double)in[2].is[d];
+    if (p == 0) return lc_fail_int(LC_ZeroDivisionError, "lp_pool%dd: division by a norm_type of zero", nd);
     lc_tensor *mean = pooled(lc_pow(in(0), number_operand(&in[1])), in, nd, true);
     lc_tensor *sum = lc_mul(lc_mul(lc_sign(mean), lc_relu(lc_abs(mean))), LC_NUMBER(elements));
     return (out[0] = lc_pow(sum, LC_NUMBER(1 / p))) ? 0 : -1;
@@ -35,17 +37,20 @@ static int lp_pool1d_call(const lc_value *in, lc_tensor **out) { return lp_pool(
 static int lp_pool2d_call(const lc_value *in, lc_tensor **out) { return lp_pool(in, 2, out); }
 static int lp_pool3d_call(const lc_value *in, lc_tensor **out) { return lp_pool(in, 3, out); }
 LC_OP(lp_pool1d,
-      .sig = "lp_pool1d(input: Tensor, norm_type: Number, kernel_size: list[int], stride: list[int] | None = None, ceil_mode: "
+      .sig = "lp_pool1d(input: Tensor, norm_type: Number, kernel_size: tuple[int], stride: list[int] | None = None, ceil_mode: "
              "bool = False) -> "
              "Tensor",
       .doc = "The norm of each window over the last dimension.", .ns = "nn.functional", .call = lp_pool1d_call);
-LC_OP(lp_pool2d,
-      .sig = "lp_pool2d(input: Tensor, norm_type: Number, kernel_size: list[int], stride: list[int] | None = None, ceil_mode: "
-             "bool = False) -> "
-             "Tensor",
-      .doc = "The norm of each window over the last two dimensions.", .ns = "nn.functional", .call = lp_pool2d_call);
+LC_OP(
+    lp_pool2d,
+    .sig =
+        "lp_pool2d(input: Tensor, norm_type: Number, kernel_size: tuple[int, int], stride: list[int] | None = None, ceil_mode: "
+        "bool = False) -> "
+        "Tensor",
+    .doc = "The norm of each window over the last two dimensions.", .ns = "nn.functional", .call = lp_pool2d_call);
 LC_OP(lp_pool3d,
-      .sig = "lp_pool3d(input: Tensor, norm_type: Number, kernel_size: list[int], stride: list[int] | None = None, ceil_mode: "
+      .sig = "lp_pool3d(input: Tensor, norm_type: Number, kernel_size: tuple[int, int, int], stride: list[int] | None = None, "
+             "ceil_mode: "
              "bool = False) -> "
              "Tensor",
       .doc = "The norm of each window over the last three dimensions.", .ns = "nn.functional", .call = lp_pool3d_call);

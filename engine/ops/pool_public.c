@@ -37,7 +37,7 @@ static int read_window(const lc_tensor *x, int nd, const lc_value *kernel, const
     lc_value none = LC_ABSENT;
     if (each_dim(kernel, "kernel_size", nd, NULL, 1, k) < 0 || each_dim(stride, "stride", nd, k, 1, s) < 0 ||
         each_dim(padding, "padding", nd, NULL, 0, p) < 0 ||
-        each_dim(dilation ? dilation : &none, "dilation", nd, one, 1, e) < 0)
+        each_dim(dilation ? dilation : &none, "dilation", nd, dilation ? NULL : one, 1, e) < 0)
         return -1;
     for (int d = 0; d < nd; d++)
         if (p[d] > ((k[d] - 1) * e[d] + 1) / 2)

@@ -22,3 +22,11 @@ static inline lc_tensor *in_type(lc_tensor *t, int dtype)
 }
 /* The gradients of _recurrence in plain ops, which can be differentiated again (rnn_formula.c). g: of output, hn and cn. */
 void rnn_formula(const lc_value *in, lc_tensor *const *g, const bool *need, lc_tensor **dx);
+
+typedef struct { /* one direction of a layer; LC_NONE for what it does not have */
+    lc_rnn_kind kind;
+    bool        reverse;
+    lc_tensor  *w_ih, *w_hh, *b_ih, *b_hh, *project, *hx, *cx;
+} rnn_layer;
+/* Its steps in plain ops (rnn_plain.c). input: (steps, batch, width), or with sizes (rows, width). out: output, hn and cn, scoped. */
+int rnn_plain(const rnn_layer *layer, lc_tensor *input, const int64_t *sizes, int64_t steps, lc_tensor **out);

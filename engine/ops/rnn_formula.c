@@ -67,7 +67,7 @@ static lc_tensor *back_through(const formula *f, const step_values *s, lc_tensor
         d = lc_cat((lc_tensor *[]){ dr, dz, dn }, 3, 1);
         *d_hidden = lc_cat((lc_tensor *[]){ dr, dz, lc_mul(dn, q[0]) }, 3, 1), *dh = lc_mul(g, q[1]);
     } else {
-        d = f->kind == LC_RNN_RELU ? lc_mul(g, lc_gt(s->out, LC_NUMBER(0))) : lc_mul(g, slope_tanh(s->out));
+        d = f->kind == LC_RNN_RELU ? lc_threshold_backward(g, s->out, LC_I(0)) : lc_mul(g, slope_tanh(s->out));
         *dh = NULL, *d_hidden = d;
     }
     return d;

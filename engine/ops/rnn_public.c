@@ -12,6 +12,7 @@ typedef struct { /* what a call says, whichever form it has */
     int64_t           layers, steps, batch;
     const int64_t    *sizes;
     double            dropout;
+    lc_tensor        *sequences; /* padded: (steps, batch, width); NULL: packed */
 } network;
 
 static bool       has_projection(const network *n) { return n->cx && n->cx->shape[2] != n->hx->shape[2]; }
@@ -20,29 +21,27 @@ static lc_tensor *product(lc_tensor *x, lc_tensor *weight, lc_tensor *bias)
     return bias ? lc_addmm(bias, x, lc_t(weight), LC_I(1), LC_I(1)) : lc_mm(x, lc_t(weight));
 }
 
-/* One layer's parameters: w_ih (G h, width), w_hh (G h, p), biases (G h), w_hr (p, h). */
-static int parameters_fit(const network *n, lc_tensor *const *p, int64_t width)
+static int parameters_agree(const network *n, lc_tensor *const *p) /* in dtype */
+{
+    for (int i = 0; i < (n->biases ? 4 : 2) + has_projection(n); i++)
+        if (p[i]->dtype != n->input->dtype)
+            return lc_fail_int(LC_DtypeMismatch, "%s: input and parameters must have one dtype, got %s and %s", n->name,
+                               LC_SHAPE(n->input), LC_SHAPE(p[i]));
+    return 0;
+}
+/* Whether the kernels take one layer's parameters: w_ih (G h, width), w_hh (G h, p), biases (G h), w_hr (p, h). */
+static bool parameters_fit(const network *n, lc_tensor *const *p, int64_t width)
 {
     int64_t gates = n->kind == LC_RNN_LSTM  ? 4
                     : n->kind == LC_RNN_GRU ? 3
                                             : 1,
             size = n->hx->shape[2], h = n->cx ? n->cx->shape[2] : size;
-    int last = n->biases ? 4 : 2;
-    for (int i = 0; i < last + has_projection(n); i++)
-        if (p[i]->dtype != n->input->dtype)
-            return lc_fail_int(LC_DtypeMismatch, "%s: input and parameters must have one dtype, got %s and %s", n->name,
-                               LC_SHAPE(n->input), LC_SHAPE(p[i]));
+    int  last = n->biases ? 4 : 2;
     bool fits = p[0]->ndim == 2 && p[1]->ndim == 2 && p[0]->shape[0] == gates * h && p[1]->shape[0] == gates * h &&
-                p[1]->shape[1] == size;
-    if (fits && p[0]->shape[1] != width)
-        return lc_fail_int(LC_ShapeMismatch, "%s: input.size(-1) must be equal to input_size. Expected %lld, got %lld", n->name,
-                           (long long)p[0]->shape[1], (long long)width);
+                p[1]->shape[1] == size && p[0]->shape[1] == width;
     for (int i = 2; fits && n->biases && i < 4; i++) fits = p[i]->ndim == 1 && p[i]->shape[0] == gates * h;
     if (fits && has_projection(n)) fits = p[last]->ndim == 2 && p[last]->shape[0] == size && p[last]->shape[1] == h;
-    if (!fits)
-        return lc_fail_int(LC_ShapeMismatch, "%s: weights %s and %s do not fit a hidden size of %lld", n->name, LC_SHAPE(p[0]),
-                           LC_SHAPE(p[1]), (long long)h);
-    return 0;
+    return fits;
 }
 static int network_fits(const network *n)
 {
@@ -50,7 +49,7 @@ static int network_fits(const network *n)
     int              each = (n->biases ? 4 : 2) + has_projection(n);
     lc_tensor *const state[] = { n->hx, n->cx };
     for (int i = 0; i < 2 && state[i]; i++) {
-        if (state[i]->shape[0] != ways || state[i]->shape[1] != n->batch)
+        if (i ? state[i]->shape[0] < ways : state[i]->shape[0] != ways)
             return lc_fail_int(LC_ShapeMismatch, "%s: Expected hidden size (%lld, %lld, %lld), got %s", n->name,
                                (long long)ways, (long long)n->batch, (long long)state[i]->shape[2], LC_SHAPE(state[i]));
         bool wide = i && has_projection(n) && state[i]->dtype == working_dtype((lc_dtype)n->input->dtype); /* autocast */
@@ -68,6 +67,48 @@ static int network_fits(const network *n)
     return 0;
 }
 
+/* Whether the kernels take its sequences and states: as many states as sequences, packed ones that end one after the other. */
+static bool sequences_fit(const network *n)
+{
+    bool    fits = n->hx->shape[1] == n->batch && (!n->cx || n->cx->shape[1] == n->batch);
+    int64_t rows = 0;
+    for (int64_t t = 0; fits && t < n->steps; t++) {
+        fits = n->sizes[t] > 0 && n->sizes[t] <= n->sizes[t ? t - 1 : 0];
+        if (fits) fits = !__builtin_add_overflow(rows, n->sizes[t], &rows);
+    }
+    return fits && rows == n->input->shape[0];
+}
+/* Any other network: x is (steps, batch, width), or packed. */
+static int run_plainly(const network *n, lc_tensor *x, lc_tensor **last, lc_tensor **out)
+{
+    int         ways = n->both ? 2 : 1, each = (n->biases ? 4 : 2) + has_projection(n), done = 0;
+    lc_tensor **last_c = last + n->layers * ways, *way[2], *got[3];
+    for (int64_t layer = 0; layer < n->layers; layer++) {
+        for (int w = 0; w < ways; w++, done++) {
+            lc_tensor *const *p = n->params + (layer * ways + w) * each;
+            lc_tensor        *b_ih = n->biases ? p[2] : LC_NONE, *b_hh = n->biases ? p[3] : LC_NONE;
+            rnn_layer         l = { n->kind,
+                                    w,
+                                    p[0],
+                                    p[1],
+                                    b_ih,
+                                    b_hh,
+                            has_projection(n) ? p[each - 1] : LC_NONE,
+                                    lc_select(n->hx, 0, done),
+                            n->cx ? lc_select(n->cx, 0, done) : LC_NONE };
+            if (parameters_agree(n, p) < 0 || !l.hx || !l.cx) return -1;
+            if (rnn_plain(&l, x, n->sequences ? NULL : n->sizes, n->steps, got) < 0) return -1;
+            way[w] = got[0], last[done] = got[1], last_c[done] = got[2];
+        }
+        x = n->both ? lc_cat(way, 2, -1) : way[0];
+        if (n->dropout > 0 && n->train && layer + 1 < n->layers) x = lc_dropout(x, n->dropout, true);
+        if (!x) return -1;
+    }
+    out[0] = x, out[1] = lc_stack(last, done, 0);
+    if (n->cx) out[2] = lc_stack(last_c, done, 0);
+    return out[1] && (!n->cx || out[2]) ? 0 : -1;
+}
+
 /* Both biases are added to the gates, all but GRU's: as one, their gradient is one sum over all rows. Halves would round once more. */
 static bool adds_biases(const network *n)
 {
@@ -83,10 +124,18 @@ static int run_network(const network *n, lc_tensor **out)
     size_t bytes = (size_t)(2 * n->layers * ways) * sizeof *last;
     if (!(last = lc_alloc(bytes))) return lc_fail_int(LC_OutOfMemory, "%s: no memory for its layers", n->name);
     lc_tensor **last_c = last + n->layers * ways;
+    bool        fits = sequences_fit(n);
+    int64_t     width = n->input->shape[1];
+    for (int64_t k = 0; fits && k < n->layers * ways; k++)
+        fits = parameters_fit(n, n->params + k * each, k < ways ? width : ways * n->hx->shape[2]);
+    if (!fits) {
+        int rc = run_plainly(n, n->sequences ? n->sequences : n->input, last, out);
+        return lc_free(last, bytes), rc;
+    }
     for (int64_t layer = 0; layer < n->layers && x; layer++) {
         for (int w = 0; w < ways; w++, done++) {
             lc_tensor *const *p = n->params + (layer * ways + w) * each;
-            if (parameters_fit(n, p, x->shape[1]) < 0) return lc_free(last, bytes), -1;
+            if (parameters_agree(n, p) < 0) return lc_free(last, bytes), -1;
             lc_tensor *project = has_projection(n) ? p[each - 1] : LC_NONE, *hx = lc_select(n->hx, 0, done);
             lc_tensor *first = n->biases ? p[2] : NULL, *bias = n->biases ? p[3] : LC_NONE;
             if (n->biases && adds_biases(n)) first = lc_add(first, bias), bias = LC_NONE;
@@ -129,11 +178,12 @@ static int run_padded(network *n, lc_tensor *input, bool batch_first, lc_tensor 
         return lc_fail_int(LC_OutOfMemory, "%s: no memory for its steps", n->name);
     for (int64_t t = 0; t < steps; t++) sizes[t] = batch;
     n->input = lc_reshape(x, (int64_t[]){ steps * batch, x->shape[2] }, 2);
-    n->sizes = sizes, n->steps = steps, n->batch = batch;
+    n->sizes = sizes, n->steps = steps, n->batch = batch, n->sequences = x;
     int rc = n->input ? run_network(n, out) : -1;
     lc_free(sizes, (size_t)steps * sizeof *sizes);
     if (rc < 0) return -1;
-    lc_tensor *y = lc_reshape(out[0], (int64_t[]){ steps, batch, out[0]->shape[1] }, 3);
+    lc_tensor *y = out[0];
+    if (y->ndim == 2) y = lc_reshape(y, (int64_t[]){ steps, batch, y->shape[1] }, 3);
     return (out[0] = y && batch_first ? lc_transpose(y, 0, 1) : y) ? 0 : -1;
 }
 
@@ -149,14 +199,11 @@ static int run_packed(network *n, lc_tensor *data, lc_tensor *batch_sizes, lc_te
     if (states_have_rank(n) < 0) return -1;
     lc_tensor *sizes = lc_scoped(packed(batch_sizes, LC_i64));
     if (!sizes) return -1;
-    int64_t rows = 0;
     n->sizes = (const int64_t *)sizes->data, n->steps = sizes->numel, n->batch = n->sizes[0], n->input = data;
-    for (int64_t t = 0; t < n->steps; rows += n->sizes[t++])
-        if (n->sizes[t] < 1 || (t && n->sizes[t] > n->sizes[t - 1]) || n->sizes[t] > data->shape[0])
-            return lc_fail_int(LC_LucidError, "%s: batch_sizes must be positive and must not grow", n->name);
-    if (rows != data->shape[0])
-        return lc_fail_int(LC_ShapeMismatch, "%s: batch_sizes sum up to %lld rows, packed input has %lld", n->name,
-                           (long long)rows, (long long)data->shape[0]);
+    for (int64_t t = 0; t < n->steps; t++)
+        if (n->sizes[t] < 0 || n->sizes[t] > data->shape[0])
+            return lc_fail_int(LC_LucidError, "%s: batch_sizes must be of rows that there are, got %lld", n->name,
+                               (long long)n->sizes[t]);
     return run_network(n, out);
 }
 
@@ -258,8 +305,9 @@ static int cell(const char *name, lc_rnn_kind kind, const lc_value *in, lc_tenso
     network    n = { .name = name, .kind = kind, .input = in(0), .layers = 1, .steps = 1 };
     lc_tensor *p[4] = { in[2].t, in[3].t, rnn_tensor(&in[4]), rnn_tensor(&in[5]) };
     if (in(0)->ndim != 2 || hx->ndim != 2 || (cx && cx->ndim != 2))
-        return lc_fail_int(LC_ShapeMismatch, "%s: expected input and hidden state of 2 dimensions, got %s and %s", name,
-                           LC_SHAPE(in(0)), LC_SHAPE(hx));
+        return lc_fail_int(in(0)->ndim < 2 || hx->ndim < 2 ? LC_IndexError : LC_ShapeMismatch,
+                           "%s: expected input and hidden state of 2 dimensions, got %s and %s", name, LC_SHAPE(in(0)),
+                           LC_SHAPE(hx));
     if (!p[2] != !p[3]) { /* one bias of the two */
         int missing = p[2] ? 3 : 2;
         if (!(p[missing] = zeros_like(p[5 - missing]))) return -1;
@@ -270,7 +318,21 @@ static int cell(const char *name, lc_rnn_kind kind, const lc_value *in, lc_tenso
     if (!n.hx || (cx && !n.cx)) return -1;
     if (cx && cx->shape[1] != hx->shape[1])
         return lc_fail_int(LC_ShapeMismatch, "%s: hidden states differ in size: %s and %s", name, LC_SHAPE(hx), LC_SHAPE(cx));
-    if (network_fits(&n) < 0 || parameters_fit(&n, p, in(0)->shape[1]) < 0) return -1;
+    if (network_fits(&n) < 0 || parameters_agree(&n, p) < 0) return -1;
+    int64_t rows = (kind == LC_RNN_LSTM ? 4 : kind == LC_RNN_GRU ? 3 : 1) * hx->shape[1];
+    bool    fits = hx->shape[0] == n.batch && (!cx || cx->shape[0] == n.batch) && p[0]->ndim == 2 && p[1]->ndim == 2;
+    if (!fits || p[0]->shape[0] != rows || p[1]->shape[0] != rows || in(0)->shape[1] != p[0]->shape[1] ||
+        hx->shape[1] != p[1]->shape[1])
+        return lc_fail_int(LC_ShapeMismatch, "%s: input %s, hidden state %s and weights %s, %s do not fit", name,
+                           LC_SHAPE(in(0)), LC_SHAPE(hx), LC_SHAPE(p[0]), LC_SHAPE(p[1]));
+    if (!sequences_fit(&n) || !parameters_fit(&n, p, in(0)->shape[1])) {
+        lc_tensor *none = LC_NONE, *got[3];
+        rnn_layer  l = { kind, false, p[0], p[1], p[2] ? p[2] : none, p[3] ? p[3] : none, none, hx, cx ? cx : none };
+        if (rnn_plain(&l, in(0), &n.batch, 1, got) < 0) return -1;
+        out[0] = got[1];
+        if (cx) out[1] = got[2];
+        return 0;
+    }
     lc_tensor         *gates = product(in(0), p[0], p[2]);
     lc__recurrence_out y =
         lc__recurrence(gates, p[1], p[3] ? p[3] : LC_NONE, LC_NONE, hx, cx ? cx : LC_NONE, kind, n.sizes, 1, false);

@@ -8,9 +8,8 @@ static int read_pair(const lc_value *v, const char *name, int64_t least, int64_t
 {
     to[0] = 1;
     for (int d = 0; d < 2; d++) {
-        if (v->n != 2 && v->n != 1)
-            return lc_fail_int(LC_LucidError, "It is expected %s equals to 2, but got size %d", name, v->n);
-        to[1 + d] = v->is[v->n == 1 ? 0 : d];
+        if (v->n != 2) return lc_fail_int(LC_LucidError, "It is expected %s equals to 2, but got size %d", name, v->n);
+        to[1 + d] = v->is[d];
         if (to[1 + d] < least)
             return lc_fail_int(LC_LucidError, "%s should be %s, but got %lld", name,
                                least ? "greater than zero" : "non-negative", (long long)to[1 + d]);
@@ -98,13 +97,12 @@ GRAD(im2col)
     dx[0] =
         lc_col2im(g[0], x->shape + x->ndim - 2, 2, in[1].is, in[1].n, in[2].is, in[2].n, in[3].is, in[3].n, in[4].is, in[4].n);
 }
-LC_OP(
-    im2col,
-    .sig =
-        "im2col(input: Tensor, kernel_size: list[int], dilation: list[int] = 1, padding: list[int] = 0, stride: list[int] = 1) "
-        "-> Tensor",
-    .doc = "Windows of images as columns: (n, channels * kernel, places).", .py = "unfold", .ns = "nn.functional",
-    .promote = LC_NO_PROMOTION, .shape = unfold_shape, .run = unfold_run, .grad = im2col_grad);
+LC_OP(im2col,
+      .sig = "im2col(input: Tensor, kernel_size: tuple[int, int], dilation: tuple[int, int] = 1, padding: tuple[int, int] = 0, "
+             "stride: tuple[int, int] = 1) "
+             "-> Tensor",
+      .doc = "Windows of images as columns: (n, channels * kernel, places).", .py = "unfold", .ns = "nn.functional",
+      .promote = LC_NO_PROMOTION, .shape = unfold_shape, .run = unfold_run, .grad = im2col_grad);
 
 /* ---- fold: (input, output_size, kernel_size, dilation, padding, stride) ---- */
 static int fold_windows(const lc_record *call, lc_pool_args *a)
@@ -112,9 +110,8 @@ static int fold_windows(const lc_record *call, lc_pool_args *a)
     const lc_tensor *x = call->in[0];
     const lc_value  *to = &call->args[1];
     bool             good = (x->ndim == 2 || x->ndim == 3) && x->shape[x->ndim - 1] && x->shape[x->ndim - 2];
-    if (to->n != 2 && to->n != 1)
-        return lc_fail_int(LC_LucidError, "It is expected output_size equals to 2, but got size %d", to->n);
-    int64_t size[2] = { to->is[0], to->is[to->n - 1] };
+    if (to->n != 2) return lc_fail_int(LC_LucidError, "It is expected output_size equals to 2, but got size %d", to->n);
+    int64_t size[2] = { to->is[0], to->is[1] };
     if (read_windows(&call->args[2], size, a) < 0) return -1;
     if (!good)
         return lc_fail_int(
@@ -152,8 +149,9 @@ static int fold_run(const lc_record *call)
 }
 GRAD(col2im) { dx[0] = lc_im2col(g[0], in[2].is, in[2].n, in[3].is, in[3].n, in[4].is, in[4].n, in[5].is, in[5].n); }
 LC_OP(col2im,
-      .sig = "col2im(input: Tensor, output_size: list[int], kernel_size: list[int], dilation: list[int] = 1, padding: "
-             "list[int] = 0, "
-             "stride: list[int] = 1) -> Tensor",
+      .sig = "col2im(input: Tensor, output_size: tuple[int, int], kernel_size: tuple[int, int], dilation: tuple[int, int] = 1, "
+             "padding: "
+             "tuple[int, int] = 0, "
+             "stride: tuple[int, int] = 1) -> Tensor",
       .doc = "Columns, as unfold makes them, summed into images of output_size.", .py = "fold", .ns = "nn.functional",
       .promote = LC_NO_PROMOTION, .shape = fold_shape, .run = fold_run, .grad = col2im_grad);

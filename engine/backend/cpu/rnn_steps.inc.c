@@ -108,7 +108,7 @@ static void NAME(gru_back)(const T *s, const T *before, T *dh, T *d, T *d_hidden
 static void NAME(plain_back)(const T *y, const T *dh, T *d, int64_t n, bool relu)
 {
     if (relu) INDEPENDENT
-    for (int64_t j = 0; j < n; j++) d[j] = y[j] > 0 ? dh[j] : 0;
+    for (int64_t j = 0; j < n; j++) d[j] = y[j] <= 0 ? 0 : dh[j]; /* NaN lets gradients pass, as in PyTorch */
     else INDEPENDENT for (int64_t j = 0; j < n; j++) d[j] = dh[j] * (1 - y[j] * y[j]); }
 /* Row b of what the steps left (rows of n) before step t, which is the start if there was none. */
 static const T *NAME(before)(const rnn_plan *plan, int64_t t, int64_t b, const lc_tensor *steps, const lc_tensor *start,
