@@ -3,14 +3,15 @@
  * What conv_winograd.c computes is results = R ((W w) * (V x)), point by point, so the gradient of w is the sum over tiles of (R' g) * (V x), and W'
  * of that at the end: for 5 taps 8 multiplications per tile of 4 elements instead of 20. Lanes are images, as many as a vector has. A set of them is turned, spread
  * into values at points (conv_points.c), and then all rows of a plane lie without a gap: a sum per point, channel of either side and tap down is one product
- * of contiguous vectors, by the dot tiles of conv_tiles.c. Sets are dealt out to threads, their sums added in order.
+ * of contiguous vectors, by the dot tiles of conv_tiles.c. Sets are dealt out to threads in at most MOST_SHARES shares, whose sums are added in order.
  *
- * Memory per thread is a set's values, which stay in L2; sums are points / taps times the weights per set. Where a sum is not finite the caller
+ * Memory per thread is a set's values, which stay in L2; sums are points / taps times the weights per share. Where a sum is not finite the caller
  * computes plainly: what is infinite would spread over its tile. */
 #include "conv.h"
 #include <string.h>
 
 enum {
+    MOST_SHARES = 16,
     MOST_VALUES = 208 << 10,
     MOST_SUMS = 64 << 10,
     MAX_ACROSS = 8,
@@ -27,8 +28,8 @@ typedef struct {
     const conv_dot_fn *dot;
     const conv_points *points;
     int64_t    rows, channels, lanes, across, height, pitch; /* rows, channels: of the weights. pitch: of a row of values */
-    int64_t    image_plane, grad_plane, image_point, grad_point, turned, sums_step, sets;
-    float     *sums; /* (sets, points, rows, channels, taps down) */
+    int64_t    image_plane, grad_plane, image_point, grad_point, turned, sums_step, sets, share; /* share: sets */
+    float     *sums; /* (shares, points, rows, channels, taps down) */
     atomic_int failed;
 } turned_job;
 
@@ -70,8 +71,8 @@ static void spread_grad(const turned_job *j, int64_t n, int64_t images, const fl
         }
     }
 }
-/* All sums of one point: (rows, channels, taps down). */
-static void run_point(const turned_job *j, const float *image, const float *grad, float *sums)
+/* All sums of one point: (rows, channels, taps down); add: to those there are. */
+static void run_point(const turned_job *j, const float *image, const float *grad, float *sums, bool add)
 {
     int64_t taps = j->down->taps, all = j->channels * taps, width = j->dot->columns, tall = j->dot->rows, offset[MAX_COLUMNS];
     float   tile[MAX_TILE];
@@ -84,12 +85,14 @@ static void run_point(const turned_job *j, const float *image, const float *grad
         for (int64_t r = 0; r < j->rows; r += tall) { /* the last tile goes back to be whole; suits() saw that it can */
             int64_t at = smaller(r, j->rows - tall);
             j->dot->run(j->grad_plane, grad + at * j->grad_plane, j->grad_plane, image, offset, tile);
-            for (int64_t i = r - at; i < tall; i++)
-                memcpy(sums + (at + i) * all + c, tile + i * width, (size_t)columns * sizeof *sums);
+            for (int64_t i = r - at; i < tall; i++) {
+                float *to = sums + (at + i) * all + c, *from = tile + i * width;
+                for (int64_t k = 0; k < columns; k++) to[k] = add ? to[k] + from[k] : from[k];
+            }
         }
     }
 }
-static void run_sets(void *ctx, int64_t begin, int64_t end)
+static void run_shares(void *ctx, int64_t begin, int64_t end)
 {
     turned_job *j = ctx;
     int64_t     n = j->points->points, image = n * j->image_point, grad = n * j->grad_point;
@@ -100,12 +103,13 @@ static void run_sets(void *ctx, int64_t begin, int64_t end)
         return;
     }
     memset(zeros, 0, (size_t)j->lanes * sizeof *zeros);
-    for (int64_t s = begin; s < end; s++) {
+    for (int64_t s = begin * j->share; s < smaller(end * j->share, j->sets); s++) {
         int64_t first = s * j->lanes, images = smaller(j->lanes, j->image.n - first);
         spread_image(j, first, images, zeros, zeros + j->lanes, block);
         spread_grad(j, first, images, zeros, zeros + j->lanes, block + image);
         for (int64_t p = 0; p < n; p++)
-            run_point(j, block + p * j->image_point, block + image + p * j->grad_point, j->sums + (s * n + p) * j->sums_step);
+            run_point(j, block + p * j->image_point, block + image + p * j->grad_point,
+                      j->sums + (s / j->share * n + p) * j->sums_step, s % j->share);
     }
     cpu_scratch_free(block, bytes);
 }
@@ -148,11 +152,12 @@ int conv_turned(lc_dtype dtype, const lc_conv_args *a, const conv_axis *axis)
     if (dtype != LC_f32 || (lc_dtype)a->weight->dtype != LC_f32 || a->groups != 1 || axis[0].taps != 1 || axis[0].count != 1 ||
         axis[0].offset[0] || !j.points || !suits(&j, conv_kernels_of(dtype)))
         return 1;
-    int64_t all = j.points->points * j.sums_step, each = all * j.down->count * j.across;
-    size_t  bytes = (size_t)(j.sets * all) * sizeof(float);
+    j.share = pieces(j.sets, MOST_SHARES);
+    int64_t all = j.points->points * j.sums_step, each = all * j.down->count * j.across, shares = pieces(j.sets, j.share);
+    size_t  bytes = (size_t)(shares * all) * sizeof(float);
     if (!(j.sums = cpu_scratch(bytes))) return conv_no_memory();
-    cpu_parallel(j.sets, 1, j.sets * each, run_sets, &j);
-    for (int64_t s = 1; s < j.sets && !j.failed; s++)
+    cpu_parallel(shares, 1, j.sets * each, run_shares, &j);
+    for (int64_t s = 1; s < shares && !j.failed; s++)
         for (int64_t i = 0; i < all; i++) j.sums[i] += j.sums[s * all + i];
     bool finite = !j.failed && j.points->weigh_back(j.sums, j.sums_step, (float *)a->weight->data);
     cpu_scratch_free(j.sums, bytes);
