@@ -329,6 +329,7 @@ static PyObject *own_output(const PyCtx *c, PyObject *args, PyObject *outputs, P
     bool       dirty = index_of(c->dirty, o) >= 0, again = index_of(outputs, o) < i;
     lc_tensor *t = py_tensor(o), *view;
     if (t->view == LC_VIEW_NO_GRAD && !dirty) t->view = LC_VIEW_BY_FUNCTION;
+    if (dirty && !again && t->storage) lc_bump_version(t);
     if (dirty || (index_of(args, o) < 0 && !again)) return Py_NewRef(o);
     unsigned modes = lc_modes;
     lc_modes |= LC_NO_GRAD;
@@ -367,6 +368,10 @@ static int keep_saved(PyCtx *c, lc_tensor *const *out)
         if (!py_is_tensor(o))
             return PyErr_Format(PyExc_TypeError, "save_for_backward can only save variables, but argument %zd is of type %s", i,
                                 Py_TYPE(o)->tp_name),
+                   -1;
+        if (py_tensor(o)->flags & LC_INFERENCE)
+            return py_fail(LucidError, "Inference tensors cannot be saved for backward. To work around you can make a clone to "
+                                       "get a normal tensor and use it in autograd."),
                    -1;
         while (--output >= 0 && out[output] != py_tensor(o)) {}
         if (!(c->kept[i] = lc_keep(py_tensor(o), output >= 0 ? c->node.n : NULL, output))) return py_raise_int();

@@ -419,4 +419,118 @@ def function_twice(L):
     y.backward()
 
 
+def of_nothing(L, materialize, log, outputs=1):
+    """A function whose gradient does not arrive, because another one behind it answers None."""
+
+    class Stops(L.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return None
+
+    class Hears(L.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.set_materialize_grads(materialize)
+            return x * 2 if outputs == 1 else (x * 2, x * 3)
+
+        @staticmethod
+        def backward(ctx, *gs):
+            log.append(["function", *gs])
+            return None if gs[0] is None else gs[0] * 2
+
+    x = leaf(L, 1.0, 2.0)
+    y = Hears.apply(x) if outputs == 1 else Hears.apply(x)[0]
+    y.register_hook(lambda g: log.append(["y", g]))
+    x.register_hook(lambda g: log.append(["x", g]))
+    x.register_post_accumulate_grad_hook(lambda x: log.append(["after", x.grad]))
+    return x, Stops.apply(y * 1)
+
+
+@program
+def gradients_that_do_not_arrive(L):
+    log = []
+    for materialize in (True, False):
+        for outputs in (1, 2):
+            x, z = of_nothing(L, materialize, log, outputs)
+            z.sum().backward(retain_graph=True)
+            log.append([x.grad, *L.autograd.grad(z.sum(), x, allow_unused=True)])
+    x = leaf(L, 1.0, 2.0)
+    first, second = x.unbind(0)
+    second.register_hook(lambda g: log.append(["second", g]))
+    first.backward()
+    return log
+
+
+@error("can't replace a None gradient")
+def nothing_cannot_be_replaced(L):
+    first, second = leaf(L, 1.0, 2.0).unbind(0)
+    second.register_hook(lambda g: L.ones(()))
+    first.backward()
+
+
+@program
+def a_leaf_that_wants_no_gradient_any_more(L):
+    x, y = leaf(L, 1.0), leaf(L, 2.0)
+    z = (x * y).sum() * 3
+    x.requires_grad_(False)
+    y.detach_()
+    z.backward()
+    return x.grad, y.grad
+
+
+@error("a second time")
+def a_number_is_saved_too(L):
+    y = leaf(L, 1.0) * 2
+    y.sum().backward()
+    y.sum().backward()
+
+
+@program
+def an_addend_is_not_saved(L):
+    x = leaf(L, 1.0)
+    y = (x + 2).lerp(L.ones(1), 0.5)
+    y.sum().backward()
+    y.sum().backward()
+    return x.grad
+
+
+@program
+def views_in_inference_mode(L):
+    with L.inference_mode():
+        x, own = leaf(L, 1.0, 2.0), L.ones(2)
+    y = L.ones(2, 2)
+    with L.inference_mode():
+        views = [y.T, y.reshape(-1), y.flatten(), y.view_as(y), y.movedim(0, 1), y[0], own.reshape(1, 2), x[0]]
+    return [[v.is_inference(), v._base is None, v.requires_grad] for v in views]
+
+
+@error("Inference tensors cannot be saved")
+def inference_tensors_are_not_saved(L):
+    with L.inference_mode():
+        x = L.ones(2)
+
+    class Saves(L.autograd.Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            ctx.save_for_backward(a, b)
+            return a * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2, None
+
+    Saves.apply(leaf(L, 1.0, 2.0), x)
+
+
+@error("When use_reentrant=True")
+def reentrant_checkpoints_need_all_gradients(L):
+    x = leaf(L, 1.0)
+    y = L.utils.checkpoint.checkpoint(lambda v: v * v, x, use_reentrant=True)
+    y.sum().backward(inputs=[x])
+
+
 test_program, test_error, test_nothing_leaks = suite.tests()

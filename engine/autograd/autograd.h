@@ -128,7 +128,8 @@ extern lc_foreign *(*lc_pack_saved)(lc_tensor *t);
 extern void *(*lc_note_take)(void);
 extern void (*lc_note_drop)(void *note);
 extern void (*lc_note_report)(const lc_node *n);
-extern bool lc_anomaly_check_nan;
+extern bool               lc_anomaly_check_nan;
+extern _Thread_local bool lc_backward_partial; /* a run for some tensors only is under way on this thread */
 extern int (*lc_check_signals)(
     void); /* called at least every 100 ms of backward; -1 stops it (the host language holds the exception) */
 

@@ -212,7 +212,8 @@ lc_node *lc_node_new(const lc_record *call, lc_room **room_taken)
                 t->storage == call->in[0]->storage) /* written since: not what the call read */
                 n->in[slot].version = call->version;
             n->saves |= n->in[slot].kind >= LC_SAVED_VALUES;
-            if (t->is_number) lc_number_argument(&n->args[k], t);
+            if (t->is_number)
+                lc_number_argument(&n->args[k], t), n->saves |= values && n_in == 2; /* PyTorch saves it as a tensor */
         }
         own_room = own_argument(&n->args[k], own_room);
     }

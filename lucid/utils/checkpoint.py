@@ -129,6 +129,12 @@ class _Reentrant(autograd.Function):
 
     @staticmethod
     def backward(ctx, *grads):
+        if _C._backward_partial():
+            raise RuntimeError(
+                "When use_reentrant=True, checkpoint is incompatible with .grad() or passing an `inputs` parameter to "
+                ".backward(). To resolve this error, you can either set use_reentrant=False, or call .backward() without "
+                "passing the `inputs` argument."
+            )
         inputs = list(ctx.others)
         for i, tensor in zip(ctx.places, ctx.saved_tensors, strict=True):
             inputs[i] = tensor.detach().requires_grad_(tensor.requires_grad)
