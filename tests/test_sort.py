@@ -120,6 +120,21 @@ def test_quantiles(dtype, kind):
                 assert torch.allclose(theirs_of(found), theirs, rtol=1e-6 if how == "linear" else 0, atol=0, equal_nan=True)
 
 
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float16", "float32", "float64"])
+def test_values_that_repeat(dtype):
+    rng = np.random.default_rng(1)
+    x = torch.from_numpy(rng.integers(-900, 900, 60000)).to(getattr(torch, dtype))
+    if x.dtype.is_floating_point:
+        x = x * 1.5
+        x[::7000] = float("nan")
+    else:
+        x[::9], x[1::10] = torch.iinfo(x.dtype).max, torch.iinfo(x.dtype).min
+    y = ours(x)
+    same(lucid.unique(y), torch.unique(x))
+    for a, b in zip(lucid.unique(y, return_counts=True), torch.unique(x, return_counts=True), strict=True):
+        same(a, b)
+
+
 @pytest.mark.parametrize("dim", [-3, -2, -1, 0, 1, 2])
 def test_strides(dim):
     x = torch.randn(7, 9, 11)

@@ -1,7 +1,8 @@
 /* unique and unique_consecutive. Where the keys of single values take few bits they are only counted in a table, which also says where each value
- * went. Otherwise the values are sorted in the room of the result (sort_place.inc.c), or with their indices in that of `inverse`, and neighbours
- * compared: no memory but the results'. `inverse` then holds the group of each value in the order of the values; another sort, by index, brings
- * them where they belong. Slices are sorted by merging, comparing element by element. */
+ * went. Values that mostly repeat are gathered in a set of keys, and that is sorted. Otherwise the values are sorted in the room of the result
+ * (sort_place.inc.c), or with their indices in that of `inverse`, and neighbours compared: no memory but the results'. `inverse` then holds the
+ * group of each value in the order of the values; another sort, by index, brings them where they belong. Slices are sorted by merging,
+ * comparing element by element. */
 #include "sort.h"
 #include "../args.h"
 #include <string.h>
@@ -149,6 +150,104 @@ static void unpack_tile(const packing *p, int64_t at, int64_t n, uint64_t *key, 
     for (int64_t i = 0; i < n && p->index_bits; i++) index[i] = (int64_t)(key[i] & mask);
     for (int64_t i = 0; i < n; i++) key[i] = (key[i] >> p->index_bits << p->shift) + p->least;
 }
+/* Values that mostly repeat: a set of keys, so that there need not be room for all of them. */
+#define NO_KEY (~0ull) /* also the largest key of 8 bytes: that one is counted apart, as NaNs are */
+typedef struct {
+    uint64_t multiplier, apart, *key;
+    int64_t *count, found, seen, most, others; /* count: NULL if not wanted; others: with the key `apart` */
+    int      bits;
+    bool     counts, left; /* left: there are too many, or there is no memory */
+} key_set;
+static size_t set_bytes(const key_set *s) { return (s->counts ? 2 : 1) * sizeof(uint64_t) << s->bits; }
+static bool   set_room(key_set *s, int bits)
+{
+    s->bits = bits, s->key = cpu_scratch(set_bytes(s));
+    if (!s->key) return s->left = true, false;
+    s->count = s->counts ? (int64_t *)(s->key + (1ll << bits)) : NULL;
+    memset(s->key, 0xff, sizeof *s->key << bits);
+    if (s->counts) memset(s->count, 0, sizeof *s->count << bits);
+    return true;
+}
+static void set_free(key_set *s)
+{
+    if (s->key) cpu_scratch_free(s->key, set_bytes(s));
+}
+static inline uint64_t set_slot(const key_set *s, uint64_t key) /* where it is, or goes */
+{
+    uint64_t at = key * s->multiplier >> (64 - s->bits), mask = (1ull << s->bits) - 1;
+    while (s->key[at] != key && s->key[at] != NO_KEY) at = (at + 1) & mask;
+    return at;
+}
+static void set_grow(key_set *s)
+{
+    key_set old = *s;
+    if (set_room(s, old.bits + 1))
+        for (int64_t i = 0; i < 1ll << old.bits; i++) {
+            if (old.key[i] == NO_KEY) continue;
+            uint64_t at = set_slot(s, old.key[i]);
+            s->key[at] = old.key[i];
+            if (s->counts) s->count[at] = old.count[i];
+        }
+    set_free(&old);
+}
+static void set_tile(void *ctx, const uint64_t *key, UNUSED int64_t at, int64_t n)
+{
+    enum { TRIAL = 1 << 15 };
+    key_set *s = ctx;
+    if (!s->left && s->found + n > 1ll << (s->bits - 1)) set_grow(s);
+    if (s->left) return;
+    for (int64_t i = 0; i < n; i++) {
+        if (key[i] == s->apart) {
+            s->others++;
+            continue;
+        }
+        uint64_t slot = set_slot(s, key[i]);
+        s->found += s->key[slot] == NO_KEY;
+        s->key[slot] = key[i];
+        if (s->counts) s->count[slot]++;
+    }
+    s->seen += n;
+    s->left = s->found > s->most || (s->seen == TRIAL && s->found + s->others > TRIAL - TRIAL / 64); /* nearly all are new */
+}
+static int set_to_groups(const lc_unique_args *a, const key_set *s, const key_summary *all)
+{
+    grouping g = grouping_of(a);
+    packing  p = { .size = lc_size_of(a->in->dtype),
+                   .least = all->least,
+                   .shift = all->varying ? __builtin_ctzll(all->varying) : 0 };
+    int64_t  apart = s->others && !g.key->nan ? 1 : s->others, held = 0, at = 0;
+    uint64_t key[SORT_TILE];
+    if (with_room(&g, s->found + apart) < 0) return -1;
+    p.to = g.values;
+    for (int64_t i = 0; i < 1ll << s->bits; i++) {
+        if (s->key[i] != NO_KEY) key[held++] = s->key[i];
+        if (held == SORT_TILE) pack_tile(&p, key, at, held), at += held, held = 0;
+    }
+    pack_tile(&p, key, at, held);
+    cpu_sort_place(p.to, p.size, s->found, 0, bits_of((all->most - all->least) >> p.shift), true);
+    for (int64_t n, i = 0; i < s->found; i += n) {
+        n = s->found - i < SORT_TILE ? s->found - i : SORT_TILE;
+        unpack_tile(&p, i, n, key, NULL);
+        g.key->store(g.values + i * p.size, p.size, n, 0, key);
+        for (int64_t j = 0; g.counts && j < n; j++) g.counts[i + j] = s->count[set_slot(s, key[j])];
+    }
+    for (int64_t i = s->found; i < s->found + apart; i++) {
+        g.key->store(g.values + i * p.size, p.size, 1, 0, &s->apart);
+        if (g.counts) g.counts[i] = g.key->nan ? 1 : s->others;
+    }
+    return *a->found = s->found + apart, 0;
+}
+/* 1 if there are many. */
+static int unique_by_set(const lc_unique_args *a, const key_summary *all)
+{
+    enum { FIRST_BITS = 10, REPEATS = 16 };
+    uint64_t nan = cpu_sort_key((lc_dtype)a->in->dtype)->nan;
+    key_set s = { .multiplier = 0x9e3779b97f4a7c15u, .apart = nan ? nan : NO_KEY, .counts = a->counts, .most = a->n / REPEATS };
+    if (set_room(&s, FIRST_BITS)) each_tile(a, set_tile, &s, NULL);
+    int rc = s.left ? 1 : set_to_groups(a, &s, all);
+    set_free(&s);
+    return rc;
+}
 static void each_sorted_tile(const packing *p, const sorted_line *line, grouping *g)
 {
     uint64_t key[SORT_TILE];
@@ -276,6 +375,8 @@ static int unique_values(const lc_unique_args *a)
     each_tile(a, NULL, NULL, &all);
     uint64_t range = (all.most - all.least) >> (all.varying ? __builtin_ctzll(all.varying) : 0);
     if (!all.lossy && range < 1u << TABLE_BITS) return unique_by_table(a, &all);
+    int rc = a->inverse ? 1 : unique_by_set(a, &all);
+    if (rc <= 0) return rc;
     bool fits = !a->inverse || a->n <= INT32_MAX; /* an index and a group */
     return fits && lc_size_of(a->in->dtype) > 1 ? unique_in_place(a, &all) : unique_by_sorting(a);
 }
