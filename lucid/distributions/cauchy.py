@@ -1,0 +1,45 @@
+"""Ratios of normal numbers."""
+
+import math
+
+from .. import _C
+from . import constraints
+from .distribution import NO_SHAPE, Distribution, broadcast_all, shape_of
+
+
+class Cauchy(Distribution):
+    """The ratio of two normal numbers, moved by loc and stretched by scale; it has no mean.
+
+    >>> lucid.distributions.Cauchy(0.0, 1.0).mean
+    tensor(nan)
+    """
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+    has_rsample = True
+
+    def __init__(self, loc, scale, validate_args=None):
+        self.loc, self.scale = broadcast_all(loc, scale)
+        super().__init__(shape_of((loc, scale), self.loc), validate_args=validate_args)
+
+    mean = property(lambda self: _C.full_like(self.loc, math.nan))
+    mode = property(lambda self: self.loc)
+    variance = property(lambda self: _C.full_like(self.loc, math.inf))
+
+    def rsample(self, sample_shape=NO_SHAPE):
+        shape = self._extended_shape(sample_shape)
+        return self.loc + self.loc.new_empty(shape).cauchy_() * self.scale
+
+    def log_prob(self, value):
+        self._validate_sample(value)
+        return -math.log(math.pi) - self.scale.log() - (((value - self.loc) / self.scale) ** 2).log1p()
+
+    def cdf(self, value):
+        self._validate_sample(value)
+        return _C.atan((value - self.loc) / self.scale) / math.pi + 0.5
+
+    def icdf(self, value):
+        return _C.tan(math.pi * (value - 0.5)) * self.scale + self.loc
+
+    def entropy(self):
+        return math.log(4 * math.pi) + self.scale.log()
