@@ -4,14 +4,14 @@
  * Both lie in strips with channels last, so that lanes are channels of the gradient and a tile (conv_tiles.c) multiplies them with neighbouring
  * elements of the image, one at a time: no sum over lanes is needed, and no lane meets padding or a gap. Where the kernel's taps in a row follow
  * each other their channels do too, so that few channels fill a tile as well (7 taps of 3 channels are rows of 11 and 10). What bounds it is
- * multiply-adds; strips of about 112 pixels stay in the nearest cache, and sums are added to memory once per strip.
+ * multiply-adds; strips of about 200 pixels stay in the nearest cache, and sums are added to memory once per strip.
  *
  * A unit of work is a block of channels on either side, or, where weights are few, a part of the images with sums of its own, added in order at the
  * end. How many depends on shapes only. */
 #include "conv.h"
 #include <string.h>
 
-enum { PIXELS = 112, JOINED_PIXELS = 336, UNITS = 8, FEW_WEIGHTS = 160 << 10, ROW_BLOCK = 64, TOGETHER = 16 };
+enum { PIXELS = 196, JOINED_PIXELS = 336, UNITS = 8, FEW_WEIGHTS = 160 << 10, ROW_BLOCK = 64, TOGETHER = 16 };
 
 typedef struct {
     const conv_axis    *axis;
