@@ -22,7 +22,9 @@ enum { VECTOR_BYTES = 64, ROWS = 14, TILE_ROWS = 8, TILE_WIDE = 3, DOT_ROWS = 4,
 #define EACH_TILE(X) X(8, 1) X(8, 2) X(8, 3) X(4, 1) X(4, 2) X(4, 3)
 typedef __mmask16 part_f32;
 typedef __mmask8  part_f64;
-#define COUNT_OF(part) __builtin_popcount(part)
+#define COUNT_OF(part)     __builtin_popcount(part)
+#define IS_WHOLE_f32(part) false /* a mask costs nothing */
+#define IS_WHOLE_f64(part) false
 INLINE part_f32 part_of_f32(int64_t n) { return (part_f32)((1u << n) - 1); }
 INLINE part_f64 part_of_f64(int64_t n) { return (part_f64)((1u << n) - 1); }
 INLINE __m512   load_part_f32(const float *p, part_f32 n) { return _mm512_maskz_loadu_ps(n, p); }
@@ -37,7 +39,7 @@ INLINE void     store_part_f64(double *p, __m512d x, part_f64 n) { _mm512_mask_s
 #elif defined __AVX2__
 #include <immintrin.h>
 enum { VECTOR_BYTES = 32, ROWS = 6, TILE_ROWS = 6, TILE_WIDE = 2, DOT_ROWS = 4, DOT_COLUMNS = 2, TURNS = 0 };
-#define EACH_TILE(X) X(6, 1) X(6, 2) X(3, 1) X(3, 2)
+#define EACH_TILE(X)       X(6, 1) X(6, 2) X(3, 1) X(3, 2)
 typedef __m256i part_f32;
 typedef __m256i part_f64;
 INLINE part_f32 part_of_f32(int64_t n)
@@ -47,8 +49,32 @@ INLINE part_f32 part_of_f32(int64_t n)
 INLINE part_f64 part_of_f64(int64_t n) { return _mm256_cmpgt_epi64(_mm256_set1_epi64x(n), _mm256_setr_epi64x(0, 1, 2, 3)); }
 INLINE __m256   load_part_f32(const float *p, part_f32 n) { return _mm256_maskload_ps(p, n); }
 INLINE __m256d  load_part_f64(const double *p, part_f64 n) { return _mm256_maskload_pd(p, n); }
-INLINE void     store_part_f32(float *p, __m256 x, part_f32 n) { _mm256_maskstore_ps(p, n, x); }
-INLINE void     store_part_f64(double *p, __m256d x, part_f64 n) { _mm256_maskstore_pd(p, n, x); }
+#define IS_WHOLE_f32(part) (_mm256_movemask_ps((__m256)(part)) == 0xff)
+#define IS_WHOLE_f64(part) (_mm256_movemask_pd((__m256d)(part)) == 0xf)
+/* Not by maskstore, which takes as long as twenty stores on some machines. */
+INLINE void store_part_f32(float *p, __m256 x, part_f32 n)
+{
+    int    count = __builtin_popcount((unsigned)_mm256_movemask_ps((__m256)n));
+    __m128 rest = _mm256_castps256_ps128(x);
+    if (count == 8) {
+        _mm256_storeu_ps(p, x);
+        return;
+    }
+    if (count & 4) _mm_storeu_ps(p, rest), p += 4, rest = _mm256_extractf128_ps(x, 1);
+    if (count & 2) _mm_storel_pi((__m64 *)p, rest), p += 2, rest = _mm_movehl_ps(rest, rest);
+    if (count & 1) _mm_store_ss(p, rest);
+}
+INLINE void store_part_f64(double *p, __m256d x, part_f64 n)
+{
+    int     count = __builtin_popcount((unsigned)_mm256_movemask_pd((__m256d)n));
+    __m128d rest = _mm256_castpd256_pd128(x);
+    if (count == 4) {
+        _mm256_storeu_pd(p, x);
+        return;
+    }
+    if (count & 2) _mm_storeu_pd(p, rest), p += 2, rest = _mm256_extractf128_pd(x, 1);
+    if (count & 1) _mm_store_sd(p, rest);
+}
 #define ZIP_f32(a, b, from)                                                                                                    \
     __builtin_shufflevector(a, b, from, from + 8, from + 1, from + 9, from + 2, from + 10, from + 3, from + 11)
 #define ZIP_f64(a, b, from) __builtin_shufflevector(a, b, from, from + 4, from + 1, from + 5)
@@ -72,6 +98,8 @@ enum { VECTOR_BYTES = 16, ROWS = 4, TILE_ROWS = 4, TILE_WIDE = 2, DOT_ROWS = 4, 
         for (int i = 0; i < LANES; i++)                                                                                        \
             if (i < n) p[i] = x[i];                                                                                            \
     }
+#define IS_WHOLE_f32(part)  ((part) == 4)
+#define IS_WHOLE_f64(part)  ((part) == 2)
 PART(float, f32, 4)
 PART(double, f64, 2)
 #define ZIP_f32(a, b, from) __builtin_shufflevector(a, b, from, from + 4, from + 1, from + 5)

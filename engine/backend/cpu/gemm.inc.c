@@ -79,10 +79,10 @@ INLINE void NAME(store_turned)(const int R, const int V, const lc_product *g, NA
     }
 }
 #endif
-/* ---- in place: R x V vectors of the result, from rows of b as they lie; the last vector may be a part of one. Where there are fewer rows, the
+/* ---- in place: R x V vectors of the result, from rows of b as they lie; the last vector may be a part of one, unless `whole` says that it is not. Where there are fewer rows, the
  * last one is computed again and not stored. ---- */
 INLINE void NAME(tile)(const int R, const int V, const lc_product *g, const T *a, const T *b, T *out, int64_t rows,
-                       NAME(part) last, const lc_more_steps *more, const T *more_a)
+                       NAME(part) last, bool whole, const lc_more_steps *more, const T *more_a)
 {
     NAME(sums) sum[TILE_ROWS][TILE_WIDE];
     const T      *row[TILE_ROWS];
@@ -99,7 +99,7 @@ again:
         NAME(sums) x[TILE_WIDE];
 #pragma GCC unroll 4
         for (int j = 0; j < V; j++) {
-            x[j] = j + 1 < V ? LOAD(b + j * NAME(LANES)) : LOAD_PART(b + j * NAME(LANES), last);
+            x[j] = whole || j + 1 < V ? LOAD(b + j * NAME(LANES)) : LOAD_PART(b + j * NAME(LANES), last);
             __builtin_prefetch(b + 4 * b_row + j * NAME(LANES));
         }
 #pragma GCC unroll 16
@@ -127,14 +127,15 @@ again:
             T *to = out + i * g->out_row;
 #pragma GCC unroll 4
             for (int j = 0; j < V; j++, to += NAME(LANES))
-                if (j + 1 < V) STORE(to, g->accumulate ? LOAD(to) + sum[i][j] : sum[i][j]);
+                if (whole || j + 1 < V) STORE(to, g->accumulate ? LOAD(to) + sum[i][j] : sum[i][j]);
                 else STORE_PART(to, g->accumulate ? LOAD_PART(to, last) + sum[i][j] : sum[i][j], last);
         }
 }
 #define TILE(R, V)                                                                                                             \
     static void NAME(tile_##R##_##V)(const lc_product *g, const T *a, const T *b, T *out, int64_t rows, NAME(part) last)       \
     {                                                                                                                          \
-        NAME(tile)(R, V, g, a, b, out, rows, last, NULL, NULL);                                                                \
+        if (NAME(IS_WHOLE)(last)) NAME(tile)(R, V, g, a, b, out, rows, last, true, NULL, NULL);                                \
+        else NAME(tile)(R, V, g, a, b, out, rows, last, false, NULL, NULL);                                                    \
     }
 EACH_TILE(TILE)
 #undef TILE
@@ -176,9 +177,9 @@ static void NAME(in_place_more)(const lc_product *g, const lc_more_steps *more)
         const T *a = (const T *)g->a + i * g->a_row, *more_a = (const T *)more->a + i * more->row;
         T       *out = (T *)g->out + i * g->out_row;
         rows = g->m - i < TILE_ROWS ? g->m - i : TILE_ROWS;
-        if (vectors == 1) NAME(tile)(TILE_ROWS, 1, g, a, g->b, out, rows, last, more, more_a);
-        else if (vectors == 2) NAME(tile)(TILE_ROWS, 2, g, a, g->b, out, rows, last, more, more_a);
-        else NAME(tile)(TILE_ROWS, TILE_WIDE, g, a, g->b, out, rows, last, more, more_a);
+        if (vectors == 1) NAME(tile)(TILE_ROWS, 1, g, a, g->b, out, rows, last, false, more, more_a);
+        else if (vectors == 2) NAME(tile)(TILE_ROWS, 2, g, a, g->b, out, rows, last, false, more, more_a);
+        else NAME(tile)(TILE_ROWS, TILE_WIDE, g, a, g->b, out, rows, last, false, more, more_a);
     }
 }
 static void NAME(in_place)(const lc_product *g, int64_t count, int64_t a_step, int64_t b_step, int64_t out_step)
