@@ -6,7 +6,7 @@ its constructor was given to this one. What the switches do, they do here: `fore
 
 from operator import attrgetter
 
-from .._C import Tensor, _foreach_add_, tensor, view_as_complex, view_as_real
+from .._C import Tensor, _foreach_add_, preserve_format, tensor, view_as_complex, view_as_real, zeros_like
 from .optimizer import Optimizer, without_grad
 
 _is_cpu = attrgetter("is_cpu")
@@ -143,6 +143,15 @@ def each(states, name):
     return [state[name] for state in states]
 
 
+def given(names):
+    """The settings among the locals() of a constructor.
+
+    >>> lucid.optim._tensorwise.given({"self": None, "params": [], "lr": 0.1})
+    {'lr': 0.1}
+    """
+    return {name: value for name, value in names.items() if name not in ("self", "params", "__class__")}
+
+
 def _arguments(cls):
     code = cls.__init__.__code__
     return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
@@ -156,20 +165,21 @@ def _documented(cls):
 
 
 class Tensorwise(Optimizer):
-    """`_start(state, p, group)` fills the state of a parameter. Then either all parameters of a group are updated by one call,
-    `_fused(group, params, grads, states)`, which counts the step too, or each on its own: `_update(p, grad, state, group)`.
+    """`_start(state, p, group)` fills the state of a parameter: the count, and what `_zeros` names. Then either all parameters
+    of a group are updated by one call, `_fused(group, params, grads, states)`, which counts the step too, or each on its own:
+    `_update(p, grad, state, group)`.
 
     >>> issubclass(lucid.optim.SGD, lucid.optim._tensorwise.Tensorwise)
     True
     """
 
     _fused = None
-    _checks = ()
+    _checks = _zeros = ()
     _records = True  # takes `differentiable`
 
-    def __init__(self, params, given):
-        """given: locals() of the constructor."""
-        settings = {name: value for name, value in given.items() if name not in ("self", "params", "__class__")}
+    def __init__(self, params, names):
+        """names: locals() of the constructor."""
+        settings = given(names)
         check(settings, self._checks)
         self._check_more(settings)
         if settings.get("fused"):
@@ -188,6 +198,11 @@ class Tensorwise(Optimizer):
     def _check_more(self, settings):
         """Raise where settings do not go together."""
 
+    def _start(self, state, p, group):
+        state["step"] = step_count()
+        for name in self._zeros:
+            state[name] = zeros_like(p, memory_format=preserve_format)
+
     def __setstate__(self, state):
         super().__setstate__(state)
         for group in self.param_groups:  # saved by an older version
@@ -205,10 +220,10 @@ class Tensorwise(Optimizer):
 
     def _scaling(self):
         """What a GradScaler left for this step, as arguments of a fused op."""
-        given = self.__dict__
-        if "found_inf" not in given:
+        left = self.__dict__
+        if "found_inf" not in left:
             return {}
-        return {name: given[name] for name in ("grad_scale", "found_inf") if given.get(name) is not None}
+        return {name: left[name] for name in ("grad_scale", "found_inf") if left.get(name) is not None}
 
     def _states_of(self, params, group):
         states = list(map(self.state.get, params))

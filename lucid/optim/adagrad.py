@@ -69,7 +69,7 @@ class Adadelta(Tensorwise):
     tensor([0.9968], requires_grad=True)
     """
 
-    _checks = ("lr", "rho", "eps", "weight_decay")
+    _checks, _zeros = ("lr", "rho", "eps", "weight_decay"), ("square_avg", "acc_delta")
 
     def __init__(
         self,
@@ -85,11 +85,6 @@ class Adadelta(Tensorwise):
         differentiable=False,
     ):
         super().__init__(params, locals())
-
-    def _start(self, state, p, group):
-        state["step"] = step_count()
-        for name in ("square_avg", "acc_delta"):
-            state[name] = _C.zeros_like(p, memory_format=_C.preserve_format)
 
     def _fused(self, group, params, grads, states):
         options = {name: group[name] for name in ("rho", "weight_decay", "eps", "maximize")}
@@ -115,7 +110,7 @@ class RMSprop(Tensorwise):
     tensor([0.9000], requires_grad=True)
     """
 
-    _checks = ("lr", "eps", "momentum", "weight_decay", "alpha")
+    _checks, _zeros = ("lr", "eps", "momentum", "weight_decay", "alpha"), ("square_avg",)
 
     def __init__(
         self,
@@ -134,14 +129,10 @@ class RMSprop(Tensorwise):
         super().__init__(params, locals())
 
     def _start(self, state, p, group):
-        state["step"] = step_count()
-        names = [
-            "square_avg",
-            *(["momentum_buffer"] if group["momentum"] > 0 else []),
-            *(["grad_avg"] if group["centered"] else []),
-        ]
-        for name in names:
-            state[name] = _C.zeros_like(p, memory_format=_C.preserve_format)
+        super()._start(state, p, group)
+        for name, wanted in (("momentum_buffer", group["momentum"] > 0), ("grad_avg", group["centered"])):
+            if wanted:
+                state[name] = _C.zeros_like(p, memory_format=_C.preserve_format)
 
     def _fused(self, group, params, grads, states):
         options = {name: group[name] for name in ("alpha", "weight_decay", "eps", "momentum", "centered", "maximize")}

@@ -8,15 +8,10 @@ from ._tensorwise import (
     check_betas,
     descend_quotient,
     each,
+    given,
     in_formula,
-    step_count,
     value_of,
 )
-
-
-def _moments(state, p, *names):
-    for name in names:
-        state[name] = _C.zeros_like(p, memory_format=_C.preserve_format)
 
 
 def _betas(group):
@@ -43,14 +38,10 @@ def _decayed(p, grad, group, decoupled):
 class _WithBetas(Tensorwise):
     """Running means of two decay rates."""
 
-    _checks = ("lr", "eps", "weight_decay")
+    _checks, _zeros = ("lr", "eps", "weight_decay"), ("exp_avg", "exp_avg_sq")
 
     def _check_more(self, settings):
         check_betas(settings)
-
-
-def _given(settings):
-    return {name: value for name, value in settings.items() if name not in ("self", "params", "__class__")}
 
 
 class Adam(_WithBetas):
@@ -92,8 +83,9 @@ class Adam(_WithBetas):
                 raise ValueError(f"Tensor {name} must be 1-element")
 
     def _start(self, state, p, group):
-        state["step"] = step_count()
-        _moments(state, p, "exp_avg", "exp_avg_sq", *(["max_exp_avg_sq"] if group["amsgrad"] else []))
+        super()._start(state, p, group)
+        if group["amsgrad"]:
+            state["max_exp_avg_sq"] = _C.zeros_like(p, memory_format=_C.preserve_format)
 
     def _fused(self, group, params, grads, states):
         op = _C._fused_adamw_ if group["decoupled_weight_decay"] else _C._fused_adam_
@@ -138,7 +130,7 @@ class AdamW(Adam):
         differentiable=False,
         fused=None,
     ):
-        super().__init__(params, **_given(locals()), decoupled_weight_decay=True)
+        super().__init__(params, **given(locals()), decoupled_weight_decay=True)
 
     def __setstate__(self, state):
         super().__setstate__(state)
@@ -165,10 +157,6 @@ class SparseAdam(_WithBetas):
         if any(p.is_complex() for group in self.param_groups for p in group["params"]):
             raise ValueError("SparseAdam does not support complex parameters")
 
-    def _start(self, state, p, group):
-        state["step"] = step_count()
-        _moments(state, p, "exp_avg", "exp_avg_sq")
-
     def _fused(self, group, params, grads, states):
         (beta1, beta2), lists = _betas(group), [each(states, name) for name in ("exp_avg", "exp_avg_sq", "step")]
         options = {"lr": value_of(group["lr"]), "eps": group["eps"], "maximize": group["maximize"], "count": True}
@@ -191,6 +179,8 @@ class Adamax(_WithBetas):
     tensor([0.9980], requires_grad=True)
     """
 
+    _zeros = ("exp_avg", "exp_inf")
+
     def __init__(
         self,
         params,
@@ -205,10 +195,6 @@ class Adamax(_WithBetas):
         capturable=False,
     ):
         super().__init__(params, locals())
-
-    def _start(self, state, p, group):
-        state["step"] = step_count()
-        _moments(state, p, "exp_avg", "exp_inf")
 
     def _fused(self, group, params, grads, states):
         _run(_C._fused_adamax_, group, params, grads, states, (each(states, "exp_avg"), each(states, "exp_inf")))
@@ -254,9 +240,8 @@ class NAdam(_WithBetas):
         super().__init__(params, locals())
 
     def _start(self, state, p, group):
-        state["step"] = step_count()
+        super()._start(state, p, group)
         state["mu_product"] = _C.ones(())
-        _moments(state, p, "exp_avg", "exp_avg_sq")
 
     def _fused(self, group, params, grads, states):
         lists = [each(states, name) for name in ("exp_avg", "exp_avg_sq", "mu_product")]
@@ -299,10 +284,6 @@ class RAdam(_WithBetas):
         differentiable=False,
     ):
         super().__init__(params, locals())
-
-    def _start(self, state, p, group):
-        state["step"] = step_count()
-        _moments(state, p, "exp_avg", "exp_avg_sq")
 
     def _fused(self, group, params, grads, states):
         lists = (each(states, "exp_avg"), each(states, "exp_avg_sq"))

@@ -4,6 +4,7 @@ import copy
 import importlib
 import io
 import pickle
+import warnings
 import weakref
 from collections import OrderedDict
 
@@ -210,6 +211,18 @@ def load_pre_hook_renames(m):
     s["old"] = s.pop("bias") * 3
     result = n.load_state_dict(s)
     return [repr(result), n.bias, "old" in s]
+
+
+@program
+def loading_into_meta(m):
+    n, given = m.nn.Linear(2, 2, device="meta"), m.nn.Linear(2, 2).state_dict()
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        n.load_state_dict(given)
+        texts = [str(w.message) for w in seen]
+        n.load_state_dict(given, assign=True)
+        n.load_state_dict(m.nn.Linear(2, 2, device="meta").state_dict())
+    return [texts, len(seen), n.weight.is_meta]
 
 
 @program

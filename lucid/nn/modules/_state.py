@@ -181,6 +181,15 @@ class StateDict(ModuleBase):
                     f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, the shape in "
                     f"current model is {own.shape}."
                 )
+        if own.is_meta and not given.is_meta and not assign:
+            import warnings
+
+            warnings.warn(
+                f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current model, "
+                "which is a no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary to their "
+                "corresponding key in the module instead of copying them in place?)",
+                stacklevel=2,
+            )
         try:
             _swap_in(self, name, own, given, assign)
         except Exception as error:
