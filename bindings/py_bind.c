@@ -173,6 +173,17 @@ static int bind_star(const py_overload *o, PyObject *const *args, Py_ssize_t n, 
     return fit;
 }
 
+/* x.view(2**63): the number is a list's, in which PyTorch calls it another error. */
+static COLD int failed(const py_overload *o, PyObject *arg, Py_ssize_t k)
+{
+    bool listed = o->star && k == o->n_positional - 1 && o->op->args->params[k].kind == LC_IS_ints && PyLong_CheckExact(arg);
+    if (listed && PyErr_ExceptionMatches(PyExc_ValueError))
+        PyErr_Format(PyExc_TypeError,
+                     "%s(): failed to unpack the object at pos 1 with error \"Overflow when unpacking long long\"",
+                     o->op->name);
+    return -1;
+}
+
 int py_bind(const py_overload *o, PyObject *const *args, Py_ssize_t n, PyObject *names, py_args *a)
 {
     const lc_signature *sig = o->op->args;
@@ -186,7 +197,7 @@ int py_bind(const py_overload *o, PyObject *const *args, Py_ssize_t n, PyObject 
         given = 1u << plain;
     }
     for (Py_ssize_t k = 0; k < plain; k++)
-        if ((fit = py_convert(args[k], &sig->params[k], &a->v[k], a)) != 1) return fit;
+        if ((fit = py_convert(args[k], &sig->params[k], &a->v[k], a)) != 1) return fit < 0 ? failed(o, args[k], k) : fit;
     given |= (1u << plain) - 1;
     if (names && (fit = bind_keywords(o, args + n, names, &given, a)) != 1) return fit;
     for (int k = (int)plain; k < sig->n_params; k++) {

@@ -144,6 +144,8 @@ pad: x(2, 4, 6, 6, 6).to(memory_format=m.channels_last_3d), (1, 1, 1, 1, 1, 1), 
 pad: x(2, 4, 6, 6, 6).to(memory_format=m.channels_last_3d), (1, 1, 1, 1, 1, 1), mode='circular'
 pad: x(2, 1, 6, 6).to(memory_format=CL), (1, 1, 1, 1), mode='reflect'
 pad: x(2, 3, 4), 1 | x(2, 3, 4), ()
+pad: x(2, 4, 6, 6).to(memory_format=CL), (-1, 2, 1, 1), mode='reflect'
+pad: x(2, 4, 6, 6).to(memory_format=CL), (0, -1, 0, 0), mode='replicate'
 layer_norm: x(2, 3, 4), (4,) | x(2, 3, 4), (3,) | x(2, 3, 4), () | x(0, 4), (4,) | x(2, 0), (0,) | x(2, 4), (4,), x(3)
 layer_norm: x(2, 4), (4,), x(4), x(5) | v([[NAN, 1.0, 2.0], [INF, 1.0, 2.0], [1.0, 1.0, 1.0]]), (3,) | x(2, 4), (4,), eps=-1.0
 layer_norm: x(2, 1), (1,) | x(2, 3), (2**62,)
@@ -469,6 +471,14 @@ linear_cross_entropy: x(4, 3), x(5, 3), i([0, 1, 2, 4]), weight=x(5).abs() | x(4
 linear_cross_entropy: x(4, 3), x(5, 3), i([0, 1, 2]) | x(0, 3), x(5, 3), i([]).long() | x(3), x(5, 3), i(1)
 linear_cross_entropy: x(4, 3), x(5, 3), x(4, 5).softmax(1) | x(4, 3), x(5, 3), i([0, 1, 2, 4]), reduction='bogus'
 linear_cross_entropy: x(2, 4, 3), x(5, 3), i([[0, 1, 2, 4], [0, 1, 2, 4]])
+mse_loss: x(3), x(3), reduction=1 | x(3), x(3), reduction=None
+cross_entropy: x(3, 4), i([0, 1, 2]), reduction=1 | x(3, 4), None | x(3, 4), 1
+gaussian_nll_loss: x(3), 1.0, x(3).abs() | x(3), x(3), 1.0 | x(3), x(3), None
+multilabel_soft_margin_loss: x(3, 4), 1.0 | x(3, 4), None
+ctc_loss: x(5, 2, 4).log_softmax(2), i([[1, 2], [1, 3]]), i([5, 5]), i([2, 2]), reduction=1
+m.zeros(3).view(2**63)
+m.zeros(2**63)
+m.ones(3) + 2**63
 F.max_pool2d(v([[[-INF, -INF], [-INF, -INF]]]), 2, return_indices=True)[1]
 F.adaptive_avg_pool2d(x(2, 3, 8, 8), 0).detach()
 F.adaptive_max_pool2d(x(2, 3, 8, 8), 0).detach()

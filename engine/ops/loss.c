@@ -378,7 +378,8 @@ static int gaussian_nll_loss_call(const lc_value *in, lc_tensor **out)
     return reduced_loss(loss, how, out);
 }
 LC_OP(gaussian_nll_loss,
-      .sig = "gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | Number, full: bool = False, eps: float = 1e-06, "
+      .sig = "gaussian_nll_loss(input: Tensor, target: Tensor | Number, var: Tensor | Number, full: bool = False, eps: float = "
+             "1e-06, "
              "reduction: str = 'mean') -> Tensor",
       .doc = "The negative log likelihood of targets that are normally distributed around input.", SUM_OF_OPS,
       .reads_values = true, .call = gaussian_nll_loss_call);

@@ -84,7 +84,8 @@ static int multilabel_soft_margin_loss_call(const lc_value *in, lc_tensor **out)
     return reduced_loss(lc_div(lc_sum(loss, &last, 1, false), LC_INTEGER(x->shape[last])), how, out);
 }
 LC_OP(multilabel_soft_margin_loss,
-      .sig = "multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | "
+      .sig = "multilabel_soft_margin_loss(input: Tensor, target: Tensor | Number, weight: Tensor | None = None, size_average: "
+             "bool | "
              "None = None, reduce: bool | None = None, reduction: str = 'mean') -> Tensor",
       .doc = "The mean over classes of each one's binary cross entropy with logits.", SUM_OF_OPS,
       .call = multilabel_soft_margin_loss_call);

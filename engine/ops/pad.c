@@ -271,6 +271,9 @@ static int pad_call(const lc_value *in, lc_tensor **out) /* (input, pad, mode, v
     for (int i = 0; i < n / 2 && x; i++)
         x = padded_dim(x, x->ndim - 1 - i, in[1].is[2 * i], in[1].is[2 * i + 1], (pad_mode)mode);
     if (x == in(0)) x = lc_clone(x, LC_CONTIGUOUS_FORMAT);
+    lc_memory_format format = suggested_format(in(0));
+    bool             keeps = mode != PAD_CIRCULAR && in(0)->ndim == n / 2 + 2 && format != LC_CONTIGUOUS_FORMAT;
+    if (x && keeps) x = lc_contiguous(x, format);
     return (*out = x) ? 0 : -1;
 }
 LC_OP(pad, .sig = "pad(input: Tensor, pad: tuple[int, ...], mode: str = 'constant', value: Number | None = None) -> Tensor",

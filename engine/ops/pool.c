@@ -100,12 +100,18 @@ static int max_run(const lc_record *call)
     max_windows(call->in[0], call->args, &a);
     return run_pool(call, &a, call->in[0], call->n_out > 1 ? call->out[1] : NULL, false);
 }
+/* The gradient of an input has the input's format, whatever that of the results' gradient is. */
+static lc_tensor *laid_like(lc_tensor *g, const lc_tensor *x)
+{
+    lc_memory_format format = suggested_format(x);
+    return g && g->ndim == x->ndim && suggested_format(g) != format ? lc_contiguous(g, format) : g;
+}
 static lc_tensor *max_backward(lc_tensor *g, lc_tensor *indices, const lc_tensor *x, int nd)
 {
-    return lc__max_pool_backward(g, indices, x->shape + x->ndim - nd, nd);
+    return lc__max_pool_backward(laid_like(g, x), indices, x->shape + x->ndim - nd, nd);
 }
 #define IS_POOL .hidden = true, .promote = LC_NO_PROMOTION
-GRAD(_max_pool) { dx[0] = lc__max_pool_gradient(g[0], in(0), in[1].is, in[1].n, in[2].b); }
+GRAD(_max_pool) { dx[0] = lc__max_pool_gradient(laid_like(g[0], in(0)), in(0), in[1].is, in[1].n, in[2].b); }
 LC_OP(_max_pool, .sig = "_max_pool(input: Tensor, window: list[int], ceil_mode: bool) -> Tensor",
       .doc = "The largest element of each window.", IS_POOL, .shape = max_shape, .run = max_run, .grad = _max_pool_grad,
       .saves = IN(0));
@@ -235,7 +241,8 @@ static int avg_run(const lc_record *call)
 GRAD(_avg_pool)
 {
     int nd = in[1].n / 4;
-    dx[0] = lc__avg_pool_backward(g[0], in[1].is, in[1].n, in[2].b, in[3].b, in[4].i, in(0)->shape + in(0)->ndim - nd, nd);
+    dx[0] = lc__avg_pool_backward(laid_like(g[0], in(0)), in[1].is, in[1].n, in[2].b, in[3].b, in[4].i,
+                                  in(0)->shape + in(0)->ndim - nd, nd);
 }
 LC_OP(_avg_pool,
       .sig = "_avg_pool(input: Tensor, window: list[int], ceil_mode: bool, count_include_pad: bool, divisor: int) -> Tensor",
@@ -295,7 +302,10 @@ GRAD(_adaptive_max_pool) { dx[0] = max_backward(g[0], y[1], in(0), in[1].n); }
 LC_OP(_adaptive_max_pool, .sig = "_adaptive_max_pool(input: Tensor, output_size: list[int]) -> (out: Tensor, indices: Tensor)",
       .doc = "The largest element of each of output_size windows, and where it is.", IS_POOL, .kernel = LC_OP__max_pool,
       .shape = adaptive_shape, .run = adaptive_run, .grad = _adaptive_max_pool_grad, .saves = OUT(1));
-GRAD(_adaptive_avg_pool) { dx[0] = lc__adaptive_avg_pool_backward(g[0], in(0)->shape + in(0)->ndim - in[1].n, in[1].n); }
+GRAD(_adaptive_avg_pool)
+{
+    dx[0] = lc__adaptive_avg_pool_backward(laid_like(g[0], in(0)), in(0)->shape + in(0)->ndim - in[1].n, in[1].n);
+}
 LC_OP(_adaptive_avg_pool, .sig = "_adaptive_avg_pool(input: Tensor, output_size: list[int]) -> Tensor",
       .doc = "The mean of each of output_size windows.", IS_POOL, .kernel = LC_OP__avg_pool, .shape = adaptive_shape,
       .run = adaptive_run, .grad = _adaptive_avg_pool_grad);
