@@ -1,5 +1,6 @@
 """What programs written for PyTorch import and call besides ops: old tensor types, switches, places where names are."""
 
+import hashlib
 import importlib
 import inspect
 
@@ -143,6 +144,12 @@ CASES = {
     "assert_allclose differs": lambda m: m.testing.assert_allclose(m.tensor([1.0]), [1.001]),
     "sharing strategies": lambda m: sorted(m.multiprocessing.get_all_sharing_strategies()),
     "no such strategy": lambda m: m.multiprocessing.set_sharing_strategy("post"),
+    "not compiled": lambda m: (
+        m.jit.is_scripting(),
+        m.jit.is_tracing(),
+        m.jit.annotate(int, 3),
+        m.jit.unused(lambda v: v + 1)(1),
+    ),
     "versions": lambda m: (m.version.cuda, m.version.hip, m.version.debug),
 }
 
@@ -167,6 +174,8 @@ PLACES = {
         "memory_reserved",
     ],
     "cuda.amp": ["GradScaler", "autocast", "custom_bwd", "custom_fwd"],
+    "hub": ["download_url_to_file", "get_dir", "load_state_dict_from_url", "set_dir"],
+    "jit": ["Final", "annotate", "export", "is_scripting", "is_tracing", "unused"],
     "nn": ["DataParallel", "SyncBatchNorm", "common_types", "parallel"],
     "nn.common_types": ["_ratio_2_t", "_size_1_t", "_size_2_t", "_size_3_t", "_size_any_t"],
     "nn.modules.batchnorm": ["BatchNorm1d", "BatchNorm2d", "SyncBatchNorm", "_BatchNorm", "_NormBase"],
@@ -182,6 +191,7 @@ PLACES = {
     "utils.data.distributed": ["DistributedSampler"],
     "utils.dlpack": ["from_dlpack", "to_dlpack"],
     "utils.hooks": ["RemovableHandle"],
+    "utils.model_zoo": ["load_url"],
 }
 
 
@@ -208,3 +218,23 @@ def test_questions_about_accelerators():
         for call in (lucid.accelerator.synchronize, lucid.cuda.init):
             with pytest.raises(lucid.GpuNotAvailable):
                 call()
+
+
+@pytest.mark.parametrize("m", [lucid, torch], ids=["lucid", "torch"])
+def test_hub(m, tmp_path, monkeypatch):
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "home"))
+    assert m.hub.get_dir() == str(tmp_path / "home/hub")
+    source = tmp_path / "model.pth"
+    m.save({"weight": m.ones(2)}, source)
+    wanted = hashlib.sha256(source.read_bytes()).hexdigest()
+    named = source.rename(tmp_path / f"model-{wanted[:8]}.pth").as_uri()
+    for _ in range(2):  # fetched once, then kept
+        state = m.hub.load_state_dict_from_url(named, progress=False, check_hash=True, map_location="cpu")
+        assert state["weight"].tolist() == [1, 1]
+        (tmp_path / f"model-{wanted[:8]}.pth").unlink(missing_ok=True)
+    assert (tmp_path / f"home/hub/checkpoints/model-{wanted[:8]}.pth").exists()
+    wrong = tmp_path / "model-00000000.pth"
+    m.save({}, wrong)
+    with pytest.raises(RuntimeError):
+        m.hub.load_state_dict_from_url(wrong.as_uri(), model_dir=tmp_path / "kept", progress=False, check_hash=True)
+    assert list((tmp_path / "kept").iterdir()) == []

@@ -5,7 +5,7 @@
 [[0, 1], [2, 3]]
 """
 
-_SUBMODULES = ("checkpoint", "data", "dlpack", "hooks")
+_SUBMODULES = ("checkpoint", "data", "dlpack", "hooks", "model_zoo")
 
 
 def __getattr__(name):
