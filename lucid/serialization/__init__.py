@@ -60,10 +60,13 @@ def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_seriali
         raise ValueError("save writes with Python's pickle: pickle_module cannot be another one")
     if not isinstance(pickle_protocol, int) or not 2 <= pickle_protocol <= pickle.HIGHEST_PROTOCOL:
         raise ValueError(f"pickle_protocol is 2 to {pickle.HIGHEST_PROTOCOL}, not {pickle_protocol!r}")
-    if not _use_new_zipfile_serialization:
-        raise ValueError("PyTorch's format from before its zip archives is read, not written")
     with target(f) as file:
-        write(obj, file, pickle_protocol, not _disable_byteorder_record)
+        if _use_new_zipfile_serialization:
+            write(obj, file, pickle_protocol, not _disable_byteorder_record)
+        else:
+            from . import legacy
+
+            legacy.write(obj, file, pickle_protocol)
 
 
 def load(f, map_location=None, pickle_module=None, *, weights_only=True, mmap=False, **pickle_load_args):

@@ -3,17 +3,51 @@
 The storages come after the pickle that names them, so they are made empty first and filled from the rest of the file.
 """
 
+import io
+import pickle
 import struct
 
 from .. import _C
 from . import versions
 from .errors import CorruptFileError
-from .files import make_bools
-from .torch_format import Storages, unpickled
+from .files import bytes_of, make_bools
+from .torch_format import TYPED, Pickler, Storages, flat, unpickled
 
 MAGIC = 0x1950A86A20F9469CFC6C
 PROTOCOL = 1001
 _HEAD = 1 << 12  # more than the first three pickles take
+_SYSTEM = {"protocol_version": PROTOCOL, "little_endian": True, "type_sizes": {"short": 2, "int": 4, "long": 4}}
+
+
+class _Pickler(Pickler):
+    """The pickler of archives, with the sixth part that persistent ids had: which view of a storage, None."""
+
+    def persistent_id(self, value):
+        found = super().persistent_id(value)
+        return None if found is None else (*found, None)
+
+
+def write(value, file, protocol):
+    """Write an object the old way, for programs that do not read archives.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> write([lucid.ones(1)], file, 2)
+    >>> lucid.load(io.BytesIO(file.getvalue()))
+    [tensor([1.])]
+    """
+    for part in (MAGIC, PROTOCOL, _SYSTEM):
+        file.write(pickle.dumps(part, protocol))
+    pickled = io.BytesIO()
+    pickler = _Pickler(pickled, protocol)
+    pickler.dump(value)
+    file.write(pickled.getbuffer())
+    storages = sorted(pickler.storages.values(), key=lambda stored: stored[0])
+    file.write(pickle.dumps([key for key, _, _ in storages], protocol))
+    for _, storage, dtype in storages:
+        itemsize = dtype.itemsize if dtype in TYPED else 1
+        file.write(struct.pack("<q", storage.nbytes() // itemsize))
+        file.write(bytes_of(flat(storage)))
 
 
 def read(source, map_location, trusted, allowed, **options):

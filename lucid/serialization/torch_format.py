@@ -58,7 +58,7 @@ _UNTYPED = _Name("torch.storage", "UntypedStorage")
 _DEVICE = _Name("torch", "device")
 _SIZE = _Name("torch", "Size")
 _CLASSES = {_C.Tensor: _Name("torch", "Tensor"), Parameter: _Name("torch.nn.parameter", "Parameter")}
-_TYPED = {dtype: _Name("torch", name) for dtype, name in _STORAGE_NAMES.items()}
+TYPED = {dtype: _Name("torch", name) for dtype, name in _STORAGE_NAMES.items()}
 _NAMED_DTYPES = {getattr(_C, name): _Name("torch", name) for name in _DTYPE_NAMES}
 
 
@@ -69,8 +69,15 @@ class _Stored:
         self.id = ("storage", kind, key, location, count)
 
 
-class _Pickler(pickle._Pickler):
-    """Python's own pickler, with PyTorch's names for what is PyTorch's."""
+class Pickler(pickle._Pickler):
+    """Python's own pickler, with PyTorch's names for what is PyTorch's.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> Pickler(file, 2).dump(_C.float32)
+    >>> b"torch" in file.getvalue()
+    True
+    """
 
     dispatch = dict(pickle._Pickler.dispatch)
 
@@ -120,8 +127,8 @@ class _Pickler(pickle._Pickler):
         """The storage of a tensor in the pickle, and whether the tensor has its dtype from it."""
         storage = tensor.untyped_storage()
         key, dtype = self.key_of(storage, tensor.dtype)
-        typed = dtype == tensor.dtype and dtype in _TYPED
-        kind, count = (_TYPED[dtype], storage.nbytes() // dtype.itemsize) if typed else (_UNTYPED, storage.nbytes())
+        typed = dtype == tensor.dtype and dtype in TYPED
+        kind, count = (TYPED[dtype], storage.nbytes() // dtype.itemsize) if typed else (_UNTYPED, storage.nbytes())
         return _Stored(kind, key, str(tensor.device), count), typed
 
     def _reduce_tensor(self, tensor):
@@ -164,7 +171,7 @@ def write(value, file, protocol, byteorder=True):
     import io
 
     pickled = io.BytesIO()
-    pickler = _Pickler(pickled, protocol)
+    pickler = Pickler(pickled, protocol)
     pickler.dump(value)
     writer = Writer(file)
     writer.add("data.pkl", pickled.getbuffer())
