@@ -254,6 +254,8 @@ programs(
         "lazy": lambda m: m.nn.utils.weight_norm(m.nn.LazyLinear(3)),
         "removal": lambda m: m.nn.utils.remove_weight_norm(linear(m)),
         "name": lambda m: m.nn.utils.weight_norm(linear(m), "nothing"),
+        "dim": lambda m: m.nn.utils.weight_norm(linear(m), dim=2),
+        "dim of the new one": lambda m: m.nn.utils.parametrizations.weight_norm(linear(m), dim=-3),
     },
 )
 

@@ -16,6 +16,8 @@ def norm_except_dim(v, pow=2, dim=0):  # noqa: A002 (PyTorch's name)
     """
     if dim == -1:
         return _C.norm(v, pow)
+    if not -v.ndim <= dim < v.ndim:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-v.ndim}, {v.ndim - 1}], but got {dim})")
     dim = dim % v.ndim
     others = [d for d in range(v.ndim) if d != dim]
     return _C.norm(v, pow, others, True) if others else v.abs()
