@@ -118,7 +118,7 @@ class RNNBase(Module):
 
     def check_input(self, input, batch_sizes):  # noqa: A002
         """Complain about an input of the wrong shape or dtype."""
-        weight = self._flat_weights[0]
+        weight = getattr(self, self._flat_weights_names[0])
         if input.dtype != weight.dtype and not _is_autocast():
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). Convert input: "
@@ -162,7 +162,7 @@ class RNNBase(Module):
         return self.permute_hidden(hx if batched else hx.unsqueeze(1), sorted_indices)
 
     def _check_unbatched(self, hx, batched):
-        if hx is not None and hx.dim() != (3 if batched else 2):
+        if hx.dim() != (3 if batched else 2):
             kind, n = ("batched 3-D", "3-D") if batched else ("unbatched 2-D", "2-D")
             raise RuntimeError(f"For {kind} input, hx should also be {n} but got {hx.dim()}-D tensor")
 
@@ -185,17 +185,19 @@ class RNNBase(Module):
         if packed is not None:
             input, batch_sizes, sorted_indices, unsorted_indices = packed  # noqa: A001
         else:
-            if input.dim() not in (2, 3):
-                raise ValueError(f"{type(self).__name__}: Expected input to be 2D or 3D, got {input.dim()}D instead")
             batched = input.dim() == 3
             if not batched:
+                if input.dim() != 2:
+                    raise ValueError(f"{type(self).__name__}: Expected input to be 2D or 3D, got {input.dim()}D instead")
                 input = input.unsqueeze(0 if self.batch_first else 1)  # noqa: A001
-            self._check_unbatched(hx, batched)
+            if hx is not None:
+                self._check_unbatched(hx, batched)
         hx = self._start(input, batch_sizes, hx, sorted_indices, batched)
         self.check_forward_args(input, hx, batch_sizes)
         output, *state = self._run(input, hx, batch_sizes)
-        state = tuple(self._end(s, unsorted_indices, batched) for s in state)
-        hidden = state[0] if len(state) == 1 else state
+        if not batched or unsorted_indices is not None:
+            state = [self._end(s, unsorted_indices, batched) for s in state]
+        hidden = state[0] if len(state) == 1 else tuple(state)
         if packed is not None:
             return PackedSequence(output, batch_sizes, sorted_indices, unsorted_indices), hidden
         return output if batched else output.squeeze(0 if self.batch_first else 1), hidden
@@ -269,10 +271,9 @@ class LSTM(RNNBase):
     def check_forward_args(self, input, hidden, batch_sizes):  # noqa: A002
         """Complain about an input or a state of the wrong shape."""
         self.check_input(input, batch_sizes)
-        names = ("Expected hidden[0] size {}, got {}", "Expected hidden[1] size {}, got {}")
-        shapes = self.get_expected_hidden_size(input, batch_sizes), self.get_expected_cell_size(input, batch_sizes)
-        for state, shape, message in zip(hidden, shapes, names):
-            self.check_hidden_size(state, shape, message)
+        hidden_size, cell_size = self.get_expected_hidden_size, self.get_expected_cell_size
+        self.check_hidden_size(hidden[0], hidden_size(input, batch_sizes), "Expected hidden[0] size {}, got {}")
+        self.check_hidden_size(hidden[1], cell_size(input, batch_sizes), "Expected hidden[1] size {}, got {}")
 
     def permute_hidden(self, hx, permutation):
         """The states in another order of the batch."""
@@ -282,12 +283,12 @@ class LSTM(RNNBase):
 
     def _start(self, input, batch_sizes, hx, sorted_indices, batched):  # noqa: A002
         if hx is None:
-            shapes = self.get_expected_hidden_size(input, batch_sizes), self.get_expected_cell_size(input, batch_sizes)
-            return tuple(self._zero_state(input, shape) for shape in shapes)
+            zeros = self._zero_state(input, self.get_expected_hidden_size(input, batch_sizes))
+            return zeros, self._zero_state(input, self.get_expected_cell_size(input, batch_sizes)) if self.proj_size else zeros
         return self.permute_hidden(tuple(hx) if batched else tuple(h.unsqueeze(1) for h in hx), sorted_indices)
 
     def _check_unbatched(self, hx, batched):
-        if hx is not None and any(h.dim() != (3 if batched else 2) for h in hx):
+        if any(h.dim() != (3 if batched else 2) for h in hx):
             kind, n = ("batched 3-D", "3-D") if batched else ("unbatched 2-D", "2-D")
             raise RuntimeError(
                 f"For {kind} input, hx and cx should also be {n} but got ({hx[0].dim()}-D, {hx[1].dim()}-D) tensors"
