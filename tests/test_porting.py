@@ -154,6 +154,77 @@ CASES = {
 }
 
 
+def matrices(m):
+    return m.tensor([[1.0, -2.0, 0.5], [3.0, 4.0, -1.0]]), m.arange(24.0).reshape(2, 3, 4) - 7
+
+
+NORMS = [
+    ("norm", {}),
+    ("norm", {"ord": 1}),
+    ("norm", {"ord": float("inf")}),
+    ("norm", {"ord": "fro", "keepdim": True}),
+    ("norm", {"ord": 3, "dim": 1}),
+    ("norm", {"ord": -1, "dim": (0, 1)}),
+    ("norm", {"dim": (0, 1), "keepdim": True}),
+    ("norm", {"dim": -1, "dtype": "float64"}),
+    ("norm", {"ord": 0, "dim": 0}),
+    ("norm", {"ord": "foo"}),
+    ("norm", {"ord": 3}),
+    ("norm", {"ord": 1, "dim": (0, 0)}),
+    ("vector_norm", {}),
+    ("vector_norm", {"ord": 1.5, "dim": (0, 1)}),
+    ("vector_norm", {"ord": -float("inf"), "dim": -1, "keepdim": True}),
+    ("vector_norm", {"dim": []}),
+    ("vector_norm", {"dim": 7}),
+    ("matrix_norm", {}),
+    ("matrix_norm", {"ord": -float("inf")}),
+    ("matrix_norm", {"ord": -1, "keepdim": True}),
+    ("matrix_norm", {"ord": 1, "dim": (0, 1)}),
+    ("matrix_norm", {"ord": 0.5}),
+    ("diagonal", {}),
+    ("diagonal", {"offset": 1}),
+    ("vander", {}),
+    ("vander", {"N": 2}),
+]
+
+
+@pytest.mark.parametrize("case", NORMS, ids=str)
+@pytest.mark.parametrize("which", [0, 1, 2], ids=["matrix", "batch", "vector"])
+def test_linalg(case, which):
+    def program(m):
+        name, options = case
+        options = {k: getattr(m, v) if k == "dtype" else v for k, v in options.items()}
+        x = (*matrices(m), m.tensor([1.0, -2.0, 2.0]))[which].requires_grad_()
+        y = getattr(m.linalg, name)(x, **options)
+        return y, m.autograd.grad((y * y).sum(), [x])
+
+    assert_close(*(attempt(program, m) for m in (lucid, torch)))
+
+
+PRODUCTS = {
+    "cross": lambda m: m.linalg.cross(m.eye(3)[:2], m.ones(2, 3)),
+    "multi_dot": lambda m: [
+        m.linalg.multi_dot(t) for t in ([m.ones(2), m.ones(2, 3)], [m.ones(2, 3), m.ones(3, 1), m.ones(1)])
+    ],
+    "multi_dot of vectors": lambda m: m.linalg.multi_dot([m.ones(2), m.ones(2, 3), m.ones(3)]),
+    "multi_dot of one": lambda m: m.linalg.multi_dot([m.ones(2, 2)]),
+    "multi_dot of batches": lambda m: m.linalg.multi_dot([m.ones(2, 2), m.ones(2, 2, 2), m.ones(2, 2)]),
+    "vecdot": lambda m: [m.linalg.vecdot(*matrices(m)[:1] * 2, dim=d) for d in (0, -1)],
+    "vecdot of complex": lambda m: m.linalg.vecdot(m.tensor([1j, 2.0]), m.tensor([3.0, 1j])),
+    "vecdot of dtypes": lambda m: m.linalg.vecdot(m.ones(2), m.ones(2, dtype=m.float64)),
+    "powers": lambda m: (m.linalg.matrix_power(m.ones(2, 2), 3), m.linalg.matmul(m.ones(2, 2), m.ones(2))),
+    "integers": lambda m: m.linalg.norm(m.arange(3)),
+    "a number": lambda m: m.linalg.vector_norm(m.tensor(-2.0)),
+    "into": lambda m: m.linalg.norm(m.ones(4), out=m.empty(())),
+    "vander of one": lambda m: m.linalg.vander(m.ones(2), N=1),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products(name):
+    assert_close(*(attempt(PRODUCTS[name], m) for m in (lucid, torch)))
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_case(name):
     ours, theirs = (attempt(CASES[name], m) for m in (lucid, torch))
