@@ -135,9 +135,9 @@ METHOD(dir)
 static PyObject *m_requires_grad_(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = { "requires_grad", NULL };
-    int          on = 1;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|p:requires_grad_", names, &on)) return NULL;
-    return lc_set_requires_grad(T, on) < 0 ? py_raise() : Py_NewRef(self);
+    PyObject    *on = Py_True;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O!:requires_grad_", names, &PyBool_Type, &on)) return NULL;
+    return lc_set_requires_grad(T, on == Py_True) < 0 ? py_raise() : Py_NewRef(self);
 }
 
 METHOD(retain_grad)

@@ -48,13 +48,19 @@ def map2_(self, x, y, callable):  # noqa: A002
     return _elementwise("map2_", callable, (self, x, y))
 
 
+def _tensor(value, name, argument):
+    if not isinstance(value, _C.Tensor):
+        raise TypeError(f"{name}(): argument '{argument}' (position 1) must be Tensor, not {type(value).__name__}")
+    return value
+
+
 def is_same_size(self, other):
     """Whether another tensor has the same shape.
 
     >>> lucid.ones(2, 3).is_same_size(lucid.ones(3, 2))
     False
     """
-    return self.shape == other.shape
+    return self.shape == _tensor(other, "is_same_size", "other").shape
 
 
 def is_set_to(self, tensor):
@@ -64,6 +70,7 @@ def is_set_to(self, tensor):
     >>> x.is_set_to(x.detach()), x.is_set_to(x.t())
     (True, False)
     """
+    _tensor(tensor, "is_set_to", "tensor")
     same = self.untyped_storage() == tensor.untyped_storage() and self.storage_offset() == tensor.storage_offset()
     return same and self.shape == tensor.shape and self.stride() == tensor.stride()
 

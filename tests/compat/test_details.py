@@ -88,6 +88,13 @@ STATEMENTS = """
     m.index_fill(m.tensor(3.0), 0, m.tensor([], dtype=m.int64), 2.0) | m.index_fill(m.ones(3), 0, m.tensor([0]).int(), 2.0)
     m.logit(m.tensor([0.1, 0.5, 0.9]), 1) | m.logit(m.tensor([0.1, 0.5, 0.9]), 0.7) | m.logit(m.tensor([0.1]), float("nan"))
     m.take_along_dim(m.ones(3, 3), m.tensor([-4])) | m.eye(2, requires_grad=True, out=m.ones(2, 2)).requires_grad
+    m.tensor([1.605276] * 40).half() == 1.605276 | m.tensor([0.3, 1.605276]).bfloat16() < 1.605276
+    m.tensor(1.605276) >= m.tensor([1.605276] * 3).bfloat16() | m.tensor([0.1, 2.5]).bfloat16() + 0.3
+    0.3 - m.tensor([0.1, 2.5]).half() | m.tensor([0.1, 2.5]).half() * 0.3 | m.tensor([0.1, 2.5]).bfloat16() / 0.3
+    m.tensor([0.7, 2.5]).half() % 0.3 | m.tensor([256.0, 2.0]).bfloat16() == m.tensor([257, 2])
+    m.tensor([1.0, 2.0]).bfloat16() + m.tensor([257, 1001]) | m.tensor(0.3) / m.tensor([0.7, 2.5]).bfloat16()
+    m.tensor(m.ones(3, 4).t()).stride() | m.ones(2).new_tensor(m.ones(3, 4).t()).stride()
+    m.ones(2).requires_grad_(1) | m.ones(2).is_same_size(1) | m.ones(2).is_set_to(None)
     m.mm(m.ones(2, 2), m.ones(2, 2), out=m.ones(2, 2).double()) | m.floor(m.ones(2), out=m.ones(2).double())
     m.add(m.ones(2), m.ones(2), out=m.ones(2).double()) | m.amax(m.ones(2), out=m.ones(()).double())
     m.any(m.ones(2), out=m.ones(()).byte()) | m.any(m.ones(2), out=m.ones(())) | m.argmax(m.ones(2), out=m.ones(()).int())

@@ -12,6 +12,7 @@ LC_SHORT_LOOPS
 enum { TILE = 512, OPERANDS = 5 }; /* elements: five operands of complex128 take 40 KiB, the usual three of float32 take 6 */
 
 static bool    selects[LC_OP_COUNT], divides[LC_OP_COUNT];
+static uint8_t rounds[LC_OP_COUNT]; /* operands, as bits */
 static uint8_t simple[LC_OP_COUNT]; /* what run_small takes: 1 the result is T, 2 it is bool, 0 not these rows */
 static __attribute__((constructor)) void read_row_kinds(void)
 {
@@ -21,6 +22,7 @@ static __attribute__((constructor)) void read_row_kinds(void)
 #define UNARY_REAL(op, ...) /* the other rows of this op are UNARY: only complex types differ, and they are kept out below */
 #define SELECT(op, ...)     selects[LC_OP_##op] = true;
 #define NONZERO(op)         divides[LC_OP_##op] = true;
+#define ROUNDS(op, mask)    rounds[LC_OP_##op] = mask;
 #include "../scalar.def"
     for (int op = 0; op < LC_OP_COUNT; op++)
         if (divides[op]) simple[op] = 0;
@@ -30,7 +32,8 @@ typedef struct {
     lc_cpu_loop loop;
     int         n_in;
     lc_dtype    from[OPERANDS], want[OPERANDS]; /* operand 0 is the output */
-    unsigned    scalars;
+    unsigned    scalars, rough;                 /* rough: operands that are rounded to `half` on their way */
+    lc_dtype    half;
     char       *data[OPERANDS]; /* the plain case */
     lc_iter    *it;
     _Alignas(16) char number[OPERANDS][16]; /* single elements in the dtype the loop wants */
@@ -62,7 +65,10 @@ static void run_tile(const job *j, char *tile, char *const *ptr, const int64_t *
         const char *p = ptr[k] + start * stride[k];
         bool        direct = j->from[k] == j->want[k] && (stride[k] == size || stride[k] == 0);
         char       *t = tile + k * TILE * 16;
-        if (!direct) cpu_move(j->want[k], t, size, j->from[k], p, stride[k], stride[k] ? n : 1);
+        if (__builtin_expect(j->rough >> (k - 1) & 1, 0)) {
+            cpu_move(j->half, t + TILE * 8, 2, j->from[k], p, stride[k], stride[k] ? n : 1);
+            cpu_move(j->want[k], t, size, j->half, t + TILE * 8, 2, stride[k] ? n : 1);
+        } else if (!direct) cpu_move(j->want[k], t, size, j->from[k], p, stride[k], stride[k] ? n : 1);
         in[k - 1] = direct ? p : t;
         scalars |= (unsigned)(stride[k] == 0) << (k - 1);
     }
@@ -182,7 +188,7 @@ static __attribute__((noinline)) int walk(lc_op_id op, lc_dtype compute, lc_tens
     bool     plain = out->is_contiguous;
     if (!(j.loop = lc_cpu_loops[op][work])) return LC_NO_KERNEL;
     j.n_in = n_in;
-    j.scalars = 0;
+    j.scalars = j.rough = 0, j.half = compute;
     j.want[0] = lc_result_dtype(op, work);
     j.from[0] = (lc_dtype)out->dtype;
     j.data[0] = out->data;
@@ -193,9 +199,16 @@ static __attribute__((noinline)) int walk(lc_op_id op, lc_dtype compute, lc_tens
         j.from[k + 1] = (lc_dtype)t->dtype;
         j.want[k + 1] = want;
         j.data[k + 1] = t->data;
+        bool rough = rounds[op] >> k & 1 && compute != cpu_working_dtype(compute) && t->dtype != compute;
         if ((t->numel == 1 || lc_is_spread(t)) && out->numel != 0) {
             j.scalars |= 1u << k;
-            if (t->dtype != want) {
+            if (rough) {
+                char rounded[16];
+                cpu_move(compute, rounded, 0, (lc_dtype)t->dtype, t->data, 0, 1);
+                cpu_move(want, j.number[k], 0, compute, rounded, 0, 1);
+                j.data[k + 1] = j.number[k];
+                j.from[k + 1] = want;
+            } else if (t->dtype != want) {
                 cpu_move(want, j.number[k], 0, (lc_dtype)t->dtype, t->data, 0, 1);
                 j.data[k + 1] = j.number[k];
                 j.from[k + 1] = want;
@@ -203,7 +216,10 @@ static __attribute__((noinline)) int walk(lc_op_id op, lc_dtype compute, lc_tens
                 memcpy(j.number[k], t->data, (size_t)lc_size_of(want));
                 j.data[k + 1] = j.number[k];
             }
-        } else plain &= t->dtype == want && t->is_contiguous && t->numel == out->numel;
+        } else {
+            plain &= t->dtype == want && t->is_contiguous && t->numel == out->numel;
+            j.rough |= (unsigned)rough << k;
+        }
     }
     if (out->numel == 0) return 0;
     if (__builtin_expect(divides[op], 0) && lc_class_of(compute) == LC_INT && check_divisor(in[1]) < 0) return -1;
