@@ -92,6 +92,7 @@ static inline bool call_directly(const PyOp *op, PyObject *a, PyObject *b, PyObj
     return true;
 }
 
+static bool           is_wide_error(void) { return py_wide_number && PyErr_Occurred() == PyExc_OverflowError; }
 static PyObject      *binary(int id, PyObject *a, PyObject *b);
 static COLD PyObject *binary_narrow(int id, PyObject *a, PyObject *b) /* beside integers an operand of 64 bits wraps */
 {
@@ -105,9 +106,10 @@ static PyObject *binary(int id, PyObject *a, PyObject *b)
     const row *r = &rows[id];
     PyObject  *result;
     if (__builtin_expect(r->op && call_directly(r->op, a, b, &result), 1)) return result;
-    if (r->op && py_wide_number && PyErr_Occurred()) return binary_narrow(id, a, b);
+    if (r->op && is_wide_error()) return binary_narrow(id, a, b);
     if (!r->op || PyErr_Occurred()) return PyErr_Occurred() ? NULL : Py_NewRef(Py_NotImplemented);
     result = py_call_operator(r->op, (PyObject *[]){ a, b }, 2);
+    if (!result && is_wide_error()) return binary_narrow(id, a, b);
     if (result != Py_NotImplemented || !r->reflected || py_is_tensor(a)) return result;
     Py_DECREF(result);
     return py_call_operator(r->reflected, (PyObject *[]){ b, a }, 2);
@@ -149,7 +151,7 @@ BINARY(xor) BINARY(iadd) BINARY(isub) BINARY(imul) BINARY(idiv) BINARY(ifloordiv
     lc_value number;
     bool     overridden = py_overrides && Py_TYPE(b) != &PyTensor_Type; /* its hook is to see one call, of div */
     if (overridden || py_is_tensor(a) || py_convert_number(a, &number) != 1) {
-        if (PyErr_Occurred() && py_wide_number) return binary_narrow(ROW_div, a, b);
+        if (is_wide_error()) return binary_narrow(ROW_div, a, b);
         return PyErr_Occurred() ? NULL : binary(ROW_div, a, b);
     }
     PyObject *inverse = unary(ROW_reciprocal, b), *result = inverse ? binary(ROW_mul, inverse, a) : NULL;
