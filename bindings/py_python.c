@@ -32,6 +32,7 @@ static PyObject *in_python(const char *name, PyObject *self, PyObject *args, PyO
     X(sparse_dim, "How many dimensions are sparse: none.")                                                                     \
     X(to_dense, "The tensor itself, which is dense.")                                                                          \
     X(dim_order, "Dimensions from the outermost to the innermost in memory.")                                                  \
+    X(storage, "The memory behind it, as elements of its dtype.")                                                              \
     X(new, "PyTorch's old constructor, with this tensor's dtype.")                                                             \
     X(set_, "Look at the memory of another tensor, or at a storage, from now on.")
 

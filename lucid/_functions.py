@@ -24,7 +24,9 @@ def is_storage(obj):
     >>> lucid.is_storage(lucid.ones(2).untyped_storage()), lucid.is_storage(lucid.ones(2))
     (True, False)
     """
-    return isinstance(obj, _C.UntypedStorage)
+    from .storage import TypedStorage
+
+    return isinstance(obj, (_C.UntypedStorage, TypedStorage))
 
 
 def is_floating_point(input):  # noqa: A002 (PyTorch's name)

@@ -38,6 +38,8 @@ def construct(dtype, args, device=None):
             if data.dtype != dtype:
                 raise TypeError(f"expected a tensor of {dtype} (got {data.dtype})")
             return data.detach()
+        if hasattr(data, "untyped"):
+            return _C._on_storage(data.untyped(), dtype, (data.nbytes() // dtype.itemsize,), (1,), 0)
         if isinstance(data, (bool, str, bytes)):
             raise TypeError(f"new(): data must be a sequence of numbers (got {type(data).__name__})")
         if hasattr(data, "__len__"):

@@ -152,6 +152,17 @@ def dim_order(self, *, ambiguity_check=False):
     return tuple(sorted(range(self.ndim), key=lambda d: -strides[d]))
 
 
+def storage(self):
+    """The memory behind the tensor, as elements of its dtype; `untyped_storage` has it in bytes.
+
+    >>> lucid.zeros(2, 3)[1].storage().size()
+    6
+    """
+    from .storage import TypedStorage
+
+    return TypedStorage._of(self)
+
+
 def new(self, *args, device=None):
     """PyTorch's old constructor, with this tensor's dtype: of sizes, of data, or of another tensor.
 

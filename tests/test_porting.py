@@ -80,6 +80,16 @@ def switches(m):
     return seen, m.is_warn_always_enabled(), m.get_device(m.ones(1)), m.is_distributed(m.ones(1))
 
 
+def kernels(m, *wrong):
+    module = importlib.import_module(f"{m.__name__}.nn.attention")
+    seen, q = [], m.arange(8.0).reshape(1, 2, 4)
+    for kind in wrong or (module.SDPBackend.MATH, [module.SDPBackend.FLASH_ATTENTION, module.SDPBackend.MATH]):
+        with module.sdpa_kernel(kind):
+            seen += [m.backends.cuda.math_sdp_enabled(), m.backends.cuda.flash_sdp_enabled()]
+            seen.append(m.nn.functional.scaled_dot_product_attention(q, q, q))
+    return seen, m.backends.cuda.mem_efficient_sdp_enabled(), [b.name for b in (module.SDPBackend.CUDNN_ATTENTION,)]
+
+
 CASES = {
     "types of data": lambda m: of_data(m, [[1, 0], [0, 1]]),
     "types of arrays": lambda m: of_data(m, numpy.array([1.5, 0.0])),
@@ -150,6 +160,38 @@ CASES = {
         m.jit.annotate(int, 3),
         m.jit.unused(lambda v: v + 1)(1),
     ),
+    "storage": lambda m: (
+        x := m.arange(6.0).reshape(2, 3),
+        s := x[1].storage(),
+        s.__setitem__(0, 7.0),
+        [
+            len(s),
+            s.size(),
+            s[0],
+            s[-1],
+            s.nbytes(),
+            s.element_size(),
+            s.tolist(),
+            list(s),
+            s.is_shared(),
+            s.is_cuda,
+            str(s.dtype),
+        ],
+        [s.data_ptr() == x.data_ptr(), s.untyped().nbytes(), m.is_storage(s), s.clone().fill_(2).tolist(), repr(s)],
+        x,
+    )[3:],
+    "kernels of attention": kernels,
+    "no kernel of attention": lambda m: kernels(m, 7),
+    "a storage by a tensor": lambda m: m.ones(2).storage()[m.tensor(0)],
+    "slices of a storage": lambda m: m.ones(2).storage()[:1],
+    "storages": lambda m: [m.TypedStorage(3, dtype=m.int32).size(), m.TypedStorage([1, 2], dtype=m.float64).tolist()],
+    "new of a storage": lambda m: (x := m.arange(4.0), y := x.new(x.storage()).view(2, 2), y.zero_(), x)[3],
+    "batches in shared memory": lambda m: (
+        x := m.ones(2),
+        out := x.new(x.storage()._new_shared(4, device=x.device)).resize_(2, 2),
+        m.stack([x, x], 0, out=out).is_shared(),
+        out,
+    )[2:],
     "versions": lambda m: (m.version.cuda, m.version.hip, m.version.debug),
 }
 
