@@ -227,7 +227,6 @@ void          lc_generator_seed(lc_generator *g, uint64_t seed);
 uint64_t      lc_random_seed(void); /* from the system's entropy: no two calls alike */
 void          lc_random_words(lc_generator *g, uint32_t *out, int64_t n);
 uint32_t      lc_random32(lc_generator *g);
-uint64_t      lc_random64(lc_generator *g); /* first output is the high word */
 enum { LC_GENERATOR_STATE_BYTES = 5056 };
 #define LC_GENERATOR_SEED 67280421310721u                     /* of a generator made without a seed */
 void lc_generator_get_state(lc_generator *g, uint8_t *bytes); /* PyTorch's layout of CPU generator states */

@@ -131,7 +131,6 @@ void lc_random_words(lc_generator *g, uint32_t *out, int64_t n)
 }
 
 uint32_t lc_random32(lc_generator *g) { return lc_next32(g); }
-uint64_t lc_random64(lc_generator *g) { return lc_next64(g); }
 
 /* ---- states ---- */
 

@@ -13,7 +13,8 @@ SAMPLES += [
     S("linear", T(5, 3), T(4, 3), T(1)),
     S("linear", T(5, 0), T(4, 0), T(4)),
     S("linear", T(5, 3), T(0, 3), T(0)),
-    S("linear", T(5, 40), T(70, 40), T(70), dtypes=MOST),
+    S("linear", T(5, 40), T(70, 40), T(70), atol=6e-6),  # sums of forty are not fused everywhere
+    S("linear", T(5, 40), T(70, 40), T(70), dtypes=(*HALVES, "float64")),
     S("linear", T(40, 300), T(70, 300), T(70), dtypes=MOST, rtol=1e-2, atol=1e-1),
     S("linear", T(5, 3), T(4, 2), T(4)),
     S("linear", T(5, 3), T(4, 3), T(3)),

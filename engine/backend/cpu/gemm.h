@@ -38,9 +38,6 @@ typedef struct {
 } lc_gemm;
 const lc_micro_kernel *cpu_micro_kernel(lc_dtype dtype); /* of this CPU; f32 or f64 */
 
-/* Columns [column, column + n) of one row of the result, which are at out. */
-void cpu_epilogue_row(lc_dtype dtype, const lc_epilogue *e, int64_t row, int64_t column, int64_t n, void *out, int64_t out_col);
-
 /* out (m x n) = a (m x k) times b (k x n), all of one dtype. Any steps, in elements; those of a and b may be zero or negative. */
 struct lc_product {
     int64_t            m, n, k;

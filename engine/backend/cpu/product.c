@@ -30,12 +30,6 @@ const lc_micro_kernel *cpu_micro_kernel(lc_dtype dtype)
     return dtype == LC_f32 ? &found->f32 : &found->f64;
 }
 
-/* ---- epilogue ---- */
-void cpu_epilogue_row(lc_dtype dtype, const lc_epilogue *e, int64_t row, int64_t column, int64_t n, void *out, int64_t out_col)
-{
-    cpu_micro_kernel(dtype)->finish_row(e, row, column, n, out, out_col);
-}
-
 /* ---- plans ---- */
 static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
