@@ -395,6 +395,8 @@ scaled_dot_product_attention: x(2, 2, 3, 0), x(2, 2, 3, 0), x(2, 2, 3, 4), attn_
 scaled_dot_product_attention: x(1, 2, 0, 4), x(2, 2, 3, 4), x(2, 2, 3, 4), attn_mask=c(3, 3), is_causal=True
 scaled_dot_product_attention: x(2, 2, 3, 4), x(2, 2, 3, 4), x(2, 2, 3, 4), attn_mask=c(3)
 scaled_dot_product_attention: x(2, 3, 4), x(2, 3, 4), x(2, 3, 4), attn_mask=c(3)
+scaled_dot_product_attention: x(0, 2, 3, 4), x(2, 2, 3, 4), x(2, 2, 3, 4)
+scaled_dot_product_attention: x(2, 3, 0, 4), x(2, 2, 3, 5), x(2, 2, 3, 4), attn_mask=c(3, 3)
 m.dropout_: x(3), 0.5, False | x(3), 0.5, True | x(3), 0.0, True
 m.embedding_renorm_: x(3, 2), i([0]), 1., 2.
 m.lstm: x(6, 3), i([2, 2, 1, 1]), *L() | x(6, 3), i([2, 2, 2, 1]), *L() | x(6, 3), i([3, 2, 1]), *L()
@@ -472,6 +474,19 @@ linear_cross_entropy: x(4, 3), x(5, 3), i([0, 1, 2]) | x(0, 3), x(5, 3), i([]).l
 linear_cross_entropy: x(4, 3), x(5, 3), x(4, 5).softmax(1) | x(4, 3), x(5, 3), i([0, 1, 2, 4]), reduction='bogus'
 linear_cross_entropy: x(2, 4, 3), x(5, 3), i([[0, 1, 2, 4], [0, 1, 2, 4]])
 mse_loss: x(3), x(3), reduction=1 | x(3), x(3), reduction=None
+huber_loss: i([1, 2]), x(2)
+nll_loss: i([[1, 2]]), i([0]) | c(4, 3), i(1) | c(3), i([0, 1, 2, 3]) | c(3), i([0]) | c(0, 3), i(1)
+cross_entropy: c(4, 3), i(1) | c(3), i([0, 1]) | c(4, 3) > 0, i([0, 1, 2, 0])
+binary_cross_entropy: c(2).sigmoid(), i([0, 1]) | c(2).sigmoid(), D(2).sigmoid() | c(2).sigmoid(), c(2) > 0
+embedding_bag: i([[], []]), x(5, 4) | i([]).reshape(0, 3), x(5, 4)
+prelu: v([[NAN, 1.0, -INF], [INF, -1.0, NAN]]), x(3)
+bilinear: x(2, 3), x(2, 4), x(5, 3, 4), D(5)
+batch_norm: v([[NAN, 1.0], [INF, 2.0], [1.0, 3.0]]), c(2), c(2).abs(), x(2), x(2)
+batch_norm: v([[[NAN] + [1.0] * 40, [INF] + [2.0] * 40]]), c(2), c(2).abs(), x(2), x(2)
+max_pool1d: x(2, 3, 8), 2, return_indices=1 | x(2, 3, 8), 2, return_indices=None
+max_unpool2d: x(1, 1, 2, 2), i([[[[0, 3], [12, 15]]]]), 2, output_size=4
+affine_grid: x(2, 2, 3), 1, align_corners=False
+interpolate: x(2, 3, 4, 4), size=5, scale_factor=2.0, mode='sum' | x(2, 3, 4, 4), mode='sum'
 cross_entropy: x(3, 4), i([0, 1, 2]), reduction=1 | x(3, 4), None | x(3, 4), 1
 gaussian_nll_loss: x(3), 1.0, x(3).abs() | x(3), x(3), 1.0 | x(3), x(3), None
 multilabel_soft_margin_loss: x(3, 4), 1.0 | x(3, 4), None

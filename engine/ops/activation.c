@@ -108,11 +108,12 @@ static int softshrink_run(const lc_record *call)
 LC_OP(softshrink, .sig = "softshrink(input: Tensor, lambd: Number = 0.5) -> Tensor", .doc = "input, nearer to zero by lambd.",
       MAP, .out = true, .run = softshrink_run, .grad = shrink_grad, .saves = IN(0));
 
-/* The slope may be a tensor: prelu's is. */
+/* The slope may be a tensor: prelu's is. NaN is not above zero: the slope's gradient sees it. */
+static lc_tensor *not_above(lc_tensor *x, lc_tensor *t) { return lc_where(lc_gt(x, LC_INTEGER(0)), LC_INTEGER(0), t); }
 GRAD(leaky_relu_backward)
 {
     if (need[0]) dx[0] = lc_leaky_relu_backward(g[0], in(1), in(2));
-    if (need[2]) dx[2] = below_zero(in(1), lc_mul(g[0], in(0)));
+    if (need[2]) dx[2] = not_above(in(1), lc_mul(g[0], in(0)));
 }
 LC_OP(leaky_relu_backward,
       .sig = "leaky_relu_backward(grad_output: Tensor, input: Tensor, negative_slope: Tensor | Number) -> Tensor",
@@ -126,7 +127,7 @@ LC_OP(leaky_relu, .sig = "leaky_relu(input: Tensor, negative_slope: Number = 0.0
 GRAD(_prelu_kernel)
 {
     if (need[0]) dx[0] = lc_leaky_relu_backward(g[0], in(0), in(1));
-    if (need[1]) dx[1] = below_zero(in(0), lc_mul(g[0], in(0)));
+    if (need[1]) dx[1] = not_above(in(0), lc_mul(g[0], in(0)));
 }
 LC_OP(_prelu_kernel, .sig = "_prelu_kernel(input: Tensor, weight: Tensor) -> Tensor",
       .doc = "input, times weight where it is negative.", .hidden = true, .kernel = LC_OP_leaky_relu, .shape = broadcast,

@@ -283,12 +283,7 @@ static lc_tensor *on_matrices(lc_tensor **t, const lc_value *in, double scale)
     return in_type(lc_matmul(in[4].f > 0 ? lc_dropout(p, in[4].f, true) : p, in_type(t[2], work)), dtype);
 }
 /* Of no queries, keys or values: zeros, whatever the mask's shape is. */
-static bool is_empty(lc_tensor *const *t)
-{
-    bool empty = !t[2]->numel;
-    for (int d = 0; d < t[0]->ndim - 1; d++) empty |= !t[0]->shape[d];
-    return empty;
-}
+static bool       is_empty(lc_tensor *const *t) { return !t[2]->numel || !t[0]->shape[t[0]->ndim - 2]; }
 static lc_tensor *zeros_of(lc_tensor *const *t)
 {
     int64_t    shape[LC_MAX_DIMS];

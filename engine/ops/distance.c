@@ -65,6 +65,9 @@ static int bilinear_call(const lc_value *in, lc_tensor **out)
     if (bias != LC_NONE && (bias->ndim != 1 || bias->shape[0] != w->shape[0]))
         return lc_fail_int(LC_ShapeMismatch, "bilinear(): bias size does not match weight size: got %s but expected %lld",
                            LC_SHAPE(bias), (long long)w->shape[0]);
+    if (bias != LC_NONE && bias->dtype != w->dtype)
+        return lc_fail_int(LC_DtypeMismatch, "bilinear(): All tensors must have the same dtype, got weight %s and bias %s",
+                           LC_SHAPE(w), LC_SHAPE(bias));
     int64_t    results = w->shape[0], m = w->shape[1], k = w->shape[2];
     lc_tensor *left = lc_reshape(a, (int64_t[]){ batch, m }, 2), *right = lc_reshape(b, (int64_t[]){ batch, k, 1 }, 3);
     lc_tensor *flat = lc_reshape(lc_permute(w, (int64_t[]){ 1, 0, 2 }, 3), (int64_t[]){ m, results * k }, 2);

@@ -236,6 +236,8 @@ static int check_bags(const lc_tensor *ids, const lc_tensor *weight, const lc_te
                            "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
                            "sequences. However, found offsets %s",
                            LC_SHAPE(offsets));
+    if (ids->ndim == 2 && !ids->shape[1])
+        return lc_fail_int(LC_LucidError, "embedding_bag: bags of no samples: step must be nonzero");
     if (ids->ndim == 1 && (offsets == LC_NONE || offsets->ndim != 1))
         return lc_fail_int(LC_ValueError, "offsets has to be a 1D Tensor%s", offsets == LC_NONE ? " but got None" : "");
     if (!lc_is_floating(weight->dtype))

@@ -225,6 +225,6 @@ static int affine_grid_call(const lc_value *in, lc_tensor **out)
     lc_tensor *base = lc_reshape(lc_stack(parts, axes + 1, -1), (int64_t[]){ positions, axes + 1 }, 2);
     return (out[0] = lc_reshape(lc_matmul(base, lc_transpose(theta, 1, 2)), shape, axes + 2)) ? 0 : -1;
 }
-LC_OP(affine_grid, .sig = "affine_grid(theta: Tensor, size: list[int], align_corners: bool | None = None) -> Tensor",
+LC_OP(affine_grid, .sig = "affine_grid(theta: Tensor, size: tuple[int, ...], align_corners: bool | None = None) -> Tensor",
       .doc = "Grids for grid_sample: positions of an image of this size (batch, channels, sizes), moved by affine matrices.",
       .ns = "nn.functional", .call = affine_grid_call);

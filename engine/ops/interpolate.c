@@ -105,10 +105,8 @@ static int output_size(const lc_value *in, const lc_tensor *x, int nd, bool reco
                        int *n_scales)
 {
     const lc_value *asked = &in[1], *scale = &in[2];
-    bool            sized = asked->tag != LC_IS_none, scaled = scale->tag != LC_IS_none;
+    bool            sized = asked->tag != LC_IS_none;
     *n_scales = 0;
-    if (sized && scaled) return lc_fail_int(LC_ValueError, "only one of size or scale_factor should be defined");
-    if (!sized && !scaled) return lc_fail_int(LC_ValueError, "either size or scale_factor should be defined");
     if (sized && recompute)
         return lc_fail_int(LC_ValueError, "recompute_scale_factor is not meaningful with an explicit size.");
     if (check_length(sized ? asked : scale, nd, sized ? "output size" : "scale_factor", x) < 0) return -1;
@@ -193,6 +191,10 @@ static const mode_row *mode_named(const char *name)
 static int interpolate(const lc_value *in, const char *name, const lc_value *corners, bool recompute, bool antialias,
                        lc_tensor **out)
 {
+    bool sized = in[1].tag != LC_IS_none, scaled = in[2].tag != LC_IS_none;
+    if (sized == scaled)
+        return lc_fail_int(LC_ValueError, sized ? "only one of size or scale_factor should be defined"
+                                                : "either size or scale_factor should be defined");
     const mode_row *row = mode_named(name);
     if (!row) return -1;
     if (!row->corners && corners->tag != LC_IS_none)

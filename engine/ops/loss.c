@@ -237,6 +237,9 @@ static int huber_loss_call(const lc_value *in, lc_tensor **out)
     double    delta = in[3].f;
     warn_sizes(in(0), in(1));
     if (reduction_named(&in[2], &how) < 0) return -1;
+    if (!lc_is_floating(in(0)->dtype) && lc_is_floating(in(1)->dtype))
+        return lc_fail_int(LC_DtypeMismatch, "huber_loss: result type %s can't be cast to the desired output type %s",
+                           lc_dtypes[in(1)->dtype].name, lc_dtypes[in(0)->dtype].name);
     if (!(delta > 0)) return lc_fail_int(LC_LucidError, "huber_loss does not support non-positive values for delta.");
     return weighed(lc__huber(in(0), in(1), delta), in(0), in[4].t, how, false, out);
 }
@@ -267,6 +270,9 @@ static int binary_cross_entropy_call(const lc_value *in, lc_tensor **out)
                            "Using a target size (%s) that is different to the input size (%s) is deprecated. Please ensure "
                            "they have the same size.",
                            LC_SIZES(target->shape, target->ndim), LC_SIZES(x->shape, x->ndim));
+    if (x->dtype != target->dtype)
+        return lc_fail_int(LC_DtypeMismatch, "binary_cross_entropy: Found dtype %s but expected %s",
+                           lc_dtypes[target->dtype].name, lc_dtypes[x->dtype].name);
     if (refuse_grad(in[2].t, "binary_cross_entropy", "weight") < 0 || between_zero_and_one(x, "input") < 0 ||
         between_zero_and_one(target, "target") < 0)
         return -1;

@@ -16,6 +16,12 @@ static int check_class_target(const lc_tensor *x, const lc_tensor *target, const
     if (x->ndim != 1 && target->ndim && x->shape[0] != target->shape[0])
         return lc_fail_int(LC_ValueError, "Expected input batch_size (%lld) to match target batch_size (%lld).",
                            (long long)x->shape[0], (long long)target->shape[0]);
+    if (x->ndim != 1 && !target->ndim)
+        return lc_fail_int(x->shape[0] ? LC_ValueError : LC_IndexError,
+                           "Expected input batch_size (%lld) to match target batch_size (0).", (long long)x->shape[0]);
+    if (x->ndim == 1 && target->ndim == 1 && target->shape[0] != 1)
+        return lc_fail_int(LC_ValueError, "For 1D input, 1D target must have size 1, but got target size: %lld",
+                           (long long)target->shape[0]);
     bool fits =
         target->ndim == (x->ndim == 1 ? 0 : x->ndim - 1) || (x->ndim == 1 && target->ndim == 1 && target->shape[0] == 1);
     for (int d = 2; d < x->ndim && fits; d++) fits = x->shape[d] == target->shape[d - 1];
@@ -56,6 +62,8 @@ static int nll_loss_call(const lc_value *in, lc_tensor **out)
 {
     reduction how;
     if (reduction_of(&in[3], &in[5], &in[6], &how) < 0 || check_class_target(in(0), in(1), in[2].t) < 0) return -1;
+    if (!lc_is_floating(in(0)->dtype))
+        return lc_fail_int(LC_NotImplementedError, "nll_loss is not implemented for %s", lc_dtypes[in(0)->dtype].name);
     return nll(in(0), in(1), in[2].t, in[4].i, how, out);
 }
 LC_OP(nll_loss,
@@ -229,7 +237,7 @@ static int entropy_checked(lc_tensor *x, lc_tensor *target, lc_tensor *weight, i
     }
     if (check_class_target(x, target, weight) < 0) return -1;
     if (!lc_is_floating(x->dtype))
-        return lc_fail_int(LC_DtypeMismatch, "cross_entropy is not implemented for %s", lc_dtypes[x->dtype].name);
+        return lc_fail_int(LC_NotImplementedError, "cross_entropy is not implemented for %s", lc_dtypes[x->dtype].name);
     if (target->dtype != LC_i64 && !(target = in_type(target, LC_i64))) return -1;
     if (x->ndim == 1 && target->ndim == 1) target = lc_reshape(target, NULL, 0);
     return (out[0] = lc__cross_entropy(x, target, weight, how, ignored, eps).out) ? 0 : -1;

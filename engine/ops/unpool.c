@@ -92,18 +92,18 @@ static int unpool3d_call(const lc_value *in, lc_tensor **out) { return unpool(in
 LC_OP(max_unpool1d,
       .sig = "max_unpool1d(input: Tensor, indices: Tensor, kernel_size: list[int], stride: list[int] | None = None, padding: "
              "list[int] = 0, "
-             "output_size: list[int] | None = None) -> Tensor",
+             "output_size: tuple[int, ...] | None = None) -> Tensor",
       .doc = "Values put back where max_pool1d found them in the last dimension, and zeros elsewhere.", .ns = "nn.functional",
       .amp = LC_AMP_CPU_FP32, .call = unpool1d_call);
 LC_OP(max_unpool2d,
       .sig = "max_unpool2d(input: Tensor, indices: Tensor, kernel_size: list[int], stride: list[int] | None = None, padding: "
              "list[int] = 0, "
-             "output_size: list[int] | None = None) -> Tensor",
+             "output_size: tuple[int, ...] | None = None) -> Tensor",
       .doc = "Values put back where max_pool2d found them in the last two dimensions, and zeros elsewhere.",
       .ns = "nn.functional", .amp = LC_AMP_CPU_FP32, .call = unpool2d_call);
 LC_OP(max_unpool3d,
       .sig = "max_unpool3d(input: Tensor, indices: Tensor, kernel_size: list[int], stride: list[int] | None = None, padding: "
              "list[int] = 0, "
-             "output_size: list[int] | None = None) -> Tensor",
+             "output_size: tuple[int, ...] | None = None) -> Tensor",
       .doc = "Values put back where max_pool3d found them in the last three dimensions, and zeros elsewhere.",
       .ns = "nn.functional", .amp = LC_AMP_CPU_FP32, .call = unpool3d_call);

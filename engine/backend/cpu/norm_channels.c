@@ -36,6 +36,7 @@ static void finish_sums(const lc_norm_args *a, int64_t c, const double sum[2], d
 {
     double n = (double)(a->rows * a->inner), rstd = norm_at(a->rstd, c, 0), scale = rstd * norm_at(a->weight, c, 1);
     norm_set(a->dweight, c, sum[1] * rstd), norm_set(a->dbias, c, sum[0]);
+    /* of given statistics the slope is that of g alone: x does not count, and is not read, be it NaN */
     by[0] = 1, by[1] = a->fixed ? 0 : rstd * rstd * sum[1] / n, by[2] = a->fixed ? 0 : sum[0] / n, by[3] = scale;
 }
 
@@ -73,7 +74,8 @@ static void backward_channel(const channel_job *j, int64_t c, char *room, char *
     finish_sums(a, c, sum, by);
     if (a->out) EACH_TILE(a, c)
         {
-            const void *g = norm_read(a->grad, at, n, j->work, room), *x = norm_read(a->in, at, n, j->work, other);
+            const void *g = norm_read(a->grad, at, n, j->work, room),
+                       *x = a->fixed ? g : norm_read(a->in, at, n, j->work, other);
             j->loops->slope(norm_place(a->out, at, j->work, other), g, x, n, mean, by);
             norm_written(a->out, at, n, j->work, other);
         }
@@ -144,11 +146,10 @@ static void apply_chunk(void *ctx, int64_t begin, int64_t end)
     g_room = x_room + room * j->size;
     for (int64_t r = begin, n; r < end; r += n) {
         n = end - r < j->block ? end - r : j->block;
-        const void *x = norm_read(a->in, r * width, n * width, j->work, x_room);
+        const void *g = a->grad ? norm_read(a->grad, r * width, n * width, j->work, g_room) : NULL;
+        const void *x = g && a->fixed ? g : norm_read(a->in, r * width, n * width, j->work, x_room);
         void       *to = norm_place(a->out, r * width, j->work, x_room);
-        if (a->grad)
-            j->loops->column_slope(to, norm_read(a->grad, r * width, n * width, j->work, g_room), x, n, width, j->column, by,
-                                   j->stream);
+        if (g) j->loops->column_slope(to, g, x, n, width, j->column, by, j->stream);
         else j->loops->column_scale(to, x, n, width, j->column, by[0], by[1], j->stream);
         norm_written(a->out, r * width, n * width, j->work, x_room);
     }
