@@ -130,7 +130,7 @@ GRAD(copy_)
     if (need[0]) dx[0] = zeros_like(in(0)); /* what was overwritten has no influence any more */
     if (need[1]) dx[1] = on_device_of(g[0], in(1));
 }
-LC_OP(copy_, .sig = "copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor",
+LC_OP(copy_, .sig = "copy_(input: Tensor, src: Tensor | Number, non_blocking: bool = False) -> Tensor",
       .doc = "Overwrite input with src, which is broadcast and converted.", .method = true, .function = false, .writes = IN(0),
       .any_device = IN(1), .promote = LC_NO_PROMOTION, .shape = source_fits, .run = copy_run, .grad = copy__grad);
 

@@ -94,6 +94,7 @@ STATEMENTS = """
     m.tensor([0.7, 2.5]).half() % 0.3 | m.tensor([256.0, 2.0]).bfloat16() == m.tensor([257, 2])
     m.tensor([1.0, 2.0]).bfloat16() + m.tensor([257, 1001]) | m.tensor(0.3) / m.tensor([0.7, 2.5]).bfloat16()
     m.tensor(m.ones(3, 4).t()).stride() | m.ones(2).new_tensor(m.ones(3, 4).t()).stride()
+    m.zeros(2).copy_(0.5) | m.zeros(2, dtype=m.int8).copy_(300) | m.zeros(2, 1).expand(2, 3).copy_(1)
     m.ones(2).requires_grad_(1) | m.ones(2).is_same_size(1) | m.ones(2).is_set_to(None)
     m.mm(m.ones(2, 2), m.ones(2, 2), out=m.ones(2, 2).double()) | m.floor(m.ones(2), out=m.ones(2).double())
     m.add(m.ones(2), m.ones(2), out=m.ones(2).double()) | m.amax(m.ones(2), out=m.ones(()).double())
