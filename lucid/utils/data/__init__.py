@@ -9,6 +9,7 @@
 With the same seed the order of samples, and the seeds of workers, are PyTorch's.
 """
 
+from . import distributed
 from .collate import collate, default_collate, default_convert
 from .dataloader import DataLoader
 from .dataset import (
@@ -52,6 +53,7 @@ __all__ = [
     "collate",
     "default_collate",
     "default_convert",
+    "distributed",
     "get_worker_info",
     "random_split",
 ]
