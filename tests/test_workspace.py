@@ -15,6 +15,7 @@ OPS = """
     i.unique(return_inverse=True, return_counts=True) | flat.nanquantile(row[:9].sigmoid()) | x.quantile(row[:3].sigmoid(), 0)
     x.tril() | x.unique(return_inverse=True) | i.unique_consecutive() | runs.unique_consecutive(return_counts=True)
     d.sort() | d.argsort() | d.reshape(-1).sort() | d.reshape(-1).argsort(descending=True) | d.reshape(-1).sort(stable=True)
+    perm.topk(9000) | perm.topk(perm.numel(), largest=False)
     d.unique() | d.unique(return_inverse=True, return_counts=True) | spread.unique(return_inverse=True, return_counts=True)
     lucid.bucketize(x, edges) | lucid.isin(i, edges.long()) | x.histc() | i.reshape(-1).bincount() | lucid.dropout(x, 0.5, True)
     x[m] | x.masked_select(m) | m.nonzero() | x.masked_scatter(m, x) | x.t().contiguous() | x.flip(1) | lucid.cat((x, x), 1)
@@ -31,7 +32,11 @@ def operands():
     x = lucid.from_numpy(rng.normal(size=(ROWS, ROWS)).astype("float32"))
     i = lucid.from_numpy(rng.integers(0, 1000, (ROWS, ROWS)))
     given = {"x": x, "i": i, "m": x > 0, "h": x.half(), "c": x + 1j, "flat": x.reshape(-1), "edges": lucid.linspace(-3, 3, 101)}
-    given |= {"d": lucid.from_numpy(rng.normal(size=(ROWS, ROWS))), "spread": i * 123456789}
+    given |= {
+        "d": lucid.from_numpy(rng.normal(size=(ROWS, ROWS))),
+        "spread": i * 123456789,
+        "perm": lucid.randperm(ROWS * ROWS).float(),
+    }
     return given | {"runs": (i // 100).sort().values, "row": x[0], "t": x.reshape(64, 64, 64), "lucid": lucid, "ROWS": ROWS}
 
 

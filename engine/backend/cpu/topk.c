@@ -3,8 +3,10 @@
  *
  * Few of many (64 k <= n): a heap of the best so far, and every later element against the worst of it. A tile of elements whose best does not
  * enter is skipped as a whole, which is most of them. Otherwise, a handful is kept in order by insertion; more, and the line is sorted
- * (sort.c), which is faster than selecting. If two of the chosen are equal, or the last and the first not chosen, the selection is repeated
- * as libstdc++ does it. */
+ * (sort.c), which is faster than selecting. Of a long line the last to be chosen is found by its rank (rank.c), and the chosen are collected
+ * and sorted in the room of the indices. If two of the chosen are equal, or the last and the first not chosen, the selection is repeated
+ * as libstdc++ does it; only then does a long line take memory. */
+#include "rank.h"
 #include "sort_lines.h"
 #include <string.h>
 
@@ -187,6 +189,35 @@ static int sorted_instead(const line_thread *t, line_ends at, bool *answered)
     if (*answered) cpu_emit_sorted(w, &line, at, w->k);
     return 0;
 }
+/* The same for a long line of at most 4 bytes each, whose indices lie together: only what is chosen is sorted, where the indices will be. */
+static void collected_instead(const line_thread *t, line_ends at, bool *answered)
+{
+    const line_walk   *w = t->walk;
+    const lc_sort_key *as = cpu_sort_key(w->dtype);
+    rank_line          l = { at.in, w->step[0], w->n, w->dtype, lc_working_dtype(w->dtype) };
+    int64_t            last = cpu_rank_one(&l, w->descending ? w->n - w->k : w->k - 1, t->memory), found = 0;
+    uint64_t           key[SORT_TILE], below[SORT_TILE], bound, flip = w->descending ? as->all : 0;
+    uint64_t          *record = (uint64_t *)at.indices, *spare = (uint64_t *)t->memory, *sorted = record;
+    key_summary        s;
+    as->load(at.in + last * w->step[0], w->step[0], 1, flip, &bound, &s);
+    for (int64_t i = 0, n, m = 0; i < w->n; i += n, m = 0) {
+        n = w->n - i < SORT_TILE ? w->n - i : SORT_TILE;
+        as->load(at.in + i * w->step[0], w->step[0], n, flip, key, &s);
+        if (s.least > bound) continue;
+        for (int64_t j = 0; j < n; j++) below[m] = key[j] << 32 | (uint64_t)(i + j), m += key[j] <= bound;
+        if (found + m > w->k) return; /* the first not chosen equals the last */
+        memcpy(record + found, below, (size_t)m * sizeof *below), found += m;
+    }
+    if (w->k > SORT_TILE && (size_t)w->k * sizeof *spare <= w->bytes)
+        sorted = cpu_sort_records(record, spare, w->k, 32, 32, 0, NULL);
+    else cpu_sort_place(record, sizeof *record, w->k, 0, 64, w->parallel);
+    if (sorted != record) memcpy(record, sorted, (size_t)w->k * sizeof *record);
+    for (int64_t i = 1; i < w->k; i++)
+        if ((record[i] ^ record[i - 1]) >> 32 == 0) return;
+    for (int64_t i = 0; i < w->k; i++) record[i] &= UINT32_MAX;
+    cpu_gather(lc_size_of(w->dtype), at.values, w->step[1], at.in, w->step[0], (const int64_t *)record, w->k);
+    *answered = true;
+}
 static void select_from(const line_walk *w, entry *entries)
 {
     nth_element(entries, entries + w->k - 1, entries + w->n);
@@ -257,7 +288,9 @@ static void topk_tiny_lines(const line_walk *w, char *const *ptr, const int64_t 
         memcpy(at.indices, index, (size_t)(rows * k) * sizeof *index);
     }
 }
-static int topk_lines(void *ctx, char *const *ptr, const int64_t *stride, int64_t lines)
+static size_t line_bytes(int64_t n) { return (size_t)cpu_sort_room(n) * sizeof(entry); }
+static bool   is_long(int64_t n) { return line_bytes(n) > SORT_MEMORY; }
+static int    topk_lines(void *ctx, char *const *ptr, const int64_t *stride, int64_t lines)
 {
     const line_thread *t = ctx;
     const line_walk   *w = t->walk;
@@ -268,19 +301,33 @@ static int topk_lines(void *ctx, char *const *ptr, const int64_t *stride, int64_
     if (lc_class_of(w->dtype) == LC_INT && w->k <= w->n / 4) sorts = false; /* integers are often equal */
     if (are_tiny(w, stride)) return topk_tiny_lines(w, ptr, stride, lines), 0;
     for (int64_t l = 0; l < lines; l++) {
-        line_ends at = cpu_line_ends(w, ptr, stride, l);
-        bool      answered = false;
+        line_ends   at = cpu_line_ends(w, ptr, stride, l);
+        bool        answered = false;
+        size_t      bytes = few || !is_long(w->n) ? 0 : line_bytes(w->n);
+        line_thread with = *t;
+        int         rc = 0;
         if (few) select_few(w, at.in, entries);
         else if (inserts && insert_instead(w, at.in, handful)) {
             emit_entries(w, handful, at);
             continue;
         } else {
-            if (sorts && !inserts && sorted_instead(t, at, &answered) < 0) return -1;
+            bool collects = bytes && lc_size_of(w->dtype) <= 4 && w->n <= UINT32_MAX && w->step[2] == sizeof(int64_t);
+            if (sorts && collects && w->k == w->n) { /* all of them */
+                sorted_line line;
+                rc = cpu_sort_in_place(w->dtype, at.in, w->step[0], w->n, w->descending, true, w->parallel, at.indices, &line);
+                answered = rc == 0 && !has_equals(&line, w->n);
+                if (answered) cpu_emit_sorted(w, &line, at, w->n);
+                if (rc < 0) return -1;
+            } else if (sorts && !inserts && collects) collected_instead(t, at, &answered);
             if (answered) continue;
-            load_entries(w, at.in, 0, w->n, entries);
-            select_from(w, entries);
+            if (bytes && !(with.memory = cpu_scratch(bytes))) return -1;
+            if (sorts && !inserts && !collects) rc = sorted_instead(&with, at, &answered);
+            entries = (entry *)with.memory;
+            if (rc == 0 && !answered) load_entries(w, at.in, 0, w->n, entries), select_from(w, entries);
         }
-        emit_entries(w, entries, at);
+        if (rc == 0 && !answered) emit_entries(w, entries, at);
+        if (bytes) cpu_scratch_free(with.memory, bytes);
+        if (rc < 0) return -1;
     }
     return 0;
 }
@@ -289,7 +336,8 @@ static int cpu_topk(lc_dtype dtype, const void *args)
 {
     const lc_sort_args *a = args;
     int64_t             n = a->in->ndim ? a->in->shape[a->dim] : 1;
-    size_t              bytes = a->k <= n / 64 ? (size_t)a->k * sizeof(entry) : (size_t)cpu_sort_room(n) * sizeof(entry);
+    size_t              bytes = is_long(n) ? cpu_rank_scratch(n, lc_size_of(lc_working_dtype(dtype)), true) : line_bytes(n);
+    if (a->k <= n / 64) bytes = (size_t)a->k * sizeof(entry);
     return cpu_each_line(dtype, a, topk_lines, bytes, a->k <= n / 64 ? 0 : 4);
 }
 LC_CPU_RUN(topk, cpu_topk, 1u << LC_f16 | 1u << LC_bf16 LC_EACH_real(LC_SORTABLE_BIT, ))
