@@ -1,5 +1,19 @@
-/* unfold and fold: windows of a plane as columns of a matrix, and the sum of columns back into a plane. One row of the matrix is one tap of the
- * window over all places: it is moved, or added, row of the plane by row. Bound by memory; planes are shared between threads. */
+/* unfold and fold: windows of a plane as columns of a matrix, and the sum of columns back into a plane.
+ *
+ * What bounds it. Nothing is computed in one, and one addition per number in the other: memory, and for narrow images the moves of short rows. A
+ * plane is read kernel times, from the caches where it stays; the matrix, kernel times as large, is written (or read) once.
+ *
+ * Tiles. One row of the matrix is one tap of the window over all places. For each the places whose tap lies in the plane are a range of rows and a
+ * range of columns, found by two divisions (`inside`): no element is tested. So a tap is a block of short rows, each moved (or added) as a
+ * whole, with zeros set before and behind, and writes go upwards only. Planes are what threads share; in fold each owns the plane it sums
+ * into, and taps are added in order, so that the result is the same for any number of threads.
+ *
+ * Fraction of a copy of as many bytes (31 GB/s, one thread, float32, 8 x 16 x 56 x 56, best of 120 runs beside other work): unfold 3 x 3 with padding 0.5
+ * (16 GB/s), fold 0.7 (21), unfold 2 x 2 with stride 2 0.4 (13). In the caches (28 x 28) they are no faster, 13 and 21, where a copy does 87: rows
+ * of 28 to 56 numbers are too short for what it takes to start one.
+ *
+ * Not done: place by place (as many small moves as there are numbers); gathering by a table of indices (8 bytes read for 4 moved).
+ * Convolutions do not come here: theirs are implicit (conv.c). */
 #include "cpu.h"
 #include "../args.h"
 #include <string.h>
