@@ -335,6 +335,7 @@ def test_questions_about_accelerators():
 
 @pytest.mark.parametrize("m", [lucid, torch], ids=["lucid", "torch"])
 def test_hub(m, tmp_path, monkeypatch):
+    monkeypatch.setattr(m.hub, "_dir" if m is lucid else "_hub_dir", None)  # whatever was set before
     monkeypatch.setenv("TORCH_HOME", str(tmp_path / "home"))
     assert m.hub.get_dir() == str(tmp_path / "home/hub")
     source = tmp_path / "model.pth"
