@@ -1,6 +1,7 @@
 """Chains of views against PyTorch: geometry, values, shared memory, gradients; many dimensions, none, sizes that overflow."""
 
 import math
+import threading
 
 import pytest
 import torch
@@ -373,6 +374,25 @@ def test_large_lists():
     assert len(parts) == 300_000
     (parts[7] * 3).backward()
     assert x.grad.sum().item() == 3 and x.grad[7].item() == 3
+
+
+def test_lists_longer_than_a_stack():
+    x, made = lucid.ones(1, requires_grad=True), []
+
+    def join():
+        many = [x] * 100_000
+        for joined in (lucid.cat(many), lucid.hstack(many), lucid.cat(many[1:] + [x.double()]), lucid.stack(many).unbind()[5]):
+            joined.sum().backward()
+        made.append(x.grad.item())
+
+    before = threading.stack_size(1 << 19)
+    try:
+        thread = threading.Thread(target=join)
+        thread.start()
+        thread.join()
+    finally:
+        threading.stack_size(before)
+    assert made == [300_001]
 
 
 EXAMPLES = {

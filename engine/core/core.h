@@ -159,8 +159,25 @@ void        lc_log_line(const char *fmt, ...) __attribute__((format(printf, 1, 2
 #define lc_tell(...) (__builtin_expect(lc_verbose, 0) ? lc_log_line(__VA_ARGS__) : (void)0)
 
 /* Memory: see alloc.c. A block is 64-byte aligned and is returned with the size it was asked for. */
-void       *lc_alloc(size_t bytes);
-void        lc_free(void *block, size_t bytes);
+void *lc_alloc(size_t bytes);
+void  lc_free(void *block, size_t bytes);
+/* `name` is an array of n elements until the function returns: on the stack if they are few, else on the heap, because a list may be longer than a
+ * stack. NULL if there is no memory, which is then an error already. */
+typedef struct {
+    void  *at;
+    size_t bytes;
+} lc_array_room;
+static inline void lc_array_end(lc_array_room *room)
+{
+    if (room->bytes) lc_free(room->at, room->bytes);
+}
+enum { LC_STACK_ARRAY = 4096 };
+#define LC_ARRAY(T, name, n)                                                                                                   \
+    size_t name##_bytes = (size_t)(n) * sizeof(T);                                                                             \
+    __attribute__((cleanup(lc_array_end)))                                                                                     \
+    lc_array_room name##_room = { name##_bytes > LC_STACK_ARRAY ? lc_alloc(name##_bytes) : __builtin_alloca(name##_bytes + 1), \
+                                  name##_bytes > LC_STACK_ARRAY ? name##_bytes : 0 };                                          \
+    T *const name = name##_room.at
 void        lc_cache_clear(void); /* give cached blocks of this thread and of the shared pool back to the system */
 long        lc_live_blocks(void); /* all threads: allocations minus frees. Zero growth means no leak */
 extern long lc_alloc_fail_at;     /* tests: the n-th lc_alloc from now fails; 0 is off */

@@ -143,10 +143,12 @@ int lc_autocast_call(lc_record *call)
     const lc_op   *op = call->op;
     lc_device_kind kind = (lc_device_kind)call->device.kind;
     lc_value       args[op->args->n_params];
-    lc_tensor     *list[call->n_in + 1], **next = list;
-    int            to = target_of(call), rc = to < 0 ? -1 : 0;
-    bool           lstm = rule_of(op, kind) == (LC_AMP_LSTM & 15);
-    lc_scope       scope = lc_scope_open();
+    LC_ARRAY(lc_tensor *, list, call->n_in);
+    if (!list) return -1;
+    lc_tensor **next = list;
+    int         to = target_of(call), rc = to < 0 ? -1 : 0;
+    bool        lstm = rule_of(op, kind) == (LC_AMP_LSTM & 15);
+    lc_scope    scope = lc_scope_open();
     for (int k = 0; k < op->args->n_params && rc == 0; k++) {
         lc_value *v = &args[k];
         *v = call->args[k];
