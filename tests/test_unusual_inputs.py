@@ -54,6 +54,11 @@ adaptive_max_pool3d: x(2, 3, 8, 8), 2 | x(8, 8, 8), 2
 fractional_max_pool2d: x(2, 3, 8, 8), 2, output_size=9 | x(2, 3, 8, 8), 2 | x(2, 3, 8, 8), 9, output_size=2
 fractional_max_pool2d: x(2, 3, 8, 8), 2, output_ratio=0.5 | x(2, 3, 8, 8), 2, output_ratio=(0.5, 0.5)
 fractional_max_pool2d: x(2, 3, 8, 8), 2, output_ratio=(0.5, 0.5, 0.5) | x(2, 3, 8, 8), 2, output_ratio=1.5
+fractional_max_pool3d: x(1, 3, 4, 4, 4), 2, output_size=3 | x(1, 3, 4, 4, 4), 1, output_size=4
+avg_pool3d: x(1, 3, 2, 4, 4), 3, padding=1 | x(1, 3, 4, 4, 4), 5, padding=2, ceil_mode=True
+adaptive_avg_pool2d: x(2, 3, 0, 4), 1 | x(2, 3, 0, 4), 2 | x(2, 0, 4, 4), 1
+adaptive_avg_pool3d: x(2, 0, 4, 4, 4), 2 | x(2, 0, 4, 4, 4), 1
+adaptive_avg_pool1d: x(3, 0), 1 | x(3, 0), 2
 fractional_max_pool2d: x(2, 3, 8, 8), 2, output_ratio=NAN | x(2, 3, 8, 8), 2, output_ratio=(0.5, NAN)
 fractional_max_pool2d: x(2, 3, 8, 8), 2, output_ratio=(0.5, 1.5) | x(2, 3, 8, 8), 2, output_ratio=(0.5, -0.5)
 fractional_max_pool2d: x(2, 3, 8, 8), (2,2,2), output_size=(2,2) | x(2, 3, 8, 8), 2, output_size=2, output_ratio=0.5

@@ -67,7 +67,7 @@ static int check_pool(const lc_tensor *x, int nd, const int64_t *kernel, const i
                                "fractional_max_pool%dd(): kernel_size must be greater than zero and output_size not be "
                                "negative, but got %lld and %lld",
                                nd, (long long)kernel[d], (long long)size[d]);
-        if (kernel[d] > n || size[d] > n || size[d] + kernel[d] - 1 > n)
+        if (kernel[d] > n || size[d] > n || size[d] + kernel[d] - (nd < 3) > n) /* of 3 dimensions PyTorch wants one more */
             return lc_fail_int(LC_ShapeMismatch,
                                "fractional_max_pool%dd(): %lld windows of %lld are too large relative to the input's %lld", nd,
                                (long long)size[d], (long long)kernel[d], (long long)n);

@@ -142,6 +142,9 @@ static int avg_pool(const lc_value *in, lc_tensor **out, int nd, int64_t divisor
         return lc_fail_int(LC_IndexError, "avg_pool2d: Expected 3D or 4D (batch mode) input, but got: %s", LC_SHAPE(in(0)));
     if (refuse(in(0), "avg_pool", good) < 0 || read_window(in(0), nd, &in[1], &in[2], &in[3], NULL, in[4].b, window) < 0)
         return -1;
+    for (int d = 0; d < nd && nd == 3; d++) /* padding is no help, in three dimensions alone */
+        if (in(0)->shape[in(0)->ndim - nd + d] < window[d])
+            return lc_fail_int(LC_ShapeMismatch, "avg_pool3d: input %s is smaller than the kernel", LC_SHAPE(in(0)));
     return (out[0] = lc__avg_pool(in(0), window, 4 * nd, in[4].b, in[5].b, divisor)) ? 0 : -1;
 }
 static int avg_pool_over(const lc_value *in, lc_tensor **out, int nd)
@@ -168,7 +171,14 @@ LC_OP(avg_pool3d,
       .out = true);
 
 /* ---- adaptive: (input, output_size) ---- */
-static int adaptive_size(const lc_value *in, int nd, int64_t *size)
+static bool has_elements(const lc_tensor *x, int nd) /* in every plane; there may be none */
+{
+    int64_t n = 1;
+    for (int d = x->ndim - nd; d < x->ndim; d++) n *= x->shape[d] != 0;
+    return n;
+}
+/* mean: of windows, where PyTorch looks at less: at nothing if there is one window, in one or two dimensions only whether it has elements. */
+static int adaptive_size(const lc_value *in, int nd, bool mean, int64_t *size)
 {
     const lc_tensor *x = in(0);
     int              n = in[1].n;
@@ -179,13 +189,14 @@ static int adaptive_size(const lc_value *in, int nd, int64_t *size)
     for (int d = 0; d < nd; d++)
         if ((size[d] = in[1].is[n == 1 ? 0 : d]) < 0)
             return lc_fail_int(LC_LucidError, "adaptive pool: elements of output_size must be greater than or equal to 0");
-    if (check_input(x, nd) < 0) return -1;
+    bool one = size[0] == 1 && size[nd - 1] == 1 && size[nd / 2] == 1;
+    if (!(mean && (one || (nd < 3 && has_elements(x, nd)))) && check_input(x, nd) < 0) return -1;
     return refuse(x, "adaptive pool", lc_is_floating(x->dtype));
 }
 static int adaptive_avg(const lc_value *in, lc_tensor **out, int nd)
 {
     int64_t size[MAX_ND];
-    if (adaptive_size(in, nd, size) < 0) return -1;
+    if (adaptive_size(in, nd, true, size) < 0) return -1;
     int64_t last[] = { -1, -2, -3 };
     bool    one = size[0] == 1 && size[nd - 1] == 1 && size[nd / 2] == 1; /* one window: the reduction is faster */
     return (out[0] = one ? lc_mean(in(0), last, nd, true) : lc__adaptive_avg_pool(in(0), size, nd)) ? 0 : -1;
@@ -193,7 +204,7 @@ static int adaptive_avg(const lc_value *in, lc_tensor **out, int nd)
 static int adaptive_max(const lc_value *in, lc_tensor **out, int nd, bool both)
 {
     int64_t size[MAX_ND];
-    if (adaptive_size(in, nd, size) < 0) return -1;
+    if (adaptive_size(in, nd, false, size) < 0) return -1;
     lc__adaptive_max_pool_out made = lc__adaptive_max_pool(in(0), size, nd);
     if (both) out[1] = made.indices;
     return (out[0] = made.out) ? 0 : -1;
