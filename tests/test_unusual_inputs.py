@@ -23,6 +23,7 @@ SMOOTH = (
 )
 CASES = """
 max_pool1d: x(0, 3, 8), 2 | x(2, 3, 4), 5 | x(3, 8), 2, padding=2 | x(8), 2
+max_pool1d: i([[[3, 1, 2, 2]]]), 2, return_indices=True | i([[[3, 1, 2, 2]]]), 2 | i([[[3, 1]]]).bool(), 2, return_indices=True
 max_pool2d: x(0, 3, 8, 8), 2 | x(2, 0, 8, 8), 2 | x(2, 3, 0, 8), 2 | x(2, 3, 8, 8), 9 | x(2, 3, 8, 8), 0 | x(2, 3, 8, 8), -1
 max_pool2d: x(2, 3, 8, 8), (2, 2, 2) | x(2, 3, 8, 8), 2, stride=0 | x(2, 3, 8, 8), 2, stride=-1 | x(2, 3, 8, 8), 2, padding=-1
 max_pool2d: x(2, 3, 8, 8), 2, padding=2 | x(2, 3, 8, 8), 2, dilation=0 | x(2, 3, 8, 8), 3, dilation=5 | x(8, 8), 2 | x(8), 2
@@ -39,6 +40,7 @@ avg_pool2d: x(2, 3, 8, 8), 2, divisor_override=0 | x(2, 3, 8, 8), 2, divisor_ove
 avg_pool2d: x(8, 8), 2 | x(8), 2 | x(), 2 | x(2, 3, 8, 8), 2**62 | x(2, 3, 8, 8), 2, stride=2**62
 avg_pool2d: x(2, 3, 8, 8), 2, padding=2**62 | x(2, 3, 8, 8), 2, divisor_override=2**62 | x(2, 4, 6, 6).to(memory_format=CL), 2
 avg_pool3d: x(0, 3, 8, 8, 8), 2 | x(8, 8, 8), 2
+lp_pool1d: x(3, 8), 2.0, (2,) | x(3, 8), INF, (2,) | x(3, 8), 2.0, (2, 2) | x(3, 8), 2.0, 2, (1,)
 lp_pool1d: x(0, 3, 8), 2.0, 2 | x(8), 2., 2
 lp_pool2d: x(0, 3, 8, 8), 2.0, 2 | x(2, 3, 8, 8), 2.0, 9 | x(2, 3, 8, 8), INF, 2 | x(8, 8), 2., 2 | x(2, 3, 8, 8), 2.0, 2**62
 lp_pool2d: x(2, 3, 8, 8), 2.0, (2,) | x(2, 3, 8, 8), 2.0, (2, 2, 2) | x(2, 3, 8, 8), 0, 2 | x(2, 3, 8, 8), 2.0, 2, (2,)
@@ -91,6 +93,8 @@ fold: x(2, 12, 4), (3,), 2 | x(2, 12, 4), 3, 2 | x(2, 12, 4), (3, 3), (2,)
 pixel_shuffle: x(2, 8, 3, 3), 2 | x(2, 6, 3, 3), 2 | x(2, 8, 3, 3), 0 | x(2, 8, 3, 3), -2 | x(3, 3), 2 | x(2, 8, 3, 3), 2**62
 pixel_shuffle: x(2, 4, 6, 6).to(memory_format=CL), 2
 pixel_unshuffle: x(2, 2, 4, 4), 2 | x(2, 2, 3, 4), 2 | x(2, 2, 4, 4), 0 | x(2, 2, 4, 4), -2 | x(2, 8, 4, 4), 2**62
+pixel_unshuffle: c(0, 2, 4, 4), 2 | c(2, 0, 4, 4), 2 | c(2, 2, 0, 4), 2 | c(0, 2, 3, 4), 2
+pixel_shuffle: c(0, 4, 2, 2), 2 | c(2, 0, 2, 2), 2 | c(2, 4, 0, 2), 2 | c(0, 3, 2, 2), 2
 pixel_unshuffle: x(2, 4, 6, 6).to(memory_format=CL), 2
 channel_shuffle: x(2, 4, 3, 3), 2 | x(2, 4, 3, 3), 3 | x(2, 4, 3, 3), 0 | x(2, 4, 3, 3), -2 | x(0, 4, 3, 3), 2 | x(4, 3), 2
 channel_shuffle: x(2, 8, 3, 3), 2**62 | x(2, 4, 6, 6).to(memory_format=CL), 2
@@ -172,6 +176,8 @@ batch_norm: x(2, 3), c(1).expand(3), c(1).abs().expand(3), training=True | x(2, 
 group_norm: x(2, 6, 4), 3 | x(2, 6, 4), 4 | x(2, 6, 4), -2 | x(2, 6, 4), 3, x(3) | x(0, 6, 4), 3 | x(2, 6, 0), 3 | x(1, 2), 2
 group_norm: x(6), 3 | x(2, 6, 4), 0 | x(2, 6, 4), -1 | x(2, 6, 4), 7 | x(), 1 | x(2, 0, 4), 0 | x(6), 0 | x(2, 6, 4), 2**62
 group_norm: x(2, 4, 6, 6).to(memory_format=CL), 2
+instance_norm: x(2, 3, 4), c(3), None | x(2, 3, 4), None, c(3) | x(2, 3, 4), c(3), None, use_input_stats=False
+batch_norm: x(2, 3, 4), c(3), None | x(2, 3, 4), None, c(3) | x(2, 3, 4), c(3), None, training=True
 instance_norm: x(2, 3, 4) | x(2, 3, 1) | x(2, 3) | x(0, 3, 4) | x(2, 3, 4), use_input_stats=False | x(2, 3, 4), c(2), c(2)
 instance_norm: x(2, 3, 4), x(3), x(3).abs() | x(2, 3, 4), x(3)*1, x(3).abs()
 instance_norm: x(2, 3, 4), x(3), x(3).abs(), use_input_stats=False | x(3) | x() | x(3), use_input_stats=False

@@ -294,6 +294,8 @@ static int batch_fits(const lc_value *in, const char *name)
                                (long long)in(k)->numel);
     if (!in[5].b && (in(3) == LC_NONE || in(4) == LC_NONE))
         return lc_fail_int(LC_LucidError, "%s: running_mean and running_var must be defined in evaluation mode", name);
+    if ((in(3) == LC_NONE) != (in(4) == LC_NONE))
+        return lc_fail_int(LC_ValueError, "%s: running_mean and running_var must either both be None or neither be None", name);
     if (refuse_grad(in(3), name, names[3]) < 0 || refuse_grad(in(4), name, names[4]) < 0) return -1;
     return parameters_fit(x, all, 4);
 }

@@ -34,8 +34,8 @@ static int pixels_shape(const lc_record *call, lc_spec *out, bool unshuffle, con
     memcpy(shape, x->shape, (size_t)x->ndim * sizeof *shape);
     bool fits = r < 1 << 20;
     if (unshuffle) {
-        fits = fits && shape[c + 1] % r == 0 && shape[c + 2] % r == 0;
-        if (fits) shape[c] *= r * r, shape[c + 1] /= r, shape[c + 2] /= r;
+        fits = fits && shape[c + 1] % r == 0 && shape[c + 2] % r == 0; /* without elements PyTorch leaves the shape as it is */
+        if (fits && x->numel) shape[c] *= r * r, shape[c + 1] /= r, shape[c + 2] /= r;
     } else {
         fits = fits && shape[c] % (r * r) == 0;
         if (fits) shape[c] /= r * r, shape[c + 1] *= r, shape[c + 2] *= r;
@@ -68,11 +68,11 @@ static int shuffle_run(const lc_record *call) { return move_pixels(call, true); 
 static int unshuffle_run(const lc_record *call) { return move_pixels(call, false); }
 
 #define MOVES .ns = "nn.functional", .promote = LC_NO_PROMOTION
-GRAD(pixel_shuffle) { dx[0] = lc_pixel_unshuffle(g[0], in[1].i); }
+GRAD(pixel_shuffle) { dx[0] = g[0]->numel ? lc_pixel_unshuffle(g[0], in[1].i) : zeros_like(in(0)); }
 LC_OP(pixel_shuffle, .sig = "pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor",
       .doc = "(..., C r r, H, W) as (..., C, H r, W r): r * r channels become a block of pixels.", MOVES,
       .shape = shuffle_shape, .run = shuffle_run, .grad = pixel_shuffle_grad);
-GRAD(pixel_unshuffle) { dx[0] = lc_pixel_shuffle(g[0], in[1].i); }
+GRAD(pixel_unshuffle) { dx[0] = g[0]->numel ? lc_pixel_shuffle(g[0], in[1].i) : g[0]; }
 LC_OP(pixel_unshuffle, .sig = "pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor",
       .doc = "(..., C, H r, W r) as (..., C r r, H, W): the reverse of pixel_shuffle.", MOVES, .shape = unshuffle_shape,
       .run = unshuffle_run, .grad = pixel_unshuffle_grad);

@@ -61,21 +61,21 @@ static int refuse(const lc_tensor *x, const char *name, bool good)
 static bool is_whole(const lc_tensor *x) { return !lc_is_floating(x->dtype) && !lc_is_complex(x->dtype) && x->dtype != LC_b8; }
 
 /* ---- maximum: (input, kernel_size, stride, padding, dilation, ceil_mode, return_indices) ---- */
-static int max_window(const lc_value *in, int nd, int64_t *window)
+static int max_window(const lc_value *in, int nd, bool whole, int64_t *window)
 {
-    if (refuse(in(0), "max_pool", lc_is_floating(in(0)->dtype) || (nd > 1 && is_whole(in(0)))) < 0) return -1;
+    if (refuse(in(0), "max_pool", lc_is_floating(in(0)->dtype) || (whole && is_whole(in(0)))) < 0) return -1;
     return read_window(in(0), nd, &in[1], &in[2], &in[3], &in[4], in[5].b, window);
 }
 static int max_pool(const lc_value *in, lc_tensor **out, int nd)
 {
     int64_t window[4 * MAX_ND];
-    if (max_window(in, nd, window) < 0) return -1;
+    if (max_window(in, nd, nd > 1, window) < 0) return -1;
     return (out[0] = lc__max_pool(in(0), window, 4 * nd, in[5].b)) ? 0 : -1;
 }
 static int max_pool_indices(const lc_value *in, lc_tensor **out, int nd)
 {
     int64_t window[4 * MAX_ND];
-    if (max_window(in, nd, window) < 0) return -1;
+    if (max_window(in, nd, true, window) < 0) return -1;
     lc__max_pool_with_indices_out both = lc__max_pool_with_indices(in(0), window, 4 * nd, in[5].b);
     return (out[0] = both.out) && (out[1] = both.indices) ? 0 : -1;
 }
