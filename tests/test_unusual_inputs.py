@@ -484,6 +484,22 @@ linear_cross_entropy: x(4, 3), x(5, 3), i([0, 1, 2, 4]), weight=x(5).abs() | x(4
 linear_cross_entropy: x(4, 3), x(5, 3), i([0, 1, 2]) | x(0, 3), x(5, 3), i([]).long() | x(3), x(5, 3), i(1)
 linear_cross_entropy: x(4, 3), x(5, 3), x(4, 5).softmax(1) | x(4, 3), x(5, 3), i([0, 1, 2, 4]), reduction='bogus'
 linear_cross_entropy: x(2, 4, 3), x(5, 3), i([[0, 1, 2, 4], [0, 1, 2, 4]])
+mse_loss: x(3), None | None, x(3) | x(3), 1.5 | x(3), target=[1] | x(3), None, reduction=1 | x(3), None, bogus=1 | x(3)
+smooth_l1_loss: x(3), None | True, x(3)
+huber_loss: x(3), None | c(3), c(3).double() | c(3), c(3).half() | i([1, 2]), c(2) | c(3), c(3) > 0
+binary_cross_entropy: c(3), None
+margin_ranking_loss: x(3), None, x(3) | x(3), x(3), 1
+gaussian_nll_loss: None, x(3), c(3).abs() | x(3), x(3), 1 | x(3), x(3), 1.5 | x(3), x(3), c(3), reduction=1
+poisson_nll_loss: x(3), c(3), reduction=1 | x(3), c(3), reduction='x'
+multilabel_soft_margin_loss: x(3, 3), c(3, 3), reduction=None | x(3, 3), True
+soft_margin_loss: x(3), c(3).double() | i([1, 2]), c(2) | c(3).to(m.complex64), c(3) | c(3) > 0, c(3)
+multi_margin_loss: i([[1, 2, 3]]), i([0]) | x(2, 3), i([0, 2]), p=2.0 | x(2, 3), i([0, 2]), p=NAN
+cross_entropy: x(2, 3), i([0, 2]).to(m.uint8), c(3), label_smoothing=0.1
+cross_entropy: x(2, 3), i([0, 2]).to(m.uint8), label_smoothing=0.1
+softshrink: x(3), INF | x(3), NAN | x(3), 1e39 | c(3).double(), 1e39 | c(3).half(), 7e4 | c(3).bfloat16(), 7e4
+glu: None | 1
+normalize: None
+embedding_bag: None, x(3, 2) | i([1]), 1
 mse_loss: x(3), x(3), reduction=1 | x(3), x(3), reduction=None
 huber_loss: i([1, 2]), x(2)
 nll_loss: i([[1, 2]]), i([0]) | c(4, 3), i(1) | c(3), i([0, 1, 2, 3]) | c(3), i([0]) | c(0, 3), i(1)
@@ -607,7 +623,7 @@ def outcome(statement, library):
         return error
 
 
-KINDS = (ZeroDivisionError, IndexError, TypeError, ValueError, AssertionError, RuntimeError)
+KINDS = (ZeroDivisionError, IndexError, TypeError, ValueError, AssertionError, RuntimeError, AttributeError)
 
 
 def check(statement):

@@ -4,6 +4,7 @@
  * function made of straight pieces is the same op again; it has no second derivative. */
 #include "rules.h"
 #include "../tensor/iter.h"
+#include <float.h>
 
 #define SPACE     .ns = "nn.functional"
 #define MAP       .ns = "nn.functional", .shape = same
@@ -102,7 +103,10 @@ LC_OP(hardshrink, .sig = "hardshrink(input: Tensor, lambd: Number = 0.5) -> Tens
 static int softshrink_run(const lc_record *call)
 {
     double lambd = lc_number_of(&call->args[1]);
-    if (lambd < 0) return lc_fail_int(LC_LucidError, "lambda must be greater or equal to 0, but found to be %g.", lambd);
+    int    dtype = call->in[0]->dtype;
+    double most = dtype == LC_f16 ? 65504 : dtype == LC_bf16 ? 0x1.FEp127 : dtype == LC_f32 ? FLT_MAX : DBL_MAX;
+    if (!(lambd >= 0 && lambd <= most))
+        return lc_fail_int(LC_LucidError, "lambda must be in range [0, %g], but found %g.", most, lambd);
     return with_parameters(call);
 }
 LC_OP(softshrink, .sig = "softshrink(input: Tensor, lambd: Number = 0.5) -> Tensor", .doc = "input, nearer to zero by lambd.",

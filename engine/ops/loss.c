@@ -2,6 +2,7 @@
  * op each with a gradient op beside it; the public functions above them broadcast, weigh and reduce. A mean's gradient arrives as one number
  * spread over all elements, which costs a row nothing, so no gradient needs to know the reduction. */
 #include "loss.h"
+#include "../op/promote.h"
 #include <math.h>
 
 /* ---- reductions ---- */
@@ -39,6 +40,18 @@ void warn_sizes(const lc_tensor *x, const lc_tensor *target)
         lc_warn("Using a target size (%s) that is different to the input size (%s). This will likely lead to incorrect results "
                 "due to broadcasting. Please ensure they have the same size.",
                 LC_SIZES(target->shape, target->ndim), LC_SIZES(x->shape, x->ndim));
+}
+lc_tensor *in_dtype_of(lc_tensor *loss, lc_dtype dtype)
+{
+    return loss && loss->dtype != dtype ? lc_to(loss, dtype, false, false, LC_ABSENT) : loss;
+}
+int joint_dtype_fits(const char *name, const lc_tensor *x, const lc_tensor *target)
+{
+    lc_dtype joint = lc_promote_types((lc_dtype)x->dtype, (lc_dtype)target->dtype);
+    if (joint == LC_DTYPE_COUNT) return -1;
+    if (lc_class_of(joint) <= lc_class_of(x->dtype)) return 0;
+    return lc_fail_int(LC_DtypeMismatch, "%s: result type %s can't be cast to the desired output type %s", name,
+                       lc_dtypes[joint].name, lc_dtypes[x->dtype].name);
 }
 
 /* ---- kernels ---- */
@@ -237,11 +250,9 @@ static int huber_loss_call(const lc_value *in, lc_tensor **out)
     double    delta = in[3].f;
     warn_sizes(in(0), in(1));
     if (reduction_named(&in[2], &how) < 0) return -1;
-    if (!lc_is_floating(in(0)->dtype) && lc_is_floating(in(1)->dtype))
-        return lc_fail_int(LC_DtypeMismatch, "huber_loss: result type %s can't be cast to the desired output type %s",
-                           lc_dtypes[in(1)->dtype].name, lc_dtypes[in(0)->dtype].name);
+    if (joint_dtype_fits("huber_loss", in(0), in(1)) < 0) return -1;
     if (!(delta > 0)) return lc_fail_int(LC_LucidError, "huber_loss does not support non-positive values for delta.");
-    return weighed(lc__huber(in(0), in(1), delta), in(0), in[4].t, how, false, out);
+    return weighed(in_dtype_of(lc__huber(in(0), in(1), delta), (lc_dtype)in(0)->dtype), in(0), in[4].t, how, false, out);
 }
 LC_OP(huber_loss,
       .sig = "huber_loss(input: Tensor, target: Tensor, reduction: str = 'mean', delta: float = 1.0, weight: Tensor | None = "
@@ -367,6 +378,8 @@ static int gaussian_nll_loss_call(const lc_value *in, lc_tensor **out)
     reduction  how;
     int64_t    negative = 0;
     unsigned   modes = lc_modes;
+    if (var->is_number && !lc_is_floating(var->dtype))
+        return lc_fail_int(LC_TypeError, "gaussian_nll_loss: var must be a tensor or a float");
     if (var->is_number) var = lc_mul(var, lc_ones_like(x, LC_ABSENT, LC_ABSENT, LC_ABSENT));
     lc_modes |= LC_NO_GRAD;
     int rc = !var || var->device.kind == LC_META ? 0 : read_int(lc_any(lc_lt(var, LC_INTEGER(0)), NULL, 0, false), &negative);

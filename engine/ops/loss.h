@@ -15,6 +15,9 @@ int reduced_loss(lc_tensor *loss, reduction how, lc_tensor **out); /* a composit
 /* PyTorch's warning, or an error, where the shapes of input and target differ. */
 void warn_sizes(const lc_tensor *x, const lc_tensor *target);
 bool same_sizes(const lc_tensor *a, const lc_tensor *b);
+/* For losses whose result has the input's dtype, whatever the target's: an error if the joint one cannot become that; the conversion, scoped. */
+int        joint_dtype_fits(const char *name, const lc_tensor *x, const lc_tensor *target);
+lc_tensor *in_dtype_of(lc_tensor *loss, lc_dtype dtype);
 /* Scoped: x * weight; x itself if there is none. */
 static inline lc_tensor *weighted(lc_tensor *x, lc_tensor *weight) { return weight == LC_NONE ? x : lc_mul(x, weight); }
 static inline lc_tensor *all_sum(lc_tensor *x) { return lc_sum(x, NULL, 0, false); }

@@ -238,6 +238,8 @@ static int entropy_checked(lc_tensor *x, lc_tensor *target, lc_tensor *weight, i
     if (check_class_target(x, target, weight) < 0) return -1;
     if (!lc_is_floating(x->dtype))
         return lc_fail_int(LC_NotImplementedError, "cross_entropy is not implemented for %s", lc_dtypes[x->dtype].name);
+    if (target->dtype != LC_i64 && eps > 0 && weight != LC_NONE)
+        return lc_fail_int(LC_DtypeMismatch, "cross_entropy: expected dtype int64 for targets that are smoothed and weighed");
     if (target->dtype != LC_i64 && !(target = in_type(target, LC_i64))) return -1;
     if (x->ndim == 1 && target->ndim == 1) target = lc_reshape(target, NULL, 0);
     return (out[0] = lc__cross_entropy(x, target, weight, how, ignored, eps).out) ? 0 : -1;

@@ -105,10 +105,6 @@ static lc_tensor *in_working(lc_tensor *t) /* scoped; NULL passes through */
     lc_dtype work = t ? working_dtype((lc_dtype)t->dtype) : LC_f32;
     return !t || t->dtype == work ? t : lc_to(t, work, false, false, LC_ABSENT);
 }
-static int in_dtype_of(lc_tensor *loss, lc_dtype dtype, lc_tensor **out)
-{
-    return (out[0] = loss && loss->dtype != dtype ? lc_to(loss, dtype, false, false, LC_ABSENT) : loss) ? 0 : -1;
-}
 /* (input, linear_weight, target, linear_bias, weight, reduction, ignore_index, label_smoothing, batch_chunk_size) */
 static int linear_cross_entropy_call(const lc_value *in, lc_tensor **out)
 {
@@ -144,8 +140,8 @@ static int linear_cross_entropy_call(const lc_value *in, lc_tensor **out)
             if (bias != LC_NONE) bias = lc_reshape(bias, &m, 1);
         }
         lc_tensor *scores = lc_reshape(lc_linear(x, flat, bias), shape, ndim);
-        return in_dtype_of(lc_cross_entropy(scores, target, weight, LC_ABSENT, ignored, LC_ABSENT, in[5].s, in[7].f), dtype,
-                           out);
+        out[0] = in_dtype_of(lc_cross_entropy(scores, target, weight, LC_ABSENT, ignored, LC_ABSENT, in[5].s, in[7].f), dtype);
+        return out[0] ? 0 : -1;
     }
     if (!(in[7].f >= 0 && in[7].f <= 1))
         return lc_fail_int(LC_LucidError, "label_smoothing must be between 0.0 and 1.0. Got: %g", in[7].f);
@@ -155,7 +151,7 @@ static int linear_cross_entropy_call(const lc_value *in, lc_tensor **out)
     if (!made.loss) return -1;
     if (how == REDUCE_MEAN) out[0] = lc_div(all_sum(made.loss), made.total_weight);
     else out[0] = how == REDUCE_SUM ? all_sum(made.loss) : alone ? lc_reshape(made.loss, NULL, 0) : made.loss;
-    return in_dtype_of(out[0], dtype, out);
+    return (out[0] = in_dtype_of(out[0], dtype)) ? 0 : -1;
 }
 LC_OP(linear_cross_entropy,
       .sig = "linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None, "

@@ -65,7 +65,13 @@ static int soft_margin_loss_call(const lc_value *in, lc_tensor **out)
 {
     reduction how;
     if (reduction_of(&in[2], &in[3], &in[4], &how) < 0 || refuse_grad(in(1), "soft_margin_loss", "target") < 0) return -1;
-    return reduced_loss(lc_neg(lc_logsigmoid(lc_mul(in(0), in(1)))), how, out);
+    lc_dtype dtype = (lc_dtype)in(0)->dtype;
+    if (lc_class_of(dtype) < LC_FLOAT)
+        return lc_fail_int(LC_DtypeMismatch, "soft_margin_loss is not implemented for %s", lc_dtypes[dtype].name);
+    if (joint_dtype_fits("soft_margin_loss", in(0), in(1)) < 0) return -1;
+    lc_tensor *along = lc_mul(in(0), in(1));
+    lc_tensor *loss = lc_is_complex(dtype) ? lc_log1p(lc_exp(lc_neg(along))) : lc_neg(lc_logsigmoid(along));
+    return reduced_loss(in_dtype_of(loss, dtype), how, out);
 }
 LC_OP(soft_margin_loss,
       .sig = "soft_margin_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, "
@@ -79,6 +85,7 @@ static int multilabel_soft_margin_loss_call(const lc_value *in, lc_tensor **out)
     reduction  how;
     if (reduction_of(&in[3], &in[4], &in[5], &how) < 0) return -1;
     if (x->ndim == 0) return lc_fail_int(LC_IndexError, "Dimension specified as -1 but tensor has no dimensions");
+    if (y->is_number && y->dtype == LC_b8) y = LC_INTEGER(lc_number_of(&in[1]) != 0); /* Python's 1 - True */
     lc_tensor *on = lc_mul(y, lc_logsigmoid(x)), *off = lc_mul(lc_sub(LC_INTEGER(1), y), lc_logsigmoid(lc_neg(x)));
     lc_tensor *loss = weighted(lc_neg(lc_add(on, off)), in[2].t);
     return reduced_loss(lc_div(lc_sum(loss, &last, 1, false), LC_INTEGER(x->shape[last])), how, out);
@@ -104,7 +111,8 @@ static int check_classes(const char *name, const lc_tensor *x, const lc_tensor *
 static int multi_margin_loss_call(const lc_value *in, lc_tensor **out)
 {
     lc_tensor *x = in(0), *target = in(1), *weight = in[4].t;
-    int64_t    p = in[2].i, last = 1, rows = x->ndim == 2 ? x->shape[0] : 1, classes = rows ? x->numel / rows : x->shape[1];
+    double     p = lc_number_of(&in[2]);
+    int64_t    last = 1, rows = x->ndim == 2 ? x->shape[0] : 1, classes = rows ? x->numel / rows : x->shape[1];
     reduction  how;
     if (reduction_of(&in[5], &in[6], &in[7], &how) < 0) return -1;
     if (p != 1 && p != 2) return lc_fail_int(LC_ValueError, "only p == 1 and p == 2 supported");
@@ -116,6 +124,8 @@ static int multi_margin_loss_call(const lc_value *in, lc_tensor **out)
     if (weight != LC_NONE && weight->numel != classes)
         return lc_fail_int(LC_ShapeMismatch, "inconsistent weight size, expected %lld but got %s", (long long)classes,
                            LC_SHAPE(weight));
+    if (!lc_is_floating(x->dtype))
+        return lc_fail_int(LC_NotImplementedError, "multi_margin_loss is not implemented for %s", lc_dtypes[x->dtype].name);
     lc_tensor *flat = lc_reshape(x, (int64_t[]){ rows, classes }, 2), *at = lc_reshape(target, (int64_t[]){ rows, 1 }, 2);
     lc_tensor *lack = above_zero(lc_add(lc_sub(flat, lc_gather(flat, 1, at, false)), LC_NUMBER(in[3].f)));
     if (p == 2) lack = lc_mul(lack, lack);
@@ -126,8 +136,9 @@ static int multi_margin_loss_call(const lc_value *in, lc_tensor **out)
     return reduced_loss(target->ndim == 0 ? lc_reshape(loss, NULL, 0) : loss, how, out);
 }
 LC_OP(multi_margin_loss,
-      .sig = "multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, "
-             "size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean') -> Tensor",
+      .sig =
+          "multi_margin_loss(input: Tensor, target: Tensor, p: Number = 1, margin: float = 1.0, weight: Tensor | None = None, "
+          "size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean') -> Tensor",
       .doc = "What the target's class lacks of being above each other class by the margin, to the power p.", LOSS,
       .call = multi_margin_loss_call);
 
