@@ -489,7 +489,7 @@ smooth_l1_loss: x(3), None | True, x(3)
 huber_loss: x(3), None | c(3), c(3).double() | c(3), c(3).half() | i([1, 2]), c(2) | c(3), c(3) > 0
 binary_cross_entropy: c(3), None
 margin_ranking_loss: x(3), None, x(3) | x(3), x(3), 1
-gaussian_nll_loss: None, x(3), c(3).abs() | x(3), x(3), 1 | x(3), x(3), 1.5 | x(3), x(3), c(3), reduction=1
+gaussian_nll_loss: None, x(3), c(3).abs() | x(3), x(3), 1 | x(3), x(3), 1.5 | x(3), x(3), c(3).abs(), reduction=1
 poisson_nll_loss: x(3), c(3), reduction=1 | x(3), c(3), reduction='x'
 multilabel_soft_margin_loss: x(3, 3), c(3, 3), reduction=None | x(3, 3), True
 soft_margin_loss: x(3), c(3).double() | i([1, 2]), c(2) | c(3).to(m.complex64), c(3) | c(3) > 0, c(3)
