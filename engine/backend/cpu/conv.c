@@ -419,10 +419,12 @@ static int cpu_conv_input(lc_dtype dtype, const void *args)
     if (dtype == LC_i64) return conv_plain(a, true);
     int rc = start(&c, a, dtype, true);
     if (!rc && !(rc = conv_join(&c.job, c.window, c.kernel, c.again))) {
-        if (!memchr(c.again, true, (size_t)c.job.from.n)) return finish(&c, 0);
-        c.job.only = c.again, rc = 1;
+        bool some = memchr(c.again, true, (size_t)c.job.from.n);
+        c.job.only = c.again, rc = some;
     }
-    return finish(&c, rc > 0 ? run_phases(&c) : rc);
+    if (rc > 0) rc = run_phases(&c);
+    if (!rc) conv_mend_border(a, dtype);
+    return finish(&c, rc);
 }
 
 #define DTYPES (1u << LC_f32 | 1u << LC_f64 | 1u << LC_i64)

@@ -154,7 +154,8 @@ int  conv_small(const conv_job *job); /* -1: no memory */
 /* The grid of the result, from the image's point of view. */
 int  conv_forward_axes(const lc_conv_args *a, conv_axis *axis, const int64_t *count);
 void conv_free_axes(const lc_conv_args *a, conv_axis *axis);
-int  conv_plain(const lc_conv_args *a, bool transposed); /* int64 */
+int  conv_plain(const lc_conv_args *a, bool transposed);      /* int64 */
+void conv_mend_border(const lc_conv_args *a, lc_dtype dtype); /* of a transposed convolution with weights that are not finite */
 int  conv_turned(lc_dtype dtype, const lc_conv_args *a,
                  const conv_axis *axis); /* weights of many small images; 1: does not suit, or is not finite */
 int  conv_planes(lc_dtype dtype, const lc_conv_args *a,
