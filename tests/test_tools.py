@@ -96,6 +96,7 @@ def test_public_headers_are_followed(tree, monkeypatch):
         'LC_OP(f, .sig = "g(input: Tensor) -> Tensor");',
         'LC_OP(f, .sig = "f(input: Tensor) -> Tensor");\nLC_OP(f, .sig = "f(input: Tensor) -> Tensor");',
         'LC_OP(f, .sig = "f(input: Quaternion) -> Tensor");',
+        '#define ROW(op) LC_OP(op, .sig = "f(input: Tensor) -> Tensor");\nROW(f)\nROW(g)',
     ],
 )
 def test_genops_refuses(tmp_path, block):
@@ -103,3 +104,20 @@ def test_genops_refuses(tmp_path, block):
     (tmp_path / "ops/f.c").write_text(block + "\n")
     with pytest.raises(SystemExit):
         genops.main(tmp_path / "ops", tmp_path / "out")
+
+
+def test_genops_reads_rows_of_a_macro(tmp_path):
+    (tmp_path / "f.c").write_text(
+        '#define ARGS "(input: Tensor, n: int = 1"\n#define FIELDS .ns = "nn.functional"\n'
+        '#define ROW(op, about, ...) \\\n    LC_OP(op, .sig = #op ARGS ") -> Tensor", .doc = "The " about ".", FIELDS); \\\n'
+        '    LC_OP(op##_both, .sig = #op "_both" ARGS ") -> Tensor", .py = #op, ##__VA_ARGS__);\n'
+        'ROW(f, "first (of, two)")\nROW(g, "second", .method = true)\n'
+    )
+    ops = genops.read_ops([tmp_path])
+    assert [(op.name, op.py, op.doc, op.method) for op in ops.values()] == [
+        ("f", "f", "The first (of, two).", False),
+        ("f_both", "f", "", False),
+        ("g", "g", "The second.", False),
+        ("g_both", "g", "", True),
+    ]
+    assert ops["g_both"].sig == "g_both(input: Tensor, n: int = 1) -> Tensor" and ops["f"].ns == "nn.functional"

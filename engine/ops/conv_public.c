@@ -249,55 +249,26 @@ static int conv_transpose(const lc_value *in, lc_tensor **out, int nd)
     return finish(&c, size, out);
 }
 
-BY_DIMS(conv, conv)
-BY_DIMS(conv_named, conv_named)
-BY_DIMS(conv_transpose, conv_transpose)
+#define OPERANDS "(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: list[int] = 1, padding: "
+#define THE_REST ", dilation: list[int] = 1, groups: int = 1) -> Tensor"
+#define CONV(op, nd, dims)                                                                                                     \
+    COMPOSITE(op, conv(in, out, nd))                                                                                           \
+    LC_OP(op, .sig = #op OPERANDS "list[int] = 0" THE_REST, .doc = "Convolution over the last " dims ".", IS_FUNCTION,         \
+          .call = op##_call);                                                                                                  \
+    COMPOSITE(op##_named, conv_named(in, out, nd))                                                                             \
+    LC_OP(op##_named, .sig = #op "_named" OPERANDS "str = 'valid'" THE_REST,                                                   \
+          .doc = "Convolution over the last " dims "; padding: 'same' or 'valid'.", IS_FUNCTION, .py = #op,                    \
+          .call = op##_named_call);
+CONV(conv1d, 1, "dimension")
+CONV(conv2d, 2, "two dimensions")
+CONV(conv3d, 3, "three dimensions")
 
-LC_OP(conv1d,
-      .sig = "conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: list[int] = 1, padding: list[int] = 0, "
-             "dilation: list[int] = 1, groups: int = 1) -> Tensor",
-      .doc = "Convolution over the last dimension.", IS_FUNCTION, .call = conv1d_call);
-LC_OP(conv1d_named,
-      .sig = "conv1d_named(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: list[int] = 1, padding: str = "
-             "'valid', "
-             "dilation: list[int] = 1, groups: int = 1) -> Tensor",
-      .doc = "Convolution over the last dimension; padding: 'same' or 'valid'.", IS_FUNCTION, .py = "conv1d",
-      .call = conv_named1d_call);
-LC_OP(
-    conv_transpose1d,
-    .sig =
-        "conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: list[int] = 1, padding: list[int] "
-        "= 0, output_padding: list[int] = 0, groups: int = 1, dilation: list[int] = 1) -> Tensor",
-    .doc = "Transposed convolution over the last dimension.", IS_FUNCTION, .call = conv_transpose1d_call);
-LC_OP(conv2d,
-      .sig = "conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: list[int] = 1, padding: list[int] = 0, "
-             "dilation: list[int] = 1, groups: int = 1) -> Tensor",
-      .doc = "Convolution over the last two dimensions.", IS_FUNCTION, .call = conv2d_call);
-LC_OP(conv2d_named,
-      .sig = "conv2d_named(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: list[int] = 1, padding: str = "
-             "'valid', "
-             "dilation: list[int] = 1, groups: int = 1) -> Tensor",
-      .doc = "Convolution over the last two dimensions; padding: 'same' or 'valid'.", IS_FUNCTION, .py = "conv2d",
-      .call = conv_named2d_call);
-LC_OP(
-    conv_transpose2d,
-    .sig =
-        "conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: list[int] = 1, padding: list[int] "
-        "= 0, output_padding: list[int] = 0, groups: int = 1, dilation: list[int] = 1) -> Tensor",
-    .doc = "Transposed convolution over the last two dimensions.", IS_FUNCTION, .call = conv_transpose2d_call);
-LC_OP(conv3d,
-      .sig = "conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: list[int] = 1, padding: list[int] = 0, "
-             "dilation: list[int] = 1, groups: int = 1) -> Tensor",
-      .doc = "Convolution over the last three dimensions.", IS_FUNCTION, .call = conv3d_call);
-LC_OP(conv3d_named,
-      .sig = "conv3d_named(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: list[int] = 1, padding: str = "
-             "'valid', "
-             "dilation: list[int] = 1, groups: int = 1) -> Tensor",
-      .doc = "Convolution over the last three dimensions; padding: 'same' or 'valid'.", IS_FUNCTION, .py = "conv3d",
-      .call = conv_named3d_call);
-LC_OP(
-    conv_transpose3d,
-    .sig =
-        "conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: list[int] = 1, padding: list[int] "
-        "= 0, output_padding: list[int] = 0, groups: int = 1, dilation: list[int] = 1) -> Tensor",
-    .doc = "Transposed convolution over the last three dimensions.", IS_FUNCTION, .call = conv_transpose3d_call);
+#define CONV_TRANSPOSE(op, nd, dims)                                                                                           \
+    COMPOSITE(op, conv_transpose(in, out, nd))                                                                                 \
+    LC_OP(op,                                                                                                                  \
+          .sig = #op OPERANDS "list[int] = 0, output_padding: list[int] = 0, groups: int = 1, dilation: list[int] = 1) "       \
+                              "-> Tensor",                                                                                     \
+          .doc = "Transposed convolution over the last " dims ".", IS_FUNCTION, .call = op##_call);
+CONV_TRANSPOSE(conv_transpose1d, 1, "dimension")
+CONV_TRANSPOSE(conv_transpose2d, 2, "two dimensions")
+CONV_TRANSPOSE(conv_transpose3d, 3, "three dimensions")

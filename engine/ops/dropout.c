@@ -142,64 +142,23 @@ static int drop_channels(const lc_value *in, lc_tensor **out, int nd, dropout_ki
     if (alone) out[0] = inplace ? x : lc_squeeze(out[0], (int64_t[]){ 0 }, 1);
     return out[0] ? 0 : -1;
 }
-static int drop_checked(const lc_value *in, lc_tensor **out, dropout_kind kind)
+static int drop_checked(const lc_value *in, lc_tensor **out, dropout_kind kind, dropout_kind inplace)
 {
-    return check_p(in[1].f) < 0 ? -1 : drop(in, out, kind);
+    return check_p(in[1].f) < 0 ? -1 : drop(in, out, kind | inplace);
 }
-static int functional_dropout_call(const lc_value *in, lc_tensor **out) { return drop_checked(in, out, 0); }
-static int functional_dropout__call(const lc_value *in, lc_tensor **out) { return drop_checked(in, out, INPLACE); }
-LC_OP(functional_dropout,
-      .sig = "functional_dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor",
-      .py = "dropout", .doc = "In training: zero with probability p, the rest scaled so that the mean stays.", SPACE,
-      .call = functional_dropout_call);
-LC_OP(functional_dropout_, .sig = "functional_dropout_(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor",
-      .doc = "The same in place.", SPACE, .hidden = true, .writes = IN(0), .call = functional_dropout__call);
-static int functional_dropout1d_call(const lc_value *in, lc_tensor **out) { return drop_channels(in, out, 1, 0); }
-static int functional_dropout1d__call(const lc_value *in, lc_tensor **out) { return drop_channels(in, out, 1, INPLACE); }
-LC_OP(functional_dropout1d,
-      .sig = "functional_dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor",
-      .py = "dropout1d", .doc = "dropout of whole channels of one dimension.", SPACE, .call = functional_dropout1d_call);
-LC_OP(functional_dropout1d_, .sig = "functional_dropout1d_(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor",
-      .doc = "The same in place.", SPACE, .hidden = true, .writes = IN(0), .call = functional_dropout1d__call);
-static int functional_dropout2d_call(const lc_value *in, lc_tensor **out) { return drop_channels(in, out, 2, 0); }
-static int functional_dropout2d__call(const lc_value *in, lc_tensor **out) { return drop_channels(in, out, 2, INPLACE); }
-LC_OP(functional_dropout2d,
-      .sig = "functional_dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor",
-      .py = "dropout2d", .doc = "dropout of whole channels of two dimensions.", SPACE, .call = functional_dropout2d_call);
-LC_OP(functional_dropout2d_, .sig = "functional_dropout2d_(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor",
-      .doc = "The same in place.", SPACE, .hidden = true, .writes = IN(0), .call = functional_dropout2d__call);
-static int functional_dropout3d_call(const lc_value *in, lc_tensor **out) { return drop_channels(in, out, 3, 0); }
-static int functional_dropout3d__call(const lc_value *in, lc_tensor **out) { return drop_channels(in, out, 3, INPLACE); }
-LC_OP(functional_dropout3d,
-      .sig = "functional_dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor",
-      .py = "dropout3d", .doc = "dropout of whole channels of three dimensions.", SPACE, .call = functional_dropout3d_call);
-LC_OP(functional_dropout3d_, .sig = "functional_dropout3d_(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor",
-      .doc = "The same in place.", SPACE, .hidden = true, .writes = IN(0), .call = functional_dropout3d__call);
-static int functional_alpha_dropout_call(const lc_value *in, lc_tensor **out) { return drop_checked(in, out, ALPHA); }
-static int functional_alpha_dropout__call(const lc_value *in, lc_tensor **out)
-{
-    return drop_checked(in, out, ALPHA | INPLACE);
-}
-LC_OP(functional_alpha_dropout,
-      .sig = "functional_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor",
-      .py = "alpha_dropout", .doc = "dropout for SELU networks: mean and variance stay.", SPACE,
-      .call = functional_alpha_dropout_call);
-LC_OP(functional_alpha_dropout_,
-      .sig = "functional_alpha_dropout_(input: Tensor, p: float = 0.5, training: bool = False) -> Tensor",
-      .doc = "The same in place.", SPACE, .hidden = true, .writes = IN(0), .call = functional_alpha_dropout__call);
-static int functional_feature_alpha_dropout_call(const lc_value *in, lc_tensor **out)
-{
-    return drop_checked(in, out, ALPHA | FEATURE);
-}
-static int functional_feature_alpha_dropout__call(const lc_value *in, lc_tensor **out)
-{
-    return drop_checked(in, out, ALPHA | FEATURE | INPLACE);
-}
-LC_OP(functional_feature_alpha_dropout,
-      .sig = "functional_feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) "
-             "-> Tensor",
-      .py = "feature_alpha_dropout", .doc = "alpha_dropout of whole channels.", SPACE,
-      .call = functional_feature_alpha_dropout_call);
-LC_OP(functional_feature_alpha_dropout_,
-      .sig = "functional_feature_alpha_dropout_(input: Tensor, p: float = 0.5, training: bool = False) -> Tensor",
-      .doc = "The same in place.", SPACE, .hidden = true, .writes = IN(0), .call = functional_feature_alpha_dropout__call);
+#define FUNCTIONAL(op, function, kind, training, about)                                                                        \
+    COMPOSITE(functional_##op, function(in, out, kind, 0))                                                                     \
+    LC_OP(functional_##op,                                                                                                     \
+          .sig = "functional_" #op "(input: Tensor, p: float = 0.5, training: bool = " training                                \
+                 ", inplace: bool = False) -> Tensor",                                                                         \
+          .py = #op, .doc = about, SPACE, .call = functional_##op##_call);                                                     \
+    COMPOSITE(functional_##op##_, function(in, out, kind, INPLACE))                                                            \
+    LC_OP(functional_##op##_,                                                                                                  \
+          .sig = "functional_" #op "_(input: Tensor, p: float = 0.5, training: bool = " training ") -> Tensor",                \
+          .doc = "The same in place.", SPACE, .hidden = true, .writes = IN(0), .call = functional_##op##__call);
+FUNCTIONAL(dropout, drop_checked, 0, "True", "In training: zero with probability p, the rest scaled so that the mean stays.")
+FUNCTIONAL(dropout1d, drop_channels, 1, "True", "dropout of whole channels of one dimension.")
+FUNCTIONAL(dropout2d, drop_channels, 2, "True", "dropout of whole channels of two dimensions.")
+FUNCTIONAL(dropout3d, drop_channels, 3, "True", "dropout of whole channels of three dimensions.")
+FUNCTIONAL(alpha_dropout, drop_checked, ALPHA, "False", "dropout for SELU networks: mean and variance stay.")
+FUNCTIONAL(feature_alpha_dropout, drop_checked, ALPHA | FEATURE, "False", "alpha_dropout of whole channels.")

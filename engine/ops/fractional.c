@@ -128,53 +128,23 @@ static int fractional(const lc_value *in, int nd, bool both, lc_tensor **out)
     if (both) out[1] = made.indices;
     return (out[0] = made.out) && (!both || out[1]) ? 0 : -1;
 }
-static int fractional2d_call(const lc_value *in, lc_tensor **out) { return fractional(in, 2, false, out); }
-static int fractional_both2d_call(const lc_value *in, lc_tensor **out) { return fractional(in, 2, true, out); }
-static int fractional3d_call(const lc_value *in, lc_tensor **out) { return fractional(in, 3, false, out); }
-static int fractional_both3d_call(const lc_value *in, lc_tensor **out) { return fractional(in, 3, true, out); }
 #define POOLS .ns = "nn.functional", .random = true, .amp = LC_AMP_CPU_FP32
-LC_OP(fractional_max_pool2d,
-      .sig = "fractional_max_pool2d(input: Tensor, kernel_size: tuple[int, int], output_size: tuple[int, int] | None = None, "
-             "output_ratio: "
-             "list[float] | None = None, return_indices: Literal[False] = False, _random_samples: Tensor | None = None) "
-             "-> Tensor",
-      .doc = "The largest element of windows at random places of the last two dimensions; how many, output_size or "
-             "output_ratio says.",
-      POOLS, .call = fractional2d_call);
-LC_OP(fractional_max_pool2d_both,
-      .sig = "fractional_max_pool2d_both(input: Tensor, kernel_size: tuple[int, int], output_size: tuple[int, int] | None = "
-             "None, output_ratio: "
-             "list[float] | None = None, return_indices: Literal[True] = True, _random_samples: Tensor | None = None) -> "
-             "(out: "
-             "Tensor, indices: Tensor)",
-      .doc = "The same, and where it is in its plane.", POOLS, .py = "fractional_max_pool2d", .call = fractional_both2d_call);
-LC_OP(fractional_max_pool2d_with_indices,
-      .sig = "fractional_max_pool2d_with_indices(input: Tensor, kernel_size: tuple[int, int], output_size: tuple[int, int] | "
-             "None = None, "
-             "output_ratio: "
-             "list[float] | None = None, return_indices: bool = False, _random_samples: Tensor | None = None) -> (out: "
-             "Tensor, indices: Tensor)",
-      .doc = "What fractional_max_pool2d gives with return_indices=True.", POOLS, .call = fractional_both2d_call);
-LC_OP(fractional_max_pool3d,
-      .sig = "fractional_max_pool3d(input: Tensor, kernel_size: tuple[int, int, int], output_size: tuple[int, int, int] | None "
-             "= None, output_ratio: "
-             "tuple[float, float, float] | None = None, return_indices: Literal[False] = False, _random_samples: Tensor | None "
-             "= None) -> Tensor",
-      .doc = "The largest element of windows at random places of the last three dimensions; how many, output_size or "
-             "output_ratio says.",
-      POOLS, .call = fractional3d_call);
-LC_OP(fractional_max_pool3d_both,
-      .sig = "fractional_max_pool3d_both(input: Tensor, kernel_size: tuple[int, int, int], output_size: tuple[int, int, int] | "
-             "None = None, output_ratio: "
-             "tuple[float, float, float] | None = None, return_indices: Literal[True] = True, _random_samples: Tensor | None = "
-             "None) -> (out: "
-             "Tensor, indices: Tensor)",
-      .doc = "The same, and where it is in its plane.", POOLS, .py = "fractional_max_pool3d", .call = fractional_both3d_call);
-LC_OP(fractional_max_pool3d_with_indices,
-      .sig = "fractional_max_pool3d_with_indices(input: Tensor, kernel_size: tuple[int, int, int], output_size: tuple[int, "
-             "int, int] | None = None, "
-             "output_ratio: "
-             "tuple[float, float, float] | None = None, return_indices: bool = False, _random_samples: Tensor | None = None) "
-             "-> (out: "
-             "Tensor, indices: Tensor)",
-      .doc = "What fractional_max_pool3d gives with return_indices=True.", POOLS, .call = fractional_both3d_call);
+#define FRACTIONAL_ARGS(sizes, ratios, indices)                                                                                \
+    "(input: Tensor, kernel_size: " sizes ", output_size: " sizes " | None = None, output_ratio: " ratios                      \
+    " | None = None, return_indices: " indices ", _random_samples: Tensor | None = None) -> "
+#define FRACTIONAL(op, nd, sizes, ratios, dims)                                                                                \
+    COMPOSITE(op, fractional(in, nd, false, out))                                                                              \
+    LC_OP(op, .sig = #op FRACTIONAL_ARGS(sizes, ratios, "Literal[False] = False") "Tensor",                                    \
+          .doc =                                                                                                               \
+              "The largest element of windows at random places of the last " dims "; how many, output_size or output_ratio "   \
+              "says.",                                                                                                         \
+          POOLS, .call = op##_call);                                                                                           \
+    COMPOSITE(op##_both, fractional(in, nd, true, out))                                                                        \
+    LC_OP(op##_both,                                                                                                           \
+          .sig = #op "_both" FRACTIONAL_ARGS(sizes, ratios, "Literal[True] = True") "(out: Tensor, indices: Tensor)",          \
+          .doc = "The same, and where it is in its plane.", POOLS, .py = #op, .call = op##_both_call);                         \
+    LC_OP(op##_with_indices,                                                                                                   \
+          .sig = #op "_with_indices" FRACTIONAL_ARGS(sizes, ratios, "bool = False") "(out: Tensor, indices: Tensor)",          \
+          .doc = "What " #op " gives with return_indices=True.", POOLS, .call = op##_both_call);
+FRACTIONAL(fractional_max_pool2d, 2, "tuple[int, int]", "list[float]", "two dimensions")
+FRACTIONAL(fractional_max_pool3d, 3, "tuple[int, int, int]", "tuple[float, float, float]", "three dimensions")

@@ -164,8 +164,12 @@ static void decay(lc_step_numbers *c, double by, double lr, bool decoupled)
 #define UPDATE        .function = true, .kernel = LC_OP__fused_adam_, .promote = LC_NO_PROMOTION
 #define NUMBERS(name) static int name##_numbers(UNUSED const moment *m, lc_step_numbers *c)
 #define F(k)          (m->in[k].f)
-#define ALGORITHM(op, ...)                                                                                                     \
-    static int op##run(const lc_record *call) { return step(call, &(const algorithm){ __VA_ARGS__ }); }
+#define LISTS         "(self: list[Tensor], grads: list[Tensor], "
+#define SCALED        ", grad_scale: Tensor | None = None, found_inf: Tensor | None = None"
+#define COUNTED       ", count: bool = False) -> None"
+#define STEP(op, about, args, written, ...)                                                                                    \
+    static int op##run(const lc_record *call) { return step(call, &(const algorithm){ __VA_ARGS__ }); }                        \
+    LC_OP(op, .sig = #op LISTS args, .doc = "One step of " about, .writes = written, UPDATE, .run = op##run);
 
 /* ---- SGD ---- */
 NUMBERS(sgd)
@@ -176,12 +180,11 @@ NUMBERS(sgd)
     if (F(4) != 0) c->variant |= LC_STEP_MOMENTUM | (first ? LC_STEP_FIRST : 0) | (m->in[7].b ? LC_STEP_NESTEROV : 0);
     return 0;
 }
-ALGORITHM(_fused_sgd_, LC_STEP_SGD, .states = 1, .optional = IN(2), .lr = 5, .maximize = 8, .scale = 10, .numbers = sgd_numbers)
-LC_OP(_fused_sgd_,
-      .sig = "_fused_sgd_(self: list[Tensor], grads: list[Tensor], momentum_buffer_list: list[Tensor], *, weight_decay: float, "
-             "momentum: float, lr: Tensor | Number, dampening: float, nesterov: bool, maximize: bool, is_first_step: bool, "
-             "grad_scale: Tensor | None = None, found_inf: Tensor | None = None) -> None",
-      .doc = "One step of SGD for a list of parameters.", .writes = IN(0) | IN(1) | IN(2), UPDATE, .run = _fused_sgd_run);
+STEP(_fused_sgd_, "SGD for a list of parameters.",
+     "momentum_buffer_list: list[Tensor], *, weight_decay: float, momentum: float, lr: Tensor | Number, dampening: float, "
+     "nesterov: bool, maximize: bool, is_first_step: bool" SCALED ") -> None",
+     IN(0) | IN(1) | IN(2), LC_STEP_SGD, .states = 1, .optional = IN(2), .lr = 5, .maximize = 8, .scale = 10,
+     .numbers = sgd_numbers)
 
 /* ---- Adam and its kin ---- */
 static void adam_coefficients(const moment *m, lc_step_numbers *c)
@@ -193,24 +196,16 @@ static void adam_coefficients(const moment *m, lc_step_numbers *c)
 }
 NUMBERS(adam) { return decay(c, F(9), m->lr, false), adam_coefficients(m, c), 0; }
 NUMBERS(adamw) { return decay(c, F(9), m->lr, true), adam_coefficients(m, c), 0; }
-#define ADAM(op, by)                                                                                                           \
-    ALGORITHM(op, LC_STEP_ADAM, .states = 3, .optional = IN(4), .steps = 5, .lr = 6, .maximize = 12, .scale = 13, .numbers = by)
-ADAM(_fused_adam_, adam_numbers)
-LC_OP(_fused_adam_,
-      .sig = "_fused_adam_(self: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor], exp_avg_sqs: list[Tensor], "
-             "max_exp_avg_sqs: list[Tensor], state_steps: list[Tensor], *, lr: Tensor | Number, beta1: float, beta2: float, "
-             "weight_decay: float, eps: float, amsgrad: bool, maximize: bool, grad_scale: Tensor | None = None, found_inf: "
-             "Tensor | None = None, count: bool = False) -> None",
-      .doc = "One step of Adam for a list of parameters.", .writes = IN(0) | IN(1) | IN(2) | IN(3) | IN(4) | IN(5), UPDATE,
-      .run = _fused_adam_run);
-ADAM(_fused_adamw_, adamw_numbers)
-LC_OP(_fused_adamw_,
-      .sig = "_fused_adamw_(self: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor], exp_avg_sqs: list[Tensor], "
-             "max_exp_avg_sqs: list[Tensor], state_steps: list[Tensor], *, lr: Tensor | Number, beta1: float, beta2: float, "
-             "weight_decay: float, eps: float, amsgrad: bool, maximize: bool, grad_scale: Tensor | None = None, found_inf: "
-             "Tensor | None = None, count: bool = False) -> None",
-      .doc = "One step of AdamW for a list of parameters.", .writes = IN(0) | IN(1) | IN(2) | IN(3) | IN(4) | IN(5), UPDATE,
-      .run = _fused_adamw_run);
+#define ADAM(op, about, by)                                                                                                    \
+    STEP(                                                                                                                      \
+        op, about,                                                                                                             \
+        "exp_avgs: list[Tensor], exp_avg_sqs: list[Tensor], max_exp_avg_sqs: list[Tensor], state_steps: list[Tensor], *, lr: " \
+        "Tensor | Number, beta1: float, beta2: float, weight_decay: float, eps: float, amsgrad: bool, maximize: bool" SCALED   \
+            COUNTED,                                                                                                           \
+        IN(0) | IN(1) | IN(2) | IN(3) | IN(4) | IN(5), LC_STEP_ADAM, .states = 3, .optional = IN(4), .steps = 5, .lr = 6,      \
+        .maximize = 12, .scale = 13, .numbers = by)
+ADAM(_fused_adam_, "Adam for a list of parameters.", adam_numbers)
+ADAM(_fused_adamw_, "AdamW for a list of parameters.", adamw_numbers)
 
 /* As PyTorch writes it for sparse gradients: eps joins the root before its correction. */
 NUMBERS(sparse_adam)
@@ -220,13 +215,11 @@ NUMBERS(sparse_adam)
     c->lr = m->lr * sqrt(correction2) / (1 - pow(F(6), m->step));
     return 0;
 }
-ALGORITHM(_fused_sparse_adam_, LC_STEP_ADAM, .states = 2, .steps = 4, .lr = 5, .maximize = 9, .numbers = sparse_adam_numbers)
-LC_OP(_fused_sparse_adam_,
-      .sig = "_fused_sparse_adam_(self: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor], exp_avg_sqs: list[Tensor], "
-             "state_steps: list[Tensor], *, lr: Tensor | Number, beta1: float, beta2: float, eps: float, maximize: bool, "
-             "count: bool = False) -> None",
-      .doc = "One step of SparseAdam for a list of parameters, with dense gradients.", .writes = IN(0) | IN(2) | IN(3) | IN(4),
-      UPDATE, .run = _fused_sparse_adam_run);
+STEP(_fused_sparse_adam_, "SparseAdam for a list of parameters, with dense gradients.",
+     "exp_avgs: list[Tensor], exp_avg_sqs: list[Tensor], state_steps: list[Tensor], *, lr: Tensor | Number, beta1: float, "
+     "beta2: float, eps: float, maximize: bool" COUNTED,
+     IN(0) | IN(2) | IN(3) | IN(4), LC_STEP_ADAM, .states = 2, .steps = 4, .lr = 5, .maximize = 9,
+     .numbers = sparse_adam_numbers)
 
 NUMBERS(adamax)
 {
@@ -234,13 +227,10 @@ NUMBERS(adamax)
     c->beta1 = F(6), c->beta2 = F(7), c->eps = F(9), c->lr = m->lr / (1 - pow(F(6), m->step));
     return 0;
 }
-ALGORITHM(_fused_adamax_, LC_STEP_ADAMAX, .states = 2, .steps = 4, .lr = 5, .maximize = 10, .numbers = adamax_numbers)
-LC_OP(_fused_adamax_,
-      .sig = "_fused_adamax_(self: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor], exp_infs: list[Tensor], "
-             "state_steps: list[Tensor], *, lr: Tensor | Number, beta1: float, beta2: float, weight_decay: float, eps: float, "
-             "maximize: bool, count: bool = False) -> None",
-      .doc = "One step of Adamax for a list of parameters.", .writes = IN(0) | IN(2) | IN(3) | IN(4), UPDATE,
-      .run = _fused_adamax_run);
+STEP(_fused_adamax_, "Adamax for a list of parameters.",
+     "exp_avgs: list[Tensor], exp_infs: list[Tensor], state_steps: list[Tensor], *, lr: Tensor | Number, beta1: float, beta2: "
+     "float, weight_decay: float, eps: float, maximize: bool" COUNTED,
+     IN(0) | IN(2) | IN(3) | IN(4), LC_STEP_ADAMAX, .states = 2, .steps = 4, .lr = 5, .maximize = 10, .numbers = adamax_numbers)
 
 /* The momentum's schedule: mu of this step and of the next, and the product of all so far, a number per parameter. */
 static double nadam_mu(const moment *m, double step) { return F(7) * (1 - 0.5 * pow(0.96, step * F(10))); }
@@ -264,15 +254,12 @@ static int nadam_finish(const moment *m)
     double product;
     return nadam_product(m, &product) < 0 ? -1 : fill_tensor(m->in[4].ts[m->i], LC_NUMBER(product));
 }
-ALGORITHM(_fused_nadam_, LC_STEP_NADAM, .states = 2, .steps = 5, .lr = 6, .maximize = 13, .numbers = nadam_numbers,
-          .finish = nadam_finish)
-LC_OP(_fused_nadam_,
-      .sig = "_fused_nadam_(self: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor], exp_avg_sqs: list[Tensor], "
-             "mu_products: list[Tensor], state_steps: list[Tensor], *, lr: Tensor | Number, beta1: float, beta2: float, "
-             "weight_decay: float, momentum_decay: float, eps: float, decoupled_weight_decay: bool, maximize: bool, count: "
-             "bool = False) -> None",
-      .doc = "One step of NAdam for a list of parameters.", .writes = IN(0) | IN(2) | IN(3) | IN(4) | IN(5), UPDATE,
-      .run = _fused_nadam_run);
+STEP(_fused_nadam_, "NAdam for a list of parameters.",
+     "exp_avgs: list[Tensor], exp_avg_sqs: list[Tensor], mu_products: list[Tensor], state_steps: list[Tensor], *, lr: Tensor | "
+     "Number, beta1: float, beta2: float, weight_decay: float, momentum_decay: float, eps: float, decoupled_weight_decay: "
+     "bool, maximize: bool" COUNTED,
+     IN(0) | IN(2) | IN(3) | IN(4) | IN(5), LC_STEP_NADAM, .states = 2, .steps = 5, .lr = 6, .maximize = 13,
+     .numbers = nadam_numbers, .finish = nadam_finish)
 
 /* Rectified once the variance of the adaptive rate can be trusted: from about the sixth step on. */
 NUMBERS(radam)
@@ -286,13 +273,10 @@ NUMBERS(radam)
     c->scale = sqrt(correction2) * sqrt((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length));
     return 0;
 }
-ALGORITHM(_fused_radam_, LC_STEP_RADAM, .states = 2, .steps = 4, .lr = 5, .maximize = 11, .numbers = radam_numbers)
-LC_OP(_fused_radam_,
-      .sig = "_fused_radam_(self: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor], exp_avg_sqs: list[Tensor], "
-             "state_steps: list[Tensor], *, lr: Tensor | Number, beta1: float, beta2: float, weight_decay: float, eps: float, "
-             "decoupled_weight_decay: bool, maximize: bool, count: bool = False) -> None",
-      .doc = "One step of RAdam for a list of parameters.", .writes = IN(0) | IN(2) | IN(3) | IN(4), UPDATE,
-      .run = _fused_radam_run);
+STEP(_fused_radam_, "RAdam for a list of parameters.",
+     "exp_avgs: list[Tensor], exp_avg_sqs: list[Tensor], state_steps: list[Tensor], *, lr: Tensor | Number, beta1: float, "
+     "beta2: float, weight_decay: float, eps: float, decoupled_weight_decay: bool, maximize: bool" COUNTED,
+     IN(0) | IN(2) | IN(3) | IN(4), LC_STEP_RADAM, .states = 2, .steps = 4, .lr = 5, .maximize = 11, .numbers = radam_numbers)
 
 /* ---- second moments alone ---- */
 NUMBERS(adagrad)
@@ -300,14 +284,11 @@ NUMBERS(adagrad)
     decay(c, F(6), 0, false);
     return c->eps = F(7), c->lr = m->lr / (1 + (m->step - 1) * F(5)), 0;
 }
-ALGORITHM(_fused_adagrad_, LC_STEP_ADAGRAD, .states = 1, .steps = 3, .lr = 4, .maximize = 8, .scale = 9,
-          .numbers = adagrad_numbers)
-LC_OP(_fused_adagrad_,
-      .sig = "_fused_adagrad_(self: list[Tensor], grads: list[Tensor], state_sums: list[Tensor], state_steps: list[Tensor], "
-             "*, lr: Tensor | Number, lr_decay: float, weight_decay: float, eps: float, maximize: bool, grad_scale: Tensor | "
-             "None = None, found_inf: Tensor | None = None, count: bool = False) -> None",
-      .doc = "One step of Adagrad for a list of parameters.", .writes = IN(0) | IN(1) | IN(2) | IN(3), UPDATE,
-      .run = _fused_adagrad_run);
+STEP(_fused_adagrad_, "Adagrad for a list of parameters.",
+     "state_sums: list[Tensor], state_steps: list[Tensor], *, lr: Tensor | Number, lr_decay: float, weight_decay: float, eps: "
+     "float, maximize: bool" SCALED COUNTED,
+     IN(0) | IN(1) | IN(2) | IN(3), LC_STEP_ADAGRAD, .states = 1, .steps = 3, .lr = 4, .maximize = 8, .scale = 9,
+     .numbers = adagrad_numbers)
 
 NUMBERS(rmsprop)
 {
@@ -316,27 +297,23 @@ NUMBERS(rmsprop)
     c->variant |= (F(10) > 0 ? LC_STEP_MOMENTUM : 0) | (m->in[11].b ? LC_STEP_CENTERED : 0);
     return 0;
 }
-ALGORITHM(_fused_rmsprop_, LC_STEP_RMSPROP, .states = 3, .optional = IN(3) | IN(4), .lr = 6, .maximize = 12, .steps = 5,
-          .numbers = rmsprop_numbers)
-LC_OP(_fused_rmsprop_,
-      .sig = "_fused_rmsprop_(self: list[Tensor], grads: list[Tensor], square_avgs: list[Tensor], grad_avgs: list[Tensor], "
-             "momentum_buffer_list: list[Tensor], state_steps: list[Tensor], *, lr: Tensor | Number, alpha: float, eps: "
-             "float, weight_decay: float, momentum: float, centered: bool, maximize: bool, count: bool = False) -> None",
-      .doc = "One step of RMSprop for a list of parameters.", .writes = IN(0) | IN(2) | IN(3) | IN(4) | IN(5), UPDATE,
-      .run = _fused_rmsprop_run);
+STEP(
+    _fused_rmsprop_, "RMSprop for a list of parameters.",
+    "square_avgs: list[Tensor], grad_avgs: list[Tensor], momentum_buffer_list: list[Tensor], state_steps: list[Tensor], *, lr: "
+    "Tensor | Number, alpha: float, eps: float, weight_decay: float, momentum: float, centered: bool, maximize: bool" COUNTED,
+    IN(0) | IN(2) | IN(3) | IN(4) | IN(5), LC_STEP_RMSPROP, .states = 3, .optional = IN(3) | IN(4), .lr = 6, .maximize = 12,
+    .steps = 5, .numbers = rmsprop_numbers)
 
 NUMBERS(adadelta)
 {
     decay(c, F(8), 0, false);
     return c->beta1 = F(6), c->eps = F(7), 0;
 }
-ALGORITHM(_fused_adadelta_, LC_STEP_ADADELTA, .states = 2, .lr = 5, .maximize = 9, .steps = 4, .numbers = adadelta_numbers)
-LC_OP(_fused_adadelta_,
-      .sig = "_fused_adadelta_(self: list[Tensor], grads: list[Tensor], square_avgs: list[Tensor], acc_deltas: list[Tensor], "
-             "state_steps: list[Tensor], *, lr: Tensor | Number, rho: float, eps: float, weight_decay: float, maximize: bool, "
-             "count: bool = False) -> None",
-      .doc = "One step of Adadelta for a list of parameters.", .writes = IN(0) | IN(2) | IN(3) | IN(4), UPDATE,
-      .run = _fused_adadelta_run);
+STEP(_fused_adadelta_, "Adadelta for a list of parameters.",
+     "square_avgs: list[Tensor], acc_deltas: list[Tensor], state_steps: list[Tensor], *, lr: Tensor | Number, rho: float, eps: "
+     "float, weight_decay: float, maximize: bool" COUNTED,
+     IN(0) | IN(2) | IN(3) | IN(4), LC_STEP_ADADELTA, .states = 2, .lr = 5, .maximize = 9, .steps = 4,
+     .numbers = adadelta_numbers)
 
 /* ---- averages and signs ---- */
 NUMBERS(asgd) /* mus and etas hold what the last step left for this one */
@@ -351,23 +328,17 @@ static int asgd_finish(const moment *m)
     double eta = m->lr / pow(1 + F(6) * m->lr * m->step, F(9)), mu = 1 / fmax(1, m->step - F(8));
     return fill_tensor(m->in[4].ts[m->i], LC_NUMBER(eta)) < 0 ? -1 : fill_tensor(m->in[3].ts[m->i], LC_NUMBER(mu));
 }
-ALGORITHM(_fused_asgd_, LC_STEP_ASGD, .states = 1, .steps = 5, .lr = 7, .maximize = 11, .numbers = asgd_numbers,
-          .finish = asgd_finish)
-LC_OP(_fused_asgd_,
-      .sig = "_fused_asgd_(self: list[Tensor], grads: list[Tensor], axs: list[Tensor], mus: list[Tensor], etas: list[Tensor], "
-             "state_steps: list[Tensor], *, lambd: float, lr: Tensor | Number, t0: float, alpha: float, weight_decay: float, "
-             "maximize: bool, count: bool = False) -> None",
-      .doc = "One step of averaged SGD for a list of parameters.", .writes = IN(0) | IN(2) | IN(3) | IN(4) | IN(5), UPDATE,
-      .run = _fused_asgd_run);
+STEP(_fused_asgd_, "averaged SGD for a list of parameters.",
+     "axs: list[Tensor], mus: list[Tensor], etas: list[Tensor], state_steps: list[Tensor], *, lambd: float, lr: Tensor | "
+     "Number, t0: float, alpha: float, weight_decay: float, maximize: bool" COUNTED,
+     IN(0) | IN(2) | IN(3) | IN(4) | IN(5), LC_STEP_ASGD, .states = 1, .steps = 5, .lr = 7, .maximize = 11,
+     .numbers = asgd_numbers, .finish = asgd_finish)
 
 NUMBERS(rprop) { return c->eps = F(5), c->extra = F(6), c->beta1 = F(7), c->beta2 = F(8), 0; }
-ALGORITHM(_fused_rprop_, LC_STEP_RPROP, .states = 2, .maximize = 9, .steps = 4, .numbers = rprop_numbers)
-LC_OP(_fused_rprop_,
-      .sig = "_fused_rprop_(self: list[Tensor], grads: list[Tensor], prevs: list[Tensor], step_sizes: list[Tensor], "
-             "state_steps: list[Tensor], *, step_size_min: float, step_size_max: float, etaminus: float, etaplus: float, "
-             "maximize: bool, count: bool = False) -> None",
-      .doc = "One step of Rprop for a list of parameters.", .writes = IN(0) | IN(2) | IN(3) | IN(4), UPDATE,
-      .run = _fused_rprop_run);
+STEP(_fused_rprop_, "Rprop for a list of parameters.",
+     "prevs: list[Tensor], step_sizes: list[Tensor], state_steps: list[Tensor], *, step_size_min: float, step_size_max: float, "
+     "etaminus: float, etaplus: float, maximize: bool" COUNTED,
+     IN(0) | IN(2) | IN(3) | IN(4), LC_STEP_RPROP, .states = 2, .maximize = 9, .steps = 4, .numbers = rprop_numbers)
 
 /* ---- rows and columns ---- */
 static double epsilon_of(lc_dtype dtype) /* PyTorch takes the first parameter's for all */

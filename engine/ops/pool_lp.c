@@ -33,37 +33,25 @@ static int lp_pool(const lc_value *in, int nd, lc_tensor **out)
     lc_tensor *sum = lc_mul(lc_mul(lc_sign(mean), lc_relu(lc_abs(mean))), LC_NUMBER(elements));
     return (out[0] = lc_pow(sum, LC_NUMBER(1 / p))) ? 0 : -1;
 }
+#define LP_POOL(op, sizes, about, ...)                                                                                         \
+    LC_OP(op,                                                                                                                  \
+          .sig = #op "(input: Tensor, norm_type: Number, kernel_size: " sizes ", stride: list[int] | None = None, ceil_mode: " \
+                     "bool = False) -> Tensor",                                                                                \
+          .doc = about, .ns = "nn.functional", .call = op##_call, ##__VA_ARGS__);
+static int lp_pool1d_call(const lc_value *in, lc_tensor **out)
+{
+    lc_value args[] = { in[0], in[1], { .tag = LC_IS_ints, .n = 1, .is = &in[2].i }, in[3], in[4] };
+    return lp_pool(args, 1, out);
+}
 /* A list of one is a kernel_size for the largest element alone: PyTorch multiplies by it otherwise. */
 static int lp_pool1d_list_call(const lc_value *in, lc_tensor **out)
 {
     if (in[2].n == 1 && !isinf(lc_number_of(&in[1]))) return lc_fail_int(LC_TypeError, "lp_pool1d: kernel_size must be an int");
     return lp_pool(in, 1, out);
 }
-static int lp_pool1d_call(const lc_value *in, lc_tensor **out)
-{
-    lc_value args[] = { in[0], in[1], { .tag = LC_IS_ints, .n = 1, .is = &in[2].i }, in[3], in[4] };
-    return lp_pool(args, 1, out);
-}
-static int lp_pool2d_call(const lc_value *in, lc_tensor **out) { return lp_pool(in, 2, out); }
-static int lp_pool3d_call(const lc_value *in, lc_tensor **out) { return lp_pool(in, 3, out); }
-LC_OP(lp_pool1d,
-      .sig = "lp_pool1d(input: Tensor, norm_type: Number, kernel_size: int, stride: list[int] | None = None, ceil_mode: bool = "
-             "False) -> Tensor",
-      .doc = "The norm of each window over the last dimension.", .ns = "nn.functional", .call = lp_pool1d_call);
-LC_OP(lp_pool1d_list,
-      .sig = "lp_pool1d_list(input: Tensor, norm_type: Number, kernel_size: tuple[int, ...], stride: list[int] | None = None, "
-             "ceil_mode: bool = False) -> Tensor",
-      .doc = "The same of a list.", .ns = "nn.functional", .py = "lp_pool1d", .call = lp_pool1d_list_call);
-LC_OP(
-    lp_pool2d,
-    .sig =
-        "lp_pool2d(input: Tensor, norm_type: Number, kernel_size: tuple[int, int], stride: list[int] | None = None, ceil_mode: "
-        "bool = False) -> "
-        "Tensor",
-    .doc = "The norm of each window over the last two dimensions.", .ns = "nn.functional", .call = lp_pool2d_call);
-LC_OP(lp_pool3d,
-      .sig = "lp_pool3d(input: Tensor, norm_type: Number, kernel_size: tuple[int, int, int], stride: list[int] | None = None, "
-             "ceil_mode: "
-             "bool = False) -> "
-             "Tensor",
-      .doc = "The norm of each window over the last three dimensions.", .ns = "nn.functional", .call = lp_pool3d_call);
+COMPOSITE(lp_pool2d, lp_pool(in, 2, out))
+COMPOSITE(lp_pool3d, lp_pool(in, 3, out))
+LP_POOL(lp_pool1d, "int", "The norm of each window over the last dimension.")
+LP_POOL(lp_pool1d_list, "tuple[int, ...]", "The same of a list.", .py = "lp_pool1d")
+LP_POOL(lp_pool2d, "tuple[int, int]", "The norm of each window over the last two dimensions.")
+LP_POOL(lp_pool3d, "tuple[int, int, int]", "The norm of each window over the last three dimensions.")

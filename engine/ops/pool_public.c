@@ -2,7 +2,10 @@
 #include "rules.h"
 
 enum { MAX_ND = 3, LARGEST = INT32_MAX };
-#define SPACE .ns = "nn.functional", .promote = LC_NO_PROMOTION
+#define SPACE   .ns = "nn.functional", .promote = LC_NO_PROMOTION
+#define WINDOWS "(input: Tensor, kernel_size: list[int], stride: list[int] | None = None, padding: list[int] = 0, "
+#define ONE     ", return_indices: Literal[False] = False) -> Tensor"
+#define BOTH    ", return_indices: Literal[True] = True) -> (out: Tensor, indices: Tensor)"
 
 /* An argument that is one number for all dimensions, or one for each. `other` stands in for None and (). */
 static int each_dim(const lc_value *v, const char *name, int nd, const int64_t *other, int64_t least, int64_t *to)
@@ -79,58 +82,21 @@ static int max_pool_indices(const lc_value *in, lc_tensor **out, int nd)
     lc__max_pool_with_indices_out both = lc__max_pool_with_indices(in(0), window, 4 * nd, in[5].b);
     return (out[0] = both.out) && (out[1] = both.indices) ? 0 : -1;
 }
-BY_DIMS(max_pool, max_pool)
-BY_DIMS(max_indices, max_pool_indices)
-
-LC_OP(max_pool1d,
-      .sig = "max_pool1d(input: Tensor, kernel_size: list[int], stride: list[int] | None = None, padding: list[int] = 0, "
-             "dilation: list[int] = 1, ceil_mode: bool = False, return_indices: Literal[False] = False) -> Tensor",
-      .doc = "The largest element of each window over the last dimension.", SPACE, .call = max_pool1d_call);
-LC_OP(max_pool1d_both,
-      .sig = "max_pool1d_both(input: Tensor, kernel_size: list[int], stride: list[int] | None = None, padding: list[int] = 0, "
-             "dilation: list[int] = 1, ceil_mode: bool = False, return_indices: Literal[True] = True) -> (out: Tensor, "
-             "indices: Tensor)",
-      .doc = "The largest element of each window over the last dimension, and where it is in its plane.", SPACE,
-      .py = "max_pool1d", .call = max_indices1d_call);
-LC_OP(
-    max_pool1d_with_indices,
-    .sig =
-        "max_pool1d_with_indices(input: Tensor, kernel_size: list[int], stride: list[int] | None = None, padding: list[int] = "
-        "0, dilation: list[int] = 1, ceil_mode: bool = False, return_indices: bool = False) -> (out: Tensor, indices: Tensor)",
-    .doc = "What max_pool1d gives with return_indices=True.", SPACE, .call = max_indices1d_call);
-LC_OP(max_pool2d,
-      .sig = "max_pool2d(input: Tensor, kernel_size: list[int], stride: list[int] | None = None, padding: list[int] = 0, "
-             "dilation: list[int] = 1, ceil_mode: bool = False, return_indices: Literal[False] = False) -> Tensor",
-      .doc = "The largest element of each window over the last two dimensions.", SPACE, .call = max_pool2d_call);
-LC_OP(max_pool2d_both,
-      .sig = "max_pool2d_both(input: Tensor, kernel_size: list[int], stride: list[int] | None = None, padding: list[int] = 0, "
-             "dilation: list[int] = 1, ceil_mode: bool = False, return_indices: Literal[True] = True) -> (out: Tensor, "
-             "indices: Tensor)",
-      .doc = "The largest element of each window over the last two dimensions, and where it is in its plane.", SPACE,
-      .py = "max_pool2d", .call = max_indices2d_call);
-LC_OP(
-    max_pool2d_with_indices,
-    .sig =
-        "max_pool2d_with_indices(input: Tensor, kernel_size: list[int], stride: list[int] | None = None, padding: list[int] = "
-        "0, dilation: list[int] = 1, ceil_mode: bool = False, return_indices: bool = False) -> (out: Tensor, indices: Tensor)",
-    .doc = "What max_pool2d gives with return_indices=True.", SPACE, .call = max_indices2d_call);
-LC_OP(max_pool3d,
-      .sig = "max_pool3d(input: Tensor, kernel_size: list[int], stride: list[int] | None = None, padding: list[int] = 0, "
-             "dilation: list[int] = 1, ceil_mode: bool = False, return_indices: Literal[False] = False) -> Tensor",
-      .doc = "The largest element of each window over the last three dimensions.", SPACE, .amp = LC_AMP_CPU_FP32,
-      .call = max_pool3d_call);
-LC_OP(max_pool3d_both,
-      .sig = "max_pool3d_both(input: Tensor, kernel_size: list[int], stride: list[int] | None = None, padding: list[int] = 0, "
-             "dilation: list[int] = 1, ceil_mode: bool = False, return_indices: Literal[True] = True) -> (out: Tensor, "
-             "indices: Tensor)",
-      .doc = "The largest element of each window over the last three dimensions, and where it is in its plane.", SPACE,
-      .py = "max_pool3d", .call = max_indices3d_call);
-LC_OP(
-    max_pool3d_with_indices,
-    .sig =
-        "max_pool3d_with_indices(input: Tensor, kernel_size: list[int], stride: list[int] | None = None, padding: list[int] = "
-        "0, dilation: list[int] = 1, ceil_mode: bool = False, return_indices: bool = False) -> (out: Tensor, indices: Tensor)",
-    .doc = "What max_pool3d gives with return_indices=True.", SPACE, .call = max_indices3d_call);
+#define MAX_WINDOWS WINDOWS "dilation: list[int] = 1, ceil_mode: bool = False"
+#define MAX_POOL(op, nd, dims, ...)                                                                                            \
+    COMPOSITE(op, max_pool(in, out, nd))                                                                                       \
+    LC_OP(op, .sig = #op MAX_WINDOWS ONE, .doc = "The largest element of each window over the last " dims ".", SPACE,          \
+          .call = op##_call, ##__VA_ARGS__);                                                                                   \
+    COMPOSITE(op##_both, max_pool_indices(in, out, nd))                                                                        \
+    LC_OP(op##_both, .sig = #op "_both" MAX_WINDOWS BOTH,                                                                      \
+          .doc = "The largest element of each window over the last " dims ", and where it is in its plane.", SPACE, .py = #op, \
+          .call = op##_both_call);                                                                                             \
+    LC_OP(op##_with_indices,                                                                                                   \
+          .sig = #op "_with_indices" MAX_WINDOWS ", return_indices: bool = False) -> (out: Tensor, indices: Tensor)",          \
+          .doc = "What " #op " gives with return_indices=True.", SPACE, .call = op##_both_call);
+MAX_POOL(max_pool1d, 1, "dimension")
+MAX_POOL(max_pool2d, 2, "two dimensions")
+MAX_POOL(max_pool3d, 3, "three dimensions", .amp = LC_AMP_CPU_FP32)
 
 /* ---- average: (input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) ---- */
 static int avg_pool(const lc_value *in, lc_tensor **out, int nd, int64_t divisor)
@@ -153,22 +119,15 @@ static int avg_pool_over(const lc_value *in, lc_tensor **out, int nd)
     if (int_argument(&in[6], &divisor) && !divisor) return lc_fail_int(LC_LucidError, "divisor must be not zero");
     return avg_pool(in, out, nd, divisor);
 }
-static int avg_pool1d_call(const lc_value *in, lc_tensor **out) { return avg_pool(in, out, 1, 0); }
-static int avg_pool2d_call(const lc_value *in, lc_tensor **out) { return avg_pool_over(in, out, 2); }
-static int avg_pool3d_call(const lc_value *in, lc_tensor **out) { return avg_pool_over(in, out, 3); }
-LC_OP(avg_pool1d,
-      .sig = "avg_pool1d(input: Tensor, kernel_size: list[int], stride: list[int] | None = None, padding: list[int] = 0, "
-             "ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor",
-      .doc = "The mean of each window over the last dimension.", SPACE, .call = avg_pool1d_call);
-LC_OP(avg_pool2d,
-      .sig = "avg_pool2d(input: Tensor, kernel_size: list[int], stride: list[int] | None = None, padding: list[int] = 0, "
-             "ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor",
-      .doc = "The mean of each window over the last two dimensions.", SPACE, .call = avg_pool2d_call, .out = true);
-LC_OP(avg_pool3d,
-      .sig = "avg_pool3d(input: Tensor, kernel_size: list[int], stride: list[int] | None = None, padding: list[int] = 0, "
-             "ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor",
-      .doc = "The mean of each window over the last three dimensions.", SPACE, .amp = LC_AMP_CPU_FP32, .call = avg_pool3d_call,
-      .out = true);
+#define AVG_WINDOWS WINDOWS "ceil_mode: bool = False, count_include_pad: bool = True"
+#define DIVIDED     AVG_WINDOWS ", divisor_override: int | None = None"
+#define AVG_POOL(op, args, function, dims, ...)                                                                                \
+    COMPOSITE(op, function)                                                                                                    \
+    LC_OP(op, .sig = #op args ") -> Tensor", .doc = "The mean of each window over the last " dims ".", SPACE,                  \
+          .call = op##_call, ##__VA_ARGS__);
+AVG_POOL(avg_pool1d, AVG_WINDOWS, avg_pool(in, out, 1, 0), "dimension")
+AVG_POOL(avg_pool2d, DIVIDED, avg_pool_over(in, out, 2), "two dimensions", .out = true)
+AVG_POOL(avg_pool3d, DIVIDED, avg_pool_over(in, out, 3), "three dimensions", .out = true, .amp = LC_AMP_CPU_FP32)
 
 /* ---- adaptive: (input, output_size) ---- */
 static bool has_elements(const lc_tensor *x, int nd) /* in every plane; there may be none */
@@ -209,41 +168,22 @@ static int adaptive_max(const lc_value *in, lc_tensor **out, int nd, bool both)
     if (both) out[1] = made.indices;
     return (out[0] = made.out) ? 0 : -1;
 }
-BY_DIMS(adaptive_avg, adaptive_avg)
-BY_DIMS(adaptive_max, adaptive_max, false)
-BY_DIMS(adaptive_both, adaptive_max, true)
-LC_OP(adaptive_avg_pool1d, .sig = "adaptive_avg_pool1d(input: Tensor, output_size: list[int]) -> Tensor",
-      .doc = "Means of output_size windows over the last 1 dimension.", SPACE, .call = adaptive_avg1d_call);
-LC_OP(adaptive_max_pool1d,
-      .sig = "adaptive_max_pool1d(input: Tensor, output_size: list[int], return_indices: Literal[False] = False) -> Tensor",
-      .doc = "The largest elements of output_size windows over the last 1 dimension.", SPACE, .call = adaptive_max1d_call);
-LC_OP(adaptive_max_pool1d_both,
-      .sig = "adaptive_max_pool1d_both(input: Tensor, output_size: list[int], return_indices: Literal[True] = True) -> (out: "
-             "Tensor, "
-             "indices: Tensor)",
-      .doc = "The largest elements of output_size windows over the last 1 dimension, and where they are.", SPACE,
-      .py = "adaptive_max_pool1d", .call = adaptive_both1d_call);
-LC_OP(adaptive_avg_pool2d, .sig = "adaptive_avg_pool2d(input: Tensor, output_size: list[int]) -> Tensor",
-      .doc = "Means of output_size windows over the last 2 dimensions.", SPACE, .call = adaptive_avg2d_call);
-LC_OP(adaptive_max_pool2d,
-      .sig = "adaptive_max_pool2d(input: Tensor, output_size: list[int], return_indices: Literal[False] = False) -> Tensor",
-      .doc = "The largest elements of output_size windows over the last 2 dimensions.", SPACE, .call = adaptive_max2d_call);
-LC_OP(adaptive_max_pool2d_both,
-      .sig = "adaptive_max_pool2d_both(input: Tensor, output_size: list[int], return_indices: Literal[True] = True) -> (out: "
-             "Tensor, "
-             "indices: Tensor)",
-      .doc = "The largest elements of output_size windows over the last 2 dimensions, and where they are.", SPACE,
-      .py = "adaptive_max_pool2d", .call = adaptive_both2d_call);
-LC_OP(adaptive_avg_pool3d, .sig = "adaptive_avg_pool3d(input: Tensor, output_size: list[int]) -> Tensor",
-      .doc = "Means of output_size windows over the last 3 dimensions.", SPACE, .amp = LC_AMP_CPU_FP32,
-      .call = adaptive_avg3d_call);
-LC_OP(adaptive_max_pool3d,
-      .sig = "adaptive_max_pool3d(input: Tensor, output_size: list[int], return_indices: Literal[False] = False) -> Tensor",
-      .doc = "The largest elements of output_size windows over the last 3 dimensions.", SPACE, .amp = LC_AMP_CPU_FP32,
-      .call = adaptive_max3d_call);
-LC_OP(adaptive_max_pool3d_both,
-      .sig = "adaptive_max_pool3d_both(input: Tensor, output_size: list[int], return_indices: Literal[True] = True) -> (out: "
-             "Tensor, "
-             "indices: Tensor)",
-      .doc = "The largest elements of output_size windows over the last 3 dimensions, and where they are.", SPACE,
-      .py = "adaptive_max_pool3d", .amp = LC_AMP_CPU_FP32, .call = adaptive_both3d_call);
+#define SIZES "(input: Tensor, output_size: list[int]"
+#define ADAPTIVE_AVG(op, nd, dims, ...)                                                                                        \
+    COMPOSITE(op, adaptive_avg(in, out, nd))                                                                                   \
+    LC_OP(op, .sig = #op SIZES ") -> Tensor", .doc = "Means of output_size windows over the last " dims ".", SPACE,            \
+          .call = op##_call, ##__VA_ARGS__);
+#define ADAPTIVE_MAX(op, nd, dims, ...)                                                                                        \
+    COMPOSITE(op, adaptive_max(in, out, nd, false))                                                                            \
+    LC_OP(op, .sig = #op SIZES ONE, .doc = "The largest elements of output_size windows over the last " dims ".", SPACE,       \
+          .call = op##_call, ##__VA_ARGS__);                                                                                   \
+    COMPOSITE(op##_both, adaptive_max(in, out, nd, true))                                                                      \
+    LC_OP(op##_both, .sig = #op "_both" SIZES BOTH,                                                                            \
+          .doc = "The largest elements of output_size windows over the last " dims ", and where they are.", SPACE, .py = #op,  \
+          .call = op##_both_call, ##__VA_ARGS__);
+ADAPTIVE_AVG(adaptive_avg_pool1d, 1, "1 dimension")
+ADAPTIVE_AVG(adaptive_avg_pool2d, 2, "2 dimensions")
+ADAPTIVE_AVG(adaptive_avg_pool3d, 3, "3 dimensions", .amp = LC_AMP_CPU_FP32)
+ADAPTIVE_MAX(adaptive_max_pool1d, 1, "1 dimension")
+ADAPTIVE_MAX(adaptive_max_pool2d, 2, "2 dimensions")
+ADAPTIVE_MAX(adaptive_max_pool3d, 3, "3 dimensions", .amp = LC_AMP_CPU_FP32)

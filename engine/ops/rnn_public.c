@@ -225,19 +225,15 @@ static int lstm_data_call(const lc_value *in, lc_tensor **out)
     read_options(&n, in + 3);
     return two_states(&n, &in[2]) < 0 ? -1 : run_packed(&n, in(0), in(1), out);
 }
-LC_OP(
-    lstm,
-    .sig =
-        "lstm(input: Tensor, hx: list[Tensor], params: list[Tensor], has_biases: bool, num_layers: int, dropout: float, train: "
-        "bool, bidirectional: bool, batch_first: bool) -> (output: Tensor, hn: Tensor, cn: Tensor)",
-    .doc = "Layers of long short-term memory over input (steps, batch, width): all outputs, and both states at the end. "
-           "params: per "
-           "layer and direction w_ih, w_hh, and b_ih, b_hh if has_biases, and w_hr if outputs are projected.",
-    .random = true, .amp = LC_AMP_LSTM, .call = lstm_call);
+#define LAYERS  "params: list[Tensor], has_biases: bool, num_layers: int, dropout: float, train: bool, bidirectional: bool"
+#define OF_DATA "(data: Tensor, batch_sizes: Tensor, hx: "
+LC_OP(lstm,
+      .sig = "lstm(input: Tensor, hx: list[Tensor], " LAYERS ", batch_first: bool) -> (output: Tensor, hn: Tensor, cn: Tensor)",
+      .doc = "Layers of long short-term memory over input (steps, batch, width): all outputs, and both states at the end. "
+             "params: per layer and direction w_ih, w_hh, and b_ih, b_hh if has_biases, and w_hr if outputs are projected.",
+      .random = true, .amp = LC_AMP_LSTM, .call = lstm_call);
 LC_OP(lstm_data, .py = "lstm",
-      .sig = "lstm_data(data: Tensor, batch_sizes: Tensor, hx: list[Tensor], params: list[Tensor], has_biases: bool, "
-             "num_layers: int, "
-             "dropout: float, train: bool, bidirectional: bool) -> (output: Tensor, hn: Tensor, cn: Tensor)",
+      .sig = "lstm_data" OF_DATA "list[Tensor], " LAYERS ") -> (output: Tensor, hn: Tensor, cn: Tensor)",
       .doc = "lstm of packed sequences.", .random = true, .reads_values = true, .amp = LC_AMP_LIKE_STATE,
       .call = lstm_data_call);
 
@@ -253,50 +249,17 @@ static int packed_call(const char *name, lc_rnn_kind kind, const lc_value *in, l
     read_options(&n, in + 3);
     return run_packed(&n, in(0), in(1), out);
 }
-static int gru_call(const lc_value *in, lc_tensor **out) { return padded_call("gru", LC_RNN_GRU, in, out); }
-static int gru_data_call(const lc_value *in, lc_tensor **out) { return packed_call("gru", LC_RNN_GRU, in, out); }
-static int rnn_tanh_call(const lc_value *in, lc_tensor **out) { return padded_call("rnn_tanh", LC_RNN_TANH, in, out); }
-static int rnn_tanh_data_call(const lc_value *in, lc_tensor **out) { return packed_call("rnn_tanh", LC_RNN_TANH, in, out); }
-static int rnn_relu_call(const lc_value *in, lc_tensor **out) { return padded_call("rnn_relu", LC_RNN_RELU, in, out); }
-static int rnn_relu_data_call(const lc_value *in, lc_tensor **out) { return packed_call("rnn_relu", LC_RNN_RELU, in, out); }
-LC_OP(
-    gru,
-    .sig =
-        "gru(input: Tensor, hx: Tensor, params: list[Tensor], has_biases: bool, num_layers: int, dropout: float, train: bool, "
-        "bidirectional: bool, batch_first: bool) -> (output: Tensor, hn: Tensor)",
-    .doc = "Layers of gated recurrent units over input (steps, batch, width): all outputs, and the state at the end.",
-    .random = true, .amp = LC_AMP_LIKE_STATE, .call = gru_call);
-LC_OP(gru_data, .py = "gru",
-      .sig = "gru_data(data: Tensor, batch_sizes: Tensor, hx: Tensor, params: list[Tensor], has_biases: bool, num_layers: int, "
-             "dropout: "
-             "float, train: bool, bidirectional: bool) -> (output: Tensor, hn: Tensor)",
-      .doc = "gru of packed sequences.", .random = true, .reads_values = true, .amp = LC_AMP_LIKE_STATE, .call = gru_data_call);
-LC_OP(rnn_tanh,
-      .sig = "rnn_tanh(input: Tensor, hx: Tensor, params: list[Tensor], has_biases: bool, num_layers: int, dropout: float, "
-             "train: bool, "
-             "bidirectional: bool, batch_first: bool) -> (output: Tensor, hn: Tensor)",
-      .doc = "Layers of plain recurrent units, h = tanh(...), over input (steps, batch, width).", .random = true,
-      .amp = LC_AMP_LOWER, .call = rnn_tanh_call);
-LC_OP(
-    rnn_tanh_data, .py = "rnn_tanh",
-    .sig =
-        "rnn_tanh_data(data: Tensor, batch_sizes: Tensor, hx: Tensor, params: list[Tensor], has_biases: bool, num_layers: int, "
-        "dropout: float, train: bool, bidirectional: bool) -> (output: Tensor, hn: Tensor)",
-    .doc = "rnn_tanh of packed sequences.", .random = true, .reads_values = true, .amp = LC_AMP_LOWER,
-    .call = rnn_tanh_data_call);
-LC_OP(rnn_relu,
-      .sig = "rnn_relu(input: Tensor, hx: Tensor, params: list[Tensor], has_biases: bool, num_layers: int, dropout: float, "
-             "train: bool, "
-             "bidirectional: bool, batch_first: bool) -> (output: Tensor, hn: Tensor)",
-      .doc = "Layers of plain recurrent units, h = relu(...), over input (steps, batch, width).", .random = true,
-      .amp = LC_AMP_LOWER, .call = rnn_relu_call);
-LC_OP(
-    rnn_relu_data, .py = "rnn_relu",
-    .sig =
-        "rnn_relu_data(data: Tensor, batch_sizes: Tensor, hx: Tensor, params: list[Tensor], has_biases: bool, num_layers: int, "
-        "dropout: float, train: bool, bidirectional: bool) -> (output: Tensor, hn: Tensor)",
-    .doc = "rnn_relu of packed sequences.", .random = true, .reads_values = true, .amp = LC_AMP_LOWER,
-    .call = rnn_relu_data_call);
+#define RNN(op, kind, cast, about)                                                                                             \
+    COMPOSITE(op, padded_call(#op, kind, in, out))                                                                             \
+    LC_OP(op, .sig = #op "(input: Tensor, hx: Tensor, " LAYERS ", batch_first: bool) -> (output: Tensor, hn: Tensor)",         \
+          .doc = about, .random = true, .amp = cast, .call = op##_call);                                                       \
+    COMPOSITE(op##_data, packed_call(#op, kind, in, out))                                                                      \
+    LC_OP(op##_data, .py = #op, .sig = #op "_data" OF_DATA "Tensor, " LAYERS ") -> (output: Tensor, hn: Tensor)",              \
+          .doc = #op " of packed sequences.", .random = true, .reads_values = true, .amp = cast, .call = op##_data_call);
+RNN(gru, LC_RNN_GRU, LC_AMP_LIKE_STATE,
+    "Layers of gated recurrent units over input (steps, batch, width): all outputs, and the state at the end.")
+RNN(rnn_tanh, LC_RNN_TANH, LC_AMP_LOWER, "Layers of plain recurrent units, h = tanh(...), over input (steps, batch, width).")
+RNN(rnn_relu, LC_RNN_RELU, LC_AMP_LOWER, "Layers of plain recurrent units, h = relu(...), over input (steps, batch, width).")
 
 /* ---- one step: (input, hx, w_ih, w_hh, b_ih, b_hh) ---- */
 
@@ -345,32 +308,12 @@ static int lstm_cell_call(const lc_value *in, lc_tensor **out)
     if (in[1].n != 2) return lc_fail_int(LC_LucidError, "lstm_cell expects two hidden states");
     return cell("lstm_cell", LC_RNN_LSTM, in, in[1].ts[0], in[1].ts[1], out);
 }
-static int gru_cell_call(const lc_value *in, lc_tensor **out) { return cell("gru_cell", LC_RNN_GRU, in, in(1), NULL, out); }
-static int rnn_tanh_cell_call(const lc_value *in, lc_tensor **out)
-{
-    return cell("rnn_tanh_cell", LC_RNN_TANH, in, in(1), NULL, out);
-}
-static int rnn_relu_cell_call(const lc_value *in, lc_tensor **out)
-{
-    return cell("rnn_relu_cell", LC_RNN_RELU, in, in(1), NULL, out);
-}
-LC_OP(lstm_cell,
-      .sig = "lstm_cell(input: Tensor, hx: list[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor "
-             "| None = "
-             "None) -> (hy: Tensor, cy: Tensor)",
+#define WEIGHTS ", w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> "
+LC_OP(lstm_cell, .sig = "lstm_cell(input: Tensor, hx: list[Tensor]" WEIGHTS "(hy: Tensor, cy: Tensor)",
       .doc = "One step of long short-term memory: both states after it.", .amp = LC_AMP_LIKE_STATE, .call = lstm_cell_call);
-LC_OP(gru_cell,
-      .sig = "gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None "
-             "= None) -> "
-             "Tensor",
-      .doc = "One step of a gated recurrent unit.", .amp = LC_AMP_LIKE_STATE, .call = gru_cell_call);
-LC_OP(rnn_tanh_cell,
-      .sig = "rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | "
-             "None = "
-             "None) -> Tensor",
-      .doc = "One step of a recurrent unit with tanh.", .amp = LC_AMP_LOWER, .call = rnn_tanh_cell_call);
-LC_OP(rnn_relu_cell,
-      .sig = "rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | "
-             "None = "
-             "None) -> Tensor",
-      .doc = "One step of a recurrent unit with relu.", .amp = LC_AMP_LOWER, .call = rnn_relu_cell_call);
+#define CELL(op, kind, cast, about)                                                                                            \
+    COMPOSITE(op, cell(#op, kind, in, in(1), NULL, out))                                                                       \
+    LC_OP(op, .sig = #op "(input: Tensor, hx: Tensor" WEIGHTS "Tensor", .doc = about, .amp = cast, .call = op##_call);
+CELL(gru_cell, LC_RNN_GRU, LC_AMP_LIKE_STATE, "One step of a gated recurrent unit.")
+CELL(rnn_tanh_cell, LC_RNN_TANH, LC_AMP_LOWER, "One step of a recurrent unit with tanh.")
+CELL(rnn_relu_cell, LC_RNN_RELU, LC_AMP_LOWER, "One step of a recurrent unit with relu.")

@@ -86,24 +86,13 @@ static int unpool(const lc_value *in, int nd, lc_tensor **out)
     return (out[0] = made) ? 0 : -1;
 }
 
-static int unpool1d_call(const lc_value *in, lc_tensor **out) { return unpool(in, 1, out); }
-static int unpool2d_call(const lc_value *in, lc_tensor **out) { return unpool(in, 2, out); }
-static int unpool3d_call(const lc_value *in, lc_tensor **out) { return unpool(in, 3, out); }
-LC_OP(max_unpool1d,
-      .sig = "max_unpool1d(input: Tensor, indices: Tensor, kernel_size: list[int], stride: list[int] | None = None, padding: "
-             "list[int] = 0, "
-             "output_size: tuple[int, ...] | None = None) -> Tensor",
-      .doc = "Values put back where max_pool1d found them in the last dimension, and zeros elsewhere.", .ns = "nn.functional",
-      .amp = LC_AMP_CPU_FP32, .call = unpool1d_call);
-LC_OP(max_unpool2d,
-      .sig = "max_unpool2d(input: Tensor, indices: Tensor, kernel_size: list[int], stride: list[int] | None = None, padding: "
-             "list[int] = 0, "
-             "output_size: tuple[int, ...] | None = None) -> Tensor",
-      .doc = "Values put back where max_pool2d found them in the last two dimensions, and zeros elsewhere.",
-      .ns = "nn.functional", .amp = LC_AMP_CPU_FP32, .call = unpool2d_call);
-LC_OP(max_unpool3d,
-      .sig = "max_unpool3d(input: Tensor, indices: Tensor, kernel_size: list[int], stride: list[int] | None = None, padding: "
-             "list[int] = 0, "
-             "output_size: tuple[int, ...] | None = None) -> Tensor",
-      .doc = "Values put back where max_pool3d found them in the last three dimensions, and zeros elsewhere.",
-      .ns = "nn.functional", .amp = LC_AMP_CPU_FP32, .call = unpool3d_call);
+#define UNPOOL(op, nd, dims)                                                                                                   \
+    COMPOSITE(op, unpool(in, nd, out))                                                                                         \
+    LC_OP(op,                                                                                                                  \
+          .sig = #op "(input: Tensor, indices: Tensor, kernel_size: list[int], stride: list[int] | None = None, padding: "     \
+                     "list[int] = 0, output_size: tuple[int, ...] | None = None) -> Tensor",                                   \
+          .doc = "Values put back where max_pool" #nd "d found them in the last " dims ", and zeros elsewhere.",               \
+          .ns = "nn.functional", .amp = LC_AMP_CPU_FP32, .call = op##_call);
+UNPOOL(max_unpool1d, 1, "dimension")
+UNPOOL(max_unpool2d, 2, "two dimensions")
+UNPOOL(max_unpool3d, 3, "three dimensions")
