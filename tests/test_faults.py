@@ -191,6 +191,7 @@ WORK = {
     "values": lambda: (lucid.ones(2).tolist(), lucid.ones(1).item(), lucid.ones(2).untyped_storage()),
     "backward": train,
     "sort": lambda: (LONG.sort(), LONG.argsort(0, True), LONG[:300000].sort(), LONG.topk(900), lucid.msort(LONG)),
+    "topk": lambda: (LONG[:60000].topk(5000), LONG[:20000].reshape(-1, 2).topk(900, 0), LONG[69000:90000].topk(9999)),
     "unique": lambda: (LONG[:3000].unique(return_inverse=True, return_counts=True), lucid.ones(3, 2).unique(dim=0)),
     "positions": lambda: (LONG.nonzero(), lucid.nonzero_static(LONG, size=3), lucid.unravel_index(lucid.tensor(7), (3, 4))),
     "search": lambda: (lucid.searchsorted(lucid.ones(3), LONG[:9]), lucid.isin(LONG[:9], LONG[:900])),

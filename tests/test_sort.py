@@ -16,6 +16,8 @@ def values(dtype, n, kind):
     dtype = getattr(torch, dtype)
     if dtype is torch.bool:
         return torch.from_numpy(rng.random(n) > 0.5)
+    if kind == "distinct":
+        return torch.from_numpy(rng.permutation(n)).to(dtype)
     if kind == "crowded":  # alike in their leading bits, but for one
         x = torch.from_numpy(rng.integers(0, 99, n)).to(dtype)
         x = 1 + x * torch.finfo(dtype).eps if dtype.is_floating_point else x
@@ -65,7 +67,7 @@ def test_sort(dtype, kind):
         same(lucid.msort(y), torch.sort(x, stable=True).values)
 
 
-@pytest.mark.parametrize("kind", ["wide", "ties", "special"])
+@pytest.mark.parametrize("kind", ["wide", "ties", "special", "crowded", "distinct"])
 @pytest.mark.parametrize("dtype", INTS + FLOATS)
 def test_topk(dtype, kind):
     for n in SIZES:
@@ -82,11 +84,12 @@ def test_topk(dtype, kind):
 
 
 @pytest.mark.parametrize("threads", [1, 2, 100])
-@pytest.mark.parametrize("kind", ["wide", "crowded"])
+@pytest.mark.parametrize("kind", ["wide", "crowded", "distinct"])
 @pytest.mark.parametrize("dtype", ["int16", "int64", "float32", "float64"])
 def test_long_lines(dtype, kind, threads):
     x = values(dtype, 300000, kind)
-    x[5:1000] = x[0]
+    if kind != "distinct":
+        x[5:1000] = x[0]
     y = lucid.from_numpy(x.numpy())
     before = lucid.get_num_threads()
     try:
@@ -95,6 +98,9 @@ def test_long_lines(dtype, kind, threads):
         assert np.array_equal(found.values.numpy(), theirs.values.numpy())
         assert np.array_equal(found.indices.numpy(), theirs.indices.numpy())
         assert np.array_equal(lucid.argsort(y).numpy(), theirs.indices.numpy())
+        for k in (6000, 100000, 300000):
+            for a, b in zip(lucid.topk(y, k), torch.topk(x, k), strict=True):
+                assert np.array_equal(a.numpy(), b.numpy())
         for a, b in zip(lucid.unique(y, True, True, True), torch.unique(x, True, True, True), strict=True):
             assert np.array_equal(a.numpy(), b.numpy())
         assert np.array_equal(lucid.nonzero(y > 0).numpy(), torch.nonzero(x > 0).numpy())

@@ -16,6 +16,7 @@ OPS = """
     x.tril() | x.unique(return_inverse=True) | i.unique_consecutive() | runs.unique_consecutive(return_counts=True)
     d.sort() | d.argsort() | d.reshape(-1).sort() | d.reshape(-1).argsort(descending=True) | d.reshape(-1).sort(stable=True)
     perm.topk(9000) | perm.topk(perm.numel(), largest=False)
+    d.reshape(-1).topk(9000) | places.topk(99999) | i.reshape(-1).topk(i.numel())
     d.unique() | d.unique(return_inverse=True, return_counts=True) | spread.unique(return_inverse=True, return_counts=True)
     lucid.bucketize(x, edges) | lucid.isin(i, edges.long()) | x.histc() | i.reshape(-1).bincount() | lucid.dropout(x, 0.5, True)
     x[m] | x.masked_select(m) | m.nonzero() | x.masked_scatter(m, x) | x.t().contiguous() | x.flip(1) | lucid.cat((x, x), 1)
@@ -36,6 +37,7 @@ def operands():
         "d": lucid.from_numpy(rng.normal(size=(ROWS, ROWS))),
         "spread": i * 123456789,
         "perm": lucid.randperm(ROWS * ROWS).float(),
+        "places": lucid.randperm(ROWS * ROWS),
     }
     return given | {"runs": (i // 100).sort().values, "row": x[0], "t": x.reshape(64, 64, 64), "lucid": lucid, "ROWS": ROWS}
 

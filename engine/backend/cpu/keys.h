@@ -31,4 +31,5 @@ typedef struct {
     uint64_t (*largest)(const uint64_t *x, int64_t n);
 } lc_sort_kernels;
 const lc_sort_kernels *cpu_sort_kernels(void);
+void                   cpu_join_summaries(key_summary *all, const key_summary *s);
 const lc_sort_key     *cpu_sort_key(lc_dtype dtype); /* NULL: values without an order */

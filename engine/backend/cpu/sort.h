@@ -21,8 +21,15 @@ int64_t cpu_sort_room(int64_t n); /* records of a buffer for n */
  * memory). */
 int cpu_sort_line(lc_dtype dtype, const char *from, int64_t step, int64_t n, bool descending, bool with_index, bool parallel,
                   uint64_t *record, uint64_t *spare, sorted_line *line);
-/* The same with n records in `place`, which is written, and a table of counts. Without indices, records are as large as the elements. */
+/* The same for a long line where its records will stay, with a table of counts. Without indices, records are as large as the elements. */
+typedef struct {
+    void     *place; /* n records, or k */
+    uint64_t *spare; /* NULL, or room for so many more records: faster */
+    int64_t   spares;
+    int64_t   k; /* 0: all; else the k least, if these are no others' equals and no two of them are equal */
+} sort_room;
+/* -1: no memory; 1: not what k asks for, and place is in no order. */
 int cpu_sort_in_place(lc_dtype dtype, const char *from, int64_t step, int64_t n, bool descending, bool with_index,
-                      bool parallel, void *place, sorted_line *line);
+                      bool parallel, const sort_room *room, sorted_line *line);
 /* Keys (still flipped) and indices of records [at, at + n), n <= SORT_TILE; either may be NULL. For records of 8 bytes. */
 void cpu_sort_read(const sorted_line *line, int64_t at, int64_t n, uint64_t *key, int64_t *index);

@@ -47,6 +47,17 @@ void cpu_emit_sorted(const line_walk *w, const sorted_line *line, line_ends at, 
     else emit(&e, 0, n);
 }
 
+sort_room cpu_room_in_results(const line_walk *w, line_ends at)
+{
+    int64_t   size = lc_size_of(w->dtype);
+    sort_room room = { .place = at.indices };
+    if (at.values && w->step[1] == size) {
+        uintptr_t first = ((uintptr_t)at.values + 7) / 8 * 8, end = (uintptr_t)at.values + (uintptr_t)(w->k * size);
+        room.spare = (uint64_t *)first, room.spares = end > first ? (int64_t)(end - first) / 8 : 0;
+    }
+    return room;
+}
+
 /* ---- tiny lines: as many as fit a tile are loaded together, sorted by insertion, and stored together ---- */
 enum { TINY = 8 };
 static void insert_in_order(uint64_t *key, int64_t *index, int64_t n)
@@ -145,7 +156,8 @@ static int sort_values(const line_walk *w, line_ends at)
     key_summary        s;
     sorted_line        line;
     if (size == 1) return count_values(w, at), 0;
-    if (cpu_sort_in_place(w->dtype, at.in, w->step[0], w->n, w->descending, false, w->parallel, at.values, &line) < 0)
+    if (cpu_sort_in_place(w->dtype, at.in, w->step[0], w->n, w->descending, false, w->parallel,
+                          &(sort_room){ .place = at.values }, &line) < 0)
         return -1;
     if (line.lossy) {
         as->load((const char *)&(uint64_t){ 0 }, size, 1, 0, &zero, &s);
@@ -162,13 +174,12 @@ static int sort_values(const line_walk *w, line_ends at)
     return 0;
 }
 
+enum { BUFFERED = 1 << 16 }; /* elements of a line that two buffers of records, near enough to the core, sort faster */
 static int sort_lines(void *ctx, char *const *ptr, const int64_t *stride, int64_t lines)
 {
     const line_thread *t = ctx;
     const line_walk   *w = t->walk;
     if (w->n <= TINY && lines_are_packed(w, stride)) return sort_tiny_lines(w, ptr, stride, lines), 0;
-    int64_t   record = sizeof(uint64_t);
-    bool      room = !w->bytes && w->values && lc_size_of(w->dtype) == record && w->step[1] == record; /* for a second buffer */
     uint64_t *one = (uint64_t *)t->memory, *two = one + cpu_sort_room(w->n);
     for (int64_t l = 0; l < lines; l++) {
         sorted_line line;
@@ -177,11 +188,11 @@ static int sort_lines(void *ctx, char *const *ptr, const int64_t *stride, int64_
             if (sort_values(w, at) < 0) return -1;
             continue;
         }
-        if (!w->bytes) one = (uint64_t *)at.indices;
-        if (room) two = (uint64_t *)at.values;
-        int rc = w->bytes || room
-                     ? cpu_sort_line(w->dtype, at.in, w->step[0], w->n, w->descending, true, w->parallel, one, two, &line)
-                     : cpu_sort_in_place(w->dtype, at.in, w->step[0], w->n, w->descending, true, w->parallel, one, &line);
+        sort_room room = cpu_room_in_results(w, at);
+        bool      buffers = w->bytes || (w->n <= BUFFERED && room.spares >= w->n);
+        if (!w->bytes && buffers) one = room.place, two = room.spare;
+        int rc = buffers ? cpu_sort_line(w->dtype, at.in, w->step[0], w->n, w->descending, true, w->parallel, one, two, &line)
+                         : cpu_sort_in_place(w->dtype, at.in, w->step[0], w->n, w->descending, true, w->parallel, &room, &line);
         if (rc < 0) return -1;
         cpu_emit_sorted(w, &line, at, w->n);
     }

@@ -27,6 +27,8 @@ static inline line_ends cpu_line_ends(const line_walk *w, char *const *ptr, cons
 /* run(line_thread, ...) for every line, threads taking several each; fewer than most_parallel lines: one after the other, with
  * w->parallel set. run returns -1 for want of memory. */
 int cpu_each_line(lc_dtype dtype, const lc_sort_args *a, lc_row_fn run, size_t bytes, int64_t most_parallel);
+/* Records where the indices of a line will be, which lie together; the values, if they do, are spare room. */
+sort_room cpu_room_in_results(const line_walk *w, line_ends at);
 /* The first n records as values and indices. */
 void cpu_emit_sorted(const line_walk *w, const sorted_line *line, line_ends at, int64_t n);
 /* to[i] = from[index[i]]; size of an element, steps in bytes. */

@@ -3,10 +3,10 @@
  *
  * Few of many (64 k <= n): a heap of the best so far, and every later element against the worst of it. A tile of elements whose best does not
  * enter is skipped as a whole, which is most of them. Otherwise, a handful is kept in order by insertion; more, and the line is sorted
- * (sort.c), which is faster than selecting. Of a long line the last to be chosen is found by its rank (rank.c), and the chosen are collected
- * and sorted in the room of the indices. If two of the chosen are equal, or the last and the first not chosen, the selection is repeated
- * as libstdc++ does it; only then does a long line take memory. */
-#include "rank.h"
+ * (sort.c), which is faster than selecting; of a long line only what is chosen, in the room of the results. If two of the chosen are equal, or
+ * the last and the first not chosen, the selection is repeated as libstdc++ does it; only then does a long line take memory: 8 bytes for each
+ * element, a key and an index, 16 where keys need more than 32 bits. Which exchanges come depends on all of those before, so nothing less does;
+ * where all are chosen, they lie in the room of the indices. */
 #include "sort_lines.h"
 #include <string.h>
 
@@ -14,114 +14,19 @@ typedef struct {
     uint64_t key;
     int64_t  index;
 } entry;
-static inline bool before(const entry *a, const entry *b) { return a->key < b->key; }
-static inline void swap(entry *a, entry *b)
-{
-    entry x = *a;
-    *a = *b, *b = x;
-}
+/* A pair in one number, where keys have at most 32 bits. */
+typedef uint64_t packed;
 
-/* ---- heaps: the worst on top ---- */
-static void sift(entry *heap, int64_t hole, int64_t n, entry value)
-{
-    int64_t top = hole, child = hole;
-    while (child < (n - 1) / 2) {
-        child = 2 * (child + 1);
-        child -= before(&heap[child], &heap[child - 1]);
-        heap[hole] = heap[child], hole = child;
-    }
-    if ((n & 1) == 0 && child == (n - 2) / 2) child = 2 * child + 1, heap[hole] = heap[child], hole = child;
-    for (int64_t parent = (hole - 1) / 2; hole > top && before(&heap[parent], &value); parent = (hole - 1) / 2)
-        heap[hole] = heap[parent], hole = parent;
-    heap[hole] = value;
-}
-static void make_heap(entry *heap, int64_t n)
-{
-    for (int64_t parent = (n - 2) / 2; n > 1 && parent >= 0; parent--) sift(heap, parent, n, heap[parent]);
-}
-static void sort_heap(entry *heap, int64_t n)
-{
-    while (n-- > 1) {
-        entry last = heap[n];
-        heap[n] = heap[0];
-        sift(heap, 0, n, last);
-    }
-}
-static void heap_select(entry *first, int64_t k, int64_t n)
-{
-    make_heap(first, k);
-    for (int64_t i = k; i < n; i++)
-        if (before(&first[i], first)) {
-            entry value = first[i];
-            first[i] = first[0];
-            sift(first, 0, k, value);
-        }
-}
-
-/* ---- quicksort's parts ---- */
-static void insert_unguarded(entry *last)
-{
-    entry value = *last;
-    for (; before(&value, last - 1); last--) *last = last[-1];
-    *last = value;
-}
-static void insertion_sort(entry *first, entry *last)
-{
-    for (entry *i = first + 1; first != last && i < last; i++)
-        if (before(i, first)) {
-            entry value = *i;
-            for (entry *j = i; j > first; j--) *j = j[-1];
-            *first = value;
-        } else insert_unguarded(i);
-}
-static entry *cut(entry *first, entry *last) /* around the median of three, which goes to first */
-{
-    entry *a = first + 1, *b = first + (last - first) / 2, *c = last - 1, *pivot = first;
-    if (before(a, b)) swap(first, before(b, c) ? b : before(a, c) ? c : a);
-    else swap(first, before(a, c) ? a : before(b, c) ? c : b);
-    for (first++;; first++) {
-        while (before(first, pivot)) first++;
-        last--;
-        while (before(pivot, last)) last--;
-        if (first >= last) return first;
-        swap(first, last);
-    }
-}
-static int  twice_log(int64_t n) { return 2 * (63 - __builtin_clzll((uint64_t)n)); }
-static void nth_element(entry *first, entry *nth, entry *last)
-{
-    int depth = twice_log(last - first);
-    while (last - first > 3) {
-        if (depth-- == 0) {
-            heap_select(first, nth + 1 - first, last - first);
-            return swap(first, nth);
-        }
-        entry *middle = cut(first, last);
-        *(middle <= nth ? &first : &last) = middle;
-    }
-    insertion_sort(first, last);
-}
+static int twice_log(int64_t n) { return 2 * (63 - __builtin_clzll((uint64_t)n)); }
 enum { THRESHOLD = 16 };
-static void quicksort(entry *first, entry *last, int depth) /* down to pieces of THRESHOLD */
-{
-    while (last - first > THRESHOLD) {
-        if (depth-- == 0) {
-            make_heap(first, last - first);
-            return sort_heap(first, last - first);
-        }
-        entry *middle = cut(first, last);
-        quicksort(middle, last, depth);
-        last = middle;
-    }
-}
-static void std_sort(entry *first, entry *last)
-{
-    if (first == last) return;
-    quicksort(first, last, twice_log(last - first));
-    entry *guarded = last - first > THRESHOLD ? first + THRESHOLD : last;
-    insertion_sort(first, guarded);
-    for (entry *i = guarded; i < last; i++) insert_unguarded(i);
-}
+#define E            entry
+#define NAME(f)      f
+#define BEFORE(a, b) ((a)->key < (b)->key)
+#include "topk_select.inc.c"
+#define E            packed
+#define NAME(f)      f##_packed
+#define BEFORE(a, b) (*(a) >> 32 < *(b) >> 32)
+#include "topk_select.inc.c"
 
 /* ---- a line ---- */
 static void load_entries(const line_walk *w, const char *in, int64_t at, int64_t n, entry *to)
@@ -166,14 +71,18 @@ static bool has_equals(const sorted_line *line, int64_t n) /* among the first n 
     }
     return false;
 }
+static void emit_indices(const line_walk *w, const int64_t *index, int64_t i, int64_t n, line_ends at)
+{
+    if (at.values) cpu_gather(lc_size_of(w->dtype), at.values + i * w->step[1], w->step[1], at.in, w->step[0], index, n);
+    for (int64_t j = 0; j < n && at.indices; j++) *(int64_t *)(at.indices + (i + j) * w->step[2]) = index[j];
+}
 static void emit_entries(const line_walk *w, const entry *e, line_ends at)
 {
     int64_t index[SORT_TILE];
     for (int64_t i = 0, n; i < w->k; i += n, e += n) {
         n = w->k - i < SORT_TILE ? w->k - i : SORT_TILE;
         for (int64_t j = 0; j < n; j++) index[j] = e[j].index;
-        if (at.values) cpu_gather(lc_size_of(w->dtype), at.values + i * w->step[1], w->step[1], at.in, w->step[0], index, n);
-        for (int64_t j = 0; j < n && at.indices; j++) *(int64_t *)(at.indices + (i + j) * w->step[2]) = index[j];
+        emit_indices(w, index, i, n, at);
     }
 }
 /* Sorts the whole line. Not an answer (false) if that leaves a choice among equals, or the order of what is not to be in order. */
@@ -189,39 +98,72 @@ static int sorted_instead(const line_thread *t, line_ends at, bool *answered)
     if (*answered) cpu_emit_sorted(w, &line, at, w->k);
     return 0;
 }
-/* The same for a long line of at most 4 bytes each, whose indices lie together: only what is chosen is sorted, where the indices will be. */
-static void collected_instead(const line_thread *t, line_ends at, bool *answered)
+/* The same for a long line: only what is chosen is sorted, where the indices will be if they lie together. */
+static int chosen_instead(const line_walk *w, line_ends at, bool *answered)
 {
-    const line_walk   *w = t->walk;
-    const lc_sort_key *as = cpu_sort_key(w->dtype);
-    rank_line          l = { at.in, w->step[0], w->n, w->dtype, lc_working_dtype(w->dtype) };
-    int64_t            last = cpu_rank_one(&l, w->descending ? w->n - w->k : w->k - 1, t->memory), found = 0;
-    uint64_t           key[SORT_TILE], below[SORT_TILE], bound, flip = w->descending ? as->all : 0;
-    uint64_t          *record = (uint64_t *)at.indices, *spare = (uint64_t *)t->memory, *sorted = record;
-    key_summary        s;
-    as->load(at.in + last * w->step[0], w->step[0], 1, flip, &bound, &s);
-    for (int64_t i = 0, n, m = 0; i < w->n; i += n, m = 0) {
-        n = w->n - i < SORT_TILE ? w->n - i : SORT_TILE;
-        as->load(at.in + i * w->step[0], w->step[0], n, flip, key, &s);
-        if (s.least > bound) continue;
-        for (int64_t j = 0; j < n; j++) below[m] = key[j] << 32 | (uint64_t)(i + j), m += key[j] <= bound;
-        if (found + m > w->k) return; /* the first not chosen equals the last */
-        memcpy(record + found, below, (size_t)m * sizeof *below), found += m;
-    }
-    if (w->k > SORT_TILE && (size_t)w->k * sizeof *spare <= w->bytes)
-        sorted = cpu_sort_records(record, spare, w->k, 32, 32, 0, NULL);
-    else cpu_sort_place(record, sizeof *record, w->k, 0, 64, w->parallel);
-    if (sorted != record) memcpy(record, sorted, (size_t)w->k * sizeof *record);
-    for (int64_t i = 1; i < w->k; i++)
-        if ((record[i] ^ record[i - 1]) >> 32 == 0) return;
-    for (int64_t i = 0; i < w->k; i++) record[i] &= UINT32_MAX;
-    cpu_gather(lc_size_of(w->dtype), at.values, w->step[1], at.in, w->step[0], (const int64_t *)record, w->k);
-    *answered = true;
+    sorted_line line;
+    sort_room   room = cpu_room_in_results(w, at);
+    size_t      bytes = w->step[2] == sizeof(int64_t) ? 0 : (size_t)w->k * sizeof(uint64_t);
+    room.k = w->k;
+    if (bytes && !(room.place = cpu_scratch(bytes))) return -1;
+    int rc = cpu_sort_in_place(w->dtype, at.in, w->step[0], w->n, w->descending, true, w->parallel, &room, &line);
+    if ((*answered = rc == 0)) cpu_emit_sorted(w, &line, at, w->k);
+    if (bytes) cpu_scratch_free(room.place, bytes);
+    return rc < 0 ? -1 : 0;
 }
-static void select_from(const line_walk *w, entry *entries)
+/* What libstdc++ makes of the whole line. Keys of more than 32 bits that differ in no more are packed, too. */
+static bool fit_packed(const line_walk *w, const char *in, key_summary *all)
 {
-    nth_element(entries, entries + w->k - 1, entries + w->n);
-    if (w->ordered) std_sort(entries, entries + w->k - 1);
+    uint64_t           key[SORT_TILE];
+    const lc_sort_key *as = cpu_sort_key(w->dtype);
+    key_summary        s;
+    *all = (key_summary){ 0 };
+    if (w->n > UINT32_MAX) return false;
+    if (as->all <= UINT32_MAX) return true;
+    for (int64_t at = 0, m; at < w->n; at += m) {
+        m = w->n - at < SORT_TILE ? w->n - at : SORT_TILE;
+        as->load(in + at * w->step[0], w->step[0], m, w->descending ? as->all : 0, key, &s);
+        if (at) cpu_join_summaries(all, &s);
+        else *all = s;
+        if ((all->most - all->least) >> 32) return false;
+    }
+    return true;
+}
+static int select_packed_line(const line_walk *w, line_ends at, uint64_t least)
+{
+    uint64_t           key[SORT_TILE];
+    int64_t            index[SORT_TILE];
+    const lc_sort_key *as = cpu_sort_key(w->dtype);
+    key_summary        unused;
+    bool               room = w->k == w->n && w->step[2] == sizeof(packed);
+    size_t             bytes = (size_t)w->n * sizeof(packed);
+    packed            *all = room ? (packed *)at.indices : cpu_scratch(bytes);
+    if (!all) return -1;
+    for (int64_t i = 0, m; i < w->n; i += m) {
+        m = w->n - i < SORT_TILE ? w->n - i : SORT_TILE;
+        as->load(at.in + i * w->step[0], w->step[0], m, w->descending ? as->all : 0, key, &unused);
+        for (int64_t j = 0; j < m; j++) all[i + j] = (key[j] - least) << 32 | (uint64_t)(i + j);
+    }
+    choose_packed(all, w->n, w->k, w->ordered);
+    for (int64_t i = 0, m; i < w->k; i += m) {
+        m = w->k - i < SORT_TILE ? w->k - i : SORT_TILE;
+        for (int64_t j = 0; j < m; j++) index[j] = (int64_t)(all[i + j] & UINT32_MAX);
+        emit_indices(w, index, i, m, at);
+    }
+    if (!room) cpu_scratch_free(all, bytes);
+    return 0;
+}
+static int select_line(const line_walk *w, line_ends at)
+{
+    key_summary s;
+    size_t      bytes = (size_t)w->n * sizeof(entry);
+    if (fit_packed(w, at.in, &s)) return select_packed_line(w, at, s.least);
+    entry *entries = cpu_scratch(bytes);
+    if (!entries) return -1;
+    load_entries(w, at.in, 0, w->n, entries);
+    choose(entries, w->n, w->k, w->ordered);
+    emit_entries(w, entries, at);
+    return cpu_scratch_free(entries, bytes), 0;
 }
 /* The k + 1 best of n keys in their order, by insertion: most of a line is worse than what is kept. False if two of them are equal. */
 enum { HANDFUL = 16 };
@@ -280,7 +222,7 @@ static void topk_tiny_lines(const line_walk *w, char *const *ptr, const int64_t 
             int64_t kept = 0;
             if (!w->ordered || !best_few(key + r * n, n, 0, entries, &kept, k < n ? k + 1 : k)) {
                 for (int64_t i = 0; i < n; i++) entries[i] = (entry){ key[r * n + i], i };
-                select_from(w, entries);
+                choose(entries, n, k, w->ordered);
             }
             for (int64_t i = 0; i < k; i++) index[r * k + i] = entries[i].index, from[r * k + i] = r * n + entries[i].index;
         }
@@ -301,33 +243,22 @@ static int    topk_lines(void *ctx, char *const *ptr, const int64_t *stride, int
     if (lc_class_of(w->dtype) == LC_INT && w->k <= w->n / 4) sorts = false; /* integers are often equal */
     if (are_tiny(w, stride)) return topk_tiny_lines(w, ptr, stride, lines), 0;
     for (int64_t l = 0; l < lines; l++) {
-        line_ends   at = cpu_line_ends(w, ptr, stride, l);
-        bool        answered = false;
-        size_t      bytes = few || !is_long(w->n) ? 0 : line_bytes(w->n);
-        line_thread with = *t;
-        int         rc = 0;
-        if (few) select_few(w, at.in, entries);
-        else if (inserts && insert_instead(w, at.in, handful)) {
-            emit_entries(w, handful, at);
-            continue;
-        } else {
-            bool collects = bytes && lc_size_of(w->dtype) <= 4 && w->n <= UINT32_MAX && w->step[2] == sizeof(int64_t);
-            if (sorts && collects && w->k == w->n) { /* all of them */
-                sorted_line line;
-                rc = cpu_sort_in_place(w->dtype, at.in, w->step[0], w->n, w->descending, true, w->parallel, at.indices, &line);
-                answered = rc == 0 && !has_equals(&line, w->n);
-                if (answered) cpu_emit_sorted(w, &line, at, w->n);
-                if (rc < 0) return -1;
-            } else if (sorts && !inserts && collects) collected_instead(t, at, &answered);
+        line_ends at = cpu_line_ends(w, ptr, stride, l);
+        bool      answered = false;
+        if (few) {
+            select_few(w, at.in, entries);
+            emit_entries(w, entries, at);
+        } else if (is_long(w->n)) {
+            if (w->n <= UINT32_MAX && chosen_instead(w, at, &answered) < 0) return -1;
+            if (!answered && select_line(w, at) < 0) return -1;
+        } else if (inserts && insert_instead(w, at.in, handful)) emit_entries(w, handful, at);
+        else {
+            if (sorts && !inserts && sorted_instead(t, at, &answered) < 0) return -1;
             if (answered) continue;
-            if (bytes && !(with.memory = cpu_scratch(bytes))) return -1;
-            if (sorts && !inserts && !collects) rc = sorted_instead(&with, at, &answered);
-            entries = (entry *)with.memory;
-            if (rc == 0 && !answered) load_entries(w, at.in, 0, w->n, entries), select_from(w, entries);
+            load_entries(w, at.in, 0, w->n, entries);
+            choose(entries, w->n, w->k, w->ordered);
+            emit_entries(w, entries, at);
         }
-        if (rc == 0 && !answered) emit_entries(w, entries, at);
-        if (bytes) cpu_scratch_free(with.memory, bytes);
-        if (rc < 0) return -1;
     }
     return 0;
 }
@@ -336,7 +267,7 @@ static int cpu_topk(lc_dtype dtype, const void *args)
 {
     const lc_sort_args *a = args;
     int64_t             n = a->in->ndim ? a->in->shape[a->dim] : 1;
-    size_t              bytes = is_long(n) ? cpu_rank_scratch(n, lc_size_of(lc_working_dtype(dtype)), true) : line_bytes(n);
+    size_t              bytes = is_long(n) ? 0 : line_bytes(n);
     if (a->k <= n / 64) bytes = (size_t)a->k * sizeof(entry);
     return cpu_each_line(dtype, a, topk_lines, bytes, a->k <= n / 64 ? 0 : 4);
 }

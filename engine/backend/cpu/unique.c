@@ -270,7 +270,8 @@ static int unique_in_place(const lc_unique_args *a, const key_summary *s)
     else p.to = g.values;
     if (bits + p.index_bits > 64) {
         line = &sorted;
-        if (cpu_sort_in_place((lc_dtype)a->in->dtype, a->in->data, p.size, a->n, false, true, true, a->inverse, line) < 0)
+        if (cpu_sort_in_place((lc_dtype)a->in->dtype, a->in->data, p.size, a->n, false, true, true,
+                              &(sort_room){ .place = a->inverse }, line) < 0)
             return no_memory(a);
     } else {
         each_tile(a, pack_tile, &p, NULL);
