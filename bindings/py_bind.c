@@ -67,7 +67,7 @@ int py_prepare_overload(py_overload *o, const lc_op *op)
             return PyErr_Format(PyExc_SystemError, "%s: there is no %s for inplace=True", op->name, form), -1;
     }
     const lc_param *last = o->n_positional ? &sig->params[o->n_positional - 1] : NULL;
-    o->star = last && (last->kind == LC_IS_ints || last->star);
+    o->star = last && ((last->kind == LC_IS_ints && last->each >= 0) || last->star);
     return 0;
 }
 

@@ -101,7 +101,8 @@ static bool is_mask(const lc_tensor *t) { return t->dtype == LC_b8 || t->dtype =
 
 static int apply_tensor(cursor *c, lc_tensor *index)
 {
-    if (lc_class_of(index->dtype) > LC_INT || index->dtype == LC_i8 || index->dtype == LC_i16)
+    bool narrow = index->dtype == LC_i8 || index->dtype == LC_i16; /* of these only one number is an index */
+    if (lc_class_of(index->dtype) > LC_INT || (narrow && index->ndim))
         return fail_index("tensors used as indices must be long, int, byte or bool tensors");
     if (index->ndim == 0 && index->device.kind != LC_META) {
         PyObject *value = py_item(index);

@@ -14,6 +14,8 @@ The rules, all PyTorch's:
 Whatever has these few attributes can be printed: the tests hand over PyTorch's own tensors.
 """
 
+import math
+
 from . import _C
 
 
@@ -170,7 +172,7 @@ def _body(nested, ndim, indent, numbers):
     if ndim > 1:
         parts = ["..." if part is ... else _body(part, ndim - 1, indent + 1, numbers) for part in nested]
         return "[" + ("," + "\n" * (ndim - 1) + " " * (indent + 1)).join(parts) + "]"
-    per_line = max(1, (_options.linewidth - indent) // (numbers.width + 2))
+    per_line = max(1, math.floor((_options.linewidth - indent) / (numbers.width + 2)))
     left_out = " ..." if _options.edgeitems else "..."
     words = [left_out if value is ... else numbers.format(value) for value in nested]
     lines = [", ".join(words[i : i + per_line]) for i in range(0, len(words), per_line)]

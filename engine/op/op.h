@@ -155,6 +155,7 @@ struct lc_op {
     bool                method, function, inplace, out; /* function: false hides it from the namespace (method only) */
     bool                factory; /* makes a tensor from nothing: the binding adds requires_grad=, layout=, pin_memory= */
     bool                hidden;  /* engine-internal: no Python name */
+    bool                unnamed; /* several results are a plain tuple in Python, as PyTorch's */
     lc_promotion        promote;
     uint32_t            writes, view_of, saves;  /* IN(k) | OUT(k); saves: whose values the gradient reads */
     uint32_t            saves_for[LC_SAVES_FOR]; /* by argument: what is read only to make its gradient; kept if it wants one */

@@ -82,7 +82,8 @@ static int as_strided_call(const lc_value *in, lc_tensor **out)
     return (*out = lc_as_strided_from(in(0), in[1].is, in[1].n, in[2].is, in[2].n, offset)) ? 0 : -1;
 }
 LC_OP(as_strided,
-      .sig = "as_strided(input: Tensor, size: list[int], stride: list[int], storage_offset: int | None = None) -> Tensor",
+      .sig = "as_strided(input: Tensor, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None = None) -> "
+             "Tensor",
       .doc = "Any geometry over input's storage.", .method = true, .copies = true, .call = as_strided_call);
 
 BECOME(as_strided_from)
@@ -96,7 +97,8 @@ static int as_strided__call(const lc_value *in, lc_tensor **out)
     return (*out = lc_as_strided_from_(in(0), in[1].is, in[1].n, in[2].is, in[2].n, offset)) ? 0 : -1;
 }
 LC_OP(as_strided_,
-      .sig = "as_strided_(input: Tensor, size: list[int], stride: list[int], storage_offset: int | None = None) -> Tensor",
+      .sig = "as_strided_(input: Tensor, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None = None) -> "
+             "Tensor",
       .doc = "In-place as_strided.", .method = true, .writes = IN(0), .call = as_strided__call);
 
 static int second_geometry(const lc_record *call, lc_spec *out)
@@ -224,7 +226,7 @@ GRAD(as_strided_scatter)
     if (need[1]) dx[1] = lc_as_strided(grad, in[2].is, in[2].n, in[3].is, in[3].n, in[4]);
 }
 LC_OP(as_strided_scatter,
-      .sig = "as_strided_scatter(input: Tensor, src: Tensor, size: list[int], stride: list[int], "
+      .sig = "as_strided_scatter(input: Tensor, src: Tensor, size: tuple[int, ...], stride: tuple[int, ...], "
              "storage_offset: int | None = None) -> Tensor",
       .doc = "A copy of input with src where as_strided would look.", .method = true, .call = as_strided_scatter_call,
       .grad = as_strided_scatter_grad);

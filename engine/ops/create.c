@@ -91,11 +91,13 @@ static int full_size(const lc_record *call, lc_spec *out)
     const lc_value *a = call->args;
     return factory_shape(call, out, &a[2], dtype_of_value(call->in[0]), &a[3], a[0].n, a[0].is);
 }
-LC_OP(full,
-      .sig = "full(size: list[int], fill_value: Tensor | Number, *, dtype: dtype | None = None, device: device | None = None) "
-             "-> Tensor",
-      .doc = "A tensor filled with one value.", .factory = true, .out = true, .any_device = IN(1), .shape = full_size,
-      .run = with_input);
+LC_OP(
+    full,
+    .sig =
+        "full(size: tuple[int, ...], fill_value: Tensor | Number, *, dtype: dtype | None = None, device: device | None = None) "
+        "-> Tensor",
+    .doc = "A tensor filled with one value.", .factory = true, .out = true, .any_device = IN(1), .shape = full_size,
+    .run = with_input);
 
 static int with_strides(const lc_value *size, const lc_value *stride, lc_spec *out)
 {
@@ -115,7 +117,8 @@ static int strided_size(const lc_record *call, lc_spec *out)
     return with_strides(&a[0], &a[1], out);
 }
 LC_OP(empty_strided,
-      .sig = "empty_strided(size: list[int], stride: list[int], *, dtype: dtype | None = None, device: device | None = None) "
+      .sig = "empty_strided(size: tuple[int, ...], stride: tuple[int, ...], *, dtype: dtype | None = None, device: device | "
+             "None = None) "
              "-> Tensor",
       .doc = "An uninitialised tensor with given strides.", .factory = true, .shape = strided_size, .run = as_it_is);
 
@@ -143,7 +146,7 @@ static int permuted_size(const lc_record *call, lc_spec *out) /* (size, physical
     return 0;
 }
 LC_OP(empty_permuted,
-      .sig = "empty_permuted(size: list[int], physical_layout: list[int], *, dtype: dtype | None = None, "
+      .sig = "empty_permuted(size: tuple[int, ...], physical_layout: tuple[int, ...], *, dtype: dtype | None = None, "
              "device: device | None = None) -> Tensor",
       .doc = "An uninitialised tensor, dense, with its dimensions in a given order in memory.", .factory = true,
       .shape = permuted_size, .run = as_it_is);
@@ -217,12 +220,12 @@ static int new_strided_size(const lc_record *call, lc_spec *out) /* (input, size
     return with_strides(&a[1], &a[2], out);
 }
 LC_OP(new_empty_strided,
-      .sig = "new_empty_strided(input: Tensor, size: list[int], stride: list[int], *, dtype: dtype | None = None, "
+      .sig = "new_empty_strided(input: Tensor, size: tuple[int, ...], stride: tuple[int, ...], *, dtype: dtype | None = None, "
              "device: device | None = None) -> Tensor",
       .doc = "An uninitialised tensor with given strides and the dtype and device of input.", .factory = true, .method = true,
       .function = false, .promote = LC_NO_PROMOTION, .shape = new_strided_size, .run = as_it_is);
 LC_OP(new_full,
-      .sig = "new_full(input: Tensor, size: list[int], fill_value: Tensor | Number, *, dtype: dtype | None = None, "
+      .sig = "new_full(input: Tensor, size: tuple[int, ...], fill_value: Tensor | Number, *, dtype: dtype | None = None, "
              "device: device | None = None) -> Tensor",
       .doc = "One value, with the dtype and device of input.", .factory = true, .method = true, .function = false,
       .promote = LC_NO_PROMOTION, .any_device = IN(2), .shape = new_size, .run = with_input);

@@ -111,7 +111,8 @@ static int    native_dropout_call(const lc_value *in, lc_tensor **out)
     return out[0] && out[1] ? 0 : -1;
 }
 GRAD(native_dropout) { dx[0] = lc_native_dropout_backward(g[0], y[1], trains(in) ? kept_scale(in) : 1); }
-LC_OP(native_dropout, .sig = "native_dropout(input: Tensor, p: float, train: bool | None) -> (output: Tensor, mask: Tensor)",
+LC_OP(native_dropout, .unnamed = true,
+      .sig = "native_dropout(input: Tensor, p: float, train: bool | None) -> (output: Tensor, mask: Tensor)",
       .doc = "dropout and the mask of what was kept; train None means True.", .random = true, .call = native_dropout_call,
       .grad = native_dropout_grad, .saves = OUT(1));
 

@@ -128,7 +128,7 @@ static int fractional(const lc_value *in, int nd, bool both, lc_tensor **out)
     if (both) out[1] = made.indices;
     return (out[0] = made.out) && (!both || out[1]) ? 0 : -1;
 }
-#define POOLS .ns = "nn.functional", .random = true, .amp = LC_AMP_CPU_FP32
+#define POOLS .ns = "nn.functional", .random = true, .amp = LC_AMP_CPU_FP32, .unnamed = true
 #define FRACTIONAL_ARGS(sizes, ratios, indices)                                                                                \
     "(input: Tensor, kernel_size: " sizes ", output_size: " sizes " | None = None, output_ratio: " ratios                      \
     " | None = None, return_indices: " indices ", _random_samples: Tensor | None = None) -> "

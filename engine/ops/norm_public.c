@@ -97,7 +97,7 @@ static int native_layer_norm_call(const lc_value *in, lc_tensor **out)
     return out[0] && out[1] && out[2] ? 0 : -1;
 }
 LC_OP(
-    native_layer_norm,
+    native_layer_norm, .unnamed = true,
     .sig =
         "native_layer_norm(input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None, eps: "
         "float) -> "
@@ -207,7 +207,7 @@ static int native_group_norm_call(const lc_value *in, lc_tensor **out)
     grouped made = group_norm_of(x, p[0], p[1], batch, channels, inner, groups, in[7].f);
     return (out[0] = made.y) && (out[1] = made.mean) && (out[2] = made.rstd) ? 0 : -1;
 }
-LC_OP(native_group_norm,
+LC_OP(native_group_norm, .unnamed = true,
       .sig =
           "native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int, "
           "eps: float) -> (output: Tensor, mean: Tensor, rstd: Tensor)",
@@ -366,7 +366,7 @@ static int native_batch_norm_call(const lc_value *in, lc_tensor **out)
         else out[k] = lc_scoped(lc_tensor_new(kept, x->device, 1, (int64_t[]){ 0 }));
     return out[0] && out[1] && out[2] ? 0 : -1;
 }
-LC_OP(native_batch_norm,
+LC_OP(native_batch_norm, .unnamed = true,
       .sig = "native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, "
              "running_var: "
              "Tensor | None, training: bool, momentum: float, eps: float) -> (output: Tensor, mean: Tensor, rstd: Tensor)",

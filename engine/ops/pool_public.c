@@ -2,7 +2,7 @@
 #include "rules.h"
 
 enum { MAX_ND = 3, LARGEST = INT32_MAX };
-#define SPACE   .ns = "nn.functional", .promote = LC_NO_PROMOTION
+#define SPACE   .ns = "nn.functional", .promote = LC_NO_PROMOTION, .unnamed = true
 #define WINDOWS "(input: Tensor, kernel_size: list[int], stride: list[int] | None = None, padding: list[int] = 0, "
 #define ONE     ", return_indices: Literal[False] = False) -> Tensor"
 #define BOTH    ", return_indices: Literal[True] = True) -> (out: Tensor, indices: Tensor)"

@@ -128,8 +128,9 @@ static int normal_size(const lc_record *call, lc_spec *out)
 }
 static int normal_run(const lc_record *call) { return draw_normal(call, call->args[0].f, call->args[1].f, &call->args[5]); }
 LC_OP(normal, .kernel = LC_OP_normal_,
-      .sig = "normal(mean: float, std: float, size: list[int], *, dtype: dtype | None = None, device: device | None = None, "
-             "generator: Generator | None = None) -> Tensor",
+      .sig =
+          "normal(mean: float, std: float, size: tuple[int, ...], *, dtype: dtype | None = None, device: device | None = None, "
+          "generator: Generator | None = None) -> Tensor",
       .doc = "Normal numbers with this mean and standard deviation.", .factory = true, .out = true, .random = true,
       .shape = normal_size, .run = normal_run);
 

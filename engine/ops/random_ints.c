@@ -12,6 +12,28 @@ static int64_t whole_limit(lc_dtype dtype)
     };
     return limits[dtype];
 }
+/* PyTorch keeps both ends apart from what they round to in a floating dtype: a bound that is no number of it moves inwards, which
+ * changes the range and so what is drawn. */
+static int64_t rounded(int64_t x, lc_dtype dtype)
+{
+    float f = (float)x;
+    if (dtype == LC_f64) return (int64_t)(double)x;
+    return (int64_t)(dtype == LC_f16    ? lc_f16_to_f32(lc_f32_to_f16(f))
+                     : dtype == LC_bf16 ? lc_bf16_to_f32(lc_f32_to_bf16(f))
+                                        : f);
+}
+static int64_t spacing_near(int64_t x, lc_dtype dtype)
+{
+    int n = 63 - __builtin_clzll((uint64_t)(x < 0 ? -x : x) | 1), digits = 63 - __builtin_clzll((uint64_t)whole_limit(dtype));
+    return 1LL << (n - digits + 1);
+}
+static void move_inwards(lc_dtype dtype, int64_t *from, int64_t *to)
+{
+    int64_t least = rounded(*from + 1, dtype), most = rounded(*to - 1, dtype);
+    if (least < *from) *from = least + spacing_near(*from + 1, dtype);
+    if (most >= *to) *to = most - spacing_near(*to - 1, dtype);
+}
+
 static int draw_ints(const lc_record *call, int64_t from, int64_t to, const lc_value *generator)
 {
     lc_dtype dtype = call->out[0]->dtype;
@@ -27,6 +49,11 @@ static int draw_ints(const lc_record *call, int64_t from, int64_t to, const lc_v
         return lc_fail_int(LC_LucidError, "from is out of bounds for %s", lc_dtypes[dtype].name);
     if (lc_class_of(dtype) <= LC_INT && (to - 1 < low || to - 1 > high))
         return lc_fail_int(LC_LucidError, "to - 1 is out of bounds for %s", lc_dtypes[dtype].name);
+    if (dtype == LC_f16 && (from < -65504 || from > 65504 || to - 1 < -65504 || to - 1 > 65504))
+        return lc_fail_int(LC_LucidError, "%s is out of bounds for float16", from < -65504 || from > 65504 ? "from" : "to - 1");
+    if (lc_is_floating(dtype)) move_inwards(dtype, &from, &to);
+    if (from >= to)
+        return lc_fail_int(LC_LucidError, "random_: no integer of [from, to) is a number of %s", lc_dtypes[dtype].name);
     return draw(call, &lc_op_random_, generator, (lc_random_args){ .low = from, .range = (uint64_t)to - (uint64_t)from });
 }
 static int refuse_wide_unsigned(const lc_record *call, bool more) /* as PyTorch does */
@@ -68,15 +95,17 @@ static int randint_run(const lc_record *call)
     return draw_ints(call, two ? call->args[0].i : 0, call->args[two].i, &call->args[two ? 5 : 4]);
 }
 LC_OP(randint, .kernel = LC_OP_random_,
-      .sig = "randint(high: int, size: list[int], *, dtype: dtype | None = None, device: device | None = None, "
+      .sig = "randint(high: int, size: tuple[int, ...], *, dtype: dtype | None = None, device: device | None = None, "
              "generator: Generator | None = None) -> Tensor",
       .doc = "Integers from [0, high).", .factory = true, .out = true, .random = true, .shape = randint_size,
       .run = randint_run);
-LC_OP(randint_low, .kernel = LC_OP_random_,
-      .sig = "randint_low(low: int, high: int, size: list[int], *, dtype: dtype | None = None, device: device | None = None, "
-             "generator: Generator | None = None) -> Tensor",
-      .py = "randint", .doc = "Integers from [low, high).", .factory = true, .out = true, .random = true, .shape = randint_size,
-      .run = randint_run);
+LC_OP(
+    randint_low, .kernel = LC_OP_random_,
+    .sig =
+        "randint_low(low: int, high: int, size: tuple[int, ...], *, dtype: dtype | None = None, device: device | None = None, "
+        "generator: Generator | None = None) -> Tensor",
+    .py = "randint", .doc = "Integers from [low, high).", .factory = true, .out = true, .random = true, .shape = randint_size,
+    .run = randint_run);
 
 static int randint_like_shape(const lc_record *call, lc_spec *out) /* the bounds stand between input and dtype */
 {

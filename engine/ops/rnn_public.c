@@ -227,12 +227,12 @@ static int lstm_data_call(const lc_value *in, lc_tensor **out)
 }
 #define LAYERS  "params: list[Tensor], has_biases: bool, num_layers: int, dropout: float, train: bool, bidirectional: bool"
 #define OF_DATA "(data: Tensor, batch_sizes: Tensor, hx: "
-LC_OP(lstm,
+LC_OP(lstm, .unnamed = true,
       .sig = "lstm(input: Tensor, hx: list[Tensor], " LAYERS ", batch_first: bool) -> (output: Tensor, hn: Tensor, cn: Tensor)",
       .doc = "Layers of long short-term memory over input (steps, batch, width): all outputs, and both states at the end. "
              "params: per layer and direction w_ih, w_hh, and b_ih, b_hh if has_biases, and w_hr if outputs are projected.",
       .random = true, .amp = LC_AMP_LSTM, .call = lstm_call);
-LC_OP(lstm_data, .py = "lstm",
+LC_OP(lstm_data, .unnamed = true, .py = "lstm",
       .sig = "lstm_data" OF_DATA "list[Tensor], " LAYERS ") -> (output: Tensor, hn: Tensor, cn: Tensor)",
       .doc = "lstm of packed sequences.", .random = true, .reads_values = true, .amp = LC_AMP_LIKE_STATE,
       .call = lstm_data_call);
@@ -251,10 +251,12 @@ static int packed_call(const char *name, lc_rnn_kind kind, const lc_value *in, l
 }
 #define RNN(op, kind, cast, about)                                                                                             \
     COMPOSITE(op, padded_call(#op, kind, in, out))                                                                             \
-    LC_OP(op, .sig = #op "(input: Tensor, hx: Tensor, " LAYERS ", batch_first: bool) -> (output: Tensor, hn: Tensor)",         \
+    LC_OP(op, .unnamed = true,                                                                                                 \
+          .sig = #op "(input: Tensor, hx: Tensor, " LAYERS ", batch_first: bool) -> (output: Tensor, hn: Tensor)",             \
           .doc = about, .random = true, .amp = cast, .call = op##_call);                                                       \
     COMPOSITE(op##_data, packed_call(#op, kind, in, out))                                                                      \
-    LC_OP(op##_data, .py = #op, .sig = #op "_data" OF_DATA "Tensor, " LAYERS ") -> (output: Tensor, hn: Tensor)",              \
+    LC_OP(op##_data, .unnamed = true, .py = #op,                                                                               \
+          .sig = #op "_data" OF_DATA "Tensor, " LAYERS ") -> (output: Tensor, hn: Tensor)",                                    \
           .doc = #op " of packed sequences.", .random = true, .reads_values = true, .amp = cast, .call = op##_data_call);
 RNN(gru, LC_RNN_GRU, LC_AMP_LIKE_STATE,
     "Layers of gated recurrent units over input (steps, batch, width): all outputs, and the state at the end.")
@@ -309,7 +311,7 @@ static int lstm_cell_call(const lc_value *in, lc_tensor **out)
     return cell("lstm_cell", LC_RNN_LSTM, in, in[1].ts[0], in[1].ts[1], out);
 }
 #define WEIGHTS ", w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> "
-LC_OP(lstm_cell, .sig = "lstm_cell(input: Tensor, hx: list[Tensor]" WEIGHTS "(hy: Tensor, cy: Tensor)",
+LC_OP(lstm_cell, .unnamed = true, .sig = "lstm_cell(input: Tensor, hx: list[Tensor]" WEIGHTS "(hy: Tensor, cy: Tensor)",
       .doc = "One step of long short-term memory: both states after it.", .amp = LC_AMP_LIKE_STATE, .call = lstm_cell_call);
 #define CELL(op, kind, cast, about)                                                                                            \
     COMPOSITE(op, cell(#op, kind, in, in(1), NULL, out))                                                                       \

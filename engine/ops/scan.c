@@ -12,6 +12,9 @@ static int scan_shape(const lc_record *call, lc_spec *out)
 {
     int d;
     if (dim_index(call->args[1].i, call->in[0]->ndim, &d) < 0) return -1;
+    if (call->op->writes && call->args[2].tag == LC_IS_dtype && call->args[2].dt != call->in[0]->dtype)
+        return lc_fail_int(LC_DtypeMismatch, "%s: in place, the dtype (%s) must be that of the input (%s)", call->op->name,
+                           lc_dtypes[call->args[2].dt].name, lc_dtypes[call->in[0]->dtype].name);
     return spec_like(call, out, call->in[0], scan_dtype(call)), 0;
 }
 /* What the kernel writes to: out itself if it is contiguous, of this dtype and shares no memory with the input. */

@@ -121,8 +121,8 @@ static int unflatten_call(const lc_value *in, lc_tensor **out)
     for (int e = d + 1; e < x->ndim; e++) shape[e + more] = x->shape[e];
     return give(lc_view(x, shape, x->ndim + more), out);
 }
-LC_OP(unflatten, .sig = "unflatten(input: Tensor, dim: int, sizes: list[int]) -> Tensor", .doc = "One dimension as several.",
-      .method = true, .call = unflatten_call);
+LC_OP(unflatten, .sig = "unflatten(input: Tensor, dim: int, sizes: tuple[int, ...]) -> Tensor",
+      .doc = "One dimension as several.", .method = true, .call = unflatten_call);
 
 static int contiguous_call(const lc_value *in, lc_tensor **out)
 {

@@ -112,7 +112,7 @@ static int split_with_sizes_call(const lc_value *in, lc_tensor **out)
     return dim_index(in[2].i, in(0)->ndim, &d) < 0 ? -1 : consecutive(in(0), d, in[1].n, 0, in[1].is, out);
 }
 GRAD(split_with_sizes) { dx[0] = joined(g, y, in[1].n, lc_cat, in[2].i); }
-LC_OP(split_with_sizes, .sig = "split_with_sizes(input: Tensor, split_sizes: list[int], dim: int = 0) -> list[Tensor]",
+LC_OP(split_with_sizes, .sig = "split_with_sizes(input: Tensor, split_sizes: tuple[int, ...], dim: int = 0) -> list[Tensor]",
       .doc = "Views of the given sizes along a dimension.", .method = true, .view_of = IN(0), .count = split_with_sizes_count,
       .copies = true, .call = split_with_sizes_call, .grad = split_with_sizes_grad);
 LC_OP(split_sizes, .py = "split", .sig = "split_sizes(input: Tensor, split_size: list[int], dim: int = 0) -> list[Tensor]",
@@ -299,5 +299,5 @@ UNWATCHED(split)
 LC_OP(unsafe_split, .sig = "unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> list[Tensor]", IS_UNWATCHED(split));
 UNWATCHED(split_with_sizes)
 LC_OP(unsafe_split_with_sizes,
-      .sig = "unsafe_split_with_sizes(input: Tensor, split_sizes: list[int], dim: int = 0) -> list[Tensor]",
+      .sig = "unsafe_split_with_sizes(input: Tensor, split_sizes: tuple[int, ...], dim: int = 0) -> list[Tensor]",
       IS_UNWATCHED(split_with_sizes));

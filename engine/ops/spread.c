@@ -137,27 +137,27 @@ static int std_mean_unbiased_dim_call(const lc_value *in, lc_tensor **out)
     const lc_value *dim = &in[1];
     return with_mean(lc_std(in(0), dims_of(dim), dims_count(dim), LC_I(in[2].b), in[3].b), MEAN_OF(dim, in[3].b), out);
 }
-LC_OP(var_mean,
+LC_OP(var_mean, .unnamed = true,
       .sig =
           "var_mean(input: Tensor, dim: list[int] | None = None, *, correction: Number | None = 1, keepdim: bool = False) -> "
           "(var: Tensor, mean: Tensor)",
       .doc = "var and mean.", .call = var_mean_call);
-LC_OP(std_mean,
+LC_OP(std_mean, .unnamed = true,
       .sig =
           "std_mean(input: Tensor, dim: list[int] | None = None, *, correction: Number | None = 1, keepdim: bool = False) -> "
           "(std: Tensor, mean: Tensor)",
       .doc = "std and mean.", .call = std_mean_call);
-LC_OP(var_mean_unbiased, .py = "var_mean",
+LC_OP(var_mean_unbiased, .unnamed = true, .py = "var_mean",
       .sig = "var_mean_unbiased(input: Tensor, unbiased: bool) -> (var: Tensor, mean: Tensor)",
       .doc = "var and mean, with correction 1 or 0.", .call = var_mean_unbiased_call);
-LC_OP(std_mean_unbiased, .py = "std_mean",
+LC_OP(std_mean_unbiased, .unnamed = true, .py = "std_mean",
       .sig = "std_mean_unbiased(input: Tensor, unbiased: bool) -> (std: Tensor, mean: Tensor)",
       .doc = "std and mean, with correction 1 or 0.", .call = std_mean_unbiased_call);
-LC_OP(var_mean_unbiased_dim, .py = "var_mean",
+LC_OP(var_mean_unbiased_dim, .unnamed = true, .py = "var_mean",
       .sig = "var_mean_unbiased_dim(input: Tensor, dim: list[int] | None, unbiased: bool, keepdim: bool = False) -> (var: "
              "Tensor, mean: Tensor)",
       .doc = "var and mean, with correction 1 or 0.", .call = var_mean_unbiased_dim_call);
-LC_OP(std_mean_unbiased_dim, .py = "std_mean",
+LC_OP(std_mean_unbiased_dim, .unnamed = true, .py = "std_mean",
       .sig = "std_mean_unbiased_dim(input: Tensor, dim: list[int] | None, unbiased: bool, keepdim: bool = False) -> (std: "
              "Tensor, mean: Tensor)",
       .doc = "std and mean, with correction 1 or 0.", .call = std_mean_unbiased_dim_call);

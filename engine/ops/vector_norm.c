@@ -46,6 +46,8 @@ static int linalg_vector_norm_call(const lc_value *in, lc_tensor **out)
     uint64_t   mask;
     int        n = 0, ndim = 0;
     lc_dtype   dtype = in[4].tag == LC_IS_dtype ? in[4].dt : (lc_dtype)x->dtype;
+    if (in[1].tag == LC_IS_complex)
+        return lc_fail_int(LC_LucidError, "linalg.vector_norm: Expected a non-complex scalar as the order of norm.");
     if (dims_mask(&in[2], x->ndim, "linalg.vector_norm", &mask) < 0 || norm_fits(x, order, mask, dtype) < 0) return -1;
     for (int d = 0; d < x->ndim; d++) {
         bool gone = mask >> d & 1;

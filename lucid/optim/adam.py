@@ -74,7 +74,7 @@ class Adam(_WithBetas):
     def _check_more(self, settings):
         super()._check_more(settings)
         betas, alone = settings["betas"], settings["foreach"] and not settings["capturable"]
-        if len({isinstance(beta, Tensor) for beta in betas}) > 1:
+        if not any(all(isinstance(beta, kind) for beta in betas) for kind in (float, Tensor)):
             raise ValueError("betas must be either both floats or both Tensors")
         for name, value in (("lr", settings["lr"]), ("betas[0]", betas[0]), ("betas[1]", betas[1])):
             if isinstance(value, Tensor) and alone:

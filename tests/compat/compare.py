@@ -64,6 +64,7 @@ def assert_same(ours, theirs, tolerance, where="", strides=True, values=True):
     elif isinstance(theirs, (tuple, list)):
         kind = list if isinstance(theirs, list) else tuple
         assert isinstance(ours, kind), f"{where}{type(ours).__name__}, not {type(theirs).__name__}"
+        assert type(ours) is tuple or type(theirs) is not tuple, f"{where}{type(ours).__name__}, not a plain tuple"
         assert len(ours) == len(theirs), f"{where}{len(ours)} results, not {len(theirs)}"
         for i, (a, b) in enumerate(zip(ours, theirs)):
             assert_same(a, b, tolerance, f"{where}[{i}] ", strides, values)

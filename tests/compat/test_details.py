@@ -101,6 +101,21 @@ STATEMENTS = """
     m.any(m.ones(2), out=m.ones(()).byte()) | m.any(m.ones(2), out=m.ones(())) | m.argmax(m.ones(2), out=m.ones(()).int())
     m.sort(m.ones(2), out=(m.ones(2), m.ones(2))) | m.permute_copy(m.ones(2, 2), (1, 0), out=m.ones(2, 2).double())
     m.where(m.ones(2) > 0, m.ones(2), m.ones(2), out=m.ones(2).double()) | m.sum(m.ones(2), 0, out=m.ones(()).double())
+    m.abs(m.ones(3), out=m.ones(3).double()) | m.abs(m.ones(3).cfloat(), out=m.ones(3).cdouble())
+    m.abs(m.ones(3).cfloat(), out=m.ones(3).cfloat()) | m.abs(m.ones(3).cfloat(), out=m.ones(3).double())
+    m.ones(3).cumsum_(0, dtype=m.float64) | m.ones(3).int().cumprod_(0, dtype=m.int64) | m.ones(3).int().cumsum_(0)
+    m.ones(3).int().cumprod_(0, dtype=m.int32) | m.norm(m.ones(3), p=1j) | m.ones(3).norm(1 + 0j)
+    m.arange(5)[m.tensor(3, dtype=m.int8)] | put(m, m.zeros(2, 3), (..., m.tensor(-1, dtype=m.int16)), 4)
+    m.arange(5)[m.tensor([3], dtype=m.int8)] | m.full(2, 1) | m.ones(3).new_full(2, 1) | m.empty_strided(2, 1)
+    m.as_strided(m.ones(6), 2, 1) | m.ones(4).unflatten(0, 4) | m.randint(5, 2) | m.normal(0.0, 1.0, 2)
+    m.split_with_sizes(m.ones(4), 4) | m.tensor([m.ones(2), m.ones(2)]) | m.tensor([1.0, m.ones(0)]) | m.tensor(b"ab")
+    m.ones(5).half().random_(0, 70000) | m.randint(0, 65504, (5,), dtype=m.float16, generator=m.Generator().manual_seed(1))
+    m.randint(-65504, 65504, (5,), dtype=m.float16, generator=m.Generator().manual_seed(1))
+    m.randint(0, 300, (5,), dtype=m.bfloat16, generator=m.Generator().manual_seed(1))
+    m.randint(0, 2**40, (5,), dtype=m.float32, generator=m.Generator().manual_seed(1))
+    m.randint(-(2**62), 2**62, (5,), dtype=m.float64, generator=m.Generator().manual_seed(1))
+    m.optim.Adam([m.nn.Parameter(m.ones(2))], betas=(0, 0.99)) | m.var_mean(m.arange(4.0))
+    m.std_mean(m.arange(4.0), 0, True) | m.nn.functional.max_pool2d(m.ones(1, 4, 4), 2, return_indices=True)
 """
 for line in STATEMENTS.split("\n"):
     CASES |= {s: (eval(f"lambda m: {s}"),) for s in map(str.strip, line.split(" | ")) if s}  # noqa: S307
