@@ -42,6 +42,21 @@ static void NAME(micro_into)(int64_t k, const void *a, const void *b, void *out,
         }
 }
 
+/* n rows of LANES elements, row after row, as LANES rows of n; y: room for as many. */
+INLINE void NAME(turn_rows)(NAME(sums) * x, NAME(sums) * y, const int n)
+{
+    enum { L = NAME(LANES) };
+#pragma GCC unroll 8
+    for (int round = 1; round < n; round *= 2) {
+#pragma GCC unroll 16
+        for (int i = 0; i < n / 2; i++) {
+            y[2 * i] = NAME(ZIP)(x[i], x[i + n / 2], 0);
+            y[2 * i + 1] = NAME(ZIP)(x[i], x[i + n / 2], L / 2);
+        }
+#pragma GCC unroll 16
+        for (int i = 0; i < n; i++) x[i] = y[i];
+    }
+}
 #ifdef COUNT_OF
 /* TILE_ROWS rows of V vectors, as columns of the result: each is TILE_ROWS contiguous elements of it. */
 INLINE void NAME(store_turned)(const int R, const int V, const lc_product *g, NAME(sums) sum[][TILE_WIDE], T *out, int64_t rows,
@@ -55,16 +70,7 @@ INLINE void NAME(store_turned)(const int R, const int V, const lc_product *g, NA
         NAME(sums) x[N], y[N];
 #pragma GCC unroll 8
         for (int i = 0; i < N; i++) x[i] = i < R ? sum[i][j] : (NAME(sums)){ 0 };
-#pragma GCC unroll 8
-        for (int round = 1; round < N; round *= 2) {
-#pragma GCC unroll 8
-            for (int i = 0; i < N / 2; i++) {
-                y[2 * i] = NAME(ZIP)(x[i], x[i + N / 2], 0);
-                y[2 * i + 1] = NAME(ZIP)(x[i], x[i + N / 2], L / 2);
-            }
-#pragma GCC unroll 8
-            for (int i = 0; i < N; i++) x[i] = y[i];
-        }
+        NAME(turn_rows)(x, y, N);
         memcpy(block, x, sizeof block);
         const T *from = (const T *)block;
         T       *to = out + j * L * g->out_col;
@@ -326,16 +332,7 @@ INLINE void NAME(turn)(T *to, const T *from, int64_t row_step, int64_t n, int64_
     NAME(part) some = NAME(part_of)(m);
     for (int i = 0; i < L; i++)
         x[i] = i >= n ? (NAME(sums)){ 0 } : m == L ? LOAD(from + i * row_step) : LOAD_PART(from + i * row_step, some);
-#pragma GCC unroll 8
-    for (int round = 1; round < L; round *= 2) {
-#pragma GCC unroll 16
-        for (int i = 0; i < L / 2; i++) {
-            y[2 * i] = NAME(ZIP)(x[i], x[i + L / 2], 0);
-            y[2 * i + 1] = NAME(ZIP)(x[i], x[i + L / 2], L / 2);
-        }
-#pragma GCC unroll 16
-        for (int i = 0; i < L; i++) x[i] = y[i];
-    }
+    NAME(turn_rows)(x, y, L);
 #pragma GCC unroll 16
     for (int q = 0; q < L; q++)
         if (q < m - exact) STORE(to + q * lanes, x[q]);

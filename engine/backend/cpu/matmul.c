@@ -250,19 +250,22 @@ static int together(const product *p, int64_t batch)
     return 0;
 }
 
-/* ---- one product with a b that lies transposed, as weights do, and fewer rows than columns: computed transposed, because then a, the smaller
- * one, is what has to be packed (once, by all), and b is read as it lies. Tiles are turned as they are stored. ---- */
+/* ---- one product with a b that lies transposed, as weights do: one operand is packed into strips, once, by all, and the other is read as it
+ * lies. With more rows than columns b is packed. (Parts that pack for themselves pack b as often as there are parts: 280 µs for 256 x 784 by
+ * 784 x 64, where this takes 229.) With fewer, the product is computed transposed, because then a, the smaller one, is what has to be packed;
+ * tiles are turned as they are stored. ---- */
 enum { STRIP_DEPTH = 512 }; /* a strip of it stays in L2, and tiles are turned less often */
 typedef struct {
-    lc_product             g;
+    lc_product             whole, g; /* g: as it is computed, perhaps transposed */
+    bool                   turned;
     lc_dtype               dtype;
     const lc_micro_kernel *micro;
-    char                  *panels; /* strips of a: (k + rank) x strip each */
+    char                  *panels; /* strips of g.b: (k + rank) x strip each */
     int64_t                size, depth, k, piece;
-    const lc_low_rank     *low; /* its first product is packed behind a, as more steps of k */
+    const lc_low_rank     *low; /* its first product is packed behind the strips, as more steps of k */
     int64_t                rank;
-} turned_job;
-static void pack_low(const turned_job *w, char *panel)
+} strip_job;
+static void pack_low(const strip_job *w, char *panel)
 {
     const lc_low_rank *low = w->low;
     int64_t            strip = w->micro->strip;
@@ -285,142 +288,101 @@ static void pack_low(const turned_job *w, char *panel)
 }
 static void pack_strips(void *ctx, int64_t begin, int64_t end)
 {
-    const turned_job      *w = ctx;
+    const strip_job       *w = ctx;
     const lc_product      *g = &w->g;
     const lc_micro_kernel *micro = w->micro;
     for (int64_t i = begin, strip = micro->strip; i < end; i++) {
         char *panel = w->panels + i * strip * (w->k + w->rank) * w->size;
-        micro->pack(panel, (const char *)g->a + (i * strip * g->a_row + w->depth * g->a_col) * w->size,
-                    least(g->m - i * strip, strip), g->a_row, w->k, g->a_col, micro->strip);
+        micro->pack(panel, (const char *)g->b + (i * strip * g->b_col + w->depth * g->b_row) * w->size,
+                    least(g->n - i * strip, strip), g->b_col, w->k, g->b_row, micro->strip);
         if (w->low) pack_low(w, panel);
     }
 }
 static void multiply_strips(void *ctx, int64_t begin, int64_t end)
 {
-    const turned_job *w = ctx;
-    const lc_product *g = &w->g;
+    const strip_job  *w = ctx;
+    const lc_product *g = &w->g, *whole = &w->whole;
     int64_t           size = w->size, strip = w->micro->strip;
-    for (int64_t column = begin * w->piece; column < least(g->n, end * w->piece); column += w->piece) {
-        int64_t columns = least(g->n - column, w->piece);
+    for (int64_t row = begin * w->piece; row < least(g->m, end * w->piece); row += w->piece) {
+        int64_t rows = least(g->m - row, w->piece);
         for (int64_t d = 0; d < w->k; d += STRIP_DEPTH)
-            for (int64_t row = 0; row < g->m; row += strip) {
-                lc_product tiles = { .m = columns,
-                                     .n = least(g->m - row, strip),
+            for (int64_t column = 0; column < g->n; column += strip) {
+                lc_product tiles = { .m = rows,
+                                     .n = least(g->n - column, strip),
                                      .k = least(w->k - d, STRIP_DEPTH),
-                                     .a = (const char *)g->b + (column * g->b_col + (w->depth + d) * g->b_row) * size,
-                                     .a_row = g->b_col,
-                                     .a_col = g->b_row,
-                                     .b = w->panels + (row * (w->k + w->rank) + d * strip) * size,
+                                     .a = (const char *)g->a + (row * g->a_row + (w->depth + d) * g->a_col) * size,
+                                     .a_row = g->a_row,
+                                     .a_col = g->a_col,
+                                     .b = w->panels + (column * (w->k + w->rank) + d * strip) * size,
                                      .b_row = strip,
                                      .b_col = 1,
-                                     .out = (char *)g->out + (row * g->out_row + column) * size,
-                                     .out_row = 1,
-                                     .out_col = g->out_row,
+                                     .out = (char *)g->out + (row * g->out_row + column * g->out_col) * size,
+                                     .out_row = g->out_row,
+                                     .out_col = g->out_col,
                                      .accumulate = g->accumulate || w->depth + d };
                 if (!w->low || d + STRIP_DEPTH < w->k) w->micro->in_place(&tiles, 1, 0, 0, 0);
                 else
-                    w->micro->in_place_more(&tiles, &(lc_more_steps){ w->low->up->data + column * w->low->up_stride[1] * size,
+                    w->micro->in_place_more(&tiles, &(lc_more_steps){ w->low->up->data + row * w->low->up_stride[1] * size,
                                                                       w->rank, w->low->up_stride[1], w->low->up_stride[0] });
             }
-        if (g->epilogue && w->depth + w->k == g->k) cpu_gemm_finish(w->dtype, g, 0, g->m, column, columns);
+        if (!whole->epilogue || w->depth + w->k < g->k) continue;
+        if (w->turned) cpu_gemm_finish(w->dtype, whole, 0, whole->m, row, rows);
+        else cpu_gemm_finish(w->dtype, whole, row, rows, 0, whole->n);
     }
 }
-static bool suits_turning(const product *p)
+static lc_product transposed(const lc_product *g)
 {
-    const lc_matmul_args *g = p->g;
-    return g->batch == 1 && g->m > 16 && 2 * g->m <= g->n && g->m * g->n * g->k >= 1 << 21 && g->b_row == 1 && g->b_col != 1 &&
-           g->out_col == 1 && g->out_row > 1 && cpu_micro_kernel(p->dtype)->turns;
+    lc_product t = *g;
+    t.m = g->n, t.n = g->m, t.out_row = g->out_col, t.out_col = g->out_row;
+    t.a = g->b, t.a_row = g->b_col, t.a_col = g->b_row;
+    t.b = g->a, t.b_row = g->a_col, t.b_col = g->a_row;
+    return t;
 }
-enum { MOST_TURNED = 1 << 19 };               /* elements of a that are packed at a time */
-static int64_t turned_depth(const product *p) /* of k, at a time */
-{
-    int64_t strip = cpu_micro_kernel(p->dtype)->strip, wide = (p->g->m + strip - 1) / strip * strip;
-    return least(p->g->k, MOST_TURNED / wide > STRIP_DEPTH ? MOST_TURNED / wide / STRIP_DEPTH * STRIP_DEPTH : STRIP_DEPTH);
-}
-static int by_turning(const product *p)
+static int by_strips(const product *p, bool turned, int64_t deep)
 {
     lc_epilogue epilogue;
-    turned_job  w = { .g = part_of(p, 0, 0, p->g->m, 0, p->g->n, &epilogue),
+    strip_job   w = { .whole = part_of(p, 0, 0, p->g->m, 0, p->g->n, &epilogue),
+                      .turned = turned,
                       .dtype = p->dtype,
                       .micro = cpu_micro_kernel(p->dtype),
-                      .size = p->size };
-    int64_t     strips = (w.g.m + w.micro->strip - 1) / w.micro->strip, wide = strips * w.micro->strip;
-    int64_t     deep = turned_depth(p);
-    w.low = p->g->low, w.rank = w.low ? w.low->rank : 0;
-    size_t bytes = (size_t)(wide * (deep + w.rank) * w.size);
-    w.panels = cpu_scratch(bytes), w.piece = even_pieces(w.g.n, 8, 168, 8);
+                      .size = p->size,
+                      .low = p->g->low,
+                      .rank = p->g->low ? p->g->low->rank : 0 };
+    w.g = turned ? transposed(&w.whole) : w.whole;
+    int64_t strips = (w.g.n + w.micro->strip - 1) / w.micro->strip;
+    size_t  bytes = (size_t)(strips * w.micro->strip * (deep + w.rank) * w.size);
+    w.panels = cpu_scratch(bytes), w.piece = even_pieces(w.g.m, 8, 168, 8);
     if (!w.panels) return -1;
     void *host = lc_host_unlock ? lc_host_unlock() : NULL;
     for (; w.depth < w.g.k; w.depth += w.k) {
         w.k = least(w.g.k - w.depth, deep);
         lc_parallel_for(strips, 1, pack_strips, &w);
-        lc_parallel_for((w.g.n + w.piece - 1) / w.piece, 1, multiply_strips, &w);
+        lc_parallel_for((w.g.m + w.piece - 1) / w.piece, 1, multiply_strips, &w);
     }
     if (host) lc_host_relock(host);
     cpu_scratch_free(w.panels, bytes);
     return 0;
 }
-
-/* ---- one product with a b that lies transposed, and more rows than columns: b is what is packed, once for all parts, and a is read as it
- * lies. (Parts that pack for themselves pack b as often as there are parts: 280 µs for 256 x 784 by 784 x 64, where this takes 229.) ---- */
-static void pack_columns(void *ctx, int64_t begin, int64_t end)
+static bool strips_fit(const product *p)
 {
-    const turned_job *w = ctx;
-    const lc_product *g = &w->g;
-    for (int64_t i = begin, strip = w->micro->strip; i < end; i++)
-        w->micro->pack(w->panels + i * strip * g->k * w->size, (const char *)g->b + i * strip * g->b_col * w->size,
-                       least(g->n - i * strip, strip), g->b_col, g->k, g->b_row, strip);
+    const lc_matmul_args *g = p->g;
+    return g->batch == 1 && g->b_row == 1 && g->b_col != 1 && g->out_col == 1 && cpu_micro_kernel(p->dtype)->turns;
 }
-static void multiply_rows(void *ctx, int64_t begin, int64_t end)
+static bool suits_turning(const product *p)
 {
-    const turned_job *w = ctx;
-    const lc_product *g = &w->g;
-    int64_t           size = w->size, strip = w->micro->strip;
-    for (int64_t row = begin * w->piece; row < least(g->m, end * w->piece); row += w->piece) {
-        int64_t rows = least(g->m - row, w->piece);
-        for (int64_t d = 0; d < g->k; d += STRIP_DEPTH)
-            for (int64_t column = 0; column < g->n; column += strip) {
-                lc_product tiles = { .m = rows,
-                                     .n = least(g->n - column, strip),
-                                     .k = least(g->k - d, STRIP_DEPTH),
-                                     .a = (const char *)g->a + (row * g->a_row + d * g->a_col) * size,
-                                     .a_row = g->a_row,
-                                     .a_col = g->a_col,
-                                     .b = w->panels + (column * g->k + d * strip) * size,
-                                     .b_row = strip,
-                                     .b_col = 1,
-                                     .out = (char *)g->out + (row * g->out_row + column) * size,
-                                     .out_row = g->out_row,
-                                     .out_col = 1,
-                                     .accumulate = g->accumulate || d };
-                w->micro->in_place(&tiles, 1, 0, 0, 0);
-            }
-        if (g->epilogue) cpu_gemm_finish(w->dtype, g, row, rows, 0, g->n);
-    }
+    const lc_matmul_args *g = p->g;
+    return g->m > 16 && 2 * g->m <= g->n && g->m * g->n * g->k >= 1 << 21 && g->out_row > 1 && strips_fit(p);
+}
+enum { MOST_PACKED = 1 << 19 };               /* elements at a time */
+static int64_t turned_depth(const product *p) /* of k, at a time */
+{
+    int64_t strip = cpu_micro_kernel(p->dtype)->strip, wide = (p->g->m + strip - 1) / strip * strip;
+    return least(p->g->k, MOST_PACKED / wide > STRIP_DEPTH ? MOST_PACKED / wide / STRIP_DEPTH * STRIP_DEPTH : STRIP_DEPTH);
 }
 static bool suits_packing(const product *p)
 {
     const lc_matmul_args *g = p->g;
-    return g->batch == 1 && g->n > 16 && g->m >= 64 && g->m * g->n * g->k >= 1 << 20 && g->n * g->k <= MOST_TURNED / 2 &&
-           g->b_row == 1 && g->b_col != 1 && g->out_col == 1 && cpu_micro_kernel(p->dtype)->turns;
-}
-static int by_packing(const product *p)
-{
-    lc_epilogue epilogue;
-    turned_job  w = { .g = part_of(p, 0, 0, p->g->m, 0, p->g->n, &epilogue),
-                      .dtype = p->dtype,
-                      .micro = cpu_micro_kernel(p->dtype),
-                      .size = p->size };
-    int64_t     strips = (w.g.n + w.micro->strip - 1) / w.micro->strip;
-    size_t      bytes = (size_t)(strips * w.micro->strip * w.g.k * w.size);
-    w.panels = cpu_scratch(bytes), w.piece = even_pieces(w.g.m, 8, 168, 8);
-    if (!w.panels) return -1;
-    void *host = lc_host_unlock ? lc_host_unlock() : NULL;
-    lc_parallel_for(strips, 1, pack_columns, &w);
-    lc_parallel_for((w.g.m + w.piece - 1) / w.piece, 1, multiply_rows, &w);
-    if (host) lc_host_relock(host);
-    cpu_scratch_free(w.panels, bytes);
-    return 0;
+    return g->n > 16 && g->m >= 64 && g->m * g->n * g->k >= 1 << 20 && g->n * g->k <= MOST_PACKED / 2 && strips_fit(p);
 }
 
 /* ---- plain loops ---- */
@@ -490,8 +452,8 @@ static int multiply(product *p)
     bool turns = suits_turning(p) && (work < LARGE || g->m <= 4 * NARROW);
     if (g->low && (!turns || g->k > turned_depth(p) || g->low->rank > g->m)) return LC_NO_KERNEL;
     if (is_tiny(p)) return run_tiny(p), 0;
-    if (turns) p->failed = by_turning(p) < 0;
-    else if (work < LARGE && suits_packing(p)) p->failed = by_packing(p) < 0;
+    if (turns) p->failed = by_strips(p, true, turned_depth(p)) < 0;
+    else if (work < LARGE && suits_packing(p)) p->failed = by_strips(p, false, g->k) < 0;
     else if (work >= LARGE && g->m >= NARROW && g->n >= NARROW) {
         for (int64_t i = 0; i < g->batch && !p->failed; i++) p->failed = together(p, i) < 0;
     } else in_parts(p);
