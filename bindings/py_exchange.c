@@ -25,7 +25,7 @@ static int get_buffer(PyObject *self, Py_buffer *view, int flags)
     int64_t    size = lc_size_of(t->dtype);
     view->obj = NULL;
     if (t->device.kind != LC_CPU || !t->storage) return cannot("only tensors in main memory have a buffer");
-    if (lc_requires_grad(t)) return cannot("a tensor that requires grad has no buffer: use detach()");
+    if (lc_requires_grad(t) && lc_grad_enabled()) return cannot("a tensor that requires grad has no buffer: use detach()");
     if (py_check_values(t) < 0) return -1;
     if (!format_codes[t->dtype]) return cannot("bfloat16 and complex32 have no buffer format");
     if (flags & PyBUF_WRITABLE && t->storage->read_only) return cannot("the memory is read-only");
@@ -68,7 +68,7 @@ static PyObject *numpy_function(const char *name, PyObject *argument)
 static PyObject *as_numpy(PyObject *self)
 {
     const lc_tensor *t = py_tensor(self);
-    if (lc_requires_grad(t))
+    if (lc_requires_grad(t) && lc_grad_enabled()) /* as in PyTorch: without recording there is nothing to lose */
         return py_fail(LucidError, "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
     if (t->device.kind != LC_CPU)
         return PyErr_Format(

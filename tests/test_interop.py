@@ -109,6 +109,10 @@ def test_numpy_functions_of_tensors():
     assert x[0].item() == 1
     with pytest.raises(RuntimeError, match="requires grad"):
         numpy.asarray(lucid.ones(2, requires_grad=True))
+    leaf = lucid.ones(2, requires_grad=True)
+    with lucid.no_grad():
+        leaf.numpy()[0], numpy.asarray(leaf)[1] = 2, 3  # what is not recorded may be read and written
+    assert leaf.tolist() == [2, 3]
     assert (x + numpy.float32(1)).dtype is lucid.float32 and (numpy.float64(2) * x).tolist() == [2, 8]
     assert x.sum(dim=numpy.int64(0)).item() == 5
 
