@@ -122,10 +122,11 @@ typedef struct { /* one call, on the caller's stack */
 } lc_record;
 
 typedef enum {
-    LC_KEEP,        /* promote the inputs */
-    LC_TO_FLOAT,    /* integers and bool become the default float */
-    LC_TO_COUNT,    /* integers and bool become int64 (sum, prod, cumsum) */
-    LC_NO_PROMOTION /* dtype = that of input 0 (moves, index ops, views) */
+    LC_KEEP,         /* promote the inputs */
+    LC_TO_FLOAT,     /* integers and bool become the default float */
+    LC_TO_COUNT,     /* integers and bool become int64 (sum, prod, cumsum) */
+    LC_NO_PROMOTION, /* dtype = that of input 0 (moves, index ops, views) */
+    LC_BEHIND_FIRST  /* promote the inputs behind the first, which is a condition */
 } lc_promotion;
 /* What autocast makes of an op's floating inputs: PyTorch's lists. The low four bits are for the CPU, the high ones for accelerators. */
 typedef enum {

@@ -49,8 +49,8 @@ GRAD(where)
     if (need[2]) dx[2] = lc_where(in(0), LC_INTEGER(0), g[0]);
 }
 LC_OP(where, .strict_out = true, .sig = "where(condition: Tensor, input: Tensor | Number, other: Tensor | Number) -> Tensor",
-      .doc = "input where condition holds, else other.", .out = true, .shape = chosen, .run = elementwise, .grad = where_grad,
-      .saves = IN(0));
+      .doc = "input where condition holds, else other.", .out = true, .promote = LC_BEHIND_FIRST, .shape = chosen,
+      .run = elementwise, .grad = where_grad, .saves = IN(0));
 
 static int where_method_call(const lc_value *in, lc_tensor **out)
 {

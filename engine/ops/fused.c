@@ -70,6 +70,15 @@ static int between(const lc_record *call, lc_spec *out)
                            lc_dtypes[weight->dtype].name);
     return numbers_fit(call, lc_working_dtype(x->dtype)) < 0 ? -1 : broadcast(call, out);
 }
+static int lerp_run(const lc_record *call) /* a 0-d weight is rounded to halves before, as PyTorch's; a number is not */
+{
+    lc_tensor *weight = call->in[2];
+    bool       wide = !weight->is_number && weight->dtype != call->dtype && lc_working_dtype(call->dtype) != call->dtype;
+    if (!wide) return elementwise(call);
+    if (!(weight = in_dtype(weight, call->dtype))) return -1;
+    int rc = elementwise_as(call, LC_OP_lerp, (lc_tensor *[]){ call->in[0], call->in[1], weight }, 3);
+    return lc_release(weight), rc;
+}
 GRAD(lerp)
 {
     lc_tensor *w = in(2);
@@ -78,7 +87,7 @@ GRAD(lerp)
     if (need[2]) dx[2] = lc_mul(g[0], conj_of(lc_sub(in(1), in(0))));
 }
 LC_OP(lerp, .sig = "lerp(input: Tensor, end: Tensor, weight: Tensor | Number) -> Tensor",
-      .doc = "input + weight * (end - input).", FORMS, .promote = LC_NO_PROMOTION, .shape = between, .run = elementwise,
+      .doc = "input + weight * (end - input).", FORMS, .promote = LC_NO_PROMOTION, .shape = between, .run = lerp_run,
       .grad = lerp_grad, .saves_for = { IN(2), IN(2), IN(0) | IN(1) });
 
 /* ---- fused sums ---- */

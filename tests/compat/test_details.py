@@ -115,6 +115,11 @@ STATEMENTS = """
     m.randint(0, 2**40, (5,), dtype=m.float32, generator=m.Generator().manual_seed(1))
     m.randint(-(2**62), 2**62, (5,), dtype=m.float64, generator=m.Generator().manual_seed(1))
     m.optim.Adam([m.nn.Parameter(m.ones(2))], betas=(0, 0.99)) | m.var_mean(m.arange(4.0))
+    m.lerp(m.arange(40.0).half(), m.ones(40).half(), m.tensor(0.3)) | m.lerp(m.arange(40.0).half(), m.ones(40).half(), 0.3)
+    m.tensor([1, 2**63 + 5], dtype=m.uint64) == m.tensor([1, 2], dtype=m.uint64) | m.tensor([7, 2], dtype=m.uint64) * 2
+    m.where(m.tensor([True, False]), m.tensor([7, 2], dtype=m.uint64), 3) | m.tensor([0, 2**63], dtype=m.uint64).any()
+    m.tensor([7, 2], dtype=m.uint64) ^ 3 | m.where(m.tensor([True, False]), m.tensor([7, 2], dtype=m.uint16), 3)
+    m.where(m.tensor([1, 0], dtype=m.uint8), m.tensor([7, 2], dtype=m.int8), m.tensor([1, 1], dtype=m.int8))
     m.std_mean(m.arange(4.0), 0, True) | m.nn.functional.max_pool2d(m.ones(1, 4, 4), 2, return_indices=True)
 """
 for line in STATEMENTS.split("\n"):
