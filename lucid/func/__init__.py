@@ -2,7 +2,19 @@
 
 from .. import _C
 
-__all__ = ["functional_call", "stack_module_state", "vmap"]
+__all__ = [
+    "functional_call",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "stack_module_state",
+    "vjp",
+    "vmap",
+]
 
 
 def _flatten(tree):
@@ -43,11 +55,11 @@ def vmap(func, in_dims=0, out_dims=0):
     tensor([6., 6., 6., 6.])
 
     `in_dims` says which dimension of each input is the batch (None: not batched), `out_dims` where it comes back. Inside,
-    a tensor looks like one example. Elementwise ops run on the whole batch; an op without a batching rule runs once per
-    example and says so.
+    a tensor looks like one example; keyword arguments are passed on as they are. Elementwise ops run on the whole batch; an
+    op without a batching rule runs once per example and says so.
     """
 
-    def batched(*args):
+    def batched(*args, **kwargs):
         leaves, build = _flatten(args)
         dims = _matching(in_dims if not isinstance(in_dims, list) else tuple(in_dims), args, "in_dims")
         sizes = {x.shape[d] for x, d in zip(leaves, dims) if d is not None and isinstance(x, _C.Tensor)}
@@ -59,7 +71,7 @@ def vmap(func, in_dims=0, out_dims=0):
             inner = [
                 _C._batched(x, d, level) if d is not None and isinstance(x, _C.Tensor) else x for x, d in zip(leaves, dims)
             ]
-            result = func(*build(inner))
+            result = func(*build(inner), **kwargs)
             outputs, rebuild = _flatten(result)
             out = _matching(out_dims, result, "out_dims")
             if not all(isinstance(y, _C.Tensor) for y in outputs):
@@ -125,3 +137,6 @@ def stack_module_state(models):
         return result
 
     return stacked("named_parameters", "parameters"), stacked("named_buffers", "buffers")
+
+
+from ._derivatives import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp  # noqa: E402 (uses _flatten)
