@@ -23,10 +23,11 @@ static int each_dim(const lc_value *v, const char *name, int nd, const int64_t *
     }
     return 0;
 }
-static int check_input(const lc_tensor *x, int nd)
+static int check_input(const lc_tensor *x, int nd,
+                       bool adaptive) /* adaptive: the first dimension may be 0 without a batch, too */
 {
     bool good = x->ndim == nd + 1 || x->ndim == nd + 2;
-    for (int d = x->ndim == nd + 2; good && d < x->ndim; d++) good = x->shape[d] != 0;
+    for (int d = adaptive || x->ndim == nd + 2; good && d < x->ndim; d++) good = x->shape[d] != 0;
     if (good) return 0;
     return lc_fail_int(LC_ShapeMismatch,
                        "Expected %dD or %dD (batch mode) tensor with optional 0 dim batch size for input, but got: %s", nd + 1,
@@ -48,7 +49,7 @@ static int read_window(const lc_tensor *x, int nd, const lc_value *kernel, const
                                "pad should be at most half of effective kernel size, but got pad=%lld, kernel_size=%lld and "
                                "dilation=%lld",
                                (long long)p[d], (long long)k[d], (long long)e[d]);
-    if (check_input(x, nd) < 0) return -1;
+    if (check_input(x, nd, false) < 0) return -1;
     for (int d = 0; d < nd; d++) {
         int64_t room = x->shape[x->ndim - nd + d] + 2 * p[d] - e[d] * (k[d] - 1) - 1 + (ceil ? s[d] - 1 : 0);
         if (room < 0)
@@ -144,12 +145,14 @@ static int adaptive_size(const lc_value *in, int nd, bool mean, int64_t *size)
     if (nd > 1 && n > 1 && x->ndim <= n)
         return lc_fail_int(LC_ValueError, "Input dimension should be at least %d, got %d", n + 1, x->ndim);
     if (n != nd && n != 1) return lc_fail_int(LC_LucidError, "adaptive pool: output_size must be %d ints, got %d", nd, n);
-    if (x->ndim <= nd || x->ndim > nd + 2) return check_input(x, nd);
+    for (int d = 0; d < nd; d++) size[d] = in[1].is[n == 1 ? 0 : d];
+    bool one = mean && size[0] == 1 && size[nd - 1] == 1 && size[nd / 2] == 1;
+    if (one && nd > 1) return 0;
+    if (x->ndim <= nd || x->ndim > nd + 2) return check_input(x, nd, true);
     for (int d = 0; d < nd; d++)
-        if ((size[d] = in[1].is[n == 1 ? 0 : d]) < 0)
+        if (size[d] < 0)
             return lc_fail_int(LC_LucidError, "adaptive pool: elements of output_size must be greater than or equal to 0");
-    bool one = size[0] == 1 && size[nd - 1] == 1 && size[nd / 2] == 1;
-    if (!(mean && (one || (nd < 3 && has_elements(x, nd)))) && check_input(x, nd) < 0) return -1;
+    if (!(mean && (one || (nd < 3 && has_elements(x, nd)))) && check_input(x, nd, true) < 0) return -1;
     return refuse(x, "adaptive pool", lc_is_floating(x->dtype));
 }
 static int adaptive_avg(const lc_value *in, lc_tensor **out, int nd)
