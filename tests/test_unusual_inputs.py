@@ -44,6 +44,9 @@ lp_pool1d: x(3, 8), 2.0, (2,) | x(3, 8), INF, (2,) | x(3, 8), 2.0, (2, 2) | x(3,
 lp_pool1d: x(0, 3, 8), 2.0, 2 | x(8), 2., 2
 lp_pool2d: x(0, 3, 8, 8), 2.0, 2 | x(2, 3, 8, 8), 2.0, 9 | x(2, 3, 8, 8), INF, 2 | x(8, 8), 2., 2 | x(2, 3, 8, 8), 2.0, 2**62
 lp_pool2d: x(2, 3, 8, 8), 2.0, (2,) | x(2, 3, 8, 8), 2.0, (2, 2, 2) | x(2, 3, 8, 8), 0, 2 | x(2, 3, 8, 8), 2.0, 2, (2,)
+adaptive_avg_pool2d: x(2, 3, 4, 4, 2), 1 | x(8, 8), 1 | x(8), 1 | i([[[1, 2]]]), 1 | x(0, 4, 4), 2 | x(3, 4, 4), (None, 2, 2)
+adaptive_max_pool2d: c(0, 4, 4), 2 | x(3, 4, 4), (None, 2, 2)
+adaptive_avg_pool3d: x(2, 4, 4, 4), (None, 2) | x(2, 4, 4, 4), 1
 adaptive_avg_pool1d: x(0, 3, 8), 2 | x(8), 2 | x(8), (2,) | x(3, 8), (2, 2) | x(3, 3, 3, 8), 2
 adaptive_avg_pool2d: x(0, 3, 8, 8), 2 | x(2, 3, 0, 8), 2 | x(2, 3, 8, 8), -1 | x(2, 3, 8, 8), (1, 2, 3) | x(8, 8), 2 | x(8), 2
 adaptive_avg_pool2d: x(8, 8), (2,) | x(8, 8), (2, 2) | x(8, 8), (2, 2, 2) | x(3, 8, 8), (2, 2, 2) | x(3, 8, 8), (2,)
@@ -77,6 +80,9 @@ max_unpool2d: x(0, 1, 2, 2), i([]).reshape(0, 1, 2, 2), 2 | x(1, 1, 2, 2), i([[[
 max_unpool2d: x(1, 1, 2, 2), i([[[[0, 1], [2, 3]]]]), 2, padding=2**62
 max_unpool2d: x(1, 1, 2, 2), i([[[[0, 1], [2, 3]]]]), 2, output_size=(2**62, 4)
 max_unpool2d: *F.max_pool2d(x(2, 4, 6, 6).to(memory_format=CL), 2, return_indices=True), 2
+max_unpool2d: x(1, 1, 2, 2), i([[[[0, 1], [2, 3]]]]), (2,) | x(1, 1, 2, 2), i([[[[0, 1], [2, 3]]]]), 2, ()
+max_unpool2d: x(1, 1, 2, 2), i([[[[0, 1], [2, 3]]]]), 2, (2, 2, 7) | x(1, 1, 2, 2).long(), i([[[[0, 1], [2, 3]]]]), 2
+max_unpool2d: c(1, 1, 2, 2), i([[[[0, 1], [2, 3]]]]), 0 | x(1, 1, 2, 2), i([[[[0, 1], [2, 3]]]]), 2, output_size=(4,)
 max_unpool1d: x(1, 1, 2), i([[[0, 4]]]), 2
 max_unpool3d: x(1, 1, 1, 1, 2), i([[[[[0, 99]]]]]), 2
 unfold: x(0, 3, 8, 8), 2 | x(2, 3, 8, 8), 9 | x(2, 3, 8, 8), 0 | x(2, 3, 8, 8), 2, stride=0 | x(2, 3, 8, 8), 2, dilation=0
@@ -128,12 +134,15 @@ grid_sample: x(2, 3, 4, 4), x(2, 5, 5, 2), mode='cubic', align_corners=False
 grid_sample: x(2, 3, 4, 4), x(2, 5, 5, 2), padding_mode='reflect', align_corners=False
 grid_sample: x(2, 3, 4, 4, 4), x(2, 5, 5, 5, 3), mode='bicubic', align_corners=False
 grid_sample: x(1, 1, 4, 4), v([[[[INF, 0.0], [-INF, INF], [1e30, -1e30]]]]), padding_mode='border', align_corners=False
+grid_sample: x(1, 1, 2, 2, 2), v([[[[[NAN, 0.0, 0.0], [0.0, INF, 0.5], [0.0, 0.0, -INF]]]]]), align_corners=False
 grid_sample: x(2, 4, 6, 6).to(memory_format=CL), x(2, 3, 3, 2), align_corners=False
 affine_grid: x(2, 2, 3), [2, 3, 4, 4], align_corners=False | x(2, 2, 3), [3, 3, 4, 4], align_corners=False
 affine_grid: x(2, 3, 3), [2, 3, 4, 4], align_corners=False | x(2, 2, 3), [2, 3, 0, 4], align_corners=False
 affine_grid: x(2, 2, 3), [2, 3, -4, 4], align_corners=False | x(2, 2, 3), [2, 3, 4], align_corners=False
 affine_grid: x(0, 2, 3), [0, 3, 4, 4], align_corners=False | i([[[1, 0, 0], [0, 1, 0]]]), [1, 3, 4, 4], align_corners=False
 affine_grid: x(2, 2, 3), [2, 3, 2**62, 4], align_corners=False | x(2, 2, 3), [2, 2**62, 4, 4], align_corners=False
+pad: x(0, 4), (1, 1), mode='reflect' | x(0, 4), (1, 1), mode='replicate' | x(0, 4), (1, 1), mode='circular'
+pad: x(2, 3, 4), (1, 1), value=1j | x(0, 4, 4), (1, 1, 1, 1), mode='reflect'
 pad: x(2, 3, 4), (1, 2), mode='reflect' | x(2, 3, 4), (4, 0), mode='reflect' | x(2, 3, 4), (-1, 2), mode='reflect'
 pad: x(2, 3, 4), (5, 0), mode='circular' | x(2, 3, 4), (4, 4), mode='circular' | x(2, 3, 4), (-1, 3), mode='circular'
 pad: x(2, 3, 4), (9, 9), mode='replicate' | x(2, 3, 4), (-2, -2), mode='replicate' | x(2, 3, 4), (-3, -3), mode='constant'
@@ -176,6 +185,10 @@ batch_norm: x(2, 3), c(1).expand(3), c(1).abs().expand(3), training=True | x(2, 
 group_norm: x(2, 6, 4), 3 | x(2, 6, 4), 4 | x(2, 6, 4), -2 | x(2, 6, 4), 3, x(3) | x(0, 6, 4), 3 | x(2, 6, 0), 3 | x(1, 2), 2
 group_norm: x(6), 3 | x(2, 6, 4), 0 | x(2, 6, 4), -1 | x(2, 6, 4), 7 | x(), 1 | x(2, 0, 4), 0 | x(6), 0 | x(2, 6, 4), 2**62
 group_norm: x(2, 4, 6, 6).to(memory_format=CL), 2
+batch_norm: x(2, 0, 4), c(0), c(0), x(0), x(0), training=True | x(2, 0, 4), c(0), c(0), training=True
+instance_norm: x(0, 3, 4), c(3), c(3), x(3), x(3)
+rms_norm: x(2, 3), (1, 1, 3), x(3) | x(2, 3), (1, 1, 3) | x(2, 3), (2,), x(3)
+normalize: x(2, 3), 1j
 instance_norm: x(2, 3, 4), c(3), None | x(2, 3, 4), None, c(3) | x(2, 3, 4), c(3), None, use_input_stats=False
 batch_norm: x(2, 3, 4), c(3), None | x(2, 3, 4), None, c(3) | x(2, 3, 4), c(3), None, training=True
 instance_norm: x(2, 3, 4) | x(2, 3, 1) | x(2, 3) | x(0, 3, 4) | x(2, 3, 4), use_input_stats=False | x(2, 3, 4), c(2), c(2)

@@ -46,12 +46,9 @@ static lc_tensor *statistic(lc_tensor *t, lc_dtype dtype, const int64_t *shape, 
 
 /* ---- layer and RMS norm ---- */
 
-/* shape must be that of the last dimensions; rows: how many there are. */
-static int last_dims(const lc_tensor *x, const lc_value *shape, lc_tensor *const *parameter, int n, int64_t *rows,
-                     int64_t *length)
+static int parameters_are(const lc_value *shape, lc_tensor *const *parameter, int n)
 {
     static const char *const names[] = { "weight", "bias" };
-    int                      first = x->ndim - shape->n;
     if (shape->n < 1)
         return lc_fail_int(LC_LucidError,
                            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
@@ -62,6 +59,14 @@ static int last_dims(const lc_tensor *x, const lc_value *shape, lc_tensor *const
             return lc_fail_int(LC_LucidError,
                                "Expected %s to be of same shape as normalized_shape, but got %s and normalized_shape = %s",
                                names[k], LC_SHAPE(parameter[k]), LC_SIZES(shape->is, shape->n));
+    return 0;
+}
+/* shape must be that of the last dimensions; rows: how many there are. */
+static int last_dims(const lc_tensor *x, const lc_value *shape, lc_tensor *const *parameter, int n, int64_t *rows,
+                     int64_t *length)
+{
+    int first = x->ndim - shape->n;
+    if (parameters_are(shape, parameter, n) < 0) return -1;
     if (first < 0 || !lc_same_sizes(x->shape + first, shape->is, shape->n))
         return lc_fail_int(LC_LucidError,
                            "Given normalized_shape=%s, expected input with a shape that ends in it, but got input of size %s",
@@ -138,7 +143,7 @@ static int    rms_norm_call(const lc_value *in, lc_tensor **out)
     double          eps = in[3].tag == LC_IS_none ? smallest_step((lc_dtype)x->dtype) : in[3].f;
     norm_statistics s;
     if (!lc_is_complex(x->dtype) && floats_only(x, "rms_norm") < 0) return -1;
-    if (x->ndim < in[1].n)
+    if (x->ndim < in[1].n && parameters_are(&in[1], &weight, 1) == 0)
         return lc_fail_int(LC_ValueError, "Input tensor must have at least %d dimensions, but got %d", in[1].n, x->ndim);
     if (last_dims(x, &in[1], &weight, 1, &rows, &length) < 0) return -1;
     if (has_kernels(x) && !lc_is_complex(x->dtype) && (weight == LC_NONE || !lc_is_complex(weight->dtype)))
@@ -382,7 +387,7 @@ static int batch_norm_call(const lc_value *in, lc_tensor **out)
     if (!x->numel) { /* what little there is depends on the parameters */
         y = lc_clone(x, LC_PRESERVE_FORMAT);
         for (int k = 1; k < 3; k++)
-            if (in(k) != LC_NONE && in(k)->numel) {
+            if (in(k) != LC_NONE) {
                 lc_tensor *p = norm_converted(lc_select(in(k), 0, 0), (lc_dtype)x->dtype);
                 y = k == 1 ? lc_mul(y, p) : lc_add(y, p);
             }

@@ -261,7 +261,13 @@ static int pad_call(const lc_value *in, lc_tensor **out) /* (input, pad, mode, v
                            LC_SHAPE(x));
     if ((mode == PAD_REPLICATE || (mode == PAD_REFLECT && n < 6)) && !(x = lc_autocast_fp32(x)))
         return -1; /* PyTorch's choice */
-    bool cuts = false;
+    bool cuts = false, empty = false;
+    for (int d = x->ndim == n / 2 + 2; d < x->ndim; d++) empty |= !x->shape[d];
+    if (empty && mode != PAD_CIRCULAR)
+        return lc_fail_int(LC_ShapeMismatch,
+                           "Expected %dD or %dD (batch mode) tensor with possibly 0 batch size and other non-zero dimensions "
+                           "for input, but got: %s",
+                           n / 2 + 1, n / 2 + 2, LC_SHAPE(x));
     for (int i = 0; i < n / 2; i++) {
         int d = x->ndim - 1 - i;
         if (check_width((pad_mode)mode, x->shape[d], in[1].is[2 * i], in[1].is[2 * i + 1], d) < 0) return -1;
@@ -276,6 +282,6 @@ static int pad_call(const lc_value *in, lc_tensor **out) /* (input, pad, mode, v
     if (x && keeps) x = lc_contiguous(x, format);
     return (*out = x) ? 0 : -1;
 }
-LC_OP(pad, .sig = "pad(input: Tensor, pad: tuple[int, ...], mode: str = 'constant', value: Number | None = None) -> Tensor",
+LC_OP(pad, .sig = "pad(input: Tensor, pad: tuple[int, ...], mode: str = 'constant', value: float | None = None) -> Tensor",
       .doc = "input with a border: constant, reflect, replicate or circular; pairs of widths from the last dimension on.",
       .method = true, .call = pad_call);

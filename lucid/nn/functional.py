@@ -25,9 +25,7 @@ def _resolves_none(op, ndim):
         if isinstance(output_size, (list, tuple)) and len(output_size) == 1:
             raise _C.ShapeMismatch(f"{op.__name__}: output_size must be one number, or a number for each of {ndim} dimensions")
         if isinstance(output_size, (list, tuple)) and None in output_size:
-            sizes = input.shape[-ndim:]
-            if len(output_size) == len(sizes):
-                output_size = [old if new is None else new for new, old in zip(output_size, sizes)]
+            output_size = [old if new is None else new for new, old in zip(output_size, input.shape[-len(output_size) :])]
         return op(input, output_size, *args, **kwargs)
 
     pool.__name__ = pool.__qualname__ = op.__name__

@@ -106,6 +106,7 @@ static void NAME(lay)(const lc_grid_args *a, const void *positions, int64_t n, b
             T       wx = r[0].weight[x], wy = r[1].weight[y], wz = r[2].weight[z], *slope = t->slope;
             bool    inside = ix >= 0 && ix < a->size[2] && iy >= 0 && iy < a->size[1] && iz >= 0 && iz < a->size[0];
             ((I *)t->place)[at] = (I)(inside ? (iz * a->size[1] + iy) * a->size[2] + ix : -1);
+            if (!inside && a->axes == 3) wx = wy = wz = 0; /* PyTorch passes over it, in volumes even where the place is NaN */
             ((T *)t->weight)[at] = wx * wy * wz;
             if (!slopes) continue;
             slope[at] = r[0].slope[x] * wy * wz, slope[taps * tile + at] = wx * r[1].slope[y] * wz;
