@@ -4,16 +4,6 @@ import math
 
 from . import _C
 
-__all__ = [
-    "get_device",
-    "get_float32_matmul_precision",
-    "is_distributed",
-    "is_warn_always_enabled",
-    "range",
-    "set_float32_matmul_precision",
-    "set_warn_always",
-]
-
 _precision = "highest"
 _warn_always = False
 

@@ -3,27 +3,17 @@
 import math
 
 from .. import _C
-from . import constraints
-from .distribution import NO_SHAPE, Distribution, broadcast_all, shape_of
+from .distribution import NO_SHAPE, LocScale
 
 
-class Cauchy(Distribution):
+class Cauchy(LocScale):
     """The ratio of two normal numbers, moved by loc and stretched by scale; it has no mean.
 
     >>> lucid.distributions.Cauchy(0.0, 1.0).mean
     tensor(nan)
     """
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
-
-    def __init__(self, loc, scale, validate_args=None):
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(shape_of((loc, scale), self.loc), validate_args=validate_args)
-
     mean = property(lambda self: _C.full_like(self.loc, math.nan))
-    mode = property(lambda self: self.loc)
     variance = property(lambda self: _C.full_like(self.loc, math.inf))
 
     def rsample(self, sample_shape=NO_SHAPE):

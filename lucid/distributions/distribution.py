@@ -4,6 +4,7 @@ import math
 
 from .. import _C
 from ..autograd import no_grad
+from . import constraints
 
 NO_SHAPE = _C.Size()
 
@@ -207,6 +208,24 @@ class ExponentialFamily(Distribution):
     >>> issubclass(lucid.distributions.Normal, lucid.distributions.ExponentialFamily)
     True
     """
+
+
+class LocScale(Distribution):
+    """Numbers moved by loc and stretched by scale.
+
+    >>> lucid.distributions.Cauchy(0.0, lucid.ones(2)).loc
+    tensor([0., 0.])
+    """
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+    has_rsample = True
+
+    def __init__(self, loc, scale, validate_args=None):
+        self.loc, self.scale = broadcast_all(loc, scale)
+        super().__init__(shape_of((loc, scale), self.loc), validate_args=validate_args)
+
+    mode = property(lambda self: self.loc)
 
 
 class Either(ExponentialFamily):

@@ -1,26 +1,17 @@
 """Numbers that are near and sometimes far."""
 
 from .. import _C
-from . import constraints
-from .distribution import NO_SHAPE, Distribution, broadcast_all, shape_of
+from .distribution import NO_SHAPE, LocScale
 
 
-class Laplace(Distribution):
+class Laplace(LocScale):
     """Density exp(-|x - loc| / scale) / (2 * scale).
 
     >>> lucid.distributions.Laplace(0.0, 1.0).variance
     tensor(2.)
     """
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
-
-    def __init__(self, loc, scale, validate_args=None):
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(shape_of((loc, scale), self.loc), validate_args=validate_args)
-
-    mean = mode = property(lambda self: self.loc)
+    mean = property(lambda self: self.loc)
     variance = property(lambda self: 2 * self.scale.pow(2))
     stddev = property(lambda self: 2**0.5 * self.scale)
 

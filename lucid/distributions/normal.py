@@ -3,11 +3,10 @@
 import math
 
 from .. import _C
-from . import constraints
-from .distribution import HALF_LOG_2PI, NO_SHAPE, ExponentialFamily, broadcast_all, shape_of
+from .distribution import HALF_LOG_2PI, NO_SHAPE, ExponentialFamily, LocScale
 
 
-class Normal(ExponentialFamily):
+class Normal(LocScale, ExponentialFamily):
     """The normal distribution of mean loc and standard deviation scale.
 
     >>> normal = lucid.distributions.Normal(lucid.zeros(2), 0.5)
@@ -17,15 +16,7 @@ class Normal(ExponentialFamily):
     lucid.Size([3, 2])
     """
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
-
-    def __init__(self, loc, scale, validate_args=None):
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(shape_of((loc, scale), self.loc), validate_args=validate_args)
-
-    mean = mode = property(lambda self: self.loc)
+    mean = property(lambda self: self.loc)
     stddev = property(lambda self: self.scale)
     variance = property(lambda self: self.scale.pow(2))
 

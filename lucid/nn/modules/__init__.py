@@ -1,44 +1,31 @@
 """Layers."""
 
-from . import (
-    activation,
-    adaptive,
-    attention,
-    container,
-    conv,
-    dropout,
-    linear,
-    linear_cross_entropy,
-    loss,
-    normalization,
-    padding,
-    pooling,
-    positional,
-    rnn,
-    shape,
-    sparse,
-    transformer,
-)
+from importlib import import_module
+
+from . import activation, attention, container
 from .module import Module
 
-_PARTS = (
-    activation,
-    adaptive,
-    attention,
-    conv,
-    dropout,
-    linear,
-    linear_cross_entropy,
-    loss,
-    normalization,
-    padding,
-    pooling,
-    positional,
-    rnn,
-    shape,
-    sparse,
-    transformer,
-)
+_PARTS = [
+    import_module(f"{__name__}.{part}")
+    for part in (
+        "activation",
+        "adaptive",
+        "attention",
+        "conv",
+        "dropout",
+        "linear",
+        "linear_cross_entropy",
+        "loss",
+        "normalization",
+        "padding",
+        "pooling",
+        "positional",
+        "rnn",
+        "shape",
+        "sparse",
+        "transformer",
+    )
+]
 _CONTAINERS = ("ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential")
 globals().update({name: getattr(part, name) for part in _PARTS for name in part.__all__})
 activation.MultiheadAttention = attention.MultiheadAttention  # where PyTorch has it

@@ -63,24 +63,44 @@ def _is_watched(module):
 
 
 class _Layer(Module):
-    """What encoder and decoder layers share: the feed-forward block, and where the norms are."""
+    """What encoder and decoder layers share: a block per attention and a feed-forward block, and where the norms are."""
 
     __constants__ = ["norm_first"]
 
-    def _feed_forward_parts(self, d_model, dim_feedforward, dropout, bias, options):
+    _attentions = ("self_attn",)
+
+    def __init__(
+        self,
+        d_model,
+        nhead,
+        dim_feedforward=2048,
+        dropout=0.1,
+        activation=F.relu,
+        layer_norm_eps=1e-5,
+        batch_first=False,
+        norm_first=False,
+        bias=True,
+        device=None,
+        dtype=None,
+    ):
+        super().__init__()
+        options = {"device": device, "dtype": dtype}
+        for name in self._attentions:
+            heads = MultiheadAttention(d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, **options)
+            setattr(self, name, heads)
         self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **options)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **options)
+        self.norm_first = norm_first
+        blocks = range(1, len(self._attentions) + 2)
+        for i in blocks:
+            setattr(self, f"norm{i}", LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **options))
+        for i in blocks:
+            setattr(self, f"dropout{i}", Dropout(dropout))
+        self.activation = _activation(activation)
 
     def _feed_forward(self, x):
         return self.linear2(self.dropout(self.activation(self.linear1(x))))
-
-    def _norms_and_dropouts(self, n, d_model, layer_norm_eps, dropout, bias, norm_first, options):
-        self.norm_first = norm_first
-        for i in range(1, n + 1):
-            setattr(self, f"norm{i}", LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **options))
-        for i in range(1, n + 1):
-            setattr(self, f"dropout{i}", Dropout(dropout))
 
     def _chain(self, x, *blocks):
         """x plus every block of it, normalised before the block or after the sum."""
@@ -104,27 +124,6 @@ class TransformerEncoderLayer(_Layer):
     >>> tuple(layer(lucid.ones(3, 5, 8)).shape)
     (3, 5, 8)
     """
-
-    def __init__(
-        self,
-        d_model,
-        nhead,
-        dim_feedforward=2048,
-        dropout=0.1,
-        activation=F.relu,
-        layer_norm_eps=1e-5,
-        batch_first=False,
-        norm_first=False,
-        bias=True,
-        device=None,
-        dtype=None,
-    ):
-        super().__init__()
-        options = {"device": device, "dtype": dtype}
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, **options)
-        self._feed_forward_parts(d_model, dim_feedforward, dropout, bias, options)
-        self._norms_and_dropouts(2, d_model, layer_norm_eps, dropout, bias, norm_first, options)
-        self.activation = _activation(activation)
 
     def _fused_activation(self):
         """The name of the activation where a linear layer can be fused with it; None for others."""
@@ -187,28 +186,7 @@ class TransformerDecoderLayer(_Layer):
     (5, 3, 8)
     """
 
-    def __init__(
-        self,
-        d_model,
-        nhead,
-        dim_feedforward=2048,
-        dropout=0.1,
-        activation=F.relu,
-        layer_norm_eps=1e-5,
-        batch_first=False,
-        norm_first=False,
-        bias=True,
-        device=None,
-        dtype=None,
-    ):
-        super().__init__()
-        options = {"device": device, "dtype": dtype}
-        heads = {"dropout": dropout, "bias": bias, "batch_first": batch_first, **options}
-        self.self_attn = MultiheadAttention(d_model, nhead, **heads)
-        self.multihead_attn = MultiheadAttention(d_model, nhead, **heads)
-        self._feed_forward_parts(d_model, dim_feedforward, dropout, bias, options)
-        self._norms_and_dropouts(3, d_model, layer_norm_eps, dropout, bias, norm_first, options)
-        self.activation = _activation(activation)
+    _attentions = ("self_attn", "multihead_attn")
 
     def forward(
         self,
