@@ -1,5 +1,6 @@
 """What programs written for PyTorch import and call besides ops: old tensor types, switches, places where names are."""
 
+import collections
 import hashlib
 import importlib
 import inspect
@@ -90,7 +91,59 @@ def kernels(m, *wrong):
     return seen, m.backends.cuda.mem_efficient_sdp_enabled(), [b.name for b in (module.SDPBackend.CUDNN_ATTENTION,)]
 
 
+def special_functions(m):
+    s, x, n = m.special, m.tensor([0.5, 1.5, 3.0]), m.tensor([1.0, 2.0, 0.5])
+    one = (s.digamma, s.psi, s.erf, s.erfc, s.exp2, s.expit, s.expm1, s.gammaln, s.i0, s.log1p, s.round, s.sinc)
+    two = (s.gammainc, s.gammaincc, s.xlogy)
+    others = [s.erfinv(x / 4), s.logit(x, eps=0.1), s.multigammaln(x, 1), s.polygamma(1, x)]
+    return [f(x) for f in one], [f(n, x) for f in two], others, [f(x, 0) for f in (s.softmax, s.log_softmax, s.logsumexp)]
+
+
+def gradients_of_convolutions(m):
+    found = []
+    for dims in (1, 2, 3):
+        x = m.arange(4.0 * 5**dims).reshape(1, 4, *[5] * dims) / 50
+        w = m.arange(8.0 * 2**dims).reshape(4, 2, *[2] * dims) / 9
+        options = {"stride": 2, "padding": 1, "groups": 2}
+        g = m.ones_like(getattr(m.nn.functional, f"conv{dims}d")(x, w, **options)).requires_grad_()
+        of_input = getattr(m.nn.grad, f"conv{dims}d_input")(x.shape, w, g, **options)
+        of_weight = getattr(m.nn.grad, f"conv{dims}d_weight")(x, w.shape, g.detach(), **options)
+        of_input.sum().backward()
+        found += [of_input, of_weight, g.grad]
+    return found
+
+
+def trees(m):
+    p, pair = importlib.import_module(f"{m.__name__}.utils._pytree"), collections.namedtuple("pair", "a b")
+    tree = {"x": [1, (2, None)], "y": pair(3, collections.OrderedDict(q=4)), "z": collections.deque([5], maxlen=3)}
+    leaves, spec = p.tree_flatten(tree)
+    ordered = p.tree_map(lambda a, b: a + b, {"a": 1, "b": 2}, {"b": 20, "a": 10})
+    best = p.tree_leaves(m.max(m.ones(2, 2), 0))
+    refused = []
+    for bad in (lambda: p.tree_unflatten([1], spec), lambda: p.tree_map(max, [1, 2], [1]), lambda: p.tree_map(max, [1], (1,))):
+        try:
+            bad()
+        except ValueError:
+            refused.append("ValueError")
+    return (
+        leaves,
+        str(spec).replace("torch", "lucid"),
+        str(p.tree_unflatten(range(6), spec)),
+        (spec.num_leaves, spec.num_nodes, spec.num_children, spec == p.tree_structure(tree), spec == p.tree_structure([1])),
+        p.tree_map_only(int, lambda v: v * 2, [1, "a", (2,)]),
+        (p.tree_all(bool, [1, [2]]), p.tree_any(bool, [0, [0]]), p.tree_all_only(int, bool, [1, ""]), p.tree_is_leaf([1])),
+        p.tree_leaves([(1, 2), [3]], is_leaf=lambda v: isinstance(v, tuple)),
+        ordered,
+        best,
+        refused,
+    )
+
+
 CASES = {
+    "special functions": special_functions,
+    "gradients of convolutions": gradients_of_convolutions,
+    "NLLLoss2d": lambda m: m.nn.NLLLoss2d()(m.ones(1, 2, 2, 2).log_softmax(1), m.zeros(1, 2, 2, dtype=m.int64)),
+    "trees": trees,
     "types of data": lambda m: of_data(m, [[1, 0], [0, 1]]),
     "types of arrays": lambda m: of_data(m, numpy.array([1.5, 0.0])),
     "types of a range": lambda m: of_data(m, range(2)),
@@ -289,7 +342,6 @@ PLACES = {
     "cuda.amp": ["GradScaler", "autocast", "custom_bwd", "custom_fwd"],
     "hub": ["download_url_to_file", "get_dir", "load_state_dict_from_url", "set_dir"],
     "jit": ["Final", "annotate", "export", "is_scripting", "is_tracing", "unused"],
-    "nn": ["DataParallel", "SyncBatchNorm", "common_types", "parallel"],
     "nn.common_types": ["_ratio_2_t", "_size_1_t", "_size_2_t", "_size_3_t", "_size_any_t"],
     "nn.modules.batchnorm": ["BatchNorm1d", "BatchNorm2d", "SyncBatchNorm", "_BatchNorm", "_NormBase"],
     "nn.modules.conv": ["_ConvNd", "_ConvTransposeNd"],
@@ -299,7 +351,23 @@ PLACES = {
     "nn.modules.upsampling": ["Upsample"],
     "nn.modules.utils": ["_ntuple", "_pair", "_quadruple", "_reverse_repeat_tuple", "_single", "_triple"],
     "nn.parallel": ["DataParallel", "DistributedDataParallel"],
+    "nn": ["DataParallel", "NLLLoss2d", "SyncBatchNorm", "common_types", "grad", "parallel"],
+    "nn.grad": ["conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "conv3d_input", "conv3d_weight"],
+    "special": [
+        "digamma",
+        "erf",
+        "expit",
+        "gammainc",
+        "gammaincc",
+        "gammaln",
+        "log1p",
+        "logit",
+        "multigammaln",
+        "psi",
+        "xlogy",
+    ],
     "types": ["Device", "Number", "_size"],
+    "utils._pytree": ["tree_flatten", "tree_leaves", "tree_map", "tree_map_only", "tree_structure", "tree_unflatten"],
     "utils.data._utils.collate": ["default_collate"],
     "utils.data.distributed": ["DistributedSampler"],
     "utils.dlpack": ["from_dlpack", "to_dlpack"],

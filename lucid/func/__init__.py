@@ -1,6 +1,7 @@
 """Function transforms."""
 
 from .. import _C
+from ..utils._pytree import tree_flatten
 
 __all__ = [
     "functional_call",
@@ -18,21 +19,9 @@ __all__ = [
 
 
 def _flatten(tree):
-    """Leaves of nested tuples, lists and dicts, and a function that puts new leaves in their place."""
-    if isinstance(tree, (tuple, list)):
-        parts = [_flatten(x) for x in tree]
-        counts = [len(leaves) for leaves, _ in parts]
-
-        def build(leaves):
-            it = iter(leaves)
-            made = [rebuild([next(it) for _ in range(n)]) for (_, rebuild), n in zip(parts, counts)]
-            return type(tree)(*made) if hasattr(tree, "_fields") else type(tree)(made)
-
-        return [x for leaves, _ in parts for x in leaves], build
-    if isinstance(tree, dict):
-        leaves, build = _flatten(list(tree.values()))
-        return leaves, lambda new: dict(zip(tree, build(new)))
-    return [tree], lambda new: new[0]
+    """Leaves of nested containers, and a function that puts new leaves in their place."""
+    leaves, spec = tree_flatten(tree)
+    return leaves, spec.unflatten
 
 
 def _matching(dims, tree, what):

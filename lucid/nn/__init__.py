@@ -12,7 +12,7 @@ from .hooks import *
 from .modules import *
 from .parameter import Buffer, Parameter
 
-_MODULES = ("attention", "common_types", "parallel")
+_MODULES = ("attention", "common_types", "grad", "parallel")
 _LAZY = ("LinearCrossEntropyOptions", "UninitializedParameter", "UninitializedBuffer")
 
 __all__ = [

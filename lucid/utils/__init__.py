@@ -5,7 +5,7 @@
 [[0, 1], [2, 3]]
 """
 
-_SUBMODULES = ("checkpoint", "data", "dlpack", "hooks", "model_zoo")
+_SUBMODULES = ("_pytree", "checkpoint", "data", "dlpack", "hooks", "model_zoo")
 
 
 def __getattr__(name):

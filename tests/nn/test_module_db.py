@@ -158,7 +158,7 @@ def _parameters(kind):
 
 
 # Not here: containers of old, several processes, and what PyTorch itself keeps for old models.
-ABSENT = {"Container", "DataParallel", "SyncBatchNorm", "CrossMapLRN2d", "NLLLoss2d"}
+ABSENT = {"Container", "DataParallel", "SyncBatchNorm", "CrossMapLRN2d"}
 
 
 def test_constructors_are_pytorchs():

@@ -189,6 +189,23 @@ class NLLLoss(_WeightedLoss):
         return F.nll_loss(input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
 
 
+class NLLLoss2d(NLLLoss):
+    """What NLLLoss was called for images.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     loss = lucid.nn.NLLLoss2d()
+    >>> loss(lucid.zeros(1, 2, 1, 1), lucid.zeros(1, 1, 1, dtype=lucid.int64))
+    tensor(0.)
+    """
+
+    def __init__(self, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
+        import warnings
+
+        warnings.warn("NLLLoss2d has been deprecated: NLLLoss takes images as well.", FutureWarning, stacklevel=2)
+        super().__init__(weight, size_average, ignore_index, reduce, reduction)
+
+
 class CrossEntropyLoss(_WeightedLoss):
     """The negative logarithm of the probability that softmax gives the right class; target: classes or probabilities.
 
@@ -326,4 +343,4 @@ class CTCLoss(_Loss):
 
 
 MultilabelMarginLoss = MultiLabelMarginLoss  # noqa: F821 (of the table; Lucid's old name)
-__all__ = sorted(n for n in globals() if n.endswith("Loss") and n[0] != "_")
+__all__ = sorted(n for n in globals() if n.endswith(("Loss", "Loss2d")) and n[0] != "_")
