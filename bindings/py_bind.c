@@ -166,7 +166,9 @@ static PyObject *gather_rest(PyObject *const *args, Py_ssize_t n)
 /* x.view(2, 3): all that is left is the list. The values outlive the tuple: they are copied into scratch. */
 static int bind_star(const py_overload *o, PyObject *const *args, Py_ssize_t n, py_args *a)
 {
-    int       k = o->n_positional - 1;
+    int k = o->n_positional - 1;
+    for (Py_ssize_t i = k; i < n && !o->op->args->params[k].required; i++)
+        if (PyBool_Check(args[i])) return 0; /* std(0, True): another overload's unbiased */
     PyObject *rest = gather_rest(args + k, n - k);
     int       fit = rest ? py_convert(rest, &o->op->args->params[k], &a->v[k], a) : -1;
     Py_XDECREF(rest);

@@ -19,10 +19,10 @@ def tensordot(a, b, dims=2, out=None):
     if isinstance(dims, _C.Tensor):
         dims = dims.tolist() if dims.numel() > 1 else int(dims.item())
     if isinstance(dims, (tuple, list)):
-        if len(dims) != 2:
-            raise RuntimeError(f"tensordot expects dims to be two lists, got {len(dims)}")
         dims_a, dims_b = (list(d) if isinstance(d, (tuple, list)) else [d] for d in dims)
     else:
+        if not isinstance(dims, int):
+            raise RuntimeError(f"tensordot expects dims to be an int or two lists of ints, but got {dims=}")
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
         if dims > min(a.dim(), b.dim()):

@@ -68,6 +68,9 @@ static int between(const lc_record *call, lc_spec *out)
     if (weight->dtype != x->dtype && !joins)
         return lc_fail_int(LC_DtypeMismatch, "expected dtype %s for `weight` but got dtype %s", lc_dtypes[x->dtype].name,
                            lc_dtypes[weight->dtype].name);
+    if (call->out_given && !weight->is_number && call->out[0]->dtype != x->dtype)
+        return lc_fail_int(LC_DtypeMismatch, "lerp: found dtype %s for out= but expected %s",
+                           lc_dtypes[call->out[0]->dtype].name, lc_dtypes[x->dtype].name);
     return numbers_fit(call, lc_working_dtype(x->dtype)) < 0 ? -1 : broadcast(call, out);
 }
 static int lerp_run(const lc_record *call) /* a 0-d weight is rounded to halves before, as PyTorch's; a number is not */

@@ -120,6 +120,12 @@ STATEMENTS = """
     m.where(m.tensor([True, False]), m.tensor([7, 2], dtype=m.uint64), 3) | m.tensor([0, 2**63], dtype=m.uint64).any()
     m.tensor([7, 2], dtype=m.uint64) ^ 3 | m.where(m.tensor([True, False]), m.tensor([7, 2], dtype=m.uint16), 3)
     m.where(m.tensor([1, 0], dtype=m.uint8), m.tensor([7, 2], dtype=m.int8), m.tensor([1, 1], dtype=m.int8))
+    m.ones((2, True)) | m.ones((True, 2)) | m.ones(3, 2).sum((0, True)) | m.ones(3, 2).permute(1, False)
+    m.ones(10, 5).view(m.tensor([5]), -1) | m.zeros((2, m.tensor([5]))) | m.zeros((2, m.tensor([5.0]))) | m.zeros(m.tensor([2]))
+    m.unbind_copy(m.arange(2.0), out=(m.ones(()), m.ones(()))) | m.lerp(m.ones(2), m.ones(2), 0.5, out=m.ones(2).double())
+    m.lerp(m.ones(2), m.ones(2), m.ones(2), out=m.ones(2).double())
+    m.tensordot(m.ones(2, 2), m.ones(2, 2), dims=[2]) | m.tensordot(m.ones(2, 2), m.ones(2, 2), dims=None)
+    m.tensordot(m.ones(2, 2), m.ones(2, 2), dims=0.0)
     m.std_mean(m.arange(4.0), 0, True) | m.nn.functional.max_pool2d(m.ones(1, 4, 4), 2, return_indices=True)
 """
 for line in STATEMENTS.split("\n"):
