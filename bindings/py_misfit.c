@@ -29,16 +29,17 @@ static const struct {
     { "softsign", "abs", 1 },
     { "tanhshrink", "tanh", 1 },
     { "glu", "dim", 1 },
-    { "mse_loss", "size", 3 },
-    { "l1_loss", "size", 3 },
+    { "mse_loss", "size", 35 },
+    { "l1_loss", "size", 35 },
     { "smooth_l1_loss", "size", 3 },
-    { "huber_loss", "size", 3 },
-    { "binary_cross_entropy", "size", 3 },
+    { "huber_loss", "size", 19 },
+    { "binary_cross_entropy", "size", 7 },
     { "binary_cross_entropy_with_logits", "size", 3 },
     { "gaussian_nll_loss", "size", 1 },
     { "margin_ranking_loss", "dim", 7 },
-    { "_embedding_bag", "dim", 1 },
-    { "_embedding_bag", "dtype", 2 },
+    { "multi_margin_loss", "dim", 16 },
+    { "linear_cross_entropy", "dim", 3 },
+    { "linear_cross_entropy", "shape", 8 },
     { "dropout1d", "dim", 1 },
     { "dropout2d", "dim", 1 },
     { "dropout3d", "dim", 1 },
@@ -105,23 +106,32 @@ static PyObject *missing_attribute(const py_overload *o, PyObject *const *args, 
     for (size_t i = 0; i < sizeof reads / sizeof *reads; i++)
         for (int k = 0; k < o->op->args->n_params && !strcmp(reads[i].name, name); k++) {
             PyObject *value = reads[i].of >> k & 1 ? given(o, args, n, names, k) : NULL;
-            if (value && !py_is_tensor(value) && !PyObject_HasAttrString(value, reads[i].attribute))
+            bool      absent = value == Py_None && o->op->args->params[k].none_ok;
+            if (value && !absent && !py_is_tensor(value) && !PyObject_HasAttrString(value, reads[i].attribute))
                 return PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute '%s'", Py_TYPE(value)->tp_name,
                                     reads[i].attribute);
         }
     return NULL;
 }
-static PyObject *wrong_reduction(const py_overload *o, PyObject *const *args, Py_ssize_t n, PyObject *names)
+static bool is_among(PyObject *value, const char *const *names, size_t n)
 {
-    const lc_signature *sig = o->op->args;
+    for (size_t i = 0; i < n && PyUnicode_Check(value); i++)
+        if (PyUnicode_CompareWithASCIIString(value, names[i]) == 0) return true;
+    return false;
+}
+static PyObject *wrong_name(const py_overload *o, PyObject *const *args, Py_ssize_t n, PyObject *names)
+{
+    static const char *const reductions[] = { "none", "mean", "sum", "elementwise_mean", "batchmean" };
+    const lc_signature      *sig = o->op->args;
     for (int k = 0; k < sig->n_params; k++) {
-        PyObject *value =
-            sig->params[k].kind == LC_IS_str && !strcmp(sig->params[k].name, "reduction") ? given(o, args, n, names, k) : NULL;
-        bool joins = false;
+        const char *name = sig->params[k].name;
+        bool        reduction = !strcmp(name, "reduction"), mode = !strcmp(name, "compute_mode"), joins = false;
+        PyObject   *value = reduction || mode ? given(o, args, n, names, k) : NULL;
         for (size_t i = 0; i < sizeof joins_reduction / sizeof *joins_reduction; i++)
             joins |= !strcmp(joins_reduction[i], py_public_name(o->op));
-        if (value && !PyUnicode_Check(value) && !joins)
-            return PyErr_Format(PyExc_ValueError, "%R is not a valid value for reduction", value);
+        bool good =
+            value && (reduction ? is_among(value, reductions, sizeof reductions / sizeof *reductions) : PyUnicode_Check(value));
+        if (value && !good && !joins) return PyErr_Format(PyExc_ValueError, "%R is not a valid value for %s", value, name);
     }
     return NULL;
 }
@@ -129,9 +139,9 @@ static PyObject *wrong_reduction(const py_overload *o, PyObject *const *args, Py
 PyObject *py_misfit(const PyOp *self, PyObject *const *args, Py_ssize_t n, PyObject *names)
 {
     const py_overload *o = &self->overload[0];
-    if (o->op->ns && are_its_own(o, args, n, names)) {
+    if (are_its_own(o, args, n, names)) {
         missing_attribute(o, args, n, names);
-        if (!PyErr_Occurred()) wrong_reduction(o, args, n, names);
+        if (!PyErr_Occurred()) wrong_name(o, args, n, names);
         if (PyErr_Occurred()) return NULL;
     }
     return invalid_combination(self, args, n, names);

@@ -513,7 +513,44 @@ multi_margin_loss: i([[1, 2, 3]]), i([0]) | x(2, 3), i([0, 2]), p=2.0 | x(2, 3),
 cross_entropy: x(2, 3), i([0, 2]).to(m.uint8), c(3), label_smoothing=0.1
 cross_entropy: x(2, 3), i([0, 2]).to(m.uint8), label_smoothing=0.1
 softshrink: x(3), INF | x(3), NAN | x(3), 1e39 | c(3).double(), 1e39 | c(3).half(), 7e4 | c(3).bfloat16(), 7e4
-glu: None | 1
+glu: None | 1 | v([[1e-40, 1e30], [-1e38, 1e30]]) | v([[-1e38, 1e30]]) * 3
+binary_cross_entropy_with_logits: x(2), v([1.0, INF]) | c(2).double(), c(2) | c(2), c(2).double() | x(2), c(2), c(2).double()
+binary_cross_entropy_with_logits: x(2), c(2), c(3, 2) | x(2), c(2), pos_weight=c(3, 2) | i([1, 2]), c(2) | x(2), c(2), c(1)
+binary_cross_entropy: c(2).sigmoid(), c(2).sigmoid(), c(3, 2) | c(2).sigmoid(), c(2).sigmoid(), c(2).double()
+soft_margin_loss: x(1), c(3) | x(2, 3), c(3) | c(3), c(3) > 0
+smooth_l1_loss: x(3), c(3), beta=NAN
+triplet_margin_loss: x(2, 3), x(2, 3), x(2, 3), margin=NAN | x(2, 3), x(2, 3), x(2, 3), margin=0
+multi_margin_loss: v([[1.0, NAN, 2.0]]), i([0]) | x(2, 3), i([0, 2]), weight=1
+hinge_embedding_loss: i([1, 2]), c(2) | i([1, 2]), i([1, -1]), 1.5, reduction='sum'
+multilabel_margin_loss: 2, i([0]), reduction='x'
+linear_cross_entropy: x(2, 3), x(4, 3), i([0, 3]), label_smoothing=-1.0 | x(2, 3), x(4, 3), i([0, 3]), label_smoothing=1.5
+linear_cross_entropy: 1, 2, 3
+ctc_loss: v([[[NAN, 1.0, 2.0]], [[0.5, 1.0, 2.0]]]), i([[1]]), i([2]), i([1]) | x(5, 1, 4), i([[1, 3]]), i([5]), i([2]), blank=3
+ctc_loss: x(5, 1, 4), i([[1, 3]]).to(m.uint8), i([5]), i([2]) | x(5, 1, 4), c(1, 2).abs() + 1, i([5]), i([2])
+ctc_loss: x(5, 4), i([1, 3]), 5, 2 | x(5, 4), i([1, 3]), (5,), (2,) | i([[1]]), i([1]), (1,), (1,) | x(), i([1]), (1,), (1,)
+cosine_similarity: x(2, 3), x(2, 3), 1, -1.0 | x(2, 3), x(2, 3), 1, NAN | x(2, 3), x(2, 3), 1, INF
+rrelu: x(3), 0.1, INF | x(3), NAN, 0.5 | x(3), 0.5, 0.1
+mish: v([INF, 1.0, -INF])
+selu: v([NAN, 1.0, INF])
+celu: v([-1.0, 1.0]), INF
+relu: x(3), inplace=None | x(3), inplace=0 | c(3), inplace=1 | x(3), inplace='a'
+nll_loss: x(2, 3), i([0, 2]), size_average=2**40
+softplus: x(3), 1j
+threshold: x(3), 1j, 2.0
+F.threshold_(c(3, 1).expand(3, 2), 0.1, 20.0)
+m.cdist: v([[1.0, NAN]]), v([[2.0, 1.0]]), 0.0 | x(2, 3), x(2, 3), compute_mode=None | x(2, 3), x(2, 3), compute_mode='x'
+pdist: v([[1.0, NAN], [2.0, 1.0], [INF, 1.0]]), 0.0
+bilinear: x(2, 3), x(2, 4), x(5, 3, 4), x()
+m.addr: c(2, 3), c(2), c(3), alpha=True | c(2, 3), c(2), c(3), beta=1j
+m.gru_cell: x(2, 3), x(2, 5), x(15), x(15, 5)
+m.nn.GRU(3, 5, bias=1)
+m.nn.GRU(3, 5, batch_first=1)
+m.nn.GRU(0, 5)
+embedding_bag: i([1, 2]), x(3, 2), i([0]), mode=1 | i([1, 2]), x(3), i([0]), mode=1 | i([[1, 2]]), x(3, 2), 1
+embedding_bag: i([1, 2]), x(3, 2), 1 | i([1, 2]), x(3, 2), i([0]), per_sample_weights=x(2)
+embedding_bag: i([1]), x(3, 2), i([0]), per_sample_weights=[1]
+m.nn.utils.rnn.unpad_sequence: c(2, 3, 2), i([4, 2]), batch_first=True | c(2, 3, 2), i([-1, 2]), True | c(2, 3, 2), i([1]), True
+m.nn.utils.rnn.pad_sequence: [c(2), c(3)], 1 | [c(2), c(3)], padding_side=1 | [c(2), 3] | [c(2, 2), c(3, 2)], padding_value=NAN
 normalize: None
 embedding_bag: None, x(3, 2) | i([1]), 1
 mse_loss: x(3), x(3), reduction=1 | x(3), x(3), reduction=None

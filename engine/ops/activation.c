@@ -5,6 +5,7 @@
 #include "rules.h"
 #include "../tensor/iter.h"
 #include <float.h>
+#include <math.h>
 
 #define SPACE     .ns = "nn.functional"
 #define MAP       .ns = "nn.functional", .shape = same
@@ -18,8 +19,12 @@ static int run_as(const lc_record *call, lc_op_id kernel)
     lc_tensor *in[4];
     int        n = call->n_in;
     memcpy(in, call->in, (size_t)n * sizeof *in);
-    for (int k = call->n_in; k < call->op->args->n_params && n < 4 && call->op->args->params[k].kind == LC_IS_number; k++)
+    for (int k = call->n_in; k < call->op->args->n_params && n < 4 && call->op->args->params[k].kind == LC_IS_number; k++) {
+        if (call->args[k].tag == LC_IS_complex && !lc_is_complex(call->dtype))
+            return lc_fail_int(LC_LucidError, "%s: value cannot be converted to type %s without overflow", call->op->name,
+                               lc_dtypes[call->dtype].name);
         in[n++] = number_operand(&call->args[k]);
+    }
     return elementwise_as(call, kernel, in, n);
 }
 static int with_parameters(const lc_record *call) { return run_as(call, call->op->kernel); }
@@ -89,8 +94,8 @@ LC_OP(threshold_backward, .sig = "threshold_backward(grad_output: Tensor, input:
       .saves = IN(1));
 GRAD(threshold) { dx[0] = lc_threshold_backward(g[0], in(0), in[1]); }
 LC_OP(threshold, .sig = "threshold(input: Tensor, threshold: Number, value: Number, inplace: bool = False) -> Tensor",
-      .doc = "input where it is above the threshold, else value.", .inplace = true, .shape = same, PARAMETER,
-      .grad = threshold_grad, .saves = IN(0));
+      .doc = "input where it is above the threshold, else value.", .inplace = true, .repeats_ok = true, .shape = same,
+      PARAMETER, .grad = threshold_grad, .saves = IN(0));
 
 GRAD(shrink_backward) { dx[0] = lc_shrink_backward(g[0], in(1), in[2]); }
 LC_OP(shrink_backward, .sig = "shrink_backward(grad_output: Tensor, input: Tensor, lambd: Number) -> Tensor",
@@ -105,7 +110,7 @@ static int softshrink_run(const lc_record *call)
     double lambd = lc_number_of(&call->args[1]);
     int    dtype = call->in[0]->dtype;
     double most = dtype == LC_f16 ? 65504 : dtype == LC_bf16 ? 0x1.FEp127 : dtype == LC_f32 ? FLT_MAX : DBL_MAX;
-    if (!(lambd >= 0 && lambd <= most))
+    if (lc_is_floating(dtype) && !(lambd >= 0 && lambd <= most))
         return lc_fail_int(LC_LucidError, "lambda must be in range [0, %g], but found %g.", most, lambd);
     return with_parameters(call);
 }
@@ -181,6 +186,12 @@ static int celu_run(const lc_record *call)
     if (lc_number_of(&call->args[1]) == 0) return lc_fail_int(LC_LucidError, "ZeroDivisionError: alpha cannot be 0 for CELU");
     return with_parameters(call);
 }
+/* PyTorch's slope has the factor alpha / alpha. */
+static int celu_backward_run(const lc_record *call)
+{
+    lc_tensor *alpha = isinf(lc_number_of(&call->args[2])) ? LC_NUMBER(NAN) : number_operand(&call->args[2]);
+    return elementwise_as(call, call->op->kernel, (lc_tensor *[]){ call->in[0], call->in[1], alpha }, 3);
+}
 GRAD(celu_backward)
 {
     if (need[0]) dx[0] = lc_celu_backward(g[0], in(1), in[2]);
@@ -190,7 +201,7 @@ GRAD(celu_backward)
     }
 }
 LC_OP(celu_backward, .sig = "celu_backward(grad_output: Tensor, input: Tensor, alpha: Number) -> Tensor",
-      .doc = "The gradient of celu.", BACKWARD, PARAMETER, .grad = celu_backward_grad, .saves = IN(0) | IN(1));
+      .doc = "The gradient of celu.", BACKWARD, .run = celu_backward_run, .grad = celu_backward_grad, .saves = IN(0) | IN(1));
 GRAD(celu) { dx[0] = lc_celu_backward(g[0], in(0), in[1]); }
 LC_OP(celu, .sig = "celu(input: Tensor, alpha: Number = 1.0, inplace: bool = False) -> Tensor",
       .doc = "input, and alpha * (exp(input / alpha) - 1) where it is negative.", .inplace = true, .shape = same,
@@ -359,7 +370,7 @@ GRAD(glu)
 {
     int64_t    dim = in[1].i, n = in(0)->shape[dim < 0 ? dim + in(0)->ndim : dim] / 2;
     lc_tensor *a = lc_narrow(in(0), dim, 0, n), *s = lc_sigmoid(lc_narrow(in(0), dim, n, n));
-    lc_tensor *both[] = { lc_mul(g[0], s), lc_mul(lc_mul(g[0], a), lc_mul(s, lc_sub(LC_INTEGER(1), s))) };
+    lc_tensor *both[] = { lc_mul(g[0], s), lc_mul(lc_mul(lc_mul(lc_sub(LC_INTEGER(1), s), s), g[0]), a) };
     dx[0] = lc_cat(both, 2, dim);
 }
 LC_OP(glu, .sig = "glu(input: Tensor, dim: int = -1) -> Tensor",
@@ -382,7 +393,9 @@ LC_OP(_rrelu_noise, .sig = "_rrelu_noise(input: Tensor, lower: float, upper: flo
 static int rrelu(const lc_value *in, lc_tensor **out, bool inplace)
 {
     double lower = lc_number_of(&in[1]), upper = lc_number_of(&in[2]);
-    if (!(lower <= upper)) return lc_fail_int(LC_LucidError, "Lower bound should be less than or equal to the upper bound");
+    if (!isfinite(lower) || !isfinite(upper))
+        return lc_fail_int(LC_LucidError, "rrelu: bounds must be finite, got %g and %g", lower, upper);
+    if (lower > upper) return lc_fail_int(LC_LucidError, "Lower bound should be less than or equal to the upper bound");
     lc_value   slope = LC_F((lower + upper) / 2);
     lc_tensor *x = inplace ? in(0) : lc_contiguous(in(0), LC_CONTIGUOUS_FORMAT); /* as PyTorch's result is */
     if (!in[3].b) out[0] = inplace ? lc_leaky_relu_(x, slope) : lc_leaky_relu(x, slope);

@@ -208,6 +208,11 @@ LC_OP(addbmm_,
 static int number_suits(const lc_record *call, const lc_value *v, const char *name) /* integers take no fractions */
 {
     lc_dtype dtype = call->dtype;
+    if (v->tag == LC_IS_bool && dtype != LC_b8)
+        return lc_fail_int(LC_LucidError, "Boolean %s only supported for Boolean results.", name);
+    if (v->tag == LC_IS_complex && !lc_is_complex(dtype))
+        return lc_fail_int(LC_LucidError, "%s: value cannot be converted to type %s without overflow", call->op->name,
+                           lc_dtypes[dtype].name);
     if (lc_is_differentiable(dtype) || v->tag == LC_IS_bool || v->tag == LC_IS_int) return 0;
     return lc_fail_int(LC_DtypeMismatch, "%s: argument %s must not be a floating point number for %s", call->op->name, name,
                        lc_dtypes[dtype].name);

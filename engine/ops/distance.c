@@ -14,6 +14,7 @@ static int cosine_similarity_call(const lc_value *in, lc_tensor **out)
                            lc_dtypes[dtype].name);
     for (int k = 0; k < 2; k++)
         if (lc_class_of(x[k]->dtype) < LC_FLOAT && !(x[k] = lc_to(x[k], dtype, false, false, LC_ABSENT))) return -1;
+    if (!(in[3].f >= 0)) return lc_fail_int(LC_LucidError, "cosine_similarity: eps must be non-negative, got: %g", in[3].f);
     lc_tensor *both[2];
     if (lc_broadcast_tensors(x, 2, both) < 0) return -1;
     for (int k = 0; k < 2; k++) { /* the limit is not seen by gradients */
@@ -63,8 +64,9 @@ static int bilinear_call(const lc_value *in, lc_tensor **out)
                                "bilinear(): input%d size does not match weight size: got %lld but expected %lld", k + 1,
                                (long long)in(k)->shape[n], (long long)w->shape[k + 1]);
     if (bias != LC_NONE && (bias->ndim != 1 || bias->shape[0] != w->shape[0]))
-        return lc_fail_int(LC_ShapeMismatch, "bilinear(): bias size does not match weight size: got %s but expected %lld",
-                           LC_SHAPE(bias), (long long)w->shape[0]);
+        return lc_fail_int(bias->ndim ? LC_ShapeMismatch : LC_IndexError,
+                           "bilinear(): bias size does not match weight size: got %s but expected %lld", LC_SHAPE(bias),
+                           (long long)w->shape[0]);
     if (bias != LC_NONE && bias->dtype != w->dtype)
         return lc_fail_int(LC_DtypeMismatch, "bilinear(): All tensors must have the same dtype, got weight %s and bias %s",
                            LC_SHAPE(w), LC_SHAPE(bias));

@@ -45,6 +45,22 @@ lc_tensor *in_dtype_of(lc_tensor *loss, lc_dtype dtype)
 {
     return loss && loss->dtype != dtype ? lc_to(loss, dtype, false, false, LC_ABSENT) : loss;
 }
+/* PyTorch computes these in place: the result keeps size and dtype of what it is written to. */
+static lc_tensor *written_like(lc_tensor *made, const lc_tensor *like)
+{
+    if (!made) return NULL;
+    if (!same_sizes(made, like))
+        return lc_fail(LC_ShapeMismatch, "output with shape %s doesn't match the broadcast shape %s", LC_SHAPE(like),
+                       LC_SHAPE(made));
+    if (lc_class_of(made->dtype) > lc_class_of(like->dtype))
+        return lc_fail(LC_DtypeMismatch, "result type %s can't be cast to the desired output type %s",
+                       lc_dtypes[made->dtype].name, lc_dtypes[like->dtype].name);
+    return in_dtype_of(made, (lc_dtype)like->dtype);
+}
+static lc_tensor *weighted_alike(lc_tensor *loss, lc_tensor *weight)
+{
+    return !loss || weight == LC_NONE ? loss : written_like(lc_mul(loss, weight), loss);
+}
 int joint_dtype_fits(const char *name, const lc_tensor *x, const lc_tensor *target)
 {
     lc_dtype joint = lc_promote_types((lc_dtype)x->dtype, (lc_dtype)target->dtype);
@@ -203,7 +219,7 @@ LC_OP(_bce_logits, .sig = "_bce_logits(input: Tensor, target: Tensor, pos_weight
 /* Losses with weights: the mean is over the weights, but for huber_loss. */
 static int weighed(lc_tensor *loss, lc_tensor *x, lc_tensor *weight, reduction how, bool over_weights, lc_tensor **out)
 {
-    if (weight == LC_NONE) return reduced_loss(loss, how, out);
+    if (weight == LC_NONE || !loss) return reduced_loss(loss, how, out);
     if (!same_sizes(weight, x)) return lc_fail_int(LC_ValueError, "Weights and input must have the same size.");
     loss = lc_mul(loss, weight);
     if (how != REDUCE_MEAN || !over_weights) return reduced_loss(loss, how, out);
@@ -237,7 +253,7 @@ static int smooth_l1_loss_call(const lc_value *in, lc_tensor **out)
     double    beta = in[5].f;
     warn_sizes(in(0), in(1));
     if (reduction_of(&in[2], &in[3], &in[4], &how) < 0) return -1;
-    if (beta < 0) return lc_fail_int(LC_LucidError, "smooth_l1_loss does not support negative values for beta.");
+    if (!(beta >= 0)) return lc_fail_int(LC_LucidError, "smooth_l1_loss does not support negative values for beta.");
     return reduced_loss(beta == 0 ? lc_abs(lc_sub(in(0), in(1))) : lc__smooth_l1(in(0), in(1), beta), how, out);
 }
 LC_OP(smooth_l1_loss,
@@ -287,7 +303,7 @@ static int binary_cross_entropy_call(const lc_value *in, lc_tensor **out)
     if (refuse_grad(in[2].t, "binary_cross_entropy", "weight") < 0 || between_zero_and_one(x, "input") < 0 ||
         between_zero_and_one(target, "target") < 0)
         return -1;
-    return reduced_loss(weighted(lc__bce(x, target), in[2].t), how, out);
+    return reduced_loss(weighted_alike(lc__bce(x, target), in[2].t), how, out);
 }
 LC_OP(binary_cross_entropy,
       .sig = "binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = "
@@ -309,7 +325,11 @@ static int bce_logits_call(const lc_value *in, lc_tensor **out)
     if (refuse_grad(in[2].t, "binary_cross_entropy_with_logits", "weight") < 0 ||
         refuse_grad(in[6].t, "binary_cross_entropy_with_logits", "pos_weight") < 0)
         return -1;
-    return reduced_loss(weighted(lc__bce_logits(x, target, positive), in[2].t), how, out);
+    if (!lc_is_floating(x->dtype))
+        return lc_fail_int(LC_NotImplementedError, "binary_cross_entropy_with_logits is not implemented for %s",
+                           lc_dtypes[x->dtype].name);
+    lc_tensor *loss = written_like(lc__bce_logits(x, target, positive), target); /* PyTorch computes in 1 - target */
+    return reduced_loss(weighted_alike(loss, in[2].t), how, out);
 }
 LC_OP(binary_cross_entropy_with_logits,
       .sig = "binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool "

@@ -18,10 +18,7 @@ static int ctc_check(const lc_tensor *x, const lc_tensor *targets, const lc_valu
 {
     int64_t steps = x->shape[0], batch = x->shape[1], sum = 0, longest = longest_of(labels);
     if (!(x->dtype == LC_f32 || x->dtype == LC_f64))
-        return lc_fail_int(LC_DtypeMismatch, "ctc_loss is not implemented for %s", lc_dtypes[x->dtype].name);
-    if (targets->dtype != LC_i64 && targets->dtype != LC_i32)
-        return lc_fail_int(LC_DtypeMismatch, "ctc_loss: targets must be int32 or int64, got %s",
-                           lc_dtypes[targets->dtype].name);
+        return lc_fail_int(LC_NotImplementedError, "ctc_loss is not implemented for %s", lc_dtypes[x->dtype].name);
     if (blank < 0 || blank >= x->shape[2]) return lc_fail_int(LC_LucidError, "blank must be in label range");
     if (inputs->n != batch) return lc_fail_int(LC_LucidError, "input_lengths must be of size batch_size");
     if (labels->n != batch) return lc_fail_int(LC_LucidError, "target_lengths must be of size batch_size");
@@ -119,9 +116,11 @@ static int ctc(const lc_value *in, const int64_t *inputs, int n_inputs, const in
     reduction  how;
     if (reduction_named(&in[5], &how) < 0) return -1;
     if (x->ndim != 2 && x->ndim != 3)
-        return lc_fail_int(LC_ShapeMismatch, "ctc_loss: log_probs must be of two or three dimensions, got %s", LC_SHAPE(x));
+        return lc_fail_int(x->ndim < 2 ? LC_IndexError : LC_ShapeMismatch,
+                           "ctc_loss: log_probs must be of two or three dimensions, got %s", LC_SHAPE(x));
     if (!x->numel) return lc_fail_int(LC_ShapeMismatch, "ctc_loss: log_probs tensor must not be empty, got %s", LC_SHAPE(x));
     if (alone) x = lc_unsqueeze(x, 1);
+    if (targets->dtype != LC_i64 && !(targets = lc_to(targets, LC_i64, false, false, LC_ABSENT))) return -1;
     lc_tensor *loss = lc__ctc_loss(x, targets, inputs, n_inputs, labels, n_labels, in[4].i, in[6].b).nll;
     if (!loss) return -1;
     if (in[6].b) loss = lc_where(lc_eq(loss, LC_NUMBER(INFINITY)), LC_INTEGER(0), loss);
@@ -155,8 +154,9 @@ LC_OP(ctc_loss,
              "reduction: str = 'mean', zero_infinity: bool = False) -> Tensor",
       .doc = "The negative log likelihood of label sequences, over all their alignments with the steps of log_probs.", LOSS,
       .promote = LC_NO_PROMOTION, .reads_values = true, .call = ctc_loss_call);
-LC_OP(
-    ctc_loss_lists,
-    .sig = "ctc_loss_lists(log_probs: Tensor, targets: Tensor, input_lengths: list[int], target_lengths: list[int], blank: int "
-           "= 0, reduction: str = 'mean', zero_infinity: bool = False) -> Tensor",
-    .py = "ctc_loss", .doc = "The same with lengths in lists.", LOSS, .promote = LC_NO_PROMOTION, .call = ctc_loss_lists_call);
+LC_OP(ctc_loss_lists,
+      .sig =
+          "ctc_loss_lists(log_probs: Tensor, targets: Tensor, input_lengths: tuple[int, ...], target_lengths: tuple[int, ...], "
+          "blank: int = 0, reduction: str = 'mean', zero_infinity: bool = False) -> Tensor",
+      .py = "ctc_loss", .doc = "The same with lengths in lists.", LOSS, .promote = LC_NO_PROMOTION,
+      .call = ctc_loss_lists_call);

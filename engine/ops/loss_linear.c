@@ -143,11 +143,11 @@ static int linear_cross_entropy_call(const lc_value *in, lc_tensor **out)
         out[0] = in_dtype_of(lc_cross_entropy(scores, target, weight, LC_ABSENT, ignored, LC_ABSENT, in[5].s, in[7].f), dtype);
         return out[0] ? 0 : -1;
     }
-    if (!(in[7].f >= 0 && in[7].f <= 1))
-        return lc_fail_int(LC_LucidError, "label_smoothing must be between 0.0 and 1.0. Got: %g", in[7].f);
+    double smoothing = in[7].f > 0 ? in[7].f : 0; /* as in cross_entropy */
+    if (smoothing > 1) return lc_fail_int(LC_LucidError, "label_smoothing must be between 0.0 and 1.0. Got: %g", smoothing);
     if (alone) x = lc_unsqueeze(x, 0), target = lc_unsqueeze(target, 0);
     if (!x || !target || refuse_grad(weight, "linear_cross_entropy", "weight") < 0) return -1;
-    lc__linear_cross_entropy_out made = lc__linear_cross_entropy(x, w, target, bias, weight, ignored, in[7].f, in[8].i);
+    lc__linear_cross_entropy_out made = lc__linear_cross_entropy(x, w, target, bias, weight, ignored, smoothing, in[8].i);
     if (!made.loss) return -1;
     if (how == REDUCE_MEAN) out[0] = lc_div(all_sum(made.loss), made.total_weight);
     else out[0] = how == REDUCE_SUM ? all_sum(made.loss) : alone ? lc_reshape(made.loss, NULL, 0) : made.loss;

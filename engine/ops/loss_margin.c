@@ -8,7 +8,10 @@ static int hinge_embedding_loss_call(const lc_value *in, lc_tensor **out)
     lc_tensor *x = in(0), *target = in(1), *zero = LC_INTEGER(0);
     reduction  how;
     if (reduction_of(&in[3], &in[4], &in[5], &how) < 0) return -1;
-    lc_tensor *apart = above_zero(lc_sub(LC_NUMBER(in[2].f), x));
+    lc_tensor *margin = LC_NUMBER(in[2].f);
+    if (!lc_is_differentiable(x->dtype)) /* PyTorch makes it a number of the input's */
+        margin = lc_full(NULL, 0, margin, LC_OF_DTYPE((lc_dtype)x->dtype), (lc_value){ .tag = LC_IS_device, .dev = x->device });
+    lc_tensor *apart = above_zero(lc_sub(margin, x));
     lc_tensor *far = lc_where(lc_ne(target, LC_INTEGER(1)), apart, zero);
     return reduced_loss(lc_add(far, lc_where(lc_ne(target, LC_INTEGER(-1)), x, zero)), how, out);
 }
@@ -70,6 +73,9 @@ static int soft_margin_loss_call(const lc_value *in, lc_tensor **out)
         return lc_fail_int(LC_DtypeMismatch, "soft_margin_loss is not implemented for %s", lc_dtypes[dtype].name);
     if (joint_dtype_fits("soft_margin_loss", in(0), in(1)) < 0) return -1;
     lc_tensor *along = lc_mul(in(0), in(1));
+    if (along && !same_sizes(along, in(0)))
+        return lc_fail_int(LC_ShapeMismatch, "output with shape %s doesn't match the broadcast shape %s", LC_SHAPE(in(0)),
+                           LC_SHAPE(along));
     lc_tensor *loss = lc_is_complex(dtype) ? lc_log1p(lc_exp(lc_neg(along))) : lc_neg(lc_logsigmoid(along));
     return reduced_loss(in_dtype_of(loss, dtype), how, out);
 }
@@ -127,7 +133,8 @@ static int multi_margin_loss_call(const lc_value *in, lc_tensor **out)
     if (!lc_is_floating(x->dtype))
         return lc_fail_int(LC_NotImplementedError, "multi_margin_loss is not implemented for %s", lc_dtypes[x->dtype].name);
     lc_tensor *flat = lc_reshape(x, (int64_t[]){ rows, classes }, 2), *at = lc_reshape(target, (int64_t[]){ rows, 1 }, 2);
-    lc_tensor *lack = above_zero(lc_add(lc_sub(flat, lc_gather(flat, 1, at, false)), LC_NUMBER(in[3].f)));
+    lc_tensor *lack = lc_add(lc_sub(flat, lc_gather(flat, 1, at, false)), LC_NUMBER(in[3].f));
+    lack = lc_where(lc_gt(lack, LC_INTEGER(0)), lack, LC_INTEGER(0)); /* NaN lacks nothing */
     if (p == 2) lack = lc_mul(lack, lack);
     if (weight != LC_NONE) lack = lc_mul(lack, lc_take(weight, at));
     lc_tensor *class = lc_arange(LC_I(classes), LC_OF_DTYPE(LC_i64), (lc_value){ .tag = LC_IS_device, .dev = x->device });
@@ -212,7 +219,7 @@ static int triplet_margin_loss_call(const lc_value *in, lc_tensor **out)
     double     margin = in[3].f, p = in[4].f, eps = in[5].f;
     reduction  how;
     if (reduction_of(&in[7], &in[8], &in[9], &how) < 0) return -1;
-    if (!(margin > 0)) return lc_fail_int(LC_ValueError, "margin must be greater than 0, got %g", margin);
+    if (margin <= 0) return lc_fail_int(LC_ValueError, "margin must be greater than 0, got %g", margin);
     if (anchor->ndim != positive->ndim || anchor->ndim != negative->ndim)
         return lc_fail_int(LC_ShapeMismatch,
                            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but "

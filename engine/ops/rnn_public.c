@@ -286,6 +286,9 @@ static int cell(const char *name, lc_rnn_kind kind, const lc_value *in, lc_tenso
     if (network_fits(&n) < 0 || parameters_agree(&n, p) < 0) return -1;
     int64_t rows = (kind == LC_RNN_LSTM ? 4 : kind == LC_RNN_GRU ? 3 : 1) * hx->shape[1];
     bool    fits = hx->shape[0] == n.batch && (!cx || cx->shape[0] == n.batch) && p[0]->ndim == 2 && p[1]->ndim == 2;
+    if (p[0]->ndim < 2 || p[1]->ndim < 2)
+        return lc_fail_int(LC_IndexError, "%s: weights must have 2 dimensions, got %s and %s", name, LC_SHAPE(p[0]),
+                           LC_SHAPE(p[1]));
     if (!fits || p[0]->shape[0] != rows || p[1]->shape[0] != rows || in(0)->shape[1] != p[0]->shape[1] ||
         hx->shape[1] != p[1]->shape[1])
         return lc_fail_int(LC_ShapeMismatch, "%s: input %s, hidden state %s and weights %s, %s do not fit", name,

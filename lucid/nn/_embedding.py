@@ -31,7 +31,33 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     tensor([[5., 6.],
             [4., 6.]])
     """
-    if max_norm is not None:
-        _C.embedding_renorm_(weight.detach(), input, max_norm, norm_type)
     bag = _C._namespaced["nn.functional._embedding_bag"]
-    return bag(input, weight, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx)
+    try:
+        if max_norm is not None:
+            _C.embedding_renorm_(weight.detach(), input, max_norm, norm_type)
+        return bag(
+            input, weight, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx
+        )
+    except Exception:
+        _refuse_bags(input, weight, offsets, mode, per_sample_weights)
+        raise
+
+
+def _refuse_bags(input, weight, offsets, mode, per_sample_weights):  # noqa: A002
+    """What PyTorch finds wrong first, whatever else is."""
+    if weight.dtype == _C.int64 and input.is_floating_point():
+        weight, input = input, weight  # noqa: A001
+    if per_sample_weights is not None and input.size() != per_sample_weights.size():
+        raise ValueError("embedding_bag: per_sample_weights must have the same shape as the input")
+    if weight.dim() != 2:
+        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
+    if input.dim() == 2 and offsets is not None:
+        raise ValueError("if input is 2D, then offsets has to be None, as each row of it is a bag")
+    if input.dim() == 1 and (offsets is None or offsets.dim() != 1):
+        raise ValueError("offsets has to be a 1D Tensor")
+    if input.dim() not in (1, 2):
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(f"embedding_bag: per_sample_weights is only supported for mode='sum' (got mode='{mode}')")

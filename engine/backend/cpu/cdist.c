@@ -5,7 +5,7 @@
 
 enum { LANES = 8 }; /* sums of their own, so that they fit a vector */
 #define PLUS(r, d)    ((r) + (d))
-#define COUNT(r, d)   ((r) + ((d) != 0))
+#define COUNT(r, d)   ((r) + ((d) != (d) ? (d) : (d) != 0)) /* NaN counts as NaN */
 #define SQUARES(r, d) ((r) + (d) * (d))
 #define LARGER(r, d)  ((d) > (r) || (d) != (d) ? (d) : (r)) /* NaN wins */
 #define POWERS(r, d)  ((r) + POW(d, (T)p))

@@ -114,6 +114,10 @@ static void backward_sample(const ctc_job *j, int64_t b, char *room)
         fill(j, 0, steps, b, a->zero_infinity ? 0 : NAN);
         return;
     }
+    if (isnan(nll)) {
+        fill(j, 0, steps, b, NAN);
+        return;
+    }
     lay_out(j, b, true, room, &l);
     for (int64_t t = steps - 1; t >= 0; t--) {
         const char *score = scores_of(j, t, b);
@@ -121,6 +125,8 @@ static void backward_sample(const ctc_job *j, int64_t b, char *room)
         for (int64_t c = 0; c < j->classes; c++) put(j, l.share, c, 0);
         for (int64_t s = 0; s < l.states; s++) {
             double both = at(j, alpha, t * states + l.states - 1 - s) + at(j, l.now, FRONT + s) - at(j, l.score, s) + nll;
+            if (s == 0 && t == steps - 1 && l.states > 1 && l.label[1] == l.label[0])
+                continue; /* PyTorch's last label overwrites */
             if (both > -INFINITY) put(j, l.share, l.label[s], at(j, l.share, l.label[s]) + exp(both));
         }
         for (int64_t c = 0; c < j->classes; c++)

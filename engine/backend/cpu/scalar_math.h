@@ -507,7 +507,7 @@ HALF_MATH(bf16)
     MATH R mish_slope_##sfx(R x)                                                                                               \
     {                                                                                                                          \
         R c = x > 20 ? (R)20 : x, e = m_exp(c), n = e * (e + 2), r = 1 / (n + 2);                                              \
-        return r * (n + 4 * (c * e) * (1 + e) * r);                                                                            \
+        return r * (n + 4 * (c * e) * (1 + e) * r) + (x - x); /* NaN at infinity, as PyTorch's */                              \
     }                                                                                                                          \
     MATH R silu_backward_##sfx(R g, R x)                                                                                       \
     {                                                                                                                          \

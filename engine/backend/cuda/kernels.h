@@ -100,7 +100,7 @@ static const char cuda_preamble[] =
     "template <class T> __device__ T m_mish_slope(T x)\n"
     "{\n"
     "    T c = x > 20 ? (T)20 : x, e = exp(c), n = e * (e + 2), r = 1 / (n + 2);\n"
-    "    return r * (n + 4 * c * e * (1 + e) * r);\n"
+    "    return r * (n + 4 * c * e * (1 + e) * r) + (x - x);\n"
     "}\n"
     "template <class T> __device__ T m_silu_backward(T g, T x) { T s = m_sigmoid(x); return g * s * (1 + x * (1 - s)); }\n"
     "template <class T> __device__ T m_normal_cdf(T x) { return (T)0.5 * erfc(x * (T)-0.70710678118654752440); }\n"

@@ -106,7 +106,9 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
     >>> packed.data, packed.batch_sizes
     (tensor([1, 3, 2]), tensor([2, 1]))
     """
-    lengths = _C.as_tensor(lengths, dtype=_C.int64) if not isinstance(lengths, _C.Tensor) else lengths
+    if not isinstance(batch_first, bool):
+        raise TypeError(f"pack_padded_sequence(): argument 'batch_first' must be bool, not {type(batch_first).__name__}")
+    lengths = _C.as_tensor(lengths, dtype=_C.int64) if not isinstance(lengths, _C.Tensor) else lengths.to(_C.int64)
     if lengths.device.type != "cpu":
         raise RuntimeError("'lengths' argument should be a 1D CPU int64 tensor, but got a tensor on " + str(lengths.device))
     if lengths.dim() != 1:
@@ -185,22 +187,28 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
     tensor([[1, 2],
             [3, 0]])
     """
-    if isinstance(sequences, _C.Tensor):
-        sequences = sequences.unbind(0)
-    elif not hasattr(sequences, "__iter__"):
+    if not hasattr(sequences, "__iter__"):
         raise RuntimeError(f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}")
     sequences = tuple(sequences)
     if not sequences:
         raise RuntimeError("received an empty list of sequences")
+    for name, value, kind in (("batch_first", batch_first, bool), ("padding_side", padding_side, str)):
+        if not isinstance(value, kind):
+            raise TypeError(f"pad_sequence(): argument '{name}' must be {kind.__name__}, not {type(value).__name__}")
+    for i, s in enumerate(sequences):
+        if not isinstance(s, _C.Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(s).__name__}")
     if padding_side not in ("left", "right"):
         raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
     longest = max(s.size(0) for s in sequences)
-    out = sequences[0].new_full((len(sequences), longest, *sequences[0].shape[1:]), padding_value)
+    sizes = (len(sequences), longest) if batch_first else (longest, len(sequences))
+    out = sequences[0].new_full((*sizes, *sequences[0].shape[1:]), padding_value)
+    rows = out if batch_first else out.transpose(0, 1)
     for i, s in enumerate(sequences):
         n = s.size(0)
         start = longest - n if padding_side == "left" else 0
-        out[i, start : start + n] = s
-    return out if batch_first else out.transpose(0, 1)
+        rows[i, start : start + n] = s
+    return out
 
 
 def unpad_sequence(padded_sequences, lengths, batch_first=False):
@@ -211,7 +219,10 @@ def unpad_sequence(padded_sequences, lengths, batch_first=False):
     """
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
-    return [s[: int(n)] for s, n in zip(padded_sequences, lengths)]
+    steps = _C.arange(padded_sequences.shape[1], device=lengths.device)
+    if len(padded_sequences) != len(lengths):
+        raise ValueError(f"{len(lengths)} lengths for {len(padded_sequences)} sequences")
+    return [s[steps < n] for s, n in zip(padded_sequences, lengths)]
 
 
 def pack_sequence(sequences, enforce_sorted=True):
