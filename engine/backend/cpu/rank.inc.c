@@ -1,5 +1,5 @@
 /* Order statistics of lines of T; K is the unsigned integer of its size. See rank.c. */
-typedef struct {
+typedef struct __attribute__((packed)) { /* not filled up to 16 bytes for want of 4 */
     T        v;
     uint32_t i; /* where it stood in its line */
 } NAME(item);
