@@ -130,3 +130,15 @@ def test_calls(dtype):
         for x in cases:
             found += differences(statement, call, call, [x.clone()])
     assert not found
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_extremes_see_nan_anywhere(dtype):
+    """Whole blocks of a row, lanes, what is left: row r has its NaN at place r, the last row has none."""
+    for n in (1, 7, 16, 21, 64, 135):
+        x = torch.randn(n + 1, n, generator=torch.Generator().manual_seed(n)).to(getattr(torch, dtype))
+        x[:n].fill_diagonal_(math.nan)
+        y = of_torch(x)
+        for name in ("amax", "amin"):
+            assert kinds(getattr(y, name)(1)) == kinds(getattr(x, name)(1))
+            assert getattr(y, name)(1)[-1].item() == getattr(x, name)(1)[-1].item()

@@ -7,12 +7,14 @@
 #ifdef LARGEST
 #define STEP(m, x) m_max(x, m)
 #if KIND == FLOATING
-#define ROUGH(x, y) ((x) > (y) ? (x) : (y))
+#define ROUGH(x, y)      ((x) > (y) ? (x) : (y))
+#define ROUGH_MASK(x, y) ((x) > (y))
 #endif
 #elif defined SMALLEST
 #define STEP(m, x) m_min(x, m)
 #if KIND == FLOATING
-#define ROUGH(x, y) ((x) < (y) ? (x) : (y))
+#define ROUGH(x, y)      ((x) < (y) ? (x) : (y))
+#define ROUGH_MASK(x, y) ((x) < (y))
 #endif
 #endif
 #ifndef LOAD
@@ -57,17 +59,40 @@ static SMALL void NAME(merge)(lc_fold_state *to, const lc_fold_state *from, int6
 {
     for (int64_t c = 0; c < n; c++) STATE(A, to, a)[c] = STEP(STATE(A, to, a)[c], STATE(const A, from, a)[c]);
 }
+#ifdef ROUGH
+/* One value of sixteen lanes, NaN if any of them is tainted: in registers, where a chain of comparisons took as long as 500 elements. */
+typedef __typeof__(_Generic((T)0, float : (int32_t)0, default : (int64_t)0)) NAME(flag);
+typedef T NAME(quad) __attribute__((vector_size(4 * sizeof(T)), may_alias));
+typedef NAME(flag) NAME(flags) __attribute__((vector_size(4 * sizeof(T)), may_alias));
+INLINE void NAME(rough)(NAME(quad) * x, const NAME(quad) * y)
+{
+    NAME(flags) first = ROUGH_MASK(*x, *y);
+    *x = (NAME(quad))((first & (NAME(flags)) * x) | (~first & (NAME(flags)) * y));
+}
+INLINE T NAME(settled)(const T *lane, const NAME(flag) * tainted) /* both aligned to what they hold together */
+{
+    const NAME(quad) *q = (const NAME(quad) *)lane;
+    const NAME(flags) *t = (const NAME(flags) *)tainted;
+    NAME(quad) x = q[0], y = q[2];
+    NAME(flags) any = (t[0] | t[1]) | (t[2] | t[3]);
+    NAME(rough)(&x, q + 1), NAME(rough)(&y, q + 3), NAME(rough)(&x, &y);
+    y = __builtin_shufflevector(x, x, 2, 3, 2, 3), NAME(rough)(&x, &y);
+    y = __builtin_shufflevector(x, x, 1, 1, 1, 1), NAME(rough)(&x, &y);
+    any |= __builtin_shufflevector(any, any, 2, 3, 2, 3);
+    return any[0] | any[1] ? (T)NAN : x[0];
+}
+#endif
 /* Four rows of lanes at a time: few enough that memory is read nearly in order. Where NaN wins (ROUGH), the four are folded as if
  * there were none, and a vector comparison of two of them at a time says whether there were. */
 static void NAME(inner)(lc_fold_state *s, const void *in, int64_t n, UNUSED int64_t first)
 {
     enum { LANES = 16 };
-    A        m[LANES];
-    const T *p = in;
-    int64_t  i = 0;
+    _Alignas(64) A m[LANES];
+    const T       *p = in;
+    int64_t        i = 0;
     for (int c = 0; c < LANES; c++) m[c] = (A)(EMPTY);
 #ifdef ROUGH
-    __typeof__(_Generic((T)0, float : (int32_t)0, default : (int64_t)0)) tainted[LANES] = { 0 };
+    _Alignas(64) NAME(flag) tainted[LANES] = { 0 };
     for (; i + 4 * LANES <= n; i += 4 * LANES) {
         const T *p0 = p + i, *p1 = p0 + LANES, *p2 = p1 + LANES, *p3 = p2 + LANES;
         IN_REGISTERS
@@ -78,19 +103,23 @@ static void NAME(inner)(lc_fold_state *s, const void *in, int64_t n, UNUSED int6
             tainted[c] |= __builtin_isunordered(x0, x1) | __builtin_isunordered(x2, x3);
         }
     }
-    for (int c = 1; c < LANES; c++) tainted[0] |= tainted[c];
-    if (tainted[0]) m[0] = (A)NAN;
+    for (; i + LANES <= n; i += LANES) {
+        IN_REGISTERS
+        for (int c = 0; c < LANES; c++) m[c] = ROUGH(m[c], LOAD(p[i + c])), tainted[c] |= LOAD(p[i + c]) != LOAD(p[i + c]);
+    }
+    for (int c = 0; i < n; i++, c++) m[c] = ROUGH(m[c], LOAD(p[i])), tainted[c] |= LOAD(p[i]) != LOAD(p[i]);
+    m[0] = NAME(settled)(m, tainted);
 #else
     for (; i + 4 * LANES <= n; i += 4 * LANES) {
         const T *q = p + i;
         IN_REGISTERS
         for (int c = 0; c < LANES; c++) m[c] = NAME(four)(m[c], q + c, q + c + LANES, q + c + 2 * LANES, q + c + 3 * LANES);
     }
-#endif
     for (; i + LANES <= n; i += LANES) NAME(one)(m, p + i, LANES);
     NAME(one)(m, p + i, n - i);
     for (int c = 0; c < 8; c++) m[c] = STEP(m[c], m[c + 8]);
     for (int c = 1; c < 8; c++) m[0] = STEP(m[0], m[c]);
+#endif
     STATE(A, s, a)[0] = STEP(STATE(A, s, a)[0], m[0]);
 }
 static SMALL void NAME(finish)(const lc_fold_state *s, int64_t n, UNUSED double parameter, void *value, UNUSED void *index)
@@ -105,6 +134,7 @@ static const lc_fold CAT(FOLD, SFX) UNUSED = { NAME(start), NAME(inner), NAME(ou
 #undef EMPTY
 #undef STEP
 #undef ROUGH
+#undef ROUGH_MASK
 #undef FOUR
 #undef LARGEST
 #undef SMALLEST
