@@ -135,6 +135,8 @@ grid_sample: x(2, 3, 4, 4), x(2, 5, 5, 2), padding_mode='reflect', align_corners
 grid_sample: x(2, 3, 4, 4, 4), x(2, 5, 5, 5, 3), mode='bicubic', align_corners=False
 grid_sample: x(1, 1, 4, 4), v([[[[INF, 0.0], [-INF, INF], [1e30, -1e30]]]]), padding_mode='border', align_corners=False
 grid_sample: x(1, 1, 2, 2, 2), v([[[[[NAN, 0.0, 0.0], [0.0, INF, 0.5], [0.0, 0.0, -INF]]]]]), align_corners=False
+grid_sample: x(1, 1, 2, 2, 2), v([[[[[NAN, 0.0, 0.0], [0.0, INF, 0.5]]]]]), padding_mode='border', align_corners=False
+grid_sample: x(1, 1, 2, 2, 2), v([[[[[NAN, 0.0, 0.0], [0.0, INF, 0.5]]]]]), padding_mode='reflection', align_corners=False
 grid_sample: x(2, 4, 6, 6).to(memory_format=CL), x(2, 3, 3, 2), align_corners=False
 affine_grid: x(2, 2, 3), [2, 3, 4, 4], align_corners=False | x(2, 2, 3), [3, 3, 4, 4], align_corners=False
 affine_grid: x(2, 3, 3), [2, 3, 4, 4], align_corners=False | x(2, 2, 3), [2, 3, 0, 4], align_corners=False
@@ -188,7 +190,7 @@ group_norm: x(2, 4, 6, 6).to(memory_format=CL), 2
 batch_norm: x(2, 0, 4), c(0), c(0), x(0), x(0), training=True | x(2, 0, 4), c(0), c(0), training=True
 instance_norm: x(0, 3, 4), c(3), c(3), x(3), x(3)
 rms_norm: x(2, 3), (1, 1, 3), x(3) | x(2, 3), (1, 1, 3) | x(2, 3), (2,), x(3)
-normalize: x(2, 3), 1j
+normalize: x(2, 3), 1j | x(2, 3), None
 instance_norm: x(2, 3, 4), c(3), None | x(2, 3, 4), None, c(3) | x(2, 3, 4), c(3), None, use_input_stats=False
 batch_norm: x(2, 3, 4), c(3), None | x(2, 3, 4), None, c(3) | x(2, 3, 4), c(3), None, training=True
 instance_norm: x(2, 3, 4) | x(2, 3, 1) | x(2, 3) | x(0, 3, 4) | x(2, 3, 4), use_input_stats=False | x(2, 3, 4), c(2), c(2)

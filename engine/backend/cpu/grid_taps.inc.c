@@ -19,7 +19,9 @@ static T NAME(padded)(const lc_grid_args *a, T c, int64_t size, T *turn)
     if (a->padding == LC_GRID_ZEROS) return c;
     if (a->padding == LC_GRID_REFLECTION)
         c = a->align_corners ? NAME(reflected)(c, 0, (T)(size - 1), turn) : NAME(reflected)(c, (T)-0.5, (T)size, turn);
-    if (!(c > 0)) return *turn = 0, (T)0; /* NaN too */
+    if (c != c && a->axes == 3)
+        return a->grad ? c : (T)(size - 1); /* PyTorch's choice in volumes: the end, nowhere for gradients */
+    if (!(c > 0)) return *turn = 0, (T)0;   /* and in planes */
     if (c >= (T)(size - 1)) return *turn = 0, (T)(size - 1);
     return c;
 }
