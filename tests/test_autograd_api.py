@@ -598,3 +598,42 @@ def test_create_graph_without_retaining(m):
     with pytest.raises(RuntimeError, match="second time"):
         y.backward()
     x.grad = None
+
+
+def several_hooked(m):
+    register, out = m.autograd.graph.register_multi_grad_hook, []
+    a, b = m.ones(2, requires_grad=True), m.full((2,), 2.0, requires_grad=True)
+    c, d = a * b, a * b
+
+    def note(grads):
+        out.append([None if g is None else g.tolist() for g in grads])
+
+    with register((c, d), note):
+        m.autograd.grad((c * d).sum(), (c,), retain_graph=True)
+        m.autograd.grad((c * d).sum(), (a,), retain_graph=True)
+    handle = register((a, b, c, d), note)
+    c.sum().backward(retain_graph=True)
+    c.sum().backward(inputs=(a,), retain_graph=True)
+    (c + d).sum().backward(retain_graph=True)
+    handle.remove()
+    c.sum().backward(retain_graph=True)
+    with register((a, b, c), lambda g: out.append(g.tolist()), mode="any"):
+        c.sum().backward(retain_graph=True)
+        c.sum().backward(retain_graph=True)
+    register((a, b), note)
+    for y in (a * b, a * a * b, a * 1):  # leaves at the end of one edge, of several, of none
+        y.sum().backward()
+
+    def backward_inside(_):
+        with m.enable_grad():
+            (a * 2).sum().backward()
+
+    b.register_hook(backward_inside)
+    (a * b).sum().backward()
+    return out[:-2], sorted(out[-2:], key=str)  # whether a or b comes first is the library's choice
+
+
+def test_hooks_of_several_tensors():
+    assert several_hooked(lucid) == several_hooked(torch)
+    with pytest.raises(ValueError, match="mode"):
+        lucid.autograd.graph.register_multi_grad_hook((), print, mode="some")

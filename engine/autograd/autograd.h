@@ -130,6 +130,9 @@ extern void (*lc_note_drop)(void *note);
 extern void (*lc_note_report)(const lc_node *n);
 extern bool               lc_anomaly_check_nan;
 extern _Thread_local bool lc_backward_partial; /* a run for some tensors only is under way on this thread */
+/* For hooks: which of these tensors the innermost run on this thread passes gradients of. Returns its number, which no other run
+ * has; 0 if there is no run, UINT64_MAX for an error. */
+uint64_t lc_backward_passes(lc_tensor *const *tensors, int n, bool *passes);
 extern int (*lc_check_signals)(
     void); /* called at least every 100 ms of backward; -1 stops it (the host language holds the exception) */
 

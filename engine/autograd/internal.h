@@ -57,8 +57,9 @@ typedef struct {
 int  lc_subset_start(lc_subset *s, const lc_edge *roots, int n_roots, lc_tensor *const *inputs, int n_inputs,
                      lc_tensor **captured);
 void lc_subset_end(lc_subset *s);
-bool lc_subset_leads(const lc_subset *s, const lc_node *n);    /* its gradient has to run */
-bool lc_subset_wants(const lc_subset *s, const lc_edge *edge); /* a gradient along this edge is of use */
+bool lc_subset_leads(const lc_subset *s, const lc_node *n);      /* its gradient has to run */
+bool lc_subset_wants(const lc_subset *s, const lc_edge *edge);   /* a gradient along this edge is of use */
+bool lc_subset_reached(const lc_subset *s, const lc_edge *edge); /* and there is a way from the roots to it */
 void lc_subset_capture(const lc_subset *s, const lc_node *n, lc_tensor *const *g, int n_g);
 
 /* accumulate.c */

@@ -133,6 +133,11 @@ bool lc_subset_wants(const lc_subset *s, const lc_edge *edge)
     return e->leads || (e->target && is_input(s, edge->node, edge->output));
 }
 
+bool lc_subset_reached(const lc_subset *s, const lc_edge *edge)
+{
+    return edge->node && entry_of(s, edge->node)->seen && lc_subset_wants(s, edge);
+}
+
 void lc_subset_capture(const lc_subset *s, const lc_node *n, lc_tensor *const *g, int n_g)
 {
     if (!s->captured || !entry_of(s, n)->target) return;

@@ -1,7 +1,7 @@
 """The recorded graph from Python: where gradients go, and what is kept for them."""
 
 from _thread import _local
-from collections import namedtuple
+from collections import deque, namedtuple
 
 from .. import _C
 from .._C import Node
@@ -13,6 +13,7 @@ __all__ = [
     "allow_mutation_on_saved_tensors",
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
+    "register_multi_grad_hook",
     "save_on_cpu",
     "saved_tensors_hooks",
 ]
@@ -172,3 +173,61 @@ def get_gradient_edge(tensor):
         with enable_grad():
             node = tensor.view(tensor.shape).grad_fn.next_functions[0][0]
     return GradientEdge(node, tensor.output_nr, tensor)
+
+
+class _Handles:
+    """What removes several hooks at once."""
+
+    def __init__(self, handles):
+        self.handles = handles
+
+    def remove(self):
+        """Take the hooks away."""
+        for handle in self.handles:
+            handle.remove()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.remove()
+
+
+def register_multi_grad_hook(tensors, fn, *, mode="all"):
+    """Call `fn` once per backward: with the list of all gradients when the last of them is there (mode "all"), or with the
+    first one (mode "any").
+
+    Tensors that a backward does not come past are not waited for: their gradient is None.
+
+    >>> a, b = lucid.ones(2, requires_grad=True), lucid.ones(2, requires_grad=True)
+    >>> handle = lucid.autograd.graph.register_multi_grad_hook((a, b), lambda grads: print(grads))
+    >>> (a * 3).sum().backward()
+    [tensor([3., 3.]), None]
+    """
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    tensors = list(tensors)
+    runs = {}  # per backward under way: the gradients so far, and how many are still to come
+    done = deque(maxlen=16)  # mode "any": backwards that had their call
+
+    def with_all(place):
+        def hook(gradient):
+            number = _C._backward_passes(())[0]
+            if number not in runs:
+                runs[number] = [[None] * len(tensors), sum(_C._backward_passes(tensors)[1])]
+            runs[number][0][place] = gradient
+            runs[number][1] -= 1
+            if not runs[number][1]:
+                fn(runs.pop(number)[0])
+
+        return hook
+
+    def with_first(gradient):
+        number = _C._backward_passes(())[0]
+        if number not in done:
+            done.append(number)
+            fn(gradient)
+
+    if mode == "any":
+        return _Handles([t.register_hook(with_first) for t in tensors if t.requires_grad])
+    return _Handles([t.register_hook(with_all(i)) for i, t in enumerate(tensors)])
