@@ -3,7 +3,7 @@
 
 typedef struct {
     PyObject *data;
-    bool      has_dtype, has_device, requires_grad, pin_memory, copy, detached;
+    bool      has_dtype, has_device, requires_grad, pin_memory, copy, alias, detached;
     lc_dtype  dtype;
     lc_device device;
 } request;
@@ -19,6 +19,7 @@ static int read_option(request *r, const char *function, PyObject *name, PyObjec
     if (flag) {
         int truth = PyObject_IsTrue(value);
         r->detached = !truth && flag == &r->requires_grad; /* requires_grad=False, said aloud */
+        if (flag == &r->copy) r->alias = value == Py_False;
         return truth < 0 ? -1 : (*flag = truth, 0);
     }
     if ((named(name, "data") || named(name, "obj")) && !r->data) return r->data = value, 0;
@@ -116,8 +117,19 @@ static PyObject *asarray(UNUSED PyObject *module, PyObject *const *args, Py_ssiz
 {
     request r;
     if (read_request(&r, "asarray", 0, args, n, names) < 0) return NULL;
-    PyObject *made = share_or_copy(&r);
-    if (made && made != r.data && r.requires_grad && lc_set_requires_grad(py_tensor(made), true) < 0) {
+    bool own = py_is_tensor(r.data) || py_is_array(r.data);
+    if (r.alias && !own) return PyErr_SetString(PyExc_ValueError, "can't alias arbitrary sequence into a tensor."), NULL;
+    PyObject *made = share_or_copy(&r), *whole = NULL;
+    if (made && r.alias && made != r.data) { /* a copy was made all the same if the memory is another's */
+        request plain = { .data = r.data };
+        whole = share_or_copy(&plain);
+        if (whole && py_tensor(whole)->numel && py_tensor(whole)->data != py_tensor(made)->data)
+            PyErr_Format(PyExc_ValueError, "can't alias tensor with dtype '%s' into dtype '%s' or to another device.",
+                         lc_dtypes[py_tensor(whole)->dtype].name, lc_dtypes[py_tensor(made)->dtype].name);
+        Py_XDECREF(whole);
+        if (PyErr_Occurred()) Py_CLEAR(made);
+    }
+    if (made && r.requires_grad && !lc_requires_grad(py_tensor(made)) && lc_set_requires_grad(py_tensor(made), true) < 0) {
         Py_DECREF(made);
         return py_raise();
     }

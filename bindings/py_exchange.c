@@ -292,6 +292,8 @@ static PyObject *frombuffer(UNUSED PyObject *module, PyObject *args, PyObject *k
         return NULL;
     if (py_convert_dtype(dtype, &dt) != 1)
         return PyErr_Format(PyExc_TypeError, "frombuffer(): argument 'dtype' must be a dtype, not %s", Py_TYPE(dtype)->tp_name);
+    if (!PyObject_CheckBuffer(buffer))
+        return PyErr_SetString(PyExc_ValueError, "object does not implement Python buffer protocol."), NULL;
     lc_tensor *t = over_buffer(buffer, dt, count, offset);
     if (t && requires_grad && lc_set_requires_grad(t, true) < 0) return lc_release(t), py_raise();
     return t ? py_wrap(t) : NULL;

@@ -53,7 +53,7 @@ static PyObject *m_stride(PyObject *self, PyObject *const *args, Py_ssize_t n, P
 METHOD(dim) { return PyLong_FromLong(T->ndim); }
 METHOD(numel) { return PyLong_FromLongLong(T->numel); }
 METHOD(element_size) { return PyLong_FromLong((long)lc_size_of(T->dtype)); }
-METHOD(data_ptr) { return PyLong_FromVoidPtr(T->data); }
+METHOD(data_ptr) { return PyLong_FromVoidPtr(T->numel ? T->data : NULL); }
 METHOD(storage_offset) { return PyLong_FromLongLong(lc_storage_offset(T)); }
 METHOD(_is_view) { return PyBool_FromLong(T->view != LC_NOT_A_VIEW); }
 METHOD(is_inference) { return PyBool_FromLong(T->flags & LC_INFERENCE); }

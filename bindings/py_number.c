@@ -121,12 +121,24 @@ static PyObject *unary(int id, PyObject *a)
     return PyObject_Vectorcall((PyObject *)rows[id].op, (PyObject *[]){ a }, 1, NULL);
 }
 
+/* tensor == array, which NumPy leaves to us. Other comparisons of the two PyTorch does not make. */
+static COLD PyObject *equal_to_array(PyObject *a, PyObject *array, PyObject *unknown)
+{
+    lc_tensor *t = py_from_array(array, false);
+    if (!t) return PyErr_Clear(), unknown; /* of strings or objects: not equal */
+    PyObject *other = py_wrap(t), *result = other ? binary(ROW_eq, a, other) : NULL;
+    Py_XDECREF(other);
+    Py_DECREF(unknown);
+    return result;
+}
+
 PyObject *py_compare(PyObject *a, PyObject *b, int how)
 {
     static const int ids[] = {
         [Py_LT] = ROW_lt, [Py_LE] = ROW_le, [Py_EQ] = ROW_eq, [Py_NE] = ROW_ne, [Py_GT] = ROW_gt, [Py_GE] = ROW_ge
     };
-    return binary(ids[how], a, b);
+    PyObject *result = binary(ids[how], a, b);
+    return result == Py_NotImplemented && how == Py_EQ && py_is_array(b) ? equal_to_array(a, b, result) : result;
 }
 
 #define BINARY(id)                                                                                                             \

@@ -137,6 +137,27 @@ static int copy_state(PyObject *copy, PyObject *self, PyObject *memo)
     return rc;
 }
 
+/* What may be seen through other tensors too is copied once with all of its storage: views stay views of each other. */
+static lc_tensor *copy_sharing(lc_tensor *t, PyObject *memo)
+{
+    lc_storage *s = t->storage, *fresh = NULL;
+    PyObject   *key = Py_BuildValue("(sN)", "storage", PyLong_FromVoidPtr(s)),
+             *known = key ? PyDict_GetItemWithError(memo, key) : NULL;
+    if (known) fresh = py_tensor(known)->storage;
+    else if (key && !PyErr_Occurred() && (fresh = lc_storage_new(s->device, s->bytes))) memcpy(fresh->data, s->data, s->bytes);
+    lc_tensor *copy =
+        fresh ? lc_tensor_on(fresh, (lc_dtype)t->dtype, t->ndim, t->shape, t->stride, lc_storage_offset(t)) : NULL;
+    if (fresh && !known) {
+        lc_tensor *held = copy ? lc_tensor_alias(copy, true) : NULL;
+        PyObject  *keeper = held ? py_wrap(held) : NULL;
+        if (!keeper || PyDict_SetItem(memo, key, keeper) < 0) lc_release(copy), copy = NULL;
+        Py_XDECREF(keeper);
+        lc_storage_release(fresh);
+    }
+    Py_XDECREF(key);
+    return copy;
+}
+
 static lc_tensor *plain_copy(lc_tensor *t)
 {
     int64_t stride[LC_MAX_DIMS];
@@ -158,9 +179,11 @@ static PyObject *m_deepcopy(PyObject *self, PyObject *memo)
             LucidError,
             "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.");
     }
-    lc_tensor *values = plain_copy(t);
-    PyObject  *copy = values ? py_wrap_as(Py_TYPE(self), values) : py_raise();
-    bool       failed = !copy || (lc_requires_grad(t) && lc_set_requires_grad(py_tensor(copy), true) < 0 && !py_raise()) ||
+    const lc_storage *s = t->storage; /* engine memory that others hold too */
+    bool              seen = s && t->data && t->device.kind == LC_CPU && !s->deleter && s->shared_fd < 0 && s->refs > 1;
+    lc_tensor        *values = seen && PyDict_Check(memo) ? copy_sharing(t, memo) : plain_copy(t);
+    PyObject         *copy = values ? py_wrap_as(Py_TYPE(self), values) : py_raise();
+    bool failed = !copy || (lc_requires_grad(t) && lc_set_requires_grad(py_tensor(copy), true) < 0 && !py_raise()) ||
                   (PyDict_Check(memo) && PyDict_SetItem(memo, key, copy) < 0) || (t->grad && copy_grad(copy, self, memo) < 0) ||
                   copy_state(copy, self, memo) < 0;
     Py_DECREF(key);

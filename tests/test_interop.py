@@ -165,7 +165,7 @@ def test_frombuffer():
         lucid.frombuffer(b"", dtype=lucid.int32)
     with pytest.raises(lucid.LucidError, match="read-only"):
         lucid.frombuffer(b"1234", dtype=lucid.int32).add_(1)
-    with pytest.raises(TypeError):
+    with pytest.raises(ValueError):
         lucid.frombuffer(3, dtype=lucid.int32)
 
 

@@ -1,5 +1,6 @@
 """What op_db has no sample for: PyTorch's rules at the edges, one line each, the same outcome or the same class of error."""
 
+import copy
 import warnings
 
 import pytest
@@ -19,6 +20,12 @@ ROW = torch.tensor([True, False, True])
 def put(m, x, key, value):
     x[key] = value
     return x
+
+
+def copied(m, x):  # views of one tensor are views of one copy
+    a, b, c = copy.deepcopy([x[1:], x, x[::2]])
+    a[1] = 99
+    return a, b, c
 
 
 CASES = {
@@ -126,6 +133,11 @@ STATEMENTS = """
     m.lerp(m.ones(2), m.ones(2), m.ones(2), out=m.ones(2).double())
     m.tensordot(m.ones(2, 2), m.ones(2, 2), dims=[2]) | m.tensordot(m.ones(2, 2), m.ones(2, 2), dims=None)
     m.tensordot(m.ones(2, 2), m.ones(2, 2), dims=0.0)
+    copied(m, m.arange(6.0)) | m.ones(3) == np.ones((2, 3)) | np.ones(3) == m.ones(3) | m.ones(3) == np.array(["a"] * 3)
+    m.ones(3) != np.ones(3) | m.tensor(np.ones((2, 3, 4)).transpose(2, 0, 1)) | m.tensor(np.ones((4, 6))[:, ::2])
+    m.asarray(m.ones(2), requires_grad=True) | m.asarray(m.ones(2), dtype=m.float64, copy=False) | m.asarray([1], copy=False)
+    m.asarray(np.ones(2), copy=False) | m.asarray(np.ones(2), dtype=m.float32, copy=False) | m.frombuffer(3, dtype=m.int8)
+    m.ones(0).data_ptr() | m.ones(3)[3:].data_ptr()
     m.std_mean(m.arange(4.0), 0, True) | m.nn.functional.max_pool2d(m.ones(1, 4, 4), 2, return_indices=True)
 """
 for line in STATEMENTS.split("\n"):
