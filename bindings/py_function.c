@@ -399,8 +399,8 @@ static lc_foreign *foreign_of(PyCtx *c)
 /* inputs and outputs: the tensors among args and results. */
 static int record(PyCtx *c, lc_tensor **in, int n_in, lc_tensor **out)
 {
-    lc_tensor  *made[c->n_out + 1];
-    lc_foreign *f = foreign_of(c);
+    LC_ARRAY(lc_tensor *, made, c->n_out);
+    lc_foreign *f = made ? foreign_of(c) : NULL;
     if (!f) return py_raise_int();
     c->outputs = out;
     lc_value args[] = { { .tag = LC_IS_tensors, .n = n_in, .ts = in }, { .tag = LC_IS_object, .o = f } };

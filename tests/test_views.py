@@ -376,6 +376,18 @@ def test_large_lists():
     assert x.grad.sum().item() == 3 and x.grad[7].item() == 3
 
 
+class Same(lucid.autograd.Function):
+    @staticmethod
+    def forward(ctx, *xs):
+        return tuple(x.clone() for x in xs)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        if len(grads) == 1:
+            raise ValueError("one alone")
+        return grads
+
+
 def test_lists_longer_than_a_stack():
     x, made = lucid.ones(1, requires_grad=True), []
 
@@ -383,7 +395,12 @@ def test_lists_longer_than_a_stack():
         many = [x] * 100_000
         for joined in (lucid.cat(many), lucid.hstack(many), lucid.cat(many[1:] + [x.double()]), lucid.stack(many).unbind()[5]):
             joined.sum().backward()
+        lucid.cat(Same.apply(*many)).sum().backward()
         made.append(x.grad.item())
+        parts = x.expand(100_000).unbind()
+        with pytest.raises(ValueError):  # what has arrived for the other parts is dropped
+            lucid.stack([Same.apply(parts[0])[0], *parts[1:]]).sum().backward()
+        made.append(lucid.vmap(lambda t: lucid.stack([t] * 100_000).sum())(lucid.ones(2)).tolist())
 
     before = threading.stack_size(1 << 19)
     try:
@@ -392,7 +409,7 @@ def test_lists_longer_than_a_stack():
         thread.join()
     finally:
         threading.stack_size(before)
-    assert made == [300_001]
+    assert made == [400_001, [100_000] * 2]
 
 
 EXAMPLES = {

@@ -166,17 +166,17 @@ static int function_call(const lc_value *in, lc_tensor **out)
 GRAD(function)
 {
     lc_foreign *o = in[1].o;
-    lc_tensor  *given[o->n_out], *made[in[0].n + 1];
+    LC_ARRAY(lc_tensor *, given, o->n_out);
+    LC_ARRAY(lc_tensor *, made, in[0].n);
+    for (int k = 0; k < in[0].n; k++) dx[k] = NULL;
+    if (!given || !made) return;
     for (int i = 0; i < o->n_out; i++) {
         bool wanted =
             g[i] == LC_NONE && !o->keeps_none && !(o->constant && o->constant[i] && !lc_is_differentiable(y[i]->dtype));
-        if (!(given[i] = wanted ? zeros_like(y[i]) : g[i])) {
-            for (int k = 0; k < in[0].n; k++) dx[k] = NULL;
-            return;
-        }
+        if (!(given[i] = wanted ? zeros_like(y[i]) : g[i])) return;
     }
-    int rc = o->backward(o->payload, given, o->n_out, need, made, in[0].n);
-    for (int k = 0; k < in[0].n; k++) dx[k] = rc < 0 ? NULL : lc_scoped(made[k]);
+    if (o->backward(o->payload, given, o->n_out, need, made, in[0].n) < 0) return;
+    for (int k = 0; k < in[0].n; k++) dx[k] = lc_scoped(made[k]);
 }
 LC_OP(function, .sig = "function(inputs: list[Tensor], impl: object) -> list[Tensor]", .doc = "A user-defined Function.",
       .hidden = true, .reads_values = true, .count = function_count, .call = function_call, .grad = function_grad);

@@ -204,8 +204,8 @@ static int einsum_call(const lc_value *in, lc_tensor **out)
     space       e = { .text = in[0].s };
     if (n == 0) return lc_fail_int(LC_ValueError, "einsum(): must provide at least one operand");
     subscripts *all = lc_alloc((size_t)n * sizeof *all);
-    lc_tensor  *ts[n];
-    if (!all) return -1;
+    LC_ARRAY(lc_tensor *, ts, n);
+    if (!all || !ts) return lc_free(all, (size_t)n * sizeof *all), -1;
     int rc = parse_inputs(end, n, in[1].ts, all, &e);
     if (rc == 0) rc = give_axes(arrow, &e);
     for (int k = 0; k < n && rc == 0; k++) rc = (ts[k] = spread(in[1].ts[k], &all[k], &e, k)) ? 0 : -1;

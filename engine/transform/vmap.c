@@ -99,9 +99,10 @@ static int replaced_args(const lc_record *call, lc_tensor **in, lc_value *args)
 static int elementwise_rule(const batch_call *b, lc_tensor **out)
 {
     const lc_record *call = b->call;
-    lc_tensor       *in[call->n_in + 1];
     lc_value         args[call->op->args->n_params + 1];
-    lc_scope         scope = lc_scope_open();
+    LC_ARRAY(lc_tensor *, in, call->n_in);
+    if (!in) return -1;
+    lc_scope scope = lc_scope_open();
     for (int k = 0; k < call->n_in; k++)
         in[k] =
             batched_at(call->in[k], b->level) ? aligned(call->in[k]->batch->value, call->in[k]->ndim, b->ndim) : call->in[k];
@@ -115,16 +116,17 @@ static int loop_rule(const batch_call *b, lc_tensor **out)
 {
     static atomic_bool said;
     const lc_record   *call = b->call;
-    lc_tensor         *in[call->n_in + 1], **results = lc_alloc((size_t)(b->size * call->n_out + 1) * sizeof *results);
     lc_value           args[call->op->args->n_params + 1];
-    int                rc = results ? 0 : -1;
-    int64_t            done = 0;
+    LC_ARRAY(lc_tensor *, in, call->n_in);
+    LC_ARRAY(lc_tensor *, one, call->n_out);
+    LC_ARRAY(lc_tensor *, results, b->size * call->n_out);
+    int     rc = in && one && results ? 0 : -1;
+    int64_t done = 0;
     lc_warn_once(&said, "vmap: %s has no batching rule; it runs once per example", call->op->name);
     lc_scope scope = lc_scope_open();
     for (; done < b->size && rc == 0; done++) {
         for (int k = 0; k < call->n_in; k++)
             in[k] = batched_at(call->in[k], b->level) ? lc_select(call->in[k]->batch->value, 0, done) : call->in[k];
-        lc_tensor *one[call->n_out + 1];
         rc = replaced_args(call, in, args) < 0 ? -1 : lc_call(call->op, args, one);
         for (int i = 0; i < call->n_out && rc == 0; i++) rc = (results[i * b->size + done] = lc_scoped(one[i])) ? 0 : -1;
     }
@@ -134,7 +136,6 @@ static int loop_rule(const batch_call *b, lc_tensor **out)
         else rc = -1;
     }
     lc_scope_close(scope);
-    lc_free(results, (size_t)(b->size * call->n_out + 1) * sizeof *results);
     return rc;
 }
 
@@ -142,9 +143,12 @@ static int loop_rule(const batch_call *b, lc_tensor **out)
 static int view_rule(const batch_call *b, lc_tensor **out)
 {
     const lc_record *call = b->call;
-    lc_tensor       *value = call->in[0]->batch->value, *seen[call->n_out + 1], *in[call->n_in + 1];
+    lc_tensor       *value = call->in[0]->batch->value;
     lc_value         args[call->op->args->n_params + 1];
-    lc_scope         scope = lc_scope_open();
+    LC_ARRAY(lc_tensor *, seen, call->n_out);
+    LC_ARRAY(lc_tensor *, in, call->n_in);
+    if (!seen || !in) return -1;
+    lc_scope scope = lc_scope_open();
     memcpy(in, call->in, (size_t)call->n_in * sizeof *in);
     in[0] = lc_scoped(lc_tensor_view(value, value->ndim - 1, value->shape + 1, value->stride + 1, 0));
     int rc = replaced_args(call, in, args) < 0 ? -1 : call->op->call(args, seen);
@@ -192,7 +196,8 @@ static int batch_transform(lc_record *call)
     batch_call b = { .call = call };
     for (int k = 0; k < call->n_in; k++)
         if (call->in[k]->flags & LC_BATCHED && call->in[k]->batch->level > b.level) b.level = call->in[k]->batch->level;
-    bool batched[call->n_in + 1];
+    LC_ARRAY(bool, batched, call->n_in);
+    if (!batched) return -1;
     for (int k = 0; k < call->n_in; k++) {
         batched[k] = batched_at(call->in[k], b.level);
         if (batched[k]) b.size = call->in[k]->batch->value->shape[0];
