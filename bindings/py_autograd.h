@@ -9,11 +9,6 @@ typedef struct {
     PyObject              *weakrefs;
 } PyNode;
 extern PyTypeObject PyNode_Type, PyHandle_Type;
-extern PyMethodDef  py_node_methods[];
-extern PyGetSetDef  py_node_attributes[];
-PyObject           *py_node(lc_node *n);       /* new reference; None for NULL */
-PyObject           *py_grad_fn(lc_tensor *t);  /* new reference */
-PyObject           *py_handle(lc_hook *hook);  /* takes the reference; NULL raises the engine's error */
 int                 py_add_node_methods(void); /* of Tensor: grad_fn, register_hook, ... */
 
 /* py_function.c */
@@ -22,11 +17,9 @@ PyObject           *py_context_of(const lc_node *n); /* borrowed: the ctx of a u
 
 /* py_foreign.c: Python callables that the engine holds. New references, NULL after lc_fail. */
 lc_foreign *py_foreign_hook(PyObject *callee, lc_hook_kind kind);
-lc_tensor  *py_taken(
-     PyObject *result); /* steals; new reference from a Tensor, LC_NONE from None; NULL after lc_fail(ForeignError) */
-int       py_foreign_failed(void);                 /* an exception is set: say so to the engine; -1 */
-PyObject *py_tensors(lc_tensor *const *ts, int n); /* a tuple; None for LC_NONE */
-int       py_visit(void *object, void *context);   /* for lc_visit_foreign; context: a py_visitor */
+int         py_foreign_failed(void);                 /* an exception is set: say so to the engine; -1 */
+PyObject   *py_tensors(lc_tensor *const *ts, int n); /* a tuple; None for LC_NONE */
+int         py_visit(void *object, void *context);   /* for lc_visit_foreign; context: a py_visitor */
 typedef struct {
     visitproc visit;
     void     *arg;

@@ -28,7 +28,8 @@ static PyTypeObject *type_of(const lc_node *n) /* borrowed */
     return (PyTypeObject *)type;
 }
 
-PyObject *py_node(lc_node *n)
+/* A new reference; None for NULL. */
+static PyObject *py_node(lc_node *n)
 {
     if (!n) Py_RETURN_NONE;
     PyObject *context = py_context_of(n);
@@ -43,7 +44,7 @@ PyObject *py_node(lc_node *n)
     return (PyObject *)self;
 }
 
-PyObject *py_grad_fn(lc_tensor *t)
+static PyObject *py_grad_fn(lc_tensor *t)
 {
     int      failed;
     lc_node *n = lc_grad_fn(t, &failed);
@@ -196,7 +197,8 @@ typedef struct {
     PyObject_HEAD lc_hook *hook;
 } PyHandle;
 
-PyObject *py_handle(lc_hook *hook)
+/* Takes the reference; NULL raises the engine's error. */
+static PyObject *py_handle(lc_hook *hook)
 {
     if (!hook) return py_raise();
     PyHandle *handle = PyObject_New(PyHandle, &PyHandle_Type);
@@ -255,7 +257,7 @@ static PyObject *add_node_hook(PyObject *self, PyObject *hook, lc_hook_kind kind
 static PyObject *node_register_hook(PyObject *self, PyObject *hook) { return add_node_hook(self, hook, LC_HOOK_NODE_POST); }
 static PyObject *node_register_prehook(PyObject *self, PyObject *hook) { return add_node_hook(self, hook, LC_HOOK_NODE_PRE); }
 
-PyMethodDef py_node_methods[] = {
+static PyMethodDef py_node_methods[] = {
     { "name", node_name, METH_NOARGS, "What kind of step this is: MulBackward0." },
     { "register_hook", node_register_hook, METH_O,
       "Call hook(grad_inputs, grad_outputs) after the gradient ran; it may replace grad_inputs." },
@@ -263,7 +265,7 @@ PyMethodDef py_node_methods[] = {
       "Call hook(grad_outputs) before the gradient runs; it may replace them." },
     { 0 },
 };
-PyGetSetDef py_node_attributes[] = {
+static PyGetSetDef py_node_attributes[] = {
     { "next_functions", get_next_functions, NULL, "Where the gradients go: a pair (function, output number) per tensor input.",
       NULL },
     { "metadata", get_metadata, NULL, "A dict for notes; anomaly mode puts the traceback there.", NULL },

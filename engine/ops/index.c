@@ -7,7 +7,7 @@
 #include "index.h"
 
 /* ---- along one dimension: gather, scatter and the index_* family ---- */
-int index_is_integer(const lc_record *call, const lc_tensor *index)
+static int index_is_integer(const lc_record *call, const lc_tensor *index)
 {
     if (index->dtype == LC_i64 || index->dtype == LC_i32) return 0;
     return lc_fail_int(LC_DtypeMismatch, "%s(): Expected dtype int32 or int64 for index, got %s", call->op->name,
@@ -81,7 +81,7 @@ LC_OP(gather, .sig = "gather(input: Tensor, dim: int, index: Tensor, *, sparse_g
       .kernel = LC_OP__index, .any_strides = true, .exact = true, .promote = LC_NO_PROMOTION, .shape = gather_shape,
       .run = gather_run, .grad = gather_grad, .saves = IN(2));
 
-int like_input(const lc_record *call, lc_spec *out) { return spec_like(call, out, call->in[0], call->in[0]->dtype), 0; }
+static int like_input(const lc_record *call, lc_spec *out) { return spec_like(call, out, call->in[0], call->in[0]->dtype), 0; }
 
 int scatter_shape(const lc_record *call, lc_spec *out)
 {
@@ -141,8 +141,8 @@ lc_tensor *grown(lc_tensor *t, const lc_tensor *like)
     }
     return t;
 }
-/* Where src is larger than index, the rest of it was never read. */
-lc_tensor *gathered(lc_tensor *g, int64_t dim, lc_tensor *index, const lc_tensor *src)
+/* The gradient of scatter's src, scoped. Where src is larger than index, the rest of it was never read. */
+static lc_tensor *gathered(lc_tensor *g, int64_t dim, lc_tensor *index, const lc_tensor *src)
 {
     lc_tensor *picked = grown(lc_gather(g, dim, index, false), src);
     return picked && src->ndim != picked->ndim ? same_size_view(picked, src->shape, src->ndim) : picked;
@@ -181,7 +181,8 @@ LC_OP(scatter_add, .sig = "scatter_add(input: Tensor, dim: int, index: Tensor, s
       .run = scatter_add_run, .grad = scatter_add_grad, .saves = IN(2));
 
 /* ---- whole slices ---- */
-int slice_index(const lc_record *call, const lc_tensor *index)
+/* index has at most one dimension. */
+static int slice_index(const lc_record *call, const lc_tensor *index)
 {
     if (index_is_integer(call, index) < 0) return -1;
     if (index->ndim > 1)

@@ -2,10 +2,7 @@
 #pragma once
 #include "rules.h"
 
-int index_is_integer(const lc_record *call, const lc_tensor *index);
 int same_dtype(const lc_record *call, const lc_tensor *a, const lc_tensor *b);
-int slice_index(const lc_record *call, const lc_tensor *index); /* whole slices: index has at most one dimension */
-int like_input(const lc_record *call, lc_spec *out);
 int gather_shape(const lc_record *call, lc_spec *out);
 int scatter_shape(const lc_record *call, lc_spec *out); /* (input, dim, index, src or number) */
 int slices_fit(const lc_record *call, lc_spec *out);    /* (input, dim, index, source): source has index's length along dim */
@@ -22,5 +19,4 @@ static inline bool is_fresh(const lc_record *call) { return !call->out_given && 
 static inline lc_tensor *start_of(const lc_record *call) { return call->out[0] == call->in[0] ? NULL : call->in[0]; }
 lc_tensor *index_for(lc_tensor *index, const lc_tensor *written); /* new reference: int64, not in memory that is written */
 lc_tensor *one_value(const lc_record *call, lc_tensor *number);   /* new reference: 0-d, of input 0's dtype */
-lc_tensor *gathered(lc_tensor *g, int64_t dim, lc_tensor *index, const lc_tensor *src); /* scoped: scatter's src gradient */
 lc_tensor *grown(lc_tensor *t, const lc_tensor *like); /* scoped: t with zeros behind it, up to the shape of another */

@@ -34,7 +34,7 @@ bool same_sizes(const lc_tensor *a, const lc_tensor *b)
 {
     return a->ndim == b->ndim && lc_same_sizes(a->shape, b->shape, a->ndim);
 }
-void warn_sizes(const lc_tensor *x, const lc_tensor *target)
+static void warn_sizes(const lc_tensor *x, const lc_tensor *target)
 {
     if (!same_sizes(x, target))
         lc_warn("Using a target size (%s) that is different to the input size (%s). This will likely lead to incorrect results "

@@ -13,7 +13,6 @@ int reduction_named(const lc_value *name, reduction *how);
 int reduction_of(const lc_value *size_average, const lc_value *reduce, const lc_value *name, reduction *how);
 int reduced_loss(lc_tensor *loss, reduction how, lc_tensor **out); /* a composite's result */
 /* PyTorch's warning, or an error, where the shapes of input and target differ. */
-void warn_sizes(const lc_tensor *x, const lc_tensor *target);
 bool same_sizes(const lc_tensor *a, const lc_tensor *b);
 /* For losses whose result has the input's dtype, whatever the target's: an error if the joint one cannot become that; the conversion, scoped. */
 int        joint_dtype_fits(const char *name, const lc_tensor *x, const lc_tensor *target);

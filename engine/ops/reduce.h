@@ -2,13 +2,12 @@
 #pragma once
 #include "rules.h"
 
-lc_dtype computing_dtype(const lc_record *call); /* dtype=, if there is such an argument and it is given */
-int      reduced_mask(const lc_record *call, uint64_t *mask);
-int64_t  reduced_count(const lc_tensor *x, uint64_t mask); /* elements per output */
-int      reduced_to(const lc_record *call, lc_spec *out, lc_dtype dtype);
-int      reduced(const lc_record *call, lc_spec *out); /* shape rule: the same, of the computing dtype */
-void     spread_strides(const lc_tensor *x, const lc_tensor *out, uint64_t mask,
-                        int64_t *stride); /* of out per dimension of x, zero where reduced */
+int     reduced_mask(const lc_record *call, uint64_t *mask);
+int64_t reduced_count(const lc_tensor *x, uint64_t mask); /* elements per output */
+int     reduced_to(const lc_record *call, lc_spec *out, lc_dtype dtype);
+int     reduced(const lc_record *call, lc_spec *out); /* shape rule: the same, of the computing dtype */
+void    spread_strides(const lc_tensor *x, const lc_tensor *out, uint64_t mask,
+                       int64_t *stride); /* of out per dimension of x, zero where reduced */
 /* The fold of call->op->kernel over call->in[0] into value and index, either of which may be NULL. */
 int        reduce_into(const lc_record *call, lc_tensor *value, lc_tensor *index, lc_dtype compute, double parameter);
 int        reduction(const lc_record *call);                                /* run: into the one output */
