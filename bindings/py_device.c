@@ -52,7 +52,7 @@ static int read_device(PyObject *o, PyDevice *device)
         const char *text = PyUnicode_AsUTF8(o);
         return text && parse(text, device) == 0 ? 1 : -1;
     }
-    int fit = py_convert_int(o, &index);
+    int fit = py_is_tensor(o) ? 0 : py_convert_int(o, &index); /* x.to(tensor) is another overload */
     if (fit != 1) return fit;
     if (index < 0 || index > INT8_MAX)
         return PyErr_Format(PyExc_RuntimeError, "Device index must be between 0 and 127, got %lld", (long long)index), -1;

@@ -138,6 +138,10 @@ STATEMENTS = """
     m.asarray(m.ones(2), requires_grad=True) | m.asarray(m.ones(2), dtype=m.float64, copy=False) | m.asarray([1], copy=False)
     m.asarray(np.ones(2), copy=False) | m.asarray(np.ones(2), dtype=m.float32, copy=False) | m.frombuffer(3, dtype=m.int8)
     m.ones(0).data_ptr() | m.ones(3)[3:].data_ptr()
+    m.zeros(2).cfloat() ** 0 | m.zeros(2).cfloat() ** 0j | m.ones(2).char() ** 300 | m.ones(2).half() ** 1e6
+    m.tensor([1.0, 0, 3]).half() + m.tensor(2j) | m.tensor([[1.0, 0], [3, 2]]).half().t() == m.tensor(2 + 0j)
+    m.ones(2).to(m.tensor(1)) | m.ones(2).to(m.tensor(1), True) | m.ones(2).byte() // 256 | m.ones(2).byte() % 2**40
+    m.fmod(m.ones(2).int(), 2**32) | m.ones(2).char() // 257 | m.ones(2).short() // m.tensor(65536)
     m.std_mean(m.arange(4.0), 0, True) | m.nn.functional.max_pool2d(m.ones(1, 4, 4), 2, return_indices=True)
 """
 for line in STATEMENTS.split("\n"):

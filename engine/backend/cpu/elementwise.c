@@ -148,26 +148,31 @@ static int run_rows(job *j, lc_tensor *out, lc_tensor *const *in)
 
 /* ---- the call ---- */
 
+typedef struct {
+    lc_dtype from;
+    int64_t  kept; /* the bits that are left where the call computes: 256 is 0 among bytes */
+} divisor;
 static int has_zero(void *ctx, char *const *ptr, const int64_t *stride, int64_t n)
 {
-    lc_dtype from = *(lc_dtype *)ctx;
-    int64_t  value[TILE];
+    const divisor *d = ctx;
+    int64_t        value[TILE];
     for (int64_t start = 0, m; start < n; start += m) {
         m = n - start < TILE ? n - start : TILE;
-        cpu_move(LC_i64, (char *)value, 8, from, ptr[0] + start * stride[0], stride[0], m);
+        cpu_move(LC_i64, (char *)value, 8, d->from, ptr[0] + start * stride[0], stride[0], m);
         for (int64_t i = 0; i < m; i++)
-            if (value[i] == 0) return 1;
+            if ((value[i] & d->kept) == 0) return 1;
     }
     return 0;
 }
-static int check_divisor(const lc_tensor *y) /* before anything is written */
+static int check_divisor(const lc_tensor *y, lc_dtype compute) /* before anything is written */
 {
-    lc_iter  it;
-    lc_dtype dtype = (lc_dtype)y->dtype;
+    lc_iter it;
+    int     bits = 8 * (int)lc_size_of(cpu_working_dtype(compute));
+    divisor d = { (lc_dtype)y->dtype, bits < 64 ? (1LL << bits) - 1 : -1 };
     lc_iter_start(&it, y->ndim, y->shape);
     lc_iter_add(&it, y);
     lc_iter_prepare(&it, true);
-    if (lc_iter_range(&it, 0, it.numel, has_zero, &dtype)) return lc_fail_int(LC_LucidError, "ZeroDivisionError");
+    if (lc_iter_range(&it, 0, it.numel, has_zero, &d)) return lc_fail_int(LC_LucidError, "ZeroDivisionError");
     return 0;
 }
 
@@ -185,7 +190,7 @@ static __attribute__((noinline)) int walk(lc_op_id op, lc_dtype compute, lc_tens
     bool     halves = compute != cpu_working_dtype(compute) && lc_cpu_loops[op][compute] && as_they_lie(compute, out, in, n_in);
     lc_dtype work = halves ? compute : cpu_working_dtype(compute);
     job      j; /* not cleared: every member that is read is written */
-    bool     plain = out->is_contiguous;
+    bool     plain = out->is_contiguous, half = compute == LC_f16 || compute == LC_bf16;
     if (!(j.loop = lc_cpu_loops[op][work])) return LC_NO_KERNEL;
     j.n_in = n_in;
     j.scalars = j.rough = 0, j.half = compute;
@@ -199,7 +204,7 @@ static __attribute__((noinline)) int walk(lc_op_id op, lc_dtype compute, lc_tens
         j.from[k + 1] = (lc_dtype)t->dtype;
         j.want[k + 1] = want;
         j.data[k + 1] = t->data;
-        bool rough = rounds[op] >> k & 1 && compute != cpu_working_dtype(compute) && t->dtype != compute;
+        bool rough = rounds[op] >> k & 1 && half && t->dtype != compute;
         if ((t->numel == 1 || lc_is_spread(t)) && out->numel != 0) {
             j.scalars |= 1u << k;
             if (rough) {
@@ -222,7 +227,7 @@ static __attribute__((noinline)) int walk(lc_op_id op, lc_dtype compute, lc_tens
         }
     }
     if (out->numel == 0) return 0;
-    if (__builtin_expect(divides[op], 0) && lc_class_of(compute) == LC_INT && check_divisor(in[1]) < 0) return -1;
+    if (__builtin_expect(divides[op], 0) && lc_class_of(compute) == LC_INT && check_divisor(in[1], compute) < 0) return -1;
     if (!plain) return run_rows(&j, out, in);
     if (out->numel < CPU_GRAIN) j.loop(j.data[0], (const void *const *)j.data + 1, j.scalars, out->numel);
     else cpu_parallel(out->numel, CPU_GRAIN, out->numel, plain_chunk, &j);
