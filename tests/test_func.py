@@ -14,7 +14,13 @@ def sizes(m):
 
 def without_recording(m, x, y, w):
     with m.no_grad():
-        return m.func.grad(lambda w: (w**3).sum())(w)
+        f = m.func
+        return (
+            f.grad(lambda w: (w**3).sum())(w),
+            f.jacrev(m.sin)(w),
+            f.hessian(lambda w: (w**3).sum())(x),
+            f.jvp(m.sin, (x,), (y,)),
+        )
 
 
 def constant_inside(m, x, y, w):

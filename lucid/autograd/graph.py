@@ -175,7 +175,7 @@ def get_gradient_edge(tensor):
     return GradientEdge(node, tensor.output_nr, tensor)
 
 
-class _Handles:
+class _MultiHandle:
     """What removes several hooks at once."""
 
     def __init__(self, handles):
@@ -229,5 +229,5 @@ def register_multi_grad_hook(tensors, fn, *, mode="all"):
             fn(gradient)
 
     if mode == "any":
-        return _Handles([t.register_hook(with_first) for t in tensors if t.requires_grad])
-    return _Handles([t.register_hook(with_all(i)) for i, t in enumerate(tensors)])
+        return _MultiHandle([t.register_hook(with_first) for t in tensors if t.requires_grad])
+    return _MultiHandle([t.register_hook(with_all(i)) for i, t in enumerate(tensors)])

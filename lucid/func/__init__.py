@@ -129,3 +129,11 @@ def stack_module_state(models):
 
 
 from ._derivatives import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp  # noqa: E402 (uses _flatten)
+
+
+def __getattr__(name):
+    if name == "rearrange":  # PyTorch has it here as well
+        from ..einops import rearrange
+
+        return rearrange
+    raise AttributeError(f"module 'lucid.func' has no attribute {name!r}")

@@ -305,8 +305,9 @@ def _jacobian(who, func, argnums, has_aux):
         evaluation = _Evaluation(who, func, args, kwargs, places, has_aux)
         trees = []
         for y in evaluation.outputs:
-            flat = y.reshape(-1)
-            rows = [evaluation.pulled([flat[i]], [None]) for i in range(flat.numel())]
+            with enable_grad():
+                values = y.reshape(-1).unbind()
+            rows = [evaluation.pulled([value], [None]) for value in values]
             columns = zip(*rows) if rows else ([] for _ in evaluation.inputs)
             wholes = [
                 _C.stack(list(column)).reshape((*y.shape, *x.shape)) if rows else x.new_zeros((*y.shape, *x.shape))
