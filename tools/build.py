@@ -19,6 +19,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def run(*command):
+    if not shutil.which(command[0]):
+        sys.exit(f"{command[0]} is not installed: `pip install meson ninja`, or `make venv` for all that tests need")
     if subprocess.run(command, cwd=ROOT).returncode:
         sys.exit(f"failed: {' '.join(map(str, command))}")
 

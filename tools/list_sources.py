@@ -2,6 +2,7 @@
 """Print files of the tree, one per line, so that meson.build does not have to list them.
 
 usage: list_sources.py FOLDER      C sources below FOLDER (.inc.c files are included by others: not listed)
+       list_sources.py FOLDER .h   its headers
        list_sources.py --package   files of the Python package
        list_sources.py --public    lucid.h and every header it includes, however deep: what a C program needs
        list_sources.py --all       all of these; a build folder is configured again when this list changes
@@ -41,4 +42,4 @@ def everything():
 if __name__ == "__main__":
     what = sys.argv[1]
     lists = {"--package": package, "--public": public, "--all": everything}
-    print("\n".join(lists[what]() if what in lists else sources(what, ".c")))
+    print("\n".join(lists[what]() if what in lists else sources(what, *(sys.argv[2:] or [".c"]))))
