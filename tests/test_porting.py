@@ -340,7 +340,7 @@ PLACES = {
         "memory_reserved",
     ],
     "cuda.amp": ["GradScaler", "autocast", "custom_bwd", "custom_fwd"],
-    "func": ["functional_call", "grad", "jacrev", "rearrange", "vjp", "vmap"],
+    "func": ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jvp", "linearize", "rearrange", "vjp"],
     "hub": ["download_url_to_file", "get_dir", "load_state_dict_from_url", "set_dir"],
     "jit": ["Final", "annotate", "export", "is_scripting", "is_tracing", "unused"],
     "nn.common_types": ["_ratio_2_t", "_size_1_t", "_size_2_t", "_size_3_t", "_size_any_t"],
