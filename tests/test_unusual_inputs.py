@@ -190,7 +190,8 @@ group_norm: x(2, 4, 6, 6).to(memory_format=CL), 2
 batch_norm: x(2, 0, 4), c(0), c(0), x(0), x(0), training=True | x(2, 0, 4), c(0), c(0), training=True
 instance_norm: x(0, 3, 4), c(3), c(3), x(3), x(3)
 rms_norm: x(2, 3), (1, 1, 3), x(3) | x(2, 3), (1, 1, 3) | x(2, 3), (2,), x(3)
-normalize: x(2, 3), 1j | x(2, 3), None
+normalize: x(2, 3), 1j | x(2, 3), None | x(2, 3), dim=None | x(2, 3), dim=()
+fractional_max_pool3d: x(1, 2, 6, 6, 6), 2, output_ratio=(0.5, 0.4, 0.6, 0.5)
 instance_norm: x(2, 3, 4), c(3), None | x(2, 3, 4), None, c(3) | x(2, 3, 4), c(3), None, use_input_stats=False
 batch_norm: x(2, 3, 4), c(3), None | x(2, 3, 4), None, c(3) | x(2, 3, 4), c(3), None, training=True
 instance_norm: x(2, 3, 4) | x(2, 3, 1) | x(2, 3) | x(0, 3, 4) | x(2, 3, 4), use_input_stats=False | x(2, 3, 4), c(2), c(2)

@@ -105,7 +105,7 @@ static int fractional(const lc_value *in, int nd, bool both, lc_tensor **out)
         return lc_fail_int(LC_ValueError, "fractional_max_pool%dd requires specifying either an output_size or an output_ratio",
                            nd);
     if (each(&in[1], nd, "kernel_size", kernel) < 0 || (sized && each(&in[2], nd, "output_size", size) < 0)) return -1;
-    if (!sized && ratio->n != nd) /* one number, or a list of one, which is as wrong */
+    if (!sized && ratio->n != nd && (nd == 2 || ratio->n < nd)) /* one number, or a list of one, which is as wrong */
         return lc_fail_int(ratio->n == 1 && nd == 2 ? LC_TypeError
                            : ratio->n < nd          ? LC_IndexError
                                                     : LC_ValueError,

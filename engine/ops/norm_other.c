@@ -4,12 +4,13 @@
 static int normalize_call(const lc_value *in, lc_tensor **out)
 {
     if (in[1].tag == LC_IS_complex) return lc_fail_int(LC_LucidError, "normalize: the order of a norm cannot be complex");
-    lc_tensor *x = norm_widened(in(0)),
-              *norm = lc_norm_of_order(x, in[1].tag == LC_IS_none ? LC_F(2) : in[1], in[2].is, in[2].n, true, LC_ABSENT);
+    lc_tensor *x = norm_widened(in(0)), *norm = lc_norm_of_order(x, in[1].tag == LC_IS_none ? LC_F(2) : in[1], in[2].is,
+                                                                 in[2].tag == LC_IS_none ? 0 : in[2].n, true, LC_ABSENT);
     lc_tensor *y = lc_div(x, lc_clamp_min(norm, LC_NUMBER(in[3].f)));
     return (out[0] = lc_is_floating(in(0)->dtype) ? norm_converted(y, (lc_dtype)in(0)->dtype) : y) ? 0 : -1;
 }
-LC_OP(normalize, .sig = "normalize(input: Tensor, p: Number | None = 2.0, dim: list[int] = 1, eps: float = 1e-12) -> Tensor",
+LC_OP(normalize,
+      .sig = "normalize(input: Tensor, p: Number | None = 2.0, dim: list[int] | None = 1, eps: float = 1e-12) -> Tensor",
       .doc = "Vectors along dim, divided by their norm of order p, or by eps if that is larger.", .ns = "nn.functional",
       .out = true, .call = normalize_call);
 
