@@ -4,9 +4,9 @@
  * Few of many (64 k <= n): a heap of the best so far, and every later element against the worst of it. A tile of elements whose best does not
  * enter is skipped as a whole, which is most of them. Otherwise, a handful is kept in order by insertion; more, and the line is sorted
  * (sort.c), which is faster than selecting; of a long line only what is chosen, in the room of the results. If two of the chosen are equal, or
- * the last and the first not chosen, the selection is repeated as libstdc++ does it; only then does a long line take memory: 8 bytes for each
- * element, a key and an index, 16 where keys need more than 32 bits. Which exchanges come depends on all of those before, so nothing less does;
- * where all are chosen, they lie in the room of the indices. */
+ * the last and the first not chosen, the selection is repeated as libstdc++ does it; only then does a line that lies together take memory: 8
+ * bytes for each element, a key and an index, 16 where keys need more than 32 bits. Which exchanges come depends on all of those before, so
+ * nothing less does; where all are chosen, they lie in the room of the indices. */
 #include "sort_lines.h"
 #include <string.h>
 
@@ -165,6 +165,21 @@ static int select_line(const line_walk *w, line_ends at)
     emit_entries(w, entries, at);
     return cpu_scratch_free(entries, bytes), 0;
 }
+/* It is read several times: where its elements do not lie together, they are brought together first. */
+static int long_line(const line_walk *w, line_ends at)
+{
+    line_walk near = *w;
+    int64_t   size = lc_size_of(w->dtype);
+    size_t    bytes = w->step[0] == size ? 0 : (size_t)(w->n * size);
+    char     *copy = bytes ? cpu_scratch(bytes) : NULL;
+    bool      answered = false;
+    if (bytes && !copy) return -1;
+    if (copy) cpu_move(w->dtype, copy, size, w->dtype, at.in, w->step[0], w->n), at.in = copy, near.step[0] = size;
+    int rc = w->n <= UINT32_MAX ? chosen_instead(&near, at, &answered) : 0;
+    if (rc == 0 && !answered) rc = select_line(&near, at);
+    if (copy) cpu_scratch_free(copy, bytes);
+    return rc;
+}
 /* The k + 1 best of n keys in their order, by insertion: most of a line is worse than what is kept. False if two of them are equal. */
 enum { HANDFUL = 16 };
 static bool best_few(const uint64_t *key, int64_t n, int64_t first, entry *best, int64_t *kept, int64_t room)
@@ -249,8 +264,7 @@ static int    topk_lines(void *ctx, char *const *ptr, const int64_t *stride, int
             select_few(w, at.in, entries);
             emit_entries(w, entries, at);
         } else if (is_long(w->n)) {
-            if (w->n <= UINT32_MAX && chosen_instead(w, at, &answered) < 0) return -1;
-            if (!answered && select_line(w, at) < 0) return -1;
+            if (long_line(w, at) < 0) return -1;
         } else if (inserts && insert_instead(w, at.in, handful)) emit_entries(w, handful, at);
         else {
             if (sorts && !inserts && sorted_instead(t, at, &answered) < 0) return -1;
