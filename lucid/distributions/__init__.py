@@ -15,6 +15,7 @@ from . import constraints
 from .bernoulli import Bernoulli
 from .categorical import Categorical
 from .cauchy import Cauchy
+from .changed import Gumbel, HalfCauchy, HalfNormal, LogNormal
 from .distribution import Distribution, ExponentialFamily
 from .exponential import Exponential
 from .geometric import Geometric
@@ -34,8 +35,12 @@ __all__ = [
     "Exponential",
     "ExponentialFamily",
     "Geometric",
+    "Gumbel",
+    "HalfCauchy",
+    "HalfNormal",
     "Independent",
     "Laplace",
+    "LogNormal",
     "Normal",
     "OneHotCategorical",
     "Poisson",

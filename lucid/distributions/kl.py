@@ -5,6 +5,7 @@ from ..nn.functional import softplus
 from .bernoulli import Bernoulli
 from .categorical import Categorical
 from .cauchy import Cauchy
+from .changed import EULER, Gumbel, HalfCauchy, HalfNormal, LogNormal
 from .distribution import Distribution
 from .exponential import Exponential
 from .geometric import Geometric
@@ -121,3 +122,16 @@ def _independent(p, q):
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
         raise NotImplementedError
     return p._sum(kl_divergence(p.base_dist, q.base_dist))
+
+
+@register_kl(LogNormal, LogNormal)
+@register_kl(HalfNormal, HalfNormal)
+@register_kl(HalfCauchy, HalfCauchy)
+def _changed(p, q):  # one function of both
+    return kl_divergence(p.base_dist, q.base_dist)
+
+
+@register_kl(Gumbel, Gumbel)
+def _gumbel(p, q):
+    ratio, distance = p.scale / q.scale, (p.loc - q.loc) / q.scale
+    return -ratio.log() + distance + ratio * EULER + ((1 + ratio).lgamma() - distance).exp() - (1 + EULER)
