@@ -34,6 +34,7 @@ bool same_sizes(const lc_tensor *a, const lc_tensor *b)
 {
     return a->ndim == b->ndim && lc_same_sizes(a->shape, b->shape, a->ndim);
 }
+/* PyTorch's warning where the shapes of input and target differ. */
 static void warn_sizes(const lc_tensor *x, const lc_tensor *target)
 {
     if (!same_sizes(x, target))
@@ -232,9 +233,7 @@ static int mse_loss_call(const lc_value *in, lc_tensor **out)
     if (reduction_of(&in[2], &in[3], &in[4], &how) < 0) return -1;
     return weighed(lc__mse(in(0), in(1)), in(0), in[5].t, how, true, out);
 }
-LC_OP(mse_loss,
-      .sig = "mse_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: "
-             "str = 'mean', weight: Tensor | None = None) -> Tensor",
+LC_OP(mse_loss, .sig = "mse_loss(input: Tensor, target: Tensor, " REDUCTION ", weight: Tensor | None = None) -> Tensor",
       .doc = "The mean of the squares of input - target.", LOSS, .call = mse_loss_call);
 static int l1_loss_call(const lc_value *in, lc_tensor **out)
 {
@@ -243,9 +242,7 @@ static int l1_loss_call(const lc_value *in, lc_tensor **out)
     if (reduction_of(&in[2], &in[3], &in[4], &how) < 0) return -1;
     return weighed(lc_abs(lc_sub(in(0), in(1))), in(0), in[5].t, how, true, out);
 }
-LC_OP(l1_loss,
-      .sig = "l1_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: "
-             "str = 'mean', weight: Tensor | None = None) -> Tensor",
+LC_OP(l1_loss, .sig = "l1_loss(input: Tensor, target: Tensor, " REDUCTION ", weight: Tensor | None = None) -> Tensor",
       .doc = "The mean of |input - target|.", LOSS, .call = l1_loss_call);
 static int smooth_l1_loss_call(const lc_value *in, lc_tensor **out)
 {
@@ -256,9 +253,7 @@ static int smooth_l1_loss_call(const lc_value *in, lc_tensor **out)
     if (!(beta >= 0)) return lc_fail_int(LC_LucidError, "smooth_l1_loss does not support negative values for beta.");
     return reduced_loss(beta == 0 ? lc_abs(lc_sub(in(0), in(1))) : lc__smooth_l1(in(0), in(1), beta), how, out);
 }
-LC_OP(smooth_l1_loss,
-      .sig = "smooth_l1_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, "
-             "reduction: str = 'mean', beta: float = 1.0) -> Tensor",
+LC_OP(smooth_l1_loss, .sig = "smooth_l1_loss(input: Tensor, target: Tensor, " REDUCTION ", beta: float = 1.0) -> Tensor",
       .doc = "l1_loss with a parabola where the difference is below beta.", LOSS, .call = smooth_l1_loss_call);
 static int huber_loss_call(const lc_value *in, lc_tensor **out)
 {
@@ -306,8 +301,7 @@ static int binary_cross_entropy_call(const lc_value *in, lc_tensor **out)
     return reduced_loss(weighted_alike(lc__bce(x, target), in[2].t), how, out);
 }
 LC_OP(binary_cross_entropy,
-      .sig = "binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = "
-             "None, reduce: bool | None = None, reduction: str = 'mean') -> Tensor",
+      .sig = "binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, " REDUCTION ") -> Tensor",
       .doc = "The cross entropy of probabilities: -(target log(input) + (1 - target) log(1 - input)).", LOSS,
       .reads_values = true, .call = binary_cross_entropy_call);
 
@@ -332,8 +326,8 @@ static int bce_logits_call(const lc_value *in, lc_tensor **out)
     return reduced_loss(weighted_alike(loss, in[2].t), how, out);
 }
 LC_OP(binary_cross_entropy_with_logits,
-      .sig = "binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool "
-             "| None = None, reduce: bool | None = None, reduction: str = 'mean', pos_weight: Tensor | None = None) -> Tensor",
+      .sig = "binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, " REDUCTION
+             ", pos_weight: Tensor | None = None) -> Tensor",
       .doc = "binary_cross_entropy of sigmoid(input), without its overflow.", LOSS, .call = bce_logits_call);
 
 static int kl_div_call(const lc_value *in, lc_tensor **out)
@@ -356,9 +350,7 @@ static int kl_div_call(const lc_value *in, lc_tensor **out)
     if (batch && x->ndim) out[0] = lc_div(out[0], LC_INTEGER(x->shape[0]));
     return out[0] ? 0 : -1;
 }
-LC_OP(kl_div,
-      .sig = "kl_div(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: "
-             "str = 'mean', log_target: bool = False) -> Tensor",
+LC_OP(kl_div, .sig = "kl_div(input: Tensor, target: Tensor, " REDUCTION ", log_target: bool = False) -> Tensor",
       .doc = "The Kullback-Leibler divergence: target * (log(target) - input), input being logarithms.", LOSS,
       .call = kl_div_call);
 

@@ -16,8 +16,7 @@ static int hinge_embedding_loss_call(const lc_value *in, lc_tensor **out)
     return reduced_loss(lc_add(far, lc_where(lc_ne(target, LC_INTEGER(-1)), x, zero)), how, out);
 }
 LC_OP(hinge_embedding_loss,
-      .sig = "hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, size_average: bool | None = None, "
-             "reduce: bool | None = None, reduction: str = 'mean') -> Tensor",
+      .sig = "hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, " REDUCTION ") -> Tensor",
       .doc = "input where target is 1, what input lacks of the margin where it is -1.", LOSS,
       .call = hinge_embedding_loss_call);
 
@@ -41,8 +40,8 @@ static int cosine_embedding_loss_call(const lc_value *in, lc_tensor **out)
     return reduced_loss(lc_add(alike, lc_where(lc_eq(target, LC_INTEGER(-1)), apart, LC_INTEGER(0))), how, out);
 }
 LC_OP(cosine_embedding_loss,
-      .sig = "cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, size_average: bool | "
-             "None = None, reduce: bool | None = None, reduction: str = 'mean') -> Tensor",
+      .sig = "cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, " REDUCTION
+             ") -> Tensor",
       .doc = "1 - cosine where target is 1, what the cosine has above the margin where it is -1.", LOSS,
       .call = cosine_embedding_loss_call);
 
@@ -59,8 +58,8 @@ static int margin_ranking_loss_call(const lc_value *in, lc_tensor **out)
     return reduced_loss(above_zero(lc_add(lc_mul(lc_neg(target), lc_sub(a, b)), LC_NUMBER(in[3].f))), how, out);
 }
 LC_OP(margin_ranking_loss,
-      .sig = "margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, size_average: bool | "
-             "None = None, reduce: bool | None = None, reduction: str = 'mean') -> Tensor",
+      .sig = "margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, " REDUCTION
+             ") -> Tensor",
       .doc = "What input1 lacks of being above input2 by the margin; below it where target is -1.", LOSS,
       .call = margin_ranking_loss_call);
 
@@ -79,9 +78,7 @@ static int soft_margin_loss_call(const lc_value *in, lc_tensor **out)
     lc_tensor *loss = lc_is_complex(dtype) ? lc_log1p(lc_exp(lc_neg(along))) : lc_neg(lc_logsigmoid(along));
     return reduced_loss(in_dtype_of(loss, dtype), how, out);
 }
-LC_OP(soft_margin_loss,
-      .sig = "soft_margin_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, "
-             "reduction: str = 'mean') -> Tensor",
+LC_OP(soft_margin_loss, .sig = "soft_margin_loss(input: Tensor, target: Tensor, " REDUCTION ") -> Tensor",
       .doc = "log(1 + exp(-target * input)).", LOSS, .call = soft_margin_loss_call);
 
 static int multilabel_soft_margin_loss_call(const lc_value *in, lc_tensor **out)
@@ -97,9 +94,8 @@ static int multilabel_soft_margin_loss_call(const lc_value *in, lc_tensor **out)
     return reduced_loss(lc_div(lc_sum(loss, &last, 1, false), LC_INTEGER(x->shape[last])), how, out);
 }
 LC_OP(multilabel_soft_margin_loss,
-      .sig = "multilabel_soft_margin_loss(input: Tensor, target: Tensor | Number, weight: Tensor | None = None, size_average: "
-             "bool | "
-             "None = None, reduce: bool | None = None, reduction: str = 'mean') -> Tensor",
+      .sig = "multilabel_soft_margin_loss(input: Tensor, target: Tensor | Number, weight: Tensor | None = None, " REDUCTION
+             ") -> Tensor",
       .doc = "The mean over classes of each one's binary cross entropy with logits.", SUM_OF_OPS,
       .call = multilabel_soft_margin_loss_call);
 
@@ -143,9 +139,8 @@ static int multi_margin_loss_call(const lc_value *in, lc_tensor **out)
     return reduced_loss(target->ndim == 0 ? lc_reshape(loss, NULL, 0) : loss, how, out);
 }
 LC_OP(multi_margin_loss,
-      .sig =
-          "multi_margin_loss(input: Tensor, target: Tensor, p: Number = 1, margin: float = 1.0, weight: Tensor | None = None, "
-          "size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean') -> Tensor",
+      .sig = "multi_margin_loss(input: Tensor, target: Tensor, p: Number = 1, margin: float = 1.0, weight: Tensor | None = "
+             "None, " REDUCTION ") -> Tensor",
       .doc = "What the target's class lacks of being above each other class by the margin, to the power p.", LOSS,
       .call = multi_margin_loss_call);
 
@@ -201,9 +196,7 @@ static int multilabel_margin_loss_call(const lc_value *in, lc_tensor **out)
     lc_tensor *loss = lc__multilabel_margin(lc_reshape(x, shape, 2), lc_reshape(target, shape, 2));
     return reduced_loss(target->ndim < 2 ? lc_reshape(loss, NULL, 0) : loss, how, out);
 }
-LC_OP(multilabel_margin_loss,
-      .sig = "multilabel_margin_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = "
-             "None, reduction: str = 'mean') -> Tensor",
+LC_OP(multilabel_margin_loss, .sig = "multilabel_margin_loss(input: Tensor, target: Tensor, " REDUCTION ") -> Tensor",
       .doc = "multi_margin_loss with several labels per row; those of a row come before its first -1.", LOSS,
       .call = multilabel_margin_loss_call);
 
@@ -230,9 +223,7 @@ static int triplet_margin_loss_call(const lc_value *in, lc_tensor **out)
     return reduced_loss(above_zero(lc_sub(lc_add(near, LC_NUMBER(margin)), far)), how, out);
 }
 LC_OP(triplet_margin_loss,
-      .sig =
-          "triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2.0, eps: "
-          "float = 1e-06, swap: bool = False, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "
-          "'mean') -> Tensor",
+      .sig = "triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2.0, "
+             "eps: float = 1e-06, swap: bool = False, " REDUCTION ") -> Tensor",
       .doc = "What the negative lacks of being farther from the anchor than the positive by the margin.", LOSS,
       .call = triplet_margin_loss_call);
