@@ -184,9 +184,9 @@ static int adaptive_max(const lc_value *in, lc_tensor **out, int nd, bool both)
     LC_OP(op##_both, .sig = #op "_both" SIZES BOTH,                                                                            \
           .doc = "The largest elements of output_size windows over the last " dims ", and where they are.", SPACE, .py = #op,  \
           .call = op##_both_call, ##__VA_ARGS__);
-ADAPTIVE_AVG(adaptive_avg_pool1d, 1, "1 dimension")
-ADAPTIVE_AVG(adaptive_avg_pool2d, 2, "2 dimensions")
-ADAPTIVE_AVG(adaptive_avg_pool3d, 3, "3 dimensions", .amp = LC_AMP_CPU_FP32)
-ADAPTIVE_MAX(adaptive_max_pool1d, 1, "1 dimension")
-ADAPTIVE_MAX(adaptive_max_pool2d, 2, "2 dimensions")
-ADAPTIVE_MAX(adaptive_max_pool3d, 3, "3 dimensions", .amp = LC_AMP_CPU_FP32)
+ADAPTIVE_AVG(adaptive_avg_pool1d, 1, "dimension")
+ADAPTIVE_AVG(adaptive_avg_pool2d, 2, "two dimensions")
+ADAPTIVE_AVG(adaptive_avg_pool3d, 3, "three dimensions", .amp = LC_AMP_CPU_FP32)
+ADAPTIVE_MAX(adaptive_max_pool1d, 1, "dimension")
+ADAPTIVE_MAX(adaptive_max_pool2d, 2, "two dimensions")
+ADAPTIVE_MAX(adaptive_max_pool3d, 3, "three dimensions", .amp = LC_AMP_CPU_FP32)
