@@ -538,7 +538,15 @@ selu: v([NAN, 1.0, INF])
 celu: v([-1.0, 1.0]), INF
 relu: x(3), inplace=None | x(3), inplace=0 | c(3), inplace=1 | x(3), inplace='a'
 nll_loss: x(2, 3), i([0, 2]), size_average=2**40
-softplus: x(3), 1j
+cross_entropy: v([[NAN, 1.0], [1.0, 2.0], [INF, 0.5]]), i([-100, 1, -100]) | v([[[NAN, 1.0], [1.0, 2.0]]]), i([[-100, 1]])
+linear_cross_entropy: v([[NAN, 1.0], [1.0, 2.0]]), x(3, 2), i([-100, 1])
+multi_margin_loss: x(2, 3), i([0, 2]), weight=c(3).double()
+kl_div: c(3).to(m.complex64), c(3)
+triplet_margin_with_distance_loss: x(2, 3), x(2, 3), x(2, 3), distance_function=0
+softplus: x(3), 1j | x(3), 1e300 | c(3).double(), 1e300
+leaky_relu: x(3), 1e300 | x(3), INF
+threshold: i([1, 2]), INF, 1 | i([1, 2]), 1, NAN
+cross_entropy: x(1, 2, 2), i([[0, 1]]).to(m.uint8)
 threshold: x(3), 1j, 2.0
 F.threshold_(c(3, 1).expand(3, 2), 0.1, 20.0)
 m.cdist: v([[1.0, NAN]]), v([[2.0, 1.0]]), 0.0 | x(2, 3), x(2, 3), compute_mode=None | x(2, 3), x(2, 3), compute_mode='x'

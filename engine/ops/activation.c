@@ -20,7 +20,9 @@ static int run_as(const lc_record *call, lc_op_id kernel)
     int        n = call->n_in;
     memcpy(in, call->in, (size_t)n * sizeof *in);
     for (int k = call->n_in; k < call->op->args->n_params && n < 4 && call->op->args->params[k].kind == LC_IS_number; k++) {
-        if (call->args[k].tag == LC_IS_complex && !lc_is_complex(call->dtype))
+        double value = lc_number_of(&call->args[k]), most = working_dtype(call->dtype) == LC_f32 ? FLT_MAX : DBL_MAX;
+        bool   fits = lc_is_differentiable(call->dtype) ? !isfinite(value) || fabs(value) <= most : isfinite(value);
+        if (!fits || (call->args[k].tag == LC_IS_complex && !lc_is_complex(call->dtype)))
             return lc_fail_int(LC_LucidError, "%s: value cannot be converted to type %s without overflow", call->op->name,
                                lc_dtypes[call->dtype].name);
         in[n++] = number_operand(&call->args[k]);

@@ -342,9 +342,8 @@ static int kl_div_call(const lc_value *in, lc_tensor **out)
             "reduction: 'mean' divides the total loss by both the batch size and the support size. 'batchmean' divides only "
             "by the batch size, and aligns with the KL div math definition.");
     if (reduction_of(&in[2], &in[3], &name, &how) < 0) return -1;
-    if (!(lc_is_floating(x->dtype) || lc_is_complex(x->dtype)) ||
-        !(lc_is_floating(target->dtype) || lc_is_complex(target->dtype)))
-        return lc_fail_int(LC_DtypeMismatch, "kl_div: Integral inputs not supported.");
+    if (!lc_is_floating(x->dtype) || !lc_is_floating(target->dtype))
+        return lc_fail_int(LC_DtypeMismatch, "kl_div: Integral and complex inputs not supported.");
     lc_tensor *loss = in[5].b ? lc_mul(lc_exp(target), lc_sub(target, x)) : lc_sub(lc_xlogy(target, target), lc_mul(target, x));
     if (reduced_loss(loss, how, out) < 0) return -1;
     if (batch && x->ndim) out[0] = lc_div(out[0], LC_INTEGER(x->shape[0]));

@@ -28,7 +28,7 @@ static int check_class_target(const lc_tensor *x, const lc_tensor *target, const
     if (!fits)
         return lc_fail_int(LC_ShapeMismatch, "a class per position expected: size mismatch (got input: %s, target: %s)",
                            LC_SIZES(x->shape, x->ndim), LC_SIZES(target->shape, target->ndim));
-    if (target->dtype != LC_i64 && target->dtype != LC_u8)
+    if (target->dtype != LC_i64 && (target->dtype != LC_u8 || x->ndim > 2))
         return lc_fail_int(LC_DtypeMismatch, "expected scalar type Long but found %s", lc_dtypes[target->dtype].name);
     if (weight != LC_NONE && (weight->ndim != 1 || weight->numel != classes))
         return lc_fail_int(LC_ShapeMismatch,

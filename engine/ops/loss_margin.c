@@ -128,6 +128,9 @@ static int multi_margin_loss_call(const lc_value *in, lc_tensor **out)
                            LC_SHAPE(weight));
     if (!lc_is_floating(x->dtype))
         return lc_fail_int(LC_NotImplementedError, "multi_margin_loss is not implemented for %s", lc_dtypes[x->dtype].name);
+    if (weight != LC_NONE && weight->dtype != x->dtype)
+        return lc_fail_int(LC_DtypeMismatch, "multi_margin_loss: expected a weight of %s but found %s",
+                           lc_dtypes[x->dtype].name, lc_dtypes[weight->dtype].name);
     lc_tensor *flat = lc_reshape(x, (int64_t[]){ rows, classes }, 2), *at = lc_reshape(target, (int64_t[]){ rows, 1 }, 2);
     lc_tensor *lack = lc_add(lc_sub(flat, lc_gather(flat, 1, at, false)), LC_NUMBER(in[3].f));
     lack = lc_where(lc_gt(lack, LC_INTEGER(0)), lack, LC_INTEGER(0)); /* NaN lacks nothing */

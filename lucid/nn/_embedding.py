@@ -16,7 +16,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
         rows = weight.shape[0]
         if not -rows <= padding_idx < max(rows, 1):
             raise AssertionError("Padding_idx must be within num_embeddings")
-        padding_idx += rows if padding_idx < 0 else 0
+        padding_idx = padding_idx + rows if padding_idx < 0 else padding_idx
     if max_norm is not None:
         _C.embedding_renorm_(weight.detach(), input, max_norm, norm_type)
     return _C.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)

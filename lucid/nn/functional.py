@@ -102,7 +102,7 @@ def triplet_margin_with_distance_loss(
             "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
             f"anchor {anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D inputs"
         )
-    distance = distance_function or pairwise_distance  # noqa: F821
+    distance = pairwise_distance if distance_function is None else distance_function  # noqa: F821
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
         far = _C.minimum(far, distance(positive, negative))

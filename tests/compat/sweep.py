@@ -96,7 +96,63 @@ softmax: T(2,3), 1, dtype=None
 log_softmax: T(2,3), 1, dtype=None
 softmin: T(2,3), 1, dtype=None
 one_hot: I(5,2,3), num_classes=-1
+relu|relu6|selu|silu|mish|hardswish|hardsigmoid: T(2,3), inplace=False
+sigmoid|tanh|logsigmoid|softsign|tanhshrink: T(2,3)
+elu|celu: T(2,3), alpha=1.0, inplace=False
+gelu: T(2,3), approximate='none'
+leaky_relu: T(2,3), negative_slope=0.01, inplace=False
+hardtanh: T(2,3), min_val=-1.0, max_val=1.0, inplace=False
+softplus: T(2,3), beta=1.0, threshold=20.0
+softshrink|hardshrink: T(2,3), lambd=0.5
+threshold: T(2,3), 0.1, 20.0, inplace=False
+glu: T(2,4), dim=-1
+prelu: T(2,3), T(3)
+rrelu: T(2,3), lower=0.1, upper=0.3, training=False, inplace=False
+dropout|alpha_dropout|dropout1d|feature_alpha_dropout: T(2,3,4), p=0.0, training=True, inplace=False
+dropout2d|dropout3d: T(1,2,3,2,2), p=0.0, training=True, inplace=False
+gumbel_softmax: T(2,3), tau=1.0, hard=False, dim=-1
+linear: T(2,3), T(4,3), T(4)
+bilinear: T(2,3), T(2,4), T(5,3,4), T(5)
+scaled_dot_product_attention: T(2,2,3,4), T(2,2,3,4), T(2,2,3,4), attn_mask=None, dropout_p=0.0, is_causal=False, scale=None
+scaled_dot_product_attention: T(2,4,20,4), T(2,2,33,4), T(2,2,33,4), attn_mask=C(20,33), enable_gqa=True
+mse_loss|l1_loss: T(2,3), T(2,3), reduction='mean', weight=None
+smooth_l1_loss: T(2,3), T(2,3), reduction='mean', beta=1.0
+huber_loss: T(2,3), T(2,3), reduction='mean', delta=1.0, weight=None
+cross_entropy: T(4,3), I(3,4), weight=None, ignore_index=-100, reduction='mean', label_smoothing=0.0
+cross_entropy: T(2,3,4), I(3,2,4), weight=C(3), ignore_index=1, reduction='mean', label_smoothing=0.1
+cross_entropy: T(4,3), U(4,3), weight=C(3), reduction='mean', label_smoothing=0.1
+nll_loss: T(4,3), I(3,4), weight=None, ignore_index=-100, reduction='mean'
+linear_cross_entropy: T(4,3), T(5,3), I(5,4), linear_bias=T(5), weight=None, reduction='mean', label_smoothing=0.0
+binary_cross_entropy: U(2,3), U(2,3), weight=None, reduction='mean'
+binary_cross_entropy_with_logits: T(2,3), U(2,3), weight=None, reduction='mean', pos_weight=None
+kl_div: T(2,3), U(2,3), reduction='mean', log_target=False
+poisson_nll_loss: T(2,3), U(2,3), log_input=True, full=False, eps=1e-8, reduction='mean'
+gaussian_nll_loss: T(2,3), T(2,3), U(2,3), full=False, eps=1e-6, reduction='mean'
+hinge_embedding_loss: T(2,3), C(2,3), margin=1.0, reduction='mean'
+margin_ranking_loss: T(3), T(3), T(3), margin=0.0, reduction='mean'
+cosine_embedding_loss: T(3,4), T(3,4), C(3), margin=0.0, reduction='mean'
+soft_margin_loss: T(2,3), C(2,3), reduction='mean'
+multi_margin_loss: T(4,3), I(3,4), p=1, margin=1.0, weight=None, reduction='mean'
+multilabel_margin_loss: T(2,3), I(3,2,3), reduction='mean'
+multilabel_soft_margin_loss: T(2,3), U(2,3), weight=None, reduction='mean'
+triplet_margin_loss: T(3,4), T(3,4), T(3,4), margin=1.0, p=2.0, eps=1e-6, swap=False, reduction='mean'
+ctc_loss: T(6,2,4), I(4,2,3), (6,5), (3,2), blank=0, reduction='mean', zero_infinity=False
+embedding: I(5,2,3), T(5,4), padding_idx=None, max_norm=None, scale_grad_by_freq=False
+embedding_bag: I(5,2,3), T(5,4), mode='mean', padding_idx=None, per_sample_weights=None
+cosine_similarity: T(2,3), T(2,3), dim=1, eps=1e-8
+pairwise_distance: T(2,3), T(2,3), p=2.0, eps=1e-6, keepdim=False
+pdist: T(4,3), p=2.0
+m.cdist: T(2,4,3), T(2,5,3), p=1.0
+m.matmul: T(2,1,3,4), T(5,4,2)
+m.mm|m.matmul: T(2,3), T(3,4)
+m.bmm: T(2,3,4), T(2,4,5)
+m.addmm: T(2,4), T(2,3), T(3,4), beta=1, alpha=1
+m.baddbmm: T(2,3,5), T(2,3,4), T(2,4,5), beta=1, alpha=1
+m.gru_cell: T(2,3), T(2,5), T(15,3), T(15,5), T(15), T(15)
+m.rnn_tanh_cell|m.rnn_relu_cell: T(2,3), T(2,5), T(5,3), T(5,5), T(5), T(5)
 """
+# Vectors of PyTorch's kernels and the elements behind the last one differ in what they make of NaN, or of its gradient.
+UNSURE = "conv gelu elu celu hardswish hardsigmoid hardtanh soft_margin_loss scaled_dot_product_attention m.cdist".split()
 ODD = (
     "None True 'a' 0 -1 1 2 3 5 2.0 0.5 NAN INF -0.5 () (1,) (2,) (2,2) (0,1) (1,2,3) (1,1,1,1) [1,1] (2.0,2) (None,2) "
     "2**31 2**40 2**62 1e300 1j T() T(2) I(3,2)"
@@ -118,6 +174,15 @@ SUITED = {  # values that are likely to mean something
     "ceil_mode": "True",
     "antialias": "True",
     "return_indices": "True False",
+    "reduction": "'none' 'sum' 'x'",
+    "p": "0 1 0.5 2.0 3.0 INF",
+    "weight": "C(3) C(4) C(2,3) C(3).double()",
+    "attn_mask": "C(3,3) C(3,3)>1 C(2,1,3,3) C(20,33) C(20,33)>1",
+    "ignore_index": "0 2 -1",
+    "label_smoothing": "1.0 0.5 -0.1 1.1",
+    "padding_idx": "0 4 -1 -5 5",
+    "max_norm": "1.0 0.0",
+    "training": "True False",
 }
 DTYPES = ".double() .half() .bfloat16() .int() .long() .bool() .to(m.complex64) .to(m.uint8) .to(m.int8)".split()
 STRIDES = [
@@ -174,7 +239,7 @@ def spoil(r, argument, odd):
 
 def calls_of(name, n, seed):
     """n different statements. No NaN in convolutions: some of PyTorch's kernels multiply it by the padding, some do not."""
-    lines = [line.split(": ", 1)[1] for line in CALLS.splitlines() if line.startswith(name + ": ")]
+    lines = [line.split(": ", 1)[1] for line in CALLS.strip().splitlines() if name in line.split(": ")[0].split("|")]
     r, made = random.Random(seed * 100003 + zlib.crc32(name.encode())), {}
     for _ in range(20 * n):
         arguments = split(r.choice(lines))
@@ -186,12 +251,12 @@ def calls_of(name, n, seed):
         for _ in range(r.choice([1, 1, 1, 2])):
             if r.random() < 0.8:
                 k = r.randrange(len(plain))
-                plain[k] = spoil(r, plain[k], "T" if name.startswith("conv") else "N")
+                plain[k] = spoil(r, plain[k], "T" if name.startswith(tuple(UNSURE)) else "N")
         if r.random() < 0.03:
             named.append(["bogus", "1"])
         if r.random() < 0.03:
             plain.pop()
-        made[f"F.{name}({', '.join(plain + ['='.join(pair) for pair in named])})"] = None
+        made[f"{name if '.' in name else 'F.' + name}({', '.join(plain + ['='.join(pair) for pair in named])})"] = None
         if len(made) == n:
             break
     return list(made)
@@ -318,7 +383,7 @@ def differences(statements):
         statements = statements[len(lines) + 1 :]
 
 
-OPS = list(dict.fromkeys(line.split(": ")[0] for line in CALLS.strip().splitlines()))
+OPS = list(dict.fromkeys(name for line in CALLS.strip().splitlines() for name in line.split(": ")[0].split("|")))
 
 
 def main():

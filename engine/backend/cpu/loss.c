@@ -10,6 +10,7 @@
 #include "cpu.h"
 #include "entropy.h"
 #include "../args.h"
+#include <math.h>
 #include <string.h>
 
 extern const lc_entropies lc_cpu_entropies_base, lc_cpu_entropies_avx2 __attribute__((weak)),
@@ -123,7 +124,7 @@ static void backward_block(const entropy_job *j, int64_t unit, char *tile)
         set_number(j->work, pull, l, hit[l] + (counts ? g * eps / (double)a->classes * j->all_weights : 0));
         set_number(j->work, push, l, counts ? g * eps / (double)a->classes : 0);
     }
-    if (j->wide == 1 && target[first] == a->ignored) {
+    if (j->wide == 1 && target[first] == a->ignored && isfinite(number_at(j->work, lse, 0))) {
         memset(to, 0, (size_t)(a->classes * j->item));
         return;
     }
@@ -136,11 +137,7 @@ static void backward_block(const entropy_job *j, int64_t unit, char *tile)
     else j->lines->wide_backward(y, x, a->classes, step, w, lse, pull, push);
     for (int64_t l = 0; l < lanes; l++) {
         int64_t class = target[first + l];
-        if (class != a->ignored) {
-            set_number(j->work, y, class * step + l, number_at(j->work, y, class * step + l) - hit[l]);
-            continue;
-        }
-        for (int64_t c = 0; c < a->classes; c++) set_number(j->work, y, c * step + l, 0); /* scores that are not finite */
+        if (class != a->ignored) set_number(j->work, y, class * step + l, number_at(j->work, y, class * step + l) - hit[l]);
     }
     if (!direct) move_tile(j, y, to, lanes, true);
 }
