@@ -48,7 +48,7 @@ FAMILIES = {
         x.sort() | x.sort(0) | i.sort() | x.argsort() | x.sort(descending=True) | x.sort(stable=True) | wide.sort()
         x.topk(5) | x.topk(5, 0) | wide.topk(100) | x.msort() | i.unique() | x.unique() | i.unique(return_inverse=True)
         i.unique_consecutive() | searchsorted(edges, x) | bucketize(x, edges) | flat_i.bincount() | x.histc()
-        isin(i, pick)""",
+        isin(i, pick) | order.topk(n // 4)""",
     "indexing": """
         x[pick] | x[:, pick] | x[m] | x[2] | x[1:5] | x.index_select(0, pick) | x.index_select(1, pick)
         x.gather(0, at) | x.gather(1, at) | x.scatter(1, at, y) | x.scatter(0, at, y) | x.scatter_add(1, at, y)
@@ -101,6 +101,7 @@ def names(library, side):
         "wide": torch.randn(64, 16384, generator=make) if side == 2048 else torch.zeros(1, 1),
         "flat_at": flat_at,
         "flat_i": flat_at % 1000,
+        "order": torch.randperm(n, generator=make),
     }
     given = {k: v if library is torch else library.from_numpy(v.numpy()).clone() for k, v in values.items()}
     x = given["x"]
