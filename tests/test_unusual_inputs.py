@@ -378,7 +378,8 @@ conv3d: x(2, 3, 4, 4, 4), x(4, 3, 2, 2, 2), groups=5 | x(0, 3, 4, 4, 4), x(4, 3,
 conv3d: x(2, 3, 0, 4, 4), x(4, 3, 3, 3, 3), padding=2
 conv_transpose1d: x(1, 1, 4), v([[[INF, 1.0, 2.0]]]) | c(2, 1, 4), v([[[1.0, NAN, 2.0]]]), stride=2, padding=1
 conv_transpose2d: c(2, 2, 5, 5), v([[[[1.0, 2.0], [INF, 3.0]]], [[[1.0, NAN], [2.0, 3.0]]]]), padding=1
-conv_transpose1d: x(1, 1, 4).half(), v([[[1.0, 2.0, INF]]]).half()
+conv_transpose1d: x(1, 1, 4).half(), v([[[1.0, 2.0, INF]]]).half() | x(0, 3, 4), x(3, 2, 3), output_padding=1
+adaptive_avg_pool1d: i([[[1, 2]]]), 1 | i([[[1, 2]]]), 2 | x(1, 2, 4).to(m.complex64), 1
 conv_transpose1d: x(2, 3, 8), x(4, 2, 3) | x(2, 3, 8), x(3, 2, 3) | x(2, 3, 8), x(3, 2, 3), x(3)
 conv_transpose1d: x(2, 3, 8), x(3, 2, 3), output_padding=1 | x(2, 3, 8), x(3, 2, 3), output_padding=2, stride=2
 conv_transpose1d: x(2, 3, 8), x(3, 2, 3), output_padding=1, stride=2 | x(2, 3, 8), x(3, 2, 3), output_padding=-1, stride=2

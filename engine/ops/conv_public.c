@@ -140,7 +140,7 @@ static bool may_be_empty(const conv_call *c)
 static int transposed_size(conv_call *c, int64_t *size)
 {
     for (int d = 0; d < c->nd; d++)
-        if (c->output_padding[d] >= c->stride[d] && c->output_padding[d] >= c->dilation[d])
+        if (c->x->shape[0] && c->output_padding[d] >= c->stride[d] && c->output_padding[d] >= c->dilation[d])
             return lc_fail_int(
                 LC_LucidError,
                 "output padding must be smaller than either stride or dilation, but got output_padding %lld, stride %lld "

@@ -153,7 +153,7 @@ static int adaptive_size(const lc_value *in, int nd, bool mean, int64_t *size)
         if (size[d] < 0)
             return lc_fail_int(LC_LucidError, "adaptive pool: elements of output_size must be greater than or equal to 0");
     if (!(mean && (one || (nd < 3 && has_elements(x, nd)))) && check_input(x, nd, true) < 0) return -1;
-    return refuse(x, "adaptive pool", lc_is_floating(x->dtype));
+    return one ? 0 : refuse(x, "adaptive pool", lc_is_floating(x->dtype));
 }
 static int adaptive_avg(const lc_value *in, lc_tensor **out, int nd)
 {
