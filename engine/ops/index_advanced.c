@@ -229,7 +229,7 @@ static int index_call(const lc_value *in, lc_tensor **out)
     int        n;
     if (first->dtype == LC_b8 && first != LC_NONE && x->ndim && lc_same_shape(first, x) &&
         lc_same_device(first->device, x->device))
-        return (out[0] = lc_masked_select(x, first)) ? 0 : -1; /* no positions needed */
+        return (out[0] = lc__index_mask(x, first)) ? 0 : -1; /* no positions needed */
     return positions_of(x, &in[1], made, &n) == 0 && (out[0] = lc__index(x, made, n)) ? 0 : -1;
 }
 LC_OP(index, .sig = "index(input: Tensor, indices: list[Tensor | None]) -> Tensor",

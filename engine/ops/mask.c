@@ -81,6 +81,9 @@ GRAD(masked_select)
 LC_OP(masked_select, .sig = "masked_select(input: Tensor, mask: Tensor) -> Tensor",
       .doc = "The elements where mask holds, as a vector.", .method = true, .out = true, .exact = true, .reads_values = true,
       .call = masked_select_call, .grad = masked_select_grad, .saves = IN(1));
+LC_OP(_index_mask, .py = "index", .sig = "_index_mask(input: Tensor, mask: Tensor) -> Tensor",
+      .doc = "masked_select as x[mask] calls it: PyTorch's step back has indexing's name.", .hidden = true,
+      .reads_values = true, .call = masked_select_call, .grad = masked_select_grad, .saves = IN(1));
 
 static int masked_scatter_shape(const lc_record *call, lc_spec *out)
 {

@@ -142,6 +142,7 @@ STATEMENTS = """
     m.tensor([1.0, 0, 3]).half() + m.tensor(2j) | m.tensor([[1.0, 0], [3, 2]]).half().t() == m.tensor(2 + 0j)
     m.ones(2).to(m.tensor(1)) | m.ones(2).to(m.tensor(1), True) | m.ones(2).byte() // 256 | m.ones(2).byte() % 2**40
     m.fmod(m.ones(2).int(), 2**32) | m.ones(2).char() // 257 | m.ones(2).short() // m.tensor(65536)
+    type((lambda x: x[x > 1])(m.arange(4.0).requires_grad_()).grad_fn).__name__
     m.std_mean(m.arange(4.0), 0, True) | m.nn.functional.max_pool2d(m.ones(1, 4, 4), 2, return_indices=True)
 """
 for line in STATEMENTS.split("\n"):
