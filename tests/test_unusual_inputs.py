@@ -223,7 +223,7 @@ celu: v(E), 0.0 | v(E), -2.0 | v(E) | v(E * 5)
 elu: v(E), -2.0 | v(E) | v(E * 5)
 leaky_relu: v(E), -0.5 | v(E) | v(E * 5)
 relu: x(0) | v(E) | v(E * 5) | x(3), inplace=True | x(2, 4, 6, 6).to(memory_format=CL)
-dropout: x(3), 1.5 | x(3), -0.5 | x(3), 1.0 | x(3), 0.0 | x(0), 0.5 | x(3), NAN | x(3), NAN, training=False
+dropout: x(3), 1.5 | x(3), -0.5 | x(3), 1.0 | c(3).long(), 1.0 | x(3), 0.0 | x(0), 0.5 | x(3), NAN | x(3), NAN, training=False
 dropout: x(3), training=False, inplace=True | x(3), 0.5, True, True | x(2, 3)[0], 0.5, True, True | x(2, 3)[0], 0.5, False, True
 alpha_dropout: x(3), 1.5 | x(3), 1.0 | x(3), NAN | x(3), NAN, True
 dropout2d: x(3), 0.5 | x(2, 3, 4), NAN | x(2, 4, 6, 6).to(memory_format=CL)

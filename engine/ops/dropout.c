@@ -57,7 +57,12 @@ static int drop(const lc_value *in, lc_tensor **out, dropout_kind kind)
     double     p = in[1].f;
     if (!(p >= 0 && p <= 1)) return lc_fail_int(LC_LucidError, "dropout probability has to be between 0 and 1, but got %g", p);
     if (!in[2].b || p == 0 || !x->numel) return out[0] = x, 0;
-    if (p == 1) return (out[0] = scaled(x, LC_NUMBER(0), kind & INPLACE)) ? 0 : -1;
+    if (p == 1) { /* by a zero of its dtype: integers stay integers */
+        lc_value where = { .tag = LC_IS_device, .dev = x->device };
+        return (out[0] = scaled(x, lc_scalar_tensor(LC_NUMBER(0), LC_OF_DTYPE((lc_dtype)x->dtype), where), kind & INPLACE))
+                   ? 0
+                   : -1;
+    }
     bool piecewise =
         kind && !(kind & FEATURE) && x->numel > PIECE && !keeps_noise(x) && lc_is_contiguous_in(x, LC_CONTIGUOUS_FORMAT);
     if (piecewise) out[0] = in_pieces(kind & INPLACE ? x : lc_clone(x, LC_PRESERVE_FORMAT), p, kind);
