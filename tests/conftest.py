@@ -30,11 +30,12 @@ def pytest_collection_finish():
 
 @pytest.fixture(scope="module", autouse=True)
 def nothing_leaks():
-    before = live_blocks()
+    before, counted = live_blocks(), lucid.memory_stats()["allocated_bytes"]
     gc.freeze()
     yield
-    after = live_blocks()
+    after, still = live_blocks(), lucid.memory_stats()["allocated_bytes"]
     assert after <= before, f"{after - before} engine blocks are still alive after this module"
+    assert after != before or still <= counted, f"{still - counted} bytes are counted as in use after this module"
 
 
 def pytest_runtest_setup(item):

@@ -551,7 +551,12 @@ cross_entropy: x(1, 2, 2), i([[0, 1]]).to(m.uint8)
 threshold: x(3), 1j, 2.0
 F.threshold_(c(3, 1).expand(3, 2), 0.1, 20.0)
 m.cdist: v([[1.0, NAN]]), v([[2.0, 1.0]]), 0.0 | x(2, 3), x(2, 3), compute_mode=None | x(2, 3), x(2, 3), compute_mode='x'
-pdist: v([[1.0, NAN], [2.0, 1.0], [INF, 1.0]]), 0.0
+pdist: v([[1.0, NAN], [2.0, 1.0], [INF, 1.0]]), 0.0 | v([[1.0, NAN], [2.0, 1.0], [INF, 1.0]]), 1.0
+pdist: v([[1.0, NAN], [2.0, 1.0]]), INF
+m.cdist: v([[1.0, NAN], [INF, 2.0]]), v([[2.0, 1.0], [INF, 0.0]]), 1.0
+m.cdist: v([[1.0, NAN], [INF, 2.0]]), v([[2.0, 1.0], [INF, 0.0]]), INF
+m.cdist: v([[NAN]]), v([[1.0]]), INF
+grid_sample: v([[[[NAN, 1.0], [2.0, NAN]]]]), v([[[[0.5, 0.5], [-0.3, 0.2]]]]), mode='nearest', align_corners=False
 bilinear: x(2, 3), x(2, 4), x(5, 3, 4), x()
 m.addr: c(2, 3), c(2), c(3), alpha=True | c(2, 3), c(2), c(3), beta=1j
 m.gru_cell: x(2, 3), x(2, 5), x(15), x(15, 5)

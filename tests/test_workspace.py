@@ -24,6 +24,7 @@ OPS = """
     x @ x[:64].t() | lucid.bmm(t, t) | lucid.addmv(row, x, row) | i @ i | lucid.dropout_(x + 0, 0.5, True)
     lucid.alpha_dropout(x, 0.5, True) | lucid.arange(ROWS * ROWS) | lucid.randn(ROWS, ROWS)
     lucid.randperm(ROWS * ROWS) | x.half() | x.exp() | x.t() + x
+    lucid.nn.functional.grid_sample(t[:2, :, None], t.reshape(-1)[:16384].reshape(2, 64, 64, 2), align_corners=False)
 """
 
 
@@ -49,9 +50,12 @@ def test_workspace(statement, operands):
     try:
         eval(statement, dict(operands))  # noqa: S307
         lucid.reset_peak_memory_stats()
+        before = lucid.memory_stats()["allocated_bytes"]
         result = eval(statement, dict(operands))  # noqa: S307
         stats = lucid.memory_stats()
     finally:
         lucid.set_num_threads(threads)
     assert result is not None
     assert stats["peak_bytes"] - stats["allocated_bytes"] <= 192 << 10  # what 2048 rows may take
+    del result
+    assert lucid.memory_stats()["allocated_bytes"] == before

@@ -16,18 +16,27 @@ static int cdist_run(const lc_record *call)
     return lc_release(a), lc_release(b), rc;
 }
 
+static lc_tensor *sign_or_nan(lc_tensor *x)
+{
+    return lc_add(lc_clamp(lc_ceil(x), LC_INTEGER(0), LC_INTEGER(1)), lc_clamp(lc_floor(x), LC_INTEGER(-1), LC_INTEGER(0)));
+}
 /* |x - y|^(p - 1) signed, over dist^(p - 1): g's share of every difference, (batch, rows of x, rows of y, columns). */
 static lc_tensor *shares(lc_tensor *g, lc_tensor *dist, lc_tensor *x, lc_tensor *y, double p)
 {
     lc_tensor *zero = LC_INTEGER(0), *diff = lc_sub(lc_unsqueeze(x, 2), lc_unsqueeze(y, 1));
-    lc_tensor *size = lc_abs(diff), *sign = lc_sign(diff), *d = lc_unsqueeze(dist, 3);
+    lc_tensor *size = lc_abs(diff), *d = lc_unsqueeze(dist, 3), *still = lc_eq(d, zero), *share;
     g = lc_unsqueeze(g, 3);
-    if (p == 1) return lc_mul(g, sign);
-    if (isinf(p)) return lc_mul(g, lc_mul(sign, lc_eq(size, d)));
-    lc_tensor *still = lc_eq(d, zero), *power = LC_NUMBER(p - 1); /* no gradient where rows coincide */
-    if (p < 1) still = lc_bitwise_or(still, lc_eq(size, zero));
-    lc_tensor *ratio = lc_pow(lc_div(lc_where(still, LC_INTEGER(1), size), lc_where(still, LC_INTEGER(1), d)), power);
-    return lc_mul(g, lc_where(still, zero, lc_mul(sign, ratio)));
+    if (p == 1 || isinf(p)) still = lc_bitwise_and(still, lc_eq(g, zero)); /* pairs that nobody asked for (pdist) */
+    if (p == 1) share = sign_or_nan(diff);
+    else if (isinf(p)) { /* of the largest ones */
+        lc_tensor *smaller = lc_clamp_max(lc_ceil(lc_abs(lc_sub(size, d))), LC_INTEGER(1));
+        share = lc_mul(sign_or_nan(diff), lc_sub(LC_INTEGER(1), smaller));
+    } else {
+        if (p < 1) still = lc_bitwise_or(still, lc_eq(size, zero));
+        lc_tensor *ratio = lc_div(lc_where(still, LC_INTEGER(1), size), lc_where(still, LC_INTEGER(1), d));
+        share = lc_mul(lc_sign(diff), lc_pow(ratio, LC_NUMBER(p - 1)));
+    }
+    return lc_mul(g, lc_where(still, zero, share)); /* no gradient where rows coincide */
 }
 GRAD(_cdist)
 {

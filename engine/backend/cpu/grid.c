@@ -150,7 +150,7 @@ static void lane_chunk(void *ctx, int64_t begin, int64_t end)
         }
         if (!a->out) turn(a->d_image->data + base * plane, plane, rows, GRID_LANE_BYTES, n_lanes, job->area, false);
     }
-    lc_free(t.place, job->bytes);
+    cpu_scratch_free(t.place, job->bytes);
     cpu_scratch_free(side, bytes);
 }
 static void run_lanes(grid_job *job, int64_t cost)
@@ -175,7 +175,9 @@ static int cpu_grid_sample(lc_dtype dtype, const void *args)
     job.bytes = (size_t)(job.tile.tile * job.size * (taps * (2 + (a->d_grid ? a->axes : 0)) + a->axes));
     job.tiles = (a->positions + job.tile.tile - 1) / job.tile.tile, job.groups = (a->channels + GROUP - 1) / GROUP;
     int64_t cost = a->images * a->positions * taps * (a->channels + 8);
-    if (a->d_grid) cpu_parallel(a->images * job.tiles, 1, cost, grid_chunk, &job);
+    if (a->d_grid && a->mode == LC_GRID_NEAREST) /* a step: places have no slope, whatever the values are */
+        memset(a->d_grid->data, 0, (size_t)(a->images * a->positions * a->axes * job.size));
+    else if (a->d_grid) cpu_parallel(a->images * job.tiles, 1, cost, grid_chunk, &job);
     if ((a->out || a->d_image) && lanes_pay(&job)) run_lanes(&job, cost);
     else if (a->out) cpu_parallel(a->images * job.tiles, 1, cost, sample_chunk, &job);
     else if (a->d_image) cpu_parallel(a->images * job.groups, 1, cost, image_chunk, &job);
