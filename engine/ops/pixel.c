@@ -68,7 +68,7 @@ static int shuffle_run(const lc_record *call) { return move_pixels(call, true); 
 static int unshuffle_run(const lc_record *call) { return move_pixels(call, false); }
 
 #define MOVES .ns = "nn.functional", .promote = LC_NO_PROMOTION
-GRAD(pixel_shuffle) { dx[0] = g[0]->numel ? lc_pixel_unshuffle(g[0], in[1].i) : zeros_like(in(0)); }
+GRAD(pixel_shuffle) { dx[0] = g[0]->numel ? lc_pixel_unshuffle(g[0], in[1].i) : lc_reshape(g[0], in(0)->shape, in(0)->ndim); }
 LC_OP(pixel_shuffle, .sig = "pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor",
       .doc = "(..., C r r, H, W) as (..., C, H r, W r): r * r channels become a block of pixels.", MOVES,
       .shape = shuffle_shape, .run = shuffle_run, .grad = pixel_shuffle_grad);
