@@ -52,18 +52,24 @@ static int64_t place_of(const conv_image *to, int64_t n, int64_t row, const int6
 {
     return n * to->n_step + row * to->channel_step + t[0] * to->step[0] + t[1] * to->step[1] + t[2] * to->step[2];
 }
-static void plain_planes(void *ctx, int64_t begin, int64_t end) /* of all images, a channel each */
+/* Every place of the channels begin..end, counted over all images. */
+typedef void (*plain_place)(const plain_job *j, int64_t n, int64_t row, const int64_t *t, int64_t at);
+static inline __attribute__((always_inline)) void each_place(const plain_job *j, int64_t begin, int64_t end, plain_place place)
 {
-    const plain_job *j = ctx;
-    int64_t          t[3];
+    int64_t t[3];
     for (int64_t p = begin; p < end; p++)
         for (t[0] = 0; t[0] < j->to.size[0]; t[0]++)
             for (t[1] = 0; t[1] < j->to.size[1]; t[1]++)
                 for (t[2] = 0; t[2] < j->to.size[2]; t[2]++) {
                     int64_t n = p / j->to.channels, row = p % j->to.channels;
-                    ((uint64_t *)j->to.data)[place_of(&j->to, n, row, t)] = plain_sum(j, n, row, t);
+                    place(j, n, row, t, place_of(&j->to, n, row, t));
                 }
 }
+static void store_sum(const plain_job *j, int64_t n, int64_t row, const int64_t *t, int64_t at)
+{
+    ((uint64_t *)j->to.data)[at] = plain_sum(j, n, row, t);
+}
+static void      plain_planes(void *ctx, int64_t begin, int64_t end) { each_place(ctx, begin, end, store_sum); }
 static plain_job start(const lc_conv_args *a, lc_dtype dtype, bool transposed)
 {
     plain_job j = { .args = a, .dtype = dtype, .transposed = transposed };
@@ -116,21 +122,14 @@ static bool at_border(const plain_job *j, const int64_t *t) /* a tap meets what 
         }
     return false;
 }
-static void border_planes(void *ctx, int64_t begin, int64_t end)
+static void mend(const plain_job *j, int64_t n, int64_t row, const int64_t *t, int64_t at)
 {
-    const plain_job *j = ctx;
-    int64_t          t[3];
-    for (int64_t p = begin; p < end; p++)
-        for (t[0] = 0; t[0] < j->to.size[0]; t[0]++)
-            for (t[1] = 0; t[1] < j->to.size[1]; t[1]++)
-                for (t[2] = 0; t[2] < j->to.size[2]; t[2]++) {
-                    int64_t n = p / j->to.channels, row = p % j->to.channels, at = place_of(&j->to, n, row, t);
-                    double  value = element(j->to.dtype, j->to.data, at);
-                    if (value == value || !at_border(j, t)) continue;
-                    value = float_sum(j, n, row, t);
-                    cpu_move(j->to.dtype, j->to.data + at * lc_size_of(j->to.dtype), 0, LC_f64, (const char *)&value, 8, 1);
-                }
+    double value = element(j->to.dtype, j->to.data, at);
+    if (value == value || !at_border(j, t)) return;
+    value = float_sum(j, n, row, t);
+    cpu_move(j->to.dtype, j->to.data + at * lc_size_of(j->to.dtype), 0, LC_f64, (const char *)&value, 8, 1);
 }
+static void border_planes(void *ctx, int64_t begin, int64_t end) { each_place(ctx, begin, end, mend); }
 #define COUNT(T, exponent) /* of elements that are infinite or NaN */                                                          \
     for (int64_t i = 0; i < t->numel; i++) found += (((const T *)t->data)[i] & (T)(exponent)) == (T)(exponent);
 static bool all_finite(const lc_tensor *t)
