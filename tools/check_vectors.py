@@ -42,7 +42,7 @@ def scalar_rows(text, register):
 def main(build):
     failed = False
     for isa, (register, least) in WIDE.items():
-        loops, products = code(build, f"libkernels_{isa}.a.p/*cpu_loops.c.o"), code(build, f"libunrolled_{isa}.a.p/*gemm*.o")
+        loops, products = code(build, f"libkernels_{isa}.a.p/*loops.isa.c.o"), code(build, f"libunrolled_{isa}.a.p/*gemm*.o")
         if not loops or not products:
             print(f"no {isa} objects in this build: packed arithmetic was NOT counted")
             return SKIP

@@ -1,5 +1,5 @@
 /* Numbers from bits, exactly as PyTorch makes them on the CPU, so that a ported program starts from the same weights, shuffles the same
- * way and drops the same units. Found by experiment against torch 2.13 (tests/test_random.py repeats it):
+ * way and drops the same units. Found by experiment against torch 2.13 (tests/random/test_random.py repeats it):
  *
  * uniform      float32 and halves: 24 bits of one word; float64: 53 bits of two words, the first is the high one. Then
  *              fma(u, hi - lo, lo), in float32 for halves with float32 bounds, rounded to the dtype; a result that rounds up to hi

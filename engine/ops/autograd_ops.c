@@ -7,7 +7,7 @@
  *   cleared        base -> base with zeros where the view lies   (its own adjoint)
  *   copy_slices    (base, values) -> base with the view replaced   gradient: cleared, seen_through
  * The first is how a rebuilt view remembers its base; PyTorch calls that AsStridedBackward0. */
-#include "view.h"
+#include "view/view.h"
 
 typedef struct {
     lc_dtype        dtype; /* of the view */

@@ -8,16 +8,18 @@ import pytest
 import torch
 
 import lucid
+from tests.ops.samples.sample import T
 
 from . import harness
 from .harness import LAYOUTS, assert_same, build, dtype_of, error_class, flat
-from .sample import T
 
-FAMILIES = sorted(p.stem for p in pathlib.Path(__file__).parent.glob("samples_*.py"))
+FAMILIES = sorted(
+    p.stem for p in (pathlib.Path(__file__).parent / "samples").glob("*.py") if p.stem not in ("__init__", "sample")
+)
 SAMPLES = [
-    (f"{name[8:]}:{i}:{s.id or s.op}", s)
+    (f"{name}:{i}:{s.id or s.op}", s)
     for name in FAMILIES
-    for i, s in enumerate(importlib.import_module(f".{name}", __package__).SAMPLES)
+    for i, s in enumerate(importlib.import_module(f".samples.{name}", __package__).SAMPLES)
 ]
 CASES = [pytest.param(s, d, id=f"{i}-{d}") for i, s in SAMPLES for d in s.dtypes]
 SMOOTH = [p for p in CASES if p.values[0].grad and p.values[1] in ("float64", "complex128")]

@@ -4,7 +4,7 @@
  * machine conversion (32 bits for the narrow types, 64 for int64), which the narrow types then truncate. Complex to real drops the
  * imaginary part. */
 #pragma once
-#include "scalar_math.h"
+#include "math/scalar_math.h"
 
 static inline int32_t  i32_of_f32(float x) { return x >= -0x1p31f && x < 0x1p31f ? (int32_t)x : INT32_MIN; }
 static inline int32_t  i32_of_f64(double x) { return x > -2147483649.0 && x < 2147483648.0 ? (int32_t)x : INT32_MIN; }

@@ -1,0 +1,540 @@
+/* Elementwise kernels. Compiled once per instruction set; LC_ISA names the list this build exports, LC_BASELINE says that this one must
+ * be complete. What a wider build leaves out is inherited (cpu.c): compile time and size grow only where speed does.
+ *
+ * Every row of scalar.def becomes, per dtype, a scalar function and a kernel that inlines it into a loop of loops.inc.c. */
+#include "../convert.h"
+#include <string.h>
+#include "../kernels.h"
+#ifdef __F16C__
+#include <immintrin.h>
+#endif
+#pragma GCC diagnostic ignored "-Wtype-limits" /* x < 0 of an unsigned x: expressions are written for all dtypes */
+
+#define LOOP(name) INLINE void CAT(name##_loop, SFX)
+
+/* Integers gain nothing measurable from the widest vectors: memory bounds them. */
+#define KEEP(...) __VA_ARGS__
+#define DROP(...)
+#ifdef LC_BASELINE
+#define PAYS_libm KEEP
+#else
+#define PAYS_libm DROP
+#endif
+#define PAYS_simd KEEP
+#define PAYS_half KEEP
+#define PAYS_sign KEEP
+#ifdef __AVX512F__
+#define WHOLE DROP
+#else
+#define WHOLE KEEP
+#endif
+#define WIDTH_b8   WHOLE
+#define WIDTH_u8   WHOLE
+#define WIDTH_i8   WHOLE
+#define WIDTH_i16  WHOLE
+#define WIDTH_i32  WHOLE
+#define WIDTH_i64  WHOLE
+#define WIDTH_f32  KEEP
+#define WIDTH_f64  KEEP
+#define WIDTH_c64  WHOLE
+#define WIDTH_c128 WHOLE
+
+/* Loops from every dtype to itself and to bool, and from complex to real. */
+#define T   lc_b8
+#define O   lc_b8
+#define SFX b8
+#include "loops.inc.c"
+#define unary_loop_b8_b8  unary_loop_b8
+#define binary_loop_b8_b8 binary_loop_b8
+#define T                 lc_u8
+#define O                 lc_u8
+#define SFX               u8
+#include "loops.inc.c"
+#define T   lc_u8
+#define O   lc_b8
+#define SFX u8_b8
+#include "loops.inc.c"
+#define T   lc_i8
+#define O   lc_i8
+#define SFX i8
+#include "loops.inc.c"
+#define T   lc_i8
+#define O   lc_b8
+#define SFX i8_b8
+#include "loops.inc.c"
+#define T   lc_i16
+#define O   lc_i16
+#define SFX i16
+#include "loops.inc.c"
+#define T   lc_i16
+#define O   lc_b8
+#define SFX i16_b8
+#include "loops.inc.c"
+#define T   lc_i32
+#define O   lc_i32
+#define SFX i32
+#include "loops.inc.c"
+#define T   lc_i32
+#define O   lc_b8
+#define SFX i32_b8
+#include "loops.inc.c"
+#define T   lc_i64
+#define O   lc_i64
+#define SFX i64
+#include "loops.inc.c"
+#define T   lc_i64
+#define O   lc_b8
+#define SFX i64_b8
+#include "loops.inc.c"
+#define T   lc_f32
+#define O   lc_f32
+#define SFX f32
+#include "loops.inc.c"
+#define T   lc_f32
+#define O   lc_b8
+#define SFX f32_b8
+#include "loops.inc.c"
+#define T   lc_f64
+#define O   lc_f64
+#define SFX f64
+#include "loops.inc.c"
+#define T   lc_f64
+#define O   lc_b8
+#define SFX f64_b8
+#include "loops.inc.c"
+#define T   lc_c64
+#define O   lc_c64
+#define SFX c64
+#include "loops.inc.c"
+#define T   lc_c64
+#define O   lc_b8
+#define SFX c64_b8
+#include "loops.inc.c"
+#define T   lc_c128
+#define O   lc_c128
+#define SFX c128
+#include "loops.inc.c"
+#define T   lc_c128
+#define O   lc_b8
+#define SFX c128_b8
+#include "loops.inc.c"
+#define T   lc_c64
+#define O   lc_f32
+#define SFX c64_real
+#include "loops.inc.c"
+#define T   lc_c128
+#define O   lc_f64
+#define SFX c128_real
+#include "loops.inc.c"
+typedef lc_f32 real_of_c64;
+typedef lc_f64 real_of_c128;
+
+/* Three and four operands: scalar ones are spread over a block, so that one loop serves all combinations
+ * but the usual one, numbers after a tensor. x may be of another type. */
+enum { BLOCK = 256 };
+#define SPREAD(type, k)                                                                                                        \
+    type        spread##k[BLOCK];                                                                                              \
+    const type *p##k = in[k];                                                                                                  \
+    if (scalars >> k & 1) {                                                                                                    \
+        for (int64_t i = 0; i < BLOCK && i < n; i++) spread##k[i] = p##k[0];                                                   \
+        p##k = spread##k;                                                                                                      \
+    }
+#define QUATERNARY_LOOP(T, f)                                                                                                  \
+    if (scalars == 14) {                                                                                                       \
+        const T *a = in[0], y = *(const T *)in[1], z = *(const T *)in[2], w = *(const T *)in[3];                               \
+        T       *o = out;                                                                                                      \
+        INDEPENDENT                                                                                                            \
+        for (int64_t i = 0; i < n; i++) o[i] = f(a[i], y, z, w);                                                               \
+    } else if (scalars == 8) {                                                                                                 \
+        const T *a = in[0], *b = in[1], *c = in[2], w = *(const T *)in[3];                                                     \
+        T       *o = out;                                                                                                      \
+        INDEPENDENT                                                                                                            \
+        for (int64_t i = 0; i < n; i++) o[i] = f(a[i], b[i], c[i], w);                                                         \
+    } else {                                                                                                                   \
+        SPREAD(T, 0)                                                                                                           \
+        SPREAD(T, 1)                                                                                                           \
+        SPREAD(T, 2)                                                                                                           \
+        SPREAD(T, 3)                                                                                                           \
+        for (int64_t at = 0; at < n; at += BLOCK) {                                                                            \
+            int64_t  m = n - at < BLOCK ? n - at : BLOCK;                                                                      \
+            T       *o = (T *)out + at;                                                                                        \
+            const T *a = scalars & 1 ? p0 : p0 + at, *b = scalars & 2 ? p1 : p1 + at;                                          \
+            const T *c = scalars & 4 ? p2 : p2 + at, *d = scalars & 8 ? p3 : p3 + at;                                          \
+            INDEPENDENT                                                                                                        \
+            for (int64_t i = 0; i < m; i++) o[i] = f(a[i], b[i], c[i], d[i]);                                                  \
+        }                                                                                                                      \
+    }
+#define TERNARY_LOOP(X, T, f)                                                                                                  \
+    if (scalars == 6) {                                                                                                        \
+        const X *a = in[0];                                                                                                    \
+        const T  y = *(const T *)in[1], z = *(const T *)in[2];                                                                 \
+        T       *o = out;                                                                                                      \
+        INDEPENDENT                                                                                                            \
+        for (int64_t i = 0; i < n; i++) o[i] = f(a[i], y, z);                                                                  \
+    } else {                                                                                                                   \
+        SPREAD(X, 0)                                                                                                           \
+        SPREAD(T, 1)                                                                                                           \
+        SPREAD(T, 2)                                                                                                           \
+        for (int64_t at = 0; at < n; at += BLOCK) {                                                                            \
+            int64_t  m = n - at < BLOCK ? n - at : BLOCK;                                                                      \
+            T       *o = (T *)out + at;                                                                                        \
+            const X *a = scalars & 1 ? p0 : p0 + at;                                                                           \
+            const T *b = scalars & 2 ? p1 : p1 + at, *c = scalars & 4 ? p2 : p2 + at;                                          \
+            INDEPENDENT                                                                                                        \
+            for (int64_t i = 0; i < m; i++) o[i] = f(a[i], b[i], c[i]);                                                        \
+        }                                                                                                                      \
+    }
+
+/* sin, cos and their like of arguments that the vector code cannot reduce. A block with none takes the vector loop; results are the same.
+ * Whether there is one is asked in an integer as wide as the elements: of a bool the compiler makes no vectors. */
+#define FAR_LOOP(R, I, dt, abs, limit)                                                                                         \
+    INLINE void far_loop_##dt(R *out, const R *a, unsigned scalars, int64_t n, R (*f)(R), R (*library)(R))                     \
+    {                                                                                                                          \
+        for (int64_t at = 0; at < n; at += BLOCK) {                                                                            \
+            int64_t m = n - at < BLOCK ? n - at : BLOCK, looked_at = scalars ? 1 : m;                                          \
+            I       far = 0;                                                                                                   \
+            for (int64_t i = 0; i < looked_at; i++) far |= abs(a[i]) >= limit;                                                 \
+            if (!far) unary_loop_##dt(out, a, scalars, m, f);                                                                  \
+            else                                                                                                               \
+                for (int64_t i = 0; i < m; i++) {                                                                              \
+                    R x = a[scalars ? 0 : i];                                                                                  \
+                    out[i] = abs(x) >= limit ? library(x) : f(x);                                                              \
+                }                                                                                                              \
+            out += m, a += scalars ? 0 : m;                                                                                    \
+        }                                                                                                                      \
+    }
+FAR_LOOP(float, int32_t, f32, __builtin_fabsf, FAR)
+FAR_LOOP(double, int64_t, f64, __builtin_fabs, FAR64)
+/* Remainders of quotients that vectors cannot form exactly: infinite, NaN, by zero or just large. */
+#define FAR_PAIR_LOOP(R, I, dt, abs)                                                                                           \
+    INLINE bool far_pairs_##dt(const R *a, const R *b, unsigned scalars, int64_t m)                                            \
+    {                                                                                                                          \
+        I far = 0;                                                                                                             \
+        R x = abs(a[0]), limit = abs(b[0]) * (R)NEAR_##dt;                                                                     \
+        if (scalars == 3) m = 1;                                                                                               \
+        if (scalars == 0)                                                                                                      \
+            for (int64_t i = 0; i < m; i++) far |= !(abs(a[i]) < abs(b[i]) * (R)NEAR_##dt);                                    \
+        else if (scalars == 1)                                                                                                 \
+            for (int64_t i = 0; i < m; i++) far |= !(x < abs(b[i]) * (R)NEAR_##dt);                                            \
+        else                                                                                                                   \
+            for (int64_t i = 0; i < m; i++) far |= !(abs(a[i]) < limit);                                                       \
+        return far;                                                                                                            \
+    }                                                                                                                          \
+    INLINE void far_pair_loop_##dt(R *out, const R *a, const R *b, unsigned scalars, int64_t n, R (*f)(R, R),                  \
+                                   R (*library)(R, R))                                                                         \
+    {                                                                                                                          \
+        for (int64_t at = 0; at < n; at += BLOCK) {                                                                            \
+            int64_t m = n - at < BLOCK ? n - at : BLOCK;                                                                       \
+            if (!far_pairs_##dt(a, b, scalars, m)) binary_loop_##dt(out, a, b, scalars, m, f);                                 \
+            else                                                                                                               \
+                for (int64_t i = 0; i < m; i++) out[i] = library(a[scalars & 1 ? 0 : i], b[scalars & 2 ? 0 : i]);              \
+            out += m, a += scalars & 1 ? 0 : m, b += scalars & 2 ? 0 : m;                                                      \
+        }                                                                                                                      \
+    }
+FAR_PAIR_LOOP(float, int32_t, f32, __builtin_fabsf)
+FAR_PAIR_LOOP(double, int64_t, f64, __builtin_fabs)
+static float  trigamma_far_f32(float x) { return (float)trigamma((double)x, true); }
+static double trigamma_far_f64(double x) { return trigamma(x, false); }
+#define far_f32_fmod         fmodf
+#define far_f32_remainder    remainder_far_f32
+#define far_f32_floor_divide floor_div_far_f32
+#define far_f64_fmod         fmod
+#define far_f64_remainder    remainder_far_f64
+#define far_f64_floor_divide floor_div_far_f64
+#define far_f32_sin          sinf
+#define far_f32_cos          cosf
+#define far_f32_tan          tanf
+#define far_f32_sinc         sinc_far_f32
+#define far_f32_trigamma     trigamma_far_f32
+#define far_f64_trigamma     trigamma_far_f64
+#define far_f64_sin          sin
+#define far_f64_cos          cos
+#define far_f64_tan          tan
+#define far_f64_sinc         sinc_far_f64
+
+/* A row's scalar function and its kernel, chosen by kind. row is (kind, op, dtypes, expression). */
+#define UNWRAP(...)                      __VA_ARGS__
+#define APPLY(F, ...)                    F(__VA_ARGS__)
+#define DEFINE(dt, kind, op, types, ...) DEFINE_##kind(dt, op, __VA_ARGS__)
+#define DEFINITION(row, dt)              WIDTH_##dt(APPLY(DEFINE, dt, UNWRAP row))
+#define KERNEL(op, dt)                   static void cpu_##op##_##dt(void *out, const void *const *in, unsigned scalars, int64_t n)
+#define SCALAR_FUNCTION(result, op, dt, params, ...)                                                                           \
+    INLINE result op##_x_##dt params                                                                                           \
+    {                                                                                                                          \
+        typedef lc_##dt T UNUSED;                                                                                              \
+        return (result)(__VA_ARGS__);                                                                                          \
+    }
+#define DEFINE_UNARY(dt, op, ...)                                                                                              \
+    SCALAR_FUNCTION(lc_##dt, op, dt, (lc_##dt x), __VA_ARGS__)                                                                 \
+    KERNEL(op, dt) { unary_loop_##dt(out, in[0], scalars, n, op##_x_##dt); }
+#define DEFINE_UNARY_FAR(dt, op, ...)                                                                                          \
+    SCALAR_FUNCTION(lc_##dt, op, dt, (lc_##dt x), __VA_ARGS__)                                                                 \
+    KERNEL(op, dt) { far_loop_##dt(out, in[0], scalars, n, op##_x_##dt, far_##dt##_##op); }
+#define DEFINE_UNARY_REAL(dt, op, ...)                                                                                         \
+    SCALAR_FUNCTION(real_of_##dt, op, dt, (lc_##dt x), __VA_ARGS__)                                                            \
+    KERNEL(op, dt) { unary_loop_##dt##_real(out, in[0], scalars, n, op##_x_##dt); }
+#define DEFINE_PREDICATE(dt, op, ...)                                                                                          \
+    SCALAR_FUNCTION(lc_b8, op, dt, (lc_##dt x), __VA_ARGS__)                                                                   \
+    KERNEL(op, dt) { unary_loop_##dt##_b8(out, in[0], scalars, n, op##_x_##dt); }
+#define DEFINE_BINARY(dt, op, ...)                                                                                             \
+    SCALAR_FUNCTION(lc_##dt, op, dt, (lc_##dt x, lc_##dt y), __VA_ARGS__)                                                      \
+    KERNEL(op, dt) { binary_loop_##dt(out, in[0], in[1], scalars, n, op##_x_##dt); }
+#define DEFINE_BINARY_FAR(dt, op, ...)                                                                                         \
+    SCALAR_FUNCTION(lc_##dt, op, dt, (lc_##dt x, lc_##dt y), __VA_ARGS__)                                                      \
+    KERNEL(op, dt) { far_pair_loop_##dt(out, in[0], in[1], scalars, n, op##_x_##dt, far_##dt##_##op); }
+#define DEFINE_COMPARE(dt, op, ...)                                                                                            \
+    SCALAR_FUNCTION(lc_b8, op, dt, (lc_##dt x, lc_##dt y), __VA_ARGS__)                                                        \
+    KERNEL(op, dt) { binary_loop_##dt##_b8(out, in[0], in[1], scalars, n, op##_x_##dt); }
+#define DEFINE_TERNARY(dt, op, ...)                                                                                            \
+    SCALAR_FUNCTION(lc_##dt, op, dt, (lc_##dt x, lc_##dt y, lc_##dt z), __VA_ARGS__)                                           \
+    KERNEL(op, dt) { TERNARY_LOOP(lc_##dt, lc_##dt, op##_x_##dt) }
+#define DEFINE_QUATERNARY(dt, op, ...)                                                                                         \
+    SCALAR_FUNCTION(lc_##dt, op, dt, (lc_##dt x, lc_##dt y, lc_##dt z, lc_##dt w), __VA_ARGS__)                                \
+    KERNEL(op, dt) { QUATERNARY_LOOP(lc_##dt, op##_x_##dt) }
+#define DEFINE_SELECT(dt, op, ...)                                                                                             \
+    SCALAR_FUNCTION(lc_##dt, op, dt, (lc_b8 x, lc_##dt y, lc_##dt z), __VA_ARGS__)                                             \
+    KERNEL(op, dt) { TERNARY_LOOP(lc_b8, lc_##dt, op##_x_##dt) }
+#define ROW(kind, op, types, pays, ...) PAYS_##pays(LC_EACH_##types(DEFINITION, (kind, op, types, __VA_ARGS__)))
+#include "../../scalar.def"
+
+#ifdef __F16C__
+/* The `half` rows once more: sixteen halves at a time are widened into registers. A scalar operand is a float32 here. */
+enum { AT_ONCE = 16 };
+#ifdef __AVX512F__
+INLINE void widen_f16(float *to, const uint16_t *from)
+{
+    _mm512_storeu_ps(to, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)from)));
+}
+INLINE void narrow_f16(uint16_t *to, const float *from)
+{
+    _mm256_storeu_si256((__m256i *)to, _mm512_cvtps_ph(_mm512_loadu_ps(from), _MM_FROUND_TO_NEAREST_INT));
+}
+INLINE void widen_bf16(float *to, const uint16_t *from)
+{
+    _mm512_storeu_si512(to, _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)from)), 16));
+}
+INLINE void narrow_bf16(uint16_t *to, const float *from) /* lc_f32_to_bf16 */
+{
+    __m512  f = _mm512_loadu_ps(from);
+    __m512i u = _mm512_castps_si512(f), odd = _mm512_and_si512(_mm512_srli_epi32(u, 16), _mm512_set1_epi32(1));
+    __m512i up = _mm512_srli_epi32(_mm512_add_epi32(_mm512_add_epi32(u, _mm512_set1_epi32(0x7fff)), odd), 16);
+    up = _mm512_mask_mov_epi32(up, _mm512_cmp_ps_mask(f, f, _CMP_UNORD_Q), _mm512_set1_epi32(0x7fc0));
+    _mm256_storeu_si256((__m256i *)to, _mm512_cvtepi32_epi16(up));
+}
+#else
+INLINE void widen_f16(float *to, const uint16_t *from)
+{
+    const __m128i *p = (const __m128i *)from;
+    _mm256_storeu_ps(to, _mm256_cvtph_ps(_mm_loadu_si128(p)));
+    _mm256_storeu_ps(to + 8, _mm256_cvtph_ps(_mm_loadu_si128(p + 1)));
+}
+INLINE void narrow_f16(uint16_t *to, const float *from)
+{
+    __m128i *p = (__m128i *)to;
+    _mm_storeu_si128(p, _mm256_cvtps_ph(_mm256_loadu_ps(from), _MM_FROUND_TO_NEAREST_INT));
+    _mm_storeu_si128(p + 1, _mm256_cvtps_ph(_mm256_loadu_ps(from + 8), _MM_FROUND_TO_NEAREST_INT));
+}
+INLINE void widen_bf16(float *to, const uint16_t *from)
+{
+    const __m128i *p = (const __m128i *)from;
+    for (int k = 0; k < 2; k++)
+        _mm256_storeu_si256((__m256i *)to + k, _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128(p + k)), 16));
+}
+INLINE __m256i rounded_bf16(const float *from) /* lc_f32_to_bf16, eight at a time, in 32 bits each */
+{
+    __m256  f = _mm256_loadu_ps(from);
+    __m256i u = _mm256_castps_si256(f), odd = _mm256_and_si256(_mm256_srli_epi32(u, 16), _mm256_set1_epi32(1));
+    __m256i up = _mm256_srli_epi32(_mm256_add_epi32(_mm256_add_epi32(u, _mm256_set1_epi32(0x7fff)), odd), 16);
+    return _mm256_blendv_epi8(up, _mm256_set1_epi32(0x7fc0), _mm256_castps_si256(_mm256_cmp_ps(f, f, _CMP_UNORD_Q)));
+}
+INLINE void narrow_bf16(uint16_t *to, const float *from)
+{
+    __m256i packed = _mm256_packus_epi32(rounded_bf16(from), rounded_bf16(from + 8));
+    _mm256_storeu_si256((__m256i *)to, _mm256_permute4x64_epi64(packed, 0xd8));
+}
+#endif
+#define HALF_LOOPS(dt)                                                                                                         \
+    INLINE void half_block_##dt(uint16_t *out, const uint16_t *p, const uint16_t *q, float *a, float *b, unsigned scalars,     \
+                                float (*f)(float, float))                                                                      \
+    {                                                                                                                          \
+        float o[AT_ONCE];                                                                                                      \
+        if (!(scalars & 1)) widen_##dt(a, p);                                                                                  \
+        if (!(scalars & 2)) widen_##dt(b, q);                                                                                  \
+        INDEPENDENT                                                                                                            \
+        for (int k = 0; k < AT_ONCE; k++) o[k] = f(a[k], b[k]);                                                                \
+        narrow_##dt(out, o);                                                                                                   \
+    }                                                                                                                          \
+    INLINE void half_loop_##dt(uint16_t *out, const void *const *in, unsigned scalars, int64_t n, float (*f)(float, float))    \
+    {                                                                                                                          \
+        const uint16_t *p = in[0], *q = in[1];                                                                                 \
+        float           a[AT_ONCE], b[AT_ONCE];                                                                                \
+        uint16_t        rest[3][AT_ONCE] = { 0 };                                                                              \
+        int64_t         i = 0, left;                                                                                           \
+        for (int k = 0; k < AT_ONCE; k++) {                                                                                    \
+            a[k] = scalars & 1 ? *(const float *)in[0] : 0;                                                                    \
+            b[k] = scalars & 2 ? *(const float *)in[1] : 0;                                                                    \
+        }                                                                                                                      \
+        for (; i + AT_ONCE <= n; i += AT_ONCE) half_block_##dt(out + i, p + i, q + i, a, b, scalars, f);                       \
+        if (!(left = n - i)) return;                                                                                           \
+        if (!(scalars & 1)) memcpy(rest[0], p + i, (size_t)left * 2);                                                          \
+        if (!(scalars & 2)) memcpy(rest[1], q + i, (size_t)left * 2);                                                          \
+        half_block_##dt(rest[2], rest[0], rest[1], a, b, scalars, f);                                                          \
+        memcpy(out + i, rest[2], (size_t)left * 2);                                                                            \
+    }
+HALF_LOOPS(f16)
+HALF_LOOPS(bf16)
+/* scalars is a constant in each call, so that the operands' blocks stay in registers. A unary op sees its operand twice. */
+#define HALF_BINARY(op, dt)                                                                                                    \
+    KERNEL(op, dt)                                                                                                             \
+    {                                                                                                                          \
+        if (scalars == 0) half_loop_##dt(out, in, 0, n, op##_x_f32);                                                           \
+        else if (scalars == 1) half_loop_##dt(out, in, 1, n, op##_x_f32);                                                      \
+        else if (scalars == 2) half_loop_##dt(out, in, 2, n, op##_x_f32);                                                      \
+        else half_loop_##dt(out, in, 3, n, op##_x_f32);                                                                        \
+    }
+#define HALF_UNARY(op, dt)                                                                                                     \
+    INLINE float op##_alone_##dt(float x, UNUSED float y) { return op##_x_f32(x); }                                            \
+    KERNEL(op, dt)                                                                                                             \
+    {                                                                                                                          \
+        float       unused = 0;                                                                                                \
+        const void *both[] = { in[0], &unused };                                                                               \
+        if (scalars) half_loop_##dt(out, both, 3, n, op##_alone_##dt);                                                         \
+        else half_loop_##dt(out, both, 2, n, op##_alone_##dt);                                                                 \
+    }
+/* `sign` rows touch nothing but the sign, which both kinds of halves have in the same place. */
+#define SIGN_neg(u) ((u) ^ 0x8000)
+#define SIGN_abs(u) ((u)&0x7fff)
+#define HALF_SIGN(op, dt)                                                                                                      \
+    KERNEL(op, dt)                                                                                                             \
+    {                                                                                                                          \
+        const uint16_t *p = in[0];                                                                                             \
+        uint16_t       *o = out, number[AT_ONCE];                                                                              \
+        float           x[AT_ONCE] = { 0 };                                                                                    \
+        if (scalars) {                                                                                                         \
+            x[0] = *(const float *)in[0];                                                                                      \
+            narrow_##dt(number, x);                                                                                            \
+            for (int64_t i = 0; i < n; i++) o[i] = (uint16_t)SIGN_##op(number[0]);                                             \
+            return;                                                                                                            \
+        }                                                                                                                      \
+        INDEPENDENT                                                                                                            \
+        for (int64_t i = 0; i < n; i++) o[i] = (uint16_t)SIGN_##op(p[i]);                                                      \
+    }
+#define HALVES_half(kind, op) HALF_##kind(op, f16) HALF_##kind(op, bf16)
+#define HALVES_sign(kind, op) HALF_SIGN(op, f16) HALF_SIGN(op, bf16)
+#define HALVES_simd(kind, op)
+#define HALVES_libm(kind, op)
+#define ROW(kind, op, types, pays, ...) HALVES_##pays(kind, op)
+#include "../../scalar.def"
+#endif
+
+/* Products of complex numbers, several to a vector: of the loop above the compiler makes one at a time. The same operations. */
+#if defined __AVX2__ && !defined __AVX512F__
+#define PRODUCT(dt, R, N, PAIRED, REAL, IMAG, SIGNS)                                                                           \
+    static void product_##dt(void *out, const void *const *in, unsigned scalars, int64_t n)                                    \
+    {                                                                                                                          \
+        typedef R      pairs __attribute__((vector_size(32), aligned(sizeof(R)), may_alias));                                  \
+        const lc_##dt *a = in[0], *b = in[1];                                                                                  \
+        lc_##dt       *o = out;                                                                                                \
+        int64_t        i = 0;                                                                                                  \
+        for (; scalars == 0 && i + N <= n; i += N) {                                                                           \
+            pairs x = *(const pairs *)(a + i), y = *(const pairs *)(b + i), swapped = __builtin_shufflevector(y, y, PAIRED);   \
+            pairs p = __builtin_shufflevector(x, x, REAL) * y, q = __builtin_shufflevector(x, x, IMAG) * swapped;              \
+            pairs less = p - q, more = p + q;                                                                                  \
+            *(pairs *)(o + i) = __builtin_shufflevector(less, more, SIGNS);                                                    \
+        }                                                                                                                      \
+        if (i < n) cpu_mul_##dt(o + i, (const void *[]){ a + i, b + i }, scalars, n - i);                                      \
+    }
+#define LIST(...) __VA_ARGS__
+PRODUCT(c64, float, 4, LIST(1, 0, 3, 2, 5, 4, 7, 6), LIST(0, 0, 2, 2, 4, 4, 6, 6), LIST(1, 1, 3, 3, 5, 5, 7, 7),
+        LIST(0, 9, 2, 11, 4, 13, 6, 15))
+PRODUCT(c128, double, 2, LIST(1, 0, 3, 2), LIST(0, 0, 2, 2), LIST(1, 1, 3, 3), LIST(0, 5, 2, 7))
+#define PRODUCTS { ROW_mul_complex, LC_c64, product_c64 }, { ROW_mul_complex, LC_c128, product_c128 },
+#else
+#define PRODUCTS
+#endif
+
+#ifdef __AVX512F__
+#include "loops_wide.inc.c"
+#else
+#define BY_HAND
+#endif
+
+/* The list of them. */
+#undef DEFINITION
+#define LISTED(dt, kind, op, types, ...) { ROW_##op##_##types, LC_##dt, cpu_##op##_##dt },
+#define DEFINITION(row, dt)              WIDTH_##dt(APPLY(LISTED, dt, UNWRAP row))
+#define ROW(kind, op, types, pays, ...)  PAYS_##pays(LC_EACH_##types(DEFINITION, (kind, op, types, __VA_ARGS__)))
+const lc_loop_entry CAT(lc_cpu_loops, LC_ISA)[] = {
+#include "../../scalar.def"
+#ifdef __F16C__
+#define LISTED_half(op, types) { ROW_##op##_##types, LC_f16, cpu_##op##_f16 }, { ROW_##op##_##types, LC_bf16, cpu_##op##_bf16 },
+#define LISTED_sign            LISTED_half
+#define LISTED_simd(op, types)
+#define LISTED_libm(op, types)
+#define ROW(kind, op, types, pays, ...) LISTED_##pays(op, types)
+#include "../../scalar.def"
+#endif
+    PRODUCTS BY_HAND{ 0 } /* later entries replace earlier ones */
+};
+
+/* Contiguous conversions. */
+#ifdef __F16C__
+static void convert_f16_f32(void *to, const void *from, int64_t n)
+{
+    const uint16_t *x = from;
+    float          *y = to;
+    int64_t         i = 0;
+#ifdef __AVX512F__
+    for (; i + 16 <= n; i += 16) _mm512_storeu_ps(y + i, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(x + i))));
+#endif
+    for (; i + 8 <= n; i += 8) _mm256_storeu_ps(y + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(x + i))));
+    for (; i < n; i++) y[i] = _cvtsh_ss(x[i]);
+}
+static void convert_f32_f16(void *to, const void *from, int64_t n)
+{
+    const float *x = from;
+    uint16_t    *y = to;
+    int64_t      i = 0;
+#ifdef __AVX512F__
+    for (; i + 16 <= n; i += 16)
+        _mm256_storeu_si256((__m256i *)(y + i), _mm512_cvtps_ph(_mm512_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
+#endif
+    for (; i + 8 <= n; i += 8)
+        _mm_storeu_si128((__m128i *)(y + i), _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
+    for (; i < n; i++) y[i] = _cvtss_sh(x[i], _MM_FROUND_TO_NEAREST_INT);
+}
+#else
+static void convert_f16_f32(void *to, const void *from, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) ((float *)to)[i] = lc_f16_to_f32(((const uint16_t *)from)[i]);
+}
+static void convert_f32_f16(void *to, const void *from, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) ((uint16_t *)to)[i] = lc_f32_to_f16(((const float *)from)[i]);
+}
+#endif
+#define CONVERT(from, to)                                                                                                      \
+    static void convert_##from##_##to(void *restrict out, const void *restrict in, int64_t n)                                  \
+    {                                                                                                                          \
+        const lc_##from *x = in;                                                                                               \
+        lc_##to         *y = out;                                                                                              \
+        for (int64_t i = 0; i < n; i++) y[i] = (lc_##to)STORE_##to(LOAD_##from(x[i]));                                         \
+    }
+#define COMMON_CONVERSIONS(X)                                                                                                  \
+    X(bf16, f32)                                                                                                               \
+    X(f32, bf16)                                                                                                               \
+    X(f32, f64)                                                                                                                \
+    X(f64, f32)                                                                                                                \
+    X(i32, f32)                                                                                                                \
+    X(i64, f32)                                                                                                                \
+    X(u8, f32)                                                                                                                 \
+    X(b8, f32)                                                                                                                 \
+    X(f32, i32)                                                                                                                \
+    X(f32, i64) X(f32, b8) X(i64, f64) X(f64, i64) X(i32, i64) X(i64, i32) X(b8, i64) X(u8, i64) X(f32, c64) X(f64, c128)
+COMMON_CONVERSIONS(CONVERT)
+#define CONVERSION(from, to) { LC_##from, LC_##to, convert_##from##_##to },
+const lc_convert_entry CAT(lc_cpu_converts, LC_ISA)[] = {
+    { LC_f16, LC_f32, convert_f16_f32 },
+    { LC_f32, LC_f16, convert_f32_f16 },
+    COMMON_CONVERSIONS(CONVERSION){ 0 },
+};

@@ -1,0 +1,31 @@
+/* Planes of a pooling op: one set of kernels per instruction set (pool_planes.isa.o3.c is compiled for each), chosen by pool.c. */
+#pragma once
+#include "../../args.h"
+
+typedef enum {
+    POOL_MAX,
+    POOL_MAX_INDEX,
+    POOL_AVERAGE,
+    POOL_AVERAGE_BACKWARD,
+    POOL_MAX_GRADIENT,
+    POOL_MAX_PAIRED,
+    POOL_KINDS
+} pool_kind;
+
+/* What is the same for all planes. Output position o of dimension d takes the inputs first[d][o] .. past[d][o] - 1, dilation[d] apart, and
+ * counts for count[d][o] in the divisor. */
+typedef struct {
+    const lc_pool_args *args;
+    const int64_t      *first[3], *past[3], *count[3];
+    int64_t line, left; /* elements of a row with its padding, as far as windows reach; of them padding on the left */
+    bool    clipped;    /* rows have no padding: windows are read from the tables */
+    bool    paired;     /* windows of 1 x 2 x 2 side by side, all within the plane */
+} pool_plan;
+
+/* Elements of scratch: a line, and four rows of output. */
+static inline int64_t pool_scratch(const pool_plan *p) { return p->line + 4 * p->args->result[2]; }
+
+typedef void (*lc_pool_planes)(const pool_plan *plan, int64_t begin, int64_t end, void *scratch);
+typedef struct {
+    lc_pool_planes f32[POOL_KINDS], f64[POOL_KINDS], i64[POOL_KINDS];
+} lc_pools;

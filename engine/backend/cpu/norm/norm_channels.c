@@ -1,0 +1,233 @@
+/* Batch normalisation: (rows, channels, inner), a mean and a deviation per channel.
+ *
+ * Where a channel's elements lie together (inner is not small) threads share the channels: all planes of one are read for the statistics, and
+ * again, from L2 if they fit, to be scaled. Else (vectors, channels last) the tensor is a matrix of channels x inner columns, in which every row
+ * has an element or a few of each channel: threads share chunks of rows, whose columns are reduced in blocks that stay in cache; blocks, chunks
+ * and the columns of a channel are then merged in their order, in double. Halves are converted block by block. */
+#include "../cpu.h"
+#include "norm.h"
+#include <math.h>
+#include <string.h>
+
+enum { NARROW = 32 }; /* planes of fewer elements are columns */
+
+typedef struct {
+    const lc_norm_args  *a;
+    const lc_norm_loops *loops;
+    lc_dtype             work;
+    int64_t              size, width, grain, block; /* of an element; columns; rows of a chunk, of a block */
+    double              *partial;                   /* (chunks, 2, width) */
+    char                *column;                    /* mean, and three factors: (4, width) of the working dtype */
+    bool                 converts, stream;          /* stream: results would push what is read out of the caches */
+    atomic_int           failed;
+} channel_job;
+
+/* ---- per channel: what statistics and sums become ---- */
+static void finish_statistics(const lc_norm_args *a, int64_t c, const norm_moments *all, double *mean, double *rstd)
+{
+    double variance = all->square / all->count;
+    if (a->fixed) *mean = norm_at(a->mean, c, 0), *rstd = norm_at(a->rstd, c, 0);
+    else {
+        *mean = all->mean, *rstd = 1 / sqrt(variance + a->eps);
+        norm_set(a->mean, c, *mean), norm_set(a->rstd, c, *rstd), norm_set(a->variance, c, variance);
+    }
+}
+static void finish_sums(const lc_norm_args *a, int64_t c, const double sum[2], double by[4])
+{
+    double n = (double)(a->rows * a->inner), rstd = norm_at(a->rstd, c, 0), scale = rstd * norm_at(a->weight, c, 1);
+    norm_set(a->dweight, c, sum[1] * rstd), norm_set(a->dbias, c, sum[0]);
+    /* of given statistics the slope is that of g alone: x does not count, and is not read, be it NaN */
+    by[0] = 1, by[1] = a->fixed ? 0 : rstd * rstd * sum[1] / n, by[2] = a->fixed ? 0 : sum[0] / n, by[3] = scale;
+}
+
+/* ---- planes ---- */
+#define EACH_TILE(a, c)                                                                                                        \
+    for (int64_t r_ = 0, n, at; r_ < (a)->rows; r_++)                                                                          \
+        for (int64_t i = 0; i < (a)->inner; i += n)                                                                            \
+            if (n = (a)->inner - i < NORM_TILE ? (a)->inner - i : NORM_TILE, at = (r_ * (a)->channels + (c)) * (a)->inner + i, \
+                true)
+static void forward_channel(const channel_job *j, int64_t c, char *room)
+{
+    const lc_norm_args *a = j->a;
+    norm_moments        all = { 0 };
+    double              mean, rstd, m, q;
+    if (!a->fixed) EACH_TILE(a, c)
+        {
+            j->loops->moments(norm_read(a->in, at, n, j->work, room), n, &m, &q);
+            norm_merge(&all, (double)n, m, q);
+        }
+    finish_statistics(a, c, &all, &mean, &rstd);
+    EACH_TILE(a, c)
+    {
+        const void *x = norm_read(a->in, at, n, j->work, room);
+        j->loops->scale(norm_place(a->out, at, j->work, room), x, n, mean, rstd * norm_at(a->weight, c, 1),
+                        norm_at(a->bias, c, 0));
+        norm_written(a->out, at, n, j->work, room);
+    }
+}
+static void backward_channel(const channel_job *j, int64_t c, char *room, char *other)
+{
+    const lc_norm_args *a = j->a;
+    double              mean = norm_at(a->mean, c, 0), sum[2] = { 0 }, by[4];
+    if (!a->fixed || a->dweight || a->dbias) EACH_TILE(a, c)
+    j->loops->dots(norm_read(a->grad, at, n, j->work, room), norm_read(a->in, at, n, j->work, other), n, mean, sum);
+    finish_sums(a, c, sum, by);
+    if (a->out) EACH_TILE(a, c)
+        {
+            const void *g = norm_read(a->grad, at, n, j->work, room),
+                       *x = a->fixed ? g : norm_read(a->in, at, n, j->work, other);
+            j->loops->slope(norm_place(a->out, at, j->work, other), g, x, n, mean, by);
+            norm_written(a->out, at, n, j->work, other);
+        }
+}
+static void channel_chunk(void *ctx, int64_t begin, int64_t end)
+{
+    channel_job *j = ctx;
+    size_t       bytes = j->converts ? (size_t)(2 * NORM_TILE * j->size) : 1;
+    char        *room = cpu_scratch(bytes);
+    if (!room) {
+        j->failed = 1;
+        return;
+    }
+    for (int64_t c = begin; c < end; c++)
+        if (j->a->grad) backward_channel(j, c, room, j->converts ? room + NORM_TILE * j->size : room);
+        else forward_channel(j, c, room);
+    cpu_scratch_free(room, bytes);
+}
+
+/* ---- columns ---- */
+/* to: (2, width), of the `row` rows before in this chunk; zeros at its start */
+static void column_sums(const channel_job *j, int64_t row, int64_t rows, const void *x, const void *g, char *first,
+                        char *second, double *to)
+{
+    if (g) {
+        j->loops->column_dots(g, x, rows, j->width, j->column, first, second);
+        j->loops->column_add(to, first, second, j->width);
+    } else {
+        j->loops->column_moments(x, rows, j->width, first, second);
+        j->loops->column_merge(to, first, second, x, j->width, (double)row, (double)rows);
+    }
+}
+/* Statistics or sums of the columns of a chunk of rows. */
+static void reduce_chunk(void *ctx, int64_t begin, int64_t end)
+{
+    channel_job        *j = ctx;
+    const lc_norm_args *a = j->a;
+    int64_t             width = j->width, room = j->converts ? j->block * width : 0;
+    size_t              bytes = (size_t)((2 * width + 2 * room) * j->size);
+    char               *first = cpu_scratch(bytes), *second, *x_room, *g_room;
+    if (!first) {
+        j->failed = 1;
+        return;
+    }
+    double *to = j->partial + begin / j->grain * 2 * width;
+    memset(to, 0, (size_t)(2 * width) * sizeof *to);
+    second = first + width * j->size, x_room = second + width * j->size, g_room = x_room + room * j->size;
+    for (int64_t r = begin, n; r < end; r += n) {
+        n = end - r < j->block ? end - r : j->block;
+        const void *x = norm_read(a->in, r * width, n * width, j->work, x_room);
+        const void *g = a->grad ? norm_read(a->grad, r * width, n * width, j->work, g_room) : NULL;
+        column_sums(j, r - begin, n, x, g, first, second, to);
+    }
+    cpu_scratch_free(first, bytes);
+}
+static void apply_chunk(void *ctx, int64_t begin, int64_t end)
+{
+    channel_job        *j = ctx;
+    const lc_norm_args *a = j->a;
+    int64_t             width = j->width, line = width * j->size, room = j->converts ? j->block * width : 0;
+    size_t              bytes = (size_t)(2 * room * j->size) + 1;
+    char               *x_room = cpu_scratch(bytes), *g_room;
+    const void         *by[] = { j->column + line, j->column + 2 * line, j->column + 3 * line };
+    if (!x_room) {
+        j->failed = 1;
+        return;
+    }
+    g_room = x_room + room * j->size;
+    for (int64_t r = begin, n; r < end; r += n) {
+        n = end - r < j->block ? end - r : j->block;
+        const void *g = a->grad ? norm_read(a->grad, r * width, n * width, j->work, g_room) : NULL;
+        const void *x = g && a->fixed ? g : norm_read(a->in, r * width, n * width, j->work, x_room);
+        void       *to = norm_place(a->out, r * width, j->work, x_room);
+        if (g) j->loops->column_slope(to, g, x, n, width, j->column, by, j->stream);
+        else j->loops->column_scale(to, x, n, width, j->column, by[0], by[1], j->stream);
+        norm_written(a->out, r * width, n * width, j->work, x_room);
+    }
+    cpu_scratch_free(x_room, bytes);
+}
+static void set_column(const channel_job *j, int which, int64_t c, double value)
+{
+    for (int64_t i = c * j->a->inner; i < (c + 1) * j->a->inner; i++)
+        if (j->work == LC_f32) ((float *)j->column)[which * j->width + i] = (float)value;
+        else ((double *)j->column)[which * j->width + i] = value;
+}
+static void finish_columns(const channel_job *j, int64_t chunks)
+{
+    const lc_norm_args  *a = j->a;
+    const lc_norm_loops *wide = norm_loops_of(LC_f64);
+    double              *all = j->partial; /* of the first chunk, and of the others after it */
+    for (int64_t k = 1; k < chunks; k++) {
+        const double *from = all + k * 2 * j->width;
+        int64_t       before = k * j->grain, rows = k + 1 < chunks ? j->grain : a->rows - before;
+        if (a->grad) wide->column_add(all, from, from + j->width, j->width);
+        else wide->column_merge(all, from, from + j->width, NULL, j->width, (double)before, (double)rows);
+    }
+    for (int64_t c = 0; c < a->channels; c++) {
+        norm_moments of_c = { 0 };
+        double       sum[2] = { 0 }, mean, rstd, by[4];
+        for (int64_t i = c * a->inner; i < (c + 1) * a->inner && chunks; i++)
+            if (a->grad) sum[0] += all[i], sum[1] += all[j->width + i];
+            else norm_merge(&of_c, (double)a->rows, all[i], all[j->width + i]);
+        if (a->grad) {
+            finish_sums(a, c, sum, by);
+            set_column(j, 1, c, by[3]), set_column(j, 2, c, by[1]), set_column(j, 3, c, by[2]);
+        } else {
+            finish_statistics(a, c, &of_c, &mean, &rstd);
+            set_column(j, 0, c, mean), set_column(j, 1, c, rstd * norm_at(a->weight, c, 1));
+            set_column(j, 2, c, norm_at(a->bias, c, 0));
+        }
+    }
+}
+static void run_columns(channel_job *j)
+{
+    enum {
+        MOST_CHUNKS = 64,
+        BLOCK = 8 * NORM_TILE,
+        LEAST_BLOCK = 16,
+        MOST_BLOCK = 64,
+        MANY = 16 << 20
+    }; /* a block stays in L2; bytes */
+    const lc_norm_args *a = j->a;
+    int64_t             block = BLOCK / j->width, each = a->rows / MOST_CHUNKS + 1;
+    bool                reduces = !a->fixed || a->dweight || a->dbias;
+    j->stream = !j->converts && a->rows * j->width * j->size >= MANY;
+    j->block = block < LEAST_BLOCK ? LEAST_BLOCK : block > MOST_BLOCK ? MOST_BLOCK : block;
+    j->grain = CPU_GRAIN / j->width + 1 > each ? CPU_GRAIN / j->width + 1 : each;
+    j->grain = (j->grain + j->block - 1) / j->block * j->block; /* a chunk has whole blocks */
+    int64_t chunks = reduces ? (a->rows + j->grain - 1) / j->grain : 0, cost = 2 * a->rows * j->width;
+    size_t  partial = (size_t)(2 * chunks * j->width) * sizeof(double), column = (size_t)(4 * j->width * j->size);
+    j->partial = cpu_scratch(partial + 1), j->column = cpu_scratch(column);
+    if (!j->partial || !j->column) j->failed = 1;
+    for (int64_t c = 0; c < a->channels && a->grad && !j->failed; c++) set_column(j, 0, c, norm_at(a->mean, c, 0));
+    if (!j->failed && chunks) cpu_parallel(a->rows, j->grain, cost, reduce_chunk, j);
+    if (!j->failed) finish_columns(j, chunks);
+    if (!j->failed && a->out) cpu_parallel(a->rows, j->grain, cost, apply_chunk, j);
+    if (j->partial) cpu_scratch_free(j->partial, partial + 1);
+    if (j->column) cpu_scratch_free(j->column, column);
+}
+
+static int cpu_norm_channels(lc_dtype dtype, const void *args)
+{
+    const lc_norm_args *a = args;
+    lc_dtype            work = cpu_working_dtype(dtype);
+    channel_job         j = { .a = a, .loops = norm_loops_of(work), .work = work, .converts = work != dtype };
+    int64_t             each = a->rows * a->inner;
+    j.size = lc_size_of(work), j.width = a->channels * a->inner;
+    if (!a->channels) return 0;
+    if (each && a->inner < NARROW) run_columns(&j);
+    else cpu_parallel(a->channels, CPU_GRAIN / (each + 1) + 1, 4 * a->channels * each, channel_chunk, &j);
+    return j.failed ? norm_no_memory() : 0;
+}
+#define FLOATING (1u << LC_f16 | 1u << LC_bf16 | 1u << LC_f32 | 1u << LC_f64)
+LC_CPU_RUN(_norm_channels, cpu_norm_channels, FLOATING)
+LC_CPU_RUN(_norm_channels_backward, cpu_norm_channels, FLOATING)

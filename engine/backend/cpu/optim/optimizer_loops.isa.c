@@ -1,0 +1,34 @@
+/* Compiled once per instruction set: see optimizer.h.
+ *
+ * What bounds a step is memory where the parameters are large (AdamW reads four arrays and writes three: 28 bytes per element), and the
+ * divider where they are in cache: one square root and one division per element. Bias corrections are therefore folded into the
+ * coefficients, as factors, once per parameter: no element is divided by something that all elements share.
+ *
+ * Which terms there are is known before the loop: a loop per variant, from one body. */
+#include "optimizer.h"
+#include "../kernels.h"
+#include <math.h>
+
+#define T       float
+#define NAME(f) f##_f32
+#define SQRT(x) sqrtf(x)
+#define ABS(x)  fabsf(x)
+#include "optimizer_loops.inc.c"
+#define T       double
+#define NAME(f) f##_f64
+#define SQRT(x) sqrt(x)
+#define ABS(x)  fabs(x)
+#include "optimizer_loops.inc.c"
+
+#define LOOPS(type)                                                                                                            \
+    {                                                                                                                          \
+        [LC_STEP_SGD] = sgd_##type, [LC_STEP_ADAM] = adam_##type, [LC_STEP_ADAGRAD] = adagrad_##type,                          \
+        [LC_STEP_RMSPROP] = rmsprop_##type, [LC_STEP_ADADELTA] = adadelta_##type, [LC_STEP_ADAMAX] = adamax_##type,            \
+        [LC_STEP_NADAM] = nadam_##type, [LC_STEP_RADAM] = radam_##type, [LC_STEP_ASGD] = asgd_##type,                          \
+        [LC_STEP_RPROP] = rprop_##type,                                                                                        \
+    }
+#define FACTORED(type)                                                                                                         \
+    {                                                                                                                          \
+        measure_##type, squares_##type, apply_##type                                                                           \
+    }
+const lc_step_loops CAT(lc_cpu_steps, LC_ISA) = { LOOPS(f32), LOOPS(f64), FACTORED(f32), FACTORED(f64) };

@@ -1,0 +1,27 @@
+/* Compiled once per instruction set: a recurrent layer in one direction, RNN_ROWS sequences at a time over all steps.
+ *
+ * What bounds it: the product of the state with the recurrent weights, which every step needs anew and which is skinny. So weights are laid out
+ * once per call as the products read them (rnn.c), rows are few enough that state and gates stay in L1 between a product and the functions
+ * behind it, and sequences, which know nothing of each other, are what threads share: no thread ever waits for a step of another.
+ * The inputs' part of the gates comes ready from one product over all steps, and gradients of weights are products over all steps too, both
+ * made by the op. Saved are the gates after their functions: backward has no exponential but that of tanh(c). */
+#include "rnn.h"
+#include "../matmul/small_gemm.h"
+#include "../math/scalar_math.h"
+#include <math.h>
+#include <string.h>
+
+#define T       float
+#define SIGMOID sigmoid_f32
+#define TANH    tanh_f32
+#define NAME(f) f##_f32
+#include "rnn_steps.inc.c"
+#define T       double
+#define SIGMOID sigmoid_f64
+#define TANH    tanh_f64
+#define NAME(f) f##_f64
+#include "rnn_steps.inc.c"
+
+#define TABLE_OF(isa) lc_cpu_rnns_##isa
+#define TABLE(isa)    TABLE_OF(isa)
+const lc_rnns TABLE(LC_ISA) = { { forward_f32, forward_f64 }, { backward_f32, backward_f64 } };

@@ -1,0 +1,121 @@
+/* Comparisons and logic: results are bool, there is nothing to differentiate. where() lives here too: it is what they are for. */
+#include "../rules.h"
+
+#define COMPARISON .shape = broadcast_bool, .run = elementwise
+LC_OP(eq, .sig = "eq(input: Tensor, other: Tensor | Number) -> Tensor", .doc = "True where input is equal to other.",
+      .method = true, .inplace = true, .out = true, COMPARISON);
+LC_OP(ne, .sig = "ne(input: Tensor, other: Tensor | Number) -> Tensor", .doc = "True where input is different from other.",
+      .method = true, .inplace = true, .out = true, COMPARISON);
+LC_OP(not_equal, .sig = "not_equal(input: Tensor, other: Tensor | Number) -> Tensor", .doc = "Another name of ne.",
+      .method = true, .inplace = true, .out = true, .kernel = LC_OP_ne, COMPARISON);
+LC_OP(lt, .sig = "lt(input: Tensor, other: Tensor | Number) -> Tensor", .doc = "True where input is less than other.",
+      .method = true, .inplace = true, .out = true, COMPARISON);
+LC_OP(less, .sig = "less(input: Tensor, other: Tensor | Number) -> Tensor", .doc = "Another name of lt.", .method = true,
+      .inplace = true, .out = true, .kernel = LC_OP_lt, COMPARISON);
+LC_OP(le, .sig = "le(input: Tensor, other: Tensor | Number) -> Tensor",
+      .doc = "True where input is less than or equal to other.", .method = true, .inplace = true, .out = true, COMPARISON);
+LC_OP(less_equal, .sig = "less_equal(input: Tensor, other: Tensor | Number) -> Tensor", .doc = "Another name of le.",
+      .method = true, .inplace = true, .out = true, .kernel = LC_OP_le, COMPARISON);
+LC_OP(gt, .sig = "gt(input: Tensor, other: Tensor | Number) -> Tensor", .doc = "True where input is greater than other.",
+      .method = true, .inplace = true, .out = true, COMPARISON);
+LC_OP(greater, .sig = "greater(input: Tensor, other: Tensor | Number) -> Tensor", .doc = "Another name of gt.", .method = true,
+      .inplace = true, .out = true, .kernel = LC_OP_gt, COMPARISON);
+LC_OP(ge, .sig = "ge(input: Tensor, other: Tensor | Number) -> Tensor",
+      .doc = "True where input is greater than or equal to other.", .method = true, .inplace = true, .out = true, COMPARISON);
+LC_OP(greater_equal, .sig = "greater_equal(input: Tensor, other: Tensor | Number) -> Tensor", .doc = "Another name of ge.",
+      .method = true, .inplace = true, .out = true, .kernel = LC_OP_ge, COMPARISON);
+LC_OP(logical_and, .sig = "logical_and(input: Tensor, other: Tensor) -> Tensor", .doc = "True where both are not zero.",
+      .method = true, .inplace = true, .out = true, COMPARISON);
+LC_OP(logical_or, .sig = "logical_or(input: Tensor, other: Tensor) -> Tensor",
+      .doc = "True where at least one of them is not zero.", .method = true, .inplace = true, .out = true, COMPARISON);
+LC_OP(logical_xor, .sig = "logical_xor(input: Tensor, other: Tensor) -> Tensor",
+      .doc = "True where one of them but not the other is not zero.", .method = true, .inplace = true, .out = true, COMPARISON);
+
+static int check_condition(const lc_tensor *condition)
+{
+    if (condition->dtype == LC_b8 || condition->dtype == LC_u8) return 0;
+    return lc_fail_int(LC_LucidError, "where expected condition to be a boolean tensor, but got a tensor with dtype %s",
+                       lc_dtypes[condition->dtype].name);
+}
+static int chosen(const lc_record *call, lc_spec *out)
+{
+    bool half = lc_working_dtype(call->dtype) != call->dtype; /* PyTorch's of halves become infinite */
+    if (check_condition(call->in[0]) < 0 || (!half && numbers_fit(call, call->dtype) < 0)) return -1;
+    return broadcast(call, out);
+}
+GRAD(where)
+{
+    if (need[1]) dx[1] = lc_where(in(0), g[0], LC_INTEGER(0));
+    if (need[2]) dx[2] = lc_where(in(0), LC_INTEGER(0), g[0]);
+}
+LC_OP(where, .strict_out = true, .sig = "where(condition: Tensor, input: Tensor | Number, other: Tensor | Number) -> Tensor",
+      .doc = "input where condition holds, else other.", .out = true, .promote = LC_BEHIND_FIRST, .shape = chosen,
+      .run = elementwise, .grad = where_grad, .saves = IN(0));
+
+static int where_method_call(const lc_value *in, lc_tensor **out)
+{
+    return (out[0] = lc_where(in(1), in(0), operand(2))) ? 0 : -1;
+}
+LC_OP(where_method, .py = "where", .sig = "where_method(input: Tensor, condition: Tensor, other: Tensor | Number) -> Tensor",
+      .doc = "The method: self where condition holds, else other.", .method = true, .function = false,
+      .call = where_method_call);
+
+/* ---- closeness ---- */
+
+static int check_closeness(const lc_tensor *x, const lc_tensor *y, double rtol, double atol)
+{
+    if (x->dtype != y->dtype)
+        return lc_fail_int(LC_DtypeMismatch, "%s did not match %s", lc_dtypes[x->dtype].name, lc_dtypes[y->dtype].name);
+    if (!(rtol >= 0)) return lc_fail_int(LC_LucidError, "rtol must be greater than or equal to zero, but got %g", rtol);
+    if (!(atol >= 0)) return lc_fail_int(LC_LucidError, "atol must be greater than or equal to zero, but got %g", atol);
+    return 0;
+}
+static int isclose_call(const lc_value *in, lc_tensor **out)
+{
+    lc_tensor *x = in(0), *y = in(1), *close;
+    double     rtol = in[2].f, atol = in[3].f;
+    if (check_closeness(x, y, rtol, atol) < 0) return -1;
+    close = lc_eq(x, y);
+    if (in[4].b && lc_class_of(x->dtype) >= LC_FLOAT) close = lc_logical_or(close, lc_logical_and(lc_isnan(x), lc_isnan(y)));
+    if (rtol != 0 || atol != 0) {
+        if (lc_class_of(x->dtype) <= LC_INT) { /* their difference may wrap */
+            x = lc_to(x, lc_default_dtype, false, false, LC_ABSENT);
+            y = lc_to(y, lc_default_dtype, false, false, LC_ABSENT);
+        }
+        lc_tensor *allowed = lc_add(lc_abs(lc_mul(y, LC_NUMBER(rtol))), LC_NUMBER(atol)), *apart = lc_abs(lc_sub(x, y));
+        close = lc_logical_or(close, lc_logical_and(lc_isfinite(apart), lc_le(apart, allowed)));
+    }
+    return (out[0] = close) ? 0 : -1;
+}
+LC_OP(
+    isclose,
+    .sig = "isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor",
+    .doc = "True where abs(input - other) <= atol + rtol * abs(other).", .method = true, .call = isclose_call);
+
+static int allclose_call(const lc_value *in, lc_tensor **out)
+{
+    return (out[0] = lc_all(lc_isclose(in(0), in(1), in[2].f, in[3].f, in[4].b), NULL, 0, false)) ? 0 : -1;
+}
+LC_OP(
+    allclose,
+    .sig = "allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool",
+    .doc = "Whether isclose holds everywhere.", .method = true, .call = allclose_call);
+
+/* A device with a kernel for it stops at the first difference. */
+static int equal_call(const lc_value *in, lc_tensor **out)
+{
+    lc_tensor        *x = in(0), *y = in(1);
+    const lc_backend *backend = lc_backend_of(x->device);
+    bool              alike = lc_same_shape(x, y), equal = false;
+    if (!backend) return -1;
+    if (alike &&
+        !(backend->has(LC_OP_equal, (lc_dtype)x->dtype) && x->dtype == y->dtype && lc_same_device(x->device, y->device)))
+        return (out[0] = lc_all(lc_eq(x, y), NULL, 0, false)) ? 0 : -1;
+    int rc = alike ? backend->run(LC_OP_equal, (lc_dtype)x->dtype, &(lc_equal_args){ .x = x, .y = y, .equal = &equal }) : 0;
+    if (rc == LC_NO_KERNEL)
+        return lc_fail_int(LC_NotImplementedError, "equal is not implemented for %s", lc_dtypes[x->dtype].name);
+    if (rc == 0) out[0] = lc_scoped(lc_tensor_new(LC_b8, x->device, 0, NULL));
+    return rc == 0 && out[0] ? fill_tensor(out[0], LC_INTEGER(equal)) : -1;
+}
+LC_OP(equal, .sig = "equal(input: Tensor, other: Tensor) -> bool", .doc = "Whether both have the same shape and values.",
+      .method = true, .reads_values = true, .call = equal_call);

@@ -1,0 +1,155 @@
+"""The examples do what they say, at a small size."""
+
+import gzip
+import pathlib
+import struct
+import subprocess
+import sys
+import zlib
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "examples"))
+import char_gpt  # noqa: E402
+import curve  # noqa: E402
+import digits  # noqa: E402
+import figure  # noqa: E402
+import lenet  # noqa: E402
+import lstm  # noqa: E402
+import mnist  # noqa: E402
+
+import lucid  # noqa: E402
+
+
+def test_digits_learns(tmp_path, capsys):
+    image = tmp_path / "curve.png"
+    assert digits.main(epochs=6, image=str(image)) > 0.9
+    text = capsys.readouterr().out
+    assert "test accuracy" in text and "training loss" in text
+    assert pixels_of(image)[:3] == (640, 320, 1)
+
+
+def pixels_of(path):
+    """(width, height, bytes per pixel, rows without their filter bytes) of a PNG as the examples write them"""
+    data = path.read_bytes()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    width, height, depth, kind = struct.unpack(">IIBB", data[16:26])
+    start = data.index(b"IDAT")
+    (length,) = struct.unpack(">I", data[start - 4 : start])
+    raw = zlib.decompress(data[start + 4 : start + 4 + length])
+    row = width * {0: 1, 2: 3}[kind]
+    assert depth == 8 and len(raw) == height * (row + 1)
+    return width, height, row // width, [raw[i + 1 : i + 1 + row] for i in range(0, len(raw), row + 1)]
+
+
+def test_lenet_learns_and_draws(tmp_path, capsys):
+    image = tmp_path / "demo.png"
+    assert lenet.main(epochs=4, image=str(image)) > 0.85
+    text = capsys.readouterr().out
+    assert "images/s" in text and "accuracy" in text and "61,706 weights" in text
+    width, height, colours, rows = pixels_of(image)
+    assert (width, height, colours) == (1120, 780, 3)
+    blue = bytes(round(255 * c) for c in figure.BLUE)
+    assert any(blue in row for row in rows)  # the curve, and full cells of the confusion matrix
+
+
+def test_canvas_cuts_off_what_lies_outside(tmp_path):
+    canvas = figure.Canvas(20, 10)
+    canvas.box(-5, -5, 10, 10, (1.0, 0.0, 0.0))
+    canvas.box(18, 8, 10, 10, (0.0, 0.0, 1.0))
+    canvas.path([(-5, 5), (25, 5)], figure.INK)
+    canvas.text(15, 4, "abc?")
+    canvas.save(tmp_path / "c.png")
+    width, height, colours, rows = pixels_of(tmp_path / "c.png")
+    assert (width, height, colours) == (20, 10, 3)
+    assert rows[0][:3] == b"\xff\0\0" and rows[9][-3:] == b"\0\0\xff" and rows[0][-3:] == b"\xff\xff\xff"
+
+
+def test_letters_can_be_told_apart():
+    assert len(set(figure.LETTERS.values())) == len(figure.LETTERS)
+    assert all(len(dots) in (14, 18) and max(bytes.fromhex(dots)) < 32 for dots in figure.LETTERS.values())
+
+
+def test_mnist_learns_the_digits_that_come_along(capsys):
+    assert mnist.main(["--epochs", "2"]) > 0.75
+    assert "epoch 2" in capsys.readouterr().out
+
+
+def idx(kind, *shape, data):
+    return struct.pack(f">HBB{len(shape)}I", 0, kind, len(shape), *shape) + data
+
+
+def test_mnist_reads_idx_files(tmp_path, capsys):
+    for part, n in (("train", 3), ("t10k", 2)):
+        (tmp_path / f"{part}-images-idx3-ubyte").write_bytes(idx(8, n, 28, 28, data=bytes(range(196)) * 4 * n))
+        (tmp_path / f"{part}-labels-idx1-ubyte.gz").write_bytes(gzip.compress(idx(8, n, data=bytes(range(n)))))
+    (images, labels), (test, _) = mnist.load_mnist(tmp_path)
+    assert tuple(images.shape) == (3, 1, 28, 28) and tuple(test.shape) == (2, 1, 28, 28) and labels.tolist() == [0, 1, 2]
+    assert abs(images[0, 0, 0, 5].item() - (5 / 255 - mnist.MEAN) / mnist.DEVIATION) < 1e-6
+    mnist.main(["--data", str(tmp_path), "--dry-run", "--save-model", str(tmp_path / "model.pt")])
+    assert lucid.load(tmp_path / "model.pt").keys() == mnist.Net().state_dict().keys()
+    assert "/2 right" in capsys.readouterr().out
+    (tmp_path / "train-images-idx3-ubyte").write_bytes(b"not such a file")
+    with pytest.raises(ValueError, match="IDX"):
+        list(mnist.load_mnist(tmp_path))
+
+
+def test_char_gpt_learns_and_writes(capsys):
+    settings = ["--steps", "80", "--batch", "8", "--context", "32", "--width", "32", "--layers", "2", "--length", "40"]
+    losses = char_gpt.main([*settings, "--start", "Alice "])
+    assert sum(losses[-5:]) / 5 < losses[0] - 1.0
+    written = capsys.readouterr().out.split("letters/s\n")[1]
+    assert written.startswith("Alice ") and len(written) == len("Alice ") + 40 + 1
+
+
+def test_lstm_goes_on_better_than_silence(capsys):
+    losses, error = lstm.main(60)
+    assert losses[-1] < 0.5 * losses[0] and error < 1.0
+    assert "mean squared error" in capsys.readouterr().out
+
+
+def test_png_rows_are_complete(tmp_path):
+    curve.save([3.0, 2.0, 1.0], tmp_path / "c.png", width=40, height=30)
+    assert pixels_of(tmp_path / "c.png")[:3] == (40, 30, 1)
+
+
+def test_drawing_shows_both_ends():
+    text = curve.draw([4.0, 1.0], width=10, height=3)
+    assert "4.000" in text and "1.000" in text
+
+
+@pytest.mark.parametrize("example", sorted(p.stem for p in (ROOT / "examples/c").glob("*.c")))
+def test_c_example_compiles_against_the_library(tmp_path, example):
+    """As a user would: with the flags that lucid.config prints."""
+    from lucid import config
+
+    program = tmp_path / example
+    source = ROOT / "examples/c" / f"{example}.c"
+    compile = [
+        "cc",
+        "-std=gnu11",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        str(source),
+        "-o",
+        str(program),
+        *config.cflags(),
+        *config.libs(),
+    ]
+    subprocess.run(compile, check=True)
+    ran = subprocess.run([str(program)], capture_output=True, text=True, cwd=ROOT)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_c_lenet_is_short():
+    assert len((ROOT / "examples/c/lenet.c").read_text().splitlines()) <= 150
+
+
+def test_config_prints_flags():
+    ran = subprocess.run([sys.executable, "-m", "lucid.config", "--libs"], capture_output=True, text=True, cwd=ROOT)
+    assert "-llucid" in ran.stdout
+    ran = subprocess.run([sys.executable, "-m", "lucid.config", "--bogus"], capture_output=True, text=True, cwd=ROOT)
+    assert ran.returncode != 0 and "usage" in ran.stderr
+    assert lucid.__name__ == "lucid"

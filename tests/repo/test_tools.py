@@ -1,0 +1,123 @@
+"""The gates must be able to fail: each is shown something it has to refuse."""
+
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+import check_duplication  # noqa: E402
+import check_layers  # noqa: E402
+import check_text  # noqa: E402
+import genops  # noqa: E402
+import list_sources  # noqa: E402
+
+
+@pytest.fixture
+def tree(tmp_path, monkeypatch):
+    """An empty source tree that the gates look at instead of this one."""
+    for module in (check_layers, check_text, check_duplication, list_sources):
+        monkeypatch.setattr(module, "ROOT", tmp_path)
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+
+    def write(name, text):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        subprocess.run(["git", "add", "--", name], cwd=tmp_path, check=True)
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "wanted"),
+    [
+        ("engine/core/a.c", '#include "../tensor/t.h"', "core includes tensor"),
+        ("engine/backend/cpu/a.c", '#include "../cuda/c.h"', "backend/cpu includes backend/cuda"),
+        ("engine/backend/a.c", '#include "op_calls.gen.h"', "backend includes op"),
+        ("engine/ops/a.c", '#include "autograd/g.h"', "ops includes autograd"),
+        ("engine/op/a.c", "#include <Python.h>", "Python.h"),
+        ("engine/elsewhere/a.c", "", "no place"),
+    ],
+)
+def test_layers_refuse(tree, file, line, wanted):
+    for name in ("tensor/t.h", "backend/cuda/c.h", "autograd/g.h"):
+        tree(f"engine/{name}", "")
+    tree(file, line + "\n")
+    (problem,) = check_layers.problems()
+    assert wanted in problem
+
+
+def test_layers_accept_what_is_left(tree):
+    tree("engine/core/core.h", "#include <stdint.h>\n")
+    tree("engine/op/op.h", '#include "../core/core.h"\n#include "op_ids.gen.h"\n')
+    tree("bindings/py.h", '#include <Python.h>\n#include "../engine/op/op.h"\n')
+    assert list(check_layers.problems()) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "wanted"),
+    [
+        ("a.c", "int x;\n" * 801, "801 lines"),
+        ("b.py", "PATH = '/" + "home/someone/x'\n", "machine"),
+        ("c.c", "int x; \n", "trailing"),
+        ("ids.gen.h", "\n", "generated"),
+    ],
+)
+def test_text_refuses(tree, file, text, wanted):
+    tree(file, text)
+    assert any(wanted in p for p in check_text.problems())
+
+
+def test_duplication_sees_a_copy(tree):
+    body = "\n".join(f"int f{i}(int a) {{ return a * {i} + g(a, {i}); }}" for i in range(20))
+    tree("engine/core/a.c", body)
+    _, covered, _ = check_duplication.measure()
+    assert sum(map(len, covered.values())) == 0
+    tree("engine/core/b.c", "/* another place */\n" + body)
+    streams, covered, _ = check_duplication.measure()
+    assert sum(map(len, covered.values())) == sum(map(len, streams.values()))
+
+
+def test_public_headers_are_followed(tree, monkeypatch):
+    top = tree("engine/include/lucid.h", '#include "../a/x.h"\n#include "op_ids.gen.h"\n')
+    tree("engine/a/x.h", '#include "y.def"\n')
+    tree("engine/a/y.def", "")
+    tree("engine/a/private.h", "")
+    assert list_sources.public(top) == ["engine/a/x.h", "engine/a/y.def", "engine/include/lucid.h"]
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        'LC_OP(f, .sig = "g(input: Tensor) -> Tensor");',
+        'LC_OP(f, .sig = "f(input: Tensor) -> Tensor");\nLC_OP(f, .sig = "f(input: Tensor) -> Tensor");',
+        'LC_OP(f, .sig = "f(input: Quaternion) -> Tensor");',
+        '#define ROW(op) LC_OP(op, .sig = "f(input: Tensor) -> Tensor");\nROW(f)\nROW(g)',
+    ],
+)
+def test_genops_refuses(tmp_path, block):
+    (tmp_path / "ops").mkdir()
+    (tmp_path / "ops/f.c").write_text(block + "\n")
+    with pytest.raises(SystemExit):
+        genops.main(tmp_path / "ops", tmp_path / "out")
+
+
+def test_genops_reads_rows_of_a_macro(tmp_path):
+    (tmp_path / "f.c").write_text(
+        '#define ARGS "(input: Tensor, n: int = 1"\n#define FIELDS .ns = "nn.functional"\n'
+        '#define ROW(op, about, ...) \\\n    LC_OP(op, .sig = #op ARGS ") -> Tensor", .doc = "The " about ".", FIELDS); \\\n'
+        '    LC_OP(op##_both, .sig = #op "_both" ARGS ") -> Tensor", .py = #op, ##__VA_ARGS__);\n'
+        'ROW(f, "first (of, two)")\nROW(g, "second", .method = true)\n'
+    )
+    ops = genops.read_ops([tmp_path])
+    assert [(op.name, op.py, op.doc, op.method) for op in ops.values()] == [
+        ("f", "f", "The first (of, two).", False),
+        ("f_both", "f", "", False),
+        ("g", "g", "The second.", False),
+        ("g_both", "g", "", True),
+    ]
+    assert ops["g_both"].sig == "g_both(input: Tensor, n: int = 1) -> Tensor" and ops["f"].ns == "nn.functional"
