@@ -15,11 +15,8 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FILES = ("test_faults", "test_lifetime", "test_tensor", "test_index_ops")
 READERS = ("test_damage", "test_corpus")  # of files that are damaged
-PYTHON_TESTS = (
-    "tests/ops",
-    *(f"tests/tensor/{name}.py" for name in FILES),
-    *(f"tests/serialization/{name}.py" for name in READERS),
-)
+PLACES = {"tensor": FILES, "serialization": READERS}
+PYTHON_TESTS = ("tests/ops", *(f"tests/{room}/{name}.py" for room, names in PLACES.items() for name in names))
 # Of the sample tables one dtype is enough here: test_faults has the gradients.
 # gcc 13 stores vectors in its copies of stack frames as if these were aligned to 64 bytes, which they are not
 ASAN = "detect_leaks=0:allocator_may_return_null=1:detect_stack_use_after_return=0"
