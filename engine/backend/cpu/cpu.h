@@ -10,6 +10,21 @@ extern lc_convert     lc_cpu_converts[LC_DTYPE_COUNT][LC_DTYPE_COUNT];
 
 static inline lc_dtype cpu_working_dtype(lc_dtype dtype) { return lc_working_dtype(dtype); }
 
+/* ISA_TABLE(const lc_gemm, gemm): a file compiled per instruction set defines lc_cpu_gemm_<set>, CAT(lc_cpu_gemm, LC_ISA);
+ * gemm_of_this_cpu() is the one that this CPU runs, or the base table if its set has none. */
+#define WEAK __attribute__((weak))
+#define ISA_TABLE(type, stem)                                                                                                  \
+    extern type lc_cpu_##stem##_base, lc_cpu_##stem##_avx2 WEAK, lc_cpu_##stem##_avx512 WEAK, lc_cpu_##stem##_neon WEAK;       \
+    static inline type *stem##_of_this_cpu(void)                                                                               \
+    {                                                                                                                          \
+        type *const tables[] = { [LC_ISA_base] = &lc_cpu_##stem##_base,                                                        \
+                                 [LC_ISA_avx2] = &lc_cpu_##stem##_avx2,                                                        \
+                                 [LC_ISA_avx512] = &lc_cpu_##stem##_avx512,                                                    \
+                                 [LC_ISA_neon] = &lc_cpu_##stem##_neon };                                                      \
+        type *const table = tables[lc_cpu_isa()];                                                                              \
+        return table ? table : &lc_cpu_##stem##_base;                                                                          \
+    }
+
 /* Convert n elements; steps in bytes. */
 void cpu_move(lc_dtype to, char *dst, int64_t dst_step, lc_dtype from, const char *src, int64_t src_step, int64_t n);
 

@@ -5,15 +5,10 @@
 #include "attention.h"
 #include <string.h>
 
-extern const lc_attention lc_cpu_attention_base, lc_cpu_attention_avx2 __attribute__((weak)),
-    lc_cpu_attention_avx512 __attribute__((weak)), lc_cpu_attention_neon __attribute__((weak));
+ISA_TABLE(const lc_attention, attention)
 static const attention_kernels *kernels_of_this_cpu(lc_dtype dtype)
 {
-    const lc_attention *const tables[] = { [LC_ISA_base] = &lc_cpu_attention_base,
-                                           [LC_ISA_avx2] = &lc_cpu_attention_avx2,
-                                           [LC_ISA_avx512] = &lc_cpu_attention_avx512,
-                                           [LC_ISA_neon] = &lc_cpu_attention_neon };
-    const lc_attention       *table = tables[lc_cpu_isa()] ? tables[lc_cpu_isa()] : &lc_cpu_attention_base;
+    const lc_attention *table = attention_of_this_cpu();
     return dtype == LC_f32 ? &table->f32 : &table->f64;
 }
 

@@ -16,15 +16,10 @@
 #include "conv.h"
 #include <string.h>
 
-extern const lc_convs lc_cpu_convs_base, lc_cpu_convs_avx2 __attribute__((weak)), lc_cpu_convs_avx512 __attribute__((weak)),
-    lc_cpu_convs_neon __attribute__((weak));
+ISA_TABLE(const lc_convs, convs)
 const conv_kernels *conv_kernels_of(lc_dtype dtype)
 {
-    const lc_convs *const tables[] = { [LC_ISA_base] = &lc_cpu_convs_base,
-                                       [LC_ISA_avx2] = &lc_cpu_convs_avx2,
-                                       [LC_ISA_avx512] = &lc_cpu_convs_avx512,
-                                       [LC_ISA_neon] = &lc_cpu_convs_neon };
-    const lc_convs       *table = tables[lc_cpu_isa()] ? tables[lc_cpu_isa()] : &lc_cpu_convs_base;
+    const lc_convs *table = convs_of_this_cpu();
     return dtype == LC_f32 ? &table->f32 : &table->f64;
 }
 int conv_no_memory(void) { return lc_fail_int(LC_OutOfMemory, "convolution: no memory for its tiles"); }

@@ -31,16 +31,11 @@ enum {
     MANY_RESULTS = 4 << 20
 };
 
-extern const conv_points lc_cpu_conv_points_base[], lc_cpu_conv_points_avx2[] __attribute__((weak)),
-    lc_cpu_conv_points_avx512[] __attribute__((weak)), lc_cpu_conv_points_neon[] __attribute__((weak));
+typedef const conv_points points_by_taps[3]; /* of 3, 4 and 5 taps */
+ISA_TABLE(points_by_taps, conv_points)
 const conv_points *conv_points_of(int64_t taps)
 {
-    const conv_points *const tables[] = { [LC_ISA_base] = lc_cpu_conv_points_base,
-                                          [LC_ISA_avx2] = lc_cpu_conv_points_avx2,
-                                          [LC_ISA_avx512] = lc_cpu_conv_points_avx512,
-                                          [LC_ISA_neon] = lc_cpu_conv_points_neon };
-    const conv_points       *table = tables[lc_cpu_isa()] ? tables[lc_cpu_isa()] : lc_cpu_conv_points_base;
-    return taps >= 3 && taps <= 5 ? &table[taps - 3] : NULL;
+    return taps >= 3 && taps <= 5 ? &(*conv_points_of_this_cpu())[taps - 3] : NULL;
 }
 
 typedef struct {

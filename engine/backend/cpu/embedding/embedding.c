@@ -7,15 +7,10 @@
 #include "embedding.h"
 #include <string.h>
 
-extern const lc_embeddings lc_cpu_embeddings_base, lc_cpu_embeddings_avx2 __attribute__((weak)),
-    lc_cpu_embeddings_avx512 __attribute__((weak)), lc_cpu_embeddings_neon __attribute__((weak));
+ISA_TABLE(const lc_embeddings, embeddings)
 static const lc_embedding_rows *rows_of_this_cpu(lc_dtype dtype)
 {
-    const lc_embeddings *const tables[] = { [LC_ISA_base] = &lc_cpu_embeddings_base,
-                                            [LC_ISA_avx2] = &lc_cpu_embeddings_avx2,
-                                            [LC_ISA_avx512] = &lc_cpu_embeddings_avx512,
-                                            [LC_ISA_neon] = &lc_cpu_embeddings_neon };
-    const lc_embeddings       *table = tables[lc_cpu_isa()] ? tables[lc_cpu_isa()] : &lc_cpu_embeddings_base;
+    const lc_embeddings *table = embeddings_of_this_cpu();
     return dtype == LC_f32 ? &table->f32 : &table->f64;
 }
 

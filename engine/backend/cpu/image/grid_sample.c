@@ -6,15 +6,10 @@
 #include "grid_sample.h"
 #include <string.h>
 
-extern const lc_grids lc_cpu_grids_base, lc_cpu_grids_avx2 __attribute__((weak)), lc_cpu_grids_avx512 __attribute__((weak)),
-    lc_cpu_grids_neon __attribute__((weak));
+ISA_TABLE(const lc_grids, grids)
 static const lc_grid_taps *taps_of_this_cpu(lc_dtype dtype)
 {
-    const lc_grids *const tables[] = { [LC_ISA_base] = &lc_cpu_grids_base,
-                                       [LC_ISA_avx2] = &lc_cpu_grids_avx2,
-                                       [LC_ISA_avx512] = &lc_cpu_grids_avx512,
-                                       [LC_ISA_neon] = &lc_cpu_grids_neon };
-    const lc_grids       *table = tables[lc_cpu_isa()] ? tables[lc_cpu_isa()] : &lc_cpu_grids_base;
+    const lc_grids *table = grids_of_this_cpu();
     return dtype == LC_f32 ? &table->f32 : &table->f64;
 }
 

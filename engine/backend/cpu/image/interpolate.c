@@ -9,16 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-extern const lc_interpolates lc_cpu_interpolates_base, lc_cpu_interpolates_avx2 __attribute__((weak)),
-    lc_cpu_interpolates_avx512 __attribute__((weak)), lc_cpu_interpolates_neon __attribute__((weak));
-static const lc_interpolates *rows_of_this_cpu(void)
-{
-    const lc_interpolates *const tables[] = { [LC_ISA_base] = &lc_cpu_interpolates_base,
-                                              [LC_ISA_avx2] = &lc_cpu_interpolates_avx2,
-                                              [LC_ISA_avx512] = &lc_cpu_interpolates_avx512,
-                                              [LC_ISA_neon] = &lc_cpu_interpolates_neon };
-    return tables[lc_cpu_isa()] ? tables[lc_cpu_isa()] : &lc_cpu_interpolates_base;
-}
+ISA_TABLE(const lc_interpolates, interpolates)
 
 /* ---- positions and weights ---- */
 static int64_t width_of(lc_interpolation mode) /* of the filter, in elements */
@@ -226,7 +217,7 @@ static void interpolate_chunk(void *ctx, int64_t begin, int64_t end)
 static int cpu_interpolate(lc_dtype dtype, const void *args)
 {
     const lc_interpolate_args *a = args;
-    const lc_interpolates     *table = rows_of_this_cpu();
+    const lc_interpolates     *table = interpolates_of_this_cpu();
     interpolate_job            job = { .plan = { .args = a, .inner = a->inner } };
     interpolate_plan          *p = &job.plan;
     int64_t                    entries[3];

@@ -22,16 +22,7 @@
 #include "pool.h"
 #include <string.h>
 
-extern const lc_pools lc_cpu_pools_base, lc_cpu_pools_avx2 __attribute__((weak)), lc_cpu_pools_avx512 __attribute__((weak)),
-    lc_cpu_pools_neon __attribute__((weak));
-static const lc_pools *pools_of_this_cpu(void)
-{
-    const lc_pools *const tables[] = { [LC_ISA_base] = &lc_cpu_pools_base,
-                                       [LC_ISA_avx2] = &lc_cpu_pools_avx2,
-                                       [LC_ISA_avx512] = &lc_cpu_pools_avx512,
-                                       [LC_ISA_neon] = &lc_cpu_pools_neon };
-    return tables[lc_cpu_isa()] ? tables[lc_cpu_isa()] : &lc_cpu_pools_base;
-}
+ISA_TABLE(const lc_pools, pools)
 
 /* Windows of dimension d: first, past and count (result[d] each). */
 static void lay_out(const lc_pool_args *a, int d, int64_t *first, int64_t *past, int64_t *count)

@@ -13,16 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-extern const lc_entropies lc_cpu_entropies_base, lc_cpu_entropies_avx2 __attribute__((weak)),
-    lc_cpu_entropies_avx512 __attribute__((weak)), lc_cpu_entropies_neon __attribute__((weak));
-static const lc_entropies *entropies_of_this_cpu(void)
-{
-    const lc_entropies *const tables[] = { [LC_ISA_base] = &lc_cpu_entropies_base,
-                                           [LC_ISA_avx2] = &lc_cpu_entropies_avx2,
-                                           [LC_ISA_avx512] = &lc_cpu_entropies_avx512,
-                                           [LC_ISA_neon] = &lc_cpu_entropies_neon };
-    return tables[lc_cpu_isa()] ? tables[lc_cpu_isa()] : &lc_cpu_entropies_base;
-}
+ISA_TABLE(const lc_entropies, entropies)
 const lc_entropy_lines *cpu_entropy_lines(lc_dtype dtype)
 {
     return dtype == LC_f32 ? &entropies_of_this_cpu()->f32 : &entropies_of_this_cpu()->f64;

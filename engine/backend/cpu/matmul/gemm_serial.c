@@ -18,15 +18,10 @@
 
 enum { ROWS = 168, COLUMNS = 512, DEPTH = LC_GEMM_DEPTH, COPIED = 64 << 10 /* bytes of a vector */, MAX_TILE = 32 * 32 };
 
-extern const lc_gemm lc_cpu_gemm_base, lc_cpu_gemm_avx2 __attribute__((weak)), lc_cpu_gemm_avx512 __attribute__((weak)),
-    lc_cpu_gemm_neon __attribute__((weak));
+ISA_TABLE(const lc_gemm, gemm)
 const lc_micro_kernel *cpu_micro_kernel(lc_dtype dtype)
 {
-    const lc_gemm *const tables[] = { [LC_ISA_base] = &lc_cpu_gemm_base,
-                                      [LC_ISA_avx2] = &lc_cpu_gemm_avx2,
-                                      [LC_ISA_avx512] = &lc_cpu_gemm_avx512,
-                                      [LC_ISA_neon] = &lc_cpu_gemm_neon };
-    const lc_gemm       *found = tables[lc_cpu_isa()] ? tables[lc_cpu_isa()] : &lc_cpu_gemm_base;
+    const lc_gemm *found = gemm_of_this_cpu();
     return dtype == LC_f32 ? &found->f32 : &found->f64;
 }
 

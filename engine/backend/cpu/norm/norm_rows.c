@@ -9,15 +9,10 @@
 #include <math.h>
 #include <string.h>
 
-extern const lc_norms lc_cpu_norms_base, lc_cpu_norms_avx2 __attribute__((weak)), lc_cpu_norms_avx512 __attribute__((weak)),
-    lc_cpu_norms_neon __attribute__((weak));
+ISA_TABLE(const lc_norms, norms)
 const lc_norm_loops *norm_loops_of(lc_dtype work)
 {
-    const lc_norms *const tables[] = { [LC_ISA_base] = &lc_cpu_norms_base,
-                                       [LC_ISA_avx2] = &lc_cpu_norms_avx2,
-                                       [LC_ISA_avx512] = &lc_cpu_norms_avx512,
-                                       [LC_ISA_neon] = &lc_cpu_norms_neon };
-    const lc_norms       *table = tables[lc_cpu_isa()] ? tables[lc_cpu_isa()] : &lc_cpu_norms_base;
+    const lc_norms *table = norms_of_this_cpu();
     return work == LC_f32 ? &table->f32 : &table->f64;
 }
 

@@ -89,16 +89,7 @@ static void row_chunk(void *ctx, int64_t begin, int64_t end)
     cpu_scratch_free(w.buffer, job->bytes);
 }
 
-extern const lc_lines lc_cpu_lines_base, lc_cpu_lines_avx2 __attribute__((weak)), lc_cpu_lines_avx512 __attribute__((weak)),
-    lc_cpu_lines_neon __attribute__((weak));
-static const lc_lines *lines_of_this_cpu(void)
-{
-    const lc_lines *const tables[] = { [LC_ISA_base] = &lc_cpu_lines_base,
-                                       [LC_ISA_avx2] = &lc_cpu_lines_avx2,
-                                       [LC_ISA_avx512] = &lc_cpu_lines_avx512,
-                                       [LC_ISA_neon] = &lc_cpu_lines_neon };
-    return tables[lc_cpu_isa()] ? tables[lc_cpu_isa()] : &lc_cpu_lines_base;
-}
+ISA_TABLE(const lc_lines, lines)
 
 static int run_rows(line_kind kind, lc_dtype dtype, const lc_row_args *a)
 {

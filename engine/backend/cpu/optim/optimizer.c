@@ -11,16 +11,8 @@
 
 enum { TILE = 512, STEP_GRAIN = 1 << 13 };
 
-extern const lc_step_loops lc_cpu_steps_base, lc_cpu_steps_avx2 __attribute__((weak)),
-    lc_cpu_steps_avx512 __attribute__((weak)), lc_cpu_steps_neon __attribute__((weak));
-const lc_step_loops *cpu_step_loops(void)
-{
-    const lc_step_loops *const tables[] = { [LC_ISA_base] = &lc_cpu_steps_base,
-                                            [LC_ISA_avx2] = &lc_cpu_steps_avx2,
-                                            [LC_ISA_avx512] = &lc_cpu_steps_avx512,
-                                            [LC_ISA_neon] = &lc_cpu_steps_neon };
-    return tables[lc_cpu_isa()] ? tables[lc_cpu_isa()] : &lc_cpu_steps_base;
-}
+ISA_TABLE(const lc_step_loops, steps)
+const lc_step_loops *cpu_step_loops(void) { return steps_of_this_cpu(); }
 
 typedef struct {
     const lc_step_args  *args;

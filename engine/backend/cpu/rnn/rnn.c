@@ -22,16 +22,7 @@
 #include "rnn.h"
 #include <string.h>
 
-extern const lc_rnns lc_cpu_rnns_base, lc_cpu_rnns_avx2 __attribute__((weak)), lc_cpu_rnns_avx512 __attribute__((weak)),
-    lc_cpu_rnns_neon __attribute__((weak));
-static const lc_rnns *rnns_of_this_cpu(void)
-{
-    const lc_rnns *const tables[] = { [LC_ISA_base] = &lc_cpu_rnns_base,
-                                      [LC_ISA_avx2] = &lc_cpu_rnns_avx2,
-                                      [LC_ISA_avx512] = &lc_cpu_rnns_avx512,
-                                      [LC_ISA_neon] = &lc_cpu_rnns_neon };
-    return tables[lc_cpu_isa()] ? tables[lc_cpu_isa()] : &lc_cpu_rnns_base;
-}
+ISA_TABLE(const lc_rnns, rnns)
 
 typedef struct {
     rnn_plan   plan;

@@ -6,15 +6,10 @@
 #include "../../args.h"
 #include <string.h>
 
-extern const lc_scans lc_cpu_scans_base, lc_cpu_scans_avx2 __attribute__((weak)), lc_cpu_scans_avx512 __attribute__((weak)),
-    lc_cpu_scans_neon __attribute__((weak));
+ISA_TABLE(const lc_scans, scans)
 static const lc_scan *scan_of(scan_kind kind, lc_dtype dtype)
 {
-    const lc_scans *const tables[] = { [LC_ISA_base] = &lc_cpu_scans_base,
-                                       [LC_ISA_avx2] = &lc_cpu_scans_avx2,
-                                       [LC_ISA_avx512] = &lc_cpu_scans_avx512,
-                                       [LC_ISA_neon] = &lc_cpu_scans_neon };
-    const lc_scans *const table = tables[lc_cpu_isa()] ? tables[lc_cpu_isa()] : &lc_cpu_scans_base;
+    const lc_scans *const table = scans_of_this_cpu();
     return &(*table)[kind][dtype];
 }
 

@@ -7,17 +7,8 @@
 /* ---- searchsorted ---- */
 enum { SEARCH_TILE = 512 };
 typedef const lc_lookup lookup_table[LC_DTYPE_COUNT];
-extern lookup_table lc_cpu_lookup_base, lc_cpu_lookup_avx2 __attribute__((weak)), lc_cpu_lookup_avx512 __attribute__((weak)),
-    lc_cpu_lookup_neon __attribute__((weak));
-const lc_lookup *cpu_lookup(lc_dtype dtype)
-{
-    lookup_table *const tables[] = { [LC_ISA_base] = &lc_cpu_lookup_base,
-                                     [LC_ISA_avx2] = &lc_cpu_lookup_avx2,
-                                     [LC_ISA_avx512] = &lc_cpu_lookup_avx512,
-                                     [LC_ISA_neon] = &lc_cpu_lookup_neon };
-    lookup_table       *table = tables[lc_cpu_isa()];
-    return table ? &(*table)[dtype] : &lc_cpu_lookup_base[dtype];
-}
+ISA_TABLE(lookup_table, lookup)
+const lc_lookup *cpu_lookup(lc_dtype dtype) { return &(*lookup_of_this_cpu())[dtype]; }
 
 typedef struct {
     const lc_search_args *args;

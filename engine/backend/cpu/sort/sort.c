@@ -22,18 +22,9 @@
 #include <string.h>
 
 /* ---- keys ---- */
-extern const lc_sort_kernels lc_cpu_sort_base, lc_cpu_sort_avx2 __attribute__((weak)), lc_cpu_sort_avx512 __attribute__((weak)),
-    lc_cpu_sort_neon __attribute__((weak));
-const lc_sort_kernels *cpu_sort_kernels(void)
-{
-    const lc_sort_kernels *const tables[] = { [LC_ISA_base] = &lc_cpu_sort_base,
-                                              [LC_ISA_avx2] = &lc_cpu_sort_avx2,
-                                              [LC_ISA_avx512] = &lc_cpu_sort_avx512,
-                                              [LC_ISA_neon] = &lc_cpu_sort_neon };
-    const lc_sort_kernels       *table = tables[lc_cpu_isa()];
-    return table ? table : &lc_cpu_sort_base;
-}
-const lc_sort_key *cpu_sort_key(lc_dtype dtype) { return cpu_sort_kernels()->key[dtype]; }
+ISA_TABLE(const lc_sort_kernels, sort)
+const lc_sort_kernels *cpu_sort_kernels(void) { return sort_of_this_cpu(); }
+const lc_sort_key     *cpu_sort_key(lc_dtype dtype) { return cpu_sort_kernels()->key[dtype]; }
 
 void cpu_join_summaries(key_summary *all, const key_summary *s)
 {
