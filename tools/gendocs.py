@@ -22,6 +22,7 @@ GROUPS = {
     "complex32": ("complex32",),
     "complex": ("complex64", "complex128"),
 }
+NOTED = {"view": "a view of its input", "elementwise": "elementwise", "reduction": "a reduction", "move": "moves values"}
 HEAD = """# Op reference
 
 Made by `make docs` from the op table of a build; PyTorch's documentation of the same name says more. Families are files of
@@ -58,7 +59,9 @@ def gradient(rows):
 
 
 def notes(rows):
-    words = ["a view of its input"] * all(r["kind"] == "view" for r in rows) + ["random"] * any(r["random"] for r in rows)
+    kinds = {r["kind"] for r in rows}
+    words = [NOTED[kinds.pop()]] if len(kinds) == 1 and kinds <= NOTED.keys() else []
+    words += ["random"] * any(r["random"] for r in rows)
     return words + ["reads values"] * any(r["reads_values"] for r in rows)
 
 

@@ -23,11 +23,13 @@ static PyObject *row(const lc_op *op)
 {
     PyObject *dtypes = dtypes_of(op);
     if (!dtypes) return NULL;
-    const char *kind = op->view_of ? "view" : op->run ? "kernel" : "composite";
+    static const char *const kinds[] = { [LC_KIND_OPAQUE] = "opaque",       [LC_KIND_ELEMENTWISE] = "elementwise",
+                                         [LC_KIND_REDUCTION] = "reduction", [LC_KIND_MOVE] = "move",
+                                         [LC_KIND_VIEW] = "view",           [LC_KIND_COMPOSITE] = "composite" };
     return Py_BuildValue("{s:s,s:s,s:s,s:s,s:s,s:s,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:s,s:N}", "name", op->name, "public",
                          op->py ? op->py : op->name, "space", op->ns ? op->ns : "", "signature", op->sig, "doc",
-                         op->doc ? op->doc : "", "kind", kind, "function", op->function ? Py_True : Py_False, "method",
-                         op->method ? Py_True : Py_False, "out", op->out ? Py_True : Py_False, "gradient",
+                         op->doc ? op->doc : "", "kind", kinds[op->kind], "function", op->function ? Py_True : Py_False,
+                         "method", op->method ? Py_True : Py_False, "out", op->out ? Py_True : Py_False, "gradient",
                          op->grad ? Py_True : Py_False, "random", op->random ? Py_True : Py_False, "reads_values",
                          op->reads_values ? Py_True : Py_False, "factory", op->factory ? Py_True : Py_False, "inplace_of",
                          op->inplace_of ? op->inplace_of->name : "", "dtypes", dtypes);

@@ -146,8 +146,28 @@ typedef enum {
 #define OUT(k) (1u << (16 + (k)))
 enum { LC_SAVES_FOR = 4 };
 
-/* A vmap rule: n_in inputs, those with a batch have it in front (dimension 0) and batched[k] set. Fills out with batch in front. */
-typedef int (*lc_batch_rule)(const lc_op *op, const lc_value *args, const bool *batched, int64_t size, lc_tensor **out);
+/* What an op is to those that look at calls from outside: vmap, the tracer, the documentation. tools/genops.py derives it where the
+ * block does not say .kind: .view_of makes a view, .call a composite, .run = elementwise or .lower an elementwise op; other kernels
+ * are opaque. */
+typedef enum {
+    LC_KIND_OPAQUE,      /* a kernel; what an output depends on is not declared */
+    LC_KIND_ELEMENTWISE, /* an element of the output is made of the elements at its place in the inputs, which broadcast */
+    LC_KIND_REDUCTION,   /* folds dimensions of its one input; argument 1, if there is one, is dim: absent means all of them */
+    LC_KIND_MOVE,        /* the values of the inputs, unchanged, at other places */
+    LC_KIND_VIEW,        /* the memory of an input with another geometry */
+    LC_KIND_COMPOSITE    /* calls of other ops */
+} lc_op_class;
+
+/* A lowering: an elementwise call as one row of scalar.def. .lower fills it from the arguments, reading no values; whoever runs, fuses or
+ * compiles the call takes the row from it. Numbers among the arguments become operands, which live in number[]. */
+enum { LC_ROW_OPERANDS = 4, LC_NO_ROW = 1 };
+typedef struct {
+    lc_op_id      row;
+    lc_dtype      dtype; /* what is computed in: call->dtype unless .lower says otherwise */
+    int           n_in;
+    lc_tensor    *in[LC_ROW_OPERANDS];
+    lc_number_box number[LC_ROW_OPERANDS - 1]; /* not cleared */
+} lc_lowering;
 
 struct lc_op {
     lc_op_id    id, kernel;                 /* kernel: whose slots; an in-place form uses its op's */
@@ -157,35 +177,38 @@ struct lc_op {
     bool                factory; /* makes a tensor from nothing: the binding adds requires_grad=, layout=, pin_memory= */
     bool                hidden;  /* engine-internal: no Python name */
     bool                unnamed; /* several results are a plain tuple in Python, as PyTorch's */
+    lc_op_class         kind;
     lc_promotion        promote;
     uint32_t            writes, view_of, saves;  /* IN(k) | OUT(k); saves: whose values the gradient reads */
     uint32_t            saves_for[LC_SAVES_FOR]; /* by argument: what is read only to make its gradient; kept if it wants one */
     uint32_t            any_device;              /* IN(k): may be on another device (copy_, to) */
     bool                random, reads_values;
     uint32_t            nondeterministic; /* OUT(0): always; IN(k): unless the bool at argument k is true */
-    bool          any_strides; /* run writes outputs of any strides, and with an in-place form input 0 may be the output */
-    bool          repeats_ok;  /* what it writes may share memory with itself (an expanded tensor) */
-    bool          strict_out;  /* out= has exactly the result's dtype (uint8 for bool, where PyTorch has both) */
-    bool          exact;       /* what it writes has exactly the result's dtype and shares no element with what it reads */
-    lc_amp        amp;
-    int           version;
-    lc_batch_rule batch;              /* NULL: derived for elementwise, else a loop */
+    bool   any_strides; /* run writes outputs of any strides, and with an in-place form input 0 may be the output */
+    bool   repeats_ok;  /* what it writes may share memory with itself (an expanded tensor) */
+    bool   strict_out;  /* out= has exactly the result's dtype (uint8 for bool, where PyTorch has both) */
+    bool   exact;       /* what it writes has exactly the result's dtype and shares no element with what it reads */
+    lc_amp amp;
     int (*count)(const lc_value *in); /* outputs of a list op */
     int (*shape)(const lc_record *call, lc_spec *out);
     int (*run)(const lc_record *call);
+    /* Elementwise ops: the row of this call; LC_NO_ROW: not one row (copies, fills, steps), -1: failure. NULL: row .kernel over all inputs. */
+    int (*lower)(const lc_record *call, lc_lowering *to);
     int (*call)(const lc_value *in, lc_tensor **out); /* out: borrowed from the scope the engine opened */
     void (*grad)(lc_tensor *const *g, lc_tensor *const *y, const lc_value *in, const bool *need, lc_tensor **dx);
     bool         copies, copies_method; /* of a view: there is name_copy, what it gives as new memory; as a method too */
     const lc_op *inplace_of, *copy_of;  /* set on derived forms */
 };
+#ifndef LC_OP /* tools/genops.py defines it as a marker */
 #define LC_OP(op_name, ...)                                                                                                    \
     const lc_op lc_op_##op_name = { .id = LC_OP_##op_name,                                                                     \
                                     .kernel = LC_OP_##op_name,                                                                 \
                                     .name = #op_name,                                                                          \
+                                    .kind = LC_KIND_OF_##op_name,                                                              \
                                     .function = true,                                                                          \
-                                    .version = 1,                                                                              \
                                     .args = &lc_sig_##op_name,                                                                 \
                                     __VA_ARGS__ }
+#endif
 
 #define X(name) extern const lc_signature lc_sig_##name;
 LC_OP_NAMES(X)

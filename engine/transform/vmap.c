@@ -139,7 +139,46 @@ static int loop_rule(const batch_call *b, lc_tensor **out)
     return rc;
 }
 
-/* A view of an example is a geometry; the same geometry with the batch in front is a view of the value. */
+/* A reduction's dimensions are counted without the batch: name them all, counted with it. NO_RULE: not expressible so. A dim that may be a
+ * single int stands for all dimensions, if it is absent, by making them one: argmax counts in the flattened example. */
+enum { NO_RULE = 1 };
+static int reduction_rule(const batch_call *b, lc_tensor **out)
+{
+    const lc_record    *call = b->call;
+    const lc_signature *sig = call->op->args;
+    lc_tensor          *value = call->in[0]->batch->value;
+    lc_value            args[sig->n_params + 1];
+    int64_t             dims[LC_MAX_DIMS];
+    int                 n = 0, ndim = call->in[0]->ndim;
+    if (ndim == 0 || call->n_in != 1 || sig->n_params < 2) return NO_RULE;
+    memcpy(args, call->args, (size_t)sig->n_params * sizeof *args);
+    bool       several = sig->params[1].kind == LC_IS_ints;
+    const bool absent = args[1].tag == LC_IS_none || (several && args[1].n == 0);
+    if (absent && args[1].tag != LC_IS_none && (sig->params[1].preset.tag != LC_IS_ints || sig->params[1].preset.n))
+        return NO_RULE;
+    for (int k = 0; absent && k < ndim; k++) dims[n++] = k;
+    if (!absent) n = several ? args[1].n : 1;
+    if (n > LC_MAX_DIMS) return NO_RULE;
+    if (!absent) memcpy(dims, several ? args[1].is : &args[1].i, (size_t)n * sizeof *dims);
+    for (int k = 0; k < n; k++) {
+        if (dims[k] < -ndim || dims[k] >= ndim) return NO_RULE; /* the example's error */
+        dims[k] += dims[k] < 0 ? ndim + 1 : 1;
+    }
+    lc_scope scope = lc_scope_open();
+    if (!several && absent) {
+        for (int k = 2; k < sig->n_params; k++)
+            if (args[k].tag == LC_IS_bool && args[k].b) return lc_scope_close(scope), NO_RULE; /* keepdim */
+        value = lc_reshape(value, (int64_t[]){ b->size, call->in[0]->numel }, 2);
+    }
+    args[0].t = value;
+    args[1] = several ? (lc_value){ .tag = LC_IS_ints, .n = n, .is = dims } : LC_I(dims[0]);
+    int rc = value ? lc_call(call->op, args, out) : -1;
+    lc_scope_close(scope);
+    return rc;
+}
+
+/* A view of an example is a geometry; the same geometry with the batch in front is a view of the value. NO_RULE: a view in elements of
+ * another size, or of several inputs. */
 static int view_rule(const batch_call *b, lc_tensor **out)
 {
     const lc_record *call = b->call;
@@ -148,13 +187,18 @@ static int view_rule(const batch_call *b, lc_tensor **out)
     LC_ARRAY(lc_tensor *, seen, call->n_out);
     LC_ARRAY(lc_tensor *, in, call->n_in);
     if (!seen || !in) return -1;
+    if (call->op->view_of != IN(0) || call->n_in != 1) return NO_RULE;
     lc_scope scope = lc_scope_open();
     memcpy(in, call->in, (size_t)call->n_in * sizeof *in);
     in[0] = lc_scoped(lc_tensor_view(value, value->ndim - 1, value->shape + 1, value->stride + 1, 0));
     int rc = replaced_args(call, in, args) < 0 ? -1 : call->op->call(args, seen);
     for (int i = 0; i < call->n_out && rc == 0; i++) {
         const lc_tensor *t = seen[i];
-        int64_t          shape[LC_MAX_DIMS + 1] = { b->size }, stride[LC_MAX_DIMS + 1] = { value->stride[0] };
+        if (t->dtype != value->dtype) {
+            rc = NO_RULE;
+            break;
+        }
+        int64_t shape[LC_MAX_DIMS + 1] = { b->size }, stride[LC_MAX_DIMS + 1] = { value->stride[0] };
         memcpy(shape + 1, t->shape, (size_t)t->ndim * sizeof *shape);
         memcpy(stride + 1, t->stride, (size_t)t->ndim * sizeof *stride);
         lc_tensor *all = lc_as_strided_from(call->op->grad ? value : lc_detach(value), shape, t->ndim + 1, stride, t->ndim + 1,
@@ -164,10 +208,6 @@ static int view_rule(const batch_call *b, lc_tensor **out)
     }
     lc_scope_close(scope);
     return rc;
-}
-static bool is_view(const lc_record *call) /* one that keeps the dtype: view(dtype) has units of its own */
-{
-    return call->op->view_of == IN(0) && call->n_in == 1 && call->op != &lc_op_view_dtype;
 }
 
 /* Without a gradient of its own a composite is made of ops alone: these are batched one by one. */
@@ -181,14 +221,29 @@ static int composite_rule(const lc_record *call)
     lc_scope_close(scope);
     return rc;
 }
-static bool is_composite(const lc_op *op) { return op->call && !op->view_of && !op->grad && !op->reads_values; }
 
-static bool is_elementwise(const lc_record *call)
+static bool orders_dimensions(const lc_record *call) /* an argument asks for an order of the example's dimensions in memory */
 {
-    const lc_op *op = call->op;
-    if (op == &lc_op__to_copy) /* a conversion is, unless it asks for an order of the example's dimensions */
-        return call->args[3].fmt == LC_PRESERVE_FORMAT || call->args[3].fmt == LC_CONTIGUOUS_FORMAT;
-    return op->run && (op->run == elementwise || op->shape == broadcast || op->shape == broadcast_bool);
+    for (int k = 0; k < call->op->args->n_params; k++) {
+        const lc_value *v = &call->args[k];
+        if (v->tag == LC_IS_format && v->fmt != LC_PRESERVE_FORMAT && v->fmt != LC_CONTIGUOUS_FORMAT) return true;
+    }
+    return false;
+}
+
+/* What the op's class says about batches: NO_RULE if nothing. */
+static int rule_of_class(const batch_call *b, lc_tensor **out)
+{
+    switch (b->call->op->kind) {
+    case LC_KIND_ELEMENTWISE:
+        return orders_dimensions(b->call) ? NO_RULE : elementwise_rule(b, out);
+    case LC_KIND_REDUCTION:
+        return reduction_rule(b, out);
+    case LC_KIND_VIEW:
+        return view_rule(b, out);
+    default:
+        return NO_RULE;
+    }
 }
 
 static int batch_transform(lc_record *call)
@@ -196,21 +251,16 @@ static int batch_transform(lc_record *call)
     batch_call b = { .call = call };
     for (int k = 0; k < call->n_in; k++)
         if (call->in[k]->flags & LC_BATCHED && call->in[k]->batch->level > b.level) b.level = call->in[k]->batch->level;
-    LC_ARRAY(bool, batched, call->n_in);
-    if (!batched) return -1;
     for (int k = 0; k < call->n_in; k++) {
-        batched[k] = batched_at(call->in[k], b.level);
-        if (batched[k]) b.size = call->in[k]->batch->value->shape[0];
+        if (batched_at(call->in[k], b.level)) b.size = call->in[k]->batch->value->shape[0];
         if (call->in[k]->ndim > b.ndim) b.ndim = call->in[k]->ndim;
     }
     if (call->op->writes || call->out_given)
         return lc_fail_int(LC_NotImplementedError, "vmap: %s writes in place", call->op->name);
     if (call->op->random) return lc_fail_int(LC_NotImplementedError, "vmap: %s draws random numbers", call->op->name);
-    if (!call->op->batch && is_composite(call->op)) return composite_rule(call);
-    int rc = call->op->batch        ? call->op->batch(call->op, call->args, batched, b.size, call->out)
-             : is_elementwise(call) ? elementwise_rule(&b, call->out)
-             : is_view(call)        ? view_rule(&b, call->out)
-                                    : loop_rule(&b, call->out);
+    if (call->op->kind == LC_KIND_COMPOSITE && !call->op->grad && !call->op->reads_values) return composite_rule(call);
+    int rc = rule_of_class(&b, call->out);
+    if (rc == NO_RULE) rc = loop_rule(&b, call->out);
     for (int i = 0; i < call->n_out && rc == 0; i++)
         if (!(call->out[i] = wrapped(call->out[i], b.level))) rc = -1;
     return rc;

@@ -16,7 +16,26 @@ FUNCTIONS = {
     "matmul": lambda x, w: x @ w,
     "where": lambda x, w: (x > 0) * w + x,
     "lower_rank": lambda x, w: x[0] + w,
+    "mean_dims": lambda x, w: (x * w).mean((0, -1), keepdim=True),
+    "amax_all": lambda x, w: (x - w).amax(),
+    "prod_all": lambda x, w: (x * 0.5 + w).prod(),
+    "max_dim": lambda x, w: (x * w).max(-1).values,
+    "var": lambda x, w: x.var(0, correction=0) + w.std(),
+    "aminmax": lambda x, w: (x + w).aminmax(dim=1, keepdim=True).max,
+    "argmax": lambda x, w: x * (x * w).argmax() + (x - w).argmin(dim=0, keepdim=True),
+    "argmax_keepdim": lambda x, w: x + (x * w).argmax(keepdim=True),
+    "pow": lambda x, w: x**2 + (w + 1) ** 0.5,
+    "clamp": lambda x, w: x.clamp(-0.5, 0.5).clamp_min(w),
+    "add_alpha": lambda x, w: x.add(w, alpha=3).sub(w, alpha=2),
+    "gelu": lambda x, w: torch_like(x).nn.functional.gelu(x, approximate="tanh") + w.square(),
+    "masked_fill": lambda x, w: x.masked_fill(w > 0.3, 2.0),
+    "lerp": lambda x, w: x.lerp(w, 0.25).lerp(w, w),
+    "view_dtype": lambda x, w: x + w.view(torch_like(w).int32).sum() * 0,
 }
+
+
+def torch_like(x):
+    return lucid if isinstance(x, lucid.Tensor) else torch
 
 
 @pytest.mark.filterwarnings("ignore:.*vmap")

@@ -11,25 +11,26 @@
 #define MAP       .ns = "nn.functional", .shape = same
 #define BACKWARD  .hidden = true, .shape = broadcast
 #define KERNEL    .run = elementwise
-#define PARAMETER .run = with_parameters
+#define PARAMETER LOWERED(with_parameters)
 
-/* A kernel over the tensors of the call and the numbers that follow them in its arguments. */
-static int run_as(const lc_record *call, lc_op_id kernel)
+/* A row over the tensors of the call and the numbers that follow them in its arguments. */
+static int lower_as(const lc_record *call, lc_lowering *to, lc_op_id row)
 {
-    lc_tensor *in[4];
-    int        n = call->n_in;
-    memcpy(in, call->in, (size_t)n * sizeof *in);
-    for (int k = call->n_in; k < call->op->args->n_params && n < 4 && call->op->args->params[k].kind == LC_IS_number; k++) {
+    int n = call->n_in;
+    lower_to(to, call, row, call->in, n);
+    for (int k = n; k < call->op->args->n_params && n < LC_ROW_OPERANDS && call->op->args->params[k].kind == LC_IS_number;
+         k++) {
         double value = lc_number_of(&call->args[k]), most = working_dtype(call->dtype) == LC_f32 ? FLT_MAX : DBL_MAX;
         bool   fits = lc_is_differentiable(call->dtype) ? !isfinite(value) || fabs(value) <= most : isfinite(value);
         if (!fits || (call->args[k].tag == LC_IS_complex && !lc_is_complex(call->dtype)))
             return lc_fail_int(LC_LucidError, "%s: value cannot be converted to type %s without overflow", call->op->name,
                                lc_dtypes[call->dtype].name);
-        in[n++] = number_operand(&call->args[k]);
+        to->in[n] = number_operand_in(&to->number[n - call->n_in], &call->args[k]);
+        to->n_in = ++n;
     }
-    return elementwise_as(call, kernel, in, n);
+    return 0;
 }
-static int with_parameters(const lc_record *call) { return run_as(call, call->op->kernel); }
+static int with_parameters(const lc_record *call, lc_lowering *to) { return lower_as(call, to, call->op->kernel); }
 
 static int packed_shape(const lc_record *call, lc_spec *out) /* contiguous, whatever the input's strides, as PyTorch's */
 {
@@ -39,13 +40,13 @@ static int packed_shape(const lc_record *call, lc_spec *out) /* contiguous, what
 static lc_tensor *below_zero(lc_tensor *x, lc_tensor *g) { return lc_where(lc_le(x, LC_INTEGER(0)), g, LC_INTEGER(0)); }
 
 /* ---- straight pieces ---- */
-static int hardtanh_run(const lc_record *call)
+static int hardtanh_lower(const lc_record *call, lc_lowering *to)
 {
     double low = lc_number_of(&call->args[1]), high = lc_number_of(&call->args[2]);
     if (low > high) return lc_fail_int(LC_ValueError, "min_val cannot be greater than max_val");
     if (call->dtype == LC_u8 && (low < 0 || high < 0))
         return lc_fail_int(LC_LucidError, "cannot do hardtanh on an unsigned type with negative limits");
-    return run_as(call, LC_OP_clamp);
+    return lower_as(call, to, LC_OP_clamp);
 }
 GRAD(hardtanh_backward) { dx[0] = lc_hardtanh_backward(g[0], in(1), in[2], in[3]); }
 LC_OP(hardtanh_backward,
@@ -55,7 +56,7 @@ LC_OP(hardtanh_backward,
 GRAD(hardtanh) { dx[0] = lc_hardtanh_backward(g[0], in(0), in[1], in[2]); }
 LC_OP(hardtanh,
       .sig = "hardtanh(input: Tensor, min_val: Number = -1.0, max_val: Number = 1.0, inplace: bool = False) -> Tensor",
-      .doc = "input within [min_val, max_val].", MAP, .inplace = true, .run = hardtanh_run, .grad = hardtanh_grad,
+      .doc = "input within [min_val, max_val].", MAP, .inplace = true, LOWERED(hardtanh_lower), .grad = hardtanh_grad,
       .saves = IN(0));
 
 GRAD(relu6) { dx[0] = lc_hardtanh_backward(g[0], in(0), LC_I(0), LC_I(6)); }
@@ -107,17 +108,17 @@ GRAD(shrink) { dx[0] = lc_shrink_backward(g[0], in(0), in[1]); }
 LC_OP(hardshrink, .sig = "hardshrink(input: Tensor, lambd: Number = 0.5) -> Tensor",
       .doc = "input, and zero where it is inside [-lambd, lambd].", .method = true, .out = true, .shape = same, PARAMETER,
       .grad = shrink_grad, .saves = IN(0));
-static int softshrink_run(const lc_record *call)
+static int softshrink_lower(const lc_record *call, lc_lowering *to)
 {
     double lambd = lc_number_of(&call->args[1]);
     int    dtype = call->in[0]->dtype;
     double most = dtype == LC_f16 ? 65504 : dtype == LC_bf16 ? 0x1.FEp127 : dtype == LC_f32 ? FLT_MAX : DBL_MAX;
     if (lc_is_floating(dtype) && !(lambd >= 0 && lambd <= most))
         return lc_fail_int(LC_LucidError, "lambda must be in range [0, %g], but found %g.", most, lambd);
-    return with_parameters(call);
+    return with_parameters(call, to);
 }
 LC_OP(softshrink, .sig = "softshrink(input: Tensor, lambd: Number = 0.5) -> Tensor", .doc = "input, nearer to zero by lambd.",
-      MAP, .out = true, .run = softshrink_run, .grad = shrink_grad, .saves = IN(0));
+      MAP, .out = true, LOWERED(softshrink_lower), .grad = shrink_grad, .saves = IN(0));
 
 /* The slope may be a tensor: prelu's is. NaN is not above zero: the slope's gradient sees it. */
 static lc_tensor *not_above(lc_tensor *x, lc_tensor *t) { return lc_where(lc_gt(x, LC_INTEGER(0)), LC_INTEGER(0), t); }
@@ -183,16 +184,17 @@ LC_OP(elu, .sig = "elu(input: Tensor, alpha: Number = 1.0, inplace: bool = False
       .doc = "input, and alpha * (exp(input) - 1) where it is negative.", MAP, .inplace = true, PARAMETER, .grad = elu_grad,
       .saves = IN(0));
 
-static int celu_run(const lc_record *call)
+static int celu_lower(const lc_record *call, lc_lowering *to)
 {
     if (lc_number_of(&call->args[1]) == 0) return lc_fail_int(LC_LucidError, "ZeroDivisionError: alpha cannot be 0 for CELU");
-    return with_parameters(call);
+    return with_parameters(call, to);
 }
 /* PyTorch's slope has the factor alpha / alpha. */
-static int celu_backward_run(const lc_record *call)
+static int celu_backward_lower(const lc_record *call, lc_lowering *to)
 {
-    lc_tensor *alpha = isinf(lc_number_of(&call->args[2])) ? LC_NUMBER(NAN) : number_operand(&call->args[2]);
-    return elementwise_as(call, call->op->kernel, (lc_tensor *[]){ call->in[0], call->in[1], alpha }, 3);
+    lc_value   nan = LC_F(NAN);
+    lc_tensor *alpha = number_operand_in(&to->number[0], isinf(lc_number_of(&call->args[2])) ? &nan : &call->args[2]);
+    return lower_to(to, call, call->op->kernel, (lc_tensor *[]){ call->in[0], call->in[1], alpha }, 3);
 }
 GRAD(celu_backward)
 {
@@ -203,11 +205,12 @@ GRAD(celu_backward)
     }
 }
 LC_OP(celu_backward, .sig = "celu_backward(grad_output: Tensor, input: Tensor, alpha: Number) -> Tensor",
-      .doc = "The gradient of celu.", BACKWARD, .run = celu_backward_run, .grad = celu_backward_grad, .saves = IN(0) | IN(1));
+      .doc = "The gradient of celu.", BACKWARD, LOWERED(celu_backward_lower), .grad = celu_backward_grad,
+      .saves = IN(0) | IN(1));
 GRAD(celu) { dx[0] = lc_celu_backward(g[0], in(0), in[1]); }
 LC_OP(celu, .sig = "celu(input: Tensor, alpha: Number = 1.0, inplace: bool = False) -> Tensor",
       .doc = "input, and alpha * (exp(input / alpha) - 1) where it is negative.", .inplace = true, .shape = same,
-      .run = celu_run, .grad = celu_grad, .saves = IN(0));
+      LOWERED(celu_lower), .grad = celu_grad, .saves = IN(0));
 
 /* selu: scale * (x > 0 ? x : alpha * (exp(x) - 1)) */
 GRAD(selu_backward)
@@ -289,17 +292,17 @@ LC_OP(logsigmoid, .sig = "logsigmoid(input: Tensor) -> Tensor", .doc = "The loga
       .shape = packed_shape, .out = true, .grad = logsigmoid_grad, .saves = IN(0));
 
 /* gelu(x) = x P(X <= x) for a standard normal X; approximate='tanh' has the older formula. */
-static int gelu_kernel(const lc_record *call, lc_op_id exact, lc_op_id tanh, int argument)
+static int gelu_row(const lc_record *call, lc_lowering *to, lc_op_id exact, lc_op_id tanh, int argument)
 {
     const char *how = call->args[argument].s;
     if (strcmp(how, "none") && strcmp(how, "tanh"))
         return lc_fail_int(LC_LucidError, "approximate argument must be either none or tanh.");
-    return elementwise_as(call, *how == 'n' ? exact : tanh, call->in, call->n_in);
+    return lower_to(to, call, *how == 'n' ? exact : tanh, call->in, call->n_in);
 }
-static int gelu_run(const lc_record *call) { return gelu_kernel(call, LC_OP_gelu, LC_OP_gelu_tanh, 1); }
-static int gelu_backward_run(const lc_record *call)
+static int gelu_lower(const lc_record *call, lc_lowering *to) { return gelu_row(call, to, LC_OP_gelu, LC_OP_gelu_tanh, 1); }
+static int gelu_backward_lower(const lc_record *call, lc_lowering *to)
 {
-    return gelu_kernel(call, LC_OP_gelu_backward, LC_OP_gelu_tanh_backward, 2);
+    return gelu_row(call, to, LC_OP_gelu_backward, LC_OP_gelu_tanh_backward, 2);
 }
 GRAD(gelu_backward)
 {
@@ -321,11 +324,11 @@ GRAD(gelu_backward)
     dx[1] = lc_mul(lc_mul(g[0], in(0)), bend);
 }
 LC_OP(gelu_backward, .sig = "gelu_backward(grad_output: Tensor, input: Tensor, approximate: str = 'none') -> Tensor",
-      .doc = "Gradient of gelu.", BACKWARD, .run = gelu_backward_run, .grad = gelu_backward_grad, .saves = IN(0) | IN(1));
+      .doc = "Gradient of gelu.", BACKWARD, LOWERED(gelu_backward_lower), .grad = gelu_backward_grad, .saves = IN(0) | IN(1));
 GRAD(gelu) { dx[0] = lc_gelu_backward(g[0], in(0), in[1].s); }
 LC_OP(gelu, .sig = "gelu(input: Tensor, *, approximate: str = 'none') -> Tensor",
       .doc = "input times the probability that a standard normal number is below it.", MAP, .method = true, .out = true,
-      .run = gelu_run, .grad = gelu_grad, .saves = IN(0));
+      LOWERED(gelu_lower), .grad = gelu_grad, .saves = IN(0));
 LC_OP(gelu_tanh, .sig = "gelu_tanh(input: Tensor) -> Tensor", .doc = "The kernel of gelu(approximate='tanh').", .hidden = true,
       .shape = same, .run = elementwise);
 LC_OP(gelu_tanh_backward, .sig = "gelu_tanh_backward(grad_output: Tensor, input: Tensor) -> Tensor",

@@ -27,12 +27,11 @@ static int check_alpha(const lc_record *call)
         return lc_fail_int(LC_LucidError, "For non-complex input tensors, argument alpha must not be a complex number.");
     return 0;
 }
-static int scaled(const lc_record *call, double sign)
+static int scaled(const lc_record *call, lc_lowering *to, double sign)
 {
-    lc_number_box box;
     if (check_alpha(call) < 0) return -1;
-    lc_tensor *in[] = { call->in[0], call->in[1], number_in(&box, &call->args[2], sign) };
-    return number_fits(call->dtype, in[2]) < 0 ? -1 : elementwise_as(call, LC_OP_add_scaled, in, 3);
+    lc_tensor *in[] = { call->in[0], call->in[1], number_in(&to->number[0], &call->args[2], sign) };
+    return number_fits(call->dtype, in[2]) < 0 ? -1 : lower_to(to, call, LC_OP_add_scaled, in, 3);
 }
 static lc_tensor *times_alpha(lc_tensor *g, const lc_value *alpha, double sign)
 {
@@ -50,7 +49,7 @@ GRAD(add)
 }
 LC_OP(add, .sig = "add(input: Tensor | Number, other: Tensor | Number) -> Tensor", .doc = "Elementwise input + other.",
       .method = true, .inplace = true, .out = true, PAIR, .grad = add_grad);
-static int add_alpha_run(const lc_record *call) { return scaled(call, 1); }
+static int add_alpha_lower(const lc_record *call, lc_lowering *to) { return scaled(call, to, 1); }
 GRAD(add_alpha)
 {
     if (need[0]) dx[0] = g[0];
@@ -58,7 +57,7 @@ GRAD(add_alpha)
 }
 LC_OP(add_alpha, .py = "add", .sig = "add_alpha(input: Tensor | Number, other: Tensor | Number, *, alpha: Number) -> Tensor",
       .doc = "Elementwise input + alpha * other.", .method = true, .inplace = true, .out = true, .shape = broadcast,
-      .run = add_alpha_run, .grad = add_alpha_grad);
+      LOWERED(add_alpha_lower), .grad = add_alpha_grad);
 
 GRAD(sub)
 {
@@ -78,13 +77,13 @@ LC_OP(sub, .sig = "sub(input: Tensor | Number, other: Tensor | Number) -> Tensor
       .method = true, .inplace = true, .out = true, DIFFERENCE);
 LC_OP(subtract, .sig = "subtract(input: Tensor | Number, other: Tensor | Number) -> Tensor", .doc = "Another name of sub.",
       .method = true, .inplace = true, .out = true, DIFFERENCE);
-static int sub_alpha_run(const lc_record *call) { return scaled(call, -1); }
+static int sub_alpha_lower(const lc_record *call, lc_lowering *to) { return scaled(call, to, -1); }
 GRAD(sub_alpha)
 {
     if (need[0]) dx[0] = g[0];
     if (need[1]) dx[1] = times_alpha(g[0], &in[2], -1);
 }
-#define SCALED_DIFFERENCE .shape = difference, .run = sub_alpha_run, .grad = sub_alpha_grad
+#define SCALED_DIFFERENCE .shape = difference, LOWERED(sub_alpha_lower), .grad = sub_alpha_grad
 LC_OP(sub_alpha, .py = "sub", .sig = "sub_alpha(input: Tensor | Number, other: Tensor | Number, *, alpha: Number) -> Tensor",
       .doc = "Elementwise input - alpha * other.", .method = true, .inplace = true, .out = true, SCALED_DIFFERENCE);
 LC_OP(subtract_alpha, .py = "subtract",
@@ -137,13 +136,11 @@ static int rounded_quotient(const lc_record *call, lc_spec *out)
     out->dtype = division_dtype(call);
     return 0;
 }
-static int div_mode_run(const lc_record *call)
+static int div_mode_lower(const lc_record *call, lc_lowering *to)
 {
     const lc_value *mode = &call->args[2];
-    lc_record       typed = *call;
-    typed.dtype = division_dtype(call);
-    lc_op_id kernel = mode->tag == LC_IS_none ? LC_OP_div : *mode->s == 'f' ? LC_OP_floor_divide : LC_OP_div_trunc;
-    return elementwise_as(&typed, kernel, call->in, 2);
+    lc_op_id        row = mode->tag == LC_IS_none ? LC_OP_div : *mode->s == 'f' ? LC_OP_floor_divide : LC_OP_div_trunc;
+    return lower_to(to, call, row, call->in, 2), to->dtype = division_dtype(call), 0;
 }
 GRAD(div_mode)
 {
@@ -154,7 +151,7 @@ GRAD(div_mode)
 LC_OP(div_mode, .py = "div",
       .sig = "div_mode(input: Tensor | Number, other: Tensor | Number, *, rounding_mode: str | None) -> Tensor",
       .doc = "The quotient as it is (None), rounded towards zero ('trunc') or down ('floor').", .method = true, .inplace = true,
-      .out = true, .shape = rounded_quotient, .run = div_mode_run, .grad = div_mode_grad, .saves = IN(1),
+      .out = true, .shape = rounded_quotient, LOWERED(div_mode_lower), .grad = div_mode_grad, .saves = IN(1),
       .saves_for = { 0, IN(0) });
 LC_OP(div_trunc, .sig = "div_trunc(input: Tensor, other: Tensor) -> Tensor", .doc = "The kernel of div(rounding_mode='trunc').",
       .hidden = true, PAIR);
@@ -190,7 +187,7 @@ static bool real_number(const lc_tensor *t, double *value)
     *value = t->dtype == LC_i64 ? (double)*(int64_t *)t->data : t->dtype == LC_b8 ? *t->data : *(double *)t->data;
     return true;
 }
-static int pow_run(const lc_record *call)
+static int pow_lower(const lc_record *call, lc_lowering *to)
 {
     double           e;
     const lc_tensor *exponent = call->in[1];
@@ -198,20 +195,28 @@ static int pow_run(const lc_record *call)
     bool             narrow = inexact ? call->dtype == LC_f16 || call->dtype == LC_bf16 : true; /* where PyTorch looks */
     if (!real_number(exponent, &e)) {
         bool zero = exponent->is_number && base && ((double *)exponent->data)[0] == 0 && ((double *)exponent->data)[1] == 0;
-        return zero ? fill_tensor(call->out[0], LC_INTEGER(1)) : elementwise(call);
+        return zero ? LC_NO_ROW : lower_to(to, call, LC_OP_pow, call->in, 2);
     }
     if (!inexact && e < 0) return lc_fail_int(LC_LucidError, "Integers to negative integer powers are not allowed.");
     if (base && narrow && number_fits(call->dtype, exponent) < 0) return -1;
-    if (e == 1 && base) return call->backend->copy(call->out[0], call->in[0]);
-    if (e == 0 && base && lc_is_complex(call->dtype)) return fill_tensor(call->out[0], LC_INTEGER(1)); /* of 0 too */
+    if (base && (e == 1 || (e == 0 && lc_is_complex(call->dtype)))) return LC_NO_ROW;
     bool     roots = inexact && call->dtype != LC_f16; /* of -0 and -inf, these differ from powers: as PyTorch has them */
-    lc_op_id kernel = e == 2               ? LC_OP_square
-                      : e == 3             ? LC_OP_cube
-                      : roots && e == 0.5  ? LC_OP_sqrt
-                      : roots && e == -0.5 ? LC_OP_rsqrt
-                      : inexact && e == -1 ? LC_OP_reciprocal
-                                           : LC_OP_pow;
-    return elementwise_as(call, kernel, call->in, kernel == LC_OP_pow ? 2 : 1);
+    lc_op_id row = e == 2               ? LC_OP_square
+                   : e == 3             ? LC_OP_cube
+                   : roots && e == 0.5  ? LC_OP_sqrt
+                   : roots && e == -0.5 ? LC_OP_rsqrt
+                   : inexact && e == -1 ? LC_OP_reciprocal
+                                        : LC_OP_pow;
+    return lower_to(to, call, row, call->in, row == LC_OP_pow ? 2 : 1);
+}
+static int pow_run(const lc_record *call)
+{
+    lc_lowering to;
+    double      e;
+    int         rc = pow_lower(call, &to);
+    if (rc != LC_NO_ROW) return rc < 0 ? -1 : run_lowered(call, &to);
+    if (real_number(call->in[1], &e) && e == 1) return call->backend->copy(call->out[0], call->in[0]);
+    return fill_tensor(call->out[0], LC_INTEGER(1)); /* the power 0 of complex numbers, of 0 too */
 }
 /* 0 ** 0 is 1 whatever the exponent does around 0: no gradient where the exponent is 0, none for the exponent where the base is. */
 static lc_tensor *pow_slope(lc_tensor *g, lc_tensor *x, lc_tensor *exponent)
@@ -237,7 +242,7 @@ GRAD(pow)
     }
 }
 LC_OP(pow, .sig = "pow(input: Tensor | Number, exponent: Tensor | Number) -> Tensor", .doc = "Elementwise input ** exponent.",
-      .method = true, .inplace = true, .out = true, .shape = with_tensor, .run = pow_run, .grad = pow_grad,
+      .method = true, .inplace = true, .out = true, .shape = with_tensor, .lower = pow_lower, .run = pow_run, .grad = pow_grad,
       .saves = IN(0) | IN(1), .saves_for = { 0, OUT(0) });
 
 /* ---- the larger and the smaller ---- */
@@ -269,19 +274,19 @@ LC_OP(min_against, .py = "min", .sig = "min_against(input: Tensor, other: Tensor
 
 /* clamp: the bounds are arguments 1 and 2; clamp_min and clamp_max have one of them. Of two zeros the second operand is taken: -0 is not
  * changed by a number that is 0. */
-static int bounded(const lc_record *call, lc_op_id kernel, lc_tensor *bound)
+static int bounded(const lc_record *call, lc_lowering *to, lc_op_id row, lc_tensor *bound)
 {
     lc_tensor *x = call->in[0], *both[] = { bound->is_number ? bound : x, bound->is_number ? x : bound };
-    return numbers_fit(call, call->dtype) < 0 ? -1 : elementwise_as(call, kernel, both, 2);
+    return numbers_fit(call, call->dtype) < 0 ? -1 : lower_to(to, call, row, both, 2);
 }
-static int clamp_run(const lc_record *call)
+static int clamp_lower(const lc_record *call, lc_lowering *to)
 {
-    if (call->in[2] == LC_NONE) return bounded(call, LC_OP_maximum, call->in[1]);
-    if (call->in[1] == LC_NONE) return bounded(call, LC_OP_minimum, call->in[2]);
-    return numbers_fit(call, call->dtype) < 0 ? -1 : elementwise_as(call, LC_OP_clamp, call->in, 3);
+    if (call->in[2] == LC_NONE) return bounded(call, to, LC_OP_maximum, call->in[1]);
+    if (call->in[1] == LC_NONE) return bounded(call, to, LC_OP_minimum, call->in[2]);
+    return numbers_fit(call, call->dtype) < 0 ? -1 : lower_to(to, call, LC_OP_clamp, call->in, 3);
 }
-static int clamp_min_run(const lc_record *call) { return bounded(call, LC_OP_maximum, call->in[1]); }
-static int clamp_max_run(const lc_record *call) { return bounded(call, LC_OP_minimum, call->in[1]); }
+static int clamp_min_lower(const lc_record *call, lc_lowering *to) { return bounded(call, to, LC_OP_maximum, call->in[1]); }
+static int clamp_max_lower(const lc_record *call, lc_lowering *to) { return bounded(call, to, LC_OP_minimum, call->in[1]); }
 static int clamped(const lc_record *call, lc_spec *out)
 {
     if (call->in[1] == LC_NONE && call->in[2] == LC_NONE)
@@ -304,7 +309,7 @@ GRAD(clamp)
     if (need[1]) dx[1] = kept_where(both_hold(lc_lt(x, low), both ? lc_lt(low, high) : LC_NONE), g[0]);
     if (need[2]) dx[2] = kept_where(either_holds(lc_gt(x, high), both ? lc_lt(high, low) : LC_NONE), g[0]);
 }
-#define CLAMP .shape = clamped, .run = clamp_run, .grad = clamp_grad, .saves = IN(0) | IN(1) | IN(2)
+#define CLAMP .shape = clamped, LOWERED(clamp_lower), .grad = clamp_grad, .saves = IN(0) | IN(1) | IN(2)
 LC_OP(clamp, .sig = "clamp(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None) -> Tensor",
       .doc = "input within [min, max]; either may be absent.", .method = true, .inplace = true, .out = true, CLAMP);
 LC_OP(clip, .sig = "clip(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None) -> Tensor",
@@ -317,7 +322,7 @@ GRAD(clamp_min)
 }
 LC_OP(clamp_min, .sig = "clamp_min(input: Tensor, min: Tensor | Number) -> Tensor",
       .doc = "input, or min where that is larger.", .method = true, .inplace = true, .out = true, .shape = broadcast,
-      .run = clamp_min_run, .grad = clamp_min_grad, .saves = IN(0) | IN(1));
+      LOWERED(clamp_min_lower), .grad = clamp_min_grad, .saves = IN(0) | IN(1));
 GRAD(clamp_max)
 {
     if (need[0]) dx[0] = kept_where(lc_le(in(0), in(1)), g[0]);
@@ -325,7 +330,7 @@ GRAD(clamp_max)
 }
 LC_OP(clamp_max, .sig = "clamp_max(input: Tensor, max: Tensor | Number) -> Tensor",
       .doc = "input, or max where that is smaller.", .method = true, .inplace = true, .out = true, .shape = broadcast,
-      .run = clamp_max_run, .grad = clamp_max_grad, .saves = IN(0) | IN(1));
+      LOWERED(clamp_max_lower), .grad = clamp_max_grad, .saves = IN(0) | IN(1));
 
 /* ---- bits ---- */
 

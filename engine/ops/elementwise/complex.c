@@ -9,7 +9,7 @@ static int conj_run(const lc_record *call)
     bool in_place = call->out[0]->data == call->in[0]->data; /* a real number is its own conjugate */
     return in_place ? 0 : call->backend->copy(call->out[0], call->in[0]);
 }
-#define CONJUGATE .kernel = LC_OP__conj_physical, .shape = same, .run = conj_run, .grad = conj_grad
+#define CONJUGATE .kernel = LC_OP__conj_physical, .kind = LC_KIND_ELEMENTWISE, .shape = same, .run = conj_run, .grad = conj_grad
 LC_OP(_conj_physical, .sig = "_conj_physical(input: Tensor) -> Tensor", .doc = "The conjugate of complex numbers.",
       .hidden = true, CONJUGATE);
 LC_OP(conj_physical_, .sig = "conj_physical_(input: Tensor) -> Tensor", .doc = "Conjugate every element.", .method = true,
@@ -134,7 +134,7 @@ GRAD(complex)
     if (need[1]) dx[1] = lc_imag(g[0]);
 }
 LC_OP(complex, .sig = "complex(real: Tensor, imag: Tensor) -> Tensor", .doc = "Complex numbers with these parts.", .out = true,
-      .shape = paired, .run = complex_run, .grad = complex_grad);
+      .kind = LC_KIND_ELEMENTWISE, .shape = paired, .run = complex_run, .grad = complex_grad);
 
 static int polar_run(const lc_record *call)
 {
@@ -157,7 +157,8 @@ GRAD(polar)
     if (need[1]) dx[1] = lc_real(lc_mul(back, lc_mul(y[0], lc_number_init(&box, LC_c128, 0, 1))));
 }
 LC_OP(polar, .sig = "polar(abs: Tensor, angle: Tensor) -> Tensor", .doc = "Complex numbers of these sizes and angles.",
-      .out = true, .amp = LC_AMP_CPU_FP32, .shape = paired, .run = polar_run, .grad = polar_grad, .saves = OUT(0));
+      .out = true, .amp = LC_AMP_CPU_FP32, .kind = LC_KIND_ELEMENTWISE, .shape = paired, .run = polar_run, .grad = polar_grad,
+      .saves = OUT(0));
 #define KERNEL_OF_PAIR .hidden = true, .shape = broadcast, .run = elementwise
 LC_OP(polar_real, .sig = "polar_real(abs: Tensor, angle: Tensor) -> Tensor", .doc = "abs * cos(angle).", KERNEL_OF_PAIR);
 LC_OP(polar_imag, .sig = "polar_imag(abs: Tensor, angle: Tensor) -> Tensor", .doc = "abs * sin(angle).", KERNEL_OF_PAIR);

@@ -72,33 +72,28 @@ static int derivative_of_gamma(const lc_record *call, lc_spec *out)
     if (call->args[1].i < 0) return lc_fail_int(LC_LucidError, "polygamma(n, x) does not support negative n.");
     return same(call, out);
 }
-static int polygamma_run(const lc_record *call)
+static int gamma_row(const lc_record *call, lc_lowering *to, int64_t n)
 {
-    int64_t n = call->args[1].i;
-    if (n < 2) return elementwise_as(call, n ? LC_OP_trigamma : LC_OP_digamma, call->in, 1);
-    lc_tensor *in[] = { call->in[0], LC_INTEGER(n) };
-    return elementwise_as(call, LC_OP_polygamma, in, 2);
+    if (n < 2) return lower_to(to, call, n ? LC_OP_trigamma : LC_OP_digamma, call->in, 1);
+    lc_tensor *in[] = { call->in[0], lc_number_init_int(&to->number[0], n) };
+    return lower_to(to, call, LC_OP_polygamma, in, 2);
 }
+static int polygamma_method_lower(const lc_record *call, lc_lowering *to) { return gamma_row(call, to, call->args[1].i); }
 GRAD(polygamma_method) { dx[0] = lc_mul(g[0], lc_polygamma(in[1].i + 1, in(0))); }
 LC_OP(polygamma_method, .py = "polygamma", .sig = "polygamma_method(input: Tensor, n: int) -> Tensor",
       .doc = "The derivative of digamma of order n.", .method = true, .function = false, .inplace = true,
-      .promote = LC_TO_FLOAT, .shape = derivative_of_gamma, .run = polygamma_run, .grad = polygamma_method_grad,
+      .promote = LC_TO_FLOAT, .shape = derivative_of_gamma, LOWERED(polygamma_method_lower), .grad = polygamma_method_grad,
       .saves = IN(0));
 static int derivative_of_gamma_first(const lc_record *call, lc_spec *out)
 {
     if (call->args[0].i < 0) return lc_fail_int(LC_LucidError, "polygamma(n, x) does not support negative n.");
     return same(call, out);
 }
-static int polygamma_first_run(const lc_record *call)
-{
-    lc_record as_method = *call;
-    as_method.args = (const lc_value[]){ call->args[1], call->args[0] };
-    return polygamma_run(&as_method);
-}
+static int polygamma_lower(const lc_record *call, lc_lowering *to) { return gamma_row(call, to, call->args[0].i); }
 GRAD(polygamma) { dx[0] = lc_mul(g[0], lc_polygamma(in[0].i + 1, in(1))); }
 LC_OP(polygamma, .sig = "polygamma(n: int, input: Tensor) -> Tensor", .doc = "The derivative of digamma of order n.",
-      .out = true, .promote = LC_TO_FLOAT, .shape = derivative_of_gamma_first, .run = polygamma_first_run,
-      .grad = polygamma_grad, .saves = IN(1));
+      .out = true, .promote = LC_TO_FLOAT, .shape = derivative_of_gamma_first, LOWERED(polygamma_lower), .grad = polygamma_grad,
+      .saves = IN(1));
 
 /* igamma and igammac: d/dx = x ** (a - 1) * exp(-x) / gamma(a); the derivative by a is not known to PyTorch either. */
 static void igamma_slope(lc_tensor *g, const char *name, const lc_value *in, const bool *need, lc_tensor **dx)
@@ -135,13 +130,14 @@ LC_OP(i1, .sig = "i1(input: Tensor) -> Tensor", .doc = "Modified Bessel function
 /* ---- logit, sinc ---- */
 
 /* With eps the input is moved into [eps, 1 - eps] first: the kernel has the bounds as operands. */
-static int logit_run(const lc_record *call)
+static int logit_lower(const lc_record *call, lc_lowering *to)
 {
     const lc_value *eps = &call->args[1];
     double          low = eps->tag == LC_IS_none ? -__builtin_inf() : eps->f;
     double          high = eps->tag == LC_IS_none ? __builtin_inf() : 1 - eps->f;
-    lc_tensor      *in[] = { call->in[0], LC_NUMBER(low), LC_NUMBER(high) };
-    return elementwise_as(call, LC_OP_logit, in, 3);
+    lc_tensor      *in[] = { call->in[0], lc_number_init(&to->number[0], LC_f64, low, 0),
+                             lc_number_init(&to->number[1], LC_f64, high, 0) };
+    return lower_to(to, call, LC_OP_logit, in, 3);
 }
 GRAD(logit)
 {
@@ -153,7 +149,7 @@ GRAD(logit)
 }
 LC_OP(logit, .sig = "logit(input: Tensor, eps: float | None = None) -> Tensor",
       .doc = "log(input / (1 - input)); with eps, input is moved into [eps, 1 - eps] first.", FORMS, .promote = LC_TO_FLOAT,
-      .shape = same, .run = logit_run, .grad = logit_grad, .saves = IN(0));
+      .shape = same, LOWERED(logit_lower), .grad = logit_grad, .saves = IN(0));
 
 GRAD(sinc)
 {

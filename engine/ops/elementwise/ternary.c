@@ -73,11 +73,19 @@ static int between(const lc_record *call, lc_spec *out)
                            lc_dtypes[call->out[0]->dtype].name, lc_dtypes[x->dtype].name);
     return numbers_fit(call, lc_working_dtype(x->dtype)) < 0 ? -1 : broadcast(call, out);
 }
-static int lerp_run(const lc_record *call) /* a 0-d weight is rounded to halves before, as PyTorch's; a number is not */
+static bool rounds_weight(const lc_record *call) /* a 0-d weight is rounded to halves before, as PyTorch's; a number is not */
+{
+    const lc_tensor *weight = call->in[2];
+    return !weight->is_number && weight->dtype != call->dtype && lc_working_dtype(call->dtype) != call->dtype;
+}
+static int lerp_lower(const lc_record *call, lc_lowering *to)
+{
+    return rounds_weight(call) ? LC_NO_ROW : lower_to(to, call, LC_OP_lerp, call->in, 3);
+}
+static int lerp_run(const lc_record *call)
 {
     lc_tensor *weight = call->in[2];
-    bool       wide = !weight->is_number && weight->dtype != call->dtype && lc_working_dtype(call->dtype) != call->dtype;
-    if (!wide) return elementwise(call);
+    if (!rounds_weight(call)) return elementwise(call);
     if (!(weight = in_dtype(weight, call->dtype))) return -1;
     int rc = elementwise_as(call, LC_OP_lerp, (lc_tensor *[]){ call->in[0], call->in[1], weight }, 3);
     return lc_release(weight), rc;
@@ -90,21 +98,22 @@ GRAD(lerp)
     if (need[2]) dx[2] = lc_mul(g[0], conj_of(lc_sub(in(1), in(0))));
 }
 LC_OP(lerp, .sig = "lerp(input: Tensor, end: Tensor, weight: Tensor | Number) -> Tensor",
-      .doc = "input + weight * (end - input).", FORMS, .promote = LC_NO_PROMOTION, .shape = between, .run = lerp_run,
+      .doc = "input + weight * (end - input).", FORMS, .promote = LC_NO_PROMOTION, .shape = between, .lower = lerp_lower,
+      .run = lerp_run,
+      .kind = LC_KIND_OPAQUE, /* a 0-d weight of another dtype does not broadcast: vmap cannot add its dimension */
       .grad = lerp_grad, .saves_for = { IN(2), IN(2), IN(0) | IN(1) });
 
 /* ---- fused sums ---- */
 
 /* The kernels take value as a fourth operand; it has no say in the dtype. */
-static int fused_sum_run(const lc_record *call)
+static int fused_sum_lower(const lc_record *call, lc_lowering *to)
 {
-    lc_number_box   box;
     const lc_value *value = &call->args[3];
     if (value->tag == LC_IS_complex && !lc_is_complex(call->dtype))
         return lc_fail_int(LC_LucidError, "value cannot be converted to type %s without overflow", lc_dtypes[call->dtype].name);
-    lc_tensor *in[] = { call->in[0], call->in[1], call->in[2], number_operand_in(&box, value) };
+    lc_tensor *in[] = { call->in[0], call->in[1], call->in[2], number_operand_in(&to->number[0], value) };
     if (number_fits(lc_working_dtype(call->dtype), in[3]) < 0) return -1;
-    return elementwise_as(call, call->op->kernel, in, 4);
+    return lower_to(to, call, call->op->kernel, in, 4);
 }
 GRAD(addcmul)
 {
@@ -114,7 +123,7 @@ GRAD(addcmul)
     if (need[2]) dx[2] = lc_mul(g[0], conj_of(lc_mul(in(1), value)));
 }
 LC_OP(addcmul, .sig = "addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor",
-      .doc = "input + value * tensor1 * tensor2.", FORMS, .shape = broadcast, .run = fused_sum_run, .grad = addcmul_grad,
+      .doc = "input + value * tensor1 * tensor2.", FORMS, .shape = broadcast, LOWERED(fused_sum_lower), .grad = addcmul_grad,
       .saves_for = { 0, IN(2), IN(1) });
 
 static int true_quotient(const lc_record *call, lc_spec *out)
@@ -132,8 +141,8 @@ GRAD(addcdiv)
     if (need[2]) dx[2] = lc_neg(lc_mul(g[0], lc_div(conj_of(lc_mul(in(1), value)), lc_mul(divisor, divisor))));
 }
 LC_OP(addcdiv, .sig = "addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor",
-      .doc = "input + value * tensor1 / tensor2.", FORMS, .shape = true_quotient, .run = fused_sum_run, .grad = addcdiv_grad,
-      .saves_for = { 0, IN(2), IN(1) | IN(2) });
+      .doc = "input + value * tensor1 / tensor2.", FORMS, .shape = true_quotient, LOWERED(fused_sum_lower),
+      .grad = addcdiv_grad, .saves_for = { 0, IN(2), IN(1) | IN(2) });
 
 /* ---- logarithms of sums ---- */
 
@@ -182,6 +191,12 @@ static int      double_power(const lc_record *call, lc_spec *out)
     out->dtype = double_of(call);
     return 0;
 }
+static int float_power_lower(const lc_record *call, lc_lowering *to)
+{
+    lc_record wide = *call;
+    wide.dtype = double_of(call), wide.op = &lc_op_pow;
+    return lc_op_pow.lower(&wide, to);
+}
 static int float_power_run(const lc_record *call)
 {
     lc_record wide = *call;
@@ -203,8 +218,8 @@ GRAD(float_power)
     lc_op_pow.grad(g, y, wide, need, dx);
 }
 LC_OP(float_power, .sig = "float_power(input: Tensor | Number, exponent: Tensor | Number) -> Tensor",
-      .doc = "input ** exponent in double precision.", FORMS, .shape = double_power, .run = float_power_run,
-      .grad = float_power_grad, .saves = IN(0) | IN(1) | OUT(0));
+      .doc = "input ** exponent in double precision.", FORMS, .shape = double_power, .lower = float_power_lower,
+      .run = float_power_run, .grad = float_power_grad, .saves = IN(0) | IN(1) | OUT(0));
 
 /* ---- representation ---- */
 
@@ -227,6 +242,11 @@ static int scaled_by_power(const lc_record *call, lc_spec *out)
     out->dtype = scales_exactly(call) ? (lc_dtype)call->in[0]->dtype : product_dtype(call);
     return 0;
 }
+static int ldexp_lower(const lc_record *call, lc_lowering *to) /* else the power is a step of its own */
+{
+    return scales_exactly(call) ? lower_to(to, call, LC_OP_ldexp, call->in, 2), to->dtype = (lc_dtype)call->in[0]->dtype,
+                                                                                0 : LC_NO_ROW;
+}
 static int ldexp_run(const lc_record *call)
 {
     lc_record typed = *call;
@@ -247,7 +267,7 @@ GRAD(ldexp)
     if (need[1]) dx[1] = lc_mul(lc_mul(g[0], conj_of(y[0])), LC_NUMBER(0.69314718055994530942));
 }
 LC_OP(ldexp, .sig = "ldexp(input: Tensor, other: Tensor) -> Tensor", .doc = "input * 2 ** other.", FORMS,
-      .shape = scaled_by_power, .run = ldexp_run, .grad = ldexp_grad, .saves_for = { IN(1), OUT(0) });
+      .shape = scaled_by_power, .lower = ldexp_lower, .run = ldexp_run, .grad = ldexp_grad, .saves_for = { IN(1), OUT(0) });
 
 /* frexp: input = mantissa * 2 ** exponent with a mantissa in [0.5, 1). */
 static int mantissa_and_exponent(const lc_record *call, lc_spec *out)
@@ -269,18 +289,18 @@ static int frexp_run(const lc_record *call)
 GRAD(frexp) { dx[0] = g[0] == LC_NONE ? LC_NONE : lc_div(g[0], lc_exp2(y[1])); }
 LC_OP(frexp, .strict_out = true, .sig = "frexp(input: Tensor) -> (mantissa: Tensor, exponent: Tensor)",
       .doc = "input as mantissa * 2 ** exponent, the mantissa between 0.5 and 1.", .method = true, .out = true,
-      .shape = mantissa_and_exponent, .run = frexp_run, .grad = frexp_grad, .saves = OUT(1));
+      .kind = LC_KIND_ELEMENTWISE, .shape = mantissa_and_exponent, .run = frexp_run, .grad = frexp_grad, .saves = OUT(1));
 #define KERNEL_OF_ONE .hidden = true, .shape = same, .run = elementwise
 LC_OP(frexp_mantissa, .sig = "frexp_mantissa(input: Tensor) -> Tensor", .doc = "frexp's mantissa.", KERNEL_OF_ONE);
 LC_OP(frexp_exponent, .sig = "frexp_exponent(input: Tensor) -> Tensor", .doc = "frexp's exponent.", KERNEL_OF_ONE);
 
 /* Halves compute in float32, where the next number is a nearer one: they have kernels that step in their own grid. */
-static int nextafter_run(const lc_record *call)
+static int nextafter_lower(const lc_record *call, lc_lowering *to)
 {
-    lc_op_id kernel = call->dtype == LC_f16    ? LC_OP_nextafter_f16
-                      : call->dtype == LC_bf16 ? LC_OP_nextafter_bf16
-                                               : LC_OP_nextafter;
-    return elementwise_as(call, kernel, call->in, 2);
+    lc_op_id row = call->dtype == LC_f16    ? LC_OP_nextafter_f16
+                   : call->dtype == LC_bf16 ? LC_OP_nextafter_bf16
+                                            : LC_OP_nextafter;
+    return lower_to(to, call, row, call->in, 2);
 }
 GRAD(nextafter) /* the result follows input, unless that is other already; it never follows other */
 {
@@ -288,7 +308,7 @@ GRAD(nextafter) /* the result follows input, unless that is other already; it ne
     if (need[1]) dx[1] = zeros_like(in(1));
 }
 LC_OP(nextafter, .sig = "nextafter(input: Tensor, other: Tensor) -> Tensor",
-      .doc = "The next number after input in the direction of other.", FORMS, .shape = broadcast, .run = nextafter_run,
+      .doc = "The next number after input in the direction of other.", FORMS, .shape = broadcast, LOWERED(nextafter_lower),
       .grad = nextafter_grad, .saves = IN(0) | IN(1));
 LC_OP(nextafter_f16, .sig = "nextafter_f16(input: Tensor, other: Tensor) -> Tensor", .doc = "nextafter among float16.",
       .hidden = true, PAIR);
@@ -311,26 +331,30 @@ static double largest_of(lc_dtype dtype)
         return 0x1.fffffffffffffp1023;
     }
 }
-static int replaced(const lc_record *call, lc_tensor *to, lc_tensor *from)
+static int replaced(const lc_record *call, lc_lowering *to, lc_tensor *from)
 {
-    lc_number_box   box[3];
     double          largest = largest_of(call->dtype), preset[] = { 0, largest, -largest };
     lc_tensor      *in[4] = { from };
-    lc_record       real = *call;
     const lc_value *given = call->args + 1;
-    real.dtype = lc_real_of(call->dtype), real.out = &to;
     for (int k = 0; k < 3; k++)
-        in[k + 1] = lc_number_init(&box[k], LC_f64, given[k].tag == LC_IS_none ? preset[k] : given[k].f, 0);
-    return elementwise_as(&real, LC_OP_nan_to_num, in, 4);
+        in[k + 1] = lc_number_init(&to->number[k], LC_f64, given[k].tag == LC_IS_none ? preset[k] : given[k].f, 0);
+    return lower_to(to, call, LC_OP_nan_to_num, in, 4), to->dtype = lc_real_of(call->dtype), 0;
+}
+static int nan_to_num_lower(const lc_record *call, lc_lowering *to)
+{
+    return lc_is_floating(call->dtype) ? replaced(call, to, call->in[0]) : LC_NO_ROW;
 }
 static int nan_to_num_run(const lc_record *call)
 {
+    lc_lowering row;
+    lc_record   part_of = *call;
+    int         rc = 0;
     if (lc_class_of(call->dtype) < LC_FLOAT) return call->backend->copy(call->out[0], call->in[0]);
-    if (!lc_is_complex(call->dtype)) return replaced(call, call->out[0], call->in[0]);
-    int rc = 0;
+    if (!lc_is_complex(call->dtype)) return replaced(call, &row, call->in[0]), run_lowered(call, &row);
     for (int part = 0; part < 2 && rc == 0; part++) {
         lc_tensor *to = complex_part(call->out[0], part), *from = complex_part(call->in[0], part);
-        rc = to && from ? replaced(call, to, from) : -1;
+        part_of.out = &to;
+        rc = to && from ? replaced(call, &row, from), run_lowered(&part_of, &row) : -1;
         lc_release(to);
         lc_release(from);
     }
@@ -341,4 +365,4 @@ LC_OP(nan_to_num, .strict_out = true,
       .sig = "nan_to_num(input: Tensor, nan: float | None = None, posinf: float | None = None, "
              "neginf: float | None = None) -> Tensor",
       .doc = "NaN and infinities replaced; by default by 0 and the largest and lowest finite numbers.", FORMS, .shape = same,
-      .run = nan_to_num_run, .grad = nan_to_num_grad, .saves = IN(0));
+      .lower = nan_to_num_lower, .run = nan_to_num_run, .grad = nan_to_num_grad, .saves = IN(0));

@@ -85,15 +85,15 @@ static int squared(const lc_record *call, lc_spec *out)
     if (call->dtype == LC_b8) out->dtype = LC_i64;
     return 0;
 }
-static int square_run(const lc_record *call)
+static int square_lower(const lc_record *call, lc_lowering *to)
 {
-    lc_record counted = *call;
-    if (call->dtype == LC_b8) counted.dtype = LC_i64;
-    return elementwise(&counted);
+    lower_to(to, call, LC_OP_square, call->in, 1);
+    if (call->dtype == LC_b8) to->dtype = LC_i64;
+    return 0;
 }
 GRAD(square) { dx[0] = lc_mul(g[0], lc_mul(conj_of(in(0)), LC_INTEGER(2))); }
 LC_OP(square, .sig = "square(input: Tensor) -> Tensor", .doc = "Elementwise input * input.", .method = true, .inplace = true,
-      .out = true, .shape = squared, .run = square_run, .grad = square_grad, .saves = IN(0));
+      .out = true, .shape = squared, LOWERED(square_lower), .grad = square_grad, .saves = IN(0));
 
 /* ---- exponentials and logarithms ---- */
 
@@ -182,12 +182,16 @@ GRAD(relu) { dx[0] = lc_relu_backward(g[0], y[0]); }
 LC_OP(relu, .sig = "relu(input: Tensor, inplace: bool = False) -> Tensor", .doc = "Elementwise max(input, 0).", .method = true,
       .inplace = true, MAP, .grad = relu_grad, .saves = OUT(0));
 
+static int rounded_lower(const lc_record *call, lc_lowering *to)
+{
+    return lc_class_of(call->dtype) == LC_INT ? LC_NO_ROW : lower_to(to, call, call->op->kernel, call->in, 1);
+}
 static int rounded_run(const lc_record *call) /* integers are what they are */
 {
     if (lc_class_of(call->dtype) == LC_INT) return call->backend->copy(call->out[0], call->in[0]);
     return elementwise(call);
 }
-#define ROUNDED .shape = same, .run = rounded_run, .grad = flat_grad
+#define ROUNDED .shape = same, .lower = rounded_lower, .run = rounded_run, .grad = flat_grad
 LC_OP(floor, .strict_out = true, .sig = "floor(input: Tensor) -> Tensor", .doc = "The next integer downwards.", .method = true,
       .inplace = true, .out = true, ROUNDED);
 LC_OP(ceil, .strict_out = true, .sig = "ceil(input: Tensor) -> Tensor", .doc = "The next integer upwards.", .method = true,
@@ -199,16 +203,17 @@ LC_OP(fix, .sig = "fix(input: Tensor) -> Tensor", .doc = "Another name of trunc.
 LC_OP(round, .strict_out = true, .sig = "round(input: Tensor) -> Tensor",
       .doc = "The nearest integer; halves go to the even one.", .method = true, .inplace = true, .out = true, ROUNDED);
 /* To decimal places after the point, or before it: the kernels have the power of ten as an operand. */
-static int round_decimals_run(const lc_record *call)
+static int round_decimals_lower(const lc_record *call, lc_lowering *to)
 {
     int64_t decimals = call->args[1].i;
-    if (decimals == 0) return elementwise_as(call, LC_OP_round, call->in, 1);
-    lc_tensor *in[] = { call->in[0], LC_NUMBER(__builtin_pow(10, (double)(decimals < 0 ? -decimals : decimals))) };
-    return elementwise_as(call, decimals > 0 ? LC_OP_round_decimals : LC_OP_round_tens, in, 2);
+    if (decimals == 0) return lower_to(to, call, LC_OP_round, call->in, 1);
+    double     power = __builtin_pow(10, (double)(decimals < 0 ? -decimals : decimals));
+    lc_tensor *in[] = { call->in[0], lc_number_init(&to->number[0], LC_f64, power, 0) };
+    return lower_to(to, call, decimals > 0 ? LC_OP_round_decimals : LC_OP_round_tens, in, 2);
 }
 LC_OP(round_decimals, .strict_out = true, .py = "round", .sig = "round_decimals(input: Tensor, *, decimals: int) -> Tensor",
       .doc = "The nearest number with so many decimals.", .method = true, .inplace = true, .out = true, .shape = same,
-      .run = round_decimals_run, .grad = flat_grad);
+      LOWERED(round_decimals_lower), .grad = flat_grad);
 LC_OP(round_tens, .sig = "round_tens(input: Tensor) -> Tensor", .doc = "The kernel of round with negative decimals.",
       .hidden = true, MAP);
 
@@ -223,22 +228,30 @@ LC_OP(bitwise_not, .strict_out = true, .sig = "bitwise_not(input: Tensor) -> Ten
 LC_OP(logical_not, .sig = "logical_not(input: Tensor) -> Tensor", .doc = "True where input is zero.", .method = true,
       .inplace = true, .out = true, .shape = same_bool, .run = elementwise);
 
+static int question_lower(const lc_record *call, lc_lowering *to)
+{
+    return lc_class_of(call->dtype) < LC_FLOAT ? LC_NO_ROW : lower_to(to, call, call->op->kernel, call->in, 1);
+}
 static int question_run(const lc_record *call) /* integers are finite */
 {
     if (lc_class_of(call->dtype) >= LC_FLOAT) return elementwise(call);
     return call->backend->fill(call->out[0], LC_INTEGER(call->op->kernel == LC_OP_isfinite));
 }
-#define QUESTION .shape = same_bool, .run = question_run
+#define QUESTION .shape = same_bool, .lower = question_lower, .run = question_run
 LC_OP(isnan, .sig = "isnan(input: Tensor) -> Tensor", .doc = "True where input is not a number.", .method = true, QUESTION);
 LC_OP(isinf, .sig = "isinf(input: Tensor) -> Tensor", .doc = "True where input is infinite.", .method = true, QUESTION);
 LC_OP(isfinite, .sig = "isfinite(input: Tensor) -> Tensor", .doc = "True where input is neither infinite nor NaN.",
       .method = true, QUESTION);
+static int isreal_lower(const lc_record *call, lc_lowering *to)
+{
+    return lc_is_complex(call->dtype) ? lower_to(to, call, LC_OP_isreal, call->in, 1) : LC_NO_ROW;
+}
 static int isreal_run(const lc_record *call)
 {
     return lc_is_complex(call->dtype) ? elementwise(call) : call->backend->fill(call->out[0], LC_INTEGER(1));
 }
 LC_OP(isreal, .sig = "isreal(input: Tensor) -> Tensor", .doc = "True where the imaginary part is 0.", .method = true,
-      .shape = same_bool, .run = isreal_run);
+      .shape = same_bool, .lower = isreal_lower, .run = isreal_run);
 static int not_complex(const lc_record *call, lc_spec *out)
 {
     if (lc_is_complex(call->dtype)) return lc_fail_int(LC_LucidError, "%s does not support complex inputs.", call->op->name);
@@ -246,7 +259,7 @@ static int not_complex(const lc_record *call, lc_spec *out)
         return lc_fail_int(LC_DtypeMismatch, "%s does not support non-boolean outputs.", call->op->name);
     return same_bool(call, out);
 }
-#define SIDE_OF_INFINITY .out = true, .shape = not_complex, .run = question_run
+#define SIDE_OF_INFINITY .out = true, .shape = not_complex, .lower = question_lower, .run = question_run
 LC_OP(isposinf, .sig = "isposinf(input: Tensor) -> Tensor", .doc = "True where input is positive infinity.", .method = true,
       SIDE_OF_INFINITY);
 LC_OP(isneginf, .sig = "isneginf(input: Tensor) -> Tensor", .doc = "True where input is negative infinity.", .method = true,

@@ -76,7 +76,8 @@ LC_OP(embedding,
       .doc = "The rows of weight that indices name. Row padding_idx gets no gradient; scale_grad_by_freq divides that of a row "
              "by how often "
              "it occurs.",
-      .promote = LC_NO_PROMOTION, .shape = embedding_shape, .run = embedding_run, .grad = embedding_grad, .saves = IN(1));
+      .promote = LC_NO_PROMOTION, .shape = embedding_shape, .kind = LC_KIND_MOVE, .run = embedding_run, .grad = embedding_grad,
+      .saves = IN(1));
 
 /* ---- the linear ops. bags: (bags + 1), where each starts; None: a bag per sample. factors (samples) or None ---- */
 #define IS_LINEAR .hidden = true, .promote = LC_NO_PROMOTION

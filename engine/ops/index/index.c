@@ -79,7 +79,7 @@ GRAD(gather) { dx[0] = lc_scatter_add_(zeros_like(in(0)), in[1].i, in(2), g[0]);
 LC_OP(gather, .sig = "gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor",
       .doc = "Pick elements along a dimension: out[i][j] = input[index[i][j]][j] for dim 0.", .method = true, .out = true,
       .kernel = LC_OP__index, .any_strides = true, .exact = true, .promote = LC_NO_PROMOTION, .shape = gather_shape,
-      .run = gather_run, .grad = gather_grad, .saves = IN(2));
+      .kind = LC_KIND_MOVE, .run = gather_run, .grad = gather_grad, .saves = IN(2));
 
 static int like_input(const lc_record *call, lc_spec *out) { return spec_like(call, out, call->in[0], call->in[0]->dtype), 0; }
 
@@ -208,8 +208,8 @@ static int index_select_run(const lc_record *call)
 GRAD(index_select) { dx[0] = lc_index_add_(zeros_like(in(0)), in[1].i, in(2), g[0], LC_I(1)); }
 LC_OP(index_select, .sig = "index_select(input: Tensor, dim: int, index: Tensor) -> Tensor",
       .doc = "The slices of input that a vector of indices names.", .method = true, .out = true, .kernel = LC_OP__index,
-      .any_strides = true, .exact = true, .promote = LC_NO_PROMOTION, .shape = index_select_shape, .run = index_select_run,
-      .grad = index_select_grad, .saves = IN(2));
+      .any_strides = true, .exact = true, .promote = LC_NO_PROMOTION, .shape = index_select_shape, .kind = LC_KIND_MOVE,
+      .run = index_select_run, .grad = index_select_grad, .saves = IN(2));
 
 int slices_fit(const lc_record *call, lc_spec *out)
 {

@@ -119,7 +119,8 @@ static int index_run(const lc_record *call)
 }
 GRAD(_index) { dx[0] = lc__index_put_(zeros_like(in(0)), in[1].ts, in[1].n, g[0], true); }
 LC_OP(_index, .sig = "_index(input: Tensor, indices: list[Tensor | None]) -> Tensor", .doc = "Elements at int64 positions.",
-      .hidden = true, .promote = LC_NO_PROMOTION, .shape = index_shape, .run = index_run, .grad = _index_grad, .saves = IN(1));
+      .hidden = true, .promote = LC_NO_PROMOTION, .shape = index_shape, .kind = LC_KIND_MOVE, .run = index_run,
+      .grad = _index_grad, .saves = IN(1));
 
 static int index_put_shape(const lc_record *call, lc_spec *out)
 {

@@ -34,11 +34,13 @@ static int fill_repeated(const lc_record *call)
     if (rc == 0) rc = call->backend->run(LC_OP_masked_scatter, (lc_dtype)call->out[0]->dtype, &args);
     return lc_release(args.each), rc;
 }
+static int masked_fill_lower(const lc_record *call, lc_lowering *to)
+{
+    return lower_to(to, call, LC_OP_where, (lc_tensor *[]){ call->in[1], call->in[2], call->in[0] }, 3);
+}
 static int masked_fill_run(const lc_record *call)
 {
-    if (call->out[0] == call->in[0] && lc_overlaps_itself(call->out[0])) return fill_repeated(call);
-    lc_tensor *in[] = { call->in[1], call->in[2], call->in[0] };
-    return elementwise_as(call, LC_OP_where, in, 3);
+    return call->out[0] == call->in[0] && lc_overlaps_itself(call->out[0]) ? fill_repeated(call) : lowered(call);
 }
 GRAD(masked_fill)
 {
@@ -47,7 +49,9 @@ GRAD(masked_fill)
 }
 LC_OP(masked_fill, .sig = "masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number) -> Tensor",
       .doc = "input with one value where mask holds.", .method = true, .inplace = true, .any_strides = true, .repeats_ok = true,
-      .promote = LC_NO_PROMOTION, .shape = masked_fill_shape, .run = masked_fill_run, .grad = masked_fill_grad, .saves = IN(1));
+      .promote = LC_NO_PROMOTION, .shape = masked_fill_shape, .lower = masked_fill_lower, .run = masked_fill_run,
+      .kind = LC_KIND_OPAQUE, /* the value is 0-dimensional, it does not broadcast: vmap cannot add its dimension */
+      .grad = masked_fill_grad, .saves = IN(1));
 
 /* ---- one behind the other ---- */
 static int masked_select_call(const lc_value *in, lc_tensor **out)

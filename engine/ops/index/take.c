@@ -37,7 +37,7 @@ static int take_run(const lc_record *call)
 GRAD(take) { dx[0] = lc_put_(zeros_like(in(0)), in(1), g[0], true); }
 LC_OP(take, .sig = "take(input: Tensor, index: Tensor) -> Tensor", .doc = "Elements by their position in the flattened input.",
       .method = true, .out = true, .any_strides = true, .exact = true, .kernel = LC_OP__index, .promote = LC_NO_PROMOTION,
-      .shape = take_shape, .run = take_run, .grad = take_grad, .saves = IN(1));
+      .shape = take_shape, .kind = LC_KIND_MOVE, .run = take_run, .grad = take_grad, .saves = IN(1));
 
 static int put_shape(const lc_record *call, lc_spec *out)
 {
@@ -86,7 +86,8 @@ GRAD(_take_along)
 }
 LC_OP(_take_along, .sig = "_take_along(input: Tensor, dim: int, index: Tensor) -> Tensor",
       .doc = "gather; negative indices count from the end.", .hidden = true, .any_strides = true, .kernel = LC_OP__index,
-      .promote = LC_NO_PROMOTION, .shape = gather_shape, .run = from_the_end_run, .grad = _take_along_grad, .saves = IN(2));
+      .promote = LC_NO_PROMOTION, .shape = gather_shape, .kind = LC_KIND_MOVE, .run = from_the_end_run,
+      .grad = _take_along_grad, .saves = IN(2));
 static int take_along_dim_call(const lc_value *in, lc_tensor **out)
 {
     lc_tensor *x = in(0), *index = in(1);

@@ -73,15 +73,14 @@ int joint_dtype_fits(const char *name, const lc_tensor *x, const lc_tensor *targ
 
 /* ---- kernels ---- */
 #define ROW      .hidden = true, .shape = broadcast, .run = elementwise
-#define ROW_WITH .hidden = true, .shape = broadcast, .run = with_number
+#define ROW_WITH .hidden = true, .shape = broadcast, LOWERED(with_number)
 
 /* The kernel over the tensors of the call and the number that is its last argument. */
-static int with_number(const lc_record *call)
+static int with_number(const lc_record *call, lc_lowering *to)
 {
-    lc_tensor *in[4];
-    memcpy(in, call->in, (size_t)call->n_in * sizeof *in);
-    in[call->n_in] = number_operand(&call->args[call->n_in]);
-    return elementwise_as(call, call->op->kernel, in, call->n_in + 1);
+    lower_to(to, call, call->op->kernel, call->in, call->n_in);
+    to->in[to->n_in++] = number_operand_in(&to->number[0], &call->args[call->n_in]);
+    return 0;
 }
 /* A loss of x - y: what it gives y is what it gives x, negated. */
 static void difference(const bool *need, lc_tensor **dx, lc_tensor *to_x)
@@ -213,7 +212,8 @@ static int bce_logits_run(const lc_record *call)
 }
 LC_OP(_bce_logits, .sig = "_bce_logits(input: Tensor, target: Tensor, pos_weight: Tensor | Number) -> Tensor",
       .doc = "_bce of sigmoid(input), without its overflow; target times pos_weight in its first term.", .hidden = true,
-      .shape = broadcast, .run = bce_logits_run, .grad = _bce_logits_grad, .saves = IN(0) | IN(1) | IN(2));
+      .kind = LC_KIND_ELEMENTWISE, .shape = broadcast, .run = bce_logits_run, .grad = _bce_logits_grad,
+      .saves = IN(0) | IN(1) | IN(2));
 
 /* ---- distances: (input, target, size_average, reduce, reduction, ...) ---- */
 

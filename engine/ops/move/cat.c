@@ -109,11 +109,11 @@ GRAD(cat)
     }
 }
 LC_OP(cat, .sig = "cat(tensors: list[Tensor], dim: int = 0) -> Tensor", .doc = "Join tensors along a dimension.", .out = true,
-      .amp = LC_AMP_WIDEST, .shape = cat_shape, .run = cat_run, .grad = cat_grad);
+      .amp = LC_AMP_WIDEST, .shape = cat_shape, .kind = LC_KIND_MOVE, .run = cat_run, .grad = cat_grad);
 LC_OP(concat, .sig = "concat(tensors: list[Tensor], dim: int = 0) -> Tensor", .doc = "Another name of cat.", .out = true,
-      .amp = LC_AMP_WIDEST, .shape = cat_shape, .run = cat_run, .grad = cat_grad);
+      .amp = LC_AMP_WIDEST, .shape = cat_shape, .kind = LC_KIND_MOVE, .run = cat_run, .grad = cat_grad);
 LC_OP(concatenate, .sig = "concatenate(tensors: list[Tensor], dim: int = 0) -> Tensor", .doc = "Another name of cat.",
-      .out = true, .amp = LC_AMP_WIDEST, .shape = cat_shape, .run = cat_run, .grad = cat_grad);
+      .out = true, .amp = LC_AMP_WIDEST, .shape = cat_shape, .kind = LC_KIND_MOVE, .run = cat_run, .grad = cat_grad);
 
 /* PyTorch joins along the dimension that is there and splits it again: the layout is that of cat. */
 static int stack_like_cat(const lc_record *call, lc_spec *out, int d)
@@ -168,7 +168,7 @@ GRAD(stack)
         if (need[k]) dx[k] = lc_select(g[0], in[1].i, k);
 }
 LC_OP(stack, .sig = "stack(tensors: list[Tensor], dim: int = 0) -> Tensor", .doc = "Join tensors along a new dimension.",
-      .out = true, .amp = LC_AMP_WIDEST, .shape = stack_shape, .run = stack_run, .grad = stack_grad);
+      .out = true, .amp = LC_AMP_WIDEST, .shape = stack_shape, .kind = LC_KIND_MOVE, .run = stack_run, .grad = stack_grad);
 
 /* The numpy-like joins: give every tensor enough dimensions, then cat. */
 

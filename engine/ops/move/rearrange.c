@@ -14,8 +14,8 @@ static int in_format(const lc_record *call, lc_spec *out)
 static int clone_run(const lc_record *call) { return call->backend->copy(call->out[0], call->in[0]); }
 GRAD(clone) { dx[0] = g[0]; }
 LC_OP(clone, .sig = "clone(input: Tensor, *, memory_format: memory_format = preserve_format) -> Tensor",
-      .doc = "A copy with a history.", .method = true, .promote = LC_NO_PROMOTION, .shape = in_format, .run = clone_run,
-      .grad = clone_grad);
+      .doc = "A copy with a history.", .method = true, .promote = LC_NO_PROMOTION, .shape = in_format,
+      .kind = LC_KIND_ELEMENTWISE, .run = clone_run, .grad = clone_grad);
 
 /* The input seen backwards: strides below zero, from the last element on. Such a tensor exists only here. */
 static int preserved(const lc_record *call, lc_spec *out)
@@ -40,7 +40,7 @@ static int flip_run(const lc_record *call)
 }
 GRAD(flip) { dx[0] = lc_flip(g[0], in[1].is, in[1].n); }
 LC_OP(flip, .sig = "flip(input: Tensor, dims: list[int]) -> Tensor", .doc = "A copy with some dimensions reversed.",
-      .method = true, .promote = LC_NO_PROMOTION, .shape = preserved, .run = flip_run, .grad = flip_grad);
+      .method = true, .promote = LC_NO_PROMOTION, .shape = preserved, .kind = LC_KIND_MOVE, .run = flip_run, .grad = flip_grad);
 
 static int fliplr_call(const lc_value *in, lc_tensor **out)
 {
@@ -187,7 +187,7 @@ GRAD(repeat)
 }
 LC_OP(repeat, .sig = "repeat(input: Tensor, repeats: list[int]) -> Tensor",
       .doc = "A copy repeated along each dimension; more repeats than dimensions make new ones in front.", .method = true,
-      .promote = LC_NO_PROMOTION, .shape = repeat_shape, .run = repeat_run, .grad = repeat_grad);
+      .promote = LC_NO_PROMOTION, .shape = repeat_shape, .kind = LC_KIND_MOVE, .run = repeat_run, .grad = repeat_grad);
 
 static int tile_call(const lc_value *in, lc_tensor **out)
 {

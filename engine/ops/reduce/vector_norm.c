@@ -3,7 +3,7 @@
 #include "reduce.h"
 #include <math.h>
 
-#define FOLD_OF_NORM .hidden = true, .shape = reduced, .run = reduction
+#define FOLD_OF_NORM .hidden = true, .shape = reduced, .kind = LC_KIND_REDUCTION, .run = reduction
 LC_OP(norm_one, .sig = "norm_one(input: Tensor, dim: list[int] | None = None, keepdim: bool = False) -> Tensor",
       .doc = "Sum of absolute values.", FOLD_OF_NORM);
 LC_OP(norm_two, .sig = "norm_two(input: Tensor, dim: list[int] | None = None, keepdim: bool = False) -> Tensor",

@@ -50,14 +50,15 @@ GRAD(selected) { dx[0] = selection_slope(g[0], y[1], in(0), &in[1]); }
 LC_OP(median_dim, .py = "median",
       .sig = "median_dim(input: Tensor, dim: int, keepdim: bool = False) -> (values: Tensor, indices: Tensor)",
       .doc = "Medians along a dimension (of an even number, the lower one) and where they are; NaN wins.", SELECTED,
-      .run = selected_run);
+      .kind = LC_KIND_REDUCTION, .run = selected_run);
 LC_OP(nanmedian_dim, .py = "nanmedian",
       .sig = "nanmedian_dim(input: Tensor, dim: int, keepdim: bool = False) -> (values: Tensor, indices: Tensor)",
-      .doc = "Medians along a dimension of what is not NaN, and where they are.", SELECTED, .run = selected_run);
+      .doc = "Medians along a dimension of what is not NaN, and where they are.", SELECTED, .kind = LC_KIND_REDUCTION,
+      .run = selected_run);
 LC_OP(mode, .strict_out = true,
       .sig = "mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> (values: Tensor, indices: Tensor)",
       .doc = "The most frequent value along a dimension (the smallest such) and where one of them is.", SELECTED,
-      .run = selected_run);
+      .kind = LC_KIND_REDUCTION, .run = selected_run);
 
 static int kthvalue_shape(const lc_record *call, lc_spec *out)
 {

@@ -21,7 +21,8 @@ static int reshape_copy_run(const lc_record *call)
 }
 GRAD(reshape_copy) { dx[0] = lc_reshape(g[0], in(0)->shape, in(0)->ndim); }
 LC_OP(reshape_copy, .sig = "reshape_copy(input: Tensor, size: list[int]) -> Tensor", .doc = "A copy in another shape.",
-      .hidden = true, .promote = LC_NO_PROMOTION, .shape = reshaped, .run = reshape_copy_run, .grad = reshape_copy_grad);
+      .hidden = true, .promote = LC_NO_PROMOTION, .shape = reshaped, .kind = LC_KIND_MOVE, .run = reshape_copy_run,
+      .grad = reshape_copy_grad);
 
 static int reshape_call(const lc_value *in, lc_tensor **out)
 {
