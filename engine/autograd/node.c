@@ -299,16 +299,17 @@ static void node_drop(lc_object *object)
 
 /* --- names ------------------------------------------------------------------------------------------------------------------ */
 
-/* "addmm" is AddmmBackward0, "log_softmax" LogSoftmaxBackward0, an in-place form is named like its op. A name that is
+/* "addmm" is AddmmBackward0, "log_softmax" LogSoftmaxBackward0; an in-place form and an alias are named like their op. A name that is
  * capitalised already stands for itself (CopySlices, AccumulateGrad). */
 int lc_node_name(const lc_node *n, char *text, size_t room)
 {
     lc_foreign *user = n->leaf ? NULL : user_function(n);
     if (user && user->name) return snprintf(text, room, "%s", user->name);
     const lc_op *op = n->op->inplace_of ? n->op->inplace_of : n->op;
-    const char  *name = op->py ? op->py : op->name;
-    size_t       at = 0;
-    bool         capital = true, whole = *name >= 'A' && *name <= 'Z';
+    if (op->alias_of) op = op->alias_of;
+    const char *name = op->py ? op->py : op->name;
+    size_t      at = 0;
+    bool        capital = true, whole = *name >= 'A' && *name <= 'Z';
     for (; *name && at + 1 < room; name++) {
         if (*name == '_') capital = true;
         else text[at++] = (char)(capital && *name >= 'a' && *name <= 'z' ? *name - 'a' + 'A' : *name), capital = false;

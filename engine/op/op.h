@@ -11,7 +11,7 @@
  * Derived forms. `.inplace = true` makes name_, the same rules writing into argument 0 (a composite's result is copied there). A last parameter `inplace: bool = False` is
  * the host language's: True calls name_ instead; the typed callers do not have it, and no rule reads it. `out=` is accepted by every op with
  * `.out = true` (lc_call_out): a kernel op writes straight into it, a composite's result is copied. `.copies = true` on a view makes
- * name_copy: the view, cloned. */
+ * name_copy: the view, cloned. `.aliases = "negative"` makes the same op, and its in-place form, under another name. */
 #pragma once
 #include "../backend/backend.h"
 
@@ -197,7 +197,8 @@ struct lc_op {
     int (*call)(const lc_value *in, lc_tensor **out); /* out: borrowed from the scope the engine opened */
     void (*grad)(lc_tensor *const *g, lc_tensor *const *y, const lc_value *in, const bool *need, lc_tensor **dx);
     bool         copies, copies_method; /* of a view: there is name_copy, what it gives as new memory; as a method too */
-    const lc_op *inplace_of, *copy_of;  /* set on derived forms */
+    const char  *aliases;               /* other names of the op, separated by blanks: each is a form of its own */
+    const lc_op *inplace_of, *copy_of, *alias_of; /* set on derived forms */
 };
 #ifndef LC_OP /* tools/genops.py defines it as a marker */
 #define LC_OP(op_name, ...)                                                                                                    \

@@ -73,10 +73,8 @@ static int difference(const lc_record *call, lc_spec *out)
     return broadcast(call, out);
 }
 #define DIFFERENCE .shape = difference, .run = elementwise, .kernel = LC_OP_sub, .grad = sub_grad
-LC_OP(sub, .sig = "sub(input: Tensor | Number, other: Tensor | Number) -> Tensor", .doc = "Elementwise input - other.",
-      .method = true, .inplace = true, .out = true, DIFFERENCE);
-LC_OP(subtract, .sig = "subtract(input: Tensor | Number, other: Tensor | Number) -> Tensor", .doc = "Another name of sub.",
-      .method = true, .inplace = true, .out = true, DIFFERENCE);
+LC_OP(sub, .aliases = "subtract", .sig = "sub(input: Tensor | Number, other: Tensor | Number) -> Tensor",
+      .doc = "Elementwise input - other.", .method = true, .inplace = true, .out = true, DIFFERENCE);
 static int sub_alpha_lower(const lc_record *call, lc_lowering *to) { return scaled(call, to, -1); }
 GRAD(sub_alpha)
 {
@@ -84,11 +82,9 @@ GRAD(sub_alpha)
     if (need[1]) dx[1] = times_alpha(g[0], &in[2], -1);
 }
 #define SCALED_DIFFERENCE .shape = difference, LOWERED(sub_alpha_lower), .grad = sub_alpha_grad
-LC_OP(sub_alpha, .py = "sub", .sig = "sub_alpha(input: Tensor | Number, other: Tensor | Number, *, alpha: Number) -> Tensor",
+LC_OP(sub_alpha, .aliases = "subtract", .py = "sub",
+      .sig = "sub_alpha(input: Tensor | Number, other: Tensor | Number, *, alpha: Number) -> Tensor",
       .doc = "Elementwise input - alpha * other.", .method = true, .inplace = true, .out = true, SCALED_DIFFERENCE);
-LC_OP(subtract_alpha, .py = "subtract",
-      .sig = "subtract_alpha(input: Tensor | Number, other: Tensor | Number, *, alpha: Number) -> Tensor",
-      .doc = "Another name of sub.", .method = true, .inplace = true, .out = true, SCALED_DIFFERENCE);
 static int rsub_call(const lc_value *in, lc_tensor **out) { return (out[0] = lc_sub_alpha(operand(1), in(0), in[2])) ? 0 : -1; }
 LC_OP(rsub, .sig = "rsub(input: Tensor, other: Tensor | Number, *, alpha: Number = 1) -> Tensor",
       .doc = "Elementwise other - alpha * input.", .call = rsub_call);
@@ -100,10 +96,9 @@ GRAD(mul)
     if (need[0]) dx[0] = lc_mul(g[0], conj_of(in(1)));
     if (need[1]) dx[1] = lc_mul(g[0], conj_of(in(0)));
 }
-LC_OP(mul, .sig = "mul(input: Tensor | Number, other: Tensor | Number) -> Tensor", .doc = "Elementwise input * other.",
-      .method = true, .inplace = true, .out = true, PAIR, .grad = mul_grad, .saves_for = { IN(1), IN(0) });
-LC_OP(multiply, .sig = "multiply(input: Tensor | Number, other: Tensor | Number) -> Tensor", .doc = "Another name of mul.",
-      .method = true, .inplace = true, .out = true, .kernel = LC_OP_mul, PAIR, .grad = mul_grad, .saves_for = { IN(1), IN(0) });
+LC_OP(mul, .aliases = "multiply", .sig = "mul(input: Tensor | Number, other: Tensor | Number) -> Tensor",
+      .doc = "Elementwise input * other.", .method = true, .inplace = true, .out = true, PAIR, .grad = mul_grad,
+      .saves_for = { IN(1), IN(0) });
 
 /* ---- division ---- */
 
@@ -114,12 +109,8 @@ GRAD(div)
     if (need[1]) dx[1] = lc_neg(lc_mul(g[0], lc_div(lc_div(conj_of(in(0)), divisor), divisor)));
 }
 #define DIVISION .promote = LC_TO_FLOAT, PAIR, .kernel = LC_OP_div, .grad = div_grad, .saves = IN(1), .saves_for = { 0, IN(0) }
-LC_OP(div, .sig = "div(input: Tensor | Number, other: Tensor | Number) -> Tensor", .doc = "Elementwise input / other.",
-      .method = true, .inplace = true, .out = true, DIVISION);
-LC_OP(divide, .sig = "divide(input: Tensor | Number, other: Tensor | Number) -> Tensor", .doc = "Another name of div.",
-      .method = true, .inplace = true, .out = true, DIVISION);
-LC_OP(true_divide, .sig = "true_divide(input: Tensor | Number, other: Tensor | Number) -> Tensor",
-      .doc = "Another name of div.", .method = true, .inplace = true, .out = true, DIVISION);
+LC_OP(div, .aliases = "divide true_divide", .sig = "div(input: Tensor | Number, other: Tensor | Number) -> Tensor",
+      .doc = "Elementwise input / other.", .method = true, .inplace = true, .out = true, DIVISION);
 
 /* div with rounding_mode: None divides truly, "trunc" and "floor" keep the dtype. */
 static lc_dtype division_dtype(const lc_record *call)
@@ -148,7 +139,7 @@ GRAD(div_mode)
     for (int k = 0; k < 2; k++)
         if (need[k]) dx[k] = zeros_like(in(k));
 }
-LC_OP(div_mode, .py = "div",
+LC_OP(div_mode, .aliases = "divide", .py = "div",
       .sig = "div_mode(input: Tensor | Number, other: Tensor | Number, *, rounding_mode: str | None) -> Tensor",
       .doc = "The quotient as it is (None), rounded towards zero ('trunc') or down ('floor').", .method = true, .inplace = true,
       .out = true, .shape = rounded_quotient, LOWERED(div_mode_lower), .grad = div_mode_grad, .saves = IN(1),
@@ -310,10 +301,9 @@ GRAD(clamp)
     if (need[2]) dx[2] = kept_where(either_holds(lc_gt(x, high), both ? lc_lt(high, low) : LC_NONE), g[0]);
 }
 #define CLAMP .shape = clamped, LOWERED(clamp_lower), .grad = clamp_grad, .saves = IN(0) | IN(1) | IN(2)
-LC_OP(clamp, .sig = "clamp(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None) -> Tensor",
+LC_OP(clamp, .aliases = "clip",
+      .sig = "clamp(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None) -> Tensor",
       .doc = "input within [min, max]; either may be absent.", .method = true, .inplace = true, .out = true, CLAMP);
-LC_OP(clip, .sig = "clip(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None) -> Tensor",
-      .doc = "Another name of clamp.", .method = true, .inplace = true, .out = true, CLAMP);
 
 GRAD(clamp_min)
 {

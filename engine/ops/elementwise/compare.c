@@ -4,26 +4,16 @@
 #define COMPARISON .shape = broadcast_bool, .run = elementwise
 LC_OP(eq, .sig = "eq(input: Tensor, other: Tensor | Number) -> Tensor", .doc = "True where input is equal to other.",
       .method = true, .inplace = true, .out = true, COMPARISON);
-LC_OP(ne, .sig = "ne(input: Tensor, other: Tensor | Number) -> Tensor", .doc = "True where input is different from other.",
-      .method = true, .inplace = true, .out = true, COMPARISON);
-LC_OP(not_equal, .sig = "not_equal(input: Tensor, other: Tensor | Number) -> Tensor", .doc = "Another name of ne.",
-      .method = true, .inplace = true, .out = true, .kernel = LC_OP_ne, COMPARISON);
-LC_OP(lt, .sig = "lt(input: Tensor, other: Tensor | Number) -> Tensor", .doc = "True where input is less than other.",
-      .method = true, .inplace = true, .out = true, COMPARISON);
-LC_OP(less, .sig = "less(input: Tensor, other: Tensor | Number) -> Tensor", .doc = "Another name of lt.", .method = true,
-      .inplace = true, .out = true, .kernel = LC_OP_lt, COMPARISON);
-LC_OP(le, .sig = "le(input: Tensor, other: Tensor | Number) -> Tensor",
+LC_OP(ne, .aliases = "not_equal", .sig = "ne(input: Tensor, other: Tensor | Number) -> Tensor",
+      .doc = "True where input is different from other.", .method = true, .inplace = true, .out = true, COMPARISON);
+LC_OP(lt, .aliases = "less", .sig = "lt(input: Tensor, other: Tensor | Number) -> Tensor",
+      .doc = "True where input is less than other.", .method = true, .inplace = true, .out = true, COMPARISON);
+LC_OP(le, .aliases = "less_equal", .sig = "le(input: Tensor, other: Tensor | Number) -> Tensor",
       .doc = "True where input is less than or equal to other.", .method = true, .inplace = true, .out = true, COMPARISON);
-LC_OP(less_equal, .sig = "less_equal(input: Tensor, other: Tensor | Number) -> Tensor", .doc = "Another name of le.",
-      .method = true, .inplace = true, .out = true, .kernel = LC_OP_le, COMPARISON);
-LC_OP(gt, .sig = "gt(input: Tensor, other: Tensor | Number) -> Tensor", .doc = "True where input is greater than other.",
-      .method = true, .inplace = true, .out = true, COMPARISON);
-LC_OP(greater, .sig = "greater(input: Tensor, other: Tensor | Number) -> Tensor", .doc = "Another name of gt.", .method = true,
-      .inplace = true, .out = true, .kernel = LC_OP_gt, COMPARISON);
-LC_OP(ge, .sig = "ge(input: Tensor, other: Tensor | Number) -> Tensor",
+LC_OP(gt, .aliases = "greater", .sig = "gt(input: Tensor, other: Tensor | Number) -> Tensor",
+      .doc = "True where input is greater than other.", .method = true, .inplace = true, .out = true, COMPARISON);
+LC_OP(ge, .aliases = "greater_equal", .sig = "ge(input: Tensor, other: Tensor | Number) -> Tensor",
       .doc = "True where input is greater than or equal to other.", .method = true, .inplace = true, .out = true, COMPARISON);
-LC_OP(greater_equal, .sig = "greater_equal(input: Tensor, other: Tensor | Number) -> Tensor", .doc = "Another name of ge.",
-      .method = true, .inplace = true, .out = true, .kernel = LC_OP_ge, COMPARISON);
 LC_OP(logical_and, .sig = "logical_and(input: Tensor, other: Tensor) -> Tensor", .doc = "True where both are not zero.",
       .method = true, .inplace = true, .out = true, COMPARISON);
 LC_OP(logical_or, .sig = "logical_or(input: Tensor, other: Tensor) -> Tensor",

@@ -7,19 +7,16 @@
 static lc_tensor *one_minus_square(lc_tensor *x) { return lc_sub(LC_INTEGER(1), lc_mul(x, x)); }
 
 GRAD(acos) { dx[0] = lc_neg(lc_mul(g[0], conj_of(lc_rsqrt(one_minus_square(in(0)))))); }
-LC_OP(acos, .sig = "acos(input: Tensor) -> Tensor", .doc = "Elementwise inverse cosine.", FORMS, FLOAT_MAP, .grad = acos_grad);
-LC_OP(arccos, .sig = "arccos(input: Tensor) -> Tensor", .doc = "Another name of acos.", FORMS, .kernel = LC_OP_acos, FLOAT_MAP,
+LC_OP(acos, .aliases = "arccos", .sig = "acos(input: Tensor) -> Tensor", .doc = "Elementwise inverse cosine.", FORMS, FLOAT_MAP,
       .grad = acos_grad);
 
 GRAD(asin) { dx[0] = lc_mul(g[0], conj_of(lc_rsqrt(one_minus_square(in(0))))); }
-LC_OP(asin, .sig = "asin(input: Tensor) -> Tensor", .doc = "Elementwise inverse sine.", FORMS, FLOAT_MAP, .grad = asin_grad);
-LC_OP(arcsin, .sig = "arcsin(input: Tensor) -> Tensor", .doc = "Another name of asin.", FORMS, .kernel = LC_OP_asin, FLOAT_MAP,
+LC_OP(asin, .aliases = "arcsin", .sig = "asin(input: Tensor) -> Tensor", .doc = "Elementwise inverse sine.", FORMS, FLOAT_MAP,
       .grad = asin_grad);
 
 GRAD(atan) { dx[0] = lc_div(g[0], conj_of(lc_add(lc_mul(in(0), in(0)), LC_INTEGER(1)))); }
-LC_OP(atan, .sig = "atan(input: Tensor) -> Tensor", .doc = "Elementwise inverse tangent.", FORMS, FLOAT_MAP, .grad = atan_grad);
-LC_OP(arctan, .sig = "arctan(input: Tensor) -> Tensor", .doc = "Another name of atan.", FORMS, .kernel = LC_OP_atan, FLOAT_MAP,
-      .grad = atan_grad);
+LC_OP(atan, .aliases = "arctan", .sig = "atan(input: Tensor) -> Tensor", .doc = "Elementwise inverse tangent.", FORMS,
+      FLOAT_MAP, .grad = atan_grad);
 
 GRAD(acosh) /* sqrt(a) * sqrt(b) is sqrt(a * b) for real numbers only: the branch cuts differ */
 {
@@ -27,22 +24,16 @@ GRAD(acosh) /* sqrt(a) * sqrt(b) is sqrt(a * b) for real numbers only: the branc
     dx[0] = lc_mul(g[0], lc_is_complex(in(0)->dtype) ? conj_of(lc_mul(lc_rsqrt(below), lc_rsqrt(above)))
                                                      : lc_rsqrt(lc_sub(lc_mul(in(0), in(0)), LC_INTEGER(1))));
 }
-LC_OP(acosh, .sig = "acosh(input: Tensor) -> Tensor", .doc = "Elementwise inverse hyperbolic cosine.", FORMS, FLOAT_MAP,
-      .grad = acosh_grad);
-LC_OP(arccosh, .sig = "arccosh(input: Tensor) -> Tensor", .doc = "Another name of acosh.", FORMS, .kernel = LC_OP_acosh,
-      FLOAT_MAP, .grad = acosh_grad);
+LC_OP(acosh, .aliases = "arccosh", .sig = "acosh(input: Tensor) -> Tensor", .doc = "Elementwise inverse hyperbolic cosine.",
+      FORMS, FLOAT_MAP, .grad = acosh_grad);
 
 GRAD(asinh) { dx[0] = lc_mul(g[0], conj_of(lc_rsqrt(lc_add(lc_mul(in(0), in(0)), LC_INTEGER(1))))); }
-LC_OP(asinh, .sig = "asinh(input: Tensor) -> Tensor", .doc = "Elementwise inverse hyperbolic sine.", FORMS, FLOAT_MAP,
-      .grad = asinh_grad);
-LC_OP(arcsinh, .sig = "arcsinh(input: Tensor) -> Tensor", .doc = "Another name of asinh.", FORMS, .kernel = LC_OP_asinh,
-      FLOAT_MAP, .grad = asinh_grad);
+LC_OP(asinh, .aliases = "arcsinh", .sig = "asinh(input: Tensor) -> Tensor", .doc = "Elementwise inverse hyperbolic sine.",
+      FORMS, FLOAT_MAP, .grad = asinh_grad);
 
 GRAD(atanh) { dx[0] = lc_div(g[0], conj_of(one_minus_square(in(0)))); }
-LC_OP(atanh, .sig = "atanh(input: Tensor) -> Tensor", .doc = "Elementwise inverse hyperbolic tangent.", FORMS, FLOAT_MAP,
-      .grad = atanh_grad);
-LC_OP(arctanh, .sig = "arctanh(input: Tensor) -> Tensor", .doc = "Another name of atanh.", FORMS, .kernel = LC_OP_atanh,
-      FLOAT_MAP, .grad = atanh_grad);
+LC_OP(atanh, .aliases = "arctanh", .sig = "atanh(input: Tensor) -> Tensor", .doc = "Elementwise inverse hyperbolic tangent.",
+      FORMS, FLOAT_MAP, .grad = atanh_grad);
 
 GRAD(atan2)
 {
@@ -51,11 +42,9 @@ GRAD(atan2)
     if (need[1]) dx[1] = lc_neg(lc_mul(lc_mul(g[0], in(0)), scale));
 }
 #define FLOAT_PAIR .promote = LC_TO_FLOAT, .shape = broadcast, .run = elementwise
-LC_OP(atan2, .sig = "atan2(input: Tensor, other: Tensor) -> Tensor",
+LC_OP(atan2, .aliases = "arctan2", .sig = "atan2(input: Tensor, other: Tensor) -> Tensor",
       .doc = "The angle of the point (other, input), between -pi and pi.", FORMS, FLOAT_PAIR, .grad = atan2_grad,
       .saves = IN(0) | IN(1));
-LC_OP(arctan2, .sig = "arctan2(input: Tensor, other: Tensor) -> Tensor", .doc = "Another name of atan2.", FORMS,
-      .kernel = LC_OP_atan2, FLOAT_PAIR, .grad = atan2_grad, .saves = IN(0) | IN(1));
 
 GRAD(deg2rad) { dx[0] = lc_mul(g[0], LC_NUMBER(0.017453292519943295769)); }
 LC_OP(deg2rad, .sig = "deg2rad(input: Tensor) -> Tensor", .doc = "Angles in degrees as radians.", FORMS, .promote = LC_TO_FLOAT,

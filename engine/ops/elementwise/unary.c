@@ -18,10 +18,8 @@ lc_tensor *conj_of(lc_tensor *t) { return t && lc_is_complex(t->dtype) ? lc__con
 #define FLOAT_MAP .promote = LC_TO_FLOAT, MAP
 
 GRAD(neg) { dx[0] = lc_neg(g[0]); }
-LC_OP(neg, .strict_out = true, .sig = "neg(input: Tensor) -> Tensor", .doc = "Elementwise -input.", .method = true,
-      .inplace = true, .out = true, MAP, .grad = neg_grad);
-LC_OP(negative, .sig = "negative(input: Tensor) -> Tensor", .doc = "Another name of neg.", .method = true, .inplace = true,
-      .out = true, .kernel = LC_OP_neg, MAP, .grad = neg_grad);
+LC_OP(neg, .aliases = "negative", .strict_out = true, .sig = "neg(input: Tensor) -> Tensor", .doc = "Elementwise -input.",
+      .method = true, .inplace = true, .out = true, MAP, .grad = neg_grad);
 
 static int positive_call(const lc_value *in, lc_tensor **out)
 {
@@ -44,10 +42,8 @@ static int magnitude(const lc_record *call, lc_spec *out)
     return 0;
 }
 GRAD(abs) { dx[0] = lc_mul(g[0], lc_sgn(in(0))); }
-LC_OP(abs, .sig = "abs(input: Tensor) -> Tensor", .doc = "Elementwise absolute value.", .method = true, .inplace = true,
-      .out = true, .shape = magnitude, .run = elementwise, .grad = abs_grad, .saves = IN(0));
-LC_OP(absolute, .sig = "absolute(input: Tensor) -> Tensor", .doc = "Another name of abs.", .method = true, .inplace = true,
-      .out = true, .kernel = LC_OP_abs, .shape = magnitude, .run = elementwise, .grad = abs_grad, .saves = IN(0));
+LC_OP(abs, .aliases = "absolute", .sig = "abs(input: Tensor) -> Tensor", .doc = "Elementwise absolute value.", .method = true,
+      .inplace = true, .out = true, .shape = magnitude, .run = elementwise, .grad = abs_grad, .saves = IN(0));
 
 GRAD(flat) { dx[0] = zeros_like(g[0]); } /* of everything that is constant almost everywhere */
 LC_OP(sign, .strict_out = true, .sig = "sign(input: Tensor) -> Tensor", .doc = "-1, 0 or 1.", .method = true, .inplace = true,
@@ -196,10 +192,8 @@ LC_OP(floor, .strict_out = true, .sig = "floor(input: Tensor) -> Tensor", .doc =
       .inplace = true, .out = true, ROUNDED);
 LC_OP(ceil, .strict_out = true, .sig = "ceil(input: Tensor) -> Tensor", .doc = "The next integer upwards.", .method = true,
       .inplace = true, .out = true, ROUNDED);
-LC_OP(trunc, .strict_out = true, .sig = "trunc(input: Tensor) -> Tensor", .doc = "The next integer towards zero.",
-      .method = true, .inplace = true, .out = true, ROUNDED);
-LC_OP(fix, .sig = "fix(input: Tensor) -> Tensor", .doc = "Another name of trunc.", .method = true, .inplace = true, .out = true,
-      .kernel = LC_OP_trunc, ROUNDED);
+LC_OP(trunc, .aliases = "fix", .strict_out = true, .sig = "trunc(input: Tensor) -> Tensor",
+      .doc = "The next integer towards zero.", .method = true, .inplace = true, .out = true, ROUNDED);
 LC_OP(round, .strict_out = true, .sig = "round(input: Tensor) -> Tensor",
       .doc = "The nearest integer; halves go to the even one.", .method = true, .inplace = true, .out = true, ROUNDED);
 /* To decimal places after the point, or before it: the kernels have the power of ten as an operand. */

@@ -250,10 +250,8 @@ static int outer_call(const lc_value *in, lc_tensor **out)
                            LC_SHAPE(in(1)));
     return (out[0] = lc_mul(lc_unsqueeze(in(0), 1), in(1))) ? 0 : -1;
 }
-LC_OP(outer, .sig = "outer(input: Tensor, vec2: Tensor) -> Tensor", .doc = "Every product of an element of each vector.",
-      .method = true, .out = true, .call = outer_call);
-LC_OP(ger, .sig = "ger(input: Tensor, vec2: Tensor) -> Tensor", .doc = "outer, by its name in BLAS.", .method = true,
-      .out = true, .call = outer_call);
+LC_OP(outer, .aliases = "ger", .sig = "outer(input: Tensor, vec2: Tensor) -> Tensor",
+      .doc = "Every product of an element of each vector.", .method = true, .out = true, .call = outer_call);
 
 /* ---- powers and chains ---- */
 static int matrix_power_call(const lc_value *in, lc_tensor **out)

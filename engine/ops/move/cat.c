@@ -108,12 +108,9 @@ GRAD(cat)
         if (!none) start += t->shape[d];
     }
 }
-LC_OP(cat, .sig = "cat(tensors: list[Tensor], dim: int = 0) -> Tensor", .doc = "Join tensors along a dimension.", .out = true,
-      .amp = LC_AMP_WIDEST, .shape = cat_shape, .kind = LC_KIND_MOVE, .run = cat_run, .grad = cat_grad);
-LC_OP(concat, .sig = "concat(tensors: list[Tensor], dim: int = 0) -> Tensor", .doc = "Another name of cat.", .out = true,
-      .amp = LC_AMP_WIDEST, .shape = cat_shape, .kind = LC_KIND_MOVE, .run = cat_run, .grad = cat_grad);
-LC_OP(concatenate, .sig = "concatenate(tensors: list[Tensor], dim: int = 0) -> Tensor", .doc = "Another name of cat.",
-      .out = true, .amp = LC_AMP_WIDEST, .shape = cat_shape, .kind = LC_KIND_MOVE, .run = cat_run, .grad = cat_grad);
+LC_OP(cat, .aliases = "concat concatenate", .sig = "cat(tensors: list[Tensor], dim: int = 0) -> Tensor",
+      .doc = "Join tensors along a dimension.", .out = true, .amp = LC_AMP_WIDEST, .shape = cat_shape, .kind = LC_KIND_MOVE,
+      .run = cat_run, .grad = cat_grad);
 
 /* PyTorch joins along the dimension that is there and splits it again: the layout is that of cat. */
 static int stack_like_cat(const lc_record *call, lc_spec *out, int d)
@@ -218,8 +215,7 @@ static int cat_each(const lc_value *in, const char *name, lc_tensor *(*each)(lc_
 static int hstack_call(const lc_value *in, lc_tensor **out) { return cat_each(in, "hstack", at_least_1d, -1, out); }
 LC_OP(hstack, .sig = "hstack(tensors: list[Tensor]) -> Tensor", .doc = "Join along columns.", .out = true, .call = hstack_call);
 static int vstack_call(const lc_value *in, lc_tensor **out) { return cat_each(in, "vstack", at_least_2d, 0, out); }
-LC_OP(vstack, .sig = "vstack(tensors: list[Tensor]) -> Tensor", .doc = "Join along rows.", .out = true, .call = vstack_call);
-LC_OP(row_stack, .sig = "row_stack(tensors: list[Tensor]) -> Tensor", .doc = "Another name of vstack.", .out = true,
+LC_OP(vstack, .aliases = "row_stack", .sig = "vstack(tensors: list[Tensor]) -> Tensor", .doc = "Join along rows.", .out = true,
       .call = vstack_call);
 static int dstack_call(const lc_value *in, lc_tensor **out) { return cat_each(in, "dstack", at_least_3d, 2, out); }
 LC_OP(dstack, .sig = "dstack(tensors: list[Tensor]) -> Tensor", .doc = "Join along the third dimension.", .out = true,

@@ -273,12 +273,10 @@ static int cumulative_evenly_call(const lc_value *in, lc_tensor **out)
     return (out[0] = lc_cumsum(times(lc_number_of(&in[1]) / 2, lc_add(but_first(y, d), but_last(y, d))), d, LC_ABSENT)) ? 0
                                                                                                                         : -1;
 }
-LC_OP(trapezoid, .sig = "trapezoid(y: Tensor, x: Tensor, *, dim: int = -1) -> Tensor",
+LC_OP(trapezoid, .aliases = "trapz", .sig = "trapezoid(y: Tensor, x: Tensor, *, dim: int = -1) -> Tensor",
       .doc = "Integral of samples y at x by the trapezoidal rule.", .call = trapezoid_call);
 LC_OP(trapezoid_evenly, .py = "trapezoid", .sig = "trapezoid_evenly(y: Tensor, *, dx: Number = 1, dim: int = -1) -> Tensor",
       .doc = "Integral of samples y, dx apart, by the trapezoidal rule.", .call = trapezoid_evenly_call);
-LC_OP(trapz, .sig = "trapz(y: Tensor, x: Tensor, *, dim: int = -1) -> Tensor", .doc = "Another name of trapezoid.",
-      .call = trapezoid_call);
 LC_OP(trapz_evenly, .py = "trapz", .sig = "trapz_evenly(y: Tensor, *, dx: float = 1, dim: int = -1) -> Tensor",
       .doc = "Another name of trapezoid.", .call = trapezoid_evenly_call);
 LC_OP(cumulative_trapezoid, .sig = "cumulative_trapezoid(y: Tensor, x: Tensor, *, dim: int = -1) -> Tensor",

@@ -146,8 +146,6 @@ LC_OP(ravel, .sig = "ravel(input: Tensor) -> Tensor", .doc = "One contiguous dim
 /* Orders of dimensions. */
 
 static int transposed_call(const lc_value *in, lc_tensor **out) { return give(lc_transpose(in(0), in[1].i, in[2].i), out); }
-LC_OP(swapdims, .sig = "swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor", .doc = "Another name of transpose.",
-      .method = true, .call = transposed_call);
 LC_OP(swapaxes, .sig = "swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor", .doc = "Another name of transpose.",
       .method = true, .call = transposed_call);
 
@@ -184,10 +182,8 @@ static int movedim_call(const lc_value *in, lc_tensor **out)
     }
     return give(lc_permute(in(0), order, ndim), out);
 }
-LC_OP(movedim, .sig = "movedim(input: Tensor, source: list[int], destination: list[int]) -> Tensor",
+LC_OP(movedim, .aliases = "moveaxis", .sig = "movedim(input: Tensor, source: list[int], destination: list[int]) -> Tensor",
       .doc = "Dimensions moved to other places; the rest keep their order.", .method = true, .call = movedim_call);
-LC_OP(moveaxis, .sig = "moveaxis(input: Tensor, source: list[int], destination: list[int]) -> Tensor",
-      .doc = "Another name of movedim.", .method = true, .call = movedim_call);
 
 /* Lucid's own names. */
 
