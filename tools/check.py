@@ -58,6 +58,7 @@ def clang_warnings():
 def gates(build):
     return {
         "layers": script("layers"),
+        "rooms": script("rooms"),
         "text": script("text"),
         "duplication": script("duplication"),
         "clang-format": clang_format,

@@ -36,7 +36,7 @@ static lc_tensor *compact(lc_tensor *t)
         lc_tensor *flat_from =
             flat_to ? lc_tensor_on(dense->storage, LC_u8, 1, (int64_t[]){ (int64_t)copy->storage->bytes }, (int64_t[]){ 1 }, 0)
                     : NULL;
-        rc = flat_from ? backend->transfer(flat_to, flat_from) : -1;
+        rc = flat_from ? lc_transfer(flat_to, flat_from) : -1;
         lc_release(flat_to), lc_release(flat_from), lc_release(dense);
     }
     if (rc < 0) lc_release(copy), copy = NULL;

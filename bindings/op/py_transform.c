@@ -40,30 +40,12 @@ static PyObject *batch_of(UNUSED PyObject *module, PyObject *value)
     return whole ? Py_BuildValue("Ni", whole, batch->level) : NULL;
 }
 
-static PyObject *device_count(UNUSED PyObject *module, PyObject *kind)
-{
-    long k = PyLong_AsLong(kind);
-    if (k == -1 && PyErr_Occurred()) return NULL;
-    return PyLong_FromLong(k >= 0 && k < LC_DEVICE_KINDS ? lc_device_count((lc_device_kind)k) : 0);
-}
-
-static PyObject *synchronize(UNUSED PyObject *module, PyObject *index)
-{
-    long              i = PyLong_AsLong(index);
-    const lc_backend *backend = i == -1 && PyErr_Occurred() ? NULL : lc_backend_of((lc_device){ LC_CUDA, (int8_t)i });
-    if (PyErr_Occurred()) return NULL;
-    if (!backend || backend->synchronize((int)i) < 0) return py_raise();
-    Py_RETURN_NONE;
-}
-
 static PyMethodDef functions[] = {
     { "_vmap_push", vmap_push, METH_NOARGS, "Enter a vmap level." },
     { "_vmap_pop", vmap_pop, METH_NOARGS, "Leave the innermost vmap level." },
     { "_batched", batched, METH_VARARGS, "(value, dim, level): value seen without its dimension dim." },
     { "_unbatched", unbatched, METH_VARARGS, "(value, level, size, dim): with the batch at dim." },
     { "_batch_of", batch_of, METH_O, "(value, level) of a batched tensor, None of another." },
-    { "_device_count", device_count, METH_O, "Devices of a kind." },
-    { "_cuda_synchronize", synchronize, METH_O, "Wait for the work of a CUDA device." },
     { 0 },
 };
 

@@ -236,7 +236,7 @@ static lc_tensor *on_cpu(const lc_tensor *t)
     if (backend) dense = lc_tensor_new((lc_dtype)t->dtype, t->device, t->ndim, t->shape);
     if (dense && backend->copy(dense, t) == 0)
         copy = lc_tensor_new((lc_dtype)t->dtype, (lc_device){ LC_CPU, 0 }, t->ndim, t->shape);
-    if (copy && backend->transfer(copy, dense) < 0) lc_release(copy), copy = NULL;
+    if (copy && lc_transfer(copy, dense) < 0) lc_release(copy), copy = NULL;
     lc_release(dense);
     return copy;
 }
@@ -246,7 +246,7 @@ static lc_tensor *moved_to(lc_tensor *t, const lc_device *device) /* takes t, wh
     if (!t || !device || device->kind == LC_CPU) return t;
     const lc_backend *backend = lc_backend_of(*device);
     lc_tensor        *copy = backend ? lc_tensor_new((lc_dtype)t->dtype, *device, t->ndim, t->shape) : NULL;
-    if (copy && device->kind != LC_META && backend->transfer(copy, t) < 0) lc_release(copy), copy = NULL;
+    if (copy && backend->can.values && lc_transfer(copy, t) < 0) lc_release(copy), copy = NULL;
     lc_release(t);
     return copy;
 }

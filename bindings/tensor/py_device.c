@@ -154,8 +154,56 @@ PyTypeObject       PyDevice_Type = { PyVarObject_HEAD_INIT(NULL, 0).tp_name = "l
                                      .tp_getset = attributes,
                                      .tp_new = device_new };
 
+/* ---- what backends say of themselves ---- */
+static PyObject *device_count(UNUSED PyObject *module, PyObject *kind)
+{
+    long k = PyLong_AsLong(kind);
+    if (k == -1 && PyErr_Occurred()) return NULL;
+    return PyLong_FromLong(k >= 0 && k < LC_DEVICE_KINDS ? lc_device_count((lc_device_kind)k) : 0);
+}
+
+static PyObject *synchronize(UNUSED PyObject *module, PyObject *index)
+{
+    long i = PyLong_AsLong(index);
+    if (i == -1 && PyErr_Occurred()) return NULL;
+    if (lc_device_synchronize((lc_device){ LC_CUDA, (int8_t)i }) < 0) return py_raise();
+    Py_RETURN_NONE;
+}
+
+static PyObject *device_can(UNUSED PyObject *module, PyObject *tensor)
+{
+    if (!py_is_tensor(tensor)) return PyErr_Format(PyExc_TypeError, "expected a tensor, got %s", Py_TYPE(tensor)->tp_name);
+    const lc_backend *b = lc_backends[py_tensor(tensor)->device.kind];
+    return Py_BuildValue("{s:O,s:O,s:O}", "values", b->can.values ? Py_True : Py_False, "host_memory",
+                         b->can.host_memory ? Py_True : Py_False, "queue", b->synchronize ? Py_True : Py_False);
+}
+/* Real floating point tensors whose device has the kernel that updates a list of parameters. */
+static PyObject *takes_fused_steps(UNUSED PyObject *module, PyObject *list)
+{
+    PyObject *items = PySequence_Fast(list, "expected a list of parameters");
+    bool      all = true;
+    if (!items) return NULL;
+    for (Py_ssize_t i = 0; all && i < PySequence_Fast_GET_SIZE(items); i++) {
+        PyObject *item = PySequence_Fast_GET_ITEM(items, i);
+        if (!(all = py_is_tensor(item))) break;
+        const lc_tensor  *t = py_tensor(item);
+        const lc_backend *b = lc_backends[t->device.kind];
+        all = lc_is_floating(t->dtype) && b->can.values && b->has(LC_OP__fused_adam_, (lc_dtype)t->dtype);
+    }
+    Py_DECREF(items);
+    return PyBool_FromLong(all);
+}
+
+static PyMethodDef functions[] = {
+    { "_device_count", device_count, METH_O, "Devices of a kind." },
+    { "_cuda_synchronize", synchronize, METH_O, "Wait for the work of a CUDA device." },
+    { "_device_can", device_can, METH_O, "What a tensor's device declares: values, host_memory, queue." },
+    { "_takes_fused_steps", takes_fused_steps, METH_O, "Whether one fused call updates all of these parameters." },
+    { 0 },
+};
+
 int py_add_devices(PyObject *module)
 {
-    if (PyType_Ready(&PyDevice_Type) < 0) return -1;
+    if (PyType_Ready(&PyDevice_Type) < 0 || PyModule_AddFunctions(module, functions) < 0) return -1;
     return PyModule_AddObjectRef(module, "device", (PyObject *)&PyDevice_Type);
 }

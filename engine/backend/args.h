@@ -68,12 +68,11 @@ typedef struct {
     const lc_index_operand *index;
 } lc_index_args;
 
-/* nonzero: first with out NULL, which counts; then out int64 (count, ndim), column by column in memory: a row per element, in row-major
+/* nonzero: first with out NULL, which writes count; then out int64 (count, ndim), column by column in memory: a row per element, in row-major
  * order. */
 typedef struct {
     const lc_tensor *in;
-    lc_tensor       *out;
-    int64_t         *count;
+    lc_tensor       *out, *count; /* count: 0-d int64 */
 } lc_nonzero_args;
 
 /* sort and topk: along one dimension (in->ndim 0: one element). values or indices (int64) may be NULL; both have the shape of in, but k
@@ -89,16 +88,17 @@ typedef struct {
 /* equal: both of one shape. */
 typedef struct {
     const lc_tensor *x, *y;
-    bool            *equal;
+    lc_tensor       *equal; /* 0-d bool */
 } lc_equal_args;
 
 /* masked_select, masked_scatter: elements of `many` where mask holds, in row-major order, to or from the contiguous `each`. mask is bool
- * and broadcasts to many. count: how many there are. Nothing is moved if `each` is NULL or has fewer. */
+ * and broadcasts to many. count (0-d int64; NULL: not wanted): how many there are. Without `each` they are only counted. An `each` with too few
+ * elements is refused before any is moved. */
 typedef struct {
     const lc_tensor *mask;
     lc_tensor       *many, *each;
     bool             scatter;
-    int64_t         *count;
+    lc_tensor       *count;
 } lc_mask_args;
 
 /* Scans along one dimension: everything contiguous and of one shape. index: int64, of cummax and cummin, else NULL. */
@@ -135,16 +135,18 @@ typedef struct {
     const lc_tensor *in, *target, *grad;
 } lc_label_args;
 
-/* Cross entropy of in (n, classes, lanes), contiguous, of any floating dtype. Everything else is contiguous, of the dtype that computes: target int64
- * and lse (n, lanes), weight (classes) or NULL. Forward: loss (n, lanes), lse and the two sums are written. Backward: out, like in, from grad (n,
- * lanes), or (1) if it is one for all. */
+/* Cross entropy of in (n, classes, lanes), contiguous, of any floating dtype. Everything else is contiguous, of the dtype that computes: target
+ * int64 and lse (n, lanes), weight (classes) or NULL.
+ * Forward writes loss (n, lanes), lse, total (0-d: the weight of all positions that are not ignored) and, unless it is NULL, reduced (0-d, of in's
+ * dtype: the sum of the losses, divided by total if `mean`).
+ * Backward writes out, like in, from grad (n, lanes), or (1) if it is one for all, divided by total unless that is NULL. */
 typedef struct {
     const lc_tensor *in, *target, *weight, *grad;
-    lc_tensor       *out, *loss, *lse;
+    lc_tensor       *out, *loss, *lse, *total, *reduced;
     int64_t          n, classes, lanes, ignored;
-    double           smoothing, scale;      /* scale: of all gradients */
-    double          *loss_sum, *weight_sum; /* of the rows that are not ignored */
-} lc_entropy_args;
+    double           smoothing;
+    bool             mean;
+} lc_cross_entropy_args;
 
 /* ctc_loss: log_probs (steps, n, classes), targets int64 (n, most) or one sample's labels after the other's; lengths are checked. Forward writes nll (n)
  * and alpha (n, steps, 2 longest + 1), the logarithms of the forward variables; backward reads them and grad (n), and writes out, like log_probs. All
@@ -216,7 +218,7 @@ typedef struct {
 
 /* unique: in is contiguous, n slices of `width` elements. Slices are compared as a whole; those with a NaN equal none. The backend asks for
  * room once it knows how many groups there may be: make fills chosen (values, or of slices int64: which one stands for each group) and counts
- * (int64), where they are wanted, with room for that many. inverse has n; NULL: not wanted. */
+ * (int64), where they are wanted, with room for that many. inverse has n, int64; NULL: not wanted. found (0-d int64): how many groups there are. */
 typedef struct lc_unique_args lc_unique_args;
 typedef struct {
     lc_tensor *chosen, *counts; /* counts: NULL if they are not wanted */
@@ -227,7 +229,7 @@ struct lc_unique_args {
     bool             slices;      /* not single values */
     bool             counts;      /* wanted */
     bool             consecutive; /* only neighbours are compared */
-    int64_t         *inverse, *found;
+    lc_tensor       *inverse, *found;
     lc_unique_room  *room;
     int (*make)(const lc_unique_args *a, int64_t n); /* -1: no memory, explained */
 };
@@ -259,12 +261,12 @@ typedef struct {
     int               dims;
 } lc_histogram_args;
 
-/* bincount: first with out NULL, which finds how many there are (or fails: a negative value); then out, with at least that many, int64, or the
+/* bincount: first with out NULL, which finds the size of the result (or fails: a negative value); then out, with at least that many, int64, or the
  * dtype of the weights. in is contiguous, of any integer dtype; weights (n), contiguous, or NULL. */
 typedef struct {
     lc_tensor       *out;
     const lc_tensor *in, *weights;
-    int64_t         *size;
+    lc_tensor       *size; /* 0-d int64 */
 } lc_bincount_args;
 
 /* Singular values and vectors of contiguous matrices (..., m, n), all results contiguous: u (..., m, k), s (..., k) real, vh (..., k, n), where

@@ -11,14 +11,38 @@ const lc_backend *lc_backend_of(lc_device device)
     if (b) return b;
     if (!lc_backend_openers[device.kind])
         return lc_fail(LC_GpuNotAvailable, "no %s device is available here", lc_device_names[device.kind]);
-    if ((b = lc_backend_openers[device.kind]())) lc_backends[device.kind] = b;
-    return b;
+    if (!(b = lc_backend_openers[device.kind]())) return NULL;
+    lc_device_memory[device.kind] = b->memory;
+    return lc_backends[device.kind] = b;
+}
+
+/* Storages lie below backends and know the memory of those that are open: the first storage on a device opens its backend. */
+static int                               open_device(lc_device device) { return lc_backend_of(device) ? 0 : -1; }
+static __attribute__((constructor)) void connect_memory(void)
+{
+    lc_device_open = open_device;
+    for (int kind = 0; kind < LC_DEVICE_KINDS; kind++)
+        if (lc_backends[kind]) lc_device_memory[kind] = lc_backends[kind]->memory;
 }
 
 int lc_device_count(lc_device_kind kind)
 {
     const lc_backend *b = lc_backend_of((lc_device){ .kind = (uint8_t)kind });
     return !b ? 0 : b->device_count ? b->device_count() : 1;
+}
+
+int lc_device_synchronize(lc_device device)
+{
+    const lc_backend *b = lc_backend_of(device);
+    return !b ? -1 : b->synchronize ? b->synchronize(device.index) : 0;
+}
+
+int lc_transfer(lc_tensor *to, const lc_tensor *from)
+{
+    const lc_backend *b = lc_backend_of(to->device), *other = lc_backend_of(from->device);
+    if (!b || !other) return -1;
+    if (b->can.host_memory) b = other; /* the one that is not the host's knows the way */
+    return b->transfer ? b->transfer(to, from) : b->copy(to, from);
 }
 
 static uint8_t result_kinds[LC_OP_COUNT]; /* LC_RESULT_SAME unless a row says otherwise for every dtype it has */

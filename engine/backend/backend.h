@@ -1,11 +1,15 @@
 /* backend: what a device provides. Depends on tensor and on op ids, never on op definitions.
  *
- * A backend runs kernels by op id and computing dtype. How a kernel is walked over strided, broadcast or mixed-dtype tensors is its
- * own business: the CPU uses L1 tiles and threads, a GPU index arithmetic, meta does nothing. Everything arrives checked: shapes fit,
+ * A backend runs kernels by op id and computing dtype. How a kernel walks over strided, broadcast or mixed-dtype tensors is its own
+ * business: the CPU uses L1 tiles and threads, a GPU index arithmetic, meta does nothing. Everything arrives checked: shapes fit,
  * outputs are allocated, indices of the wrong dtype are refused above. What only the kernel can see (an index out of range) it reports.
  *
- * Three families have drivers of their own, because their kernels are inner loops: elementwise rows of scalar.def, reductions, and
- * copies. Every other kernel is a whole call with an argument struct (backend/args.h), found in the same table. */
+ * lc_backend is one struct of groups. Kernels are required; a backend leaves a group it does not need empty, and the comment of the
+ * group says what that means. What differs between devices and matters above the kernels is declared in `can`: no op asks which device
+ * it runs on (tools/check_rooms.py), it asks what the device can do.
+ *
+ * Kernels return results in tensors, never through pointers to the host: a GPU's result is not there yet when the call returns. An op
+ * that needs a value on the host reads the tensor and is declared .reads_values. */
 #pragma once
 #include "../tensor/tensor.h"
 #include "op_ids.gen.h"
@@ -22,8 +26,36 @@ typedef struct {
 /* What elementwise, reduce and run return, without a message, when the slot is empty: the op layer names the op (ops/rules.c). */
 enum { LC_NO_KERNEL = -2 };
 
+/* What a matrix product of floats can do with its result while that is in the cache (lc_matmul_epilogue); else ops run one after the
+ * other. */
+enum {
+    LC_FUSES_SCALE_AND_ADD = 1, /* scale * product + addend_scale * addend */
+    LC_FUSES_ACTIVATION = 2,    /* an elementwise op */
+    LC_FUSES_RESIDUAL = 4,      /* a second addend, behind the activation */
+    LC_FUSES_ACCUMULATION = 8,  /* the product is added to what the output holds */
+    LC_FUSES_LOW_RANK = 16,     /* a second product of low rank is added (lc_low_rank) */
+    LC_FUSES_EPILOGUE = LC_FUSES_SCALE_AND_ADD | LC_FUSES_ACTIVATION | LC_FUSES_RESIDUAL
+};
+/* Kernels that compute in float32 and take float16 and bfloat16 operands as they are: they convert while they read and write. For every
+ * other kernel the op converts halves to lc_working_dtype, which is what all backends compute them in. */
+enum {
+    LC_HALVES_MATMUL = 1, /* any of the operands, the result and those of the epilogue */
+    LC_HALVES_SELECT = 2  /* order statistics: the input */
+};
+
+typedef struct {
+    bool             values;       /* tensors hold values; false: shapes, dtypes and strides alone */
+    bool             host_memory;  /* the host reads and writes tensors through their data pointer */
+    uint32_t         fuses;        /* LC_FUSES_* */
+    uint32_t         halves;       /* LC_HALVES_* */
+    lc_memory_format image_format; /* in which convolutions read an image that is written for them */
+} lc_capabilities;
+
 typedef struct lc_backend {
-    const char *name;
+    const char     *name;
+    lc_capabilities can;
+
+    /* ---- kernels: required ---- */
     /* Is there a kernel? Halves count as there if float32 is: they compute in it. */
     bool (*has)(lc_op_id op, lc_dtype compute);
     /* out[i] = f(in[0][i], ...): inputs broadcast to out's shape, and are converted to `compute`; the kernel's result (compute, bool
@@ -31,20 +63,34 @@ typedef struct lc_backend {
     int (*elementwise)(lc_op_id op, lc_dtype compute, lc_tensor *out, lc_tensor *const *in, int n_in);
     int (*reduce)(lc_op_id op, lc_dtype compute, const lc_reduce_args *args);
     int (*copy)(lc_tensor *to, const lc_tensor *from);           /* both here; any strides and dtypes; from broadcasts */
-    int (*transfer)(lc_tensor *to, const lc_tensor *from);       /* one of them on the CPU; contiguous, same dtype and shape */
     int (*fill)(lc_tensor *to, const lc_tensor *number);         /* number: is_number */
     int (*run)(lc_op_id op, lc_dtype compute, const void *args); /* the other kernels; args as backend/args.h says */
-    int (*synchronize)(int index);
+
+    /* ---- memory: where storages and page-locked host memory come from. Empty: the engine's own memory (core/alloc.c) ---- */
+    const lc_device_allocator *memory;
+
+    /* ---- transfer: between host memory and this device. Empty: this is host memory, copy reads both ---- */
+    int (*transfer)(lc_tensor *to, const lc_tensor *from); /* one of them on the host; contiguous, same dtype and shape */
+
+    /* ---- queue: kernels enqueue work and return. Empty: every call has finished when it returns ---- */
+    int (*synchronize)(int index); /* wait for all work of the device */
+
+    /* ---- devices of this kind. Empty: there is one ---- */
     int (*device_count)(void);
 } lc_backend;
 
 /* By lc_device_kind. NULL: not there; use lc_backend_of, which explains itself. */
 extern const lc_backend *lc_backends[LC_DEVICE_KINDS];
 const lc_backend        *lc_backend_of(lc_device device); /* NULL after lc_fail(GpuNotAvailable, ...) */
-/* A backend whose libraries are loaded at first use registers at load how to open it: it also fills lc_device_memory, or fails with the
- * reason. */
+/* A backend whose libraries are loaded at first use registers at load how to open it: NULL after lc_fail with the reason. */
 extern const lc_backend *(*lc_backend_openers[LC_DEVICE_KINDS])(void);
-int lc_device_count(lc_device_kind kind); /* 0: there is none */
+int lc_device_count(lc_device_kind kind);    /* 0: there is none */
+int lc_device_synchronize(lc_device device); /* wait for all work of the device */
+int lc_transfer(lc_tensor       *to,
+                const lc_tensor *from); /* across devices; one of them on the host; contiguous, same dtype and shape */
+
+/* What the device of a tensor can do: its backend is open. */
+static inline const lc_capabilities *lc_can(const lc_tensor *t) { return &lc_backends[t->device.kind]->can; }
 
 /* What a kernel makes of its computing dtype, per elementwise op (scalar.def). */
 typedef enum { LC_RESULT_SAME, LC_RESULT_BOOL, LC_RESULT_REAL } lc_result_kind;

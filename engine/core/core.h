@@ -122,6 +122,7 @@ typedef struct {
 } lc_device;
 extern const char *const lc_device_names[LC_DEVICE_KINDS];
 static inline bool       lc_same_device(lc_device a, lc_device b) { return __builtin_memcmp(&a, &b, sizeof a) == 0; }
+static inline bool       lc_same_kind(lc_device a, lc_device b) { return a.kind == b.kind; }
 extern lc_device         lc_default_device;
 
 #define LC_ERRORS(X)                                                                                                           \

@@ -11,6 +11,7 @@
 LC_SHORT_LOOPS
 
 const lc_device_allocator *lc_device_memory[LC_DEVICE_KINDS];
+int (*lc_device_open)(lc_device device);
 
 static void set_header(lc_storage *s, lc_device device, char *data, size_t bytes)
 {
@@ -27,9 +28,9 @@ static void set_header(lc_storage *s, lc_device device, char *data, size_t bytes
 
 static COLD lc_storage *storage_elsewhere(lc_device device, size_t bytes)
 {
+    if (!lc_device_memory[device.kind] && lc_device_open(device) < 0) return NULL;
     const lc_device_allocator *memory = lc_device_memory[device.kind];
-    if (!memory) return lc_fail(LC_GpuNotAvailable, "device %s is not available", lc_device_names[device.kind]);
-    lc_storage *s = lc_alloc(sizeof *s);
+    lc_storage                *s = lc_alloc(sizeof *s);
     if (!s) return NULL;
     set_header(s, device, NULL, bytes);
     if (memory->alloc(s) == 0) return lc_memory_count((lc_device_kind)device.kind, (int64_t)bytes), s;

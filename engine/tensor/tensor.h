@@ -85,13 +85,15 @@ struct lc_tensor {
 extern lc_tensor lc_none;
 #define LC_NONE (&lc_none)
 
-/* What a device's memory is made of; a backend registers itself in lc_device_memory[kind]. alloc fills data, owner and deleter of s,
- * whose bytes and device are set. NULL slot: no such device here. The CPU's needs no entry. */
+/* What a device's memory is made of. alloc fills data, owner and deleter of s, whose bytes and device are set. lc_device_memory[kind] is that
+ * of the backend (backend/backend.h) once it is open; the CPU's needs no entry. lc_device_open opens the backend of a device: the first storage
+ * there calls it. */
 typedef struct {
     int (*alloc)(lc_storage *s);
     int (*alloc_pinned)(lc_storage *s); /* host memory that the device reads directly; s is a storage of the CPU */
 } lc_device_allocator;
 extern const lc_device_allocator *lc_device_memory[LC_DEVICE_KINDS];
+extern int (*lc_device_open)(lc_device device); /* 0, or -1 with the reason */
 
 /* Storages. New references. */
 lc_storage *lc_storage_new(lc_device device, size_t bytes);

@@ -4,12 +4,18 @@ A class says in `_checks` which of its settings are looked at, by name (RULES) o
 its constructor was given to this one. What the switches do, they do here: `foreach`, `fused`, `capturable`, `differentiable`.
 """
 
-from operator import attrgetter
-
-from .._C import Tensor, _foreach_add_, preserve_format, tensor, view_as_complex, view_as_real, zeros_like
+from .._C import (
+    Tensor,
+    _device_can,
+    _foreach_add_,
+    _takes_fused_steps,
+    preserve_format,
+    tensor,
+    view_as_complex,
+    view_as_real,
+    zeros_like,
+)
 from .optimizer import Optimizer, without_grad
-
-_is_cpu = attrgetter("is_cpu")
 
 
 def _not_negative(value):
@@ -240,9 +246,9 @@ class Tensorwise(Optimizer):
         """Whether the parameters are updated together. False for either switch asks for one after the other."""
         get = group.get
         foreach, fused = get("foreach"), get("fused")
-        if get("capturable") and not all(p.is_cuda for p in params):
+        if get("capturable") and not all(_device_can(p)["queue"] for p in params):
             raise AssertionError("If capturable=True, params and state_steps must be on supported devices: ['cuda'].")
-        plain = all(map(_is_cpu, params)) and all(map(Tensor.is_floating_point, params))
+        plain = _takes_fused_steps(params)
         if fused and not plain:
             kinds = ", ".join(sorted({f"{p.dtype} and {p.device.type}" for p in params}))
             raise RuntimeError(

@@ -10,6 +10,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 import check_duplication  # noqa: E402
 import check_layers  # noqa: E402
+import check_rooms  # noqa: E402
 import check_text  # noqa: E402
 import genops  # noqa: E402
 import list_sources  # noqa: E402
@@ -18,7 +19,7 @@ import list_sources  # noqa: E402
 @pytest.fixture
 def tree(tmp_path, monkeypatch):
     """An empty source tree that the gates look at instead of this one."""
-    for module in (check_layers, check_text, check_duplication, list_sources):
+    for module in (check_layers, check_rooms, check_text, check_duplication, list_sources):
         monkeypatch.setattr(module, "ROOT", tmp_path)
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
 
@@ -56,6 +57,30 @@ def test_layers_accept_what_is_left(tree):
     tree("engine/op/op.h", '#include "../core/core.h"\n#include "op_ids.gen.h"\n')
     tree("bindings/py.h", '#include <Python.h>\n#include "../engine/op/op.h"\n')
     assert list(check_layers.problems()) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "if (x->device.kind == LC_CPU) return 0;",
+        "bool there = call->device.kind != LC_META;",
+        "if (LC_CUDA == t->device.kind) return 0;",
+        "switch (x->device.kind) {",
+    ],
+)
+def test_rooms_refuse_a_device_in_an_op(tree, line):
+    tree("engine/ops/sort/a.c", line + "\n")
+    (problem,) = check_rooms.problems()
+    assert problem.startswith("engine/ops/sort/a.c:1: compares a kind of device")
+
+
+def test_rooms_refuse_a_crowd(tree):
+    for i in range(26):
+        tree(f"bindings/op/py_{i}.c", "")
+        if i < 25:
+            tree(f"engine/ops/view/{i}.c", "if (lc_can(x)->values) return lc_device_names[x->device.kind];\n")
+    (problem,) = check_rooms.problems()
+    assert problem.startswith("bindings/op: 26 source files")
 
 
 @pytest.mark.parametrize(

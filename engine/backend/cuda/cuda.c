@@ -79,6 +79,9 @@ static void put_number(operand *o, const lc_tensor *t) /* a number, or a 0-d ten
         break;
         CASE(b8, uint8_t, )
         CASE(u8, uint8_t, )
+        CASE(u16, uint16_t, )
+        CASE(u32, uint32_t, )
+        CASE(u64, uint64_t, )
         CASE(i8, int8_t, )
         CASE(i16, int16_t, )
         CASE(i32, int32_t, )
@@ -313,13 +316,15 @@ static int cuda_run(lc_op_id op, lc_dtype compute, const void *args)
 
 static const lc_backend lc_cuda = {
     .name = "cuda",
+    .can = { .values = true, .image_format = LC_CONTIGUOUS_FORMAT },
     .has = cuda_has,
     .elementwise = cuda_elementwise,
     .reduce = cuda_reduce,
     .copy = cuda_copy,
-    .transfer = cuda_transfer,
     .fill = cuda_fill,
     .run = cuda_run,
+    .memory = &cuda_memory,
+    .transfer = cuda_transfer,
     .synchronize = cuda_synchronize,
     .device_count = cuda_device_count,
 };
@@ -348,10 +353,5 @@ char *lc_cuda_kernel_text(int i)
     return NULL;
 }
 
-static const lc_backend *open_cuda(void)
-{
-    if (cuda_use(0) < 0) return NULL;
-    lc_device_memory[LC_CUDA] = &cuda_memory;
-    return &lc_cuda;
-}
+static const lc_backend                 *open_cuda(void) { return cuda_use(0) < 0 ? NULL : &lc_cuda; }
 static __attribute__((constructor)) void register_cuda(void) { lc_backend_openers[LC_CUDA] = open_cuda; }

@@ -72,8 +72,8 @@ static int cuda_alloc(lc_storage *s)
 static void free_pinned(lc_storage *s) { cuda.cuMemFreeHost(s->data); }
 static int  cuda_alloc_pinned(lc_storage *s)
 {
-    enum { PORTABLE = 1 }; /* pinned for every device */
-    if (cuda_use(cuda_current()) < 0) return -1;
+    enum { PORTABLE = 1 };                                                /* pinned for every device */
+    if (cuda_use(cuda_current() < 0 ? 0 : cuda_current()) < 0) return -1; /* a context: any device's */
     void *p;
     if (cuda.cuMemHostAlloc(&p, s->bytes ? s->bytes : 1, PORTABLE) != 0)
         return lc_fail_int(LC_OutOfMemory, "out of page-locked memory: %zu bytes", s->bytes);

@@ -16,21 +16,19 @@ static int meta_transfer(lc_tensor *to, UNUSED const lc_tensor *from)
 }
 static int meta_fill(UNUSED lc_tensor *to, UNUSED const lc_tensor *number) { return 0; }
 static int meta_run(UNUSED lc_op_id op, UNUSED lc_dtype compute, UNUSED const void *args) { return 0; }
-static int meta_synchronize(UNUSED int index) { return 0; }
+/* A storage that has a size and no bytes. */
+static int                       no_bytes(UNUSED lc_storage *s) { return 0; }
+static const lc_device_allocator no_memory = { .alloc = no_bytes };
 
 const lc_backend lc_meta_backend = {
     .name = "meta",
+    .can = { .values = false },
     .has = meta_has,
     .elementwise = meta_elementwise,
     .reduce = meta_reduce,
     .copy = meta_copy,
-    .transfer = meta_transfer,
     .fill = meta_fill,
     .run = meta_run,
-    .synchronize = meta_synchronize,
+    .memory = &no_memory,
+    .transfer = meta_transfer,
 };
-
-/* A storage that has a size and no bytes. */
-static int                               no_bytes(UNUSED lc_storage *s) { return 0; }
-static const lc_device_allocator         no_memory = { .alloc = no_bytes };
-static __attribute__((constructor)) void start_meta(void) { lc_device_memory[LC_META] = &no_memory; }

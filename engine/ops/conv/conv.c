@@ -90,7 +90,7 @@ static lc_tensor *conv_like(lc_tensor *x, lc_tensor *w, const lc_value *window, 
 static lc_tensor *laid_out(lc_tensor *g)
 {
     for (int d = 0; d < g->ndim; d++)
-        if (!g->stride[d] && g->shape[d] > 1) return lc_contiguous(g, LC_CONTIGUOUS_FORMAT);
+        if (!g->stride[d] && g->shape[d] > 1) return lc_contiguous(g, lc_can(g)->image_format);
     return g;
 }
 GRAD(_conv)

@@ -6,7 +6,7 @@
 lc_generator *generator_for(const lc_value *v, lc_device device)
 {
     lc_generator *g = v->tag == LC_IS_generator && v->gen ? v->gen : lc_generator_default();
-    if (g == lc_generator_default() || device.kind == LC_META || lc_same_device(g->device, device)) return g;
+    if (g == lc_generator_default() || !lc_backends[device.kind]->can.values || lc_same_device(g->device, device)) return g;
     return lc_fail(LC_DeviceMismatch, "Expected a '%s' device type for generator but found '%s'", lc_device_names[device.kind],
                    lc_device_names[g->device.kind]);
 }
@@ -152,7 +152,7 @@ static int check_std(lc_tensor *std)
 {
     int64_t fine = 1;
     if (lc_is_complex(std->dtype)) return lc_fail_int(LC_DtypeMismatch, "normal expects standard deviation to be non-complex");
-    if (std->numel && std->device.kind != LC_META && read_int(lc_ge(lc_min(std), LC_INTEGER(0)), &fine) < 0) return -1;
+    if (std->numel && lc_can(std)->values && read_int(lc_ge(lc_min(std), LC_INTEGER(0)), &fine) < 0) return -1;
     return fine ? 0 : lc_fail_int(LC_LucidError, "normal expects all elements of std >= 0.0");
 }
 static int normal_each(const lc_record *call, double scale, lc_tensor *std, lc_tensor *mean, const lc_value *generator)

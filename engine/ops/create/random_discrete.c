@@ -149,7 +149,7 @@ static int multinomial_run(const lc_record *call)
 {
     lc_generator *generator = generator_for(&call->args[3], call->device);
     unsigned      modes = lc_modes;
-    if (!generator || !call->out[0]->numel || call->device.kind == LC_META) return generator ? 0 : -1;
+    if (!generator || !call->out[0]->numel || !call->backend->can.values) return generator ? 0 : -1;
     if (call->args[2].b && call->args[1].i > 1) return draw_replacing(call, generator);
     lc_scope scope = lc_scope_open();
     lc_modes |= LC_NO_GRAD;

@@ -55,7 +55,7 @@ static int indices_run(const lc_record *call, bool upper)
 {
     const lc_value *a = call->args;
     lc_tensor      *out = call->out[0], *made = out;
-    bool            direct = out->dtype == LC_i64 && out->is_contiguous && out->device.kind == LC_CPU;
+    bool            direct = out->dtype == LC_i64 && out->is_contiguous && lc_can(out)->host_memory;
     if (!direct && !(made = lc_tensor_new(LC_i64, (lc_device){ LC_CPU, 0 }, 2, out->shape))) return -1;
     int64_t *row = (int64_t *)made->data, *column = row + out->shape[1];
     int64_t  left = out->shape[1], first = !left || upper || a[2].i >= 0 ? 0 : -a[2].i; /* the first row that has some */

@@ -96,16 +96,17 @@ static int equal_call(const lc_value *in, lc_tensor **out)
 {
     lc_tensor        *x = in(0), *y = in(1);
     const lc_backend *backend = lc_backend_of(x->device);
-    bool              alike = lc_same_shape(x, y), equal = false;
+    bool              alike = lc_same_shape(x, y);
     if (!backend) return -1;
     if (alike &&
         !(backend->has(LC_OP_equal, (lc_dtype)x->dtype) && x->dtype == y->dtype && lc_same_device(x->device, y->device)))
         return (out[0] = lc_all(lc_eq(x, y), NULL, 0, false)) ? 0 : -1;
-    int rc = alike ? backend->run(LC_OP_equal, (lc_dtype)x->dtype, &(lc_equal_args){ .x = x, .y = y, .equal = &equal }) : 0;
+    if (!(out[0] = lc_scoped(lc_tensor_new(LC_b8, x->device, 0, NULL)))) return -1;
+    if (!alike) return backend->fill(out[0], LC_INTEGER(0));
+    int rc = backend->run(LC_OP_equal, (lc_dtype)x->dtype, &(lc_equal_args){ .x = x, .y = y, .equal = out[0] });
     if (rc == LC_NO_KERNEL)
         return lc_fail_int(LC_NotImplementedError, "equal is not implemented for %s", lc_dtypes[x->dtype].name);
-    if (rc == 0) out[0] = lc_scoped(lc_tensor_new(LC_b8, x->device, 0, NULL));
-    return rc == 0 && out[0] ? fill_tensor(out[0], LC_INTEGER(equal)) : -1;
+    return rc;
 }
 LC_OP(equal, .sig = "equal(input: Tensor, other: Tensor) -> bool", .doc = "Whether both have the same shape and values.",
       .method = true, .reads_values = true, .call = equal_call);

@@ -249,7 +249,7 @@ static int masked_fill_start(const lc_value *in, const lc_tensor *value)
     bool fits = mask != LC_NONE && mask->dtype == LC_b8 && mask->ndim && start + mask->ndim <= x->ndim;
     for (int d = 0; fits && d < mask->ndim; d++) fits = mask->shape[d] == x->shape[start + d];
     fits = fits && value->numel == 1 && !in[3].b && lc_same_device(mask->device, x->device);
-    return fits && (value->device.kind == LC_CPU || value->dtype == x->dtype) ? start : -1;
+    return fits && (lc_can(value)->host_memory || value->dtype == x->dtype) ? start : -1;
 }
 static lc_tensor *mask_over(lc_tensor *mask, const lc_tensor *x, int start) /* scoped: with sizes of one around it */
 {

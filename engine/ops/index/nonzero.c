@@ -8,13 +8,12 @@ static int nonzero_call(const lc_value *in, lc_tensor **out)
     const lc_backend *backend = lc_backend_of(x->device);
     int64_t           count = 0;
     if (!backend) return -1;
-    if (x->device.kind == LC_META)
-        return lc_fail_int(LC_NotImplementedError, "nonzero: the size of the result is unknown on meta");
+    if (!backend->can.values) return lc_fail_int(LC_NotImplementedError, "nonzero: the size of the result is unknown on meta");
     if (!backend->has(LC_OP_nonzero, x->dtype))
         return lc_fail_int(LC_NotImplementedError, "nonzero is not implemented for %s on %s", lc_dtypes[x->dtype].name,
                            backend->name);
-    lc_nonzero_args args = { .in = x, .count = &count };
-    if (backend->run(LC_OP_nonzero, x->dtype, &args) < 0) return -1;
+    lc_nonzero_args args = { .in = x, .count = lc_scoped(lc_tensor_new(LC_i64, x->device, 0, NULL)) };
+    if (!args.count || backend->run(LC_OP_nonzero, x->dtype, &args) < 0 || read_int(args.count, &count) < 0) return -1;
     /* Column by column in memory, as PyTorch's: the kernel writes one dimension's positions after the other. */
     out[0] = lc_scoped(lc_tensor_new_strided(LC_i64, x->device, 2, (int64_t[]){ count, x->ndim }, (int64_t[]){ 1, count }));
     return (args.out = out[0]) ? backend->run(LC_OP_nonzero, x->dtype, &args) : -1;
@@ -63,7 +62,7 @@ static lc_tensor *integers(const int64_t *values, int64_t n, lc_device device) /
     lc_tensor *here = lc_scoped(lc_tensor_new(LC_i64, (lc_device){ 0 }, 1, &n));
     if (!here) return NULL;
     memcpy(here->data, values, (size_t)n * sizeof *values);
-    if (device.kind == LC_CPU) return here;
+    if (lc_same_device(device, here->device)) return here;
     lc_tensor *there = lc_scoped(lc_tensor_new(LC_i64, device, 1, &n));
     return there && move_values(there, here) == 0 ? there : NULL;
 }

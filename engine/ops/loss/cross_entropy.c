@@ -73,7 +73,7 @@ LC_OP(nll_loss,
       .call = nll_loss_call);
 
 /* ---- the kernel: (input, target, weight, reduction, ignore_index, label_smoothing) ---- */
-static void entropy_sizes(const lc_tensor *x, lc_entropy_args *a)
+static void entropy_sizes(const lc_tensor *x, lc_cross_entropy_args *a)
 {
     int dim = class_dim(x);
     a->n = a->lanes = 1, a->classes = x->shape[dim];
@@ -94,7 +94,7 @@ typedef struct {
     lc_tensor *x, *target, *weight, *grad;
 } entropy_operands;
 static int entropy_start(lc_tensor *x, lc_tensor *target, lc_tensor *weight, lc_tensor *grad, entropy_operands *o,
-                         lc_entropy_args *a)
+                         lc_cross_entropy_args *a)
 {
     lc_dtype work = working_dtype((lc_dtype)x->dtype);
     *o = (entropy_operands){ .x = packed(x, (lc_dtype)x->dtype), .target = packed(target, LC_i64) };
@@ -111,26 +111,25 @@ static int entropy_end(entropy_operands *o, int rc)
 }
 static int entropy_run(const lc_record *call)
 {
-    lc_tensor      *x = call->in[0], *loss = NULL;
-    reduction       how = (reduction)call->args[3].i;
-    double          sum = 0, total = 0;
-    lc_entropy_args a = {
-        .lse = call->out[1], .ignored = call->args[4].i, .smoothing = call->args[5].f, .loss_sum = &sum, .weight_sum = &total
-    };
-    entropy_operands o;
-    lc_record        kernel = *call;
+    lc_tensor            *x = call->in[0], *loss = NULL;
+    reduction             how = (reduction)call->args[3].i;
+    lc_cross_entropy_args a = { .lse = call->out[1],
+                                .total = call->out[2],
+                                .reduced = how == REDUCE_NONE ? NULL : call->out[0],
+                                .mean = how == REDUCE_MEAN,
+                                .ignored = call->args[4].i,
+                                .smoothing = call->args[5].f };
+    entropy_operands      o;
+    lc_record             kernel = *call;
     kernel.dtype = (lc_dtype)x->dtype;
     int rc = entropy_start(x, call->in[1], call->in[2], NULL, &o, &a);
     if (rc == 0) rc = (loss = lc_tensor_new((lc_dtype)call->out[1]->dtype, x->device, 1, call->out[1]->shape)) ? 0 : -1;
     a.loss = loss;
     if (rc == 0) rc = run_kernel_with(&kernel, &a);
-    if (rc == 0 && call->device.kind != LC_META) {
-        if (how == REDUCE_NONE) {
-            lc_tensor *flat = lc_tensor_view(call->out[0], 1, loss->shape, (int64_t[]){ 1 }, 0);
-            rc = flat ? call->backend->copy(flat, loss) : -1;
-            lc_release(flat);
-        } else rc = fill_tensor(call->out[0], LC_NUMBER(how == REDUCE_MEAN ? sum / total : sum));
-        if (rc == 0) rc = fill_tensor(call->out[2], LC_NUMBER(total));
+    if (rc == 0 && how == REDUCE_NONE) {
+        lc_tensor *flat = lc_tensor_view(call->out[0], 1, loss->shape, (int64_t[]){ 1 }, 0);
+        rc = flat ? call->backend->copy(flat, loss) : -1;
+        lc_release(flat);
     }
     lc_release(loss);
     return entropy_end(&o, rc);
@@ -143,13 +142,15 @@ static int entropy_backward_shape(const lc_record *call, lc_spec *out)
 }
 static int entropy_backward_run(const lc_record *call)
 {
-    lc_tensor       *x = call->in[1], *total = call->in[5];
-    lc_entropy_args  a = { .lse = call->in[4], .out = call->out[0], .ignored = call->args[7].i, .smoothing = call->args[8].f };
-    entropy_operands o;
-    lc_record        kernel = *call;
-    kernel.dtype = (lc_dtype)x->dtype, a.scale = 1;
-    if (call->args[6].i == REDUCE_MEAN && call->device.kind == LC_CPU)
-        a.scale = 1 / (total->dtype == LC_f32 ? (double)*(float *)total->data : *(double *)total->data);
+    lc_tensor            *x = call->in[1];
+    lc_cross_entropy_args a = { .lse = call->in[4],
+                                .out = call->out[0],
+                                .total = call->args[6].i == REDUCE_MEAN ? call->in[5] : NULL,
+                                .ignored = call->args[7].i,
+                                .smoothing = call->args[8].f };
+    entropy_operands      o;
+    lc_record             kernel = *call;
+    kernel.dtype = (lc_dtype)x->dtype;
     int rc = entropy_start(x, call->in[2], call->in[3], call->in[0], &o, &a);
     return entropy_end(&o, rc == 0 ? run_kernel_with(&kernel, &a) : -1);
 }

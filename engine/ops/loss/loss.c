@@ -275,7 +275,7 @@ static int between_zero_and_one(lc_tensor *x, const char *name)
 {
     int64_t  good = 1;
     unsigned modes = lc_modes;
-    if (!x->numel || x->device.kind == LC_META) return 0;
+    if (!x->numel || !lc_can(x)->values) return 0;
     lc_modes |= LC_NO_GRAD;
     int rc = read_int(lc_logical_and(lc_ge(lc_min(x), LC_INTEGER(0)), lc_le(lc_max(x), LC_INTEGER(1))), &good);
     lc_modes = modes;
@@ -393,7 +393,7 @@ static int gaussian_nll_loss_call(const lc_value *in, lc_tensor **out)
         return lc_fail_int(LC_TypeError, "gaussian_nll_loss: var must be a tensor or a float");
     if (var->is_number) var = lc_mul(var, lc_ones_like(x, LC_ABSENT, LC_ABSENT, LC_ABSENT));
     lc_modes |= LC_NO_GRAD;
-    int rc = !var || var->device.kind == LC_META ? 0 : read_int(lc_any(lc_lt(var, LC_INTEGER(0)), NULL, 0, false), &negative);
+    int rc = !var || !lc_can(var)->values ? 0 : read_int(lc_any(lc_lt(var, LC_INTEGER(0)), NULL, 0, false), &negative);
     lc_modes = modes;
     if (rc < 0 || !var) return -1;
     if (negative) return lc_fail_int(LC_ValueError, "var has negative entry/entries");

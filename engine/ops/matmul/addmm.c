@@ -70,7 +70,8 @@ static bool adds_in_place(const lc_record *call, lc_dtype dtype)
 static int run_sum(const lc_record *call, lc_tensor *left, lc_tensor *right, int a_first, int b_first, int out_first)
 {
     lc_dtype   dtype = working_dtype(call->dtype);
-    bool       fuses = call->device.kind == LC_CPU && lc_is_floating(dtype), adds = fuses && adds_in_place(call, dtype);
+    bool       fuses = can_fuse(call, dtype, LC_FUSES_SCALE_AND_ADD);
+    bool       adds = can_fuse(call, dtype, LC_FUSES_ACCUMULATION) && adds_in_place(call, dtype);
     lc_tensor *a = for_product(call, left, dtype), *b = for_product(call, right, dtype),
               *out = adds ? lc_retain(call->out[0])
                           : destination(call->out[0], dtype_for_product(call, call->out[0], dtype), call->in, 3);

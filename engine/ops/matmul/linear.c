@@ -60,7 +60,7 @@ static int multiply_rows(const lc_record *call, lc_dtype dtype, const rows_of *r
     lc_matmul_args     a = { .out = out, .a = r->x, .b = b, .batch = r->batch, .m = r->rows, .n = n, .k = r->k, .low = low };
     lc_record          product = *call;
     lc_tensor         *bias = NULL, *residual = NULL;
-    bool               fuses = call->device.kind == LC_CPU && lc_is_floating(dtype);
+    bool               fuses = can_fuse(call, dtype, LC_FUSES_EPILOGUE);
     a.out_batch = r->rows * n, a.out_row = n, a.out_col = 1, a.b_row = b_row, a.b_col = b_col;
     a.a_batch = r->batch_step, a.a_row = r->row_step, a.a_col = r->col_step, a.accumulate = accumulate;
     product.dtype = dtype;
@@ -314,12 +314,13 @@ static int lora_linear_run(const lc_record *call)
          only_scale = { LC_OP_COUNT, lc_number_of(&call->args[5]), NULL, NULL }, nothing = { LC_OP_COUNT, 1, NULL, NULL };
     lc_tensor *out = destination(call->out[0], dtype, call->in, call->n_in), *w = for_product(call, call->in[1], dtype),
               *a = for_product(call, call->in[3], dtype), *b = for_product(call, call->in[4], dtype);
-    bool       fuses = call->device.kind == LC_CPU && lc_is_floating(dtype);
+    bool       fuses = can_fuse(call, dtype, LC_FUSES_ACCUMULATION);
     int        rc = out && w && a && b ? see_rows(call, call->in[0], dtype, &r) : -1;
     lc_tensor *down = NULL, *up = NULL;
     bool       done = false;
     int64_t    rank = rc == 0 ? a->shape[1] : 0;
-    if (rc == 0 && fuses && rank && r.x->dtype == dtype && a->dtype == dtype && b->dtype == dtype) {
+    if (rc == 0 && can_fuse(call, dtype, LC_FUSES_LOW_RANK | LC_FUSES_EPILOGUE) && rank && r.x->dtype == dtype &&
+        a->dtype == dtype && b->dtype == dtype) {
         lc_low_rank low = { a, b, rank, { a->stride[0], a->stride[1] }, { b->stride[0], b->stride[1] }, only_scale.scale };
         rc = multiply_rows(call, dtype, &r, w, w->stride[1], w->stride[0], w->shape[0], &t, out, false, &low);
         done = rc != LC_NO_KERNEL;

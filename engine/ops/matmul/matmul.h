@@ -7,13 +7,17 @@
 int matrix_product(const lc_record *call, lc_dtype dtype, lc_tensor *a, lc_tensor *b, lc_tensor *out, int a_first, int b_first,
                    int out_first);
 int matrix_product_with(const lc_record *call, lc_dtype dtype, lc_tensor *a, lc_tensor *b, lc_tensor *out, int a_first,
-                        int b_first, int out_first, const lc_matmul_epilogue *epilogue,
-                        bool accumulate); /* floats on the CPU */
-/* The dtype in which a product computing in `dtype` takes a tensor: the CPU's kernel converts halves as it reads and writes them. And the
+                        int b_first, int out_first, const lc_matmul_epilogue *epilogue, bool accumulate); /* if can_fuse */
+/* Whether a product computing in `dtype` takes all of these LC_FUSES_* along. */
+static inline bool can_fuse(const lc_record *call, lc_dtype dtype, uint32_t wanted)
+{
+    return (call->backend->can.fuses & wanted) == wanted && lc_is_floating(dtype);
+}
+/* The dtype in which a product computing in `dtype` takes a tensor: some backends' kernels convert halves as they read and write them. And the
  * tensor in it, a new reference. */
 static inline lc_dtype dtype_for_product(const lc_record *call, const lc_tensor *t, lc_dtype dtype)
 {
-    return call->device.kind == LC_CPU && lc_is_floating(dtype) && working_dtype((lc_dtype)t->dtype) == dtype
+    return call->backend->can.halves & LC_HALVES_MATMUL && lc_is_floating(dtype) && working_dtype((lc_dtype)t->dtype) == dtype
                ? (lc_dtype)t->dtype
                : dtype;
 }

@@ -43,10 +43,9 @@ int numbers_fit(const lc_record *call, lc_dtype dtype)
 
 static int transfer(lc_tensor *to, lc_tensor *from) /* between devices; from has its final dtype and is contiguous */
 {
-    bool              direct = to->is_contiguous && lc_same_shape(to, from);
-    const lc_backend *remote = lc_backend_of(from->device.kind == LC_CPU ? to->device : from->device);
-    lc_tensor        *landed = direct ? lc_retain(to) : lc_tensor_new(from->dtype, to->device, from->ndim, from->shape);
-    int               rc = remote && landed ? remote->transfer(landed, from) : -1;
+    bool       direct = to->is_contiguous && lc_same_shape(to, from);
+    lc_tensor *landed = direct ? lc_retain(to) : lc_tensor_new(from->dtype, to->device, from->ndim, from->shape);
+    int        rc = landed ? lc_transfer(landed, from) : -1;
     if (rc == 0 && !direct) rc = lc_backend_of(to->device)->copy(to, landed);
     lc_release(landed);
     return rc;
@@ -56,12 +55,12 @@ int move_values(lc_tensor *to, lc_tensor *from)
 {
     const lc_backend *here = lc_backend_of(to->device);
     if (!here) return -1;
-    if (to->device.kind == LC_META) return 0;
-    if (from->device.kind == LC_META) return lc_fail_int(LC_NotImplementedError, "Cannot copy out of meta tensor; no data!");
+    if (!here->can.values) return 0;
+    if (!lc_can(from)->values) return lc_fail_int(LC_NotImplementedError, "Cannot copy out of meta tensor; no data!");
     if (from->is_number || lc_same_device(to->device, from->device)) return here->copy(to, from);
     lc_tensor *sent = packed(from, to->dtype), *stop = NULL;
     int        rc = sent ? 0 : -1;
-    if (rc == 0 && from->device.kind != LC_CPU && to->device.kind != LC_CPU) { /* two accelerators meet on the host */
+    if (rc == 0 && !lc_can(from)->host_memory && !here->can.host_memory) { /* two accelerators meet on the host */
         stop = lc_tensor_new(sent->dtype, (lc_device){ LC_CPU, 0 }, sent->ndim, sent->shape);
         rc = stop ? transfer(stop, sent) : -1;
     }
@@ -279,7 +278,7 @@ LC_OP(cpu, .sig = "cpu(input: Tensor, memory_format: memory_format | None = None
 static int cuda_call(const lc_value *in, lc_tensor **out)
 {
     lc_device device = in[1].tag == LC_IS_device ? in[1].dev : (lc_device){ LC_CUDA, 0 };
-    if (device.kind != LC_CUDA)
+    if (!lc_same_kind(device, (lc_device){ LC_CUDA, 0 }))
         return lc_fail_int(LC_LucidError, "Invalid device, must be cuda device, got %s", lc_device_names[device.kind]);
     return convert(in(0), in(0)->dtype, device, false, &in[3], out);
 }

@@ -4,7 +4,7 @@
 
 #define SPACE .ns = "nn.functional", .promote = LC_NO_PROMOTION, .amp = LC_AMP_GPU_FP32
 
-static bool has_kernels(const lc_tensor *x) { return x->device.kind == LC_CPU || x->device.kind == LC_META; }
+static bool has_kernels(const lc_tensor *x) { return lc_backends[x->device.kind]->has(LC_OP__norm_rows, LC_f32); }
 
 /* Statistics come in the dtype of the input, unless that is a half and the parameters are float32. */
 static lc_dtype statistics_dtype(const lc_tensor *x, const lc_tensor *weight, const lc_tensor *bias)

@@ -11,8 +11,9 @@
 static int read_number(lc_tensor *t, double *value)
 {
     if (t->numel != 1) return lc_fail_int(LC_ShapeMismatch, "expected a tensor of one element, got %s", LC_SHAPE(t));
-    if (t->device.kind == LC_CPU && t->dtype == LC_f32) return *value = *(const float *)t->data, 0;
-    if (t->device.kind == LC_CPU && t->dtype == LC_f64) return *value = *(const double *)t->data, 0;
+    bool direct = lc_can(t)->host_memory;
+    if (direct && t->dtype == LC_f32) return *value = *(const float *)t->data, 0;
+    if (direct && t->dtype == LC_f64) return *value = *(const double *)t->data, 0;
     lc_tensor *here = lc_tensor_new(LC_f64, (lc_device){ LC_CPU, 0 }, t->ndim, t->shape);
     int        rc = here ? move_values(here, t) : -1;
     if (rc == 0) *value = *(const double *)here->data;
@@ -25,7 +26,7 @@ static int number_of(const lc_value *v, double *value) /* of a number, or of a t
 }
 static int write_number(lc_tensor *t, double value)
 {
-    if (t->device.kind == LC_CPU && t->dtype == LC_f32) return *(float *)t->data = (float)value, 0;
+    if (lc_can(t)->host_memory && t->dtype == LC_f32) return *(float *)t->data = (float)value, 0;
     return fill_tensor(t, LC_NUMBER(value));
 }
 static double rounded_like(const lc_tensor *t, double value) { return t->dtype == LC_f32 ? (double)(float)value : value; }

@@ -77,7 +77,7 @@ static int check_weight(const sampled *s, const lc_tensor *input, const lc_tenso
 static int sample(lc_tensor *input, lc_tensor *weight, const lc_value *range, bool density, bool flat, sampled *s)
 {
     int64_t all = -1;
-    if ((input->dtype != LC_f32 && input->dtype != LC_f64) || input->device.kind != LC_CPU)
+    if ((input->dtype != LC_f32 && input->dtype != LC_f64) || !lc_can(input)->host_memory)
         return lc_fail_int(LC_NotImplementedError, "histogramdd is not implemented for %s on %s", lc_dtypes[input->dtype].name,
                            lc_device_names[input->device.kind]);
     if (!flat && input->ndim < 2)
@@ -236,10 +236,9 @@ static int bincount_call(const lc_value *in, lc_tensor **out)
     const lc_backend *backend = lc_backend_of(x->device);
     int64_t           size = 0, least = in[2].i;
     bool              weighted = weights != LC_NONE && x->numel;
-    lc_bincount_args  a = { .size = &size };
+    lc_bincount_args  a = { 0 };
     if (!backend) return -1;
-    if (x->device.kind == LC_META)
-        return lc_fail_int(LC_NotImplementedError, "bincount: the size of the result is unknown on meta");
+    if (!backend->can.values) return lc_fail_int(LC_NotImplementedError, "bincount: the size of the result is unknown on meta");
     if (!backend->has(LC_OP_bincount, (lc_dtype)x->dtype))
         return lc_fail_int(LC_NotImplementedError, "bincount is not implemented for %s on %s", lc_dtypes[x->dtype].name,
                            backend->name);
@@ -254,8 +253,9 @@ static int bincount_call(const lc_value *in, lc_tensor **out)
         a.weights =
             lc_contiguous(lc_to(lc_is_complex(weights->dtype) ? lc_real(weights) : weights, dtype, false, false, LC_ABSENT),
                           LC_CONTIGUOUS_FORMAT);
-    a.in = in_order;
-    if (!in_order || (weighted && !a.weights) || backend->run(LC_OP_bincount, (lc_dtype)x->dtype, &a) < 0) return -1;
+    a.in = in_order, a.size = lc_scoped(lc_tensor_new(LC_i64, x->device, 0, NULL));
+    if (!in_order || !a.size || (weighted && !a.weights) || backend->run(LC_OP_bincount, (lc_dtype)x->dtype, &a) < 0) return -1;
+    if (read_int(a.size, &size) < 0) return -1;
     if (size < least) size = least;
     if (!(a.out = out[0] = lc_scoped(lc_tensor_new(dtype, x->device, 1, &size)))) return -1;
     return size ? backend->run(LC_OP_bincount, (lc_dtype)x->dtype, &a) : 0;

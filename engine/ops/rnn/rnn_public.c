@@ -193,7 +193,7 @@ static int run_packed(network *n, lc_tensor *data, lc_tensor *batch_sizes, lc_te
 {
     if (data->ndim != 2)
         return lc_fail_int(LC_ShapeMismatch, "%s: packed input must have 2 dimensions, got %s", n->name, LC_SHAPE(data));
-    if (batch_sizes->ndim != 1 || batch_sizes->dtype != LC_i64 || batch_sizes->device.kind != LC_CPU || !batch_sizes->numel)
+    if (batch_sizes->ndim != 1 || batch_sizes->dtype != LC_i64 || !lc_can(batch_sizes)->host_memory || !batch_sizes->numel)
         return lc_fail_int(LC_ShapeMismatch, "%s: batch_sizes must be int64, of one dimension and on the CPU, got %s", n->name,
                            LC_SHAPE(batch_sizes));
     if (states_have_rank(n) < 0) return -1;

@@ -5,8 +5,7 @@ static int run_unique(const lc_tensor *x, lc_unique_args *a)
 {
     const lc_backend *backend = lc_backend_of(x->device);
     if (!backend) return -1;
-    if (x->device.kind == LC_META)
-        return lc_fail_int(LC_NotImplementedError, "unique: the size of the result is unknown on meta");
+    if (!backend->can.values) return lc_fail_int(LC_NotImplementedError, "unique: the size of the result is unknown on meta");
     if (!backend->has(LC_OP_unique, (lc_dtype)x->dtype))
         return lc_fail_int(LC_NotImplementedError, "unique is not implemented for %s on %s", lc_dtypes[x->dtype].name,
                            backend->name);
@@ -42,12 +41,12 @@ static int distinct(lc_tensor *x, int64_t n, int64_t width, lc_tensor **chosen, 
                          .slices = width > 0,
                          .counts = w.counts,
                          .consecutive = w.consecutive,
-                         .found = &found,
+                         .found = lc_scoped(lc_tensor_new(LC_i64, x->device, 0, NULL)),
                          .room = &room,
                          .make = make_room };
-    if (!inverse) return -1;
-    if (w.inverse) a.inverse = (int64_t *)inverse->data;
-    if (run_unique(x, &a) < 0) return -1;
+    if (!inverse || !a.found) return -1;
+    if (w.inverse) a.inverse = inverse;
+    if (run_unique(x, &a) < 0 || read_int(a.found, &found) < 0) return -1;
     int k = 1;
     if (w.inverse) out[k++] = inverse;
     if (w.counts && !(out[k++] = front(room.counts, found))) return -1;

@@ -201,7 +201,7 @@ LC_OP(tensor_split_indices, .py = "tensor_split",
 static int split_points(const lc_value *in, lc_tensor **points) /* new reference: int64, contiguous, on the CPU */
 {
     lc_tensor *t = in(1);
-    if (t->ndim > 1 || t->dtype != LC_i64 || t->device.kind != LC_CPU)
+    if (t->ndim > 1 || t->dtype != LC_i64 || !lc_can(t)->host_memory)
         return lc_fail_int(LC_DtypeMismatch,
                            "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional int64 "
                            "tensor on cpu, but got %s on %s",

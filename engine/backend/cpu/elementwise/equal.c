@@ -52,7 +52,7 @@ static int cpu_equal(lc_dtype compute, const void *args)
     int64_t n = c.it.numel;
     compare_chunk(&c, 0, n < EQUAL_TILE ? n : EQUAL_TILE);
     if (n > EQUAL_TILE && !c.differ) cpu_parallel(n, CPU_GRAIN, n, compare_chunk, &c);
-    *a->equal = !c.differ;
+    *(uint8_t *)a->equal->data = !c.differ;
     return 0;
 }
 LC_CPU_RUN(equal, cpu_equal, ~0u)

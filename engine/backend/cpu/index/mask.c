@@ -85,10 +85,14 @@ static int cpu_masked(UNUSED lc_dtype compute, const void *args)
     lc_iter_prepare(&m.it, false);
     cpu_parallel(chunks, 1, m.numel, count_chunk, &m);
     for (int64_t c = 0; c < chunks; c++) m.found[c + 1] += m.found[c];
-    *m.args->count = m.found[chunks];
-    if (m.args->each && m.args->each->numel >= m.found[chunks]) cpu_parallel(chunks, 1, m.numel, move_chunk, &m);
+    int64_t count = m.found[chunks], room = m.args->each ? m.args->each->numel : count;
+    if (m.args->count) *(int64_t *)m.args->count->data = count;
+    if (m.args->each && room >= count) cpu_parallel(chunks, 1, m.numel, move_chunk, &m);
     cpu_scratch_free(m.found, bytes);
-    return 0;
+    if (room >= count) return 0;
+    return lc_fail_int(LC_LucidError,
+                       "masked_scatter: expected number of elements of source < number of ones in mask: %lld and %lld",
+                       (long long)room, (long long)count);
 }
 LC_CPU_RUN(masked_select, cpu_masked, ~0u)
 LC_CPU_RUN(masked_scatter, cpu_masked, ~0u)

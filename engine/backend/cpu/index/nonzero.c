@@ -77,12 +77,13 @@ static void nonzero_chunk(void *ctx, int64_t begin, int64_t end)
 static int cpu_nonzero(UNUSED lc_dtype compute, const void *args)
 {
     const lc_nonzero_args *a = args;
-    lc_nonzero_args        counting = { .in = a->in, .count = a->count };
+    lc_nonzero_args        counting = { .in = a->in };
     int64_t                n = a->in->numel, few[64], sum = 0;
     nonzero_job            job = { .args = &counting, .found = few, .grain = CPU_GRAIN };
     int64_t                chunks = (n + job.grain - 1) / job.grain;
     size_t                 bytes = (size_t)chunks * sizeof *few;
-    if (!n) return *a->count = 0, 0;
+    if (!n && !a->out) *(int64_t *)a->count->data = 0;
+    if (!n) return 0;
     if (chunks > 64 && !(job.found = cpu_scratch(bytes)))
         return lc_fail_int(LC_OutOfMemory, "nonzero: no memory for the counts of %lld chunks", (long long)chunks);
     lc_iter_start(&job.it, a->in->ndim, a->in->shape);
@@ -97,7 +98,7 @@ static int cpu_nonzero(UNUSED lc_dtype compute, const void *args)
     if (a->out) {
         job.args = a;
         cpu_parallel(n, job.grain, n, nonzero_chunk, &job);
-    } else *a->count = sum;
+    } else *(int64_t *)a->count->data = sum;
     if (chunks > 64) cpu_scratch_free(job.found, bytes);
     return 0;
 }

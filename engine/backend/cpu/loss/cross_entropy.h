@@ -1,11 +1,11 @@
-/* Lines of the cross entropy: one set per instruction set (cross_entropy.isa.o3.c is compiled for each), chosen by loss.c. */
+/* Lines of the cross entropy: one set per instruction set (cross_entropy.isa.o3.c is compiled for each), chosen by cross_entropy.c. */
 #pragma once
 #include "../../../core/core.h"
 
-enum { ENTROPY_LANES = 32 }; /* positions side by side that are worked on together */
+enum { CROSS_ENTROPY_LANES = 32 }; /* positions side by side that are worked on together */
 
 /* Of one line x (n): the logarithm of the sum of exponentials, and if `weighed` is wanted the sum of w[i] x[i] (w NULL: ones). Backward: out[i] = a
- * exp(x[i] - lse) - b w[i]. The wide forms work on ENTROPY_LANES lines; element i of line l is at [i * step + l], and lse, weighed, a and b have
+ * exp(x[i] - lse) - b w[i]. The wide forms work on CROSS_ENTROPY_LANES lines; element i of line l is at [i * step + l], and lse, weighed, a and b have
  * one number per line. */
 typedef struct {
     void (*line)(const void *x, int64_t n, const void *w, void *lse, void *weighed);
@@ -15,8 +15,8 @@ typedef struct {
                           const void *b);
     /* ctc_loss: now[i] = score[i] + log(exp(before[i]) + exp(before[i - 1]) + exp(before[i - 2] + skip[i])); before has two elements in front. */
     void (*align)(void *now, const void *before, const void *skip, const void *score, int64_t n);
-} lc_entropy_lines;
+} lc_cross_entropy_lines;
 typedef struct {
-    lc_entropy_lines f32, f64;
-} lc_entropies;
-const lc_entropy_lines *cpu_entropy_lines(lc_dtype dtype); /* of this CPU; f32 or f64 */
+    lc_cross_entropy_lines f32, f64;
+} lc_cross_entropy;
+const lc_cross_entropy_lines *cpu_cross_entropy_lines(lc_dtype dtype); /* of this CPU; f32 or f64 */

@@ -48,26 +48,26 @@ static void NAME(line_backward)(void *out_, const void *x_, int64_t n, const voi
 static void NAME(wide)(const void *x_, int64_t n, int64_t step, const void *w_, void *lse, void *weighed)
 {
     const T *x = x_, *w = w_;
-    T        top[ENTROPY_LANES], sum[ENTROPY_LANES] = { 0 };
-    for (int l = 0; l < ENTROPY_LANES; l++) top[l] = -(T)INFINITY;
+    T        top[CROSS_ENTROPY_LANES], sum[CROSS_ENTROPY_LANES] = { 0 };
+    for (int l = 0; l < CROSS_ENTROPY_LANES; l++) top[l] = -(T)INFINITY;
     for (int64_t i = 0; i < n; i++) {
         INDEPENDENT
-        for (int l = 0; l < ENTROPY_LANES; l++) top[l] = x[i * step + l] > top[l] ? x[i * step + l] : top[l];
+        for (int l = 0; l < CROSS_ENTROPY_LANES; l++) top[l] = x[i * step + l] > top[l] ? x[i * step + l] : top[l];
     }
     for (int64_t i = 0; i < n; i++) {
         INDEPENDENT
-        for (int l = 0; l < ENTROPY_LANES; l++) sum[l] += EXP(x[i * step + l] - top[l]);
+        for (int l = 0; l < CROSS_ENTROPY_LANES; l++) sum[l] += EXP(x[i * step + l] - top[l]);
     }
     INDEPENDENT
-    for (int l = 0; l < ENTROPY_LANES; l++) ((T *)lse)[l] = top[l] + LOG(sum[l]);
+    for (int l = 0; l < CROSS_ENTROPY_LANES; l++) ((T *)lse)[l] = top[l] + LOG(sum[l]);
     if (!weighed) return;
-    for (int l = 0; l < ENTROPY_LANES; l++) sum[l] = 0;
+    for (int l = 0; l < CROSS_ENTROPY_LANES; l++) sum[l] = 0;
     for (int64_t i = 0; i < n; i++) {
         T by = w ? w[i] : (T)1;
         INDEPENDENT
-        for (int l = 0; l < ENTROPY_LANES; l++) sum[l] += by * x[i * step + l];
+        for (int l = 0; l < CROSS_ENTROPY_LANES; l++) sum[l] += by * x[i * step + l];
     }
-    for (int l = 0; l < ENTROPY_LANES; l++) ((T *)weighed)[l] = sum[l];
+    for (int l = 0; l < CROSS_ENTROPY_LANES; l++) ((T *)weighed)[l] = sum[l];
 }
 
 static void NAME(wide_backward)(void *out_, const void *x_, int64_t n, int64_t step, const void *w_, const void *lse_,
@@ -78,7 +78,7 @@ static void NAME(wide_backward)(void *out_, const void *x_, int64_t n, int64_t s
     for (int64_t i = 0; i < n; i++) {
         T by = w ? w[i] : (T)1;
         INDEPENDENT
-        for (int l = 0; l < ENTROPY_LANES; l++) out[i * step + l] = a[l] * EXP(x[i * step + l] - lse[l]) - b[l] * by;
+        for (int l = 0; l < CROSS_ENTROPY_LANES; l++) out[i * step + l] = a[l] * EXP(x[i * step + l] - lse[l]) - b[l] * by;
     }
 }
 

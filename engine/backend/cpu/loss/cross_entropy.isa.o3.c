@@ -1,4 +1,4 @@
-/* Compiled once per instruction set: see entropy.h. What is raised to a power of e here is at most zero, but for rounding: the exponential needs no bound above and
+/* Compiled once per instruction set: see cross_entropy.h. What is raised to a power of e here is at most zero, but for rounding: the exponential needs no bound above and
  * no result below the normal numbers, which saves a third of its instructions. */
 #include "cross_entropy.h"
 #include "../kernels.h"
@@ -39,4 +39,4 @@ MATH double falling_exp_f64(double x)
     {                                                                                                                          \
         line_##dt, line_backward_##dt, wide_##dt, wide_backward_##dt, align_##dt                                               \
     }
-const lc_entropies CAT(lc_cpu_entropies, LC_ISA) = { LINES(f32), LINES(f64) };
+const lc_cross_entropy CAT(lc_cpu_cross_entropy, LC_ISA) = { LINES(f32), LINES(f64) };

@@ -11,12 +11,12 @@
 #include <string.h>
 
 typedef struct {
-    const lc_ctc_args      *a;
-    const lc_entropy_lines *lines;
-    lc_dtype                dtype;
-    int64_t                 steps, batch, classes, size;
-    const int64_t          *first; /* of each sample's labels */
-    atomic_int              failed;
+    const lc_ctc_args            *a;
+    const lc_cross_entropy_lines *lines;
+    lc_dtype                      dtype;
+    int64_t                       steps, batch, classes, size;
+    const int64_t                *first; /* of each sample's labels */
+    atomic_int                    failed;
 } ctc_job;
 
 /* Working memory of one sample, in numbers of the dtype: three lines with two impossible states in front, scores, and the shares of a step. */
@@ -151,7 +151,7 @@ static int cpu_ctc(lc_dtype dtype, const void *args)
     const lc_ctc_args *a = args;
     int64_t            batch = a->log_probs->shape[1], states = 2 * a->longest + 1;
     ctc_job            j = { .a = a,
-                             .lines = cpu_entropy_lines(dtype),
+                             .lines = cpu_cross_entropy_lines(dtype),
                              .dtype = dtype,
                              .steps = a->log_probs->shape[0],
                              .batch = batch,

@@ -229,6 +229,7 @@ static int cpu_bincount(UNUSED lc_dtype compute, const void *args)
     if (a->out) return job.cells = a->out->numel, count_into(&job, a->out, "bincount");
     cpu_parallel(a->in->numel, CPU_GRAIN, a->in->numel, extent_chunk, &e);
     if (e.negative) return lc_fail_int(LC_LucidError, "bincount only supports 1-d non-negative integral inputs.");
-    return *a->size = a->in->numel ? e.most + 1 : 0, 0;
+    *(int64_t *)a->size->data = a->in->numel ? e.most + 1 : 0;
+    return 0;
 }
 LC_CPU_RUN(bincount, cpu_bincount, 0 LC_EACH_integral(LC_SORTABLE_BIT, ))

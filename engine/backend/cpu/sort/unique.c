@@ -9,6 +9,9 @@
 
 static int      bits_of(uint64_t x) { return x ? 64 - __builtin_clzll(x) : 0; }
 static int64_t *counts_of(const lc_unique_args *a) { return a->room->counts ? (int64_t *)a->room->counts->data : NULL; }
+static int64_t *inverse_of(const lc_unique_args *a) { return a->inverse ? (int64_t *)a->inverse->data : NULL; }
+static int64_t *found_of(const lc_unique_args *a) { return (int64_t *)a->found->data; }
+static int      set_found(const lc_unique_args *a, int64_t n) { return *found_of(a) = n, 0; }
 
 /* ---- groups: from a run of keys in order to the distinct ones ---- */
 typedef struct {
@@ -34,7 +37,7 @@ static int with_room(grouping *g, int64_t n)
 /* n <= SORT_TILE keys; index: where they were, NULL: in this order */
 static void group(grouping *g, const uint64_t *key, const int64_t *index, int64_t n)
 {
-    int64_t *inverse = g->args->inverse;
+    int64_t *inverse = inverse_of(g->args);
     uint64_t distinct[SORT_TILE], before = g->seen ? g->last : ~key[0];
     uint8_t  fresh[SORT_TILE];
     uint16_t start[SORT_TILE + 1];
@@ -61,7 +64,7 @@ static int finish_groups(const lc_unique_args *a, int64_t found) /* counts hold 
 {
     int64_t *counts = counts_of(a);
     for (int64_t i = 0; counts && i < found; i++) counts[i] = (i + 1 < found ? counts[i + 1] : a->n) - counts[i];
-    return *a->found = found, 0;
+    return set_found(a, found);
 }
 
 /* ---- single values ---- */
@@ -101,7 +104,8 @@ static void count_tile(void *ctx, const uint64_t *key, UNUSED int64_t at, int64_
 static void place_tile(void *ctx, const uint64_t *key, int64_t at, int64_t n)
 {
     const key_table *t = ctx;
-    for (int64_t i = 0; i < n; i++) t->args->inverse[at + i] = t->count[(key[i] - t->least) >> t->shift];
+    int64_t         *inverse = inverse_of(t->args) + at;
+    for (int64_t i = 0; i < n; i++) inverse[i] = t->count[(key[i] - t->least) >> t->shift];
 }
 static int unique_by_table(const lc_unique_args *a, const key_summary *s)
 {
@@ -121,7 +125,7 @@ static int unique_by_table(const lc_unique_args *a, const key_summary *s)
         t.count[k] = found++;
     }
     if (a->inverse) each_tile(a, place_tile, &t, NULL);
-    return *a->found = found, 0;
+    return set_found(a, found);
 }
 
 /* In the room of the results. size: of the records there. */
@@ -235,7 +239,7 @@ static int set_to_groups(const lc_unique_args *a, const key_set *s, const key_su
         g.key->store(g.values + i * p.size, p.size, 1, 0, &s->apart);
         if (g.counts) g.counts[i] = g.key->nan ? 1 : s->others;
     }
-    return *a->found = s->found + apart, 0;
+    return set_found(a, s->found + apart);
 }
 /* 1 if there are many. */
 static int unique_by_set(const lc_unique_args *a, const key_summary *all)
@@ -265,13 +269,13 @@ static int unique_in_place(const lc_unique_args *a, const key_summary *s)
     packing  p = { .size = lc_size_of(a->in->dtype), .least = s->least, .shift = s->varying ? __builtin_ctzll(s->varying) : 0 };
     int      bits = bits_of((s->most - s->least) >> p.shift);
     sorted_line sorted, *line = NULL;
-    if (a->inverse) p.to = (char *)a->inverse, p.size = 8, p.index_bits = bits_of((uint64_t)(a->n - 1)), g.later = true;
+    if (a->inverse) p.to = a->inverse->data, p.size = 8, p.index_bits = bits_of((uint64_t)(a->n - 1)), g.later = true;
     else if (with_room(&g, a->n) < 0) return -1;
     else p.to = g.values;
     if (bits + p.index_bits > 64) {
         line = &sorted;
         if (cpu_sort_in_place((lc_dtype)a->in->dtype, a->in->data, p.size, a->n, false, true, true,
-                              &(sort_room){ .place = a->inverse }, line) < 0)
+                              &(sort_room){ .place = inverse_of(a) }, line) < 0)
             return no_memory(a);
     } else {
         each_tile(a, pack_tile, &p, NULL);
@@ -286,8 +290,9 @@ static int unique_in_place(const lc_unique_args *a, const key_summary *s)
     }
     each_sorted_tile(&p, line, &g);
     if (a->inverse) {
-        cpu_sort_place(a->inverse, 8, a->n, 32, 32 + p.index_bits, true);
-        for (int64_t i = 0; i < a->n; i++) a->inverse[i] &= UINT32_MAX;
+        int64_t *inverse = inverse_of(a);
+        cpu_sort_place(inverse, 8, a->n, 32, 32 + p.index_bits, true);
+        for (int64_t i = 0; i < a->n; i++) inverse[i] &= UINT32_MAX;
     }
     return finish_groups(a, g.found);
 }
@@ -300,7 +305,9 @@ static int unique_by_sorting(const lc_unique_args *a) /* with buffers: few, or b
     sorted_line line;
     if (with_room(&g, a->n) < 0) return -1;
     uint64_t *memory = cpu_scratch(bytes);
-    int rc = memory ? cpu_sort_line(dtype, a->in->data, size, a->n, false, a->inverse, true, memory, memory + room, &line) : -1;
+    int       rc = memory
+                       ? cpu_sort_line(dtype, a->in->data, size, a->n, false, a->inverse != NULL, true, memory, memory + room, &line)
+                       : -1;
     if (rc == 0) each_sorted_tile(NULL, &line, &g);
     if (memory) cpu_scratch_free(memory, bytes);
     return rc < 0 ? no_memory(a) : finish_groups(a, g.found);
@@ -335,7 +342,7 @@ static int squeeze(const lc_unique_args *a)
         if (a->in->dtype == LC_f64) SQUEEZE(double);
         else SQUEEZE(uint64_t);
     }
-    return *a->found = found, 0;
+    return set_found(a, found);
 }
 /* Keys of both zeros are alike: of the result's zero, the sign is that of the first one. Values are in order. */
 static uint64_t bits_at(const char *values, int64_t size, int64_t i)
@@ -347,14 +354,14 @@ static uint64_t bits_at(const char *values, int64_t size, int64_t i)
 static void restore_zero(const lc_unique_args *a)
 {
     char   *values = a->room->chosen->data;
-    int64_t size = lc_size_of(a->in->dtype), low = 0, high = *a->found, i = 0;
+    int64_t size = lc_size_of(a->in->dtype), low = 0, high = *found_of(a), i = 0;
     if (lc_class_of(a->in->dtype) != LC_FLOAT) return;
     while (low < high) { /* the first that is not negative */
         int64_t middle = low + (high - low) / 2;
         if (bits_at(values, size, middle) >> 63) low = middle + 1;
         else high = middle;
     }
-    if (low == *a->found || bits_at(values, size, low)) return;
+    if (low == *found_of(a) || bits_at(values, size, low)) return;
     while (bits_at(a->in->data, size, i) << 1) i++;
     memcpy(values + low * size, a->in->data + i * size, (size_t)size);
 }
@@ -434,6 +441,7 @@ static int unique_slices(const lc_unique_args *a)
     size_t             bytes = (size_t)(2 * a->n) * sizeof(int64_t);
     if (a->make(a, a->n) < 0) return -1;
     int64_t *memory = cpu_scratch(bytes), *order = memory, *first = (int64_t *)a->room->chosen->data, *counts = counts_of(a);
+    int64_t *inverse = inverse_of(a);
     if (!memory) return lc_fail_int(LC_OutOfMemory, "unique: no memory for %lld slices", (long long)a->n);
     if (!a->consecutive) order = sort_slices(a, as, memory, memory + a->n);
     else
@@ -443,7 +451,7 @@ static int unique_slices(const lc_unique_args *a)
         if (fresh) first[found] = order[i];
         if (fresh && counts) counts[found] = i;
         found += fresh;
-        if (a->inverse) a->inverse[order[i]] = found - 1;
+        if (inverse) inverse[order[i]] = found - 1;
     }
     cpu_scratch_free(memory, bytes);
     return finish_groups(a, found);
@@ -452,7 +460,7 @@ static int unique_slices(const lc_unique_args *a)
 static int cpu_unique(UNUSED lc_dtype compute, const void *args)
 {
     const lc_unique_args *a = args;
-    if (!a->n) return *a->found = 0, a->make(a, 0);
+    if (!a->n) return set_found(a, 0), a->make(a, 0);
     if (a->slices) return unique_slices(a);
     if (unique_values(a) < 0) return -1;
     if (!a->consecutive) restore_zero(a);
