@@ -38,7 +38,7 @@ def clang_format():
     if not tool("clang-format"):
         print("clang-format is not installed: C formatting was NOT checked")
         return SKIP
-    return run(tool("clang-format"), "--dry-run", "--Werror", *tracked("*.c", "*.h"))
+    return run(tool("clang-format"), "--dry-run", "--Werror", *tracked("*.c", "*.h", "*.cuh"))
 
 
 def ruff():

@@ -4,6 +4,7 @@
 import ctypes
 import importlib.util
 import pathlib
+import re
 import sys
 
 SKIP = 77
@@ -58,7 +59,7 @@ def main(build):
         log = compile_text(nvrtc, text)
         if log:
             lines = text.decode().splitlines()
-            print("\n".join(line for line in lines if line.startswith(("typedef", "#define LOAD", "__device__ inline"))))
+            print("\n".join(line for line in lines if re.match("typedef .* (T|ACC);|#define LOAD|__device__ inline", line)))
             print(log[:2000])
             return 1
         compiled += 1

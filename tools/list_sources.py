@@ -2,7 +2,7 @@
 """Print files of the tree, one per line, so that meson.build does not have to list them.
 
 usage: list_sources.py FOLDER      C sources below FOLDER (.inc.c files are included by others: not listed)
-       list_sources.py FOLDER .h   its headers
+       list_sources.py FOLDER .h   its headers, or files that end in something else
        list_sources.py --package   files of the Python package
        list_sources.py --public    lucid.h and every header it includes, however deep: what a C program needs
        list_sources.py --all       all of these; a build folder is configured again when this list changes
@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 def sources(folder, *endings):
     found = (p for p in (ROOT / folder).rglob("*") if p.name.endswith(endings))
     paths = (p.relative_to(ROOT).as_posix() for p in found if p.is_file() and not p.is_symlink())  # a link is build output
-    return sorted(p for p in paths if not p.endswith(".inc.c") and ".gen." not in p)
+    return sorted(p for p in paths if ".gen." not in p and (".inc.c" in endings or not p.endswith(".inc.c")))
 
 
 def package():
@@ -35,8 +35,9 @@ def public(header=ROOT / "engine/include/lucid.h", seen=None):
 
 
 def everything():
+    texts = sources("engine", ".cuh") + sources("engine/backend/math", ".h", ".inc.c")
     compiled = [p for folder in ("engine", "bindings", "tests/c", "examples/c") for p in sources(folder, ".c")]
-    return compiled + package() + public()
+    return compiled + texts + package() + public()
 
 
 if __name__ == "__main__":

@@ -2,13 +2,13 @@
  * through tiles, a thread computes its element's offsets and converts on load and store. Complex types have no rows here yet: `has`
  * says so, and the op is refused by name. */
 #include "driver.h"
-#include "kernels.h"
 #include "../../tensor/iter.h"
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { DIMS = 24, OPERANDS = 5, THREADS = 256, TEXT_ROOM = 8192 };
+enum { DIMS = 24, OPERANDS = 5, THREADS = 256, LINES_ROOM = 4096 };
 typedef struct {
     char   *data;
     int64_t stride[DIMS];
@@ -20,7 +20,28 @@ typedef struct {
     int     ndim;
     int64_t shape[DIMS];
     operand op[OPERANDS];
-} walk; /* as in kernels.h */
+} walk; /* as in kernels/math.cuh */
+
+/* A program is math.cuh, a few lines that name the types and the expression, and one of the other texts. */
+extern const char lc_cuda_text_math[], lc_cuda_text_elementwise[], lc_cuda_text_reduce[],
+    lc_cuda_text_matmul[]; /* by tools/embed.py */
+static char *program(const char *body, const char *lines, ...) __attribute__((format(printf, 2, 3)));
+static char *program(const char *body, const char *lines, ...) /* malloc'd; NULL: no memory */
+{
+    va_list list, again;
+    va_start(list, lines);
+    va_copy(again, list);
+    int    n = vsnprintf(NULL, 0, lines, list);
+    size_t first = strlen(lc_cuda_text_math), last = strlen(body) + 1;
+    char  *text = n < 0 ? NULL : malloc(first + (size_t)n + last);
+    if (text) {
+        memcpy(text, lc_cuda_text_math, first);
+        vsnprintf(text + first, (size_t)n + 1, lines, again);
+        memcpy(text + first + n, body, last);
+    }
+    va_end(list), va_end(again);
+    return text;
+}
 
 static const char *const type_names[] = {
 #define DTYPE(name, ctype, acc, py, class) #name,
@@ -102,24 +123,20 @@ typedef struct {
 static char *elementwise_source(const void *ctx)
 {
     const elementwise_text *e = ctx;
-    char                   *text = malloc(sizeof cuda_preamble + sizeof cuda_elementwise_body + TEXT_ROOM);
-    if (!text) return NULL;
-    int n = sprintf(text, "%stypedef %s T; typedef %s OUT; enum { N_IN = %d };\n", cuda_preamble,
-                    strcmp(e->compute, "b8") ? e->compute : "unsigned char", e->out, e->n_in);
-    for (int k = 0; k < OPERANDS - 1; k++) n += sprintf(text + n, "typedef %s IN%d;\n", k < e->n_in ? e->in[k] : "i8", k);
+    char                    lines[LINES_ROOM];
+    int n = sprintf(lines, "typedef %s T; typedef %s OUT; enum { N_IN = %d };\n", strcmp(e->compute, "b8") ? e->compute : "u8",
+                    e->out, e->n_in);
     for (int k = 1; k < OPERANDS; k++) {
         const char *type = k == 1 && e->row->select ? "bool" : "T";
-        if (k > e->n_in) n += sprintf(text + n, "#define LOAD_%d (T)0\n", k);
+        if (k > e->n_in) n += sprintf(lines + n, "#define LOAD_%d (T)0\n", k);
         else if (e->number[k - 1])
-            n += sprintf(text + n, "#define LOAD_%d number<%s>(w.op[%d].f, w.op[%d].i)\n", k, type, k, k);
+            n += sprintf(lines + n, "#define LOAD_%d number<%s>(w.op[%d].f, w.op[%d].i)\n", k, type, k, k);
         else
-            n += sprintf(text + n, "#define LOAD_%d (%s)value(*(const IN%d *)(w.op[%d].data + offset[%d]))\n", k, type, k - 1,
-                         k, k);
+            n += sprintf(lines + n, "#define LOAD_%d (%s)value(*(const %s *)(w.op[%d].data + offset[%d]))\n", k, type,
+                         e->in[k - 1], k, k);
     }
-    n += sprintf(text + n, "#define LOAD(k, type) LOAD_##k\n__device__ inline %s f(%s x, T y, T z, T w) { return (%s)(%s); }\n",
-                 e->row->result, e->row->select ? "bool" : "T", e->row->result, e->row->expression);
-    strcpy(text + n, cuda_elementwise_body);
-    return text;
+    return program(lc_cuda_text_elementwise, "%s__device__ inline %s f(%s x, T y, T z, T w) { return (%s)(%s); }\n", lines,
+                   e->row->result, e->row->select ? "bool" : "T", e->row->result, e->row->expression);
 }
 
 static int launch_elementwise(const row *r, lc_dtype compute, lc_tensor *out, lc_tensor *const *in, int n_in)
@@ -196,13 +213,10 @@ typedef struct {
 static char *reduce_source(const void *ctx)
 {
     const reduce_text *r = ctx;
-    char              *text = malloc(sizeof cuda_preamble + sizeof cuda_reduce_body + TEXT_ROOM);
-    if (text)
-        sprintf(text,
-                "%stypedef %s ACC; typedef %s OUT; typedef %s IN0;\n#define START %s\n"
-                "__device__ inline ACC fold(ACC a, ACC b) { return %s; }\n%s",
-                cuda_preamble, r->acc, r->out, r->in, r->fold->start, r->fold->fold, cuda_reduce_body);
-    return text;
+    return program(lc_cuda_text_reduce,
+                   "typedef %s ACC; typedef %s OUT; typedef %s IN0;\n#define START %s\n"
+                   "__device__ inline ACC fold(ACC a, ACC b) { return %s; }\n",
+                   r->acc, r->out, r->in, r->fold->start, r->fold->fold);
 }
 
 static int cuda_reduce(lc_op_id op, lc_dtype compute, const lc_reduce_args *args)
@@ -257,11 +271,7 @@ static char *matmul_source(const void *ctx)
 {
     const lc_dtype *dtype = ctx;
     const char     *acc = *dtype == LC_f64 ? "f64" : lc_is_floating(*dtype) ? "f32" : "i64", *type = type_names[*dtype];
-    char           *text = malloc(sizeof cuda_preamble + sizeof cuda_matmul_body + TEXT_ROOM);
-    if (text)
-        sprintf(text, "%stypedef %s ACC; typedef %s OUT; typedef %s IN0;\n%s", cuda_preamble, acc, type, type,
-                cuda_matmul_body);
-    return text;
+    return program(lc_cuda_text_matmul, "typedef %s ACC; typedef %s OUT; typedef %s IN0;\n", acc, type, type);
 }
 
 static int matmul_any(lc_dtype dtype, const lc_matmul_args *a)

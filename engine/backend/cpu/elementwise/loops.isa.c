@@ -237,10 +237,10 @@ static float  trigamma_far_f32(float x) { return (float)trigamma((double)x, true
 static double trigamma_far_f64(double x) { return trigamma(x, false); }
 #define far_f32_fmod         fmodf
 #define far_f32_remainder    remainder_far_f32
-#define far_f32_floor_divide floor_div_far_f32
+#define far_f32_floor_divide floor_divide_far_f32
 #define far_f64_fmod         fmod
 #define far_f64_remainder    remainder_far_f64
-#define far_f64_floor_divide floor_div_far_f64
+#define far_f64_floor_divide floor_divide_far_f64
 #define far_f32_sin          sinf
 #define far_f32_cos          cosf
 #define far_f32_tan          tanf

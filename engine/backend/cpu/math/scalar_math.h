@@ -232,15 +232,11 @@ MATH float cos_f32(float x)
 COMPLEX_MATH(float, lc_c64, c64, __builtin_fabsf)
 COMPLEX_MATH(double, lc_c128, c128, __builtin_fabs)
 
-/* Integer division rounds down, as Python's. The divisor is not zero (NONZERO); the lowest value over -1 wraps instead of trapping. */
+/* The divisor is not zero (NONZERO); the lowest value over -1 wraps instead of trapping. */
 MATH int64_t trunc_div_i64(int64_t x, int64_t y) { return y == -1 ? (int64_t)(0 - (uint64_t)x) : x / y; }
 MATH int64_t fmod_i64(int64_t x, int64_t y) { return y == -1 ? 0 : x % y; }
-MATH int64_t remainder_i64(int64_t x, int64_t y)
-{
-    int64_t r = fmod_i64(x, y);
-    return r != 0 && (r < 0) != (y < 0) ? r + y : r;
-}
-MATH int64_t floor_div_i64(int64_t x, int64_t y) { return trunc_div_i64(x, y) - (fmod_i64(x, y) != 0 && (x < 0) != (y < 0)); }
+#define FN MATH
+#include "../../math/shared.h"
 MATH int64_t pow_i64(int64_t x, int64_t y) /* wraps; a negative power is what the truncated quotient 1 / x^-y is */
 {
     uint64_t result = 1, base = (uint64_t)x;
@@ -249,44 +245,6 @@ MATH int64_t pow_i64(int64_t x, int64_t y) /* wraps; a negative power is what th
         if (y & 1) result *= base;
     return (int64_t)result;
 }
-/* Twice: on remainders that vectors can form (vector_math.h), and on the library's for the others. */
-#define REMAINDER_MATH(R, sfx, fmod, floor, copysign)                                                                          \
-    MATH R remainder_##sfx(R x, R y)                                                                                           \
-    {                                                                                                                          \
-        R r = fmod(x, y);                                                                                                      \
-        return r != 0 && (r < 0) != (y < 0) ? r + y : r;                                                                       \
-    }                                                                                                                          \
-    MATH R floor_div_##sfx(R x, R y) /* the true quotient rounded down, not the rounded quotient */                            \
-    {                                                                                                                          \
-        R r = fmod(x, y), q = (x - r) / y;                                                                                     \
-        q = r != 0 && (y < 0) != (r < 0) ? q - 1 : q;                                                                          \
-        R f = floor(q), near = q - f > (R)0.5 ? f + 1 : f;                                                                     \
-        near = q == 0 ? copysign((R)0, x / y) : near;                                                                          \
-        return y == 0 ? x / y : near;                                                                                          \
-    }
-REMAINDER_MATH(float, f32, fmod_f32, floorf, __builtin_copysignf)
-REMAINDER_MATH(double, f64, fmod_f64, floor, __builtin_copysign)
-REMAINDER_MATH(float, far_f32, fmodf, floorf, __builtin_copysignf)
-REMAINDER_MATH(double, far_f64, fmod, floor, __builtin_copysign)
-#define REAL_MATH(R, sfx)                                                                                                      \
-    MATH R max_##sfx(R x, R y) /* NaN wins. In two steps: gcc cannot vectorise the nested condition */                         \
-    {                                                                                                                          \
-        R t = x > y ? x : y;                                                                                                   \
-        return x != x ? x : t;                                                                                                 \
-    }                                                                                                                          \
-    MATH R min_##sfx(R x, R y)                                                                                                 \
-    {                                                                                                                          \
-        R t = x < y ? x : y;                                                                                                   \
-        return x != x ? x : t;                                                                                                 \
-    }                                                                                                                          \
-    MATH R clamp_##sfx(R x, R low,                                                                                             \
-                       R high) /* x where it equals a bound (-0 stays -0); a NaN of high comes through by itself */            \
-    {                                                                                                                          \
-        R t = x < low ? low : x, u = t <= high ? t : high;                                                                     \
-        return __builtin_isunordered(x, low) ? x + low : u;                                                                    \
-    }
-REAL_MATH(float, f32)
-REAL_MATH(double, f64)
 #define WHOLE_MATH(dt)                                                                                                         \
     MATH lc_##dt max_##dt(lc_##dt x, lc_##dt y) { return x > y ? x : y; }                                                      \
     MATH lc_##dt min_##dt(lc_##dt x, lc_##dt y) { return x < y ? x : y; }                                                      \
@@ -297,24 +255,15 @@ WHOLE_MATH(i16)
 WHOLE_MATH(i32)
 WHOLE_MATH(i64)
 
-/* gcd as Euclid's; narrow types compute in 32 bits. The lowest value is its own absolute value. */
-#define DIVISOR_MATH(I, U, sfx)                                                                                                \
-    MATH I gcd_##sfx(I x, I y)                                                                                                 \
-    {                                                                                                                          \
-        U a = x < 0 ? 0 - (U)x : (U)x, b = y < 0 ? 0 - (U)y : (U)y;                                                            \
-        while (b) {                                                                                                            \
-            U r = a % b;                                                                                                       \
-            a = b, b = r;                                                                                                      \
-        }                                                                                                                      \
-        return (I)a;                                                                                                           \
-    }                                                                                                                          \
-    MATH I lcm_##sfx(I x, I y)                                                                                                 \
-    {                                                                                                                          \
-        I d = gcd_##sfx(x, y), m = d == 0 ? 0 : (I)((U)(x / d) * (U)y);                                                        \
-        return m < 0 ? (I)(0 - (U)m) : m;                                                                                      \
-    }
-DIVISOR_MATH(int32_t, uint32_t, i32)
-DIVISOR_MATH(int64_t, uint64_t, i64)
+/* gcd and lcm of narrow types compute in 32 bits. */
+#define INT     int32_t
+#define UINT    uint32_t
+#define NAME(f) f##_i32
+#include "../../math/divisors.inc.c"
+#define INT     int64_t
+#define UINT    uint64_t
+#define NAME(f) f##_i64
+#include "../../math/divisors.inc.c"
 
 #define BY_TYPE(x, f32, f64, c64, c128)  _Generic((x), float : f32, double : f64, lc_c64 : c64, lc_c128 : c128)
 #define BY_REAL_TYPE(x, f32, f64, whole) _Generic((x), float : f32, double : f64, default : whole)
@@ -362,7 +311,7 @@ DIVISOR_MATH(int64_t, uint64_t, i64)
 #define m_signbit(x)                     BY_REAL_TYPE(x, sign_f32, sign_f64, sign_i64)(x)
 #define m_pow(x, y)                      _Generic((x), float : pow_f32, double : pow_f64, lc_c64 : cpowf, lc_c128 : cpow, default : pow_i64)(x, y)
 #define m_div_trunc(x, y)                trunc_div_i64(x, y)
-#define m_floor_divide(x, y)             BY_REAL_TYPE(x, floor_div_f32, floor_div_f64, floor_div_i64)(x, y)
+#define m_floor_divide(x, y)             BY_REAL_TYPE(x, floor_divide_f32, floor_divide_f64, floor_divide_i64)(x, y)
 #define m_remainder(x, y)                BY_REAL_TYPE(x, remainder_f32, remainder_f64, remainder_i64)(x, y)
 #define m_fmod(x, y)                     BY_REAL_TYPE(x, fmod_f32, fmod_f64, fmod_i64)(x, y)
 // clang-format off
@@ -375,14 +324,28 @@ DIVISOR_MATH(int64_t, uint64_t, i64)
 #define m_gcd(x, y)      _Generic((x), lc_i64 : gcd_i64, default : gcd_i32)(x, y)
 #define m_lcm(x, y)      _Generic((x), lc_i64 : lcm_i64, default : lcm_i32)(x, y)
 MATH bool sign_i64(int64_t x) { return x < 0; }
-/* Shifts by a negative amount or past the width: everything is shifted out, and copies of the sign come in from the left. */
-#define BITS_OF(x)          ((int)sizeof(x) * 8)
-#define m_shift_left(x, y)  ((uint64_t)(int64_t)(y) >= (uint64_t)BITS_OF(x) ? (T)0 : (T)((uint64_t)(x) << (y)))
-#define m_shift_right(x, y) ((T)((x) >> ((uint64_t)(int64_t)(y) >= (uint64_t)BITS_OF(x) ? BITS_OF(x) - ((T)-1 < 0) : (y))))
+/* Remainders twice: of those that vectors can form (vector_math.h), and of the library's for the others. */
+#define R          float
+#define NAME(f)    f##_f32
+#define FMOD(x, y) fmod_f32(x, y)
+#include "../../math/remainder.inc.c"
+#define R          double
+#define NAME(f)    f##_f64
+#define FMOD(x, y) fmod_f64(x, y)
+#include "../../math/remainder.inc.c"
+#define R          float
+#define NAME(f)    f##_far_f32
+#define FMOD(x, y) fmodf(x, y)
+#include "../../math/remainder.inc.c"
+#define R          double
+#define NAME(f)    f##_far_f64
+#define FMOD(x, y) fmod(x, y)
+#include "../../math/remainder.inc.c"
 
-#define SHARED(...) __VA_ARGS__
-#define FN          static inline UNUSED
-#include "../../special.def"
+#undef FN
+#define FN static inline UNUSED
+#include "../../math/special.h"
+#undef FN
 
 /* Complex: through real functions where C has none. */
 #define COMPLEX_BUILT(R, C, sfx, f)                                                                                            \
@@ -420,12 +383,9 @@ MATH bool sign_i64(int64_t x) { return x < 0; }
             return __real__ low < 0 ? low : m_log(m_exp(low) + m_exp(high));                                                   \
         return high + log1p_##sfx(m_exp(low - high));                                                                          \
     }
-/* sinc(x): the row's, and for what the far loop sends to the library. */
-#define SINC_MATH(R, sfx, f)                                                                                                   \
-    MATH R sinc_##sfx(R x) { return x == 0 ? 1 : sin_##sfx(x * (R)3.14159265358979323846) / (x * (R)3.14159265358979323846); } \
-    MATH R sinc_far_##sfx(R x) { return sin##f(x * (R)3.14159265358979323846) / (x * (R)3.14159265358979323846); }
-SINC_MATH(float, f32, f)
-SINC_MATH(double, f64, )
+/* What the far loop of sinc sends to the library. */
+MATH float  sinc_far_f32(float x) { return sinf(x * (float)3.14159265358979323846) / (x * (float)3.14159265358979323846); }
+MATH double sinc_far_f64(double x) { return sin(x * 3.14159265358979323846) / (x * 3.14159265358979323846); }
 COMPLEX_BUILT(float, lc_c64, c64, f)
 COMPLEX_BUILT(double, lc_c128, c128, )
 
@@ -433,12 +393,7 @@ COMPLEX_BUILT(double, lc_c128, c128, )
 MATH double lgamma_f64(double x) { return lgamma_r(x, &(int){ 0 }); }
 MATH double digamma_f64(double x) { return special_digamma(x); }
 MATH double i0_f64(double x) { return special_i0(x); }
-/* The next float16 or bfloat16, of numbers that are exactly such. Bit patterns of one sign are ordered like their numbers. */
-MATH uint16_t next_half(uint16_t x, bool up) /* x: not NaN; up: towards positive infinity */
-{
-    if ((x & 0x7fff) == 0) return up ? 1 : 0x8001;
-    return (uint16_t)(up == !(x >> 15) ? x + 1 : x - 1);
-}
+/* The next float16 or bfloat16, of numbers that are exactly such. */
 #define HALF_MATH(h)                                                                                                           \
     MATH float nextafter_##h(float x, float y)                                                                                 \
     {                                                                                                                          \
@@ -450,77 +405,35 @@ HALF_MATH(bf16)
 #define m_nextafter_f16(x, y)  nextafter_f16((float)(x), (float)(y))
 #define m_nextafter_bf16(x, y) nextafter_bf16((float)(x), (float)(y))
 
-#define BUILT_MATH(R, U, sfx, bits, as, shift, bias, mask, two, min_normal, abs)                                               \
-    MATH R mantissa_##sfx(R x)                                                                                                 \
-    {                                                                                                                          \
-        R a = abs(x) < min_normal ? x * two : x;                                                                               \
-        U u = bits(a);                                                                                                         \
-        R m = as((u & ~((U)(2 * bias + 1) << shift)) | (U)(bias - 1) << shift);                                                \
-        return x == 0 || !(abs(x) < (R)INFINITY) ? x : m;                                                                      \
-    }                                                                                                                          \
-    MATH R exponent_##sfx(R x)                                                                                                 \
-    {                                                                                                                          \
-        bool tiny = abs(x) < min_normal;                                                                                       \
-        U    u = bits(tiny ? x * two : x);                                                                                     \
-        R    e = (R)((int32_t)(u >> shift & (2 * bias + 1)) - (bias - 1)) - (tiny ? mask : 0);                                 \
-        return x == 0 || !(abs(x) < (R)INFINITY) ? 0 : e;                                                                      \
-    }                                                                                                                          \
-    MATH R fmax_##sfx(R x, R y)                                                                                                \
-    {                                                                                                                          \
-        R t = x >= y ? x : y;                                                                                                  \
-        t = x != x ? y : t;                                                                                                    \
-        return y != y ? x : t;                                                                                                 \
-    }                                                                                                                          \
-    MATH R fmin_##sfx(R x, R y)                                                                                                \
-    {                                                                                                                          \
-        R t = x <= y ? x : y;                                                                                                  \
-        t = x != x ? y : t;                                                                                                    \
-        return y != y ? x : t;                                                                                                 \
-    }                                                                                                                          \
-    MATH R softplus_##sfx(R x) { return max_##sfx(x, 0) + m_log1p(m_exp(-abs(x))); }                                           \
-    MATH R logaddexp_##sfx(R x, R y)                                                                                           \
-    {                                                                                                                          \
-        R d = abs(x - y), s = max_##sfx(x, y) + m_log1p(m_exp(-d));                                                            \
-        return x == y ? x + (R)0.69314718055994530942 : s;                                                                     \
-    }                                                                                                                          \
-    MATH R logaddexp2_##sfx(R x, R y)                                                                                          \
-    {                                                                                                                          \
-        R d = abs(x - y), s = max_##sfx(x, y) + m_log1p(m_exp2(-d)) * (R)1.44269504088896340736;                               \
-        return x == y ? x + 1 : s;                                                                                             \
-    }                                                                                                                          \
-    MATH R xlogy_##sfx(R x, R y)                                                                                               \
-    {                                                                                                                          \
-        R p = x == 0 ? (R)0 : x * m_log(y);                                                                                    \
-        return is_nan_##sfx(y) ? y : p;                                                                                        \
-    }                                                                                                                          \
-    MATH R selu_##sfx(R x)                                                                                                     \
-    {                                                                                                                          \
-        R t = x > 0 ? x : (R)1.6732632423543772848170429916717 * m_expm1(x);                                                   \
-        return (R)1.0507009873554804934193349852946 * t;                                                                       \
-    }                                                                                                                          \
-    /* mish: tanh(log(1 + e)) = n / (n + 2) with e = exp(x), n = e (e + 2). From 20 on it is 1. */                             \
-    MATH R mish_##sfx(R x)                                                                                                     \
-    {                                                                                                                          \
-        R e = m_exp(x > 20 ? (R)20 : x), n = e * (e + 2);                                                                      \
-        return x * (n / (n + 2));                                                                                              \
-    }                                                                                                                          \
-    MATH R mish_slope_##sfx(R x)                                                                                               \
-    {                                                                                                                          \
-        R c = x > 20 ? (R)20 : x, e = m_exp(c), n = e * (e + 2), r = 1 / (n + 2);                                              \
-        return r * (n + 4 * (c * e) * (1 + e) * r) + (x - x); /* NaN at infinity, as PyTorch's */                              \
-    }                                                                                                                          \
-    MATH R silu_backward_##sfx(R g, R x)                                                                                       \
-    {                                                                                                                          \
-        R s = m_sigmoid(x);                                                                                                    \
-        return g * s * (1 + x * (1 - s));                                                                                      \
-    }                                                                                                                          \
-    MATH R gelu_tanh_slope_##sfx(R x)                                                                                          \
-    {                                                                                                                          \
-        R k = (R)0.79788456080286535588, c = (R)0.044715, t = m_tanh(k * (x + c * x * x * x));                                 \
-        return (R)0.5 * (1 + t) + (R)0.5 * x * (1 - t * t) * k * (1 + 3 * c * x * x);                                          \
-    }
-BUILT_MATH(float, uint32_t, f32, bits32, as_f32, 23, 127, 24, 0x1p24f, 0x1p-126f, __builtin_fabsf)
-BUILT_MATH(double, uint64_t, f64, bits64, as_f64, 52, 1023, 53, 0x1p53, 0x1p-1022, __builtin_fabs)
+#define FN              MATH
+#define UNORDERED(x, y) __builtin_isunordered(x, y)
+#define R               float
+#define NAME(f)         f##_f32
+#include "../../math/real.inc.c"
+#define R       double
+#define NAME(f) f##_f64
+#include "../../math/real.inc.c"
+#undef FN
+#define R          float
+#define U          uint32_t
+#define NAME(f)    f##_f32
+#define BITS(x)    bits32(x)
+#define AS(u)      as_f32(u)
+#define ABS(x)     __builtin_fabsf(x)
+#define MANTISSA   24 /* bits, with the one that is not stored */
+#define BIAS       127
+#define MIN_NORMAL 0x1p-126f
+#include "frexp.inc.c"
+#define R          double
+#define U          uint64_t
+#define NAME(f)    f##_f64
+#define BITS(x)    bits64(x)
+#define AS(u)      as_f64(u)
+#define ABS(x)     __builtin_fabs(x)
+#define MANTISSA   53
+#define BIAS       1023
+#define MIN_NORMAL 0x1p-1022
+#include "frexp.inc.c"
 #define BY_FLOAT(x, f)        BY_REAL_TYPE(x, f##_f32, f##_f64, f##_f64)
 #define m_mantissa(x)         BY_FLOAT(x, mantissa)(x)
 #define m_exponent(x)         BY_FLOAT(x, exponent)(x)
@@ -541,8 +454,6 @@ BUILT_MATH(double, uint64_t, f64, bits64, as_f64, 52, 1023, 53, 0x1p53, 0x1p-102
 #define m_erfinv(x)           BY_FLOAT(x, erfinv)(x)
 #define m_sin_any(x)          BY_REAL_TYPE(x, sinf, sin, sin)(x) /* of any size: for rows without a far loop */
 #define m_cos_any(x)          BY_REAL_TYPE(x, cosf, cos, cos)(x)
-#define m_six(x)              ((x) < 0 ? (T)0 : (x) > 6 ? (T)6 : (x)) /* within [0, 6]; NaN stays */
-#define m_logit(x)            m_log((x) / ((T)1 - (x)))
 #define m_silu_backward(x, y) BY_TYPE(x, silu_backward_f32, silu_backward_f64, silu_backward_c64, silu_backward_c128)(x, y)
 #define m_logaddexp(x, y)     BY_TYPE(x, logaddexp_f32, logaddexp_f64, logaddexp_c64, logaddexp_c128)(x, y)
 #define m_sinc(x)             BY_TYPE(x, sinc_f32, sinc_f64, sinc_c64, sinc_c128)(x)

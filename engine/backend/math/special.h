@@ -1,13 +1,13 @@
 /* Special functions that neither the C library nor CUDA has, in double precision; float32 rounds their results.
  *
- * One source for both: SHARED(...) is code here and, in cuda/kernels.h, text. So there are no directives inside, only what C and CUDA C++
- * have in common, and FN stands for what makes a function local.
+ * One source for both: the CPU includes it (cpu/math/scalar_math.h), CUDA programs hold its text (cuda/kernels/math.cuh). So it uses only what C and
+ * CUDA C++ have in common, and FN stands for what makes a function local.
  *   digamma, polygamma   recurrence up to 10, then the asymptotic series; reflection for negative arguments, which
  *                        PyTorch rounds to float32 on the way where the result is one
  *   zeta                 Hurwitz: Euler-Maclaurin
  *   igamma, igammac      power series, continued fraction; Temme's expansion where both are slow
  *   i0, i1               Chebyshev series of exp(-x) I(x) on [0, 8] and of sqrt(x) exp(-x) I(x) beyond, in 8 / x */
-SHARED(
+// clang-format off
 FN double digamma_series(double x) {
   double z = 1 / (x * x);
   double s = z * (1. / 12 - z * (1. / 120 - z * (1. / 252 - z * (1. / 240 - z * (1. / 132 - z * (691. / 32760 - z / 12))))));
@@ -191,4 +191,4 @@ FN double special_i1(double x) {
   double a = fabs(x);
   return copysign(exp(a) * (a <= 8 ? a * i1_near(a / 4 - 1) : i1_far(16 / a - 1) / sqrt(a)), x);
 }
-)
+// clang-format on
