@@ -153,21 +153,12 @@ static int to_number(PyObject *o, UNUSED const lc_param *p, lc_value *v, UNUSED 
     return is_plain_scalar(o) ? through_item(o, v) : py_convert_number(o, v);
 }
 
-/* Flags that PyTorch's Python code tests: any object has a truth. */
-static COLD bool python_looks_at(const lc_param *p)
-{
-    return !strcmp(p->name, "inplace") || !strcmp(p->name, "size_average") || !strcmp(p->name, "reduce") ||
-           !strcmp(p->name, "hard");
-}
 static int to_bool(PyObject *o, const lc_param *p, lc_value *v, UNUSED py_args *scratch)
 {
-    if (p->only && !PyBool_Check(o) && !strcmp(p->name, "return_indices")) { /* which PyTorch looks at as Python does */
-        int truth = PyObject_IsTrue(o);
-        return truth < 0 ? -1 : truth == (p->only > 0) ? (v->b = truth, 1) : 0;
-    }
-    if (!PyBool_Check(o) && python_looks_at(p)) {
-        int truth = PyObject_IsTrue(o);
-        return truth < 0 ? -1 : (v->b = truth, 1);
+    if (p->truthy && !PyBool_Check(o)) { /* PYTORCH-QUIRK: flags that its Python code tests take any object (inplace=1) */
+        int  truth = PyObject_IsTrue(o);
+        bool another = p->only && truth != (p->only > 0); /* for another overload */
+        return truth < 0 ? -1 : another ? 0 : (v->b = truth, 1);
     }
     if (p->only && o != (p->only > 0 ? Py_True : Py_False)) return 0;
     if (PyBool_Check(o)) return v->b = o == Py_True, 1;

@@ -1,52 +1,6 @@
-/* What is raised when no overload takes the arguments: a TypeError that names them. Some functions of nn.functional are Python code in PyTorch, and
- * stumble over an argument that is no tensor where they first look at it; programs that test for a missing target see an AttributeError. */
+/* What is raised when no overload takes the arguments: a TypeError that names them, or, where an argument that is one of a few words is
+ * none of them, a ValueError. */
 #include "../py.h"
-
-/* Which attribute is read of which arguments (bits by position). */
-static const struct {
-    const char *name, *attribute;
-    uint32_t    of;
-} reads[] = {
-    { "lp_pool1d", "pow", 1 },
-    { "lp_pool2d", "pow", 1 },
-    { "adaptive_avg_pool2d", "size", 1 },
-    { "adaptive_avg_pool3d", "size", 1 },
-    { "adaptive_max_pool2d", "size", 1 },
-    { "adaptive_max_pool3d", "size", 1 },
-    { "max_unpool1d", "size", 1 },
-    { "max_unpool1d", "unsqueeze", 2 },
-    { "max_unpool2d", "size", 1 },
-    { "max_unpool3d", "size", 1 },
-    { "interpolate", "dim", 1 },
-    { "upsample", "dim", 1 },
-    { "affine_grid", "is_floating_point", 1 },
-    { "group_norm", "dim", 1 },
-    { "instance_norm", "size", 1 },
-    { "local_response_norm", "dim", 1 },
-    { "normalize", "norm", 1 },
-    { "softmax", "softmax", 1 },
-    { "log_softmax", "log_softmax", 1 },
-    { "softsign", "abs", 1 },
-    { "tanhshrink", "tanh", 1 },
-    { "glu", "dim", 1 },
-    { "mse_loss", "size", 35 },
-    { "l1_loss", "size", 35 },
-    { "smooth_l1_loss", "size", 3 },
-    { "huber_loss", "size", 19 },
-    { "binary_cross_entropy", "size", 7 },
-    { "binary_cross_entropy_with_logits", "size", 3 },
-    { "gaussian_nll_loss", "size", 1 },
-    { "margin_ranking_loss", "dim", 7 },
-    { "multi_margin_loss", "dim", 16 },
-    { "linear_cross_entropy", "dim", 3 },
-    { "linear_cross_entropy", "shape", 8 },
-    { "dropout1d", "dim", 1 },
-    { "dropout2d", "dim", 1 },
-    { "dropout3d", "dim", 1 },
-};
-
-/* Those that say which reduction is wrong by joining it with text. Others compare it with names, so that any value is a wrong one. */
-static const char *const joins_reduction[] = { "poisson_nll_loss", "gaussian_nll_loss", "multilabel_soft_margin_loss" };
 
 static PyObject *type_list(PyObject *const *args, Py_ssize_t n, PyObject *names) /* "(Tensor, dim=str)" */
 {
@@ -100,19 +54,6 @@ static bool are_its_own(const py_overload *o, PyObject *const *args, Py_ssize_t 
     }
     return found == n + n_names;
 }
-static PyObject *missing_attribute(const py_overload *o, PyObject *const *args, Py_ssize_t n, PyObject *names)
-{
-    const char *name = py_public_name(o->op);
-    for (size_t i = 0; i < sizeof reads / sizeof *reads; i++)
-        for (int k = 0; k < o->op->args->n_params && !strcmp(reads[i].name, name); k++) {
-            PyObject *value = reads[i].of >> k & 1 ? given(o, args, n, names, k) : NULL;
-            bool      absent = value == Py_None && o->op->args->params[k].none_ok;
-            if (value && !absent && !py_is_tensor(value) && !PyObject_HasAttrString(value, reads[i].attribute))
-                return PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute '%s'", Py_TYPE(value)->tp_name,
-                                    reads[i].attribute);
-        }
-    return NULL;
-}
 static bool is_among(PyObject *value, const char *const *names, size_t n)
 {
     for (size_t i = 0; i < n && PyUnicode_Check(value); i++)
@@ -125,13 +66,11 @@ static PyObject *wrong_name(const py_overload *o, PyObject *const *args, Py_ssiz
     const lc_signature      *sig = o->op->args;
     for (int k = 0; k < sig->n_params; k++) {
         const char *name = sig->params[k].name;
-        bool        reduction = !strcmp(name, "reduction"), mode = !strcmp(name, "compute_mode"), joins = false;
+        bool        reduction = !strcmp(name, "reduction"), mode = !strcmp(name, "compute_mode");
         PyObject   *value = reduction || mode ? given(o, args, n, names, k) : NULL;
-        for (size_t i = 0; i < sizeof joins_reduction / sizeof *joins_reduction; i++)
-            joins |= !strcmp(joins_reduction[i], py_public_name(o->op));
-        bool good =
+        bool        good =
             value && (reduction ? is_among(value, reductions, sizeof reductions / sizeof *reductions) : PyUnicode_Check(value));
-        if (value && !good && !joins) return PyErr_Format(PyExc_ValueError, "%R is not a valid value for %s", value, name);
+        if (value && !good) return PyErr_Format(PyExc_ValueError, "%R is not a valid value for %s", value, name);
     }
     return NULL;
 }
@@ -139,10 +78,7 @@ static PyObject *wrong_name(const py_overload *o, PyObject *const *args, Py_ssiz
 PyObject *py_misfit(const PyOp *self, PyObject *const *args, Py_ssize_t n, PyObject *names)
 {
     const py_overload *o = &self->overload[0];
-    if (are_its_own(o, args, n, names)) {
-        missing_attribute(o, args, n, names);
-        if (!PyErr_Occurred()) wrong_name(o, args, n, names);
-        if (PyErr_Occurred()) return NULL;
-    }
+    if (are_its_own(o, args, n, names)) wrong_name(o, args, n, names);
+    if (PyErr_Occurred()) return NULL;
     return invalid_combination(self, args, n, names);
 }

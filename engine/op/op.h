@@ -76,6 +76,7 @@ typedef struct {
     bool        holes_ok; /* list[Tensor | None]: elements may be absent */
     int8_t      only;     /* Literal[True]: 1, Literal[False]: -1; another bool is for another overload */
     int8_t      each;     /* of a list: how many one number stands for; 0: a list of one, -1: it is no list */
+    bool        truthy;   /* truth: a flag that takes any object Python can test, not only a bool */
 } lc_param;
 typedef struct {
     int                n_params, n_in, n_out, n_numbers; /* n -1: a list decides. n_numbers: parameters with number_ok */
@@ -184,10 +185,10 @@ struct lc_op {
     uint32_t            any_device;              /* IN(k): may be on another device (copy_, to) */
     bool                random, reads_values;
     uint32_t            nondeterministic; /* OUT(0): always; IN(k): unless the bool at argument k is true */
-    bool   any_strides; /* run writes outputs of any strides, and with an in-place form input 0 may be the output */
-    bool   repeats_ok;  /* what it writes may share memory with itself (an expanded tensor) */
-    bool   strict_out;  /* out= has exactly the result's dtype (uint8 for bool, where PyTorch has both) */
-    bool   exact;       /* what it writes has exactly the result's dtype and shares no element with what it reads */
+    bool any_strides;           /* run writes outputs of any strides, and with an in-place form input 0 may be the output */
+    bool repeats_ok;            /* what it writes may share memory with itself (an expanded tensor) */
+    bool strict_out, casts_out; /* the class decides whether out= may have another dtype (call.c); an op that differs says so */
+    bool exact;                 /* what it writes has exactly the result's dtype and shares no element with what it reads */
     lc_amp amp;
     int (*count)(const lc_value *in); /* outputs of a list op */
     int (*shape)(const lc_record *call, lc_spec *out);

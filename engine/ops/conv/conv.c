@@ -17,16 +17,15 @@ static void read_window(const lc_value *window, int64_t groups, lc_conv_args *a)
     memcpy(a->stride, window->is, bytes), memcpy(a->padding, window->is + nd, bytes),
         memcpy(a->dilation, window->is + 2 * nd, bytes);
 }
-/* Whether PyTorch gives a volume to oneDNN, as it does with larger ones. */
-static bool is_onednns(const lc_record *call)
+/* PYTORCH-QUIRK: it keeps channels last of a volume where oneDNN computes it, which it decides by size. */
+static bool keeps_channels_last_3d(const lc_record *call)
 {
     const lc_tensor *x = call->in[0], *w = call->in[1];
     int64_t          size = x->shape[0] * x->shape[1] * x->shape[2] * x->shape[3];
     if (x->dtype != LC_f32) return lc_size_of(x->dtype) == 2;
     return call->args[4].i > 1 || x->shape[0] > 1 || (w->shape[3] > 3 && w->shape[4] > 3) || size > 20480;
 }
-/* (n, channels, sizes...), channels last if one of the operands has them so: PyTorch keeps that in two dimensions, and in three where oneDNN
- * computes. */
+/* (n, channels, sizes...), channels last if one of the operands has them so: always in two dimensions, sometimes in three. */
 static int conv_spec(const lc_record *call, lc_spec *out, int64_t n, int64_t channels, const int64_t *sizes, int nd)
 {
     int64_t  shape[5] = { n, channels };
@@ -34,7 +33,7 @@ static int conv_spec(const lc_record *call, lc_spec *out, int64_t n, int64_t cha
     memcpy(shape + 2, sizes, (size_t)nd * sizeof *shape);
     if (spec_shape(call, out, dtype, nd + 2, shape) < 0) return -1;
     bool last = suggested_format(call->in[0]) != LC_CONTIGUOUS_FORMAT || suggested_format(call->in[1]) != LC_CONTIGUOUS_FORMAT;
-    if (nd < 2 || !n || !last || (nd == 3 && !is_onednns(call))) return 0;
+    if (nd < 2 || !n || !last || (nd == 3 && !keeps_channels_last_3d(call))) return 0;
     out->order = LC_ORDER_STRIDES;
     return lc_format_strides(nd == 2 ? LC_CHANNELS_LAST : LC_CHANNELS_LAST_3D, nd + 2, shape, out->stride);
 }

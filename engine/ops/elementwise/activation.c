@@ -55,12 +55,12 @@ LC_OP(hardtanh_backward,
       .saves = IN(1));
 GRAD(hardtanh) { dx[0] = lc_hardtanh_backward(g[0], in(0), in[1], in[2]); }
 LC_OP(hardtanh,
-      .sig = "hardtanh(input: Tensor, min_val: Number = -1.0, max_val: Number = 1.0, inplace: bool = False) -> Tensor",
+      .sig = "hardtanh(input: Tensor, min_val: Number = -1.0, max_val: Number = 1.0, inplace: truth = False) -> Tensor",
       .doc = "input within [min_val, max_val].", MAP, .inplace = true, LOWERED(hardtanh_lower), .grad = hardtanh_grad,
       .saves = IN(0));
 
 GRAD(relu6) { dx[0] = lc_hardtanh_backward(g[0], in(0), LC_I(0), LC_I(6)); }
-LC_OP(relu6, .sig = "relu6(input: Tensor, inplace: bool = False) -> Tensor", .doc = "input within [0, 6].", MAP, KERNEL,
+LC_OP(relu6, .sig = "relu6(input: Tensor, inplace: truth = False) -> Tensor", .doc = "input within [0, 6].", MAP, KERNEL,
       .method = true, .inplace = true, .grad = relu6_grad, .saves = IN(0));
 
 GRAD(hardsigmoid_backward) { dx[0] = lc_hardsigmoid_backward(g[0], in(1)); }
@@ -68,7 +68,7 @@ LC_OP(hardsigmoid_backward, .sig = "hardsigmoid_backward(grad_output: Tensor, in
       .doc = "grad_output / 6 where input is inside (-3, 3).", BACKWARD, KERNEL, .grad = hardsigmoid_backward_grad,
       .saves = IN(1));
 GRAD(hardsigmoid) { dx[0] = lc_hardsigmoid_backward(g[0], in(0)); }
-LC_OP(hardsigmoid, .sig = "hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor", .doc = "relu6(input + 3) / 6.", MAP,
+LC_OP(hardsigmoid, .sig = "hardsigmoid(input: Tensor, inplace: truth = False) -> Tensor", .doc = "relu6(input + 3) / 6.", MAP,
       KERNEL, .inplace = true, .grad = hardsigmoid_grad, .saves = IN(0));
 
 GRAD(hardswish_backward)
@@ -80,7 +80,7 @@ GRAD(hardswish_backward)
 LC_OP(hardswish_backward, .sig = "hardswish_backward(grad_output: Tensor, input: Tensor) -> Tensor",
       .doc = "The gradient of hardswish.", BACKWARD, KERNEL, .grad = hardswish_backward_grad, .saves = IN(0) | IN(1));
 GRAD(hardswish) { dx[0] = lc_hardswish_backward(g[0], in(0)); }
-LC_OP(hardswish, .sig = "hardswish(input: Tensor, inplace: bool = False) -> Tensor", .doc = "input * relu6(input + 3) / 6.",
+LC_OP(hardswish, .sig = "hardswish(input: Tensor, inplace: truth = False) -> Tensor", .doc = "input * relu6(input + 3) / 6.",
       MAP, KERNEL, .inplace = true, .grad = hardswish_grad, .saves = IN(0));
 
 /* Lucid's methods with other names. */
@@ -96,7 +96,7 @@ LC_OP(threshold_backward, .sig = "threshold_backward(grad_output: Tensor, input:
       .doc = "grad_output where input is above the threshold.", BACKWARD, PARAMETER, .grad = threshold_backward_grad,
       .saves = IN(1));
 GRAD(threshold) { dx[0] = lc_threshold_backward(g[0], in(0), in[1]); }
-LC_OP(threshold, .sig = "threshold(input: Tensor, threshold: Number, value: Number, inplace: bool = False) -> Tensor",
+LC_OP(threshold, .sig = "threshold(input: Tensor, threshold: Number, value: Number, inplace: truth = False) -> Tensor",
       .doc = "input where it is above the threshold, else value.", .inplace = true, .repeats_ok = true, .shape = same,
       PARAMETER, .grad = threshold_grad, .saves = IN(0));
 
@@ -132,7 +132,7 @@ LC_OP(leaky_relu_backward,
       .doc = "grad_output, times the slope where input is not positive.", BACKWARD, KERNEL, .grad = leaky_relu_backward_grad,
       .saves = IN(0) | IN(1) | IN(2));
 GRAD(leaky_relu) { dx[0] = lc_leaky_relu_backward(g[0], in(0), number_operand(&in[1])); }
-LC_OP(leaky_relu, .sig = "leaky_relu(input: Tensor, negative_slope: Number = 0.01, inplace: bool = False) -> Tensor",
+LC_OP(leaky_relu, .sig = "leaky_relu(input: Tensor, negative_slope: Number = 0.01, inplace: truth = False) -> Tensor",
       .doc = "input, times negative_slope where it is negative.", MAP, .inplace = true, PARAMETER, .grad = leaky_relu_grad,
       .saves = IN(0));
 
@@ -180,7 +180,7 @@ GRAD(elu_backward)
 LC_OP(elu_backward, .sig = "elu_backward(grad_output: Tensor, input: Tensor, alpha: Number) -> Tensor",
       .doc = "The gradient of elu.", BACKWARD, PARAMETER, .grad = elu_backward_grad, .saves = IN(0) | IN(1));
 GRAD(elu) { dx[0] = lc_elu_backward(g[0], in(0), in[1]); }
-LC_OP(elu, .sig = "elu(input: Tensor, alpha: Number = 1.0, inplace: bool = False) -> Tensor",
+LC_OP(elu, .sig = "elu(input: Tensor, alpha: Number = 1.0, inplace: truth = False) -> Tensor",
       .doc = "input, and alpha * (exp(input) - 1) where it is negative.", MAP, .inplace = true, PARAMETER, .grad = elu_grad,
       .saves = IN(0));
 
@@ -208,7 +208,7 @@ LC_OP(celu_backward, .sig = "celu_backward(grad_output: Tensor, input: Tensor, a
       .doc = "The gradient of celu.", BACKWARD, LOWERED(celu_backward_lower), .grad = celu_backward_grad,
       .saves = IN(0) | IN(1));
 GRAD(celu) { dx[0] = lc_celu_backward(g[0], in(0), in[1]); }
-LC_OP(celu, .sig = "celu(input: Tensor, alpha: Number = 1.0, inplace: bool = False) -> Tensor",
+LC_OP(celu, .sig = "celu(input: Tensor, alpha: Number = 1.0, inplace: truth = False) -> Tensor",
       .doc = "input, and alpha * (exp(input / alpha) - 1) where it is negative.", .inplace = true, .shape = same,
       LOWERED(celu_lower), .grad = celu_grad, .saves = IN(0));
 
@@ -221,7 +221,7 @@ GRAD(selu_backward)
 LC_OP(selu_backward, .sig = "selu_backward(grad_output: Tensor, input: Tensor) -> Tensor", .doc = "The gradient of selu.",
       BACKWARD, KERNEL, .grad = selu_backward_grad, .saves = IN(0) | IN(1));
 GRAD(selu) { dx[0] = lc_selu_backward(g[0], in(0)); }
-LC_OP(selu, .sig = "selu(input: Tensor, inplace: bool = False) -> Tensor",
+LC_OP(selu, .sig = "selu(input: Tensor, inplace: truth = False) -> Tensor",
       .doc = "The self-normalising exponential linear unit.", .method = true, .inplace = true, .shape = same, KERNEL,
       .grad = selu_grad, .saves = IN(0));
 
@@ -240,7 +240,7 @@ GRAD(silu_backward)
 LC_OP(silu_backward, .sig = "silu_backward(grad_output: Tensor, input: Tensor) -> Tensor", .doc = "Gradient of silu.", BACKWARD,
       KERNEL, .grad = silu_backward_grad, .saves = IN(1), .saves_for = { 0, IN(0) });
 GRAD(silu) { dx[0] = lc_silu_backward(g[0], in(0)); }
-LC_OP(silu, .sig = "silu(input: Tensor, inplace: bool = False) -> Tensor", .doc = "input * sigmoid(input).", MAP, KERNEL,
+LC_OP(silu, .sig = "silu(input: Tensor, inplace: truth = False) -> Tensor", .doc = "input * sigmoid(input).", MAP, KERNEL,
       .method = true, .inplace = true, .grad = silu_grad, .saves = IN(0));
 
 /* mish(x) = x t, with t = tanh(log(1 + exp(x))). With s = sigmoid(x), w = x s, q = 1 - t t: mish' = t + w q, t' = s q, w' = s + w (1 - s). */
@@ -258,8 +258,8 @@ GRAD(mish_backward)
 LC_OP(mish_backward, .sig = "mish_backward(grad_output: Tensor, input: Tensor) -> Tensor", .doc = "The gradient of mish.",
       BACKWARD, KERNEL, .grad = mish_backward_grad, .saves = IN(0) | IN(1));
 GRAD(mish) { dx[0] = lc_mish_backward(g[0], in(0)); }
-LC_OP(mish, .sig = "mish(input: Tensor, inplace: bool = False) -> Tensor", .doc = "input * tanh(softplus(input)).", MAP, KERNEL,
-      .method = true, .inplace = true, .grad = mish_grad, .saves = IN(0));
+LC_OP(mish, .sig = "mish(input: Tensor, inplace: truth = False) -> Tensor", .doc = "input * tanh(softplus(input)).", MAP,
+      KERNEL, .method = true, .inplace = true, .grad = mish_grad, .saves = IN(0));
 
 /* softplus: log(1 + exp(beta x)) / beta, the identity where beta x is above the threshold. */
 GRAD(softplus_backward)
@@ -414,7 +414,7 @@ static int rrelu_call(const lc_value *in, lc_tensor **out) { return rrelu(in, ou
 static int rrelu__call(const lc_value *in, lc_tensor **out) { return rrelu(in, out, true); }
 LC_OP(rrelu,
       .sig = "rrelu(input: Tensor, lower: Number = 0.125, upper: Number = 0.3333333333333333, training: bool = False, inplace: "
-             "bool = False) -> Tensor",
+             "truth = False) -> Tensor",
       .doc = "leaky_relu; in training each slope is drawn between lower and upper, else it is their mean.", .random = true,
       .call = rrelu_call);
 LC_OP(

@@ -156,7 +156,7 @@ static int drop_checked(const lc_value *in, lc_tensor **out, dropout_kind kind, 
     COMPOSITE(functional_##op, function(in, out, kind, 0))                                                                     \
     LC_OP(functional_##op,                                                                                                     \
           .sig = "functional_" #op "(input: Tensor, p: float = 0.5, training: bool = " training                                \
-                 ", inplace: bool = False) -> Tensor",                                                                         \
+                 ", inplace: truth = False) -> Tensor",                                                                        \
           .py = #op, .doc = about, SPACE, .call = functional_##op##_call);                                                     \
     COMPOSITE(functional_##op##_, function(in, out, kind, INPLACE))                                                            \
     LC_OP(functional_##op##_,                                                                                                  \

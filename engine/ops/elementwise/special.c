@@ -56,8 +56,9 @@ static int mvlgamma_run(const lc_record *call)
     return rc;
 }
 GRAD(mvlgamma) { dx[0] = lc_mul(g[0], sum_below(lc_digamma, in(0), in[1].i)); }
-LC_OP(mvlgamma, .sig = "mvlgamma(input: Tensor, p: int) -> Tensor", .doc = "Logarithm of the multivariate gamma function.",
-      FORMS, .promote = LC_TO_FLOAT, .shape = mvlgamma_check, .run = mvlgamma_run, .grad = mvlgamma_grad, .saves = IN(0));
+LC_OP(mvlgamma, .casts_out = true, .sig = "mvlgamma(input: Tensor, p: int) -> Tensor",
+      .doc = "Logarithm of the multivariate gamma function.", FORMS, .promote = LC_TO_FLOAT, .shape = mvlgamma_check,
+      .run = mvlgamma_run, .grad = mvlgamma_grad, .saves = IN(0));
 
 GRAD(digamma) { dx[0] = lc_mul(g[0], lc_polygamma(1, in(0))); }
 LC_OP(digamma, .sig = "digamma(input: Tensor) -> Tensor", .doc = "Derivative of lgamma.", FORMS, FLOAT_MAP,

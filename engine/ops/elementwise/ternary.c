@@ -97,7 +97,7 @@ GRAD(lerp)
     if (need[1]) dx[1] = lc_mul(g[0], conj_of(w));
     if (need[2]) dx[2] = lc_mul(g[0], conj_of(lc_sub(in(1), in(0))));
 }
-LC_OP(lerp, .sig = "lerp(input: Tensor, end: Tensor, weight: Tensor | Number) -> Tensor",
+LC_OP(lerp, .casts_out = true, .sig = "lerp(input: Tensor, end: Tensor, weight: Tensor | Number) -> Tensor",
       .doc = "input + weight * (end - input).", FORMS, .promote = LC_NO_PROMOTION, .shape = between, .lower = lerp_lower,
       .run = lerp_run,
       .kind = LC_KIND_OPAQUE, /* a 0-d weight of another dtype does not broadcast: vmap cannot add its dimension */

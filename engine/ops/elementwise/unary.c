@@ -15,11 +15,12 @@ lc_tensor *exactly(lc_tensor *t)
 lc_tensor *conj_of(lc_tensor *t) { return t && lc_is_complex(t->dtype) ? lc__conj_physical(exactly(t)) : t; }
 
 #define MAP       .shape = same, .run = elementwise
+#define EXACT_MAP .strict_out = true, MAP
 #define FLOAT_MAP .promote = LC_TO_FLOAT, MAP
 
 GRAD(neg) { dx[0] = lc_neg(g[0]); }
-LC_OP(neg, .aliases = "negative", .strict_out = true, .sig = "neg(input: Tensor) -> Tensor", .doc = "Elementwise -input.",
-      .method = true, .inplace = true, .out = true, MAP, .grad = neg_grad);
+LC_OP(neg, .aliases = "negative", .sig = "neg(input: Tensor) -> Tensor", .doc = "Elementwise -input.", .method = true,
+      .inplace = true, .out = true, EXACT_MAP, .grad = neg_grad);
 
 static int positive_call(const lc_value *in, lc_tensor **out)
 {
@@ -46,8 +47,8 @@ LC_OP(abs, .aliases = "absolute", .sig = "abs(input: Tensor) -> Tensor", .doc = 
       .inplace = true, .out = true, .shape = magnitude, .run = elementwise, .grad = abs_grad, .saves = IN(0));
 
 GRAD(flat) { dx[0] = zeros_like(g[0]); } /* of everything that is constant almost everywhere */
-LC_OP(sign, .strict_out = true, .sig = "sign(input: Tensor) -> Tensor", .doc = "-1, 0 or 1.", .method = true, .inplace = true,
-      .out = true, MAP, .grad = flat_grad);
+LC_OP(sign, .sig = "sign(input: Tensor) -> Tensor", .doc = "-1, 0 or 1.", .method = true, .inplace = true, .out = true,
+      EXACT_MAP, .grad = flat_grad);
 
 GRAD(sgn) /* real: constant. complex: what turns x, g without its part along sgn(x), over |x| */
 {
@@ -58,9 +59,8 @@ GRAD(sgn) /* real: constant. complex: what turns x, g without its part along sgn
     lc_tensor *size = lc_abs(in(0)), *along = lc_mul(lc_real(lc_mul(g[0], conj_of(y[0]))), y[0]);
     dx[0] = lc_where(lc_eq(size, LC_INTEGER(0)), LC_INTEGER(0), lc_div(lc_sub(g[0], along), size));
 }
-LC_OP(sgn, .strict_out = true, .sig = "sgn(input: Tensor) -> Tensor",
-      .doc = "sign; for complex numbers input / abs(input), or 0.", .method = true, .inplace = true, .out = true, MAP,
-      .grad = sgn_grad, .saves = IN(0) | OUT(0));
+LC_OP(sgn, .sig = "sgn(input: Tensor) -> Tensor", .doc = "sign; for complex numbers input / abs(input), or 0.", .method = true,
+      .inplace = true, .out = true, EXACT_MAP, .grad = sgn_grad, .saves = IN(0) | OUT(0));
 
 GRAD(reciprocal) { dx[0] = lc_neg(lc_mul(g[0], conj_of(lc_mul(y[0], y[0])))); }
 LC_OP(reciprocal, .sig = "reciprocal(input: Tensor) -> Tensor", .doc = "Elementwise 1 / input.", .method = true,
@@ -175,7 +175,7 @@ LC_OP(relu_backward, .sig = "relu_backward(grad_output: Tensor, output: Tensor) 
       .doc = "grad_output where output is positive.", .hidden = true, .shape = broadcast, .run = elementwise,
       .grad = relu_backward_grad, .saves = IN(1));
 GRAD(relu) { dx[0] = lc_relu_backward(g[0], y[0]); }
-LC_OP(relu, .sig = "relu(input: Tensor, inplace: bool = False) -> Tensor", .doc = "Elementwise max(input, 0).", .method = true,
+LC_OP(relu, .sig = "relu(input: Tensor, inplace: truth = False) -> Tensor", .doc = "Elementwise max(input, 0).", .method = true,
       .inplace = true, MAP, .grad = relu_grad, .saves = OUT(0));
 
 static int rounded_lower(const lc_record *call, lc_lowering *to)
@@ -187,15 +187,15 @@ static int rounded_run(const lc_record *call) /* integers are what they are */
     if (lc_class_of(call->dtype) == LC_INT) return call->backend->copy(call->out[0], call->in[0]);
     return elementwise(call);
 }
-#define ROUNDED .shape = same, .lower = rounded_lower, .run = rounded_run, .grad = flat_grad
-LC_OP(floor, .strict_out = true, .sig = "floor(input: Tensor) -> Tensor", .doc = "The next integer downwards.", .method = true,
+#define ROUNDED .strict_out = true, .shape = same, .lower = rounded_lower, .run = rounded_run, .grad = flat_grad
+LC_OP(floor, .sig = "floor(input: Tensor) -> Tensor", .doc = "The next integer downwards.", .method = true, .inplace = true,
+      .out = true, ROUNDED);
+LC_OP(ceil, .sig = "ceil(input: Tensor) -> Tensor", .doc = "The next integer upwards.", .method = true, .inplace = true,
+      .out = true, ROUNDED);
+LC_OP(trunc, .aliases = "fix", .sig = "trunc(input: Tensor) -> Tensor", .doc = "The next integer towards zero.", .method = true,
       .inplace = true, .out = true, ROUNDED);
-LC_OP(ceil, .strict_out = true, .sig = "ceil(input: Tensor) -> Tensor", .doc = "The next integer upwards.", .method = true,
+LC_OP(round, .sig = "round(input: Tensor) -> Tensor", .doc = "The nearest integer; halves go to the even one.", .method = true,
       .inplace = true, .out = true, ROUNDED);
-LC_OP(trunc, .aliases = "fix", .strict_out = true, .sig = "trunc(input: Tensor) -> Tensor",
-      .doc = "The next integer towards zero.", .method = true, .inplace = true, .out = true, ROUNDED);
-LC_OP(round, .strict_out = true, .sig = "round(input: Tensor) -> Tensor",
-      .doc = "The nearest integer; halves go to the even one.", .method = true, .inplace = true, .out = true, ROUNDED);
 /* To decimal places after the point, or before it: the kernels have the power of ten as an operand. */
 static int round_decimals_lower(const lc_record *call, lc_lowering *to)
 {
@@ -212,13 +212,13 @@ LC_OP(round_tens, .sig = "round_tens(input: Tensor) -> Tensor", .doc = "The kern
       .hidden = true, MAP);
 
 GRAD(frac) { dx[0] = g[0]; }
-LC_OP(frac, .strict_out = true, .sig = "frac(input: Tensor) -> Tensor", .doc = "input - trunc(input).", .method = true,
-      .inplace = true, .out = true, MAP, .grad = frac_grad);
+LC_OP(frac, .sig = "frac(input: Tensor) -> Tensor", .doc = "input - trunc(input).", .method = true, .inplace = true,
+      .out = true, EXACT_MAP, .grad = frac_grad);
 
 /* ---- bits and questions ---- */
 
-LC_OP(bitwise_not, .strict_out = true, .sig = "bitwise_not(input: Tensor) -> Tensor", .doc = "Elementwise ~input.",
-      .method = true, .inplace = true, .out = true, MAP);
+LC_OP(bitwise_not, .sig = "bitwise_not(input: Tensor) -> Tensor", .doc = "Elementwise ~input.", .method = true, .inplace = true,
+      .out = true, EXACT_MAP);
 LC_OP(logical_not, .sig = "logical_not(input: Tensor) -> Tensor", .doc = "True where input is zero.", .method = true,
       .inplace = true, .out = true, .shape = same_bool, .run = elementwise);
 

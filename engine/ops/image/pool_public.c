@@ -4,8 +4,8 @@
 enum { MAX_ND = 3, LARGEST = INT32_MAX };
 #define SPACE   .ns = "nn.functional", .promote = LC_NO_PROMOTION, .unnamed = true
 #define WINDOWS "(input: Tensor, kernel_size: list[int], stride: list[int] | None = None, padding: list[int] = 0, "
-#define ONE     ", return_indices: Literal[False] = False) -> Tensor"
-#define BOTH    ", return_indices: Literal[True] = True) -> (out: Tensor, indices: Tensor)"
+#define ONE     ", return_indices: Literal[False] | truth = False) -> Tensor"
+#define BOTH    ", return_indices: Literal[True] | truth = True) -> (out: Tensor, indices: Tensor)"
 
 /* An argument that is one number for all dimensions, or one for each. `other` stands in for None and (). */
 static int each_dim(const lc_value *v, const char *name, int nd, const int64_t *other, int64_t least, int64_t *to)
@@ -93,7 +93,7 @@ static int max_pool_indices(const lc_value *in, lc_tensor **out, int nd)
           .doc = "The largest element of each window over the last " dims ", and where it is in its plane.", SPACE, .py = #op, \
           .call = op##_both_call);                                                                                             \
     LC_OP(op##_with_indices,                                                                                                   \
-          .sig = #op "_with_indices" MAX_WINDOWS ", return_indices: bool = False) -> (out: Tensor, indices: Tensor)",          \
+          .sig = #op "_with_indices" MAX_WINDOWS ", return_indices: truth = False) -> (out: Tensor, indices: Tensor)",         \
           .doc = "What " #op " gives with return_indices=True.", SPACE, .call = op##_both_call);
 MAX_POOL(max_pool1d, 1, "dimension")
 MAX_POOL(max_pool2d, 2, "two dimensions")

@@ -211,13 +211,14 @@ LC_OP(index_select, .sig = "index_select(input: Tensor, dim: int, index: Tensor)
       .any_strides = true, .exact = true, .promote = LC_NO_PROMOTION, .shape = index_select_shape, .kind = LC_KIND_MOVE,
       .run = index_select_run, .grad = index_select_grad, .saves = IN(2));
 
-int slices_fit(const lc_record *call, lc_spec *out)
+static int check_slices(const lc_record *call, lc_spec *out,
+                        bool joins) /* joins: a number and a vector of one fit each other */
 {
     const lc_tensor *x = call->in[0], *index = call->in[1], *source = call->in[2];
     int              d;
     if (slice_index(call, index) < 0 || dim_index(call->args[1].i, x->ndim, &d) < 0 || same_dtype(call, x, source) < 0)
         return -1;
-    if (!x->ndim != !source->ndim && strcmp(call->op->name, "index_copy") && strcmp(call->op->name, "index_copy_"))
+    if (!x->ndim != !source->ndim && !joins)
         return lc_fail_int(LC_ShapeMismatch, "%s(): source %s must have the shape of %s, excluding dimension %d",
                            call->op->name, LC_SHAPE(source), LC_SHAPE(x), d);
     bool fits = (x->ndim ? x->ndim : 1) == (source->ndim ? source->ndim : 1) && size_at(source, d) == index->numel;
@@ -227,6 +228,8 @@ int slices_fit(const lc_record *call, lc_spec *out)
                            call->op->name, LC_SHAPE(source), LC_SHAPE(x), (long long)index->numel, d);
     return like_input(call, out);
 }
+int        slices_fit(const lc_record *call, lc_spec *out) { return check_slices(call, out, false); }
+static int copied_slices_fit(const lc_record *call, lc_spec *out) { return check_slices(call, out, true); }
 static int write_slices(const lc_record *call, lc_tensor *source, lc_index_args *a)
 {
     a->start = start_of(call);
@@ -244,7 +247,7 @@ GRAD(index_copy)
 LC_OP(index_copy, .sig = "index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor",
       .doc = "input with slices replaced by those of source.", .amp = LC_AMP_CPU_WIDEST, .method = true, .inplace = true,
       .out = true, .kernel = LC_OP__index_put, .any_strides = true, .exact = true, .promote = LC_NO_PROMOTION,
-      .shape = slices_fit, .run = index_copy_run, .grad = index_copy_grad, .saves = IN(2));
+      .shape = copied_slices_fit, .run = index_copy_run, .grad = index_copy_grad, .saves = IN(2));
 
 static lc_tensor *scaled(const lc_record *call, lc_tensor *t, const lc_value *alpha) /* new reference */
 {

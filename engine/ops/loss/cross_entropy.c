@@ -67,8 +67,8 @@ static int nll_loss_call(const lc_value *in, lc_tensor **out)
     return nll(in(0), in(1), in[2].t, in[4].i, how, out);
 }
 LC_OP(nll_loss,
-      .sig = "nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, "
-             "ignore_index: int = -100, reduce: bool | None = None, reduction: str = 'mean') -> Tensor",
+      .sig = "nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: truth | None = None, "
+             "ignore_index: int = -100, reduce: truth | None = None, reduction: str = 'mean') -> Tensor",
       .doc = "The negative log likelihood: -input at each target's class, input being logarithms.", LOSS,
       .call = nll_loss_call);
 
@@ -252,8 +252,8 @@ static int cross_entropy_call(const lc_value *in, lc_tensor **out)
     return entropy_checked(in(0), in(1), in[2].t, in[4].i, in[7].f, how, out);
 }
 LC_OP(cross_entropy,
-      .sig = "cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, "
-             "ignore_index: int = -100, reduce: bool | None = None, reduction: str = 'mean', label_smoothing: float = 0.0) -> "
+      .sig = "cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: truth | None = None, "
+             "ignore_index: int = -100, reduce: truth | None = None, reduction: str = 'mean', label_smoothing: float = 0.0) -> "
              "Tensor",
       .doc = "The cross entropy between softmax(input) and a class, or probabilities of classes, per position.", LOSS,
       .call = cross_entropy_call);

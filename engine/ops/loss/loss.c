@@ -369,8 +369,9 @@ static int poisson_nll_loss_call(const lc_value *in, lc_tensor **out)
     return reduced_loss(loss, how, out);
 }
 LC_OP(poisson_nll_loss,
-      .sig = "poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, size_average: bool | "
-             "None = None, eps: float = 1e-08, reduce: bool | None = None, reduction: str = 'mean') -> Tensor",
+      .sig =
+          "poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, size_average: truth | "
+          "None = None, eps: float = 1e-08, reduce: truth | None = None, reduction: str = 'mean') -> Tensor",
       .doc = "The negative log likelihood of Poisson distributed targets, with input as rates or their logarithms.", LOSS,
       .call = poisson_nll_loss_call);
 

@@ -109,8 +109,7 @@ GRAD(addmm)
     if (need[1]) dx[1] = times(lc_mm(g[0], adjoint(in(2))), &in[4]);
     if (need[2]) dx[2] = times(lc_mm(adjoint(in(1)), g[0]), &in[4]);
 }
-LC_OP(addmm, .strict_out = true,
-      .sig = "addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor",
+LC_OP(addmm, .sig = "addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor",
       .doc = "beta * input + alpha * (mat1 @ mat2).", SUM_OF_PRODUCTS, .amp = LC_AMP_LOWER, .shape = addmm_shape,
       .run = addmm_run, .grad = addmm_grad);
 
@@ -126,8 +125,7 @@ GRAD(addmv)
     if (need[1]) dx[1] = times(lc_mul(lc_unsqueeze(g[0], 1), conj_of(in(2))), &in[4]);
     if (need[2]) dx[2] = times(lc_mv(adjoint(in(1)), g[0]), &in[4]);
 }
-LC_OP(addmv, .strict_out = true,
-      .sig = "addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor",
+LC_OP(addmv, .sig = "addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor",
       .doc = "beta * input + alpha * (mat @ vec).", SUM_OF_PRODUCTS, .amp = LC_AMP_GPU_LOWER, .shape = addmv_shape,
       .run = addmv_run, .grad = addmv_grad);
 
@@ -149,7 +147,7 @@ GRAD(baddbmm)
     if (need[1]) dx[1] = times(lc_bmm(g[0], adjoint(in(2))), &in[4]);
     if (need[2]) dx[2] = times(lc_bmm(adjoint(in(1)), g[0]), &in[4]);
 }
-LC_OP(baddbmm, .strict_out = true,
+LC_OP(baddbmm,
       .sig = "baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor",
       .doc = "beta * input + alpha * bmm(batch1, batch2).", SUM_OF_PRODUCTS, .amp = LC_AMP_LOWER, .shape = baddbmm_shape,
       .run = baddbmm_run, .grad = baddbmm_grad);
@@ -189,8 +187,7 @@ GRAD(addbmm)
     if (need[1]) dx[1] = times(lc_bmm(each, adjoint(in(2))), &in[4]);
     if (need[2]) dx[2] = times(lc_bmm(adjoint(in(1)), each), &in[4]);
 }
-LC_OP(addbmm, .strict_out = true,
-      .sig = "addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor",
+LC_OP(addbmm, .sig = "addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor",
       .doc = "beta * input + alpha * (the sum of bmm(batch1, batch2) over the batch).", .method = true, .out = true,
       .any_strides = true, .kernel = LC_OP_mm, .promote = LC_NO_PROMOTION, .amp = LC_AMP_LOWER,
       .saves_for = { 0, IN(2), IN(1) }, .shape = addbmm_shape, .run = addbmm_run, .grad = addbmm_grad);
@@ -245,6 +242,7 @@ GRAD(addr)
     if (need[1]) dx[1] = times(lc_mv(g[0], conj_of(in(2))), &in[4]);
     if (need[2]) dx[2] = times(lc_mv(lc_transpose(g[0], 0, 1), conj_of(in(1))), &in[4]);
 }
-LC_OP(addr, .sig = "addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor",
+LC_OP(addr, .casts_out = true,
+      .sig = "addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor",
       .doc = "beta * input + alpha * outer(vec1, vec2).", .method = true, .inplace = true, .out = true, .any_strides = true,
       .amp = LC_AMP_GPU_LOWER, .shape = addr_shape, .run = addr_run, .grad = addr_grad, .saves_for = { 0, IN(2), IN(1) });

@@ -108,7 +108,7 @@ GRAD(cat)
         if (!none) start += t->shape[d];
     }
 }
-LC_OP(cat, .aliases = "concat concatenate", .sig = "cat(tensors: list[Tensor], dim: int = 0) -> Tensor",
+LC_OP(cat, .casts_out = true, .aliases = "concat concatenate", .sig = "cat(tensors: list[Tensor], dim: int = 0) -> Tensor",
       .doc = "Join tensors along a dimension.", .out = true, .amp = LC_AMP_WIDEST, .shape = cat_shape, .kind = LC_KIND_MOVE,
       .run = cat_run, .grad = cat_grad);
 
@@ -164,8 +164,9 @@ GRAD(stack)
     for (int k = 0; k < in[0].n; k++)
         if (need[k]) dx[k] = lc_select(g[0], in[1].i, k);
 }
-LC_OP(stack, .sig = "stack(tensors: list[Tensor], dim: int = 0) -> Tensor", .doc = "Join tensors along a new dimension.",
-      .out = true, .amp = LC_AMP_WIDEST, .shape = stack_shape, .kind = LC_KIND_MOVE, .run = stack_run, .grad = stack_grad);
+LC_OP(stack, .casts_out = true, .sig = "stack(tensors: list[Tensor], dim: int = 0) -> Tensor",
+      .doc = "Join tensors along a new dimension.", .out = true, .amp = LC_AMP_WIDEST, .shape = stack_shape,
+      .kind = LC_KIND_MOVE, .run = stack_run, .grad = stack_grad);
 
 /* The numpy-like joins: give every tensor enough dimensions, then cat. */
 

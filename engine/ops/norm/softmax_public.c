@@ -49,6 +49,6 @@ static int gumbel_softmax_call(const lc_value *in, lc_tensor **out)
 }
 LC_OP(
     gumbel_softmax,
-    .sig = "gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor",
+    .sig = "gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: truth = False, eps: float = 1e-10, dim: int = -1) -> Tensor",
     .doc = "softmax of logits with Gumbel noise: a random choice that has gradients; hard: as one-hot vectors.",
     .ns = "nn.functional", .random = true, .call = gumbel_softmax_call);

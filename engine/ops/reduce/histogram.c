@@ -30,7 +30,7 @@ static int histc_run(const lc_record *call)
     int rc = x ? run_kernel_with(call, &a) : -1;
     return lc_release(x), rc;
 }
-LC_OP(histc, .strict_out = true, .sig = "histc(input: Tensor, bins: int = 100, min: Number = 0, max: Number = 0) -> Tensor",
+LC_OP(histc, .sig = "histc(input: Tensor, bins: int = 100, min: Number = 0, max: Number = 0) -> Tensor",
       .doc = "How many elements fall into each of `bins` bins of equal width from min to max (both 0: of all elements).",
       .method = true, .out = true, .promote = LC_NO_PROMOTION, .shape = histc_shape, .run = histc_run);
 

@@ -63,7 +63,7 @@ GRAD(std)
     lc_tensor *of_variance = lc_where(lc_eq(y[0], LC_INTEGER(0)), LC_INTEGER(0), lc_div(g[0], lc_mul(y[0], LC_INTEGER(2))));
     dx[0] = spread_slope(of_variance, in(0), &in[1], &in[2]);
 }
-#define SPREAD .shape = spread_shape, .kind = LC_KIND_REDUCTION, .run = spread_run
+#define SPREAD .casts_out = true, .shape = spread_shape, .kind = LC_KIND_REDUCTION, .run = spread_run
 LC_OP(var,
       .sig =
           "var(input: Tensor, dim: list[int] | None = None, *, correction: Number | None = 1, keepdim: bool = False) -> Tensor",

@@ -55,8 +55,7 @@ LC_OP(nanmedian_dim, .py = "nanmedian",
       .sig = "nanmedian_dim(input: Tensor, dim: int, keepdim: bool = False) -> (values: Tensor, indices: Tensor)",
       .doc = "Medians along a dimension of what is not NaN, and where they are.", SELECTED, .kind = LC_KIND_REDUCTION,
       .run = selected_run);
-LC_OP(mode, .strict_out = true,
-      .sig = "mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> (values: Tensor, indices: Tensor)",
+LC_OP(mode, .sig = "mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> (values: Tensor, indices: Tensor)",
       .doc = "The most frequent value along a dimension (the smallest such) and where one of them is.", SELECTED,
       .kind = LC_KIND_REDUCTION, .run = selected_run);
 
@@ -73,7 +72,7 @@ static int kthvalue_shape(const lc_record *call, lc_spec *out)
 }
 static int kthvalue_run(const lc_record *call) { return select_into(call, call->args[1].i - 1); }
 GRAD(kthvalue) { dx[0] = selection_slope(g[0], y[1], in(0), &in[2]); }
-LC_OP(kthvalue, .strict_out = true,
+LC_OP(kthvalue,
       .sig = "kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> (values: Tensor, indices: Tensor)",
       .doc = "The k-th smallest elements along a dimension and where they are; NaNs are the largest.", .method = true,
       .out = true, .shape = kthvalue_shape, .run = kthvalue_run, .grad = kthvalue_grad, .saves = OUT(1));

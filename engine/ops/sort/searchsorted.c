@@ -86,7 +86,7 @@ static int searchsorted_run(const lc_record *call)
     if (search_side(&call->args[3], &call->args[4], &right) < 0) return -1;
     return search_with(call, (searched){ call->in[0], call->in[1], call->in[2] }, right);
 }
-LC_OP(searchsorted, .strict_out = true,
+LC_OP(searchsorted,
       .sig = "searchsorted(sorted_sequence: Tensor, input: Tensor | Number, *, out_int32: bool = False, right: bool = False, "
              "side: str | None = None, sorter: Tensor | None = None) -> Tensor",
       .doc = "Where each value would be inserted into the sorted last dimension: before equal values, or behind them if right.",
@@ -105,7 +105,7 @@ static int bucketize_run(const lc_record *call)
 {
     return search_with(call, (searched){ call->in[1], call->in[0], LC_NONE }, call->args[3].b);
 }
-LC_OP(bucketize, .strict_out = true,
+LC_OP(bucketize,
       .sig = "bucketize(input: Tensor | Number, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor",
       .doc = "The bucket between sorted boundaries that each value falls into; a boundary belongs to the bucket on its left, "
              "or if right to "
@@ -133,7 +133,7 @@ static int isin_run(const lc_record *call)
     int rc = tests ? run_kernel_with(call, &a) : -1;
     return lc_release(elements), lc_release(tests), rc;
 }
-LC_OP(isin, .strict_out = true,
+LC_OP(isin,
       .sig = "isin(elements: Tensor | Number, test_elements: Tensor | Number, *, assume_unique: bool = False, "
              "invert: bool = False) -> Tensor",
       .doc = "For each element whether it is among the test elements; invert: whether it is not. assume_unique may be said, "

@@ -29,7 +29,7 @@ static int sort_run(const lc_record *call)
     return run_kernel_with(call, &a);
 }
 GRAD(chosen) { dx[0] = in(0)->ndim ? lc_scatter(zeros_like(in(0)), in[1].i, y[1], g[0], NULL) : g[0]; }
-LC_OP(sort, .strict_out = true,
+LC_OP(sort,
       .sig = "sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None) "
              "-> (values: Tensor, indices: Tensor)",
       .doc = "Sort along a dimension: the values in order and the indices they had. Equal values keep their order; NaN is the "
@@ -59,9 +59,9 @@ GRAD(msort)
     lc_tensor *x = in(0);
     dx[0] = x->ndim ? lc_scatter(zeros_like(x), 0, lc_argsort(x, 0, false, LC_ABSENT), g[0], NULL) : g[0];
 }
-LC_OP(msort, .strict_out = true, .sig = "msort(input: Tensor) -> Tensor", .doc = "Sort along the first dimension.",
-      .method = true, .out = true, .kernel = LC_OP_sort, .promote = LC_NO_PROMOTION, .shape = msort_shape, .run = msort_run,
-      .grad = msort_grad, .saves = IN(0));
+LC_OP(msort, .sig = "msort(input: Tensor) -> Tensor", .doc = "Sort along the first dimension.", .method = true, .out = true,
+      .kernel = LC_OP_sort, .promote = LC_NO_PROMOTION, .shape = msort_shape, .run = msort_run, .grad = msort_grad,
+      .saves = IN(0));
 
 /* ---- topk ---- */
 static int topk_shape(const lc_record *call, lc_spec *out)
@@ -90,7 +90,7 @@ static int topk_run(const lc_record *call)
     return run_kernel_with(call, &a);
 }
 GRAD(topk) { dx[0] = in(0)->ndim ? lc_scatter(zeros_like(in(0)), in[2].i, y[1], g[0], NULL) : g[0]; }
-LC_OP(topk, .strict_out = true,
+LC_OP(topk,
       .sig = "topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) "
              "-> (values: Tensor, indices: Tensor)",
       .doc = "The k largest or smallest elements along a dimension and their indices. NaN is the largest.", .method = true,

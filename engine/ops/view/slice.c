@@ -260,7 +260,7 @@ GRAD(slice_scatter)
     if (need[0]) dx[0] = lc_slice_scatter(g[0], zeros_like(in(1)), in[2].i, in[3], in[4], in[5].i);
     if (need[1]) dx[1] = lc_slice(g[0], in[2].i, in[3], in[4], in[5].i);
 }
-LC_OP(slice_scatter, .strict_out = true,
+LC_OP(slice_scatter,
       .sig = "slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, "
              "step: int = 1) -> Tensor",
       .doc = "A copy of input with src in a slice of a dimension.", .method = true, .out = true, .promote = LC_NO_PROMOTION,

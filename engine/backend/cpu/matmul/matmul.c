@@ -401,8 +401,9 @@ static void run_direct(product *p, int64_t cost)
     cpu_parallel(g->batch * g->m, CPU_GRAIN / (g->n * (g->k ? g->k : 1)) + 1, cost, direct_rows, p);
 }
 
-/* ---- a few rows of at most four features by weights: the first product with the third, the second with the fourth; one after the other if
- * the rows lie apart. That is how MKL adds, and PyTorch's own loop: where logits are thousands, their exponentials show it. ---- */
+/* ---- a few rows of at most four features by weights ----
+ * PYTORCH-QUIRK: the order of the sums is that of MKL and of PyTorch's own loop. They add the first product to the third and the second to the
+ * fourth; one after the other if the rows are not contiguous. For logits in the thousands, exp amplifies the rounding difference. */
 enum { TINY = 256 };
 static bool is_tiny(const product *p)
 {
