@@ -60,6 +60,7 @@ def gates(build):
         "layers": script("layers"),
         "rooms": script("rooms"),
         "text": script("text"),
+        "ops": script("ops"),
         "duplication": script("duplication"),
         "clang-format": clang_format,
         "ruff": ruff,

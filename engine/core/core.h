@@ -185,8 +185,7 @@ extern long lc_alloc_fail_at;     /* tests: the n-th lc_alloc from now fails; 0 
 typedef struct {
     int64_t allocated_bytes, peak_bytes, allocations, frees, cached_bytes; /* storages; current, highest, counts */
 } lc_memory_stats;
-void lc_memory_count(lc_device_kind kind, int64_t bytes);        /* a storage came (positive) or went (negative) */
-void lc_memory_count_cached(lc_device_kind kind, int64_t bytes); /* free memory a device's own cache took or returned */
+void lc_memory_count(lc_device_kind kind, int64_t bytes); /* a storage came (positive) or went (negative) */
 void lc_memory_read(lc_device_kind kind, lc_memory_stats *stats);
 void lc_memory_reset_peak(lc_device_kind kind);
 
@@ -224,7 +223,6 @@ int lc_cpu_quota(const char *membership, const char *mounts);
 /* Shared libraries, loaded at first use. names: candidates, ended by NULL. NULL after lc_fail(GpuNotAvailable or LucidError, ...) */
 void *lc_dylib_open(const char *const *names, const char *what);
 void *lc_dylib_symbol(void *lib, const char *name);
-int   lc_dylib_add_path(const char *folder); /* searched before the system's places: the lib/ folders of nvidia-* wheels */
 
 /* Random numbers: PyTorch's CPU generator, MT19937 (rng.c; random.h has the fills). The functions that take one word or several
  * want the lock held where threads share the generator; all others take it. */
@@ -244,7 +242,6 @@ lc_generator *lc_generator_default(void); /* borrowed: the process-wide CPU gene
 void          lc_generator_seed(lc_generator *g, uint64_t seed);
 uint64_t      lc_random_seed(void); /* from the system's entropy: no two calls alike */
 void          lc_random_words(lc_generator *g, uint32_t *out, int64_t n);
-uint32_t      lc_random32(lc_generator *g);
 enum { LC_GENERATOR_STATE_BYTES = 5056 };
 #define LC_GENERATOR_SEED 67280421310721u                     /* of a generator made without a seed */
 void lc_generator_get_state(lc_generator *g, uint8_t *bytes); /* PyTorch's layout of CPU generator states */

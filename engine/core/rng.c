@@ -130,8 +130,6 @@ void lc_random_words(lc_generator *g, uint32_t *out, int64_t n)
     }
 }
 
-uint32_t lc_random32(lc_generator *g) { return lc_next32(g); }
-
 /* ---- states ---- */
 
 void lc_generator_get_state(lc_generator *g, uint8_t *bytes)

@@ -10,6 +10,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 import check_duplication  # noqa: E402
 import check_layers  # noqa: E402
+import check_ops  # noqa: E402
 import check_rooms  # noqa: E402
 import check_text  # noqa: E402
 import genops  # noqa: E402
@@ -19,7 +20,7 @@ import list_sources  # noqa: E402
 @pytest.fixture
 def tree(tmp_path, monkeypatch):
     """An empty source tree that the gates look at instead of this one."""
-    for module in (check_layers, check_rooms, check_text, check_duplication, list_sources):
+    for module in (check_layers, check_ops, check_rooms, check_text, check_duplication, list_sources):
         monkeypatch.setattr(module, "ROOT", tmp_path)
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
 
@@ -97,6 +98,34 @@ def test_text_refuses(tree, file, text, wanted):
     assert any(wanted in p for p in check_text.problems())
 
 
+@pytest.mark.parametrize(
+    "text, wanted",
+    [
+        ('int f(call c)\n{\n    return !strcmp(c->op->name, "index_copy");\n}\n', "x.c:3: an op's name is compared as text"),
+        ('int f(op *o)\n{\n    const char *n = py_public_name(o);\n    return strcmp("glu", n) == 0;\n}\n', "x.c:4"),
+        (
+            "int f(op *op)\n{\n    return op->run == elementwise;\n}\n",
+            "x.c:3: an op's function pointer is compared with elementwise",
+        ),
+        ("int f(call c)\n{\n    return c.op->shape != broadcast;\n}\n", "compared with broadcast"),
+    ],
+)
+def test_ops_refuses(tree, text, wanted):
+    tree("engine/transform/x.c", text)
+    assert any(wanted in p for p in check_ops.problems())
+
+
+def test_ops_allows(tree):
+    tree(
+        "engine/ops/x.c",
+        "/* op->run == elementwise, strcmp(op->name, x) */\n"
+        'int f(op *op)\n{\n    return op->run != NULL && op == &lc_op_add && !strcmp(args[1].s, "mean") && op->run(op);\n}\n'
+        'int g(op *op, const char *mode)\n{\n    return lc_fail("%s", op->name) && !strcmp(mode, "sum");\n}\n'
+        "int h(tensor *t, tensor *u)\n{\n    return t->shape == u->shape;\n}\n",
+    )
+    assert list(check_ops.problems()) == []
+
+
 def test_duplication_sees_a_copy(tree):
     body = "\n".join(f"int f{i}(int a) {{ return a * {i} + g(a, {i}); }}" for i in range(20))
     tree("engine/core/a.c", body)
@@ -122,6 +151,8 @@ def test_public_headers_are_followed(tree, monkeypatch):
         'LC_OP(f, .sig = "f(input: Tensor) -> Tensor");\nLC_OP(f, .sig = "f(input: Tensor) -> Tensor");',
         'LC_OP(f, .sig = "f(input: Quaternion) -> Tensor");',
         '#define ROW(op) LC_OP(op, .sig = "f(input: Tensor) -> Tensor");\nROW(f)\nROW(g)',
+        'LC_OP(f, .aliases = "g", .sig = "f(input: Tensor) -> Tensor");\nLC_OP(g, .sig = "g(input: Tensor) -> Tensor");',
+        '#include "no_such_header.h"\n',
     ],
 )
 def test_genops_refuses(tmp_path, block):
@@ -146,3 +177,29 @@ def test_genops_reads_rows_of_a_macro(tmp_path):
         ("g_both", "g", "", True),
     ]
     assert ops["g_both"].sig == "g_both(input: Tensor, n: int = 1) -> Tensor" and ops["f"].ns == "nn.functional"
+
+
+def test_genops_derives_aliases_and_classes(tmp_path):
+    (tmp_path / "f.c").write_text(
+        "#define FORMS .inplace = true, .method = true\n"
+        'LC_OP(f, .aliases = "g h", .sig = "f(input: Tensor) -> Tensor", .doc = "A function.", FORMS, .run = elementwise);\n'
+        'LC_OP(f_more, .py = "f", .aliases = "g", .sig = "f_more(input: Tensor, n: int) -> Tensor", .lower = rows, '
+        ".run = lowered);\n"
+        'LC_OP(v, .sig = "v(input: Tensor) -> Tensor", .view_of = IN(0), .call = v_call, .copies = true);\n'
+        'LC_OP(c, .sig = "c(input: Tensor) -> Tensor", .call = c_call);\n'
+        'LC_OP(k, .sig = "k(input: Tensor) -> Tensor", .run = k_run);\n'
+    )
+    ops = genops.read_ops([tmp_path])
+    assert {name: (op.py, op.base, op.derived) for name, op in ops.items() if op.derived} == {
+        "f_": ("f_", "f", "inplace"),
+        "g": ("g", "f", "alias"),
+        "g_": ("g_", "g", "inplace"),
+        "g_more": ("g", "f_more", "alias"),
+        "h": ("h", "f", "alias"),
+        "h_": ("h_", "h", "inplace"),
+        "v_copy": ("v_copy", "v", "copy"),
+    }
+    assert ops["g_more"].sig == "g_more(input: Tensor, n: int) -> Tensor" and ops["h"].doc == "Another name of f."
+    assert ops["h_"].method and ops["h_"].family == "f"
+    kinds = {name: op.kind.removeprefix("LC_KIND_") for name, op in ops.items() if not op.derived}
+    assert kinds == {"f": "ELEMENTWISE", "f_more": "ELEMENTWISE", "v": "VIEW", "c": "COMPOSITE", "k": "OPAQUE"}

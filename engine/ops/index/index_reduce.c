@@ -9,7 +9,7 @@ typedef struct {
 } fold;
 
 /* sum is scatter_reduce's alone: index_add is index_reduce's. */
-static int fold_of(const lc_record *call, fold *f)
+static int fold_of(const lc_record *call, bool sums, fold *f)
 {
     static const struct {
         const char *name;
@@ -19,7 +19,6 @@ static int fold_of(const lc_record *call, fold *f)
                 { "prod", { LC_INDEX_MULTIPLY, false } },
                 { "amax", { LC_INDEX_MAX, false } },
                 { "amin", { LC_INDEX_MIN, false } } };
-    bool sums = !strncmp(call->op->name, "scatter", 7);
     for (size_t i = !sums; i < sizeof all / sizeof *all; i++)
         if (!strcmp(call->args[4].s, all[i].name)) return *f = all[i].fold, 0;
     return lc_fail_int(LC_LucidError, "%s: reduce argument must be %smean, prod, amax or amin, got %s.", call->op->name,
@@ -59,7 +58,7 @@ static int reduce_into(const lc_record *call, lc_tensor *source, const lc_tensor
     fold       f;
     bool       include_self = call->args[5].b;
     lc_tensor *start = start_of(call), *empty = NULL;
-    if (fold_of(call, &f) < 0) return -1;
+    if (fold_of(call, true, &f) < 0) return -1; /* the shape rule has refused what is not for this op */
     if (f.mode >= LC_INDEX_MAX && lc_is_complex(call->in[0]->dtype)) return no_kernel(call);
     if (f.mean && call->in[0]->dtype == LC_b8) return no_kernel(call);
     if (!include_self) {
@@ -170,7 +169,7 @@ static void grads_along(const along *a, lc_tensor *g, lc_tensor *y, lc_tensor *s
 static int scatter_reduce_shape(const lc_record *call, lc_spec *out)
 {
     fold f;
-    return fold_of(call, &f) < 0 ? -1 : scatter_shape(call, out);
+    return fold_of(call, true, &f) < 0 ? -1 : scatter_shape(call, out);
 }
 static int scatter_reduce_run(const lc_record *call) { return reduce_along(call, call->in[2], call->in[1]); }
 GRAD(scatter_reduce) { grads_along(ALONG(false), g[0], y[0], in(0), in(3), &dx[0], &dx[2]); }
@@ -183,7 +182,7 @@ LC_OP(scatter_reduce,
 static int index_reduce_shape(const lc_record *call, lc_spec *out)
 {
     fold f;
-    return fold_of(call, &f) < 0 ? -1 : slices_fit(call, out);
+    return fold_of(call, false, &f) < 0 ? -1 : slices_fit(call, out);
 }
 static int index_reduce_run(const lc_record *call)
 {
