@@ -55,7 +55,7 @@ static int divide(const lc_record *call, const lc_tensor *walked, bool include_s
 
 static int reduce_into(const lc_record *call, lc_tensor *source, const lc_tensor *walked)
 {
-    fold       f;
+    fold       f = { LC_INDEX_ADD, false };
     bool       include_self = call->args[5].b;
     lc_tensor *start = start_of(call), *empty = NULL;
     if (fold_of(call, true, &f) < 0) return -1; /* the shape rule has refused what is not for this op */
