@@ -169,7 +169,7 @@ def new(self, *args, device=None):
     >>> lucid.ones(1).new(2, 3).shape, lucid.ones(1).new([2, 3])
     (lucid.Size([2, 3]), tensor([2., 3.]))
     """
-    from ._legacy import construct
+    from ._namespace.legacy import construct
 
     return construct(self.dtype, args, self.device if device is None else device)
 

@@ -24,7 +24,7 @@ class TypedStorage:
 
     def __init__(self, *args, wrap_storage=None, dtype=None, device=None):
         if wrap_storage is None:
-            from ._legacy import construct
+            from ._namespace.legacy import construct
 
             made = construct(_C.get_default_dtype() if dtype is None else dtype, args, device)
             wrap_storage, dtype = made.untyped_storage(), made.dtype

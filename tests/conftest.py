@@ -1,4 +1,4 @@
-"""Which Lucid is tested, and that no test module leaves engine memory behind.
+"""Which Lucid is tested, which tests run (--few), what a failure says, and that no test module leaves engine memory behind.
 
 A build under test is named by PYTHONPATH (the Makefile does that); it goes before the source tree, which pytest puts in front.
 """
@@ -6,6 +6,7 @@ A build under test is named by PYTHONPATH (the Makefile does that); it goes befo
 import gc
 import os
 import random
+import shlex
 import sys
 
 sys.path[:0] = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
@@ -14,12 +15,68 @@ import pytest  # noqa: E402
 
 import lucid  # noqa: E402
 
+from . import few  # noqa: E402
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+SETTINGS = ("LUCID_ISA", "LUCID_NUM_THREADS", "LUCID_EXPLORE")  # of the environment, that decide what a test does
+
 
 def live_blocks():
     """Tensors, storages, nodes: whatever the engine allocated and has not freed."""
     for _ in range(3):  # finalizers may leave new garbage
         gc.collect()
     return lucid._C.live_blocks()
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--few", action="store_true", help="a part of the tests that covers every op, layer and optimizer (tests/few.py)"
+    )
+
+
+def pytest_configure(config):
+    if config.getoption("--few"):
+        os.environ["LUCID_FEW"] = "1"  # before test modules are imported, and for the processes they start
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--few"):
+        chosen = few.choose(items)
+        kept = set(map(id, chosen))
+        config.hook.pytest_deselected(items=[item for item in items if id(item) not in kept])
+        items[:] = chosen
+
+
+def command_for(item):
+    """What runs this test alone, from the root of the tree."""
+    settings = {name: os.environ[name] for name in SETTINGS if name in os.environ}
+    build = os.path.dirname(os.path.dirname(lucid._C.__file__))
+    settings["PYTHONPATH"] = os.path.relpath(build, ROOT)
+    python = os.path.relpath(sys.executable, ROOT) if sys.executable.startswith(ROOT + os.sep) else sys.executable
+    words = [*(f"{name}={value}" for name, value in settings.items()), python, "-m", "pytest", item.nodeid]
+    return " ".join(map(shlex.quote, words))
+
+
+def subject_of(item):
+    """The op, sample and other parameters of a case, by name; empty if the test has none."""
+    params = getattr(getattr(item, "callspec", None), "params", {})
+    words = []
+    for name, value in params.items():
+        if hasattr(value, "op") and hasattr(value, "substitute"):  # a sample
+            words += [f"op {value.op}", f"sample {value}"]
+        else:
+            words.append(f"{name} {getattr(value, '__name__', value)!s:.80}")
+    return ", ".join(words)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """A failure names its subject and the command that repeats it."""
+    report = (yield).get_result()
+    if report.failed:
+        subject = subject_of(item)
+        report.sections.append(("to run it alone", (f"{subject}\n" if subject else "") + command_for(item)))
 
 
 def pytest_collection_finish():

@@ -194,8 +194,8 @@ def __getattr__(name):
 
         return import_module("lucid.cuda.amp")
     if name.endswith("Tensor"):
-        from .. import _legacy
+        from .._namespace import legacy
 
-        if name in _legacy.__all__:
-            return _legacy.on_cuda(name)
+        if name in legacy.__all__:
+            return legacy.on_cuda(name)
     raise AttributeError(f"module 'lucid.cuda' has no attribute {name!r}")

@@ -6,5 +6,5 @@ Identity
 >>> handle.remove()
 """
 
-from .modules._hooks import *  # noqa: F403
-from .modules._hooks import __all__  # noqa: F401
+from .modules._base.hooks import *  # noqa: F403
+from .modules._base.hooks import __all__  # noqa: F401

@@ -7,7 +7,7 @@ from itertools import chain
 
 from .._C import Tensor, _set_grad_enabled
 from ..autograd import enable_grad
-from ..nn.modules._hooks import add_hook
+from ..nn.modules._base.hooks import add_hook
 
 
 class _Required:

@@ -6,6 +6,6 @@ True
 """
 
 from .._C import from_dlpack
-from .._functions import to_dlpack
+from .._namespace.functions import to_dlpack
 
 __all__ = ["from_dlpack", "to_dlpack"]

@@ -5,6 +5,6 @@
 True
 """
 
-from ..nn.modules._hooks import RemovableHandle
+from ..nn.modules._base.hooks import RemovableHandle
 
 __all__ = ["RemovableHandle"]

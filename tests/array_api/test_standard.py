@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given
 
 import lucid
-from tests.repo.docstring_examples import examples
+from tests.properties import examples
 
 from . import cases as c
 from .namespace import MISSING, xp

@@ -3,6 +3,7 @@
 import importlib
 import pathlib
 import warnings
+import zlib
 
 import pytest
 import torch
@@ -23,6 +24,16 @@ CASES = [pytest.param(s, d, id=f"{i}-{d}") for i, s in SAMPLES for d in s.dtypes
 SMOOTH = [p for p in CASES if p.values[0].grad and p.values[1] in ("float64", "complex128")]
 BY_SAMPLE = [pytest.param(s, id=i) for i, s in SAMPLES]
 PLAIN = [p for p in BY_SAMPLE if not p.values[0].random and not p.values[0].fn]
+
+
+def representative(sample, dtype):
+    """With --few an op is run in float32 and in one dtype more, which the op's name decides."""
+    first = "float32" if "float32" in sample.dtypes else sample.dtypes[0]
+    other = sample.dtypes[zlib.crc32(sample.op.encode()) % len(sample.dtypes)]
+    return (sample.op, dtype) if dtype in (first, other) else None
+
+
+per_op = pytest.mark.few(per=lambda sample, dtype=None: sample.op)
 
 
 def dtype_arguments(m, value):
@@ -70,12 +81,14 @@ def compare(sample, dtype, layout="contiguous", method=False, prepare=lambda m, 
     return a, b
 
 
+@pytest.mark.few(per=representative)
 @pytest.mark.parametrize("sample, dtype", CASES)
 def test_values(sample, dtype):
     for layout in LAYOUTS:
         compare(sample, dtype, layout)
 
 
+@per_op
 @pytest.mark.parametrize("sample", BY_SAMPLE)
 def test_forms(sample):
     """Method, in-place form, out= and meta, wherever PyTorch has them."""
@@ -109,6 +122,7 @@ def out_for(m, sample, dtype, layout):
     return harness.laid_out(m, empty, layout)
 
 
+@per_op
 @pytest.mark.parametrize("sample", PLAIN)
 def test_meta(sample):
     """Shapes, dtypes and strides without values."""
@@ -142,6 +156,7 @@ def gradients(m, sample, dtype, layout):
     return first, second
 
 
+@per_op
 @pytest.mark.parametrize("sample, dtype", SMOOTH)
 def test_gradients(sample, dtype):
     if attempt(torch, sample, build(torch, sample, dtype))[1]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import lucid
 from tests.ops.samples.sample import ALL, S
-from tests.repo.docstring_examples import examples
+from tests.properties import examples
 
 from .harness import assert_same, error_class
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ops.test_random_operands import both, make, operand
-from tests.repo.docstring_examples import examples
+from tests.properties import examples
 
 DIM = st.integers(-4, 4)
 FEW = st.integers(-2, 4)

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 
 import lucid
-from tests.repo.docstring_examples import examples
+from tests.properties import examples
 
 DTYPES = ("bool", "uint8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 SHAPES = st.lists(st.integers(0, 4), min_size=1, max_size=4)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import lucid
 from tests.oracle import assert_same, both, of_torch
-from tests.repo.docstring_examples import examples
+from tests.properties import examples
 
 X = torch.arange(60.0).reshape(3, 4, 5)
 MASK = torch.arange(12).reshape(3, 4) % 3 == 0

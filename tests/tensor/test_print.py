@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import lucid
 from lucid import _print
-from tests.repo.docstring_examples import examples
+from tests.properties import examples
 
 FLOATS = ["float32", "float64", "float16", "bfloat16"]
 DTYPES = [*FLOATS, "int64", "int32", "int16", "int8", "uint8", "bool", "complex64", "complex128"]

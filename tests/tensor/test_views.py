@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lucid
-from tests.repo.docstring_examples import examples
+from tests.properties import examples
 
 BOTH = (lucid, torch)
 chains = examples(150)

@@ -3,7 +3,7 @@
 from ... import _C
 from .. import functional as F
 from ..parameter import Parameter
-from ._layer import layer
+from ._base.layer import layer
 from .module import Module
 
 # name, function of nn.functional, settings, repr, what it does

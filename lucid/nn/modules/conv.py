@@ -6,7 +6,7 @@ from ... import _C
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter
-from ._sizes import reversed_twice, sizes
+from ._base.sizes import reversed_twice, sizes
 from .module import Module
 
 

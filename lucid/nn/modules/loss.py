@@ -1,7 +1,7 @@
 """Losses as modules."""
 
 from .. import functional as F
-from ._layer import layer, names_of
+from ._base.layer import layer, names_of
 from .module import Module
 
 _OLD = {(True, True): "mean", (True, False): "sum"}  # of (reduce, size_average)

@@ -6,10 +6,10 @@ from collections import OrderedDict
 from ... import _C
 from ..._C import Tensor, _set_grad_enabled
 from ..parameter import Buffer, Parameter, is_lazy
-from . import _hooks
-from ._hooks import *  # noqa: F403 (PyTorch has them here)
-from ._hooks import BackwardHook, add_hook
-from ._state import StateDict
+from ._base import hooks as _hooks
+from ._base.hooks import *  # noqa: F403 (PyTorch has them here)
+from ._base.hooks import BackwardHook, add_hook
+from ._base.state import StateDict
 
 _MEMBERS = ("_parameters", "_buffers", "_modules")
 _HOOKS = (

@@ -4,7 +4,7 @@ from ... import _C
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter, is_lazy
-from ._layer import layer
+from ._base.layer import layer
 from .module import Module
 
 LocalResponseNorm = layer(

@@ -1,7 +1,7 @@
 """Padding layers."""
 
 from .. import functional as F
-from ._sizes import sizes
+from ._base.sizes import sizes
 from .module import Module
 
 

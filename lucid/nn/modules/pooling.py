@@ -1,8 +1,8 @@
 """Pooling layers."""
 
 from .. import functional as F
-from ._layer import layer
-from ._sizes import pair, single, triple
+from ._base.layer import layer
+from ._base.sizes import pair, single, triple
 from .module import Module
 
 _MAX = "kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False"

@@ -1,7 +1,7 @@
 """Layers that move values: flattening, shuffling, folding, resizing; and distances."""
 
 from .. import functional as F
-from ._layer import layer
+from ._base.layer import layer
 from .module import Module
 
 PixelShuffle = layer(

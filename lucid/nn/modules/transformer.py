@@ -6,7 +6,7 @@ from ... import _C
 from .. import functional as F
 from .._attention import attend_heads, heads_of
 from ..init import xavier_uniform_
-from . import _hooks
+from ._base import hooks as _hooks
 from .activation import GELU, ReLU
 from .attention import MultiheadAttention
 from .container import ModuleList

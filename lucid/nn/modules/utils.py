@@ -5,11 +5,11 @@
 ((3, 3), (1, 2))
 """
 
-from ._sizes import pair as _pair
-from ._sizes import quadruple as _quadruple
-from ._sizes import single as _single
-from ._sizes import sizes as _ntuple
-from ._sizes import triple as _triple
+from ._base.sizes import pair as _pair
+from ._base.sizes import quadruple as _quadruple
+from ._base.sizes import single as _single
+from ._base.sizes import sizes as _ntuple
+from ._base.sizes import triple as _triple
 
 __all__ = ["_ntuple", "_pair", "_quadruple", "_single", "_triple", "consume_prefix_in_state_dict_if_present"]
 

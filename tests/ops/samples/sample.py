@@ -28,6 +28,11 @@ class T:
         self.shape, self.dtype, self.low, self.high = shape, dtype, low, high
         self.values, self.unique, self.grad = values, unique, grad
 
+    def __repr__(self):
+        if self.values is not None:
+            return f"T(values={self.values!r:.60})"
+        return f"T({', '.join([*map(str, self.shape), *([f'dtype={self.dtype!r}'] if self.dtype else [])])})"
+
     def numbers(self, dtype, rng):
         """A NumPy array (bfloat16 as float32) of the values for this dtype."""
         dtype = self.dtype or dtype
@@ -57,6 +62,11 @@ class S:
         self.op, self.args, self.kwargs, self.fn, self.dtypes = op, args, kwargs, fn, dtypes
         self.grad, self.gradgrad, self.inplace, self.out, self.method = grad, gradgrad, inplace, out, method
         self.rtol, self.atol, self.strides, self.random, self.id = rtol, atol, strides, random, id
+
+    def __repr__(self):
+        """As it is written in its table."""
+        words = [*map(repr, self.args), *(f"{name}={value!r}" for name, value in self.kwargs.items())]
+        return f"S({', '.join([repr(self.op), *words])})"
 
     def tensors(self):
         """The T objects in order, lists flattened."""

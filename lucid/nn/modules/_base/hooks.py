@@ -3,8 +3,8 @@
 import weakref
 from collections import OrderedDict
 
-from ..._C import ModuleBase, Tensor, _grad_enabled, zeros
-from ...autograd import Function
+from ...._C import ModuleBase, Tensor, _grad_enabled, zeros
+from ....autograd import Function
 
 
 class RemovableHandle:
@@ -55,7 +55,7 @@ def add_hook(hooks, hook, prepend=False, **marks):
     """Put a hook into a dict; marks: other dicts that say something about it, None where nothing is said.
 
     >>> from collections import OrderedDict
-    >>> from lucid.nn.modules._hooks import add_hook
+    >>> from lucid.nn.modules._base.hooks import add_hook
     >>> hooks = OrderedDict()
     >>> handle = add_hook(hooks, print); len(hooks)
     1
@@ -89,7 +89,7 @@ for _hooks in (global_forward_hooks, global_forward_pre_hooks, global_backward_h
 def any_global():
     """Whether calls of all modules are watched.
 
-    >>> from lucid.nn.modules._hooks import any_global
+    >>> from lucid.nn.modules._base.hooks import any_global
     >>> with lucid.nn.register_module_forward_hook(print):
     ...     any_global()
     True
@@ -100,7 +100,7 @@ def any_global():
 def any_global_backward():
     """Whether gradients of all modules are watched.
 
-    >>> from lucid.nn.modules._hooks import any_global_backward
+    >>> from lucid.nn.modules._base.hooks import any_global_backward
     >>> any_global_backward()
     False
     """
@@ -226,7 +226,7 @@ class _Passing(Function):
 class BackwardHook:
     """Runs the backward hooks of one call of a module: what came in and went out passes through a node of its own.
 
-    >>> from lucid.nn.modules._hooks import BackwardHook
+    >>> from lucid.nn.modules._base.hooks import BackwardHook
     >>> hook = BackwardHook(None, [lambda module, grads, out: print(grads)], [])
     >>> (x,) = hook.setup_input_hook((lucid.ones(1, requires_grad=True),))
     >>> hook.setup_output_hook(x * 2).backward()

@@ -1,6 +1,6 @@
 """Histograms of several dimensions: what they return is nested, so it is put together here."""
 
-from . import _C
+from .. import _C
 
 
 class _Histogram(tuple):

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 def sizes(n):
     """A function that makes a tuple of n of what it is given.
 
-    >>> from lucid.nn.modules._sizes import sizes
+    >>> from lucid.nn.modules._base.sizes import sizes
     >>> sizes(2)(3), sizes(2)([4, 5])
     ((3, 3), (4, 5))
     """
@@ -16,7 +16,7 @@ def sizes(n):
 
     repeat.__doc__ = f"""A tuple of {n}.
 
-    >>> from lucid.nn.modules._sizes import sizes
+    >>> from lucid.nn.modules._base.sizes import sizes
     >>> len(sizes({n})(0))
     {n}
     """
@@ -29,7 +29,7 @@ single, pair, triple, quadruple = sizes(1), sizes(2), sizes(3), sizes(4)
 def reversed_twice(values):
     """Padding as nn.functional.pad takes it, from one number per dimension: the last dimension first, both sides.
 
-    >>> from lucid.nn.modules._sizes import reversed_twice
+    >>> from lucid.nn.modules._base.sizes import reversed_twice
     >>> reversed_twice((1, 2))
     (2, 2, 1, 1)
     """

@@ -2,7 +2,7 @@
 
 import math
 
-from . import _C
+from .. import _C
 
 _precision = "highest"
 _warn_always = False

@@ -8,7 +8,7 @@ tensor([1., 2.])
 tensor([1, 1])
 """
 
-from . import _C
+from .. import _C
 
 _DTYPES = {
     "FloatTensor": _C.float32,
@@ -28,7 +28,7 @@ __all__ = [*_DTYPES, "set_default_tensor_type", "typename"]
 def construct(dtype, args, device=None):
     """What the old constructors make: of sizes, memory as it comes; of data, a copy; of a tensor of that dtype, the tensor.
 
-    >>> from lucid._legacy import construct
+    >>> from lucid._namespace.legacy import construct
     >>> construct(lucid.int64, (2, 3)).shape, construct(lucid.int64, ([2, 3],))
     (lucid.Size([2, 3]), tensor([2, 3]))
     """

@@ -2,9 +2,9 @@
 
 from collections import OrderedDict, namedtuple
 
-from ..._C import ModuleBase, Tensor, _set_grad_enabled
-from ..parameter import Parameter, is_lazy
-from . import _hooks
+from ...._C import ModuleBase, Tensor, _set_grad_enabled
+from ...parameter import Parameter, is_lazy
+from . import hooks
 
 EXTRA_STATE_KEY = "_extra_state"
 
@@ -44,7 +44,7 @@ def _swap_in(module, name, own, given, assign):
 class StateDict(ModuleBase):
     """The part of nn.Module that saves and loads.
 
-    >>> from lucid.nn.modules._state import StateDict
+    >>> from lucid.nn.modules._base.state import StateDict
     >>> issubclass(lucid.nn.Module, StateDict)
     True
     """
@@ -63,16 +63,16 @@ class StateDict(ModuleBase):
     def register_state_dict_post_hook(self, hook):
         """Call hook(module, state_dict, prefix, local_metadata) when a state dict was made; it may change the dict."""
         hook._from_public_api = True
-        return _hooks.add_hook(self._state_dict_hooks, hook)
+        return hooks.add_hook(self._state_dict_hooks, hook)
 
     def _register_state_dict_hook(self, hook):
         if getattr(hook, "_from_public_api", False):
             raise RuntimeError("this hook was registered with register_state_dict_post_hook already")
-        return _hooks.add_hook(self._state_dict_hooks, hook)
+        return hooks.add_hook(self._state_dict_hooks, hook)
 
     def register_state_dict_pre_hook(self, hook):
         """Call hook(module, prefix, keep_vars) before a state dict is made."""
-        return _hooks.add_hook(self._state_dict_pre_hooks, hook)
+        return hooks.add_hook(self._state_dict_pre_hooks, hook)
 
     def _register_load_state_dict_pre_hook(self, hook, with_module=False):
         if with_module:
@@ -81,15 +81,15 @@ class StateDict(ModuleBase):
             def hook(*args):
                 plain(module, *args)
 
-        return _hooks.add_hook(self._load_state_dict_pre_hooks, hook)
+        return hooks.add_hook(self._load_state_dict_pre_hooks, hook)
 
     def register_load_state_dict_pre_hook(self, hook):
         """Call hook(module, state_dict, prefix, local_metadata, strict, missing, unexpected, errors) before loading."""
-        return _hooks.add_hook(self._load_state_dict_pre_hooks, _WithModule(hook, self))
+        return hooks.add_hook(self._load_state_dict_pre_hooks, _WithModule(hook, self))
 
     def register_load_state_dict_post_hook(self, hook):
         """Call hook(module, incompatible_keys) after loading; it may change the lists of keys."""
-        return _hooks.add_hook(self._load_state_dict_post_hooks, hook)
+        return hooks.add_hook(self._load_state_dict_post_hooks, hook)
 
     # --- out ----------------------------------------------------------------------------------------------------------
     def _save_to_state_dict(self, destination, prefix, keep_vars):
@@ -137,7 +137,7 @@ class StateDict(ModuleBase):
         hook_args = (state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
         for hook in self._load_state_dict_pre_hooks.values():
             hook(*hook_args)
-        for hook in _hooks.global_load_state_dict_pre_hooks.values():
+        for hook in hooks.global_load_state_dict_pre_hooks.values():
             hook(self, *hook_args)
         assign = local_metadata.get("assign_to_params_buffers", False)
         buffers = {n: b for n, b in self._buffers.items() if n not in self._non_persistent_buffers_set}
@@ -236,7 +236,7 @@ class StateDict(ModuleBase):
             incompatible = _IncompatibleKeys(missing, unexpected)
             for hook in (
                 *module._load_state_dict_post_hooks.values(),
-                *_hooks.global_load_state_dict_post_hooks.values(),
+                *hooks.global_load_state_dict_post_hooks.values(),
             ):
                 if hook(module, incompatible) is not None:
                     raise AssertionError(

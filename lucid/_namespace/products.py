@@ -1,6 +1,6 @@
 """Products whose arguments are Python structure: lists of dimensions, subscripts as lists of numbers."""
 
-from . import _C
+from .. import _C
 
 __all__ = ["einsum", "tensordot"]
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

@@ -1,13 +1,13 @@
 """Layers that are a function and its settings are rows of a table: `layer` makes a class of one."""
 
-from .. import functional as F
-from .module import Module
+from ... import functional as F
+from ..module import Module
 
 
 def names_of(parameters):
     """The names in a list of parameters that is text.
 
-    >>> from lucid.nn.modules._layer import names_of
+    >>> from lucid.nn.modules._base.layer import names_of
     >>> names_of("n, dim=1")
     ['n', 'dim']
     """
@@ -23,7 +23,7 @@ def layer(name, function, parameters="", shown="", doc="", *, inputs="input", ca
     `base`: the class it extends, whose __init__ takes the settings `to_base`.
     The methods are compiled from text, as those of a named tuple are: they are as fast as written ones and have signatures.
 
-    >>> from lucid.nn.modules._layer import layer
+    >>> from lucid.nn.modules._base.layer import layer
     >>> Scaled = layer("Scaled", "hardtanh", "low=-1.0, high=1.0", "{low}, {high}")
     >>> Scaled(high=0.5), Scaled(high=0.5)(lucid.tensor([2.0]))
     (Scaled(-1.0, 0.5), tensor([0.5000]))

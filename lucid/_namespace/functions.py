@@ -1,6 +1,6 @@
 """Questions about objects, and switches, for which no op is needed."""
 
-from . import _C
+from .. import _C
 
 
 def _tensor(value, function, argument="input"):
@@ -24,7 +24,7 @@ def is_storage(obj):
     >>> lucid.is_storage(lucid.ones(2).untyped_storage()), lucid.is_storage(lucid.ones(2))
     (True, False)
     """
-    from .storage import TypedStorage
+    from ..storage import TypedStorage
 
     return isinstance(obj, (_C.UntypedStorage, TypedStorage))
 
@@ -161,7 +161,7 @@ def test(verbose=False):
     from importlib import import_module
     from pkgutil import walk_packages
 
-    lucid = import_module(__package__)
+    lucid = import_module("lucid")
     names = [m.name for m in walk_packages(lucid.__path__, "lucid.")]
     modules = [import_module(n) for n in ["lucid", *sorted(names)] if n not in ("lucid._C", "lucid.liblucid")]
     results = [testmod(m, extraglobs={"lucid": lucid}, optionflags=IGNORE_EXCEPTION_DETAIL) for m in modules]

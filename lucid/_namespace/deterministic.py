@@ -5,7 +5,7 @@ Lucid's CPU kernels give the same bits for any number of threads. What is refuse
 Memory that would hold what was there before (`empty`) is filled with NaN, or the largest integer.
 """
 
-from . import _C
+from .. import _C
 
 _LEVELS = ("default", "warn", "error")
 

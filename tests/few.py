@@ -1,0 +1,55 @@
+"""What `pytest --few` leaves of the tests: a part that a person waits for (`make test`); `make test-all` runs everything.
+
+Every test function still runs. A function with many cases keeps few of them:
+
+    @pytest.mark.few(per=key)    one case for each value of key(**parameters); a case whose key is None goes
+    (no mark)                    at most CASES cases, evenly spread over the list
+    @pytest.mark.full("reason")  none: the reason says what covers the same ground with --few
+
+So a new op, layer or optimizer that is a row of a table is part of `make test` from its first day, and no list names it here.
+Property tests draw fewer examples (tests/properties.py), and processes that tests start see LUCID_FEW=1.
+"""
+
+import os
+
+CASES = 6
+
+
+def wanted():
+    """Whether this run, or the run that started this process, has --few."""
+    return os.environ.get("LUCID_FEW") == "1"
+
+
+def spread(items, count):
+    """`count` of the items, the first and the last among them."""
+    if len(items) <= count:
+        return items
+    return [items[i * (len(items) - 1) // (count - 1)] for i in range(count)]
+
+
+def per_key(items, key):
+    """The first item of each key, in order."""
+    chosen = {}
+    for item in items:
+        value = key(**item.callspec.params)
+        if value is not None:
+            chosen.setdefault(value, item)
+    return list(chosen.values())
+
+
+def of_function(items):
+    """What stays of the cases of one test function."""
+    first = items[0]
+    if first.get_closest_marker("full"):
+        return []
+    mark = first.get_closest_marker("few")
+    return per_key(items, mark.kwargs["per"]) if mark and hasattr(first, "callspec") else spread(items, CASES)
+
+
+def choose(items):
+    """What stays of all tests, in order."""
+    functions = {}
+    for item in items:
+        functions.setdefault((item.parent.nodeid, getattr(item, "originalname", item.name)), []).append(item)
+    chosen = {id(item) for cases in functions.values() for item in of_function(cases)}
+    return [item for item in items if id(item) in chosen]

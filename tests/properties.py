@@ -1,0 +1,15 @@
+"""How many examples a property test (hypothesis) draws, and which: the same ones in every run, so that a change is judged by
+itself. LUCID_EXPLORE=20 draws new ones, twenty times as many; `pytest --few` draws a fifth."""
+
+import os
+
+from hypothesis import settings
+
+from tests import few
+
+EXPLORE = int(os.environ.get("LUCID_EXPLORE") or 0)
+
+
+def examples(count, **options):
+    count = count * EXPLORE or (max(count // 5, 5) if few.wanted() else count)
+    return settings(max_examples=count, derandomize=not EXPLORE, database=None, deadline=None, **options)
