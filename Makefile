@@ -1,5 +1,6 @@
 # build  an importable in-tree build       MODE=debug|asan|ubsan|tsan|clang (or several joined by "-") has a build folder of its own
-# test   C and Python tests, conformance (makes .venv)   TESTS= narrows the Python tests, PYTEST_ARGS= is passed on
+# test   C tests and a part of all others that covers every op, layer, optimizer and kernel table (makes .venv); some minutes
+# test-all  every test, conformance, the new contributor's path   TESTS= narrows the Python tests, PYTEST_ARGS= is passed on
 # check  the gates: layers, sizes, duplication, formatting, warnings, stubs, instruction counts     GATES= narrows them
 # asan   C tests and a part of the Python tests under AddressSanitizer and UBSan, with the checks of debug builds
 # tsan   the C tests under ThreadSanitizer
@@ -25,7 +26,7 @@ MANY   := OMP_NUM_THREADS=1 $(PYTEST) $(SHARED)
 ISAS  := $(shell grep -qw avx2 /proc/cpuinfo 2>/dev/null && echo base; grep -qw avx512dq /proc/cpuinfo 2>/dev/null && echo avx2)
 MAKE_ := $(MAKE) --no-print-directory
 
-.PHONY: build venv test compat c-test py-test compat-test isa-test check asan tsan docs bench demo wheel-test test-gpu format clean
+.PHONY: build venv test test-all compat c-test py-test compat-test isa-test contributor-test check asan tsan docs bench demo wheel-test test-gpu format clean
 
 build:
 	@$(TOOLS) $(PY) tools/build.py --mode "$(MODE)" --jobs $(JOBS) $(BUILD)
@@ -47,9 +48,17 @@ compat-test: build
 isa-test: build
 	@for isa in $(ISAS); do LUCID_ISA=$$isa $(MANY) tests/ops -k values $(PYTEST_ARGS) || exit 1; done
 
+# docs/add-an-op.md, followed to the letter on a copy of the tree.
+contributor-test: build
+	@$(PY) tests/repo/follow_add_an_op.py
+
 test: venv
-	@$(MAKE_) c-test py-test compat-test isa-test PYTHON=.venv/bin/python
-	@echo "test: C tests, Python tests, conformance and kernel tables ($(ISAS) and the widest) passed"
+	@$(MAKE_) c-test py-test compat-test isa-test PYTHON=.venv/bin/python PYTEST_ARGS="--few $(PYTEST_ARGS)"
+	@echo "test: passed, with a part of the cases; make test-all runs all of them"
+
+test-all: venv
+	@$(MAKE_) c-test py-test compat-test isa-test contributor-test PYTHON=.venv/bin/python
+	@echo "test-all: C tests, Python tests, conformance, kernel tables ($(ISAS) and the widest), contributor's path passed"
 
 compat: build
 	@PYTHONPATH=$(CURDIR)/$(BUILD)/pkg $(PY) tests/compat/run.py --jobs $(JOBS) $(OPS)
@@ -66,6 +75,7 @@ docs: build
 	@PYTHONPATH=$(CURDIR)/$(BUILD)/pkg $(PY) tools/gendocs.py $(BUILD)/docs/ops
 
 bench: build
+	@PYTHONPATH=. $(PY) benchmarks/summary.py
 	@PYTHONPATH=. $(PY) benchmarks/dispatch.py
 	@PYTHONPATH=. $(PY) benchmarks/modules.py
 	@PYTHONPATH=. $(PY) benchmarks/elementwise.py
@@ -76,7 +86,7 @@ bench: build
 	@PYTHONPATH=. $(PY) benchmarks/checkpoints.py
 
 demo: build
-	@PYTHONPATH=. $(PY) examples/lenet.py
+	@PYTHONPATH=. $(PY) examples/lenet.py 30 docs/images/demo.png
 
 # Build the wheel, install it into an empty environment, use it from Python and from C.
 wheel-test:

@@ -1,4 +1,4 @@
-"""Time statements in Lucid and in PyTorch, in turn, in one process; print them beside their targets.
+"""Time statements in Lucid and in PyTorch, in turn, in one process; print them beside targets, or as a table for documents.
 
 Machines are shared and noisy, so each figure is the best of many short runs, and the two libraries alternate: what disturbs one
 disturbs the other. Trust ratios more than nanoseconds.
@@ -34,10 +34,14 @@ class Row:
     def cells(self):
         target = [f"≤ {shown(self.limit, self.unit)}"] if self.limit is not None else []
         target += [f"≤ {self.ratio:.2f}"] if self.ratio is not None else []
+        verdict = ("pass" if self.passed else "MISS") if target else ""
+        return [*self.measured(), ", ".join(target), verdict]
+
+    def measured(self):
+        """The cells that documents show."""
         ratio = f"{self.ours / self.theirs:.2f}" if self.theirs else ""
         theirs = shown(self.theirs, self.unit) if self.theirs is not None else ""
-        verdict = ("pass" if self.passed else "MISS") if target else ""
-        return [self.title, shown(self.ours, self.unit), theirs, ratio, ", ".join(target), verdict]
+        return [self.title, shown(self.ours, self.unit), theirs, ratio]
 
 
 def shown(value, unit):
@@ -106,18 +110,22 @@ def nothing():
     pass
 
 
-HEAD = ["case", "Lucid", "PyTorch", "ratio", "target", ""]
+HEAD = ["case", "Lucid", "PyTorch", "ratio"]
+
+
+def markdown_table(rows):
+    """What a document shows: no targets, those are the developers'."""
+    table = [HEAD, ["---", "---:", "---:", "---:"]] + [r.measured() for r in rows]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in table)
 
 
 def show(rows, markdown=False):
-    table = [HEAD] + [r.cells() for r in rows]
     if markdown:
-        table.insert(1, ["---", "---:", "---:", "---:", "---", "---"])
-        print("\n".join("| " + " | ".join(cells) + " |" for cells in table))
-    else:
-        widths = [max(len(c[i]) for c in table) for i in range(len(HEAD))]
-        for cells in table:
-            print("  ".join(c.ljust(w) if i in (0, 4, 5) else c.rjust(w) for i, (c, w) in enumerate(zip(cells, widths))))
+        print(markdown_table(rows))
+        return
+    table = [[*HEAD, "target", ""]] + [r.cells() for r in rows]
+    widths = [max(len(c[i]) for c in table) for i in range(len(table[0]))]
+    for cells in table:
+        print("  ".join(c.ljust(w) if i in (0, 4, 5) else c.rjust(w) for i, (c, w) in enumerate(zip(cells, widths))))
     missed = [r.title for r in rows if not r.passed]
-    if not markdown:
-        print(f"{len(rows) - len(missed)} of {len(rows)} targets met" + (f"; missed: {', '.join(missed)}" if missed else ""))
+    print(f"{len(rows) - len(missed)} of {len(rows)} targets met" + (f"; missed: {', '.join(missed)}" if missed else ""))

@@ -58,13 +58,13 @@ def matrices(a, b):
 for n in (8, 16, 32, 64, 128, 256, 512, 1024, 2048):
     CASES[f"gemm {n}"] = Case("a @ b", 0.5 if n <= 64 else 1.05, matrices((n, n), (n, n)))
 CASES |= {
-    "gemm 512, b turned": Case("a @ b.t()", 1.05, matrices((512, 512), (512, 512))),
+    "gemm 512, b transposed": Case("a @ b.t()", 1.05, matrices((512, 512), (512, 512))),
     "gemm 16x1024x1024": Case("a @ b", 1.05, matrices((16, 1024), (1024, 1024))),
-    "gemm 16x1024x1024, b turned": Case("a @ b.t()", 1.05, matrices((16, 1024), (1024, 1024))),
+    "gemm 16x1024x1024, b transposed": Case("a @ b.t()", 1.05, matrices((16, 1024), (1024, 1024))),
     "gemv 4096": Case("a @ b", 1.05, matrices((4096, 4096), (4096,))),
-    "gemv 4096, a turned": Case("a.t() @ b", 1.05, matrices((4096, 4096), (4096,))),
+    "gemv 4096, a transposed": Case("a.t() @ b", 1.05, matrices((4096, 4096), (4096,))),
     "bmm 64x128x64x128": Case("a @ b", 1.05, matrices((64, 128, 64), (64, 64, 128))),
-    "bmm 64x128x64x128, b turned": Case("a @ b.mT", 1.05, matrices((64, 128, 64), (64, 128, 64))),
+    "bmm 64x128x64x128, b transposed": Case("a @ b.mT", 1.05, matrices((64, 128, 64), (64, 128, 64))),
     "bmm 10000 of 3x3": Case("a @ b", 0.5, matrices((10000, 3, 3), (10000, 3, 3))),
     "bmm 1000 of 8x8": Case("a @ b", 0.5, matrices((1000, 8, 8), (1000, 8, 8))),
     "bmm 256 of 16x16": Case("a @ b", 0.5, matrices((256, 16, 16), (256, 16, 16))),

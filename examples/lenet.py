@@ -65,7 +65,7 @@ def draw(path, losses, accuracies, said, images, labels):
     for true, predicted in zip(labels.tolist(), said.tolist()):
         counts[true][predicted] += 1
     canvas.text(40, 24, "LeNet-5 on handwritten digits", size=3)
-    canvas.text(40, 62, f"{accuracies[-1]:.1%} of {len(labels)} digits it has not seen are read right", figure.MUTED)
+    canvas.text(40, 62, f"{accuracies[-1]:.1%} of {len(labels)} unseen digits classified correctly", figure.MUTED)
     curves = [(losses, (0.72, 0.80, 0.91), 1.0), (digits.smooth(losses), figure.BLUE, 2.5)]
     figure.plot(canvas, 96, 142, 470, 340, curves, "training loss", "steps")
     figure.confusion(canvas, 690, 142, 37, counts, "true digit by predicted digit")
@@ -74,7 +74,7 @@ def draw(path, losses, accuracies, said, images, labels):
     columns, rows = 17, 2
     chosen = (wrong[:columns] + others)[: columns * rows]
     shown = [(images[i].view(8, 8), said[i].item(), labels[i].item()) for i in chosen]
-    figure.samples(canvas, 40, 608, 50, rows, columns, shown, "samples: read as (and the truth, where that is wrong)")
+    figure.samples(canvas, 40, 608, 50, rows, columns, shown, "predictions; a mistake shows the true digit in brackets")
     canvas.save(path)
 
 

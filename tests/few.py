@@ -3,7 +3,8 @@
 Every test function still runs. A function with many cases keeps few of them:
 
     @pytest.mark.few(per=key)    one case for each value of key(**parameters); a case whose key is None goes
-    (no mark)                    at most CASES cases, evenly spread over the list
+    a parameter called name      one case for each name: that is what tests call the key of a table's row
+    (neither)                    at most CASES cases, evenly spread over the list
     @pytest.mark.full("reason")  none: the reason says what covers the same ground with --few
 
 So a new op, layer or optimizer that is a row of a table is part of `make test` from its first day, and no list names it here.
@@ -11,8 +12,9 @@ Property tests draw fewer examples (tests/properties.py), and processes that tes
 """
 
 import os
+import zlib
 
-CASES = 6
+CASES = 12
 
 
 def wanted():
@@ -42,8 +44,17 @@ def of_function(items):
     first = items[0]
     if first.get_closest_marker("full"):
         return []
+    if not hasattr(first, "callspec"):
+        return items
     mark = first.get_closest_marker("few")
-    return per_key(items, mark.kwargs["per"]) if mark and hasattr(first, "callspec") else spread(items, CASES)
+    if mark:
+        return per_key(items, mark.kwargs["per"])
+    return per_key(items, lambda name, **_: name) if "name" in first.callspec.params else spread(items, CASES)
+
+
+def one_in(count):
+    """A key for `few(per=...)`: about one name in `count`, whatever the others are."""
+    return lambda name: None if zlib.crc32(name.encode()) % count else name
 
 
 def choose(items):

@@ -5,14 +5,17 @@ A form takes a sample (PyTorch's SampleInput) and raises AssertionError where Lu
 
 import collections
 import functools
+import itertools
 import random
 import warnings
+import zlib
 
 import numpy as np
 import torch
 from torch.testing._internal.common_methods_invocations import op_db
 
 import lucid
+from tests import few
 
 from .compare import NO_VALUES, Tolerance, assert_same, assert_same_error, first_line
 from .exchange import Exchange, Missing, counterpart, find, to_torch
@@ -51,7 +54,7 @@ def stable_msort(input, out=None):  # noqa: A002
 # PyTorch leaves the order of equal values open unless it is asked for stable=True; Lucid's sorts are always stable
 STABLE = {"sort": stable_sort, "argsort": stable_argsort, "msort": stable_msort}
 REFERENCE_NUMEL = 20_000  # larger reference inputs are left out
-FAST_SAMPLES = 6  # per variant and dtype, in the form that CI runs
+FAST_SAMPLES = 1 if few.wanted() else 6  # per variant and dtype, in the form that CI runs
 
 
 def chosen(op):
@@ -394,7 +397,10 @@ def samples_of(op, dtype, grad, fast, reference=False):
         set_seed(1)
     try:
         make = op.reference_inputs if reference else op.sample_inputs
-        samples = list(make("cpu", dtype, requires_grad=grad))
+        samples = make("cpu", dtype, requires_grad=grad)
+        samples = list(
+            itertools.islice(samples, FAST_SAMPLES) if fast and few.wanted() else samples
+        )  # making them takes longest
     except Exception:  # noqa: BLE001  op_db itself cannot make these
         return []
     if reference:
@@ -420,11 +426,20 @@ def noncontiguous(sample):
         return None
 
 
+def dtypes_of(op):
+    """All that PyTorch's CPU takes except float8; with --few float64 and one more, which the op's name decides."""
+    every = sorted((d for d in op.supported_dtypes("cpu") if "float8" not in str(d)), key=str)
+    if not few.wanted() or not every:
+        return every
+    other = every[zlib.crc32(op.name.encode()) % len(every)]
+    return [d for d in every if d in (torch.float64, other)]
+
+
 def cases(variant, fast, reference):
     """(name, form, sample) for everything that is compared. reference: with the wider set of inputs, where op_db has one."""
     op = variant.op
     backward = op.supported_backward_dtypes("cpu") if op.supports_autograd else set()
-    for dtype in sorted((d for d in op.supported_dtypes("cpu") if "float8" not in str(d)), key=str):
+    for dtype in dtypes_of(op):
         variant.dtype = dtype
         short = str(dtype).split(".")[-1]
         for i, sample in samples_of(op, dtype, False, fast, reference):

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import lucid
+from tests import few
 from tests.compat.exchange import Exchange, Missing, to_torch
 from tests.compat.forms import OPS, Variant, attempt, brief, samples_of, tensors_of
 from tests.oracle import of_torch
@@ -25,6 +26,7 @@ def dtypes(value, kind):
     return [str(t.dtype).split(".")[-1] for t in tensors_of(value, kind)]
 
 
+@pytest.mark.few(per=few.one_in(8))
 @pytest.mark.parametrize("name", CALLED)
 def test_dtypes_of_results(name):
     for op in CALLED[name]:

@@ -127,6 +127,7 @@ def DTYPES(info):
     return {"dtype": DTYPE} if "dtype" in names or issubclass(info.module_cls, torch.nn.RNNBase) else {}
 
 
+@pytest.mark.few(per=lambda info, training: info.formatted_name)
 @pytest.mark.parametrize("training", [True, False], ids=["train", "eval"])
 @pytest.mark.parametrize("info", module_db, ids=lambda info: info.formatted_name)
 def test_module(info, training):

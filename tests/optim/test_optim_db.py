@@ -111,6 +111,7 @@ def tolerance(info):
     return 2e-2 if info.optim_cls.__name__ == "Muon" else 1e-6 if info.optim_cls.__name__ in ("ASGD", "NAdam") else 1e-8
 
 
+@pytest.mark.few(per=lambda info, i: info.name)
 @pytest.mark.parametrize(("info", "i"), CASES, ids=[f"{info.name}-{i}" for info, i in CASES])
 def test_configuration(info, i):
     kwargs = info.optim_inputs_func(device="cpu")[i].kwargs
@@ -157,6 +158,7 @@ def taken_up(info, kind, kwargs, optimizer, mine, reference, theirs, rtol):
     assert_near(copies, theirs, rtol)
 
 
+@pytest.mark.few(per=lambda info: info.name)
 @pytest.mark.parametrize("info", optim_db, ids=lambda info: info.name)
 def test_bad_settings(info):
     for bad in info.optim_error_inputs_func(device="cpu", dtype=torch.float64):

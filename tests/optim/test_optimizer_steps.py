@@ -237,6 +237,7 @@ def assert_close(ours, theirs, rtol, atol):
         torch.testing.assert_close(a, b.double(), rtol=rtol, atol=atol)
 
 
+@pytest.mark.few(per=lambda kind, options: kind)
 @pytest.mark.parametrize(("kind", "options"), CASES, ids=IDS)
 def test_twenty_steps(kind, options):
     assert_close(*both(kind, options, "float32"), 3e-6, 3e-6)

@@ -1,6 +1,7 @@
-"""The documents name files that exist, and their examples run."""
+"""The documents name files that exist, their examples run, and their tables of figures agree."""
 
 import doctest
+import functools
 import pathlib
 import re
 
@@ -8,30 +9,87 @@ import pytest
 
 import lucid
 
+from . import follow_add_an_op
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
-PATH = re.compile(r"`([\w./*-]+\.(?:c|h|py|def|md|json|map)|[a-z]+/[\w/]*/)`")
-PLACES = ("engine", "bindings", "lucid", "tests", "tools", "docs", "examples", "benchmarks")
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/*.md"))]
+SUFFIX = r"\.(?:c|cuh|h|py|pyi|def|md|json|map|txt|toml|build|svg|png|zip)"
+PATH = re.compile(r"`([\w.*-]+(?:/[\w.*-]+)*/?)`")
+FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+OUTPUTS = ("build/", ".venv/", ".lucid/")  # what a build makes, and the name of a record inside a checkpoint
+SKIPPED = {"build", ".venv", ".git", "__pycache__"}
 
 
-def named_files(text):
-    """Paths in backquotes; a row of a table may name the folder once: `engine/ops/elementwise/unary.c`, `binary.c`."""
-    folder = ""
-    for name in PATH.findall(text):
-        if "/" in name:
-            folder = str(pathlib.PurePosixPath(name).parent)
-            yield name
-        else:
-            yield f"{folder}/{name}"
+def looks_like_a_path(word):
+    """A file by its suffix (`.inc.c` alone is a suffix, `x.shape` no file), a folder by its slash at the end."""
+    if word.startswith((".", *OUTPUTS)) or ".gen." in word:
+        return False
+    return bool(re.search(rf"{SUFFIX}$", word)) or ("/" in word and (word.endswith("/") or top(word)))
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: p.name)
-def test_named_files_exist(document):
-    lines = document.read_text().splitlines()
-    missing = [f for line in lines for f in named_files(line) if f.startswith(PLACES) and not list(ROOT.glob(f.rstrip("/")))]
-    assert missing == []
-    links = re.findall(r"\]\(([\w./-]+)\)", document.read_text())
+def top(word):
+    return (ROOT / word.split("/")[0]).is_dir()
+
+
+@functools.cache
+def names():
+    """The names of all files of the tree."""
+    return {p.name for p in ROOT.rglob("*") if not SKIPPED & set(p.relative_to(ROOT).parts)}
+
+
+def missing_paths(text):
+    """Paths in backquotes that do not exist. A line may name a folder once: `engine/ops/elementwise/unary.c`, `binary.c`."""
+    for line in FENCE.sub("", text).splitlines():
+        folder = ROOT
+        for word in filter(looks_like_a_path, PATH.findall(line)):
+            if "/" in word:
+                folder = (ROOT / word).parent
+                if not list(ROOT.glob(word.rstrip("/"))):
+                    yield word
+            elif not list(folder.glob(word)) and not (ROOT / word).exists() and (folder != ROOT or word not in names()):
+                yield f"{folder.relative_to(ROOT)}/{word}"
+
+
+@pytest.mark.parametrize("name", [str(d.relative_to(ROOT)) for d in DOCUMENTS])
+def test_named_files_exist(name):
+    document = ROOT / name
+    text = document.read_text()
+    assert list(missing_paths(text)) == []
+    links = re.findall(r"\]\(([\w./-]+)(?:#[\w-]*)?\)", text) + re.findall(r'src="([\w./-]+)"', text)
     assert [link for link in links if not (document.parent / link).exists()] == []
+
+
+def test_a_wrong_path_is_found():
+    text = (
+        "`engine/ops/elementwise/unary.c`, `binary.c`, `nowhere.c`; `tests/nowhere/`, `docs/nothing.md`, `gone.py`, `x.shape`"
+    )
+    expected = ["engine/ops/elementwise/nowhere.c", "tests/nowhere/", "docs/nothing.md", "docs/gone.py"]
+    assert list(missing_paths(text)) == expected
+    assert list(missing_paths("```\n`engine/nowhere.c`\n```\n`test_docs.py`, `.inc.c`, `build/release/pkg`")) == []
+
+
+def mapped():
+    """The folders and files that the tour's map shows: the words at the start of a line, below the lines above it."""
+    lines = re.search(r"^## Map\n+```\n(.*?)^```", (ROOT / "docs/tour.md").read_text(), re.MULTILINE | re.DOTALL)[
+        1
+    ].splitlines()
+    parents = {}
+    for line in lines:
+        depth = len(line) - len(line.lstrip())
+        words = re.match(r"(?:[\w./]+(?:/|\.py) ?)+", line.lstrip())[0].split()
+        above = parents[max(d for d in parents if d < depth)] if depth else ROOT
+        parents = {d: p for d, p in parents.items() if d < depth} | {depth: above / words[0]}
+        yield from (above / w for w in words)
+    assert len(lines) <= 40, "the map is to fit one screen"
+
+
+def test_the_map_is_true():
+    shown = list(mapped())
+    assert [str(p.relative_to(ROOT)) for p in shown if not p.exists()] == []
+    for folder in ("", "engine", "engine/backend", "engine/backend/cpu"):
+        there = {p for p in (ROOT / folder).iterdir() if p.is_dir() and p.name[0] not in "._" and list(p.rglob("*.[chpm]*"))}
+        there -= {ROOT / "build", ROOT / "docs", ROOT / "dist", ROOT / "engine/include"}
+        assert sorted(str(p) for p in there - set(shown)) == [], f"folders of {folder or 'the root'} that the map does not show"
 
 
 @pytest.mark.parametrize("name", ["random.md", "from-pytorch.md"])
@@ -40,3 +98,24 @@ def test_examples_run(name):
     test = doctest.DocTestParser().get_doctest(text, {"lucid": lucid}, name, name, 0)
     results = doctest.DocTestRunner().run(test)
     assert results.attempted and not results.failed
+
+
+def test_the_readme_has_the_recorded_figures(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import summary
+
+    times = summary.recorded()
+    assert summary.table(times) in (ROOT / "README.md").read_text()
+    assert summary.picture(times) == summary.PICTURE.read_text()
+
+
+def test_the_page_about_adding_an_op_says_where():
+    """`make contributor-test` follows the page; here only its places are looked for."""
+    steps = list(follow_add_an_op.steps(follow_add_an_op.PAGE.read_text()))
+    assert len(steps) == 3
+    for name, start, code in steps:
+        before = (ROOT / name).read_text()
+        after = follow_add_an_op.insert(before, start, code)
+        assert len(after) == len(before) + len(code) and code in after
+    with pytest.raises(ValueError, match="0 lines start"):
+        follow_add_an_op.insert("UNARY (a, b)\n", "UNARY (c", "code")
