@@ -241,21 +241,18 @@ int64_t conv_cut(int64_t n, int64_t most)
     int64_t pieces = (n + most - 1) / most;
     return pieces ? (n + pieces - 1) / pieces : 1;
 }
-static int run_plainly(conv_job *j)
+static int with_packed_weights(conv_job *j, bool planes)
 {
     int64_t taps = j->grid.taps ? j->grid.taps : 1, images = j->from.n * j->groups * j->grid.axis[0].count;
     int64_t blocks = pieces(j->tiles, j->tile_block);
-    if (conv_is_small(j)) return conv_small(j);
-    size_t bytes = (size_t)(j->groups * j->rows * j->channels * taps * j->size + 1);
+    size_t  bytes = (size_t)(j->groups * j->rows * j->channels * taps * j->size + 1);
     j->packed = cpu_scratch(bytes);
     if (!j->packed) return -1;
     int64_t tile = j->kernels->rows * j->channels * taps, tasks = images * blocks * j->strips_down * j->strips_across;
     if (j->grid.taps)
         cpu_parallel(j->groups * j->tiles, CPU_GRAIN / (tile + 1) + 1, j->groups * j->tiles * tile, pack_tiles, j);
-    int64_t    each = j->row_cost * j->strip_rows / 16 + 1;
-    conv_plane plane;
-    if (by_planes(j, &plane))
-        cpu_parallel(images, 4 * CPU_GRAIN / (taps * plane.rows * plane.columns) + 1, tasks * each, run_planes, j);
+    int64_t each = j->row_cost * j->strip_rows / 16 + 1, plane = j->grid.axis[1].count * j->grid.axis[2].count;
+    if (planes) cpu_parallel(images, 4 * CPU_GRAIN / (taps * plane) + 1, tasks * each, run_planes, j);
     else cpu_parallel(tasks, CPU_GRAIN / each + 1, tasks * each, run_tasks, j);
     cpu_scratch_free(j->packed, bytes);
     return j->failed ? -1 : 0;
@@ -285,16 +282,37 @@ void conv_prepare(conv_job *j)
     }
     j->strip_rows = conv_cut(axis[1].count, down), j->strips_down = pieces(axis[1].count, j->strip_rows);
 }
-/* again: flags for the images, all false or, if a part of them is wanted only, what j->only says. */
+/* ---- how to compute a grid ---- */
+typedef struct {
+    conv_job *job;
+    bool     *again; /* flags for the images, all false or, if a part of them is wanted only, what job->only says */
+} grid_run;
+static bool suits_winograd(const void *run) { return !((const grid_run *)run)->job->only; }
+static bool suits_interleaved(const void *run) { return conv_suits_interleaved(((const grid_run *)run)->job); }
+static bool suits_depthwise(const void *run) { return by_planes(((const grid_run *)run)->job, &(conv_plane){ 0 }); }
+static int  by_winograd(void *run);
+static int  by_interleaved(void *run) { return conv_interleaved(((grid_run *)run)->job); }
+static int  by_depthwise(void *run) { return with_packed_weights(((grid_run *)run)->job, true); }
+static int  by_strips(void *run) { return with_packed_weights(((grid_run *)run)->job, false); }
+
+static const lc_strategy convolutions[] = { { "Winograd", suits_winograd, by_winograd },
+                                            { "interleaved small images", suits_interleaved, by_interleaved },
+                                            { "depthwise planes", suits_depthwise, by_depthwise },
+                                            { "tiles over strips", NULL, by_strips } };
+static int               by_winograd(void *run)
+{
+    grid_run *r = run;
+    int       rc = conv_winograd(r->job, r->again);
+    if (rc || !memchr(r->again, true, (size_t)r->job->from.n)) return rc;
+    r->job->only = r->again;
+    return RUN_STRATEGIES("convolution of images that are not finite", convolutions, run); /* others than this one */
+}
 static int run_grid(conv_job *j, bool *again)
 {
     const conv_axis *axis = j->grid.axis;
     if (!j->from.n || !axis[0].count || !axis[1].count || !axis[2].count || !j->rows) return 0;
     conv_prepare(j);
-    int rc = j->only ? 1 : conv_winograd(j, again);
-    if (!rc) j->only = again;
-    if (rc > 0 || (!rc && memchr(again, true, (size_t)j->from.n))) rc = run_plainly(j);
-    return rc;
+    return RUN_STRATEGIES("convolution", convolutions, &((grid_run){ j, again }));
 }
 
 /* ---- the two ops ---- */
@@ -365,7 +383,7 @@ static int cpu_conv(lc_dtype dtype, const void *args)
 {
     const lc_conv_args *a = args;
     conv_call           c;
-    if (dtype == LC_i64) return conv_plain(a, false);
+    if (dtype == LC_i64) return conv_direct(a, false);
     int rc = start(&c, a, dtype, false);
     if (!rc && !(rc = conv_forward_axes(a, c.job.grid.axis, c.job.to.size))) rc = run_grid(&c.job, c.again);
     conv_free_axes(a, c.job.grid.axis);
@@ -407,17 +425,24 @@ static int run_phases(const conv_call *c)
             for (first[2] = 0; first[2] < steps[2] && !rc; first[2]++) rc = run_transposed(c, first);
     return rc;
 }
-static int cpu_conv_input(lc_dtype dtype, const void *args)
+static int all_phases_at_once(void *call)
+{
+    conv_call *c = call;
+    int        rc = conv_transpose_phases(&c->job, c->window, c->kernel, c->again);
+    if (rc || !memchr(c->again, true, (size_t)c->job.from.n)) return rc;
+    c->job.only = c->again;
+    return run_phases(c);
+}
+static int               one_phase_at_a_time(void *call) { return run_phases(call); }
+static const lc_strategy transposed_convolutions[] = { { "all phases at once", NULL, all_phases_at_once },
+                                                       { "one phase at a time", NULL, one_phase_at_a_time } };
+static int               cpu_conv_input(lc_dtype dtype, const void *args)
 {
     const lc_conv_args *a = args;
     conv_call           c;
-    if (dtype == LC_i64) return conv_plain(a, true);
+    if (dtype == LC_i64) return conv_direct(a, true);
     int rc = start(&c, a, dtype, true);
-    if (!rc && !(rc = conv_join(&c.job, c.window, c.kernel, c.again))) {
-        bool some = memchr(c.again, true, (size_t)c.job.from.n);
-        c.job.only = c.again, rc = some;
-    }
-    if (rc > 0) rc = run_phases(&c);
+    if (!rc) rc = RUN_STRATEGIES("transposed convolution", transposed_convolutions, &c);
     if (!rc) conv_mend_border(a, dtype);
     return finish(&c, rc);
 }

@@ -1,6 +1,7 @@
 /* What the files of convolution share: the tiles that compute (one set per instruction set), and strips, the form in which they read images. */
 #pragma once
 #include "../cpu.h"
+#include "../strategy.h"
 #include "../../args.h"
 
 static inline int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -137,14 +138,14 @@ int64_t conv_run_tile(const conv_kernels *kernels, int64_t size, conv_tile *tile
                       int64_t to_step);
 int64_t conv_padded(const conv_kernels *kernels, int64_t rows, int64_t flat); /* columns that they write */
 int64_t conv_cut(int64_t n, int64_t most); /* n in equal pieces of at most so many: the size of a piece */
-/* Fewer multiplications where kernels have 3 to 5 taps in a row. `again`: images with results that are not finite, to be computed plainly. Returns
- * 1 if it is not worth it, -1 if there is no memory. */
+/* Fewer multiplications where kernels have 3 to 5 taps in a row. `again`: images with results that are not finite, to be computed plainly. LC_DECLINED
+ * if it is not worth it, -1 if there is no memory. */
 int  conv_winograd(const conv_job *job, bool *again);
-int  conv_join(const conv_job *like, const conv_window *window, const int64_t *kernel, bool *again); /* the same */
+int  conv_transpose_phases(const conv_job *like, const conv_window *window, const int64_t *kernel, bool *again); /* the same */
 void conv_prepare(conv_job *j); /* tiles and cuts, of a job whose axes, rows and channels are known */
 
-bool conv_is_small(const conv_job *job);
-int  conv_small(const conv_job *job); /* -1: no memory */
+bool conv_suits_interleaved(const conv_job *job);
+int  conv_interleaved(const conv_job *job); /* -1: no memory */
 
 /* What gradients of weights begin with: fields of a job. */
 #define CONV_SIDES(type, a)                                                                                                    \
@@ -154,12 +155,11 @@ int  conv_small(const conv_job *job); /* -1: no memory */
 /* The grid of the result, from the image's point of view. */
 int  conv_forward_axes(const lc_conv_args *a, conv_axis *axis, const int64_t *count);
 void conv_free_axes(const lc_conv_args *a, conv_axis *axis);
-int  conv_plain(const lc_conv_args *a, bool transposed);      /* int64 */
+int  conv_direct(const lc_conv_args *a, bool transposed);     /* int64 */
 void conv_mend_border(const lc_conv_args *a, lc_dtype dtype); /* of a transposed convolution with weights that are not finite */
-int  conv_turned(lc_dtype dtype, const lc_conv_args *a,
-                 const conv_axis *axis); /* weights of many small images; 1: does not suit, or is not finite */
-int  conv_planes(lc_dtype dtype, const lc_conv_args *a,
-                 const conv_axis *axis); /* a kernel of 3 x 3 per channel; 1: does not suit */
-int  conv_panel(lc_dtype dtype, const lc_conv_args *a, const conv_axis *axis); /* weights of small images; 1: does not suit */
-int  conv_outer(lc_dtype dtype, const lc_conv_args *a,
-                const conv_axis *axis); /* weights by products of pixels; 1: does not suit */
+/* Strategies for the gradient of weights, in order of preference (conv_weight.c); LC_DECLINED: does not suit. */
+int conv_weight_winograd(lc_dtype dtype, const lc_conv_args *a,
+                         const conv_axis *axis); /* many small images; declines results that are not finite */
+int conv_weight_depthwise(lc_dtype dtype, const lc_conv_args *a, const conv_axis *axis); /* a kernel of 3 x 3 per channel */
+int conv_weight_im2col(lc_dtype dtype, const lc_conv_args *a, const conv_axis *axis);    /* small images */
+int conv_weight_outer(lc_dtype dtype, const lc_conv_args *a, const conv_axis *axis);     /* products of pixels */

@@ -88,7 +88,7 @@ static void run_planes(plain_job *j, int64_t each, void (*planes)(void *ctx, int
 {
     cpu_parallel(j->to.n * j->to.channels, CPU_GRAIN / (each + 1) + 1, j->to.n * j->to.channels * each, planes, j);
 }
-int conv_plain(const lc_conv_args *a, bool transposed)
+int conv_direct(const lc_conv_args *a, bool transposed)
 {
     plain_job j = start(a, LC_i64, transposed);
     run_planes(&j, j.to.size[0] * j.to.size[1] * j.to.size[2] * j.taps * (j.channels + 1), plain_planes);

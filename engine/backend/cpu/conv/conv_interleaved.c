@@ -202,11 +202,11 @@ static void run_units(void *ctx, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++) run_unit(j, i, &u);
     cpu_scratch_free(block, bytes);
 }
-bool conv_is_small(const conv_job *c)
+bool conv_suits_interleaved(const conv_job *c)
 {
     return c->grid.taps && c->channels && c->rows >= LEAST_ROWS && c->grid.axis[1].count * c->grid.axis[2].count <= AREA;
 }
-int conv_small(const conv_job *c)
+int conv_interleaved(const conv_job *c)
 {
     small_job j = { .conv = c };
     int64_t   n = c->from.n, others = c->groups * c->grid.axis[0].count, best = INT64_MAX, size = place_size(c) * c->size;

@@ -71,7 +71,7 @@ static int run_joined(conv_job *j, const conv_job *like, const conv_window *wind
     cpu_scratch_free(weight, bytes);
     return rc;
 }
-int conv_join(const conv_job *like, const conv_window *window, const int64_t *kernel, bool *again)
+int conv_transpose_phases(const conv_job *like, const conv_window *window, const int64_t *kernel, bool *again)
 {
     conv_job    j = *like;
     joined_axis axis[3];
@@ -79,9 +79,10 @@ int conv_join(const conv_job *like, const conv_window *window, const int64_t *ke
     int64_t     taps = kernel[0] * kernel[1] * kernel[2];
     if (j.dtype != LC_f32 || phases < 2 || phases > MOST_PHASES || 2 * j.rows > j.kernels->rows + 1 ||
         j.rows * phases > MOST_ROWS)
-        return 1;
+        return LC_DECLINED;
     for (int d = 0; d < 3; d++)
-        if (j.to.size[d] % window[d].stride || kernel[d] < window[d].stride) return 1; /* phases are alike, and none is empty */
+        if (j.to.size[d] % window[d].stride || kernel[d] < window[d].stride)
+            return LC_DECLINED; /* phases are alike, and none is empty */
     int64_t *tables = cpu_scratch((size_t)(2 * room) * sizeof *tables), *next = tables;
     if (!tables) return -1;
     int rc = 0;

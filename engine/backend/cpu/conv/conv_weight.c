@@ -236,6 +236,56 @@ static void choose_cuts(weight_job *j)
 }
 #define ADD_PART(T)                                                                                                            \
     for (int64_t i = 0; i < j.weights; i++) ((T *)j.sums)[i] += ((const T *)j.sums)[p * j.weights + i];
+static int weights_by_dots(weight_job *job, const lc_conv_args *a, const conv_kernels *kernels)
+{
+    weight_job j = *job;
+    conv_axis *axis = j.grid.axis;
+    j.grid.taps = axis[0].taps * axis[1].taps * axis[2].taps, j.grid.planes = axis[0].taps * axis[1].phases * axis[2].phases;
+    choose_cuts(&j), choose_dot(&j, kernels);
+    size_t  bytes = (size_t)((j.parts ? j.parts : 1) * j.weights * j.size);
+    int64_t units = j.groups * j.row_blocks * j.channel_blocks * j.parts;
+    if (!(j.sums = cpu_scratch(bytes))) return conv_no_memory();
+    memset(j.sums, 0, bytes);
+    int64_t each = j.rows * j.channels * j.grid.taps * axis[0].count * axis[1].count * axis[2].count / 16 * j.image.n;
+    if (units) cpu_parallel(units, CPU_GRAIN / (j.groups * each / units + 1) + 1, j.groups * each, run_units, &j);
+    for (int64_t p = 1; p < j.parts; p++) {
+        if (j.dtype == LC_f32) {
+            ADD_PART(float)
+        } else {
+            ADD_PART(double)
+        }
+    }
+    cpu_move((lc_dtype)a->weight->dtype, a->weight->data, lc_size_of(a->weight->dtype), j.dtype, j.sums, j.size, j.weights);
+    cpu_scratch_free(j.sums, bytes);
+    return j.failed ? conv_no_memory() : 0;
+}
+
+typedef struct {
+    weight_job         *job;
+    const lc_conv_args *a;
+    const conv_kernels *kernels;
+} weight_run;
+#define STRATEGY(name)                                                                                                         \
+    static int by_##name(void *run)                                                                                            \
+    {                                                                                                                          \
+        const weight_run *r = run;                                                                                             \
+        return conv_weight_##name(r->job->dtype, r->a, r->job->grid.axis);                                                     \
+    }
+STRATEGY(winograd)
+STRATEGY(depthwise)
+STRATEGY(im2col)
+STRATEGY(outer)
+static int by_dots(void *run)
+{
+    const weight_run *r = run;
+    return weights_by_dots(r->job, r->a, r->kernels);
+}
+static const lc_strategy weight_gradients[] = { { "Winograd", NULL, by_winograd },
+                                                { "depthwise planes", NULL, by_depthwise },
+                                                { "im2col", NULL, by_im2col },
+                                                { "outer products of pixels", NULL, by_outer },
+                                                { "dot products over strips", NULL, by_dots } };
+
 static int cpu_conv_weight(lc_dtype dtype, const void *args)
 {
     const lc_conv_args *a = args;
@@ -243,35 +293,7 @@ static int cpu_conv_weight(lc_dtype dtype, const void *args)
     weight_job          j = { CONV_SIDES(dtype, a), .lanes = kernels->lanes, .weights = a->weight->numel };
     if (!j.weights) return 0;
     int rc = conv_forward_axes(a, j.grid.axis, j.grad.size);
-    if (!rc) rc = conv_turned(dtype, a, j.grid.axis);
-    if (rc > 0) rc = conv_planes(dtype, a, j.grid.axis);
-    if (rc > 0) rc = conv_panel(dtype, a, j.grid.axis);
-    if (rc > 0) rc = conv_outer(dtype, a, j.grid.axis);
-    if (rc > 0) {
-        rc = 0;
-        conv_axis *axis = j.grid.axis;
-        j.grid.taps = axis[0].taps * axis[1].taps * axis[2].taps,
-        j.grid.planes = axis[0].taps * axis[1].phases * axis[2].phases;
-        choose_cuts(&j), choose_dot(&j, kernels);
-        size_t  bytes = (size_t)((j.parts ? j.parts : 1) * j.weights * j.size);
-        int64_t units = j.groups * j.row_blocks * j.channel_blocks * j.parts;
-        if ((j.sums = cpu_scratch(bytes))) {
-            memset(j.sums, 0, bytes);
-            int64_t each = j.rows * j.channels * j.grid.taps * axis[0].count * axis[1].count * axis[2].count / 16 * j.image.n;
-            if (units) cpu_parallel(units, CPU_GRAIN / (j.groups * each / units + 1) + 1, j.groups * each, run_units, &j);
-            for (int64_t p = 1; p < j.parts; p++) {
-                if (dtype == LC_f32) {
-                    ADD_PART(float)
-                } else {
-                    ADD_PART(double)
-                }
-            }
-            cpu_move((lc_dtype)a->weight->dtype, a->weight->data, lc_size_of(a->weight->dtype), dtype, j.sums, j.size,
-                     j.weights);
-            cpu_scratch_free(j.sums, bytes);
-        }
-        if (!j.sums || j.failed) rc = conv_no_memory();
-    }
+    if (!rc) rc = RUN_STRATEGIES("gradient of convolution weights", weight_gradients, &((weight_run){ &j, a, kernels }));
     conv_free_axes(a, j.grid.axis);
     return rc;
 }

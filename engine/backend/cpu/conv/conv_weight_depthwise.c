@@ -60,7 +60,7 @@ static void run_channels(void *ctx, int64_t begin, int64_t end)
     }
     cpu_scratch_free(copy, bytes);
 }
-int conv_planes(lc_dtype dtype, const lc_conv_args *a, const conv_axis *axis)
+int conv_weight_depthwise(lc_dtype dtype, const lc_conv_args *a, const conv_axis *axis)
 {
     plane_job j = {
         .down = &axis[1], .right = &axis[2], .kernels = conv_kernels_of(dtype), .weight = a->weight, .dtype = dtype
@@ -68,12 +68,14 @@ int conv_planes(lc_dtype dtype, const lc_conv_args *a, const conv_axis *axis)
     j.image = conv_image_of(a->image, a->dims), j.grad = conv_image_of(a->result, a->dims), j.size = lc_size_of(dtype);
     int64_t        channels = j.image.channels, columns = j.right->count;
     const int64_t *right = j.right->offset;
-    if (channels < CHANNELS || a->groups != channels || j.grad.channels != channels || !j.image.n || !j.image.size[1]) return 1;
-    if (axis[0].taps != 1 || axis[0].count != 1 || axis[0].offset[0] || j.down->taps != 3 || j.right->taps != 3) return 1;
-    if (j.down->step != 1 || j.right->step != 1 || columns < j.kernels->lanes || !j.down->count) return 1;
-    if (j.image.dtype != dtype || j.grad.dtype != dtype || j.image.step[2] != 1 || j.grad.step[2] != 1) return 1;
+    if (channels < CHANNELS || a->groups != channels || j.grad.channels != channels || !j.image.n || !j.image.size[1])
+        return LC_DECLINED;
+    if (axis[0].taps != 1 || axis[0].count != 1 || axis[0].offset[0] || j.down->taps != 3 || j.right->taps != 3)
+        return LC_DECLINED;
+    if (j.down->step != 1 || j.right->step != 1 || columns < j.kernels->lanes || !j.down->count) return LC_DECLINED;
+    if (j.image.dtype != dtype || j.grad.dtype != dtype || j.image.step[2] != 1 || j.grad.step[2] != 1) return LC_DECLINED;
     j.left = smaller(right[0], right[2]), j.past = columns + larger(right[0], right[2]);
-    if (j.left < -BESIDE || j.past > j.image.size[2] + BESIDE) return 1;
+    if (j.left < -BESIDE || j.past > j.image.size[2] + BESIDE) return LC_DECLINED;
     int64_t work = channels * j.image.n * 9 * j.down->count * columns / 16;
     cpu_parallel(channels, CPU_GRAIN * channels / (work + 1) + 1, work, run_channels, &j);
     return j.failed ? conv_no_memory() : 0;

@@ -138,12 +138,12 @@ static void run_units(void *ctx, int64_t begin, int64_t end)
     }
     cpu_scratch_free(block, bytes);
 }
-int conv_panel(lc_dtype dtype, const lc_conv_args *a, const conv_axis *axis)
+int conv_weight_im2col(lc_dtype dtype, const lc_conv_args *a, const conv_axis *axis)
 {
     panel_job j = { CONV_SIDES(dtype, a), .axis = axis, .kernels = conv_kernels_of(dtype), .weight = a->weight };
     j.taps = axis[0].taps * axis[1].taps * axis[2].taps, j.pixels = axis[0].count * axis[1].count * axis[2].count;
     int64_t pixels = j.image.n * j.pixels;
-    if (j.rows < LEAST_ROWS || j.grad.dtype != dtype || !pixels || pixels > MOST_PIXELS) return 1;
+    if (j.rows < LEAST_ROWS || j.grad.dtype != dtype || !pixels || pixels > MOST_PIXELS) return LC_DECLINED;
     for (int d = 0; d < 3; d++) {
         int64_t least = axis[d].offset[0], most = least;
         for (int64_t k = 1; k < axis[d].taps; k++)

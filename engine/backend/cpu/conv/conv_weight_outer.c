@@ -274,13 +274,13 @@ static bool suits(const outer_job *j)
     int64_t rows = pieces(length, tiles), lanes = conv_padded(j->kernels, rows, j->rows);
     return length >= 5 && 10 * j->rows >= 6 * lanes;
 }
-int conv_outer(lc_dtype dtype, const lc_conv_args *a, const conv_axis *axis)
+int conv_weight_outer(lc_dtype dtype, const lc_conv_args *a, const conv_axis *axis)
 {
     outer_job j = { CONV_SIDES(dtype, a), .axis = axis, .kernels = conv_kernels_of(dtype) };
     j.taps = axis[0].taps * axis[1].taps * axis[2].taps;
     j.joined = axis[2].taps > 1 && j.channels < 2 * j.kernels->rows;
     for (int64_t k = 1; k < axis[2].taps; k++) j.joined &= axis[2].offset[k] == axis[2].offset[0] + k;
-    if (!suits(&j)) return 1;
+    if (!suits(&j)) return LC_DECLINED;
     choose_cuts(&j);
     size_t bytes = (size_t)(j.parts * j.part_size * j.size);
     if (!(j.sums = cpu_scratch(bytes))) return conv_no_memory();

@@ -144,14 +144,14 @@ static bool suits(turned_job *j, const conv_kernels *kernels)
     less += TURN * (j->channels * j->image.size[1] * j->image.size[2] + j->rows * j->down->count * columns);
     return 2 * less < 3 * plain; /* which gathers, too */
 }
-int conv_turned(lc_dtype dtype, const lc_conv_args *a, const conv_axis *axis)
+int conv_weight_winograd(lc_dtype dtype, const lc_conv_args *a, const conv_axis *axis)
 {
     turned_job j = { .down = &axis[1], .right = &axis[2], .points = conv_points_of(axis[2].taps) };
     j.image = conv_image_of(a->image, a->dims), j.grad = conv_image_of(a->result, a->dims);
     j.rows = a->result->shape[1], j.channels = a->image->shape[1];
     if (dtype != LC_f32 || (lc_dtype)a->weight->dtype != LC_f32 || a->groups != 1 || axis[0].taps != 1 || axis[0].count != 1 ||
         axis[0].offset[0] || !j.points || !suits(&j, conv_kernels_of(dtype)))
-        return 1;
+        return LC_DECLINED;
     j.share = pieces(j.sets, MOST_SHARES);
     int64_t all = j.points->points * j.sums_step, each = all * j.down->count * j.across, shares = pieces(j.sets, j.share);
     size_t  bytes = (size_t)(shares * all) * sizeof(float);

@@ -375,10 +375,10 @@ int conv_winograd(const conv_job *job, bool *again)
 {
     const conv_axis *axis = job->grid.axis;
     wino_job         j = { .conv = job, .reach = spread_of(&axis[2]) + 1, .again = again };
-    if (job->dtype != LC_f32 || !job->grid.taps || !job->channels || !(j.points = conv_points_of(j.reach))) return 1;
+    if (job->dtype != LC_f32 || !job->grid.taps || !job->channels || !(j.points = conv_points_of(j.reach))) return LC_DECLINED;
     j.taps = axis[0].taps * axis[1].taps * axis[2].phases, j.planes = axis[0].taps * axis[1].phases * axis[2].phases;
     j.across = pieces(axis[2].count, 4), j.blocks = pieces(job->tiles, job->tile_block);
-    if (!suits(&j)) return 1;
+    if (!suits(&j)) return LC_DECLINED;
     j.stream = job->to.n * job->to.channels * job->to.size[0] * job->to.size[1] * job->to.size[2] >= MANY_RESULTS;
     if (!(j.turned = is_turned(&j))) choose_cuts(&j);
     j.line = 4 * pieces(j.across * j.images, job->kernels->lanes) * job->kernels->lanes + 32;

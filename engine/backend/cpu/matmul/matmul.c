@@ -7,6 +7,7 @@
  * numbers are plain loops.
  * Every cut depends on shapes only. */
 #include "../cpu.h"
+#include "../strategy.h"
 #include "gemm.h"
 #include "matmul.h"
 #include <string.h>
@@ -444,21 +445,66 @@ static bool has_halves(const lc_matmul_args *g, lc_dtype dtype)
     bool                      other = g->a->dtype != dtype || g->b->dtype != dtype || g->out->dtype != dtype;
     return other || (e && ((e->addend && e->addend->dtype != dtype) || (e->residual && e->residual->dtype != dtype)));
 }
-static int multiply(product *p)
+static bool is_large(const product *p) { return p->g->m * p->g->n * p->g->k >= LARGE; }
+static bool suits_transposed_strips(const void *p)
 {
-    const lc_matmul_args *g = p->g;
-    int64_t               work = g->m * g->n * g->k;
-    if (p->direct) return run_direct(p, g->batch * g->m * g->n * (g->k ? g->k : 1)), 0;
-    if (has_halves(g, p->dtype)) return g->low ? LC_NO_KERNEL : cpu_matmul_halves(p->dtype, g);
-    bool turns = suits_turning(p) && (work < LARGE || g->m <= 4 * NARROW);
-    if (g->low && (!turns || g->k > turned_depth(p) || g->low->rank > g->m)) return LC_NO_KERNEL;
-    if (is_tiny(p)) return run_tiny(p), 0;
-    if (turns) p->failed = by_strips(p, true, turned_depth(p)) < 0;
-    else if (work < LARGE && suits_packing(p)) p->failed = by_strips(p, false, g->k) < 0;
-    else if (work >= LARGE && g->m >= NARROW && g->n >= NARROW) {
-        for (int64_t i = 0; i < g->batch && !p->failed; i++) p->failed = together(p, i) < 0;
-    } else in_parts(p);
+    return suits_turning(p) && (!is_large(p) || ((const product *)p)->g->m <= 4 * NARROW);
+}
+
+/* ---- which way ---- */
+static int packed_or_failed(const product *p)
+{
     return p->failed ? lc_fail_int(LC_OutOfMemory, "mm: no memory for the packed blocks") : 0;
+}
+static bool suits_direct(const void *p) { return ((const product *)p)->direct; }
+static bool suits_halves(const void *p) { return has_halves(((const product *)p)->g, ((const product *)p)->dtype); }
+static bool suits_tiny(const void *p) { return is_tiny(p); }
+static bool suits_strips(const void *p) { return !is_large(p) && suits_packing(p); }
+static bool suits_together(const void *p)
+{
+    const lc_matmul_args *g = ((const product *)p)->g;
+    return is_large(p) && g->m >= NARROW && g->n >= NARROW;
+}
+static int multiply_direct(void *p)
+{
+    const lc_matmul_args *g = ((product *)p)->g;
+    return run_direct(p, g->batch * g->m * g->n * (g->k ? g->k : 1)), 0;
+}
+static int multiply_halves(void *p) { return cpu_matmul_halves(((product *)p)->dtype, ((product *)p)->g); }
+static int multiply_tiny(void *p) { return run_tiny(p), 0; }
+static int multiply_transposed_strips(void *job)
+{
+    product *p = job;
+    p->failed = by_strips(p, true, turned_depth(p)) < 0;
+    return packed_or_failed(p);
+}
+static int multiply_in_strips(void *job)
+{
+    product *p = job;
+    p->failed = by_strips(p, false, p->g->k) < 0;
+    return packed_or_failed(p);
+}
+static int multiply_together(void *job)
+{
+    product *p = job;
+    for (int64_t i = 0; i < p->g->batch && !p->failed; i++) p->failed = together(p, i) < 0;
+    return packed_or_failed(p);
+}
+static int multiply_in_parts(void *p) { return in_parts(p), packed_or_failed(p); }
+
+static const lc_strategy products[] = { { "plain loops", suits_direct, multiply_direct },
+                                        { "halves, converted", suits_halves, multiply_halves },
+                                        { "a few features", suits_tiny, multiply_tiny },
+                                        { "packed strips, transposed", suits_transposed_strips, multiply_transposed_strips },
+                                        { "packed strips", suits_strips, multiply_in_strips },
+                                        { "packed blocks of all threads", suits_together, multiply_together },
+                                        { "parts of their own", NULL, multiply_in_parts } };
+static int               multiply(product *p)
+{
+    const lc_low_rank *low = p->g->low;
+    if (low && (suits_halves(p) || !suits_transposed_strips(p) || p->g->k > turned_depth(p) || low->rank > p->g->m))
+        return LC_NO_KERNEL; /* only transposed strips add it along */
+    return RUN_STRATEGIES("product", products, p);
 }
 
 /* The product of two long vectors: of pieces, as a batch, and then of the pieces' sums with ones. The cut depends on the length alone. */

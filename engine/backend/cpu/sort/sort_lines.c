@@ -1,5 +1,6 @@
 /* sort along a dimension: each line becomes sorted records (sort.c), and these the values and indices. */
 #include "sort_lines.h"
+#include "../strategy.h"
 #include <string.h>
 
 /* ---- records to results ---- */
@@ -174,29 +175,72 @@ static int sort_values(const line_walk *w, line_ends at)
     return 0;
 }
 
-enum { BUFFERED = 1 << 16 }; /* elements of a line that two buffers of records, near enough to the core, sort faster */
-static int sort_lines(void *ctx, char *const *ptr, const int64_t *stride, int64_t lines)
+/* ---- which way: lines of one walk, some at a time ---- */
+typedef struct {
+    const line_thread *thread;
+    char *const       *ptr;
+    const int64_t     *stride;
+    int64_t            lines;
+} line_run;
+static const line_walk *walk_of(const void *run) { return ((const line_run *)run)->thread->walk; }
+static bool             suits_insertion(const void *run)
 {
-    const line_thread *t = ctx;
-    const line_walk   *w = t->walk;
-    if (w->n <= TINY && lines_are_packed(w, stride)) return sort_tiny_lines(w, ptr, stride, lines), 0;
-    uint64_t *one = (uint64_t *)t->memory, *two = one + cpu_sort_room(w->n);
-    for (int64_t l = 0; l < lines; l++) {
+    return walk_of(run)->n <= TINY && lines_are_packed(walk_of(run), ((const line_run *)run)->stride);
+}
+static bool suits_buffers(const void *run) { return walk_of(run)->bytes; }
+static bool suits_values(const void *run) { return !walk_of(run)->indices; }
+static int  by_insertion(void *run)
+{
+    const line_run *r = run;
+    return sort_tiny_lines(walk_of(run), r->ptr, r->stride, r->lines), 0;
+}
+static int by_buffers(void *run)
+{
+    const line_run  *r = run;
+    const line_walk *w = walk_of(run);
+    uint64_t        *one = (uint64_t *)r->thread->memory, *two = one + cpu_sort_room(w->n);
+    for (int64_t l = 0; l < r->lines; l++) {
         sorted_line line;
-        line_ends   at = cpu_line_ends(w, ptr, stride, l);
-        if (!w->bytes && !w->indices) {
-            if (sort_values(w, at) < 0) return -1;
-            continue;
-        }
-        sort_room room = cpu_room_in_results(w, at);
-        bool      buffers = w->bytes || (w->n <= BUFFERED && room.spares >= w->n);
-        if (!w->bytes && buffers) one = room.place, two = room.spare;
-        int rc = buffers ? cpu_sort_line(w->dtype, at.in, w->step[0], w->n, w->descending, true, w->parallel, one, two, &line)
-                         : cpu_sort_in_place(w->dtype, at.in, w->step[0], w->n, w->descending, true, w->parallel, &room, &line);
+        line_ends   at = cpu_line_ends(w, r->ptr, r->stride, l);
+        if (cpu_sort_line(w->dtype, at.in, w->step[0], w->n, w->descending, true, w->parallel, one, two, &line) < 0) return -1;
+        cpu_emit_sorted(w, &line, at, w->n);
+    }
+    return 0;
+}
+static int by_values(void *run)
+{
+    const line_run *r = run;
+    for (int64_t l = 0; l < r->lines; l++)
+        if (sort_values(walk_of(run), cpu_line_ends(walk_of(run), r->ptr, r->stride, l)) < 0) return -1;
+    return 0;
+}
+enum { BUFFERED = 1 << 16 }; /* elements of a line that two buffers of records, near enough to the core, sort faster */
+static int in_results(void *run)
+{
+    const line_run  *r = run;
+    const line_walk *w = walk_of(run);
+    for (int64_t l = 0; l < r->lines; l++) {
+        sorted_line line;
+        line_ends   at = cpu_line_ends(w, r->ptr, r->stride, l);
+        sort_room   room = cpu_room_in_results(w, at);
+        int         rc = w->n <= BUFFERED && room.spares >= w->n
+                             ? cpu_sort_line(w->dtype, at.in, w->step[0], w->n, w->descending, true, w->parallel, room.place,
+                                             room.spare, &line)
+                             : cpu_sort_in_place(w->dtype, at.in, w->step[0], w->n, w->descending, true, w->parallel, &room, &line);
         if (rc < 0) return -1;
         cpu_emit_sorted(w, &line, at, w->n);
     }
     return 0;
+}
+static const lc_strategy sorts[] = { { "insertion, a tile of lines at a time", suits_insertion, by_insertion },
+                                     { "records in two buffers", suits_buffers, by_buffers },
+                                     { "values where they will be", suits_values, by_values },
+                                     { "records in the memory of the results", NULL, in_results } };
+static int               sort_lines(void *ctx, char *const *ptr, const int64_t *stride, int64_t lines)
+{
+    const line_thread *t = ctx;
+    bool               first = ptr[0] == t->walk->it.ptr[0]; /* one message per call */
+    return RUN_STRATEGIES(first ? "sort" : NULL, sorts, &((line_run){ t, ptr, stride, lines }));
 }
 
 /* ---- every line, between the threads ---- */
