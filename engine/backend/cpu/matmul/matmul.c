@@ -374,8 +374,8 @@ static bool suits_turning(const product *p)
     const lc_matmul_args *g = p->g;
     return g->m > 16 && 2 * g->m <= g->n && g->m * g->n * g->k >= 1 << 21 && g->out_row > 1 && strips_fit(p);
 }
-enum { MOST_PACKED = 1 << 19 };               /* elements at a time */
-static int64_t turned_depth(const product *p) /* of k, at a time */
+enum { MOST_PACKED = 1 << 19, LEAST_PACKED = 1 << 20 }; /* elements at a time; multiply-adds */
+static int64_t turned_depth(const product *p)           /* of k, at a time */
 {
     int64_t strip = cpu_micro_kernel(p->dtype)->strip, wide = (p->g->m + strip - 1) / strip * strip;
     return least(p->g->k, MOST_PACKED / wide > STRIP_DEPTH ? MOST_PACKED / wide / STRIP_DEPTH * STRIP_DEPTH : STRIP_DEPTH);
@@ -383,7 +383,7 @@ static int64_t turned_depth(const product *p) /* of k, at a time */
 static bool suits_packing(const product *p)
 {
     const lc_matmul_args *g = p->g;
-    return g->n > 16 && g->m >= 64 && g->m * g->n * g->k >= 1 << 20 && g->n * g->k <= MOST_PACKED / 2 && strips_fit(p);
+    return g->n > 16 && g->m >= 64 && g->m * g->n * g->k >= LEAST_PACKED && g->n * g->k <= MOST_PACKED / 2 && strips_fit(p);
 }
 
 /* ---- plain loops ---- */
@@ -459,6 +459,11 @@ static int packed_or_failed(const product *p)
 static bool suits_direct(const void *p) { return ((const product *)p)->direct; }
 static bool suits_halves(const void *p) { return has_halves(((const product *)p)->g, ((const product *)p)->dtype); }
 static bool suits_tiny(const void *p) { return is_tiny(p); }
+static bool is_small(const void *p) /* too little for what packs in advance: no need to ask them all */
+{
+    const lc_matmul_args *g = ((const product *)p)->g;
+    return g->m * g->n * g->k < LEAST_PACKED;
+}
 static bool suits_strips(const void *p) { return !is_large(p) && suits_packing(p); }
 static bool suits_together(const void *p)
 {
@@ -495,6 +500,7 @@ static int multiply_in_parts(void *p) { return in_parts(p), packed_or_failed(p);
 static const lc_strategy products[] = { { "plain loops", suits_direct, multiply_direct },
                                         { "halves, converted", suits_halves, multiply_halves },
                                         { "a few features", suits_tiny, multiply_tiny },
+                                        { "small parts", is_small, multiply_in_parts },
                                         { "packed strips, transposed", suits_transposed_strips, multiply_transposed_strips },
                                         { "packed strips", suits_strips, multiply_in_strips },
                                         { "packed blocks of all threads", suits_together, multiply_together },
