@@ -175,26 +175,27 @@ static lc_tensor *at_least_2d(lc_tensor *t) { return t->ndim > 1 ? t : lc_unsque
 static lc_tensor *at_least_3d(lc_tensor *t) { return t->ndim > 2 ? t : lc_unsqueeze(at_least_2d(t), -1); }
 static lc_tensor *column(lc_tensor *t) { return t->ndim > 1 ? t : lc_reshape(t, (int64_t[]){ t->numel, 1 }, 2); }
 
-#define AT_LEAST(name, each)                                                                                                   \
-    static int name##_call(const lc_value *in, lc_tensor **out) { return (*out = each(in(0))) ? 0 : -1; }                      \
-    static int name##_many_call(const lc_value *in, lc_tensor **out)                                                           \
-    {                                                                                                                          \
-        for (int k = 0; k < in[0].n; k++)                                                                                      \
-            if (!(out[k] = each(in[0].ts[k]))) return -1;                                                                      \
-        return 0;                                                                                                              \
-    }
+static int of_each(const lc_value *in, lc_tensor *(*shape)(lc_tensor *), lc_tensor **out)
+{
+    for (int k = 0; k < in[0].n; k++)
+        if (!(out[k] = shape(in[0].ts[k]))) return -1;
+    return 0;
+}
 static int as_many_as_given(const lc_value *in) { return in[0].n; }
-AT_LEAST(atleast_1d, at_least_1d)
+static int atleast_1d_call(const lc_value *in, lc_tensor **out) { return (*out = at_least_1d(in(0))) ? 0 : -1; }
+static int atleast_1d_many_call(const lc_value *in, lc_tensor **out) { return of_each(in, at_least_1d, out); }
 LC_OP(atleast_1d, .sig = "atleast_1d(input: Tensor) -> Tensor", .doc = "A scalar as a vector; others as they are.",
       .call = atleast_1d_call);
 LC_OP(atleast_1d_many, .py = "atleast_1d", .sig = "atleast_1d_many(*tensors: Tensor) -> list[Tensor]",
       .doc = "Scalars as vectors; others as they are.", .count = as_many_as_given, .call = atleast_1d_many_call);
-AT_LEAST(atleast_2d, at_least_2d)
+static int atleast_2d_call(const lc_value *in, lc_tensor **out) { return (*out = at_least_2d(in(0))) ? 0 : -1; }
+static int atleast_2d_many_call(const lc_value *in, lc_tensor **out) { return of_each(in, at_least_2d, out); }
 LC_OP(atleast_2d, .sig = "atleast_2d(input: Tensor) -> Tensor", .doc = "A view with new dimensions in front up to two.",
       .call = atleast_2d_call);
 LC_OP(atleast_2d_many, .py = "atleast_2d", .sig = "atleast_2d_many(*tensors: Tensor) -> list[Tensor]",
       .doc = "Views with new dimensions in front up to two.", .count = as_many_as_given, .call = atleast_2d_many_call);
-AT_LEAST(atleast_3d, at_least_3d)
+static int atleast_3d_call(const lc_value *in, lc_tensor **out) { return (*out = at_least_3d(in(0))) ? 0 : -1; }
+static int atleast_3d_many_call(const lc_value *in, lc_tensor **out) { return of_each(in, at_least_3d, out); }
 LC_OP(atleast_3d, .sig = "atleast_3d(input: Tensor) -> Tensor", .doc = "A view with three dimensions or more.",
       .call = atleast_3d_call);
 LC_OP(atleast_3d_many, .py = "atleast_3d", .sig = "atleast_3d_many(*tensors: Tensor) -> list[Tensor]",

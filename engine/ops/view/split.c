@@ -246,33 +246,35 @@ static int split_axis(const lc_value *in, const char *name, int least, int64_t d
                        "split_size %lld!",
                        name, (long long)*axis, (long long)x->shape[*axis], (long long)in[1].i);
 }
-#define SPLIT_ALONG(name, least, dim)                                                                                          \
-    static int name##_call(const lc_value *in, lc_tensor **out)                                                                \
-    {                                                                                                                          \
-        int64_t axis;                                                                                                          \
-        if (split_axis(in, #name, least, dim, &axis) < 0) return -1;                                                           \
-        lc_value args[] = { in[0], in[1], LC_I(axis) };                                                                        \
-        return in[1].tag == LC_IS_int ? tensor_split_call(args, out) : tensor_split_indices_call(args, out);                   \
-    }                                                                                                                          \
-    static int name##_count(const lc_value *in)                                                                                \
-    {                                                                                                                          \
-        int64_t axis;                                                                                                          \
-        return split_axis(in, #name, least, dim, &axis) < 0 ? -1 : tensor_split_count(in);                                     \
-    }
+static int split_along(const lc_value *in, const char *name, int least, int64_t dim, lc_tensor **out)
+{
+    int64_t axis;
+    if (split_axis(in, name, least, dim, &axis) < 0) return -1;
+    lc_value args[] = { in[0], in[1], LC_I(axis) };
+    return in[1].tag == LC_IS_int ? tensor_split_call(args, out) : tensor_split_indices_call(args, out);
+}
+static int count_along(const lc_value *in, const char *name, int least, int64_t dim)
+{
+    int64_t axis;
+    return split_axis(in, name, least, dim, &axis) < 0 ? -1 : tensor_split_count(in);
+}
 #define BY_SECTIONS(name) .method = true, .count = name##_count, .call = name##_call
 #define BY_INDICES(name)  .method = true, .count = tensor_split_indices_count, .call = name##_call
 
-SPLIT_ALONG(hsplit, 1, 1)
+static int hsplit_call(const lc_value *in, lc_tensor **out) { return split_along(in, "hsplit", 1, 1, out); }
+static int hsplit_count(const lc_value *in) { return count_along(in, "hsplit", 1, 1); }
 LC_OP(hsplit, .sig = "hsplit(input: Tensor, sections: int) -> list[Tensor]", .doc = "Views of equal width, side by side.",
       BY_SECTIONS(hsplit));
 LC_OP(hsplit_indices, .py = "hsplit", .sig = "hsplit_indices(input: Tensor, indices: list[int]) -> list[Tensor]",
       .doc = "Views between columns.", BY_INDICES(hsplit));
-SPLIT_ALONG(vsplit, 2, 0)
+static int vsplit_call(const lc_value *in, lc_tensor **out) { return split_along(in, "vsplit", 2, 0, out); }
+static int vsplit_count(const lc_value *in) { return count_along(in, "vsplit", 2, 0); }
 LC_OP(vsplit, .sig = "vsplit(input: Tensor, sections: int) -> list[Tensor]",
       .doc = "Views of equal height, one below the other.", BY_SECTIONS(vsplit));
 LC_OP(vsplit_indices, .py = "vsplit", .sig = "vsplit_indices(input: Tensor, indices: list[int]) -> list[Tensor]",
       .doc = "Views between rows.", BY_INDICES(vsplit));
-SPLIT_ALONG(dsplit, 3, 2)
+static int dsplit_call(const lc_value *in, lc_tensor **out) { return split_along(in, "dsplit", 3, 2, out); }
+static int dsplit_count(const lc_value *in) { return count_along(in, "dsplit", 3, 2); }
 LC_OP(dsplit, .sig = "dsplit(input: Tensor, sections: int) -> list[Tensor]", .doc = "Views of equal depth.",
       BY_SECTIONS(dsplit));
 LC_OP(dsplit_indices, .py = "dsplit", .sig = "dsplit_indices(input: Tensor, indices: list[int]) -> list[Tensor]",
