@@ -113,7 +113,7 @@ typedef struct {
     lc_tensor       *out;
     const lc_tensor *in, *y; /* y: softmax backward only, the forward's output; in is then the gradient */
     int              dim;
-} lc_row_args;
+} lc_softmax_args;
 
 /* Normalisations. in, out and grad are dense, of one dtype and in one order of memory; all else is contiguous and of the dtype statistics are
  * taken in. What is NULL is not there, or not wanted. Backward reads mean and rstd, and writes out (of grad), dweight and dbias.
@@ -133,7 +133,7 @@ typedef struct {
 typedef struct {
     lc_tensor       *out;
     const lc_tensor *in, *target, *grad;
-} lc_label_args;
+} lc_multilabel_margin_args;
 
 /* Cross entropy of in (n, classes, lanes), contiguous, of any floating dtype. Everything else is contiguous, of the dtype that computes: target
  * int64 and lse (n, lanes), weight (classes) or NULL.
@@ -281,7 +281,7 @@ typedef struct {
 typedef struct {
     const lc_tensor *in, *rank;
     lc_tensor       *value, *index;
-} lc_rank_args;
+} lc_quantile_args;
 
 /* Pooling: windows over planes (planes, size[0..2]) make planes (planes, result[0..2]); where there are fewer dimensions, the first sizes are
  * 1. Everything is contiguous, of the computing dtype; index counts the elements of a plane. A backward kernel reads `in`, which has result's
@@ -418,9 +418,9 @@ typedef struct {
     double share;        /* of the new squares in the averages */
     double rate, least;  /* the step is rate * max(least, the parameter's root mean square) */
     double eps, most;    /* least root of a variance; what the update's root mean square is cut to */
-} lc_factored_numbers;
+} lc_adafactor_numbers;
 typedef struct {
     int               n;
     lc_tensor *const *params, *const *grads, *const *rows, *const *columns;
-    const lc_factored_numbers *numbers; /* n */
-} lc_factored_args;
+    const lc_adafactor_numbers *numbers; /* n */
+} lc_adafactor_args;

@@ -13,6 +13,7 @@ import check_layers  # noqa: E402
 import check_ops  # noqa: E402
 import check_rooms  # noqa: E402
 import check_text  # noqa: E402
+import embed  # noqa: E402
 import genops  # noqa: E402
 import list_sources  # noqa: E402
 
@@ -203,3 +204,17 @@ def test_genops_derives_aliases_and_classes(tmp_path):
     assert ops["h_"].method and ops["h_"].family == "f"
     kinds = {name: op.kind.removeprefix("LC_KIND_") for name, op in ops.items() if not op.derived}
     assert kinds == {"f": "ELEMENTWISE", "f_more": "ELEMENTWISE", "v": "VIEW", "c": "COMPOSITE", "k": "OPAQUE"}
+
+
+def test_embedded_texts_hold_what_they_include(tmp_path):
+    (tmp_path / "shared.h").write_text('/* said "once" */\nFN T twice(T x) { return x + x; } // both\n')
+    (tmp_path / "kernel.cuh").write_text('#define T float\n#include "shared.h"\n#undef T\nasm("h \\n // no comment");\n')
+    text = embed.embedded("texts", tmp_path / "kernel.cuh")
+    assert text.startswith("extern const char texts_kernel[];")
+    assert r'"#define T float\n"' in text
+    assert r'"FN T twice(T x) { return x + x; }\n"' in text
+    assert "once" not in text and "both" not in text
+    assert r"asm(\"h \\n // no comment\");" in text
+    (tmp_path / "kernel.cuh").write_text('#include "kernel.cuh"\n')
+    with pytest.raises(ValueError, match="includes itself"):
+        embed.embedded("texts", tmp_path / "kernel.cuh")

@@ -98,7 +98,7 @@ typedef struct {
 typedef void (*lc_transpose)(char *dst, int64_t dst_step, const char *src, int64_t src_step, int64_t rows, int64_t cols,
                              bool stream);
 /* dst: whole cache lines, each the same as line. */
-typedef void (*lc_spread)(char *dst, const char *line, int64_t lines);
+typedef void (*lc_fill_lines)(char *dst, const char *line, int64_t lines);
 /* n bytes, however they are aligned. */
 typedef void (*lc_copy_bytes)(char *dst, const char *src, int64_t n);
 /* dst[i] = src[-i]. */
@@ -107,7 +107,7 @@ typedef void (*lc_reverse)(char *dst, const char *src, int64_t n);
 typedef void (*lc_ramp)(void *to, double start, double step, int64_t first, int way, int64_t n);
 typedef struct {
     lc_transpose  transpose[2]; /* of elements of 4 and 8 bytes */
-    lc_spread     spread;
+    lc_fill_lines fill_lines;
     lc_copy_bytes copy;
     lc_reverse    reverse[2]; /* of elements of 4 and 8 bytes */
     lc_ramp       ramp[2];    /* of float32 and float64 */

@@ -155,12 +155,12 @@ static int labels_shape(const lc_record *call, lc_spec *out)
 }
 static int labels_run(const lc_record *call, lc_tensor *grad, lc_tensor *in, lc_tensor *target)
 {
-    lc_record     rows = *call;
-    lc_dtype      dtype = rows.dtype = working_dtype((lc_dtype)in->dtype);
-    lc_tensor    *x = packed(in, dtype), *t = packed(target, LC_i64), *g = grad ? packed(grad, dtype) : NULL;
-    lc_tensor    *out = destination(call->out[0], dtype, call->in, call->n_in);
-    lc_label_args args = { .out = out, .in = x, .target = t, .grad = g };
-    int           rc = x && t && out && (g || !grad) ? run_kernel_with(&rows, &args) : -1;
+    lc_record                 rows = *call;
+    lc_dtype                  dtype = rows.dtype = working_dtype((lc_dtype)in->dtype);
+    lc_tensor                *x = packed(in, dtype), *t = packed(target, LC_i64), *g = grad ? packed(grad, dtype) : NULL;
+    lc_tensor                *out = destination(call->out[0], dtype, call->in, call->n_in);
+    lc_multilabel_margin_args args = { .out = out, .in = x, .target = t, .grad = g };
+    int                       rc = x && t && out && (g || !grad) ? run_kernel_with(&rows, &args) : -1;
     lc_release(x), lc_release(t), lc_release(g);
     return deliver(call->out[0], out, rc);
 }

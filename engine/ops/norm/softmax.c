@@ -15,8 +15,8 @@ static int softmax_shape(const lc_record *call, lc_spec *out)
 /* in, y (LC_NONE if the op has none) and out in the dtype the kernel computes in; dim is that of argument k. */
 static int run_rows(const lc_record *call, lc_tensor *in, lc_tensor *y, lc_dtype result, const lc_value *dim)
 {
-    lc_row_args args;
-    lc_record   rows = *call;
+    lc_softmax_args args;
+    lc_record       rows = *call;
     rows.dtype =
         call->backend->has(call->op->kernel, result) ? result : working_dtype(result); /* halves: widened here or there */
     if (dim_index(dim->i, in->ndim, &args.dim) < 0) return -1;

@@ -373,14 +373,14 @@ static int factors_of(const lc_record *call, lc_tensor **rows, lc_tensor **colum
     return at == factors->n ? 0 : lc_fail_int(LC_LucidError, "%s: too many variances", call->op->name);
 }
 static const algorithm adafactor = { .steps = 3 };
-static int             adafactor_numbers(const lc_record *call, lc_factored_numbers *numbers)
+static int             adafactor_numbers(const lc_record *call, lc_adafactor_numbers *numbers)
 {
     const lc_value *in = call->args;
     double          lr, step;
     if (number_of(&in[4], &lr) < 0) return -1;
     for (int i = 0; i < in[0].n; i++) {
         if (step_of(call, &adafactor, i, &step) < 0) return -1;
-        numbers[i] = (lc_factored_numbers){
+        numbers[i] = (lc_adafactor_numbers){
             .sign = in[10].b ? -1 : 1,
             .shrink = 1 - lr * in[9].f,
             .share = pow(step, in[5].f),
@@ -395,18 +395,18 @@ static int             adafactor_numbers(const lc_record *call, lc_factored_numb
 static int _fused_adafactor_run(const lc_record *call)
 {
     int    n = call->args[0].n, rc = 0;
-    size_t each = sizeof(lc_factored_numbers) + 2 * sizeof(lc_tensor *);
+    size_t each = sizeof(lc_adafactor_numbers) + 2 * sizeof(lc_tensor *);
     if (lists_fit(call, &(const algorithm){ .states = 0 }) < 0) return -1;
     if (call->args[3].n != n)
         return lc_fail_int(LC_LucidError, "%s: got %d state_steps and %d parameters", call->op->name, call->args[3].n, n);
     if (n == 0) return 0;
-    lc_factored_numbers *numbers = lc_alloc((size_t)n * each);
+    lc_adafactor_numbers *numbers = lc_alloc((size_t)n * each);
     if (!numbers) return -1;
     lc_tensor **rows = (lc_tensor **)(numbers + n), **columns = rows + n;
     rc = factors_of(call, rows, columns);
     if (rc == 0) rc = adafactor_numbers(call, numbers);
     if (rc == 0)
-        rc = run_kernel_with(call, &(lc_factored_args){ n, call->args[0].ts, call->args[1].ts, rows, columns, numbers });
+        rc = run_kernel_with(call, &(lc_adafactor_args){ n, call->args[0].ts, call->args[1].ts, rows, columns, numbers });
     lc_free(numbers, (size_t)n * each);
     return rc == 0 ? count_steps(call, &adafactor) : rc;
 }

@@ -121,9 +121,9 @@ static int ranked_shape(const lc_record *call, lc_spec *out)
 }
 static int ranked_run(const lc_record *call)
 {
-    lc_tensor   *x = in_dtype(call->in[0], call->dtype), *rank = packed(call->in[1], LC_i64);
-    lc_rank_args a = { .in = x, .rank = rank, .value = call->out[0], .index = call->out[1] };
-    int          rc = x && rank ? run_kernel_with(call, &a) : -1;
+    lc_tensor       *x = in_dtype(call->in[0], call->dtype), *rank = packed(call->in[1], LC_i64);
+    lc_quantile_args a = { .in = x, .rank = rank, .value = call->out[0], .index = call->out[1] };
+    int              rc = x && rank ? run_kernel_with(call, &a) : -1;
     lc_release(x), lc_release(rank);
     return rc;
 }

@@ -16,10 +16,10 @@
 #include "conv.h"
 #include <string.h>
 
-ISA_TABLE(const lc_convs, convs)
+ISA_TABLE(const lc_conv_tiles, conv_tiles)
 const conv_kernels *conv_kernels_of(lc_dtype dtype)
 {
-    const lc_convs *table = convs_of_this_cpu();
+    const lc_conv_tiles *table = conv_tiles_of_this_cpu();
     return dtype == LC_f32 ? &table->f32 : &table->f64;
 }
 int conv_no_memory(void) { return lc_fail_int(LC_OutOfMemory, "convolution: no memory for its tiles"); }

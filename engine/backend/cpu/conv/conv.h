@@ -48,7 +48,7 @@ typedef struct {
 } conv_kernels;
 typedef struct {
     conv_kernels f32, f64;
-} lc_convs;
+} lc_conv_tiles;
 const conv_kernels *conv_kernels_of(lc_dtype dtype);
 
 /* Values at points instead of tiles of 4 elements of a row (conv_winograd_transform.isa.o3.c). Rows of values are `step` elements apart; what is read and written past

@@ -65,7 +65,7 @@ enum { VECTOR_BYTES = 16, ROWS = 6 };
 #define APART_f64(rows, wide)  [rows - 1] = { apart_##rows##_##wide##_f64, apart_##rows##_1_f64, wide * LANES_f64 },
 #define DOT_f32(rows, columns) { dot_##rows##_##columns##_f32, rows, columns },
 #define DOT_f64(rows, columns) { dot_##rows##_##columns##_f64, rows, columns },
-const lc_convs CAT(lc_cpu_convs, LC_ISA) = {
+const lc_conv_tiles CAT(lc_cpu_conv_tiles, LC_ISA) = {
     .f32 = { { EACH_TILE(ENTRY_f32) },
              { EACH_APART(APART_f32) },
              { EACH_DOT(DOT_f32) },

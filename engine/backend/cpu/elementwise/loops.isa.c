@@ -129,15 +129,15 @@
 typedef lc_f32 real_of_c64;
 typedef lc_f64 real_of_c128;
 
-/* Three and four operands: scalar ones are spread over a block, so that one loop serves all combinations
+/* Three and four operands: scalar ones are expanded over a block, so that one loop serves all combinations
  * but the usual one, numbers after a tensor. x may be of another type. */
 enum { BLOCK = 256 };
 #define SPREAD(type, k)                                                                                                        \
-    type        spread##k[BLOCK];                                                                                              \
+    type        expanded##k[BLOCK];                                                                                            \
     const type *p##k = in[k];                                                                                                  \
     if (scalars >> k & 1) {                                                                                                    \
-        for (int64_t i = 0; i < BLOCK && i < n; i++) spread##k[i] = p##k[0];                                                   \
-        p##k = spread##k;                                                                                                      \
+        for (int64_t i = 0; i < BLOCK && i < n; i++) expanded##k[i] = p##k[0];                                                 \
+        p##k = expanded##k;                                                                                                    \
     }
 #define QUATERNARY_LOOP(T, f)                                                                                                  \
     if (scalars == 14) {                                                                                                       \

@@ -5,22 +5,22 @@
 #include <string.h>
 
 typedef struct {
-    const lc_label_args *a;
-    lc_dtype             dtype;
-    int64_t              classes;
-    atomic_int           failed;
+    const lc_multilabel_margin_args *a;
+    lc_dtype                         dtype;
+    int64_t                          classes;
+    atomic_int                       failed;
 } label_job;
 
 /* Pairs (label, non-label class). With a gradient, a pair that lacks its margin moves both scores. */
 static void label_row(const label_job *j, int64_t row, bool *is_label)
 {
-    const lc_label_args *a = j->a;
-    int64_t              classes = j->classes;
-    const int64_t       *label = (const int64_t *)a->target->data + row * classes;
-    const char          *x = a->in->data + row * classes * lc_size_of(j->dtype);
-    char                *out = a->out->data + (a->grad ? row * classes * lc_size_of(j->dtype) : 0);
-    double               sum = 0, g = a->grad ? number_at(j->dtype, a->grad->data, row) / (double)classes : 0;
-    int64_t              labels = 0;
+    const lc_multilabel_margin_args *a = j->a;
+    int64_t                          classes = j->classes;
+    const int64_t                   *label = (const int64_t *)a->target->data + row * classes;
+    const char                      *x = a->in->data + row * classes * lc_size_of(j->dtype);
+    char                            *out = a->out->data + (a->grad ? row * classes * lc_size_of(j->dtype) : 0);
+    double                           sum = 0, g = a->grad ? number_at(j->dtype, a->grad->data, row) / (double)classes : 0;
+    int64_t                          labels = 0;
     memset(is_label, 0, (size_t)classes);
     while (labels < classes && label[labels] >= 0) is_label[label[labels++]] = true;
     if (a->grad) memset(out, 0, (size_t)classes * (size_t)lc_size_of(j->dtype));
@@ -49,10 +49,10 @@ static void label_chunk(void *ctx, int64_t begin, int64_t end)
 }
 static int cpu_multilabel_margin(lc_dtype dtype, const void *args)
 {
-    const lc_label_args *a = args;
-    const int64_t       *target = (const int64_t *)a->target->data;
-    int64_t              rows = a->in->shape[0], classes = a->in->shape[1];
-    label_job            j = { .a = a, .dtype = dtype, .classes = classes };
+    const lc_multilabel_margin_args *a = args;
+    const int64_t                   *target = (const int64_t *)a->target->data;
+    int64_t                          rows = a->in->shape[0], classes = a->in->shape[1];
+    label_job                        j = { .a = a, .dtype = dtype, .classes = classes };
     for (int64_t k = 0; k < rows * classes; k++)
         if (target[k] < -1 || target[k] >= classes)
             return lc_fail_int(LC_IndexError, "multilabel_margin_loss: argument target is out of range: %lld",

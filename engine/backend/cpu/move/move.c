@@ -65,7 +65,7 @@ static void copy_bytes(char *dst, const char *src, size_t n)
 }
 
 /* One element over and over. */
-static void spread_bytes(char *dst, const char *element, int64_t size, int64_t bytes)
+static void fill_bytes(char *dst, const char *element, int64_t size, int64_t bytes)
 {
     _Alignas(64) char line[128]; /* twice, to begin anywhere in it */
     int64_t           before = -(int64_t)(uintptr_t)dst & 63, lines = (bytes - before) / 64;
@@ -77,7 +77,7 @@ static void spread_bytes(char *dst, const char *element, int64_t size, int64_t b
     _Alignas(64) char turned[64];
     memcpy(turned, line + before, 64);
     memcpy(dst, line, (size_t)before);
-    lc_cpu_moves.spread(dst + before, turned, lines);
+    lc_cpu_moves.fill_lines(dst + before, turned, lines);
     memcpy(dst + before + lines * 64, turned, (size_t)((bytes - before) % 64));
 }
 
@@ -89,7 +89,7 @@ void cpu_move(lc_dtype to, char *dst, int64_t dst_step, lc_dtype from, const cha
     else if (to != from) movers[from][to](dst, dst_step, src, src_step, n);
     else if (packed) copy_bytes(dst, src, (size_t)(n * size));
     else if (dst_step == size && src_step == -size && (size == 4 || size == 8)) lc_cpu_moves.reverse[size == 8](dst, src, n);
-    else if (src_step == 0 && dst_step == size && n * size >= 1 << 13) spread_bytes(dst, src, size, n * size);
+    else if (src_step == 0 && dst_step == size && n * size >= 1 << 13) fill_bytes(dst, src, size, n * size);
     else copier(size)(dst, dst_step, src, src_step, n);
 }
 

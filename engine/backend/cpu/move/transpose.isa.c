@@ -74,7 +74,7 @@ enum { LINE = 32 }; /* half a line: the next block writes the other half at once
 TRANSPOSE(32)
 TRANSPOSE(64)
 
-static void spread(char *dst, const char *line, int64_t lines)
+static void fill_lines(char *dst, const char *line, int64_t lines)
 {
     typedef char vec __attribute__((vector_size(LINE), aligned(16), may_alias));
     vec          x = *(const vec *)line, y = *(const vec *)(line + 64 - LINE);
@@ -130,5 +130,5 @@ RAMP(float)
 RAMP(double)
 
 const lc_moves CAT(lc_cpu_moves, LC_ISA) = {
-    { transpose32, transpose64 }, spread, copy, { reverse32, reverse64 }, { ramp_float, ramp_double }
+    { transpose32, transpose64 }, fill_lines, copy, { reverse32, reverse64 }, { ramp_float, ramp_double }
 };

@@ -1,4 +1,4 @@
-/* softmax, log_softmax and their gradients: independent lines along one dimension, walked here, computed by lines.c. A line that is contiguous
+/* softmax, log_softmax and their gradients: independent lines along one dimension, walked here, computed by softmax_lines.inc.c. A line that is contiguous
  * in the output is computed there; lines side by side in memory row by row; others in a buffer, LINE_LANES at a time if they have to be
  * converted. */
 #include "../cpu.h"
@@ -89,18 +89,18 @@ static void row_chunk(void *ctx, int64_t begin, int64_t end)
     cpu_scratch_free(w.buffer, job->bytes);
 }
 
-ISA_TABLE(const lc_lines, lines)
+ISA_TABLE(const lc_softmax_lines, softmax_lines)
 
-static int run_rows(line_kind kind, lc_dtype dtype, const lc_row_args *a)
+static int run_rows(line_kind kind, lc_dtype dtype, const lc_softmax_args *a)
 {
-    bool             backward = kind >= SOFTMAX_BACKWARD;
-    const lc_lines  *table = lines_of_this_cpu();
-    const lc_tensor *operand[] = { a->out, a->in, backward ? a->y : a->in };
-    lc_dtype         work = cpu_working_dtype(dtype);
-    int64_t          size = lc_size_of(work), bytes[3][LC_MAX_DIMS], shape[LC_MAX_DIMS], lines = 1;
-    int              kept = 0;
-    row_job          job = { .walk = { .backward = backward, .work = work, .n = 1, .size = size } };
-    row_walk        *w = &job.walk;
+    bool                    backward = kind >= SOFTMAX_BACKWARD;
+    const lc_softmax_lines *table = softmax_lines_of_this_cpu();
+    const lc_tensor        *operand[] = { a->out, a->in, backward ? a->y : a->in };
+    lc_dtype                work = cpu_working_dtype(dtype);
+    int64_t                 size = lc_size_of(work), bytes[3][LC_MAX_DIMS], shape[LC_MAX_DIMS], lines = 1;
+    int                     kept = 0;
+    row_job                 job = { .walk = { .backward = backward, .work = work, .n = 1, .size = size } };
+    row_walk               *w = &job.walk;
     w->line = work == LC_f32 ? table->f32[kind] : table->f64[kind];
     w->wide = work == LC_f32 ? table->f32_wide[kind] : table->f64_wide[kind];
     for (int d = 0; d < a->in->ndim; d++) {

@@ -13,4 +13,4 @@ typedef void (*lc_sheet)(void *out, const void *x, const void *y, int64_t n, int
 typedef struct {
     lc_line  f32[LINE_KINDS], f64[LINE_KINDS], f32_wide[LINE_KINDS], f64_wide[LINE_KINDS];
     lc_sheet f32_sheet[LINE_KINDS], f64_sheet[LINE_KINDS];
-} lc_lines;
+} lc_softmax_lines;

@@ -53,6 +53,8 @@ enum { PARTS = LINE_LANES };
         softmax_##suffix, log_softmax_##suffix, softmax_backward_##suffix, log_softmax_backward_##suffix                       \
     }
 #define SHEETS(type)  LINES(sheet_##type)
-#define TABLE_OF(isa) lc_cpu_lines_##isa
+#define TABLE_OF(isa) lc_cpu_softmax_lines_##isa
 #define TABLE(isa)    TABLE_OF(isa)
-const lc_lines TABLE(LC_ISA) = { LINES(vector), LINES(f64), LINES(f32_wide), LINES(f64_wide), SHEETS(f32), SHEETS(f64) };
+const lc_softmax_lines TABLE(LC_ISA) = {
+    LINES(vector), LINES(f64), LINES(f32_wide), LINES(f64_wide), SHEETS(f32), SHEETS(f64)
+};

@@ -16,32 +16,32 @@
 enum { PIECE = 1024, RANGE = 1 << 15, MOST_RANGES = 16 };
 
 typedef struct { /* a parameter */
-    const lc_factored_numbers *numbers;
-    const lc_factored_loops   *loops;
-    lc_tensor                 *p, *grad, *row, *column;
-    lc_dtype                   work;
-    bool                       alone; /* a vector */
-    int64_t                    matrices, rows, columns;
-    int                        ranges;
-    double                    *of_rows, *sums; /* matrices * rows; 3 per range: squares of p, of grad, of the update */
-    double                    *of_columns;     /* max(ranges, matrices) * columns */
-    double                     by;
-} factored;
+    const lc_adafactor_numbers *numbers;
+    const lc_adafactor_loops   *loops;
+    lc_tensor                  *p, *grad, *row, *column;
+    lc_dtype                    work;
+    bool                        alone; /* a vector */
+    int64_t                     matrices, rows, columns;
+    int                         ranges;
+    double                     *of_rows, *sums; /* matrices * rows; 3 per range: squares of p, of grad, of the update */
+    double                     *of_columns;     /* max(ranges, matrices) * columns */
+    double                      by;
+} adafactor_state;
 
-static int64_t size_of_room(const factored *f)
+static int64_t size_of_room(const adafactor_state *f)
 {
     int64_t ranges = f->matrices > f->ranges ? f->matrices : f->ranges;
     return f->alone ? 3 * (int64_t)f->ranges : f->matrices * f->rows + ranges * f->columns + 3 * (int64_t)f->ranges;
 }
 
-static void describe(const lc_factored_args *a, const lc_step_loops *loops, int i, factored *f)
+static void describe(const lc_adafactor_args *a, const lc_step_loops *loops, int i, adafactor_state *f)
 {
     lc_tensor *p = a->params[i];
     lc_dtype   work = cpu_working_dtype((lc_dtype)p->dtype);
-    *f = (factored){
+    *f = (adafactor_state){
         .numbers = &a->numbers[i], .p = p, .grad = a->grads[i], .row = a->rows[i], .column = a->columns[i], .work = work
     };
-    f->loops = work == LC_f64 ? &loops->factored_f64 : &loops->factored_f32;
+    f->loops = work == LC_f64 ? &loops->adafactor_f64 : &loops->adafactor_f32;
     f->alone = p->ndim < 2;
     f->columns = f->alone ? PIECE : p->shape[p->ndim - 1];
     f->rows = f->alone ? (p->numel + PIECE - 1) / PIECE : p->shape[p->ndim - 2];
@@ -62,7 +62,7 @@ static char *element(const lc_tensor *t, int64_t row, int64_t column,
     return t->data + (at + column * t->stride[t->ndim - 1]) * size;
 }
 static int64_t step_of(const lc_tensor *t) { return (t->ndim ? t->stride[t->ndim - 1] : 1) * lc_size_of((lc_dtype)t->dtype); }
-static void   *loaded(const factored *f, const lc_tensor *t, int64_t row, int64_t column, int64_t n, char *tile)
+static void   *loaded(const adafactor_state *f, const lc_tensor *t, int64_t row, int64_t column, int64_t n, char *tile)
 {
     char   *at = element(t, row, column, f->columns);
     int64_t size = lc_size_of(f->work);
@@ -70,7 +70,7 @@ static void   *loaded(const factored *f, const lc_tensor *t, int64_t row, int64_
     cpu_move(f->work, tile, size, (lc_dtype)t->dtype, at, step_of(t), n);
     return tile;
 }
-static void store(const factored *f, lc_tensor *t, int64_t row, int64_t column, int64_t n, void *from, char *tile)
+static void store(const adafactor_state *f, lc_tensor *t, int64_t row, int64_t column, int64_t n, void *from, char *tile)
 {
     if (from == tile)
         cpu_move((lc_dtype)t->dtype, element(t, row, column, f->columns), step_of(t), f->work, tile, lc_size_of(f->work), n);
@@ -88,11 +88,11 @@ static void write_factor(lc_tensor *t, int64_t row, int64_t column, int64_t widt
 
 /* ---- passes ---- */
 typedef enum { MEASURE, SQUARES, APPLY } pass;
-static void run_row(const factored *f, pass pass, int64_t row, double *columns, double *sums)
+static void run_row(const adafactor_state *f, pass pass, int64_t row, double *columns, double *sums)
 {
     _Alignas(64) char tiles[3][PIECE * sizeof(double)];
     int64_t           width = f->alone && (row + 1) * PIECE > f->p->numel ? f->p->numel - row * PIECE : f->columns;
-    lc_factored_row   r = { .share = f->numbers->share,
+    lc_adafactor_row  r = { .share = f->numbers->share,
                             .floor = f->numbers->eps * f->numbers->eps,
                             .shrink = f->numbers->shrink };
     r.alone = f->alone, r.by = f->by, r.row = f->alone ? 1 : f->of_rows[row];
@@ -117,14 +117,14 @@ static void run_row(const factored *f, pass pass, int64_t row, double *columns, 
     if (pass == MEASURE && !f->alone) f->of_rows[row] = own[1];
     sums[0] += own[0], sums[2] += own[2];
 }
-static void run_rows(const factored *f, pass pass, int64_t begin, int64_t end, double *columns, double *sums)
+static void run_rows(const adafactor_state *f, pass pass, int64_t begin, int64_t end, double *columns, double *sums)
 {
     for (int64_t row = begin; row < end; row++) run_row(f, pass, row, columns, sums);
 }
 
 /* The averages of one matrix with this step's means in them; of_rows becomes what its columns' factors are multiplied by. */
 static double moved(double x, double to, double w) { return w < 0.5 ? x + w * (to - x) : to - (to - x) * (1 - w); }
-static void   average(const factored *f, int64_t matrix)
+static void   average(const adafactor_state *f, int64_t matrix)
 {
     double *of_rows = f->of_rows + matrix * f->rows, *of_columns = f->of_columns + matrix * f->columns, mean = 0,
            eps = f->numbers->eps;
@@ -145,15 +145,15 @@ static void   average(const factored *f, int64_t matrix)
 }
 
 typedef struct {
-    const factored *f;
-    pass            pass;
+    const adafactor_state *f;
+    pass                   pass;
 } job;
 static void run_range(const job *j, int64_t range)
 {
-    const factored *f = j->f;
-    double         *sums = f->sums + 3 * range;
-    int64_t         units = f->matrices > 1 ? f->matrices : f->rows;
-    int64_t         from = range * units / f->ranges, to = (range + 1) * units / f->ranges;
+    const adafactor_state *f = j->f;
+    double                *sums = f->sums + 3 * range;
+    int64_t                units = f->matrices > 1 ? f->matrices : f->rows;
+    int64_t                from = range * units / f->ranges, to = (range + 1) * units / f->ranges;
     if (f->matrices == 1) {
         double *columns = f->alone ? NULL : f->of_columns + (j->pass == MEASURE ? range * f->columns : 0);
         return run_rows(f, j->pass, from, to, columns, sums);
@@ -170,14 +170,14 @@ static void run_ranges(void *ctx, int64_t begin, int64_t end)
 {
     for (int64_t range = begin; range < end; range++) run_range(ctx, range);
 }
-static void run_pass(const factored *f, pass pass)
+static void run_pass(const adafactor_state *f, pass pass)
 {
     job j = { f, pass };
     if (f->ranges > 1) cpu_parallel(f->ranges, 1, 2 * f->p->numel, run_ranges, &j);
     else run_range(&j, 0);
 }
 
-static void run_parameter(factored *f, double *room)
+static void run_parameter(adafactor_state *f, double *room)
 {
     double size = (double)f->p->numel, sums[3] = { 0 };
     memset(room, 0, (size_t)size_of_room(f) * sizeof *room);
@@ -198,27 +198,27 @@ static void run_parameter(factored *f, double *room)
 
 /* ---- all parameters ---- */
 typedef struct {
-    const lc_factored_args *args;
-    const lc_step_loops    *loops;
-    char                   *room;
-    int64_t                 each; /* doubles of room per parameter that is a unit of work; the large ones have the whole */
+    const lc_adafactor_args *args;
+    const lc_step_loops     *loops;
+    char                    *room;
+    int64_t                  each; /* doubles of room per parameter that is a unit of work; the large ones have the whole */
 } all;
 static void run_small(void *ctx, int64_t begin, int64_t end)
 {
     const all *a = ctx;
     for (int64_t i = begin; i < end; i++) {
-        factored f;
+        adafactor_state f;
         describe(a->args, a->loops, (int)i, &f);
         if (f.ranges == 1 && f.p->numel) run_parameter(&f, (double *)a->room + begin / 16 * a->each);
     }
 }
 
-static int cpu_factored(UNUSED lc_dtype compute, const void *args)
+static int cpu_adafactor(UNUSED lc_dtype compute, const void *args)
 {
-    const lc_factored_args *a = args;
-    all                     work = { .args = a, .loops = cpu_step_loops() };
-    int64_t                 large = 0, numel = 0;
-    factored                f;
+    const lc_adafactor_args *a = args;
+    all                      work = { .args = a, .loops = cpu_step_loops() };
+    int64_t                  large = 0, numel = 0;
+    adafactor_state          f;
     for (int i = 0; i < a->n; i++) {
         describe(a, work.loops, i, &f);
         int64_t room = size_of_room(&f);
@@ -238,4 +238,4 @@ static int cpu_factored(UNUSED lc_dtype compute, const void *args)
 }
 
 #define FLOATING (1u << LC_f16 | 1u << LC_bf16 | 1u << LC_f32 | 1u << LC_f64)
-LC_CPU_RUN(_fused_adafactor_, cpu_factored, FLOATING)
+LC_CPU_RUN(_fused_adafactor_, cpu_adafactor, FLOATING)

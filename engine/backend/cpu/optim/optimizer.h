@@ -12,16 +12,16 @@ typedef struct {
     double      row, share, floor; /* floor: the least variance */
     double      shrink, by;        /* p = p * shrink - by * update */
     bool        alone;
-} lc_factored_row;
+} lc_adafactor_row;
 typedef struct {
-    void (*measure)(const lc_factored_row *r, double *columns, double *sums,
+    void (*measure)(const lc_adafactor_row *r, double *columns, double *sums,
                     int64_t n); /* squares: of p into sums[0], of grad into sums[1] and columns, unless `alone` */
-    double (*squares)(const lc_factored_row *r, int64_t n); /* the sum of the squares of the update */
-    void (*apply)(const lc_factored_row *r, int64_t n);     /* writes p, and v if it is alone */
-} lc_factored_loops;
+    double (*squares)(const lc_adafactor_row *r, int64_t n); /* the sum of the squares of the update */
+    void (*apply)(const lc_adafactor_row *r, int64_t n);     /* writes p, and v if it is alone */
+} lc_adafactor_loops;
 
 typedef struct {
-    lc_step_loop      f32[LC_STEPS], f64[LC_STEPS];
-    lc_factored_loops factored_f32, factored_f64;
+    lc_step_loop       f32[LC_STEPS], f64[LC_STEPS];
+    lc_adafactor_loops adafactor_f32, adafactor_f64;
 } lc_step_loops;
 const lc_step_loops *cpu_step_loops(void); /* of this CPU */

@@ -198,7 +198,7 @@ static void NAME(rprop)(void *const *x, const lc_step_numbers *c, unsigned varia
 
 /* ---- Adafactor ---- */
 enum { NAME(LANES) = 8 };
-static void NAME(measure)(const lc_factored_row *r, double *columns, double *sums, int64_t n)
+static void NAME(measure)(const lc_adafactor_row *r, double *columns, double *sums, int64_t n)
 {
     const T *restrict p = r->p;
     const T *restrict grad = r->grad;
@@ -215,11 +215,11 @@ static void NAME(measure)(const lc_factored_row *r, double *columns, double *sum
     INDEPENDENT for (int64_t j = 0; j < n; j++) columns[j] += (double)grad[j] * grad[j];
 }
 
-INLINE T NAME(variance)(const lc_factored_row *r, const T *v, const T *grad, int64_t i, const bool alone)
+INLINE T NAME(variance)(const lc_adafactor_row *r, const T *v, const T *grad, int64_t i, const bool alone)
 {
     return alone ? NAME(towards)(v[i], grad[i] * grad[i], (T)r->share) : v[i] * (T)r->row;
 }
-INLINE double NAME(squares_body)(const lc_factored_row *r, int64_t n, const bool alone)
+INLINE double NAME(squares_body)(const lc_adafactor_row *r, int64_t n, const bool alone)
 {
     const T *restrict v = r->v;
     const T *restrict grad = r->grad;
@@ -236,11 +236,11 @@ INLINE double NAME(squares_body)(const lc_factored_row *r, int64_t n, const bool
     for (int k = 1; k < NAME(LANES); k++) lane[0] += lane[k];
     return lane[0];
 }
-static double NAME(squares)(const lc_factored_row *r, int64_t n)
+static double NAME(squares)(const lc_adafactor_row *r, int64_t n)
 {
     return r->alone ? NAME(squares_body)(r, n, true) : NAME(squares_body)(r, n, false);
 }
-INLINE void NAME(apply_body)(const lc_factored_row *r, int64_t n, const bool alone)
+INLINE void NAME(apply_body)(const lc_adafactor_row *r, int64_t n, const bool alone)
 {
     T *restrict p = r->p;
     T *restrict v = r->v;
@@ -253,7 +253,7 @@ INLINE void NAME(apply_body)(const lc_factored_row *r, int64_t n, const bool alo
         p[i] = p[i] * shrink - by * (grad[i] / SQRT(NAME(larger)(floor, variance)));
     }
 }
-static void NAME(apply)(const lc_factored_row *r, int64_t n)
+static void NAME(apply)(const lc_adafactor_row *r, int64_t n)
 {
     if (r->alone) NAME(apply_body)(r, n, true);
     else NAME(apply_body)(r, n, false);

@@ -14,13 +14,13 @@ enum { LANES = 8 }; /* sums of their own, so that they fit a vector */
 #define ITSELF(r)           (r)
 
 #define T       float
-#define NAME(f) f##_f32
+#define NAME(f) CAT(f, f32)
 #define ABS     fabsf
 #define POW     powf
 #define ROOT    sqrtf
 #include "cdist.inc.c"
 #define T       double
-#define NAME(f) f##_f64
+#define NAME(f) CAT(f, f64)
 #define ABS     fabs
 #define POW     pow
 #define ROOT    sqrt

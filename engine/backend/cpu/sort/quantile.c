@@ -192,9 +192,9 @@ static int sort_short_line(const rank_line *l, const uint64_t *rank, int m, int6
 
 /* ---- every line; all but the input contiguous ---- */
 typedef struct {
-    const lc_rank_args *a;
-    int64_t             n, m, size;
-    atomic_int          failed;
+    const lc_quantile_args *a;
+    int64_t                 n, m, size;
+    atomic_int              failed;
 } ranked_job;
 
 static const char *line_at(const lc_tensor *in, int64_t row)
@@ -218,12 +218,12 @@ static int rank_row(const ranked_job *job, const rank_line *l, const int64_t *ra
 }
 static void ranked_chunk(void *ctx, int64_t begin, int64_t end)
 {
-    ranked_job         *job = ctx;
-    const lc_rank_args *a = job->a;
-    rank_line           l = { .step = a->in->stride[a->in->ndim - 1] * job->size,
-                              .n = job->n,
-                              .from = (lc_dtype)a->in->dtype,
-                              .work = (lc_dtype)a->in->dtype };
+    ranked_job             *job = ctx;
+    const lc_quantile_args *a = job->a;
+    rank_line               l = { .step = a->in->stride[a->in->ndim - 1] * job->size,
+                                  .n = job->n,
+                                  .from = (lc_dtype)a->in->dtype,
+                                  .work = (lc_dtype)a->in->dtype };
     size_t bytes = cpu_rank_scratch(job->n, job->size, l.step != job->size), sorting = (size_t)cpu_sort_room(job->n) * 16;
     if (job->m > 1 && bytes < (job->n <= SHORT_LINE ? sorting : sizeof(ranked_scratch)))
         bytes = job->n <= SHORT_LINE ? sorting : sizeof(ranked_scratch);
@@ -244,9 +244,9 @@ static void ranked_chunk(void *ctx, int64_t begin, int64_t end)
 }
 static int cpu_ranked(lc_dtype dtype, const void *args)
 {
-    const lc_rank_args *a = args;
-    int                 last = a->in->ndim - 1;
-    ranked_job          job = { .a = a, .n = a->in->shape[last], .m = a->rank->shape[last], .size = lc_size_of(dtype) };
+    const lc_quantile_args *a = args;
+    int                     last = a->in->ndim - 1;
+    ranked_job              job = { .a = a, .n = a->in->shape[last], .m = a->rank->shape[last], .size = lc_size_of(dtype) };
     if (a->rank->numel == 0) return 0;
     if (cpu_rank_fits(job.n) < 0) return -1;
     for (int64_t i = 0; i < a->rank->numel; i++)
