@@ -80,7 +80,8 @@ def test_names_of_types_and_numbers():
 
 def test_verbose_tells_ops_and_paths():
     program = (
-        "import lucid; x = lucid.zeros(4, 4); x + lucid.arange(4); x.t().sum(); lucid.cumsum(x, 0, out=lucid.empty(8, 4)[::2])"
+        "import lucid; x = lucid.zeros(4, 4); x + lucid.arange(4); x.t().sum(); lucid.cumsum(x, 0, out=lucid.empty(8, 4)[::2]);"
+        "x @ x; x.sort(); lucid.nn.functional.conv2d(x.view(1, 1, 4, 4), lucid.ones(1, 1, 3, 3))"
     )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     quiet = subprocess.run(
@@ -96,5 +97,8 @@ def test_verbose_tells_ops_and_paths():
         "lucid: t(float32[4, 4]): a view",
         "lucid: sum(float32[4, 4] strided): a kernel",
         "lucid:   computed aside, then copied: the destination is strided, of another dtype or one of the inputs",
+        "lucid:   product: small parts",
+        "lucid:   sort: insertion, a tile of lines at a time",
+        "lucid:   convolution: tiles over strips",
     ):
         assert line in told.stderr.splitlines()
