@@ -28,9 +28,12 @@ static PyObject *in_python(const char *name, PyObject *self, PyObject *args, PyO
     X(is_nonzero, "Whether the one value is not zero.")                                                                        \
     X(is_distributed, "Whether the values are spread over processes: never.")                                                  \
     X(const_data_ptr, "The address of the first element, to read.")                                                            \
-    X(dense_dim, "How many dimensions are not sparse: all.")                                                                   \
-    X(sparse_dim, "How many dimensions are sparse: none.")                                                                     \
-    X(to_dense, "The tensor itself, which is dense.")                                                                          \
+    X(to_sparse, "The tensor in a sparse layout.")                                                                             \
+    X(to_sparse_coo, "The tensor as indices and values.")                                                                      \
+    X(to_sparse_csr, "The tensor in rows that are compressed.")                                                                \
+    X(to_sparse_csc, "The tensor in columns that are compressed.")                                                             \
+    X(to_sparse_bsr, "The tensor in rows of blocks that are compressed.")                                                      \
+    X(to_sparse_bsc, "The tensor in columns of blocks that are compressed.")                                                   \
     X(dim_order, "Dimensions from the outermost to the innermost in memory.")                                                  \
     X(storage, "The memory behind it, as elements of its dtype.")                                                              \
     X(new, "PyTorch's old constructor, with this tensor's dtype.")                                                             \

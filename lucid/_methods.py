@@ -106,32 +106,71 @@ def const_data_ptr(self):
     return self.data_ptr()
 
 
-def dense_dim(self):
-    """How many dimensions are not sparse: all.
+def _to_layout(self, layout, sparse_dim=None, dense_dim=None, blocksize=None):
+    from .sparse.construct import to_layout
 
-    >>> lucid.ones(2, 3).dense_dim()
-    2
+    return to_layout(self, layout, sparse_dim, dense_dim, blocksize)
+
+
+def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
+    """The tensor in a sparse layout: COO with sparse_dim sparse dimensions, or what layout says.
+
+    >>> lucid.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
+    tensor(indices=tensor([[0],
+                           [1]]),
+           values=tensor([2.]),
+           size=(2, 2), nnz=1, layout=lucid.sparse_coo)
     """
-    return self.ndim
+    if sparse_dim is not None and (layout is not None or blocksize is not None or dense_dim is not None):
+        raise RuntimeError("to_sparse: sparse_dim goes with no other argument")
+    if sparse_dim is not None:
+        return _to_layout(self, _C.sparse_coo, sparse_dim)
+    return _to_layout(self, _C.sparse_coo if layout is None else layout, None, dense_dim, blocksize)
 
 
-def sparse_dim(self):
-    """How many dimensions are sparse: none.
+def to_sparse_coo(self):
+    """The tensor as indices and values.
 
-    >>> lucid.ones(2, 3).sparse_dim()
-    0
+    >>> lucid.eye(2).to_sparse_coo().layout
+    lucid.sparse_coo
     """
-    return 0
+    return _to_layout(self, _C.sparse_coo)
 
 
-def to_dense(self, dtype=None, *, masked_grad=True):
-    """The tensor itself, which is dense, in another dtype if one is given.
+def to_sparse_csr(self, dense_dim=None):
+    """The tensor in rows that are compressed.
 
-    >>> x = lucid.ones(2)
-    >>> x.to_dense() is x
-    True
+    >>> lucid.eye(3).to_sparse_csr().crow_indices()
+    tensor([0, 1, 2, 3])
     """
-    return self if dtype is None else self.to(dtype)
+    return _to_layout(self, _C.sparse_csr, None, dense_dim)
+
+
+def to_sparse_csc(self, dense_dim=None):
+    """The tensor in columns that are compressed.
+
+    >>> lucid.tensor([[0.0, 2.0], [0.0, 3.0]]).to_sparse_csc().ccol_indices()
+    tensor([0, 0, 2])
+    """
+    return _to_layout(self, _C.sparse_csc, None, dense_dim)
+
+
+def to_sparse_bsr(self, blocksize, dense_dim=None):
+    """The tensor in rows of blocks that are compressed.
+
+    >>> lucid.eye(4).to_sparse_bsr((2, 2)).values().shape
+    lucid.Size([2, 2, 2])
+    """
+    return _to_layout(self, _C.sparse_bsr, None, dense_dim, blocksize)
+
+
+def to_sparse_bsc(self, blocksize, dense_dim=None):
+    """The tensor in columns of blocks that are compressed.
+
+    >>> lucid.eye(4).to_sparse_bsc((2, 2)).row_indices()
+    tensor([0, 1])
+    """
+    return _to_layout(self, _C.sparse_bsc, None, dense_dim, blocksize)
 
 
 def dim_order(self, *, ambiguity_check=False):

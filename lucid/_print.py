@@ -242,6 +242,31 @@ def _batch_text(value, level):
     return f"BatchedTensor(lvl={level}, bdim=0, value=\n" + "".join(f"    {line}\n" for line in lines) + ")"
 
 
+def _sparse_parts(t, indent):
+    """The same for a sparse tensor: its indices and values, each written like a tensor of its own without dtype."""
+    if t.layout == _C.sparse_coo:
+        indices, values = {"indices": t._indices()}, t._values()
+    elif t.layout in (_C.sparse_csr, _C.sparse_bsr):
+        indices, values = {"crow_indices": t.crow_indices(), "col_indices": t.col_indices()}, t.values()
+    else:
+        indices, values = {"ccol_indices": t.ccol_indices(), "row_indices": t.row_indices()}, t.values()
+    between = ",\n" + " " * indent
+    fields = []
+    for name, part in {**indices, "values": values}.items():
+        prefix = f"{name}=tensor("
+        body = _parts(part.detach(), indent + len(prefix))[0]
+        size = f", size={tuple(part.shape)}" if part.numel() == 0 else ""
+        fields.append(prefix + body + size + ")")
+    suffixes = [f"size={tuple(t.shape)}", f"nnz={t._nnz()}"]
+    default = _dtype_name(_C.get_default_dtype())
+    if _dtype_name(t.dtype) not in (default, "complex128" if default == "float64" else "complex64", "int64", "bool"):
+        suffixes.append(f"dtype={t.dtype}")
+    suffixes.append(f"layout={t.layout}")
+    if t.layout == _C.sparse_coo:  # whose size starts a line of its own
+        fields.append(suffixes.pop(0))
+    return between.join(fields), suffixes
+
+
 def tensor_repr(t):
     """What `repr(t)` and `str(t)` return. A subclass is called by its own name, a plain Parameter `tensor`.
 
@@ -258,7 +283,7 @@ def tensor_repr(t):
     prefix = "tensor(" if plain else kind.__name__ + "("
     before = _C._set_grad_enabled(False)
     try:
-        body, suffixes = _parts(t, len(prefix))
+        body, suffixes = _parts(t, len(prefix)) if t.layout == _C.strided else _sparse_parts(t, len(prefix))
     finally:
         _C._set_grad_enabled(before)
     text = _join(prefix + body, suffixes + _history(t), len(prefix))

@@ -140,7 +140,7 @@ static int bind_common(const lc_op *op, PyObject *name, PyObject *value, py_args
     if (k < 0 || k == KEYWORD_out || !op->factory) return 0;
     if (k == KEYWORD_requires_grad) return take_flag(value, &a->requires_grad);
     if (k == KEYWORD_pin_memory) return take_flag(value, &a->pin_memory);
-    return value == Py_None || value == (PyObject *)&py_strided;
+    return value == Py_None || value == (PyObject *)&py_layouts[0];
 }
 
 static int bind_keywords(const py_overload *o, PyObject *const *values, PyObject *names, uint32_t *given, py_args *a)

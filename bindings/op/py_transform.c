@@ -34,7 +34,7 @@ static PyObject *unbatched(UNUSED PyObject *module, PyObject *args)
 
 static PyObject *batch_of(UNUSED PyObject *module, PyObject *value)
 {
-    const lc_batch *batch = py_is_tensor(value) ? py_tensor(value)->batch : NULL;
+    const lc_batch *batch = py_is_tensor(value) && py_tensor(value)->flags & LC_BATCHED ? py_tensor(value)->batch : NULL;
     if (!batch) Py_RETURN_NONE;
     PyObject *whole = py_wrap(lc_retain(batch->value));
     return whole ? Py_BuildValue("Ni", whole, batch->level) : NULL;

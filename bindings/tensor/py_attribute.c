@@ -49,10 +49,16 @@ int py_add_attributes(void)
 
 GET(dtype) { return Py_NewRef(&py_dtypes[T->dtype]); }
 GET(device) { return py_device(T->device); }
-GET(layout) { return Py_NewRef(&py_strided); }
 GET(ndim) { return PyLong_FromLong(T->ndim); }
 GET(itemsize) { return PyLong_FromLong((long)lc_size_of(T->dtype)); }
-GET(nbytes) { return PyLong_FromLongLong(T->numel * lc_size_of(T->dtype)); }
+GET(nbytes)
+{
+    if (T->flags & LC_SPARSE)
+        return py_fail(LucidError,
+                       "nbytes is not defined for sparse tensors: add the nbytes of indices and values, or multiply "
+                       "numel() by element_size()");
+    return PyLong_FromLongLong(T->numel * lc_size_of(T->dtype));
+}
 GET(version)
 {
     if (T->flags & LC_INFERENCE) return py_fail(LucidError, "Inference tensors do not track version counter.");
@@ -151,7 +157,7 @@ static int set_part(PyObject *self, PyObject *value, void *closure) /* x.real = 
 PyGetSetDef py_attributes[] = {
     { "dtype", get_dtype, NULL, "The type of the elements.", NULL },
     { "device", get_device, NULL, "Where the elements are.", NULL },
-    { "layout", get_layout, NULL, "Always lucid.strided.", NULL },
+    { "layout", py_layout, NULL, "How the elements are kept: lucid.strided, lucid.sparse_coo, lucid.sparse_csr, ...", NULL },
     { "ndim", get_ndim, NULL, "How many dimensions there are.", NULL },
     { "itemsize", get_itemsize, NULL, "Bytes per element.", NULL },
     { "nbytes", get_nbytes, NULL, "Bytes of all elements.", NULL },
@@ -171,11 +177,11 @@ PyGetSetDef py_attributes[] = {
     { "is_metal", get_is_metal, NULL, "Whether it is on a Metal device: there is no such backend, so never.", NULL },
     { "is_cpu", get_is_cpu, NULL, "Whether it is in main memory.", NULL },
     { "is_meta", get_is_meta, NULL, "Whether it has a shape and no values.", NULL },
-    { "is_sparse", get_false, NULL, "Always False.", NULL },
+    { "is_sparse", py_is_sparse, NULL, "Whether the layout is lucid.sparse_coo.", NULL },
     { "is_quantized", get_false, NULL, "Always False.", NULL },
     { "is_mkldnn", get_false, NULL, "Always False.", NULL },
     { "is_nested", get_false, NULL, "Always False.", NULL },
-    { "is_sparse_csr", get_false, NULL, "Always False.", NULL },
+    { "is_sparse_csr", py_is_sparse_csr, NULL, "Whether the layout is lucid.sparse_csr.", NULL },
     { "is_mps", get_false, NULL, "Always False.", NULL },
     { "is_xpu", get_false, NULL, "Always False.", NULL },
     { "is_xla", get_false, NULL, "Always False.", NULL },

@@ -4,6 +4,7 @@
  * second stores, and finds lists of the wrong length on its way. Lists of plain numbers are walked without calling anything;
  * tensors, arrays and NumPy scalars inside them take the longer way of their own dtype and value. */
 #include "../py.h"
+#include "../../engine/tensor/sparse.h"
 #include "../../engine/op/promote.h"
 
 enum { SEEN_BOOL = 1, SEEN_INT = 2, SEEN_FLOAT = 4, SEEN_COMPLEX = 8 };
@@ -357,7 +358,12 @@ static PyObject *nested(const lc_tensor *t, int depth, const char *at)
 int py_check_values(const lc_tensor *t)
 {
     if (lc_modes & LC_TRACING) lc_reading_values("a tensor whose values are looked at in the host language");
-    if (!(t->flags & (LC_NO_VALUES | LC_BATCHED))) return 0;
+    if (!(t->flags & (LC_NO_VALUES | LC_BATCHED | LC_SPARSE))) return 0;
+    if (t->flags & LC_SPARSE)
+        return PyErr_Format(PyExc_TypeError,
+                            "can't look at the memory of a %s tensor (tolist, numpy, buffers). Use Tensor.to_dense() first.",
+                            lc_layout_names[lc_layout_of(t)]),
+               -1;
     if (t->flags & LC_NO_VALUES) lc_fail(LC_LucidError, "the values of this tensor were not kept");
     else lc_fail(LC_LucidError, "vmap: a batched tensor has no single value to read; use ops, or leave vmap first");
     return py_raise_int();

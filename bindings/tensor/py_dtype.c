@@ -1,6 +1,7 @@
 /* dtype, memory_format and layout: names that compare by identity, print as lucid.name and pickle by it. */
 #include "../py.h"
 #include "../../engine/op/promote.h"
+#include "../../engine/tensor/sparse.h"
 
 static PyObject   *name_text(const char *name) { return PyUnicode_FromFormat("lucid.%s", name); }
 static const char *dtype_name(PyObject *self) { return lc_dtypes[((PyDtype *)self)->value].name; }
@@ -94,8 +95,7 @@ PyTypeObject       PyLayout_Type = { PyVarObject_HEAD_INIT(NULL, 0).tp_name = "l
 PyFormat           py_formats[] = { [LC_CONTIGUOUS_FORMAT] = { .name = "contiguous_format" },
                                     [LC_CHANNELS_LAST] = { .name = "channels_last" },
                                     [LC_CHANNELS_LAST_3D] = { .name = "channels_last_3d" },
-                                    [LC_PRESERVE_FORMAT] = { .name = "preserve_format" } },
-         py_strided = { .name = "strided" };
+                                    [LC_PRESERVE_FORMAT] = { .name = "preserve_format" } };
 
 static int add_name(PyObject *module, PyFormat *f, PyTypeObject *type, int value)
 {
@@ -111,5 +111,9 @@ int py_add_formats(PyObject *module)
     if (PyType_Ready(&PyLayout_Type) < 0 || PyModule_AddObjectRef(module, "layout", (PyObject *)&PyLayout_Type) < 0) return -1;
     for (int i = 0; i <= LC_PRESERVE_FORMAT; i++)
         if (add_name(module, &py_formats[i], &PyFormat_Type, i) < 0) return -1;
-    return add_name(module, &py_strided, &PyLayout_Type, 0);
+    for (int i = 0; i < LC_LAYOUTS; i++) {
+        py_layouts[i].name = lc_layout_names[i];
+        if (add_name(module, &py_layouts[i], &PyLayout_Type, i) < 0) return -1;
+    }
+    return 0;
 }

@@ -53,7 +53,7 @@ static PyObject *m_stride(PyObject *self, PyObject *const *args, Py_ssize_t n, P
 METHOD(dim) { return PyLong_FromLong(T->ndim); }
 METHOD(numel) { return PyLong_FromLongLong(T->numel); }
 METHOD(element_size) { return PyLong_FromLong((long)lc_size_of(T->dtype)); }
-METHOD(data_ptr) { return PyLong_FromVoidPtr(T->numel ? T->data : NULL); }
+METHOD(data_ptr) { return py_check_dense(T, "the data pointer") < 0 ? NULL : PyLong_FromVoidPtr(T->numel ? T->data : NULL); }
 METHOD(storage_offset) { return PyLong_FromLongLong(lc_storage_offset(T)); }
 METHOD(_is_view) { return PyBool_FromLong(T->view != LC_NOT_A_VIEW); }
 METHOD(is_inference) { return PyBool_FromLong(T->flags & LC_INFERENCE); }
@@ -67,7 +67,12 @@ METHOD(item) { return py_item(T); }
 METHOD(tolist) { return py_to_nested(T); }
 METHOD(is_shared) { return PyBool_FromLong(T->storage && T->storage->shared_fd >= 0); }
 METHOD(is_pinned) { return PyBool_FromLong(T->storage && T->storage->pinned); }
-METHOD(untyped_storage) { return T->storage ? py_storage(T->storage) : py_fail(LucidError, "this tensor has no storage"); }
+METHOD(untyped_storage)
+{
+    return py_check_dense(T, "the storage") < 0 ? NULL
+           : T->storage                         ? py_storage(T->storage)
+                                                : py_fail(LucidError, "this tensor has no storage");
+}
 METHOD(pin_memory)
 {
     if (T->storage && T->storage->pinned) return Py_NewRef(self);
@@ -78,6 +83,7 @@ METHOD(pin_memory)
  * shared memory; nobody else needs it. */
 METHOD(share_memory_)
 {
+    if (py_check_dense(T, "the memory") < 0) return NULL;
     if (T->storage && T->storage->shared_fd < 0 && T->storage->refs > 1)
         return py_fail(LucidError, "share_memory_: other tensors use the same memory; clone() the tensor first");
     if (lc_tensor_share_memory(T) < 0) return py_raise();

@@ -243,7 +243,7 @@ int py_add_tensor(PyObject *module)
     lc_wrapper_takes_over = wrapper_takes_over;
     if (PyType_Ready(&PyTensor_Type) < 0 || py_add_attributes() < 0 || add_methods(lifetime_methods) < 0 ||
         add_methods(py_exchange_methods) < 0 || add_methods(py_reduce_methods) < 0 || add_methods(py_override_methods) < 0 ||
-        add_methods(py_python_methods) < 0)
+        add_methods(py_python_methods) < 0 || add_methods(py_sparse_methods) < 0)
         return -1;
     return PyModule_AddObjectRef(module, "Tensor", (PyObject *)&PyTensor_Type);
 }

@@ -269,9 +269,10 @@ typedef struct {
 void lc_observe(const lc_observer *observer);
 /* Called by bindings before they read values (item, tolist, buffers) while LC_TRACING is set: what is read cannot be replayed. */
 extern void (*lc_reading_values)(const char *how);
-/* A transform replaces the call (vmap): it fills call->out itself. Registered at load for the flag it owns. */
+/* A transform replaces the call (vmap, sparse tensors): it fills call->out itself. Registered at load for the flag it owns. 1: it leaves
+ * the call as it is, to run as usual. */
 typedef int (*lc_transform)(lc_record *call);
-extern lc_transform lc_batch_transform;
+extern lc_transform lc_batch_transform, lc_sparse_transform;
 
 /* A callable of the host language. Which members are set depends on what it is for. */
 struct lc_foreign {

@@ -25,7 +25,14 @@
 enum { LC_INLINE_DIMS = 6, LC_MAX_DIMS = 64 };
 
 /* lc_tensor.flags: what makes lc_call leave the plain path. Modes of the thread (op/op.h) use bits from 8 on. */
-enum { LC_REQUIRES_GRAD = 1, LC_NO_VALUES = 2, LC_BATCHED = 4, LC_INFERENCE = 8, LC_IS_VIEW = 16 }; /* LC_IS_VIEW: has a base */
+enum {
+    LC_REQUIRES_GRAD = 1,
+    LC_NO_VALUES = 2,
+    LC_BATCHED = 4,
+    LC_INFERENCE = 8,
+    LC_IS_VIEW = 16,
+    LC_SPARSE = 32
+}; /* LC_IS_VIEW: has a base */
 
 /* lc_tensor.view: how it came to be a view, because that decides what an in-place write may do. */
 typedef enum {
@@ -73,13 +80,16 @@ struct lc_tensor {
     struct lc_node  *node;  /* the call that made it; NULL for a leaf (autograd/) */
     lc_object       *aside; /* autograd's: a leaf's accumulator, a result's side of retain_grad */
     lc_tensor       *grad;
-    int32_t          node_output;    /* which output of node this is */
-    uint32_t         saved_version;  /* of a saved alias: the version it was saved at; of a view: when its node was made */
-    uint64_t         trace_id;       /* (jit/) */
-    void            *wrapper;        /* the host language's object: borrowed, unless owns_wrapper */
-    struct lc_batch *batch;          /* vmap: the value with its hidden dimension */
-    int64_t         *shape, *stride; /* ndim each; strides in elements */
-    int64_t          dims[2 * LC_INLINE_DIMS]; /* last, because it is never cleared */
+    int32_t          node_output;   /* which output of node this is */
+    uint32_t         saved_version; /* of a saved alias: the version it was saved at; of a view: when its node was made */
+    uint64_t         trace_id;      /* (jit/) */
+    void            *wrapper;       /* the host language's object: borrowed, unless owns_wrapper */
+    union {
+        struct lc_batch  *batch;  /* LC_BATCHED, vmap: the value with its hidden dimension */
+        struct lc_sparse *sparse; /* LC_SPARSE: the parts (tensor/sparse.h) */
+    };
+    int64_t *shape, *stride;           /* ndim each; strides in elements */
+    int64_t  dims[2 * LC_INLINE_DIMS]; /* last, because it is never cleared */
 };
 
 extern lc_tensor lc_none;
