@@ -13,7 +13,7 @@ import multiprocessing
 from multiprocessing import *  # noqa: F403
 from multiprocessing.reduction import DupFd, ForkingPickler
 
-from ._C import Tensor, _from_shared, _share
+from ._C import Tensor, _from_shared, _share, strided
 from .nn.parameter import Parameter
 
 __all__ = [*multiprocessing.__all__, "get_all_sharing_strategies", "get_sharing_strategy", "set_sharing_strategy"]
@@ -64,6 +64,8 @@ def _reduce(tensor):
             "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not support crossing "
             "process boundaries. If you just want to transfer the data, call detach() on the tensor before serializing"
         )
+    if tensor.layout != strided:  # indices and values travel as tensors of their own
+        return tensor.__reduce_ex__(2)
     shared = _share(tensor) if tensor.device.type == "cpu" else None
     if shared is None:
         return tensor.__reduce_ex__(2)

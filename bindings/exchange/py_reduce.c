@@ -49,9 +49,19 @@ static PyObject *state_of(PyObject *self)
     return dict && PyDict_GET_SIZE(dict) ? Py_NewRef(dict) : Py_NewRef(Py_None);
 }
 
+/* Sparse tensors are taken apart in Python: indices and values are pickled and copied as tensors of their own. */
+static PyObject *in_sparse(const char *function, PyObject *self)
+{
+    PyObject *module = PyImport_ImportModule("lucid.sparse._pickle"),
+             *result = module ? PyObject_CallMethod(module, function, "O", self) : NULL;
+    Py_XDECREF(module);
+    return result;
+}
+
 static PyObject *m_reduce_ex(PyObject *self, UNUSED PyObject *protocol)
 {
     lc_tensor *t = py_tensor(self);
+    if (t->flags & LC_SPARSE) return in_sparse("reduced", self);
     if (py_check_values(t) < 0) return NULL;
     PyObject  *device = py_device(t->device), *rebuild = module_function("_rebuild_tensor");
     PyObject  *bytes = Py_NewRef(Py_None), *shape = int_tuple(t->shape, t->ndim), *stride;
@@ -158,8 +168,18 @@ static lc_tensor *copy_sharing(lc_tensor *t, PyObject *memo)
     return copy;
 }
 
+static lc_tensor *sparse_copy(lc_tensor *t)
+{
+    const lc_op *clone = py_engine_op("clone");
+    lc_tensor   *plain = lc_tensor_alias(t, true);
+    lc_tensor   *copy = plain && clone ? py_call_raw(clone, &(lc_value){ .tag = LC_IS_tensor, .t = plain }, 1) : NULL;
+    lc_release(plain);
+    return copy;
+}
+
 static lc_tensor *plain_copy(lc_tensor *t)
 {
+    if (t->flags & LC_SPARSE) return sparse_copy(t);
     int64_t stride[LC_MAX_DIMS];
     lc_strides_like(t, stride);
     lc_tensor        *copy = lc_tensor_new_strided((lc_dtype)t->dtype, t->device, t->ndim, t->shape, stride);
@@ -180,10 +200,11 @@ static PyObject *m_deepcopy(PyObject *self, PyObject *memo)
             "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.");
     }
     const lc_storage *s = t->storage; /* engine memory that others hold too */
-    bool              seen = s && t->data && t->device.kind == LC_CPU && !s->deleter && s->shared_fd < 0 && s->refs > 1;
-    lc_tensor        *values = seen && PyDict_Check(memo) ? copy_sharing(t, memo) : plain_copy(t);
-    PyObject         *copy = values ? py_wrap_as(Py_TYPE(self), values) : py_raise();
-    bool failed = !copy || (lc_requires_grad(t) && lc_set_requires_grad(py_tensor(copy), true) < 0 && !py_raise()) ||
+    bool              seen =
+        s && !(t->flags & LC_SPARSE) && t->data && t->device.kind == LC_CPU && !s->deleter && s->shared_fd < 0 && s->refs > 1;
+    lc_tensor *values = seen && PyDict_Check(memo) ? copy_sharing(t, memo) : plain_copy(t);
+    PyObject  *copy = values ? py_wrap_as(Py_TYPE(self), values) : py_raise();
+    bool       failed = !copy || (lc_requires_grad(t) && lc_set_requires_grad(py_tensor(copy), true) < 0 && !py_raise()) ||
                   (PyDict_Check(memo) && PyDict_SetItem(memo, key, copy) < 0) || (t->grad && copy_grad(copy, self, memo) < 0) ||
                   copy_state(copy, self, memo) < 0;
     Py_DECREF(key);

@@ -52,6 +52,7 @@ static bool laid_out_like(const lc_tensor *g, const lc_tensor *leaf)
 static lc_tensor *copied(lc_tensor *leaf, lc_tensor *g, bool create)
 {
     int64_t stride[LC_MAX_DIMS];
+    if (g->flags & LC_SPARSE) return create ? lc_clone(g, LC_PRESERVE_FORMAT) : lc_scoped(lc_tensor_alias(g, true));
     if (lc_is_dense(leaf))
         for (int d = 0; d < leaf->ndim; d++) stride[d] = leaf->stride[d];
     else lc_contiguous_strides(leaf->ndim, leaf->shape, stride);
@@ -78,7 +79,7 @@ int lc_accumulate(lc_tensor *leaf, lc_tensor *g, bool create)
     lc_tensor       *old = leaf->grad, *made = NULL;
     int              rc = 0;
     if (!old) made = first_gradient(leaf, g, create), rc = made ? 0 : -1;
-    else if (create) {
+    else if (create || old->flags & LC_SPARSE) { /* sparse + dense is dense: the sum takes the place of the old one */
         if ((made = lc_add(old, g))) lc_retain(made);
         else rc = -1;
     } else rc = lc_gradient_add(old, g);

@@ -10,6 +10,7 @@ from .._C import (
     _foreach_add_,
     _takes_fused_steps,
     preserve_format,
+    strided,
     tensor,
     view_as_complex,
     view_as_real,
@@ -275,12 +276,45 @@ class Tensorwise(Optimizer):
             if found_inf is not None and group.get("fused") and found_inf.item():
                 continue  # an overflow: this step does not count
             if together:
-                self._fused(group, params, grads, states)
+                try:
+                    self._fused(group, params, grads, states)
+                except NotImplementedError:  # lists with a sparse tensor in them are refused as a whole
+                    if not self._any_sparse(grads):
+                        raise
+                    rest = self._sparse_steps(group, params, grads, states)
+                    if rest[0]:
+                        self._fused(group, *rest)
             else:
-                if "step" in states[0]:
+                if self._any_sparse(grads):
+                    params, grads, states = self._sparse_steps(group, params, grads, states)
+                if states and "step" in states[0]:
                     _foreach_add_(each(states, "step"), 1)
                 for p, grad, state in zip(params, grads, states):
                     self._one(p, -grad if group.get("maximize") else grad, state, group)
+
+    @staticmethod
+    def _any_sparse(grads):
+        return any(g.layout != strided for g in grads)
+
+    def _sparse_steps(self, group, params, grads, states):
+        """Update the parameters with sparse gradients; the others come back."""
+        rest = []
+        for p, grad, state in zip(params, grads, states):
+            if grad.layout == strided:
+                rest.append((p, grad, state))
+                continue
+            if self._update_rows is None:
+                raise RuntimeError(
+                    f"{type(self).__name__} does not support sparse gradients, please consider SparseAdam instead"
+                )
+            if group.get("differentiable"):
+                raise RuntimeError("differentiable=True does not go with sparse gradients")
+            if "step" in state:
+                state["step"] += 1
+            self._update_rows(p, -grad if group.get("maximize") else grad, state, group)
+        return tuple(map(list, zip(*rest))) if rest else ([], [], [])
+
+    _update_rows = None  # of an optimizer that takes sparse gradients: the same as _update, with one
 
     def _one(self, p, grad, state, group):
         work = state

@@ -59,6 +59,15 @@ class Adagrad(Tensorwise):
         total.addcmul_(grad, grad, value=1)
         descend_quotient(p, grad, total.sqrt() + group["eps"], lr)
 
+    def _update_rows(self, p, grad, state, group):
+        if group["weight_decay"] != 0:
+            raise RuntimeError("weight_decay option is not compatible with sparse gradients")
+        rate = value_of(group["lr"]) / (1 + (state["step"].item() - 1) * group["lr_decay"])
+        grad, total = grad.coalesce(), state["sum"]
+        total.add_(grad * grad)
+        size = total.sparse_mask(grad)._values().sqrt_().add_(group["eps"])
+        p.add_(_C._sparse_coo(grad._indices(), grad._values() / size, grad.shape, True), alpha=-rate)
+
 
 class Adadelta(Tensorwise):
     """Steps scaled by running means of squared gradients and of squared steps.

@@ -139,7 +139,8 @@ class AdamW(Adam):
 
 
 class SparseAdam(_WithBetas):
-    """Adam as PyTorch writes it for sparse gradients; Lucid's gradients are dense, so every element is updated.
+    """Adam for sparse gradients: only the rows that a gradient has are updated, and so are their running means. Dense gradients, which
+    PyTorch refuses, update every element.
 
     >>> p = lucid.tensor([1.0], requires_grad=True)
     >>> optimizer = lucid.optim.SparseAdam([p])
@@ -168,6 +169,27 @@ class SparseAdam(_WithBetas):
         square = add_product(state["exp_avg_sq"].mul_(beta2), grad, grad, 1 - beta2)
         size = value_of(group["lr"]) * (1 - beta2**step) ** 0.5 / (1 - beta1**step)
         p.addcdiv_(mean, square.sqrt().add_(group["eps"]), value=-size)
+
+    def _update_rows(self, p, grad, state, group):
+        """The rows, and those of the running means, are taken out, updated by the fused step, and put back."""
+        (beta1, beta2), grad = _betas(group), grad.coalesce()
+        if grad._nnz() == 0:
+            return
+        index, values = grad._indices(), grad._values()
+        whole = [p, state["exp_avg"], state["exp_avg_sq"]]
+        options = {"lr": value_of(group["lr"]), "eps": group["eps"], "maximize": False, "count": False}
+        if grad.sparse_dim() == 1:
+            index = index[0]
+            rows = [t.index_select(0, index) for t in whole]
+        else:
+            index = tuple(index)
+            rows = [t[index] for t in whole]
+        _C._fused_sparse_adam_([rows[0]], [values], [rows[1]], [rows[2]], [state["step"]], beta1=beta1, beta2=beta2, **options)
+        for t, row in zip(whole, rows):
+            if grad.sparse_dim() == 1:
+                t.index_copy_(0, index, row)
+            else:
+                t.index_put_(index, row)
 
 
 class Adamax(_WithBetas):

@@ -52,6 +52,8 @@ class SGD(Tensorwise):
         if not any(fresh):
             _C._fused_sgd_(params, grads, each(states, "momentum_buffer"), is_first_step=False, **options)
             return
+        if self._any_sparse(grads):
+            raise NotImplementedError("sparse gradients have buffers of their own")
         for p, state, first in zip(params, states, fresh):
             if first:
                 state["momentum_buffer"] = _C.zeros_like(p, memory_format=_C.preserve_format)
@@ -72,6 +74,19 @@ class SGD(Tensorwise):
                 buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
             grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
         descend(p, grad, in_formula(group["lr"], group))
+
+    def _update_rows(self, p, grad, state, group):
+        if group["weight_decay"] != 0:
+            raise RuntimeError("weight_decay is not supported with sparse gradients")
+        if group["momentum"] != 0:
+            buffer = state.get("momentum_buffer")
+            if buffer is None:
+                buffer = state["momentum_buffer"] = grad.detach().clone()
+            else:
+                buffer = buffer.mul(group["momentum"]).add(grad, alpha=1 - group["dampening"])
+                state["momentum_buffer"] = buffer = buffer.coalesce() if buffer.is_sparse else buffer
+            grad = grad.add(buffer, alpha=group["momentum"]) if group["nesterov"] else buffer
+        p.add_(grad, alpha=-value_of(group["lr"]))
 
 
 class ASGD(Tensorwise):

@@ -52,8 +52,10 @@ _TENSOR = _Name("torch._utils", "_rebuild_tensor_v2")
 _TENSOR_OF_DTYPE = _Name("torch._utils", "_rebuild_tensor_v3")
 _PARAMETER = _Name("torch._utils", "_rebuild_parameter")
 _PARAMETER_WITH_STATE = _Name("torch._utils", "_rebuild_parameter_with_state")
+_SPARSE = _Name("torch._utils", "_rebuild_sparse_tensor")
 _META = _Name("torch._utils", "_rebuild_meta_tensor_no_storage")
 _OF_TYPE = _Name("torch._tensor", "_rebuild_from_type_v2")
+_LAYOUT = _Name("torch.serialization", "_get_layout")
 _UNTYPED = _Name("torch.storage", "UntypedStorage")
 _DEVICE = _Name("torch", "device")
 _SIZE = _Name("torch", "Size")
@@ -100,6 +102,7 @@ class Pickler(pickle._Pickler):
 
     dispatch[_Name] = _save_name
     dispatch[type(_C.float32)] = lambda self, value: self._save_name(_NAMED_DTYPES[value])
+    dispatch[_C.layout] = lambda self, value: self.save_reduce(_LAYOUT, (str(value).replace("lucid", "torch"),), obj=value)
 
     def reducer_override(self, value):
         if isinstance(value, _C.Tensor):
@@ -135,7 +138,11 @@ class Pickler(pickle._Pickler):
         shape, stride = tuple(tensor.shape), tensor.stride()
         state = dict(tensor.__dict__)
         kind = type(tensor)
-        if tensor.device.type == "meta":
+        if tensor.layout != _C.strided:
+            from ..sparse.construct import pieces
+
+            function, args = _SPARSE, (tensor.layout, _size_as_torch(pieces(tensor)))
+        elif tensor.device.type == "meta":
             function, args = _META, (tensor.dtype, shape, stride, tensor.requires_grad)
         else:
             stored, typed = self.stored(tensor)
@@ -253,6 +260,26 @@ def _rebuild_meta(dtype, size, stride, requires_grad):
     return _C.empty_strided(size, stride, dtype=dtype, device="meta", requires_grad=requires_grad)
 
 
+def _size_as_torch(pieces):
+    """The size among the parts of a sparse tensor, which PyTorch has as a Size."""
+    return tuple(_C.Size(p) if isinstance(p, tuple) else p for p in pieces)
+
+
+def _layout(name):
+    known = isinstance(name, str) and name.startswith("torch.") and getattr(_C, name[6:], None)
+    if not isinstance(known, _C.layout):
+        raise UnpicklingError(f"a layout {described(name)}")
+    return known
+
+
+def _rebuild_sparse(layout, data):
+    from ..sparse.construct import _rebuild_sparse_tensor
+
+    if not isinstance(layout, _C.layout) or not isinstance(data, tuple) or not 3 <= len(data) <= 4:
+        raise UnpicklingError("a damaged pickle: a sparse tensor without its parts")
+    return _rebuild_sparse_tensor(layout, data)
+
+
 def _give_state(tensor, state):
     if type(state) is not dict or not all(type(key) is str for key in state):
         raise UnpicklingError("a damaged pickle: attributes that are not a dict")
@@ -260,7 +287,7 @@ def _give_state(tensor, state):
 
 
 def _rebuild_of_type(function, kind, args, state):
-    if function not in (_rebuild_tensor_v2, _rebuild_tensor_v3, _rebuild_parameter, _rebuild_meta):
+    if function not in (_rebuild_tensor_v2, _rebuild_tensor_v3, _rebuild_parameter, _rebuild_meta, _rebuild_sparse):
         raise UnpicklingError(f"the file calls {described(function)} for a tensor")
     tensor = function(*args)
     if isinstance(kind, type) and issubclass(kind, _C.Tensor) and type(tensor) is not kind:
@@ -326,6 +353,8 @@ _CALLABLES = {
     "torch._utils _rebuild_parameter": _rebuild_parameter,
     "torch._utils _rebuild_parameter_with_state": _rebuild_parameter_with_state,
     "torch._utils _rebuild_meta_tensor_no_storage": _rebuild_meta,
+    "torch._utils _rebuild_sparse_tensor": _rebuild_sparse,
+    "torch.serialization _get_layout": _layout,
     "torch._tensor _rebuild_from_type_v2": _rebuild_of_type,
     "torch device": _device,
     "torch Size": _C.Size,

@@ -73,9 +73,7 @@ def sparse_coo_tensor(
         values = values.reshape(1)
     if values.ndim == 0 or values.shape[0] != nnz:
         got = values.shape[0] if values.ndim else 0
-        raise RuntimeError(
-            f"indices and values must have same nnz, but got nnz from indices: {nnz}, nnz from values: {got}"
-        )
+        raise RuntimeError(f"indices and values must have same nnz, but got nnz from indices: {nnz}, nnz from values: {got}")
     dense = list(values.shape[1:])
     if size is None:
         if nnz == 0:
@@ -113,9 +111,7 @@ def _check_coo(index, values, size, sparse_dim, dense, nnz):
         if low[d] < 0:
             raise RuntimeError(f"found negative index {low[d]} for dim {d}")
         if high[d] >= size[d]:
-            raise RuntimeError(
-                f"size is inconsistent with indices: for dim {d}, size is {size[d]} but found index {high[d]}"
-            )
+            raise RuntimeError(f"size is inconsistent with indices: for dim {d}, size is {size[d]} but found index {high[d]}")
 
 
 def sparse_compressed_tensor(
@@ -186,7 +182,9 @@ def _check_compressed(compressed, plain, values, size, layout, batch, block):
         raise RuntimeError(f"`{c_name}[..., -1] == nnz` is not satisfied.")
     counts = compressed.diff(dim=-1)
     if lines and (bool((counts < 0).any()) or bool((counts > across).any())):
-        raise RuntimeError(f"`0 <= {c_name}[..., 1:] - {c_name}[..., :-1] <= n{'cols' if by_row else 'rows'}` is not satisfied.")
+        raise RuntimeError(
+            f"`0 <= {c_name}[..., 1:] - {c_name}[..., :-1] <= n{'cols' if by_row else 'rows'}` is not satisfied."
+        )
     if nnz == 0:
         return
     if int(plain.min()) < 0:
@@ -280,7 +278,9 @@ def to_layout(t, layout, sparse_dim=None, dense_dim=None, blocksize=None):
     if blocksize is not None and len(blocksize) != 2:
         raise RuntimeError(f"to_sparse: blocksize needs to be a tuple of size 2, but got {len(blocksize)}")
     if t.layout == sparse_coo and sparse_dim not in (None, t.sparse_dim()):
-        raise RuntimeError("to_sparse: conversion from Sparse to Sparse with sparse_dim argument !=self.sparse_dim() is not supported")
+        raise RuntimeError(
+            "to_sparse: conversion from Sparse to Sparse with sparse_dim argument !=self.sparse_dim() is not supported"
+        )
     if t.layout != strided and dense_dim not in (None, t.dense_dim()):
         raise RuntimeError(f"to_sparse: a {t.layout} tensor with {t.dense_dim()} dense dimensions cannot get {dense_dim}")
     if layout != sparse_coo and t.layout == strided and t.ndim - (dense_dim or 0) < 2:

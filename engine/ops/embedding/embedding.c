@@ -14,12 +14,6 @@ static int check_table(const lc_record *call, const lc_tensor *table, const lc_t
                            call->op->name, LC_SHAPE(ids));
     return 0;
 }
-/* sparse=True says which layout gradients have: it is refused where there would be one. */
-static int refuse_sparse(const lc_tensor *weight)
-{
-    if (!(weight->flags & LC_REQUIRES_GRAD) || lc_modes & LC_NO_GRAD) return 0;
-    return lc_fail_int(LC_NotImplementedError, "embedding: sparse gradients are not supported; use sparse=False");
-}
 static int matrix_spec(const lc_record *call, lc_spec *out, lc_dtype dtype, int64_t rows, int64_t width)
 {
     return spec_shape(call, out, dtype, 2, (int64_t[]){ rows, width });
@@ -51,7 +45,6 @@ static int embedding_shape(const lc_record *call, lc_spec *out)
     const lc_tensor *table = call->in[0], *ids = call->in[1];
     int64_t          shape[LC_MAX_DIMS + 1];
     if (check_table(call, table, ids) < 0) return -1;
-    if (call->args[4].b && refuse_sparse(table) < 0) return -1;
     memcpy(shape, ids->shape, (size_t)ids->ndim * sizeof *shape);
     shape[ids->ndim] = table->shape[1];
     return spec_shape(call, out, (lc_dtype)table->dtype, ids->ndim + 1, shape);
@@ -63,11 +56,24 @@ static int embedding_run(const lc_record *call)
     return run_embedding(call, &a, (operands){ .table = table, .ids = call->in[1] }, (lc_dtype)table->dtype);
 }
 static lc_tensor *as_rows(lc_tensor *g, int64_t n, int64_t width) { return lc_reshape(g, (int64_t[]){ n, width }, 2); }
+/* sparse=True: the gradient of a table is a COO tensor of the rows that were read, as often as they were. */
+static lc_tensor *sparse_gradient(lc_tensor *rows, lc_tensor *ids, const lc_tensor *table, int64_t padding, bool by_frequency)
+{
+    if (by_frequency)
+        return lc_fail(LC_LucidError, "embedding_backward: scale_grad_by_freq not supported with sparse gradients");
+    ids = lc_to(ids, LC_i64, false, false, LC_ABSENT);
+    if (padding >= 0) {
+        lc_tensor *kept = lc_flatten(lc_nonzero(lc_ne(ids, LC_INTEGER(padding)), false), 0, -1);
+        ids = lc_index_select(ids, 0, kept), rows = lc_index_select(rows, 0, kept);
+    }
+    return lc__sparse_coo(lc_unsqueeze(ids, 0), rows, table->shape, 2, false);
+}
 GRAD(embedding)
 {
     const lc_tensor *table = in(0);
-    dx[0] = lc__embedding_backward(as_rows(g[0], in(1)->numel, table->shape[1]), lc_flatten(in(1), 0, -1), LC_NONE, LC_NONE,
-                                   table->shape[0], in[2].i, in[3].b);
+    lc_tensor       *rows = as_rows(g[0], in(1)->numel, table->shape[1]);
+    if (in[4].b) dx[0] = sparse_gradient(rows, lc_flatten(in(1), 0, -1), table, in[2].i, in[3].b);
+    else dx[0] = lc__embedding_backward(rows, lc_flatten(in(1), 0, -1), LC_NONE, LC_NONE, table->shape[0], in[2].i, in[3].b);
 }
 LC_OP(embedding,
       .sig = "embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool "
@@ -97,7 +103,8 @@ static lc_tensor *per_frequency(lc_tensor *factors, lc_tensor *ids, const lc_ten
     return factors == LC_NONE ? lc_reciprocal(counts) : lc_div(factors, counts);
 }
 
-static int sum_shape(const lc_record *call, lc_spec *out) /* (weight, ids, bags, factors, padding_idx, scale_grad_by_freq) */
+static int sum_shape(const lc_record *call,
+                     lc_spec         *out) /* (weight, ids, bags, factors, padding_idx, scale_grad_by_freq, sparse) */
 {
     const lc_tensor *table = call->args[0].t, *ids = call->args[1].t;
     if (check_table(call, table, ids) < 0) return -1;
@@ -111,14 +118,21 @@ static int sum_run(const lc_record *call)
     return run_embedding(call, &a, (operands){ table, NULL, args[1].t, args[2].t, args[3].t },
                          working_dtype((lc_dtype)table->dtype));
 }
+static lc_tensor *rows_of_samples(lc_tensor *g, lc_tensor *bags, lc_tensor *factors) /* (samples, width) */
+{
+    lc_tensor *bag = lc_repeat_interleave_counts(lc_diff(bags, 1, 0, LC_NONE, LC_NONE), LC_ABSENT);
+    lc_tensor *rows = lc_index_select(g, 0, bag);
+    return factors == LC_NONE ? rows : lc_mul(rows, lc_unsqueeze(factors, 1));
+}
 GRAD(_embedding_sum)
 {
-    if (need[0]) dx[0] = lc__embedding_backward(g[0], in(1), in(2), in(3), in(0)->shape[0], in[4].i, in[5].b);
+    if (need[0] && in[6].b) dx[0] = sparse_gradient(rows_of_samples(g[0], in(2), in(3)), in(1), in(0), in[4].i, in[5].b);
+    else if (need[0]) dx[0] = lc__embedding_backward(g[0], in(1), in(2), in(3), in(0)->shape[0], in[4].i, in[5].b);
     if (in(3) != LC_NONE && need[3]) dx[3] = lc__embedding_dot(g[0], in(0), in(1), in(2), in[4].i);
 }
 LC_OP(_embedding_sum,
       .sig = "_embedding_sum(weight: Tensor, ids: Tensor, bags: Tensor | None, factors: Tensor | None, padding_idx: int, "
-             "scale_grad_by_freq: bool) -> Tensor",
+             "scale_grad_by_freq: bool, sparse: bool = False) -> Tensor",
       .doc = "The sum of the rows of each bag.", IS_LINEAR, .shape = sum_shape, .run = sum_run, .grad = _embedding_sum_grad,
       .saves = IN(0) | IN(1) | IN(2) | IN(3));
 
@@ -139,7 +153,7 @@ static int backward_run(const lc_record *call)
 GRAD(_embedding_backward)
 {
     lc_tensor *ids = in(1), *factors = in[6].b ? per_frequency(in(3), ids, in(2), in(0)) : in(3);
-    if (need[0]) dx[0] = lc__embedding_sum(g[0], ids, in(2), factors, in[5].i, false);
+    if (need[0]) dx[0] = lc__embedding_sum(g[0], ids, in(2), factors, in[5].i, false, false);
     if (in(3) != LC_NONE && need[3]) {
         lc_tensor *dot = lc__embedding_dot(in(0), g[0], ids, in(2), in[5].i);
         dx[3] = in[6].b ? lc_div(dot, frequency(ids, in(2), in(0))) : dot;
@@ -166,7 +180,7 @@ static int dot_run(const lc_record *call)
 }
 GRAD(_embedding_dot)
 {
-    if (need[0]) dx[0] = lc__embedding_sum(in(1), in(2), in(3), g[0], in[4].i, false);
+    if (need[0]) dx[0] = lc__embedding_sum(in(1), in(2), in(3), g[0], in[4].i, false, false);
     if (need[1]) dx[1] = lc__embedding_backward(in(0), in(2), in(3), g[0], in(1)->shape[0], in[4].i, false);
 }
 LC_OP(_embedding_dot,
@@ -290,7 +304,6 @@ static int embedding_bag_call(const lc_value *in, lc_tensor **out)
     if (!mean && !max && strcmp(in[4].s, "sum")) return lc_fail_int(LC_ValueError, "mode has to be one of sum, mean or max");
     if (max && in[3].b) return lc_fail_int(LC_ValueError, "max mode does not support scaling the gradient by the frequency");
     if (max && in[5].b) return lc_fail_int(LC_ValueError, "max mode does not support sparse weights");
-    if (in[5].b && refuse_sparse(weight) < 0) return -1;
     if (factors != LC_NONE && (mean || max))
         return lc_fail_int(LC_NotImplementedError,
                            "embedding_bag: per_sample_weights is only supported for mode='sum' (got mode='%s')", in[4].s);
@@ -306,7 +319,7 @@ static int embedding_bag_call(const lc_value *in, lc_tensor **out)
     if (factors != LC_NONE) factors = lc_flatten(factors, 0, -1);
     if (!bags || !flat || !factors) return -1;
     if (max) return (out[0] = lc__embedding_max(weight, flat, bags, padding).out) ? 0 : -1;
-    lc_tensor *sum = lc__embedding_sum(weight, flat, bags, factors, padding, in[3].b);
+    lc_tensor *sum = lc__embedding_sum(weight, flat, bags, factors, padding, in[3].b, in[5].b);
     return (out[0] = sum && mean ? lc_div(sum, counts_of(flat, bags, padding, weight)) : sum) ? 0 : -1;
 }
 LC_OP(_embedding_bag,

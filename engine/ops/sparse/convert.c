@@ -44,7 +44,7 @@ static lc_tensor *grouped_sum(lc_tensor *values, lc_tensor *order, lc_tensor *st
     shape[0] = n;
     if (lc_is_floating(values->dtype) && values->numel) {
         lc_tensor *rows = lc_reshape(values, (int64_t[]){ nnz, width }, 2);
-        return lc_reshape(lc__embedding_sum(rows, order, starts, LC_NONE, -1, false), shape, values->ndim);
+        return lc_reshape(lc__embedding_sum(rows, order, starts, LC_NONE, -1, false, false), shape, values->ndim);
     }
     lc_dtype   dtype = (lc_dtype)values->dtype, sums = dtype == LC_b8 ? LC_i64 : dtype;
     lc_tensor *given = lc_index_select(sums == dtype ? values : lc_to(values, sums, false, false, LC_ABSENT), 0, order);

@@ -158,7 +158,8 @@ static int sparse_transform(lc_record *call)
     if (form == runs_as_it_is) return call->watch &= ~(unsigned)LC_SPARSE, 1;
     if (call->watch & LC_BATCHED)
         return lc_fail_int(LC_NotImplementedError, "vmap: %s of a sparse tensor has no batching rule", op->name);
-    if (form) return run_form(call, form, false);
+    bool target = of && is_sparse(call->in[0]); /* a form of an in-place op is for dense targets */
+    if (form && !target) return run_form(call, form, false);
     if (of && (form = lc_sparse_forms[of->id])) return run_form(call, form, true);
     if (first == call->in[0] && is_map(call)) return run_form(call, map_form, of != NULL);
     return refuse(op, lc_layout_of(first), "");

@@ -24,11 +24,6 @@ def _padding(padding_idx, n):
     return padding_idx % n
 
 
-def _dense(sparse):
-    if sparse:
-        raise NotImplementedError("sparse=True: Lucid's gradients are dense")
-
-
 class _Embedding(Module):
     """The table and what is said about it."""
 
@@ -78,7 +73,6 @@ class Embedding(_Embedding):
         dtype=None,
     ):
         super().__init__()
-        _dense(sparse)
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.padding_idx = _padding(padding_idx, num_embeddings)
         self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse = max_norm, norm_type, scale_grad_by_freq, sparse
@@ -140,7 +134,6 @@ class EmbeddingBag(_Embedding):
         dtype=None,
     ):
         super().__init__()
-        _dense(sparse)
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.max_norm, self.norm_type, self.scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
         self.padding_idx = _padding(padding_idx, num_embeddings)
