@@ -147,6 +147,7 @@ struct lc_kept {
     lc_saved    saved;
     lc_edge     history; /* of a tensor that is not the maker's own output */
     lc_foreign *packed;
+    lc_tensor  *sparse; /* a sparse tensor is kept as it is: an input itself, an output without history */
     int         output; /* of the maker; -1 if it is not its */
     size_t      bytes;
     int64_t     dims[];
@@ -170,6 +171,10 @@ lc_kept *lc_keep(lc_tensor *t, lc_node *maker, int output)
     lc_kept *k = lc_alloc(bytes);
     if (!k) return NULL;
     *k = (lc_kept){ .bytes = bytes, .output = maker ? output : -1 };
+    if (t->flags & LC_SPARSE) {
+        k->sparse = maker ? lc_detach_alias(t) : lc_retain(t);
+        return k->sparse ? k : (lc_kept_drop(k), NULL);
+    }
     if (!maker && lc_edge_to(t, &k->history) < 0) return lc_kept_drop(k), NULL;
     lc_saved_set(&k->saved, t, true, k->history.leaf != NULL, &(int64_t *){ k->dims });
     if (!(lc_modes & LC_SAVED_HOOKS)) return k;
@@ -182,9 +187,10 @@ lc_kept *lc_keep(lc_tensor *t, lc_node *maker, int output)
 lc_tensor *lc_kept_get(const lc_kept *k, lc_node *maker)
 {
     lc_saved_room room;
-    lc_edge       own = { .node = maker, .output = k->output };
-    lc_scope      scope = lc_scope_open();
-    lc_tensor    *t = lc_saved_get(&k->saved, k->packed, k->output >= 0 ? &own : &k->history, true, &room);
+    if (k->sparse) return lc_retain(k->sparse);
+    lc_edge    own = { .node = maker, .output = k->output };
+    lc_scope   scope = lc_scope_open();
+    lc_tensor *t = lc_saved_get(&k->saved, k->packed, k->output >= 0 ? &own : &k->history, true, &room);
     t = outliving(t, &room);
     lc_scope_close(scope);
     return t;
@@ -194,6 +200,7 @@ void lc_kept_drop(lc_kept *k)
 {
     lc_saved_free(&k->saved);
     lc_edge_drop(&k->history);
+    lc_release(k->sparse);
     if (k->packed) lc_object_release(&k->packed->object);
     lc_free(k, k->bytes);
 }

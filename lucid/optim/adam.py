@@ -139,8 +139,8 @@ class AdamW(Adam):
 
 
 class SparseAdam(_WithBetas):
-    """Adam for sparse gradients: only the rows that a gradient has are updated, and so are their running means. Dense gradients, which
-    PyTorch refuses, update every element.
+    """Adam for sparse gradients: only the rows that a gradient has are updated, and so are their running means. Dense
+    gradients, which PyTorch refuses, update every element.
 
     >>> p = lucid.tensor([1.0], requires_grad=True)
     >>> optimizer = lucid.optim.SparseAdam([p])

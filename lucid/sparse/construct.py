@@ -49,8 +49,8 @@ def sparse_coo_tensor(
 ):  # fmt: skip
     """A sparse tensor of values at indices, which are columns: `indices[:, k]` is the place of `values[k]`.
 
-    Values at the same place are summed when the tensor is used; `coalesce` does it at once. Without size the tensor is as large as the
-    indices need. Values with more than one dimension are rows, or larger, of dense dimensions. Gradients flow into values.
+    Values at the same place are summed when the tensor is used; `coalesce` does it at once. Without size the tensor is as
+    large as the indices need. Values with more than one dimension are rows, or larger, of dense dimensions. Gradients flow into values.
 
     >>> lucid.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3)).to_dense()
     tensor([[0., 0., 3.],
@@ -156,8 +156,10 @@ def _check_compressed(compressed, plain, values, size, layout, batch, block):
     c_name, p_name = ("crow_indices", "col_indices") if by_row else ("ccol_indices", "row_indices")
     dense = values.ndim - batch - 1 - (2 if layout in _BLOCKED else 0)
     if len(size) != batch + 2 + dense:
-        raise RuntimeError(f"tensor dimensionality must be sum of batch, base, and dense dimensionalities (={batch} + 2 + {dense})"
-                           f" but got {len(size)}")  # fmt: skip
+        raise RuntimeError(
+            "tensor dimensionality must be sum of batch, base, and dense dimensionalities "
+            f"(={batch} + 2 + {dense}) but got {len(size)}"
+        )
     rows, columns = size[batch], size[batch + 1]
     if rows % block[0] or columns % block[1]:
         raise RuntimeError(f"tensor shape {[rows, columns]} must be divisible by blocksize {list(block)}")

@@ -1,4 +1,4 @@
-"""The same program with both libraries. A case is a function of the library; what it returns is compared, sparse tensors part by part."""
+"""The same program with both libraries: a case is a function of the library. Sparse results are compared part by part."""
 
 import warnings
 

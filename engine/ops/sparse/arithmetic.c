@@ -64,10 +64,8 @@ FORM(add_alpha) { return sum_of(op, in, &in[2], false, out); }
 FORM(sub_alpha) { return sum_of(op, in, &in[2], true, out); }
 ENTER(add, add_form)
 ENTER(sub, sub_form)
-ENTER(subtract, sub_form)
 ENTER(add_alpha, add_alpha_form)
 ENTER(sub_alpha, sub_alpha_form)
-ENTER(subtract_alpha, sub_alpha_form)
 
 /* Into a dense tensor: only its elements at the indices are touched. Rows go through index_add_, which is made for them. */
 static int add_into(const lc_op *op, const lc_value *in, const lc_value *alpha, bool minus, lc_tensor **out)
@@ -140,7 +138,6 @@ FORM(mul)
     GIVE(product ? converted_to(product, layout, NULL) : NULL);
 }
 ENTER(mul, mul_form)
-ENTER(multiply, mul_form)
 
 static int quotient(const lc_op *op, const lc_value *in, bool linear, lc_tensor **out)
 {
@@ -152,8 +149,6 @@ static int quotient(const lc_op *op, const lc_value *in, bool linear, lc_tensor 
 FORM(div) { return quotient(op, in, true, out); }
 FORM(div_rounded) { return quotient(op, in, false, out); }
 ENTER(div, div_form)
-ENTER(divide, div_form)
-ENTER(true_divide, div_form)
 ENTER(div_mode, div_rounded_form)
 ENTER(floor_divide, div_rounded_form)
 ENTER(remainder, div_rounded_form)

@@ -43,12 +43,9 @@ int refuse_layout(const char *op, const lc_tensor *t)
 /* ---- maps that keep zero ---- */
 static bool is_map(const lc_record *call)
 {
-    const lc_op *op = call->op->inplace_of ? call->op->inplace_of : call->op;
-    bool         elementwise_op = op->run && (op->run == elementwise || op->shape == broadcast || op->shape == with_tensor ||
-                                      op->shape == broadcast_bool || op->shape == same_bool || op->kernel == LC_OP_square);
     for (int k = 1; k < call->n_in; k++)
         if (!call->in[k]->is_number && call->in[k] != LC_NONE) return false;
-    return elementwise_op && call->n_out == 1 && call->n_in >= 1 && !op->random;
+    return call->op->kind == LC_KIND_ELEMENTWISE && call->n_out == 1 && call->n_in >= 1 && !call->op->random;
 }
 static int call_on(const lc_op *op, const lc_value *in, lc_tensor *x, lc_tensor **out)
 {
@@ -150,17 +147,23 @@ static int run_form(lc_record *call, lc_sparse_form form, bool then_takes_over)
     return rc;
 }
 
+static lc_sparse_form form_of(const lc_op *op) /* another name has the form of its op, name_copy that of the view */
+{
+    lc_sparse_form form = lc_sparse_forms[op->id];
+    if (!form && op->alias_of) form = lc_sparse_forms[op->alias_of->id];
+    return form || !op->copy_of ? form : lc_sparse_forms[op->copy_of->id];
+}
 static int sparse_transform(lc_record *call)
 {
     const lc_op     *op = call->op, *of = op->inplace_of;
-    lc_sparse_form   form = lc_sparse_forms[op->id];
+    lc_sparse_form   form = form_of(op);
     const lc_tensor *first = first_sparse(call);
     if (form == runs_as_it_is) return call->watch &= ~(unsigned)LC_SPARSE, 1;
     if (call->watch & LC_BATCHED)
         return lc_fail_int(LC_NotImplementedError, "vmap: %s of a sparse tensor has no batching rule", op->name);
     bool target = of && is_sparse(call->in[0]); /* a form of an in-place op is for dense targets */
     if (form && !target) return run_form(call, form, false);
-    if (of && (form = lc_sparse_forms[of->id])) return run_form(call, form, true);
+    if (of && (form = form_of(of))) return run_form(call, form, true);
     if (first == call->in[0] && is_map(call)) return run_form(call, map_form, of != NULL);
     return refuse(op, lc_layout_of(first), "");
 }

@@ -69,7 +69,6 @@ FORM(transpose)
     GIVE(exchanged(in(0), a, b));
 }
 ENTER(transpose, transpose_form)
-ENTER(swapdims, runs_its_body)
 ENTER(swapaxes, runs_its_body)
 FORM(t)
 {
@@ -99,7 +98,6 @@ FORM(permute)
 ENTER(permute, permute_form)
 ENTER(T, runs_its_body)
 ENTER(movedim, runs_its_body)
-ENTER(moveaxis, runs_its_body)
 
 /* ---- a dimension of size one ---- */
 FORM(unsqueeze)
@@ -218,7 +216,6 @@ FORM(narrow)
     GIVE(sliced(in(0), d, start, start + length, 1));
 }
 ENTER(narrow, narrow_form)
-ENTER(narrow_copy, narrow_form)
 
 /* Every entry occurs as often as its index is asked for. */
 FORM(index_select)
@@ -295,8 +292,6 @@ FORM(cat)
     GIVE(first.index[0] && first.values ? together(&first) : NULL);
 }
 ENTER(cat, cat_form)
-ENTER(concat, cat_form)
-ENTER(concatenate, cat_form)
 FORM(stack)
 {
     lc_tensor *wide[64];
