@@ -50,7 +50,8 @@ def sparse_coo_tensor(
     """A sparse tensor of values at indices, which are columns: `indices[:, k]` is the place of `values[k]`.
 
     Values at the same place are summed when the tensor is used; `coalesce` does it at once. Without size the tensor is as
-    large as the indices need. Values with more than one dimension are rows, or larger, of dense dimensions. Gradients flow into values.
+    large as the indices need. Values with more than one dimension are rows, or larger, of dense dimensions. Gradients flow
+    into values.
 
     >>> lucid.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3)).to_dense()
     tensor([[0., 0., 3.],
