@@ -174,6 +174,8 @@ class Rprop(Tensorwise):
 
     def _start(self, state, p, group):
         lr = in_formula(group["lr"], group)
+        if self._any_sparse([p.grad]):
+            raise RuntimeError("Rprop does not support sparse gradients")
         state["step"] = step_count()
         state["prev"] = _C.zeros_like(p, memory_format=_C.preserve_format)
         both = 1 + 1j if p.is_complex() else 1  # a size for each part

@@ -11,5 +11,9 @@ def _rebuilt(kind, layout, data, requires_grad):
 
 
 def reduced(t):
-    """What `__reduce_ex__` gives."""
+    """What `__reduce_ex__` gives.
+
+    >>> reduced(lucid.eye(2).to_sparse())[1][1]
+    lucid.sparse_coo
+    """
     return _rebuilt, (type(t), t.layout, pieces(t), t.requires_grad), t.__dict__ or None

@@ -268,7 +268,11 @@ def sparse_bsc_tensor(
 
 
 def to_layout(t, layout, sparse_dim=None, dense_dim=None, blocksize=None):
-    """What `Tensor.to_sparse` and its kin call."""
+    """What `Tensor.to_sparse` and its kin call.
+
+    >>> to_layout(lucid.eye(2), lucid.sparse_csr).col_indices()
+    tensor([0, 1])
+    """
     number = _number(layout)
     if layout == strided:
         return t.to_dense()
@@ -303,7 +307,11 @@ def _rebuild_sparse_tensor(layout, data):
 
 
 def pieces(t):
-    """Indices, values, size and, for COO, whether it is coalesced: the arguments of `_rebuild_sparse_tensor`."""
+    """Indices, values, size and, for COO, whether it is coalesced: the arguments of `_rebuild_sparse_tensor`.
+
+    >>> pieces(lucid.eye(2).to_sparse_csr())[:2]
+    (tensor([0, 1, 2]), tensor([0, 1]))
+    """
     t = t.detach()
     if t.layout == sparse_coo:
         return (t._indices(), t._values(), tuple(t.shape), t.is_coalesced())

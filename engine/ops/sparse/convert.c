@@ -266,5 +266,5 @@ lc_tensor *converted_to(lc_tensor *t, lc_layout layout, const int64_t *block)
     if (from == layout && same_block) return t;
     if (coo_parts(t, &p) < 0) return NULL;
     if (layout != LC_SPARSE_COO) return compressed(&p, layout, block);
-    return !p.coalesced && from != LC_SPARSE_COO && coalesce_parts(&p) < 0 ? NULL : together(&p);
+    return together(&p);
 }

@@ -38,7 +38,7 @@ class _Pickler(pickle.Pickler):
         self.tensors = []
 
     def reducer_override(self, value):
-        if not isinstance(value, _C.Tensor) or value.device.type != "cpu" or not value.numel():
+        if not isinstance(value, _C.Tensor) or value.layout != _C.strided or value.device.type != "cpu" or not value.numel():
             return NotImplemented
         if value.requires_grad and not value.is_leaf:
             raise RuntimeError(
