@@ -1,12 +1,15 @@
-"""Special functions by the names that SciPy and PyTorch's `torch.special` give them. They are ops of the main namespace.
+"""Special functions by the names that SciPy and PyTorch's `torch.special` give them. Some are ops of the main namespace too.
 
 >>> import lucid
 >>> lucid.special.expit(lucid.tensor([0.0, 2.0]))
 tensor([0.5000, 0.8808])
 >>> lucid.special.gammaln(lucid.tensor([1.0, 5.0]))
 tensor([0.0000, 3.1781])
+>>> lucid.special.bessel_j0(lucid.tensor([0.0, 1.0, 10.0]))
+tensor([ 1.0000,  0.7652, -0.2459])
 """
 
+from . import _C
 from ._C import (
     digamma,
     erf,
@@ -32,7 +35,11 @@ from ._C import lgamma as gammaln
 from ._C import mvlgamma as multigammaln
 from ._C import sigmoid as expit
 
+_own = {key.removeprefix("special."): op for key, op in _C._namespaced.items() if key.startswith("special.")}
+globals().update(_own)  # the ops that are here only: engine/ops/elementwise/bessel.c
+
 __all__ = [
+    *_own,
     "digamma",
     "erf",
     "erfc",

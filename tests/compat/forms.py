@@ -24,6 +24,7 @@ OTHERS = (  # not part of Lucid's plan for tensor ops: fused text for CUDA, spar
     "jiterator_", "to_sparse", "sparse_", "hash_tensor", "stft", "istft", "cholesky", "lu", "qr", "svd", "geqrf", "ormqr",
     "triangular_solve", "matrix_exp", "pinverse", "pca_lowrank", "logdet",
 )  # fmt: skip
+PACKAGES = ("special.",)  # compared as a whole
 WIDER = {
     torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.float32: torch.float64, torch.complex32: torch.complex64,
     torch.complex64: torch.complex128,
@@ -62,6 +63,8 @@ def chosen(op):
     public = not name.startswith("_") or (name.startswith("__") and name.endswith("__"))
     if name.startswith("nn.functional."):
         return hasattr(lucid.nn.functional, name.split(".")[-1])  # those that are there
+    if name.startswith(PACKAGES):
+        return True
     return "." not in name and public and not name.startswith(OTHERS)
 
 

@@ -31,6 +31,11 @@ FN R NAME(xlogy)(R x, R y)
     R p = x == 0 ? (R)0 : x * m_log(y);
     return NAME(is_nan)(y) ? y : p;
 }
+FN R NAME(xlog1py)(R x, R y)
+{
+    R p = x == 0 ? (R)0 : x * m_log1p(y);
+    return NAME(is_nan)(y) ? y : p;
+}
 FN R NAME(sinc)(R x) { return x == 0 ? 1 : m_sin(x * (R)3.14159265358979323846) / (x * (R)3.14159265358979323846); }
 FN R NAME(selu)(R x)
 {

@@ -115,18 +115,11 @@ LC_OP(igamma, .sig = "igamma(input: Tensor, other: Tensor) -> Tensor", .doc = "R
 LC_OP(igammac, .sig = "igammac(input: Tensor, other: Tensor) -> Tensor", .doc = "Regularised upper incomplete gamma function.",
       FORMS, INCOMPLETE, .grad = igammac_grad);
 
-/* ---- Bessel functions ---- */
+/* ---- modified Bessel functions with gradients; bessel.c has the others ---- */
 
-GRAD(i0) { dx[0] = lc_mul(g[0], lc_i1(in(0))); }
+GRAD(i0) { dx[0] = lc_mul(g[0], lc_special_i1(in(0))); }
 LC_OP(i0, .sig = "i0(input: Tensor) -> Tensor", .doc = "Modified Bessel function of the first kind, order 0.", FORMS, FLOAT_MAP,
       .grad = i0_grad, .saves = IN(0));
-GRAD(i1) /* i0(x) - i1(x) / x, which is 1/2 at 0 */
-{
-    lc_tensor *zero = lc_eq(in(0), LC_INTEGER(0)), *safe = lc_where(zero, LC_INTEGER(1), in(0));
-    dx[0] = lc_mul(g[0], lc_where(zero, LC_NUMBER(0.5), lc_sub(lc_i0(in(0)), lc_div(y[0], safe))));
-}
-LC_OP(i1, .sig = "i1(input: Tensor) -> Tensor", .doc = "Modified Bessel function of the first kind, order 1.", .hidden = true,
-      FLOAT_MAP, .grad = i1_grad, .saves = IN(0) | OUT(0));
 
 /* ---- logit, sinc ---- */
 

@@ -235,22 +235,88 @@ FAR_PAIR_LOOP(float, int32_t, f32, __builtin_fabsf)
 FAR_PAIR_LOOP(double, int64_t, f64, __builtin_fabs)
 static float  trigamma_far_f32(float x) { return (float)trigamma((double)x, true); }
 static double trigamma_far_f64(double x) { return trigamma(x, false); }
-#define far_f32_fmod         fmodf
-#define far_f32_remainder    remainder_far_f32
-#define far_f32_floor_divide floor_divide_far_f32
-#define far_f64_fmod         fmod
-#define far_f64_remainder    remainder_far_f64
-#define far_f64_floor_divide floor_divide_far_f64
-#define far_f32_sin          sinf
-#define far_f32_cos          cosf
-#define far_f32_tan          tanf
-#define far_f32_sinc         sinc_far_f32
-#define far_f32_trigamma     trigamma_far_f32
-#define far_f64_trigamma     trigamma_far_f64
-#define far_f64_sin          sin
-#define far_f64_cos          cos
-#define far_f64_tan          tan
-#define far_f64_sinc         sinc_far_f64
+/* Bessel functions far out: sine and cosine are the library's. */
+#define FAR_BESSEL(name, ...)                                                                                                  \
+    static double special_##name##_far(double x) { return __VA_ARGS__; }                                                       \
+    static float  special_##name##_far_f32(float x) { return (float)special_##name##_far((double)x); }
+FAR_BESSEL(j0, j0_by(x, sin(x), cos(x)))
+FAR_BESSEL(j1, j1_by(x, sin(x), cos(x)))
+FAR_BESSEL(y0, y0_by(x, sin(x), cos(x)))
+FAR_BESSEL(y1, y1_by(x, sin(x), cos(x)))
+FAR_BESSEL(spherical_j0, spherical_j0_by(x, sin(x)))
+FAR_BESSEL(airy, airy_by(x, airy_zeta(fabs(x)), airy_low(fabs(x)), sin(airy_zeta(fabs(x))), cos(airy_zeta(fabs(x)))))
+#define far_f32_special_bessel_j0           special_j0_far_f32
+#define far_f64_special_bessel_j0           special_j0_far
+#define far_f32_special_bessel_j1           special_j1_far_f32
+#define far_f64_special_bessel_j1           special_j1_far
+#define far_f32_special_bessel_y0           special_y0_far_f32
+#define far_f64_special_bessel_y0           special_y0_far
+#define far_f32_special_bessel_y1           special_y1_far_f32
+#define far_f64_special_bessel_y1           special_y1_far
+#define far_f32_special_spherical_bessel_j0 special_spherical_j0_far_f32
+#define far_f64_special_spherical_bessel_j0 special_spherical_j0_far
+#define far_f32_special_airy_ai             special_airy_far_f32
+#define far_f64_special_airy_ai             special_airy_far
+#define far_f32_fmod                        fmodf
+#define far_f32_remainder                   remainder_far_f32
+#define far_f32_floor_divide                floor_divide_far_f32
+#define far_f64_fmod                        fmod
+#define far_f64_remainder                   remainder_far_f64
+#define far_f64_floor_divide                floor_divide_far_f64
+#define far_f32_sin                         sinf
+#define far_f32_cos                         cosf
+#define far_f32_tan                         tanf
+#define far_f32_sinc                        sinc_far_f32
+#define far_f32_trigamma                    trigamma_far_f32
+#define far_f64_trigamma                    trigamma_far_f64
+#define far_f64_sin                         sin
+#define far_f64_cos                         cos
+#define far_f64_tan                         tan
+#define far_f64_sinc                        sinc_far_f64
+
+/* Polynomials by recurrence: a step for a block of elements at a time, as far as the highest degree in it; each element keeps the value at its
+ * own. Degrees that the scalar function has in closed form go there. */
+enum { CLOSED_FROM = 64 };
+#define STEPS_polynomial(t, y, first, step, closed)                                                                            \
+    ({                                                                                                                         \
+        double x = 0; /* t is x, or 2 x - 1 */                                                                                 \
+        (t) != 0;                                                                                                              \
+    }),                                                                                                                        \
+        first, step
+#define STEPS_LOOP(R, dt)                                                                                                      \
+    INLINE void steps_loop_##dt(R *out, const R *a, const R *b, unsigned scalars, int64_t n, R (*f)(R, R), bool shifted,       \
+                                double (*first)(double), double (*step)(double, double, double, double))                       \
+    {                                                                                                                          \
+        double t[BLOCK], degree[BLOCK], p[BLOCK], q[BLOCK], y[BLOCK];                                                          \
+        for (int64_t at = 0; at < n; at += BLOCK) {                                                                            \
+            int64_t m = n - at < BLOCK ? n - at : BLOCK;                                                                       \
+            double  highest = 0;                                                                                               \
+            for (int64_t i = 0; i < m; i++) degree[i] = (double)b[scalars & 2 ? 0 : i];                                        \
+            for (int64_t i = 0; i < m; i++) degree[i] = degree[i] == degree[i] ? trunc(degree[i]) : -1;                        \
+            for (int64_t i = 0; i < m; i++) highest = degree[i] > highest ? degree[i] : highest;                               \
+            if (highest > CLOSED_FROM) {                                                                                       \
+                for (int64_t i = 0; i < m; i++) out[i] = f(a[scalars & 1 ? 0 : i], b[scalars & 2 ? 0 : i]);                    \
+            } else {                                                                                                           \
+                for (int64_t i = 0; i < m; i++) t[i] = (double)a[scalars & 1 ? 0 : i];                                         \
+                for (int64_t i = 0; i < m && shifted; i++) t[i] = (double)(R)((R)t[i] + (R)t[i] - 1);                          \
+                for (int64_t i = 0; i < m; i++) {                                                                              \
+                    p[i] = 1, q[i] = first(t[i]);                                                                              \
+                    y[i] = degree[i] < 1 ? 1 : q[i];                                                                           \
+                    y[i] = degree[i] < 0 ? 0 : y[i];                                                                           \
+                }                                                                                                              \
+                for (double k = 1; k < highest; k += 1)                                                                        \
+                    for (int64_t i = 0; i < m; i++) {                                                                          \
+                        double r = step(t[i], k, p[i], q[i]);                                                                  \
+                        p[i] = q[i], q[i] = r;                                                                                 \
+                        y[i] = degree[i] > k ? r : y[i];                                                                       \
+                    }                                                                                                          \
+                for (int64_t i = 0; i < m; i++) out[i] = (R)y[i];                                                              \
+            }                                                                                                                  \
+            out += m, a += scalars & 1 ? 0 : m, b += scalars & 2 ? 0 : m;                                                      \
+        }                                                                                                                      \
+    }
+STEPS_LOOP(float, f32)
+STEPS_LOOP(double, f64)
 
 /* A row's scalar function and its kernel, chosen by kind. row is (kind, op, dtypes, expression). */
 #define UNWRAP(...)                      __VA_ARGS__
@@ -282,6 +348,9 @@ static double trigamma_far_f64(double x) { return trigamma(x, false); }
 #define DEFINE_BINARY_FAR(dt, op, ...)                                                                                         \
     SCALAR_FUNCTION(lc_##dt, op, dt, (lc_##dt x, lc_##dt y), __VA_ARGS__)                                                      \
     KERNEL(op, dt) { far_pair_loop_##dt(out, in[0], in[1], scalars, n, op##_x_##dt, far_##dt##_##op); }
+#define DEFINE_BINARY_STEPS(dt, op, ...)                                                                                       \
+    SCALAR_FUNCTION(lc_##dt, op, dt, (lc_##dt x, lc_##dt y), __VA_ARGS__)                                                      \
+    KERNEL(op, dt) { steps_loop_##dt(out, in[0], in[1], scalars, n, op##_x_##dt, STEPS_##__VA_ARGS__); }
 #define DEFINE_COMPARE(dt, op, ...)                                                                                            \
     SCALAR_FUNCTION(lc_b8, op, dt, (lc_##dt x, lc_##dt y), __VA_ARGS__)                                                        \
     KERNEL(op, dt) { binary_loop_##dt##_b8(out, in[0], in[1], scalars, n, op##_x_##dt); }

@@ -346,6 +346,9 @@ MATH bool sign_i64(int64_t x) { return x < 0; }
 #define FN static inline UNUSED
 #include "../../math/special.h"
 #undef FN
+#define FN MATH
+#include "../../math/bessel.h"
+#undef FN
 
 /* Complex: through real functions where C has none. */
 #define COMPLEX_BUILT(R, C, sfx, f)                                                                                            \
@@ -392,7 +395,6 @@ COMPLEX_BUILT(double, lc_c128, c128, )
 /* Functions built from those above; a macro each, because they choose by type. */
 MATH double lgamma_f64(double x) { return lgamma_r(x, &(int){ 0 }); }
 MATH double digamma_f64(double x) { return special_digamma(x); }
-MATH double i0_f64(double x) { return special_i0(x); }
 /* The next float16 or bfloat16, of numbers that are exactly such. */
 #define HALF_MATH(h)                                                                                                           \
     MATH float nextafter_##h(float x, float y)                                                                                 \
@@ -442,6 +444,7 @@ HALF_MATH(bf16)
 #define m_softplus(x)         BY_FLOAT(x, softplus)(x)
 #define m_logaddexp2(x, y)    BY_FLOAT(x, logaddexp2)(x, y)
 #define m_xlogy(x, y)         BY_FLOAT(x, xlogy)(x, y)
+#define m_xlog1py(x, y)       BY_FLOAT(x, xlog1py)(x, y)
 #define m_selu(x)             BY_FLOAT(x, selu)(x)
 #define m_silu(x)             BY_FLOAT(x, silu)(x)
 #define m_gelu(x)             BY_FLOAT(x, gelu)(x)
@@ -450,7 +453,6 @@ HALF_MATH(bf16)
 #define m_gelu_slope(x)       BY_FLOAT(x, gelu_slope)(x)
 #define m_gelu_tanh_slope(x)  BY_FLOAT(x, gelu_tanh_slope)(x)
 #define m_digamma(x)          BY_FLOAT(x, digamma)(x)
-#define m_i0(x)               BY_FLOAT(x, i0)(x)
 #define m_erfinv(x)           BY_FLOAT(x, erfinv)(x)
 #define m_sin_any(x)          BY_REAL_TYPE(x, sinf, sin, sin)(x) /* of any size: for rows without a far loop */
 #define m_cos_any(x)          BY_REAL_TYPE(x, cosf, cos, cos)(x)

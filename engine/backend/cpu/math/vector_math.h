@@ -6,39 +6,43 @@
 #pragma once
 
 /* Horner's form: POLY32(z, c2, c1, c0) is (c2 z + c1) z + c0. Macros, because an array of coefficients stays in memory. */
-#define HORNER_2(F, z, a, b)                                                                                                F(a, z, b)
-#define HORNER_3(F, z, a, b, ...)                                                                                           HORNER_2(F, z, F(a, z, b), __VA_ARGS__)
-#define HORNER_4(F, z, a, b, ...)                                                                                           HORNER_3(F, z, F(a, z, b), __VA_ARGS__)
-#define HORNER_5(F, z, a, b, ...)                                                                                           HORNER_4(F, z, F(a, z, b), __VA_ARGS__)
-#define HORNER_6(F, z, a, b, ...)                                                                                           HORNER_5(F, z, F(a, z, b), __VA_ARGS__)
-#define HORNER_7(F, z, a, b, ...)                                                                                           HORNER_6(F, z, F(a, z, b), __VA_ARGS__)
-#define HORNER_8(F, z, a, b, ...)                                                                                           HORNER_7(F, z, F(a, z, b), __VA_ARGS__)
-#define HORNER_9(F, z, a, b, ...)                                                                                           HORNER_8(F, z, F(a, z, b), __VA_ARGS__)
-#define HORNER_10(F, z, a, b, ...)                                                                                          HORNER_9(F, z, F(a, z, b), __VA_ARGS__)
-#define HORNER_11(F, z, a, b, ...)                                                                                          HORNER_10(F, z, F(a, z, b), __VA_ARGS__)
-#define HORNER_12(F, z, a, b, ...)                                                                                          HORNER_11(F, z, F(a, z, b), __VA_ARGS__)
-#define HORNER_13(F, z, a, b, ...)                                                                                          HORNER_12(F, z, F(a, z, b), __VA_ARGS__)
-#define HORNER_14(F, z, a, b, ...)                                                                                          HORNER_13(F, z, F(a, z, b), __VA_ARGS__)
-#define HORNER_15(F, z, a, b, ...)                                                                                          HORNER_14(F, z, F(a, z, b), __VA_ARGS__)
-#define HORNER_16(F, z, a, b, ...)                                                                                          HORNER_15(F, z, F(a, z, b), __VA_ARGS__)
-#define HORNER_17(F, z, a, b, ...)                                                                                          HORNER_16(F, z, F(a, z, b), __VA_ARGS__)
-#define HORNER_18(F, z, a, b, ...)                                                                                          HORNER_17(F, z, F(a, z, b), __VA_ARGS__)
-#define HORNER_19(F, z, a, b, ...)                                                                                          HORNER_18(F, z, F(a, z, b), __VA_ARGS__)
-#define HORNER_20(F, z, a, b, ...)                                                                                          HORNER_19(F, z, F(a, z, b), __VA_ARGS__)
-#define HORNER_21(F, z, a, b, ...)                                                                                          HORNER_20(F, z, F(a, z, b), __VA_ARGS__)
-#define HORNER_22(F, z, a, b, ...)                                                                                          HORNER_21(F, z, F(a, z, b), __VA_ARGS__)
-#define COUNT_(a22, a21, a20, a19, a18, a17, a16, a15, a14, a13, a12, a11, a10, a9, a8, a7, a6, a5, a4, a3, a2, a1, n, ...) n
-#define COUNT(...)                                                                                                          COUNT_(__VA_ARGS__, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1)
-#define PASTED_(a, b)                                                                                                       a##b
-#define PASTED(a, b)                                                                                                        PASTED_(a, b)
-#define POLY32(z, ...)                                                                                                      PASTED(HORNER_, COUNT(__VA_ARGS__))(fused32, z, __VA_ARGS__)
-#define POLY64(z, ...)                                                                                                      PASTED(HORNER_, COUNT(__VA_ARGS__))(fused64, z, __VA_ARGS__)
-#define ABS32                                                                                                               __builtin_fabsf
-#define ABS64                                                                                                               __builtin_fabs
-#define SIGN32                                                                                                              __builtin_copysignf
-#define SIGN64                                                                                                              __builtin_copysign
-#define POWER32(n)                                                                                                          as_f32((uint32_t)((n) + 127) << 23) /* 2^n */
-#define POWER64(n)                                                                                                          as_f64((uint64_t)((n) + 1023) << 52)
+#define HORNER_2(F, z, a, b)       F(a, z, b)
+#define HORNER_3(F, z, a, b, ...)  HORNER_2(F, z, F(a, z, b), __VA_ARGS__)
+#define HORNER_4(F, z, a, b, ...)  HORNER_3(F, z, F(a, z, b), __VA_ARGS__)
+#define HORNER_5(F, z, a, b, ...)  HORNER_4(F, z, F(a, z, b), __VA_ARGS__)
+#define HORNER_6(F, z, a, b, ...)  HORNER_5(F, z, F(a, z, b), __VA_ARGS__)
+#define HORNER_7(F, z, a, b, ...)  HORNER_6(F, z, F(a, z, b), __VA_ARGS__)
+#define HORNER_8(F, z, a, b, ...)  HORNER_7(F, z, F(a, z, b), __VA_ARGS__)
+#define HORNER_9(F, z, a, b, ...)  HORNER_8(F, z, F(a, z, b), __VA_ARGS__)
+#define HORNER_10(F, z, a, b, ...) HORNER_9(F, z, F(a, z, b), __VA_ARGS__)
+#define HORNER_11(F, z, a, b, ...) HORNER_10(F, z, F(a, z, b), __VA_ARGS__)
+#define HORNER_12(F, z, a, b, ...) HORNER_11(F, z, F(a, z, b), __VA_ARGS__)
+#define HORNER_13(F, z, a, b, ...) HORNER_12(F, z, F(a, z, b), __VA_ARGS__)
+#define HORNER_14(F, z, a, b, ...) HORNER_13(F, z, F(a, z, b), __VA_ARGS__)
+#define HORNER_15(F, z, a, b, ...) HORNER_14(F, z, F(a, z, b), __VA_ARGS__)
+#define HORNER_16(F, z, a, b, ...) HORNER_15(F, z, F(a, z, b), __VA_ARGS__)
+#define HORNER_17(F, z, a, b, ...) HORNER_16(F, z, F(a, z, b), __VA_ARGS__)
+#define HORNER_18(F, z, a, b, ...) HORNER_17(F, z, F(a, z, b), __VA_ARGS__)
+#define HORNER_19(F, z, a, b, ...) HORNER_18(F, z, F(a, z, b), __VA_ARGS__)
+#define HORNER_20(F, z, a, b, ...) HORNER_19(F, z, F(a, z, b), __VA_ARGS__)
+#define HORNER_21(F, z, a, b, ...) HORNER_20(F, z, F(a, z, b), __VA_ARGS__)
+#define HORNER_22(F, z, a, b, ...) HORNER_21(F, z, F(a, z, b), __VA_ARGS__)
+#define HORNER_23(F, z, a, b, ...) HORNER_22(F, z, F(a, z, b), __VA_ARGS__)
+#define HORNER_24(F, z, a, b, ...) HORNER_23(F, z, F(a, z, b), __VA_ARGS__)
+#define COUNT_(a24, a23, a22, a21, a20, a19, a18, a17, a16, a15, a14, a13, a12, a11, a10, a9, a8, a7, a6, a5, a4, a3, a2, a1,  \
+               n, ...)                                                                                                         \
+    n
+#define COUNT(...)     COUNT_(__VA_ARGS__, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1)
+#define PASTED_(a, b)  a##b
+#define PASTED(a, b)   PASTED_(a, b)
+#define POLY32(z, ...) PASTED(HORNER_, COUNT(__VA_ARGS__))(fused32, z, __VA_ARGS__)
+#define POLY64(z, ...) PASTED(HORNER_, COUNT(__VA_ARGS__))(fused64, z, __VA_ARGS__)
+#define ABS32          __builtin_fabsf
+#define ABS64          __builtin_fabs
+#define SIGN32         __builtin_copysignf
+#define SIGN64         __builtin_copysign
+#define POWER32(n)     as_f32((uint32_t)((n) + 127) << 23) /* 2^n */
+#define POWER64(n)     as_f64((uint64_t)((n) + 1023) << 52)
 
 /* ---- exponentials ---- */
 
@@ -581,16 +585,6 @@ MATH double trigamma_f64(double x)
 }
 #undef SHIFTED
 #undef TRIGAMMA_TAIL
-/* Modified Bessel function of order 0: a fit in x x / 4 up to 8, of sqrt(x) exp(-x) I(x) in 8 / x beyond. 4 ulp. */
-MATH float i0_f32(float x)
-{
-    float a = ABS32(x), z = 0.25f * a * a, u = 8 / a, e = exp_f32(0.5f * a);
-    float near = POLY32(z, 1.553641426e-13f, 4.237871076e-12f, 6.909909682e-10f, 3.832507336e-8f, 1.938115978e-6f,
-                        6.939371255e-5f, 1.736286635e-3f, 2.777742455e-2f, 2.500003637e-1f, 9.999998542e-1f, 1.000000010f);
-    float far =
-        POLY32(u, 1.185717346e-05f, -3.429924226e-06f, 6.603583009e-05f, 4.358967308e-04f, 6.233702312e-03f, 3.989422768e-01f);
-    return a > 8 ? e * (far / sqrtf(a)) * e : near;
-}
 
 /* ---- representation and remainders ---- */
 

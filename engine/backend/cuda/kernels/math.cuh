@@ -48,10 +48,15 @@ FN int64_t trunc_div_i64(int64_t x, int64_t y) { return y == 0 ? -1 : y == -1 ? 
 FN int64_t fmod_i64(int64_t x, int64_t y) { return y == 0 || y == -1 ? 0 : x % y; }
 #include "../../math/shared.h"
 #include "../../math/special.h"
+FN double POLY64(double, double p) { return p; } /* Horner's form */
+template <class... C> __device__ double POLY64(double z, double p, double next, C... rest)
+{
+    return POLY64(z, fma(p, z, next), rest...);
+}
+#include "../../math/bessel.h"
 #define m_div_trunc(x, y) (T) trunc_div_i64(x, y)
 #define m_digamma         special_digamma
 #define m_trigamma(x)     trigamma(x, sizeof(T) == 4)
-#define m_i0              special_i0
 
 /* Overloads: the type of the arguments chooses. Narrow integers are promoted. */
 FN float   m_fmod(float x, float y) { return fmodf(x, y); }
