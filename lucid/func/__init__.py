@@ -4,7 +4,9 @@ from .. import _C
 from ..utils._pytree import tree_flatten
 
 __all__ = [
+    "debug_unwrap",
     "functional_call",
+    "functionalize",
     "grad",
     "grad_and_value",
     "hessian",
@@ -12,6 +14,7 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "replace_all_batch_norm_modules_",
     "stack_module_state",
     "vjp",
     "vmap",
@@ -35,7 +38,7 @@ def _matching(dims, tree, what):
     return [d for sub, part in pairs for d in _matching(sub, part, what)]
 
 
-def vmap(func, in_dims=0, out_dims=0):
+def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
     """A function that applies `func` to every example along a dimension of its inputs, all at once.
 
     >>> import lucid
@@ -46,31 +49,131 @@ def vmap(func, in_dims=0, out_dims=0):
     `in_dims` says which dimension of each input is the batch (None: not batched), `out_dims` where it comes back. Inside,
     a tensor looks like one example; keyword arguments are passed on as they are. Elementwise ops run on the whole batch; an
     op without a batching rule runs once per example and says so.
+
+    `randomness` says what random numbers mean inside: "error" refuses them; "different" draws for every example, "same" gives
+    all examples the same numbers, and both call `func` once per example. `chunk_size` bounds how many examples are computed
+    at a time.
     """
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+    if chunk_size is not None and (isinstance(chunk_size, bool) or not isinstance(chunk_size, int) or chunk_size <= 0):
+        raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
     def batched(*args, **kwargs):
         leaves, build = _flatten(args)
         dims = _matching(in_dims if not isinstance(in_dims, list) else tuple(in_dims), args, "in_dims")
-        sizes = {x.shape[d] for x, d in zip(leaves, dims) if d is not None and isinstance(x, _C.Tensor)}
+        mapped = [d is not None and isinstance(x, _C.Tensor) for x, d in zip(leaves, dims)]
+        sizes = {x.shape[d] for x, d, own in zip(leaves, dims, mapped) if own}
         if len(sizes) != 1:
             raise ValueError(f"vmap: expected one size of the mapped dimension in all inputs, got {sorted(sizes) or 'none'}")
         (size,) = sizes
-        level = _C._vmap_push()
-        try:
-            inner = [
-                _C._batched(x, d, level) if d is not None and isinstance(x, _C.Tensor) else x for x, d in zip(leaves, dims)
-            ]
-            result = func(*build(inner), **kwargs)
-            outputs, rebuild = _flatten(result)
-            out = _matching(out_dims, result, "out_dims")
-            if not all(isinstance(y, _C.Tensor) for y in outputs):
-                raise ValueError("vmap: the function must return tensors")
-            return rebuild([_C._unbatched(y, level, size, d) for y, d in zip(outputs, out)])
-        finally:
-            _C._vmap_pop()
+        if randomness != "error":
+            call = lambda parts: func(*build(parts), **kwargs)
+            return _one_by_one(call, leaves, dims, mapped, size, out_dims, randomness == "same")
+        if chunk_size is None or chunk_size >= size:
+            return _all_at_once(func, leaves, build, dims, mapped, size, out_dims, kwargs)
+        results = []
+        for start in range(0, size, chunk_size):
+            width = min(chunk_size, size - start)
+            part = [x.narrow(d, start, width) if own else x for x, d, own in zip(leaves, dims, mapped)]
+            results.append(_all_at_once(func, part, build, dims, mapped, width, out_dims, kwargs))
+        return _joined(results, out_dims, _C.cat)
 
     batched.__name__ = getattr(func, "__name__", "vmap")
     return batched
+
+
+def _all_at_once(func, leaves, build, dims, mapped, size, out_dims, kwargs):
+    state = _C.default_generator.get_state()
+    level = _C._vmap_push()
+    try:
+        inner = [_C._batched(x, d, level) if own else x for x, d, own in zip(leaves, dims, mapped)]
+        result = func(*build(inner), **kwargs)
+        if not _C.equal(state, _C.default_generator.get_state()):
+            raise RuntimeError(
+                "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
+                "randomness flags on vmap or perform the randomness operation out of vmap"
+            )
+        outputs, rebuild = _flatten(result)
+        out = _matching(out_dims, result, "out_dims")
+        if not all(isinstance(y, _C.Tensor) for y in outputs):
+            raise ValueError("vmap: the function must return tensors")
+        return rebuild([_C._unbatched(y, level, size, d) for y, d in zip(outputs, out)])
+    finally:
+        _C._vmap_pop()
+
+
+def _one_by_one(call, leaves, dims, mapped, size, out_dims, same):
+    """The examples one after the other, all from the same state of the generator if their numbers are to be the same."""
+    generator, results = _C.default_generator, []
+    start = generator.get_state()
+    for i in range(size):
+        if same:
+            generator.set_state(start)
+        results.append(call([x.select(d, i) if own else x for x, d, own in zip(leaves, dims, mapped)]))
+    return _joined(results, out_dims, _C.stack)
+
+
+def _joined(results, out_dims, join):
+    """Results of the same structure, joined tensor by tensor along out_dims; where that is None they are the same."""
+    parts, rebuild = [_flatten(r)[0] for r in results], _flatten(results[0])[1]
+    out = _matching(out_dims, results[0], "out_dims")
+    if not all(isinstance(y, _C.Tensor) for part in parts for y in part):
+        raise ValueError("vmap: the function must return tensors")
+    return rebuild([column[0] if d is None else join(list(column), d) for column, d in zip(zip(*parts), out)])
+
+
+def debug_unwrap(tensor, *, recurse=True):
+    """The tensor with all examples behind a tensor inside `vmap`, for looking at it; recurse: through nested `vmap`s.
+
+    >>> seen = []
+    >>> _ = lucid.func.vmap(lambda x: seen.append(lucid.func.debug_unwrap(x)) or x)(lucid.ones(3))
+    >>> seen
+    [tensor([1., 1., 1.])]
+    """
+    while (batch := _C._batch_of(tensor)) is not None:
+        tensor = batch[0]
+        if not recurse:
+            break
+    return tensor
+
+
+def functionalize(func, *, remove="mutations"):
+    """A function that does what `func` does. PyTorch rewrites mutations for its compilers, which read the ops of a call; here
+    what is recorded of a mutation is its result already, so there is nothing to rewrite.
+
+    >>> lucid.func.functionalize(lambda x: x.clone().add_(1))(lucid.zeros(2))
+    tensor([1., 1.])
+    """
+    from functools import wraps
+
+    if remove not in ("mutations", "mutations_and_views"):
+        raise RuntimeError(
+            "functionalize(f, remove='mutations'): valid options for argument \"remove\" are: 'mutations', "
+            f"'mutations_and_views'. Got remove={remove!r}"
+        )
+
+    @wraps(func)
+    def called(*args, **kwargs):
+        return func(*args, **kwargs)
+
+    return called
+
+
+def replace_all_batch_norm_modules_(root):
+    """Take the running statistics out of every batch norm layer of a module, which `vmap` could not update. Returns the module.
+
+    >>> net = lucid.func.replace_all_batch_norm_modules_(lucid.nn.Sequential(lucid.nn.BatchNorm1d(2)))
+    >>> net[0].track_running_stats, net[0].running_mean
+    (False, None)
+    """
+    from ..nn.modules.normalization import _BatchNorm
+
+    for module in root.modules():
+        if isinstance(module, _BatchNorm) and module.track_running_stats:
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root
 
 
 def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, *, tie_weights=True, strict=False):
@@ -137,3 +240,7 @@ def __getattr__(name):
 
         return rearrange
     raise AttributeError(f"module 'lucid.func' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), "rearrange"})

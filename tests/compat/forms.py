@@ -24,7 +24,7 @@ OTHERS = (  # not part of Lucid's plan for tensor ops: fused text for CUDA, spar
     "jiterator_", "to_sparse", "sparse_", "hash_tensor", "stft", "istft", "cholesky", "lu", "qr", "svd", "geqrf", "ormqr",
     "triangular_solve", "matrix_exp", "pinverse", "pca_lowrank", "logdet",
 )  # fmt: skip
-PACKAGES = ("special.",)  # compared as a whole
+PACKAGES = ("masked.", "special.")  # compared as a whole
 WIDER = {
     torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.float32: torch.float64, torch.complex32: torch.complex64,
     torch.complex64: torch.complex128,

@@ -346,9 +346,6 @@ MATH bool sign_i64(int64_t x) { return x < 0; }
 #define FN static inline UNUSED
 #include "../../math/special.h"
 #undef FN
-#define FN MATH
-#include "../../math/bessel.h"
-#undef FN
 
 /* Complex: through real functions where C has none. */
 #define COMPLEX_BUILT(R, C, sfx, f)                                                                                            \
@@ -415,6 +412,7 @@ HALF_MATH(bf16)
 #define R       double
 #define NAME(f) f##_f64
 #include "../../math/real.inc.c"
+#include "../../math/bessel.h"
 #undef FN
 #define R          float
 #define U          uint32_t

@@ -48,7 +48,7 @@ FN int64_t trunc_div_i64(int64_t x, int64_t y) { return y == 0 ? -1 : y == -1 ? 
 FN int64_t fmod_i64(int64_t x, int64_t y) { return y == 0 || y == -1 ? 0 : x % y; }
 #include "../../math/shared.h"
 #include "../../math/special.h"
-FN double POLY64(double, double p) { return p; } /* Horner's form */
+FN double                               POLY64(double, double p) { return p; } /* Horner's form */
 template <class... C> __device__ double POLY64(double z, double p, double next, C... rest)
 {
     return POLY64(z, fma(p, z, next), rest...);
