@@ -33,7 +33,8 @@ def compare(call, *data, grad=True):
         results.append([y.tolist()] + [None if a.grad is None else a.grad.tolist() for a in args])
     for a, b in zip(*results):
         if b is not None:
-            torch.testing.assert_close(torch.tensor(a, dtype=torch.float64), torch.tensor(b, dtype=torch.float64))
+            a, b = (torch.tensor(v, dtype=torch.float64) for v in (a, b))
+            torch.testing.assert_close(a, b, equal_nan=True)
 
 
 @pytest.mark.parametrize("reduction", [0, 1, 2])
