@@ -68,6 +68,37 @@ def sparse(m):
     }  # fmt: skip
 
 
+SPECIAL = {  # the arguments of each function: 1M floats each, or a degree
+    "wide": "bessel_j0 bessel_j1 spherical_bessel_j0 i0 i0e i1 i1e modified_bessel_i0 modified_bessel_i1 airy_ai erf erfc "
+    "erfcx ndtr log_ndtr expit exp2 expm1 sinc",
+    "positive": "bessel_y0 bessel_y1 modified_bessel_k0 modified_bessel_k1 scaled_modified_bessel_k0 scaled_modified_bessel_k1 "
+    "entr digamma gammaln log1p",
+    "unit": "erfinv ndtri logit",
+    "above, positive": "gammainc gammaincc zeta xlogy xlog1py",
+    "unit, 5": "chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w "
+    "shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v "
+    "shifted_chebyshev_polynomial_w hermite_polynomial_h hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p",
+}
+
+
+@section(
+    "special",
+    [(name, f"special.{name}({args})", 0.5) for args, names in SPECIAL.items() for name in names.split()]
+    + [
+        ("polygamma(1, x)", "special.polygamma(1, positive)", 0.5),
+        ("polygamma(3, x)", "special.polygamma(3, positive)", 0.5),
+        ("multigammaln(x, 3)", "special.multigammaln(above, 3)", 0.5),
+    ],
+)
+def special(m):
+    def spread(low, high):
+        values = torch.rand(1_000_000, generator=torch.Generator().manual_seed(1)) * (high - low) + low
+        return values if m is torch else lucid.from_numpy(values.numpy())
+
+    arguments = {"wide": spread(-20, 20), "positive": spread(0.01, 20), "unit": spread(0.001, 0.999), "above": spread(1.1, 9)}
+    return {"special": m.special, **arguments}
+
+
 def rows(wanted, threads):
     lucid.set_num_threads(threads)
     torch.set_num_threads(threads)

@@ -4,6 +4,8 @@
  * vectors. POLY64 is Horner's form, highest coefficient first. Arguments s and c are the sine and the cosine of x: rows that use them have a
  * far form, which takes both from the library.
  *
+ * Functions named single are exact to float32 only (3e-9), where double precision would be slower than PyTorch's float32.
+ *
  * The coefficients are interpolations at Chebyshev nodes, computed with 50 digits; each is within 3e-16 of its function.
  *   erfcx              (1 + 2 x) erfcx(x) in (x - 4) / (x + 4): one polynomial for [0, infinity)
  *   ndtri              quotients in q q near 1/2, in sqrt(-log p) in the tails
@@ -39,6 +41,17 @@ FN double special_erfcx(double x) {
 FN double normal_tail(double a) { return 0.5 * exp_square(a > 39 ? 39 : a, -0.5) * erfcx_above(a * 0.70710678118654752440); }
 FN double special_ndtr(double x) {
   double tail = normal_tail(fabs(x));
+  return x < 0 ? tail : 1 - tail;
+}
+FN double special_ndtr_single(double x) {
+  double a = fabs(x);
+  double b = a > 14.5 ? 14.5 : a;
+  double i = 1 / ((b + 4) * (1 + b));
+  double p = POLY64((b - 4) * (1 + b) * i,
+    -7.395014639461363031e-5, -6.576210543865571587e-5, 6.912162956714436313e-4, -3.004747994733658828e-4,
+        -0.005002505320200172773, 0.01793954471766196282, -0.03219773158888674519, 0.02860002765270074424,
+        0.01399963065579402401, -0.09670346790915174129, 0.4720532064640394765);
+  double tail = m_exp_single(-0.5 * b * b) * p * ((b + 4) * i);
   return x < 0 ? tail : 1 - tail;
 }
 FN double special_log_ndtr(double x) {
@@ -135,6 +148,21 @@ FN double special_i1e(double x) {
   double near = 0.5 * a * i1_near(0.25 * a * a) * m_exp(-a);
   double far = i1_far(a);
   return copysign(a < 8 ? near : far, x);
+}
+FN double special_i1e_single(double x) {
+  double a = fabs(x);
+  float i = 1 / (float)a;
+  double near = a * POLY64(0.5 * a - 1,
+    -7.378286166552050492e-6, 2.823033683021259905e-5, -7.569946186660794221e-5, 2.433077841444135792e-4,
+        -7.569991230333344501e-4, 0.002094082099712219532, -0.005278210125543800375, 0.01211194640279458778,
+        -0.0250194685012406319, 0.04602970303797878499, -0.07448813351429618701, 0.1042019401961675612,
+        -0.1220302559958836436, 0.1076346448463723765);
+  double far = POLY64(8 * (double)i - 1,
+    3.733578519897088603e-6, 1.709871907320837002e-6, -1.584451858760183921e-5, -1.001707204258436062e-5,
+        3.109703936258133397e-5, 3.761482864359885661e-5, -1.788774351284666802e-5, -9.38314426234835772e-5,
+        -2.349270565973678063e-4, -0.00112576354426414298, -0.02048647116318644962, 0.3794122673561588499) *
+        (double)sqrtf(i);
+  return copysign(a < 4 ? near : far, x);
 }
 FN double k0_near(double x) {
   double w = x * x;

@@ -40,8 +40,8 @@ FN double trigamma(double x, bool single) {
   double s = 1. / 6 - z * (1. / 30 - z * (1. / 42 - z * (1. / 30 - z * (5. / 66 - z * (691. / 2730)))));
   return sign * (sum + 1 / x + z * (0.5 + s / x));
 }
-FN double inverse_power(double q, double s) {
-  if (s != floor(s) || s > 64) return pow(q, -s);
+FN double inverse_power(double q, double s, bool single) {
+  if (s != floor(s) || s > 64) return single ? exp(-s * log(q)) : pow(q, -s);
   double p = 1;
   for (int n = (int)s; n; n >>= 1) {
     if (n & 1) p *= q;
@@ -49,7 +49,7 @@ FN double inverse_power(double q, double s) {
   }
   return 1 / p;
 }
-FN double special_zeta(double s, double q) {
+FN double special_zeta(double s, double q, bool single) {
   const double b[] = { 12, -720, 30240, -1209600, 47900160, -1307674368000. / 691, 74724249600., -10670622842880000. / 3617,
     5109094217170944000. / 43867, -802857662698291200000. / 174611, 155112100433309859840000. / 854513,
     -1693824136731743669452800000. / 236364091 };
@@ -57,8 +57,8 @@ FN double special_zeta(double s, double q) {
   if (!(s > 1) || (q <= 0 && q != floor(q) && s != floor(s))) return NAN;
   if (q <= 0 && q == floor(q)) return INFINITY;
   double sum = 0;
-  for (; q < 10; q += 1) sum += inverse_power(q, s);
-  double term = inverse_power(q, s);
+  for (; q < (single ? 5 : 10); q += 1) sum += inverse_power(q, s, single);
+  double term = inverse_power(q, s, single);
   double factor = s;
   sum += q * term / (s - 1) + 0.5 * term;
   for (int j = 0; j < 12; j++) {
@@ -71,41 +71,63 @@ FN double special_zeta(double s, double q) {
 }
 FN double special_polygamma(double x, double n, bool single) {
   if (n == 1) return trigamma(x, single);
-  return (fmod(n, 2) == 1 ? 1 : -1) * exp(lgamma(n + 1)) * special_zeta(n + 1, x);
+  return (fmod(n, 2) == 1 ? 1 : -1) * exp(lgamma(n + 1)) * special_zeta(n + 1, x, single);
 }
-FN double gamma_weight(double a, double x) {
-  if (a < 20) return exp(a * log(x) - x - lgamma(a));
+FN double gamma_weight(double a, double x) { /* x^a exp(-x) / gamma(a); of small a by Stirling's series for gamma(a + 8) */
+  if (a < 20) {
+    double y = a + 8;
+    double i = 1 / y;
+    double z = i * i;
+    double c = i * (1. / 12 - z * (1. / 360 - z * (1. / 1260 - z * (1. / 1680 - z * (1. / 1188 - z * (691. / 360360 - z / 156))))));
+    double p = a * (a + 1) * ((a + 2) * (a + 3)) * ((a + 4) * (a + 5)) * ((a + 6) * (a + 7));
+    return p * exp(a * log(x) - x - ((y - 0.5) * log(y) - y + 0.91893853320467274178 + c));
+  }
   double m = (x - a) / a;
   double z = 1 / (a * a);
   double c = (1. / 12 - z * (1. / 360 - z * (1. / 1260 - z / 1680))) / a;
   double e = fabs(m) < 0.4 ? log1p(m) - m : log(x / a) - m;
   return exp(a * e - c) * sqrt(a / 6.28318530717958647692);
 }
-FN double gamma_series(double a, double x, double eps) {
-  double sum = 1;
-  double term = 1;
-  for (int k = 1; k < 100000 && term > eps * sum; k++) {
-    term *= x / (a + k);
-    sum += term;
+FN double gamma_series(double a, double x, double eps) { /* sum of x^k / ((a + 1) ... (a + k)), as one fraction: no division inside */
+  double top = 1;
+  double below = 1;
+  double power = 1;
+  for (int k = 1; k < 100000 && power > eps * top; k++) {
+    power *= x;
+    below *= a + k;
+    top = top * (a + k) + power;
+    if (top > 1e200) {
+      top *= 1e-200;
+      below *= 1e-200;
+      power *= 1e-200;
+    }
   }
-  return sum * gamma_weight(a, x) / a;
+  return top / below * gamma_weight(a, x) / a;
 }
-FN double gamma_fraction(double a, double x, double eps) {
+FN double gamma_fraction(double a, double x, double eps) { /* convergents p / q of Legendre's fraction */
   double b = x + 1 - a;
-  double c = 1e300;
-  double d = 1 / b;
-  double h = d;
+  double p = b;
+  double q = 1;
+  double last_p = 1;
+  double last_q = 0;
   for (int k = 1; k < 100000; k++) {
     double t = -k * (k - a);
     b += 2;
-    d = t * d + b;
-    d = 1 / (d == 0 ? 1e-300 : d);
-    c = b + t / c;
-    c = c == 0 ? 1e-300 : c;
-    h *= d * c;
-    if (fabs(d * c - 1) < eps) break;
+    double next_p = b * p + t * last_p;
+    double next_q = b * q + t * last_q;
+    last_p = p;
+    last_q = q;
+    p = next_p;
+    q = next_q;
+    if (fabs(q * last_p - last_q * p) <= eps * fabs(q * last_p)) break;
+    if (fabs(p) > 1e100) {
+      p *= 1e-100;
+      q *= 1e-100;
+      last_p *= 1e-100;
+      last_q *= 1e-100;
+    }
   }
-  return h * gamma_weight(a, x);
+  return q / p * gamma_weight(a, x);
 }
 FN double gamma_temme(double a, double x, double side) {
   double m = (x - a) / a;

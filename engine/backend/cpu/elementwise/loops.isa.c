@@ -287,24 +287,43 @@ enum { CLOSED_FROM = 64 };
     INLINE void steps_loop_##dt(R *out, const R *a, const R *b, unsigned scalars, int64_t n, R (*f)(R, R), bool shifted,       \
                                 double (*first)(double), double (*step)(double, double, double, double))                       \
     {                                                                                                                          \
-        double t[BLOCK], degree[BLOCK], p[BLOCK], q[BLOCK], y[BLOCK];                                                          \
+        double  t[BLOCK], degree[BLOCK], p[BLOCK], q[BLOCK], y[BLOCK];                                                         \
+        int32_t whole[BLOCK];                                                                                                  \
         for (int64_t at = 0; at < n; at += BLOCK) {                                                                            \
-            int64_t m = n - at < BLOCK ? n - at : BLOCK;                                                                       \
-            double  highest = 0;                                                                                               \
-            for (int64_t i = 0; i < m; i++) degree[i] = (double)b[scalars & 2 ? 0 : i];                                        \
-            for (int64_t i = 0; i < m; i++) degree[i] = degree[i] == degree[i] ? trunc(degree[i]) : -1;                        \
-            for (int64_t i = 0; i < m; i++) highest = degree[i] > highest ? degree[i] : highest;                               \
+            int64_t m = n - at < BLOCK ? n - at : BLOCK, looked_at = scalars & 2 ? 1 : m;                                      \
+            int32_t highest = 0;                                                                                               \
+            for (int64_t i = 0; i < looked_at; i++) {                                                                          \
+                double d = (double)b[i] > 1e6 ? 1e6 : (double)b[i];                                                            \
+                whole[i] = (int32_t)(d > -1 ? d : -1);                                                                         \
+            }                                                                                                                  \
+            for (int64_t i = 0; i < looked_at; i++) highest = whole[i] > highest ? whole[i] : highest;                         \
             if (highest > CLOSED_FROM) {                                                                                       \
                 for (int64_t i = 0; i < m; i++) out[i] = f(a[scalars & 1 ? 0 : i], b[scalars & 2 ? 0 : i]);                    \
+                out += m, a += scalars & 1 ? 0 : m, b += scalars & 2 ? 0 : m;                                                  \
+                continue;                                                                                                      \
+            }                                                                                                                  \
+            if (scalars & 1) {                                                                                                 \
+                for (int64_t i = 0; i < m; i++) t[i] = (double)a[0];                                                           \
             } else {                                                                                                           \
-                for (int64_t i = 0; i < m; i++) t[i] = (double)a[scalars & 1 ? 0 : i];                                         \
-                for (int64_t i = 0; i < m && shifted; i++) t[i] = (double)(R)((R)t[i] + (R)t[i] - 1);                          \
+                for (int64_t i = 0; i < m; i++) t[i] = (double)a[i];                                                           \
+            }                                                                                                                  \
+            for (int64_t i = 0; i < m && shifted; i++) t[i] = (double)(R)((R)t[i] + (R)t[i] - 1);                              \
+            for (int64_t i = 0; i < m; i++) p[i] = 1, q[i] = first(t[i]);                                                      \
+            if (scalars & 2) {                                                                                                 \
+                for (int32_t k = 1; k < highest; k++)                                                                          \
+                    for (int64_t i = 0; i < m; i++) {                                                                          \
+                        double r = step(t[i], k, p[i], q[i]);                                                                  \
+                        p[i] = q[i], q[i] = r;                                                                                 \
+                    }                                                                                                          \
+                R low = (R)(whole[0] < 0 ? 0 : 1);                                                                             \
+                for (int64_t i = 0; i < m; i++) out[i] = highest ? (R)q[i] : low;                                              \
+            } else {                                                                                                           \
                 for (int64_t i = 0; i < m; i++) {                                                                              \
-                    p[i] = 1, q[i] = first(t[i]);                                                                              \
+                    degree[i] = whole[i];                                                                                      \
                     y[i] = degree[i] < 1 ? 1 : q[i];                                                                           \
                     y[i] = degree[i] < 0 ? 0 : y[i];                                                                           \
                 }                                                                                                              \
-                for (double k = 1; k < highest; k += 1)                                                                        \
+                for (int32_t k = 1; k < highest; k++)                                                                          \
                     for (int64_t i = 0; i < m; i++) {                                                                          \
                         double r = step(t[i], k, p[i], q[i]);                                                                  \
                         p[i] = q[i], q[i] = r;                                                                                 \

@@ -90,6 +90,16 @@ MATH double cosh_f64(double x)
     double e = half_expm1_f64(ABS64(x) > 710.5 ? 710.5 : ABS64(x)) + 0.5;
     return e + 0.25 / e;
 }
+/* To 3e-9, of |x| up to 700: for results in float32. */
+MATH double exp_single(double x)
+{
+    double  t = x * 1.44269504088896340736, u = t + ROUND64, r = t - (u - ROUND64);
+    int64_t n = (int64_t)(bits64(u) - bits64(ROUND64));
+    return POLY64(r, 1.546144469856912927e-4, 0.001340042817761583765, 0.009618056678524637346, 0.05550327226670302011,
+                  0.2402265092228875742, 0.6931472067028325856, 1.0) *
+           POWER64(n);
+}
+#define m_exp_single exp_single
 MATH float exp2_f32(float x)
 {
     float   c = x < -151.f ? -151.f : x > 129.f ? 129.f : x, t = c + ROUND32, r = c - (t - ROUND32);

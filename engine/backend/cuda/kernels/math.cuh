@@ -53,6 +53,7 @@ template <class... C> __device__ double POLY64(double z, double p, double next, 
 {
     return POLY64(z, fma(p, z, next), rest...);
 }
+#define m_exp_single exp
 #include "../../math/bessel.h"
 #define m_div_trunc(x, y) (T) trunc_div_i64(x, y)
 #define m_digamma         special_digamma
