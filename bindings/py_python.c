@@ -37,6 +37,9 @@ static PyObject *in_python(const char *name, PyObject *self, PyObject *args, PyO
     X(dim_order, "Dimensions from the outermost to the innermost in memory.")                                                  \
     X(storage, "The memory behind it, as elements of its dtype.")                                                              \
     X(new, "PyTorch's old constructor, with this tensor's dtype.")                                                             \
+    X(hash_tensor, "The elements, as 64-bit patterns, joined by exclusive or.")                                                \
+    X(slice_inverse, "A view in the shape of the tensor that it is a slice of.")                                               \
+    X(module_load, "What load_state_dict puts in its place.")                                                                  \
     X(set_, "Look at the memory of another tensor, or at a storage, from now on.")
 
 #define X(name, doc)                                                                                                           \

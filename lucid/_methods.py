@@ -243,3 +243,35 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
         stride = [math.prod(size[d + 1 :]) for d in range(len(size))]
     self.data = _C._on_storage(source, self.dtype, tuple(size), tuple(stride), storage_offset)
     return self
+
+
+def hash_tensor(self, dim=(), *, keepdim=False, mode=0):
+    """The elements, as 64-bit patterns, joined by exclusive or: over dim, or all of them. uint64.
+
+    >>> lucid.tensor([1, 2, 4]).hash_tensor()
+    tensor(7, dtype=lucid.uint64)
+    """
+    from ._namespace import toplevel
+
+    return toplevel.hash_tensor(self, dim, keepdim=keepdim, mode=mode)
+
+
+def slice_inverse(self, src, dim=0, start=None, end=None, step=1):
+    """A view of the memory in the shape of `src`, of which the tensor is a slice.
+
+    >>> x = lucid.arange(4.0)
+    >>> x[1:3].slice_inverse(x, 0, 1, 3)
+    tensor([0., 1., 2., 3.])
+    """
+    from ._namespace import toplevel
+
+    return toplevel.slice_inverse(self, src, dim, start, end, step)
+
+
+def module_load(self, other, assign=False):
+    """What `load_state_dict` puts in the place of this parameter or buffer: its values are written, or, with assign, others.
+
+    >>> lucid.zeros(2).module_load(lucid.ones(2))
+    tensor([1., 1.])
+    """
+    return other.detach() if assign else self.copy_(other).detach()

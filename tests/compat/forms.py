@@ -21,7 +21,7 @@ from .compare import NO_VALUES, Tolerance, assert_same, assert_same_error, first
 from .exchange import Exchange, Missing, counterpart, find, to_torch
 
 OTHERS = (  # not part of Lucid's plan for tensor ops: fused text for CUDA, sparse layouts, factorisations, signal processing
-    "jiterator_", "to_sparse", "sparse_", "hash_tensor", "stft", "istft", "cholesky", "lu", "qr", "svd", "geqrf", "ormqr",
+    "jiterator_", "to_sparse", "sparse_", "stft", "istft", "cholesky", "lu", "qr", "svd", "geqrf", "ormqr",
     "triangular_solve", "matrix_exp", "pinverse", "pca_lowrank", "logdet",
 )  # fmt: skip
 PACKAGES = ("masked.", "special.")  # compared as a whole
@@ -65,6 +65,9 @@ def chosen(op):
         return hasattr(lucid.nn.functional, name.split(".")[-1])  # those that are there
     if name.startswith(PACKAGES):
         return True
+    private = name.removeprefix("torch.ops.aten.").removesuffix(".default")
+    if private.startswith("_") and not private.startswith("__"):
+        return hasattr(lucid, private)  # those that programs call
     return "." not in name and public and not name.startswith(OTHERS)
 
 

@@ -6,8 +6,8 @@ tensor(0.)
 Numbers for `reduction`: 0 is "none", 1 "mean", 2 "sum".
 """
 
-from . import _C
-from .nn import functional
+from .. import _C
+from ..nn import functional
 
 __all__ = [
     "adaptive_max_pool1d",
@@ -219,7 +219,7 @@ def frobenius_norm(input, dim=(), keepdim=False, *, out=None):  # noqa: A002
     dims = (dim,) if isinstance(dim, int) else tuple(dim)
     if len(dims) > 2:
         raise RuntimeError(f"Expected at most 2 dimensions, but got {len(dims)} dimensions instead.")
-    from . import linalg
+    from .. import linalg
 
     return linalg.vector_norm(input, 2, dims or None, keepdim, out=out)
 
@@ -301,6 +301,7 @@ def hash_tensor(input, dim=(), *, keepdim=False, mode=0, out=None):  # noqa: A00
         raise NotImplementedError(f"hash_tensor is not implemented for {input.dtype}")
     dims = (dim,) if isinstance(dim, int) else tuple(dim)
     bits = input.to(_C.float64).view(_C.int64) if input.dtype.is_floating_point else input.to(_C.int64)
+    bits = bits.clone(memory_format=_C.contiguous_format) if input.dtype.itemsize == 8 else bits  # the result is no view
     own = sorted(d % max(bits.ndim, 1) for d in dims) if dims else list(range(bits.ndim))
     if any(not -max(bits.ndim, 1) <= d < max(bits.ndim, 1) for d in dims):
         raise IndexError(f"hash_tensor: dim {dim} is out of range for a tensor of {bits.ndim} dimensions")
