@@ -5,7 +5,6 @@ tensor([0., 0.])
 """
 
 from .. import _C
-from ..nn import functional
 
 
 def _batch_norm_with_update(input, weight, bias, running_mean, running_var, momentum, eps, *, out=None):  # noqa: A002 (PyTorch's names)
@@ -80,17 +79,3 @@ def _unsafe_masked_index_put_accumulate(input, mask, indices, values):  # noqa: 
     if not input.numel():
         return input.clone()
     return input.index_put(_within(input, indices), values.masked_fill(~mask, 0), accumulate=True)
-
-
-def _upsample_bilinear2d_aa(input, output_size, align_corners, scale_factors=None, *, scales_h=None, scales_w=None):  # noqa: A002
-    """Bilinear interpolation that averages what it leaves out."""
-    how = {"mode": "bilinear", "align_corners": align_corners, "antialias": True}
-    scales = (scales_h, scales_w) if scale_factors is None else tuple(scale_factors)
-    if None in scales:
-        return functional.interpolate(input, size=tuple(output_size), **how)
-    sizes = tuple(int(n * s) for n, s in zip(input.shape[2:], scales))
-    if output_size is not None and tuple(output_size) != sizes:
-        raise NotImplementedError(
-            f"_upsample_bilinear2d_aa: scales {scales} give {sizes}, not output_size {tuple(output_size)}"
-        )
-    return functional.interpolate(input, scale_factor=scales, **how)
