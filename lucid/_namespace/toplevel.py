@@ -14,7 +14,6 @@ __all__ = [
     "affine_grid_generator",
     "binary_cross_entropy_with_logits",
     "cond",
-    "conv_tbc",
     "convolution",
     "cosine_embedding_loss",
     "ctc_loss",
@@ -153,21 +152,6 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
     if not transposed:
         return getattr(functional, name)(input, weight, bias, stride, padding, dilation, groups)
     return getattr(functional, name)(input, weight, bias, stride, padding, output_padding, groups, dilation)
-
-
-def conv_tbc(input, weight, bias, pad=0):  # noqa: A002
-    """A convolution over time: input (time, batch, channels), weight (taps, channels, output channels).
-
-    >>> lucid.conv_tbc(lucid.ones(3, 1, 2), lucid.ones(2, 2, 1), lucid.zeros(1)).flatten()
-    tensor([4., 4.])
-    """
-    if input.ndim != 3 or weight.ndim != 3 or bias.ndim != 1:
-        raise RuntimeError(
-            f"conv_tbc: expected input and weight of 3 dimensions and bias of 1, got {tuple(input.shape)}, "
-            f"{tuple(weight.shape)} and {tuple(bias.shape)}"
-        )
-    result = functional.conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad)
-    return result.permute(2, 0, 1)
 
 
 def embedding_bag(

@@ -43,6 +43,40 @@ adaptive_avg_pool3d = _resolves_none(adaptive_avg_pool3d, 3)  # noqa: F821
 adaptive_max_pool2d = _resolves_none(adaptive_max_pool2d, 2)  # noqa: F821
 adaptive_max_pool3d = _resolves_none(adaptive_max_pool3d, 3)  # noqa: F821
 
+
+def _with_indices(pool, shape):
+    """A pooling function that returns the indices too."""
+
+    def pooled(input, output_size, return_indices=True):  # noqa: A002
+        return pool(input, output_size, True)
+
+    pooled.__name__ = pooled.__qualname__ = f"{pool.__name__}_with_indices"
+    pooled.__doc__ = f"""{pool.__name__} that returns the maxima and where they are.
+
+    >>> values, indices = lucid.nn.functional.{pool.__name__}_with_indices(lucid.ones{shape}, 1)
+    """
+    return pooled
+
+
+adaptive_max_pool1d_with_indices = _with_indices(adaptive_max_pool1d, (2, 4))  # noqa: F821
+adaptive_max_pool2d_with_indices = _with_indices(adaptive_max_pool2d, (2, 4, 4))
+adaptive_max_pool3d_with_indices = _with_indices(adaptive_max_pool3d, (2, 4, 4, 4))
+
+
+def conv_tbc(input, weight, bias, pad=0):  # noqa: A002
+    """A convolution over time: input (time, batch, channels), weight (taps, channels, output channels).
+
+    >>> lucid.nn.functional.conv_tbc(lucid.ones(3, 1, 2), lucid.ones(2, 2, 1), lucid.zeros(1)).flatten()
+    tensor([4., 4.])
+    """
+    if input.ndim != 3 or weight.ndim != 3 or bias.ndim != 1:
+        raise RuntimeError(
+            f"conv_tbc: expected input and weight of 3 dimensions and bias of 1, got {tuple(input.shape)}, "
+            f"{tuple(weight.shape)} and {tuple(bias.shape)}"
+        )
+    return _C.conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad).permute(2, 0, 1)
+
+
 _linear_cross_entropy = linear_cross_entropy  # noqa: F821
 
 

@@ -50,22 +50,25 @@ FN double inverse_power(double q, double s, bool single) {
   return 1 / p;
 }
 FN double special_zeta(double s, double q, bool single) {
-  const double b[] = { 12, -720, 30240, -1209600, 47900160, -1307674368000. / 691, 74724249600., -10670622842880000. / 3617,
-    5109094217170944000. / 43867, -802857662698291200000. / 174611, 155112100433309859840000. / 854513,
-    -1693824136731743669452800000. / 236364091 };
+  const double c[] = { 1. / 12, -1. / 720, 1. / 30240, -1. / 1209600, 1. / 47900160, -691. / 1307674368000, 1. / 74724249600.,
+    -3617. / 10670622842880000., 43867. / 5109094217170944000., -174611. / 802857662698291200000.,
+    854513. / 155112100433309859840000., -236364091. / 1693824136731743669452800000. };
   if (s == 1) return INFINITY;
   if (!(s > 1) || (q <= 0 && q != floor(q) && s != floor(s))) return NAN;
   if (q <= 0 && q == floor(q)) return INFINITY;
   double sum = 0;
-  for (; q < (single ? 5 : 10); q += 1) sum += inverse_power(q, s, single);
+  for (; q < (single ? 3 : 8) + s; q += 1) {
+    double p = inverse_power(q, s, single);
+    sum += p;
+    if (q > 0 && p * (q + 1) < (single ? 1e-10 : 1e-17) * sum) return sum;
+  }
   double term = inverse_power(q, s, single);
-  double factor = s;
+  double i = 1 / q;
   sum += q * term / (s - 1) + 0.5 * term;
+  term *= s * i;
   for (int j = 0; j < 12; j++) {
-    term /= q;
-    sum += factor * term / b[j];
-    factor *= (s + 2 * j + 1) * (s + 2 * j + 2);
-    term /= q;
+    sum += term * c[j];
+    term *= (s + 2 * j + 1) * i * ((s + 2 * j + 2) * i);
   }
   return sum;
 }
@@ -73,7 +76,8 @@ FN double special_polygamma(double x, double n, bool single) {
   if (n == 1) return trigamma(x, single);
   return (fmod(n, 2) == 1 ? 1 : -1) * exp(lgamma(n + 1)) * special_zeta(n + 1, x, single);
 }
-FN double gamma_weight(double a, double x) { /* x^a exp(-x) / gamma(a); of small a by Stirling's series for gamma(a + 8) */
+FN double gamma_weight(double a, double x, bool single) { /* x^a exp(-x) / gamma(a); single: with Stirling's series for gamma(a + 8) */
+  if (a < 20 && !single) return exp(a * log(x) - x - lgamma(a));
   if (a < 20) {
     double y = a + 8;
     double i = 1 / y;
@@ -102,7 +106,7 @@ FN double gamma_series(double a, double x, double eps) { /* sum of x^k / ((a + 1
       power *= 1e-200;
     }
   }
-  return top / below * gamma_weight(a, x) / a;
+  return top / below * gamma_weight(a, x, eps > 1e-12) / a;
 }
 FN double gamma_fraction(double a, double x, double eps) { /* convergents p / q of Legendre's fraction */
   double b = x + 1 - a;
@@ -127,7 +131,7 @@ FN double gamma_fraction(double a, double x, double eps) { /* convergents p / q 
       last_q *= 1e-100;
     }
   }
-  return q / p * gamma_weight(a, x);
+  return q / p * gamma_weight(a, x, eps > 1e-12);
 }
 FN double gamma_temme(double a, double x, double side) {
   double m = (x - a) / a;
@@ -138,7 +142,7 @@ FN double gamma_temme(double a, double x, double side) {
   return 0.5 * erfc(side * eta * sqrt(a / 2)) + side * r;
 }
 FN double incomplete_gamma(double a, double x, bool upper, bool single) {
-  double eps = single ? 1e-9 : 1e-16;
+  double eps = single ? 1e-8 : 1e-16;
   if (x < 0 || a < 0 || (a == 0 && !(x > 0))) return NAN; /* else PyTorch's order: some limits do not look at the other argument */
   if (a == 0) return upper ? 0 : 1;
   if (x == 0) return upper ? 1 : 0;
