@@ -58,8 +58,7 @@ static lc_tensor *copied(lc_tensor *leaf, lc_tensor *g, bool create)
     else lc_contiguous_strides(leaf->ndim, leaf->shape, stride);
     lc_tensor *copy = lc_scoped(lc_tensor_new_strided(g->dtype, g->device, g->ndim, g->shape, stride));
     if (!copy) return NULL;
-    const lc_backend *backend = lc_backend_of(g->device);
-    if (!backend || backend->copy(copy, g) < 0) return NULL;
+    if (lc_copy_values(copy, g) < 0) return NULL;
     if (create && lc_requires_grad(g) && lc_history_from(copy, g) < 0) return NULL;
     return copy;
 }

@@ -227,6 +227,10 @@ int lc_call_scoped(const lc_op *op, const lc_value *args, lc_tensor **out); /* f
 int lc_composite_body(const lc_op *op, const lc_value *args,
                       lc_tensor **out); /* op->call, or what stands for it; out as there */
 
+/* to = from, and every element of to = number: what the engine does by itself, outside any op (values.c). Not recorded for gradients. */
+int lc_copy_values(lc_tensor *to, lc_tensor *from);
+int lc_fill_values(lc_tensor *to, int64_t number);
+
 /* Modes of the thread, in the same word as tensor flags so that lc_call branches once. */
 enum {
     LC_NO_GRAD = 1 << 8,

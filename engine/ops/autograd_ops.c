@@ -36,8 +36,6 @@ static int64_t reach(int ndim, const int64_t *shape, const int64_t *stride,
 
 static int arena_open(arena *a, lc_device device, lc_dtype dtype, int ndim, const int64_t *shape, const window *w)
 {
-    const lc_backend *backend = lc_backend_of(device);
-    if (!backend) return -1;
     if (ndim != w->layout->n)
         return lc_fail_int(LC_ShapeMismatch, "a gradient of %d dimensions for a base of %d", ndim, w->layout->n);
     int64_t     base_end = reach(ndim, shape, w->layout->is, dtype);
@@ -54,13 +52,13 @@ static int arena_open(arena *a, lc_device device, lc_dtype dtype, int ndim, cons
     if (lc_overlaps_itself(a->base))
         return lc_fail_int(LC_NotImplementedError, "a recorded in-place write to a base whose elements share memory: %s",
                            LC_SHAPE(a->base));
-    return backend->fill(all, LC_INTEGER(0));
+    return lc_fill_values(all, 0);
 }
 
 static int arena_of(arena *a, lc_tensor *base, const window *w) /* with base's values */
 {
     if (arena_open(a, base->device, (lc_dtype)base->dtype, base->ndim, base->shape, w) < 0) return -1;
-    return lc_backend_of(base->device)->copy(a->base, base);
+    return lc_copy_values(a->base, base);
 }
 
 static int seen_through_call(const lc_value *in, lc_tensor **out)
@@ -69,7 +67,7 @@ static int seen_through_call(const lc_value *in, lc_tensor **out)
     arena  a;
     if (arena_of(&a, in(0), &w) < 0) return -1;
     out[0] = lc_scoped(lc_tensor_new(w.dtype, in(0)->device, w.size->n, w.size->is));
-    return out[0] ? lc_backend_of(in(0)->device)->copy(out[0], a.view) : -1;
+    return out[0] ? lc_copy_values(out[0], a.view) : -1;
 }
 GRAD(seen_through)
 {
@@ -91,6 +89,8 @@ static int seen_back_call(const lc_value *in, lc_tensor **out) /* in: values, ba
     if (!lc_same_shape(in(0), a.view))
         return lc_fail_int(LC_ShapeMismatch, "%s for a view %s", LC_SHAPE(in(0)), LC_SHAPE(a.view));
     out[0] = a.base;
+    if (!lc_overlaps_itself(a.view)) return lc_copy_values(a.view, in(0)); /* the rest is zero */
+    if (lc_modes & LC_TRACING) lc_reading_values("a gradient of a view whose elements share memory");
     return add_into(lc_backend_of(in(0)->device), a.view, in(0));
 }
 GRAD(seen_back)
@@ -112,7 +112,7 @@ static int cleared_call(const lc_value *in, lc_tensor **out)
     arena  a;
     if (arena_of(&a, in(0), &w) < 0) return -1;
     out[0] = a.base;
-    return lc_backend_of(in(0)->device)->fill(a.view, LC_INTEGER(0));
+    return lc_fill_values(a.view, 0);
 }
 GRAD(cleared)
 {
@@ -130,7 +130,7 @@ static int copy_slices_call(const lc_value *in, lc_tensor **out)
     arena  a;
     if (arena_of(&a, in(0), &w) < 0) return -1;
     out[0] = a.base;
-    return lc_backend_of(in(0)->device)->copy(a.view, in(1));
+    return lc_copy_values(a.view, in(1));
 }
 GRAD(copy_slices)
 {

@@ -12,6 +12,7 @@ LC_SHORT_LOOPS
 
 const lc_device_allocator *lc_device_memory[LC_DEVICE_KINDS];
 int (*lc_device_open)(lc_device device);
+uint64_t                   lc_trace_births;
 
 static void set_header(lc_storage *s, lc_device device, char *data, size_t bytes)
 {
@@ -24,6 +25,7 @@ static void set_header(lc_storage *s, lc_device device, char *data, size_t bytes
     s->data = data;
     s->deleter = NULL;
     s->owner = NULL;
+    s->trace_id = lc_trace_births;
 }
 
 static COLD lc_storage *storage_elsewhere(lc_device device, size_t bytes)

@@ -54,7 +54,8 @@ typedef struct lc_storage {
     size_t           bytes;
     char            *data;
     void (*deleter)(struct lc_storage *); /* NULL: engine memory, the bytes follow this header */
-    void *owner;                          /* the deleter's */
+    void    *owner;                       /* the deleter's */
+    uint64_t trace_id;                    /* (jit/graph.h) the buffer this is in the trace that gave it */
     _Alignas(64) char inline_data[];
 } lc_storage;
 
@@ -82,7 +83,7 @@ struct lc_tensor {
     lc_tensor       *grad;
     int32_t          node_output;   /* which output of node this is */
     uint32_t         saved_version; /* of a saved alias: the version it was saved at; of a view: when its node was made */
-    uint64_t         trace_id;      /* (jit/) */
+    uint64_t         trace_id;      /* (jit/) lc_trace_births when it was made */
     void            *wrapper;       /* the host language's object: borrowed, unless owns_wrapper */
     union {
         struct lc_batch  *batch;  /* LC_BATCHED, vmap: the value with its hidden dimension */
@@ -91,6 +92,9 @@ struct lc_tensor {
     int64_t *shape, *stride;           /* ndim each; strides in elements */
     int64_t  dims[2 * LC_INLINE_DIMS]; /* last, because it is never cleared */
 };
+
+/* What new storages and tensors are stamped with: not 0 while a function is traced. */
+extern uint64_t lc_trace_births;
 
 extern lc_tensor lc_none;
 #define LC_NONE (&lc_none)

@@ -1,0 +1,540 @@
+/* What lucid.compile needs of the engine: traces, graphs, plans, and guards that hold or do not.
+ *
+ * A guard is a dict (a module's globals, an object's attributes) and what some of its names were during the trace. Dicts have a version in CPython up
+ * to 3.12: as long as it has not moved nothing has to be compared. */
+#include "../py.h"
+#include "../../engine/jit/plan.h"
+#include "../../engine/jit/trace.h"
+
+static int read_list(PyObject *sequence, lc_tensor ***list, int *n)
+{
+    *list = NULL;
+    if (!PyTuple_Check(sequence) && !PyList_Check(sequence))
+        return PyErr_Format(PyExc_TypeError, "expected a list of tensors"), -1;
+    *n = (int)PySequence_Fast_GET_SIZE(sequence);
+    if (!(*list = PyMem_Calloc((size_t)*n + 1, sizeof **list))) return PyErr_NoMemory(), -1;
+    for (int i = 0; i < *n; i++) {
+        PyObject *item = PySequence_Fast_GET_ITEM(sequence, i);
+        if (!py_is_tensor(item)) return PyMem_Free(*list), PyErr_Format(PyExc_TypeError, "element %d is not a Tensor", i), -1;
+        (*list)[i] = py_tensor(item);
+    }
+    return 0;
+}
+
+/* ---- graphs ---- */
+typedef struct {
+    PyObject_HEAD lc_graph *graph;
+} PyGraph;
+static void graph_dealloc(PyObject *o)
+{
+    lc_graph *g = ((PyGraph *)o)->graph;
+    if (g) lc_object_release(&g->object);
+    Py_TYPE(o)->tp_free(o);
+}
+static PyTypeObject PyGraph_Type = { PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lucid._C._Graph",
+                                     .tp_basicsize = sizeof(PyGraph), .tp_dealloc = graph_dealloc,
+                                     .tp_flags = Py_TPFLAGS_DEFAULT, .tp_doc = "What a traced function did." };
+
+static PyObject *trace_begin(UNUSED PyObject *module, PyObject *inputs)
+{
+    lc_tensor **list;
+    int         n;
+    if (read_list(inputs, &list, &n) < 0) return NULL;
+    int rc = lc_trace_begin(list, n);
+    PyMem_Free(list);
+    return rc < 0 ? py_raise() : PyBool_FromLong(rc == 0);
+}
+static PyObject *trace_input(UNUSED PyObject *module, PyObject *t)
+{
+    if (!py_is_tensor(t)) return PyErr_Format(PyExc_TypeError, "not a Tensor");
+    int n = lc_trace_input(py_tensor(t));
+    return n < 0 ? py_raise() : PyLong_FromLong(n);
+}
+static PyObject *trace_steps(UNUSED PyObject *module, UNUSED PyObject *unused) { return PyLong_FromLong(lc_trace_steps()); }
+static PyObject *trace_running(UNUSED PyObject *module, UNUSED PyObject *unused) { return PyBool_FromLong(lc_trace_running()); }
+static PyObject *trace_break(UNUSED PyObject *module, PyObject *why)
+{
+    const char *text = PyUnicode_AsUTF8(why);
+    if (!text) return NULL;
+    lc_trace_break(text);
+    Py_RETURN_NONE;
+}
+static PyObject *trace_end(UNUSED PyObject *module, UNUSED PyObject *unused)
+{
+    lc_graph *graph = lc_trace_end();
+    PyGraph  *made = graph ? PyObject_New(PyGraph, &PyGraph_Type) : NULL;
+    if (!graph) return py_raise();
+    if (made) made->graph = graph;
+    else lc_object_release(&graph->object);
+    return (PyObject *)made;
+}
+
+/* ---- plans ---- */
+typedef struct {
+    PyObject_HEAD lc_plan *plan;
+    int                    n_outputs;
+} PyPlan;
+extern PyTypeObject PyPlan_Type;
+static void         plan_dealloc(PyObject *o)
+{
+    lc_plan_free(((PyPlan *)o)->plan);
+    Py_TYPE(o)->tp_free(o);
+}
+
+/* Buffers that the steps before `cut` make and those after it read: as values of bytes, and as numbers of buffers. */
+static int saved_buffers(lc_graph *g, int cut, int **buffers)
+{
+    int n = lc_graph_saved(g, 0, cut, g->n_steps, NULL, 0);
+    *buffers = n < 0 ? NULL : PyMem_Calloc((size_t)n + 1, sizeof **buffers);
+    if (*buffers) return lc_graph_saved(g, 0, cut, g->n_steps, *buffers, n);
+    if (n >= 0) PyErr_NoMemory();
+    else py_raise();
+    return -1;
+}
+
+static PyObject *plan_new(UNUSED PyTypeObject *type, PyObject *args, UNUSED PyObject *kwargs)
+{
+    PyObject   *graph, *outputs;
+    lc_tensor **list = NULL;
+    int         first, last, cut, n = 0, n_saved = 0, *saved = NULL, *values = NULL;
+    PyPlan     *made = NULL;
+    if (!PyArg_ParseTuple(args, "O!iiiO:_Plan", &PyGraph_Type, &graph, &first, &last, &cut, &outputs)) return NULL;
+    lc_graph *g = ((PyGraph *)graph)->graph;
+    if (read_list(outputs, &list, &n) < 0) return NULL;
+    if (cut >= 0 && (n_saved = saved_buffers(g, cut, &saved)) < 0) goto end;
+    bool forward = cut >= 0 && first < cut;
+    if (!(values = PyMem_Calloc((size_t)(n + n_saved) + 1, sizeof *values))) {
+        PyErr_NoMemory();
+        goto end;
+    }
+    for (int i = 0; i < n; i++)
+        if ((values[i] = lc_trace_value_of(g, list[i])) < 0) {
+            PyErr_Format(PyExc_LookupError, "output %d was not made by a recorded call", i);
+            goto end;
+        }
+    for (int i = 0; i < n_saved && forward; i++)
+        if ((values[n + i] = lc_graph_whole(g, saved[i])) < 0) {
+            py_raise();
+            goto end;
+        }
+    lc_plan_request request = { .graph = g,
+                                .first = first,
+                                .last = last,
+                                .outputs = values,
+                                .n_outputs = n + (forward ? n_saved : 0),
+                                .extra_inputs = saved,
+                                .n_extra_inputs = forward || cut < 0 ? 0 : n_saved };
+    lc_plan        *plan = lc_plan_new(&request);
+    if (!plan) {
+        py_raise();
+        goto end;
+    }
+    if ((made = PyObject_New(PyPlan, &PyPlan_Type))) made->plan = plan, made->n_outputs = request.n_outputs;
+    else lc_plan_free(plan);
+end:
+    PyMem_Free(list), PyMem_Free(saved), PyMem_Free(values);
+    return (PyObject *)made;
+}
+
+static PyObject *run_plan(PyPlan *p, lc_tensor *const *inputs,
+                          int n) /* a list; None: the memory lies in another way than in the trace */
+{
+    LC_ARRAY(lc_tensor *, out, p->n_outputs);
+    if (!out) return py_raise();
+    int rc = lc_plan_run(p->plan, inputs, n, out);
+    if (rc < 0) return py_raise();
+    if (rc == 1) Py_RETURN_NONE;
+    PyObject *list = PyList_New(p->n_outputs);
+    for (int i = 0; i < p->n_outputs; i++) {
+        PyObject *t = list ? py_wrap(out[i]) : NULL;
+        if (t) PyList_SET_ITEM(list, i, t);
+        else {
+            if (!list) lc_release(out[i]);
+            Py_CLEAR(list);
+        }
+    }
+    return list;
+}
+static PyObject *plan_run(PyObject *self, PyObject *inputs)
+{
+    lc_tensor **list;
+    int         n;
+    if (read_list(inputs, &list, &n) < 0) return NULL;
+    PyObject *result = run_plan((PyPlan *)self, list, n);
+    PyMem_Free(list);
+    return result;
+}
+static PyObject *plan_text(PyObject *self, UNUSED PyObject *unused)
+{
+    char     *text = lc_plan_text(((PyPlan *)self)->plan);
+    PyObject *result = text ? PyUnicode_FromString(text) : PyErr_NoMemory();
+    free(text);
+    return result;
+}
+static PyObject *plan_facts(PyObject *self, UNUSED PyObject *unused)
+{
+    lc_plan_facts f = lc_plan_describe(((PyPlan *)self)->plan);
+    return Py_BuildValue("{s:i,s:i,s:i,s:i,s:i,s:n,s:n}", "steps", f.steps, "dropped", f.dropped, "frozen", f.frozen,
+                         "fused_steps", f.fused_steps, "fused_regions", f.fused_regions, "arena_bytes",
+                         (Py_ssize_t)f.arena_bytes, "made_bytes", (Py_ssize_t)f.made_bytes);
+}
+static PyMethodDef plan_methods[] = {
+    { "run", plan_run, METH_O, "Run with these tensors; None if their memory is arranged in another way than in the trace." },
+    { "text", plan_text, METH_NOARGS, "A line per step." },
+    { "facts", plan_facts, METH_NOARGS, "Counts of steps and bytes." },
+    { 0 },
+};
+PyTypeObject PyPlan_Type = { PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lucid._C._Plan",
+                             .tp_basicsize = sizeof(PyPlan),
+                             .tp_dealloc = plan_dealloc,
+                             .tp_new = plan_new,
+                             .tp_methods = plan_methods,
+                             .tp_flags = Py_TPFLAGS_DEFAULT,
+                             .tp_doc =
+                                 "_Plan(graph, first, last, cut, outputs): steps [first, last) of a graph, ready to run." };
+
+/* ---- guards ---- */
+typedef struct {
+    PyObject *where;          /* a dict, a list or a cell */
+    PyObject *names, *values; /* tuples; of a list or cell names is NULL */
+    uint64_t  version;
+} guard;
+typedef struct {
+    PyObject_HEAD guard *guards;
+    int                  n;
+} PyGuards;
+
+static void guards_dealloc(PyObject *o)
+{
+    PyGuards *g = (PyGuards *)o;
+    PyObject_GC_UnTrack(o);
+    for (int i = 0; i < g->n; i++) {
+        Py_XDECREF(g->guards[i].where);
+        Py_XDECREF(g->guards[i].names);
+        Py_XDECREF(g->guards[i].values);
+    }
+    PyMem_Free(g->guards);
+    PyObject_GC_Del(o);
+}
+static int guards_traverse(PyObject *o, visitproc visit, void *arg)
+{
+    PyGuards *g = (PyGuards *)o;
+    for (int i = 0; i < g->n; i++) {
+        Py_VISIT(g->guards[i].where);
+        Py_VISIT(g->guards[i].values);
+    }
+    return 0;
+}
+
+static uint64_t version_of(PyObject *dict)
+{
+#if PY_VERSION_HEX < 0x030D0000
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+    return ((PyDictObject *)dict)->ma_version_tag;
+#pragma GCC diagnostic pop
+#else
+    (void)dict;
+    return 0; /* never equal: everything is compared */
+#endif
+}
+
+/* Plain values are compared, everything else must be the same object. */
+static int is_still(PyObject *now, PyObject *then)
+{
+    if (now == then) return 1;
+    if (!now || !then || Py_TYPE(now) != Py_TYPE(then)) return 0;
+    if (!(PyLong_Check(now) || PyFloat_Check(now) || PyUnicode_Check(now) || PyTuple_Check(now) || PyBytes_Check(now) ||
+          PyComplex_Check(now)))
+        return 0;
+    return PyObject_RichCompareBool(now, then, Py_EQ);
+}
+
+static int holds(guard *g) /* 1, 0 or -1 */
+{
+    Py_ssize_t n = PyTuple_GET_SIZE(g->values);
+    if (PyDict_Check(g->where)) {
+        uint64_t version = version_of(g->where);
+        if (version && version == g->version) return 1;
+        for (Py_ssize_t i = 0; i < n; i++) {
+            PyObject *now = PyDict_GetItemWithError(g->where, PyTuple_GET_ITEM(g->names, i)),
+                     *then = PyTuple_GET_ITEM(g->values, i);
+            if (!now && PyErr_Occurred()) return -1;
+            if (then == Py_Ellipsis && !now) continue; /* the name was not there */
+            int still = is_still(now, then);
+            if (still != 1) return still;
+        }
+        g->version = version;
+        return 1;
+    }
+    if (PyCell_Check(g->where)) return is_still(PyCell_GET(g->where), PyTuple_GET_ITEM(g->values, 0));
+    if (PyList_GET_SIZE(g->where) != n) return 0;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        int still = is_still(PyList_GET_ITEM(g->where, i), PyTuple_GET_ITEM(g->values, i));
+        if (still != 1) return still;
+    }
+    return 1;
+}
+
+static PyObject *guards_new(PyTypeObject *type, PyObject *args, UNUSED PyObject *kwargs)
+{
+    PyObject *list;
+    if (!PyArg_ParseTuple(args, "O!:_Guards", &PyList_Type, &list)) return NULL;
+    PyGuards *made = (PyGuards *)type->tp_alloc(type, 0);
+    if (!made) return NULL;
+    made->guards = PyMem_Calloc((size_t)PyList_GET_SIZE(list) + 1, sizeof *made->guards);
+    if (!made->guards) return Py_DECREF(made), PyErr_NoMemory();
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++) {
+        guard *g = &made->guards[i];
+        if (!PyArg_ParseTuple(PyList_GET_ITEM(list, i), "OOO!", &g->where, &g->names, &PyTuple_Type, &g->values) ||
+            !(PyDict_Check(g->where) || PyList_Check(g->where) || PyCell_Check(g->where)) ||
+            (PyDict_Check(g->where) &&
+             (!PyTuple_Check(g->names) || PyTuple_GET_SIZE(g->names) != PyTuple_GET_SIZE(g->values)))) {
+            *g = (guard){ 0 };
+            if (!PyErr_Occurred())
+                PyErr_SetString(PyExc_TypeError,
+                                "a guard is (dict, names, values), (list, None, values) or (cell, None, (value,))");
+            return Py_DECREF(made), NULL;
+        }
+        Py_INCREF(g->where), Py_INCREF(g->names), Py_INCREF(g->values);
+        made->n++;
+    }
+    return (PyObject *)made;
+}
+
+/* The number of the first guard that does not hold; -1: all do. */
+static PyObject *guards_check(PyObject *self, UNUSED PyObject *unused)
+{
+    PyGuards *g = (PyGuards *)self;
+    for (int i = 0; i < g->n; i++) {
+        int rc = holds(&g->guards[i]);
+        if (rc < 0) return NULL;
+        if (rc == 0) return PyLong_FromLong(i);
+    }
+    return PyLong_FromLong(-1);
+}
+static bool guards_hold(PyObject *self)
+{
+    PyGuards *g = (PyGuards *)self;
+    for (int i = 0; i < g->n; i++) {
+        int rc = holds(&g->guards[i]);
+        if (rc < 0) PyErr_Clear();
+        if (rc != 1) return false;
+    }
+    return true;
+}
+static PyMethodDef guards_methods[] = {
+    { "check", guards_check, METH_NOARGS, "The first guard that does not hold, -1 if all do." }, { 0 }
+};
+static PyTypeObject PyGuards_Type = { PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lucid._C._Guards",
+                                      .tp_basicsize = sizeof(PyGuards),
+                                      .tp_dealloc = guards_dealloc,
+                                      .tp_traverse = guards_traverse,
+                                      .tp_new = guards_new,
+                                      .tp_methods = guards_methods,
+                                      .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+                                      .tp_doc = "_Guards([(dict, names, values), ...]): what a trace relied on." };
+
+/* ---- the quick way in ----
+ * An entry is a plan with what must be so for it to be right: shapes and dtypes of the inputs, modes of the thread, guards. A call whose arguments are tensors by
+ * position, and nothing else, goes through the entries here; every other call, and a call for which none fits, goes to Python (slow). */
+typedef struct {
+    PyObject  *guards, *plan, *finish; /* finish: None if the result is the one output, else a function of the list */
+    lc_tensor *specs;                  /* geometry of the inputs */
+    int        n;
+    unsigned   modes;
+    lc_dtype   default_dtype;
+} entry;
+typedef struct {
+    PyObject_HEAD entry *entries;
+    int                  n;
+    Py_ssize_t           hits;
+    PyObject            *slow;
+    vectorcallfunc       vectorcall;
+} PyEntries;
+enum {
+    WATCHED = LC_NO_GRAD | LC_INFERENCE_MODE | LC_AUTOCAST | LC_DETERMINISTIC | LC_ANOMALY | LC_BATCH_LEVEL | LC_SAVED_HOOKS |
+              LC_TRACING
+};
+
+static bool fits(const lc_tensor *t, const lc_tensor *spec)
+{
+    return t->dtype == spec->dtype && t->ndim == spec->ndim && (t->flags & ~LC_IS_VIEW) == spec->flags &&
+           lc_same_device(t->device, spec->device) && lc_same_sizes(t->shape, spec->shape, t->ndim) &&
+           lc_same_sizes(t->stride, spec->stride, t->ndim);
+}
+
+static PyObject *entries_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names)
+{
+    PyEntries *c = (PyEntries *)self;
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    lc_tensor *in[16];
+    bool       plain = !names && n <= 16;
+    for (Py_ssize_t k = 0; k < n && plain; k++) {
+        plain = Py_TYPE(args[k]) == &PyTensor_Type;
+        if (plain) in[k] = py_tensor(args[k]);
+    }
+    for (int i = 0; i < c->n && plain; i++) {
+        entry *e = &c->entries[i];
+        if (e->n != n || e->modes != (lc_modes & WATCHED) || e->default_dtype != lc_default_dtype) continue;
+        bool same = true;
+        for (int k = 0; k < e->n && same; k++) same = fits(in[k], &e->specs[k]);
+        if (!same || !guards_hold(e->guards)) continue;
+        PyPlan *p = (PyPlan *)e->plan;
+        if (e->finish == Py_None && p->n_outputs == 1) {
+            lc_tensor *out;
+            int        rc = lc_plan_run(p->plan, in, (int)n, &out);
+            if (rc == 1) continue;
+            c->hits++;
+            return rc < 0 ? py_raise() : py_wrap(out);
+        }
+        PyObject *list = run_plan(p, in, (int)n);
+        if (list == Py_None) {
+            Py_DECREF(list);
+            continue;
+        }
+        c->hits++;
+        PyObject *result = list ? PyObject_CallOneArg(e->finish, list) : NULL;
+        Py_XDECREF(list);
+        return result;
+    }
+    return PyObject_Vectorcall(c->slow, args, nargsf, names);
+}
+
+static void entry_clear(entry *e)
+{
+    for (int k = 0; k < e->n; k++)
+        if (e->specs[k].ndim > LC_INLINE_DIMS) PyMem_Free(e->specs[k].shape);
+    PyMem_Free(e->specs);
+    Py_XDECREF(e->guards);
+    Py_XDECREF(e->plan);
+    Py_XDECREF(e->finish);
+}
+static PyObject *entries_clear_method(PyObject *self, UNUSED PyObject *unused)
+{
+    PyEntries *c = (PyEntries *)self;
+    while (c->n) {
+        entry e = c->entries[--c->n];
+        entry_clear(&e);
+    }
+    c->hits = 0;
+    Py_RETURN_NONE;
+}
+static void entries_dealloc(PyObject *o)
+{
+    PyObject_GC_UnTrack(o);
+    Py_XDECREF(entries_clear_method(o, NULL));
+    PyMem_Free(((PyEntries *)o)->entries);
+    Py_XDECREF(((PyEntries *)o)->slow);
+    PyObject_GC_Del(o);
+}
+static int entries_traverse(PyObject *o, visitproc visit, void *arg)
+{
+    PyEntries *c = (PyEntries *)o;
+    Py_VISIT(c->slow);
+    for (int i = 0; i < c->n; i++) {
+        Py_VISIT(c->entries[i].guards);
+        Py_VISIT(c->entries[i].finish);
+    }
+    return 0;
+}
+static int entries_clear(PyObject *o)
+{
+    Py_XDECREF(entries_clear_method(o, NULL));
+    Py_CLEAR(((PyEntries *)o)->slow);
+    return 0;
+}
+
+static PyObject *entries_new(PyTypeObject *type, PyObject *args, UNUSED PyObject *kwargs)
+{
+    PyObject *slow;
+    if (!PyArg_ParseTuple(args, "O:_Entries", &slow)) return NULL;
+    PyEntries *made = (PyEntries *)type->tp_alloc(type, 0);
+    if (made) made->slow = Py_NewRef(slow), made->vectorcall = entries_call;
+    return (PyObject *)made;
+}
+
+static int copy_spec(lc_tensor *spec, const lc_tensor *t)
+{
+    int64_t *dims = spec->dims;
+    *spec = (lc_tensor){ .dtype = t->dtype, .ndim = t->ndim, .device = t->device, .flags = t->flags & (uint16_t)~LC_IS_VIEW };
+    if (t->ndim > LC_INLINE_DIMS && !(dims = PyMem_Malloc(2 * (size_t)t->ndim * sizeof *dims))) return PyErr_NoMemory(), -1;
+    spec->shape = dims, spec->stride = dims + (t->ndim > LC_INLINE_DIMS ? t->ndim : LC_INLINE_DIMS);
+    memcpy(spec->shape, t->shape, t->ndim * sizeof *dims);
+    memcpy(spec->stride, t->stride, t->ndim * sizeof *dims);
+    return 0;
+}
+
+/* (inputs, guards, plan, finish): a plan for calls like the one with these inputs, in the modes of now. The oldest goes when there are `most`. */
+static PyObject *entries_add(PyObject *self, PyObject *args)
+{
+    PyEntries  *c = (PyEntries *)self;
+    PyObject   *inputs, *guards, *plan, *finish;
+    lc_tensor **list;
+    int         most;
+    entry       e = { 0 };
+    if (!PyArg_ParseTuple(args, "OO!O!Oi", &inputs, &PyGuards_Type, &guards, &PyPlan_Type, &plan, &finish, &most)) return NULL;
+    if (read_list(inputs, &list, &e.n) < 0) return NULL;
+    int n = e.n;
+    e.n = 0, e.specs = PyMem_Calloc((size_t)n + 1, sizeof *e.specs);
+    bool made = e.specs != NULL;
+    for (; e.n < n && made; e.n++) made = copy_spec(&e.specs[e.n], list[e.n]) == 0;
+    PyMem_Free(list);
+    entry *more = made ? PyMem_Realloc(c->entries, ((size_t)c->n + 1) * sizeof *more) : NULL;
+    if (!more) return entry_clear(&e), PyErr_NoMemory();
+    e.guards = Py_NewRef(guards), e.plan = Py_NewRef(plan), e.finish = Py_NewRef(finish);
+    e.modes = lc_modes & WATCHED, e.default_dtype = lc_default_dtype;
+    c->entries = more;
+    if (c->n >= most) {
+        entry oldest = c->entries[0];
+        memmove(c->entries, c->entries + 1, (size_t)--c->n * sizeof e);
+        entry_clear(&oldest);
+    }
+    c->entries[c->n++] = e;
+    Py_RETURN_NONE;
+}
+static PyObject *entries_hits(PyObject *self, UNUSED void *unused) { return PyLong_FromSsize_t(((PyEntries *)self)->hits); }
+
+static PyMethodDef entries_methods[] = {
+    { "add", entries_add, METH_VARARGS, "(inputs, guards, plan, finish, most): a plan for calls with tensors like these." },
+    { "clear", entries_clear_method, METH_NOARGS, "Forget all plans." },
+    { 0 },
+};
+static PyGetSetDef  entries_getset[] = { { "hits", entries_hits, NULL, "Calls that a plan answered.", NULL }, { 0 } };
+static PyTypeObject PyEntries_Type = { PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lucid._C._Entries",
+                                       .tp_basicsize = sizeof(PyEntries),
+                                       .tp_dealloc = entries_dealloc,
+                                       .tp_traverse = entries_traverse,
+                                       .tp_clear = entries_clear,
+                                       .tp_new = entries_new,
+                                       .tp_call = PyVectorcall_Call,
+                                       .tp_vectorcall_offset = offsetof(PyEntries, vectorcall),
+                                       .tp_methods = entries_methods,
+                                       .tp_getset = entries_getset,
+                                       .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+                                       .tp_doc = "_Entries(slow): plans of a function; calls that none fits go to slow." };
+
+static PyObject *modes_key(UNUSED PyObject *module, UNUSED PyObject *unused)
+{
+    return Py_BuildValue("Ii", lc_modes & WATCHED, (int)lc_default_dtype);
+}
+
+static PyMethodDef functions[] = {
+    { "_trace_begin", trace_begin, METH_O,
+      "Record from now on what is done with these tensors; False if another trace is running." },
+    { "_trace_input", trace_input, METH_O, "One more input." },
+    { "_trace_steps", trace_steps, METH_NOARGS, "Steps recorded so far." },
+    { "_trace_running", trace_running, METH_NOARGS, "Whether this thread is being traced." },
+    { "_trace_break", trace_break, METH_O, "The function cannot be replayed, and why." },
+    { "_trace_end", trace_end, METH_NOARGS, "The graph; raises if the trace broke." },
+    { "_plan_modes", modes_key, METH_NOARGS, "The modes that a plan depends on." },
+    { 0 },
+};
+
+int py_add_plans(PyObject *module)
+{
+    PyTypeObject *types[] = { &PyGraph_Type, &PyPlan_Type, &PyGuards_Type, &PyEntries_Type };
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (PyModule_AddType(module, types[i]) < 0) return -1;
+    return PyModule_AddFunctions(module, functions);
+}

@@ -1,0 +1,32 @@
+/* plan: a graph, or a part of its steps, made ready to run again and again. Depends on graph.
+ *
+ * A run does what the traced run did, kernel by kernel, and nothing else: no promotion, no shape rules, no views, no Python. Intermediate results lie in
+ * one arena, laid out by their lifetimes; results own memory of their own, so that what is kept is never overwritten. An arena belongs to a run in
+ * flight: threads that run one plan at the same time have one each. */
+#pragma once
+#include "graph.h"
+
+typedef struct lc_plan lc_plan;
+typedef struct {
+    lc_graph *graph;
+    int       first, last; /* steps [first, last) */
+    const int
+        *extra_inputs;  /* buffers that an earlier plan of the graph made and this one reads: inputs behind the graph's own */
+    const int *outputs; /* values */
+    int        n_extra_inputs, n_outputs;
+} lc_plan_request;
+lc_plan *lc_plan_new(const lc_plan_request *request); /* NULL after lc_fail */
+void     lc_plan_free(lc_plan *plan);
+/* 0: done, outputs are new references. 1: the memory of inputs or externals is arranged in another way than in the trace, nothing was run. -1: failure */
+int lc_plan_run(lc_plan *plan, lc_tensor *const *inputs, int n_inputs, lc_tensor **outputs);
+int lc_plan_outputs(const lc_plan *plan);
+
+typedef struct {
+    int    steps, dropped, frozen, fused_steps, fused_regions, n_inputs;
+    size_t arena_bytes, made_bytes; /* what intermediates take, and what they took one by one */
+} lc_plan_facts;
+lc_plan_facts lc_plan_describe(const lc_plan *plan);
+/* Made buffers that steps [first, cut) write and steps [cut, last) read: what forward keeps for backward. Returns how many; fills at most n. */
+int lc_graph_saved(const lc_graph *g, int first, int cut, int last, int *buffers, int n);
+/* One line per step, as text; free() it. NULL: no memory. */
+char *lc_plan_text(const lc_plan *plan);
