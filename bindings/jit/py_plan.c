@@ -59,6 +59,13 @@ static PyObject *trace_break(UNUSED PyObject *module, PyObject *why)
     lc_trace_break(text);
     Py_RETURN_NONE;
 }
+static PyObject *trace_pause(UNUSED PyObject *module, PyObject *on)
+{
+    int want = PyObject_IsTrue(on);
+    if (want < 0) return NULL;
+    lc_trace_pause(want);
+    Py_RETURN_NONE;
+}
 static PyObject *trace_end(UNUSED PyObject *module, UNUSED PyObject *unused)
 {
     lc_graph *graph = lc_trace_end();
@@ -67,6 +74,21 @@ static PyObject *trace_end(UNUSED PyObject *module, UNUSED PyObject *unused)
     if (made) made->graph = graph;
     else lc_object_release(&graph->object);
     return (PyObject *)made;
+}
+
+/* Tensors from outside, not inputs, that the trace read and that require a gradient. */
+static PyObject *trace_wanting(UNUSED PyObject *module, UNUSED PyObject *unused)
+{
+    lc_graph *g = lc_trace_graph();
+    PyObject *list = PyList_New(0);
+    for (int b = 0; g && list && b < g->n_buffers; b++) {
+        lc_tensor *t = g->buffers[b].tensor;
+        if (g->buffers[b].kind != LC_BUFFER_EXTERNAL || !(t->flags & LC_REQUIRES_GRAD)) continue;
+        PyObject *wrapped = py_wrap(lc_retain(t));
+        if (!wrapped || PyList_Append(list, wrapped) < 0) Py_CLEAR(list);
+        Py_XDECREF(wrapped);
+    }
+    return list;
 }
 
 /* ---- plans ---- */
@@ -100,6 +122,7 @@ static PyObject *plan_new(UNUSED PyTypeObject *type, PyObject *args, UNUSED PyOb
     PyPlan     *made = NULL;
     if (!PyArg_ParseTuple(args, "O!iiiO:_Plan", &PyGraph_Type, &graph, &first, &last, &cut, &outputs)) return NULL;
     lc_graph *g = ((PyGraph *)graph)->graph;
+    if (last < 0) last = g->n_steps;
     if (read_list(outputs, &list, &n) < 0) return NULL;
     if (cut >= 0 && (n_saved = saved_buffers(g, cut, &saved)) < 0) goto end;
     bool forward = cut >= 0 && first < cut;
@@ -164,6 +187,14 @@ static PyObject *plan_run(PyObject *self, PyObject *inputs)
     PyMem_Free(list);
     return result;
 }
+static PyObject *plan_set_number(PyObject *self, PyObject *args)
+{
+    const char *name;
+    int         k;
+    double      value;
+    if (!PyArg_ParseTuple(args, "sid", &name, &k, &value)) return NULL;
+    return PyLong_FromLong(lc_plan_set_number(((PyPlan *)self)->plan, name, k, value));
+}
 static PyObject *plan_text(PyObject *self, UNUSED PyObject *unused)
 {
     char     *text = lc_plan_text(((PyPlan *)self)->plan);
@@ -180,6 +211,8 @@ static PyObject *plan_facts(PyObject *self, UNUSED PyObject *unused)
 }
 static PyMethodDef plan_methods[] = {
     { "run", plan_run, METH_O, "Run with these tensors; None if their memory is arranged in another way than in the trace." },
+    { "set_number", plan_set_number, METH_VARARGS,
+      "(name, k, value): argument `name` of the k-th step that has one; how many have." },
     { "text", plan_text, METH_NOARGS, "A line per step." },
     { "facts", plan_facts, METH_NOARGS, "Counts of steps and bytes." },
     { 0 },
@@ -353,6 +386,7 @@ typedef struct {
     vectorcallfunc       vectorcall;
 } PyEntries;
 enum {
+    MOST_INPUTS = 64,
     WATCHED = LC_NO_GRAD | LC_INFERENCE_MODE | LC_AUTOCAST | LC_DETERMINISTIC | LC_ANOMALY | LC_BATCH_LEVEL | LC_SAVED_HOOKS |
               LC_TRACING
 };
@@ -368,8 +402,8 @@ static PyObject *entries_call(PyObject *self, PyObject *const *args, size_t narg
 {
     PyEntries *c = (PyEntries *)self;
     Py_ssize_t n = PyVectorcall_NARGS(nargsf);
-    lc_tensor *in[16];
-    bool       plain = !names && n <= 16;
+    lc_tensor *in[MOST_INPUTS];
+    bool       plain = !names && n <= MOST_INPUTS;
     for (Py_ssize_t k = 0; k < n && plain; k++) {
         plain = Py_TYPE(args[k]) == &PyTensor_Type;
         if (plain) in[k] = py_tensor(args[k]);
@@ -380,6 +414,10 @@ static PyObject *entries_call(PyObject *self, PyObject *const *args, size_t narg
         bool same = true;
         for (int k = 0; k < e->n && same; k++) same = fits(in[k], &e->specs[k]);
         if (!same || !guards_hold(e->guards)) continue;
+        if (e->plan == Py_None) {
+            c->hits++;
+            return PyObject_Vectorcall(e->finish, args, (size_t)n, NULL);
+        }
         PyPlan *p = (PyPlan *)e->plan;
         if (e->finish == Py_None && p->n_outputs == 1) {
             lc_tensor *out;
@@ -473,7 +511,8 @@ static PyObject *entries_add(PyObject *self, PyObject *args)
     lc_tensor **list;
     int         most;
     entry       e = { 0 };
-    if (!PyArg_ParseTuple(args, "OO!O!Oi", &inputs, &PyGuards_Type, &guards, &PyPlan_Type, &plan, &finish, &most)) return NULL;
+    if (!PyArg_ParseTuple(args, "OO!OOi", &inputs, &PyGuards_Type, &guards, &plan, &finish, &most)) return NULL;
+    if (plan != Py_None && Py_TYPE(plan) != &PyPlan_Type) return PyErr_Format(PyExc_TypeError, "plan must be a _Plan or None");
     if (read_list(inputs, &list, &e.n) < 0) return NULL;
     int n = e.n;
     e.n = 0, e.specs = PyMem_Calloc((size_t)n + 1, sizeof *e.specs);
@@ -511,7 +550,8 @@ static PyTypeObject PyEntries_Type = { PyVarObject_HEAD_INIT(NULL, 0).tp_name = 
                                        .tp_vectorcall_offset = offsetof(PyEntries, vectorcall),
                                        .tp_methods = entries_methods,
                                        .tp_getset = entries_getset,
-                                       .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+                                       .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+                                                   Py_TPFLAGS_BASETYPE,
                                        .tp_doc = "_Entries(slow): plans of a function; calls that none fits go to slow." };
 
 static PyObject *modes_key(UNUSED PyObject *module, UNUSED PyObject *unused)
@@ -524,8 +564,10 @@ static PyMethodDef functions[] = {
       "Record from now on what is done with these tensors; False if another trace is running." },
     { "_trace_input", trace_input, METH_O, "One more input." },
     { "_trace_steps", trace_steps, METH_NOARGS, "Steps recorded so far." },
+    { "_trace_wanting", trace_wanting, METH_NOARGS, "Tensors from outside that the trace read and that require a gradient." },
     { "_trace_running", trace_running, METH_NOARGS, "Whether this thread is being traced." },
     { "_trace_break", trace_break, METH_O, "The function cannot be replayed, and why." },
+    { "_trace_pause", trace_pause, METH_O, "True: what follows is not recorded and counts as made outside; False: go on." },
     { "_trace_end", trace_end, METH_NOARGS, "The graph; raises if the trace broke." },
     { "_plan_modes", modes_key, METH_NOARGS, "The modes that a plan depends on." },
     { 0 },

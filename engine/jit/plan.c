@@ -36,8 +36,9 @@ typedef struct instance {
 } instance;
 
 struct lc_plan {
-    lc_graph       *graph;
-    int             first, last, n_inputs, n_extra, n_outputs, n_numbers, n_args, n_ends, n_arena, n_held;
+    lc_graph *graph;
+    int       first, last, n_inputs, n_extra, n_outputs, n_numbers, n_args, n_ends, n_arena,
+        needed; /* needed: inputs that are read */
     int            *outputs;
     int            *order, n_order; /* the steps that are run */
     source         *sources;        /* per buffer */
@@ -181,6 +182,12 @@ static int choose_sources(lc_plan *p, const lc_plan_request *r)
     }
     for (int b = 0; b < g->n_buffers; b++)
         if (p->sources[b].kind == SOURCE_ARENA && g->buffers[b].device.kind != LC_CPU) p->sources[b].kind = SOURCE_FRESH;
+    for (int b = 0; b < g->n_buffers; b++)
+        if (p->sources[b].kind == SOURCE_GIVEN && p->sources[b].input >= p->needed) p->needed = p->sources[b].input + 1;
+    for (int i = 0; i < g->n_aliases; i++) { /* those of later inputs concern another plan */
+        const lc_sharing *a = &g->aliases[i];
+        if (a->input >= p->needed && p->sources[a->buffer].kind == SOURCE_GIVEN) p->needed = a->input + 1;
+    }
     return lay_out_arena(p);
 }
 
@@ -311,7 +318,8 @@ static bool arranged_alike(const lc_plan *p, lc_tensor *const *inputs)
     for (int i = 0; i < g->n_aliases; i++) {
         const lc_sharing *a = &g->aliases[i];
         const lc_buffer  *b = &g->buffers[a->buffer];
-        const lc_tensor  *t = a->tensor ? a->tensor : inputs[a->input], *of = b->tensor ? b->tensor : inputs[b->input];
+        if (p->sources[a->buffer].kind != SOURCE_GIVEN) continue;
+        const lc_tensor *t = a->tensor ? a->tensor : inputs[a->input], *of = b->tensor ? b->tensor : inputs[b->input];
         if (t->storage != of->storage || t->data - of->data != a->delta) return false;
     }
     if (!p->writes_given) return true;
@@ -401,8 +409,7 @@ int lc_plan_run(lc_plan *p, lc_tensor *const *inputs, int n_inputs, lc_tensor **
 {
     const lc_graph *g = p->graph;
     for (int i = 0; i < p->n_outputs; i++) outputs[i] = NULL;
-    if (n_inputs != p->n_inputs + p->n_extra)
-        return lc_fail_int(LC_ValueError, "a plan of %d inputs got %d", p->n_inputs + p->n_extra, n_inputs);
+    if (n_inputs < p->needed) return lc_fail_int(LC_ValueError, "a plan of %d inputs got %d", p->needed, n_inputs);
     if (!arranged_alike(p, inputs)) return 1;
     instance *x = take_instance(p);
     if (!x) return -1;
@@ -471,6 +478,27 @@ lc_plan_facts lc_plan_describe(const lc_plan *p)
                         .made_bytes = p->made_bytes };
     for (int at = 0; at < p->n_order; at++) f.frozen += p->graph->steps[p->order[at]].frozen;
     return f;
+}
+
+static void set_argument(lc_value *v, double value)
+{
+    if (v->tag == LC_IS_float) v->f = value;
+    else if (v->tag == LC_IS_int) *v = LC_F(value);
+}
+int lc_plan_set_number(lc_plan *p, const char *name, int k, double value)
+{
+    int found = 0, args = 0;
+    for (int at = 0; at < p->n_order; at++) {
+        lc_step *s = &p->graph->steps[p->order[at]];
+        for (int a = 0; a < s->op->args->n_params; a++) {
+            if (strcmp(s->op->args->params[a].name, name) || !lc_is_number_tag(s->args[a].tag)) continue;
+            if (found++ != k) continue;
+            set_argument(&s->args[a], value);
+            for (instance *x = p->idle; x; x = x->next) set_argument(&x->args[args + a], value);
+        }
+        args += s->op->args->n_params;
+    }
+    return found;
 }
 
 /* ---- text ---- */

@@ -1,0 +1,169 @@
+"""What a trace relied on outside its inputs, and whether that still holds.
+
+A traced function reads globals, closures, attributes of modules and other objects, and small containers. While it runs, `sys.setprofile`
+shows every Python function that is entered; `Watch` notes the plain values that such a function could read, a superset of what it did read, before it
+reads them. Afterwards they must be the same: a function that changed one has a side effect that a plan would not repeat. Calls of functions that look at
+the outside world (clocks, random numbers of other libraries, printing, files) break the trace.
+"""
+
+import builtins
+import sys
+import types
+
+from .. import _C
+
+_PLAIN = (int, float, complex, str, bytes, bool, type(None))
+_IMPURE_MODULES = ("time", "random", "_random", "numpy", "os", "posix", "datetime", "secrets", "socket", "_io", "io", "threading", "_thread")
+_IMPURE = {builtins.print, builtins.input, builtins.open, builtins.exec, builtins.eval}
+_DEPTH = 4  # how far objects in attributes of objects are followed
+
+
+def is_plain(value):
+    """Numbers, strings, None, and tuples of them.
+
+    >>> from lucid._compile.guards import is_plain
+    >>> is_plain((1, "a", None)), is_plain([1])
+    (True, False)
+    """
+    return isinstance(value, _PLAIN) or (type(value) is tuple and all(map(is_plain, value)))
+
+
+class Watch:
+    """Collects guards while a function is traced: `with Watch(fn) as watch: fn(...)`, then `watch.guards()`."""
+
+    def __init__(self, *roots):
+        self.found = {}  # id of a dict, list or cell: (where, names or None, values)
+        self.described = {}  # the same: for messages
+        self.codes = set()
+        self.objects = set()
+        for root in roots:
+            self.note_object(root, 0)
+
+    # --- what is noted ---
+    def note_dict(self, where, names, what):
+        known = self.found.get(id(where))
+        have = dict(zip(known[1], known[2])) if known else {}
+        for name in names:
+            if name not in have:
+                have[name] = where.get(name, ...)
+        self.found[id(where)] = (where, tuple(have), tuple(have.values()))
+        self.described.setdefault(id(where), what)
+
+    def note_value(self, value, depth, what):
+        """What is reachable from a value that a name, an attribute or a cell holds."""
+        if depth > _DEPTH or is_plain(value):
+            return
+        if isinstance(value, types.FunctionType):
+            self.note_closure(value, depth)
+        elif isinstance(value, types.MethodType):
+            self.note_object(value.__self__, depth)
+            self.note_closure(value.__func__, depth)
+        elif type(value) is list and len(value) <= 256:
+            if id(value) not in self.found:
+                self.found[id(value)] = (value, None, tuple(value))
+                self.described[id(value)] = what
+                for item in value:
+                    self.note_value(item, depth + 1, what)
+        elif type(value) is dict and len(value) <= 256:
+            if id(value) not in self.found:
+                self.note_dict(value, list(value), what)
+                for item in list(value.values()):
+                    self.note_value(item, depth + 1, what)
+        elif type(value) is tuple:
+            for item in value:
+                self.note_value(item, depth + 1, what)
+        else:
+            self.note_object(value, depth)
+
+    def note_object(self, o, depth):
+        if id(o) in self.objects or depth > _DEPTH or is_plain(o) or isinstance(o, (type, types.ModuleType, _C.Tensor)):
+            return
+        attributes = getattr(o, "__dict__", None)
+        if type(attributes) is not dict or isinstance(o, types.FunctionType):
+            return
+        self.objects.add(id(o))
+        what = f"an attribute of {type(o).__name__}"
+        self.note_dict(attributes, list(attributes), what)
+        for value in list(attributes.values()):
+            self.note_value(value, depth + 1, what)
+
+    def note_closure(self, function, depth):
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+            if id(cell) in self.found:
+                continue
+            try:
+                value = cell.cell_contents
+            except ValueError:
+                continue
+            self.found[id(cell)] = (cell, None, (value,))
+            self.described[id(cell)] = f"the variable {name!r} of an enclosing function"
+            self.note_value(value, depth + 1, self.described[id(cell)])
+        for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
+            self.note_value(value, depth + 1, "a default argument")
+
+    def note_frame(self, frame):
+        code = frame.f_code
+        names = frame.f_globals
+        ours = names.get("__name__", "").startswith("lucid.")
+        if ours and names["__name__"].startswith("lucid._compile"):
+            return
+        if code.co_argcount:
+            self.note_object(frame.f_locals.get(code.co_varnames[0]), 0)
+        if ours:
+            return  # globals of this package are nobody's state
+        if (code, id(names)) in self.codes:
+            return
+        self.codes.add((code, id(names)))
+        used = [name for name in code.co_names if name in names]
+        if used:
+            self.note_dict(names, used, f"a global of {names.get('__name__', '?')}")
+            for name in used:
+                value = names[name]
+                if not isinstance(value, (type, types.ModuleType, types.BuiltinFunctionType)):
+                    self.note_value(value, 1, f"the global {name!r}")
+                elif isinstance(value, types.ModuleType) and not value.__name__.startswith("lucid"):
+                    plain = [n for n in code.co_names if is_plain(vars(value).get(n, ...))]
+                    if plain:
+                        self.note_dict(vars(value), plain, f"a name of the module {value.__name__}")
+
+    # --- the trace ---
+    def profile(self, frame, event, arg):
+        if event == "call":
+            self.note_frame(frame)
+        elif event == "c_call" and (arg in _IMPURE or _from_outside(arg)):
+            _C._trace_break(f"{getattr(arg, '__qualname__', arg)}() depends on or changes something outside{_line(frame)}")
+
+    def __enter__(self):
+        self.before = sys.getprofile()
+        sys.setprofile(self.profile)
+        return self
+
+    def __exit__(self, *error):
+        sys.setprofile(self.before)
+
+    def guards(self):
+        """The guards; breaks the trace (returns None) if one does not hold any more."""
+        listed = list(self.found.values())
+        made = _C._Guards(listed)
+        broken = made.check()
+        if broken >= 0:
+            self.changed = f"it changes {self.described[id(listed[broken][0])]} while it runs"
+            return None
+        return made
+
+
+def _from_outside(function):
+    module = getattr(function, "__module__", None) or type(getattr(function, "__self__", None)).__module__
+    return module.split(".")[0] in _IMPURE_MODULES if isinstance(module, str) else False
+
+
+def _line(frame):
+    return f" ({frame.f_code.co_filename}:{frame.f_lineno})"
+
+
+def calling_line():
+    """Where the user's code is, for a warning: the innermost line outside this package."""
+    frame = sys._getframe()
+    while frame and frame.f_globals.get("__name__", "").startswith("lucid"):
+        frame = frame.f_back
+    return f" ({frame.f_code.co_filename}:{frame.f_lineno})" if frame else ""

@@ -1,0 +1,70 @@
+"""Compiled modules: the module's own class, state and hooks, with a compiled forward.
+
+`lucid.compile(module)` gives a second object that shares everything with the first (its `__dict__` is the same), so parameters, buffers, training mode and
+attributes are one; only calls differ. `module.compile()` compiles in place.
+"""
+
+import copy
+
+from .function import Compiled
+
+_classes = {}
+
+
+def _class_of(cls):
+    """A subclass whose forward is the compiled one."""
+    if cls not in _classes:
+
+        def forward(self, *args, **kwargs):
+            return self._lucid_compiled(*args, **kwargs)
+
+        names = {"__slots__": ("_lucid_compiled", "_orig_mod"), "forward": forward, "__module__": cls.__module__, "__doc__": cls.__doc__}
+        names |= {name: _passed_on(name) for name in ("invalidate_cache", "cache_info", "graph", "explain")}
+        names |= {"__deepcopy__": _deepcopy, "__reduce_ex__": _reduce}
+        _classes[cls] = type(cls.__name__, (cls,), names)
+    return _classes[cls]
+
+
+def _passed_on(name):
+    def method(self, *args, **kwargs):
+        return getattr(self._lucid_compiled, name)(*args, **kwargs)
+
+    method.__name__, method.__doc__ = name, getattr(Compiled, name).__doc__
+    return method
+
+
+def _deepcopy(self, memo):
+    c = self._lucid_compiled
+    return compiled_module(copy.deepcopy(self._orig_mod, memo), fullgraph=c._fullgraph, plans=c._plans)
+
+
+def _reduce(self, protocol):
+    c = self._lucid_compiled
+    return _again, (self._orig_mod, c._fullgraph, c._plans)
+
+
+def _again(module, fullgraph, plans):
+    return compiled_module(module, fullgraph=fullgraph, plans=plans)
+
+
+def _attributes(cls):
+    """The descriptor of `__dict__`: setting it by name is refused for modules."""
+    return next(vars(c)["__dict__"] for c in cls.__mro__ if "__dict__" in vars(c))
+
+
+def compiled_module(module, *, fullgraph, plans):
+    """A module that shares everything with this one and runs its forward as plans."""
+    cls = _class_of(type(module))
+    made = cls.__new__(cls)
+    _attributes(cls).__set__(made, module.__dict__)
+    made_forward = Compiled(module.forward, fullgraph=fullgraph, plans=plans, roots=(module,))
+    cls._lucid_compiled.__set__(made, made_forward)
+    cls._orig_mod.__set__(made, module)
+    return made
+
+
+def compile_in_place(module, *, fullgraph, plans):
+    """The module itself, with a compiled forward from now on."""
+    forward = type(module).forward.__get__(module)
+    module.__dict__["forward"] = Compiled(forward, fullgraph=fullgraph, plans=plans, roots=(module,))
+    return module

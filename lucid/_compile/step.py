@@ -1,0 +1,154 @@
+"""Training steps as one plan: forward, loss, backward, clipping and the optimizer."""
+
+import warnings
+
+from .. import _C
+from . import guards
+from .function import PLANS, Broken, CacheInfo, _refusal
+
+_RUN_TIME = ("lr",)  # settings of an optimizer that are given to the plan at every call
+
+
+class CompiledStep:
+    """`step(*inputs, target)`: see `lucid.compile_step`."""
+
+    def __init__(self, model, loss_fn, optimizer, *, grad_clip=None, scaler=None, scheduler=None):
+        self.model, self.loss_fn, self.optimizer = model, loss_fn, optimizer
+        self.grad_clip, self.scaler, self.scheduler = grad_clip, scaler, scheduler
+        self._params = [p for group in optimizer.param_groups for p in group["params"]]
+        self._why = "a GradScaler reads whether gradients overflowed" if scaler is not None else None
+        self._start()
+
+    def _start(self):
+        self._entries, self._ready, self._misses, self._plan_of = _C._Entries(self._slow), False, 0, []
+
+    def invalidate_cache(self):
+        """Forget all plans; the next call traces again."""
+        self._start()
+
+    def cache_info(self):
+        """Hits, misses, and how many plans there are."""
+        return CacheInfo(self._entries.hits, self._misses, PLANS, min(len(self._plan_of), PLANS))
+
+    def graph(self):
+        """The steps of the newest plan, a line each."""
+        return self._plan_of[-1].text() if self._plan_of else ""
+
+    def explain(self):
+        """What the plan does, or why there is none."""
+        if self._why:
+            return f"runs eagerly: {self._why}"
+        f = self._plan_of[-1].facts() if self._plan_of else None
+        return f"{f}" if f else "not traced yet"
+
+    def __call__(self, *inputs):
+        loss = self._entries(*inputs)
+        if self.scheduler is not None:
+            self.scheduler.step()
+        return loss
+
+    # --- one step, eagerly ---
+    def _eager(self, *inputs):
+        *inputs, target = inputs
+        self.optimizer.zero_grad()
+        loss = self.loss_fn(self.model(*inputs), target)
+        if self.scaler is not None:
+            self.scaler.scale(loss).backward()
+            if self.grad_clip is not None:
+                self.scaler.unscale_(self.optimizer)
+                self._clip()
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
+        else:
+            loss.backward()
+            if self.grad_clip is not None:
+                self._clip()
+            self.optimizer.step()
+        return loss.detach()
+
+    def _clip(self):
+        from ..nn.utils import clip_grad_norm_
+
+        clip_grad_norm_(self._params, self.grad_clip)
+
+    # --- tracing ---
+    def _slow(self, *inputs):
+        if self._why is not None or _C._trace_running():
+            return self._eager(*inputs)
+        if not self._ready:  # the optimizer makes its state in the first step
+            self._ready = True
+            return self._eager(*inputs)
+        reason = "an argument is not a tensor" if not all(isinstance(t, _C.Tensor) for t in inputs) else _refusal(inputs)
+        if reason is None and any(p.grad is not None and p.grad.requires_grad for p in self._params):
+            reason = "a gradient has a history"
+        if reason is not None:
+            self._give_up(reason)
+            return self._eager(*inputs)
+        self.optimizer.zero_grad()
+        if not _C._trace_begin(inputs):
+            return self._eager(*inputs)
+        watch, error, graph, loss = guards.Watch(self.model), None, None, None
+        groups = [(g, [k for k in g if k not in _RUN_TIME]) for g in self.optimizer.param_groups]
+        try:
+            with watch:
+                loss = self._eager(*inputs)
+        finally:
+            try:
+                graph = _C._trace_end()
+            except _C.LucidError as broken:
+                error = str(broken)
+        self._forget_run_time(watch)
+        held = watch.guards() if error is None else None
+        if error is None and held is None:
+            error = watch.changed
+        if error is None:
+            try:
+                self._add(inputs, held, graph, loss, groups)
+            except LookupError as missing:
+                error = str(missing)
+        if error is not None:
+            self._give_up(error)
+        return loss
+
+    def _forget_run_time(self, watch):
+        """Settings that the plan gets anew, counts of the optimizer and of its hooks, and gradients are no guards."""
+        own = [self.optimizer.__dict__, self.optimizer.state, self.__dict__, *self.optimizer.param_groups]
+        own += list(self.optimizer.state.values())
+        for where in own:
+            watch.found.pop(id(where), None)
+        if self.scheduler is not None:
+            watch.found.pop(id(self.scheduler.__dict__), None)
+        for group in self.optimizer.param_groups:
+            watch.note_dict(group, [k for k in group if k not in _RUN_TIME], "a setting of the optimizer")
+
+    def _give_up(self, why):
+        self._why = why
+        warnings.warn(f"lucid.compile_step runs eagerly: {why}{guards.calling_line()}", stacklevel=4)
+
+    def _add(self, inputs, held, graph, loss, groups):
+        params = [p for p in self._params if p.grad is not None]
+        plan = _C._Plan(graph, 0, -1, -1, [loss, *[p.grad for p in params]])
+        if plan.set_number("lr", -1, 0.0) != len(groups) and not all(isinstance(g["lr"], _C.Tensor) for g, _ in groups):
+            raise LookupError("the optimizer's learning rate is not an argument of one call per group")
+        rates, counted = [g["lr"] for g, _ in groups], len(groups)
+        optimizer, steps = self.optimizer, plan.set_number
+
+        def finish(*inputs):
+            for k in range(counted):
+                rate = optimizer.param_groups[k]["lr"]
+                if rate != rates[k]:
+                    rates[k] = rate
+                    steps("lr", k, float(rate))
+            made = plan.run(inputs)
+            if made is None:
+                return self._eager(*inputs)
+            for p, g in zip(params, made[1:]):
+                p.grad = g
+            return made[0]
+
+        self._misses += 1
+        self._plan_of.append(plan)
+        self._entries.add(list(inputs), held, None, finish, PLANS)
+
+
+__all__ = ["Broken", "CompiledStep"]
