@@ -1,5 +1,6 @@
 /* Generator: a random stream of its own. */
 #include "py.h"
+#include "../engine/jit/trace.h"
 #include <sys/random.h>
 
 #define FIRST_SEED 67280421310721ull /* of every generator that was given none: PyTorch's */
@@ -33,10 +34,17 @@ static void generator_dealloc(PyObject *self)
     Py_TYPE(self)->tp_free(self);
 }
 
+/* A plan draws numbers where the generator is; it does not put it anywhere. */
+static void break_trace(void)
+{
+    if (lc_modes & LC_TRACING) lc_trace_break("the state of a random generator is asked for or set");
+}
+
 static PyObject *manual_seed(PyObject *self, PyObject *seed) /* negative seeds count from the end of 64 bits, as in PyTorch */
 {
     PyObject *index = PyNumber_Index(seed);
     if (!index) return NULL;
+    break_trace();
     int      overflow;
     int64_t  small = PyLong_AsLongLongAndOverflow(index, &overflow);
     uint64_t value = overflow > 0 ? PyLong_AsUnsignedLongLong(index) : (uint64_t)small;
@@ -50,6 +58,7 @@ static PyObject *manual_seed(PyObject *self, PyObject *seed) /* negative seeds c
 static PyObject *seed(PyObject *self, UNUSED PyObject *unused)
 {
     uint64_t value;
+    break_trace();
     if (getrandom(&value, sizeof value, 0) != sizeof value) return PyErr_SetFromErrno(PyExc_OSError);
     lc_generator_seed(G, value);
     return PyLong_FromUnsignedLongLong(value);
@@ -59,6 +68,7 @@ static PyObject *initial_seed(PyObject *self, UNUSED PyObject *unused) { return 
 
 static PyObject *get_state(PyObject *self, UNUSED PyObject *unused)
 {
+    break_trace();
     lc_tensor *t = lc_tensor_new(LC_u8, (lc_device){ LC_CPU, 0 }, 1, (int64_t[]){ LC_GENERATOR_STATE_BYTES });
     if (t) lc_generator_get_state(G, (uint8_t *)t->data);
     return py_wrap(t);
@@ -66,6 +76,7 @@ static PyObject *get_state(PyObject *self, UNUSED PyObject *unused)
 
 static PyObject *set_state(PyObject *self, PyObject *state)
 {
+    break_trace();
     if (!py_is_tensor(state) || py_tensor(state)->dtype != LC_u8 || !py_tensor(state)->is_contiguous ||
         py_tensor(state)->device.kind != LC_CPU)
         return PyErr_Format(PyExc_TypeError, "expected a lucid.ByteTensor, but got %s", Py_TYPE(state)->tp_name);

@@ -205,9 +205,9 @@ static PyObject *plan_text(PyObject *self, UNUSED PyObject *unused)
 static PyObject *plan_facts(PyObject *self, UNUSED PyObject *unused)
 {
     lc_plan_facts f = lc_plan_describe(((PyPlan *)self)->plan);
-    return Py_BuildValue("{s:i,s:i,s:i,s:i,s:i,s:n,s:n}", "steps", f.steps, "dropped", f.dropped, "frozen", f.frozen,
-                         "fused_steps", f.fused_steps, "fused_regions", f.fused_regions, "arena_bytes",
-                         (Py_ssize_t)f.arena_bytes, "made_bytes", (Py_ssize_t)f.made_bytes);
+    return Py_BuildValue("{s:i,s:i,s:i,s:i,s:i,s:i,s:n,s:n}", "steps", f.steps, "dropped", f.dropped, "frozen", f.frozen,
+                         "fused_steps", f.fused_steps, "fused_regions", f.fused_regions, "given_outputs", f.given_outputs,
+                         "arena_bytes", (Py_ssize_t)f.arena_bytes, "made_bytes", (Py_ssize_t)f.made_bytes);
 }
 static PyMethodDef plan_methods[] = {
     { "run", plan_run, METH_O, "Run with these tensors; None if their memory is arranged in another way than in the trace." },

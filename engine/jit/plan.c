@@ -428,8 +428,9 @@ int lc_plan_run(lc_plan *p, lc_tensor *const *inputs, int n_inputs, lc_tensor **
     for (int i = 0; i < p->n_outputs && rc == 0; i++)
         if (!(outputs[i] = output_of(p, x, inputs, i))) rc = -1;
     for (int b = 0; b < g->n_buffers; b++) {
-        if (p->sources[b].kind == SOURCE_GIVEN && p->sources[b].written && rc == 0)
-            lc_bump_version((lc_tensor *)given(p, inputs, b));
+        lc_tensor *t =
+            p->sources[b].kind == SOURCE_GIVEN && p->sources[b].written && rc == 0 ? (lc_tensor *)given(p, inputs, b) : NULL;
+        if (t && t->cell) lc_bump_version(t); /* the calls counted in the storage, which is not where this tensor counts */
         lc_storage_release(fresh[b]);
     }
     for (int i = 0; i < n_held; i++) lc_storage_release(held[i]);
@@ -476,6 +477,8 @@ lc_plan_facts lc_plan_describe(const lc_plan *p)
                         .n_inputs = p->n_inputs + p->n_extra,
                         .arena_bytes = p->arena_bytes,
                         .made_bytes = p->made_bytes };
+    for (int i = 0; i < p->n_outputs; i++)
+        f.given_outputs += p->sources[p->graph->values[p->outputs[i]].buffer].kind == SOURCE_GIVEN;
     for (int at = 0; at < p->n_order; at++) f.frozen += p->graph->steps[p->order[at]].frozen;
     return f;
 }

@@ -25,7 +25,8 @@ int lc_plan_outputs(const lc_plan *plan);
 int lc_plan_set_number(lc_plan *plan, const char *name, int k, double value);
 
 typedef struct {
-    int    steps, dropped, frozen, fused_steps, fused_regions, n_inputs;
+    int steps, dropped, frozen, fused_steps, fused_regions, n_inputs,
+        given_outputs;              /* given_outputs: results that are memory of inputs or externals */
     size_t arena_bytes, made_bytes; /* what intermediates take, and what they took one by one */
 } lc_plan_facts;
 lc_plan_facts lc_plan_describe(const lc_plan *plan);

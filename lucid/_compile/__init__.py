@@ -22,7 +22,7 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="lucid", mode=
     settings = dict(fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable)
     if model is None:
         return lambda target: compile(target, **settings)
-    plans = _check(dynamic, backend, mode, options)
+    plans = check_options(dynamic, backend, mode, options)
     if not callable(model):
         raise TypeError(f"lucid.compile: expected a function or a module, got {type(model).__name__}")
     if disable:
@@ -36,11 +36,13 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="lucid", mode=
     return Compiled(model, fullgraph=fullgraph, plans=plans)
 
 
-def _check(dynamic, backend, mode, options):
+def check_options(dynamic, backend, mode, options):
     if dynamic:
         raise NotImplementedError("lucid.compile: dynamic=True is not there; every batch size gets a plan of its own")
     if backend not in ("lucid", "inductor", "eager"):
-        raise ValueError(f"lucid.compile: backend {backend!r} is unknown; it is 'lucid' (or 'inductor', which means the same here)")
+        raise ValueError(
+            f"lucid.compile: backend {backend!r} is unknown; it is 'lucid' (or 'inductor', which means the same here)"
+        )
     if mode not in (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"):
         raise ValueError(f"lucid.compile: unknown mode {mode!r}")
     options = dict(options or {})

@@ -37,8 +37,8 @@ def flatten(value, tensors):
         return (kind.__name__, tuple(flatten(v, tensors) for v in value))
     if kind is dict:
         return ("dict", tuple(value), tuple(flatten(v, tensors) for v in value.values()))
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return ("named", kind, tuple(flatten(v, tensors) for v in value))
+    if isinstance(value, tuple):
+        return ("named" if hasattr(value, "_fields") else "sequence", kind, tuple(flatten(v, tensors) for v in value))
     if guards.is_plain(value):
         return ("value", kind, value)
     return ("object", _Held(value))
@@ -75,7 +75,18 @@ def unflatten(structure, tensors):
     if kind == "dict":
         return dict(zip(structure[1], [unflatten(s, tensors) for s in structure[2]]))
     items = [unflatten(s, tensors) for s in structure[-1]]
-    return structure[1](*items) if kind == "named" else tuple(items) if kind == "tuple" else items
+    if kind == "named" or kind == "sequence":
+        return structure[1](*items) if kind == "named" else structure[1](items)
+    return tuple(items) if kind == "tuple" else items
+
+
+def objects_in(structure):
+    """What of a structure is neither a tensor, a container nor a plain value."""
+    if structure == "tensor" or structure[0] == "value":
+        return []
+    if structure[0] == "object":
+        return [structure[1].value]
+    return [o for part in structure[-1] for o in objects_in(part)]
 
 
 def _finisher(structure):
@@ -166,7 +177,9 @@ class Compiled:
         except TypeError:  # a value that cannot be hashed
             return self._eager("an argument cannot be hashed", args, kwargs)
         if entries is None:
-            entries = self._by_structure[structure] = _C._Entries(lambda *tensors: self._trace(structure, list(tensors), entries))
+            entries = self._by_structure[structure] = _C._Entries(
+                lambda *tensors: self._trace(structure, list(tensors), entries)
+            )
         return entries(*tensors)
 
     def _eager(self, why, args, kwargs):
@@ -189,12 +202,14 @@ class Compiled:
             return self._eager(reason, args, kwargs)
         if not _C._trace_begin(tensors):
             return self._fn(*args, **kwargs)  # another thread is tracing: this call runs as it is
-        watch, result, joint, graph, error = guards.Watch(self._fn, *self._roots), None, None, None, None
+        watch, result, joint, graph, error = guards.Watch(self._fn, *self._roots, *objects_in(structure)), None, None, None, None
         try:
             with watch:
                 result = self._fn(*args, **kwargs)
             outputs = []
             form = flatten(result, outputs)
+            if objects_in(form):
+                _C._trace_break(f"it returns a {type(objects_in(form)[0]).__name__}")
             joint = _trace_backward(outputs, tensors)
         finally:
             try:
@@ -216,7 +231,10 @@ class Compiled:
         if self._misses > self._plans and not self._warned:
             self._warned = True
             name = getattr(self._fn, "__qualname__", repr(self._fn))
-            warnings.warn(f"lucid.compile: {name} was traced {self._misses} times; shapes or values it depends on keep changing", stacklevel=3)
+            warnings.warn(
+                f"lucid.compile: {name} was traced {self._misses} times; shapes or values it depends on keep changing",
+                stacklevel=3,
+            )
         return result
 
     def _add(self, entries, tensors, held, graph, form, outputs, joint):
@@ -227,6 +245,10 @@ class Compiled:
             self._traced.append((plan, None))
         else:
             forward = _C._Plan(graph, 0, cut, cut, outputs)
+            if forward.facts()["given_outputs"]:
+                raise LookupError("a result that wants a gradient shares memory with an input or a parameter")
+            if not joint.found:
+                raise LookupError("a result wants a gradient, but nothing it was made of gets one")
             backward = _C._Plan(graph, cut, -1, cut, joint.found)
             call = _Recorded(self._fn, form, outputs, forward, backward, joint, len(tensors))
             entries.add(tensors, held, None, call, self._plans)

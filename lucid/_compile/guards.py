@@ -13,7 +13,21 @@ import types
 from .. import _C
 
 _PLAIN = (int, float, complex, str, bytes, bool, type(None))
-_IMPURE_MODULES = ("time", "random", "_random", "numpy", "os", "posix", "datetime", "secrets", "socket", "_io", "io", "threading", "_thread")
+_IMPURE_MODULES = (
+    "time",
+    "random",
+    "_random",
+    "numpy",
+    "os",
+    "posix",
+    "datetime",
+    "secrets",
+    "socket",
+    "_io",
+    "io",
+    "threading",
+    "_thread",
+)
 _IMPURE = {builtins.print, builtins.input, builtins.open, builtins.exec, builtins.eval}
 _DEPTH = 4  # how far objects in attributes of objects are followed
 
@@ -37,7 +51,7 @@ class Watch:
         self.codes = set()
         self.objects = set()
         for root in roots:
-            self.note_object(root, 0)
+            self.note_value(root, 0, "the function")
 
     # --- what is noted ---
     def note_dict(self, where, names, what):
@@ -77,6 +91,9 @@ class Watch:
 
     def note_object(self, o, depth):
         if id(o) in self.objects or depth > _DEPTH or is_plain(o) or isinstance(o, (type, types.ModuleType, _C.Tensor)):
+            return
+        if type(o).__module__.startswith("lucid._compile"):  # a compiled function: what it was made of
+            self.note_value(getattr(o, "_fn", None), depth, "a compiled function")
             return
         attributes = getattr(o, "__dict__", None)
         if type(attributes) is not dict or isinstance(o, types.FunctionType):
@@ -130,7 +147,7 @@ class Watch:
     def profile(self, frame, event, arg):
         if event == "call":
             self.note_frame(frame)
-        elif event == "c_call" and (arg in _IMPURE or _from_outside(arg)):
+        elif event == "c_call" and (arg in _IMPURE or _from_outside(arg)) and not _of_the_house(frame):
             _C._trace_break(f"{getattr(arg, '__qualname__', arg)}() depends on or changes something outside{_line(frame)}")
 
     def __enter__(self):
@@ -150,6 +167,11 @@ class Watch:
             self.changed = f"it changes {self.described[id(listed[broken][0])]} while it runs"
             return None
         return made
+
+
+def _of_the_house(frame):
+    """This package, and imports, which a first call may make."""
+    return frame.f_globals.get("__name__", "").startswith(("lucid.", "importlib", "_frozen_importlib"))
 
 
 def _from_outside(function):

@@ -18,7 +18,12 @@ def _class_of(cls):
         def forward(self, *args, **kwargs):
             return self._lucid_compiled(*args, **kwargs)
 
-        names = {"__slots__": ("_lucid_compiled", "_orig_mod"), "forward": forward, "__module__": cls.__module__, "__doc__": cls.__doc__}
+        names = {
+            "__slots__": ("_lucid_compiled", "_orig_mod"),
+            "forward": forward,
+            "__module__": cls.__module__,
+            "__doc__": cls.__doc__,
+        }
         names |= {name: _passed_on(name) for name in ("invalidate_cache", "cache_info", "graph", "explain")}
         names |= {"__deepcopy__": _deepcopy, "__reduce_ex__": _reduce}
         _classes[cls] = type(cls.__name__, (cls,), names)

@@ -562,9 +562,11 @@ def test_as_pytorch(name):
     assert attempt(PROGRAMS[name], lucid) == attempt(PROGRAMS[name], torch)
 
 
-def test_there_is_no_compiler():
-    with pytest.raises(NotImplementedError, match="no compiler"):
-        lucid.nn.Linear(1, 1).compile(fullgraph=True)
+def test_compile_in_place_returns_the_module():
+    layer = lucid.nn.Linear(2, 2)
+    assert layer.compile(fullgraph=True) is layer
+    x = lucid.ones(1, 2)
+    assert layer(x).equal(layer(x)) and layer.forward.cache_info().hits == 1
 
 
 def test_getattr_can_be_overridden():

@@ -78,7 +78,7 @@ LC_OP(empty,
       .sig = "empty(size: list[int], *, dtype: dtype | None = None, device: device | None = None, "
              "memory_format: memory_format | None = None) -> Tensor",
       .doc = "A tensor with whatever its memory holds.", .factory = true, .out = true, .shape = of_size_in_format,
-      .run = as_it_is);
+      .run = as_it_is, .uninitialised = true);
 
 static lc_dtype dtype_of_value(const lc_tensor *value) /* a float is the default float, whatever it travels in */
 {
@@ -120,7 +120,7 @@ LC_OP(empty_strided,
       .sig = "empty_strided(size: tuple[int, ...], stride: tuple[int, ...], *, dtype: dtype | None = None, device: device | "
              "None = None) "
              "-> Tensor",
-      .doc = "An uninitialised tensor with given strides.", .factory = true, .shape = strided_size, .run = as_it_is);
+      .doc = "An uninitialised tensor with given strides.", .factory = true, .shape = strided_size, .run = as_it_is, .uninitialised = true);
 
 static int permuted_size(const lc_record *call, lc_spec *out) /* (size, physical_layout, *, dtype, device) */
 {
@@ -149,7 +149,7 @@ LC_OP(empty_permuted,
       .sig = "empty_permuted(size: tuple[int, ...], physical_layout: tuple[int, ...], *, dtype: dtype | None = None, "
              "device: device | None = None) -> Tensor",
       .doc = "An uninitialised tensor, dense, with its dimensions in a given order in memory.", .factory = true,
-      .shape = permuted_size, .run = as_it_is);
+      .shape = permuted_size, .run = as_it_is, .uninitialised = true);
 
 static int one_number(const lc_record *call, lc_spec *out)
 {
@@ -185,7 +185,7 @@ LC_OP(empty_like,
       .sig = "empty_like(input: Tensor, *, dtype: dtype | None = None, device: device | None = None, "
              "memory_format: memory_format | None = None) -> Tensor",
       .doc = "An uninitialised tensor in the shape of input.", .factory = true, .promote = LC_NO_PROMOTION,
-      .shape = like_another, .run = as_it_is);
+      .shape = like_another, .run = as_it_is, .uninitialised = true);
 LC_OP(full_like,
       .sig =
           "full_like(input: Tensor, fill_value: Tensor | Number, *, dtype: dtype | None = None, device: device | None = None, "
@@ -211,7 +211,7 @@ LC_OP(new_ones,
 LC_OP(new_empty,
       .sig = "new_empty(input: Tensor, size: list[int], *, dtype: dtype | None = None, device: device | None = None) -> Tensor",
       .doc = "An uninitialised tensor with the dtype and device of input.", .factory = true, .method = true, .function = false,
-      .promote = LC_NO_PROMOTION, .shape = new_size, .run = as_it_is);
+      .promote = LC_NO_PROMOTION, .shape = new_size, .run = as_it_is, .uninitialised = true);
 static int new_strided_size(const lc_record *call, lc_spec *out) /* (input, size, stride, *, dtype, device) */
 {
     const lc_value *a = call->args;
@@ -223,7 +223,7 @@ LC_OP(new_empty_strided,
       .sig = "new_empty_strided(input: Tensor, size: tuple[int, ...], stride: tuple[int, ...], *, dtype: dtype | None = None, "
              "device: device | None = None) -> Tensor",
       .doc = "An uninitialised tensor with given strides and the dtype and device of input.", .factory = true, .method = true,
-      .function = false, .promote = LC_NO_PROMOTION, .shape = new_strided_size, .run = as_it_is);
+      .function = false, .promote = LC_NO_PROMOTION, .shape = new_strided_size, .run = as_it_is, .uninitialised = true);
 LC_OP(new_full,
       .sig = "new_full(input: Tensor, size: tuple[int, ...], fill_value: Tensor | Number, *, dtype: dtype | None = None, "
              "device: device | None = None) -> Tensor",

@@ -285,9 +285,18 @@ class Module(StateDict):
         """For an MTIA device, which Lucid does not drive: raises where there is something to move."""
         return self._apply(lambda t: t.to("mtia" if device is None else device))
 
-    def compile(self, *args, **kwargs):  # noqa: A003
-        """Lucid has no compiler yet: raises. Modules run as they are, and small calls cost little."""
-        raise NotImplementedError("Module.compile: Lucid has no compiler; call the module as it is")
+    def compile(self, *, fullgraph=False, dynamic=None, backend="lucid", mode=None, options=None, disable=False):  # noqa: A003
+        """Compile forward in place: see `lucid.compile`. Returns the module.
+
+        >>> net = lucid.nn.Linear(2, 1).compile()
+        >>> net(lucid.ones(3, 2)).shape
+        lucid.Size([3, 1])
+        """
+        from ..._compile import check_options
+        from ..._compile.module import compile_in_place
+
+        plans = check_options(dynamic, backend, mode, options)
+        return self if disable else compile_in_place(self, fullgraph=fullgraph, plans=plans)
 
     def cpu(self):
         """Move everything to the CPU."""

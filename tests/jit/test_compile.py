@@ -1,0 +1,342 @@
+"""lucid.compile: what a compiled function must do as the function does, and what it must refuse."""
+
+import copy
+import pickle
+import threading
+import warnings
+
+import pytest
+
+import lucid
+import lucid.nn as nn
+import lucid.nn.functional as F
+
+SCALE = 2.0
+BOX = {"scale": 1.0}
+LOG = []
+
+
+@pytest.fixture(autouse=True)
+def no_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+def agree(fn, *calls, hits=None):
+    """Compiled and eager give the same bits for every call; the plans answered `hits` of them."""
+    compiled = lucid.compile(fn, fullgraph=True)
+    for args in calls:
+        assert compiled(*args).equal(fn(*args))
+    if hits is not None:
+        assert compiled.cache_info().hits == hits
+    return compiled
+
+
+def test_a_plan_answers_the_second_call():
+    x, y = lucid.randn(3, 4), lucid.randn(3, 4)
+    c = agree(lambda a, b: (a * b).exp().sum(0), (x, y), (y, x), (x + 1, y), hits=2)
+    assert "exp" in c.graph() and "<svg" in c.graph(format="svg") and "forward" in c.explain()
+    c.invalidate_cache()
+    assert c.cache_info() == (0, 0, 8, 0)
+
+
+def test_shapes_dtypes_and_strides_have_plans_of_their_own():
+    calls = [(lucid.randn(n),) for n in (2, 3, 2, 3)] + [(lucid.randn(2, dtype=lucid.float64),), (lucid.randn(4)[::2],)]
+    agree(lambda x: x.sin() + 1, *calls, hits=2)
+
+
+def test_views_and_in_place():
+    def f(x):
+        y = x.clone()
+        y[:, 1:] += y[:, :-1] * 2
+        y.t()[0].mul_(3)
+        return y.view(-1)[2:].relu_()
+
+    agree(f, *[(lucid.randn(4, 5),) for _ in range(4)], hits=3)
+
+
+def test_an_input_that_is_written():
+    def f(x):
+        return x.add_(1).sum()
+
+    compiled = lucid.compile(f, fullgraph=True)
+    x, y = lucid.zeros(3), lucid.zeros(3)
+    for _ in range(3):
+        assert compiled(x).equal(f(y)) and x.equal(y) and x._version == y._version
+
+
+def test_outputs_are_never_overwritten_and_may_be_inputs():
+    c = lucid.compile(lambda x: (x * 2, x, x[1:]), fullgraph=True)
+    x = lucid.arange(4.0)
+    first, same, part = c(x)
+    kept = first.clone()
+    again = c(lucid.ones(4))
+    assert first.equal(kept) and same is x and part.data_ptr() == x[1:].data_ptr()
+    assert again[0].equal(lucid.full((4,), 2.0))
+    outputs = c(x)
+    assert outputs[1] is x and outputs[2].equal(x[1:]) and outputs[2].data_ptr() == x[1:].data_ptr()
+
+
+def test_nested_arguments_and_results():
+    def f(pair, *, scale, names):
+        return {"sum": pair["a"] + pair["b"][0] * scale, "n": len(names), "none": None}
+
+    c = lucid.compile(f, fullgraph=True)
+    for _ in range(3):
+        pair = {"a": lucid.randn(2), "b": [lucid.randn(2)]}
+        got, want = c(pair, scale=3, names=("x", "y")), f(pair, scale=3, names=("x", "y"))
+        assert got["sum"].equal(want["sum"]) and got["n"] == 2 and got["none"] is None
+    assert c.cache_info().hits == 2
+    assert c({"a": lucid.ones(1), "b": [lucid.ones(1)]}, scale=5, names=())["sum"].item() == 6
+
+
+def test_globals_closures_and_containers_are_guarded():
+    global SCALE
+    offset, steps = 1.0, [1.0, 2.0]
+
+    def f(x):
+        return x * SCALE + offset + BOX["scale"] + sum(steps)
+
+    compiled = lucid.compile(f, fullgraph=True)
+    x = lucid.ones(2)
+    for change in range(5):
+        assert compiled(x).equal(f(x)) and compiled(x).equal(f(x))
+        if change == 0:
+            SCALE = 5.0
+        elif change == 1:
+            offset = 7.0
+        elif change == 2:
+            BOX["scale"] = 9.0
+        elif change == 3:
+            steps.append(4.0)
+    assert compiled.cache_info().misses == 5
+    SCALE, BOX["scale"] = 2.0, 1.0
+
+
+def test_parameters_are_read_at_run_time():
+    layer = nn.Linear(3, 2)
+    c = lucid.compile(layer, fullgraph=True)
+    x = lucid.randn(4, 3)
+    with lucid.no_grad():
+        assert c(x).equal(layer(x))
+        layer.weight.mul_(2)
+        assert c(x).equal(layer(x))
+        layer.weight.data = lucid.randn(2, 3)
+        assert c(x).equal(layer(x)) and c.cache_info() == (2, 1, 8, 1)
+        layer.load_state_dict(nn.Linear(3, 2).state_dict())
+        assert c(x).equal(layer(x)) and c.cache_info().misses == 1
+        layer.weight = nn.Parameter(lucid.randn(2, 3))
+        assert c(x).equal(layer(x)) and c.cache_info().misses == 2
+
+
+def test_training_mode_and_attributes_of_modules():
+    net = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5), nn.BatchNorm1d(4))
+    c, twin = lucid.compile(net, fullgraph=True), copy.deepcopy(net)
+    for mode in (True, False, True, False):
+        net.train(mode), twin.train(mode)
+        for i in range(2):
+            x = lucid.randn(8, 4)
+            lucid.manual_seed(i)
+            a = c(x)
+            lucid.manual_seed(i)
+            assert a.equal(twin(x))
+    assert all(p.equal(q) for p, q in zip(net.buffers(), twin.buffers()))
+    net[1].p = 0.0
+    net.train()
+    assert c(lucid.ones(8, 4)).shape == (8, 4) and c.cache_info().misses == 3
+
+
+def test_dropout_draws_anew():
+    c = lucid.compile(lambda x: F.dropout(x, 0.5), fullgraph=True)
+    x = lucid.ones(1000)
+    first, second, third = c(x), c(x), c(x)
+    assert not first.equal(second) and not second.equal(third)
+
+
+@pytest.mark.parametrize("why, f", {
+    "reads values": lambda x: x if x.sum() > 0 else -x,
+    "reads": lambda x: x * float(x[0]),
+    "nonzero": lambda x: x[x > 0],
+    "print": lambda x: (print("x"), x + 1)[1],
+    "changes": lambda x: (LOG.append(1), x + 1)[1],
+}.items())  # fmt: skip
+def test_what_cannot_be_replayed_runs_eagerly(why, f):
+    LOG.clear()
+    with pytest.warns(UserWarning, match="runs eagerly"):
+        compiled = lucid.compile(f)
+        compiled(lucid.ones(3))
+    for x in (lucid.ones(3), -lucid.ones(3), lucid.arange(3.0)):
+        assert compiled(x).equal(f(x))
+    assert compiled.cache_info().currsize == 0 and "eagerly" in compiled.explain()
+    with pytest.raises(RuntimeError):
+        lucid.compile(f, fullgraph=True)(lucid.ones(3))
+
+
+def test_a_tensor_from_around_ops_breaks_the_trace():
+    import numpy as np
+
+    weight = lucid.ones(3)
+    for f in (lambda x: x + lucid.from_numpy(np.ones(3, np.float32)), lambda x: x + weight.data):
+        with pytest.warns(UserWarning, match="runs eagerly"):
+            assert lucid.compile(f)(lucid.ones(3)).equal(lucid.full((3,), 2.0))
+
+
+def test_constants_made_inside():
+    agree(
+        lambda x: x + lucid.tensor([1.0, 2.0]) + lucid.zeros(2) + lucid.arange(2),
+        *[(lucid.randn(2),) for _ in range(3)],
+        hits=2,
+    )
+
+
+def test_inputs_that_share_memory():
+    x = lucid.arange(6.0)
+    c = agree(lambda a, b: a * 2 + b, (x[:3], x[3:]), (x[:3], x[3:]), (x[1:4], x[1:4]), (x[:3], lucid.ones(3)))
+    assert c.cache_info().hits >= 1
+
+    def writes(a, b):
+        a.add_(1)
+        return b * 1
+
+    c = lucid.compile(writes, fullgraph=True)
+    for a, b in ((lucid.zeros(3), lucid.zeros(3)), (lucid.zeros(3), lucid.zeros(3)), (x, x)):
+        twin_a = a.clone()
+        twin_b = twin_a if a is b else b.clone()
+        assert c(a, b).equal(writes(twin_a, twin_b)) and a.equal(twin_a)
+
+
+def test_gradients():
+    w = lucid.randn(3, 3, requires_grad=True)
+
+    def f(x):
+        return (x @ w).tanh(), (w * w).sum()
+
+    c = lucid.compile(f, fullgraph=True)
+    for i in range(4):
+        x = lucid.randn(2, 3, requires_grad=True)
+        results = []
+        for fn in (f, c):
+            w.grad = None
+            y = x.detach().requires_grad_()
+            a, b = fn(y)
+            loss = a.sum() + b if i < 3 else b  # the last backward is partial
+            loss.backward(retain_graph=True)
+            results.append((a.detach(), b.detach(), w.grad, y.grad))
+        assert all(
+            p is q is None or (p if p is not None else lucid.zeros(2, 3)).equal(q if q is not None else lucid.zeros(2, 3))
+            for p, q in zip(*results)
+        )
+    assert c.cache_info().hits == 3
+
+
+def test_second_gradients_and_writes_between():
+    c = lucid.compile(lambda x: (x**3).sum(), fullgraph=True)
+    x = lucid.randn(3, requires_grad=True)
+    for _ in range(2):
+        (g,) = lucid.autograd.grad(c(x), x, create_graph=True)
+        (h,) = lucid.autograd.grad(g.sum(), x)
+        assert lucid.allclose(h, 6 * x)
+    y = c(x)
+    with lucid.no_grad():
+        x.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.backward()
+
+
+def test_custom_functions_and_hooks():
+    class Double(lucid.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 3
+
+    seen = []
+    x = lucid.ones(2, requires_grad=True)
+    x.register_hook(lambda g: seen.append(g.clone()))
+    c = lucid.compile(lambda x: Double.apply(x).sum(), fullgraph=True)
+    for _ in range(3):
+        x.grad = None
+        c(x).backward()
+        assert x.grad.tolist() == [3, 3]
+    assert len(seen) >= 3
+
+
+def test_modules_keep_what_they_are():
+    net = nn.Sequential(nn.Linear(2, 3), nn.ReLU())
+    c = lucid.compile(net)
+    assert isinstance(c, nn.Sequential) and list(c.state_dict()) == list(net.state_dict()) and c[0] is net[0]
+    assert [p is q for p, q in zip(c.parameters(), net.parameters())] == [True, True]
+    calls = []
+    net.register_forward_hook(lambda *_: calls.append(1))
+    x = lucid.ones(1, 2)
+    c(x), c(x)
+    assert len(calls) == 2
+    c.eval()
+    assert not net.training
+    twin = copy.deepcopy(c)
+    assert twin(x).equal(c(x)) and twin[0].weight is not c[0].weight
+    net._forward_hooks.clear()
+    assert pickle.loads(pickle.dumps(c))(x).equal(c(x))
+    net.compile()
+    assert copy.deepcopy(net)(x).equal(net(x)) and pickle.loads(pickle.dumps(net))(x).equal(net(x))
+
+
+def test_threads_have_an_arena_each():
+    net = nn.Sequential(nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 64)).requires_grad_(False)
+    c = lucid.compile(net, fullgraph=True)
+    inputs = [lucid.randn(512, 64) for _ in range(8)]
+    wanted = [net(x) for x in inputs]
+    c(inputs[0])
+    wrong = []
+
+    def work(i):
+        for _ in range(20):
+            if not c(inputs[i]).equal(wanted[i]):
+                wrong.append(i)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    assert wrong == []
+
+
+def test_many_shapes_keep_few_plans():
+    c = lucid.compile(lambda x: x + 1)
+    with pytest.warns(UserWarning, match="traced"):
+        for n in range(40):
+            c(lucid.zeros(n + 1))
+    assert c.cache_info().currsize == 8
+
+
+def test_modes_have_plans_of_their_own():
+    c = lucid.compile(lambda x, w: x @ w, fullgraph=True)
+    x, w = lucid.randn(4, 4), lucid.randn(4, 4, requires_grad=True)
+    assert c(x, w).requires_grad and c(x, w).requires_grad
+    with lucid.no_grad():
+        assert not c(x, w).requires_grad and not c(x, w).requires_grad
+    with lucid.autocast("cpu", dtype=lucid.bfloat16):
+        assert c(x, w).dtype == lucid.bfloat16 and c(x, w).dtype == lucid.bfloat16
+    assert c(x, w).dtype == lucid.float32
+
+
+def test_compiled_inside_compiled_and_vmap():
+    inner = lucid.compile(lambda x: x.sin() * 2)
+    agree(lambda x: inner(x) + inner(x + 1), *[(lucid.randn(3),) for _ in range(3)], hits=2)
+    agree(lambda x: lucid.vmap(lambda r: r.cumsum(0) * 2)(x), *[(lucid.randn(3, 4),) for _ in range(3)])
+
+
+def test_arguments_are_honoured_or_refused():
+    assert lucid.compile(len, disable=True) is len
+    for wrong in ({"backend": "tvm"}, {"mode": "fast"}, {"options": {"triton": 1}}, {"options": {"plans": 0}}):
+        with pytest.raises(ValueError):
+            lucid.compile(lambda x: x, **wrong)
+    with pytest.raises(NotImplementedError):
+        lucid.compile(lambda x: x, dynamic=True)
+    with pytest.raises(TypeError):
+        lucid.compile(3)
+    assert lucid.compile(options={"plans": 2})(lambda x: x)._plans == 2
