@@ -118,7 +118,7 @@ static PyObject *plan_new(UNUSED PyTypeObject *type, PyObject *args, UNUSED PyOb
 {
     PyObject   *graph, *outputs;
     lc_tensor **list = NULL;
-    int         first, last, cut, n = 0, n_saved = 0, *saved = NULL, *values = NULL;
+    int         first, last, cut, n = 0, n_saved = 0, *saved = NULL, *values = NULL, *same = NULL;
     PyPlan     *made = NULL;
     if (!PyArg_ParseTuple(args, "O!iiiO:_Plan", &PyGraph_Type, &graph, &first, &last, &cut, &outputs)) return NULL;
     lc_graph *g = ((PyGraph *)graph)->graph;
@@ -126,7 +126,9 @@ static PyObject *plan_new(UNUSED PyTypeObject *type, PyObject *args, UNUSED PyOb
     if (read_list(outputs, &list, &n) < 0) return NULL;
     if (cut >= 0 && (n_saved = saved_buffers(g, cut, &saved)) < 0) goto end;
     bool forward = cut >= 0 && first < cut;
-    if (!(values = PyMem_Calloc((size_t)(n + n_saved) + 1, sizeof *values))) {
+    values = PyMem_Calloc((size_t)(n + n_saved) + 1, sizeof *values),
+    same = PyMem_Calloc((size_t)(n + n_saved) + 1, sizeof *same);
+    if (!values || !same) {
         PyErr_NoMemory();
         goto end;
     }
@@ -135,6 +137,11 @@ static PyObject *plan_new(UNUSED PyTypeObject *type, PyObject *args, UNUSED PyOb
             PyErr_Format(PyExc_LookupError, "output %d was not made by a recorded call", i);
             goto end;
         }
+    for (int i = 0; i < n + n_saved; i++) {
+        same[i] = -1;
+        for (int k = 0; i < n && k < g->n_inputs; k++)
+            if (g->inputs[k] == list[i]) same[i] = k;
+    }
     for (int i = 0; i < n_saved && forward; i++)
         if ((values[n + i] = lc_graph_whole(g, saved[i])) < 0) {
             py_raise();
@@ -144,6 +151,7 @@ static PyObject *plan_new(UNUSED PyTypeObject *type, PyObject *args, UNUSED PyOb
                                 .first = first,
                                 .last = last,
                                 .outputs = values,
+                                .same_as = same,
                                 .n_outputs = n + (forward ? n_saved : 0),
                                 .extra_inputs = saved,
                                 .n_extra_inputs = forward || cut < 0 ? 0 : n_saved };
@@ -155,7 +163,7 @@ static PyObject *plan_new(UNUSED PyTypeObject *type, PyObject *args, UNUSED PyOb
     if ((made = PyObject_New(PyPlan, &PyPlan_Type))) made->plan = plan, made->n_outputs = request.n_outputs;
     else lc_plan_free(plan);
 end:
-    PyMem_Free(list), PyMem_Free(saved), PyMem_Free(values);
+    PyMem_Free(list), PyMem_Free(saved), PyMem_Free(values), PyMem_Free(same);
     return (PyObject *)made;
 }
 
@@ -187,6 +195,15 @@ static PyObject *plan_run(PyObject *self, PyObject *inputs)
     PyMem_Free(list);
     return result;
 }
+static PyObject *plan_fits(PyObject *self, PyObject *inputs)
+{
+    lc_tensor **list;
+    int         n;
+    if (read_list(inputs, &list, &n) < 0) return NULL;
+    bool fits = lc_plan_fits(((PyPlan *)self)->plan, list, n);
+    PyMem_Free(list);
+    return PyBool_FromLong(fits);
+}
 static PyObject *plan_set_number(PyObject *self, PyObject *args)
 {
     const char *name;
@@ -211,6 +228,7 @@ static PyObject *plan_facts(PyObject *self, UNUSED PyObject *unused)
 }
 static PyMethodDef plan_methods[] = {
     { "run", plan_run, METH_O, "Run with these tensors; None if their memory is arranged in another way than in the trace." },
+    { "fits", plan_fits, METH_O, "Whether the memory of these tensors is arranged as in the trace." },
     { "set_number", plan_set_number, METH_VARARGS,
       "(name, k, value): argument `name` of the k-th step that has one; how many have." },
     { "text", plan_text, METH_NOARGS, "A line per step." },

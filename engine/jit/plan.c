@@ -39,7 +39,7 @@ struct lc_plan {
     lc_graph *graph;
     int       first, last, n_inputs, n_extra, n_outputs, n_numbers, n_args, n_ends, n_arena,
         needed; /* needed: inputs that are read */
-    int            *outputs;
+    int            *outputs, *same_as;
     int            *order, n_order; /* the steps that are run */
     source         *sources;        /* per buffer */
     size_t          arena_bytes, made_bytes;
@@ -340,11 +340,6 @@ static void point_shells(const lc_plan *p, instance *x, int b, char *data, lc_st
         x->shells[v].data = data + g->values[v].offset, x->shells[v].storage = storage;
 }
 
-static bool same_geometry(const lc_tensor *a, const lc_tensor *b)
-{
-    return a->dtype == b->dtype && lc_same_shape(a, b) && lc_same_sizes(a->stride, b->stride, a->ndim);
-}
-
 static int prepare(const lc_plan *p, instance *x, lc_tensor *const *inputs, lc_storage **fresh)
 {
     const lc_graph *g = p->graph;
@@ -384,9 +379,10 @@ static lc_tensor *output_of(const lc_plan *p, instance *x, lc_tensor *const *inp
     const lc_graph  *g = p->graph;
     int              v = p->outputs[i], b = g->values[v].buffer;
     const lc_tensor *shell = &x->shells[v];
+    if (p->same_as[i] >= 0) return lc_retain(inputs[p->same_as[i]]);
     if (p->sources[b].kind == SOURCE_GIVEN) {
         lc_tensor *of = (lc_tensor *)given(p, inputs, b);
-        if (g->values[v].offset == 0 && same_geometry(of, shell)) return lc_retain(of);
+
         return lc_tensor_view_as(of, (lc_dtype)shell->dtype, shell->ndim, shell->shape, shell->stride, g->values[v].offset);
     }
     return lc_tensor_on(x->seen_storage[b], (lc_dtype)shell->dtype, shell->ndim, shell->shape, shell->stride,
@@ -403,6 +399,11 @@ static int hold(const lc_plan *p, lc_tensor *const *inputs, lc_storage **held)
             held[n++] = s;
         }
     return n;
+}
+
+bool lc_plan_fits(const lc_plan *p, lc_tensor *const *inputs, int n_inputs)
+{
+    return n_inputs >= p->needed && arranged_alike(p, inputs);
 }
 
 int lc_plan_run(lc_plan *p, lc_tensor *const *inputs, int n_inputs, lc_tensor **outputs)
@@ -450,7 +451,7 @@ void lc_plan_free(lc_plan *p)
     }
     if (p->graph) lc_object_release(&p->graph->object);
     pthread_mutex_destroy(&p->lock);
-    free(p->outputs), free(p->order), free(p->sources), free(p);
+    free(p->outputs), free(p->same_as), free(p->order), free(p->sources), free(p);
 }
 
 lc_plan *lc_plan_new(const lc_plan_request *r)
@@ -464,6 +465,8 @@ lc_plan *lc_plan_new(const lc_plan_request *r)
     p->n_outputs = r->n_outputs;
     if (!(p->outputs = calloc((size_t)r->n_outputs + 1, sizeof *p->outputs))) return lc_plan_free(p), no_memory();
     memcpy(p->outputs, r->outputs, (size_t)r->n_outputs * sizeof *p->outputs);
+    if (!(p->same_as = calloc((size_t)r->n_outputs + 1, sizeof *p->same_as))) return lc_plan_free(p), no_memory();
+    for (int i = 0; i < r->n_outputs; i++) p->same_as[i] = r->same_as ? r->same_as[i] : -1;
     if (choose_steps(p) < 0 || choose_sources(p, r) < 0) return lc_plan_free(p), NULL;
     return p;
 }

@@ -12,14 +12,16 @@ typedef struct {
     int       first, last; /* steps [first, last) */
     const int
         *extra_inputs;  /* buffers that an earlier plan of the graph made and this one reads: inputs behind the graph's own */
+    const int *same_as; /* per output: the input that it is, as an object; -1: none */
     const int *outputs; /* values */
     int        n_extra_inputs, n_outputs;
 } lc_plan_request;
 lc_plan *lc_plan_new(const lc_plan_request *request); /* NULL after lc_fail */
 void     lc_plan_free(lc_plan *plan);
 /* 0: done, outputs are new references. 1: the memory of inputs or externals is arranged in another way than in the trace, nothing was run. -1: failure */
-int lc_plan_run(lc_plan *plan, lc_tensor *const *inputs, int n_inputs, lc_tensor **outputs);
-int lc_plan_outputs(const lc_plan *plan);
+bool lc_plan_fits(const lc_plan *plan, lc_tensor *const *inputs, int n_inputs); /* false: lc_plan_run would return 1 */
+int  lc_plan_run(lc_plan *plan, lc_tensor *const *inputs, int n_inputs, lc_tensor **outputs);
+int  lc_plan_outputs(const lc_plan *plan);
 /* Number arguments that change between runs (a learning rate): argument `name` of the k-th step that has one. Returns how many steps have one. Not while a
  * run is in flight. */
 int lc_plan_set_number(lc_plan *plan, const char *name, int k, double value);

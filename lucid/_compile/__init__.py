@@ -9,8 +9,8 @@ __all__ = ["compile", "compile_step"]
 def compile(model=None, *, fullgraph=False, dynamic=None, backend="lucid", mode=None, options=None, disable=False):
     """A function or module that is traced when it is first called and runs as a plan from then on.
 
-    The plan does what the function did, kernel by kernel, without Python in between; results are the function's own, bit for bit.
-    A function that reads values (`if x.sum() > 0`, `.item()`) or changes Python state runs as it is, and one warning says
+    The plan does what the function did, kernel by kernel, without Python in between: results are the function's own, bit for
+    bit. A function that reads values (`if x.sum() > 0`, `.item()`) or changes Python state runs as it is, and one warning says
     why; with fullgraph=True that is an error. options: {"plans": n}, how many plans are kept (8).
 
     >>> @lucid.compile
@@ -57,8 +57,9 @@ def check_options(dynamic, backend, mode, options):
 def compile_step(model, loss_fn, optimizer, *, grad_clip=None, scaler=None, scheduler=None):
     """A whole training step as one plan: `step(*inputs, target)` returns the loss, detached.
 
-    A step clears old gradients, computes `loss_fn(model(*inputs), target)` and its gradients, clips their norm to grad_clip, and steps the optimizer
-    (and the scheduler). Learning rates may change between steps. The first call runs eagerly, the second is traced.
+    A step clears old gradients, computes `loss_fn(model(*inputs), target)` and its gradients, clips their norm to grad_clip, and
+    steps the optimizer (and the scheduler). Learning rates may change between steps. The first call runs eagerly, the second
+    is traced. With a GradScaler, which reads whether gradients overflowed, every step runs eagerly.
 
     >>> model = lucid.nn.Linear(2, 1)
     >>> step = lucid.compile_step(model, lucid.nn.functional.mse_loss, lucid.optim.SGD(model.parameters(), lr=0.1))

@@ -1,8 +1,8 @@
-"""`lucid.compile`: a function is run once under trace; afterwards its plan runs instead, in C, as long as what the trace relied on holds.
+"""`lucid.compile`: a function runs once under trace; afterwards its plan runs instead, in C, while what the trace relied on holds.
 
-A call is looked up in three steps. Tensors by position and nothing else: the plans are tried in C (`_Entries`). Any other call is flattened first; calls of one
-structure (nesting, keywords, plain values) share an `_Entries` of their own. If no plan fits, the function is traced again; if it cannot be, it
-runs as it is, and one warning says why.
+A call is looked up in three steps. Tensors by position and nothing else: the plans are tried in C (`_Entries`). Any other call is
+flattened first; calls of one structure (nesting, keywords, plain values) share an `_Entries` of their own. If no plan fits, the
+function is traced again; if it cannot be, it runs as it is, and one warning says why.
 """
 
 import collections
@@ -20,7 +20,7 @@ class Broken(RuntimeError):
     """A function that cannot be replayed, with fullgraph=True."""
 
 
-# --- nested arguments and results --------------------------------------------------------------------------------------------------
+# --- nested arguments and results ---
 def flatten(value, tensors):
     """The structure of value, hashable; its tensors are appended to the list.
 
@@ -93,7 +93,7 @@ def _finisher(structure):
     return None if structure == "tensor" else lambda outputs: unflatten(structure, iter(outputs))
 
 
-# --- one function --------------------------------------------------------------------------------------------------------------------
+# --- one function ---
 class Compiled:
     """A compiled function: call it like the function.
 
@@ -158,7 +158,8 @@ class Compiled:
                 if plan:
                     f = plan.facts()
                     lines.append(
-                        f"{name}: {f['steps']} steps ({f['dropped']} dropped, {f['fused_steps']} fused into {f['fused_regions']} regions); "
+                        f"{name}: {f['steps']} steps ({f['dropped']} dropped, {f['fused_steps']} fused into "
+                        f"{f['fused_regions']} regions); "
                         f"intermediates {f['made_bytes']} bytes one by one, {f['arena_bytes']} in the arena"
                     )
         return "\n".join(lines)
@@ -202,7 +203,13 @@ class Compiled:
             return self._eager(reason, args, kwargs)
         if not _C._trace_begin(tensors):
             return self._fn(*args, **kwargs)  # another thread is tracing: this call runs as it is
-        watch, result, joint, graph, error = guards.Watch(self._fn, *self._roots, *objects_in(structure)), None, None, None, None
+        watch, result, joint, graph, error = (
+            guards.Watch(self._fn, *self._roots, *objects_in(structure)),
+            None,
+            None,
+            None,
+            None,
+        )
         try:
             with watch:
                 result = self._fn(*args, **kwargs)
@@ -224,7 +231,7 @@ class Compiled:
             return result
         self._misses += 1
         try:
-            self._add(entries, tensors, held, graph, form, outputs, joint)
+            self._add(entries, tensors, held, graph, form, outputs, joint, structure)
         except LookupError as missing:
             self._give_up(str(missing))
             return result
@@ -237,7 +244,11 @@ class Compiled:
             )
         return result
 
-    def _add(self, entries, tensors, held, graph, form, outputs, joint):
+    def _add(self, entries, tensors, held, graph, form, outputs, joint, structure):
+        def eager(*tensors):
+            args, kwargs = unflatten(structure, iter(tensors))
+            return self._fn(*args, **kwargs)
+
         cut = joint.cut if joint else -1
         if joint is None:
             plan = _C._Plan(graph, 0, -1, -1, outputs)
@@ -250,7 +261,7 @@ class Compiled:
             if not joint.found:
                 raise LookupError("a result wants a gradient, but nothing it was made of gets one")
             backward = _C._Plan(graph, cut, -1, cut, joint.found)
-            call = _Recorded(self._fn, form, outputs, forward, backward, joint, len(tensors))
+            call = _Recorded(eager, form, outputs, forward, backward, joint, len(tensors))
             entries.add(tensors, held, None, call, self._plans)
             self._traced.append((forward, backward))
         del self._traced[: -self._plans]
@@ -276,7 +287,7 @@ def _parameter():
     return Parameter
 
 
-# --- gradients ---------------------------------------------------------------------------------------------------------------------------
+# --- gradients ---
 Joint = collections.namedtuple("Joint", "cut wanting targets places found")
 
 
@@ -325,6 +336,8 @@ class _Recorded:
         self.function = CompiledBackward
 
     def __call__(self, *inputs):
+        if not self.forward.fits(inputs):
+            return self.fn(*inputs)
         targets = self.targets_of(inputs)
         outputs = self.function.apply(inputs, *targets)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
@@ -335,8 +348,6 @@ class _Recorded:
 
     def run(self, ctx, inputs):
         made = self.forward.run(inputs)
-        if made is None:
-            raise RuntimeError("lucid.compile: the memory of the arguments is arranged in another way than in the trace")
         ctx.inputs, ctx.saved = inputs, made[self.n_outputs :]
         ctx.versions = [t._version for t in (*inputs, *self.watched)]
         outputs = made[: self.n_outputs]

@@ -1,9 +1,10 @@
 """What a trace relied on outside its inputs, and whether that still holds.
 
-A traced function reads globals, closures, attributes of modules and other objects, and small containers. While it runs, `sys.setprofile`
-shows every Python function that is entered; `Watch` notes the plain values that such a function could read, a superset of what it did read, before it
-reads them. Afterwards they must be the same: a function that changed one has a side effect that a plan would not repeat. Calls of functions that look at
-the outside world (clocks, random numbers of other libraries, printing, files) break the trace.
+A traced function reads globals, closures, attributes of modules and other objects, and small containers. While it runs,
+`sys.setprofile` shows every Python function that is entered; `Watch` notes the plain values that such a function could read, a
+superset of what it did read, before it reads them. Afterwards they must be the same: a function that changed one has a side effect
+that a plan would not repeat. Calls of functions that look at the outside world (clocks, random numbers of other libraries,
+printing, files) break the trace.
 """
 
 import builtins
@@ -29,6 +30,7 @@ _IMPURE_MODULES = (
     "_thread",
 )
 _IMPURE = {builtins.print, builtins.input, builtins.open, builtins.exec, builtins.eval}
+_HOUSE = ("lucid.", "importlib", "_frozen_importlib", "warnings", "linecache", "tokenize")  # may ask the outside
 _DEPTH = 4  # how far objects in attributes of objects are followed
 
 
@@ -170,8 +172,15 @@ class Watch:
 
 
 def _of_the_house(frame):
-    """This package, and imports, which a first call may make."""
-    return frame.f_globals.get("__name__", "").startswith(("lucid.", "importlib", "_frozen_importlib"))
+    """This package, and imports, which a first call may make, with all that they call."""
+    while frame:
+        if frame.f_globals.get("__name__", "").startswith(_HOUSE):
+            return True
+        if frame.f_code.co_filename.startswith("<frozen") or "/lib/python" in frame.f_code.co_filename:
+            frame = frame.f_back  # the standard library, called by whom?
+        else:
+            return False
+    return False
 
 
 def _from_outside(function):

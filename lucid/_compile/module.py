@@ -1,7 +1,7 @@
 """Compiled modules: the module's own class, state and hooks, with a compiled forward.
 
-`lucid.compile(module)` gives a second object that shares everything with the first (its `__dict__` is the same), so parameters, buffers, training mode and
-attributes are one; only calls differ. `module.compile()` compiles in place.
+`lucid.compile(module)` gives a second object that shares everything with the first (its `__dict__` is the same), so parameters,
+buffers, training mode and attributes are one; only calls differ. `module.compile()` compiles in place.
 """
 
 import copy

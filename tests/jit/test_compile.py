@@ -327,7 +327,7 @@ def test_modes_have_plans_of_their_own():
 def test_compiled_inside_compiled_and_vmap():
     inner = lucid.compile(lambda x: x.sin() * 2)
     agree(lambda x: inner(x) + inner(x + 1), *[(lucid.randn(3),) for _ in range(3)], hits=2)
-    agree(lambda x: lucid.vmap(lambda r: r.cumsum(0) * 2)(x), *[(lucid.randn(3, 4),) for _ in range(3)])
+    agree(lambda x: lucid.vmap(lambda r: r.sum() * 2 + r)(x), *[(lucid.randn(3, 4),) for _ in range(3)])
 
 
 def test_arguments_are_honoured_or_refused():
