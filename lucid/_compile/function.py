@@ -1,8 +1,8 @@
-"""`lucid.compile`: a function runs once under trace; afterwards its plan runs instead, in C, while what the trace relied on holds.
+"""`lucid.compile`: a function runs once under trace; afterwards its plan runs instead, in C.
 
-A call is looked up in three steps. Tensors by position and nothing else: the plans are tried in C (`_Entries`). Any other call is
-flattened first; calls of one structure (nesting, keywords, plain values) share an `_Entries` of their own. If no plan fits, the
-function is traced again; if it cannot be, it runs as it is, and one warning says why.
+A call is looked up in three steps. Tensors by position and nothing else: the plans are tried in C (`_Entries`). Any other
+call is flattened first; calls of one structure (nesting, keywords, plain values) share an `_Entries` of their own. If no plan
+fits, the function is traced again; if it cannot be, it runs as it is, and one warning says why.
 """
 
 import collections

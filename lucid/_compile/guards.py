@@ -1,10 +1,10 @@
 """What a trace relied on outside its inputs, and whether that still holds.
 
 A traced function reads globals, closures, attributes of modules and other objects, and small containers. While it runs,
-`sys.setprofile` shows every Python function that is entered; `Watch` notes the plain values that such a function could read, a
-superset of what it did read, before it reads them. Afterwards they must be the same: a function that changed one has a side effect
-that a plan would not repeat. Calls of functions that look at the outside world (clocks, random numbers of other libraries,
-printing, files) break the trace.
+`sys.setprofile` shows every Python function that is entered; `Watch` notes the plain values that such a function could
+read, a superset of what it did read, before it reads them. Afterwards they must be the same: a function that changed one has
+a side effect that a plan would not repeat. Calls of functions that look at the outside world (clocks, random numbers of other
+libraries, printing, files) break the trace.
 """
 
 import builtins
