@@ -184,7 +184,7 @@ struct lc_op {
     uint32_t            saves_for[LC_SAVES_FOR]; /* by argument: what is read only to make its gradient; kept if it wants one */
     uint32_t            any_device;              /* IN(k): may be on another device (copy_, to) */
     bool                random, reads_values;
-    bool                uninitialised; /* the result has no values yet: who reads it first has to write it first */
+    bool                uninitialised;    /* the result has no values yet: who reads it first has to write it first */
     uint32_t            nondeterministic; /* OUT(0): always; IN(k): unless the bool at argument k is true */
     bool any_strides;           /* run writes outputs of any strides, and with an in-place form input 0 may be the output */
     bool repeats_ok;            /* what it writes may share memory with itself (an expanded tensor) */

@@ -12,7 +12,7 @@ LC_SHORT_LOOPS
 
 const lc_device_allocator *lc_device_memory[LC_DEVICE_KINDS];
 int (*lc_device_open)(lc_device device);
-uint64_t                   lc_trace_births;
+uint64_t lc_trace_births;
 
 static void set_header(lc_storage *s, lc_device device, char *data, size_t bytes)
 {

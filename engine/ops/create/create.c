@@ -120,7 +120,8 @@ LC_OP(empty_strided,
       .sig = "empty_strided(size: tuple[int, ...], stride: tuple[int, ...], *, dtype: dtype | None = None, device: device | "
              "None = None) "
              "-> Tensor",
-      .doc = "An uninitialised tensor with given strides.", .factory = true, .shape = strided_size, .run = as_it_is, .uninitialised = true);
+      .doc = "An uninitialised tensor with given strides.", .factory = true, .shape = strided_size, .run = as_it_is,
+      .uninitialised = true);
 
 static int permuted_size(const lc_record *call, lc_spec *out) /* (size, physical_layout, *, dtype, device) */
 {
