@@ -58,8 +58,8 @@ def compile_step(model, loss_fn, optimizer, *, grad_clip=None, scaler=None, sche
     """A whole training step as one plan: `step(*inputs, target)` returns the loss, detached.
 
     A step clears old gradients, computes `loss_fn(model(*inputs), target)` and its gradients, clips their norm to grad_clip,
-    and steps the optimizer (and the scheduler). Learning rates may change between steps. The first call runs eagerly, the second
-    is traced. With a GradScaler, which reads whether gradients overflowed, every step runs eagerly.
+    and steps the optimizer (and the scheduler). Learning rates may change between steps. The first call runs eagerly, the
+    second is traced. With a GradScaler, which reads whether gradients overflowed, every step runs eagerly.
 
     >>> model = lucid.nn.Linear(2, 1)
     >>> step = lucid.compile_step(model, lucid.nn.functional.mse_loss, lucid.optim.SGD(model.parameters(), lr=0.1))
