@@ -37,7 +37,7 @@ static void generator_dealloc(PyObject *self)
 /* A plan draws numbers where the generator is; it does not put it anywhere. */
 static void break_trace(void)
 {
-    if (lc_modes & LC_TRACING) lc_trace_break("the state of a random generator is asked for or set");
+    if (lc_modes & LC_TRACING) lc_trace_break("the state of a random generator is set");
 }
 
 static PyObject *manual_seed(PyObject *self, PyObject *seed) /* negative seeds count from the end of 64 bits, as in PyTorch */
@@ -68,7 +68,6 @@ static PyObject *initial_seed(PyObject *self, UNUSED PyObject *unused) { return 
 
 static PyObject *get_state(PyObject *self, UNUSED PyObject *unused)
 {
-    break_trace();
     lc_tensor *t = lc_tensor_new(LC_u8, (lc_device){ LC_CPU, 0 }, 1, (int64_t[]){ LC_GENERATOR_STATE_BYTES });
     if (t) lc_generator_get_state(G, (uint8_t *)t->data);
     return py_wrap(t);

@@ -7,9 +7,26 @@ static _Thread_local int levels;
 int lc_vmap_push(void)
 {
     if (levels == 64) return lc_fail_int(LC_LucidError, "vmap: more than 64 levels");
+    lc_modes |= LC_BATCH_LEVEL;
     return ++levels;
 }
-void lc_vmap_pop(void) { levels--; }
+void lc_vmap_pop(void)
+{
+    if (--levels == 0) lc_modes &= ~(unsigned)LC_BATCH_LEVEL;
+}
+
+/* Whether examples should draw the same numbers or their own is the caller's to say; then they run one by one (lucid/func). */
+static int refuse_random(lc_record *call)
+{
+    if (!call->op->random) return 0;
+    return lc_fail_int(
+        LC_LucidError,
+        "vmap: called random operation %s while in randomness error mode. Please either use the 'same' or 'different' "
+        "randomness flags on vmap or perform the randomness operation out of vmap",
+        call->op->name);
+}
+static int               ignore(UNUSED lc_record *call) { return 0; }
+static const lc_observer random_guard = { LC_BATCH_LEVEL, refuse_random, ignore };
 
 static void batch_drop(lc_object *o)
 {
@@ -257,7 +274,7 @@ static int batch_transform(lc_record *call)
     }
     if (call->op->writes || call->out_given)
         return lc_fail_int(LC_NotImplementedError, "vmap: %s writes in place", call->op->name);
-    if (call->op->random) return lc_fail_int(LC_NotImplementedError, "vmap: %s draws random numbers", call->op->name);
+    if (refuse_random(call) < 0) return -1;
     if (call->op->kind == LC_KIND_COMPOSITE && !call->op->grad && !call->op->reads_values) return composite_rule(call);
     int rc = rule_of_class(&b, call->out);
     if (rc == NO_RULE) rc = loop_rule(&b, call->out);
@@ -266,4 +283,8 @@ static int batch_transform(lc_record *call)
     return rc;
 }
 
-static __attribute__((constructor)) void start_vmap(void) { lc_batch_transform = batch_transform; }
+static __attribute__((constructor)) void start_vmap(void)
+{
+    lc_batch_transform = batch_transform;
+    lc_observe(&random_guard);
+}

@@ -37,6 +37,11 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="lucid", mode=
 
 
 def check_options(dynamic, backend, mode, options):
+    """How many plans to keep; raises for an argument that Lucid does not know.
+
+    >>> lucid._compile.check_options(None, "lucid", None, {"plans": 3})
+    3
+    """
     if dynamic:
         raise NotImplementedError("lucid.compile: dynamic=True is not there; every batch size gets a plan of its own")
     if backend not in ("lucid", "inductor", "eager"):

@@ -13,11 +13,21 @@ from .. import _C
 from . import guards
 
 CacheInfo = collections.namedtuple("CacheInfo", "hits misses maxsize currsize")
+CacheInfo.__doc__ = """Counts of a compiled function, named as those of functools.lru_cache.
+
+>>> lucid.compile(lambda x: x).cache_info()
+CacheInfo(hits=0, misses=0, maxsize=8, currsize=0)
+"""
 PLANS = 8
 
 
 class Broken(RuntimeError):
-    """A function that cannot be replayed, with fullgraph=True."""
+    """A function that cannot be replayed, with fullgraph=True.
+
+    >>> lucid.compile(lambda x: x if x.sum() > 0 else -x, fullgraph=True)(lucid.ones(1))
+    Traceback (most recent call last):
+    lucid._compile.function.Broken: ...
+    """
 
 
 # --- nested arguments and results ---
@@ -80,13 +90,13 @@ def unflatten(structure, tensors):
     return tuple(items) if kind == "tuple" else items
 
 
-def objects_in(structure):
+def _objects_in(structure):
     """What of a structure is neither a tensor, a container nor a plain value."""
     if structure == "tensor" or structure[0] == "value":
         return []
     if structure[0] == "object":
         return [structure[1].value]
-    return [o for part in structure[-1] for o in objects_in(part)]
+    return [o for part in structure[-1] for o in _objects_in(part)]
 
 
 def _finisher(structure):
@@ -138,14 +148,14 @@ class Compiled:
         return CacheInfo(hits, self._misses, self._plans, min(len(self._traced), self._plans))
 
     def graph(self, format="text"):
-        """The steps of the newest plan as text, or as a drawing (format="svg")."""
+        """The steps of the newest plan as text, or as a _drawing (format="svg")."""
         if not self._traced:
-            return "" if format == "text" else drawing("")
+            return "" if format == "text" else _drawing("")
         texts = [plan.text() for plan in self._traced[-1] if plan]
         if format == "text":
             return "\n".join(texts)
         if format == "svg":
-            return drawing("".join(texts))
+            return _drawing("".join(texts))
         raise ValueError(f"graph: format is 'text' or 'svg', not {format!r}")
 
     def explain(self):
@@ -192,7 +202,7 @@ class Compiled:
         if self._fullgraph:
             raise Broken(f"lucid.compile: {name}: {why}")
         self._why = why
-        warnings.warn(f"lucid.compile: {name} runs eagerly: {why}{guards.calling_line()}", stacklevel=4)
+        warnings.warn(f"lucid.compile: {name} runs eagerly: {why}{guards._calling_line()}", stacklevel=4)
 
     def _trace(self, structure, tensors, entries):
         args, kwargs = unflatten(structure, iter(tensors))
@@ -204,7 +214,7 @@ class Compiled:
         if not _C._trace_begin(tensors):
             return self._fn(*args, **kwargs)  # another thread is tracing: this call runs as it is
         watch, result, joint, graph, error = (
-            guards.Watch(self._fn, *self._roots, *objects_in(structure)),
+            guards.Watch(self._fn, *self._roots, *_objects_in(structure)),
             None,
             None,
             None,
@@ -215,8 +225,8 @@ class Compiled:
                 result = self._fn(*args, **kwargs)
             outputs = []
             form = flatten(result, outputs)
-            if objects_in(form):
-                _C._trace_break(f"it returns a {type(objects_in(form)[0]).__name__}")
+            if _objects_in(form):
+                _C._trace_break(f"it returns a {type(_objects_in(form)[0]).__name__}")
             joint = _trace_backward(outputs, tensors)
         finally:
             try:
@@ -288,7 +298,7 @@ def _parameter():
 
 
 # --- gradients ---
-Joint = collections.namedtuple("Joint", "cut wanting targets places found")
+_Joint = collections.namedtuple("Joint", "cut wanting targets places found")
 
 
 def _trace_backward(outputs, inputs):
@@ -308,7 +318,7 @@ def _trace_backward(outputs, inputs):
     found = grad([outputs[i] for i in wanting], targets, seeds, retain_graph=True, allow_unused=True)
     kept = [(t, g) for t, g in zip(targets, found) if g is not None]
     places = [next((k for k, i in enumerate(inputs) if i is t), None) for t, _ in kept]
-    return Joint(cut, wanting, [None if p is not None else t for p, (t, _) in zip(places, kept)], places, [g for _, g in kept])
+    return _Joint(cut, wanting, [None if p is not None else t for p, (t, _) in zip(places, kept)], places, [g for _, g in kept])
 
 
 class _Recorded:
@@ -375,7 +385,7 @@ class _Recorded:
         return grad(wanted, self.targets_of(ctx.inputs), [grads[i] for i in self.wanting], create_graph=True, allow_unused=True)
 
 
-def drawing(text):
+def _drawing(text):
     """The steps as an SVG: a box per step, top to bottom."""
     lines = text.splitlines()
     width, height = 12 + 8 * max([20, *map(len, lines)]), 16 + 26 * len(lines)

@@ -45,7 +45,14 @@ def is_plain(value):
 
 
 class Watch:
-    """Collects guards while a function is traced: `with Watch(fn) as watch: fn(...)`, then `watch.guards()`."""
+    """Collects guards while a function is traced.
+
+    >>> from lucid._compile.guards import Watch
+    >>> with Watch() as watch:
+    ...     n = len("abc")
+    >>> watch.guards().check()
+    -1
+    """
 
     def __init__(self, *roots):
         self.found = {}  # id of a dict, list or cell: (where, names or None, values)
@@ -192,7 +199,7 @@ def _line(frame):
     return f" ({frame.f_code.co_filename}:{frame.f_lineno})"
 
 
-def calling_line():
+def _calling_line():
     """Where the user's code is, for a warning: the innermost line outside this package."""
     frame = sys._getframe()
     while frame and frame.f_globals.get("__name__", "").startswith("lucid"):

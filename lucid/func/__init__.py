@@ -84,16 +84,10 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
 
 
 def _all_at_once(func, leaves, build, dims, mapped, size, out_dims, kwargs):
-    state = _C.default_generator.get_state()
     level = _C._vmap_push()
     try:
         inner = [_C._batched(x, d, level) if own else x for x, d, own in zip(leaves, dims, mapped)]
         result = func(*build(inner), **kwargs)
-        if not _C.equal(state, _C.default_generator.get_state()):
-            raise RuntimeError(
-                "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
-                "randomness flags on vmap or perform the randomness operation out of vmap"
-            )
         outputs, rebuild = _flatten(result)
         out = _matching(out_dims, result, "out_dims")
         if not all(isinstance(y, _C.Tensor) for y in outputs):
