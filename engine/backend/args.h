@@ -91,6 +91,15 @@ typedef struct {
     lc_tensor       *equal; /* 0-d bool */
 } lc_equal_args;
 
+/* _within: whether every element of x lies between low and high. */
+enum { LC_ABOVE_LOW = 1, LC_BELOW_HIGH = 2, LC_WHOLE = 4 }; /* low excluded, high excluded, integers only */
+typedef struct {
+    const lc_tensor *x;
+    double           low, high;
+    int              kind;
+    bool            *within;
+} lc_within_args;
+
 /* masked_select, masked_scatter: elements of `many` where mask holds, in row-major order, to or from the contiguous `each`. mask is bool
  * and broadcasts to many. count (0-d int64; NULL: not wanted): how many there are. Without `each` they are only counted. An `each` with too few
  * elements is refused before any is moved. */
@@ -178,7 +187,7 @@ typedef struct {
 /* Random fills. What a and b are depends on the op: from and to, mean and std, p, lambda. out is real. */
 typedef struct {
     lc_tensor       *out;
-    const lc_tensor *each[2]; /* parameters per element, which broadcast: probabilities, rates, counts; multinomial: weights */
+    const lc_tensor *each[3]; /* parameters per element, which broadcast: probabilities, rates, counts; multinomial: weights */
     lc_generator    *generator;
     double           a, b;
     int64_t          low;

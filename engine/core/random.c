@@ -246,7 +246,7 @@ static void normal_half(lc_generator *g, lc_dtype dtype, uint16_t *out, int64_t 
     }
 }
 
-static double next_normal(lc_generator *g)
+double lc_next_normal(lc_generator *g)
 {
     if (g->has_normal) {
         g->has_normal = false;
@@ -269,7 +269,7 @@ void lc_random_normal(lc_generator *g, lc_dtype dtype, void *out, int64_t n, dou
 {
     pthread_mutex_lock(&g->lock);
     if (n < BLOCK || !contiguous)
-        for (int64_t i = 0; i < n; i++) store(dtype, out, i, fma(next_normal(g), std, mean));
+        for (int64_t i = 0; i < n; i++) store(dtype, out, i, fma(lc_next_normal(g), std, mean));
     else if (dtype == LC_f64) normal_f64(g, out, n, mean, std);
     else if (dtype == LC_f32) normal_f32(g, out, n, (float)mean, (float)std);
     else normal_half(g, dtype, out, n, (float)mean, (float)std);
@@ -300,7 +300,7 @@ void lc_random_cauchy(lc_generator *g, double *out, int64_t n, double median, do
 void lc_random_log_normal(lc_generator *g, double *out, int64_t n, double mean, double std)
 {
     pthread_mutex_lock(&g->lock);
-    for (int64_t i = 0; i < n; i++) out[i] = exp(next_normal(g) * std + mean);
+    for (int64_t i = 0; i < n; i++) out[i] = exp(lc_next_normal(g) * std + mean);
     pthread_mutex_unlock(&g->lock);
 }
 

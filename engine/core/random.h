@@ -20,6 +20,8 @@ void lc_random_bernoulli_each(lc_generator *g, uint8_t *out, int64_t n, lc_dtype
 int  lc_random_poisson(lc_generator *g, double *out, int64_t n, const double *rate);
 void lc_random_binomial(lc_generator *g, lc_dtype dtype, void *out, int64_t n, const void *count,
                         const void *p); /* f32 or f64 */
+/* Gamma variables of scale 1; alpha and out are f32 or f64 (core/random_gamma.c). */
+void lc_random_gamma(lc_generator *g, lc_dtype dtype, void *out, int64_t n, const void *alpha);
 /* rrelu: a slope in [lo, hi) for each x that is not positive, 1 without a draw for the others. */
 void lc_random_slopes(lc_generator *g, double *out, int64_t n, const double *x, double lo, double hi);
 /* n indices below `categories`, with replacement. cumulative: a buffer of `categories` elements that starts as the weights and becomes
@@ -51,6 +53,7 @@ static inline double lc_next_unit(lc_generator *g)
 {
     return (double)(lc_next64(g) & ((1ull << 53) - 1)) * 0x1p-53;
 } /* [0, 1) */
+double lc_next_normal(lc_generator *g); /* Box and Muller's method; the second of a pair waits in the generator */
 
 /* A loop, name_loop(...), compiled for this machine's vectors too. Floating-point results do not depend on which runs: nothing is fused
  * that is not written as fma. */

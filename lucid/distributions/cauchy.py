@@ -1,9 +1,12 @@
-"""Ratios of normal numbers."""
+"""Ratios of normal variables, and their sizes."""
 
 import math
 
 from .. import _C
-from .distribution import NO_SHAPE, LocScale
+from .distribution import NO_SHAPE, LocScale, of_part
+from .normal import Half
+
+__all__ = ["Cauchy", "HalfCauchy"]
 
 
 class Cauchy(LocScale):
@@ -17,15 +20,14 @@ class Cauchy(LocScale):
     variance = property(lambda self: _C.full_like(self.loc, math.inf))
 
     def rsample(self, sample_shape=NO_SHAPE):
-        shape = self._extended_shape(sample_shape)
-        return self.loc + self.loc.new_empty(shape).cauchy_() * self.scale
+        return self.loc + self.loc.new_empty(self._extended_shape(sample_shape)).cauchy_() * self.scale
 
     def log_prob(self, value):
-        self._validate_sample(value)
+        self._check(value)
         return -math.log(math.pi) - self.scale.log() - (((value - self.loc) / self.scale) ** 2).log1p()
 
     def cdf(self, value):
-        self._validate_sample(value)
+        self._check(value)
         return _C.atan((value - self.loc) / self.scale) / math.pi + 0.5
 
     def icdf(self, value):
@@ -33,3 +35,15 @@ class Cauchy(LocScale):
 
     def entropy(self):
         return math.log(4 * math.pi) + self.scale.log()
+
+
+class HalfCauchy(Half):
+    """Sizes of numbers of a Cauchy distribution around 0.
+
+    >>> lucid.distributions.HalfCauchy(1.0).cdf(lucid.tensor(1.0))
+    tensor(0.5000)
+    """
+
+    _whole = Cauchy
+    mean = property(lambda self: _C.full_like(self.scale, math.inf))
+    variance = of_part("base_dist.variance")

@@ -1,8 +1,10 @@
 """`Independent`: several numbers as one sample."""
 
-from .. import _C
 from . import constraints
-from .distribution import NO_SHAPE, Distribution
+from .distribution import NO_SHAPE, Distribution, of_part
+from .utils import _sum_rightmost
+
+__all__ = ["Independent"]
 
 
 class Independent(Distribution):
@@ -12,6 +14,8 @@ class Independent(Distribution):
     >>> lucid.distributions.Independent(normal, 1).log_prob(lucid.zeros(3, 2))
     tensor([-1.8379, -1.8379, -1.8379])
     """
+
+    arg_constraints = {}
 
     def __init__(self, base_distribution, reinterpreted_batch_ndims, validate_args=None):
         n = reinterpreted_batch_ndims
@@ -25,26 +29,15 @@ class Independent(Distribution):
         self.base_dist, self.reinterpreted_batch_ndims = base_distribution, n
         super().__init__(shape[:cut], shape[cut:], validate_args)
 
-    def expand(self, batch_shape, _instance=None):
-        batch_shape = _C.Size(batch_shape)
-        base = self.base_dist.expand(batch_shape + self._event_shape[: self.reinterpreted_batch_ndims])
-        return type(self)(base, self.reinterpreted_batch_ndims, validate_args=self._validate_args)
-
-    has_rsample = property(lambda self: self.base_dist.has_rsample)
+    has_rsample, mean, mode, variance = (of_part("base_dist." + name) for name in ("has_rsample", "mean", "mode", "variance"))
     has_enumerate_support = property(
         lambda self: False if self.reinterpreted_batch_ndims else self.base_dist.has_enumerate_support
     )
-    mean = property(lambda self: self.base_dist.mean)
-    mode = property(lambda self: self.base_dist.mode)
-    variance = property(lambda self: self.base_dist.variance)
 
-    @property
+    @constraints.dependent_property
     def support(self):
-        return constraints.independent(self.base_dist.support, self.reinterpreted_batch_ndims)
-
-    def _sum(self, values):
         n = self.reinterpreted_batch_ndims
-        return values.sum(tuple(range(-n, 0))) if n else values
+        return constraints.independent(self.base_dist.support, n) if n else self.base_dist.support
 
     def sample(self, sample_shape=NO_SHAPE):
         return self.base_dist.sample(sample_shape)
@@ -53,10 +46,10 @@ class Independent(Distribution):
         return self.base_dist.rsample(sample_shape)
 
     def log_prob(self, value):
-        return self._sum(self.base_dist.log_prob(value))
+        return _sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
 
     def entropy(self):
-        return self._sum(self.base_dist.entropy())
+        return _sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
 
     def enumerate_support(self, expand=True):
         if self.reinterpreted_batch_ndims:

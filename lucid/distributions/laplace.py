@@ -1,7 +1,10 @@
-"""Numbers that are near and sometimes far."""
+"""The Laplace distribution."""
 
 from .. import _C
+from .._info import finfo
 from .distribution import NO_SHAPE, LocScale
+
+__all__ = ["Laplace"]
 
 
 class Laplace(LocScale):
@@ -16,18 +19,16 @@ class Laplace(LocScale):
     stddev = property(lambda self: 2**0.5 * self.scale)
 
     def rsample(self, sample_shape=NO_SHAPE):
-        from .._info import finfo
-
         shape = self._extended_shape(sample_shape)
         u = self.loc.new_empty(shape).uniform_(finfo(self.loc.dtype).eps - 1, 1)
         return self.loc - self.scale * u.sign() * _C.log1p(-u.abs())
 
     def log_prob(self, value):
-        self._validate_sample(value)
+        self._check(value)
         return -_C.log(2 * self.scale) - _C.abs(value - self.loc) / self.scale
 
     def cdf(self, value):
-        self._validate_sample(value)
+        self._check(value)
         away = value - self.loc
         return 0.5 - 0.5 * away.sign() * _C.expm1(-away.abs() / self.scale)
 

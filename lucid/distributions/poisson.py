@@ -1,8 +1,12 @@
 """Numbers of events."""
 
 from .. import _C
+from ..autograd.grad_mode import no_grad
 from . import constraints
-from .distribution import NO_SHAPE, ExponentialFamily, broadcast_all, shape_of
+from .distribution import NO_SHAPE, ExponentialFamily
+from .utils import broadcast_all
+
+__all__ = ["Poisson"]
 
 
 class Poisson(ExponentialFamily):
@@ -16,16 +20,21 @@ class Poisson(ExponentialFamily):
     support = constraints.nonnegative_integer
 
     def __init__(self, rate, validate_args=None):
-        (self.rate,) = broadcast_all(rate)
-        super().__init__(shape_of((rate,), self.rate), validate_args=validate_args)
+        self._set(validate_args, rate=rate)
 
     mean = variance = property(lambda self: self.rate)
     mode = property(lambda self: self.rate.floor())
 
     def sample(self, sample_shape=NO_SHAPE):
-        return _C.poisson(self.rate.detach().expand(self._extended_shape(sample_shape)))
+        with no_grad():
+            return _C.poisson(self.rate.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value):
-        self._validate_sample(value)
+        self._check(value)
         rate, value = broadcast_all(self.rate, value)
         return value.xlogy(rate) - rate - (value + 1).lgamma()
+
+    _natural_params = property(lambda self: (self.rate.log(),))
+
+    def _log_normalizer(self, x):
+        return x.exp()

@@ -110,3 +110,27 @@ static int equal_call(const lc_value *in, lc_tensor **out)
 }
 LC_OP(equal, .sig = "equal(input: Tensor, other: Tensor) -> bool", .doc = "Whether both have the same shape and values.",
       .method = true, .reads_values = true, .call = equal_call);
+
+/* One pass where the device has a kernel for it, else comparisons. kind: LC_ABOVE_LOW | LC_BELOW_HIGH | LC_WHOLE. */
+static int within_call(const lc_value *in, lc_tensor **out)
+{
+    lc_tensor        *x = in(0);
+    bool              within = false;
+    int               kind = (int)in[3].i;
+    const lc_backend *backend = lc_backend_of(x->device);
+    if (!backend) return -1;
+    if (backend->has(LC_OP__within, (lc_dtype)x->dtype)) {
+        lc_within_args args = { .x = x, .low = in[1].f, .high = in[2].f, .kind = kind, .within = &within };
+        if (backend->run(LC_OP__within, (lc_dtype)x->dtype, &args) < 0) return -1;
+        out[0] = lc_scoped(lc_tensor_new(LC_b8, x->device, 0, NULL));
+        return out[0] ? fill_tensor(out[0], LC_INTEGER(within)) : -1;
+    }
+    lc_tensor *above = (kind & LC_ABOVE_LOW ? lc_gt : lc_ge)(x, LC_NUMBER(in[1].f));
+    lc_tensor *below = (kind & LC_BELOW_HIGH ? lc_lt : lc_le)(x, LC_NUMBER(in[2].f));
+    lc_tensor *inside = lc_logical_and(above, below);
+    if (kind & LC_WHOLE) inside = lc_logical_and(inside, lc_eq(lc_remainder(x, LC_NUMBER(1)), LC_NUMBER(0)));
+    return (out[0] = lc_all(inside, NULL, 0, false)) ? 0 : -1;
+}
+LC_OP(_within, .sig = "_within(input: Tensor, low: float, high: float, kind: int = 0) -> bool",
+      .doc = "Whether every element lies between low and high. kind: 1 excludes low, 2 excludes high, 4 asks for integers.",
+      .reads_values = true, .call = within_call);

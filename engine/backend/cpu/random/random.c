@@ -4,8 +4,9 @@
 #include "../../args.h"
 #include "../../../core/random.h"
 #include "../../../tensor/iter.h"
+#include "gamma_grad.h"
 
-enum { RANDOM_TILE = 512, MOST_EACH = 2 };
+enum { RANDOM_TILE = 512, MOST_EACH = 3 };
 typedef struct random_walk random_walk;
 struct random_walk {
     const lc_random_args *args;
@@ -18,7 +19,7 @@ static int random_row(void *ctx, char *const *ptr, const int64_t *stride, int64_
 {
     const random_walk *w = ctx;
     double             tile[RANDOM_TILE], parameter[MOST_EACH][RANDOM_TILE];
-    const void        *each[MOST_EACH] = { parameter[0], parameter[1] };
+    const void        *each[MOST_EACH] = { parameter[0], parameter[1], parameter[2] };
     for (int64_t first = 0, m; first < n; first += m) {
         m = n - first < RANDOM_TILE ? n - first : RANDOM_TILE;
         for (int k = 0; k < w->n_each; k++)
@@ -64,7 +65,21 @@ DRAW(bernoulli_each)
 }
 DRAW(poisson) { return lc_random_poisson(ARGS, out, n, each[0]); }
 DRAW(binomial) { return lc_random_binomial(ARGS, w->made, out, n, each[0], each[1]), 0; }
+DRAW(gamma) { return lc_random_gamma(ARGS, w->made, out, n, each[0]), 0; }
 DRAW(slopes) { return lc_random_slopes(ARGS, out, n, each[0], w->args->a, w->args->b), 0; }
+/* Not draws, but how draws depend on their parameters: maps of the same walk. */
+DRAW(gamma_grad)
+{
+    const double *alpha = each[0], *x = each[1];
+    for (int64_t i = 0; i < n; i++) ((double *)out)[i] = gamma_grad_at(alpha[i], x[i]);
+    return 0;
+}
+DRAW(dirichlet_grad)
+{
+    const double *x = each[0], *alpha = each[1], *total = each[2];
+    for (int64_t i = 0; i < n; i++) ((double *)out)[i] = dirichlet_grad_at(x[i], alpha[i], total[i]);
+    return 0;
+}
 
 /* Kernels: the fill, what it is drawn as, and what parameters per element it takes. */
 #define RANDOM(name, made_as, ...)                                                                                             \
@@ -84,7 +99,10 @@ RANDOM(any, LC_i64, 0, 0)
 RANDOM(bernoulli_each, LC_b8, dtype, 1)
 RANDOM(poisson, LC_f64, LC_f64, 1)
 RANDOM(binomial, dtype, dtype, 2)
+RANDOM(gamma, dtype, dtype, 1)
 RANDOM(slopes, LC_f64, LC_f64, 1)
+RANDOM(gamma_grad, LC_f64, LC_f64, 2)
+RANDOM(dirichlet_grad, LC_f64, LC_f64, 3)
 
 static int cpu_random(lc_dtype dtype, const void *args)
 {
@@ -123,6 +141,9 @@ LC_CPU_RUN(bernoulli_, cpu_bernoulli, ~(COMPLEX | WIDE_UNSIGNED))
 LC_CPU_RUN(_bernoulli_each, cpu_bernoulli_each, 1u << LC_f32 | 1u << LC_f64)
 LC_CPU_RUN(poisson, cpu_poisson, FLOATS)
 LC_CPU_RUN(binomial, cpu_binomial, 1u << LC_f32 | 1u << LC_f64)
+LC_CPU_RUN(_standard_gamma, cpu_gamma, 1u << LC_f32 | 1u << LC_f64)
+LC_CPU_RUN(_standard_gamma_grad, cpu_gamma_grad, 1u << LC_f32 | 1u << LC_f64)
+LC_CPU_RUN(_dirichlet_grad, cpu_dirichlet_grad, 1u << LC_f32 | 1u << LC_f64)
 LC_CPU_RUN(_rrelu_noise, cpu_slopes, FLOATS)
 LC_CPU_RUN(multinomial, cpu_multinomial, 1u << LC_f32 | 1u << LC_f64)
 LC_CPU_RUN(random_, cpu_random, ~COMPLEX)
