@@ -97,7 +97,7 @@ typedef struct {
     const lc_tensor *x;
     double           low, high;
     int              kind;
-    bool            *within;
+    lc_tensor       *within; /* 0-d bool */
 } lc_within_args;
 
 /* masked_select, masked_scatter: elements of `many` where mask holds, in row-major order, to or from the contiguous `each`. mask is bool

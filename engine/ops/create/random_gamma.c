@@ -3,18 +3,35 @@
 #include <float.h>
 #include <math.h>
 
-/* ---- how draws move with their parameters; not differentiable again, as in PyTorch ---- */
+/* ---- how draws move with their parameters ---- */
 static int map_run(const lc_record *call)
 {
     lc_random_args args = { .out = call->out[0] };
     for (int k = 0; k < call->n_in; k++) args.each[k] = call->in[k];
     return run_kernel_with(call, &args);
 }
+static int packed_broadcast(const lc_record *call, lc_spec *out)
+{
+    int rc = broadcast(call, out);
+    return out->order = LC_ORDER_CONTIGUOUS, rc;
+}
+/* PyTorch knows no derivative of these either. */
+GRAD(gamma_slope)
+{
+    for (int k = 0; in[k].tag == LC_IS_tensor; k++)
+        if (need[k]) dx[k] = lc_fail(LC_NotImplementedError, "the derivative for '_standard_gamma_grad' is not implemented.");
+}
+GRAD(dirichlet_slope)
+{
+    for (int k = 0; in[k].tag == LC_IS_tensor; k++)
+        if (need[k]) dx[k] = lc_fail(LC_NotImplementedError, "the derivative for '_dirichlet_grad' is not implemented.");
+}
 LC_OP(_standard_gamma_grad, .sig = "_standard_gamma_grad(input: Tensor, output: Tensor) -> Tensor",
-      .doc = "Derivative of gamma variables `output` by their concentration `input`.", .shape = broadcast, .run = map_run);
+      .doc = "Derivative of gamma variables `output` by their concentration `input`.", .shape = packed_broadcast,
+      .run = map_run, .grad = gamma_slope_grad);
 LC_OP(_dirichlet_grad, .sig = "_dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor",
       .doc = "Derivative of beta variables x by alpha, over 1 - x; total is the sum of both concentrations.",
-      .shape = broadcast, .run = map_run);
+      .shape = broadcast, .run = map_run, .grad = dirichlet_slope_grad);
 
 /* ---- draws ---- */
 static int gamma_shape(const lc_record *call, lc_spec *out)

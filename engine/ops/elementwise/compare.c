@@ -115,15 +115,13 @@ LC_OP(equal, .sig = "equal(input: Tensor, other: Tensor) -> bool", .doc = "Wheth
 static int within_call(const lc_value *in, lc_tensor **out)
 {
     lc_tensor        *x = in(0);
-    bool              within = false;
     int               kind = (int)in[3].i;
     const lc_backend *backend = lc_backend_of(x->device);
     if (!backend) return -1;
     if (backend->has(LC_OP__within, (lc_dtype)x->dtype)) {
-        lc_within_args args = { .x = x, .low = in[1].f, .high = in[2].f, .kind = kind, .within = &within };
-        if (backend->run(LC_OP__within, (lc_dtype)x->dtype, &args) < 0) return -1;
-        out[0] = lc_scoped(lc_tensor_new(LC_b8, x->device, 0, NULL));
-        return out[0] ? fill_tensor(out[0], LC_INTEGER(within)) : -1;
+        if (!(out[0] = lc_scoped(lc_tensor_new(LC_b8, x->device, 0, NULL)))) return -1;
+        lc_within_args args = { .x = x, .low = in[1].f, .high = in[2].f, .kind = kind, .within = out[0] };
+        return backend->run(LC_OP__within, (lc_dtype)x->dtype, &args);
     }
     lc_tensor *above = (kind & LC_ABOVE_LOW ? lc_gt : lc_ge)(x, LC_NUMBER(in[1].f));
     lc_tensor *below = (kind & LC_BELOW_HIGH ? lc_lt : lc_le)(x, LC_NUMBER(in[2].f));

@@ -24,6 +24,22 @@ def dropped(op, *args):
     return S(op, *args, fn=lambda m, *a: m.manual_seed(3) and getattr(m, op)(*a), dtypes=("float64",), id=op + "_grad")
 
 
+def private(op):
+    """A function that PyTorch has in its main namespace, and Lucid in that of the ops."""
+    return lambda m, *a: (getattr(m, op, None) or getattr(m._C, op))(*a)
+
+
+def within(m, x, low, high, kind):
+    """PyTorch has comparisons for it."""
+    if hasattr(m._C, "_within"):
+        return m._C._within(x, low, high, kind)
+    inside = (x > low if kind & 1 else x >= low) & (x < high if kind & 2 else x <= high)
+    return bool((inside & (x % 1 == 0) if kind & 4 else inside).all())
+
+
+GAMMA_GRAD, DIRICHLET_GRAD = (
+    {"fn": private(op), "grad": False, "rtol": 2e-2, "atol": 1e-3} for op in ("_standard_gamma_grad", "_dirichlet_grad")
+)
 SAMPLES = [
     *[dropped(op, T(3, 4, 5), 0.4, True) for op in ("dropout", "feature_dropout", "alpha_dropout", "native_dropout")],
     S(
@@ -120,6 +136,31 @@ SAMPLES = [
     seeded("binomial", T(5, 7, low=0.0, high=10.0), T(7, low=-0.1, high=1.1), dtypes=FLOATS),
     seeded("binomial", T(7, low=0.0, high=10.0), T(5, 7, low=0.0, high=1.0)),
     seeded("binomial", T(7, dtype="float64"), T(7, dtype="float32")),
+    *[
+        seeded(op, T(5, 7, low=low, high=high), fn=private(op), dtypes=FLOATS + ("float16", "int64"))
+        for op in ("_standard_gamma", "_sample_dirichlet")
+        for low, high in ((0.01, 2.0), (1.0, 100.0), (-1.0, 1.0))
+    ],
+    # PyTorch's are approximations: tests/distributions/test_implicit_gradients.py compares with derivatives of quantiles.
+    *[
+        S("_standard_gamma_grad", T(5, 7, low=a, high=b), T(5, 7, low=a, high=b), **GAMMA_GRAD)
+        for a, b in ((0.1, 3.0), (4.0, 30.0))
+    ],
+    *[
+        S(
+            "_dirichlet_grad",
+            T(*shape, low=0.05, high=0.95),
+            T(5, 7, low=0.2, high=8.0),
+            T(5, 7, low=9.0, high=12.0),
+            **DIRICHLET_GRAD,
+        )
+        for shape in ((5, 7), (7,))
+    ],
+    *[
+        S("_within", T(5, 7, low=0.0, high=1.0), *bounds, kind, fn=within, grad=False, dtypes=(*FLOATS, "float16", "int64"))
+        for bounds in ((0.0, 1.0), (-1.0, 2.0), (0.5, 2.0))
+        for kind in (0, 1, 2, 3, 4)
+    ],
     *[
         seeded(op + form, T(3, 4, 5), p, train, out=False, dtypes=FLOATS + ("float16",))
         for op in ("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout")

@@ -34,7 +34,7 @@ static int cpu_within(UNUSED lc_dtype dtype, const void *args)
     lc_iter_start(&it, a->x->ndim, a->x->shape);
     lc_iter_add(&it, a->x);
     lc_iter_prepare(&it, true);
-    *a->within = !a->x->numel || !lc_iter_range(&it, 0, a->x->numel, within_row, (void *)a);
+    *(uint8_t *)a->within->data = !a->x->numel || !lc_iter_range(&it, 0, a->x->numel, within_row, (void *)a);
     return 0;
 }
 LC_CPU_RUN(_within, cpu_within, ~(1u << LC_c32 | 1u << LC_c64 | 1u << LC_c128))
