@@ -9,8 +9,7 @@ import copy
 import math
 import warnings
 
-from .. import _C
-from .._functions import broadcast_shapes
+from .. import _C, broadcast_shapes
 from ..nn.functional import softplus
 from .bernoulli import Bernoulli, ContinuousBernoulli
 from .binomial import Binomial, Geometric

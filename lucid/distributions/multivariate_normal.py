@@ -6,8 +6,7 @@ shared is done once. Matrices that were not given are computed from the Cholesky
 
 import math
 
-from .. import _C
-from .._functions import broadcast_shapes
+from .. import _C, broadcast_shapes
 from . import constraints
 from .distribution import HALF_LOG_2PI, NO_SHAPE, Distribution
 from .utils import _standard_normal, lazy_property

@@ -9,8 +9,7 @@
 
 import math
 
-from .. import _C
-from .._functions import broadcast_shapes
+from .. import _C, broadcast_shapes
 from .._info import finfo
 from ..nn.functional import logsigmoid, pad, softplus
 from . import constraints

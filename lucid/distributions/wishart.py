@@ -4,8 +4,7 @@ Joe)."""
 import math
 import warnings
 
-from .. import _C
-from .._functions import broadcast_shapes
+from .. import _C, broadcast_shapes
 from .._info import finfo
 from . import constraints
 from .dirichlet import Beta
