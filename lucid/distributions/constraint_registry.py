@@ -3,8 +3,8 @@
 >>> from lucid.distributions import Normal, transform_to
 >>> free = lucid.zeros(3, requires_grad=True)
 >>> scale = transform_to(Normal.arg_constraints["scale"])(free)
->>> Normal(0.0, scale).scale
-tensor([1., 1., 1.], grad_fn=<ExpBackward0>)
+>>> Normal(0.0, scale).variance.detach()
+tensor([1., 1., 1.])
 
 `biject_to` gives bijections, with Jacobians; `transform_to` any map onto the set, which may be cheaper or have more
 arguments than needed.

@@ -107,7 +107,11 @@ class _Dependent(Constraint):
 
 
 class _DependentProperty(property, _Dependent):
-    """A property whose value is a set; asked of the class it is a dependent set itself."""
+    """A property whose value is a set; asked of the class it is a dependent set itself.
+
+    >>> lucid.distributions.constraints.is_dependent(lucid.distributions.Uniform.support)
+    True
+    """
 
     def __init__(self, fn=None, *, is_discrete=NotImplemented, event_dim=NotImplemented):
         property.__init__(self, fn)
@@ -131,7 +135,11 @@ def is_dependent(constraint):
 
 
 class _Interval(Constraint):
-    """Numbers between bounds, which are numbers or tensors. `_kind` says which bounds do not belong to the set."""
+    """Numbers between bounds, which are numbers or tensors. `_kind` says which bounds do not belong to the set.
+
+    >>> lucid.distributions.constraints.interval(0.0, 1.0).check(lucid.tensor([1.0, 2.0]))
+    tensor([ True, False])
+    """
 
     lower_bound, upper_bound, _kind = -math.inf, math.inf, 0
     _shown = ("lower_bound", "upper_bound")
@@ -159,6 +167,12 @@ class _Interval(Constraint):
 
 
 class _HalfOpenInterval(_Interval):
+    """Numbers from a bound to below another.
+
+    >>> lucid.distributions.constraints.half_open_interval(0.0, 1.0).check(lucid.tensor([0.0, 1.0]))
+    tensor([ True, False])
+    """
+
     _kind = _BELOW
 
 
@@ -167,10 +181,22 @@ class _OpenInterval(_Interval):
 
 
 class _IntegerInterval(_Interval):
+    """Integers between bounds.
+
+    >>> lucid.distributions.constraints.integer_interval(0, 2).check(lucid.tensor([1.0, 1.5]))
+    tensor([ True, False])
+    """
+
     is_discrete, _kind = True, _WHOLE
 
 
 class _GreaterThanEq(_Interval):
+    """Numbers from a bound on.
+
+    >>> lucid.distributions.constraints.greater_than_eq(1.0).check(lucid.tensor([1.0, 0.5]))
+    tensor([ True, False])
+    """
+
     _shown = ("lower_bound",)
 
     def __init__(self, lower_bound):
@@ -178,6 +204,12 @@ class _GreaterThanEq(_Interval):
 
 
 class _GreaterThan(_GreaterThanEq):
+    """Numbers above a bound.
+
+    >>> lucid.distributions.constraints.greater_than(1.0).check(lucid.tensor([1.5, 1.0]))
+    tensor([ True, False])
+    """
+
     _kind = _ABOVE
 
 
@@ -186,6 +218,12 @@ class _IntegerGreaterThan(_GreaterThanEq):
 
 
 class _LessThan(_Interval):
+    """Numbers below a bound.
+
+    >>> lucid.distributions.constraints.less_than(1.0).check(lucid.tensor([0.5, 1.0]))
+    tensor([ True, False])
+    """
+
     _shown, _kind = ("upper_bound",), _BELOW
 
     def __init__(self, upper_bound):
@@ -218,7 +256,12 @@ class _Boolean(Constraint):
 
 
 class _IndependentConstraint(Constraint):
-    """Tensors whose last dimensions all lie in a set."""
+    """Tensors whose last dimensions all lie in a set.
+
+    >>> positive = lucid.distributions.constraints.positive
+    >>> lucid.distributions.constraints.independent(positive, 1).check(lucid.tensor([[1.0, 2.0], [1.0, -2.0]]))
+    tensor([ True, False])
+    """
 
     def __init__(self, base_constraint, reinterpreted_batch_ndims):
         if not isinstance(base_constraint, Constraint):
@@ -290,6 +333,12 @@ class _Simplex(Constraint):
 
 
 class _Multinomial(Constraint):
+    """Vectors of counts with a sum of at most a bound.
+
+    >>> lucid.distributions.constraints.multinomial(3).check(lucid.tensor([[1.0, 2.0], [2.0, 2.0]]))
+    tensor([ True, False])
+    """
+
     is_discrete, event_dim = True, 1
 
     def __init__(self, upper_bound):
@@ -372,6 +421,13 @@ class _Joined(Constraint):
 
 
 class _Cat(_Joined):
+    """Sets for stretches of a dimension, of given lengths.
+
+    >>> c = lucid.distributions.constraints
+    >>> c.cat([c.positive, c.real], lengths=[1, 2]).check(lucid.tensor([-1.0, -1.0, -1.0]))
+    tensor([False,  True,  True])
+    """
+
     def __init__(self, cseq, dim=0, lengths=None):
         super().__init__(cseq, dim)
         self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
@@ -387,6 +443,13 @@ class _Cat(_Joined):
 
 
 class _Stack(_Joined):
+    """Sets for the slices of a dimension.
+
+    >>> c = lucid.distributions.constraints
+    >>> c.stack([c.positive, c.real]).check(lucid.tensor([-1.0, -1.0]))
+    tensor([False,  True])
+    """
+
     @property
     def event_dim(self):
         event = max(c.event_dim for c in self.cseq)

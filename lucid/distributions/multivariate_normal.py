@@ -57,7 +57,7 @@ def _precision_to_scale_tril(precision):
 class MatrixGiven(Distribution):
     """Families with a positive definite matrix, given as itself, as its inverse or as its Cholesky factor.
 
-    >>> isinstance(lucid.distributions.Wishart(3.0, lucid.eye(2)), lucid.distributions.multivariate_normal.MatrixGiven)
+    >>> issubclass(lucid.distributions.Wishart, lucid.distributions.multivariate_normal.MatrixGiven)
     True
     """
 
@@ -96,9 +96,10 @@ class MatrixGiven(Distribution):
 class MultivariateNormal(MatrixGiven):
     """Normal vectors of mean loc, with a covariance matrix, its inverse, or its Cholesky factor.
 
-    >>> normal = lucid.distributions.MultivariateNormal(lucid.zeros(2), lucid.eye(2))
-    >>> normal.log_prob(lucid.zeros(2))
-    tensor(-1.8379)
+    >>> normal = lucid.distributions.MultivariateNormal(lucid.zeros(2), scale_tril=lucid.tensor([[2.0, 0.0], [1.0, 1.0]]))
+    >>> normal.covariance_matrix
+    tensor([[4., 2.],
+            [2., 2.]])
     """
 
     arg_constraints = {
@@ -178,8 +179,12 @@ class LowRankMultivariateNormal(Distribution):
         self.loc, self.cov_diag = loc.expand(batch_shape + (-1,)), cov_diag.expand(batch_shape + (-1,))
         self.cov_factor = cov_factor.expand(batch_shape + (-1, -1))
         self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag = cov_factor, cov_diag
-        self._capacitance_tril = _linalg().cholesky(_plus_identity(self._scaled_transpose() @ cov_factor))
         super().__init__(batch_shape, event_shape, validate_args)
+
+    @lazy_property
+    def _capacitance_tril(self):
+        """The Cholesky factor of I + W^T D^-1 W."""
+        return _linalg().cholesky(_plus_identity(self._scaled_transpose() @ self._unbroadcasted_cov_factor))
 
     def _scaled_transpose(self):
         """W^T D^-1, of the factor W and the diagonal D."""

@@ -3,12 +3,26 @@
 import math
 
 from .. import _C
+from ..autograd import grad
 from ..autograd.grad_mode import no_grad
 from . import constraints
 from .distribution import NO_SHAPE, Distribution
 from .utils import lazy_property
 
 __all__ = ["VonMises"]
+
+
+_FAR = 40.0  # I0 is finite in float32 up to here, and the asymptotic series has an error below 1e-13 from here on
+
+
+def _log_i0(k):
+    """The logarithm of the modified Bessel function I0, which itself overflows."""
+    near, far = k.clamp(max=_FAR), k.clamp(min=_FAR)
+    term = total = _C.ones_like(far)
+    for n in range(1, 12):
+        term = term * ((2 * n - 1) ** 2 / (8.0 * n)) / far
+        total = total + term
+    return _C.where(k < _FAR, _C.i0(near).log(), far - 0.5 * (2 * math.pi * far).log() + total.log())
 
 
 class VonMises(Distribution):
@@ -28,18 +42,15 @@ class VonMises(Distribution):
 
     @lazy_property
     def variance(self):
-        """Of the direction: 1 - the mean of cos(x - loc)."""
-        from ..special import i0e, i1e
-
-        return 1 - i1e(self.concentration) / i0e(self.concentration)
+        """Of the direction: 1 - the mean of cos(x - loc), which is the derivative of log I0."""
+        k = self.concentration if self.concentration.requires_grad else self.concentration.detach().requires_grad_()
+        (mean,) = grad(_log_i0(k).sum(), k, create_graph=self.concentration.requires_grad)
+        return 1 - mean
 
     def log_prob(self, value):
-        from ..special import i0e
-
         self._check(value)
-        # log I0(k) = log(exp(-k) I0(k)) + k
-        log_norm = math.log(2 * math.pi) + i0e(self.concentration).log() + self.concentration
-        return self.concentration * (value - self.loc).cos() - log_norm
+        angle = self.concentration * (value - self.loc).cos()
+        return angle - math.log(2 * math.pi) - _log_i0(self.concentration)
 
     def sample(self, sample_shape=NO_SHAPE):
         """Best and Fisher's rejection (1979), all elements at once until each was accepted; in float64, as in PyTorch."""

@@ -20,7 +20,7 @@ LOG_2 = math.log(2)
 class Wishart(MatrixGiven, ExponentialFamily):
     """The sum of df outer products of normal vectors with a covariance matrix; df need not be an integer.
 
-    >>> lucid.distributions.Wishart(3.0, lucid.eye(2)).mean
+    >>> lucid.distributions.Wishart(3.0, scale_tril=lucid.eye(2)).mean
     tensor([[3., 0.],
             [0., 3.]])
     """

@@ -95,7 +95,7 @@ def test_every_pair_of_pytorch_is_registered():
     assert asked <= set(OF)
 
 
-@pytest.mark.parametrize("names", itertools.product(OF, OF), ids="-".join)
+@pytest.mark.parametrize("names", list(itertools.product(OF, OF)), ids="-".join)
 def test_pairs(names):
     def program(d, m):
         result = []

@@ -31,7 +31,7 @@ LC_OP(_standard_gamma_grad, .sig = "_standard_gamma_grad(input: Tensor, output: 
       .run = map_run, .grad = gamma_slope_grad);
 LC_OP(_dirichlet_grad, .sig = "_dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor",
       .doc = "Derivative of beta variables x by alpha, over 1 - x; total is the sum of both concentrations.",
-      .shape = broadcast, .run = map_run, .grad = dirichlet_slope_grad);
+      .shape = packed_broadcast, .run = map_run, .grad = dirichlet_slope_grad);
 
 /* ---- draws ---- */
 static int gamma_shape(const lc_record *call, lc_spec *out)
