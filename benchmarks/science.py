@@ -99,6 +99,37 @@ def special(m):
     return {"special": m.special, **arguments}
 
 
+@section(
+    "distributions",
+    [
+        ("Normal: construct, log_prob, sample of 64", "normal()", 0.15),
+        ("Categorical, 64 of 8: construct, log_prob, sample", "categorical()", 0.15),
+        ("Gamma: construct, log_prob, sample of 64", "gamma()", 0.15),
+        ("Gamma: rsample of 10,000 and backward", "implicit()", None),
+        ("Normal, Normal: kl_divergence of 64", "divergence()", None),
+    ],
+)
+def distributions(m):
+    d, zeros, ones = m.distributions, m.zeros(64), m.ones(64)
+    logits, first = m.zeros(64, 8), m.zeros(64, dtype=m.int64)
+    concentration = m.full((10_000,), 1.5, requires_grad=True)
+
+    def used(family, parameters, value):
+        def use():
+            made = family(**parameters)
+            return made.log_prob(value), made.sample()
+
+        return use
+
+    return {
+        "normal": used(d.Normal, {"loc": zeros, "scale": ones}, zeros),
+        "categorical": used(d.Categorical, {"logits": logits}, first),
+        "gamma": used(d.Gamma, {"concentration": ones * 2, "rate": ones}, ones),
+        "implicit": lambda: d.Gamma(concentration, 1.0).rsample().sum().backward(),
+        "divergence": lambda: d.kl_divergence(d.Normal(zeros, ones), d.Normal(ones, ones)),
+    }
+
+
 def rows(wanted, threads):
     lucid.set_num_threads(threads)
     torch.set_num_threads(threads)

@@ -1,13 +1,12 @@
 """Counts of successes and failures: binomial, negative binomial, geometric."""
 
 from .. import _C
-from .._info import finfo
 from ..autograd.grad_mode import no_grad
 from ..nn.functional import binary_cross_entropy_with_logits, logsigmoid
 from . import constraints
 from .distribution import NO_SHAPE, Distribution, EitherMixin
 from .gamma import Gamma
-from .utils import broadcast_all, lazy_property
+from .utils import broadcast_all, lazy_property, limits
 
 __all__ = ["Binomial", "Geometric", "NegativeBinomial"]
 
@@ -131,7 +130,7 @@ class Geometric(EitherMixin, Distribution):
 
     def sample(self, sample_shape=NO_SHAPE):
         with no_grad():
-            u = self.probs.new_empty(self._extended_shape(sample_shape)).uniform_(finfo(self.probs.dtype).tiny, 1)
+            u = self.probs.new_empty(self._extended_shape(sample_shape)).uniform_(limits(self.probs.dtype).tiny, 1)
             return (u.log() / (-self.probs).log1p()).floor()
 
     def log_prob(self, value):

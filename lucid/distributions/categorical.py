@@ -3,14 +3,13 @@
 import math
 
 from .. import _C
-from .._info import finfo
 from ..nn.functional import one_hot
 from . import constraints
 from .binomial import Binomial
 from .distribution import NO_SHAPE, Distribution, EitherMixin, of_part
 from .transformed_distribution import TransformedDistribution
 from .transforms import ExpTransform
-from .utils import broadcast_all, clamp_probs
+from .utils import broadcast_all, clamp_probs, limits
 
 __all__ = [
     "Categorical",
@@ -69,7 +68,7 @@ class Categorical(EitherMixin, Distribution):
         return logits.gather(-1, value[..., :1]).squeeze(-1)
 
     def entropy(self):
-        logits = self.logits.clamp(min=finfo(self.logits.dtype).min)
+        logits = self.logits.clamp(min=limits(self.logits.dtype).min)
         return -(logits * self.probs).sum(-1)
 
     def enumerate_support(self, expand=True):

@@ -11,7 +11,7 @@ which needs no mask: checks are most of the time that small distributions take.
 import math
 
 from .. import _C
-from .._info import finfo
+from .utils import limits
 
 __all__ = [
     "Constraint",
@@ -366,7 +366,7 @@ class _LowerCholesky(_LowerTriangular):
 
 class _CorrCholesky(_LowerCholesky):
     def check(self, value):
-        tolerance = finfo(value.dtype).eps * value.size(-1) * 10  # 10: what rounding adds up to
+        tolerance = limits(value.dtype).eps * value.size(-1) * 10  # 10: what rounding adds up to
         norms = value.detach().square().sum(-1).sqrt()
         return super().check(value) & ((norms - 1).abs() <= tolerance).all(-1)
 

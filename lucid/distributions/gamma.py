@@ -6,12 +6,11 @@ Samples have gradients by the concentration: the derivative of a quantile, compu
 import math
 
 from .. import _C
-from .._info import finfo
 from . import constraints
 from .distribution import NO_SHAPE, Distribution, ExponentialFamily, of_part
 from .transformed_distribution import TransformedDistribution
 from .transforms import PowerTransform
-from .utils import _standard_normal
+from .utils import _standard_normal, limits
 
 __all__ = ["Chi2", "FisherSnedecor", "Gamma", "InverseGamma", "StudentT"]
 
@@ -39,7 +38,7 @@ class Gamma(ExponentialFamily):
     def rsample(self, sample_shape=NO_SHAPE):
         shape = self._extended_shape(sample_shape)
         value = _C._standard_gamma(self.concentration.expand(shape)) / self.rate
-        value.detach().clamp_(min=finfo(value.dtype).tiny)
+        value.detach().clamp_(min=limits(value.dtype).tiny)
         return value
 
     def log_prob(self, value):
@@ -147,7 +146,7 @@ class FisherSnedecor(Distribution):
 
     def rsample(self, sample_shape=NO_SHAPE):
         x1, x2 = self._gamma1.rsample(sample_shape), self._gamma2.rsample(sample_shape)
-        tiny = finfo(x2.dtype).tiny
+        tiny = limits(x2.dtype).tiny
         return (x1 / x2.clamp(min=tiny)).clamp(min=tiny)
 
     def log_prob(self, value):

@@ -1,8 +1,8 @@
 """The Laplace distribution."""
 
 from .. import _C
-from .._info import finfo
 from .distribution import NO_SHAPE, LocScale
+from .utils import limits
 
 __all__ = ["Laplace"]
 
@@ -20,7 +20,7 @@ class Laplace(LocScale):
 
     def rsample(self, sample_shape=NO_SHAPE):
         shape = self._extended_shape(sample_shape)
-        u = self.loc.new_empty(shape).uniform_(finfo(self.loc.dtype).eps - 1, 1)
+        u = self.loc.new_empty(shape).uniform_(limits(self.loc.dtype).eps - 1, 1)
         return self.loc - self.scale * u.sign() * _C.log1p(-u.abs())
 
     def log_prob(self, value):

@@ -10,7 +10,6 @@
 import math
 
 from .. import _C, broadcast_shapes
-from .._info import finfo
 from ..nn.functional import logsigmoid, pad, softplus
 from . import constraints
 from .transform_base import (
@@ -23,7 +22,7 @@ from .transform_base import (
     _Plain,
     identity_transform,
 )
-from .utils import _sum_rightmost, broadcast_all, lazy_property, tril_matrix_to_vec, vec_to_tril_matrix
+from .utils import _sum_rightmost, broadcast_all, lazy_property, limits, tril_matrix_to_vec, vec_to_tril_matrix
 
 __all__ = [
     "AbsTransform",
@@ -110,8 +109,8 @@ class PowerTransform(Transform):
 
 
 def _clipped_sigmoid(x):
-    limits = finfo(x.dtype)
-    return _C.sigmoid(x).clamp(min=limits.tiny, max=1.0 - limits.eps)
+    ends = limits(x.dtype)
+    return _C.sigmoid(x).clamp(min=ends.tiny, max=1.0 - ends.eps)
 
 
 class SigmoidTransform(_Monotone):
@@ -127,8 +126,8 @@ class SigmoidTransform(_Monotone):
         return _clipped_sigmoid(x)
 
     def _inverse(self, y):
-        limits = finfo(y.dtype)
-        y = y.clamp(min=limits.tiny, max=1.0 - limits.eps)
+        ends = limits(y.dtype)
+        y = y.clamp(min=ends.tiny, max=1.0 - ends.eps)
         return y.log() - (-y).log1p()
 
     def log_abs_det_jacobian(self, x, y):
@@ -333,7 +332,7 @@ class CorrCholeskyTransform(Transform):
     domain, codomain, bijective = constraints.real_vector, constraints.corr_cholesky, True
 
     def _call(self, x):
-        eps = finfo(x.dtype).eps
+        eps = limits(x.dtype).eps
         r = vec_to_tril_matrix(x.tanh().clamp(min=-1 + eps, max=1 - eps), diag=-1)
         left = (1 - r**2).sqrt().cumprod(-1)
         return (r + _C.eye(r.shape[-1], dtype=r.dtype, device=r.device)) * pad(left[..., :-1], [1, 0], value=1)
@@ -404,7 +403,7 @@ class StickBreakingTransform(_Plain):
 
     def _inverse(self, y):
         taken = y[..., :-1]
-        left = (1 - taken.cumsum(-1)).clamp(min=finfo(y.dtype).tiny)
+        left = (1 - taken.cumsum(-1)).clamp(min=limits(y.dtype).tiny)
         return taken.log() - left.log() + self._offset(y, taken.shape[-1])
 
     def log_abs_det_jacobian(self, x, y):

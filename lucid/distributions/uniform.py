@@ -3,12 +3,11 @@
 import math
 
 from .. import _C
-from .._info import finfo
 from . import constraints
 from .distribution import NO_SHAPE, Distribution
 from .transformed_distribution import TransformedDistribution
 from .transforms import AffineTransform, ExpTransform, PowerTransform
-from .utils import broadcast_all, euler_constant
+from .utils import broadcast_all, euler_constant, limits
 
 __all__ = ["Gumbel", "Kumaraswamy", "Uniform"]
 
@@ -70,8 +69,8 @@ class Gumbel(TransformedDistribution):
 
     def __init__(self, loc, scale, validate_args=None):
         self.loc, self.scale = broadcast_all(loc, scale)
-        limits = finfo(self.loc.dtype)
-        ends = (_C.full_like(self.loc, end) for end in (limits.tiny, 1 - limits.eps))
+        edge = limits(self.loc.dtype)
+        ends = (_C.full_like(self.loc, end) for end in (edge.tiny, 1 - edge.eps))
         log = ExpTransform().inv
         transforms = [log, AffineTransform(0, -_C.ones_like(self.scale)), log, AffineTransform(loc, -self.scale)]
         super().__init__(Uniform(*ends, validate_args=validate_args), transforms, validate_args)

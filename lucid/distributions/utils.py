@@ -1,6 +1,8 @@
 """What families of distributions compute with: broadcasting, probabilities and logits, values computed once, triangular
 matrices."""
 
+import functools
+
 from .. import _C
 from .._info import finfo
 from ..autograd.grad_mode import enable_grad
@@ -18,6 +20,7 @@ __all__ = [
 
 euler_constant = 0.57721566490153286060
 Tensor = _C.Tensor
+limits = functools.cache(finfo)  # of a dtype
 
 
 def broadcast_all(*values):
@@ -56,7 +59,7 @@ def clamp_probs(probs):
     >>> lucid.distributions.utils.clamp_probs(lucid.tensor([0.0, 0.5])) > 0
     tensor([True, True])
     """
-    eps = finfo(probs.dtype).eps
+    eps = limits(probs.dtype).eps
     return probs.clamp(min=eps, max=1 - eps)
 
 

@@ -5,13 +5,12 @@ import math
 import warnings
 
 from .. import _C, broadcast_shapes
-from .._info import finfo
 from . import constraints
 from .dirichlet import Beta
 from .distribution import NO_SHAPE, Distribution, ExponentialFamily
 from .gamma import Chi2
 from .multivariate_normal import MatrixGiven, _linalg, _log_diagonal
-from .utils import broadcast_all, lazy_property
+from .utils import broadcast_all, lazy_property, limits
 
 __all__ = ["LKJCholesky", "Wishart"]
 LOG_2 = math.log(2)
@@ -80,7 +79,7 @@ class Wishart(MatrixGiven, ExponentialFamily):
         """L A A^T L^T: A has roots of chi-squared variables on its diagonal and normal ones below."""
         p = self._event_shape[-1]
         roots = self._dist_chi2.rsample(sample_shape).sqrt()
-        noise = roots.clamp(min=finfo(roots.dtype).eps).diag_embed()
+        noise = roots.clamp(min=limits(roots.dtype).eps).diag_embed()
         i, j = _C.tril_indices(p, p, offset=-1)
         shape = _C.Size(sample_shape) + self._batch_shape + (p * (p - 1) // 2,)
         noise[..., i, j] = _C.randn(shape, dtype=noise.dtype, device=noise.device)
@@ -163,7 +162,7 @@ class LKJCholesky(Distribution):
         direction = normal / normal.norm(dim=-1, keepdim=True)
         direction[..., 0, :] = 0.0
         rows = y.sqrt() * direction
-        diagonal = (1 - rows.square().sum(-1)).clamp(min=finfo(rows.dtype).tiny).sqrt()
+        diagonal = (1 - rows.square().sum(-1)).clamp(min=limits(rows.dtype).tiny).sqrt()
         return rows + diagonal.diag_embed()
 
     def log_prob(self, value):

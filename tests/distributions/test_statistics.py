@@ -1,4 +1,4 @@
-"""Distributions by themselves: samples have the moments and the distribution function they should, densities integrate to one."""
+"""Distributions by themselves: samples have the moments and the distribution function they should, densities an area of one."""
 
 import math
 
