@@ -90,7 +90,10 @@ class MatrixGiven(Distribution):
     @lazy_property
     def precision_matrix(self):
         """The inverse of the covariance matrix."""
-        return self._full(_C.cholesky_inverse(self._unbroadcasted_scale_tril))
+        factor = self._unbroadcasted_scale_tril
+        identity = _C.eye(factor.shape[-1], dtype=factor.dtype, device=factor.device)
+        inverse = _linalg().solve_triangular(factor, identity, upper=False)
+        return self._full(inverse.mT @ inverse)
 
 
 class MultivariateNormal(MatrixGiven):

@@ -112,7 +112,8 @@ class Wishart(MatrixGiven, ExponentialFamily):
         self._check(value)
         nu, p, factor = self.df, self._event_shape[-1], self._unbroadcasted_scale_tril
         constant = nu * (p * LOG_2 / 2 + _log_diagonal(factor)) + _C.mvlgamma(nu / 2, p)
-        trace = _C.cholesky_solve(value, factor).diagonal(dim1=-2, dim2=-1).sum(-1)
+        half = _linalg().solve_triangular(factor, value, upper=False)
+        trace = _linalg().solve_triangular(factor.mT, half, upper=True).diagonal(dim1=-2, dim2=-1).sum(-1)
         return (nu - p - 1) / 2 * _linalg().slogdet(value).logabsdet - trace / 2 - constant
 
     def entropy(self):

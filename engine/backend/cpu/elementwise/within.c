@@ -6,26 +6,24 @@
 
 enum { WITHIN_TILE = 512 };
 
-/* A bound that is excluded has moved to the next double: elements are exact in double, so that >= and <= are enough. The flag is as wide as an
- * element: comparisons give masks of that width, and the loop becomes vectors. */
-static bool tile_within(const double *x, int64_t n, double low, double high, bool whole)
+static bool tile_within(const lc_within_args *a, const double *x, int64_t n)
 {
-    int64_t out = 0;
-    for (int64_t i = 0; i < n; i++) out |= (int64_t) !(x[i] >= low) | (int64_t) !(x[i] <= high);
-    if (whole)
-        for (int64_t i = 0; i < n; i++) out |= !(x[i] - trunc(x[i]) == 0); /* NaN for infinities */
-    return !out;
+    bool   above = a->kind & LC_ABOVE_LOW, below = a->kind & LC_BELOW_HIGH;
+    double low = a->low, high = a->high;
+    int    in = 1;
+    for (int64_t i = 0; i < n; i++) in &= (x[i] >= low) & (x[i] <= high) & !(above & (x[i] == low)) & !(below & (x[i] == high));
+    if (a->kind & LC_WHOLE)
+        for (int64_t i = 0; i < n; i++) in &= x[i] - trunc(x[i]) == 0; /* NaN for infinities */
+    return in;
 }
 static int within_row(void *ctx, char *const *ptr, const int64_t *stride, int64_t n)
 {
     const lc_within_args *a = ctx;
     double                tile[WITHIN_TILE];
-    double                low = a->kind & LC_ABOVE_LOW ? nextafter(a->low, INFINITY) : a->low;
-    double                high = a->kind & LC_BELOW_HIGH ? nextafter(a->high, -INFINITY) : a->high;
     for (int64_t at = 0, m; at < n; at += m) {
         m = n - at < WITHIN_TILE ? n - at : WITHIN_TILE;
         cpu_move(LC_f64, (char *)tile, sizeof(double), (lc_dtype)a->x->dtype, ptr[0] + at * stride[0], stride[0], m);
-        if (!tile_within(tile, m, low, high, a->kind & LC_WHOLE)) return 1;
+        if (!tile_within(a, tile, m)) return 1;
     }
     return 0;
 }
