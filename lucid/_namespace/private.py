@@ -5,6 +5,7 @@ tensor([0., 0.])
 """
 
 from .. import _C
+from .toplevel import segment_reduce as _segment_reduce  # noqa: F401
 
 
 def _batch_norm_with_update(input, weight, bias, running_mean, running_var, momentum, eps, *, out=None):  # noqa: A002 (PyTorch's names)

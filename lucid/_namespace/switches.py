@@ -103,3 +103,26 @@ def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=_C.strided,
     if out is not None:
         return out.resize_(values.shape).copy_(values)
     return values.requires_grad_() if requires_grad else values
+
+
+def set_anomaly_enabled(mode, check_nan=True):
+    """Switch anomaly detection on or off, as `autograd.set_detect_anomaly` does.
+
+    >>> lucid.set_anomaly_enabled(False)
+    """
+    _C._set_anomaly(mode, check_nan)
+
+
+def get_device_module(device=None):
+    """The module of a kind of device, `lucid.cuda` or its like.
+
+    >>> lucid.get_device_module("cuda").__name__
+    'lucid.cuda'
+    """
+    from importlib import import_module
+
+    kind = "cuda" if device is None else _C.device(device).type
+    try:
+        return import_module(f"lucid.{kind}")
+    except ModuleNotFoundError:
+        raise RuntimeError(f"Device '{kind}' does not have a corresponding module registered as 'lucid.{kind}'.") from None

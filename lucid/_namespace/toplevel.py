@@ -260,17 +260,17 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
         if not (ends[..., -1] == length).all():
             raise RuntimeError(f"segment_reduce(): the sum of lengths must be data.size(axis), which is {length}")
     places = _C.arange(length, device=data.device).expand(*lengths.shape[:-1], length).contiguous()
-    segment = _C.searchsorted(ends.contiguous(), places, right=True).clamp(max=max(count - 1, 0))
+    segment = _C.searchsorted(ends.contiguous(), places, right=True)  # count: behind the last one
     behind = data.shape[axis + 1 :]
     index = segment.reshape(*segment.shape, *(1 for _ in behind)).expand(data.shape)
-    shape = (*lengths.shape, *behind)
+    shape = (*lengths.shape[:-1], count + 1, *behind)
     if reduce == "mean":
-        total = data.new_full(shape, 0.0 if initial is None else initial).scatter_add(axis, index, data)
+        total = data.new_full(shape, 0.0 if initial is None else initial).scatter_add(axis, index, data).narrow(axis, 0, count)
         number = lengths.reshape(*lengths.shape, *(1 for _ in behind)).to(data.dtype)
         empty = _OF_NOTHING["mean"] if initial is None else initial
         return _C.where(number > 0, total / number, data.new_full([], empty))
     start = data.new_full(shape, _OF_NOTHING[reduce] if initial is None else initial)
-    return start.scatter_reduce(axis, index, data, _SCATTERED[reduce])
+    return start.scatter_reduce(axis, index, data, _SCATTERED[reduce]).narrow(axis, 0, count).contiguous()
 
 
 def hash_tensor(input, dim=(), *, keepdim=False, mode=0, out=None):  # noqa: A002
