@@ -267,8 +267,11 @@ def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):  # noqa
     >>> lucid.masked.logsumexp(lucid.tensor([0.0, 9.0, 0.0]), 0, mask=lucid.tensor([True, False, True]))
     tensor(0.6931)
     """
-    result = _kept(input, mask, _lowest).logsumexp(_dims(dim, input.ndim), keepdim)
-    return result.to(input.dtype if dtype is None else dtype)
+    values = _kept(input, mask, _lowest)
+    values = (
+        values.to(_C.promote_types(values.dtype, _C.float32)) if values.dtype.is_floating_point else values
+    )  # not in halves
+    return values.logsumexp(_dims(dim, input.ndim), keepdim).to(input.dtype if dtype is None else dtype)
 
 
 def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):  # noqa: A002

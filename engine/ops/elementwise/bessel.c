@@ -23,8 +23,10 @@ SPECIAL(airy_ai, "Airy function Ai.");
 
 static int modified_i0(const lc_record *call) { return elementwise_as(call, LC_OP_i0, call->in, 1); }
 static int modified_i1(const lc_record *call) { return elementwise_as(call, LC_OP_special_i1, call->in, 1); }
-SPECIAL(modified_bessel_i0, "Modified Bessel function of the first kind, order 0.", .run = modified_i0);
-SPECIAL(modified_bessel_i1, "Modified Bessel function of the first kind, order 1.", .run = modified_i1);
+SPECIAL(modified_bessel_i0, "Modified Bessel function of the first kind, order 0.", .run = modified_i0,
+        .kind = LC_KIND_ELEMENTWISE);
+SPECIAL(modified_bessel_i1, "Modified Bessel function of the first kind, order 1.", .run = modified_i1,
+        .kind = LC_KIND_ELEMENTWISE);
 
 /* f(x) - h(x), where h(x) has 1 / x in it and f(x) - h(x) is 1/2 at 0 */
 static lc_tensor *half_at_zero(lc_tensor *x, lc_tensor *f, lc_tensor *(*h)(lc_tensor *x, lc_tensor *y), lc_tensor *y)
