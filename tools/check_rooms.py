@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A folder of the engine or the bindings has at most 25 source files, so that a stranger sees it whole. No op asks which
-device it runs on: it asks the backend what that can do (engine/backend/backend.h, lc_capabilities).
+"""A folder of the engine, the bindings or the package has at most 25 source files, so that a stranger sees it whole. No op
+asks which device it runs on: it asks the backend what that can do (engine/backend/backend.h, lc_capabilities).
 """
 
 import pathlib
@@ -9,7 +9,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MOST_FILES = 25
-SOURCES = (".c", ".h", ".def", ".cuh")
+SOURCES = (".c", ".h", ".def", ".cuh", ".py")
 KIND = re.compile(
     r"\bkind\s*[=!]=\s*LC_(?:CPU|CUDA|META)\b|\bLC_(?:CPU|CUDA|META)\s*[=!]=|\bswitch\s*\([^)]*device\S*kind\)|device\.kind\s*[=!]="
 )
@@ -21,7 +21,7 @@ def sources(folder):
 
 def crowded():
     rooms = {}
-    for path in [*sources("engine"), *sources("bindings")]:
+    for path in [*sources("engine"), *sources("bindings"), *sources("lucid")]:
         rooms.setdefault(path.parent, []).append(path)
     for room, files in sorted(rooms.items()):
         if len(files) > MOST_FILES:
