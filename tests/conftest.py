@@ -54,7 +54,14 @@ def command_for(item):
     build = os.path.dirname(os.path.dirname(lucid._C.__file__))
     settings["PYTHONPATH"] = os.path.relpath(build, ROOT)
     python = os.path.relpath(sys.executable, ROOT) if sys.executable.startswith(ROOT + os.sep) else sys.executable
-    words = [*(f"{name}={value}" for name, value in settings.items()), python, "-m", "pytest", item.nodeid]
+    words = [
+        *(f"{name}={value}" for name, value in settings.items()),
+        python,
+        "-m",
+        "pytest",
+        *["--few"] * few.wanted(),
+        item.nodeid,
+    ]
     return " ".join(map(shlex.quote, words))
 
 
