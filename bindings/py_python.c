@@ -34,6 +34,8 @@ static PyObject *in_python(const char *name, PyObject *self, PyObject *args, PyO
     X(to_sparse_csc, "The tensor in columns that are compressed.")                                                             \
     X(to_sparse_bsr, "The tensor in rows of blocks that are compressed.")                                                      \
     X(to_sparse_bsc, "The tensor in columns of blocks that are compressed.")                                                   \
+    X(sparse_resize_, "Give a COO tensor another size, and other sparse and dense dimensions, in place.")                      \
+    X(sparse_resize_and_clear_, "The same, without its entries.")                                                              \
     X(dim_order, "Dimensions from the outermost to the innermost in memory.")                                                  \
     X(storage, "The memory behind it, as elements of its dtype.")                                                              \
     X(new, "PyTorch's old constructor, with this tensor's dtype.")                                                             \

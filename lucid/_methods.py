@@ -173,6 +173,30 @@ def to_sparse_bsc(self, blocksize, dense_dim=None):
     return _to_layout(self, _C.sparse_bsc, None, dense_dim, blocksize)
 
 
+def sparse_resize_(self, size, sparse_dim, dense_dim):
+    """Give a COO tensor another size in place. Its entries stay, so only sparse dimensions can change, and only grow.
+
+    >>> lucid.eye(2).to_sparse().sparse_resize_((3, 3), 2, 0).to_dense().shape
+    lucid.Size([3, 3])
+    """
+    from .sparse.construct import resized
+
+    self.data = resized(self, size, sparse_dim, dense_dim)
+    return self
+
+
+def sparse_resize_and_clear_(self, size, sparse_dim, dense_dim):
+    """Give a COO tensor another size and no entries, in place.
+
+    >>> lucid.eye(2).to_sparse().sparse_resize_and_clear_((3, 3), 2, 0)._nnz()
+    0
+    """
+    from .sparse.construct import resized
+
+    self.data = resized(self, size, sparse_dim, dense_dim, clear=True)
+    return self
+
+
 def dim_order(self, *, ambiguity_check=False):
     """Dimensions from the outermost to the innermost in memory.
 

@@ -38,6 +38,11 @@ int lc_gradient_add(lc_tensor *to, lc_tensor *g)
                  to->dtype == g->dtype && lc_same_shape(to, g) && lc_same_device(to->device, g->device) && backend &&
                  !to->storage->read_only && to->storage != g->storage && !lc_overlaps_itself(to);
     int rc = plain ? backend->elementwise(LC_OP_add, (lc_dtype)to->dtype, to, (lc_tensor *[]){ to, g }, 2) : LC_NO_KERNEL;
+    if (rc == LC_NO_KERNEL && to->flags & LC_SPARSE) { /* a sparse one becomes the sum, which is dense if g is */
+        lc_tensor *sum = lc_add(to, g);
+        if (!sum || lc_tensor_become(to, sum) < 0) return -1;
+        return lc_bump_version(to), 0;
+    }
     if (rc == LC_NO_KERNEL) return lc_add_(to, g) ? 0 : -1; /* it will say what is missing */
     if (rc == 0) lc_bump_version(to);
     return rc;
@@ -78,7 +83,7 @@ int lc_accumulate(lc_tensor *leaf, lc_tensor *g, bool create)
     lc_tensor       *old = leaf->grad, *made = NULL;
     int              rc = 0;
     if (!old) made = first_gradient(leaf, g, create), rc = made ? 0 : -1;
-    else if (create || old->flags & LC_SPARSE) { /* sparse + dense is dense: the sum takes the place of the old one */
+    else if (create) {
         if ((made = lc_add(old, g))) lc_retain(made);
         else rc = -1;
     } else rc = lc_gradient_add(old, g);

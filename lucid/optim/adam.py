@@ -157,6 +157,9 @@ class SparseAdam(_WithBetas):
         super().__init__(params, locals())
         if any(p.is_complex() for group in self.param_groups for p in group["params"]):
             raise ValueError("SparseAdam does not support complex parameters")
+        sparse = [i for i, p in enumerate(p for group in self.param_groups for p in group["params"]) if p.layout != _C.strided]
+        if sparse:
+            raise ValueError(f"Sparse params at indices {sparse}: SparseAdam requires dense parameter tensors")
 
     def _fused(self, group, params, grads, states):
         (beta1, beta2), lists = _betas(group), [each(states, name) for name in ("exp_avg", "exp_avg_sq", "step")]

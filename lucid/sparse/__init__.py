@@ -15,6 +15,15 @@ from ._invariants import check_sparse_tensor_invariants
 from .construct import sparse_coo_tensor
 
 __all__ = [
+    "BFloat16Tensor",
+    "ByteTensor",
+    "CharTensor",
+    "DoubleTensor",
+    "FloatTensor",
+    "HalfTensor",
+    "IntTensor",
+    "LongTensor",
+    "ShortTensor",
     "addmm",
     "check_sparse_tensor_invariants",
     "log_softmax",
@@ -24,7 +33,34 @@ __all__ = [
     "spdiags",
     "sum",
 ]
-_sum = sum
+
+
+def _of_dtype(name, dtype):
+    """PyTorch's old constructors: torch.sparse.FloatTensor(indices, values, size)."""
+
+    def made(*args):
+        if args and isinstance(args[0], _C.Tensor):
+            return sparse_coo_tensor(*args, dtype=dtype)
+        return sparse_coo_tensor(size=args[0] if len(args) == 1 and not isinstance(args[0], int) else args or (0,), dtype=dtype)
+
+    made.__name__ = made.__qualname__ = name
+    made.__doc__ = f"""PyTorch's old constructor of COO tensors, for {dtype}: of indices, values and a size, or of sizes alone.
+
+    >>> lucid.sparse.{name}(2, 3).dtype
+    {dtype}
+    """
+    return made
+
+
+FloatTensor = _of_dtype("FloatTensor", _C.float32)
+DoubleTensor = _of_dtype("DoubleTensor", _C.float64)
+HalfTensor = _of_dtype("HalfTensor", _C.float16)
+BFloat16Tensor = _of_dtype("BFloat16Tensor", _C.bfloat16)
+LongTensor = _of_dtype("LongTensor", _C.int64)
+IntTensor = _of_dtype("IntTensor", _C.int32)
+ShortTensor = _of_dtype("ShortTensor", _C.int16)
+CharTensor = _of_dtype("CharTensor", _C.int8)
+ByteTensor = _of_dtype("ByteTensor", _C.uint8)
 
 
 def mm(mat1, mat2, reduce=None):

@@ -295,6 +295,34 @@ def to_layout(t, layout, sparse_dim=None, dense_dim=None, blocksize=None):
     return _C._to_layout(t, number, sparse_dim, dense_dim or 0, blocksize or ())
 
 
+def resized(t, size, sparse_dim, dense_dim, clear=False):
+    """What `Tensor.sparse_resize_` makes of a COO tensor.
+
+    >>> resized(lucid.eye(2).to_sparse(), (2, 3), 2, 0).to_dense()
+    tensor([[1., 0., 0.],
+            [0., 1., 0.]])
+    """
+    if t.layout != sparse_coo:
+        raise RuntimeError(f"sparse_resize_ expected sparse coordinate tensor layout but got {t.layout}")
+    size = _sizes(size)
+    if sparse_dim + dense_dim != len(size):
+        raise RuntimeError(
+            f"number of dimensions must be sparse_dim ({sparse_dim}) + dense_dim ({dense_dim}), but got {len(size)}"
+        )
+    t = t.detach()
+    if clear or t._nnz() == 0:
+        index = _C.empty((sparse_dim, 0), dtype=_C.int64)
+        return _C._sparse_coo(index, _C.empty((0, *size[sparse_dim:]), dtype=t.dtype), size, t._nnz() < 2 or clear)
+    if (sparse_dim, dense_dim) != (t.sparse_dim(), t.dense_dim()):
+        raise RuntimeError("changing the number of sparse or dense dimensions of a non-empty sparse tensor is not supported")
+    if size[sparse_dim:] != list(t.shape[sparse_dim:]) or any(a < b for a, b in zip(size, t.shape)):
+        raise RuntimeError(
+            "shrinking the size of a non-empty sparse tensor, or changing its dense dimensions, is not supported: "
+            f"{list(t.shape)} to {size}"
+        )
+    return _C._sparse_coo(t._indices(), t._values(), size, t.is_coalesced())
+
+
 def _rebuild_sparse_tensor(layout, data):
     """What a pickled sparse tensor is made of again: PyTorch's format."""
     if layout == sparse_coo:

@@ -263,6 +263,28 @@ def test_csr_leaf():
     assert torch.tensor(d.grad.tolist()).allclose(e.grad)
 
 
+def test_gather():
+    def case(m):
+        x = dense(m, 3, 4).requires_grad_()
+        m.gather(x, 1, m.tensor([[0, 2], [1, 1]]), sparse_grad=True).pow(2).sum().backward()
+        y = dense(m, 3, 4).requires_grad_()
+        m.gather(y, 0, m.tensor([[0, 2], [1, 1]]), sparse_grad=True).sin().sum().backward()
+        return [x.grad.is_sparse, x.grad.to_dense(), y.grad.to_dense()]
+
+    assert_same(case)
+
+
+def test_zero_grad_of_a_sparse_gradient():
+    e = lucid.nn.Embedding(4, 2, sparse=True)
+    optimizer = lucid.optim.SGD(e.parameters(), lr=0.1)
+    e(lucid.tensor([1, 1])).sum().backward()
+    optimizer.zero_grad(set_to_none=False)
+    assert e.weight.grad.is_sparse
+    assert e.weight.grad._nnz() == 0
+    e(lucid.tensor([1, 1])).sum().backward()
+    assert e.weight.grad.to_dense().tolist() == [[0.0, 0.0], [2.0, 2.0], [0.0, 0.0], [0.0, 0.0]]
+
+
 def test_masked_grad():
     def case(m):
         s = leaf(m, coo(m).coalesce())

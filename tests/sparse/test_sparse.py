@@ -30,6 +30,11 @@ CONSTRUCTION = {
     "bsr": lambda m: m.sparse_bsr_tensor([0, 1, 2], [1, 0], dense(m, 2, 2, 3)),
     "bsc": lambda m: m.sparse_bsc_tensor([0, 1, 2], [1, 0], dense(m, 2, 2, 3)),
     "compressed": lambda m: m.sparse_compressed_tensor([0, 1], [0], [1.0], layout=m.sparse_csc),
+    "FloatTensor": lambda m: [
+        m.sparse.FloatTensor(m.tensor([[0, 1]]), m.tensor([1.0, 2.0]), m.Size([3])),
+        m.sparse.FloatTensor(2, 3),
+    ],
+    "sparse_resize_": lambda m: [coo(m).sparse_resize_((4, 3), 2, 0), coo(m).sparse_resize_and_clear_((5,), 1, 0)],
     "numbers": lambda m: [coo(m)._nnz(), coo(m).sparse_dim(), hybrid(m).dense_dim(), csr(m)._nnz(), csr(m).sparse_dim()],
     "flags": lambda m: [coo(m).is_sparse, coo(m).is_sparse_csr, csr(m).is_sparse, csr(m).is_sparse_csr, m.ones(2).is_sparse],
     "numel": lambda m: [coo(m).numel(), csr(m).ndim, tuple(hybrid(m).shape), coo(m).element_size(), len(csr(m))],
@@ -137,6 +142,7 @@ PRODUCTS = {
     "complex": lambda m: coo(m, dtype=m.complex64) @ dense(m, 3, 4).to(m.complex64),
     "no entries": lambda m: m.sparse_coo_tensor(size=(2, 3)) @ dense(m, 3, 4),
     "sampled": lambda m: m.sparse.sampled_addmm(csr(m), dense(m, 2, 4), dense(m, 4, 3), beta=0.5, alpha=2.0),
+    "layer": lambda m: m.nn.functional.linear(dense(m, 4, 3), csr(m), dense(m, 2)),
     "out": lambda m: m.mm(coo(m), dense(m, 3, 2), out=m.empty(2, 2)),
     "spdiags": lambda m: m.sparse.spdiags(dense(m, 3, 4), m.tensor([0, 2, -1]), (4, 5)).to_dense(),
     "spdiags csr": lambda m: m.sparse.spdiags(dense(m, 1, 3), m.tensor([1]), (3, 3), m.sparse_csr).to_dense(),
@@ -349,3 +355,35 @@ def test_invariants_switch():
     assert check.is_enabled()
     check.disable()
     assert check(True)(check.is_enabled)() is not False
+
+
+def test_indices_changed_behind_the_back():
+    """Whoever writes into the indices gets wrong values or an error, never memory of others."""
+    uses = (
+        lambda s: s.to_dense(),
+        lambda s: s @ lucid.ones(3, 2),
+        lambda s: lucid.ones(2, 2) @ s,
+        lambda s: s + s,
+        lambda s: s * lucid.ones(2, 3),
+        lambda s: s[0],
+        lambda s: s[0:1],
+        lambda s: s.t().to_dense(),
+        lambda s: s.to_sparse_csc(),
+        lambda s: s.to_sparse_coo(),
+        lambda s: lucid.sparse.sum(s, 0),
+        lambda s: lucid.sparse.softmax(s, 1),
+        lambda s: s.index_select(0, lucid.tensor([0])),
+        lambda s: lucid.ones(2, 3).sparse_mask(s),
+        lambda s: s @ s.t(),
+        lambda s: lucid.ones(2, 3).add_(s),
+        repr,
+    )
+    for bad in (10**6, -1, 2**62):
+        for part in ("_indices", "crow_indices", "col_indices"):
+            for use in uses:
+                s = coo(lucid).coalesce() if part == "_indices" else csr(lucid)
+                getattr(s, part)().view(-1)[1] = bad
+                try:
+                    use(s)
+                except (RuntimeError, IndexError, ValueError):
+                    pass

@@ -67,15 +67,28 @@ int gather_shape(const lc_record *call, lc_spec *out)
     if (index->numel && index_is_integer(call, index) < 0) return -1;
     if (dim_index(call->args[1].i, x->ndim, &d) < 0) return -1;
     if (check_index_shape(call, index, x, d, "input") < 0) return -1;
-    if (call->op->args->n_params > 3 && call->args[3].b)
-        return lc_fail_int(LC_NotImplementedError, "gather: sparse_grad=True is not supported");
     return spec_like(call, out, index, x->dtype), 0;
 }
 static int gather_run(const lc_record *call)
 {
     return walk_along(call, call->in[0], call->out[0], call->in[1], &(lc_index_args){ .mode = LC_INDEX_READ });
 }
-GRAD(gather) { dx[0] = lc_scatter_add_(zeros_like(in(0)), in[1].i, in(2), g[0]); }
+/* sparse_grad=True: the gradient is a COO tensor with an entry for each element that was picked. */
+static lc_tensor *picked_gradient(lc_tensor *g, const lc_tensor *x, int64_t dim, lc_tensor *index)
+{
+    int d;
+    if (x->ndim == 0) return g;
+    if (dim_index(dim, x->ndim, &d) < 0) return NULL;
+    lc_tensor *places = lc_t(lc_nonzero(lc_ge(index, index), false)); /* of all elements of index, in order */
+    lc_tensor *picked = lc_to(lc_reshape(index, (int64_t[]){ 1, -1 }, 2), LC_i64, false, false, LC_ABSENT);
+    lc_tensor *rows[3] = { lc_narrow(places, 0, 0, d), picked, lc_narrow(places, 0, d + 1, x->ndim - d - 1) };
+    return lc__sparse_coo(lc_cat(rows, 3, 0), lc_reshape(g, (int64_t[]){ -1 }, 1), x->shape, x->ndim, false);
+}
+GRAD(gather)
+{
+    if (in[3].b) dx[0] = picked_gradient(g[0], in(0), in[1].i, in(2));
+    else dx[0] = lc_scatter_add_(zeros_like(in(0)), in[1].i, in(2), g[0]);
+}
 LC_OP(gather, .sig = "gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor",
       .doc = "Pick elements along a dimension: out[i][j] = input[index[i][j]][j] for dim 0.", .method = true, .out = true,
       .kernel = LC_OP__index, .any_strides = true, .exact = true, .promote = LC_NO_PROMOTION, .shape = gather_shape,

@@ -123,6 +123,7 @@ lc_tensor *looked_up(const parts *in, const parts *at, lc_tensor **found)
 /* ---- compressed ---- */
 lc_tensor *row_starts(lc_tensor *sorted, int64_t n)
 {
+    if (!sorted) return NULL;
     return lc_searchsorted(lc_contiguous(sorted, LC_CONTIGUOUS_FORMAT), counting(n + 1, sorted), false, false, NULL, LC_NONE);
 }
 lc_tensor *rows_of(lc_tensor *starts, int64_t nnz)
@@ -259,6 +260,7 @@ static lc_tensor *compressed(parts *p, lc_layout layout, const int64_t *block)
 
 lc_tensor *converted_to(lc_tensor *t, lc_layout layout, const int64_t *block)
 {
+    if (!t) return NULL;
     parts     p;
     lc_layout from = lc_layout_of(t);
     bool      same_block = !block || (lc_is_blocked(from) && t->sparse->values->shape[lc_batch_dim(t) + 1] == block[0] &&

@@ -52,7 +52,10 @@ static lc_tensor *values_at(lc_tensor *g, const parts *at)
     }
     bool coo = at->layout == LC_SPARSE_COO;
     if (!coo) { /* places of compressed entries, in their order; batches are further sparse dimensions */
-        lc_tensor *pattern = lc_scoped(lc_sparse_new(at->layout, at->ndim, at->shape, at->index, at->values, false));
+        const lc_tensor *like = at->values; /* of which only the shape is known */
+        lc_value         device = { .tag = LC_IS_device, .dev = like->device };
+        lc_tensor       *none = lc_zeros(like->shape, like->ndim, LC_OF_DTYPE(LC_b8), device);
+        lc_tensor *pattern = none ? lc_scoped(lc_sparse_new(at->layout, at->ndim, at->shape, at->index, none, false)) : NULL;
         if (!pattern || coo_parts(pattern, &own) < 0) return NULL;
     }
     lc_tensor *found, *values = NULL;

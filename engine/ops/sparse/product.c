@@ -42,6 +42,7 @@ static void transpose_matrix(compressed_matrix *m)
 
 static lc_tensor *times_dense(const compressed_matrix *m, lc_tensor *dense) /* (rows, columns) x (columns, n) */
 {
+    if (!dense) return NULL;
     int64_t n = dense->shape[1];
     if (lc_is_floating(dense->dtype)) {
         if (m->by_column) return lc__embedding_backward(dense, m->plain, m->starts, m->values, m->rows, -1, false);
@@ -78,6 +79,7 @@ static lc_tensor *times_sparse(lc_tensor *a, lc_tensor *b)
 
 static int check_product(const char *op, const lc_tensor *a, const lc_tensor *b)
 {
+    if (!a || !b) return -1;
     if (check_matrix(op, a) < 0 || check_matrix(op, b) < 0) return -1;
     if (a->shape[1] != b->shape[0])
         return lc_fail_int(LC_ShapeMismatch, "%s: mat1 and mat2 shapes cannot be multiplied (%lldx%lld and %lldx%lld)", op,
@@ -152,6 +154,22 @@ FORM(matmul)
                        LC_SHAPE(b), lc_layout_names[lc_layout_of(a)], lc_layout_names[lc_layout_of(b)]);
 }
 ENTER(matmul, matmul_form)
+
+/* A layer whose weight is sparse. */
+FORM(linear)
+{
+    lc_tensor *x = in(0), *weight = in(1);
+    int64_t    shape[LC_MAX_DIMS];
+    if (is_sparse(x) || weight->ndim != 2 || !x->ndim)
+        return refuse_layout("linear with such an input", is_sparse(x) ? x : weight);
+    lc_tensor *rows = x->ndim == 2 ? x : lc_reshape(x, (int64_t[]){ -1, x->shape[x->ndim - 1] }, 2);
+    lc_tensor *y = rows ? product("linear", rows, lc_t(weight)) : NULL;
+    memcpy(shape, x->shape, (size_t)x->ndim * sizeof *shape);
+    shape[x->ndim - 1] = weight->shape[0];
+    if (y && x->ndim != 2) y = lc_reshape(y, shape, x->ndim);
+    GIVE(y && in(2) != LC_NONE ? lc_add(y, in(2)) : y);
+}
+ENTER(linear, linear_form)
 
 /* ---- beta input + alpha product ---- */
 static bool       is_one(const lc_value *v) { return v->tag != LC_IS_complex && lc_number_of(v) == 1; }

@@ -16,6 +16,25 @@ INLINE void NAME(tile)(T *out, const T *table, const int64_t *at, const T *facto
     }
     memcpy(out, sum, (size_t)tile * sizeof(T));
 }
+/* Rows of one element: a vector times a sparse matrix. */
+static T NAME(single)(const T *table, const int64_t *at, const T *factor, int64_t n)
+{
+    enum { LANES = 8 };
+    T       sum[LANES] = { 0 }, total = 0;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        T term[LANES];
+        INDEPENDENT
+        for (int k = 0; k < LANES; k++) term[k] = table[at[i + k]];
+        if (factor)
+            for (int k = 0; k < LANES; k++) sum[k] += factor[i + k] * term[k];
+        else
+            for (int k = 0; k < LANES; k++) sum[k] += term[k];
+    }
+    for (int k = 0; i < n; i++, k++) sum[k] += factor ? factor[i] * table[at[i]] : table[at[i]];
+    for (int k = 0; k < LANES; k++) total += sum[k];
+    return total;
+}
 static void NAME(sum)(void *to, const void *from, const int64_t *at, const void *factor, int64_t n, int64_t width)
 {
     enum { TILE = 256 / sizeof(T) };
@@ -24,6 +43,10 @@ static void NAME(sum)(void *to, const void *from, const int64_t *at, const void 
     int64_t  c = 0;
     if (n == 1 && !factor) {
         memcpy(out, table + at[0] * width, (size_t)width * sizeof(T));
+        return;
+    }
+    if (width == 1) {
+        *out = NAME(single)(table, at, factor, n);
         return;
     }
     for (; c + TILE <= width; c += TILE) NAME(tile)(out + c, table + c, at, factor, n, width, TILE);
