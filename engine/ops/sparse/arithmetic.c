@@ -155,10 +155,15 @@ ENTER(remainder, div_rounded_form)
 ENTER(fmod, div_rounded_form)
 
 /* ---- copies ---- */
+static int check_format(const lc_op *op, const lc_value *format)
+{
+    if (format->tag != LC_IS_format || format->fmt == LC_PRESERVE_FORMAT || format->fmt == LC_CONTIGUOUS_FORMAT) return 0;
+    return lc_fail_int(LC_LucidError, "%s: sparse tensors have no memory format", op->name);
+}
 FORM(clone)
 {
     parts p;
-    if (parts_of(in(0), &p) < 0) return -1;
+    if (check_format(op, &in[1]) < 0 || parts_of(in(0), &p) < 0) return -1;
     for (int i = 0; i < 2; i++)
         if (p.index[i] && !(p.index[i] = lc_clone(p.index[i], LC_CONTIGUOUS_FORMAT))) return -1;
     GIVE(with_values(&p, lc_clone(p.values, LC_PRESERVE_FORMAT)));
@@ -167,7 +172,12 @@ ENTER(clone, clone_form)
 FORM(alias) { GIVE(in(0)); }
 ENTER(alias, alias_form)
 ENTER(positive, alias_form)
-ENTER(contiguous, alias_form)
+FORM(contiguous)
+{
+    if (check_format(op, &in[1]) < 0) return -1;
+    GIVE(in(0));
+}
+ENTER(contiguous, contiguous_form)
 ENTER(resolve_conj, alias_form)
 ENTER(resolve_neg, alias_form)
 FORM(detach) { GIVE(lc_scoped(lc_tensor_alias(in(0), true))); }
@@ -224,7 +234,14 @@ static lc_tensor *without_entries(const lc_tensor *t, lc_dtype dtype)
     p.coalesced = true;
     return p.values && p.index[0] && (coo || p.index[1]) ? together(&p) : NULL;
 }
-FORM(zeros_like) { GIVE(without_entries(in(0), in[1].tag == LC_IS_dtype ? in[1].dt : (lc_dtype)in(0)->dtype)); }
+FORM(zeros_like)
+{
+    lc_dtype dtype = in[1].tag == LC_IS_dtype ? in[1].dt : (lc_dtype)in(0)->dtype;
+    if (in[2].tag == LC_IS_device && !lc_same_device(in[2].dev, in(0)->device))
+        return lc_fail_int(LC_NotImplementedError, "%s: a sparse tensor on another device is not implemented", op->name);
+    if (check_format(op, &in[3]) < 0) return -1;
+    GIVE(without_entries(in(0), dtype));
+}
 ENTER(zeros_like, zeros_like_form)
 ENTER(empty_like, zeros_like_form)
 

@@ -55,6 +55,7 @@ FORM(of_values)
     bool  whole = true;
     for (int k = 1; k < op->args->n_params; k++)
         if (op->args->params[k].kind == LC_IS_ints) whole &= in[k].tag == LC_IS_none || in[k].n == 0;
+        else if (op->args->params[k].kind == LC_IS_bool) whole &= !in[k].b; /* keepdim */
     if (!whole)
         return lc_fail_int(LC_NotImplementedError, "%s of some dimensions is not implemented for %s tensors",
                            op->py ? op->py : op->name, lc_layout_names[lc_layout_of(in(0))]);
