@@ -29,7 +29,7 @@ def section(name, cases):
     [
         ("CSR 10,000² with 1e6 entries @ dense 64", "csr @ wide", 0.6),
         ("the same, COO", "coo @ wide", 0.6),
-        ("CSR @ vector", "csr @ vector", 0.6),
+        ("CSR @ vector", "csr @ vector", None),
         ("COO coalesce of 1e6", "scattered.coalesce()", 0.6),
         ("COO to CSR, 1e6 entries", "coo.to_sparse_csr()", None),
         ("sparse embedding step: forward, backward, SparseAdam", "embedding_step()", 0.6),

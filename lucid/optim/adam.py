@@ -178,20 +178,21 @@ class SparseAdam(_WithBetas):
         (beta1, beta2), grad = _betas(group), grad.coalesce()
         if grad._nnz() == 0:
             return
-        index, values = grad._indices(), grad._values()
-        whole = [p, state["exp_avg"], state["exp_avg_sq"]]
+        values, whole = grad._values(), [p, state["exp_avg"], state["exp_avg_sq"]]
         options = {"lr": value_of(group["lr"]), "eps": group["eps"], "maximize": False, "count": False}
-        if grad.sparse_dim() == 1:
-            index = index[0]
+        if grad.sparse_dim() == 0:
+            rows, values = whole, grad.to_dense()
+        elif grad.sparse_dim() == 1:
+            index = grad._indices()[0]
             rows = [t.index_select(0, index) for t in whole]
         else:
-            index = tuple(index)
+            index = tuple(grad._indices())
             rows = [t[index] for t in whole]
         _C._fused_sparse_adam_([rows[0]], [values], [rows[1]], [rows[2]], [state["step"]], beta1=beta1, beta2=beta2, **options)
         for t, row in zip(whole, rows):
             if grad.sparse_dim() == 1:
                 t.index_copy_(0, index, row)
-            else:
+            elif grad.sparse_dim() > 1:
                 t.index_put_(index, row)
 
 

@@ -18,7 +18,7 @@ from .both import described
 
 LAYOUTS = {"coo": torch.sparse_coo, "csr": torch.sparse_csr}
 MOST = 12  # samples of an op
-REFUSED = set()
+REFUSED = {"randn_like"}
 
 
 def names():
@@ -85,6 +85,8 @@ def test_samples(layout, op):
             try:
                 theirs = op.op(sample.input, *sample.args, **sample.kwargs)
             except Exception:  # noqa: BLE001, S112
+                continue
+            if "layout" in sample.kwargs:  # a sparse tensor from a factory
                 continue
             exchange = Exchange(True)
             try:
