@@ -150,10 +150,29 @@ def _matches(actual, expected, rtol, atol, equal_nan):
     return matches | ((difference <= expected.abs() * rtol + atol) & (difference != float("inf")))
 
 
+def _compare_sparse(actual, expected, options, where):
+    """Part by part, if both have one layout: indices are equal, values are close."""
+    from ..sparse.construct import pieces
+
+    if actual.layout != expected.layout:
+        _compare_tensors(actual.to_dense(), expected.to_dense(), options, where)
+        return
+    if actual._nnz() != expected._nnz():
+        kind = str(actual.layout).rsplit("_", 1)[-1].upper()
+        text = f"The number of specified values in sparse {kind} tensors does not match: {actual._nnz()} != {expected._nnz()}"
+        raise _Mismatch(AssertionError, text, where)
+    for a, e in zip(pieces(actual), pieces(expected)):
+        if isinstance(a, _C.Tensor):
+            _compare_tensors(a, e, options, where)
+
+
 def _compare_tensors(actual, expected, options, where):
     rtol, atol = options.tolerances(_dtype_name(actual.dtype), _dtype_name(expected.dtype), where=where)
     _check_attributes(actual, expected, options, where)
     if "meta" in (actual.device.type, expected.device.type):
+        return
+    if actual.layout != _C.strided or expected.layout != _C.strided:
+        _compare_sparse(actual, expected, options, where)
         return
     actual, expected = actual.detach(), expected.detach()
     if actual.device != expected.device:

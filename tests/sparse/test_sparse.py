@@ -387,3 +387,16 @@ def test_indices_changed_behind_the_back():
                     use(s)
                 except (RuntimeError, IndexError, ValueError):
                     pass
+
+
+def test_assert_close():
+    close = lucid.testing.assert_close
+    for s in (coo(lucid).coalesce(), csr(lucid)):
+        close(s, s * (1 + 1e-7))
+        with pytest.raises(AssertionError, match="not close"):
+            close(s, s * 2)
+        with pytest.raises(AssertionError, match="layout"):
+            close(s, s.to_dense())
+        close(s, s.to_dense(), check_layout=False)
+    with pytest.raises(AssertionError, match="number of specified values"):
+        close(coo(lucid).coalesce(), lucid.zeros_like(coo(lucid)))
