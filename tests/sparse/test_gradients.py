@@ -334,3 +334,14 @@ def test_hybrid_gradient():
 
     assert_same(case)
     assert hybrid(lucid).coalesce()._nnz() == 2
+
+
+def test_clipping():
+    def case(m):
+        e, w = m.nn.Embedding(5, 3, sparse=True), dense(m, 3, 2).requires_grad_()
+        e.weight.data.copy_(dense(m, 5, 3))
+        (e(m.tensor([1, 4, 1])) @ w).pow(2).sum().backward()
+        total = m.nn.utils.clip_grad_norm_([e.weight, w], 1.5)
+        return [total, e.weight.grad.to_dense(), w.grad]
+
+    assert_same(case)

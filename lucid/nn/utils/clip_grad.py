@@ -27,14 +27,14 @@ def _grads(parameters):
 
 
 def _groups(tensors, foreach):
-    """Tensors of one device and dtype together, and whether they go as a list."""
+    """Tensors of one device, dtype and layout together, and whether they go as a list."""
     groups = {}
     for t in tensors:
-        groups.setdefault((t.device, t.dtype), []).append(t)
-    for (device, _), group in groups.items():
+        groups.setdefault((t.device, t.dtype, t.layout), []).append(t)
+    for (device, _, layout), group in groups.items():
         if foreach and device.type not in _DEVICES:
             raise RuntimeError(f"foreach=True was passed, but can't use the foreach API on {device.type} tensors")
-        yield device, group, foreach is not False and device.type in _DEVICES
+        yield device, group, foreach is not False and device.type in _DEVICES and layout == _C.strided
 
 
 def _total(tensors, norm_type, error_if_nonfinite, foreach):
