@@ -263,6 +263,26 @@ def test_csr_leaf():
     assert torch.tensor(d.grad.tolist()).allclose(e.grad)
 
 
+def test_custom_function_of_a_sparse_input():
+    def case(m):
+        class Product(m.autograd.Function):
+            @staticmethod
+            def forward(ctx, s, d):
+                ctx.save_for_backward(s, d)
+                return m.mm(s, d)
+
+            @staticmethod
+            def backward(ctx, g):
+                s, d = ctx.saved_tensors
+                return (g @ d.t()).sparse_mask(s), s.t() @ g
+
+        s, d = leaf(m, coo(m).coalesce()), leaf(m, dense(m, 3, 4))
+        Product.apply(s, d).pow(2).sum().backward()
+        return [s.grad, d.grad]
+
+    assert_same(case)
+
+
 def test_gather():
     def case(m):
         x = dense(m, 3, 4).requires_grad_()

@@ -119,6 +119,9 @@ LC_OP(_sparse_values,
       .grad = _sparse_values_grad, .saves = IN(1) | IN(2));
 ENTER(_sparse_values, runs_as_it_is)
 
+/* A user's Function decides itself what it does with a sparse input. */
+ENTER(function, runs_as_it_is)
+
 static const char *torch_name(const lc_tensor *t) /* of a layout, in messages: PyTorch's word */
 {
     static const char *const names[LC_LAYOUTS] = { "Strided", "Sparse", "SparseCsr", "SparseCsc", "SparseBsr", "SparseBsc" };
