@@ -158,6 +158,7 @@ static int sparse_transform(lc_record *call)
     const lc_op     *op = call->op, *of = op->inplace_of;
     lc_sparse_form   form = form_of(op);
     const lc_tensor *first = first_sparse(call);
+    if (call->watch & LC_TRACING) lc_reading_values("a sparse tensor"); /* a plan holds dense tensors */
     if (form == runs_as_it_is) return call->watch &= ~(unsigned)LC_SPARSE, 1;
     if (call->watch & LC_BATCHED)
         return lc_fail_int(LC_NotImplementedError, "vmap: %s of a sparse tensor has no batching rule", op->name);

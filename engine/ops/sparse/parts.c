@@ -79,7 +79,7 @@ GRAD(_sparse_coo)
     if (need[1]) dx[1] = values_at(g[0], &p);
 }
 LC_OP(_sparse_coo, .sig = "_sparse_coo(indices: Tensor, values: Tensor, size: list[int], coalesced: bool) -> Tensor",
-      .doc = "The sparse tensor of these indices and values, which must fit.", .call = _sparse_coo_call,
+      .doc = "The sparse tensor of these indices and values, which must fit.", .reads_values = true, .call = _sparse_coo_call,
       .grad = _sparse_coo_grad, .saves = IN(0));
 ENTER(_sparse_coo, runs_as_it_is)
 
@@ -97,8 +97,8 @@ GRAD(_sparse_compressed)
 LC_OP(_sparse_compressed,
       .sig = "_sparse_compressed(compressed_indices: Tensor, plain_indices: Tensor, values: Tensor, size: list[int], layout: "
              "int) -> Tensor",
-      .doc = "The compressed sparse tensor of these indices and values, which must fit.", .call = _sparse_compressed_call,
-      .grad = _sparse_compressed_grad, .saves = IN(0) | IN(1));
+      .doc = "The compressed sparse tensor of these indices and values, which must fit.", .reads_values = true,
+      .call = _sparse_compressed_call, .grad = _sparse_compressed_grad, .saves = IN(0) | IN(1));
 ENTER(_sparse_compressed, runs_as_it_is)
 
 /* ---- taken apart ---- */
