@@ -26,6 +26,7 @@ static PyObject *in_python(const char *name, PyObject *self, PyObject *args, PyO
     X(is_same_size, "Whether another tensor has the same shape.")                                                              \
     X(is_set_to, "Whether another tensor looks at the same elements of the same memory.")                                      \
     X(is_nonzero, "Whether the one value is not zero.")                                                                        \
+    X(lu, "The LU factorisation with pivots, in one matrix.")                                                                  \
     X(is_distributed, "Whether the values are spread over processes: never.")                                                  \
     X(const_data_ptr, "The address of the first element, to read.")                                                            \
     X(to_sparse, "The tensor in a sparse layout.")                                                                             \

@@ -20,6 +20,17 @@ def _elementwise(name, function, tensors):
     return first.copy_(values.reshape(first.shape))
 
 
+def lu(self, pivot=True, get_infos=False):
+    """The LU factorisation with pivots, in one matrix: lucid.lu.
+
+    >>> lucid.eye(2).lu()[1]
+    tensor([1, 2], dtype=lucid.int32)
+    """
+    from .linalg._lu import lu as factorise
+
+    return factorise(self, pivot, get_infos)
+
+
 def apply_(self, callable):  # noqa: A002 (PyTorch's name)
     """Replace every element by what a Python function makes of it. Slow: for tests and one-off jobs on the CPU.
 

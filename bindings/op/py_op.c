@@ -201,11 +201,12 @@ static PyTypeObject *tuple_type(const lc_op *op)
     static char            name[LC_OP_COUNT][64];
     PyStructSequence_Field fields[PY_OUTPUTS + 1] = { { 0 } };
     PyStructSequence_Desc  desc = { name[op->id], op->doc, fields, op->args->n_out };
-    snprintf(name[op->id], sizeof name[0], "lucid.return_types.%s", py_public_name(op));
+    const char            *as = op->ns ? op->name : py_public_name(op); /* linalg.qr gives a linalg_qr, as PyTorch's */
+    snprintf(name[op->id], sizeof name[0], "lucid.return_types.%s", as);
     for (int i = 0; i < op->args->n_out; i++) fields[i].name = op->args->out_names[i];
     PyTypeObject *type = PyStructSequence_NewType(&desc);
     if (type) type->tp_repr = tuple_repr;
-    if (type && PyDict_SetItemString(return_types, py_public_name(op), (PyObject *)type) < 0) Py_CLEAR(type);
+    if (type && PyDict_SetItemString(return_types, as, (PyObject *)type) < 0) Py_CLEAR(type);
     return type;
 }
 

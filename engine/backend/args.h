@@ -278,13 +278,6 @@ typedef struct {
     lc_tensor       *size; /* 0-d int64 */
 } lc_bincount_args;
 
-/* Singular values and vectors of contiguous matrices (..., m, n), all results contiguous: u (..., m, k), s (..., k) real, vh (..., k, n), where
- * k is the smaller of m and n. */
-typedef struct {
-    const lc_tensor *in;
-    lc_tensor       *u, *s, *vh;
-} lc_svd_args;
-
 /* Elements of given ranks along the last dimension: in (..., n), rank, value, index (..., m), int64 but for value; all but in contiguous. Equals
  * rank in the order of their indices, NaNs last. */
 typedef struct {

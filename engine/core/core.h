@@ -135,6 +135,7 @@ extern lc_device         lc_default_device;
     X(GpuNotAvailable)                                                                                                         \
     X(IndexError)                                                                                                              \
     X(NotImplementedError)                                                                                                     \
+    X(LinAlgError)                                                                                                             \
     X(ZeroDivisionError)                                                                                                       \
     X(TypeError)                                                                                                               \
     X(ValueError)                                                                                                              \
@@ -211,6 +212,8 @@ int  lc_set_num_threads(int n); /* -1 after lc_fail if n < 1 */
 /* The host language's lock (Python's GIL), released around work that takes longer than about 20 microseconds. NULL: there is none. */
 extern void *(*lc_host_unlock)(void);
 extern void (*lc_host_relock)(void *state);
+/* Where the host language keeps a package: its folder, or NULL. NULL: it has no packages. May take the host language's lock. */
+extern const char *(*lc_host_package)(const char *package, char *folder, size_t bytes);
 
 /* What this CPU can run. LUCID_ISA=base|avx2|avx512|neon forces a table that the machine has. */
 typedef enum { LC_ISA_base, LC_ISA_avx2, LC_ISA_avx512, LC_ISA_neon } lc_isa;

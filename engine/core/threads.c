@@ -64,6 +64,7 @@ static atomic_int wanted; /* threads, the caller included; 0: not asked yet */
 
 void *(*lc_host_unlock)(void);
 void (*lc_host_relock)(void *state);
+const char *(*lc_host_package)(const char *package, char *folder, size_t bytes);
 
 /* Who sleeps on the word is told apart by a bit: the caller has its own, workers share 31. */
 static const unsigned caller_bit = 1u << 31;

@@ -156,6 +156,7 @@ typedef enum {
     LC_KIND_REDUCTION,   /* folds dimensions of its one input; argument 1, if there is one, is dim: absent means all of them */
     LC_KIND_MOVE,        /* the values of the inputs, unchanged, at other places */
     LC_KIND_VIEW,        /* the memory of an input with another geometry */
+    LC_KIND_MATRICES,    /* works on matrices or vectors at the end of its inputs, whose leading dimensions are one batch */
     LC_KIND_COMPOSITE    /* calls of other ops */
 } lc_op_class;
 

@@ -248,6 +248,25 @@ static bool orders_dimensions(const lc_record *call) /* an argument asks for an 
     return false;
 }
 
+/* Matrices: the batch is one more dimension in front of every operand. */
+static int matrices_rule(const batch_call *b, lc_tensor **out)
+{
+    const lc_record *call = b->call;
+    lc_value         args[call->op->args->n_params + 1];
+    LC_ARRAY(lc_tensor *, in, call->n_in);
+    if (!in) return -1;
+    lc_scope scope = lc_scope_open();
+    for (int k = 0; k < call->n_in; k++) {
+        lc_tensor *t = call->in[k];
+        int64_t    shape[LC_MAX_DIMS + 1] = { b->size };
+        memcpy(shape + 1, t->shape, (size_t)t->ndim * sizeof *shape);
+        in[k] = batched_at(t, b->level) ? t->batch->value : t == LC_NONE ? t : lc_expand(t, shape, t->ndim + 1);
+    }
+    int rc = replaced_args(call, in, args) < 0 ? -1 : lc_call(call->op, args, out);
+    lc_scope_close(scope);
+    return rc;
+}
+
 /* What the op's class says about batches: NO_RULE if nothing. */
 static int rule_of_class(const batch_call *b, lc_tensor **out)
 {
@@ -258,6 +277,8 @@ static int rule_of_class(const batch_call *b, lc_tensor **out)
         return reduction_rule(b, out);
     case LC_KIND_VIEW:
         return view_rule(b, out);
+    case LC_KIND_MATRICES:
+        return matrices_rule(b, out);
     default:
         return NO_RULE;
     }

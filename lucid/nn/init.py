@@ -208,13 +208,13 @@ def orthogonal_(tensor, gain=1, generator=None):
         raise ValueError("Only tensors with 2 or more dimensions are supported")
     if tensor.numel() == 0:
         return tensor
-    from ._matrices import orthonormal_columns
+    from ..linalg import qr
 
     rows, columns = tensor.size(0), tensor.numel() // tensor.size(0)
     with no_grad():
         drawn = tensor.new_empty((rows, columns)).normal_(0, 1, generator=generator)
-        q, diagonal = orthonormal_columns(drawn.t() if rows < columns else drawn)
-        q = q * diagonal.sign()
+        q, r = qr(drawn.t() if rows < columns else drawn)
+        q = q * r.diagonal().sign()
         tensor.view_as(q.t() if rows < columns else q).copy_(q.t() if rows < columns else q)
         return tensor.mul_(gain)
 

@@ -20,23 +20,46 @@ from tests import few
 from .compare import NO_VALUES, Tolerance, assert_same, assert_same_error, first_line
 from .exchange import Exchange, Missing, counterpart, find, to_torch
 
-OTHERS = (  # not part of Lucid's plan for tensor ops: fused text for CUDA, sparse layouts, factorisations, signal processing
-    "jiterator_", "to_sparse", "sparse_", "stft", "istft", "cholesky", "lu", "qr", "svd", "geqrf", "ormqr",
-    "triangular_solve", "matrix_exp", "pinverse", "pca_lowrank", "logdet",
+OTHERS = (  # not part of Lucid's plan for tensor ops: fused text for CUDA, sparse layouts, signal processing
+    "jiterator_", "to_sparse", "sparse_", "stft", "istft",
 )  # fmt: skip
-PACKAGES = ("masked.", "special.")  # compared as a whole
+PACKAGES = ("linalg.", "masked.", "special.")  # compared as a whole
 WIDER = {
     torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.float32: torch.float64, torch.complex32: torch.complex64,
     torch.complex64: torch.complex128,
 }  # fmt: skip
 # PyTorch 2.13 writes out of bounds for a batch and an out= of odd strides; narrow_copy and avg_pool3d as if out= had none
-WRITES_ASTRAY = {"tril", "triu", "narrow_copy", "nn.functional.avg_pool3d"}
+WRITES_ASTRAY = {"tril", "triu", "narrow_copy", "nn.functional.avg_pool3d", "linalg.lu", "lu_unpack"}
 WRONG_GRADIENT = {"as_strided_scatter"}  # PyTorch's differs from finite differences: op_db expects that check to fail
 NO_SECOND = {  # the gradient of PyTorch's in parts cannot be differentiated, although op_db says so
     ("nn.functional.linear_cross_entropy", "chunked"), ("nn.functional.linear_cross_entropy", "chunked_none"),
 }  # fmt: skip
+ILL_CONDITIONED = {
+    "linalg.lstsq",
+    "triangular_solve",
+}  # random matrices: both libraries' float32 gradients have few right digits
+# PyTorch computes aside and copies, or not: a resized out= is laid out as its results are, or row by row
+OWN_LAYOUT = {
+    "linalg.lstsq", "linalg.matrix_power", "linalg.solve", "linalg.solve_ex", "cholesky", "cholesky_solve", "triangular_solve",
+}  # fmt: skip
 OVERLOOKS_HISTORY = {"split_with_sizes_copy"}  # PyTorch takes an out= that requires grad, and forgets that it does
 OTHER_NUMBERS = {"logsumexp"}  # PyTorch takes a real out= for complex input and writes what is not the real part
+
+
+def _of_svd(u, s, vh):
+    k = s.shape[-1]
+    return s, (u[..., :k] * s.unsqueeze(-2)) @ vh[..., :k, :], u.mH @ u, vh @ vh.mH
+
+
+# Vectors whose sign, phase or basis is free: what they make together is compared, besides shapes, dtypes and strides
+FREE_VECTORS = {
+    "linalg.svd": _of_svd,
+    "svd": lambda u, s, v: _of_svd(u, s, v.mH) if bool((u != 0).any()) else (s,),
+    "svd_lowrank": lambda u, s, v: _of_svd(u, s, v.mH),
+    "pca_lowrank": lambda u, s, v: _of_svd(u, s, v.mH),
+    "linalg.eigh": lambda w, v: (w, (v * w.unsqueeze(-2)) @ v.mH, v.mH @ v),
+    "linalg.eig": lambda w, v: (w, (v * w.unsqueeze(-2)) @ torch.linalg.inv(v), v.abs()),
+}
 
 
 def stable_sort(input, dim=-1, descending=False, *, stable=None, **out):  # noqa: A002
@@ -132,6 +155,12 @@ class Variant:
     def same(self, ours, theirs, tolerance=None, exact=None, **options):
         """exact: the result in wider numbers; a result that is at least as near to it as PyTorch's is right."""
         options.setdefault("values", self.values)
+        if self.op.name in FREE_VECTORS and len(tensors_of(theirs, torch.Tensor)) > 1 and options["values"]:
+            assert_same(ours, theirs, None, **dict(options, values=False))
+            invariants = FREE_VECTORS[self.op.name]
+            made = [invariants(*map(to_torch, tensors_of(ours, lucid.Tensor))), invariants(*tensors_of(theirs, torch.Tensor))]
+            rtol, atol = self.tolerances.of(self.dtype, self.dtype)
+            return torch.testing.assert_close(*made, rtol=100 * rtol, atol=100 * atol)
         try:
             assert_same(ours, theirs, tolerance or (lambda dtype: self.tolerances.of(dtype, self.dtype)), **options)
         except AssertionError as error:
@@ -244,7 +273,7 @@ class Variant:
             self.with_out(sample, spread, strict=False)
 
     def out_resized(self, sample):
-        self.with_out(sample, lambda t: torch.empty(0, dtype=t.dtype))
+        self.with_out(sample, lambda t: torch.empty(0, dtype=t.dtype), strict=self.op.name not in OWN_LAYOUT)
 
     def out_dtypes(self, sample):
         """Where PyTorch refuses an out= that could hold the result (some of its ops do), Lucid may write into it."""
@@ -320,6 +349,8 @@ class Variant:
     def wider_tolerance(self, dtype, factor):
         """A gradient is a sum of rounded terms, which may cancel; still far below the 1e-3 and 1e-5 of op_db's own checks."""
         rtol, atol = self.tolerances.of(dtype, self.dtype)
+        if self.op.name in ILL_CONDITIONED and dtype == torch.float32:
+            return 100 * rtol, 100 * atol
         limits = {torch.float64: 1e-5, torch.complex128: 1e-5, torch.float32: 4e-5, torch.complex64: 4e-5}
         return max(rtol, min(rtol * factor, 1e-4)), max(atol, min(atol * factor, limits.get(dtype, atol)))
 

@@ -261,8 +261,12 @@ static int matrix_power_call(const lc_value *in, lc_tensor **out)
     if (base->ndim < 2 || base->shape[base->ndim - 1] != base->shape[base->ndim - 2])
         return lc_fail_int(LC_ShapeMismatch, "linalg.matrix_power: A must be batches of square matrices, but got %s",
                            LC_SHAPE(base));
-    if (n < 0)
-        return lc_fail_int(LC_NotImplementedError, "matrix_power: negative powers need an inverse, which is not there yet");
+    if (n < 0) {
+        base = lc_linalg_inv(base);
+        n = n == INT64_MIN ? INT64_MAX : -n;
+        power = n == 1 ? base : NULL;
+        if (power) return (out[0] = power) ? 0 : -1;
+    }
     if (n == 0) {
         lc_value here = { .tag = LC_IS_device, .dev = base->device };
         power = lc_eye(base->shape[base->ndim - 1], LC_ABSENT, LC_OF_DTYPE((lc_dtype)base->dtype), here);

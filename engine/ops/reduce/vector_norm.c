@@ -101,7 +101,7 @@ GRAD(linalg_vector_norm)
                 ? lc_to(slope, (lc_dtype)in(0)->dtype, false, false, LC_ABSENT)
                 : slope;
 }
-LC_OP(linalg_vector_norm, .py = "vector_norm", .hidden = true,
+LC_OP(linalg_vector_norm, .py = "vector_norm", .ns = "linalg",
       .sig = "linalg_vector_norm(x: Tensor, ord: Number = 2, dim: list[int] | None = None, keepdim: bool = False, *, dtype: "
              "dtype | None = None) -> Tensor",
       .doc = "The norm of vectors: (sum |x|^ord)^(1/ord).", .out = true, .call = linalg_vector_norm_call,
@@ -126,7 +126,8 @@ static int            nuclear(const lc_value *in, lc_tensor **out)
         return x ? lc_fail_int(LC_DtypeMismatch, "norm: the nuclear norm is of floating point or complex numbers, got %s",
                                LC_SHAPE(x))
                  : -1;
-    lc_tensor *y = lc__nuclear_norm(lc_movedim(x, dims, 2, to, 2));
+    lc_tensor *y = lc_linalg_svdvals(lc_movedim(x, dims, 2, to, 2), NULL);
+    y = y ? lc_sum(y, (int64_t[]){ -1 }, 1, false) : NULL;
     for (int k = 0, e = d[0] < d[1] ? 0 : 1; y && in[3].b && k < 2; k++, e = !e) y = lc_unsqueeze(y, d[e]);
     return (out[0] = y) ? 0 : -1;
 }

@@ -1,9 +1,8 @@
 """Parametrizations that are often wanted: weights of a norm apart from their direction, of spectral norm one, orthogonal."""
 
-from ... import _C
+from ... import _C, linalg
 from ...autograd import no_grad
 from .. import functional as F
-from .._matrices import exponential, orthonormal_columns, product_of_reflections, reflections, solution
 from ..modules.module import Module
 from .parametrize import register_parametrization
 from .spectral_norm import output_dim
@@ -29,8 +28,8 @@ def _is_orthogonal(q):
 
 
 def _make_orthogonal(a):
-    q, diagonal = orthonormal_columns(a)
-    return q * diagonal.sgn().unsqueeze(-2)
+    q, r = linalg.qr(a)
+    return q * r.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
 
 
 class _Orthogonal(Module):
@@ -49,10 +48,10 @@ class _Orthogonal(Module):
             x = _C.cat([x, x.new_zeros(n, n - k).expand(*x.shape[:-2], -1, -1)], -1)
         a = x - x.mH
         if self.orthogonal_map == "matrix_exp":
-            q = exponential(a)
+            q = linalg.matrix_exp(a)
         else:
             one = _C.eye(n, dtype=a.dtype, device=a.device)
-            q = solution(one - a * 0.5, one + a * 0.5)
+            q = linalg.solve(one - a * 0.5, one + a * 0.5)
         return q if n == k else q[..., :k]
 
     def forward(self, x):
@@ -62,7 +61,7 @@ class _Orthogonal(Module):
             x, n, k = x.mT, k, n
         if self.orthogonal_map == "householder":
             a = x.tril(-1)
-            q = product_of_reflections(a, 2.0 / (1.0 + (a * a).sum(-2)))
+            q = linalg.householder_product(a, 2.0 / (1.0 + (a * a).sum(-2)))
             q = q * x.diagonal(dim1=-2, dim2=-1).int().unsqueeze(-2)  # signs
         else:
             q = self._of_skew(x, n, k)
@@ -84,7 +83,7 @@ class _Orthogonal(Module):
                         "It is not possible to assign to the matrix exponential or the Cayley parametrizations when "
                         "use_trivialization=False."
                     )
-                a, tau = reflections(q)
+                a, tau = _C.geqrf(q)
                 signs = a.diagonal(dim1=-2, dim2=-1)
                 signs.copy_(_C.where(tau == 0, -signs.sign(), signs.sign()))
                 return a.mT if turned else a

@@ -117,9 +117,9 @@ class SpectralNormLoadStateDictPreHook:
     @staticmethod
     def _v_for(matrix, u, sigma):
         """The v with least |u - matrix v|, scaled so that u^T matrix v is sigma."""
-        from .._matrices import least_squares
+        from ...linalg import lstsq
 
-        v = least_squares(matrix, u)
+        v = lstsq(matrix, u).solution
         return v * (sigma / _C.dot(u, _C.mv(matrix, v)))
 
 

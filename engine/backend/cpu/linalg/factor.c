@@ -1,0 +1,69 @@
+/* Kernels of LU, Cholesky, QR, LDL and triangular systems: small matrices by our own kernels (own.h), the rest by LAPACK where there is one. */
+#include "matrices.h"
+#include <complex.h>
+#include <math.h>
+#ifndef __clang__
+#pragma GCC optimize("cx-fortran-rules")
+#endif
+
+#define TEMPLATE "factor.inc.c"
+#include "types.h"
+
+enum { DTYPES = 1u << LC_f32 | 1u << LC_f64 | 1u << LC_c64 | 1u << LC_c128, OWN_ROWS = 24 };
+
+typedef struct {
+    void (*one[4])(const linalg_job *, int64_t, char *);
+    int (*lwork[4])(const lc_linalg_args *, lapack_routine);
+} by_type;
+#define EACH(f)                                                                                                                \
+    {                                                                                                                          \
+        f##_s, f##_d, f##_c, f##_z                                                                                             \
+    }
+
+/* The workspace of every operand and twice the largest is enough for all of them; LAPACK's own comes on top. */
+static int run(lc_dtype dtype, const lc_linalg_args *a, const by_type *f, double cost, bool own_ok, int routines,
+               const lapack_routine *asks)
+{
+    int        type = dtype == LC_f32 ? 0 : dtype == LC_f64 ? 1 : dtype == LC_c64 ? 2 : 3;
+    int64_t    size = lc_size_of(dtype), n = a->m[0].rows > a->m[0].cols ? a->m[0].rows : a->m[0].cols;
+    linalg_job j = { .a = a, .own = &owns_of_this_cpu()->of[type], .one = f->one[type] };
+    char      *count = NULL;
+    if (!a->batch) return 0;
+    j.lapack = (n > OWN_ROWS || !own_ok) && lapack_open();
+    if (!j.lapack && !own_ok) return lapack_missing(a->name);
+    for (int k = 0; k < routines && j.lapack; k++) {
+        int want = f->lwork[type](a, asks[k]);
+        j.lwork = want > j.lwork ? want : j.lwork;
+    }
+    for (int k = 0; k < LC_LINALG_OPERANDS; k++) piece(&count, a->m[k].rows * a->m[k].cols, (size_t)size);
+    piece(&count, n * n, (size_t)size), piece(&count, a->m[0].rows * a->m[0].cols, (size_t)size), piece(&count, n, 16),
+        piece(&count, j.lwork, (size_t)size);
+    j.workspace = (size_t)count;
+    return linalg_walk(&j, cost);
+}
+#define KERNEL(op, function, flops, own_ok, ...)                                                                               \
+    static int cpu_##function(lc_dtype dtype, const void *args)                                                                \
+    {                                                                                                                          \
+        static const by_type        f = { EACH(function##_one), EACH(lwork) };                                                 \
+        static const lapack_routine asks[] = { __VA_ARGS__ };                                                                  \
+        const lc_linalg_args       *a = args;                                                                                  \
+        double                      m = (double)a->m[0].rows, n = (double)a->m[0].cols, k = (double)a->m[1].cols;              \
+        (void)m, (void)n, (void)k;                                                                                             \
+        return run(dtype, a, &f, flops, own_ok, (int)(sizeof asks / sizeof *asks) - 1, asks);                                  \
+    }                                                                                                                          \
+    LC_CPU_RUN(op, cpu_##function, DTYPES)
+KERNEL(_linalg_lu, lu, m *n *n, true, 0)
+KERNEL(_linalg_solve, solve, n *n *(n + 2 * k), true, 0)
+KERNEL(_linalg_lu_solve, lu_solve, 2 * n * n * (double)(a->left ? a->m[2].cols : a->m[2].rows), true, 0)
+KERNEL(_linalg_inv, inv, 2 * n * n * n, true, LAPACK_getri, 0)
+KERNEL(_linalg_det, det, n *n *n, true, 0)
+KERNEL(_linalg_cholesky, cholesky, n *n *n / 3, true, 0)
+KERNEL(_linalg_solve_triangular, triangular, n *n *(k + (double)a->m[1].rows), true, 0)
+KERNEL(geqrf, geqrf, 2 * m * n * n, true, LAPACK_geqrf, 0)
+KERNEL(linalg_qr, qr, 4 * m * n * n, true, LAPACK_geqrf, LAPACK_orgqr, 0)
+KERNEL(_householder_product, householder, 2 * m * n * n, true, LAPACK_orgqr, 0)
+KERNEL(_ormqr, ormqr, 2 * m * n * (k + (double)a->m[2].cols), true, LAPACK_ormqr, 0)
+KERNEL(_linalg_ldl_factor, ldl, n *n *n / 3, false, LAPACK_sytrf, 0)
+KERNEL(_linalg_ldl_solve, ldl_solve, 2 * n * n * (double)a->m[2].cols, false, 0)
+static int cpu_slogdet(lc_dtype dtype, const void *args) { return cpu_det(dtype, args); }
+LC_CPU_RUN(_linalg_slogdet, cpu_slogdet, DTYPES)

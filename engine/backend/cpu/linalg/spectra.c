@@ -1,0 +1,60 @@
+/* Kernels of eigenvalues, singular values and least squares: LAPACK's divide and conquer, or our own Jacobi rotations for a few rows and for
+ * machines without a library (own.h). General eigenvalues need the library. */
+#include "matrices.h"
+#include <complex.h>
+#include <math.h>
+#ifndef __clang__
+#pragma GCC optimize("cx-fortran-rules")
+#endif
+
+#define TEMPLATE "spectra.inc.c"
+#include "types.h"
+
+enum { DTYPES = 1u << LC_f32 | 1u << LC_f64 | 1u << LC_c64 | 1u << LC_c128, JACOBI_ROWS = 3 };
+#define RUN(op)                                                                                                                \
+    static int run_##op(lc_dtype dtype, linalg_job *j)                                                                         \
+    {                                                                                                                          \
+        int (*const run[])(linalg_job *) = { run_##op##_s, run_##op##_d, run_##op##_c, run_##op##_z };                         \
+        int type = dtype == LC_f32 ? 0 : dtype == LC_f64 ? 1 : dtype == LC_c64 ? 2 : 3;                                        \
+        j->own = &owns_of_this_cpu()->of[type];                                                                                \
+        return run[type](j);                                                                                                   \
+    }
+RUN(eigh)
+RUN(eig)
+RUN(svd)
+RUN(lstsq)
+
+static linalg_job job_of(const lc_linalg_args *a)
+{
+    return (linalg_job){ .a = a, .m = a->m[0].rows, .n = a->m[0].cols, .k = a->m[1].cols };
+}
+static int cpu_eigh(lc_dtype dtype, const void *args)
+{
+    linalg_job j = job_of(args);
+    j.lapack = j.n > JACOBI_ROWS && lapack_open();
+    return run_eigh(dtype, &j);
+}
+static int cpu_eig(lc_dtype dtype, const void *args)
+{
+    linalg_job j = job_of(args);
+    if (!j.n || !j.a->batch) return 0;
+    if (!(j.lapack = lapack_open())) return lapack_missing(j.a->name);
+    return run_eig(dtype, &j);
+}
+static int cpu_svd(lc_dtype dtype, const void *args)
+{
+    linalg_job j = job_of(args);
+    j.lapack = (j.n > JACOBI_ROWS || j.m > JACOBI_ROWS) && lapack_open();
+    return run_svd(dtype, &j);
+}
+static int cpu_lstsq(lc_dtype dtype, const void *args)
+{
+    linalg_job j = job_of(args);
+    j.lapack = lapack_open();
+    if (!j.lapack && j.a->driver == LC_GELSY) return lapack_missing("linalg.lstsq with driver='gelsy'");
+    return run_lstsq(dtype, &j);
+}
+LC_CPU_RUN(_linalg_eigh, cpu_eigh, DTYPES)
+LC_CPU_RUN(_linalg_eig, cpu_eig, DTYPES)
+LC_CPU_RUN(_linalg_svd, cpu_svd, DTYPES)
+LC_CPU_RUN(_linalg_lstsq, cpu_lstsq, DTYPES)
