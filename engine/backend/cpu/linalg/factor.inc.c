@@ -7,7 +7,7 @@
 static int NAME(lu)(const linalg_job *j, int m, int n, T *a, int lda, int32_t *piv)
 {
     int info = 0;
-    if (j->lapack && j->a->pivot) LAPACK(getrf)(&m, &n, a, &lda, piv, &info);
+    if (j->lapack && j->a->pivot) CALL(getrf, &m, &n, a, &lda, piv, &info);
     else info = j->own->getrf(m, n, a, lda, piv, j->a->pivot);
     return info;
 }
@@ -17,7 +17,7 @@ static void NAME(lu_apply)(const linalg_job *j, char trans, int n, int k, const 
 {
     int info;
     if (j->lapack) {
-        LAPACK(getrs)(&trans, &n, &k, lu, &ldlu, piv, b, &ldb, &info, (size_t)1);
+        CALL(getrs, &trans, &n, &k, lu, &ldlu, piv, b, &ldb, &info, (size_t)1);
         return;
     }
     for (int step = 0; step < n && trans == 'N'; step++)
@@ -86,8 +86,8 @@ static void NAME(inv_one)(const linalg_job *j, int64_t i, char *work) /* A, inve
     T                 *space = piece(&work, lwork, sizeof(T));
     if (j->lapack) {
         NAME(fetch)(A, i, x, ldx);
-        LAPACK(getrf)(&n, &n, x, &ldx, piv, &info);
-        if (info == 0) LAPACK(getri)(&n, x, &ldx, piv, space, &lwork, &again);
+        CALL(getrf, &n, &n, x, &ldx, piv, &info);
+        if (info == 0) CALL(getri, &n, x, &ldx, piv, space, &lwork, &again);
     } else {
         NAME(fetch)(A, i, lu, ld);
         info = j->own->getrf(n, n, lu, ld, piv, true);
@@ -137,7 +137,7 @@ static void NAME(cholesky_one)(const linalg_job *j, int64_t i, char *work) /* A,
     T                 *l = NAME(place)(L, i, &work, &ld);
     char               uplo = j->a->upper ? 'U' : 'L';
     NAME(fetch)(A, i, l, ld);
-    if (j->lapack) LAPACK(potrf)(&uplo, &n, l, &ld, &info, (size_t)1);
+    if (j->lapack) CALL(potrf, &uplo, &n, l, &ld, &info, (size_t)1);
     else info = j->own->potrf(n, l, ld, j->a->upper);
     for (int64_t c = 0; c < n; c++)
         if (j->a->upper) memset(l + c * ld + c + 1, 0, (size_t)(n - c - 1) * sizeof(T));
@@ -161,9 +161,10 @@ static void NAME(triangular_one)(const linalg_job *j, int64_t i, char *work) /* 
     if (!is_column_major(&A)) NAME(fetch)(&A, i, a, lda);
     NAME(fetch)(&B, i, x, ldx);
     char side = 'L', uplo = upper ? 'U' : 'L', diagonal = j->a->unit ? 'U' : 'N';
-    if (j->lapack) LAPACK(trsm)
-    (&side, &uplo, &trans, &diagonal, &n, &k, &one, a, &lda, x, &ldx, (size_t)1, (size_t)1, (size_t)1, (size_t)1);
-    else j->own->trsm(upper, trans, j->a->unit, n, k, a, lda, x, ldx); NAME(put)(&X, i, x, ldx);
+    if (j->lapack)
+        CALL(trsm, &side, &uplo, &trans, &diagonal, &n, &k, &one, a, &lda, x, &ldx, (size_t)1, (size_t)1, (size_t)1, (size_t)1);
+    else j->own->trsm(upper, trans, j->a->unit, n, k, a, lda, x, ldx);
+    NAME(put)(&X, i, x, ldx);
 }
 
 /* ---- QR ---- */
@@ -171,13 +172,13 @@ static void NAME(triangular_one)(const linalg_job *j, int64_t i, char *work) /* 
 static void NAME(reflections)(const linalg_job *j, int m, int n, T *a, int ld, T *tau, T *space)
 {
     int lwork = j->lwork, info;
-    if (j->lapack) LAPACK(geqrf)(&m, &n, a, &ld, tau, space, &lwork, &info);
+    if (j->lapack) CALL(geqrf, &m, &n, a, &ld, tau, space, &lwork, &info);
     else j->own->geqrf(m, n, a, ld, tau);
 }
 static void NAME(product)(const linalg_job *j, int m, int n, int k, T *a, int ld, const T *tau, T *space)
 {
     int lwork = j->lwork, info;
-    if (j->lapack) LAPACK(orgqr)(&m, &n, &k, a, &ld, tau, space, &lwork, &info);
+    if (j->lapack) CALL(orgqr, &m, &n, &k, a, &ld, tau, space, &lwork, &info);
     else j->own->orgqr(m, n, k, a, ld, tau);
 }
 static void NAME(geqrf_one)(const linalg_job *j, int64_t i, char *work) /* A, a, tau */
@@ -230,7 +231,7 @@ static void NAME(ormqr_one)(const linalg_job *j, int64_t i, char *work) /* A, ta
     if (!is_column_major(A)) NAME(fetch)(A, i, a, lda);
     if (!is_column_major(tau)) NAME(fetch)(tau, i, t, ldt);
     NAME(fetch)(C, i, c, ldc);
-    if (j->lapack) LAPACK(ormqr)(&side, &trans, &m, &n, &k, a, &lda, t, c, &ldc, space, &lwork, &info, (size_t)1, (size_t)1);
+    if (j->lapack) CALL(ormqr, &side, &trans, &m, &n, &k, a, &lda, t, c, &ldc, space, &lwork, &info, (size_t)1, (size_t)1);
     else j->own->ormqr(j->a->left, j->a->adjoint, m, n, k, a, lda, t, c, ldc);
     NAME(put)(to, i, c, ldc);
 }
@@ -246,8 +247,8 @@ static void NAME(ldl_one)(const linalg_job *j, int64_t i, char *work) /* A, LD, 
     T                 *space = piece(&work, lwork, sizeof(T));
     char               uplo = 'L';
     NAME(fetch)(A, i, l, ld);
-    if (j->a->hermitian) LAPACK(hetrf)(&uplo, &n, l, &ld, piv, space, &lwork, &info, (size_t)1);
-    else LAPACK(sytrf)(&uplo, &n, l, &ld, piv, space, &lwork, &info, (size_t)1);
+    if (j->a->hermitian) CALL(hetrf, &uplo, &n, l, &ld, piv, space, &lwork, &info, (size_t)1);
+    else CALL(sytrf, &uplo, &n, l, &ld, piv, space, &lwork, &info, (size_t)1);
     for (int64_t c = 1; c < n; c++) memset(l + c * ld, 0, (size_t)c * sizeof(T));
     NAME(put)(LD, i, l, ld);
     NAME(put_pivots)(P, i, piv);
@@ -263,8 +264,8 @@ static void NAME(ldl_solve_one)(const linalg_job *j, int64_t i, char *work) /* L
     if (!is_column_major(LD)) NAME(fetch)(LD, i, l, ld);
     NAME(fetch)(B, i, x, ldx);
     NAME(get_pivots)(P, i, piv);
-    if (j->a->hermitian) LAPACK(hetrs)(&uplo, &n, &k, l, &ld, piv, x, &ldx, &info, (size_t)1);
-    else LAPACK(sytrs)(&uplo, &n, &k, l, &ld, piv, x, &ldx, &info, (size_t)1);
+    if (j->a->hermitian) CALL(hetrs, &uplo, &n, &k, l, &ld, piv, x, &ldx, &info, (size_t)1);
+    else CALL(sytrs, &uplo, &n, &k, l, &ld, piv, x, &ldx, &info, (size_t)1);
     NAME(put)(X, i, x, ldx);
 }
 
@@ -279,25 +280,25 @@ static int NAME(lwork)(const lc_linalg_args *a, lapack_routine what)
     char               uplo = 'L', side = a->left ? 'L' : 'R', trans = !a->adjoint ? 'N' : IS_COMPLEX ? 'C' : 'T';
     switch (what) {
     case LAPACK_getri:
-        LAPACK(getri)(&n, &none, &ld, &piv, &asked, &ask, &info);
+        CALL(getri, &n, &none, &ld, &piv, &asked, &ask, &info);
         break;
     case LAPACK_geqrf:
-        LAPACK(geqrf)(&m, &n, &none, &ld, &none, &asked, &ask, &info);
+        CALL(geqrf, &m, &n, &none, &ld, &none, &asked, &ask, &info);
         break;
     case LAPACK_orgqr: /* of A, and of a complete Q */
-        LAPACK(orgqr)(&m, &k, &k, &none, &ld, &none, &asked, &ask, &info);
-        LAPACK(orgqr)(&m, &m, &k, &none, &ld, &none, &more, &ask, &info);
+        CALL(orgqr, &m, &k, &k, &none, &ld, &none, &asked, &ask, &info);
+        CALL(orgqr, &m, &m, &k, &none, &ld, &none, &more, &ask, &info);
         break;
     case LAPACK_ormqr: {
         int rows = (int)a->m[2].rows, cols = (int)a->m[2].cols, taus = (int)a->m[1].rows, ldc = (int)leading(rows);
-        LAPACK(ormqr)
-        (&side, &trans, &rows, &cols, &taus, &none, &ld, &none, &none, &ldc, &asked, &ask, &info, (size_t)1, (size_t)1);
+        CALL(ormqr, &side, &trans, &rows, &cols, &taus, &none, &ld, &none, &none, &ldc, &asked, &ask, &info, (size_t)1,
+             (size_t)1);
         break;
     }
     default:
-        LAPACK(sytrf)(&uplo, &n, &none, &ld, &piv, &asked, &ask, &info, (size_t)1);
+        CALL(sytrf, &uplo, &n, &none, &ld, &piv, &asked, &ask, &info, (size_t)1);
 #if IS_COMPLEX
-        LAPACK(hetrf)(&uplo, &n, &none, &ld, &piv, &more, &ask, &info, (size_t)1);
+        CALL(hetrf, &uplo, &n, &none, &ld, &piv, &more, &ask, &info, (size_t)1);
 #endif
     }
     int one = NAME(want)(asked), two = NAME(want)(more);

@@ -30,10 +30,9 @@ static void NAME(eigh_one)(const linalg_job *j, int64_t i, char *work) /* A, val
         info = j->own->eigh(n, v, ld, w, space);
     } else
 #if IS_COMPLEX
-        LAPACK(syevd)
-    (&jobz, &uplo, &n, v, &ld, w, space, &lwork, rspace, &lrwork, ispace, &liwork, &info, (size_t)1, (size_t)1);
+        CALL(syevd, &jobz, &uplo, &n, v, &ld, w, space, &lwork, rspace, &lrwork, ispace, &liwork, &info, (size_t)1, (size_t)1);
 #else
-        LAPACK(syevd)(&jobz, &uplo, &n, v, &ld, w, space, &lwork, ispace, &liwork, &info, (size_t)1, (size_t)1);
+        CALL(syevd, &jobz, &uplo, &n, v, &ld, w, space, &lwork, ispace, &liwork, &info, (size_t)1, (size_t)1);
 #endif
     NAME(put_real)(&j->a->m[1], i, w);
     if (V->data) NAME(put)(V, i, v, ld);
@@ -48,9 +47,9 @@ static int NAME(run_eigh)(linalg_job *j)
     j->lwork = n * n;
     if (j->lapack) {
 #if IS_COMPLEX
-        LAPACK(syevd)(&jobz, &uplo, &n, &none, &ld, &w, &asked, &ask, &reals, &ask, &ints, &ask, &info, (size_t)1, (size_t)1);
+        CALL(syevd, &jobz, &uplo, &n, &none, &ld, &w, &asked, &ask, &reals, &ask, &ints, &ask, &info, (size_t)1, (size_t)1);
 #else
-        LAPACK(syevd)(&jobz, &uplo, &n, &none, &ld, &w, &asked, &ask, &ints, &ask, &info, (size_t)1, (size_t)1);
+        CALL(syevd, &jobz, &uplo, &n, &none, &ld, &w, &asked, &ask, &ints, &ask, &info, (size_t)1, (size_t)1);
 #endif
         j->lwork = (int)(REAL(asked) + 0.5), j->lrwork = (int)(reals + 0.5), j->liwork = ints;
     }
@@ -73,13 +72,13 @@ static void NAME(eig_one)(const linalg_job *j, int64_t i, char *work) /* A, valu
 #if IS_COMPLEX
     T *values = (T *)re;
     R *rspace = piece(&work, 2 * n, sizeof(R));
-    LAPACK(geev)(&no, &right, &n, a, &ld, values, NULL, &one, v, &ld, space, &lwork, rspace, &info, (size_t)1, (size_t)1);
+    CALL(geev, &no, &right, &n, a, &ld, values, NULL, &one, v, &ld, space, &lwork, rspace, &info, (size_t)1, (size_t)1);
     for (int64_t k = 0; k < n; k++) ((T *)w)[k * W->row_step] = values[k];
     for (int64_t c = 0; c < n && x; c++)
         for (int64_t r = 0; r < n; r++) ((T *)x)[r * V->row_step + c * V->col_step] = v[r + c * ld];
     (void)im;
 #else
-    LAPACK(geev)(&no, &right, &n, a, &ld, re, im, NULL, &one, v, &ld, space, &lwork, &info, (size_t)1, (size_t)1);
+    CALL(geev, &no, &right, &n, a, &ld, re, im, NULL, &one, v, &ld, space, &lwork, &info, (size_t)1, (size_t)1);
     for (int64_t k = 0; k < n; k++) w[2 * k * W->row_step] = re[k], w[2 * k * W->row_step + 1] = im[k];
     for (int64_t c = 0; c < n && x; c++) { /* a pair of conjugate values has one real and one imaginary column */
         bool second = c > 0 && im[c] < 0 && im[c - 1] > 0 && im[c] == -im[c - 1];
@@ -100,9 +99,9 @@ static int NAME(run_eig)(linalg_job *j)
     R    w = 0;
     char no = 'N', right = j->a->m[2].data ? 'V' : 'N', *count = NULL;
 #if IS_COMPLEX
-    LAPACK(geev)(&no, &right, &n, &none, &ld, &none, NULL, &one, &none, &ld, &asked, &ask, &w, &info, (size_t)1, (size_t)1);
+    CALL(geev, &no, &right, &n, &none, &ld, &none, NULL, &one, &none, &ld, &asked, &ask, &w, &info, (size_t)1, (size_t)1);
 #else
-    LAPACK(geev)(&no, &right, &n, &none, &ld, &w, &w, NULL, &one, &none, &ld, &asked, &ask, &info, (size_t)1, (size_t)1);
+    CALL(geev, &no, &right, &n, &none, &ld, &w, &w, NULL, &one, &none, &ld, &asked, &ask, &info, (size_t)1, (size_t)1);
 #endif
     j->lwork = (int)(REAL(asked) + 0.5);
     piece(&count, (int64_t)n * n, sizeof(T)), piece(&count, (int64_t)n * n, sizeof(T)), piece(&count, 2 * n, sizeof(R));
@@ -174,9 +173,9 @@ static void NAME(svd_one)(const linalg_job *j, int64_t i, char *work) /* A, U, S
     if (!j->lapack) info = NAME(own_svd)(j, m, n, a, lda, u, ldu, s, vh, ldv, j->a->full, space);
     else
 #if IS_COMPLEX
-        LAPACK(gesdd)(&jobz, &m, &n, a, &lda, s, u, &ldu, vh, &ldv, space, &lwork, rspace, ispace, &info, (size_t)1);
+        CALL(gesdd, &jobz, &m, &n, a, &lda, s, u, &ldu, vh, &ldv, space, &lwork, rspace, ispace, &info, (size_t)1);
 #else
-        LAPACK(gesdd)(&jobz, &m, &n, a, &lda, s, u, &ldu, vh, &ldv, space, &lwork, ispace, &info, (size_t)1);
+        CALL(gesdd, &jobz, &m, &n, a, &lda, s, u, &ldu, vh, &ldv, space, &lwork, ispace, &info, (size_t)1);
 #endif
     NAME(put_real)(&j->a->m[2], i, s);
     if (u) NAME(put)(U, i, u, ldu), NAME(put)(Vh, i, vh, ldv);
@@ -198,11 +197,11 @@ static int NAME(run_svd)(linalg_job *j)
     j->lwork = (int)NAME(own_svd_space)(m, n);
     if (j->lapack) {
 #if IS_COMPLEX
-        LAPACK(gesdd)(&jobz, &m, &n, &none, &lda, &s, &none, &lda, &none, &ldv, &asked, &ask, &s, &ints, &info, (size_t)1);
+        CALL(gesdd, &jobz, &m, &n, &none, &lda, &s, &none, &lda, &none, &ldv, &asked, &ask, &s, &ints, &info, (size_t)1);
         double f = few, large = most, plain = 7 * f, vectors = f * fmax(5 * f + 7, 2 * large + 2 * f + 1);
         j->lrwork = (int)(j->a->vectors ? vectors : plain) + 1;
 #else
-        LAPACK(gesdd)(&jobz, &m, &n, &none, &lda, &s, &none, &lda, &none, &ldv, &asked, &ask, &ints, &info, (size_t)1);
+        CALL(gesdd, &jobz, &m, &n, &none, &lda, &s, &none, &lda, &none, &ldv, &asked, &ask, &ints, &info, (size_t)1);
 #endif
         j->lwork = (int)(REAL(asked) * (R)(1 + 1e-6) + 1);
     }
@@ -302,21 +301,21 @@ static void NAME(lstsq_one)(const linalg_job *j, int64_t i, char *work) /* A, B,
     memset(b, 0, (size_t)((int64_t)ldb * k) * sizeof(T));
     NAME(fetch)(B, i, b, ldb);
     if (!j->lapack) info = NAME(own_lstsq)(j, m, n, k, a, lda, b, ldb, s, &rank, space);
-    else if (j->a->driver == LC_GELS) LAPACK(gels)(&no, &m, &n, &k, a, &lda, b, &ldb, space, &lwork, &info, (size_t)1);
+    else if (j->a->driver == LC_GELS) CALL(gels, &no, &m, &n, &k, a, &lda, b, &ldb, space, &lwork, &info, (size_t)1);
 #if IS_COMPLEX
     else if (j->a->driver == LC_GELSY) {
         memset(ispace, 0, (size_t)n * sizeof *ispace);
-        LAPACK(gelsy)(&m, &n, &k, a, &lda, b, &ldb, ispace, &rcond, &rank, space, &lwork, rspace, &info);
+        CALL(gelsy, &m, &n, &k, a, &lda, b, &ldb, ispace, &rcond, &rank, space, &lwork, rspace, &info);
     } else if (j->a->driver == LC_GELSD)
-        LAPACK(gelsd)(&m, &n, &k, a, &lda, b, &ldb, s, &rcond, &rank, space, &lwork, rspace, ispace, &info);
-    else LAPACK(gelss)(&m, &n, &k, a, &lda, b, &ldb, s, &rcond, &rank, space, &lwork, rspace, &info);
+        CALL(gelsd, &m, &n, &k, a, &lda, b, &ldb, s, &rcond, &rank, space, &lwork, rspace, ispace, &info);
+    else CALL(gelss, &m, &n, &k, a, &lda, b, &ldb, s, &rcond, &rank, space, &lwork, rspace, &info);
 #else
     else if (j->a->driver == LC_GELSY) {
         memset(ispace, 0, (size_t)n * sizeof *ispace);
-        LAPACK(gelsy)(&m, &n, &k, a, &lda, b, &ldb, ispace, &rcond, &rank, space, &lwork, &info);
+        CALL(gelsy, &m, &n, &k, a, &lda, b, &ldb, ispace, &rcond, &rank, space, &lwork, &info);
     } else if (j->a->driver == LC_GELSD)
-        LAPACK(gelsd)(&m, &n, &k, a, &lda, b, &ldb, s, &rcond, &rank, space, &lwork, ispace, &info);
-    else LAPACK(gelss)(&m, &n, &k, a, &lda, b, &ldb, s, &rcond, &rank, space, &lwork, &info);
+        CALL(gelsd, &m, &n, &k, a, &lda, b, &ldb, s, &rcond, &rank, space, &lwork, ispace, &info);
+    else CALL(gelss, &m, &n, &k, a, &lda, b, &ldb, s, &rcond, &rank, space, &lwork, &info);
 #endif
     NAME(put)(X, i, b, ldb);
     if (S->data) NAME(put_real)(S, i, s);
@@ -342,23 +341,21 @@ static int NAME(run_lstsq)(linalg_job *j)
     j->liwork = n;
     j->lwork = (int)(NAME(own_svd_space)(m, n) + (int64_t)(m + n) * (few + 1) + few + (int64_t)m * n);
     if (j->lapack && j->a->driver == LC_GELS)
-        LAPACK(gels)(&no, &m, &n, &k, &none, &lda, &none, &ldb, &asked, &ask, &info, (size_t)1);
+        CALL(gels, &no, &m, &n, &k, &none, &lda, &none, &ldb, &asked, &ask, &info, (size_t)1);
 #if IS_COMPLEX
-    else if (j->lapack && j->a->driver == LC_GELSY) LAPACK(gelsy)
-    (&m, &n, &k, &none, &lda, &none, &ldb, &ints, &rcond, &rank, &asked, &ask, &reals, &info), j->lrwork = 2 * n;
-    else if (j->lapack && j->a->driver == LC_GELSD)
-    {
-        LAPACK(gelsd)(&m, &n, &k, &none, &lda, &none, &ldb, &s, &rcond, &rank, &asked, &ask, &reals, &ints, &info);
+    else if (j->lapack && j->a->driver == LC_GELSY)
+        CALL(gelsy, &m, &n, &k, &none, &lda, &none, &ldb, &ints, &rcond, &rank, &asked, &ask, &reals, &info), j->lrwork = 2 * n;
+    else if (j->lapack && j->a->driver == LC_GELSD) {
+        CALL(gelsd, &m, &n, &k, &none, &lda, &none, &ldb, &s, &rcond, &rank, &asked, &ask, &reals, &ints, &info);
         j->lrwork = (int)reals + 1, j->liwork = ints;
-    }
-    else if (j->lapack) LAPACK(gelss)(&m, &n, &k, &none, &lda, &none, &ldb, &s, &rcond, &rank, &asked, &ask, &reals, &info),
-        j->lrwork = 5 * few;
+    } else if (j->lapack)
+        CALL(gelss, &m, &n, &k, &none, &lda, &none, &ldb, &s, &rcond, &rank, &asked, &ask, &reals, &info), j->lrwork = 5 * few;
 #else
     else if (j->lapack && j->a->driver == LC_GELSY)
-        LAPACK(gelsy)(&m, &n, &k, &none, &lda, &none, &ldb, &ints, &rcond, &rank, &asked, &ask, &info);
+        CALL(gelsy, &m, &n, &k, &none, &lda, &none, &ldb, &ints, &rcond, &rank, &asked, &ask, &info);
     else if (j->lapack && j->a->driver == LC_GELSD)
-        LAPACK(gelsd)(&m, &n, &k, &none, &lda, &none, &ldb, &s, &rcond, &rank, &asked, &ask, &ints, &info), j->liwork = ints;
-    else if (j->lapack) LAPACK(gelss)(&m, &n, &k, &none, &lda, &none, &ldb, &s, &rcond, &rank, &asked, &ask, &info);
+        CALL(gelsd, &m, &n, &k, &none, &lda, &none, &ldb, &s, &rcond, &rank, &asked, &ask, &ints, &info), j->liwork = ints;
+    else if (j->lapack) CALL(gelss, &m, &n, &k, &none, &lda, &none, &ldb, &s, &rcond, &rank, &asked, &ask, &info);
     (void)reals;
 #endif
     if (j->lapack) j->lwork = (int)(REAL(asked) * (R)(1 + 1e-6) + 1);
