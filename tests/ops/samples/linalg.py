@@ -32,13 +32,27 @@ SQUARES = [T(3, 3), T(2, 1, 4, 4), T(2, 17, 17), T(1, 1), T(0, 3, 3), T(2, 0, 0)
 SAMPLES = []
 for x in SQUARES:
     large = {"gradgrad": False} if len(x.shape) == 3 else {}
-    SAMPLES += [L(name, of(name, _moved), x, **large) for name in ("inv", "inv_ex", "det", "slogdet", "lu_factor", "lu_factor_ex", "lu")]
+    SAMPLES += [
+        L(name, of(name, _moved), x, **large) for name in ("inv", "inv_ex", "det", "slogdet", "lu_factor", "lu_factor_ex", "lu")
+    ]
     SAMPLES += [L(name, of(name, _positive), x, **large) for name in ("cholesky", "cholesky_ex", "eigvalsh")]
-    SAMPLES += [L("cholesky", of("cholesky", _positive, upper=True), x, **large), L("matrix_exp", of("matrix_exp", lambda m, x: x / 4), x, **large)]
-    SAMPLES += [L("eigh", lambda m, x: (lambda w, v: (w, (v * w.unsqueeze(-2)) @ v.mH))(*m.linalg.eigh(_positive(m, x))), x, grad=False)]
+    SAMPLES += [
+        L("cholesky", of("cholesky", _positive, upper=True), x, **large),
+        L("matrix_exp", of("matrix_exp", lambda m, x: x / 4), x, **large),
+    ]
+    SAMPLES += [
+        L("eigh", lambda m, x: (lambda w, v: (w, (v * w.unsqueeze(-2)) @ v.mH))(*m.linalg.eigh(_positive(m, x))), x, grad=False)
+    ]
     SAMPLES += [L("solve", solves("solve"), x, x, **large), L("solve_ex", solves("solve_ex", left=False), x, x, **large)]
-    SAMPLES += [L("solve_triangular", solves("solve_triangular", upper=u, left=l), x, x, **large) for u in (True, False) for l in (True, False)]
-    SAMPLES += [L("ldl_factor", of("ldl_factor", _positive), x, grad=False), L("ldl_factor_ex", of("ldl_factor_ex", _positive), x, grad=False)]
+    SAMPLES += [
+        L("solve_triangular", solves("solve_triangular", upper=u, left=l), x, x, **large)
+        for u in (True, False)
+        for l in (True, False)
+    ]
+    SAMPLES += [
+        L("ldl_factor", of("ldl_factor", _positive), x, grad=False),
+        L("ldl_factor_ex", of("ldl_factor_ex", _positive), x, grad=False),
+    ]
     SAMPLES += [L("ldl_solve", lambda m, x, b: m.linalg.ldl_solve(*m.linalg.ldl_factor(_positive(m, x)), b), x, x, grad=False)]
     SAMPLES += [L("cholesky_solve", lambda m, x, b: m.cholesky_solve(b, _moved(m, x), upper=True), x, x, **large)]
     SAMPLES += [L("cholesky_inverse", lambda m, x: m.cholesky_inverse(m.linalg.cholesky(_positive(m, x))), x, **large)]
@@ -46,14 +60,30 @@ for x in SQUARES:
     SAMPLES += [L("lu_unpack", lambda m, x: m.lu_unpack(*m.linalg.lu_factor(_moved(m, x))), x, **large)]
     SAMPLES += [L("triangular_solve", lambda m, x, b: m.triangular_solve(b, _moved(m, x), transpose=True), x, x, **large)]
 for x in [T(4, 3), T(3, 4), T(2, 3, 3), T(20, 30), T(30, 20), T(0, 3), T(3, 0)]:
-    SAMPLES += [L("qr", lambda m, x, mode=mode: m.linalg.qr(_moved(m, x), mode), x, grad=mode == "reduced", gradgrad=False) for mode in ("reduced", "complete", "r")]
-    SAMPLES += [L("svdvals", of("svdvals", _moved), x, gradgrad=False), L("matrix_rank", of("matrix_rank", _moved), x, grad=False)]
-    SAMPLES += [L("svd", lambda m, x: (lambda u, s, v: (s, (u * s.unsqueeze(-2)) @ v))(*m.linalg.svd(_moved(m, x), full_matrices=False)), x, grad=False)]
+    SAMPLES += [
+        L("qr", lambda m, x, mode=mode: m.linalg.qr(_moved(m, x), mode), x, grad=mode == "reduced", gradgrad=False)
+        for mode in ("reduced", "complete", "r")
+    ]
+    SAMPLES += [
+        L("svdvals", of("svdvals", _moved), x, gradgrad=False),
+        L("matrix_rank", of("matrix_rank", _moved), x, grad=False),
+    ]
+    SAMPLES += [
+        L(
+            "svd",
+            lambda m, x: (lambda u, s, v: (s, (u * s.unsqueeze(-2)) @ v))(*m.linalg.svd(_moved(m, x), full_matrices=False)),
+            x,
+            grad=False,
+        )
+    ]
     SAMPLES += [L("geqrf", lambda m, x: m.geqrf(x), x, grad=False)]
     SAMPLES += [L("lu", of("lu", _moved), x, gradgrad=False)]
     if 0 not in x.shape:
         SAMPLES += [L("pinv", of("pinv", _moved), x, gradgrad=False), L("cond", of("cond", _moved), x, gradgrad=False)]
-        SAMPLES += [L("lstsq", lambda m, x, d=d: m.linalg.lstsq(_moved(m, x), x, driver=d)[0], x, gradgrad=False) for d in ("gelsy", "gels", "gelsd", "gelss")]
+        SAMPLES += [
+            L("lstsq", lambda m, x, d=d: m.linalg.lstsq(_moved(m, x), x, driver=d)[0], x, gradgrad=False)
+            for d in ("gelsy", "gels", "gelsd", "gelss")
+        ]
 SAMPLES += [
     L("eig", lambda m, x: (lambda w, v: (v * w.unsqueeze(-2)) @ m.linalg.inv(v))(*m.linalg.eig(x)), T(2, 5, 5), grad=False),
     L("eigvals", lambda m, x: m.linalg.eigvals(x).abs().sort().values, T(2, 5, 5), gradgrad=False),
