@@ -130,6 +130,34 @@ def distributions(m):
     }
 
 
+def _matrices():
+    few = ("solve", "inv", "cholesky", "lu", "qr")
+    calls = {
+        "solve": "L.solve({a}, {b})", "inv": "L.inv({a})", "cholesky": "L.cholesky({s})", "lu": "L.lu_factor({a})", "qr": "L.qr({a})",
+        "svd": "L.svd({a})", "eigh": "L.eigh({s})", "det": "L.det({a})",
+    }  # fmt: skip
+    sizes = [
+        ("10,000 of 4x4", 4, few, 0.15), ("10,000 of 3x3", 3, ("det",), 0.15), ("1,000 of 16x16", 16, few, 0.35),
+        ("10,000 of 3x3", 3, ("eigh", "svd"), 0.35), ("one 32x32", 32, ("solve", "cholesky", "qr", "svd", "eigh"), 0.6),
+        ("one 1024x1024", 1024, ("solve", "cholesky", "qr", "svd", "eigh"), 1.05),
+    ]  # fmt: skip
+    for title, n, names, ratio in sizes:
+        for name in names:
+            yield f"{name} of {title}", calls[name].format(a=f"a{n}", b=f"b{n}", s=f"s{n}"), ratio
+
+
+@section("linalg", list(_matrices()))
+def linalg(m):
+    names = {"L": m.linalg}
+    for n, batch in ((3, (10_000,)), (4, (10_000,)), (16, (1_000,)), (32, ()), (1024, ())):
+        generator = torch.Generator().manual_seed(n)
+        a, b = torch.randn(*batch, n, n, generator=generator), torch.randn(*batch, n, 2, generator=generator)
+        s = a @ a.mT + n * torch.eye(n)
+        for name, t in (("a", a), ("b", b), ("s", s)):
+            names[f"{name}{n}"] = t if m is torch else lucid.from_numpy(t.numpy())
+    return names
+
+
 def rows(wanted, threads):
     lucid.set_num_threads(threads)
     torch.set_num_threads(threads)
