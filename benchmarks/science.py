@@ -133,8 +133,8 @@ def distributions(m):
 def _matrices():
     few = ("solve", "inv", "cholesky", "lu", "qr")
     calls = {
-        "solve": "L.solve({a}, {b})", "inv": "L.inv({a})", "cholesky": "L.cholesky({s})", "lu": "L.lu_factor({a})", "qr": "L.qr({a})",
-        "svd": "L.svd({a})", "eigh": "L.eigh({s})", "det": "L.det({a})",
+        "solve": "L.solve({a}, {b})", "inv": "L.inv({a})", "cholesky": "L.cholesky({s})", "lu": "L.lu_factor({a})",
+        "qr": "L.qr({a})", "svd": "L.svd({a})", "eigh": "L.eigh({s})", "det": "L.det({a})",
     }  # fmt: skip
     sizes = [
         ("10,000 of 4x4", 4, few, 0.15), ("10,000 of 3x3", 3, ("det",), 0.15), ("1,000 of 16x16", 16, few, 0.35),
