@@ -1,5 +1,5 @@
 /* Kernels of LU, Cholesky, QR, LDL and triangular systems: small matrices by our own kernels (own.h), the rest by LAPACK where there is one. */
-#include "matrices.h"
+#include "lanes.h"
 #include <complex.h>
 #include <math.h>
 #ifndef __clang__
@@ -20,9 +20,10 @@ typedef struct {
         f##_s, f##_d, f##_c, f##_z                                                                                             \
     }
 
-/* The workspace of every operand and twice the largest is enough for all of them; LAPACK's own comes on top. */
-static int run(lc_dtype dtype, const lc_linalg_args *a, const by_type *f, double cost, bool own_ok, int routines,
-               const lapack_routine *asks)
+/* in_lanes: where lc_lanes has kernels for many matrices at a time; 0: nowhere.
+ * The workspace of every operand and twice the largest is enough for all of them; LAPACK's own comes on top. */
+static int run(lc_dtype dtype, const lc_linalg_args *a, const by_type *f, double cost, bool own_ok, size_t in_lanes,
+               int routines, const lapack_routine *asks)
 {
     int        type = dtype == LC_f32 ? 0 : dtype == LC_f64 ? 1 : dtype == LC_c64 ? 2 : 3;
     int64_t    size = lc_size_of(dtype), n = a->m[0].rows > a->m[0].cols ? a->m[0].rows : a->m[0].cols;
@@ -30,6 +31,11 @@ static int run(lc_dtype dtype, const lc_linalg_args *a, const by_type *f, double
     char      *count = NULL;
     if (!a->batch) return 0;
     j.lapack = (n > OWN_ROWS || !own_ok) && lapack_open();
+    const lc_lanes *lanes = in_lanes && !j.lapack ? lanes_for(a, dtype, LANES_ROWS) : NULL;
+    if (lanes) {
+        j.group = ((const lc_lane_kernel *)((const char *)lanes + in_lanes))[type];
+        j.width = lanes->width[type], j.may_refuse = in_lanes == offsetof(lc_lanes, qr);
+    }
     if (!j.lapack && !own_ok) return lapack_missing(a->name);
     for (int k = 0; k < routines && j.lapack; k++) {
         int want = f->lwork[type](a, asks[k]);
@@ -41,7 +47,8 @@ static int run(lc_dtype dtype, const lc_linalg_args *a, const by_type *f, double
     j.workspace = (size_t)count;
     return linalg_walk(&j, cost);
 }
-#define KERNEL(op, function, flops, own_ok, ...)                                                                               \
+#define LANES(kernel, condition) ((condition) ? offsetof(lc_lanes, kernel) : 0)
+#define KERNEL(op, function, flops, own_ok, in_lanes, ...)                                                                     \
     static int cpu_##function(lc_dtype dtype, const void *args)                                                                \
     {                                                                                                                          \
         static const by_type        f = { EACH(function##_one), EACH(lwork) };                                                 \
@@ -49,21 +56,21 @@ static int run(lc_dtype dtype, const lc_linalg_args *a, const by_type *f, double
         const lc_linalg_args       *a = args;                                                                                  \
         double                      m = (double)a->m[0].rows, n = (double)a->m[0].cols, k = (double)a->m[1].cols;              \
         (void)m, (void)n, (void)k;                                                                                             \
-        return run(dtype, a, &f, flops, own_ok, (int)(sizeof asks / sizeof *asks) - 1, asks);                                  \
+        return run(dtype, a, &f, flops, own_ok, in_lanes, (int)(sizeof asks / sizeof *asks) - 1, asks);                        \
     }                                                                                                                          \
     LC_CPU_RUN(op, cpu_##function, DTYPES)
-KERNEL(_linalg_lu, lu, m *n *n, true, 0)
-KERNEL(_linalg_solve, solve, n *n *(n + 2 * k), true, 0)
-KERNEL(_linalg_lu_solve, lu_solve, 2 * n * n * (double)(a->left ? a->m[2].cols : a->m[2].rows), true, 0)
-KERNEL(_linalg_inv, inv, 2 * n * n * n, true, LAPACK_getri, 0)
-KERNEL(_linalg_det, det, n *n *n, true, 0)
-KERNEL(_linalg_cholesky, cholesky, n *n *n / 3, true, 0)
-KERNEL(_linalg_solve_triangular, triangular, n *n *(k + (double)a->m[1].rows), true, 0)
-KERNEL(geqrf, geqrf, 2 * m * n * n, true, LAPACK_geqrf, 0)
-KERNEL(linalg_qr, qr, 4 * m * n * n, true, LAPACK_geqrf, LAPACK_orgqr, 0)
-KERNEL(_householder_product, householder, 2 * m * n * n, true, LAPACK_orgqr, 0)
-KERNEL(_ormqr, ormqr, 2 * m * n * (k + (double)a->m[2].cols), true, LAPACK_ormqr, 0)
-KERNEL(_linalg_ldl_factor, ldl, n *n *n / 3, false, LAPACK_sytrf, 0)
-KERNEL(_linalg_ldl_solve, ldl_solve, 2 * n * n * (double)a->m[2].cols, false, 0)
+KERNEL(_linalg_lu, lu, m *n *n, true, LANES(lu, a->pivot), 0)
+KERNEL(_linalg_solve, solve, n *n *(n + 2 * k), true, LANES(solve, a->left &&k <= LANES_ROWS), 0)
+KERNEL(_linalg_lu_solve, lu_solve, 2 * n * n * (double)(a->left ? a->m[2].cols : a->m[2].rows), true, 0, 0)
+KERNEL(_linalg_inv, inv, 2 * n * n * n, true, LANES(inv, true), LAPACK_getri, 0)
+KERNEL(_linalg_det, det, n *n *n, true, LANES(det, true), 0)
+KERNEL(_linalg_cholesky, cholesky, n *n *n / 3, true, LANES(cholesky, true), 0)
+KERNEL(_linalg_solve_triangular, triangular, n *n *(k + (double)a->m[1].rows), true, 0, 0)
+KERNEL(geqrf, geqrf, 2 * m * n * n, true, 0, LAPACK_geqrf, 0)
+KERNEL(linalg_qr, qr, 4 * m * n * n, true, LANES(qr, true), LAPACK_geqrf, LAPACK_orgqr, 0)
+KERNEL(_householder_product, householder, 2 * m * n * n, true, 0, LAPACK_orgqr, 0)
+KERNEL(_ormqr, ormqr, 2 * m * n * (k + (double)a->m[2].cols), true, 0, LAPACK_ormqr, 0)
+KERNEL(_linalg_ldl_factor, ldl, n *n *n / 3, false, 0, LAPACK_sytrf, 0)
+KERNEL(_linalg_ldl_solve, ldl_solve, 2 * n * n * (double)a->m[2].cols, false, 0, 0)
 static int cpu_slogdet(lc_dtype dtype, const void *args) { return cpu_det(dtype, args); }
 LC_CPU_RUN(_linalg_slogdet, cpu_slogdet, DTYPES)

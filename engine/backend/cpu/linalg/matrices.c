@@ -1,5 +1,5 @@
 /* Copies between layouts, and the walk over a batch. */
-#include "matrices.h"
+#include "lanes.h"
 #include <limits.h>
 
 typedef struct {
@@ -40,7 +40,15 @@ static void walk_chunk(void *ctx, int64_t begin, int64_t end)
         j->no_memory = true;
         return;
     }
-    for (int64_t i = begin; i < end; i++) j->one(j, i, work);
+    for (int64_t i = begin; i < end && !j->group; i++) j->one(j, i, work);
+    for (int64_t g = begin; g < end && j->group; g++) {
+        int64_t first = g * j->width, rest = j->a->batch - first, count = rest < j->width ? rest : j->width;
+        j->group(j->a, first, count, work);
+        for (int64_t i = 0; i < count && j->may_refuse && !*(bool *)work; i++) {
+            j->one(j, first + i, work);
+            *(bool *)work = false;
+        }
+    }
     cpu_scratch_free(work, j->workspace + 64);
 }
 
@@ -48,7 +56,13 @@ static void walk_chunk(void *ctx, int64_t begin, int64_t end)
 int linalg_walk(linalg_job *j, double cost)
 {
     enum { LARGE = 1 << 23, CHUNK = 1 << 16 };
-    int64_t batch = j->a->batch, grain = cost >= CHUNK ? 1 : (int64_t)(CHUNK / (cost + 64)) + 1;
+    int64_t batch = j->group ? (j->a->batch + j->width - 1) / j->width : j->a->batch;
+    if (j->group) {
+        size_t lanes = (size_t)(LANES_WORK + 1) * 64;
+        cost *= j->width;
+        j->workspace = j->workspace > lanes ? j->workspace : lanes;
+    }
+    int64_t grain = cost >= CHUNK ? 1 : (int64_t)(CHUNK / (cost + 64)) + 1;
     double  all = cost * (double)batch;
     for (int k = 0; k < LC_LINALG_OPERANDS; k++)
         if (j->a->m[k].rows > INT_MAX || j->a->m[k].cols > INT_MAX)

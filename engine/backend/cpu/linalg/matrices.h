@@ -38,6 +38,10 @@ struct linalg_job {
     bool                  lapack; /* else our own kernels */
     const lc_own_kernels *own;
     void (*one)(const linalg_job *j, int64_t i, char *workspace);
+    /* Several matrices at a time (lanes.h): what runs then; one is for groups that it refuses. NULL: one by one. */
+    void (*group)(const lc_linalg_args *a, int64_t first, int64_t count, void *workspace);
+    int         width;
+    bool        may_refuse; /* group says so in the first byte of the workspace: false, this one is not for me */
     atomic_bool no_memory;
 };
 /* Calls one for every matrix, on several threads where there are several matrices; cost: multiplications of one matrix. */

@@ -1,6 +1,6 @@
 /* Kernels of eigenvalues, singular values and least squares: LAPACK's divide and conquer, or our own Jacobi rotations for a few rows and for
  * machines without a library (own.h). General eigenvalues need the library. */
-#include "matrices.h"
+#include "lanes.h"
 #include <complex.h>
 #include <math.h>
 #ifndef __clang__
@@ -28,10 +28,17 @@ static linalg_job job_of(const lc_linalg_args *a)
 {
     return (linalg_job){ .a = a, .m = a->m[0].rows, .n = a->m[0].cols, .k = a->m[1].cols };
 }
+static void use_lanes(linalg_job *j, const lc_lanes *lanes, const lc_lane_kernel *kernels, lc_dtype dtype)
+{
+    int type = dtype == LC_f64;
+    j->lapack = false, j->group = kernels[type], j->width = lanes->width[type], j->may_refuse = true;
+}
 static int cpu_eigh(lc_dtype dtype, const void *args)
 {
-    linalg_job j = job_of(args);
-    j.lapack = j.n > JACOBI_ROWS && lapack_open();
+    linalg_job      j = job_of(args);
+    const lc_lanes *lanes = lanes_for(args, dtype, LANES_JACOBI_ROWS);
+    if (lanes) use_lanes(&j, lanes, lanes->eigh, dtype);
+    else j.lapack = j.n > JACOBI_ROWS && lapack_open();
     return run_eigh(dtype, &j);
 }
 static int cpu_eig(lc_dtype dtype, const void *args)
@@ -43,8 +50,10 @@ static int cpu_eig(lc_dtype dtype, const void *args)
 }
 static int cpu_svd(lc_dtype dtype, const void *args)
 {
-    linalg_job j = job_of(args);
-    j.lapack = (j.n > JACOBI_ROWS || j.m > JACOBI_ROWS) && lapack_open();
+    linalg_job      j = job_of(args);
+    const lc_lanes *lanes = j.m == j.n ? lanes_for(args, dtype, LANES_JACOBI_ROWS) : NULL;
+    if (lanes) use_lanes(&j, lanes, lanes->svd, dtype);
+    else j.lapack = (j.n > JACOBI_ROWS || j.m > JACOBI_ROWS) && lapack_open();
     return run_svd(dtype, &j);
 }
 static int cpu_lstsq(lc_dtype dtype, const void *args)
