@@ -147,7 +147,7 @@ GRAD(_cholesky_solve)
 }
 LC_OP(_cholesky_solve, .sig = "_cholesky_solve(B: Tensor, L: Tensor, upper: bool) -> Tensor",
       .doc = "Solutions by Cholesky factors of one batch.", .hidden = true, .promote = LC_NO_PROMOTION,
-      .call = cholesky_solve_one_call, .grad = _cholesky_solve_grad, .saves = IN(1) | OUT(0), .kind = LC_KIND_MATRICES);
+      .call = cholesky_solve_one_call, .grad = _cholesky_solve_grad, .saves = IN(1) | OUT(0));
 static int cholesky_solve_call(const lc_value *in, lc_tensor **out)
 {
     static const char f[] = "cholesky_solve";
@@ -179,7 +179,7 @@ GRAD(_cholesky_inverse)
 }
 LC_OP(_cholesky_inverse, .sig = "_cholesky_inverse(L: Tensor, upper: bool) -> Tensor", .doc = "Inverses by Cholesky factors.",
       .hidden = true, .promote = LC_NO_PROMOTION, .call = cholesky_inverse_one_call, .grad = _cholesky_inverse_grad,
-      .saves = IN(0) | OUT(0), .kind = LC_KIND_MATRICES);
+      .saves = IN(0) | OUT(0));
 static int cholesky_inverse_call(const lc_value *in, lc_tensor **out)
 {
     if (check_square(in(0), "cholesky_inverse", "L") < 0 || check_floating(in(0), "cholesky_inverse") < 0) return -1;

@@ -169,7 +169,7 @@ static int pinv_call(const lc_value *in, lc_tensor **out)
 GRAD(_linalg_pinv) { dx[0] = pinv_gradient(g[0], y[0], in(0)); }
 LC_OP(_linalg_pinv, .sig = "_linalg_pinv(A: Tensor, atol: Tensor | None, rtol: Tensor | None, hermitian: bool) -> Tensor",
       .doc = "Pseudo-inverses.", .hidden = true, .promote = LC_NO_PROMOTION, .call = pinv_call, .grad = _linalg_pinv_grad,
-      .saves = IN(0) | OUT(0), .kind = LC_KIND_MATRICES);
+      .saves = IN(0) | OUT(0));
 static int pinv(lc_tensor *A, lc_tensor *atol, lc_tensor *rtol, bool hermitian, lc_tensor **out)
 {
     static const char f[] = "linalg.pinv";

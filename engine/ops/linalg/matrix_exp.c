@@ -77,7 +77,7 @@ GRAD(_matrix_exp)
 }
 LC_OP(_matrix_exp, .sig = "_matrix_exp(A: Tensor) -> Tensor", .doc = "Exponentials of matrices that have elements.",
       .hidden = true, .promote = LC_NO_PROMOTION, .reads_values = true, .call = matrix_exp_one_call, .grad = _matrix_exp_grad,
-      .saves = IN(0), .kind = LC_KIND_MATRICES);
+      .saves = IN(0));
 static int matrix_exp_call(const lc_value *in, lc_tensor **out)
 {
     lc_tensor *A = in(0);

@@ -155,9 +155,11 @@ static int        reflections_gradient(lc_tensor *g, lc_tensor *A, lc_tensor *ta
     return d->A && d->tau ? 0 : -1;
 }
 
+static int check_reflections(const lc_tensor *A, const lc_tensor *tau, const char *f, int64_t most);
 static int householder_shape(const lc_record *call, lc_spec *out)
 {
     const lc_tensor *A = call->in[0];
+    if (check_reflections(A, call->in[1], "linalg.householder_product", A->ndim ? A->shape[A->ndim - 1] : 0) < 0) return -1;
     return spec_matrices(call, out, (lc_dtype)A->dtype, A, 2, rows_of_matrix(A), cols_of_matrix(A));
 }
 static int householder_run(const lc_record *call)
@@ -181,7 +183,7 @@ LC_OP(_householder_product, .sig = "_householder_product(input: Tensor, tau: Ten
       .doc = "Products of reflections of one batch.", .hidden = true, .promote = LC_NO_PROMOTION, .shape = householder_shape,
       .run = householder_run, .any_strides = true, .grad = _householder_product_grad, .saves = IN(0) | IN(1),
       .kind = LC_KIND_MATRICES);
-static int check_reflections(lc_tensor *A, lc_tensor *tau, const char *f, int64_t most)
+static int check_reflections(const lc_tensor *A, const lc_tensor *tau, const char *f, int64_t most)
 {
     if (A->ndim < 2) return lc_fail_int(LC_ShapeMismatch, "%s: input must have at least 2 dimensions.", f);
     if (check_floating(A, f) < 0) return -1;
