@@ -158,6 +158,38 @@ def linalg(m):
     return names
 
 
+@section(
+    "fft",
+    [
+        ("fft 256 x 4096 complex64", "f.fft(x)", 0.7),
+        ("ifft of the same", "f.ifft(x)", 0.7),
+        ("rfft 256 x 4096 float32", "f.rfft(real)", 0.7),
+        ("irfft of its result", "f.irfft(half)", None),
+        ("fft2 512 x 512", "f.fft2(square)", 0.7),
+        ("fft of a prime length, 1009", "f.fft(prime)", 0.7),
+        ("the same, 256 lines", "f.fft(primes)", 0.7),
+        ("fft of length 2^20", "f.fft(long)", 1.0),
+        ("fft of 10,000 lines of 8", "f.fft(short)", None),
+        ("fft of one line of 64", "f.fft(one)", None),
+        ("fft along dim 0 of 256 x 256 x 16", "f.fft(cube, dim=0)", None),
+        ("stft 16 x 48000, window 1024", "m.stft(sound, 1024, window=window, return_complex=True)", 0.7),
+        ("istft of its result", "m.istft(spectra, 1024, window=window)", None),
+    ],
+)
+def fft(m):
+    def noise(*shape, dtype=torch.complex64):
+        made = torch.randn(*shape, dtype=dtype, generator=torch.Generator().manual_seed(16))
+        return made if m is torch else lucid.from_numpy(made.numpy())
+
+    real, sound, window = noise(256, 4096, dtype=torch.float32), noise(16, 48000, dtype=torch.float32), m.hann_window(1024)
+    return {
+        "m": m, "f": m.fft, "x": noise(256, 4096), "real": real, "half": m.fft.rfft(real), "square": noise(512, 512),
+        "prime": noise(1009), "primes": noise(256, 1009), "long": noise(1 << 20), "short": noise(10_000, 8), "one": noise(64),
+        "cube": noise(256, 256, 16), "sound": sound, "window": window,
+        "spectra": m.stft(sound, 1024, window=window, return_complex=True),
+    }  # fmt: skip
+
+
 def rows(wanted, threads):
     lucid.set_num_threads(threads)
     torch.set_num_threads(threads)

@@ -181,8 +181,9 @@ enum { LC_STACK_ARRAY = 4096 };
                                   name##_bytes > LC_STACK_ARRAY ? name##_bytes : 0 };                                          \
     T *const name = name##_room.at
 void        lc_cache_clear(void); /* give cached blocks of this thread and of the shared pool back to the system */
-long        lc_live_blocks(void); /* all threads: allocations minus frees. Zero growth means no leak */
-extern long lc_alloc_fail_at;     /* tests: the n-th lc_alloc from now fails; 0 is off */
+void        lc_on_cache_clear(void (*empty)(void)); /* at load: what else holds memory only to be faster, at most 8 */
+long        lc_live_blocks(void);                   /* all threads: allocations minus frees. Zero growth means no leak */
+extern long lc_alloc_fail_at;                       /* tests: the n-th lc_alloc from now fails; 0 is off */
 typedef struct {
     int64_t allocated_bytes, peak_bytes, allocations, frees, cached_bytes; /* storages; current, highest, counts */
 } lc_memory_stats;

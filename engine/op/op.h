@@ -154,6 +154,7 @@ typedef enum {
     LC_KIND_OPAQUE,      /* a kernel; what an output depends on is not declared */
     LC_KIND_ELEMENTWISE, /* an element of the output is made of the elements at its place in the inputs, which broadcast */
     LC_KIND_REDUCTION,   /* folds dimensions of its one input; argument 1, if there is one, is dim: absent means all of them */
+    LC_KIND_LINES,       /* transforms lines of its one input along the dimensions that argument 1 names; no line depends on another */
     LC_KIND_MOVE,        /* the values of the inputs, unchanged, at other places */
     LC_KIND_VIEW,        /* the memory of an input with another geometry */
     LC_KIND_MATRICES,    /* works on matrices or vectors at the end of its inputs, whose leading dimensions are one batch */
@@ -190,6 +191,7 @@ struct lc_op {
     bool any_strides;           /* run writes outputs of any strides, and with an in-place form input 0 may be the output */
     bool repeats_ok;            /* what it writes may share memory with itself (an expanded tensor) */
     bool strict_out, casts_out; /* the class decides whether out= may have another dtype (call.c); an op that differs says so */
+    bool plain_out;             /* a composite whose out= becomes contiguous when it grows, whatever order the result has */
     bool exact;                 /* what it writes has exactly the result's dtype and shares no element with what it reads */
     lc_amp amp;
     int (*count)(const lc_value *in); /* outputs of a list op */

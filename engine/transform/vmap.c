@@ -274,6 +274,7 @@ static int rule_of_class(const batch_call *b, lc_tensor **out)
     case LC_KIND_ELEMENTWISE:
         return orders_dimensions(b->call) ? NO_RULE : elementwise_rule(b, out);
     case LC_KIND_REDUCTION:
+    case LC_KIND_LINES:
         return reduction_rule(b, out);
     case LC_KIND_VIEW:
         return view_rule(b, out);
