@@ -1,18 +1,22 @@
-/* Convolution and its transpose (the gradient of the image), by the tiles of conv_tiles.isa.o3.c over the strips of conv_strip.c.
+/* Convolution and transposed convolution (the gradient of the image): the tiles of conv_tiles.isa.o3.c over the strips of
+ * conv_strip.c.
  *
- * Both are one loop: elements of a grid of results are sums over channels and taps. For the transpose with stride s there are s grids per
- * dimension, every s-th element of the image each, and every tap belongs to one of them: no zero is ever multiplied.
+ * Both are one loop: each element of an output grid is a sum over channels and taps. A transposed convolution with stride s
+ * has s output grids (phases) per dimension. Each phase holds every s-th element of the image, and every tap belongs to
+ * exactly one phase, so no inserted zero is ever multiplied.
  *
- * What bounds it is multiply-adds: per channel and tap a tile of 13 x 32 does 26 of them for 2 vectors and 13 weights read. Weights are put once per
- * call into the order that tiles read. A task is a strip of rows of one image and up to 128 channels of the result; where the sum is long
- * it goes over blocks of channels, whose weights for one tile stay in the nearest cache while the tile walks along the strip. Results gather
- * in a buffer with the strip's pitch and are copied to where they belong row by row, which is where layouts and halves are dealt with.
- * Memory is one copy of the weights and, per thread, a strip and the buffer. Every cut depends on shapes only.
+ * The loop is bound by multiply-adds: per channel and tap, a 13 x 32 tile does 26 of them and loads 2 vectors and 13
+ * weights. Weights are packed once per call into the order in which tiles read them. A task is a strip of rows of one image
+ * and up to 128 output channels. A long sum is split into blocks of channels, so that the weights of one tile stay in L1
+ * while the tile walks along the strip. Results accumulate in a buffer with the strip's pitch and are copied to the output
+ * row by row; that copy handles layouts and half precision. The workspace is one packed copy of the weights plus, per
+ * thread, a strip and the buffer. All block sizes depend on shapes only.
  *
- * A small transpose adds up channels first, then taps: PyTorch's order, to the last digit.
+ * A small transposed convolution sums over channels first, then over taps: PyTorch's order, so results agree to the last
+ * digit.
  *
- * Rejected: packing columns for the matrix product's kernel (each image element is written once per tap; half the speed where channels are
- * few). Where it pays, conv_winograd.c does the same with fewer multiplications. */
+ * Rejected: im2col with the matrix product's kernel. It writes each image element once per tap and halves the speed when
+ * channels are few. Where it pays, conv_winograd.c does the same work with fewer multiplications. */
 #include "conv.h"
 #include <string.h>
 
@@ -36,7 +40,7 @@ enum {
     LITTLE = 1 << 18
 };
 
-/* ---- weights in the order of the tiles: (group, tile, channel, tap, row of the tile) ---- */
+/* ---- packed weights: (group, tile, channel, tap, row of the tile) ---- */
 #define PACK(T)                                                                                                                \
     for (int64_t c = 0; c < j->channels; c++)                                                                                  \
         for (int64_t d = 0; d < axis[0].taps; d++)                                                                             \
@@ -74,7 +78,7 @@ char *conv_target(const conv_image *to, const conv_part *part, int64_t n, int64_
     return to->data + (n * to->n_step + at + part->plane * to->step[0] + part->row * to->step[1] + part->column * to->step[2]) *
                           lc_size_of(to->dtype);
 }
-static bool flat_rows(const conv_image *to, const conv_part *part) /* rows of the part follow each other without a gap */
+static bool flat_rows(const conv_image *to, const conv_part *part) /* rows of the part are contiguous */
 {
     return to->step[2] == 1 && (to->step[1] == part->columns || part->rows == 1);
 }
@@ -182,9 +186,9 @@ static void run_tasks(void *ctx, int64_t begin, int64_t end)
 {
     conv_job    *j = ctx;
     int64_t      strip = conv_strip_size(&j->grid, j->strip_rows, j->strip_columns) * j->channel_block;
-    int64_t      spread = spread_of(&j->grid.axis[2]);
+    int64_t      range = tap_range(&j->grid.axis[2]);
     int64_t      rows = j->channel_block >= j->channels ? j->kernels->rows : j->tile_block * j->kernels->rows;
-    conv_scratch s = { .gathered_step = ((j->strip_columns + spread) * (j->strip_rows + 1) + CONV_SLACK) / 16 * 16 };
+    conv_scratch s = { .gathered_step = ((j->strip_columns + range) * (j->strip_rows + 1) + CONV_SLACK) / 16 * 16 };
     size_t bytes = (size_t)((strip + rows * s.gathered_step) * j->size + 64 + (j->grid.taps + 1) * (int64_t)sizeof(int64_t));
     char  *block = cpu_scratch(bytes);
     if (!block) {
@@ -197,7 +201,7 @@ static void run_tasks(void *ctx, int64_t begin, int64_t end)
     cpu_scratch_free(block, bytes);
 }
 
-/* ---- a kernel per channel ---- */
+/* ---- depthwise: one kernel per channel ---- */
 static bool by_planes(const conv_job *j, conv_plane *p)
 {
     const conv_axis *axis = j->grid.axis;
@@ -265,7 +269,7 @@ void conv_prepare(conv_job *j)
     j->tiles = pieces(j->rows, j->kernels->rows);
     j->tile_block = conv_cut(j->tiles, ROW_BLOCK / j->kernels->rows);
     int64_t blocks = pieces(j->tiles, j->tile_block), block_rows = j->tile_block * j->kernels->rows;
-    if (taps == 1 && j->channels > 2 * SHORT) most = SHORT; /* what a tile reads of the image stays in the nearest cache */
+    if (taps == 1 && j->channels > 2 * SHORT) most = SHORT; /* the part of the image that a tile reads stays in L1 */
     j->channel_block = conv_cut(j->channels, most ? most : 1);
     j->strip_columns = conv_cut(axis[2].count, WIDEST), j->strips_across = pieces(axis[2].count, j->strip_columns);
     bool    long_sum = j->channel_block < j->channels;
@@ -285,7 +289,7 @@ void conv_prepare(conv_job *j)
 /* ---- how to compute a grid ---- */
 typedef struct {
     conv_job *job;
-    bool     *again; /* flags for the images, all false or, if a part of them is wanted only, what job->only says */
+    bool     *again; /* one flag per image: all false, or job->only if only some images are wanted */
 } grid_run;
 static bool suits_winograd(const void *run) { return !((const grid_run *)run)->job->only; }
 static bool suits_interleaved(const void *run) { return conv_suits_interleaved(((const grid_run *)run)->job); }
@@ -305,7 +309,7 @@ static int               by_winograd(void *run)
     int       rc = conv_winograd(r->job, r->again);
     if (rc || !memchr(r->again, true, (size_t)r->job->from.n)) return rc;
     r->job->only = r->again;
-    return RUN_STRATEGIES("convolution of images that are not finite", convolutions, run); /* others than this one */
+    return RUN_STRATEGIES("convolution of images that are not finite", convolutions, run); /* every strategy but this one */
 }
 static int run_grid(conv_job *j, bool *again)
 {
@@ -367,7 +371,7 @@ static int start(conv_call *c, const lc_conv_args *a, lc_dtype dtype, bool trans
     int64_t bias = j->to.channels * j->size;
     c->bytes = (size_t)(bias + j->from.n + 1), c->memory = cpu_scratch(c->bytes);
     if (!c->memory) return conv_no_memory();
-    memset(c->memory, 0, c->bytes); /* zeros where there is no bias */
+    memset(c->memory, 0, c->bytes); /* zeros if there is no bias */
     if (a->bias)
         cpu_move(dtype, c->memory, j->size, (lc_dtype)a->bias->dtype, a->bias->data, lc_size_of(a->bias->dtype),
                  j->to.channels);
@@ -443,7 +447,7 @@ static int               cpu_conv_input(lc_dtype dtype, const void *args)
     if (dtype == LC_i64) return conv_direct(a, true);
     int rc = start(&c, a, dtype, true);
     if (!rc) rc = RUN_STRATEGIES("transposed convolution", transposed_convolutions, &c);
-    if (!rc) conv_mend_border(a, dtype);
+    if (!rc) conv_recompute_border(a, dtype);
     return finish(&c, rc);
 }
 

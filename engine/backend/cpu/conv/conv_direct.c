@@ -1,8 +1,9 @@
-/* Sums one after the other: of integers, which wrap, and of the few floats that the tiles get wrong.
+/* Direct sums, one after the other: for integers, which wrap, and for the few floats that the tiles get wrong.
  *
- * Tiles multiply weights by the zeros that stand around an image, which are 0 unless a weight is infinite or NaN. The gradient of an image,
- * and a transposed convolution, add up what there is, in PyTorch: of its other convolutions some kernels multiply and some do not. So results at
- * the border that became NaN are computed again here. Whether there are any is looked up in the weights or in the result, whichever is smaller. */
+ * Tiles multiply weights by the zero padding around an image. The product is 0 unless the weight is infinite or NaN. In
+ * PyTorch, the gradient of an image and a transposed convolution sum only over elements that exist; of its other
+ * convolutions, some kernels multiply the padding and some do not. So results at the border that became NaN are recomputed
+ * here. To find out whether there are any, we scan the weights or the result, whichever is smaller. */
 #include "conv.h"
 #include <string.h>
 
@@ -14,7 +15,7 @@ typedef struct {
     bool                transposed;
 } plain_job;
 
-/* Which element of the source meets tap k at t, in dimension d; -1: none. */
+/* The source element under tap k at position t in dimension d; -1 if outside. */
 static int64_t source_at(const plain_job *j, int d, int64_t t, int64_t k)
 {
     int64_t at = j->transposed ? t + j->padding[d] - k * j->dilation[d] : t * j->stride[d] - j->padding[d] + k * j->dilation[d];
@@ -22,7 +23,7 @@ static int64_t source_at(const plain_job *j, int d, int64_t t, int64_t k)
     if (j->transposed) at /= j->stride[d];
     return at < j->from.size[d] ? at : -1;
 }
-typedef struct { /* channels of one tap: where they start and how far they are apart */
+typedef struct { /* the channels of one tap: start and stride */
     int64_t x, weight, weight_step;
 } plain_line;
 static bool find_line(const plain_job *j, int64_t n, int64_t row, const int64_t *t, int64_t tap, plain_line *line)
@@ -52,7 +53,7 @@ static int64_t place_of(const conv_image *to, int64_t n, int64_t row, const int6
 {
     return n * to->n_step + row * to->channel_step + t[0] * to->step[0] + t[1] * to->step[1] + t[2] * to->step[2];
 }
-/* Every place of the channels begin..end, counted over all images. */
+/* Visits every position of channels begin..end, counted over all images. */
 typedef void (*plain_place)(const plain_job *j, int64_t n, int64_t row, const int64_t *t, int64_t at);
 static inline __attribute__((always_inline)) void each_place(const plain_job *j, int64_t begin, int64_t end, plain_place place)
 {
@@ -95,7 +96,7 @@ int conv_direct(const lc_conv_args *a, bool transposed)
     return 0;
 }
 
-/* ---- what the border of an image makes of weights that are not finite ---- */
+/* ---- recomputing the border when weights are not finite ---- */
 static double element(lc_dtype dtype, const char *data, int64_t at)
 {
     double value;
@@ -113,7 +114,7 @@ static double float_sum(const plain_job *j, int64_t n, int64_t row, const int64_
                    element(j->dtype, weight->data, l.weight + c * l.weight_step);
     return sum;
 }
-static bool at_border(const plain_job *j, const int64_t *t) /* a tap meets what is outside */
+static bool at_border(const plain_job *j, const int64_t *t) /* some tap lies outside the image */
 {
     for (int d = 0; d < 3; d++)
         for (int64_t k = 0; k < j->kernel[d]; k++) {
@@ -122,15 +123,15 @@ static bool at_border(const plain_job *j, const int64_t *t) /* a tap meets what 
         }
     return false;
 }
-static void mend(const plain_job *j, int64_t n, int64_t row, const int64_t *t, int64_t at)
+static void recompute(const plain_job *j, int64_t n, int64_t row, const int64_t *t, int64_t at)
 {
     double value = element(j->to.dtype, j->to.data, at);
     if (value == value || !at_border(j, t)) return;
     value = float_sum(j, n, row, t);
     cpu_move(j->to.dtype, j->to.data + at * lc_size_of(j->to.dtype), 0, LC_f64, (const char *)&value, 8, 1);
 }
-static void border_planes(void *ctx, int64_t begin, int64_t end) { each_place(ctx, begin, end, mend); }
-#define COUNT(T, exponent) /* of elements that are infinite or NaN */                                                          \
+static void border_planes(void *ctx, int64_t begin, int64_t end) { each_place(ctx, begin, end, recompute); }
+#define COUNT(T, exponent) /* counts infinite and NaN elements */                                                              \
     for (int64_t i = 0; i < t->numel; i++) found += (((const T *)t->data)[i] & (T)(exponent)) == (T)(exponent);
 static bool all_finite(const lc_tensor *t)
 {
@@ -140,7 +141,7 @@ static bool all_finite(const lc_tensor *t)
     else COUNT(uint16_t, t->dtype == LC_f16 ? 0x1f << 10 : 0xff << 7)
     return !found;
 }
-void conv_mend_border(const lc_conv_args *a, lc_dtype dtype)
+void conv_recompute_border(const lc_conv_args *a, lc_dtype dtype)
 {
     const lc_tensor *w = a->weight, *image = a->image;
     bool             by_weight = w->is_contiguous && w->numel < image->numel;

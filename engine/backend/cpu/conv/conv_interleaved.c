@@ -1,13 +1,16 @@
-/* Convolution of small images with many channels, where a row of one image would fill a part of a vector and weights are read for few results.
+/* Convolution of small images with many channels. There, a row of one image would fill only part of a vector, and each
+ * weight would be read for few results.
  *
- * Several images are laid into each other: a strip has, per channel, the padded image with the images' elements of one place side by side. A row
- * of results of all those images is then one run of neighbours, and so is what a tap meets, at one constant offset: nothing is copied per tap,
- * and rows of 4 elements of 8 images are two whole vectors. With a stride the image is taken apart into phases, as in conv_strip.c.
+ * Several images are interleaved: per channel, the strip holds the padded image with the elements of all images at one
+ * position side by side. A row of results of all images is then contiguous, and so is the input under a tap, at one constant
+ * offset. Nothing is copied per tap, and rows of 4 elements of 8 images are two whole vectors. With a stride, the image is
+ * split into phases, as in conv_strip.c.
  *
- * Weights are read where they lie (a tile takes any step between its rows): to put them in order would cost as much as to multiply them with
- * 32 results. What bounds it is multiply-adds, then reading the weights.
+ * Weights are read in place (a tile takes any stride between its rows): packing them would cost as much as multiplying them
+ * with 32 results. The loop is bound by multiply-adds, then by reading the weights.
  *
- * A unit is a set of images, a group and a plane. If there are many they are dealt out to threads; if not, the tiles of a unit are. */
+ * A unit of work is a set of images, a group and a plane. Threads share the units if there are many, otherwise the tiles of
+ * each unit. */
 #include "conv.h"
 #include <string.h>
 
@@ -21,24 +24,24 @@ typedef struct {
 } small_job;
 typedef struct {
     const small_job *job;
-    int64_t          n, images, group, plane;          /* the unit: images from n on */
-    int64_t          row, plane_size, channel_size;    /* of the strip, in elements; row: all images' */
+    int64_t          n, images, group, plane;          /* the unit: images n .. n + images */
+    int64_t          row, plane_size, channel_size;    /* of the strip, in elements; row: of all images */
     int64_t          lines, line_vectors, result_step; /* results: lines of whole vectors */
-    int64_t          channel, channels;                /* the block at hand */
+    int64_t          channel, channels;                /* the current block */
     int64_t         *offset, *a_offset;
     char            *strip, *result;
 } small_unit;
 
-static int64_t result_lines(const conv_job *c) { return spread_of(&c->grid.axis[2]) ? c->grid.axis[1].count : 1; }
+static int64_t result_lines(const conv_job *c) { return tap_range(&c->grid.axis[2]) ? c->grid.axis[1].count : 1; }
 static int64_t line_vectors(const conv_job *c, int64_t images)
 {
     const conv_axis *axis = c->grid.axis;
     return pieces(axis[1].count * axis[2].count / result_lines(c) * images, c->kernels->lanes);
 }
-static int64_t place_size(const conv_job *c) /* of the strip: elements per channel and image */
+static int64_t place_size(const conv_job *c) /* strip elements per channel and image */
 {
     const conv_axis *axis = c->grid.axis;
-    return c->grid.planes * (axis[1].count + spread_of(&axis[1])) * (axis[2].count + spread_of(&axis[2]));
+    return c->grid.planes * (axis[1].count + tap_range(&axis[1])) * (axis[2].count + tap_range(&axis[2]));
 }
 
 /* ---- the strip ---- */
@@ -58,7 +61,7 @@ static void fill_plane(const small_unit *u, int64_t channel, int64_t z, int64_t 
     const conv_job   *c = u->job->conv;
     const conv_image *x = &c->from;
     const conv_axis  *rows = &c->grid.axis[1], *columns = &c->grid.axis[2];
-    int64_t           size = lc_size_of(x->dtype), height = rows->count + spread_of(rows), residue = columns->residue[phase];
+    int64_t           size = lc_size_of(x->dtype), height = rows->count + tap_range(rows), residue = columns->residue[phase];
     int64_t           first = larger(0, columns->shift_min);
     int64_t           past = smaller(pieces(x->size[2] - residue, columns->step), columns->count + columns->shift_max);
     for (int64_t i = 0; i < height && past > first; i++, to += u->row * c->size) {
@@ -89,7 +92,7 @@ static void fill_channels(void *ctx, int64_t begin, int64_t end)
 }
 
 /* ---- tiles ---- */
-static int64_t vector_at(const small_unit *u, int64_t v) /* where a vector of results begins in the strip */
+static int64_t vector_at(const small_unit *u, int64_t v) /* start of a result vector in the strip */
 {
     return v / u->line_vectors * u->row + v % u->line_vectors * u->job->conv->kernels->lanes;
 }
@@ -116,7 +119,7 @@ static void run_tiles(void *ctx, int64_t begin, int64_t end)
     int64_t             vectors = u->lines * u->line_vectors, size = c->size;
     for (int64_t t = begin; t < end; t++) {
         int64_t             row = conv_tile_start(c, t), rows = conv_tile_start(c, t + 1) - row;
-        const conv_tile_fn *fn = &kernels->apart[rows - 1];
+        const conv_tile_fn *fn = &kernels->strided[rows - 1];
         conv_tile           tile = { .channels = u->channels,
                                      .taps = c->grid.taps,
                                      .channel_step = u->channel_size,
@@ -149,8 +152,8 @@ static void lay_out(small_unit *u)
     const conv_job  *c = u->job->conv;
     const conv_axis *axis = c->grid.axis;
     const int64_t   *tap = c->weight_tap;
-    int64_t          k = 0, row = (axis[2].count + spread_of(&axis[2])) * u->images;
-    u->row = row, u->plane_size = row * (axis[1].count + spread_of(&axis[1]));
+    int64_t          k = 0, row = (axis[2].count + tap_range(&axis[2])) * u->images;
+    u->row = row, u->plane_size = row * (axis[1].count + tap_range(&axis[1]));
     u->channel_size = u->plane_size * c->grid.planes;
     u->lines = result_lines(c), u->line_vectors = line_vectors(c, u->images);
     u->result_step = u->lines * u->line_vectors * c->kernels->lanes;
@@ -211,7 +214,8 @@ int conv_interleaved(const conv_job *c)
     small_job j = { .conv = c };
     int64_t   n = c->from.n, others = c->groups * c->grid.axis[0].count, best = INT64_MAX, size = place_size(c) * c->size;
     int64_t   most = larger(1, COLUMNS / (c->grid.axis[1].count * c->grid.axis[2].count));
-    for (int64_t images = 1; images <= smaller(n, most); images++) { /* the fewest vectors, and then passes over the weights */
+    for (int64_t images = 1; images <= smaller(n, most); images++) { /* fewest vectors first, then fewest passes over the
+                                                                      * weights */
         int64_t sets = pieces(n, images), last = n - (sets - 1) * images;
         int64_t vectors = (sets - 1) * line_vectors(c, images) + line_vectors(c, last);
         int64_t cost = 8 * vectors * result_lines(c) + sets;

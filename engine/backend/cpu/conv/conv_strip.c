@@ -1,12 +1,13 @@
-/* Strips: a part of an image in the form that tiles read.
+/* Strips: a part of an image in the layout that tiles read.
  *
- * The grid of results is walked row by row with one flat index: row r, column t is r * pitch + t, gaps between rows included. In the strip an image's
- * rows are `pitch` apart too, so that a tap meets its elements at one constant offset from the flat index, through all rows. Padding is
- * zeros at the ends of rows: those at the right of a row are the same as those at the left of the next, so a 3x3 kernel with padding costs one
- * column more, not two. With a stride the image is taken apart into phases (every second row and column, and so on), each a plane of the strip:
- * within a phase the stride is one. Every tap of the first of three dimensions has a plane of its own.
+ * One flat index walks the output grid: row r, column t is r * pitch + t, gaps between rows included. The rows of the strip
+ * have the same `pitch`, so the input under a tap lies at one constant offset from the flat index, through all rows. Padding
+ * is zeros at the ends of rows. The zeros at the right of a row are also those at the left of the next row, so a 3x3 kernel
+ * with padding costs one extra column, not two. With a stride, the image is split into phases (every second row and column,
+ * and so on), each a plane of the strip; within a phase the stride is one. Every tap of the first of three dimensions has
+ * its own plane.
  *
- * A strip takes any strides and dtype in, holds what one task needs, and stays in the cache. */
+ * A strip accepts any strides and dtype as input, holds what one task needs, and stays in the cache. */
 #include "conv.h"
 #include <string.h>
 
@@ -42,7 +43,7 @@ void conv_axis_add(conv_axis *a, int64_t offset, int64_t at)
     if (!k || shift > a->shift_max) a->shift_max = shift;
 }
 
-/* Past the last column of phase p that a part has, counted in the phase; not before its first one, layout->first. */
+/* End of the columns of phase p that a part needs, counted in the phase; at least layout->first. */
 static int64_t phase_end(const conv_axis *a, int64_t p, int64_t size, const conv_part *part, int64_t first)
 {
     int64_t there = (size - a->residue[p] + a->step - 1) / a->step;
@@ -50,15 +51,15 @@ static int64_t phase_end(const conv_axis *a, int64_t p, int64_t size, const conv
 }
 int64_t conv_strip_size(const conv_grid *g, int64_t rows, int64_t columns)
 {
-    int64_t spread = spread_of(&g->axis[2]), height = rows + spread_of(&g->axis[1]);
-    int64_t plane = (columns + spread) * (height + 1) + CONV_SLACK;
+    int64_t range = tap_range(&g->axis[2]), height = rows + tap_range(&g->axis[1]);
+    int64_t plane = (columns + range) * (height + 1) + CONV_SLACK;
     return plane * larger(g->planes, 1);
 }
 void conv_lay_out(const conv_grid *g, const conv_image *x, const conv_part *part, conv_layout *to, int64_t *offset)
 {
     const conv_axis *rows = &g->axis[1], *columns = &g->axis[2];
     int64_t          least = part->column + columns->shift_min, past = part->column + part->columns + columns->shift_max;
-    int64_t          height = part->rows + spread_of(rows), k = 0;
+    int64_t          height = part->rows + tap_range(rows), k = 0;
     to->first = smaller(larger(0, least), past);
     to->pitch = larger(part->columns, past - to->first);
     for (int64_t p = 0; p < columns->phases; p++)
@@ -76,18 +77,18 @@ void conv_lay_out(const conv_grid *g, const conv_image *x, const conv_part *part
             }
 }
 
-/* An image whose rows already lie as a strip's would: no padding is met, nothing is to be taken apart or converted. What is read past the
- * last row must be memory of the image too. */
+/* The rows of this image already have a strip's layout: no padding, no phases, no conversion. Reads past the last row must
+ * stay inside the image's memory. */
 bool conv_is_strip(const conv_grid *g, const conv_image *x, const conv_part *part, int64_t n, int64_t first, int64_t channels,
                    lc_dtype dtype, conv_layout *to, int64_t *offset, char **data)
 {
     const conv_axis *depth = &g->axis[0], *rows = &g->axis[1], *columns = &g->axis[2];
     int64_t row = part->row + rows->shift_min, column = part->column + columns->shift_min, z = part->plane * depth->step, k = 0;
     int64_t past_row = part->row + part->rows + rows->shift_max, past = part->column + part->columns + columns->shift_max;
-    int64_t size = lc_size_of(dtype), spread = spread_of(columns);
+    int64_t size = lc_size_of(dtype), range = tap_range(columns);
     if (x->dtype != dtype || x->step[2] != 1 || rows->step != 1 || columns->step != 1 || !g->taps || !channels) return false;
     if (row < 0 || column < 0 || past_row > x->size[1] || past > x->size[2] || x->step[1] < part->columns) return false;
-    if (x->step[1] > part->columns + spread || x->channel_step < 0) return false;
+    if (x->step[1] > part->columns + range || x->channel_step < 0) return false;
     for (int64_t d = 0; d < depth->taps; d++)
         if (z + depth->offset[d] < 0 || z + depth->offset[d] >= x->size[0]) return false;
     *to = (conv_layout){ .pitch = x->step[1], .channel_size = x->channel_step, .first = part->column };
@@ -118,14 +119,15 @@ void conv_move_row(lc_dtype to, char *dst, int64_t dst_step, lc_dtype from, cons
         for (int64_t i = 0; i < n; i++) memcpy(dst + 4 * i, src + src_step * i, 4);
 }
 
-/* Rows of one plane: where each comes from, or that it is padding. */
+/* Rows of one plane: the source of each row, or padding. */
 typedef struct {
     const conv_grid   *g;
     const conv_image  *x;
     const conv_part   *part;
     const conv_layout *layout;
-    int64_t            size, height, length, column_step; /* of an element; of the plane; of a row, and between its elements */
-    int64_t            row_phase, at, from; /* where the plane is in the strip, and its first column in the image */
+    int64_t            size, height, length, column_step; /* element size; plane height; row length, and the stride between
+                                                           * its elements */
+    int64_t            row_phase, at, from; /* the plane's offset in the strip, and its first column in the image */
     bool               there;
 } plane_rows;
 static bool row_source(const plane_rows *r, int64_t i, int64_t *from)
@@ -173,7 +175,7 @@ void conv_fill_strip(const conv_grid *g, const conv_image *x, const conv_part *p
 {
     const conv_axis *depth = &g->axis[0], *rows = &g->axis[1], *columns = &g->axis[2];
     plane_rows       r = { .g = g, .x = x, .part = part, .layout = layout, .size = lc_size_of(dtype) };
-    r.height = part->rows + spread_of(rows), r.column_step = columns->step * x->step[2];
+    r.height = part->rows + tap_range(rows), r.column_step = columns->step * x->step[2];
     for (int64_t d = 0; d < depth->taps; d++) {
         int64_t z = part->plane * depth->step + depth->offset[d];
         r.there = z >= 0 && z < x->size[0];

@@ -3,49 +3,49 @@ enum { NAME(LANES) = VECTOR_BYTES / sizeof(T) };
 typedef T NAME(loaded) __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(T)), may_alias));
 typedef T NAME(sums) __attribute__((vector_size(VECTOR_BYTES)));
 
-/* APART: 0 or 1. Of rows apart every third has a pointer: the next two are within what an address can say. */
-#define TILE(ROWS, WIDE, name, APART)                                                                                          \
-    static void NAME(name##_##ROWS##_##WIDE)(const conv_tile *t)                                                               \
-    {                                                                                                                          \
-        NAME(sums) sum[ROWS][WIDE] = { 0 }, column[WIDE];                                                                      \
-        const T       *a = t->a, *x = t->x, *start = t->start;                                                                 \
-        const int64_t *offset = t->offset, *a_offset = t->a_offset, taps = t->taps, step = t->channel_step, a_tap = t->a_tap,  \
-                      a_step = t->a_channel;                                                                                   \
-        const int64_t x_step = APART ? t->x_step : NAME(LANES), down = t->a_row * (int64_t)sizeof(T);                          \
-        const T      *next = x + (taps ? offset[0] : 0) + (APART ? step : WIDE * NAME(LANES)); /* columns of the next tile */  \
-        for (int64_t c = 0; c < t->channels; c++, x += step, a += a_step, next += step) {                                      \
-            _Pragma("GCC unroll 8") for (int j = 0; j < WIDE; j++) __builtin_prefetch(next + j * x_step);                      \
-            const T *row = a;                                                                                                  \
-            for (int64_t k = 0; k < taps; k++, row += a_tap) {                                                                 \
-                const T    *from = x + offset[k];                                                                              \
-                const char *third[(ROWS + 2) / 3];                                                                             \
-                if (APART) {                                                                                                   \
-                    third[0] = (const char *)(a + a_offset[k]);                                                                \
-                    _Pragma("GCC unroll 5") for (int i = 1; i < (ROWS + 2) / 3; i++) third[i] = third[i - 1] + 3 * down;       \
-                }                                                                                                              \
-                _Pragma("GCC unroll 8") for (int j = 0; j < WIDE; j++) column[j] = *(const NAME(loaded) *)(from + j * x_step); \
-                _Pragma("GCC unroll 16") for (int i = 0; i < ROWS; i++) _Pragma("GCC unroll 8") for (int j = 0; j < WIDE; j++) \
-                    sum[i][j] += (APART ? *(const T *)(third[i / 3] + i % 3 * down) : row[i]) * column[j];                     \
-            }                                                                                                                  \
-        }                                                                                                                      \
-        T *out = t->out;                                                                                                       \
-        _Pragma("GCC unroll 16") for (int i = 0; i < ROWS; i++, out += t->out_step)                                            \
-            _Pragma("GCC unroll 8") for (int j = 0; j < WIDE; j++)                                                             \
-        {                                                                                                                      \
-            NAME(loaded) *to = (NAME(loaded) *)(out + j * NAME(LANES));                                                        \
-            if (t->add) *to = *to + sum[i][j];                                                                                 \
-            else *to = sum[i][j] + start[i];                                                                                   \
-        }                                                                                                                      \
+/* STRIDED: 0 or 1. Only every third row of strided tiles has a pointer: addressing modes reach the next two. */
+#define TILE(ROWS, WIDE, name, STRIDED)                                                                                         \
+    static void NAME(name##_##ROWS##_##WIDE)(const conv_tile *t)                                                                \
+    {                                                                                                                           \
+        NAME(sums) sum[ROWS][WIDE] = { 0 }, column[WIDE];                                                                       \
+        const T       *a = t->a, *x = t->x, *start = t->start;                                                                  \
+        const int64_t *offset = t->offset, *a_offset = t->a_offset, taps = t->taps, step = t->channel_step, a_tap = t->a_tap,   \
+                      a_step = t->a_channel;                                                                                    \
+        const int64_t x_step = STRIDED ? t->x_step : NAME(LANES), down = t->a_row * (int64_t)sizeof(T);                         \
+        const T      *next = x + (taps ? offset[0] : 0) + (STRIDED ? step : WIDE * NAME(LANES)); /* columns of the next tile */ \
+        for (int64_t c = 0; c < t->channels; c++, x += step, a += a_step, next += step) {                                       \
+            _Pragma("GCC unroll 8") for (int j = 0; j < WIDE; j++) __builtin_prefetch(next + j * x_step);                       \
+            const T *row = a;                                                                                                   \
+            for (int64_t k = 0; k < taps; k++, row += a_tap) {                                                                  \
+                const T    *from = x + offset[k];                                                                               \
+                const char *third[(ROWS + 2) / 3];                                                                              \
+                if (STRIDED) {                                                                                                  \
+                    third[0] = (const char *)(a + a_offset[k]);                                                                 \
+                    _Pragma("GCC unroll 5") for (int i = 1; i < (ROWS + 2) / 3; i++) third[i] = third[i - 1] + 3 * down;        \
+                }                                                                                                               \
+                _Pragma("GCC unroll 8") for (int j = 0; j < WIDE; j++) column[j] = *(const NAME(loaded) *)(from + j * x_step);  \
+                _Pragma("GCC unroll 16") for (int i = 0; i < ROWS; i++) _Pragma("GCC unroll 8") for (int j = 0; j < WIDE; j++)  \
+                    sum[i][j] += (STRIDED ? *(const T *)(third[i / 3] + i % 3 * down) : row[i]) * column[j];                    \
+            }                                                                                                                   \
+        }                                                                                                                       \
+        T *out = t->out;                                                                                                        \
+        _Pragma("GCC unroll 16") for (int i = 0; i < ROWS; i++, out += t->out_step)                                             \
+            _Pragma("GCC unroll 8") for (int j = 0; j < WIDE; j++)                                                              \
+        {                                                                                                                       \
+            NAME(loaded) *to = (NAME(loaded) *)(out + j * NAME(LANES));                                                         \
+            if (t->add) *to = *to + sum[i][j];                                                                                  \
+            else *to = sum[i][j] + start[i];                                                                                    \
+        }                                                                                                                       \
     }
 #define BOTH(rows, wide) TILE(rows, wide, tile, 0) TILE(rows, 1, tile, 0)
 EACH_TILE(BOTH)
 #undef BOTH
-#define BOTH(rows, wide) TILE(rows, wide, apart, 1) TILE(rows, 1, apart, 1)
+#define BOTH(rows, wide) TILE(rows, wide, strided, 1) TILE(rows, 1, strided, 1)
 EACH_APART(BOTH)
 #undef BOTH
 #undef TILE
 
-/* One plane by one kernel: vectors where no tap meets the edge of a row, single elements elsewhere. */
+/* One plane by one kernel: vectors where no tap leaves the row, single elements elsewhere. */
 INLINE void NAME(plane_columns)(const conv_plane *p, int64_t y, int64_t at, T *out, int wide)
 {
     NAME(sums) sum[4] = { 0 };
@@ -63,7 +63,7 @@ INLINE void NAME(plane_columns)(const conv_plane *p, int64_t y, int64_t at, T *o
 #pragma GCC unroll 4
     for (int j = 0; j < wide; j++) *(NAME(loaded) *)(out + at + j * NAME(LANES)) = sum[j] + *(const T *)p->start;
 }
-/* Elements that meet an edge: of row y, columns at .. past. */
+/* Columns at .. past of row y, whose taps may leave the row. */
 static void NAME(plane_edge)(const conv_plane *p, int64_t y, int64_t at, int64_t past, T *out)
 {
     int64_t i0 = 0, i1 = p->row_taps;
@@ -80,8 +80,8 @@ static void NAME(plane_edge)(const conv_plane *p, int64_t y, int64_t at, int64_t
         out[at] = sum;
     }
 }
-/* Four rows at once by a kernel of 3 x 3, w: each vector of the image that is loaded serves three of them. keep: the lanes that are in the row,
- * per column of the kernel; NULL: all are. */
+/* Four rows at once by a 3 x 3 kernel w: each loaded image vector serves three rows. keep: mask of the lanes inside the row,
+ * per kernel column; NULL: all lanes. */
 typedef INTEGER NAME(lanes) __attribute__((vector_size(VECTOR_BYTES)));
 INLINE void     NAME(plane_3x3)(const conv_plane *p, const NAME(sums) * w, const T *x, T *out, const NAME(lanes) * keep)
 {
@@ -116,7 +116,7 @@ static void NAME(edge_3x3)(const conv_plane *p, const NAME(sums) * w, const T *x
     }
     NAME(plane_3x3)(p, w, x, out, keep);
 }
-/* x: where row y and column 0 meet the kernel's first tap. What is read beside rows must be the image's memory. */
+/* x: the element under the kernel's first tap at row y, column 0. Reads beside rows must stay inside the image's memory. */
 static bool NAME(rows_3x3)(const conv_plane *p, const NAME(sums) * w, const T *x, T *out, int64_t left)
 {
     const T *low = p->low, *high = p->high;
@@ -128,7 +128,7 @@ static bool NAME(rows_3x3)(const conv_plane *p, const NAME(sums) * w, const T *x
     }
     return true;
 }
-/* Its weights in the order of offsets that grow by one, and the start; false: it is another kernel. */
+/* The kernel's weights in order of offsets that grow by one, and the first offset; false if the offsets do not. */
 static bool NAME(kernel_3x3)(const conv_plane *p, NAME(sums) * w)
 {
     const int64_t *rows = p->row_offset, *columns = p->column_offset;
@@ -156,7 +156,7 @@ static void NAME(plane)(const conv_plane *p)
         if (n == 4 && NAME(rows_3x3)(p, w, x, out, left)) continue;
         n = 1;
         for (; at + WIDE <= p->past; at += WIDE) NAME(plane_columns)(p, y, at, out, 4);
-        for (; at < p->past; at += NAME(LANES)) /* the last one goes back to be whole */
+        for (; at < p->past; at += NAME(LANES)) /* the last vector overlaps its predecessor to be whole */
             NAME(plane_columns)(p, y, at + NAME(LANES) <= p->past ? at : p->past - NAME(LANES), out, 1);
         for (int64_t q = 0; q < n; q++) {
             NAME(plane_edge)(p, y + q, 0, p->first, out + q * p->out_row);
@@ -165,7 +165,7 @@ static void NAME(plane)(const conv_plane *p)
     }
 }
 
-/* Sums over the lanes of each of n vectors: neighbours are added, of as many vectors as there are lanes at once, until one vector is left. */
+/* Horizontal sums of n vectors. Adds neighbours, of as many vectors as there are lanes at once, until one vector is left. */
 INLINE void NAME(totals)(const NAME(sums) * v, const int n, T *out)
 {
 #pragma GCC unroll 16
@@ -200,9 +200,9 @@ INLINE void NAME(totals)(const NAME(sums) * v, const int n, T *out)
 EACH_DOT(DOT)
 #undef DOT
 
-/* The gradient of a kernel of 3 x 3 over one plane: `columns` at .. of rows y .. past of the image, nine vectors of sums. What is loaded of a row serves
- * three rows of the gradient. keep: lanes that are in the plane, per column of the kernel, and those of the gradient that were not seen before;
- * NULL: all. inside: rows of the gradient all exist. */
+/* The gradient of a 3 x 3 kernel over one plane: `columns` at .. of rows y .. past of the image, nine vectors of sums. Each
+ * loaded row vector serves three rows of the gradient. keep: mask of the lanes inside the plane, per kernel column, and of
+ * gradient lanes not counted before; NULL: all lanes. inside: all gradient rows exist. */
 INLINE void NAME(dots_at)(const conv_plane *p, int64_t at, int64_t y, int64_t past, const NAME(lanes) * keep, bool inside,
                           NAME(sums) * total)
 {
@@ -240,7 +240,7 @@ INLINE void NAME(dots_of)(const conv_plane *p, int64_t at, const NAME(lanes) * k
 static void NAME(plane_dots)(const conv_plane *p)
 {
     NAME(sums) total[9] = { 0 };
-    for (int64_t at = 0; at < p->columns; at += NAME(LANES)) { /* the last one goes back to be whole */
+    for (int64_t at = 0; at < p->columns; at += NAME(LANES)) { /* the last vector overlaps its predecessor to be whole */
         int64_t from = at + NAME(LANES) <= p->columns ? at : p->columns - NAME(LANES);
         NAME(lanes) keep[4], lane;
 #pragma GCC unroll 16

@@ -1,14 +1,15 @@
-/* The tiles of convolution. Compiled once per instruction set.
+/* The micro-kernels (tiles) of convolution. Compiled once per instruction set.
  *
- * A tile keeps rows (channels of the result) x columns (elements of its grid) of sums in registers. Per channel and tap it loads the columns'
- * vectors straight from the strip, at an offset that the tap has, and multiplies them with one weight per row: no image is spread out into
- * columns, and vectors need not be aligned. Each number of rows has its own tile, as wide as registers allow, so that 64 channels are four
- * tiles of 13 rows and one of 12, not five of 14.
+ * A tile keeps rows (output channels) x columns (elements of the output grid) of sums in registers. Per channel and tap, it
+ * loads the columns' vectors straight from the strip, at the tap's offset, and multiplies them with one weight per row. So
+ * there is no im2col, and vectors need not be aligned. Each number of rows has its own tile, as wide as the registers allow:
+ * 64 channels are four tiles of 13 rows and one of 12, not five of 14.
  *
- * A dot tile, for gradients of weights, sums over columns instead: its sums are vectors until the end. It reads as many vectors as it has rows
- * and columns, and multiplies all with all.
+ * A dot tile, for gradients of weights, sums over columns instead: its sums stay vectors until the end. It loads one vector
+ * per row and one per column and multiplies all pairs.
  *
- * A kernel per channel (depthwise) reads hardly more than it computes: there planes are convolved where they are, without a strip. */
+ * A depthwise convolution (one kernel per channel) reads hardly more than it computes, so it runs on the planes in place,
+ * without a strip. */
 #include "conv.h"
 #include <string.h>
 #ifdef __clang__
@@ -17,7 +18,7 @@
 #pragma GCC optimize("fp-contract=fast")
 #endif
 
-/* Sums of neighbours: of a, then of b. */
+/* Sums of neighbouring lanes: of a, then of b. */
 #define PAIRS_2(a, b) (__builtin_shufflevector(a, b, 0, 2) + __builtin_shufflevector(a, b, 1, 3))
 #define PAIRS_4(a, b) (__builtin_shufflevector(a, b, 0, 2, 4, 6) + __builtin_shufflevector(a, b, 1, 3, 5, 7))
 #define PAIRS_8(a, b)                                                                                                          \

@@ -1,23 +1,23 @@
-/* A transposed convolution with a stride and few channels (the gradient of an image of three, say) as one grid.
+/* A transposed convolution with a stride and few channels (such as the gradient of an RGB image) as one grid.
  *
- * Elements first, first + stride, ... of the image are a grid of their own with taps of their own (conv.c). Of few channels each such grid is a tile of
- * few rows, and all of them read the same strip. Here they are rows of one grid: four phases of three channels are twelve rows. Its taps are those that any
- * phase has, with weights of zero where another one has not: 7 taps with stride 2 are 3 and 4, together 4, so that a quarter of the products
- * are in vain, and still it takes a third of the time.
+ * Elements first, first + stride, ... of the image form a grid (a phase) with its own taps (conv.c). With few channels, each
+ * phase is a tile of few rows, and all phases read the same strip. Here they are the rows of one grid: four phases of three
+ * channels are twelve rows. Its taps are the union of the phases' taps, with zero weights where a phase lacks a tap. 7 taps
+ * with stride 2 are phases of 3 and 4 taps, with a union of 4: a quarter of the products is wasted, and still it takes a
+ * third of the time.
  *
- * Zero times infinity is not zero. Therefore it is done by Winograd's method only, which notices what is not finite: such images are left to the
- * grids one by one. */
+ * Zero times infinity is not zero. Therefore only the Winograd strategy runs this grid, because it detects non-finite
+ * results; it leaves such images to the phases one by one. */
 #include "conv.h"
 #include <string.h>
 
 enum { MOST_PHASES = 16, MOST_ROWS = 28 };
 
 typedef struct {
-    int64_t phases, taps, *phase,
-        *tap; /* of a dimension; per tap of the kernel: the phase it belongs to, and its number in the grid */
+    int64_t phases, taps, *phase, *tap; /* taps of a dimension; per kernel tap: its phase, and its index in the grid */
 } joined_axis;
 
-/* Taps of one dimension: all that differ in their offset. */
+/* Taps of one dimension: all distinct offsets. */
 static void join_axis(const conv_window *w, int64_t kernel, conv_axis *axis, joined_axis *to)
 {
     to->phases = w->stride;
@@ -75,15 +75,15 @@ int conv_transpose_phases(const conv_job *like, const conv_window *window, const
 {
     conv_job    j = *like;
     joined_axis axis[3];
-    int64_t     phases = window[0].stride * window[1].stride * window[2].stride, room = kernel[0] + kernel[1] + kernel[2];
+    int64_t     phases = window[0].stride * window[1].stride * window[2].stride, capacity = kernel[0] + kernel[1] + kernel[2];
     int64_t     taps = kernel[0] * kernel[1] * kernel[2];
     if (j.dtype != LC_f32 || phases < 2 || phases > MOST_PHASES || 2 * j.rows > j.kernels->rows + 1 ||
         j.rows * phases > MOST_ROWS)
         return LC_DECLINED;
     for (int d = 0; d < 3; d++)
         if (j.to.size[d] % window[d].stride || kernel[d] < window[d].stride)
-            return LC_DECLINED; /* phases are alike, and none is empty */
-    int64_t *tables = cpu_scratch((size_t)(2 * room) * sizeof *tables), *next = tables;
+            return LC_DECLINED; /* all phases have the same size, and none is empty */
+    int64_t *tables = cpu_scratch((size_t)(2 * capacity) * sizeof *tables), *next = tables;
     if (!tables) return -1;
     int rc = 0;
     for (int d = 0; d < 3; d++, next += 2 * kernel[d - 1]) {
@@ -94,6 +94,6 @@ int conv_transpose_phases(const conv_job *like, const conv_window *window, const
     if (!rc && 2 * phases * axis[0].taps * axis[1].taps * axis[2].taps > 3 * taps) rc = 1;
     if (!rc) rc = run_joined(&j, like, window, kernel, axis, phases, again);
     for (int d = 0; d < 3; d++) conv_axis_free(&j.grid.axis[d], kernel[d]);
-    cpu_scratch_free(tables, (size_t)(2 * room) * sizeof *tables);
+    cpu_scratch_free(tables, (size_t)(2 * capacity) * sizeof *tables);
     return rc;
 }

@@ -1,14 +1,15 @@
 /* The gradient of a convolution's weights: per tap, the sum over the grid of gradient times image.
  *
- * The image lies in a strip (conv_strip.c), the gradient beside it with the same pitch and zeros in the gaps between rows. Then every
- * weight is one product of two contiguous vectors, the image's at the offset of its tap: a dot tile (conv_tiles.isa.o3.c) computes 5 x 5 of them at once
- * from 10 vectors read, and nothing is transposed.
+ * The image lies in a strip (conv_strip.c), the gradient beside it with the same pitch and zeros in the gaps between rows.
+ * Then every weight is one dot product of two contiguous vectors, the image's at the offset of the tap. A dot tile
+ * (conv_tiles.isa.o3.c) computes 5 x 5 of them at once from 10 loaded vectors, and nothing is transposed.
  *
- * A unit of work is a block of rows and channels of the weights and walks over all images: no two write the same weights. Where there are few
- * blocks (LeNet has one) images are dealt out to parts with sums of their own, added in order at the end. How many depends on shapes only.
+ * A unit of work is a block of rows and channels of the weights and walks over all images, so no two units write the same
+ * weights. If there are few blocks (LeNet has one), the images are split into parts with separate sums, added in order at
+ * the end. The number of parts depends on shapes only.
  *
- * What lies in the image beside a gap is multiplied with zero. Where that is infinite the product is not zero: sums that are not finite are
- * computed again without gaps. */
+ * Image elements beside a gap are multiplied with zero. If such an element is infinite, the product is NaN: sums that are
+ * not finite are recomputed without gaps. */
 #include "conv.h"
 #include <math.h>
 #include <string.h>
@@ -29,7 +30,7 @@ typedef struct {
     conv_image         image, grad;
     const conv_dot_fn *dot;
     lc_dtype           dtype;
-    int64_t            size, lanes, groups, rows, channels; /* rows, channels: of a group */
+    int64_t            size, lanes, groups, rows, channels; /* rows, channels: per group */
     int64_t            row_block, row_blocks, channel_block, channel_blocks, parts, items;
     int64_t            strip_rows, strip_columns, strips_down, strips_across, images, weights;
     char              *sums; /* parts x weights */
@@ -47,14 +48,14 @@ static char *gradient_at(const conv_image *g, const conv_part *part, int64_t n, 
                       part->column * g->step[2]) *
                          lc_size_of(g->dtype);
 }
-/* It has no gaps and fills whole vectors: it is read where it is. */
+/* The gradient has no gaps and fills whole vectors: it is read in place. */
 static bool gradient_is_flat(const weight_job *j, const conv_part *part, const conv_layout *l, int64_t rows)
 {
     const conv_image *g = &j->grad;
     return g->dtype == j->dtype && g->step[2] == 1 && (g->step[1] == part->columns || part->rows == 1) &&
            rows >= j->dot->rows && l->pitch == part->columns && l->flat % j->lanes == 0;
 }
-/* Rows of one image, with zeros up to `length`. */
+/* Rows of one image, zero-padded to `length`. */
 static void fill_gradient(const weight_job *j, const conv_part *part, int64_t pitch, int64_t length, const char *from,
                           int64_t rows, char *to, int64_t to_step)
 {
@@ -74,7 +75,7 @@ static void fill_gradient(const weight_job *j, const conv_part *part, int64_t pi
         }
 }
 
-typedef struct { /* what a dot tile reads: `images` of a part, image_step elements apart in both */
+typedef struct { /* the input of a dot tile: `images` of a part, image_step elements apart in both operands */
     conv_part   part;
     int64_t     images, image_step, pitch, a_step;
     const char *a, *x;
@@ -89,7 +90,7 @@ typedef struct { /* what a dot tile reads: `images` of a part, image_step elemen
 static double exact_f32(const dot_source *s, const void *a, const void *x) { EXACT(float); }
 static double exact_f64(const dot_source *s, const void *a, const void *x) { EXACT(double); }
 
-/* Add a tile's sums, from row `skip` of it on, to the weights (rows, columns), to_step elements apart. */
+/* Adds a tile's sums, from its row `skip` on, to the weights (rows, columns), to_step elements apart. */
 #define ADD_TILE(T, exact)                                                                                                     \
     for (int64_t i = skip; i < rows; i++) {                                                                                    \
         const T *sum = (const T *)tile + i * width;                                                                            \
@@ -105,7 +106,7 @@ static void add_tile(const weight_job *j, const dot_source *s, const char *a, co
     int width = j->dot->columns;
     if (j->dtype == LC_f32) ADD_TILE(float, exact_f32) else ADD_TILE(double, exact_f64)
 }
-/* Where the item's images and gradients are, as they are or put side by side. Returns elements per channel of the image. */
+/* Locates the item's images and gradients: in place, or copied side by side. Returns elements per channel of the image. */
 static int64_t lay_item(const weight_job *j, int64_t n, int64_t channel, int64_t channels, int64_t row, int64_t rows,
                         const weight_scratch *s, dot_source *from, int64_t *length)
 {
@@ -116,7 +117,7 @@ static int64_t lay_item(const weight_job *j, int64_t n, int64_t channel, int64_t
         from->images == 1 && conv_is_strip(&j->grid, &j->image, part, n, channel, channels, j->dtype, &l, s->offset, &strip);
     if (!as_it_is) conv_lay_out(&j->grid, &j->image, part, &l, s->offset);
     int64_t whole = (l.flat + j->lanes - 1) / j->lanes * j->lanes;
-    from->image_step = (l.lead + l.pitch * (part->rows + spread_of(&j->grid.axis[1])) + 15) / 16 * 16;
+    from->image_step = (l.lead + l.pitch * (part->rows + tap_range(&j->grid.axis[1])) + 15) / 16 * 16;
     if (whole > from->image_step) from->image_step = whole;
     if (!as_it_is) l.channel_size += (from->images - 1) * from->image_step;
     for (int64_t i = 0; i < from->images && !as_it_is; i++)
@@ -155,7 +156,7 @@ static void run_item(const weight_job *j, int64_t item, int64_t group, int64_t r
             at = c + (k < columns ? k : columns - 1);
             offset[k] = at / taps * channel_size + s->offset[at % taps];
         }
-        for (int64_t i = 0; i < rows; i += j->dot->rows) { /* the last tile goes back to be whole, where it can */
+        for (int64_t i = 0; i < rows; i += j->dot->rows) { /* the last tile overlaps its predecessor to be whole, if it can */
             int64_t     over = i + j->dot->rows - rows, at = over > 0 && i >= over ? i - over : i;
             char       *to = sums + (((group * j->rows + row + at) * j->channels + channel) * taps + c) * j->size;
             const char *a = from.a + at * from.a_step * j->size;
@@ -165,12 +166,12 @@ static void run_item(const weight_job *j, int64_t item, int64_t group, int64_t r
         }
     }
 }
-/* The most elements of one image among several. */
+/* The largest strip of one image if several are side by side. */
 static int64_t image_size(const weight_job *j)
 {
-    int64_t spread = spread_of(&j->grid.axis[2]);
-    int64_t height = j->strip_rows + spread_of(&j->grid.axis[1]);
-    return ((j->strip_columns + spread) * (height + 1) + CONV_SLACK) / 16 * 16;
+    int64_t range = tap_range(&j->grid.axis[2]);
+    int64_t height = j->strip_rows + tap_range(&j->grid.axis[1]);
+    return ((j->strip_columns + range) * (height + 1) + CONV_SLACK) / 16 * 16;
 }
 static void run_units(void *ctx, int64_t begin, int64_t end)
 {
@@ -187,7 +188,7 @@ static void run_units(void *ctx, int64_t begin, int64_t end)
     }
     s.grad = block, s.strip = block + rows * s.grad_step * j->size;
     s.offset = (int64_t *)(s.strip + (strip * j->size + 7) / 8 * 8);
-    memset(block, 0, (size_t)(rows * s.grad_step * j->size)); /* rows that a tile has too many */
+    memset(block, 0, (size_t)(rows * s.grad_step * j->size)); /* zero the tile's surplus rows */
     for (int64_t u = begin; u < end; u++) {
         int64_t part = u % j->parts, rest = u / j->parts, channel = rest % j->channel_blocks * j->channel_block;
         int64_t row = rest / j->channel_blocks % j->row_blocks * j->row_block, group = rest / j->channel_blocks / j->row_blocks;
@@ -203,7 +204,7 @@ static void run_units(void *ctx, int64_t begin, int64_t end)
 static void choose_dot(weight_job *j, const conv_kernels *kernels)
 {
     double best = INFINITY;
-    for (int k = 0; k < CONV_DOTS; k++) { /* a tile takes as long as its sums, or as what it reads */
+    for (int k = 0; k < CONV_DOTS; k++) { /* a tile's time is the larger of its multiply-adds and its loads */
         const conv_dot_fn *dot = &kernels->dot[k];
         double             sums = dot->rows * dot->columns, reads = 1.25 * (dot->rows + dot->columns);
         double cost = (double)pieces(j->rows, dot->rows) * (double)pieces(j->channel_block * j->grid.taps, dot->columns) *
@@ -226,7 +227,7 @@ static void choose_cuts(weight_job *j)
         down = (down + 1) / 2;
     j->strip_rows = conv_cut(axis[1].count, down), j->strips_down = pieces(axis[1].count, j->strip_rows);
     int64_t flat = j->strip_rows * (j->strip_columns + axis[2].shift_max - axis[2].shift_min);
-    j->images = j->grid.planes == 1 && flat < LONG_ENOUGH ? LONG_ENOUGH / flat : 1; /* small ones side by side */
+    j->images = j->grid.planes == 1 && flat < LONG_ENOUGH ? LONG_ENOUGH / flat : 1; /* small images side by side */
     if (j->images > (j->image.n + 7) / 8) j->images = (j->image.n + 7) / 8;
     if (j->images < 1) j->images = 1;
     j->items = pieces(j->image.n, j->images) * axis[0].count * j->strips_down * j->strips_across;

@@ -1,12 +1,12 @@
-/* The gradient of weights where each channel has a kernel of 3 x 3 of its own (depthwise).
+/* The gradient of depthwise weights: one 3 x 3 kernel per channel.
  *
- * It reads hardly more than it computes, so that planes are read where they are: per vector of the gradient nine vectors of the image, at the
- * offsets of the taps, are multiplied into nine vectors of sums (conv_tiles.isa.o3.c), with lanes beside the image left out. Putting strips together for the dot tiles
- * took four times as long. Threads share the channels; images are added up in order, in double. */
+ * It reads hardly more than it computes, so planes are read in place. Per gradient vector, nine image vectors at the offsets
+ * of the taps are multiplied into nine vectors of sums (conv_tiles.isa.o3.c); lanes outside the image are masked. Building
+ * strips for the dot tiles took four times as long. Threads share the channels; images are summed in order, in double. */
 #include "conv.h"
 #include <string.h>
 
-enum { CHANNELS = 8, BESIDE = 128 }; /* at least so many, to share; elements around a copy */
+enum { CHANNELS = 8, BESIDE = 128 }; /* fewest channels worth a thread; margin in elements around a copy */
 
 typedef struct {
     conv_image          image, grad;
@@ -14,11 +14,11 @@ typedef struct {
     const conv_kernels *kernels;
     lc_tensor          *weight;
     lc_dtype            dtype;
-    int64_t             size, left, past; /* the least column read, and past the last one, of each row */
+    int64_t             size, left, past; /* first column read, and one past the last, of each row */
     atomic_int          failed;
 } plane_job;
 
-/* The plane of an image; a copy of it if what is read beside its rows would not be the image's memory. */
+/* The plane of an image, or a copy if reads beside its rows would leave the image's memory. */
 static const char *plane_of(const plane_job *j, int64_t n, int64_t channel, char *copy, int64_t *row)
 {
     const conv_image *x = &j->image;

@@ -1,9 +1,10 @@
-/* The gradient of a convolution's weights where results are few: of small images, weights are many and each is a short sum.
+/* The gradient of a convolution's weights for small images: few outputs, many weights, and each weight is a short sum.
  *
- * It is a matrix product, gradient (rows, pixels) times panel (pixels, weights of a row), and here the panel is made: per pixel what lies under the
- * kernel, for a block of channels, so that it stays in the second cache while all rows are multiplied with it. The gradient is read where it
- * is, and sums go from registers to where weights belong: sums over strips (conv_weight_outer.c) would be cleared, added to and turned in memory, which
- * took three times as long as multiplying for images of 2 x 2 pixels. What bounds it is multiply-adds, and writing the weights.
+ * It is the matrix product gradient (rows, pixels) times panel (pixels, weights of a row). This file packs the panel
+ * (im2col): per pixel, the elements under the kernel, for a block of channels small enough that the panel stays in L2 while
+ * all rows are multiplied with it. The gradient is read in place, and sums go from registers straight to the weights. Sums
+ * over strips (conv_weight_outer.c) would be cleared, accumulated and transposed in memory, which took three times as long
+ * as the multiplications for images of 2 x 2 pixels. The loop is bound by multiply-adds and by writing the weights.
  *
  * A unit of work is a block of channels. Its size depends on shapes only. */
 #include "conv.h"
@@ -17,16 +18,16 @@ typedef struct {
     const conv_kernels *kernels;
     lc_tensor          *weight;
     lc_dtype            dtype;
-    int64_t             size, groups, rows, channels, taps, tiles; /* rows, channels, tiles: of a group */
-    int64_t             pixels, block, blocks, pitch; /* pixels: of an image. pitch: elements of the panel per pixel */
-    int64_t             least[3], extent[3];          /* what kernels meet of an image: from where, how much */
-    bool                joined;                       /* taps of a row are neighbours */
+    int64_t             size, groups, rows, channels, taps, tiles; /* rows, channels, tiles: per group */
+    int64_t             pixels, block, blocks, pitch;              /* pixels: per image. pitch: panel elements per pixel */
+    int64_t             least[3], extent[3];                       /* the part of an image that kernels touch: start and size */
+    bool                joined;                                    /* the taps of a row are contiguous */
     atomic_int          failed;
 } panel_job;
 typedef struct {
     char    *panel, *plane, *tile;
     int64_t *x_offset, *a_offset, *place,
-        *tap; /* per pixel: in panel, gradient and plane; per row of taps, or per tap: in the plane */
+        *tap; /* per pixel: offsets in panel, gradient and plane; per row of taps, or per tap: offset in the plane */
 } panel_scratch;
 
 /* One channel of one image with its padding. */
@@ -47,7 +48,7 @@ static void fill_plane(const panel_job *j, int64_t n, int64_t channel, char *to)
                           x->step[2] * size, past - first);
         }
 }
-/* Its elements under the kernel, per pixel. Rows of taps are copied with what follows, which the next ones overwrite. */
+/* The elements under the kernel, per pixel. A row of taps is copied with its successors, which the next copies overwrite. */
 #define COPY(bytes)                                                                                                            \
     for (int64_t p = 0; p < j->pixels; p++, to += pitch)                                                                       \
         for (int64_t r = 0; r < rows; r++) memcpy(to + r * line, from + s->place[p] + s->tap[r], bytes)
@@ -69,7 +70,7 @@ static void run_tiles(const panel_job *j, const panel_scratch *s, int64_t group,
     static const char zeros[CONV_MAX_ROWS * sizeof(double)];
     for (int64_t t = 0; t < j->tiles; t++) {
         int64_t             row = j->rows * t / j->tiles, rows = j->rows * (t + 1) / j->tiles - row;
-        const conv_tile_fn *fn = &j->kernels->apart[rows - 1];
+        const conv_tile_fn *fn = &j->kernels->strided[rows - 1];
         conv_tile           tile = { .channels = j->image.n,
                                      .taps = j->pixels,
                                      .channel_step = j->pixels * j->pitch,

@@ -1,13 +1,14 @@
-/* The gradient of a convolution's weights as a sum of outer products: per pixel of the gradient, its channels times the elements of the image under
- * the kernel.
+/* The gradient of a convolution's weights as a sum of outer products: per pixel of the gradient, its channels times the
+ * image elements under the kernel.
  *
- * Both lie in strips with channels last, so that lanes are channels of the gradient and a tile (conv_tiles.isa.o3.c) multiplies them with neighbouring
- * elements of the image, one at a time: no sum over lanes is needed, and no lane meets padding or a gap. Where the kernel's taps in a row follow
- * each other their channels do too, so that few channels fill a tile as well (7 taps of 3 channels are rows of 11 and 10). What bounds it is
- * multiply-adds; strips of about 200 pixels stay in the nearest cache, and sums are added to memory once per strip.
+ * Both operands lie in channels-last strips. Lanes are channels of the gradient, and a tile (conv_tiles.isa.o3.c) multiplies
+ * them with neighbouring image elements, one at a time: there are no horizontal sums, and no lane holds padding or a gap. If
+ * the kernel's taps in a row are contiguous, so are their channels; then even few channels fill a tile (7 taps of 3 channels
+ * are rows of 11 and 10). The loop is bound by multiply-adds; strips of about 200 pixels stay in L1, and sums are added to
+ * memory once per strip.
  *
- * A unit of work is a block of channels on either side, or, where weights are few, a part of the images with sums of its own, added in order at the
- * end. How many depends on shapes only. */
+ * A unit of work is a block of channels on either side or, if there are few weights, a part of the images with separate
+ * sums, added in order at the end. The number of parts depends on shapes only. */
 #include "conv.h"
 #include <string.h>
 
@@ -18,24 +19,25 @@ typedef struct {
     conv_image          image, grad;
     const conv_kernels *kernels;
     lc_dtype            dtype;
-    int64_t             size, groups, rows, channels, taps; /* rows, channels: of a group */
+    int64_t             size, groups, rows, channels, taps; /* rows, channels: per group */
     int64_t             row_block, row_blocks, channel_block, channel_blocks, parts, items;
     int64_t             strip_rows, strip_columns, strips_down, strips_across;
-    int64_t             least[3], pitch, width, height, grad_pitch; /* the image's strip: pixels of pitch; its size */
+    int64_t             least[3], pitch, width, height, grad_pitch; /* the image's strip: pixels of size pitch; its
+                                                                     * dimensions */
     int64_t             sum_step, sum_block, part_size;             /* elements per row of sums, per block of rows, per part */
-    bool                joined;                                     /* taps of a row are neighbours in the strip */
+    bool                joined;                                     /* the taps of a row are contiguous in the strip */
     char               *sums;
     atomic_int          failed;
 } outer_job;
 
-/* Pixels of an image, channels last: rows y .. y + height of columns x .. x + width, zero where it has none. */
+/* Channels-last pixels of an image: rows y .. y + height, columns x .. x + width, zero outside the image. */
 static void fill_pixels(const conv_image *from, lc_dtype dtype, int64_t n, int64_t channel, int64_t channels, int64_t z,
                         int64_t y, int64_t height, int64_t x, int64_t width, char *to, int64_t pitch)
 {
     int64_t     size = lc_size_of(dtype), from_size = lc_size_of(from->dtype), pixel = pitch * size;
     int64_t     first = smaller(larger(0, -x), width), past = larger(first, smaller(width, from->size[2] - x)), rows = 1;
     const char *base = from->data + (n * from->n_step + channel * from->channel_step + z * from->step[0]) * from_size;
-    bool        turned = from->channel_step != 1 && from->step[2] == 1 && from->dtype == dtype;
+    bool        transposed = from->channel_step != 1 && from->step[2] == 1 && from->dtype == dtype;
     for (int64_t i = 0; i < height; i += rows, to += rows * width * pixel) {
         const char *line = base + ((y + i) * from->step[1] + (x + first) * from->step[2]) * from_size;
         rows = 1;
@@ -43,11 +45,11 @@ static void fill_pixels(const conv_image *from, lc_dtype dtype, int64_t n, int64
             memset(to, 0, (size_t)(width * pixel));
             continue;
         }
-        if (turned && !first && past == width && from->step[1] == width) rows = smaller(height - i, from->size[1] - y - i);
+        if (transposed && !first && past == width && from->step[1] == width) rows = smaller(height - i, from->size[1] - y - i);
         memset(to, 0, (size_t)(first * pixel)), memset(to + past * pixel, 0, (size_t)((width - past) * pixel));
         char *at = to + first * pixel;
-        if (turned)
-            for (int64_t c = 0; c < channels; c += TOGETHER) /* as many rows as are read ahead */
+        if (transposed)
+            for (int64_t c = 0; c < channels; c += TOGETHER) /* as many rows as the prefetcher follows */
                 lc_cpu_moves.transpose[size == 8](at + c * size, pixel, line + c * from->channel_step * size,
                                                   from->channel_step * size, rows * (past - first),
                                                   smaller(TOGETHER, channels - c), false);
@@ -56,7 +58,7 @@ static void fill_pixels(const conv_image *from, lc_dtype dtype, int64_t n, int64
                 conv_move_row(dtype, at, size, from->dtype, line, from->channel_step * from_size, channels);
     }
 }
-/* Memory that the next strip will be made of, fetched between tiles: runs of lines, a channel each. */
+/* The source of the next strip, prefetched between tiles: runs of cache lines, one run per channel. */
 typedef struct {
     const char *at;
     int64_t     step, runs, lines, line; /* step: bytes from run to run. line: the next one of the first run */
@@ -89,7 +91,7 @@ typedef struct {
     char   *sums;
 } outer_unit;
 
-/* The tiles of one strip that have rows row .. row + rows of the gradient. */
+/* The tiles of one strip for rows row .. row + rows of the gradient. */
 static void add_columns(const outer_job *j, const outer_unit *u, outer_scratch *s, conv_tile *tile, int64_t x_row, int64_t row,
                         int64_t rows)
 {
@@ -128,7 +130,7 @@ static void add_products(const outer_job *j, const outer_unit *u, outer_scratch 
     int64_t lines = j->joined ? j->taps / j->axis[2].taps : j->taps, most = 0;
     for (int i = 0; i < 2; i++) most = larger(most, s->ahead[i].runs * s->ahead[i].lines);
     s->fetched = pieces(most, lines * tiles * pieces(u->rows, wide));
-    for (int64_t row = 0; row < u->rows; row += wide) /* what a tile reads of the gradient stays in the nearest cache */
+    for (int64_t row = 0; row < u->rows; row += wide) /* the part of the gradient that a tile reads stays in L1 */
         add_columns(j, u, s, &tile, x_row, row, smaller(wide, u->rows - row));
 }
 typedef struct {
@@ -177,7 +179,7 @@ static void run_units(void *ctx, int64_t begin, int64_t end)
     }
     outer_scratch s = { .offset = (int64_t *)block, .image = block + j->strip_columns * (int64_t)sizeof(int64_t) };
     s.grad = s.image + image * j->size;
-    memset(s.image, 0, (size_t)((image + grad) * j->size)); /* what lies between pixels is read too */
+    memset(s.image, 0, (size_t)((image + grad) * j->size)); /* gaps between pixels are read too */
     for (int64_t k = 0; k < j->strip_columns; k++) s.offset[k] = k * j->grad_pitch;
     for (int64_t t = begin; t < end; t++) {
         int64_t    part = t % j->parts, rest = t / j->parts, block_of = rest / j->channel_blocks % j->row_blocks;
@@ -192,7 +194,7 @@ static void run_units(void *ctx, int64_t begin, int64_t end)
     cpu_scratch_free(block, bytes);
 }
 
-/* ---- the parts' sums, and weights in their order: (row, channel, tap) ---- */
+/* ---- reduce the parts' sums and store the weights in their order: (row, channel, tap) ---- */
 #define ADD_PARTS(T)                                                                                                           \
     for (int64_t p = 1; p < j->parts; p++)                                                                                     \
         for (int64_t i = begin; i < end; i++) ((T *)j->sums)[i] += ((const T *)j->sums)[p * j->part_size + i];
@@ -209,28 +211,29 @@ static int store_weights(const outer_job *j, lc_tensor *weight)
 {
     int64_t length = j->channels * j->taps, size = j->size, across = j->axis[2].taps;
     size_t  bytes = (size_t)(j->row_block * length * size);
-    char   *turned = cpu_scratch(bytes);
-    if (!turned) return -1;
+    char   *transposed = cpu_scratch(bytes);
+    if (!transposed) return -1;
     for (int64_t b = 0; b < j->groups * j->row_blocks; b++) {
         int64_t row = b % j->row_blocks * j->row_block, rows = smaller(j->row_block, j->rows - row);
         char   *sums = j->sums + b * j->sum_block * size;
         if (rows <= 0) continue;
-        if (!j->joined) lc_cpu_moves.transpose[size == 8](turned, length * size, sums, j->sum_step * size, rows, length, false);
+        if (!j->joined)
+            lc_cpu_moves.transpose[size == 8](transposed, length * size, sums, j->sum_step * size, rows, length, false);
         else
             for (int64_t k = 0; k < length; k++) { /* (taps down, taps across, channel) */
                 int64_t tap = k / j->channels, at = k % j->channels * j->taps + tap / across * across + tap % across;
-                cpu_move(j->dtype, turned + at * size, length * size, j->dtype, sums + k * j->sum_step * size, size, rows);
+                cpu_move(j->dtype, transposed + at * size, length * size, j->dtype, sums + k * j->sum_step * size, size, rows);
             }
         cpu_move((lc_dtype)weight->dtype,
                  weight->data + (b / j->row_blocks * j->rows + row) * length * lc_size_of(weight->dtype),
-                 lc_size_of(weight->dtype), j->dtype, turned, size, rows * length);
+                 lc_size_of(weight->dtype), j->dtype, transposed, size, rows * length);
     }
-    cpu_scratch_free(turned, bytes);
+    cpu_scratch_free(transposed, bytes);
     return 0;
 }
 
-/* ---- whether, and in which pieces ---- */
-static int64_t odd_lines(int64_t elements, int64_t lanes) /* pixels at every place of the cache */
+/* ---- whether it suits, and the block sizes ---- */
+static int64_t odd_lines(int64_t elements, int64_t lanes) /* spreads pixels over all cache sets */
 {
     int64_t lines = pieces(elements, lanes);
     return (lines | 1) * lanes;
@@ -243,8 +246,7 @@ static void choose_cuts(outer_job *j)
     int64_t wanted = pieces(UNITS, j->groups * j->row_blocks);
     j->channel_block = few || j->joined ? j->channels : conv_cut(j->channels, larger(pieces(j->channels, wanted), 2 * lanes));
     j->channel_blocks = pieces(j->channels, j->channel_block);
-    int64_t pixels =
-        j->joined ? JOINED_PIXELS : PIXELS; /* joined: rows of the image are short, and read again for each strip */
+    int64_t pixels = j->joined ? JOINED_PIXELS : PIXELS; /* joined: image rows are short and read again for each strip */
     j->strip_columns = conv_cut(axis[2].count, pixels), j->strips_across = pieces(axis[2].count, j->strip_columns);
     j->strip_rows = conv_cut(axis[1].count, larger(1, pixels / j->strip_columns));
     j->strips_down = pieces(axis[1].count, j->strip_rows);
@@ -260,7 +262,7 @@ static void choose_cuts(outer_job *j)
     int64_t length = j->joined ? axis[2].taps * j->channels : j->channel_block, tiles = pieces(length, j->kernels->rows);
     j->sum_step = larger(conv_padded(j->kernels, length / tiles, j->row_block),
                          conv_padded(j->kernels, pieces(length, tiles), j->row_block));
-    if (j->channels % j->channel_block) /* the last one has other tiles */
+    if (j->channels % j->channel_block) /* the last block uses other tiles */
         for (int64_t rows = 1; rows <= j->kernels->rows; rows++)
             j->sum_step = larger(j->sum_step, conv_padded(j->kernels, rows, j->row_block));
     j->sum_block = j->channels * j->taps * j->sum_step, j->part_size = j->groups * j->row_blocks * j->sum_block;

@@ -1,17 +1,22 @@
-/* Convolution with fewer multiplications, for float32 and kernels of 3 to 5 taps in a row (or in each phase of it: 7 with stride 2 are 4 and 3).
+/* Winograd convolution for float32 and kernels of 3 to 5 taps in a row (or in each phase of it: 7 taps with stride 2 are
+ * phases of 4 and 3).
  *
- * Winograd's method in one dimension: rows of the image are kept as values at points (conv_winograd_transform.isa.o3.c), 6 to 8 rows of one value per tile of 4
- * elements. At each point what is left is a convolution with the kernel's columns alone, done by the tiles of conv_tiles.isa.o3.c: 4 results cost 6
- * multiplications instead of 12 (3 taps), 7 instead of 16, 8 instead of 20. Compared with tiles of 4 x 4 in two dimensions a row is transformed once,
- * whatever the kernel's height, takes any stride and dilation down and in depth, and errs less: by 1.5 to 2 times as much as plain sums.
+ * The transforms F(4,3), F(4,4) and F(4,5) are one-dimensional: each row of the image becomes 6 to 8 rows of values at
+ * evaluation points (conv_winograd_transform.isa.o3.c), one value per tile of 4 elements. At each point, what remains is a
+ * convolution with the kernel's columns alone, done by the tiles of conv_tiles.isa.o3.c. 4 results cost 6 multiplications
+ * instead of 12 (3 taps), 7 instead of 16, 8 instead of 20. Compared with two-dimensional 4 x 4 tiles, a row is transformed
+ * once whatever the kernel's height, any vertical and depth stride and dilation works, and the error is smaller: 1.5 to 2
+ * times that of plain sums.
  *
- * Tiles overlap in the image but not as values, so that rows of values follow each other without a gap, and so do images side by side: small ones
- * fill vectors too. A task is a strip of rows of one or several images and a block of channels of the result; per tile of those it goes through the
- * points and gathers. Where images are small and many, as many as a vector has lanes are turned first, so that lanes are images, and turned back in
- * the end: rows of 10 elements need not be taken apart. Memory is one copy of the weights as values and, per thread, a strip and its results at each point.
+ * Tiles overlap in the image but their transforms do not, so transformed rows are contiguous, and so are images side by
+ * side: small images fill vectors too. A task is a strip of rows of one or several images and a block of output channels;
+ * for each tile of those it walks through the points and applies the output transform. With many small images, as many as a
+ * vector has lanes are transposed first, so that lanes are images, and the results are transposed back at the end: rows of
+ * 10 elements need no shuffles. The workspace is one copy of the transformed weights plus, per thread, a strip and its
+ * results at each point.
  *
- * What is not finite would spread over its tile. Gathering notices, and such images are computed again, plainly. Whether the method is used depends
- * on shapes only, and so do its cuts. */
+ * A non-finite element would contaminate its whole tile. The output transform detects that, and such images are recomputed
+ * by another strategy. Whether Winograd is used, and all block sizes, depend on shapes only. */
 #include "conv.h"
 #include <math.h>
 #include <string.h>
@@ -23,15 +28,15 @@ enum {
     LEAST_WORK = 1 << 17,
     TASKS = 4,
     MAX_ACROSS = 512,
-    SPREAD = 60, /* cycles */
-    GATHER = 48,
+    INPUT_TRANSFORM = 60, /* cycles */
+    OUTPUT_TRANSFORM = 48,
     COPY = 25,
     GAP = 16,
-    MAX_TURNED = 8,
+    MAX_TRANSPOSED = 8,
     MANY_RESULTS = 4 << 20
 };
 
-typedef const conv_points points_by_taps[3]; /* of 3, 4 and 5 taps */
+typedef const conv_points points_by_taps[3]; /* for 3, 4 and 5 taps */
 ISA_TABLE(points_by_taps, conv_points)
 const conv_points *conv_points_of(int64_t taps)
 {
@@ -41,20 +46,21 @@ const conv_points *conv_points_of(int64_t taps)
 typedef struct {
     const conv_job    *conv;
     const conv_points *points;
-    int64_t            across, images, rows, strips, sets; /* tiles of a row; of a strip: images, rows; how many of both */
-    int64_t            taps, planes, reach; /* taps, planes: of columns. reach: taps of a row, in the widest phase */
+    int64_t            across, images, rows, strips, sets; /* tiles per row; per strip: images, rows; numbers of strips and
+                                                            * sets */
+    int64_t            taps, planes, reach; /* taps, planes: of columns. reach: taps per row, in the widest phase */
     int64_t            blocks, line;
     float             *packed;
-    bool               turned;        /* lanes are images */
-    bool              *again, stream; /* stream: results would fill the caches with what nobody reads soon */
+    bool               transposed;    /* lanes are images */
+    bool              *again, stream; /* stream: results are too large for the cache, so stores bypass it */
     atomic_int         failed;
 } wino_job;
 typedef struct {
     int64_t pitch, plane_size, channel_size, point_size, flat, result_step; /* of a strip, in elements */
 } wino_layout;
 typedef struct {
-    float   *strip, *result, *line, *lines; /* line: two of them. lines: per phase, zero where the image is not */
-    float   *turned;                        /* a plane of all images, element by element, after as many zeros */
+    float   *strip, *result, *line, *lines; /* line: two of them. lines: per phase, zero outside the image */
+    float   *transposed;                    /* a plane of all images as (element, image), after one zero per image */
     int64_t *offset;
 } wino_scratch;
 
@@ -62,13 +68,13 @@ static wino_layout lay_out(const wino_job *j, int64_t images, int64_t rows)
 {
     const conv_job *c = j->conv;
     wino_layout     l = { .pitch = images * j->across };
-    l.plane_size = (rows + spread_of(&c->grid.axis[1])) * l.pitch + GAP;
+    l.plane_size = (rows + tap_range(&c->grid.axis[1])) * l.pitch + GAP;
     l.channel_size = j->planes * l.plane_size, l.point_size = c->channels * l.channel_size;
     l.flat = rows * l.pitch, l.result_step = l.flat + CONV_SLACK;
     return l;
 }
 
-/* ---- weights: (group, tile, point, channel, tap, row of the tile), a tap being one of the columns' ---- */
+/* ---- transformed weights: (group, tile, point, channel, vertical tap, row of the tile) ---- */
 static void pack_tile(const wino_job *j, int64_t group, int64_t first, int64_t rows)
 {
     const conv_job  *c = j->conv;
@@ -86,7 +92,7 @@ static void pack_tile(const wino_job *j, int64_t group, int64_t first, int64_t r
                         for (int64_t r = 0; r < rows && across->phase[k] == p; r++)
                             tap[across->shift[k] - across->shift_min][r] =
                                 from[r * c->weight_row + across->at[k] * c->weight_tap[2]];
-                    j->points->weigh((const float(*)[16])tap, (int)rows, to, rows * c->channels * j->taps);
+                    j->points->transform_weight((const float(*)[16])tap, (int)rows, to, rows * c->channels * j->taps);
                 }
 }
 static void pack_tiles(void *ctx, int64_t begin, int64_t end)
@@ -99,7 +105,7 @@ static void pack_tiles(void *ctx, int64_t begin, int64_t end)
 }
 
 /* ---- strips ---- */
-/* One row of the image as a line: where it is, if it meets no padding and its memory goes on for as long as is read; or copied. */
+/* One row of the image as a line: in place if it meets no padding and all reads stay inside its memory, otherwise copied. */
 static const float *line_of(const wino_job *j, int64_t n, int64_t channel, int64_t z, int64_t y, int64_t phase, float *line)
 {
     const conv_image *x = &j->conv->from;
@@ -114,28 +120,28 @@ static const float *line_of(const wino_job *j, int64_t n, int64_t channel, int64
         return (const float *)row;
     int64_t past = smaller(there, a->shift_min + 4 * j->across + j->reach - 1);
     if (past > first && x->dtype == LC_f32 && step == 2)
-        j->points->halve((const float *)row, past - first, line + first - a->shift_min);
+        j->points->every_second((const float *)row, past - first, line + first - a->shift_min);
     else if (past > first)
         conv_move_row(LC_f32, (char *)(line + first - a->shift_min), 4, x->dtype, row, step * size, past - first);
     return line;
 }
-/* The same row of several images side by side: their tiles, and beside them what follows each tile. */
+/* The same row of several images side by side: their tiles, and in `next` the elements after each tile. */
 static void fill_lines(const wino_job *j, int64_t n, int64_t images, int64_t channel, int64_t z, int64_t y, int64_t phase,
                        float *line, float *tiles, float *next)
 {
     int64_t length = 4 * j->across;
     for (int64_t k = 0; k < images; k++, tiles += length, next += length) {
         const float *from = line_of(j, n + k, channel, z, y, phase, line);
-        for (int64_t i = 0; i < length; i += 16) /* past the end comes the next one */
+        for (int64_t i = 0; i < length; i += 16) /* the next image overwrites the surplus */
             memcpy(tiles + i, from + i, 64), memcpy(next + i, from + i + 4, 64);
     }
 }
-static int64_t turned_size(const wino_job *j) /* elements of a plane, of the source or the result */
+static int64_t transposed_size(const wino_job *j) /* elements per plane, of the source or the result */
 {
     const conv_image *x = &j->conv->from, *to = &j->conv->to;
     return larger(x->size[1] * x->size[2], to->size[1] * to->size[2]);
 }
-static void turn_plane(const wino_job *j, int64_t n, int64_t images, int64_t channel, float *to)
+static void transpose_plane(const wino_job *j, int64_t n, int64_t images, int64_t channel, float *to)
 {
     const conv_image *x = &j->conv->from;
     int64_t           size = x->size[1] * x->size[2], step = j->images * (int64_t)sizeof *to;
@@ -143,42 +149,42 @@ static void turn_plane(const wino_job *j, int64_t n, int64_t images, int64_t cha
     lc_cpu_moves.transpose[0]((char *)to, step, x->data + (n * x->n_step + channel * x->channel_step) * (int64_t)sizeof *to,
                               x->n_step * (int64_t)sizeof *to, size, images, false);
 }
-static void fill_turned(const wino_job *j, const wino_layout *l, const wino_scratch *s, int64_t n, int64_t images,
-                        int64_t group, const conv_part *part)
+static void fill_transposed(const wino_job *j, const wino_layout *l, const wino_scratch *s, int64_t n, int64_t images,
+                            int64_t group, const conv_part *part)
 {
     const conv_axis  *axis = j->conv->grid.axis, *across = &axis[2];
     const conv_image *x = &j->conv->from;
-    int64_t           height = part->rows + spread_of(&axis[1]), channels = j->conv->channels, lanes = j->images;
+    int64_t           height = part->rows + tap_range(&axis[1]), channels = j->conv->channels, lanes = j->images;
     float            *to = s->strip;
-    const float      *zeros = s->turned, *plane = s->turned + lanes, *column[4 * MAX_TURNED + CONV_POINTS];
+    const float      *zeros = s->transposed, *plane = s->transposed + lanes, *column[4 * MAX_TRANSPOSED + CONV_POINTS];
     for (int64_t c = 0; c < channels; c++) {
-        turn_plane(j, n, images, group * channels + c, s->turned + lanes);
+        transpose_plane(j, n, images, group * channels + c, s->transposed + lanes);
         for (int64_t q = 0; q < axis[1].phases; q++)
             for (int64_t p = 0; p < across->phases; p++, to += l->plane_size)
                 for (int64_t i = 0; i < height; i++) {
                     int64_t y = (part->row + axis[1].shift_min + i) * axis[1].step + axis[1].residue[q];
-                    if (y < 0 || y >= x->size[1]) continue; /* no tap is multiplied with it */
+                    if (y < 0 || y >= x->size[1]) continue; /* no tap reads this row */
                     for (int64_t k = 0; k < 4 * j->across + j->reach - 1; k++) {
                         int64_t at = (across->shift_min + k) * across->step + across->residue[p];
                         bool    there = at >= 0 && at < x->size[2];
                         column[k] = there ? plane + (y * x->size[2] + at) * lanes : zeros;
                     }
-                    j->points->spread_images(column, j->across, lanes, to + i * l->pitch, l->point_size);
+                    j->points->transform_input_batch(column, j->across, lanes, to + i * l->pitch, l->point_size);
                 }
     }
 }
-static void store_turned(const wino_job *j, const wino_layout *l, const wino_scratch *s, int64_t n, int64_t images, int64_t row,
-                         int64_t rows, const conv_part *part)
+static void store_transposed(const wino_job *j, const wino_layout *l, const wino_scratch *s, int64_t n, int64_t images,
+                             int64_t row, int64_t rows, const conv_part *part)
 {
     const conv_image *to = &j->conv->to;
-    float            *plane = s->turned + j->images;
+    float            *plane = s->transposed + j->images;
     int64_t           line = part->columns * j->images;
     for (int64_t i = 0; i < rows; i++) {
         bool finite = true;
         for (int64_t r = 0; r < part->rows; r++)
-            finite &=
-                j->points->gather_images(s->result + i * l->result_step + r * l->pitch, rows * l->result_step, part->columns,
-                                         j->images, ((const float *)j->conv->bias)[row + i], plane + r * line);
+            finite &= j->points->transform_output_batch(s->result + i * l->result_step + r * l->pitch, rows * l->result_step,
+                                                        part->columns, j->images, ((const float *)j->conv->bias)[row + i],
+                                                        plane + r * line);
         for (int64_t k = 0; k < images && !finite; k++) __atomic_store_n(&j->again[n + k], true, __ATOMIC_RELAXED);
         lc_cpu_moves.transpose[0](conv_target(to, part, n, row + i), to->n_step * (int64_t)sizeof *plane, (const char *)plane,
                                   j->images * (int64_t)sizeof *plane, images, part->rows * part->columns, false);
@@ -188,7 +194,7 @@ static void fill_strip(const wino_job *j, const wino_layout *l, const wino_scrat
                        const conv_part *part)
 {
     const conv_axis *axis = j->conv->grid.axis;
-    int64_t          height = part->rows + spread_of(&axis[1]), channels = j->conv->channels, points = j->points->points;
+    int64_t          height = part->rows + tap_range(&axis[1]), channels = j->conv->channels, points = j->points->points;
     float           *plane = s->strip, *tiles = s->line, *next = s->line + j->line;
     for (int64_t c = 0; c < channels; c++)
         for (int64_t d = 0; d < axis[0].taps; d++)
@@ -203,10 +209,10 @@ static void fill_strip(const wino_job *j, const wino_layout *l, const wino_scrat
                                 memset(to + v * l->point_size, 0, (size_t)l->pitch * sizeof *to);
                         else if (images == 1) {
                             const float *from = line_of(j, n, group * channels + c, z, y, p, line);
-                            j->points->spread(from, from + 4, j->across, to, l->point_size);
+                            j->points->transform_input(from, from + 4, j->across, to, l->point_size);
                         } else {
                             fill_lines(j, n, images, group * channels + c, z, y, p, line, tiles, next);
-                            j->points->spread(tiles, next, l->pitch, to, l->point_size);
+                            j->points->transform_input(tiles, next, l->pitch, to, l->point_size);
                         }
                     }
                 }
@@ -222,8 +228,9 @@ static void store_results(const wino_job *j, const wino_layout *l, const wino_sc
         for (int64_t r = 0; r < part->rows; r++, line += to->step[1] * size) {
             const float *from = s->result + i * l->result_step + r * l->pitch;
             bool         there = images == 1 && to->dtype == LC_f32 && to->step[2] == 1;
-            if (!j->points->gather(from, rows * l->result_step, l->pitch, bias[row + i], there ? (float *)line : s->line,
-                                   there ? part->columns : j->line, there && j->stream))
+            if (!j->points->transform_output(from, rows * l->result_step, l->pitch, bias[row + i],
+                                             there ? (float *)line : s->line, there ? part->columns : j->line,
+                                             there && j->stream))
                 for (int64_t k = 0; k < images; k++) __atomic_store_n(&j->again[n + k], true, __ATOMIC_RELAXED);
             for (int64_t k = 0; k < images && !there; k++)
                 conv_move_row(to->dtype, line + k * to->n_step * size, to->step[2] * size, LC_f32,
@@ -231,20 +238,20 @@ static void store_results(const wino_job *j, const wino_layout *l, const wino_sc
         }
     }
 }
-/* A tile along the strip. Where lanes are images, rows of results are as long as tiles are wide: taps that meet padding above or below the image
- * are left out, row by row. */
+/* A tile along the strip. If lanes are images, rows of results are as long as tiles are wide: taps that meet padding above
+ * or below the image are skipped, row by row. */
 static void run_tile(const wino_job *j, const wino_layout *l, const conv_tile *like, int64_t rows, const conv_part *part)
 {
     const conv_axis *a = &j->conv->grid.axis[1];
     int64_t          each = j->taps / a->taps, height = j->conv->from.size[1];
     for (int64_t r = 0, n = 0, from, past, last_from = -1, last_past = -1; r <= part->rows; r++, n++) {
         from = 0, past = a->taps;
-        if (j->turned && r < part->rows) {
+        if (j->transposed && r < part->rows) {
             int64_t y = (part->row + r) * a->step;
             while (from < past && (y + a->offset[from] < 0 || y + a->offset[from] >= height)) from++;
             while (from < past && (y + a->offset[past - 1] < 0 || y + a->offset[past - 1] >= height)) past--;
         }
-        if (r && (r == part->rows || from != last_from || past != last_past)) { /* n rows before this one have the same taps */
+        if (r && (r == part->rows || from != last_from || past != last_past)) { /* the preceding n rows have the same taps */
             conv_tile tile = *like;
             int64_t   at = (r - n) * l->pitch, skip = last_from * each;
             tile.taps = (last_past - last_from) * each, tile.offset += skip;
@@ -267,14 +274,14 @@ static void run_task(const wino_job *j, int64_t task, const wino_scratch *s)
     int64_t            n = rest / planes / j->blocks / c->groups * j->images, images = smaller(j->images, c->from.n - n);
     part.rows = smaller(j->rows, axis[1].count - part.row);
     if (part.rows <= 0 || images <= 0) return;
-    wino_layout l = lay_out(j, j->turned ? j->images : images, part.rows);
+    wino_layout l = lay_out(j, j->transposed ? j->images : images, part.rows);
     int64_t     k = 0, points = j->points->points, past = smaller((block + 1) * c->tile_block, c->tiles);
     for (int64_t d = 0; d < axis[0].taps; d++)
         for (int64_t i = 0; i < axis[1].taps; i++)
             for (int64_t p = 0; p < axis[2].phases; p++)
                 s->offset[k++] = ((d * axis[1].phases + axis[1].phase[i]) * axis[2].phases + p) * l.plane_size +
                                  (axis[1].shift[i] - axis[1].shift_min) * l.pitch;
-    (j->turned ? fill_turned : fill_strip)(j, &l, s, n, images, group, &part);
+    (j->transposed ? fill_transposed : fill_strip)(j, &l, s, n, images, group, &part);
     for (int64_t t = block * c->tile_block; t < past; t++) {
         int64_t row = conv_tile_start(c, t), rows = conv_tile_start(c, t + 1) - row, all = c->channels * j->taps;
         for (int64_t p = 0; p < points; p++) {
@@ -290,7 +297,7 @@ static void run_task(const wino_job *j, int64_t task, const wino_scratch *s)
                                .out = s->result + p * rows * l.result_step };
             run_tile(j, &l, &tile, rows, &part);
         }
-        (j->turned ? store_turned : store_results)(j, &l, s, n, images, group * c->rows + row, rows, &part);
+        (j->transposed ? store_transposed : store_results)(j, &l, s, n, images, group * c->rows + row, rows, &part);
     }
 }
 static void run_tasks(void *ctx, int64_t begin, int64_t end)
@@ -299,23 +306,23 @@ static void run_tasks(void *ctx, int64_t begin, int64_t end)
     wino_layout l = lay_out(j, j->images, j->rows);
     int64_t     strip = j->points->points * l.point_size + CONV_SLACK, lines = (j->conv->grid.axis[2].phases + 2) * j->line;
     int64_t     result = j->points->points * j->conv->kernels->rows * l.result_step;
-    int64_t     turned = j->turned ? (turned_size(j) + 1) * j->images + CONV_SLACK : 0;
-    size_t      bytes = (size_t)(strip + lines + result + turned) * sizeof(float) + (size_t)(j->taps + 1) * sizeof(int64_t);
+    int64_t     transposed = j->transposed ? (transposed_size(j) + 1) * j->images + CONV_SLACK : 0;
+    size_t      bytes = (size_t)(strip + lines + result + transposed) * sizeof(float) + (size_t)(j->taps + 1) * sizeof(int64_t);
     char       *block = cpu_scratch(bytes);
     if (!block) {
         j->failed = 1;
         return;
     }
     wino_scratch s = { .offset = (int64_t *)block, .strip = (float *)(block + (size_t)(j->taps + 1) * sizeof(int64_t)) };
-    s.result = s.strip + strip, s.line = s.result + result, s.lines = s.line + 2 * j->line, s.turned = s.line + lines;
-    memset(s.turned, 0, (size_t)(turned ? j->images : 0) * sizeof(float));
+    s.result = s.strip + strip, s.line = s.result + result, s.lines = s.line + 2 * j->line, s.transposed = s.line + lines;
+    memset(s.transposed, 0, (size_t)(transposed ? j->images : 0) * sizeof(float));
     memset(s.lines, 0, (size_t)(lines - 2 * j->line) * sizeof(float));
     for (int64_t t = begin; t < end; t++) run_task(j, t, &s);
     j->points->fence();
     cpu_scratch_free(block, bytes);
 }
 
-/* ---- whether, and in which pieces ---- */
+/* ---- whether it suits, and the block sizes ---- */
 static void choose_cuts(wino_job *j)
 {
     const conv_job *c = j->conv;
@@ -335,17 +342,18 @@ static void choose_cuts(wino_job *j)
                 (double)(l.flat - rest) + (2 * rest > wide ? (double)wide : 1.3 * (double)(pieces(rest, lanes) * lanes));
             double cost = (double)(points * j->taps * c->channels * smaller(c->rows, 128)) / (double)lanes * columns;
             if (points * l.point_size > NEAR_STRIP) cost *= 1.05;
-            cost += (double)(c->channels * j->planes * (rows + spread_of(&c->grid.axis[1]))) *
-                    (double)(SPREAD * pieces(l.pitch, lanes) + COPY * images);
-            cost += (double)(smaller(c->rows, 128) * rows) * (double)(GATHER * pieces(l.pitch, lanes) + COPY * images);
+            cost += (double)(c->channels * j->planes * (rows + tap_range(&c->grid.axis[1]))) *
+                    (double)(INPUT_TRANSFORM * pieces(l.pitch, lanes) + COPY * images);
+            cost +=
+                (double)(smaller(c->rows, 128) * rows) * (double)(OUTPUT_TRANSFORM * pieces(l.pitch, lanes) + COPY * images);
             cost = cost / (double)(rows * images) * (1 + (double)(pieces(down, rows) * rows - down) / (double)down / 4);
             if (cost < best) best = cost, j->images = images, j->rows = rows;
         }
     }
     j->strips = pieces(down, j->rows), j->sets = pieces(n, j->images);
 }
-/* Images as lanes: small planes, whole in memory, and enough of them. */
-static bool is_turned(wino_job *j)
+/* Images as lanes: planes are small, contiguous, and there are enough of them. */
+static bool is_transposed(wino_job *j)
 {
     const conv_job   *c = j->conv;
     const conv_image *x = &c->from, *to = &c->to;
@@ -354,7 +362,7 @@ static bool is_turned(wino_job *j)
     if (x->dtype != LC_f32 || to->dtype != LC_f32 || to->shifts || axis[0].taps != 1 || axis[0].count != 1 || axis[0].offset[0])
         return false;
     if (x->step[2] != 1 || x->step[1] != x->size[2] || to->step[2] != 1 || to->step[1] != to->size[2]) return false;
-    if (j->across > MAX_TURNED || sets < 2 || 8 * sets * lanes > 9 * x->n || to->size[1] != axis[1].count) return false;
+    if (j->across > MAX_TRANSPOSED || sets < 2 || 8 * sets * lanes > 9 * x->n || to->size[1] != axis[1].count) return false;
     j->images = lanes, j->rows = axis[1].count, j->strips = 1, j->sets = sets;
     wino_layout l = lay_out(j, lanes, j->rows);
     return j->points->points * l.point_size <= NEAR_STRIP &&
@@ -368,19 +376,19 @@ static bool suits(const wino_job *j)
     if (columns < 6 || j->across > MAX_ACROSS || c->channels * c->rows * taps * columns * axis[1].count < LEAST_WORK)
         return false;
     double plain = (double)(4 * taps * c->rows * c->channels), less = (double)(n * j->taps * c->rows * c->channels);
-    less += (double)(c->channels * j->planes * SPREAD + c->rows * GATHER);
+    less += (double)(c->channels * j->planes * INPUT_TRANSFORM + c->rows * OUTPUT_TRANSFORM);
     return less * (double)(4 * j->across) < 0.85 * plain * (double)columns;
 }
 int conv_winograd(const conv_job *job, bool *again)
 {
     const conv_axis *axis = job->grid.axis;
-    wino_job         j = { .conv = job, .reach = spread_of(&axis[2]) + 1, .again = again };
+    wino_job         j = { .conv = job, .reach = tap_range(&axis[2]) + 1, .again = again };
     if (job->dtype != LC_f32 || !job->grid.taps || !job->channels || !(j.points = conv_points_of(j.reach))) return LC_DECLINED;
     j.taps = axis[0].taps * axis[1].taps * axis[2].phases, j.planes = axis[0].taps * axis[1].phases * axis[2].phases;
     j.across = pieces(axis[2].count, 4), j.blocks = pieces(job->tiles, job->tile_block);
     if (!suits(&j)) return LC_DECLINED;
     j.stream = job->to.n * job->to.channels * job->to.size[0] * job->to.size[1] * job->to.size[2] >= MANY_RESULTS;
-    if (!(j.turned = is_turned(&j))) choose_cuts(&j);
+    if (!(j.transposed = is_transposed(&j))) choose_cuts(&j);
     j.line = 4 * pieces(j.across * j.images, job->kernels->lanes) * job->kernels->lanes + 32;
     size_t bytes = (size_t)(job->groups * job->rows * job->channels * j.taps * j.points->points) * sizeof(float);
     if (!(j.packed = cpu_scratch(bytes))) return -1;

@@ -1,14 +1,17 @@
-/* Rows of an image as values at points, and back: the one-dimensional Winograd transforms of conv_winograd.c. Compiled once per instruction set.
+/* The one-dimensional Winograd transforms of conv_winograd.c: rows of an image to values at evaluation points, and back.
+ * Compiled once per instruction set.
  *
- * Four neighbouring results of a row are the product of two polynomials, the image's and the kernel's. With r taps it has r + 3 coefficients, so
- * its values at r + 3 points tell it: r + 3 multiplications instead of 4 r. The points (0, 1, -1, small fractions, and infinity: the leading
- * coefficient) were chosen by trying: the sums err by 1.5 to 2 times as much as plain ones.
+ * Four neighbouring results of a row are coefficients of a product of two polynomials, the image's and the kernel's. With r
+ * taps the product has r + 3 coefficients, so its values at r + 3 points determine it: r + 3 multiplications instead of 4 r.
+ * The points (0, 1, -1, small fractions, and infinity: the leading coefficient) were found by trial: errors are 1.5 to 2
+ * times those of plain sums.
  *
- *   spread   a row of an image: tiles of 4 elements with the r - 1 that follow each (next), as r + 3 rows of one value per tile
- *   gather   back: r + 3 rows of values to rows of 4 results per tile, `columns` of them
- *   weigh    r taps of 16 kernels
+ *   transform_input    one image row: tiles of 4 elements with the r - 1 that follow each (next) to r + 3 rows of one value
+ *   per tile
+ *   transform_output   back: r + 3 rows of values to rows of 4 results per tile, `columns` of them
+ *   transform_weight   r taps of 16 kernels
  *
- * Lanes are tiles, so rows are taken apart into every fourth element by shuffles; matrices are constants, unrolled. */
+ * Lanes are tiles, so shuffles deinterleave rows into every fourth element. The matrices are constants, unrolled. */
 #include "conv.h"
 #include <string.h>
 #ifdef __AVX2__
@@ -48,7 +51,7 @@ typedef float loaded __attribute__((vector_size(4 * LANES), aligned(4), may_alia
 typedef int   lanes __attribute__((vector_size(4 * LANES)));
 typedef float point_matrix[CONV_POINTS][CONV_POINTS];
 
-/* From the n elements of a tile to the values. */
+/* Input transform: n elements of a tile to the values. */
 static const point_matrix VALUES_6 = { { 1, 1.5, -2, -1.5, 1, 0 }, { 0, -1, -2.5, -0.5, 1, 0 }, { 0, 1, 0.5, -2.5, 1, 0 },
                                        { 0, -0.5, -1, 0.5, 1, 0 }, { 0, 2, -1, -2, 1, 0 },      { 0, 1, 1.5, -2, -1.5, 1 } };
 static const point_matrix VALUES_7 = { { -1.5, 2.75, 2.5, -3.75, -1, 1, 0 }, { 0, 1.5, -1.25, -3.75, 0, 1, 0 },
@@ -59,7 +62,7 @@ static const point_matrix VALUES_8 = { { -1, 0, 5.25, 0, -5.25, 0, 1, 0 },      
                                        { 0, -1, 1, 4.25, -4.25, -1, 1, 0 },     { 0, 0.5, 0.25, -2.5, -1.25, 2, 1, 0 },
                                        { 0, -0.5, 0.25, 2.5, -1.25, -2, 1, 0 }, { 0, 2, 4, -2.5, -5, 0.5, 1, 0 },
                                        { 0, -2, 4, 2.5, -5, -0.5, 1, 0 },       { 0, -1, 0, 5.25, 0, -5.25, 0, 1 } };
-/* From the values to 4 results: powers of the points; infinity counts for the last one. */
+/* Output transform: values to 4 results. Rows are powers of the points; infinity contributes to the last one only. */
 static const point_matrix RESULTS_6 = {
     { 1, 1, 1, 1, 1, 0 }, { 0, 1, -1, 2, -0.5, 0 }, { 0, 1, 1, 4, 0.25, 0 }, { 0, 1, -1, 8, -0.125, 1 }
 };
@@ -70,7 +73,7 @@ static const point_matrix RESULTS_8 = { { 1, 1, 1, 1, 1, 1, 1, 0 },
                                         { 0, 1, -1, 2, -2, 0.5, -0.5, 0 },
                                         { 0, 1, 1, 4, 4, 0.25, 0.25, 0 },
                                         { 0, 1, -1, 8, -8, 0.125, -0.125, 1 } };
-/* From taps to values: the points and what their powers are multiplied with. */
+/* Weight transform: the points, and the factors of their powers. */
 static const double POINTS_6[2][5] = { { 0, 1, -1, 2, -0.5 }, { 1, -1 / 3., 1 / 3., 1 / 15., -16 / 15. } };
 static const double POINTS_7[2][6] = { { 0, 1, -1, 2, 0.5, -1.5 }, { -2 / 3., -2 / 5., 2 / 9., 2 / 63., 8 / 9., -8 / 105. } };
 static const double POINTS_8[2][7] = { { 0, 1, -1, 2, -2, 0.5, -0.5 },
@@ -85,7 +88,7 @@ INLINE void   every_fourth(const float *from, vector *to)
     to[0] = UNZIP(even[0], even[1], 0), to[1] = UNZIP(odd[0], odd[1], 0);
     to[2] = UNZIP(even[0], even[1], 1), to[3] = UNZIP(odd[0], odd[1], 1);
 }
-/* Row i of a matrix times n vectors, added to sum. */
+/* sum += row i of a matrix times n vectors. */
 INLINE vector times(const int n, const point_matrix m, const int i, const vector *x, vector sum)
 {
 #pragma GCC unroll 8
@@ -95,8 +98,8 @@ INLINE vector times(const int n, const point_matrix m, const int i, const vector
         else if (m[i][k] != 0) sum += m[i][k] * x[k];
     return sum;
 }
-INLINE void spread(const int n, const point_matrix m, const float *line, const float *next, int64_t tiles, float *to,
-                   int64_t step)
+INLINE void transform_input(const int n, const point_matrix m, const float *line, const float *next, int64_t tiles, float *to,
+                            int64_t step)
 {
     for (int64_t t = 0; t < tiles; t += LANES, line += 4 * LANES, next += 4 * LANES) {
         vector x[8];
@@ -105,9 +108,9 @@ INLINE void spread(const int n, const point_matrix m, const float *line, const f
         for (int i = 0; i < n; i++) store(to + i * step + t, times(n, m, i, x, (vector){ 0 }));
     }
 }
-/* Lanes are images, whose elements lie side by side: per column of a row there is an address of theirs, and nothing is taken apart. */
-INLINE void spread_images(const int n, const point_matrix m, const float *const *column, int64_t tiles, int64_t images,
-                          float *to, int64_t step)
+/* Lanes are images, whose elements are interleaved: each column of a row has one address, and nothing is deinterleaved. */
+INLINE void transform_input_batch(const int n, const point_matrix m, const float *const *column, int64_t tiles, int64_t images,
+                                  float *to, int64_t step)
 {
     for (int64_t t = 0; t < tiles; t++)
         for (int64_t at = 0; at < images; at += LANES) {
@@ -118,8 +121,8 @@ INLINE void spread_images(const int n, const point_matrix m, const float *const 
             for (int i = 0; i < n; i++) store(to + i * step + t * images + at, times(n, m, i, x, (vector){ 0 }));
         }
 }
-INLINE bool gather_images(const int n, const point_matrix m, const float *from, int64_t step, int64_t columns, int64_t images,
-                          float start, float *to)
+INLINE bool transform_output_batch(const int n, const point_matrix m, const float *from, int64_t step, int64_t columns,
+                                   int64_t images, float start, float *to)
 {
     vector odd = { 0 };
     for (int64_t t = 0; 4 * t < columns; t++)
@@ -138,15 +141,15 @@ INLINE bool gather_images(const int n, const point_matrix m, const float *from, 
     for (int i = 0; i < LANES; i++) sum += odd[i];
     return sum == 0;
 }
-INLINE bool gather(const int n, const point_matrix m, const float *from, int64_t step, int64_t tiles, float start, float *line,
-                   int64_t columns, bool stream)
+INLINE bool transform_output(const int n, const point_matrix m, const float *from, int64_t step, int64_t tiles, float start,
+                             float *line, int64_t columns, bool stream)
 {
     vector odd = { 0 };
     float  spare[4 * LANES];
     stream = stream && columns % LANES == 0 && (uintptr_t)line % sizeof odd == 0;
     for (int64_t t = 0; t < tiles; t += LANES, line += 4 * LANES, columns -= 4 * LANES) {
         vector x[8], y[4];
-        lanes  kept = LANE < (int)smaller(tiles - t, LANES); /* what is past the end may be anything */
+        lanes  kept = LANE < (int)smaller(tiles - t, LANES); /* lanes past the end may hold anything */
 #pragma GCC unroll 8
         for (int k = 0; k < n; k++) x[k] = load(from + k * step + t);
 #pragma GCC unroll 4
@@ -175,8 +178,8 @@ INLINE bool gather(const int n, const point_matrix m, const float *from, int64_t
 }
 typedef float  kernels16 __attribute__((vector_size(64), aligned(4), may_alias));
 typedef double wide16 __attribute__((vector_size(128)));
-INLINE void    weigh(const int n, const double *point, const double *scale, const float (*tap)[16], int rows, float *to,
-                     int64_t step)
+INLINE void transform_weight(const int n, const double *point, const double *scale, const float (*tap)[16], int rows, float *to,
+                             int64_t step)
 {
     wide16 x[5];
 #pragma GCC unroll 5
@@ -194,9 +197,9 @@ INLINE void    weigh(const int n, const double *point, const double *scale, cons
         memcpy(to, &made, (size_t)rows * sizeof *to);
     }
 }
-/* As spread_images, by the transpose of the matrix that gathers. */
-INLINE void spread_slopes(const int n, const point_matrix m, const float *const *column, int64_t tiles, int64_t images,
-                          float *to, int64_t step)
+/* transform_input_batch with the transposed output matrix. */
+INLINE void transform_grad(const int n, const point_matrix m, const float *const *column, int64_t tiles, int64_t images,
+                           float *to, int64_t step)
 {
     for (int64_t t = 0; t < tiles; t++)
         for (int64_t at = 0; at < images; at += LANES) {
@@ -215,7 +218,8 @@ INLINE void spread_slopes(const int n, const point_matrix m, const float *const 
             }
         }
 }
-INLINE bool weigh_back(const int n, const double *point, const double *scale, const float *from, int64_t count, float *to)
+INLINE bool transform_weight_grad(const int n, const double *point, const double *scale, const float *from, int64_t count,
+                                  float *to)
 {
     double odd = 0;
     for (int64_t w = 0; w < count; w++, to += n - 3) {
@@ -233,40 +237,41 @@ INLINE bool weigh_back(const int n, const double *point, const double *scale, co
     return odd == 0;
 }
 #define POINTS(n)                                                                                                              \
-    static void spread_##n(const float *line, const float *next, int64_t tiles, float *to, int64_t step)                       \
+    static void transform_input_##n(const float *line, const float *next, int64_t tiles, float *to, int64_t step)              \
     {                                                                                                                          \
-        spread(n, VALUES_##n, line, next, tiles, to, step);                                                                    \
+        transform_input(n, VALUES_##n, line, next, tiles, to, step);                                                           \
     }                                                                                                                          \
-    static bool gather_##n(const float *from, int64_t step, int64_t tiles, float start, float *line, int64_t columns,          \
-                           bool stream)                                                                                        \
+    static bool transform_output_##n(const float *from, int64_t step, int64_t tiles, float start, float *line,                 \
+                                     int64_t columns, bool stream)                                                             \
     {                                                                                                                          \
-        return gather(n, RESULTS_##n, from, step, tiles, start, line, columns, stream);                                        \
+        return transform_output(n, RESULTS_##n, from, step, tiles, start, line, columns, stream);                              \
     }                                                                                                                          \
-    static void spread_images_##n(const float *const *column, int64_t tiles, int64_t images, float *to, int64_t step)          \
+    static void transform_input_batch_##n(const float *const *column, int64_t tiles, int64_t images, float *to, int64_t step)  \
     {                                                                                                                          \
-        spread_images(n, VALUES_##n, column, tiles, images, to, step);                                                         \
+        transform_input_batch(n, VALUES_##n, column, tiles, images, to, step);                                                 \
     }                                                                                                                          \
-    static bool gather_images_##n(const float *from, int64_t step, int64_t columns, int64_t images, float start, float *to)    \
+    static bool transform_output_batch_##n(const float *from, int64_t step, int64_t columns, int64_t images, float start,      \
+                                           float *to)                                                                          \
     {                                                                                                                          \
-        return gather_images(n, RESULTS_##n, from, step, columns, images, start, to);                                          \
+        return transform_output_batch(n, RESULTS_##n, from, step, columns, images, start, to);                                 \
     }                                                                                                                          \
-    static void weigh_##n(const float(*tap)[16], int rows, float *to, int64_t step)                                            \
+    static void transform_weight_##n(const float(*tap)[16], int rows, float *to, int64_t step)                                 \
     {                                                                                                                          \
-        weigh(n, POINTS_##n[0], POINTS_##n[1], tap, rows, to, step);                                                           \
+        transform_weight(n, POINTS_##n[0], POINTS_##n[1], tap, rows, to, step);                                                \
     }                                                                                                                          \
-    static void spread_slopes_##n(const float *const *column, int64_t tiles, int64_t images, float *to, int64_t step)          \
+    static void transform_grad_##n(const float *const *column, int64_t tiles, int64_t images, float *to, int64_t step)         \
     {                                                                                                                          \
-        spread_slopes(n, RESULTS_##n, column, tiles, images, to, step);                                                        \
+        transform_grad(n, RESULTS_##n, column, tiles, images, to, step);                                                       \
     }                                                                                                                          \
-    static bool weigh_back_##n(const float *from, int64_t count, float *to)                                                    \
+    static bool transform_weight_grad_##n(const float *from, int64_t count, float *to)                                         \
     {                                                                                                                          \
-        return weigh_back(n, POINTS_##n[0], POINTS_##n[1], from, count, to);                                                   \
+        return transform_weight_grad(n, POINTS_##n[0], POINTS_##n[1], from, count, to);                                        \
     }
 POINTS(6)
 POINTS(7)
 POINTS(8)
 /* Every second element. */
-static void halve(const float *from, int64_t n, float *to)
+static void every_second(const float *from, int64_t n, float *to)
 {
     int64_t i = 0;
     for (; i + LANES < n; i += LANES) store(to + i, UNZIP(load(from + 2 * i), load(from + 2 * i + LANES), 0));
@@ -279,7 +284,10 @@ static void fence(void)
 #endif
 }
 const conv_points CAT(lc_cpu_conv_points, LC_ISA)[3] = {
-    { 6, spread_6, gather_6, spread_images_6, gather_images_6, weigh_6, spread_slopes_6, weigh_back_6, halve, fence },
-    { 7, spread_7, gather_7, spread_images_7, gather_images_7, weigh_7, spread_slopes_7, weigh_back_7, halve, fence },
-    { 8, spread_8, gather_8, spread_images_8, gather_images_8, weigh_8, spread_slopes_8, weigh_back_8, halve, fence },
+    { 6, transform_input_6, transform_output_6, transform_input_batch_6, transform_output_batch_6, transform_weight_6,
+      transform_grad_6, transform_weight_grad_6, every_second, fence },
+    { 7, transform_input_7, transform_output_7, transform_input_batch_7, transform_output_batch_7, transform_weight_7,
+      transform_grad_7, transform_weight_grad_7, every_second, fence },
+    { 8, transform_input_8, transform_output_8, transform_input_batch_8, transform_output_batch_8, transform_weight_8,
+      transform_grad_8, transform_weight_grad_8, every_second, fence },
 };
