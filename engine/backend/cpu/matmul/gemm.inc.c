@@ -1,8 +1,9 @@
-/* The kernels for elements of type T. Lanes of a vector are columns of the result, but in dots, where they are products to be summed. */
+/* The kernels for elements of type T. Lanes of a vector are columns of the result, except in dot products, where they are
+ * terms of the sum. */
 enum { NAME(LANES) = VECTOR_BYTES / sizeof(T), NAME(WIDE) = 2, NAME(COLUMNS) = NAME(LANES) * NAME(WIDE) };
 typedef T NAME(vector) __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(T)), may_alias));
 typedef T NAME(sums)
-    __attribute__((vector_size(VECTOR_BYTES))); /* in registers; or aligned, which arrays of the other are not */
+    __attribute__((vector_size(VECTOR_BYTES))); /* in registers; and aligned, which arrays of the other are not */
 #define LOAD(p)                ((NAME(sums)) * (const NAME(vector) *)(p))
 #define STORE(p, x)            (*(NAME(vector) *)(p) = (x))
 #define LOAD_PART(p, part)     ((NAME(sums))NAME(load_part)(p, part))
@@ -42,8 +43,8 @@ static void NAME(micro_into)(int64_t k, const void *a, const void *b, void *out,
         }
 }
 
-/* n rows of LANES elements, row after row, as LANES rows of n; y: room for as many. */
-INLINE void NAME(turn_rows)(NAME(sums) * x, NAME(sums) * y, const int n)
+/* Transposes n rows of LANES elements to LANES rows of n; y: a buffer of the same size. */
+INLINE void NAME(transpose_rows)(NAME(sums) * x, NAME(sums) * y, const int n)
 {
     enum { L = NAME(LANES) };
 #pragma GCC unroll 8
@@ -58,9 +59,9 @@ INLINE void NAME(turn_rows)(NAME(sums) * x, NAME(sums) * y, const int n)
     }
 }
 #ifdef COUNT_OF
-/* TILE_ROWS rows of V vectors, as columns of the result: each is TILE_ROWS contiguous elements of it. */
-INLINE void NAME(store_turned)(const int R, const int V, const lc_product *g, NAME(sums) sum[][TILE_WIDE], T *out, int64_t rows,
-                               int64_t columns)
+/* Stores TILE_ROWS rows of V vectors as columns of the result: each column is TILE_ROWS contiguous elements. */
+INLINE void NAME(store_transposed)(const int R, const int V, const lc_product *g, NAME(sums) sum[][TILE_WIDE], T *out,
+                                   int64_t rows, int64_t columns)
 {
     enum { L = NAME(LANES), N = TILE_ROWS };
     typedef T piece __attribute__((vector_size(N * sizeof(T)), aligned(sizeof(T)), may_alias));
@@ -70,7 +71,7 @@ INLINE void NAME(store_turned)(const int R, const int V, const lc_product *g, NA
         NAME(sums) x[N], y[N];
 #pragma GCC unroll 8
         for (int i = 0; i < N; i++) x[i] = i < R ? sum[i][j] : (NAME(sums)){ 0 };
-        NAME(turn_rows)(x, y, N);
+        NAME(transpose_rows)(x, y, N);
         memcpy(block, x, sizeof block);
         const T *from = (const T *)block;
         T       *to = out + j * L * g->out_col;
@@ -85,8 +86,8 @@ INLINE void NAME(store_turned)(const int R, const int V, const lc_product *g, NA
     }
 }
 #endif
-/* ---- in place: R x V vectors of the result, from rows of b as they lie; the last vector may be a part of one, unless `whole` says that it is not. Where there are fewer rows, the
- * last one is computed again and not stored. ---- */
+/* ---- in place: a register block of R x V vectors of the result, from rows of b in place. The last vector may be partial,
+ * unless `whole` is set. If there are fewer rows, the last one is computed again and not stored. ---- */
 INLINE void NAME(tile)(const int R, const int V, const lc_product *g, const T *a, const T *b, T *out, int64_t rows,
                        NAME(part) last, bool whole, const lc_more_steps *more, const T *more_a)
 {
@@ -123,7 +124,7 @@ again:
     }
 #ifdef COUNT_OF
     if (g->out_col != 1) {
-        NAME(store_turned)(R, V, g, sum, out, rows, (V - 1) * NAME(LANES) + COUNT_OF(last));
+        NAME(store_transposed)(R, V, g, sum, out, rows, (V - 1) * NAME(LANES) + COUNT_OF(last));
         return;
     }
 #endif
@@ -197,7 +198,7 @@ static void NAME(in_place)(const lc_product *g, int64_t count, int64_t a_step, i
     const T *a = g->a, *b = g->b;
     T       *out = g->out;
     int64_t  vectors = (g->n + NAME(LANES) - 1) / NAME(LANES), strips = (vectors + TILE_WIDE - 1) / TILE_WIDE;
-    if (g->m <= TILE_ROWS && strips == 1) { /* tiny ones: a tile each */
+    if (g->m <= TILE_ROWS && strips == 1) { /* tiny products: one tile each */
         tile_fn one = tiles[g->m > TILE_ROWS / 2][vectors - 1];
         NAME(part) last = NAME(part_of)(g->n - (vectors - 1) * NAME(LANES));
         for (; count-- > 0; a += a_step, b += b_step, out += out_step) one(g, a, b, out, g->m, last);
@@ -221,7 +222,7 @@ static void NAME(in_place)(const lc_product *g, int64_t count, int64_t a_step, i
     }
 }
 
-/* ---- dots: a sum per element of a block of the result, lanes and all; rows of a and columns of b are contiguous ---- */
+/* ---- dot products: one vector sum per element of a block of the result; rows of a and columns of b are contiguous ---- */
 INLINE T NAME(total)(NAME(sums) x)
 {
     T lanes[NAME(LANES)];
@@ -284,7 +285,7 @@ static void NAME(by_dots)(const lc_product *g)
             else NAME(dots_many)(g, i, j), j += DOT_COLUMNS;
 }
 
-/* The product of two contiguous vectors: four vectors of sums, so that additions need not wait for each other. */
+/* The dot product of two contiguous vectors, in four accumulators, so that additions do not wait for each other. */
 static void NAME(dot)(int64_t k, const void *x, const void *y, void *out)
 {
     enum { STEP = 4 * NAME(LANES) };
@@ -299,7 +300,7 @@ static void NAME(dot)(int64_t k, const void *x, const void *y, void *out)
     memcpy(out, &rest, sizeof rest);
 }
 
-/* ---- epilogue: of n columns of one row, in steps that are L1's ---- */
+/* ---- epilogue: of n columns of one row, in L1-sized steps ---- */
 static void NAME(finish_row)(const lc_epilogue *e, int64_t row, int64_t column, int64_t n, void *to, int64_t step)
 {
     T        scale = (T)e->scale, addend_scale = (T)e->addend_scale, *out = to;
@@ -323,16 +324,16 @@ static void NAME(finish_row)(const lc_epilogue *e, int64_t row, int64_t column, 
 }
 
 /* ---- packing ---- */
-/* n rows of up to LANES elements each become columns of `to`, whose rows are `lanes` apart. Vectors are stored whole where what lies behind
- * is written later: `exact` says that after the last row nothing is. */
-INLINE void NAME(turn)(T *to, const T *from, int64_t row_step, int64_t n, int64_t m, int lanes, bool exact)
+/* Transposes n rows of up to LANES elements each to columns of `to`, whose rows are `lanes` apart. Vectors are stored whole
+ * where later stores overwrite the surplus; `exact`: nothing may be written after the last row. */
+INLINE void NAME(transpose)(T *to, const T *from, int64_t row_step, int64_t n, int64_t m, int lanes, bool exact)
 {
     enum { L = NAME(LANES) };
     NAME(sums) x[L], y[L];
     NAME(part) some = NAME(part_of)(m);
     for (int i = 0; i < L; i++)
         x[i] = i >= n ? (NAME(sums)){ 0 } : m == L ? LOAD(from + i * row_step) : LOAD_PART(from + i * row_step, some);
-    NAME(turn_rows)(x, y, L);
+    NAME(transpose_rows)(x, y, L);
 #pragma GCC unroll 16
     for (int q = 0; q < L; q++)
         if (q < m - exact) STORE(to + q * lanes, x[q]);
@@ -347,8 +348,8 @@ INLINE void NAME(pack_panel)(T *to, const T *from, int64_t n, int64_t row_step, 
         for (int64_t p = 0; p < depth; p += L)
             for (int i = (lanes - 1) / L * L; i >= 0; i -= L) {
                 int64_t here = n - i < 0 ? 0 : n - i < L ? n - i : L, m = depth - p < L ? depth - p : L;
-                bool    spills = lanes - i < L && p + m == depth; /* what it writes too far is the next panel's */
-                NAME(turn)(to + p * lanes + i, here ? from + i * row_step + p : from, row_step, here, m, lanes, spills);
+                bool    spills = lanes - i < L && p + m == depth; /* its surplus goes to the next panel */
+                NAME(transpose)(to + p * lanes + i, here ? from + i * row_step + p : from, row_step, here, m, lanes, spills);
             }
     } else if (row_step == 0 && n == lanes) {
         for (int64_t q = 0; q < depth; q++)

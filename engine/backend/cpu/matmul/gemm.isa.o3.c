@@ -1,12 +1,15 @@
-/* The kernels of matrix products. Compiled once per instruction set; gemm_serial.c and matmul.c choose among them and cut the work.
+/* The kernels of matrix products. Compiled once per instruction set; gemm_serial.c and matmul.c choose among them and block
+ * the work.
  *
- *   micro     on packed panels: the tile of sums fills the registers, two vectors wide, so that per step of k all but two of the operands
- *             come with the multiplications as broadcasts. What large products spend their time in.
- *   in_place  on rows of b as they lie: no packing, so small products and those of few rows pay for nothing but their multiplications
- *   by_dots   where rows of a and columns of b are contiguous, and there are too few rows to turn b around
+ *   micro     on packed panels: the register block of sums is two vectors wide, so that per step of k all but two of the
+ *   operands
+ *             are broadcasts folded into the multiplications. Large products spend their time here.
+ *   in_place  on rows of b in place: no packing, so small products and those of few rows pay only for their multiplications
+ *   by_dots   rows of a and columns of b are contiguous, and there are too few rows to pay for transposing b
  *
- * Sums here are fused multiply-adds where the machine has them: a product of matrices is not compared bit for bit with anything, and they
- * are half of its speed. In all but by_dots an element is one chain of them in the order of k, so it is the same in whichever tile it falls. */
+ * Sums are fused multiply-adds where the machine has them: a matrix product is not compared bit for bit with anything, and
+ * they are half of its speed. In all kernels but by_dots, an element is one chain of them in the order of k, so its value
+ * does not depend on the tile. */
 #include "gemm.h"
 #include <string.h>
 #ifdef __clang__
@@ -18,7 +21,7 @@
 /* Vectors of which only the first elements exist. */
 #if defined __AVX512F__
 #include <immintrin.h>
-enum { VECTOR_BYTES = 64, ROWS = 14, TILE_ROWS = 8, TILE_WIDE = 3, DOT_ROWS = 4, DOT_COLUMNS = 4, TURNS = 1 };
+enum { VECTOR_BYTES = 64, ROWS = 14, TILE_ROWS = 8, TILE_WIDE = 3, DOT_ROWS = 4, DOT_COLUMNS = 4, TRANSPOSES = 1 };
 #define EACH_TILE(X) X(8, 1) X(8, 2) X(8, 3) X(4, 1) X(4, 2) X(4, 3)
 typedef __mmask16 part_f32;
 typedef __mmask8  part_f64;
@@ -38,7 +41,7 @@ INLINE void     store_part_f64(double *p, __m512d x, part_f64 n) { _mm512_mask_s
     __builtin_shufflevector(a, b, from, from + 8, from + 1, from + 9, from + 2, from + 10, from + 3, from + 11)
 #elif defined __AVX2__
 #include <immintrin.h>
-enum { VECTOR_BYTES = 32, ROWS = 6, TILE_ROWS = 6, TILE_WIDE = 2, DOT_ROWS = 4, DOT_COLUMNS = 2, TURNS = 0 };
+enum { VECTOR_BYTES = 32, ROWS = 6, TILE_ROWS = 6, TILE_WIDE = 2, DOT_ROWS = 4, DOT_COLUMNS = 2, TRANSPOSES = 0 };
 #define EACH_TILE(X)       X(6, 1) X(6, 2) X(3, 1) X(3, 2)
 typedef __m256i part_f32;
 typedef __m256i part_f64;
@@ -51,7 +54,7 @@ INLINE __m256   load_part_f32(const float *p, part_f32 n) { return _mm256_masklo
 INLINE __m256d  load_part_f64(const double *p, part_f64 n) { return _mm256_maskload_pd(p, n); }
 #define IS_WHOLE_f32(part) (_mm256_movemask_ps((__m256)(part)) == 0xff)
 #define IS_WHOLE_f64(part) (_mm256_movemask_pd((__m256d)(part)) == 0xf)
-/* Not by maskstore, which takes as long as twenty stores on some machines. */
+/* Without maskstore, which takes as long as twenty stores on some machines. */
 INLINE void store_part_f32(float *p, __m256 x, part_f32 n)
 {
     int    count = __builtin_popcount((unsigned)_mm256_movemask_ps((__m256)n));
@@ -79,7 +82,7 @@ INLINE void store_part_f64(double *p, __m256d x, part_f64 n)
     __builtin_shufflevector(a, b, from, from + 8, from + 1, from + 9, from + 2, from + 10, from + 3, from + 11)
 #define ZIP_f64(a, b, from) __builtin_shufflevector(a, b, from, from + 4, from + 1, from + 5)
 #else
-enum { VECTOR_BYTES = 16, ROWS = 4, TILE_ROWS = 4, TILE_WIDE = 2, DOT_ROWS = 4, DOT_COLUMNS = 2, TURNS = 0 };
+enum { VECTOR_BYTES = 16, ROWS = 4, TILE_ROWS = 4, TILE_WIDE = 2, DOT_ROWS = 4, DOT_COLUMNS = 2, TRANSPOSES = 0 };
 #define EACH_TILE(X) X(4, 1) X(4, 2) X(2, 1) X(2, 2)
 #define PART(T, sfx, LANES)                                                                                                    \
     typedef int64_t part_##sfx;                                                                                                \
@@ -123,7 +126,7 @@ PART(double, f64, 2)
              .dot = dot_##sfx,                                                                                                 \
              .in_place = in_place_##sfx,                                                                                       \
              .in_place_more = in_place_more_##sfx,                                                                             \
-             .turns = TURNS,                                                                                                   \
+             .transposes = TRANSPOSES,                                                                                         \
              .by_dots = by_dots_##sfx,                                                                                         \
              .finish_row = finish_row_##sfx }
 const lc_gemm CAT(lc_cpu_gemm, LC_ISA) = { KERNELS(f32), KERNELS(f64) };

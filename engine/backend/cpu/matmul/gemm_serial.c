@@ -1,17 +1,22 @@
-/* One matrix product on the calling thread, for kernels that are made of products.
+/* One matrix product on the calling thread, for kernels that are built on products.
  *
- * The result is seen row-major: one that is so only when transposed is computed transposed (out' = b' a'). Then there are four ways, chosen by
- * shape and strides alone (plan_of):
+ * The result is treated as row-major: a column-major result is computed transposed (out' = b' a'). There are four methods,
+ * chosen by shape and strides alone (plan_of):
  *
- *   IN_PLACE  rows of b are contiguous, and either few rows of a use them, or everything is small, or rows of b lie so near each other that
- *             reading them again and again does not miss the cache: nothing is packed, which reaches 97 % of the machine's peak
- *   DOTS      rows of a and columns of b are contiguous, and there are too few of either to turn b around
- *   HALF      b is packed, a is read as it lies: its packing would cost more than it saves
- *   PACKED    blocks of b (DEPTH x COLUMNS) and of a (ROWS x DEPTH) are packed in the order in which the micro-kernel reads them, whatever
- *             their strides; a block of a stays in L2 while all panels of b pass by. Whole tiles go straight into a row-major result, its
- *             edges are products in place on the packed panels; a result with other strides is written through a tile.
+ *   IN_PLACE  rows of b are contiguous, and either few rows of a use them, or everything is small, or rows of b are so close
+ *   to each
+ *             other that reading them repeatedly does not miss the cache: nothing is packed, which reaches 97 % of the
+ *             machine's peak
+ *   DOTS      rows of a and columns of b are contiguous, and there are too few of either to pay for transposing b
+ *   HALF      b is packed, a is read in place: packing it would cost more than it saves
+ *   PACKED    blocks of b (DEPTH x COLUMNS) and of a (ROWS x DEPTH) are packed in the order in which the micro-kernel reads
+ *   them,
+ *             whatever their strides; a block of a stays in L2 while all panels of b pass by. Whole tiles go straight into a
+ *             row-major result, its edges are in-place products on the packed panels; a result with other strides is written
+ *             through a tile.
  *
- * In all but DOTS, an element is a sum over blocks of DEPTH products, each a chain in the order of k: the same bits wherever it lies. */
+ * In all methods but DOTS, an element is a sum over blocks of DEPTH products, each a chain in the order of k: the same bits
+ * in every tile. */
 #include "../cpu.h"
 #include "gemm.h"
 #include <string.h>
@@ -172,7 +177,7 @@ static void fill_zero(lc_dtype dtype, const lc_product *g)
     for (int64_t i = 0; i < g->m; i++)
         for (int64_t j = 0; j < g->n; j++) memset((char *)g->out + (i * g->out_row + j * g->out_col) * size, 0, (size_t)size);
 }
-lc_product cpu_gemm_transposed(const lc_product *g, lc_epilogue *turned)
+lc_product cpu_gemm_transposed(const lc_product *g, lc_epilogue *epilogue_out)
 {
     lc_product         t = { .m = g->n,
                              .n = g->m,
@@ -189,10 +194,10 @@ lc_product cpu_gemm_transposed(const lc_product *g, lc_epilogue *turned)
                              .accumulate = g->accumulate };
     const lc_epilogue *e = g->epilogue;
     if (!e) return t;
-    *turned = *e;
-    turned->addend_row = e->addend_col, turned->addend_col = e->addend_row;
-    turned->residual_row = e->residual_col, turned->residual_col = e->residual_row;
-    return t.epilogue = turned, t;
+    *epilogue_out = *e;
+    epilogue_out->addend_row = e->addend_col, epilogue_out->addend_col = e->addend_row;
+    epilogue_out->residual_row = e->residual_col, epilogue_out->residual_col = e->residual_row;
+    return t.epilogue = epilogue_out, t;
 }
 static void run_one(lc_dtype dtype, const lc_product *g, plan how, void *scratch)
 {
@@ -200,7 +205,7 @@ static void run_one(lc_dtype dtype, const lc_product *g, plan how, void *scratch
     else if (how == IN_PLACE) run_in_place(dtype, g, 1, (int64_t[3]){ 0 });
     else run_packed(dtype, g, how == PACKED, scratch);
 }
-/* A column is a row, unless its products are better summed as dots; there, the longer side is the rows. */
+/* Treats a column as a row, unless dot products are better; there, the longer side becomes the rows. */
 static bool suits_transposed(const lc_product *g)
 {
     bool column = g->n == 1 && g->a_col != 1, row = g->m < g->n && g->b_row == 1 && suits_dots(g);
@@ -224,11 +229,11 @@ void cpu_gemm_batch(lc_dtype dtype, const lc_product *product, int64_t count, in
                     void *scratch)
 {
     lc_product  g = *product;
-    lc_epilogue turned;
+    lc_epilogue epilogue_out;
     int64_t     size = lc_size_of(dtype), step[] = { a_step, b_step, out_step };
     if (g.m < 1 || g.n < 1) return;
     if (suits_transposed(product)) {
-        g = cpu_gemm_transposed(product, &turned);
+        g = cpu_gemm_transposed(product, &epilogue_out);
         step[0] = b_step, step[1] = a_step;
     }
     plan how = plan_of(&g);

@@ -1,11 +1,11 @@
-/* Matrix products that are calls of their own: how they are shared between threads.
+/* The matmul op: how matrix products are shared between threads.
  *
- * A large one is computed by all threads together: of b BLOCK_COLUMNS x DEPTH and of a BLOCK_ROWS x DEPTH are packed, by all, into memory that
- * all then read; tiles of the result are dealt out in tasks, a few rows of panels by a few columns, in an order that keeps what a task reads of a
- * in its L2. So everything is packed once. A product of middling size is cut into a few that each thread computes alone (gemm_serial.c), which
- * reads operands where they lie as far as that pays; a batch of small ones is one loop. Halves: matmul_halves.c. Integers and complex
- * numbers are plain loops.
- * Every cut depends on shapes only. */
+ * All threads compute a large product together. They pack BLOCK_COLUMNS x DEPTH of b and BLOCK_ROWS x DEPTH of a into shared
+ * memory, so everything is packed once. Tiles of the result are handed out in tasks, a few rows of panels by a few columns,
+ * in an order that keeps the part of a that a task reads in its L2. A medium product is cut into a few that each thread
+ * computes alone (gemm_serial.c), reading operands in place where that pays; a batch of small products is one loop. float16
+ * and bfloat16: matmul_half.c. Integers and complex numbers are plain loops.
+ * All block sizes depend on shapes only. */
 #include "../cpu.h"
 #include "../strategy.h"
 #include "gemm.h"
@@ -15,7 +15,8 @@
 enum { COLUMN_TILE = 256 };
 static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-static inline _Complex float mul_c64(_Complex float a, _Complex float b) /* without C's repair of infinities, as everybody */
+static inline _Complex float mul_c64(_Complex float a, _Complex float b) /* without C99's recovery of infinities, as in other
+                                                                          * libraries */
 {
     return __builtin_complex(__real__ a * __real__ b - __imag__ a * __imag__ b,
                              __real__ a * __imag__ b + __imag__ a * __real__ b);
@@ -77,8 +78,8 @@ typedef struct {
     direct_fn             direct;
     lc_dtype              dtype;
     int64_t               size;                        /* of an element */
-    int64_t               rows, columns, across, each; /* of a task; tasks across the columns; tasks of a product */
-    int64_t               bytes;                       /* a task packs into */
+    int64_t               rows, columns, across, each; /* of a task; tasks across the columns; tasks per product */
+    int64_t               bytes;                       /* workspace for packing per task */
     atomic_int            failed;
 } product;
 
@@ -151,13 +152,13 @@ static void    in_parts(product *p)
     int64_t               work = g->m * g->n * g->k, parts = least(work / WORTH, 8);
     p->rows = g->m, p->columns = g->n;
     if (parts > 1 && g->batch < 8) {
-        bool rows = g->m >= 128 && g->b_col == 1 && g->b_row < 1 << 11; /* of b all is read by each */
+        bool rows = g->m >= 128 && g->b_col == 1 && g->b_row < 1 << 11; /* every part reads all of b */
         if (g->n >= g->m && !rows) p->columns = ((g->n + parts - 1) / parts + 31) / 32 * 32;
         else p->rows = ((g->m + parts - 1) / parts + 7) / 8 * 8;
     }
     p->across = (g->n + p->columns - 1) / p->columns, p->each = p->across * ((g->m + p->rows - 1) / p->rows);
     int64_t tasks = p->each * g->batch, cost = g->batch * work / tasks;
-    for (int64_t row = 0; row < g->m; row = row ? g->m : last_piece(g->m, p->rows)) /* the first ones and those at the edges */
+    for (int64_t row = 0; row < g->m; row = row ? g->m : last_piece(g->m, p->rows)) /* the first parts and those at the edges */
         for (int64_t column = 0; column < g->n; column = column ? g->n : last_piece(g->n, p->columns)) {
             lc_epilogue epilogue;
             lc_product  part = part_of(p, 0, row, p->rows, column, p->columns, &epilogue);
@@ -174,8 +175,8 @@ typedef struct {
     lc_dtype               dtype;
     const lc_micro_kernel *micro;
     char                  *a, *b;                                      /* packed */
-    int64_t                size, row, rows, column, columns, depth, k; /* the block at hand */
-    int64_t                a_panels, b_panels;                         /* to be packed: b first */
+    int64_t                size, row, rows, column, columns, depth, k; /* the current block */
+    int64_t                a_panels, b_panels;                         /* panels to pack: b first */
     int64_t                task_rows, task_columns, across;
 } joint;
 static void pack_panels(void *ctx, int64_t begin, int64_t end)
@@ -209,7 +210,7 @@ static void multiply_panels(void *ctx, int64_t begin, int64_t end)
                             least(w->columns - column, w->task_columns));
     }
 }
-static int64_t even_pieces(int64_t n, int64_t unit, int64_t most, int64_t wanted) /* size of even ones, in units */
+static int64_t even_pieces(int64_t n, int64_t unit, int64_t most, int64_t wanted) /* size of even pieces, in units */
 {
     int64_t units = (n + unit - 1) / unit, each = (units + wanted - 1) / wanted, limit = most / unit > 1 ? most / unit : 1;
     if (each > limit) each = limit;
@@ -218,13 +219,13 @@ static int64_t even_pieces(int64_t n, int64_t unit, int64_t most, int64_t wanted
 }
 static int together(const product *p, int64_t batch)
 {
-    lc_epilogue epilogue, turned;
+    lc_epilogue epilogue, transposed_epilogue;
     joint       w = { .g = part_of(p, batch, 0, p->g->m, 0, p->g->n, &epilogue),
                       .dtype = p->dtype,
                       .micro = cpu_micro_kernel(p->dtype),
                       .size = p->size };
     lc_product *g = &w.g;
-    if (g->out_col != 1 && g->out_row == 1) *g = cpu_gemm_transposed(g, &turned);
+    if (g->out_col != 1 && g->out_row == 1) *g = cpu_gemm_transposed(g, &transposed_epilogue);
     int64_t a_bytes = (least(g->m, BLOCK_ROWS) + w.micro->rows) * LC_GEMM_DEPTH * w.size,
             bytes = a_bytes + (least(g->n, BLOCK_COLUMNS) + w.micro->columns) * LC_GEMM_DEPTH * w.size;
     w.a = cpu_scratch((size_t)bytes), w.b = w.a + a_bytes;
@@ -251,14 +252,14 @@ static int together(const product *p, int64_t batch)
     return 0;
 }
 
-/* ---- one product with a b that lies transposed, as weights do: one operand is packed into strips, once, by all, and the other is read as it
- * lies. With more rows than columns b is packed. (Parts that pack for themselves pack b as often as there are parts: 280 µs for 256 x 784 by
- * 784 x 64, where this takes 229.) With fewer, the product is computed transposed, because then a, the smaller one, is what has to be packed;
- * tiles are turned as they are stored. ---- */
-enum { STRIP_DEPTH = 512 }; /* a strip of it stays in L2, and tiles are turned less often */
+/* ---- one product with a transposed b, as weights are. All threads pack one operand into strips, once, and read the other
+ * in place. With more rows than columns, b is packed. (Parts that pack for themselves pack b once per part: 280 µs for 256 x
+ * 784 by 784 x 64, where this takes 229.) With fewer, the product is computed transposed, because then the smaller operand,
+ * a, is packed; tiles are transposed as they are stored. ---- */
+enum { STRIP_DEPTH = 512 }; /* a strip of it stays in L2, and tiles are transposed less often */
 typedef struct {
-    lc_product             whole, g; /* g: as it is computed, perhaps transposed */
-    bool                   turned;
+    lc_product             whole, g; /* g: as computed, possibly transposed */
+    bool                   transpose;
     lc_dtype               dtype;
     const lc_micro_kernel *micro;
     char                  *panels; /* strips of g.b: (k + rank) x strip each */
@@ -327,7 +328,7 @@ static void multiply_strips(void *ctx, int64_t begin, int64_t end)
                                                                       w->rank, w->low->up_stride[1], w->low->up_stride[0] });
             }
         if (!whole->epilogue || w->depth + w->k < g->k) continue;
-        if (w->turned) cpu_gemm_finish(w->dtype, whole, 0, whole->m, row, rows);
+        if (w->transpose) cpu_gemm_finish(w->dtype, whole, 0, whole->m, row, rows);
         else cpu_gemm_finish(w->dtype, whole, row, rows, 0, whole->n);
     }
 }
@@ -339,17 +340,17 @@ static lc_product transposed(const lc_product *g)
     t.b = g->a, t.b_row = g->a_col, t.b_col = g->a_row;
     return t;
 }
-static int by_strips(const product *p, bool turned, int64_t deep)
+static int by_strips(const product *p, bool transpose, int64_t deep)
 {
     lc_epilogue epilogue;
     strip_job   w = { .whole = part_of(p, 0, 0, p->g->m, 0, p->g->n, &epilogue),
-                      .turned = turned,
+                      .transpose = transpose,
                       .dtype = p->dtype,
                       .micro = cpu_micro_kernel(p->dtype),
                       .size = p->size,
                       .low = p->g->low,
                       .rank = p->g->low ? p->g->low->rank : 0 };
-    w.g = turned ? transposed(&w.whole) : w.whole;
+    w.g = transpose ? transposed(&w.whole) : w.whole;
     int64_t strips = (w.g.n + w.micro->strip - 1) / w.micro->strip;
     size_t  bytes = (size_t)(strips * w.micro->strip * (deep + w.rank) * w.size);
     w.panels = cpu_scratch(bytes), w.piece = even_pieces(w.g.m, 8, 168, 8);
@@ -367,15 +368,15 @@ static int by_strips(const product *p, bool turned, int64_t deep)
 static bool strips_fit(const product *p)
 {
     const lc_matmul_args *g = p->g;
-    return g->batch == 1 && g->b_row == 1 && g->b_col != 1 && g->out_col == 1 && cpu_micro_kernel(p->dtype)->turns;
+    return g->batch == 1 && g->b_row == 1 && g->b_col != 1 && g->out_col == 1 && cpu_micro_kernel(p->dtype)->transposes;
 }
-static bool suits_turning(const product *p)
+static bool suits_transposing(const product *p)
 {
     const lc_matmul_args *g = p->g;
     return g->m > 16 && 2 * g->m <= g->n && g->m * g->n * g->k >= 1 << 21 && g->out_row > 1 && strips_fit(p);
 }
 enum { MOST_PACKED = 1 << 19, LEAST_PACKED = 1 << 20 }; /* elements at a time; multiply-adds */
-static int64_t turned_depth(const product *p)           /* of k, at a time */
+static int64_t transposed_depth(const product *p)       /* depth of k per strip */
 {
     int64_t strip = cpu_micro_kernel(p->dtype)->strip, wide = (p->g->m + strip - 1) / strip * strip;
     return least(p->g->k, MOST_PACKED / wide > STRIP_DEPTH ? MOST_PACKED / wide / STRIP_DEPTH * STRIP_DEPTH : STRIP_DEPTH);
@@ -387,7 +388,7 @@ static bool suits_packing(const product *p)
 }
 
 /* ---- plain loops ---- */
-static void direct_rows(void *ctx, int64_t begin, int64_t end) /* of all batches, one after the other */
+static void direct_rows(void *ctx, int64_t begin, int64_t end) /* rows of all batches in sequence */
 {
     const product *p = ctx;
     for (int64_t m = p->g->m, n; begin < end; begin += n) {
@@ -403,8 +404,9 @@ static void run_direct(product *p, int64_t cost)
 }
 
 /* ---- a few rows of at most four features by weights ----
- * PYTORCH-QUIRK: the order of the sums is that of MKL and of PyTorch's own loop. They add the first product to the third and the second to the
- * fourth; one after the other if the rows are not contiguous. For logits in the thousands, exp amplifies the rounding difference. */
+ * PYTORCH-QUIRK: the order of the sums is that of MKL and of PyTorch's own loop. They add the first product to the third and
+ * the second to the fourth; one after the other if the rows are not contiguous. For logits in the thousands, exp amplifies
+ * the rounding difference. */
 enum { TINY = 256 };
 static bool is_tiny(const product *p)
 {
@@ -439,7 +441,7 @@ static void run_tiny(const product *p)
     }
 }
 
-static bool has_halves(const lc_matmul_args *g, lc_dtype dtype)
+static bool has_half_operand(const lc_matmul_args *g, lc_dtype dtype)
 {
     const lc_matmul_epilogue *e = g->epilogue;
     bool                      other = g->a->dtype != dtype || g->b->dtype != dtype || g->out->dtype != dtype;
@@ -448,18 +450,18 @@ static bool has_halves(const lc_matmul_args *g, lc_dtype dtype)
 static bool is_large(const product *p) { return p->g->m * p->g->n * p->g->k >= LARGE; }
 static bool suits_transposed_strips(const void *p)
 {
-    return suits_turning(p) && (!is_large(p) || ((const product *)p)->g->m <= 4 * NARROW);
+    return suits_transposing(p) && (!is_large(p) || ((const product *)p)->g->m <= 4 * NARROW);
 }
 
-/* ---- which way ---- */
+/* ---- choice of strategy ---- */
 static int packed_or_failed(const product *p)
 {
     return p->failed ? lc_fail_int(LC_OutOfMemory, "mm: no memory for the packed blocks") : 0;
 }
 static bool suits_direct(const void *p) { return ((const product *)p)->direct; }
-static bool suits_halves(const void *p) { return has_halves(((const product *)p)->g, ((const product *)p)->dtype); }
+static bool suits_half(const void *p) { return has_half_operand(((const product *)p)->g, ((const product *)p)->dtype); }
 static bool suits_tiny(const void *p) { return is_tiny(p); }
-static bool is_small(const void *p) /* too little for what packs in advance: no need to ask them all */
+static bool is_small(const void *p) /* too small for any strategy that packs: skips their checks */
 {
     const lc_matmul_args *g = ((const product *)p)->g;
     return g->m * g->n * g->k < LEAST_PACKED;
@@ -475,12 +477,12 @@ static int multiply_direct(void *p)
     const lc_matmul_args *g = ((product *)p)->g;
     return run_direct(p, g->batch * g->m * g->n * (g->k ? g->k : 1)), 0;
 }
-static int multiply_halves(void *p) { return cpu_matmul_halves(((product *)p)->dtype, ((product *)p)->g); }
+static int multiply_half(void *p) { return cpu_matmul_half(((product *)p)->dtype, ((product *)p)->g); }
 static int multiply_tiny(void *p) { return run_tiny(p), 0; }
 static int multiply_transposed_strips(void *job)
 {
     product *p = job;
-    p->failed = by_strips(p, true, turned_depth(p)) < 0;
+    p->failed = by_strips(p, true, transposed_depth(p)) < 0;
     return packed_or_failed(p);
 }
 static int multiply_in_strips(void *job)
@@ -498,7 +500,7 @@ static int multiply_together(void *job)
 static int multiply_in_parts(void *p) { return in_parts(p), packed_or_failed(p); }
 
 static const lc_strategy products[] = { { "plain loops", suits_direct, multiply_direct },
-                                        { "halves, converted", suits_halves, multiply_halves },
+                                        { "half precision, converted", suits_half, multiply_half },
                                         { "a few features", suits_tiny, multiply_tiny },
                                         { "small parts", is_small, multiply_in_parts },
                                         { "packed strips, transposed", suits_transposed_strips, multiply_transposed_strips },
@@ -508,12 +510,13 @@ static const lc_strategy products[] = { { "plain loops", suits_direct, multiply_
 static int               multiply(product *p)
 {
     const lc_low_rank *low = p->g->low;
-    if (low && (suits_halves(p) || !suits_transposed_strips(p) || p->g->k > turned_depth(p) || low->rank > p->g->m))
-        return LC_NO_KERNEL; /* only transposed strips add it along */
+    if (low && (suits_half(p) || !suits_transposed_strips(p) || p->g->k > transposed_depth(p) || low->rank > p->g->m))
+        return LC_NO_KERNEL; /* only transposed strips support a low-rank term */
     return RUN_STRATEGIES("product", products, p);
 }
 
-/* The product of two long vectors: of pieces, as a batch, and then of the pieces' sums with ones. The cut depends on the length alone. */
+/* The dot product of two long vectors: of pieces, as a batch, and then of the pieces' sums with ones. The cut depends on the
+ * length alone. */
 static int long_dot(const product *like)
 {
     const lc_matmul_args *g = like->g;

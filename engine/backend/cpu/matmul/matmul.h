@@ -1,5 +1,6 @@
-/* Products of matrices as whole calls: matmul.c shares them between threads; those of other dtypes than the computing one are apart. */
+/* The matmul op: matmul.c shares products between threads; half precision has its own file. */
 #pragma once
 #include "../../args.h"
 
-int cpu_matmul_halves(lc_dtype dtype, const lc_matmul_args *g); /* a, b, out, addend, residual: each of dtype or a half */
+int cpu_matmul_half(lc_dtype dtype, const lc_matmul_args *g); /* a, b, out, addend, residual: each of dtype, float16 or
+                                                                 * bfloat16 */

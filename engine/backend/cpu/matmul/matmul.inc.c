@@ -17,7 +17,7 @@ static void NAME(direct)(const lc_matmul_args *g, int64_t batch, int64_t begin, 
                     else
                         for (int64_t j = 0; j < n; j++) sum[j] += MUL(x, row[j * g->b_col]);
                 }
-            } else { /* one column: partial sums of its own for every eighth element */
+            } else { /* one column: eight partial sums */
                 SUM           part[8] = { 0 };
                 const T      *x = a + i * g->a_row;
                 int64_t       p = 0;

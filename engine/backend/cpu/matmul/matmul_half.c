@@ -1,10 +1,11 @@
-/* Products of matrices that are not of the dtype they are summed in: halves, which are summed in float.
+/* Matrix products in half precision: float16 and bfloat16 operands, summed in float.
  *
- * A task is a tile of the result over the whole of k. What it reads of a and b is converted a tile at a time, in the order of memory it
- * has there, and multiplied as any other product is (gemm_serial.c), which packs it or not as suits it; the sums stay in a tile of floats, the
- * epilogue runs on them, and each is rounded once, on its way out. So there is never more than a few tiles of floats per thread, each element
- * of a is converted once per tile of columns and each of b once per tile of rows: some hundredths of the time of a large product. Converting
- * inside the kernels would need each of them per dtype. Small products of a batch are converted and multiplied many at a time. */
+ * A task is a tile of the result over the whole of k. The parts of a and b that it reads are converted a tile at a time, in
+ * their memory order, and multiplied like any other product (gemm_serial.c), which packs if that pays. The sums stay in a
+ * tile of floats, the epilogue runs on them, and each is rounded once when it is stored. So the workspace is a few tiles of
+ * floats per thread; each element of a is converted once per tile of columns and each of b once per tile of rows: a few
+ * percent of the time of a large product. Converting inside the kernels would need a copy of each kernel per dtype. Small
+ * products of a batch are converted and multiplied many at a time. */
 #include "../cpu.h"
 #include "gemm.h"
 #include "matmul.h"
@@ -16,18 +17,18 @@ static inline int64_t pieces(int64_t n, int64_t each) { return (n + each - 1) / 
 typedef struct {
     const lc_matmul_args *g;
     lc_dtype              dtype;
-    int64_t               rows, columns, depth, together; /* of a task: its tile, and how many products of the batch */
+    int64_t               rows, columns, depth, together; /* of a task: its tile, and the number of products of the batch */
     int64_t               down, across;                   /* tasks of a product */
-    int64_t    a_room, b_room, tile_room, addend_room;    /* elements of the tiles that are needed; then the residual's */
-    size_t     bytes;
-    atomic_int failed;
-} halves;
-typedef struct { /* a thread's memory: tiles, and what their products pack */
+    int64_t               a_size, b_size, tile_size, addend_size; /* elements of the tiles; then the residual's */
+    size_t                bytes;
+    atomic_int            failed;
+} half_job;
+typedef struct { /* a thread's workspace: tiles, and packing space of their products */
     char  *tiles, *packed;
     size_t bytes; /* of packed */
-} rooms;
+} half_workspace;
 
-/* A part of an operand: (batch, rows, columns), steps in elements; dims of step zero are there once. */
+/* A part of an operand: (batch, rows, columns), strides in elements; dims of stride zero are stored once. */
 typedef struct {
     char    *data;
     lc_dtype dtype;
@@ -42,19 +43,19 @@ static block block_of(const lc_tensor *t, int64_t batch, int64_t row, int64_t co
                     { count, rows, columns },
                     { batch_step, row_step, column_step } };
 }
-static int finest(const block *b) /* the dimension of the last two that is stepped through most finely */
+static int finest(const block *b) /* the one of the last two dimensions with the smaller stride */
 {
     bool by_rows = b->size[2] <= 1 || (b->size[1] > 1 && b->step[1] == 1 && b->step[2] != 1);
     return by_rows ? 1 : 2;
 }
-/* A tile of `dtype` at room, as b lies: what it is read and written as. */
-static block tile_for(const block *b, lc_dtype dtype, void *room)
+/* A tile of `dtype` at space, in b's memory order. */
+static block tile_for(const block *b, lc_dtype dtype, void *space)
 {
     block   t = *b;
     int     fine = finest(b), other = 3 - fine;
     int64_t n[3];
     for (int d = 0; d < 3; d++) n[d] = b->step[d] || b->size[d] <= 1 ? b->size[d] : 1;
-    t.data = room, t.dtype = dtype;
+    t.data = space, t.dtype = dtype;
     t.step[fine] = n[fine] > 1 || b->size[fine] <= 1, t.step[other] = n[other] > 1 || b->size[other] <= 1 ? n[fine] : 0;
     t.step[0] = n[0] > 1 ? n[1] * n[2] : 0;
     return t;
@@ -74,29 +75,29 @@ static void convert(const block *to, const block *from) /* between a block and i
                      from->dtype, from->data + (i * from->step[0] + j * from->step[other]) * size_from,
                      from->step[fine] * size_from, n[fine]);
 }
-static block converted(const block *b, lc_dtype dtype, void *room)
+static block converted(const block *b, lc_dtype dtype, void *space)
 {
     if (b->dtype == dtype) return *b;
-    block tile = tile_for(b, dtype, room);
+    block tile = tile_for(b, dtype, space);
     convert(&tile, b);
     return tile;
 }
 
-static char *room_to_pack(rooms *r, size_t bytes) /* NULL: no memory, or none needed */
+static char *packing_space(half_workspace *r, size_t bytes) /* NULL: out of memory, or none needed */
 {
     if (bytes <= r->bytes) return r->packed;
     cpu_scratch_free(r->packed, r->bytes);
     r->packed = cpu_scratch(bytes), r->bytes = r->packed ? bytes : 0;
     return r->packed;
 }
-static int run_tile(const halves *h, int64_t batch, int64_t row, int64_t column, rooms *room)
+static int run_tile(const half_job *h, int64_t batch, int64_t row, int64_t column, half_workspace *space)
 {
     const lc_matmul_args     *g = h->g;
     const lc_matmul_epilogue *e = g->epilogue;
     int64_t size = lc_size_of(h->dtype), count = least(g->batch - batch, h->together), m = least(g->m - row, h->rows),
             n = least(g->n - column, h->columns);
-    char *a_room = room->tiles, *b_room = a_room + h->a_room * size, *sums = b_room + h->b_room * size,
-         *addend_room = sums + h->tile_room * size, *residual_room = addend_room + h->addend_room * size;
+    char *a_tile = space->tiles, *b_tile = a_tile + h->a_size * size, *sums = b_tile + h->b_size * size,
+         *addend_tile = sums + h->tile_size * size, *residual_tile = addend_tile + h->addend_size * size;
     block       out = block_of(g->out, batch, row, column, g->out_batch, g->out_row, g->out_col, count, m, n);
     block       tile = out.dtype == h->dtype ? out : tile_for(&out, h->dtype, sums), addend = { 0 }, residual = { 0 };
     lc_epilogue ending;
@@ -108,12 +109,12 @@ static int run_tile(const halves *h, int64_t batch, int64_t row, int64_t column,
     if (e && e->addend) {
         const int64_t *s = e->addend_stride;
         block          b = block_of(e->addend, batch, row, column, s[0], s[1], s[2], count, m, n);
-        addend = converted(&b, h->dtype, addend_room), ending.addend_row = addend.step[1], ending.addend_col = addend.step[2];
+        addend = converted(&b, h->dtype, addend_tile), ending.addend_row = addend.step[1], ending.addend_col = addend.step[2];
     }
     if (e && e->residual) {
         const int64_t *s = e->residual_stride;
         block          b = block_of(e->residual, batch, row, column, s[0], s[1], s[2], count, m, n);
-        residual = converted(&b, h->dtype, residual_room);
+        residual = converted(&b, h->dtype, residual_tile);
         ending.residual_row = residual.step[1], ending.residual_col = residual.step[2];
     }
     for (int64_t depth = 0, k; depth == 0 || depth < g->k; depth += k) {
@@ -122,12 +123,12 @@ static int run_tile(const halves *h, int64_t batch, int64_t row, int64_t column,
         block      b = block_of(g->b, batch, depth, column, g->b_batch, g->b_row, g->b_col, count, k, n);
         bool       last = depth + k >= g->k;
         lc_product p = { .m = m, .n = n, .k = k, .accumulate = g->accumulate || depth };
-        if (k) a = converted(&a, h->dtype, a_room), b = converted(&b, h->dtype, b_room);
+        if (k) a = converted(&a, h->dtype, a_tile), b = converted(&b, h->dtype, b_tile);
         p.a = a.data, p.a_row = a.step[1], p.a_col = a.step[2];
         p.b = b.data, p.b_row = b.step[1], p.b_col = b.step[2];
         p.out = tile.data, p.out_row = tile.step[1], p.out_col = tile.step[2];
         size_t packs = (size_t)cpu_gemm_scratch(h->dtype, &p);
-        char  *scratch = room_to_pack(room, packs);
+        char  *scratch = packing_space(space, packs);
         if (packs && !scratch) return -1;
         if (!e || !last) {
             cpu_gemm_batch(h->dtype, &p, count, a.step[0], b.step[0], tile.step[0], scratch);
@@ -146,15 +147,15 @@ static int run_tile(const halves *h, int64_t batch, int64_t row, int64_t column,
 }
 static void run_tiles(void *ctx, int64_t begin, int64_t end)
 {
-    halves *h = ctx;
-    rooms   room = { .tiles = cpu_scratch(h->bytes) };
-    if (!room.tiles) h->failed = 1;
+    half_job      *h = ctx;
+    half_workspace space = { .tiles = cpu_scratch(h->bytes) };
+    if (!space.tiles) h->failed = 1;
     for (int64_t task = begin; !h->failed && task < end; task++) {
         int64_t i = task % (h->down * h->across), batch = task / (h->down * h->across) * h->together;
-        if (run_tile(h, batch, i / h->across * h->rows, i % h->across * h->columns, &room) < 0) h->failed = 1;
+        if (run_tile(h, batch, i / h->across * h->rows, i % h->across * h->columns, &space) < 0) h->failed = 1;
     }
-    cpu_scratch_free(room.packed, room.bytes);
-    if (room.tiles) cpu_scratch_free(room.tiles, h->bytes);
+    cpu_scratch_free(space.packed, space.bytes);
+    if (space.tiles) cpu_scratch_free(space.tiles, h->bytes);
 }
 
 static int64_t even(int64_t n, int64_t most, int64_t unit) /* the size of even pieces */
@@ -162,12 +163,12 @@ static int64_t even(int64_t n, int64_t most, int64_t unit) /* the size of even p
     int64_t each = pieces(n, pieces(n, most));
     return least(n, pieces(each, unit) * unit);
 }
-int cpu_matmul_halves(lc_dtype dtype, const lc_matmul_args *g)
+int cpu_matmul_half(lc_dtype dtype, const lc_matmul_args *g)
 {
     enum { WORTH = 1 << 18, LINE = 64, THIN = 16, LEAST = 32, TILE = 60 << 10 };
-    halves  h = { .g = g, .dtype = dtype };
-    int64_t size = lc_size_of(dtype), largest, most;
-    /* Where there are few rows or few columns the other operand is all the work: its tile is long the way it lies. */
+    half_job h = { .g = g, .dtype = dtype };
+    int64_t  size = lc_size_of(dtype), largest, most;
+    /* With few rows or few columns, the other operand is all the work: its tile is long along its contiguous dimension. */
     bool    thin = g->m <= THIN || g->n <= THIN, vector = g->m == 1 || g->n == 1;
     int64_t lengthy = vector ? 476 : 512, brief = vector ? 14 : 64; /* with a vector, 64 KiB are enough */
     int64_t tall = !thin ? ROWS : g->a_row == 1 ? lengthy : brief, wide = !thin ? COLUMNS : g->b_col == 1 ? lengthy : brief;
@@ -180,17 +181,17 @@ int cpu_matmul_halves(lc_dtype dtype, const lc_matmul_args *g)
     largest = largest * h.depth > h.rows * h.columns ? largest * h.depth : h.rows * h.columns;
     h.together = h.down * h.across == 1 && g->k <= h.depth ? least(g->batch, most / 4 / largest) : 1;
     if (h.together < 1) h.together = 1;
-    h.a_room = pieces(h.together * h.rows * h.depth, LINE) * LINE;
-    h.b_room = pieces(h.together * h.columns * h.depth, LINE) * LINE;
-    h.tile_room = pieces(h.together * h.rows * h.columns, LINE) * LINE;
+    h.a_size = pieces(h.together * h.rows * h.depth, LINE) * LINE;
+    h.b_size = pieces(h.together * h.columns * h.depth, LINE) * LINE;
+    h.tile_size = pieces(h.together * h.rows * h.columns, LINE) * LINE;
     const lc_matmul_epilogue *e = g->epilogue;
     bool addend = e && e->addend && e->addend->dtype != dtype, residual = e && e->residual && e->residual->dtype != dtype;
-    h.addend_room = addend ? h.tile_room : 0;
-    int64_t last = residual ? h.tile_room : 0;
-    if (g->a->dtype == dtype) h.a_room = 0;
-    if (g->b->dtype == dtype) h.b_room = 0;
-    if (g->out->dtype == dtype) h.tile_room = 0;
-    h.bytes = (size_t)((h.a_room + h.b_room + h.tile_room + h.addend_room + last + LINE) * size);
+    h.addend_size = addend ? h.tile_size : 0;
+    int64_t last = residual ? h.tile_size : 0;
+    if (g->a->dtype == dtype) h.a_size = 0;
+    if (g->b->dtype == dtype) h.b_size = 0;
+    if (g->out->dtype == dtype) h.tile_size = 0;
+    h.bytes = (size_t)((h.a_size + h.b_size + h.tile_size + h.addend_size + last + LINE) * size);
     int64_t tasks = pieces(g->batch, h.together) * h.down * h.across, work = g->batch * g->m * g->n * (g->k + 1),
             cost = work / tasks;
     cpu_parallel(tasks, cost >= WORTH ? 1 : WORTH / (cost + 1) + 1, work, run_tiles, &h);

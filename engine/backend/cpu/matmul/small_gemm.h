@@ -1,5 +1,5 @@
-/* For files compiled per instruction set whose products are of small tiles: small_gemm.inc.c, which multiplies without packing. Of a it broadcasts
- * single elements, at any strides; of b and of the result it reads rows of vectors. Sums are fused where the machine can. */
+/* Products of small tiles, without packing (small_gemm.inc.c), for files compiled per instruction set. Broadcasts single
+ * elements of a, at any strides; reads rows of vectors of b and of the result. Sums are fused where the machine can. */
 #pragma once
 #include "../kernels.h"
 #ifdef __clang__
@@ -7,9 +7,9 @@
 #define ONCE __attribute__((noinline))
 #else
 #pragma GCC optimize("fp-contract=fast")
-#define ONCE __attribute__((noinline, noclone)) /* no copies for some arguments */
+#define ONCE __attribute__((noinline, noclone)) /* no specialised clones */
 #undef INDEPENDENT
-#define INDEPENDENT _Pragma("GCC ivdep") _Pragma("GCC unroll 1") /* unrolled first, it is not vectorised */
+#define INDEPENDENT _Pragma("GCC ivdep") _Pragma("GCC unroll 1") /* if unrolled first, it is not vectorised */
 #endif
 #if defined __AVX512F__
 enum { VECTOR_BYTES = 64, TALL = 6, WIDE = 4 };
@@ -20,7 +20,8 @@ enum { VECTOR_BYTES = 16, TALL = 4, WIDE = 2 };
 #endif
 typedef enum { STORE, ADD, RESCALE } ending;
 
-/* Matrices that are wanted soon, by rows: two of them, or one and NULL. Bytes beyond them are never touched, only asked for. */
+/* Prefetches the rows of matrices that are needed soon: two of them, or one and NULL. Bytes beyond them are never accessed,
+ * only prefetched. */
 typedef struct {
     const char *at[2];
     int64_t     step[2], bytes[2];

@@ -1,4 +1,4 @@
-/* Products of elements of type T: see multiply.h. */
+/* Products of elements of type T: see small_gemm.h. */
 enum { NAME(LANES) = VECTOR_BYTES / sizeof(T) };
 typedef T NAME(vector) __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(T))));
 typedef T NAME(sums) __attribute__((vector_size(VECTOR_BYTES)));
@@ -8,8 +8,8 @@ INLINE void NAME(micro)(int tall, int wide, int64_t k, const T *a, int64_t a_row
                         T *out, int64_t out_row, const T *factor, ending how)
 {
     NAME(sums)
-    sum[TALL]
-       [WIDE]; /* in registers, because every loop over it is unrolled; what was there comes last, when no product waits for it */
+    sum[TALL][WIDE]; /* in registers, because every loop over it is unrolled; the old value is added last, when no product waits
+                * for it */
 #define EACH(...)                                                                                                              \
     _Pragma("GCC unroll 16") for (int i = 0; i < tall; i++) _Pragma("GCC unroll 4") for (int j = 0; j < wide; j++) __VA_ARGS__
     EACH(sum[i][j] = (NAME(sums)){ 0 };)
@@ -24,8 +24,8 @@ INLINE void NAME(micro)(int tall, int wide, int64_t k, const T *a, int64_t a_row
     EACH(*(NAME(vector) *)(out + i * out_row + j * NAME(LANES)) = sum[i][j];)
 #undef EACH
 }
-/* n is a multiple of LANES. Rows are shared out evenly: 16 are 6, 5 and 5, because the narrow kernels wait for their operands. With each
- * block of rows, the same rows of `soon` (if not NULL) are brought near. */
+/* n is a multiple of LANES. Rows are shared out evenly: 16 are 6, 5 and 5, because the narrow kernels wait for their
+ * operands. With each block of rows, the same rows of `soon` (if not NULL) are prefetched. */
 static ONCE void NAME(multiply)(int64_t m, int64_t n, int64_t k, const T *a, int64_t a_row, int64_t a_col, const T *b,
                                 int64_t b_row, T *out, int64_t out_row, const T *factor, ending how, const fetches *soon)
 {

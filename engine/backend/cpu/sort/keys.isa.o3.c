@@ -1,4 +1,4 @@
-/* Keys of every dtype (keys.h). Compiled per instruction set: conversion, extremes and widening are vector code. */
+/* Keys of every dtype (keys.h). Compiled once per instruction set: conversion, extremes and widening are vector code. */
 #include "keys.h"
 #include <string.h>
 
@@ -45,7 +45,7 @@
 #undef LOSSY
 #undef NAN_KEY
 
-/* Floats: the bits of negative numbers are turned around, others get the sign bit. Without branches, so that they become vectors. */
+/* Floats: negative numbers have all bits inverted, others get the sign bit. Branchless, so that it vectorises. */
 #define ONES_IF(c)   ((K) - (K)(c))
 #define MAGNITUDE(x) ((K)((x) & (K)~SIGN))
 #define IS_NAN(x)    (MAGNITUDE(x) > INFINITE)

@@ -1,22 +1,23 @@
-/* Order statistics: median, nanmedian, kthvalue, mode, and an element of a given rank (several: quantile.c).
+/* Order statistics: median, nanmedian, kthvalue, mode, and an element of a given rank (several ranks: quantile.c).
  *
- * An element of a given rank is found by digits of keys, in time proportional to the line, whatever the values: no comparisons, no branch to
- * predict. Equals rank in the order of their indices, as in a stable sort; for medians PyTorch has the same rule. For kthvalue and mode it
- * reports the index its algorithm happens to end on, a quickselect of its own and std::sort: where a value occurs several times, those
- * are followed step by step, and only there does a line take memory of its own size (as it does in PyTorch, always). A line of up to 24 KiB
- * becomes keys in a buffer; a longer one is read again for each digit. Lines are shared out between threads. */
+ * Radix select finds an element of a given rank by the digits of the keys, in linear time whatever the values: no
+ * comparisons, no branch mispredictions. Equal values rank by index, as in a stable sort; for medians PyTorch has the same
+ * rule. For kthvalue and mode, PyTorch reports the index that its algorithm happens to end on (its own quickselect, and
+ * std::sort). So if a value occurs several times, we follow those algorithms step by step, and only then does a line need a
+ * workspace of its own size (in PyTorch it always does). A line of up to 24 KiB is converted to keys in a buffer; a longer
+ * one is read again for each digit. Threads share the lines. */
 #include "radix_select.h"
 #include "../math/scalar_math.h"
 #include "../../args.h"
 #include "../../../tensor/iter.h"
 #include <string.h>
-#pragma GCC diagnostic ignored "-Wtautological-compare" /* x != x of an integer: written for all dtypes */
+#pragma GCC diagnostic ignored "-Wtautological-compare" /* x != x for integers: the code serves all dtypes */
 #pragma GCC diagnostic ignored "-Wtype-limits"
 
 typedef enum { MEDIAN, NANMEDIAN, KTHVALUE, MODE, RANKED } rank_kind;
 enum {
     RANK_DIGIT = 11,
-    RANK_TILE = 1024,                                   /* elements of a long line that are worked on at a time */
+    RANK_TILE = 1024,                                   /* elements of a long line processed at a time */
     RANK_SHORT = 24 << 10,                              /* bytes of a line whose keys are kept */
     RANK_SCRATCH = 2 * RANK_SHORT + RANK_TILE * 8 + 64, /* keys, then the line or tiles of it */
 };
@@ -56,13 +57,13 @@ static int64_t wanted_rank(rank_kind kind, int64_t n, int64_t nans, int64_t k)
 #define SFX f64
 #include "radix_select.inc.c"
 
-/* An index; -1: no memory. */
+/* Returns an index, or -1 if out of memory. */
 typedef int64_t (*line_fn)(rank_kind kind, const rank_line *l, int64_t k, void *scratch);
 static const line_fn lines[LC_DTYPE_COUNT] = {
 #define LINE(op, dtype) [LC_##dtype] = line_##dtype,
     LC_EACH_real(LINE, )[LC_b8] = line_u8,
 };
-/* Keys of a short line and, if they lie otherwise, its elements; of a long one, keys that are left and a tile. */
+/* Scratch bytes. Short line: keys and, unless contiguous, elements. Long line: remaining keys and a tile. */
 size_t cpu_rank_scratch(int64_t n, int64_t size, bool moved)
 {
     return n * size > RANK_SHORT ? RANK_SCRATCH : RANK_SHORT + 64 + (moved ? (size_t)(n * size) : 0);
@@ -77,7 +78,7 @@ int cpu_rank_fits(int64_t n)
     return n <= UINT32_MAX ? 0 : lc_fail_int(LC_LucidError, "more than 2^32 elements (%lld) cannot be ranked", (long long)n);
 }
 
-/* ---- one element of each line: lc_reduce_args, whose mask names one dimension and whose parameter is k ---- */
+/* ---- one element of each line: lc_reduce_args whose mask names one dimension and whose parameter is k ---- */
 typedef struct {
     lc_iter    it; /* over the other dimensions: in, value, index */
     rank_kind  kind;

@@ -1,11 +1,12 @@
-/* Several ranks of each line: what quantiles are made of.
+/* Several ranks of each line, for quantiles.
  *
- * A line that fits the scratch is sorted there, unless few ranks are wanted. Of a longer one nothing is kept: all ranks are looked for at once,
- * by digits of keys from the top. A span is the keys that begin with certain bits, and holds some of the ranks; a pass counts the next digit in
- * LIVE spans and leaves, for each rank, the span of one digit more. A key finds its span in a small table by a hash that is chosen so that no two
- * of them meet: no branch to predict. When few elements are left in the spans, these are collected, in the order of their indices, and sorted;
- * where all bits are used up, equals are counted until the wanted one comes by. Three to five passes for a few dozen ranks, whatever the values;
- * sorting took 12 bytes of memory per element and longer. */
+ * A line that fits the scratch is sorted there, unless few ranks are wanted. A longer line is never copied: radix select
+ * looks for all ranks at once, by the digits of the keys from the top. A span is the set of keys with a common prefix and
+ * contains some of the ranks. A pass builds histograms of the next digit in up to LIVE spans and narrows the span of each
+ * rank by one digit. A key finds its span in a small table by a perfect hash, so there is no branch to mispredict. When few
+ * elements are left in the spans, they are collected in the order of their indices and sorted. When all bits are used up,
+ * equal elements are counted until the wanted one is reached. A few dozen ranks take three to five passes, whatever the
+ * values; sorting took 12 bytes of memory per element and was slower. */
 #include "radix_select.h"
 #include "sort.h"
 #include "../../args.h"
@@ -13,25 +14,25 @@
 
 enum {
     MOST_RANKS = 512, /* at once */
-    LIVE = 64,        /* spans in a pass */
+    LIVE = 64,        /* spans per pass */
     TABLE_BITS = 10,
     COUNTS = 1 << 13,
     COLLECTED_BITS = 11,
     COLLECTED = 1 << COLLECTED_BITS,
     SHORT_LINE = 4096, /* sorted in the scratch */
-    FEW_RANKS = 2,     /* of a line whose keys are kept: one by one */
+    FEW_RANKS = 2,     /* for a line whose keys are kept: select one by one */
     KEPT = 24 << 10,   /* bytes of such a line (median.c) */
 };
 typedef struct {
     uint64_t prefix;        /* keys >> above */
-    uint32_t before, count; /* elements with lesser keys, and in here */
-    uint16_t first, end;    /* which of the wanted ranks are in here */
+    uint32_t before, count; /* elements with smaller keys, and elements in this span */
+    uint16_t first, end;    /* range of the wanted ranks in this span */
 } span;
 typedef struct {
     const rank_line   *line;
     const lc_sort_key *as;
-    const uint64_t    *rank;  /* m wanted, in order, each with its place in the low 16 bits */
-    int64_t           *index; /* the answers, by place */
+    const uint64_t    *rank;  /* m wanted ranks, sorted, each with its position in the low 16 bits */
+    int64_t           *index; /* the results, by position */
     int                above, width;
     const span        *live;
     int                spans;
@@ -102,7 +103,7 @@ static void count_digits(const search *s, uint32_t *count)
         count[((uint64_t)slot << width) + (key[i] >> shift & mask)] += s->prefix[slot] == prefix;
     }
 }
-/* The spans of one digit more that hold ranks; returns how many. */
+/* Narrows the spans that hold ranks by one digit; returns their number. */
 static int narrow(const search *s, const uint32_t *count, span *to)
 {
     int made = 0;
@@ -119,7 +120,7 @@ static int narrow(const search *s, const uint32_t *count, span *to)
     }
     return made;
 }
-static void collect(const search *s, ranked_scratch *room)
+static void collect(const search *s, ranked_scratch *workspace)
 {
     uint64_t key[SORT_TILE], mask = ~0ull >> (64 - s->above);
     int64_t  start[LIVE], next[LIVE], sum = 0;
@@ -129,14 +130,14 @@ static void collect(const search *s, ranked_scratch *room)
         uint64_t prefix = above(key[i], s->above);
         int      slot = slot_of(s, prefix);
         if (s->prefix[slot] != prefix) continue;
-        room->record[next[slot]] = (key[i] & mask) << COLLECTED_BITS | (uint64_t)next[slot];
-        room->index[next[slot]++] = (uint32_t)(at + i);
+        workspace->record[next[slot]] = (key[i] & mask) << COLLECTED_BITS | (uint64_t)next[slot];
+        workspace->index[next[slot]++] = (uint32_t)(at + i);
     }
     for (int i = 0; i < s->spans; i++) {
         const span *p = &s->live[i];
-        cpu_sort_place(room->record + start[i], sizeof *room->record, p->count, 0, s->above + COLLECTED_BITS, false);
+        cpu_sort_place(workspace->record + start[i], sizeof *workspace->record, p->count, 0, s->above + COLLECTED_BITS, false);
         for (int64_t r = p->first; r < p->end; r++)
-            answer(s, r, room->index[room->record[start[i] + (int64_t)wanted(s, r) - p->before] & (COLLECTED - 1)]);
+            answer(s, r, workspace->index[workspace->record[start[i] + (int64_t)wanted(s, r) - p->before] & (COLLECTED - 1)]);
     }
 }
 static void count_equals(const search *s) /* each span is a single key */
@@ -155,15 +156,15 @@ static void count_equals(const search *s) /* each span is a single key */
 }
 
 /* ---- lines ---- */
-static void search_line(const rank_line *l, const uint64_t *rank, int m, int64_t *index, ranked_scratch *room)
+static void search_line(const rank_line *l, const uint64_t *rank, int m, int64_t *index, ranked_scratch *workspace)
 {
     search s = {
         .line = l, .as = cpu_sort_key(l->work), .rank = rank, .index = index, .above = (int)(8 * lc_size_of(l->work))
     };
-    int live = 1, turn = 0;
-    room->live[0][0] = (span){ 0, 0, (uint32_t)l->n, 0, (uint16_t)m };
+    int live = 1, current = 0;
+    workspace->live[0][0] = (span){ 0, 0, (uint32_t)l->n, 0, (uint16_t)m };
     while (live) {
-        const span *spans = room->live[turn];
+        const span *spans = workspace->live[current];
         int         made = 0, most = live < LIVE ? live : LIVE;
         for (s.width = SORT_DIGIT; most << s.width > COUNTS;) s.width--;
         if (s.width > s.above) s.width = s.above;
@@ -171,26 +172,26 @@ static void search_line(const rank_line *l, const uint64_t *rank, int m, int64_t
             int64_t left = 0;
             choose_table(&s, spans + at, live - at < LIVE ? live - at : LIVE);
             for (int i = 0; i < s.spans; i++) left += s.live[i].count;
-            if (left <= COLLECTED && s.above <= 64 - COLLECTED_BITS && s.above) collect(&s, room);
+            if (left <= COLLECTED && s.above <= 64 - COLLECTED_BITS && s.above) collect(&s, workspace);
             else if (s.above == 0) count_equals(&s);
             else {
-                count_digits(&s, room->count);
-                made += narrow(&s, room->count, room->live[!turn] + made);
+                count_digits(&s, workspace->count);
+                made += narrow(&s, workspace->count, workspace->live[!current] + made);
             }
         }
-        s.above -= s.width, live = made, turn = !turn;
+        s.above -= s.width, live = made, current = !current;
     }
 }
-static int sort_short_line(const rank_line *l, const uint64_t *rank, int m, int64_t *index, uint64_t *room)
+static int sort_short_line(const rank_line *l, const uint64_t *rank, int m, int64_t *index, uint64_t *workspace)
 {
     sorted_line line;
-    uint64_t   *spare = room + cpu_sort_room(l->n);
-    if (cpu_sort_line(l->work, l->x, l->step, l->n, false, true, false, room, spare, &line) < 0) return -1;
+    uint64_t   *spare = workspace + cpu_sort_capacity(l->n);
+    if (cpu_sort_line(l->work, l->x, l->step, l->n, false, true, false, workspace, spare, &line) < 0) return -1;
     for (int i = 0; i < m; i++) cpu_sort_read(&line, (int64_t)(rank[i] >> 16), 1, NULL, &index[rank[i] & 0xffff]);
     return 0;
 }
 
-/* ---- every line; all but the input contiguous ---- */
+/* ---- all lines; everything but the input is contiguous ---- */
 typedef struct {
     const lc_quantile_args *a;
     int64_t                 n, m, size;
@@ -224,7 +225,7 @@ static void ranked_chunk(void *ctx, int64_t begin, int64_t end)
                                   .n = job->n,
                                   .from = (lc_dtype)a->in->dtype,
                                   .work = (lc_dtype)a->in->dtype };
-    size_t bytes = cpu_rank_scratch(job->n, job->size, l.step != job->size), sorting = (size_t)cpu_sort_room(job->n) * 16;
+    size_t bytes = cpu_rank_scratch(job->n, job->size, l.step != job->size), sorting = (size_t)cpu_sort_capacity(job->n) * 16;
     if (job->m > 1 && bytes < (job->n <= SHORT_LINE ? sorting : sizeof(ranked_scratch)))
         bytes = job->n <= SHORT_LINE ? sorting : sizeof(ranked_scratch);
     void *scratch = cpu_scratch(bytes);

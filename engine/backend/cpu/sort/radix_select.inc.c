@@ -1,7 +1,7 @@
-/* Order statistics of lines of T; K is the unsigned integer of its size. See rank.c. */
-typedef struct __attribute__((packed)) { /* not filled up to 16 bytes for want of 4 */
+/* Order statistics of lines of T; K is the unsigned integer of its size. See median.c. */
+typedef struct __attribute__((packed)) { /* packed: not padded to 16 bytes */
     T        v;
-    uint32_t i; /* where it stood in its line */
+    uint32_t i; /* index in its line */
 } NAME(item);
 #define ITEM NAME(item)
 #define SWAP(x, y)                                                                                                             \
@@ -10,7 +10,7 @@ typedef struct __attribute__((packed)) { /* not filled up to 16 bytes for want o
         (x) = (y), (y) = swapped;                                                                                              \
     } while (0)
 
-/* ---- keys: unsigned numbers in the order of the values; NaNs last, zeros alike ---- */
+/* ---- keys: unsigned integers in the order of the values; NaNs last, both zeros equal ---- */
 INLINE K NAME(key)(T x)
 {
     K bits, sign = (K)1 << (8 * sizeof(K) - 1);
@@ -21,7 +21,7 @@ INLINE K NAME(key)(T x)
     return (K)((T)-1 < 0 ? bits ^ sign : bits);
 }
 
-/* Keys of a line; how many of them are NaN's. */
+/* Keys of a line; returns the number of NaNs. */
 static int64_t NAME(make_keys)(const T *x, int64_t n, K *keys)
 {
     enum { BLOCK = 128 }; /* few enough for the smallest K to count */
@@ -35,13 +35,14 @@ static int64_t NAME(make_keys)(const T *x, int64_t n, K *keys)
     return nans;
 }
 
-/* The key of rank k of n keys, which are overwritten, by digits from the top: count, keep those of the digit that holds the rank, go on with the next. `later` is how many
- * elements with this key come before the one of rank k in the order of their indices; alike: whether there may be several. */
+/* The key of rank k of n keys, which are overwritten. Radix select from the top digit: build a histogram, keep the keys in
+ * the bin that holds the rank, continue with the next digit. `later`: how many elements with this key precede the one of
+ * rank k by index; alike: whether there may be several. */
 static K NAME(key_of_rank)(int64_t n, int64_t k, K *keys, int64_t *later, bool *alike)
 {
     enum { LONG = 1 << 12, MOST = sizeof(K) == 1 ? 8 : 11 };
-    uint32_t count[2]
-                  [1 << MOST]; /* of even and odd ones: neighbours often have the same digit, and would wait for each other */
+    uint32_t  count[2][1 << MOST]; /* one histogram each for even and odd elements: neighbours often share a digit, and would
+                                * wait for each other's store */
     const int bits = n < LONG ? 8 : MOST, digits = 1 << bits;
     int       shift = 8 * (int)sizeof(K) - bits;
     int64_t   m = n;
@@ -51,7 +52,7 @@ static K NAME(key_of_rank)(int64_t n, int64_t k, K *keys, int64_t *later, bool *
         for (; i + 2 <= m; i += 2) count[0][keys[i] >> shift & (digits - 1)]++, count[1][keys[i + 1] >> shift & (digits - 1)]++;
         if (i < m) count[0][keys[i] >> shift & (digits - 1)]++;
         while (here = (int64_t)count[0][digit] + count[1][digit], k >= here) k -= here, digit++;
-        for (i = 0; i < m && here < m; i++) { /* no branch to predict */
+        for (i = 0; i < m && here < m; i++) { /* branchless */
             K key = keys[i];
             keys[kept] = key;
             kept += (int64_t)(key >> shift & (digits - 1)) == digit;
@@ -63,7 +64,7 @@ static K NAME(key_of_rank)(int64_t n, int64_t k, K *keys, int64_t *later, bool *
     *later = k, *alike = m > 1;
     return keys[0];
 }
-/* The index of rank k among a few keys: each against all. */
+/* The index of rank k among a few keys: compares each with all. */
 static int64_t NAME(tiny_rank)(int64_t n, int64_t k, const K *keys, bool *alike)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -73,10 +74,10 @@ static int64_t NAME(tiny_rank)(int64_t n, int64_t k, const K *keys, bool *alike)
         for (int64_t j = 0; *alike && j < i; j++) before += keys[j] == keys[i];
         if (before == k) return i;
     }
-    return 0; /* not reached: every rank has its element */
+    return 0; /* not reached: every rank has an element */
 }
-/* Where the value v, or a NaN, stands for the time number `later`, counted from zero: blocks are counted until it is in one. n if it is not
- * there that often; later is then what is left to count. */
+/* The index of occurrence number `later` (from zero) of the value v, or of NaN: counts block by block, then searches the
+ * block. n if there are fewer occurrences; then later is what is left to count. */
 static int64_t NAME(place_of)(const T *x, int64_t n, T v, int64_t *later)
 {
     enum { BLOCK = 64 };
@@ -95,7 +96,7 @@ static int64_t NAME(place_of)(const T *x, int64_t n, T v, int64_t *later)
     return i;
 }
 
-/* ---- introsort, step by step as the C++ library of PyTorch's builds does it ---- */
+/* ---- introsort, step by step as in the C++ library that PyTorch's builds use ---- */
 #define LESS(x, y) ((x).v < (y).v) /* NaNs end up anywhere, as they do there; no loop runs past one */
 
 static void NAME(push_heap)(ITEM *a, int64_t hole, int64_t top, ITEM value)
@@ -211,35 +212,35 @@ static T NAME(value_of)(K key) /* the inverse of key */
     return x;
 }
 
-/* Elements [at, at + m) of a line: where they are, or in room. */
-static const T *NAME(read)(const rank_line *l, int64_t at, int64_t m, void *room)
+/* Elements [at, at + m) of a line: in place, or copied to buffer. */
+static const T *NAME(read)(const rank_line *l, int64_t at, int64_t m, void *buffer)
 {
     const char *from = l->x + at * l->step;
     if (l->from == l->work && l->step == sizeof(T)) return (const T *)from;
-    return cpu_move(l->work, room, sizeof(T), l->from, from, l->step, m), room;
+    return cpu_move(l->work, buffer, sizeof(T), l->from, from, l->step, m), buffer;
 }
-static int64_t NAME(find)(const rank_line *l, T v, int64_t later, void *room)
+static int64_t NAME(find)(const rank_line *l, T v, int64_t later, void *buffer)
 {
     for (int64_t at = 0, m; at < l->n; at += m) {
         m = l->n - at < RANK_TILE ? l->n - at : RANK_TILE;
-        const T *x = NAME(read)(l, at, m, room);
+        const T *x = NAME(read)(l, at, m, buffer);
         int64_t  place = NAME(place_of)(x, m, v, &later);
         if (place < m) return at + place;
     }
-    return 0; /* not reached: it is there */
+    return 0; /* not reached: it exists */
 }
 
-/* A pass over a long line: counts of the digit at shift of keys that begin with prefix, or, if kept is given, these keys themselves. Returns how
- * many NaNs there are. */
+/* One pass over a long line: the histogram of the digit at shift of keys with this prefix or, if kept is given, those keys.
+ * Returns the number of NaNs. */
 static int64_t NAME(pass)(const rank_line *l, K prefix, int above, int shift, int digits, uint32_t (*count)[1 << RANK_DIGIT],
-                          K *kept, void *room)
+                          K *kept, void *buffer)
 {
     K       key[RANK_TILE];
     int64_t nans = 0;
     for (int64_t at = 0, m; at < l->n; at += m) {
         m = l->n - at < RANK_TILE ? l->n - at : RANK_TILE;
-        nans += NAME(make_keys)(NAME(read)(l, at, m, room), m, key);
-        if (kept) { /* no branch to predict */
+        nans += NAME(make_keys)(NAME(read)(l, at, m, buffer), m, key);
+        if (kept) { /* branchless */
             for (int64_t i = 0; i < m; i++) *kept = key[i], kept += key[i] >> above == prefix;
         } else if (above == 8 * sizeof(K)) { /* all */
             for (int64_t i = 0; i < m; i++) count[i & 1][key[i] >> shift]++;
@@ -248,20 +249,20 @@ static int64_t NAME(pass)(const rank_line *l, K prefix, int above, int shift, in
     }
     return nans;
 }
-/* Of a long line no keys are kept: it is read again for each digit, until those left fit the scratch. */
+/* A long line keeps no keys: it is read again for each digit until the remaining keys fit the scratch. */
 static K NAME(key_of_long)(const rank_line *l, rank_kind kind, int64_t k, void *scratch, int64_t *later, bool *alike)
 {
     enum { MOST = RANK_SHORT / sizeof(K), BITS = sizeof(K) == 1 ? 8 : RANK_DIGIT };
     uint32_t count[2][1 << RANK_DIGIT];
     K       *keys = scratch, prefix = 0;
-    void    *room = keys + MOST + 1;
+    void    *buffer = keys + MOST + 1;
     int      above = 8 * sizeof(K), shift = above - BITS;
     int64_t  here = l->n;
     for (;;) {
         int     digits = 1 << (above - shift);
         int64_t digit = 0;
         for (int c = 0; c < 2; c++) memset(count[c], 0, (size_t)digits * sizeof *count[c]);
-        int64_t nans = NAME(pass)(l, prefix, above, shift, digits, count, NULL, room);
+        int64_t nans = NAME(pass)(l, prefix, above, shift, digits, count, NULL, buffer);
         if (above == 8 * sizeof(K)) k = wanted_rank(kind, l->n, nans, k);
         while (here = (int64_t)count[0][digit] + count[1][digit], k >= here) k -= here, digit++;
         prefix = (K)(above == 8 * sizeof(K) ? digit : (int64_t)(prefix << (above - shift)) | digit), above = shift;
@@ -269,16 +270,16 @@ static K NAME(key_of_long)(const rank_line *l, rank_kind kind, int64_t k, void *
         if (here <= MOST) break;
         shift = shift > BITS ? shift - BITS : 0;
     }
-    NAME(pass)(l, prefix, above, 0, 1, NULL, keys, room);
+    NAME(pass)(l, prefix, above, 0, 1, NULL, keys, buffer);
     return NAME(key_of_rank)(here, k, keys, later, alike);
 }
 
-static ITEM *NAME(listed)(const rank_line *l, void *room, size_t *bytes) /* NULL: no memory */
+static ITEM *NAME(listed)(const rank_line *l, void *buffer, size_t *bytes) /* NULL: no memory */
 {
     ITEM *a = cpu_scratch(*bytes = (size_t)(l->n + 1) * sizeof *a);
     for (int64_t at = 0, m; a && at < l->n; at += m) {
         m = l->n - at < RANK_TILE ? l->n - at : RANK_TILE;
-        const T *x = NAME(read)(l, at, m, room);
+        const T *x = NAME(read)(l, at, m, buffer);
         for (int64_t i = 0; i < m; i++) a[at + i] = (ITEM){ x[i], (uint32_t)(at + i) };
     }
     return a;
@@ -287,11 +288,11 @@ static int64_t NAME(select_line)(rank_kind kind, const rank_line *l, int64_t k, 
 {
     int64_t n = l->n, later;
     bool    alike, is_short = n * (int64_t)sizeof(T) <= RANK_SHORT;
-    char   *room =
-        (char *)scratch + RANK_SHORT + sizeof(T); /* what lies otherwise comes here: a short line, a tile of a long one */
+    char   *buffer =
+        (char *)scratch + RANK_SHORT + sizeof(T); /* copies of non-contiguous elements: a short line, a tile of a long one */
     K key;
     if (is_short) {
-        const T *x = NAME(read)(l, 0, n, room);
+        const T *x = NAME(read)(l, 0, n, buffer);
         k = wanted_rank(kind, n, NAME(make_keys)(x, n, scratch), k);
         if (n <= 16) {
             int64_t at = NAME(tiny_rank)(n, k, scratch, &alike);
@@ -301,19 +302,19 @@ static int64_t NAME(select_line)(rank_kind kind, const rank_line *l, int64_t k, 
         if (kind != KTHVALUE || !alike) return NAME(place_of)(x, n, NAME(value_of)(key), &later);
     } else {
         key = NAME(key_of_long)(l, kind, k, scratch, &later, &alike);
-        if (kind != KTHVALUE || !alike) return NAME(find)(l, NAME(value_of)(key), later, room);
+        if (kind != KTHVALUE || !alike) return NAME(find)(l, NAME(value_of)(key), later, buffer);
     }
     size_t bytes;
-    ITEM  *a = NAME(listed)(l, room, &bytes);
+    ITEM  *a = NAME(listed)(l, buffer, &bytes);
     if (!a) return -1;
     NAME(quick_select)(a, k, n);
     int64_t at = a[k].i;
     return cpu_scratch_free(a, bytes), at;
 }
-static int64_t NAME(mode_line)(const rank_line *l, void *room)
+static int64_t NAME(mode_line)(const rank_line *l, void *buffer)
 {
     size_t  bytes;
-    ITEM   *a = NAME(listed)(l, room, &bytes);
+    ITEM   *a = NAME(listed)(l, buffer, &bytes);
     int64_t n = l->n, best = 0, most = 0, run = 0;
     if (!a) return -1;
     NAME(introsort)(a, 0, n, NAME(depth)(n));

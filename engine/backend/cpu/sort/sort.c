@@ -1,21 +1,25 @@
-/* Sorting a line: values become keys, unsigned numbers in the order of the values; a key and the index of its value become one record, and
- * records are sorted as numbers. Equal values then come in the order of their indices: every sort here is stable, as PyTorch's is.
+/* Sorting a line: values become keys (unsigned integers in the order of the values); a key and the index of its value form
+ * one record, and records are sorted as integers. Equal values stay in the order of their indices: every sort here is
+ * stable, as PyTorch's is.
  *
- * A first pass finds the least and the largest key and which bits vary. Subtracting the least and dropping low bits that are all alike leaves
- * as few bits as the values need, so that 64 bits hold key and index of everything but 8-byte values that spread widely. Of those a record
- * keeps the leading bits of the key. Few are then alike; those that are have their records made anew, of the bits that were left out, and are
- * sorted once more (break_ties). Records of 128 bits took twice the room and, moved six times, longer.
+ * A first pass finds the smallest and largest key and the bits that vary. Subtracting the smallest key and dropping constant
+ * low bits leaves as few bits as the values need, so 64 bits hold key and index of everything except 8-byte values with a
+ * wide range. For those, a record keeps the leading bits of the key. Few records then tie; those that do are rebuilt from
+ * the omitted bits and sorted once more (break_ties). Records of 128 bits took twice the memory and, moved six times, more
+ * time.
  *
- * With buffers the digits of the keys are sorted from the lowest up, 11 bits at a time (three passes for float32, one for small integers): no
- * comparisons and no branches to predict. A line of up to 256 is merged instead. One long line is sorted by all threads, several by one each.
+ * With buffers, an LSD radix sort takes 11 bits per pass (three passes for float32, one for small integers): no comparisons
+ * and no branch mispredictions. A line of up to 256 is merge-sorted instead. All threads sort one long line; several lines
+ * get one thread each.
  *
- * Working memory is two buffers of records, 16 bytes per element of a line and thread, up to SORT_MEMORY. Records of a longer line go where its
- * indices will be written: the first digit, from the top, is counted and each record put into its part, in order. Where the values will be is
- * room for a second buffer, too, which each thread takes a piece of to sort a part in; parts that no piece is large enough for are sorted
- * where they lie (sort_in_place.inc.c), which takes twice as long. Only where indices do not lie one after the other do long lines have buffers.
+ * The workspace is two buffers of records, 16 bytes per element of a line and thread, up to SORT_MEMORY. Records of a longer
+ * line go to the memory of its index output: a histogram of the top digit is built, and each record is moved to its part, in
+ * order. The memory of the value output serves as a second buffer: each thread takes a piece of it to sort a part. Parts too
+ * large for a piece are sorted in place (sort_in_place.inc.c), which takes twice as long. Long lines have buffers only if
+ * their index output is not contiguous.
  *
- * The k least alone: the first digit is counted of all; of the keys that share the digit of the last of them the next digits are counted, until
- * few are left. Then it is known up to which key records are made. */
+ * The k smallest alone: count the top digit of all keys; then, among the keys that share the digit of the k-th one, count
+ * the next digits until few are left. That gives the largest key for which records are made. */
 #include "sort.h"
 #include "../../args.h"
 #include "../../../tensor/iter.h"
@@ -37,25 +41,25 @@ void cpu_join_summaries(key_summary *all, const key_summary *s)
 /* ---- records ---- */
 enum { PARALLEL_LINE = 1 << 17, MOST_BLOCKS = 64 };
 
-int64_t cpu_sort_room(int64_t n) /* short lines are rounded up (cpu_sort_short) */
+int64_t cpu_sort_capacity(int64_t n) /* short lines are rounded up (cpu_sort_short) */
 {
-    int64_t room = 8;
-    while (room < n && room < SORT_TILE) room *= 2;
-    return room < n ? n : room;
+    int64_t capacity = 8;
+    while (capacity < n && capacity < SORT_TILE) capacity *= 2;
+    return capacity < n ? n : capacity;
 }
 
 static int bits_of(uint64_t x) { return x ? 64 - __builtin_clzll(x) : 0; }
-/* What a record keeps of a key; returns how many bits that are. */
+/* Chooses the key bits that a record keeps; returns their number. */
 static int plan_records(sorted_line *line, const key_summary *all, bool with_index)
 {
-    int bits = bits_of(all->most - all->least), alike = all->varying ? __builtin_ctzll(all->varying) : 0, room;
+    int bits = bits_of(all->most - all->least), alike = all->varying ? __builtin_ctzll(all->varying) : 0, capacity;
     line->lossy = all->lossy, line->least = all->least;
     line->index_bits = with_index ? bits_of((uint64_t)(line->n - 1)) : 0;
-    room = 64 - line->index_bits, line->cut = bits - alike > room;
-    line->shift = line->cut ? bits - room : alike;
+    capacity = 64 - line->index_bits, line->cut = bits - alike > capacity;
+    line->shift = line->cut ? bits - capacity : alike;
     return bits - line->shift;
 }
-static inline uint64_t record_of(const sorted_line *line, uint64_t key) /* but for its index */
+static inline uint64_t record_of(const sorted_line *line, uint64_t key) /* without its index */
 {
     return (key - line->least) >> line->shift << line->index_bits;
 }
@@ -89,7 +93,8 @@ static bool has_equals(const sorted_line *line, const uint64_t *a, int64_t n)
     for (int64_t i = 1; i < n; i++) equal |= (a[i] ^ a[i - 1]) >> line->index_bits == 0;
     return equal;
 }
-/* Records are in order but for the last `left` bits of their keys. spare: NULL, or as much room again. True if some keys are equal. */
+/* Records are sorted except for the last `left` bits of their keys. spare: NULL, or a buffer of the same size. True if some
+ * keys are equal. */
 static bool break_ties(const sorted_line *line, uint64_t *a, uint64_t *spare, int64_t n, int left, bool parallel)
 {
     int      low = line->index_bits, width = left < 64 - low ? left : 64 - low;
@@ -120,7 +125,7 @@ static bool break_ties(const sorted_line *line, uint64_t *a, uint64_t *spare, in
 }
 
 /* ---- with buffers ---- */
-typedef struct { /* loading a long line, block by block */
+typedef struct { /* loads a long line block by block */
     const sorted_line *line;
     int64_t            block;
     uint64_t          *to;
@@ -135,7 +140,7 @@ static void load_blocks(void *ctx, int64_t begin, int64_t end)
         line->key->load(line->from + at * line->step, line->step, n, line->flip, l->to + at, &l->summary[b]);
     }
 }
-static int64_t blocks_of(int64_t n) /* for the threads there are: the result does not depend on it */
+static int64_t blocks_of(int64_t n) /* adapts to the number of threads: the result does not depend on it */
 {
     int64_t blocks = 2 * lc_num_threads(), most = n / SORT_TILE ? n / SORT_TILE : 1;
     if (blocks > MOST_BLOCKS) blocks = MOST_BLOCKS;
@@ -146,7 +151,7 @@ int cpu_sort_line(lc_dtype dtype, const char *from, int64_t step, int64_t n, boo
 {
     const lc_sort_key *key = cpu_sort_key(dtype);
     bool               split = parallel && n >= PARALLEL_LINE && lc_num_threads() > 1;
-    int64_t            blocks = split || n > INT32_MAX ? blocks_of(n) : 0, *count = NULL; /* counts of one block are 32 bits */
+    int64_t            blocks = split || n > INT32_MAX ? blocks_of(n) : 0, *count = NULL; /* counts per block are 32 bits */
     key_summary        all, each[MOST_BLOCKS];
     if (blocks && !(count = cpu_scratch((size_t)blocks * sizeof *count << SORT_DIGIT))) return -1;
     *line = (sorted_line){ .key = key, .flip = descending ? key->all : 0, .n = n, .from = from, .step = step };
@@ -167,26 +172,26 @@ int cpu_sort_line(lc_dtype dtype, const char *from, int64_t step, int64_t n, boo
     return 0;
 }
 
-/* ---- in the room of the indices ---- */
+/* ---- in the memory of the index output ---- */
 typedef struct {
-    const sorted_line *line;
-    const sort_room   *room;
-    int64_t            block, blocks; /* elements of a block, and how many */
-    int64_t           *count;         /* 1 << SORT_DIGIT of each block, then where the next of a part goes */
-    key_summary       *summary;
-    int                below;     /* bits of records below the first digit */
-    int64_t            parts;     /* digits that are sorted, */
-    const int64_t     *end;       /* and where each ends */
-    int64_t            size;      /* of a record in bytes: 8, or as the values that are sorted without their indices */
-    int64_t            most;      /* larger parts are not one thread's */
-    int64_t            each;      /* records of spare room that a thread takes */
-    int                slots;     /* so often */
-    atomic_ullong      taken;     /* a bit for each */
-    atomic_bool        equal;     /* two keys, and that is not wanted */
-    uint64_t           low, high; /* keys looked at, once those of the k least are sought, */
-    int                shift;     /* and the bits below the digit that is counted */
-    uint32_t          *narrow;    /* 1 << SORT_DIGIT of each block; or the keys, */
-    int64_t           *section;   /* and where the next of each block goes */
+    const sorted_line    *line;
+    const sort_workspace *workspace;
+    int64_t               block, blocks; /* elements per block, and number of blocks */
+    int64_t              *count;         /* 1 << SORT_DIGIT per block: counts, then the next position in each part */
+    key_summary          *summary;
+    int                   below;     /* record bits below the top digit */
+    int64_t               parts;     /* number of digits to sort, */
+    const int64_t        *end;       /* and the end of each */
+    int64_t               size;      /* record size in bytes: 8, or that of the values when sorting without indices */
+    int64_t               most;      /* larger parts are split between threads */
+    int64_t               each;      /* spare records per thread */
+    int                   slots;     /* so often */
+    atomic_ullong         taken;     /* one bit per piece */
+    atomic_bool           equal;     /* two keys are equal, which the caller excluded */
+    uint64_t              low, high; /* range of keys considered while selecting the k smallest, */
+    int                   shift;     /* and the bits below the digit being counted */
+    uint32_t             *narrow;    /* 1 << SORT_DIGIT per block; or the keys, */
+    int64_t              *section;   /* and the next position of each block */
 } placing;
 typedef enum { SUMMARISE, COUNT, NARROW, COLLECT, MOVE } place_pass;
 static int64_t those_between(uint64_t low, uint64_t high, uint64_t *key, int64_t n, uint8_t *from)
@@ -210,7 +215,7 @@ static inline __attribute__((always_inline)) void pass_block(const placing *p, i
     for (int64_t n, m; at < end; at += n) {
         n = m = end - at < SORT_TILE ? end - at : SORT_TILE;
         line->key->load(line->from + at * line->step, line->step, n, line->flip, key, &s);
-        if (pass >= NARROW && p->room->k) {
+        if (pass >= NARROW && p->workspace->k) {
             if (s.least > p->high || s.most < p->low) continue;
             m = those_between(p->low, p->high, key, n, from);
         }
@@ -222,7 +227,7 @@ static inline __attribute__((always_inline)) void pass_block(const placing *p, i
             for (int64_t i = 0; i < m; i++) narrow[(key[i] - p->low) >> p->shift]++;
         else if (pass == COLLECT)
             for (int64_t i = 0; i < m; i++) ((uint64_t *)p->narrow)[p->section[b]++] = key[i];
-        else if (p->room->k)
+        else if (p->workspace->k)
             for (int64_t i = 0; i < m; i++) {
                 uint64_t r = record_of(line, key[i]);
                 line->record[count[r >> p->below]++] = r | (uint64_t)(at + from[i]);
@@ -248,8 +253,9 @@ BLOCKS_PASS(narrow_blocks, NARROW)
 BLOCKS_PASS(collect_blocks, COLLECT)
 BLOCKS_PASS(move_blocks, MOVE)
 
-/* Of the keys that have digit d, `need` are among the k least: looks at the next digits of those alone until few are left, which are sorted. The
- * largest of them becomes `high`, and kept says how many of each block there are up to it. False: the next has the same key. */
+/* Of the keys with digit d, `need` are among the k smallest. Looks at the next digits of those alone until few are left, and
+ * sorts them. The largest of them becomes `high`, and kept holds the count up to it per block. False if the next element has
+ * the same key. */
 enum { COLLECTED = (sizeof(uint32_t) << SORT_DIGIT) / sizeof(uint64_t) };
 static bool find_last(placing *p, int64_t d, int64_t need, int64_t *kept)
 {
@@ -292,7 +298,8 @@ static bool find_last(placing *p, int64_t d, int64_t need, int64_t *kept)
     p->low = 0;
     return true;
 }
-/* Where each block's records of each part go, as far as there are parts; their number. Zero: the k least are not to be told from others. */
+/* The position of each block's records in each part; returns the number of parts. Zero: the k smallest cannot be told from
+ * their equals. */
 static int64_t place_parts(placing *p, int64_t digits)
 {
     int64_t kept[MOST_BLOCKS], sum = 0;
@@ -302,8 +309,8 @@ static int64_t place_parts(placing *p, int64_t digits)
             int64_t *c = &p->count[(b << SORT_DIGIT) + d];
             sum += *c;
         }
-        bool last = p->room->k && sum >= p->room->k;
-        if (last && !find_last(p, d, p->room->k - before, kept)) return 0;
+        bool last = p->workspace->k && sum >= p->workspace->k;
+        if (last && !find_last(p, d, p->workspace->k - before, kept)) return 0;
         sum = before;
         for (int64_t b = 0; b < p->blocks; b++) {
             int64_t *c = &p->count[(b << SORT_DIGIT) + d], here = last ? kept[b] : *c;
@@ -313,7 +320,7 @@ static int64_t place_parts(placing *p, int64_t digits)
     }
     return digits;
 }
-/* A piece of the spare room that nobody else has; -1: there is none for n. */
+/* Claims a free piece of the spare memory; -1 if there is none for n. */
 static int take_slot(placing *p, int64_t n)
 {
     for (int i = 0; i < p->slots && n <= p->each; i++)
@@ -327,14 +334,14 @@ static void sort_part(placing *p, int64_t d, bool parallel)
     uint64_t          *a = (uint64_t *)((char *)line->record + at * p->size), *spare = NULL, *sorted;
     int                low = line->index_bits, slot = n > SORT_TILE ? take_slot(p, n) : -1;
     if (n < 2) return;
-    if (slot >= 0) spare = p->room->spare + slot * p->each;
+    if (slot >= 0) spare = p->workspace->spare + slot * p->each;
     if (p->size == (int64_t)sizeof *a && in_order(a, n)) (void)0;
     else if (spare) { /* records came in the order of their indices */
         if ((sorted = cpu_sort_records(a, spare, n, low, p->below - low, 0, NULL)) != a)
             memcpy(a, sorted, (size_t)n * sizeof *a);
     } else cpu_sort_place(a, p->size, n, line->cut ? low : 0, p->below, parallel);
-    bool equal = line->cut ? break_ties(line, a, spare, n, line->shift, parallel) : p->room->k && has_equals(line, a, n);
-    if (equal && p->room->k) p->equal = true;
+    bool equal = line->cut ? break_ties(line, a, spare, n, line->shift, parallel) : p->workspace->k && has_equals(line, a, n);
+    if (equal && p->workspace->k) p->equal = true;
     if (slot >= 0) atomic_fetch_and(&p->taken, ~(1ull << slot));
 }
 static void sort_parts(void *ctx, int64_t begin, int64_t end)
@@ -347,27 +354,27 @@ static void share_spare(placing *p, bool parallel)
 {
     p->slots = parallel ? lc_num_threads() : 1;
     if (p->slots > MOST_BLOCKS) p->slots = MOST_BLOCKS;
-    p->each = p->room->spare && p->size == sizeof(uint64_t) ? p->room->spares / p->slots : 0;
+    p->each = p->workspace->spare && p->size == sizeof(uint64_t) ? p->workspace->spares / p->slots : 0;
     if (p->each > INT32_MAX) p->each = INT32_MAX;
 }
 int cpu_sort_in_place(lc_dtype dtype, const char *from, int64_t step, int64_t n, bool descending, bool with_index,
-                      bool parallel, const sort_room *room, sorted_line *line)
+                      bool parallel, const sort_workspace *workspace, sorted_line *line)
 {
     const lc_sort_key *key = cpu_sort_key(dtype);
-    int64_t            blocks = parallel ? blocks_of(n) : 1, total = room->k ? room->k : n;
+    int64_t            blocks = parallel ? blocks_of(n) : 1, total = workspace->k ? workspace->k : n;
     key_summary        each[MOST_BLOCKS];
-    placing            p = { .line = line, .room = room, .size = with_index ? 8 : lc_size_of(dtype), .summary = each };
+    placing p = { .line = line, .workspace = workspace, .size = with_index ? 8 : lc_size_of(dtype), .summary = each };
     p.block = (n + blocks - 1) / blocks, p.blocks = blocks = (n + p.block - 1) / p.block;
-    size_t bytes = (size_t)blocks * (sizeof *p.count + (room->k ? sizeof *p.narrow : 0)) << SORT_DIGIT;
+    size_t bytes = (size_t)blocks * (sizeof *p.count + (workspace->k ? sizeof *p.narrow : 0)) << SORT_DIGIT;
     *line = (sorted_line){
-        .key = key, .flip = descending ? key->all : 0, .n = n, .from = from, .step = step, .record = room->place
+        .key = key, .flip = descending ? key->all : 0, .n = n, .from = from, .step = step, .record = workspace->place
     };
     if (!(p.count = cpu_scratch(bytes))) return -1;
     p.narrow = (uint32_t *)(p.count + (blocks << SORT_DIGIT));
     cpu_parallel(blocks, 1, n, summarise_blocks, &p);
     for (int64_t b = 1; b < blocks; b++) cpu_join_summaries(&each[0], &each[b]);
     p.high = each[0].most;
-    p.equal = room->k && p.high - each[0].least < (uint64_t)room->k - 1; /* there are not as many keys */
+    p.equal = workspace->k && p.high - each[0].least < (uint64_t)workspace->k - 1; /* fewer distinct keys than k */
     int bits = plan_records(line, &each[0], with_index), width = bits < SORT_DIGIT ? bits : SORT_DIGIT;
     while (width > 4 && n >> width < 8) width--;
     p.below = line->index_bits + bits - width;
@@ -379,7 +386,7 @@ int cpu_sort_in_place(lc_dtype dtype, const char *from, int64_t step, int64_t n,
     if (!p.equal) cpu_parallel(blocks, 1, n, move_blocks, &p);
     p.end = p.count + ((blocks - 1) << SORT_DIGIT); /* after the last block has moved */
     p.most = parallel && total / 4 > PARALLEL_LINE ? total / 4 : total;
-    if (!p.equal && (bits > width || line->cut || room->k)) {
+    if (!p.equal && (bits > width || line->cut || workspace->k)) {
         share_spare(&p, false);
         for (int64_t d = 0; p.most < total && d < p.parts; d++)
             if (p.end[d] - (d ? p.end[d - 1] : 0) > p.most) sort_part(&p, d, true);

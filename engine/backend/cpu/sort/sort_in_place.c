@@ -1,9 +1,9 @@
-/* Sorting numbers where they lie (sort_in_place.inc.c), of 2, 4 and 8 bytes. */
+/* In-place sort of integers (sort_in_place.inc.c) of 2, 4 and 8 bytes. */
 #include "sort_records.h"
 #include <string.h>
 
 enum { PLACE_BITS = 8, PLACE_PARALLEL = 1 << 17 };
-static int place_width(int64_t n, int bits) /* parts of a few dozen: more, where values are uneven */
+static int place_width(int64_t n, int bits) /* aims at parts of a few dozen; uneven values give larger ones */
 {
     int width = 0;
     while (width < PLACE_BITS && n >> width > 32) width++;

@@ -1,8 +1,9 @@
-/* Included per width of record R: sorts unsigned numbers where they lie, by their bits from low up to `bits`.
+/* Included once per record width R: sorts unsigned integers in place, by their bits from low up to `bits`.
  *
- * Digits from the top: counted, then every number that lies in another digit's part is exchanged with one that belongs there, until each part
- * holds its own; then the parts, one by one. Parts of up to SORT_TILE are merged in a tile. Numbers that are alike change places: where
- * their order matters, they hold an index. Where all have the same digit, bits in which they do not differ at all are skipped. */
+ * An MSD radix sort (American flag sort): build a histogram of the top digit, exchange every misplaced number with one that
+ * belongs there until each part holds its own, then sort the parts one by one. Parts of up to SORT_TILE are merge-sorted in
+ * a tile. The sort is not stable: where order matters, records contain an index. If all numbers share the digit, constant
+ * bits are skipped. */
 static void NAME(place_tile)(R *a, int64_t n)
 {
     uint64_t one[SORT_TILE], two[SORT_TILE], *sorted;
@@ -10,7 +11,7 @@ static void NAME(place_tile)(R *a, int64_t n)
     sorted = cpu_sort_short(one, two, n);
     for (int64_t i = 0; i < n; i++) a[i] = (R)sorted[i];
 }
-/* Into parts of the digit of width bits at shift; end: where each part ends. False if there is only one. */
+/* Partitions by the digit of width bits at shift; end: the end of each part. False if there is only one part. */
 static bool NAME(place_parts)(R *a, int64_t n, int shift, int width, int64_t *end)
 {
     int64_t  next[1 << PLACE_BITS], at = 0, digits = 1 << width;
@@ -59,7 +60,7 @@ static void NAME(place_some)(void *ctx, int64_t begin, int64_t stop)
         NAME(place)(job->a + at, job->end[d] - at, job->low, job->bits);
     }
 }
-/* The same by all threads, but for the first digit. */
+/* The same by all threads, except for the first digit. */
 static void NAME(place_long)(R *a, int64_t n, int low, int bits)
 {
     int64_t end[1 << PLACE_BITS];

@@ -1,4 +1,4 @@
-/* sort along a dimension: each line becomes sorted records (sort.c), and these the values and indices. */
+/* sort along a dimension: each line becomes sorted records (sort.c), and records become values and indices. */
 #include "sort_lines.h"
 #include "../strategy.h"
 #include <string.h>
@@ -48,18 +48,18 @@ void cpu_emit_sorted(const line_walk *w, const sorted_line *line, line_ends at, 
     else emit(&e, 0, n);
 }
 
-sort_room cpu_room_in_results(const line_walk *w, line_ends at)
+sort_workspace cpu_workspace_in_results(const line_walk *w, line_ends at)
 {
-    int64_t   size = lc_size_of(w->dtype);
-    sort_room room = { .place = at.indices };
+    int64_t        size = lc_size_of(w->dtype);
+    sort_workspace workspace = { .place = at.indices };
     if (at.values && w->step[1] == size) {
         uintptr_t first = ((uintptr_t)at.values + 7) / 8 * 8, end = (uintptr_t)at.values + (uintptr_t)(w->k * size);
-        room.spare = (uint64_t *)first, room.spares = end > first ? (int64_t)(end - first) / 8 : 0;
+        workspace.spare = (uint64_t *)first, workspace.spares = end > first ? (int64_t)(end - first) / 8 : 0;
     }
-    return room;
+    return workspace;
 }
 
-/* ---- tiny lines: as many as fit a tile are loaded together, sorted by insertion, and stored together ---- */
+/* ---- tiny lines: loaded together up to a full tile, insertion-sorted, and stored together ---- */
 enum { TINY = 8 };
 static void insert_in_order(uint64_t *key, int64_t *index, int64_t n)
 {
@@ -88,7 +88,7 @@ static void sort_tiny_lines(const line_walk *w, char *const *ptr, const int64_t 
         if (at.indices) memcpy(at.indices, index, (size_t)(rows * n) * sizeof *index);
     }
 }
-/* One after the other in memory, each of them and all together. */
+/* Lines are contiguous, and so is the sequence of lines. */
 static bool lines_are_packed(const line_walk *w, const int64_t *stride)
 {
     bool packed = true;
@@ -99,7 +99,7 @@ static bool lines_are_packed(const line_walk *w, const int64_t *stride)
     return packed;
 }
 
-/* ---- long lines of values alone, one after the other: sorted where they will be, without records ---- */
+/* ---- long contiguous lines of values alone: sorted in the output, without records ---- */
 static void get_records(const char *from, int64_t size, uint64_t *key, int64_t n)
 {
     for (int64_t i = 0; size == 2 && i < n; i++) key[i] = ((const uint16_t *)from)[i];
@@ -118,7 +118,7 @@ static int64_t first_at_least(const char *records, int64_t size, const sorted_li
     }
     return low;
 }
-/* Zeros have signs and NaNs bits that keys do not hold: from `next` on they are as they came. */
+/* Keys lose the signs of zeros and the bits of NaNs: these are copied from the input, in order, from `next` on. */
 static void restore_equals(const line_walk *w, const lc_sort_key *as, line_ends at, uint64_t zero, const int64_t *next)
 {
     int64_t     size = lc_size_of(w->dtype), to[2] = { next[0], next[1] };
@@ -158,7 +158,7 @@ static int sort_values(const line_walk *w, line_ends at)
     sorted_line        line;
     if (size == 1) return count_values(w, at), 0;
     if (cpu_sort_in_place(w->dtype, at.in, w->step[0], w->n, w->descending, false, w->parallel,
-                          &(sort_room){ .place = at.values }, &line) < 0)
+                          &(sort_workspace){ .place = at.values }, &line) < 0)
         return -1;
     if (line.lossy) {
         as->load((const char *)&(uint64_t){ 0 }, size, 1, 0, &zero, &s);
@@ -175,7 +175,7 @@ static int sort_values(const line_walk *w, line_ends at)
     return 0;
 }
 
-/* ---- which way: lines of one walk, some at a time ---- */
+/* ---- choice of method: several lines of one walk at a time ---- */
 typedef struct {
     const line_thread *thread;
     char *const       *ptr;
@@ -198,7 +198,7 @@ static int by_buffers(void *run)
 {
     const line_run  *r = run;
     const line_walk *w = walk_of(run);
-    uint64_t        *one = (uint64_t *)r->thread->memory, *two = one + cpu_sort_room(w->n);
+    uint64_t        *one = (uint64_t *)r->thread->memory, *two = one + cpu_sort_capacity(w->n);
     for (int64_t l = 0; l < r->lines; l++) {
         sorted_line line;
         line_ends   at = cpu_line_ends(w, r->ptr, r->stride, l);
@@ -214,19 +214,20 @@ static int by_values(void *run)
         if (sort_values(walk_of(run), cpu_line_ends(walk_of(run), r->ptr, r->stride, l)) < 0) return -1;
     return 0;
 }
-enum { BUFFERED = 1 << 16 }; /* elements of a line that two buffers of records, near enough to the core, sort faster */
+enum { BUFFERED = 1 << 16 }; /* longest line that two buffers of records, close to the core, sort faster */
 static int in_results(void *run)
 {
     const line_run  *r = run;
     const line_walk *w = walk_of(run);
     for (int64_t l = 0; l < r->lines; l++) {
-        sorted_line line;
-        line_ends   at = cpu_line_ends(w, r->ptr, r->stride, l);
-        sort_room   room = cpu_room_in_results(w, at);
-        int         rc = w->n <= BUFFERED && room.spares >= w->n
-                             ? cpu_sort_line(w->dtype, at.in, w->step[0], w->n, w->descending, true, w->parallel, room.place,
-                                             room.spare, &line)
-                             : cpu_sort_in_place(w->dtype, at.in, w->step[0], w->n, w->descending, true, w->parallel, &room, &line);
+        sorted_line    line;
+        line_ends      at = cpu_line_ends(w, r->ptr, r->stride, l);
+        sort_workspace workspace = cpu_workspace_in_results(w, at);
+        int            rc =
+            w->n <= BUFFERED && workspace.spares >= w->n
+                           ? cpu_sort_line(w->dtype, at.in, w->step[0], w->n, w->descending, true, w->parallel, workspace.place,
+                                           workspace.spare, &line)
+                           : cpu_sort_in_place(w->dtype, at.in, w->step[0], w->n, w->descending, true, w->parallel, &workspace, &line);
         if (rc < 0) return -1;
         cpu_emit_sorted(w, &line, at, w->n);
     }
@@ -243,9 +244,9 @@ static int               sort_lines(void *ctx, char *const *ptr, const int64_t *
     return RUN_STRATEGIES(first ? "sort" : NULL, sorts, &((line_run){ t, ptr, stride, lines }));
 }
 
-/* ---- every line, between the threads ---- */
+/* ---- all lines, shared between threads ---- */
 typedef struct {
-    line_walk  walk; /* not cleared: most of it is room for dimensions */
+    line_walk  walk; /* not cleared: most of it is space for dimensions */
     lc_row_fn  run;
     atomic_int failed;
 } line_job;
@@ -278,7 +279,7 @@ int cpu_each_line(lc_dtype dtype, const lc_sort_args *a, lc_row_fn run, size_t b
         kept += !along;
     }
     if (!lines || !w->n || !a->k) return 0;
-    for (int k = 0; k < 3 && w->n == 1; k++) w->step[k] = lc_size_of(operand[k]->dtype); /* whatever it says: one element */
+    for (int k = 0; k < 3 && w->n == 1; k++) w->step[k] = lc_size_of(operand[k]->dtype); /* a single element has any stride */
     lc_iter_start(&w->it, kept, shape);
     for (int k = 0; k < 3; k++) lc_iter_add_raw(&w->it, operand[k]->data, byte_stride[k]);
     lc_iter_prepare(&w->it, true);
@@ -291,7 +292,7 @@ static int cpu_sort(lc_dtype dtype, const void *args)
 {
     const lc_sort_args *a = args;
     int64_t             n = a->in->ndim ? a->in->shape[a->dim] : 1;
-    size_t              bytes = (size_t)cpu_sort_room(n) * 2 * sizeof(uint64_t);
+    size_t              bytes = (size_t)cpu_sort_capacity(n) * 2 * sizeof(uint64_t);
     bool                in_place = bytes > SORT_MEMORY && (a->indices ? a->indices : a->values)->stride[a->dim] == 1;
     return cpu_each_line(dtype, a, sort_lines, in_place ? 0 : bytes, 4);
 }

@@ -1,4 +1,5 @@
-/* Sorting records with a second buffer: unsigned numbers with their index in the low bits, so that no two are equal and any sort is stable. */
+/* Sorting records with a second buffer. Records are unsigned integers with their index in the low bits, so no two are equal
+ * and any sort is stable. */
 #include "sort_records.h"
 #include "keys.h"
 #include <string.h>
@@ -7,12 +8,12 @@ enum { DIGIT_BITS = SORT_DIGIT, MOST_DIGITS = 8 };
 typedef struct {
     const uint64_t *from;
     uint64_t       *to;
-    int64_t         n, block, *count; /* elements per block; count: 1 << DIGIT_BITS of each block */
+    int64_t         n, block, *count; /* elements per block; count: 1 << DIGIT_BITS per block */
     int             shift;
     uint32_t        mask;
 } digit_pass;
 
-/* ---- short lines: networks of eight, then merges from both ends at once, without a branch on the values ---- */
+/* ---- short lines: sorting networks of eight, then branchless merges from both ends at once ---- */
 static inline void order(uint64_t *a, int i, int j)
 {
     uint64_t x = a[i], y = a[j];
@@ -28,15 +29,14 @@ static void eight(uint64_t *a)
 }
 static inline void merge(const uint64_t *a, uint64_t *to, int64_t half) /* a: two sorted halves */
 {
-    int64_t low = 0, high = 0; /* how many of the first half were taken from its front, and from its back */
+    int64_t low = 0, high = 0; /* elements taken from the front and from the back of the first half */
     for (int64_t i = 0; i < half; i++) {
         uint64_t x = a[low], y = a[half + i - low], u = a[half - 1 - high], v = a[2 * half - 1 - i + high];
         to[i] = x < y ? x : y, low += x < y;
         to[2 * half - 1 - i] = u > v ? u : v, high += u > v;
     }
 }
-uint64_t *cpu_sort_short(uint64_t *a, uint64_t *b,
-                         int64_t n) /* both have room for n rounded up to a power of two, at least 8 */
+uint64_t *cpu_sort_short(uint64_t *a, uint64_t *b, int64_t n) /* both hold n rounded up to a power of two, at least 8 */
 {
     lc_sort_runs runs = cpu_sort_kernels()->runs;
     int64_t      whole = 8;
@@ -54,7 +54,7 @@ uint64_t *cpu_sort_short(uint64_t *a, uint64_t *b,
     return a;
 }
 
-/* ---- long lines: digits from the lowest up. Every digit is counted in one pass ahead. ---- */
+/* ---- long lines: LSD radix sort. One pass in advance builds the histograms of all digits. ---- */
 static inline __attribute__((always_inline)) void count_digits(const uint64_t *a, int64_t n, int low, int width, int digits,
                                                                uint32_t (*count)[1 << DIGIT_BITS])
 {
@@ -70,7 +70,7 @@ static uint64_t *sort_digits(uint64_t *a, uint64_t *b, int64_t n, int low, int b
     int      widest = n < 4096 ? 8 : DIGIT_BITS, digits = (bits + widest - 1) / widest, width = (bits + digits - 1) / digits;
     uint32_t size = 1u << width, mask = size - 1;
     for (int d = 0; d < digits; d++) memset(count[d], 0, size * sizeof **count);
-    switch (digits) { /* loops of their own, with nothing left to decide in them */
+    switch (digits) { /* separate loops, with nothing left to decide inside them */
     case 1:
         count_digits(a, n, low, width, 1, count);
         break;
@@ -100,7 +100,8 @@ static uint64_t *sort_digits(uint64_t *a, uint64_t *b, int64_t n, int low, int b
     return a;
 }
 
-/* One line by all threads: for each digit blocks are counted, then moved to where the blocks before them end. */
+/* One line by all threads: for each digit, blocks build histograms, then move their records behind those of the blocks
+ * before them. */
 static void count_blocks(void *ctx, int64_t begin, int64_t end)
 {
     const digit_pass *p = ctx;

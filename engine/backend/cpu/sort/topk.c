@@ -1,12 +1,14 @@
-/* topk: the k best of each line. Which of several equal values is taken, and in which order they come, is what PyTorch's calls of
- * std::partial_sort and std::nth_element decide; so the algorithms of libstdc++ are repeated here step by step, wherever values are equal.
+/* topk: the k best of each line. PyTorch calls std::partial_sort and std::nth_element, and these decide which of several
+ * equal values is taken and in which order they come. So wherever values are equal, the algorithms of libstdc++ are followed
+ * step by step.
  *
- * Few of many (64 k <= n): a heap of the best so far, and every later element against the worst of it. A tile of elements whose best does not
- * enter is skipped as a whole, which is most of them. Otherwise, a handful is kept in order by insertion; more, and the line is sorted
- * (sort.c), which is faster than selecting; of a long line only what is chosen, in the room of the results. If two of the chosen are equal, or
- * the last and the first not chosen, the selection is repeated as libstdc++ does it; only then does a line that lies together take memory: 8
- * bytes for each element, a key and an index, 16 where keys need more than 32 bits. Which exchanges come depends on all of those before, so
- * nothing less does; where all are chosen, they lie in the room of the indices. */
+ * Few of many (64 k <= n): a heap holds the best so far, and every later element is compared with its worst. A tile of
+ * elements whose best does not enter is skipped as a whole, which is most tiles. Otherwise, a handful is kept sorted by
+ * insertion. For more, sorting the line (sort.c) is faster than selecting; in a long line only the chosen elements are
+ * sorted, in the memory of the outputs. If two chosen elements are equal, or the last chosen equals the first rejected, the
+ * selection is repeated as libstdc++ does it. Only then does a contiguous line need a workspace: 8 bytes per element for a
+ * key and an index, or 16 if keys need more than 32 bits. Each exchange depends on all previous ones, so nothing less
+ * suffices; if all are chosen, the pairs fit into the memory of the indices. */
 #include "sort_lines.h"
 #include <string.h>
 
@@ -14,7 +16,7 @@ typedef struct {
     uint64_t key;
     int64_t  index;
 } entry;
-/* A pair in one number, where keys have at most 32 bits. */
+/* A (key, index) pair in one integer, for keys of at most 32 bits. */
 typedef uint64_t packed;
 
 static int twice_log(int64_t n) { return 2 * (63 - __builtin_clzll((uint64_t)n)); }
@@ -85,33 +87,34 @@ static void emit_entries(const line_walk *w, const entry *e, line_ends at)
         emit_indices(w, index, i, n, at);
     }
 }
-/* Sorts the whole line. Not an answer (false) if that leaves a choice among equals, or the order of what is not to be in order. */
+/* Sorts the whole line. Returns false if that leaves a choice among equal values, or if the order of an unsorted result
+ * matters. */
 static int sorted_instead(const line_thread *t, line_ends at, bool *answered)
 {
     const line_walk *w = t->walk;
     sorted_line      line;
     uint64_t        *record = (uint64_t *)t->memory;
-    if (cpu_sort_line(w->dtype, at.in, w->step[0], w->n, w->descending, true, w->parallel, record, record + cpu_sort_room(w->n),
-                      &line) < 0)
+    if (cpu_sort_line(w->dtype, at.in, w->step[0], w->n, w->descending, true, w->parallel, record,
+                      record + cpu_sort_capacity(w->n), &line) < 0)
         return -1;
     *answered = !has_equals(&line, w->k < w->n ? w->k + 1 : w->n);
     if (*answered) cpu_emit_sorted(w, &line, at, w->k);
     return 0;
 }
-/* The same for a long line: only what is chosen is sorted, where the indices will be if they lie together. */
+/* The same for a long line: only the chosen elements are sorted, in the memory of the indices if that is contiguous. */
 static int chosen_instead(const line_walk *w, line_ends at, bool *answered)
 {
-    sorted_line line;
-    sort_room   room = cpu_room_in_results(w, at);
-    size_t      bytes = w->step[2] == sizeof(int64_t) ? 0 : (size_t)w->k * sizeof(uint64_t);
-    room.k = w->k;
-    if (bytes && !(room.place = cpu_scratch(bytes))) return -1;
-    int rc = cpu_sort_in_place(w->dtype, at.in, w->step[0], w->n, w->descending, true, w->parallel, &room, &line);
+    sorted_line    line;
+    sort_workspace workspace = cpu_workspace_in_results(w, at);
+    size_t         bytes = w->step[2] == sizeof(int64_t) ? 0 : (size_t)w->k * sizeof(uint64_t);
+    workspace.k = w->k;
+    if (bytes && !(workspace.place = cpu_scratch(bytes))) return -1;
+    int rc = cpu_sort_in_place(w->dtype, at.in, w->step[0], w->n, w->descending, true, w->parallel, &workspace, &line);
     if ((*answered = rc == 0)) cpu_emit_sorted(w, &line, at, w->k);
-    if (bytes) cpu_scratch_free(room.place, bytes);
+    if (bytes) cpu_scratch_free(workspace.place, bytes);
     return rc < 0 ? -1 : 0;
 }
-/* What libstdc++ makes of the whole line. Keys of more than 32 bits that differ in no more are packed, too. */
+/* libstdc++'s result for the whole line. Wider keys whose differences fit into 32 bits are packed, too. */
 static bool fit_packed(const line_walk *w, const char *in, key_summary *all)
 {
     uint64_t           key[SORT_TILE];
@@ -135,9 +138,9 @@ static int select_packed_line(const line_walk *w, line_ends at, uint64_t least)
     int64_t            index[SORT_TILE];
     const lc_sort_key *as = cpu_sort_key(w->dtype);
     key_summary        unused;
-    bool               room = w->k == w->n && w->step[2] == sizeof(packed);
+    bool               in_output = w->k == w->n && w->step[2] == sizeof(packed);
     size_t             bytes = (size_t)w->n * sizeof(packed);
-    packed            *all = room ? (packed *)at.indices : cpu_scratch(bytes);
+    packed            *all = in_output ? (packed *)at.indices : cpu_scratch(bytes);
     if (!all) return -1;
     for (int64_t i = 0, m; i < w->n; i += m) {
         m = w->n - i < SORT_TILE ? w->n - i : SORT_TILE;
@@ -150,7 +153,7 @@ static int select_packed_line(const line_walk *w, line_ends at, uint64_t least)
         for (int64_t j = 0; j < m; j++) index[j] = (int64_t)(all[i + j] & UINT32_MAX);
         emit_indices(w, index, i, m, at);
     }
-    if (!room) cpu_scratch_free(all, bytes);
+    if (!in_output) cpu_scratch_free(all, bytes);
     return 0;
 }
 static int select_line(const line_walk *w, line_ends at)
@@ -165,7 +168,7 @@ static int select_line(const line_walk *w, line_ends at)
     emit_entries(w, entries, at);
     return cpu_scratch_free(entries, bytes), 0;
 }
-/* It is read several times: where its elements do not lie together, they are brought together first. */
+/* The line is read several times: if it is not contiguous, it is copied first. */
 static int long_line(const line_walk *w, line_ends at)
 {
     line_walk near = *w;
@@ -180,19 +183,19 @@ static int long_line(const line_walk *w, line_ends at)
     if (copy) cpu_scratch_free(copy, bytes);
     return rc;
 }
-/* The k + 1 best of n keys in their order, by insertion: most of a line is worse than what is kept. False if two of them are equal. */
+/* The k + 1 best of n keys, sorted by insertion: most of a line is worse than the kept ones. False if two of them are equal. */
 enum { HANDFUL = 16 };
-static bool best_few(const uint64_t *key, int64_t n, int64_t first, entry *best, int64_t *kept, int64_t room)
+static bool best_few(const uint64_t *key, int64_t n, int64_t first, entry *best, int64_t *kept, int64_t capacity)
 {
     int64_t have = *kept;
     bool    equal = false;
     for (int64_t i = 0; i < n; i++) {
         uint64_t k = key[i];
-        if (have == room && k >= best[room - 1].key) {
-            equal |= k == best[room - 1].key;
+        if (have == capacity && k >= best[capacity - 1].key) {
+            equal |= k == best[capacity - 1].key;
             continue;
         }
-        int64_t j = have < room ? have++ : room - 1;
+        int64_t j = have < capacity ? have++ : capacity - 1;
         for (; j > 0 && k < best[j - 1].key; j--) best[j] = best[j - 1];
         equal |= j > 0 && k == best[j - 1].key;
         best[j] = (entry){ k, first + i };
@@ -205,16 +208,16 @@ static bool insert_instead(const line_walk *w, const char *in, entry *best)
     uint64_t           key[SORT_TILE];
     const lc_sort_key *as = cpu_sort_key(w->dtype);
     key_summary        unused;
-    int64_t            kept = 0, room = w->k < w->n ? w->k + 1 : w->k;
+    int64_t            kept = 0, capacity = w->k < w->n ? w->k + 1 : w->k;
     bool               clear = true;
     for (int64_t at = 0, m; at < w->n && clear; at += m) {
         m = w->n - at < SORT_TILE ? w->n - at : SORT_TILE;
         as->load(in + at * w->step[0], w->step[0], m, w->descending ? as->all : 0, key, &unused);
-        clear = best_few(key, m, at, best, &kept, room);
+        clear = best_few(key, m, at, best, &kept, capacity);
     }
     return clear;
 }
-/* Tiny lines, one after the other in memory, results too: as many as fit a tile are loaded together, and written together. */
+/* Tiny contiguous lines with contiguous results: loaded together up to a full tile, and written together. */
 enum { TINY = 8 };
 static bool are_tiny(const line_walk *w, const int64_t *stride)
 {
@@ -245,7 +248,7 @@ static void topk_tiny_lines(const line_walk *w, char *const *ptr, const int64_t 
         memcpy(at.indices, index, (size_t)(rows * k) * sizeof *index);
     }
 }
-static size_t line_bytes(int64_t n) { return (size_t)cpu_sort_room(n) * sizeof(entry); }
+static size_t line_bytes(int64_t n) { return (size_t)cpu_sort_capacity(n) * sizeof(entry); }
 static bool   is_long(int64_t n) { return line_bytes(n) > SORT_MEMORY; }
 static int    topk_lines(void *ctx, char *const *ptr, const int64_t *stride, int64_t lines)
 {

@@ -1,4 +1,5 @@
-/* Included per kind of entry E, which BEFORE(a, b), of two pointers, orders: the selection and the sort of libstdc++, exchange by exchange. */
+/* Included once per kind of entry E; BEFORE(a, b) orders two pointers. The selection and the sort of libstdc++, exchange by
+ * exchange. */
 static inline void NAME(swap)(E *a, E *b)
 {
     E x = *a;
@@ -104,7 +105,7 @@ static void NAME(std_sort)(E *first, E *last)
     NAME(insertion_sort)(first, guarded);
     for (E *i = guarded; i < last; i++) NAME(insert_unguarded)(i);
 }
-/* What PyTorch's topk does unless few of many are wanted. */
+/* PyTorch's topk, unless few of many are wanted. */
 static void NAME(choose)(E *entries, int64_t n, int64_t k, bool ordered)
 {
     NAME(nth_element)(entries, entries + k - 1, entries + n);

@@ -1,8 +1,9 @@
-/* unique and unique_consecutive. Where the keys of single values take few bits they are only counted in a table, which also says where each value
- * went. Values that mostly repeat are gathered in a set of keys, and that is sorted. Otherwise the values are sorted in the room of the result
- * (sort_in_place.inc.c), or with their indices in that of `inverse`, and neighbours compared: no memory but the results'. `inverse` then holds the
- * group of each value in the order of the values; another sort, by index, brings them where they belong. Slices are sorted by merging,
- * comparing element by element. */
+/* unique and unique_consecutive. If the keys of single values have few bits, they are only counted in a histogram, which
+ * also gives the position of each value. Values that mostly repeat are collected in a hash set of keys, and the set is
+ * sorted. Otherwise the values are sorted in the memory of the result (sort_in_place.inc.c), or with their indices in that
+ * of `inverse`, and neighbours are compared: no memory but the results'. `inverse` then holds the group of each value in
+ * sorted order; another sort, by index, moves them to their positions. Slices are merge-sorted, comparing element by
+ * element. */
 #include "sort.h"
 #include "../../args.h"
 #include <string.h>
@@ -13,7 +14,7 @@ static int64_t *inverse_of(const lc_unique_args *a) { return a->inverse ? (int64
 static int64_t *found_of(const lc_unique_args *a) { return (int64_t *)a->found->data; }
 static int      set_found(const lc_unique_args *a, int64_t n) { return *found_of(a) = n, 0; }
 
-/* ---- groups: from a run of keys in order to the distinct ones ---- */
+/* ---- groups: from sorted keys to the distinct ones ---- */
 typedef struct {
     const lc_unique_args *args;
     const lc_sort_key    *key;
@@ -34,7 +35,7 @@ static int with_room(grouping *g, int64_t n)
     return 0;
 }
 
-/* n <= SORT_TILE keys; index: where they were, NULL: in this order */
+/* n <= SORT_TILE keys; index: their original positions; NULL: unchanged */
 static void group(grouping *g, const uint64_t *key, const int64_t *index, int64_t n)
 {
     int64_t *inverse = inverse_of(g->args);
@@ -60,7 +61,7 @@ static int no_memory(const lc_unique_args *a)
 {
     return lc_fail_int(LC_OutOfMemory, "unique: no memory for %lld values", (long long)a->n);
 }
-static int finish_groups(const lc_unique_args *a, int64_t found) /* counts hold where groups start */
+static int finish_groups(const lc_unique_args *a, int64_t found) /* counts hold the starts of groups */
 {
     int64_t *counts = counts_of(a);
     for (int64_t i = 0; counts && i < found; i++) counts[i] = (i + 1 < found ? counts[i + 1] : a->n) - counts[i];
@@ -128,7 +129,7 @@ static int unique_by_table(const lc_unique_args *a, const key_summary *s)
     return set_found(a, found);
 }
 
-/* In the room of the results. size: of the records there. */
+/* In the memory of the results. size: of the records there. */
 typedef struct {
     char    *to;
     int64_t  size;
@@ -154,13 +155,13 @@ static void unpack_tile(const packing *p, int64_t at, int64_t n, uint64_t *key, 
     for (int64_t i = 0; i < n && p->index_bits; i++) index[i] = (int64_t)(key[i] & mask);
     for (int64_t i = 0; i < n; i++) key[i] = (key[i] >> p->index_bits << p->shift) + p->least;
 }
-/* Values that mostly repeat: a set of keys, so that there need not be room for all of them. */
-#define NO_KEY (~0ull) /* also the largest key of 8 bytes: that one is counted apart, as NaNs are */
+/* Values that mostly repeat: a hash set of keys needs less memory than all keys. */
+#define NO_KEY (~0ull) /* also the largest 8-byte key: that one is counted separately, as NaNs are */
 typedef struct {
     uint64_t multiplier, apart, *key;
     int64_t *count, found, seen, most, others; /* count: NULL if not wanted; others: with the key `apart` */
     int      bits;
-    bool     counts, left; /* left: there are too many, or there is no memory */
+    bool     counts, left; /* left: gave up: too many keys, or out of memory */
 } key_set;
 static size_t set_bytes(const key_set *s) { return (s->counts ? 2 : 1) * sizeof(uint64_t) << s->bits; }
 static bool   set_room(key_set *s, int bits)
@@ -176,7 +177,7 @@ static void set_free(key_set *s)
 {
     if (s->key) cpu_scratch_free(s->key, set_bytes(s));
 }
-static inline uint64_t set_slot(const key_set *s, uint64_t key) /* where it is, or goes */
+static inline uint64_t set_slot(const key_set *s, uint64_t key) /* the slot that holds key, or the free one for it */
 {
     uint64_t at = key * s->multiplier >> (64 - s->bits), mask = (1ull << s->bits) - 1;
     while (s->key[at] != key && s->key[at] != NO_KEY) at = (at + 1) & mask;
@@ -241,7 +242,7 @@ static int set_to_groups(const lc_unique_args *a, const key_set *s, const key_su
     }
     return set_found(a, s->found + apart);
 }
-/* 1 if there are many. */
+/* 1 if there are too many. */
 static int unique_by_set(const lc_unique_args *a, const key_summary *all)
 {
     enum { FIRST_BITS = 10, REPEATS = 16 };
@@ -275,12 +276,12 @@ static int unique_in_place(const lc_unique_args *a, const key_summary *s)
     if (bits + p.index_bits > 64) {
         line = &sorted;
         if (cpu_sort_in_place((lc_dtype)a->in->dtype, a->in->data, p.size, a->n, false, true, true,
-                              &(sort_room){ .place = inverse_of(a) }, line) < 0)
+                              &(sort_workspace){ .place = inverse_of(a) }, line) < 0)
             return no_memory(a);
     } else {
         each_tile(a, pack_tile, &p, NULL);
         cpu_sort_place(p.to, p.size, a->n, s->lossy ? 0 : p.index_bits, p.index_bits + bits,
-                       true); /* NaNs, each a group: as they came */
+                       true); /* every NaN is a group, in input order */
     }
     if (a->inverse) { /* counted first */
         each_sorted_tile(&p, line, &g);
@@ -296,23 +297,23 @@ static int unique_in_place(const lc_unique_args *a, const key_summary *s)
     }
     return finish_groups(a, g.found);
 }
-static int unique_by_sorting(const lc_unique_args *a) /* with buffers: few, or bytes */
+static int unique_by_sorting(const lc_unique_args *a) /* with buffers: few elements, or bytes */
 {
     lc_dtype    dtype = (lc_dtype)a->in->dtype;
-    int64_t     size = lc_size_of(dtype), room = cpu_sort_room(a->n);
-    size_t      bytes = (size_t)room * 2 * sizeof(uint64_t);
+    int64_t     size = lc_size_of(dtype), capacity = cpu_sort_capacity(a->n);
+    size_t      bytes = (size_t)capacity * 2 * sizeof(uint64_t);
     grouping    g = grouping_of(a);
     sorted_line line;
     if (with_room(&g, a->n) < 0) return -1;
     uint64_t *memory = cpu_scratch(bytes);
-    int       rc = memory
-                       ? cpu_sort_line(dtype, a->in->data, size, a->n, false, a->inverse != NULL, true, memory, memory + room, &line)
-                       : -1;
+    int rc = memory ? cpu_sort_line(dtype, a->in->data, size, a->n, false, a->inverse != NULL, true, memory, memory + capacity,
+                                    &line)
+                    : -1;
     if (rc == 0) each_sorted_tile(NULL, &line, &g);
     if (memory) cpu_scratch_free(memory, bytes);
     return rc < 0 ? no_memory(a) : finish_groups(a, g.found);
 }
-/* Runs cut down to their first, and nothing else wanted: no keys needed. */
+/* Only the first of each run is wanted: needs no keys. */
 #define SQUEEZE(T)                                                                                                             \
     do {                                                                                                                       \
         const T *x = (const T *)a->in->data;                                                                                   \
@@ -344,7 +345,7 @@ static int squeeze(const lc_unique_args *a)
     }
     return set_found(a, found);
 }
-/* Keys of both zeros are alike: of the result's zero, the sign is that of the first one. Values are in order. */
+/* Both zeros have the same key: the result's zero takes the sign of the first one. Values are sorted. */
 static uint64_t bits_at(const char *values, int64_t size, int64_t i)
 {
     uint64_t bits = 0;
@@ -356,7 +357,7 @@ static void restore_zero(const lc_unique_args *a)
     char   *values = a->room->chosen->data;
     int64_t size = lc_size_of(a->in->dtype), low = 0, high = *found_of(a), i = 0;
     if (lc_class_of(a->in->dtype) != LC_FLOAT) return;
-    while (low < high) { /* the first that is not negative */
+    while (low < high) { /* the first non-negative one */
         int64_t middle = low + (high - low) / 2;
         if (bits_at(values, size, middle) >> 63) low = middle + 1;
         else high = middle;
@@ -408,7 +409,8 @@ static int compare_slices(const lc_unique_args *a, const lc_sort_key *as, int64_
     }
     return 0;
 }
-static int64_t *sort_slices(const lc_unique_args *args, const lc_sort_key *as, int64_t *a, int64_t *b) /* a, b: n each */
+static int64_t *sort_slices(const lc_unique_args *args, const lc_sort_key *as, int64_t *a,
+                            int64_t *b) /* a, b: n elements each */
 {
     int64_t n = args->n;
     for (int64_t i = 0; i < n; i++) a[i] = i;
