@@ -1,10 +1,10 @@
-/* What the whole-call kernels take: one struct per family. Shapes are checked by the op; the kernel checks values (index ranges),
- * and does so before it writes anything. All strides are in elements. */
+/* Arguments of the whole-call kernels: one struct per family. The op checks shapes; the kernel checks values (index ranges)
+ * before it writes anything. All strides are in elements. */
 #pragma once
 #include "backend.h"
 
-/* What becomes of a product while it is in the cache: activation(scale * product + addend_scale * addend) + residual. Operands have the
- * computing dtype and strides (batch, row, column), zero where they broadcast. */
+/* The epilogue of a product, applied while it is in the cache: activation(scale * product + addend_scale * addend) +
+ * residual. Operands have the computing dtype and strides (batch, row, column), zero where they broadcast. */
 typedef struct {
     double           scale, addend_scale;
     const lc_tensor *addend, *residual; /* or NULL */
@@ -12,41 +12,43 @@ typedef struct {
     lc_op_id         activation; /* an elementwise op; LC_OP_COUNT: none */
 } lc_matmul_epilogue;
 
-/* A product of low rank that is added to another: scale (a down) up, down (k, rank), up (rank, n). Strides: (row, column). */
+/* A low-rank product that is added to another: scale (a down) up, down (k, rank), up (rank, n). Strides: (row, column). */
 typedef struct {
     const lc_tensor *down, *up;
     int64_t          rank, down_stride[2], up_stride[2];
     double           scale;
 } lc_low_rank;
 
-/* matmul family: out (batch, m, n) = a (batch, m, k) x b (batch, k, n); any strides; a batch stride of 0 broadcasts. All of the
- * computing dtype; on the CPU each may be a half instead, and is converted, or rounded once, on its way. */
+/* The matmul family: out (batch, m, n) = a (batch, m, k) x b (batch, k, n); any strides; a batch stride of 0 broadcasts. All
+ * of the computing dtype; on the CPU each may be float16 or bfloat16 instead: inputs are converted, and the result is
+ * rounded once. */
 typedef struct {
     lc_tensor                *out, *a, *b;
     int64_t                   batch, m, n, k;
     int64_t                   out_batch, out_row, out_col, a_batch, a_row, a_col, b_batch, b_row, b_col;
-    bool                      accumulate; /* add to what out holds. This and the epilogue: floats on the CPU only */
+    bool                      accumulate; /* add to the old values of out. This and the epilogue: floats on the CPU only */
     const lc_matmul_epilogue *epilogue;   /* or NULL */
-    const lc_low_rank        *low;        /* or NULL. On the CPU, where it can be summed along; else LC_NO_KERNEL */
+    const lc_low_rank        *low;        /* or NULL. On the CPU, if it can be fused; else LC_NO_KERNEL */
 } lc_matmul_args;
 
 /* cdist: out (batch, n, m) holds the p-norms of a's rows (batch, n, k) minus b's (batch, m, k). All contiguous. pdist: out
- * (n (n - 1) / 2) those of a's rows (n, k), each pair once; b is NULL. */
+ * (n (n - 1) / 2) holds those of a's rows (n, k), each pair once; b is NULL. */
 typedef struct {
     lc_tensor *out, *a, *b;
     double     p;
 } lc_distance_args;
 
-/* Every kind of indexing is one walk over `shape`. At position i stands the element of `each` at each_stride . i, and against it the
- * element of `many` at many_stride . i + sum over k of index[k](i) * step[k]. gather has one index tensor, x[a, :, b] two;
- * index_select's and the broadcast ones have strides of zero. Duplicates: later positions win, sums are in the order of the walk. */
+/* Every kind of indexing is one walk over `shape`. Position i pairs the element of `walked` at walked_stride . i with the
+ * element of `indexed` at indexed_stride . i + sum over k of index[k](i) * step[k]. gather has one index tensor, x[a, :, b]
+ * two; index_select's and broadcast ones have strides of zero. Duplicates: later positions win, sums are in the order of the
+ * walk. */
 typedef struct {
     const lc_tensor *index; /* int64 */
     int64_t          stride[LC_MAX_DIMS];
-    int64_t          size, step; /* of the dimension it selects in `many` */
+    int64_t          size, step; /* of the dimension that it selects in `indexed` */
     int              dim;        /* its number, for messages */
 } lc_index_operand;
-typedef enum { /* write and on: into many */
+typedef enum { /* WRITE and the following: into `indexed` */
                LC_INDEX_READ,
                LC_INDEX_WRITE,
                LC_INDEX_ADD,
@@ -55,28 +57,27 @@ typedef enum { /* write and on: into many */
                LC_INDEX_MIN
 } lc_index_mode;
 typedef struct {
-    lc_tensor *many, *each; /* of one dtype */
-    const lc_tensor
-                 *start; /* what `many` holds before the writes: copied once all indices are known to be good. NULL: itself */
-    lc_index_mode mode;
-    bool          wraps;   /* negative indices count from the end */
-    bool          fresh;   /* what is filled is new: nobody sees it if an index is bad, so none is looked at ahead */
-    bool          checked; /* every index is known to be good */
-    bool          flat;    /* the one index counts the elements of `many` in row-major order, whatever its strides */
-    int           ndim, n_index;
-    int64_t       shape[LC_MAX_DIMS], many_stride[LC_MAX_DIMS], each_stride[LC_MAX_DIMS];
+    lc_tensor              *indexed, *walked; /* of one dtype */
+    const lc_tensor        *start; /* initial values of `indexed`, copied once all indices are checked. NULL: its own */
+    lc_index_mode           mode;
+    bool                    wraps;   /* negative indices count from the end */
+    bool                    fresh;   /* the output is new and discarded if an index is bad, so no check in advance */
+    bool                    checked; /* all indices have been checked */
+    bool                    flat; /* the only index counts the elements of `indexed` in row-major order, whatever its strides */
+    int                     ndim, n_index;
+    int64_t                 shape[LC_MAX_DIMS], indexed_stride[LC_MAX_DIMS], walked_stride[LC_MAX_DIMS];
     const lc_index_operand *index;
 } lc_index_args;
 
-/* nonzero: first with out NULL, which writes count; then out int64 (count, ndim), column by column in memory: a row per element, in row-major
- * order. */
+/* nonzero: the first call, with out NULL, writes count; the second fills out int64 (count, ndim), column-major in memory: a
+ * row per element, in row-major order. */
 typedef struct {
     const lc_tensor *in;
     lc_tensor       *out, *count; /* count: 0-d int64 */
 } lc_nonzero_args;
 
-/* sort and topk: along one dimension (in->ndim 0: one element). values or indices (int64) may be NULL; both have the shape of in, but k
- * elements along dim. */
+/* sort and topk along one dimension (in->ndim 0: one element). values or indices (int64) may be NULL; both have the shape of
+ * in, but k elements along dim. */
 typedef struct {
     lc_tensor       *values, *indices;
     const lc_tensor *in;
@@ -85,7 +86,7 @@ typedef struct {
     bool             descending, ordered; /* ordered: topk(sorted=True) */
 } lc_sort_args;
 
-/* equal: both of one shape. */
+/* equal: both have the same shape. */
 typedef struct {
     const lc_tensor *x, *y;
     lc_tensor       *equal; /* 0-d bool */
@@ -100,17 +101,17 @@ typedef struct {
     lc_tensor       *within; /* 0-d bool */
 } lc_within_args;
 
-/* masked_select, masked_scatter: elements of `many` where mask holds, in row-major order, to or from the contiguous `each`. mask is bool
- * and broadcasts to many. count (0-d int64; NULL: not wanted): how many there are. Without `each` they are only counted. An `each` with too few
- * elements is refused before any is moved. */
+/* masked_select, masked_scatter: elements of `masked` where mask is true, in row-major order, to or from the contiguous
+ * `packed`. mask is bool and broadcasts to `masked`. count (0-d int64; NULL: not wanted): the number of elements. Without
+ * `packed` they are only counted. If `packed` has too few elements, the call fails before any is moved. */
 typedef struct {
     const lc_tensor *mask;
-    lc_tensor       *many, *each;
+    lc_tensor       *masked, *packed;
     bool             scatter;
     lc_tensor       *count;
 } lc_mask_args;
 
-/* Scans along one dimension: everything contiguous and of one shape. index: int64, of cummax and cummin, else NULL. */
+/* Scans along one dimension: everything contiguous and of one shape. index: int64, for cummax and cummin, else NULL. */
 typedef struct {
     lc_tensor       *out, *index;
     const lc_tensor *in;
@@ -124,31 +125,32 @@ typedef struct {
     int              dim;
 } lc_softmax_args;
 
-/* Normalisations. in, out and grad are dense, of one dtype and in one order of memory; all else is contiguous and of the dtype statistics are
- * taken in. What is NULL is not there, or not wanted. Backward reads mean and rstd, and writes out (of grad), dweight and dbias.
- *   rows      `rows` of them, of channels x inner elements, a statistic each; row r has the parameters of group r % groups
- *   channels  (rows, channels, inner), a statistic per channel */
+/* Normalisations. in, out and grad are dense, of one dtype and memory order; everything else is contiguous, in the dtype of
+ * the statistics. NULL: absent or not wanted. Backward reads mean and rstd, and writes out (the gradient of in), dweight and
+ * dbias.
+ *   rows      `rows` rows of channels x inner elements, one statistic each; row r has the parameters of group r % groups
+ *   channels  (rows, channels, inner), one statistic per channel */
 typedef struct {
     lc_tensor       *out, *mean, *rstd, *variance, *dweight, *dbias;
     const lc_tensor *in, *grad, *weight, *bias; /* weight and bias: (groups * channels) */
     int64_t          rows, groups, channels, inner;
     double           eps;
-    bool             centred; /* rows: the mean is subtracted, else it is NULL */
-    bool             fixed;   /* channels: mean and rstd are given, they do not come from in */
+    bool             centred; /* rows: the mean is subtracted; otherwise mean is NULL */
+    bool             fixed;   /* channels: mean and rstd are given, not computed from in */
 } lc_norm_args;
 
-/* multilabel_margin_loss: in (rows, classes), target int64 of the same shape, whose labels of a row come before its first -1. out (rows); with
- * grad (rows), out (rows, classes). All contiguous. */
+/* multilabel_margin_loss: in (rows, classes), target int64 of the same shape; the labels of a row precede its first -1. out
+ * (rows); with grad (rows), out (rows, classes). All contiguous. */
 typedef struct {
     lc_tensor       *out;
     const lc_tensor *in, *target, *grad;
 } lc_multilabel_margin_args;
 
-/* Cross entropy of in (n, classes, lanes), contiguous, of any floating dtype. Everything else is contiguous, of the dtype that computes: target
- * int64 and lse (n, lanes), weight (classes) or NULL.
- * Forward writes loss (n, lanes), lse, total (0-d: the weight of all positions that are not ignored) and, unless it is NULL, reduced (0-d, of in's
- * dtype: the sum of the losses, divided by total if `mean`).
- * Backward writes out, like in, from grad (n, lanes), or (1) if it is one for all, divided by total unless that is NULL. */
+/* Cross entropy of in (n, classes, lanes), contiguous, of any floating dtype. Everything else is contiguous, of the
+ * computing dtype: target int64 and lse (n, lanes), weight (classes) or NULL.
+ * Forward writes loss (n, lanes), lse, total (0-d: the total weight of the positions that are not ignored) and, unless NULL,
+ * reduced (0-d, of in's dtype: the sum of the losses, divided by total if `mean`).
+ * Backward writes out, like in, from grad (n, lanes), or (1) if shared by all, divided by total unless that is NULL. */
 typedef struct {
     const lc_tensor *in, *target, *weight, *grad;
     lc_tensor       *out, *loss, *lse, *total, *reduced;
@@ -157,9 +159,9 @@ typedef struct {
     bool             mean;
 } lc_cross_entropy_args;
 
-/* ctc_loss: log_probs (steps, n, classes), targets int64 (n, most) or one sample's labels after the other's; lengths are checked. Forward writes nll (n)
- * and alpha (n, steps, 2 longest + 1), the logarithms of the forward variables; backward reads them and grad (n), and writes out, like log_probs. All
- * contiguous, of one dtype. */
+/* ctc_loss: log_probs (steps, n, classes), targets int64 (n, most) or the samples' labels concatenated; lengths are checked.
+ * Forward writes nll (n) and alpha (n, steps, 2 longest + 1), the logarithms of the forward variables; backward reads them
+ * and grad (n), and writes out, like log_probs. All contiguous, of one dtype. */
 typedef struct {
     const lc_tensor *log_probs, *targets, *grad;
     lc_tensor       *nll, *alpha, *out;
@@ -168,7 +170,8 @@ typedef struct {
     bool             zero_infinity;
 } lc_ctc_args;
 
-/* tril, triu: out = in on one side of a diagonal of the last two dimensions, zero on the other. out has in's dtype and may be in. */
+/* tril, triu: out = in on one side of a diagonal of the last two dimensions, zero on the other. out has in's dtype and may
+ * be in. */
 typedef struct {
     lc_tensor       *out;
     const lc_tensor *in;
@@ -184,20 +187,20 @@ typedef struct {
     int64_t    start_int, step_int;       /* arange of an integer dtype is exact */
 } lc_ramp_args;
 
-/* Random fills. What a and b are depends on the op: from and to, mean and std, p, lambda. out is real. */
+/* Random fills. The op gives a and b their meaning: from and to, mean and std, p, lambda. out is real. */
 typedef struct {
     lc_tensor       *out;
-    const lc_tensor *each[3]; /* parameters per element, which broadcast: probabilities, rates, counts; multinomial: weights */
+    const lc_tensor *parameters[3]; /* parameters per element, broadcast: probabilities, rates, counts; multinomial: weights */
     lc_generator    *generator;
     double           a, b;
     int64_t          low;
-    uint64_t         range; /* integers: low + draw % range; 0 stands for 2^64 */
-    bool             any;   /* random_ without bounds: what the dtype holds exactly */
+    uint64_t         range; /* integers: low + draw % range; 0 means 2^64 */
+    bool             any;   /* random_ without bounds: every integer that the dtype represents exactly */
 } lc_random_args;
 
-/* Samples of images (images, channels, size[0..2]) at the positions of a grid (images, positions, axes), x first, from -1 to 1 across the image:
- * out (images, channels, positions). Backward, from grad, which is like out: d_image and d_grid, either may be NULL. Contiguous, of the computing
- * dtype. With two axes size[0] is 1. */
+/* Samples images (images, channels, size[0..2]) at the positions of a grid (images, positions, axes), x first, from -1 to 1
+ * across the image: out (images, channels, positions). Backward, from grad, which is like out: d_image and d_grid; either
+ * may be NULL. Contiguous, of the computing dtype. With two axes size[0] is 1. */
 typedef enum { LC_GRID_BILINEAR, LC_GRID_NEAREST, LC_GRID_BICUBIC } lc_grid_mode;
 typedef enum { LC_GRID_ZEROS, LC_GRID_BORDER, LC_GRID_REFLECTION } lc_grid_padding;
 typedef struct {
@@ -210,97 +213,101 @@ typedef struct {
     bool             align_corners;
 } lc_grid_args;
 
-/* Embeddings: sample i of n reads row ids[i] of a table of `rows`, and belongs to bag b, where bags[b] <= i < bags[b + 1]; without bags each is a
- * bag of its own. A sample counts factors[i] times, or once. Samples of row `padding` do not count. Everything is contiguous; ids are int64,
- * and the kernel finds those that are none before it writes.
+/* Embeddings: sample i of n reads row ids[i] of a table of `rows`, and belongs to bag b with bags[b] <= i < bags[b + 1];
+ * without bags, each sample is its own bag. A sample has weight factors[i], or 1. Samples of row `padding` are ignored.
+ * Everything is contiguous; ids are int64, and the kernel checks them before it writes.
  *   rows      out (n, width): rows of table, of any dtype
- *   sum       out (bags, width): sums over a bag of rows of table
- *   backward  out (rows, width): sums over the samples of a row of what table (bags, width) has for their bags
+ *   sum       out (bags, width): per bag, the sum of its rows of table
+ *   backward  out (rows, width): per row, the sum over its samples of the rows of table (bags, width) of their bags
  *   dot       out (n): table's row times that of other (bags, width) for its bag
  *   max       out (bags, width) and index, the row of each maximum, -1 if there is none */
 typedef struct {
     lc_tensor       *out, *index;
     const lc_tensor *table, *other, *ids, *bags, *factors;
     int64_t          n, n_bags, rows, width, padding; /* padding: -1 if there is none */
-    bool             by_frequency; /* backward: sums are divided by how many samples a row has (embedding.c) */
+    bool             by_frequency; /* backward: sums are divided by the number of samples per row (embedding.c) */
 } lc_embedding_args;
 
-/* unique: in is contiguous, n slices of `width` elements. Slices are compared as a whole; those with a NaN equal none. The backend asks for
- * room once it knows how many groups there may be: make fills chosen (values, or of slices int64: which one stands for each group) and counts
- * (int64), where they are wanted, with room for that many. inverse has n, int64; NULL: not wanted. found (0-d int64): how many groups there are. */
+/* unique: in is contiguous, n slices of `width` elements. Slices are compared as a whole; those with a NaN equal none. Once
+ * the backend knows the largest possible number of groups, it calls make, which allocates chosen (values; for slices int64:
+ * the representative of each group) and counts (int64), if wanted, with that capacity. inverse has n, int64; NULL: not
+ * wanted. found (0-d int64): the number of groups. */
 typedef struct lc_unique_args lc_unique_args;
 typedef struct {
-    lc_tensor *chosen, *counts; /* counts: NULL if they are not wanted */
-} lc_unique_room;
+    lc_tensor *chosen, *counts; /* counts: NULL if not wanted */
+} lc_unique_outputs;
 struct lc_unique_args {
-    const lc_tensor *in;
-    int64_t          n, width;
-    bool             slices;      /* not single values */
-    bool             counts;      /* wanted */
-    bool             consecutive; /* only neighbours are compared */
-    lc_tensor       *inverse, *found;
-    lc_unique_room  *room;
-    int (*make)(const lc_unique_args *a, int64_t n); /* -1: no memory, explained */
+    const lc_tensor   *in;
+    int64_t            n, width;
+    bool               slices;      /* not single values */
+    bool               counts;      /* wanted */
+    bool               consecutive; /* compare neighbours only */
+    lc_tensor         *inverse, *found;
+    lc_unique_outputs *outputs;
+    int (*make)(const lc_unique_args *a, int64_t n); /* -1: out of memory, error set */
 };
 
-/* searchsorted: a place in its sequence for each value; all contiguous, values and sequence of the computing dtype. Either one sequence of
- * n, or as many as there are rows of `each` values. sorter (int64, like the sequence) says in which order to read it; NULL: as it is. */
+/* searchsorted: the insertion position of each value in its sequence; all contiguous, values and sequence of the computing
+ * dtype. Either one sequence of n, or one per row of `each` values. sorter (int64, like the sequence): the order in which to
+ * read it; NULL: as it is. */
 typedef struct {
     lc_tensor       *out; /* int32 or int64 */
     const lc_tensor *sequence, *values, *sorter;
     int64_t          n, each;
-    bool             one, right; /* right: behind equals, not before them */
+    bool             one, right; /* right: after equal elements, not before them */
 } lc_search_args;
 
-/* isin: out (bool) for each element whether it is among the tests (not if it is NaN); all contiguous, of one dtype. */
+/* isin: out (bool): whether each element is among the tests (false for NaN); all contiguous, of one dtype. */
 typedef struct {
     lc_tensor       *out;
     const lc_tensor *elements, *tests;
     bool             invert;
 } lc_isin_args;
 
-/* histc, histogram: how many of n points of `dims` coordinates fall into each bin, or the sum of their weights. Points outside and NaN are left
- * out; the last bin of a dimension holds its right edge too. */
+/* histc, histogram: how many of n points of `dims` coordinates fall into each bin, or the sum of their weights. Points
+ * outside and NaN are ignored; the last bin of a dimension includes its right edge. */
 typedef struct {
-    lc_tensor        *out;         /* contiguous, a dimension per coordinate */
+    lc_tensor        *out;         /* contiguous, one dimension per coordinate */
     const lc_tensor  *in, *weight; /* (n, dims) and (n), contiguous, of the dtype of out; weight may be NULL */
     lc_tensor *const *edges;       /* one tensor per coordinate, contiguous; NULL: bins of equal width from low to high */
-    bool              even;        /* edges are at equal distances */
-    double            low, high;   /* if they are equal, the least and the largest value */
+    bool              even;        /* edges are equidistant */
+    double            low, high;   /* if equal: the smallest and largest value of in */
     int               dims;
 } lc_histogram_args;
 
-/* bincount: first with out NULL, which finds the size of the result (or fails: a negative value); then out, with at least that many, int64, or the
- * dtype of the weights. in is contiguous, of any integer dtype; weights (n), contiguous, or NULL. */
+/* bincount: the first call, with out NULL, finds the size of the result (or fails: a negative value); the second fills out,
+ * at least that large, int64 or the dtype of the weights. in is contiguous, of any integer dtype; weights (n), contiguous,
+ * or NULL. */
 typedef struct {
     lc_tensor       *out;
     const lc_tensor *in, *weights;
     lc_tensor       *size; /* 0-d int64 */
 } lc_bincount_args;
 
-/* Elements of given ranks along the last dimension: in (..., n), rank, value, index (..., m), int64 but for value; all but in contiguous. Equals
- * rank in the order of their indices, NaNs last. */
+/* Elements of given ranks along the last dimension: in (..., n), rank, value, index (..., m), int64 except for value; all
+ * but in contiguous. Equal values rank by index, NaNs last. */
 typedef struct {
     const lc_tensor *in, *rank;
     lc_tensor       *value, *index;
 } lc_quantile_args;
 
-/* Pooling: windows over planes (planes, size[0..2]) make planes (planes, result[0..2]); where there are fewer dimensions, the first sizes are
- * 1. Everything is contiguous, of the computing dtype; index counts the elements of a plane. A backward kernel reads `in`, which has result's
- * sizes, and writes out, which has size's. */
+/* Pooling: windows over planes (planes, size[0..2]) give planes (planes, result[0..2]); with fewer dimensions, the first
+ * sizes are 1. Everything is contiguous, of the computing dtype; index counts the elements of a plane. A backward kernel
+ * reads `in`, which has result's sizes, and writes out, which has size's. */
 typedef struct {
     lc_tensor       *out, *index; /* index: int64; NULL if not wanted. Backward of max: read */
-    const lc_tensor *in, *grad;   /* grad: the gradient of a maximum that finds its places again reads it beside `in` */
+    const lc_tensor *in, *grad;   /* grad: for a max backward that finds the positions again from `in` */
     int64_t          planes, size[3], result[3], kernel[3], stride[3], padding[3], dilation[3];
-    bool             adaptive, padding_counts; /* adaptive: kernel and the rest do not matter. padding_counts: in averages */
-    int64_t          divisor;                  /* of averages; 0: as many as there are elements */
+    bool             adaptive, padding_counts; /* adaptive: kernel and later fields are ignored. padding_counts: in averages */
+    int64_t          divisor;                  /* of averages; 0: the number of elements */
     const lc_tensor *samples;                  /* fractional: draws per plane (planes, dimensions), of the computing dtype */
-    lc_dtype         samples_dtype;            /* in which PyTorch computes with them */
+    lc_dtype         samples_dtype;            /* the dtype in which PyTorch computes with them */
 } lc_pool_args;
 
-/* Attention: q (b, h, l, e), k (b, hk, s, e), v (b, hk, s, ev), out (b, h, l, ev), where h is a multiple of hk and head i of q belongs to head
- * i / (h / hk) of k and v. mask (b, h, l, s): bool or floating, or NULL. Any strides; q, k, v, mask, grad may be halves, the others are of the
- * computing dtype. lse (b, h, l), contiguous: what the forward pass leaves for the backward one. */
+/* Attention: q (b, h, l, e), k (b, hk, s, e), v (b, hk, s, ev), out (b, h, l, ev), where h is a multiple of hk and head i of
+ * q belongs to head i / (h / hk) of k and v. mask (b, h, l, s): bool or floating, or NULL. Any strides; q, k, v, mask, grad
+ * may be float16 or bfloat16, the others are of the computing dtype. lse (b, h, l), contiguous: written by the forward pass
+ * for the backward pass. */
 typedef struct {
     const lc_tensor *q, *k, *v, *mask;
     lc_tensor       *out, *lse;
@@ -310,9 +317,11 @@ typedef struct {
     bool             causal;
 } lc_attention_args;
 
-/* One direction of one recurrent layer over a whole sequence. Steps follow each other in memory; step t has sizes[t] rows, which never grow
- * with t, and row b belongs to sequence b. Everything is contiguous, of the computing dtype; what a kind has not is NULL.
- * G gates: 4 of lstm (i, f, g, o), 3 of gru (r, z, n), 1 of the others. h: hidden size; p: size of the output, h without projection. */
+/* One direction of one recurrent layer over a whole sequence. Steps are contiguous in memory; step t has sizes[t] rows,
+ * which never grow with t, and row b belongs to sequence b. Everything is contiguous, of the computing dtype; fields a cell
+ * type lacks are NULL.
+ * G gates: 4 of lstm (i, f, g, o), 3 of gru (r, z, n), 1 of the others. h: hidden size; p: size of the output, h without
+ * projection. */
 typedef enum { LC_RNN_TANH, LC_RNN_RELU, LC_RNN_GRU, LC_RNN_LSTM } lc_rnn_kind;
 typedef struct {
     lc_rnn_kind      kind;
@@ -320,18 +329,17 @@ typedef struct {
     const lc_tensor *weight, *bias, *project; /* (G h, p), (G h), (p, h) */
     const lc_tensor *h0, *c0;                 /* (batch, p), (batch, h) */
     lc_tensor       *out, *hn, *cn;           /* (rows, p), (batch, p), (batch, h) */
-    lc_tensor       *saved, *cells;           /* (rows, 4 h): gates after their functions, gru also h' W_n + b_n; (rows, h) */
+    lc_tensor       *saved, *cells;           /* (rows, 4 h): activated gates, gru also h' W_n + b_n; (rows, h) */
     const lc_tensor *g_out, *g_hn, *g_cn;     /* backward: gradients, NULL for zero; out, saved and cells are read */
-    lc_tensor       *d_gates, *d_hidden, *d_h0, *d_c0,
-        *d_out; /* d_hidden: of h' W, if that is another (gru). d_out: with projection */
+    lc_tensor     *d_gates, *d_hidden, *d_h0, *d_c0, *d_out; /* d_hidden: of h' W, if different (gru). d_out: with projection */
     const int64_t *sizes;
     int64_t        steps, batch, h, p;
     bool           reverse;
 } lc_rnn_args;
 
-/* Interpolation: an image (planes, size[0..2], inner) becomes (planes, result[0..2], inner), or backward the gradient of the second becomes that
- * of the first; in and out accordingly. Contiguous; inner is 1, or the channels where they lie last. Where there are fewer dimensions the
- * first sizes are 1. scale: how many times as large, if it is positive; otherwise the sizes tell. */
+/* Interpolation: an image (planes, size[0..2], inner) becomes (planes, result[0..2], inner); backward, the gradient of the
+ * second becomes that of the first; in and out accordingly. Contiguous; inner is 1, or the channels of a channels-last
+ * image. With fewer dimensions the first sizes are 1. scale: the scale factor, if positive; otherwise the sizes give it. */
 typedef enum {
     LC_NEAREST,
     LC_NEAREST_EXACT,
@@ -350,8 +358,8 @@ typedef struct {
     bool             align_corners, backward;
 } lc_interpolate_args;
 
-/* Borders of a tensor's own elements: in (outer, size[0..2]) to out (outer, result[0..2]), contiguous, of one dtype. Place i along dimension d is element
- * from[d][i] of in; from before[d] on for size[d] places that is in as it is. */
+/* Padding by a tensor's own elements: in (outer, size[0..2]) to out (outer, result[0..2]), contiguous, of one dtype.
+ * Position i along dimension d is element from[d][i] of in; the size[d] positions from before[d] on copy in unchanged. */
 typedef struct {
     const lc_tensor *in;
     lc_tensor       *out;
@@ -359,18 +367,19 @@ typedef struct {
     const int64_t   *from[3];
 } lc_pad_args;
 
-/* Convolution in up to three dimensions: image (n, groups * c, ...), weight (groups * m, c, kernel...), result (n, groups * m, ...). One of the
- * three is computed from the other two: which one is the op's choice. Any strides; all three have dimensions in front and `dims` behind them.
- * image and result may be halves, the others are of the computing dtype. */
+/* Convolution in up to three dimensions: image (n, groups * c, ...), weight (groups * m, c, kernel...), result (n, groups *
+ * m, ...). The op computes one of the three from the other two. Any strides; all three have two leading dimensions and
+ * `dims` spatial ones. image and result may be float16 or bfloat16, the others are of the computing dtype. */
 typedef struct {
     lc_tensor *image, *weight, *result;
-    lc_tensor *bias; /* contiguous, per channel of what is computed; NULL: none. Not of the weight */
+    lc_tensor *bias; /* contiguous, per channel of the computed tensor; NULL: none. Not for the weight */
     int64_t    groups, stride[3], padding[3], dilation[3]; /* of `dims` dimensions */
     int        dims;
 } lc_conv_args;
 
-/* Steps of optimizers: n parameters at once. lists[0] are they, lists[1] their gradients, then the states of the algorithm, in the order of the
- * op's arguments; NULL: the call has none. The tensors of one parameter have its shape; strides are their own, dtypes are floating. */
+/* Optimizer steps: n parameters at once. lists[0] holds the parameters, lists[1] their gradients, then the states of the
+ * algorithm, in the order of the op's arguments; NULL: absent. The tensors of one parameter have its shape; each has its own
+ * strides; dtypes are floating. */
 typedef enum {
     LC_STEP_SGD,
     LC_STEP_ADAM,
@@ -384,7 +393,7 @@ typedef enum {
     LC_STEP_RPROP,
     LC_STEPS
 } lc_step_kind;
-enum {                 /* variants; which an algorithm knows, its op says */
+enum {                 /* variants; the op says which ones its algorithm supports */
        LC_STEP_L2 = 1, /* weight decay is part of the gradient */
        LC_STEP_MOMENTUM = 2,
        LC_STEP_FIRST = 4, /* the momentum has no value yet */
@@ -393,15 +402,16 @@ enum {                 /* variants; which an algorithm knows, its op says */
        LC_STEP_CENTERED = 32,
        LC_STEP_RECTIFIED = 64
 };
-typedef struct {        /* of one parameter in this step, with everything folded in that all its elements share */
+typedef struct {        /* coefficients of one parameter in this step, with everything folded in that all its elements share */
     double sign, decay; /* the gradient is sign * grad + decay * parameter */
     double shrink;      /* the parameter is first multiplied by this */
-    double lr;          /* what moves it is multiplied by this */
+    double lr;          /* factor of the update */
     double beta1,
-        beta2; /* what the averages keep; SGD: the momentum, and what of the gradient joins it; Rprop: the factors of a step size */
+        beta2; /* decay rates of the averages; SGD: the momentum, and the gradient's share of it; Rprop: the factors of a
+                * step size */
     double eps, scale; /* scale: of the square root, or under it */
-    double
-        extra; /* NAdam: as lr, for the momentum; ASGD: what joins the average; Rprop: the largest step size (eps: the least) */
+    double extra; /* NAdam: as lr, for the momentum; ASGD: weight of the new value in the average; Rprop: the largest step size
+                * (eps: the smallest) */
     unsigned variant;
 } lc_step_numbers;
 enum { LC_STEP_LISTS = 5 };
@@ -412,14 +422,15 @@ typedef struct {
     const lc_step_numbers *numbers; /* n */
 } lc_step_args;
 
-/* Adafactor: n parameters, whose squared gradients are kept as a row and a column per matrix of the last two dimensions (of parameters with
- * fewer: all of them). rows[i] and columns[i] have the shape of parameter i with 1 in place of the last, or the one before; of a parameter with
- * fewer than two dimensions rows[i] has its shape, and columns[i] is NULL. Strides are their own, dtypes are floating. */
+/* Adafactor: n parameters. Squared gradients are kept factored: a row and a column per matrix of the last two dimensions (in
+ * full for parameters with fewer). rows[i] and columns[i] have the shape of parameter i with 1 in place of the last
+ * dimension, or the one before it; for a parameter with fewer than two dimensions, rows[i] has its shape and columns[i] is
+ * NULL. Each tensor has its own strides; dtypes are floating. */
 typedef struct {
-    double sign, shrink; /* of the gradient; of the parameter, which is multiplied by this first */
-    double share;        /* of the new squares in the averages */
+    double sign, shrink; /* sign of the gradient; factor by which the parameter is first multiplied */
+    double share;        /* weight of the new squares in the averages */
     double rate, least;  /* the step is rate * max(least, the parameter's root mean square) */
-    double eps, most;    /* least root of a variance; what the update's root mean square is cut to */
+    double eps, most;    /* smallest root of a variance; clipping threshold of the update's root mean square */
 } lc_adafactor_numbers;
 typedef struct {
     int               n;

@@ -16,7 +16,7 @@ const lc_backend *lc_backend_of(lc_device device)
     return lc_backends[device.kind] = b;
 }
 
-/* Storages lie below backends and know the memory of those that are open: the first storage on a device opens its backend. */
+/* Storages lie below backends and use the memory of open backends: the first storage on a device opens its backend. */
 static int                               open_device(lc_device device) { return lc_backend_of(device) ? 0 : -1; }
 static __attribute__((constructor)) void connect_memory(void)
 {
@@ -41,11 +41,11 @@ int lc_transfer(lc_tensor *to, const lc_tensor *from)
 {
     const lc_backend *b = lc_backend_of(to->device), *other = lc_backend_of(from->device);
     if (!b || !other) return -1;
-    if (b->can.host_memory) b = other; /* the one that is not the host's knows the way */
+    if (b->can.host_memory) b = other; /* the non-host backend does the transfer */
     return b->transfer ? b->transfer(to, from) : b->copy(to, from);
 }
 
-static uint8_t result_kinds[LC_OP_COUNT]; /* LC_RESULT_SAME unless a row says otherwise for every dtype it has */
+static uint8_t result_kinds[LC_OP_COUNT]; /* LC_RESULT_SAME unless a row says otherwise for all its dtypes */
 static __attribute__((constructor)) void read_result_kinds(void)
 {
 #define UNARY_REAL(op, ...) result_kinds[LC_OP_##op] = LC_RESULT_REAL;

@@ -1,54 +1,55 @@
 /* backend: what a device provides. Depends on tensor and on op ids, never on op definitions.
  *
- * A backend runs kernels by op id and computing dtype. How a kernel walks over strided, broadcast or mixed-dtype tensors is its own
- * business: the CPU uses L1 tiles and threads, a GPU index arithmetic, meta does nothing. Everything arrives checked: shapes fit,
- * outputs are allocated, indices of the wrong dtype are refused above. What only the kernel can see (an index out of range) it reports.
+ * A backend runs kernels by op id and computing dtype. It decides how a kernel walks over strided, broadcast or mixed-dtype
+ * tensors: the CPU uses L1 tiles and threads, a GPU index arithmetic, meta does nothing. All arguments arrive checked:
+ * shapes fit, outputs are allocated, index tensors have the right dtype. The kernel reports what only it can see (an index
+ * out of range).
  *
- * lc_backend is one struct of groups. Kernels are required; a backend leaves a group it does not need empty, and the comment of the
- * group says what that means. What differs between devices and matters above the kernels is declared in `can`: no op asks which device
- * it runs on (tools/check_rooms.py), it asks what the device can do.
+ * lc_backend is one struct of groups. Kernels are required; a backend leaves a group it does not need empty, and the comment
+ * of the group says what that means. Differences between devices that matter above the kernels are declared in `can`: no op
+ * asks which device it runs on (tools/check_rooms.py), it asks what the device can do.
  *
- * Kernels return results in tensors, never through pointers to the host: a GPU's result is not there yet when the call returns. An op
+ * Kernels return results in tensors, never through host pointers: a GPU's result is not ready when the call returns. An op
  * that needs a value on the host reads the tensor and is declared .reads_values. */
 #pragma once
 #include "../tensor/tensor.h"
 #include "op_ids.gen.h"
 
-/* One reduction: `in` over the dimensions in `mask`. value and index have strides per dimension of in, zero where reduced, so the
- * backend never needs to know about keepdim. */
+/* One reduction: `in` over the dimensions in `mask`. value and index have strides per dimension of in, zero where reduced,
+ * so the backend never needs to know about keepdim. */
 typedef struct {
-    lc_tensor *in, *value, *index; /* index: NULL if the op has none; int64, or the largest in aminmax */
+    lc_tensor *in, *value, *index; /* index: NULL if the op has none; int64, or the maximum in aminmax */
     uint64_t   mask;               /* bit d: dimension d of in is reduced */
     int64_t    value_stride[LC_MAX_DIMS], index_stride[LC_MAX_DIMS]; /* in elements */
     double     parameter;                                            /* var, std: the correction */
 } lc_reduce_args;
 
-/* What elementwise, reduce and run return, without a message, when the slot is empty: the op layer names the op (ops/rules.c). */
+/* Returned by elementwise, reduce and run, without a message, if there is no such kernel: the op layer names the op
+ * (ops/rules.c). */
 enum { LC_NO_KERNEL = -2 };
 
-/* What a matrix product of floats can do with its result while that is in the cache (lc_matmul_epilogue); else ops run one after the
- * other. */
+/* Epilogues that a float matrix product can fuse (lc_matmul_epilogue); otherwise ops run one after the other. */
 enum {
     LC_FUSES_SCALE_AND_ADD = 1, /* scale * product + addend_scale * addend */
     LC_FUSES_ACTIVATION = 2,    /* an elementwise op */
-    LC_FUSES_RESIDUAL = 4,      /* a second addend, behind the activation */
-    LC_FUSES_ACCUMULATION = 8,  /* the product is added to what the output holds */
+    LC_FUSES_RESIDUAL = 4,      /* a second addend, after the activation */
+    LC_FUSES_ACCUMULATION = 8,  /* the product is added to the old values of the output */
     LC_FUSES_LOW_RANK = 16,     /* a second product of low rank is added (lc_low_rank) */
     LC_FUSES_EPILOGUE = LC_FUSES_SCALE_AND_ADD | LC_FUSES_ACTIVATION | LC_FUSES_RESIDUAL
 };
-/* Kernels that compute in float32 and take float16 and bfloat16 operands as they are: they convert while they read and write. For every
- * other kernel the op converts halves to lc_working_dtype, which is what all backends compute them in. */
+/* Kernels that compute in float32 and accept float16 and bfloat16 operands: they convert while they read and write. For
+ * every other kernel the op converts them to lc_working_dtype, in which all backends compute half precision. */
 enum {
-    LC_HALVES_MATMUL = 1, /* any of the operands, the result and those of the epilogue */
-    LC_HALVES_SELECT = 2  /* order statistics: the input */
+    LC_HALF_MATMUL = 1, /* any of the operands, the result and those of the epilogue */
+    LC_HALF_SELECT = 2  /* order statistics: the input */
 };
 
 typedef struct {
-    bool             values;       /* tensors hold values; false: shapes, dtypes and strides alone */
+    bool             values;       /* tensors hold values; false: only shapes, dtypes and strides */
     bool             host_memory;  /* the host reads and writes tensors through their data pointer */
     uint32_t         fuses;        /* LC_FUSES_* */
-    uint32_t         halves;       /* LC_HALVES_* */
-    lc_memory_format image_format; /* in which convolutions read an image that is written for them */
+    uint32_t         half;         /* LC_HALF_* */
+    lc_memory_format image_format; /* preferred format of an image that is written as input of a convolution */
 } lc_capabilities;
 
 typedef struct lc_backend {
@@ -56,13 +57,15 @@ typedef struct lc_backend {
     lc_capabilities can;
 
     /* ---- kernels: required ---- */
-    /* Is there a kernel? Halves count as there if float32 is: they compute in it. */
+    /* Is there a kernel? float16 and bfloat16 are supported if float32 is: they compute in it. */
     bool (*has)(lc_op_id op, lc_dtype compute);
-    /* out[i] = f(in[0][i], ...): inputs broadcast to out's shape, and are converted to `compute`; the kernel's result (compute, bool
-     * or the real type, as scalar.def says) is converted to out's dtype. out may be one of the inputs. is_number inputs live on the host. */
+    /* out[i] = f(in[0][i], ...): inputs broadcast to out's shape and are converted to `compute`; the kernel's result
+     * (compute, bool or the real type, as scalar.def says) is converted to out's dtype. out may be one of the inputs.
+     * is_number inputs live on the host. */
     int (*elementwise)(lc_op_id op, lc_dtype compute, lc_tensor *out, lc_tensor *const *in, int n_in);
     int (*reduce)(lc_op_id op, lc_dtype compute, const lc_reduce_args *args);
-    int (*copy)(lc_tensor *to, const lc_tensor *from);           /* both here; any strides and dtypes; from broadcasts */
+    int (*copy)(lc_tensor *to, const lc_tensor *from);           /* both on this device; any strides and dtypes; from
+                                                                  * broadcasts */
     int (*fill)(lc_tensor *to, const lc_tensor *number);         /* number: is_number */
     int (*run)(lc_op_id op, lc_dtype compute, const void *args); /* the other kernels; args as backend/args.h says */
 
@@ -79,10 +82,10 @@ typedef struct lc_backend {
     int (*device_count)(void);
 } lc_backend;
 
-/* By lc_device_kind. NULL: not there; use lc_backend_of, which explains itself. */
+/* By lc_device_kind. NULL: not available; use lc_backend_of, which sets the error. */
 extern const lc_backend *lc_backends[LC_DEVICE_KINDS];
 const lc_backend        *lc_backend_of(lc_device device); /* NULL after lc_fail(GpuNotAvailable, ...) */
-/* A backend whose libraries are loaded at first use registers at load how to open it: NULL after lc_fail with the reason. */
+/* A backend whose libraries are loaded at first use registers how to open it: NULL after lc_fail with the reason. */
 extern const lc_backend *(*lc_backend_openers[LC_DEVICE_KINDS])(void);
 int lc_device_count(lc_device_kind kind);    /* 0: there is none */
 int lc_device_synchronize(lc_device device); /* wait for all work of the device */
@@ -92,7 +95,7 @@ int lc_transfer(lc_tensor       *to,
 /* What the device of a tensor can do: its backend is open. */
 static inline const lc_capabilities *lc_can(const lc_tensor *t) { return &lc_backends[t->device.kind]->can; }
 
-/* What a kernel makes of its computing dtype, per elementwise op (scalar.def). */
+/* The result dtype relative to the computing dtype, per elementwise op (scalar.def). */
 typedef enum { LC_RESULT_SAME, LC_RESULT_BOOL, LC_RESULT_REAL } lc_result_kind;
 lc_result_kind         lc_result_kind_of(lc_op_id op);
 static inline lc_dtype lc_result_dtype(lc_op_id op, lc_dtype compute)

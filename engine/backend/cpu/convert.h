@@ -1,8 +1,8 @@
-/* How one element becomes another: (lc_to)STORE_to(LOAD_from(x)).
+/* Conversion of one element: (lc_to)STORE_to(LOAD_from(x)).
  *
- * Conversions follow what PyTorch does on x86, without undefined behaviour: a float that does not fit becomes the lowest integer of the
- * machine conversion (32 bits for the narrow types, 64 for int64), which the narrow types then truncate. Complex to real drops the
- * imaginary part. */
+ * Conversions follow PyTorch on x86, without undefined behaviour: a float that does not fit becomes the lowest integer of
+ * the machine conversion (32 bits for the narrow types, 64 for int64), which the narrow types then truncate. Complex to real
+ * drops the imaginary part. */
 #pragma once
 #include "math/scalar_math.h"
 

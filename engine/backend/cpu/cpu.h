@@ -1,4 +1,5 @@
-/* What the files of the CPU backend share: the tables by op id that the drivers read, and the drivers. The kernels themselves: kernels.h. */
+/* What the files of the CPU backend share: the tables by op id that the drivers read, and the drivers. The kernels
+ * themselves: kernels.h. */
 #pragma once
 #include "../backend.h"
 #include "kernels.h"
@@ -11,7 +12,7 @@ extern lc_convert     lc_cpu_converts[LC_DTYPE_COUNT][LC_DTYPE_COUNT];
 static inline lc_dtype cpu_working_dtype(lc_dtype dtype) { return lc_working_dtype(dtype); }
 
 /* ISA_TABLE(const lc_gemm, gemm): a file compiled per instruction set defines lc_cpu_gemm_<set>, CAT(lc_cpu_gemm, LC_ISA);
- * gemm_of_this_cpu() is the one that this CPU runs, or the base table if its set has none. */
+ * gemm_of_this_cpu() returns the table for this CPU, or the base table if its set has none. */
 #define WEAK __attribute__((weak))
 #define ISA_TABLE(type, stem)                                                                                                  \
     extern type lc_cpu_##stem##_base, lc_cpu_##stem##_avx2 WEAK, lc_cpu_##stem##_avx512 WEAK, lc_cpu_##stem##_neon WEAK;       \
@@ -25,10 +26,10 @@ static inline lc_dtype cpu_working_dtype(lc_dtype dtype) { return lc_working_dty
         return table ? table : &lc_cpu_##stem##_base;                                                                          \
     }
 
-/* Convert n elements; steps in bytes. */
+/* Converts n elements; strides in bytes. */
 void cpu_move(lc_dtype to, char *dst, int64_t dst_step, lc_dtype from, const char *src, int64_t src_step, int64_t n);
 
-/* Memory of a kernel for the time of a call. Counted: memory_stats shows it as workspace. */
+/* Scratch memory of a kernel for the duration of a call. memory_stats counts it as workspace. */
 static inline void *cpu_scratch(size_t bytes)
 {
     void *p = lc_alloc(bytes);
@@ -48,7 +49,7 @@ static inline void cpu_split_at(const lc_tensor *t, int dim, int64_t *outer, int
     for (int d = 0; d < t->ndim; d++) *(d < dim ? outer : d == dim ? n : inner) *= t->shape[d];
 }
 
-/* Work of this many elements or more is split between threads; a chunk of a split has this many. */
+/* Work of at least this many elements is split between threads; a chunk has this many. */
 enum { CPU_GRAIN = 1 << 15 };
 /* lc_parallel_for over chunks, with the host language's lock released if the work is worth it. cost: elements. */
 void cpu_parallel(int64_t n, int64_t grain, int64_t cost, void (*fn)(void *ctx, int64_t begin, int64_t end), void *ctx);
@@ -58,8 +59,8 @@ int cpu_reduce(lc_op_id op, lc_dtype compute, const lc_reduce_args *args);
 int cpu_copy(lc_tensor *to, const lc_tensor *from);
 int cpu_fill(lc_tensor *to, const lc_tensor *number);
 
-/* Whole-call kernels (args.h) register themselves at load: LC_CPU_RUN(matmul, cpu_matmul, dtypes), where bit d of dtypes says that
- * dtype d is supported (halves count for themselves). */
+/* Whole-call kernels (args.h) register themselves at load: LC_CPU_RUN(matmul, cpu_matmul, dtypes), where bit d of dtypes
+ * means that dtype d is supported (float16 and bfloat16 have bits of their own). */
 typedef int (*lc_cpu_run)(lc_dtype compute, const void *args);
 extern lc_cpu_run lc_cpu_runs[LC_OP_COUNT];
 extern uint32_t   lc_cpu_run_dtypes[LC_OP_COUNT];

@@ -1,4 +1,4 @@
-/* Includes TEMPLATE for every width of elements: T is an unsigned integer (or a pair of them), names end in the bytes. */
+/* Includes TEMPLATE once per element width: T is an unsigned integer (or a pair of them), names end in the number of bytes. */
 typedef struct {
     uint64_t low, high;
 } wide;

@@ -1,8 +1,9 @@
 /* Strategies of a heavy kernel: a list in order of preference, one place to look and one place to add.
  *
- * The driver runs the first one that suits; `run` may still decline where only the work itself tells (results that are not finite, a plan that
- * does not pay), then the next one is tried. The last one of a list takes everything. LUCID_VERBOSE=1 names the one that ran. Lists are constants and
- * the walk is inlined, so that choosing costs small products no more than an if-chain. */
+ * The driver runs the first strategy that suits. `run` may still decline if only the work itself shows that it fails
+ * (results that are not finite, a plan that does not pay); then the next one is tried. The last one of a list accepts
+ * everything. LUCID_VERBOSE=1 prints the one that ran. Lists are constants and the walk is inlined, so that for small
+ * products choosing costs no more than an if-chain. */
 #pragma once
 #include "../../core/core.h"
 
@@ -13,7 +14,7 @@ typedef struct {
     int (*run)(void *job);          /* 0; LC_DECLINED; negative: failed, with the reason */
 } lc_strategy;
 
-/* kernel: for the message; NULL: say nothing. */
+/* kernel: for the message; NULL: no message. */
 static inline __attribute__((always_inline)) int cpu_run_strategies(const char *kernel, const lc_strategy *list, int n,
                                                                     void *job)
 {

@@ -1,4 +1,5 @@
-/* Divisors of integers of type INT, UINT without sign. gcd is Euclid's; the lowest value is its own absolute value. */
+/* gcd and lcm of integers of type INT (UINT: its unsigned type). gcd is Euclid's; the lowest value is its own absolute
+ * value. */
 FN INT NAME(gcd)(INT x, INT y)
 {
     UINT a = x < 0 ? 0 - (UINT)x : (UINT)x, b = y < 0 ? 0 - (UINT)y : (UINT)y;

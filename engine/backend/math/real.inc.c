@@ -1,5 +1,6 @@
-/* Formulas over real numbers of type R that the CPU and CUDA share; NAME(f) is what f is called for R, FN makes a function local. m_* functions
- * choose by type: each backend has its own exp, log1p and so on. No branch where a selection does: the CPU puts them into vectors. */
+/* Formulas over real numbers of type R that the CPU and CUDA share; NAME(f) is the name of f for R, FN makes a function
+ * local. m_* functions choose by type: each backend has its own exp, log1p and so on. Selections instead of branches: the
+ * CPU vectorises them. */
 FN R NAME(max)(R x, R y) /* NaN wins. In two steps: gcc cannot vectorise the nested condition */
 {
     R t = x > y ? x : y;
@@ -10,7 +11,7 @@ FN R NAME(min)(R x, R y)
     R t = x < y ? x : y;
     return x != x ? x : t;
 }
-FN R NAME(clamp)(R x, R low, R high) /* x where it equals a bound (-0 stays -0); a NaN of high comes through by itself */
+FN R NAME(clamp)(R x, R low, R high) /* x where it equals a bound (-0 stays -0); a NaN in high propagates by itself */
 {
     R t = x < low ? low : x, u = t <= high ? t : high;
     return UNORDERED(x, low) ? x + low : u;
@@ -51,7 +52,7 @@ FN R NAME(mish)(R x)
 FN R NAME(mish_slope)(R x)
 {
     R c = x > 20 ? (R)20 : x, e = m_exp(c), n = e * (e + 2), r = 1 / (n + 2);
-    return r * (n + 4 * (c * e) * (1 + e) * r) + (x - x); /* NaN at infinity, as PyTorch's */
+    return r * (n + 4 * (c * e) * (1 + e) * r) + (x - x); /* NaN at infinity, as in PyTorch */
 }
 FN R NAME(silu_backward)(R g, R x)
 {

@@ -1,4 +1,4 @@
-/* Division of reals of type R that rounds down, as Python's. FMOD(x, y) is the remainder with the sign of x. */
+/* Division of reals of type R that rounds down, as in Python. FMOD(x, y) is the remainder with the sign of x. */
 FN R NAME(remainder)(R x, R y)
 {
     R r = FMOD(x, y);

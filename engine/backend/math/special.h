@@ -1,9 +1,9 @@
 /* Special functions that neither the C library nor CUDA has, in double precision; float32 rounds their results.
  *
- * One source for both: the CPU includes it (cpu/math/scalar_math.h), CUDA programs hold its text (cuda/kernels/math.cuh). So it uses only what C and
- * CUDA C++ have in common, and FN stands for what makes a function local.
+ * One source for both: the CPU includes it (cpu/math/scalar_math.h), CUDA programs embed its text (cuda/kernels/math.cuh).
+ * So it uses only the common subset of C and CUDA C++, and FN makes a function local.
  *   digamma, polygamma   recurrence up to 10, then the asymptotic series; reflection for negative arguments, which
- *                        PyTorch rounds to float32 on the way where the result is one
+ *                        PyTorch rounds to float32 in between if the result is float32
  *   zeta                 Hurwitz: Euler-Maclaurin
  *   igamma, igammac      power series, continued fraction; Temme's expansion where both are slow
  *   polynomial           orthogonal polynomials by their three-term recurrence, from 1 and first(t); of degrees above 64 inside [-1, 1] in
@@ -143,7 +143,7 @@ FN double gamma_temme(double a, double x, double side) {
 }
 FN double incomplete_gamma(double a, double x, bool upper, bool single) {
   double eps = single ? 1e-8 : 1e-16;
-  if (x < 0 || a < 0 || (a == 0 && !(x > 0))) return NAN; /* else PyTorch's order: some limits do not look at the other argument */
+  if (x < 0 || a < 0 || (a == 0 && !(x > 0))) return NAN; /* PyTorch's order: some limits ignore the other argument */
   if (a == 0) return upper ? 0 : 1;
   if (x == 0) return upper ? 1 : 0;
   if (isinf(a)) return isinf(x) ? NAN : upper ? 1 : 0;

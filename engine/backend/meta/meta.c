@@ -16,7 +16,7 @@ static int meta_transfer(lc_tensor *to, UNUSED const lc_tensor *from)
 }
 static int meta_fill(UNUSED lc_tensor *to, UNUSED const lc_tensor *number) { return 0; }
 static int meta_run(UNUSED lc_op_id op, UNUSED lc_dtype compute, UNUSED const void *args) { return 0; }
-/* A storage that has a size and no bytes. */
+/* A storage with a size but no bytes. */
 static int                       no_bytes(UNUSED lc_storage *s) { return 0; }
 static const lc_device_allocator no_memory = { .alloc = no_bytes };
 

@@ -20,7 +20,7 @@ static int bernoulli_each_run(const lc_record *call)
 {
     lc_tensor     *p = call->in[call->n_in - 1], *out = call->out[0];
     lc_record      drawn = *call;
-    lc_random_args args = { .out = out, .each = { p }, .generator = generator_for(&call->args[call->n_in], out->device) };
+    lc_random_args args = { .out = out, .parameters = { p }, .generator = generator_for(&call->args[call->n_in], out->device) };
     drawn.dtype = p->dtype == LC_f64 ? LC_f64 : LC_f32, drawn.op = &lc_op__bernoulli_each;
     return args.generator ? run_kernel_with(&drawn, &args) : -1;
 }
@@ -60,7 +60,7 @@ static int count_shape(const lc_record *call, lc_spec *out)
 static int poisson_run(const lc_record *call)
 {
     lc_random_args args = { .out = call->out[0],
-                            .each = { call->in[0] },
+                            .parameters = { call->in[0] },
                             .generator = generator_for(&call->args[1], call->device) };
     return args.generator ? run_kernel_with(call, &args) : -1;
 }
@@ -84,7 +84,7 @@ static int binomial_shape(const lc_record *call, lc_spec *out)
 static int binomial_run(const lc_record *call)
 {
     lc_random_args args = { .out = call->out[0],
-                            .each = { call->in[0], call->in[1] },
+                            .parameters = { call->in[0], call->in[1] },
                             .generator = generator_for(&call->args[2], call->device) };
     return args.generator ? run_kernel_with(call, &args) : -1;
 }
@@ -121,7 +121,8 @@ static int draw_replacing(const lc_record *call, lc_generator *generator)
     lc_tensor *weights = lc_tensor_new(drawn.dtype, p->device, p->ndim, p->shape); /* the kernel sums them up in place */
     int        rc = weights ? move_values(weights, p) : -1;
     if (rc == 0)
-        rc = run_kernel_with(&drawn, &(lc_random_args){ .out = call->out[0], .each = { weights }, .generator = generator });
+        rc = run_kernel_with(&drawn,
+                             &(lc_random_args){ .out = call->out[0], .parameters = { weights }, .generator = generator });
     return lc_release(weights), rc;
 }
 

@@ -7,7 +7,7 @@
 static int map_run(const lc_record *call)
 {
     lc_random_args args = { .out = call->out[0] };
-    for (int k = 0; k < call->n_in; k++) args.each[k] = call->in[k];
+    for (int k = 0; k < call->n_in; k++) args.parameters[k] = call->in[k];
     return run_kernel_with(call, &args);
 }
 static int packed_broadcast(const lc_record *call, lc_spec *out)
@@ -42,7 +42,7 @@ static int gamma_shape(const lc_record *call, lc_spec *out)
 static int standard_gamma_run(const lc_record *call)
 {
     lc_random_args args = { .out = call->out[0],
-                            .each = { call->in[0] },
+                            .parameters = { call->in[0] },
                             .generator = generator_for(&call->args[1], call->device) };
     return args.generator ? run_kernel_with(call, &args) : -1;
 }

@@ -386,7 +386,7 @@ LC_OP(glu, .sig = "glu(input: Tensor, dim: int = -1) -> Tensor",
 static int noise_run(const lc_record *call)
 {
     lc_random_args args = { .out = call->out[0],
-                            .each = { call->in[0] },
+                            .parameters = { call->in[0] },
                             .generator = lc_generator_default(),
                             .a = call->args[1].f,
                             .b = call->args[2].f };

@@ -1,5 +1,5 @@
-/* Indexing: one kernel pair (args.h: lc_index_args) behind every op. An op says which shape is walked, how `many` (the tensor that is
- * indexed) and `each` (the one that holds a value per position) are stepped through, and which index tensors there are.
+/* Indexing: one kernel pair (args.h: lc_index_args) behind every op. An op says which shape is walked, how `indexed` (the tensor that is
+ * indexed) and `walked` (the one that holds a value per position) are stepped through, and which index tensors there are.
  *
  * Advanced indexing x[i, :, mask] is split in two: `index` and `index_put_` turn masks into positions and broadcast the index tensors; the
  * hidden ops `_index` and `_index_put`, which carry kernel and gradient, see int64 tensors of one shape, LC_NONE where a dimension is
@@ -30,21 +30,21 @@ lc_tensor *index_for(lc_tensor *index, const lc_tensor *written)
     return copy;
 }
 
-int walk_along(const lc_record *call, lc_tensor *many, lc_tensor *each, const lc_tensor *walked, lc_index_args *a)
+int walk_along(const lc_record *call, lc_tensor *indexed, lc_tensor *walked, const lc_tensor *shaped, lc_index_args *a)
 {
     lc_index_operand k;
     int              d;
     lc_tensor       *index;
-    if (dim_index(call->args[1].i, many->ndim, &d) < 0) return -1;
+    if (dim_index(call->args[1].i, indexed->ndim, &d) < 0) return -1;
     if (!(index = index_for(call->in[1], call->out[0]))) return -1;
-    a->many = many, a->each = each, a->n_index = 1, a->index = &k, a->ndim = walked->ndim, a->fresh = is_fresh(call);
-    memcpy(a->shape, walked->shape, (size_t)walked->ndim * sizeof *a->shape);
-    for (int e = 0; e < walked->ndim; e++) {
-        a->many_stride[e] = e == d ? 0 : stride_at(many, e);
-        a->each_stride[e] = stride_at(each, e); /* 0-d: one value for every position */
-        k.stride[e] = index->ndim == walked->ndim ? stride_at(index, e) : e == d ? stride_at(index, 0) : 0;
+    a->indexed = indexed, a->walked = walked, a->n_index = 1, a->index = &k, a->ndim = shaped->ndim, a->fresh = is_fresh(call);
+    memcpy(a->shape, shaped->shape, (size_t)shaped->ndim * sizeof *a->shape);
+    for (int e = 0; e < shaped->ndim; e++) {
+        a->indexed_stride[e] = e == d ? 0 : stride_at(indexed, e);
+        a->walked_stride[e] = stride_at(walked, e); /* 0-d: one value for every position */
+        k.stride[e] = index->ndim == shaped->ndim ? stride_at(index, e) : e == d ? stride_at(index, 0) : 0;
     }
-    k.index = index, k.dim = d, k.size = size_at(many, d), k.step = stride_at(many, d);
+    k.index = index, k.dim = d, k.size = size_at(indexed, d), k.step = stride_at(indexed, d);
     int rc = run_kernel_with(call, a);
     return lc_release(index), rc;
 }

@@ -11,9 +11,9 @@ int slices_fit(const lc_record *call, lc_spec *out);    /* (input, dim, index, s
 static inline int64_t size_at(const lc_tensor *t, int d) { return t->ndim ? t->shape[d] : 1; }
 static inline int64_t stride_at(const lc_tensor *t, int d) { return t->ndim ? t->stride[d] : 0; }
 
-/* Run the walk over the shape of `walked`: `many` stands still along args[1], and is moved by in[1], which has the shape of `walked`, or
- * is a vector that holds for whole slices. `each` has the strides of a tensor of that shape, or is one value for every position. */
-int walk_along(const lc_record *call, lc_tensor *many, lc_tensor *each, const lc_tensor *walked, lc_index_args *a);
+/* Run the walk over the shape of `shaped`: `indexed` stands still along args[1], and is moved by in[1], which has the shape of `shaped`, or
+ * is a vector that holds for whole slices. `walked` has the strides of a tensor of that shape, or is one value for every position. */
+int walk_along(const lc_record *call, lc_tensor *indexed, lc_tensor *walked, const lc_tensor *shaped, lc_index_args *a);
 static inline bool is_fresh(const lc_record *call) { return !call->out_given && !call->op->writes; }
 /* What is written starts as the input, unless it is the input. */
 static inline lc_tensor *start_of(const lc_record *call) { return call->out[0] == call->in[0] ? NULL : call->in[0]; }

@@ -57,12 +57,12 @@ static int lay_out(layout *l, const lc_tensor *x, lc_tensor *const *index, int n
             if (a->ndim + rank > LC_MAX_DIMS)
                 return lc_fail_int(LC_LucidError, "indexing: more than %d dimensions", LC_MAX_DIMS);
             first = a->ndim;
-            for (int e = 0; e < rank; e++) a->shape[a->ndim] = shape[e], a->many_stride[a->ndim++] = 0;
+            for (int e = 0; e < rank; e++) a->shape[a->ndim] = shape[e], a->indexed_stride[a->ndim++] = 0;
             l->end = a->ndim;
         }
         if (d == x->ndim || indexed) continue;
         if (a->ndim == LC_MAX_DIMS) return lc_fail_int(LC_LucidError, "indexing: more than %d dimensions", LC_MAX_DIMS);
-        a->shape[a->ndim] = x->shape[d], a->many_stride[a->ndim++] = x->stride[d];
+        a->shape[a->ndim] = x->shape[d], a->indexed_stride[a->ndim++] = x->stride[d];
     }
     for (int d = 0; d < n; d++) {
         if (index[d] == LC_NONE) continue;
@@ -101,7 +101,7 @@ static int index_shape(const lc_record *call, lc_spec *out)
     for (int k = -1; k < l.a.n_index && rc == 0; k++) {
         lc_tensor     *t = k < 0 ? call->in[0] : (lc_tensor *)l.k[k].index;
         int64_t        reshaped[LC_MAX_DIMS];
-        const int64_t *stride = k < 0 ? l.a.many_stride : reshaped;
+        const int64_t *stride = k < 0 ? l.a.indexed_stride : reshaped;
         if (k >= 0) reshaped_strides(&l, &l.k[k], reshaped);
         if ((seen[n] = lc_tensor_view(t, l.a.ndim, l.a.shape, stride, 0))) n++;
         else rc = -1;
@@ -113,8 +113,8 @@ static int index_run(const lc_record *call)
 {
     layout l = { .a.mode = LC_INDEX_READ, .a.fresh = is_fresh(call) };
     if (lay_out(&l, call->in[0], call->in + 1, call->n_in - 1) < 0) return -1;
-    l.a.many = call->in[0], l.a.each = call->out[0];
-    memcpy(l.a.each_stride, call->out[0]->stride, (size_t)l.a.ndim * sizeof *l.a.each_stride);
+    l.a.indexed = call->in[0], l.a.walked = call->out[0];
+    memcpy(l.a.walked_stride, call->out[0]->stride, (size_t)l.a.ndim * sizeof *l.a.walked_stride);
     return run_kernel_with(call, &l.a);
 }
 GRAD(_index) { dx[0] = lc__index_put_(zeros_like(in(0)), in[1].ts, in[1].n, g[0], true); }
@@ -152,10 +152,10 @@ static int index_put_run(const lc_record *call)
             return lc_release(one), -1;
         values = one;
     }
-    l.a.many = call->out[0], l.a.each = values, l.a.start = call->out[0] == call->in[0] ? NULL : call->in[0];
-    memset(l.a.each_stride, 0, (size_t)l.a.ndim * sizeof *l.a.each_stride);
+    l.a.indexed = call->out[0], l.a.walked = values, l.a.start = call->out[0] == call->in[0] ? NULL : call->in[0];
+    memset(l.a.walked_stride, 0, (size_t)l.a.ndim * sizeof *l.a.walked_stride);
     for (int d = 0, at = l.a.ndim - values->ndim; d < values->ndim; d++)
-        l.a.each_stride[at + d] = values->shape[d] == 1 ? 0 : values->stride[d];
+        l.a.walked_stride[at + d] = values->shape[d] == 1 ? 0 : values->stride[d];
     int rc = run_kernel_with(call, &l.a);
     return lc_release(one), rc;
 }

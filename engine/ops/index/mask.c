@@ -29,12 +29,13 @@ static int fill_repeated(const lc_record *call)
     int64_t      count = 0;
     lc_dtype     dtype = (lc_dtype)call->out[0]->dtype;
     lc_tensor   *found = lc_tensor_new(LC_i64, call->device, 0, NULL);
-    lc_mask_args args = { .mask = call->in[1], .many = call->out[0], .scatter = true, .count = found };
+    lc_mask_args args = { .mask = call->in[1], .masked = call->out[0], .scatter = true, .count = found };
     int          rc = found ? call->backend->run(LC_OP_masked_scatter, dtype, &args) : -1;
     if (rc == 0 && call->backend->can.values) rc = read_int(found, &count);
-    if (rc == 0) rc = (args.each = lc_tensor_new(dtype, call->device, 1, &count)) ? fill_tensor(args.each, call->in[2]) : -1;
+    if (rc == 0)
+        rc = (args.packed = lc_tensor_new(dtype, call->device, 1, &count)) ? fill_tensor(args.packed, call->in[2]) : -1;
     if (rc == 0) rc = call->backend->run(LC_OP_masked_scatter, dtype, &args);
-    return lc_release(args.each), lc_release(found), rc;
+    return lc_release(args.packed), lc_release(found), rc;
 }
 static int masked_fill_lower(const lc_record *call, lc_lowering *to)
 {
@@ -70,11 +71,13 @@ static int masked_select_call(const lc_value *in, lc_tensor **out)
     if (!backend->has(LC_OP_masked_select, dtype))
         return lc_fail_int(LC_NotImplementedError, "masked_select is not implemented for %s on %s", lc_dtypes[dtype].name,
                            backend->name);
-    lc_mask_args args = { .mask = both[1], .many = both[0], .count = lc_scoped(lc_tensor_new(LC_i64, in(0)->device, 0, NULL)) };
+    lc_mask_args args = { .mask = both[1],
+                          .masked = both[0],
+                          .count = lc_scoped(lc_tensor_new(LC_i64, in(0)->device, 0, NULL)) };
     if (!args.count || backend->run(LC_OP_masked_select, dtype, &args) < 0 || read_int(args.count, &count) < 0) return -1;
-    args.each = lc_scoped(lc_tensor_new(dtype, in(0)->device, 1, &count));
-    if (!args.each || backend->run(LC_OP_masked_select, dtype, &args) < 0) return -1;
-    return out[0] = args.each, 0;
+    args.packed = lc_scoped(lc_tensor_new(dtype, in(0)->device, 1, &count));
+    if (!args.packed || backend->run(LC_OP_masked_select, dtype, &args) < 0) return -1;
+    return out[0] = args.packed, 0;
 }
 GRAD(masked_select)
 {
@@ -108,7 +111,7 @@ static int masked_scatter_shape(const lc_record *call, lc_spec *out)
 static int masked_scatter_run(const lc_record *call)
 {
     lc_tensor   *source = packed(call->in[2], (lc_dtype)call->in[2]->dtype);
-    lc_mask_args args = { .mask = call->in[1], .many = call->out[0], .each = source, .scatter = true };
+    lc_mask_args args = { .mask = call->in[1], .masked = call->out[0], .packed = source, .scatter = true };
     int          rc = source ? run_kernel_with(call, &args) : -1;
     return lc_release(source), rc;
 }

@@ -7,17 +7,17 @@ static int index_is_long(const lc_record *call)
     return lc_fail_int(LC_DtypeMismatch, "%s(): Expected a long tensor for index, but got %s", call->op->name,
                        LC_SHAPE(call->in[1]));
 }
-/* The walk over index's shape; `each` has that shape. */
-static int walk_flat(const lc_record *call, lc_tensor *many, lc_tensor *each, lc_index_args *a)
+/* The walk over index's shape; `walked` has that shape. */
+static int walk_flat(const lc_record *call, lc_tensor *indexed, lc_tensor *walked, lc_index_args *a)
 {
     lc_tensor *index = index_for(call->in[1], call->out[0]);
     if (!index) return -1;
-    lc_index_operand k = { .index = index, .size = many->numel, .step = 1 };
-    a->many = many, a->each = each, a->wraps = true, a->flat = !many->is_contiguous, a->n_index = 1, a->index = &k;
+    lc_index_operand k = { .index = index, .size = indexed->numel, .step = 1 };
+    a->indexed = indexed, a->walked = walked, a->wraps = true, a->flat = !indexed->is_contiguous, a->n_index = 1, a->index = &k;
     a->ndim = index->ndim, a->fresh = is_fresh(call);
     for (int d = 0; d < index->ndim; d++) {
-        a->shape[d] = index->shape[d], a->many_stride[d] = 0;
-        a->each_stride[d] = each->stride[d], k.stride[d] = index->stride[d];
+        a->shape[d] = index->shape[d], a->indexed_stride[d] = 0;
+        a->walked_stride[d] = walked->stride[d], k.stride[d] = index->stride[d];
     }
     int rc = run_kernel_with(call, a);
     return lc_release(index), rc;

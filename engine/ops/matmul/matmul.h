@@ -17,7 +17,7 @@ static inline bool can_fuse(const lc_record *call, lc_dtype dtype, uint32_t want
  * tensor in it, a new reference. */
 static inline lc_dtype dtype_for_product(const lc_record *call, const lc_tensor *t, lc_dtype dtype)
 {
-    return call->backend->can.halves & LC_HALVES_MATMUL && lc_is_floating(dtype) && working_dtype((lc_dtype)t->dtype) == dtype
+    return call->backend->can.half & LC_HALF_MATMUL && lc_is_floating(dtype) && working_dtype((lc_dtype)t->dtype) == dtype
                ? (lc_dtype)t->dtype
                : dtype;
 }

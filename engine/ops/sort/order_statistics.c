@@ -16,7 +16,7 @@ static int selected(const lc_record *call, lc_spec *out)
 /* Halves are read as they lie, by the kernel that computes in float32. */
 static bool widened_by_kernel(const lc_record *call)
 {
-    return call->backend->can.halves & LC_HALVES_SELECT && working_dtype((lc_dtype)call->in[0]->dtype) == LC_f32;
+    return call->backend->can.half & LC_HALF_SELECT && working_dtype((lc_dtype)call->in[0]->dtype) == LC_f32;
 }
 static int select_into(const lc_record *call, int64_t k)
 {

@@ -12,7 +12,7 @@ static int run_unique(const lc_tensor *x, lc_unique_args *a)
     return backend->run(LC_OP_unique, (lc_dtype)x->dtype, a);
 }
 
-/* What has room for more becomes a tensor of n: of its own size if that spares much, else as it is. */
+/* What has capacity for more becomes a tensor of n: of its own size if that spares much, else as it is. */
 static lc_tensor *front(lc_tensor *t, int64_t n)
 {
     if (n < t->numel / 2) return lc_clone(lc_narrow(t, 0, 0, n), LC_CONTIGUOUS_FORMAT);
@@ -23,34 +23,34 @@ static lc_tensor *vector(lc_dtype dtype, lc_device device, int64_t n) { return l
 typedef struct {
     bool inverse, counts, consecutive;
 } wanted;
-static int make_room(const lc_unique_args *a, int64_t n)
+static int make_outputs(const lc_unique_args *a, int64_t n)
 {
-    a->room->chosen = vector(a->slices ? LC_i64 : (lc_dtype)a->in->dtype, a->in->device, n);
-    if (a->counts) a->room->counts = vector(LC_i64, a->in->device, n);
-    return a->room->chosen && (a->room->counts || !a->counts) ? 0 : -1;
+    a->outputs->chosen = vector(a->slices ? LC_i64 : (lc_dtype)a->in->dtype, a->in->device, n);
+    if (a->counts) a->outputs->counts = vector(LC_i64, a->in->device, n);
+    return a->outputs->chosen && (a->outputs->counts || !a->counts) ? 0 : -1;
 }
 
 /* Fill out[0], then inverse and counts as wanted. x: contiguous; width 0: single values, of which *chosen are some, else indices of slices. */
 static int distinct(lc_tensor *x, int64_t n, int64_t width, lc_tensor **chosen, lc_tensor *inverse, wanted w, lc_tensor **out)
 {
-    int64_t        found = 0;
-    lc_unique_room room = { 0 };
-    lc_unique_args a = { .in = x,
-                         .n = n,
-                         .width = width ? width : 1,
-                         .slices = width > 0,
-                         .counts = w.counts,
-                         .consecutive = w.consecutive,
-                         .found = lc_scoped(lc_tensor_new(LC_i64, x->device, 0, NULL)),
-                         .room = &room,
-                         .make = make_room };
+    int64_t           found = 0;
+    lc_unique_outputs outputs = { 0 };
+    lc_unique_args    a = { .in = x,
+                            .n = n,
+                            .width = width ? width : 1,
+                            .slices = width > 0,
+                            .counts = w.counts,
+                            .consecutive = w.consecutive,
+                            .found = lc_scoped(lc_tensor_new(LC_i64, x->device, 0, NULL)),
+                            .outputs = &outputs,
+                            .make = make_outputs };
     if (!inverse || !a.found) return -1;
     if (w.inverse) a.inverse = inverse;
     if (run_unique(x, &a) < 0 || read_int(a.found, &found) < 0) return -1;
     int k = 1;
     if (w.inverse) out[k++] = inverse;
-    if (w.counts && !(out[k++] = front(room.counts, found))) return -1;
-    return (*chosen = front(room.chosen, found)) ? 0 : -1;
+    if (w.counts && !(out[k++] = front(outputs.counts, found))) return -1;
+    return (*chosen = front(outputs.chosen, found)) ? 0 : -1;
 }
 
 static int unique_flat(lc_tensor *x, wanted w, lc_tensor **out)

@@ -5,7 +5,7 @@
  * that somebody has is written, a walk over the indices alone comes first. Several index tensors, and positions in a tensor that only
  * looks flat, become offsets tile by tile.
  *
- * Threads. Reads split anywhere. Writes split along a dimension that no index decides: two chunks then never meet in `many`, and within
+ * Threads. Reads split anywhere. Writes split along a dimension that no index decides: two chunks then never meet in `indexed`, and within
  * a chunk the order of the walk is kept. So duplicates are summed, or win, in the same order whatever the number of threads. */
 #include "index.h"
 #include <string.h>
@@ -85,7 +85,7 @@ static int check_ranges(const lc_index_args *a)
 static lc_indexed_row row_along(const lc_index_args *a, int k)
 {
     const lc_index_operand *o = &a->index[k];
-    return (lc_indexed_row){ o->size, o->step * lc_size_of(a->many->dtype), a->wraps ? o->size : 0 };
+    return (lc_indexed_row){ o->size, o->step * lc_size_of(a->indexed->dtype), a->wraps ? o->size : 0 };
 }
 static inline int64_t offset_in(const lc_tensor *t, int64_t position) /* of an element by its number, in elements */
 {
@@ -100,7 +100,7 @@ static inline int64_t offset_in(const lc_tensor *t, int64_t position) /* of an e
 static bool offsets_of(const walk *w, char *const *ptr, const int64_t *stride, int64_t start, int64_t n, int64_t *offsets)
 {
     const lc_index_args *a = w->args;
-    int64_t              size = lc_size_of(a->many->dtype);
+    int64_t              size = lc_size_of(a->indexed->dtype);
     memset(offsets, 0, (size_t)n * sizeof *offsets);
     for (int j = 0; j < a->n_index; j++) {
         lc_indexed_row row = row_along(a, j);
@@ -108,7 +108,7 @@ static bool offsets_of(const walk *w, char *const *ptr, const int64_t *stride, i
         for (int64_t i = 0; i < n; i++) {
             uint64_t k = cpu_index_at(&row, at + i * stride[2 + j]);
             if (k >= (uint64_t)row.size) return false;
-            offsets[i] += a->flat ? offset_in(a->many, (int64_t)k) * size : (int64_t)k * row.step;
+            offsets[i] += a->flat ? offset_in(a->indexed, (int64_t)k) * size : (int64_t)k * row.step;
         }
     }
     return true;
@@ -132,11 +132,11 @@ static int offset_row(void *ctx, char *const *ptr, const int64_t *stride, int64_
 static void start_walk(const walk *w, lc_iter *it, const int64_t *shape, int64_t shift)
 {
     const lc_index_args *a = w->args;
-    int64_t              bytes[LC_MAX_DIMS], size = lc_size_of(a->many->dtype), s = w->split_dim;
+    int64_t              bytes[LC_MAX_DIMS], size = lc_size_of(a->indexed->dtype), s = w->split_dim;
     lc_iter_start(it, a->ndim, shape);
     for (int k = -2; k < w->n_index; k++) {
-        const int64_t *stride = k == -2 ? a->many_stride : k == -1 ? a->each_stride : a->index[k].stride;
-        char          *data = k == -2 ? a->many->data : k == -1 ? a->each->data : a->index[k].index->data;
+        const int64_t *stride = k == -2 ? a->indexed_stride : k == -1 ? a->walked_stride : a->index[k].stride;
+        char          *data = k == -2 ? a->indexed->data : k == -1 ? a->walked->data : a->index[k].index->data;
         for (int d = 0; d < a->ndim; d++) bytes[d] = stride[d] * (k < 0 ? size : (int64_t)sizeof(int64_t));
         lc_iter_add_raw(it, data + (shift ? shift * bytes[s] : 0), bytes);
     }
@@ -188,7 +188,7 @@ static void run_walk(walk *w, int64_t numel)
         return;
     }
     for (int d = 0; d < a->ndim; d++) /* the largest dimension that indices do not decide; the first of equals */
-        if (a->many_stride[d] != 0 && (w->split_dim < 0 || a->shape[d] > a->shape[w->split_dim])) w->split_dim = d;
+        if (a->indexed_stride[d] != 0 && (w->split_dim < 0 || a->shape[d] > a->shape[w->split_dim])) w->split_dim = d;
     /* One piece per thread, of whole cache lines: unlike elsewhere the cut may follow the number of threads, because no sum crosses it. */
     int64_t n = w->split_dim < 0 ? 1 : a->shape[w->split_dim], threads = numel <= CPU_GRAIN ? 1 : lc_num_threads();
     int64_t grain = ((n + threads - 1) / threads + 15) / 16 * 16;
@@ -214,10 +214,10 @@ static int run_many(const lc_index_args *a, lc_row_fn fn, int64_t numel)
         for (int k = first; k < a->n_index; k++) used |= a->index[k].stride[d] != 0;
         shape[d] = used ? a->shape[d] : 1, stride[d] = used ? count : 0, count *= shape[d];
     }
-    lc_tensor *offsets = lc_tensor_new(LC_i64, a->many->device, 1, &count);
+    lc_tensor *offsets = lc_tensor_new(LC_i64, a->indexed->device, 1, &count);
     if (!offsets) return -1;
     memset(offsets->data, 0, (size_t)count * sizeof(int64_t));
-    for (int k = first; k < a->n_index; k++) { /* the walk itself adds them up: `many` is what the index tensor holds */
+    for (int k = first; k < a->n_index; k++) { /* the walk itself adds them up: `indexed` is what the index tensor holds */
         lc_iter it;
         lc_iter_start(&it, a->ndim, shape);
         for (int d = 0; d < a->ndim; d++) bytes[d] = stride[d] * 8;
@@ -241,13 +241,13 @@ static int cpu_index(UNUSED lc_dtype compute, const void *args)
 {
     const lc_index_args *a = args;
     int64_t              numel = 1;
-    lc_dtype             dtype = a->many->dtype;
+    lc_dtype             dtype = a->indexed->dtype;
     walk                 w = { .args = a, .fn = cpu_index_row(a->mode, dtype), .n_index = a->n_index };
     if (!w.fn) return LC_NO_KERNEL;
     for (int d = 0; d < a->ndim; d++) numel *= a->shape[d];
     bool unknown = !a->fresh && !a->checked;
     if (numel && (unknown || a->n_index > MOST_AT_ONCE) && check_ranges(a) < 0) return -1;
-    if (a->start && cpu_copy(a->many, a->start) < 0) return -1;
+    if (a->start && cpu_copy(a->indexed, a->start) < 0) return -1;
     if (!numel) return 0;
     if (a->n_index > MOST_AT_ONCE) return run_many(a, w.fn, numel);
     if (a->n_index == 1) w.row = row_along(a, 0);

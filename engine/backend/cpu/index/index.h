@@ -1,4 +1,4 @@
-/* Rows of an indexed walk: n positions, of which ptr[0] is `many`, ptr[1] `each`, ptr[2] the int64 index. A row stops at the first index
+/* Rows of an indexed walk: n positions, of which ptr[0] is `indexed`, ptr[1] `walked`, ptr[2] the int64 index. A row stops at the first index
  * that is out of range, before it uses it, and returns 1. */
 #pragma once
 #include "../cpu.h"

@@ -6,7 +6,7 @@
 #define TEMPLATE "index/index_move.inc.c"
 #include "../each_width.inc.c"
 
-/* A row that combines `each` into `many`. */
+/* A row that combines `walked` into `indexed`. */
 #define COMBINES(name, T, COMBINE)                                                                                             \
     static int name(void *ctx, char *const *ptr, const int64_t *stride, int64_t n)                                             \
     {                                                                                                                          \
@@ -16,8 +16,8 @@
             uint64_t k = cpu_index_at(row, index);                                                                             \
             if (k >= (uint64_t)row->size) return 1;                                                                            \
             T       *to = (T *)(ptr[0] + (int64_t)k * row->step);                                                              \
-            const T *each = (const T *)ptr[1];                                                                                 \
-            for (int64_t i = 0; i < n; i++) to[i] = (T)COMBINE(to[i], each[i]);                                                \
+            const T *walked = (const T *)ptr[1];                                                                               \
+            for (int64_t i = 0; i < n; i++) to[i] = (T)COMBINE(to[i], walked[i]);                                              \
         } else if (stride[0] == 0 && row->step == sizeof(T) && stride[1] == sizeof(T))                                         \
             FOR_GOOD_INDICES(T *to = (T *)ptr[0] + k; *to = (T)COMBINE(*to, ((const T *)ptr[1])[i]))                           \
         else                                                                                                                   \

@@ -10,7 +10,7 @@
 
 typedef struct {
     const lc_mask_args *args;
-    lc_iter             it;            /* mask, then `many` */
+    lc_iter             it;            /* mask, then `masked` */
     int64_t             numel, *found; /* positions before each chunk, and all of them */
 } masked;
 typedef struct {
@@ -53,10 +53,10 @@ static void count_chunk(void *ctx, int64_t begin, int64_t end)
 static int move_row(void *ctx, char *const *ptr, const int64_t *stride, int64_t n)
 {
     piece         *p = ctx;
-    char          *each = p->m->args->each->data + p->at * p->size;
+    char          *packed = p->m->args->packed->data + p->at * p->size;
     const uint8_t *mask = (const uint8_t *)ptr[0];
-    int64_t        moved = p->m->args->scatter ? BY_SIZE(scatter, ptr[1], stride[1], each, mask, stride[0], n, p->left)
-                                               : BY_SIZE(select, each, ptr[1], stride[1], mask, stride[0], n, p->left);
+    int64_t        moved = p->m->args->scatter ? BY_SIZE(scatter, ptr[1], stride[1], packed, mask, stride[0], n, p->left)
+                                               : BY_SIZE(select, packed, ptr[1], stride[1], mask, stride[0], n, p->left);
     p->at += moved, p->left -= moved;
     return p->left == 0;
 }
@@ -65,7 +65,7 @@ static void move_chunk(void *ctx, int64_t begin, int64_t end)
     masked *m = ctx;
     for (int64_t c = begin; c < end; c++) {
         int64_t first = c * CPU_GRAIN, last = first + CPU_GRAIN < m->numel ? first + CPU_GRAIN : m->numel;
-        piece   p = { m, m->found[c], m->found[c + 1] - m->found[c], lc_size_of(m->args->many->dtype) };
+        piece   p = { m, m->found[c], m->found[c + 1] - m->found[c], lc_size_of(m->args->masked->dtype) };
         if (p.left) lc_iter_range(&m->it, first, last, move_row, &p);
     }
 }
@@ -73,26 +73,26 @@ static void move_chunk(void *ctx, int64_t begin, int64_t end)
 static int cpu_masked(UNUSED lc_dtype compute, const void *args)
 {
     masked           m = { .args = args };
-    const lc_tensor *many = m.args->many;
-    int64_t          chunks = (many->numel + CPU_GRAIN - 1) / CPU_GRAIN;
+    const lc_tensor *masked = m.args->masked;
+    int64_t          chunks = (masked->numel + CPU_GRAIN - 1) / CPU_GRAIN;
     size_t           bytes = (size_t)(chunks + 1) * sizeof *m.found;
-    m.numel = many->numel;
+    m.numel = masked->numel;
     if (!(m.found = cpu_scratch(bytes))) return -1;
     m.found[0] = 0;
-    lc_iter_start(&m.it, many->ndim, many->shape);
+    lc_iter_start(&m.it, masked->ndim, masked->shape);
     lc_iter_add(&m.it, m.args->mask);
-    lc_iter_add(&m.it, many);
+    lc_iter_add(&m.it, masked);
     lc_iter_prepare(&m.it, false);
     cpu_parallel(chunks, 1, m.numel, count_chunk, &m);
     for (int64_t c = 0; c < chunks; c++) m.found[c + 1] += m.found[c];
-    int64_t count = m.found[chunks], room = m.args->each ? m.args->each->numel : count;
+    int64_t count = m.found[chunks], capacity = m.args->packed ? m.args->packed->numel : count;
     if (m.args->count) *(int64_t *)m.args->count->data = count;
-    if (m.args->each && room >= count) cpu_parallel(chunks, 1, m.numel, move_chunk, &m);
+    if (m.args->packed && capacity >= count) cpu_parallel(chunks, 1, m.numel, move_chunk, &m);
     cpu_scratch_free(m.found, bytes);
-    if (room >= count) return 0;
+    if (capacity >= count) return 0;
     return lc_fail_int(LC_LucidError,
                        "masked_scatter: expected number of elements of source < number of ones in mask: %lld and %lld",
-                       (long long)room, (long long)count);
+                       (long long)capacity, (long long)count);
 }
 LC_CPU_RUN(masked_select, cpu_masked, ~0u)
 LC_CPU_RUN(masked_scatter, cpu_masked, ~0u)

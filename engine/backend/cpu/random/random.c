@@ -6,26 +6,26 @@
 #include "../../../tensor/iter.h"
 #include "gamma_grad.h"
 
-enum { RANDOM_TILE = 512, MOST_EACH = 3 };
+enum { RANDOM_TILE = 512, MOST_PARAMETERS = 3 };
 typedef struct random_walk random_walk;
 struct random_walk {
     const lc_random_args *args;
     lc_dtype              made; /* what draw makes */
-    int (*draw)(const random_walk *w, void *out, const void *const *each, int64_t n);
-    lc_dtype each; /* what draw takes parameters in */
-    int      n_each;
+    int (*draw)(const random_walk *w, void *out, const void *const *parameters, int64_t n);
+    lc_dtype dtype; /* what draw takes parameters in */
+    int      n_parameters;
 };
 static int random_row(void *ctx, char *const *ptr, const int64_t *stride, int64_t n)
 {
     const random_walk *w = ctx;
-    double             tile[RANDOM_TILE], parameter[MOST_EACH][RANDOM_TILE];
-    const void        *each[MOST_EACH] = { parameter[0], parameter[1], parameter[2] };
+    double             tile[RANDOM_TILE], parameter[MOST_PARAMETERS][RANDOM_TILE];
+    const void        *parameters[MOST_PARAMETERS] = { parameter[0], parameter[1], parameter[2] };
     for (int64_t first = 0, m; first < n; first += m) {
         m = n - first < RANDOM_TILE ? n - first : RANDOM_TILE;
-        for (int k = 0; k < w->n_each; k++)
-            cpu_move(w->each, (char *)parameter[k], lc_size_of(w->each), (lc_dtype)w->args->each[k]->dtype,
+        for (int k = 0; k < w->n_parameters; k++)
+            cpu_move(w->dtype, (char *)parameter[k], lc_size_of(w->dtype), (lc_dtype)w->args->parameters[k]->dtype,
                      ptr[k + 1] + first * stride[k + 1], stride[k + 1], m);
-        if (w->draw(w, tile, each, m) < 0) return -1;
+        if (w->draw(w, tile, parameters, m) < 0) return -1;
         cpu_move((lc_dtype)w->args->out->dtype, ptr[0] + first * stride[0], stride[0], w->made, (char *)tile,
                  lc_size_of(w->made), m);
     }
@@ -34,17 +34,18 @@ static int random_row(void *ctx, char *const *ptr, const int64_t *stride, int64_
 static int run_random(const random_walk *w)
 {
     lc_tensor *out = w->args->out;
-    if (out->is_contiguous && out->dtype == w->made && !w->n_each) return w->draw(w, out->data, NULL, out->numel);
+    if (out->is_contiguous && out->dtype == w->made && !w->n_parameters) return w->draw(w, out->data, NULL, out->numel);
     lc_iter it;
     lc_iter_start(&it, out->ndim, out->shape);
     lc_iter_add(&it, out);
-    for (int k = 0; k < w->n_each; k++) lc_iter_add(&it, w->args->each[k]);
+    for (int k = 0; k < w->n_parameters; k++) lc_iter_add(&it, w->args->parameters[k]);
     lc_iter_prepare(&it, true);
     return lc_iter_range(&it, 0, out->numel, random_row, (void *)w);
 }
 
-#define DRAW(name) static int draw_##name(UNUSED const random_walk *w, void *out, UNUSED const void *const *each, int64_t n)
-#define ARGS       w->args->generator
+#define DRAW(name)                                                                                                             \
+    static int draw_##name(UNUSED const random_walk *w, void *out, UNUSED const void *const *parameters, int64_t n)
+#define ARGS w->args->generator
 
 DRAW(uniform) { return lc_random_uniform(ARGS, w->made, out, n, w->args->a, w->args->b), 0; }
 DRAW(normal) { return lc_random_normal(ARGS, w->made, out, n, w->args->a, w->args->b, w->args->out->is_contiguous), 0; }
@@ -58,25 +59,25 @@ DRAW(any) { return lc_random_any(ARGS, (lc_dtype)w->args->out->dtype, out, n), 0
 DRAW(bernoulli_each)
 {
     for (int64_t i = 0; i < n; i++) {
-        double p = w->each == LC_f64 ? ((const double *)each[0])[i] : (double)((const float *)each[0])[i];
+        double p = w->dtype == LC_f64 ? ((const double *)parameters[0])[i] : (double)((const float *)parameters[0])[i];
         if (!(p >= 0 && p <= 1)) return lc_fail_int(LC_LucidError, "bernoulli: expected 0 <= p <= 1, got p = %g", p);
     }
-    return lc_random_bernoulli_each(ARGS, out, n, w->each, each[0]), 0;
+    return lc_random_bernoulli_each(ARGS, out, n, w->dtype, parameters[0]), 0;
 }
-DRAW(poisson) { return lc_random_poisson(ARGS, out, n, each[0]); }
-DRAW(binomial) { return lc_random_binomial(ARGS, w->made, out, n, each[0], each[1]), 0; }
-DRAW(gamma) { return lc_random_gamma(ARGS, w->made, out, n, each[0]), 0; }
-DRAW(slopes) { return lc_random_slopes(ARGS, out, n, each[0], w->args->a, w->args->b), 0; }
+DRAW(poisson) { return lc_random_poisson(ARGS, out, n, parameters[0]); }
+DRAW(binomial) { return lc_random_binomial(ARGS, w->made, out, n, parameters[0], parameters[1]), 0; }
+DRAW(gamma) { return lc_random_gamma(ARGS, w->made, out, n, parameters[0]), 0; }
+DRAW(slopes) { return lc_random_slopes(ARGS, out, n, parameters[0], w->args->a, w->args->b), 0; }
 /* Not draws, but how draws depend on their parameters: maps of the same walk. */
 DRAW(gamma_grad)
 {
-    const double *alpha = each[0], *x = each[1];
+    const double *alpha = parameters[0], *x = parameters[1];
     for (int64_t i = 0; i < n; i++) ((double *)out)[i] = gamma_grad_at(alpha[i], x[i]);
     return 0;
 }
 DRAW(dirichlet_grad)
 {
-    const double *x = each[0], *alpha = each[1], *total = each[2];
+    const double *x = parameters[0], *alpha = parameters[1], *total = parameters[2];
     for (int64_t i = 0; i < n; i++) ((double *)out)[i] = dirichlet_grad_at(x[i], alpha[i], total[i]);
     return 0;
 }
@@ -115,11 +116,11 @@ static int cpu_randperm(UNUSED lc_dtype dtype, const void *args) /* out int64, c
     return lc_random_permutation(a->generator, (int64_t *)a->out->data, a->out->numel), 0;
 }
 
-/* out (rows, samples) int64 and each[0] (rows, categories): contiguous; the latter is used up. */
+/* out (rows, samples) int64 and parameters[0] (rows, categories): contiguous; the latter is used up. */
 static int cpu_multinomial(lc_dtype dtype, const void *args)
 {
     const lc_random_args *a = args;
-    const lc_tensor      *weights = a->each[0];
+    const lc_tensor      *weights = a->parameters[0];
     int64_t               categories = weights->shape[weights->ndim - 1], samples = a->out->shape[a->out->ndim - 1];
     int64_t               rows = weights->ndim > 1 ? weights->shape[0] : 1, rc = 0;
     for (int64_t r = 0; r < rows && rc == 0; r++)

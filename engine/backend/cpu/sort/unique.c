@@ -9,7 +9,7 @@
 #include <string.h>
 
 static int      bits_of(uint64_t x) { return x ? 64 - __builtin_clzll(x) : 0; }
-static int64_t *counts_of(const lc_unique_args *a) { return a->room->counts ? (int64_t *)a->room->counts->data : NULL; }
+static int64_t *counts_of(const lc_unique_args *a) { return a->outputs->counts ? (int64_t *)a->outputs->counts->data : NULL; }
 static int64_t *inverse_of(const lc_unique_args *a) { return a->inverse ? (int64_t *)a->inverse->data : NULL; }
 static int64_t *found_of(const lc_unique_args *a) { return (int64_t *)a->found->data; }
 static int      set_found(const lc_unique_args *a, int64_t n) { return *found_of(a) = n, 0; }
@@ -28,10 +28,10 @@ static grouping grouping_of(const lc_unique_args *a)
 {
     return (grouping){ .args = a, .key = cpu_sort_key((lc_dtype)a->in->dtype) };
 }
-static int with_room(grouping *g, int64_t n)
+static int with_outputs(grouping *g, int64_t n)
 {
     if (g->args->make(g->args, n) < 0) return -1;
-    g->values = g->args->room->chosen->data, g->counts = counts_of(g->args);
+    g->values = g->args->outputs->chosen->data, g->counts = counts_of(g->args);
     return 0;
 }
 
@@ -121,7 +121,7 @@ static int unique_by_table(const lc_unique_args *a, const key_summary *s)
     for (int64_t k = 0; k <= last; k++) {
         if (!t.count[k]) continue;
         uint64_t key = ((uint64_t)k << t.shift) + t.least;
-        as->store(a->room->chosen->data + found * size, size, 1, 0, &key);
+        as->store(a->outputs->chosen->data + found * size, size, 1, 0, &key);
         if (counts) counts[found] = t.count[k];
         t.count[k] = found++;
     }
@@ -164,7 +164,7 @@ typedef struct {
     bool     counts, left; /* left: gave up: too many keys, or out of memory */
 } key_set;
 static size_t set_bytes(const key_set *s) { return (s->counts ? 2 : 1) * sizeof(uint64_t) << s->bits; }
-static bool   set_room(key_set *s, int bits)
+static bool   set_allocate(key_set *s, int bits)
 {
     s->bits = bits, s->key = cpu_scratch(set_bytes(s));
     if (!s->key) return s->left = true, false;
@@ -186,7 +186,7 @@ static inline uint64_t set_slot(const key_set *s, uint64_t key) /* the slot that
 static void set_grow(key_set *s)
 {
     key_set old = *s;
-    if (set_room(s, old.bits + 1))
+    if (set_allocate(s, old.bits + 1))
         for (int64_t i = 0; i < 1ll << old.bits; i++) {
             if (old.key[i] == NO_KEY) continue;
             uint64_t at = set_slot(s, old.key[i]);
@@ -222,7 +222,7 @@ static int set_to_groups(const lc_unique_args *a, const key_set *s, const key_su
                    .shift = all->varying ? __builtin_ctzll(all->varying) : 0 };
     int64_t  apart = s->others && !g.key->nan ? 1 : s->others, held = 0, at = 0;
     uint64_t key[SORT_TILE];
-    if (with_room(&g, s->found + apart) < 0) return -1;
+    if (with_outputs(&g, s->found + apart) < 0) return -1;
     p.to = g.values;
     for (int64_t i = 0; i < 1ll << s->bits; i++) {
         if (s->key[i] != NO_KEY) key[held++] = s->key[i];
@@ -248,7 +248,7 @@ static int unique_by_set(const lc_unique_args *a, const key_summary *all)
     enum { FIRST_BITS = 10, REPEATS = 16 };
     uint64_t nan = cpu_sort_key((lc_dtype)a->in->dtype)->nan;
     key_set s = { .multiplier = 0x9e3779b97f4a7c15u, .apart = nan ? nan : NO_KEY, .counts = a->counts, .most = a->n / REPEATS };
-    if (set_room(&s, FIRST_BITS)) each_tile(a, set_tile, &s, NULL);
+    if (set_allocate(&s, FIRST_BITS)) each_tile(a, set_tile, &s, NULL);
     int rc = s.left ? 1 : set_to_groups(a, &s, all);
     set_free(&s);
     return rc;
@@ -271,7 +271,7 @@ static int unique_in_place(const lc_unique_args *a, const key_summary *s)
     int      bits = bits_of((s->most - s->least) >> p.shift);
     sorted_line sorted, *line = NULL;
     if (a->inverse) p.to = a->inverse->data, p.size = 8, p.index_bits = bits_of((uint64_t)(a->n - 1)), g.later = true;
-    else if (with_room(&g, a->n) < 0) return -1;
+    else if (with_outputs(&g, a->n) < 0) return -1;
     else p.to = g.values;
     if (bits + p.index_bits > 64) {
         line = &sorted;
@@ -287,7 +287,7 @@ static int unique_in_place(const lc_unique_args *a, const key_summary *s)
         each_sorted_tile(&p, line, &g);
         int64_t found = g.found;
         g.seen = g.found = 0;
-        if (with_room(&g, found) < 0) return -1;
+        if (with_outputs(&g, found) < 0) return -1;
     }
     each_sorted_tile(&p, line, &g);
     if (a->inverse) {
@@ -304,7 +304,7 @@ static int unique_by_sorting(const lc_unique_args *a) /* with buffers: few eleme
     size_t      bytes = (size_t)capacity * 2 * sizeof(uint64_t);
     grouping    g = grouping_of(a);
     sorted_line line;
-    if (with_room(&g, a->n) < 0) return -1;
+    if (with_outputs(&g, a->n) < 0) return -1;
     uint64_t *memory = cpu_scratch(bytes);
     int rc = memory ? cpu_sort_line(dtype, a->in->data, size, a->n, false, a->inverse != NULL, true, memory, memory + capacity,
                                     &line)
@@ -319,7 +319,7 @@ static int unique_by_sorting(const lc_unique_args *a) /* with buffers: few eleme
         const T *x = (const T *)a->in->data;                                                                                   \
         for (int64_t i = 1; i < a->n; i++) found += x[i] != x[i - 1];                                                          \
         if (a->make(a, found) < 0) return -1;                                                                                  \
-        T *to = (T *)a->room->chosen->data, last = *to++ = x[0];                                                               \
+        T *to = (T *)a->outputs->chosen->data, last = *to++ = x[0];                                                            \
         for (int64_t i = 1, k = 0; k < found - 1; i++) {                                                                       \
             T here = x[i];                                                                                                     \
             to[k] = here, k += here != last, last = here;                                                                      \
@@ -354,7 +354,7 @@ static uint64_t bits_at(const char *values, int64_t size, int64_t i)
 }
 static void restore_zero(const lc_unique_args *a)
 {
-    char   *values = a->room->chosen->data;
+    char   *values = a->outputs->chosen->data;
     int64_t size = lc_size_of(a->in->dtype), low = 0, high = *found_of(a), i = 0;
     if (lc_class_of(a->in->dtype) != LC_FLOAT) return;
     while (low < high) { /* the first non-negative one */
@@ -376,7 +376,7 @@ static int unique_values(const lc_unique_args *a)
         each_tile(a, group_tile, &g, NULL);
         int64_t found = g.found;
         g.seen = g.found = 0;
-        if (with_room(&g, found) < 0) return -1;
+        if (with_outputs(&g, found) < 0) return -1;
         each_tile(a, group_tile, &g, NULL);
         return finish_groups(a, g.found);
     }
@@ -442,7 +442,7 @@ static int unique_slices(const lc_unique_args *a)
     int64_t            found = 0;
     size_t             bytes = (size_t)(2 * a->n) * sizeof(int64_t);
     if (a->make(a, a->n) < 0) return -1;
-    int64_t *memory = cpu_scratch(bytes), *order = memory, *first = (int64_t *)a->room->chosen->data, *counts = counts_of(a);
+    int64_t *memory = cpu_scratch(bytes), *order = memory, *first = (int64_t *)a->outputs->chosen->data, *counts = counts_of(a);
     int64_t *inverse = inverse_of(a);
     if (!memory) return lc_fail_int(LC_OutOfMemory, "unique: no memory for %lld slices", (long long)a->n);
     if (!a->consecutive) order = sort_slices(a, as, memory, memory + a->n);
