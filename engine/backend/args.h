@@ -407,11 +407,9 @@ typedef struct {        /* coefficients of one parameter in this step, with ever
     double shrink;      /* the parameter is first multiplied by this */
     double lr;          /* factor of the update */
     double beta1,
-        beta2; /* decay rates of the averages; SGD: the momentum, and the gradient's share of it; Rprop: the factors of a
-                * step size */
-    double eps, scale; /* scale: of the square root, or under it */
-    double extra; /* NAdam: as lr, for the momentum; ASGD: weight of the new value in the average; Rprop: the largest step size
-                * (eps: the smallest) */
+        beta2; /* decay rates of the averages; SGD: momentum and share of the gradient; Rprop: factors of a step size */
+    double   eps, scale; /* scale: of the square root, or under it */
+    double   extra;      /* NAdam: lr of the momentum; ASGD: weight in the average; Rprop: largest step size (eps: smallest) */
     unsigned variant;
 } lc_step_numbers;
 enum { LC_STEP_LISTS = 5 };

@@ -64,8 +64,7 @@ typedef struct lc_backend {
      * is_number inputs live on the host. */
     int (*elementwise)(lc_op_id op, lc_dtype compute, lc_tensor *out, lc_tensor *const *in, int n_in);
     int (*reduce)(lc_op_id op, lc_dtype compute, const lc_reduce_args *args);
-    int (*copy)(lc_tensor *to, const lc_tensor *from);           /* both on this device; any strides and dtypes; from
-                                                                  * broadcasts */
+    int (*copy)(lc_tensor *to, const lc_tensor *from);           /* on this device; any strides, dtypes; from broadcasts */
     int (*fill)(lc_tensor *to, const lc_tensor *number);         /* number: is_number */
     int (*run)(lc_op_id op, lc_dtype compute, const void *args); /* the other kernels; args as backend/args.h says */
 

@@ -10,10 +10,10 @@ static inline int32_t  i32_of_f32(float x) { return x >= -0x1p31f && x < 0x1p31f
 static inline int32_t  i32_of_f64(double x) { return x > -2147483649.0 && x < 2147483648.0 ? (int32_t)x : INT32_MIN; }
 static inline int64_t  i64_of_f64(double x) { return x >= -0x1p63 && x < 0x1p63 ? (int64_t)x : INT64_MIN; }
 static inline uint64_t u64_of_f64(double x) { return x >= 0x1p63 && x < 0x1p64 ? (uint64_t)x : (uint64_t)i64_of_f64(x); }
-static inline lc_c64   c64_of_c32(uint32_t halves)
+static inline lc_c64   c64_of_c32(uint32_t parts)
 {
     lc_c64 z;
-    __real__ z = lc_f16_to_f32((uint16_t)halves), __imag__ z = lc_f16_to_f32((uint16_t)(halves >> 16));
+    __real__ z = lc_f16_to_f32((uint16_t)parts), __imag__ z = lc_f16_to_f32((uint16_t)(parts >> 16));
     return z;
 }
 static inline uint32_t c32_of_c64(lc_c64 z) { return lc_f32_to_f16(__real__ z) | (uint32_t)lc_f32_to_f16(__imag__ z) << 16; }

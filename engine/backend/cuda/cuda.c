@@ -1,6 +1,6 @@
-/* The CUDA backend: the same op ids, the same scalar.def rows, compiled from text for the dtypes a call brings. Where the CPU goes
- * through tiles, a thread computes its element's offsets and converts on load and store. Complex types have no rows here yet: `has`
- * says so, and the op is refused by name. */
+/* The CUDA backend: the same op ids, the same scalar.def rows, compiled from text for the dtypes of a call. Where the CPU
+ * goes through tiles, a thread computes its element's offsets and converts on load and store. Complex types have no rows
+ * here yet: `has` says so, and the op layer raises an error that names the op. */
 #include "driver.h"
 #include "../../tensor/iter.h"
 #include <stdarg.h>
@@ -22,11 +22,11 @@ typedef struct {
     operand op[OPERANDS];
 } walk; /* as in kernels/math.cuh */
 
-/* A program is math.cuh, a few lines that name the types and the expression, and one of the other texts. */
+/* A program is math.cuh, a few lines that define the types and the expression, and one of the other texts. */
 extern const char lc_cuda_text_math[], lc_cuda_text_elementwise[], lc_cuda_text_reduce[],
     lc_cuda_text_matmul[]; /* by tools/embed.py */
 static char *program(const char *body, const char *lines, ...) __attribute__((format(printf, 2, 3)));
-static char *program(const char *body, const char *lines, ...) /* malloc'd; NULL: no memory */
+static char *program(const char *body, const char *lines, ...) /* malloc'd; NULL: out of memory */
 {
     va_list list, again;
     va_start(list, lines);
@@ -91,7 +91,7 @@ static int as_walk(const lc_iter *it, walk *w)
     return 0;
 }
 
-static void put_number(operand *o, const lc_tensor *t) /* a number, or a 0-d tensor on the CPU, by value */
+static void put_number(operand *o, const lc_tensor *t) /* a scalar, or a 0-d tensor on the CPU, by value */
 {
     switch (t->dtype) {
 #define CASE(dt, ctype, read)                                                                                                  \
@@ -112,7 +112,7 @@ static void put_number(operand *o, const lc_tensor *t) /* a number, or a 0-d ten
     }
 }
 
-/* What an elementwise program is made of: enough to write its text, and its key. */
+/* The parts of an elementwise program: enough to write its text, and its key. */
 typedef struct {
     const row  *row;
     const char *compute, *out, *in[OPERANDS - 1];
@@ -287,7 +287,8 @@ static int matmul_any(lc_dtype dtype, const lc_matmul_args *a)
     return f ? cuda_launch(f, (a->batch * a->m * a->n + THREADS - 1) / THREADS, THREADS, &p) : -1;
 }
 
-/* cuBLAS is column-major: the row-major product out = a b is out^T = b^T a^T there. An operand fits if one of its strides is 1. */
+/* cuBLAS is column-major: the row-major product out = a b is out^T = b^T a^T there. An operand fits if one of its strides is
+ * 1. */
 static bool fits_blas(int64_t row, int64_t col, int64_t rows, int64_t cols, int *transposed, int *ld)
 {
     bool plain = col == 1 && row >= cols, flipped = row == 1 && col >= rows;
@@ -339,7 +340,7 @@ static const lc_backend lc_cuda = {
     .device_count = cuda_device_count,
 };
 
-/* Every program there can be with operands of one dtype, for a test that they all compile: malloc'd, NULL past the last. */
+/* Every possible program with operands of one dtype, for a test that they all compile: malloc'd, NULL past the last. */
 char *lc_cuda_kernel_text(int i)
 {
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)

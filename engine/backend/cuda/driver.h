@@ -1,7 +1,8 @@
-/* The CUDA driver, NVRTC and cuBLAS, loaded at first use: nothing of CUDA is needed to build, to import, or to run on the CPU.
+/* The CUDA driver, NVRTC and cuBLAS, loaded at first use: nothing of CUDA is needed to build, to import, or to run on the
+ * CPU.
  *
- * Only the few entry points the backend calls are declared, with the types of the driver's ABI. Work goes to one stream per device,
- * the default one; calls enqueue and return. */
+ * Only the few entry points that the backend calls are declared, with the types of the driver's ABI. Work goes to one stream
+ * per device, the default one; calls enqueue and return. */
 #pragma once
 #include "../args.h"
 
@@ -51,15 +52,15 @@ typedef struct {
 extern cuda_calls cuda;
 
 enum { CUDA_DEVICES = 16 };
-int           cuda_use(int index);     /* make the device current on this thread; 0, or -1 with the reason */
+int           cuda_use(int index);     /* makes the device current on this thread; 0, or -1 with the reason */
 int           cuda_current(void);      /* the device this thread last used */
-int           cuda_device_count(void); /* 0 where there is no driver */
+int           cuda_device_count(void); /* 0 if there is no driver */
 int           cuda_check(cu_result result, const char *what); /* 0, or -1 with the driver's text */
 int           cuda_need_nvrtc(void);
 cublas_handle cuda_blas(int index); /* NULL after lc_fail */
 
-/* The kernel "run" of a program, compiled for the current device. key names the program in this process; source(ctx) returns its
- * text (malloc'd) and is asked only if the key is new. */
+/* The kernel "run" of a program, compiled for the current device. key names the program in this process; source(ctx) returns
+ * its text (malloc'd) and is called only if the key is new. */
 cu_function cuda_kernel(const char *key, char *(*source)(const void *ctx), const void *ctx);
 int         cuda_launch(cu_function f, int64_t blocks, int threads, void *args);
 

@@ -1,6 +1,6 @@
-/* Device memory: freed blocks are kept by size (rounded to 512 bytes, from 1 MiB on to 2 MiB) and handed out again. All work of a
- * device goes to one stream, so a block may be reused at once. When the device refuses, what is cached is given back and it is asked
- * again. */
+/* Device memory: freed blocks are cached by size (rounded to 512 bytes, from 1 MiB on to 2 MiB) and reused. All work of a
+ * device goes to one stream, so a block may be reused at once. If the device is out of memory, the cache is released and the
+ * allocation is tried again. */
 #include "driver.h"
 #include <pthread.h>
 #include <stdlib.h>
@@ -73,7 +73,7 @@ static void free_pinned(lc_storage *s) { cuda.cuMemFreeHost(s->data); }
 static int  cuda_alloc_pinned(lc_storage *s)
 {
     enum { PORTABLE = 1 };                                                /* pinned for every device */
-    if (cuda_use(cuda_current() < 0 ? 0 : cuda_current()) < 0) return -1; /* a context: any device's */
+    if (cuda_use(cuda_current() < 0 ? 0 : cuda_current()) < 0) return -1; /* any device's context */
     void *p;
     if (cuda.cuMemHostAlloc(&p, s->bytes ? s->bytes : 1, PORTABLE) != 0)
         return lc_fail_int(LC_OutOfMemory, "out of page-locked memory: %zu bytes", s->bytes);

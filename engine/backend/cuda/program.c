@@ -1,5 +1,5 @@
-/* Kernels are text. A program is compiled by NVRTC for the device it runs on, at first use; the cubin is kept in
- * $LUCID_CACHE_DIR (default ~/.cache/lucid), named by a hash of source and architecture, so the next process only loads it. */
+/* Kernels are text. NVRTC compiles a program for the device it runs on, at first use; the cubin is kept in $LUCID_CACHE_DIR
+ * (default ~/.cache/lucid), named by a hash of source and architecture, so the next process only loads it. */
 #include "driver.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -62,7 +62,7 @@ static char *read_file(const char *path)
     return image;
 }
 
-static void write_file(const char *path, const char *image, size_t n) /* under another name first: readers see all or nothing */
+static void write_file(const char *path, const char *image, size_t n) /* atomically: under a temporary name first */
 {
     char temporary[PATH_ROOM + 16];
     snprintf(temporary, sizeof temporary, "%s.%d", path, (int)getpid());

@@ -1,6 +1,6 @@
-/* Attention: which thread works on which tile. Forward, a task is a tile of queries of one head. Backward, a task is a head of keys with the
- * query heads that share it: its tiles of keys run in order, so that sums into dq have one order whatever the number of threads. A task's
- * workspace is a few tiles. */
+/* Attention: which thread computes which tile. Forward, a task is a tile of queries of one head. Backward, a task is a key
+ * head with the query heads that share it: its tiles of keys run in order, so that sums into dq have one order whatever the
+ * number of threads. A task's workspace is a few tiles. */
 #include "../cpu.h"
 #include "attention.h"
 #include <string.h>
@@ -16,7 +16,7 @@ typedef struct {
     const lc_attention_args *args;
     const attention_kernels *kernels;
     lc_dtype                 dtype;
-    int64_t                  heads, group, tiles; /* heads of q and how many of them share one of k; tiles of queries */
+    int64_t                  heads, group, tiles; /* heads of q, and how many of them share one of k; tiles of queries */
     char                    *delta;               /* backward: (b, h, l) */
     size_t                   bytes;               /* of a thread's workspace */
     atomic_int               failed;
@@ -28,7 +28,7 @@ static attention_matrix matrix_of(const lc_tensor *t, int64_t batch, int64_t hea
     int64_t at = batch * t->stride[0] + head * t->stride[1];
     return (attention_matrix){ t->data + at * lc_size_of(t->dtype), t->stride[2], t->stride[3], (lc_dtype)t->dtype };
 }
-static attention_head head_of(const attention_job *job, int64_t number, void *room)
+static attention_head head_of(const attention_job *job, int64_t number, void *workspace)
 {
     const lc_attention_args *a = job->args;
     int64_t                  b = number / job->heads, i = number % job->heads, shared = i / job->group;
@@ -50,7 +50,7 @@ static attention_head head_of(const attention_job *job, int64_t number, void *ro
                              .dv = matrix_of(a->dv, b, shared),
                              .lse = a->lse->data + at,
                              .delta = job->delta ? job->delta + at : NULL,
-                             .room = room,
+                             .workspace = workspace,
                              .move = cpu_move,
                              .transpose = lc_cpu_moves.transpose[job->dtype == LC_f64] };
 }
@@ -58,30 +58,30 @@ static attention_head head_of(const attention_job *job, int64_t number, void *ro
 static void forward_tasks(void *ctx, int64_t begin, int64_t end)
 {
     attention_job *job = ctx;
-    void          *room = cpu_scratch(job->bytes);
-    if (!room) job->failed = 1;
-    for (int64_t task = begin; room && task < end; task++) {
-        attention_head h = head_of(job, task / job->tiles, room);
+    void          *workspace = cpu_scratch(job->bytes);
+    if (!workspace) job->failed = 1;
+    for (int64_t task = begin; workspace && task < end; task++) {
+        attention_head h = head_of(job, task / job->tiles, workspace);
         job->kernels->rows(&h, task % job->tiles * ATTENTION_ROWS);
     }
-    if (room) cpu_scratch_free(room, job->bytes);
+    if (workspace) cpu_scratch_free(workspace, job->bytes);
 }
 static void backward_tasks(void *ctx, int64_t begin, int64_t end)
 {
     attention_job  *job = ctx;
     size_t          heads_bytes = (size_t)job->group * sizeof(attention_head);
-    void           *room = cpu_scratch(job->bytes);
-    attention_head *heads = room ? cpu_scratch(heads_bytes) : NULL;
+    void           *workspace = cpu_scratch(job->bytes);
+    attention_head *heads = workspace ? cpu_scratch(heads_bytes) : NULL;
     if (!heads) job->failed = 1;
     for (int64_t task = begin; heads && task < end; task++) {
         for (int64_t i = 0; i < job->group; i++) {
-            heads[i] = head_of(job, task * job->group + i, room);
+            heads[i] = head_of(job, task * job->group + i, workspace);
             job->kernels->sums(&heads[i]);
         }
         for (int64_t key = 0; key < heads->s; key += ATTENTION_KEYS) job->kernels->keys(heads, job->group, key);
     }
     if (heads) cpu_scratch_free(heads, heads_bytes);
-    if (room) cpu_scratch_free(room, job->bytes);
+    if (workspace) cpu_scratch_free(workspace, job->bytes);
 }
 
 static int prepare(attention_job *job, lc_dtype dtype, const lc_attention_args *a, int64_t *cost)
@@ -90,7 +90,7 @@ static int prepare(attention_job *job, lc_dtype dtype, const lc_attention_args *
     job->args = a, job->dtype = dtype, job->kernels = kernels_of_this_cpu(dtype);
     job->heads = q->shape[1], job->group = k->shape[1] ? q->shape[1] / k->shape[1] : 1;
     job->tiles = (q->shape[2] + ATTENTION_ROWS - 1) / ATTENTION_ROWS;
-    job->bytes = (size_t)(attention_room(q->shape[3], v->shape[3]) * lc_size_of(dtype));
+    job->bytes = (size_t)(attention_workspace(q->shape[3], v->shape[3]) * lc_size_of(dtype));
     *cost = (k->shape[2] + 1) * (q->shape[3] + v->shape[3] + 16) / (a->causal ? 2 : 1) + 1; /* of a query */
     return 0;
 }

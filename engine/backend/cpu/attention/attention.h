@@ -1,4 +1,5 @@
-/* Tiles of attention: one set of kernels per instruction set (attention_tiles.isa.o3.c is compiled for each), chosen by attention.c. */
+/* Tiles of attention: one set of kernels per instruction set (attention_tiles.isa.o3.c is compiled for each), chosen by
+ * attention.c. */
 #pragma once
 #include "../../args.h"
 #include "../kernels.h"
@@ -12,22 +13,22 @@ typedef struct {
     lc_dtype dtype;
 } attention_matrix;
 
-/* What a task works on: one query head (backward: the `group` query heads of one key head, one after the other). */
+/* The input of a task: one query head (backward: the `group` query heads of one key head, one after the other). */
 typedef struct {
     int64_t          l, s, e, ev; /* queries, keys, their width, the values' width */
     double           scale;
     bool             causal;
     attention_matrix q, k, v, out, mask, grad, dq, dk, dv; /* mask (l, s): data NULL if there is none */
     void            *lse, *delta;                          /* (l), of the computing dtype; delta: sums of grad * out */
-    void            *room;                                 /* a thread's, attention_room elements, aligned */
-    /* Convert n elements; steps in bytes (cpu.h). */
+    void            *workspace;                            /* attention_workspace elements per thread, aligned */
+    /* Converts n elements; strides in bytes (cpu.h). */
     void (*move)(lc_dtype to, char *dst, int64_t dst_step, lc_dtype from, const char *src, int64_t src_step, int64_t n);
     lc_transpose transpose; /* of the computing dtype */
 } attention_head;
 
-/* Elements of room: widths are rounded up to ATTENTION_KEYS. */
+/* Elements of the workspace: widths are rounded up to ATTENTION_KEYS. */
 static inline int64_t attention_wide(int64_t width) { return (width + ATTENTION_KEYS - 1) / ATTENTION_KEYS * ATTENTION_KEYS; }
-static inline int64_t attention_room(int64_t e, int64_t ev)
+static inline int64_t attention_workspace(int64_t e, int64_t ev)
 {
     return ATTENTION_KEYS * (6 * attention_wide(e) + 5 * attention_wide(ev) + 3 * ATTENTION_ROWS + 8);
 }

@@ -1,4 +1,4 @@
-/* Attention of elements of type T: see attention_tiles.c. */
+/* Attention of elements of type T: see attention_tiles.isa.o3.c. */
 #include "../matmul/small_gemm.inc.c"
 
 /* ---- tiles in and out ---- */
@@ -9,7 +9,7 @@ typedef struct {
 } NAME(tile);
 static char *NAME(place)(const attention_matrix *m, int64_t row) { return m->data + row * m->row * lc_size_of(m->dtype); }
 
-/* Rows from `row` on of two matrices, for a fetch. */
+/* Rows from `row` on of two matrices, for a prefetch. */
 static fetches NAME(rows_of)(const attention_matrix *x, int64_t row_x, int64_t width_x, const attention_matrix *y,
                              int64_t row_y, int64_t width_y)
 {
@@ -19,8 +19,8 @@ static fetches NAME(rows_of)(const attention_matrix *x, int64_t row_x, int64_t w
                       { width_x * size_x, width_y * size_y } };
 }
 
-/* Rows first .. first + n, where they are if they are of type T (and, where whole rows of vectors are read, lie so), else in `copy`, whose
- * rows are `step` apart and end in zeros. */
+/* Rows first .. first + n: in place if they have type T (and, where whole row vectors are read, a suitable layout), else in
+ * `copy`, whose rows are `step` apart and end in zeros. */
 static NAME(tile) NAME(tile_of)(const attention_head *h, const attention_matrix *m, int64_t first, int64_t n, int64_t width,
                                 T *copy, int64_t step, bool vectors)
 {
@@ -33,8 +33,8 @@ static NAME(tile) NAME(tile_of)(const attention_head *h, const attention_matrix 
     }
     return (NAME(tile)){ copy, step, 1 };
 }
-/* to (width x KEYS) = n rows of a tile, times a factor, turned; columns up to the next vector are zero. */
-static void NAME(turn)(const attention_head *h, T *to, NAME(tile) from, int64_t n, int64_t width, T factor)
+/* to (width x KEYS) = n rows of a tile, times a factor, transposed; columns up to the next vector are zero. */
+static void NAME(transpose_tile)(const attention_head *h, T *to, NAME(tile) from, int64_t n, int64_t width, T factor)
 {
     int64_t all = NAME(whole)(n), size = sizeof(T);
     if (from.col == 1) h->transpose((char *)to, KEYS * size, (const char *)from.at, from.row * size, width, n, false);
@@ -48,7 +48,7 @@ static void NAME(turn)(const attention_head *h, T *to, NAME(tile) from, int64_t 
         for (int64_t j = n; j < all; j++) row[j] = 0;
     }
 }
-/* The mask of one query or key over n of the others, as what is added to logits. */
+/* The mask of one query or key over n of the others, as a term added to logits. */
 static void NAME(mask_line)(const attention_head *h, T *to, const char *from, int64_t step, int64_t n)
 {
     h->move(DTYPE, (char *)to, sizeof(T), h->mask.dtype, from, step, n);
@@ -58,7 +58,8 @@ static void NAME(mask_line)(const attention_head *h, T *to, const char *from, in
 
 /* ---- forward: columns are queries ---- */
 
-/* Logits st (n x columns) become powers; top, sum and factor are per column: their maximum, the sum of powers, what earlier sums are worth. */
+/* Logits st (n x columns) become powers; top, sum and factor are per column: the maximum, the sum of powers, the correction
+ * of earlier sums. */
 #ifdef __AVX512F__
 INLINE void NAME(soften_columns)(const int wide, T *st, int64_t n, T *top, T *sum, T *factor)
 {
@@ -116,7 +117,7 @@ static void NAME(soften)(T *st, int64_t n, int64_t columns, T *top, T *sum, T *f
     }
 }
 #endif
-/* Of queries first + skip .. first + rows; the others are before all of these keys. */
+/* For queries first + skip .. first + rows; the others precede all of these keys. */
 static void NAME(hide_columns)(const attention_head *h, T *st, T *line, int64_t first, int64_t key, int64_t n, int64_t skip,
                                int64_t rows)
 {
@@ -132,7 +133,8 @@ static void NAME(hide_columns)(const attention_head *h, T *st, T *line, int64_t 
             for (int64_t j = skip; j < hidden && j < rows; j++) st[i * ROWS + j] = (T)-INFINITY;
         }
 }
-/* ---- forward, few queries: one after the other, vectors along the width; a column of the other form would be mostly empty ---- */
+/* ---- forward, few queries: one after the other, vectors along the width; columns of the other form would be mostly empty
+ * ---- */
 
 static T NAME(sum_lanes)(NAME(sums) v)
 {
@@ -157,7 +159,7 @@ static void NAME(attend_one)(const attention_head *h, int64_t row)
 {
     int64_t wide = attention_wide(h->e), wide_v = attention_wide(h->ev), all = NAME(whole)(h->e), all_v = NAME(whole)(h->ev),
             end = h->causal && row + 1 < h->s ? row + 1 : h->s, size = lc_size_of(h->mask.dtype);
-    T *copy = h->room, *copy_v = copy + KEYS * wide, *q = copy_v + KEYS * wide_v, *y = q + wide, *s = y + wide_v,
+    T *copy = h->workspace, *copy_v = copy + KEYS * wide, *q = copy_v + KEYS * wide_v, *y = q + wide, *s = y + wide_v,
       *line = s + KEYS;
     T top = (T)-INFINITY, sum = 0;
     h->move(DTYPE, (char *)q, sizeof(T), h->q.dtype, NAME(place)(&h->q, row), h->q.col * lc_size_of(h->q.dtype), h->e);
@@ -195,10 +197,10 @@ static void NAME(attend_rows)(const attention_head *h, int64_t first)
         for (int64_t j = first; j < first + rows; j++) NAME(attend_one)(h, j);
         return;
     }
-    T *copy = h->room, *copy_v = copy + KEYS * wide, *qt = copy_v + KEYS * wide_v, *ot = qt + ROWS * wide,
+    T *copy = h->workspace, *copy_v = copy + KEYS * wide, *qt = copy_v + KEYS * wide_v, *ot = qt + ROWS * wide,
       *st = ot + ROWS * wide_v;
     T *top = st + ROWS * KEYS, *sum = top + ROWS, *factor = sum + ROWS, *line = factor + ROWS, *lse = (T *)h->lse + first;
-    NAME(turn)
+    NAME(transpose_tile)
     (h, qt, NAME(tile_of)(h, &h->q, first, rows, h->e, copy, wide, false), rows, h->e, (T)h->scale);
     for (int64_t j = 0; j < ROWS; j++) top[j] = (T)-INFINITY, sum[j] = 0;
     memset(ot, 0, (size_t)(ROWS * h->ev) * sizeof(T));
@@ -241,7 +243,7 @@ static void NAME(attend_rows)(const attention_head *h, int64_t first)
 
 static void NAME(gradient_sums)(const attention_head *h)
 {
-    T *g = h->room, *y = g + attention_wide(h->ev), *delta = h->delta;
+    T *g = h->workspace, *y = g + attention_wide(h->ev), *delta = h->delta;
     for (int64_t j = 0; j < h->l; j++) {
         NAME(tile)
         a = NAME(tile_of)(h, &h->grad, j, 1, h->ev, g, 0, true), b = NAME(tile_of)(h, &h->out, j, 1, h->ev, y, 0, true);
@@ -301,14 +303,14 @@ static void NAME(gradient_keys)(const attention_head *heads, int64_t group, int6
     const attention_head *h = heads;
     int64_t               n = h->s - key < KEYS ? h->s - key : KEYS, e = h->e, ev = h->ev, wide = attention_wide(e),
             wide_v = attention_wide(ev), all = NAME(whole)(e), all_v = NAME(whole)(ev);
-    T *copy_k = h->room, *copy_q = copy_k + KEYS * wide, *kt = copy_q + ROWS * wide, *dk = kt + KEYS * wide,
+    T *copy_k = h->workspace, *copy_q = copy_k + KEYS * wide, *kt = copy_q + ROWS * wide, *dk = kt + KEYS * wide,
       *dq = dk + KEYS * wide;
     T *copy_v = dq + ROWS * wide, *copy_g = copy_v + KEYS * wide_v, *vt = copy_g + ROWS * wide_v, *dv = vt + KEYS * wide_v;
     T *s = dv + KEYS * wide_v, *dp = s + ROWS * KEYS, *line = dp + ROWS * KEYS;
     NAME(tile)
     k = NAME(tile_of)(h, &h->k, key, n, e, copy_k, wide, true), v = NAME(tile_of)(h, &h->v, key, n, ev, copy_v, wide_v, true);
-    NAME(turn)(h, kt, k, n, e, (T)h->scale);
-    NAME(turn)(h, vt, v, n, ev, 1);
+    NAME(transpose_tile)(h, kt, k, n, e, (T)h->scale);
+    NAME(transpose_tile)(h, vt, v, n, ev, 1);
     memset(dk, 0, (size_t)(KEYS * wide) * sizeof(T)), memset(dv, 0, (size_t)(KEYS * wide_v) * sizeof(T));
     for (; group--; h++) {
         bool direct = h->dq.col == 1 && e == all;

@@ -1,23 +1,25 @@
-/* Compiled once per instruction set: attention by tiles of ATTENTION_ROWS queries by ATTENTION_KEYS keys, so that no matrix of all
- * queries by all keys ever exists.
+/* Compiled once per instruction set: attention by tiles of ATTENTION_ROWS queries by ATTENTION_KEYS keys, so that no matrix
+ * of all queries by all keys ever exists.
  *
- * What bounds it: multiply-adds, e + ev of them per query and key (and one exponential); backward 3 e + 2 ev. So everything is arranged for
- * one micro-kernel that multiplies without packing: of a it broadcasts single elements, at any strides; of b and of the result it reads
- * rows of vectors. Products are chosen so that only small tiles that are used many times have to be turned:
- *   forward, transposed (a column is a query):  S' = K Q', with Q' turned once per tile of queries; O' = V' P', summed over keys
- *   backward (a row is a query):                S = Q K', dP = dO V', with K' and V' turned once per tile of keys;
+ * Bound: multiply-adds, e + ev of them per query and key (and one exponential); backward 3 e + 2 ev. So everything is
+ * arranged for one micro-kernel that multiplies without packing: it broadcasts single elements of a, at any strides, and
+ * reads row vectors of b and of the result. Products are chosen so that only small tiles that are reused often have to be
+ * transposed:
+ *   forward, transposed (a column is a query):  S' = K Q', with Q' transposed once per tile of queries; O' = V' P', summed
+ *                                               over keys
+ *   backward (a row is a query):                S = Q K', dP = dO V', with K' and V' transposed once per tile of keys;
  *                                               dV += P' dO, dK += dS' Q, dQ += dS K
- * In the forward form maxima, exponentials and sums run down columns: no vector is ever reduced across its lanes. One query or two, as in
+ * In the forward form maxima, exponentials and sums run down columns: no horizontal reductions. One query or two, as in
  * decoding, would leave the columns empty: those are computed row by row.
  *
- * The scale is multiplied into the turned operand. Exponentials are powers of two of differences times log2(e): the difference comes first,
- * because large logits would lose it. A tile of queries keeps its maximum and its sum of powers; what was summed before is scaled when the
- * maximum grows (in the micro-kernel, as it reads the result). logsumexp is +infinity for a query that sees no key, which makes every
- * probability of it 0 in both directions, as in PyTorch.
+ * The scale is multiplied into the transposed operand. Exponentials are powers of two of differences times log2(e): the
+ * subtraction comes first, because large logits would lose it. A tile of queries keeps its maximum and its sum of powers;
+ * earlier sums are rescaled when the maximum grows (in the micro-kernel, as it reads the result). logsumexp is +infinity for
+ * a query that sees no key, which makes all its probabilities 0 in both directions, as in PyTorch.
  *
- * Tiles behind the causal diagonal are never computed, and those across it in quarters. What a product will want next is brought into the L2
- * while another multiplies, the first time a head's rows are read or written: misses were 6 % of the time. Halves are converted a tile at
- * a time. Sums are fused where the machine can. */
+ * Tiles beyond the causal diagonal are never computed, and those across it in quarters. The operands of the next product are
+ * prefetched into L2 during the current one, the first time a head's rows are read or written: misses were 6 % of the time.
+ * float16 and bfloat16 are converted a tile at a time. Sums are fused where the machine can. */
 #include "attention.h"
 #include "../matmul/small_gemm.h"
 #include "../math/scalar_math.h"
@@ -26,7 +28,7 @@
 
 enum { ROWS = ATTENTION_ROWS, KEYS = ATTENTION_KEYS };
 #define LOG2E 1.44269504088896340736
-/* 2^x, x at most 0 but for rounding; 0 below the normal numbers. NaN stays. */
+/* 2^x for x at most 0 up to rounding; underflow flushes to zero. NaN stays. */
 MATH float power_f32(float x)
 {
     float   c = x < -126.f ? -126.f : x, t = c + ROUND32, r = c - (t - ROUND32);
@@ -47,11 +49,11 @@ MATH double power_f64(double x)
     return x < -1022. ? 0. : p;
 }
 
-/* The same of a vector, where scaling by a power of two is one instruction, which makes zeros of what is too small as well. */
+/* The same for a vector, where scaling by a power of two is one instruction, which also flushes underflow to zero. */
 #ifdef __AVX512F__
 #include <immintrin.h>
 #define MULTIPLY_ADD(a, b, c) ((a) * (b) + (c))
-/* e^x: the nearest 32nd of x log2(e) from a table, the rest by two terms, 6 instructions of the pipes that multiply. */
+/* e^x: the nearest 32nd of x log2(e) from a table, the rest by two terms: 6 instructions of the multiplier ports. */
 static const float _Alignas(64) powers_32[32] = {
     1.f,         1.02189715f, 1.04427378f, 1.0671404f,  1.09050773f, 1.11438674f, 1.13878863f, 1.16372486f,
     1.18920712f, 1.21524736f, 1.24185781f, 1.26905096f, 1.29683955f, 1.32523664f, 1.35425555f, 1.38390988f,
@@ -66,7 +68,7 @@ INLINE __m512 exponentials_f32(__m512 x)
     __m512 t = _mm512_fmadd_ps(x, log2e, size), n = _mm512_sub_ps(t, size), r = _mm512_fmsub_ps(x, log2e, n);
     __m512 p = _mm512_permutex2var_ps(low, _mm512_castps_si512(t), high);
     r = r * (r * 0.240228855f + 0.693157344f);
-    return _mm512_scalef_ps(p * r + p, n); /* times 2 to the whole part of n */
+    return _mm512_scalef_ps(p * r + p, n); /* times 2 to the integer part of n */
 }
 INLINE __m512d powers_f64(__m512d x)
 {

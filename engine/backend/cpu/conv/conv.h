@@ -45,8 +45,7 @@ typedef struct {
     conv_tile_fn tile[CONV_MAX_ROWS], strided[CONV_MAX_ROWS]; /* by rows - 1. strided: at least 5/7 of the most rows */
     conv_dot_fn  dot[CONV_DOTS];
     void (*plane)(const conv_plane *p);
-    void (*plane_dots)(const conv_plane *p); /* a: gradient (rows, columns), out_row apart; out (3, 3): gradient of the
-                                              * kernel */
+    void (*plane_dots)(const conv_plane *p); /* a: gradient (rows, columns), out_row apart; out: that of the 3 x 3 kernel */
     int rows, lanes;                         /* most rows of a tile; lanes of a vector */
 } conv_kernels;
 typedef struct {
@@ -66,11 +65,9 @@ typedef struct {
     bool (*transform_output_batch)(const float *from, int64_t step, int64_t columns, int64_t images, float start, float *to);
     void (*transform_weight)(const float (*tap)[16], int rows, float *to, int64_t step);
     void (*transform_grad)(const float *const *column, int64_t tiles, int64_t images, float *to,
-                           int64_t step); /* transposed transform_output: 4 columns of a tile to the
-                                                                  * values */
+                           int64_t step); /* transposed transform_output */
     bool (*transform_weight_grad)(const float *from, int64_t n,
-                                  float *to);                      /* transposed transform_weight: (points, n) to (n, taps);
-                                                                  * returns whether all are finite */
+                                  float *to);                      /* transposed; (points, n) to (n, taps); all finite? */
     void (*every_second)(const float *from, int64_t n, float *to); /* every second element */
     void (*fence)(void);
 } conv_points;
@@ -93,8 +90,7 @@ typedef struct {
     int64_t *offset, *at, *shift, *phase, *residue; /* at: the tap's index in the kernel. `taps` elements each */
 } conv_axis;
 static inline int64_t tap_range(const conv_axis *a) { return a->shift_max - a->shift_min; }
-int  conv_axis_init(conv_axis *a, int64_t kernel, int64_t count, int64_t step); /* capacity for `kernel` taps; -1: out of
-                                                                                 * memory */
+int  conv_axis_init(conv_axis *a, int64_t kernel, int64_t count, int64_t step); /* for `kernel` taps; -1: out of memory */
 void conv_axis_add(conv_axis *a, int64_t offset, int64_t at);
 void conv_axis_free(conv_axis *a, int64_t kernel);
 

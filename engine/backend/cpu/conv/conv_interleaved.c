@@ -214,8 +214,7 @@ int conv_interleaved(const conv_job *c)
     small_job j = { .conv = c };
     int64_t   n = c->from.n, others = c->groups * c->grid.axis[0].count, best = INT64_MAX, size = place_size(c) * c->size;
     int64_t   most = larger(1, COLUMNS / (c->grid.axis[1].count * c->grid.axis[2].count));
-    for (int64_t images = 1; images <= smaller(n, most); images++) { /* fewest vectors first, then fewest passes over the
-                                                                      * weights */
+    for (int64_t images = 1; images <= smaller(n, most); images++) { /* fewest vectors, then fewest passes */
         int64_t sets = pieces(n, images), last = n - (sets - 1) * images;
         int64_t vectors = (sets - 1) * line_vectors(c, images) + line_vectors(c, last);
         int64_t cost = 8 * vectors * result_lines(c) + sets;

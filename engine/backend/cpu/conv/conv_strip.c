@@ -125,8 +125,7 @@ typedef struct {
     const conv_image  *x;
     const conv_part   *part;
     const conv_layout *layout;
-    int64_t            size, height, length, column_step; /* element size; plane height; row length, and the stride between
-                                                           * its elements */
+    int64_t            size, height, length, column_step; /* of element, plane, row; column_step: between elements */
     int64_t            row_phase, at, from; /* the plane's offset in the strip, and its first column in the image */
     bool               there;
 } plane_rows;

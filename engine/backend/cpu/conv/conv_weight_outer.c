@@ -22,8 +22,7 @@ typedef struct {
     int64_t             size, groups, rows, channels, taps; /* rows, channels: per group */
     int64_t             row_block, row_blocks, channel_block, channel_blocks, parts, items;
     int64_t             strip_rows, strip_columns, strips_down, strips_across;
-    int64_t             least[3], pitch, width, height, grad_pitch; /* the image's strip: pixels of size pitch; its
-                                                                     * dimensions */
+    int64_t             least[3], pitch, width, height, grad_pitch; /* the image's strip: pixel pitch, size */
     int64_t             sum_step, sum_block, part_size;             /* elements per row of sums, per block of rows, per part */
     bool                joined;                                     /* the taps of a row are contiguous in the strip */
     char               *sums;

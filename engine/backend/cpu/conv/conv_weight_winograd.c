@@ -22,7 +22,7 @@ enum {
     MAX_TILE = 64,
     INPUT_TRANSFORM = 35,
     GRAD_TRANSFORM = 20,
-    TURN = 8
+    TRANSPOSE = 8
 };
 
 typedef struct {
@@ -85,8 +85,7 @@ static void run_point(const winograd_job *j, const float *image, const float *gr
             int64_t at = c + smaller(k, columns - 1);
             offset[k] = at / taps * j->image_plane + (j->down->shift[at % taps] - j->down->shift_min) * j->pitch;
         }
-        for (int64_t r = 0; r < j->rows; r += tall) { /* the last tile overlaps its predecessor to be whole; suits() checked
-                                                       * that it can */
+        for (int64_t r = 0; r < j->rows; r += tall) { /* the last tile overlaps; suits() checked that it can */
             int64_t at = smaller(r, j->rows - tall);
             j->dot->run(j->grad_plane, grad + at * j->grad_plane, j->grad_plane, image, offset, tile);
             for (int64_t i = r - at; i < tall; i++) {
@@ -146,7 +145,7 @@ static bool suits(winograd_job *j, const conv_kernels *kernels)
     if (best == INT64_MAX) return false;
     int64_t less =
         n * best * j->down->count * j->across + (INPUT_TRANSFORM * j->image_point + GRAD_TRANSFORM * j->grad_point) / lanes;
-    less += TURN * (j->channels * j->image.size[1] * j->image.size[2] + j->rows * j->down->count * columns);
+    less += TRANSPOSE * (j->channels * j->image.size[1] * j->image.size[2] + j->rows * j->down->count * columns);
     return 2 * less < 3 * plain; /* which gathers, too */
 }
 int conv_weight_winograd(lc_dtype dtype, const lc_conv_args *a, const conv_axis *axis)

@@ -46,8 +46,7 @@ const conv_points *conv_points_of(int64_t taps)
 typedef struct {
     const conv_job    *conv;
     const conv_points *points;
-    int64_t            across, images, rows, strips, sets; /* tiles per row; per strip: images, rows; numbers of strips and
-                                                            * sets */
+    int64_t            across, images, rows, strips, sets; /* tiles per row; per strip: images, rows; their number */
     int64_t            taps, planes, reach; /* taps, planes: of columns. reach: taps per row, in the widest phase */
     int64_t            blocks, line;
     float             *packed;

@@ -1,8 +1,8 @@
 /* Walks an elementwise loop over tensors.
  *
- * The plain case (every operand contiguous in the loop's dtype, or a single element) is one call of the loop, or one per chunk of a
- * thread split. Otherwise lc_iter gives rows; an operand whose row is contiguous or constant is used where it lies, any other passes
- * through a tile in L1. */
+ * The plain case (every operand contiguous in the loop's dtype, or a single element) is one call of the loop, or one per
+ * chunk of a thread split. Otherwise lc_iter yields rows; an operand whose row is contiguous or constant is used in place,
+ * any other passes through a tile in L1. */
 #include "../cpu.h"
 #include "../../../tensor/iter.h"
 #include <string.h>
@@ -13,13 +13,13 @@ enum { TILE = 512, OPERANDS = 5 }; /* elements: five operands of complex128 take
 
 static bool    selects[LC_OP_COUNT], divides[LC_OP_COUNT];
 static uint8_t rounds[LC_OP_COUNT]; /* operands, as bits */
-static uint8_t simple[LC_OP_COUNT]; /* what run_small takes: 1 the result is T, 2 it is bool, 0 not these rows */
+static uint8_t simple[LC_OP_COUNT]; /* for run_small: 1: the result is T, 2: it is bool, 0: unsupported */
 static __attribute__((constructor)) void read_row_kinds(void)
 {
 #define ROW(kind, op, ...)  simple[LC_OP_##op] = 1;
 #define PREDICATE(op, ...)  simple[LC_OP_##op] = 2;
 #define COMPARE(op, ...)    simple[LC_OP_##op] = 2;
-#define UNARY_REAL(op, ...) /* the other rows of this op are UNARY: only complex types differ, and they are kept out below */
+#define UNARY_REAL(op, ...) /* the other rows of this op are UNARY: only complex types differ, and they are excluded below */
 #define SELECT(op, ...)     selects[LC_OP_##op] = true;
 #define NONZERO(op)         divides[LC_OP_##op] = true;
 #define ROUNDS(op, mask)    rounds[LC_OP_##op] = mask;
@@ -32,11 +32,11 @@ typedef struct {
     lc_cpu_loop loop;
     int         n_in;
     lc_dtype    from[OPERANDS], want[OPERANDS]; /* operand 0 is the output */
-    unsigned    scalars, rough;                 /* rough: operands that are rounded to `half` on their way */
+    unsigned    scalars, rough;                 /* rough: operands that are rounded to `half` on the way */
     lc_dtype    half;
     char       *data[OPERANDS]; /* the plain case */
     lc_iter    *it;
-    _Alignas(16) char number[OPERANDS][16]; /* single elements in the dtype the loop wants */
+    _Alignas(16) char number[OPERANDS][16]; /* single elements in the loop's dtype */
 } job;
 
 /* ---- the plain case ---- */
@@ -87,7 +87,7 @@ static int tiled_row(void *ctx, char *const *ptr, const int64_t *stride, int64_t
     return 0;
 }
 
-/* Every operand's rows lie as the loop wants them: broadcasting a row or a column costs one call of the loop per row. */
+/* The rows of every operand have the loop's layout: broadcasting a row or a column costs one call of the loop per row. */
 static int direct_row(void *ctx, char *const *ptr, UNUSED const int64_t *stride, int64_t n)
 {
     const job *j = ctx;
@@ -150,7 +150,7 @@ static int run_rows(job *j, lc_tensor *out, lc_tensor *const *in)
 
 typedef struct {
     lc_dtype from;
-    int64_t  kept; /* the bits that are left where the call computes: 256 is 0 among bytes */
+    int64_t  kept; /* the bits that remain in the computing dtype: 256 is 0 in uint8 */
 } divisor;
 static int has_zero(void *ctx, char *const *ptr, const int64_t *stride, int64_t n)
 {
@@ -176,7 +176,7 @@ static int check_divisor(const lc_tensor *y, lc_dtype compute) /* before anythin
     return 0;
 }
 
-/* What loops over halves take: contiguous halves, and single numbers, which they take as float32. */
+/* Operands of half-precision loops: contiguous float16 or bfloat16, and single elements, which are passed as float32. */
 static bool as_they_lie(lc_dtype half, const lc_tensor *out, lc_tensor *const *in, int n_in)
 {
     bool plain = out->dtype == half && out->is_contiguous;
@@ -187,9 +187,9 @@ static bool as_they_lie(lc_dtype half, const lc_tensor *out, lc_tensor *const *i
 
 static __attribute__((noinline)) int walk(lc_op_id op, lc_dtype compute, lc_tensor *out, lc_tensor *const *in, int n_in)
 {
-    bool     halves = compute != cpu_working_dtype(compute) && lc_cpu_loops[op][compute] && as_they_lie(compute, out, in, n_in);
-    lc_dtype work = halves ? compute : cpu_working_dtype(compute);
-    job      j; /* not cleared: every member that is read is written */
+    bool half_loop = compute != cpu_working_dtype(compute) && lc_cpu_loops[op][compute] && as_they_lie(compute, out, in, n_in);
+    lc_dtype work = half_loop ? compute : cpu_working_dtype(compute);
+    job      j; /* not cleared: every member is written before it is read */
     bool     plain = out->is_contiguous, half = compute == LC_f16 || compute == LC_bf16;
     if (!(j.loop = lc_cpu_loops[op][work])) return LC_NO_KERNEL;
     j.n_in = n_in;
@@ -200,7 +200,7 @@ static __attribute__((noinline)) int walk(lc_op_id op, lc_dtype compute, lc_tens
     plain &= j.from[0] == j.want[0];
     for (int k = 0; k < n_in; k++) {
         lc_tensor *t = in[k];
-        lc_dtype   want = k == 0 && selects[op] ? LC_b8 : halves && t->numel == 1 && out->numel != 0 ? LC_f32 : work;
+        lc_dtype   want = k == 0 && selects[op] ? LC_b8 : half_loop && t->numel == 1 && out->numel != 0 ? LC_f32 : work;
         j.from[k + 1] = (lc_dtype)t->dtype;
         j.want[k + 1] = want;
         j.data[k + 1] = t->data;
@@ -217,7 +217,7 @@ static __attribute__((noinline)) int walk(lc_op_id op, lc_dtype compute, lc_tens
                 cpu_move(want, j.number[k], 0, (lc_dtype)t->dtype, t->data, 0, 1);
                 j.data[k + 1] = j.number[k];
                 j.from[k + 1] = want;
-            } else if (t->data == out->data || out->numel > 1) { /* the output may be written over a scalar operand */
+            } else if (t->data == out->data || out->numel > 1) { /* the output may overwrite a scalar operand */
                 memcpy(j.number[k], t->data, (size_t)lc_size_of(want));
                 j.data[k + 1] = j.number[k];
             }

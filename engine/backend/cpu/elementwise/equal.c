@@ -1,5 +1,5 @@
-/* equal: whether two tensors of one shape hold the same values. Compared in tiles by the loop of eq; the first difference ends it, so a
- * look at the beginning comes before the threads are called. */
+/* equal: whether two tensors of one shape hold the same values. The loop of eq compares tiles; the first difference ends it,
+ * so the beginning is compared before threads start. */
 #include "../cpu.h"
 #include "../../args.h"
 #include "../../../tensor/iter.h"

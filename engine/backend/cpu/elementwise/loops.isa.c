@@ -1,5 +1,6 @@
-/* Elementwise kernels. Compiled once per instruction set; LC_ISA names the list this build exports, LC_BASELINE says that this one must
- * be complete. What a wider build leaves out is inherited (cpu.c): compile time and size grow only where speed does.
+/* Elementwise kernels. Compiled once per instruction set; LC_ISA names the list this build exports, LC_BASELINE says that
+ * this one must be complete. A wider build inherits what it leaves out (cpu.c): compile time and size grow only where speed
+ * does.
  *
  * Every row of scalar.def becomes, per dtype, a scalar function and a kernel that inlines it into a loop of loops.inc.c. */
 #include "../convert.h"
@@ -8,7 +9,7 @@
 #ifdef __F16C__
 #include <immintrin.h>
 #endif
-#pragma GCC diagnostic ignored "-Wtype-limits" /* x < 0 of an unsigned x: expressions are written for all dtypes */
+#pragma GCC diagnostic ignored "-Wtype-limits" /* x < 0 for unsigned x: expressions serve all dtypes */
 
 #define LOOP(name) INLINE void CAT(name##_loop, SFX)
 
@@ -129,8 +130,8 @@
 typedef lc_f32 real_of_c64;
 typedef lc_f64 real_of_c128;
 
-/* Three and four operands: scalar ones are expanded over a block, so that one loop serves all combinations
- * but the usual one, numbers after a tensor. x may be of another type. */
+/* Three and four operands: scalar operands are expanded over a block, so that one loop serves all combinations except the
+ * usual one, scalars after a tensor. x may have another type. */
 enum { BLOCK = 256 };
 #define SPREAD(type, k)                                                                                                        \
     type        expanded##k[BLOCK];                                                                                            \
@@ -185,8 +186,8 @@ enum { BLOCK = 256 };
         }                                                                                                                      \
     }
 
-/* sin, cos and their like of arguments that the vector code cannot reduce. A block with none takes the vector loop; results are the same.
- * Whether there is one is asked in an integer as wide as the elements: of a bool the compiler makes no vectors. */
+/* sin, cos and the like for arguments that the vector code cannot reduce. A block without any takes the vector loop; results
+ * are the same. The test uses an integer as wide as the elements: the compiler does not vectorise a bool. */
 #define FAR_LOOP(R, I, dt, abs, limit)                                                                                         \
     INLINE void far_loop_##dt(R *out, const R *a, unsigned scalars, int64_t n, R (*f)(R), R (*library)(R))                     \
     {                                                                                                                          \
@@ -205,7 +206,7 @@ enum { BLOCK = 256 };
     }
 FAR_LOOP(float, int32_t, f32, __builtin_fabsf, FAR)
 FAR_LOOP(double, int64_t, f64, __builtin_fabs, FAR64)
-/* Remainders of quotients that vectors cannot form exactly: infinite, NaN, by zero or just large. */
+/* Remainders of quotients that vectors cannot compute exactly: infinite, NaN, by zero or just large. */
 #define FAR_PAIR_LOOP(R, I, dt, abs)                                                                                           \
     INLINE bool far_pairs_##dt(const R *a, const R *b, unsigned scalars, int64_t m)                                            \
     {                                                                                                                          \
@@ -386,7 +387,8 @@ STEPS_LOOP(double, f64)
 #include "../../scalar.def"
 
 #ifdef __F16C__
-/* The `half` rows once more: sixteen halves at a time are widened into registers. A scalar operand is a float32 here. */
+/* The `half` rows again: sixteen float16 or bfloat16 elements at a time are widened into registers. A scalar operand is a
+ * float32 here. */
 enum { AT_ONCE = 16 };
 #ifdef __AVX512F__
 INLINE void widen_f16(float *to, const uint16_t *from)
@@ -471,7 +473,7 @@ INLINE void narrow_bf16(uint16_t *to, const float *from)
     }
 HALF_LOOPS(f16)
 HALF_LOOPS(bf16)
-/* scalars is a constant in each call, so that the operands' blocks stay in registers. A unary op sees its operand twice. */
+/* scalars is a constant in each call, so that the operands' blocks stay in registers. A unary op receives its operand twice. */
 #define HALF_BINARY(op, dt)                                                                                                    \
     KERNEL(op, dt)                                                                                                             \
     {                                                                                                                          \
@@ -489,7 +491,7 @@ HALF_LOOPS(bf16)
         if (scalars) half_loop_##dt(out, both, 3, n, op##_alone_##dt);                                                         \
         else half_loop_##dt(out, both, 2, n, op##_alone_##dt);                                                                 \
     }
-/* `sign` rows touch nothing but the sign, which both kinds of halves have in the same place. */
+/* `sign` rows change nothing but the sign, which has the same position in float16 and bfloat16. */
 #define SIGN_neg(u) ((u) ^ 0x8000)
 #define SIGN_abs(u) ((u)&0x7fff)
 #define HALF_SIGN(op, dt)                                                                                                      \
@@ -507,15 +509,16 @@ HALF_LOOPS(bf16)
         INDEPENDENT                                                                                                            \
         for (int64_t i = 0; i < n; i++) o[i] = (uint16_t)SIGN_##op(p[i]);                                                      \
     }
-#define HALVES_half(kind, op) HALF_##kind(op, f16) HALF_##kind(op, bf16)
-#define HALVES_sign(kind, op) HALF_SIGN(op, f16) HALF_SIGN(op, bf16)
-#define HALVES_simd(kind, op)
-#define HALVES_libm(kind, op)
-#define ROW(kind, op, types, pays, ...) HALVES_##pays(kind, op)
+#define HALF_ROW_half(kind, op) HALF_##kind(op, f16) HALF_##kind(op, bf16)
+#define HALF_ROW_sign(kind, op) HALF_SIGN(op, f16) HALF_SIGN(op, bf16)
+#define HALF_ROW_simd(kind, op)
+#define HALF_ROW_libm(kind, op)
+#define ROW(kind, op, types, pays, ...) HALF_ROW_##pays(kind, op)
 #include "../../scalar.def"
 #endif
 
-/* Products of complex numbers, several to a vector: of the loop above the compiler makes one at a time. The same operations. */
+/* Products of complex numbers, several per vector: the compiler would vectorise the loop above one at a time. The same
+ * operations. */
 #if defined __AVX2__ && !defined __AVX512F__
 #define PRODUCT(dt, R, N, PAIRED, REAL, IMAG, SIGNS)                                                                           \
     static void product_##dt(void *out, const void *const *in, unsigned scalars, int64_t n)                                    \

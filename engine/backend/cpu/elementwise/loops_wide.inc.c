@@ -1,14 +1,15 @@
-/* Float32 in 512-bit vectors by hand: exp and the activations made of it. Included by loops.c.
+/* Float32 in 512-bit vectors by hand: exp and the activations built on it. Included by loops.isa.c.
  *
- * An element is 8 bytes of memory traffic, so these are bound by memory once sixteen of them take less than some twenty instructions. The loops that
- * the compiler makes of scalar_math.h take more: powers of two as two factors, so that results may be subnormal, and quotients that keep the one
- * divider busy for sixteen cycles. Here vscalefps multiplies by any power of two at once, and a quotient is a product with a reciprocal of 14
- * bits, corrected once. The last elements go through a mask, so every element takes the same operations wherever it lies. */
+ * An element is 8 bytes of memory traffic, so these are bound by memory once sixteen of them take less than some twenty
+ * instructions. The loops that the compiler generates from scalar_math.h take more: powers of two as two factors, so that
+ * results may be subnormal, and quotients that keep the only divider busy for sixteen cycles. Here vscalefps multiplies by
+ * any power of two at once, and a quotient is a product with a 14-bit reciprocal, corrected once. The last elements go
+ * through a mask, so every element takes the same operations at every position. */
 typedef __m512 wide;
 #define OF(x)          _mm512_set1_ps(x)
 #define FUSED(a, b, c) _mm512_fmadd_ps(a, b, c)
 
-/* a / d of a finite d that is not small, to 0.6 ulp. */
+/* a / d for a finite d that is not small, to 0.6 ulp. */
 INLINE wide quotient(wide a, wide d)
 {
     wide r = _mm512_rcp14_ps(d), q = a * r;
@@ -30,7 +31,7 @@ INLINE wide signed_as(wide y, wide x)
 
 INLINE wide exp_wide(wide x) /* 1 ulp */
 {
-    wide c = _mm512_min_ps(OF(89.f), _mm512_max_ps(OF(-104.f), x)); /* NaN, the second operand, comes through */
+    wide c = _mm512_min_ps(OF(89.f), _mm512_max_ps(OF(-104.f), x)); /* NaN, the second operand, propagates */
     REDUCED(c)
     return _mm512_scalef_ps(FUSED(FUSED(p, r, OF(1.f)), r, OF(1.f)), k);
 }
@@ -48,7 +49,7 @@ INLINE wide sigmoid_wide(wide x) /* by exp(-|x|), which is at most 1 */
     wide z = _mm512_scalef_ps(FUSED(FUSED(p, r, OF(1.f)), r, OF(1.f)), k);
     return quotient(_mm512_mask_blend_ps(_mm512_cmp_ps_mask(x, OF(0.f), _CMP_LT_OQ), OF(1.f), z), OF(1.f) + z);
 }
-/* 2^t of t = k + r, k whole: as raised_f32, to 9e-8. */
+/* 2^t for t = k + r, k integer: as raised_f32, to 9e-8. */
 INLINE wide raised_wide(wide r, wide k, __mmask16 kept)
 {
     wide p = FUSED(FUSED(OF(1.326472733e-03f), r, OF(9.671512953e-03f)), r, OF(5.550733745e-02f));

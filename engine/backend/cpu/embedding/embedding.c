@@ -1,8 +1,8 @@
 /* Embeddings: rows of a table, sums of them over bags, and the gradients.
  *
- * The gradient of a table is a sum per row over the samples that read it. The samples are brought into the order of their rows first (a counting
- * sort, stable), so that every row is written once: with its sum, or as part of a run of zeros. Nothing is cleared ahead, rows are shared between
- * threads without locks, and sums are in the order of the samples whoever computes them. */
+ * The gradient of a table is a sum per row over the samples that read it. A stable counting sort first orders the samples by
+ * row, so that every row is written once: with its sum, or as part of a run of zeros. Nothing is cleared in advance, threads
+ * share rows without locks, and sums are in the order of the samples whoever computes them. */
 #include "../cpu.h"
 #include "embedding.h"
 #include <string.h>
@@ -18,8 +18,8 @@ typedef struct {
     const lc_embedding_args *a;
     const lc_embedding_rows *rows;
     const int64_t           *ids, *bags;
-    int64_t                 *start, *bag_of; /* backward: (rows + 1) and, in the order of rows, the bag of each sample */
-    int64_t                 *divisor;        /* backward: (rows), by which the sum of each is divided; NULL: 1 */
+    int64_t                 *start, *bag_of; /* backward: (rows + 1) and, sorted by row, the bag of each sample */
+    int64_t                 *divisor;        /* backward: (rows), divisor of each row's sum; NULL: 1 */
     char                    *factors;        /* backward: in the same order; NULL: 1 each */
     int64_t                  size;
     atomic_int               failed;
@@ -136,8 +136,8 @@ static void in_order_of_rows(embedding_job *job)
     for (int64_t r = a->rows; r > 0; r--) start[r] = start[r - 1];
     start[0] = 0;
 }
-/* By how many samples a row has. Of bags PyTorch divides the k-th row that occurs by the number of samples of the row that the k-th sample has, in the
- * order of rows, and so does this. */
+/* Divides by the number of samples per row. PYTORCH-QUIRK: with bags, PyTorch divides the k-th occurring row by the sample
+ * count of the k-th sample's row, in the order of rows, and so does this. */
 static void find_divisors(const embedding_job *job)
 {
     const int64_t *start = job->start;
@@ -184,7 +184,7 @@ static int cpu_embedding_backward(lc_dtype dtype, const void *args)
     return 0;
 }
 
-/* ---- products of rows, and the largest of a bag ---- */
+/* ---- dot products of rows, and the maximum of a bag ---- */
 static void dot_chunk(void *ctx, int64_t begin, int64_t end)
 {
     const embedding_job     *job = ctx;
@@ -203,7 +203,7 @@ static int cpu_embedding_dot(lc_dtype dtype, const void *args)
     const lc_embedding_args *a = args;
     embedding_job            job = job_of(a, dtype);
     if (check_ids(a) < 0) return -1;
-    memset(a->out->data, 0, (size_t)(a->n * job.size)); /* samples that no bag holds */
+    memset(a->out->data, 0, (size_t)(a->n * job.size)); /* samples outside all bags */
     int64_t cost = a->n * a->width, each = cost / (a->n_bags + 1) + 1;
     cpu_parallel(a->n_bags, CPU_GRAIN / each + 1, cost, dot_chunk, &job);
     return 0;

@@ -1,13 +1,14 @@
-/* Rows of embeddings: one set of kernels per instruction set (embedding_rows.isa.o3.c is compiled for each), driven by embedding.c. */
+/* Rows of embeddings: one set of kernels per instruction set (embedding_rows.isa.o3.c is compiled for each), driven by
+ * embedding.c. */
 #pragma once
 #include "../../args.h"
 
 typedef struct {
-    /* out (width) = the sum of factor[i] times row at[i] of table, i < n; factor NULL: once each */
+    /* out (width) = the sum of factor[i] times row at[i] of table, i < n; factor NULL: 1 each */
     void (*sum)(void *out, const void *table, const int64_t *at, const void *factor, int64_t n, int64_t width);
     double (*dot)(const void *a, const void *b, int64_t n);
     void (*scale)(void *row, double divisor, int64_t n);
-    /* out and index (width): the larger of what they hold and a row, whose number is id */
+    /* out and index (width): the elementwise maximum of out and a row, whose number is id */
     void (*larger)(void *out, int64_t *index, const void *row, int64_t id, int64_t n);
 } lc_embedding_rows;
 typedef struct {

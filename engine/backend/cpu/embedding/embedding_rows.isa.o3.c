@@ -1,5 +1,5 @@
-/* Compiled once per instruction set: see embedding.h. Rows are read once and in full lines, so memory bounds these loops; a sum keeps a tile of
- * its columns in registers over all rows. */
+/* Compiled once per instruction set: see embedding.h. Rows are read once and in full lines, so memory bounds these loops; a
+ * sum keeps a tile of its columns in registers over all rows. */
 #include "embedding.h"
 #include "../kernels.h"
 #include <string.h>

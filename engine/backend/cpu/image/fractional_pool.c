@@ -1,5 +1,5 @@
-/* Fractional pooling: windows of one size at drawn places, per plane. Places are computed in the dtype of the draws, with its roundings, as
- * PyTorch does: they decide which elements are seen. */
+/* Fractional pooling: windows of one size at random positions, per plane. Positions are computed in the dtype of the draws,
+ * with its roundings, as PyTorch does: they decide which elements are in a window. */
 #include "../cpu.h"
 #include "../../args.h"
 #include <math.h>
@@ -18,7 +18,7 @@ static double rounded(lc_dtype dtype, double x)
     return dtype == LC_f16 ? lc_f16_to_f32(lc_f32_to_f16(f)) : dtype == LC_bf16 ? lc_bf16_to_f32(lc_f32_to_bf16(f)) : f;
 }
 static int64_t within(double place, int64_t last) { return !(place > 0) ? 0 : place < (double)last ? (int64_t)place : last; }
-/* Where the m windows of k elements start among n: start (m). */
+/* The starts of the m windows of k elements among n: start (m). */
 static void draw_places(lc_dtype dtype, double sample, int64_t n, int64_t m, int64_t k, int64_t *start)
 {
     double  step = m > 1 ? rounded(dtype, rounded(dtype, (double)(n - k)) / rounded(dtype, (double)(m - 1))) : 0;
@@ -62,7 +62,7 @@ static void fractional_chunk(void *ctx, int64_t begin, int64_t end)
     for (int64_t plane = begin; plane < end; plane++) {
         int64_t *index = (int64_t *)a->index->data + plane * results;
         for (int d = 0; d < 3; d++) {
-            int     draw = job->dims == 2 ? 2 - d : d; /* two dimensions: the first draw is that of the last one */
+            int     draw = job->dims == 2 ? 2 - d : d; /* two dimensions: the first draw belongs to the last one */
             int64_t at = plane * job->dims + draw;
             double  sample = job->dims == 2 && d == 0 ? 0
                              : job->dtype == LC_f32   ? (double)((const float *)a->samples->data)[at]

@@ -1,7 +1,7 @@
-/* Samples of images at positions, and their gradients. Forward, and the gradient of the grid, share positions between threads, tile by tile; the
- * gradient of the image shares planes, because the sums of one plane belong to one thread: its positions are laid out again for every group of
- * channels. Where a plane fits, both turn a group of channels so that it lies side by side, in L2, and walk that (grid_sample_taps.isa.o3.c). Cuts depend on shapes
- * alone. */
+/* Grid sampling of images, and its gradients. Forward, and the gradient of the grid, share positions between threads, tile
+ * by tile. The gradient of the image shares planes, because the sums of one plane belong to one thread; so it computes the
+ * tap tables again for every group of channels. If a plane fits into L2, both interleave a group of channels there and walk
+ * that copy (grid_sample_taps.isa.o3.c). Block sizes depend on shapes alone. */
 #include "../cpu.h"
 #include "grid_sample.h"
 #include <string.h>
@@ -18,7 +18,7 @@ enum {
     LANE_TILE = 256,
     LANES_FIT = 3 << 19,
     GROUP = 16
-}; /* channels of an image that share a layout of positions, backward */
+}; /* channels of an image that share a table of taps, backward */
 typedef struct {
     const lc_grid_args *a;
     const lc_grid_taps *taps;
@@ -73,7 +73,7 @@ static void grid_chunk(void *ctx, int64_t begin, int64_t end)
         int64_t image = i / job->tiles, p = i % job->tiles * t.tile, n = in_tile(job, p);
         char   *out = (char *)a->d_grid->data + (image * a->positions + p) * a->axes * job->size;
         job->taps->lay(a, positions_at(job, image, p), n, true, &t);
-        char *sum = (char *)t.slope + a->axes * t.taps * t.tile * job->size; /* (axes, tile), behind the slopes */
+        char *sum = (char *)t.slope + a->axes * t.taps * t.tile * job->size; /* (axes, tile), after the slopes */
         memset(sum, 0, (size_t)(a->axes * t.tile * job->size));
         for (int64_t c = image * a->channels; c < (image + 1) * a->channels; c++)
             job->taps->slope(&t, a->axes, sum, a->image->data + c * job->area * job->size,
@@ -106,7 +106,7 @@ static void image_chunk(void *ctx, int64_t begin, int64_t end)
     cpu_scratch_free(t.place, job->bytes);
 }
 
-/* ---- the same with channels side by side: rows (-1, elements of a plane; lanes), and a tile of positions (tile, lanes) ---- */
+/* ---- the same with interleaved channels: rows (-1, elements of a plane; lanes), and a tile of positions (tile, lanes) ---- */
 static bool lanes_pay(const grid_job *job)
 {
     const lc_grid_args *a = job->a;
@@ -120,7 +120,7 @@ static void lane_chunk(void *ctx, int64_t begin, int64_t end)
     const lc_grid_args *a = job->a;
     int64_t             lanes = GRID_LANE_BYTES / job->size, plane = job->area * job->size, line = a->positions * job->size;
     size_t              bytes = (size_t)((job->area + 1 + job->tile.tile) * GRID_LANE_BYTES);
-    lc_transpose        turn = lc_cpu_moves.transpose[job->size == 8];
+    lc_transpose        transpose_block = lc_cpu_moves.transpose[job->size == 8];
     grid_tile           t;
     char               *side = cpu_scratch(bytes);
     if (!side) job->failed = 1;
@@ -130,20 +130,20 @@ static void lane_chunk(void *ctx, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++) {
         int64_t image = i / job->groups, first = i % job->groups * lanes, base = image * a->channels + first;
         int64_t n_lanes = a->channels - first < lanes ? a->channels - first : lanes;
-        if (a->out) turn(rows, GRID_LANE_BYTES, a->image->data + base * plane, plane, job->area, n_lanes, false);
+        if (a->out) transpose_block(rows, GRID_LANE_BYTES, a->image->data + base * plane, plane, job->area, n_lanes, false);
         else memset(rows, 0, (size_t)(plane * lanes));
         for (int64_t p = 0; p < a->positions; p += t.tile) {
             int64_t n = in_tile(job, p);
             job->taps->lay(a, positions_at(job, image, p), n, false, &t);
             if (a->out) {
                 job->taps->gather_lanes(&t, some, rows, n);
-                turn(a->out->data + base * line + p * job->size, line, some, GRID_LANE_BYTES, n_lanes, n, false);
+                transpose_block(a->out->data + base * line + p * job->size, line, some, GRID_LANE_BYTES, n_lanes, n, false);
             } else {
-                turn(some, GRID_LANE_BYTES, a->grad->data + base * line + p * job->size, line, n, n_lanes, false);
+                transpose_block(some, GRID_LANE_BYTES, a->grad->data + base * line + p * job->size, line, n, n_lanes, false);
                 job->taps->scatter_lanes(&t, rows, some, n);
             }
         }
-        if (!a->out) turn(a->d_image->data + base * plane, plane, rows, GRID_LANE_BYTES, n_lanes, job->area, false);
+        if (!a->out) transpose_block(a->d_image->data + base * plane, plane, rows, GRID_LANE_BYTES, n_lanes, job->area, false);
     }
     cpu_scratch_free(t.place, job->bytes);
     cpu_scratch_free(side, bytes);
@@ -170,7 +170,7 @@ static int cpu_grid_sample(lc_dtype dtype, const void *args)
     job.bytes = (size_t)(job.tile.tile * job.size * (taps * (2 + (a->d_grid ? a->axes : 0)) + a->axes));
     job.tiles = (a->positions + job.tile.tile - 1) / job.tile.tile, job.groups = (a->channels + GROUP - 1) / GROUP;
     int64_t cost = a->images * a->positions * taps * (a->channels + 8);
-    if (a->d_grid && a->mode == LC_GRID_NEAREST) /* a step: places have no slope, whatever the values are */
+    if (a->d_grid && a->mode == LC_GRID_NEAREST) /* a step function: its derivative is zero, whatever the values are */
         memset(a->d_grid->data, 0, (size_t)(a->images * a->positions * a->axes * job.size));
     else if (a->d_grid) cpu_parallel(a->images * job.tiles, 1, cost, grid_chunk, &job);
     if ((a->out || a->d_image) && lanes_pay(&job)) run_lanes(&job, cost);

@@ -1,31 +1,32 @@
-/* Grids of elements T, places I as wide. */
-typedef struct { /* around one coordinate: taps, their weights, and how those change with it */
+/* Grid sampling of elements T, with places I as wide. */
+typedef struct { /* around one coordinate: taps, their weights, and the derivatives of those */
     int64_t at[4];
     T       weight[4], slope[4];
 } NAME(around);
 
-/* Back and forth between low and low + span; *turn changes its sign where the way is back. */
-static T NAME(reflected)(T c, T low, T span, T *turn)
+/* Reflects x between low and low + span; *turn changes its sign on the way back. */
+static T NAME(reflected)(T c, T low, T span, T *direction)
 {
-    if (span <= 0) return *turn = 0, (T)0;
+    if (span <= 0) return *direction = 0, (T)0;
     T away = c - low;
-    if (away < 0) away = -away, *turn = -*turn;
-    T rest = FMOD(away, span), turns = FLOOR(away / span);
-    if (FMOD(turns, 2) == 0) return rest + low;
-    return *turn = -*turn, span - rest + low;
+    if (away < 0) away = -away, *direction = -*direction;
+    T rest = FMOD(away, span), reflections = FLOOR(away / span);
+    if (FMOD(reflections, 2) == 0) return rest + low;
+    return *direction = -*direction, span - rest + low;
 }
-static T NAME(padded)(const lc_grid_args *a, T c, int64_t size, T *turn)
+static T NAME(padded)(const lc_grid_args *a, T c, int64_t size, T *direction)
 {
     if (a->padding == LC_GRID_ZEROS) return c;
     if (a->padding == LC_GRID_REFLECTION)
-        c = a->align_corners ? NAME(reflected)(c, 0, (T)(size - 1), turn) : NAME(reflected)(c, (T)-0.5, (T)size, turn);
+        c = a->align_corners ? NAME(reflected)(c, 0, (T)(size - 1), direction)
+                             : NAME(reflected)(c, (T)-0.5, (T)size, direction);
     if (c != c && a->axes == 3)
-        return a->grad ? c : (T)(size - 1); /* PyTorch's choice in volumes: the end, nowhere for gradients */
-    if (!(c > 0)) return *turn = 0, (T)0;   /* and in planes */
-    if (c >= (T)(size - 1)) return *turn = 0, (T)(size - 1);
+        return a->grad ? c : (T)(size - 1);    /* PyTorch's choice in volumes: the last element; outside for gradients */
+    if (!(c > 0)) return *direction = 0, (T)0; /* and in planes */
+    if (c >= (T)(size - 1)) return *direction = 0, (T)(size - 1);
     return c;
 }
-/* A whole number within what an int64 holds; what is far outside of the image is outside of it. */
+/* A whole number within the range of int64; far outside of the image stays outside. */
 static int64_t NAME(whole)(T c) { return c > (T)-0x1p30 && c < (T)0x1p30 ? (int64_t)c : -0x40000000; }
 
 static T NAME(near)(T x, T a) { return ((a + 2) * x - (a + 3)) * x * x + 1; }      /* Keys' cubic, x <= 1 */
@@ -35,7 +36,7 @@ static T NAME(far_slope)(T x, T a) { return (3 * a * x - 10 * a) * x + 8 * a; }
 
 static void NAME(find)(const lc_grid_args *a, T c, int64_t size, NAME(around) * r)
 {
-    T scale = (T)(a->align_corners ? size - 1 : size) / 2, turn = 1;
+    T scale = (T)(a->align_corners ? size - 1 : size) / 2, direction = 1;
     c = a->align_corners ? (c + 1) / 2 * (T)(size - 1) : ((c + 1) * (T)size - 1) / 2;
     if (a->mode == LC_GRID_BICUBIC) {
         T       below = FLOOR(c), t = c - below, rest = 1 - t, k = (T)-0.75;
@@ -51,7 +52,7 @@ static void NAME(find)(const lc_grid_args *a, T c, int64_t size, NAME(around) * 
         r->slope[2] = -scale * NAME(near_slope)(rest, k), r->slope[3] = -scale * NAME(far_slope)(rest + 1, k);
         return;
     }
-    c = NAME(padded)(a, c, size, &turn);
+    c = NAME(padded)(a, c, size, &direction);
     if (a->mode == LC_GRID_NEAREST) {
         r->at[0] = NAME(whole)(RINT(c)), r->weight[0] = 1, r->slope[0] = 0;
         return;
@@ -59,10 +60,11 @@ static void NAME(find)(const lc_grid_args *a, T c, int64_t size, NAME(around) * 
     T below = FLOOR(c);
     r->at[0] = NAME(whole)(below), r->at[1] = r->at[0] + 1;
     r->weight[1] = c - below, r->weight[0] = below + 1 - c;
-    r->slope[1] = scale * turn, r->slope[0] = -r->slope[1];
+    r->slope[1] = scale * direction, r->slope[0] = -r->slope[1];
 }
 
-/* The usual case, without a branch: two axes, bilinear, nothing reflected, no slopes. Coordinates are cut to just outside of the image. */
+/* The usual case, branchless: two axes, bilinear, no reflection, no slopes. Coordinates are clamped to just outside of the
+ * image. */
 INLINE void NAME(lay_four)(const lc_grid_args *a, const T *positions, int64_t n, grid_tile *t, bool corners, bool border)
 {
     int64_t tile = t->tile;
@@ -108,7 +110,7 @@ static void NAME(lay)(const lc_grid_args *a, const void *positions, int64_t n, b
             T       wx = r[0].weight[x], wy = r[1].weight[y], wz = r[2].weight[z], *slope = t->slope;
             bool    inside = ix >= 0 && ix < a->size[2] && iy >= 0 && iy < a->size[1] && iz >= 0 && iz < a->size[0];
             ((I *)t->place)[at] = (I)(inside ? (iz * a->size[1] + iy) * a->size[2] + ix : -1);
-            if (!inside && a->axes == 3) wx = wy = wz = 0; /* PyTorch passes over it, in volumes even where the place is NaN */
+            if (!inside && a->axes == 3) wx = wy = wz = 0; /* PyTorch skips it, in volumes even if the position is NaN */
             ((T *)t->weight)[at] = wx * wy * wz;
             if (!slopes) continue;
             slope[at] = r[0].slope[x] * wy * wz, slope[taps * tile + at] = wx * r[1].slope[y] * wz;
@@ -117,7 +119,7 @@ static void NAME(lay)(const lc_grid_args *a, const void *positions, int64_t n, b
     }
 }
 
-/* Four taps at a time, which is one position of a plane; `first`: whether out holds nothing yet. */
+/* Four taps at a time, which is one position of a plane; `first`: out is uninitialised. */
 INLINE void NAME(gather_four)(const grid_tile *t, int64_t k, T *out, const T *plane, int64_t n, bool first)
 {
     int64_t  tile = t->tile;
@@ -173,7 +175,7 @@ static void NAME(slope)(const grid_tile *t, int axes, void *to, const void *from
             }
     }
 }
-/* ---- channels side by side ---- */
+/* ---- interleaved channels ---- */
 typedef T   NAME(lanes) __attribute__((vector_size(GRID_LANE_BYTES), may_alias));
 static void NAME(gather_lanes)(const grid_tile *t, void *to, const void *from, int64_t n)
 {

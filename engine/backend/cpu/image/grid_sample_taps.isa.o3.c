@@ -1,11 +1,12 @@
-/* Compiled once per instruction set: see grid.h.
+/* Compiled once per instruction set: see grid_sample.h.
  *
- * A tile of positions is laid out once, for all channels: places and weights of the elements around each, tap by tap, so that the loops over
- * channels only load, multiply and add. They read at random, which bounds them: a plane should be in the cache while a tile of positions goes over
- * it, so tiles are as large as their own tables allow. Loads are scalar; gathering instructions measured no faster.
+ * A tile of positions gets its tap table once, for all channels: places and weights, tap by tap, so that the loops over
+ * channels only load, multiply and add. They are bound by random reads: a plane should stay in the cache while a tile of
+ * positions goes over it, so tiles are as large as their own tables allow. Loads are scalar; gather instructions measured no
+ * faster.
  *
- * Where a plane is small enough, as many channels as a cache line holds are laid side by side first (grid_sample.c): then an element around a position is
- * one load of all of them. The sums have the same order. */
+ * If a plane is small enough, as many channels as a cache line holds are interleaved first (grid_sample.c): then a tap is
+ * one load for all of them. The order of the sums is the same. */
 #include "grid_sample.h"
 #include "../kernels.h"
 #include <math.h>

@@ -1,9 +1,9 @@
-/* Interpolation, forward and backward: a linear map per dimension, laid out once per call as the elements and weights of every result. Backward
- * is the transposed map, laid out the same way: for every element, the results that read it. So one walk serves both, it only reads, and its
- * sums do not depend on how many threads share the rows.
+/* Interpolation, forward and backward: a linear map per dimension, stored once per call as the elements and weights (taps)
+ * of every result. Backward is the transposed map, stored the same way: for every element, the results that read it. So one
+ * walk serves both, it only reads, and its sums do not depend on how many threads share the rows.
  *
- * Rows are interpolated across and then mixed down (interpolate_rows.isa.o3.c). A thread keeps as many rows as one result needs, in slots by their
- * index, which neighbouring results find again. */
+ * Rows are interpolated horizontally and then combined vertically (interpolate_rows.isa.o3.c). A thread keeps as many rows
+ * as one result needs, in slots by their index, where neighbouring results find them again. */
 #include "../cpu.h"
 #include "interpolate.h"
 #include <math.h>
@@ -12,7 +12,7 @@
 ISA_TABLE(const lc_interpolates, interpolates)
 
 /* ---- positions and weights ---- */
-static int64_t width_of(lc_interpolation mode) /* of the filter, in elements */
+static int64_t width_of(lc_interpolation mode) /* filter width in elements */
 {
     static const int8_t width[] = { 1, 1, 2, 4, 2, 4, 6 };
     return width[mode];
@@ -55,7 +55,8 @@ static void axis_measure(interpolate_axis *x)
     }
     x->whole = x->whole && x->copies && x->n == x->size;
 }
-/* Integer weights as PyTorch's: taps on one element are one, and weights have as many bits as keep the largest within 16. */
+/* Integer weights as in PyTorch: taps on one element are merged, and weights have as many bits as keep the largest within
+ * 16. */
 static void axis_quantize(interpolate_axis *x)
 {
     double  largest = 0;
@@ -93,24 +94,24 @@ static int axis_transpose(const interpolate_axis *x, interpolate_axis *t)
     t->start[0] = 0;
     return 0;
 }
-/* entries: what axis_free needs. */
+/* entries: for axis_free. */
 static int axis_prepare(const lc_interpolate_args *a, int d, lc_dtype dtype, interpolate_axis *x, int64_t *entries)
 {
-    int64_t n = a->result[d], size = a->size[d], room = width_of(a->mode);
+    int64_t n = a->result[d], size = a->size[d], capacity = width_of(a->mode);
     bool    antialias = a->mode >= LC_LINEAR_ANTIALIAS, bytes = dtype == LC_u8 && a->mode > LC_NEAREST_EXACT;
     bool    same = n == size && (a->mode == LC_LINEAR || bytes || n == 1);
     if (antialias) {
-        double step = step_f64(a, d), support = (double)room * 0.5 * (step > 1 ? step : 1);
-        room = (int64_t)ceil(support) * 2 + 1;
-        room = room > size ? size : room;
+        double step = step_f64(a, d), support = (double)capacity * 0.5 * (step > 1 ? step : 1);
+        capacity = (int64_t)ceil(support) * 2 + 1;
+        capacity = capacity > size ? size : capacity;
     }
-    *entries = same ? n : n * room;
+    *entries = same ? n : n * capacity;
     if (axis_alloc(x, n, size, *entries) < 0) return -1;
     if (same) {
         for (int64_t i = 0; i < n; i++) x->start[i] = i, x->index[i] = i, x->weight[i] = 1;
         x->start[n] = n;
-    } else if (antialias && dtype == LC_f32) windows_f32(a, d, x, room);
-    else if (antialias) windows_f64(a, d, x, room);
+    } else if (antialias && dtype == LC_f32) windows_f32(a, d, x, capacity);
+    else if (antialias) windows_f64(a, d, x, capacity);
     else if (dtype == LC_f64 || bytes) lay_out_f64(a, d, x);
     else lay_out_f32(a, d, x);
     if (a->backward) {
@@ -140,9 +141,9 @@ static int blocks_prepare(interpolate_plan *p, int lanes, int64_t size)
     *b = (interpolate_blocks){ .lanes = lanes,
                                .blocks = (x->n + lanes - 1) / lanes,
                                .taps = x->ragged && x->taps < 3 ? 3 : x->taps };
-    char *room = cpu_scratch(block_bytes(b, size));
-    if (!room) return lc_fail_int(LC_OutOfMemory, "interpolate: no memory for its weights");
-    b->base = (int64_t *)room; /* vectors are aligned behind it */
+    char *memory = cpu_scratch(block_bytes(b, size));
+    if (!memory) return lc_fail_int(LC_OutOfMemory, "interpolate: no memory for its weights");
+    b->base = (int64_t *)memory; /* vectors are aligned behind it */
     char *tables = (char *)(((uintptr_t)(b->base + b->blocks) + 63) & ~(uintptr_t)63);
     b->place = tables, b->weight = tables + b->blocks * b->taps * lanes * size;
     for (int64_t k = 0; k < b->blocks; k++) {
@@ -151,7 +152,7 @@ static int blocks_prepare(interpolate_plan *p, int lanes, int64_t size)
             low = x->index[j] < low ? x->index[j] : low, high = x->index[j] > high ? x->index[j] : high;
         low = low > x->size - 2 * lanes ? x->size - 2 * lanes : low;
         if (high - low >= 2 * lanes) {
-            cpu_scratch_free(room, block_bytes(b, size));
+            cpu_scratch_free(memory, block_bytes(b, size));
             return b->lanes = 0;
         }
         b->base[k] = low;

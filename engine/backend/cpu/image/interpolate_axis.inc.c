@@ -1,4 +1,5 @@
-/* Positions and weights of one dimension, in numbers T as PyTorch computes them: float for images of float32 and halves, double for float64. */
+/* Positions and weights of one dimension, in T as PyTorch computes them: float for images of float32, float16 and bfloat16,
+ * double for float64. */
 static T NAME(step)(const lc_interpolate_args *a, int d)
 {
     int64_t in = a->size[d], out = a->result[d];
@@ -35,8 +36,8 @@ static T NAME(filter)(lc_interpolation mode, T x)
     }
 }
 
-/* A filter over a window around each result, normalised. room: of taps for a result. */
-static void NAME(windows)(const lc_interpolate_args *a, int d, interpolate_axis *x, int64_t room)
+/* A filter over a window around each result, normalised. capacity: most taps per result. */
+static void NAME(windows)(const lc_interpolate_args *a, int d, interpolate_axis *x, int64_t capacity)
 {
     T       step = NAME(step)(a, d), wide = (T)width_of(a->mode) * (T)0.5;
     T       support = step >= 1 ? wide * step : wide, inverse = step >= 1 ? 1 / step : 1;
@@ -45,7 +46,7 @@ static void NAME(windows)(const lc_interpolate_args *a, int d, interpolate_axis 
         T       center = step * ((T)i + (T)0.5), total = 0;
         int64_t first = (int64_t)(center - support + (T)0.5), past = (int64_t)(center + support + (T)0.5);
         first = first < 0 ? 0 : first, past = past > x->size ? x->size : past;
-        past = past - first > room ? first + room : past;
+        past = past - first > capacity ? first + capacity : past;
         x->start[i] = at;
         for (int64_t j = first; j < past; j++, at++) {
             T w = NAME(filter)(a->mode, ((T)(j - first) + (T)first - center + (T)0.5) * inverse);

@@ -3,7 +3,7 @@
 typedef T NAME(vector) __attribute__((vector_size(VECTOR_BYTES)));
 typedef I NAME(places) __attribute__((vector_size(VECTOR_BYTES)));
 
-/* taps: a constant where it is called with one. */
+/* taps: a compile-time constant in some calls. */
 INLINE void NAME(permuted)(const interpolate_blocks *b, T *line, const T *row, int64_t taps)
 {
     enum { LANES = VECTOR_BYTES / sizeof(T) };
@@ -15,7 +15,7 @@ INLINE void NAME(permuted)(const interpolate_blocks *b, T *line, const T *row, i
         memcpy(&high, row + b->base[i] + LANES, sizeof high);
         for (int64_t k = 0; k < taps; k++) {
             NAME(vector) v = __builtin_shuffle(low, high, place[k]);
-            if (taps > 2) v = (NAME(vector))((NAME(places))v & (place[k] >= 0)); /* a tap that is not there */
+            if (taps > 2) v = (NAME(vector))((NAME(places))v & (place[k] >= 0)); /* a missing tap */
             sum = taps == 1 ? v * weight[k] : sum + v * weight[k];
         }
         memcpy(line, &sum, sizeof sum);

@@ -1,9 +1,10 @@
 /* Compiled once per instruction set: see interpolate.h.
  *
- * An output row is made of input rows that were interpolated across first, and then mixed down. Going across is the expensive half: it reads
- * elements at odd places. Neighbouring output rows need the same ones, so the driver keeps them, and each input row is taken across once. Where
- * the results of a vector need elements of two neighbouring vectors (scales above about a half), those are loaded and permuted in registers:
- * a tap costs a permutation, a product and a sum for 16 results. The rest, going down, is memory traffic. */
+ * An output row combines input rows that were interpolated horizontally first. The horizontal pass is the expensive half: it
+ * reads elements at irregular places. Neighbouring output rows need the same input rows, so the driver keeps them, and each
+ * input row passes once. If the results of a vector need only elements of two neighbouring vectors (scales above about a
+ * half), those are loaded and permuted in registers: a tap costs a permutation, a product and a sum for 16 results. The
+ * vertical pass is memory traffic. */
 #include "interpolate.h"
 #include "../kernels.h"
 #include <string.h>
@@ -13,7 +14,7 @@ enum { VECTOR_BYTES = 64 };
 #elif defined __AVX2__
 enum { VECTOR_BYTES = 32 };
 #endif
-#if (defined __AVX512F__ || defined __AVX2__) && !defined __clang__ /* clang has no permutation by a variable */
+#if (defined __AVX512F__ || defined __AVX2__) && !defined __clang__ /* clang has no variable permutation */
 #define PERMUTES
 #endif
 

@@ -1,23 +1,23 @@
-/* Pooling: where windows begin and end is laid out once per call, planes are shared between threads, pool_planes.isa.o3.c computes them. The gradient of a
- * maximum with indices is a sum at them, plane by plane; without, its places are found again.
+/* Pooling: window bounds are tabulated once per call, threads share planes, pool_planes.isa.o3.c computes them. The gradient
+ * of a maximum with indices is a scatter-add at them, plane by plane; without indices, the positions are found again.
  *
- * What bounds it. An element takes part in kernel / stride operations a dimension: without overlap (2 x 2) that is little beside reading it, with
- * overlap (3 x 3, stride 2) there is the folding across columns, where every second element of a line is wanted and vectors are taken apart.
- * With indices it is arithmetic: a comparison and two selections per element of a window, in row-major order, since of equal ones the
- * first counts.
+ * Bound: an element takes part in kernel / stride operations per dimension. Without overlap (2 x 2) that is little beside
+ * reading it; with overlap (3 x 3, stride 2) folding across columns dominates, where every second element of a line is
+ * wanted and vectors are deinterleaved. With indices it is arithmetic: a comparison and two selections per element of a
+ * window, in row-major order, since the first of equal values counts.
  *
- * Tiles. One row of the output at a time: the rows under it are folded into one line, which is then folded across (pool_planes.isa.o3.c). The line is
- * all the scratch there is, it stays in L1, and it has the padding at its ends, so that no window is clipped; where padding or reach would
- * make it more than WIDEST times as long as the row, windows are read from the tables instead. Windows of 2 x 2 side by side skip the line:
- * two rows are read, the result is written. A plane is never cut: no two threads add to one element of a gradient, and the result is the
- * same for any number of them.
+ * Tiles: one output row at a time. The rows under it are folded into one line, which is then folded across
+ * (pool_planes.isa.o3.c). The line is the only workspace, it stays in L1, and it includes the padding at its ends, so that
+ * no window is clipped. If padding or reach would make it more than WIDEST times as long as the row, windows are read from
+ * the tables instead. Adjacent 2 x 2 windows skip the line: two rows are read, the result is written. A plane is never
+ * split: no two threads add to one element of a gradient, and the result does not depend on their number.
  *
- * Fraction of a copy in the same caches (1 x 64 x 56 x 56, float32, one thread, 87 GB/s; input and output counted once, best of 120 runs beside
- * other work): maximum 2 x 2 0.6 (52 GB/s), average 2 x 2 0.3, average 3 x 3 with stride 2 0.2, maximum 3 x 3 with stride 2 0.16, with indices 0.05.
- * So only the first is near memory; the others are bound by what they do with a line.
+ * Fraction of a copy in the same caches (1 x 64 x 56 x 56, float32, one thread, 87 GB/s; input and output counted once, best
+ * of 120 runs beside other work): maximum 2 x 2 0.6 (52 GB/s), average 2 x 2 0.3, average 3 x 3 with stride 2 0.2, maximum 3
+ * x 3 with stride 2 0.16, with indices 0.05. So only the first is near memory; the others are bound by the work per line.
  *
- * Not done: each window on its own (8 operations per element of 3 x 3 instead of 4, without vectors); sums as differences of running sums, in
- * which one infinity would reach every window after it. */
+ * Rejected: each window on its own (8 operations per element of 3 x 3 instead of 4, without vectors); sums as differences of
+ * running sums, in which one infinity would reach every window after it. */
 #include "../cpu.h"
 #include "pool.h"
 #include <string.h>
@@ -107,7 +107,7 @@ typedef struct {
     const lc_pool_args *args;
     lc_dtype            dtype;
     int64_t             area, results;
-    atomic_int          astray; /* an index that is none */
+    atomic_int          astray; /* an index out of range */
 } sum_job;
 #define SUM_AT(T)                                                                                                              \
     for (int64_t i = 0; i < n; i++) {                                                                                          \

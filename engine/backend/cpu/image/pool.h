@@ -1,4 +1,5 @@
-/* Planes of a pooling op: one set of kernels per instruction set (pool_planes.isa.o3.c is compiled for each), chosen by pool.c. */
+/* Planes of a pooling op: one set of kernels per instruction set (pool_planes.isa.o3.c is compiled for each), chosen by
+ * pool.c. */
 #pragma once
 #include "../../args.h"
 
@@ -12,14 +13,14 @@ typedef enum {
     POOL_KINDS
 } pool_kind;
 
-/* What is the same for all planes. Output position o of dimension d takes the inputs first[d][o] .. past[d][o] - 1, dilation[d] apart, and
- * counts for count[d][o] in the divisor. */
+/* Common to all planes. Output position o of dimension d takes the inputs first[d][o] .. past[d][o] - 1, dilation[d] apart,
+ * and contributes count[d][o] to the divisor. */
 typedef struct {
     const lc_pool_args *args;
     const int64_t      *first[3], *past[3], *count[3];
-    int64_t line, left; /* elements of a row with its padding, as far as windows reach; of them padding on the left */
+    int64_t line, left; /* elements of a row with its padding, as far as windows reach; of these, padding on the left */
     bool    clipped;    /* rows have no padding: windows are read from the tables */
-    bool    paired;     /* windows of 1 x 2 x 2 side by side, all within the plane */
+    bool    paired;     /* adjacent windows of 1 x 2 x 2, all within the plane */
 } pool_plan;
 
 /* Elements of scratch: a line, and four rows of output. */

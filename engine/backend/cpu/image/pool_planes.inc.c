@@ -1,4 +1,4 @@
-/* Pooling in elements T, with indices I as wide as T. */
+/* Pooling of elements T, with indices I as wide as T. */
 #define OP      MAX
 #define START   LEAST
 #define STEP(f) CAT(NAME(f), max)
@@ -22,7 +22,7 @@ static void NAME(max_planes)(const pool_plan *p, int64_t begin, int64_t end, voi
         }
 }
 
-/* What a row's sums are divided by, where it is not a->divisor: share (result[2]) times the count of rows. */
+/* The divisors of a row's sums, unless a->divisor is set: share (result[2]) times the count of rows. */
 static void NAME(shares)(const pool_plan *p, T *share)
 {
     for (int64_t i = 0; i < p->args->result[2]; i++) share[i] = (T)p->count[2][i];
@@ -50,8 +50,9 @@ static void NAME(average_planes)(const pool_plan *p, int64_t begin, int64_t end,
         }
 }
 
-/* The transpose of average: each gradient, divided, goes to all elements of its window; across into a line, then down its rows. */
-static void NAME(spread_row)(const pool_plan *p, T *line, const T *g)
+/* The transposed average: each gradient, divided, goes to all elements of its window; across into a line, then down its
+ * rows. */
+static void NAME(scatter_row)(const pool_plan *p, T *line, const T *g)
 {
     const lc_pool_args *a = p->args;
     int64_t             n = a->result[2], s = a->stride[2];
@@ -66,7 +67,7 @@ static void NAME(spread_row)(const pool_plan *p, T *line, const T *g)
         for (int64_t i = 0; i < n; i++) to[i] += g[i];
         else for (int64_t i = 0; i < n; i++) to[i * s] += g[i]; }
 }
-static void NAME(spread_planes)(const pool_plan *p, int64_t begin, int64_t end, void *scratch)
+static void NAME(average_backward_planes)(const pool_plan *p, int64_t begin, int64_t end, void *scratch)
 {
     const lc_pool_args *a = p->args;
     int64_t             h = a->size[1], w = a->size[2], area = a->size[0] * h * w, n = a->result[2];
@@ -81,7 +82,7 @@ static void NAME(spread_planes)(const pool_plan *p, int64_t begin, int64_t end, 
             int64_t od = r / a->result[1], oh = r % a->result[1];
             memset(line, 0, (size_t)p->line * sizeof(T));
             NAME(divide)(p, g, in, share, od, oh);
-            NAME(spread_row)(p, line, g);
+            NAME(scatter_row)(p, line, g);
             for (int64_t y = p->first[0][od]; y < p->past[0][od]; y++)
                 for (int64_t x = p->first[1][oh]; x < p->past[1][oh]; x++) {
                     T *to = out + (y * h + x) * w;
@@ -98,7 +99,7 @@ static void NAME(spread_planes)(const pool_plan *p, int64_t begin, int64_t end, 
         bool better = (v) > best || IS_NAN(v);                                                                                 \
         best = better ? (v) : best, where = better ? (at) : where;                                                             \
     } while (0)
-/* One row of the window, against the best so far: element j of the line is number base + j. k is constant where it is called. */
+/* One row of the window against the best so far: element j of the line has index base + j. k is constant where it is called. */
 INLINE void NAME(take_row)(T *value, I *index, const T *line, I base, int64_t n, int64_t s, int64_t k, int64_t d)
 {
     INDEPENDENT
@@ -131,14 +132,14 @@ static void NAME(take)(const pool_plan *p, T *value, I *index, const T *line, I 
     else if (s == 2) NAME(take_steps)(value, index, line, base, n, 2, k, d);
     else NAME(take_steps)(value, index, line, base, n, s, k, d);
 }
-/* The largest elements under row r of the output, and where they are in the plane. line: padded at its ends already. */
+/* The maxima under row r of the output, and their indices in the plane. line: already padded at its ends. */
 static void NAME(find_row)(const pool_plan *p, const T *in, T *value, I *where, T *line, int64_t r)
 {
     const lc_pool_args *a = p->args;
     int64_t             h = a->size[1], w = a->size[2], n = a->result[2], od = r / a->result[1], oh = r % a->result[1];
     int64_t             y0 = p->first[0][od], x0 = p->first[1][oh], last = a->size[0] * h * w - 1;
     CAT(NAME(fill), max)(value, n);
-    for (int64_t i = 0; i < n; i++) { /* what stays if nothing is larger: the window's first element */
+    for (int64_t i = 0; i < n; i++) { /* the default if nothing is larger: the window's first element */
         int64_t first = (y0 * h + x0) * w + p->first[2][i];
         where[i] = (I)(first < last ? first : last);
     }
@@ -165,9 +166,9 @@ static void NAME(index_planes)(const pool_plan *p, int64_t begin, int64_t end, v
 }
 #undef TAKE
 
-/* ---- the gradient of the maximum: each goes where its maximum is ---- */
+/* ---- the gradient of the maximum: each goes to its maximum's position ---- */
 #if HAS_GRADIENT
-/* LANES windows of 2 x 2 that lie side by side; of each the gradient goes to the largest element, zero to the others. */
+/* LANES adjacent 2 x 2 windows: the gradient of each goes to its largest element, zero to the others. */
 #define LOAD(v, from) memcpy(&(v), from, sizeof(v)) /* one vector each: a copy of two would go through memory */
 #define PAIRS(LANES, UNZIP, ZIP)                                                                                               \
     INLINE void CAT(NAME(pairs), LANES)(T * to, const T *in, const T *g, int64_t w)                                            \
@@ -187,7 +188,7 @@ static void NAME(index_planes)(const pool_plan *p, int64_t begin, int64_t end, v
         memcpy(to, &p, sizeof p), memcpy(to + LANES, &q, sizeof q);                                                            \
         memcpy(to + w, &r, sizeof r), memcpy(to + w + LANES, &s, sizeof s);                                                    \
     }
-/* The largest of each. */
+/* The maximum of each window. */
 #define LARGEST(LANES, UNZIP)                                                                                                  \
     INLINE void CAT(NAME(largest), LANES)(T * to, const T *in, int64_t w)                                                      \
     {                                                                                                                          \
@@ -210,7 +211,7 @@ PAIRS(8, UNZIP8, ZIP8)
 PAIRS(4, UNZIP4, ZIP4)
 PAIRS(2, UNZIP2, ZIP2)
 #undef PAIRS
-/* A row of n windows; the last vector may overlap the one before, where the same is written again. */
+/* A row of n windows; the last vector may overlap its predecessor and write the same values again. */
 static void NAME(pairs)(T *to, const T *in, const T *g, int64_t w, int64_t n)
 {
     int64_t i = 0;

@@ -1,10 +1,11 @@
 /* Compiled once per instruction set: see pool.h.
  *
- * A window is folded in two steps. Down: the rows it covers are folded into one line, whole rows at a time, in vectors. Across: the line is
- * folded at each output column; neighbouring outputs are computed together. So a 3 x 3 window costs 2 + 2 operations per element, not 8, and
- * the line stays in L1. The line has the padding around it, filled once with what changes nothing, so that no window needs clipping.
+ * A window is folded in two steps. Down: the rows it covers are folded into one line, whole rows at a time, in vectors.
+ * Across: the line is folded at each output column; neighbouring outputs are computed together. So a 3 x 3 window costs 2 +
+ * 2 operations per element, not 8, and the line stays in L1. The line includes the padding, filled once with the neutral
+ * element, so that no window needs clipping.
  *
- * With indices a window is walked in row-major order, since of equal values the first one counts, and of NaNs the last. */
+ * With indices a window is walked in row-major order, since the first of equal values counts, and the last NaN. */
 #include "pool.h"
 #include "../kernels.h"
 #include <math.h>
@@ -49,7 +50,7 @@
 
 #define PLANES(type, gradient, paired)                                                                                         \
     {                                                                                                                          \
-        max_planes_##type, index_planes_##type, average_planes_##type, spread_planes_##type, gradient, paired                  \
+        max_planes_##type, index_planes_##type, average_planes_##type, average_backward_planes_##type, gradient, paired        \
     }
 const lc_pools CAT(lc_cpu_pools, LC_ISA) = { PLANES(f32, gradient_planes_f32, pair_planes_f32),
                                              PLANES(f64, gradient_planes_f64, pair_planes_f64), PLANES(i64, NULL, NULL) };

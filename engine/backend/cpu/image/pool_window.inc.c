@@ -1,10 +1,11 @@
-/* The two steps of folding a window with OP, which starts with START. */
+/* The two steps of folding a window with OP, whose neutral element is START. */
 static void STEP(fill)(T *to, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) to[i] = START;
 }
 
-/* to (size[2]): the rows under the windows of output row (od, oh). Three at a time, where `to` is the first once it holds something. */
+/* to (size[2]): the rows under the windows of output row (od, oh). Three at a time; `to` is the first of them once it is
+ * initialised. */
 static void STEP(down)(const pool_plan *p, const T *in, T *to, int64_t od, int64_t oh)
 {
     const lc_pool_args *a = p->args;
@@ -28,7 +29,7 @@ static void STEP(down)(const pool_plan *p, const T *in, T *to, int64_t od, int64
     for (int64_t i = 0; i < w; i++) to[i] = OP(row[0][i], row[1][i]);
 }
 
-/* out[i] = the k elements of line from i s on, d apart. s is constant where it is called. */
+/* out[i] = the fold of the k elements of line from i s on, d apart. s is constant where it is called. */
 INLINE void STEP(steps)(T *out, const T *line, int64_t n, int64_t s, int64_t k, int64_t d)
 {
     if (k == 1) INDEPENDENT

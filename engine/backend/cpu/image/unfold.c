@@ -1,19 +1,21 @@
-/* unfold and fold: windows of a plane as columns of a matrix, and the sum of columns back into a plane.
+/* unfold and fold: windows of a plane as columns of a matrix (im2col), and the sum of columns back into a plane (col2im).
  *
- * What bounds it. Nothing is computed in one, and one addition per number in the other: memory, and for narrow images the moves of short rows. A
- * plane is read kernel times, from the caches where it stays; the matrix, kernel times as large, is written (or read) once.
+ * Bound: unfold computes nothing, fold one addition per element. So memory bounds them, and for narrow images the moves of
+ * short rows. A plane is read `kernel` times, from the cache; the matrix, `kernel` times as large, is written (or read)
+ * once.
  *
- * Tiles. One row of the matrix is one tap of the window over all places. For each the places whose tap lies in the plane are a range of rows and a
- * range of columns, found by two divisions (`inside`): no element is tested. So a tap is a block of short rows, each moved (or added) as a
- * whole, with zeros set before and behind, and writes go upwards only. Planes are what threads share; in fold each owns the plane it sums
- * into, and taps are added in order, so that the result is the same for any number of threads.
+ * Tiles: one row of the matrix is one tap of the window over all positions. For each tap, the positions inside the plane are
+ * a range of rows and a range of columns, found by two divisions (`inside`): no element is tested. So a tap is a block of
+ * short rows, each moved (or added) as a whole, with zeros before and after, and writes go upwards only. Threads share
+ * planes; in fold each thread owns the plane it sums into, and taps are added in order, so that the result does not depend
+ * on the number of threads.
  *
- * Fraction of a copy of as many bytes (31 GB/s, one thread, float32, 8 x 16 x 56 x 56, best of 120 runs beside other work): unfold 3 x 3 with padding 0.5
- * (16 GB/s), fold 0.7 (21), unfold 2 x 2 with stride 2 0.4 (13). In the caches (28 x 28) they are no faster, 13 and 21, where a copy does 87: rows
- * of 28 to 56 numbers are too short for what it takes to start one.
+ * Fraction of a copy of as many bytes (31 GB/s, one thread, float32, 8 x 16 x 56 x 56, best of 120 runs beside other work):
+ * unfold 3 x 3 with padding 0.5 (16 GB/s), fold 0.7 (21), unfold 2 x 2 with stride 2 0.4 (13). In the caches (28 x 28) they
+ * are no faster, 13 and 21, where a copy does 87: rows of 28 to 56 elements are too short for the overhead of starting one.
  *
- * Not done: place by place (as many small moves as there are numbers); gathering by a table of indices (8 bytes read for 4 moved).
- * Convolutions do not come here: theirs are implicit (conv.c). */
+ * Rejected: position by position (as many small moves as there are elements); gathering by a table of indices (8 bytes read
+ * for 4 moved). Convolutions do not come here: their im2col is implicit (conv.c). */
 #include "../cpu.h"
 #include "../../args.h"
 #include <string.h>
@@ -24,7 +26,7 @@ typedef struct {
     int64_t             size, area, results, taps;
 } unfold_job;
 
-/* Places first .. past of dimension d whose tap k is in the plane, and where it is for place 0. */
+/* Positions first .. past of dimension d whose tap k is in the plane, and its offset for position 0. */
 static int64_t inside(const lc_pool_args *a, int d, int64_t k, int64_t *first, int64_t *past)
 {
     int64_t at = k * a->dilation[d] - a->padding[d], step = a->stride[d], left = a->size[d] - at;

@@ -1,16 +1,17 @@
-/* Indexing of every kind: gather, scatter, index_select, advanced indexing, embedding rows. One walk (args.h: lc_index_args) with a row
- * function per element width for moves, per dtype for arithmetic (index_rows.c).
+/* Indexing of every kind: gather, scatter, index_select, advanced indexing, embedding rows. One walk (args.h: lc_index_args)
+ * with a row function per element width for moves, per dtype for arithmetic (index_rows.c).
  *
- * Rows check every index before they use it. What they filled or changed by then is thrown away, if it is a new tensor; where a tensor
- * that somebody has is written, a walk over the indices alone comes first. Several index tensors, and positions in a tensor that only
- * looks flat, become offsets tile by tile.
+ * Rows check every index before they use it. If one is bad, a new output tensor is discarded; if an existing tensor is
+ * written, a walk over the indices alone comes first. Several index tensors, and positions in a tensor that only looks flat,
+ * become offsets tile by tile.
  *
- * Threads. Reads split anywhere. Writes split along a dimension that no index decides: two chunks then never meet in `indexed`, and within
- * a chunk the order of the walk is kept. So duplicates are summed, or win, in the same order whatever the number of threads. */
+ * Threads. Reads split anywhere. Writes split along a dimension that no index determines: two chunks then never meet in
+ * `indexed`, and within a chunk the order of the walk is kept. So duplicates are summed, or win, in the same order whatever
+ * the number of threads. */
 #include "index.h"
 #include <string.h>
 
-enum { TILE = 1024, MOST_AT_ONCE = LC_OPERANDS - 2 }; /* indices that are looked at together; index tensors of one walk */
+enum { TILE = 1024, MOST_AT_ONCE = LC_OPERANDS - 2 }; /* indices per tile; index tensors of one walk */
 
 typedef struct {
     const lc_index_args *args;
@@ -63,7 +64,7 @@ static void check_chunk(void *ctx, int64_t begin, int64_t end)
     range_check *check = ctx;
     if (lc_iter_range(&check->it, begin, end, row_in_range, check)) check->bad = 1;
 }
-static int check_range(const lc_index_operand *k, int64_t low) /* what is expanded is looked at once */
+static int check_range(const lc_index_operand *k, int64_t low) /* expanded dimensions are checked once */
 {
     range_check check = { .operand = k, .low = low };
     int64_t     shape[LC_MAX_DIMS], numel = 1;
@@ -87,7 +88,7 @@ static lc_indexed_row row_along(const lc_index_args *a, int k)
     const lc_index_operand *o = &a->index[k];
     return (lc_indexed_row){ o->size, o->step * lc_size_of(a->indexed->dtype), a->wraps ? o->size : 0 };
 }
-static inline int64_t offset_in(const lc_tensor *t, int64_t position) /* of an element by its number, in elements */
+static inline int64_t offset_in(const lc_tensor *t, int64_t position) /* offset of an element by its number, in elements */
 {
     int64_t offset = 0;
     for (int d = t->ndim - 1; d >= 0; d--) {
@@ -187,15 +188,16 @@ static void run_walk(walk *w, int64_t numel)
         else cpu_parallel(numel, CPU_GRAIN, numel, read_chunk, w);
         return;
     }
-    for (int d = 0; d < a->ndim; d++) /* the largest dimension that indices do not decide; the first of equals */
+    for (int d = 0; d < a->ndim; d++) /* the largest dimension that indices do not determine; the first of equals */
         if (a->indexed_stride[d] != 0 && (w->split_dim < 0 || a->shape[d] > a->shape[w->split_dim])) w->split_dim = d;
-    /* One piece per thread, of whole cache lines: unlike elsewhere the cut may follow the number of threads, because no sum crosses it. */
+    /* One piece per thread, of whole cache lines: unlike elsewhere, the cut may follow the number of threads, because no sum
+     * crosses it. */
     int64_t n = w->split_dim < 0 ? 1 : a->shape[w->split_dim], threads = numel <= CPU_GRAIN ? 1 : lc_num_threads();
     int64_t grain = ((n + threads - 1) / threads + 15) / 16 * 16;
     cpu_parallel(n, grain, numel, write_chunk, w);
 }
 
-/* More index tensors than a walk has operands for: all but the last few become one tensor of offsets ahead of it. */
+/* More index tensors than a walk has operands: all but the last few are first combined into one tensor of offsets. */
 static int add_offsets(void *ctx, char *const *ptr, const int64_t *stride, int64_t n)
 {
     const lc_indexed_row *row = ctx; /* in elements */
@@ -217,7 +219,7 @@ static int run_many(const lc_index_args *a, lc_row_fn fn, int64_t numel)
     lc_tensor *offsets = lc_tensor_new(LC_i64, a->indexed->device, 1, &count);
     if (!offsets) return -1;
     memset(offsets->data, 0, (size_t)count * sizeof(int64_t));
-    for (int k = first; k < a->n_index; k++) { /* the walk itself adds them up: `indexed` is what the index tensor holds */
+    for (int k = first; k < a->n_index; k++) { /* the walk itself adds them up: `indexed` is the content of the index tensor */
         lc_iter it;
         lc_iter_start(&it, a->ndim, shape);
         for (int d = 0; d < a->ndim; d++) bytes[d] = stride[d] * 8;

@@ -1,16 +1,15 @@
-/* Rows of an indexed walk: n positions, of which ptr[0] is `indexed`, ptr[1] `walked`, ptr[2] the int64 index. A row stops at the first index
- * that is out of range, before it uses it, and returns 1. */
+/* Rows of an indexed walk: n positions; ptr[0] is `indexed`, ptr[1] `walked`, ptr[2] the int64 index. A row stops before the
+ * first index that is out of range, and returns 1. */
 #pragma once
 #include "../cpu.h"
 #include "../../args.h"
 #include "../../../tensor/iter.h"
 
 typedef struct {
-    int64_t size, step,
-        wrap; /* of the dimension that is indexed; step in bytes; wrap: size, or 0 where no index may be negative */
+    int64_t size, step, wrap; /* of the indexed dimension; step in bytes; wrap: size, or 0 if no index may be negative */
 } lc_indexed_row;
 
-lc_row_fn cpu_index_row(lc_index_mode mode, lc_dtype dtype); /* takes an lc_indexed_row; NULL: no such arithmetic */
+lc_row_fn cpu_index_row(lc_index_mode mode, lc_dtype dtype); /* takes an lc_indexed_row; NULL: unsupported arithmetic */
 
 /* Position along the dimension; as an unsigned number it is below size if the index is good. */
 static inline uint64_t cpu_index_at(const lc_indexed_row *row, const char *at)

@@ -13,7 +13,8 @@ static int NAME(read)(void *ctx, char *const *ptr, const int64_t *stride, int64_
             for (int64_t i = 0; i < n; i++) *(T *)(walked + i * stride[1]) = *(const T *)(indexed + i * stride[0]);
         return 0;
     }
-    if (stride[0] == 0 && row->step == sizeof(T) && stride[1] == sizeof(T) && stride[2] == 8) { /* along what is contiguous */
+    if (stride[0] == 0 && row->step == sizeof(T) && stride[1] == sizeof(T) &&
+        stride[2] == 8) { /* along a contiguous dimension */
         const uint64_t size = (uint64_t)row->size;
         const int64_t *at = (const int64_t *)index, wrap = row->wrap;
         int64_t        i = 0;

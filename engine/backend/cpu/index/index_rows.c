@@ -46,7 +46,7 @@ static inline float    of_bf16(uint16_t x) { return lc_bf16_to_f32(x); }
 #define C32_TIMES(a, b)    c32_of_c64(c64_of_c32(a) * c64_of_c32(b))
 #define BF16_SMALLER(a, b) bf16_of(SMALLER(of_bf16(a), of_bf16(b)))
 
-/* dtype, C type of sums (unsigned: they wrap), sum, product, C type of comparisons, larger, smaller */
+/* dtype, C type of sums (unsigned: they wrap), sum, product, C type of comparisons, maximum, minimum */
 #define ROWS(R)                                                                                                                \
     R(b8, uint8_t, ANY, BOTH, uint8_t, ANY, BOTH)                                                                              \
     R(u8, uint8_t, PLUS, TIMES, uint8_t, LARGER, SMALLER)                                                                      \

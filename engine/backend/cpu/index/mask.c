@@ -1,5 +1,5 @@
-/* masked_select and masked_scatter: the k-th position where a mask holds, in row-major order, against the k-th element of a vector. A first
- * walk counts per chunk, so that every chunk of the second knows where its part of the vector begins. */
+/* masked_select and masked_scatter pair the k-th true position of a mask, in row-major order, with the k-th element of a
+ * vector. A first walk counts per chunk, so that every chunk of the second walk knows its start in the vector. */
 #include "../cpu.h"
 #include "../../args.h"
 #include "../../../tensor/iter.h"
@@ -11,7 +11,7 @@
 typedef struct {
     const lc_mask_args *args;
     lc_iter             it;            /* mask, then `masked` */
-    int64_t             numel, *found; /* positions before each chunk, and all of them */
+    int64_t             numel, *found; /* true positions before each chunk, and their total */
 } masked;
 typedef struct {
     const masked *m;
@@ -23,7 +23,7 @@ static int count_row(void *ctx, char *const *ptr, const int64_t *stride, int64_t
     const uint8_t *mask = (const uint8_t *)ptr[0];
     int64_t        found = 0;
     if (stride[0] == 1)
-        for (int64_t at = 0; at < n; at += 128) { /* counted in bytes: as many to a vector as there are */
+        for (int64_t at = 0; at < n; at += 128) { /* counts in bytes: the most lanes per vector */
             int64_t end = n - at < 128 ? n : at + 128;
             uint8_t some = 0;
             for (int64_t i = at; i < end; i++) some += mask[i] != 0;

@@ -1,5 +1,5 @@
-/* Elements of type T (a width, not a dtype) where a mask holds, moved one behind the other; n positions, up to `left` moves. Without a
- * branch per element: masks are hard to predict. What is moved too early is overwritten by the next. Returns the number of moves. */
+/* Moves elements of type T (a width, not a dtype) where a mask is true, compacted; n positions, up to `left` moves.
+ * Branchless: masks are hard to predict. An element moved too early is overwritten by the next. Returns the number of moves. */
 static int64_t NAME(select)(char *to, const char *from, int64_t step, const uint8_t *mask, int64_t mask_step, int64_t n,
                             int64_t left)
 {

@@ -10,7 +10,7 @@ typedef struct {
     int64_t                last, coordinate[LC_MAX_DIMS]; /* of the last one found */
 } nonzero_walk;
 
-/* From the coordinates of the last element found to those of the element at `at`: a division only where a line ends. */
+/* Advances the coordinates from the last element found to the element at `at`: a division only where a line ends. */
 static void put_position(nonzero_walk *w, int64_t at)
 {
     const lc_tensor *in = w->args->in;
@@ -50,7 +50,7 @@ static int nonzero_row(void *ctx, char *const *ptr, const int64_t *stride, int64
             uint16_t some = 0;
             for (int64_t i = 0; i < m; i++) some += set[i] != 0;
             w->found += some;
-        } else { /* without a branch per element: masks are hard to predict */
+        } else { /* branchless: masks are hard to predict */
             for (int64_t i = 0; i < m; i++) where[here] = (uint16_t)i, here += set[i] != 0;
             put_positions(w, where, here);
         }
@@ -62,7 +62,7 @@ static int nonzero_row(void *ctx, char *const *ptr, const int64_t *stride, int64
 typedef struct {
     const lc_nonzero_args *args;
     lc_iter                it;
-    int64_t               *found; /* of each chunk; then where its positions go */
+    int64_t               *found; /* per chunk: count; then start of its positions */
     int64_t                grain;
 } nonzero_job;
 static void nonzero_chunk(void *ctx, int64_t begin, int64_t end)

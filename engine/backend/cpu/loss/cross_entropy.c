@@ -1,12 +1,14 @@
 /* Cross entropy of scores per class with class indices.
  *
- * A line is the scores of one position: forward reads it twice, once from memory and once from the cache, for its maximum and the sum of
- * its exponentials, and keeps one number per line, the logarithm of that sum. Backward reads the scores again and writes the gradient, with one more
- * exponential each: that costs less than writing and reading probabilities of the same size. So the whole traffic is two reads and a write, and
- * exponentials bound it (the loop runs at about the speed of exp itself). Positions that lie side by side behind the classes (images) are worked on CROSS_ENTROPY_LANES at a time.
- * Halves, and blocks that are not whole, pass through a tile of a line, or of CROSS_ENTROPY_LANES of them.
+ * A line is the scores of one position. Forward reads it twice, once from memory and once from the cache, for its maximum
+ * and the sum of its exponentials, and keeps one number per line, the logarithm of that sum. Backward reads the scores again
+ * and writes the gradient, with one more exponential each: that costs less than writing and reading probabilities of the
+ * same size. So the whole traffic is two reads and a write, and exponentials bound it (the loop runs at about the speed of
+ * exp itself). Interleaved positions after the class dimension (images) are processed CROSS_ENTROPY_LANES at a time. Half
+ * precision, and partial blocks, pass through a tile of a line, or of CROSS_ENTROPY_LANES of them.
  *
- * A class out of range is found before anything is written. Sums over lines are formed after the threads are done, in the order of the lines. */
+ * A class out of range is found before anything is written. Sums over lines are computed after the threads are done, in the
+ * order of the lines. */
 #include "../cpu.h"
 #include "cross_entropy.h"
 #include "loss.h"
@@ -28,7 +30,7 @@ typedef struct {
     int64_t                       blocks, wide; /* blocks of CROSS_ENTROPY_LANES lanes per n; 1 lane: wide is 1 */
     double                        all_weights;  /* sum of the weights of all classes */
     double                        scale;        /* backward: of all gradients */
-    size_t                        room;
+    size_t                        tile_bytes;
     atomic_int                    failed;
 } cross_entropy_job;
 
@@ -37,7 +39,7 @@ static double weight_of(const cross_entropy_job *j, int64_t class)
     return class == j->a->ignored ? 0 : j->a->weight ? number_at(j->work, j->a->weight->data, class) : 1;
 }
 
-/* Elements of `lanes` lines to or from a tile with `wide` numbers per class. */
+/* Copies `lanes` lines to or from a tile with `wide` elements per class. */
 static void move_tile(const cross_entropy_job *j, char *tile, char *at, int64_t lanes, bool store)
 {
     const lc_cross_entropy_args *a = j->a;
@@ -51,7 +53,7 @@ static void move_tile(const cross_entropy_job *j, char *tile, char *at, int64_t 
     else cpu_move(j->work, tile, j->size, j->from, at, j->item, a->classes);
 }
 
-/* The loss of position k with the scores of its class at x. */
+/* The loss of position k with the score of its class at x. */
 static double loss_at(const cross_entropy_job *j, int64_t k, int64_t class, double score, double lse, double weighed)
 {
     const lc_cross_entropy_args *a = j->a;
@@ -130,14 +132,14 @@ static void backward_block(const cross_entropy_job *j, int64_t unit, char *tile)
 static void cross_entropy_chunk(void *ctx, int64_t begin, int64_t end)
 {
     cross_entropy_job *j = ctx;
-    char              *tile = j->room ? cpu_scratch(j->room) : NULL;
-    if (j->room && !tile) {
+    char              *tile = j->tile_bytes ? cpu_scratch(j->tile_bytes) : NULL;
+    if (j->tile_bytes && !tile) {
         j->failed = 1;
         return;
     }
-    if (tile) memset(tile, 0, j->room); /* lanes that are not there */
+    if (tile) memset(tile, 0, j->tile_bytes); /* unused lanes */
     for (int64_t unit = begin; unit < end; unit++) (j->a->out ? backward_block : forward_block)(j, unit, tile);
-    cpu_scratch_free(tile, j->room);
+    cpu_scratch_free(tile, j->tile_bytes);
 }
 
 static int check_classes(const lc_cross_entropy_args *a)
@@ -148,7 +150,7 @@ static int check_classes(const lc_cross_entropy_args *a)
             return lc_fail_int(LC_IndexError, "Target %lld is out of bounds.", (long long)target[k]);
     return 0;
 }
-/* Eight sums side by side, in this order whatever the number of threads. */
+/* Eight partial sums, in this order whatever the number of threads. */
 static void sum_up(const cross_entropy_job *j)
 {
     const lc_cross_entropy_args *a = j->a;
@@ -180,7 +182,7 @@ static int cpu_cross_entropy(UNUSED lc_dtype dtype, const void *args)
     if (check_classes(a) < 0) return -1;
     for (int64_t c = 0; c < a->classes; c++) j.all_weights += a->weight ? number_at(work, a->weight->data, c) : 1;
     j.blocks = (a->lanes + j.wide - 1) / j.wide;
-    if (from != work || a->lanes % j.wide) j.room = (size_t)(a->classes * j.wide * j.size);
+    if (from != work || a->lanes % j.wide) j.tile_bytes = (size_t)(a->classes * j.wide * j.size);
     int64_t units = a->n * j.blocks, each = a->classes * j.wide;
     if (units && a->classes) cpu_parallel(units, CPU_GRAIN / each + 1, 4 * units * each, cross_entropy_chunk, &j);
     if (j.failed) return lc_fail_int(LC_OutOfMemory, "cross_entropy: no memory for %lld scores", (long long)each);

@@ -1,5 +1,5 @@
-/* Compiled once per instruction set: see cross_entropy.h. What is raised to a power of e here is at most zero, but for rounding: the exponential needs no bound above and
- * no result below the normal numbers, which saves a third of its instructions. */
+/* Compiled once per instruction set: see cross_entropy.h. The argument of exp is at most zero, up to rounding: the
+ * exponential needs no upper bound and flushes underflow to zero, which saves a third of its instructions. */
 #include "cross_entropy.h"
 #include "../kernels.h"
 #include "../math/scalar_math.h"
@@ -8,7 +8,7 @@
 enum { PARTS = 16 };
 #ifndef __clang__
 #undef INDEPENDENT
-#define INDEPENDENT _Pragma("GCC ivdep") _Pragma("GCC unroll 1") /* unrolled first, it is not vectorised */
+#define INDEPENDENT _Pragma("GCC ivdep") _Pragma("GCC unroll 1") /* if unrolled first, it is not vectorised */
 #endif
 
 MATH float falling_exp_f32(float x)

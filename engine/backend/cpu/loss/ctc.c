@@ -1,9 +1,10 @@
-/* Connectionist temporal classification. A sequence of n labels is stretched to 2 n + 1 states: blanks between, before and behind them. alpha[t][s] is the
- * logarithm of the probability of all ways to be in state s at time t; a step comes from the same state, from the one before, or from two before if that
- * skips a blank between different labels. The step is a loop over states without dependences (cross_entropy.inc.c, compiled per instruction set): with two
- * impossible states in front of the line there is no edge, and what may not be skipped is added -infinity. Backward runs the same step over the
- * reversed line. As alpha + beta less one score is the share of a state, at most 1, shares are summed without logarithms. Samples are independent:
- * threads take whole ones. The bound is three exponentials and a logarithm per state and step. */
+/* Connectionist temporal classification. A sequence of n labels is extended to 2 n + 1 states by blanks between, before and
+ * after them. alpha[t][s] is the log probability of all paths that are in state s at time t; a step comes from the same
+ * state, from the previous one, or from two before if that skips a blank between different labels. The step is a loop over
+ * states without dependences (cross_entropy.inc.c, compiled per instruction set): with two impossible states in front of the
+ * line there is no edge case, and a forbidden skip adds -infinity. Backward runs the same step over the reversed line. alpha
+ * + beta minus one score is the log posterior of a state, at most 0, so posteriors are summed without logarithms. Samples
+ * are independent: threads take whole ones. The bound is three exponentials and a logarithm per state and step. */
 #include "../cpu.h"
 #include "cross_entropy.h"
 #include "../../args.h"
@@ -15,11 +16,12 @@ typedef struct {
     const lc_cross_entropy_lines *lines;
     lc_dtype                      dtype;
     int64_t                       steps, batch, classes, size;
-    const int64_t                *first; /* of each sample's labels */
+    const int64_t                *first; /* start of each sample's labels */
     atomic_int                    failed;
 } ctc_job;
 
-/* Working memory of one sample, in numbers of the dtype: three lines with two impossible states in front, scores, and the shares of a step. */
+/* Workspace of one sample, in elements of the dtype: three lines with two impossible states in front, scores, and the
+ * posteriors of a step. */
 typedef struct {
     char    *now, *before, *skip, *score, *share;
     int64_t *label; /* of each state */
@@ -36,19 +38,19 @@ static void put(const ctc_job *j, void *p, int64_t i, double v)
     if (j->dtype == LC_f32) ((float *)p)[i] = (float)v;
     else ((double *)p)[i] = v;
 }
-static size_t lines_room(const ctc_job *j)
+static size_t workspace_bytes(const ctc_job *j)
 {
     size_t states = (size_t)(2 * j->a->longest + 1);
     return (4 * (states + FRONT) + (size_t)j->classes) * (size_t)j->size + states * sizeof(int64_t);
 }
 /* The states of sample b, from the first to the last or reversed. */
-static void lay_out(const ctc_job *j, int64_t b, bool reversed, char *room, ctc_lines *l)
+static void lay_out(const ctc_job *j, int64_t b, bool reversed, char *workspace, ctc_lines *l)
 {
     int64_t        n = j->a->target_length[b], most = 2 * j->a->longest + 1 + FRONT;
     const int64_t *target = (const int64_t *)j->a->targets->data + j->first[b];
     l->states = 2 * n + 1;
-    l->label = (int64_t *)room, room += (most - FRONT) * (int64_t)sizeof(int64_t);
-    l->now = room, l->before = l->now + most * j->size, l->skip = l->before + most * j->size;
+    l->label = (int64_t *)workspace, workspace += (most - FRONT) * (int64_t)sizeof(int64_t);
+    l->now = workspace, l->before = l->now + most * j->size, l->skip = l->before + most * j->size;
     l->score = l->skip + most * j->size, l->share = l->score + most * j->size;
     for (int64_t s = 0; s < l->states; s++) {
         int64_t from = reversed ? l->states - 1 - s : s;
@@ -62,7 +64,7 @@ static const char *scores_of(const ctc_job *j, int64_t t, int64_t b)
 {
     return j->a->log_probs->data + (t * j->batch + b) * j->classes * j->size;
 }
-/* The line of one step in l->now; `start`: of the first step. */
+/* The line of one step in l->now; `start`: it is the first step. */
 static void advance(const ctc_job *j, ctc_lines *l, int64_t t, int64_t b, bool start)
 {
     const char *score = scores_of(j, t, b);
@@ -81,13 +83,13 @@ static double joined(double x, double y)
     return m == -INFINITY ? m : m + log(exp(x - m) + exp(y - m));
 }
 
-static void forward_sample(const ctc_job *j, int64_t b, char *room)
+static void forward_sample(const ctc_job *j, int64_t b, char *workspace)
 {
     const lc_ctc_args *a = j->a;
     int64_t            steps = a->input_length[b], states = 2 * a->longest + 1, n = a->target_length[b];
     char              *alpha = a->alpha->data + b * j->steps * states * j->size;
     ctc_lines          l;
-    lay_out(j, b, false, room, &l);
+    lay_out(j, b, false, workspace, &l);
     for (int64_t k = 0; k < j->steps * states; k++) put(j, alpha, k, -INFINITY);
     for (int64_t t = 0; t < steps; t++) {
         advance(j, &l, t, b, t == 0);
@@ -102,7 +104,7 @@ static void fill(const ctc_job *j, int64_t from, int64_t to, int64_t b, double v
     for (int64_t t = from; t < to; t++)
         for (int64_t c = 0; c < j->classes; c++) put(j, j->a->out->data, (t * j->batch + b) * j->classes + c, value);
 }
-static void backward_sample(const ctc_job *j, int64_t b, char *room)
+static void backward_sample(const ctc_job *j, int64_t b, char *workspace)
 {
     const lc_ctc_args *a = j->a;
     int64_t            steps = a->input_length[b], states = 2 * a->longest + 1;
@@ -118,7 +120,7 @@ static void backward_sample(const ctc_job *j, int64_t b, char *room)
         fill(j, 0, steps, b, NAN);
         return;
     }
-    lay_out(j, b, true, room, &l);
+    lay_out(j, b, true, workspace, &l);
     for (int64_t t = steps - 1; t >= 0; t--) {
         const char *score = scores_of(j, t, b);
         advance(j, &l, t, b, t == steps - 1);
@@ -136,14 +138,14 @@ static void backward_sample(const ctc_job *j, int64_t b, char *room)
 static void ctc_chunk(void *ctx, int64_t begin, int64_t end)
 {
     ctc_job *j = ctx;
-    size_t   bytes = lines_room(j);
-    char    *room = cpu_scratch(bytes);
-    if (!room) {
+    size_t   bytes = workspace_bytes(j);
+    char    *workspace = cpu_scratch(bytes);
+    if (!workspace) {
         j->failed = 1;
         return;
     }
-    for (int64_t b = begin; b < end; b++) (j->a->out ? backward_sample : forward_sample)(j, b, room);
-    cpu_scratch_free(room, bytes);
+    for (int64_t b = begin; b < end; b++) (j->a->out ? backward_sample : forward_sample)(j, b, workspace);
+    cpu_scratch_free(workspace, bytes);
 }
 
 static int cpu_ctc(lc_dtype dtype, const void *args)

@@ -11,7 +11,7 @@ typedef struct {
     atomic_int                       failed;
 } label_job;
 
-/* Pairs (label, non-label class). With a gradient, a pair that lacks its margin moves both scores. */
+/* Pairs (label, non-label class). With a gradient, a pair that violates the margin moves both scores. */
 static void label_row(const label_job *j, int64_t row, bool *is_label)
 {
     const lc_multilabel_margin_args *a = j->a;

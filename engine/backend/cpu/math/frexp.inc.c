@@ -1,4 +1,5 @@
-/* Mantissa and exponent of an R by its bits, and the larger and the smaller of two numbers where a NaN loses: in selections, which vectors can do. */
+/* Mantissa and exponent of an R by its bits, and the maximum and minimum of two numbers where NaN loses: by selections,
+ * which vectorise. */
 MATH R NAME(mantissa)(R x)
 {
     R a = ABS(x) < MIN_NORMAL ? x * (R)((U)1 << MANTISSA) : x;

@@ -1,9 +1,10 @@
 /* The m_* functions of scalar.def in C, and the element types lc_<name>.
  *
- * exp, log, tanh, sin and cos, and in vector_math.h more, are written so that the compiler can put them into vectors: no branch, no table, no library call.
- * Results do not depend on the position in a vector, because vector and scalar code perform the same operations. Where the
- * instruction set has a fused multiply-add the polynomials use it, so tables of different instruction sets may differ in the last bit.
- * Errors: float32 at most 2 ulp (exp and log about 1), float64 at most 4. The polynomials are those of Cephes and fdlibm. */
+ * exp, log, tanh, sin, cos, and more in vector_math.h, are written so that the compiler can vectorise them: no branch, no
+ * table, no library call. Results do not depend on the position in a vector, because vector and scalar code perform the same
+ * operations. Where the instruction set has a fused multiply-add the polynomials use it, so tables of different instruction
+ * sets may differ in the last bit. Errors: float32 at most 2 ulp (exp and log about 1), float64 at most 4. The polynomials
+ * are those of Cephes and fdlibm. */
 #pragma once
 #include "../../../core/core.h"
 #include <complex.h>
@@ -61,7 +62,7 @@ MATH uint64_t bits64(double f)
 #define ROUND32 12582912.f
 #define ROUND64 6755399441055744.0
 
-/* exp(c) - 1 = expm1(r) * 2^n + (2^n - 1) with c = n ln 2 + r: what exp and tanh share. */
+/* exp(c) - 1 = expm1(r) * 2^n + (2^n - 1) with c = n ln 2 + r: shared by exp and tanh. */
 MATH float expm1_reduced_f32(float c, int32_t *n)
 {
     float t = fused32(c, 1.44269504f, ROUND32), k = t - ROUND32;
@@ -81,8 +82,8 @@ MATH double expm1_reduced_f64(double c, int64_t *n)
     *n = (int64_t)(bits64(t) - bits64(ROUND64));
     return 2 * p / (q - p);
 }
-/* The power of two is applied in halves, so that results may be subnormal. NaN falls through every comparison. The lower limit is a variable:
- * of a constant the compiler makes a path of its own, of two paths masks, where a maximum is one instruction. */
+/* The power of two is applied as two factors, so that results may be subnormal. NaN falls through every comparison. The
+ * lower limit is a variable: from a constant the compiler makes two paths with masks, where a maximum is one instruction. */
 extern const float lc_exp_low __attribute__((visibility("hidden"))); /* -104: cpu.c */
 MATH float         exp_limited_f32(float c)
 {
@@ -96,7 +97,7 @@ MATH float exp_f32(float x)
     float c = x < lc_exp_low ? lc_exp_low : x;
     return exp_limited_f32(c > 89.f ? 89.f : c);
 }
-MATH float  exp_below_f32(float x) /* of x up to 0 */ { return exp_limited_f32(x < lc_exp_low ? lc_exp_low : x); }
+MATH float  exp_below_f32(float x) /* for x up to 0 */ { return exp_limited_f32(x < lc_exp_low ? lc_exp_low : x); }
 MATH double exp_f64(double x)
 {
     int64_t n;
@@ -119,7 +120,7 @@ MATH double tanh_f64(double x)
     return __builtin_copysign(t / (t + 2), x);
 }
 
-/* By exp(-|x|), which is at most 1: 1 + exp(-x) of a negative x would round twice. */
+/* By exp(-|x|), which is at most 1: 1 + exp(-x) for a negative x would round twice. */
 MATH float sigmoid_f32(float x)
 {
     float z = exp_below_f32(-__builtin_fabsf(x));
@@ -168,8 +169,8 @@ MATH double log_f64(double x)
     return x > 0 ? y : x == 0 ? -(double)INFINITY : (double)NAN;
 }
 
-/* x = k pi/2 + r. pi/2 is in three parts: with the fused multiply-add x - k times the first is exact, and what follows rounds once; without
- * it, the same in double. loops.isa.c sends arguments from FAR on to the library. */
+/* x = k pi/2 + r. pi/2 is split into three parts: with the fused multiply-add x - k times the first is exact, and the rest
+ * rounds once; without it, the same in double. loops.isa.c calls the library for arguments from FAR on. */
 #define FAR 0x1p20f
 #ifdef __FMA__
 #define QUARTERS_F32(x)                                                                                                        \
@@ -182,7 +183,7 @@ MATH double log_f64(double x)
     uint32_t q = (uint32_t)bits64(t);                                                                                          \
     float    r = (float)(((double)(x)-k * 1.57079637050628662109375) + k * 4.37113900018624283e-8);
 #endif
-#define REDUCED_F32(x) /* q: which quarter; s and c: sine and cosine of r */                                                   \
+#define REDUCED_F32(x) /* q: the quadrant; s and c: sine and cosine of r */                                                    \
     QUARTERS_F32(x)                                                                                                            \
     float z = r * r, s = fused32(fused32(-1.9515295891e-4f, z, 8.3321608736e-3f), z, -1.6666654611e-1f);                       \
     float c = fused32(fused32(2.443315711809948e-5f, z, -1.388731625493765e-3f), z, 4.166664568298827e-2f);                    \
@@ -204,8 +205,8 @@ MATH float cos_f32(float x)
 
 #include "vector_math.h"
 
-/* Complex products and quotients as PyTorch forms them: the product without the recovery of infinities that C asks for, the quotient
- * scaled by the larger part of the divisor. */
+/* Complex products and quotients as in PyTorch: the product without C99's recovery of infinities, the quotient scaled by the
+ * larger part of the divisor. */
 #define COMPLEX_MATH(R, C, sfx, abs)                                                                                           \
     MATH C complex_##sfx(R re, R im)                                                                                           \
     {                                                                                                                          \
@@ -237,7 +238,7 @@ MATH int64_t trunc_div_i64(int64_t x, int64_t y) { return y == -1 ? (int64_t)(0 
 MATH int64_t fmod_i64(int64_t x, int64_t y) { return y == -1 ? 0 : x % y; }
 #define FN MATH
 #include "../../math/shared.h"
-MATH int64_t pow_i64(int64_t x, int64_t y) /* wraps; a negative power is what the truncated quotient 1 / x^-y is */
+MATH int64_t pow_i64(int64_t x, int64_t y) /* wraps; a negative power is the truncated quotient 1 / x^-y */
 {
     uint64_t result = 1, base = (uint64_t)x;
     if (y < 0) return x == 1 ? 1 : x == -1 ? (y & 1 ? -1 : 1) : 0;
@@ -324,7 +325,7 @@ WHOLE_MATH(i64)
 #define m_gcd(x, y)      _Generic((x), lc_i64 : gcd_i64, default : gcd_i32)(x, y)
 #define m_lcm(x, y)      _Generic((x), lc_i64 : lcm_i64, default : lcm_i32)(x, y)
 MATH bool sign_i64(int64_t x) { return x < 0; }
-/* Remainders twice: of those that vectors can form (vector_math.h), and of the library's for the others. */
+/* Remainders twice: those that vectors can compute (vector_math.h), and the library's for the others. */
 #define R          float
 #define NAME(f)    f##_f32
 #define FMOD(x, y) fmod_f32(x, y)
@@ -367,8 +368,8 @@ MATH bool sign_i64(int64_t x) { return x < 0; }
     }                                                                                                                          \
     MATH C sinc_##sfx(C z)                                                                                                     \
     {                                                                                                                          \
-        C turned = scaled_##sfx(z, (R)3.14159265358979323846);                                                                 \
-        return z == 0 ? (C)1 : div_##sfx(m_sin(turned), turned);                                                               \
+        C pi_z = scaled_##sfx(z, (R)3.14159265358979323846);                                                                   \
+        return z == 0 ? (C)1 : div_##sfx(m_sin(pi_z), pi_z);                                                                   \
     }                                                                                                                          \
     MATH C silu_backward_##sfx(C g, C z)                                                                                       \
     {                                                                                                                          \
@@ -383,7 +384,7 @@ MATH bool sign_i64(int64_t x) { return x < 0; }
             return __real__ low < 0 ? low : m_log(m_exp(low) + m_exp(high));                                                   \
         return high + log1p_##sfx(m_exp(low - high));                                                                          \
     }
-/* What the far loop of sinc sends to the library. */
+/* The library path of sinc's far loop. */
 MATH float  sinc_far_f32(float x) { return sinf(x * (float)3.14159265358979323846) / (x * (float)3.14159265358979323846); }
 MATH double sinc_far_f64(double x) { return sin(x * 3.14159265358979323846) / (x * 3.14159265358979323846); }
 COMPLEX_BUILT(float, lc_c64, c64, f)
@@ -392,7 +393,7 @@ COMPLEX_BUILT(double, lc_c128, c128, )
 /* Functions built from those above; a macro each, because they choose by type. */
 MATH double lgamma_f64(double x) { return lgamma_r(x, &(int){ 0 }); }
 MATH double digamma_f64(double x) { return special_digamma(x); }
-/* The next float16 or bfloat16, of numbers that are exactly such. */
+/* The next float16 or bfloat16, for numbers that are exactly representable. */
 #define HALF_MATH(h)                                                                                                           \
     MATH float nextafter_##h(float x, float y)                                                                                 \
     {                                                                                                                          \
@@ -420,7 +421,7 @@ HALF_MATH(bf16)
 #define BITS(x)    bits32(x)
 #define AS(u)      as_f32(u)
 #define ABS(x)     __builtin_fabsf(x)
-#define MANTISSA   24 /* bits, with the one that is not stored */
+#define MANTISSA   24 /* bits, including the implicit one */
 #define BIAS       127
 #define MIN_NORMAL 0x1p-126f
 #include "frexp.inc.c"
@@ -452,7 +453,7 @@ HALF_MATH(bf16)
 #define m_gelu_tanh_slope(x)  BY_FLOAT(x, gelu_tanh_slope)(x)
 #define m_digamma(x)          BY_FLOAT(x, digamma)(x)
 #define m_erfinv(x)           BY_FLOAT(x, erfinv)(x)
-#define m_sin_any(x)          BY_REAL_TYPE(x, sinf, sin, sin)(x) /* of any size: for rows without a far loop */
+#define m_sin_any(x)          BY_REAL_TYPE(x, sinf, sin, sin)(x) /* any size: for rows without a far loop */
 #define m_cos_any(x)          BY_REAL_TYPE(x, cosf, cos, cos)(x)
 #define m_silu_backward(x, y) BY_TYPE(x, silu_backward_f32, silu_backward_f64, silu_backward_c64, silu_backward_c128)(x, y)
 #define m_logaddexp(x, y)     BY_TYPE(x, logaddexp_f32, logaddexp_f64, logaddexp_c64, logaddexp_c128)(x, y)

@@ -1,6 +1,6 @@
-/* More functions that the compiler can put into vectors, by the rules of scalar_math.h, which includes this file: no branch, no table,
- * no library call. Polynomials have their highest coefficient first; those without a name are fits of this project's own, whose relative
- * error over the interval is below half a unit in the last place.
+/* More functions that the compiler can vectorise, by the rules of scalar_math.h, which includes this file: no branch, no
+ * table, no library call. Polynomials have their highest coefficient first; those without a name are this project's own
+ * fits, whose relative error over the interval is below half a unit in the last place.
  *
  * Errors: float32 at most 2 ulp, float64 at most 4, unless a comment says otherwise. */
 #pragma once
@@ -46,7 +46,8 @@
 
 /* ---- exponentials ---- */
 
-/* (exp(x) - 1) / 2 of |x| up to 89.5 or 710.5. By a quarter, so that the power of two does not overflow before the result does. */
+/* (exp(x) - 1) / 2 for |x| up to 89.5 or 710.5. By a quarter, so that the power of two does not overflow before the result
+ * does. */
 MATH float half_expm1_f32(float x)
 {
     int32_t n;
@@ -119,7 +120,7 @@ MATH double exp2_f64(double x)
 
 /* ---- logarithms ---- */
 
-/* log(1 + x): of u = 1 + x rounded, whose part beyond the power of two gets back what the rounding lost. */
+/* log(1 + x): the log of u = 1 + x rounded, whose part beyond the power of two is corrected by the rounding error. */
 MATH float log1p_f32(float x)
 {
     float    u = 1 + x, lost = (u - 1) - x;
@@ -139,7 +140,7 @@ MATH double log1p_f64(double x)
     y = ABS64(x) < 1e-17 ? x : u == (double)INFINITY ? u : y;
     return u > 0 ? y : u == 0 ? -(double)INFINITY : (double)NAN;
 }
-/* log2 and log10: the exponent apart, so that powers of two are exact. */
+/* log2 and log10: the exponent separately, so that powers of two are exact. */
 MATH float scaled_log_f32(float x, float per_unit, float high, float low)
 {
     bool     tiny = x < 0x1p-126f;
@@ -167,7 +168,7 @@ MATH double log10_f64(double x)
     return scaled_log_f64(x, 0.43429448190325182765, 3.01029995663611771306e-01, 3.69423907715893078616e-13);
 }
 
-/* Inverse hyperbolic functions by log1p; far out by log, where a square would overflow. */
+/* Inverse hyperbolic functions by log1p; for large arguments by log, where a square would overflow. */
 MATH float asinh_f32(float x)
 {
     float a = ABS32(x), s = a * a, near = log1p_f32(a + s / (1 + sqrtf(1 + s))),
@@ -346,8 +347,8 @@ MATH double erf_near_f64(double a) /* of [0, 1] */
                       -0.02686617064323777036, 0.1128379167094500627, -0.3761263890318354044, 0.128379167095512567);
     return fused64(p, a, a);
 }
-/* erfc = exp(-x x) P(q) / (1 + 2 x) with q = (x - 4) / (x + 4), and the square in two parts: of all x in float32, of x from 1 to 27 in
- * float64. float32: 5 ulp. */
+/* erfc = exp(-x x) P(q) / (1 + 2 x) with q = (x - 4) / (x + 4), and the square in two parts: for all x in float32, for x
+ * from 1 to 27 in float64. float32: 5 ulp. */
 MATH float erfc_f32(float x)
 {
     float  a = ABS32(x), b = a > 10.5f ? 10.5f : a, q = (b - 4) / (b + 4);
@@ -381,14 +382,15 @@ MATH double erfc_f64(double x)
     y = x < 0 ? 2 - y : y;
     return x != x ? x : a > 1 ? y : inner;
 }
-/* Powers of two of moderate t, as t = e + ROUND32 leaves them: the exponent of p is raised by adding to its bits. To 9e-8. */
+/* Powers of two for moderate t, as t = e + ROUND32 leaves them: adding to the bits of p raises its exponent. To 9e-8. */
 MATH float raised_f32(float r, float t)
 {
     float p = POLY32(r, 1.326472733e-03f, 9.671512953e-03f, 5.550733745e-02f, 2.402224208e-01f, 6.931469776e-01f);
     return as_f32(bits32(fused32(p, r, 1.f)) + (bits32(t) << 23));
 }
-/* x normal_cdf(x), and x / (1 + exp(-x)), each with one exponential in the least number of instructions: they are what activations of large tensors
- * cost. gelu: the tail at -|x| as a power of two, error 4e-7. silu: 3 ulp. At -infinity both are 0 times that, as PyTorch's. */
+/* x normal_cdf(x), and x / (1 + exp(-x)), each with one exponential in the fewest instructions: they dominate activations of
+ * large tensors. gelu: the tail at -|x| as a power of two, error 4e-7. silu: 3 ulp. At -infinity both are 0 times that, as
+ * in PyTorch. */
 MATH float gelu_f32(float x)
 {
     float a = -ABS32(x), b = a < -6.5f ? -6.5f : a;
@@ -397,7 +399,8 @@ MATH float gelu_f32(float x)
     float t = e + ROUND32, tail = raised_f32(e - (t - ROUND32), t);
     return fused32(x < b ? x : b, a < -6.5f ? 0.f : tail, x > 0 ? x : 0.f);
 }
-/* Its slope, normal_cdf(x) + x times the density. Choices are between constants: what one could skip, gcc 13 makes a branch of. */
+/* The derivative: normal_cdf(x) + x times the density. Selections are between constants: gcc 13 turns a skippable expression
+ * into a branch. */
 MATH float gelu_slope_f32(float x)
 {
     float a = -ABS32(x), b = a < -6.5f ? -6.5f : a;
@@ -429,7 +432,7 @@ MATH float erfinv_f32(float x)
     return a == 1 ? SIGN32((float)INFINITY, x) : y;
 }
 
-/* float64: the same guess with another fit beyond 5, and a step of Halley's method. */
+/* float64: the same guess with another fit beyond 5, and one step of Halley's method. */
 MATH double erfinv_f64(double x)
 {
     double a = ABS64(x), w = -log_f64((1 - a) * (1 + a)), v = w - 2.5, u = sqrt(w) - 4;
@@ -520,9 +523,10 @@ MATH double hypot_f64(double x, double y)
 #define SINPI                                                                                                                  \
     0.0004474920849077101067, -0.007364005472115722526, 0.08214479467064854921, -0.5992644339357286458, 2.550164035906744668,  \
         -5.167712779987959002, 3.141592653589635062
-/* log(p) of the product p = x (x + 1) ... (x + 7) moves small arguments to Stirling's series; reflection needs one more factor in the
- * same logarithm, whose argument is positive and normal, or infinite. In double: near the zeros at 1 and 2 the difference keeps 7 digits. */
-MATH double log_normal_f64(double x) /* of positive x that are neither subnormal nor infinite */
+/* log(p) of the product p = x (x + 1) ... (x + 7) moves small arguments to Stirling's series; reflection needs one more
+ * factor in the same logarithm, whose argument is positive and normal, or infinite. In double: near the zeros at 1 and 2 the
+ * difference keeps 7 digits. */
+MATH double log_normal_f64(double x) /* for positive x that are neither subnormal nor infinite */
 {
     uint64_t u = bits64(x) - 0x3fe6a09e667f3bcdu;
     int32_t  k = (int32_t)(u >> 32) >> 20;
@@ -538,7 +542,7 @@ MATH float lgamma_f32(float x)
     double top = neg ? 3.14159265358979323846 * p : 1, below = neg ? a * sine : p, s = (y - 0.5) * log_normal_f64(y) - y;
     s += 0.91893853320467274178 + i * POLY64(z, 1. / 156, -691. / 360360, 1. / 1188, -1. / 1680, 1. / 1260, -1. / 360, 1. / 12);
     double l = log_normal_f64(top / below);
-    float  result = (float)(l + (neg ? -s : s)) + 0 * x; /* NaN comes through the last */
+    float  result = (float)(l + (neg ? -s : s)) + 0 * x; /* NaN propagates through the last term */
     result = ((below == 0) | (a == (double)INFINITY)) ? (float)INFINITY : result;
     return ((x == 1) | (x == 2)) ? 0.f : result;
 }
@@ -557,13 +561,14 @@ MATH float digamma_f32(float x)
     double shift = y < 8 ? d / p : 0, w = y < 8 ? y + 8 : y, i = 1 / w, z = i * i;
     double psi = log_f64(w) - 0.5 * i - z * POLY64(z, 1. / 132, -1. / 240, 1. / 252, -1. / 120, 1. / 12) - shift;
     double r = (double)x - rint((double)x), a = ABS64(r), h = 0.5 - a;
-    double sine = a * POLY64(a * a, SINPI), cosine = h * POLY64(h * h, SINPI), turn = 3.14159265358979323846 * cosine / sine;
-    float  y32 = (float)(x < 0 ? psi - SIGN64(turn, r) : psi);
+    double sine = a * POLY64(a * a, SINPI), cosine = h * POLY64(h * h, SINPI),
+           reflection = 3.14159265358979323846 * cosine / sine;
+    float y32 = (float)(x < 0 ? psi - SIGN64(reflection, r) : psi);
     y32 = x < 0 && r == 0 ? (float)NAN : y32;
     return x == 0 ? SIGN32((float)INFINITY, -x) : y32;
 }
-/* Derivative of digamma: the recurrence over some steps as one quotient d / p, then the asymptotic series; reflection below 1/2, where sine
- * is sin(pi x), in float32 of the product as PyTorch rounds it. */
+/* Derivative of digamma: the recurrence over some steps as one quotient d / p, then the asymptotic series; reflection below
+ * 1/2, where sine is sin(pi x), in float32 of the product as PyTorch rounds it. */
 #define SHIFTED(k) q = (y + (k)) * (y + (k)), d = fused64(d, q, p), p *= q
 #define TRIGAMMA_TAIL(steps)                                                                                                   \
     double w = y < (steps) ? y + (steps) : y, i = 1 / w, z = i * i, shift = y < (steps) ? d / p : 0;                           \
@@ -602,7 +607,7 @@ MATH double trigamma_f64(double x)
 MATH int is_nan_f32(float x) { return (bits32(x) & 0x7fffffffu) > 0x7f800000u; }
 MATH int is_nan_f64(double x) { return (bits64(x) & 0x7fffffffffffffffu) > 0x7ff0000000000000u; }
 
-/* The next number: bit patterns of one sign are ordered like their numbers. */
+/* The next number: bit patterns of one sign are ordered like their values. */
 #define NEXT_MATH(R, U, sfx, bits, as, top)                                                                                    \
     MATH R nextafter_##sfx(R x, R y)                                                                                           \
     {                                                                                                                          \
@@ -620,8 +625,8 @@ MATH float ldexp_f32(float x, float y) /* exact in double, and rounded once */
 }
 MATH double ldexp_f64(double x, double y) { return ldexp(x, y < -5000. ? -5000 : y > 5000. ? 5000 : (int)y); }
 
-/* Remainders of quotients below NEAR: the quotient may be one off, the remainder is exact. Others go to the library (loops.isa.c), as all do
- * without the fused multiply-add. */
+/* Remainders of quotients below NEAR: the quotient may be one off, the remainder is exact. Others call the library
+ * (loops.isa.c), as all do without the fused multiply-add. */
 #ifdef __FMA__
 #define NEAR_f32 0x1p22f
 #define NEAR_f64 0x1p50

@@ -15,8 +15,7 @@
 enum { COLUMN_TILE = 256 };
 static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-static inline _Complex float mul_c64(_Complex float a, _Complex float b) /* without C99's recovery of infinities, as in other
-                                                                          * libraries */
+static inline _Complex float mul_c64(_Complex float a, _Complex float b) /* without C99's recovery of infinities */
 {
     return __builtin_complex(__real__ a * __real__ b - __imag__ a * __imag__ b,
                              __real__ a * __imag__ b + __imag__ a * __real__ b);

@@ -2,5 +2,4 @@
 #pragma once
 #include "../../args.h"
 
-int cpu_matmul_half(lc_dtype dtype, const lc_matmul_args *g); /* a, b, out, addend, residual: each of dtype, float16 or
-                                                                 * bfloat16 */
+int cpu_matmul_half(lc_dtype dtype, const lc_matmul_args *g); /* operands: each of dtype or half precision */

@@ -8,8 +8,7 @@ INLINE void NAME(micro)(int tall, int wide, int64_t k, const T *a, int64_t a_row
                         T *out, int64_t out_row, const T *factor, ending how)
 {
     NAME(sums)
-    sum[TALL][WIDE]; /* in registers, because every loop over it is unrolled; the old value is added last, when no product waits
-                * for it */
+    sum[TALL][WIDE]; /* in registers, since every loop over it is unrolled; the old value is added last */
 #define EACH(...)                                                                                                              \
     _Pragma("GCC unroll 16") for (int i = 0; i < tall; i++) _Pragma("GCC unroll 4") for (int j = 0; j < wide; j++) __VA_ARGS__
     EACH(sum[i][j] = (NAME(sums)){ 0 };)

@@ -1,4 +1,4 @@
-/* Kernels that make values: ranges. They go through a buffer into outputs that are strided or narrow. */
+/* Kernels that generate ranges. They write through a buffer into outputs that are strided or narrow. */
 #include "../cpu.h"
 #include "../../args.h"
 #include <complex.h>
@@ -16,9 +16,9 @@ typedef struct {
     bool                power;
 } ramp;
 
-/* The index of an element as a double, in a way that vectors can: the conversion of 64-bit integers is not among their instructions. */
+/* The index of an element as a double, without the conversion of 64-bit integers, which vector instruction sets lack. */
 #define INDEX(first, i) ((double)(first) + (double)(int)(i))
-static bool is_packed(const ramp *r, int64_t step) /* written where it belongs */
+static bool is_packed(const ramp *r, int64_t step) /* written in place */
 {
     return (r->dtype == LC_f32 || r->dtype == LC_f64) && step == lc_size_of(r->dtype);
 }
@@ -61,7 +61,8 @@ static double rounded(lc_dtype dtype, double value)
     cpu_move(LC_f64, (char *)&value, 0, dtype, held, 0, 1);
     return value;
 }
-/* From both ends, so that the last value is end. Ends and step have the precision of the result (integers: a float64 step), as in PyTorch. */
+/* From both ends, so that the last value is end. Ends and step have the precision of the result (integers: a float64 step),
+ * as in PyTorch. */
 static void even_chunk(void *ctx, int64_t begin, int64_t end)
 {
     const ramp *r = ctx;
@@ -70,7 +71,7 @@ static void even_chunk(void *ctx, int64_t begin, int64_t end)
     double      tile[RAMP_TILE];
     for (int64_t first = begin, m; first < end; first += m) {
         m = end - first < RAMP_TILE ? end - first : RAMP_TILE;
-        if (first < middle && first + m > middle) m = middle - first; /* a tile is of one half */
+        if (first < middle && first + m > middle) m = middle - first; /* a tile belongs to one half */
         if (is_packed(r, stride) && !r->power) {
             bool low = first < middle;
             lc_cpu_moves.ramp[r->dtype == LC_f64](r->args->out->data + first * stride, low ? r->start : r->end,

@@ -1,13 +1,13 @@
-/* Moves: conversion [from][to] with any distance between elements on either side, copies per width, fills.
+/* Moves: conversion [from][to] with any strides on either side, copies per width, fills.
  *
- * A copy between two orders of dimensions (a transposed copy) goes through square blocks: rows of one side are columns of the other,
- * and a block of whole cache lines on both sides is the unit that wastes no memory traffic. */
+ * A copy between two orders of dimensions (a transposed copy) goes through square blocks: rows of one side are columns of
+ * the other, and a block of whole cache lines on both sides wastes no memory traffic. */
 #include "../cpu.h"
 #include "../convert.h"
 #include "../../../tensor/iter.h"
 #include <string.h>
 
-/* Any pair, any steps: small rather than fast. Contiguous conversions that are common have vector code (loops.isa.c). */
+/* Any pair, any strides: small rather than fast. Common contiguous conversions have vector code (loops.isa.c). */
 #define MOVE(from, to)                                                                                                         \
     static SMALL void move_##from##_##to(char *dst, int64_t dst_step, const char *src, int64_t src_step, int64_t n)            \
     {                                                                                                                          \
@@ -39,7 +39,7 @@ static const mover movers[LC_DTYPE_COUNT][LC_DTYPE_COUNT] = {
 typedef struct {
     uint64_t part[2];
 } u128;
-#define UNROLLED(loop) _Pragma("GCC unroll 4") loop /* else its speed depends on where it lies */
+#define UNROLLED(loop) _Pragma("GCC unroll 4") loop /* without it, its speed depends on its alignment */
 #define COPY(bits, type)                                                                                                       \
     static void copy_##bits(char *dst, int64_t dst_step, const char *src, int64_t src_step, int64_t n)                         \
     {                                                                                                                          \
@@ -55,8 +55,8 @@ COPY(8, uint8_t) COPY(16, uint16_t) COPY(32, uint32_t) COPY(64, uint64_t) COPY(1
     return (mover[]){ copy_8, copy_16, copy_32, copy_64, copy_128 }[__builtin_ctzll((uint64_t)size)];
 }
 
-/* memcpy, but for rows, and for sides that are differently aligned: there the string instructions it uses take up to ten times as long on
- * some CPUs. */
+/* memcpy, except for rows and for sides with different alignment: there the string instructions it uses take up to ten times
+ * as long on some CPUs. */
 static void copy_bytes(char *dst, const char *src, size_t n)
 {
     bool row = n >= 1024 && n < 1 << 16;
@@ -64,21 +64,21 @@ static void copy_bytes(char *dst, const char *src, size_t n)
     else memcpy(dst, src, n);
 }
 
-/* One element over and over. */
+/* Fills with one element. */
 static void fill_bytes(char *dst, const char *element, int64_t size, int64_t bytes)
 {
-    _Alignas(64) char line[128]; /* twice, to begin anywhere in it */
+    _Alignas(64) char line[128]; /* twice, to start anywhere in it */
     int64_t           before = -(int64_t)(uintptr_t)dst & 63, lines = (bytes - before) / 64;
     copier(size)(line, size, element, 0, (int64_t)sizeof line / size);
     if (memcmp(line, line + 1, 64) == 0) { /* zeros, usually */
         memset(dst, line[0], (size_t)bytes);
         return;
     }
-    _Alignas(64) char turned[64];
-    memcpy(turned, line + before, 64);
+    _Alignas(64) char rotated[64];
+    memcpy(rotated, line + before, 64);
     memcpy(dst, line, (size_t)before);
-    lc_cpu_moves.fill_lines(dst + before, turned, lines);
-    memcpy(dst + before + lines * 64, turned, (size_t)((bytes - before) % 64));
+    lc_cpu_moves.fill_lines(dst + before, rotated, lines);
+    memcpy(dst + before + lines * 64, rotated, (size_t)((bytes - before) % 64));
 }
 
 void cpu_move(lc_dtype to, char *dst, int64_t dst_step, lc_dtype from, const char *src, int64_t src_step, int64_t n)
@@ -99,7 +99,7 @@ typedef struct {
     lc_dtype to, from;
     char    *dst, *src; /* contiguous copies */
     lc_iter *it;        /* others */
-    int      across;    /* transposed copies: the dimension src steps through most finely */
+    int      across;    /* transposed copies: the dimension along which src is contiguous */
     size_t   block;     /* copies of whole rows: their bytes */
 } move_job;
 
@@ -147,7 +147,7 @@ static void blocks_chunk(void *ctx, int64_t begin, int64_t end)
     const move_job *j = ctx;
     lc_iter_range(j->it, begin, end, move_blocks, ctx);
 }
-/* Each element several times in a row (repeat_interleave, a short expanded dimension): block is how often. */
+/* Each element several times in a row (repeat_interleave, a short expanded dimension): block is the number of repeats. */
 #define TIMES(bits, type)                                                                                                      \
     case bits:                                                                                                                 \
         for (int64_t i = 0; i < n; i++) {                                                                                      \
@@ -203,8 +203,8 @@ static lc_transpose transposer(int64_t size)
                        : transpose_128;
 }
 
-/* Strips of SIDE columns, which are SIDE rows of src that are read along, for every position of the other dimensions. */
-enum { SIDE = 16, CACHED = 1 << 22 }; /* larger copies are written past the cache; bytes */
+/* Strips of SIDE columns, which are SIDE rows of src read along memory, for every position of the other dimensions. */
+enum { SIDE = 16, CACHED = 1 << 22 }; /* larger copies bypass the cache; bytes */
 static void transpose_chunk(void *ctx, int64_t begin, int64_t end)
 {
     const move_job *j = ctx;
@@ -225,7 +225,7 @@ static void transpose_chunk(void *ctx, int64_t begin, int64_t end)
     }
 }
 
-static int transposed_dim(const lc_iter *it, const move_job *j) /* -1: not such a copy */
+static int transposed_dim(const lc_iter *it, const move_job *j) /* -1: not a transposed copy */
 {
     int64_t size = lc_size_of(j->to);
     if (j->to != j->from || it->ndim < 2 || lc_iter_step(it, 0) != size || lc_iter_step(it, 1) == size) return -1;
@@ -271,7 +271,7 @@ int cpu_copy(lc_tensor *to, const lc_tensor *from)
 int cpu_fill(lc_tensor *to, const lc_tensor *number)
 {
     _Alignas(16) char value[16];
-    lc_tensor         source = *number; /* the number in to's dtype: a broadcast copy does the rest */
+    lc_tensor         source = *number; /* the scalar in to's dtype: a broadcast copy does the rest */
     cpu_move((lc_dtype)to->dtype, value, 0, (lc_dtype)number->dtype, number->data, 0, 1);
     source.dtype = to->dtype;
     source.data = value;

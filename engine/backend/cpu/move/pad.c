@@ -1,7 +1,7 @@
-/* Borders of a tensor's own elements: reflect, replicate, circular.
+/* Padding by a tensor's own elements: reflect, replicate, circular.
  *
- * Bound by memory, so it is one pass in the order of the result: each of its rows is a row of the input, copied, with the few elements before and
- * behind it taken from there while it is in L1. Threads share rows. */
+ * Bound by memory, so it is one pass in the order of the result: each output row copies an input row, and the few elements
+ * before and after come from that row while it is in L1. Threads share rows. */
 #include "../../args.h"
 #include "../cpu.h"
 #include <string.h>

@@ -1,8 +1,8 @@
 /* Transposing blocks in registers. Compiled once per instruction set.
  *
- * n rows of n elements become their transpose by log2(n) rounds of the same step: the first half of the rows zipped with the second
- * half. A block is as wide as a cache line on both sides, so every line is read once and written once, whole. Blocks of large copies
- * are written past the cache: their lines are not read first, and would not fit anyway. */
+ * n rows of n elements are transposed by log2(n) rounds of the same step: the first half of the rows is zipped with the
+ * second half. A block is as wide as a cache line on both sides, so every line is read once and written once, whole. Blocks
+ * of large copies bypass the cache: their lines are not read first, and would not fit anyway. */
 #include "../kernels.h"
 #ifdef __AVX2__
 #include <immintrin.h>
@@ -24,7 +24,7 @@ enum { LINE = 64 };
 #define ZIP64(a, b, from)                                                                                                      \
     __builtin_shufflevector(a, b, from, from + 8, from + 1, from + 9, from + 2, from + 10, from + 3, from + 11)
 #else
-enum { LINE = 32 }; /* half a line: the next block writes the other half at once */
+enum { LINE = 32 }; /* half a line: the next block writes the other half immediately */
 #ifdef __AVX2__
 #define STREAM(p, x) _mm256_stream_si256((void *)(p), (__m256i)(x))
 #else
@@ -81,7 +81,7 @@ static void fill_lines(char *dst, const char *line, int64_t lines)
     for (int64_t i = 0; i < lines; i++) *(vec *)(dst + i * 64) = x, *(vec *)(dst + i * 64 + 64 - LINE) = y;
 }
 
-/* Stores are aligned: one that crosses two lines costs twice, a load hardly more. */
+/* Stores are aligned: a store that crosses two lines costs twice, a load hardly more. */
 typedef char bytes_at __attribute__((vector_size(LINE), aligned(1), may_alias));
 typedef char bytes_line __attribute__((vector_size(LINE), may_alias));
 static void  copy(char *dst, const char *src, int64_t n)
@@ -100,11 +100,11 @@ static void  copy(char *dst, const char *src, int64_t n)
 #define BACKWARDS_8(n)  BACKWARDS_4(n), BACKWARDS_4(n - 4)
 #define BACKWARDS_16(n) BACKWARDS_8(n), BACKWARDS_8(n - 8)
 #ifdef __AVX512F__
-#define TURNED32(x) __builtin_shufflevector(x, x, BACKWARDS_16(16))
-#define TURNED64(x) __builtin_shufflevector(x, x, BACKWARDS_8(8))
+#define REVERSED32(x) __builtin_shufflevector(x, x, BACKWARDS_16(16))
+#define REVERSED64(x) __builtin_shufflevector(x, x, BACKWARDS_8(8))
 #else
-#define TURNED32(x) __builtin_shufflevector(x, x, BACKWARDS_8(8))
-#define TURNED64(x) __builtin_shufflevector(x, x, BACKWARDS_4(4))
+#define REVERSED32(x) __builtin_shufflevector(x, x, BACKWARDS_8(8))
+#define REVERSED64(x) __builtin_shufflevector(x, x, BACKWARDS_4(4))
 #endif
 #define REVERSE(bits)                                                                                                          \
     static void reverse##bits(char *dst, const char *src, int64_t n)                                                           \
@@ -114,17 +114,17 @@ static void  copy(char *dst, const char *src, int64_t n)
         int64_t               i = 0;                                                                                           \
         for (; i < n && (uintptr_t)(to + i) % LINE; i++) to[i] = from[-i];                                                     \
         for (; i + N##bits <= n; i += N##bits)                                                                                 \
-            *(vec##bits *)(to + i) = TURNED##bits(*(const vec##bits *)(from - i - (N##bits - 1)));                             \
+            *(vec##bits *)(to + i) = REVERSED##bits(*(const vec##bits *)(from - i - (N##bits - 1)));                           \
         for (; i < n; i++) to[i] = from[-i];                                                                                   \
     }
 REVERSE(32)
 REVERSE(64)
 
-#define RAMP(type)                                                                                                               \
-    static void ramp_##type(void *to, double start, double step, int64_t first, int way, int64_t n)                              \
-    {                                                                                                                            \
-        /* the index as a double in a way that vectors can: the conversion of 64-bit integers is not among their instructions */ \
-        for (int i = 0; i < (int)n; i++) ((type *)to)[i] = (type)(start + step * ((double)first + (double)(way * i)));           \
+#define RAMP(type)                                                                                                             \
+    static void ramp_##type(void *to, double start, double step, int64_t first, int way, int64_t n)                            \
+    {                                                                                                                          \
+        /* the index as a double, without the conversion of 64-bit integers, which vector instruction sets lack */             \
+        for (int i = 0; i < (int)n; i++) ((type *)to)[i] = (type)(start + step * ((double)first + (double)(way * i)));         \
     }
 RAMP(float)
 RAMP(double)

@@ -1,4 +1,4 @@
-/* tril and triu: rows of matrices, a part of each copied and the rest cleared. */
+/* tril and triu: in each matrix row, one part is copied and the rest cleared. */
 #include "../cpu.h"
 #include "../../args.h"
 #include <string.h>
@@ -27,7 +27,7 @@ static void clear_part(char *to, int64_t step, int64_t n, int64_t size)
         for (int64_t i = 0; i < n; i++) memset(to + i * step, 0, (size_t)size);
 }
 
-/* Rows [begin, end) of all matrices, counted through. */
+/* Rows [begin, end), counted through all matrices. */
 static void triangle_rows(void *ctx, int64_t begin, int64_t end)
 {
     const triangle_job     *job = ctx;
@@ -41,7 +41,7 @@ static void triangle_rows(void *ctx, int64_t begin, int64_t end)
             rest /= a->out->shape[d];
             to_offset += i * a->out->stride[d], from_offset += i * a->in->stride[d];
         }
-        __int128    edge = (__int128)r + a->diagonal + !a->upper; /* the lower part, diagonal as wanted, is [0, split) */
+        __int128    edge = (__int128)r + a->diagonal + !a->upper; /* the lower part is [0, split) */
         int64_t     split = edge < 0 ? 0 : edge > n ? n : (int64_t)edge;
         char       *to = a->out->data + to_offset * job->size;
         const char *from = a->in->data + from_offset * job->size;

@@ -1,29 +1,31 @@
-/* Loops of the normalisations: one set per instruction set (norm_loops.isa.o3.c is compiled for each), chosen by norm_rows.c and norm_channels.c. */
+/* Loops of the normalisations: one set per instruction set (norm_loops.isa.o3.c is compiled for each), chosen by norm_rows.c
+ * and norm_channels.c. */
 #pragma once
 #include "../../args.h"
 
-/* For one element type; everything is contiguous, out may be any of the operands. "each": a weight and a bias per element, NULL where there are
- * none. columns: of `rows` rows of n elements, a statistic per element of a row. */
+/* For one element type; everything is contiguous, out may be any of the operands. "each": a weight and a bias per element,
+ * NULL if absent. columns: `rows` rows of n elements, one statistic per column. */
 typedef struct {
     void (*moments)(const void *x, int64_t n, double *mean, double *square); /* square: sum of (x - mean)^2 */
     double (*squares)(const void *x, int64_t n);
     void (*scale)(void *out, const void *x, int64_t n, double mean, double factor,
                   double shift); /* (x - mean) factor + shift */
     void (*scale_each)(void *out, const void *x, int64_t n, double mean, double factor, const void *weight, const void *bias);
-    void (*dots)(const void *g, const void *x, int64_t n, double mean, double sum[2]); /* add: of g, of g (x - mean) */
+    void (*dots)(const void *g, const void *x, int64_t n, double mean, double sum[2]); /* adds sums of g, g (x - mean) */
     void (*dots_each)(const void *g, const void *x, int64_t n, double mean, const void *weight, double sum[2]); /* weight g */
     void (*slope)(void *out, const void *g, const void *x, int64_t n, double mean,
                   const double by[4]); /* (by0 g - by2 - by1 (x - mean)) by3 */
     void (*slope_each)(void *out, const void *g, const void *x, int64_t n, double mean, const void *weight, const double by[4]);
     void (*sums_each)(const void *g, const void *x, int64_t n, double mean, double factor, void *dweight,
-                      void *dbias);                                                           /* add: g (x - mean) factor, g */
+                      void *dbias);                                                           /* adds: g (x - mean) factor, g */
     void (*column_moments)(const void *x, int64_t rows, int64_t n, void *mean, void *square); /* mean: minus the first row */
     void (*column_scale)(void *out, const void *x, int64_t rows, int64_t n, const void *mean, const void *factor,
-                         const void *shift, bool stream); /* stream: write past the cache */
+                         const void *shift, bool stream); /* stream: bypass the cache */
     void (*column_dots)(const void *g, const void *x, int64_t rows, int64_t n, const void *mean, void *sum, void *product);
     void (*column_slope)(void *out, const void *g, const void *x, int64_t rows, int64_t n, const void *mean,
                          const void *const by[3], bool stream);
-    /* to (2, n): means and squares of what was seen before; merged with those of `more` rows after `count`. shift: added to means, or NULL */
+    /* to (2, n): means and squares of `count` rows; merged with those of `more` rows after them. shift: added to means, or
+     * NULL */
     void (*column_merge)(double *to, const void *mean, const void *square, const void *shift, int64_t n, double count,
                          double more);
     void (*column_add)(double *to, const void *sum, const void *product, int64_t n);
@@ -33,9 +35,9 @@ typedef struct {
 } lc_norms;
 const lc_norm_loops *norm_loops_of(lc_dtype work); /* of this CPU */
 
-enum { NORM_TILE = 4096 }; /* elements that are worked on at a time: with what belongs to them they stay in L1 */
+enum { NORM_TILE = 4096 }; /* elements processed at a time: with their parameters they stay in L1 */
 
-/* Mean and sum of squared differences of what was seen, in tiles: Chan's form of Welford's recurrence. */
+/* Mean and sum of squared differences so far, in tiles: Chan's form of Welford's recurrence. */
 typedef struct {
     double count, mean, square;
 } norm_moments;
@@ -51,11 +53,11 @@ static inline void norm_merge(norm_moments *to, double count, double mean, doubl
     to->count = all;
 }
 
-/* n elements in the working dtype: themselves, or converted into room. */
-const void *norm_read(const lc_tensor *t, int64_t at, int64_t n, lc_dtype work, void *room);
-/* Where to write n elements: into t, or into room, from which norm_written moves them. */
-void *norm_place(const lc_tensor *t, int64_t at, lc_dtype work, void *room);
-void  norm_written(const lc_tensor *t, int64_t at, int64_t n, lc_dtype work, const void *room);
+/* n elements in the working dtype: in place, or converted into buffer. */
+const void *norm_read(const lc_tensor *t, int64_t at, int64_t n, lc_dtype work, void *buffer);
+/* Where to write n elements: into t, or into buffer, from which norm_written moves them. */
+void *norm_place(const lc_tensor *t, int64_t at, lc_dtype work, void *buffer);
+void  norm_written(const lc_tensor *t, int64_t at, int64_t n, lc_dtype work, const void *buffer);
 int   norm_no_memory(void);
 
 /* Element i of a tensor of statistics or parameters, which are of the working dtype. */

@@ -1,9 +1,10 @@
-/* Batch normalisation: (rows, channels, inner), a mean and a deviation per channel.
+/* Batch normalisation: (rows, channels, inner), a mean and a standard deviation per channel.
  *
- * Where a channel's elements lie together (inner is not small) threads share the channels: all planes of one are read for the statistics, and
- * again, from L2 if they fit, to be scaled. Else (vectors, channels last) the tensor is a matrix of channels x inner columns, in which every row
- * has an element or a few of each channel: threads share chunks of rows, whose columns are reduced in blocks that stay in cache; blocks, chunks
- * and the columns of a channel are then merged in their order, in double. Halves are converted block by block. */
+ * If a channel's elements are contiguous (inner is not small), threads share the channels: all planes of a channel are read
+ * for the statistics, and again, from L2 if they fit, to be scaled. Otherwise (vectors, channels last) the tensor is a
+ * matrix of channels x inner columns, in which every row has one or a few elements of each channel. Threads share chunks of
+ * rows, whose columns are reduced in blocks that stay in cache; blocks, chunks and the columns of a channel are then merged
+ * in order, in double. float16 and bfloat16 are converted block by block. */
 #include "../cpu.h"
 #include "norm.h"
 #include <math.h>
@@ -18,11 +19,11 @@ typedef struct {
     int64_t              size, width, grain, block; /* of an element; columns; rows of a chunk, of a block */
     double              *partial;                   /* (chunks, 2, width) */
     char                *column;                    /* mean, and three factors: (4, width) of the working dtype */
-    bool                 converts, stream;          /* stream: results would push what is read out of the caches */
+    bool                 converts, stream;          /* stream: results would evict the input from the caches */
     atomic_int           failed;
 } channel_job;
 
-/* ---- per channel: what statistics and sums become ---- */
+/* ---- per channel: from statistics and sums to factors ---- */
 static void finish_statistics(const lc_norm_args *a, int64_t c, const norm_moments *all, double *mean, double *rstd)
 {
     double variance = all->square / all->count;
@@ -36,7 +37,7 @@ static void finish_sums(const lc_norm_args *a, int64_t c, const double sum[2], d
 {
     double n = (double)(a->rows * a->inner), rstd = norm_at(a->rstd, c, 0), scale = rstd * norm_at(a->weight, c, 1);
     norm_set(a->dweight, c, sum[1] * rstd), norm_set(a->dbias, c, sum[0]);
-    /* of given statistics the slope is that of g alone: x does not count, and is not read, be it NaN */
+    /* with given statistics the gradient depends on g alone: x is not read, even if NaN */
     by[0] = 1, by[1] = a->fixed ? 0 : rstd * rstd * sum[1] / n, by[2] = a->fixed ? 0 : sum[0] / n, by[3] = scale;
 }
 
@@ -46,35 +47,35 @@ static void finish_sums(const lc_norm_args *a, int64_t c, const double sum[2], d
         for (int64_t i = 0; i < (a)->inner; i += n)                                                                            \
             if (n = (a)->inner - i < NORM_TILE ? (a)->inner - i : NORM_TILE, at = (r_ * (a)->channels + (c)) * (a)->inner + i, \
                 true)
-static void forward_channel(const channel_job *j, int64_t c, char *room)
+static void forward_channel(const channel_job *j, int64_t c, char *buffer)
 {
     const lc_norm_args *a = j->a;
     norm_moments        all = { 0 };
     double              mean, rstd, m, q;
     if (!a->fixed) EACH_TILE(a, c)
         {
-            j->loops->moments(norm_read(a->in, at, n, j->work, room), n, &m, &q);
+            j->loops->moments(norm_read(a->in, at, n, j->work, buffer), n, &m, &q);
             norm_merge(&all, (double)n, m, q);
         }
     finish_statistics(a, c, &all, &mean, &rstd);
     EACH_TILE(a, c)
     {
-        const void *x = norm_read(a->in, at, n, j->work, room);
-        j->loops->scale(norm_place(a->out, at, j->work, room), x, n, mean, rstd * norm_at(a->weight, c, 1),
+        const void *x = norm_read(a->in, at, n, j->work, buffer);
+        j->loops->scale(norm_place(a->out, at, j->work, buffer), x, n, mean, rstd * norm_at(a->weight, c, 1),
                         norm_at(a->bias, c, 0));
-        norm_written(a->out, at, n, j->work, room);
+        norm_written(a->out, at, n, j->work, buffer);
     }
 }
-static void backward_channel(const channel_job *j, int64_t c, char *room, char *other)
+static void backward_channel(const channel_job *j, int64_t c, char *buffer, char *other)
 {
     const lc_norm_args *a = j->a;
     double              mean = norm_at(a->mean, c, 0), sum[2] = { 0 }, by[4];
     if (!a->fixed || a->dweight || a->dbias) EACH_TILE(a, c)
-    j->loops->dots(norm_read(a->grad, at, n, j->work, room), norm_read(a->in, at, n, j->work, other), n, mean, sum);
+    j->loops->dots(norm_read(a->grad, at, n, j->work, buffer), norm_read(a->in, at, n, j->work, other), n, mean, sum);
     finish_sums(a, c, sum, by);
     if (a->out) EACH_TILE(a, c)
         {
-            const void *g = norm_read(a->grad, at, n, j->work, room),
+            const void *g = norm_read(a->grad, at, n, j->work, buffer),
                        *x = a->fixed ? g : norm_read(a->in, at, n, j->work, other);
             j->loops->slope(norm_place(a->out, at, j->work, other), g, x, n, mean, by);
             norm_written(a->out, at, n, j->work, other);
@@ -84,19 +85,19 @@ static void channel_chunk(void *ctx, int64_t begin, int64_t end)
 {
     channel_job *j = ctx;
     size_t       bytes = j->converts ? (size_t)(2 * NORM_TILE * j->size) : 1;
-    char        *room = cpu_scratch(bytes);
-    if (!room) {
+    char        *buffer = cpu_scratch(bytes);
+    if (!buffer) {
         j->failed = 1;
         return;
     }
     for (int64_t c = begin; c < end; c++)
-        if (j->a->grad) backward_channel(j, c, room, j->converts ? room + NORM_TILE * j->size : room);
-        else forward_channel(j, c, room);
-    cpu_scratch_free(room, bytes);
+        if (j->a->grad) backward_channel(j, c, buffer, j->converts ? buffer + NORM_TILE * j->size : buffer);
+        else forward_channel(j, c, buffer);
+    cpu_scratch_free(buffer, bytes);
 }
 
 /* ---- columns ---- */
-/* to: (2, width), of the `row` rows before in this chunk; zeros at its start */
+/* to: (2, width), of the `row` preceding rows in this chunk; zeros at its start */
 static void column_sums(const channel_job *j, int64_t row, int64_t rows, const void *x, const void *g, char *first,
                         char *second, double *to)
 {
@@ -113,20 +114,20 @@ static void reduce_chunk(void *ctx, int64_t begin, int64_t end)
 {
     channel_job        *j = ctx;
     const lc_norm_args *a = j->a;
-    int64_t             width = j->width, room = j->converts ? j->block * width : 0;
-    size_t              bytes = (size_t)((2 * width + 2 * room) * j->size);
-    char               *first = cpu_scratch(bytes), *second, *x_room, *g_room;
+    int64_t             width = j->width, buffer_size = j->converts ? j->block * width : 0;
+    size_t              bytes = (size_t)((2 * width + 2 * buffer_size) * j->size);
+    char               *first = cpu_scratch(bytes), *second, *x_buffer, *g_buffer;
     if (!first) {
         j->failed = 1;
         return;
     }
     double *to = j->partial + begin / j->grain * 2 * width;
     memset(to, 0, (size_t)(2 * width) * sizeof *to);
-    second = first + width * j->size, x_room = second + width * j->size, g_room = x_room + room * j->size;
+    second = first + width * j->size, x_buffer = second + width * j->size, g_buffer = x_buffer + buffer_size * j->size;
     for (int64_t r = begin, n; r < end; r += n) {
         n = end - r < j->block ? end - r : j->block;
-        const void *x = norm_read(a->in, r * width, n * width, j->work, x_room);
-        const void *g = a->grad ? norm_read(a->grad, r * width, n * width, j->work, g_room) : NULL;
+        const void *x = norm_read(a->in, r * width, n * width, j->work, x_buffer);
+        const void *g = a->grad ? norm_read(a->grad, r * width, n * width, j->work, g_buffer) : NULL;
         column_sums(j, r - begin, n, x, g, first, second, to);
     }
     cpu_scratch_free(first, bytes);
@@ -135,25 +136,25 @@ static void apply_chunk(void *ctx, int64_t begin, int64_t end)
 {
     channel_job        *j = ctx;
     const lc_norm_args *a = j->a;
-    int64_t             width = j->width, line = width * j->size, room = j->converts ? j->block * width : 0;
-    size_t              bytes = (size_t)(2 * room * j->size) + 1;
-    char               *x_room = cpu_scratch(bytes), *g_room;
+    int64_t             width = j->width, line = width * j->size, buffer_size = j->converts ? j->block * width : 0;
+    size_t              bytes = (size_t)(2 * buffer_size * j->size) + 1;
+    char               *x_buffer = cpu_scratch(bytes), *g_buffer;
     const void         *by[] = { j->column + line, j->column + 2 * line, j->column + 3 * line };
-    if (!x_room) {
+    if (!x_buffer) {
         j->failed = 1;
         return;
     }
-    g_room = x_room + room * j->size;
+    g_buffer = x_buffer + buffer_size * j->size;
     for (int64_t r = begin, n; r < end; r += n) {
         n = end - r < j->block ? end - r : j->block;
-        const void *g = a->grad ? norm_read(a->grad, r * width, n * width, j->work, g_room) : NULL;
-        const void *x = g && a->fixed ? g : norm_read(a->in, r * width, n * width, j->work, x_room);
-        void       *to = norm_place(a->out, r * width, j->work, x_room);
+        const void *g = a->grad ? norm_read(a->grad, r * width, n * width, j->work, g_buffer) : NULL;
+        const void *x = g && a->fixed ? g : norm_read(a->in, r * width, n * width, j->work, x_buffer);
+        void       *to = norm_place(a->out, r * width, j->work, x_buffer);
         if (g) j->loops->column_slope(to, g, x, n, width, j->column, by, j->stream);
         else j->loops->column_scale(to, x, n, width, j->column, by[0], by[1], j->stream);
-        norm_written(a->out, r * width, n * width, j->work, x_room);
+        norm_written(a->out, r * width, n * width, j->work, x_buffer);
     }
-    cpu_scratch_free(x_room, bytes);
+    cpu_scratch_free(x_buffer, bytes);
 }
 static void set_column(const channel_job *j, int which, int64_t c, double value)
 {
@@ -165,7 +166,7 @@ static void finish_columns(const channel_job *j, int64_t chunks)
 {
     const lc_norm_args  *a = j->a;
     const lc_norm_loops *wide = norm_loops_of(LC_f64);
-    double              *all = j->partial; /* of the first chunk, and of the others after it */
+    double              *all = j->partial; /* of the first chunk, followed by the others */
     for (int64_t k = 1; k < chunks; k++) {
         const double *from = all + k * 2 * j->width;
         int64_t       before = k * j->grain, rows = k + 1 < chunks ? j->grain : a->rows - before;

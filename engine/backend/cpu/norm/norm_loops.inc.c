@@ -6,11 +6,12 @@ typedef T NAME(loose) __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(T
 #define STORE(p, x) (*(NAME(loose) *)(p) = (x))
 #define FETCH(p)    __builtin_prefetch(p, 0, 3)
 #define CLAIM(p)    __builtin_prefetch(p, 1, 3)        /* to be written */
-#define NEAR(n)     ((n) * (int64_t)sizeof(T) <= 8192) /* some rows ahead are asked for: not where they would fall out again */
+#define NEAR(n)     ((n) * (int64_t)sizeof(T) <= 8192) /* rows short enough that prefetched lines are not evicted again */
 #define LANES       NAME(LANES)
 #define EACH_OF_4   _Pragma("GCC unroll 4") for (int k = 0; k < 4; k++)
 
-/* Of four vectors. The first halving is of vectors: elements of a whole one in memory would wait for its store. */
+/* The sum of four vectors. The first step adds vectors: reading single elements of a vector just stored would wait for the
+ * store. */
 static inline T NAME(joined)(const NAME(vector) * sum)
 {
     NAME(vector) all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
@@ -25,7 +26,7 @@ static inline T NAME(joined)(const NAME(vector) * sum)
     return lanes[0];
 }
 
-/* ---- sums along a line; squares are fused with their sums, which frees the units that add ---- */
+/* ---- sums along a line; squares are fused with their sums, which frees the adders ---- */
 #ifndef __clang__
 #pragma GCC push_options
 #pragma GCC optimize("fp-contract=fast")
@@ -54,7 +55,7 @@ static void NAME(moments)(const void *x_, int64_t n, double *mean, double *squar
         sum[0] += apart * apart, low[0] += apart;
     }
     for (total = NAME(joined)(sum), left = NAME(joined)(low); i < n; i++) d = x[i] - m, total += d * d, left += d;
-    *mean = (double)m + (double)left / (double)n; /* what the rounding of m left */
+    *mean = (double)m + (double)left / (double)n; /* the rounding error of m */
     *square = (double)total - (double)left * (double)left / (double)n;
 }
 static double NAME(squares)(const void *x_, int64_t n)
@@ -71,8 +72,8 @@ static double NAME(squares)(const void *x_, int64_t n)
     for (total = NAME(joined)(sum); i < n; i++) total += x[i] * x[i];
     return (double)total;
 }
-/* Differences from the first row, in one pass: m and q become sums of them and of their squares. A row is at most sqrt(rows) deviations from
- * the mean of these, so that what cancels at the end costs a factor of the rows at worst, of two mostly. */
+/* Differences from the first row, in one pass: m and q become sums of them and of their squares. A row is at most sqrt(rows)
+ * deviations from their mean, so cancellation at the end costs a factor of the number of rows at worst, mostly of two. */
 static void NAME(column_moments)(const void *x_, int64_t rows, int64_t n, void *mean, void *square)
 {
 #ifdef __clang__
@@ -205,8 +206,8 @@ static void NAME(sums_each)(const void *g_, const void *x_, int64_t n, double me
     }
 }
 
-/* ---- columns: some rows at a time, so that sums are read and written once for them. The hardware fetches what comes next up to the end of a
- * page, which a row may be: so those that write ask for what is AHEAD. ---- */
+/* ---- columns: several rows at a time, so that sums are read and written once for them. The hardware prefetches only to the
+ * end of a page, which a row may be: so loops that write prefetch what is AHEAD. ---- */
 enum { NAME(AHEAD) = 2048 / sizeof(T) };
 static void NAME(column_scale)(void *out_, const void *x_, int64_t rows, int64_t n, const void *mean, const void *factor,
                                const void *shift, bool stream)

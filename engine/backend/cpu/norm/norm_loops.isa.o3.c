@@ -1,9 +1,9 @@
 /* Compiled once per instruction set: see norm.h.
  *
- * Memory bounds all of these; what matters is that a tile is read from it once. So reductions keep four vectors of sums, which hides the
- * additions behind the loads, and the mean is taken in a first pass over a tile that the second one, for the squares, finds in L1: as exact as
- * Welford's recurrence, without its division per element. Only squares are fused with their
- * sums: what cancels in theory does so here. */
+ * Memory bounds all of these, so a tile must be read from memory only once. Reductions keep four vectors of sums, which
+ * hides the additions behind the loads. The mean is computed in a first pass over a tile; the second pass, for the squares,
+ * finds the tile in L1: as exact as Welford's recurrence, without its division per element. Only squares are fused with
+ * their sums: what cancels in theory then also cancels here. */
 #include "norm.h"
 #include "../kernels.h"
 #include <string.h>

@@ -1,30 +1,30 @@
-/* softmax, log_softmax and their gradients: independent lines along one dimension, walked here, computed by softmax_lines.inc.c. A line that is contiguous
- * in the output is computed there; lines side by side in memory row by row; others in a buffer, LINE_LANES at a time if they have to be
- * converted. */
+/* softmax, log_softmax and their gradients: independent lines along one dimension, walked here, computed by
+ * softmax_lines.inc.c. A line that is contiguous in the output is computed there; interleaved lines are computed row by row;
+ * others in a buffer, LINE_LANES at a time if they have to be converted. */
 #include "../cpu.h"
 #include "softmax_lines.h"
 #include "../../args.h"
 #include "../../../tensor/iter.h"
 #include <string.h>
 
-enum { LEAST_SHEET = 8, SHEET_GRAIN = 256 }; /* lines that are worked on row by row; as many for a thread */
+enum { LEAST_SHEET = 8, SHEET_GRAIN = 256 }; /* least number of lines processed row by row; lines per thread */
 typedef struct {
     lc_iter  it; /* over the other dimensions: out, in, y */
     lc_line  line, wide;
     lc_sheet sheet;
     bool     backward;
     lc_dtype work, type[3];    /* of the lines, of the operands */
-    int64_t  n, size, step[3]; /* along the line; size of a line's element; steps in bytes */
-    int64_t  lanes;            /* lines that are gathered together, at most */
-    char    *buffer;           /* of a thread: x, y, each so many lines; NULL if all is computed where it lies */
+    int64_t  n, size, step[3]; /* along the line; size of a line's element; strides in bytes */
+    int64_t  lanes;            /* most lines that are gathered together */
+    char    *buffer;           /* per thread: x, y, each `lanes` lines; NULL if everything is computed in place */
 } row_walk;
 
-/* Operand k to and from a buffer, where lanes lines lie side by side. */
+/* Copies operand k to or from a buffer in which `lanes` lines are interleaved. */
 static void gather(const row_walk *w, int k, char *to, const char *from, int64_t lanes)
 {
     int64_t step = w->step[k], item = lc_size_of(w->type[k]);
     if (lanes == 1) cpu_move(w->work, to, w->size, w->type[k], from, step, w->n);
-    else if (w->type[k] == w->work && w->size == 4) /* of known size: one load, one store */
+    else if (w->type[k] == w->work && w->size == 4) /* known size: one load, one store */
         for (int64_t i = 0; i < w->n; i++) memcpy(to + i * LINE_LANES * 4, from + i * step, LINE_LANES * 4);
     else
         for (int64_t i = 0; i < w->n; i++)
@@ -44,8 +44,8 @@ static void scatter(const row_walk *w, char *to, const char *from, int64_t lanes
 static int run_lines(void *ctx, char *const *ptr, const int64_t *stride, int64_t lines)
 {
     const row_walk *w = ctx;
-    int64_t         room = w->n * w->lanes * w->size;
-    char           *x = w->buffer, *y = x + room;
+    int64_t         buffer_bytes = w->n * w->lanes * w->size;
+    char           *x = w->buffer, *y = x + buffer_bytes;
     bool            beside = w->step[0] != lc_size_of(w->type[0]), packed[3];
     for (int k = 0; k < 3; k++) {
         packed[k] = w->type[k] == w->work && w->step[k] == w->size;

@@ -1,5 +1,5 @@
-/* Lines that lie side by side, for elements of type T: row by row, SHEET of them at a time, with their largest elements and sums in L1. Memory is
- * walked in the order it lies in: gathering lines one by one would touch a page per element. */
+/* Interleaved lines for elements of type T: row by row, SHEET lines at a time, with their maxima and sums in L1. Memory is
+ * walked in order: gathering lines one by one would touch a page per element. */
 enum { NAME(SHEET) = 512 };
 #define EACH_SHEET(...)                                                                                                        \
     for (int64_t first = 0, m; first < lines; first += m) {                                                                    \

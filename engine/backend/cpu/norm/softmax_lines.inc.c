@@ -1,6 +1,6 @@
-/* The softmax family for elements of type T. PARTS is how many partial results are kept side by side: for a single line they are joined
- * at the end, of lines side by side each is its own. The same text serves both: JOINED says which. */
-/* NaNs lose here; they win later, because the sum of exponentials has them all. */
+/* The softmax family for elements of type T. PARTS is the number of partial results side by side: those of a single line are
+ * joined at the end; of interleaved lines, each is its own result. The same text serves both: JOINED says which. */
+/* NaNs lose here; they win later, because the sum of exponentials includes them. */
 static inline void NAME(largest)(const T *x, int64_t n, T *part)
 {
     int64_t i = 0;
@@ -31,7 +31,7 @@ static inline void NAME(largest)(const T *x, int64_t n, T *part)
             EACH;                                                                                                              \
         }                                                                                                                      \
     } while (0)
-/* Partial sums become the sum, where they are of one line. */
+/* Joins the partial sums, if they belong to one line. */
 static inline void NAME(join)(T *sum)
 {
     for (int step = PARTS / 2; step && JOINED; step /= 2)

@@ -1,4 +1,4 @@
-/* Compiled once per instruction set: see lines.h. The exponential is the function that exp itself uses. */
+/* Compiled once per instruction set: see softmax_lines.h. The exponential is the function that exp itself uses. */
 #include "softmax_lines.h"
 #include "../math/scalar_math.h"
 #include <math.h>
@@ -8,7 +8,7 @@ enum { PARTS = LINE_LANES };
 #ifdef __clang__
 #define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else
-#define INDEPENDENT _Pragma("GCC ivdep") _Pragma("GCC unroll 1") /* unrolled first, it is not vectorised */
+#define INDEPENDENT _Pragma("GCC ivdep") _Pragma("GCC unroll 1") /* if unrolled first, it is not vectorised */
 #endif
 
 #define T      float

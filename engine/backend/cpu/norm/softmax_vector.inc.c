@@ -1,6 +1,6 @@
-/* Single lines of float32 in vectors of the machine. Three passes over a line that stays in L1: the largest element, exponentials and their sum,
- * the division. What bounds them is the exponential (a dozen multiply-adds), so four vectors are in flight at a time; the last one, where the line
- * does not fill it, is a copy padded with what changes nothing. Subnormal exponentials of the 256-bit form are zero. */
+/* Single lines of float32 in machine vectors. Three passes over a line that stays in L1: the maximum, the exponentials and
+ * their sum, the division. The exponential (a dozen multiply-adds) bounds them, so four vectors are in flight at a time; a
+ * partial last vector is a copy padded with the neutral element. The 256-bit form flushes subnormal exponentials to zero. */
 #include <immintrin.h>
 #if defined    __AVX512F__
 typedef __m512 vector;
@@ -29,8 +29,8 @@ typedef __m256 vector;
 enum { WIDTH = sizeof(vector) / sizeof(float), STEP = 4 * WIDTH };
 #define EACH_OF_4 _Pragma("GCC unroll 4") for (int k = 0; k < 4; k++)
 
-/* Of x up to 88, by 8 multiply-adds: a fit of degree 5 and ln 2 in one part. The relative error is 2e-7 down to exp(-20), and 4e-7 at the
- * end: less than what the sum of a line rounds. */
+/* exp for x up to 88, by 8 multiply-adds: a fit of degree 5 and ln 2 in one part. The relative error is 2e-7 down to
+ * exp(-20), and 4e-7 at the end: less than the rounding of a line's sum. */
 MATH vector exp_vector(vector x)
 {
     vector c = MAX(OF(LOWEST), x), t = FMA(c, OF(1.44269504f), OF(ROUND32)), k = t - OF(ROUND32);
@@ -39,7 +39,7 @@ MATH vector exp_vector(vector x)
     p = FMA(FMA(FMA(p, r, OF(4.999915063e-1f)), r, OF(9.999997020e-1f)), r, OF(1.f));
     return SCALED(p, t, k, x);
 }
-MATH vector loaded(const float *p, int64_t n, float rest) /* n of a vector, filled up */
+MATH vector loaded(const float *p, int64_t n, float rest) /* n elements of a vector, the others `rest` */
 {
     float all[WIDTH];
     for (int l = 0; l < WIDTH; l++) all[l] = rest;

@@ -1,13 +1,14 @@
-/* Adafactor: the squares of a matrix's gradient are kept as means of its rows and of its columns; their product stands for them.
+/* Adafactor: the squared gradient of a matrix is kept factored, as means of its rows and of its columns; their product
+ * approximates it.
  *
- * Three passes over a parameter, each bounded by memory: squares of its rows and columns (and of the parameter, whose size scales the step); the
- * size of the update, which is cut; the update itself. What lies between passes are a number per row and column: the update is computed twice
- * rather than kept. Sums are doubles.
+ * Three passes over a parameter, each bound by memory: squares of its rows and columns (and of the parameter, whose size
+ * scales the step); the size of the update, which is clipped; the update itself. Between passes only one number per row and
+ * column is kept: the update is computed twice rather than stored. Sums are doubles.
  *
- * A parameter is (matrices, rows, columns); a vector is cut into rows of PIECE elements, which have no sums. Large parameters are cut for
- * the threads, one after the other: into ranges of matrices, or of rows where there is one matrix, whose ranges then sum columns of their own. Small
- * parameters are units of work themselves. A row that is strided or of another dtype passes through tiles of PIECE elements. Everything is allocated
- * before anything is written. */
+ * A parameter is (matrices, rows, columns); a vector is split into rows of PIECE elements, which have no sums. Large
+ * parameters are split between the threads, one after the other: into ranges of matrices, or of rows if there is one matrix;
+ * such ranges then have separate column sums. Small parameters are units of work themselves. A row that is strided or of
+ * another dtype passes through tiles of PIECE elements. Everything is allocated before anything is written. */
 #include "../cpu.h"
 #include "optimizer.h"
 #include <math.h>
@@ -28,7 +29,7 @@ typedef struct { /* a parameter */
     double                      by;
 } adafactor_state;
 
-static int64_t size_of_room(const adafactor_state *f)
+static int64_t workspace_size(const adafactor_state *f)
 {
     int64_t ranges = f->matrices > f->ranges ? f->matrices : f->ranges;
     return f->alone ? 3 * (int64_t)f->ranges : f->matrices * f->rows + ranges * f->columns + 3 * (int64_t)f->ranges;
@@ -51,7 +52,7 @@ static void describe(const lc_adafactor_args *a, const lc_step_loops *loops, int
     f->ranges = ranges < 1 ? 1 : ranges > MOST_RANGES ? MOST_RANGES : (int)ranges;
 }
 
-/* ---- rows as the loops want them ---- */
+/* ---- rows in the layout of the loops ---- */
 static char *element(const lc_tensor *t, int64_t row, int64_t column,
                      int64_t width) /* of a matrix: row counts over all matrices */
 {
@@ -122,7 +123,7 @@ static void run_rows(const adafactor_state *f, pass pass, int64_t begin, int64_t
     for (int64_t row = begin; row < end; row++) run_row(f, pass, row, columns, sums);
 }
 
-/* The averages of one matrix with this step's means in them; of_rows becomes what its columns' factors are multiplied by. */
+/* Updates the averages of one matrix with this step's means; of_rows becomes the factor of its columns' factors. */
 static double moved(double x, double to, double w) { return w < 0.5 ? x + w * (to - x) : to - (to - x) * (1 - w); }
 static void   average(const adafactor_state *f, int64_t matrix)
 {
@@ -177,11 +178,11 @@ static void run_pass(const adafactor_state *f, pass pass)
     else run_range(&j, 0);
 }
 
-static void run_parameter(adafactor_state *f, double *room)
+static void run_parameter(adafactor_state *f, double *workspace)
 {
     double size = (double)f->p->numel, sums[3] = { 0 };
-    memset(room, 0, (size_t)size_of_room(f) * sizeof *room);
-    f->sums = room, f->of_rows = room + 3 * f->ranges, f->of_columns = f->of_rows + f->matrices * f->rows;
+    memset(workspace, 0, (size_t)workspace_size(f) * sizeof *workspace);
+    f->sums = workspace, f->of_rows = workspace + 3 * f->ranges, f->of_columns = f->of_rows + f->matrices * f->rows;
     run_pass(f, MEASURE);
     if (f->matrices == 1) {
         for (int k = 1; k < f->ranges && !f->alone; k++)
@@ -200,8 +201,8 @@ static void run_parameter(adafactor_state *f, double *room)
 typedef struct {
     const lc_adafactor_args *args;
     const lc_step_loops     *loops;
-    char                    *room;
-    int64_t                  each; /* doubles of room per parameter that is a unit of work; the large ones have the whole */
+    char                    *workspace;
+    int64_t                  each; /* doubles of workspace per small parameter; a large one has all of it */
 } all;
 static void run_small(void *ctx, int64_t begin, int64_t end)
 {
@@ -209,7 +210,7 @@ static void run_small(void *ctx, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++) {
         adafactor_state f;
         describe(a->args, a->loops, (int)i, &f);
-        if (f.ranges == 1 && f.p->numel) run_parameter(&f, (double *)a->room + begin / 16 * a->each);
+        if (f.ranges == 1 && f.p->numel) run_parameter(&f, (double *)a->workspace + begin / 16 * a->each);
     }
 }
 
@@ -221,19 +222,19 @@ static int cpu_adafactor(UNUSED lc_dtype compute, const void *args)
     adafactor_state          f;
     for (int i = 0; i < a->n; i++) {
         describe(a, work.loops, i, &f);
-        int64_t room = size_of_room(&f);
-        if (f.ranges > 1) large = room > large ? room : large;
-        else work.each = room > work.each ? room : work.each, numel += f.p->numel;
+        int64_t size = workspace_size(&f);
+        if (f.ranges > 1) large = size > large ? size : large;
+        else work.each = size > work.each ? size : work.each, numel += f.p->numel;
     }
-    int64_t small = (a->n + 15) / 16 * work.each; /* a chunk of 16 parameters at a time has a room of its own */
+    int64_t small = (a->n + 15) / 16 * work.each; /* a chunk of 16 parameters has its own workspace */
     size_t  bytes = (size_t)(small > large ? small : large) * sizeof(double);
-    if (!(work.room = cpu_scratch(bytes))) return -1;
+    if (!(work.workspace = cpu_scratch(bytes))) return -1;
     for (int i = 0; i < a->n; i++) {
         describe(a, work.loops, i, &f);
-        if (f.ranges > 1) run_parameter(&f, (double *)work.room);
+        if (f.ranges > 1) run_parameter(&f, (double *)work.workspace);
     }
     cpu_parallel(a->n, 16, 8 * numel, run_small, &work);
-    cpu_scratch_free(work.room, bytes);
+    cpu_scratch_free(work.workspace, bytes);
     return 0;
 }
 

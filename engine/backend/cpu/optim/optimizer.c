@@ -1,9 +1,10 @@
-/* Steps of optimizers: one walk over the elements of all parameters, as if they lay one behind the other.
+/* Optimizer steps: one walk over the elements of all parameters, as if they were concatenated.
  *
- * A network has many small tensors: what is cut into chunks for the threads is the sum of their elements, so that two hundred vectors share
- * the threads as one large matrix does. A chunk finds its first parameter by bisection. Where all tensors of a parameter are dense, alike and
- * of float or double, the loop runs on them as they lie; otherwise lc_iter gives rows, and what is strided or of another dtype passes
- * through tiles in L1. Halves are computed in float32 and rounded once per step. */
+ * A network has many small tensors. The sum of their elements is split into chunks for the threads, so that two hundred
+ * vectors share the threads as one large matrix does. A chunk finds its first parameter by bisection. If all tensors of a
+ * parameter are dense, in the same order and of float or double, the loop runs on them in place; otherwise lc_iter yields
+ * rows, and operands that are strided or of another dtype pass through tiles in L1. float16 and bfloat16 are computed in
+ * float32 and rounded once per step. */
 #include "../cpu.h"
 #include "optimizer.h"
 #include "../../../tensor/iter.h"
@@ -17,13 +18,13 @@ const lc_step_loops *cpu_step_loops(void) { return steps_of_this_cpu(); }
 typedef struct {
     const lc_step_args  *args;
     const lc_step_loops *loops;
-    const int64_t       *start; /* n + 1: of each parameter among all elements */
+    const int64_t       *start; /* n + 1: start of each parameter among all elements */
 } job;
 
 typedef struct { /* one parameter */
     lc_step_loop           loop;
     const lc_step_numbers *numbers;
-    int                    n, list[LC_STEP_LISTS]; /* the lists the call has */
+    int                    n, list[LC_STEP_LISTS]; /* the lists that the call has */
     lc_dtype               work;
     lc_dtype               dtype[LC_STEP_LISTS];
     char                  *tile; /* LC_STEP_LISTS x TILE of work */
@@ -92,7 +93,7 @@ static void run_chunk(void *ctx, int64_t begin, int64_t end)
 {
     const job *j = ctx;
     int        low = 0, high = j->args->n;
-    while (high - low > 1) { /* the last parameter that starts at begin or before */
+    while (high - low > 1) { /* the last parameter that starts at or before begin */
         int mid = low + (high - low) / 2;
         if (j->start[mid] <= begin) low = mid;
         else high = mid;
@@ -119,4 +120,4 @@ static int cpu_step(UNUSED lc_dtype compute, const void *args)
 }
 
 #define FLOATING (1u << LC_f16 | 1u << LC_bf16 | 1u << LC_f32 | 1u << LC_f64)
-LC_CPU_RUN(_fused_adam_, cpu_step, FLOATING) /* the kernel of all of them */
+LC_CPU_RUN(_fused_adam_, cpu_step, FLOATING) /* one kernel for all of them */

@@ -1,7 +1,8 @@
-/* The loops for one element type. T, NAME, SQRT and ABS are set, and unset at the end. `const bool` parameters are known at compile time: they
- * say which states there are. Other choices are conditions that are the same for all elements: a blend each, which is nothing beside a division. */
+/* The loops for one element type. T, NAME, SQRT and ABS are set, and unset at the end. `const bool` parameters are known at
+ * compile time: they say which states exist. Other choices are conditions that are the same for all elements: a blend each,
+ * which is cheap beside a division. */
 
-/* x moved towards `to` by the share w, from the nearer end, as lerp does. */
+/* lerp: moves x towards `to` by the share w, from the nearer end. */
 INLINE T NAME(towards)(T x, T to, T w) { return w < (T)0.5 ? x + w * (to - x) : to - (to - x) * (1 - w); }
 INLINE T NAME(larger)(T a, T b) { return b > a || b != b ? b : a; } /* NaN wins */
 
@@ -126,14 +127,14 @@ INLINE void NAME(rmsprop_body)(void *const *x, const lc_step_numbers *c, unsigne
     const T keep = (T)c->beta1, rest = (T)(1 - c->beta1), push = (T)c->beta2, eps = (T)c->eps;
     EACH
     {
-        T g = GRADIENT, second = v[i] * keep + rest * g * g, spread = second;
+        T g = GRADIENT, second = v[i] * keep + rest * g * g, variance = second;
         v[i] = second;
         if (centered) {
             T average = NAME(towards)(mean[i], g, rest);
             mean[i] = average;
-            spread = second - average * average;
+            variance = second - average * average;
         }
-        T moved = g / (SQRT(spread) + eps);
+        T moved = g / (SQRT(variance) + eps);
         if (momentum) buf[i] = moved = buf[i] * push + moved;
         p[i] -= lr * moved;
     }
@@ -187,10 +188,10 @@ static void NAME(rprop)(void *const *x, const lc_step_numbers *c, unsigned varia
     (void)lr;
     EACH
     {
-        T g = GRADIENT, turn = g * before[i], s = size[i] * (turn > 0 ? up : turn < 0 ? down : 1);
+        T g = GRADIENT, agreement = g * before[i], s = size[i] * (agreement > 0 ? up : agreement < 0 ? down : 1);
         s = s < least ? least : s;
         s = s > most ? most : s;
-        g = turn < 0 ? 0 : g;
+        g = agreement < 0 ? 0 : g;
         size[i] = s, before[i] = g;
         p[i] -= g > 0 ? s : g < 0 ? -s : 0;
     }

@@ -1,10 +1,10 @@
 /* Compiled once per instruction set: see optimizer.h.
  *
- * What bounds a step is memory where the parameters are large (AdamW reads four arrays and writes three: 28 bytes per element), and the
- * divider where they are in cache: one square root and one division per element. Bias corrections are therefore folded into the
- * coefficients, as factors, once per parameter: no element is divided by something that all elements share.
+ * A step is bound by memory if the parameters are large (AdamW reads four arrays and writes three: 28 bytes per element),
+ * and by the divider if they are in cache: one square root and one division per element. Therefore bias corrections are
+ * folded into the coefficients, as factors, once per parameter: no element is divided by something that all elements share.
  *
- * Which terms there are is known before the loop: a loop per variant, from one body. */
+ * The terms are known before the loop: one loop per variant, from one body. */
 #include "optimizer.h"
 #include "../kernels.h"
 #include <math.h>

@@ -1,5 +1,5 @@
-/* Random fills: PyTorch's streams (core/random.h), drawn in the order of memory as its iterator goes, through a tile into outputs that
- * are strided or of another dtype than the draws. Parameters per element (probabilities, rates) pass through tiles beside it. */
+/* Random fills: PyTorch's streams (core/random.h), drawn in PyTorch's memory order, through a tile into outputs that are
+ * strided or of another dtype than the draws. Parameters per element (probabilities, rates) pass through tiles beside it. */
 #include "../cpu.h"
 #include "../../args.h"
 #include "../../../core/random.h"
@@ -12,7 +12,7 @@ struct random_walk {
     const lc_random_args *args;
     lc_dtype              made; /* what draw makes */
     int (*draw)(const random_walk *w, void *out, const void *const *parameters, int64_t n);
-    lc_dtype dtype; /* what draw takes parameters in */
+    lc_dtype dtype; /* of the parameters that draw takes */
     int      n_parameters;
 };
 static int random_row(void *ctx, char *const *ptr, const int64_t *stride, int64_t n)
@@ -82,7 +82,7 @@ DRAW(dirichlet_grad)
     return 0;
 }
 
-/* Kernels: the fill, what it is drawn as, and what parameters per element it takes. */
+/* Kernels: the fill, the dtype of its draws, and the dtype and number of its parameters per element. */
 #define RANDOM(name, made_as, ...)                                                                                             \
     static int cpu_##name(UNUSED lc_dtype dtype, const void *args)                                                             \
     {                                                                                                                          \
@@ -116,7 +116,7 @@ static int cpu_randperm(UNUSED lc_dtype dtype, const void *args) /* out int64, c
     return lc_random_permutation(a->generator, (int64_t *)a->out->data, a->out->numel), 0;
 }
 
-/* out (rows, samples) int64 and parameters[0] (rows, categories): contiguous; the latter is used up. */
+/* out (rows, samples) int64 and parameters[0] (rows, categories): contiguous; the latter is overwritten. */
 static int cpu_multinomial(lc_dtype dtype, const void *args)
 {
     const lc_random_args *a = args;

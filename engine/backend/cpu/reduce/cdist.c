@@ -3,7 +3,7 @@
 #include "../../args.h"
 #include <math.h>
 
-enum { LANES = 8 }; /* sums of their own, so that they fit a vector */
+enum { LANES = 8 }; /* separate sums that fill a vector */
 #define PLUS(r, d)          ((r) + (d))
 #define COUNT(r, d)         ((r) + ((d) != (d) ? (d) : (d) != 0)) /* NaN counts as NaN */
 #define SQUARES(r, d)       ((r) + (d) * (d))
@@ -33,7 +33,7 @@ typedef struct {
     int64_t                 size, rows, columns, m; /* size of an element */
 } work;
 
-static void distance_rows(void *ctx, int64_t begin, int64_t end) /* of all batches, one after the other */
+static void distance_rows(void *ctx, int64_t begin, int64_t end) /* rows of all batches in sequence */
 {
     const work             *w = ctx;
     const lc_distance_args *a = w->args;
@@ -42,7 +42,7 @@ static void distance_rows(void *ctx, int64_t begin, int64_t end) /* of all batch
               a->out->data + r * w->columns * w->size, w->columns, w->m, a->p);
 }
 
-/* In PyTorch NaN is the largest distance of pdist, and none for cdist. */
+/* In PyTorch, NaN is the largest distance in pdist, and is ignored in cdist. */
 static distances by_kind(lc_dtype dtype, double p, bool pairs)
 {
     static const distances all[2][6] = { { none_f32, one_f32, two_f32, any_f32, most_number_f32, most_f32 },
@@ -59,7 +59,7 @@ static int cpu_cdist(lc_dtype dtype, const void *args)
 }
 LC_CPU_RUN(_cdist, cpu_cdist, 1u << LC_f32 | 1u << LC_f64)
 
-/* Row r to those behind it. The last rows have little to do: pairs of them, from both ends, are alike. */
+/* Row r to the rows after it. The last rows have little to do: pairs of rows, one from each end, are balanced. */
 static void pair_rows(void *ctx, int64_t begin, int64_t end)
 {
     const work             *w = ctx;

@@ -1,4 +1,4 @@
-/* Distances between rows of type T by each norm: NAME(f) is what f is called for T. */
+/* Distances between rows of type T by each norm: NAME(f) is the name of f for T. */
 #define NORM   none
 #define STEP   COUNT
 #define JOIN   PLUS

@@ -1,4 +1,5 @@
-/* Distances of n rows b, m elements each, to one row a, by one norm: STEP adds a difference to a sum, JOIN two sums, FINISH makes the distance. */
+/* Distances of n rows b, m elements each, to one row a, by one norm: STEP adds a difference to a sum, JOIN adds two sums,
+ * FINISH computes the distance. */
 static void NAME(NORM)(const void *a, const void *b, void *to, int64_t n, int64_t m, UNUSED double p)
 {
     const T *x = a, *y = b;

@@ -1,5 +1,5 @@
-/* A fold with one accumulator of type A per state. The includer (folds.inc.c) defines FOLD, EMPTY, and if elements are looked at through
- * something, LOAD; then LARGEST or SMALLEST, or else A, STEP, RESULT and, if there is a cheaper way to fold four, FOUR. */
+/* A fold with one accumulator of type A per state. The includer (folds.inc.c) defines FOLD, EMPTY, and LOAD if elements are
+ * mapped first; then LARGEST or SMALLEST, or else A, STEP, RESULT and, if four can be folded more cheaply, FOUR. */
 #if defined LARGEST || defined SMALLEST
 #define A      T
 #define RESULT T
@@ -60,7 +60,8 @@ static SMALL void NAME(merge)(lc_fold_state *to, const lc_fold_state *from, int6
     for (int64_t c = 0; c < n; c++) STATE(A, to, a)[c] = STEP(STATE(A, to, a)[c], STATE(const A, from, a)[c]);
 }
 #ifdef ROUGH
-/* One value of sixteen lanes, NaN if any of them is tainted: in registers, where a chain of comparisons took as long as 500 elements. */
+/* One value of sixteen lanes, NaN if any of them is tainted: in registers, where a chain of comparisons took as long as 500
+ * elements. */
 typedef __typeof__(_Generic((T)0, float : (int32_t)0, default : (int64_t)0)) NAME(flag);
 typedef T NAME(quad) __attribute__((vector_size(4 * sizeof(T)), may_alias));
 typedef NAME(flag) NAME(flags) __attribute__((vector_size(4 * sizeof(T)), may_alias));
@@ -69,7 +70,7 @@ INLINE void NAME(rough)(NAME(quad) * x, const NAME(quad) * y)
     NAME(flags) first = ROUGH_MASK(*x, *y);
     *x = (NAME(quad))((first & (NAME(flags)) * x) | (~first & (NAME(flags)) * y));
 }
-INLINE T NAME(settled)(const T *lane, const NAME(flag) * tainted) /* both aligned to what they hold together */
+INLINE T NAME(settled)(const T *lane, const NAME(flag) * tainted) /* both aligned to their total size */
 {
     const NAME(quad) *q = (const NAME(quad) *)lane;
     const NAME(flags) *t = (const NAME(flags) *)tainted;
@@ -82,8 +83,8 @@ INLINE T NAME(settled)(const T *lane, const NAME(flag) * tainted) /* both aligne
     return any[0] | any[1] ? (T)NAN : x[0];
 }
 #endif
-/* Four rows of lanes at a time: few enough that memory is read nearly in order. Where NaN wins (ROUGH), the four are folded as if
- * there were none, and a vector comparison of two of them at a time says whether there were. */
+/* Four rows of lanes at a time: few enough that memory is read nearly in order. If NaN wins (ROUGH), the four are folded as
+ * if there were none, and a vector comparison of two at a time detects NaNs. */
 static void NAME(inner)(lc_fold_state *s, const void *in, int64_t n, UNUSED int64_t first)
 {
     enum { LANES = 16 };

@@ -1,5 +1,5 @@
-/* Sums of halves where they lie: like fold_sum.inc.c, widened on the way into registers; states and results are those of float32. The
- * includer (folds.isa.c) defines SFX, LOAD of one and EIGHT_AT of eight. */
+/* Sums of float16 and bfloat16 in place: like fold_sum.inc.c, widened on the way into registers; states and results are
+ * those of float32. The includer (folds.isa.c) defines SFX, LOAD of one element and EIGHT_AT of eight. */
 #define NAME(part) CAT(CAT(sum, part), SFX)
 #define ACC        SUM
 #define PARTS_AT   EIGHT_AT

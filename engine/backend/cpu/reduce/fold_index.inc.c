@@ -1,5 +1,5 @@
-/* The first best element and its index. The includer (folds.inc.c) defines FOLD, VALUE_FOLD (the same without index) and BETTER(x, m),
- * which is false for equals. */
+/* The first best element and its index. The includer (folds.inc.c) defines FOLD, VALUE_FOLD (the same without index) and
+ * BETTER(x, m), which is false for equal values. */
 #define NAME(part) CAT(CAT(FOLD, part), SFX)
 static SMALL void NAME(start)(lc_fold_state *s, int64_t n)
 {
@@ -31,7 +31,7 @@ static void NAME(outer)(lc_fold_state *s, const void *in, int64_t rows, int64_t 
         }
     }
 }
-/* Where x, which is one of m elements, stands first; 64 at a time are asked whether it is among them. */
+/* The first index of x, which is one of m elements; tests 64 at a time. */
 INLINE int64_t NAME(find)(const T *p, int64_t m, T x)
 {
     int64_t i = 0;
@@ -46,7 +46,7 @@ INLINE int64_t NAME(find)(const T *p, int64_t m, T x)
     while (i < m - 1 && !(p[i] == x || (x != x && p[i] != p[i]))) i++;
     return i;
 }
-/* A block at a time: its best value by vectors; only if that beats what there is, where it stands. */
+/* A block at a time: its best value by vectors; its index only if that beats the best so far. */
 static void NAME(inner)(lc_fold_state *s, const void *in, int64_t n, int64_t first)
 {
     enum { BLOCK = 2048 };

@@ -1,7 +1,8 @@
-/* The sum of a chunk by vectors, in registers: no arrays of lanes, and no state, because stores to either would stand in the way of loads that
- * lie a multiple of 4 KiB away. Elements at even and at odd places are summed apart, so that complex numbers are summed like reals. The
- * includer defines NAME, T, CELL, PART, ACC (of 8 bytes) and LOAD of one element, PARTS_AT if vectors of elements take more than a
- * conversion, FIRST_AT and SECOND_AT if two vectors are read better as one, and OF_PARTS if LOAD does something to an element. */
+/* The sum of a chunk by vectors, in registers: no arrays of lanes, and no state, because stores to either would alias loads
+ * that lie a multiple of 4 KiB away. Elements at even and at odd positions are summed separately, so that complex numbers
+ * are summed like reals. The includer defines NAME, T, CELL, PART, ACC (of 8 bytes) and LOAD of one element, PARTS_AT if
+ * vectors of elements take more than a conversion, FIRST_AT and SECOND_AT if two vectors are read better as one, and
+ * OF_PARTS if LOAD maps an element. */
 typedef PART NAME(parts) __attribute__((vector_size(32)));
 typedef CELL NAME(cells) __attribute__((vector_size(32 / sizeof(PART) * sizeof(T)), aligned(sizeof(T)), may_alias));
 typedef ACC  NAME(four) __attribute__((vector_size(4 * sizeof(ACC))));
@@ -18,7 +19,7 @@ typedef struct {
 #define FIRST_AT(p)  PARTS_AT(p)
 #define SECOND_AT(p) PARTS_AT((p) + HALF)
 #endif
-#define HALVED (sizeof(PART) < sizeof(ACC)) /* a vector of parts makes two of sums */
+#define HALVED (sizeof(PART) < sizeof(ACC)) /* a vector of parts becomes two of sums */
 #define ADD(first, second, parts)                                                                                              \
     first += __builtin_convertvector(__builtin_shufflevector(parts, parts, 0, 1, 2, 3), NAME(four));                           \
     if (HALVED) second += __builtin_convertvector(__builtin_shufflevector(parts, parts, 4, 5, 6, 7), NAME(four));
@@ -46,7 +47,7 @@ static __attribute__((noinline)) NAME(sums) NAME(row)(const T *in, int64_t n)
     return rest;
 }
 INLINE void NAME(chunk)(lc_fold_state *s, const T *in, int64_t n,
-                        int64_t width) /* width 2: real and imaginary parts in turns */
+                        int64_t width) /* width 2: real and imaginary parts alternate */
 {
     NAME(sums) sum = NAME(row)(in, n);
     NAME(add)(STATE(ACC, s, a), STATE(ACC, s, b), width == 1 ? sum.even + sum.odd : sum.even);

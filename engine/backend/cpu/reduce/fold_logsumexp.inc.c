@@ -1,9 +1,9 @@
-/* log(sum(exp(x))). a: the largest element so far (NaN wins), b: the sum of exponentials of the elements less the largest, double. A block
- * that stays in L1 is read twice: for its largest element, then for the exponentials. An infinite largest element is not subtracted: then
- * the result is infinite whatever else there is. */
+/* log(sum(exp(x))). a: the maximum so far (NaN wins), b: the sum of exponentials of the elements minus the maximum, double.
+ * A block that stays in L1 is read twice: for its maximum, then for the exponentials. An infinite maximum is not subtracted:
+ * then the result is infinite whatever the other elements are. */
 #define NAME(part) CAT(CAT(logsumexp, part), SFX)
 INLINE T NAME(shift)(T most) { return most - most == 0 ? most : 0; }
-/* What a sum is worth once the largest element is another. Of nothing there is nothing: no 0 times infinity. */
+/* Rescales a sum to a new maximum. An empty sum stays 0: no 0 times infinity. */
 INLINE double NAME(rescaled)(double sum, T from, T to)
 {
     return sum == 0 ? 0 : sum * exp((double)NAME(shift)(from) - (double)NAME(shift)(to));
@@ -42,7 +42,7 @@ static void NAME(inner)(lc_fold_state *s, const void *in, int64_t n, UNUSED int6
         NAME(merge)(s, &block, 1);
     }
 }
-/* Eight rows at a time, columns in pieces: their largest elements and sums stay in L1. */
+/* Eight rows at a time, columns in pieces: their maxima and sums stay in L1. */
 static void NAME(outer)(lc_fold_state *s, const void *in, int64_t rows, int64_t row_bytes, int64_t n, UNUSED int64_t first)
 {
     enum { PIECE = 64, ROWS = 8 };

@@ -1,6 +1,7 @@
-/* A sum over LOAD(x) of each element x. The includer (folds.inc.c) defines FOLD, FINISH(total) and, unless elements are added as they
- * are, LOAD; COUNTS if LOAD is a truth: then sums are integers; else OF_PARTS, LOAD of a vector, if that is something.
- * a: sums, b: what rounding lost of them (float64). */
+/* A sum over LOAD(x) of each element x. The includer (folds.inc.c) defines FOLD, FINISH(total) and, unless elements are
+ * added as they are, LOAD; COUNTS if LOAD is a predicate: then sums are integers; else OF_PARTS, the vector form of LOAD, if
+ * there is one.
+ * a: sums, b: their rounding errors (float64). */
 #ifndef LOAD
 #define LOAD(x) (x)
 #endif
@@ -56,8 +57,8 @@ static SMALL void NAME(merge)(lc_fold_state *to, const lc_fold_state *from, int6
         if (COMPENSATED) STATE(ACC, to, b)[c] += STATE(const ACC, from, b)[c];
     }
 }
-/* Lanes side by side, added up by halves at the end of a chunk: short enough that lanes need no compensation. Memory is read strictly in
- * order: prefetchers follow nothing else as fast. */
+/* Lanes side by side, added by pairwise halving at the end of a chunk: chunks are short enough that lanes need no
+ * compensation. Memory is read strictly in order: prefetchers follow nothing else as fast. */
 #ifndef COUNTS
 #include "fold_lanes.inc.c"
 #else
@@ -86,7 +87,7 @@ INLINE void NAME(lanes)(lc_fold_state *s, const T *p, int64_t n, int64_t width)
     NAME(chunk)(s, p, n, width);
 }
 static void NAME(inner)(lc_fold_state *s, const void *in, int64_t n, UNUSED int64_t first) { NAME(lanes)(s, in, n, 1); }
-INLINE ACC  NAME(total)(const lc_fold_state *s, int64_t c) /* what an infinite sum lost is not a number */
+INLINE ACC  NAME(total)(const lc_fold_state *s, int64_t c) /* the error term of an infinite sum is NaN, so it is ignored */
 {
     ACC total = STATE(const ACC, s, a)[c];
     return COMPENSATED && total - total == 0 ? total + STATE(const ACC, s, b)[c] : total;

@@ -1,4 +1,4 @@
-/* Variance. a: means, b: sums of squared distances from them, both double; the count is common to all states. */
+/* Variance. a: means, b: sums of squared deviations from them, both double; the count is common to all states. */
 static SMALL void CAT(var_start, SFX)(lc_fold_state *s, int64_t n)
 {
     for (int64_t c = 0; c < n; c++) STATE(double, s, a)[c] = 0, STATE(double, s, b)[c] = 0;
@@ -8,7 +8,7 @@ static SMALL void CAT(var_merge, SFX)(lc_fold_state *to, const lc_fold_state *fr
 {
     double x = (double)to->count, y = (double)from->count, total = x + y;
     if (from->count == 0) return;
-    if (to->count == 0) { /* as it is: an infinite mean times no elements would be NaN */
+    if (to->count == 0) { /* unchanged: an infinite mean times no elements would be NaN */
         for (int64_t c = 0; c < n; c++) STATE(double, to, a)
         [c] = STATE(const double, from, a)[c], STATE(double, to, b)[c] = STATE(const double, from, b)[c];
         to->count = from->count;
@@ -21,7 +21,7 @@ static SMALL void CAT(var_merge, SFX)(lc_fold_state *to, const lc_fold_state *fr
     }
     to->count += from->count;
 }
-/* A block that stays in L1 is read twice: for its mean, then for the distances from it. */
+/* A block that stays in L1 is read twice: for its mean, then for the deviations from it. */
 static void CAT(var_inner, SFX)(lc_fold_state *s, const void *in, int64_t n, UNUSED int64_t first)
 {
     enum { BLOCK = 2048, LANE = 16 };

@@ -1,8 +1,9 @@
-/* Folds over one element type: the includer defines SFX. Complex types are folded as pairs of reals where that is the same thing (sums). */
+/* Folds over one element type: the includer defines SFX. Complex types are folded as pairs of reals where that is equivalent
+ * (sums). */
 #define STATE(type, s, which) ((type *)(s)->which)
 #define ROW_AT(r)             ((const T *)((const char *)in + (r)*row_bytes))
 
-/* ---- sums of something made of each element ---- */
+/* ---- sums of a function of each element ---- */
 #if KIND != COMPLEX
 #define FOLD          sum
 #define FINISH(total) (total)
@@ -88,7 +89,8 @@ static const lc_fold CAT(mean, SFX) = { CAT(sum_start, SFX), CAT(sum_inner, SFX)
 #include "fold.inc.c"
 
 #if KIND != COMPLEX
-/* ---- extremes with their index: the first one wins, a NaN wins over everything. a: value, b: index, -1 while there is none ---- */
+/* ---- extremes with their index: the first one wins, a NaN wins over everything. a: value, b: index, -1 while there is none
+ * ---- */
 #define FOLD         max_dim
 #define VALUE_FOLD   amax
 #define BETTER(x, m) (((x) > (m)) | (((x) != (x)) & ((m) == (m))))
@@ -100,8 +102,8 @@ static const lc_fold CAT(mean, SFX) = { CAT(sum_start, SFX), CAT(sum_inner, SFX)
 #endif
 
 #if KIND != COMPLEX
-/* ---- both extremes: of the smallest and the largest, each fold in its half of the state, while the elements are in L1 ---- */
-#define BESIDE(s) ((lc_fold_state *)(s)->b) /* a state whose a is b: the folds of extremes know no other */
+/* ---- both extremes: the minimum and the maximum, each fold in its half of the state, while the elements are in L1 ---- */
+#define BESIDE(s) ((lc_fold_state *)(s)->b) /* a state whose a is b: the folds of extremes use only a */
 static SMALL void CAT(aminmax_start, SFX)(lc_fold_state *s, int64_t n)
 {
     CAT(amin_start, SFX)(s, n);

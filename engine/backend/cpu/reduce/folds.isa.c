@@ -1,22 +1,23 @@
-/* Folds: the inner loops of reductions. Compiled once per instruction set, like loops.c.
+/* Folds: the inner loops of reductions. Compiled once per instruction set, like loops.isa.c.
  *
  * Sums. Eight rows are added in the element's own type, then go to an accumulator of twice the precision (float32) or with
- * its rounding errors kept beside it (float64): more exact than pairwise summation at the speed of memory. A contiguous row is folded as
- * a fixed number of lanes that are added up at the end; it does not depend on the instruction set, so neither do results. */
+ * compensated summation (float64): more exact than pairwise summation at the speed of memory. A contiguous row is folded as
+ * a fixed number of lanes that are added at the end; the number does not depend on the instruction set, so neither do
+ * results. */
 #include "../kernels.h"
 #include "../math/scalar_math.h"
 #include <string.h>
 #ifdef __F16C__
 #include <immintrin.h>
 #endif
-#pragma GCC diagnostic ignored "-Wtautological-compare" /* x != x of an integer: written for all dtypes */
+#pragma GCC diagnostic ignored "-Wtautological-compare" /* x != x for integers: the code serves all dtypes */
 
-/* From L3, half a line at a time comes a tenth faster than whole lines: measured. */
+/* From L3, half a line at a time is a tenth faster than whole lines: measured. */
 #if defined(__AVX512F__) && !defined(__clang__)
 #pragma GCC target("prefer-vector-width=256")
 #endif
 
-/* What the folds know of an element type T = lc_<name>:
+/* Traits of an element type T = lc_<name> for the folds:
  *                     sums     eight of them  products   kind      lowest     highest */
 #define TRAITS_b8                  int64_t, int32_t, uint64_t, INTEGER, 0, 1
 #define TRAITS_u8                  int64_t, int32_t, uint64_t, INTEGER, 0, UINT8_MAX
@@ -25,7 +26,7 @@
 #define TRAITS_i32                 int64_t, int64_t, uint64_t, INTEGER, INT32_MIN, INT32_MAX
 #define TRAITS_i64                 int64_t, int64_t, uint64_t, INTEGER, INT64_MIN, INT64_MAX
 #define TRAITS_f32                 double, float, double, FLOATING, -INFINITY, INFINITY
-#define TRAITS_f16                 double, float, double, FLOATING, -INFINITY, INFINITY /* of halves there are sums alone */
+#define TRAITS_f16                 double, float, double, FLOATING, -INFINITY, INFINITY /* half precision: sums only */
 #define TRAITS_bf16                TRAITS_f16
 #define TRAITS_f64                 double, double, double, FLOATING, -INFINITY, INFINITY
 #define TRAITS_c64                 lc_c128, lc_c64, lc_c128, COMPLEX, 0, 0
@@ -52,7 +53,7 @@
 /* Elements of a row of lanes: a few cache lines. Rows that are read in the order of memory need no prefetching. */
 #define LANES_OF(bytes) ((int)((bytes) / sizeof(T)))
 
-/* What vectors are made of: T, unless there can be none of it. */
+/* The element type of vectors: T, unless there can be none of it. */
 #define CELL_TYPE(op, dt) typedef lc_##dt cell_##dt;
 LC_EACH_real(CELL_TYPE, ) typedef uint8_t cell_b8;
 typedef uint16_t cell_f16, cell_bf16;
@@ -89,14 +90,14 @@ typedef uint16_t cell_f16, cell_bf16;
 #define SFX         bf16
 #define LOAD(x)     lc_bf16_to_f32(x)
 #define EIGHT_AT(p) ((sum_parts_bf16)_mm256_slli_epi32(_mm256_cvtepu16_epi32(EIGHT(p)), 16))
-/* Those at even places and those at odd ones: a shift or a mask each. */
+/* Elements at even positions and those at odd ones: a shift or a mask each. */
 #define SIXTEEN(p)   _mm256_loadu_si256((const __m256i *)(p))
 #define FIRST_AT(p)  ((sum_parts_bf16)_mm256_slli_epi32(SIXTEEN(p), 16))
 #define SECOND_AT(p) ((sum_parts_bf16)_mm256_and_si256(SIXTEEN(p), _mm256_set1_epi32((int)0xffff0000)))
 #include "fold_half.inc.c"
-#define HALVES(X, op) X(op, f16) X(op, bf16)
+#define HALF_DTYPES(X, op) X(op, f16) X(op, bf16)
 #else
-#define HALVES(X, op)
+#define HALF_DTYPES(X, op)
 #endif
 
 /* Sums of complex numbers are sums of their parts. */
@@ -139,7 +140,7 @@ COMPLEX_SUM(c128, f64, double)
 #endif
 #define ALIAS(op, dt) { FOLD_arg##op, LC_##dt, &op##_dim_##dt },
 const lc_fold_entry CAT(lc_cpu_folds, LC_ISA)[] = {
-    HALVES(FOLDS, sum) HALVES(FOLDS, mean) EACH_any(FOLDS, sum) LC_EACH_inexact(FOLDS, mean) EACH_any(FOLDS, prod)
+    HALF_DTYPES(FOLDS, sum) HALF_DTYPES(FOLDS, mean) EACH_any(FOLDS, sum) LC_EACH_inexact(FOLDS, mean) EACH_any(FOLDS, prod)
         EACH_ordered(FOLDS, amax) EACH_ordered(FOLDS, amin) EACH_ordered(FOLDS, aminmax) EACH_ordered(FOLDS, max_dim)
             EACH_ordered(FOLDS, min_dim) EACH_ordered(ALIAS, max) EACH_ordered(ALIAS, min) EACH_any(FOLDS, any)
                 EACH_any(FOLDS, all) LC_EACH_floating(FOLDS, var) LC_EACH_floating(FOLDS, std) EACH_any(FOLDS, count_nonzero)

@@ -3,14 +3,14 @@
  * Dimensions are sorted into kept and reduced ones, each group merged where strides allow. Then one of two ways:
  *   inner  memory runs along a reduced dimension: each output folds rows of contiguous elements
  *   outer  memory runs along a kept dimension, the columns: rows of columns are folded into that many states side by side
- * Elements that are not contiguous or not of the fold's dtype pass through a tile. Short reduced rows go the outer way too, with
- * columns gathered: that costs a move per element instead of a start and a finish per few elements.
+ * Elements that are not contiguous or not of the fold's dtype pass through a tile. Short reduced rows go the outer way too,
+ * with columns gathered: that costs a move per element instead of a start and a finish per few elements.
  *
- * A unit is one output (inner) or a block of columns (outer). Many units are shared out between threads; with few units the outermost
- * reduced dimension is cut into slices whose states are merged in order. Until then only what a state holds is kept of it, and slices
- * are so few that all of them take little memory. (Narrower blocks instead of slices need none, but rows of 512 bytes are read at 0.6 of
- * the speed of rows of 2 KiB.) Both depend on shapes only, so results do not depend on the number of threads. For ops with an index,
- * reduced dimensions keep their order: the index counts in it. */
+ * A unit is one output (inner) or a block of columns (outer). Threads share the units if there are many; otherwise the
+ * outermost reduced dimension is cut into slices whose states are merged in order. Until then each slice keeps only its
+ * state, and slices are so few that they take little memory. (Narrower blocks instead of slices need none, but rows of 512
+ * bytes are read at 0.6 of the speed of rows of 2 KiB.) Both depend on shapes only, so results do not depend on the number
+ * of threads. For ops with an index, reduced dimensions keep their order: the index counts in it. */
 #include "../cpu.h"
 #include <stdlib.h>
 #include <string.h>
@@ -24,12 +24,12 @@ typedef struct {
 typedef struct {
     const lc_fold *fold;
     lc_dtype       from, work, result, to; /* of the input, the fold, its result, the output */
-    lc_dtype       found, at;              /* of the fold's index and of the output for it: int64, but for aminmax */
+    lc_dtype       found, at;              /* of the fold's index and of its output: int64, except in aminmax */
     bool           outer, rows;            /* rows: see rows_are_plain */
     int            n_kept, n_reduced;      /* outer: the columns are the last kept dimension */
     dim            kept[LC_MAX_DIMS + 1], reduced[LC_MAX_DIMS + 1];
-    int64_t columns, block, blocks; /* outer: size of the column dimension, of a block, how many blocks; inner: 1, 1, 1 */
-    int64_t units, slices, slice;   /* slice: how much of reduced[0] */
+    int64_t columns, block, blocks; /* outer: size of the column dimension, of a block, number of blocks; inner: 1, 1, 1 */
+    int64_t units, slices, slice;   /* slice: extent in reduced[0] */
     int64_t inner_count;            /* elements of one position of reduced[0] */
     char   *in, *value, *index;
     double  parameter;
@@ -81,7 +81,7 @@ static void sort_dims(plan *p, const lc_reduce_args *a)
 
 /* ---- planning ---- */
 
-/* Rows that lie as the fold wants them, one output each: nothing to find out per row. */
+/* Rows in the fold's layout, one output each: nothing to decide per row. */
 static bool rows_are_plain(const plan *p, const lc_reduce_args *a)
 {
     int64_t size = lc_size_of(p->work);
@@ -166,7 +166,7 @@ static void fold_slice(const plan *p, lc_fold_state *s, tile *t, const char *in,
     }
 }
 
-/* Divisions are dear beside a short row: the usual case, one kept dimension, has none. */
+/* Divisions are expensive beside a short row: the usual case, one kept dimension, has none. */
 static void unit_at(const plan *p, int64_t unit, char **in, char **value, char **index, int64_t *n)
 {
     int64_t block = p->blocks == 1 ? 0 : unit % p->blocks, rest = p->blocks == 1 ? unit : unit / p->blocks;
@@ -199,7 +199,7 @@ static void finish_unit(const plan *p, const lc_fold_state *s, tile *t, char *va
     if (p->index && !direct_index) cpu_move(p->at, index, at_step, p->found, (char *)at, at_size, n);
 }
 
-/* What a state holds, put aside and taken back. */
+/* Saves and restores a state. */
 static size_t state_bytes(const plan *p) { return (size_t)(PER_COLUMN * p->block) + sizeof(int64_t); }
 static void   keep_state(const plan *p, const lc_fold_state *s, int64_t task)
 {
@@ -218,7 +218,7 @@ static void take_state(const plan *p, lc_fold_state *s, int64_t task)
 static void run_tasks(void *ctx, int64_t begin, int64_t end)
 {
     const plan   *p = ctx;
-    tile          t; /* neither is cleared: start and moves write what is read */
+    tile          t; /* neither is cleared: start and moves write before anything reads */
     lc_fold_state s;
     char         *in, *value, *index;
     int64_t       n;
@@ -277,7 +277,7 @@ int cpu_reduce(lc_op_id op, lc_dtype compute, const lc_reduce_args *a)
     plan p;
     p.from = (lc_dtype)a->in->dtype, p.work = cpu_working_dtype(compute), p.result = result_of(op, p.work);
     if (p.work == LC_f32 && cpu_working_dtype(p.from) == LC_f32 && lc_cpu_folds[op][p.from])
-        p.work = p.from; /* halves as they lie */
+        p.work = p.from; /* half precision in place */
     if (!(p.fold = lc_cpu_folds[op][p.work])) return LC_NO_KERNEL;
     p.to = a->value ? (lc_dtype)a->value->dtype : p.result;
     p.found = op == LC_OP_aminmax ? p.result : LC_i64, p.at = a->index ? (lc_dtype)a->index->dtype : p.found;
@@ -291,7 +291,7 @@ int cpu_reduce(lc_op_id op, lc_dtype compute, const lc_reduce_args *a)
             : p.from != p.work ? ", converted in tiles"
                                : ", found one by one",
             (long long)p.units, (long long)p.slices);
-    if (p.slices > 1 && !(p.partial = cpu_scratch(bytes))) return -1; /* lc_alloc has explained it */
+    if (p.slices > 1 && !(p.partial = cpu_scratch(bytes))) return -1; /* lc_alloc has set the error */
     int64_t work = a->in->numel / (p.units * (p.slices ? p.slices : 1)) + 1;
     cpu_parallel(p.units * p.slices, CPU_GRAIN / work + 1, a->in->numel,
                  p.rows && !p.outer && p.slices == 1 ? run_plain_rows : run_tasks, &p);

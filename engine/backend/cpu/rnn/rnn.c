@@ -1,23 +1,26 @@
-/* Recurrent layers, one direction over all steps: weights are laid out once per call, sequences are shared between threads, and rnn_steps.isa.o3.c
- * runs RNN_ROWS of them at a time from the first step to the last.
+/* Recurrent layers, one direction over all steps: weights are packed once per call, threads share sequences, and
+ * rnn_steps.isa.o3.c runs RNN_ROWS of them at a time from the first step to the last.
  *
- * What bounds it. A step needs the state of the step before, so its product, (sequences, h) x (h, gates h), is skinny, and it comes again at every
- * step with the same weights. All that does not depend on a state is taken out: the inputs' part of the gates is one product over all steps,
- * made by the op before, and so are the gradients of the weights after. What is left here is at best arithmetic: gates h h multiply-adds a row
- * and step, and beside them five exponentials per cell of an LSTM, three of a GRU, one of a plain unit.
+ * Bound: a step needs the state of the previous step, so its product, (sequences, h) x (h, gates h), is skinny and is
+ * repeated at every step with the same weights. Everything that does not depend on a state is hoisted: the op computes the
+ * inputs' part of the gates as one product over all steps beforehand, and the gradients of the weights afterwards. What is
+ * left here is at best arithmetic: gates h h multiply-adds per row and step, plus five exponentials per cell of an LSTM,
+ * three of a GRU, one of a plain unit.
  *
- * Tiles. A task has eight sequences: enough rows that a vector of weights is used several times once it is loaded (tiles are 6 x 4 vectors of 512
- * bits), few enough that their state and gates, 8 (4 + 3) h numbers, stay in L1 from a product to the functions behind it. The weights are
- * turned once, (h, gates h), and their rows padded with zeros to 64 numbers: a product reads whole vectors and has no tail, and the functions are
- * one loop over a row. They are read anew at each step, from L2 while they fit there (an LSTM of h = 200 has 640 KB). Threads share
- * sequences and never wait for each other; where tasks are cut depends on shapes alone.
+ * Tiles: a task has eight sequences. That is enough rows to use a loaded weight vector several times (tiles are 6 x 4
+ * vectors of 512 bits), and few enough that their state and gates, 8 (4 + 3) h numbers, stay in L1 from a product to the
+ * activations after it. The weights are transposed once, to (h, gates h), with rows zero-padded to 64 numbers: a product
+ * reads whole vectors and has no tail, and the activations are one loop over a row. The weights are read again at each step,
+ * from L2 while they fit there (an LSTM of h = 200 has 640 KB). Threads share sequences and never wait for each other; task
+ * bounds depend on shapes alone.
  *
- * Of the peak of a core, 118 GFLOP/s, counting the product of the inputs too (float32, 16 sequences, 32 steps, best of 20 runs beside other
- * work): LSTM 61 % with 32 inputs and h = 64, 76 % with 128 and 128; GRU 63 and 75 %, plain units 61 and 76 %. How much of the rest are the
- * functions, and how much the tiles of two rows that eight rows leave (6 + 2), has not been taken apart.
+ * Fraction of the peak of a core, 118 GFLOP/s, counting the product of the inputs too (float32, 16 sequences, 32 steps, best
+ * of 20 runs beside other work): LSTM 61 % with 32 inputs and h = 64, 76 % with 128 and 128; GRU 63 and 75 %, plain units 61
+ * and 76 %. We have not measured how much of the rest is due to the activations, and how much to the two-row tiles that
+ * eight rows leave (6 + 2).
  *
- * Not done: a product per sequence, which would read the weights eight times as often; all sequences step by step, at which threads would have to
- * meet after each; weights in panels, of which the padded rows are already the only one. */
+ * Rejected: a product per sequence, which would read the weights eight times as often; all sequences step by step, with a
+ * barrier after each step; weights in panels, since the padded rows already are the only panel. */
 #include "../cpu.h"
 #include "rnn.h"
 #include <string.h>
@@ -40,12 +43,12 @@ static void rnn_chunk(void *ctx, int64_t begin, int64_t end)
     if (scratch) cpu_scratch_free(scratch, job->bytes);
 }
 
-/* A matrix (rows x columns), turned or as it is, with its rows padded with zeros. */
-static void lay_out(char *to, int64_t step, const lc_tensor *w, bool turned, int64_t size)
+/* A matrix (rows x columns), transposed or not, with zero-padded rows. */
+static void pack_weight(char *to, int64_t step, const lc_tensor *w, bool transposed, int64_t size)
 {
     int64_t rows = w->shape[0], columns = w->shape[1];
-    memset(to, 0, (size_t)((turned ? columns : rows) * step * size));
-    if (turned) lc_cpu_moves.transpose[size == 8](to, step * size, w->data, columns * size, columns, rows, false);
+    memset(to, 0, (size_t)((transposed ? columns : rows) * step * size));
+    if (transposed) lc_cpu_moves.transpose[size == 8](to, step * size, w->data, columns * size, columns, rows, false);
     else
         for (int64_t i = 0; i < rows; i++) memcpy(to + i * step * size, w->data + i * columns * size, (size_t)(columns * size));
 }
@@ -57,18 +60,18 @@ static int run_sequences(lc_dtype dtype, const lc_rnn_args *a, bool backward)
            project_bytes = a->project ? (size_t)((backward ? a->p : a->h) * project_row * size) : 0,
            starts_bytes = (size_t)a->steps * sizeof(int64_t), bytes = weight_bytes + project_bytes + starts_bytes + 64;
     rnn_job job = { .plan = { .args = a, .weight_row = weight_row, .project_row = project_row } };
-    char   *room = cpu_scratch(bytes);
-    if (!room) return lc_fail_int(LC_OutOfMemory, "recurrent layer: no memory for its weights");
-    int64_t *starts = (int64_t *)(room + weight_bytes + project_bytes);
+    char   *memory = cpu_scratch(bytes);
+    if (!memory) return lc_fail_int(LC_OutOfMemory, "recurrent layer: no memory for its weights");
+    int64_t *starts = (int64_t *)(memory + weight_bytes + project_bytes);
     for (int64_t t = 0; t < a->steps; t++) starts[t] = rows, rows += a->sizes[t];
-    lay_out(room, weight_row, a->weight, !backward, size);
-    if (a->project) lay_out(room + weight_bytes, project_row, a->project, !backward, size);
-    job.plan.weight = room, job.plan.project = room + weight_bytes, job.plan.starts = starts;
+    pack_weight(memory, weight_row, a->weight, !backward, size);
+    if (a->project) pack_weight(memory + weight_bytes, project_row, a->project, !backward, size);
+    job.plan.weight = memory, job.plan.project = memory + weight_bytes, job.plan.starts = starts;
     job.run = (backward ? rnns_of_this_cpu()->backward : rnns_of_this_cpu()->forward)[dtype == LC_f64];
     job.bytes = (size_t)(rnn_scratch(a) * size);
     int64_t each = (rows / (a->batch ? a->batch : 1) + 1) * width * (a->p + 16) * RNN_ROWS, grain = (1 << 19) / (each + 1) + 1;
     cpu_parallel(a->batch, grain * RNN_ROWS, rows * width * a->p / 8, rnn_chunk, &job);
-    cpu_scratch_free(room, bytes);
+    cpu_scratch_free(memory, bytes);
     return job.failed ? lc_fail_int(LC_OutOfMemory, "recurrent layer: no memory for its steps") : 0;
 }
 static int cpu_recurrence(lc_dtype dtype, const void *args) { return run_sequences(dtype, args, false); }

@@ -1,7 +1,7 @@
-/* Recurrent steps of elements of type T: see rnn_steps.c. */
+/* Recurrent steps of elements of type T: see rnn_steps.isa.o3.c. */
 #include "../matmul/small_gemm.inc.c"
 
-/* What one step of a row reads and writes; hidden is the state times the weights. */
+/* Inputs and outputs of one step of a row; hidden is the state times the weights. */
 typedef struct {
     const T *x, *bias; /* gates of the input; NULL or (G h) */
     T       *hidden, *h, *c, *saved, *cell;
@@ -84,7 +84,7 @@ static void NAME(forward)(const rnn_plan *plan, int64_t begin, int64_t end, void
 
 /* ---- backward ---- */
 
-/* dh (n) and dc become the gradients of the row's gates, and dc that of the state before. */
+/* dh (n) and dc become the gradients of the row's gates, and dc that of the previous state. */
 static void NAME(lstm_back)(const T *s, const T *cell, const T *before, const T *dh, T *dc, T *d, int64_t n)
 {
     INDEPENDENT
@@ -94,7 +94,7 @@ static void NAME(lstm_back)(const T *s, const T *cell, const T *before, const T 
         d[3 * n + j] = dh[j] * u * o * (1 - o), dc[j] = e * f;
     }
 }
-/* dh becomes what reaches the state before directly; d of the inputs' gates, d_hidden of the state's. */
+/* dh becomes the direct gradient of the previous state; d is that of the inputs' gates, d_hidden that of the state's. */
 static void NAME(gru_back)(const T *s, const T *before, T *dh, T *d, T *d_hidden, int64_t n)
 {
     INDEPENDENT
@@ -110,7 +110,7 @@ static void NAME(plain_back)(const T *y, const T *dh, T *d, int64_t n, bool relu
     if (relu) INDEPENDENT
     for (int64_t j = 0; j < n; j++) d[j] = y[j] <= 0 ? 0 : dh[j]; /* NaN lets gradients pass, as in PyTorch */
     else INDEPENDENT for (int64_t j = 0; j < n; j++) d[j] = dh[j] * (1 - y[j] * y[j]); }
-/* Row b of what the steps left (rows of n) before step t, which is the start if there was none. */
+/* Row b of the steps' output (rows of n) before step t, or of the initial state if t is the first. */
 static const T *NAME(before)(const rnn_plan *plan, int64_t t, int64_t b, const lc_tensor *steps, const lc_tensor *start,
                              int64_t n)
 {

@@ -1,10 +1,10 @@
 /* Compiled once per instruction set: a recurrent layer in one direction, RNN_ROWS sequences at a time over all steps.
  *
- * What bounds it: the product of the state with the recurrent weights, which every step needs anew and which is skinny. So weights are laid out
- * once per call as the products read them (rnn.c), rows are few enough that state and gates stay in L1 between a product and the functions
- * behind it, and sequences, which know nothing of each other, are what threads share: no thread ever waits for a step of another.
- * The inputs' part of the gates comes ready from one product over all steps, and gradients of weights are products over all steps too, both
- * made by the op. Saved are the gates after their functions: backward has no exponential but that of tanh(c). */
+ * Bound: the product of the state with the recurrent weights, which every step repeats and which is skinny. So weights are
+ * packed once per call (rnn.c), rows are few enough that state and gates stay in L1 between a product and the activations
+ * after it, and threads share sequences, which are independent: no thread ever waits for another's step. The op computes the
+ * inputs' part of the gates, and the gradients of the weights, as products over all steps. The activated gates are saved:
+ * backward has no exponential except that of tanh(c). */
 #include "rnn.h"
 #include "../matmul/small_gemm.h"
 #include "../math/scalar_math.h"

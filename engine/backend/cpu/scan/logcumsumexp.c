@@ -1,8 +1,8 @@
 /* logcumsumexp: out[i] = log(exp(in[0]) + ... + exp(in[i])) along a line, computed in double.
  *
- * Real lines go by blocks: where everything in a block lies within a moderate range, exponentials and logarithms are one vector loop each,
- * relative to the largest element, with a running sum between them. Otherwise, and for complex numbers, one element is added to the
- * logarithm at a time, by PyTorch's rules for infinities and NaNs. */
+ * Real lines go by blocks: if everything in a block lies within a moderate range, exponentials and logarithms are one vector
+ * loop each, relative to the maximum, with a running sum between them. Otherwise, and for complex numbers, elements are
+ * added to the logarithm one at a time, by PyTorch's rules for infinities and NaNs. */
 #include "../cpu.h"
 #include "../../args.h"
 #include <complex.h>
@@ -12,7 +12,7 @@
 #endif
 
 enum { BLOCK = 256 };
-static const double RANGE = 50; /* the logarithm of a running sum loses no more than this times the rounding of a double */
+static const double RANGE = 50; /* the logarithm of a running sum loses at most this times the rounding of a double */
 
 static double log_add(double x, double total)
 {
@@ -20,7 +20,7 @@ static double log_add(double x, double total)
     if (isnan(x)) return x;
     return low != high || isfinite(low) ? log1p(exp(low - high)) + high : x;
 }
-static double add_block(double *x, int64_t n, double total) /* in place; the last logarithm */
+static double add_block(double *x, int64_t n, double total) /* in place; returns the last logarithm */
 {
     double  first = total > x[0] ? total : x[0], high = first, last = 0;
     int64_t odd = !(first - first == 0);
@@ -59,7 +59,7 @@ static void log_lines(void *ctx, int64_t begin, int64_t end)
     const log_job *j = ctx;
     bool           complex_ = lc_is_complex(j->dtype);
     lc_dtype       wide = complex_ ? LC_c128 : LC_f64;
-    int64_t        step = j->inner * j->size, room = lc_size_of(wide);
+    int64_t        step = j->inner * j->size, item = lc_size_of(wide);
     _Alignas(64) double _Complex block[BLOCK];
     for (int64_t line = begin; line < end; line++) {
         int64_t first = (line / j->inner * j->n * j->inner + line % j->inner) * j->size;
@@ -67,11 +67,11 @@ static void log_lines(void *ctx, int64_t begin, int64_t end)
         double _Complex sum = CMPLX(-INFINITY, 0);
         for (int64_t at = 0, m; at < j->n; at += m) {
             m = j->n - at < BLOCK ? j->n - at : BLOCK;
-            cpu_move(wide, (char *)block, room, j->dtype, j->a->in->data + first + at * step, step, m);
+            cpu_move(wide, (char *)block, item, j->dtype, j->a->in->data + first + at * step, step, m);
             if (!complex_) total = add_block((double *)block, m, total);
             else
                 for (int64_t i = 0; i < m; i++) block[i] = sum = log_add_complex(block[i], sum);
-            cpu_move(j->dtype, j->a->out->data + first + at * step, step, wide, (char *)block, room, m);
+            cpu_move(j->dtype, j->a->out->data + first + at * step, step, wide, (char *)block, item, m);
         }
     }
 }

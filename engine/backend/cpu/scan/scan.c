@@ -1,6 +1,7 @@
-/* cumsum, cumprod, cummax, cummin: the input is (outer, n, inner), contiguous, and so is the output. Where inner is one, a unit of work is a
- * line; otherwise it is a block of neighbouring lines, which lie side by side. Few long lines of sums are cut into pieces: their totals
- * first, then each piece from the total before it. The cuts depend on shapes only, so results do not depend on the number of threads. */
+/* cumsum, cumprod, cummax, cummin: the input is (outer, n, inner), contiguous, and so is the output. If inner is one, a unit
+ * of work is a line; otherwise it is a block of neighbouring lines, which are interleaved. Few long lines of sums are cut
+ * into pieces: their totals first, then each piece from the preceding total. The cuts depend on shapes only, so results do
+ * not depend on the number of threads. */
 #include "../cpu.h"
 #include "scan_lines.h"
 #include "../../args.h"
@@ -62,7 +63,7 @@ static void scan_pieces(void *ctx, int64_t begin, int64_t end)
     const scan_job *j = ctx;
     for (int64_t k = begin; k < end; k++) scan_piece(j, k, &j->totals[k]);
 }
-/* The total of piece k becomes what comes before it. */
+/* Replaces the total of piece k by the sum of the pieces before it. */
 static void place_piece(scan_job *j, int64_t k, sum_box *before, bool whole)
 {
     sum_box mine = j->totals[k];

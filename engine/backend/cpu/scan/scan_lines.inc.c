@@ -1,4 +1,4 @@
-/* Scans of T, sums kept in SUM. See scans.h. */
+/* Scans of T, sums kept in SUM. See scan_lines.h. */
 #if ORDERED
 typedef SUM NAME(sums) __attribute__((vector_size(4 * sizeof(SUM))));
 typedef T   NAME(cells) __attribute__((vector_size(4 * sizeof(T)), aligned(sizeof(T)), may_alias));
@@ -8,8 +8,8 @@ typedef T   NAME(cells) __attribute__((vector_size(4 * sizeof(T)), aligned(sizeo
 #define PREFIX(x)  (x += __builtin_shufflevector(x, none, 4, 0, 1, 2), x += __builtin_shufflevector(x, none, 4, 5, 0, 1))
 #define LAST_OF(x) __builtin_shufflevector(x, x, 3, 3, 3, 3)
 #endif
-/* Sums of the line alone, from zero; what came before is added to each on its way out. So the total of a line, which is what its sums end
- * with, does not depend on what came before, nor on whether it was written. */
+/* Sums of the line alone, from zero; the sum before it is added to each element on output. So the total of a line, its last
+ * sum, depends neither on the sum before it nor on whether it was written. */
 static inline __attribute__((always_inline)) SUM NAME(sum_core)(T *y, const T *x, int64_t n, SUM start)
 {
     SUM     total = 0;
@@ -71,7 +71,7 @@ LANES_OF(product_lanes, 1, *)
 #undef LANES_OF
 
 #if ORDERED
-/* The last of equals is reported; once there is a NaN, the last NaN is. */
+/* Reports the last of equal values; once there is a NaN, the last NaN. */
 #define EXTREMES(name, OP)                                                                                                     \
     static void NAME(name##_line)(void *out, int64_t *at, const void *in, int64_t n, void *sum)                                \
     {                                                                                                                          \

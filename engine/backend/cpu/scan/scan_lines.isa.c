@@ -1,13 +1,13 @@
-/* Running sums, products and extremes. Compiled once per instruction set: see scans.h.
+/* Running sums, products and extremes. Compiled once per instruction set: see scan_lines.h.
  *
- * A sum must wait for the one before it: eight elements are summed among themselves first, so that it waits once for eight. Products are not
- * regrouped: a partial product may overflow where the whole does not. */
+ * A sum must wait for its predecessor: eight elements are summed among themselves first, so that it waits once for eight.
+ * Products are not regrouped: a partial product may overflow where the whole does not. */
 #include "../kernels.h"
 #include "../math/scalar_math.h"
 #include "scan_lines.h"
-#pragma GCC diagnostic ignored "-Wtautological-compare" /* x != x of an integer: written for all dtypes */
+#pragma GCC diagnostic ignored "-Wtautological-compare" /* x != x for integers: the code serves all dtypes */
 
-/* Sums are kept as PyTorch keeps them: floats in double. Unsigned: they wrap. */
+/* Sums are kept as in PyTorch: floats in double. Unsigned: they wrap. */
 #define SUM_u8   uint64_t
 #define SUM_i8   uint64_t
 #define SUM_i16  uint64_t

@@ -1,5 +1,6 @@
-/* Counting: histc, histogram and bincount turn values into numbers of bins, tile by tile, and count these. Blocks of the input have tables of
- * their own, added up in the end; how many depends on sizes only. Counts are int64 and sums double, whatever the result's dtype; in half precision PyTorch's stop at 2048 or 256. */
+/* Histograms: histc, histogram and bincount convert values to bin numbers, tile by tile, and count these. Blocks of the
+ * input have separate tables, added at the end; their number depends on sizes only. Counts are int64 and sums double,
+ * whatever the result's dtype; in half precision PyTorch's stop at 2048 or 256. */
 #include "lookup.h"
 #include "../sort/sort_lines.h"
 #include "../../args.h"
@@ -12,16 +13,16 @@ enum { TILE = BIN_TILE, MOST_BLOCKS = 16, MOST_CELLS = 1 << 14 }; /* cells of al
 typedef struct count_job count_job;
 struct count_job {
     const void *args;
-    /* Numbers of bins of elements [at, at + n), n <= TILE, `cells` where there is none: in room, or wherever they are. */
-    const int64_t *(*tile)(const count_job *job, int64_t at, int64_t n, int64_t *room);
+    /* Bin numbers of elements [at, at + n), n <= TILE, `cells` if outside: in buffer, or in place. */
+    const int64_t *(*tile)(const count_job *job, int64_t at, int64_t n, int64_t *buffer);
     const lc_tensor *weight; /* float32 or float64, or NULL */
     int64_t          n, cells, block, blocks;
-    int              outside, tables; /* a cell for what falls outside, or none; tables of each block, taken in turn */
+    int              outside, tables; /* a cell for points outside, or none; tables per block, used in turn */
     void            *table;           /* of cells + outside int64 or double each */
 };
 static void count_tile(int64_t *table, int64_t second, const int64_t *index, int64_t n)
 {
-    int64_t i = 0; /* two tables: equal neighbours need not wait for each other */
+    int64_t i = 0; /* two tables: equal neighbours do not wait for each other */
     for (; i + 1 < n; i += 2) table[index[i]]++, table[second + index[i + 1]]++;
     if (i < n) table[index[i]]++;
 }
@@ -39,14 +40,14 @@ static void add_tile(double *table, const lc_tensor *weight, bool alone, int64_t
 static void count_blocks(void *ctx, int64_t begin, int64_t end)
 {
     const count_job *job = ctx;
-    int64_t          stride = job->cells + job->outside, room[TILE];
+    int64_t          stride = job->cells + job->outside, buffer[TILE];
     for (int64_t b = begin; b < end; b++) {
         int64_t *table = (int64_t *)job->table + b * job->tables * stride;
         int64_t  stop = (b + 1) * job->block < job->n ? (b + 1) * job->block : job->n;
         memset(table, 0, (size_t)(job->tables * stride) * sizeof *table);
         for (int64_t at = b * job->block, n; at < stop; at += n) {
             n = stop - at < TILE ? stop - at : TILE;
-            const int64_t *index = job->tile(job, at, n, room);
+            const int64_t *index = job->tile(job, at, n, buffer);
             if (job->weight) add_tile((double *)table, job->weight, job->blocks == 1, at, index, n);
             else count_tile(table, job->tables > 1 ? stride : 0, index, n);
         }
@@ -144,7 +145,7 @@ static void range_blocks(void *ctx, int64_t begin, int64_t end)
             ->range(r->in->data + start * lc_size_of(r->in->dtype), count, &r->low[b], &r->high[b]);
     }
 }
-/* histc's range: what it was given, or that of the values; a single value gets a bin's width around it. */
+/* histc's range: as given, or that of the values; a single value gets a bin's width around it. */
 static int choose_range(const lc_histogram_args *a, bin_line *line)
 {
     range_job r = { .in = a->in, .blocks = a->in->numel / CPU_GRAIN };
@@ -189,16 +190,16 @@ LC_CPU_RUN(histc, cpu_histogram, FLOAT_BITS | 1u << LC_f16 | 1u << LC_bf16)
 LC_CPU_RUN(_histogram, cpu_histogram, FLOAT_BITS)
 
 /* ---- bincount ---- */
-static const int64_t *whole_numbers(const lc_tensor *in, int64_t at, int64_t n, int64_t *room)
+static const int64_t *whole_numbers(const lc_tensor *in, int64_t at, int64_t n, int64_t *buffer)
 {
     int64_t size = lc_size_of(in->dtype);
     if (in->dtype == LC_i64) return (const int64_t *)in->data + at;
-    cpu_move(LC_i64, (char *)room, 8, (lc_dtype)in->dtype, in->data + at * size, size, n);
-    return room;
+    cpu_move(LC_i64, (char *)buffer, 8, (lc_dtype)in->dtype, in->data + at * size, size, n);
+    return buffer;
 }
-static const int64_t *bincount_tile(const count_job *job, int64_t at, int64_t n, int64_t *room)
+static const int64_t *bincount_tile(const count_job *job, int64_t at, int64_t n, int64_t *buffer)
 {
-    return whole_numbers(((const lc_bincount_args *)job->args)->in, at, n, room);
+    return whole_numbers(((const lc_bincount_args *)job->args)->in, at, n, buffer);
 }
 typedef struct {
     const lc_tensor *in;
@@ -208,11 +209,11 @@ typedef struct {
 static void extent_chunk(void *ctx, int64_t begin, int64_t end)
 {
     extent_job *e = ctx;
-    uint64_t    most = 0; /* a negative number is a large one */
-    int64_t     room[TILE];
+    uint64_t    most = 0; /* a negative number becomes a large one */
+    int64_t     buffer[TILE];
     for (int64_t at = begin, n; at < end; at += n) {
         n = end - at < TILE ? end - at : TILE;
-        const int64_t *x = whole_numbers(e->in, at, n, room);
+        const int64_t *x = whole_numbers(e->in, at, n, buffer);
         uint64_t       here = cpu_sort_kernels()->largest((const uint64_t *)x, n);
         most = here > most ? here : most;
     }

@@ -1,7 +1,7 @@
 /* Searching and binning per dtype (lookup.h). */
 #include "lookup.h"
 #include <math.h>
-#pragma GCC diagnostic ignored "-Wtautological-compare" /* x != x of an integer: written for all dtypes */
+#pragma GCC diagnostic ignored "-Wtautological-compare" /* x != x for integers: the code serves all dtypes */
 
 enum { LANES = 8 };
 #define AS_IS(x)      (x)
@@ -51,7 +51,7 @@ enum { LANES = 8 };
 #include "lookup_bins.inc.c"
 #undef T
 #undef NAME
-/* Halves are binned, but searched in float32. */
+/* float16 and bfloat16 are binned directly, but searched in float32. */
 #define T       uint16_t
 #define W       float
 #define LOAD    lc_f16_to_f32

@@ -1,4 +1,5 @@
-/* Included per floating dtype: T in memory, W computed in, LOAD to W; ROUND is applied after each step, as a computation in T would. */
+/* Included once per floating dtype: T in memory, W for computing, LOAD to W; ROUND is applied after each step, as a
+ * computation in T would. */
 static void NAME(range)(const void *in, int64_t n, double *low, double *high)
 {
     const T *x = in;
@@ -6,7 +7,7 @@ static void NAME(range)(const void *in, int64_t n, double *low, double *high)
     bool     nan[LANES] = { 0 };
     for (int l = 0; l < LANES; l++) least[l] = most[l] = LOAD(x[0]);
     for (int64_t i = 0; i < n; i += LANES) {
-        const T *at = i + LANES <= n ? x + i : n >= LANES ? x + n - LANES : x; /* the last ones may be seen twice */
+        const T *at = i + LANES <= n ? x + i : n >= LANES ? x + n - LANES : x; /* the last ones may be processed twice */
         int64_t  lanes = n < LANES ? n : LANES;
         for (int64_t l = 0; l < lanes; l++) {
             W v = LOAD(at[l]);
@@ -33,7 +34,7 @@ static inline __attribute__((always_inline)) void NAME(bins_from)(const T *x, in
     }
     if (!b->edges) return;
     const T *edge = b->edges;
-    for (int64_t i = 0; i < n; i++) { /* what is near an edge may have been put to the wrong side of it */
+    for (int64_t i = 0; i < n; i++) { /* values near an edge may be on the wrong side of it */
         int32_t at = bin[i] < 0 ? 0 : bin[i];
         W       v = LOAD(x[i * step]);
         at += (at < last) & (v >= LOAD(edge[at + 1]));

@@ -1,6 +1,6 @@
-/* Included per dtype: places of values in a sorted sequence, LANES searches side by side and without a branch on what they find. */
+/* Included once per dtype: positions of values in a sorted sequence, LANES branchless searches side by side. */
 
-/* In a sequence that is in order and has no NaN every search takes the same steps. */
+/* In a sorted sequence without NaN, every search takes the same steps. */
 static bool NAME(in_order)(const void *in, int64_t n)
 {
     const T *x = in;
@@ -24,8 +24,8 @@ static inline __attribute__((always_inline)) void NAME(search_in_order)(const T 
     for (int l = 0; l < LANES; l++) place[l] = n ? at[l] + NAME(goes_on)(sequence[at[l]], value[l], right) : 0;
 }
 
-/* In any other, each search reads what PyTorch's does, which decides the result: at each of `steps` steps something is left to search, after
- * them at most one element. */
+/* In any other, each search reads the same elements as PyTorch's, which decides the result: at each of `steps` steps
+ * something is left to search, after them at most one element. */
 static inline __attribute__((always_inline)) void NAME(search_any)(const T *sequence, const int64_t *sorter, int64_t n,
                                                                    const T *value, bool right, int64_t *place)
 {

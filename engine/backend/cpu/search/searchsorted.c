@@ -1,4 +1,4 @@
-/* searchsorted (bucketize is the same), and isin: a table of the tests' keys, found by hashing. */
+/* searchsorted (bucketize is the same), and isin: a hash table of the tests' keys. */
 #include "../sort/sort.h"
 #include "lookup.h"
 #include "../../args.h"
@@ -13,7 +13,7 @@ const lc_lookup *cpu_lookup(lc_dtype dtype) { return &(*lookup_of_this_cpu())[dt
 typedef struct {
     const lc_search_args *args;
     const lc_lookup      *kernels;
-    bool                  ordered; /* the one sequence is known to be in order */
+    bool                  ordered; /* the only sequence is known to be sorted */
 } search_job;
 static void search_chunk(void *ctx, int64_t begin, int64_t end)
 {
@@ -51,7 +51,7 @@ LC_CPU_RUN(searchsorted, cpu_searchsorted, 0 LC_EACH_real(LC_SORTABLE_BIT, ))
 typedef struct {
     const lc_isin_args *args;
     const lc_sort_key  *key;
-    uint64_t           *slot, empty; /* slots hold keys; `empty`, which is one of them too, stands in the others */
+    uint64_t           *slot, empty; /* slots hold keys; free slots hold `empty`, which is also a key */
     int                 shift;
 } key_set;
 static uint64_t home(const key_set *s, uint64_t key) { return key * 0x9e3779b97f4a7c15u >> s->shift; }

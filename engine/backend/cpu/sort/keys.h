@@ -18,11 +18,9 @@ typedef struct {
     /* Strides in bytes; flip: 0, or `all` to reverse the order. */
     void (*load)(const char *from, int64_t step, int64_t n, uint64_t flip, uint64_t *key, key_summary *s);
     void (*store)(char *to, int64_t step, int64_t n, uint64_t flip, const uint64_t *key);
-    bool (*any_below)(const char *from, int64_t n, uint64_t flip, uint64_t key); /* contiguous: is any key less than this
-                                                                                  * one? */
+    bool (*any_below)(const char *from, int64_t n, uint64_t flip, uint64_t key); /* contiguous: any key below this? */
     uint64_t all;                                                                /* mask of a key's bits */
-    uint64_t nan;                                                                /* the key of NaN, or 0 if the dtype has
-                                                                                  * none */
+    uint64_t nan;                                                                /* the key of NaN, or 0 */
 } lc_sort_key;
 typedef struct {
     const lc_sort_key *key[LC_DTYPE_COUNT];

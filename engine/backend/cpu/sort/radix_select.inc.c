@@ -41,8 +41,7 @@ static int64_t NAME(make_keys)(const T *x, int64_t n, K *keys)
 static K NAME(key_of_rank)(int64_t n, int64_t k, K *keys, int64_t *later, bool *alike)
 {
     enum { LONG = 1 << 12, MOST = sizeof(K) == 1 ? 8 : 11 };
-    uint32_t  count[2][1 << MOST]; /* one histogram each for even and odd elements: neighbours often share a digit, and would
-                                * wait for each other's store */
+    uint32_t  count[2][1 << MOST]; /* for even and odd elements: equal neighbours would wait for each other's store */
     const int bits = n < LONG ? 8 : MOST, digits = 1 << bits;
     int       shift = 8 * (int)sizeof(K) - bits;
     int64_t   m = n;

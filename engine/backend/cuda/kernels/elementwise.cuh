@@ -1,5 +1,5 @@
-/* Elementwise: operand 0 is the output. The program names, behind math.cuh: T, OUT, N_IN, f(x, y, z, w), and LOAD_k for each input: its element,
- * a number that came with the call, or zero. */
+/* Elementwise: operand 0 is the output. The program defines, after math.cuh: T, OUT, N_IN, f(x, y, z, w), and LOAD_k for
+ * each input: its element, a scalar passed with the call, or zero. */
 extern "C" __global__ void run(const __grid_constant__ walk w)
 {
     for (i64 at = blockIdx.x * (i64)blockDim.x + threadIdx.x; at < w.n; at += gridDim.x * (i64)blockDim.x) {

@@ -1,4 +1,5 @@
-/* The m_* functions of scalar.def in CUDA C++: the library's where it has them, formulas shared with the CPU (backend/math) elsewhere. */
+/* The m_* functions of scalar.def in CUDA C++: the library's where it has them, formulas shared with the CPU (backend/math)
+ * elsewhere. */
 #include "types.cuh"
 #define INFINITY __int_as_float(0x7f800000)
 #define NAN      __int_as_float(0x7fffffff)
@@ -43,7 +44,7 @@
 #define m_fmin        fmin
 #define m_infinity(x) INFINITY
 
-/* A divisor of zero gives what PyTorch's kernels give; the lowest value over -1 wraps. */
+/* A divisor of zero gives the result of PyTorch's kernels; the lowest value over -1 wraps. */
 FN int64_t trunc_div_i64(int64_t x, int64_t y) { return y == 0 ? -1 : y == -1 ? (int64_t)(0 - (uint64_t)x) : x / y; }
 FN int64_t fmod_i64(int64_t x, int64_t y) { return y == 0 || y == -1 ? 0 : x % y; }
 #include "../../math/shared.h"
@@ -104,11 +105,11 @@ FN bool m_is_nan(double x) { return x != x; }
 #define NAME(f) m_##f
 #define R       double
 #include "../../math/real.inc.c"
-template <class T> __device__ T m_max(T x, T y) { return x > y ? x : y; } /* integers: the reals have theirs */
+template <class T> __device__ T m_max(T x, T y) { return x > y ? x : y; } /* integers: reals have their own */
 template <class T> __device__ T m_min(T x, T y) { return x < y ? x : y; }
 template <class T> __device__ T m_clamp(T x, T low, T high) { return m_min(m_max(x, low), high); }
 
-/* What the library does better than the CPU's vectors. */
+/* Functions for which the library beats the CPU's vector code. */
 template <class T> __device__ T    m_pow(T x, T y) { return (T)pow((double)x, (double)y); }
 FN float                           m_pow(float x, float y) { return powf(x, y); }
 template <class T> __device__ bool m_signbit(T x) { return copysign(1.0, (double)x) < 0; }
@@ -139,7 +140,7 @@ template <class T> __device__ T m_gelu_slope(T x)
     return (T)0.5 * (1 + erf(x * (T)0.70710678118654752440)) + x * (T)0.39894228040143267794 * exp((T)-0.5 * x * x);
 }
 
-/* Where a thread's elements are: a walk over `shape`, with strides in bytes per operand. */
+/* The offsets of a thread's elements: a walk over `shape`, with strides in bytes per operand. */
 enum { DIMS = 24, OPERANDS = 5 };
 struct operand {
     char  *data;

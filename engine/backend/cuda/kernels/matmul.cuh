@@ -1,5 +1,5 @@
-/* Matrix product for what cuBLAS does not take: any strides, any type. One thread per element of the result. The program names, behind math.cuh:
- * ACC, which sums are kept in, OUT and IN0. */
+/* Matrix product for operands that cuBLAS does not support: any strides, any type. One thread per element of the result. The
+ * program defines, after math.cuh: ACC, the accumulator type, OUT and IN0. */
 struct product {
     char *out, *a, *b;
     i64   batch, m, n, k, ob, orow, ocol, ab, arow, acol, bb, brow, bcol;

@@ -1,5 +1,6 @@
-/* Reduction: one block per output. Each thread folds every 512th element, then the block folds its threads in a fixed order. `kept` places the
- * output, `reduced` walks over the elements. The program names, behind math.cuh: ACC, which sums are kept in, OUT, IN0, START and fold(a, b). */
+/* Reduction: one block per output. Each thread folds every 512th element, then the block folds its threads in a fixed order.
+ * `kept` locates the output, `reduced` walks over the elements. The program defines, after math.cuh: ACC, the accumulator
+ * type, OUT, IN0, START and fold(a, b). */
 struct reduction {
     walk kept, reduced;
 };

@@ -1,4 +1,5 @@
-/* Element types by their names in dtype.def. Values are converted on load and store: bool from and to any nonzero byte, halves as float. */
+/* Element types by their names in dtype.def. Values are converted on load and store: bool from and to any nonzero byte,
+ * float16 and bfloat16 as float. */
 typedef signed char        i8;
 typedef unsigned char      u8;
 typedef short              i16;
@@ -55,7 +56,7 @@ template <> struct made<bf16> {
     }
 };
 
-/* A number that came with the call: as a double and as an integer. */
+/* A scalar passed with the call: as a double and as an integer. */
 template <class T> __device__ T   number(double f, i64 i) { return (T)i; }
 template <> __device__ inline f32 number<f32>(double f, i64 i) { return (f32)f; }
 template <> __device__ inline f64 number<f64>(double f, i64 i) { return f; }
