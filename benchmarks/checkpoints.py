@@ -2,8 +2,8 @@
 
 usage: checkpoints.py [--megabytes=500] [--folder=F] [--markdown]
 
-Files go to a folder in memory by default (/dev/shm): a disk would be measured instead of the code, and Lucid waits until
-its file is on it (which PyTorch does not). The two libraries alternate; each figure is the best of a few.
+Files go to a folder in memory by default (/dev/shm): otherwise the disk would be measured instead of the code, and Lucid
+syncs its file to disk, which PyTorch does not. The two libraries alternate; each figure is the best of a few.
 """
 
 import os
@@ -19,7 +19,7 @@ import lucid
 
 
 def best(functions, rounds=5):
-    """The best time of each function, in turn."""
+    """The best time of each function; the functions alternate."""
     times = [float("inf")] * len(functions)
     for _ in range(rounds):
         for i, function in enumerate(functions):

@@ -1,7 +1,7 @@
-"""Time statements in Lucid and in PyTorch, in turn, in one process; print them beside targets, or as a table for documents.
+"""Time statements in Lucid and PyTorch, alternating in one process; print them beside targets, or as a table for documents.
 
-Machines are shared and noisy, so each figure is the best of many short runs, and the two libraries alternate: what disturbs one
-disturbs the other. Trust ratios more than nanoseconds.
+Machines are shared and noisy, so each figure is the best of many short runs, and the two libraries alternate: a disturbance
+hits both. Trust ratios more than nanoseconds.
 """
 
 import os
@@ -13,7 +13,7 @@ import timeit
 from dataclasses import dataclass
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-BATCH = 60e-6  # seconds: short beside what a scheduler gives to others
+BATCH = 60e-6  # seconds: short compared with a scheduler's time slice
 SETTLE = 0.01  # seconds: worker threads of one library may still spin when it is the other's turn
 
 
@@ -68,7 +68,7 @@ def best_times(turns, seconds=0.4, rounds=12):
     for prepare, t in turns:
         n = 1
         prepare()
-        t.timeit(2)  # the first call makes what later ones find; counted by its time, batches would be of one call
+        t.timeit(2)  # warm-up: if the first call were timed, batches would be of one call
         while t.timeit(n) < BATCH / 2:
             n *= 2
         counts.append(n)
@@ -83,7 +83,7 @@ def best_times(turns, seconds=0.4, rounds=12):
                 best[k] = min(best[k], t.timeit(counts[k]) / counts[k])
                 if time.perf_counter() >= until:
                     break
-    empty = min(timeit.repeat("pass", number=10_000, repeat=5)) / 10_000  # the loop itself, some nanoseconds
+    empty = min(timeit.repeat("pass", number=10_000, repeat=5)) / 10_000  # the loop overhead, some nanoseconds
     return [t - empty for t in best]
 
 
@@ -114,7 +114,7 @@ HEAD = ["case", "Lucid", "PyTorch", "ratio"]
 
 
 def markdown_table(rows):
-    """What a document shows: no targets, those are the developers'."""
+    """The table for documents: without targets, which are for developers."""
     table = [HEAD, ["---", "---:", "---:", "---:"]] + [r.measured() for r in rows]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in table)
 

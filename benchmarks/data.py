@@ -2,8 +2,8 @@
 
 usage: data.py [--rounds=N] [--markdown]
 
-A whole epoch each, of the two libraries in turn, the best of a few. The first batch is timed from making the iterator, each
-library in a process of its own: a fork copies the page tables of everything that is in memory, of the other library too.
+A figure is a whole epoch, the best of a few; the two libraries alternate. The first batch is timed from creating the iterator,
+each library in its own process: a fork copies the page tables of everything in memory, including the other library.
 """
 
 import subprocess

@@ -1,4 +1,4 @@
-"""What a call costs: small tensors, one thread, beside PyTorch.   usage: python benchmarks/dispatch.py [--markdown] [FILTER]"""
+"""The overhead of a call: small tensors, one thread, beside PyTorch.   usage: python benchmarks/dispatch.py [--markdown] [FILTER]"""
 
 import pathlib
 import sys
@@ -55,7 +55,7 @@ def calls(wanted):
 
 
 def chain():
-    """Backward through, and dropping of, a million nodes, per node."""
+    """Backward through a million nodes, and freeing them: time per node."""
     y = lucid.tensor([1.0], requires_grad=True)
     for _ in range(1_000_000):
         y = y + 1.0

@@ -1,6 +1,6 @@
 """Large tensors: 4M floats, beside the better of PyTorch's 1- and 2-thread times.   usage: elementwise.py [--markdown] [FILTER]
 
-Lucid runs with as many threads as it takes by itself, at most 2.
+Lucid chooses its number of threads, at most 2.
 """
 
 import sys

@@ -16,16 +16,16 @@ import lucid
 
 @dataclass
 class Of:
-    """An operand: randn of a shape, recorded for gradients if `grad`, or integers below `high`; `many` positive ones."""
+    """An operand: randn of a shape, recorded for gradients if `grad`, or integers below `high`; with `count`, a list of positive ones."""
 
     shape: tuple
     grad: bool = False
     high: int | None = None
-    many: int | None = None
+    count: int | None = None
 
     def values(self):
-        if self.many:
-            return [torch.rand(self.shape).numpy() for _ in range(self.many)]
+        if self.count:
+            return [torch.rand(self.shape).numpy() for _ in range(self.count)]
         return (torch.randint(self.high, self.shape) if self.high else torch.randn(self.shape)).numpy()
 
 
@@ -34,7 +34,7 @@ class Case:
     statement: str  # F: nn.functional; m: the library; and the operands
     target: float | tuple[float, float] | None  # two: with 1 thread, with 2
     operands: dict[str, Of]
-    theirs: str | None = None  # the same in PyTorch, where it is said in other words
+    theirs: str | None = None  # PyTorch's statement, if it differs
 
 
 IMAGES = {"x": Of((8, 64, 112, 112)), "w": Of((8, 64, 112, 112), grad=True)}
@@ -143,7 +143,7 @@ CASES |= {
     "nll_loss 512x10000 f+b": Case("F.nll_loss(r, t).backward()", None, SCORES),
     "ctc_loss 100x32x32 f+b": Case("F.ctc_loss(r, t + 1, [100] * 32, [30] * 32).backward()", None, SPOKEN),
 }
-LISTS = {name: Of((1000,), many=200) for name in "pgab"} | {"s": Of((), many=200)}
+LISTS = {name: Of((1000,), count=200) for name in "pgab"} | {"s": Of((), count=200)}
 ADAMW = "lr=1e-3, beta1=0.9, beta2=0.999, weight_decay=0.01, eps=1e-8, amsgrad=False, maximize=False)"
 FUSED = f"m._foreach_add_(s, 1); m._fused_adamw_(p, g, a, b, [], s, {ADAMW}"
 CASES |= {
@@ -191,7 +191,7 @@ for title, targets, (forward, both, operands) in (
 def names(m, operands, values):
     given = {"F": m.nn.functional, "m": m}
     for name, operand in operands.items():
-        if operand.many:
+        if operand.count:
             given[name] = [m.tensor(x) for x in values[name]]
             continue
         x = m.tensor(values[name])

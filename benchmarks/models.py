@@ -22,7 +22,7 @@ class Case:
     target: float
     net: str
     inputs: tuple  # a shape of floats, or (shape, classes) of integers
-    classes: tuple  # shape of the labels, how many classes
+    classes: tuple  # shape of the labels, number of classes
     optimizer: str | None = None  # without: a forward pass
 
 

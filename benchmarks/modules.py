@@ -1,4 +1,4 @@
-"""What nn.Module costs around the work: calls, attributes, walks, copies, beside PyTorch.
+"""The overhead of nn.Module: calls, attributes, walks, copies, beside PyTorch.
 
 usage: python benchmarks/modules.py [--markdown] [FILTER]
 """
@@ -36,8 +36,8 @@ CASES = [
     ("`deepcopy` of a Linear", "deepcopy(layer)", None),
     ("`functional_call` of a Linear", "call(layer, given, x)", None),
     ("TransformerEncoderLayer in eval mode, 1 x 4 x 128", "with no_grad(): encoder.layers[0](few)", 1.0),
-    ("the same, 8 x 64 x 128", "with no_grad(): encoder.layers[0](many)", 1.0),
-    ("2 of them, half of 8 x 64 padding", "with no_grad(): encoder(many, src_key_padding_mask=padding)", 1.0),
+    ("the same, 8 x 64 x 128", "with no_grad(): encoder.layers[0](large)", 1.0),
+    ("2 of them, half of 8 x 64 padding", "with no_grad(): encoder(large, src_key_padding_mask=padding)", 1.0),
 ]
 
 
@@ -62,7 +62,7 @@ def names(m):
     encoder = m.nn.TransformerEncoder(m.nn.TransformerEncoderLayer(128, 4, 512, batch_first=True), 2).eval()
     lengths = 8 * m.arange(1, 9).unsqueeze(1)
     return {
-        "encoder": encoder, "few": m.ones(1, 4, 128), "many": m.ones(8, 64, 128), "padding": m.arange(64) >= lengths,
+        "encoder": encoder, "few": m.ones(1, 4, 128), "large": m.ones(8, 64, 128), "padding": m.arange(64) >= lengths,
         "no_grad": m.no_grad, "x": m.ones(4), "empty": Empty(),
         "hooked": hooked, "counted": counted, "net": net, "deep": deep, "layer": layer,
         "seen": m.zeros(1), "state": deep.state_dict(), "graded": graded, "clip": m.nn.utils.clip_grad_norm_,

@@ -4,7 +4,7 @@ usage: ops.py [--markdown] [--size=64|16k|4M] [--seconds=S] [FILTER...]      a f
 
 Each library runs with 1 and with 2 threads; a ratio is Lucid's time with 2 threads over PyTorch's better time. The targets are
 the project's: a geometric mean per size, no op slower than 1.1 at 4M, some ops by name. Workspace is what a call allocates
-besides its result, measured with one thread. An op that is not there yet is named at the end.
+besides its result, measured with one thread. Missing ops are listed at the end.
 """
 
 import math
@@ -29,7 +29,7 @@ FAMILIES = {
         x.isnan() | z.add_(y) | x.round() | x.t() + y | x.erf() | x.log1p() | x.atan2(y) | x.lerp(y, 0.3)
         x.addcmul(y, p) | x.hypot(y) | x.fmod(y) | x.sign() | i + j | i * 3 | i == j | i // q | k + k | m & m
         m.logical_not() | d + d | d.exp() | d * 2.0 | c + c | c * c | c.abs()""",
-    "halves": """
+    "half precision": """
         h + h | h * 2.0 | h.exp() | h.tanh() | h > 0.5 | h.sum() | h.sum(1) | h.relu() | h.neg() | b + b | b * 2.0
         b.exp() | b.tanh() | b.sum() | b.sum(0) | b.relu() | b.maximum(b)""",
     "conversions": """
@@ -114,12 +114,12 @@ def names(library, side):
 
 
 def workspace(statement, given):
-    """Bytes allocated at the worst moment of the call besides what is there after it."""
+    """Peak bytes allocated during the call, minus those that remain after it."""
     lucid.set_num_threads(1)
     run = eval(f"lambda {', '.join(given)}: {statement}")  # noqa: S307
     run(**given)
     lucid.reset_peak_memory_stats()
-    result = run(**given)  # kept: what it holds is not workspace
+    result = run(**given)  # kept: the result is not workspace
     stats = lucid.memory_stats()
     del result
     return stats["peak_bytes"] - stats["allocated_bytes"]
@@ -140,7 +140,7 @@ def geometric(ratios):
 
 
 def absent(statement, given):
-    """Why it cannot be measured, or None."""
+    """The reason why it cannot be measured, or None."""
     try:
         eval(statement, dict(given))  # noqa: S307
     except (AttributeError, NameError, NotImplementedError, TypeError) as e:

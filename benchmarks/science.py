@@ -15,7 +15,7 @@ SECTIONS = {}
 
 
 def section(name, cases):
-    """Enter a package: the decorated function of a library gives the names its statements use."""
+    """Register a package: the decorated function maps a library to the names that its statements use."""
 
     def enter(names):
         SECTIONS[name] = (names, cases)

@@ -73,7 +73,7 @@ def box(x, y, width, height, colour):
 
 
 def picture(times):
-    """Bars: what part of PyTorch's time Lucid takes."""
+    """Bars: Lucid's time as a fraction of PyTorch's."""
     height = TOP + ROW * len(times) + 8
     parts = [text(16, 26, "Time of one call, one thread (shorter is better)", size=16)]
     parts += [box(LEFT + BAR - 66, 14, 12, 12, OURS), text(LEFT + BAR - 48, 25, "Lucid", MUTED)]

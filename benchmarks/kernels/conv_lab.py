@@ -1,4 +1,4 @@
-"""Convolutions taken apart: forward, gradient of the image, gradient of the weights, beside PyTorch's, on one thread.
+"""Convolutions in parts: forward, gradient of the image, gradient of the weights, beside PyTorch's, on one thread.
 
 usage: conv_lab.py [--seconds=S] [FILTER...]      a filter is a part of a title
 

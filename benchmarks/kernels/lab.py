@@ -7,7 +7,7 @@ from peak import multiply_adds
 
 
 def best(run, seconds=0.15):
-    """Seconds of one run: the least over many short batches, so that a busy machine does not count."""
+    """Seconds of one run: the minimum over many short batches, which ignores other load on the machine."""
     n = 1
     while True:
         start = time.perf_counter()

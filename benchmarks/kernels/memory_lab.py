@@ -2,9 +2,9 @@
 
 usage: memory_lab.py [FILTER...]      a filter is a part of a title
 
-One core. Bytes are those of the operands and results, each counted as often as an ideal kernel touches it; what a store reads
-first (write allocation) is not counted, for the copy neither. A kernel at 100 % of the copy is bound by memory and done. Times
-are those of the thread, not of the clock, and the least of many: what else runs on the machine shares the bandwidth only.
+One core. Bytes are those of the operands and results, each counted as often as an ideal kernel touches it; write
+allocation is not counted, nor is it for the copy. A kernel at 100 % of the copy is bound by memory and done. Times
+are thread times, not wall-clock times, and the minimum of many: other processes only share the bandwidth.
 """
 
 import sys
@@ -20,7 +20,7 @@ F = lucid.nn.functional
 
 
 def best(run, seconds=0.3):
-    run()  # its memory is taken once
+    run()  # warm-up: allocates its memory
     run()
     least, until, runs = float("inf"), time.perf_counter() + seconds, 0
     while time.perf_counter() < until or runs < 3:

@@ -1,4 +1,4 @@
-"""What one core of this machine can do at most: fused multiply-adds from registers, and bytes read from memory.
+"""The peak of one core of this machine: fused multiply-adds from registers, and bytes read from memory.
 
 usage: peak.py
 
@@ -15,7 +15,7 @@ import time
 
 SOURCE = """
 typedef TYPE v __attribute__((vector_size(BYTES)));
-#ifdef __FMA__ /* said outright: compilers put copies between them */
+#ifdef __FMA__ /* explicit: compilers insert copies between them */
 #define ADD_PRODUCT(s, a, b) __asm__ volatile("vfmadd213" SUFFIX " %2, %1, %0" : "+v"(s) : "v"(a), "v"(b))
 #else
 #define ADD_PRODUCT(s, a, b) s = s * a + b
@@ -52,12 +52,12 @@ def vector_bytes():
 
 
 def chains():
-    """Independent sums: more than the latency asks for, fewer than there are registers."""
+    """Independent sums: enough to hide the latency, fewer than registers."""
     return 24 if vector_bytes() == 64 else 12
 
 
 def compiled(ctype):
-    """The library for one element type; the folder it lies in goes with it."""
+    """The library for one element type; its folder is removed with it."""
     folder = tempfile.TemporaryDirectory()
     source, library = os.path.join(folder.name, "peak.c"), os.path.join(folder.name, "peak.so")
     with open(source, "w") as f:
