@@ -1,4 +1,4 @@
-"""The overhead of a call: small tensors, one thread, beside PyTorch.   usage: python benchmarks/dispatch.py [--markdown] [FILTER]"""
+"""Call overhead: small tensors, one thread, beside PyTorch.   usage: python benchmarks/dispatch.py [--markdown] [FILTER]"""
 
 import pathlib
 import sys

@@ -16,7 +16,7 @@ import lucid
 
 @dataclass
 class Of:
-    """An operand: randn of a shape, recorded for gradients if `grad`, or integers below `high`; with `count`, a list of positive ones."""
+    """An operand: randn of a shape, recorded for gradients if `grad`, or integers below `high`; `count`: a positive list."""
 
     shape: tuple
     grad: bool = False

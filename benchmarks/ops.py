@@ -29,7 +29,7 @@ FAMILIES = {
         x.isnan() | z.add_(y) | x.round() | x.t() + y | x.erf() | x.log1p() | x.atan2(y) | x.lerp(y, 0.3)
         x.addcmul(y, p) | x.hypot(y) | x.fmod(y) | x.sign() | i + j | i * 3 | i == j | i // q | k + k | m & m
         m.logical_not() | d + d | d.exp() | d * 2.0 | c + c | c * c | c.abs()""",
-    "half precision": """
+    "half-precision": """
         h + h | h * 2.0 | h.exp() | h.tanh() | h > 0.5 | h.sum() | h.sum(1) | h.relu() | h.neg() | b + b | b * 2.0
         b.exp() | b.tanh() | b.sum() | b.sum(0) | b.relu() | b.maximum(b)""",
     "conversions": """
