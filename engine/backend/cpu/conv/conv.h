@@ -150,7 +150,7 @@ int  conv_transpose_phases(const conv_job *like, const conv_window *window, cons
 void conv_prepare(conv_job *j); /* tiles and block sizes of a job whose axes, rows and channels are set */
 
 bool conv_suits_interleaved(const conv_job *job);
-int  conv_interleaved(const conv_job *job); /* -1: no memory */
+int  conv_interleaved(const conv_job *job); /* -1: out of memory */
 
 /* The common start of all weight gradient jobs: fields of a job. */
 #define CONV_SIDES(type, a)                                                                                                    \

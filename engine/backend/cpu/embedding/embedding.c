@@ -2,7 +2,7 @@
  *
  * The gradient of a table is a sum per row over the samples that read it. A stable counting sort first orders the samples by
  * row, so that every row is written once: with its sum, or as part of a run of zeros. Nothing is cleared in advance, threads
- * share rows without locks, and sums are in the order of the samples whoever computes them. */
+ * share rows without locks, and sums are in the order of the samples whichever thread computes them. */
 #include "../cpu.h"
 #include "embedding.h"
 #include <string.h>

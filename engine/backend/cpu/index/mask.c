@@ -12,10 +12,10 @@ typedef struct {
     const lc_mask_args *args;
     lc_iter             it;            /* mask, then `masked` */
     int64_t             numel, *found; /* true positions before each chunk, and their total */
-} masked;
+} mask_job;
 typedef struct {
-    const masked *m;
-    int64_t       at, left, size;
+    const mask_job *m;
+    int64_t         at, left, size;
 } piece;
 
 static int count_row(void *ctx, char *const *ptr, const int64_t *stride, int64_t n)
@@ -36,7 +36,7 @@ static int count_row(void *ctx, char *const *ptr, const int64_t *stride, int64_t
 }
 static void count_chunk(void *ctx, int64_t begin, int64_t end)
 {
-    masked *m = ctx;
+    mask_job *m = ctx;
     for (int64_t c = begin; c < end; c++) {
         int64_t first = c * CPU_GRAIN, last = first + CPU_GRAIN < m->numel ? first + CPU_GRAIN : m->numel, found = 0;
         lc_iter_range(&m->it, first, last, count_row, &found);
@@ -62,7 +62,7 @@ static int move_row(void *ctx, char *const *ptr, const int64_t *stride, int64_t 
 }
 static void move_chunk(void *ctx, int64_t begin, int64_t end)
 {
-    masked *m = ctx;
+    mask_job *m = ctx;
     for (int64_t c = begin; c < end; c++) {
         int64_t first = c * CPU_GRAIN, last = first + CPU_GRAIN < m->numel ? first + CPU_GRAIN : m->numel;
         piece   p = { m, m->found[c], m->found[c + 1] - m->found[c], lc_size_of(m->args->masked->dtype) };
@@ -72,7 +72,7 @@ static void move_chunk(void *ctx, int64_t begin, int64_t end)
 
 static int cpu_masked(UNUSED lc_dtype compute, const void *args)
 {
-    masked           m = { .args = args };
+    mask_job         m = { .args = args };
     const lc_tensor *masked = m.args->masked;
     int64_t          chunks = (masked->numel + CPU_GRAIN - 1) / CPU_GRAIN;
     size_t           bytes = (size_t)(chunks + 1) * sizeof *m.found;

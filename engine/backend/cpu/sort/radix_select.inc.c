@@ -273,7 +273,7 @@ static K NAME(key_of_long)(const rank_line *l, rank_kind kind, int64_t k, void *
     return NAME(key_of_rank)(here, k, keys, later, alike);
 }
 
-static ITEM *NAME(listed)(const rank_line *l, void *buffer, size_t *bytes) /* NULL: no memory */
+static ITEM *NAME(listed)(const rank_line *l, void *buffer, size_t *bytes) /* NULL: out of memory */
 {
     ITEM *a = cpu_scratch(*bytes = (size_t)(l->n + 1) * sizeof *a);
     for (int64_t at = 0, m; a && at < l->n; at += m) {
