@@ -41,7 +41,7 @@ typedef T NAME(sums) __attribute__((vector_size(VECTOR_BYTES)));
 EACH_TILE(BOTH)
 #undef BOTH
 #define BOTH(rows, wide) TILE(rows, wide, strided, 1) TILE(rows, 1, strided, 1)
-EACH_APART(BOTH)
+EACH_STRIDED(BOTH)
 #undef BOTH
 #undef TILE
 

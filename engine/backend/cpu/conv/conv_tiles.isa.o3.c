@@ -32,10 +32,10 @@
 enum { VECTOR_BYTES = 64, ROWS = 14 };
 #define EACH_TILE(X)                                                                                                           \
     X(1, 6) X(2, 6) X(3, 6) X(4, 6) X(5, 4) X(6, 4) X(7, 3) X(8, 3) X(9, 2) X(10, 2) X(11, 2) X(12, 2) X(13, 2) X(14, 2)
-#define EACH_APART(X) X(10, 2) X(11, 2) X(12, 2) X(13, 2) X(14, 2)
-#define EACH_DOT(X)   X(5, 5) X(6, 4) X(4, 6) X(1, 9)
-#define PAIRS_f32     PAIRS_16
-#define PAIRS_f64     PAIRS_8
+#define EACH_STRIDED(X) X(10, 2) X(11, 2) X(12, 2) X(13, 2) X(14, 2)
+#define EACH_DOT(X)     X(5, 5) X(6, 4) X(4, 6) X(1, 9)
+#define PAIRS_f32       PAIRS_16
+#define PAIRS_f64       PAIRS_8
 #else
 #ifdef __AVX2__
 enum { VECTOR_BYTES = 32, ROWS = 6 };
@@ -46,9 +46,9 @@ enum { VECTOR_BYTES = 16, ROWS = 6 };
 #define PAIRS_f32 PAIRS_4
 #define PAIRS_f64 PAIRS_2
 #endif
-#define EACH_TILE(X)  X(1, 6) X(2, 4) X(3, 3) X(4, 3) X(5, 2) X(6, 2)
-#define EACH_APART(X) X(5, 2) X(6, 2)
-#define EACH_DOT(X)   X(3, 4) X(4, 3) X(2, 5) X(1, 9)
+#define EACH_TILE(X)    X(1, 6) X(2, 4) X(3, 3) X(4, 3) X(5, 2) X(6, 2)
+#define EACH_STRIDED(X) X(5, 2) X(6, 2)
+#define EACH_DOT(X)     X(3, 4) X(4, 3) X(2, 5) X(1, 9)
 #endif
 
 #define T       float
@@ -68,14 +68,14 @@ enum { VECTOR_BYTES = 16, ROWS = 6 };
 #define DOT_f64(rows, columns)  { dot_##rows##_##columns##_f64, rows, columns },
 const lc_conv_tiles CAT(lc_cpu_conv_tiles, LC_ISA) = {
     .f32 = { { EACH_TILE(ENTRY_f32) },
-             { EACH_APART(STRIDED_f32) },
+             { EACH_STRIDED(STRIDED_f32) },
              { EACH_DOT(DOT_f32) },
              plane_f32,
              plane_dots_f32,
              ROWS,
              LANES_f32 },
     .f64 = { { EACH_TILE(ENTRY_f64) },
-             { EACH_APART(STRIDED_f64) },
+             { EACH_STRIDED(STRIDED_f64) },
              { EACH_DOT(DOT_f64) },
              plane_f64,
              plane_dots_f64,
