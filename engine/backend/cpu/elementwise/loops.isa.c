@@ -133,7 +133,7 @@ typedef lc_f64 real_of_c128;
 /* Three and four operands: scalar operands are expanded over a block, so that one loop serves all combinations except the
  * usual one, scalars after a tensor. x may have another type. */
 enum { BLOCK = 256 };
-#define SPREAD(type, k)                                                                                                        \
+#define EXPAND(type, k)                                                                                                        \
     type        expanded##k[BLOCK];                                                                                            \
     const type *p##k = in[k];                                                                                                  \
     if (scalars >> k & 1) {                                                                                                    \
@@ -152,10 +152,10 @@ enum { BLOCK = 256 };
         INDEPENDENT                                                                                                            \
         for (int64_t i = 0; i < n; i++) o[i] = f(a[i], b[i], c[i], w);                                                         \
     } else {                                                                                                                   \
-        SPREAD(T, 0)                                                                                                           \
-        SPREAD(T, 1)                                                                                                           \
-        SPREAD(T, 2)                                                                                                           \
-        SPREAD(T, 3)                                                                                                           \
+        EXPAND(T, 0)                                                                                                           \
+        EXPAND(T, 1)                                                                                                           \
+        EXPAND(T, 2)                                                                                                           \
+        EXPAND(T, 3)                                                                                                           \
         for (int64_t at = 0; at < n; at += BLOCK) {                                                                            \
             int64_t  m = n - at < BLOCK ? n - at : BLOCK;                                                                      \
             T       *o = (T *)out + at;                                                                                        \
@@ -173,9 +173,9 @@ enum { BLOCK = 256 };
         INDEPENDENT                                                                                                            \
         for (int64_t i = 0; i < n; i++) o[i] = f(a[i], y, z);                                                                  \
     } else {                                                                                                                   \
-        SPREAD(X, 0)                                                                                                           \
-        SPREAD(T, 1)                                                                                                           \
-        SPREAD(T, 2)                                                                                                           \
+        EXPAND(X, 0)                                                                                                           \
+        EXPAND(T, 1)                                                                                                           \
+        EXPAND(T, 2)                                                                                                           \
         for (int64_t at = 0; at < n; at += BLOCK) {                                                                            \
             int64_t  m = n - at < BLOCK ? n - at : BLOCK;                                                                      \
             T       *o = (T *)out + at;                                                                                        \
