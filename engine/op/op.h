@@ -154,11 +154,11 @@ typedef enum {
     LC_KIND_OPAQUE,      /* a kernel; what an output depends on is not declared */
     LC_KIND_ELEMENTWISE, /* an element of the output is made of the elements at its place in the inputs, which broadcast */
     LC_KIND_REDUCTION,   /* folds dimensions of its one input; argument 1, if there is one, is dim: absent means all of them */
-    LC_KIND_LINES,       /* transforms lines of its one input along the dimensions that argument 1 names; no line depends on another */
-    LC_KIND_MOVE,        /* the values of the inputs, unchanged, at other places */
-    LC_KIND_VIEW,        /* the memory of an input with another geometry */
-    LC_KIND_MATRICES,    /* works on matrices or vectors at the end of its inputs, whose leading dimensions are one batch */
-    LC_KIND_COMPOSITE    /* calls of other ops */
+    LC_KIND_LINES, /* transforms lines of its one input along the dimensions that argument 1 names; no line depends on another */
+    LC_KIND_MOVE,  /* the values of the inputs, unchanged, at other places */
+    LC_KIND_VIEW,  /* the memory of an input with another geometry */
+    LC_KIND_MATRICES, /* works on matrices or vectors at the end of its inputs, whose leading dimensions are one batch */
+    LC_KIND_COMPOSITE /* calls of other ops */
 } lc_op_class;
 
 /* A lowering: an elementwise call as one row of scalar.def. .lower fills it from the arguments, reading no values; whoever runs, fuses or
