@@ -283,7 +283,7 @@ def tensor_repr(t):
     prefix = "tensor(" if plain else kind.__name__ + "("
     before = _C._set_grad_enabled(False)
     try:
-        body, suffixes = _parts(t, len(prefix)) if t.layout == _C.strided else _sparse_parts(t, len(prefix))
+        body, suffixes = _parts(t, len(prefix)) if str(t.layout).endswith(".strided") else _sparse_parts(t, len(prefix))
     finally:
         _C._set_grad_enabled(before)
     text = _join(prefix + body, suffixes + _history(t), len(prefix))
