@@ -26,8 +26,11 @@ def dtypes(value, kind):
     return [str(t.dtype).split(".")[-1] for t in tensors_of(value, kind)]
 
 
+OWN_DTYPES = {"linalg.pinv", "linalg.vecdot", "masked.prod"}  # one kernel here, ops of several lists in PyTorch
+
+
 @pytest.mark.few(per=few.one_in(8))
-@pytest.mark.parametrize("name", CALLED)
+@pytest.mark.parametrize("name", [name for name in CALLED if name not in OWN_DTYPES])
 def test_dtypes_of_results(name):
     for op in CALLED[name]:
         try:

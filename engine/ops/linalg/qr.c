@@ -77,7 +77,7 @@ LC_OP(
     .doc =
         "A = Q R: orthonormal columns and an upper triangular matrix. mode: 'reduced', 'complete' (a square Q) or 'r' (no Q).",
     .py = "qr", .ns = "linalg", .out = true, .promote = LC_NO_PROMOTION, .shape = qr_shape, .run = qr_run, .any_strides = true,
-    .grad = linalg_qr_grad, .saves = OUT(0) | OUT(1), .kind = LC_KIND_MATRICES);
+    .grad = linalg_qr_grad, .saves = OUT(0) | OUT(1), .kind = LC_KIND_MATRICES, .amp = LC_AMP_CPU_FP32);
 static int qr_call(const lc_value *in, lc_tensor **out)
 {
     lc_linalg_qr_out r = lc_linalg_qr(in(0), in[1].b ? "reduced" : "complete");

@@ -16,7 +16,7 @@ LC_OP(norm_min, .sig = "norm_min(input: Tensor, dim: list[int] | None = None, ke
 static int norm_fits(const lc_tensor *x, double order, uint64_t mask, lc_dtype dtype)
 {
     if (lc_class_of(x->dtype) < LC_FLOAT)
-        return lc_fail_int(LC_DtypeMismatch, "linalg.vector_norm: Expected a floating point or complex tensor as input. Got %s",
+        return lc_fail_int(LC_LucidError, "linalg.vector_norm: Expected a floating point or complex tensor as input. Got %s",
                            lc_dtypes[x->dtype].name);
     if (lc_class_of(dtype) != lc_class_of(x->dtype) || lc_size_of(dtype) < lc_size_of(x->dtype))
         return lc_fail_int(LC_DtypeMismatch,
