@@ -1,9 +1,9 @@
-/* Generator: a random stream of its own. */
+/* Generator: an independent random stream. */
 #include "py.h"
 #include "../engine/jit/trace.h"
 #include <sys/random.h>
 
-#define FIRST_SEED 67280421310721ull /* of every generator that was given none: PyTorch's */
+#define FIRST_SEED 67280421310721ull /* PyTorch's default seed */
 #define G          ((PyGenerator *)self)->g
 
 static PyObject *wrap_generator(lc_generator *g) /* takes the reference */
@@ -40,7 +40,7 @@ static void break_trace(void)
     if (lc_modes & LC_TRACING) lc_trace_break("the state of a random generator is set");
 }
 
-static PyObject *manual_seed(PyObject *self, PyObject *seed) /* negative seeds count from the end of 64 bits, as in PyTorch */
+static PyObject *manual_seed(PyObject *self, PyObject *seed) /* negative seeds wrap around 64 bits, as in PyTorch */
 {
     PyObject *index = PyNumber_Index(seed);
     if (!index) return NULL;

@@ -1,8 +1,9 @@
-/* lucid._C.ModuleBase: what is hot in nn.Module. Calling a module, finding its parameters, and setting its attributes happen in every step
- * of a training loop, for every layer; the rest of nn.Module is Python (lucid/nn/modules/module.py), with all state in __dict__.
+/* lucid._C.ModuleBase: the hot part of nn.Module. Calling a module, finding its parameters, and setting its attributes
+ * happen in every step of a training loop, for every layer; the rest of nn.Module is Python (lucid/nn/modules/module.py),
+ * with all state in __dict__.
  *
- * An instance remembers its dicts (of parameters, of hooks, ...) so that a call need not look them up to see that they are empty. They are
- * forgotten when one of these attributes is set, and found again when they are needed. */
+ * An instance caches pointers to its dicts (of parameters, of hooks, ...) so that a call need not look them up to see that
+ * they are empty. Setting one of these attributes clears the cache; the next use fills it again. */
 #include "py.h"
 
 enum { PARAMETERS, BUFFERS, MODULES, N_MEMBERS, FIRST_HOOKS = N_MEMBERS, N_DICTS = 7 };
@@ -10,7 +11,7 @@ static const char *const dict_names[N_DICTS] = { "_parameters",        "_buffers
                                                  "_forward_hooks",     "_backward_hooks", "_forward_pre_hooks",
                                                  "_backward_pre_hooks" };
 static PyObject         *dict_keys[N_DICTS], *forward_key, *with_hooks_key, *assign_key;
-static PyObject         *global_hooks; /* a list of dicts; a call goes the long way if one of them has an entry */
+static PyObject         *global_hooks; /* a list of dicts; a call takes the slow path if one of them has an entry */
 
 typedef struct {
     PyObject_HEAD PyObject *dicts[N_DICTS];
@@ -44,7 +45,7 @@ static PyObject *find_member(PyModuleBase *self, PyObject *name) /* borrowed; NU
     }
     return NULL;
 }
-static PyObject *base_getattr(PyObject *o, PyObject *name) /* __getattr__: what is not found in the usual way */
+static PyObject *base_getattr(PyObject *o, PyObject *name) /* __getattr__: names that normal look-up does not find */
 {
     PyModuleBase *self = (PyModuleBase *)o;
     if (self->dicts[N_DICTS - 1] || remember(self) == 0) {
@@ -142,7 +143,7 @@ static PyObject *base_call(PyObject *o, PyObject *args, PyObject *kwargs)
 /* The dicts an instance remembers are all in __dict__. */
 static PyObject *base_getstate(PyObject *o, UNUSED PyObject *unused) { return PyObject_GenericGetDict(o, NULL); }
 
-/* _note_global_hooks(dict): calls of all modules look into it from now on. */
+/* _note_global_hooks(dict): from now on calls of all modules check it. */
 static PyObject *note_global_hooks(UNUSED PyObject *cls, PyObject *dict)
 {
     if (!PyDict_Check(dict)) return PyErr_Format(PyExc_TypeError, "a dict of hooks, not %s", Py_TYPE(dict)->tp_name);

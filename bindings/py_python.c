@@ -1,5 +1,5 @@
-/* Methods of tensors that are written in Python (lucid/_methods.py), because they call Python functions or are never hot. The module is
- * loaded when the first of them is called. */
+/* Methods of tensors that are written in Python (lucid/_methods.py), because they call Python functions or are never hot.
+ * The first call of one loads the module. */
 #include "py.h"
 
 static PyObject *in_python(const char *name, PyObject *self, PyObject *args, PyObject *kwargs)
@@ -27,7 +27,7 @@ static PyObject *in_python(const char *name, PyObject *self, PyObject *args, PyO
     X(is_set_to, "Whether another tensor looks at the same elements of the same memory.")                                      \
     X(is_nonzero, "Whether the one value is not zero.")                                                                        \
     X(lu, "The LU factorisation with pivots, in one matrix.")                                                                  \
-    X(is_distributed, "Whether the values are spread over processes: never.")                                                  \
+    X(is_distributed, "Whether the values are distributed over processes: never.")                                             \
     X(const_data_ptr, "The address of the first element, to read.")                                                            \
     X(to_sparse, "The tensor in a sparse layout.")                                                                             \
     X(to_sparse_coo, "The tensor as indices and values.")                                                                      \

@@ -1,7 +1,7 @@
-"""Tell the package einops about Lucid when a program imports it, and not before: `import lucid` imports nothing of it.
+"""Register Lucid with the package einops when a program imports einops, and not before: `import lucid` does not import it.
 
-einops keeps its list of libraries in `einops._backends`. The finder below stands aside for every other module; for this one it
-lets the usual finders do their work, and adds Lucid's backend once the module has run.
+einops keeps its list of libraries in `einops._backends`. The finder below ignores every other module. For this one it lets the
+usual finders do their work, and adds Lucid's backend once the module has run.
 """
 
 import sys
@@ -35,7 +35,7 @@ class _Finder:
 
 
 def watch():
-    """Register now if einops is there already, else when it comes.
+    """Register now if einops is imported already, else when it is.
 
     >>> from lucid import _einops_import
     >>> _einops_import.watch()  # `import lucid` did

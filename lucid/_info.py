@@ -2,7 +2,7 @@
 
 from . import _C
 
-_FLOATS = {  # name: mantissa bits, largest exponent, decimal digits that survive
+_FLOATS = {  # name: mantissa bits, largest exponent, decimal digits of precision
     "float16": (10, 15, 3),
     "bfloat16": (7, 127, 2),
     "float32": (23, 127, 6),

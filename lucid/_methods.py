@@ -1,4 +1,4 @@
-"""Methods of tensors that call Python functions, or that only ask: bindings/py_python.c shows them on `lucid.Tensor`."""
+"""Tensor methods that are written in Python; bindings/py_python.c adds them to `lucid.Tensor`."""
 
 import math
 
@@ -32,7 +32,7 @@ def lu(self, pivot=True, get_infos=False):
 
 
 def apply_(self, callable):  # noqa: A002 (PyTorch's name)
-    """Replace every element by what a Python function makes of it. Slow: for tests and one-off jobs on the CPU.
+    """Apply a Python function to every element, in place. Slow: for tests and one-off jobs on the CPU.
 
     >>> lucid.tensor([1.0, 2.0]).apply_(lambda v: 10 * v)
     tensor([10., 20.])
@@ -41,7 +41,7 @@ def apply_(self, callable):  # noqa: A002 (PyTorch's name)
 
 
 def map_(self, tensor, callable):  # noqa: A002
-    """Replace every element by what a Python function makes of it and of the element of another tensor.
+    """Apply a Python function to every element and the matching one of another tensor, in place.
 
     >>> lucid.tensor([1.0, 2.0]).map_(lucid.tensor([3.0, 4.0]), lambda a, b: a * b)
     tensor([3., 8.])
@@ -50,7 +50,7 @@ def map_(self, tensor, callable):  # noqa: A002
 
 
 def map2_(self, x, y, callable):  # noqa: A002
-    """Replace every element by what a Python function makes of it and of the elements of two tensors.
+    """Apply a Python function to every element and the matching ones of two tensors, in place.
 
     >>> x = lucid.tensor([1.0, 2.0])
     >>> x.map2_(x, x, lambda a, b, c: a + b + c)
@@ -75,7 +75,7 @@ def is_same_size(self, other):
 
 
 def is_set_to(self, tensor):
-    """Whether another tensor looks at the same elements of the same memory.
+    """Whether another tensor has the same storage, offset, shape and strides.
 
     >>> x = lucid.ones(2, 3)
     >>> x.is_set_to(x.detach()), x.is_set_to(x.t())
@@ -99,7 +99,7 @@ def is_nonzero(self):
 
 
 def is_distributed(self):
-    """Whether the values are spread over processes: never.
+    """Whether the values are distributed over processes: never.
 
     >>> lucid.ones(2).is_distributed()
     False
@@ -124,7 +124,7 @@ def _to_layout(self, layout, sparse_dim=None, dense_dim=None, blocksize=None):
 
 
 def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
-    """The tensor in a sparse layout: COO with sparse_dim sparse dimensions, or what layout says.
+    """The tensor in a sparse layout: COO with sparse_dim sparse dimensions, or the given layout.
 
     >>> lucid.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
     tensor(indices=tensor([[0],
@@ -149,7 +149,7 @@ def to_sparse_coo(self):
 
 
 def to_sparse_csr(self, dense_dim=None):
-    """The tensor in rows that are compressed.
+    """The tensor in compressed sparse row format.
 
     >>> lucid.eye(3).to_sparse_csr().crow_indices()
     tensor([0, 1, 2, 3])
@@ -158,7 +158,7 @@ def to_sparse_csr(self, dense_dim=None):
 
 
 def to_sparse_csc(self, dense_dim=None):
-    """The tensor in columns that are compressed.
+    """The tensor in compressed sparse column format.
 
     >>> lucid.tensor([[0.0, 2.0], [0.0, 3.0]]).to_sparse_csc().ccol_indices()
     tensor([0, 0, 2])
@@ -167,7 +167,7 @@ def to_sparse_csc(self, dense_dim=None):
 
 
 def to_sparse_bsr(self, blocksize, dense_dim=None):
-    """The tensor in rows of blocks that are compressed.
+    """The tensor in block compressed sparse row format.
 
     >>> lucid.eye(4).to_sparse_bsr((2, 2)).values().shape
     lucid.Size([2, 2, 2])
@@ -176,7 +176,7 @@ def to_sparse_bsr(self, blocksize, dense_dim=None):
 
 
 def to_sparse_bsc(self, blocksize, dense_dim=None):
-    """The tensor in columns of blocks that are compressed.
+    """The tensor in block compressed sparse column format.
 
     >>> lucid.eye(4).to_sparse_bsc((2, 2)).row_indices()
     tensor([0, 1])
@@ -211,7 +211,7 @@ def sparse_resize_and_clear_(self, size, sparse_dim, dense_dim):
 def dim_order(self, *, ambiguity_check=False):
     """Dimensions from the outermost to the innermost in memory.
 
-    ambiguity_check: True raises where several orders would do; a list of memory formats only where not just one of them fits.
+    ambiguity_check: True raises if several orders fit; a list of memory formats raises unless exactly one of them fits.
 
     >>> lucid.empty(2, 3, 5, 7).transpose(1, 2).dim_order()
     (0, 2, 1, 3)
@@ -249,7 +249,7 @@ def new(self, *args, device=None):
 
 
 def set_(self, source=None, storage_offset=0, size=None, stride=None):
-    """Look at the memory of another tensor, or at a storage, from now on.
+    """Use the memory of another tensor, or of a storage, from now on.
 
     >>> x = lucid.ones(1)
     >>> x.set_(lucid.arange(6.0), 1, (2, 2))

@@ -1,17 +1,16 @@
-"""How a tensor is written: PyTorch's format, character for character.
+"""The repr of a tensor: PyTorch's format, character for character.
 
 The contents are fetched once as nested Python lists (only the corners of a large tensor, with `...` standing for what is
 left out), so printing needs nothing from a tensor but `shape`, `dtype`, slicing and `tolist()`. Two passes follow.
-`_Numbers` looks at all numbers that will be shown and decides one notation and one width for them; `_body` lays them out.
+`_Numbers` chooses one notation and one width for all numbers that will be shown; `_body` lays them out.
 The rules, all PyTorch's:
 
 - Floats are shown as integers (`1.`) if all are, else with `precision` digits; in scientific notation if the largest is
-  above 1e8, the smallest below 1e-4 or their ratio above 1000. Zeros, infinities and NaNs have no say, not even in the
-  width.
-- What a reader would assume is left out: the default dtype, int64 and bool, the CPU. An empty tensor shows its dtype even
+  above 1e8, the smallest below 1e-4 or their ratio above 1000. Zeros, infinities and NaNs do not count, not even for the width.
+- Defaults are left out: the default dtype, int64 and bool, the CPU. An empty tensor shows its dtype even
   then.
 
-Whatever has these few attributes can be printed: the tests hand over PyTorch's own tensors.
+Any object with these few attributes can be printed: the tests pass PyTorch's own tensors.
 """
 
 import math
@@ -142,7 +141,7 @@ class _ComplexNumbers:
 
 
 def _contents(t, ndim, summarize):
-    """Nested lists of what will be shown, `...` for what is left out."""
+    """Nested lists of the values to show, `...` for omitted ones."""
     edge = _options.edgeitems
     if ndim == 0 or not summarize:
         return t.tolist()
@@ -192,7 +191,7 @@ def _dtype_name(dtype):
 
 
 def _parts(t, indent):
-    """The text of the values, and the suffixes that say what the values do not."""
+    """The text of the values, and the suffixes (size, dtype, device, grad_fn)."""
     suffixes = []
     default = _dtype_name(_C.get_default_dtype())
     name = _dtype_name(t.dtype)

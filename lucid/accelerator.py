@@ -1,4 +1,4 @@
-"""The accelerator of this machine, whichever it is: a CUDA device, or none.
+"""The accelerator of this machine: a CUDA device, or none.
 
 >>> device = lucid.accelerator.current_accelerator().type if lucid.accelerator.is_available() else "cpu"
 >>> device in ("cpu", "cuda")

@@ -1,4 +1,4 @@
-"""Computation spread over processes: not in this build, as in PyTorch built without it. Questions are answered.
+"""Distributed computation: not in this build, as in PyTorch built without it. Queries work.
 
 >>> lucid.distributed.is_available() and lucid.distributed.is_initialized()
 False
@@ -8,7 +8,7 @@ __all__ = ["is_available", "is_initialized"]
 
 
 def is_available():
-    """Whether this build can spread work over processes: no.
+    """Whether this build supports distributed computation: no.
 
     >>> lucid.distributed.is_available()
     False

@@ -1,4 +1,4 @@
-"""The number types by themselves.
+"""The dtypes.
 
 >>> lucid.dtypes.float32 is lucid.float32
 True

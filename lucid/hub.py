@@ -1,4 +1,4 @@
-"""Weights from the network, kept in a folder for the next time.
+"""Downloads of weights, cached in a folder.
 
 >>> import lucid
 >>> lucid.hub.get_dir().endswith("hub")
@@ -21,7 +21,7 @@ _dir = None
 
 
 def get_dir():
-    """The folder that files are kept in: what `set_dir` was told, else `hub` in $TORCH_HOME, else in ~/.cache/torch.
+    """The cache folder: the one set by `set_dir`, else `hub` in $TORCH_HOME, else in ~/.cache/torch.
 
     >>> isinstance(lucid.hub.get_dir(), str)
     True
@@ -46,7 +46,7 @@ def set_dir(d):
 
 
 def download_url_to_file(url, dst, hash_prefix=None, progress=True):
-    """Fetch a file. It appears under its name when it is whole, and, if hash_prefix is given, when its SHA-256 starts so.
+    """Download a file. It appears under its name when it is complete and, if hash_prefix is given, its SHA-256 starts with it.
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -81,8 +81,8 @@ def download_url_to_file(url, dst, hash_prefix=None, progress=True):
 def load_state_dict_from_url(
     url, model_dir=None, map_location=None, progress=True, check_hash=False, file_name=None, weights_only=False
 ):
-    """What `lucid.load` makes of a file of the network, which is fetched once and kept in model_dir, else in `checkpoints` of
-    `get_dir()`. check_hash: names such as model-5c106cde.pth say how the file's SHA-256 starts.
+    """Download a file once and read it with `lucid.load`. It is cached in model_dir, else in `checkpoints` of `get_dir()`.
+    check_hash: names such as model-5c106cde.pth say how the file's SHA-256 starts.
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

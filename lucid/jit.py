@@ -1,5 +1,5 @@
-"""What modules written for TorchScript ask and say about themselves. There is no compiler of TorchScript here: code runs as
-Python, so questions are answered with no, and marks change nothing.
+"""TorchScript's queries and decorators, for modules written with them. Lucid has no TorchScript compiler: code runs as Python,
+queries return False, and decorators change nothing.
 
 >>> lucid.jit.is_scripting() or lucid.jit.is_tracing()
 False

@@ -1,4 +1,4 @@
-"""Metal devices: this build has no Metal backend. Questions are answered; what needs a device raises `GpuNotAvailable`.
+"""Metal devices: this build has no Metal backend. Queries work; functions that need a device raise `GpuNotAvailable`.
 
 >>> lucid.metal.is_available()
 False

@@ -1,4 +1,4 @@
-"""Apple's GPUs: this build has no backend for them. Questions are answered, and programs may seed.
+"""Apple's GPUs: this build has no backend for them. Queries and seeding work.
 
 >>> lucid.mps.is_available()
 False

@@ -1,4 +1,4 @@
-"""Python's `multiprocessing`, with tensors that travel between processes through shared memory instead of being copied.
+"""Python's `multiprocessing`, with tensors passed between processes in shared memory instead of being copied.
 
 >>> x = lucid.zeros(2).share_memory_()
 >>> x.is_shared()
@@ -32,7 +32,7 @@ def get_all_sharing_strategies():
 
 
 def get_sharing_strategy():
-    """What `set_sharing_strategy` was told, at first "file_descriptor".
+    """The strategy set by `set_sharing_strategy`; "file_descriptor" at first.
 
     >>> lucid.multiprocessing.get_sharing_strategy()
     'file_descriptor'
@@ -41,8 +41,8 @@ def get_sharing_strategy():
 
 
 def set_sharing_strategy(new_strategy):
-    """Keep how memory should be passed to other processes. It goes as file descriptors under either name: no file is left
-    behind when a program ends, which is what PyTorch's "file_system" cannot promise.
+    """Set the sharing strategy. Memory is passed as file descriptors under either name, so no file is left behind when a
+    program ends, which PyTorch's "file_system" cannot promise.
 
     >>> lucid.multiprocessing.set_sharing_strategy("file_descriptor")
     """

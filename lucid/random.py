@@ -1,4 +1,4 @@
-"""The random stream that everything uses unless told otherwise: `default_generator`, PyTorch's CPU stream for the same seed."""
+"""The default random stream: `default_generator`, PyTorch's CPU stream for the same seed."""
 
 from ._C import default_generator
 
@@ -17,7 +17,7 @@ def manual_seed(seed):
 
 
 def seed():
-    """Start the random stream from a seed no one can foresee; returns the seed.
+    """Seed the random stream from the system's entropy; returns the seed.
 
     >>> lucid.seed() == lucid.initial_seed()
     True

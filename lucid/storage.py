@@ -71,7 +71,7 @@ class TypedStorage:
         return self._untyped_storage.data_ptr()
 
     def tolist(self):
-        """The elements as numbers of Python."""
+        """The elements as Python scalars."""
         return self._values().tolist()
 
     def __iter__(self):

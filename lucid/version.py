@@ -1,4 +1,4 @@
-"""The one place the version is written."""
+"""The version of the package."""
 
 __version__ = "0.1.0"
 cuda = hip = None  # the versions of CUDA and ROCm this was built with: neither is needed to build

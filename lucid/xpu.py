@@ -1,4 +1,4 @@
-"""Intel's GPUs: this build has no backend for them. Questions are answered, and programs may seed.
+"""Intel's GPUs: this build has no backend for them. Queries and seeding work.
 
 >>> lucid.xpu.is_available()
 False

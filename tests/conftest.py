@@ -88,7 +88,8 @@ def pytest_runtest_makereport(item, call):
 
 
 def pytest_collection_finish():
-    """What is there already (PyTorch, forty thousand tests) is not walked again by every gc.collect(): a second each."""
+    """Freeze the objects that exist already (PyTorch, forty thousand tests): walking them would cost a second per
+    gc.collect()."""
     gc.collect()
     gc.freeze()
 

@@ -4,7 +4,7 @@ Every test function still runs. A function with many cases keeps few of them:
 
     @pytest.mark.few(per=key)    one case for each value of key(**parameters); a case whose key is None goes
     a parameter called name      one case for each name: that is what tests call the key of a table's row
-    (neither)                    at most CASES cases, evenly spread over the list
+    (neither)                    at most CASES cases, evenly distributed over the list
     @pytest.mark.full("reason")  none: the reason says what covers the same ground with --few
 
 So a new op, layer or optimizer that is a row of a table is part of `make test` from its first day, and no list names it here.
@@ -22,7 +22,7 @@ def wanted():
     return os.environ.get("LUCID_FEW") == "1"
 
 
-def spread(items, count):
+def evenly(items, count):
     """`count` of the items, the first and the last among them."""
     if len(items) <= count:
         return items
@@ -49,7 +49,7 @@ def of_function(items):
     mark = first.get_closest_marker("few")
     if mark:
         return per_key(items, mark.kwargs["per"])
-    return per_key(items, lambda name, **_: name) if "name" in first.callspec.params else spread(items, CASES)
+    return per_key(items, lambda name, **_: name) if "name" in first.callspec.params else evenly(items, CASES)
 
 
 def one_in(count):

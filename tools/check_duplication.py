@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How much of the source is said twice: the share of tokens inside a run of 40 that also occurs elsewhere. At most 5 %.
+"""Duplicated source code: the share of tokens inside a run of 40 that also occurs elsewhere. At most 5 %.
 
 usage: check_duplication.py [-v]     -v lists the runs
 """

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""A folder includes only what is to its left: core, tensor, backend, then {cpu, cuda, meta} and op, then {ops, autograd}, then
-{jit, transform}, then bindings. Python.h appears only in bindings. Generated typed callers belong to op; op ids to backend.
+"""A folder includes only folders to its left in this order: core, tensor, backend, then {cpu, cuda, meta} and op, then {ops,
+autograd}, then {jit, transform}, then bindings. Python.h appears only in bindings. Generated typed callers belong to op; op
+ids to backend.
 """
 
 import pathlib

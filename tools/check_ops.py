@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What an op is, its fields say: no code of the engine or the bindings compares an op's name as text, or its function pointers.
+"""The fields of an op describe it: no code of the engine or the bindings compares an op's name as text, or its function
+pointers.
 
 An op is compared by address or id where it must be, and asked for a field where it can be (engine/op/op.h). Looking an op
 up by the name that Python gives is the one exception.

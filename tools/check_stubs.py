@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The stub says what the extension does: every op of _C.pyi exists with the same parameters, and no op is missing in it."""
+"""The stub agrees with the extension: every op of _C.pyi exists with the same parameters, and no op is missing in it."""
 
 import ast
 import inspect

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The wide kernels are made of wide instructions.   usage: check_vectors.py BUILD_DIR
+"""Vector kernels contain vector instructions.   usage: check_vectors.py BUILD_DIR
 
 Every float32 row of scalar.def that says `simd` has packed arithmetic: compilers differ in which conditions they can turn into
 blends, and a row that one of them leaves scalar is five times slower there. The matrix kernels are made of fused multiply-adds:

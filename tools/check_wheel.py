@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Build the wheel, install it where nothing else is (no NumPy), use it from Python and from C.   usage: check_wheel.py
+"""Build the wheel, install it into an empty environment (no NumPy), use it from Python and from C.   usage: check_wheel.py
 
 Needs no network: the build tools are those of the Python that runs this.
 """

@@ -3,7 +3,7 @@
 
 usage: embed.py OUT PREFIX FILE...      FILE dir/name.cuh becomes `const char PREFIX_name[]`
 
-`#include "..."` is replaced by the text of that file, as often as it is included; comments are left out.
+`#include "..."` is replaced by the text of that file each time; comments are dropped.
 """
 
 import pathlib

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Throw damaged files at the readers of lucid.serialization, guided by which lines they reach (needs the atheris package).
+"""Fuzz the readers of lucid.serialization with damaged files, guided by coverage (needs the atheris package).
 
 usage: fuzz_readers.py [CORPUS_FOLDER] [-max_total_time=600] [other options of libFuzzer]
 

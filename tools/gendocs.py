@@ -83,7 +83,7 @@ def entry(rows, inplace):
 
 
 def python_functions():
-    """What the namespace holds besides ops: name, signature, first line."""
+    """Public functions that are not ops: name, signature, first line."""
     ops = set(lucid._C._op_names())
     for name in sorted(dir(lucid)):
         value = getattr(lucid, name)

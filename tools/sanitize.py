@@ -2,7 +2,7 @@
 """Build with sanitizers and run the tests under them.   usage: sanitize.py MODE JOBS  or  sanitize.py fuzz FOLDER SECONDS
 
 The C tests run with leak detection. Python is not built with sanitizers, so the runtime is preloaded and its own "leaks" are
-not looked for; under the GIL ThreadSanitizer sees nothing of Python either, so there the C tests are all.
+not looked for; under the GIL ThreadSanitizer sees no races of Python either, so it runs the C tests only.
 fuzz: tools/fuzz_readers.py with an ASan build, so that the C parts of the readers are watched too.
 """
 
@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 FILES = ("test_faults", "test_lifetime", "test_tensor", "test_index_ops")
 READERS = ("test_damage", "test_corpus")  # of files that are damaged
 PLACES = {"tensor": FILES, "serialization": READERS}
-PYTHON_TESTS = ("tests/ops", *(f"tests/{room}/{name}.py" for room, names in PLACES.items() for name in names))
+PYTHON_TESTS = ("tests/ops", *(f"tests/{folder}/{name}.py" for folder, names in PLACES.items() for name in names))
 # Of the sample tables one dtype is enough here: test_faults has the gradients.
 # gcc 13 stores vectors in its copies of stack frames as if these were aligned to 64 bytes, which they are not
 ASAN = "detect_leaks=0:allocator_may_return_null=1:detect_stack_use_after_return=0"
@@ -51,7 +51,7 @@ def main(mode, jobs):
 
 
 def fuzz(folder, seconds):
-    """libFuzzer goes before ASan's runtime, which has empty functions under the names by which it counts what is reached."""
+    """Preload libFuzzer before ASan's runtime, which defines empty versions of its coverage functions."""
     run(["make", "--no-print-directory", "MODE=asan", f"PYTHON={sys.executable}", "build"])
     library = ROOT / "build" / "asan" / "libfuzzer.so"
     fuzzer = pathlib.Path(importlib.util.find_spec("atheris").origin).parent.parent / "libclang_rt.fuzzer_no_main.a"

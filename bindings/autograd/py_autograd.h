@@ -1,4 +1,4 @@
-/* autograd's side of the binding: grad_fn objects, hooks, a user's Function. */
+/* Bindings of autograd: grad_fn objects, hooks, a user's Function. */
 #pragma once
 #include "../py.h"
 
@@ -13,11 +13,11 @@ int                 py_add_node_methods(void); /* of Tensor: grad_fn, register_h
 
 /* py_function.c */
 extern PyTypeObject PyCtx_Type, PyUserFunction_Type;
-PyObject           *py_context_of(const lc_node *n); /* borrowed: the ctx of a user's Function; NULL if n is none */
+PyObject           *py_context_of(const lc_node *n); /* borrowed: the ctx of a user's Function; NULL if n is no such node */
 
 /* py_foreign.c: Python callables that the engine holds. New references, NULL after lc_fail. */
 lc_foreign *py_foreign_hook(PyObject *callee, lc_hook_kind kind);
-int         py_foreign_failed(void);                 /* an exception is set: say so to the engine; -1 */
+int         py_foreign_failed(void);                 /* reports the pending Python exception to the engine; -1 */
 PyObject   *py_tensors(lc_tensor *const *ts, int n); /* a tuple; None for LC_NONE */
 int         py_visit(void *object, void *context);   /* for lc_visit_foreign; context: a py_visitor */
 typedef struct {

@@ -1,6 +1,6 @@
-/* A user's Function. apply runs forward (unrecorded), then calls the op `function` with what it returned: that is where the tape
- * records it like any op. The node holds the ctx; the ctx only knows the node while it lives. What save_for_backward keeps goes
- * through the engine (lc_keep): version checks and saved_tensors_hooks apply to it as to any saved tensor. */
+/* A user's Function. apply runs forward (unrecorded), then calls the op `function` with the results, which the tape records
+ * like any op. The node holds the ctx; the ctx has a borrowed pointer to the node while that lives. save_for_backward keeps
+ * tensors through the engine (lc_keep): version checks and saved_tensors_hooks apply as to any saved tensor. */
 #include "py_autograd.h"
 #include "op_calls.gen.h"
 
@@ -10,7 +10,7 @@ typedef struct {
     PyObject   *to_save, *dirty, *constant; /* tuples of what the user named in forward, or NULL */
     PyObject   *needs;                      /* tuple of bools, one per argument of apply */
     lc_kept   **kept;                       /* n_kept; NULL where None was saved */
-    lc_tensor **outputs;                    /* while apply runs: what forward returned */
+    lc_tensor **outputs;                    /* the results of forward, while apply runs */
     bool       *is_constant, *is_tensor;    /* per output; per argument */
     int         n_kept, n_out, n_args;
     bool        keeps_none, freed;
@@ -69,7 +69,7 @@ static void context_dealloc(PyObject *self)
     Py_TYPE(self)->tp_free(self);
 }
 
-static void foreign_drop(lc_object *object) /* the node let go of its ctx */
+static void foreign_drop(lc_object *object) /* the node released its ctx */
 {
     lc_foreign *f = (lc_foreign *)object;
     PyObject   *context = f->payload;
@@ -85,7 +85,7 @@ PyObject *py_context_of(const lc_node *n)
     return last && last->tag == LC_IS_object && last->o->object.drop == foreign_drop ? last->o->payload : NULL;
 }
 
-/* --- what forward and backward may say to it ------------------------------------------------------------------------------------- */
+/* --- methods of the ctx -------------------------------------------------------------------------------------------------- */
 
 static PyObject *keep_tuple(PyObject **slot, PyObject *args)
 {
@@ -236,7 +236,8 @@ static void spend(void *payload)
 /* class CubeBackward(FunctionCtx), made at the first apply of Cube. New reference. */
 static PyObject *context_class(PyObject *cls)
 {
-    if (cls == (PyObject *)&PyUserFunction_Type) return Py_NewRef(&PyCtx_Type); /* forward will say that it is missing */
+    if (cls == (PyObject *)&PyUserFunction_Type)
+        return Py_NewRef(&PyCtx_Type); /* forward raises the error that it is missing */
     PyObject *found = PyDict_GetItemString(((PyTypeObject *)cls)->tp_dict, "_backward_cls");
     if (found) return Py_NewRef(found);
     PyObject *module = PyObject_GetAttrString(cls, "__module__"),
@@ -321,7 +322,8 @@ static int check_dirty(const PyCtx *c, PyObject *args, PyObject *outputs)
     return 0;
 }
 
-/* What apply returns instead of o: o itself, or, if it is an input as it came or was returned already, a view with a history of its own. */
+/* The tensor that apply returns for o: o itself, or a view with its own history if o is an unchanged input or was returned
+ * before. */
 static PyObject *own_output(const PyCtx *c, PyObject *args, PyObject *outputs, Py_ssize_t i)
 {
     PyObject *o = PyTuple_GET_ITEM(outputs, i);
@@ -340,7 +342,7 @@ static PyObject *own_output(const PyCtx *c, PyObject *args, PyObject *outputs, P
     return py_wrap(view);
 }
 
-/* forward's results as a tuple of what apply will return; *single: it returned one, not a tuple. */
+/* The results of forward as the tuple that apply returns; *single: forward returned one value, not a tuple. */
 static PyObject *own_outputs(const PyCtx *c, PyObject *args, PyObject *result, bool *single)
 {
     *single = !PyTuple_Check(result) && !PyList_Check(result);

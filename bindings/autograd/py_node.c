@@ -1,5 +1,5 @@
-/* grad_fn objects. There is one for a node at a time, made when Python first looks; the node only points to it. Each op has a type of
- * its own, so that type(y.grad_fn).__name__ is what PyTorch says: MulBackward0. */
+/* grad_fn objects. A node has at most one, made when Python first asks for it; the node's pointer to it is borrowed. Each op
+ * has a type of its own, so that type(y.grad_fn).__name__ is PyTorch's: MulBackward0. */
 #include "py_autograd.h"
 
 #define NODE(self) (((PyNode *)(self))->n)
@@ -130,7 +130,7 @@ static PyObject *get_requires_grad(UNUSED PyObject *self, UNUSED void *unused) {
 static PyObject *saved_tensor(const lc_node *n, int slot, bool output)
 {
     if (n->spent) return lc_fail_spent(), py_raise();
-    if ((output ? n->y : n->in)[slot].kind == LC_SAVED_SHAPE) Py_RETURN_NONE; /* no gradient that is wanted reads it */
+    if ((output ? n->y : n->in)[slot].kind == LC_SAVED_SHAPE) Py_RETURN_NONE; /* no wanted gradient reads it */
     return py_wrap(lc_node_saved((lc_node *)n, slot, output));
 }
 

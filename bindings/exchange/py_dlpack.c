@@ -1,5 +1,5 @@
-/* DLPack: tensors handed from library to library in a capsule, without a copy. Version 1 structs carry flags; the older ones cannot
- * say "read-only", so read-only memory is refused to those who cannot understand it. */
+/* DLPack: tensors handed from library to library in a capsule, without a copy. Version 1 structs carry flags; the older ones
+ * cannot express "read-only", so read-only memory is not exported to consumers that want those. */
 #include "../py.h"
 
 typedef struct {
@@ -56,7 +56,7 @@ static void delete_new(dl_versioned *m)
     lc_release(m->context);
     free(m);
 }
-static void end_old(PyObject *capsule) /* nobody took it */
+static void end_old(PyObject *capsule) /* no consumer took it */
 {
     dl_managed *m = PyCapsule_IsValid(capsule, "dltensor") ? PyCapsule_GetPointer(capsule, "dltensor") : NULL;
     if (m) m->deleter(m);
@@ -73,7 +73,7 @@ static dl_device device_of(const lc_tensor *t)
     return (dl_device){ t->device.kind == LC_CUDA ? DL_CUDA : DL_CPU, t->device.kind == LC_CUDA ? t->device.index : 0 };
 }
 
-static void describe(dl_tensor *d, lc_tensor *t) /* t is the capsule's own: its shape and strides live as long */
+static void describe(dl_tensor *d, lc_tensor *t) /* the capsule owns t, so shape and strides live as long as the capsule */
 {
     *d = (dl_tensor){ .data = t->data,
                       .device = device_of(t),

@@ -1,8 +1,9 @@
-/* Memory shared with others: the buffer protocol, NumPy (through __array_interface__ and the buffer protocol: there is no build
- * dependency, and it is imported when first needed), and objects that offer a buffer.
+/* Memory shared with other libraries: the buffer protocol, NumPy (through __array_interface__ and the buffer protocol, so it
+ * is no build dependency and is imported when first needed), and objects that export a buffer.
  *
- * What we hand out keeps the storage, not the tensor: x.data = y or resize_ may give a tensor other memory while an array still
- * looks at the old. What we take is a storage whose deleter drops the owner; it may run on a thread without the lock. */
+ * An exported buffer holds the storage, not the tensor: x.data = y or resize_ may replace a tensor's memory while an array
+ * still uses the old. Imported memory becomes a storage whose deleter releases the owner; it may run on a thread without the
+ * GIL. */
 #include "core/crc32.h"
 #include "../py.h"
 
@@ -68,7 +69,7 @@ static PyObject *numpy_function(const char *name, PyObject *argument)
 static PyObject *as_numpy(PyObject *self)
 {
     const lc_tensor *t = py_tensor(self);
-    if (lc_requires_grad(t) && lc_grad_enabled()) /* as in PyTorch: without recording there is nothing to lose */
+    if (lc_requires_grad(t) && lc_grad_enabled()) /* as in PyTorch: under no_grad no history is lost */
         return py_fail(LucidError, "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
     if (t->device.kind != LC_CPU)
         return PyErr_Format(
@@ -125,7 +126,7 @@ bool py_is_array(PyObject *o)
 
 static void drop_owner(lc_storage *s)
 {
-    if (!Py_IsInitialized()) return; /* the interpreter has gone, and its objects with it */
+    if (!Py_IsInitialized()) return; /* the interpreter has ended, with all its objects */
     PyGILState_STATE lock = PyGILState_Ensure();
     Py_DECREF((PyObject *)s->owner);
     PyGILState_Release(lock);

@@ -5,7 +5,7 @@
 
 int py_foreign_failed(void) { return lc_fail_int(LC_ForeignError, "a Python function raised"); }
 
-/* Steals; a new reference from a Tensor, LC_NONE from None; NULL after lc_fail(ForeignError). */
+/* Steals the object. A new reference for a Tensor, LC_NONE for None; NULL after lc_fail(ForeignError). */
 static lc_tensor *py_taken(PyObject *result)
 {
     lc_tensor *t = NULL;
@@ -91,7 +91,7 @@ static lc_tensor *call_grad_hook(void *payload, lc_tensor *g)
     return made;
 }
 
-static lc_tensor *call_leaf_hook(void *payload, lc_tensor *leaf) /* post accumulate: what it returns does not matter */
+static lc_tensor *call_leaf_hook(void *payload, lc_tensor *leaf) /* post accumulate: its return value is ignored */
 {
     PyObject *param = wrapped(leaf), *result = param ? PyObject_CallOneArg(payload, param) : NULL;
     Py_XDECREF(param);
@@ -99,7 +99,7 @@ static lc_tensor *call_leaf_hook(void *payload, lc_tensor *leaf) /* post accumul
     return result ? lc_retain(LC_NONE) : (py_foreign_failed(), NULL);
 }
 
-/* The hook's answer replaces ts[]; scoped. */
+/* The hook's return value replaces ts[]; scoped. */
 static int replace(PyObject *callee, PyObject *answer, lc_tensor **ts, int n)
 {
     if (answer == Py_None) return 0;

@@ -1,6 +1,6 @@
-/* Copies and pickles of tensors. Both keep what a tensor is besides its values: strides, requires_grad, class, attributes, and, for
- * deepcopy, the gradient. Values travel as bytes; no NumPy is needed. Between processes (multiprocessing) values are not copied at all:
- * lucid.multiprocessing registers a reducer that sends the descriptor of shared memory. */
+/* Copies and pickles of tensors. Both keep everything besides the values: strides, requires_grad, class, attributes, and,
+ * for deepcopy, the gradient. Values are stored as bytes; NumPy is not needed. Between processes (multiprocessing) values
+ * are not copied at all: lucid.multiprocessing registers a reducer that sends the descriptor of shared memory. */
 #include "../py.h"
 
 static PyObject *int_tuple(const int64_t *values, int n)
@@ -17,7 +17,7 @@ static PyObject *module_function(const char *name)
     return function;
 }
 
-/* The elements and nothing else of their storage, in the order of the strides where the tensor is dense. */
+/* The elements without the rest of their storage, in stride order if the tensor is dense. */
 static lc_tensor *compact(lc_tensor *t)
 {
     int64_t stride[LC_MAX_DIMS];
@@ -147,7 +147,7 @@ static int copy_state(PyObject *copy, PyObject *self, PyObject *memo)
     return rc;
 }
 
-/* What may be seen through other tensors too is copied once with all of its storage: views stay views of each other. */
+/* A storage that other tensors may share is copied once and whole: views stay views of each other. */
 static lc_tensor *copy_sharing(lc_tensor *t, PyObject *memo)
 {
     lc_storage *s = t->storage, *fresh = NULL;
@@ -199,7 +199,7 @@ static PyObject *m_deepcopy(PyObject *self, PyObject *memo)
             LucidError,
             "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.");
     }
-    const lc_storage *s = t->storage; /* engine memory that others hold too */
+    const lc_storage *s = t->storage; /* engine memory that other tensors hold too */
     bool              seen =
         s && !(t->flags & LC_SPARSE) && t->data && t->device.kind == LC_CPU && !s->deleter && s->shared_fd < 0 && s->refs > 1;
     lc_tensor *values = seen && PyDict_Check(memo) ? copy_sharing(t, memo) : plain_copy(t);
@@ -231,14 +231,14 @@ static PyObject *m_setstate(PyObject *self, PyObject *state)
 }
 
 /* --- between processes ----------------------------------------------------------------------------------------------------------- */
-/* _share(tensor) -> (descriptor, bytes, shape, stride, offset, dtype): the values are moved to shared memory first. None: they
- * cannot be, because other tensors use them. */
+/* _share(tensor) -> (descriptor, bytes, shape, stride, offset, dtype): the values are moved to shared memory first. None:
+ * other tensors use the storage, so it cannot be moved. */
 static PyObject *share(UNUSED PyObject *module, PyObject *object)
 {
     if (!py_is_tensor(object)) return PyErr_Format(PyExc_TypeError, "expected a Tensor");
     lc_tensor *t = py_tensor(object);
     if (t->storage && t->storage->shared_fd < 0 && t->storage->refs > 1)
-        return Py_NewRef(Py_None); /* others look at the same memory */
+        return Py_NewRef(Py_None); /* other tensors use the same memory */
     if (lc_tensor_share_memory(t) < 0) return py_raise();
     return Py_BuildValue("inNNLO", t->storage->shared_fd, (Py_ssize_t)t->storage->bytes, int_tuple(t->shape, t->ndim),
                          int_tuple(t->stride, t->ndim), (long long)lc_storage_offset(t), &py_dtypes[t->dtype]);
@@ -265,7 +265,7 @@ static PyObject *from_shared(UNUSED PyObject *module, PyObject *args)
     return t ? py_wrap_as((PyTypeObject *)type, t) : py_raise();
 }
 
-/* set_: a tensor on a storage that is there. */
+/* set_: a tensor on an existing storage. */
 static PyObject *on_storage(UNUSED PyObject *module, PyObject *args)
 {
     PyObject *storage, *dtype, *shape, *stride;

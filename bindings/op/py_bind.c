@@ -1,8 +1,8 @@
-/* Arguments by position and keyword, against a signature.
+/* Binds positional and keyword arguments to a signature.
  *
- * Keyword names are interned once, and so are the names in a caller's code: pointers almost always decide. A name that matches no
- * parameter may be NumPy's word for one (axis for dim), or one of the keywords that every op of a kind accepts: out=, and for ops
- * that make a tensor from nothing requires_grad=, layout=, pin_memory=. */
+ * Keyword names are interned, here and in the caller's code, so comparing pointers almost always decides. A name that
+ * matches no parameter may be NumPy's name for one (axis for dim), or a keyword that many ops accept: out=, and for
+ * factories requires_grad=, layout=, pin_memory=. */
 #include "../py.h"
 
 enum { KEYWORD_out, KEYWORD_requires_grad, KEYWORD_layout, KEYWORD_pin_memory, KEYWORDS };
@@ -32,7 +32,8 @@ int py_start_binding(void)
     return 0;
 }
 
-/* The table of parameters has few names, each one literal: thousands of look-ups in Python's own table are saved at import. */
+/* The table of parameters has few distinct names, each one literal: this saves thousands of look-ups in Python's intern
+ * table at import. */
 static PyObject *interned(const char *text)
 {
     static struct {
@@ -74,7 +75,7 @@ int py_prepare_overload(py_overload *o, const lc_op *op)
 void *py_scratch(py_args *a, size_t bytes)
 {
     bytes = (bytes + 15) & ~(size_t)15;
-    if (bytes <= PY_SCRATCH - a->used) return a->used += bytes, a->room + a->used - bytes;
+    if (bytes <= PY_SCRATCH - a->used) return a->used += bytes, a->memory + a->used - bytes;
     py_block *block = PyMem_Malloc(sizeof *block + bytes);
     if (!block) return PyErr_NoMemory();
     block->next = a->blocks, a->blocks = block;
@@ -132,7 +133,7 @@ static int take_flag(PyObject *value, bool *flag)
     return PyBool_Check(value) ? *flag = value == Py_True, 1 : 0;
 }
 
-/* A keyword that is no parameter of its own. */
+/* A keyword that is not a parameter of the op. */
 static int bind_common(const lc_op *op, PyObject *name, PyObject *value, py_args *a)
 {
     int k = find_name(keywords, KEYWORDS, name);
@@ -163,7 +164,8 @@ static PyObject *gather_rest(PyObject *const *args, Py_ssize_t n)
     return rest;
 }
 
-/* x.view(2, 3): all that is left is the list. The values outlive the tuple: they are copied into scratch. */
+/* x.view(2, 3): the remaining positional arguments are the list. Its values are copied into scratch, because they outlive
+ * the tuple. */
 static int bind_star(const py_overload *o, PyObject *const *args, Py_ssize_t n, py_args *a)
 {
     int k = o->n_positional - 1;
@@ -175,7 +177,7 @@ static int bind_star(const py_overload *o, PyObject *const *args, Py_ssize_t n, 
     return fit;
 }
 
-/* x.view(2**63): the number is a list's, in which PyTorch calls it another error. */
+/* x.view(2**63): the int is an element of a list, for which PyTorch raises another error. */
 static COLD int failed(const py_overload *o, PyObject *arg, Py_ssize_t k)
 {
     bool listed = o->star && k == o->n_positional - 1 && o->op->args->params[k].kind == LC_IS_ints && PyLong_CheckExact(arg);

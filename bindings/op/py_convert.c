@@ -1,4 +1,4 @@
-/* One converter per annotation. */
+/* Converters from Python objects to values, one per annotation. */
 #include "../py.h"
 
 static int long_value(PyObject *o, int64_t *i, PyObject *class) /* class: of the error */
@@ -9,7 +9,8 @@ static int long_value(PyObject *o, int64_t *i, PyObject *class) /* class: of the
     return *i == -1 && PyErr_Occurred() ? -1 : 1;
 }
 
-/* A number of 64 bits or more. Who calls an op looks at py_wide_number after a failure: beside floats it may be a float (py_narrow). */
+/* An int that does not fit 64 bits. After a failure the caller of an op checks py_wide_number: together with floats it may
+ * become a float (py_narrow). */
 bool       py_wide_number;
 static int number_value(PyObject *o, int64_t *i)
 {
@@ -54,12 +55,12 @@ PyObject *py_narrow(PyObject *const *args, Py_ssize_t n, bool wraps)
     return narrow;
 }
 
-static bool is_plain_scalar(PyObject *o) /* a 0-d tensor that may stand for a number */
+static bool is_plain_scalar(PyObject *o) /* a 0-d tensor that is accepted as a scalar */
 {
     return py_is_tensor(o) && py_tensor(o)->ndim == 0 && !lc_requires_grad(py_tensor(o));
 }
 
-/* Values of NumPy scalars and 0-d tensors come through the Python number they hold. */
+/* NumPy scalars and 0-d tensors are first converted to a Python scalar. */
 static int through_item(PyObject *o, lc_value *v)
 {
     PyObject *item = py_is_tensor(o) ? py_item(py_tensor(o)) : PyObject_CallMethod(o, "item", NULL);
@@ -155,7 +156,8 @@ static int to_number(PyObject *o, UNUSED const lc_param *p, lc_value *v, UNUSED 
 
 static int to_bool(PyObject *o, const lc_param *p, lc_value *v, UNUSED py_args *scratch)
 {
-    if (p->truthy && !PyBool_Check(o)) { /* PYTORCH-QUIRK: flags that its Python code tests take any object (inplace=1) */
+    if (p->truthy &&
+        !PyBool_Check(o)) { /* PYTORCH-QUIRK: flags that PyTorch's Python code tests accept any truthy object (inplace=1) */
         int  truth = PyObject_IsTrue(o);
         bool another = p->only && truth != (p->only > 0); /* for another overload */
         return truth < 0 ? -1 : another ? 0 : (v->b = truth, 1);
@@ -176,7 +178,7 @@ static int to_complex(PyObject *o, UNUSED const lc_param *p, lc_value *v, UNUSED
     return v->c.re = lc_number_of(&number), v->c.im = im, 1;
 }
 
-/* PyTorch looks at the first of a list and takes what follows as Python does: True is 1 there, and any tensor of one integer will do. */
+/* PyTorch checks the type of the first element of a list only: later ones may be True (1) or any tensor with one integer. */
 static int listed_int(PyObject *item, Py_ssize_t at, int64_t *i)
 {
     if (PyLong_CheckExact(item)) return py_convert_int(item, i);
@@ -201,7 +203,7 @@ static int to_ints(PyObject *o, const lc_param *p, lc_value *v, py_args *scratch
         if (many && i >= PySequence_Fast_GET_SIZE(o)) return 0; /* an __index__ shortened the list */
         PyObject *item = many ? PySequence_Fast_GET_ITEM(o, i) : o;
         int       fit = many ? listed_int(item, i, &list[i]) : py_convert_int(item, &list[i]);
-        if (fit < 0 && many && PyLong_CheckExact(item)) /* in a list PyTorch calls it another error */
+        if (fit < 0 && many && PyLong_CheckExact(item)) /* in a list PyTorch raises another error */
             PyErr_Format(PyExc_TypeError,
                          "failed to unpack the object at pos %zd with error \"Overflow when unpacking long long\"", i + 1);
         if (fit != 1) return fit;
@@ -281,7 +283,7 @@ int py_convert(PyObject *o, const lc_param *param, lc_value *v, py_args *scratch
         else v->tag = LC_IS_none;
         return 1;
     }
-    bool all = param->kind == LC_IS_ints && !param->required && param->preset.n == 0; /* dim=(): None says the same */
+    bool all = param->kind == LC_IS_ints && !param->required && param->preset.n == 0; /* dim=() means None */
     if (o == Py_None && all) return *v = param->preset, 1;
     return converters[param->kind](o, param, v, scratch);
 }

@@ -1,5 +1,5 @@
-/* What is raised when no overload takes the arguments: a TypeError that names them, or, where an argument that is one of a few words is
- * none of them, a ValueError. */
+/* The error if no overload fits the arguments: a TypeError that names them, or a ValueError if an argument is not one of the
+ * allowed words. */
 #include "../py.h"
 
 static PyObject *type_list(PyObject *const *args, Py_ssize_t n, PyObject *names) /* "(Tensor, dim=str)" */
@@ -42,7 +42,7 @@ static PyObject *given(const py_overload *o, PyObject *const *args, Py_ssize_t n
         if (PyUnicode_Compare(PyTuple_GET_ITEM(names, i), o->names[k]) == 0) return args[n + i];
     return NULL;
 }
-/* Whether the arguments are the function's, whatever their types. */
+/* Whether the argument names fit the function, whatever their types. */
 static bool are_its_own(const py_overload *o, PyObject *const *args, Py_ssize_t n, PyObject *names)
 {
     const lc_signature *sig = o->op->args;

@@ -1,4 +1,5 @@
-/* Switches of the thread that lucid.amp and lucid.use_deterministic_algorithms set. Devices are numbers here: lucid/amp/ names them. */
+/* Switches of the thread that lucid.amp and lucid.use_deterministic_algorithms set. Devices are integers here: lucid/amp/
+ * names them. */
 #include "../py.h"
 
 static PyObject *autocast_get(UNUSED PyObject *m, PyObject *arg)

@@ -13,7 +13,7 @@ const lc_op *py_engine_op(const char *name)
 
 PyOp *py_op_named(const char *name) { return (PyOp *)PyDict_GetItemString(by_name, name); }
 
-/* Several results: a named tuple, or a tuple for a list and where the names are the engine's own. Takes the references in out. */
+/* Several results: a named tuple; a plain tuple for a list or if the names are internal. Takes the references in out. */
 static PyObject *pack(const py_overload *o, lc_tensor **out, int n)
 {
     PyTypeObject *tuple = o->tuple;
@@ -110,8 +110,8 @@ static PyObject *call_overloads(const PyOp *self, PyObject *const *args, Py_ssiz
     return NULL;
 }
 
-/* What an override says, else what the op says; NULL without an exception: nothing fits. Most programs have no override: then an
- * object that has one is noticed only because the op cannot take it. */
+/* The result of an override, else of the op; NULL without an exception: no overload fits. Most programs have no override:
+ * then an object with one is noticed only when the op does not accept it. */
 static PyObject *call(const PyOp *self, PyObject *const *args, Py_ssize_t n, PyObject *names)
 {
     PyObject *result = py_overrides ? py_try_override((PyObject *)self, args, n, names) : NULL;
@@ -210,7 +210,7 @@ static PyTypeObject *tuple_type(const lc_op *op)
     return type;
 }
 
-/* Ops whose result is a value (-> bool): the tensor that the engine made is read and let go. */
+/* Ops whose result is a Python value (-> bool): reads the engine's tensor and releases it. */
 static PyObject *item_call(PyObject *self, PyObject *const *args, size_t n, PyObject *names)
 {
     PyObject *result = op_call(self, args, n, names), *value = NULL;
@@ -232,7 +232,7 @@ static PyOp *op_object(PyObject *key) /* borrowed: kept in by_name */
     return failed ? NULL : made;
 }
 
-/* Where an op is seen: as a function of the module, or in the dict `_namespaced` under "nn.functional.relu"; as a method. */
+/* Publishes an op: as a function of the module, or in the dict `_namespaced` under "nn.functional.relu"; and as a method. */
 static int place(PyObject *module, PyObject *namespaced, const lc_op *op, PyObject *name, PyObject *key, PyOp *self)
 {
     if (op->function && op->ns && PyDict_SetItem(namespaced, key, (PyObject *)self) < 0) return -1;

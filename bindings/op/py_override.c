@@ -1,7 +1,7 @@
 /* __lucid_function__(cls, func, types, args, kwargs): a class takes over the ops its instances are passed to.
  *
- * Plain programs have no such class, so everything hangs on one flag: py_overrides is set when the first Tensor subclass with an
- * override of its own is made. An object that has the method and is no Tensor is asked when the op cannot take it. */
+ * Plain programs have no such class, so one flag decides: py_overrides is set when the first Tensor subclass with an
+ * override is made. An object that has the method but is not a Tensor is asked when the op does not accept it. */
 #include "../py.h"
 
 bool                   py_overrides;
@@ -91,7 +91,7 @@ PyObject *py_try_override(PyObject *func, PyObject *const *args, Py_ssize_t n, P
     return result;
 }
 
-/* Tensors that come out become instances of cls, as PyTorch's default does. */
+/* Tensors in the result become instances of cls, as in PyTorch's default. */
 static PyObject *as_class(PyObject *result, PyObject *cls) /* steals result */
 {
     if (!result) return NULL;

@@ -1,4 +1,4 @@
-/* Questions about dtypes that take part in a call together: op/promote.h for Python. */
+/* Type promotion (op/promote.h) for Python: result_type, promote_types, can_cast. */
 #include "../py.h"
 #include "../../engine/op/promote.h"
 

@@ -1,8 +1,8 @@
-/* The op table for tools: what the reference page and tests ask about every op that has a Python name. */
+/* The op table for tools: what the reference page and tests read about every op with a Python name. */
 #include "../py.h"
 #include "../../engine/op/promote.h"
 
-/* Element types a single input may have on the CPU: kernels are asked for what the call would compute in. */
+/* The dtypes that a single input may have on the CPU: those whose computing dtype has a kernel. */
 static PyObject *dtypes_of(const lc_op *op)
 {
     const lc_backend *cpu = lc_backends[LC_CPU];

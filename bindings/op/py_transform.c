@@ -1,4 +1,4 @@
-/* What lucid.func and lucid.cuda need of the engine: batched tensors, devices. */
+/* Engine functions for lucid.func and lucid.cuda: batched tensors, devices. */
 #include "../py.h"
 #include "../../engine/transform/vmap.h"
 

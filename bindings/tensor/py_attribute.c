@@ -1,10 +1,10 @@
-/* Attributes of tensors. Properties that are ops in disguise (x.T, x.real) name the op; the others read a field. */
+/* Attributes of tensors. Properties that call an op (x.T, x.real) name it; the others read a field. */
 #include "../py.h"
 
 #define GET(name) static PyObject *get_##name(UNUSED PyObject *self, UNUSED void *unused)
 #define T         py_tensor(self)
 
-/* x.shape is read far more often than it changes: the last answer is kept, and compared with the tensor before it is given again. */
+/* x.shape is read far more often than it changes: the last Size is cached, and compared with the tensor before it is reused. */
 static inline bool size_is_current(const PyTensor *self)
 {
     const lc_tensor *t = self->t;
@@ -19,7 +19,7 @@ static COLD PyObject *fresh_size(PyTensor *self)
     for (int d = 0; d < self->t->ndim && d < PY_SEEN; d++) self->seen[d] = self->t->shape[d];
     return Py_XNewRef(self->size);
 }
-/* A descriptor of its own: the interpreter's getset goes through two more calls, and this attribute is the one that counts. */
+/* A descriptor of its own: the interpreter's getset costs two more calls, and this attribute is hot. */
 static PyObject *shape_get(PyObject *descriptor, PyObject *self, UNUSED PyObject *type)
 {
     if (!self) return Py_NewRef(descriptor);
@@ -131,7 +131,7 @@ static int set_grad(PyObject *self, PyObject *value, UNUSED void *unused)
     return 0;
 }
 
-/* Ops in disguise: x.T is the op T. */
+/* Properties that call an op: x.T is the op T. */
 typedef struct {
     const char  *name;
     const lc_op *op; /* found when first asked for */

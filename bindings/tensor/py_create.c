@@ -1,4 +1,4 @@
-/* lucid.tensor, as_tensor, asarray: tensors from what Python has. */
+/* lucid.tensor, as_tensor, asarray: tensors from Python data. */
 #include "../py.h"
 #include "../../engine/jit/trace.h"
 
@@ -19,7 +19,7 @@ static int read_option(request *r, const char *function, PyObject *name, PyObjec
                                               : NULL;
     if (flag) {
         int truth = PyObject_IsTrue(value);
-        r->detached = !truth && flag == &r->requires_grad; /* requires_grad=False, said aloud */
+        r->detached = !truth && flag == &r->requires_grad; /* explicit requires_grad=False */
         if (flag == &r->copy) r->alias = value == Py_False;
         return truth < 0 ? -1 : (*flag = truth, 0);
     }
@@ -33,7 +33,7 @@ static int read_option(request *r, const char *function, PyObject *name, PyObjec
     return fit == 1 ? 0 : -1;
 }
 
-/* positional: how many options may follow the data without a name (as_tensor: dtype, device). */
+/* positional: how many options may be positional (as_tensor: dtype, device). */
 static int read_request(request *r, const char *function, int positional, PyObject *const *args, Py_ssize_t n, PyObject *names)
 {
     static const char *const order[] = { "dtype", "device" };
@@ -122,7 +122,7 @@ static PyObject *asarray(UNUSED PyObject *module, PyObject *const *args, Py_ssiz
     bool own = py_is_tensor(r.data) || py_is_array(r.data);
     if (r.alias && !own) return PyErr_SetString(PyExc_ValueError, "can't alias arbitrary sequence into a tensor."), NULL;
     PyObject *made = share_or_copy(&r), *whole = NULL;
-    if (made && r.alias && made != r.data) { /* a copy was made all the same if the memory is another's */
+    if (made && r.alias && made != r.data) { /* the memory differs if a copy was made all the same */
         request plain = { .data = r.data };
         whole = share_or_copy(&plain);
         if (whole && py_tensor(whole)->numel && py_tensor(whole)->data != py_tensor(made)->data)

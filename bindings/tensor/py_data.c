@@ -1,8 +1,8 @@
 /* Nested Python lists in and out.
  *
- * In: two passes. The first finds the shape (by following first elements, as PyTorch does) and what kinds of numbers there are; the
- * second stores, and finds lists of the wrong length on its way. Lists of plain numbers are walked without calling anything;
- * tensors, arrays and NumPy scalars inside them take the longer way of their own dtype and value. */
+ * In: two passes. The first finds the shape (from first elements, as PyTorch does) and the kinds of scalars; the second
+ * stores the values and checks the lengths of lists. Lists of Python scalars are walked without any call; tensors, arrays
+ * and NumPy scalars inside them take a slower path through their own dtype and value. */
 #include "../py.h"
 #include "../../engine/tensor/sparse.h"
 #include "../../engine/op/promote.h"
@@ -11,8 +11,8 @@ enum { SEEN_BOOL = 1, SEEN_INT = 2, SEEN_FLOAT = 4, SEEN_COMPLEX = 8 };
 typedef struct {
     int      ndim;
     int64_t  shape[LC_MAX_DIMS];
-    unsigned seen;  /* kinds of Python numbers */
-    int      found; /* what other values promote to; -1: there were none */
+    unsigned seen;  /* kinds of Python scalars */
+    int      found; /* promoted dtype of all other values; -1: none */
     lc_dtype dtype; /* to store */
 } plan;
 
@@ -23,7 +23,7 @@ static bool is_level(PyObject *o) /* a dimension rather than a value */
     if (py_is_tensor(o) || PyUnicode_Check(o) || PyBytes_Check(o) || PyDict_Check(o)) return false;
     if (!PySequence_Check(o)) return false;
     if (PySequence_Size(o) >= 0) return true;
-    return PyErr_Clear(), false; /* 0-d arrays say they are sequences, and are not */
+    return PyErr_Clear(), false; /* 0-d arrays claim to be sequences */
 }
 
 static int measure_shape(PyObject *data, plan *p)
@@ -93,7 +93,7 @@ static lc_dtype chosen_dtype(const plan *p)
     if (numbers < 0 && p->found < 0) return lc_default_dtype; /* no values at all */
     if (numbers < 0 || p->found < 0) return (lc_dtype)(numbers < 0 ? p->found : numbers);
     lc_dtype both = lc_promote_types((lc_dtype)p->found, (lc_dtype)numbers);
-    return both == LC_DTYPE_COUNT ? (lc_dtype)p->found : both; /* a uint16 among Python numbers */
+    return both == LC_DTYPE_COUNT ? (lc_dtype)p->found : both; /* a uint16 among Python scalars */
 }
 
 static int raise_overflow(int dtype)
@@ -279,7 +279,7 @@ static lc_tensor *copy_as(const lc_tensor *from, lc_dtype dtype)
     return t;
 }
 
-/* A copy of anything tensor() accepts. dtype and device NULL: as the data say. */
+/* A copy of anything tensor() accepts. dtype and device NULL: those of the data. */
 lc_tensor *py_from_data(PyObject *data, const lc_dtype *dtype, const lc_device *device)
 {
     lc_tensor *t = NULL, *source = NULL;

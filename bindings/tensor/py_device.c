@@ -42,7 +42,7 @@ static int parse(const char *text, PyDevice *device)
     return device->value.index = (int8_t)index, 0;
 }
 
-/* 1, 0 not a device, -1 raised. The engine knows only complete devices: an open index is 0, and main memory has one place. */
+/* 1, 0 not a device, -1 raised. The engine knows only complete devices: an open index becomes 0, and the CPU has no index. */
 static int read_device(PyObject *o, PyDevice *device)
 {
     int64_t index;
@@ -118,7 +118,7 @@ static PyObject *device_reduce(PyObject *self, UNUSED PyObject *unused)
                         : Py_BuildValue("O(s)", &PyDevice_Type, kind_name(self));
 }
 
-/* with device: new tensors are made there. Blocks nest, so what to go back to is a stack. */
+/* with device: new tensors are made there. Blocks nest, so the previous devices form a stack. */
 enum { NESTED = 64 };
 static lc_device entered[NESTED];
 static int       n_entered;

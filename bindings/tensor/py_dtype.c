@@ -7,7 +7,7 @@ static PyObject   *name_text(const char *name) { return PyUnicode_FromFormat("lu
 static const char *dtype_name(PyObject *self) { return lc_dtypes[((PyDtype *)self)->value].name; }
 static lc_dtype    dtype_value(PyObject *self) { return ((PyDtype *)self)->value; }
 
-/* Where pickle finds the name: without it, every module there is would be searched. */
+/* Tells pickle the module of the name: without it pickle searches every module. */
 static PyObject *home_module(UNUSED PyObject *self, UNUSED void *unused) { return PyUnicode_FromString("lucid"); }
 
 static PyObject *dtype_repr(PyObject *self) { return name_text(dtype_name(self)); }

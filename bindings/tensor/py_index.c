@@ -27,7 +27,7 @@ static lc_tensor *call(int which, const lc_value *args, int n)
 }
 
 typedef struct {
-    lc_tensor *t;                    /* what is left after the views so far; owned */
+    lc_tensor *t;                    /* the result of the views so far; owned */
     int        dim;                  /* of t: where the next item applies */
     int        item;                 /* position of the item, for messages */
     lc_tensor *indices[LC_MAX_DIMS]; /* owned; LC_NONE: a whole dimension */
@@ -101,7 +101,7 @@ static bool is_mask(const lc_tensor *t) { return t->dtype == LC_b8 || t->dtype =
 
 static int apply_tensor(cursor *c, lc_tensor *index)
 {
-    bool narrow = index->dtype == LC_i8 || index->dtype == LC_i16; /* of these only one number is an index */
+    bool narrow = index->dtype == LC_i8 || index->dtype == LC_i16; /* only 0-d ones are indices */
     if (lc_class_of(index->dtype) > LC_INT || (narrow && index->ndim))
         return fail_index("tensors used as indices must be long, int, byte or bool tensors");
     if (index->ndim == 0 && index->device.kind != LC_META) {
@@ -247,7 +247,7 @@ static lc_tensor *result_of(cursor *c, lc_tensor *t)
     return call(ALIAS, (lc_value[]){ TENSOR(t) }, 1); /* x[...] is a new tensor */
 }
 
-static PyObject *tensor_method(const char *name) /* borrowed: what an override is told was called */
+static PyObject *tensor_method(const char *name) /* borrowed: the function that an override gets */
 {
     return PyDict_GetItemString(PyTensor_Type.tp_dict, name);
 }
@@ -272,7 +272,7 @@ static PyObject *get_item(PyObject *self, PyObject *key)
 }
 
 /* --- assignment -------------------------------------------------------------------------------------------------------------------- */
-static int check_number(PyObject *value, int dtype) /* 1 a number that fits, 0 not a number */
+static int check_number(PyObject *value, int dtype) /* 1: a scalar that fits, 0: not a scalar */
 {
     lc_value number;
     char     at[16];
@@ -285,7 +285,7 @@ static int check_number(PyObject *value, int dtype) /* 1 a number that fits, 0 n
     return PyComplex_Check(value) && !lc_is_complex(dtype) ? 1 : py_element_store(value, dtype, at) < 0 ? -1 : 1;
 }
 
-/* Broadcasting adds dimensions in front, so those of size one there mean nothing. New reference. */
+/* Broadcasting adds leading dimensions, so leading dimensions of size one can be dropped. New reference. */
 static lc_tensor *without_leading_ones(lc_tensor *value)
 {
     int skip = 0;
@@ -350,7 +350,7 @@ static int set_item(PyObject *self, PyObject *key, PyObject *value)
                          lc_dtypes[py_tensor(self)->dtype].name);
         return -1;
     }
-    if (key == Py_False) return 0; /* names nothing, whatever the shape of value, as in PyTorch */
+    if (key == Py_False) return 0; /* selects nothing, whatever the shape of value, as in PyTorch */
     int rc = walk(&c, py_tensor(self), key);
     if (rc == 0) rc = c.n ? bring_indices(&c) : 0;
     if (rc == 0) rc = number ? assign_number(&c, value) : assign_tensor(&c, py_tensor(value));

@@ -1,4 +1,4 @@
-/* Methods of tensors that are not ops: questions about geometry, values in and out, autograd. */
+/* Methods of tensors that are not ops: geometry, reading and writing values, autograd. */
 #include "../py.h"
 
 #define T            py_tensor(self)
@@ -79,8 +79,8 @@ METHOD(pin_memory)
     lc_tensor *t = py_pinned(T);
     return t ? py_wrap(t) : NULL;
 }
-/* Views would go on looking at the old memory, so there may be none. lucid.multiprocessing teaches pickling between processes about
- * shared memory; nobody else needs it. */
+/* Views would keep the old memory, so there may be none. lucid.multiprocessing registers the reducer for shared memory;
+ * nobody else needs it. */
 METHOD(share_memory_)
 {
     if (py_check_dense(T, "the memory") < 0) return NULL;
@@ -152,7 +152,7 @@ METHOD(retain_grad)
     Py_RETURN_NONE;
 }
 
-/* Inputs are given: the general way, through lucid.autograd.backward. */
+/* With inputs=: the general path, lucid.autograd.backward. */
 static PyObject *backward_to(PyObject *self, PyObject *gradient, PyObject *retain, int create, PyObject *inputs)
 {
     PyObject *module = PyImport_ImportModule("lucid.autograd"), *result = NULL;
@@ -202,7 +202,7 @@ static PyObject *m_as_subclass(PyObject *self, PyObject *cls)
     return t ? py_wrap_as(type, t) : NULL;
 }
 
-/* _make_subclass(cls, data, require_grad=False): what Parameter is made with. Shares the values, has no history. */
+/* _make_subclass(cls, data, require_grad=False): the constructor of Parameter. Shares the values, has no history. */
 static PyObject *m_make_subclass(UNUSED PyObject *unused, PyObject *args)
 {
     PyObject *cls, *data;

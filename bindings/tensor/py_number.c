@@ -1,5 +1,5 @@
-/* Operators. One row per operator names its op; the ops are found once, after they exist. A number on the left is passed as it is where
- * the op takes one there, else the row's reflected op gets the operands the other way round. */
+/* Operators. One row per operator names its op; the ops are found once, after they exist. A Python scalar on the left is
+ * passed directly if the op accepts one there, else the row's reflected op gets the operands swapped. */
 #include "../py.h"
 
 #define ROWS(X)                                                                                                                \
@@ -51,7 +51,7 @@ typedef struct {
 } row;
 static row rows[N_ROWS];
 
-/* What Python 2 called them: PyTorch's tensors still answer to these names. */
+/* The names of Python 2, which PyTorch's tensors still have. */
 static int start_old_names(void)
 {
     static const char *const names[][2] = { { "__div__", "__truediv__" },
@@ -77,7 +77,7 @@ int py_start_operators(void)
     return start_old_names();
 }
 
-/* The usual case: tensors and numbers that the first overload takes, no override. 0: not the usual case. */
+/* The fast path: tensors and Python scalars that the first overload takes, no override. 0: take the slow path. */
 static inline bool call_directly(const PyOp *op, PyObject *a, PyObject *b, PyObject **result)
 {
     lc_value            v[PY_PARAMS];
@@ -121,7 +121,7 @@ static PyObject *unary(int id, PyObject *a)
     return PyObject_Vectorcall((PyObject *)rows[id].op, (PyObject *[]){ a }, 1, NULL);
 }
 
-/* tensor == array, which NumPy leaves to us. Other comparisons of the two PyTorch does not make. */
+/* tensor == array, which NumPy leaves to us. PyTorch supports no other comparison of the two. */
 static COLD PyObject *equal_to_array(PyObject *a, PyObject *array, PyObject *unknown)
 {
     lc_tensor *t = py_from_array(array, false);
@@ -157,11 +157,11 @@ BINARY(and)
 BINARY(or)
 BINARY(xor) BINARY(iadd) BINARY(isub) BINARY(imul) BINARY(idiv) BINARY(ifloordiv) BINARY(imod) BINARY(ilshift) BINARY(irshift)
     BINARY(iand) BINARY(ior) BINARY(ixor) UNARY(neg) UNARY(positive) UNARY(abs)
-    /* A number divided by a tensor is the number times the reciprocal: PyTorch's rounding. */
+    /* scalar / tensor is computed as scalar * reciprocal: PyTorch's rounding. */
     static PyObject *nb_div(PyObject *a, PyObject *b)
 {
     lc_value number;
-    bool     overridden = py_overrides && Py_TYPE(b) != &PyTensor_Type; /* its hook is to see one call, of div */
+    bool     overridden = py_overrides && Py_TYPE(b) != &PyTensor_Type; /* its override must see one call, of div */
     if (overridden || py_is_tensor(a) || py_convert_number(a, &number) != 1) {
         if (is_wide_error()) return binary_narrow(ROW_div, a, b);
         return PyErr_Occurred() ? NULL : binary(ROW_div, a, b);

@@ -1,4 +1,4 @@
-/* Size: a tuple of ints that prints as what it is, counts elements, and stays a Size when sliced or joined. */
+/* Size: a tuple of ints with its own repr and numel(), which stays a Size when sliced or concatenated. */
 #include "../py.h"
 
 PyObject *py_size(const int64_t *values, int n)

@@ -46,7 +46,7 @@ static PyObject  *storage_repr(PyObject *self)
     return PyUnicode_FromFormat("[lucid.UntypedStorage(device=%s) of size %zu]", lc_device_names[S->device.kind], S->bytes);
 }
 static Py_hash_t storage_hash(PyObject *self) { return _Py_HashPointer(S); }
-static PyObject *compare(PyObject *a, PyObject *b, int how) /* two objects for one memory are equal */
+static PyObject *compare(PyObject *a, PyObject *b, int how) /* two objects for the same memory are equal */
 {
     if (Py_TYPE(b) != &PyStorage_Type || (how != Py_EQ && how != Py_NE)) Py_RETURN_NOTIMPLEMENTED;
     return PyBool_FromLong((((PyStorage *)a)->s == ((PyStorage *)b)->s) == (how == Py_EQ));

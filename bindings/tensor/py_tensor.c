@@ -1,5 +1,5 @@
-/* Tensor: subclassable, garbage collected, with attributes and weak references. This file is its lifetime; what it can do is in
- * py_attribute.c, py_method.c, py_number.c, py_index.c, py_exchange.c, py_reduce.c and, above all, in the op table. */
+/* Tensor: subclassable, garbage collected, with attributes and weak references. This file has its lifetime; its members are
+ * in py_attribute.c, py_method.c, py_number.c, py_index.c, py_exchange.c, py_reduce.c and, above all, in the op table. */
 #include "../py.h"
 #include <structmember.h>
 
@@ -17,7 +17,8 @@ PyObject *py_wrap(lc_tensor *t)
 {
     if (!t) return py_raise();
     PyTensor *self = t->wrapper;
-    if (self && t->owns_wrapper) { /* flip back: the wrapper owns again, the caller gets the tensor's hold on it */
+    if (self &&
+        t->owns_wrapper) { /* flip back: the wrapper owns the tensor again, the caller gets the tensor's reference to the wrapper */
         t->owns_wrapper = false, self->owns = true;
         return (PyObject *)self;
     }
@@ -130,7 +131,7 @@ static PyObject *tensor_init_subclass(PyObject *cls, UNUSED PyObject *const *arg
     Py_RETURN_NONE;
 }
 
-static lc_tensor *empty_of_sizes(PyObject *args) /* Tensor(2, 3): values are whatever was there */
+static lc_tensor *empty_of_sizes(PyObject *args) /* Tensor(2, 3): uninitialised values */
 {
     Py_ssize_t n = PyTuple_GET_SIZE(args);
     int64_t    shape[LC_MAX_DIMS];

@@ -1,7 +1,7 @@
 /* Where gradients end: in .grad of a leaf.
  *
- * Several threads may run backward into one leaf. A lock per leaf would cost memory in every tensor, so leaves share a few. Adding may
- * release the host's lock (the GIL) around a long kernel; who waits here must therefore not hold it. */
+ * Several threads may run backward into one leaf. A lock per leaf would cost memory in every tensor, so leaves share a few.
+ * Adding may release the host language's lock (the GIL) around a long kernel, so a thread that waits here must not hold it. */
 #include "internal.h"
 #include "op_calls.gen.h"
 #include <pthread.h>
@@ -30,7 +30,7 @@ bool lc_gradient_unseen(const lc_tensor *g)
     return g->storage->refs == 1 + others;
 }
 
-/* to += g, unrecorded. Where nobody watches, the kernel is called as it is: this runs once per parameter and step. */
+/* to += g, unrecorded. Without observers the kernel is called directly: this runs once per parameter and step. */
 int lc_gradient_add(lc_tensor *to, lc_tensor *g)
 {
     const lc_backend *backend = lc_backends[to->device.kind];
@@ -43,7 +43,7 @@ int lc_gradient_add(lc_tensor *to, lc_tensor *g)
         if (!sum || lc_tensor_become(to, sum) < 0) return -1;
         return lc_bump_version(to), 0;
     }
-    if (rc == LC_NO_KERNEL) return lc_add_(to, g) ? 0 : -1; /* it will say what is missing */
+    if (rc == LC_NO_KERNEL) return lc_add_(to, g) ? 0 : -1; /* the op reports the error */
     if (rc == 0) lc_bump_version(to);
     return rc;
 }

@@ -1,27 +1,31 @@
-/* autograd: the tape and its reverse. Depends on op.
+/* autograd: the tape, and backward over it. Depends on op.
  *
- * The tape observes calls. Where an input requires grad it keeps a node: what it must remember of the arguments and results (values only
- * where the op's .saves says so; shapes always) and an edge per input to where its gradient goes. What is remembered carries no history and
- * edges point backwards in time, so a graph of nodes has no cycle, whatever was written in place; freeing needs no collector.
+ * The tape observes calls. If an input requires grad, the tape keeps a node. A node saves arguments and results (shapes
+ * always, values only if the op's .saves says so) and has one edge per input, to where that input's gradient goes. Saved
+ * tensors carry no history and edges point backwards in time. The graph therefore has no cycles, even after in-place writes,
+ * and needs no garbage collector.
  *
- * A node is one block of memory and allocates nothing else: a remembered tensor is an lc_saved, which becomes a tensor again when the
- * gradient runs (saved.c). A shape alone, and a Python number, become tensors on the stack of the one who runs it.
+ * A node is one block of memory and allocates nothing else. A saved tensor is an lc_saved, which becomes a tensor again when
+ * the gradient runs (saved.c). A bare shape and a Python scalar become tensors on the stack of the caller that runs the
+ * gradient.
  *
- * Nodes are numbered as they are made. Everything that used a result has a higher number than what made it, so backward needs no
- * walk ahead: it always runs the pending node with the highest number, and all gradients for it have then arrived.
+ * Nodes are numbered in the order they are made. A consumer of a result has a higher number than its producer, so backward
+ * needs no pre-pass: it always runs the pending node with the highest number, and by then all gradients for that node have
+ * arrived.
  *
- * A leaf that was used has an accumulator, the node where its gradient ends. Edges to a leaf are counted; the first one numbers the
- * accumulator anew and keeps the leaf alive until the last is gone. So a leaf's hooks too see the whole gradient, once.
+ * A leaf that was used has an accumulator, the node where its gradient ends. Edges to a leaf are counted. The first edge
+ * gives the accumulator a new number and keeps the leaf alive until the last edge is gone. So the hooks of a leaf also see
+ * the whole gradient, once.
  *
- * Writing in place through a view of b is recorded as what it means: v' = f(v, ...), b' = b with the slice replaced by v'
- * (copy_slices), v = b' seen through the view again. Views of b made earlier notice by the version that their history is old, and
- * rebuild it from b when it is next asked for. */
+ * An in-place write through a view v of b is recorded as its meaning: v' = f(v, ...), b' = b with the slice replaced by v'
+ * (copy_slices), v = the same view of b'. Earlier views of b notice by the version counter that their history is out of
+ * date, and rebuild it from b when it is next needed. */
 #pragma once
 #include "../op/op.h"
 
 typedef struct lc_node lc_node;
 typedef enum { LC_HOOK_GRAD, LC_HOOK_POST_ACCUMULATE, LC_HOOK_NODE_PRE, LC_HOOK_NODE_POST } lc_hook_kind;
-typedef struct lc_hook { /* in the list of its node, and in the hands of who may remove it */
+typedef struct lc_hook { /* referenced by the list of its node and by the handle that removes it */
     lc_object       object;
     struct lc_hook *next;
     lc_hook_kind    kind;
@@ -31,23 +35,23 @@ typedef struct lc_hook { /* in the list of its node, and in the hands of who may
 } lc_hook;
 typedef struct {
     lc_node   *node;   /* where the gradient goes; NULL: this input needs none */
-    lc_tensor *leaf;   /* if node is an accumulator: whose. Such edges are counted, and the first holds both */
+    lc_tensor *leaf;   /* if node is an accumulator: its leaf. Such edges are counted; the first holds node and leaf */
     int        output; /* of node */
 } lc_edge;
 
 typedef enum { LC_SAVED_NONE, LC_SAVED_NUMBER, LC_SAVED_SHAPE, LC_SAVED_VALUES, LC_SAVED_LEAF, LC_SAVED_PACKED } lc_saved_kind;
-typedef struct { /* what is remembered of a tensor */
+typedef struct { /* a saved tensor */
     uint8_t          kind, dtype, ndim;
     bool             is_contiguous;
     lc_device        device;
     uint32_t         version;
-    lc_storage      *storage; /* VALUES: held. LEAF: the edge's leaf has them */
+    lc_storage      *storage; /* VALUES: holds a reference. LEAF: the edge's leaf has the values */
     lc_version_cell *cell;    /* held, if there was one */
     char            *data;    /* SHAPE: the offset in the storage, in bytes */
     int64_t         *dims;    /* shape, then strides */
 } lc_saved;
 
-typedef struct lc_retained { /* ties retain_grad's tensor to its node: whoever dies first, the other notices */
+typedef struct lc_retained { /* ties retain_grad's tensor to its node: when one is freed, the other is told */
     lc_object  object;
     lc_tensor *tensor; /* NULL: gone */
 } lc_retained;
@@ -56,11 +60,11 @@ struct lc_node {
     lc_object        object;
     const lc_op     *op;
     _Atomic uint64_t number;
-    size_t           bytes; /* of the one block that holds everything below too */
+    size_t           bytes; /* size of the block that also holds all arrays below */
     int              n_in, n_out;
     bool             saves, spent, retains; /* holds values; they were freed; some of retained[] is set */
     atomic_int       uses;                  /* of an accumulator: edges that lead here */
-    _Atomic(void *)  run; /* the backward that g belongs to; another one that meets this node keeps books of its own */
+    _Atomic(void *)  run; /* the backward run that g belongs to; another run that reaches this node keeps its own gradients */
     lc_hook         *hooks;
     lc_node         *next_doomed;
     lc_foreign     **packed;   /* saved_tensors_hooks: n_in + n_out, NULL where nothing was packed; NULL if none */
@@ -96,12 +100,13 @@ lc_node           *lc_accumulator(lc_tensor *leaf); /* borrowed; made at the fir
 int                lc_view_refresh(lc_tensor *view);
 bool               lc_view_is_stale(const lc_tensor *view); /* its base was written since its history was made */
 void               lc_node_spend(lc_node *n);               /* free what was saved */
-int                lc_fail_spent(void);                     /* the message of who meets a node whose values are gone; -1 */
+int                lc_fail_spent(void);                     /* raises the error for a node whose values were freed; -1 */
 lc_tensor         *lc_node_saved(lc_node *n, int slot,
                                  bool output); /* new reference, with history: input or output `slot` as it was saved */
-int                lc_node_name(const lc_node *n, char *text, size_t room); /* "MulBackward0" */
+int                lc_node_name(const lc_node *n, char *text, size_t capacity); /* "MulBackward0" */
 int                lc_set_requires_grad(lc_tensor *t, bool on);
-static inline bool lc_requires_grad(const lc_tensor *t) /* a view does if its base does, with or without history of its own */
+static inline bool lc_requires_grad(
+    const lc_tensor *t) /* a view requires grad if its base does, even without history of its own */
 {
     return t->flags & LC_REQUIRES_GRAD || (t->base && t->base->flags & LC_REQUIRES_GRAD && lc_is_differentiable(t->dtype));
 }
@@ -112,7 +117,7 @@ static inline bool lc_is_leaf(lc_tensor *t)
 }
 static inline bool lc_grad_enabled(void) { return !(lc_modes & (LC_NO_GRAD | LC_INFERENCE_MODE)); }
 lc_tensor         *lc_detach_alias(lc_tensor *t); /* new reference: shares storage and version, no history */
-/* For observers, which keep arguments longer than the call: a number that lives on the caller's stack becomes a plain value. */
+/* For observers, which keep arguments longer than the call: a scalar tensor on the caller's stack becomes a plain value. */
 void lc_number_argument(lc_value *v, const lc_tensor *number);
 
 /* One tensor kept for a gradient outside any node (a user's Function). maker: the node it is output `output` of, else NULL. */
@@ -130,8 +135,8 @@ extern void (*lc_note_drop)(void *note);
 extern void (*lc_note_report)(const lc_node *n);
 extern bool               lc_anomaly_check_nan;
 extern _Thread_local bool lc_backward_partial; /* a run for some tensors only is under way on this thread */
-/* For hooks: which of these tensors the innermost run on this thread passes gradients of. Returns its number, which no other run
- * has; 0 if there is no run, UINT64_MAX for an error. */
+/* For hooks: which of these tensors get a gradient from the innermost run on this thread. Returns the unique number of that
+ * run; 0 if there is no run, UINT64_MAX on error. */
 uint64_t lc_backward_passes(lc_tensor *const *tensors, int n, bool *passes);
 extern int (*lc_check_signals)(
     void); /* called at least every 100 ms of backward; -1 stops it (the host language holds the exception) */

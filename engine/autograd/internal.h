@@ -3,27 +3,29 @@
 #include "autograd.h"
 
 /* saved.c */
-typedef struct { /* room for one remembered tensor that needs no memory of its own */
+typedef struct { /* stack space for one saved tensor */
     lc_number_box box;
-} lc_saved_room;
+} lc_saved_workspace;
 void lc_saved_set(lc_saved *s, const lc_tensor *t, bool values, bool is_leaf, int64_t **dims);
-/* The tensor again: on the stack (in room), borrowed, or scoped. NULL: it was written since, or unpacking failed. */
-lc_tensor *lc_saved_get(const lc_saved *s, lc_foreign *packed, const lc_edge *history, bool attach, lc_saved_room *room);
-lc_tensor *lc_saved_shape(const lc_saved *s, lc_saved_room *room); /* its shape alone, in room */
+/* The saved tensor as a tensor: on the stack (in work), borrowed, or scoped. NULL: it was overwritten, or unpacking failed. */
+lc_tensor *lc_saved_get(const lc_saved *s, lc_foreign *packed, const lc_edge *history, bool attach, lc_saved_workspace *work);
+lc_tensor *lc_saved_shape(const lc_saved *s, lc_saved_workspace *work); /* its shape alone, in work */
 void       lc_saved_free(lc_saved *s);
-/* What the user's pack makes of t. Of an output, history is left out: it would be a cycle. */
+/* The object that the user's pack function makes of t. An output is packed without history, which would be a cycle. */
 lc_foreign *lc_packed(lc_tensor *t, bool output);
 
 /* node.c */
-lc_node *lc_node_new(const lc_record *call, lc_room **room); /* all but edges; refs 1, numbered last. *room: what is reserved */
-int      lc_node_reserve(const lc_record *call, lc_room **room); /* before call runs: room for its node */
-uint32_t lc_saves(const lc_record *call);         /* which inputs and outputs its gradient will read, as far as it is wanted */
-int      lc_edge_to(lc_tensor *t, lc_edge *edge); /* the edge to where t's gradient goes; none if it needs none */
-int  lc_edge_as_is(lc_tensor *t, lc_edge *edge); /* the same; a view that looks stale has only been written by this very call */
-void lc_edge_drop(lc_edge *edge);
-void lc_node_number(lc_node *n);
-void lc_history_set(lc_tensor *t, lc_node *n, int output); /* t is this output of n from now on */
-int  lc_history_from(lc_tensor *t, lc_tensor *source);     /* t's gradient goes to source */
+lc_node *lc_node_new(const lc_record *call,
+                     lc_reservation **reserved); /* fills all but edges and number. *reserved: memory taken ahead */
+int lc_node_reserve(const lc_record *call, lc_reservation **reserved); /* before the call runs: reserves memory for its node */
+uint32_t           lc_saves(const lc_record *call);         /* which inputs and outputs the wanted gradients will read */
+int                lc_edge_to(lc_tensor *t, lc_edge *edge); /* the edge to where t's gradient goes; none if it needs none */
+int                lc_edge_as_is(lc_tensor *t,
+                                 lc_edge   *edge); /* the same, without a refresh: a view that looks stale was written by this very call */
+void               lc_edge_drop(lc_edge *edge);
+void               lc_node_number(lc_node *n);
+void               lc_history_set(lc_tensor *t, lc_node *n, int output); /* makes t output `output` of n */
+int                lc_history_from(lc_tensor *t, lc_tensor *source);     /* t's gradient goes to source */
 static inline void lc_node_release(lc_node *n) { lc_object_release((lc_object *)n); }
 
 static inline int lc_tensors_of(const lc_op *op, const lc_value *v, int k) /* how many inputs argument k counts for */
@@ -66,4 +68,4 @@ void lc_subset_capture(const lc_subset *s, const lc_node *n, lc_tensor *const *g
 int  lc_accumulate(lc_tensor *leaf, lc_tensor *g, bool create);
 int  lc_gradient_add(lc_tensor *to, lc_tensor *g);
 int  lc_retained_store(lc_tensor *t, lc_tensor *g);
-bool lc_gradient_unseen(const lc_tensor *g); /* nobody else can see it: it may be taken over or written to */
+bool lc_gradient_unseen(const lc_tensor *g); /* nobody else holds it: it may be taken over or overwritten */

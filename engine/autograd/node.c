@@ -1,4 +1,4 @@
-/* Nodes: made in one block, numbered, dropped a million at a time. */
+/* Nodes: each is one block; they are numbered, and freed without recursion. */
 #include "internal.h"
 #include "op_calls.gen.h"
 #include <stdio.h>
@@ -99,15 +99,15 @@ static size_t argument_bytes(const lc_value *v)
     return v->tag == LC_IS_str ? (strlen(v->s) + 8) & ~(size_t)7 : 0;
 }
 
-static char *own_argument(lc_value *v, char *room)
+static char *own_argument(lc_value *v, char *to)
 {
     size_t bytes = argument_bytes(v);
-    if (v->tag == LC_IS_ints && bytes) v->is = memcpy(room, v->is, bytes); /* an empty list may be NULL */
-    if (v->tag == LC_IS_floats && bytes) v->fs = memcpy(room, v->fs, bytes);
-    if (v->tag == LC_IS_str) v->s = strcpy(room, v->s);
+    if (v->tag == LC_IS_ints && bytes) v->is = memcpy(to, v->is, bytes); /* an empty list may be NULL */
+    if (v->tag == LC_IS_floats && bytes) v->fs = memcpy(to, v->fs, bytes);
+    if (v->tag == LC_IS_str) v->s = strcpy(to, v->s);
     if (v->tag == LC_IS_object) lc_object_retain(&v->o->object);
     if (v->tag == LC_IS_generator) lc_object_retain(&v->gen->object);
-    return room + bytes;
+    return to + bytes;
 }
 
 void lc_number_argument(lc_value *v, const lc_tensor *number)
@@ -131,7 +131,7 @@ void lc_number_argument(lc_value *v, const lc_tensor *number)
 
 static void node_drop(lc_object *object);
 
-/* Of the block; dims: sizes and strides of all outputs together, and what comes back: of inputs too. */
+/* Size of the block. *dims: in, the number of sizes and strides of all outputs; out, of inputs and outputs. */
 static inline size_t node_bytes(const lc_record *call, size_t *dims)
 {
     const lc_op *op = call->op;
@@ -144,27 +144,28 @@ static inline size_t node_bytes(const lc_record *call, size_t *dims)
            (size_t)n_args * sizeof(lc_value) + *dims * sizeof(int64_t) + own;
 }
 
-/* An in-place call must not fail once it has written: what recording it needs is taken before it runs. Results have at most one dimension
- * more than the input that is written; a node that needs more room than that finds it later, or fails. */
-int lc_node_reserve(const lc_record *call, lc_room **room)
+/* An in-place call must not fail once it has written, so the memory to record it is reserved before it runs. Results have at
+ * most one dimension more than the written input; a node that needs more memory allocates it later, or fails. */
+int lc_node_reserve(const lc_record *call, lc_reservation **reserved)
 {
-    size_t   dims = 2 * (size_t)call->n_out * ((size_t)call->in[0]->ndim + 1), bytes = node_bytes(call, &dims);
-    lc_room *made = lc_alloc(bytes);
+    size_t          dims = 2 * (size_t)call->n_out * ((size_t)call->in[0]->ndim + 1), bytes = node_bytes(call, &dims);
+    lc_reservation *made = lc_alloc(bytes);
     if (!made) return -1;
-    made->next = *room, made->bytes = bytes, made->n_held = 0;
-    *room = made;
+    made->next = *reserved, made->bytes = bytes, made->n_held = 0;
+    *reserved = made;
     return 0;
 }
 
-static inline void *take_room(lc_room **room, size_t *bytes)
+static inline void *take_reservation(lc_reservation **reserved, size_t *bytes)
 {
-    lc_room *found = *room;
+    lc_reservation *found = *reserved;
     if (__builtin_expect(!found, 1) || found->bytes < *bytes || found->n_held) return lc_alloc(*bytes);
-    *room = found->next, *bytes = found->bytes;
+    *reserved = found->next, *bytes = found->bytes;
     return found;
 }
 
-/* What of the inputs and outputs to keep, as IN(k) | OUT(k): what every gradient reads, and what those read that are wanted here. */
+/* Which inputs and outputs to keep, as IN(k) | OUT(k): those that every gradient reads, and those that the gradients wanted
+ * here read. */
 uint32_t lc_saves(const lc_record *call)
 {
     const lc_op *op = call->op;
@@ -178,7 +179,7 @@ uint32_t lc_saves(const lc_record *call)
     return saves;
 }
 
-lc_node *lc_node_new(const lc_record *call, lc_room **room_taken)
+lc_node *lc_node_new(const lc_record *call, lc_reservation **reserved)
 {
     const lc_op *op = call->op;
     int          n_args = op->args->n_params, n_in = call->n_in, n_out = call->n_out;
@@ -186,7 +187,7 @@ lc_node *lc_node_new(const lc_record *call, lc_room **room_taken)
     uint32_t     saves = lc_saves(call);
     for (int i = 0; i < n_out; i++) dims += 2 * (size_t)call->out[i]->ndim;
     size_t   bytes = node_bytes(call, &dims);
-    lc_node *n = take_room(room_taken, &bytes);
+    lc_node *n = take_reservation(reserved, &bytes);
     if (!n) return NULL;
     memset(n, 0, sizeof *n);
     n->object.drop = node_drop;
@@ -197,17 +198,17 @@ lc_node *lc_node_new(const lc_record *call, lc_room **room_taken)
     n->g = (lc_tensor **)(n->y + n_out);
     n->retained = (lc_retained **)(n->g + n_out);
     n->args = (lc_value *)(n->retained + n_out);
-    int64_t *room = (int64_t *)(n->args + n_args);
+    int64_t *sizes = (int64_t *)(n->args + n_args);
     for (int k = 0; k < n_in; k++) n->edges[k] = (lc_edge){ 0 }, n->in[k].kind = LC_SAVED_NONE;
     for (int i = 0; i < n_out; i++) n->g[i] = LC_NONE, n->retained[i] = NULL, n->y[i].kind = LC_SAVED_NONE;
-    char *own_room = (char *)(room + dims);
+    char *own_values = (char *)(sizes + dims);
     for (int k = 0, slot = 0; k < n_args; k++) {
         int many = lc_tensors_of(op, &call->args[k], k);
         n->args[k] = call->args[k];
         for (int i = 0; i < many; i++, slot++) {
             lc_tensor *t = call->in[slot], *kept = slot == 0 && call->overwritten ? call->overwritten : t;
             bool       values = saves >> k & 1, leaf = kept == t && t->flags & LC_REQUIRES_GRAD && !t->node;
-            lc_saved_set(&n->in[slot], kept, values, leaf, &room);
+            lc_saved_set(&n->in[slot], kept, values, leaf, &sizes);
             if (op->writes & IN(0) && kept == t &&
                 t->storage == call->in[0]->storage) /* written since: not what the call read */
                 n->in[slot].version = call->version;
@@ -215,10 +216,10 @@ lc_node *lc_node_new(const lc_record *call, lc_room **room_taken)
             if (t->is_number)
                 lc_number_argument(&n->args[k], t), n->saves |= values && n_in == 2; /* PyTorch saves it as a tensor */
         }
-        own_room = own_argument(&n->args[k], own_room);
+        own_values = own_argument(&n->args[k], own_values);
     }
     for (int i = 0; i < n_out; i++) {
-        lc_saved_set(&n->y[i], call->out[i], saves & OUT(i), false, &room);
+        lc_saved_set(&n->y[i], call->out[i], saves & OUT(i), false, &sizes);
         n->saves |= n->y[i].kind >= LC_SAVED_VALUES;
     }
     if (lc_modes & LC_ANOMALY && lc_note_take) n->note = lc_note_take();
@@ -281,7 +282,7 @@ static void node_end(lc_node *n)
     lc_free(n, n->bytes);
 }
 
-/* Ending one node may end the nodes before it, and so on for a million: they queue up instead of recursing. */
+/* Freeing one node may free its predecessors, a million in a row: they are queued instead of freed recursively. */
 static void node_drop(lc_object *object)
 {
     static _Thread_local lc_node *doomed;
@@ -299,21 +300,21 @@ static void node_drop(lc_object *object)
 
 /* --- names ------------------------------------------------------------------------------------------------------------------ */
 
-/* "addmm" is AddmmBackward0, "log_softmax" LogSoftmaxBackward0; an in-place form and an alias are named like their op. A name that is
- * capitalised already stands for itself (CopySlices, AccumulateGrad). */
-int lc_node_name(const lc_node *n, char *text, size_t room)
+/* "addmm" becomes AddmmBackward0, "log_softmax" LogSoftmaxBackward0; in-place forms and aliases have the name of their op. A
+ * name that is already capitalised stays (CopySlices, AccumulateGrad). */
+int lc_node_name(const lc_node *n, char *text, size_t capacity)
 {
     lc_foreign *user = n->leaf ? NULL : user_function(n);
-    if (user && user->name) return snprintf(text, room, "%s", user->name);
+    if (user && user->name) return snprintf(text, capacity, "%s", user->name);
     const lc_op *op = n->op->inplace_of ? n->op->inplace_of : n->op;
     if (op->alias_of) op = op->alias_of;
     const char *name = op->py ? op->py : op->name;
     size_t      at = 0;
     bool        capital = true, whole = *name >= 'A' && *name <= 'Z';
-    for (; *name && at + 1 < room; name++) {
+    for (; *name && at + 1 < capacity; name++) {
         if (*name == '_') capital = true;
         else text[at++] = (char)(capital && *name >= 'a' && *name <= 'z' ? *name - 'a' + 'A' : *name), capital = false;
     }
-    if (!whole) at += (size_t)snprintf(text + at, room - at, "Backward0");
-    return at < room ? text[at] = 0, (int)at : (int)room - 1;
+    if (!whole) at += (size_t)snprintf(text + at, capacity - at, "Backward0");
+    return at < capacity ? text[at] = 0, (int)at : (int)capacity - 1;
 }

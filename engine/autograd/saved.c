@@ -1,16 +1,18 @@
-/* What is remembered of a tensor, and how it becomes one again.
+/* Saved tensors: how the tape keeps a tensor, and how it becomes one again.
  *
- * PyTorch keeps a tensor object per saved variable. Here forward only writes a small record into the node's block: the storage is held,
- * shape and strides are copied, no tensor is made. The tensor appears when a gradient runs, with its history if the gradient is
- * itself recorded. A shape without values and a number need no memory at all: they stand on the stack of the one who runs the gradient, and
- * lc_call refuses to let anybody use their values. A leaf is remembered as itself: its edge holds it anyway. */
+ * PyTorch keeps a tensor object per saved variable. Here forward only writes a small record into the node's block: it holds
+ * the storage, copies shape and strides, and makes no tensor. The tensor is made when a gradient runs, with its history if
+ * the gradient is itself recorded. A shape without values and a Python scalar need no memory at all: they live on the stack
+ * of the caller that runs the gradient, and lc_call refuses to read their values. A leaf is not copied: its edge holds it
+ * anyway. */
 #include "internal.h"
 #include <stdio.h>
 #include <string.h>
 
 lc_foreign *(*lc_pack_saved)(lc_tensor *t);
 
-/* Stands in where only a shape was kept, so that lc_storage_offset gives the right answer. Nobody may keep it. */
+/* The storage of a tensor of which only the shape was kept, so that lc_storage_offset gives the right answer. Nobody may
+ * keep it. */
 static lc_storage no_storage = { .refs = 1 << 30, .shared_fd = -1 };
 
 void lc_saved_set(lc_saved *s, const lc_tensor *t, bool values, bool is_leaf, int64_t **dims)
@@ -70,7 +72,7 @@ static lc_tensor *with_history(lc_tensor *t, const lc_edge *history)
     return t;
 }
 
-/* The values come from the user's unpack; identity and history are those of what was packed. */
+/* The values come from the user's unpack function; identity and history are those of the packed tensor. */
 static lc_tensor *unpacked(lc_foreign *packed, const lc_edge *history, bool attach)
 {
     lc_tensor *t = lc_scoped(packed->unpack(packed->payload));
@@ -80,9 +82,9 @@ static lc_tensor *unpacked(lc_foreign *packed, const lc_edge *history, bool atta
     return lc_history_from(alias, history->leaf) < 0 ? NULL : alias;
 }
 
-lc_tensor *lc_saved_get(const lc_saved *s, lc_foreign *packed, const lc_edge *history, bool attach, lc_saved_room *room)
+lc_tensor *lc_saved_get(const lc_saved *s, lc_foreign *packed, const lc_edge *history, bool attach, lc_saved_workspace *work)
 {
-    lc_tensor *t = &room->box.t;
+    lc_tensor *t = &work->box.t;
     switch ((lc_saved_kind)s->kind) {
     case LC_SAVED_NONE:
     case LC_SAVED_NUMBER: /* lives in the arguments */
@@ -102,12 +104,12 @@ lc_tensor *lc_saved_get(const lc_saved *s, lc_foreign *packed, const lc_edge *hi
     return attach ? with_history(alias, history) : alias;
 }
 
-lc_tensor *lc_saved_shape(const lc_saved *s, lc_saved_room *room)
+lc_tensor *lc_saved_shape(const lc_saved *s, lc_saved_workspace *work)
 {
     lc_saved shape = *s;
     shape.kind = LC_SAVED_SHAPE, shape.data = NULL;
-    stack_tensor(&room->box.t, &shape);
-    return &room->box.t;
+    stack_tensor(&work->box.t, &shape);
+    return &work->box.t;
 }
 
 void lc_saved_free(lc_saved *s)
@@ -122,21 +124,22 @@ void lc_saved_free(lc_saved *s)
     if (storage) lc_storage_release(storage);
 }
 
-/* A reference that outlives the room: what was never kept, or is freed, has only a shape. */
-static lc_tensor *outliving(lc_tensor *t, const lc_saved_room *room)
+/* A reference that outlives the workspace. Fails for a tensor whose values were not kept, or were freed: it has only a
+ * shape. */
+static lc_tensor *outliving(lc_tensor *t, const lc_saved_workspace *work)
 {
-    if (t == &room->box.t) return lc_fail(LC_LucidError, "this tensor's values were not kept, or are freed already");
+    if (t == &work->box.t) return lc_fail(LC_LucidError, "this tensor's values were not kept, or are freed already");
     return t ? lc_retain(t) : NULL;
 }
 
 lc_tensor *lc_node_saved(lc_node *n, int slot, bool output)
 {
-    lc_saved_room room;
-    lc_edge       own = { .node = n, .output = slot };
-    lc_foreign   *packed = n->packed ? n->packed[output ? n->n_in + slot : slot] : NULL;
-    lc_scope      scope = lc_scope_open();
-    lc_tensor    *t = lc_saved_get(output ? &n->y[slot] : &n->in[slot], packed, output ? &own : &n->edges[slot], true, &room);
-    t = outliving(t, &room);
+    lc_saved_workspace work;
+    lc_edge            own = { .node = n, .output = slot };
+    lc_foreign        *packed = n->packed ? n->packed[output ? n->n_in + slot : slot] : NULL;
+    lc_scope           scope = lc_scope_open();
+    lc_tensor *t = lc_saved_get(output ? &n->y[slot] : &n->in[slot], packed, output ? &own : &n->edges[slot], true, &work);
+    t = outliving(t, &work);
     lc_scope_close(scope);
     return t;
 }
@@ -148,7 +151,7 @@ struct lc_kept {
     lc_edge     history; /* of a tensor that is not the maker's own output */
     lc_foreign *packed;
     lc_tensor  *sparse; /* a sparse tensor is kept as it is: an input itself, an output without history */
-    int         output; /* of the maker; -1 if it is not its */
+    int         output; /* which output of the maker; -1 if it is none */
     size_t      bytes;
     int64_t     dims[];
 };
@@ -186,12 +189,12 @@ lc_kept *lc_keep(lc_tensor *t, lc_node *maker, int output)
 
 lc_tensor *lc_kept_get(const lc_kept *k, lc_node *maker)
 {
-    lc_saved_room room;
+    lc_saved_workspace work;
     if (k->sparse) return lc_retain(k->sparse);
     lc_edge    own = { .node = maker, .output = k->output };
     lc_scope   scope = lc_scope_open();
-    lc_tensor *t = lc_saved_get(&k->saved, k->packed, k->output >= 0 ? &own : &k->history, true, &room);
-    t = outliving(t, &room);
+    lc_tensor *t = lc_saved_get(&k->saved, k->packed, k->output >= 0 ? &own : &k->history, true, &work);
+    t = outliving(t, &work);
     lc_scope_close(scope);
     return t;
 }

@@ -1,7 +1,8 @@
-/* Gradients for some tensors only: a walk ahead finds the nodes that lead to them, so that nothing else runs.
+/* Gradients for some tensors only: a pre-pass finds the nodes that lead to them, so that nothing else runs.
  *
- * Edges lead to lower numbers, so whatever has a lower number than every input asked for is not worth a visit. The table is open
- * addressing by address; afterwards nodes are looked at in ascending order, so each finds its predecessors decided. */
+ * Edges lead to lower numbers, so a node with a lower number than every requested input need not be visited. The table is a
+ * hash table by address with open addressing. Afterwards nodes are visited in ascending order, so each finds its
+ * predecessors decided. */
 #include "internal.h"
 #include <stdlib.h>
 #include <string.h>

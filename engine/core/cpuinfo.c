@@ -1,8 +1,9 @@
 /* What this machine lets us use: instruction sets and CPUs.
  *
- * CPUs are counted as what the scheduler will give us, not what is plugged in: the affinity mask, cut to the CPU quota of the control
- * group we live in and of all its parents (a container with `--cpus 2` on a 64-core host has 2; 64 threads there would be throttled
- * together, most of the time). A quota of 1.5 counts as 2: the second thread is useful half of the time. */
+ * The count of CPUs is what the scheduler gives this process, not what the machine has: the affinity mask, limited by the
+ * CPU quota of our control group and of all its parents (a container with `--cpus 2` on a 64-core host has 2; 64 threads
+ * there would be throttled together, most of the time). A quota of 1.5 counts as 2: the second thread is useful half of the
+ * time. */
 #include "core.h"
 #include <pthread.h>
 #include <sched.h>
@@ -74,7 +75,7 @@ static bool read_numbers(const char *path, long long *a, long long *b)
 {
     FILE *f = fopen(path, "re");
     if (!f) return false;
-    int n = fscanf(f, "%lld %lld", a, b); /* "max 100000" (no quota) reads as nothing */
+    int n = fscanf(f, "%lld %lld", a, b); /* "max 100000" (no quota) reads as 0 */
     fclose(f);
     return n >= 1;
 }

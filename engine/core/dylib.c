@@ -1,11 +1,11 @@
-/* Shared libraries that are used when they are there: the CUDA family, LAPACK. Nothing is linked against them, so nothing of them is
- * needed to build, install or import. */
+/* Optional shared libraries: the CUDA family, LAPACK. They are loaded at run time and never linked, so building, installing
+ * and importing need none of them. */
 #include "core.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Libraries that come with a GPU or for one: their absence means there is no usable GPU here. */
+/* GPU libraries: if they are missing, there is no usable GPU. */
 static bool is_gpu_library(const char *name)
 {
     static const char *const prefixes[] = { "libcu", "libnv", "libnccl" };

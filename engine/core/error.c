@@ -1,8 +1,8 @@
-/* What goes wrong, and what the user should know.
+/* Errors and warnings.
  *
- * An error is a record of the thread that failed: kind and text, overwritten by the next failure. A text that does not fit is cut
- * and ends in "...", never refused: an error path that can fail has nobody to tell. The text is formatted aside first, because
- * callers wrap an error by passing lc_error() as an argument of the next lc_fail.
+ * An error is a record of the thread that failed: kind and text, overwritten by the next failure. A text that is too long is
+ * truncated and ends in "...": an error path must not fail itself. The text is formatted in a buffer first, because callers
+ * wrap an error by passing lc_error() as an argument of the next lc_fail.
  *
  * The record is on the heap: all thread-local variables of the library share the few hundred bytes that the loader keeps for
  * libraries that are opened late (the price of LC_HOT_TLS), and dlopen fails when they do not fit. */
@@ -88,7 +88,7 @@ void lc_warn_once(atomic_bool *said, const char *fmt, ...)
 
 bool lc_verbose;
 
-__attribute__((constructor(101))) static void read_verbose(void) /* before those who ask when they are loaded */
+__attribute__((constructor(101))) static void read_verbose(void) /* runs before constructors that read it */
 {
     const char *v = getenv("LUCID_VERBOSE");
     lc_verbose = v && *v && strcmp(v, "0") != 0;

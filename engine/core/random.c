@@ -1,20 +1,22 @@
-/* Numbers from bits, exactly as PyTorch makes them on the CPU, so that a ported program starts from the same weights, shuffles the same
- * way and drops the same units. Found by experiment against torch 2.13 (tests/random/test_random.py repeats it):
+/* Random numbers from random bits, bit for bit as PyTorch makes them on the CPU, so that a ported program starts from the
+ * same weights, shuffles the same way and drops the same units. Found by experiment against torch 2.13
+ * (tests/random/test_random.py repeats it):
  *
- * uniform      float32 and halves: 24 bits of one word; float64: 53 bits of two words, the first is the high one. Then
- *              fma(u, hi - lo, lo), in float32 for halves with float32 bounds, rounded to the dtype; a result that rounds up to hi
+ * uniform      float32, float16, bfloat16: 24 bits of one word; float64: 53 bits of two words, the first is the high one.
+ * Then
+ *              fma(u, hi - lo, lo), float16 and bfloat16 in float32 with float32 bounds, rounded to the dtype; a result that rounds up to hi
  *              becomes lo.
  * normal       contiguous, 16 elements or more: blocks of 16 uniforms d; u1 = 1 - d[j], u2 = d[j + 8]; d[j] = r cos t, d[j + 8] =
  *              r sin t with r = sqrt(-2 log u1), t = 2 pi u2 (float32: by PyTorch's approximations of log, sin, cos). If n is not a
  *              multiple of 16 the last 16 elements are made again from fresh uniforms. float32 and float64 draw n uniforms first (so
- *              the tail wastes some of them); halves compute in float32 block by block, and waste none.
+ *              the tail wastes some of them); float16 and bfloat16 compute in float32 block by block, and waste none.
  *              Else one by one in float64: uniforms a, b give sqrt(-2 log1p(-b)) * (cos, then sin) of 2 pi a; the second
  *              waits in the generator for the next call, whatever its dtype.
  * integers     word % range, two words from a range of 2^28 on (less than 5 % skew). Without bounds: as many words as the dtype needs.
  * exponential  -1 / lambda * log1p(-u), u a float64 uniform. cauchy: median + sigma * tan(pi * (u - 1/2)). geometric: ceil(log(u) /
  *              log1p(-p)). log_normal: exp of normals made one by one, whatever the size.
- * bernoulli    u < p: a float64 uniform for a number p; a uniform of p's dtype for a tensor p.
- * permutation  n < 2^32 / 20: Fisher-Yates from the front with one word each; larger: inside-out with two words each. */
+ * bernoulli    u < p: a float64 uniform for a scalar p; a uniform of p's dtype for a tensor p. permutation  n < 2^32 / 20:
+ * Fisher-Yates from the front with one word each; larger: inside-out with two words each. */
 #include "random.h"
 #include <math.h>
 
@@ -23,7 +25,7 @@ enum { BLOCK = 16, BUFFER = 512 };
 static inline float  unit_f32(uint32_t word) { return (float)(word & ((1u << 24) - 1)) * 0x1p-24f; }
 static inline double unit_f64(uint64_t word) { return (double)(word & ((1ull << 53) - 1)) * 0x1p-53; }
 
-/* Runs a body for each stretch of up to BUFFER elements: `word` holds the bits of `take` of them, from element `at` on. */
+/* Runs a body for each block of up to BUFFER elements: `word` holds the bits of `take` of them, from element `at` on. */
 #define EACH_STRETCH(g, n, words_each)                                                                                         \
     for (int64_t at = 0, take; at < (n); at += take)                                                                           \
         if (take = (n)-at < BUFFER ? (n)-at : BUFFER, lc_random_words(g, word, take * (words_each)), true)
@@ -40,14 +42,14 @@ static inline uint64_t joined(const uint32_t *word, int64_t i) { return (uint64_
 /* ---- uniform ---- */
 
 /* A fused multiply-add is what PyTorch's build makes of it; without the instruction it is a slow call. */
-LC_LOOP spread_loop(float *x, int64_t n, float lo, float hi)
+LC_LOOP scale_loop(float *x, int64_t n, float lo, float hi)
 {
     for (int64_t i = 0; i < n; i++) {
         float y = __builtin_fmaf(x[i], hi - lo, lo);
         x[i] = y == hi ? lo : y;
     }
 }
-LC_WIDE(spread, (float *x, int64_t n, float lo, float hi), x, n, lo, hi)
+LC_WIDE(scale, (float *x, int64_t n, float lo, float hi), x, n, lo, hi)
 
 LC_LOOP units_f32_loop(float *restrict out, const uint32_t *restrict word, int64_t n)
 {
@@ -67,7 +69,7 @@ static void uniform_f32(lc_generator *g, float *out, int64_t n, float lo, float 
     EACH_STRETCH(g, n, 1)
     {
         units_f32(out + at, word, take);
-        if (lo != 0 || hi != 1) spread(out + at, take, lo, hi);
+        if (lo != 0 || hi != 1) scale(out + at, take, lo, hi);
     }
 }
 
@@ -92,14 +94,15 @@ static void uniform_f64(lc_generator *g, double *out, int64_t n, double lo, doub
 
 static uint16_t half_of(lc_dtype dtype, float x) { return dtype == LC_f16 ? lc_f32_to_f16(x) : lc_f32_to_bf16(x); }
 
-/* unit[i] spread to [lo, hi) and rounded without a branch; what rounds to high, the half nearest to hi, becomes low. */
-LC_LOOP spread_halves(uint16_t *restrict out, const float *restrict unit, int64_t n, float lo, float hi, uint16_t low,
-                      uint16_t high, bool f16)
+/* Scales unit[i] to [lo, hi) and rounds it without a branch. A result that rounds to high (hi as float16 or bfloat16)
+ * becomes low. */
+LC_LOOP scale_half(uint16_t *restrict out, const float *restrict unit, int64_t n, float lo, float hi, uint16_t low,
+                   uint16_t high, bool f16)
 {
     for (int64_t i = 0; i < n; i++) {
         float    y = __builtin_fmaf(unit[i], hi - lo, lo);
         uint32_t u = lc_bits_of_f32(y), a = u & 0x7fffffff, h = (u + 0x7fff + (u >> 16 & 1)) >> 16;
-        if (f16) { /* lc_f32_to_f16 of what is no NaN */
+        if (f16) { /* lc_f32_to_f16 without NaN */
             uint32_t tiny = lc_bits_of_f32(lc_f32_of_bits(a) + 0.5f) - 0x3f000000;
             h = (a + 0xfff + (a >> 13 & 1) - (112u << 23)) >> 13;
             h = a < 0x38800000 ? tiny : h;
@@ -110,11 +113,11 @@ LC_LOOP spread_halves(uint16_t *restrict out, const float *restrict unit, int64_
 }
 LC_LOOP spread_f16_loop(uint16_t *out, const float *unit, int64_t n, float lo, float hi, uint16_t low, uint16_t high)
 {
-    spread_halves(out, unit, n, lo, hi, low, high, true);
+    scale_half(out, unit, n, lo, hi, low, high, true);
 }
 LC_LOOP spread_bf16_loop(uint16_t *out, const float *unit, int64_t n, float lo, float hi, uint16_t low, uint16_t high)
 {
-    spread_halves(out, unit, n, lo, hi, low, high, false);
+    scale_half(out, unit, n, lo, hi, low, high, false);
 }
 LC_WIDE(spread_f16, (uint16_t * out, const float *unit, int64_t n, float lo, float hi, uint16_t low, uint16_t high), out, unit,
         n, lo, hi, low, high)
@@ -215,7 +218,7 @@ static void block_f64(double d[BLOCK], double mean, double std)
 
 static void normal_f32(lc_generator *g, float *out, int64_t n, float mean, float std)
 {
-    for (int64_t at = 0, take; at < n; at += take) { /* by stretches that stay in the cache */
+    for (int64_t at = 0, take; at < n; at += take) { /* in blocks that stay in the cache */
         take = n - at < BUFFER ? n - at : BUFFER;
         uniform_f32(g, out + at, take, 0, 1);
         blocks_f32(out + at, take / BLOCK, mean, std);
@@ -276,7 +279,7 @@ void lc_random_normal(lc_generator *g, lc_dtype dtype, void *out, int64_t n, dou
     pthread_mutex_unlock(&g->lock);
 }
 
-/* Formulas over one float64 uniform each, made by stretches. */
+/* Formulas over one float64 uniform each, computed in blocks. */
 #define EACH_UNIT(g, n)                                                                                                        \
     uint32_t word[2 * BUFFER];                                                                                                 \
     double   unit[BUFFER];                                                                                                     \
@@ -398,7 +401,8 @@ void lc_random_bernoulli_each(lc_generator *g, uint8_t *out, int64_t n, lc_dtype
     pthread_mutex_unlock(&g->lock);
 }
 
-/* Where each element goes does not depend on the ones before: a stretch of targets is known, and its memory asked for, ahead. */
+/* The target of an element does not depend on the elements before: a block of targets is computed, and its memory
+ * prefetched, ahead. */
 static void shuffle(lc_generator *g, int64_t *out, int64_t n)
 {
     uint32_t word[BUFFER];

@@ -17,7 +17,7 @@ typedef struct {
     uint64_t next, state[WORDS];
     double   normal_x, normal, rho; /* the first and the last are remains of Torch 7, and zero */
     int32_t  has_normal, padding;
-    float    normal_f; /* PyTorch has a place for it; no stream of the CPU uses it */
+    float    normal_f; /* PyTorch has a field for it; no CPU stream uses it */
     uint8_t  has_normal_f, more_padding[3];
 } saved_state;
 _Static_assert(sizeof(saved_state) == LC_GENERATOR_STATE_BYTES, "PyTorch's layout");

@@ -1,24 +1,25 @@
 /* lc_parallel_for over a pool of our own.
  *
- * One job at a time. The caller cuts it into chunks, which depend on n and grain only, deals the chunks out in equal runs, one per
- * participant (so the same thread touches the same memory call after call), and works too. Who is through with its own run goes on
- * with the others': a worker that is late or not scheduled at all costs nothing but its share.
+ * One job at a time. The caller cuts it into chunks, which depend on n and grain only, and deals them out in equal runs, one
+ * per participant, itself included. So the same thread touches the same memory call after call. A participant that has
+ * finished its own run takes chunks from the others' runs: a worker that is late or not scheduled at all costs only its
+ * share.
  *
- * One 32-bit word says everything about the job, and is the futex that workers sleep on:
+ * One 32-bit word holds the whole state of the job, and is the futex that workers sleep on:
  *
  *     generation 12 | runs 9 | open 1 | entered 10
  *
- * A worker may look at the job only after it has entered: a compare-and-swap that fails once the job is closed. The caller closes
- * the job when no chunk is left to claim, and returns when everybody has left. So a worker that wakes up late finds either
- * nothing or the next job, never the remains of the last. The generation keeps a worker from entering a job twice; that it wraps is
- * harmless, because a worker that stays out is not missed.
+ * A worker may look at the job only after it has entered: a compare-and-swap that fails once the job is closed. The caller
+ * closes the job when no chunk is left to claim, and returns when everybody has left. So a worker that wakes up late finds
+ * either no job or the next one, never the remains of the last. The generation keeps a worker from entering a job twice. It
+ * may wrap: a worker that then stays out of a job does no harm.
  *
  * Workers spin for 50 us after a job, then sleep: the next kernel of a training step usually comes sooner. Threads are started by
  * the first call that can use them. Calls from inside a chunk, and calls while another thread has the pool, run inline: there is no
  * queue, so no deadlock. A forked child has no workers and starts its own when it needs them.
  *
  * Rejected: libgomp (hangs after fork, spins without end next to another OpenMP), a task queue (all kernels are flat loops),
- * fixed runs without taking over others' chunks (one busy CPU halves the speed of everything). */
+ * fixed runs without work stealing (one busy CPU halves the speed of everything). */
 #include "core.h"
 #include <errno.h>
 #include <limits.h>
@@ -66,7 +67,7 @@ void *(*lc_host_unlock)(void);
 void (*lc_host_relock)(void *state);
 const char *(*lc_host_package)(const char *package, char *folder, size_t bytes);
 
-/* Who sleeps on the word is told apart by a bit: the caller has its own, workers share 31. */
+/* A bit of the futex mask tells sleepers apart: the caller has one bit, workers share 31. */
 static const unsigned caller_bit = 1u << 31;
 static unsigned       worker_bit(int id) { return 1u << id % 31; }
 
@@ -155,7 +156,7 @@ static unsigned wait_for_job(int id, unsigned done_generation)
         bool     mine = (int)(word >> RUNS_SHIFT & RUNS_MASK) > id + 1; /* run 0 is the caller's */
         if (word & OPEN && mine && word >> GENERATION_SHIFT != done_generation) return word;
         relax();
-        if (i % 64 != 63) continue; /* the clock is dearer than a look */
+        if (i % 64 != 63) continue; /* reading the clock costs more than reading the word */
         int64_t now = now_ns();
         if (!until) until = now + SPIN_NS;
         if (now < until) continue;
@@ -195,7 +196,7 @@ static void forget_workers(void) /* in a forked child */
 }
 static void watch_forks(void) { pthread_atfork(NULL, NULL, forget_workers); }
 
-/* Up to n workers; how many there are. Fewer than asked for is no error: the caller can do all the work. */
+/* Starts up to n workers; returns how many there are. Too few is no error: the caller can do all the work. */
 static int start_workers(int n)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -205,7 +206,7 @@ static int start_workers(int n)
     if (pool.workers >= n || pthread_attr_init(&attr) != 0) return pool.workers;
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attr, STACK_BYTES);
-    sigfillset(&all); /* signals are the host program's: none of them runs here */
+    sigfillset(&all); /* signals belong to the host program: block them here */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_t thread;
     while (pool.workers < n && pthread_create(&thread, &attr, worker, (void *)(intptr_t)pool.workers) == 0) pool.workers++;

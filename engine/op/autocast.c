@@ -1,19 +1,21 @@
-/* Autocast: ops compute in the dtype that suits them, by their .amp, inside `with autocast(...)`.
+/* Autocast: inside `with autocast(...)` ops compute in the dtype that their .amp rule names.
  *
- * A call that a rule concerns is made again with its floating tensors converted and the mode off: what a composite does inside is its own
- * business, and only the outermost op's rule counts, as in PyTorch. float64 is never converted; forms that write (in place, out=) run as they
- * are. Conversions are ordinary recorded calls, so gradients arrive in the dtype of what was converted.
+ * A call with a rule is made again with its floating tensors converted and the mode off. So only the rule of the outermost
+ * op counts, as in PyTorch; the ops inside a composite follow no rule of their own. float64 is never converted; forms that
+ * write (in place, out=) run as they are. Conversions are ordinary recorded calls, so gradients arrive in the dtype of the
+ * original tensor.
  *
- * A leaf that wants a gradient is a parameter: its conversion to the lower dtype is kept until the outermost context ends, in a table of
- * this thread by address. The table holds on to the parameter, so that no other tensor can come to lie there. A conversion is made anew
- * if the parameter was written since (PyTorch would use the old values), or if it was made while nothing was recorded and now something is. */
+ * A leaf that requires grad is a parameter: its conversion to the lower dtype is cached until the outermost context ends, in
+ * a per-thread table keyed by address. The table holds a reference to the parameter, so that no other tensor can get the
+ * same address. A conversion is repeated if the parameter was written since (PyTorch would use the old values), or if it was
+ * made under no_grad and is now recorded. */
 #include "promote.h"
 #include "op_calls.gen.h"
 #include <string.h>
 
 typedef struct {
     lc_tensor  *from, *to;
-    const char *data; /* of from, when it was converted: x.data = y changes it without a new version */
+    const char *data; /* from->data at conversion time: x.data = y changes it without a new version */
     uint32_t    version;
 } kept_cast;
 static LC_HOT_TLS struct {
@@ -44,7 +46,7 @@ void lc_autocast_forget(void)
 {
     kept_cast *kept = state.kept;
     int        capacity = state.capacity;
-    state.kept = NULL, state.n = state.capacity = 0; /* what is freed below may run the host language */
+    state.kept = NULL, state.n = state.capacity = 0; /* the releases below may run code of the host language */
     for (int i = 0; i < capacity; i++) lc_release(kept[i].from), lc_release(kept[i].to);
     lc_free(kept, (size_t)capacity * sizeof *kept);
 }
@@ -56,7 +58,7 @@ static kept_cast *place_of(kept_cast *table, int capacity, const lc_tensor *t)
     while (table[at & (unsigned)(capacity - 1)].from && table[at & (unsigned)(capacity - 1)].from != t) at++;
     return &table[at & (unsigned)(capacity - 1)];
 }
-static int make_room(void)
+static int grow_cache(void)
 {
     if (2 * (state.n + 1) <= state.capacity) return 0;
     int        capacity = state.capacity ? 2 * state.capacity : 64;
@@ -77,7 +79,7 @@ static lc_tensor *convert_and_keep(lc_tensor *t, lc_dtype to)
         (!recording || k->to->flags & LC_REQUIRES_GRAD) && !(k->to->flags & LC_INFERENCE && !(lc_modes & LC_INFERENCE_MODE)))
         return k->to;
     lc_tensor *made = convert(t, to), *before = NULL;
-    if (!made || make_room() < 0) return NULL;
+    if (!made || grow_cache() < 0) return NULL;
     k = place_of(state.kept, state.capacity, t);
     if (k->from) before = k->to;
     else k->from = lc_retain(t), state.n++;

@@ -1,11 +1,12 @@
-/* LUCID_VERBOSE=1: a line per call, before it runs, with what it was given; what a kernel says about its path stands below it. An observer,
- * so that it costs nothing when it is off. The mode is the loading thread's; other threads tell only what kernels have to say. */
+/* LUCID_VERBOSE=1: logs one line per call, with its inputs, before it runs. Kernels log below it which path they take. This
+ * is an observer, so it costs nothing when it is off. The mode is set on the loading thread; on other threads only kernels
+ * log. */
 #include "op.h"
 #include <stdio.h>
 
 enum { SHOWN = 6 };
 
-static int tell(lc_record *call)
+static int log_call(lc_record *call)
 {
     char   text[512];
     size_t at = 0;
@@ -20,13 +21,13 @@ static int tell(lc_record *call)
                                     : "made of other ops");
     return 0;
 }
-static int say_nothing(UNUSED lc_record *call) { return 0; }
+static int ignore(UNUSED lc_record *call) { return 0; }
 
-static const lc_observer teller = { LC_VERBOSE, tell, say_nothing };
+static const lc_observer verbose_observer = { LC_VERBOSE, log_call, ignore };
 
-static __attribute__((constructor)) void start_telling(void)
+static __attribute__((constructor)) void start_verbose(void)
 {
     if (!lc_verbose) return;
     lc_modes |= LC_VERBOSE;
-    lc_observe(&teller);
+    lc_observe(&verbose_observer);
 }

@@ -1,7 +1,8 @@
 /* op: what an operation is, and the one path by which every operation runs. Depends on backend.
  *
  * An op is one block of C, LC_OP(name, ...): signature in Python syntax, rules, gradient, effects. tools/genops.py turns the
- * signature into the argument table that lc_call, the bindings, the tape and the tracer all read. One of two says how:
+ * signature into the argument table that lc_call, the bindings, the tape and the tracer all read. One of two fields says how
+ * it computes:
  *   .run    fills outputs the engine allocated by .shape (kernels, moves)
  *   .call   a C function over other ops; a view if .view_of is set, else a composite
  * An op without results (-> None) has .run alone: it updates the tensors, or lists of tensors, that .writes names.
@@ -23,7 +24,7 @@ typedef enum {
     LC_IS_float,
     LC_IS_complex,
     LC_IS_bool,
-    LC_IS_number, /* as a parameter kind only: the value is one of the four above */
+    LC_IS_number, /* as a parameter kind only: the value has one of the four tags above */
     LC_IS_ints,
     LC_IS_floats,
     LC_IS_str,
@@ -62,7 +63,7 @@ typedef struct {
 #define LC_OF_DTYPE(v) ((lc_value){ .tag = LC_IS_dtype, .dt = (v) })
 #define LC_ABSENT      ((lc_value){ .tag = LC_IS_none }) /* None, where a typed caller takes an lc_value */
 static inline bool   lc_is_number_tag(lc_tag tag) { return tag >= LC_IS_int && tag <= LC_IS_bool; }
-static inline double lc_number_of(const lc_value *v) /* the real part of a number argument */
+static inline double lc_number_of(const lc_value *v) /* the real part of a scalar argument */
 {
     return v->tag == LC_IS_float ? v->f : v->tag == LC_IS_int ? (double)v->i : v->tag == LC_IS_bool ? v->b : v->c.re;
 }
@@ -70,13 +71,13 @@ static inline double lc_number_of(const lc_value *v) /* the real part of a numbe
 typedef struct {
     const char *name;
     lc_tag      kind;
-    bool        none_ok, number_ok, keyword_only, required; /* number_ok: a tensor parameter that takes a Python number too */
-    bool        star;                                       /* *tensors: Tensor: all that is left by position */
+    bool        none_ok, number_ok, keyword_only, required; /* number_ok: a tensor parameter that also takes a Python scalar */
+    bool        star;                                       /* *tensors: Tensor: takes all remaining positional arguments */
     lc_value    preset;
     bool        holes_ok; /* list[Tensor | None]: elements may be absent */
     int8_t      only;     /* Literal[True]: 1, Literal[False]: -1; another bool is for another overload */
-    int8_t      each;     /* of a list: how many one number stands for; 0: a list of one, -1: it is no list */
-    bool        truthy;   /* truth: a flag that takes any object Python can test, not only a bool */
+    int8_t      each;     /* length of the list that one scalar expands to; 0: a list of one, -1: not a list */
+    bool        truthy;   /* truth: a flag that accepts any truthy object, not only a bool */
 } lc_param;
 typedef struct {
     int                n_params, n_in, n_out, n_numbers; /* n -1: a list decides. n_numbers: parameters with number_ok */
@@ -87,7 +88,7 @@ typedef struct {
 } lc_signature;
 
 typedef struct lc_op lc_op;
-typedef struct { /* what an output will be. Rules fill it in place; it is never cleared or copied whole */
+typedef struct { /* describes an output before it is made. Rules fill it in place; it is never cleared or copied as a whole */
     lc_dtype  dtype;
     lc_device device;
     int       ndim;
@@ -96,29 +97,30 @@ typedef struct { /* what an output will be. Rules fill it in place; it is never 
         LC_ORDER_STRIDES,
         LC_ORDER_INPUTS,
         LC_ORDER_JOINED
-    } order; /* STRIDES: as given below; INPUTS: as TensorIterator; JOINED: the same, of inputs whose shapes differ */
+    } order; /* STRIDES: as given below; INPUTS: by TensorIterator's rule; JOINED: the same for inputs of different shapes */
     int64_t shape[LC_MAX_DIMS], stride[LC_MAX_DIMS];
 } lc_spec;
 
-typedef struct lc_room { /* memory taken before it is needed, so that what must not fail later cannot */
-    struct lc_room *next;
-    size_t          bytes;
-    int             n_held; /* objects made before they are needed, for the same reason; entries may be NULL */
-    lc_object      *held[];
-} lc_room;
+typedef struct lc_reservation { /* memory allocated ahead, for steps that must not fail later */
+    struct lc_reservation *next;
+    size_t                 bytes;
+    int                    n_held; /* objects made ahead, for the same reason; entries may be NULL */
+    lc_object             *held[];
+} lc_reservation;
 typedef struct { /* one call, on the caller's stack */
-    const lc_op      *op;
-    const lc_value   *args;
-    lc_tensor *const *in; /* every tensor argument in order, lists flattened; a number is a tensor on the stack (is_number) */
-    int               n_in, n_out;
-    lc_tensor       **out;
-    lc_dtype          dtype;  /* what the inputs promote to, after .promote: kernels compute in it */
-    lc_device         device; /* of the inputs; for factories, of the result */
+    const lc_op    *op;
+    const lc_value *args;
+    lc_tensor *const
+               *in; /* every tensor argument in order, lists flattened; a Python scalar is a tensor on the stack (is_number) */
+    int         n_in, n_out;
+    lc_tensor **out;
+    lc_dtype    dtype;  /* what the inputs promote to, after .promote: kernels compute in it */
+    lc_device   device; /* of the inputs; for factories, of the result */
     const lc_backend *backend;
     unsigned          watch;       /* modes of the thread | flags of the inputs */
     bool              out_given;   /* out= */
-    lc_tensor        *overwritten; /* tape: the values, or the shape, that an in-place call is about to lose */
-    lc_room          *room;        /* tape: for the nodes of a call that writes; set if overwritten is */
+    lc_tensor        *overwritten; /* tape: a copy of the values, or of the shape, that an in-place call overwrites */
+    lc_reservation   *reserved;    /* tape: memory for the nodes of a call that writes; set if overwritten is */
     uint32_t          version;     /* tape: of the written input, before the call */
 } lc_record;
 
@@ -127,16 +129,17 @@ typedef enum {
     LC_TO_FLOAT,     /* integers and bool become the default float */
     LC_TO_COUNT,     /* integers and bool become int64 (sum, prod, cumsum) */
     LC_NO_PROMOTION, /* dtype = that of input 0 (moves, index ops, views) */
-    LC_BEHIND_FIRST  /* promote the inputs behind the first, which is a condition */
+    LC_BEHIND_FIRST  /* promote all inputs but the first, which is a condition */
 } lc_promotion;
-/* What autocast makes of an op's floating inputs: PyTorch's lists. The low four bits are for the CPU, the high ones for accelerators. */
+/* To what autocast converts an op's floating inputs: PyTorch's lists. The low four bits are for the CPU, the high ones for
+ * accelerators. */
 typedef enum {
     LC_AMP_KEEP,
     LC_AMP_LOWER = 0x11,      /* the lower dtype: products */
-    LC_AMP_FP32 = 0x22,       /* float32: losses, and what overflows */
-    LC_AMP_WIDEST = 0x33,     /* float32 if one is, else the lower dtype: what joins tensors */
+    LC_AMP_FP32 = 0x22,       /* float32: losses and ops that overflow */
+    LC_AMP_WIDEST = 0x33,     /* float32 if one input is, else the lower dtype: ops that join tensors */
     LC_AMP_LIKE_STATE = 0x44, /* recurrent units: the dtype of their state */
-    LC_AMP_LSTM = 0x15,       /* the lower dtype; on the CPU the cells of a projected lstm stay what they are */
+    LC_AMP_LSTM = 0x15,       /* the lower dtype; on the CPU the cell state of a projected lstm keeps its dtype */
     LC_AMP_CPU_FP32 = 0x02,
     LC_AMP_CPU_WIDEST = 0x03,
     LC_AMP_GPU_LOWER = 0x10,
@@ -147,26 +150,26 @@ typedef enum {
 #define OUT(k) (1u << (16 + (k)))
 enum { LC_SAVES_FOR = 4 };
 
-/* What an op is to those that look at calls from outside: vmap, the tracer, the documentation. tools/genops.py derives it where the
- * block does not say .kind: .view_of makes a view, .call a composite, .run = elementwise or .lower an elementwise op; other kernels
- * are opaque. */
+/* The class of an op. vmap, the tracer and the documentation read it. tools/genops.py derives it where the block does not
+ * say .kind: .view_of makes a view, .call a composite, .run = elementwise or .lower an elementwise op; other kernels are
+ * opaque. */
 typedef enum {
-    LC_KIND_OPAQUE,      /* a kernel; what an output depends on is not declared */
-    LC_KIND_ELEMENTWISE, /* an element of the output is made of the elements at its place in the inputs, which broadcast */
-    LC_KIND_REDUCTION,   /* folds dimensions of its one input; argument 1, if there is one, is dim: absent means all of them */
+    LC_KIND_OPAQUE,      /* a kernel whose data dependencies are not declared */
+    LC_KIND_ELEMENTWISE, /* an output element depends on the elements at the same position of the inputs, which broadcast */
+    LC_KIND_REDUCTION, /* reduces dimensions of its one input; argument 1, if there is one, is dim: absent means all dimensions */
     LC_KIND_LINES, /* transforms lines of its one input along the dimensions that argument 1 names; no line depends on another */
-    LC_KIND_MOVE,  /* the values of the inputs, unchanged, at other places */
+    LC_KIND_MOVE,  /* copies values of the inputs, unchanged, to other positions */
     LC_KIND_VIEW,  /* the memory of an input with another geometry */
     LC_KIND_MATRICES, /* works on matrices or vectors at the end of its inputs, whose leading dimensions are one batch */
     LC_KIND_COMPOSITE /* calls of other ops */
 } lc_op_class;
 
-/* A lowering: an elementwise call as one row of scalar.def. .lower fills it from the arguments, reading no values; whoever runs, fuses or
- * compiles the call takes the row from it. Numbers among the arguments become operands, which live in number[]. */
+/* A lowering: an elementwise call as one row of scalar.def. .lower fills it from the arguments, reading no values; code that
+ * runs, fuses or compiles the call takes the row from it. Scalar arguments become operands, which live in number[]. */
 enum { LC_ROW_OPERANDS = 4, LC_NO_ROW = 1 };
 typedef struct {
     lc_op_id      row;
-    lc_dtype      dtype; /* what is computed in: call->dtype unless .lower says otherwise */
+    lc_dtype      dtype; /* the computing dtype: call->dtype unless .lower sets another */
     int           n_in;
     lc_tensor    *in[LC_ROW_OPERANDS];
     lc_number_box number[LC_ROW_OPERANDS - 1]; /* not cleared */
@@ -177,23 +180,23 @@ struct lc_op {
     const char *name, *py, *ns, *sig, *doc; /* py: the public name if it differs (overloads share one); ns: "nn.functional" */
     const lc_signature *args;
     bool                method, function, inplace, out; /* function: false hides it from the namespace (method only) */
-    bool                factory; /* makes a tensor from nothing: the binding adds requires_grad=, layout=, pin_memory= */
-    bool                hidden;  /* engine-internal: no Python name */
-    bool                unnamed; /* several results are a plain tuple in Python, as PyTorch's */
+    bool                factory;                        /* a factory: the binding adds requires_grad=, layout=, pin_memory= */
+    bool                hidden;                         /* engine-internal: no Python name */
+    bool                unnamed;                        /* several results are a plain tuple in Python, as in PyTorch */
     lc_op_class         kind;
     lc_promotion        promote;
-    uint32_t            writes, view_of, saves;  /* IN(k) | OUT(k); saves: whose values the gradient reads */
-    uint32_t            saves_for[LC_SAVES_FOR]; /* by argument: what is read only to make its gradient; kept if it wants one */
-    uint32_t            any_device;              /* IN(k): may be on another device (copy_, to) */
-    bool                random, reads_values;
-    bool                uninitialised;    /* the result has no values yet: who reads it first has to write it first */
-    uint32_t            nondeterministic; /* OUT(0): always; IN(k): unless the bool at argument k is true */
-    bool any_strides;           /* run writes outputs of any strides, and with an in-place form input 0 may be the output */
-    bool repeats_ok;            /* what it writes may share memory with itself (an expanded tensor) */
-    bool strict_out, casts_out; /* the class decides whether out= may have another dtype (call.c); an op that differs says so */
-    bool plain_out;             /* a composite whose out= becomes contiguous when it grows, whatever order the result has */
-    bool exact;                 /* what it writes has exactly the result's dtype and shares no element with what it reads */
-    lc_amp amp;
+    uint32_t            writes, view_of, saves; /* IN(k) | OUT(k); saves: whose values the gradient reads */
+    uint32_t saves_for[LC_SAVES_FOR]; /* by argument: tensors that only this argument's gradient reads; saved if it is wanted */
+    uint32_t any_device;              /* IN(k): may be on another device (copy_, to) */
+    bool     random, reads_values;
+    bool     uninitialised;         /* the result has no values yet: who reads it first has to write it first */
+    uint32_t nondeterministic;      /* OUT(0): always; IN(k): unless the bool at argument k is true */
+    bool     any_strides;           /* run writes outputs of any strides, and with an in-place form input 0 may be the output */
+    bool     repeats_ok;            /* the written tensor may overlap itself (an expanded tensor) */
+    bool     strict_out, casts_out; /* overrides the rule by class whether out= may have another dtype (call.c) */
+    bool     plain_out;             /* a composite whose out= becomes contiguous when it grows, whatever order the result has */
+    bool     exact;                 /* the written tensor has the result's dtype and shares no element with the inputs */
+    lc_amp   amp;
     int (*count)(const lc_value *in); /* outputs of a list op */
     int (*shape)(const lc_record *call, lc_spec *out);
     int (*run)(const lc_record *call);
@@ -201,8 +204,8 @@ struct lc_op {
     int (*lower)(const lc_record *call, lc_lowering *to);
     int (*call)(const lc_value *in, lc_tensor **out); /* out: borrowed from the scope the engine opened */
     void (*grad)(lc_tensor *const *g, lc_tensor *const *y, const lc_value *in, const bool *need, lc_tensor **dx);
-    bool         copies, copies_method; /* of a view: there is name_copy, what it gives as new memory; as a method too */
-    const char  *aliases;               /* other names of the op, separated by blanks: each is a form of its own */
+    bool         copies, copies_method; /* on a view: makes name_copy, the view's result in new memory; also as a method */
+    const char  *aliases;               /* other names of the op, separated by blanks: each gives a derived form */
     const lc_op *inplace_of, *copy_of, *alias_of; /* set on derived forms */
 };
 #ifndef LC_OP /* tools/genops.py defines it as a marker */
@@ -227,9 +230,8 @@ int lc_call(const lc_op *op, const lc_value *args, lc_tensor **out);
 int lc_call_out(const lc_op *op, const lc_value *args,
                 lc_tensor **out); /* out: given tensors; returned with one more reference each */
 int lc_count(const lc_op *op, const lc_value *args);
-int lc_call_scoped(const lc_op *op, const lc_value *args, lc_tensor **out); /* for the typed callers */
-int lc_composite_body(const lc_op *op, const lc_value *args,
-                      lc_tensor **out); /* op->call, or what stands for it; out as there */
+int lc_call_scoped(const lc_op *op, const lc_value *args, lc_tensor **out);    /* for the typed callers */
+int lc_composite_body(const lc_op *op, const lc_value *args, lc_tensor **out); /* op->call, or its replacement; out as there */
 
 /* to = from, and every element of to = number: what the engine does by itself, outside any op (values.c). Not recorded for gradients. */
 int lc_copy_values(lc_tensor *to, lc_tensor *from);
@@ -249,10 +251,12 @@ enum {
     LC_VERBOSE = 1 << 17,     /* LUCID_VERBOSE: log.c */
 };
 extern LC_HOT_TLS unsigned lc_modes;
-/* How often a typed caller (lc_sinh) failed on this thread: a composite or a gradient in which one did has failed, whatever it made of it. */
+/* How often a typed caller (lc_sinh) failed on this thread: a composite or gradient with a failed inner call has failed,
+ * whatever it returns. */
 extern LC_HOT_TLS unsigned lc_failed_calls;
 
-/* While LC_DETERMINISTIC is set: ops that are not deterministic warn instead of raising; what is uninitialised is filled (NaN, the largest int). */
+/* While LC_DETERMINISTIC is set: nondeterministic ops warn instead of raising; uninitialised memory is filled (NaN, the
+ * largest int). */
 extern bool lc_deterministic_warns, lc_deterministic_fills;
 
 /* Autocast (autocast.c): the state of this thread, per kind of device. */
@@ -266,7 +270,7 @@ int        lc_autocast_nest(int by); /* contexts entered less those left; return
 void       lc_autocast_forget(void); /* converted parameters */
 bool       lc_autocast_concerns(const lc_record *call);
 int        lc_autocast_call(lc_record *call);
-lc_tensor *lc_autocast_fp32(lc_tensor *t); /* scoped; for ops of which only some forms are computed in float32 */
+lc_tensor *lc_autocast_fp32(lc_tensor *t); /* scoped; for ops that compute only some forms in float32 */
 
 /* Observers see the call record; each keeps only what it needs. They register at load (autograd/tape.c, jit/trace.c). */
 typedef struct {
@@ -275,7 +279,8 @@ typedef struct {
     int (*after)(lc_record *);
 } lc_observer;
 void lc_observe(const lc_observer *observer);
-/* Called by bindings before they read values (item, tolist, buffers) while LC_TRACING is set: what is read cannot be replayed. */
+/* Called by bindings before they read values (item, tolist, buffers) while LC_TRACING is set: a value that Python has read
+ * cannot be replayed. */
 extern void (*lc_reading_values)(const char *how);
 /* A transform replaces the call (vmap, sparse tensors): it fills call->out itself. Registered at load for the flag it owns. 1: it leaves
  * the call as it is, to run as usual. */

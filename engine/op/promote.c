@@ -11,7 +11,7 @@ lc_dtype lc_promote_types(lc_dtype a, lc_dtype b) /* LC_DTYPE_COUNT after lc_fai
     if (low == high || (low == LC_b8 && !(high >= LC_u16 && high <= LC_u64))) return high;
     if (high == LC_DTYPE_COUNT) return high; /* failed before */
     switch (lc_class_of(high)) {
-    case LC_INT: /* an unsigned and a signed byte meet in int16 */
+    case LC_INT: /* uint8 and int8 promote to int16 */
         if (high >= LC_u16) break;
         return low == LC_u8 && high == LC_i8 ? LC_i16 : high;
     case LC_FLOAT:
@@ -50,7 +50,7 @@ static int weak_dtype(const lc_tensor *number)
 
 lc_dtype lc_result_type(lc_tensor *const *in, int n)
 {
-    int best[3] = { -1, -1, -1 }; /* with dimensions, 0-d, number */
+    int best[3] = { -1, -1, -1 }; /* with dimensions, 0-d, Python scalar */
     for (int k = 0; k < n; k++) {
         const lc_tensor *t = in[k];
         if (t == LC_NONE) continue;

@@ -1,12 +1,13 @@
-/* What autograd itself needs: a user's Function, and the linear maps behind views that were written in place.
+/* Ops that autograd itself needs: a user's Function, and the linear maps behind views that were written in place.
  *
- * A view is where its base is looked at: element type, sizes, strides and an offset in bytes from the base's first element. A
- * gradient of the base has the base's sizes but rarely its strides, so it is laid out like the base first, in an arena that holds
- * everything base and view can reach; then the view is a window into the arena. All maps here are linear and each other's adjoints:
+ * A view is a geometry over its base: dtype, sizes, strides and an offset in bytes from the base's first element. A gradient
+ * of the base has the base's sizes but rarely its strides. So it is first copied into an arena with the base's layout, which
+ * holds everything base and view can reach; then the view is a window into the arena. All maps here are linear and each
+ * other's adjoints:
  *   seen_through   base -> the view's values          adjoint: seen_back
  *   cleared        base -> base with zeros where the view lies   (its own adjoint)
  *   copy_slices    (base, values) -> base with the view replaced   gradient: cleared, seen_through
- * The first is how a rebuilt view remembers its base; PyTorch calls that AsStridedBackward0. */
+ * The first is the history of a rebuilt view; PyTorch calls that AsStridedBackward0. */
 #include "view/view.h"
 
 typedef struct {
@@ -24,7 +25,7 @@ typedef struct {
 } arena;
 
 static int64_t reach(int ndim, const int64_t *shape, const int64_t *stride,
-                     lc_dtype dtype) /* bytes to behind the last element */
+                     lc_dtype dtype) /* bytes up to the end of the last element */
 {
     int64_t last = 0;
     for (int d = 0; d < ndim; d++) {
@@ -78,7 +79,7 @@ GRAD(seen_through)
 LC_OP(seen_through,
       .sig = "seen_through(input: Tensor, layout: list[int], dtype: dtype, size: list[int], stride: list[int], offset: int) -> "
              "Tensor",
-      .py = "as_strided", .doc = "A base's elements where a view of it lies.", .hidden = true, .call = seen_through_call,
+      .py = "as_strided", .doc = "The elements of a base that a view covers.", .hidden = true, .call = seen_through_call,
       .grad = seen_through_grad);
 
 static int seen_back_call(const lc_value *in, lc_tensor **out) /* in: values, base size, base dtype, then the window */
@@ -103,8 +104,8 @@ LC_OP(seen_back,
       .sig =
           "seen_back(input: Tensor, base_size: list[int], base_dtype: dtype, layout: list[int], dtype: dtype, size: list[int], "
           "stride: list[int], offset: int) -> Tensor",
-      .doc = "Zeros of a base's size with input added where a view of it lies.", .hidden = true, .call = seen_back_call,
-      .grad = seen_back_grad);
+      .doc = "Zeros of a base's size, with input added to the elements that a view covers.", .hidden = true,
+      .call = seen_back_call, .grad = seen_back_grad);
 
 static int cleared_call(const lc_value *in, lc_tensor **out)
 {
@@ -122,7 +123,8 @@ GRAD(cleared)
 LC_OP(cleared,
       .sig = "cleared(input: Tensor, layout: list[int], dtype: dtype, size: list[int], stride: list[int], offset: int) -> "
              "Tensor",
-      .doc = "A base with zeros where a view of it lies.", .hidden = true, .call = cleared_call, .grad = cleared_grad);
+      .doc = "A base with zeros in the elements that a view covers.", .hidden = true, .call = cleared_call,
+      .grad = cleared_grad);
 
 static int copy_slices_call(const lc_value *in, lc_tensor **out)
 {
@@ -145,7 +147,8 @@ GRAD(copy_slices)
 LC_OP(copy_slices,
       .sig = "copy_slices(input: Tensor, values: Tensor, layout: list[int], dtype: dtype, size: list[int], stride: list[int], "
              "offset: int) -> Tensor",
-      .py = "CopySlices", .doc = "A base with values where a view of it lies: what an in-place write through the view does.",
+      .py = "CopySlices",
+      .doc = "A base with values in the elements that a view covers: the effect of an in-place write through the view.",
       .hidden = true, .call = copy_slices_call, .grad = copy_slices_grad);
 
 static int identity_run(const lc_record *call) { return call->backend->copy(call->out[0], call->in[0]); }
@@ -153,8 +156,8 @@ GRAD(identity) { dx[0] = g[0]; }
 LC_OP(identity, .sig = "identity(input: Tensor) -> Tensor", .doc = "The same values, with a node of its own.", .hidden = true,
       .promote = LC_NO_PROMOTION, .shape = same, .run = identity_run, .grad = identity_grad);
 
-/* A user's differentiable function: both halves live in the host language, which has run forward already when it calls this, because only
- * then the number of outputs is known. Opaque to the tracer. */
+/* A user's differentiable function. Forward and backward live in the host language, which runs forward before it calls this,
+ * because only then the number of outputs is known. Opaque to the tracer. */
 static int function_count(const lc_value *in) { return in[1].o->n_out; }
 static int function_call(const lc_value *in, lc_tensor **out)
 {

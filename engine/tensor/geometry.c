@@ -1,4 +1,4 @@
-/* Shapes, strides, memory formats and overlap: everything about layout that needs no element. */
+/* Shapes, strides, memory formats and overlap: everything about layout that reads no element. */
 #include "iter.h"
 #include <string.h>
 
@@ -83,7 +83,7 @@ bool lc_is_dense(const lc_tensor *t)
     return true;
 }
 
-/* PyTorch's infer_dense_strides: the order of t's dimensions, without its holes. */
+/* PyTorch's infer_dense_strides: t's order of dimensions, without gaps. */
 void lc_strides_like(const lc_tensor *t, int64_t *stride)
 {
     if (lc_is_dense(t)) memcpy(stride, t->stride, (size_t)t->ndim * sizeof *stride);
@@ -112,8 +112,9 @@ static void byte_range(const lc_tensor *t, const char **first, const char **end)
     *end = t->data + (last + 1) * lc_size_of(t->dtype);
 }
 
-/* Whether steps of these lengths, each taken low..high times, can add up to `distance`. Longest steps first, and of each only as many
- * as the shorter ones can make up for: views of one tensor have strides for which that is one or two. Who tries too long is told yes. */
+/* Whether steps of these lengths, each taken low..high times, can add up to `distance`. Longest steps first, and of each
+ * only the counts that shorter steps can compensate: for views of one tensor that is one or two. After too many tries the
+ * answer is yes. */
 typedef struct {
     int64_t length, low, high;
 } steps;

@@ -1,4 +1,5 @@
-/* Storages: engine memory on the CPU is header and bytes in one cached block; other devices and other owners hang on `data`. */
+/* Storages: engine memory on the CPU is header and bytes in one cached block; memory of other devices and owners is reached
+ * through `data`. */
 #include "tensor.h"
 #include <errno.h>
 #include <fcntl.h>

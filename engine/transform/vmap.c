@@ -80,7 +80,8 @@ lc_tensor *lc_unbatched(lc_tensor *t, int level, int64_t size, int64_t out_dim)
     return value;
 }
 
-/* Elementwise: give every batched value enough leading dimensions of size one that the batch lines up outside all examples. */
+/* Elementwise: insert dimensions of size one behind the batch dimension, until the batch is outside the dimensions of all
+ * examples. */
 static lc_tensor *aligned(lc_tensor *value, int example_ndim, int ndim)
 {
     int64_t shape[LC_MAX_DIMS];
@@ -98,7 +99,7 @@ typedef struct {
     int64_t          size;
 } batch_call;
 
-/* The call's arguments with tensors replaced by replace(in[k]). in: room for n_in. */
+/* The call's arguments with tensors replaced by replace(in[k]). in: n_in elements. */
 static int replaced_args(const lc_record *call, lc_tensor **in, lc_value *args)
 {
     int slot = 0;
@@ -128,7 +129,7 @@ static int elementwise_rule(const batch_call *b, lc_tensor **out)
     return rc;
 }
 
-/* No rule: run the examples one by one and stack the results. Right for every op; slow, so it says so once. */
+/* No rule: run the examples one by one and stack the results. Correct for every op but slow, so it warns once. */
 static int loop_rule(const batch_call *b, lc_tensor **out)
 {
     static atomic_bool said;
@@ -156,8 +157,8 @@ static int loop_rule(const batch_call *b, lc_tensor **out)
     return rc;
 }
 
-/* A reduction's dimensions are counted without the batch: name them all, counted with it. NO_RULE: not expressible so. A dim that may be a
- * single int stands for all dimensions, if it is absent, by making them one: argmax counts in the flattened example. */
+/* A reduction's dimensions are counted without the batch: name them all, counted with it. NO_RULE: not expressible this way.
+ * If a dim that takes a single int is absent, the example is flattened: argmax then counts in the flattened example. */
 enum { NO_RULE = 1 };
 static int reduction_rule(const batch_call *b, lc_tensor **out)
 {
@@ -267,7 +268,7 @@ static int matrices_rule(const batch_call *b, lc_tensor **out)
     return rc;
 }
 
-/* What the op's class says about batches: NO_RULE if nothing. */
+/* Applies the batching rule of the op's class: NO_RULE if there is none. */
 static int rule_of_class(const batch_call *b, lc_tensor **out)
 {
     switch (b->call->op->kind) {

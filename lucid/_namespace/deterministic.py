@@ -1,8 +1,8 @@
 """Whether ops whose results may differ from run to run are allowed, on this thread.
 
-Lucid's CPU kernels give the same bits for any number of threads. What is refused is what PyTorch refuses: `put_` without
-`accumulate`, whose result depends on the order of writes where an index repeats. Random ops with a seed (dropout) are allowed.
-Memory that would hold what was there before (`empty`) is filled with NaN, or the largest integer.
+Lucid's CPU kernels give the same bits for any number of threads. The refused ops are PyTorch's: `put_` without `accumulate`,
+whose result depends on the order of writes if an index repeats. Random ops with a seed (dropout) are allowed. Uninitialised
+memory (`empty`) is filled with NaN, or the largest integer.
 """
 
 from .. import _C
@@ -43,7 +43,7 @@ def is_deterministic_algorithms_warn_only_enabled():
 
 
 def set_deterministic_debug_mode(debug_mode):
-    """The same switch as one value: 0 or "default", 1 or "warn", 2 or "error".
+    """Set deterministic mode by one value: 0 or "default", 1 or "warn", 2 or "error".
 
     >>> lucid.set_deterministic_debug_mode("warn")
     >>> lucid.get_deterministic_debug_mode()
@@ -64,7 +64,7 @@ def set_deterministic_debug_mode(debug_mode):
 
 
 def get_deterministic_debug_mode():
-    """What ops whose results may differ from run to run do: 0 run, 1 warn, 2 raise.
+    """The mode for ops whose results may differ from run to run: 0 run, 1 warn, 2 raise.
 
     >>> lucid.get_deterministic_debug_mode()
     0

@@ -1,4 +1,4 @@
-"""Questions about objects, and switches, for which no op is needed."""
+"""Queries and switches that need no op."""
 
 from .. import _C
 
@@ -117,7 +117,7 @@ _interop_threads = 1
 
 
 def get_num_interop_threads():
-    """How many ops may run side by side: what `set_num_interop_threads` was told, at first 1.
+    """The number of inter-op threads that `set_num_interop_threads` set; 1 at first.
 
     >>> lucid.get_num_interop_threads() >= 1
     True
@@ -126,7 +126,7 @@ def get_num_interop_threads():
 
 
 def set_num_interop_threads(int, /):  # noqa: A002
-    """Keep a number for `get_num_interop_threads`. An op runs on the thread that calls it, as in eager PyTorch.
+    """Set the value that `get_num_interop_threads` returns. An op runs on the thread that calls it, as in eager PyTorch.
 
     >>> lucid.set_num_interop_threads(lucid.get_num_interop_threads())
     """
@@ -149,7 +149,7 @@ def to_dlpack(tensor):
 
 
 def test(verbose=False):
-    """Check this installation: run the examples of every module's documentation. Returns whether all gave what they should.
+    """Check this installation: run the examples of every module's documentation. Returns whether all examples passed.
 
     `python -c "import lucid; assert lucid.test()"` says whether a build works on a machine without its test-suite. The
     examples set global switches and draw random numbers.

@@ -1,4 +1,4 @@
-"""Histograms of several dimensions: what they return is nested, so it is put together here."""
+"""Histograms of several dimensions, in Python because their results are nested."""
 
 from .. import _C
 
@@ -19,8 +19,8 @@ class _Histogram(tuple):
 def histogramdd(input, bins, range=None, weight=None, density=False):  # noqa: A002 (PyTorch's names)
     """How many points, rows of `input`, fall into each bin of a grid.
 
-    `bins` says how many bins each coordinate has (one number: all the same), or lists the tensors of their edges. Bins of equal
-    width lie between the extremes of the points, or in `range` (the least and the largest value of each coordinate in turn).
+    `bins` is the number of bins per coordinate (an int for all), or a list of tensors with their edges. Bins of equal width
+    cover the range of the points, or `range` (the smallest and the largest value of each coordinate in turn).
 
     >>> points = lucid.tensor([[0.0, 0.0], [1.0, 2.0], [1.0, 0.5]])
     >>> hist, (x, y) = lucid.histogramdd(points, bins=[2, 2])

@@ -1,4 +1,5 @@
-"""PyTorch's old tensor types: a dtype and a device by one name, which construct, and which `isinstance` and `Tensor.type` take.
+"""PyTorch's legacy tensor types: one name for a dtype and a device. They construct tensors; `isinstance` and `Tensor.type`
+accept them.
 
 >>> lucid.FloatTensor([1, 2])
 tensor([1., 2.])
@@ -26,7 +27,7 @@ __all__ = [*_DTYPES, "set_default_tensor_type", "typename"]
 
 
 def construct(dtype, args, device=None):
-    """What the old constructors make: of sizes, memory as it comes; of data, a copy; of a tensor of that dtype, the tensor.
+    """The legacy constructor: sizes give an uninitialised tensor; data give a copy; a tensor of that dtype gives itself.
 
     >>> from lucid._namespace.legacy import construct
     >>> construct(lucid.int64, (2, 3)).shape, construct(lucid.int64, ([2, 3],))
@@ -50,7 +51,7 @@ def construct(dtype, args, device=None):
 
 
 class _TensorType(type):
-    """What the names of old are: classes without instances of their own."""
+    """The class of the legacy types: classes without instances of their own."""
 
     def __call__(cls, *args, device=None):
         if cls.is_cuda:
@@ -77,7 +78,7 @@ _ON_CUDA = {}
 
 
 def on_cuda(name):
-    """The old type of that name for CUDA devices.
+    """The legacy type of that name for CUDA devices.
 
     >>> lucid.cuda.FloatTensor
     <class 'lucid.cuda.FloatTensor'>

@@ -55,7 +55,7 @@ def _safe_softmax(input, dim, dtype=None):  # noqa: A002
 
 
 def _softmax_backward_data(grad_output, output, dim, input_dtype):
-    """The gradient of softmax from its output; of halves in float32."""
+    """The gradient of softmax from its output; float16 and bfloat16 in float32."""
     wide = _C.promote_types(output.dtype, _C.float32)
     g, y = grad_output.to(wide), output.to(wide)
     return (y * (g - (g * y).sum(dim, keepdim=True))).to(input_dtype)

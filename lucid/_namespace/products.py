@@ -1,4 +1,4 @@
-"""Products whose arguments are Python structure: lists of dimensions, subscripts as lists of numbers."""
+"""Products with nested arguments: lists of dimensions, subscripts as lists of integers."""
 
 from .. import _C
 
@@ -9,7 +9,8 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 def tensordot(a, b, dims=2, out=None):
     """Products of two tensors summed over pairs of dimensions.
 
-    `dims` is how many: the last of `a` with the first of `b`. Or it says which, as two lists, or as a tensor of two rows.
+    `dims` is a number of dimensions: the last ones of `a` with the first ones of `b`. Or it names them, as two lists or a
+    tensor of two rows.
 
     >>> lucid.tensordot(lucid.ones(2, 3), lucid.ones(3, 4), 1).shape
     lucid.Size([2, 4])

@@ -1,4 +1,4 @@
-"""Names of the main namespace that programs call once: PyTorch's switches, and what is left of older versions."""
+"""Names of the main namespace that programs call once: PyTorch's switches and deprecated functions."""
 
 import math
 
@@ -29,7 +29,7 @@ def set_float32_matmul_precision(precision):
 
 
 def get_float32_matmul_precision():
-    """What `set_float32_matmul_precision` was told.
+    """The value set by `set_float32_matmul_precision`.
 
     >>> lucid.get_float32_matmul_precision()
     'highest'
@@ -38,7 +38,8 @@ def get_float32_matmul_precision():
 
 
 def set_warn_always(b, /):
-    """Keep whether PyTorch's warnings that come once per process should come every time: here Python's filters decide.
+    """Set whether warnings that appear once per process should appear every time. The value is only kept: Python's filters
+    decide.
 
     >>> lucid.set_warn_always(False)
     """
@@ -49,7 +50,7 @@ def set_warn_always(b, /):
 
 
 def is_warn_always_enabled():
-    """What `set_warn_always` was told.
+    """The value set by `set_warn_always`.
 
     >>> lucid.is_warn_always_enabled()
     False
@@ -67,7 +68,7 @@ def get_device(input):  # noqa: A002 (PyTorch's name)
 
 
 def is_distributed(input):  # noqa: A002
-    """Whether a tensor's values are spread over processes: never.
+    """Whether a tensor's values are distributed over processes: never.
 
     >>> lucid.is_distributed(lucid.ones(1))
     False
@@ -76,7 +77,7 @@ def is_distributed(input):  # noqa: A002
 
 
 def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=_C.strided, device=None, requires_grad=False):  # noqa: A001
-    """Numbers from start to end, end included. Deprecated in PyTorch in favour of `arange`, which leaves the end out.
+    """Numbers from start to end, end included. Deprecated in PyTorch in favour of `arange`, which excludes the end.
 
     >>> lucid.range(1, 4)
     tensor([1., 2., 3., 4.])

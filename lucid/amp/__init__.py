@@ -1,4 +1,4 @@
-"""Mixed precision: ops compute in the dtype that suits them, and a scaled loss keeps small gradients from vanishing.
+"""Mixed precision: autocast chooses the dtype of each op, and a scaled loss keeps small gradients from underflowing.
 
 >>> model = lucid.nn.Linear(4, 2)
 >>> optimizer = lucid.optim.SGD(model.parameters(), lr=0.1)

@@ -6,7 +6,7 @@ KINDS = {"cpu": 0, "cuda": 1, "gpu": 1}
 
 
 def kind_of(device_type):
-    """The engine's number for a kind of device that autocast knows.
+    """The engine's id of a device type that autocast supports.
 
     >>> lucid.amp._state.kind_of("cpu")
     0
@@ -20,7 +20,7 @@ def kind_of(device_type):
 
 
 def is_autocast_available(device_type):
-    """Whether autocast knows this kind of device.
+    """Whether autocast supports this device type.
 
     >>> lucid.amp.is_autocast_available("cpu")
     True
@@ -132,7 +132,7 @@ def set_autocast_gpu_dtype(dtype):
 
 
 def is_autocast_cache_enabled():
-    """Whether parameters that were converted are kept until the outermost `autocast` ends.
+    """Whether converted parameters are cached until the outermost `autocast` ends.
 
     >>> lucid.is_autocast_cache_enabled()
     True
@@ -141,7 +141,7 @@ def is_autocast_cache_enabled():
 
 
 def set_autocast_cache_enabled(enabled):
-    """Keep parameters that were converted, or convert them at each use.
+    """Cache converted parameters, or convert them at each use.
 
     >>> lucid.set_autocast_cache_enabled(True)
     """
@@ -149,7 +149,7 @@ def set_autocast_cache_enabled(enabled):
 
 
 def clear_autocast_cache():
-    """Drop the converted parameters that are kept.
+    """Drop the cached conversions of parameters.
 
     >>> lucid.clear_autocast_cache()
     """

@@ -1,4 +1,4 @@
-"""`autocast`, and decorators for the two halves of an `autograd.Function` that is used inside it."""
+"""`autocast`, and decorators for forward and backward of an `autograd.Function` that is used inside it."""
 
 import functools
 from collections.abc import Iterable, Mapping
@@ -11,8 +11,8 @@ _LOWER = (_C.bfloat16, _C.float16)
 
 
 class autocast(_Switch):
-    """Inside the block, on this thread, ops compute in the dtype that suits them: products and convolutions in `dtype`
-    (bfloat16 on the CPU), losses and other sums that need it in float32, everything else in what it is given.
+    """Inside the block, on this thread, autocast chooses the dtype of ops: products and convolutions compute in `dtype`
+    (bfloat16 on the CPU), losses and other sums that need it in float32, everything else in the dtype of its inputs.
 
     device_type: "cpu" or "cuda"; dtype: bfloat16 or float16; enabled: False makes a region inside another one compute as
     usual; cache_enabled: keep converted parameters until the outermost block ends. It also decorates functions.
@@ -87,7 +87,7 @@ class autocast(_Switch):
 
 
 def _cast(value, kind, dtype):
-    """Floating tensors of a kind of device as dtype, in any nest of containers; float64 stays."""
+    """Convert floating tensors of a device type to dtype, in nested containers; float64 stays."""
     if isinstance(value, _C.Tensor):
         concerned = value.is_floating_point() and KINDS.get(value.device.type) == kind and value.dtype is not _C.float64
         return value.to(dtype) if concerned else value
@@ -107,8 +107,8 @@ def _check_type(device_type):
 
 
 def custom_fwd(fwd=None, *, device_type, cast_inputs=None):
-    """Decorate `forward` of an `autograd.Function` for use inside `autocast`. cast_inputs: a dtype that floating inputs are
-    converted to, and inside `forward` autocast is off; without it `forward` runs as autocast would have it.
+    """Decorate `forward` of an `autograd.Function` for use inside `autocast`. cast_inputs: floating inputs are converted to
+    this dtype, and autocast is off inside `forward`; without it `forward` runs under autocast.
 
     >>> class Product(lucid.autograd.Function):
     ...     @staticmethod
@@ -143,7 +143,8 @@ def custom_fwd(fwd=None, *, device_type, cast_inputs=None):
 
 
 def custom_bwd(bwd=None, *, device_type):
-    """Decorate `backward` of an `autograd.Function`: it runs with autocast as `forward` did, which `custom_fwd` decorates.
+    """Decorate `backward` of an `autograd.Function`: it runs with the autocast state of `forward`, which `custom_fwd`
+    decorates.
 
     >>> class Double(lucid.autograd.Function):
     ...     @staticmethod

@@ -1,4 +1,4 @@
-"""GradScaler: losses are multiplied so that gradients do not vanish in float16; what overflows is skipped."""
+"""GradScaler: scales losses so that gradients do not underflow in float16; steps with an overflow are skipped."""
 
 from collections import defaultdict
 from enum import Enum
@@ -8,7 +8,7 @@ from ..autograd import no_grad
 
 
 class OptState(Enum):
-    """Where an optimizer stands between two updates of the scale.
+    """The stage of an optimizer between two updates of the scale.
 
     >>> lucid.amp.grad_scaler.OptState.READY.value
     0
@@ -33,7 +33,7 @@ def _unscale(grads, found_inf, inverse):
 
 
 class GradScaler:
-    """Scales losses so that gradients in float16 neither vanish nor overflow, as PyTorch's does.
+    """Scales losses so that gradients in float16 neither underflow nor overflow, as PyTorch's does.
 
     `scale(loss).backward()`, then `step(optimizer)`, which divides the gradients by the scale and skips the step if one is
     infinite or NaN, then `update()`: after a skipped step the scale shrinks by backoff_factor; after growth_interval good
@@ -97,7 +97,7 @@ class GradScaler:
         self._growth_tracker = _C.full((), self._init_growth_tracker, dtype=_C.int32, device=device)
 
     def scale(self, outputs):
-        """A tensor, or tensors in any nest of iterables, times the scale."""
+        """A tensor, or tensors in nested iterables, times the scale."""
         if not self._enabled:
             return outputs
         if isinstance(outputs, _C.Tensor):
@@ -195,7 +195,7 @@ class GradScaler:
         return value
 
     def update(self, new_scale=None):
-        """Let the scale shrink or grow by what happened since the last update, or set it."""
+        """Shrink or grow the scale after the steps since the last update, or set it."""
         if not self._enabled:
             return
         scale, tracker = self._check_scale_growth_tracker("update")
@@ -241,27 +241,27 @@ class GradScaler:
         return self._scale
 
     def get_growth_factor(self):
-        """What the scale is multiplied by when it grows."""
+        """The factor by which the scale grows."""
         return self._growth_factor
 
     def set_growth_factor(self, new_factor):
-        """Set what the scale is multiplied by when it grows."""
+        """Set the factor by which the scale grows."""
         self._growth_factor = new_factor
 
     def get_backoff_factor(self):
-        """What the scale is multiplied by after a skipped step."""
+        """The factor by which the scale shrinks after a skipped step."""
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor):
-        """Set what the scale is multiplied by after a skipped step."""
+        """Set the factor by which the scale shrinks after a skipped step."""
         self._backoff_factor = new_factor
 
     def get_growth_interval(self):
-        """After how many good steps in a row the scale grows."""
+        """The number of good steps in a row after which the scale grows."""
         return self._growth_interval
 
     def set_growth_interval(self, new_interval):
-        """Set after how many good steps in a row the scale grows."""
+        """Set the number of good steps in a row after which the scale grows."""
         self._growth_interval = new_interval
 
     def is_enabled(self):
@@ -281,7 +281,7 @@ class GradScaler:
         }
 
     def load_state_dict(self, state_dict):
-        """Take over what `state_dict` gave, PyTorch's too."""
+        """Load the result of `state_dict`, also PyTorch's."""
         if not self._enabled:
             return
         if not state_dict:

@@ -1,6 +1,6 @@
 """Derivatives: `backward` and `grad`, the switches that govern recording, and functions of your own.
 
-Modules that few programs need are loaded when first asked for.
+Modules that few programs need are loaded at first use.
 """
 
 from .._C import RemovableHandle

@@ -8,7 +8,7 @@ __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
 
 class _Once(Function):
-    """The identity, with a backward that refuses."""
+    """The identity, with a backward that raises."""
 
     @staticmethod
     def forward(ctx, x):

@@ -62,7 +62,7 @@ def _evaluate(func, inputs, create_graph, strict, who):
 
 
 def _vector(v, group, create_graph, who, of_what):
-    """The vector v, which must look like group; may be left out for a single number."""
+    """The vector v, which must have the structure of group; optional for a single scalar."""
     if v is None:
         if len(group.values) != 1 or group.values[0].numel() != 1:
             raise RuntimeError(f"The vector v can only be None if {of_what} a single Tensor with a single element.")

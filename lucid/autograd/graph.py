@@ -1,4 +1,4 @@
-"""The recorded graph from Python: where gradients go, and what is kept for them."""
+"""The recorded graph from Python: nodes, edges, and saved tensors."""
 
 from _thread import _local
 from collections import deque, namedtuple
@@ -176,7 +176,7 @@ def get_gradient_edge(tensor):
 
 
 class _MultiHandle:
-    """What removes several hooks at once."""
+    """A handle that removes several hooks at once."""
 
     def __init__(self, handles):
         self.handles = handles
@@ -197,7 +197,7 @@ def register_multi_grad_hook(tensors, fn, *, mode="all"):
     """Call `fn` once per backward: with the list of all gradients when the last of them is there (mode "all"), or with the
     first one (mode "any").
 
-    Tensors that a backward does not come past are not waited for: their gradient is None.
+    Tensors that a backward does not reach are not waited for: their gradient is None.
 
     >>> a, b = lucid.ones(2, requires_grad=True), lucid.ones(2, requires_grad=True)
     >>> handle = lucid.autograd.graph.register_multi_grad_hook((a, b), lambda grads: print(grads))

@@ -1,4 +1,4 @@
-"""`Variable`, which tensors were wrapped in before they could record their history."""
+"""`Variable`, the wrapper of tensors in old PyTorch versions."""
 
 from .._C import Tensor, empty
 
@@ -18,7 +18,7 @@ class _Variable(type):
 
 
 class Variable(metaclass=_Variable):
-    """The old way to say that gradients are wanted: gives a tensor that shares the data's memory.
+    """Deprecated: returns a tensor that shares the data's memory, with `requires_grad` as given.
 
     >>> x = lucid.autograd.Variable(lucid.ones(2), requires_grad=True)
     >>> x, isinstance(x, lucid.Tensor), isinstance(x, lucid.autograd.Variable)

@@ -1,5 +1,5 @@
-"""Switches of the libraries PyTorch computes with. Lucid has kernels of its own and none of these libraries: what programs set
-is kept, so that it can be read again, and changes nothing; questions are answered for this build.
+"""Switches of the libraries PyTorch computes with. Lucid has its own kernels and uses none of these libraries: settings are
+kept and can be read, but change nothing; queries answer for this build.
 
 >>> lucid.backends.cudnn.benchmark = True
 >>> lucid.backends.cudnn.benchmark, lucid.backends.cudnn.is_available()

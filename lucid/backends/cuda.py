@@ -1,4 +1,4 @@
-"""How PyTorch computes on CUDA devices: switches that keep what they are told and change nothing here.
+"""PyTorch's settings for CUDA devices: they are kept and change nothing here.
 
 >>> lucid.backends.cuda.matmul.allow_tf32 = True
 >>> lucid.backends.cuda.matmul.allow_tf32

@@ -1,4 +1,4 @@
-"""cuDNN: not used. Its switches keep what they are told and change nothing.
+"""cuDNN: not used. Its settings are kept and change nothing.
 
 >>> lucid.backends.cudnn.deterministic
 False

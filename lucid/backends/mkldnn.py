@@ -1,4 +1,4 @@
-"""oneDNN, once MKL-DNN: not used. Its switches keep what they are told and change nothing.
+"""oneDNN, formerly MKL-DNN: not used. Its settings are kept and change nothing.
 
 >>> lucid.backends.mkldnn.is_available()
 False

@@ -1,6 +1,6 @@
-"""CUDA devices. Nothing of CUDA is loaded before it is asked for.
+"""CUDA devices. CUDA libraries are loaded at first use.
 
-Programs ask these questions, and seed, whether there is a device or not; without one the answers are PyTorch's.
+Queries and seeding work with or without a device; without one the answers are PyTorch's.
 """
 
 from .. import _C
@@ -62,7 +62,7 @@ def synchronize(device=0):
 
 
 def is_initialized():
-    """Whether a device was used: what is not asked for is not loaded, so only where there is one.
+    """Whether CUDA can be used: devices are initialised at first use, so this is `is_available`.
 
     >>> lucid.cuda.is_initialized() and not lucid.cuda.is_available()
     False
@@ -105,14 +105,14 @@ def manual_seed_all(seed):
 
 
 def seed():
-    """Seed the device from a number no one can foresee; see `manual_seed`.
+    """Seed the device from the system's entropy; see `manual_seed`.
 
     >>> lucid.cuda.seed()
     """
 
 
 def seed_all():
-    """Seed all devices from a number no one can foresee; see `manual_seed`.
+    """Seed all devices from the system's entropy; see `manual_seed`.
 
     >>> lucid.cuda.seed_all()
     """

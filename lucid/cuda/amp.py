@@ -1,4 +1,4 @@
-"""Mixed precision by its old names, for which the device was understood.
+"""Mixed precision by its deprecated names, which imply CUDA.
 
 >>> lucid.cuda.amp.GradScaler(enabled=False).get_scale()
 1.0

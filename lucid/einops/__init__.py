@@ -61,7 +61,7 @@ def _apply(x, pattern, operation, lengths):
 
 
 def rearrange(tensor, pattern, **axes_lengths):
-    """Axes in another order, taken apart and put together.
+    """Permute, split and merge axes.
 
     A list of tensors is stacked first.
 
@@ -154,7 +154,7 @@ def _around_star(pattern):
 
 
 def pack(tensors, pattern):
-    """Tensors of several shapes as one, joined along the star; and the shapes, for unpack.
+    """Concatenate tensors of several shapes along the star; returns the result and the shapes, for unpack.
 
     >>> x, shapes = lucid.einops.pack([lucid.ones(2, 3), lucid.ones(2, 4, 5)], "b *")
     >>> x.shape, [tuple(s) for s in shapes]
@@ -172,7 +172,7 @@ def pack(tensors, pattern):
 
 
 def unpack(tensor, packed_shapes, pattern):
-    """What pack joined, as views; one shape may have a -1.
+    """The inverse of pack, as views; one shape may have a -1.
 
     >>> [t.shape for t in lucid.einops.unpack(lucid.ones(2, 23), [(3,), (4, -1)], "b *")]
     [lucid.Size([2, 3]), lucid.Size([2, 4, 5])]

@@ -1,4 +1,4 @@
-"""How the package einops works on Lucid's tensors: it looks for subclasses of its AbstractBackend."""
+"""The backend for the package einops, which looks for subclasses of its AbstractBackend."""
 
 from functools import cache
 
@@ -18,7 +18,7 @@ def make_backend():
     from einops._backends import AbstractBackend
 
     class LucidBackend(AbstractBackend):
-        """What einops needs of a library of tensors."""
+        """The functions that einops needs from a tensor library."""
 
         framework_name = "lucid"
 
@@ -27,7 +27,7 @@ def make_backend():
             return isinstance(tensor, lucid.Tensor)
 
         def from_numpy(self, x):
-            """An array as a tensor that wants gradients if it can have some."""
+            """An array as a tensor that requires grad if its dtype allows."""
             tensor = lucid.from_numpy(x)
             tensor.requires_grad = self.is_float_type(tensor)
             return tensor

@@ -1,4 +1,4 @@
-"""Patterns, and what has to be done for one: parsed once, and kept for every pattern and shape that comes again.
+"""Patterns and the steps to execute one: parsed once and cached per pattern and shape.
 
 A side of a pattern is a list of groups, one per dimension; a group is a list of axes. An axis is a name, or a `Length` for a
 number in the pattern (no two are equal). A dimension of size one is the empty group. `...` stands for one axis per dimension

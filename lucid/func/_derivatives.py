@@ -1,10 +1,9 @@
-"""Derivatives of functions as functions: `grad`, `vjp`, `jvp`, `jacrev` and what is made of them.
+"""Function transforms for derivatives: `grad`, `vjp`, `jvp`, `jacrev` and others built from them.
 
-Everything here is `autograd.grad` on an evaluation of its own. The arguments that are differentiated get a fresh start: a view
-of an argument that is recorded already, so that derivatives of derivatives find their way, or else a leaf. What is recorded
-comes to its end with the evaluation, unless it leads on to a tensor that the caller is recording: results can be
-differentiated further then, and only then. Jacobian-vector products are vector-Jacobian products of vector-Jacobian products
-(autograd.functional).
+Everything here is `autograd.grad` on an evaluation of its own. Differentiated arguments are replaced: by a view if the
+argument already has history, so that derivatives of derivatives work, else by a new leaf. The graph is freed with the
+evaluation, unless it leads to a tensor that the caller records: only then results can be differentiated further.
+Jacobian-vector products are vector-Jacobian products of vector-Jacobian products (autograd.functional).
 
 Inside `vmap` a derivative is computed once per example.
 """
@@ -188,7 +187,7 @@ def _gradient(who, func, argnums, has_aux, args, kwargs):
 
 
 def grad(func, argnums=0, has_aux=False):
-    """A function that computes the gradient of `func`, which returns one number.
+    """A function that computes the gradient of `func`, which returns a scalar.
 
     `argnums` says which argument it is the gradient for; a tuple gives a tuple of gradients. An argument may be a dict, list
     or tuple of tensors. With `has_aux`, `func` returns (value, anything else) and the result is (gradient, anything else).
@@ -324,8 +323,8 @@ def _jacobian(who, func, argnums, has_aux):
 def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None):
     """A function that computes the Jacobian of `func`: for each output, its shape followed by that of the input.
 
-    One backward per output value. `argnums` and `has_aux` are as in `grad`. `chunk_size` bounds how many rows are computed at a
-    time, in PyTorch; here it is one at a time whatever it says.
+    One backward per output value. `argnums` and `has_aux` are as in `grad`. `chunk_size` bounds how many rows PyTorch computes
+    at a time; here it is always one.
 
     >>> lucid.func.jacrev(lambda x: x * x)(lucid.tensor([1.0, 2.0]))
     tensor([[2., 0.],

@@ -1,4 +1,4 @@
-"""Neural networks: layers, containers, losses, and what works on them.
+"""Neural networks: layers, containers, losses, and utilities for them.
 
 >>> model = lucid.nn.Sequential(lucid.nn.Linear(4, 16), lucid.nn.ReLU(), lucid.nn.Linear(16, 3))
 >>> loss = lucid.nn.CrossEntropyLoss()(model(lucid.ones(2, 4)), lucid.tensor([0, 2]))

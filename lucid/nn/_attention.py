@@ -1,4 +1,4 @@
-"""Attention with projections around it: what takes too much structure for one op."""
+"""Multi-head attention with projections: too many arguments and branches for one op."""
 
 import math
 import warnings
@@ -16,7 +16,7 @@ def _expect(holds, message):
 
 
 def _is_batched(query, key, value, key_padding_mask, attn_mask, num_heads):
-    """Whether there is a batch dimension; complains about ranks that do not go together."""
+    """Whether there is a batch dimension; raises for inconsistent ranks."""
     rank = query.dim()
     _expect(rank in (2, 3), f"query should be unbatched 2D or batched 3D tensor but received {rank}-D query tensor")
     kind = "batched (3-D)" if rank == 3 else "unbatched (2-D)"
@@ -38,7 +38,7 @@ def _is_batched(query, key, value, key_padding_mask, attn_mask, num_heads):
 
 
 def _added(mask, name, dtype):
-    """A mask as numbers that are added: -inf where a bool one says True."""
+    """A mask as an additive one: -inf where a bool mask is True."""
     if mask is None or mask.is_floating_point():
         return mask
     _expect(mask.dtype == _C.bool, f"only bool and floating types of {name} are supported")
@@ -46,7 +46,7 @@ def _added(mask, name, dtype):
 
 
 def added_masks(mask, padding, dtype):
-    """Both masks of an attention as numbers that are added.
+    """Both masks of an attention as additive masks.
 
     >>> from lucid.nn._attention import added_masks
     >>> added_masks(lucid.tensor([[False, True]]), None, lucid.float32)
@@ -102,7 +102,7 @@ def heads_of(qkv, num_heads, mask=None, dropout_p=0.0, causal=False):
 
 
 def attend_heads(x, num_heads, in_weight, in_bias, mask=None, padding=None, dropout_p=0.0, causal=False):
-    """Attention of (batch, length, embedding) to itself before its last projection; masks are numbers to be added.
+    """Attention of (batch, length, embedding) to itself before its last projection; masks are additive.
 
     mask: (length, length) or (batch x heads, length, length); padding: (batch, length). causal: the mask is the causal one,
     and need not be read.

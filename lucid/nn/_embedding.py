@@ -1,4 +1,5 @@
-"""embedding and embedding_bag: what comes before their ops. max_norm shortens rows of the weight itself; no recorded op may."""
+"""embedding and embedding_bag: the steps before their ops. max_norm rescales rows of the weight in place, which no recorded op
+may do."""
 
 from .. import _C
 
@@ -44,7 +45,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
 
 
 def _refuse_bags(input, weight, offsets, mode, per_sample_weights):  # noqa: A002
-    """What PyTorch finds wrong first, whatever else is."""
+    """The checks in PyTorch's order."""
     if weight.dtype == _C.int64 and input.is_floating_point():
         weight, input = input, weight  # noqa: A001
     if per_sample_weights is not None and input.size() != per_sample_weights.size():

@@ -1,4 +1,4 @@
-"""What PyTorch says with a dataclass."""
+"""Options that are a dataclass in PyTorch."""
 
 import dataclasses
 
@@ -7,10 +7,10 @@ import dataclasses
 class LinearCrossEntropyOptions:
     """How `nn.functional.linear_cross_entropy` goes through its rows: PyTorch's fields.
 
-    batch_chunk_size is how many rows are taken at a time; chunking_method "aspect_ratio:N" chooses it so that their scores take
-    an N-th of the memory of the input. "auto" leaves the choice to the engine. The gradient forms scores again and sums
-    halves in float32, so a graph may be used twice whatever allow_retain_graph says, and acc_dtype may be None, float32 or
-    float64.
+    batch_chunk_size is the number of rows per chunk; chunking_method "aspect_ratio:N" chooses it so that the scores of a chunk
+    take an N-th of the memory of the input. "auto" leaves the choice to the engine. The gradient recomputes scores and sums
+    float16 and bfloat16 in float32, so a graph may be used twice whatever allow_retain_graph is, and acc_dtype may be None,
+    float32 or float64.
 
     >>> lucid.nn.LinearCrossEntropyOptions(batch_chunk_size=64).batch_chunk_size
     64

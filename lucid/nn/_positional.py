@@ -1,4 +1,4 @@
-"""Positions as vectors: tables of sines and cosines, and rotations. PyTorch has no such functions; models bring their own."""
+"""Position embeddings: tables of sines and cosines, and rotations. PyTorch has no such functions; models bring their own."""
 
 from .. import _C
 
@@ -64,7 +64,7 @@ def sinusoidal_embedding_2d(height, width, embedding_dim, *, base=10000.0, devic
     return _C.cat([columns, rows], -1).reshape(height * width, embedding_dim)
 
 
-def _turned(x, interleaved):
+def _rotated(x, interleaved):
     """Every pair (a, b) as (-b, a)."""
     if interleaved:
         return _C.stack([-x[..., 1::2], x[..., 0::2]], -1).flatten(-2)
@@ -99,7 +99,7 @@ def apply_rotary_emb(q, k, cos, sin, position_ids=None, *, interleaved=False):
             c, s = cos[position_ids], sin[position_ids]
         while 2 < c.ndim < x.ndim:  # (batch, length, dim): heads come between
             c, s = c.unsqueeze(-3), s.unsqueeze(-3)
-        return x * c.to(x.dtype) + _turned(x, interleaved) * s.to(x.dtype)
+        return x * c.to(x.dtype) + _rotated(x, interleaved) * s.to(x.dtype)
 
     return rotated(q), rotated(k)
 

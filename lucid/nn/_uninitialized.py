@@ -17,7 +17,7 @@ _ALLOWED = {
     "is_floating_point",
 }
 
-# methods that are no ops, and would read what is not there
+# methods that are not ops and would read missing values
 _READING = (
     "__array__ __bool__ __complex__ __float__ __getitem__ __index__ __int__ __iter__ __len__ __setitem__ backward data_ptr dim "
     "dim_order is_contiguous is_nonzero item ndimension nelement numel numpy storage_offset stride tolist untyped_storage"
@@ -33,12 +33,12 @@ def _refuse(what):
 
 
 class _Uninitialized:
-    """What both have: a device and a dtype, but neither shape nor values."""
+    """Shared by both: a device and a dtype, but neither shape nor values."""
 
     _is_uninitialized = True
 
     def materialize(self, shape, device=None, dtype=None):
-        """Become a tensor of this shape, with whatever values the memory has."""
+        """Become an uninitialised tensor of this shape."""
         self.data = _C.empty(shape, device=self.device if device is None else device, dtype=dtype or self.dtype)
         self.__class__ = self._becomes
 

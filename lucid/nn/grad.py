@@ -15,7 +15,7 @@ __all__ = ["conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "co
 
 
 def _gradient(conv, missing, operands, grad_output, place, options):
-    """Of a convolution for one operand, which does not matter: it is linear in it."""
+    """The gradient of a convolution for one operand; its values do not matter, because the convolution is linear in it."""
     with enable_grad():
         x = grad_output.new_zeros(missing).requires_grad_()
         pair = (x, *operands) if place == 0 else (*operands, x)

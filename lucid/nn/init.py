@@ -28,7 +28,7 @@ _LINEAR = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_tra
 
 
 def calculate_gain(nonlinearity, param=None):
-    """How much a nonlinearity shrinks the spread of its input: what starting values are multiplied with.
+    """The recommended gain for a nonlinearity, which compensates how much it shrinks the standard deviation of its input.
 
     >>> lucid.nn.init.calculate_gain("leaky_relu", 1.0)
     1.0
@@ -111,7 +111,7 @@ def eye_(tensor):
 
 
 def dirac_(tensor, groups=1):
-    """Make the weight of a convolution keep as many channels as it can as they are. Returns the tensor.
+    """Fill a convolution's weight with Dirac deltas, so that it preserves as many channels as possible. Returns the tensor.
 
     >>> lucid.nn.init.dirac_(lucid.empty(1, 1, 3))
     tensor([[[0., 1., 0.]]])
@@ -145,7 +145,7 @@ def _calculate_correct_fan(tensor, mode):
 
 
 def xavier_uniform_(tensor, gain=1.0, generator=None):
-    """Uniform numbers that keep the spread of signals and gradients alike (Glorot). Returns the tensor.
+    """Fill with uniform numbers that keep the variance of signals and gradients equal (Glorot). Returns the tensor.
 
     >>> bool((lucid.nn.init.xavier_uniform_(lucid.empty(2, 3)).abs() < 1.1).all())
     True
@@ -155,7 +155,7 @@ def xavier_uniform_(tensor, gain=1.0, generator=None):
 
 
 def xavier_normal_(tensor, gain=1.0, generator=None):
-    """Normal numbers that keep the spread of signals and gradients alike (Glorot). Returns the tensor.
+    """Fill with normal numbers that keep the variance of signals and gradients equal (Glorot). Returns the tensor.
 
     >>> tuple(lucid.nn.init.xavier_normal_(lucid.empty(2, 3)).shape)
     (2, 3)
@@ -175,7 +175,7 @@ def _warn_if_empty(tensor):
 
 
 def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
-    """Uniform numbers that keep the spread of signals through rectifiers (He). Returns the tensor.
+    """Fill with uniform numbers that keep the variance of signals through rectifiers (He). Returns the tensor.
 
     >>> bool((lucid.nn.init.kaiming_uniform_(lucid.empty(2, 3)).abs() < 1.5).all())
     True
@@ -187,7 +187,7 @@ def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", gene
 
 
 def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
-    """Normal numbers that keep the spread of signals through rectifiers (He). Returns the tensor.
+    """Fill with normal numbers that keep the variance of signals through rectifiers (He). Returns the tensor.
 
     >>> tuple(lucid.nn.init.kaiming_normal_(lucid.empty(2, 3)).shape)
     (2, 3)
@@ -198,7 +198,7 @@ def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", gener
 
 
 def orthogonal_(tensor, gain=1, generator=None):
-    """Make a matrix orthogonal (rows, or columns if there are fewer): lengths of vectors are kept. Returns the tensor.
+    """Fill with a (semi-)orthogonal matrix: rows are orthonormal, or columns if there are fewer. Returns the tensor.
 
     >>> w = lucid.nn.init.orthogonal_(lucid.empty(2, 3))
     >>> bool(((w @ w.t() - lucid.eye(2)).abs() < 1e-6).all())
@@ -220,7 +220,7 @@ def orthogonal_(tensor, gain=1, generator=None):
 
 
 def sparse_(tensor, sparsity, std=0.01, generator=None):
-    """Normal numbers, a part of each column set to zero. Returns the tensor.
+    """Fill a matrix with normal numbers and set a fraction of each column to zero. Returns the tensor.
 
     >>> int((lucid.nn.init.sparse_(lucid.empty(4, 2), 0.5) == 0).sum())
     4
@@ -250,7 +250,7 @@ def _redraw_outside(tensor, mean, std, low, high, generator):
 
 
 def _choose_from_uniform(tensor, mean, std, low, high, generator):
-    """Candidates between the bounds, each accepted with a chance of its density over the greatest one."""
+    """Rejection sampling: uniform candidates between the bounds, accepted with probability density / largest density."""
     peak = -0.5 * ((max(low, min(mean, high)) - mean) / std) ** 2
     candidates, chance, kept, pending = _C.empty_like(tensor), _C.empty_like(tensor), None, None
     while pending is None or pending.any():

@@ -56,7 +56,7 @@ class Buffer(Tensor, metaclass=_IsBuffer):
 
 
 def is_lazy(value):
-    """Whether a parameter or buffer waits for the first call to learn its shape.
+    """Whether a parameter or buffer gets its shape at the first call.
 
     >>> lucid.nn.parameter.is_lazy(lucid.nn.LazyLinear(3).weight)
     True
@@ -65,7 +65,7 @@ def is_lazy(value):
 
 
 def __getattr__(name):
-    # The class overrides every op, which all ops must look for once it exists: not before somebody needs it.
+    # The class overrides every op, and once it exists all ops must check for it: so it is made at first use.
     if name in ("UninitializedParameter", "UninitializedBuffer"):
         from . import _uninitialized
 

@@ -70,7 +70,7 @@ class CyclicLR(LRScheduler):
             group["momentum"] = value
 
     def scale_fn(self, x):
-        """How high a cycle goes."""
+        """The scale of a cycle's amplitude."""
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)
         return {"triangular": 1.0, "triangular2": 1 / (2.0 ** (x - 1)), "exp_range": self.gamma**x}[self.mode]

@@ -1,4 +1,4 @@
-"""What all schedules of learning rates share."""
+"""The base class of learning rate schedules."""
 
 import warnings
 import weakref
@@ -66,7 +66,7 @@ class LRScheduler:
 
     @staticmethod
     def _count_steps_of(optimizer):
-        """The optimizer's step notes that it ran: a schedule that steps before it is an error in the order of calls."""
+        """Wrap the optimizer's step to note that it ran: a schedule that steps first warns about the order of calls."""
         if hasattr(optimizer.step, "_wrapped_by_lr_sched"):
             return
         ref, function = weakref.ref(optimizer), optimizer.step.__func__
@@ -81,7 +81,7 @@ class LRScheduler:
         optimizer.step = step
 
     def _initial_step(self):
-        """The step that making a schedule is: what continues from the learning rate before it leaves that as it is."""
+        """The initial step of a schedule, made by the constructor; a schedule that resumes keeps the current learning rate."""
         self._step_count, self._is_initial = 0, True
         try:
             self.step()
@@ -142,7 +142,7 @@ class LRScheduler:
             self._get_lr_called_within_step = False
 
     def _expect_step(self):
-        """Warn where somebody asks for the rates of this step once more."""
+        """Warn if get_lr is called outside of step."""
         if not self._get_lr_called_within_step:
             warnings.warn(
                 "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",

@@ -1,4 +1,4 @@
-"""An optimizer with other parameters and another state, for a while."""
+"""An optimizer with temporarily replaced parameters and state."""
 
 from collections import defaultdict
 from contextlib import contextmanager

@@ -1,7 +1,8 @@
-"""Optimizers that treat every parameter alike and on its own: what they share.
+"""The base class of optimizers that update every parameter by itself and by the same rule.
 
-A class says in `_checks` which of its settings are looked at, by name (RULES) or as (name, message, condition), and passes what
-its constructor was given to this one. What the switches do, they do here: `foreach`, `fused`, `capturable`, `differentiable`.
+A class lists in `_checks` which settings are checked, by name (RULES) or as (name, message, condition), and passes the
+arguments of its constructor to this one. The switches `foreach`, `fused`, `capturable` and `differentiable` are implemented
+here.
 """
 
 from .._C import (
@@ -23,7 +24,7 @@ def _not_negative(value):
     return value >= 0.0
 
 
-RULES = {  # how PyTorch words what is wrong, and what is right
+RULES = {  # PyTorch's message for an invalid setting, and the condition of a valid one
     "lr": ("Invalid learning rate: {}", _not_negative),
     "eps": ("Invalid epsilon value: {}", _not_negative),
     "rho": ("Invalid rho value: {}", lambda rho: 0.0 <= rho <= 1.0),
@@ -33,7 +34,7 @@ RULES = {  # how PyTorch words what is wrong, and what is right
         for name in ("alpha", "momentum", "weight_decay", "momentum_decay", "lr_decay", "initial_accumulator_value")
     },
 }
-OPTIONS = {  # what the class's own text need not repeat
+OPTIONS = {  # documentation of the shared options
     "foreach": "foreach: None or True: one call for all parameters of a group; False: tensor by tensor, with the same values.",
     "fused": "fused: like foreach; True wants real floating point parameters, and lets GradScaler leave its scale to the step.",
     "capturable": "capturable: for parameters on CUDA; with parameters on the CPU a step raises.",
@@ -71,7 +72,7 @@ def check_betas(settings):
 
 
 def value_of(x):
-    """A setting or count that may be a tensor, as a number.
+    """A setting or count, which may be a tensor, as a Python scalar.
 
     >>> lucid.optim._tensorwise.value_of(lucid.tensor(0.5)), lucid.optim._tensorwise.value_of(2)
     (0.5, 2)
@@ -80,7 +81,7 @@ def value_of(x):
 
 
 def in_formula(x, group):
-    """A setting as a step computes with it: a number, or the tensor itself if the step is recorded.
+    """A setting as used in a formula: a Python scalar, or the tensor itself if the step is recorded.
 
     >>> lucid.optim._tensorwise.in_formula(lucid.tensor(0.5), {"differentiable": True})
     tensor(0.5000)
@@ -165,16 +166,16 @@ def _arguments(cls):
 
 
 def _documented(cls):
-    """The class's text with what its options do, before the example."""
+    """The class's docstring with the shared options inserted before the example."""
     names = _arguments(cls)
     text, mark, example = cls.__doc__.partition("    >>> ")
     return text + "".join(f"    {OPTIONS[n]}\n" for n in OPTIONS if n in names) + "\n" + mark + example
 
 
 class Tensorwise(Optimizer):
-    """`_start(state, p, group)` fills the state of a parameter: the count, and what `_zeros` names. Then either all parameters
-    of a group are updated by one call, `_fused(group, params, grads, states)`, which counts the step too, or each on its own:
-    `_update(p, grad, state, group)`.
+    """`_start(state, p, group)` initialises the state of a parameter: the count, and the tensors that `_zeros` names. Then
+    either all parameters of a group are updated by one call, `_fused(group, params, grads, states)`, which counts the step
+    too, or each on its own: `_update(p, grad, state, group)`.
 
     >>> issubclass(lucid.optim.SGD, lucid.optim._tensorwise.Tensorwise)
     True
@@ -244,7 +245,7 @@ class Tensorwise(Optimizer):
         return states
 
     def _in_one_call(self, group, params):
-        """Whether the parameters are updated together. False for either switch asks for one after the other."""
+        """Whether the parameters are updated together. False for either switch means one by one."""
         get = group.get
         foreach, fused = get("foreach"), get("fused")
         if get("capturable") and not all(_device_can(p)["queue"] for p in params):
@@ -261,7 +262,7 @@ class Tensorwise(Optimizer):
             return False
         return self._fused is not None and plain and bool(foreach or fused or (foreach is None and fused is None))
 
-    _foreach_records = False  # PyTorch's SGD alone can do both
+    _foreach_records = False  # only PyTorch's SGD can do both
 
     @without_grad
     def step(self):

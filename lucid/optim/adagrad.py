@@ -157,19 +157,19 @@ class RMSprop(Tensorwise):
         square.mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
         if group["centered"]:
             mean = state["grad_avg"].lerp_(grad, 1 - alpha)
-            spread = square.addcmul(mean, mean, value=-1).sqrt()
+            deviation = square.addcmul(mean, mean, value=-1).sqrt()
         else:
-            spread = square.sqrt()
-        spread = spread + group["eps"]
+            deviation = square.sqrt()
+        deviation = deviation + group["eps"]
         if group["momentum"] > 0:
-            buffer = state["momentum_buffer"].mul_(group["momentum"]).addcdiv_(grad, spread)
+            buffer = state["momentum_buffer"].mul_(group["momentum"]).addcdiv_(grad, deviation)
             descend(p, buffer, lr)
         else:
-            descend_quotient(p, grad, spread, lr)
+            descend_quotient(p, grad, deviation, lr)
 
 
 class Adafactor(Tensorwise):
-    """Scaled by squared gradients that are kept as a row and a column per matrix: little memory.
+    """Steps scaled by squared gradients, stored as one row and one column per matrix, which saves memory.
 
     >>> p = lucid.tensor([1.0], requires_grad=True)
     >>> optimizer = lucid.optim.Adafactor([p])

@@ -287,7 +287,7 @@ class NAdam(_WithBetas):
 
 
 class RAdam(_WithBetas):
-    """Adam whose first steps, while the mean square is not to be trusted, do without it.
+    """Rectified Adam: the first steps, in which the variance of the adaptive rate is not tractable, do not use it.
 
     >>> p = lucid.tensor([1.0], requires_grad=True)
     >>> optimizer = lucid.optim.RAdam([p])

@@ -7,7 +7,7 @@ from ._tensorwise import Tensorwise, each, value_of
 
 
 def _orthogonalised(update, coefficients, steps, eps):
-    """Nearly the nearest orthogonal matrix, by a polynomial of Newton and Schulz in bfloat16."""
+    """An approximation of the nearest orthogonal matrix, by Newton-Schulz iterations in bfloat16."""
     a, b, c = coefficients
     x, tall = update.bfloat16(), update.size(0) > update.size(1)
     if tall:

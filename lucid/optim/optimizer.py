@@ -1,4 +1,4 @@
-"""What all optimizers share: parameter groups, state, saving and loading, hooks."""
+"""The base class of optimizers: parameter groups, state, saving and loading, hooks."""
 
 import functools
 from collections import OrderedDict, defaultdict
@@ -237,7 +237,7 @@ class Optimizer:
         self.param_groups.append(param_group)
 
     def zero_grad(self, set_to_none=True):
-        """Forget the gradients; set_to_none=False fills them with zeros."""
+        """Reset the gradients to None; set_to_none=False fills them with zeros."""
         for group in self.param_groups:
             for p in group["params"]:
                 if p.grad is None:
@@ -257,7 +257,7 @@ class Optimizer:
 
     # --- saving -------------------------------------------------------------------------------------------------------
     def state_dict(self):
-        """State and settings, with numbers instead of parameters: PyTorch's format."""
+        """State and settings, with indices instead of parameters: PyTorch's format."""
         for hook in self._optimizer_state_dict_pre_hooks.values():
             hook(self)
         numbers = {}
@@ -282,7 +282,7 @@ class Optimizer:
         return value.to(dtype=param.dtype, device=param.device) if param.is_floating_point() else value.to(device=param.device)
 
     def load_state_dict(self, state_dict):
-        """Take over state and settings of an optimizer with the same groups; PyTorch's state dicts fit too."""
+        """Load state and settings of an optimizer with the same groups, also from PyTorch's state dicts."""
         state_dict = state_dict.copy()
         for hook in self._optimizer_load_state_dict_pre_hooks.values():
             state_dict = hook(self, state_dict) or state_dict

@@ -1,4 +1,4 @@
-"""Gradient descent: plain, averaged, and by signs."""
+"""Gradient descent: SGD, averaged SGD, Rprop."""
 
 from .. import _C
 from ._tensorwise import Tensorwise, descend, each, in_formula, step_count, value_of
@@ -190,11 +190,11 @@ class Rprop(Tensorwise):
     def _update(self, p, grad, state, group):
         shrink, grow = group["etas"]
         previous, size = state["prev"], state["step_size"]
-        turned = grad.mul(previous).sign()
+        agreement = grad.mul(previous).sign()
         one, grow, shrink = (p.new_tensor(v) for v in (1.0, grow, shrink))
-        factor = _C.where(turned > 0, grow, _C.where(turned < 0, shrink, one))
+        factor = _C.where(agreement > 0, grow, _C.where(agreement < 0, shrink, one))
         size.mul_(factor).clamp_(*group["step_sizes"])
-        grad = grad.masked_fill(turned < 0, 0.0)
+        grad = grad.masked_fill(agreement < 0, 0.0)
         p.addcmul_(grad.sign(), size, value=-1)
         previous.copy_(grad)
 

@@ -12,7 +12,7 @@ from .lr_scheduler import LRScheduler
 
 
 def get_ema_multi_avg_fn(decay=0.999):
-    """How an exponential moving average takes in new parameters, all at once.
+    """The update function of an exponential moving average, for a list of parameters.
 
     >>> mean = lucid.zeros(1)
     >>> lucid.optim.swa_utils.get_ema_multi_avg_fn(0.5)([mean], [lucid.ones(1)], 1); mean
@@ -32,7 +32,7 @@ def get_ema_multi_avg_fn(decay=0.999):
 
 
 def get_swa_multi_avg_fn():
-    """How a plain mean takes in new parameters, all at once.
+    """The update function of a plain average, for a list of parameters.
 
     >>> mean = lucid.zeros(1)
     >>> lucid.optim.swa_utils.get_swa_multi_avg_fn()([mean], [lucid.ones(1)], 3); mean
@@ -52,7 +52,7 @@ def get_swa_multi_avg_fn():
 
 
 def get_ema_avg_fn(decay=0.999):
-    """How an exponential moving average takes in one new parameter.
+    """The update function of an exponential moving average, for one parameter.
 
     >>> lucid.optim.swa_utils.get_ema_avg_fn(0.5)(lucid.zeros(1), lucid.ones(1), 1)
     tensor([0.5000])
@@ -67,7 +67,7 @@ def get_ema_avg_fn(decay=0.999):
 
 
 def get_swa_avg_fn():
-    """How a plain mean takes in one new parameter.
+    """The update function of a plain average, for one parameter.
 
     >>> lucid.optim.swa_utils.get_swa_avg_fn()(lucid.zeros(1), lucid.ones(1), 3)
     tensor([0.2500])

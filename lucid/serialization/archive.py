@@ -1,9 +1,8 @@
 """Zip archives of stored (not compressed) records, each beginning at a multiple of 64 bytes: PyTorch's container.
 
 Python's zipfile is not used: it takes longer to import than a checkpoint to open, unpacks compressed records of any size,
-and does not say where the bytes of a record lie, which mapping needs. What the reader believes, it has checked: every
-record lies inside the file, no two overlap (so what is read is never more than the file), and nothing is ever written to a
-path a file names.
+and does not say where the bytes of a record lie, which mapping needs. The reader checks everything it uses: every record lies
+inside the file, no two overlap (so it never reads more than the file), and it never writes to a path that a file names.
 """
 
 import functools
@@ -20,9 +19,9 @@ CENTRAL = struct.Struct("<4s6H3I5H2I")
 END = struct.Struct("<4s4H2IH")
 END64 = struct.Struct("<4sQ2H2I4Q")
 LOCATOR64 = struct.Struct("<4sIQI")
-SMALL, MANY = 0xFFFFFFFF, 0xFFFF  # "look into the 64-bit field"
+SMALL, MANY = 0xFFFFFFFF, 0xFFFF  # marks a value that is in the 64-bit field
 UTF8 = 1 << 11
-MOST_DEFLATED = 1100  # bytes that one byte can unpack to
+MOST_DEFLATED = 1100  # largest compression ratio
 DATE = (1 << 5) | 1  # 1 January 1980: the same content is the same file
 
 
@@ -78,13 +77,14 @@ class Writer:
         write_parts(self.file, [entries, _ending(position, len(entries), len(placed))])
 
     def _write_pieces(self, placed):
-        """The records by several threads; checksums are taken on the way, so headers come after what they head."""
-        start, spread = self.file.tell(), []
+        """Write the records with several threads. Checksums are computed on the way, so headers are written after their
+        records."""
+        start, located = self.file.tell(), []
         for record, parts in zip(placed, self.contents, strict=True):
             offsets = itertools.accumulate((len(part) for part in parts), initial=start + record.offset)
-            spread += [(record, offset, part) for offset, part in zip(offsets, parts, strict=False)]
-        found = write_pieces(self.file, [(offset, part) for _, offset, part in spread], lambda data: (len(data), _crc32(data)))
-        for (record, _, _), pieces in zip(spread, found, strict=True):
+            located += [(record, offset, part) for offset, part in zip(offsets, parts, strict=False)]
+        found = write_pieces(self.file, [(offset, part) for _, offset, part in located], lambda data: (len(data), _crc32(data)))
+        for (record, _, _), pieces in zip(located, found, strict=True):
             for length, crc in pieces:
                 record.crc = joined(record.crc, crc, length)
         write_pieces(self.file, [(start + record.header, _local(record)) for record in placed])
@@ -99,7 +99,7 @@ def _checksum(parts):
 
 
 def _local(record):
-    """What stands before the bytes of a record."""
+    """The local header of a record."""
     wide = struct.pack("<2H2Q", 1, 16, record.size, record.size) if record.size >= SMALL else b""
     padding = record.offset - record.header - LOCAL.size - len(record.name) - len(wide) - 4
     extra = wide + struct.pack("<2sH", b"FB", padding) + b"Z" * padding
@@ -109,7 +109,7 @@ def _local(record):
 
 
 def joined(first, second, length):
-    """The checksum of two pieces of data from theirs; length: bytes of the second.
+    """The checksum of two concatenated pieces from their checksums; length: bytes of the second.
 
     >>> joined(_crc32(b"ab"), _crc32(b"cde"), 3) == _crc32(b"abcde")
     True
@@ -119,7 +119,7 @@ def joined(first, second, length):
 
 @functools.lru_cache(64)
 def _shift(length):
-    """x to the power of the bits of so many bytes, modulo the checksum's polynomial."""
+    """x ** (8 * length) modulo the checksum's polynomial."""
     power, square = 1 << 31, 1 << 23  # 1 and x^8: bits are reflected
     while length:
         if length & 1:
@@ -149,7 +149,7 @@ def _entry(record):
 
 
 def _ending(begin, size, count):
-    """What follows a directory of so many bytes and records that begins there."""
+    """The end record of a directory with this position, size and number of records."""
     ending = b""
     if begin >= SMALL or count >= MANY:
         ending = END64.pack(b"PK\6\6", END64.size - 12, 45, 45, 0, 0, count, count, size, begin)

@@ -1,4 +1,4 @@
-"""What reading a file may raise besides the system's own errors."""
+"""Exceptions of reading files, besides the system's own."""
 
 import pickle
 

@@ -134,7 +134,7 @@ def bytes_of(tensor):
 
 
 def countable(shape):
-    """Whether sizes, also those beside a 0, have a product that strides can have.
+    """Whether the product of the sizes, zeros counted as one, fits a stride.
 
     >>> countable([3, 0]), countable([1 << 62, 1 << 62, 0])
     (True, False)
@@ -143,7 +143,7 @@ def countable(shape):
 
 
 def make_bools(flat):
-    """Bytes that are read as bools: what is not 0 becomes 1, which is what kernels count on.
+    """Normalise bytes to bools: nonzero becomes 1, as kernels require.
 
     >>> values = _C.tensor([0, 7], dtype=_C.uint8)
     >>> make_bools(values)
@@ -155,7 +155,7 @@ def make_bools(flat):
 
 
 def takes_pieces(file, size):
-    """Whether so many bytes are worth several threads, and the file takes writes at any offset.
+    """Whether this many bytes are worth several threads, and the file supports writes at any offset.
 
     >>> takes_pieces(io.BytesIO(), 1 << 30)
     False
@@ -166,8 +166,8 @@ def takes_pieces(file, size):
 def write_pieces(file, placed, look=None):
     """Write buffers at offsets, in pieces, by several threads; a list of what look(piece) returned for each buffer's pieces.
 
-    The system takes one write at a time to a file. While it copies the piece of one thread, another looks at its own, and so
-    brings it into the cache from which it will be copied.
+    The system takes one write at a time to a file. While it copies the piece of one thread, another thread runs look() on its
+    own piece, and so brings it into the cache from which it will be copied.
 
     >>> import tempfile
     >>> with tempfile.TemporaryFile(buffering=0) as file:
@@ -225,9 +225,9 @@ def _sync_folder(path):
 
 @contextlib.contextmanager
 def written_at_once(path):
-    """A file to write that takes its name when it is complete and on disk: until then the old file is there, whatever happens.
+    """A file to write that takes its name when it is complete and on disk: until then the old file stays, whatever happens.
 
-    What is not a regular file (a pipe, a device) is written as it is. A link keeps pointing to the file, which is replaced.
+    A pipe or a device is written directly. A link keeps pointing to the file, which is replaced.
 
     >>> import tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "file")
@@ -247,7 +247,7 @@ def written_at_once(path):
             yield file
         return
     folder, name = os.path.split(path)
-    name = os.fsdecode(os.fsencode(name)[:200])  # room for what is added
+    name = os.fsdecode(os.fsencode(name)[:200])  # leaves space for the suffix
     temporary = os.path.join(folder, f".{name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
     try:
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666)
@@ -269,7 +269,7 @@ def written_at_once(path):
 
 @contextlib.contextmanager
 def target(f):
-    """What to write to: a path's new file, or the file object itself.
+    """The file to write: the temporary file of a path, or the file object itself.
 
     >>> memory = io.BytesIO()
     >>> with target(memory) as file:

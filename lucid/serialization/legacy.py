@@ -59,7 +59,7 @@ def read(source, map_location, trusted, allowed, **options):
     ...     read(source, None, False, {})
     [tensor([1.])]
     """
-    data = bytearray(source.size)  # writable: tensors look at it while they are filled
+    data = bytearray(source.size)  # writable: tensors use it while they are filled
     source.read_into(0, data)
     empty = Storages(_no_storages, None)
     first, at = unpickled(data[:_HEAD], empty, False, {}) if data[:1] == b"\x80" and _is_magic(data) else (None, 0)

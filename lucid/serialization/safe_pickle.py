@@ -12,7 +12,7 @@ from collections import OrderedDict
 from .errors import CorruptFileError, MissingDeviceError, UnpicklingError
 
 _SIMPLE_KEYS = (str, int, float, bool, bytes, complex, type(None))
-_KEY_DEPTH = 8  # of tuples in tuples as keys: hashing recurses
+_KEY_DEPTH = 8  # depth of nested tuples as keys: hashing recurses
 
 
 class _Mark:
@@ -50,7 +50,7 @@ class Machine:
         self.callables, self.values, self.allowed, self.persistent = callables, values, allowed, persistent
         self.callable_ids = {id(f) for f in callables.values()} | {id(f) for f in allowed.values()}
         self.classes = tuple(f for f in allowed.values() if isinstance(f, type))
-        self.parts = 16 * len(data)  # of keys that may still be looked at: tuples that share parts have any number of them
+        self.parts = 16 * len(data)  # budget of key elements: tuples with shared parts can have any number
 
     def load(self):
         """The next object; `at` is behind it afterwards."""

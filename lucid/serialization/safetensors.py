@@ -109,7 +109,7 @@ def _no_repeats(pairs):
     return result
 
 
-def _entries(header, room):
+def _entries(header, size):
     """(name, dtype, shape, begin, end) in the order of the file, checked: in bounds, of the right sizes, without gaps."""
     entries = []
     for name, about in header.items():
@@ -125,9 +125,9 @@ def _entries(header, room):
         count = 1
         for n in shape:
             count *= n
-        if end < begin or end > room or count * dtype.itemsize != end - begin or not countable(shape):
+        if end < begin or end > size or count * dtype.itemsize != end - begin or not countable(shape):
             raise CorruptFileError(
-                f"the entry {name!r} of the safetensors header does not fit: {shape!s:.200} in bytes {begin} to {end} of {room}"
+                f"the entry {name!r} of the safetensors header does not fit: {shape!s:.200} in bytes {begin} to {end} of {size}"
             )
         entries.append((name, dtype, shape, begin, end))
     entries.sort(key=lambda entry: (entry[3], entry[4]))
@@ -136,8 +136,8 @@ def _entries(header, room):
         if begin != at:
             raise CorruptFileError(f"the entry {name!r} of the safetensors header leaves a gap or overlaps another")
         at = end
-    if at != room:
-        raise CorruptFileError(f"the safetensors file has {room - at} bytes that belong to nothing (or lacks them)")
+    if at != size:
+        raise CorruptFileError(f"the safetensors file has {size - at} bytes that belong to nothing (or lacks them)")
     return entries
 
 

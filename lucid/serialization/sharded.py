@@ -35,14 +35,14 @@ def save_sharded(state_dict, folder, max_shard_size="5GB", name="model"):
     tensor([1., 1., 1., 1.])
     """
     limit = _bytes(max_shard_size)
-    shards, room = [], 0
+    shards, left = [], 0
     for key, tensor in state_dict.items():
         size = tensor.numel() * tensor.element_size()
-        if not shards or size > room:
+        if not shards or size > left:
             shards.append({})
-            room = limit
+            left = limit
         shards[-1][key] = tensor
-        room -= size
+        left -= size
     os.makedirs(folder, exist_ok=True)
     names = [f"{name}-{i:05}-of-{len(shards):05}.safetensors" for i in range(1, len(shards) + 1)]
     where = {}

@@ -65,7 +65,7 @@ _NAMED_DTYPES = {getattr(_C, name): _Name("torch", name) for name in _DTYPE_NAME
 
 
 class _Stored:
-    """A storage in a pickle: what its persistent id says."""
+    """A storage in a pickle: the fields of its persistent id."""
 
     def __init__(self, kind, key, location, count):
         self.id = ("storage", kind, key, location, count)
@@ -195,7 +195,7 @@ def write(value, file, protocol, byteorder=True):
 
 # --- reading ----------------------------------------------------------------------------------------------------------------
 class _Storage:
-    """What a persistent id stands for while a pickle is read."""
+    """The storage of a persistent id while a pickle is read."""
 
     __slots__ = ("dtype", "untyped")
 
@@ -467,9 +467,9 @@ def _moved(storage, map_location, location):
 
 
 def unpickled(data, storages, trusted, allowed, version=versions.FORMAT, position=0, pickle_module=None, **pickle_args):
-    """The object of a pickle and where it ended; trusted: by Python's own machine, which calls what it is told.
+    """The object of a pickle and where it ended; trusted: by Python's own unpickler, which calls anything the file names.
 
-    allowed: what else a file may name, by full name. version: of the file, for the names that only old ones use.
+    allowed: further names that a file may use, by full name. version: of the file, for the names that only old ones use.
 
     >>> unpickled(pickle.dumps("text"), Storages(None, None), False, {})[0]
     'text'

@@ -1,9 +1,9 @@
-"""Versions of files, and what becomes of old ones.
+"""Versions of files, and migrations of old ones.
 
-Every file carries the version of its format and of the op schemas it was written with. One that is newer than this code is
-refused by name; an older one is migrated: a migration says what the names that only old files use stand for today, and may
-change the object that was read. To change the format: raise FORMAT, add the migration of the version that was current, and
-keep a file of that version in tests/serialization/data.
+Every file carries the version of its format and of the op schemas it was written with. A newer file than this code is refused;
+an older one is migrated: a migration maps names that only old files use to today's, and may change the object that was read.
+To change the format: raise FORMAT, add the migration of the version that was current, and keep a file of that version in
+tests/serialization/data.
 
 1  a plain pickle, as `pickle.dump` wrote tensors before there was `save`: values as bytes, no shared storages
 2  PyTorch's zip archive, with a record `.lucid/version`; safetensors files, with the same among their metadata
@@ -37,7 +37,7 @@ def _tensor_of_bytes(cls, data, shape, stride, dtype, device, requires_grad):
 
 
 def _step_of_numbers(value):
-    """A number of steps that is a Python number, as PyTorch's optimizers kept it at first, becomes the tensor of today."""
+    """Convert step counts that are Python scalars, as old PyTorch optimizers saved them, to tensors."""
     if isinstance(value, dict) and isinstance(value.get("state"), dict) and "param_groups" in value:
         for state in value["state"].values():
             if isinstance(state, dict) and isinstance(state.get("step"), (int, float)):
@@ -52,7 +52,7 @@ MIGRATIONS = {1: Migration({"lucid._C _rebuild_tensor": _tensor_of_bytes}, _step
 
 
 def old_names(version):
-    """What the names stand for that only files of a version, or of those after it, use.
+    """The meaning of names that only files of this version, or a later one, use.
 
     >>> list(old_names(1)), list(old_names(FORMAT))
     (['lucid._C _rebuild_tensor'], [])
@@ -64,7 +64,7 @@ def old_names(version):
 
 
 def current():
-    """The record that says by what a file was written.
+    """The record that identifies the writer of a file.
 
     >>> check(current()) == FORMAT
     True
@@ -96,7 +96,7 @@ def check(record):
 
 
 def migrate(value, version):
-    """What an object of an older version is today.
+    """Migrate an object of an older version.
 
     >>> old = {"state": {0: {"step": 3}}, "param_groups": []}
     >>> migrate(old, 1)["state"][0]["step"]

@@ -1,4 +1,4 @@
-"""What tests need: comparing with tolerances, and tensors of random values."""
+"""Tools for tests: comparison with tolerances, and tensors of random values."""
 
 from ._comparison import assert_allclose, assert_close
 from ._creation import make_tensor

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from .. import _C
 
-_TOLERANCES = {  # dtype or type of number: rtol, atol. What is not here must be equal
+_TOLERANCES = {  # dtype or Python scalar type: rtol, atol. Types not listed must be equal
     "float16": (0.001, 1e-5),
     "bfloat16": (0.016, 1e-5),
     "float32": (1.3e-6, 1e-5),
@@ -19,7 +19,7 @@ _EXACT = (0.0, 0.0)
 
 
 class _Mismatch(Exception):
-    """What is wrong, and for which item of the structure."""
+    """A mismatch, and the item of the structure it belongs to."""
 
     def __init__(self, kind, text, where):
         self.kind, self.text, self.where = kind, text, where

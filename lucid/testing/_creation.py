@@ -64,7 +64,7 @@ def make_tensor(
     exclude_zero=False,
     memory_format=None,
 ):
-    """A tensor of random values drawn evenly from [low, high): by default [-9, 9), or what the dtype has of it.
+    """A tensor of uniform random values from [low, high): by default [-9, 9), clamped to the range of the dtype.
 
     >>> t = lucid.testing.make_tensor(2, 3, dtype=lucid.float64, device="cpu", low=0, high=1)
     >>> t.shape, bool((t >= 0).all()), bool((t < 1).all())

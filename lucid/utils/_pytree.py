@@ -1,4 +1,4 @@
-"""Trees of Python containers: tuples, lists, dicts and kin, named tuples, whatever is registered. Everything else is a leaf.
+"""Trees of Python containers: tuples, lists, dicts and similar, named tuples, registered classes. Everything else is a leaf.
 
 >>> leaves, spec = lucid.utils._pytree.tree_flatten({"a": 1, "b": [2, (3, None)]})
 >>> leaves
@@ -190,7 +190,7 @@ _LEAF = LeafSpec()
 
 
 def tree_is_leaf(tree, is_leaf=None):
-    """Whether something is a leaf: no container that is known, or one that `is_leaf` says to take whole.
+    """Whether an object is a leaf: not a known container, or one that `is_leaf` accepts.
 
     >>> lucid.utils._pytree.tree_is_leaf(3), lucid.utils._pytree.tree_is_leaf([3])
     (True, False)
@@ -256,7 +256,7 @@ def tree_structure(tree, is_leaf=None):
 
 
 def tree_map(func, tree, *rests, is_leaf=None):
-    """A tree of what `func` makes of each leaf, and of what further trees have in its place.
+    """Apply `func` to each leaf, and to the matching parts of further trees; returns the tree of results.
 
     >>> lucid.utils._pytree.tree_map(lambda a, b: a + b, {"a": 1, "b": [2]}, {"a": 10, "b": [20]})
     {'a': 11, 'b': [22]}
@@ -266,7 +266,7 @@ def tree_map(func, tree, *rests, is_leaf=None):
 
 
 def tree_map_(func, tree, *rests, is_leaf=None):
-    """Call `func` with each leaf, and what further trees have in its place; the tree itself is returned.
+    """Call `func` with each leaf and the matching parts of further trees; returns the tree itself.
 
     >>> weights = [lucid.ones(2), lucid.ones(1)]
     >>> lucid.utils._pytree.tree_map_(lambda w: w.mul_(3), weights)
@@ -285,7 +285,7 @@ def _chosen(what):
 
 
 def tree_map_only(type_or_types_or_pred, /, func, tree, is_leaf=None):
-    """As tree_map, for leaves of some types or that a function says yes to; the others stay.
+    """As tree_map, for leaves of some types or that a predicate accepts; the others stay.
 
     >>> lucid.utils._pytree.tree_map_only(int, lambda x: x + 1, [1, "a"])
     [2, 'a']
@@ -295,7 +295,7 @@ def tree_map_only(type_or_types_or_pred, /, func, tree, is_leaf=None):
 
 
 def tree_map_only_(type_or_types_or_pred, /, func, tree, is_leaf=None):
-    """As tree_map_, for leaves of some types or that a function says yes to.
+    """As tree_map_, for leaves of some types or that a predicate accepts.
 
     >>> lucid.utils._pytree.tree_map_only_(lucid.Tensor, lambda x: x.add_(1), [lucid.zeros(1), "a"])
     [tensor([1.]), 'a']
@@ -305,7 +305,7 @@ def tree_map_only_(type_or_types_or_pred, /, func, tree, is_leaf=None):
 
 
 def tree_all(pred, tree, is_leaf=None):
-    """Whether `pred` says yes to all leaves.
+    """Whether `pred` is true for all leaves.
 
     >>> lucid.utils._pytree.tree_all(lambda x: x > 0, [1, (2, 3)])
     True
@@ -314,7 +314,7 @@ def tree_all(pred, tree, is_leaf=None):
 
 
 def tree_any(pred, tree, is_leaf=None):
-    """Whether `pred` says yes to any leaf.
+    """Whether `pred` is true for any leaf.
 
     >>> lucid.utils._pytree.tree_any(lambda x: x > 2, [1, (2, 3)])
     True
@@ -323,7 +323,7 @@ def tree_any(pred, tree, is_leaf=None):
 
 
 def tree_all_only(type_or_types, /, pred, tree, is_leaf=None):
-    """Whether `pred` says yes to all leaves of some types.
+    """Whether `pred` is true for all leaves of some types.
 
     >>> lucid.utils._pytree.tree_all_only(int, lambda x: x > 0, [1, ("a", 3)])
     True
@@ -332,7 +332,7 @@ def tree_all_only(type_or_types, /, pred, tree, is_leaf=None):
 
 
 def tree_any_only(type_or_types, /, pred, tree, is_leaf=None):
-    """Whether `pred` says yes to any leaf of some types.
+    """Whether `pred` is true for any leaf of some types.
 
     >>> lucid.utils._pytree.tree_any_only(int, lambda x: x > 2, [1, ("a", 3)])
     True

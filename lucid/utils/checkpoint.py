@@ -1,4 +1,4 @@
-"""Trade time for memory: keep the inputs of a function instead of what its backward needs, and compute that again.
+"""Activation checkpointing: keep the inputs of a function instead of its saved tensors, and recompute those in backward.
 
 >>> x = lucid.ones(3, requires_grad=True)
 >>> y = lucid.utils.checkpoint.checkpoint(lambda x: x.sin().exp(), x, use_reentrant=False)
@@ -15,7 +15,7 @@ from ..autograd import graph
 
 
 class CheckpointError(RuntimeError):
-    """A function that saved other tensors when it was run again than it did at first.
+    """Raised if the recomputation saved other tensors than the first run.
 
     >>> issubclass(lucid.utils.checkpoint.CheckpointError, RuntimeError)
     True
@@ -23,7 +23,7 @@ class CheckpointError(RuntimeError):
 
 
 class _Enough(Exception):  # noqa: N818 (not an error)
-    """All that backward needs has been computed again."""
+    """Raised when all saved tensors have been recomputed."""
 
 
 def noop_context_fn():
@@ -44,7 +44,7 @@ def _surroundings():
 
 @contextlib.contextmanager
 def _as_then(random_state, surroundings):
-    """The random numbers and the autocast that a function had when it was first run."""
+    """Restores the random state and autocast of the first run."""
     now = random.get_rng_state() if random_state is not None else None
     if random_state is not None:
         random.set_rng_state(random_state)
@@ -161,7 +161,7 @@ def checkpoint(
 ):
     """Run a function and keep only its arguments; backward runs it again for what it needs.
 
-    use_reentrant: False computes again when a saved tensor is first asked for, and stops when all are there (early_stop); it
+    use_reentrant: False recomputes when a saved tensor is first needed, and stops when all are there (early_stop); it
     works with autograd.grad, keyword arguments and nested containers. True is PyTorch's older form. preserve_rng_state: dropout
     draws the same numbers again. determinism_check: "default" compares shapes, dtypes and devices, "none" does not. context_fn:
     two contexts, for the first run and for the second.

@@ -1,4 +1,4 @@
-"""What registering a hook returns.
+"""The handle that registering a hook returns.
 
 >>> handle = lucid.nn.Identity().register_forward_hook(print)
 >>> isinstance(handle, lucid.utils.hooks.RemovableHandle)

@@ -1,4 +1,4 @@
-"""Weights from the network, by PyTorch's old name.
+"""Downloads of weights, by PyTorch's old name.
 
 >>> lucid.utils.model_zoo.load_url is lucid.hub.load_state_dict_from_url
 True

@@ -22,7 +22,7 @@ SMALL = 1e3
 
 
 def elements(dtype, special=True, low=None, high=None):
-    """Numbers that stress: special values of floats, ends of integers. Complex numbers and `special=False` are tame."""
+    """Edge values: special floats, limits of integers. Complex numbers and `special=False` use ordinary values."""
     kind = np.dtype(dtype).kind
     if kind == "f":
         width = 8 * np.dtype(dtype).itemsize
@@ -56,7 +56,7 @@ def shaped(least=1, **options):
 
 @st.composite
 def two(draw, dtypes=ALL, least=0, **options):
-    """Two arrays that broadcast, of dtypes that the standard lets meet: the same kind."""
+    """Two arrays that broadcast, of dtypes that the standard promotes: the same kind."""
     first = draw(st.sampled_from(dtypes))
     groups = [g for g in (("bool",), INTEGERS, FLOATS + COMPLEX) if first in g]
     second = draw(st.sampled_from([d for d in groups[0] if d in dtypes]))

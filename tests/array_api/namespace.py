@@ -15,7 +15,7 @@ MISSING = set()
 
 
 class Place(types.ModuleType):
-    """PyTorch's place, taken by Lucid."""
+    """A stand-in for the module torch that resolves names in Lucid."""
 
     def __init__(self, name, library):
         super().__init__(name)

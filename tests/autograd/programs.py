@@ -1,4 +1,4 @@
-"""Programs that run with Lucid and with PyTorch and must say the same: what the tests of autograd are written in."""
+"""Programs that run with Lucid and with PyTorch and must give the same result: the form of the autograd tests."""
 
 import contextlib
 import gc

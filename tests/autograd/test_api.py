@@ -464,7 +464,8 @@ IN_PLACE = [
 
 
 def pack_may_raise_in_place(m):
-    """Inputs are packed before the write, outputs after it: what was written is recorded, and has no values to go back with."""
+    """Inputs are packed before the write, outputs after it: if packing an output raises, the write is recorded but its saved
+    values are missing."""
 
     def what_is_left(call, fail_at):
         x, w, seen = leaf(m) * 1, leaf(m), []

@@ -420,7 +420,7 @@ def function_twice(L):
 
 
 def of_nothing(L, materialize, log, outputs=1):
-    """A function whose gradient does not arrive, because another one behind it answers None."""
+    """A function that gets no gradient, because the backward of the next function returns None."""
 
     class Stops(L.autograd.Function):
         @staticmethod

@@ -1,4 +1,4 @@
-"""gradcheck and gradgradcheck: they pass what is right, and refuse what PyTorch's refuse."""
+"""gradcheck and gradgradcheck: they accept correct gradients, and refuse what PyTorch's refuse."""
 
 import pytest
 import torch

@@ -28,7 +28,7 @@ def fresh(L, t, other, rng):
 
 def write(L, t, other, rng):
     if other.shape != t.shape or other.stride() != t.stride():
-        other = other.clone()  # what a write reads while it overwrites it is anybody's guess
+        other = other.clone()  # reading elements while overwriting them is undefined
     return rng.choice([lambda: t.mul_(0.5), lambda: t.add_(other), lambda: t.mul_(other), lambda: t.copy_(other)])()
 
 

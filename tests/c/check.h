@@ -1,4 +1,4 @@
-/* What every C test uses: a check that says where it failed and what the engine last complained about. */
+/* For all C tests: a check that prints where it failed and the engine's last error. */
 #pragma once
 #include "../../engine/core/core.h"
 #include <stdio.h>

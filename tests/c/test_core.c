@@ -1,4 +1,4 @@
-/* The core alone: errors, halves, memory, threads, CPUs, libraries, random streams. */
+/* The core alone: errors, half precision, memory, threads, CPUs, libraries, random streams. */
 #include "../../engine/core/random.h"
 #include "check.h"
 #include <fcntl.h>
@@ -85,9 +85,9 @@ static void test_errors(void)
     CHECK(lc_size_of(LC_c128) == 16 && lc_default_dtype == LC_f32 && lc_default_device.kind == LC_CPU);
 }
 
-/* ---- halves ---- */
+/* ---- half precision ---- */
 
-/* Every half is exact in float32 and comes back; between two neighbours, floats go to the nearer, the middle to the even one. */
+/* Every float16 and bfloat16 value is exact in float32 and converts back; floats in between round to nearest, ties to even. */
 static void check_half(float (*value)(uint16_t), uint16_t (*nearest)(float), unsigned infinity)
 {
     for (unsigned h = 0; h < 0x10000; h++) {

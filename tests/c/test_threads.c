@@ -29,11 +29,11 @@ static lc_tensor *waves(int ndim, const int64_t *shape, double start) /* new ref
 /* Products, views of shared tensors, strided and broadcast operands, reductions, scans, an own tensor written in place, a list. */
 static lc_tensor *forward(void)
 {
-    lc_tensor *turned = lc_transpose(matrix, 0, 1), *row = lc_select(matrix, 0, 3);
-    lc_tensor *product = lc_matmul(lc_add(matrix, row), turned);
-    lc_add_(product, lc_softmax(turned, 1, LC_ABSENT));
+    lc_tensor *transposed = lc_transpose(matrix, 0, 1), *row = lc_select(matrix, 0, 3);
+    lc_tensor *product = lc_matmul(lc_add(matrix, row), transposed);
+    lc_add_(product, lc_softmax(transposed, 1, LC_ABSENT));
     lc_mul_(lc_select(product, 1, 2), lc_mean(lc_cumsum(matrix, 0, LC_ABSENT), (int64_t[]){ 1 }, 1, false));
-    return lc_cat((lc_tensor *[]){ lc_tanh(product), lc_mul(turned, LC_NUMBER(0.5)) }, 2, 1);
+    return lc_cat((lc_tensor *[]){ lc_tanh(product), lc_mul(transposed, LC_NUMBER(0.5)) }, 2, 1);
 }
 
 /* Worth several threads: elementwise, and a sum in slices. */

@@ -1,4 +1,4 @@
-"""Whether what Lucid returned is what PyTorch returned: structure, shape, dtype, strides, values. AssertionError if not."""
+"""Compare results of Lucid and PyTorch: structure, shape, dtype, strides, values. Raises AssertionError if they differ."""
 
 import torch
 from torch.testing._internal.common_device_type import precisionOverride, toleranceOverride
@@ -112,7 +112,7 @@ def one_line(text):
 
 
 def assert_same_error(ours, theirs):
-    """Lucid raises PyTorch's class or a subclass of it. What PyTorch has not implemented Lucid may have."""
+    """Lucid raises PyTorch's class or a subclass of it. Lucid may implement what PyTorch does not."""
     if isinstance(theirs, NotImplementedError) and (ours is None or isinstance(ours, RuntimeError)):
         return
     if isinstance(theirs, AttributeError):  # an accident of a function that PyTorch writes in Python

@@ -42,7 +42,7 @@ from torch import Tensor, nn, optim
 import torch.nn.functional as F
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 """
-MADE = {  # what examples use without making it, in an order in which it can be made
+MADE = {  # names that examples use without defining them, in an order in which they can be made
     "model": "nn.Linear(3, 2)",
     "net": "nn.Linear(3, 2)",
     "optimizer": "torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)",
@@ -57,7 +57,7 @@ MADE = {  # what examples use without making it, in an order in which it can be 
     "x": "torch.arange(12.0).reshape(4, 3)",
     "m": "nn.Linear(3, 2)",
 }
-# where the names are that examples use without importing them
+# modules of the names that examples use without importing them
 HOMES = """nn nn.utils nn.utils.rnn nn.utils.prune nn.utils.parametrizations nn.init optim optim.lr_scheduler optim.swa_utils
 utils.data autograd autograd.function distributions""".split()
 UNRUNNABLE = re.compile(r"cuda|xpu|No module named|C\+\+ compiler|not compiled|No such file|accelerator|internet", re.I)

@@ -1,6 +1,7 @@
-"""PyTorch's values as Lucid's and back, exactly: element bits, strides, storage offset, which tensors share memory.
+"""Convert values between PyTorch and Lucid exactly: element bits, strides, storage offset, shared memory.
 
-A tensor travels as a flat copy of its whole storage and a view of that copy. Conjugate and negative bits are resolved first.
+A tensor is converted as a flat copy of its whole storage and a view of that copy. Conjugate and negative bits are
+resolved first.
 """
 
 import functools
@@ -10,7 +11,7 @@ import torch
 
 import lucid
 
-BITS = {2: "int16", 4: "int32", 8: "int64"}  # how dtypes travel that DLPack does not know
+BITS = {2: "int16", 4: "int32", 8: "int64"}  # integer dtypes that carry dtypes which DLPack lacks
 
 
 class Missing(Exception):
@@ -123,7 +124,7 @@ def seeded(op, *args, **kwargs):
 
 
 class Names:
-    """lucid where a function says torch; torch.ops.aten.name.default is PyTorch's way to what has no public name."""
+    """Resolves torch.* in lucid; torch.ops.aten.name.default is PyTorch's path to functions without a public name."""
 
     def __getattr__(self, name):
         return Operators() if name == "ops" else getattr(lucid, name)
@@ -137,7 +138,7 @@ class Operators:
 
 
 def rebuilt(f):
-    """A function of op_db (a lambda around the op) that says lucid where it said torch."""
+    """A function of op_db (a lambda around the op) with torch replaced by lucid."""
     to_ours = Exchange(ours=True)
     names = dict(f.__globals__, torch=Names(), wrapper_set_seed=seeded)
     cells = tuple(types.CellType(to_ours(c.cell_contents)) for c in f.__closure__ or ())

@@ -44,8 +44,8 @@ ILL_CONDITIONED = {
 OWN_LAYOUT = {
     "linalg.lstsq", "linalg.matrix_power", "linalg.solve", "linalg.solve_ex", "cholesky", "cholesky_solve", "triangular_solve",
 }  # fmt: skip
-OVERLOOKS_HISTORY = {"split_with_sizes_copy"}  # PyTorch takes an out= that requires grad, and forgets that it does
-OTHER_NUMBERS = {"logsumexp"}  # PyTorch takes a real out= for complex input and writes what is not the real part
+OVERLOOKS_HISTORY = {"split_with_sizes_copy"}  # PyTorch accepts an out= that requires grad, and drops the flag
+OTHER_NUMBERS = {"logsumexp"}  # PyTorch accepts a real out= for complex input and writes wrong values
 
 
 def _of_svd(u, s, vh):
@@ -155,7 +155,7 @@ class Variant:
         return theirs, lambda x, *args, **kwargs: find(lucid, f"Tensor.{name}")(x, *args, **kwargs)
 
     def same(self, ours, theirs, tolerance=None, exact=None, **options):
-        """exact: the result in wider numbers; a result that is at least as near to it as PyTorch's is right."""
+        """exact: the result in a wider dtype; a result at least as close to it as PyTorch's is correct."""
         options.setdefault("values", self.values)
         if self.op.name in FREE_VECTORS and len(tensors_of(theirs, torch.Tensor)) > 1 and options["values"]:
             assert_same(ours, theirs, None, **dict(options, values=False))
@@ -263,7 +263,7 @@ class Variant:
     def out(self, sample):
         """Into a tensor of the right shape and other strides."""
 
-        def spread(t):
+        def strided_like(t):
             flat = torch.zeros(2 * t.numel() + 1, dtype=t.dtype)
             strides, step = [], 2
             for n in t.shape:  # the first dimension is the innermost one
@@ -272,7 +272,7 @@ class Variant:
             return flat.as_strided(tuple(t.shape), strides, 1) if t.numel() else flat[:0].reshape(t.shape)
 
         if self.op.name not in WRITES_ASTRAY | IGNORES_OUT:
-            self.with_out(sample, spread, strict=False)
+            self.with_out(sample, strided_like, strict=False)
 
     def out_resized(self, sample):
         if self.op.name not in IGNORES_OUT:
@@ -489,15 +489,15 @@ def cases(variant, fast, reference):
             if not is_tensor and op.name.startswith("__r"):
                 continue
             yield f"function {at}", variant.function, sample
-            spread = noncontiguous(sample)
-            if spread is not None:
-                yield f"noncontiguous {at}", variant.function, spread
+            noncontiguous_sample = noncontiguous(sample)
+            if noncontiguous_sample is not None:
+                yield f"noncontiguous {at}", variant.function, noncontiguous_sample
             if variant.methods and is_tensor:
                 yield f"method {at}", variant.method, sample
             if variant.inplaces and is_tensor and not shares_elements(sample.input):
                 yield f"inplace {at}", variant.inplace, sample
-                if spread is not None:
-                    yield f"noncontiguous inplace {at}", variant.inplace, spread
+                if noncontiguous_sample is not None:
+                    yield f"noncontiguous inplace {at}", variant.inplace, noncontiguous_sample
             if op.supports_out:
                 yield f"out {at}", variant.out, sample
                 yield f"resized out {at}", variant.out_resized, sample
@@ -512,9 +512,9 @@ def cases(variant, fast, reference):
             second = exact and op.supports_gradgrad and (op.name, op.variant_test_name) not in NO_SECOND
             yield f"gradient {at}", lambda s, second=second: variant.gradients(s, second=second), sample
             if exact:
-                spread = noncontiguous(sample)
-                if spread is not None:
-                    yield f"noncontiguous gradient {at}", variant.gradients, spread
+                noncontiguous_sample = noncontiguous(sample)
+                if noncontiguous_sample is not None:
+                    yield f"noncontiguous gradient {at}", variant.gradients, noncontiguous_sample
                 if variant.inplaces and op.supports_inplace_autograd:
                     yield f"inplace gradient {at}", variant.inplace_gradients, sample
     if op.error_inputs_func is not None:

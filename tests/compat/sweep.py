@@ -3,7 +3,7 @@
 
 usage: sweep.py [OP ...] [--calls N] [--seed S] [--kinds crash,value,...]
 
-A good call of each op (CALLS) is spoilt at random: sizes 0 and 1, dimensions more and fewer, other dtypes, strides and memory
+A valid call of each op (CALLS) is mutated at random: sizes 0 and 1, dimensions more and fewer, other dtypes, strides and memory
 formats, NaN, infinities, indices out of range, numbers too large, negative or of the wrong type, tuples of the wrong length.
 Prints what differs: a crash or a hang ("crash"), a value, shape, dtype or gradient ("value"), strides of the result
 ("strides"), a call that PyTorch refuses ("accepted") or takes ("refused"), another class of error ("class"), a gradient that
@@ -157,7 +157,7 @@ ODD = (
     "None True 'a' 0 -1 1 2 3 5 2.0 0.5 NAN INF -0.5 () (1,) (2,) (2,2) (0,1) (1,2,3) (1,1,1,1) [1,1] (2.0,2) (None,2) "
     "2**31 2**40 2**62 1e300 1j T() T(2) I(3,2)"
 ).split()
-SUITED = {  # values that are likely to mean something
+SUITED = {  # values that are likely to matter
     "mode": "'nearest' 'linear' 'bilinear' 'bicubic' 'trilinear' 'area' 'nearest-exact' "
     "'reflect' 'replicate' 'circular' 'constant'",
     "padding": "'same' 'valid' 1 2 (1,0) -1",
@@ -216,7 +216,7 @@ def other_shape(r, sizes):
 
 
 def spoil(r, argument, odd):
-    """Another text for this argument. odd: what makes tensors of it that are not finite."""
+    """A mutated text for this argument. odd: constructors of tensors with non-finite values."""
     made = re.fullmatch(r"([A-Z]\w*)\(([\d,]*)\)", argument)
     if not made:
         return r.choice(ODD)

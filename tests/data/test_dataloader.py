@@ -131,7 +131,7 @@ def test_start_methods(method):
 
 
 class Odd(Dataset):
-    """Every kind of thing that travels."""
+    """A dataset with every kind of value."""
 
     def __len__(self):
         return 3
@@ -239,7 +239,7 @@ def test_an_early_break_ends_the_workers():
     iterator = iter(DataLoader(range(1000), 2, num_workers=2, persistent_workers=True))
     next(iterator)
     gc.disable()
-    try:  # what ends them is not a collection of cycles
+    try:  # they must end without the cycle collector
         del iterator
         assert children() == 0
     finally:
@@ -266,7 +266,7 @@ def test_loaders_side_by_side_end_by_themselves(monkeypatch, capfd):
 
 @pytest.mark.parametrize("size, count, ahead", [(20_000, 40, 20), (100, 1500, 700)])
 def test_many_and_large_messages_both_ways(size, count, ahead):
-    """Keys and batches larger, or more, than what a channel holds: nobody waits for nobody, also after an early end."""
+    """Keys and batches beyond the capacity of a channel, in size and number: no deadlock, also after an early end."""
     options = {"num_workers": 2, "prefetch_factor": ahead, "persistent_workers": True}
     loader = DataLoader(
         range(200), batch_sampler=[[7] * size] * count, collate_fn=lambda b: ["y" * 15 * size, len(b)], **options

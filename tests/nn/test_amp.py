@@ -16,7 +16,7 @@ from tests.oracle import of_torch
 
 DIFFERS = {
     "nn.functional.linear_cross_entropy": "in parts, PyTorch's sums are of the lower dtype",
-    "nn.functional.pdist": "a float32 op: PyTorch takes halves if there is nothing to compute",
+    "nn.functional.pdist": "a float32 op: PyTorch accepts half precision if there is nothing to compute",
     "norm": "the nuclear norm is not there yet",
 }
 CALLED = {n: ops for n, ops in OPS.items() if n not in DIFFERS}
@@ -75,19 +75,19 @@ LOWER = {
     "attention": lambda m: m.nn.functional.scaled_dot_product_attention(*[two_dims(m)[None, None]] * 3),
     "prelu": lambda m: m.nn.functional.prelu(-two_dims(m), m.tensor([0.3])),
     "einsum": lambda m: m.einsum("ij,kj->ik", two_dims(m), two_dims(m)),
-    "halves": lambda m: m.matmul(two_dims(m).bfloat16(), two_dims(m).T),
+    "half precision": lambda m: m.matmul(two_dims(m).bfloat16(), two_dims(m).T),
     "in place": lambda m: m.ones(3, 3).addmm_(two_dims(m), two_dims(m).T),
     "out": lambda m: m.mm(two_dims(m), two_dims(m).T, out=m.empty(3, 3)),
     "doubles": lambda m: m.mm(two_dims(m, m.float64), two_dims(m, m.float64).T),
-    "loss of halves": lambda m: m.nn.functional.mse_loss(two_dims(m).bfloat16(), m.ones(3, 4)),
+    "loss of half precision": lambda m: m.nn.functional.mse_loss(two_dims(m).bfloat16(), m.ones(3, 4)),
     "nll": lambda m: m.nn.functional.nll_loss(two_dims(m).bfloat16(), m.tensor([0, 1, 2])),
     "cross entropy": lambda m: m.nn.functional.cross_entropy(two_dims(m).bfloat16(), m.tensor([0, 1, 2])),
     "reflected": lambda m: m.nn.functional.pad(two_dims(m).bfloat16()[None], (1, 1), "reflect"),
     "circular": lambda m: m.nn.functional.pad(two_dims(m).bfloat16()[None], (1, 1), "circular"),
     "cat": lambda m: m.cat([two_dims(m), two_dims(m).bfloat16()]),
-    "stack of halves": lambda m: m.stack([two_dims(m).bfloat16(), two_dims(m).bfloat16()]),
+    "stack of half precision": lambda m: m.stack([two_dims(m).bfloat16(), two_dims(m).bfloat16()]),
     "softmax": lambda m: m.softmax(two_dims(m).bfloat16(), -1),
-    "norm of halves": lambda m: m.nn.functional.layer_norm(two_dims(m).bfloat16(), (4,), m.ones(4), m.zeros(4)),
+    "norm of half precision": lambda m: m.nn.functional.layer_norm(two_dims(m).bfloat16(), (4,), m.ones(4), m.zeros(4)),
     "sum": lambda m: two_dims(m).bfloat16().sum(),
 }  # fmt: skip
 
@@ -99,7 +99,7 @@ def test_values(call, lower):
         with m.autocast("cpu", dtype=getattr(m, lower)):
             try:
                 return call(m)
-            except RuntimeError:  # halves of one kind and of the other
+            except RuntimeError:  # float16 and bfloat16 mixed
                 return None
 
     ours, theirs = results(lucid), results(torch)

@@ -46,12 +46,12 @@ def test_sinusoidal_2d():
 
 
 def rotated(x, positions, interleaved):
-    """Pairs as complex numbers, turned."""
+    """Pairs as complex numbers, rotated."""
     d = x.shape[-1]
     a = positions.double().unsqueeze(-1) * angles(2, d)[1]
     pairs = x.double().unflatten(-1, (d // 2, 2)) if interleaved else x.double().unflatten(-1, (2, d // 2)).transpose(-1, -2)
-    turned = torch.view_as_real(torch.view_as_complex(pairs.contiguous()) * torch.polar(torch.ones_like(a), a))
-    return (turned if interleaved else turned.transpose(-1, -2)).flatten(-2)
+    rotated = torch.view_as_real(torch.view_as_complex(pairs.contiguous()) * torch.polar(torch.ones_like(a), a))
+    return (rotated if interleaved else rotated.transpose(-1, -2)).flatten(-2)
 
 
 @pytest.mark.parametrize("interleaved", [False, True])

@@ -173,7 +173,7 @@ def test_causal_hint_needs_a_mask():
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("mask", ["none", "causal", "hint", "bool", "per_head", "padding"])
 def test_attention_to_itself(training, bias, mask):
-    """Values and gradients of the short way of a batch to itself."""
+    """Values and gradients of the fast path of self-attention."""
     sides = []
     for m, x in zip((lucid, torch), tensors(3, 5, 8)):
         m.manual_seed(5)

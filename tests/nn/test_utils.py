@@ -518,9 +518,9 @@ def fused(m):
             conv, bn = m.nn.Conv2d(2, 3, 2, bias=bias).eval(), normalised(m, m.nn.BatchNorm2d(3, affine=affine))
             one = m.nn.utils.fuse_conv_bn_eval(conv, bn)
             results += [state(one), repr(one), one(m.ones(1, 2, 3, 3)), one.weight.requires_grad, one.bias.requires_grad]
-            turned = m.nn.ConvTranspose1d(2, 3, 2, bias=bias).eval()
+            transposed = m.nn.ConvTranspose1d(2, 3, 2, bias=bias).eval()
             bn = normalised(m, m.nn.BatchNorm1d(3, affine=affine))
-            results += [state(m.nn.utils.fuse_conv_bn_eval(turned, bn, transpose=True))]
+            results += [state(m.nn.utils.fuse_conv_bn_eval(transposed, bn, transpose=True))]
             if affine:
                 flat = m.nn.Linear(2, 3, bias=bias).eval()
                 results += [state(m.nn.utils.fuse_linear_bn_eval(flat, bn))]

@@ -1,4 +1,4 @@
-"""What of lucid.nn.utils PyTorch has not, or does not tell."""
+"""Parts of lucid.nn.utils that PyTorch lacks or does not document."""
 
 import copy
 

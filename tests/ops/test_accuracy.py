@@ -46,11 +46,11 @@ def threads():
 
 
 def arguments(low, high, rng, dtype):
-    """Uniform over the range, and spread over all magnitudes."""
+    """Uniform over the range, and log-uniform over all magnitudes."""
     if low is None:
         return np.exp(rng.uniform(np.log(1e-300 if dtype == "float64" else 1e-44), 80, 60000)).astype(dtype)
-    spread = np.exp(rng.uniform(np.log(1e-30), np.log(high), 30000)) * rng.choice([-1, 1], 30000)
-    return np.clip(np.concatenate([rng.uniform(low, high, 30000), spread]), low, high).astype(dtype)
+    magnitudes = np.exp(rng.uniform(np.log(1e-30), np.log(high), 30000)) * rng.choice([-1, 1], 30000)
+    return np.clip(np.concatenate([rng.uniform(low, high, 30000), magnitudes]), low, high).astype(dtype)
 
 
 def ulps(got, exact, dtype):

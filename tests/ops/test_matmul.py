@@ -6,7 +6,7 @@ import pytest
 import lucid
 import lucid.nn.functional as F
 
-# (m, k, n): few rows of a turned weight, blocks of rows and depth, rows near each other and far apart, thin ones
+# (m, k, n): few rows of a transposed weight, blocks of rows and depth, rows close together and far apart, thin matrices
 SHAPES = [
     (20, 513, 1000),
     (128, 512, 300),
@@ -21,10 +21,10 @@ SHAPES = [
 LAYOUTS = [(a, b) for a in (False, True) for b in (False, True)]
 
 
-def operand(rng, rows, columns, turned, dtype):
-    """A matrix, lying transposed if turned; and its values as float64."""
-    x = lucid.tensor(rng.standard_normal((columns, rows) if turned else (rows, columns)).astype(np.float32)).to(dtype)
-    x = x.t() if turned else x
+def operand(rng, rows, columns, transposed, dtype):
+    """A matrix, transposed in memory if asked for; and its values as float64."""
+    x = lucid.tensor(rng.standard_normal((columns, rows) if transposed else (rows, columns)).astype(np.float32)).to(dtype)
+    x = x.t() if transposed else x
     return x, np.array(x.to(lucid.float64))
 
 
@@ -33,9 +33,9 @@ def operand(rng, rows, columns, turned, dtype):
 def test_values(m, k, n, dtype, rtol):
     rng = np.random.default_rng(m + k + n)
     dtype = getattr(lucid, dtype)
-    for a_turned, b_turned in LAYOUTS:
-        a, x = operand(rng, m, k, a_turned, dtype)
-        b, y = operand(rng, k, n, b_turned, dtype)
+    for a_transposed, b_transposed in LAYOUTS:
+        a, x = operand(rng, m, k, a_transposed, dtype)
+        b, y = operand(rng, k, n, b_transposed, dtype)
         c, z = operand(rng, m, n, False, dtype)
         v, w = operand(rng, 1, n, False, dtype)
         near = {"rtol": rtol, "atol": rtol * k**0.5 * 4}
@@ -45,13 +45,13 @@ def test_values(m, k, n, dtype, rtol):
         )
         fused = F.fused_linear(a, b.t(), v[0], "relu", 1.0, c)
         np.testing.assert_allclose(np.array(fused.to(lucid.float64)), np.maximum(x @ y + w, 0) + z, **near)
-        down, d = operand(rng, k, 5, b_turned, dtype)
-        up, u = operand(rng, 5, n, a_turned, dtype)
+        down, d = operand(rng, k, 5, b_transposed, dtype)
+        up, u = operand(rng, 5, n, a_transposed, dtype)
         low_rank = F.lora_linear(a, b.t(), v[0], down, up, 0.5)
         np.testing.assert_allclose(np.array(low_rank.to(lucid.float64)), x @ y + w + 0.5 * x @ d @ u, **near)
-        turned = lucid.empty(n, m, dtype=dtype).t()
-        lucid.mm(a, b, out=turned)
-        np.testing.assert_allclose(np.array(turned.to(lucid.float64)), x @ y, **near)
+        transposed = lucid.empty(n, m, dtype=dtype).t()
+        lucid.mm(a, b, out=transposed)
+        np.testing.assert_allclose(np.array(transposed.to(lucid.float64)), x @ y, **near)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
@@ -82,9 +82,9 @@ def test_threads_do_not_matter(dtype):
     before = lucid.get_num_threads()
     try:
         for m, k, n in SHAPES[:5]:
-            for a_turned, b_turned in LAYOUTS:
-                a, _ = operand(rng, m, k, a_turned, getattr(lucid, dtype))
-                b, _ = operand(rng, k, n, b_turned, getattr(lucid, dtype))
+            for a_transposed, b_transposed in LAYOUTS:
+                a, _ = operand(rng, m, k, a_transposed, getattr(lucid, dtype))
+                b, _ = operand(rng, k, n, b_transposed, getattr(lucid, dtype))
                 lucid.set_num_threads(1)
                 one = a @ b
                 for threads in (2, 3, 4):
@@ -94,8 +94,8 @@ def test_threads_do_not_matter(dtype):
         lucid.set_num_threads(before)
 
 
-def test_halves_are_not_copied_whole():
-    """The workspace of a product of halves is some tiles per thread, whatever the size of its operands."""
+def test_half_precision_is_not_copied_whole():
+    """The workspace of a half-precision product is some tiles per thread, whatever the size of its operands."""
     a = lucid.ones(2048, 2048, dtype=lucid.bfloat16)
     threads = lucid.get_num_threads()
     lucid.set_num_threads(2)

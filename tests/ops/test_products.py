@@ -15,13 +15,13 @@ SIZES = [
     (15, 33, 300), (16, 200, 520), (17, 97, 257), (29, 131, 64), (64, 64, 64), (113, 95, 40), (130, 129, 513), (200, 300, 257),
     (333, 65, 600), (1040, 250, 270), (301, 2090, 130), (60, 2090, 80), (2, 3, 0),
 ]  # fmt: skip
-LAYOUTS = ["plain", "turned", "stepped"]
+LAYOUTS = ["plain", "transposed", "stepped"]
 LIMIT = {"float32": 3e-6, "float64": 1e-14}
 
 
 def laid_out(values, layout):
     """The same matrix in memory of another layout: (Lucid's tensor)."""
-    if layout == "turned":
+    if layout == "transposed":
         return lucid.tensor(values.t().contiguous().numpy()).t()
     if layout == "stepped":
         wide = torch.zeros(values.shape[0], 2 * values.shape[1], dtype=values.dtype)
@@ -66,8 +66,8 @@ def test_values_of_batches(batch, m, n, k):
     x, y = lucid.tensor(a.numpy()), lucid.tensor(b.numpy())
     exact = a.double() @ b.double()
     assert close(x @ y, exact, k, "float32")
-    turned = lucid.tensor(b.transpose(1, 2).contiguous().numpy()).transpose(1, 2)
-    assert close(x @ turned, exact, k, "float32")
+    transposed = lucid.tensor(b.transpose(1, 2).contiguous().numpy()).transpose(1, 2)
+    assert close(x @ transposed, exact, k, "float32")
     assert close(x @ y[:1], a.double() @ b[:1].double(), k, "float32")
     assert close(lucid.baddbmm(y[:, :1, :1], x, y, beta=2, alpha=0.5), 2 * b[:, :1, :1].double() + exact / 2, 4 * k, "float32")
 

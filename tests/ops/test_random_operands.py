@@ -31,7 +31,7 @@ BINARY = (
 )
 UNARY = ("neg", "abs", "exp", "sqrt", "tanh", "sigmoid", "relu", "logical_not", "isnan", "sign", "clone", "contiguous")
 REDUCTIONS = ("sum", "mean", "prod", "amax", "amin", "argmax", "any", "all", "var", "std", "logsumexp", "cumsum", "softmax")
-LOOSE = S("any", rtol=3e-2, atol=3e-2)  # halves of long products; the sample tables hold the tight bounds
+LOOSE = S("any", rtol=3e-2, atol=3e-2)  # half precision of long products; the sample tables hold the tight bounds
 NUMBERS = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 3.0, -2.5, float("nan"), float("inf"), -float("inf"), 100.0]
 
 
@@ -109,7 +109,7 @@ def test_binary(name, a, b):
 @examples(300)
 @given(st.sampled_from(BINARY[:-1]), operand(), st.sampled_from([True, 2, -3, 0.5, 1e10, float("nan"), 2 + 1j]))
 def test_numbers(name, a, number):
-    assume(name != "pow" or not a[1].endswith("float16"))  # PyTorch converts the exponent to the half first
+    assume(name != "pow" or not a[1].endswith("float16"))  # PyTorch first converts the exponent to float16 or bfloat16
     assume(not (isinstance(number, complex) and a[1] == "float16"))  # PyTorch's complex32
     both(lambda m: getattr(m, name)(make(m, a), number))
 
@@ -150,5 +150,5 @@ def test_cat(parts, dim):
 @examples(200)
 @given(operand(3, ("float32", "float64", "int64", "complex64")), operand(3, ("float32", "float64", "int64", "complex64")))
 def test_matmul(a, b):
-    assume(a[1] == b[1])  # PyTorch lets two dtypes meet where nothing is computed
+    assume(a[1] == b[1])  # PyTorch accepts two dtypes if nothing is computed
     both(lambda m: make(m, a) @ make(m, b))

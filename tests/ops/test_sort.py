@@ -18,7 +18,7 @@ def values(dtype, n, kind):
         return torch.from_numpy(rng.random(n) > 0.5)
     if kind == "distinct":
         return torch.from_numpy(rng.permutation(n)).to(dtype)
-    if kind == "crowded":  # alike in their leading bits, but for one
+    if kind == "crowded":  # equal leading bits, except in one value
         x = torch.from_numpy(rng.integers(0, 99, n)).to(dtype)
         x = 1 + x * torch.finfo(dtype).eps if dtype.is_floating_point else x
         x[n // 2] = torch.finfo(dtype).min if dtype.is_floating_point else torch.iinfo(dtype).max

@@ -1,4 +1,4 @@
-"""What ops make of zeros with signs, infinities, NaN, the smallest and the largest numbers: the same kind of value as PyTorch.
+"""Results of ops for signed zeros, infinities, NaN, the smallest and the largest numbers: the same kind of value as PyTorch.
 
 Every function of one or two tensors with all pairs of such values, and a table of calls of x, which is one value, two, or many.
 Compared are signs, zeros, infinities and NaN of floats, and integers exactly. Where PyTorch has two answers, in

@@ -252,7 +252,7 @@ def test_gradients_of_other_strides(kind, options):
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 @pytest.mark.parametrize(("kind", "options"), CASES, ids=IDS)
-def test_halves_round_once_per_step(kind, options, dtype):
+def test_half_precision_rounds_once_per_step(kind, options, dtype):
     """A step in float32, rounded. (torch.optim rounds after each operation; its fused SGD is wrong in bfloat16.)"""
     unit = 2.0**-8 if dtype == "bfloat16" else 2.0**-11
     assert_close(*both(kind, options, dtype, 1, theirs_in="float32"), 1.01 * unit, unit / 8)

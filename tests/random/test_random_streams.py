@@ -361,7 +361,7 @@ def test_seeds_that_do_not_fit():
 
 
 def test_threads_share_the_stream():
-    """Fills are atomic: each thread gets a stretch of one stream, nothing is drawn twice."""
+    """Fills are atomic: each thread gets a contiguous part of one stream, nothing is drawn twice."""
     lucid.manual_seed(0)
     parts = []
     threads = [threading.Thread(target=lambda: parts.append(lucid.rand(10000).tolist())) for _ in range(4)]

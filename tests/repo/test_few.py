@@ -56,8 +56,8 @@ def test_a_failure_names_the_op_the_sample_and_the_command(tmp_path):
     assert "PYTHONPATH=build/" in command and command.endswith("'test_it.py::test_fails[binary:7:add-float32]'")
 
 
-def test_spread_has_both_ends():
-    assert few.spread(list(range(100)), 5) == [0, 24, 49, 74, 99] and few.spread([1, 2], 5) == [1, 2]
+def test_evenly_has_both_ends():
+    assert few.evenly(list(range(100)), 5) == [0, 24, 49, 74, 99] and few.evenly([1, 2], 5) == [1, 2]
 
 
 def test_one_in_is_a_part():

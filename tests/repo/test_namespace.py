@@ -1,4 +1,4 @@
-"""What the lucid namespace holds besides ops: number limits, random state, defaults, questions about objects, type names."""
+"""The lucid namespace besides ops: dtype limits, random state, defaults, predicates, type names."""
 
 import json
 import typing

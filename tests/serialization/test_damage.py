@@ -105,13 +105,13 @@ def test_calls_through_allowed_names_are_refused():
 
 
 def doubled(levels, make, times=2):
-    """A list or tuple of the one before, several times, and so on: short in the file, endless where it is printed or hashed."""
+    """Nested lists or tuples that repeat the previous one: short in the file, exponential when printed or hashed."""
     before = {b"e": b"0](", b"t": b"0("}[make]
     return b")q\0" + b"".join(before + b"h%c" % i * times + make + b"q%c" % (i + 1) for i in range(levels))
 
 
 def test_bombs_of_shared_parts():
-    """Nothing is printed, hashed or compared that a file can make endless."""
+    """Values that a file can make exponentially large are never printed, hashed or compared."""
     lists, keys = doubled(60, b"e"), doubled(7, b"t", 100)
     programs = {
         "a call of it": lists + b")R.",

@@ -129,7 +129,7 @@ def fail_everywhere(form, sample, leaves):
 
 
 def try_dtype(sample, dtype):
-    """How many forms work."""
+    """The number of forms that work."""
     leaves = build(lucid, sample, dtype, grad=sample.grad)
     usable = [form for form in forms(sample) if works(form, sample, leaves)]
     for form in usable:

@@ -1,4 +1,4 @@
-"""Dtypes that are stored narrow and computed in a wider one: complex32, uint16, uint32; and uint64, which is only stored."""
+"""Dtypes that are stored narrow and computed wide: complex32, uint16, uint32; and uint64, which is only stored."""
 
 import numpy
 import pytest

@@ -1,14 +1,15 @@
-/* Scaled dot product attention. The ops with kernels are hidden and take four dimensions, (batch, heads, length, width), and a mask of the
- * full size (an expanded one costs nothing); no matrix of all queries by all keys is made. The public one brings every rank and broadcast
- * batch into that form. Dropout and the gradient's gradient are formulas over plain ops, as is the gradient of a mask.
+/* Scaled dot product attention. The ops with kernels are hidden. They take four dimensions, (batch, heads, length, width),
+ * and a mask of the full size (an expanded mask costs nothing), and never form the matrix of all queries by all keys. The
+ * public op brings inputs of any rank and broadcast batches into that form. Dropout, the double backward and the gradient of
+ * a mask are formulas over plain ops.
  *
- * Query heads may share heads of keys and values: `grouped` shows such operands as (batch, key heads, group, length, width), in which the
- * formulas broadcast. */
+ * Query heads may share heads of keys and values: `grouped` reshapes such operands to (batch, key heads, group, length,
+ * width), in which the formulas broadcast. */
 #include "../rules.h"
 #include <math.h>
 
 static bool       given(const lc_value *v) { return v->tag == LC_IS_tensor && v->t != LC_NONE; }
-static lc_tensor *turned(lc_tensor *t) { return lc_transpose(t, -2, -1); }
+static lc_tensor *transposed(lc_tensor *t) { return lc_transpose(t, -2, -1); }
 static lc_tensor *row_sum(lc_tensor *t) { return lc_sum(t, &(int64_t){ -1 }, 1, true); }
 static lc_tensor *times(lc_tensor *t, double factor) { return lc_mul(t, LC_NUMBER(factor)); }
 static lc_tensor *in_type(lc_tensor *t, int dtype)
@@ -18,12 +19,12 @@ static lc_tensor *in_type(lc_tensor *t, int dtype)
 
 /* ---- formulas ---- */
 
-/* softmax(scale q k' + mask), zero for a query that may see no key. Both factors carry half of the scale, as PyTorch's: the same
- * roundings where logits are large. */
+/* softmax(scale q k' + mask), zero for a query that may see no key. Both factors are scaled by sqrt(scale), as in PyTorch:
+ * the rounding is the same for large logits. */
 static lc_tensor *probabilities(lc_tensor *q, lc_tensor *k, lc_tensor *mask, bool causal, double scale)
 {
     double     root = sqrt(fabs(scale));
-    lc_tensor *s = lc_matmul(times(q, copysign(root, scale)), turned(times(k, root))), *gone = LC_NUMBER(-INFINITY), *seen;
+    lc_tensor *s = lc_matmul(times(q, copysign(root, scale)), transposed(times(k, root))), *gone = LC_NUMBER(-INFINITY), *seen;
     if (!s) return NULL;
     if (causal) {
         lc_value boolean = LC_OF_DTYPE(LC_b8), here = { .tag = LC_IS_device, .dev = s->device };
@@ -51,7 +52,7 @@ static lc_tensor *ungrouped(lc_tensor *t, const lc_tensor *like)
 
 /* ---- forward ---- */
 
-/* Where PyTorch has its fused kernel the result is laid out like the query. */
+/* Where PyTorch uses its fused kernel, the result has the memory layout of the query. */
 static bool like_query(const lc_tensor *q, const lc_tensor *k, const lc_tensor *v)
 {
     return q->shape[3] == v->shape[3] && q->numel && k->numel && q->stride[3] == 1 && k->stride[3] == 1 && v->stride[3] == 1;
@@ -59,8 +60,9 @@ static bool like_query(const lc_tensor *q, const lc_tensor *k, const lc_tensor *
 static int attention_shape(const lc_record *call, lc_spec *out)
 {
     const lc_tensor *q = call->in[0], *k = call->in[1], *v = call->in[2];
-    lc_dtype         dtype = working_dtype((lc_dtype)q->dtype); /* of halves too: gradients are differences from sums of it */
-    int64_t          shape[] = { q->shape[0], q->shape[1], q->shape[2], v->shape[3] };
+    lc_dtype         dtype = working_dtype(
+                (lc_dtype)q->dtype); /* float32 for float16 and bfloat16: gradients are small differences of sums over the output */
+    int64_t shape[] = { q->shape[0], q->shape[1], q->shape[2], v->shape[3] };
     if (spec_shape(call, &out[0], dtype, 4, shape) < 0 || spec_shape(call, &out[1], dtype, 3, shape) < 0) return -1;
     if (!call->args[6].b || !like_query(q, k, v)) return 0;
     out[0].order = LC_ORDER_STRIDES;
@@ -96,7 +98,7 @@ GRAD(_attention)
     int64_t    heads = k->shape[1];
     lc_tensor *p = probabilities(grouped(in_type(q, work), heads), lc_unsqueeze(in_type(k, work), 2), grouped(mask, heads),
                                  in[4].b, in[5].f);
-    lc_tensor *dp = lc_matmul(grouped(in_type(g[0], work), heads), turned(lc_unsqueeze(in_type(v, work), 2)));
+    lc_tensor *dp = lc_matmul(grouped(in_type(g[0], work), heads), transposed(lc_unsqueeze(in_type(v, work), 2)));
     lc_tensor *ds = p && dp ? lc__softmax_backward_data(dp, p, -1, p->dtype) : NULL;
     dx[3] = ds ? ungrouped(ds, mask) : NULL;
 }
@@ -104,7 +106,7 @@ GRAD(_attention)
 LC_OP(_attention,
       .sig = "_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool, scale: float, "
              "keeps_layout: bool) -> (out: Tensor, logsumexp: Tensor)",
-      .doc = "softmax(scale query key' + mask) value, in tiles; and the logarithms of what was divided by.", IS_ATTENTION,
+      .doc = "softmax(scale query key' + mask) value, in tiles; and the logsumexp of each row.", IS_ATTENTION,
       .shape = attention_shape, .run = attention_run, .grad = _attention_grad,
       .saves = IN(0) | IN(1) | IN(2) | IN(3) | OUT(0) | OUT(1));
 
@@ -113,7 +115,7 @@ LC_OP(_attention,
 static int backward_shape(const lc_record *call, lc_spec *out)
 {
     const lc_tensor *q = call->in[1], *k = call->in[2], *v = call->in[3];
-    bool             turned_back = call->args[9].b && like_query(q, k, v); /* as PyTorch's: heads inside lengths */
+    bool turned_back = call->args[9].b && like_query(q, k, v); /* PyTorch's layout: (batch, length, heads, width) in memory */
     for (int i = 0; i < 3; i++) {
         const lc_tensor *t = call->in[1 + i];
         const int64_t   *n = t->shape;
@@ -145,15 +147,15 @@ static int backward_run(const lc_record *call)
         if (!(made[i] = destination(call->out[i], tiles.dtype, call->in, call->n_in))) rc = -1;
     a.dq = made[0], a.dk = made[1], a.dv = made[2];
     if (!g) rc = -1;
-    if (!rc && !a.k->shape[2]) rc = fill_tensor(a.dq, LC_NUMBER(0)); /* no tile of keys comes to it */
+    if (!rc && !a.k->shape[2]) rc = fill_tensor(a.dq, LC_NUMBER(0)); /* no tile of keys reaches it */
     if (!rc) rc = run_kernel_with(&tiles, &a);
     lc_release(g);
     for (int i = 0; i < 3; i++) rc = made[i] ? deliver(call->out[i], made[i], rc) : rc;
     return rc;
 }
-/* With P = softmax(S), S = scale Q K' + mask, dP = G V', dS = P (dP - sum(P dP)): dQ = scale dS K, dK = scale dS' Q, dV = P' G. For gradients
- * a, b, c of those three: M of dS, N of P by dV, X of dP, Y of P, Z of S. out and logsumexp are functions of the other inputs: nothing is
- * left for them. */
+/* With P = softmax(S), S = scale Q K' + mask, dP = G V', dS = P (dP - sum(P dP)): dQ = scale dS K, dK = scale dS' Q, dV = P'
+ * G. For gradients a, b, c of those three: M of dS, N of P by dV, X of dP, Y of P, Z of S. out and logsumexp are functions
+ * of the other inputs, so they get no gradient of their own. */
 GRAD(_attention_backward)
 {
     int        work = working_dtype((lc_dtype)in(1)->dtype);
@@ -168,27 +170,27 @@ GRAD(_attention_backward)
     }
     lc_tensor *q = op[0], *k = op[1], *v = op[2], *a = cot[0], *b = cot[1], *c = cot[2],
               *G = grouped(in_type(in(0), work), heads);
-    lc_tensor *P = probabilities(q, k, mask, in[7].b, scale), *dP = lc_matmul(G, turned(v));
+    lc_tensor *P = probabilities(q, k, mask, in[7].b, scale), *dP = lc_matmul(G, transposed(v));
     if (!P || !dP) return;
     lc_tensor *dS = lc__softmax_backward_data(dP, P, -1, (lc_dtype)work);
-    lc_tensor *M = times(lc_add(lc_matmul(a, turned(k)), lc_matmul(q, turned(b))), scale), *MP = row_sum(lc_mul(M, P));
+    lc_tensor *M = times(lc_add(lc_matmul(a, transposed(k)), lc_matmul(q, transposed(b))), scale), *MP = row_sum(lc_mul(M, P));
     lc_tensor *X = lc_mul(P, lc_sub(M, MP));
     if (need[0]) dx[0] = ungrouped(lc_add(lc_matmul(X, v), lc_matmul(P, c)), in(0));
-    if (need[3]) dx[3] = ungrouped(lc_matmul(turned(X), G), in[3].t);
+    if (need[3]) dx[3] = ungrouped(lc_matmul(transposed(X), G), in[3].t);
     if (!need[1] && !need[2] && !need[4]) return;
-    lc_tensor *N = lc_matmul(G, turned(c)), *mean = row_sum(lc_mul(P, dP));
+    lc_tensor *N = lc_matmul(G, transposed(c)), *mean = row_sum(lc_mul(P, dP));
     lc_tensor *Y = lc_sub(lc_add(N, lc_mul(M, lc_sub(dP, mean))), lc_mul(dP, MP)),
               *Z = lc_mul(P, lc_sub(Y, row_sum(lc_mul(Y, P))));
     if (need[1]) dx[1] = ungrouped(times(lc_add(lc_matmul(Z, k), lc_matmul(dS, b)), scale), in(1));
-    if (need[2]) dx[2] = ungrouped(times(lc_add(lc_matmul(turned(Z), q), lc_matmul(turned(dS), a)), scale), in(2));
+    if (need[2]) dx[2] = ungrouped(times(lc_add(lc_matmul(transposed(Z), q), lc_matmul(transposed(dS), a)), scale), in(2));
     if (need[4]) dx[4] = ungrouped(Z, in[4].t);
 }
 LC_OP(_attention_backward,
       .sig =
           "_attention_backward(grad: Tensor, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, result: Tensor, "
           "logsumexp: Tensor, is_causal: bool, scale: float, keeps_layout: bool) -> (dq: Tensor, dk: Tensor, dv: Tensor)",
-      .doc = "The gradients of _attention, whose tiles are computed again.", IS_ATTENTION, .shape = backward_shape,
-      .run = backward_run, .grad = _attention_backward_grad, .saves = IN(0) | IN(1) | IN(2) | IN(3) | IN(4));
+      .doc = "The gradients of _attention; recomputes its tiles.", IS_ATTENTION, .shape = backward_shape, .run = backward_run,
+      .grad = _attention_backward_grad, .saves = IN(0) | IN(1) | IN(2) | IN(3) | IN(4));
 
 /* ---- scaled_dot_product_attention ---- */
 
@@ -224,7 +226,8 @@ static int operands_fit(lc_tensor *const *t)
             LC_SHAPE(q), LC_SHAPE(k), LC_SHAPE(v));
     return 0;
 }
-/* enable_gqa: key and value heads stand for several of the query's. The kernel takes that as it is if both have the same number. */
+/* enable_gqa: one head of key and value serves several heads of the query. The kernel does that itself if key and value have
+ * equally many heads. */
 static int share_heads(lc_tensor **t, bool *shared)
 {
     int64_t heads[3];
@@ -272,7 +275,7 @@ static lc_tensor *as_heads(lc_tensor *t, const int64_t *batch, int n, int kept)
     while (t && t->ndim < 4) t = lc_unsqueeze(t, 0);
     return t && t->ndim > 4 ? lc_flatten(t, 0, t->ndim - 4) : t;
 }
-/* With dropout, or where the mask wants a gradient (which is a whole matrix anyway): PyTorch's formula. */
+/* With dropout, or if the mask requires grad (its gradient is a whole matrix anyway): PyTorch's formula. */
 static lc_tensor *on_matrices(lc_tensor **t, const lc_value *in, double scale)
 {
     int        dtype = t[0]->dtype, work = working_dtype((lc_dtype)dtype);
@@ -282,7 +285,7 @@ static lc_tensor *on_matrices(lc_tensor **t, const lc_value *in, double scale)
     lc_tensor *p = probabilities(in_type(t[0], work), in_type(t[1], work), mask, in[5].b, scale);
     return in_type(lc_matmul(in[4].f > 0 ? lc_dropout(p, in[4].f, true) : p, in_type(t[2], work)), dtype);
 }
-/* Of no queries, keys or values: zeros, whatever the mask's shape is. */
+/* Without queries, keys or values: zeros, whatever the mask's shape. */
 static bool       is_empty(lc_tensor *const *t) { return !t[2]->numel || !t[0]->shape[t[0]->ndim - 2]; }
 static lc_tensor *zeros_of(lc_tensor *const *t)
 {
@@ -293,7 +296,7 @@ static lc_tensor *zeros_of(lc_tensor *const *t)
     for (int i = 0; i < 3; i++) nothing = lc_add(lc_sum(lc_narrow(t[i], -1, 0, 0), NULL, 0, false), nothing);
     return lc_contiguous(lc_expand(nothing, shape, t[0]->ndim), LC_CONTIGUOUS_FORMAT);
 }
-/* Whether PyTorch asks its fused kernel: four dimensions, the same batch and heads. */
+/* Whether PyTorch uses its fused kernel: four dimensions, the same batch and heads. */
 static bool is_regular(lc_tensor *const *t)
 {
     bool regular = t[0]->ndim == 4 && t[1]->ndim == 4 && t[2]->ndim == 4;

@@ -1,5 +1,5 @@
-/* Convolution: three hidden ops over batches, for one to three dimensions. Image, weight and result are tied by one sum of products, and each op
- * computes one of the three from the other two:
+/* Convolution: three hidden ops over batches, for one to three dimensions. One sum of products relates image, weight and
+ * result, and each op computes one of the three from the other two:
  *   _conv         the result          (convolution)
  *   _conv_input   the image           (its gradient; transposed convolution)
  *   _conv_weight  the weight          (its gradient)
@@ -17,7 +17,7 @@ static void read_window(const lc_value *window, int64_t groups, lc_conv_args *a)
     memcpy(a->stride, window->is, bytes), memcpy(a->padding, window->is + nd, bytes),
         memcpy(a->dilation, window->is + 2 * nd, bytes);
 }
-/* PYTORCH-QUIRK: it keeps channels last of a volume where oneDNN computes it, which it decides by size. */
+/* PYTORCH-QUIRK: a volume stays channels last if oneDNN computes it, which PyTorch decides by size. */
 static bool keeps_channels_last_3d(const lc_record *call)
 {
     const lc_tensor *x = call->in[0], *w = call->in[1];
@@ -25,7 +25,7 @@ static bool keeps_channels_last_3d(const lc_record *call)
     if (x->dtype != LC_f32) return lc_size_of(x->dtype) == 2;
     return call->args[4].i > 1 || x->shape[0] > 1 || (w->shape[3] > 3 && w->shape[4] > 3) || size > 20480;
 }
-/* (n, channels, sizes...), channels last if one of the operands has them so: always in two dimensions, sometimes in three. */
+/* (n, channels, sizes...), channels last if one of the operands is: always in two dimensions, sometimes in three. */
 static int conv_spec(const lc_record *call, lc_spec *out, int64_t n, int64_t channels, const int64_t *sizes, int nd)
 {
     int64_t  shape[5] = { n, channels };
@@ -37,8 +37,8 @@ static int conv_spec(const lc_record *call, lc_spec *out, int64_t n, int64_t cha
     out->order = LC_ORDER_STRIDES;
     return lc_format_strides(nd == 2 ? LC_CHANNELS_LAST : LC_CHANNELS_LAST_3D, nd + 2, shape, out->stride);
 }
-/* Floats are computed in their working dtype, integers in int64, which the kernel wants all of them to be. from: what is read besides the
- * weight; to: what is written. */
+/* The kernel computes floats in their working dtype and integers in int64, and takes all operands in it. from: the operand
+ * besides the weight; to: the result. */
 static int run_conv(const lc_record *call, lc_conv_args *a, lc_tensor **from, lc_tensor **to, lc_tensor *bias)
 {
     lc_record  kernel = *call;
@@ -77,7 +77,7 @@ static lc_tensor *per_channel(lc_tensor *g) /* sums: the gradient of a bias */
     static const int64_t but_one[] = { 0, 2, 3, 4 };
     return lc_sum(g, but_one, g->ndim - 1, false);
 }
-/* A convolution's result of this size: with an output_padding as large as the stride it would have a row more. */
+/* Size of a convolution's result. With an output_padding as large as the stride it would have one row more. */
 static lc_tensor *conv_like(lc_tensor *x, lc_tensor *w, const lc_value *window, int64_t groups, const lc_tensor *like)
 {
     lc_tensor *y = lc__conv(x, w, LC_NONE, window->is, window->n, groups);
@@ -85,7 +85,7 @@ static lc_tensor *conv_like(lc_tensor *x, lc_tensor *w, const lc_value *window, 
         if (y->shape[d] > like->shape[d]) y = lc_narrow(y, d, 0, like->shape[d]);
     return y;
 }
-/* A gradient that is one number for many elements (of a sum) is read many times: better as they lie in memory. */
+/* An expanded gradient (of a sum) is copied: the kernel reads it many times, and contiguous memory is faster. */
 static lc_tensor *laid_out(lc_tensor *g)
 {
     for (int d = 0; d < g->ndim; d++)
@@ -129,8 +129,8 @@ LC_OP(_conv_input,
       .sig =
           "_conv_input(grad: Tensor, weight: Tensor, bias: Tensor | None, window: list[int], groups: int, size: list[int]) -> "
           "Tensor",
-      .doc = "Transposed convolution of a batch: the gradient of an image of this size.", IS_CONV, .shape = conv_input_shape,
-      .run = conv_input_run, .grad = _conv_input_grad, .saves = IN(0) | IN(1));
+      .doc = "Transposed convolution of a batch: the gradient with respect to an image of this size.", IS_CONV,
+      .shape = conv_input_shape, .run = conv_input_run, .grad = _conv_input_grad, .saves = IN(0) | IN(1));
 
 /* ---- (grad, input, window, groups, kernel) ---- */
 static int conv_weight_shape(const lc_record *call, lc_spec *out)

@@ -42,7 +42,7 @@ static int start(conv_call *c, const lc_value *in, int nd, bool transposed)
     if (c->alone && !(c->x = lc_unsqueeze(c->x, 0))) return -1;
     return 0;
 }
-/* What fits, before anything is computed. */
+/* Checks of shapes, before anything is computed. */
 static int check_dtypes(const conv_call *c)
 {
     if (c->x->dtype != c->w->dtype)
@@ -94,7 +94,8 @@ static int check_shapes(const conv_call *c)
                                LC_SIZES(w->shape, w->ndim));
     return 0;
 }
-/* A dilation means nothing where the kernel is one wide, nor a stride where there is one column: however large, they become small ones. */
+/* A dilation has no effect if the kernel has width 1, nor a stride if there is one window: huge values are replaced by small
+ * ones. */
 static int settle(conv_call *c)
 {
     for (int d = 0; d < c->nd; d++) {
@@ -102,9 +103,9 @@ static int settle(conv_call *c)
         if (c->padding[d] > LARGEST || c->dilation[d] > LARGEST)
             return lc_fail_int(LC_LucidError, "%s: padding %lld and dilation %lld are too large", c->name,
                                (long long)c->padding[d], (long long)c->dilation[d]);
-        int64_t n = c->x->shape[2 + d], room = n + 2 * c->padding[d] - c->dilation[d] * (c->w->shape[2 + d] - 1) - 1;
-        int64_t enough = c->transposed ? c->output_padding[d] + 1 : room + 1;
-        if ((c->transposed ? n == 1 : room >= 0) && c->stride[d] > enough) c->stride[d] = enough;
+        int64_t n = c->x->shape[2 + d], extent = n + 2 * c->padding[d] - c->dilation[d] * (c->w->shape[2 + d] - 1) - 1;
+        int64_t enough = c->transposed ? c->output_padding[d] + 1 : extent + 1;
+        if ((c->transposed ? n == 1 : extent >= 0) && c->stride[d] > enough) c->stride[d] = enough;
         if (c->stride[d] > LARGEST || c->output_padding[d] > LARGEST)
             return lc_fail_int(LC_LucidError, "%s: stride %lld and output_padding %lld are too large", c->name,
                                (long long)c->stride[d], (long long)c->output_padding[d]);
@@ -129,7 +130,7 @@ static int check_sizes(conv_call *c) /* of a convolution: the kernel fits */
     }
     return 0;
 }
-/* Whether a transposed convolution may have an empty result: PyTorch leaves that to its backend, and oneDNN makes one. */
+/* Whether a transposed convolution may have an empty result: PyTorch leaves that to its backend, and oneDNN allows it. */
 static bool may_be_empty(const conv_call *c)
 {
     const int64_t *kernel = c->w->shape + c->nd;
@@ -168,7 +169,7 @@ static lc_tensor *compute(const conv_call *c, lc_tensor *x, lc_tensor *w, lc_ten
     if (c->transposed) return lc__conv_input(x, w, b, c->window, 3 * c->nd, c->groups, size, c->nd);
     return lc__conv(x, w, b, c->window, 3 * c->nd, c->groups);
 }
-/* An empty image of this size, of which the gradients are zeros. */
+/* An empty image of this size; its gradients are zeros. */
 static lc_tensor *empty_image(const conv_call *c, const int64_t *size)
 {
     int64_t    shape[5] = { c->x->shape[0], c->w->shape[1] * c->groups };
@@ -187,7 +188,7 @@ static int finish(const conv_call *c, const int64_t *size, lc_tensor **out)
     bool       empty = c->transposed && !x->shape[0];
     for (int d = 0; c->transposed && d < c->nd; d++) empty |= !size[d];
     if (empty) y = empty_image(c, size);
-    else if (!c->transposed && !x->shape[1]) { /* PyTorch makes no channels of none */
+    else if (!c->transposed && !x->shape[1]) { /* PyTorch refuses output channels without input channels */
         w = lc_narrow(w, 0, 0, c->groups), b = LC_NONE;
         y = compute(c, x, w, b, size);
         y = y ? lc_narrow(y, 1, 0, 0) : NULL;

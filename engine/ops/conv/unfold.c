@@ -3,7 +3,7 @@
 
 #define LARGEST (1ll << 40)
 
-/* (kernel_size, dilation, padding, stride), two numbers each or one for both. */
+/* (kernel_size, dilation, padding, stride), two values each or one for both. */
 static int read_pair(const lc_value *v, const char *name, int64_t least, int64_t *to)
 {
     to[0] = 1;
@@ -24,15 +24,15 @@ static int read_windows(const lc_value *window, const int64_t *size, lc_pool_arg
         return -1;
     int64_t places;
     for (int d = 1; d < 3; d++) {
-        if (a->kernel[d] == 1) a->dilation[d] = 1; /* neither this nor the stride of one window means anything, however large */
+        if (a->kernel[d] == 1) a->dilation[d] = 1; /* without effect, however large; so is the stride of a single window */
         if (a->padding[d] > LARGEST || a->dilation[d] > LARGEST || a->kernel[d] > LARGEST || a->size[d] > LARGEST)
             return lc_fail_int(LC_LucidError, "kernel_size %lld, dilation %lld or padding %lld is too large",
                                (long long)a->kernel[d], (long long)a->dilation[d], (long long)a->padding[d]);
-        int64_t reach, room;
-        if (__builtin_mul_overflow(a->dilation[d], a->kernel[d] - 1, &reach)) reach = INT64_MAX;
-        room = a->size[d] + 2 * a->padding[d] - 1 - reach;
-        if (room >= 0 && a->stride[d] > room) a->stride[d] = room + 1;
-        a->result[d] = room < 0 ? 0 : room / a->stride[d] + 1;
+        int64_t span, extent;
+        if (__builtin_mul_overflow(a->dilation[d], a->kernel[d] - 1, &span)) span = INT64_MAX;
+        extent = a->size[d] + 2 * a->padding[d] - 1 - span;
+        if (extent >= 0 && a->stride[d] > extent) a->stride[d] = extent + 1;
+        a->result[d] = extent < 0 ? 0 : extent / a->stride[d] + 1;
     }
     if (__builtin_mul_overflow(a->result[1], a->result[2], &places) ||
         __builtin_mul_overflow(a->kernel[1], a->kernel[2], &places))
@@ -44,7 +44,7 @@ static int check_dtype(const lc_tensor *x, const char *name)
     if (lc_is_floating(x->dtype) || x->dtype == LC_b8 || x->dtype == LC_c64 || x->dtype == LC_c128) return 0;
     return lc_fail_int(LC_NotImplementedError, "%s is not implemented for %s", name, lc_dtypes[x->dtype].name);
 }
-/* Both on contiguous memory of the dtype it is computed in. */
+/* Both work on contiguous memory of the computing dtype. */
 static int run_windows(const lc_record *call, lc_pool_args *a, lc_dtype dtype)
 {
     lc_record  kernel = *call;
@@ -101,7 +101,7 @@ LC_OP(im2col,
       .sig = "im2col(input: Tensor, kernel_size: tuple[int, int], dilation: tuple[int, int] = 1, padding: tuple[int, int] = 0, "
              "stride: tuple[int, int] = 1) "
              "-> Tensor",
-      .doc = "Windows of images as columns: (n, channels * kernel, places).", .py = "unfold", .ns = "nn.functional",
+      .doc = "Windows of images as columns: (n, channels * kernel, windows).", .py = "unfold", .ns = "nn.functional",
       .promote = LC_NO_PROMOTION, .shape = unfold_shape, .run = unfold_run, .grad = im2col_grad);
 
 /* ---- fold: (input, output_size, kernel_size, dilation, padding, stride) ---- */

@@ -1,5 +1,5 @@
-/* Elements chosen by counting: combinations, products, repetitions. The indices are counted on the host; index_select does the rest, and
- * has the gradient. */
+/* Combinations, Cartesian products, repetitions. The host computes the indices; index_select does the rest, and has the
+ * gradient. */
 #include "../rules.h"
 
 static lc_tensor *host_indices(int64_t n) { return lc_scoped(lc_tensor_new(LC_i64, (lc_device){ LC_CPU, 0 }, 1, &n)); }
@@ -34,7 +34,7 @@ static int cartesian_prod_call(const lc_value *in, lc_tensor **out)
 LC_OP(cartesian_prod, .sig = "cartesian_prod(*tensors: Tensor) -> Tensor",
       .doc = "Every choice of one element from each vector, as rows.", .call = cartesian_prod_call);
 
-/* How many sorted choices of r out of n there are; -1 after lc_fail if nobody could store them. */
+/* The number of combinations of r out of n; -1 after lc_fail if they cannot be stored. */
 static int64_t choices(int64_t n, int64_t r, bool again)
 {
     __int128 count = 1;
@@ -75,7 +75,7 @@ LC_OP(combinations, .sig = "combinations(input: Tensor, r: int = 2, with_replace
 
 /* ---- repeat_interleave ---- */
 
-/* Index k as often as counts[k] says: which element each place of the result takes. Scoped, on the CPU. */
+/* Index k, repeated counts[k] times: the source element of each position of the result. Scoped, on the CPU. */
 static lc_tensor *expanded_counts(lc_tensor *counts, int64_t n, const lc_value *output_size)
 {
     int64_t total = 0, wanted;
@@ -109,7 +109,7 @@ static int repeat_interleave_counts_call(const lc_value *in, lc_tensor **out)
 }
 LC_OP(repeat_interleave_counts, .py = "repeat_interleave",
       .sig = "repeat_interleave_counts(repeats: Tensor, *, output_size: int | None = None) -> Tensor",
-      .doc = "Each index as often as repeats says.", .reads_values = true, .call = repeat_interleave_counts_call);
+      .doc = "Each index, repeated as often as repeats says.", .reads_values = true, .call = repeat_interleave_counts_call);
 
 /* dim absent: of the flattened input. */
 static lc_tensor *along_dim(const lc_value *in, int *d)
@@ -138,7 +138,7 @@ static int repeat_interleave_each_call(const lc_value *in, lc_tensor **out)
 LC_OP(repeat_interleave_each, .py = "repeat_interleave",
       .sig = "repeat_interleave_each(input: Tensor, repeats: Tensor, dim: int | None = None, *, "
              "output_size: int | None = None) -> Tensor",
-      .doc = "Each element along dim as often as its entry in repeats says.", .method = true, .reads_values = true,
+      .doc = "Each element along dim, repeated as often as its entry in repeats says.", .method = true, .reads_values = true,
       .any_device = IN(1), .call = repeat_interleave_each_call);
 
 static int repeat_interleave_call(const lc_value *in, lc_tensor **out)

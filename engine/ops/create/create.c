@@ -1,5 +1,5 @@
-/* Tensors from nothing: constants, ranges, identity. A dtype or device left out means the default, or that of the tensor the new one is
- * made like. Sizes are checked where the tensor is allocated. */
+/* Factories: constants, ranges, identity. A missing dtype or device means the default, or that of the tensor in the *_like
+ * forms. Sizes are checked where the tensor is allocated. */
 #include "create.h"
 #include <math.h>
 
@@ -10,7 +10,7 @@ static void place(lc_spec *out, const lc_value *device, lc_device otherwise)
     out->device = device->tag == LC_IS_device ? device->dev : otherwise;
 }
 
-/* What out= or dtype= ask for, else `otherwise`; torch refuses to be told two things. */
+/* The dtype of out= or dtype=, else `otherwise`. A conflict between the two is an error, as in PyTorch. */
 static int wanted_dtype(const lc_record *call, const lc_value *dtype, lc_dtype otherwise, lc_dtype *found)
 {
     *found = dtype_or(dtype, call->out_given ? (lc_dtype)call->out[0]->dtype : otherwise);
@@ -46,7 +46,7 @@ static int fill_constant(const lc_record *call, double value)
 static int with_zeros(const lc_record *call) { return fill_constant(call, 0); }
 static int with_ones(const lc_record *call) { return fill_constant(call, 1); }
 static int with_input(const lc_record *call) { return fill_tensor(call->out[0], call->in[call->n_in - 1]); }
-static int as_it_is(const lc_record *call) /* as PyTorch: what must be the same in every run has no chance contents */
+static int as_it_is(const lc_record *call) /* as in PyTorch: deterministic mode fills uninitialised memory */
 {
     static const int64_t largest[LC_DTYPE_COUNT] = {
         [LC_b8] = 1,          [LC_u8] = 255,         [LC_i8] = 127,        [LC_i16] = 32767,    [LC_u16] = 65535,
@@ -77,10 +77,10 @@ static int of_size_in_format(const lc_record *call, lc_spec *out)
 LC_OP(empty,
       .sig = "empty(size: list[int], *, dtype: dtype | None = None, device: device | None = None, "
              "memory_format: memory_format | None = None) -> Tensor",
-      .doc = "A tensor with whatever its memory holds.", .factory = true, .out = true, .shape = of_size_in_format,
-      .run = as_it_is, .uninitialised = true);
+      .doc = "An uninitialised tensor.", .factory = true, .out = true, .shape = of_size_in_format, .run = as_it_is,
+      .uninitialised = true);
 
-static lc_dtype dtype_of_value(const lc_tensor *value) /* a float is the default float, whatever it travels in */
+static lc_dtype dtype_of_value(const lc_tensor *value) /* a Python float gives the default dtype */
 {
     lc_dtype_class class = lc_class_of(value->dtype);
     if (class == LC_COMPLEX) return lc_default_dtype == LC_f64 ? LC_c128 : LC_c64;
@@ -240,7 +240,7 @@ static lc_dtype dtype_of_numbers(const lc_value *a, int n)
 }
 static int64_t int_of(const lc_value *v) { return v->tag == LC_IS_int ? v->i : (int64_t)lc_number_of(v); }
 
-/* How many steps from start to before end; integers exactly, others as the double quotient says. */
+/* The number of steps from start up to but without end: exact for integers, else by a quotient in float64. */
 static int range_size(lc_dtype dtype, const lc_value *start, const lc_value *end, const lc_value *step, int64_t *n)
 {
     double from = lc_number_of(start), to = lc_number_of(end), by = lc_number_of(step);
@@ -295,7 +295,7 @@ static int            to_end(const lc_record *call, lc_spec *out)
 }
 static int to_end_run(const lc_record *call) { return arange_run(call, &from_zero, &by_one); }
 LC_OP(arange, .sig = "arange(end: Number, *, dtype: dtype | None = None, device: device | None = None) -> Tensor",
-      .doc = "0, 1, ... up to but without end.", .factory = true, .out = true, .shape = to_end, .run = to_end_run);
+      .doc = "The integers 0, 1, ... below end.", .factory = true, .out = true, .shape = to_end, .run = to_end_run);
 
 static int start_to_end(const lc_record *call, lc_spec *out)
 {
@@ -305,10 +305,10 @@ static int start_to_end_run(const lc_record *call) { return arange_run(call, &ca
 LC_OP(arange_start,
       .sig = "arange_start(start: Number, end: Number, step: Number = 1, *, dtype: dtype | None = None, "
              "device: device | None = None) -> Tensor",
-      .py = "arange", .kernel = LC_OP_arange, .doc = "start, start + step, ... up to but without end.", .factory = true,
+      .py = "arange", .kernel = LC_OP_arange, .doc = "start, start + step, ... up to but excluding end.", .factory = true,
       .out = true, .shape = start_to_end, .run = start_to_end_run);
 
-/* linspace and logspace: complex where an end is. */
+/* linspace and logspace: complex if an end is complex. */
 static double   imaginary_of(const lc_value *v) { return v->tag == LC_IS_complex ? v->c.im : 0; }
 static lc_dtype dtype_of_ends(const lc_value *a)
 {
@@ -348,7 +348,7 @@ LC_OP(logspace,
       .doc = "steps powers of base, their exponents evenly spaced from start to end, both included.", .factory = true,
       .out = true, .shape = logspace_size, .run = logspace_run);
 
-/* Ends that are tensors are read as numbers; what comes here are those that cannot be. */
+/* Ends that are tensors are read as scalars. These overloads get the tensors that cannot be read. */
 static int not_a_number_call(const lc_value *in, UNUSED lc_tensor **out)
 {
     return lc_fail_int(LC_ShapeMismatch,

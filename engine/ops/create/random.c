@@ -1,4 +1,5 @@
-/* Fills with real numbers: uniform, normal, exponential and others, in place, as factories and in the shape of another tensor. */
+/* Random fills with real distributions: uniform, normal, exponential and others, in place, as factories and in the shape of
+ * another tensor. */
 #include "random.h"
 #include <float.h>
 #include <math.h>
@@ -134,7 +135,7 @@ LC_OP(normal, .kernel = LC_OP_normal_,
       .doc = "Normal numbers with this mean and standard deviation.", .factory = true, .out = true, .random = true,
       .shape = normal_size, .run = normal_run);
 
-/* A mean, a standard deviation, or both, per element: drawn with mean 0, then scaled and shifted. */
+/* Mean, standard deviation or both per element: draws with mean 0, then scales and shifts. */
 static int normal_each_shape(const lc_record *call, lc_spec *out)
 {
     if (broadcast(call, out) < 0) return -1;

@@ -3,7 +3,7 @@
 #pragma once
 #include "create.h"
 
-/* An op that overwrites its input with draws: as a function of what was there it is constant. */
+/* An op that overwrites its input with draws: its gradient is zero. */
 #define FILL                                                                                                                   \
     .method = true, .function = false, .random = true, .writes = IN(0), .promote = LC_NO_PROMOTION, .shape = in_place,         \
     .grad = constant_grad
@@ -11,7 +11,7 @@
 int           in_place(const lc_record *call, lc_spec *out);
 void          constant_grad(lc_tensor *const *g, lc_tensor *const *y, const lc_value *in, const bool *need, lc_tensor **dx);
 lc_generator *generator_for(const lc_value *v, lc_device device); /* NULL after lc_fail: it belongs to another device */
-/* Run the kernel of `op` into call->out[0], whose memory decides in which order it is filled. */
+/* Runs the kernel of `op` into call->out[0]. The strides of the output decide the order of the draws. */
 int draw(const lc_record *call, const lc_op *op, const lc_value *generator, lc_random_args args);
 /* After a shape rule: draw straight into a strided out=, as PyTorch does, because strides decide the order. */
 int drawn_in_order(const lc_record *call, lc_spec *out, int rc);

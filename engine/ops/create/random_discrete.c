@@ -1,4 +1,4 @@
-/* Draws by chance: coins, counts, categories. */
+/* Discrete draws: Bernoulli, Poisson, binomial, multinomial. */
 #include "random.h"
 #include <math.h>
 
@@ -134,7 +134,7 @@ static int check_weights(lc_tensor *p)
     if (read_int(lc_all(lc_ne(lc_sum(p, (int64_t[]){ -1 }, 1, false), LC_NUMBER(0)), NULL, 0, false), &some) < 0) return -1;
     return some ? 0 : lc_fail_int(LC_LucidError, "invalid multinomial distribution (sum of probabilities <= 0)");
 }
-/* Exponential clocks of rates p: the first n to ring. */
+/* Without replacement: the n smallest of exponential draws with rates p. */
 static int draw_distinct(const lc_record *call, lc_generator *generator)
 {
     lc_tensor *p = call->in[0], *first;

@@ -1,7 +1,7 @@
 /* Random integers and permutations. */
 #include "random.h"
 
-/* The largest integer up to which the dtype holds every one. */
+/* The largest n for which the dtype represents all integers up to n. */
 static int64_t whole_limit(lc_dtype dtype)
 {
     static const int64_t limits[LC_DTYPE_COUNT] = {
@@ -12,8 +12,8 @@ static int64_t whole_limit(lc_dtype dtype)
     };
     return limits[dtype];
 }
-/* PyTorch keeps both ends apart from what they round to in a floating dtype: a bound that is no number of it moves inwards, which
- * changes the range and so what is drawn. */
+/* PyTorch moves a bound that a floating dtype cannot represent inwards, to the next value it can. That changes the range,
+ * and so the draws. */
 static int64_t rounded(int64_t x, lc_dtype dtype)
 {
     float f = (float)x;
@@ -69,7 +69,7 @@ static int random_run(const lc_record *call)
     return draw(call, &lc_op_random_, &call->args[1], (lc_random_args){ .any = true });
 }
 LC_OP(random_, .sig = "random_(input: Tensor, *, generator: Generator | None = None) -> Tensor",
-      .doc = "Overwrite with integers from all the dtype holds exactly.", FILL, .run = random_run);
+      .doc = "Overwrite with integers from the range that the dtype represents exactly.", FILL, .run = random_run);
 static int random_to_run(const lc_record *call) { return draw_ints(call, 0, call->args[1].i, &call->args[2]); }
 LC_OP(random_to_, .kernel = LC_OP_random_,
       .sig = "random_to_(input: Tensor, to: int, *, generator: Generator | None = None) -> Tensor", .py = "random_",

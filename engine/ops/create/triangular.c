@@ -32,7 +32,7 @@ static int64_t            columns_below(int64_t r, int64_t columns, int64_t offs
     __int128 n = (__int128)r + offset + !upper;
     return n < 0 ? 0 : n > columns ? columns : (int64_t)n;
 }
-/* Of rows that end at 1, 2, ... n columns, or at all of them. */
+/* The number of elements of rows that end at 1, 2, ... n columns, or at all columns. */
 static wide elements_below(__int128 n, int64_t columns)
 {
     wide all = (wide)columns;
@@ -122,7 +122,8 @@ static int diagflat_call(const lc_value *in, lc_tensor **out)
 LC_OP(diagflat, .sig = "diagflat(input: Tensor, offset: int = 0) -> Tensor", .doc = "All elements on the diagonal of a matrix.",
       .method = true, .call = diagflat_call);
 
-/* The main diagonal of all dimensions; with wrap that of a tall matrix starts again below each square, one row left out. */
+/* The main diagonal of all dimensions. With wrap, the diagonal of a tall matrix starts again below each square, after one
+ * skipped row. */
 static int fill_diagonal__call(const lc_value *in, lc_tensor **out)
 {
     lc_tensor *x = in(0), *value = number_operand(&in[1]);

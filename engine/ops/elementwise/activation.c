@@ -1,7 +1,7 @@
 /* Activations of neural networks: nn.functional's, and Tensor methods where PyTorch or Lucid has them.
  *
- * Each is a row of scalar.def, and so is its gradient: an op <name>_backward, one pass over memory, with a gradient of its own. That of a
- * function made of straight pieces is the same op again; it has no second derivative. */
+ * Each is a row of scalar.def, and so is its gradient: an op <name>_backward, one pass over memory, with a gradient of its
+ * own. For a piecewise linear function that gradient is the same op again; it has no second derivative. */
 #include "../rules.h"
 #include "../../tensor/iter.h"
 #include <float.h>
@@ -13,7 +13,7 @@
 #define KERNEL    .run = elementwise
 #define PARAMETER LOWERED(with_parameters)
 
-/* A row over the tensors of the call and the numbers that follow them in its arguments. */
+/* A row over the tensors of the call and the scalars that follow them in its arguments. */
 static int lower_as(const lc_record *call, lc_lowering *to, lc_op_id row)
 {
     int n = call->n_in;
@@ -32,11 +32,11 @@ static int lower_as(const lc_record *call, lc_lowering *to, lc_op_id row)
 }
 static int with_parameters(const lc_record *call, lc_lowering *to) { return lower_as(call, to, call->op->kernel); }
 
-static int packed_shape(const lc_record *call, lc_spec *out) /* contiguous, whatever the input's strides, as PyTorch's */
+static int packed_shape(const lc_record *call, lc_spec *out) /* contiguous, whatever the input's strides, as in PyTorch */
 {
     return spec_like(call, out, call->in[0], (lc_dtype)call->in[0]->dtype), 0;
 }
-/* Of g, where x is not positive: what the gradient of a backward op that bends there gives its input x. */
+/* g where x is not positive, else 0: the second derivative of functions that are curved there only. */
 static lc_tensor *below_zero(lc_tensor *x, lc_tensor *g) { return lc_where(lc_le(x, LC_INTEGER(0)), g, LC_INTEGER(0)); }
 
 /* ---- straight pieces ---- */
@@ -117,10 +117,11 @@ static int softshrink_lower(const lc_record *call, lc_lowering *to)
         return lc_fail_int(LC_LucidError, "lambda must be in range [0, %g], but found %g.", most, lambd);
     return with_parameters(call, to);
 }
-LC_OP(softshrink, .sig = "softshrink(input: Tensor, lambd: Number = 0.5) -> Tensor", .doc = "input, nearer to zero by lambd.",
-      MAP, .out = true, LOWERED(softshrink_lower), .grad = shrink_grad, .saves = IN(0));
+LC_OP(softshrink, .sig = "softshrink(input: Tensor, lambd: Number = 0.5) -> Tensor",
+      .doc = "input shrunk towards zero by lambd.", MAP, .out = true, LOWERED(softshrink_lower), .grad = shrink_grad,
+      .saves = IN(0));
 
-/* The slope may be a tensor: prelu's is. NaN is not above zero: the slope's gradient sees it. */
+/* The slope may be a tensor: prelu's is. NaN counts as not positive, so the slope's gradient gets it. */
 static lc_tensor *not_above(lc_tensor *x, lc_tensor *t) { return lc_where(lc_gt(x, LC_INTEGER(0)), LC_INTEGER(0), t); }
 GRAD(leaky_relu_backward)
 {
@@ -334,7 +335,7 @@ LC_OP(gelu_tanh, .sig = "gelu_tanh(input: Tensor) -> Tensor", .doc = "The kernel
 LC_OP(gelu_tanh_backward, .sig = "gelu_tanh_backward(grad_output: Tensor, input: Tensor) -> Tensor",
       .doc = "The kernel of its gradient.", BACKWARD, .run = elementwise);
 
-/* As PyTorch, of all dtypes: integers become floats on the way. */
+/* All dtypes, as in PyTorch: integers are converted to floats. */
 static int softsign_call(const lc_value *in, lc_tensor **out)
 {
     return (out[0] = lc_div(in(0), lc_add(lc_abs(in(0)), LC_INTEGER(1)))) ? 0 : -1;
@@ -343,7 +344,7 @@ LC_OP(softsign, .sig = "softsign(input: Tensor) -> Tensor", .doc = "input / (1 +
 static int tanhshrink_call(const lc_value *in, lc_tensor **out) { return (out[0] = lc_sub(in(0), lc_tanh(in(0)))) ? 0 : -1; }
 LC_OP(tanhshrink, .sig = "tanhshrink(input: Tensor) -> Tensor", .doc = "input - tanh(input).", SPACE, .call = tanhshrink_call);
 
-/* glu(x) = a sigmoid(b), where a and b are the halves of x. */
+/* glu(x) = a sigmoid(b), where a and b are the first and second half of x along dim. */
 static int glu_shape(const lc_record *call, lc_spec *out)
 {
     const lc_tensor *x = call->in[0];
@@ -382,7 +383,7 @@ LC_OP(glu, .sig = "glu(input: Tensor, dim: int = -1) -> Tensor",
       .doc = "The first half of input along dim, times the sigmoid of the second.", SPACE, .out = true, .shape = glu_shape,
       .run = glu_run, .grad = glu_grad, .saves = IN(0));
 
-/* ---- rrelu: leaky_relu with a slope that in training is drawn per element ---- */
+/* ---- rrelu: leaky_relu whose slope is drawn per element in training ---- */
 static int noise_run(const lc_record *call)
 {
     lc_random_args args = { .out = call->out[0],
@@ -402,7 +403,7 @@ static int rrelu(const lc_value *in, lc_tensor **out, bool inplace)
         return lc_fail_int(LC_LucidError, "rrelu: bounds must be finite, got %g and %g", lower, upper);
     if (lower > upper) return lc_fail_int(LC_LucidError, "Lower bound should be less than or equal to the upper bound");
     lc_value   slope = LC_F((lower + upper) / 2);
-    lc_tensor *x = inplace ? in(0) : lc_contiguous(in(0), LC_CONTIGUOUS_FORMAT); /* as PyTorch's result is */
+    lc_tensor *x = inplace ? in(0) : lc_contiguous(in(0), LC_CONTIGUOUS_FORMAT); /* as in PyTorch */
     if (!in[3].b) out[0] = inplace ? lc_leaky_relu_(x, slope) : lc_leaky_relu(x, slope);
     else {
         lc_tensor *noise = lc__rrelu_noise(lc_detach(x), lower, upper);

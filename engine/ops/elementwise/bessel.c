@@ -86,8 +86,8 @@ GRAD(special_xlog1py)
 {
     lc_tensor *x = in(0), *other = in(1);
     if (need[0]) {
-        lc_tensor *zero = lc_logical_and(lc_eq(x, LC_INTEGER(0)), lc_le(exactly(other), LC_INTEGER(-1)));
-        dx[0] = lc_mul(g[0], lc_where(zero, LC_INTEGER(0), lc_log1p(exactly(other))));
+        lc_tensor *zero = lc_logical_and(lc_eq(x, LC_INTEGER(0)), lc_le(as_strong_tensor(other), LC_INTEGER(-1)));
+        dx[0] = lc_mul(g[0], lc_where(zero, LC_INTEGER(0), lc_log1p(as_strong_tensor(other))));
     }
     if (need[1]) dx[1] = lc_div(lc_mul(g[0], x), lc_add(other, LC_INTEGER(1)));
 }
@@ -96,7 +96,9 @@ TWO(xlog1py, "other", "input * log1p(other); 0 where input is 0 and other is not
 GRAD(special_zeta)
 {
     if (need[0]) dx[0] = lc_fail(LC_NotImplementedError, "the derivative for 'zeta' is not implemented.");
-    else dx[1] = lc_mul(g[0], lc_mul(lc_neg(exactly(in(0))), lc_special_zeta(lc_add(exactly(in(0)), LC_INTEGER(1)), in(1))));
+    else
+        dx[1] = lc_mul(g[0], lc_mul(lc_neg(as_strong_tensor(in(0))),
+                                    lc_special_zeta(lc_add(as_strong_tensor(in(0)), LC_INTEGER(1)), in(1))));
 }
 TWO(zeta, "other", "Hurwitz zeta function: the sum of (k + other) ** -input over k = 0, 1, ...", .grad = special_zeta_grad,
     .saves = IN(0) | IN(1));

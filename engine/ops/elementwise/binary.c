@@ -3,7 +3,7 @@
 #include "../rules.h"
 #include "../../op/promote.h"
 
-/* PyTorch takes two numbers for the four operations of arithmetic only (with_tensor). */
+/* PyTorch accepts two Python scalars for +, -, * and / only (with_tensor). */
 #define PAIR        .shape = broadcast, .run = elementwise
 #define TENSOR_PAIR .shape = with_tensor, .run = elementwise
 
@@ -171,7 +171,7 @@ LC_OP(fmod, .sig = "fmod(input: Tensor, other: Tensor | Number) -> Tensor",
 
 /* ---- powers ---- */
 
-/* Exponents that are cheaper than a power. Only for Python numbers: a tensor's value is not looked at. */
+/* Exponents with a cheaper op than pow. Only for Python scalars: the value of a tensor is not read. */
 static bool real_number(const lc_tensor *t, double *value)
 {
     if (!t->is_number || lc_is_complex(t->dtype)) return false;
@@ -183,7 +183,7 @@ static int pow_lower(const lc_record *call, lc_lowering *to)
     double           e;
     const lc_tensor *exponent = call->in[1];
     bool             inexact = lc_class_of(call->dtype) >= LC_FLOAT, base = !call->in[0]->is_number;
-    bool             narrow = inexact ? call->dtype == LC_f16 || call->dtype == LC_bf16 : true; /* where PyTorch looks */
+    bool             narrow = inexact ? call->dtype == LC_f16 || call->dtype == LC_bf16 : true; /* PyTorch checks here */
     if (!real_number(exponent, &e)) {
         bool zero = exponent->is_number && base && ((double *)exponent->data)[0] == 0 && ((double *)exponent->data)[1] == 0;
         return zero ? LC_NO_ROW : lower_to(to, call, LC_OP_pow, call->in, 2);
@@ -191,7 +191,7 @@ static int pow_lower(const lc_record *call, lc_lowering *to)
     if (!inexact && e < 0) return lc_fail_int(LC_LucidError, "Integers to negative integer powers are not allowed.");
     if (base && narrow && number_fits(call->dtype, exponent) < 0) return -1;
     if (base && (e == 1 || (e == 0 && lc_is_complex(call->dtype)))) return LC_NO_ROW;
-    bool     roots = inexact && call->dtype != LC_f16; /* of -0 and -inf, these differ from powers: as PyTorch has them */
+    bool     roots = inexact && call->dtype != LC_f16; /* differs from pow for -0 and -inf, as in PyTorch */
     lc_op_id row = e == 2               ? LC_OP_square
                    : e == 3             ? LC_OP_cube
                    : roots && e == 0.5  ? LC_OP_sqrt
@@ -207,9 +207,9 @@ static int pow_run(const lc_record *call)
     int         rc = pow_lower(call, &to);
     if (rc != LC_NO_ROW) return rc < 0 ? -1 : run_lowered(call, &to);
     if (real_number(call->in[1], &e) && e == 1) return call->backend->copy(call->out[0], call->in[0]);
-    return fill_tensor(call->out[0], LC_INTEGER(1)); /* the power 0 of complex numbers, of 0 too */
+    return fill_tensor(call->out[0], LC_INTEGER(1)); /* complex x ** 0, also 0 ** 0 */
 }
-/* 0 ** 0 is 1 whatever the exponent does around 0: no gradient where the exponent is 0, none for the exponent where the base is. */
+/* 0 ** 0 is 1 by definition: the base gets no gradient where the exponent is 0, the exponent none where the base is 0. */
 static lc_tensor *pow_slope(lc_tensor *g, lc_tensor *x, lc_tensor *exponent)
 {
     double e;
@@ -217,7 +217,7 @@ static lc_tensor *pow_slope(lc_tensor *g, lc_tensor *x, lc_tensor *exponent)
         if (e == 0) return zeros_like(x);
         return lc_mul(g, conj_of(e == 1 ? LC_INTEGER(1) : lc_mul(lc_pow(x, LC_NUMBER(e - 1)), LC_NUMBER(e))));
     }
-    exponent = exactly(exponent);
+    exponent = as_strong_tensor(exponent);
     lc_tensor *slope = lc_mul(exponent, lc_pow(x, lc_sub(exponent, LC_INTEGER(1))));
     return lc_where(lc_eq(exponent, LC_INTEGER(0)), LC_INTEGER(0), lc_mul(g, conj_of(slope)));
 }
@@ -225,8 +225,8 @@ GRAD(pow)
 {
     if (need[0]) dx[0] = pow_slope(g[0], in(0), in(1));
     if (need[1]) {
-        double     base; /* a number: its logarithm is wanted in full precision */
-        lc_tensor *x = exactly(real_number(in(0), &base) ? LC_NUMBER(base) : in(0)), *e = in(1);
+        double     base; /* a Python scalar: compute its logarithm in full precision */
+        lc_tensor *x = as_strong_tensor(real_number(in(0), &base) ? LC_NUMBER(base) : in(0)), *e = in(1);
         lc_tensor *zero =
             lc_logical_and(lc_eq(x, LC_INTEGER(0)), lc_ge(lc_is_complex(e->dtype) ? lc_real(e) : e, LC_INTEGER(0)));
         dx[1] = lc_mul(g[0], lc_where(zero, LC_INTEGER(0), conj_of(lc_mul(y[0], lc_log(x)))));
@@ -263,8 +263,8 @@ LC_OP(minimum, .sig = "minimum(input: Tensor, other: Tensor) -> Tensor", .doc = 
 LC_OP(min_against, .py = "min", .sig = "min_against(input: Tensor, other: Tensor) -> Tensor",
       .doc = "Elementwise smaller of both; NaN wins.", .method = true, .out = true, MINIMUM);
 
-/* clamp: the bounds are arguments 1 and 2; clamp_min and clamp_max have one of them. Of two zeros the second operand is taken: -0 is not
- * changed by a number that is 0. */
+/* clamp: the bounds are arguments 1 and 2; clamp_min and clamp_max have one of them. If both are zero, the input is kept: a
+ * bound of 0 does not change -0. */
 static int bounded(const lc_record *call, lc_lowering *to, lc_op_id row, lc_tensor *bound)
 {
     lc_tensor *x = call->in[0], *both[] = { bound->is_number ? bound : x, bound->is_number ? x : bound };

@@ -1,4 +1,4 @@
-/* Comparisons and logic: results are bool, there is nothing to differentiate. where() lives here too: it is what they are for. */
+/* Comparisons and logic: results are bool and have no gradient. where(), which uses them, is here too. */
 #include "../rules.h"
 
 #define COMPARISON .shape = broadcast_bool, .run = elementwise
@@ -17,9 +17,9 @@ LC_OP(ge, .aliases = "greater_equal", .sig = "ge(input: Tensor, other: Tensor | 
 LC_OP(logical_and, .sig = "logical_and(input: Tensor, other: Tensor) -> Tensor", .doc = "True where both are not zero.",
       .method = true, .inplace = true, .out = true, COMPARISON);
 LC_OP(logical_or, .sig = "logical_or(input: Tensor, other: Tensor) -> Tensor",
-      .doc = "True where at least one of them is not zero.", .method = true, .inplace = true, .out = true, COMPARISON);
+      .doc = "True where at least one of them is nonzero.", .method = true, .inplace = true, .out = true, COMPARISON);
 LC_OP(logical_xor, .sig = "logical_xor(input: Tensor, other: Tensor) -> Tensor",
-      .doc = "True where one of them but not the other is not zero.", .method = true, .inplace = true, .out = true, COMPARISON);
+      .doc = "True where exactly one of them is not zero.", .method = true, .inplace = true, .out = true, COMPARISON);
 
 static int check_condition(const lc_tensor *condition)
 {
@@ -29,7 +29,7 @@ static int check_condition(const lc_tensor *condition)
 }
 static int chosen(const lc_record *call, lc_spec *out)
 {
-    bool half = lc_working_dtype(call->dtype) != call->dtype; /* PyTorch's of halves become infinite */
+    bool half = lc_working_dtype(call->dtype) != call->dtype; /* in PyTorch float16 and bfloat16 overflow to infinity */
     if (check_condition(call->in[0]) < 0 || (!half && numbers_fit(call, call->dtype) < 0)) return -1;
     return broadcast(call, out);
 }

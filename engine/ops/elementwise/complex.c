@@ -28,7 +28,7 @@ LC_OP(resolve_conj, .sig = "resolve_conj(input: Tensor) -> Tensor", .doc = "inpu
 LC_OP(resolve_neg, .sig = "resolve_neg(input: Tensor) -> Tensor", .doc = "input: negations are never pending here.",
       .method = true, .call = itself_call);
 
-/* Complex numbers lie in memory as pairs of reals: part 0 or 1 of every pair. */
+/* A complex number is a pair of reals in memory: part 0 or 1 of every pair. */
 lc_tensor *complex_part(lc_tensor *x, int part)
 {
     int64_t  stride[LC_MAX_DIMS];
@@ -156,9 +156,9 @@ GRAD(polar)
     if (need[0]) dx[0] = lc_real(lc_mul(back, lc_sgn(y[0])));
     if (need[1]) dx[1] = lc_real(lc_mul(back, lc_mul(y[0], lc_number_init(&box, LC_c128, 0, 1))));
 }
-LC_OP(polar, .sig = "polar(abs: Tensor, angle: Tensor) -> Tensor", .doc = "Complex numbers of these sizes and angles.",
-      .out = true, .amp = LC_AMP_CPU_FP32, .kind = LC_KIND_ELEMENTWISE, .shape = paired, .run = polar_run, .grad = polar_grad,
-      .saves = OUT(0));
+LC_OP(polar, .sig = "polar(abs: Tensor, angle: Tensor) -> Tensor",
+      .doc = "Complex numbers with these absolute values and angles.", .out = true, .amp = LC_AMP_CPU_FP32,
+      .kind = LC_KIND_ELEMENTWISE, .shape = paired, .run = polar_run, .grad = polar_grad, .saves = OUT(0));
 #define KERNEL_OF_PAIR .hidden = true, .shape = broadcast, .run = elementwise
 LC_OP(polar_real, .sig = "polar_real(abs: Tensor, angle: Tensor) -> Tensor", .doc = "abs * cos(angle).", KERNEL_OF_PAIR);
 LC_OP(polar_imag, .sig = "polar_imag(abs: Tensor, angle: Tensor) -> Tensor", .doc = "abs * sin(angle).", KERNEL_OF_PAIR);

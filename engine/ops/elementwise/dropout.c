@@ -1,5 +1,5 @@
-/* Dropout, plain and of whole channels, and the kind that keeps mean and variance of SELU networks. PyTorch's masks for the same seed.
- * The functions at the end are nn.functional's, over the ops above them. */
+/* Dropout, of elements and of whole channels, and alpha dropout, which keeps mean and variance of SELU networks. The same
+ * seed gives PyTorch's masks. The functions at the end are nn.functional's, over the ops above them. */
 #include "../create/random.h"
 #include <math.h>
 
@@ -14,7 +14,7 @@ static lc_tensor *noise_like(lc_tensor *x, bool feature, double p) /* feature: o
                                 (lc_value){ .tag = LC_IS_device, .dev = x->device }, LC_ABSENT);
     return lc_bernoulli_(noise, 1 - p, NULL);
 }
-/* PyTorch's mul_ by a number inside an op rounds the number to the tensor's dtype first: halves show it. */
+/* PyTorch's mul_ by a scalar inside an op first rounds the scalar to the tensor's dtype, which is visible in half precision. */
 static lc_tensor *times(lc_tensor *x, double by)
 {
     if (!x || lc_working_dtype(x->dtype) == x->dtype) return lc_mul_(x, LC_NUMBER(by));
@@ -30,15 +30,15 @@ static lc_tensor *scaled(lc_tensor *x, lc_tensor *by, bool inplace) { return inp
 static lc_tensor *with_noise(lc_tensor *x, double p, dropout_kind kind)
 {
     lc_tensor *noise = noise_like(x, kind & FEATURE, p);
-    if (kind & ALPHA) { /* what is dropped becomes the least value of SELU; mean and variance stay */
+    if (kind & ALPHA) { /* dropped elements become the smallest value of SELU; mean and variance stay */
         double     alpha = 1.7580993408473766, a = 1 / sqrt((alpha * alpha * p + 1) * (1 - p));
         lc_tensor *b = lc_add_(times(lc_add(noise, LC_NUMBER(-1)), alpha * a), LC_NUMBER(alpha * a * p));
         return lc_add_(scaled(x, times(noise, a), kind & INPLACE), b);
     }
     if (keeps_noise(x) || kind) return scaled(x, lc_div_(noise, LC_NUMBER(1 - p)), kind & INPLACE);
-    return lc_mul_(lc_div_(noise, LC_NUMBER(1 - p)), x); /* no gradient will read it: the noise becomes the result */
+    return lc_mul_(lc_div_(noise, LC_NUMBER(1 - p)), x); /* no gradient will read the noise: its memory becomes the result */
 }
-/* In place, a piece at a time: the noise of a piece is forgotten before the next one is drawn. */
+/* In place, block by block: the noise of a block is discarded before the next one is drawn. */
 enum { PIECE = 1 << 12 };
 static lc_tensor *in_pieces(lc_tensor *x, double p, dropout_kind kind)
 {
@@ -118,7 +118,7 @@ static int    native_dropout_call(const lc_value *in, lc_tensor **out)
 GRAD(native_dropout) { dx[0] = lc_native_dropout_backward(g[0], y[1], trains(in) ? kept_scale(in) : 1); }
 LC_OP(native_dropout, .unnamed = true,
       .sig = "native_dropout(input: Tensor, p: float, train: bool | None) -> (output: Tensor, mask: Tensor)",
-      .doc = "dropout and the mask of what was kept; train None means True.", .random = true, .call = native_dropout_call,
+      .doc = "dropout and the mask of kept elements; train None means True.", .random = true, .call = native_dropout_call,
       .grad = native_dropout_grad, .saves = OUT(1));
 
 /* ---- nn.functional: (input, p, training, inplace) ---- */

@@ -96,7 +96,7 @@ LC_OP(polygamma, .sig = "polygamma(n: int, input: Tensor) -> Tensor", .doc = "Th
       .out = true, .promote = LC_TO_FLOAT, .shape = derivative_of_gamma_first, LOWERED(polygamma_lower), .grad = polygamma_grad,
       .saves = IN(1));
 
-/* igamma and igammac: d/dx = x ** (a - 1) * exp(-x) / gamma(a); the derivative by a is not known to PyTorch either. */
+/* igamma and igammac: d/dx = x ** (a - 1) * exp(-x) / gamma(a); the derivative with respect to a is missing in PyTorch, too. */
 static void igamma_slope(lc_tensor *g, const char *name, const lc_value *in, const bool *need, lc_tensor **dx)
 {
     lc_tensor *a = in(0), *x = in(1);
@@ -123,7 +123,7 @@ LC_OP(i0, .sig = "i0(input: Tensor) -> Tensor", .doc = "Modified Bessel function
 
 /* ---- logit, sinc ---- */
 
-/* With eps the input is moved into [eps, 1 - eps] first: the kernel has the bounds as operands. */
+/* With eps the input is clamped to [eps, 1 - eps] first: the kernel has the bounds as operands. */
 static int logit_lower(const lc_record *call, lc_lowering *to)
 {
     const lc_value *eps = &call->args[1];
@@ -142,7 +142,7 @@ GRAD(logit)
     dx[0] = lc_where(inside, slope, LC_NUMBER(any ? __builtin_nan("") : 0));
 }
 LC_OP(logit, .sig = "logit(input: Tensor, eps: float | None = None) -> Tensor",
-      .doc = "log(input / (1 - input)); with eps, input is moved into [eps, 1 - eps] first.", FORMS, .promote = LC_TO_FLOAT,
+      .doc = "log(input / (1 - input)); with eps, input is clamped to [eps, 1 - eps] first.", FORMS, .promote = LC_TO_FLOAT,
       .shape = same, LOWERED(logit_lower), .grad = logit_grad, .saves = IN(0));
 
 GRAD(sinc)

@@ -1,4 +1,5 @@
-/* Ops of two to four operands that are not arithmetic: signs and sizes, interpolation, fused sums, floating-point representation. */
+/* Ops of two to four operands beyond arithmetic: signs and magnitudes, interpolation, fused multiply-add, floating-point
+ * representation. */
 #include "../rules.h"
 #include "../../op/promote.h"
 
@@ -8,13 +9,13 @@
 
 /* ---- signs and sizes ---- */
 
-GRAD(copysign) /* no slope at 0: the sign decides, not the size */
+GRAD(copysign) /* no gradient at 0: the result depends on the sign only */
 {
     if (need[0]) dx[0] = lc_where(lc_eq(in(0), LC_INTEGER(0)), LC_INTEGER(0), lc_mul(g[0], lc_div(y[0], in(0))));
     if (need[1]) dx[1] = zeros_like(in(1));
 }
 LC_OP(copysign, .sig = "copysign(input: Tensor, other: Tensor | Number) -> Tensor",
-      .doc = "The size of input with the sign of other.", FORMS, FLOAT_PAIR, .grad = copysign_grad,
+      .doc = "The magnitude of input with the sign of other.", FORMS, FLOAT_PAIR, .grad = copysign_grad,
       .saves_for = { IN(0) | OUT(0) });
 
 GRAD(hypot)
@@ -57,7 +58,7 @@ LC_OP(lcm, .sig = "lcm(input: Tensor, other: Tensor) -> Tensor", .doc = "Element
 
 /* ---- interpolation ---- */
 
-/* x + weight * (end - x), from the nearer end. weight may be a number; a 0-d weight may be of another dtype. */
+/* x + weight * (end - x), from the nearer end. weight may be a Python scalar; a 0-d weight may have another dtype. */
 static int between(const lc_record *call, lc_spec *out)
 {
     const lc_tensor *x = call->in[0], *end = call->in[1], *weight = call->in[2];
@@ -73,7 +74,8 @@ static int between(const lc_record *call, lc_spec *out)
                            lc_dtypes[call->out[0]->dtype].name, lc_dtypes[x->dtype].name);
     return numbers_fit(call, lc_working_dtype(x->dtype)) < 0 ? -1 : broadcast(call, out);
 }
-static bool rounds_weight(const lc_record *call) /* a 0-d weight is rounded to halves before, as PyTorch's; a number is not */
+static bool rounds_weight(
+    const lc_record *call) /* PyTorch rounds a 0-d weight to float16 or bfloat16 first; a Python scalar it does not */
 {
     const lc_tensor *weight = call->in[2];
     return !weight->is_number && weight->dtype != call->dtype && lc_working_dtype(call->dtype) != call->dtype;
@@ -93,7 +95,7 @@ static int lerp_run(const lc_record *call)
 GRAD(lerp)
 {
     lc_tensor *w = in(2);
-    if (need[0]) dx[0] = lc_mul(g[0], conj_of(lc_sub(LC_INTEGER(1), exactly(w))));
+    if (need[0]) dx[0] = lc_mul(g[0], conj_of(lc_sub(LC_INTEGER(1), as_strong_tensor(w))));
     if (need[1]) dx[1] = lc_mul(g[0], conj_of(w));
     if (need[2]) dx[2] = lc_mul(g[0], conj_of(lc_sub(in(1), in(0))));
 }
@@ -105,7 +107,7 @@ LC_OP(lerp, .casts_out = true, .sig = "lerp(input: Tensor, end: Tensor, weight: 
 
 /* ---- fused sums ---- */
 
-/* The kernels take value as a fourth operand; it has no say in the dtype. */
+/* The kernels take value as a fourth operand; it does not take part in promotion. */
 static int fused_sum_lower(const lc_record *call, lc_lowering *to)
 {
     const lc_value *value = &call->args[3];
@@ -165,8 +167,8 @@ GRAD(xlogy)
 {
     lc_tensor *x = in(0), *y_ = in(1);
     if (need[0]) {
-        lc_tensor *zero = lc_logical_and(lc_eq(x, LC_INTEGER(0)), lc_le(exactly(y_), LC_INTEGER(0)));
-        dx[0] = lc_mul(g[0], lc_where(zero, LC_INTEGER(0), lc_log(exactly(y_))));
+        lc_tensor *zero = lc_logical_and(lc_eq(x, LC_INTEGER(0)), lc_le(as_strong_tensor(y_), LC_INTEGER(0)));
+        dx[0] = lc_mul(g[0], lc_where(zero, LC_INTEGER(0), lc_log(as_strong_tensor(y_))));
     }
     if (need[1]) dx[1] = lc_div(lc_mul(g[0], x), y_);
 }
@@ -223,8 +225,8 @@ LC_OP(float_power, .sig = "float_power(input: Tensor | Number, exponent: Tensor 
 
 /* ---- representation ---- */
 
-/* input * 2 ** other. A float keeps its dtype where other is whole, and is scaled without forming the power, which may overflow;
- * otherwise it is a product, and the power is of the default dtype where other is whole. */
+/* input * 2 ** other. A float keeps its dtype if other is an integer tensor, and is scaled without forming the power, which
+ * may overflow. Otherwise it is a product; the power has the default dtype if other is an integer tensor. */
 static lc_tensor *power_of_two(lc_tensor *other) { return lc_exp2(other); }
 static bool       scales_exactly(const lc_record *call)
 {
@@ -294,7 +296,8 @@ LC_OP(frexp, .strict_out = true, .sig = "frexp(input: Tensor) -> (mantissa: Tens
 LC_OP(frexp_mantissa, .sig = "frexp_mantissa(input: Tensor) -> Tensor", .doc = "frexp's mantissa.", KERNEL_OF_ONE);
 LC_OP(frexp_exponent, .sig = "frexp_exponent(input: Tensor) -> Tensor", .doc = "frexp's exponent.", KERNEL_OF_ONE);
 
-/* Halves compute in float32, where the next number is a nearer one: they have kernels that step in their own grid. */
+/* float16 and bfloat16 have kernels of their own: in float32, in which kernels compute them, the next number is a different
+ * one. */
 static int nextafter_lower(const lc_record *call, lc_lowering *to)
 {
     lc_op_id row = call->dtype == LC_f16    ? LC_OP_nextafter_f16
@@ -302,7 +305,7 @@ static int nextafter_lower(const lc_record *call, lc_lowering *to)
                                             : LC_OP_nextafter;
     return lower_to(to, call, row, call->in, 2);
 }
-GRAD(nextafter) /* the result follows input, unless that is other already; it never follows other */
+GRAD(nextafter) /* the gradient goes to input where it differs from other; never to other */
 {
     if (need[0]) dx[0] = lc_mul(g[0], lc_ne(in(0), in(1)));
     if (need[1]) dx[1] = zeros_like(in(1));

@@ -53,7 +53,7 @@ GRAD(rad2deg) { dx[0] = lc_mul(g[0], LC_NUMBER(57.295779513082320877)); }
 LC_OP(rad2deg, .sig = "rad2deg(input: Tensor) -> Tensor", .doc = "Angles in radians as degrees.", FORMS, .promote = LC_TO_FLOAT,
       .shape = same, .run = elementwise, .grad = rad2deg_grad);
 
-/* Of a complex number, a real result; a real number's angle is 0 or pi. */
+/* The angle of a complex number is real; that of a real number is 0 or pi. */
 static int real_valued(const lc_record *call, lc_spec *out)
 {
     same(call, out);
@@ -69,8 +69,8 @@ GRAD(angle)
     }
     lc_number_box box;
     lc_tensor    *i = lc_number_init(&box, LC_c128, 0, 1), *size = lc_abs(in(0));
-    lc_tensor    *turned = lc_mul(lc_div(lc_mul(g[0], in(0)), lc_mul(size, size)), i);
-    dx[0] = lc_where(lc_eq(in(0), LC_INTEGER(0)), LC_INTEGER(0), turned);
+    lc_tensor    *rotated = lc_mul(lc_div(lc_mul(g[0], in(0)), lc_mul(size, size)), i);
+    dx[0] = lc_where(lc_eq(in(0), LC_INTEGER(0)), LC_INTEGER(0), rotated);
 }
 LC_OP(angle, .sig = "angle(input: Tensor) -> Tensor", .doc = "The angle of complex numbers; 0 or pi for real ones.",
       .method = true, .out = true, .promote = LC_TO_FLOAT, .shape = real_valued, .run = elementwise, .grad = angle_grad,

@@ -1,18 +1,19 @@
-/* Ops of one operand. A gradient that the forward's output makes cheaper saves that (exp, sqrt, tanh, sigmoid, relu); the common ones
- * among these are ops of their own with one kernel, so that backward is one pass over memory.
+/* Ops of one operand. If the output makes a gradient cheaper, the op saves its output instead of its input (exp, sqrt, tanh,
+ * sigmoid, relu). The common ones of these gradients are ops of their own with one kernel, so that backward is one pass over
+ * memory.
  *
  * Complex numbers: with y = f(x) and f holomorphic, dx = g * conj(f'(x)), as PyTorch has it. */
 #include "../rules.h"
 
-/* A number operand as a 0-d tensor of its own dtype: alone among tensors it would be rounded to the default dtype. */
-lc_tensor *exactly(lc_tensor *t)
+/* A Python scalar as a 0-d tensor of full precision: as a scalar operand it would be rounded to the default dtype. */
+lc_tensor *as_strong_tensor(lc_tensor *t)
 {
     if (!t || !t->is_number) return t;
     lc_tensor *made = lc_tensor_new((lc_dtype)t->dtype, (lc_device){ LC_CPU, 0 }, 0, NULL);
     if (made) memcpy(made->data, t->data, (size_t)lc_size_of(t->dtype));
     return lc_scoped(made);
 }
-lc_tensor *conj_of(lc_tensor *t) { return t && lc_is_complex(t->dtype) ? lc__conj_physical(exactly(t)) : t; }
+lc_tensor *conj_of(lc_tensor *t) { return t && lc_is_complex(t->dtype) ? lc__conj_physical(as_strong_tensor(t)) : t; }
 
 #define MAP       .shape = same, .run = elementwise
 #define EXACT_MAP .strict_out = true, MAP
@@ -29,7 +30,7 @@ static int positive_call(const lc_value *in, lc_tensor **out)
 }
 LC_OP(positive, .sig = "positive(input: Tensor) -> Tensor", .doc = "input itself.", .method = true, .call = positive_call);
 
-/* The size of a complex number is real. */
+/* The absolute value of a complex number is real. */
 static int magnitude(const lc_record *call, lc_spec *out)
 {
     same(call, out);
@@ -46,11 +47,11 @@ GRAD(abs) { dx[0] = lc_mul(g[0], lc_sgn(in(0))); }
 LC_OP(abs, .aliases = "absolute", .sig = "abs(input: Tensor) -> Tensor", .doc = "Elementwise absolute value.", .method = true,
       .inplace = true, .out = true, .shape = magnitude, .run = elementwise, .grad = abs_grad, .saves = IN(0));
 
-GRAD(flat) { dx[0] = zeros_like(g[0]); } /* of everything that is constant almost everywhere */
+GRAD(flat) { dx[0] = zeros_like(g[0]); } /* the gradient of functions that are constant almost everywhere */
 LC_OP(sign, .sig = "sign(input: Tensor) -> Tensor", .doc = "-1, 0 or 1.", .method = true, .inplace = true, .out = true,
       EXACT_MAP, .grad = flat_grad);
 
-GRAD(sgn) /* real: constant. complex: what turns x, g without its part along sgn(x), over |x| */
+GRAD(sgn) /* real: zero. complex: the part of g perpendicular to sgn(x), divided by |x| */
 {
     if (!lc_is_complex(in(0)->dtype)) {
         dx[0] = zeros_like(g[0]);
@@ -74,7 +75,7 @@ GRAD(rsqrt) { dx[0] = lc_mul(lc_mul(g[0], LC_NUMBER(-0.5)), conj_of(lc_pow(y[0],
 LC_OP(rsqrt, .sig = "rsqrt(input: Tensor) -> Tensor", .doc = "Elementwise 1 / sqrt(input).", .method = true, .inplace = true,
       .out = true, FLOAT_MAP, .grad = rsqrt_grad, .saves = OUT(0));
 
-/* square(bool) counts: it is pow(input, 2) to PyTorch. */
+/* square(bool) gives int64: PyTorch computes pow(input, 2). */
 static int squared(const lc_record *call, lc_spec *out)
 {
     same(call, out);
@@ -182,7 +183,7 @@ static int rounded_lower(const lc_record *call, lc_lowering *to)
 {
     return lc_class_of(call->dtype) == LC_INT ? LC_NO_ROW : lower_to(to, call, call->op->kernel, call->in, 1);
 }
-static int rounded_run(const lc_record *call) /* integers are what they are */
+static int rounded_run(const lc_record *call) /* the identity on integers */
 {
     if (lc_class_of(call->dtype) == LC_INT) return call->backend->copy(call->out[0], call->in[0]);
     return elementwise(call);
@@ -194,7 +195,7 @@ LC_OP(ceil, .sig = "ceil(input: Tensor) -> Tensor", .doc = "The next integer upw
       .out = true, ROUNDED);
 LC_OP(trunc, .aliases = "fix", .sig = "trunc(input: Tensor) -> Tensor", .doc = "The next integer towards zero.", .method = true,
       .inplace = true, .out = true, ROUNDED);
-LC_OP(round, .sig = "round(input: Tensor) -> Tensor", .doc = "The nearest integer; halves go to the even one.", .method = true,
+LC_OP(round, .sig = "round(input: Tensor) -> Tensor", .doc = "The nearest integer; ties go to the even one.", .method = true,
       .inplace = true, .out = true, ROUNDED);
 /* To decimal places after the point, or before it: the kernels have the power of ten as an operand. */
 static int round_decimals_lower(const lc_record *call, lc_lowering *to)
@@ -206,7 +207,7 @@ static int round_decimals_lower(const lc_record *call, lc_lowering *to)
     return lower_to(to, call, decimals > 0 ? LC_OP_round_decimals : LC_OP_round_tens, in, 2);
 }
 LC_OP(round_decimals, .strict_out = true, .py = "round", .sig = "round_decimals(input: Tensor, *, decimals: int) -> Tensor",
-      .doc = "The nearest number with so many decimals.", .method = true, .inplace = true, .out = true, .shape = same,
+      .doc = "The nearest number with this many decimals.", .method = true, .inplace = true, .out = true, .shape = same,
       LOWERED(round_decimals_lower), .grad = flat_grad);
 LC_OP(round_tens, .sig = "round_tens(input: Tensor) -> Tensor", .doc = "The kernel of round with negative decimals.",
       .hidden = true, MAP);

@@ -1,6 +1,6 @@
-/* embedding and embedding_bag: rows of a table by index. The ops with kernels are linear in the table, in factors per sample, or in both, and are
- * each other's gradients: sum (bags of rows), backward (bags back to rows) and dot (what a sample's factor gets). Indices that are no row are
- * errors of the kernels, before anything is written. */
+/* embedding and embedding_bag: rows of a table by index. The ops with kernels are linear in the table, in factors per
+ * sample, or in both, and are each other's gradients: sum (rows into bags), backward (bags back into rows) and dot (the
+ * gradient of a sample's factor). The kernels refuse indices out of range before they write anything. */
 #include "../rules.h"
 
 static int check_table(const lc_record *call, const lc_tensor *table, const lc_tensor *ids)
@@ -56,7 +56,7 @@ static int embedding_run(const lc_record *call)
     return run_embedding(call, &a, (operands){ .table = table, .ids = call->in[1] }, (lc_dtype)table->dtype);
 }
 static lc_tensor *as_rows(lc_tensor *g, int64_t n, int64_t width) { return lc_reshape(g, (int64_t[]){ n, width }, 2); }
-/* sparse=True: the gradient of a table is a COO tensor of the rows that were read, as often as they were. */
+/* sparse=True: the gradient of a table is a COO tensor with one entry per row that was read, repetitions included. */
 static lc_tensor *sparse_gradient(lc_tensor *rows, lc_tensor *ids, const lc_tensor *table, int64_t padding, bool by_frequency)
 {
     if (by_frequency)
@@ -87,7 +87,7 @@ LC_OP(embedding,
 
 /* ---- the linear ops. bags: (bags + 1), where each starts; None: a bag per sample. factors (samples) or None ---- */
 #define IS_LINEAR .hidden = true, .promote = LC_NO_PROMOTION
-/* How many samples have the row of each sample; of bags as the kernel has it. */
+/* For each sample, how many samples read the same row; for bags as the kernel counts them. */
 static lc_tensor *frequency(lc_tensor *ids, const lc_tensor *bags, const lc_tensor *like)
 {
     lc_tensor *counts = lc_bincount(ids, LC_NONE, 0), *of = ids;

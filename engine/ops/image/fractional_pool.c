@@ -1,5 +1,5 @@
-/* fractional_max_pool2d and 3d: the largest element of windows of one size whose places are drawn at random, per channel. The draws are a tensor,
- * uniform in [0, 1): given, or PyTorch's for the same seed. */
+/* fractional_max_pool2d and 3d: the largest element of each window. Windows have one size and random positions per channel.
+ * The draws are a tensor, uniform in [0, 1): given by the caller, or PyTorch's draws for the same seed. */
 #include "../rules.h"
 
 enum { MAX_ND = 3 };
@@ -105,7 +105,7 @@ static int fractional(const lc_value *in, int nd, bool both, lc_tensor **out)
         return lc_fail_int(LC_ValueError, "fractional_max_pool%dd requires specifying either an output_size or an output_ratio",
                            nd);
     if (each(&in[1], nd, "kernel_size", kernel) < 0 || (sized && each(&in[2], nd, "output_size", size) < 0)) return -1;
-    if (!sized && ratio->n != nd && (nd == 2 || ratio->n < nd)) /* one number, or a list of one, which is as wrong */
+    if (!sized && ratio->n != nd && (nd == 2 || ratio->n < nd)) /* a scalar, or a list of one, which is wrong as well */
         return lc_fail_int(ratio->n == 1 && nd == 2 ? LC_TypeError
                            : ratio->n < nd          ? LC_IndexError
                                                     : LC_ValueError,

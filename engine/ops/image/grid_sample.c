@@ -1,5 +1,6 @@
-/* grid_sample: values of an image, or a volume, at the positions of a grid; affine_grid makes such grids. Coordinates run from -1 to 1 across the
- * image, x first. The op with a kernel is hidden, and so is its gradient; what that one's gradient needs beside them is in grid_slopes.c. */
+/* grid_sample: values of an image, or a volume, at the positions of a grid; affine_grid makes such grids. Coordinates run
+ * from -1 to 1 across the image, x first. The op with a kernel is hidden, and so is its gradient; the double backward is in
+ * grid_sample_double_backward.c. */
 #include "grid_sample.h"
 
 static void sizes_of(const lc_tensor *x, const lc_tensor *grid, const lc_value *how, lc_grid_args *a)
@@ -11,7 +12,7 @@ static void sizes_of(const lc_tensor *x, const lc_tensor *grid, const lc_value *
     a->mode = (lc_grid_mode)how[0].i, a->padding = (lc_grid_padding)how[1].i, a->align_corners = how[2].b;
 }
 
-/* Places are as wide as elements: of planes with more than an int32 counts, the wider ones. */
+/* Offsets are as wide as elements; planes with more elements than int32 can count use the wider ones. */
 static lc_dtype dtype_for(const lc_grid_args *a, const lc_tensor *x)
 {
     return a->size[0] * a->size[1] * a->size[2] > INT32_MAX ? LC_f64 : working_dtype((lc_dtype)x->dtype);
@@ -49,7 +50,7 @@ LC_OP(_grid_sample, .sig = "_grid_sample(input: Tensor, grid: Tensor, mode: int,
       .doc = "Values of images at positions.", .hidden = true, .promote = LC_NO_PROMOTION, .shape = sample_shape,
       .run = sample_run, .grad = _grid_sample_grad, .saves = IN(0) | IN(1));
 
-/* ---- (grad, input, grid, mode, padding, align_corners, of_input, of_grid): what is not asked for is empty ---- */
+/* ---- (grad, input, grid, mode, padding, align_corners, of_input, of_grid): a gradient that is not wanted is empty ---- */
 static int backward_shape(const lc_record *call, lc_spec *out)
 {
     for (int k = 0; k < 2; k++) {

@@ -1,7 +1,8 @@
-/* The gradient of grid_sample's gradient. Of the image's gradient it is made of the same two kernels, because the samples are linear in the image.
- * Of the grid's gradient it needs samples with other weights: their first and second derivatives by coordinates. Those are a composite over (batch,
- * channels, positions): every neighbour of a position is one gather and one scatter, so that gradients of every further order come from the ops;
- * what the axes add is blended in weights of (batch, positions) before. */
+/* Double backward of grid_sample. The gradient of the image's gradient uses the same two kernels, because samples are linear
+ * in the image. The gradient of the grid's gradient needs samples with other weights: the first and second derivatives of
+ * the weights by coordinates. Those are a composite over (batch, channels, positions): every neighbour of a position is one
+ * gather and one scatter, so gradients of every higher order come from the ops. The factors of the axes are first multiplied
+ * into weights of shape (batch, positions). */
 #include "grid_sample.h"
 
 enum { AXES = 3, TAPS = 4 };
@@ -19,7 +20,7 @@ typedef struct {
 
 static lc_tensor *clipped(lc_tensor *c, int64_t size) { return lc_clamp(c, LC_INTEGER(0), LC_INTEGER(size - 1)); }
 
-/* Back and forth between low and low + span. */
+/* Reflects between low and low + span. */
 static lc_tensor *reflected(lc_tensor *c, double low, double span)
 {
     if (span <= 0) return lc_mul(c, LC_INTEGER(0));
@@ -41,8 +42,8 @@ static lc_tensor *in_elements(const source *s, lc_tensor *c, int64_t size) /* fr
                             : lc_div(lc_sub(lc_mul(shifted, LC_INTEGER(size)), LC_INTEGER(1)), LC_INTEGER(2));
 }
 
-/* How c moves when the coordinate does, apart from its scale: not where it is clipped, and backwards where it is reflected. NULL: 1. */
-static lc_tensor *turned(const source *s, lc_tensor *c, int64_t size)
+/* The derivative of the padded coordinate by c: 0 where it is clipped, -1 where it is reflected. NULL: 1. */
+static lc_tensor *slope_of_padding(const source *s, lc_tensor *c, int64_t size)
 {
     if (s->padding == LC_GRID_ZEROS) return NULL;
     lc_tensor *sign = NULL, *seen = c;
@@ -79,7 +80,7 @@ static int place(const source *s, neighbour *n, lc_tensor *index, int64_t size)
     n->index = lc_to(lc_where(n->inside, still, LC_INTEGER(0)), LC_i64, false, false, LC_ABSENT);
     return s && n->inside && n->index ? 0 : -1;
 }
-/* What lies around coordinate c of an axis. */
+/* The neighbours of coordinate c along an axis. */
 static int find(const source *s, lc_tensor *c, int64_t size, int mode, neighbour *n)
 {
     double scale = (double)(s->align_corners ? size - 1 : size) / 2;
@@ -96,7 +97,7 @@ static int find(const source *s, lc_tensor *c, int64_t size, int mode, neighbour
         }
         return 0;
     }
-    lc_tensor *moves = turned(s, c, size);
+    lc_tensor *moves = slope_of_padding(s, c, size);
     if (!(c = padded(s, c, size))) return -1;
     if (mode == LC_GRID_NEAREST) {
         n[0].weight[0] =
@@ -134,8 +135,8 @@ static int prepare(source *s, const lc_value *in, lc_tensor *image)
     return 0;
 }
 
-/* Of neighbour k of every position, one per axis: its place among the elements of the image (batch, positions), and its weight, of these orders per
- * axis, zero outside. NULL: zero. */
+/* Neighbour k of every position: its index in the image (batch, positions), and its weight, differentiated `order` times per
+ * axis, zero outside the image. NULL: zero. */
 static lc_tensor *index_of(const source *s, int k)
 {
     lc_tensor *index = NULL;
@@ -158,7 +159,7 @@ static lc_tensor *weight_of(const source *s, int k, const int *order)
 }
 static lc_tensor *plus(lc_tensor *a, lc_tensor *b) { return !a ? b : !b ? a : lc_add(a, b); }
 static lc_tensor *times(lc_tensor *a, lc_tensor *b) { return a && b ? lc_mul(a, b) : NULL; }
-static lc_tensor *as_given(lc_tensor *t, const lc_tensor *like) /* zeros for nothing */
+static lc_tensor *as_given(lc_tensor *t, const lc_tensor *like) /* zeros for NULL */
 {
     return t ? lc_to(lc_reshape(t, like->shape, like->ndim), (lc_dtype)like->dtype, false, false, LC_ABSENT) : zeros_like(like);
 }

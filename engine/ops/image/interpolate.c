@@ -1,11 +1,12 @@
-/* interpolate and PyTorch's other names for it. The ops with kernels are hidden: an image of one to three dimensions to another size, and the
- * transposed map. Each is the gradient of the other. Channels that lie last stay there, and the kernels walk them so. */
+/* interpolate and PyTorch's other names for it. The ops with kernels are hidden: one resizes an image of one to three
+ * dimensions, the other is its transpose. Each is the gradient of the other. The kernels walk channels-last images as they
+ * are, and results stay channels last. */
 #include "../view/view.h"
 #include <math.h>
 
 enum { MAX_ND = 3 };
 
-/* Dimensions 2 on, with or without what lies in dimension 1 moved behind them. New reference: a view. */
+/* A view in the kernel's order, with dimension 1 moved to the end if it is channels last. New reference. */
 static lc_tensor *channels_behind(lc_tensor *t)
 {
     int     last = t->ndim - 1;
@@ -25,7 +26,8 @@ static int resized_spec(const lc_record *call, lc_spec *out)
     return in_suggested_format(x, out);
 }
 
-/* (input, size, image, scales, mode, align_corners): size of the result; image: the sizes of the smaller problem, what is interpolated. */
+/* (input, size, image, scales, mode, align_corners): size: of the result; image: the sizes of the image that is
+ * interpolated. */
 static int resize(const lc_record *call, bool backward)
 {
     const lc_value     *args = call->args, *scales = &args[2];
@@ -82,7 +84,7 @@ typedef struct {
     const char      *name;
     lc_interpolation mode;
     int              nd;      /* 0: all; -1: area, which is adaptive pooling */
-    bool             corners; /* align_corners means something */
+    bool             corners; /* modes with align_corners */
 } mode_row;
 static const mode_row modes[] = { { "nearest", LC_NEAREST, 0, false }, { "nearest-exact", LC_NEAREST_EXACT, 0, false },
                                   { "area", LC_NEAREST, -1, false },   { "linear", LC_LINEAR, 1, true },
@@ -90,7 +92,7 @@ static const mode_row modes[] = { { "nearest", LC_NEAREST, 0, false }, { "neares
                                   { "bicubic", LC_CUBIC, 2, true },    { "lanczos", LC_LANCZOS_ANTIALIAS, 2, true } };
 enum { MODES = sizeof modes / sizeof *modes };
 
-/* A list has a number for each dimension; a number alone is for all. */
+/* A list has one value per dimension; a scalar stands for all. */
 static int check_length(const lc_value *v, int nd, const char *what, const lc_tensor *x)
 {
     int n = v->n;

@@ -1,8 +1,9 @@
-/* Pooling over the last one, two or three dimensions: batches and channels before them are planes. The ops with kernels are hidden and know no
- * number of dimensions; `window` is kernel, stride, padding and dilation, one after the other. The public ones, above them, are PyTorch's.
+/* Pooling over the last one, two or three dimensions: batches and channels before them are planes. The ops with kernels are
+ * hidden and independent of the number of dimensions; `window` is kernel, stride, padding and dilation, one after the other.
+ * The public ones, above them, are PyTorch's.
  *
- * The maximum without indices keeps its input for the gradient, which finds the indices then: most inputs are kept anyway (they come out of an
- * activation), and the forward pass writes no indices and is several times as fast. */
+ * max_pool without indices saves its input, and its gradient finds the indices again. Most inputs are saved anyway (they
+ * come out of an activation), and a forward pass that writes no indices is several times as fast. */
 #include "../rules.h"
 
 /* ---- geometry ---- */
@@ -22,16 +23,16 @@ static void set_window(lc_pool_args *a, const lc_value *window)
     set_sizes(a->kernel, window->is, nd), set_sizes(a->stride, window->is + nd, nd);
     set_sizes(a->padding, window->is + 2 * nd, nd), set_sizes(a->dilation, window->is + 3 * nd, nd);
 }
-/* How many windows there are; a last one that is not whole counts with ceil, unless it starts in the padding on the right. */
+/* The number of windows. With ceil a partial last window counts, unless it starts in the right padding. */
 static int64_t windows_in(int64_t n, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation, bool ceil)
 {
-    int64_t room = n + 2 * padding - dilation * (kernel - 1) - 1 + (ceil ? stride - 1 : 0);
-    int64_t count = (room < 0 ? -((-room + stride - 1) / stride) : room / stride) + 1;
+    int64_t extent = n + 2 * padding - dilation * (kernel - 1) - 1 + (ceil ? stride - 1 : 0);
+    int64_t count = (extent < 0 ? -((-extent + stride - 1) / stride) : extent / stride) + 1;
     return ceil && (count - 1) * stride >= n + padding ? count - 1 : count;
 }
 
-/* A result with these sizes in place of the last nd of t. Channels stay last if nd is at most `last`: PyTorch keeps them so in two dimensions,
- * and in three only for the maximum. */
+/* A result with these sizes in place of the last nd of t. It stays channels last if nd is at most `last`: PyTorch does so in
+ * two dimensions, and in three only for the maximum. */
 static int pooled_spec(const lc_record *call, lc_spec *out, const lc_tensor *t, const int64_t *sizes, int nd, int last,
                        lc_dtype dtype)
 {
@@ -56,7 +57,7 @@ static lc_dtype planes_dtype(const lc_pool_args *a, lc_dtype dtype)
     return large ? LC_f64 : working_dtype(dtype);
 }
 
-/* Run the kernel on contiguous planes of the dtype it computes in; the results go where they belong. index: written or read. */
+/* Runs the kernel on contiguous planes of its computing dtype and delivers the results. index: written or read. */
 static int run_pool(const lc_record *call, lc_pool_args *a, lc_tensor *in, lc_tensor *index, bool reads_index)
 {
     lc_record planes = *call;
@@ -100,7 +101,7 @@ static int max_run(const lc_record *call)
     max_windows(call->in[0], call->args, &a);
     return run_pool(call, &a, call->in[0], call->n_out > 1 ? call->out[1] : NULL, false);
 }
-/* The gradient of an input has the input's format, whatever that of the results' gradient is. */
+/* The gradient of an input has the input's memory format, whatever the format of g. */
 static lc_tensor *laid_like(lc_tensor *g, const lc_tensor *x)
 {
     lc_memory_format format = suggested_format(x);
@@ -186,8 +187,8 @@ LC_OP(_max_pool_backward, .sig = "_max_pool_backward(grad: Tensor, indices: Tens
       .doc = "Sums of gradients at indices, in planes of this size.", IS_POOL, .shape = max_backward_shape,
       .run = max_backward_run, .grad = _max_pool_backward_grad, .saves = IN(1));
 
-/* PyTorch's name for it, where the window does not matter: (grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices).
- * The result does not change with self, but has its history. */
+/* PyTorch's name for it, where the window does not matter: (grad_output, self, kernel_size, stride, padding, dilation,
+ * ceil_mode, indices). The result does not depend on the values of self, but carries its history. */
 static int max_backward2d_shape(const lc_record *call, lc_spec *out)
 {
     const lc_tensor *x = call->in[1];

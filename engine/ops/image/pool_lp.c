@@ -1,4 +1,4 @@
-/* lp_pool1d to 3d: the p-norm of each window, by way of averages, as PyTorch computes it. */
+/* lp_pool1d to 3d: the p-norm of each window, computed from averages as PyTorch does. */
 #include "../rules.h"
 #include <math.h>
 
@@ -43,7 +43,7 @@ static int lp_pool1d_call(const lc_value *in, lc_tensor **out)
     lc_value args[] = { in[0], in[1], { .tag = LC_IS_ints, .n = 1, .is = &in[2].i }, in[3], in[4] };
     return lp_pool(args, 1, out);
 }
-/* A list of one is a kernel_size for the largest element alone: PyTorch multiplies by it otherwise. */
+/* A list of one is a valid kernel_size only for the infinity norm: otherwise PyTorch multiplies by it, which fails. */
 static int lp_pool1d_list_call(const lc_value *in, lc_tensor **out)
 {
     if (in[2].n == 1 && !isinf(lc_number_of(&in[1]))) return lc_fail_int(LC_TypeError, "lp_pool1d: kernel_size must be an int");

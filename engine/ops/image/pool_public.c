@@ -7,7 +7,7 @@ enum { MAX_ND = 3, LARGEST = INT32_MAX };
 #define ONE     ", return_indices: Literal[False] | truth = False) -> Tensor"
 #define BOTH    ", return_indices: Literal[True] | truth = True) -> (out: Tensor, indices: Tensor)"
 
-/* An argument that is one number for all dimensions, or one for each. `other` stands in for None and (). */
+/* An argument with one value for all dimensions, or one per dimension. `other` replaces None and (). */
 static int each_dim(const lc_value *v, const char *name, int nd, const int64_t *other, int64_t least, int64_t *to)
 {
     int n = v->tag == LC_IS_none ? 0 : v->n;
@@ -51,8 +51,8 @@ static int read_window(const lc_tensor *x, int nd, const lc_value *kernel, const
                                (long long)p[d], (long long)k[d], (long long)e[d]);
     if (check_input(x, nd, false) < 0) return -1;
     for (int d = 0; d < nd; d++) {
-        int64_t room = x->shape[x->ndim - nd + d] + 2 * p[d] - e[d] * (k[d] - 1) - 1 + (ceil ? s[d] - 1 : 0);
-        if (room < 0)
+        int64_t extent = x->shape[x->ndim - nd + d] + 2 * p[d] - e[d] * (k[d] - 1) - 1 + (ceil ? s[d] - 1 : 0);
+        if (extent < 0)
             return lc_fail_int(LC_ShapeMismatch, "pool: windows of %lld do not fit into input %s. Output size is too small",
                                (long long)((k[d] - 1) * e[d] + 1), LC_SHAPE(x));
     }
@@ -109,7 +109,7 @@ static int avg_pool(const lc_value *in, lc_tensor **out, int nd, int64_t divisor
         return lc_fail_int(LC_IndexError, "avg_pool2d: Expected 3D or 4D (batch mode) input, but got: %s", LC_SHAPE(in(0)));
     if (refuse(in(0), "avg_pool", good) < 0 || read_window(in(0), nd, &in[1], &in[2], &in[3], NULL, in[4].b, window) < 0)
         return -1;
-    for (int d = 0; d < nd && nd == 3; d++) /* padding is no help, in three dimensions alone */
+    for (int d = 0; d < nd && nd == 3; d++) /* in three dimensions padding does not help */
         if (in(0)->shape[in(0)->ndim - nd + d] < window[d])
             return lc_fail_int(LC_ShapeMismatch, "avg_pool3d: input %s is smaller than the kernel", LC_SHAPE(in(0)));
     return (out[0] = lc__avg_pool(in(0), window, 4 * nd, in[4].b, in[5].b, divisor)) ? 0 : -1;
@@ -137,7 +137,8 @@ static bool has_elements(const lc_tensor *x, int nd) /* in every plane; there ma
     for (int d = x->ndim - nd; d < x->ndim; d++) n *= x->shape[d] != 0;
     return n;
 }
-/* mean: of windows, where PyTorch looks at less: at nothing if there is one window, in one or two dimensions only whether it has elements. */
+/* mean: average pooling, for which PyTorch checks less: nothing if there is one window; in one or two dimensions only that
+ * there are elements. */
 static int adaptive_size(const lc_value *in, int nd, bool mean, int64_t *size)
 {
     const lc_tensor *x = in(0);

@@ -1,4 +1,5 @@
-/* max_unpool1d to 3d: values at the places that max_pool found, zeros elsewhere. A scatter into planes; of equal places the last one counts. */
+/* max_unpool1d to 3d: values at the indices that max_pool returned, zeros elsewhere. A scatter into planes; of equal indices
+ * the last one wins. */
 #include "../rules.h"
 
 enum { MAX_ND = 3 };
@@ -70,7 +71,7 @@ static int unpool(const lc_value *in, int nd, lc_tensor **out)
         if (__builtin_mul_overflow(area, shape[kept + d] = size[d], &area))
             return lc_fail_int(LC_LucidError, "max_unpool%dd: a result of size %s is too large", nd, LC_SIZES(size, nd));
     }
-    if (!area) { /* no place to look at, and none in PyTorch */
+    if (!area) { /* no elements, so PyTorch checks no index either */
         lc_tensor *zero = lc_sum(lc_narrow(x, 0, 0, 0), NULL, 0, false);
         return (out[0] = lc_contiguous(lc_expand(zero, shape, x->ndim), LC_CONTIGUOUS_FORMAT)) ? 0 : -1;
     }

@@ -1,5 +1,6 @@
-/* scatter_reduce and index_reduce: values met at one position are folded together. Both are the walk of index.c in another mode; without
- * the position's own value (include_self=False) a first walk writes what the fold starts from. A mean is a sum over a count. */
+/* scatter_reduce and index_reduce: values that meet at one position are reduced together. Both are the walk of index.c in
+ * another mode. With include_self=False a first walk writes the start value of the reduction. A mean is a sum divided by a
+ * count. */
 #include "index.h"
 #include <math.h>
 
@@ -25,7 +26,7 @@ static int fold_of(const lc_record *call, bool sums, fold *f)
                        sums ? "sum, " : "", call->args[4].s);
 }
 
-/* What the fold of nothing is: new reference, 0-d. */
+/* The identity of the reduction: new reference, 0-d. */
 static lc_tensor *empty_fold(const lc_record *call, lc_index_mode mode)
 {
     lc_dtype dtype = (lc_dtype)call->in[0]->dtype;
@@ -38,7 +39,7 @@ static lc_tensor *empty_fold(const lc_record *call, lc_index_mode mode)
     return one_value(call, LC_INTEGER(largest ? most : sign ? -most - 1 : 0));
 }
 
-/* out / counts, where a position nobody met keeps its value. */
+/* out / counts; a position without contributions keeps its value. */
 static int divide(const lc_record *call, const lc_tensor *walked, bool include_self)
 {
     lc_dtype   dtype = (lc_dtype)call->out[0]->dtype, real = lc_real_of(dtype);
@@ -58,7 +59,7 @@ static int reduce_into(const lc_record *call, lc_tensor *source, const lc_tensor
     fold       f = { LC_INDEX_ADD, false };
     bool       include_self = call->args[5].b;
     lc_tensor *start = start_of(call), *empty = NULL;
-    if (fold_of(call, true, &f) < 0) return -1; /* the shape rule has refused what is not for this op */
+    if (fold_of(call, true, &f) < 0) return -1; /* the shape rule has refused other values */
     if (f.mode >= LC_INDEX_MAX && lc_is_complex(call->in[0]->dtype)) return no_kernel(call);
     if (f.mean && call->in[0]->dtype == LC_b8) return no_kernel(call);
     if (!include_self) {
@@ -73,7 +74,7 @@ static int reduce_into(const lc_record *call, lc_tensor *source, const lc_tensor
     return f.mean ? divide(call, walked, include_self) : 0;
 }
 
-/* A fold of several steps that is to be in place is made aside: a step that fails leaves nothing changed. */
+/* An in-place reduction of several steps works on a temporary: if a step fails, nothing has changed. */
 static int reduce_along(const lc_record *call, lc_tensor *source, const lc_tensor *walked)
 {
     lc_record aside = *call;
@@ -114,8 +115,8 @@ static lc_tensor *as_numbers(lc_tensor *condition, lc_tensor *like) /* 1 and 0 o
 }
 static lc_tensor *ones_of(lc_tensor *t) { return t ? lc_add(zeros_like(t), LC_INTEGER(1)) : NULL; }
 
-/* Zeros need care: the product without them is not the result divided by them. Where one zero of src meets a position, its gradient is
- * the product of the others. */
+/* Zeros need care: the product of the other factors is not the result divided by zero. If exactly one zero of src meets a
+ * position, its gradient is the product of the others. */
 static void grad_of_prod(const along *a, lc_tensor *g, lc_tensor *y, lc_tensor *self, lc_tensor *src, lc_tensor **dx)
 {
     lc_tensor *one = LC_INTEGER(1), *zero = LC_INTEGER(0);
@@ -136,7 +137,7 @@ static void grad_of_mean(const along *a, lc_tensor *g, lc_tensor *src, lc_tensor
 static void grad_of_extreme(const along *a, lc_tensor *g, lc_tensor *y, lc_tensor *self, lc_tensor *src, lc_tensor **dx)
 {
     lc_tensor *mine = as_numbers(lc_eq(self, y), g), *its = as_numbers(lc_eq(src, picked(a, y)), g);
-    lc_tensor *each = lc_div(g, added(a, mine, its)); /* those who hold the extreme share its gradient */
+    lc_tensor *each = lc_div(g, added(a, mine, its)); /* all elements equal to the extreme share its gradient */
     dx[0] = lc_mul(mine, each);
     dx[1] = lc_mul(its, picked(a, each));
 }
@@ -176,7 +177,7 @@ GRAD(scatter_reduce) { grads_along(ALONG(false), g[0], y[0], in(0), in(3), &dx[0
 LC_OP(scatter_reduce,
       .sig = "scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True) "
              "-> Tensor",
-      .doc = "input with src folded in at index along dim: sum, prod, mean, amax or amin.", FOLDS,
+      .doc = "input with src reduced into it at index along dim: sum, prod, mean, amax or amin.", FOLDS,
       .shape = scatter_reduce_shape, .run = scatter_reduce_run, .grad = scatter_reduce_grad);
 
 static int index_reduce_shape(const lc_record *call, lc_spec *out)
@@ -194,5 +195,5 @@ GRAD(index_reduce) { grads_along(ALONG(true), g[0], y[0], in(0), in(3), &dx[0], 
 LC_OP(index_reduce,
       .sig = "index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True) "
              "-> Tensor",
-      .doc = "input with the slices of source folded in: prod, mean, amax or amin.", FOLDS, .shape = index_reduce_shape,
+      .doc = "input with the slices of source reduced into it: prod, mean, amax or amin.", FOLDS, .shape = index_reduce_shape,
       .run = index_reduce_run, .grad = index_reduce_grad);

@@ -1,5 +1,5 @@
-/* Where elements are not zero, and positions in general. The size of the result depends on the values, so it is made here and not by the
- * engine. */
+/* Positions of nonzero elements, and conversion of positions. The size of the result depends on the values, so it is
+ * allocated here and not by the engine. */
 #include "../rules.h"
 
 static int nonzero_call(const lc_value *in, lc_tensor **out)
@@ -14,7 +14,7 @@ static int nonzero_call(const lc_value *in, lc_tensor **out)
                            backend->name);
     lc_nonzero_args args = { .in = x, .count = lc_scoped(lc_tensor_new(LC_i64, x->device, 0, NULL)) };
     if (!args.count || backend->run(LC_OP_nonzero, x->dtype, &args) < 0 || read_int(args.count, &count) < 0) return -1;
-    /* Column by column in memory, as PyTorch's: the kernel writes one dimension's positions after the other. */
+    /* Column-major in memory, as in PyTorch: the kernel writes the positions of one dimension after the other. */
     out[0] = lc_scoped(lc_tensor_new_strided(LC_i64, x->device, 2, (int64_t[]){ count, x->ndim }, (int64_t[]){ 1, count }));
     return (args.out = out[0]) ? backend->run(LC_OP_nonzero, x->dtype, &args) : -1;
 }

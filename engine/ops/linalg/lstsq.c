@@ -120,9 +120,9 @@ static lc_tensor *tolerance_of(lc_tensor *A, lc_tensor *largest, const lc_value 
     bool       has_rtol = rtol->tag != LC_IS_none && !(rtol->tag == LC_IS_tensor && rtol->t == LC_NONE);
     int64_t    most = rows_of_matrix(A) > cols_of_matrix(A) ? rows_of_matrix(A) : cols_of_matrix(A);
     double     epsilon = lc_real_of(A->dtype) == LC_f64 ? 2.220446049250313e-16 : 1.1920928955078125e-07;
-    lc_tensor *a = has_atol ? exactly(atol->t) : real_number(A, 0);
+    lc_tensor *a = has_atol ? as_strong_tensor(atol->t) : real_number(A, 0);
     lc_tensor *usual = real_number(A, epsilon * (double)most);
-    lc_tensor *r = has_rtol ? exactly(rtol->t) : usual;
+    lc_tensor *r = has_rtol ? as_strong_tensor(rtol->t) : usual;
     if (a && r && (lc_is_complex(a->dtype) || lc_is_complex(r->dtype)))
         return lc_fail(LC_LucidError, "atol and rtol tensors of complex type are not supported");
     if (has_atol && !has_rtol && a && usual) r = lc_where(lc_gt(a, LC_NUMBER(0)), real_number(A, 0), usual);
@@ -178,7 +178,7 @@ static int pinv(lc_tensor *A, lc_tensor *atol, lc_tensor *rtol, bool hermitian, 
         lc_tensor *turned = mH(A);
         return (out[0] = turned ? lc_contiguous(turned, LC_CONTIGUOUS_FORMAT) : NULL) ? 0 : -1;
     }
-    atol = is_given(atol) ? exactly(atol) : atol, rtol = is_given(rtol) ? exactly(rtol) : rtol;
+    atol = is_given(atol) ? as_strong_tensor(atol) : atol, rtol = is_given(rtol) ? as_strong_tensor(rtol) : rtol;
     return (out[0] = lc__linalg_pinv(A, atol, rtol, hermitian)) ? 0 : -1;
 }
 COMPOSITE(linalg_pinv, pinv(in(0), in(1), in(2), in[3].b, out))

@@ -1,8 +1,8 @@
 /* Losses over classes: nll_loss and cross_entropy. Classes are dimension 1 of the input (n, classes, ...), or dimension 0 if it has no other; the target
  * has a class per position, or (cross_entropy) a probability per element.
  *
- * nll_loss touches one element per position, so it is a gather and little more. cross_entropy with classes is a kernel that never forms the
- * probabilities (cpu/loss/loss.c), with a gradient op of its own. What the gradient of that gradient needs is made of plain ops. */
+ * nll_loss touches one element per position, so it is a gather and little more. cross_entropy with classes is a kernel that
+ * never forms the probabilities (cpu/loss/loss.c), with a gradient op of its own. The double backward is made of plain ops. */
 #include "loss.h"
 
 static lc_tensor *in_type(lc_tensor *t, lc_dtype dtype) { return lc_to(t, dtype, false, false, LC_ABSENT); }
@@ -89,7 +89,7 @@ static int entropy_shape(const lc_record *call, lc_spec *out)
     if (spec_shape(call, &out[1], work, 1, &target->numel) < 0) return -1;
     return spec_shape(call, &out[2], work, 0, NULL);
 }
-/* Operands in the form the kernel takes. They are released by the caller, NULL or not. */
+/* Operands in the form the kernel takes. The caller releases them, NULL or not. */
 typedef struct {
     lc_tensor *x, *target, *weight, *grad;
 } entropy_operands;
@@ -154,8 +154,8 @@ static int entropy_backward_run(const lc_record *call)
     int rc = entropy_start(x, call->in[2], call->in[3], call->in[0], &o, &a);
     return entropy_end(&o, rc == 0 ? run_kernel_with(&kernel, &a) : -1);
 }
-/* How much of a position's gradient belongs to the probabilities: (1 - eps) of its class's weight and eps of the mean of all, shaped to
- * broadcast with the input. Scoped. */
+/* The factor of the softmax in a position's gradient: (1 - eps) times the weight of its class plus eps times the mean
+ * weight, shaped to broadcast with the input. Scoped. */
 static lc_tensor *pull_of(lc_tensor *x, lc_tensor *target, lc_tensor *weight, int64_t ignored, double eps)
 {
     int        dim = class_dim(x);
@@ -198,7 +198,7 @@ GRAD(_cross_entropy)
 LC_OP(_cross_entropy,
       .sig = "_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int, "
              "label_smoothing: float) -> (out: Tensor, lse: Tensor, total_weight: Tensor)",
-      .doc = "cross_entropy with classes; what its gradient needs of each position, and the weight of all.", .hidden = true,
+      .doc = "cross_entropy with class targets; the logsumexp of each position, and the total weight.", .hidden = true,
       .promote = LC_NO_PROMOTION, .shape = entropy_shape, .run = entropy_run, .grad = _cross_entropy_grad,
       .saves = IN(0) | IN(1) | IN(2) | OUT(1) | OUT(2));
 

@@ -1,8 +1,8 @@
-/* Connectionist temporal classification: how likely a sequence of labels is, given scores per time step, over all the ways to stretch it with
- * blanks and repeats. The kernel (cpu/loss/ctc.c) keeps the forward variables, which its gradient reads.
+/* Connectionist temporal classification: the likelihood of a sequence of labels, given scores per time step, summed over all
+ * alignments with blanks and repeats. The kernel (cpu/loss/ctc.c) keeps the forward variables, which its gradient reads.
  *
- * As PyTorch's, the gradient is that of the loss as a function of normalised log_probs: exp(log_probs) less the share of each class. It is linear in
- * what arrives; what its own gradient would give log_probs is refused. */
+ * As in PyTorch, the gradient is that of the loss as a function of normalised log_probs: exp(log_probs) minus the posterior
+ * of each class. It is linear in the incoming gradient; the second derivative by log_probs raises an error. */
 #include "loss.h"
 #include <math.h>
 

@@ -1,6 +1,7 @@
-/* linear_cross_entropy: the cross entropy of linear(input, weight), without the scores of all positions at once. Rows are taken a few at a time, so that
- * their scores stay near 16 MB however many classes there are; forward keeps one number per row (cpu/loss/loss.c), and the gradient forms the scores of
- * its rows again. That is one matrix product more than with the scores kept. Halves are computed in float32. */
+/* linear_cross_entropy: the cross entropy of linear(input, weight), without the scores of all positions at once. Rows are
+ * taken a few at a time, so that their scores stay near 16 MB however many classes there are; forward keeps one value per
+ * row (cpu/loss/loss.c), and backward recomputes the scores of its rows. That costs one more matrix product than keeping the
+ * scores. float16 and bfloat16 are computed in float32. */
 #include "loss.h"
 
 static int64_t rows_at_once(int64_t asked, int64_t rows, int64_t classes)
@@ -9,8 +10,8 @@ static int64_t rows_at_once(int64_t asked, int64_t rows, int64_t classes)
     return n < 1 ? 1 : n > rows ? rows : n;
 }
 
-/* (input (n, k), linear_weight (classes, k), target (n), linear_bias, weight, ignore_index, label_smoothing, rows): a loss and the logarithm of the
- * sum of exponentials per row, and the weight of all. */
+/* (input (n, k), linear_weight (classes, k), target (n), linear_bias, weight, ignore_index, label_smoothing, rows): a loss
+ * and a logsumexp per row, and the total weight. */
 static int entropy_call(const lc_value *in, lc_tensor **out)
 {
     lc_tensor *x = in(0), *target = in(2);
@@ -21,7 +22,7 @@ static int entropy_call(const lc_value *in, lc_tensor **out)
     out[1] = lc_empty(&rows, 1, LC_OF_DTYPE(work), where, LC_ABSENT);
     out[2] = lc_zeros(NULL, 0, LC_OF_DTYPE(work), where);
     for (int64_t at = 0, n; at < rows && out[0] && out[1] && out[2]; at += n) {
-        lc_scope scope = lc_scope_open(); /* the scores of these rows go with it */
+        lc_scope scope = lc_scope_open(); /* frees the scores of these rows too */
         n = rows - at < step ? rows - at : step;
         lc_tensor            *scores = lc_linear(lc_narrow(x, 0, at, n), in(1), in[3].t);
         lc__cross_entropy_out part =
@@ -37,7 +38,7 @@ static lc_tensor *joined(lc_tensor *sum, lc_tensor *part) { return sum ? lc_add(
 static lc_tensor *kept(lc_scope scope, lc_tensor *t)
 {
     return t ? lc_scope_take(scope, t) : NULL;
-} /* out of the scope of a part */
+} /* must outlive the scope of a block of rows */
 GRAD(_linear_cross_entropy)
 {
     lc_tensor  *x = in(0), *w = in(1), *dw = NULL, *db = NULL;
@@ -132,7 +133,7 @@ static int linear_cross_entropy_call(const lc_value *in, lc_tensor **out)
     if (!x || !w || !target || !bias || !weight) return -1;
     bool whole = soft || w->ndim > 2 || target->ndim != (alone ? 0 : 1) || target->dtype != LC_i64 ||
                  (!alone && target->shape[0] != x->shape[0]) || (weight != LC_NONE && weight->numel != w->shape[0]);
-    if (whole) { /* or wrong: cross_entropy says what */
+    if (whole) { /* or invalid: cross_entropy raises the error */
         lc_tensor *flat = w;
         if (w->ndim > 2) {
             int64_t k = w->shape[w->ndim - 1], m = k ? w->numel / k : 0;

@@ -1,6 +1,6 @@
-/* Losses of one element against its target: squares, distances, entropies, likelihoods. Those that a kernel computes are rows of scalar.def, a hidden
- * op each with a gradient op beside it; the public functions above them broadcast, weigh and reduce. A mean's gradient arrives as one number
- * spread over all elements, which costs a row nothing, so no gradient needs to know the reduction. */
+/* Elementwise losses: squares, distances, entropies, likelihoods. Those with a kernel are rows of scalar.def, each a hidden
+ * op with a gradient op; the public functions broadcast, apply weights and reduce. The gradient of a mean arrives as an
+ * expanded scalar, which costs a row nothing, so no gradient needs to know the reduction. */
 #include "loss.h"
 #include "../../op/promote.h"
 #include <math.h>
@@ -46,7 +46,7 @@ lc_tensor *in_dtype_of(lc_tensor *loss, lc_dtype dtype)
 {
     return loss && loss->dtype != dtype ? lc_to(loss, dtype, false, false, LC_ABSENT) : loss;
 }
-/* PyTorch computes these in place: the result keeps size and dtype of what it is written to. */
+/* PyTorch computes these in place: the result keeps shape and dtype of the destination. */
 static lc_tensor *written_like(lc_tensor *made, const lc_tensor *like)
 {
     if (!made) return NULL;
@@ -75,14 +75,14 @@ int joint_dtype_fits(const char *name, const lc_tensor *x, const lc_tensor *targ
 #define ROW      .hidden = true, .shape = broadcast, .run = elementwise
 #define ROW_WITH .hidden = true, .shape = broadcast, LOWERED(with_number)
 
-/* The kernel over the tensors of the call and the number that is its last argument. */
+/* The kernel over the tensors of the call and the scalar that is its last argument. */
 static int with_number(const lc_record *call, lc_lowering *to)
 {
     lower_to(to, call, call->op->kernel, call->in, call->n_in);
     to->in[to->n_in++] = number_operand_in(&to->number[0], &call->args[call->n_in]);
     return 0;
 }
-/* A loss of x - y: what it gives y is what it gives x, negated. */
+/* A loss of x - y: the gradient of y is the negated gradient of x. */
 static void difference(const bool *need, lc_tensor **dx, lc_tensor *to_x)
 {
     if (need[0]) dx[0] = to_x;
@@ -153,7 +153,7 @@ LC_OP(_bce_backward, .sig = "_bce_backward(grad_output: Tensor, input: Tensor, t
 GRAD(_bce)
 {
     if (need[0]) dx[0] = lc__bce_backward(g[0], in(0), in(1));
-    if (need[1]) dx[1] = lc_mul(g[0], lc_sub(lc_log1p(lc_neg(in(0))), lc_log(in(0)))); /* without the bounds, as PyTorch's */
+    if (need[1]) dx[1] = lc_mul(g[0], lc_sub(lc_log1p(lc_neg(in(0))), lc_log(in(0)))); /* without the clamps, as in PyTorch */
 }
 LC_OP(_bce, .sig = "_bce(input: Tensor, target: Tensor) -> Tensor",
       .doc = "-(target log(input) + (1 - target) log(1 - input)), logarithms at least -100.", ROW, .grad = _bce_grad,
@@ -184,7 +184,8 @@ GRAD(_bce_logits)
     if (need[1]) dx[1] = lc_mul(g[0], z->is_number ? lc_neg(x) : lc_sub(lc_logsigmoid(lc_neg(x)), lc_mul(on, z)));
     if (need[2]) dx[2] = lc_neg(lc_mul(g[0], lc_mul(target, on)));
 }
-/* Halves are rounded at every step, as PyTorch's: sums show the difference. (1 - target) x - (1 + (z - 1) target) logsigmoid(x). */
+/* float16 and bfloat16 are rounded at every step, as in PyTorch: sums would show the difference. (1 - target) x - (1 + (z -
+ * 1) target) logsigmoid(x). */
 static int bce_logits_in_steps(const lc_record *call)
 {
     lc_tensor *x = call->in[0], *target = call->in[1], *z = call->in[2], *one = LC_INTEGER(1), *out = call->out[0];
@@ -207,8 +208,8 @@ static int bce_logits_in_steps(const lc_record *call)
 }
 static int bce_logits_run(const lc_record *call)
 {
-    bool halves = working_dtype(call->dtype) != call->dtype && call->out[0]->dtype == call->dtype;
-    return halves ? bce_logits_in_steps(call) : elementwise(call);
+    bool in_steps = working_dtype(call->dtype) != call->dtype && call->out[0]->dtype == call->dtype;
+    return in_steps ? bce_logits_in_steps(call) : elementwise(call);
 }
 LC_OP(_bce_logits, .sig = "_bce_logits(input: Tensor, target: Tensor, pos_weight: Tensor | Number) -> Tensor",
       .doc = "_bce of sigmoid(input), without its overflow; target times pos_weight in its first term.", .hidden = true,
@@ -217,7 +218,7 @@ LC_OP(_bce_logits, .sig = "_bce_logits(input: Tensor, target: Tensor, pos_weight
 
 /* ---- distances: (input, target, size_average, reduce, reduction, ...) ---- */
 
-/* Losses with weights: the mean is over the weights, but for huber_loss. */
+/* Losses with weights: the mean divides by the sum of weights, except in huber_loss. */
 static int weighed(lc_tensor *loss, lc_tensor *x, lc_tensor *weight, reduction how, bool over_weights, lc_tensor **out)
 {
     if (weight == LC_NONE || !loss) return reduced_loss(loss, how, out);
@@ -254,7 +255,7 @@ static int smooth_l1_loss_call(const lc_value *in, lc_tensor **out)
     return reduced_loss(beta == 0 ? lc_abs(lc_sub(in(0), in(1))) : lc__smooth_l1(in(0), in(1), beta), how, out);
 }
 LC_OP(smooth_l1_loss, .sig = "smooth_l1_loss(input: Tensor, target: Tensor, " REDUCTION ", beta: float = 1.0) -> Tensor",
-      .doc = "l1_loss with a parabola where the difference is below beta.", LOSS, .call = smooth_l1_loss_call);
+      .doc = "l1_loss, but quadratic where the difference is below beta.", LOSS, .call = smooth_l1_loss_call);
 static int huber_loss_call(const lc_value *in, lc_tensor **out)
 {
     reduction how;
@@ -268,7 +269,7 @@ static int huber_loss_call(const lc_value *in, lc_tensor **out)
 LC_OP(huber_loss,
       .sig = "huber_loss(input: Tensor, target: Tensor, reduction: str = 'mean', delta: float = 1.0, weight: Tensor | None = "
              "None) -> Tensor",
-      .doc = "Half the square of input - target; beyond delta it goes on as a line.", LOSS, .call = huber_loss_call);
+      .doc = "Half the square of input - target; linear beyond delta.", LOSS, .call = huber_loss_call);
 
 /* ---- entropies ---- */
 static int between_zero_and_one(lc_tensor *x, const char *name)
@@ -375,7 +376,7 @@ LC_OP(poisson_nll_loss,
       .doc = "The negative log likelihood of Poisson distributed targets, with input as rates or their logarithms.", LOSS,
       .call = poisson_nll_loss_call);
 
-/* The variance as it is, or with one dimension less, or of size one in one dimension. */
+/* The variance has the input's shape, or one dimension less, or size one in one dimension. */
 static lc_tensor *fitted_variance(lc_tensor *var, const lc_tensor *x)
 {
     int64_t others = 0;
@@ -400,7 +401,7 @@ static int gaussian_nll_loss_call(const lc_value *in, lc_tensor **out)
     if (negative) return lc_fail_int(LC_ValueError, "var has negative entry/entries");
     if (!(var = fitted_variance(var, x)) || reduction_named(&in[5], &how) < 0) return -1;
     var = lc_clone(var, LC_PRESERVE_FORMAT);
-    lc_modes |= LC_NO_GRAD; /* as a function of the variance the bound does not count */
+    lc_modes |= LC_NO_GRAD; /* the clamp has no gradient */
     var = lc_clamp_min_(var, LC_NUMBER(in[4].f));
     lc_modes = modes;
     lc_tensor *loss = lc_add(lc_log(var), lc_div(lc_square(lc_sub(x, target)), var));

@@ -1,8 +1,8 @@
-/* What the files of losses share: how a loss per element becomes the result. */
+/* Shared by the losses: reduction of a loss per element to the result. */
 #pragma once
 #include "../rules.h"
 
-#define SUM_OF_OPS .ns = "nn.functional" /* computed by ops that autocast converts for, or does not */
+#define SUM_OF_OPS .ns = "nn.functional" /* computed by ops with or without an autocast rule */
 #define LOSS       .ns = "nn.functional", .amp = LC_AMP_FP32
 #define REDUCTION  "size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean'"
 
@@ -14,7 +14,8 @@ int reduction_named(const lc_value *name, reduction *how);
 int  reduction_of(const lc_value *size_average, const lc_value *reduce, const lc_value *name, reduction *how);
 int  reduced_loss(lc_tensor *loss, reduction how, lc_tensor **out); /* a composite's result */
 bool same_sizes(const lc_tensor *a, const lc_tensor *b);
-/* For losses whose result has the input's dtype, whatever the target's: an error if the joint one cannot become that; the conversion, scoped. */
+/* For losses whose result has the input's dtype, whatever the target's: converts from the promoted dtype, scoped; an error
+ * if that is impossible. */
 int        joint_dtype_fits(const char *name, const lc_tensor *x, const lc_tensor *target);
 lc_tensor *in_dtype_of(lc_tensor *loss, lc_dtype dtype);
 /* Scoped: x * weight; x itself if there is none. */

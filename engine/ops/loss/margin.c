@@ -1,4 +1,5 @@
-/* Losses by margins and between embeddings. Composites, as PyTorch's are, but for multilabel_margin_loss, whose pairs of classes a kernel walks. */
+/* Margin losses and losses between embeddings. Composites as in PyTorch, except multilabel_margin_loss, which has a kernel
+ * over pairs (label, non-label class). */
 #include "loss.h"
 
 static lc_tensor *above_zero(lc_tensor *x) { return lc_clamp_min(x, LC_INTEGER(0)); }
@@ -9,7 +10,7 @@ static int hinge_embedding_loss_call(const lc_value *in, lc_tensor **out)
     reduction  how;
     if (reduction_of(&in[3], &in[4], &in[5], &how) < 0) return -1;
     lc_tensor *margin = LC_NUMBER(in[2].f);
-    if (!lc_is_differentiable(x->dtype)) /* PyTorch makes it a number of the input's */
+    if (!lc_is_differentiable(x->dtype)) /* PyTorch converts it to the input's dtype */
         margin = lc_full(NULL, 0, margin, LC_OF_DTYPE((lc_dtype)x->dtype), (lc_value){ .tag = LC_IS_device, .dev = x->device });
     lc_tensor *apart = above_zero(lc_sub(margin, x));
     lc_tensor *far = lc_where(lc_ne(target, LC_INTEGER(1)), apart, zero);
@@ -17,8 +18,7 @@ static int hinge_embedding_loss_call(const lc_value *in, lc_tensor **out)
 }
 LC_OP(hinge_embedding_loss,
       .sig = "hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, " REDUCTION ") -> Tensor",
-      .doc = "input where target is 1, what input lacks of the margin where it is -1.", LOSS,
-      .call = hinge_embedding_loss_call);
+      .doc = "input where target is 1, max(0, margin - input) where it is -1.", LOSS, .call = hinge_embedding_loss_call);
 
 static int cosine_embedding_loss_call(const lc_value *in, lc_tensor **out)
 {
@@ -42,8 +42,7 @@ static int cosine_embedding_loss_call(const lc_value *in, lc_tensor **out)
 LC_OP(cosine_embedding_loss,
       .sig = "cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, " REDUCTION
              ") -> Tensor",
-      .doc = "1 - cosine where target is 1, what the cosine has above the margin where it is -1.", LOSS,
-      .call = cosine_embedding_loss_call);
+      .doc = "1 - cosine where target is 1, max(0, cosine - margin) where it is -1.", LOSS, .call = cosine_embedding_loss_call);
 
 static int margin_ranking_loss_call(const lc_value *in, lc_tensor **out)
 {
@@ -60,8 +59,7 @@ static int margin_ranking_loss_call(const lc_value *in, lc_tensor **out)
 LC_OP(margin_ranking_loss,
       .sig = "margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, " REDUCTION
              ") -> Tensor",
-      .doc = "What input1 lacks of being above input2 by the margin; below it where target is -1.", LOSS,
-      .call = margin_ranking_loss_call);
+      .doc = "max(0, -target * (input1 - input2) + margin).", LOSS, .call = margin_ranking_loss_call);
 
 static int soft_margin_loss_call(const lc_value *in, lc_tensor **out)
 {
@@ -133,7 +131,7 @@ static int multi_margin_loss_call(const lc_value *in, lc_tensor **out)
                            lc_dtypes[x->dtype].name, lc_dtypes[weight->dtype].name);
     lc_tensor *flat = lc_reshape(x, (int64_t[]){ rows, classes }, 2), *at = lc_reshape(target, (int64_t[]){ rows, 1 }, 2);
     lc_tensor *lack = lc_add(lc_sub(flat, lc_gather(flat, 1, at, false)), LC_NUMBER(in[3].f));
-    lack = lc_where(lc_gt(lack, LC_INTEGER(0)), lack, LC_INTEGER(0)); /* NaN lacks nothing */
+    lack = lc_where(lc_gt(lack, LC_INTEGER(0)), lack, LC_INTEGER(0)); /* NaN does not violate the margin */
     if (p == 2) lack = lc_mul(lack, lack);
     if (weight != LC_NONE) lack = lc_mul(lack, lc_take(weight, at));
     lc_tensor *class = lc_arange(LC_I(classes), LC_OF_DTYPE(LC_i64), (lc_value){ .tag = LC_IS_device, .dev = x->device });
@@ -144,8 +142,9 @@ static int multi_margin_loss_call(const lc_value *in, lc_tensor **out)
 LC_OP(multi_margin_loss,
       .sig = "multi_margin_loss(input: Tensor, target: Tensor, p: Number = 1, margin: float = 1.0, weight: Tensor | None = "
              "None, " REDUCTION ") -> Tensor",
-      .doc = "What the target's class lacks of being above each other class by the margin, to the power p.", LOSS,
-      .call = multi_margin_loss_call);
+      .doc =
+          "The sum over other classes of max(0, margin - input[target] + input[class]) ** p, divided by the number of classes.",
+      LOSS, .call = multi_margin_loss_call);
 
 /* The labels of a row come before its first -1. The kernel fills a loss per row; backward, a gradient per class. */
 static int labels_shape(const lc_record *call, lc_spec *out)
@@ -170,7 +169,7 @@ static int labels_backward_shape(const lc_record *call, lc_spec *out)
 {
     return spec_like(call, out, call->in[1], (lc_dtype)call->in[1]->dtype), 0;
 }
-/* Linear in grad: what a gradient of ones gives, weighed. */
+/* Linear in grad: the result for a gradient of ones, times grad. */
 GRAD(_multilabel_margin_backward)
 {
     int64_t    last = 1;
@@ -181,10 +180,12 @@ LC_OP(_multilabel_margin_backward, .sig = "_multilabel_margin_backward(grad: Ten
       .doc = "The gradient of _multilabel_margin.", .hidden = true, .promote = LC_NO_PROMOTION, .shape = labels_backward_shape,
       .run = labels_backward_run, .grad = _multilabel_margin_backward_grad, .saves = IN(1) | IN(2));
 GRAD(_multilabel_margin) { dx[0] = lc__multilabel_margin_backward(g[0], in(0), in(1)); }
-LC_OP(_multilabel_margin, .sig = "_multilabel_margin(input: Tensor, target: Tensor) -> Tensor",
-      .doc = "What labels lack of being above the other classes by one, summed, over the number of classes.", .hidden = true,
-      .promote = LC_NO_PROMOTION, .shape = labels_shape, .run = labels_forward_run, .grad = _multilabel_margin_grad,
-      .saves = IN(0) | IN(1));
+LC_OP(
+    _multilabel_margin, .sig = "_multilabel_margin(input: Tensor, target: Tensor) -> Tensor",
+    .doc =
+        "The sum over pairs (label, other class) of max(0, 1 - input[label] + input[class]), divided by the number of classes.",
+    .hidden = true, .promote = LC_NO_PROMOTION, .shape = labels_shape, .run = labels_forward_run,
+    .grad = _multilabel_margin_grad, .saves = IN(0) | IN(1));
 static int multilabel_margin_loss_call(const lc_value *in, lc_tensor **out)
 {
     lc_tensor *x = in(0), *target = in(1);
@@ -228,5 +229,4 @@ static int triplet_margin_loss_call(const lc_value *in, lc_tensor **out)
 LC_OP(triplet_margin_loss,
       .sig = "triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2.0, "
              "eps: float = 1e-06, swap: bool = False, " REDUCTION ") -> Tensor",
-      .doc = "What the negative lacks of being farther from the anchor than the positive by the margin.", LOSS,
-      .call = triplet_margin_loss_call);
+      .doc = "max(0, d(anchor, positive) - d(anchor, negative) + margin).", LOSS, .call = triplet_margin_loss_call);

@@ -1,6 +1,6 @@
-/* Products with an addend: beta * input + alpha * (product). One run for all of them: the product goes into the result, or beside it where
- * that is still needed, in the type it is summed in; scaling and adding follow there, so halves are rounded once. With beta 0 the input is
- * not read at all: its NaNs do not count. */
+/* Products with an addend: beta * input + alpha * (product). One .run for all of them: the product goes into the result, or
+ * into a temporary if the result's memory is still needed, in the dtype of its sums. Scaling and adding follow there, so
+ * float16 and bfloat16 round once. With beta 0 the input is not read at all: its NaNs do not count. */
 #include "matmul.h"
 #include "../../tensor/iter.h"
 
@@ -44,7 +44,7 @@ static int scale_and_add(const lc_record *call, lc_dtype dtype, lc_tensor *produ
     if (is(beta, 0)) return 0;
     return is(beta, 1) ? step(call, LC_OP_add, dtype, product, sum, 2) : step(call, LC_OP_add_scaled, dtype, product, sum, 3);
 }
-/* On the CPU floats are scaled and added while the product is in the cache. */
+/* If the backend can fuse it, floats are scaled and added while the product is in the cache. */
 static int run_fused(const lc_record *call, lc_dtype dtype, lc_tensor *a, lc_tensor *b, lc_tensor *out, int a_first,
                      int b_first, int out_first)
 {
@@ -129,7 +129,7 @@ LC_OP(addmv, .sig = "addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Num
       .doc = "beta * input + alpha * (mat @ vec).", SUM_OF_PRODUCTS, .amp = LC_AMP_GPU_LOWER, .shape = addmv_shape,
       .run = addmv_run, .grad = addmv_grad);
 
-static int has_dims(const lc_tensor *t, int n) /* PyTorch asks for these sizes before it looks at the number of dimensions */
+static int has_dims(const lc_tensor *t, int n) /* PyTorch checks these sizes before the number of dimensions */
 {
     if (t->ndim >= n) return 0;
     return lc_fail_int(LC_IndexError, "Dimension out of range: %s has no dimension %d", LC_SHAPE(t), n - 1);
@@ -152,8 +152,8 @@ LC_OP(baddbmm,
       .doc = "beta * input + alpha * bmm(batch1, batch2).", SUM_OF_PRODUCTS, .amp = LC_AMP_LOWER, .shape = baddbmm_shape,
       .run = baddbmm_run, .grad = baddbmm_grad);
 
-/* The sum over the batch is part of the product's own: (n, batch * m) x (batch * m, p). */
-static lc_tensor *in_a_row(lc_tensor *t, bool left) /* new reference; a copy, unless the strides already say it */
+/* The sum over the batch is part of one product: (n, batch * m) x (batch * m, p). */
+static lc_tensor *in_a_row(lc_tensor *t, bool left) /* new reference; a copy only if no strides describe it */
 {
     const int64_t *n = t->shape, *s = t->stride;
     int            rows = left ? 1 : 0, inner = left ? 2 : 1;
@@ -191,7 +191,7 @@ LC_OP(addbmm, .sig = "addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, b
       .doc = "beta * input + alpha * (the sum of bmm(batch1, batch2) over the batch).", .method = true, .out = true,
       .any_strides = true, .kernel = LC_OP_mm, .promote = LC_NO_PROMOTION, .amp = LC_AMP_LOWER,
       .saves_for = { 0, IN(2), IN(1) }, .shape = addbmm_shape, .run = addbmm_run, .grad = addbmm_grad);
-/* The one among these that gives its target the shape of the product, as in PyTorch. */
+/* Only this op resizes its target to the shape of the product, as in PyTorch. */
 static int addbmm__call(const lc_value *in, lc_tensor **out)
 {
     lc_tensor *x = in(0), *y = lc_addbmm(x, in(1), in(2), in[3], in[4]);
@@ -203,7 +203,7 @@ LC_OP(addbmm_,
       .doc = "addbmm in place.", .method = true, .function = false, .writes = IN(0), .call = addbmm__call, .grad = addbmm_grad,
       .saves_for = { 0, IN(2), IN(1) });
 
-static int number_suits(const lc_record *call, const lc_value *v, const char *name) /* integers take no fractions */
+static int number_suits(const lc_record *call, const lc_value *v, const char *name) /* integers refuse fractions */
 {
     lc_dtype dtype = call->dtype;
     if (v->tag == LC_IS_bool && dtype != LC_b8)

@@ -1,5 +1,5 @@
-/* cdist: distances between all pairs of rows, batch by batch. Euclidean ones of many rows come from one matrix product
- * (|x|^2 - 2 x.y + |y|^2): faster, and less exact where rows are close. PyTorch's rule decides. */
+/* cdist: distances between all pairs of rows, batch by batch. Euclidean distances of many rows come from one matrix product
+ * (|x|^2 - 2 x.y + |y|^2): faster, and less exact for close rows. PyTorch's rule decides which is used. */
 #include "matmul.h"
 #include <math.h>
 
@@ -26,9 +26,9 @@ static lc_tensor *shares(lc_tensor *g, lc_tensor *dist, lc_tensor *x, lc_tensor 
     lc_tensor *zero = LC_INTEGER(0), *diff = lc_sub(lc_unsqueeze(x, 2), lc_unsqueeze(y, 1));
     lc_tensor *size = lc_abs(diff), *d = lc_unsqueeze(dist, 3), *still = lc_eq(d, zero), *share;
     g = lc_unsqueeze(g, 3);
-    if (p == 1 || isinf(p)) still = lc_bitwise_and(still, lc_eq(g, zero)); /* pairs that nobody asked for (pdist) */
+    if (p == 1 || isinf(p)) still = lc_bitwise_and(still, lc_eq(g, zero)); /* unused pairs (pdist) */
     if (p == 1) share = sign_or_nan(diff);
-    else if (isinf(p)) { /* of the largest ones */
+    else if (isinf(p)) { /* infinity norm: the largest differences */
         lc_tensor *smaller = lc_clamp_max(lc_ceil(lc_abs(lc_sub(size, d))), LC_INTEGER(1));
         share = lc_mul(sign_or_nan(diff), lc_sub(LC_INTEGER(1), smaller));
     } else {
@@ -108,7 +108,7 @@ static int cdist_call(const lc_value *in, lc_tensor **out)
             return lc_fail_int(LC_ShapeMismatch, "cdist: the batches of %s and %s do not broadcast", LC_SHAPE(a), LC_SHAPE(b));
         batch *= shape[d] = x == 1 ? y : x;
     }
-    if (a->dtype != b->dtype) { /* where there is nothing to compute PyTorch does not look */
+    if (a->dtype != b->dtype) { /* PyTorch does not check empty inputs */
         if (batch && rows && columns && m)
             return lc_fail_int(LC_DtypeMismatch, "cdist: expected inputs of one dtype, got %s and %s", LC_SHAPE(a),
                                LC_SHAPE(b));
@@ -140,7 +140,7 @@ static int pdist_run(const lc_record *call)
     int        rc = x ? run_kernel_with(call, &(lc_distance_args){ call->out[0], x, NULL, call->args[1].f }) : -1;
     return lc_release(x), rc;
 }
-/* That of cdist(x, x), of whose distances only those above the diagonal count. */
+/* The gradient of cdist(x, x), of whose distances only those above the diagonal count. */
 GRAD(_pdist)
 {
     lc_tensor *x = in(0), *index, *square[2], *each[2], *of[] = { g[0], y[0] };

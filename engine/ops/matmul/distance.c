@@ -17,7 +17,7 @@ static int cosine_similarity_call(const lc_value *in, lc_tensor **out)
     if (!(in[3].f >= 0)) return lc_fail_int(LC_LucidError, "cosine_similarity: eps must be non-negative, got: %g", in[3].f);
     lc_tensor *both[2];
     if (lc_broadcast_tensors(x, 2, both) < 0) return -1;
-    for (int k = 0; k < 2; k++) { /* the limit is not seen by gradients */
+    for (int k = 0; k < 2; k++) { /* the clamp has no gradient */
         norm[k] = lc_clone(lc_linalg_vector_norm(both[k], LC_I(2), &dim, 1, true, LC_ABSENT), LC_PRESERVE_FORMAT);
         if (!norm[k]) return -1;
         lc_modes |= LC_NO_GRAD;
@@ -90,7 +90,7 @@ static int one_hot_call(const lc_value *in, lc_tensor **out)
     if (x->dtype != LC_i64)
         return lc_fail_int(LC_DtypeMismatch, "one_hot is only applicable to index tensor of type LongTensor.");
     if (x->ndim >= LC_MAX_DIMS)
-        return lc_fail_int(LC_ShapeMismatch, "one_hot: %s has no room for a dimension more", LC_SHAPE(x));
+        return lc_fail_int(LC_ShapeMismatch, "one_hot: %s has the maximal number of dimensions already", LC_SHAPE(x));
     if (!x->numel && classes <= 0)
         return lc_fail_int(LC_LucidError, "Can not infer total number of classes from empty tensor.");
     if (x->numel && (read_int(lc_min(here), &least) < 0 || read_int(lc_max(here), &most) < 0)) return -1;
@@ -102,5 +102,5 @@ static int one_hot_call(const lc_value *in, lc_tensor **out)
     return (out[0] = lc_scatter_value_(zeros, -1, lc_unsqueeze(here, -1), LC_INTEGER(1), NULL)) ? 0 : -1;
 }
 LC_OP(one_hot, .sig = "one_hot(input: Tensor, num_classes: int = -1) -> Tensor", .ns = "nn.functional",
-      .doc = "Vectors of zeros with a one where the index says; -1: as many classes as the largest index needs.",
-      .reads_values = true, .call = one_hot_call);
+      .doc = "One-hot vectors of indices; num_classes -1: the largest index plus one.", .reads_values = true,
+      .call = one_hot_call);

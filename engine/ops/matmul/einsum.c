@@ -1,7 +1,8 @@
-/* einsum. Every letter, and every dimension an ellipsis stands for, is an axis of one common space: first the axes of the result in its
- * order, then those that are summed. An operand becomes a view with all axes, of size one where it has none; repeated letters are
- * diagonals. Two operands at a time are contracted by one batched product, the cheapest pair first: axes of both that are kept are its
- * batch, axes of both that nobody needs later its inner dimension, the others its rows and columns. */
+/* einsum. Every letter, and every dimension an ellipsis stands for, is an axis of one common space: first the axes of the
+ * result in its order, then those that are summed. An operand becomes a view with all axes, of size one where it has none;
+ * repeated letters are diagonals. Two operands at a time are contracted by one batched product, the cheapest pair first:
+ * axes of both that are needed later form its batch, axes of both that are not its inner dimension, all others its rows and
+ * columns. */
 #include "matmul.h"
 
 enum { LETTERS = 52, DOTS = LETTERS, MOST = LC_MAX_DIMS }; /* a subscript is a letter, or DOTS */
@@ -95,8 +96,8 @@ static int give_axes(const char *arrow, space *e)
     return 0;
 }
 
-/* The operand with all axes: scoped. */
-static lc_tensor *spread(lc_tensor *t, const subscripts *s, space *e, int k)
+/* The operand as a view with all axes, size one where it has none: scoped. */
+static lc_tensor *aligned(lc_tensor *t, const subscripts *s, space *e, int k)
 {
     int     n = 0, axes[MOST], letters = s->n - (s->dots >= 0);
     int64_t from[MOST];
@@ -157,7 +158,7 @@ static lc_tensor *contract(lc_tensor *a, lc_tensor *b, uint64_t kept)
     }
     bool widen = !count[INNER];
     if (count[LEFT] && count[RIGHT] &&
-        group[LEFT][count[LEFT] - 1] > group[RIGHT][count[RIGHT] - 1]) /* nearer to the result's order */
+        group[LEFT][count[LEFT] - 1] > group[RIGHT][count[RIGHT] - 1]) /* closer to the result's order */
         return contract(b, a, kept);
     a = summed_over(a, lone[0], n_lone[0], widen), b = summed_over(b, lone[1], n_lone[1], widen);
     if (!a || !b) return NULL;
@@ -183,7 +184,7 @@ static lc_tensor *contract(lc_tensor *a, lc_tensor *b, uint64_t kept)
     return lc_permute(lc_reshape(lc_bmm(left, right), shape, ndim), back, ndim);
 }
 
-/* What a pair costs: the product of all sizes it meets. */
+/* Cost of a pair: the product of all its sizes. */
 static double cost_of(const lc_tensor *a, const lc_tensor *b)
 {
     double cost = 1;
@@ -208,7 +209,7 @@ static int einsum_call(const lc_value *in, lc_tensor **out)
     if (!all || !ts) return lc_free(all, (size_t)n * sizeof *all), -1;
     int rc = parse_inputs(end, n, in[1].ts, all, &e);
     if (rc == 0) rc = give_axes(arrow, &e);
-    for (int k = 0; k < n && rc == 0; k++) rc = (ts[k] = spread(in[1].ts[k], &all[k], &e, k)) ? 0 : -1;
+    for (int k = 0; k < n && rc == 0; k++) rc = (ts[k] = aligned(in[1].ts[k], &all[k], &e, k)) ? 0 : -1;
     lc_free(all, (size_t)n * sizeof *all);
     if (rc < 0) return -1;
     uint64_t result = e.n_out == MOST ? ~0ull : (1ull << e.n_out) - 1;

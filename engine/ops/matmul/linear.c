@@ -1,8 +1,8 @@
-/* Linear layers: x W' + b for x of any rank, what often follows it (an activation, a residual), and low-rank corrections of it.
+/* Linear layers: x W' + b for x of any rank, with a fused activation and residual, and with low-rank corrections.
  *
- * The product's kernel gets bias, activation and residual as its epilogue, so they cost no pass over the result; on other devices, and for
- * integers and complex numbers, they are the steps that they look like. x goes in with the strides it has as long as they are those of
- * a batch of matrices: transposes, slices and expanded tensors are not copied. */
+ * The product's kernel gets bias, activation and residual as its epilogue, so they cost no pass over the result; on other
+ * devices, and for integers and complex numbers, they are separate steps. x is not copied if its strides describe a batch of
+ * matrices: transposes, slices and expanded tensors go in directly. */
 #include "matmul.h"
 
 /* ---- operands ---- */
@@ -52,7 +52,7 @@ static int run_steps(const lc_record *call, lc_dtype dtype, const tail *t, lc_te
     return t->residual ? step_of(call, dtype, LC_OP_add, out, t->residual) : 0;
 }
 
-/* out (batch, rows, n) = x times b (k, n; any steps), then the tail. out is contiguous. */
+/* out (batch, rows, n) = x times b (k, n; any strides), then the tail. out is contiguous. */
 static int multiply_rows(const lc_record *call, lc_dtype dtype, const rows_of *r, lc_tensor *b, int64_t b_row, int64_t b_col,
                          int64_t n, const tail *t, lc_tensor *out, bool accumulate, const lc_low_rank *low)
 {
@@ -106,7 +106,7 @@ static int  one_dtype(const lc_record *call)
                                call->op->name, LC_SHAPE(call->in[0]), LC_SHAPE(call->in[k]));
     return 0;
 }
-/* Bias: one number per feature, or one for all. */
+/* Bias: one value per feature, or one for all. */
 static int linear_spec(const lc_record *call, lc_spec *out, const lc_tensor *x, const lc_tensor *w, const lc_tensor *bias)
 {
     int64_t shape[LC_MAX_DIMS];
@@ -139,7 +139,7 @@ static lc_tensor *flat(lc_tensor *t) /* scoped: (rows, features) */
                             2)
                : t;
 }
-/* Of x W': gz is the gradient of the product. */
+/* Gradients of x W': gz is the gradient of the product. */
 static void product_grads(lc_tensor *gz, lc_tensor *x, lc_tensor *w, const bool *need, lc_tensor **dx)
 {
     if (!gz) return;
@@ -178,7 +178,7 @@ GRAD(linear)
     product_grads(g[0], in(0), in(1), need, dx);
     if (need[2]) dx[2] = in(2)->ndim > g[0]->ndim ? lc_unsqueeze(g[0], 0) : g[0];
 }
-/* The steps are done on the result: halves are rounded in between. */
+/* The steps run on the stored result: float16 and bfloat16 round in between. */
 static int add_wide(const lc_record *call)
 {
     lc_tensor *bias = call->in[2], *out = call->out[0];
@@ -195,15 +195,15 @@ static int linear_run(const lc_record *call)
         return rc < 0 ? rc : add_wide(call);
     }
     if (is_there(call->in[2]) && x->ndim != 2 && !x->is_contiguous && working_dtype(call->dtype) != call->dtype) {
-        /* halves: PyTorch rounds the product of such an input before it adds the bias */
+        /* half precision: PyTorch rounds the product of such an input before it adds the bias */
         int rc = run_linear(call, &(tail){ LC_OP_COUNT, 1, NULL, NULL });
         return rc < 0 ? rc : step_of(call, call->dtype, LC_OP_add, call->out[0], call->in[2]);
     }
     return run_linear(call, &(tail){ LC_OP_COUNT, 1, is_there(call->in[2]) ? call->in[2] : NULL, NULL });
 }
 LC_OP(linear, .sig = "linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor",
-      .doc = "input times the transposed weight, plus bias: a layer that connects everything with everything.", LAYER,
-      .out = true, .shape = linear_shape, .run = linear_run, .grad = linear_grad, .saves = IN(0) | IN(1));
+      .doc = "input times the transposed weight, plus bias: a fully connected layer.", LAYER, .out = true,
+      .shape = linear_shape, .run = linear_run, .grad = linear_grad, .saves = IN(0) | IN(1));
 
 /* ---- with what follows ---- */
 static const struct {
@@ -241,7 +241,7 @@ static lc_tensor *scaled(lc_tensor *t, const lc_value *scale)
 {
     return lc_number_of(scale) == 1 ? t : lc_mul(t, LC_NUMBER(lc_number_of(scale)));
 }
-/* What the activation saw is computed again: keeping it would take as much memory as the result. */
+/* The activation's input is recomputed: keeping it would take as much memory as the result. */
 GRAD(fused_linear)
 {
     lc_tensor *gz = g[0];
@@ -293,8 +293,9 @@ LC_OP(
     .doc = "gelu(linear(input, weight, bias)) in one pass.", .ns = "nn.functional", .call = fused_linear_gelu_call);
 
 /* ---- with a correction of low rank ---- */
-/* x W' + b + scale (x A) B. x A is as narrow as the rank. Where the product packs x, x A lies behind it as if x were that much wider, and B
- * goes into the same sums; else it goes into a small buffer, and its product with B is added to the result where that lies. Gradients take the same way: u = g B' first, which is as narrow. */
+/* x W' + b + scale (x A) B. x A is as narrow as the rank. If the product packs x, x A is packed behind it as additional
+ * columns, and B joins the same sums; else x A goes into a small buffer, and its product with B is added to the result in
+ * place. Gradients work the same way: u = g B' first, which is equally narrow. */
 static int lora_linear_shape(const lc_record *call, lc_spec *out)
 {
     const lc_tensor *w = call->in[1], *a = call->in[3], *b = call->in[4];

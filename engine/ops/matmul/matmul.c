@@ -10,7 +10,7 @@ static int same_dtypes(const lc_record *call)
                        lc_dtypes[call->in[0]->dtype].name, lc_dtypes[call->in[1]->dtype].name);
 }
 
-/* The axes of both operands and of the result as (batch, rows, columns); what is missing has size one and stride zero. */
+/* The axes of both operands and of the result as (batch, rows, columns); a missing axis has size one and stride zero. */
 typedef struct {
     int64_t size[3], stride[3];
 } matrix;
@@ -195,7 +195,7 @@ static lc_tensor *as_batch(lc_tensor *t, int64_t *shape, int n,
                            int64_t count) /* scoped: expanded, then (count, rows, columns) */
 {
     int64_t rows = t->shape[t->ndim - 2], columns = t->shape[t->ndim - 1];
-    if (t->ndim == 2) return lc_expand(t, (int64_t[]){ count, rows, columns }, 3); /* stands still: nothing is copied */
+    if (t->ndim == 2) return lc_expand(t, (int64_t[]){ count, rows, columns }, 3); /* stride 0: nothing is copied */
     shape[n] = rows, shape[n + 1] = columns;
     return lc_reshape(lc_expand(t, shape, n + 2), (int64_t[]){ count, rows, columns }, 3);
 }

@@ -8,13 +8,13 @@ int matrix_product(const lc_record *call, lc_dtype dtype, lc_tensor *a, lc_tenso
                    int out_first);
 int matrix_product_with(const lc_record *call, lc_dtype dtype, lc_tensor *a, lc_tensor *b, lc_tensor *out, int a_first,
                         int b_first, int out_first, const lc_matmul_epilogue *epilogue, bool accumulate); /* if can_fuse */
-/* Whether a product computing in `dtype` takes all of these LC_FUSES_* along. */
+/* Whether a product computing in `dtype` can fuse all of these LC_FUSES_*. */
 static inline bool can_fuse(const lc_record *call, lc_dtype dtype, uint32_t wanted)
 {
     return (call->backend->can.fuses & wanted) == wanted && lc_is_floating(dtype);
 }
-/* The dtype in which a product computing in `dtype` takes a tensor: some backends' kernels convert halves as they read and write them. And the
- * tensor in it, a new reference. */
+/* The dtype in which a product computing in `dtype` takes a tensor: some backends' kernels convert float16 and bfloat16 as
+ * they read and write them. for_product gives the tensor in that dtype, a new reference. */
 static inline lc_dtype dtype_for_product(const lc_record *call, const lc_tensor *t, lc_dtype dtype)
 {
     return call->backend->can.half & LC_HALF_MATMUL && lc_is_floating(dtype) && working_dtype((lc_dtype)t->dtype) == dtype

@@ -25,7 +25,7 @@ static int tensordot_call(const lc_value *in, lc_tensor **out)
                 "contracted dimensions need to match, but first has size %lld in dim %d and second has size %lld in dim %d",
                 (long long)x, d, (long long)y, e);
         if (x != y && y == 1)
-            a = lc_sum_dtype(a, (int64_t[]){ d }, 1, true, dtype); /* one value stands for all: the sum of the others */
+            a = lc_sum_dtype(a, (int64_t[]){ d }, 1, true, dtype); /* size 1 against n: sum the other operand over it */
         else if (x != y) b = lc_sum_dtype(b, (int64_t[]){ e }, 1, true, dtype);
         if (!a || !b) return -1;
         inner *= x == 1 || y == 1 ? 1 : x;
@@ -38,7 +38,7 @@ static int tensordot_call(const lc_value *in, lc_tensor **out)
     for (int i = 0; i < n && b->ndim; i++) dim_index(in[3].is[i], b->ndim, &d), order[1][i] = d;
     for (d = 0; d < b->ndim; d++)
         if (!(mask[1] >> d & 1)) order[1][n + free_b++] = d, size[1] *= shape[ndim++] = b->shape[d];
-    bool       one = size[0] == 1 && size[1] == 1 && lc_class_of(a->dtype) >= LC_FLOAT; /* one number, as PyTorch: no matrix */
+    bool       one = size[0] == 1 && size[1] == 1 && lc_class_of(a->dtype) >= LC_FLOAT; /* a 0-d result, as in PyTorch */
     int64_t    rows[] = { size[0], inner }, columns[] = { inner, size[1] };
     lc_tensor *left = lc_reshape(a->ndim ? lc_permute(a, order[0], a->ndim) : a, rows + one, 2 - one);
     lc_tensor *right = lc_reshape(b->ndim ? lc_permute(b, order[1], b->ndim) : b, columns, 2 - one);

@@ -1,12 +1,12 @@
-/* Joining tensors: cat, stack and their relatives. One allocation, one copy per input into its place; contiguous inputs are moved as
- * whole rows by the backend's copy. */
+/* Joining tensors: cat, stack and their relatives. One allocation and one copy per input; the backend's copy moves
+ * contiguous inputs as whole rows. */
 #include "../view/view.h"
 
-/* A vector without elements joins anything: PyTorch has kept that from before it had empty tensors of other shapes. */
+/* An empty vector joins any shape: PyTorch keeps this from the time before it had empty tensors of other shapes. */
 static bool skipped(const lc_tensor *t) { return t->ndim == 1 && t->shape[0] == 0; }
 
-/* PyTorch's suggest_memory_format: do the strides order the dimensions channels last? Sizes of one decide nothing, unless they are
- * the batch or the channels of something that is contiguous both ways. */
+/* PyTorch's suggest_memory_format: do the strides order the dimensions channels last? Dimensions of size one decide nothing,
+ * except batch and channels of a tensor that is contiguous in both formats. */
 static bool ordered_channels_last(const lc_tensor *t)
 {
     int64_t least = 0;
@@ -68,7 +68,7 @@ static int cat_shape(const lc_record *call, lc_spec *out)
             return lc_fail_int(LC_ShapeMismatch, "zero-dimensional tensor (at position %d) cannot be concatenated", k);
     while (first < call->n_in - 1 && skipped(call->in[first])) first++;
     spec_like(call, out, call->in[first], call->dtype);
-    if (skipped(call->in[first])) return 0; /* nothing but empty vectors: PyTorch does not look at dim */
+    if (skipped(call->in[first])) return 0; /* only empty vectors: PyTorch does not check dim */
     if (dim_index(call->args[1].i, out->ndim, &d) < 0) return -1;
     for (int k = first + 1; k < call->n_in; k++) {
         const lc_tensor *t = call->in[k];
@@ -112,7 +112,7 @@ LC_OP(cat, .casts_out = true, .aliases = "concat concatenate", .sig = "cat(tenso
       .doc = "Join tensors along a dimension.", .out = true, .amp = LC_AMP_WIDEST, .shape = cat_shape, .kind = LC_KIND_MOVE,
       .run = cat_run, .grad = cat_grad);
 
-/* PyTorch joins along the dimension that is there and splits it again: the layout is that of cat. */
+/* PyTorch concatenates along the existing dimension and splits it again: the layout is that of cat. */
 static int stack_like_cat(const lc_record *call, lc_spec *out, int d)
 {
     int64_t each = out->shape[d];

@@ -1,8 +1,8 @@
-/* Values from one place to another: copy_, fill, and conversions between dtypes and devices.
+/* Copies: copy_, fill, and conversions between dtypes and devices.
  *
- * A conversion that changes nothing returns its input, as in PyTorch. Between devices only packed bytes travel: values are converted and
- * made contiguous where they are, sent by the accelerator's backend, and laid out at the destination. non_blocking is a permission, which
- * a backend is free not to use. */
+ * A conversion that changes nothing returns its input, as in PyTorch. Transfers between devices move contiguous bytes only:
+ * values are converted and made contiguous at the source, sent by the accelerator's backend, and copied to their strides at
+ * the destination. non_blocking is a permission; a backend need not use it. */
 #include "../rules.h"
 #include <math.h>
 
@@ -60,7 +60,7 @@ int move_values(lc_tensor *to, lc_tensor *from)
     if (from->is_number || lc_same_device(to->device, from->device)) return here->copy(to, from);
     lc_tensor *sent = packed(from, to->dtype), *stop = NULL;
     int        rc = sent ? 0 : -1;
-    if (rc == 0 && !lc_can(from)->host_memory && !here->can.host_memory) { /* two accelerators meet on the host */
+    if (rc == 0 && !lc_can(from)->host_memory && !here->can.host_memory) { /* between two accelerators by way of the host */
         stop = lc_tensor_new(sent->dtype, (lc_device){ LC_CPU, 0 }, sent->ndim, sent->shape);
         rc = stop ? transfer(stop, sent) : -1;
     }
@@ -126,7 +126,7 @@ static lc_tensor *on_device_of(lc_tensor *g, const lc_tensor *t)
 }
 GRAD(copy_)
 {
-    if (need[0]) dx[0] = zeros_like(in(0)); /* what was overwritten has no influence any more */
+    if (need[0]) dx[0] = zeros_like(in(0)); /* the overwritten values have no gradient */
     if (need[1]) dx[1] = on_device_of(g[0], in(1));
 }
 LC_OP(copy_, .sig = "copy_(input: Tensor, src: Tensor | Number, non_blocking: bool = False) -> Tensor",
@@ -135,7 +135,8 @@ LC_OP(copy_, .sig = "copy_(input: Tensor, src: Tensor | Number, non_blocking: bo
 
 static int fill_run(const lc_record *call)
 {
-    if (!call->in[1]->is_number && lc_overlaps_itself(call->out[0])) /* PyTorch fills an expanded tensor with a number only */
+    if (!call->in[1]->is_number &&
+        lc_overlaps_itself(call->out[0])) /* PyTorch fills an expanded tensor only with a Python scalar */
         return lc_fail_int(LC_LucidError,
                            "fill_: unsupported operation: more than one element of the written-to tensor refers to a single "
                            "memory location. Please clone() the tensor before performing the operation.");

@@ -1,5 +1,6 @@
-/* Padding: constant_pad_nd writes the input into the middle of a constant; the other modes copy borders from what is there already, dimension by
- * dimension, or choose elements by index where something is cut. `pad` counts pairs (before, after) from the last dimension on; negative ones cut. */
+/* Padding: constant_pad_nd writes the input into the middle of a constant; the other modes copy borders from the interior,
+ * dimension by dimension, or select elements by index if a width is negative. `pad` counts pairs (before, after) from the
+ * last dimension on; negative ones cut. */
 #include "../view/view.h"
 
 /* ---- constants ---- */
@@ -31,7 +32,7 @@ static int padded_shape(const lc_tensor *x, const lc_value *pad, int64_t *shape)
     return 0;
 }
 
-/* What of `x` stays, or with other = true where in the padded result it goes. */
+/* The part of `x` that stays, or with other = true its position in the padded result. */
 static void middle(const lc_tensor *x, const lc_value *pad, bool other, geometry *v)
 {
     geometry_like(x, 0, v);
@@ -92,7 +93,8 @@ LC_OP(constant_pad_nd, .sig = "constant_pad_nd(input: Tensor, pad: tuple[int, ..
 /* ---- elements of the input ---- */
 typedef enum { PAD_REFLECT, PAD_REPLICATE, PAD_CIRCULAR } pad_mode;
 
-/* Place i of the result, counted from the input's first element. Negative widths cut first: what goes round is what is left. */
+/* The source of position i of the result, counted from the input's first element. Negative widths cut first: modes repeat
+ * what is left. */
 static int64_t source_of(pad_mode mode, int64_t i, int64_t size, int64_t before, int64_t after)
 {
     int64_t first = before < 0 ? -before : 0, left = size - first + (after < 0 ? after : 0);
@@ -131,8 +133,8 @@ static lc_tensor *padded_dim(lc_tensor *x, int d, int64_t before, int64_t after,
 }
 
 /* ---- the same where nothing is cut: borders are copied from the result itself, dimension by dimension, and gradients added back ---- */
-/* One border of dimension d of a padded tensor, and what of that dimension it repeats. The dimensions before d that are padded too (first .. d - 1)
- * are still without their borders. New references. */
+/* One border of dimension d of a padded tensor, and the part of that dimension it repeats. The padded dimensions before d
+ * (first .. d - 1) do not have their borders yet. New references. */
 static int border(lc_tensor *t, const lc_value *pad, pad_mode mode, int first, int d, bool after, lc_tensor **edge,
                   lc_tensor **from)
 {
@@ -185,7 +187,7 @@ static int pad_edges_shape(const lc_record *call, lc_spec *out)
     bool keeps = call->args[2].i != PAD_CIRCULAR && call->args[1].n == 2 * (x->ndim - 2); /* all but batch and channels */
     return keeps ? in_suggested_format(x, out) : 0;
 }
-/* A backend's own kernel: which element of the input each place of a padded dimension has is the same for all rows. */
+/* The backend's kernel: the source of each position of a padded dimension is the same for all rows. */
 static int pad_by_kernel(const lc_record *call, pad_mode mode)
 {
     lc_tensor      *x = call->in[0], *out = call->out[0];
@@ -216,7 +218,7 @@ static int pad_edges_run(const lc_record *call)
 }
 GRAD(_pad_edges) { dx[0] = lc__pad_edges_backward(g[0], in[1].is, in[1].n, in[2].i); }
 LC_OP(_pad_edges, .sig = "_pad_edges(input: Tensor, pad: list[int], mode: int) -> Tensor",
-      .doc = "input with borders of its own elements.", .hidden = true, .promote = LC_NO_PROMOTION, .shape = pad_edges_shape,
+      .doc = "input padded with its own elements.", .hidden = true, .promote = LC_NO_PROMOTION, .shape = pad_edges_shape,
       .run = pad_edges_run, .grad = _pad_edges_grad);
 static int pad_back_shape(const lc_record *call, lc_spec *out)
 {
@@ -240,8 +242,8 @@ static int pad_back_run(const lc_record *call)
 }
 GRAD(_pad_edges_backward) { dx[0] = lc__pad_edges(g[0], in[1].is, in[1].n, in[2].i); }
 LC_OP(_pad_edges_backward, .sig = "_pad_edges_backward(grad: Tensor, pad: list[int], mode: int) -> Tensor",
-      .doc = "Gradients of borders added to those of the elements they repeat.", .hidden = true, .promote = LC_NO_PROMOTION,
-      .shape = pad_back_shape, .run = pad_back_run, .grad = _pad_edges_backward_grad);
+      .doc = "The gradient of padding: gradients of borders are added to the elements they repeat.", .hidden = true,
+      .promote = LC_NO_PROMOTION, .shape = pad_back_shape, .run = pad_back_run, .grad = _pad_edges_backward_grad);
 
 static int pad_call(const lc_value *in, lc_tensor **out) /* (input, pad, mode, value) */
 {

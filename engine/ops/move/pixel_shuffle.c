@@ -51,7 +51,7 @@ static int move_views(const lc_record *call, lc_tensor *to, lc_tensor *from) /* 
     lc_release(to), lc_release(from);
     return rc;
 }
-/* Column by column of the blocks: a copy's inner loop is then as long as a row, not as a block is wide. */
+/* One copy per column of the blocks: its inner loop is then as long as a row, not as a block is wide. */
 static int move_pixels(const lc_record *call, bool apart)
 {
     int64_t r = call->args[1].i;
@@ -95,7 +95,7 @@ static int channels_shape(const lc_record *call, lc_spec *out)
     spec_like(call, out, x, (lc_dtype)x->dtype);
     return in_suggested_format(x, out);
 }
-/* Dimension 1 as two: the first has n, and takes steps of `step` channels; the second those of `other`. */
+/* Dimension 1 as two: the first has size n and a stride of `step` channels, the second a stride of `other`. */
 static lc_tensor *seen_in_groups(lc_tensor *t, int64_t n, int64_t step, int64_t other)
 {
     geometry v;

@@ -17,7 +17,7 @@ LC_OP(clone, .sig = "clone(input: Tensor, *, memory_format: memory_format = pres
       .doc = "A copy with a history.", .method = true, .promote = LC_NO_PROMOTION, .shape = in_format,
       .kind = LC_KIND_ELEMENTWISE, .run = clone_run, .grad = clone_grad);
 
-/* The input seen backwards: strides below zero, from the last element on. Such a tensor exists only here. */
+/* The input reversed: negative strides, from the last element on. Such a tensor exists only here. */
 static int preserved(const lc_record *call, lc_spec *out)
 {
     spec_like(call, out, call->in[0], (lc_dtype)call->in[0]->dtype);
@@ -71,8 +71,8 @@ static int rot90_call(const lc_value *in, lc_tensor **out)
     return (*out = lc_transpose(lc_flip(x, (int64_t[]){ k == 1 ? b : a }, 1), a, b)) ? 0 : -1;
 }
 LC_OP(rot90, .sig = "rot90(input: Tensor, k: int = 1, dims: list[int] = (0, 1)) -> Tensor",
-      .doc = "Quarter turns in the plane of two dimensions, from the first towards the second.", .method = true,
-      .call = rot90_call);
+      .doc = "Rotation by multiples of 90 degrees in the plane of two dimensions, from the first towards the second.",
+      .method = true, .call = rot90_call);
 
 static lc_tensor *rolled(lc_tensor *x, int d, int64_t shift) /* scoped */
 {
@@ -111,11 +111,10 @@ GRAD(roll)
     lc_free(back, (size_t)in[1].n * sizeof *back);
 }
 LC_OP(roll, .sig = "roll(input: Tensor, shifts: list[int], dims: list[int] = ()) -> Tensor",
-      .doc = "Elements shifted along dimensions, coming in again at the other end.", .method = true, .call = roll_call,
-      .grad = roll_grad);
+      .doc = "Elements shifted cyclically along dimensions.", .method = true, .call = roll_call, .grad = roll_grad);
 
-/* repeat. The result is seen with two dimensions for each of its own: which repetition, and where in it. Sizes of one are dropped, so
- * there are never more dimensions than the result's number of elements has bits. */
+/* repeat. Every dimension of the result is viewed as two: the repetition, and the position in it. Sizes of one are dropped,
+ * so there are never more dimensions than the result's number of elements has bits. */
 typedef struct {
     int      ndim;
     uint64_t times;                                                  /* bit d: dimension d counts repetitions */

@@ -1,8 +1,9 @@
 /* Normalisations: the ops with kernels, which are hidden. The public ones (norm_public.c) are PyTorch's.
  *
- * _norm_rows has a statistic per row (layer, RMS and group norm), _norm_channels one per channel (batch and instance norm). Statistics come in
- * the dtype they are taken in: float32 for halves. The gradients are ops with kernels of their own; they take the statistics that the forward
- * pass found. Their gradients are formulas in which the statistics depend on the input again, so that there are gradients of every order. */
+ * _norm_rows has a statistic per row (layer, RMS and group norm), _norm_channels one per channel (batch and instance norm).
+ * Statistics have the dtype they are computed in: float32 for float16 and bfloat16. The gradients are ops with kernels of
+ * their own; they take the statistics of the forward pass. Their gradients are formulas in which the statistics depend on
+ * the input again, so gradients of every order exist. */
 #include "norm.h"
 
 lc_tensor *norm_converted(lc_tensor *t, lc_dtype dtype)
@@ -32,7 +33,7 @@ lc_tensor *norm_scaled(lc_tensor *x, lc_tensor *weight, lc_tensor *bias)
 
 /* ---- what the kernels take ---- */
 
-/* New reference: t in the order of memory the kernel wants, which is channels last if `last`. */
+/* New reference: t in the memory order the kernel needs, channels last if `last`. */
 static lc_tensor *dense(lc_tensor *t, bool last)
 {
     int64_t shape[LC_MAX_DIMS], stride[LC_MAX_DIMS];
@@ -41,9 +42,9 @@ static lc_tensor *dense(lc_tensor *t, bool last)
         int from = d == 0 ? 0 : d == t->ndim - 1 ? 1 : d + 1;
         shape[d] = t->shape[from], stride[d] = t->stride[from];
     }
-    lc_tensor *turned = lc_tensor_view(t, t->ndim, shape, stride, 0),
-              *made = turned ? packed(turned, (lc_dtype)t->dtype) : NULL;
-    return lc_release(turned), made;
+    lc_tensor *permuted = lc_tensor_view(t, t->ndim, shape, stride, 0),
+              *made = permuted ? packed(permuted, (lc_dtype)t->dtype) : NULL;
+    return lc_release(permuted), made;
 }
 static void output_order(lc_spec *out, bool last)
 {
@@ -80,12 +81,12 @@ static int spec_vector(const lc_record *call, lc_spec *out, int64_t n)
     return spec_shape(call, out, working_dtype((lc_dtype)call->in[0]->dtype), 1, &n);
 }
 
-/* ---- second gradients ----
- * With h = (x - mean) r, a = w g and E the mean over what a statistic is of, the first ones are dx = r P(a), P(t) = t - E[t] - h E[t h], which
- * is symmetric; dw = sum g h; db = sum g. For gradients v, vw, vb of these:
+/* ---- second gradients ---- With h = (x - mean) r, a = w g and E the mean over the elements of a statistic, the first
+ * gradients are dx = r P(a), P(t) = t - E[t] - h E[t h], which is symmetric; dw = sum g h; db = sum g. For gradients v, vw,
+ * vb of these:
  *   g: w r P(v) + vw h + vb      w: sum g r P(v)      x: r P(H) - r^2 h S
  *   with H = vw g - r (v E[a h] + a E[v h]) and S = E[v a] - E[v] E[a] - E[v h] E[a h]
- * Without a mean the terms of E[t], E[v] and E[a] are not there. All in a shape where w broadcasts. */
+ * If the norm does not subtract a mean, the terms E[t], E[v] and E[a] vanish. All in a shape to which w broadcasts. */
 typedef struct {
     lc_tensor *x, *g, *w, *v, *vw, *vb; /* LC_NONE: not there */
     int64_t    dims[2], sums[2];        /* of a statistic; of a parameter */
@@ -108,12 +109,12 @@ static void       second_gradients(const second *s, lc_tensor **dg, lc_tensor **
     if (v != LC_NONE) {
         lc_tensor *a = times(s->g, s->w), *back = lc_mul(r, projected(s, h, v));
         lc_tensor *ah = expectation(s, lc_mul(a, h)), *vh = expectation(s, lc_mul(v, h));
-        lc_tensor *spread = lc_sub(expectation(s, lc_mul(v, a)), lc_mul(vh, ah));
-        if (s->centred) spread = lc_sub(spread, lc_mul(expectation(s, v), expectation(s, a)));
+        lc_tensor *covariance = lc_sub(expectation(s, lc_mul(v, a)), lc_mul(vh, ah));
+        if (s->centred) covariance = lc_sub(covariance, lc_mul(expectation(s, v), expectation(s, a)));
         *dg = times(back, s->w);
         if (s->w != LC_NONE) *dw = lc_sum(lc_mul(s->g, back), s->sums, 2, false);
         moved = lc_neg(lc_mul(r, lc_add(lc_mul(v, ah), lc_mul(a, vh))));
-        *dx = lc_neg(lc_mul(lc_mul(lc_mul(r, r), h), spread));
+        *dx = lc_neg(lc_mul(lc_mul(lc_mul(r, r), h), covariance));
     }
     if (s->vw != LC_NONE) *dg = plus(*dg, lc_mul(s->vw, h)), moved = plus(moved, lc_mul(s->vw, s->g));
     if (s->vb != LC_NONE) *dg = plus(*dg, s->vb);
@@ -123,7 +124,7 @@ static lc_tensor *viewed(lc_tensor *t, const int64_t *shape, int ndim) /* in the
 {
     return t == LC_NONE ? t : lc_reshape(norm_widened(t), shape, ndim);
 }
-/* A gradient of the shape it had in `second` is that of an argument. */
+/* Reshapes a gradient from its shape in `second` to that of the argument. */
 static lc_tensor *shaped(lc_tensor *t, const lc_tensor *like)
 {
     return t == LC_NONE ? t : norm_converted(lc_reshape(t, like->shape, like->ndim), (lc_dtype)like->dtype);
@@ -153,7 +154,7 @@ static int rows_run(const lc_record *call)
     a.out = call->out[0], a.mean = wanted(call, 1, a.centred), a.rstd = call->out[2];
     return finished(&h, call, &a);
 }
-/* mean and rstd have gradients too, where somebody uses them: d mean = 1 / n, d rstd = -r^2 h / n. */
+/* mean and rstd have gradients too, if they are used: d mean = 1 / n, d rstd = -r^2 h / n. */
 static lc_tensor *through_statistics(lc_tensor *x, const lc_value *args, lc_tensor *gmean, lc_tensor *grstd, int64_t rows)
 {
     int64_t         length = args[1].i * args[2].i, shape[] = { rows, length }, each[] = { rows, 1 }, dims[] = { 1 };

@@ -8,4 +8,4 @@ typedef struct {                                       /* they keep the reduced 
 norm_statistics norm_normalised(lc_tensor *x, const int64_t *dims, int n, double eps, bool centred); /* by plain ops */
 lc_tensor      *norm_scaled(lc_tensor *x, lc_tensor *weight, lc_tensor *bias); /* absent ones count as 1 and 0 */
 lc_tensor      *norm_converted(lc_tensor *t, lc_dtype dtype);                  /* t itself if it has the dtype, or is absent */
-lc_tensor      *norm_widened(lc_tensor *t);                                    /* halves to float32 */
+lc_tensor      *norm_widened(lc_tensor *t);                                    /* float16 and bfloat16 to float32 */

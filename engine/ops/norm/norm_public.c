@@ -6,7 +6,7 @@
 
 static bool has_kernels(const lc_tensor *x) { return lc_backends[x->device.kind]->has(LC_OP__norm_rows, LC_f32); }
 
-/* Statistics come in the dtype of the input, unless that is a half and the parameters are float32. */
+/* Statistics have the dtype of the input, unless that is float16 or bfloat16 and the parameters are float32. */
 static lc_dtype statistics_dtype(const lc_tensor *x, const lc_tensor *weight, const lc_tensor *bias)
 {
     const lc_tensor *p = weight != LC_NONE ? weight : bias;
@@ -22,7 +22,7 @@ static int floats_only(const lc_tensor *x, const char *name)
                ? 0
                : lc_fail_int(LC_NotImplementedError, "%s is not implemented for %s", name, lc_dtypes[x->dtype].name);
 }
-/* Parameters have the dtype of x, or all are float32 beside halves. */
+/* Parameters have the dtype of x, or all are float32 if x is float16 or bfloat16. */
 static int parameters_fit(const lc_tensor *x, lc_tensor *const *p, int n)
 {
     lc_dtype first = (lc_dtype)x->dtype;
@@ -111,7 +111,7 @@ LC_OP(
         "The last dimensions with mean 0 and variance 1, then scaled and shifted; their means; 1 / their standard deviations.",
     .amp = LC_AMP_GPU_FP32, .call = native_layer_norm_call);
 
-/* (input, normalized_shape, weight, bias, eps), and at the top cudnn_enable, which has no say on devices that do not ask it */
+/* (input, normalized_shape, weight, bias, eps), and in the top namespace cudnn_enable, which has no effect without cuDNN */
 static int layer_norm_call(const lc_value *in, lc_tensor **out)
 {
     lc_tensor      *x = in(0), *p[] = { in(2), in(3) };
@@ -272,7 +272,7 @@ static int blend(lc_tensor *running, lc_tensor *value, double momentum)
     if (running == LC_NONE) return 0;
     lc_tensor *x = value ? norm_converted(lc_detach(value), (lc_dtype)running->dtype) : NULL;
     if (!x) return -1;
-    if (lc_overlaps_itself(running)) { /* expanded: channel after channel goes into the same numbers, as PyTorch's do */
+    if (lc_overlaps_itself(running)) { /* expanded: all channels update the same elements, one after the other, as in PyTorch */
         for (int64_t c = 0; c < running->shape[0]; c++) {
             lc_tensor *one = lc_narrow(running, 0, c, 1), *part = lc_narrow(x, 0, c, 1);
             if (!one || !part || blend(one, part, momentum) < 0) return -1;
@@ -384,7 +384,7 @@ static int batch_norm_call(const lc_value *in, lc_tensor **out)
 {
     lc_tensor *x = in(0), *y;
     batched    made;
-    if (!x->numel) { /* what little there is depends on the parameters */
+    if (!x->numel) { /* empty, but still depends on the parameters */
         y = lc_clone(x, LC_PRESERVE_FORMAT);
         for (int k = 1; k < 3; k++)
             if (in(k) != LC_NONE) {

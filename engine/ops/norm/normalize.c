@@ -1,4 +1,4 @@
-/* Normalisations by norms and by neighbours: plain ops. */
+/* normalize and local_response_norm: plain ops. */
 #include "norm.h"
 
 static int normalize_call(const lc_value *in, lc_tensor **out)

@@ -17,8 +17,9 @@ static int run_rows(const lc_record *call, lc_tensor *in, lc_tensor *y, lc_dtype
 {
     lc_softmax_args args;
     lc_record       rows = *call;
-    rows.dtype =
-        call->backend->has(call->op->kernel, result) ? result : working_dtype(result); /* halves: widened here or there */
+    rows.dtype = call->backend->has(call->op->kernel, result)
+                     ? result
+                     : working_dtype(result); /* half precision: converted here or by the kernel */
     if (dim_index(dim->i, in->ndim, &args.dim) < 0) return -1;
     lc_tensor *a = in_dtype(in, rows.dtype), *b = y == LC_NONE ? lc_retain(y) : in_dtype(y, rows.dtype);
     lc_tensor *out = destination(call->out[0], rows.dtype, call->in, call->n_in);
@@ -69,7 +70,7 @@ LC_OP(_softmax_backward_data,
 
 GRAD(log_softmax) { dx[0] = lc__log_softmax_backward_data(g[0], y[0], in[1].i, in(0)->dtype); }
 LC_OP(log_softmax, .sig = "log_softmax(input: Tensor, dim: int, dtype: dtype | None = None) -> Tensor",
-      .doc = "The logarithm of softmax, without its underflow.", .method = true, .out = true, .promote = LC_NO_PROMOTION,
+      .doc = "The logarithm of softmax, computed without underflow.", .method = true, .out = true, .promote = LC_NO_PROMOTION,
       .amp = LC_AMP_GPU_FP32, .shape = softmax_shape, .run = softmax_run, .grad = log_softmax_grad, .saves = OUT(0));
 
 /* dx = g - exp(y) sum(g). */

@@ -1,7 +1,7 @@
 /* nn.functional's softmax family: over softmax and log_softmax, with arguments of their own. */
 #include "../rules.h"
 
-/* Where no dim is given, PyTorch's old choice, with its warning. */
+/* Without dim: PyTorch's legacy choice, with its warning. */
 static int64_t chosen_dim(const lc_value *dim, const lc_tensor *x, const char *name)
 {
     if (dim->tag == LC_IS_int) return dim->i;
@@ -23,14 +23,14 @@ static int nn_log_softmax_call(const lc_value *in, lc_tensor **out)
 LC_OP(
     nn_log_softmax, .py = "log_softmax",
     .sig = "nn_log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtype | None = None) -> Tensor",
-    .doc = "The logarithm of softmax, without its underflow.", SPACE, .call = nn_log_softmax_call);
+    .doc = "The logarithm of softmax, computed without underflow.", SPACE, .call = nn_log_softmax_call);
 static int softmin_call(const lc_value *in, lc_tensor **out)
 {
     return (out[0] = lc_softmax(lc_neg(in(0)), chosen_dim(&in[1], in(0), "softmin"), in[3])) ? 0 : -1;
 }
 LC_OP(softmin,
       .sig = "softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtype | None = None) -> Tensor",
-      .doc = "softmax(-input): small elements get the large shares.", SPACE, .call = softmin_call);
+      .doc = "softmax(-input): small elements get large probabilities.", SPACE, .call = softmin_call);
 
 static int gumbel_softmax_call(const lc_value *in, lc_tensor **out)
 {
@@ -41,7 +41,7 @@ static int gumbel_softmax_call(const lc_value *in, lc_tensor **out)
     lc_tensor *drawn = lc_exponential_(lc_empty_like(x, LC_ABSENT, LC_ABSENT, format), 1, NULL);
     lc_tensor *soft = lc_softmax(lc_div(lc_sub(x, lc_log(drawn)), LC_NUMBER(in[1].f)), dim, LC_ABSENT);
     if (!soft || !in[2].b) return (out[0] = soft) ? 0 : -1;
-    /* the one that is largest, with the gradient of all */
+    /* one-hot of the largest, with the gradient of the softmax */
     lc_tensor *index = lc_max_dim(lc_detach(soft), dim, true).indices, *zeros = lc_zeros_like(x, LC_ABSENT, LC_ABSENT, format);
     if (!index || !zeros) return -1;
     lc_tensor *hard = lc_scatter_value_(lc_detach(zeros), dim, index, LC_NUMBER(1), NULL);

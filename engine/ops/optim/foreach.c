@@ -1,8 +1,8 @@
-/* Lists of tensors in one call, as PyTorch's _foreach_*: what optimizers and the clipping of gradients need besides their steps. */
+/* Lists of tensors in one call, like PyTorch's _foreach_*: what optimizers and gradient clipping need besides fused steps. */
 #include "../rules.h"
 #include <math.h>
 
-/* In place, each tensor with the same number: what may fail is looked at for all before the first is written. */
+/* In place, all tensors with one scalar: everything is checked for all tensors before the first is written. */
 static int each_in_place(const lc_record *call, lc_op_id op)
 {
     lc_tensor *number = call->in[call->n_in - 1];
@@ -25,11 +25,10 @@ static int each_in_place(const lc_record *call, lc_op_id op)
 }
 static int add_run(const lc_record *call) { return each_in_place(call, LC_OP_add); }
 LC_OP(_foreach_add_, .sig = "_foreach_add_(self: list[Tensor], scalar: Tensor | Number) -> None",
-      .doc = "Add one number to every tensor of a list, in place.", .writes = IN(0), .promote = LC_NO_PROMOTION,
-      .run = add_run);
+      .doc = "Add a scalar to every tensor of a list, in place.", .writes = IN(0), .promote = LC_NO_PROMOTION, .run = add_run);
 static int mul_run(const lc_record *call) { return each_in_place(call, LC_OP_mul); }
 LC_OP(_foreach_mul_, .sig = "_foreach_mul_(self: list[Tensor], scalar: Tensor | Number) -> None",
-      .doc = "Multiply every tensor of a list by one number, in place.", .writes = IN(0), .promote = LC_NO_PROMOTION,
+      .doc = "Multiply every tensor of a list by a scalar, in place.", .writes = IN(0), .promote = LC_NO_PROMOTION,
       .run = mul_run);
 
 static int clamp_run(const lc_record *call)

@@ -1,8 +1,9 @@
-/* L-BFGS over the parameters as one vector: gathering it, the direction of a step, and the step. lucid/optim/lbfgs.py has the rest, which asks a
- * closure again and again; these are the parts that would take a call per parameter and six per remembered step.
+/* L-BFGS over the parameters as one vector: gathering it, the direction of a step, and the step. lucid/optim/lbfgs.py has
+ * the rest, which evaluates a closure repeatedly; these parts would otherwise take a call per parameter and six per history
+ * entry.
  *
- * Direction: the recursion of two loops over the steps s[i] and the differences of gradients y[i] that are remembered, the newest last. Each turn
- * reads two vectors and writes one; its temporaries are numbers. */
+ * Direction: the two-loop recursion over the history of steps s[i] and gradient differences y[i], the newest last. Each
+ * iteration reads two vectors and writes one; its temporaries are scalars. */
 #include "../rules.h"
 
 static lc_tensor *as_reals(lc_tensor *t) { return t && lc_is_complex(t->dtype) ? lc_view_as_real(t) : t; }
@@ -44,10 +45,10 @@ LC_OP(_lbfgs_direction,
       .sig =
           "_lbfgs_direction(grad: Tensor, old_dirs: list[Tensor], old_stps: list[Tensor], ro: list[Tensor], H_diag: Tensor) -> "
           "list[Tensor]",
-      .doc = "Minus the gradient times the inverse curvature that the remembered steps estimate; then a coefficient of each.",
+      .doc = "The L-BFGS direction from the history of steps; then one coefficient per history entry.",
       .count = direction_count, .call = direction_call);
 
-/* Everything that may fail comes before the first write. */
+/* All checks come before the first write. */
 static int parts_of(const lc_record *call, lc_tensor **to, lc_tensor **parts)
 {
     lc_tensor *direction = call->args[1].t;

@@ -1,7 +1,8 @@
-/* Muon: steps of matrices whose update is made nearly orthogonal, by a polynomial of Newton and Schulz in bfloat16.
+/* Muon: optimizer steps of matrices. Newton-Schulz iterations in bfloat16 make the update nearly orthogonal.
  *
- * All matrices of a group in one call; what it does is products, written with ops, one matrix after the other. An allocation that fails leaves
- * the matrix at hand as it was and those before it updated: keeping every update until the last is there would need their memory at once. */
+ * One call updates all matrices of a group, one after the other, by matrix products written with ops. If an allocation
+ * fails, the current matrix is unchanged and the earlier ones are updated: holding back every update until the end would
+ * need memory for all of them. */
 #include "../rules.h"
 #include <math.h>
 

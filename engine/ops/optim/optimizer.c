@@ -1,13 +1,14 @@
-/* Steps of optimizers over lists of tensors: PyTorch's _fused_adam_ and the like, and the same for the algorithms that PyTorch has no fused form of.
+/* Fused optimizer steps over lists of tensors: PyTorch's _fused_adam_ and the like, and the same for algorithms that PyTorch
+ * does not fuse.
  *
- * A call updates all parameters of a group, under no_grad. What is the same for all elements of a parameter (bias corrections, the decayed
- * learning rate) is computed here in double precision, from the parameter's own step count, as torch.optim does; the kernel gets coefficients
- * (lc_step_numbers). Step counts are read: who calls has counted this step already (_foreach_add_), as in PyTorch; unless `count` is true, then
- * the call counts it itself when the parameters are updated, so that a call that fails counts nothing. */
+ * A call updates all parameters of a group, under no_grad. Values per parameter (bias corrections, the decayed learning
+ * rate) are computed here in double precision, from the parameter's own step count, as torch.optim does; the kernel gets
+ * coefficients (lc_step_numbers). The caller has already incremented the step counts (_foreach_add_), as in PyTorch. With
+ * `count` the call increments them itself after the update, so that a failed call counts nothing. */
 #include "../rules.h"
 #include <math.h>
 
-/* ---- numbers that lie in tensors ---- */
+/* ---- scalars in tensors ---- */
 static int read_number(lc_tensor *t, double *value)
 {
     if (t->numel != 1) return lc_fail_int(LC_ShapeMismatch, "expected a tensor of one element, got %s", LC_SHAPE(t));
@@ -20,7 +21,7 @@ static int read_number(lc_tensor *t, double *value)
     lc_release(here);
     return rc;
 }
-static int number_of(const lc_value *v, double *value) /* of a number, or of a tensor that holds one */
+static int number_of(const lc_value *v, double *value) /* a scalar, or a tensor of one element */
 {
     return v->tag == LC_IS_tensor ? read_number(v->t, value) : (*value = lc_number_of(v), 0);
 }
@@ -44,7 +45,7 @@ typedef struct {
         scale;         /* how many lists of states; which arguments these are, 0: none. scale: found_inf is next */
     uint32_t optional; /* IN(k): a list that may be empty */
     int (*numbers)(const moment *m, lc_step_numbers *c); /* c->sign is set, the rest is 0 and 1 */
-    int (*finish)(const moment *m); /* after the kernel, for states of one number per parameter. NULL: none */
+    int (*finish)(const moment *m); /* runs after the kernel, for states with one value per parameter. NULL: none */
 } algorithm;
 
 static int lists_fit(const lc_record *call, const algorithm *a)
@@ -66,7 +67,7 @@ static int lists_fit(const lc_record *call, const algorithm *a)
                                    LC_SIZES(v->ts[i]->shape, v->ts[i]->ndim));
         }
     }
-    for (int k = 2 + a->states; k <= a->steps; k++) /* numbers, one per parameter */
+    for (int k = 2 + a->states; k <= a->steps; k++) /* one value per parameter */
         if (call->args[k].n != self->n)
             return lc_fail_int(LC_LucidError, "%s: got %d %s and %d parameters", call->op->name, call->args[k].n,
                                call->op->args->params[k].name, self->n);
@@ -101,7 +102,8 @@ static int each_number(const lc_record *call, const algorithm *a, double scale, 
     if (a->lr && number_of(&call->args[a->lr], &m.lr) < 0) return -1;
     for (m.i = 0; m.i < call->args[0].n; m.i++) {
         if (step_of(call, a, m.i, &m.step) < 0) return -1;
-        if (m.i && m.step == before && !a->finish) numbers[m.i] = numbers[m.i - 1]; /* parameters of one age are alike */
+        if (m.i && m.step == before && !a->finish)
+            numbers[m.i] = numbers[m.i - 1]; /* parameters with equal step counts share coefficients */
         else {
             numbers[m.i] =
                 (lc_step_numbers){ .sign = (call->args[a->maximize].b ? -1 : 1) / scale, .shrink = 1, .lr = m.lr, .scale = 1 };
@@ -145,7 +147,7 @@ static int step(const lc_record *call, const algorithm *a)
     if (!numbers) return -1;
     args.numbers = numbers;
     rc = each_number(call, a, scale, numbers);
-    for (int i = 0; i < n && rc == 0; i++) /* what the variant reads and writes has to be there */
+    for (int i = 0; i < n && rc == 0; i++) /* the variant's states must be given */
         if ((numbers[i].variant & LC_STEP_AMSGRAD && !args.lists[4]) ||
             (numbers[i].variant & LC_STEP_CENTERED && !args.lists[3]) ||
             (numbers[i].variant & LC_STEP_MOMENTUM && !args.lists[1 + a->states]))
@@ -208,7 +210,7 @@ NUMBERS(adamw) { return decay(c, F(9), m->lr, true), adam_coefficients(m, c), 0;
 ADAM(_fused_adam_, "Adam for a list of parameters.", adam_numbers)
 ADAM(_fused_adamw_, "AdamW for a list of parameters.", adamw_numbers)
 
-/* As PyTorch writes it for sparse gradients: eps joins the root before its correction. */
+/* PyTorch's form for sparse gradients: eps is added to the root before the bias correction. */
 NUMBERS(sparse_adam)
 {
     double correction2 = 1 - pow(F(7), m->step);
@@ -233,7 +235,7 @@ STEP(_fused_adamax_, "Adamax for a list of parameters.",
      "float, weight_decay: float, eps: float, maximize: bool" COUNTED,
      IN(0) | IN(2) | IN(3) | IN(4), LC_STEP_ADAMAX, .states = 2, .steps = 4, .lr = 5, .maximize = 10, .numbers = adamax_numbers)
 
-/* The momentum's schedule: mu of this step and of the next, and the product of all so far, a number per parameter. */
+/* The momentum schedule: mu of this step and of the next, and the product of all mu so far, one value per parameter. */
 static double nadam_mu(const moment *m, double step) { return F(7) * (1 - 0.5 * pow(0.96, step * F(10))); }
 static int    nadam_product(const moment *m, double *product)
 {
@@ -262,7 +264,7 @@ STEP(_fused_nadam_, "NAdam for a list of parameters.",
      IN(0) | IN(2) | IN(3) | IN(4) | IN(5), LC_STEP_NADAM, .states = 2, .steps = 5, .lr = 6, .maximize = 13,
      .numbers = nadam_numbers, .finish = nadam_finish)
 
-/* Rectified once the variance of the adaptive rate can be trusted: from about the sixth step on. */
+/* Rectification starts when the variance of the adaptive rate is tractable: from about the sixth step on. */
 NUMBERS(radam)
 {
     double b2 = pow(F(7), m->step), correction2 = 1 - b2, longest = 2 / (1 - F(7)) - 1;
@@ -356,7 +358,7 @@ static int factor_fits(const lc_record *call, const lc_tensor *p, const lc_tenso
                               call->op->name, LC_SIZES(p->shape, p->ndim), lc_dtypes[factor->dtype].name,
                               LC_SIZES(factor->shape, factor->ndim));
 }
-/* rows and columns, n of each, from the list that has them one after the other. */
+/* Splits the list of alternating rows and columns, n of each. */
 static int factors_of(const lc_record *call, lc_tensor **rows, lc_tensor **columns)
 {
     const lc_value *params = &call->args[0], *factors = &call->args[2];
@@ -414,5 +416,5 @@ LC_OP(_fused_adafactor_,
       .sig = "_fused_adafactor_(self: list[Tensor], grads: list[Tensor], variances: list[Tensor], state_steps: list[Tensor], "
              "*, lr: Tensor | Number, beta2_decay: float, eps1: float | None, eps2: float, d: float, weight_decay: float, "
              "maximize: bool, count: bool = False) -> None",
-      .doc = "One step of Adafactor for a list of parameters. variances: a row and a column of each, or what a vector has.",
+      .doc = "One step of Adafactor for a list of parameters. variances: a row and a column per matrix, one tensor per vector.",
       .writes = IN(0) | IN(2) | IN(3), .function = true, .promote = LC_NO_PROMOTION, .run = _fused_adafactor_run);

@@ -29,7 +29,7 @@ static int diff_call(const lc_value *in, lc_tensor **out)
     int        d;
     if (x->ndim == 0) return lc_fail_int(LC_ShapeMismatch, "diff expects input to be at least one-dimensional");
     if (n < 0) return lc_fail_int(LC_LucidError, "order must be non-negative but got %lld", (long long)n);
-    if (n == 0) { /* whatever dim is, unless something is to be joined there */
+    if (n == 0) { /* dim is not checked, unless something is concatenated there */
         bool joins = in(3) != LC_NONE || in(4) != LC_NONE;
         if (joins && (dim_index(in[2].i, x->ndim, &d) < 0 || !extended(x, in(3), in(4), d))) return -1;
         return (out[0] = lc_clone(x, LC_PRESERVE_FORMAT)) ? 0 : -1;

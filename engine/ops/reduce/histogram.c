@@ -203,7 +203,7 @@ LC_OP(histogram_bins, .strict_out = true, .py = "histogram",
       .doc = "How many elements fall between the given edges.", .method = true, .out = true, .call = histogram_bins_call,
       .grad = histogram_grad);
 
-/* ---- what histogramdd is made of; it is put together in Python, because its result is nested ---- */
+/* ---- parts of histogramdd, which is composed in Python because its result is nested ---- */
 static int edges_count(const lc_value *in) { return in[1].n; }
 static int bin_edges_call(const lc_value *in, lc_tensor **out)
 {

@@ -2,7 +2,7 @@
 #include "../rules.h"
 #include <float.h>
 
-/* dtype= says what to compute in, or else out=; integers and bool become int64 otherwise. */
+/* The computing dtype is dtype=, else that of out=; else integers and bool become int64. */
 static lc_dtype scan_dtype(const lc_record *call)
 {
     const lc_value *asked = &call->args[2];
@@ -17,7 +17,7 @@ static int scan_shape(const lc_record *call, lc_spec *out)
                            lc_dtypes[call->args[2].dt].name, lc_dtypes[call->in[0]->dtype].name);
     return spec_like(call, out, call->in[0], scan_dtype(call)), 0;
 }
-/* What the kernel writes to: out itself if it is contiguous, of this dtype and shares no memory with the input. */
+/* The tensor that the kernel writes: out itself if it is contiguous, of this dtype and shares no memory with the input. */
 static lc_tensor *scanned_to(const lc_record *call, lc_tensor *out, lc_dtype dtype)
 {
     lc_tensor *to = destination(out, dtype, call->in, call->n_in);
@@ -51,7 +51,8 @@ LC_OP(cumsum, .casts_out = true, .sig = "cumsum(input: Tensor, dim: int, *, dtyp
       .doc = "Running sums along a dimension.", .method = true, .inplace = true, .out = true, .promote = LC_TO_COUNT,
       .amp = LC_AMP_GPU_FP32, .shape = scan_shape, .run = scan_run, .grad = cumsum_grad);
 
-/* Position i of the gradient, right with zeros and differentiable again: sum_{j >= i} g_j times the product of all x up to j but x_i. */
+/* Position i of the gradient, correct with zeros and differentiable again: sum_{j >= i} g_j times the product of all x up to
+ * j but x_i. */
 static lc_tensor *cumprod_slope_at(lc_tensor *g, lc_tensor *x, int64_t dim, int64_t i)
 {
     int64_t    n = x->shape[dim];
@@ -72,16 +73,16 @@ static lc_tensor *cumprod_slope(lc_tensor *g, lc_tensor *x, int64_t dim)
     lc_free(part, (size_t)n * sizeof *part);
     return whole;
 }
-static bool has_zeros(lc_tensor *x) /* a failure counts as one: what follows meets it again */
+static bool has_zeros(lc_tensor *x) /* a failure counts as one: the next op reports it */
 {
     lc_tensor *any = lc_any(lc_eq(x, LC_INTEGER(0)), NULL, 0, false);
     lc_tensor *host = any ? lc__to_copy(any, LC_b8, (lc_device){ LC_CPU, 0 }, LC_CONTIGUOUS_FORMAT) : NULL;
     return !host || !host->data || *(const uint8_t *)host->data;
 }
 
-/* Where the input has no zero: sum_{j >= i} g_j y_j / x_i. A zero needs the products that leave it out: replacing the first zero of
- * each line by one gives them for that position, up to the next zero; all other positions behind it get nothing. That holds at this very
- * input only, so with zeros a gradient that will be differentiated again is computed position by position. */
+/* Where the input has no zero: sum_{j >= i} g_j y_j / x_i. A zero needs the products that leave it out: replacing the first
+ * zero of each line by one gives them for that position, up to the next zero; all later positions get zero. That is valid
+ * for these values only, so with zeros a gradient that will be differentiated again is computed position by position. */
 GRAD(cumprod)
 {
     lc_tensor *x = in(0), *y0 = y[0], *none = LC_INTEGER(0);

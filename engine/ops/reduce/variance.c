@@ -2,7 +2,7 @@
 #include "reduce.h"
 
 static double correction_of(const lc_value *v) { return v->tag == LC_IS_none ? 1 : lc_number_of(v); }
-static int    spread_shape(const lc_record *call, lc_spec *out)
+static int    variance_shape(const lc_record *call, lc_spec *out)
 {
     uint64_t mask;
     if (lc_class_of(call->dtype) < LC_FLOAT)
@@ -29,7 +29,7 @@ static int part_variance(const lc_record *call, int part, lc_tensor *to)
     lc_release(view);
     return rc;
 }
-static int complex_spread(const lc_record *call)
+static int complex_variance(const lc_record *call)
 {
     lc_tensor *out = call->out[0], *imaginary = lc_tensor_new((lc_dtype)out->dtype, out->device, out->ndim, out->shape);
     lc_record  typed = *call;
@@ -40,12 +40,12 @@ static int complex_spread(const lc_record *call)
     lc_release(imaginary);
     return rc;
 }
-static int spread_run(const lc_record *call)
+static int variance_run(const lc_record *call)
 {
-    if (lc_is_complex(call->dtype)) return complex_spread(call);
+    if (lc_is_complex(call->dtype)) return complex_variance(call);
     return reduce_into(call, call->out[0], NULL, call->dtype, correction_of(&call->args[2]));
 }
-static lc_tensor *spread_slope(lc_tensor *g, lc_tensor *x, const lc_value *dim, const lc_value *correction)
+static lc_tensor *variance_slope(lc_tensor *g, lc_tensor *x, const lc_value *dim, const lc_value *correction)
 {
     uint64_t mask;
     int64_t  dims[LC_MAX_DIMS];
@@ -57,22 +57,22 @@ static lc_tensor *spread_slope(lc_tensor *g, lc_tensor *x, const lc_value *dim, 
     lc_tensor *centred = lc_sub(x, n ? lc_mean(x, dims, n, true) : x);
     return lc_mul(lc_mul(restored(g, x, dim), LC_NUMBER(2 / (divisor > 0 ? divisor : 0))), centred);
 }
-GRAD(var) { dx[0] = spread_slope(g[0], in(0), &in[1], &in[2]); }
+GRAD(var) { dx[0] = variance_slope(g[0], in(0), &in[1], &in[2]); }
 GRAD(std)
 {
     lc_tensor *of_variance = lc_where(lc_eq(y[0], LC_INTEGER(0)), LC_INTEGER(0), lc_div(g[0], lc_mul(y[0], LC_INTEGER(2))));
-    dx[0] = spread_slope(of_variance, in(0), &in[1], &in[2]);
+    dx[0] = variance_slope(of_variance, in(0), &in[1], &in[2]);
 }
-#define SPREAD .casts_out = true, .shape = spread_shape, .kind = LC_KIND_REDUCTION, .run = spread_run
+#define VARIANCE .casts_out = true, .shape = variance_shape, .kind = LC_KIND_REDUCTION, .run = variance_run
 LC_OP(var,
       .sig =
           "var(input: Tensor, dim: list[int] | None = None, *, correction: Number | None = 1, keepdim: bool = False) -> Tensor",
-      .doc = "Variance; the squares are divided by count - correction.", .method = true, .out = true, SPREAD, .grad = var_grad,
-      .saves = IN(0));
+      .doc = "Variance; the squares are divided by count - correction.", .method = true, .out = true, VARIANCE,
+      .grad = var_grad, .saves = IN(0));
 LC_OP(std,
       .sig =
           "std(input: Tensor, dim: list[int] | None = None, *, correction: Number | None = 1, keepdim: bool = False) -> Tensor",
-      .doc = "Standard deviation; the squares are divided by count - correction.", .method = true, .out = true, SPREAD,
+      .doc = "Standard deviation; the squares are divided by count - correction.", .method = true, .out = true, VARIANCE,
       .grad = std_grad, .saves = IN(0) | OUT(0));
 
 static int var_unbiased_call(const lc_value *in, lc_tensor **out)
@@ -102,11 +102,11 @@ LC_OP(std_unbiased_dim, .py = "std",
       .sig = "std_unbiased_dim(input: Tensor, dim: list[int], unbiased: bool, keepdim: bool = False) -> Tensor",
       .doc = "std with correction 1 or 0.", .method = true, .out = true, .call = std_unbiased_dim_call);
 
-/* ---- spread and mean ---- */
+/* ---- variance and mean ---- */
 
-static int with_mean(lc_tensor *spread, lc_tensor *mean, lc_tensor **out)
+static int with_mean(lc_tensor *variance, lc_tensor *mean, lc_tensor **out)
 {
-    return (out[0] = spread) && (out[1] = mean) ? 0 : -1;
+    return (out[0] = variance) && (out[1] = mean) ? 0 : -1;
 }
 static const int64_t *dims_of(const lc_value *v) { return v->tag == LC_IS_none ? NULL : v->is; }
 static int            dims_count(const lc_value *v) { return v->tag == LC_IS_none ? 0 : v->n; }
@@ -245,8 +245,8 @@ static int        corrcoef_call(const lc_value *in, lc_tensor **out)
     if (!c) return -1;
     if (c->ndim == 0) return (out[0] = lc_div(c, c)) ? 0 : -1;
     bool       complex = lc_is_complex(c->dtype);
-    lc_tensor *variance = lc_diagonal(c, 0, 0, 1), *spread = lc_sqrt(complex ? lc_real(variance) : variance);
-    c = lc_div(lc_div(c, lc_reshape(spread, column, 2)), spread);
+    lc_tensor *variance = lc_diagonal(c, 0, 0, 1), *deviation = lc_sqrt(complex ? lc_real(variance) : variance);
+    c = lc_div(lc_div(c, lc_reshape(deviation, column, 2)), deviation);
     if (complex) out[0] = lc_view_as_complex(lc_stack((lc_tensor *[]){ clipped(lc_real(c)), clipped(lc_imag(c)) }, 2, -1));
     else out[0] = clipped(c);
     return out[0] ? 0 : -1;

@@ -1,5 +1,5 @@
-/* Norms of vectors: over some or all dimensions, as if those were one. Folds of their own for the orders 1, 2 and the infinities, which
- * work in the precision of sums to the end; other orders are sums of powers. */
+/* Vector norms over some or all dimensions, taken as one. The orders 1, 2 and the infinities have folds of their own, which
+ * keep the precision of sums to the end; other orders are sums of powers. */
 #include "reduce.h"
 #include <math.h>
 
@@ -67,7 +67,7 @@ static int linalg_vector_norm_call(const lc_value *in, lc_tensor **out)
     return (out[0] = !y || y->ndim == ndim ? y : lc_reshape(y, shape, ndim)) ? 0 : -1;
 }
 
-/* Where the norm is not differentiable, at zero and between equals, these are PyTorch's subgradients. */
+/* Where the norm is not differentiable (at zero, at ties) these are PyTorch's subgradients. */
 static lc_tensor *zero_where(lc_tensor *t, lc_tensor *condition) { return lc_masked_fill(t, condition, LC_INTEGER(0)); }
 static lc_tensor *norm_slope(lc_tensor *g, lc_tensor *x, lc_tensor *norm, double p, const lc_value *dim)
 {
@@ -192,7 +192,7 @@ LC_OP(renorm, .strict_out = true, .sig = "renorm(input: Tensor, p: Number, dim: 
       .call = renorm_call);
 static int renorm__call(const lc_value *in, lc_tensor **out)
 {
-    lc_value before[] = { in[0], in[1], in[2], in[3] }; /* the gradient reads what is about to be overwritten */
+    lc_value before[] = { in[0], in[1], in[2], in[3] }; /* the gradient reads values that are about to be overwritten */
     if (!(before[0].t = lc_clone(in(0), LC_PRESERVE_FORMAT)) || renorm_call(before, out) < 0) return -1;
     return (out[0] = lc_copy_(in(0), out[0], false)) ? 0 : -1;
 }

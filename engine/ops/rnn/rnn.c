@@ -1,9 +1,9 @@
-/* Recurrent layers. The hidden op runs one direction of one layer over a whole sequence; around it, in plain ops, are the inputs' part of the
- * gates (one product over all steps), layers, directions, dropout between layers. Its gradient is a kernel too, and two products over
- * all steps; where gradients are recorded themselves it is the formula of rnn_formula.c.
+/* Recurrent layers. The hidden op runs one direction of one layer over a whole sequence; around it, in plain ops, are the
+ * inputs' part of the gates (one product over all steps), layers, directions, dropout between layers. Its gradient is a
+ * kernel too, and two products over all steps; if gradients are themselves recorded, it is the formula of rnn_formula.c.
  *
- * A sequence is rows: those of step 0, then those of step 1. Packed input comes that way; a padded one, (steps, batch, width), is the case in
- * which all steps have as many. */
+ * A sequence is stored as rows: those of step 0, then those of step 1. Packed input has this form; padded input, (steps,
+ * batch, width), is the case of equally many rows per step. */
 #include "rnn.h"
 
 static int64_t gates_of(int64_t kind) { return kind == LC_RNN_LSTM ? 4 : kind == LC_RNN_GRU ? 3 : 1; }
@@ -95,7 +95,7 @@ static lc_tensor *states_before(lc_tensor *out, lc_tensor *start, const lc_value
     const int64_t *n = sizes->is;
     lc_tensor    **parts, *all = NULL;
     if (!steps) return out;
-    if (n[0] == n[steps - 1]) { /* all steps alike: two pieces */
+    if (n[0] == n[steps - 1]) { /* equal steps: two pieces */
         int64_t rows = (steps - 1) * n[0];
         all = lc_narrow(out, 0, reverse ? n[0] : 0, rows);
         return lc_cat(reverse ? (lc_tensor *[]){ all, start } : (lc_tensor *[]){ start, all }, 2, 0);

@@ -23,7 +23,7 @@ static inline lc_tensor *in_type(lc_tensor *t, int dtype)
 /* The gradients of _recurrence in plain ops, which can be differentiated again (rnn_formula.c). g: of output, hn and cn. */
 void rnn_formula(const lc_value *in, lc_tensor *const *g, const bool *need, lc_tensor **dx);
 
-typedef struct { /* one direction of a layer; LC_NONE for what it does not have */
+typedef struct { /* one direction of a layer; fields a cell type lacks are LC_NONE */
     lc_rnn_kind kind;
     bool        reverse;
     lc_tensor  *w_ih, *w_hh, *b_ih, *b_hh, *project, *hx, *cx;

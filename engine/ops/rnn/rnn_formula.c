@@ -1,6 +1,6 @@
-/* The gradients of a recurrent layer in plain ops: what runs where gradients are recorded, for gradients of gradients. All steps forward again,
- * keeping what backward needs, then all steps back. Everything is a function of _recurrence's inputs, so that any number of derivatives is
- * right; it is slow beside the kernels. */
+/* The gradients of a recurrent layer in plain ops, used when gradients are recorded (double backward). It runs all steps
+ * forward again, keeps what backward needs, then runs all steps back. Everything is a function of _recurrence's inputs, so
+ * derivatives of any order are correct; it is slow compared to the kernels. */
 #include "rnn.h"
 
 typedef struct { /* of one step: n rows */
@@ -19,7 +19,7 @@ static lc_tensor *slope(lc_tensor *s) { return lc_mul(s, one_minus(s)); } /* of 
 static lc_tensor *slope_tanh(lc_tensor *t) { return one_minus(lc_mul(t, t)); }
 static lc_tensor *part(const formula *f, lc_tensor *t, int k) { return lc_narrow(t, 1, k * f->h, f->h); }
 static lc_tensor *top(lc_tensor *t, int64_t n) { return t ? lc_narrow(t, 0, 0, n) : NULL; }
-/* all, with its first rows replaced. */
+/* `all` with its first rows replaced. */
 static lc_tensor *with_top(lc_tensor *all, lc_tensor *rows, int64_t n)
 {
     if (!all || !rows || all->shape[0] == n) return rows;
@@ -51,7 +51,8 @@ static void forward_step(formula *f, step_values *s)
     f->state = with_top(f->state, s->out, s->n);
 }
 
-/* dh (n rows) and dc (all rows) of a step become gradients of its gates; dh what reaches the state before directly (NULL: nothing). */
+/* dh (n rows) and dc (all rows) of a step become gradients of its gates; dh becomes the direct gradient of the previous
+ * state (NULL: none). */
 static lc_tensor *back_through(const formula *f, const step_values *s, lc_tensor **dh, lc_tensor **dc, lc_tensor **d_hidden)
 {
     lc_tensor *const *q = s->gate, *g = *dh, *d;

@@ -1,6 +1,6 @@
-/* Recurrent layers of shapes that the kernels do not take, and PyTorch computes all the same: a bias of one number, a state of more sequences
- * than the input has, packed steps of growing or no size. PyTorch's cells in plain ops, step by step: what broadcasts there broadcasts
- * here, what does not is the same error. */
+/* Recurrent layers with shapes that the kernels refuse and PyTorch accepts: a bias of one element, a state with more
+ * sequences than the input, packed steps of growing or zero size. PyTorch's cells in plain ops, step by step: shapes that
+ * broadcast there broadcast here, others give the same error. */
 #include "rnn.h"
 
 /* x += y: the result has x's shape, or there is none. */
@@ -18,7 +18,7 @@ static int in_parts(lc_tensor *t, int n, lc_tensor **part)
     if (each * (n - 1) < width) return lc_chunk(t, n, 1, part);
     return lc_fail_int(LC_ShapeMismatch, "recurrent layer: gates %s are not %d parts", LC_SHAPE(t), n);
 }
-/* One step of a layer from gates (rows, G h) of its input: h and c become what is after it. */
+/* One step of a layer, from the gates (rows, G h) of its input: h and c become the next state. */
 static int plain_step(const rnn_layer *l, lc_tensor *gates, lc_tensor **h, lc_tensor **c)
 {
     lc_tensor *hidden = lc_linear(*h, l->w_hh, l->b_hh), *in[4], *own[4];
@@ -44,7 +44,7 @@ static lc_tensor *rows(lc_tensor *t, int64_t from, int64_t past)
     return t == LC_NONE ? t : lc_narrow(t, 0, from, past - from);
 }
 static lc_tensor *joined(lc_tensor *a, lc_tensor *b) { return a == LC_NONE ? a : lc_cat((lc_tensor *[]){ a, b }, 2, 0); }
-/* All steps of one direction. input: (steps, batch, width), or packed (rows, width) with sizes. ended: room for steps + 1 each. */
+/* All steps of one direction. input: (steps, batch, width), or packed (rows, width) with sizes. ended: arrays of steps + 1. */
 static int run_steps(const rnn_layer *l, lc_tensor *input, const int64_t *sizes, int64_t steps, lc_tensor **made,
                      lc_tensor **ended, lc_tensor **out)
 {
@@ -84,8 +84,8 @@ static int run_steps(const rnn_layer *l, lc_tensor *input, const int64_t *sizes,
 int rnn_plain(const rnn_layer *layer, lc_tensor *input, const int64_t *sizes, int64_t steps, lc_tensor **out)
 {
     size_t      bytes = (size_t)(3 * steps + 2) * sizeof(lc_tensor *);
-    lc_tensor **room = lc_alloc(bytes);
-    if (!room) return lc_fail_int(LC_OutOfMemory, "recurrent layer: no memory for its steps");
-    int rc = run_steps(layer, input, sizes, steps, room, room + steps, out);
-    return lc_free(room, bytes), rc;
+    lc_tensor **states = lc_alloc(bytes);
+    if (!states) return lc_fail_int(LC_OutOfMemory, "recurrent layer: no memory for its steps");
+    int rc = run_steps(layer, input, sizes, steps, states, states + steps, out);
+    return lc_free(states, bytes), rc;
 }

@@ -1,7 +1,7 @@
-/* PyTorch's recurrent functions: layers and directions over _recurrence. What torch.nn's LSTM, GRU and RNN call. */
+/* PyTorch's recurrent functions, which nn.LSTM, nn.GRU and nn.RNN call: layers and directions over _recurrence. */
 #include "rnn.h"
 
-typedef struct { /* what a call says, whichever form it has */
+typedef struct { /* the arguments of a call of any form */
     const char       *name;
     lc_rnn_kind       kind;
     lc_tensor        *input;   /* (rows, width): the steps one after the other */
@@ -109,7 +109,8 @@ static int run_plainly(const network *n, lc_tensor *x, lc_tensor **last, lc_tens
     return out[1] && (!n->cx || out[2]) ? 0 : -1;
 }
 
-/* Both biases are added to the gates, all but GRU's: as one, their gradient is one sum over all rows. Halves would round once more. */
+/* Both biases are added to the gates, except in a GRU: added up first, their gradient is one sum over all rows. In half
+ * precision that would round once more. */
 static bool adds_biases(const network *n)
 {
     return n->kind != LC_RNN_GRU && n->input->dtype == working_dtype((lc_dtype)n->input->dtype);

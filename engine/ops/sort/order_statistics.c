@@ -13,7 +13,7 @@ static int selected(const lc_record *call, lc_spec *out)
                            call->op->py ? call->op->py : call->op->name);
     return reduced_to(call, &out[0], call->dtype) < 0 ? -1 : reduced_to(call, &out[1], LC_i64);
 }
-/* Halves are read as they lie, by the kernel that computes in float32. */
+/* The kernel reads float16 and bfloat16 directly and computes in float32. */
 static bool widened_by_kernel(const lc_record *call)
 {
     return call->backend->can.half & LC_HALF_SELECT && working_dtype((lc_dtype)call->in[0]->dtype) == LC_f32;
@@ -30,8 +30,8 @@ static int select_into(const lc_record *call, int64_t k)
     a.in = in, a.value = value, a.index = index, typed.dtype = dtype;
     int rc = in && value && index ? reduced_mask(call, &a.mask) : -1;
     if (rc == 0) {
-        spread_strides(in, value, a.mask, a.value_stride);
-        spread_strides(in, index, a.mask, a.index_stride);
+        expanded_strides(in, value, a.mask, a.value_stride);
+        expanded_strides(in, index, a.mask, a.index_stride);
         rc = run_kernel_with(&typed, &a);
     }
     lc_release(in);
@@ -49,14 +49,14 @@ GRAD(selected) { dx[0] = selection_slope(g[0], y[1], in(0), &in[1]); }
 #define SELECTED .method = true, .out = true, .shape = selected, .grad = selected_grad, .saves = OUT(1)
 LC_OP(median_dim, .py = "median",
       .sig = "median_dim(input: Tensor, dim: int, keepdim: bool = False) -> (values: Tensor, indices: Tensor)",
-      .doc = "Medians along a dimension (of an even number, the lower one) and where they are; NaN wins.", SELECTED,
+      .doc = "Medians along a dimension (the lower one of an even count) and their indices; NaN wins.", SELECTED,
       .kind = LC_KIND_REDUCTION, .run = selected_run);
 LC_OP(nanmedian_dim, .py = "nanmedian",
       .sig = "nanmedian_dim(input: Tensor, dim: int, keepdim: bool = False) -> (values: Tensor, indices: Tensor)",
-      .doc = "Medians along a dimension of what is not NaN, and where they are.", SELECTED, .kind = LC_KIND_REDUCTION,
+      .doc = "Medians along a dimension, ignoring NaN, and their indices.", SELECTED, .kind = LC_KIND_REDUCTION,
       .run = selected_run);
 LC_OP(mode, .sig = "mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> (values: Tensor, indices: Tensor)",
-      .doc = "The most frequent value along a dimension (the smallest such) and where one of them is.", SELECTED,
+      .doc = "The most frequent value along a dimension (the smallest of them) and one of its indices.", SELECTED,
       .kind = LC_KIND_REDUCTION, .run = selected_run);
 
 static int kthvalue_shape(const lc_record *call, lc_spec *out)
@@ -74,7 +74,7 @@ static int kthvalue_run(const lc_record *call) { return select_into(call, call->
 GRAD(kthvalue) { dx[0] = selection_slope(g[0], y[1], in(0), &in[2]); }
 LC_OP(kthvalue,
       .sig = "kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> (values: Tensor, indices: Tensor)",
-      .doc = "The k-th smallest elements along a dimension and where they are; NaNs are the largest.", .method = true,
+      .doc = "The k-th smallest elements along a dimension and their indices; NaNs are the largest.", .method = true,
       .out = true, .shape = kthvalue_shape, .run = kthvalue_run, .grad = kthvalue_grad, .saves = OUT(1));
 
 /* ---- of all elements ---- */
@@ -86,7 +86,7 @@ static int median_run(const lc_record *call)
     lc_reduce_args a = { .mask = 1 };
     lc_record      typed = *call;
     lc_number_box  nan;
-    if (call->in[0]->numel == 0) { /* NaN, or what becomes of it */
+    if (call->in[0]->numel == 0) { /* NaN, or its replacement */
         static const int64_t least[LC_DTYPE_COUNT] = { [LC_i32] = INT32_MIN, [LC_i64] = INT64_MIN };
         bool                 whole = lc_class_of(call->dtype) == LC_INT;
         lc_number_init(&nan, LC_f64, __builtin_nan(""), 0);
@@ -101,7 +101,7 @@ static int median_run(const lc_record *call)
     lc_release(flat), lc_release(x);
     return deliver(call->out[0], value, rc);
 }
-GRAD(median) /* equals share */
+GRAD(median) /* ties share the gradient */
 {
     lc_tensor *x = in(0), *equal = lc_logical_or(lc_eq(x, y[0]), lc_logical_and(lc_isnan(x), lc_isnan(y[0])));
     dx[0] = lc_where(equal, lc_div(g[0], lc_sum(equal, NULL, 0, false)), LC_INTEGER(0));
@@ -109,7 +109,7 @@ GRAD(median) /* equals share */
 #define MEDIAN                                                                                                                 \
     .method = true, .out = true, .shape = median_shape, .run = median_run, .grad = median_grad, .saves = IN(0) | OUT(0)
 LC_OP(median, .sig = "median(input: Tensor) -> Tensor",
-      .doc = "The median of all elements (of an even number, the lower one); NaN wins.", MEDIAN);
+      .doc = "The median of all elements (the lower one of an even count); NaN wins.", MEDIAN);
 LC_OP(nanmedian, .sig = "nanmedian(input: Tensor) -> Tensor", .doc = "The median of all elements that are not NaN.", MEDIAN);
 
 /* ---- elements of given ranks, and quantiles made of them ---- */
@@ -160,7 +160,7 @@ static int check_quantile(const lc_tensor *x, lc_tensor *q, const char *how)
     return good ? 0 : lc_fail_int(LC_LucidError, "quantile() q values must be in the range [0, 1]");
 }
 
-/* Ranks are counted in what is not NaN, or, where NaN wins, point at the end, where NaNs are. */
+/* Ranks count elements that are not NaN; if NaN wins, they point to the end, where NaNs are sorted. */
 static lc_tensor *ranks_of(lc_tensor *x, lc_tensor *q, bool skip)
 {
     int64_t    last = x->shape[x->ndim - 1] - 1, dim = -1;
@@ -173,7 +173,7 @@ static lc_tensor *ranks_of(lc_tensor *x, lc_tensor *q, bool skip)
 }
 static lc_tensor *quantile_along_last(lc_tensor *x, lc_tensor *q, const char *how, bool skip)
 {
-    enum { FEW = 256 }; /* quantiles whose ranks are looked for together; more are read off a sorted line */
+    enum { FEW = 256 }; /* quantiles whose ranks are selected together; more are read from a sorted line */
     bool between = !strcmp(how, "linear") || !strcmp(how, "midpoint");
     if (!x || !q) return NULL;
     lc_tensor *rank = ranks_of(x, q, skip), *sorted = NULL;
@@ -254,8 +254,8 @@ LC_OP(quantile_scalar, .strict_out = true, .py = "quantile",
 LC_OP(nanquantile, .strict_out = true,
       .sig = "nanquantile(input: Tensor, q: Tensor, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "
              "'linear') -> Tensor",
-      .doc = "Quantiles of what is not NaN.", QUANTILE, .call = nanquantile_call);
+      .doc = "Quantiles, ignoring NaN.", QUANTILE, .call = nanquantile_call);
 LC_OP(nanquantile_scalar, .py = "nanquantile",
       .sig = "nanquantile_scalar(input: Tensor, q: float, dim: int | None = None, keepdim: bool = False, *, interpolation: "
              "str = 'linear') -> Tensor",
-      .doc = "One quantile of what is not NaN.", QUANTILE, .call = nanquantile_scalar_call);
+      .doc = "One quantile, ignoring NaN.", QUANTILE, .call = nanquantile_scalar_call);

@@ -1,7 +1,8 @@
-/* Places in a sorted sequence, and membership. Nothing here has a gradient: results are integers and bools. */
+/* searchsorted, bucketize, isin. Nothing here has a gradient: results are integers and bools. */
 #include "../rules.h"
 
-/* An operand, tensor or number, as a contiguous tensor of a dtype that it was promoted to: new reference. Halves go on as float32. */
+/* An operand (tensor or Python scalar) as a contiguous tensor of the promoted dtype: new reference. float16 and bfloat16
+ * become float32. */
 static lc_tensor *operand_in(lc_tensor *t, lc_dtype dtype, lc_dtype working)
 {
     lc_tensor *made;
@@ -125,7 +126,7 @@ static int isin_shape(const lc_record *call, lc_spec *out)
 static int isin_run(const lc_record *call)
 {
     lc_isin_args a = { .out = call->out[0], .invert = call->args[3].b };
-    if (call->in[1]->is_number) /* a comparison: the number need not fit the dtype */
+    if (call->in[1]->is_number) /* a comparison: the scalar need not fit the dtype */
         return elementwise_as(call, a.invert ? LC_OP_ne : LC_OP_eq, call->in, 2);
     lc_tensor *elements = operand_in(call->in[0], call->dtype, call->dtype);
     lc_tensor *tests = elements ? operand_in(call->in[1], call->dtype, call->dtype) : NULL;

@@ -1,4 +1,4 @@
-/* Sorting, and the best of a dimension. Every sort is stable. */
+/* sort, argsort, msort, topk. Every sort is stable. */
 #include "../rules.h"
 
 static int no_complex(const lc_record *call, const char *name)
@@ -48,7 +48,7 @@ static int msort_shape(const lc_record *call, lc_spec *out)
     out->order = LC_ORDER_STRIDES;
     return lc_strides_like(call->in[0], out->stride), 0;
 }
-static int msort_run(const lc_record *call) /* no indices: nobody has to keep them */
+static int msort_run(const lc_record *call) /* no indices are needed */
 {
     const lc_tensor *x = call->in[0];
     lc_sort_args     a = { .values = call->out[0], .in = call->in[0], .k = x->ndim ? x->shape[0] : 1 };
@@ -86,7 +86,7 @@ static int topk_run(const lc_record *call)
     lc_sort_args    a = { .values = call->out[0], .indices = call->out[1], .in = call->in[0], .k = 1 };
     if (dim_index(v[2].i, a.in->ndim, &a.dim) < 0) return -1;
     a.descending = v[3].b, a.ordered = v[4].b;
-    if (a.in->ndim) a.k = v[1].i; /* a single value is there even if none was asked for: PyTorch */
+    if (a.in->ndim) a.k = v[1].i; /* a 0-d input gives its value even for k = 0, as in PyTorch */
     return run_kernel_with(call, &a);
 }
 GRAD(topk) { dx[0] = in(0)->ndim ? lc_scatter(zeros_like(in(0)), in[2].i, y[1], g[0], NULL) : g[0]; }

@@ -1,11 +1,12 @@
 /* as_strided and its gradient.
  *
- * as_strided may look anywhere in the storage, so its gradient has to know where its input lay. The tape keeps shapes and strides but
- * no addresses, so the recorded op, as_strided_from, counts its offset from the input's first element.
+ * as_strided may reach any element of the storage, so its gradient has to know the input's position in it. The tape keeps
+ * shapes and strides but no addresses, so the recorded op, as_strided_from, counts its offset from the input's first
+ * element.
  *
- * Let S(x) be the map from a storage to what a geometry x reads of it. The gradient is S(input) · 1/n · S(view)ᵀ g, with n how
- * often the input reaches an element (PyTorch's rule). This family is closed: its adjoint, S(view) · 1/n · S(input)ᵀ, swaps the
- * two geometries while n stays the input's, hence the flag `count_from`. */
+ * Let S(x) be the map from a storage to the elements that a geometry x reads. The gradient is S(input) · 1/n · S(view)ᵀ g,
+ * where n counts how often the input reaches an element (PyTorch's rule). This family is closed: its adjoint, S(view) · 1/n
+ * · S(input)ᵀ, swaps the two geometries while n stays the input's, hence the flag `count_from`. */
 #include "view.h"
 
 /* First and last element that a geometry with any strides reaches, counted from its first index. False: it overflows. */
@@ -37,19 +38,19 @@ static int as_strided_from_geometry(const lc_tensor *x, const lc_value *a, geome
     }
     int64_t numel = lc_numel_of(v->ndim, v->shape);
     if (numel < 0) return -1;
-    int64_t room = x->storage ? (int64_t)x->storage->bytes / unit : 0, last;
+    int64_t capacity = x->storage ? (int64_t)x->storage->bytes / unit : 0, last;
     bool    fits = reach(v->ndim, v->shape, v->stride, &low, &high) && !__builtin_add_overflow(at, v->offset, &at) && at >= 0 &&
-                !__builtin_add_overflow(at, high, &last) && (numel == 0 || last < room);
+                !__builtin_add_overflow(at, high, &last) && (numel == 0 || last < capacity);
     if (!fits)
         return lc_fail_int(LC_ShapeMismatch,
                            "as_strided: sizes %s, strides %s and storage offset %lld are out of bounds for a storage of %lld "
                            "elements",
-                           LC_SIZES(v->shape, v->ndim), LC_SIZES(v->stride, v->ndim), (long long)at, (long long)room);
+                           LC_SIZES(v->shape, v->ndim), LC_SIZES(v->stride, v->ndim), (long long)at, (long long)capacity);
     return 0;
 }
 VIEW(as_strided_from)
 
-/* g over dimensions that stand still is summed first: one addition per element instead of one pass per index. */
+/* g is first summed over dimensions of stride 0: one addition per element instead of one pass per index. */
 GRAD(as_strided_from)
 {
     int64_t    size[LC_MAX_DIMS], still[LC_MAX_DIMS];
@@ -114,8 +115,8 @@ static lc_tensor *cleared(const lc_record *call, int64_t n)
     return t;
 }
 
-/* How often a geometry reaches each of its elements, in its own shape; LC_NONE if always once. Dimensions that stand still count alike
- * everywhere: they are counted by one multiplication. New reference. */
+/* How often a geometry reaches each of its elements, in its own shape; LC_NONE if always once. Dimensions of stride 0
+ * multiply all counts alike. New reference. */
 static lc_tensor *visits(const lc_record *call, const geometry *v)
 {
     geometry   moving = *v, of_one = *v;
@@ -146,7 +147,7 @@ static int divide(const lc_record *call, lc_tensor *out, lc_tensor *x, lc_tensor
     return call->backend->elementwise(LC_OP_div, (lc_dtype)out->dtype, out, (lc_tensor *[]){ x, counts }, 2);
 }
 
-/* out = what `to` reads of a storage into which g was added through `from`. */
+/* Adds g to a zero storage through `from`, then reads out through `to`. */
 static int through_storage(const lc_record *call, lc_tensor *g, const geometry *from, const geometry *to, int64_t n)
 {
     lc_tensor *store = cleared(call, n), *into = store ? seen_as(store, from) : NULL,
@@ -195,7 +196,7 @@ LC_OP(as_strided_backward,
       .doc = "The gradient of as_strided_from: from one geometry through a storage to another.", .hidden = true,
       .promote = LC_NO_PROMOTION, .shape = second_geometry, .run = as_strided_backward_run, .grad = as_strided_backward_grad);
 
-/* A copy of input's storage, which src is moved into. The result looks at the copy as input looks at its storage. */
+/* A copy of input's storage, with src copied into it. The result is the copy with input's geometry. */
 static int as_strided_scatter_call(const lc_value *in, lc_tensor **out)
 {
     geometry   v;
@@ -209,7 +210,8 @@ static int as_strided_scatter_call(const lc_value *in, lc_tensor **out)
         return lc_fail_int(LC_ShapeMismatch,
                            "expected src to have a size equal to the slice of self. src size = %s, slice size = %s",
                            LC_SIZES(src->shape, src->ndim), LC_SIZES(v.shape, v.ndim));
-    if (lc_overlaps_itself(x)) { /* the strides cannot be kept: PyTorch makes a plain copy, and counts in that */
+    if (lc_overlaps_itself(
+            x)) { /* the strides cannot be kept: PyTorch makes a contiguous copy, and applies the geometry to that */
         lc_tensor *copy = lc_clone(x, LC_PRESERVE_FORMAT);
         return lc_copy_(lc_as_strided(copy, v.shape, v.ndim, v.stride, v.ndim, in[4]), src, false) ? (*out = copy, 0) : -1;
     }
@@ -228,5 +230,5 @@ GRAD(as_strided_scatter)
 LC_OP(as_strided_scatter,
       .sig = "as_strided_scatter(input: Tensor, src: Tensor, size: tuple[int, ...], stride: tuple[int, ...], "
              "storage_offset: int | None = None) -> Tensor",
-      .doc = "A copy of input with src where as_strided would look.", .method = true, .call = as_strided_scatter_call,
-      .grad = as_strided_scatter_grad);
+      .doc = "A copy of input with src in the elements of its as_strided view.", .method = true,
+      .call = as_strided_scatter_call, .grad = as_strided_scatter_grad);

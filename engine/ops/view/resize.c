@@ -1,4 +1,4 @@
-/* A tensor that takes another size in place. Its values are those of the memory it has; new memory is uninitialised. */
+/* resize in place. The tensor keeps the values in its memory; new memory is uninitialised. */
 #include "../rules.h"
 
 static int resize(lc_tensor *x, int ndim, const int64_t *shape, const lc_value *format)

@@ -1,9 +1,9 @@
-/* Shapes by name: composites over the views. The inner view, or the one copy where no view will do, is what is recorded. */
+/* Shape functions as composites over views. The tape records the inner view, or the one copy if no view is possible. */
 #include "view.h"
 
 static int give(lc_tensor *result, lc_tensor **out) { return (*out = result) ? 0 : -1; }
 
-/* The elements in row-major order in a new shape: what reshape does where no strides can describe the result. */
+/* A copy of the elements in row-major order in a new shape: reshape, if no strides can describe the result. */
 static int reshaped(const lc_record *call, lc_spec *out)
 {
     return spec_shape(call, out, (lc_dtype)call->in[0]->dtype, call->args[1].n, call->args[1].is);

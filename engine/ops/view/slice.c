@@ -1,8 +1,8 @@
 /* Views of some elements, and their gradients.
  *
- * The gradient of such a view is zeros with g put where the view looked. Each is an op of its own, one pass over memory, and the view
- * rule is used a second time: the result is allocated, cleared, seen through the rule, and g is moved into what is seen. Where the view
- * reaches an element twice (unfold) g is added instead. The gradient of that op is the view again. */
+ * The gradient of such a view is zeros with g in the viewed elements. Each is an op of its own, one pass over memory, that
+ * uses the view rule again: allocate the result, clear it, take the view, copy g into the view. If the view reaches an
+ * element twice (unfold), g is added instead. The gradient of that op is the view again. */
 #include "view.h"
 
 static int select_geometry(const lc_tensor *x, const lc_value *a, geometry *v)
@@ -151,7 +151,7 @@ static int of_size(const lc_record *call, lc_spec *out)
     return spec_shape(call, out, call->in[0]->dtype, call->args[1].n, call->args[1].is);
 }
 
-/* Dimension by dimension until no slice reaches an element twice. The smallest are taken apart first. */
+/* Splits dimension by dimension, the smallest first, until no slice reaches an element twice. */
 int add_into(const lc_backend *backend, lc_tensor *to, lc_tensor *g)
 {
     if (!lc_overlaps_itself(to)) return backend->elementwise(LC_OP_add, (lc_dtype)to->dtype, to, (lc_tensor *[]){ to, g }, 2);
@@ -213,8 +213,7 @@ LC_OP(unfold_backward, .sig = "unfold_backward(grad: Tensor, size: list[int], di
       .doc = "The gradient of unfold.", .hidden = true, .promote = LC_NO_PROMOTION, .shape = of_size,
       .run = unfold_backward_run, .grad = unfold_backward_grad);
 
-/* Another tensor in place of what a view sees: a copy of input with src moved into what is seen. The copy has input's strides, gaps
- * included, as PyTorch's has. */
+/* *_scatter: a copy of input with src copied into a view of it. The copy has input's strides, gaps included, as in PyTorch. */
 
 static int scattered(const lc_record *call, lc_spec *out)
 {

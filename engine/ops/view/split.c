@@ -280,7 +280,8 @@ LC_OP(dsplit, .sig = "dsplit(input: Tensor, sections: int) -> list[Tensor]", .do
 LC_OP(dsplit_indices, .py = "dsplit", .sig = "dsplit_indices(input: Tensor, indices: list[int]) -> list[Tensor]",
       .doc = "Views between indices of the third dimension.", BY_INDICES(dsplit));
 
-/* unsafe_*: the same parts, but nobody watches: they may be written in place while recording, and count versions of their own. */
+/* unsafe_*: the same parts without checks: they may be written in place while recording, and have version counters of their
+ * own. */
 static int unwatched(int rc, lc_tensor **out, int n)
 {
     for (int i = 0; i < n && rc == 0; i++) rc = (out[i] = lc_scoped(lc_tensor_data(out[i]))) ? 0 : -1;
@@ -292,7 +293,7 @@ static int unwatched(int rc, lc_tensor **out, int n)
         return unwatched(name##_call(in, out), out, name##_count(in));                                                         \
     }
 #define IS_UNWATCHED(name)                                                                                                     \
-    .doc = "The parts without a view's protection: writing them in place does not reach input's history.", .method = true,     \
+    .doc = "The parts without the checks of views: writing them in place does not reach input's history.", .method = true,     \
     .count = name##_count, .call = unsafe_##name##_call, .grad = name##_grad
 
 UNWATCHED(chunk)

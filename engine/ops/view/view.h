@@ -1,7 +1,8 @@
-/* What the files about views share (view, slice, split, shape): a geometry on the stack, and the two things done with one.
+/* Shared by view, slice, split and shape: a geometry on the stack, and its two uses.
  *
- * Every view is a rule: from a tensor and the arguments after it to a geometry. The rule serves the view (look at the input that
- * way), its in-place form (become that), and the gradient of a view of some elements only (zeros, seen that way, take g). */
+ * Every view is a rule: from a tensor and the arguments after it to a geometry. The rule serves the view (apply it to the
+ * input), its in-place form (the input takes the geometry), and the gradient of a view of some elements (copy g into that
+ * view of zeros). */
 #pragma once
 #include "../rules.h"
 

@@ -173,7 +173,7 @@ globals().update({row[0]: layer(*row[:5], call=row[5] if len(row) > 5 else None)
 
 
 class Hardtanh(Module):
-    """x, but not outside [min_val, max_val].
+    """x, clamped to [min_val, max_val].
 
     >>> lucid.nn.Hardtanh()(lucid.tensor([-2.0, 0.5, 3.0]))
     tensor([-1.0000,  0.5000,  1.0000])
@@ -213,7 +213,7 @@ class RReLU(Module):
 
 
 class PReLU(Module):
-    """Leaky ReLU whose slope below 0 is learnt: one number, or one per channel.
+    """Leaky ReLU with a learnt slope below 0: one for all, or one per channel.
 
     >>> lucid.nn.PReLU(init=0.5)(lucid.tensor([2.0, -4.0]))
     tensor([ 2., -2.], grad_fn=<PreluKernelBackward0>)
@@ -252,7 +252,7 @@ class _OverDim(Module):
 
 
 class Softmin(_OverDim):
-    """Softmax of -x: the smallest gets the most.
+    """Softmax of -x: the smallest value gets the largest probability.
 
     >>> lucid.nn.Softmin(dim=0)(lucid.tensor([0.0, 1.0]))
     tensor([0.7311, 0.2689])

@@ -86,7 +86,7 @@ class MultiheadAttention(Module):
         super().__setstate__(state)
 
     def _is_plain(self, query, key, value, need_weights):
-        """Whether a call is attention of a batch to itself that no one asks the weights of: needs no turning around."""
+        """Whether a call is self-attention of a batch without weights: it needs no transposes."""
         return (
             query is key is value
             and self.batch_first
@@ -99,7 +99,8 @@ class MultiheadAttention(Module):
         )
 
     def merge_masks(self, attn_mask, key_padding_mask, query):
-        """Both masks in one, and of which kind it is: 1 padding alone, 2 with attn_mask (four dimensions), None without any."""
+        """Both masks merged, and the kind of the result: 1 padding only, 2 with attn_mask (four dimensions), None without
+        masks."""
         if attn_mask is None:
             return key_padding_mask, None if key_padding_mask is None else 1
         batch, length, _ = query.shape
@@ -128,12 +129,12 @@ class MultiheadAttention(Module):
             mask, padding = added_masks(attn_mask, key_padding_mask, query.dtype)
             dropout, into = self.dropout if self.training else 0.0, (self.in_proj_weight, self.in_proj_bias)
             output = attend_heads(query, self.num_heads, *into, mask, padding, dropout, is_causal)
-            if self.training:  # laid out as by the way around below: the dropout that follows draws in the order of memory
+            if self.training:  # the same memory layout as on the path below: the dropout that follows draws in memory order
                 output = output.transpose(0, 1)
             output = F.linear(output, self.out_proj.weight, self.out_proj.bias)
             return output.transpose(0, 1) if self.training else output, None
-        turned = self.batch_first and query.dim() == 3
-        if turned:
+        transposed = self.batch_first and query.dim() == 3
+        if transposed:
             same_key, same_value = key is query, value is key
             query = query.transpose(1, 0)
             key = query if same_key else key.transpose(1, 0)
@@ -168,7 +169,7 @@ class MultiheadAttention(Module):
             is_causal=is_causal,
             **apart,
         )
-        return output.transpose(1, 0) if turned else output, weights
+        return output.transpose(1, 0) if transposed else output, weights
 
 
 __all__ = ["MultiheadAttention"]

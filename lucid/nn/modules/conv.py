@@ -175,7 +175,7 @@ class _ConvTranspose(_ConvNd):
         )
 
     def _output_padding(self, input, output_size):  # noqa: A002
-        """What makes the output as large as asked for."""
+        """The output_padding that gives the requested output size."""
         if output_size is None:
             return self.output_padding
         n, batched = self._n, input.dim() == self._n + 2
@@ -235,7 +235,7 @@ class Conv3d(_Conv):
 
 
 class ConvTranspose1d(_ConvTranspose):
-    """Transposed convolution of sequences: what undoes the shape of Conv1d.
+    """Transposed convolution of sequences: inverts the shape of Conv1d.
 
     >>> tuple(lucid.nn.ConvTranspose1d(4, 3, 2, stride=2)(lucid.ones(1, 4, 5)).shape)
     (1, 3, 10)
@@ -245,7 +245,7 @@ class ConvTranspose1d(_ConvTranspose):
 
 
 class ConvTranspose2d(_ConvTranspose):
-    """Transposed convolution of images: what undoes the shape of Conv2d.
+    """Transposed convolution of images: inverts the shape of Conv2d.
 
     >>> tuple(lucid.nn.ConvTranspose2d(4, 3, 2, stride=2)(lucid.ones(1, 4, 5, 5)).shape)
     (1, 3, 10, 10)
@@ -255,7 +255,7 @@ class ConvTranspose2d(_ConvTranspose):
 
 
 class ConvTranspose3d(_ConvTranspose):
-    """Transposed convolution of volumes: what undoes the shape of Conv3d.
+    """Transposed convolution of volumes: inverts the shape of Conv3d.
 
     >>> tuple(lucid.nn.ConvTranspose3d(2, 3, 2, stride=2)(lucid.ones(1, 2, 2, 2, 2)).shape)
     (1, 3, 4, 4, 4)

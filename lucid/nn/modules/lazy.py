@@ -29,7 +29,7 @@ class LazyModuleMixin:
                 destination[prefix + name] = value if is_lazy(value) or keep_vars else value.detach()
 
     def _lazy_load_hook(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
-        """What is loaded says how large the parameters are."""
+        """Take the shapes of parameters from the loaded state dict."""
         from ...autograd import no_grad
 
         for name, value in (*self._parameters.items(), *self._buffers.items()):

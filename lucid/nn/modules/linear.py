@@ -24,7 +24,7 @@ class Identity(Module):
 
 
 def uniform_like_pytorch(weight, bias, fan_in):
-    """Linear and convolution layers start as PyTorch's: uniform within 1 / sqrt(fan_in), the weight drawn first.
+    """PyTorch's initialisation of linear and convolution layers: uniform within 1 / sqrt(fan_in), the weight drawn first.
 
     >>> from lucid.nn.modules.linear import uniform_like_pytorch
     >>> w, b = lucid.empty(3, 4), lucid.empty(3)
@@ -115,7 +115,7 @@ class Bilinear(Module):
 
 
 class FusedLinear(Linear):
-    """A linear layer and an activation in one step: the sums are activated before they leave the cache.
+    """A linear layer with a fused activation, which is applied while the result is in the cache.
 
     activation: "relu", "gelu", "gelu_tanh" (the approximation by tanh) or "silu".
 

@@ -8,7 +8,7 @@ from .loss import _WeightedLoss
 
 
 class LinearCrossEntropyLoss(_WeightedLoss):
-    """Cross entropy of a linear layer's output, which is never whole in memory.
+    """Cross entropy of a linear layer's output, which is computed chunk by chunk and never stored whole.
 
     >>> loss = lucid.nn.LinearCrossEntropyLoss(5, 3)
     >>> loss(lucid.ones(4, 5), lucid.tensor([0, 1, 2, 0])).shape

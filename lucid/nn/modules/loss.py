@@ -8,7 +8,7 @@ _OLD = {(True, True): "mean", (True, False): "sum"}  # of (reduce, size_average)
 
 
 def _reduction(size_average, reduce, reduction):
-    """PyTorch's two old arguments, if they are given, say what `reduction` says now."""
+    """The reduction that the deprecated arguments size_average and reduce mean, if they are given."""
     if size_average is None and reduce is None:
         return reduction
     import warnings
@@ -190,7 +190,7 @@ class NLLLoss(_WeightedLoss):
 
 
 class NLLLoss2d(NLLLoss):
-    """What NLLLoss was called for images.
+    """The deprecated name of NLLLoss for images.
 
     >>> import warnings
     >>> with warnings.catch_warnings(action="ignore"):
@@ -248,7 +248,7 @@ class PoissonNLLLoss(_Loss):
 
 
 class GaussianNLLLoss(_Loss):
-    """The negative log likelihood of normal numbers with given means and variances.
+    """The negative log likelihood of a normal distribution with given means and variances.
 
     >>> lucid.nn.GaussianNLLLoss()(lucid.tensor([1.0]), lucid.tensor([2.0]), lucid.tensor([1.0]))
     tensor(0.5000)
@@ -263,7 +263,7 @@ class GaussianNLLLoss(_Loss):
 
 
 class MultiMarginLoss(_WeightedLoss):
-    """Margins between the right class and all others.
+    """Multi-class margin loss between the target class and all others.
 
     >>> lucid.nn.MultiMarginLoss()(lucid.tensor([[0.1, 0.2, 0.8]]), lucid.tensor([2]))
     tensor(0.2333)
@@ -282,7 +282,7 @@ class MultiMarginLoss(_WeightedLoss):
 
 
 class TripletMarginLoss(_Loss):
-    """An anchor nearer to a positive example than to a negative one, by a margin.
+    """Triplet loss: an anchor must be closer to a positive example than to a negative one, by a margin.
 
     >>> lucid.nn.TripletMarginLoss()(lucid.zeros(1, 2), lucid.ones(1, 2), lucid.full((1, 2), 2.0))
     tensor(0.)
@@ -301,7 +301,7 @@ class TripletMarginLoss(_Loss):
 
 
 class TripletMarginWithDistanceLoss(_Loss):
-    """TripletMarginLoss with a distance function of one's own.
+    """TripletMarginLoss with a user-defined distance function.
 
     >>> lucid.nn.TripletMarginWithDistanceLoss()(lucid.zeros(1, 2), lucid.ones(1, 2), lucid.full((1, 2), 1.5))
     tensor(0.2929)

@@ -140,7 +140,7 @@ class Module(StateDict):
         self.add_module(name, module)
 
     def _assign(self, name, value):
-        """Setting an attribute to a tensor or module, or one that is a parameter, buffer or module now."""
+        """Set an attribute to a tensor or module, or one that already is a parameter, buffer or module."""
         state = self.__dict__
         parameters, buffers, modules = (state.get(members) for members in _MEMBERS)
 
@@ -224,7 +224,7 @@ class Module(StateDict):
             raise AttributeError(f"`{name}` is not a buffer")
         return value
 
-    # --- everything at once ---------------------------------------------------------------------------------------------
+    # --- all members at once --------------------------------------------------------------------------------------------
     def _apply(self, fn, recurse=True):
         if recurse:
             for module in self.children():
@@ -370,7 +370,7 @@ class Module(StateDict):
         return self
 
     def zero_grad(self, set_to_none=True):
-        """Forget the gradients of all parameters; set_to_none=False fills them with zeros."""
+        """Reset the gradients of all parameters to None; set_to_none=False fills them with zeros."""
         for p in self.parameters():
             if p.grad is not None:
                 if set_to_none:

@@ -18,7 +18,7 @@ LocalResponseNorm = layer(
 
 
 class _NormBase(Module):
-    """Statistics per channel: what batch and instance norms share."""
+    """Statistics per channel, shared by batch and instance norms."""
 
     _version = 2
     __constants__ = ["track_running_stats", "momentum", "eps", "num_features", "affine"]

@@ -120,7 +120,7 @@ class RNNBase(Module):
             init.uniform_(weight, -bound, bound)
 
     def check_input(self, input, batch_sizes):  # noqa: A002
-        """Complain about an input of the wrong shape or dtype."""
+        """Raise for an input of the wrong shape or dtype."""
         weight = getattr(self, self._flat_weights_names[0])
         if input.dtype != weight.dtype and not _is_autocast():
             raise ValueError(

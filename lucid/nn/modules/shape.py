@@ -1,4 +1,4 @@
-"""Layers that move values: flattening, shuffling, folding, resizing; and distances."""
+"""Layers that rearrange values: flatten, shuffle, fold, resize; and distances."""
 
 from .. import functional as F
 from ._base.layer import layer
@@ -155,7 +155,7 @@ class Upsample(Module):
 
 
 class UpsamplingNearest2d(Upsample):
-    """An image made larger by repeating pixels.
+    """Nearest-neighbour upsampling of an image.
 
     >>> tuple(lucid.nn.UpsamplingNearest2d(scale_factor=2)(lucid.ones(1, 1, 2, 2)).shape)
     (1, 1, 4, 4)
@@ -166,7 +166,7 @@ class UpsamplingNearest2d(Upsample):
 
 
 class UpsamplingBilinear2d(Upsample):
-    """An image made larger by lines between pixels.
+    """Bilinear upsampling of an image.
 
     >>> tuple(lucid.nn.UpsamplingBilinear2d(scale_factor=2)(lucid.ones(1, 1, 2, 2)).shape)
     (1, 1, 4, 4)

@@ -1,4 +1,4 @@
-"""Embeddings: rows of a table by number."""
+"""Embeddings: rows of a table by index."""
 
 from ... import _C
 from ...autograd import no_grad
@@ -25,7 +25,7 @@ def _padding(padding_idx, n):
 
 
 class _Embedding(Module):
-    """The table and what is said about it."""
+    """The table and its settings."""
 
     def reset_parameters(self):
         """Draw the rows anew; the row for padding is zero."""
@@ -49,7 +49,7 @@ class _Embedding(Module):
 
 
 class Embedding(_Embedding):
-    """A row of a table for every number of the input.
+    """The row of a table for every index of the input.
 
     >>> layer = lucid.nn.Embedding(10, 3)
     >>> tuple(layer(lucid.tensor([[1, 2, 4, 5], [4, 3, 2, 9]])).shape)
@@ -99,7 +99,7 @@ class Embedding(_Embedding):
 
 
 class EmbeddingBag(_Embedding):
-    """Sums, means or maxima of rows of a table, per bag of numbers.
+    """Sums, means or maxima of rows of a table, per bag of indices.
 
     >>> bags = lucid.nn.EmbeddingBag(10, 3, mode="sum")
     >>> tuple(bags(lucid.tensor([1, 2, 4, 5]), lucid.tensor([0, 3])).shape)

@@ -33,7 +33,7 @@ def _causal_mask(n, device=None, dtype=None):
 
 
 def _is_causal(mask, given, size=None):
-    """Whether a mask hides what comes later and nothing else, if the caller did not say."""
+    """Whether a mask is the causal mask, if the caller did not say."""
     if given is not None or mask is None:
         return bool(given)
     n = size if size is not None else mask.size(-2)
@@ -42,7 +42,7 @@ def _is_causal(mask, given, size=None):
 
 
 def _additive(mask, name, like, other=None, other_name="", check_other=True):
-    """A mask as numbers to be added, of the dtype of the attention; None stays None."""
+    """A mask as an additive one, of the dtype of the attention; None stays None."""
     if mask is None:
         return None
     if mask.dtype != _C.bool and not mask.is_floating_point():
@@ -117,8 +117,8 @@ class _Layer(Module):
 class TransformerEncoderLayer(_Layer):
     """Self-attention and a feed-forward network.
 
-    In eval mode, where no gradient is recorded and no hook is inside, the layer does not call its parts: projections are added
-    to what they change, and activated, as they are computed. The values are the same.
+    In eval mode, without recording and without hooks, the layer does not call its submodules: residuals and activations are
+    fused into the products. The values are the same.
 
     >>> layer = lucid.nn.TransformerEncoderLayer(d_model=8, nhead=2, batch_first=True)
     >>> tuple(layer(lucid.ones(3, 5, 8)).shape)
@@ -136,7 +136,7 @@ class TransformerEncoderLayer(_Layer):
         return None
 
     def _is_fast(self, src):
-        """Whether the parts need not be called: nothing is trained, watched, or replaced by another class."""
+        """Whether the fused path applies: no training, no hooks, no replaced submodules."""
         attention = self.self_attn
         parts = (self.linear1, self.linear2, attention.out_proj, self.norm1, self.norm2)
         kinds = (Linear, Linear, NonDynamicallyQuantizableLinear, LayerNorm, LayerNorm)
@@ -167,10 +167,10 @@ class TransformerEncoderLayer(_Layer):
         if self._is_fast(src):
             attention = self.self_attn
             weights = (attention.num_heads, attention.in_proj_weight, attention.in_proj_bias)
-            turned = not attention.batch_first
-            x = src.transpose(0, 1) if turned else src
+            transposed = not attention.batch_first
+            x = src.transpose(0, 1) if transposed else src
             x = self._fast(x, lambda x: attend_heads(x, *weights, mask, padding, 0.0, is_causal))
-            return x.transpose(0, 1) if turned else x
+            return x.transpose(0, 1) if transposed else x
 
         def attend(x):
             return self.self_attn(x, x, x, attn_mask=mask, key_padding_mask=padding, need_weights=False, is_causal=is_causal)[0]
@@ -248,7 +248,8 @@ class TransformerEncoder(Module):
 
     @staticmethod
     def _why_not_packed(layer):
-        """PyTorch's reasons not to pack sequences, which change what comes out at positions of padding."""
+        """PyTorch's conditions against packing sequences. They matter because packing changes the output at padded
+        positions."""
         if not isinstance(layer, TransformerEncoderLayer):
             return "encoder_layer was not TransformerEncoderLayer"
         attention = layer.self_attn
@@ -265,7 +266,7 @@ class TransformerEncoder(Module):
         return next((reason for reason, holds in reasons.items() if holds), "")
 
     def _lengths(self, src, mask, padding):
-        """How many positions of each sequence are not padding, where sequences are to be packed; else None."""
+        """The length of each sequence without padding, if sequences are to be packed; else None."""
         if not self.use_nested_tensor or padding is None or mask is not None:
             return None
         own = TransformerEncoderLayer.forward
@@ -405,7 +406,7 @@ class Transformer(Module):
 
     @staticmethod
     def generate_square_subsequent_mask(sz, device=None, dtype=None):
-        """A mask that hides what comes later: -inf above the diagonal.
+        """The causal mask: -inf above the diagonal.
 
         >>> lucid.nn.Transformer.generate_square_subsequent_mask(2)
         tensor([[0., -inf],

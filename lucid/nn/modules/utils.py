@@ -1,4 +1,4 @@
-"""Settings that are one number for all dimensions or one per dimension, by PyTorch's names; and names of state dicts.
+"""Settings with one value for all dimensions or one per dimension, by PyTorch's names; and keys of state dicts.
 
 >>> from lucid.nn.modules.utils import _pair
 >>> _pair(3), _pair((1, 2))

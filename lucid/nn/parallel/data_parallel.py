@@ -19,5 +19,5 @@ class DataParallel(Module):
         self.module, self.device_ids = module, []
 
     def forward(self, *inputs, **kwargs):
-        """What the module makes of its inputs."""
+        """Call the module."""
         return self.module(*inputs, **kwargs)

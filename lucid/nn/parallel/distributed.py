@@ -1,12 +1,11 @@
-"""`DistributedDataParallel`, which needs a group of processes: there is none in this build."""
+"""`DistributedDataParallel`, which needs a process group: there is none in this build."""
 
 from ..modules.module import Module
 
 
 class DistributedDataParallel(Module):
-    """A module whose gradients are averaged over processes. It can be asked for, as in
-    `isinstance(model, DistributedDataParallel)`; to make one raises PyTorch's error for a program without
-    a group of processes.
+    """A module whose gradients are averaged over processes. The class exists for `isinstance(model, DistributedDataParallel)`;
+    constructing one raises PyTorch's error for a program without a process group.
 
     >>> isinstance(lucid.nn.Linear(2, 1), lucid.nn.parallel.DistributedDataParallel)
     False

@@ -1,8 +1,7 @@
-"""Limits for gradients.
+"""Gradient clipping.
 
-`foreach` has PyTorch's meaning: True and None hand lists of tensors to one call (`_foreach_norm`, `_foreach_mul_`,
-`_foreach_clamp_`), False goes through them one by one. The values are the same. True is refused on devices where lists
-cannot be handed over.
+`foreach` has PyTorch's meaning: True and None process a list of tensors in one call (`_foreach_norm`, `_foreach_mul_`,
+`_foreach_clamp_`), False one by one. The values are the same. True is refused on devices without ops over lists.
 """
 
 import warnings

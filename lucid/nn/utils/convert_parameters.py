@@ -18,7 +18,7 @@ def parameters_to_vector(parameters):
 
 
 def vector_to_parameters(vec, parameters):
-    """Let parameters look at the parts of a vector.
+    """Make parameters views of the parts of a vector.
 
     >>> layer = lucid.nn.Linear(1, 2)
     >>> lucid.nn.utils.vector_to_parameters(lucid.tensor([1.0, 2.0, 3.0, 4.0]), layer.parameters())

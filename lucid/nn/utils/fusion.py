@@ -1,4 +1,4 @@
-"""Batch normalisation folded into the layer before it: in eval mode both are linear, and so is what they do together."""
+"""Batch normalisation folded into the layer before it: in eval mode both are linear, and so is their composition."""
 
 import copy
 
@@ -7,7 +7,7 @@ from ..parameter import Parameter
 
 
 def _scale_and_shift(bias, mean, variance, eps, weight, shift, like):
-    """What a channel is multiplied with, and the bias that is left."""
+    """The scale of a channel, and the resulting bias."""
     bias = _C.zeros_like(mean) if bias is None else bias
     weight = _C.ones_like(mean) if weight is None else weight
     shift = _C.zeros_like(mean) if shift is None else shift

@@ -1,4 +1,4 @@
-"""Weights of convolutions in another order of memory."""
+"""Memory formats of convolution weights."""
 
 from ..modules.conv import Conv2d, Conv3d, ConvTranspose2d, ConvTranspose3d
 

@@ -1,4 +1,4 @@
-"""Parametrizations that are often wanted: weights of a norm apart from their direction, of spectral norm one, orthogonal."""
+"""Common parametrizations: weight normalisation, spectral norm one, orthogonal weights."""
 
 from ... import _C, linalg
 from ...autograd import no_grad
@@ -56,8 +56,8 @@ class _Orthogonal(Module):
 
     def forward(self, x):
         n, k = x.shape[-2:]
-        turned = n < k
-        if turned:
+        transposed = n < k
+        if transposed:
             x, n, k = x.mT, k, n
         if self.orthogonal_map == "householder":
             a = x.tril(-1)
@@ -67,15 +67,15 @@ class _Orthogonal(Module):
             q = self._of_skew(x, n, k)
         if hasattr(self, "base"):
             q = self.base @ q
-        return q.mT if turned else q
+        return q.mT if transposed else q
 
     def right_inverse(self, q):
         if q.shape != self.shape:
             raise ValueError(f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {q.shape}.")
         given, (n, k) = q, q.shape[-2:]
-        turned = n < k
+        transposed = n < k
         with no_grad():
-            if turned:
+            if transposed:
                 q, n, k = q.mT, k, n
             if not hasattr(self, "base"):
                 if self.orthogonal_map != "householder":
@@ -86,7 +86,7 @@ class _Orthogonal(Module):
                 a, tau = _C.geqrf(q)
                 signs = a.diagonal(dim1=-2, dim2=-1)
                 signs.copy_(_C.where(tau == 0, -signs.sign(), signs.sign()))
-                return a.mT if turned else a
+                return a.mT if transposed else a
             if n != k:
                 more = _C.randn(*q.shape[:-2], n, n - k, dtype=q.dtype, device=q.device)
                 q = _make_orthogonal(_C.cat([q, more], -1))

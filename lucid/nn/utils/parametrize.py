@@ -111,7 +111,7 @@ class ParametrizationList(ModuleList):
             _expect(self(), dtype, shape, "unparametrized")
 
     def right_inverse(self, value):
-        """Let the tensor have this value: what it is computed from becomes the inverse of the parametrizations."""
+        """Assign a value to the tensor: the originals become the right inverse of the parametrizations."""
         with no_grad():
             for module in reversed(list(self)):
                 if not hasattr(module, "right_inverse"):

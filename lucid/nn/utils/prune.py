@@ -15,7 +15,7 @@ def _check_amount(amount):
 
 
 def _how_many(amount, size):
-    """How many of `size` units an amount is: a number of them, or a part."""
+    """The number of units to prune out of `size`: amount is a count or a fraction."""
     count = amount if isinstance(amount, numbers.Integral) else round(amount * size)
     if count > size:
         raise ValueError(f"amount={count} should be smaller than the number of parameters to prune={size}")
@@ -222,7 +222,7 @@ class PruningContainer(BasePruningMethod):
 
 
 class Identity(BasePruningMethod):
-    """Nothing is pruned: only the parameters are arranged as if something were.
+    """Prunes nothing, but rearranges the parameters as pruning does.
 
     >>> lucid.nn.utils.prune.Identity().prune(lucid.tensor([1.0, 2.0]))
     tensor([1., 2.])
@@ -239,7 +239,7 @@ class Identity(BasePruningMethod):
 
 
 class _Unstructured(BasePruningMethod):
-    """A number, or a part, of all values."""
+    """A count, or a fraction, of all values."""
 
     PRUNING_TYPE = "unstructured"
 
@@ -339,7 +339,7 @@ class LnStructured(BasePruningMethod):
 
 
 class CustomFromMask(BasePruningMethod):
-    """What a given mask says.
+    """The elements that a given mask prunes.
 
     >>> lucid.nn.utils.prune.CustomFromMask(lucid.tensor([0, 1])).prune(lucid.tensor([5.0, 6.0]))
     tensor([0., 6.])
@@ -447,7 +447,7 @@ def global_unstructured(parameters, pruning_method, importance_scores=None, **kw
 
 
 def custom_from_mask(module, name, mask):
-    """Set to zero where a mask is. Returns the module.
+    """Set elements to zero where a mask is zero. Returns the module.
 
     >>> layer = lucid.nn.utils.prune.custom_from_mask(lucid.nn.Linear(5, 3), "bias", lucid.tensor([0, 1, 0]))
     >>> layer.bias_mask

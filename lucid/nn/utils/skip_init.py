@@ -1,10 +1,10 @@
-"""Modules without starting values."""
+"""Modules with uninitialised parameters."""
 
 from ..modules.module import Module
 
 
 def skip_init(module_cls, *args, **kwargs):
-    """A module whose parameters are not drawn but left as memory has them: for weights that are loaded at once.
+    """A module with uninitialised parameters: for weights that are loaded afterwards.
 
     >>> layer = lucid.nn.utils.skip_init(lucid.nn.Linear, 5, 1)
     >>> tuple(layer.weight.shape), layer.weight.device.type

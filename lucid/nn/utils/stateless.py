@@ -43,7 +43,7 @@ def _named_tensors(module):
 
 
 def _with_tied(module, given):
-    """What is given for one name of a tensor that has several holds for all of them."""
+    """A replacement given for one name of a tied tensor applies to all its names."""
     names = {}
     for name, tensor in _named_tensors(module).items():
         names.setdefault(id(tensor), []).append(name)

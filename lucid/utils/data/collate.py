@@ -45,7 +45,7 @@ def _rebuilt_mapping(like, values):
     """A mapping of the class of another one, where it can be made; else a dict."""
     try:
         if isinstance(like, collections.abc.MutableMapping):
-            result = copy.copy(like)  # keeps what the class has besides its keys
+            result = copy.copy(like)  # keeps attributes besides the keys
             result.update(values)
             return result
         return type(like)(values)

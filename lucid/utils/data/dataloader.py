@@ -171,7 +171,8 @@ class DataLoader:
         return self._iterator
 
     def _seen(self):
-        """What an iterator needs of this loader, without the iterator: neither keeps the other's processes from ending."""
+        """A copy of this loader without its iterator, for the iterator: so there is no reference cycle that keeps processes
+        alive."""
         seen = object.__new__(type(self))
         seen.__dict__.update(self.__dict__, _iterator=None)
         return seen
@@ -195,7 +196,7 @@ class Batches:
     def __init__(self, loader):
         self.loader = loader._seen()
         self.keys = loader._keys()
-        self.seed = drawn_seed(loader.generator)  # drawn here: as many draws, in the same order, as PyTorch
+        self.seed = drawn_seed(loader.generator)  # drawn here, to make the same draws in the same order as PyTorch
         self.count = 0
         self.pins = False
         if loader.pin_memory:
@@ -246,7 +247,7 @@ def _pinned(value):
 
 
 class _Here(Batches):
-    """Batches made by whoever asks."""
+    """Batches made in the calling process."""
 
     def __init__(self, loader):
         super().__init__(loader)

@@ -1,4 +1,4 @@
-"""Batches made in this process, worker or not, and what a worker knows of itself."""
+"""Batches made in this process, worker or not, and WorkerInfo."""
 
 from ... import _C
 from .collate import default_collate
@@ -8,7 +8,7 @@ _info = None
 
 
 class WorkerInfo:
-    """What a worker knows of itself: id, num_workers, seed, and its copy of the dataset.
+    """Information for a worker about itself: id, num_workers, seed, and its copy of the dataset.
 
     >>> lucid.utils.data.WorkerInfo(id=0, num_workers=2, seed=1, dataset=None).num_workers
     2
@@ -50,7 +50,7 @@ class Fetcher:
                 chosen = _C.tensor(keys, dtype=_C.int64)
                 return [tensor.index_select(0, chosen) for tensor in self.dataset.tensors]
             except (IndexError, RuntimeError):
-                pass  # a key that is not there: the plain way says which
+                pass  # a missing key: the slow path names it
         return self.collate_fn(self._next(keys) if self.iterable else self._at(keys))
 
     def _at(self, keys):

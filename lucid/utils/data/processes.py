@@ -20,7 +20,7 @@ from .dataloader import Batches
 
 
 class _Worker:
-    """A process, the channel to it, and how many batches it still owes."""
+    """A process, the channel to it, and its number of outstanding batches."""
 
     def __init__(self, process, channel):
         self.process, self.channel = process, channel
@@ -93,7 +93,7 @@ class Workers(Batches):
         self.start()
 
     def settle(self):
-        """Receive whatever workers owe, for nobody."""
+        """Receive and discard all outstanding batches."""
         end = self.deadline()
         while any(worker.owed for worker in self.workers):
             for worker in self.heard(end):
@@ -104,7 +104,7 @@ class Workers(Batches):
         return time.monotonic() + self.loader.timeout if self.loader.timeout else None
 
     def ask(self):
-        """Give the next keys to the next worker that has not come to its end."""
+        """Send the next keys to the next worker that is not exhausted."""
         worker = next((w for w in itertools.islice(self.turn, len(self.workers)) if w.active), None)
         if worker is None or self.exhausted:
             return
@@ -120,12 +120,12 @@ class Workers(Batches):
         self.post()
 
     def post(self):
-        """Send what the channels take without waiting: a worker that waits for us to read must not be waited for."""
+        """Send without blocking: waiting for a worker that waits for us to read would be a deadlock."""
         waiting = []
         for worker, task, keys in self.backlog:
-            room = select.poll()  # not select(), which ends at descriptor 1023
-            room.register(worker.channel, select.POLLOUT)
-            if room.poll(0):
+            writable = select.poll()  # not select(), which ends at descriptor 1023
+            writable.register(worker.channel, select.POLLOUT)
+            if writable.poll(0):
                 try:
                     worker.send(workers.FETCH, task, keys)
                 except (BrokenPipeError, ConnectionResetError):
@@ -144,7 +144,7 @@ class Workers(Batches):
         return kind, task, value
 
     def lost(self, worker):
-        """A process is gone that should be there."""
+        """Raise for a worker that ended unexpectedly."""
         worker.process.join(5)
         code, pid = worker.process.exitcode, worker.process.pid
         how = f"killed by signal {-code}" if code is not None and code < 0 else f"exit code {code}"
@@ -179,7 +179,7 @@ class Workers(Batches):
             self.wait(end)
 
     def heard(self, end):
-        """The workers that have answered, at least one; an error when it is too late, or a worker that owes something ends."""
+        """The workers that have answered, at least one. Raises on timeout, or if a worker with outstanding batches ends."""
         owing = [w for w in self.workers if w.owed]
         watched = [*owing, *(w.process.sentinel for w in owing)]
         left = None if end is None else max(0.0, end - time.monotonic())

@@ -1,9 +1,9 @@
-"""What runs in a worker process of a DataLoader, and how its batches travel.
+"""The worker process of a DataLoader, and the transport of its batches.
 
-A worker and the loader are joined by one socket that keeps messages apart. Messages are short: the bytes of all tensors of a
-batch, and of its pickle where that is long, lie in shared memory that both sides have mapped (an arena). The tensors of a batch
-are views of it; when the last of them is gone, the loader tells the worker, and the arena is used again: no page is touched for
-the first time but once. Arenas have no names in the system, so nothing is left behind by a process that dies.
+A worker and the loader share one socket that preserves message boundaries. Messages are short: the bytes of all tensors of a
+batch, and of its pickle if that is long, are in shared memory that both sides have mapped (an arena). The tensors of a batch
+are views of it. When the last of them is freed, the loader tells the worker, and the arena is reused, so each page is faulted
+in only once. Arenas have no names in the system, so a process that dies leaves nothing behind.
 """
 
 import io
@@ -21,7 +21,7 @@ from ... import _C
 from . import fetch
 from .fetch import Fetcher, WorkerInfo
 
-INLINE = 1024  # bytes of a pickle that travel in the message itself
+INLINE = 1024  # largest pickle that is sent in the message itself
 MESSAGE = 4096  # bytes of a message at most
 SMALLEST = 64 << 10  # bytes of an arena; sizes are powers of two, so that batches of about the same size find one
 CHECK = 5.0  # seconds between looks whether the loader's process is alive
@@ -85,7 +85,7 @@ class _Rebuilder:
 
 
 class _Lease:
-    """An arena in the hands of a batch: what looks at its memory keeps this."""
+    """The use of an arena by a batch: its tensors hold a reference to this."""
 
     def __init__(self, memory):
         self.memory = memory
@@ -275,7 +275,7 @@ def _failure(kind, worker, text):
 
 
 def run(channel, others, dataset, batched, collate_fn, drop_last, seed, number, count, init_fn, parent):
-    """The life of a worker: batches as they are asked for, until the loader is gone.
+    """The main loop of a worker: make requested batches until the loader is gone.
 
     >>> callable(run)
     True

@@ -43,7 +43,7 @@ for mask in (T(values=BLIND, dtype="bool"), T(2, 1, 4, 5, dtype="bool"), T(2, 3,
 for mask in (T(values=FLOAT_MASK, grad=False), T(2, 3, 4, 5, grad=False), T(1, 3, 1, 5, grad=False)):
     attention(q, k, v, mask)
     attention(q, k, T(2, 3, 5, 6), mask, gradgrad=True)
-attention(q, k, v, T(2, 1, 4, 5), gradgrad=True)  # a mask that wants its gradient
+attention(q, k, v, T(2, 1, 4, 5), gradgrad=True)  # a mask that requires grad
 attention(q, k, v, T(4, 5, dtype="float32", grad=False))
 attention(*operands((1, 2), 70, 130, 16), T(2, 70, 130, dtype="bool"))
 attention(*operands((1, 2), 70, 130, 16), T(70, 130, grad=False))
@@ -76,8 +76,8 @@ attention(T(1, 1, 2, 4), T(values=[[[[1.0, float("nan"), 0.0, 0.0], [1.0, 2.0, 3
 attention(T(1, 1, 2, 4), T(values=[[[[1e20] * 4, [-1e20] * 4]]]), T(1, 1, 2, 4), grad=False)
 
 
-def turned(m, x, y, z, **kwargs):
-    """Heads inside lengths, as a projection leaves them: the result keeps that layout."""
+def transposed(m, x, y, z, **kwargs):
+    """Transposed layout (batch, length, heads, width), as a projection leaves it: the result keeps it."""
     return m.nn.functional.scaled_dot_product_attention(x.transpose(1, 2), y.transpose(1, 2), z.transpose(1, 2), **kwargs)
 
 
@@ -86,7 +86,7 @@ def dropped(m, x, y, z, **kwargs):
     return m.nn.functional.scaled_dot_product_attention(x, y, z, dropout_p=0.4, **kwargs)
 
 
-SAMPLES += [S(NAME, T(2, 4, 3, 8), T(2, 5, 3, 8), T(2, 5, 3, 8), fn=turned, gradgrad=False, rtol=1e-5, atol=1e-5)]
+SAMPLES += [S(NAME, T(2, 4, 3, 8), T(2, 5, 3, 8), T(2, 5, 3, 8), fn=transposed, gradgrad=False, rtol=1e-5, atol=1e-5)]
 SAMPLES += [
     S(NAME, *operands((2, 3), 4, 5, 8), fn=lambda m, *a, k=k: dropped(m, *a, **k), rtol=1e-5, atol=1e-5)
     for k in ({}, {"is_causal": True}, {"scale": 0.5})

@@ -3,9 +3,7 @@
 from .sample import ALL, COMPLEX, FLOATS, INTS, REAL, S, T
 
 INF, NAN = float("inf"), float("nan")
-NOT_HALVES = tuple(
-    d for d in ALL if d not in ("float16", "bfloat16")
-)  # PyTorch has half-precision complex numbers, Lucid has not
+NOT_HALVES = tuple(d for d in ALL if d not in ("float16", "bfloat16"))  # PyTorch computes complex32 here, Lucid does not
 ARITHMETIC = ["add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide"]
 COMPARISONS = ["eq", "ne", "lt", "le", "gt", "ge", "not_equal", "less", "less_equal", "greater", "greater_equal"]
 BITS = ["bitwise_and", "bitwise_or", "bitwise_xor"]

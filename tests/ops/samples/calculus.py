@@ -1,4 +1,5 @@
-"""Differences, finite-difference gradients, the trapezoidal rule; spread with mean, covariance; norms; sums that skip NaNs."""
+"""Differences, finite-difference gradients, the trapezoidal rule; variance with mean, covariance; norms; sums that skip
+NaNs."""
 
 from .sample import ALL, COMPLEX, FLOATS, HALVES, INTS, REAL, S, T
 

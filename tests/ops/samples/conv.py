@@ -14,8 +14,8 @@ def conv(name, *tensors, **kwargs):
 for n, size in SIZES.items():
     name, kernel = f"conv{n}d", (3,) * n
     x, alone, w, b = T(2, 4, *size), T(4, *size), T(6, 4, *kernel), T(6)
-    halves = {"dtypes": HALVES, "rtol": 2e-2, "atol": 2e-2, "grad": False}
-    SAMPLES += [conv(name, x, w), conv(name, x, w, b), conv(name, alone, w, b), S(name, x, w, b, **halves)]
+    half = {"dtypes": HALVES, "rtol": 2e-2, "atol": 2e-2, "grad": False}
+    SAMPLES += [conv(name, x, w), conv(name, x, w, b), conv(name, alone, w, b), S(name, x, w, b, **half)]
     SAMPLES += [S(name, x, w, b, dtypes=INTS + ("bool",)), S(name, x, w, b, dilation=2, dtypes=INTS)]
     SAMPLES += [S(name, x, w, b, dtypes=COMPLEX, rtol=1e-5, atol=1e-5)]
     for window in (
@@ -41,9 +41,9 @@ for n, size in SIZES.items():
         conv(name, T(2, 0, *size), T(6, 0, *kernel)),
         conv(name, T(2, 4, *(0,) * n), w),
     ]
-    turned, t = f"conv_transpose{n}d", T(4, 6, *kernel)
-    SAMPLES += [conv(turned, x, t), conv(turned, alone, t, b), S(turned, x, t, b, **halves)]
-    SAMPLES += [S(turned, x, t, b, dtypes=INTS + ("bool",)), S(turned, x, t, b, dtypes=COMPLEX, rtol=1e-5, atol=1e-5)]
+    transposed, t = f"conv_transpose{n}d", T(4, 6, *kernel)
+    SAMPLES += [conv(transposed, x, t), conv(transposed, alone, t, b), S(transposed, x, t, b, **half)]
+    SAMPLES += [S(transposed, x, t, b, dtypes=INTS + ("bool",)), S(transposed, x, t, b, dtypes=COMPLEX, rtol=1e-5, atol=1e-5)]
     for window in (
         {"padding": 1},
         {"stride": 2},
@@ -52,13 +52,17 @@ for n, size in SIZES.items():
         {"dilation": 2, "output_padding": 1},
         {"stride": 4},
     ):
-        SAMPLES += [conv(turned, x, t, b, **window)]
-    SAMPLES += [conv(turned, x, T(4, 3, *kernel), b, groups=2, stride=2), conv(turned, x, T(4, 1, *kernel), groups=4)]
-    SAMPLES += [conv(turned, T(0, 4, *size), t, b), conv(turned, T(2, 4, *(0,) * n), t), conv(turned, x, t, output_padding=1)]
+        SAMPLES += [conv(transposed, x, t, b, **window)]
+    SAMPLES += [conv(transposed, x, T(4, 3, *kernel), b, groups=2, stride=2), conv(transposed, x, T(4, 1, *kernel), groups=4)]
     SAMPLES += [
-        conv(turned, x, t, padding=99),
-        conv(turned, x, t, stride=2, output_padding=-1),
-        conv(turned, x, T(3, 6, *kernel)),
+        conv(transposed, T(0, 4, *size), t, b),
+        conv(transposed, T(2, 4, *(0,) * n), t),
+        conv(transposed, x, t, output_padding=1),
+    ]
+    SAMPLES += [
+        conv(transposed, x, t, padding=99),
+        conv(transposed, x, t, stride=2, output_padding=-1),
+        conv(transposed, x, T(3, 6, *kernel)),
     ]
     for wrong in (
         {"groups": 3},
@@ -115,4 +119,4 @@ SAMPLES += [S("conv2d", T(2, 20, 9, 6), T(18, 20, 3, 3), fn=last("conv2d", "chan
 HOLES = [[[[float("inf"), 1.0, 2.0, 3.0], [1.0, 2.0, 3.0, float("nan")], [0.0, 1.0, 2.0, 3.0], [1.0, 2.0, 3.0, float("-inf")]]]]
 SAMPLES += [
     S("conv2d", T(values=HOLES), T(1, 1, 2, 2), gradgrad=False, **ROUNDING)
-]  # what is not finite stays where it belongs
+]  # infinities and NaN do not leak into other outputs

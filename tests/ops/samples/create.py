@@ -1,4 +1,4 @@
-"""Tensors from nothing, conversions, copies and fills."""
+"""Factories, conversions, copies and fills."""
 
 from .sample import ALL, COMPLEX, FLOATS, HALVES, INTS, S, T
 

@@ -1,4 +1,4 @@
-"""Embeddings: rows, bags, padding, frequencies, shortened rows, and indices that are none."""
+"""Embeddings: rows, bags, padding, frequencies, max_norm, and invalid indices."""
 
 from .sample import FLOATS, HALVES, S, T
 

@@ -1,6 +1,9 @@
 """Sampling at positions."""
 
-from .sample import S, T  # halves: PyTorch computes positions in them; tests/compat judges by the exact result
+from .sample import (
+    S,
+    T,
+)  # no float16, bfloat16: PyTorch computes positions in them; tests/compat compares with the exact result
 
 IMAGE, GRID = T(2, 3, 5, 4), T(2, 3, 6, 2, low=-1.4, high=1.4)
 VOLUME, CUBE = T(2, 3, 3, 5, 4), T(2, 2, 3, 4, 3, low=-1.4, high=1.4)

@@ -19,9 +19,16 @@ SAMPLES += [
     S("linear", T(5, 3), T(4, 2), T(4)),
     S("linear", T(5, 3), T(4, 3), T(3)),
     S("linear", T(5, 3), T(4, 3, dtype="float64"), dtypes=("float32",)),
-    S("linear", T(4, 2, 3), T(5, 3), T(5), fn=lambda m, x, w, b: m.nn.functional.linear(x.transpose(0, 1), w, b), id="turned"),
+    S(
+        "linear",
+        T(4, 2, 3),
+        T(5, 3),
+        T(5),
+        fn=lambda m, x, w, b: m.nn.functional.linear(x.transpose(0, 1), w, b),
+        id="transposed",
+    ),
     S("linear", T(4, 3), T(5, 3), fn=lambda m, x, w: m.nn.functional.linear(x.expand(2, 4, 3), w), id="expanded"),
-    S("linear", T(3, 4), T(3, 5), fn=lambda m, x, w: m.nn.functional.linear(x.t(), w.t()), id="both-turned"),
+    S("linear", T(3, 4), T(3, 5), fn=lambda m, x, w: m.nn.functional.linear(x.t(), w.t()), id="both-transposed"),
     S(
         "linear",
         T(2, 3, 4, 5),

@@ -4,7 +4,7 @@ from .sample import FLOATS, HALVES, S, T
 
 DTYPES = FLOATS + HALVES
 NEAR = {"rtol": 1e-5, "atol": 1e-5}
-ROUGH = {"rtol": 3e-2, "atol": 3e-2}  # PyTorch rounds statistics of halves
+ROUGH = {"rtol": 3e-2, "atol": 3e-2}  # PyTorch rounds the statistics of float16 and bfloat16
 
 
 def group_norm(m, x, weight, bias):  # PyTorch takes, or reads, no other strides
@@ -65,7 +65,7 @@ SAMPLES = [
     S("layer_norm", T(values=[[1e4, 1e4 + 1, 1e4 - 1]]), [3], id="far from zero", rtol=1e-4, gradgrad=False),
     S("layer_norm", T(values=[[1.0, float("nan")], [float("inf"), 2.0]]), [2], id="not finite", grad=False),
     S("layer_norm", T(3, 9000), [9000], T(9000), T(9000), id="tiles", gradgrad=False, **NEAR),
-    S("layer_norm", T(3, 9000), [9000], T(9000), T(9000), id="tiles of halves", grad=False, dtypes=HALVES, **ROUGH),
+    S("layer_norm", T(3, 9000), [9000], T(9000), T(9000), id="tiles of half precision", grad=False, dtypes=HALVES, **ROUGH),
     S("layer_norm", T(130, 70), [70], T(70), T(70), id="chunks", gradgrad=False, **NEAR),
     S("nn_layer_norm", T(4, 3, 5), T(5), T(5), fn=functional("layer_norm", [5])),
     S("rms_norm", T(4, 3, 5), [3, 5], T(3, 5), 1e-5, dtypes=DTYPES + ("complex128", "int64")),
@@ -88,7 +88,7 @@ SAMPLES = [
     S("group_norm", T(2, 6, 3), 3, T(5), id="wrong weight"),
     S("group_norm", T(6), 3, id="one dimension"),
     S("group_norm", T(2, 4, 4500), 2, T(4), T(4), id="tiles", gradgrad=False, **NEAR),
-    S("group_norm", T(2, 4, 4500), 2, T(4), T(4), id="tiles of halves", grad=False, dtypes=HALVES, **ROUGH),
+    S("group_norm", T(2, 4, 4500), 2, T(4), T(4), id="tiles of half precision", grad=False, dtypes=HALVES, **ROUGH),
     S("nn_group_norm", T(2, 6, 3), T(6), T(6), fn=functional("group_norm", 3)),
     S("nn_group_norm", T(2, 6, 3, 2), T(6), T(6), fn=last("group_norm", 3), id="channels last"),
     S("nn_group_norm", T(1, 2), fn=functional("group_norm", 2), id="one value"),
@@ -104,9 +104,9 @@ SAMPLES = [
     S("nn_batch_norm", T(1, 3), T(3), T(3), fn=batch, id="one value"),
     S("nn_batch_norm", T(4, 3), T(3), T(3), fn=lambda m, *t: m.nn.functional.batch_norm(t[0], None, None), id="no statistics"),
     S("nn_batch_norm", T(3, 2, 5000), T(2), T(2), fn=batch, id="tiles", gradgrad=False, **NEAR),
-    S("nn_batch_norm", T(3, 2, 5000), T(2), T(2), fn=batch, id="tiles of halves", grad=False, dtypes=HALVES, **ROUGH),
+    S("nn_batch_norm", T(3, 2, 5000), T(2), T(2), fn=batch, id="tiles of half precision", grad=False, dtypes=HALVES, **ROUGH),
     S("nn_batch_norm", T(700, 70), T(70), T(70), fn=batch, id="chunks", gradgrad=False, **NEAR),
-    S("nn_batch_norm", T(700, 70), T(70), T(70), fn=batch, id="chunks of halves", grad=False, dtypes=HALVES, **ROUGH),
+    S("nn_batch_norm", T(700, 70), T(70), T(70), fn=batch, id="chunks of half precision", grad=False, dtypes=HALVES, **ROUGH),
     S("nn_batch_norm", T(40, 9, 17), T(9), T(9), fn=batch, id="columns", gradgrad=False, **NEAR),
     S("instance_norm", T(4, 3, 5), T(3), T(3), *RUNNING, False, 0.1, 1e-5, True),
     S("instance_norm", T(4, 3, 5), T(3), T(3), None, None, True, 0.1, 1e-5, True, dtypes=DTYPES, id="by input"),

@@ -1,4 +1,4 @@
-"""Copies of views, tensors put where a view looks, and parts by counting: splits, diagonals, triangles, padding, repetitions."""
+"""Copies of views, *_scatter, and parts of tensors: splits, diagonals, triangles, padding, repetitions."""
 
 from .sample import ALL, COMPLEX, REAL, S, T
 

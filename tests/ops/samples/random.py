@@ -10,8 +10,10 @@ def seeded(op, *args, fn=None, id=None, **kwargs):  # noqa: A002
         m.manual_seed(3)
         return fn(m, *a, **k) if fn else getattr(m, op)(*a, **k)
 
-    halves = {"rtol": 2e-3, "atol": 2e-3} if kwargs.get("dtype") in ("@float16", "@bfloat16") else {"rtol": 1e-5, "atol": 1e-6}
-    return S(op, *args, fn=run, id=id or op, grad=False, **halves, **kwargs)
+    tolerance = (
+        {"rtol": 2e-3, "atol": 2e-3} if kwargs.get("dtype") in ("@float16", "@bfloat16") else {"rtol": 1e-5, "atol": 1e-6}
+    )
+    return S(op, *args, fn=run, id=id or op, grad=False, **tolerance, **kwargs)
 
 
 def filled(name, *args):

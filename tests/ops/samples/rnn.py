@@ -76,7 +76,7 @@ for name in GATES:
         packed(name, [2, 2, 2]),
         network(name, dtypes=HALVES, grad=False, rtol=2e-2, atol=2e-2),
     ]
-    bad = network(name, dtypes=("float64",))  # of float32 PyTorch's other library reads what is not there
+    bad = network(name, dtypes=("float64",))  # for float32 PyTorch uses another library, which reads out of bounds
     bad.args = (*bad.args[:1], state(name, 3, 4), *bad.args[2:])  # a batch of another size
     SAMPLES.append(bad)
     bad = network(name, dtypes=("float64",))

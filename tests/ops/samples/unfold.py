@@ -28,7 +28,7 @@ for window, places in zip(WINDOWS, BLOCKS):
     for t in (T(2, columns, places), T(columns, places)):
         whole = function("fold", (5, 6), **window)
         SAMPLES += [S("fold", t, fn=whole, dtypes=FLOATS + COMPLEX + ("bool", "int64"))]
-        SAMPLES += [S("fold", t, fn=whole, dtypes=HALVES, rtol=3e-2, atol=3e-2)]  # PyTorch adds up in halves
+        SAMPLES += [S("fold", t, fn=whole, dtypes=HALVES, rtol=3e-2, atol=3e-2)]  # PyTorch sums in half precision
 for wrong in ({"kernel_size": 0}, {"kernel_size": 9}, {"kernel_size": 2, "padding": -1}, {"kernel_size": 2, "stride": 0}):
     SAMPLES += [
         S("unfold", T(2, 3, 5, 6), fn=function("unfold", **wrong)),

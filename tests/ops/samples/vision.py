@@ -1,4 +1,4 @@
-"""Images: other sizes, borders, rearranged channels; pooling of other kinds, and what undoes it."""
+"""Images: interpolation, padding, pixel shuffles; adaptive, fractional and lp pooling, unpooling."""
 
 from .sample import FLOATS, HALVES, S, T
 
@@ -11,7 +11,7 @@ CORNERS = {"linear", "bilinear", "bicubic", "trilinear"}
 
 
 def last(name, **kwargs):
-    """Channels that lie last stay there."""
+    """Channels-last inputs give channels-last results."""
 
     def call(m, x):
         lies = m.channels_last if x.ndim == 4 else m.channels_last_3d

@@ -1,1 +1,1 @@
-"""What the files of layers share: hooks, state dicts, layers as rows of a table, sizes per dimension."""
+"""Shared by the layers: hooks, state dicts, layers as rows of a table, sizes per dimension."""

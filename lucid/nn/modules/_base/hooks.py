@@ -8,7 +8,7 @@ from ....autograd import Function
 
 
 class RemovableHandle:
-    """What registering a hook returns: `remove()` takes it away, and so does the end of a `with` block.
+    """The handle of a registered hook: `remove()` removes the hook, and so does the end of a `with` block.
 
     >>> layer = lucid.nn.Identity()
     >>> with layer.register_forward_hook(lambda module, args, output: output + 1):
@@ -52,7 +52,7 @@ class RemovableHandle:
 
 
 def add_hook(hooks, hook, prepend=False, **marks):
-    """Put a hook into a dict; marks: other dicts that say something about it, None where nothing is said.
+    """Add a hook to a dict; marks: further dicts that get its id, or None.
 
     >>> from collections import OrderedDict
     >>> from lucid.nn.modules._base.hooks import add_hook
@@ -224,7 +224,7 @@ class _Passing(Function):
 
 
 class BackwardHook:
-    """Runs the backward hooks of one call of a module: what came in and went out passes through a node of its own.
+    """Runs the backward hooks of one call of a module: inputs and outputs pass through nodes of its own.
 
     >>> from lucid.nn.modules._base.hooks import BackwardHook
     >>> hook = BackwardHook(None, [lambda module, grads, out: print(grads)], [])
@@ -253,11 +253,11 @@ class BackwardHook:
         return tuple(values), at
 
     @staticmethod
-    def _spread(grads, at, n):
-        spread = [None] * n
+    def _placed(grads, at, n):
+        placed = [None] * n
         for i, g in zip(at, grads):
-            spread[i] = g
-        return tuple(spread)
+            placed[i] = g
+        return tuple(placed)
 
     def _replaced(self, kind, result, n):
         if not isinstance(result, tuple):
@@ -274,7 +274,7 @@ class BackwardHook:
                 zeros(like, device=device, dtype=dtype) if g is None else g
                 for g, (like, dtype, device) in zip(grad_inputs, kinds)
             ]
-            grads = self._spread(grad_inputs, self.inputs_at, self.n_inputs)
+            grads = self._placed(grad_inputs, self.inputs_at, self.n_inputs)
             for hook in self.hooks:
                 result = hook(self.module, grads, self.grad_outputs)
                 if result is not None:
@@ -289,7 +289,7 @@ class BackwardHook:
 
     def setup_output_hook(self, output):
         def before(_, grad_outputs):
-            grads = self._spread(grad_outputs, self.outputs_at, self.n_outputs)
+            grads = self._placed(grad_outputs, self.outputs_at, self.n_outputs)
             for hook in self.pre_hooks:
                 result = hook(self.module, grads)
                 if result is not None:

@@ -1,10 +1,10 @@
-"""Settings that are one number for all dimensions, or one per dimension."""
+"""Settings with one value for all dimensions, or one per dimension."""
 
 from collections.abc import Iterable
 
 
 def sizes(n):
-    """A function that makes a tuple of n of what it is given.
+    """A function that expands a value to a tuple of n.
 
     >>> from lucid.nn.modules._base.sizes import sizes
     >>> sizes(2)(3), sizes(2)([4, 5])

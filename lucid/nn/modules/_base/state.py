@@ -1,4 +1,4 @@
-"""State dicts: what a module saves and loads, in PyTorch's format."""
+"""State dicts: saving and loading modules, in PyTorch's format."""
 
 from collections import OrderedDict, namedtuple
 
@@ -25,7 +25,7 @@ class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpec
 
 
 def _swap_in(module, name, own, given, assign):
-    """One value of a module comes from a state dict: copied, or as it is if it is to be assigned."""
+    """Load one value of a module from a state dict: copy it, or assign the tensor itself."""
     if not assign:
         before = _set_grad_enabled(False)
         try:
@@ -52,11 +52,11 @@ class StateDict(ModuleBase):
     _version = 1
 
     def get_extra_state(self):
-        """What a module keeps besides parameters and buffers, to be saved; to be defined together with `set_extra_state`."""
+        """State of a module besides parameters and buffers; define it together with `set_extra_state`."""
         raise RuntimeError(f"get_extra_state() is not defined by {type(self).__name__}, which is needed here")
 
     def set_extra_state(self, state):
-        """Take back what `get_extra_state` gave."""
+        """Restore the result of `get_extra_state`."""
         raise RuntimeError(f"set_extra_state() is not defined by {type(self).__name__}, which is needed here")
 
     # --- hooks --------------------------------------------------------------------------------------------------------
