@@ -193,8 +193,7 @@ LC_OP(linalg_pinv_rcond, .sig = "linalg_pinv_rcond(A: Tensor, rcond: Tensor | Nu
       .out = true, .call = linalg_pinv_rcond_call);
 COMPOSITE(pinverse, pinv(in(0), LC_NONE, in(1), false, out))
 LC_OP(pinverse, .sig = "pinverse(input: Tensor, rcond: Tensor | Number = 1e-15) -> Tensor",
-      .doc = "The pseudo-inverse: linalg.pinv.", .method = true, .amp = LC_AMP_CPU_FP32,
-      .call = pinverse_call);
+      .doc = "The pseudo-inverse: linalg.pinv.", .method = true, .amp = LC_AMP_CPU_FP32, .call = pinverse_call);
 
 /* ---- matrix_rank ---- */
 
