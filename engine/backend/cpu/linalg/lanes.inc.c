@@ -346,7 +346,7 @@ static void NAME(svd)(const lc_linalg_args *g, int64_t first, int64_t count, voi
         s[k] = NAME(root)(sum);
     }
     NAME(order)(s, a, n, v, n, false);
-    M tiny = s[n - 1] <= s[0] * NAME(all)(EPSILON * EPSILON * LANES_ROWS);
+    M tiny = s[n - 1] <= s[0] * NAME(all)(EPSILON * 4);
     tiny |= s[n - 1] < NAME(all)(TINY / EPSILON);
     if (NAME(any)(tiny)) { /* a left vector without a direction of its own: one by one */
         *(bool *)work = false;

@@ -330,6 +330,9 @@ static int NAME(svd)(int64_t m, int64_t n, void *va, int64_t lda, void *vs, void
         memset(v + j * ldv, 0, (size_t)n * sizeof(T));
         AT(v, j, j) = 1;
     }
+    R noise = 0;
+    for (int64_t k = 0; k < n; k++) noise = (R)fmax((double)noise, (double)REAL(NAME(dot)(a + k * lda, a + k * lda, m)));
+    noise *= EPSILON * EPSILON;
     for (int sweep = 0; rotated && sweep < NAME(MOST_SWEEPS); sweep++) {
         rotated = false;
         for (int64_t p = 0; p < n; p++)
@@ -338,6 +341,7 @@ static int NAME(svd)(int64_t m, int64_t n, void *va, int64_t lda, void *vs, void
                 R  alpha = REAL(NAME(dot)(x, x, m)), beta = REAL(NAME(dot)(y, y, m));
                 R  size = (R)sqrt((double)ABS2(off));
                 if (!(size > tolerance * (R)sqrt((double)alpha) * (R)sqrt((double)beta)) || size < TINY) continue;
+                if (alpha <= noise || beta <= noise) continue; /* rounding of the longest column has no direction of its own */
                 R zeta = (beta - alpha) / (2 * size);
                 R t = (zeta < 0 ? -1 : 1) / ((R)fabs((double)zeta) + (R)sqrt(1 + (double)zeta * zeta)),
                   c = 1 / (R)sqrt(1 + (double)t * t);
@@ -363,7 +367,7 @@ static int NAME(svd)(int64_t m, int64_t n, void *va, int64_t lda, void *vs, void
             AT(v, i, k) = AT(v, i, top), AT(v, i, top) = x;
         }
     }
-    R least = n ? s[0] * EPSILON * EPSILON * (R)m : 0;
+    R least = n ? s[0] * EPSILON * 2 : 0;
     for (int64_t k = 0; k < n; k++) {
         if (s[k] <= least || s[k] < TINY) { /* no direction of its own left */
             NAME(complete)(a, lda, m, k);
