@@ -35,6 +35,7 @@ LC_OP(_linalg_solve_triangular,
 
 static lc_tensor *triangular(lc_tensor *A, lc_tensor *B, bool upper, bool left, bool unit, const char *f)
 {
+    if (!A) return NULL; /* an op before this failed */
     if (check_floating(A, f) < 0 || check_same_dtype(A, B, f, "A", "B") < 0 || check_square(A, f, "A") < 0 ||
         check_matrices(B, f, "B") < 0)
         return NULL;
@@ -53,11 +54,11 @@ LC_OP(linalg_solve_triangular,
 static int triangular_solve_call(const lc_value *in, lc_tensor **out)
 {
     lc_tensor *B = in(0), *A = in(1);
-    bool       upper = in[2].b, turned = in[3].b;
+    bool       upper = in[2].b, transposed = in[3].b;
     if (check_square(A, "triangular_solve", "A") < 0 || check_matrices(B, "triangular_solve", "b") < 0) return -1;
     out[1] = lc_clone(mT(A), LC_CONTIGUOUS_FORMAT);
     out[1] = mT(out[1]);
-    out[0] = triangular(turned ? mT(A) : A, B, upper != turned, true, in[4].b, "triangular_solve");
+    out[0] = triangular(transposed ? mT(A) : A, B, upper != transposed, true, in[4].b, "triangular_solve");
     if (out[1] && A->ndim < (out[0] ? out[0]->ndim : 0)) {
         int64_t shape[LC_MAX_DIMS];
         memcpy(shape, out[0]->shape, (size_t)out[0]->ndim * sizeof *shape);

@@ -20,6 +20,7 @@ static int lu_run(const lc_record *call)
 /* Of A = P L U, by the gradients of L and U; LC_NONE: none. */
 static lc_tensor *lu_gradient(lc_tensor *gL, lc_tensor *gU, lc_tensor *P, lc_tensor *L, lc_tensor *U)
 {
+    if (!L || !U || !gL || !gU) return NULL; /* an op before this failed */
     int64_t    m = rows_of_matrix(L), n = cols_of_matrix(U), k = m < n ? m : n;
     lc_tensor *sum = NULL;
     if (m == n) { /* P L^-H [tril(L^H gL, -1) + triu(gU U^H)] U^-H */
