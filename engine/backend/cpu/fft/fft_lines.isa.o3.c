@@ -6,6 +6,9 @@
  * registers. Three passes of radix 16 are a line of 4096 in L1 and L2.
  *
  * Products are fused with additions, which saves a third of the arithmetic; results differ between instruction sets in the last bits. */
+#if defined __SANITIZE_ADDRESS__ && !defined __clang__ /* AddressSanitizer takes minutes to instrument the optimised codelets */
+#pragma GCC                                  optimize("O0")
+#endif
 #include "../kernels.h"
 #include "fft.h"
 #include <string.h>
