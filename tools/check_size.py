@@ -8,7 +8,7 @@ import tempfile
 
 import list_sources
 
-LIMIT = 8_000_000  # of the stripped binaries, with the deep-learning kernels (5 MB without them)
+LIMIT = 10_500_000  # of the stripped binaries: kernels of deep learning, linear algebra, spectra and special functions
 
 
 def stripped(path, folder):
@@ -30,5 +30,5 @@ if __name__ == "__main__":
     parts = sizes(list_sources.ROOT / sys.argv[1])
     total, binaries = sum(parts.values()), parts["_C"] + parts["liblucid"]
     print(", ".join(f"{name} {size / 1e6:.2f} MB" for name, size in parts.items()))
-    print(f"installed {total / 1e6:.2f} MB; stripped binaries {binaries / 1e6:.2f} MB (limit {LIMIT / 1e6:.0f} MB)")
+    print(f"installed {total / 1e6:.2f} MB; stripped binaries {binaries / 1e6:.2f} MB (limit {LIMIT / 1e6:.1f} MB)")
     sys.exit(binaries > LIMIT)

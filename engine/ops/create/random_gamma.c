@@ -69,7 +69,7 @@ static int sample_dirichlet_run(const lc_record *call)
     unsigned      modes = lc_modes;
     if (dtype != LC_f32 && dtype != LC_f64)
         return lc_fail_int(LC_NotImplementedError, "_sample_dirichlet is not implemented for %s", lc_dtypes[dtype].name);
-    if (!generator || !call->out[0]->numel || call->device.kind == LC_META) return generator ? 0 : -1;
+    if (!generator || !call->out[0]->numel || !call->backend->can.values) return generator ? 0 : -1;
     lc_scope scope = lc_scope_open();
     lc_modes |= LC_NO_GRAD;
     int rc = fill_dirichlet(call, generator);

@@ -86,7 +86,7 @@ static int explain(const char *function, const char *where, int info)
 }
 int check_info(const lc_record *call, const lc_tensor *info, const char *function)
 {
-    if (!function || !*function || call->device.kind != LC_CPU) return 0;
+    if (!function || !*function || !call->backend->can.host_memory) return 0;
     lc_matrices m = matrices_of(info, 0);
     for (int64_t i = 0; i < info->numel; i++) {
         int64_t offset = 0, rest = i;

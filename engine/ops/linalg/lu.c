@@ -418,9 +418,8 @@ static lc_tensor *cofactors(lc_tensor *A)
 static int any_zero(lc_tensor *t, bool *any) /* not asked of values that are hidden by vmap */
 {
     int64_t    found = 0;
-    lc_tensor *zero = t && t->device.kind == LC_CPU && !(t->flags & LC_BATCHED)
-                          ? lc_any(lc_eq(lc_detach(t), LC_NUMBER(0)), NULL, 0, false)
-                          : t;
+    lc_tensor *zero =
+        t && lc_can(t)->host_memory && !(t->flags & LC_BATCHED) ? lc_any(lc_eq(lc_detach(t), LC_NUMBER(0)), NULL, 0, false) : t;
     if (!zero || (zero != t && read_int(zero, &found) < 0)) return -1;
     return *any = found, 0;
 }

@@ -52,7 +52,7 @@ static int matrix_exp_one_call(const lc_value *in, lc_tensor **out)
     lc_tensor *most = lc_amax(lc_nan_to_num(s, LC_F(0), LC_F(0), LC_F(0)), NULL, 0, false);
     int64_t    squarings = 0;
     lc_tensor *count = most ? lc_to(most, LC_i64, false, false, LC_ABSENT) : NULL;
-    if (!count || (A->device.kind != LC_META && read_int(count, &squarings) < 0)) return -1;
+    if (!count || (lc_can(A)->values && read_int(count, &squarings) < 0)) return -1;
     lc_tensor *scale = lc_to(lc_exp2(lc_neg(s)), real, false, false, LC_ABSENT);
     lc_tensor *x = lc_mul(A, column_of(column_of(scale))), *sum = taylor(x, I);
     if (squarings > 1000 && real != LC_f64) squarings = 1000;

@@ -26,7 +26,7 @@ static int eigh_run(const lc_record *call)
 /* A loss must not depend on the phase of a vector, which is free: then V^H gV has a real diagonal. */
 static int check_phase(lc_tensor *diagonal, const char *function)
 {
-    if (!diagonal || !lc_is_complex(diagonal->dtype) || diagonal->device.kind != LC_CPU || diagonal->flags & LC_BATCHED)
+    if (!diagonal || !lc_is_complex(diagonal->dtype) || !lc_can(diagonal)->host_memory || diagonal->flags & LC_BATCHED)
         return 0;
     lc_tensor *imaginary = lc_abs(lc_imag(lc_detach(diagonal))),
               *bad = imaginary ? lc_any(lc_gt(imaginary, LC_NUMBER(1e-2)), NULL, 0, false) : NULL;
@@ -106,7 +106,7 @@ static int      eig_shape(const lc_record *call, lc_spec *out)
 }
 static int check_finite(const lc_record *call, const char *f)
 {
-    if (call->device.kind != LC_CPU) return 0;
+    if (!call->backend->can.host_memory) return 0;
     lc_scope   scope = lc_scope_open();
     lc_tensor *all = lc_all(lc_isfinite(lc_detach(call->in[0])), NULL, 0, false);
     int64_t    finite = 1;
@@ -206,7 +206,7 @@ static int check_pairs(lc_tensor *U, lc_tensor *V)
 {
     lc_tensor *u = U ? lc_imag(diagonal_of(lc_detach(U))) : NULL, *v = V ? lc_imag(diagonal_of(lc_detach(V))) : NULL;
     lc_tensor *one = u ? u : v, *sum = u && v ? lc_add(u, v) : one;
-    if (!one || one->device.kind != LC_CPU || one->flags & LC_BATCHED) return one ? 0 : -1;
+    if (!one || !lc_can(one)->host_memory || one->flags & LC_BATCHED) return one ? 0 : -1;
     lc_tensor *limit = lc_add(lc_mul(lc_abs(v ? v : u), LC_NUMBER(v && u ? 1e-2 : 0)), LC_NUMBER(1e-2));
     lc_tensor *bad = lc_any(lc_gt(lc_abs(sum), limit), NULL, 0, false);
     int64_t    depends = 0;
