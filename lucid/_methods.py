@@ -28,7 +28,7 @@ def lu(self, pivot=True, get_infos=False):
     """
     from .linalg._lu import lu as factorise
 
-    return factorise(self, pivot, get_infos)
+    return tuple(factorise(self, pivot, get_infos))
 
 
 def apply_(self, callable):  # noqa: A002 (PyTorch's name)
