@@ -56,11 +56,12 @@ FN double special_zeta(double s, double q, bool single) {
   if (s == 1) return INFINITY;
   if (!(s > 1) || (q <= 0 && q != floor(q) && s != floor(s))) return NAN;
   if (q <= 0 && q == floor(q)) return INFINITY;
+  if (q < -1e6) return NAN; /* a term for every integer below zero */
   double sum = 0;
   for (; q < (single ? 3 : 8) + s; q += 1) {
     double p = inverse_power(q, s, single);
     sum += p;
-    if (q > 0 && p * (q + 1) < (single ? 1e-10 : 1e-17) * sum) return sum;
+    if (q > 0 && p * (q + 1) <= (single ? 1e-10 : 1e-17) * sum) return sum;
   }
   double term = inverse_power(q, s, single);
   double i = 1 / q;
@@ -184,6 +185,7 @@ FN double polynomial(double t, double degree, double (*first)(double), double (*
     double y = closed(t, n);
     if (y == y) return y;
   }
+  if (n > 1e6) return NAN; /* the recurrence takes a step per degree */
   double p = 1;
   double q = n < 1 ? 1 : first(t);
   for (double k = 1; k < n && q == q; k += 1) {
