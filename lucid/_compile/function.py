@@ -311,7 +311,8 @@ def _trace_backward(outputs, inputs):
     cut = _C._trace_steps()
     targets = [t for t in inputs if t.requires_grad] + [t for t in _C._trace_wanting() if all(t is not i for i in inputs)]
     _C._trace_pause(True)
-    seeds = [_C.ones_like(outputs[i].detach()) for i in wanting]
+    # Contiguous, as gradients() hands them to the plan: an output itself may be column-major.
+    seeds = [_C.ones(outputs[i].shape, dtype=outputs[i].dtype, device=outputs[i].device) for i in wanting]
     _C._trace_pause(False)
     for seed in seeds:
         _C._trace_input(seed)

@@ -37,7 +37,8 @@ def test_compiled_is_eager(sample):
         outputs = [t for t in flat(result) if isinstance(t, lucid.Tensor) and t.requires_grad]
         if not outputs or not leaves:
             return values, []
-        seeds = [lucid.ones(o.shape, dtype=o.dtype) for o in outputs]
+        # No two alike: a gradient read in another layout must show.
+        seeds = [lucid.linspace(0.5, 1.5, o.numel()).reshape(o.shape).to(o.dtype) for o in outputs]
         return values, list(lucid.autograd.grad(outputs, leaves, seeds, allow_unused=True))
 
     def eager(*tensors):

@@ -72,7 +72,7 @@ LC_OP(triangular_solve,
              "False) -> (solution: "
              "Tensor, cloned_coefficient: Tensor)",
       .doc = "The solution of A X = input for a triangular A, and a copy of A. linalg.solve_triangular is the newer form.",
-      .method = true, .out = true, .call = triangular_solve_call);
+      .method = true, .out = true, .call = triangular_solve_call, .amp = LC_AMP_CPU_FP32);
 
 /* ---- cholesky ---- */
 
@@ -113,17 +113,18 @@ LC_OP(linalg_cholesky, .sig = "linalg_cholesky(A: Tensor, *, upper: bool = False
       .doc = "L with A = L L^H, for a Hermitian positive definite A of which one triangle is read; or U with A = U^H U. Raises "
              "LinAlgError if A is "
              "not positive definite.",
-      .py = "cholesky", .ns = "linalg", .out = true, .call = linalg_cholesky_call);
+      .py = "cholesky", .ns = "linalg", .out = true, .call = linalg_cholesky_call, .amp = LC_AMP_CPU_FP32);
 COMPOSITE(linalg_cholesky_ex, cholesky(in(0), in[1].b, in[2].b ? "linalg.cholesky_ex" : "", "linalg.cholesky_ex", 2, out))
 LC_OP(
     linalg_cholesky_ex,
     .sig = "linalg_cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> (L: Tensor, info: Tensor)",
     .doc =
         "As cholesky, and per matrix the order of the first leading minor that is not positive (0: none) instead of an error.",
-    .py = "cholesky_ex", .ns = "linalg", .out = true, .call = linalg_cholesky_ex_call);
+    .py = "cholesky_ex", .ns = "linalg", .out = true, .call = linalg_cholesky_ex_call, .amp = LC_AMP_CPU_FP32);
 COMPOSITE(cholesky, cholesky(in(0), in[1].b, "cholesky", "cholesky", 1, out))
 LC_OP(cholesky, .sig = "cholesky(input: Tensor, upper: bool = False) -> Tensor",
-      .doc = "The Cholesky factor of a matrix: linalg.cholesky.", .method = true, .out = true, .call = cholesky_call);
+      .doc = "The Cholesky factor of a matrix: linalg.cholesky.", .method = true, .out = true, .call = cholesky_call,
+      .amp = LC_AMP_CPU_FP32);
 
 /* ---- with a Cholesky factor ---- */
 
@@ -166,7 +167,7 @@ static int cholesky_solve_call(const lc_value *in, lc_tensor **out)
 }
 LC_OP(cholesky_solve, .sig = "cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor",
       .doc = "The solution of A X = input, by the Cholesky factor of A.", .method = true, .out = true,
-      .call = cholesky_solve_call);
+      .call = cholesky_solve_call, .amp = LC_AMP_CPU_FP32);
 static int cholesky_inverse_one_call(const lc_value *in, lc_tensor **out)
 {
     lc_tensor *L = in(0), *I = lc_expand(identity_like(L, rows_of_matrix(L)), L->shape, L->ndim);
@@ -188,7 +189,7 @@ static int cholesky_inverse_call(const lc_value *in, lc_tensor **out)
 }
 LC_OP(cholesky_inverse, .sig = "cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor",
       .doc = "The inverse of the matrix whose Cholesky factor is L.", .method = true, .out = true,
-      .call = cholesky_inverse_call);
+      .call = cholesky_inverse_call, .amp = LC_AMP_CPU_FP32);
 
 /* ---- ldl ---- */
 

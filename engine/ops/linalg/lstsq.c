@@ -104,7 +104,7 @@ LC_OP(linalg_lstsq,
              "Tensor, residuals: "
              "Tensor, rank: Tensor, singular_values: Tensor)",
       .doc = "X with the least |A X - B| for each matrix; driver: 'gelsy' (default), 'gels' (full rank), 'gelsd', 'gelss'.",
-      .py = "lstsq", .ns = "linalg", .out = true, .call = linalg_lstsq_call);
+      .py = "lstsq", .ns = "linalg", .out = true, .call = linalg_lstsq_call, .amp = LC_AMP_CPU_FP32);
 
 /* ---- pinv ---- */
 
@@ -220,7 +220,7 @@ LC_OP(linalg_matrix_rank,
              "hermitian: bool = False) -> "
              "Tensor",
       .doc = "How many singular values exceed max(atol, rtol times the largest).", .py = "matrix_rank", .ns = "linalg",
-      .out = true, .call = linalg_matrix_rank_call);
+      .out = true, .call = linalg_matrix_rank_call, .amp = LC_AMP_CPU_FP32);
 static int linalg_matrix_rank_tol_call(const lc_value *in, lc_tensor **out)
 {
     lc_number_box  box;
@@ -230,4 +230,4 @@ static int linalg_matrix_rank_tol_call(const lc_value *in, lc_tensor **out)
 LC_OP(linalg_matrix_rank_tol,
       .sig = "linalg_matrix_rank_tol(A: Tensor, tol: Tensor | Number, hermitian: bool = False) -> Tensor",
       .doc = "How many singular values exceed tol.", .py = "matrix_rank", .ns = "linalg", .out = true,
-      .call = linalg_matrix_rank_tol_call);
+      .call = linalg_matrix_rank_tol_call, .amp = LC_AMP_CPU_FP32);

@@ -99,7 +99,7 @@ LC_OP(_lu_with_info,
       .sig = "_lu_with_info(input: Tensor, pivot: bool = True, check_errors: bool = True) -> (LU: Tensor, pivots: Tensor, "
              "info: Tensor)",
       .doc = "The LU factorisation with pivots, in one matrix, and per matrix the first zero pivot.",
-      .call = _lu_with_info_call);
+      .call = _lu_with_info_call, .amp = LC_AMP_CPU_FP32);
 
 /* ---- the factors as matrices ---- */
 
@@ -328,7 +328,7 @@ static int solve(lc_tensor *A, lc_tensor *B, bool left, const char *check, const
 COMPOSITE(linalg_solve, solve(in(0), in(1), in[2].b, "linalg.solve", "linalg.solve", 1, out))
 LC_OP(linalg_solve, .sig = "linalg_solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor",
       .doc = "The solution X of A X = B, or of X A = B if left is False. Raises LinAlgError if A is singular.", .py = "solve",
-      .ns = "linalg", .out = true, .call = linalg_solve_call);
+      .ns = "linalg", .out = true, .call = linalg_solve_call, .amp = LC_AMP_CPU_FP32);
 COMPOSITE(linalg_solve_ex, solve(in(0), in(1), in[2].b, in[3].b ? "linalg.solve_ex" : "", "linalg.solve_ex", 2, out))
 LC_OP(linalg_solve_ex,
       .sig = "linalg_solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> (result: Tensor, "
@@ -368,13 +368,13 @@ static int inv(lc_tensor *A, const char *check, const char *f, int n, lc_tensor 
 }
 COMPOSITE(linalg_inv, inv(in(0), "linalg.inv", "linalg.inv", 1, out))
 LC_OP(linalg_inv, .sig = "linalg_inv(A: Tensor) -> Tensor", .doc = "The inverse of A. Raises LinAlgError if there is none.",
-      .py = "inv", .ns = "linalg", .out = true, .call = linalg_inv_call);
+      .py = "inv", .ns = "linalg", .out = true, .call = linalg_inv_call, .amp = LC_AMP_CPU_FP32);
 LC_OP(inverse, .sig = "inverse(input: Tensor) -> Tensor", .doc = "The inverse of a matrix: linalg.inv.", .method = true,
-      .out = true, .call = linalg_inv_call);
+      .out = true, .call = linalg_inv_call, .amp = LC_AMP_CPU_FP32);
 COMPOSITE(linalg_inv_ex, inv(in(0), in[1].b ? "linalg.inv_ex" : "", "linalg.inv_ex", 2, out))
 LC_OP(linalg_inv_ex, .sig = "linalg_inv_ex(A: Tensor, *, check_errors: bool = False) -> (inverse: Tensor, info: Tensor)",
       .doc = "The inverse, and per matrix the first zero pivot (from 1; 0: none) instead of an error.", .py = "inv_ex",
-      .ns = "linalg", .out = true, .call = linalg_inv_ex_call);
+      .ns = "linalg", .out = true, .call = linalg_inv_ex_call, .amp = LC_AMP_CPU_FP32);
 
 /* ---- determinants ---- */
 

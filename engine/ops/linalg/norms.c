@@ -169,7 +169,7 @@ static int linalg_cond_call(const lc_value *in, lc_tensor **out)
 LC_OP(linalg_cond, .sig = "linalg_cond(A: Tensor, p: Number | None = None) -> Tensor",
       .doc = "The condition number: the norm p of A times that of its inverse; infinite for a singular A. p: a norm of "
              "matrix_norm, by default 2.",
-      .py = "cond", .ns = "linalg", .out = true, .call = linalg_cond_call);
+      .py = "cond", .ns = "linalg", .out = true, .call = linalg_cond_call, .amp = LC_AMP_CPU_FP32);
 COMPOSITE(linalg_cond_name, cond(in(0), NULL, in[1].s, out))
 LC_OP(linalg_cond_name, .sig = "linalg_cond_name(A: Tensor, p: str) -> Tensor", .doc = "The condition number by a named norm.",
-      .py = "cond", .ns = "linalg", .out = true, .call = linalg_cond_name_call);
+      .py = "cond", .ns = "linalg", .out = true, .call = linalg_cond_name_call, .amp = LC_AMP_CPU_FP32);

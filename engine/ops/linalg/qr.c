@@ -85,7 +85,8 @@ static int qr_call(const lc_value *in, lc_tensor **out)
     return r.Q ? 0 : -1;
 }
 LC_OP(qr, .sig = "qr(input: Tensor, some: bool = True) -> (Q: Tensor, R: Tensor)",
-      .doc = "The QR decomposition of a matrix: linalg.qr.", .method = true, .out = true, .call = qr_call);
+      .doc = "The QR decomposition of a matrix: linalg.qr.", .method = true, .out = true, .call = qr_call,
+      .amp = LC_AMP_CPU_FP32);
 
 /* ---- geqrf ---- */
 
@@ -107,7 +108,7 @@ LC_OP(geqrf, .sig = "geqrf(input: Tensor) -> (a: Tensor, tau: Tensor)",
       .doc = "R above the vectors of the reflections whose product is Q, and their factors: what householder_product and ormqr "
              "take.",
       .method = true, .out = true, .promote = LC_NO_PROMOTION, .shape = geqrf_shape, .run = geqrf_run, .any_strides = true,
-      .grad = geqrf_grad, .kind = LC_KIND_MATRICES);
+      .grad = geqrf_grad, .kind = LC_KIND_MATRICES, .amp = LC_AMP_CPU_FP32);
 
 /* ---- products of reflections ---- */
 
@@ -211,10 +212,10 @@ static int householder_product_call(const lc_value *in, lc_tensor **out)
 }
 LC_OP(linalg_householder_product, .sig = "linalg_householder_product(A: Tensor, tau: Tensor) -> Tensor",
       .doc = "The first columns of the product of the reflections that geqrf gives: Q.", .py = "householder_product",
-      .ns = "linalg", .out = true, .call = householder_product_call);
+      .ns = "linalg", .out = true, .call = householder_product_call, .amp = LC_AMP_CPU_FP32);
 LC_OP(orgqr, .sig = "orgqr(input: Tensor, tau: Tensor) -> Tensor",
       .doc = "The product of reflections: linalg.householder_product.", .method = true, .out = true,
-      .call = householder_product_call);
+      .call = householder_product_call, .amp = LC_AMP_CPU_FP32);
 
 static int ormqr_shape(const lc_record *call, lc_spec *out)
 {
@@ -272,4 +273,4 @@ static int ormqr_call(const lc_value *in, lc_tensor **out)
 }
 LC_OP(ormqr, .sig = "ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor",
       .doc = "The product of Q, given by reflections as geqrf gives them, and other; of Q's adjoint if transpose.",
-      .method = true, .out = true, .call = ormqr_call);
+      .method = true, .out = true, .call = ormqr_call, .amp = LC_AMP_CPU_FP32);

@@ -87,11 +87,11 @@ COMPOSITE(linalg_eigh, eigh(in(0), in[1].s, true, "linalg.eigh", 2, out))
 LC_OP(linalg_eigh, .sig = "linalg_eigh(A: Tensor, UPLO: str = 'L') -> (eigenvalues: Tensor, eigenvectors: Tensor)",
       .doc = "The eigenvalues, ascending, and vectors (as columns) of a symmetric or Hermitian matrix, of which one triangle "
              "is read.",
-      .py = "eigh", .ns = "linalg", .out = true, .call = linalg_eigh_call);
+      .py = "eigh", .ns = "linalg", .out = true, .call = linalg_eigh_call, .amp = LC_AMP_CPU_FP32);
 COMPOSITE(linalg_eigvalsh, eigh(in(0), in[1].s, false, "linalg.eigvalsh", 1, out))
 LC_OP(linalg_eigvalsh, .sig = "linalg_eigvalsh(A: Tensor, UPLO: str = 'L') -> Tensor",
       .doc = "The eigenvalues, ascending, of a symmetric or Hermitian matrix, of which one triangle is read.", .py = "eigvalsh",
-      .ns = "linalg", .out = true, .call = linalg_eigvalsh_call);
+      .ns = "linalg", .out = true, .call = linalg_eigvalsh_call, .amp = LC_AMP_CPU_FP32);
 
 /* ---- eig ---- */
 
@@ -161,11 +161,11 @@ static int eig(lc_tensor *A, bool vectors, const char *f, int n, lc_tensor **out
 COMPOSITE(linalg_eig, eig(in(0), true, "linalg.eig", 2, out))
 LC_OP(linalg_eig, .sig = "linalg_eig(A: Tensor) -> (eigenvalues: Tensor, eigenvectors: Tensor)",
       .doc = "The eigenvalues and vectors (as columns) of a square matrix; both are complex.", .py = "eig", .ns = "linalg",
-      .out = true, .call = linalg_eig_call);
+      .out = true, .call = linalg_eig_call, .amp = LC_AMP_CPU_FP32);
 COMPOSITE(linalg_eigvals, eig(in(0), false, "linalg.eigvals", 1, out))
 LC_OP(linalg_eigvals, .sig = "linalg_eigvals(A: Tensor) -> Tensor",
       .doc = "The eigenvalues of a square matrix; they are complex.", .py = "eigvals", .ns = "linalg", .out = true,
-      .call = linalg_eigvals_call);
+      .call = linalg_eigvals_call, .amp = LC_AMP_CPU_FP32);
 
 /* ---- svd ---- */
 
@@ -281,14 +281,15 @@ LC_OP(
     .sig =
         "linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> (U: Tensor, S: Tensor, Vh: Tensor)",
     .doc = "A = U diag(S) Vh: singular values, descending, and vectors; U and Vh are square if full_matrices.", .py = "svd",
-    .ns = "linalg", .out = true, .call = linalg_svd_call);
+    .ns = "linalg", .out = true, .call = linalg_svd_call, .amp = LC_AMP_CPU_FP32);
 static int linalg_svdvals_call(const lc_value *in, lc_tensor **out)
 {
     if (check_svd(in(0), in[1].tag == LC_IS_str ? in[1].s : NULL, "linalg.svdvals") < 0) return -1;
     return (out[0] = lc__linalg_svd(in(0), false, wants_grad(in(0)), "linalg.svdvals").S) ? 0 : -1;
 }
 LC_OP(linalg_svdvals, .sig = "linalg_svdvals(A: Tensor, *, driver: str | None = None) -> Tensor",
-      .doc = "The singular values, descending.", .py = "svdvals", .ns = "linalg", .out = true, .call = linalg_svdvals_call);
+      .doc = "The singular values, descending.", .py = "svdvals", .ns = "linalg", .out = true, .call = linalg_svdvals_call,
+      .amp = LC_AMP_CPU_FP32);
 /* The old form gives V, not its adjoint, and zeros where vectors are not asked for. */
 static int svd_call(const lc_value *in, lc_tensor **out)
 {
@@ -309,4 +310,4 @@ static int svd_call(const lc_value *in, lc_tensor **out)
 }
 LC_OP(svd, .sig = "svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> (U: Tensor, S: Tensor, V: Tensor)",
       .doc = "input = U diag(S) V^H. linalg.svd is the newer form, which gives V^H.", .method = true, .out = true,
-      .call = svd_call);
+      .call = svd_call, .amp = LC_AMP_CPU_FP32);

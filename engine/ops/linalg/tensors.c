@@ -88,7 +88,7 @@ static int linalg_tensorinv_call(const lc_value *in, lc_tensor **out)
 LC_OP(linalg_tensorinv, .sig = "linalg_tensorinv(A: Tensor, ind: int = 2) -> Tensor",
       .doc = "The inverse of a tensor as a map from its last dimensions to its first ind: tensordot(inverse, A, ind) is the "
              "identity.",
-      .py = "tensorinv", .ns = "linalg", .out = true, .call = linalg_tensorinv_call);
+      .py = "tensorinv", .ns = "linalg", .out = true, .call = linalg_tensorinv_call, .amp = LC_AMP_CPU_FP32);
 
 static int linalg_tensorsolve_call(const lc_value *in, lc_tensor **out)
 {
@@ -117,4 +117,4 @@ static int linalg_tensorsolve_call(const lc_value *in, lc_tensor **out)
 }
 LC_OP(linalg_tensorsolve, .sig = "linalg_tensorsolve(A: Tensor, B: Tensor, dims: list[int] | None = None) -> Tensor",
       .doc = "X with tensordot(A, X, X.ndim) == B; dims of A are moved to the end first.", .py = "tensorsolve", .ns = "linalg",
-      .out = true, .call = linalg_tensorsolve_call);
+      .out = true, .call = linalg_tensorsolve_call, .amp = LC_AMP_CPU_FP32);
