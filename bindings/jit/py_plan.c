@@ -31,9 +31,44 @@ static void graph_dealloc(PyObject *o)
     if (g) lc_object_release(&g->object);
     Py_TYPE(o)->tp_free(o);
 }
+static int append_new(PyObject *list, PyObject *item) /* takes the reference */
+{
+    int rc = item ? PyList_Append(list, item) : -1;
+    Py_XDECREF(item);
+    return rc;
+}
+static PyObject *generator_object(lc_generator *g)
+{
+    PyGenerator *made = PyObject_New(PyGenerator, &PyGenerator_Type);
+    if (made) made->g = g, made->weakrefs = NULL, lc_object_retain(&g->object);
+    return (PyObject *)made;
+}
+/* Tensors and generators that the steps use and that are no inputs. */
+static PyObject *graph_outside(PyObject *self, UNUSED PyObject *unused)
+{
+    const lc_graph *g = ((PyGraph *)self)->graph;
+    PyObject       *list = PyList_New(0);
+    for (int b = 0; list && b < g->n_buffers; b++)
+        if (g->buffers[b].kind == LC_BUFFER_EXTERNAL && append_new(list, py_wrap(lc_retain(g->buffers[b].tensor))) < 0)
+            Py_CLEAR(list);
+    for (int i = 0; i < g->n_steps; i++) {
+        const lc_step *s = &g->steps[i];
+        for (int k = 0; list && k < s->op->args->n_params; k++)
+            if (s->args[k].tag == LC_IS_generator && s->args[k].gen && append_new(list, generator_object(s->args[k].gen)) < 0)
+                Py_CLEAR(list);
+    }
+    return list;
+}
+static PyMethodDef graph_methods[] = {
+    { "outside", graph_outside, METH_NOARGS, "Tensors and generators that the steps use and that are no inputs." },
+    { 0 },
+};
 static PyTypeObject PyGraph_Type = { PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lucid._C._Graph",
-                                     .tp_basicsize = sizeof(PyGraph), .tp_dealloc = graph_dealloc,
-                                     .tp_flags = Py_TPFLAGS_DEFAULT, .tp_doc = "What a traced function did." };
+                                     .tp_basicsize = sizeof(PyGraph),
+                                     .tp_dealloc = graph_dealloc,
+                                     .tp_methods = graph_methods,
+                                     .tp_flags = Py_TPFLAGS_DEFAULT,
+                                     .tp_doc = "What a traced function did." };
 
 static PyObject *trace_begin(UNUSED PyObject *module, PyObject *inputs)
 {

@@ -1,6 +1,7 @@
 """`lucid.compile` and `lucid.compile_step`: functions and training steps that are recorded once and run in C from then on."""
 
-from .function import Broken, Compiled
+from . import check
+from .function import Broken, compiled
 from .step import CompiledStep
 
 __all__ = ["compile", "compile_step"]
@@ -33,7 +34,7 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="lucid", mode=
         from .module import compiled_module
 
         return compiled_module(model, fullgraph=fullgraph, plans=plans)
-    return Compiled(model, fullgraph=fullgraph, plans=plans)
+    return compiled(model, fullgraph=fullgraph, plans=plans)
 
 
 def check_options(dynamic, backend, mode, options):
@@ -73,4 +74,5 @@ def compile_step(model, loss_fn, optimizer, *, grad_clip=None, scaler=None, sche
     >>> losses[0] > losses[1] > losses[2] > losses[3]
     True
     """
-    return CompiledStep(model, loss_fn, optimizer, grad_clip=grad_clip, scaler=scaler, scheduler=scheduler)
+    kind = check.CheckedStep if check.wanted() else CompiledStep
+    return kind(model, loss_fn, optimizer, grad_clip=grad_clip, scaler=scaler, scheduler=scheduler)

@@ -132,7 +132,7 @@ class Compiled:
         return self if instance is None else functools.partial(self, instance)
 
     def __deepcopy__(self, memo):
-        return Compiled(self._fn, fullgraph=self._fullgraph, plans=self._plans, roots=self._roots)
+        return compiled(self._fn, fullgraph=self._fullgraph, plans=self._plans, roots=self._roots)
 
     def __reduce__(self):
         return _compiled_again, (self._fn, self._fullgraph, self._plans)
@@ -277,8 +277,19 @@ class Compiled:
         del self._traced[: -self._plans]
 
 
+def compiled(fn, **settings):
+    """A Compiled; with LUCID_COMPILE_CHECK=1 one that compares itself with eager.
+
+    >>> lucid._compile.function.compiled(lambda x: x + 1)(lucid.ones(1))
+    tensor([2.])
+    """
+    from . import check
+
+    return (check.CheckedFunction if check.wanted() else Compiled)(fn, **settings)
+
+
 def _compiled_again(fn, fullgraph, plans):
-    return Compiled(fn, fullgraph=fullgraph, plans=plans)
+    return compiled(fn, fullgraph=fullgraph, plans=plans)
 
 
 def _refusal(tensors):
@@ -359,7 +370,7 @@ class _Recorded:
 
     def run(self, ctx, inputs):
         made = self.forward.run(inputs)
-        ctx.inputs, ctx.saved = inputs, made[self.n_outputs :]
+        ctx.inputs, ctx.saved, ctx.recorded = inputs, made[self.n_outputs :], self
         ctx.versions = [t._version for t in (*inputs, *self.watched)]
         outputs = made[: self.n_outputs]
         ctx.mark_non_differentiable(*[outputs[i] for i in self.constant])
@@ -374,7 +385,10 @@ class _Recorded:
         if _C._grad_enabled():
             return self.again(ctx, grads)
         seeds = [grads[i].contiguous() for i in self.wanting]
-        return self.backward.run([*ctx.inputs, *seeds, *ctx.saved])
+        found = self.backward.run([*ctx.inputs, *seeds, *ctx.saved])
+        if (check := getattr(ctx, "check", None)) is not None:
+            check(grads, found)
+        return found
 
     def again(self, ctx, grads):
         """Gradients that are recorded themselves (create_graph): the function runs eagerly once more."""

@@ -6,7 +6,7 @@ buffers, training mode and attributes are one; only calls differ. `module.compil
 
 import copy
 
-from .function import Compiled
+from .function import Compiled, compiled
 
 _classes = {}
 
@@ -67,7 +67,7 @@ def compiled_module(module, *, fullgraph, plans):
     cls = _class_of(type(module))
     made = cls.__new__(cls)
     _attributes(cls).__set__(made, module.__dict__)
-    made_forward = Compiled(module.forward, fullgraph=fullgraph, plans=plans, roots=(module,))
+    made_forward = compiled(module.forward, fullgraph=fullgraph, plans=plans, roots=(module,))
     cls._lucid_compiled.__set__(made, made_forward)
     cls._orig_mod.__set__(made, module)
     return made
@@ -81,5 +81,5 @@ def compile_in_place(module, *, fullgraph, plans):
     True
     """
     forward = type(module).forward.__get__(module)
-    module.__dict__["forward"] = Compiled(forward, fullgraph=fullgraph, plans=plans, roots=(module,))
+    module.__dict__["forward"] = compiled(forward, fullgraph=fullgraph, plans=plans, roots=(module,))
     return module
