@@ -1,0 +1,271 @@
+"""The loop: a pass over the prompt, then a token per pass until every row has ended."""
+
+import time
+
+from .. import _C
+from ..autograd import no_grad
+from .cache import Cache, QuantizedCache, SlidingCache
+from .processors import Sampler
+
+_UNSET = object()
+
+
+class Statistics:
+    """How long a generation took. Seconds; tokens_per_second counts what came after the first token, of all rows.
+
+    >>> lucid.generation.Statistics(3, 2, 1.0, 2.0, 11)
+    3 + 11 tokens, first after 1.00 s, then 9.0 tokens/s
+    """
+
+    def __init__(self, prompt_tokens=0, rows=1, time_to_first_token=0.0, total_time=0.0, new_tokens=0, reused_tokens=0):
+        self.prompt_tokens, self.rows, self.reused_tokens = prompt_tokens, rows, reused_tokens
+        self.time_to_first_token, self.total_time, self.new_tokens = time_to_first_token, total_time, new_tokens
+
+    @property
+    def tokens_per_second(self):
+        later = self.total_time - self.time_to_first_token
+        return max(self.new_tokens - self.rows, 0) / later if later > 0 else 0.0
+
+    def __repr__(self):
+        first = f"first after {self.time_to_first_token:.2f} s"
+        return f"{self.prompt_tokens} + {self.new_tokens} tokens, {first}, then {self.tokens_per_second:.1f} tokens/s"
+
+
+class GenerateOutput:
+    """What generate returns with return_dict_in_generate=True: sequences, scores, finish_reasons, statistics, past_key_values.
+
+    >>> lucid.generation.GenerateOutput(sequences=1, statistics=2).sequences
+    1
+    """
+
+    def __init__(self, sequences, scores=None, finish_reasons=None, statistics=None, past_key_values=None):
+        self.sequences, self.scores, self.finish_reasons = sequences, scores, finish_reasons
+        self.statistics, self.past_key_values = statistics, past_key_values
+
+    def __getitem__(self, name):
+        return getattr(self, name)
+
+
+def _rectangle(ids, attention_mask, pad, device):
+    """Token ids as (rows, length), shorter rows filled on the left, and the mask that says so (None: nothing is filled)."""
+    if isinstance(ids, _C.Tensor):
+        ids = ids.unsqueeze(0) if ids.ndim == 1 else ids
+    else:
+        rows = [ids] if len(ids) and isinstance(ids[0], int) else [list(row) for row in ids]
+        longest = max(map(len, rows), default=0)
+        if attention_mask is None and any(len(row) != longest for row in rows):
+            attention_mask = _C.tensor([[0] * (longest - len(row)) + [1] * len(row) for row in rows])
+        ids = _C.tensor([[pad or 0] * (longest - len(row)) + row for row in rows], dtype=_C.int64)
+    if ids.ndim != 2 or ids.is_floating_point() or not ids.numel():
+        raise ValueError(f"expected rows of token ids, at least one each, got {tuple(ids.shape)} of {ids.dtype}")
+    if attention_mask is not None:
+        attention_mask = attention_mask.unsqueeze(0) if attention_mask.ndim == 1 else attention_mask
+        if attention_mask.shape != ids.shape:
+            raise ValueError(f"attention_mask {tuple(attention_mask.shape)} for tokens {tuple(ids.shape)}")
+        if not bool(attention_mask[:, -1].all()):
+            raise ValueError("rows end in padding: generation needs texts of different lengths filled on the left")
+        attention_mask = None if bool(attention_mask.all()) else attention_mask.to(device=device, dtype=_C.int64)
+    return ids.to(device), attention_mask
+
+
+def _new_cache(kind, config):
+    if kind in (None, "dynamic", "static"):
+        return Cache()
+    if kind == "quantized":
+        return QuantizedCache()
+    if kind == "sliding_window":
+        window = getattr(config, "sliding_window", None)
+        if window is None:
+            raise ValueError("cache_implementation='sliding_window' needs sliding_window in the model's config")
+        return SlidingCache(window)
+    raise ValueError(f"cache_implementation is dynamic, static, quantized or sliding_window, not {kind!r}")
+
+
+class Generation:
+    """A generation under way: `step` computes the next token of every row.
+
+    >>> config = lucid.models.GPT2Config(vocab_size=11, hidden_size=8, num_hidden_layers=1, num_attention_heads=2)
+    >>> model = lucid.models.GPT2LMHeadModel(config).eval()
+    >>> run = lucid.generation.Generation(model, [[1, 2]], max_new_tokens=2, eos_token_id=None)
+    >>> len(run.step()), len(run.step()), run.step()
+    (1, 1, None)
+    """
+
+    def __init__(
+        self,
+        model,
+        input_ids,
+        attention_mask=None,
+        *,
+        max_new_tokens=None,
+        max_length=None,
+        eos_token_id=_UNSET,
+        pad_token_id=None,
+        stop_strings=None,
+        tokenizer=None,
+        stopping_criteria=None,
+        num_return_sequences=1,
+        use_cache=True,
+        past_key_values=None,
+        cache_implementation=None,
+        prefix_cache=None,
+        prefill_chunk=None,
+        output_scores=False,
+        **sampling,
+    ):
+        self.model, config = model, model.config
+        ends = getattr(config, "eos_token_id", None) if eos_token_id is _UNSET else eos_token_id
+        self.ends = [] if ends is None else [ends] if isinstance(ends, int) else list(ends)
+        pad = pad_token_id if pad_token_id is not None else getattr(config, "pad_token_id", None)
+        self.pad = pad if pad is not None else self.ends[0] if self.ends else 0
+        ids, mask = _rectangle(input_ids, attention_mask, self.pad, model.device)
+        if num_return_sequences > 1:
+            ids = ids.repeat_interleave(num_return_sequences, 0)
+            mask = None if mask is None else mask.repeat_interleave(num_return_sequences, 0)
+        rows, length = ids.shape
+        if max_new_tokens is not None and max_length is not None:
+            raise ValueError("max_new_tokens and max_length: give one of them")
+        limit = max_new_tokens if max_new_tokens is not None else (20 if max_length is None else max_length) - length
+        if max_new_tokens is None and max_length is None:
+            limit = 20
+        if limit < 1:
+            raise ValueError(f"nothing to generate: {length} tokens and at most {length + limit}")
+        room = getattr(config, "max_position_embeddings", None)
+        self.limit = limit if room is None else min(limit, room - length + 1)
+        if room is not None and length > room:
+            raise ValueError(f"a prompt of {length} tokens; the model has positions for {room}")
+        if stop_strings is not None:
+            stop_strings = [stop_strings] if isinstance(stop_strings, str) else list(stop_strings)
+            if tokenizer is None:
+                raise ValueError("stop_strings need tokenizer=, to see the text of tokens")
+        self.stop_strings, self.tokenizer, self.criteria = stop_strings or [], tokenizer, list(stopping_criteria or ())
+        self.sampler = Sampler(prompt_length=length, mask=mask, rows=rows, eos_token_id=self.ends, **sampling)
+        self.ids, self.mask, self.prompt = ids, mask, length
+        self.new = [[] for _ in range(rows)]
+        self.reasons = [None] * rows
+        self.scores = [] if output_scores else None
+        self.prefill_chunk = prefill_chunk
+        self.prefix_cache = prefix_cache
+        self.statistics = Statistics(rows * length if mask is None else int(mask.sum()), rows)
+        self.started, self.logits = time.perf_counter(), None
+        self._find_cache(use_cache, past_key_values, cache_implementation)
+
+    def _find_cache(self, use_cache, cache, kind):
+        if not use_cache:
+            if cache is not None or kind is not None or self.prefix_cache is not None:
+                raise ValueError("use_cache=False and a cache: give one of them")
+            self.cache = None
+            return
+        if self.prefix_cache is not None:
+            if len(self.new) > 1 or cache is not None or kind is not None:
+                raise ValueError("prefix_cache is for one text at a time, and brings its own cache")
+            cache, self.statistics.reused_tokens = self.prefix_cache.take(self.ids[0].tolist())
+        self.cache = cache if cache is not None else _new_cache(kind, self.model.config)
+        if self.cache.length >= self.ids.shape[1]:
+            raise ValueError(f"the cache has {self.cache.length} tokens already; give it and the text that goes on from them")
+
+    def _forward(self, begin, end):
+        """Logits behind token end - 1, from the tokens that the cache does not have."""
+        mask = positions = None
+        if self.mask is not None:
+            mask = self.mask[:, :end]
+            positions = (mask.cumsum(-1) - 1).clamp(min=0)[:, begin:end]
+        out = self.model(
+            self.ids[:, begin:end],
+            attention_mask=mask,
+            position_ids=positions,
+            past_key_values=self.cache,
+            logits_to_keep=1,
+        )
+        return out.logits[:, -1]
+
+    def _next_logits(self):
+        end = self.ids.shape[1]
+        if self.cache is None:
+            return self._forward(0, end)
+        begin = self.cache.length
+        if self.prefill_chunk:  # a long prompt in pieces: less memory at once
+            while end - begin > self.prefill_chunk:
+                self._forward(begin, begin + self.prefill_chunk)
+                begin += self.prefill_chunk
+        return self._forward(begin, end)
+
+    def step(self):
+        """The next token of every row (of one that has ended: padding), or None when all have ended."""
+        if all(self.reasons):
+            return None
+        with no_grad():
+            self.logits = self._next_logits()
+            tokens = self.sampler(self.ids, self.logits)
+        if self.scores is not None:
+            self.scores.append(self.sampler.scores)
+        tokens = [self.pad if done else token for token, done in zip(tokens, self.reasons)]
+        self.ids = _C.cat([self.ids, _C.tensor(tokens, device=self.ids.device).unsqueeze(1)], 1)
+        if self.mask is not None:
+            self.mask = _C.cat([self.mask, _C.ones(len(tokens), 1, dtype=_C.int64, device=self.mask.device)], 1)
+        now = time.perf_counter() - self.started
+        if not self.statistics.new_tokens:
+            self.statistics.time_to_first_token = now
+        self.statistics.total_time = now
+        for row, token in enumerate(tokens):
+            if self.reasons[row] is None:
+                self.statistics.new_tokens += 1
+                self.new[row].append(token)
+                self.reasons[row] = self._reason(row, token)
+        for criterion in self.criteria:
+            answer = criterion(self.ids, self.sampler.scores)
+            for row, stop in enumerate(answer.tolist() if isinstance(answer, _C.Tensor) else [answer] * len(tokens)):
+                if stop and self.reasons[row] is None:
+                    self.reasons[row] = "stop"
+        if all(self.reasons) and self.prefix_cache is not None:
+            self.prefix_cache.keep(self.ids[0].tolist(), self.cache)
+        return tokens
+
+    def _reason(self, row, token):
+        if token in self.ends:
+            return "stop"
+        if self.stop_strings:
+            text = self.tokenizer.decode(self.new[row][-16 - max(map(len, self.stop_strings)) :])
+            if any(stop in text for stop in self.stop_strings):
+                return "stop"
+        return "length" if len(self.new[row]) >= self.limit else None
+
+    def stop(self):
+        """End all rows now."""
+        self.reasons = [reason or "cancelled" for reason in self.reasons]
+
+
+def generate(model, input_ids, attention_mask=None, *, return_dict_in_generate=False, callback=None, **options):
+    """Continue token ids with a language model; the result has prompt and continuation, ended rows filled with padding.
+
+    input_ids: a tensor (rows, length), or lists of ids (shorter ones are filled on the left). Without do_sample=True the
+    likeliest token is taken.
+
+    max_new_tokens (20), max_length, min_new_tokens; do_sample, temperature, top_k (50), top_p, min_p; repetition_penalty,
+    presence_penalty, frequency_penalty, no_repeat_ngram_size; logits_processor, stopping_criteria: lists of functions of
+    (ids, scores); eos_token_id (one or several; the config's unless given), pad_token_id; stop_strings with tokenizer;
+    num_return_sequences; seed (an int, or one per row); use_cache, past_key_values, cache_implementation ("dynamic",
+    "quantized", "sliding_window"), prefix_cache, prefill_chunk; output_scores.
+
+    callback(tokens) is called with the new token of every row; generation ends if it returns False.
+
+    >>> config = lucid.models.GPT2Config(vocab_size=11, hidden_size=8, num_hidden_layers=1, num_attention_heads=2)
+    >>> model = lucid.models.GPT2LMHeadModel(config).eval()
+    >>> a = lucid.generation.generate(model, [[1, 2], [3]], max_new_tokens=3, do_sample=True, seed=0, eos_token_id=None)
+    >>> b = lucid.generation.generate(model, [[1, 2], [3]], max_new_tokens=3, do_sample=True, seed=0, eos_token_id=None)
+    >>> bool((a == b).all()), tuple(a.shape)
+    (True, (2, 5))
+    """
+    run = Generation(model, input_ids, attention_mask, **options)
+    while (tokens := run.step()) is not None:
+        if callback is not None and callback(tokens) is False:
+            run.stop()
+    if not return_dict_in_generate:
+        return run.ids
+    return GenerateOutput(
+        sequences=run.ids,
+        scores=run.scores,
+        finish_reasons=run.reasons,
+        statistics=run.statistics,
+        past_key_values=run.cache,
+    )

@@ -1,0 +1,387 @@
+"""BERT (Devlin et al., 2018) and models of its shape, MiniLM among them, with transformers' keys."""
+
+import dataclasses
+
+from ... import _C, nn
+from ...autograd import no_grad
+from ...nn import functional as F
+from ..base import ModelConfig, PretrainedModel
+from ..outputs import (
+    BaseModelOutputWithPooling,
+    MaskedLMOutput,
+    QuestionAnsweringModelOutput,
+    SequenceClassifierOutput,
+    TokenClassifierOutput,
+)
+from ..registry import family
+from .attention import Sight, attend
+from .language import classification_loss, inputs_of
+
+_ACTIVATIONS = {
+    "gelu": F.gelu,
+    "gelu_new": lambda x: F.gelu(x, approximate="tanh"),
+    "gelu_pytorch_tanh": lambda x: F.gelu(x, approximate="tanh"),
+    "relu": F.relu,
+    "silu": F.silu,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class BertConfig(ModelConfig):
+    """The settings of BERT; defaults are those of bert-base-uncased.
+
+    >>> lucid.models.BertConfig.from_dict({"hidden_dropout_prob": 0.0}).hidden_dropout
+    0.0
+    """
+
+    vocab_size: int = 30522
+    hidden_size: int = 768
+    num_hidden_layers: int = 12
+    num_attention_heads: int = 12
+    intermediate_size: int = 3072
+    hidden_act: str = "gelu"
+    hidden_dropout: float = 0.1
+    attention_dropout: float = 0.1
+    classifier_dropout: float | None = None
+    max_position_embeddings: int = 512
+    type_vocab_size: int = 2
+    initializer_range: float = 0.02
+    layer_norm_eps: float = 1e-12
+    pad_token_id: int | None = 0
+    tie_word_embeddings: bool = True
+    num_labels: int = 2
+
+    model_type = "bert"
+    aliases = {"hidden_dropout_prob": "hidden_dropout", "attention_probs_dropout_prob": "attention_dropout"}
+    only = {"position_embedding_type": "absolute", "is_decoder": False, "add_cross_attention": False}
+
+    def __post_init__(self):
+        if self.hidden_size % self.num_attention_heads:
+            raise ValueError(
+                f"hidden_size {self.hidden_size} is not a multiple of num_attention_heads {self.num_attention_heads}"
+            )
+        if self.hidden_act not in _ACTIVATIONS:
+            raise ValueError(f"hidden_act is one of {', '.join(_ACTIVATIONS)}, not {self.hidden_act!r}")
+
+
+class _Embeddings(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        width = config.hidden_size
+        self.word_embeddings = nn.Embedding(config.vocab_size, width, padding_idx=config.pad_token_id)
+        self.position_embeddings = nn.Embedding(config.max_position_embeddings, width)
+        self.token_type_embeddings = nn.Embedding(config.type_vocab_size, width)
+        self.LayerNorm = nn.LayerNorm(width, eps=config.layer_norm_eps)
+        self.dropout = nn.Dropout(config.hidden_dropout)
+
+    def forward(self, input_ids, token_type_ids, position_ids, inputs_embeds):
+        x = inputs_of(self.word_embeddings, input_ids, inputs_embeds)
+        length = x.shape[1]
+        if length > self.position_embeddings.num_embeddings:
+            raise ValueError(f"{length} tokens; the model has positions for {self.position_embeddings.num_embeddings}")
+        if token_type_ids is None:
+            x = x + self.token_type_embeddings.weight[0]
+        else:
+            x = x + self.token_type_embeddings(token_type_ids)
+        positions = self.position_embeddings.weight[:length] if position_ids is None else self.position_embeddings(position_ids)
+        return self.dropout(self.LayerNorm(x + positions))
+
+
+class _SelfAttention(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.heads, self.dropout = config.num_attention_heads, config.attention_dropout
+        self.query, self.key, self.value = (nn.Linear(config.hidden_size, config.hidden_size) for _ in range(3))
+
+    def forward(self, x, sight):
+        batch, length, width = x.shape
+        q, k, v = (
+            p(x).view(batch, length, self.heads, width // self.heads).transpose(1, 2)
+            for p in (self.query, self.key, self.value)
+        )
+        y = attend(q, k, v, sight, None, self.dropout if self.training else 0.0)
+        return y.transpose(1, 2).reshape(batch, length, width)
+
+
+class _Output(nn.Module):  # a layer, added to what it was computed from, and normalised
+    def __init__(self, inner, config):
+        super().__init__()
+        self.dense = nn.Linear(inner, config.hidden_size)
+        self.LayerNorm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
+        self.dropout = nn.Dropout(config.hidden_dropout)
+
+    def forward(self, x, residual):
+        return self.LayerNorm(self.dropout(self.dense(x)) + residual)
+
+
+class _Attention(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.self = _SelfAttention(config)
+        self.output = _Output(config.hidden_size, config)
+
+    def forward(self, x, sight):
+        return self.output(self.self(x, sight), x)
+
+
+class _Dense(nn.Module):
+    def __init__(self, inner, outer, act):
+        super().__init__()
+        self.dense = nn.Linear(inner, outer)
+        self.act = act
+
+    def forward(self, x):
+        return self.act(self.dense(x))
+
+
+class _Layer(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.attention = _Attention(config)
+        self.intermediate = _Dense(config.hidden_size, config.intermediate_size, _ACTIVATIONS[config.hidden_act])
+        self.output = _Output(config.intermediate_size, config)
+
+    def forward(self, x, sight):
+        x = self.attention(x, sight)
+        return self.output(self.intermediate(x), x)
+
+
+class _Encoder(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.layer = nn.ModuleList([_Layer(config) for _ in range(config.num_hidden_layers)])
+
+
+class BertModel(PretrainedModel):
+    """BERT without a head: a vector per token, and one for the text (`pooler_output`).
+
+    >>> config = lucid.models.BertConfig(vocab_size=11, hidden_size=8, num_hidden_layers=1,
+    ...     num_attention_heads=2, intermediate_size=16)
+    >>> out = lucid.models.BertModel(config)(lucid.tensor([[1, 2, 3]]))
+    >>> tuple(out.last_hidden_state.shape), tuple(out.pooler_output.shape)
+    ((1, 3, 8), (1, 8))
+    """
+
+    config_class = BertConfig
+    base_model_prefix = "bert"
+    ignored_keys = (r"embeddings\.position_ids$", r"^cls\.")
+    renamed_keys = ((r"LayerNorm\.gamma$", "LayerNorm.weight"), (r"LayerNorm\.beta$", "LayerNorm.bias"))
+    head_keys = ("pooler.",)
+
+    def __init__(self, config, add_pooling_layer=True):
+        super().__init__(config)
+        self.embeddings = _Embeddings(config)
+        self.encoder = _Encoder(config)
+        self.pooler = _Dense(config.hidden_size, config.hidden_size, _C.tanh) if add_pooling_layer else None
+        start(self, config)
+
+    def get_input_embeddings(self):
+        return self.embeddings.word_embeddings
+
+    def forward(
+        self,
+        input_ids=None,
+        attention_mask=None,
+        token_type_ids=None,
+        position_ids=None,
+        inputs_embeds=None,
+        output_hidden_states=False,
+    ):
+        x = self.embeddings(input_ids, token_type_ids, position_ids, inputs_embeds)
+        mask = None if attention_mask is None else attention_mask.to(_C.bool)
+        if mask is not None and mask.ndim == 2:
+            mask = None if bool(mask.all()) else mask[:, None, None, :]
+        sight, states = Sight(mask), [x]
+        for layer in self.encoder.layer:
+            x = layer(x, sight)
+            states.append(x)
+        return BaseModelOutputWithPooling(
+            last_hidden_state=x,
+            pooler_output=None if self.pooler is None else self.pooler(x[:, 0]),
+            hidden_states=tuple(states) if output_hidden_states else None,
+        )
+
+
+def start(model, config):
+    """First values: small normal weights, zero biases.
+
+    >>> from lucid.models.text.bert import start
+    >>> layer = lucid.nn.Sequential(lucid.nn.Linear(2, 2))
+    >>> start(layer, lucid.models.BertConfig())
+    >>> layer[0].bias.tolist()
+    [0.0, 0.0]
+    """
+    for module in model.modules():
+        if isinstance(module, (nn.Linear, nn.Embedding)):
+            nn.init.normal_(module.weight, std=config.initializer_range)
+            if getattr(module, "bias", None) is not None:
+                nn.init.zeros_(module.bias)
+            if getattr(module, "padding_idx", None) is not None:
+                with no_grad():
+                    module.weight[module.padding_idx].zero_()
+
+
+class _Predictions(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.transform = _Dense(config.hidden_size, config.hidden_size, _ACTIVATIONS[config.hidden_act])
+        self.transform.LayerNorm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
+        self.decoder = nn.Linear(config.hidden_size, config.vocab_size)
+        self.bias = self.decoder.bias
+
+    def forward(self, x):
+        return self.decoder(self.transform.LayerNorm(self.transform(x)))
+
+
+class _MaskedHead(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.predictions = _Predictions(config)
+
+
+class _Task(PretrainedModel):
+    config_class = BertConfig
+    base_model_prefix = "bert"
+    renamed_keys = BertModel.renamed_keys
+    ignored_keys = (r"embeddings\.position_ids$", r"^cls\.", r"^bert\.pooler\.")
+
+    def __init__(self, config, pools=False):
+        super().__init__(config)
+        self.bert = BertModel(config, add_pooling_layer=pools)
+        rate = config.hidden_dropout if config.classifier_dropout is None else config.classifier_dropout
+        self.dropout = nn.Dropout(rate)
+
+
+class BertForMaskedLM(_Task):
+    """BERT that fills in masked words.
+
+    >>> config = lucid.models.BertConfig(vocab_size=11, hidden_size=8, num_hidden_layers=1,
+    ...     num_attention_heads=2, intermediate_size=16)
+    >>> ids = lucid.tensor([[1, 2, 3]])
+    >>> tuple(lucid.models.BertForMaskedLM(config)(ids, labels=ids).logits.shape)
+    (1, 3, 11)
+    """
+
+    ignored_keys = (r"embeddings\.position_ids$", r"^cls\.seq_relationship\.", r"^bert\.pooler\.")
+    tied_keys = {
+        "cls.predictions.decoder.weight": "bert.embeddings.word_embeddings.weight",
+        "cls.predictions.decoder.bias": "cls.predictions.bias",
+    }
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.cls = _MaskedHead(config)
+        start(self.cls, config)
+        self.tie_weights()
+
+    def tied(self):
+        return self.tied_keys if self.config.tie_word_embeddings else dict([*self.tied_keys.items()][1:])
+
+    def forward(self, input_ids=None, attention_mask=None, token_type_ids=None, labels=None, **options):
+        out = self.bert(input_ids, attention_mask, token_type_ids, **options)
+        logits = self.cls.predictions(out.last_hidden_state)
+        loss = None if labels is None else F.cross_entropy(logits.view(-1, logits.shape[-1]), labels.view(-1))
+        return MaskedLMOutput(loss=loss, logits=logits, hidden_states=out.hidden_states)
+
+
+class BertForSequenceClassification(_Task):
+    """BERT that classifies texts.
+
+    >>> config = lucid.models.BertConfig(vocab_size=11, hidden_size=8, num_hidden_layers=1,
+    ...     num_attention_heads=2, intermediate_size=16, num_labels=3)
+    >>> out = lucid.models.BertForSequenceClassification(config)(lucid.tensor([[1, 2, 3]]), labels=lucid.tensor([2]))
+    >>> tuple(out.logits.shape), out.loss.ndim
+    ((1, 3), 0)
+    """
+
+    ignored_keys = _Task.ignored_keys[:2]
+    head_keys = ("classifier.", "bert.pooler.")
+
+    def __init__(self, config):
+        super().__init__(config, pools=True)
+        self.classifier = nn.Linear(config.hidden_size, config.num_labels)
+        start(self.classifier, config)
+
+    def forward(self, input_ids=None, attention_mask=None, token_type_ids=None, labels=None, **options):
+        out = self.bert(input_ids, attention_mask, token_type_ids, **options)
+        logits = self.classifier(self.dropout(out.pooler_output))
+        loss = None if labels is None else classification_loss(logits, labels, self.config.num_labels)
+        return SequenceClassifierOutput(loss=loss, logits=logits, hidden_states=out.hidden_states)
+
+
+class BertForTokenClassification(_Task):
+    """BERT that classifies every token.
+
+    >>> config = lucid.models.BertConfig(vocab_size=11, hidden_size=8, num_hidden_layers=1,
+    ...     num_attention_heads=2, intermediate_size=16)
+    >>> tuple(lucid.models.BertForTokenClassification(config)(lucid.tensor([[1, 2, 3]])).logits.shape)
+    (1, 3, 2)
+    """
+
+    head_keys = ("classifier.",)
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.classifier = nn.Linear(config.hidden_size, config.num_labels)
+        start(self.classifier, config)
+
+    def forward(self, input_ids=None, attention_mask=None, token_type_ids=None, labels=None, **options):
+        out = self.bert(input_ids, attention_mask, token_type_ids, **options)
+        logits = self.classifier(self.dropout(out.last_hidden_state))
+        loss = None if labels is None else F.cross_entropy(logits.view(-1, logits.shape[-1]), labels.view(-1))
+        return TokenClassifierOutput(loss=loss, logits=logits, hidden_states=out.hidden_states)
+
+
+class BertForQuestionAnswering(_Task):
+    """BERT that finds where an answer begins and ends.
+
+    >>> config = lucid.models.BertConfig(vocab_size=11, hidden_size=8, num_hidden_layers=1,
+    ...     num_attention_heads=2, intermediate_size=16)
+    >>> tuple(lucid.models.BertForQuestionAnswering(config)(lucid.tensor([[1, 2, 3]])).start_logits.shape)
+    (1, 3)
+    """
+
+    head_keys = ("qa_outputs.",)
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.qa_outputs = nn.Linear(config.hidden_size, 2)
+        start(self.qa_outputs, config)
+
+    def forward(
+        self, input_ids=None, attention_mask=None, token_type_ids=None, start_positions=None, end_positions=None, **options
+    ):
+        out = self.bert(input_ids, attention_mask, token_type_ids, **options)
+        begin, end = self.qa_outputs(out.last_hidden_state).unbind(-1)
+        loss = None
+        if start_positions is not None and end_positions is not None:
+            beyond = begin.shape[1]  # positions outside the text do not count
+            places = (p.view(-1).clamp(0, beyond) for p in (start_positions, end_positions))
+            loss = sum(F.cross_entropy(l, p, ignore_index=beyond) for l, p in zip((begin, end), places)) / 2
+        return QuestionAnsweringModelOutput(loss=loss, start_logits=begin, end_logits=end, hidden_states=out.hidden_states)
+
+
+def _size(width, layers, heads):
+    return dict(hidden_size=width, num_hidden_layers=layers, num_attention_heads=heads, intermediate_size=4 * width)
+
+
+globals().update(
+    family(
+        BertConfig,
+        {
+            "": (BertModel, "base"),
+            "_mlm": (BertForMaskedLM, "masked-lm"),
+            "_cls": (BertForSequenceClassification, "sequence-classification"),
+            "_token_cls": (BertForTokenClassification, "token-classification"),
+            "_qa": (BertForQuestionAnswering, "question-answering"),
+        },
+        {
+            "bert_tiny": _size(128, 2, 2),
+            "bert_mini": _size(256, 4, 4),
+            "bert_small": _size(512, 4, 8),
+            "bert_medium": _size(512, 8, 8),
+            "bert_base": {},
+            "bert_large": _size(1024, 24, 16),
+        },
+    )
+)

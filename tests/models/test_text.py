@@ -1,0 +1,86 @@
+"""Text models compute what transformers computes: from numbers it once gave, and side by side where it is installed."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import lucid
+from lucid import models
+
+from . import cases
+
+HERE = pathlib.Path(__file__).parent
+NUMBERS = json.loads((HERE / "numbers.json").read_text())
+FIELDS = ("logits", "last_hidden_state", "pooler_output", "start_logits", "end_logits")
+
+
+def build(name):
+    kind, fields = cases.CASES[name]
+    model_class = getattr(models, kind)
+    model = model_class(model_class.config_class.from_dict(fields)).eval()
+    done = set()
+    with lucid.no_grad():
+        for key, tensor in model.state_dict().items():
+            if tensor.data_ptr() not in done:
+                done.add(tensor.data_ptr())
+                tensor.copy_(lucid.tensor(cases.values(key, tensor.numel()), dtype=lucid.float64).view(tensor.shape))
+    return model, {key: lucid.tensor(value) for key, value in cases.labels_for(kind).items()}
+
+
+@pytest.mark.parametrize("name", cases.CASES)
+def test_as_transformers(name):
+    expected = NUMBERS[name]
+    model, extra = build(name)
+    ids, mask = lucid.tensor(cases.IDS), lucid.tensor(cases.MASK)
+    shapes = {key: list(t.shape) for key, t in model.state_dict().items()}
+    assert shapes == expected["keys"]
+    assert sum(p.numel() for p in model.parameters()) == expected["count"]
+    out = model(ids, attention_mask=mask, **extra)
+    compared = 0
+    for field in FIELDS:
+        if field in expected:
+            value = getattr(out, field)
+            picked = value[:, (-1, -3)] if value.ndim == 3 else value
+            assert (picked.flatten() - lucid.tensor(expected[field])).abs().max() < 1e-4
+            compared += 1
+    assert compared
+    if extra:
+        assert abs(float(out.loss) - expected["loss"]) < 1e-5
+        out.loss.backward()
+        norms = {key: float(p.grad.norm()) for key, p in model.named_parameters() if p.grad is not None}
+        assert set(norms) == set(expected["norms"])
+        for key, norm in norms.items():
+            assert norm == pytest.approx(expected["norms"][key], rel=1e-3, abs=1e-4), key
+
+
+def python_with_transformers():
+    """A Python that has transformers: this one, or the one of the environment's LUCID_REFERENCE_PYTHON."""
+    python = os.environ.get("LUCID_REFERENCE_PYTHON", sys.executable)
+    found = subprocess.run([python, "-c", "import torch, transformers"], capture_output=True)
+    return python if found.returncode == 0 else None
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    python = python_with_transformers()
+    if python is None:
+        pytest.skip("transformers is not installed (LUCID_REFERENCE_PYTHON names a Python that has it)")
+    root = tmp_path_factory.mktemp("cases")
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    subprocess.run([python, str(HERE / "reference.py"), str(root)], check=True, env=environment)
+    return root, python
+
+
+@pytest.mark.parametrize("name", cases.CASES)
+def test_folders_of_transformers(folders, name):
+    folder = folders[0] / f"case{list(cases.CASES).index(name)}"
+    model = getattr(models, cases.CASES[name][0]).from_pretrained(folder)
+    expected = json.loads((folder / "outputs.json").read_text())
+    out = model(lucid.tensor(cases.IDS), attention_mask=lucid.tensor(cases.MASK))
+    for field in FIELDS:
+        if field in expected:
+            assert (getattr(out, field)[:, :8] - lucid.tensor(expected[field])[:, :8]).abs().max() < 1e-4
