@@ -138,7 +138,9 @@ static PyObject *op_call(PyObject *self, PyObject *const *args, size_t nargs, Py
 
 PyObject *py_call_operator(PyOp *op, PyObject *const *args, Py_ssize_t n)
 {
+    py_nobody_answered = false;
     PyObject *result = call(op, args, n, NULL);
+    if (!result && py_nobody_answered) PyErr_Clear(); /* the method of the other operand is next */
     return result || PyErr_Occurred() ? result : Py_NewRef(Py_NotImplemented);
 }
 

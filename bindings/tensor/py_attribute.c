@@ -19,22 +19,33 @@ static COLD PyObject *fresh_size(PyTensor *self)
     for (int d = 0; d < self->t->ndim && d < PY_SEEN; d++) self->seen[d] = self->t->shape[d];
     return Py_XNewRef(self->size);
 }
+static COLD PyObject *other_shape(PyObject *descriptor, PyObject *self) /* NULL without an exception: as of any tensor */
+{
+    if (!py_is_tensor(self))
+        return PyErr_Format(PyExc_TypeError, "shape is an attribute of tensors, not of %s", Py_TYPE(self)->tp_name);
+    return py_overrides ? py_override_attribute(descriptor, "__get__", &self, 1) : NULL;
+}
 /* A descriptor of its own: the interpreter's getset costs two more calls, and this attribute is hot. */
 static PyObject *shape_get(PyObject *descriptor, PyObject *self, UNUSED PyObject *type)
 {
     if (!self) return Py_NewRef(descriptor);
-    if (!py_is_tensor(self))
-        return PyErr_Format(PyExc_TypeError, "shape is an attribute of tensors, not of %s", Py_TYPE(self)->tp_name);
+    if (Py_TYPE(self) != &PyTensor_Type || py_overrides) {
+        PyObject *result = other_shape(descriptor, self);
+        if (result || PyErr_Occurred()) return result;
+    }
     return size_is_current((PyTensor *)self) ? Py_NewRef(((PyTensor *)self)->size) : fresh_size((PyTensor *)self);
 }
 static int shape_set(UNUSED PyObject *descriptor, UNUSED PyObject *self, UNUSED PyObject *value)
 {
     return PyErr_SetString(PyExc_AttributeError, "attribute 'shape' of 'lucid.Tensor' objects is not writable"), -1;
 }
+static PyObject    *shape_name(UNUSED PyObject *self, UNUSED void *unused) { return PyUnicode_FromString("shape"); }
+static PyGetSetDef  shape_members[] = { { "__name__", shape_name, NULL, NULL, NULL }, { 0 } };
 static PyTypeObject shape_type = { PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lucid._C.shape_attribute",
                                    .tp_basicsize = sizeof(PyObject),
                                    .tp_flags = Py_TPFLAGS_DEFAULT,
                                    .tp_doc = "The size of every dimension.",
+                                   .tp_getset = shape_members,
                                    .tp_descr_get = shape_get,
                                    .tp_descr_set = shape_set };
 

@@ -68,7 +68,9 @@ static lc_tensor *copy_of(const request *r)
 
 static PyObject *tensor(UNUSED PyObject *module, PyObject *const *args, Py_ssize_t n, PyObject *names)
 {
-    request r;
+    request   r;
+    PyObject *other = py_overrides ? py_try_modes("tensor", args, n, names) : NULL;
+    if (other || PyErr_Occurred()) return other;
     if (read_request(&r, "tensor", 0, args, n, names) < 0) return NULL;
     if (py_is_tensor(r.data) &&
         PyErr_WarnEx(PyExc_UserWarning,
@@ -110,14 +112,18 @@ static PyObject *share_or_copy(const request *r)
 
 static PyObject *as_tensor(UNUSED PyObject *module, PyObject *const *args, Py_ssize_t n, PyObject *names)
 {
-    request r;
+    request   r;
+    PyObject *other = py_overrides ? py_try_modes("as_tensor", args, n, names) : NULL;
+    if (other || PyErr_Occurred()) return other;
     return read_request(&r, "as_tensor", 2, args, n, names) < 0 ? NULL : share_or_copy(&r);
 }
 
 /* asarray(obj, *, dtype, device, copy, requires_grad): PyTorch names the first argument obj. */
 static PyObject *asarray(UNUSED PyObject *module, PyObject *const *args, Py_ssize_t n, PyObject *names)
 {
-    request r;
+    request   r;
+    PyObject *other = py_overrides ? py_try_modes("asarray", args, n, names) : NULL;
+    if (other || PyErr_Occurred()) return other;
     if (read_request(&r, "asarray", 0, args, n, names) < 0) return NULL;
     bool own = py_is_tensor(r.data) || py_is_array(r.data);
     if (r.alias && !own) return PyErr_SetString(PyExc_ValueError, "can't alias arbitrary sequence into a tensor."), NULL;

@@ -247,17 +247,12 @@ static lc_tensor *result_of(cursor *c, lc_tensor *t)
     return call(ALIAS, (lc_value[]){ TENSOR(t) }, 1); /* x[...] is a new tensor */
 }
 
-static PyObject *tensor_method(const char *name) /* borrowed: the function that an override gets */
-{
-    return PyDict_GetItemString(PyTensor_Type.tp_dict, name);
-}
-
 static PyObject *get_item(PyObject *self, PyObject *key)
 {
     cursor     c;
     lc_tensor *t = py_tensor(self);
     if (py_overrides) {
-        PyObject *result = py_try_override(tensor_method("__getitem__"), (PyObject *[]){ self, key }, 2, NULL);
+        PyObject *result = py_try_override_slot("__getitem__", (PyObject *[]){ self, key }, 2);
         if (result || PyErr_Occurred()) return result;
     }
     if (PyLong_CheckExact(key) && t->ndim && used[SELECT].op) { /* x[3] */
@@ -340,7 +335,7 @@ static int set_item(PyObject *self, PyObject *key, PyObject *value)
     int    number = 0;
     if (!value) return PyErr_SetString(PyExc_TypeError, "Tensor does not support deleting items"), -1;
     if (py_overrides) {
-        PyObject *result = py_try_override(tensor_method("__setitem__"), (PyObject *[]){ self, key, value }, 3, NULL);
+        PyObject *result = py_try_override_slot("__setitem__", (PyObject *[]){ self, key, value }, 3);
         Py_XDECREF(result);
         if (result || PyErr_Occurred()) return result ? 0 : -1;
     }
@@ -361,6 +356,13 @@ static int set_item(PyObject *self, PyObject *key, PyObject *value)
 /* --- sequence ------------------------------------------------------------------------------------------------------------------------ */
 static Py_ssize_t length(PyObject *self)
 {
+    PyObject *other = py_overrides ? py_try_override_slot("__len__", &self, 1) : NULL;
+    if (other) {
+        Py_ssize_t n = PyLong_AsSsize_t(other);
+        Py_DECREF(other);
+        return n;
+    }
+    if (PyErr_Occurred()) return -1;
     if (py_tensor(self)->ndim == 0) return PyErr_SetString(PyExc_TypeError, "len() of a 0-d tensor"), -1;
     return (Py_ssize_t)py_tensor(self)->shape[0];
 }
@@ -374,7 +376,14 @@ static PyObject *item_at(PyObject *self, Py_ssize_t i) /* PySequence_GetItem; ne
 
 static int contains(PyObject *self, PyObject *value)
 {
-    lc_value number;
+    lc_value  number;
+    PyObject *other = py_overrides ? py_try_override_slot("__contains__", (PyObject *[]){ self, value }, 2) : NULL;
+    if (other) {
+        int truth = PyObject_IsTrue(other);
+        Py_DECREF(other);
+        return truth;
+    }
+    if (PyErr_Occurred()) return -1;
     if (!py_is_tensor(value) && py_convert_number(value, &number) != 1) {
         if (!PyErr_Occurred())
             py_fail(LucidError, "Tensor.__contains__ only supports Tensor or scalar, but you passed in a %s.",

@@ -195,11 +195,7 @@ static PyTypeObject *tensor_class(PyObject *cls)
 static PyObject *m_as_subclass(PyObject *self, PyObject *cls)
 {
     PyTypeObject *type = tensor_class(cls);
-    const lc_op  *alias = py_engine_op("alias");
-    if (!type) return NULL;
-    if (!alias) return py_wrap_as(type, lc_tensor_alias(T, true));
-    lc_tensor *t = py_call_raw(alias, &(lc_value){ .tag = LC_IS_tensor, .t = T }, 1);
-    return t ? py_wrap_as(type, t) : NULL;
+    return type ? py_as_class(self, type) : NULL;
 }
 
 /* _make_subclass(cls, data, require_grad=False): the constructor of Parameter. Shares the values, has no history. */
@@ -213,6 +209,13 @@ static PyObject *m_make_subclass(UNUSED PyObject *unused, PyObject *args)
     if (!t) return type ? py_raise() : NULL;
     if (requires_grad && lc_set_requires_grad(t, true) < 0) return lc_release(t), py_raise();
     return py_wrap_as(type, t);
+}
+
+static PyObject *m_make_wrapper(UNUSED PyObject *unused, UNUSED PyObject *args, UNUSED PyObject *kwargs)
+{
+    return py_fail(NotImplementedError,
+                   "_make_wrapper_subclass: tensors without memory that answer through __torch_dispatch__ are not supported; "
+                   "a subclass with memory (Tensor._make_subclass, Tensor.as_subclass) and __torch_function__ is");
 }
 
 /* --- dtype and device moves in one word: x.float(), x.cpu() -------------------------------------------------------------------- */
@@ -354,6 +357,8 @@ PyMethodDef py_methods[] = {
     { "as_subclass", m_as_subclass, METH_O, "The same tensor as an instance of a subclass." },
     { "_make_subclass", m_make_subclass, METH_VARARGS | METH_STATIC,
       "The same values as an instance of a subclass, without history." },
+    { "_make_wrapper_subclass", (PyCFunction)(void (*)(void))m_make_wrapper, METH_VARARGS | METH_KEYWORDS | METH_STATIC,
+      "PyTorch's name; not supported." },
     { "new_tensor", KEYWORDS(m_new_tensor), "A copy of the data with this dtype and device." },
     { "float", m_to_f32, METH_NOARGS, "As float32." },
     { "double", m_to_f64, METH_NOARGS, "As float64." },

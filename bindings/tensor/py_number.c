@@ -50,6 +50,13 @@ typedef struct {
     PyOp *op, *reflected;
 } row;
 static row rows[N_ROWS];
+/* What an override of the right operand is asked for. */
+static const char *const right[N_ROWS] = {
+    [ROW_add] = "__radd__",       [ROW_sub] = "__rsub__",       [ROW_mul] = "__rmul__",           [ROW_div] = "__rdiv__",
+    [ROW_mod] = "__rmod__",       [ROW_pow] = "__rpow__",       [ROW_floordiv] = "__rfloordiv__", [ROW_matmul] = "__rmatmul__",
+    [ROW_lshift] = "__rlshift__", [ROW_rshift] = "__rrshift__", [ROW_and] = "__rand__",           [ROW_or] = "__ror__",
+    [ROW_xor] = "__rxor__"
+};
 
 /* The names of Python 2, which PyTorch's tensors still have. */
 static int start_old_names(void)
@@ -101,6 +108,13 @@ static COLD PyObject *binary_narrow(int id, PyObject *a, PyObject *b) /* beside 
     Py_XDECREF(narrow);
     return result;
 }
+static COLD PyObject *try_reflected(int id, PyObject *a, PyObject *b) /* 1 - x asks as x.__rsub__(1) */
+{
+    const row *r = &rows[id];
+    if (!right[id] || py_is_tensor(a) || !py_is_tensor(b)) return NULL;
+    PyObject *func = r->op == r->reflected ? (PyObject *)r->op : PyDict_GetItemString(PyTensor_Type.tp_dict, right[id]);
+    return py_try_override(func, (PyObject *[]){ b, a }, 2, NULL);
+}
 static PyObject *binary(int id, PyObject *a, PyObject *b)
 {
     const row *r = &rows[id];
@@ -108,6 +122,8 @@ static PyObject *binary(int id, PyObject *a, PyObject *b)
     if (__builtin_expect(r->op && call_directly(r->op, a, b, &result), 1)) return result;
     if (r->op && is_wide_error()) return binary_narrow(id, a, b);
     if (!r->op || PyErr_Occurred()) return PyErr_Occurred() ? NULL : Py_NewRef(Py_NotImplemented);
+    if (py_overrides && (result = try_reflected(id, a, b))) return result;
+    if (PyErr_Occurred()) return NULL;
     result = py_call_operator(r->op, (PyObject *[]){ a, b }, 2);
     if (!result && is_wide_error()) return binary_narrow(id, a, b);
     if (result != Py_NotImplemented || !r->reflected || py_is_tensor(a)) return result;
@@ -161,8 +177,11 @@ BINARY(xor) BINARY(iadd) BINARY(isub) BINARY(imul) BINARY(idiv) BINARY(ifloordiv
     static PyObject *nb_div(PyObject *a, PyObject *b)
 {
     lc_value number;
-    bool     overridden = py_overrides && Py_TYPE(b) != &PyTensor_Type; /* its override must see one call, of div */
-    if (overridden || py_is_tensor(a) || py_convert_number(a, &number) != 1) {
+    if (py_overrides) { /* an override must see one call, of div */
+        PyObject *result = try_reflected(ROW_div, a, b);
+        if (result || PyErr_Occurred()) return result;
+    }
+    if (py_is_tensor(a) || py_convert_number(a, &number) != 1) {
         if (is_wide_error()) return binary_narrow(ROW_div, a, b);
         return PyErr_Occurred() ? NULL : binary(ROW_div, a, b);
     }
@@ -189,6 +208,13 @@ static PyObject *nb_ipow(PyObject *a, PyObject *b, PyObject *modulus) { return p
 /* Values. */
 static int nb_bool(PyObject *self)
 {
+    PyObject *other = py_overrides ? py_try_override_slot("__bool__", &self, 1) : NULL;
+    if (other) {
+        int truth = PyObject_IsTrue(other);
+        Py_DECREF(other);
+        return truth;
+    }
+    if (PyErr_Occurred()) return -1;
     const lc_tensor *t = py_tensor(self);
     if (t->numel != 1) {
         py_fail(LucidError, "Boolean value of Tensor with %s is ambiguous", t->numel ? "more than one value" : "no values");
@@ -206,8 +232,10 @@ static PyObject *one_value(PyObject *self)
         return PyErr_Format(PyExc_ValueError, "only one element tensors can be converted to Python scalars");
     return py_item(py_tensor(self));
 }
-static PyObject *through(PyObject *self, PyObject *(*convert)(PyObject *))
+static PyObject *through(const char *slot, PyObject *self, PyObject *(*convert)(PyObject *))
 {
+    PyObject *other = py_overrides ? py_try_override_slot(slot, &self, 1) : NULL;
+    if (other || PyErr_Occurred()) return other;
     PyObject *value = one_value(self), *result = value ? convert(value) : NULL;
     Py_XDECREF(value);
     return result;
@@ -224,14 +252,14 @@ static PyObject *real_int(PyObject *value)
     Py_XDECREF(real);
     return result;
 }
-static PyObject *nb_int(PyObject *self) { return through(self, real_int); }
-static PyObject *nb_float(PyObject *self) { return through(self, real_float); }
+static PyObject *nb_int(PyObject *self) { return through("__int__", self, real_int); }
+static PyObject *nb_float(PyObject *self) { return through("__float__", self, real_float); }
 static PyObject *nb_index(PyObject *self)
 {
     const lc_tensor *t = py_tensor(self);
     if (t->numel != 1 || lc_class_of(t->dtype) > LC_INT)
         return PyErr_Format(PyExc_TypeError, "only integer tensors of a single element can be converted to an index");
-    return through(self, PyNumber_Long);
+    return through("__index__", self, PyNumber_Long);
 }
 
 PyNumberMethods py_number_methods = { .nb_add = nb_add,

@@ -50,6 +50,25 @@ PyObject *py_wrap_as(PyTypeObject *type, lc_tensor *t)
     return (PyObject *)self;
 }
 
+/* A wrapper that nobody else holds gives its tensor to the new one; else the new one gets an alias, which is recorded. */
+PyObject *py_as_class(PyObject *o, PyTypeObject *type)
+{
+    static const lc_op *alias;
+    PyTensor           *self = (PyTensor *)o;
+    bool fresh = Py_TYPE(o) == &PyTensor_Type && Py_REFCNT(o) == 1 && self->owns && !self->dict && !self->weakrefs;
+    if (!alias && !(alias = py_engine_op("alias"))) return py_fail(NotImplementedError, "alias");
+    if (!fresh) {
+        lc_tensor *t = py_call_raw(alias, &(lc_value){ .tag = LC_IS_tensor, .t = self->t }, 1);
+        return t ? py_wrap_as(type, t) : NULL;
+    }
+    lc_tensor *t = lc_retain(self->t);
+    t->wrapper = NULL;
+    PyObject *made = py_wrap_as(type, t);
+    if (made) self->owns = false, self->t = NULL, lc_release(t);
+    else t->wrapper = self;
+    return made;
+}
+
 PyObject *py_wrap_optional(lc_tensor *t) { return t && t != LC_NONE ? py_wrap(lc_retain(t)) : Py_NewRef(Py_None); }
 
 static bool flips_to_tensor(PyTensor *self) /* called with no Python reference left */
@@ -185,14 +204,20 @@ static PyObject *printed(PyObject *self, const char *function)
     Py_XDECREF(module);
     return text;
 }
-static PyObject *tensor_repr(PyObject *self) { return printed(self, "tensor_repr"); }
+static PyObject *tensor_repr(PyObject *self)
+{
+    PyObject *result = py_overrides ? py_try_override_slot("__repr__", &self, 1) : NULL;
+    return result || PyErr_Occurred() ? result : printed(self, "tensor_repr");
+}
 
 static PyObject *tensor_iter(PyObject *self)
 {
     static const lc_op *unbind;
     if (py_tensor(self)->ndim == 0) return PyErr_Format(PyExc_TypeError, "iteration over a 0-d tensor");
     if (!unbind && !(unbind = py_engine_op("unbind"))) return py_fail(NotImplementedError, "unbind");
-    PyObject *parts = py_call(unbind, (lc_value[]){ { .tag = LC_IS_tensor, .t = py_tensor(self) }, LC_I(0) }, 2);
+    PyObject *parts = py_overrides && Py_TYPE(self) != &PyTensor_Type
+                          ? PyObject_CallMethod(self, "unbind", "i", 0)
+                          : py_call(unbind, (lc_value[]){ { .tag = LC_IS_tensor, .t = py_tensor(self) }, LC_I(0) }, 2);
     PyObject *iterator = parts ? PyObject_GetIter(parts) : NULL;
     Py_XDECREF(parts);
     return iterator;

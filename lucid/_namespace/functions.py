@@ -29,6 +29,7 @@ def is_storage(obj):
     return isinstance(obj, (_C.UntypedStorage, TypedStorage))
 
 
+@_C.overridable
 def is_floating_point(input):  # noqa: A002 (PyTorch's name)
     """Whether a tensor holds floating point numbers.
 
@@ -38,6 +39,7 @@ def is_floating_point(input):  # noqa: A002 (PyTorch's name)
     return _tensor(input, "is_floating_point").dtype.is_floating_point
 
 
+@_C.overridable
 def is_complex(input):  # noqa: A002
     """Whether a tensor holds complex numbers.
 
@@ -47,6 +49,7 @@ def is_complex(input):  # noqa: A002
     return _tensor(input, "is_complex").dtype.is_complex
 
 
+@_C.overridable
 def is_conj(input):  # noqa: A002
     """Whether a conjugation is pending: never, conj() computes at once.
 
@@ -56,6 +59,7 @@ def is_conj(input):  # noqa: A002
     return input.is_conj()
 
 
+@_C.overridable
 def is_neg(input):  # noqa: A002
     """Whether a negation is pending: never.
 
@@ -65,6 +69,7 @@ def is_neg(input):  # noqa: A002
     return input.is_neg()
 
 
+@_C.overridable
 def is_signed(input):  # noqa: A002
     """Whether a tensor's dtype has negative numbers.
 
@@ -74,6 +79,7 @@ def is_signed(input):  # noqa: A002
     return _tensor(input, "is_signed").dtype.is_signed
 
 
+@_C.overridable
 def is_inference(input):  # noqa: A002
     """Whether a tensor was made in inference mode.
 
@@ -83,6 +89,7 @@ def is_inference(input):  # noqa: A002
     return _tensor(input, "is_inference").is_inference()
 
 
+@_C.overridable
 def is_same_size(input, other):  # noqa: A002
     """Whether two tensors have the same shape.
 
@@ -92,6 +99,7 @@ def is_same_size(input, other):  # noqa: A002
     return _tensor(input, "is_same_size").shape == _tensor(other, "is_same_size", "other").shape
 
 
+@_C.overridable
 def is_nonzero(input):  # noqa: A002
     """Whether a tensor's one value is not zero.
 
@@ -104,6 +112,7 @@ def is_nonzero(input):  # noqa: A002
     return bool(input)
 
 
+@_C.overridable
 def numel(input):  # noqa: A002
     """How many values a tensor has.
 

@@ -16,6 +16,7 @@ class _Histogram(tuple):
         return f"lucid.return_types.histogramdd(\nhist={self.hist!r},\nbin_edges={self.bin_edges!r})"
 
 
+@_C.overridable
 def histogramdd(input, bins, range=None, weight=None, density=False):  # noqa: A002 (PyTorch's names)
     """How many points, rows of `input`, fall into each bin of a grid.
 
@@ -38,6 +39,7 @@ def histogramdd(input, bins, range=None, weight=None, density=False):  # noqa: A
     return _Histogram((_C._histogramdd_from_bin_tensors(input, edges, weight=weight, density=density, even=True), edges))
 
 
+@_C.overridable
 def histogram2d(x, y, bins=10, range=None, density=False, weights=None):  # noqa: A002 (NumPy's names)
     """How many of the pairs (x[i], y[i]) fall into each bin of a grid: the counts, the edges along x, the edges along y.
 

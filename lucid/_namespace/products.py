@@ -6,6 +6,7 @@ __all__ = ["einsum", "tensordot"]
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
+@_C.overridable
 def tensordot(a, b, dims=2, out=None):
     """Products of two tensors summed over pairs of dimensions.
 
@@ -36,6 +37,7 @@ def _text(subscripts):
     return "".join("..." if s is Ellipsis else _LETTERS[s] for s in subscripts)
 
 
+@_C.overridable
 def einsum(*args):
     """Products of operands summed over named dimensions, by Einstein's convention.
 

@@ -44,6 +44,7 @@ def _word(reduction):
 # ---- losses ----
 
 
+@_C.overridable
 def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None, reduction=1):  # noqa: A002 (PyTorch's names)
     """`nn.functional.binary_cross_entropy_with_logits` with a number for the reduction.
 
@@ -53,6 +54,7 @@ def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None
     return functional.binary_cross_entropy_with_logits(input, target, weight, reduction=_word(reduction), pos_weight=pos_weight)
 
 
+@_C.overridable
 def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=1):
     """`nn.functional.cosine_embedding_loss` with a number for the reduction.
 
@@ -62,6 +64,7 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=1):
     return functional.cosine_embedding_loss(input1, input2, target, margin, reduction=_word(reduction))
 
 
+@_C.overridable
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction=1, zero_infinity=False):
     """`nn.functional.ctc_loss` with a number for the reduction.
 
@@ -72,6 +75,7 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     return functional.ctc_loss(log_probs, targets, input_lengths, target_lengths, **how)
 
 
+@_C.overridable
 def hinge_embedding_loss(input, target, margin=1.0, reduction=1):  # noqa: A002
     """`nn.functional.hinge_embedding_loss` with a number for the reduction.
 
@@ -81,6 +85,7 @@ def hinge_embedding_loss(input, target, margin=1.0, reduction=1):  # noqa: A002
     return functional.hinge_embedding_loss(input, target, margin, reduction=_word(reduction))
 
 
+@_C.overridable
 def kl_div(input, target, reduction=1, *, log_target=False):  # noqa: A002
     """`nn.functional.kl_div` with a number for the reduction.
 
@@ -90,6 +95,7 @@ def kl_div(input, target, reduction=1, *, log_target=False):  # noqa: A002
     return functional.kl_div(input, target, reduction=_word(reduction), log_target=log_target)
 
 
+@_C.overridable
 def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=1):
     """`nn.functional.margin_ranking_loss` with a number for the reduction.
 
@@ -99,6 +105,7 @@ def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=1):
     return functional.margin_ranking_loss(input1, input2, target, margin, reduction=_word(reduction))
 
 
+@_C.overridable
 def poisson_nll_loss(input, target, log_input, full, eps, reduction):  # noqa: A002
     """`nn.functional.poisson_nll_loss` with a number for the reduction.
 
@@ -108,6 +115,7 @@ def poisson_nll_loss(input, target, log_input, full, eps, reduction):  # noqa: A
     return functional.poisson_nll_loss(input, target, log_input, full, eps=eps, reduction=_word(reduction))
 
 
+@_C.overridable
 def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-6, swap=False, reduction=1):
     """`nn.functional.triplet_margin_loss` with a number for the reduction.
 
@@ -121,6 +129,7 @@ def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-6,
 # ---- layers ----
 
 
+@_C.overridable
 def adaptive_max_pool1d(input, output_size):  # noqa: A002
     """The maxima and where they are: `nn.functional.adaptive_max_pool1d` with indices.
 
@@ -130,6 +139,7 @@ def adaptive_max_pool1d(input, output_size):  # noqa: A002
     return functional.adaptive_max_pool1d(input, output_size, return_indices=True)
 
 
+@_C.overridable
 def affine_grid_generator(theta, size, align_corners):
     """`nn.functional.affine_grid`.
 
@@ -140,6 +150,7 @@ def affine_grid_generator(theta, size, align_corners):
     return functional.affine_grid(theta, size, align_corners)
 
 
+@_C.overridable
 def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):  # noqa: A002
     """A convolution, or a transposed one, over as many dimensions as the weight has behind its first two.
 
@@ -154,6 +165,7 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
     return getattr(functional, name)(input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
+@_C.overridable
 def embedding_bag(
     weight, indices, offsets, scale_grad_by_freq=False, mode=0, sparse=False, per_sample_weights=None,
     include_last_offset=False, padding_idx=None,
@@ -182,6 +194,7 @@ def embedding_bag(
     return (result, *(indices.new_empty(0) for _ in range(3)))
 
 
+@_C.overridable
 def native_channel_shuffle(input, groups):  # noqa: A002
     """`nn.functional.channel_shuffle`.
 
@@ -194,6 +207,7 @@ def native_channel_shuffle(input, groups):  # noqa: A002
 # ---- norms ----
 
 
+@_C.overridable
 def frobenius_norm(input, dim=(), keepdim=False, *, out=None):  # noqa: A002
     """The root of the sum of squares over one or two dimensions, or over everything.
 
@@ -208,6 +222,7 @@ def frobenius_norm(input, dim=(), keepdim=False, *, out=None):  # noqa: A002
     return linalg.vector_norm(input, 2, dims or None, keepdim, out=out)
 
 
+@_C.overridable
 def norm_except_dim(v, pow=2, dim=0):  # noqa: A002
     """The norm over all dimensions but one, which keeps its place; over all for dim=-1.
 
@@ -228,6 +243,7 @@ _SCATTERED = {"sum": "sum", "mean": "mean", "max": "amax", "min": "amin", "prod"
 _OF_NOTHING = {"sum": 0.0, "mean": float("nan"), "max": float("-inf"), "min": float("inf"), "prod": 1.0}
 
 
+@_C.overridable
 def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None):
     """Reduce consecutive segments of `data` along `axis`: "sum", "mean", "max", "min" or "prod".
 
@@ -273,6 +289,7 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
     return start.scatter_reduce(axis, index, data, _SCATTERED[reduce]).narrow(axis, 0, count).contiguous()
 
 
+@_C.overridable
 def hash_tensor(input, dim=(), *, keepdim=False, mode=0, out=None):  # noqa: A002
     """The elements, as 64-bit patterns, joined by exclusive or: over dim, or all of them. uint64.
 
@@ -304,6 +321,7 @@ def hash_tensor(input, dim=(), *, keepdim=False, mode=0, out=None):  # noqa: A00
     return result if out is None else out.resize_(result.shape).copy_(result)
 
 
+@_C.overridable
 def slice_inverse(input, src, dim=0, start=None, end=None, step=1):  # noqa: A002
     """A view of the memory of `input` in the shape of `src`, of which `input` is a slice.
 

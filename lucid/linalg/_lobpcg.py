@@ -68,6 +68,7 @@ class _State:
         self.E, self.X, self.R = E, X, R
 
 
+@_C.overridable
 def lobpcg(
     A,
     k=None,

@@ -13,6 +13,7 @@ def _basis(A, q, niter):
     return Q
 
 
+@_C.overridable
 def svd_lowrank(A, q=6, niter=2, M=None):
     """U, S, V of a matrix of rank about q, so that U diag(S) V^H is nearly A, or A - M. It is drawn at random.
 
@@ -31,6 +32,7 @@ def svd_lowrank(A, q=6, niter=2, M=None):
     return (V, S, U) if wide else (U, S, V)
 
 
+@_C.overridable
 def pca_lowrank(A, q=None, center=True, niter=2):
     """The principal components of the rows of A: U, S, V of A less its mean row (unless center is False), of rank q.
 

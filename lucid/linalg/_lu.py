@@ -3,6 +3,7 @@
 from .. import _C
 
 
+@_C.overridable
 def lu(A, pivot=True, get_infos=False, out=None):
     """The LU factorisation with pivots, in one matrix, and with get_infos the first zero pivot of each matrix (from 1; 0: none)
     instead of an error. linalg.lu_factor and linalg.lu_factor_ex are the newer forms.

@@ -3,6 +3,7 @@
 from .. import _C
 
 
+@_C.overridable
 def cross(input, other, *, dim=-1, out=None):  # noqa: A002 (PyTorch's names)
     """The cross product along a dimension of size 3.
 
@@ -12,6 +13,7 @@ def cross(input, other, *, dim=-1, out=None):  # noqa: A002 (PyTorch's names)
     return _C.cross(input, other, dim, out=out)
 
 
+@_C.overridable
 def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
     """A view of the diagonals of matrices.
 

@@ -130,6 +130,7 @@ def _one_more(mask):
     return None if mask is None else _C.constant_pad_nd(mask, [0, 1])
 
 
+@_C.overridable
 def multi_head_attention_forward(
     query,
     key,

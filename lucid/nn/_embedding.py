@@ -4,6 +4,7 @@ may do."""
 from .. import _C
 
 
+@_C.overridable
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):  # noqa: A002
     """The rows of weight that input names. Row padding_idx gets no gradient; rows longer than max_norm are scaled to it.
 
@@ -23,6 +24,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     return _C.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
 
 
+@_C.overridable
 def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="mean", sparse=False,
                   per_sample_weights=None, include_last_offset=False, padding_idx=None):  # noqa: A002  # fmt: skip
     """Sums, means or maxima (mode) over bags of rows of weight. Bags are the rows of input, or start at the offsets into it.

@@ -72,6 +72,7 @@ def _rotated(x, interleaved):
     return _C.cat([-b, a], -1)
 
 
+@_C.overridable
 def apply_rotary_emb(q, k, cos, sin, position_ids=None, *, interleaved=False):
     """Rotate queries and keys (..., length, dim) by angles that grow with the position. Returns both.
 

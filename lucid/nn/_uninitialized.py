@@ -51,9 +51,10 @@ class _Uninitialized:
         )
 
     @classmethod
-    def __lucid_function__(cls, func, types, args=(), kwargs=None):
-        if getattr(func, "__name__", None) in _ALLOWED:
-            return super().__lucid_function__(func, types, args, kwargs or {})
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        if func.__name__ in _ALLOWED or func.__name__ in ("__get__", "__set__"):  # attributes may be asked for
+            with _C.DisableTorchFunctionSubclass():
+                return func(*args, **(kwargs or {}))
         return _refuse(func)
 
     def share_memory_(self):
@@ -128,6 +129,7 @@ class UninitializedParameter(_Uninitialized, Parameter):
 
 class _MaterializedBuffer(Tensor):
     persistent = True
+    __torch_function__ = _C._disabled_torch_function_impl
 
 
 class UninitializedBuffer(_Uninitialized, Tensor):

@@ -35,7 +35,7 @@ def _resolves_none(op, ndim):
     >>> tuple(lucid.nn.functional.{op.__name__}(lucid.ones{shape}, {size}).shape)
     (2, 4{", 1" * (ndim - 1)})
     """
-    return pool
+    return _C.overridable(pool)
 
 
 adaptive_avg_pool2d = _resolves_none(adaptive_avg_pool2d, 2)  # noqa: F821
@@ -55,7 +55,7 @@ def _with_indices(pool, shape):
 
     >>> values, indices = lucid.nn.functional.{pool.__name__}_with_indices(lucid.ones{shape}, 1)
     """
-    return pooled
+    return _C.overridable(pooled)
 
 
 adaptive_max_pool1d_with_indices = _with_indices(adaptive_max_pool1d, (2, 4))  # noqa: F821
@@ -63,6 +63,7 @@ adaptive_max_pool2d_with_indices = _with_indices(adaptive_max_pool2d, (2, 4, 4))
 adaptive_max_pool3d_with_indices = _with_indices(adaptive_max_pool3d, (2, 4, 4, 4))
 
 
+@_C.overridable
 def conv_tbc(input, weight, bias, pad=0):  # noqa: A002
     """A convolution over time: input (time, batch, channels), weight (taps, channels, output channels).
 
@@ -80,6 +81,7 @@ def conv_tbc(input, weight, bias, pad=0):  # noqa: A002
 _linear_cross_entropy = linear_cross_entropy  # noqa: F821
 
 
+@_C.overridable
 def linear_cross_entropy(
     input,  # noqa: A002
     linear_weight,
@@ -118,6 +120,7 @@ def linear_cross_entropy(
     )
 
 
+@_C.overridable
 def triplet_margin_with_distance_loss(
     anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False, reduction="mean"
 ):

@@ -1,9 +1,16 @@
 """Parameters: tensors that a model owns and training changes."""
 
-from .._C import Tensor
+from .._C import Tensor, _disabled_torch_function_impl
 
 
-class Parameter(Tensor):
+class _IsParameter(type(Tensor)):
+    def __instancecheck__(cls, instance):
+        if type.__instancecheck__(cls, instance):
+            return True
+        return cls is Parameter and isinstance(instance, Tensor) and getattr(instance, "_is_param", False)
+
+
+class Parameter(Tensor, metaclass=_IsParameter):
     """A tensor to be trained. It requires grad from the start, also when made inside `no_grad`.
 
     >>> p = lucid.nn.Parameter(lucid.tensor([1.0, 2.0]))
@@ -21,7 +28,22 @@ class Parameter(Tensor):
             from .._C import empty
 
             data = empty(0)
+        if type(data) is not Tensor and not issubclass(type(data), cls) and isinstance(data, Tensor):
+            return cls._of_class(data, requires_grad)
         return Tensor._make_subclass(cls, data, requires_grad)
+
+    @staticmethod
+    def _of_class(data, requires_grad):
+        """A parameter of another class of tensors stays an instance of that class."""
+        t = data.detach().requires_grad_(requires_grad)
+        if type(t) is not type(data):
+            raise RuntimeError(
+                f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() returns an "
+                f"instance of the same type, but return type {type(t).__name__} was found instead. To use the type as a "
+                "Parameter, please correct the detach() semantics defined by its __torch_function__ implementation."
+            )
+        t._is_param = True
+        return t
 
     def __deepcopy__(self, memo):
         if id(self) not in memo:
@@ -30,6 +52,8 @@ class Parameter(Tensor):
 
     def __repr__(self):
         return "Parameter containing:\n" + super().__repr__()
+
+    __torch_function__ = _disabled_torch_function_impl  # results are plain tensors
 
 
 class _IsBuffer(type(Tensor)):
@@ -53,6 +77,8 @@ class Buffer(Tensor, metaclass=_IsBuffer):
         t = data.detach().requires_grad_(data.requires_grad)
         t.persistent, t._is_buffer = persistent, True
         return t
+
+    __torch_function__ = _disabled_torch_function_impl
 
 
 def is_lazy(value):

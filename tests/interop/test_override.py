@@ -98,7 +98,7 @@ def test_not_implemented():
         def __lucid_function__(cls, func, types, args=(), kwargs=None):
             return NotImplemented
 
-    with pytest.raises(TypeError, match="no implementation found"):
+    with pytest.raises(TypeError, match="Multiple dispatch failed"):
         lucid.add(lucid.ones(2).as_subclass(Shy), 1)
 
 
@@ -110,16 +110,6 @@ def test_errors_pass_through():
 
     with pytest.raises(ZeroDivisionError, match="exp"):
         lucid.ones(2).as_subclass(Broken).exp()
-
-
-def test_without_an_override_nothing_changes():
-    class Plain(lucid.Tensor):
-        pass
-
-    p = lucid.ones(2).as_subclass(Plain)
-    assert type(p) is Plain and type(p + 1) is lucid.Tensor and p.sum().item() == 2
-    p += 1
-    assert type(p) is Plain
 
 
 def test_plain_tensors_are_as_before():

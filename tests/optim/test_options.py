@@ -81,7 +81,8 @@ class Logged(lucid.Tensor):
 
     @classmethod
     def __lucid_function__(cls, func, types, args=(), kwargs=None):
-        cls.log.append(func.__name__)
+        if isinstance(func, type(lucid.add)):  # attributes are asked for, too
+            cls.log.append(func.__name__)
         return super().__lucid_function__(func, types, args, kwargs)
 
 
