@@ -74,9 +74,13 @@ static PyObject *base_init_subclass(PyObject *cls, PyObject *args, PyObject *kwa
         type->tp_getattro = quick_getattr;
     Py_XDECREF(name);
     Py_XDECREF(usual);
-    if (PyTuple_GET_SIZE(args) || (kwargs && PyDict_GET_SIZE(kwargs)))
-        return PyErr_Format(PyExc_TypeError, "%s.__init_subclass__() takes no arguments", type->tp_name);
-    Py_RETURN_NONE;
+    /* the next class of the method resolution order, which may be typing.Generic's */
+    PyObject *next = PyObject_CallFunctionObjArgs((PyObject *)&PySuper_Type, (PyObject *)&PyModuleBase_Type, cls, NULL);
+    PyObject *method = next ? PyObject_GetAttrString(next, "__init_subclass__") : NULL,
+             *result = method ? PyObject_Call(method, args, kwargs) : NULL;
+    Py_XDECREF(next);
+    Py_XDECREF(method);
+    return result;
 }
 #endif
 
@@ -115,7 +119,21 @@ static int base_setattr(PyObject *o, PyObject *name, PyObject *value)
     return done ? 0 : -1;
 }
 
-static PyObject *set_plain(PyObject *o, PyObject *args) /* object.__setattr__, which refuses types with one of their own */
+/* Methods, not the type's own slot: object.__setattr__(module, name, value) then works, as programs expect. */
+static PyObject *m_setattr(PyObject *o, PyObject *const *args, Py_ssize_t n)
+{
+    if (n != 2 || !PyUnicode_Check(args[0])) return PyErr_Format(PyExc_TypeError, "__setattr__() takes a name and a value");
+    if (base_setattr(o, args[0], args[1]) < 0) return NULL;
+    Py_RETURN_NONE;
+}
+static PyObject *m_delattr(PyObject *o, PyObject *name)
+{
+    if (!PyUnicode_Check(name)) return PyErr_Format(PyExc_TypeError, "__delattr__() takes a name");
+    if (base_setattr(o, name, NULL) < 0) return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *set_plain(PyObject *o, PyObject *args) /* object.__setattr__ */
 {
     PyObject *name, *value;
     if (!PyArg_ParseTuple(args, "UO:_set_plain", &name, &value) || PyObject_GenericSetAttr(o, name, value) < 0) return NULL;
@@ -170,6 +188,8 @@ static PyMethodDef base_methods[] = {
 #if PY_VERSION_HEX < 0x030C0000
     { "__init_subclass__", (PyCFunction)(void (*)(void))base_init_subclass, METH_VARARGS | METH_KEYWORDS | METH_CLASS, NULL },
 #endif
+    { "__setattr__", (PyCFunction)(void (*)(void))m_setattr, METH_FASTCALL, "Set an attribute: members are registered." },
+    { "__delattr__", m_delattr, METH_O, "Remove an attribute or a member." },
     { "_set_plain", set_plain, METH_VARARGS, "Set an attribute as any object does." },
     { "__getstate__", base_getstate, METH_NOARGS, "What is pickled and copied: __dict__." },
     { "_note_global_hooks", note_global_hooks, METH_O | METH_CLASS, "Let calls of all modules look into a dict of hooks." },
@@ -185,7 +205,6 @@ PyTypeObject PyModuleBase_Type = {
     .tp_traverse = base_traverse,
     .tp_clear = base_clear,
     .tp_call = base_call,
-    .tp_setattro = base_setattr,
     .tp_methods = base_methods,
 };
 

@@ -1,4 +1,9 @@
-"""`python -m lucid`: what a bug report needs: versions, instruction set, threads, devices, libraries."""
+"""`python -m lucid`: what a bug report needs. `python -m lucid program.py …` runs a PyTorch program; `import torch` is Lucid.
+
+usage: python -m lucid [--missing] program.py | -m module | -c code [arguments ...]
+       python -m lucid               versions, instruction set, threads, devices, libraries
+       python -m lucid --startup     the folder for PYTHONPATH that turns the switch on where LUCID_AS_TORCH=1 is set
+"""
 
 import platform
 import sys
@@ -10,10 +15,10 @@ def report():
     """Pairs of a name and what it is on this machine.
 
     >>> from lucid.__main__ import report
-    >>> dict(report())["lucid"] == lucid.__version__
+    >>> dict(report())["lucid"] == lucid.version.LUCID
     True
     """
-    yield "lucid", lucid.__version__
+    yield "lucid", lucid.version.LUCID
     yield "Python", f"{platform.python_version()} ({sys.executable})"
     yield "system", f"{platform.system()} {platform.release()}, {platform.machine()}"
     yield "instruction set", lucid._C._isa()
@@ -23,9 +28,14 @@ def report():
 
 
 def main():
+    if len(sys.argv) > 1:
+        from lucid._as_torch.run import run
+
+        return run(sys.argv[1:], __doc__)
     for name, value in report():
         print(f"{name + ':':17}{value}")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

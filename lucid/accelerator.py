@@ -44,3 +44,9 @@ def synchronize(device=None):
     ...     lucid.accelerator.synchronize()
     """
     cuda.synchronize(0 if device is None else device)
+
+
+def __getattr__(name):
+    from . import _declared
+
+    return _declared.look("accelerator", name)

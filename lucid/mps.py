@@ -31,3 +31,9 @@ def manual_seed(seed):
     >>> lucid.mps.manual_seed(0)
     """
     int(seed)
+
+
+def __getattr__(name):
+    from . import _declared
+
+    return _declared.look("mps", name)

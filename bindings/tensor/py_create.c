@@ -1,5 +1,6 @@
 /* lucid.tensor, as_tensor, asarray: tensors from Python data. */
 #include "../py.h"
+#include "../../engine/jit/trace.h"
 
 typedef struct {
     PyObject *data;
@@ -54,6 +55,7 @@ static int read_request(request *r, const char *function, int positional, PyObje
 static PyObject *finish(const request *r, lc_tensor *t)
 {
     if (t && lc_modes & LC_INFERENCE_MODE) t->flags |= LC_INFERENCE;
+    if (t && lc_modes & LC_TRACING) lc_trace_constant(t); /* from plain data: the guards of the trace watch that */
     if (t && r->pin_memory) t = py_pinned_instead(t);
     if (t && r->requires_grad && lc_set_requires_grad(t, true) < 0) return lc_release(t), py_raise();
     return t ? py_wrap(t) : NULL;
@@ -62,6 +64,40 @@ static PyObject *finish(const request *r, lc_tensor *t)
 static lc_tensor *copy_of(const request *r)
 {
     return py_from_data(r->data, r->has_dtype ? &r->dtype : NULL, r->has_device ? &r->device : NULL);
+}
+
+/* What another library's object holds, as a tensor on its memory (__dlpack__) or as an array (__array__); NULL: neither, or raised. */
+static PyObject *foreign(PyObject *o)
+{
+    if (py_is_tensor(o) || PyLong_Check(o) || PyFloat_Check(o) || PyList_Check(o) || PyTuple_Check(o) || PyUnicode_Check(o) ||
+        PyType_Check(o))
+        return NULL;
+    if (Py_TYPE(o) == &PyStorage_Type) { /* its bytes */
+        PyObject *none = py_wrap(lc_tensor_new(LC_u8, (lc_device){ LC_CPU, 0 }, 1, (int64_t[]){ 0 }));
+        PyObject *bytes = none ? PyObject_CallMethod(none, "set_", "O", o) : NULL;
+        Py_XDECREF(none);
+        return bytes;
+    }
+    if (py_is_array(o) || py_is_numpy_scalar(o)) return NULL;
+    PyObject *type = (PyObject *)Py_TYPE(o);
+    if (PyObject_HasAttrString(type, "__dlpack__")) {
+        PyObject *plain = PyObject_HasAttrString(type, "detach") ? PyObject_CallMethod(o, "detach", NULL) : Py_NewRef(o);
+        PyObject *args = plain ? PyTuple_Pack(1, plain) : NULL, *t = args ? py_from_dlpack(NULL, args, NULL) : NULL;
+        Py_XDECREF(plain);
+        Py_XDECREF(args);
+        if (t || !PyObject_HasAttrString(type, "__array__")) return t;
+        PyErr_Clear();
+    }
+    return PyObject_HasAttrString(type, "__array__") ? PyObject_CallMethod(o, "__array__", NULL) : NULL;
+}
+
+PyObject *py_foreign_tensor(PyObject *o)
+{
+    PyObject *held = foreign(o);
+    if (!held || py_is_tensor(held)) return held;
+    lc_tensor *t = py_is_array(held) ? py_from_array(held, true) : py_from_data(held, NULL, NULL);
+    Py_DECREF(held);
+    return t ? py_wrap(t) : NULL;
 }
 
 static PyObject *tensor(UNUSED PyObject *module, PyObject *const *args, Py_ssize_t n, PyObject *names)
@@ -76,7 +112,12 @@ static PyObject *tensor(UNUSED PyObject *module, PyObject *const *args, Py_ssize
                      "sourceTensor.detach().clone().requires_grad_(True), rather than lucid.tensor(sourceTensor).",
                      1) < 0)
         return NULL;
-    return finish(&r, copy_of(&r));
+    PyObject *held = foreign(r.data);
+    if (PyErr_Occurred()) return NULL;
+    if (held) r.data = held;
+    PyObject *made = finish(&r, copy_of(&r));
+    Py_XDECREF(held);
+    return made;
 }
 
 /* x itself, or with another dtype or device x.to(...), which is recorded. */
@@ -93,7 +134,7 @@ static PyObject *converted(const request *r)
     return x;
 }
 
-static PyObject *share_or_copy(const request *r)
+static PyObject *share_own(const request *r)
 {
     if (r->copy || !(py_is_tensor(r->data) || py_is_array(r->data))) return finish(r, copy_of(r));
     if (py_is_tensor(r->data)) return converted(r);
@@ -105,6 +146,18 @@ static PyObject *share_or_copy(const request *r)
     if (!shared.has_device && lc_default_device.kind != LC_CPU) shared.has_device = true, shared.device = lc_default_device;
     result = converted(&shared);
     Py_DECREF(shared.data);
+    return result;
+}
+
+static PyObject *share_or_copy(const request *r)
+{
+    PyObject *held = foreign(r->data);
+    if (PyErr_Occurred()) return NULL;
+    if (!held) return share_own(r);
+    request inner = *r;
+    inner.data = held;
+    PyObject *result = share_own(&inner);
+    Py_DECREF(held);
     return result;
 }
 
@@ -123,7 +176,8 @@ static PyObject *asarray(UNUSED PyObject *module, PyObject *const *args, Py_ssiz
     PyObject *other = py_overrides ? py_try_modes("asarray", args, n, names) : NULL;
     if (other || PyErr_Occurred()) return other;
     if (read_request(&r, "asarray", 0, args, n, names) < 0) return NULL;
-    bool own = py_is_tensor(r.data) || py_is_array(r.data);
+    bool own = py_is_tensor(r.data) || py_is_array(r.data) || Py_TYPE(r.data) == &PyStorage_Type ||
+               PyObject_HasAttrString((PyObject *)Py_TYPE(r.data), "__dlpack__");
     if (r.alias && !own) return PyErr_SetString(PyExc_ValueError, "can't alias arbitrary sequence into a tensor."), NULL;
     PyObject *made = share_or_copy(&r), *whole = NULL;
     if (made && r.alias && made != r.data) { /* the memory differs if a copy was made all the same */

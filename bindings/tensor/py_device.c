@@ -2,6 +2,15 @@
 #include "../py.h"
 #include <errno.h>
 
+/* Kinds that can be named and compared, and have no backend: their numbers follow the engine's. */
+static const char *const other_kinds[] = { "mps",    "xpu",    "hpu", "mtia",  "xla",  "ipu",  "maia", "vulkan",
+                                           "opengl", "opencl", "hip", "ideep", "fpga", "lazy", "vpu",  "privateuseone" };
+enum { OTHER_KINDS = sizeof other_kinds / sizeof *other_kinds };
+static const char *name_of(int kind)
+{
+    return kind < LC_DEVICE_KINDS ? lc_device_names[kind] : other_kinds[kind - LC_DEVICE_KINDS];
+}
+
 static PyDevice *made(lc_device_kind kind, bool has_index, int index)
 {
     PyDevice *self = PyObject_New(PyDevice, &PyDevice_Type);
@@ -30,8 +39,8 @@ static int parse(const char *text, PyDevice *device)
     size_t      n = colon ? (size_t)(colon - text) : strlen(text);
     int         kind = n == 3 && !strncmp(text, "gpu", n) ? LC_CUDA : -1;
     if (n == 5 && !strncmp(text, "metal", n)) return py_fail(GpuNotAvailable, "metal: this build has no Metal backend"), -1;
-    for (int k = 0; k < LC_DEVICE_KINDS; k++)
-        if (strlen(lc_device_names[k]) == n && !strncmp(text, lc_device_names[k], n)) kind = k;
+    for (int k = 0; k < LC_DEVICE_KINDS + OTHER_KINDS; k++)
+        if (strlen(name_of(k)) == n && !strncmp(text, name_of(k), n)) kind = k;
     if (kind < 0) return unknown(text);
     device->value = (lc_device){ (uint8_t)kind, 0 }, device->has_index = colon;
     if (!colon) return 0;
@@ -63,6 +72,8 @@ int py_convert_device(PyObject *o, lc_device *device)
 {
     PyDevice read;
     int      fit = read_device(o, &read);
+    if (fit == 1 && read.value.kind >= LC_DEVICE_KINDS)
+        return py_fail(GpuNotAvailable, "this build has no backend for device '%s'", name_of(read.value.kind)), -1;
     if (fit == 1) *device = read.value.kind == LC_CUDA ? read.value : (lc_device){ read.value.kind, 0 };
     return fit;
 }
@@ -90,7 +101,7 @@ static PyObject *device_new(UNUSED PyTypeObject *type, PyObject *args, PyObject 
 }
 
 #define D ((PyDevice *)self)
-static const char *kind_name(PyObject *self) { return lc_device_names[D->value.kind]; }
+static const char *kind_name(PyObject *self) { return name_of(D->value.kind); }
 static PyObject   *device_repr(PyObject *self)
 {
     return D->has_index ? PyUnicode_FromFormat("device(type='%s', index=%d)", kind_name(self), D->value.index)
@@ -125,6 +136,8 @@ static int       n_entered;
 static PyObject *device_enter(PyObject *self, UNUSED PyObject *unused)
 {
     if (n_entered == NESTED) return PyErr_Format(PyExc_RuntimeError, "more than %d nested device blocks", NESTED);
+    if (D->value.kind >= LC_DEVICE_KINDS)
+        return py_fail(GpuNotAvailable, "this build has no backend for device '%s'", kind_name(self)), NULL;
     entered[n_entered++] = lc_default_device;
     lc_default_device = D->value.kind == LC_CUDA ? D->value : (lc_device){ D->value.kind, 0 };
     return Py_NewRef(self);

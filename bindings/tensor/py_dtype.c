@@ -3,7 +3,7 @@
 #include "../../engine/op/promote.h"
 #include "../../engine/tensor/sparse.h"
 
-static PyObject   *name_text(const char *name) { return PyUnicode_FromFormat("lucid.%s", name); }
+static PyObject   *name_text(const char *name) { return PyUnicode_FromFormat("%s.%s", py_package, name); }
 static const char *dtype_name(PyObject *self) { return lc_dtypes[((PyDtype *)self)->value].name; }
 static lc_dtype    dtype_value(PyObject *self) { return ((PyDtype *)self)->value; }
 

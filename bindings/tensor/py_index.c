@@ -104,7 +104,7 @@ static int apply_tensor(cursor *c, lc_tensor *index)
     bool narrow = index->dtype == LC_i8 || index->dtype == LC_i16; /* only 0-d ones are indices */
     if (lc_class_of(index->dtype) > LC_INT || (narrow && index->ndim))
         return fail_index("tensors used as indices must be long, int, byte or bool tensors");
-    if (index->ndim == 0 && index->device.kind != LC_META) {
+    if (index->ndim == 0 && index->device.kind != LC_META && !(index->flags & LC_BATCHED)) {
         PyObject *value = py_item(index);
         int64_t   i = value ? PyLong_AsLongLong(value) : -1;
         Py_XDECREF(value);

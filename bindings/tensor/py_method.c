@@ -297,7 +297,8 @@ static PyObject *m_type(PyObject *self, PyObject *args, PyObject *kwargs)
     lc_dtype     to;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|Op:type", names, &dtype, &non_blocking)) return NULL;
     if (dtype == Py_None)
-        return PyUnicode_FromFormat("lucid.%s%sTensor", T->device.kind == LC_CUDA ? "cuda." : "", type_names[T->dtype]);
+        return PyUnicode_FromFormat("%s.%s%sTensor", py_package, T->device.kind == LC_CUDA ? "cuda." : "",
+                                    type_names[T->dtype]);
     PyObject *of_type = PyType_Check(dtype) ? PyObject_GetAttrString(dtype, "dtype") : NULL; /* lucid.FloatTensor.dtype */
     PyErr_Clear();
     bool known = of_type || !PyType_Check(dtype) ? py_convert_dtype(of_type ? of_type : dtype, &to) == 1 : false;

@@ -46,7 +46,7 @@ static PyObject *size_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 
 static PyObject *size_repr(PyObject *self)
 {
-    PyObject *list = PySequence_List(self), *text = list ? PyUnicode_FromFormat("lucid.Size(%R)", list) : NULL;
+    PyObject *list = PySequence_List(self), *text = list ? PyUnicode_FromFormat("%s.Size(%R)", py_package, list) : NULL;
     Py_XDECREF(list);
     return text;
 }

@@ -3,6 +3,7 @@
 from .. import _C
 
 KINDS = {"cpu": 0, "cuda": 1, "gpu": 1}
+_OTHERS = ("mps", "xpu", "hpu", "mtia", "xla", "ipu", "maia", "privateuseone")
 
 
 def kind_of(device_type):
@@ -42,6 +43,8 @@ def is_autocast_enabled(device_type="cuda"):
     ...     lucid.is_autocast_enabled("cpu")
     True
     """
+    if isinstance(device_type, str) and device_type.partition(":")[0] in _OTHERS:  # named by PyTorch, not supported here
+        return False
     return _C._autocast_get(kind_of(device_type))[0]
 
 

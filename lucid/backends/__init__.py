@@ -10,3 +10,9 @@ kept and can be read, but change nothing; queries answer for this build.
 from . import cpu, cuda, cudnn, mkl, mkldnn, mps, openmp
 
 __all__ = ["cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"]
+
+
+def __getattr__(name):
+    from .. import _declared
+
+    return _declared.look("backends", name)

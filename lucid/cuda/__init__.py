@@ -198,4 +198,6 @@ def __getattr__(name):
 
         if name in legacy.__all__:
             return legacy.on_cuda(name)
-    raise AttributeError(f"module 'lucid.cuda' has no attribute {name!r}")
+    from .. import _declared
+
+    return _declared.look("cuda", name)

@@ -45,7 +45,9 @@ def __getattr__(name):
         return import_module(f"lucid.nn.{name}") if name in _MODULES else import_module("lucid.nn.parallel").DataParallel
     if name in _LAZY:
         return getattr(parameter, name)
-    raise AttributeError(f"module 'lucid.nn' has no attribute {name!r}")
+    from .. import _declared
+
+    return _declared.look("nn", name)
 
 
 def __dir__():

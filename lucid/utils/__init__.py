@@ -13,7 +13,9 @@ def __getattr__(name):
         from importlib import import_module
 
         return import_module(f"lucid.utils.{name}")
-    raise AttributeError(f"module 'lucid.utils' has no attribute {name!r}")
+    from .. import _declared
+
+    return _declared.look("utils", name)
 
 
 def __dir__():

@@ -36,6 +36,17 @@ def _forward_unimplemented(self, *args, **kwargs):
     raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
 
+class _CallSignature:
+    """`inspect.signature(module)` is that of any call; that of a class is its constructor's."""
+
+    def __get__(self, instance, owner):
+        if instance is None:
+            raise AttributeError("__signature__")
+        from inspect import Parameter, Signature
+
+        return Signature([Parameter("args", Parameter.VAR_POSITIONAL), Parameter("kwargs", Parameter.VAR_KEYWORD)])
+
+
 class Module(StateDict):
     """The base class of all layers and models.
 
@@ -58,6 +69,7 @@ class Module(StateDict):
     (5, 1)
     """
 
+    __signature__ = _CallSignature()
     dump_patches = False
     call_super_init = False
     _is_full_backward_hook = None  # which kind of backward hooks there are: old and new ones do not mix

@@ -9,3 +9,9 @@ from .data_parallel import DataParallel
 from .distributed import DistributedDataParallel
 
 __all__ = ["DataParallel", "DistributedDataParallel"]
+
+
+def __getattr__(name):
+    from ... import _declared
+
+    return _declared.look("nn.parallel", name)

@@ -57,3 +57,9 @@ __all__ = [
     "get_worker_info",
     "random_split",
 ]
+
+
+def __getattr__(name):
+    from ... import _declared
+
+    return _declared.look("utils.data", name)

@@ -2,7 +2,7 @@
 
 from collections import OrderedDict, namedtuple
 
-from ...._C import ModuleBase, Tensor, _set_grad_enabled
+from ...._C import ModuleBase, Tensor, _set_grad_enabled, as_tensor
 from ...parameter import Parameter, is_lazy
 from . import hooks
 
@@ -168,6 +168,8 @@ class StateDict(ModuleBase):
 
     def _load_one(self, name, own, key, given, assign):
         """Load one value; returns what went wrong, or None."""
+        if not isinstance(given, Tensor) and hasattr(type(given), "__dlpack__"):  # another library's
+            given = as_tensor(given)
         if not isinstance(given, Tensor):
             return (
                 f'While copying the parameter named "{key}", expected lucid.Tensor or Tensor-like object from '

@@ -1,0 +1,82 @@
+"""Names of `torch.utils.data` that programs subclass or compare: kinds of datasets, fetchers, data pipes."""
+
+from ..utils.data.dataset import Dataset, IterableDataset
+from ..utils.data.sampler import Sampler
+
+
+class _DatasetKind:
+    Map, Iterable = 0, 1
+
+    @staticmethod
+    def create_fetcher(kind, dataset, auto_collation, collate_fn, drop_last):
+        cls = _MapDatasetFetcher if kind == _DatasetKind.Map else _IterableDatasetFetcher
+        return cls(dataset, auto_collation, collate_fn, drop_last)
+
+
+class _InfiniteConstantSampler(Sampler):
+    """None for ever."""
+
+    def __init__(self):
+        pass
+
+    def __iter__(self):
+        while True:
+            yield None
+
+
+class _MapDatasetFetcher:
+    """Samples of a dataset by their indices, collated."""
+
+    def __init__(self, dataset, auto_collation, collate_fn, drop_last):
+        self.dataset, self.auto_collation, self.collate_fn, self.drop_last = dataset, auto_collation, collate_fn, drop_last
+
+    def fetch(self, index):
+        if not self.auto_collation:
+            return self.collate_fn(self.dataset[index])
+        if getattr(self.dataset, "__getitems__", None):
+            return self.collate_fn(self.dataset.__getitems__(index))
+        return self.collate_fn([self.dataset[i] for i in index])
+
+
+class _IterableDatasetFetcher:
+    """The next samples of an iterable dataset, collated."""
+
+    def __init__(self, dataset, auto_collation, collate_fn, drop_last):
+        self.dataset_iter, self.ended = iter(dataset), False
+        self.auto_collation, self.collate_fn, self.drop_last = auto_collation, collate_fn, drop_last
+
+    def fetch(self, index):
+        if self.ended:
+            raise StopIteration
+        if not self.auto_collation:
+            return self.collate_fn(next(self.dataset_iter))
+        samples = []
+        for _ in index:
+            try:
+                samples.append(next(self.dataset_iter))
+            except StopIteration:
+                self.ended = True
+                break
+        if not samples or (self.drop_last and len(samples) < len(index)):
+            raise StopIteration
+        return self.collate_fn(samples)
+
+
+class IterDataPipe(IterableDataset):
+    """The base class of data pipes that are iterated over: an iterable dataset. Pipes as methods (`pipe.map`) are absent.
+
+    >>> issubclass(lucid.utils.data.datapipes.datapipe.IterDataPipe, object)
+    True
+    """
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__()
+
+
+class MapDataPipe(Dataset):
+    """The base class of data pipes with indices: a dataset.
+
+    >>> from lucid._declared.data import MapDataPipe
+    >>> issubclass(MapDataPipe, lucid.utils.data.Dataset)
+    True
+    """

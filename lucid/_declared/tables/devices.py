@@ -1,0 +1,110 @@
+"""Declared names: devices and backends. The package's docstring explains the lines."""
+
+TABLE = """
+cpu
+  from _declared.cpu: is_available is_initialized device_count current_device set_device synchronize Stream
+      StreamContext stream current_stream
+  from cuda.amp: amp=*module*
+mtia the accelerator MTIA is not supported
+  false is_available is_initialized
+  none synchronize empty_cache
+backends.opt_einsum
+  value enabled = False
+  value strategy = None
+  false is_available
+  none get_opt_einsum
+backends.quantized
+  value engine = 'none'
+  value supported_engines = ['none']
+backends
+  value fp32_precision = 'none'
+backends.xeon
+backends.miopen
+  false is_available
+  value immediate = False
+backends.cusparselt
+  false is_available
+  none version
+backends.xnnpack
+  value enabled = False
+backends.kleidiai
+  false is_available
+backends.nnpack
+  false is_available
+  from _declared.contexts: flags=nothing
+backends.mha
+  false get_fastpath_enabled
+  none set_fastpath_enabled
+backends.python_native
+cuda no CUDA streams or graphs here
+  class CUDAGraph(replay,reset) MemPool graph
+  from _declared.cuda: Stream Event StreamContext stream device device_of ExternalStream=Stream default_generators
+      current_device set_device get_device_capability get_device_properties get_device_name current_stream
+      default_stream set_stream mem_get_info get_arch_list memory_stats is_current_stream_capturing get_rng_state
+      set_rng_state reset_max_memory_allocated reset_max_memory_cached reset_accumulated_memory_stats memory_summary
+      memory_snapshot get_gencode_flags ipc_collect can_device_access_peer utilization temperature power_draw
+      clock_rate cudart _lazy_call _lazy_init current_blas_handle caching_allocator_alloc
+      set_per_process_memory_fraction memory_cached max_memory_cached is_tf32_supported check_error graph_pool_handle
+      make_graphed_callables
+cuda.comm more than one device
+  call broadcast broadcast_coalesced scatter gather reduce_add
+cuda.random
+  from cuda: get_rng_state_all set_rng_state_all manual_seed manual_seed_all seed seed_all
+  from _declared.cuda: get_rng_state set_rng_state initial_seed
+cuda.memory
+  from cuda: empty_cache memory_allocated max_memory_allocated memory_reserved max_memory_reserved
+      reset_peak_memory_stats
+  from _declared.cuda: mem_get_info memory_stats memory_summary
+cuda.streams
+  from _declared.cuda: Stream Event
+cuda.graphs no CUDA graphs here
+  class CUDAGraph graph
+  call make_graphed_callables graph_pool_handle
+cuda.nvtx
+  none range_push range_pop mark range_start range_end
+  from _declared.contexts: range=nothing
+cuda.profiler
+  none start stop init
+  from _declared.contexts: profile=nothing
+cuda.nccl no NCCL here
+  false is_available
+  call version all_reduce broadcast
+cuda.jiterator CUDA code of programs
+  call _create_jit_fn
+cuda.tunable
+  false is_enabled
+  none enable
+cuda.sparse
+cuda.amp.common
+  true amp_definitely_not_available
+cuda.amp.grad_scaler
+  from cuda.amp: GradScaler
+  from amp.grad_scaler: OptState
+cuda.amp.autocast_mode
+  from cuda.amp: autocast custom_fwd custom_bwd
+cuda._utils
+  from _declared.cuda: _get_device_index=index_of
+mps
+  none empty_cache synchronize set_per_process_memory_fraction
+  from _declared.cuda: current_allocated_memory=zero driver_allocated_memory=zero recommended_max_memory=zero
+      get_rng_state=no_mps set_rng_state=no_mps seed=no_mps
+xpu
+  none empty_cache synchronize reset_peak_memory_stats manual_seed_all seed seed_all
+  false is_bf16_supported is_current_stream_capturing is_initialized
+  from _declared.cuda: memory_allocated=zero memory_reserved=zero max_memory_allocated=zero max_memory_reserved=zero
+      current_device=no_xpu get_device_capability=no_xpu get_device_name=no_xpu get_device_properties=no_xpu
+      device=no_xpu set_device=no_xpu get_rng_state=no_xpu set_rng_state=no_xpu mem_get_info=no_xpu
+      get_rng_state_all=no_states set_rng_state_all=no_xpu Stream=Stream Event=Event stream=no_xpu
+      current_stream=no_xpu memory_stats=no_xpu
+accelerator
+  from _declared.cuda: current_device_index=current_device set_device_index=set_device get_memory_info=mem_get_info
+      max_memory_allocated=accelerator_peak memory_allocated=accelerator_now reset_peak_memory_stats=accelerator_reset
+      empty_cache=accelerator_reset current_stream=current_stream set_device_idx=set_device
+      current_device_idx=current_device memory_reserved=accelerator_now
+backends.mps
+  false is_macos_or_newer is_macos13_or_newer
+backends.cuda
+  class SDPAParams
+  false can_use_flash_attention can_use_efficient_attention can_use_cudnn_attention is_flash_attention_available
+  value cufft_plan_cache = {}
+"""
