@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Vector kernels contain vector instructions.   usage: check_vectors.py BUILD_DIR
 
-Every float32 row of scalar.def that says `simd` has packed arithmetic: compilers differ in which conditions they can turn into
+Every float32 row of scalar.def that says `simd` or `deep` has packed arithmetic: compilers differ in which conditions they can turn into
 blends, and a row that one of them leaves scalar is five times slower there. The matrix kernels are made of fused multiply-adds:
 without them half the speed is gone. No other test would fail.
 """
@@ -29,14 +29,17 @@ def code(build, objects):
 
 def scalar_rows(text, register):
     """How many float32 kernels there are, and the ops of those without packed arithmetic."""
-    found = {}
+    found, same = {}, {}
     for function in re.split(r"\n(?=[0-9a-f]+ <)", text):
-        named = re.match(r"[0-9a-f]+ <cpu_(\w+)_f32(?:\.\w+)*>:", function)
+        named = re.match(r"[0-9a-f]+ <cpu_(\w+?)_f32(?:_whole)?(?:\.\w+)*>:", function)
         if named:
             packed = len(re.findall(rf"\tv\w+ .*{register}", function))
-            same = re.search(r"\tjmp .*<cpu_\w+_f32>", function)  # folded with an equal one
-            found[named[1]] = max(found.get(named[1], 0), FEW if same else packed)
-    return len(found), sorted(op for op, n in found.items() if n < FEW and op not in SCALAR)
+            found[named[1]] = max(found.get(named[1], 0), packed)
+            for other in re.findall(r"\t(?:jmp|lea) .*<cpu_(\w+?)_f32(?:_whole)?>", function):
+                if other != named[1]:
+                    same[named[1]] = other  # folded with an equal one
+    least = {op: max(n, found.get(same.get(op), 0)) for op, n in found.items()}
+    return len(found), sorted(op for op, n in least.items() if n < FEW and op not in SCALAR)
 
 
 def main(build):

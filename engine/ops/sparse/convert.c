@@ -204,7 +204,7 @@ static lc_tensor *compressed(parts *p, lc_layout layout, const int64_t *block)
             (long long)rows, (long long)height, (long long)columns, (long long)width);
     for (int d = 0; d < batch; d++) n_batch *= p->shape[d];
     if (p->coalesced && layout == LC_SPARSE_CSR && !batch) { /* in order already */
-        lc_tensor *starts = row_starts(index_row(p, 0), rows), *plain = lc_clone(index_row(p, 1), LC_CONTIGUOUS_FORMAT);
+        lc_tensor *starts = row_starts(index_row(p, 0), rows), *plain = lc_contiguous(index_row(p, 1), LC_CONTIGUOUS_FORMAT);
         return starts && plain ? lc__sparse_compressed(starts, plain, p->values, p->shape, p->ndim, layout) : NULL;
     }
     /* An entry's matrix, and the row and column of its block. */

@@ -22,6 +22,7 @@
 #define PAYS_libm DROP
 #endif
 #define PAYS_simd KEEP
+#define PAYS_deep KEEP
 #define PAYS_half KEEP
 #define PAYS_sign KEEP
 #ifdef __AVX512F__
@@ -186,50 +187,89 @@ enum { BLOCK = 256 };
         }                                                                                                                      \
     }
 
+/* Rows with long expressions (`deep`): a kernel holds its expression once, as a vector loop over contiguous operands whose
+ * count is a multiple of WHOLE. Scalar operands are expanded over a block; the last elements are computed in a block of
+ * their own, filled up with copies of the last one. What is left of a loop and the combinations of scalars would each
+ * be another copy: they made these rows three to seven times as large. */
+#ifdef LC_BASELINE
+enum { WHOLE = 1 };
+#else
+enum { WHOLE = 16 };
+#endif
+typedef void whole_loop(void *out, const void *const *in, int64_t n);
+static void fill(void *to, const void *value, int64_t size, int64_t n)
+{
+    if (size == 4)
+        for (int64_t i = 0; i < n; i++) ((uint32_t *)to)[i] = *(const uint32_t *)value;
+    else
+        for (int64_t i = 0; i < n; i++) ((uint64_t *)to)[i] = *(const uint64_t *)value;
+}
+static __attribute__((noinline)) void run_deep(void *out, const void *const *in, int operands, unsigned scalars, int64_t n,
+                                               int64_t size, whole_loop *loop)
+{
+    _Alignas(64) char expanded[4][BLOCK * sizeof(double)], last[WHOLE * sizeof(double)];
+    const void       *p[4];
+    bool              one = scalars == (1u << operands) - 1; /* all elements are the same */
+    int64_t           total = one ? 1 : n, step = scalars ? BLOCK : n;
+    int64_t           filled = total < BLOCK ? (total + WHOLE - 1) / WHOLE * WHOLE : BLOCK;
+    for (int k = 0; k < operands; k++) {
+        p[k] = in[k];
+        if (scalars >> k & 1) fill(expanded[k], in[k], size, filled), p[k] = expanded[k];
+    }
+    for (int64_t at = 0; at < total;) {
+        int64_t m = total - at < step ? total - at : step, whole = m & -(int64_t)WHOLE, left = m - whole;
+        if (whole) {
+            loop((char *)out + at * size, p, whole);
+            for (int k = 0; k < operands; k++) p[k] = (const char *)p[k] + (scalars >> k & 1 ? 0 : whole * size);
+        }
+        if (left) {
+            for (int k = 0; k < operands; k++) {
+                if (scalars >> k & 1) continue;
+                memcpy(expanded[k], p[k], (size_t)(left * size));
+                fill(expanded[k] + left * size, expanded[k] + (left - 1) * size, size, WHOLE - left);
+                p[k] = expanded[k];
+            }
+            loop(last, p, WHOLE);
+            memcpy((char *)out + (at + whole) * size, last, (size_t)(left * size));
+        }
+        at += m;
+    }
+    if (one && n > 0) memcpy(last, out, (size_t)size), fill(out, last, size, n);
+}
+
 /* sin, cos and the like for arguments that the vector code cannot reduce. A block without any takes the vector loop; results
  * are the same. The test uses an integer as wide as the elements: the compiler does not vectorise a bool. */
 #define FAR_LOOP(R, I, dt, abs, limit)                                                                                         \
-    INLINE void far_loop_##dt(R *out, const R *a, unsigned scalars, int64_t n, R (*f)(R), R (*library)(R))                     \
+    INLINE void far_loop_##dt(R *out, const R *a, int64_t n, R (*f)(R), R (*library)(R))                                       \
     {                                                                                                                          \
-        for (int64_t at = 0; at < n; at += BLOCK) {                                                                            \
-            int64_t m = n - at < BLOCK ? n - at : BLOCK, looked_at = scalars ? 1 : m;                                          \
+        R kept[BLOCK];                                                                                                         \
+        for (int64_t at = 0; at < n; at += BLOCK, out += BLOCK, a += BLOCK) {                                                  \
+            int64_t m = (n - at < BLOCK ? n - at : BLOCK) & -(int64_t)WHOLE;                                                   \
             I       far = 0;                                                                                                   \
-            for (int64_t i = 0; i < looked_at; i++) far |= abs(a[i]) >= limit;                                                 \
-            if (!far) unary_loop_##dt(out, a, scalars, m, f);                                                                  \
-            else                                                                                                               \
-                for (int64_t i = 0; i < m; i++) {                                                                              \
-                    R x = a[scalars ? 0 : i];                                                                                  \
-                    out[i] = abs(x) >= limit ? library(x) : f(x);                                                              \
-                }                                                                                                              \
-            out += m, a += scalars ? 0 : m;                                                                                    \
+            for (int64_t i = 0; i < m; i++) far |= abs(a[i]) >= limit;                                                         \
+            if (far) memcpy(kept, a, (size_t)m * sizeof(R));                                                                   \
+            INDEPENDENT                                                                                                        \
+            for (int64_t i = 0; i < m; i++) out[i] = f(a[i]);                                                                  \
+            for (int64_t i = 0; far && i < m; i++)                                                                             \
+                if (abs(kept[i]) >= limit) out[i] = library(kept[i]);                                                          \
         }                                                                                                                      \
     }
 FAR_LOOP(float, int32_t, f32, __builtin_fabsf, FAR)
 FAR_LOOP(double, int64_t, f64, __builtin_fabs, FAR64)
 /* Remainders of quotients that vectors cannot compute exactly: infinite, NaN, by zero or just large. */
 #define FAR_PAIR_LOOP(R, I, dt, abs)                                                                                           \
-    INLINE bool far_pairs_##dt(const R *a, const R *b, unsigned scalars, int64_t m)                                            \
+    INLINE void far_pair_loop_##dt(R *out, const R *a, const R *b, int64_t n, R (*f)(R, R), R (*library)(R, R))                \
     {                                                                                                                          \
-        I far = 0;                                                                                                             \
-        R x = abs(a[0]), limit = abs(b[0]) * (R)NEAR_##dt;                                                                     \
-        if (scalars == 3) m = 1;                                                                                               \
-        if (scalars == 0)                                                                                                      \
+        for (int64_t at = 0; at < n; at += BLOCK, out += BLOCK, a += BLOCK, b += BLOCK) {                                      \
+            int64_t m = (n - at < BLOCK ? n - at : BLOCK) & -(int64_t)WHOLE;                                                   \
+            I       far = 0;                                                                                                   \
             for (int64_t i = 0; i < m; i++) far |= !(abs(a[i]) < abs(b[i]) * (R)NEAR_##dt);                                    \
-        else if (scalars == 1)                                                                                                 \
-            for (int64_t i = 0; i < m; i++) far |= !(x < abs(b[i]) * (R)NEAR_##dt);                                            \
-        else                                                                                                                   \
-            for (int64_t i = 0; i < m; i++) far |= !(abs(a[i]) < limit);                                                       \
-        return far;                                                                                                            \
-    }                                                                                                                          \
-    INLINE void far_pair_loop_##dt(R *out, const R *a, const R *b, unsigned scalars, int64_t n, R (*f)(R, R),                  \
-                                   R (*library)(R, R))                                                                         \
-    {                                                                                                                          \
-        for (int64_t at = 0; at < n; at += BLOCK) {                                                                            \
-            int64_t m = n - at < BLOCK ? n - at : BLOCK;                                                                       \
-            if (!far_pairs_##dt(a, b, scalars, m)) binary_loop_##dt(out, a, b, scalars, m, f);                                 \
-            else                                                                                                               \
-                for (int64_t i = 0; i < m; i++) out[i] = library(a[scalars & 1 ? 0 : i], b[scalars & 2 ? 0 : i]);              \
-            out += m, a += scalars & 1 ? 0 : m, b += scalars & 2 ? 0 : m;                                                      \
+            if (far) {                                                                                                         \
+                for (int64_t i = 0; i < m; i++) out[i] = library(a[i], b[i]);                                                  \
+                continue;                                                                                                      \
+            }                                                                                                                  \
+            INDEPENDENT                                                                                                        \
+            for (int64_t i = 0; i < m; i++) out[i] = f(a[i], b[i]);                                                            \
         }                                                                                                                      \
     }
 FAR_PAIR_LOOP(float, int32_t, f32, __builtin_fabsf)
@@ -275,62 +315,69 @@ FAR_BESSEL(airy, airy_by(x, airy_zeta(fabs(x)), airy_low(fabs(x)), sin(airy_zeta
 #define far_f64_tan                         tan
 #define far_f64_sinc                        sinc_far_f64
 
-/* Polynomials by recurrence: a step for a block of elements at a time, as far as the highest degree in it; each element keeps the value at its
- * own. Degrees that the scalar function has in closed form go there. */
+/* Polynomials by recurrence, in double: a step for a block of elements at a time, as far as the highest degree in it; each
+ * element keeps the value at its own. Degrees that the scalar function has in closed form go there. */
 enum { CLOSED_FROM = 64 };
-#define STEPS_polynomial(t, y, first, step, closed)                                                                            \
+typedef struct {
+    double t[BLOCK], degree[BLOCK], p[BLOCK], q[BLOCK], y[BLOCK];
+} steps;
+typedef void   walk(steps *s, int32_t highest, bool same, int64_t m);
+typedef double polynomial_at(double t, double degree);
+#define STEPS_polynomial(t, y, first, step, closed) first, step
+#define AT_polynomial(t, y, ...)                    polynomial(t_of_x, degree, __VA_ARGS__)
+#define SHIFTED_polynomial(t, ...)                                                                                             \
     ({                                                                                                                         \
         double x = 0; /* t is x, or 2 x - 1 */                                                                                 \
         (t) != 0;                                                                                                              \
-    }),                                                                                                                        \
-        first, step
+    })
+INLINE void walk_steps(steps *s, int32_t highest, bool same, int64_t m, double (*first)(double),
+                       double (*step)(double, double, double, double))
+{
+    double *t = s->t, *p = s->p, *q = s->q, *y = s->y;
+    m = (m + 15) & -16; /* whole vectors: the rest of the block is computed and not used */
+    for (int64_t i = 0; i < m; i++) p[i] = 1, q[i] = first(t[i]);
+    if (same) {
+        for (int32_t k = 1; k < highest; k++)
+            for (int64_t i = 0; i < m; i++) {
+                double r = step(t[i], k, p[i], q[i]);
+                p[i] = q[i], q[i] = r;
+            }
+        return;
+    }
+    for (int64_t i = 0; i < m; i++) y[i] = s->degree[i] < 1 ? 1 : q[i];
+    for (int64_t i = 0; i < m; i++) y[i] = s->degree[i] < 0 ? 0 : y[i];
+    for (int32_t k = 1; k < highest; k++)
+        for (int64_t i = 0; i < m; i++) {
+            double r = step(t[i], k, p[i], q[i]);
+            p[i] = q[i], q[i] = r;
+            y[i] = s->degree[i] > k ? r : y[i];
+        }
+}
 #define STEPS_LOOP(R, dt)                                                                                                      \
-    INLINE void steps_loop_##dt(R *out, const R *a, const R *b, unsigned scalars, int64_t n, R (*f)(R, R), bool shifted,       \
-                                double (*first)(double), double (*step)(double, double, double, double))                       \
+    static __attribute__((noinline)) void steps_loop_##dt(R *out, const R *a, const R *b, unsigned scalars, int64_t n,         \
+                                                          bool shifted, walk *steps_of, polynomial_at *value)                  \
     {                                                                                                                          \
-        double  t[BLOCK], degree[BLOCK], p[BLOCK], q[BLOCK], y[BLOCK];                                                         \
-        int32_t whole[BLOCK];                                                                                                  \
+        steps s;                                                                                                               \
         for (int64_t at = 0; at < n; at += BLOCK) {                                                                            \
             int64_t m = n - at < BLOCK ? n - at : BLOCK, looked_at = scalars & 2 ? 1 : m;                                      \
-            int32_t highest = 0;                                                                                               \
+            double  highest = 0;                                                                                               \
             for (int64_t i = 0; i < looked_at; i++) {                                                                          \
                 double d = (double)b[i] > 1e6 ? 1e6 : (double)b[i];                                                            \
-                whole[i] = (int32_t)(d > -1 ? d : -1);                                                                         \
+                s.degree[i] = (double)(int32_t)(d > -1 ? d : -1);                                                              \
             }                                                                                                                  \
-            for (int64_t i = 0; i < looked_at; i++) highest = whole[i] > highest ? whole[i] : highest;                         \
+            for (int64_t i = 0; i < looked_at; i++) highest = s.degree[i] > highest ? s.degree[i] : highest;                   \
+            for (int64_t i = 0; i < m; i++) s.t[i] = (double)a[scalars & 1 ? 0 : i];                                           \
+            for (int64_t i = 0; i < m && shifted; i++) s.t[i] = (double)(R)((R)s.t[i] + (R)s.t[i] - 1);                        \
             if (highest > CLOSED_FROM) {                                                                                       \
-                for (int64_t i = 0; i < m; i++) out[i] = f(a[scalars & 1 ? 0 : i], b[scalars & 2 ? 0 : i]);                    \
-                out += m, a += scalars & 1 ? 0 : m, b += scalars & 2 ? 0 : m;                                                  \
-                continue;                                                                                                      \
-            }                                                                                                                  \
-            if (scalars & 1) {                                                                                                 \
-                for (int64_t i = 0; i < m; i++) t[i] = (double)a[0];                                                           \
+                for (int64_t i = 0; i < m; i++) out[i] = (R)value(s.t[i], (double)b[scalars & 2 ? 0 : i]);                     \
             } else {                                                                                                           \
-                for (int64_t i = 0; i < m; i++) t[i] = (double)a[i];                                                           \
-            }                                                                                                                  \
-            for (int64_t i = 0; i < m && shifted; i++) t[i] = (double)(R)((R)t[i] + (R)t[i] - 1);                              \
-            for (int64_t i = 0; i < m; i++) p[i] = 1, q[i] = first(t[i]);                                                      \
-            if (scalars & 2) {                                                                                                 \
-                for (int32_t k = 1; k < highest; k++)                                                                          \
-                    for (int64_t i = 0; i < m; i++) {                                                                          \
-                        double r = step(t[i], k, p[i], q[i]);                                                                  \
-                        p[i] = q[i], q[i] = r;                                                                                 \
-                    }                                                                                                          \
-                R low = (R)(whole[0] < 0 ? 0 : 1);                                                                             \
-                for (int64_t i = 0; i < m; i++) out[i] = highest ? (R)q[i] : low;                                              \
-            } else {                                                                                                           \
-                for (int64_t i = 0; i < m; i++) {                                                                              \
-                    degree[i] = whole[i];                                                                                      \
-                    y[i] = degree[i] < 1 ? 1 : q[i];                                                                           \
-                    y[i] = degree[i] < 0 ? 0 : y[i];                                                                           \
-                }                                                                                                              \
-                for (int32_t k = 1; k < highest; k++)                                                                          \
-                    for (int64_t i = 0; i < m; i++) {                                                                          \
-                        double r = step(t[i], k, p[i], q[i]);                                                                  \
-                        p[i] = q[i], q[i] = r;                                                                                 \
-                        y[i] = degree[i] > k ? r : y[i];                                                                       \
-                    }                                                                                                          \
-                for (int64_t i = 0; i < m; i++) out[i] = (R)y[i];                                                              \
+                for (int64_t i = m; i < ((m + 15) & -16); i++) s.t[i] = 0, s.degree[i] = -1;                                   \
+                steps_of(&s, (int32_t)highest, scalars & 2, m);                                                                \
+                R low = (R)(s.degree[0] < 0 ? 0 : 1);                                                                          \
+                if (!(scalars & 2))                                                                                            \
+                    for (int64_t i = 0; i < m; i++) out[i] = (R)s.y[i];                                                        \
+                else                                                                                                           \
+                    for (int64_t i = 0; i < m; i++) out[i] = highest > 0 ? (R)s.q[i] : low;                                    \
             }                                                                                                                  \
             out += m, a += scalars & 1 ? 0 : m, b += scalars & 2 ? 0 : m;                                                      \
         }                                                                                                                      \
@@ -353,9 +400,6 @@ STEPS_LOOP(double, f64)
 #define DEFINE_UNARY(dt, op, ...)                                                                                              \
     SCALAR_FUNCTION(lc_##dt, op, dt, (lc_##dt x), __VA_ARGS__)                                                                 \
     KERNEL(op, dt) { unary_loop_##dt(out, in[0], scalars, n, op##_x_##dt); }
-#define DEFINE_UNARY_FAR(dt, op, ...)                                                                                          \
-    SCALAR_FUNCTION(lc_##dt, op, dt, (lc_##dt x), __VA_ARGS__)                                                                 \
-    KERNEL(op, dt) { far_loop_##dt(out, in[0], scalars, n, op##_x_##dt, far_##dt##_##op); }
 #define DEFINE_UNARY_REAL(dt, op, ...)                                                                                         \
     SCALAR_FUNCTION(real_of_##dt, op, dt, (lc_##dt x), __VA_ARGS__)                                                            \
     KERNEL(op, dt) { unary_loop_##dt##_real(out, in[0], scalars, n, op##_x_##dt); }
@@ -365,12 +409,17 @@ STEPS_LOOP(double, f64)
 #define DEFINE_BINARY(dt, op, ...)                                                                                             \
     SCALAR_FUNCTION(lc_##dt, op, dt, (lc_##dt x, lc_##dt y), __VA_ARGS__)                                                      \
     KERNEL(op, dt) { binary_loop_##dt(out, in[0], in[1], scalars, n, op##_x_##dt); }
-#define DEFINE_BINARY_FAR(dt, op, ...)                                                                                         \
-    SCALAR_FUNCTION(lc_##dt, op, dt, (lc_##dt x, lc_##dt y), __VA_ARGS__)                                                      \
-    KERNEL(op, dt) { far_pair_loop_##dt(out, in[0], in[1], scalars, n, op##_x_##dt, far_##dt##_##op); }
+/* The functions of doubles serve both types. */
+#define STEPS_OF_f32(op, ...)                                                                                                  \
+    static void cpu_##op##_f32_whole(steps *s, int32_t highest, bool same, int64_t m)                                          \
+    {                                                                                                                          \
+        walk_steps(s, highest, same, m, STEPS_##__VA_ARGS__);                                                                  \
+    }                                                                                                                          \
+    static double op##_at(double t_of_x, double degree) { return AT_##__VA_ARGS__; }
+#define STEPS_OF_f64(op, ...)
 #define DEFINE_BINARY_STEPS(dt, op, ...)                                                                                       \
-    SCALAR_FUNCTION(lc_##dt, op, dt, (lc_##dt x, lc_##dt y), __VA_ARGS__)                                                      \
-    KERNEL(op, dt) { steps_loop_##dt(out, in[0], in[1], scalars, n, op##_x_##dt, STEPS_##__VA_ARGS__); }
+    STEPS_OF_##dt(op, __VA_ARGS__)                                                                                             \
+    KERNEL(op, dt) { steps_loop_##dt(out, in[0], in[1], scalars, n, SHIFTED_##__VA_ARGS__, cpu_##op##_f32_whole, op##_at); }
 #define DEFINE_COMPARE(dt, op, ...)                                                                                            \
     SCALAR_FUNCTION(lc_b8, op, dt, (lc_##dt x, lc_##dt y), __VA_ARGS__)                                                        \
     KERNEL(op, dt) { binary_loop_##dt##_b8(out, in[0], in[1], scalars, n, op##_x_##dt); }
@@ -383,7 +432,46 @@ STEPS_LOOP(double, f64)
 #define DEFINE_SELECT(dt, op, ...)                                                                                             \
     SCALAR_FUNCTION(lc_##dt, op, dt, (lc_b8 x, lc_##dt y, lc_##dt z), __VA_ARGS__)                                             \
     KERNEL(op, dt) { TERNARY_LOOP(lc_b8, lc_##dt, op##_x_##dt) }
-#define ROW(kind, op, types, pays, ...) PAYS_##pays(LC_EACH_##types(DEFINITION, (kind, op, types, __VA_ARGS__)))
+
+/* `deep` rows. */
+#define LOADED(k) ((const T *)in[k])[i]
+#define WHOLE_KERNEL(dt, op, operands, ...)                                                                                    \
+    static void cpu_##op##_##dt##_whole(void *out, const void *const *in, int64_t n)                                           \
+    {                                                                                                                          \
+        typedef lc_##dt T;                                                                                                     \
+        T              *o UNUSED = out;                                                                                        \
+        n &= -(int64_t)WHOLE;                                                                                                  \
+        __VA_ARGS__;                                                                                                           \
+    }                                                                                                                          \
+    KERNEL(op, dt) { run_deep(out, in, operands, scalars, n, sizeof(lc_##dt), cpu_##op##_##dt##_whole); }
+#define WHOLE_LOOP(...)                                                                                                        \
+    INDEPENDENT                                                                                                                \
+    for (int64_t i = 0; i < n; i++) o[i] = __VA_ARGS__
+#define DEFINE_DEEP_UNARY(dt, op, ...)                                                                                         \
+    SCALAR_FUNCTION(lc_##dt, op, dt, (lc_##dt x), __VA_ARGS__)                                                                 \
+    WHOLE_KERNEL(dt, op, 1, WHOLE_LOOP(op##_x_##dt(LOADED(0))))
+#define DEFINE_DEEP_UNARY_FAR(dt, op, ...)                                                                                     \
+    SCALAR_FUNCTION(lc_##dt, op, dt, (lc_##dt x), __VA_ARGS__)                                                                 \
+    WHOLE_KERNEL(dt, op, 1, far_loop_##dt(out, in[0], n, op##_x_##dt, far_##dt##_##op))
+#define DEFINE_DEEP_BINARY(dt, op, ...)                                                                                        \
+    SCALAR_FUNCTION(lc_##dt, op, dt, (lc_##dt x, lc_##dt y), __VA_ARGS__)                                                      \
+    WHOLE_KERNEL(dt, op, 2, WHOLE_LOOP(op##_x_##dt(LOADED(0), LOADED(1))))
+#define DEFINE_DEEP_BINARY_FAR(dt, op, ...)                                                                                    \
+    SCALAR_FUNCTION(lc_##dt, op, dt, (lc_##dt x, lc_##dt y), __VA_ARGS__)                                                      \
+    WHOLE_KERNEL(dt, op, 2, far_pair_loop_##dt(out, in[0], in[1], n, op##_x_##dt, far_##dt##_##op))
+#define DEFINE_DEEP_BINARY_STEPS DEFINE_BINARY_STEPS
+#define DEFINE_DEEP_TERNARY(dt, op, ...)                                                                                       \
+    SCALAR_FUNCTION(lc_##dt, op, dt, (lc_##dt x, lc_##dt y, lc_##dt z), __VA_ARGS__)                                           \
+    WHOLE_KERNEL(dt, op, 3, WHOLE_LOOP(op##_x_##dt(LOADED(0), LOADED(1), LOADED(2))))
+#define DEFINE_DEEP_QUATERNARY(dt, op, ...)                                                                                    \
+    SCALAR_FUNCTION(lc_##dt, op, dt, (lc_##dt x, lc_##dt y, lc_##dt z, lc_##dt w), __VA_ARGS__)                                \
+    WHOLE_KERNEL(dt, op, 4, WHOLE_LOOP(op##_x_##dt(LOADED(0), LOADED(1), LOADED(2), LOADED(3))))
+#define FORM_libm(kind)                 kind
+#define FORM_simd(kind)                 kind
+#define FORM_half(kind)                 kind
+#define FORM_sign(kind)                 kind
+#define FORM_deep(kind)                 DEEP_##kind
+#define ROW(kind, op, types, pays, ...) PAYS_##pays(LC_EACH_##types(DEFINITION, (FORM_##pays(kind), op, types, __VA_ARGS__)))
 #include "../../scalar.def"
 
 #ifdef __F16C__
@@ -512,6 +600,7 @@ HALF_LOOPS(bf16)
 #define HALF_ROW_half(kind, op) HALF_##kind(op, f16) HALF_##kind(op, bf16)
 #define HALF_ROW_sign(kind, op) HALF_SIGN(op, f16) HALF_SIGN(op, bf16)
 #define HALF_ROW_simd(kind, op)
+#define HALF_ROW_deep(kind, op)
 #define HALF_ROW_libm(kind, op)
 #define ROW(kind, op, types, pays, ...) HALF_ROW_##pays(kind, op)
 #include "../../scalar.def"
@@ -561,6 +650,7 @@ const lc_loop_entry CAT(lc_cpu_loops, LC_ISA)[] = {
 #define LISTED_half(op, types) { ROW_##op##_##types, LC_f16, cpu_##op##_f16 }, { ROW_##op##_##types, LC_bf16, cpu_##op##_bf16 },
 #define LISTED_sign            LISTED_half
 #define LISTED_simd(op, types)
+#define LISTED_deep(op, types)
 #define LISTED_libm(op, types)
 #define ROW(kind, op, types, pays, ...) LISTED_##pays(op, types)
 #include "../../scalar.def"

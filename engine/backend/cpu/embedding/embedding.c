@@ -22,16 +22,28 @@ typedef struct {
     int64_t                 *divisor;        /* backward: (rows), divisor of each row's sum; NULL: 1 */
     char                    *factors;        /* backward: in the same order; NULL: 1 each */
     int64_t                  size;
-    atomic_int               failed;
+    atomic_int               failed, astray; /* no memory; an id is not a row */
 } embedding_job;
 
-static int check_ids(const lc_embedding_args *a)
+/* Whether all ids are rows: a negative number, or one above the last row, leaves a sign. */
+static bool are_rows(const int64_t *ids, int64_t n, int64_t rows)
 {
-    const int64_t *ids = (const int64_t *)a->ids->data, *bags = a->bags ? (const int64_t *)a->bags->data : NULL;
+    uint64_t signs = 0;
+    for (int64_t i = 0; i < n; i++) signs |= (uint64_t)ids[i] | ((uint64_t)rows - 1 - (uint64_t)ids[i]);
+    return !(signs >> 63);
+}
+static int refuse_ids(const lc_embedding_args *a)
+{
+    const int64_t *ids = (const int64_t *)a->ids->data;
     for (int64_t i = 0; i < a->n; i++)
         if ((uint64_t)ids[i] >= (uint64_t)a->rows)
             return lc_fail_int(LC_IndexError, "embedding: index out of range: %lld is not a row of a table of %lld",
                                (long long)ids[i], (long long)a->rows);
+    return 0;
+}
+static int check_bags(const lc_embedding_args *a)
+{
+    const int64_t *bags = a->bags ? (const int64_t *)a->bags->data : NULL;
     if (!bags || !a->n_bags) return 0;
     if (bags[0] != 0)
         return lc_fail_int(LC_LucidError,
@@ -44,6 +56,11 @@ static int check_ids(const lc_embedding_args *a)
                                "offsets must not decrease, and offsets[-1] can not be greater than input's length(%lld)",
                                (long long)a->n);
     return 0;
+}
+static int check_ids(const lc_embedding_args *a)
+{
+    if (!are_rows((const int64_t *)a->ids->data, a->n, a->rows) && refuse_ids(a) < 0) return -1;
+    return check_bags(a);
 }
 static embedding_job job_of(const lc_embedding_args *a, lc_dtype dtype)
 {
@@ -87,6 +104,10 @@ static void sum_chunk(void *ctx, int64_t begin, int64_t end)
     for (int64_t b = begin; b < end; b++) {
         int64_t first = first_of(job, b), past = past_of(job, b);
         char   *out = job->a->out->data + b * row;
+        if (!are_rows(job->ids + first, past - first, job->a->rows)) { /* here, while they are in the cache */
+            ((embedding_job *)ctx)->astray = 1;
+            return;
+        }
         if (job->a->padding < 0) {
             job->rows->sum(out, job->a->table->data, job->ids + first, factors ? factors + first * job->size : NULL,
                            past - first, job->a->width);
@@ -113,9 +134,12 @@ static int cpu_embedding_sum(lc_dtype dtype, const void *args)
 {
     const lc_embedding_args *a = args;
     embedding_job            job = job_of(a, dtype);
-    if (check_ids(a) < 0) return -1;
+    if (check_bags(a) < 0) return -1;
+    int64_t in_bags = !a->bags ? a->n_bags : a->n_bags ? job.bags[a->n_bags] : 0; /* ids outside of all bags count, too */
+    if (!are_rows(job.ids + in_bags, a->n - in_bags, a->rows)) return refuse_ids(a);
     int64_t cost = (a->n + a->n_bags) * a->width, each = cost / (a->n_bags + 1) + 1;
     cpu_parallel(a->n_bags, CPU_GRAIN / each + 1, cost, sum_chunk, &job);
+    if (job.astray) return refuse_ids(a);
     return job.failed ? no_memory() : 0;
 }
 
