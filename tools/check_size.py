@@ -8,7 +8,7 @@ import tempfile
 
 import list_sources
 
-LIMIT = 10_500_000  # of the stripped binaries: kernels of deep learning, linear algebra, spectra and special functions
+LIMIT = 9_000_000  # of the stripped binaries: kernels of deep learning, linear algebra, spectra and special functions
 
 
 def stripped(path, folder):

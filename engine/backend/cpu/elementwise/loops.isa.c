@@ -197,7 +197,7 @@ enum { WHOLE = 1 };
 enum { WHOLE = 16 };
 #endif
 typedef void whole_loop(void *out, const void *const *in, int64_t n);
-static void fill(void *to, const void *value, int64_t size, int64_t n)
+static void  fill(void *to, const void *value, int64_t size, int64_t n)
 {
     if (size == 4)
         for (int64_t i = 0; i < n; i++) ((uint32_t *)to)[i] = *(const uint32_t *)value;
@@ -418,8 +418,10 @@ STEPS_LOOP(double, f64)
     static double op##_at(double t_of_x, double degree) { return AT_##__VA_ARGS__; }
 #define STEPS_OF_f64(op, ...)
 #define DEFINE_BINARY_STEPS(dt, op, ...)                                                                                       \
-    STEPS_OF_##dt(op, __VA_ARGS__)                                                                                             \
-    KERNEL(op, dt) { steps_loop_##dt(out, in[0], in[1], scalars, n, SHIFTED_##__VA_ARGS__, cpu_##op##_f32_whole, op##_at); }
+    STEPS_OF_##dt(op, __VA_ARGS__) KERNEL(op, dt)                                                                              \
+    {                                                                                                                          \
+        steps_loop_##dt(out, in[0], in[1], scalars, n, SHIFTED_##__VA_ARGS__, cpu_##op##_f32_whole, op##_at);                  \
+    }
 #define DEFINE_COMPARE(dt, op, ...)                                                                                            \
     SCALAR_FUNCTION(lc_b8, op, dt, (lc_##dt x, lc_##dt y), __VA_ARGS__)                                                        \
     KERNEL(op, dt) { binary_loop_##dt##_b8(out, in[0], in[1], scalars, n, op##_x_##dt); }
@@ -439,7 +441,7 @@ STEPS_LOOP(double, f64)
     static void cpu_##op##_##dt##_whole(void *out, const void *const *in, int64_t n)                                           \
     {                                                                                                                          \
         typedef lc_##dt T;                                                                                                     \
-        T              *o UNUSED = out;                                                                                        \
+        T *o            UNUSED = out;                                                                                          \
         n &= -(int64_t)WHOLE;                                                                                                  \
         __VA_ARGS__;                                                                                                           \
     }                                                                                                                          \

@@ -23,35 +23,122 @@ static inline bool NAME(any)(M m)
     return bits != 0;
 }
 
+/* Rows become columns: each stage exchanges a bit of the row with a bit of the lane. */
+#define EXCHANGED(s)                                                                                                           \
+    if (W > (s)) _Pragma("GCC unroll 16") for (int k = 0; k < W; k++)                                                          \
+        {                                                                                                                      \
+            if (k & (s)) continue;                                                                                             \
+            V x = r[k], y = r[(k + (s)) % W];                                                                                  \
+            r[k] = __builtin_shuffle(x, y, (M){ EACH_LANE(UPPER_OF, s) });                                                     \
+            r[(k + (s)) % W] = __builtin_shuffle(x, y, (M){ EACH_LANE(LOWER_OF, s) });                                         \
+        }
+static inline __attribute__((always_inline)) void NAME(turn_over)(V *r)
+{
+    EXCHANGED(8)
+    EXCHANGED(4)
+    EXCHANGED(2)
+    EXCHANGED(1)
+}
+#undef EXCHANGED
+/* Matrices whose elements lie together, and they one after another: loaded and stored W elements at a time. A vector may reach
+ * into the matrices behind, as far as those of the group: the others go element by element. */
+static bool NAME(together)(const lc_matrices *m)
+{
+    int64_t size = m->rows * m->cols;
+    bool    dense = (m->row_step == 1 && m->col_step == m->rows) || (m->col_step == 1 && m->row_step == m->cols);
+    return dense && size >= 4 && m->batch_ndim == 1 && m->batch_step == size;
+}
+/* Elements at, at + 1, ... in the order of memory: to or from r. */
+static inline __attribute__((always_inline)) void NAME(elements)(const lc_matrices *m, V *a, V *r, int64_t at, int64_t n,
+                                                                 bool out)
+{
+    int64_t step = m->row_step == 1 ? 1 : m->rows, along = m->row_step == 1 ? m->rows : m->cols;
+    int64_t line = at / along, i = at % along;
+    V      *to = m->row_step == 1 ? a + at : a + i * step + line;
+    for (int64_t k = 0; k < n; k++) {
+        if (out) r[k] = *to;
+        else *to = r[k];
+        to += step;
+        if (++i == along) i = 0, line++, to = m->row_step == 1 ? to : a + line;
+    }
+}
+/* How many of the first matrices of a group have W elements behind `at` that belong to it. */
+static inline int64_t NAME(safe)(int64_t count, int64_t size, int64_t at)
+{
+    int64_t behind = (W + at + size - 1) / size;
+    return behind < count ? count - behind + 1 : behind == count;
+}
 /* Element (i, j) of the matrices is a[i + j * rows]. */
 static void NAME(gather)(const lc_matrices *m, int64_t first, int64_t count, V *a)
 {
-    for (int64_t l = 0; l < W; l++) {
-        const T *from = (const T *)matrix_at(m, first + (l < count ? l : count - 1), sizeof(T));
-        T       *to = (T *)a + l;
-        for (int64_t j = 0; j < m->cols; j++)
-            for (int64_t i = 0; i < m->rows; i++, to += W) *to = from[i * m->row_step + j * m->col_step];
+    int64_t size = m->rows * m->cols;
+    if (!NAME(together)(m)) {
+        for (int64_t l = 0; l < W; l++) {
+            const T *from = (const T *)matrix_at(m, first + (l < count ? l : count - 1), sizeof(T));
+            T       *to = (T *)a + l;
+            for (int64_t j = 0; j < m->cols; j++)
+                for (int64_t i = 0; i < m->rows; i++, to += W) *to = from[i * m->row_step + j * m->col_step];
+        }
+        return;
+    }
+    const T *all = (const T *)m->data + first * size;
+    for (int64_t at = 0; at < size; at += W) {
+        int64_t n = size - at < W ? size - at : W;
+        int64_t safe = NAME(safe)(count, size, at);
+        V       r[W];
+        for (int64_t l = 0; l < safe; l++) __builtin_memcpy(&r[l], all + l * size + at, sizeof(V));
+        for (int64_t l = safe; l < W; l++) {
+            const T *from = all + (l < count ? l : count - 1) * size + at;
+            r[l] = (V){ 0 };
+            for (int64_t k = 0; k < n; k++) ((T *)&r[l])[k] = from[k];
+        }
+        NAME(turn_over)(r);
+        NAME(elements)(m, a, r, at, n, false);
     }
 }
-static void NAME(scatter)(const lc_matrices *m, int64_t first, int64_t count, const V *a)
+static void NAME(scatter)(const lc_matrices *m, int64_t first, int64_t count, V *a)
 {
-    for (int64_t l = 0; l < count && m->data; l++) {
-        T       *to = (T *)matrix_at(m, first + l, sizeof(T));
-        const T *from = (const T *)a + l;
-        for (int64_t j = 0; j < m->cols; j++)
-            for (int64_t i = 0; i < m->rows; i++, from += W) to[i * m->row_step + j * m->col_step] = *from;
+    int64_t size = m->rows * m->cols;
+    if (!m->data) return;
+    if (!NAME(together)(m)) {
+        for (int64_t l = 0; l < count; l++) {
+            T       *to = (T *)matrix_at(m, first + l, sizeof(T));
+            const T *from = (const T *)a + l;
+            for (int64_t j = 0; j < m->cols; j++)
+                for (int64_t i = 0; i < m->rows; i++, from += W) to[i * m->row_step + j * m->col_step] = *from;
+        }
+        return;
+    }
+    T *all = (T *)m->data + first * size;
+    for (int64_t at = (size - 1) / W * W; at >= 0; at -= W) { /* from the last: what spills over is overwritten after */
+        int64_t n = size - at < W ? size - at : W;
+        int64_t safe = NAME(safe)(count, size, at);
+        V       r[W] = { { 0 } };
+        NAME(elements)(m, a, r, at, n, true);
+        NAME(turn_over)(r);
+        for (int64_t l = 0; l < safe; l++) __builtin_memcpy(all + l * size + at, &r[l], sizeof(V));
+        for (int64_t l = safe; l < count; l++)
+            for (int64_t k = 0; k < n; k++) all[l * size + at + k] = ((const T *)&r[l])[k];
     }
 }
 static void NAME(scatter_ints)(const lc_matrices *m, int64_t first, int64_t count, const V *a, int64_t n, int add)
 {
-    for (int64_t l = 0; l < count && m->data; l++) {
-        int32_t *to = (int32_t *)matrix_at(m, first + l, sizeof(int32_t));
-        for (int64_t i = 0; i < n; i++) to[i * m->row_step] = (int32_t)a[i][l] + add;
+    if (!m->data) return;
+    for (int64_t i = 0; i < n; i++) {
+        int32_t  whole[W];
+        int32_t *to = (int32_t *)m->data + first * m->batch_step + i * m->row_step;
+        for (int l = 0; l < W; l++) whole[l] = (int32_t)((const T *)&a[i])[l] + add;
+        if (m->batch_ndim == 1)
+            for (int64_t l = 0; l < count; l++) to[l * m->batch_step] = whole[l];
+        else
+            for (int64_t l = 0; l < count; l++)
+                ((int32_t *)matrix_at(m, first + l, sizeof(int32_t)))[i * m->row_step] = whole[l];
     }
 }
 
 /* a (m, n) becomes L and U; piv[k] the row exchanged with row k, info the first zero pivot, from 1. b (m, k): its rows are exchanged too. */
-static void NAME(factorise)(int64_t m, int64_t n, V *a, V *piv, V *info, V *b, int64_t k)
+static inline __attribute__((always_inline)) void NAME(factorise_any)(int64_t m, int64_t n, V *a, V *piv, V *info, V *b,
+                                                                      int64_t k)
 {
     int64_t few = m < n ? m : n;
     *info = (V){ 0 };
@@ -85,7 +172,15 @@ static void NAME(factorise)(int64_t m, int64_t n, V *a, V *piv, V *info, V *b, i
         }
     }
 }
-static void NAME(substitute)(int64_t n, int64_t k, const V *a, V *b) /* b := U^-1 L^-1 b */
+/* Sizes that are constants keep a matrix in registers. */
+static void NAME(factorise)(int64_t m, int64_t n, V *a, V *piv, V *info, V *b, int64_t k)
+{
+    if (m == 3 && n == 3) NAME(factorise_any)(3, 3, a, piv, info, b, k);
+    else if (m == 4 && n == 4) NAME(factorise_any)(4, 4, a, piv, info, b, k);
+    else NAME(factorise_any)(m, n, a, piv, info, b, k);
+}
+static inline __attribute__((always_inline)) void NAME(substitute_any)(int64_t n, int64_t k, const V *a,
+                                                                       V *b) /* b := U^-1 L^-1 b */
 {
     for (int64_t j = 0; j < k; j++) {
         V *x = b + j * n;
@@ -96,6 +191,12 @@ static void NAME(substitute)(int64_t n, int64_t k, const V *a, V *b) /* b := U^-
             for (int64_t i = 0; i < c; i++) x[i] -= a[i + c * n] * x[c];
         }
     }
+}
+static void NAME(substitute)(int64_t n, int64_t k, const V *a, V *b)
+{
+    if (n == 3) NAME(substitute_any)(3, k, a, b);
+    else if (n == 4) NAME(substitute_any)(4, k, a, b);
+    else NAME(substitute_any)(n, k, a, b);
 }
 static void NAME(lu)(const lc_linalg_args *g, int64_t first, int64_t count, void *work) /* A, LU, pivots, info */
 {
@@ -156,12 +257,9 @@ static void NAME(det)(const lc_linalg_args *g, int64_t first, int64_t count,
     NAME(scatter)(&g->m[2 + logarithm], first, count, a);
     NAME(scatter_ints)(&g->m[3 + logarithm], first, count, piv, n, 1);
 }
-static void NAME(cholesky)(const lc_linalg_args *g, int64_t first, int64_t count, void *work) /* A, L, info */
+static inline __attribute__((always_inline)) V NAME(cholesky_any)(int64_t n, V *a) /* info */
 {
-    lc_matrices A = g->upper ? transposed(g->m[0]) : g->m[0], L = g->upper ? transposed(g->m[1]) : g->m[1];
-    int64_t     n = A.rows;
-    V          *a = work, info = NAME(all)(0);
-    NAME(gather)(&A, first, count, a);
+    V info = NAME(all)(0);
     for (int64_t c = 0; c < n; c++) {
         V *col = a + c * n;
         M  bad = ~(col[c] > NAME(all)(0)) & (info == NAME(all)(0));
@@ -173,6 +271,16 @@ static void NAME(cholesky)(const lc_linalg_args *g, int64_t first, int64_t count
         for (int64_t j = c + 1; j < n; j++)
             for (int64_t i = j; i < n; i++) a[i + j * n] -= col[i] * col[j];
     }
+    return info;
+}
+static void NAME(cholesky)(const lc_linalg_args *g, int64_t first, int64_t count, void *work) /* A, L, info */
+{
+    lc_matrices A = g->upper ? transposed(g->m[0]) : g->m[0], L = g->upper ? transposed(g->m[1]) : g->m[1];
+    V          *a = work, info;
+    NAME(gather)(&A, first, count, a);
+    if (A.rows == 3) info = NAME(cholesky_any)(3, a);
+    else if (A.rows == 4) info = NAME(cholesky_any)(4, a);
+    else info = NAME(cholesky_any)(A.rows, a);
     NAME(scatter)(&L, first, count, a);
     NAME(scatter_ints)(&g->m[2], first, count, &info, 1, 0);
 }
@@ -368,3 +476,4 @@ static void NAME(svd)(const lc_linalg_args *g, int64_t first, int64_t count, voi
 #undef EPSILON
 #undef TINY
 #undef NAME
+#undef EACH_LANE

@@ -23,12 +23,27 @@ const lc_lanes TABLE(LC_ISA) = { .width = { 0, 0 } };
 #else
 #define BYTES 16
 #endif
+/* Lanes of x, then of y, that make row k and row k + s of the exchanged pair. */
+#define UPPER_OF(l, s) ((l) & (s) ? W + (l) - (s) : (l))
+#define LOWER_OF(l, s) ((l) & (s) ? W + (l) : (l) + (s))
+#define LANES_2(F, s)  F(0, s), F(1, s)
+#define LANES_4(F, s)  LANES_2(F, s), F(2, s), F(3, s)
+#define LANES_8(F, s)  LANES_4(F, s), F(4, s), F(5, s), F(6, s), F(7, s)
+#define LANES_16(F, s) LANES_8(F, s), F(8, s), F(9, s), F(10, s), F(11, s), F(12, s), F(13, s), F(14, s), F(15, s)
+
 #define T       float
 #define W       (BYTES / 4)
 #define I       int32_t
 #define EPSILON FLT_EPSILON
 #define TINY    FLT_MIN
 #define NAME(f) f##_f32
+#if BYTES == 64
+#define EACH_LANE LANES_16
+#elif BYTES == 32
+#define EACH_LANE LANES_8
+#else
+#define EACH_LANE LANES_4
+#endif
 #include "lanes.inc.c"
 #define T       double
 #define W       (BYTES / 8)
@@ -36,6 +51,13 @@ const lc_lanes TABLE(LC_ISA) = { .width = { 0, 0 } };
 #define EPSILON DBL_EPSILON
 #define TINY    DBL_MIN
 #define NAME(f) f##_f64
+#if BYTES == 64
+#define EACH_LANE LANES_8
+#elif BYTES == 32
+#define EACH_LANE LANES_4
+#else
+#define EACH_LANE LANES_2
+#endif
 #include "lanes.inc.c"
 
 #define BOTH(f)                                                                                                                \
