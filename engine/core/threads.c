@@ -128,6 +128,38 @@ int lc_set_num_threads(int n)
     return 0;
 }
 
+/* ---- subnormal numbers ---- */
+
+static atomic_bool          flushes;      /* what the last call asked for */
+static _Thread_local int8_t flushing = 0; /* what this thread's control register says; threads start with 0 */
+
+static bool flush_here(bool flush)
+{
+#if defined __x86_64__
+    enum { FLUSH_RESULTS = 1 << 15, ZERO_OPERANDS = 1 << 6 };
+    unsigned now = __builtin_ia32_stmxcsr(), bits = FLUSH_RESULTS | ZERO_OPERANDS;
+    __builtin_ia32_ldmxcsr(flush ? now | bits : now & ~bits);
+#elif defined __aarch64__
+    uint64_t now, bit = (uint64_t)1 << 24;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(now));
+    now = flush ? now | bit : now & ~bit;
+    __asm__ volatile("msr fpcr, %0" : : "r"(now));
+#else
+    return false;
+#endif
+    return flushing = flush, true;
+}
+bool lc_set_flush_denormal(bool flush)
+{
+    if (!flush_here(flush)) return false;
+    return atomic_store(&flushes, flush), true;
+}
+static void follow_flushing(void) /* a worker, before a job */
+{
+    bool flush = atomic_load_explicit(&flushes, memory_order_relaxed);
+    if (flush != flushing) flush_here(flush);
+}
+
 /* ---- working ---- */
 
 static void do_chunk(int64_t chunk)
@@ -177,6 +209,7 @@ static void *worker(void *id_of_worker)
                                                    memory_order_relaxed))
             continue;
         generation = word >> GENERATION_SHIFT;
+        follow_flushing();
         do_runs(id + 1);
         word = atomic_fetch_sub(&pool.word, ENTERED) - ENTERED;
         if (!(word & (ENTERED_MASK | OPEN)) && atomic_load(&pool.caller_sleeps)) futex_wake(caller_bit);

@@ -386,8 +386,15 @@ static void empty_cache(void)
     pthread_mutex_unlock(&lock);
     for (int k = 0; k < CACHE_PLANS; k++) fft_plan_put(gone[k]);
 }
-static __attribute__((constructor)) void offer_to_clear(void) { lc_on_cache_clear(empty_cache); }
-void                                     fft_plan_put(const fft_plan *plan)
+/* The lock is held across fork: a child finds it free and the cache whole. */
+static void                              lock_cache(void) { pthread_mutex_lock(&lock); }
+static void                              unlock_cache(void) { pthread_mutex_unlock(&lock); }
+static __attribute__((constructor)) void offer_to_clear(void)
+{
+    lc_on_cache_clear(empty_cache);
+    pthread_atfork(lock_cache, unlock_cache, unlock_cache);
+}
+void fft_plan_put(const fft_plan *plan)
 {
     fft_plan *p = (fft_plan *)plan;
     if (p && atomic_fetch_sub(&p->users, 1) == 1) destroy(p);
