@@ -124,7 +124,7 @@ static int take_out(PyObject *value, py_args *a)
         if (!py_is_tensor(t)) return 0;
         a->out[i] = py_tensor(t);
     }
-    return a->n_out = (int)n, 1;
+    return a->n_out < 0 ? 0 : (a->n_out = (int)n, 1);
 }
 
 static int take_flag(PyObject *value, bool *flag)
@@ -141,7 +141,9 @@ static int bind_common(const lc_op *op, PyObject *name, PyObject *value, py_args
     if (k < 0 || k == KEYWORD_out || !op->factory) return 0;
     if (k == KEYWORD_requires_grad) return take_flag(value, &a->requires_grad);
     if (k == KEYWORD_pin_memory) return take_flag(value, &a->pin_memory);
-    return value == Py_None || value == (PyObject *)&py_layouts[0];
+    if (value == Py_None || value == (PyObject *)&py_layouts[0]) return 1;
+    if (Py_TYPE(value) != &PyLayout_Type || a->n_out) return 0;
+    return a->layout = (uint8_t)((PyFormat *)value)->value, a->n_out = -1, 1;
 }
 
 static int bind_keywords(const py_overload *o, PyObject *const *values, PyObject *names, uint32_t *given, py_args *a)

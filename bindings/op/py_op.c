@@ -43,8 +43,32 @@ static PyObject *invoke_many(const py_overload *o, const lc_value *args)
     return result;
 }
 
+/* layout=sparse_...: the op says on the meta device what it would make; a sparse tensor of that has no entries. */
+static COLD PyObject *make_sparse(const lc_op *op, py_args *a)
+{
+    lc_tensor *like = NULL;
+    if (!op->empty)
+        return PyErr_Format(PyExc_NotImplementedError, "%s(...) is not implemented for sparse layouts", py_public_name(op));
+    for (int k = 0; k < op->args->n_params; k++) {
+        if (op->args->params[k].kind != LC_IS_device) continue;
+        if (a->v[k].tag == LC_IS_device && a->v[k].dev.kind != LC_CPU)
+            return PyErr_Format(PyExc_NotImplementedError, "sparse tensors exist on the CPU alone");
+        a->v[k] = (lc_value){ .tag = LC_IS_device, .dev = { .kind = LC_META } };
+    }
+    if (lc_call(op, a->v, &like) < 0) return py_raise();
+    PyObject *module = PyImport_ImportModule("lucid.sparse.construct"), *given = module ? py_wrap(like) : NULL;
+    PyObject *made = given ? PyObject_CallMethod(module, "_without_entries", "OOOO", given, (PyObject *)&py_layouts[a->layout],
+                                                 a->requires_grad ? Py_True : Py_False, a->pin_memory ? Py_True : Py_False)
+                           : NULL;
+    if (!module) lc_release(like);
+    Py_XDECREF(given);
+    Py_XDECREF(module);
+    return made;
+}
+
 static PyObject *invoke_out(const py_overload *o, py_args *a)
 {
+    if (a->n_out < 0) return make_sparse(o->op, a);
     int n = lc_count(o->op, a->v);
     if (n < 0) return py_raise();
     if (n != a->n_out)

@@ -180,9 +180,10 @@ struct lc_op {
     const char *name, *py, *ns, *sig, *doc; /* py: the public name if it differs (overloads share one); ns: "nn.functional" */
     const lc_signature *args;
     bool                method, function, inplace, out; /* function: false hides it from the namespace (method only) */
-    bool                factory;                        /* a factory: the binding adds requires_grad=, layout=, pin_memory= */
-    bool                hidden;                         /* engine-internal: no Python name */
-    bool                unnamed;                        /* several results are a plain tuple in Python, as in PyTorch */
+    bool                empty;   /* a factory of zeros, or of anything: with a sparse layout it has no entries */
+    bool                factory; /* a factory: the binding adds requires_grad=, layout=, pin_memory= */
+    bool                hidden;  /* engine-internal: no Python name */
+    bool                unnamed; /* several results are a plain tuple in Python, as in PyTorch */
     lc_op_class         kind;
     lc_promotion        promote;
     uint32_t            writes, view_of, saves; /* IN(k) | OUT(k); saves: whose values the gradient reads */

@@ -55,6 +55,8 @@ lc_tensor *lc_batched(lc_tensor *value, int64_t dim, int level)
 {
     if (value->ndim == 0 || dim < -(int64_t)value->ndim || dim >= value->ndim)
         return lc_fail(LC_IndexError, "vmap: in_dim %lld for an input of shape %s", (long long)dim, LC_SHAPE(value));
+    if (value->flags & LC_SPARSE)
+        return lc_fail(LC_NotImplementedError, "vmap over a sparse tensor is not implemented: its in_dims must be None");
     lc_scope   scope = lc_scope_open();
     lc_tensor *front = lc_movedim(value, (int64_t[]){ dim }, 1, (int64_t[]){ 0 }, 1), *t = NULL;
     if (front) t = wrapped(lc_retain(front), level);

@@ -31,6 +31,7 @@ __all__ = [
     "sampled_addmm",
     "softmax",
     "spdiags",
+    "spsolve",
     "sum",
 ]
 
@@ -66,16 +67,39 @@ ByteTensor = _of_dtype("ByteTensor", _C.uint8)
 def mm(mat1, mat2, reduce=None):
     """The product of two matrices of which one or both are sparse. Two sparse ones make a sparse one.
 
-    Gradients of a sparse matrix have its indices. reduce is "sum", PyTorch's default.
+    Gradients of a sparse matrix have its indices. reduce: of a CSR and a dense matrix, how the products of a row become
+    one: "sum", "mean", "amax" or "amin". A row without entries gives zeros.
 
     >>> s = lucid.eye(2).to_sparse() * 3
     >>> lucid.sparse.mm(s, lucid.ones(2, 2))
     tensor([[3., 3.],
             [3., 3.]])
+    >>> lucid.sparse.mm(lucid.tensor([[1.0, 2.0], [0.0, 0.0]]).to_sparse_csr(), lucid.eye(2), "amax")
+    tensor([[1., 2.],
+            [0., 0.]])
     """
-    if reduce not in (None, "sum"):
-        raise NotImplementedError(f"sparse.mm: reduce={reduce!r} is not implemented, only 'sum'")
-    return _C.mm(mat1, mat2)
+    if reduce is None:
+        return _C.mm(mat1, mat2)
+    if reduce not in ("sum", "mean", "amax", "amin"):
+        raise RuntimeError(f"reduce argument must be either sum, mean, amax or amin, got {reduce}")
+    if mat1.layout is not _C.sparse_csr or mat2.layout is not _C.strided:
+        raise RuntimeError(f"sparse.mm: reduce expects a sparse_csr and a dense matrix, got {mat1.layout} and {mat2.layout}")
+    return _mm_reduced(mat1, mat2, reduce)
+
+
+def _mm_reduced(mat1, mat2, reduce):
+    if reduce == "sum":
+        return _C.mm(mat1, mat2)
+    if mat1.ndim != 2 or mat2.ndim != 2 or mat1.shape[1] != mat2.shape[0]:
+        sizes = f"{tuple(mat1.shape)} and {tuple(mat2.shape)}"
+        raise RuntimeError(f"sparse.mm: shapes {sizes} cannot be multiplied")
+    counts = mat1.crow_indices().diff()
+    if reduce == "mean":
+        return _C.mm(mat1, mat2) / counts.clamp(min=1).unsqueeze(1)
+    entries = mat1.to_sparse_coo()
+    rows, columns = entries.indices()
+    terms = entries.values().unsqueeze(1) * mat2.index_select(0, columns)
+    return mat2.new_zeros(mat1.shape[0], mat2.shape[1]).index_reduce(0, rows, terms, reduce, include_self=False)
 
 
 def addmm(mat, mat1, mat2, *, beta=1.0, alpha=1.0):
@@ -101,6 +125,20 @@ def sampled_addmm(input, mat1, mat2, *, beta=1.0, alpha=1.0, out=None):  # noqa:
         return made
     out.data = made.detach()
     return out
+
+
+def spsolve(input, other, *, left=True):  # noqa: A002
+    """The solution of a sparse system. PyTorch solves it on a GPU alone, with cuDSS; so it raises here.
+
+    On a CPU, use a dense matrix, or scipy.sparse.linalg.spsolve:
+
+    >>> a = lucid.tensor([[2.0, 0.0], [1.0, 1.0]]).to_sparse_csr()
+    >>> lucid.linalg.solve(a.to_dense(), lucid.tensor([2.0, 3.0]))
+    tensor([1., 2.])
+    """
+    raise NotImplementedError(
+        "sparse.spsolve needs a GPU and cuDSS, as in PyTorch; use linalg.solve(input.to_dense(), other) or SciPy's spsolve"
+    )
 
 
 def sum(input, dim=None, dtype=None):  # noqa: A001

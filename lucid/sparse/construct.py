@@ -267,6 +267,23 @@ def sparse_bsc_tensor(
     )  # fmt: skip
 
 
+def _without_entries(like, layout, requires_grad, pin_memory):
+    """Zeros in a sparse layout, in the shape and dtype of like: what `zeros(..., layout=...)` makes."""
+    size, dtype = like.shape, like.dtype
+    if layout is sparse_coo:
+        return sparse_coo_tensor(size=size, dtype=dtype, requires_grad=requires_grad, pin_memory=pin_memory)
+    if layout in _BLOCKED:
+        raise RuntimeError(f"expected a sparse layout without blocks, but got {layout}: a size alone says no size of blocks")
+    if len(size) < 2:
+        raise RuntimeError(f"a {layout} tensor has at least two dimensions, got size {tuple(size)}")
+    batch, lines = size[:-2], size[-2] if layout in _BY_ROW else size[-1]
+    compressed = _C.zeros((*batch, lines + 1), dtype=_C.int64)
+    return sparse_compressed_tensor(
+        compressed, _C.zeros((*batch, 0), dtype=_C.int64), _C.zeros((*batch, 0), dtype=dtype), size, layout=layout,
+        requires_grad=requires_grad, pin_memory=pin_memory,
+    )  # fmt: skip
+
+
 def to_layout(t, layout, sparse_dim=None, dense_dim=None, blocksize=None):
     """What `Tensor.to_sparse` and its kin call.
 

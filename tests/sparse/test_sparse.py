@@ -22,6 +22,16 @@ CONSTRUCTION = {
     "is_coalesced": lambda m: m.sparse_coo_tensor([[0, 1]], [1.0, 2.0], is_coalesced=True),
     "coalesce": lambda m: coo(m, sum_twice=True).coalesce(),
     "coalesce once": lambda m: (c := coo(m).coalesce(), c.coalesce() is c)[1],
+    "zeros with a layout": lambda m: [
+        m.zeros(2, 3, layout=m.sparse_coo),
+        m.zeros((4, 2, 3), layout=m.sparse_csr, dtype=m.float64),
+        m.zeros(2, 3, layout=m.sparse_csc),
+        m.empty(2, 3, layout=m.sparse_coo),
+        m.zeros_like(dense(m, 2, 3), layout=m.sparse_coo),
+        dense(m, 2).new_zeros((3, 2), layout=m.sparse_coo),
+        m.zeros(2, 3, layout=m.sparse_coo, requires_grad=True).requires_grad,
+        m.zeros(10**6, 10**6, layout=m.sparse_coo)._nnz(),
+    ],
     "csr": csr,
     "csr int32": lambda m: m.sparse_csr_tensor(m.tensor([0, 1], dtype=m.int32), m.tensor([0], dtype=m.int32), [1.0]),
     "csr dense dims": lambda m: m.sparse_csr_tensor([0, 1, 2], [1, 0], dense(m, 2, 3), (2, 2, 3)),
@@ -400,3 +410,46 @@ def test_assert_close():
         close(s, s.to_dense(), check_layout=False)
     with pytest.raises(AssertionError, match="number of specified values"):
         close(coo(lucid).coalesce(), lucid.zeros_like(coo(lucid)))
+
+
+@pytest.mark.parametrize("call", ["ones((2, 2), layout=m.sparse_coo)", "zeros((2, 2), layout=m.sparse_bsr)"])
+def test_layouts_without_a_form(call):
+    for m in (torch, lucid):
+        with pytest.raises(RuntimeError):
+            eval("m." + call, {"m": m})
+    with pytest.raises(TypeError):
+        lucid.zeros(2, 2, layout=lucid.sparse_coo, out=lucid.ones(2, 2))
+
+
+@pytest.mark.parametrize("reduce", ["sum", "mean", "amax", "amin"])
+def test_mm_reduce(reduce):
+    def gradients(m):
+        a, b = csr(m).detach().requires_grad_(), dense(m, csr(m).shape[1], 4).detach().requires_grad_()
+        made = m.sparse.mm(a, b, reduce)
+        made.backward(dense(m, *made.shape))
+        return [made.detach(), a.grad.values(), b.grad]
+
+    assert_same(gradients)
+
+
+def test_mm_reduce_refuses():
+    a = csr(lucid)
+    b = dense(lucid, a.shape[1], 2)
+    for wrong in [(a, b, "prod"), (a.to_sparse_coo(), b, "mean"), (a, b[:1], "amax")]:
+        with pytest.raises(RuntimeError):
+            lucid.sparse.mm(*wrong)
+    with pytest.raises(NotImplementedError, match="cuDSS"):
+        lucid.sparse.spsolve(a, b)
+
+
+def test_vmap_says_what_it_lacks():
+    s = coo(lucid)
+    with pytest.raises(NotImplementedError, match="vmap over a sparse tensor"):
+        lucid.func.vmap(lambda row: row.sum())(s)
+
+
+def test_indices_that_were_changed_afterwards_are_refused():
+    a = csr(lucid)
+    a.col_indices()[0] = a.shape[1] + 5
+    with pytest.raises(IndexError):
+        a @ lucid.ones(a.shape[1])

@@ -192,3 +192,13 @@ def test_errors_have_classes():
         lucid.empty(2**61, 2**61)
     with pytest.raises(lucid.OutOfMemory):
         lucid.empty(2**45)
+
+
+def test_flush_denormal():
+    tiny = lucid.full((100_000,), 1e-40)  # subnormal; large enough that threads share it
+    assert lucid.set_flush_denormal(True)
+    try:
+        assert (tiny * 0.5).count_nonzero() == 0
+    finally:
+        assert lucid.set_flush_denormal(False)
+    assert (tiny * 0.5).count_nonzero() == tiny.numel()

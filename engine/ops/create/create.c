@@ -66,7 +66,7 @@ int of_size(const lc_record *call, lc_spec *out)
     return factory_shape(call, out, &a[1], lc_default_dtype, &a[2], a[0].n, a[0].is);
 }
 LC_OP(zeros, .sig = "zeros(size: list[int], *, dtype: dtype | None = None, device: device | None = None) -> Tensor",
-      .doc = "A tensor of zeros.", .factory = true, .out = true, .shape = of_size, .run = with_zeros);
+      .doc = "A tensor of zeros.", .factory = true, .empty = true, .out = true, .shape = of_size, .run = with_zeros);
 LC_OP(ones, .sig = "ones(size: list[int], *, dtype: dtype | None = None, device: device | None = None) -> Tensor",
       .doc = "A tensor of ones.", .factory = true, .out = true, .shape = of_size, .run = with_ones);
 
@@ -77,8 +77,8 @@ static int of_size_in_format(const lc_record *call, lc_spec *out)
 LC_OP(empty,
       .sig = "empty(size: list[int], *, dtype: dtype | None = None, device: device | None = None, "
              "memory_format: memory_format | None = None) -> Tensor",
-      .doc = "An uninitialised tensor.", .factory = true, .out = true, .shape = of_size_in_format, .run = as_it_is,
-      .uninitialised = true);
+      .doc = "An uninitialised tensor.", .factory = true, .empty = true, .out = true, .shape = of_size_in_format,
+      .run = as_it_is, .uninitialised = true);
 
 static lc_dtype dtype_of_value(const lc_tensor *value) /* a Python float gives the default dtype */
 {
@@ -175,7 +175,7 @@ int like_another(const lc_record *call, lc_spec *out)
 LC_OP(zeros_like,
       .sig = "zeros_like(input: Tensor, *, dtype: dtype | None = None, device: device | None = None, "
              "memory_format: memory_format | None = None) -> Tensor",
-      .doc = "Zeros in the shape of input.", .factory = true, .promote = LC_NO_PROMOTION, .shape = like_another,
+      .doc = "Zeros in the shape of input.", .factory = true, .empty = true, .promote = LC_NO_PROMOTION, .shape = like_another,
       .run = with_zeros);
 LC_OP(ones_like,
       .sig = "ones_like(input: Tensor, *, dtype: dtype | None = None, device: device | None = None, "
@@ -185,7 +185,7 @@ LC_OP(ones_like,
 LC_OP(empty_like,
       .sig = "empty_like(input: Tensor, *, dtype: dtype | None = None, device: device | None = None, "
              "memory_format: memory_format | None = None) -> Tensor",
-      .doc = "An uninitialised tensor in the shape of input.", .factory = true, .promote = LC_NO_PROMOTION,
+      .doc = "An uninitialised tensor in the shape of input.", .factory = true, .empty = true, .promote = LC_NO_PROMOTION,
       .shape = like_another, .run = as_it_is, .uninitialised = true);
 LC_OP(full_like,
       .sig =
@@ -203,7 +203,7 @@ static int new_size(const lc_record *call, lc_spec *out) /* (input, size, [value
 }
 LC_OP(new_zeros,
       .sig = "new_zeros(input: Tensor, size: list[int], *, dtype: dtype | None = None, device: device | None = None) -> Tensor",
-      .doc = "Zeros with the dtype and device of input.", .factory = true, .method = true, .function = false,
+      .doc = "Zeros with the dtype and device of input.", .factory = true, .empty = true, .method = true, .function = false,
       .promote = LC_NO_PROMOTION, .shape = new_size, .run = with_zeros);
 LC_OP(new_ones,
       .sig = "new_ones(input: Tensor, size: list[int], *, dtype: dtype | None = None, device: device | None = None) -> Tensor",
@@ -211,8 +211,8 @@ LC_OP(new_ones,
       .promote = LC_NO_PROMOTION, .shape = new_size, .run = with_ones);
 LC_OP(new_empty,
       .sig = "new_empty(input: Tensor, size: list[int], *, dtype: dtype | None = None, device: device | None = None) -> Tensor",
-      .doc = "An uninitialised tensor with the dtype and device of input.", .factory = true, .method = true, .function = false,
-      .promote = LC_NO_PROMOTION, .shape = new_size, .run = as_it_is, .uninitialised = true);
+      .doc = "An uninitialised tensor with the dtype and device of input.", .factory = true, .empty = true, .method = true,
+      .function = false, .promote = LC_NO_PROMOTION, .shape = new_size, .run = as_it_is, .uninitialised = true);
 static int new_strided_size(const lc_record *call, lc_spec *out) /* (input, size, stride, *, dtype, device) */
 {
     const lc_value *a = call->args;
