@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Vector kernels contain vector instructions.   usage: check_vectors.py BUILD_DIR
 
-Every float32 row of scalar.def that says `simd` or `deep` has packed arithmetic: compilers differ in which conditions they can turn into
-blends, and a row that one of them leaves scalar is five times slower there. The matrix kernels are made of fused multiply-adds:
-without them half the speed is gone. No other test would fail.
+Every float32 row of scalar.def that says `simd` or `deep` has packed arithmetic: compilers differ in which conditions they turn
+into blends, and a row that one of them leaves scalar is five times slower there. The matrix kernels are made of fused
+multiply-adds: without them half the speed is gone. No other test would fail.
 """
 
 import pathlib
