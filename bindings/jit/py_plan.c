@@ -59,7 +59,19 @@ static PyObject *graph_outside(PyObject *self, UNUSED PyObject *unused)
     }
     return list;
 }
+/* Tensors from outside whose memory the steps write. */
+static PyObject *graph_written(PyObject *self, UNUSED PyObject *unused)
+{
+    const lc_graph *g = ((PyGraph *)self)->graph;
+    PyObject       *list = PyList_New(0);
+    for (int b = 0; list && b < g->n_buffers; b++)
+        if (g->buffers[b].kind == LC_BUFFER_EXTERNAL && g->buffers[b].writes &&
+            append_new(list, py_wrap(lc_retain(g->buffers[b].tensor))) < 0)
+            Py_CLEAR(list);
+    return list;
+}
 static PyMethodDef graph_methods[] = {
+    { "written", graph_written, METH_NOARGS, "Tensors from outside whose memory the steps write." },
     { "outside", graph_outside, METH_NOARGS, "Tensors and generators that the steps use and that are no inputs." },
     { 0 },
 };
@@ -111,20 +123,26 @@ static PyObject *trace_end(UNUSED PyObject *module, UNUSED PyObject *unused)
     return (PyObject *)made;
 }
 
-/* Tensors from outside, not inputs, that the trace read and that require a gradient. */
-static PyObject *trace_wanting(UNUSED PyObject *module, UNUSED PyObject *unused)
+static PyObject *trace_made(UNUSED PyObject *module, PyObject *t)
+{
+    const lc_graph *g = lc_trace_graph();
+    return PyBool_FromLong(g && py_is_tensor(t) && py_tensor(t)->trace_id == g->serial << 32);
+}
+
+/* Tensors from outside, not inputs, that the trace has touched: all, or those that require a gradient. */
+static PyObject *touched(bool wanting)
 {
     lc_graph *g = lc_trace_graph();
     PyObject *list = PyList_New(0);
     for (int b = 0; g && list && b < g->n_buffers; b++) {
         lc_tensor *t = g->buffers[b].tensor;
-        if (g->buffers[b].kind != LC_BUFFER_EXTERNAL || !(t->flags & LC_REQUIRES_GRAD)) continue;
-        PyObject *wrapped = py_wrap(lc_retain(t));
-        if (!wrapped || PyList_Append(list, wrapped) < 0) Py_CLEAR(list);
-        Py_XDECREF(wrapped);
+        if (g->buffers[b].kind != LC_BUFFER_EXTERNAL || (wanting && !(t->flags & LC_REQUIRES_GRAD))) continue;
+        if (append_new(list, py_wrap(lc_retain(t))) < 0) Py_CLEAR(list);
     }
     return list;
 }
+static PyObject *trace_wanting(UNUSED PyObject *module, UNUSED PyObject *unused) { return touched(true); }
+static PyObject *trace_outside(UNUSED PyObject *module, UNUSED PyObject *unused) { return touched(false); }
 
 /* ---- plans ---- */
 typedef struct {
@@ -607,6 +625,18 @@ static PyTypeObject PyEntries_Type = { PyVarObject_HEAD_INIT(NULL, 0).tp_name = 
                                                    Py_TPFLAGS_BASETYPE,
                                        .tp_doc = "_Entries(slow): plans of a function; calls that none fits go to slow." };
 
+/* For a write that leaves the values as they are and only records a history. */
+static PyObject *set_version(UNUSED PyObject *module, PyObject *args)
+{
+    PyObject    *t;
+    unsigned int version;
+    if (!PyArg_ParseTuple(args, "OI", &t, &version)) return NULL;
+    if (!py_is_tensor(t)) return PyErr_Format(PyExc_TypeError, "not a Tensor");
+    lc_tensor *x = py_tensor(t);
+    if (x->cell) atomic_store(&x->cell->version, version);
+    else if (x->storage) atomic_store(&x->storage->version, version);
+    Py_RETURN_NONE;
+}
 static PyObject *modes_key(UNUSED PyObject *module, UNUSED PyObject *unused)
 {
     return Py_BuildValue("Ii", lc_modes & WATCHED, (int)lc_default_dtype);
@@ -616,12 +646,15 @@ static PyMethodDef functions[] = {
     { "_trace_begin", trace_begin, METH_O,
       "Record from now on what is done with these tensors; False if another trace is running." },
     { "_trace_input", trace_input, METH_O, "One more input." },
+    { "_trace_outside", trace_outside, METH_NOARGS, "Tensors from outside that the trace has touched." },
     { "_trace_steps", trace_steps, METH_NOARGS, "Steps recorded so far." },
+    { "_trace_made", trace_made, METH_O, "Whether a tensor was made since the trace began." },
     { "_trace_wanting", trace_wanting, METH_NOARGS, "Tensors from outside that the trace read and that require a gradient." },
     { "_trace_running", trace_running, METH_NOARGS, "Whether this thread is being traced." },
     { "_trace_break", trace_break, METH_O, "The function cannot be replayed, and why." },
     { "_trace_pause", trace_pause, METH_O, "True: what follows is not recorded and counts as made outside; False: go on." },
     { "_trace_end", trace_end, METH_NOARGS, "The graph; raises if the trace broke." },
+    { "_set_version", set_version, METH_VARARGS, "(tensor, n): as if its values had been written n times." },
     { "_plan_modes", modes_key, METH_NOARGS, "The modes that a plan depends on." },
     { 0 },
 };

@@ -1,6 +1,5 @@
 /* lucid.tensor, as_tensor, asarray: tensors from Python data. */
 #include "../py.h"
-#include "../../engine/jit/trace.h"
 
 typedef struct {
     PyObject *data;
@@ -55,7 +54,6 @@ static int read_request(request *r, const char *function, int positional, PyObje
 static PyObject *finish(const request *r, lc_tensor *t)
 {
     if (t && lc_modes & LC_INFERENCE_MODE) t->flags |= LC_INFERENCE;
-    if (t && lc_modes & LC_TRACING) lc_trace_constant(t); /* from plain data: the guards of the trace watch that */
     if (t && r->pin_memory) t = py_pinned_instead(t);
     if (t && r->requires_grad && lc_set_requires_grad(t, true) < 0) return lc_release(t), py_raise();
     return t ? py_wrap(t) : NULL;

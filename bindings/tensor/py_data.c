@@ -4,6 +4,7 @@
  * stores the values and checks the lengths of lists. Lists of Python scalars are walked without any call; tensors, arrays
  * and NumPy scalars inside them take a slower path through their own dtype and value. */
 #include "../py.h"
+#include "../../engine/jit/trace.h"
 #include "../../engine/tensor/sparse.h"
 #include "../../engine/op/promote.h"
 
@@ -289,6 +290,7 @@ lc_tensor *py_from_data(PyObject *data, const lc_dtype *dtype, const lc_device *
     } else {
         if (!(t = from_numbers(data, dtype))) return NULL;
         t = moved_to(t, device ? device : &lc_default_device);
+        if (t && lc_modes & LC_TRACING) lc_trace_constant(t); /* from plain data: the guards of the trace watch that */
         return t ? t : (py_raise(), NULL);
     }
     if (source->device.kind != LC_CPU && (!device || lc_same_device(*device, source->device)))

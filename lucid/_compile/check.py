@@ -2,14 +2,15 @@
 
 The compiled call runs first, on the tensors of the caller. Then everything that it could have written is put back (memory of
 inputs and of tensors from outside, generators), the function runs eagerly on copies of the inputs, and both sides are
-compared bit for bit: results, what was written, where the generators stand, and later the gradients. NaNs are equal to each other,
-whatever their bits. Meant for hunting errors: a call takes more than twice the time, and memory for all copies.
+compared bit for bit: results, what was written, where the generators stand, and later the gradients. NaNs are equal to each
+other, whatever their bits. Meant for hunting errors: a call takes more than twice the time, and memory for all copies.
 """
 
 import os
 
 from .. import _C
-from .function import Compiled, flatten, unflatten
+from .arguments import flatten, unflatten
+from .function import Compiled
 from .step import CompiledStep
 
 
@@ -33,7 +34,7 @@ def wanted():
 # --- comparing ---
 def _bits(t):
     t = _C.view_as_real(t) if t.is_complex() else t
-    return t, t.contiguous().reshape(-1).view(_C.uint8)
+    return t, _C.empty(t.numel(), dtype=t.dtype, device=t.device).copy_(t.reshape(-1)).view(_C.uint8)
 
 
 def difference(found, expected):
@@ -51,8 +52,10 @@ def difference(found, expected):
     for what in ("dtype", "shape", "device"):
         if getattr(found, what) != getattr(expected, what):
             return f"{what} {getattr(found, what)}, eager {getattr(expected, what)}"
-    if found.layout != _C.strided or found.is_quantized:
+    if found.layout != _C.strided:
         return None if found.to_dense().equal(expected.to_dense()) else "values differ"
+    if not found.numel():
+        return None
     (a, x), (b, y) = _bits(found), _bits(expected)
     if x.equal(y):
         return None
@@ -137,8 +140,8 @@ class CheckedFunction(Compiled):
         super()._start()
         self._outside = {}  # tensors and generators that the plans touch besides their inputs
 
-    def _add(self, entries, tensors, held, graph, form, outputs, joint, structure):
-        super()._add(entries, tensors, held, graph, form, outputs, joint, structure)
+    def _add(self, entries, tensors, held, graph, form, joint, structure):
+        super()._add(entries, tensors, held, graph, form, joint, structure)
         self._outside |= {id(o): o for o in graph.outside()}
 
     def _hits(self):
@@ -197,19 +200,20 @@ class CheckedFunction(Compiled):
         for node in {id(a.grad_fn): a.grad_fn for a in found if a.requires_grad}.values():
             owner = getattr(node, "recorded", None)
             if owner is not None:
-                node.check = _Gradients(name, owner, wanted_, owner.targets_of(twins))
+                node.check = _Gradients(name, owner.wanting, owner.eager_outputs(expected), owner.targets_of(twins))
 
 
 class _Gradients:
     """What the gradients of one call must be: those of the eager run on the twins."""
 
-    def __init__(self, name, owner, outputs, targets):
-        self.name, self.wanting, self.outputs, self.targets = name, owner.wanting, outputs, targets
+    def __init__(self, name, wanting, outputs, targets):
+        self.name, self.wanting, self.outputs, self.targets = name, wanting, outputs, targets
 
     def __call__(self, grads, found):
         from ..autograd import grad
 
-        outputs, seeds = [self.outputs[i] for i in self.wanting], [grads[i] for i in self.wanting]
+        asked = [(o, grads[k]) for o, k in zip(self.outputs, self.wanting) if grads[k] is not None]
+        outputs, seeds = zip(*asked)
         state = _C.default_generator.get_state()
         expected = grad(outputs, self.targets, seeds, retain_graph=True, allow_unused=True)
         _C.default_generator.set_state(state)

@@ -11,6 +11,9 @@ import warnings
 
 from .. import _C
 from . import guards
+from .arguments import flatten, objects_in, unflatten
+from .gradients import Recorded, fence, trace_backward
+from .results import Replayed, Result
 
 CacheInfo = collections.namedtuple("CacheInfo", "hits misses maxsize currsize")
 CacheInfo.__doc__ = """Counts of a compiled function, named as those of functools.lru_cache.
@@ -28,79 +31,6 @@ class Broken(RuntimeError):
     Traceback (most recent call last):
     lucid._compile.function.Broken: ...
     """
-
-
-# --- nested arguments and results ---
-def flatten(value, tensors):
-    """The structure of value, hashable; its tensors are appended to the list.
-
-    >>> from lucid._compile.function import flatten
-    >>> found = []
-    >>> flatten({"a": [lucid.ones(1), 2]}, found), len(found)
-    (('dict', ('a',), (('list', ('tensor', ('value', <class 'int'>, 2))),)), 1)
-    """
-    if isinstance(value, _C.Tensor):
-        tensors.append(value)
-        return "tensor"
-    kind = type(value)
-    if kind is tuple or kind is list:
-        return (kind.__name__, tuple(flatten(v, tensors) for v in value))
-    if kind is dict:
-        return ("dict", tuple(value), tuple(flatten(v, tensors) for v in value.values()))
-    if isinstance(value, tuple):
-        return ("named" if hasattr(value, "_fields") else "sequence", kind, tuple(flatten(v, tensors) for v in value))
-    if guards.is_plain(value):
-        return ("value", kind, value)
-    return ("object", _Held(value))
-
-
-class _Held:
-    """An object that is a part of a structure: equal to itself only."""
-
-    def __init__(self, value):
-        self.value = value
-
-    def __hash__(self):
-        return id(self.value)
-
-    def __eq__(self, other):
-        return isinstance(other, _Held) and other.value is self.value
-
-
-def unflatten(structure, tensors):
-    """The value again; tensors: an iterator.
-
-    >>> from lucid._compile.function import flatten, unflatten
-    >>> found = []
-    >>> unflatten(flatten((1, [lucid.zeros(1)]), found), iter(found))
-    (1, [tensor([0.])])
-    """
-    if structure == "tensor":
-        return next(tensors)
-    kind = structure[0]
-    if kind == "value":
-        return structure[2]
-    if kind == "object":
-        return structure[1].value
-    if kind == "dict":
-        return dict(zip(structure[1], [unflatten(s, tensors) for s in structure[2]]))
-    items = [unflatten(s, tensors) for s in structure[-1]]
-    if kind == "named" or kind == "sequence":
-        return structure[1](*items) if kind == "named" else structure[1](items)
-    return tuple(items) if kind == "tuple" else items
-
-
-def _objects_in(structure):
-    """What of a structure is neither a tensor, a container nor a plain value."""
-    if structure == "tensor" or structure[0] == "value":
-        return []
-    if structure[0] == "object":
-        return [structure[1].value]
-    return [o for part in structure[-1] for o in _objects_in(part)]
-
-
-def _finisher(structure):
-    return None if structure == "tensor" else lambda outputs: unflatten(structure, iter(outputs))
 
 
 # --- one function ---
@@ -211,70 +141,83 @@ class Compiled:
         reason = _refusal(tensors)
         if reason:
             return self._eager(reason, args, kwargs)
-        if not _C._trace_begin(tensors):
+        fenced = fence(tensors)
+        if not _C._trace_begin(fenced.inside):
             return self._fn(*args, **kwargs)  # another thread is tracing: this call runs as it is
-        watch, result, joint, graph, error = (
-            guards.Watch(self._fn, *self._roots, *_objects_in(structure)),
-            None,
-            None,
-            None,
-            None,
-        )
+        inside = fenced.inside
+        args, kwargs = unflatten(structure, iter(inside))
+        watch, result, graph, error, form, joint = guards.Watch(self._fn, *self._roots, *objects_in(structure)), *[None] * 5
+        before = [_history(t) for t in inside]
         try:
             with watch:
                 result = self._fn(*args, **kwargs)
-            outputs = []
-            form = flatten(result, outputs)
-            if _objects_in(form):
-                _C._trace_break(f"it returns a {type(_objects_in(form)[0]).__name__}")
-            joint = _trace_backward(outputs, tensors)
+            form = Result(result, inside, _C._trace_outside())
+            for found in form.objects():
+                _C._trace_break(f"it returns a {type(found).__name__}")
+            if any(_history(t) != was for t, was in zip(inside, before)):
+                _C._trace_break("it changes the history or gradient of an argument")
+            try:
+                joint = trace_backward(form, inside, fenced.first)
+            except Exception as refused:  # noqa: BLE001  eager raises the same if the gradient is asked for
+                _C._trace_break(f"its gradient fails: {refused}")
         finally:
             try:
                 graph = _C._trace_end()
             except _C.LucidError as broken:
                 error = str(broken)
+            fenced.open(tensors)
+        if fenced.fences and form:
+            result = form.of(tensors)
         held = watch.guards() if error is None else None
         if error is None and held is None:
             error = watch.changed
+        if error is None and any(t.requires_grad and not t.is_leaf for t in graph.written()):
+            error = "it writes a tensor from outside that has a history"
+        if error is None:
+            try:
+                self._add(entries, tensors, held, graph, form, joint, structure)
+            except LookupError as missing:
+                error = str(missing)
         if error is not None:
             self._give_up(error)
             return result
         self._misses += 1
-        try:
-            self._add(entries, tensors, held, graph, form, outputs, joint, structure)
-        except LookupError as missing:
-            self._give_up(str(missing))
-            return result
+        self._warn_of_many()
+        return result
+
+    def _warn_of_many(self):
         if self._misses > self._plans and not self._warned:
             self._warned = True
             name = getattr(self._fn, "__qualname__", repr(self._fn))
             warnings.warn(
                 f"lucid.compile: {name} was traced {self._misses} times; shapes or values it depends on keep changing",
-                stacklevel=3,
+                stacklevel=4,
             )
-        return result
 
-    def _add(self, entries, tensors, held, graph, form, outputs, joint, structure):
+    def _add(self, entries, tensors, held, graph, form, joint, structure):
         def eager(*tensors):
             args, kwargs = unflatten(structure, iter(tensors))
             return self._fn(*args, **kwargs)
 
-        cut = joint.cut if joint else -1
         if joint is None:
-            plan = _C._Plan(graph, 0, -1, -1, outputs)
-            entries.add(tensors, held, plan, _finisher(form), self._plans)
-            self._traced.append((plan, None))
+            forward, backward = _C._Plan(graph, 0, -1, -1, form.made), None
+            if any(t.requires_grad for t in form.made):
+                raise LookupError("a result wants a gradient, but nothing it was made of gets one")
+            plan, finish = (forward, form.finisher()) if form.all_made else (None, Replayed(eager, forward, form))
         else:
-            forward = _C._Plan(graph, 0, cut, cut, outputs)
+            forward = _C._Plan(graph, 0, joint.cut, joint.cut, form.made)
             if forward.facts()["given_outputs"]:
                 raise LookupError("a result that wants a gradient shares memory with an input or a parameter")
-            if not joint.found:
-                raise LookupError("a result wants a gradient, but nothing it was made of gets one")
-            backward = _C._Plan(graph, cut, -1, cut, joint.found)
-            call = _Recorded(eager, form, outputs, forward, backward, joint, len(tensors))
-            entries.add(tensors, held, None, call, self._plans)
-            self._traced.append((forward, backward))
+            plan, finish = None, Recorded(eager, form, graph, forward, joint, len(tensors))
+            backward = finish.backward
+        form.forget()
+        entries.add(tensors, held, plan, finish, self._plans)
+        self._traced.append((forward, backward))
         del self._traced[: -self._plans]
+
+
+def _history(t):
+    return t.grad_fn, t.requires_grad, id(t.grad) if t.is_leaf and t.grad is not None else None
 
 
 def compiled(fn, **settings):
@@ -298,6 +241,10 @@ def _refusal(tensors):
             return f"an argument is a {type(t).__name__}"
         if t.device.type == "meta":
             return "an argument is on the meta device"
+    wanting = {id(t): t for t in tensors if t.requires_grad}.values()
+    if any(not t.is_leaf for t in wanting):
+        if len({t.untyped_storage().data_ptr() for t in wanting}) < len(wanting):
+            return "arguments that want gradients share memory"
     return None
 
 
@@ -306,98 +253,6 @@ def _parameter():
     from ..nn.parameter import Parameter
 
     return Parameter
-
-
-# --- gradients ---
-_Joint = collections.namedtuple("Joint", "cut wanting targets places found")
-
-
-def _trace_backward(outputs, inputs):
-    """Continue the trace through the gradients of the outputs, as far as they want one. None: no output does."""
-    wanting = [i for i, o in enumerate(outputs) if o.requires_grad]
-    if not wanting or not _C._grad_enabled():
-        return None
-    from ..autograd import grad
-
-    cut = _C._trace_steps()
-    targets = [t for t in inputs if t.requires_grad] + [t for t in _C._trace_wanting() if all(t is not i for i in inputs)]
-    _C._trace_pause(True)
-    # Contiguous, as gradients() hands them to the plan: an output itself may be column-major.
-    seeds = [_C.ones(outputs[i].shape, dtype=outputs[i].dtype, device=outputs[i].device) for i in wanting]
-    _C._trace_pause(False)
-    for seed in seeds:
-        _C._trace_input(seed)
-    found = grad([outputs[i] for i in wanting], targets, seeds, retain_graph=True, allow_unused=True)
-    kept = [(t, g) for t, g in zip(targets, found) if g is not None]
-    places = [next((k for k, i in enumerate(inputs) if i is t), None) for t, _ in kept]
-    return _Joint(cut, wanting, [None if p is not None else t for p, (t, _) in zip(places, kept)], places, [g for _, g in kept])
-
-
-class _Recorded:
-    """A call whose result wants gradients: the forward plan, and a node that runs the backward plan."""
-
-    def __init__(self, fn, form, outputs, forward, backward, joint, n_inputs):
-        from ..autograd import Function
-
-        self.fn, self.form, self.forward, self.backward = fn, form, forward, backward
-        self.n_inputs, self.n_outputs, self.wanting = n_inputs, len(outputs), joint.wanting
-        self.external, self.places = joint.targets, joint.places  # a target is an input of the call, or a tensor from outside
-        self.watched = [t for t in joint.targets if t is not None]
-        self.constant = [i for i in range(len(outputs)) if i not in set(joint.wanting)]
-        owner = self
-
-        class CompiledBackward(Function):
-            @staticmethod
-            def forward(ctx, inputs, *targets):
-                return owner.run(ctx, inputs)
-
-            @staticmethod
-            def backward(ctx, *grads):
-                return (None, *owner.gradients(ctx, grads))
-
-        self.function = CompiledBackward
-
-    def __call__(self, *inputs):
-        if not self.forward.fits(inputs):
-            return self.fn(*inputs)
-        targets = self.targets_of(inputs)
-        outputs = self.function.apply(inputs, *targets)
-        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
-        return outputs[0] if self.form == "tensor" else unflatten(self.form, iter(outputs))
-
-    def targets_of(self, inputs):
-        return [inputs[p] if p is not None else t for p, t in zip(self.places, self.external)]
-
-    def run(self, ctx, inputs):
-        made = self.forward.run(inputs)
-        ctx.inputs, ctx.saved, ctx.recorded = inputs, made[self.n_outputs :], self
-        ctx.versions = [t._version for t in (*inputs, *self.watched)]
-        outputs = made[: self.n_outputs]
-        ctx.mark_non_differentiable(*[outputs[i] for i in self.constant])
-        return tuple(outputs) if len(outputs) > 1 or self.form != "tensor" else outputs[0]
-
-    def gradients(self, ctx, grads):
-        if ctx.versions != [t._version for t in (*ctx.inputs, *self.watched)]:
-            raise RuntimeError(
-                "one of the variables needed for gradient computation has been modified by an inplace operation: "
-                "an input or parameter of a compiled function was written between forward and backward"
-            )
-        if _C._grad_enabled():
-            return self.again(ctx, grads)
-        seeds = [grads[i].contiguous() for i in self.wanting]
-        found = self.backward.run([*ctx.inputs, *seeds, *ctx.saved])
-        if (check := getattr(ctx, "check", None)) is not None:
-            check(grads, found)
-        return found
-
-    def again(self, ctx, grads):
-        """Gradients that are recorded themselves (create_graph): the function runs eagerly once more."""
-        from ..autograd import grad
-
-        outputs = []
-        flatten(self.fn(*ctx.inputs), outputs)
-        wanted = [outputs[i] for i in self.wanting]
-        return grad(wanted, self.targets_of(ctx.inputs), [grads[i] for i in self.wanting], create_graph=True, allow_unused=True)
 
 
 def _drawing(text):

@@ -230,6 +230,94 @@ def test_gradients():
     assert c.cache_info().hits == 3
 
 
+def same_gradients(f, make):
+    """Backward through f and through its compiled form give the same gradients, four times; fresh inputs each time."""
+    compiled = lucid.compile(f, fullgraph=True)
+    for _ in range(4):
+        found = []
+        for fn in (f, compiled):
+            inputs, leaves = make()
+            result = fn(*inputs)
+            for t in leaves:
+                t.grad = None
+            (result if isinstance(result, lucid.Tensor) else result[-1]).sum().backward()
+            found.append([t.grad.clone() for t in leaves])
+        assert all(map(lucid.Tensor.equal, *found))
+    return compiled
+
+
+def test_arguments_that_depend_on_each_other():
+    def make():
+        x = lucid.arange(3.0).requires_grad_()
+        return (x, x * 2), [x]
+
+    assert same_gradients(lambda x, y: x * 3 + y * 5, make).cache_info().hits == 3
+
+
+def test_a_compiled_layer_used_twice():
+    layer = nn.Linear(3, 3)
+    compiled = same_gradients(lambda x: layer(x), lambda: ((layer(lucid.ones(2, 3)),), list(layer.parameters())))
+    assert compiled.cache_info().hits == 3
+    twice = lucid.compile(layer, fullgraph=True)
+    for _ in range(3):
+        grads = []
+        for fn in (layer, twice):
+            layer.weight.grad = None
+            fn(fn(lucid.ones(2, 3))).sum().backward()
+            grads.append(layer.weight.grad)
+        assert grads[0].equal(grads[1])
+
+
+def test_a_gradient_of_one_result_does_not_see_the_others():
+    def make():
+        x = lucid.zeros(3, requires_grad=True)  # the gradient of sqrt is infinite there
+        return (x,), [x]
+
+    assert same_gradients(lambda x: (x.sqrt(), x * 2), make).cache_info().hits == 3
+
+
+def test_parameters_that_are_views():
+    w = lucid.randn(3, 4).t().requires_grad_()
+    same_gradients(lambda x: x @ w, lambda: ((lucid.randn(2, 4, generator=lucid.Generator().manual_seed(0)),), [w]))
+
+
+def test_results_that_the_caller_has_already():
+    weight = lucid.ones(2, requires_grad=True)
+
+    def f(x):
+        y = x + weight
+        return y, weight, y, x
+
+    compiled = lucid.compile(f, fullgraph=True)
+    x = lucid.ones(2, requires_grad=True) * 2
+    for _ in range(3):
+        a, b, c, d = compiled(x)
+        assert a is c and b is weight and d is x and a.requires_grad
+
+
+def test_arguments_with_a_history_that_are_written():
+    def f(x):
+        x.mul_(2)
+        return x.sin()
+
+    compiled = lucid.compile(f)
+    with pytest.warns(UserWarning, match="history"):
+        for _ in range(3):
+            grads = []
+            for fn in (f, compiled):
+                leaf = lucid.ones(3, requires_grad=True)
+                x = leaf * 3
+                (fn(x) + x**2).sum().backward()
+                grads.append(leaf.grad)
+            assert grads[0].equal(grads[1])
+
+
+def test_copies_of_tensors_are_no_constants():
+    with pytest.warns(UserWarning):
+        compiled = lucid.compile(lambda x: lucid.tensor(x) * 2)
+        assert [compiled(lucid.full((1,), float(k))).item() for k in range(3)] == [0, 2, 4]
+
+
 def test_second_gradients_and_writes_between():
     c = lucid.compile(lambda x: (x**3).sum(), fullgraph=True)
     x = lucid.randn(3, requires_grad=True)

@@ -1,0 +1,247 @@
+"""Gradients of compiled functions: the trace goes on through backward, and a node of the tape runs what it recorded.
+
+A plan's backward must give the gradient with respect to each argument as if arguments had no past: what lies behind them is not
+its business. While the function is traced, an argument with a history therefore stands behind a fence, a node that lets
+gradients through to the past except during the trace.
+
+Backward is traced once for all results that want a gradient and, if there are several, once for each alone: a gradient of one
+result must not see the others at all (zero times infinity is not zero).
+"""
+
+import collections
+import functools
+
+from .. import _C
+from .arguments import flatten
+
+MOST_RESULTS = 16  # that want a gradient: backward is traced for each
+
+
+@functools.cache
+def _fence_function():
+    from ..autograd import Function
+
+    class Fence(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.closed = True
+            return x.detach()
+
+        @staticmethod
+        def backward(ctx, grad):
+            return None if ctx.closed else grad
+
+    return Fence
+
+
+class fence:
+    """Arguments as a traced function gets them: those with a history stand behind a fence.
+
+    >>> x = lucid.ones(2, requires_grad=True)
+    >>> y = x * 2
+    >>> fenced = lucid._compile.gradients.fence([x, y])
+    >>> fenced.inside[0] is x, fenced.inside[1] is y, fenced.inside[1].data_ptr() == y.data_ptr()
+    (True, False, True)
+    """
+
+    def __init__(self, tensors):
+        self.inside, self.fences = [], {}
+        for k, t in enumerate(tensors):
+            same = next((i for i in range(k) if tensors[i] is t), None)
+            if same is not None:
+                self.inside.append(self.inside[same])
+            elif t.grad_fn is not None and _C._grad_enabled():
+                behind = _fence_function().apply(t)
+                self.fences[k] = (behind, behind.grad_fn)
+                self.inside.append(behind)
+            else:
+                self.inside.append(t)
+        # Nodes are numbered: what is older than this one is no part of the trace.
+        self.first = _C.zeros((), requires_grad=True).neg().grad_fn._sequence_nr if _C._grad_enabled() else 0
+
+    def open(self, tensors):
+        """The trace is over: gradients pass. An argument that was written gets the history of the write."""
+        for k, (behind, node) in self.fences.items():
+            node.closed = False
+            if behind.grad_fn is not node:
+                version = tensors[k]._version
+                tensors[k].copy_(behind)  # the same memory
+                _C._set_version(tensors[k], version)
+
+
+# cut: the step where backward begins; wanting: the made tensors that want a gradient; targets and places: where gradients go, a
+# tensor from outside or the number of an argument; parts: per trace of backward its steps [first, last) and what it found
+_Joint = collections.namedtuple("Joint", "cut wanting targets places parts")
+
+
+def _leaves_of(outputs, first):
+    """The leaves that outputs were made of."""
+    seen, todo, found = set(), [o.grad_fn for o in outputs], []
+    while todo:
+        node = todo.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        leaf = getattr(node, "variable", None)
+        if leaf is not None:
+            found.append(leaf)
+        elif isinstance(node, _fence_function()) or getattr(node, "closed", False):
+            continue
+        elif node._sequence_nr < first:
+            raise LookupError("it uses a tensor from outside that has a history")
+        else:
+            todo += [n for n, _ in node.next_functions]
+    return found
+
+
+def trace_backward(form, inputs, first):
+    """Continue the trace through the gradients of what was made, as far as it wants one. None: nothing does."""
+    wanting = [k for k, t in enumerate(form.made) if t.requires_grad]
+    if not wanting or not _C._grad_enabled():
+        return None
+    from ..autograd import grad
+
+    outputs = [form.made[k] for k in wanting]
+    targets = [t for k, t in enumerate(inputs) if t.requires_grad and all(t is not i for i in inputs[:k])]
+    for leaf in _leaves_of(outputs, first):
+        if not _C._trace_made(leaf) and all(leaf is not t for t in targets):
+            targets.append(leaf)
+    if not targets:
+        raise LookupError("a result wants a gradient, but nothing it was made of gets one")
+    if len(wanting) > MOST_RESULTS:
+        raise LookupError(f"more than {MOST_RESULTS} results want a gradient")
+    cut = _C._trace_steps()
+    _C._trace_pause(True)
+    # Contiguous, as gradients() hands them to the plan: an output itself may be column-major.
+    seeds = [_C.ones(o.shape, dtype=o.dtype, device=o.device) for o in outputs]
+    _C._trace_pause(False)
+    for seed in seeds:
+        _C._trace_input(seed)
+    parts = []
+    for chosen in [range(len(outputs)), *([k] for k in range(len(outputs)) if len(outputs) > 1)]:
+        begin = _C._trace_steps()
+        found = grad([outputs[k] for k in chosen], targets, [seeds[k] for k in chosen], retain_graph=True, allow_unused=True)
+        parts.append((begin, _C._trace_steps(), found))
+    kept = [k for k, g in enumerate(parts[0][2]) if g is not None]
+    if not kept:
+        raise LookupError("a result wants a gradient, but nothing it was made of gets one")
+    parts = [(begin, end, [found[k] for k in kept]) for begin, end, found in parts]
+    places = [next((i for i, t in enumerate(inputs) if t is targets[k]), None) for k in kept]
+    return _Joint(cut, wanting, [None if p is not None else targets[k] for p, k in zip(places, kept)], places, parts)
+
+
+class _Part:
+    """A backward plan that knows which targets get nothing."""
+
+    def __init__(self, graph, begin, end, cut, found, seeds):
+        self.seeds = seeds  # inputs [first, last)
+        self.none = [g is None for g in found]
+        self.plan = None if all(self.none) else _C._Plan(graph, begin, end, cut, [g for g in found if g is not None])
+
+    def run(self, inputs):
+        made = self.plan.run(inputs) if self.plan else []
+        if made is None:  # a seed shares memory with what backward writes
+            made = self.plan.run(
+                [*inputs[: self.seeds[0]], *[t.clone() for t in inputs[slice(*self.seeds)]], *inputs[self.seeds[1] :]]
+            )
+        made = iter(made)
+        return [None if none else next(made) for none in self.none]
+
+
+class Recorded:
+    """A call whose result wants gradients: the forward plan, and a node that runs the backward plan.
+
+    >>> f = lucid.compile(lambda x: x * x)
+    >>> for _ in range(2):
+    ...     x = lucid.full((1,), 3.0, requires_grad=True)
+    ...     f(x).backward()
+    >>> x.grad
+    tensor([6.])
+    """
+
+    def __init__(self, fn, form, graph, forward, joint, n_inputs):
+        self.fn, self.form, self.forward, self.wanting = fn, form, forward, joint.wanting
+        seeds = (n_inputs, n_inputs + len(joint.wanting))
+        self.parts = [_Part(graph, begin, end, joint.cut, found, seeds) for begin, end, found in joint.parts]
+        self.backward = self.parts[0].plan
+        self.n_outputs = len(form.made)
+        self.positions = [form.places.index(("made", k)) for k in joint.wanting]  # among all tensors of the result
+        self.external, self.places = joint.targets, joint.places
+        self.watched = [t for t in joint.targets if t is not None]
+        self.constant = [k for k in range(self.n_outputs) if k not in set(joint.wanting)]
+        self.function = _node_of(self)
+
+    def __call__(self, *inputs):
+        if not self.forward.fits(inputs):
+            return self.fn(*inputs)
+        made = self.function.apply(inputs, *self.targets_of(inputs))
+        if self.form.single:
+            return made
+        return self.form.again(made if isinstance(made, tuple) else (made,), inputs)
+
+    def targets_of(self, inputs):
+        return [inputs[p] if p is not None else t for p, t in zip(self.places, self.external)]
+
+    def run(self, ctx, inputs):
+        made = self.forward.run(inputs)
+        ctx.set_materialize_grads(False)
+        ctx.inputs, ctx.saved, ctx.recorded = inputs, made[self.n_outputs :], self
+        ctx.versions = [t._version for t in (*inputs, *self.watched)]
+        outputs = made[: self.n_outputs]
+        ctx.mark_non_differentiable(*[outputs[i] for i in self.constant])
+        return tuple(outputs) if len(outputs) > 1 else outputs[0]
+
+    def gradients(self, ctx, grads):
+        if ctx.versions != [t._version for t in (*ctx.inputs, *self.watched)]:
+            raise RuntimeError(
+                "one of the variables needed for gradient computation has been modified by an inplace operation: "
+                "an input or parameter of a compiled function was written between forward and backward"
+            )
+        if _C._grad_enabled():
+            return self.again(ctx, grads)
+        seeds = [grads[k] for k in self.wanting]
+        found = self.replayed(ctx, seeds)
+        if (check := getattr(ctx, "check", None)) is not None:
+            check(grads, found)
+        return found
+
+    def replayed(self, ctx, seeds):
+        asked = [k for k, seed in enumerate(seeds) if seed is not None]
+        if len(asked) == len(seeds):
+            return self.parts[0].run([*ctx.inputs, *[s.contiguous() for s in seeds], *ctx.saved])
+        total = [None] * len(self.places)
+        seeds = [_C.empty(1) if s is None else s.contiguous() for s in seeds]  # a part reads its own alone
+        for k in asked:
+            for i, g in enumerate(self.parts[1 + k].run([*ctx.inputs, *seeds, *ctx.saved])):
+                total[i] = g if total[i] is None else total[i] if g is None else total[i] + g
+        return total
+
+    def eager_outputs(self, result):
+        """Of the function's own result: what `wanting` are of the plan's."""
+        tensors = []
+        flatten(result, tensors)
+        return [tensors[i] for i in self.positions]
+
+    def again(self, ctx, grads):
+        """Gradients that are recorded themselves (create_graph): the function runs eagerly once more."""
+        from ..autograd import grad
+
+        outputs = self.eager_outputs(self.fn(*ctx.inputs))
+        asked = [(o, grads[k]) for o, k in zip(outputs, self.wanting) if grads[k] is not None]
+        outputs, seeds = zip(*asked)
+        return grad(outputs, self.targets_of(ctx.inputs), seeds, create_graph=True, allow_unused=True)
+
+
+def _node_of(recorded):
+    from ..autograd import Function
+
+    class CompiledBackward(Function):
+        @staticmethod
+        def forward(ctx, inputs, *targets):
+            return recorded.run(ctx, inputs)
+
+        @staticmethod
+        def backward(ctx, *grads):
+            return (None, *recorded.gradients(ctx, grads))
+
+    return CompiledBackward

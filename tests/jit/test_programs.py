@@ -1,0 +1,23 @@
+"""Random programs, eager and compiled: the same bits. `python -m tests.jit.fuzz --programs 20000` runs many more."""
+
+import warnings
+
+import pytest
+
+from tests import few
+from tests.jit.programs import Program
+
+SEEDS = 400
+
+
+@pytest.mark.parametrize("first", range(0, 100 if few.wanted() else SEEDS, 50))
+def test_random_programs(first):
+    count = dict(programs=0, gradients=0, answered=0, eager=0, why={})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for seed in range(first, first + 50):
+            program = Program(seed)
+            if program.failure(count):
+                small = program.smaller()
+                pytest.fail(small.report(small.failure()), pytrace=False)
+    assert count["answered"] > 50 and count["gradients"] > 5  # the plans were really used
