@@ -3,6 +3,7 @@
  * A guard is a dict (a module's globals, an object's attributes) and what some of its names were during the trace. Dicts have a version in CPython up
  * to 3.12: as long as it has not moved nothing has to be compared. */
 #include "../py.h"
+#include "../../engine/jit/passes.h"
 #include "../../engine/jit/plan.h"
 #include "../../engine/jit/trace.h"
 
@@ -218,6 +219,27 @@ static PyObject *plan_new(UNUSED PyTypeObject *type, PyObject *args, UNUSED PyOb
 end:
     PyMem_Free(list), PyMem_Free(saved), PyMem_Free(values), PyMem_Free(same);
     return (PyObject *)made;
+}
+
+/* (graph, tensors, starts): the passes of the engine over a graph whose results are these tensors. starts: the steps at which
+ * plans begin, behind the first. */
+static PyObject *simplify(UNUSED PyObject *module, PyObject *args)
+{
+    PyObject   *graph, *outputs, *starts;
+    lc_tensor **list = NULL;
+    int         n = 0, found = 0, rc = -1;
+    if (!PyArg_ParseTuple(args, "O!OO!:_simplify", &PyGraph_Type, &graph, &outputs, &PyList_Type, &starts)) return NULL;
+    if (read_list(outputs, &list, &n) < 0) return NULL;
+    lc_graph *g = ((PyGraph *)graph)->graph;
+    int       n_starts = (int)PyList_GET_SIZE(starts), *numbers = PyMem_Calloc((size_t)(n + n_starts) + 1, sizeof *numbers);
+    for (int i = 0; i < n_starts && numbers; i++) numbers[i] = (int)PyLong_AsLong(PyList_GET_ITEM(starts, i));
+    for (int i = 0; i < n && numbers; i++)
+        if ((numbers[n_starts + found] = lc_trace_value_of(g, list[i])) >= 0) found++;
+    if (!numbers) PyErr_NoMemory();
+    else if (!PyErr_Occurred() && (rc = lc_simplify(g, numbers + n_starts, found, numbers, n_starts)) < 0) py_raise();
+    PyMem_Free(numbers), PyMem_Free(list);
+    if (rc < 0) return NULL;
+    Py_RETURN_NONE;
 }
 
 static PyObject *run_plan(PyPlan *p, lc_tensor *const *inputs,
@@ -653,6 +675,8 @@ static PyMethodDef functions[] = {
     { "_trace_running", trace_running, METH_NOARGS, "Whether this thread is being traced." },
     { "_trace_break", trace_break, METH_O, "The function cannot be replayed, and why." },
     { "_trace_pause", trace_pause, METH_O, "True: what follows is not recorded and counts as made outside; False: go on." },
+    { "_simplify", simplify, METH_VARARGS,
+      "(graph, tensors, starts): the passes over a graph whose results these tensors are." },
     { "_trace_end", trace_end, METH_NOARGS, "The graph; raises if the trace broke." },
     { "_set_version", set_version, METH_VARARGS, "(tensor, n): as if its values had been written n times." },
     { "_plan_modes", modes_key, METH_NOARGS, "The modes that a plan depends on." },

@@ -77,6 +77,9 @@ typedef struct lc_backend {
     /* ---- queue: kernels enqueue work and return. Empty: every call has finished when it returns ---- */
     int (*synchronize)(int index); /* wait for all work of the device */
 
+    /* ---- fusion: several elementwise calls and reductions of rows as one kernel (fused.h). Empty: they run one by one ---- */
+    const struct lc_fuser *fuser;
+
     /* ---- devices of this kind. Empty: there is one ---- */
     int (*device_count)(void);
 } lc_backend;

@@ -24,6 +24,7 @@ typedef struct {
     size_t         bytes;
     int            first_value; /* head of the list of values in this buffer, -1: none */
     int            writes;      /* steps that write it */
+    lc_tensor     *held;        /* MADE by a step that reads only constants: its result in the trace; NULL: none */
 } lc_buffer;
 
 typedef struct {
@@ -31,6 +32,21 @@ typedef struct {
     int       buffer, next; /* next: another value of the same buffer, -1: none */
     int64_t   offset;       /* bytes */
 } lc_traced_value;
+
+enum { LC_VALUE_NONE = -1, LC_VALUE_NUMBER = -2 };
+
+/* What a step computes, if a fused program can do it (backend/fused.h): a row of scalar.def, or a reduction of the last
+ * dimensions of its input. */
+typedef struct {
+    bool     fold;
+    lc_op_id row;
+    lc_dtype dtype;
+    int      n_in, in[LC_ROW_OPERANDS]; /* values, or LC_VALUE_NUMBER */
+    lc_dtype number_dtype[LC_ROW_OPERANDS];
+    _Alignas(16) char number[LC_ROW_OPERANDS][16];
+    double parameter;
+    int    row_dims;
+} lc_step_row;
 
 typedef struct {
     const lc_op *op;
@@ -41,8 +57,9 @@ typedef struct {
     lc_dtype     dtype; /* what the kernel computes in */
     lc_device    device;
     bool         out_given, frozen; /* frozen: op->run alone does the work; else the whole call is made again */
+    bool         dead;              /* a pass made it unnecessary */
+    lc_step_row *row;               /* NULL: it runs alone */
 } lc_step;
-enum { LC_VALUE_NONE = -1, LC_VALUE_NUMBER = -2 };
 
 typedef struct {       /* another tensor on the memory of an input or external: a run is only right if it still lies there */
     lc_tensor *tensor; /* held; NULL: it is input number `input` */
@@ -58,6 +75,7 @@ typedef struct lc_graph {
     lc_sharing      *aliases;
     lc_tensor      **inputs; /* during the trace, borrowed */
     int              n_steps, n_buffers, n_values, n_aliases, n_inputs;
+    int              n_constants, n_common, n_epilogues; /* steps that passes made unnecessary */
     uint64_t         serial;
 } lc_graph;
 

@@ -6,6 +6,7 @@
  *   arena   an intermediate: a fixed place in the arena of the run
  * An instance is what a run in flight needs: the arena and, for every value, a tensor that points into its buffer. Kernels get records that point at
  * these tensors; a run only has to set their data pointers, and of the arena's not even that. */
+#include "fuse.h"
 #include "plan.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,8 +41,10 @@ struct lc_plan {
     int       first, last, n_inputs, n_extra, n_outputs, n_numbers, n_args, n_ends, n_arena,
         needed; /* needed: inputs that are read */
     int            *outputs, *same_as;
-    int            *order, n_order; /* the steps that are run */
-    source         *sources;        /* per buffer */
+    int            *order, n_order; /* the steps that are run; -1 - r: region r */
+    lc_region      *regions;
+    int             n_regions, n_chosen; /* n_chosen: steps that are run, those in regions counted */
+    source         *sources;             /* per buffer */
     size_t          arena_bytes, made_bytes;
     bool            writes_given, large;
     pthread_mutex_t lock;
@@ -58,7 +61,7 @@ int lc_graph_saved(const lc_graph *g, int first, int cut, int last, int *buffers
     if (!state) return no_memory(), -1;
     for (int i = first; i < last; i++) {
         const lc_step *s = &g->steps[i];
-        for (int k = 0; k < s->n_in + s->n_out; k++) {
+        for (int k = 0; k < s->n_in + s->n_out && !s->dead; k++) {
             if (s->in[k] < 0) continue;
             int b = g->values[s->in[k]].buffer;
             if (g->buffers[b].kind != LC_BUFFER_MADE) continue;
@@ -88,8 +91,8 @@ static int choose_steps(lc_plan *p)
     for (int i = 0; i < p->n_outputs; i++) read[g->values[p->outputs[i]].buffer] = 1;
     for (int i = p->last - 1; i >= p->first; i--) {
         const lc_step *s = &g->steps[i];
-        bool           alive = lc_step_has_effect(g, s);
-        for (int k = 0; k < s->n_in + s->n_out && !alive; k++)
+        bool           alive = !s->dead && lc_step_has_effect(g, s);
+        for (int k = 0; k < s->n_in + s->n_out && !alive && !s->dead; k++)
             alive = s->in[k] >= 0 && step_writes(s, k) && read[g->values[s->in[k]].buffer];
         keep[i - p->first] = alive;
         for (int k = 0; k < s->n_in && alive; k++)
@@ -98,8 +101,12 @@ static int choose_steps(lc_plan *p)
     for (int i = p->first; i < p->last; i++)
         if (keep[i - p->first]) p->order[p->n_order++] = i;
     free(read), free(keep);
-    return 0;
+    p->n_chosen = p->n_order;
+    p->n_order = lc_fuse_steps(g, p->order, p->n_order, p->outputs, p->n_outputs, &p->regions, &p->n_regions);
+    return p->n_order < 0 ? -1 : 0;
 }
+
+static const lc_region *region_of(const lc_plan *p, int at) { return p->order[at] < 0 ? &p->regions[-1 - p->order[at]] : NULL; }
 
 static void use(lc_plan *p, int value, int at, bool writes)
 {
@@ -156,6 +163,13 @@ static int choose_sources(lc_plan *p, const lc_plan_request *r)
     if (!(p->sources = calloc((size_t)g->n_buffers + 1, sizeof *p->sources))) return no_memory(), -1;
     for (int b = 0; b < g->n_buffers; b++) p->sources[b].begin = -1, p->sources[b].input = -1;
     for (int at = 0; at < p->n_order; at++) {
+        const lc_region *region = region_of(p, at);
+        for (int i = 0; region && i < region->n_values; i++)
+            if (region->value[i] >= 0) {
+                use(p, region->value[i], at, region->written[i]);
+                p->large |= g->values[region->value[i]].shell.numel >= 1 << 15;
+            }
+        if (region) continue;
         const lc_step *s = &g->steps[p->order[at]];
         for (int k = 0; k < s->n_in + s->n_out; k++) {
             p->n_numbers += s->in[k] == LC_VALUE_NUMBER;
@@ -282,6 +296,7 @@ static instance *instance_new(const lc_plan *p)
     lc_tensor    **ends = x->ends;
     lc_number_box *numbers = x->numbers;
     for (int at = 0; at < p->n_order; at++) {
+        if (region_of(p, at)) continue;
         const lc_step *s = &g->steps[p->order[at]];
         lay_out_record(p, x, s, &x->records[at], args, ends, &numbers);
         if (!x->records[at].backend) return instance_free(p, x), NULL;
@@ -356,10 +371,22 @@ static int prepare(const lc_plan *p, instance *x, lc_tensor *const *inputs, lc_s
     return 0;
 }
 
+static int run_region(const lc_region *region, instance *x)
+{
+    char *data[LC_FUSED_VALUES];
+    for (int i = 0; i < region->n_values; i++) data[i] = region->value[i] >= 0 ? x->shells[region->value[i]].data : NULL;
+    return region->fuser->run(region->fused, data);
+}
+
 static int run_steps(const lc_plan *p, instance *x)
 {
     for (int at = 0; at < p->n_order; at++) {
-        lc_record *r = &x->records[at];
+        lc_record       *r = &x->records[at];
+        const lc_region *region = region_of(p, at);
+        if (region) {
+            if (run_region(region, x) < 0) return -1;
+            continue;
+        }
         if (p->graph->steps[p->order[at]].frozen) {
             lc_record call = *r; /* a run may change its record */
             if (r->op->run(&call) < 0) return -1;
@@ -412,6 +439,9 @@ int lc_plan_run(lc_plan *p, lc_tensor *const *inputs, int n_inputs, lc_tensor **
     for (int i = 0; i < p->n_outputs; i++) outputs[i] = NULL;
     if (n_inputs < p->needed) return lc_fail_int(LC_ValueError, "a plan of %d inputs got %d", p->needed, n_inputs);
     if (!arranged_alike(p, inputs)) return 1;
+    for (int b = 0; b < g->n_buffers && p->writes_given; b++)
+        if (p->sources[b].kind == SOURCE_GIVEN && p->sources[b].written && given(p, inputs, b)->storage->read_only)
+            return lc_fail_int(LC_LucidError, "a compiled function writes memory that is read-only");
     instance *x = take_instance(p);
     if (!x) return -1;
     LC_ARRAY(lc_storage *, fresh, g->n_buffers);
@@ -431,7 +461,7 @@ int lc_plan_run(lc_plan *p, lc_tensor *const *inputs, int n_inputs, lc_tensor **
     for (int b = 0; b < g->n_buffers; b++) {
         lc_tensor *t =
             p->sources[b].kind == SOURCE_GIVEN && p->sources[b].written && rc == 0 ? (lc_tensor *)given(p, inputs, b) : NULL;
-        if (t && t->cell) lc_bump_version(t); /* the calls counted in the storage, which is not where this tensor counts */
+        if (t) lc_bump_version(t); /* frozen steps do not count; whole calls count in the storage */
         lc_storage_release(fresh[b]);
     }
     for (int i = 0; i < n_held; i++) lc_storage_release(held[i]);
@@ -451,6 +481,7 @@ void lc_plan_free(lc_plan *p)
     }
     if (p->graph) lc_object_release(&p->graph->object);
     pthread_mutex_destroy(&p->lock);
+    lc_regions_free(p->regions, p->n_regions);
     free(p->outputs), free(p->same_as), free(p->order), free(p->sources), free(p);
 }
 
@@ -476,13 +507,16 @@ int lc_plan_outputs(const lc_plan *p) { return p->n_outputs; }
 lc_plan_facts lc_plan_describe(const lc_plan *p)
 {
     lc_plan_facts f = { .steps = p->n_order,
-                        .dropped = p->last - p->first - p->n_order,
+                        .dropped = p->last - p->first - p->n_chosen,
+                        .fused_regions = p->n_regions,
                         .n_inputs = p->n_inputs + p->n_extra,
                         .arena_bytes = p->arena_bytes,
                         .made_bytes = p->made_bytes };
     for (int i = 0; i < p->n_outputs; i++)
         f.given_outputs += p->sources[p->graph->values[p->outputs[i]].buffer].kind == SOURCE_GIVEN;
-    for (int at = 0; at < p->n_order; at++) f.frozen += p->graph->steps[p->order[at]].frozen;
+    for (int at = 0; at < p->n_order; at++)
+        if (region_of(p, at)) f.fused_steps += region_of(p, at)->n_steps;
+        else f.frozen += p->graph->steps[p->order[at]].frozen;
     return f;
 }
 
@@ -495,6 +529,7 @@ int lc_plan_set_number(lc_plan *p, const char *name, int k, double value)
 {
     int found = 0, args = 0;
     for (int at = 0; at < p->n_order; at++) {
+        if (region_of(p, at)) continue;
         lc_step *s = &p->graph->steps[p->order[at]];
         for (int a = 0; a < s->op->args->n_params; a++) {
             if (strcmp(s->op->args->params[a].name, name) || !lc_is_number_tag(s->args[a].tag)) continue;
@@ -510,13 +545,22 @@ int lc_plan_set_number(lc_plan *p, const char *name, int k, double value)
 /* ---- text ---- */
 static void write_value(FILE *to, const lc_plan *p, int v)
 {
-    static const char *const kinds[] = { "unused", "given", "result", "arena" };
+    static const char *const kinds[] = { "register", "given", "result", "arena" };
     if (v == LC_VALUE_NONE) fprintf(to, "None");
     else if (v == LC_VALUE_NUMBER) fprintf(to, "number");
     else {
         const lc_traced_value *t = &p->graph->values[v];
         fprintf(to, "%%%d:%s %s", t->buffer, kinds[p->sources[t->buffer].kind], LC_SHAPE(&t->shell));
     }
+}
+static void write_step(FILE *to, const lc_plan *p, const lc_step *s, int at)
+{
+    if (at < 0) fprintf(to, "          ");
+    else fprintf(to, "%4d  ", at);
+    for (int i = 0; i < s->n_out; i++) fprintf(to, i ? ", " : ""), write_value(to, p, s->out[i]);
+    fprintf(to, "%s%s(", s->n_out ? " = " : "", s->op->name);
+    for (int k = 0; k < s->n_in; k++) fprintf(to, k ? ", " : ""), write_value(to, p, s->in[k]);
+    fprintf(to, ")%s\n", s->frozen ? "" : "  as a whole call");
 }
 char *lc_plan_text(const lc_plan *p)
 {
@@ -525,12 +569,12 @@ char *lc_plan_text(const lc_plan *p)
     FILE  *to = open_memstream(&text, &bytes);
     if (!to) return NULL;
     for (int at = 0; at < p->n_order; at++) {
-        const lc_step *s = &p->graph->steps[p->order[at]];
-        fprintf(to, "%4d  ", at);
-        for (int i = 0; i < s->n_out; i++) fprintf(to, i ? ", " : ""), write_value(to, p, s->out[i]);
-        fprintf(to, "%s%s(", s->n_out ? " = " : "", s->op->name);
-        for (int k = 0; k < s->n_in; k++) fprintf(to, k ? ", " : ""), write_value(to, p, s->in[k]);
-        fprintf(to, ")%s\n", s->frozen ? "" : "  as a whole call");
+        const lc_region *region = region_of(p, at);
+        if (!region) write_step(to, p, &p->graph->steps[p->order[at]], at);
+        else {
+            fprintf(to, "%4d  fused into one pass:\n", at);
+            for (int i = 0; i < region->n_steps; i++) write_step(to, p, &p->graph->steps[region->steps[i]], -1);
+        }
     }
     fclose(to);
     return text;

@@ -186,6 +186,8 @@ struct lc_op {
     bool                unnamed; /* several results are a plain tuple in Python, as in PyTorch */
     lc_op_class         kind;
     lc_promotion        promote;
+    bool                plain_row;              /* tools/genops.py sets it: a call is the row of its kernel over its inputs */
+    bool                fills;                  /* writes all of its first input without reading it */
     uint32_t            writes, view_of, saves; /* IN(k) | OUT(k); saves: whose values the gradient reads */
     uint32_t saves_for[LC_SAVES_FOR]; /* by argument: tensors that only this argument's gradient reads; saved if it is wanted */
     uint32_t any_device;              /* IN(k): may be on another device (copy_, to) */
@@ -215,6 +217,7 @@ struct lc_op {
                                     .kernel = LC_OP_##op_name,                                                                 \
                                     .name = #op_name,                                                                          \
                                     .kind = LC_KIND_OF_##op_name,                                                              \
+                                    .plain_row = LC_ROW_OF_##op_name,                                                          \
                                     .function = true,                                                                          \
                                     .args = &lc_sig_##op_name,                                                                 \
                                     __VA_ARGS__ }

@@ -199,6 +199,8 @@ class Compiled:
             args, kwargs = unflatten(structure, iter(tensors))
             return self._fn(*args, **kwargs)
 
+        found = [g for part in joint.parts for g in part[2] if g is not None] if joint else []
+        _C._simplify(graph, [*form.made, *found], [part[0] for part in joint.parts] if joint else [])
         if joint is None:
             forward, backward = _C._Plan(graph, 0, -1, -1, form.made), None
             if any(t.requires_grad for t in form.made):

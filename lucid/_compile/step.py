@@ -134,7 +134,9 @@ class CompiledStep:
 
     def _add(self, inputs, held, graph, loss, groups):
         params = [p for p in self._params if p.grad is not None]
-        plan = _C._Plan(graph, 0, -1, -1, [loss, *[p.grad for p in params]])
+        results = [loss, *[p.grad for p in params]]
+        _C._simplify(graph, results, [])
+        plan = _C._Plan(graph, 0, -1, -1, results)
         if plan.set_number("lr", -1, 0.0) != len(groups) and not all(isinstance(g["lr"], _C.Tensor) for g, _ in groups):
             raise LookupError("the optimizer's learning rate is not an argument of one call per group")
         rates, counted = [g["lr"] for g, _ in groups], len(groups)

@@ -56,8 +56,15 @@ void cpu_parallel(int64_t n, int64_t grain, int64_t cost, void (*fn)(void *ctx, 
 
 int cpu_elementwise(lc_op_id op, lc_dtype compute, lc_tensor *out, lc_tensor *const *in, int n_in);
 int cpu_reduce(lc_op_id op, lc_dtype compute, const lc_reduce_args *args);
-int cpu_copy(lc_tensor *to, const lc_tensor *from);
-int cpu_fill(lc_tensor *to, const lc_tensor *number);
+/* What fused programs take from the drivers: the loop of a row with the dtypes of its result and operands, and folds of rows.
+ * False, NULL: only the driver itself can run this call. */
+bool           cpu_row_loop(lc_op_id op, lc_dtype compute, int n_in, lc_cpu_loop *loop, lc_dtype *want);
+const lc_fold *cpu_row_fold(lc_op_id op, lc_dtype compute, const lc_reduce_args *args);
+void cpu_fold_rows(const lc_fold *fold, const char *in, int64_t in_step, char *value, int64_t value_step, int64_t rows,
+                   int64_t n, double parameter);
+extern const struct lc_fuser lc_cpu_fuser;
+int                          cpu_copy(lc_tensor *to, const lc_tensor *from);
+int                          cpu_fill(lc_tensor *to, const lc_tensor *number);
 
 /* Whole-call kernels (args.h) register themselves at load: LC_CPU_RUN(matmul, cpu_matmul, dtypes), where bit d of dtypes
  * means that dtype d is supported (float16 and bfloat16 have bits of their own). */

@@ -148,8 +148,9 @@ GRAD(fill)
     if (need[1]) dx[1] = on_device_of(g[0], in(1)); /* the engine sums over the broadcast */
 }
 LC_OP(fill, .sig = "fill(input: Tensor, value: Tensor | Number) -> Tensor",
-      .doc = "A tensor like input with one value everywhere.", .inplace = true, .any_device = IN(1), .promote = LC_NO_PROMOTION,
-      .any_strides = true, .repeats_ok = true, .shape = like_destination, .run = fill_run, .grad = fill_grad);
+      .doc = "A tensor like input with one value everywhere.", .inplace = true, .fills = true, .any_device = IN(1),
+      .promote = LC_NO_PROMOTION, .any_strides = true, .repeats_ok = true, .shape = like_destination, .run = fill_run,
+      .grad = fill_grad);
 
 static int zero_run(const lc_record *call)
 {
@@ -158,7 +159,8 @@ static int zero_run(const lc_record *call)
 }
 GRAD(zero_) { dx[0] = zeros_like(in(0)); }
 LC_OP(zero_, .sig = "zero_(input: Tensor) -> Tensor", .doc = "Set every element to zero.", .method = true, .writes = IN(0),
-      .repeats_ok = true, .promote = LC_NO_PROMOTION, .shape = like_destination, .run = zero_run, .grad = zero__grad);
+      .fills = true, .repeats_ok = true, .promote = LC_NO_PROMOTION, .shape = like_destination, .run = zero_run,
+      .grad = zero__grad);
 
 /* ---- conversions ---- */
 static int converted(const lc_record *call, lc_spec *out)

@@ -255,3 +255,12 @@ int cpu_elementwise(lc_op_id op, lc_dtype compute, lc_tensor *out, lc_tensor *co
     if (run_small(op, compute, out, in, n_in)) return 0;
     return walk(op, compute, out, in, n_in);
 }
+
+bool cpu_row_loop(lc_op_id op, lc_dtype compute, int n_in, lc_cpu_loop *loop, lc_dtype *want)
+{
+    if (cpu_working_dtype(compute) != compute || !(*loop = lc_cpu_loops[op][compute])) return false;
+    if (divides[op] && lc_class_of(compute) == LC_INT) return false; /* the divisor is checked before anything is written */
+    want[0] = lc_result_dtype(op, compute);
+    for (int k = 0; k < n_in; k++) want[k + 1] = k == 0 && selects[op] ? LC_b8 : compute;
+    return true;
+}

@@ -233,21 +233,23 @@ static void run_tasks(void *ctx, int64_t begin, int64_t end)
     }
 }
 
+void cpu_fold_rows(const lc_fold *f, const char *in, int64_t in_step, char *value, int64_t value_step, int64_t rows, int64_t n,
+                   double parameter)
+{
+    lc_fold_state s; /* not cleared */
+    if (f->rows && n <= FOLD_ROW) return f->rows(in, in_step, value, value_step, rows, n, parameter);
+    for (int64_t row = 0; row < rows; row++, in += in_step, value += value_step) {
+        f->start(&s, 1);
+        f->inner(&s, in, n, 0);
+        f->finish(&s, 1, parameter, value, NULL);
+    }
+}
 static void run_plain_rows(void *ctx, int64_t begin, int64_t end)
 {
-    const plan    *p = ctx;
-    const lc_fold *f = p->fold;
-    lc_fold_state  s;
-    dim            kept = p->kept[0];
-    char          *in = p->in + begin * kept.in, *value = p->value + begin * kept.value;
-    if (f->rows && p->reduced[0].size <= FOLD_ROW)
-        return f->rows(in, kept.in, value, kept.value, end - begin, p->reduced[0].size, p->parameter);
-    for (int64_t row = begin; row < end; row++) {
-        f->start(&s, 1);
-        f->inner(&s, in, p->reduced[0].size, 0);
-        f->finish(&s, 1, p->parameter, value, NULL);
-        in += kept.in, value += kept.value;
-    }
+    const plan *p = ctx;
+    dim         kept = p->kept[0];
+    cpu_fold_rows(p->fold, p->in + begin * kept.in, kept.in, p->value + begin * kept.value, kept.value, end - begin,
+                  p->reduced[0].size, p->parameter);
 }
 
 static void merge_slices(const plan *p)
@@ -272,15 +274,29 @@ static lc_dtype result_of(lc_op_id op, lc_dtype work)
     return op == LC_OP_any || op == LC_OP_all ? LC_b8 : op == LC_OP_count_nonzero || op == LC_OP__count_numbers ? LC_i64 : work;
 }
 
+/* The fold and the dtypes on the way; false: there is no such fold. */
+static bool find_fold(plan *p, lc_op_id op, lc_dtype compute, const lc_reduce_args *a)
+{
+    p->from = (lc_dtype)a->in->dtype, p->work = cpu_working_dtype(compute), p->result = result_of(op, p->work);
+    if (p->work == LC_f32 && cpu_working_dtype(p->from) == LC_f32 && lc_cpu_folds[op][p->from])
+        p->work = p->from; /* half precision in place */
+    p->to = a->value ? (lc_dtype)a->value->dtype : p->result;
+    p->found = op == LC_OP_aminmax ? p->result : LC_i64, p->at = a->index ? (lc_dtype)a->index->dtype : p->found;
+    return (p->fold = lc_cpu_folds[op][p->work]) != NULL;
+}
+
+const lc_fold *cpu_row_fold(lc_op_id op, lc_dtype compute, const lc_reduce_args *a)
+{
+    plan p;
+    if (!a->value || a->index || a->value->numel == 0 || a->in->numel == 0 || !find_fold(&p, op, compute, a)) return NULL;
+    make_plan(&p, a);
+    return p.rows && !p.outer && p.slices == 1 && p.work == cpu_working_dtype(p.work) ? p.fold : NULL;
+}
+
 int cpu_reduce(lc_op_id op, lc_dtype compute, const lc_reduce_args *a)
 {
     plan p;
-    p.from = (lc_dtype)a->in->dtype, p.work = cpu_working_dtype(compute), p.result = result_of(op, p.work);
-    if (p.work == LC_f32 && cpu_working_dtype(p.from) == LC_f32 && lc_cpu_folds[op][p.from])
-        p.work = p.from; /* half precision in place */
-    if (!(p.fold = lc_cpu_folds[op][p.work])) return LC_NO_KERNEL;
-    p.to = a->value ? (lc_dtype)a->value->dtype : p.result;
-    p.found = op == LC_OP_aminmax ? p.result : LC_i64, p.at = a->index ? (lc_dtype)a->index->dtype : p.found;
+    if (!find_fold(&p, op, compute, a)) return LC_NO_KERNEL;
     p.in = a->in->data, p.value = a->value ? a->value->data : NULL, p.index = a->index ? a->index->data : NULL;
     p.parameter = a->parameter, p.partial = NULL;
     if ((a->value ? a->value : a->index)->numel == 0) return 0;
