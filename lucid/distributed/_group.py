@@ -216,7 +216,7 @@ def _one(world_size):
 
 
 def rendezvous(url, rank=-1, world_size=-1, **kwargs):
-    """Yields (store, rank, world size) for an address: env://, file:///path or tcp://host:port.
+    """Yields (store, rank, world size) for an address: env://, file://PATH or tcp://host:port.
 
     >>> store, rank, size = next(lucid.distributed._group.rendezvous("tcp://localhost:29500", 0, 1))
     >>> rank, size
