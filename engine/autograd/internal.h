@@ -65,7 +65,8 @@ bool lc_subset_reached(const lc_subset *s, const lc_edge *edge); /* and there is
 void lc_subset_capture(const lc_subset *s, const lc_node *n, lc_tensor *const *g, int n_g);
 
 /* accumulate.c */
-int  lc_accumulate(lc_tensor *leaf, lc_tensor *g, bool create);
-int  lc_gradient_add(lc_tensor *to, lc_tensor *g);
-int  lc_retained_store(lc_tensor *t, lc_tensor *g);
-bool lc_gradient_unseen(const lc_tensor *g); /* nobody else holds it: it may be taken over or overwritten */
+int         lc_accumulate(lc_tensor *leaf, lc_tensor *g, bool create);
+int         lc_gradient_add(lc_tensor *to, lc_tensor *g);
+int         lc_retained_store(lc_tensor *t, lc_tensor *g);
+bool        lc_gradient_unseen(const lc_tensor *g); /* nobody else holds it: it may be taken over or overwritten */
+lc_foreign *lc_node_function(const lc_node *n);     /* of a user's Function; NULL of an op */

@@ -237,7 +237,7 @@ static void free_packed(lc_node *n)
     n->packed = NULL;
 }
 
-static lc_foreign *user_function(const lc_node *n)
+lc_foreign *lc_node_function(const lc_node *n)
 {
     int             n_args = n->op->args->n_params;
     const lc_value *last = n_args ? &n->args[n_args - 1] : NULL;
@@ -246,7 +246,7 @@ static lc_foreign *user_function(const lc_node *n)
 
 void lc_node_spend(lc_node *n)
 {
-    lc_foreign *user = user_function(n);
+    lc_foreign *user = lc_node_function(n);
     if (user && user->spend) user->spend(user->payload);
     if (n->spent || !n->saves) return;
     n->spent = true;
@@ -304,7 +304,7 @@ static void node_drop(lc_object *object)
  * name that is already capitalised stays (CopySlices, AccumulateGrad). */
 int lc_node_name(const lc_node *n, char *text, size_t capacity)
 {
-    lc_foreign *user = n->leaf ? NULL : user_function(n);
+    lc_foreign *user = n->leaf ? NULL : lc_node_function(n);
     if (user && user->name) return snprintf(text, capacity, "%s", user->name);
     const lc_op *op = n->op->inplace_of ? n->op->inplace_of : n->op;
     if (op->alias_of) op = op->alias_of;

@@ -23,7 +23,7 @@ static int log_call(lc_record *call)
 }
 static int ignore(UNUSED lc_record *call) { return 0; }
 
-static const lc_observer verbose_observer = { LC_VERBOSE, log_call, ignore };
+static const lc_observer verbose_observer = { .wakes = LC_VERBOSE, .before = log_call, .after = ignore };
 
 static __attribute__((constructor)) void start_verbose(void)
 {

@@ -281,6 +281,7 @@ typedef struct {
     unsigned wakes;
     int (*before)(lc_record *);
     int (*after)(lc_record *);
+    void (*failed)(lc_record *); /* instead of after; may be NULL */
 } lc_observer;
 void lc_observe(const lc_observer *observer);
 /* Called by bindings before they read values (item, tolist, buffers) while LC_TRACING is set: a value that Python has read

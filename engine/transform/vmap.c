@@ -26,7 +26,7 @@ static int refuse_random(lc_record *call)
         call->op->name);
 }
 static int               ignore(UNUSED lc_record *call) { return 0; }
-static const lc_observer random_guard = { LC_BATCH_LEVEL, refuse_random, ignore };
+static const lc_observer random_guard = { .wakes = LC_BATCH_LEVEL, .before = refuse_random, .after = ignore };
 
 static void batch_drop(lc_object *o)
 {

