@@ -2,10 +2,9 @@
  * The first call of one loads the module. */
 #include "py.h"
 
-static PyObject *in_python(const char *name, PyObject *self, PyObject *args, PyObject *kwargs)
+PyObject *py_in_python(const char *home, const char *name, PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    PyObject *module = PyImport_ImportModule("lucid._methods"),
-             *function = module ? PyObject_GetAttrString(module, name) : NULL;
+    PyObject  *module = PyImport_ImportModule(home), *function = module ? PyObject_GetAttrString(module, name) : NULL;
     Py_ssize_t n = PyTuple_GET_SIZE(args);
     PyObject  *full = function ? PyTuple_New(n + 1) : NULL, *result = NULL;
     if (full) {
@@ -39,6 +38,8 @@ static PyObject *in_python(const char *name, PyObject *self, PyObject *args, PyO
     X(sparse_resize_and_clear_, "The same, without its entries.")                                                              \
     X(dim_order, "Dimensions from the outermost to the innermost in memory.")                                                  \
     X(storage, "The memory behind it, as elements of its dtype.")                                                              \
+    X(storage_type, "The legacy class of its storage: lucid.FloatStorage.")                                                    \
+    X(record_stream, "Keep the memory until a stream of a GPU is done; nothing to do on the CPU.")                             \
     X(new, "PyTorch's old constructor, with this tensor's dtype.")                                                             \
     X(hash_tensor, "The elements, as 64-bit patterns, joined by exclusive or.")                                                \
     X(slice_inverse, "A view in the shape of the tensor that it is a slice of.")                                               \
@@ -46,7 +47,10 @@ static PyObject *in_python(const char *name, PyObject *self, PyObject *args, PyO
     X(set_, "Look at the memory of another tensor, or at a storage, from now on.")
 
 #define X(name, doc)                                                                                                           \
-    static PyObject *m_##name(PyObject *self, PyObject *args, PyObject *kwargs) { return in_python(#name, self, args, kwargs); }
+    static PyObject *m_##name(PyObject *self, PyObject *args, PyObject *kwargs)                                                \
+    {                                                                                                                          \
+        return py_in_python("lucid._methods", #name, self, args, kwargs);                                                      \
+    }
 METHODS(X)
 #undef X
 

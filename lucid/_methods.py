@@ -237,6 +237,29 @@ def storage(self):
     return TypedStorage._of(self)
 
 
+def storage_type(self):
+    """The legacy class of its storage.
+
+    >>> lucid.ones(1).storage_type() is lucid.FloatStorage
+    True
+    """
+    from . import storage
+
+    name = storage.TypedStorage._of(self).pickle_storage_type()
+    return getattr(storage, name)
+
+
+def record_stream(self, stream):
+    """Keep the memory until the work of a stream has ended. On the CPU it has: nothing is to be done.
+
+    >>> lucid.ones(1).record_stream(lucid.Stream())
+    """
+    from ._namespace.streams import Stream
+
+    if not isinstance(stream, Stream):
+        raise RuntimeError(f"record_stream: expected a stream, not {type(stream).__name__}")
+
+
 def new(self, *args, device=None):
     """PyTorch's old constructor, with this tensor's dtype: of sizes, of data, or of another tensor.
 

@@ -1,14 +1,46 @@
-"""Memory behind tensors, as elements of a dtype: what `Tensor.storage()` returns. `untyped_storage()` is the same in bytes.
+"""Memory behind tensors: `Tensor.untyped_storage()` in bytes, `Tensor.storage()` as elements of a dtype.
 
 >>> storage = lucid.tensor([1.0, 2.0]).storage()
 >>> len(storage), storage[1], storage.tolist()
 (2, 2.0, [1.0, 2.0])
+>>> lucid.FloatStorage([3, 4]).untyped().nbytes()
+8
+
+The memory of a storage does not move: `resize_` gives it no other size.
 """
 
 from . import _C
 from ._C import UntypedStorage
 
-__all__ = ["TypedStorage", "UntypedStorage"]
+_LEGACY = {
+    "BFloat16Storage": _C.bfloat16,
+    "BoolStorage": _C.bool,
+    "ByteStorage": _C.uint8,
+    "CharStorage": _C.int8,
+    "ComplexDoubleStorage": _C.complex128,
+    "ComplexFloatStorage": _C.complex64,
+    "DoubleStorage": _C.float64,
+    "FloatStorage": _C.float32,
+    "HalfStorage": _C.float16,
+    "IntStorage": _C.int32,
+    "LongStorage": _C.int64,
+    "ShortStorage": _C.int16,
+}
+__all__ = ["TypedStorage", "UntypedStorage", *_LEGACY]
+_METHODS = {  # storage.float() and kin: the elements in another dtype
+    "bfloat16": "bfloat16",
+    "bool": "bool",
+    "byte": "uint8",
+    "char": "int8",
+    "complex_double": "complex128",
+    "complex_float": "complex64",
+    "double": "float64",
+    "float": "float32",
+    "half": "float16",
+    "int": "int32",
+    "long": "int64",
+    "short": "int16",
+}
 
 
 class TypedStorage:
@@ -21,8 +53,12 @@ class TypedStorage:
     """
 
     is_sparse = False
+    dtype = None
 
     def __init__(self, *args, wrap_storage=None, dtype=None, device=None):
+        dtype = type(self).dtype if dtype is None else dtype
+        if wrap_storage is None and len(args) == 1 and isinstance(args[0], UntypedStorage):
+            wrap_storage, dtype = args[0], _C.get_default_dtype() if dtype is None else dtype
         if wrap_storage is None:
             from ._namespace.legacy import construct
 
@@ -32,9 +68,15 @@ class TypedStorage:
             raise TypeError("TypedStorage: wrap_storage is an UntypedStorage, and comes with a dtype")
         self._untyped_storage, self.dtype = wrap_storage, dtype
 
+    @staticmethod
+    def _of(tensor):
+        return TypedStorage(wrap_storage=tensor.untyped_storage(), dtype=tensor.dtype)
+
     @classmethod
-    def _of(cls, tensor):
-        return cls(wrap_storage=tensor.untyped_storage(), dtype=tensor.dtype)
+    def from_file(cls, filename, shared=False, size=0):
+        """The elements of a file, mapped; size: how many. shared: writes go to the file."""
+        dtype = cls.dtype or _C.get_default_dtype()
+        return TypedStorage(wrap_storage=UntypedStorage.from_file(filename, shared, size * dtype.itemsize), dtype=dtype)
 
     def _values(self):
         return _C._on_storage(self._untyped_storage, self.dtype, (len(self),), (1,), 0)
@@ -48,6 +90,11 @@ class TypedStorage:
     def is_cuda(self):
         """Whether the memory is a CUDA device's."""
         return self.device.type == "cuda"
+
+    @property
+    def filename(self):
+        """None: which file is mapped is not kept."""
+        return None
 
     def untyped(self):
         """The same memory in bytes."""
@@ -69,6 +116,10 @@ class TypedStorage:
     def data_ptr(self):
         """The address of the first byte."""
         return self._untyped_storage.data_ptr()
+
+    def get_device(self):
+        """The index of its GPU, -1 on the CPU."""
+        return -1 if self.device.type == "cpu" else self.device.index
 
     def tolist(self):
         """The elements as Python scalars."""
@@ -103,6 +154,28 @@ class TypedStorage:
         """A copy of the memory."""
         return self._of(self._values().clone())
 
+    def cpu(self):
+        """The elements in main memory."""
+        return self if self.device.type == "cpu" else self._of(self._values().cpu())
+
+    def type(self, dtype=None, non_blocking=False):
+        """The name of the legacy class, or the elements in another dtype."""
+        if dtype is None:
+            return f"{_C.Tensor.__module__}.{self.pickle_storage_type()}"
+        return self._of(self._values().to(dtype if isinstance(dtype, _C.dtype) else dtype.dtype))
+
+    def pickle_storage_type(self):
+        """The name under which PyTorch's files know the dtype."""
+        return next((name for name, dtype in _LEGACY.items() if dtype == self.dtype), "UntypedStorage")
+
+    def resizable(self):
+        """Whether `resize_` can change the size: no."""
+        return False
+
+    def resize_(self, size):
+        """Refused, unless the size is what it is."""
+        self._untyped_storage.resize_(size * self.dtype.itemsize)
+
     def is_shared(self):
         """Whether other processes can map the memory."""
         return self._untyped_storage.is_shared()
@@ -122,3 +195,31 @@ class TypedStorage:
     def __repr__(self):
         data = "\n".join(f" {value}" for value in self)
         return f"{data}\n[lucid.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {len(self)}]"
+
+
+def _conversion(name, dtype):
+    def convert(self):
+        return self._of(self._values().to(dtype))
+
+    convert.__name__, convert.__qualname__ = name, f"TypedStorage.{name}"
+    convert.__doc__ = f"The elements as {dtype}."
+    return convert
+
+
+for _name, _dtype in _METHODS.items():
+    setattr(TypedStorage, _name, _conversion(_name, getattr(_C, _dtype)))
+
+
+class _StorageType(type):
+    """The class of the legacy storages: they make storages of one dtype, and `isinstance` asks for it."""
+
+    def __instancecheck__(cls, instance):
+        return type.__instancecheck__(cls, instance) or isinstance(instance, TypedStorage) and instance.dtype == cls.dtype
+
+
+def _legacy(name, dtype):
+    doc = f"A storage of {dtype}.\n\n    >>> len(lucid.{name}(3))\n    3\n    "
+    return _StorageType(name, (TypedStorage,), {"dtype": dtype, "__doc__": doc, "__module__": _C.Tensor.__module__})
+
+
+globals().update({name: _legacy(name, dtype) for name, dtype in _LEGACY.items()})
