@@ -55,24 +55,40 @@ def clone(self):
 
 
 def cpu(self):
-    """The bytes in main memory."""
+    """The bytes in main memory.
+
+    >>> lucid.UntypedStorage([1, 2]).cpu().tolist()
+    [1, 2]
+    """
     return self if self.device.type == "cpu" else _bytes(self).cpu().untyped_storage()
 
 
 def new(self):
-    """An empty storage."""
+    """An empty storage.
+
+    >>> len(lucid.UntypedStorage([1, 2]).new())
+    0
+    """
     return UntypedStorage(0)
 
 
 def resize_(self, size):
-    """Refused, unless the size is what it is: tensors hold addresses of this memory."""
+    """Refused, unless the size is what it is: tensors hold addresses of this memory.
+
+    >>> len(lucid.UntypedStorage(2).resize_(2))
+    2
+    """
     if size != self.nbytes():
         raise RuntimeError("Trying to resize storage that is not resizable")
     return self
 
 
 def share_memory_(self):
-    """Refused: the memory stays where it is. `Tensor.share_memory_` moves a tensor's."""
+    """Refused: the memory stays where it is. `Tensor.share_memory_` moves a tensor's.
+
+    >>> lucid.ones(2).share_memory_().untyped_storage().share_memory_().is_shared()
+    True
+    """
     if not self.is_shared():
         raise RuntimeError("a storage cannot be moved to shared memory; call share_memory_() of the tensor")
     return self
@@ -90,7 +106,11 @@ def byteswap(self, dtype):
 
 
 def type(self, dtype=None, non_blocking=False):  # noqa: A001 (PyTorch's name)
-    """The name of the class, or the bytes as elements of another dtype."""
+    """The name of the class, or the bytes as elements of another dtype.
+
+    >>> lucid.UntypedStorage([1, 2]).type(lucid.float32).tolist()
+    [1.0, 2.0]
+    """
     return "lucid.storage.UntypedStorage" if dtype is None else _typed(_bytes(self).to(dtype))
 
 

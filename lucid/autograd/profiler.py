@@ -81,6 +81,11 @@ class profile:  # noqa: N801 (PyTorch's name)
     """Records every call of this thread between `with` and its end.
 
     Calls in other threads and processes are not recorded. GPUs are not timed: `use_device` must be None.
+
+    >>> with lucid.autograd.profiler.profile() as p:
+    ...     x = lucid.ones(2)
+    >>> len(p.function_events)
+    1
     """
 
     def __init__(

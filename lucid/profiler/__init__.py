@@ -18,7 +18,11 @@ from .profiler import ProfilerAction, ProfilerActivity, profile, schedule, suppo
 
 
 class DeviceType(IntEnum):
-    """Where an event ran."""
+    """Where an event ran.
+
+    >>> lucid.profiler.DeviceType.CPU.value
+    0
+    """
 
     CPU, CUDA = range(2)
 

@@ -20,7 +20,11 @@ class ProfilerActivity(IntEnum):
 
 
 class ProfilerAction(Enum):
-    """What a schedule says about a step."""
+    """What a schedule says about a step.
+
+    >>> lucid.profiler.schedule(wait=1, warmup=0, active=1)(0) is lucid.profiler.ProfilerAction.NONE
+    True
+    """
 
     NONE, WARMUP, RECORD, RECORD_AND_SAVE = range(4)
 
