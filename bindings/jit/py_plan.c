@@ -3,6 +3,7 @@
  * A guard is a dict (a module's globals, an object's attributes) and what some of its names were during the trace. Dicts have a version in CPython up
  * to 3.12: as long as it has not moved nothing has to be compared. */
 #include "../py.h"
+#include "../../engine/autograd/autograd.h"
 #include "../../engine/jit/passes.h"
 #include "../../engine/jit/plan.h"
 #include "../../engine/jit/trace.h"
@@ -124,6 +125,16 @@ static PyObject *trace_end(UNUSED PyObject *module, UNUSED PyObject *unused)
     return (PyObject *)made;
 }
 
+/* Hooks of a leaf fire when a gradient is traced, and would fire again when it arrives. */
+static PyObject *has_hooks(UNUSED PyObject *module, PyObject *t)
+{
+    if (!py_is_tensor(t)) return PyErr_Format(PyExc_TypeError, "not a Tensor");
+    const lc_node *n = py_tensor(t)->node ? py_tensor(t)->node : lc_accumulator(py_tensor(t));
+    if (!n) return py_raise();
+    for (const lc_hook *h = n->hooks; h; h = h->next)
+        if (h->callee && h->kind != LC_HOOK_POST_ACCUMULATE) Py_RETURN_TRUE;
+    Py_RETURN_FALSE;
+}
 static PyObject *trace_made(UNUSED PyObject *module, PyObject *t)
 {
     const lc_graph *g = lc_trace_graph();
@@ -321,9 +332,10 @@ PyTypeObject PyPlan_Type = { PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lucid._C.
 
 /* ---- guards ---- */
 typedef struct {
-    PyObject *where;          /* a dict, a list or a cell */
-    PyObject *names, *values; /* tuples; of a list or cell names is NULL */
-    uint64_t  version;
+    PyObject  *where;          /* a dict, a list, a set, a cell, or an object with attributes */
+    PyObject  *names, *values; /* tuples; names only of dicts and attributes. Of a set: a frozenset in a tuple */
+    Py_ssize_t size;           /* of a dict that must not grow; -1: it may */
+    uint64_t   version;
 } guard;
 typedef struct {
     PyObject_HEAD guard *guards;
@@ -365,15 +377,43 @@ static uint64_t version_of(PyObject *dict)
 #endif
 }
 
-/* Plain values are compared, everything else must be the same object. */
-static int is_still(PyObject *now, PyObject *then)
+/* Plain values are compared, bit by bit, everything else must be the same object. */
+static bool same_number(double a, double b) { return !memcmp(&a, &b, sizeof a) || (a != a && b != b); }
+static int  is_still(PyObject *now, PyObject *then)
 {
     if (now == then) return 1;
     if (!now || !then || Py_TYPE(now) != Py_TYPE(then)) return 0;
-    if (!(PyLong_Check(now) || PyFloat_Check(now) || PyUnicode_Check(now) || PyTuple_Check(now) || PyBytes_Check(now) ||
-          PyComplex_Check(now)))
-        return 0;
-    return PyObject_RichCompareBool(now, then, Py_EQ);
+    if (PyFloat_Check(now)) return same_number(PyFloat_AS_DOUBLE(now), PyFloat_AS_DOUBLE(then));
+    if (PyComplex_Check(now)) {
+        Py_complex a = PyComplex_AsCComplex(now), b = PyComplex_AsCComplex(then);
+        return same_number(a.real, b.real) && same_number(a.imag, b.imag);
+    }
+    if (PyTuple_Check(now)) {
+        if (PyTuple_GET_SIZE(now) != PyTuple_GET_SIZE(then)) return 0;
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(now); i++) {
+            int still = is_still(PyTuple_GET_ITEM(now, i), PyTuple_GET_ITEM(then, i));
+            if (still != 1) return still;
+        }
+        return 1;
+    }
+    return PyLong_Check(now) || PyUnicode_Check(now) || PyBytes_Check(now) ? PyObject_RichCompareBool(now, then, Py_EQ) : 0;
+}
+
+static int names_hold(const guard *g) /* of a dict or of attributes */
+{
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(g->values); i++) {
+        PyObject *name = PyTuple_GET_ITEM(g->names, i), *then = PyTuple_GET_ITEM(g->values, i), *now;
+        if (PyDict_Check(g->where)) now = Py_XNewRef(PyDict_GetItemWithError(g->where, name));
+        else now = PyObject_GetAttr(g->where, name);
+        if (!now && PyErr_Occurred()) {
+            if (PyDict_Check(g->where) || !PyErr_ExceptionMatches(PyExc_AttributeError)) return -1;
+            PyErr_Clear();
+        }
+        int still = then == Py_Ellipsis && !now ? 1 : is_still(now, then); /* Ellipsis: the name was not there */
+        Py_XDECREF(now);
+        if (still != 1) return still;
+    }
+    return 1;
 }
 
 static int holds(guard *g) /* 1, 0 or -1 */
@@ -382,18 +422,13 @@ static int holds(guard *g) /* 1, 0 or -1 */
     if (PyDict_Check(g->where)) {
         uint64_t version = version_of(g->where);
         if (version && version == g->version) return 1;
-        for (Py_ssize_t i = 0; i < n; i++) {
-            PyObject *now = PyDict_GetItemWithError(g->where, PyTuple_GET_ITEM(g->names, i)),
-                     *then = PyTuple_GET_ITEM(g->values, i);
-            if (!now && PyErr_Occurred()) return -1;
-            if (then == Py_Ellipsis && !now) continue; /* the name was not there */
-            int still = is_still(now, then);
-            if (still != 1) return still;
-        }
-        g->version = version;
-        return 1;
+        int still = g->size >= 0 && PyDict_GET_SIZE(g->where) != g->size ? 0 : names_hold(g);
+        if (still == 1) g->version = version;
+        return still;
     }
     if (PyCell_Check(g->where)) return is_still(PyCell_GET(g->where), PyTuple_GET_ITEM(g->values, 0));
+    if (PyAnySet_Check(g->where)) return PyObject_RichCompareBool(g->where, PyTuple_GET_ITEM(g->values, 0), Py_EQ);
+    if (!PyList_Check(g->where)) return names_hold(g);
     if (PyList_GET_SIZE(g->where) != n) return 0;
     for (Py_ssize_t i = 0; i < n; i++) {
         int still = is_still(PyList_GET_ITEM(g->where, i), PyTuple_GET_ITEM(g->values, i));
@@ -412,16 +447,19 @@ static PyObject *guards_new(PyTypeObject *type, PyObject *args, UNUSED PyObject 
     if (!made->guards) return Py_DECREF(made), PyErr_NoMemory();
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++) {
         guard *g = &made->guards[i];
-        if (!PyArg_ParseTuple(PyList_GET_ITEM(list, i), "OOO!", &g->where, &g->names, &PyTuple_Type, &g->values) ||
-            !(PyDict_Check(g->where) || PyList_Check(g->where) || PyCell_Check(g->where)) ||
-            (PyDict_Check(g->where) &&
-             (!PyTuple_Check(g->names) || PyTuple_GET_SIZE(g->names) != PyTuple_GET_SIZE(g->values)))) {
+        int    whole = 0;
+        bool   named;
+        if (!PyArg_ParseTuple(PyList_GET_ITEM(list, i), "OOO!|p", &g->where, &g->names, &PyTuple_Type, &g->values, &whole) ||
+            (named = !(PyList_Check(g->where) || PyCell_Check(g->where) || PyAnySet_Check(g->where)),
+             named && (!PyTuple_Check(g->names) || PyTuple_GET_SIZE(g->names) != PyTuple_GET_SIZE(g->values))) ||
+            (!named && !PyList_Check(g->where) && PyTuple_GET_SIZE(g->values) != 1)) {
             *g = (guard){ 0 };
             if (!PyErr_Occurred())
-                PyErr_SetString(PyExc_TypeError,
-                                "a guard is (dict, names, values), (list, None, values) or (cell, None, (value,))");
+                PyErr_SetString(PyExc_TypeError, "a guard is (dict or object, names, values, whole), (list, None, values), "
+                                                 "(set, None, (values,)) or (cell, None, (value,))");
             return Py_DECREF(made), NULL;
         }
+        g->size = whole && PyDict_Check(g->where) ? PyDict_GET_SIZE(g->where) : -1;
         Py_INCREF(g->where), Py_INCREF(g->names), Py_INCREF(g->values);
         made->n++;
     }
@@ -467,6 +505,7 @@ static PyTypeObject PyGuards_Type = { PyVarObject_HEAD_INIT(NULL, 0).tp_name = "
 typedef struct {
     PyObject  *guards, *plan, *finish; /* finish: None if the result is the one output, else a function of the list */
     lc_tensor *specs;                  /* geometry of the inputs */
+    int       *first;                  /* per input: the first that is the same tensor */
     int        n;
     unsigned   modes;
     lc_dtype   default_dtype;
@@ -491,6 +530,15 @@ static bool fits(const lc_tensor *t, const lc_tensor *spec)
            lc_same_sizes(t->stride, spec->stride, t->ndim);
 }
 
+/* Which arguments are one tensor is a part of a call's form: a function may ask. */
+static bool same_among(lc_tensor *const *in, const entry *e)
+{
+    for (int k = 1; k < e->n; k++)
+        for (int j = 0; j < k; j++)
+            if ((in[j] == in[k]) != (e->first[k] == e->first[j])) return false;
+    return true;
+}
+
 static PyObject *entries_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names)
 {
     PyEntries *c = (PyEntries *)self;
@@ -506,7 +554,7 @@ static PyObject *entries_call(PyObject *self, PyObject *const *args, size_t narg
         if (e->n != n || e->modes != (lc_modes & WATCHED) || e->default_dtype != lc_default_dtype) continue;
         bool same = true;
         for (int k = 0; k < e->n && same; k++) same = fits(in[k], &e->specs[k]);
-        if (!same || !guards_hold(e->guards)) continue;
+        if (!same || !same_among(in, e) || !guards_hold(e->guards)) continue;
         if (e->plan == Py_None) {
             c->hits++;
             return PyObject_Vectorcall(e->finish, args, (size_t)n, NULL);
@@ -536,7 +584,7 @@ static void entry_clear(entry *e)
 {
     for (int k = 0; k < e->n; k++)
         if (e->specs[k].ndim > LC_INLINE_DIMS) PyMem_Free(e->specs[k].shape);
-    PyMem_Free(e->specs);
+    PyMem_Free(e->specs), PyMem_Free(e->first);
     Py_XDECREF(e->guards);
     Py_XDECREF(e->plan);
     Py_XDECREF(e->finish);
@@ -608,9 +656,12 @@ static PyObject *entries_add(PyObject *self, PyObject *args)
     if (plan != Py_None && Py_TYPE(plan) != &PyPlan_Type) return PyErr_Format(PyExc_TypeError, "plan must be a _Plan or None");
     if (read_list(inputs, &list, &e.n) < 0) return NULL;
     int n = e.n;
-    e.n = 0, e.specs = PyMem_Calloc((size_t)n + 1, sizeof *e.specs);
-    bool made = e.specs != NULL;
-    for (; e.n < n && made; e.n++) made = copy_spec(&e.specs[e.n], list[e.n]) == 0;
+    e.n = 0, e.specs = PyMem_Calloc((size_t)n + 1, sizeof *e.specs), e.first = PyMem_Calloc((size_t)n + 1, sizeof *e.first);
+    bool made = e.specs && e.first;
+    for (; e.n < n && made; e.n++) {
+        while (list[e.first[e.n]] != list[e.n]) e.first[e.n]++;
+        made = copy_spec(&e.specs[e.n], list[e.n]) == 0;
+    }
     PyMem_Free(list);
     entry *more = made ? PyMem_Realloc(c->entries, ((size_t)c->n + 1) * sizeof *more) : NULL;
     if (!more) return entry_clear(&e), PyErr_NoMemory();
@@ -659,6 +710,10 @@ static PyObject *set_version(UNUSED PyObject *module, PyObject *args)
     else if (x->storage) atomic_store(&x->storage->version, version);
     Py_RETURN_NONE;
 }
+static PyObject *batch_level(UNUSED PyObject *module, UNUSED PyObject *unused)
+{
+    return PyBool_FromLong(lc_modes & LC_BATCH_LEVEL);
+}
 static PyObject *modes_key(UNUSED PyObject *module, UNUSED PyObject *unused)
 {
     return Py_BuildValue("Ii", lc_modes & WATCHED, (int)lc_default_dtype);
@@ -671,6 +726,7 @@ static PyMethodDef functions[] = {
     { "_trace_outside", trace_outside, METH_NOARGS, "Tensors from outside that the trace has touched." },
     { "_trace_steps", trace_steps, METH_NOARGS, "Steps recorded so far." },
     { "_trace_made", trace_made, METH_O, "Whether a tensor was made since the trace began." },
+    { "_has_hooks", has_hooks, METH_O, "Whether a gradient that arrives at this leaf calls hooks." },
     { "_trace_wanting", trace_wanting, METH_NOARGS, "Tensors from outside that the trace read and that require a gradient." },
     { "_trace_running", trace_running, METH_NOARGS, "Whether this thread is being traced." },
     { "_trace_break", trace_break, METH_O, "The function cannot be replayed, and why." },
@@ -679,6 +735,7 @@ static PyMethodDef functions[] = {
       "(graph, tensors, starts): the passes over a graph whose results these tensors are." },
     { "_trace_end", trace_end, METH_NOARGS, "The graph; raises if the trace broke." },
     { "_set_version", set_version, METH_VARARGS, "(tensor, n): as if its values had been written n times." },
+    { "_batch_level", batch_level, METH_NOARGS, "Whether vmap is running on this thread." },
     { "_plan_modes", modes_key, METH_NOARGS, "The modes that a plan depends on." },
     { 0 },
 };

@@ -1,7 +1,13 @@
 """Arguments and results of compiled functions as a structure, which is hashable, and a list of tensors."""
 
+import collections
+import types
+
 from .. import _C
 from . import guards
+
+# Objects that are what they are: a result may hold them.
+CONSTANT = (_C.dtype, _C.device, _C.layout, _C.memory_format, slice, range, type, types.EllipsisType)
 
 
 def flatten(value, tensors):
@@ -18,10 +24,14 @@ def flatten(value, tensors):
     kind = type(value)
     if kind is tuple or kind is list:
         return (kind.__name__, tuple(flatten(v, tensors) for v in value))
-    if kind is dict:
-        return ("dict", tuple(value), tuple(flatten(v, tensors) for v in value.values()))
+    if kind is dict or kind is collections.OrderedDict:
+        return (kind.__name__, tuple(value), tuple(flatten(v, tensors) for v in value.values()))
     if isinstance(value, tuple):
         return ("named" if hasattr(value, "_fields") else "sequence", kind, tuple(flatten(v, tensors) for v in value))
+    if isinstance(value, float):
+        return ("value", kind, value, value.hex())  # 0.0 == -0.0
+    if isinstance(value, complex):
+        return ("value", kind, value, value.real.hex(), value.imag.hex())
     if guards.is_plain(value):
         return ("value", kind, value)
     return ("object", Held(value))
@@ -60,8 +70,10 @@ def unflatten(structure, tensors):
         return structure[2]
     if kind == "object":
         return structure[1].value
-    if kind == "dict":
-        return dict(zip(structure[1], [unflatten(s, tensors) for s in structure[2]]))
+    if kind == "dict" or kind == "OrderedDict":
+        return (dict if kind == "dict" else collections.OrderedDict)(
+            zip(structure[1], [unflatten(s, tensors) for s in structure[2]])
+        )
     items = [unflatten(s, tensors) for s in structure[-1]]
     if kind == "named" or kind == "sequence":
         return structure[1](*items) if kind == "named" else structure[1](items)
@@ -78,5 +90,36 @@ def objects_in(structure):
     if structure == "tensor" or structure[0] == "value":
         return []
     if structure[0] == "object":
-        return [structure[1].value]
+        return [] if isinstance(structure[1].value, CONSTANT) else [structure[1].value]
     return [o for part in structure[-1] for o in objects_in(part)]
+
+
+def put_back(original, changed):
+    """Lists and dicts of the arguments as a call on copies has left them.
+
+    >>> from lucid._compile.arguments import put_back
+    >>> mine = {"a": [1]}
+    >>> put_back(mine, {"a": [1, 2]})
+    >>> mine
+    {'a': [1, 2]}
+    """
+    if type(original) is not type(changed):
+        return
+    if isinstance(original, list):
+        kept = list(original)
+        original[:] = changed
+        for i, (a, b) in enumerate(zip(kept, changed)):
+            if isinstance(a, (list, dict)) and type(a) is type(b):
+                original[i] = a
+                put_back(a, b)
+    elif isinstance(original, dict):
+        kept = dict(original)
+        original.clear()
+        original.update(changed)
+        for name, a in kept.items():
+            if name in changed and isinstance(a, (list, dict)) and type(a) is type(changed[name]):
+                original[name] = a
+                put_back(a, changed[name])
+    elif isinstance(original, tuple):
+        for a, b in zip(original, changed):
+            put_back(a, b)

@@ -7,11 +7,12 @@ fits, the function is traced again; if it cannot be, it runs as it is, and one w
 
 import collections
 import functools
+import threading
 import warnings
 
 from .. import _C
 from . import guards
-from .arguments import flatten, objects_in, unflatten
+from .arguments import flatten, objects_in, put_back, unflatten
 from .gradients import Recorded, fence, trace_backward
 from .results import Replayed, Result
 
@@ -52,7 +53,7 @@ class Compiled:
         functools.update_wrapper(self, fn, updated=())
 
     def _start(self):
-        self._entries = _C._Entries(self._any_call)
+        self._entries, self._call, self._hits_of_dropped = _C._Entries(self._any_call), threading.local(), 0
         self._by_structure, self._traced, self._misses, self._why, self._warned = {}, [], 0, None, False
 
     def __call__(self, *args, **kwargs):
@@ -74,7 +75,7 @@ class Compiled:
 
     def cache_info(self):
         """Hits, misses, and how many plans there are, as functools.lru_cache reports."""
-        hits = self._entries.hits + sum(e.hits for e in self._by_structure.values())
+        hits = self._hits_of_dropped + self._entries.hits + sum(e.hits for e in self._by_structure.values())
         return CacheInfo(hits, self._misses, self._plans, min(len(self._traced), self._plans))
 
     def graph(self, format="text"):
@@ -106,22 +107,31 @@ class Compiled:
 
     # --- calls that no plan answered in C ---
     def _any_call(self, *args, **kwargs):
-        if self._why is not None or _C._trace_running():
+        if self._why is not None or _untraceable():
             return self._fn(*args, **kwargs)
         tensors = []
         structure = flatten((args, kwargs), tensors)
         plain = not kwargs and len(tensors) == len(args)
         if plain:
-            return self._trace(structure, tensors, self._entries)
+            return self._trace(structure, tensors, self._entries, (args, kwargs))
+        for o in objects_in(structure):
+            if hasattr(type(o), "__next__"):
+                return self._eager(f"an argument is a {type(o).__name__}", args, kwargs)
         try:
             entries = self._by_structure.get(structure)
         except TypeError:  # a value that cannot be hashed
             return self._eager("an argument cannot be hashed", args, kwargs)
         if entries is None:
+            while len(self._by_structure) >= self._plans:
+                self._hits_of_dropped += self._by_structure.pop(next(iter(self._by_structure))).hits
             entries = self._by_structure[structure] = _C._Entries(
-                lambda *tensors: self._trace(structure, list(tensors), entries)
+                lambda *tensors: self._trace(structure, list(tensors), entries, self._call.arguments)
             )
-        return entries(*tensors)
+        self._call.arguments = (args, kwargs)
+        try:
+            return entries(*tensors)
+        finally:
+            self._call.arguments = None
 
     def _eager(self, why, args, kwargs):
         self._give_up(why)
@@ -134,9 +144,9 @@ class Compiled:
         self._why = why
         warnings.warn(f"lucid.compile: {name} runs eagerly: {why}{guards._calling_line()}", stacklevel=4)
 
-    def _trace(self, structure, tensors, entries):
-        args, kwargs = unflatten(structure, iter(tensors))
-        if self._why is not None or _C._trace_running():
+    def _trace(self, structure, tensors, entries, arguments):
+        args, kwargs = arguments
+        if self._why is not None or _untraceable():
             return self._fn(*args, **kwargs)
         reason = _refusal(tensors)
         if reason:
@@ -145,21 +155,24 @@ class Compiled:
         if not _C._trace_begin(fenced.inside):
             return self._fn(*args, **kwargs)  # another thread is tracing: this call runs as it is
         inside = fenced.inside
-        args, kwargs = unflatten(structure, iter(inside))
+        if fenced.fences:
+            args, kwargs = unflatten(structure, iter(inside))
         watch, result, graph, error, form, joint = guards.Watch(self._fn, *self._roots, *objects_in(structure)), *[None] * 5
         before = [_history(t) for t in inside]
         try:
             with watch:
                 result = self._fn(*args, **kwargs)
-            form = Result(result, inside, _C._trace_outside())
-            for found in form.objects():
-                _C._trace_break(f"it returns a {type(found).__name__}")
-            if any(_history(t) != was for t, was in zip(inside, before)):
-                _C._trace_break("it changes the history or gradient of an argument")
-            try:
-                joint = trace_backward(form, inside, fenced.first)
-            except Exception as refused:  # noqa: BLE001  eager raises the same if the gradient is asked for
-                _C._trace_break(f"its gradient fails: {refused}")
+                form = Result(result, inside, _C._trace_outside())
+                for found in form.objects():
+                    _C._trace_break(f"it returns a {type(found).__name__}")
+                if any(_history(t) != was for t, was in zip(inside, before)):
+                    _C._trace_break("it changes the history or gradient of an argument")
+                if _changed((args, kwargs), structure, inside):
+                    _C._trace_break("it changes a list or dict among its arguments")
+                try:
+                    joint = trace_backward(form, inside, fenced.first)
+                except Exception as refused:  # noqa: BLE001  eager raises the same if the gradient is asked for
+                    _C._trace_break(f"its gradient fails: {refused}" if not isinstance(refused, LookupError) else str(refused))
         finally:
             try:
                 graph = _C._trace_end()
@@ -168,6 +181,8 @@ class Compiled:
             fenced.open(tensors)
         if fenced.fences and form:
             result = form.of(tensors)
+            if _changed((args, kwargs), structure, inside):
+                put_back(arguments, (args, kwargs))
         held = watch.guards() if error is None else None
         if error is None and held is None:
             error = watch.changed
@@ -216,6 +231,17 @@ class Compiled:
         entries.add(tensors, held, plan, finish, self._plans)
         self._traced.append((forward, backward))
         del self._traced[: -self._plans]
+
+
+def _untraceable():
+    """A trace is running, or vmap is: its tensors are not what they seem."""
+    return _C._trace_running() or _C._batch_level()
+
+
+def _changed(arguments, structure, tensors):
+    found = []
+    now = flatten(arguments, found)
+    return now != structure or len(found) != len(tensors) or any(a is not b for a, b in zip(found, tensors))
 
 
 def _history(t):

@@ -1,8 +1,8 @@
 """Gradients of compiled functions: the trace goes on through backward, and a node of the tape runs what it recorded.
 
 A plan's backward must give the gradient with respect to each argument as if arguments had no past: what lies behind them is not
-its business. While the function is traced, an argument with a history therefore stands behind a fence, a node that lets
-gradients through to the past except during the trace.
+its business, and hooks of arguments are not either. While the function is traced, an argument with a history or a hook
+therefore stands behind a fence, a node that lets gradients through to the past except during the trace.
 
 Backward is traced once for all results that want a gradient and, if there are several, once for each alone: a gradient of one
 result must not see the others at all (zero times infinity is not zero).
@@ -35,7 +35,7 @@ def _fence_function():
 
 
 class fence:
-    """Arguments as a traced function gets them: those with a history stand behind a fence.
+    """Arguments as a traced function gets them: those with a history or a hook stand behind a fence.
 
     >>> x = lucid.ones(2, requires_grad=True)
     >>> y = x * 2
@@ -50,7 +50,7 @@ class fence:
             same = next((i for i in range(k) if tensors[i] is t), None)
             if same is not None:
                 self.inside.append(self.inside[same])
-            elif t.grad_fn is not None and _C._grad_enabled():
+            elif t.requires_grad and _C._grad_enabled() and (not t.is_leaf or _C._has_hooks(t)):
                 behind = _fence_function().apply(t)
                 self.fences[k] = (behind, behind.grad_fn)
                 self.inside.append(behind)
@@ -104,6 +104,8 @@ def trace_backward(form, inputs, first):
     outputs = [form.made[k] for k in wanting]
     targets = [t for k, t in enumerate(inputs) if t.requires_grad and all(t is not i for i in inputs[:k])]
     for leaf in _leaves_of(outputs, first):
+        if _C._has_hooks(leaf):
+            raise LookupError("a parameter has a hook")
         if not _C._trace_made(leaf) and all(leaf is not t for t in targets):
             targets.append(leaf)
     if not targets:

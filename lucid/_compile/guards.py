@@ -8,6 +8,8 @@ libraries, printing, files) break the trace.
 """
 
 import builtins
+import functools
+import gc
 import sys
 import types
 
@@ -30,8 +32,12 @@ _IMPURE_MODULES = (
     "_thread",
 )
 _IMPURE = {builtins.print, builtins.input, builtins.open, builtins.exec, builtins.eval}
+_LIBRARIES = ("lucid", "builtins", "typing", "abc", "enum", "collections", "functools", "_collections_abc")
 _HOUSE = ("lucid.", "importlib", "_frozen_importlib", "warnings", "linecache", "tokenize")  # may ask the outside
 _DEPTH = 4  # how far objects in attributes of objects are followed
+_NESTED = 0.25  # a container in a container counts less
+_LONG = 4096  # elements of a container that is watched
+_UNWATCHED = (("collections", "deque"), ("array", "array"), ("numpy", "ndarray"), ("builtins", "bytearray"))
 
 
 def is_plain(value):
@@ -57,45 +63,66 @@ class Watch:
     def __init__(self, *roots):
         self.found = {}  # id of a dict, list or cell: (where, names or None, values)
         self.described = {}  # the same: for messages
-        self.codes = set()
+        self.codes, self.known_codes = set(), set()  # of frames; of functions whose closures are noted, and those inside them
         self.objects = set()
+        self.may_call_backward = False
         for root in roots:
             self.note_value(root, 0, "the function")
 
     # --- what is noted ---
-    def note_dict(self, where, names, what):
+    def note_dict(self, where, names, what, whole=False):
+        """whole: the dict must not get more names, either."""
         known = self.found.get(id(where))
         have = dict(zip(known[1], known[2])) if known else {}
         for name in names:
             if name not in have:
                 have[name] = where.get(name, ...)
-        self.found[id(where)] = (where, tuple(have), tuple(have.values()))
+        self.found[id(where)] = (where, tuple(have), tuple(have.values()), whole or bool(known and known[3]))
         self.described.setdefault(id(where), what)
+
+    def note(self, where, values, what, names=None):
+        self.found[id(where)] = (where, names, values)
+        self.described[id(where)] = what
 
     def note_value(self, value, depth, what):
         """What is reachable from a value that a name, an attribute or a cell holds."""
-        if depth > _DEPTH or is_plain(value):
+        if depth > _DEPTH or is_plain(value) or id(value) in self.found:
             return
         if isinstance(value, types.FunctionType):
             self.note_closure(value, depth)
         elif isinstance(value, types.MethodType):
-            self.note_object(value.__self__, depth)
+            self.note_value(value.__self__, depth, what)
             self.note_closure(value.__func__, depth)
-        elif type(value) is list and len(value) <= 256:
-            if id(value) not in self.found:
-                self.found[id(value)] = (value, None, tuple(value))
-                self.described[id(value)] = what
-                for item in value:
-                    self.note_value(item, depth + 1, what)
-        elif type(value) is dict and len(value) <= 256:
-            if id(value) not in self.found:
-                self.note_dict(value, list(value), what)
-                for item in list(value.values()):
-                    self.note_value(item, depth + 1, what)
-        elif type(value) is tuple:
+        elif isinstance(value, functools.partial):
+            for part in (value.func, value.args, value.keywords):
+                self.note_value(part, depth + _NESTED, what)
+        elif isinstance(value, (list, dict, set)):
+            self.note_container(value, depth, what)
+        elif isinstance(value, tuple):
             for item in value:
-                self.note_value(item, depth + 1, what)
+                self.note_value(item, depth + _NESTED, what)
+        elif (type(value).__module__, type(value).__name__) in _UNWATCHED:
+            if depth < 2:
+                _C._trace_break(f"{what} is a {type(value).__name__}, whose contents cannot be watched")
         else:
+            self.note_object(value, depth)
+
+    def note_container(self, value, depth, what):
+        if len(value) > _LONG:
+            if depth < 2:
+                _C._trace_break(f"{what} is a {type(value).__name__} of more than {_LONG} elements")
+            return
+        if isinstance(value, set):
+            if all(map(is_plain, value)):
+                self.note(value, (frozenset(value),), what)
+            return
+        if isinstance(value, dict):
+            self.note_dict(value, list(value), what, whole=True)
+        else:
+            self.note(value, tuple(value), what)
+        for item in list(value.values()) if isinstance(value, dict) else list(value):
+            self.note_value(item, depth + _NESTED, what)
+        if type(value) not in (list, dict):
             self.note_object(value, depth)
 
     def note_object(self, o, depth):
@@ -104,16 +131,36 @@ class Watch:
         if type(o).__module__.startswith("lucid._compile"):  # a compiled function: what it was made of
             self.note_value(getattr(o, "_fn", None), depth, "a compiled function")
             return
-        attributes = getattr(o, "__dict__", None)
-        if type(attributes) is not dict or isinstance(o, types.FunctionType):
+        if isinstance(o, types.FunctionType):
             return
         self.objects.add(id(o))
         what = f"an attribute of {type(o).__name__}"
-        self.note_dict(attributes, list(attributes), what)
-        for value in list(attributes.values()):
-            self.note_value(value, depth + 1, what)
+        self.note_class(type(o), depth)
+        slots = [n for cls in type(o).__mro__ for n in _slots_of(cls) if hasattr(o, n)]
+        if slots and id(o) not in self.found:
+            self.note(o, tuple(getattr(o, n) for n in slots), what, tuple(slots))
+            for name in slots:
+                self.note_value(getattr(o, name), depth + 1, what)
+        attributes = getattr(o, "__dict__", None)
+        if type(attributes) is dict:
+            self.note_dict(attributes, list(attributes), what, whole=True)
+            for value in list(attributes.values()):
+                self.note_value(value, depth + 1, what)
+
+    def note_class(self, cls, depth):
+        """Plain values and containers that a class of the user's has as attributes."""
+        for c in cls.__mro__:
+            if id(c) in self.found or c.__module__.split(".")[0] in _LIBRARIES:
+                continue
+            kinds = (*_PLAIN, tuple, list, dict, set)
+            names = [n for n, v in vars(c).items() if isinstance(v, kinds) and not (n.startswith("__") and n.endswith("__"))]
+            if names:
+                self.note(c, tuple(vars(c)[n] for n in names), f"an attribute of the class {c.__name__}", tuple(names))
+                for name in names:
+                    self.note_value(vars(c)[name], depth + 1, f"{c.__name__}.{name}")
 
     def note_closure(self, function, depth):
+        self.know_code(function.__code__)
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
             if id(cell) in self.found:
                 continue
@@ -121,11 +168,17 @@ class Watch:
                 value = cell.cell_contents
             except ValueError:
                 continue
-            self.found[id(cell)] = (cell, None, (value,))
-            self.described[id(cell)] = f"the variable {name!r} of an enclosing function"
+            self.note(cell, (value,), f"the variable {name!r} of an enclosing function")
             self.note_value(value, depth + 1, self.described[id(cell)])
         for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
             self.note_value(value, depth + 1, "a default argument")
+
+    def know_code(self, code):
+        if code not in self.known_codes:
+            self.known_codes.add(code)
+            for inner in code.co_consts:
+                if isinstance(inner, types.CodeType):
+                    self.know_code(inner)
 
     def note_frame(self, frame):
         code = frame.f_code
@@ -140,6 +193,11 @@ class Watch:
         if (code, id(names)) in self.codes:
             return
         self.codes.add((code, id(names)))
+        if code.co_freevars and code not in self.known_codes:  # a function that no name led to: the cells must be found
+            for function in gc.get_referrers(code):
+                if isinstance(function, types.FunctionType) and function.__code__ is code:
+                    self.note_closure(function, 1)
+        self.know_code(code)
         used = [name for name in code.co_names if name in names]
         if used:
             self.note_dict(names, used, f"a global of {names.get('__name__', '?')}")
@@ -156,6 +214,8 @@ class Watch:
     def profile(self, frame, event, arg):
         if event == "call":
             self.note_frame(frame)
+        elif event == "c_call" and _is_backward(arg) and not self.may_call_backward:
+            _C._trace_break(f"backward() writes gradients{_line(frame)}")
         elif event == "c_call" and (arg in _IMPURE or _from_outside(arg)) and not _of_the_house(frame):
             _C._trace_break(f"{getattr(arg, '__qualname__', arg)}() depends on or changes something outside{_line(frame)}")
 
@@ -176,6 +236,15 @@ class Watch:
             self.changed = f"it changes {self.described[id(listed[broken][0])]} while it runs"
             return None
         return made
+
+
+def _is_backward(function):
+    return getattr(function, "__name__", "") == "backward" and isinstance(getattr(function, "__self__", None), _C.Tensor)
+
+
+def _slots_of(cls):
+    slots = vars(cls).get("__slots__", ()) if cls.__module__.split(".")[0] not in _LIBRARIES else ()
+    return [n for n in ((slots,) if isinstance(slots, str) else slots) if n not in ("__dict__", "__weakref__")]
 
 
 def _of_the_house(frame):

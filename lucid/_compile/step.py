@@ -94,7 +94,8 @@ class CompiledStep:
         self.optimizer.zero_grad()
         if not _C._trace_begin(inputs):
             return self._eager(*inputs)
-        watch, error, graph, loss = guards.Watch(self.model), None, None, None
+        watch, error, graph, loss = guards.Watch(self.model, self.loss_fn), None, None, None
+        watch.may_call_backward = True
         groups = [(g, [k for k in g if k not in _RUN_TIME]) for g in self.optimizer.param_groups]
         try:
             with watch:

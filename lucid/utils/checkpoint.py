@@ -178,6 +178,8 @@ def checkpoint(
         raise ValueError(f"determinism_check should be one of ['default', 'none'] but got {determinism_check}")
     if debug:
         raise NotImplementedError("checkpoint: debug=True is not supported; autograd.detect_anomaly shows where ops were made")
+    if _C._trace_running():  # a plan keeps what its backward reads
+        return function(*args, **kwargs)
     if use_reentrant:
         if kwargs:
             raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
