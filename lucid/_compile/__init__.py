@@ -12,7 +12,9 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="lucid", mode=
 
     The plan does what the function did, kernel by kernel, without Python in between: results are the function's own, bit for
     bit. A function that reads values (`if x.sum() > 0`, `.item()`) or changes Python state runs as it is, and one warning says
-    why; with fullgraph=True that is an error. options: {"plans": n}, how many plans are kept (8).
+    why; with fullgraph=True that is an error. options: {"plans": n}, how many plans are kept (8). dynamic=True: the first
+    dimension of the arguments is expected to change: 64 plans are kept, and a new size there is no reason for a warning.
+    Every size still has a plan of its own.
 
     >>> @lucid.compile
     ... def f(x, y):
@@ -23,7 +25,7 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="lucid", mode=
     settings = dict(fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable)
     if model is None:
         return lambda target: compile(target, **settings)
-    plans = check_options(dynamic, backend, mode, options)
+    kept = check_options(dynamic, backend, mode, options)
     if not callable(model):
         raise TypeError(f"lucid.compile: expected a function or a module, got {type(model).__name__}")
     if disable:
@@ -33,18 +35,16 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="lucid", mode=
     if isinstance(model, Module):
         from .module import compiled_module
 
-        return compiled_module(model, fullgraph=fullgraph, plans=plans)
-    return compiled(model, fullgraph=fullgraph, plans=plans)
+        return compiled_module(model, fullgraph=fullgraph, **kept)
+    return compiled(model, fullgraph=fullgraph, **kept)
 
 
 def check_options(dynamic, backend, mode, options):
-    """How many plans to keep; raises for an argument that Lucid does not know.
+    """How many plans to keep, and whether sizes may change; raises for an argument that Lucid does not know.
 
     >>> lucid._compile.check_options(None, "lucid", None, {"plans": 3})
-    3
+    {'plans': 3, 'dynamic': False}
     """
-    if dynamic:
-        raise NotImplementedError("lucid.compile: dynamic=True is not there; every batch size gets a plan of its own")
     if backend not in ("lucid", "inductor", "eager"):
         raise ValueError(
             f"lucid.compile: backend {backend!r} is unknown; it is 'lucid' (or 'inductor', which means the same here)"
@@ -52,12 +52,12 @@ def check_options(dynamic, backend, mode, options):
     if mode not in (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"):
         raise ValueError(f"lucid.compile: unknown mode {mode!r}")
     options = dict(options or {})
-    plans = options.pop("plans", 8)
+    plans = options.pop("plans", 64 if dynamic else 8)
     if not isinstance(plans, int) or plans < 1:
         raise ValueError(f"lucid.compile: options['plans'] must be a positive int, not {plans!r}")
     if options:
         raise ValueError(f"lucid.compile: unknown options {sorted(options)}; there is 'plans'")
-    return plans
+    return {"plans": plans, "dynamic": bool(dynamic)}
 
 
 def compile_step(model, loss_fn, optimizer, *, grad_clip=None, scaler=None, scheduler=None):
@@ -65,7 +65,8 @@ def compile_step(model, loss_fn, optimizer, *, grad_clip=None, scaler=None, sche
 
     A step clears old gradients, computes `loss_fn(model(*inputs), target)` and its gradients, clips their norm to grad_clip,
     and steps the optimizer (and the scheduler). Learning rates may change between steps. The first call runs eagerly, the
-    second is traced. With a GradScaler, which reads whether gradients overflowed, every step runs eagerly.
+    second is traced. With a GradScaler, which looks whether gradients overflowed before it decides about the step, forward,
+    loss and backward are the plan, and unscaling, clipping and the optimizer's step follow it.
 
     >>> model = lucid.nn.Linear(2, 1)
     >>> step = lucid.compile_step(model, lucid.nn.functional.mse_loss, lucid.optim.SGD(model.parameters(), lr=0.1))

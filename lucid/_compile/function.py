@@ -47,14 +47,15 @@ class Compiled:
     CacheInfo(hits=1, misses=1, maxsize=8, currsize=1)
     """
 
-    def __init__(self, fn, *, fullgraph=False, plans=PLANS, roots=()):
-        self._fn, self._fullgraph, self._plans, self._roots = fn, fullgraph, plans, roots
+    def __init__(self, fn, *, fullgraph=False, plans=PLANS, dynamic=False, roots=()):
+        self._fn, self._fullgraph, self._plans, self._dynamic, self._roots = fn, fullgraph, plans, dynamic, roots
         self._start()
         functools.update_wrapper(self, fn, updated=())
 
     def _start(self):
         self._entries, self._call, self._hits_of_dropped = _C._Entries(self._any_call), threading.local(), 0
         self._by_structure, self._traced, self._misses, self._why, self._warned = {}, [], 0, None, False
+        self._forms = set()  # of calls, if sizes may change
 
     def __call__(self, *args, **kwargs):
         return self._entries(*args, **kwargs)
@@ -63,10 +64,18 @@ class Compiled:
         return self if instance is None else functools.partial(self, instance)
 
     def __deepcopy__(self, memo):
-        return compiled(self._fn, fullgraph=self._fullgraph, plans=self._plans, roots=self._roots)
+        return compiled(self._fn, roots=self._roots, **self.settings())
 
     def __reduce__(self):
-        return _compiled_again, (self._fn, self._fullgraph, self._plans)
+        return _compiled_again, (self._fn, self.settings())
+
+    def settings(self):
+        """What it was compiled with.
+
+        >>> lucid.compile(abs, fullgraph=True).settings()
+        {'fullgraph': True, 'plans': 8, 'dynamic': False}
+        """
+        return dict(fullgraph=self._fullgraph, plans=self._plans, dynamic=self._dynamic)
 
     # --- what a user asks ---
     def invalidate_cache(self):
@@ -89,8 +98,22 @@ class Compiled:
             return _drawing("".join(texts))
         raise ValueError(f"graph: format is 'text' or 'svg', not {format!r}")
 
-    def explain(self):
-        """What the plans do, and why there is none."""
+    def explain(self, *args, **kwargs):
+        """What the plans do, or why there is none. With arguments of a call, how long that call takes, compiled and eager.
+
+        The times are the best of many calls; what the calls write is put back.
+
+        >>> f = lucid.compile(lambda x: x + 1)
+        >>> print(f.explain(lucid.ones(3)))
+        1 traced, ... calls answered by a plan
+        forward: 1 steps (...)...
+        a call takes ... µs, eager ... µs
+        """
+        if args or kwargs:
+            from .timing import call_times
+
+            ours, eager = call_times(self, self._fn, args, kwargs)
+            return f"{self.explain()}\na call takes {ours * 1e6:.2f} µs, eager {eager * 1e6:.2f} µs"
         if self._why:
             return f"runs eagerly: {self._why}"
         lines = [f"{len(self._traced)} traced, {self._entries.hits} calls answered by a plan"]
@@ -197,15 +220,19 @@ class Compiled:
             self._give_up(error)
             return result
         self._misses += 1
-        self._warn_of_many()
+        self._warn_of_many(structure, tensors)
         return result
 
-    def _warn_of_many(self):
-        if self._misses > self._plans and not self._warned:
+    def _warn_of_many(self, structure, tensors):
+        count = self._misses
+        if self._dynamic:  # a new first dimension is no surprise
+            self._forms.add((structure, tuple((t.dtype, t.shape[1:], t.dim(), t.requires_grad) for t in tensors)))
+            count = len(self._forms)
+        if count > self._plans and not self._warned:
             self._warned = True
             name = getattr(self._fn, "__qualname__", repr(self._fn))
             warnings.warn(
-                f"lucid.compile: {name} was traced {self._misses} times; shapes or values it depends on keep changing",
+                f"lucid.compile: {name} was traced {count} times; shapes or values it depends on keep changing",
                 stacklevel=4,
             )
 
@@ -259,8 +286,8 @@ def compiled(fn, **settings):
     return (check.CheckedFunction if check.wanted() else Compiled)(fn, **settings)
 
 
-def _compiled_again(fn, fullgraph, plans):
-    return compiled(fn, fullgraph=fullgraph, plans=plans)
+def _compiled_again(fn, settings):
+    return compiled(fn, **settings)
 
 
 def _refusal(tensors):

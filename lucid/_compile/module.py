@@ -40,16 +40,16 @@ def _passed_on(name):
 
 def _deepcopy(self, memo):
     c = self._lucid_compiled
-    return compiled_module(copy.deepcopy(self._orig_mod, memo), fullgraph=c._fullgraph, plans=c._plans)
+    return compiled_module(copy.deepcopy(self._orig_mod, memo), **c.settings())
 
 
 def _reduce(self, protocol):
     c = self._lucid_compiled
-    return _again, (self._orig_mod, c._fullgraph, c._plans)
+    return _again, (self._orig_mod, c.settings())
 
 
-def _again(module, fullgraph, plans):
-    return compiled_module(module, fullgraph=fullgraph, plans=plans)
+def _again(module, settings):
+    return compiled_module(module, **settings)
 
 
 def _attributes(cls):
@@ -57,7 +57,7 @@ def _attributes(cls):
     return next(vars(c)["__dict__"] for c in cls.__mro__ if "__dict__" in vars(c))
 
 
-def compiled_module(module, *, fullgraph, plans):
+def compiled_module(module, **settings):
     """A module that shares everything with this one and runs its forward as plans.
 
     >>> layer = lucid.nn.Linear(2, 2)
@@ -67,13 +67,13 @@ def compiled_module(module, *, fullgraph, plans):
     cls = _class_of(type(module))
     made = cls.__new__(cls)
     _attributes(cls).__set__(made, module.__dict__)
-    made_forward = compiled(module.forward, fullgraph=fullgraph, plans=plans, roots=(module,))
+    made_forward = compiled(module.forward, roots=(module,), **settings)
     cls._lucid_compiled.__set__(made, made_forward)
     cls._orig_mod.__set__(made, module)
     return made
 
 
-def compile_in_place(module, *, fullgraph, plans):
+def compile_in_place(module, **settings):
     """The module itself, with a compiled forward from now on.
 
     >>> layer = lucid.nn.Linear(2, 2)
@@ -81,5 +81,5 @@ def compile_in_place(module, *, fullgraph, plans):
     True
     """
     forward = type(module).forward.__get__(module)
-    module.__dict__["forward"] = compiled(forward, fullgraph=fullgraph, plans=plans, roots=(module,))
+    module.__dict__["forward"] = compiled(forward, roots=(module,), **settings)
     return module

@@ -23,7 +23,7 @@ class CompiledStep:
         self.model, self.loss_fn, self.optimizer = model, loss_fn, optimizer
         self.grad_clip, self.scaler, self.scheduler = grad_clip, scaler, scheduler
         self._params = [p for group in optimizer.param_groups for p in group["params"]]
-        self._why = "a GradScaler reads whether gradients overflowed" if scaler is not None else None
+        self._why = None
         self._start()
 
     def _start(self):
@@ -56,22 +56,27 @@ class CompiledStep:
 
     # --- one step, eagerly ---
     def _eager(self, *inputs):
+        loss = self._gradients(*inputs)
+        self._update()
+        return loss
+
+    def _gradients(self, *inputs):
         *inputs, target = inputs
         self.optimizer.zero_grad()
         loss = self.loss_fn(self.model(*inputs), target)
-        if self.scaler is not None:
-            self.scaler.scale(loss).backward()
-            if self.grad_clip is not None:
+        (loss if self.scaler is None else self.scaler.scale(loss)).backward()
+        return loss.detach()
+
+    def _update(self):
+        if self.grad_clip is not None:
+            if self.scaler is not None:
                 self.scaler.unscale_(self.optimizer)
-                self._clip()
+            self._clip()
+        if self.scaler is None:
+            self.optimizer.step()
+        else:
             self.scaler.step(self.optimizer)
             self.scaler.update()
-        else:
-            loss.backward()
-            if self.grad_clip is not None:
-                self._clip()
-            self.optimizer.step()
-        return loss.detach()
 
     def _clip(self):
         from ..nn.utils import clip_grad_norm_
@@ -99,7 +104,7 @@ class CompiledStep:
         groups = [(g, [k for k in g if k not in _RUN_TIME]) for g in self.optimizer.param_groups]
         try:
             with watch:
-                loss = self._eager(*inputs)
+                loss = self._eager(*inputs) if self.scaler is None else self._gradients(*inputs)
         finally:
             try:
                 graph = _C._trace_end()
@@ -116,6 +121,8 @@ class CompiledStep:
                 error = str(missing)
         if error is not None:
             self._give_up(error)
+        if self.scaler is not None:
+            self._update()
         return loss
 
     def _forget_run_time(self, watch):
@@ -124,8 +131,11 @@ class CompiledStep:
         own += list(self.optimizer.state.values())
         for where in own:
             watch.found.pop(id(where), None)
-        if self.scheduler is not None:
-            watch.found.pop(id(self.scheduler.__dict__), None)
+        for other in (self.scheduler, self.scaler):
+            if other is not None:
+                watch.found.pop(id(other.__dict__), None)
+                for value in vars(other).values():  # counts, lists of rates
+                    watch.found.pop(id(value), None)
         for group in self.optimizer.param_groups:
             watch.note_dict(group, [k for k in group if k not in _RUN_TIME], "a setting of the optimizer")
 
@@ -138,10 +148,14 @@ class CompiledStep:
         results = [loss, *[p.grad for p in params]]
         _C._simplify(graph, results, [])
         plan = _C._Plan(graph, 0, -1, -1, results)
-        if plan.set_number("lr", -1, 0.0) != len(groups) and not all(isinstance(g["lr"], _C.Tensor) for g, _ in groups):
+        if (
+            self.scaler is None
+            and plan.set_number("lr", -1, 0.0) != len(groups)
+            and not all(isinstance(g["lr"], _C.Tensor) for g, _ in groups)
+        ):
             raise LookupError("the optimizer's learning rate is not an argument of one call per group")
-        rates, counted = [g["lr"] for g, _ in groups], len(groups)
-        optimizer, steps = self.optimizer, plan.set_number
+        rates, counted = [g["lr"] for g, _ in groups], len(groups) if self.scaler is None else 0
+        optimizer, steps, scaled = self.optimizer, plan.set_number, self.scaler is not None
 
         def finish(*inputs):
             for k in range(counted):
@@ -154,6 +168,8 @@ class CompiledStep:
                 return self._eager(*inputs)
             for p, g in zip(params, made[1:]):
                 p.grad = g
+            if scaled:  # whether gradients overflowed decides what comes next
+                self._update()
             return made[0]
 
         self._misses += 1

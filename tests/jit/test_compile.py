@@ -1,16 +1,25 @@
 """lucid.compile: what a compiled function must do as the function does, and what it must refuse."""
 
 import copy
+import gc
+import os
 import pickle
+import sys
 import threading
 import warnings
+from pathlib import Path
 
 import pytest
 
 import lucid
 import lucid.nn as nn
 import lucid.nn.functional as F
+from lucid._compile.check import difference
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+from nets import networks  # noqa: E402
+
+NETS = networks(lucid)
 SCALE = 2.0
 BOX = {"scale": 1.0}
 LOG = []
@@ -401,6 +410,105 @@ def test_many_shapes_keep_few_plans():
     assert c.cache_info().currsize == 8
 
 
+def test_dynamic_sizes_are_no_surprise():
+    c = lucid.compile(lambda x, w: x @ w, dynamic=True, fullgraph=True)
+    w = lucid.randn(3, 2)
+    for n in [*range(1, 41), *range(1, 41)]:  # no warning: the fixture makes it an error
+        x = lucid.randn(n, 3)
+        assert c(x, w).equal(x @ w)
+    assert c.cache_info() == (40, 40, 64, 40)
+    with pytest.warns(UserWarning, match="traced"):
+        for n in range(1, 80):
+            c(lucid.randn(2, n), lucid.randn(n, 2))
+    few = lucid.compile(lambda x: x + 1, dynamic=True, options={"plans": 2})
+    for n in range(1, 9):
+        assert few(lucid.zeros(n)).equal(lucid.ones(n))
+    assert few.cache_info().currsize == 2
+    net = nn.Linear(3, 2).compile(dynamic=True)
+    assert all(net(lucid.zeros(n, 3)).shape == (n, 2) for n in range(1, 20))
+
+
+def resident():
+    """Memory of this process in pages."""
+    with open("/proc/self/statm") as f:
+        return int(f.read().split()[1])
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="reads /proc")
+def test_a_thousand_shapes_take_no_more_memory():
+    layer = nn.Linear(16, 16)
+    c = lucid.compile(lambda x: (layer(x).tanh() * x).sum(), dynamic=True, fullgraph=True)
+
+    def calls(sizes):
+        for n in sizes:
+            c(lucid.ones(n, 16, requires_grad=True)).backward()
+
+    calls(range(1, 301))
+    gc.collect()
+    before = resident()
+    calls(range(301, 1301))
+    gc.collect()
+    assert c.cache_info().currsize == 64 and c.cache_info().misses == 1300
+    assert resident() - before < 4096, (resident() - before, "pages")  # 16 MB: the plans of 64 larger batches
+
+
+def test_calls_with_changing_numbers_keep_few_plans():
+    c = lucid.compile(lambda x, k: x * k)
+    with pytest.warns(UserWarning, match="traced"):
+        for k in range(100):
+            assert c(lucid.ones(2), k).tolist() == [k, k]
+    assert len(c._by_structure) <= 8 and c.cache_info().currsize == 8
+
+
+def test_threads_train_one_compiled_model():
+    net = nn.Sequential(nn.Linear(16, 32), nn.Tanh(), nn.Linear(32, 4))
+    c, inputs = lucid.compile(net), [lucid.randn(8, 16) for _ in range(8)]
+    wanted = [lucid.autograd.grad(net(x).square().sum(), list(net.parameters())) for x in inputs]
+    wrong, start = [], threading.Barrier(8)
+
+    def work(i):
+        start.wait()  # all begin with the first call, which one of them traces
+        for _ in range(20):
+            got = lucid.autograd.grad(c(inputs[i]).square().sum(), list(net.parameters()))
+            if not all(map(lucid.Tensor.equal, got, wanted[i])):
+                wrong.append(i)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    assert wrong == [] and c.cache_info().currsize >= 1
+
+
+@pytest.mark.parametrize("name", ["tiny", "mlp", "lenet", "gpt", "lstm", "resnet_18"])
+def test_networks_forward_and_backward(name):
+    lucid.manual_seed(0)
+    shapes = {"tiny": (4, 4), "mlp": (3, 784), "lenet": (2, 1, 28, 28), "lstm": (2, 5, 32), "resnet_18": (2, 3, 32, 32)}
+    net = getattr(NETS, name)()
+    twin = copy.deepcopy(net)
+    compiled = lucid.compile(net, fullgraph=True)
+    for i in range(3):
+        x = lucid.randint(0, 65, (2, 9)) if name == "gpt" else lucid.randn(*shapes[name])
+        results = []
+        for model in (compiled, twin):
+            lucid.manual_seed(i)
+            model.zero_grad()
+            y = model(x)
+            y.square().mean().backward()
+            results.append([y, *[p.grad for p in model.parameters()], *model.buffers()])
+        assert all(difference(a, b) is None for a, b in zip(*results))
+    assert compiled.cache_info().hits == 2
+
+
+def test_explain_measures_a_call():
+    net = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4))
+    c, before = lucid.compile(net), copy.deepcopy(net.state_dict())
+    state = lucid.get_rng_state()
+    text = c.explain(lucid.ones(3, 4))
+    assert "a call takes" in text and "forward" in text
+    assert lucid.get_rng_state().equal(state)
+    assert all(v.equal(before[k]) for k, v in net.state_dict().items())
+
+
 def test_modes_have_plans_of_their_own():
     c = lucid.compile(lambda x, w: x @ w, fullgraph=True)
     x, w = lucid.randn(4, 4), lucid.randn(4, 4, requires_grad=True)
@@ -423,8 +531,6 @@ def test_arguments_are_honoured_or_refused():
     for wrong in ({"backend": "tvm"}, {"mode": "fast"}, {"options": {"triton": 1}}, {"options": {"plans": 0}}):
         with pytest.raises(ValueError):
             lucid.compile(lambda x: x, **wrong)
-    with pytest.raises(NotImplementedError):
-        lucid.compile(lambda x: x, dynamic=True)
     with pytest.raises(TypeError):
         lucid.compile(3)
     assert lucid.compile(options={"plans": 2})(lambda x: x)._plans == 2

@@ -9,6 +9,7 @@ import pytest
 
 import lucid
 import lucid.nn.functional as F
+from lucid._compile.check import difference
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 from nets import networks  # noqa: E402
@@ -83,6 +84,60 @@ def test_optimizers(optimizer):
 
 def test_clipping_and_schedules():
     compare("tiny", "SGD", steps=8, clip=0.1, schedule=True)
+
+
+@pytest.mark.parametrize("clip", [None, 0.1])
+@pytest.mark.parametrize("schedule", [False, True])
+def test_grad_scalers(clip, schedule):
+    lucid.manual_seed(0)
+    net = NETS.tiny()
+    twin, (x, t) = copy.deepcopy(net), batches("tiny")
+    ours, theirs = (lucid.optim.Adam(m.parameters(), lr=0.01) for m in (net, twin))
+    scalers = [lucid.amp.GradScaler("cpu", init_scale=2.0**10, growth_interval=3) for _ in range(2)]
+    schedulers = [lucid.optim.lr_scheduler.StepLR(o, 2, 0.5) for o in (ours, theirs)] if schedule else (None, None)
+    step = lucid.compile_step(net, F.cross_entropy, ours, grad_clip=clip, scaler=scalers[0], scheduler=schedulers[0])
+    for i in range(9):
+        batch = x * float("inf") if i == 5 else x  # a step that overflows is left out
+        a = step(batch, t)
+        theirs.zero_grad()
+        b = F.cross_entropy(twin(batch), t)
+        scalers[1].scale(b).backward()
+        if clip is not None:
+            scalers[1].unscale_(theirs)
+            lucid.nn.utils.clip_grad_norm_(twin.parameters(), clip)
+        scalers[1].step(theirs)
+        scalers[1].update()
+        if schedule:
+            schedulers[1].step()
+        assert difference(a, b) is None, (i, a, b)
+        assert scalers[0].get_scale() == scalers[1].get_scale()
+        for p, q in zip(net.parameters(), twin.parameters()):
+            assert difference(p, q) is None and difference(p.grad, q.grad) is None, i
+    assert step.cache_info().hits == 7, step.explain()
+
+
+@pytest.mark.parametrize("kind", ["StepLR", "CosineAnnealingLR", "OneCycleLR"])
+def test_schedulers(kind):
+    settings = {
+        "StepLR": dict(step_size=2),
+        "CosineAnnealingLR": dict(T_max=5),
+        "OneCycleLR": dict(max_lr=0.1, total_steps=20, cycle_momentum=False),
+    }[kind]
+    lucid.manual_seed(0)
+    net = NETS.tiny()
+    twin, (x, t) = copy.deepcopy(net), batches("tiny")
+    optimizers = [lucid.optim.SGD(m.parameters(), lr=0.05) for m in (net, twin)]
+    schedulers = [getattr(lucid.optim.lr_scheduler, kind)(o, **settings) for o in optimizers]
+    step = lucid.compile_step(net, F.cross_entropy, optimizers[0], scheduler=schedulers[0])
+    for _ in range(8):
+        step(x, t)
+        optimizers[1].zero_grad()
+        F.cross_entropy(twin(x), t).backward()
+        optimizers[1].step()
+        schedulers[1].step()
+        assert all(p.equal(q) for p, q in zip(net.parameters(), twin.parameters()))
+        assert schedulers[0].get_last_lr() == schedulers[1].get_last_lr()
+    assert step.cache_info().hits == 6
 
 
 def test_settings_that_change_trace_again():

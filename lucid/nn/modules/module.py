@@ -307,8 +307,8 @@ class Module(StateDict):
         from ..._compile import check_options
         from ..._compile.module import compile_in_place
 
-        plans = check_options(dynamic, backend, mode, options)
-        return self if disable else compile_in_place(self, fullgraph=fullgraph, plans=plans)
+        kept = check_options(dynamic, backend, mode, options)
+        return self if disable else compile_in_place(self, fullgraph=fullgraph, **kept)
 
     def cpu(self):
         """Move everything to the CPU."""
