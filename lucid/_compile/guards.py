@@ -194,9 +194,8 @@ class Watch:
             return
         self.codes.add((code, id(names)))
         if code.co_freevars and code not in self.known_codes:  # a function that no name led to: the cells must be found
-            for function in gc.get_referrers(code):
-                if isinstance(function, types.FunctionType) and function.__code__ is code:
-                    self.note_closure(function, 1)
+            for function in _functions_of(code, frame):
+                self.note_closure(function, 1)
         self.know_code(code)
         used = [name for name in code.co_names if name in names]
         if used:
@@ -236,6 +235,13 @@ class Watch:
             self.changed = f"it changes {self.described[id(listed[broken][0])]} while it runs"
             return None
         return made
+
+
+def _functions_of(code, frame):
+    """The functions that have this code: a method of the first argument, or whatever the garbage collector knows (slow)."""
+    owner = type(frame.f_locals.get(code.co_varnames[0])) if code.co_argcount else object
+    methods = [m for m in (vars(c).get(code.co_name) for c in owner.__mro__) if getattr(m, "__code__", None) is code]
+    return methods or [f for f in gc.get_referrers(code) if isinstance(f, types.FunctionType) and f.__code__ is code]
 
 
 def _is_backward(function):

@@ -155,6 +155,7 @@ class CompiledStep:
         ):
             raise LookupError("the optimizer's learning rate is not an argument of one call per group")
         rates, counted = [g["lr"] for g, _ in groups], len(groups) if self.scaler is None else 0
+        heavy = sum(p.numel() * p.dtype.itemsize for p in params) > 1 << 20
         optimizer, steps, scaled = self.optimizer, plan.set_number, self.scaler is not None
 
         def finish(*inputs):
@@ -163,6 +164,9 @@ class CompiledStep:
                 if rate != rates[k]:
                     rates[k] = rate
                     steps("lr", k, float(rate))
+            if heavy:  # the memory of the old gradients is free for the new ones
+                for p in params:
+                    p.grad = None
             made = plan.run(inputs)
             if made is None:
                 return self._eager(*inputs)
