@@ -13,6 +13,7 @@ import warnings
 from .. import _C
 from . import guards
 from .arguments import flatten, objects_in, put_back, unflatten
+from .drawing import drawing
 from .gradients import Recorded, fence, trace_backward
 from .results import Replayed, Result
 
@@ -88,14 +89,14 @@ class Compiled:
         return CacheInfo(hits, self._misses, self._plans, min(len(self._traced), self._plans))
 
     def graph(self, format="text"):
-        """The steps of the newest plan as text, or as a _drawing (format="svg")."""
+        """The steps of the newest plan as text, or as a drawing (format="svg")."""
         if not self._traced:
-            return "" if format == "text" else _drawing("")
+            return "" if format == "text" else drawing("")
         texts = [plan.text() for plan in self._traced[-1] if plan]
         if format == "text":
             return "\n".join(texts)
         if format == "svg":
-            return _drawing("".join(texts))
+            return drawing("".join(texts))
         raise ValueError(f"graph: format is 'text' or 'svg', not {format!r}")
 
     def explain(self, *args, **kwargs):
@@ -104,7 +105,7 @@ class Compiled:
         The times are the best of many calls; what the calls write is put back.
 
         >>> f = lucid.compile(lambda x: x + 1)
-        >>> print(f.explain(lucid.ones(3)))
+        >>> print(f.explain(lucid.ones(3)))  # doctest: +ELLIPSIS
         1 traced, ... calls answered by a plan
         forward: 1 steps (...)...
         a call takes ... µs, eager ... µs
@@ -118,14 +119,7 @@ class Compiled:
             return f"runs eagerly: {self._why}"
         lines = [f"{len(self._traced)} traced, {self._entries.hits} calls answered by a plan"]
         for forward, backward in self._traced:
-            for name, plan in (("forward", forward), ("backward", backward)):
-                if plan:
-                    f = plan.facts()
-                    lines.append(
-                        f"{name}: {f['steps']} steps ({f['dropped']} dropped, {f['fused_steps']} fused into "
-                        f"{f['fused_regions']} regions); "
-                        f"intermediates {f['made_bytes']} bytes one by one, {f['arena_bytes']} in the arena"
-                    )
+            lines += [described(name, plan) for name, plan in (("forward", forward), ("backward", backward)) if plan]
         return "\n".join(lines)
 
     # --- calls that no plan answered in C ---
@@ -260,6 +254,21 @@ class Compiled:
         del self._traced[: -self._plans]
 
 
+def described(name, plan):
+    """A line about a plan.
+
+    >>> f = lucid.compile(lambda x: x + 1)
+    >>> _ = f(lucid.ones(1))
+    >>> lucid._compile.function.described("forward", f._traced[-1][0])[:16]
+    'forward: 1 steps'
+    """
+    f = plan.facts()
+    return (
+        f"{name}: {f['steps']} steps ({f['dropped']} dropped, {f['fused_steps']} fused into {f['fused_regions']} regions); "
+        f"intermediates {f['made_bytes']} bytes one by one, {f['arena_bytes']} in the arena"
+    )
+
+
 def _untraceable():
     """A trace is running, or vmap is: its tensors are not what they seem."""
     return _C._trace_running() or _C._batch_level()
@@ -308,17 +317,3 @@ def _parameter():
     from ..nn.parameter import Parameter
 
     return Parameter
-
-
-def _drawing(text):
-    """The steps as an SVG: a box per step, top to bottom."""
-    lines = text.splitlines()
-    width, height = 12 + 8 * max([20, *map(len, lines)]), 16 + 26 * len(lines)
-    from html import escape
-
-    boxes = "".join(
-        f'<rect x="6" y="{8 + 26 * i}" width="{width - 12}" height="20" rx="4" fill="#eef3fb" stroke="#5b7db1"/>'
-        f'<text x="14" y="{22 + 26 * i}" font-family="monospace" font-size="12">{escape(line)}</text>'
-        for i, line in enumerate(lines)
-    )
-    return f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}">{boxes}</svg>'

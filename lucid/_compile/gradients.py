@@ -95,7 +95,13 @@ def _leaves_of(outputs, first):
 
 
 def trace_backward(form, inputs, first):
-    """Continue the trace through the gradients of what was made, as far as it wants one. None: nothing does."""
+    """Continue the trace through the gradients of what was made, as far as it wants one. None: nothing does.
+
+    >>> from lucid._compile.results import Result
+    >>> x = lucid.ones(2)
+    >>> lucid._compile.gradients.trace_backward(Result(x * 2, [x], []), [x], 0) is None
+    True
+    """
     wanting = [k for k, t in enumerate(form.made) if t.requires_grad]
     if not wanting or not _C._grad_enabled():
         return None

@@ -4,7 +4,8 @@ import warnings
 
 from .. import _C
 from . import guards
-from .function import PLANS, Broken, CacheInfo, _refusal
+from .drawing import drawing
+from .function import PLANS, Broken, CacheInfo, _refusal, described
 
 _RUN_TIME = ("lr",)  # settings of an optimizer that are given to the plan at every call
 
@@ -37,16 +38,18 @@ class CompiledStep:
         """Hits, misses, and how many plans there are."""
         return CacheInfo(self._entries.hits, self._misses, PLANS, min(len(self._plan_of), PLANS))
 
-    def graph(self):
-        """The steps of the newest plan, a line each."""
-        return self._plan_of[-1].text() if self._plan_of else ""
+    def graph(self, format="text"):
+        """The steps of the newest plan as text, or as a drawing (format="svg")."""
+        text = self._plan_of[-1].text() if self._plan_of else ""
+        if format not in ("text", "svg"):
+            raise ValueError(f"graph: format is 'text' or 'svg', not {format!r}")
+        return text if format == "text" else drawing(text)
 
     def explain(self):
         """What the plan does, or why there is none."""
         if self._why:
             return f"runs eagerly: {self._why}"
-        f = self._plan_of[-1].facts() if self._plan_of else None
-        return f"{f}" if f else "not traced yet"
+        return described("step", self._plan_of[-1]) if self._plan_of else "not traced yet"
 
     def __call__(self, *inputs):
         loss = self._entries(*inputs)
