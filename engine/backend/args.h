@@ -213,6 +213,15 @@ typedef struct {
     bool             align_corners;
 } lc_grid_args;
 
+/* A product with a weight in codes: out (m, n) = x (m, k) times codes' (n, k), each group of codes along k scaled, plus bias
+ * (n; NULL: none). codes: int8, or uint8 with two of 4 bits each (ops/matmul/quantized.c has their order). Everything is
+ * contiguous and, but for codes, float32; scales (n, k / group). */
+typedef struct {
+    lc_tensor       *out;
+    const lc_tensor *x, *codes, *scales, *bias;
+    int64_t          m, n, k, group;
+} lc_quantized_args;
+
 /* Embeddings: sample i of n reads row ids[i] of a table of `rows`, and belongs to bag b with bags[b] <= i < bags[b + 1];
  * without bags, each sample is its own bag. A sample has weight factors[i], or 1. Samples of row `padding` are ignored.
  * Everything is contiguous; ids are int64, and the kernel checks them before it writes.

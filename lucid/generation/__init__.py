@@ -24,6 +24,7 @@ _LATER = {
         "TopKLogitsWarper",
         "TopPLogitsWarper",
     ),
+    "coding": ("QuantizationReport", "QuantizedLinear", "quantize", "quantize_weight"),
     "streaming": ("TextTail", "Token", "TokenStream", "stream"),
 }
 _HOME = {name: module for module, names in _LATER.items() for name in names}

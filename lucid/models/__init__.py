@@ -126,6 +126,8 @@ _LATER = {
         "smollm_135m",
         "smollm_135m_lm",
     ),
+    "text.sentences": ("SentenceEncoder",),
+    "text.tokenizer": ("Tokenizer",),
 }
 _HOME = {name: module for module, names in _LATER.items() for name in names}
 _FAMILIES = ("text.bert", "text.gpt2", "text.llama")  # modules that register factories

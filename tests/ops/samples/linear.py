@@ -122,3 +122,65 @@ SAMPLES += [
     S("lora_linear", T(40, 50), T(70, 50), T(70), T(50, 8), T(8, 70), fn=lora(2.0), id="lora-larger", rtol=1e-4, atol=1e-4),
     S("lora_linear", T(0, 5), T(4, 5), T(4), T(5, 2), T(2, 4), fn=lora(1.0), id="lora-empty"),
 ]
+
+
+def coded(bits, group, bias=True):
+    """quantized_linear, and for PyTorch the same from its parts. Codes are fixed: only x and the bias have gradients."""
+
+    def call(m, x, *more):
+        n, k = 6, x.shape[-1]
+        count = n * k if bits == 8 else n * k // 2
+        codes = (m.arange(count) * 37 % 251).to(m.uint8 if bits == 4 else m.int16)
+        codes = (codes if bits == 4 else (codes - 125).to(m.int8)).view(n, -1)
+        scales = 0.001 + 0.001 * m.arange(n * (k // group), dtype=m.float32).view(n, -1)
+        f = m.nn.functional
+        given = more[0] if bias else None
+        if hasattr(f, "quantized_linear"):
+            return f.quantized_linear(x, codes, scales, given, group)
+        given = None if given is None else given.to(x.dtype)
+        if bits == 4:
+            blocks = codes.view(n, k // 32, 16)
+            codes = m.cat([blocks & 15, blocks >> 4], -1).float() - 8
+        w = (codes.float().reshape(n, k // group, group) * scales[:, :, None]).reshape(n, k)
+        return f.linear(x, w.to(x.dtype), given)
+
+    return call
+
+
+def weight_of(bits):
+    def call(m, x):
+        codes = (m.arange(6 * 32) * 37 % 251).to(m.uint8)
+        codes = codes.view(6, 32) if bits == 4 else (codes.to(m.int16) - 125).to(m.int8).view(3, 64)
+        f = m.nn.functional
+        if hasattr(f, "dequantize_weight"):
+            return f.dequantize_weight(codes, x.float().view(codes.shape[0], -1), 64 if bits == 4 else 32)
+        if bits == 4:
+            codes = m.cat([codes.view(6, 2, 16) & 15, codes.view(6, 2, 16) >> 4], -1).float() - 8
+        return (codes.float().reshape(x.numel(), -1) * x.float().reshape(-1, 1)).reshape(-1, 64)
+
+    return call
+
+
+SAMPLES += [
+    S(
+        "quantized_linear",
+        T(*shape, k),
+        *([T(6)] if bias else []),
+        fn=coded(bits, group, bias),
+        id=f"coded{bits}-{i}",
+        rtol=1e-4,
+        atol=1e-4,
+    )
+    for i, (bits, shape, k, group, bias) in enumerate(
+        [
+            (8, (2, 3), 64, 64, True),
+            (8, (), 96, 32, True),
+            (8, (9,), 40, 20, False),
+            (8, (5,), 7, 7, True),
+            (4, (2, 3), 64, 64, True),
+            (4, (), 96, 32, True),
+            (4, (9,), 64, 32, False),
+        ]
+    )
+]
+SAMPLES += [S("dequantize_weight", T(6), fn=weight_of(bits), id=f"codes{bits}") for bits in (8, 4)]
