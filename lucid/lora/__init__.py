@@ -12,5 +12,16 @@ from .config import LoraConfig
 from .files import load_checkpoint
 from .layers import LoraLayer
 from .model import PeftModel, get_peft_model
+from .training import StepMetrics, Trainer, cross_entropy_loss, schedule
 
-__all__ = ["LoraConfig", "LoraLayer", "PeftModel", "get_peft_model", "load_checkpoint"]
+__all__ = [
+    "LoraConfig",
+    "LoraLayer",
+    "PeftModel",
+    "StepMetrics",
+    "Trainer",
+    "cross_entropy_loss",
+    "get_peft_model",
+    "load_checkpoint",
+    "schedule",
+]

@@ -1,0 +1,8 @@
+"""See lucid.generate."""
+
+import sys
+
+from . import main
+
+if __name__ == "__main__":
+    sys.exit(main())
