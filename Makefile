@@ -82,6 +82,7 @@ bench: build
 	@PYTHONPATH=. $(PY) benchmarks/ops.py
 	@PYTHONPATH=. $(PY) benchmarks/kernels.py
 	@PYTHONPATH=. $(PY) benchmarks/models.py
+	@PYTHONPATH=. $(PY) benchmarks/generate.py
 	@PYTHONPATH=. $(PY) benchmarks/data.py
 	@PYTHONPATH=. $(PY) benchmarks/checkpoints.py
 

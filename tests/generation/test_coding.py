@@ -9,7 +9,7 @@ from ..models.test_text import build
 
 
 @pytest.mark.parametrize("bits, group", [(8, None), (8, 32), (8, 48), (4, 32), (4, 96)])
-@pytest.mark.parametrize("rows", [1, 2, 4, 7, 33])
+@pytest.mark.parametrize("rows", [1, 2, 4, 7, 33, 70])
 def test_product(bits, group, rows):
     lucid.manual_seed(0)
     layer = nn.Linear(96, 50)
@@ -23,6 +23,8 @@ def test_product(bits, group, rows):
     (expected * weights).sum().backward()
     assert (x.grad - other.grad).abs().max() < 1e-4
     assert (coded.bias.grad - layer.bias.grad).abs().max() < 1e-4
+    with lucid.no_grad():
+        assert (coded(x) - expected).abs().max() < 2e-5
     step = coded.scales.repeat_interleave(coded.group_size, 1)
     assert ((coded.dequantized() - layer.weight).abs() <= 0.5001 * step).all()
 

@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import warnings
 
 import pytest
 
@@ -55,6 +56,26 @@ def test_as_transformers(name):
         assert set(norms) == set(expected["norms"])
         for key, norm in norms.items():
             assert norm == pytest.approx(expected["norms"][key], rel=1e-3, abs=1e-4), key
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama", "mistral", "qwen3", "gemma", "bert", "bert masked words"])
+def test_compiled(name):
+    """A compiled model gives the same bits; a part that ran eagerly would warn."""
+    model, ids = build(name)[0], lucid.tensor(cases.IDS)
+    with lucid.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compiled = lucid.compile(lambda ids: model(ids)[0])
+        for _ in range(2):
+            assert (compiled(ids) == model(ids)[0]).all()
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+def test_rounded(dtype):
+    from lucid.models.text.llama import _rounded
+
+    for width in (2048, 3072, 7, 257, 100003):
+        dtype_ = getattr(lucid, dtype)
+        assert _rounded(width**0.5, dtype_) == lucid.tensor(width**0.5, dtype=lucid.float64).to(dtype_).item()
 
 
 def python_with_transformers():

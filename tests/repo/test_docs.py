@@ -92,7 +92,9 @@ def test_the_map_is_true():
         assert sorted(str(p) for p in there - set(shown)) == [], f"folders of {folder or 'the root'} that the map does not show"
 
 
-@pytest.mark.parametrize("name", ["random.md", "from-pytorch.md", "sparse.md", "special.md"])
+@pytest.mark.parametrize(
+    "name", ["random.md", "from-pytorch.md", "sparse.md", "special.md", "models.md", "generation.md", "lora.md"]
+)
 def test_examples_run(name):
     text = (ROOT / "docs" / name).read_text().replace("```", "")
     test = doctest.DocTestParser().get_doctest(text, {"lucid": lucid}, name, name, 0)

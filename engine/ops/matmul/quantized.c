@@ -3,10 +3,14 @@
  *
  * A weight (n, k) is cut along k into groups of group_size; a group has one scale. int8: one code per byte, -127 to 127. int4:
  * two codes per byte, 0 to 15 for -8 to 7; 16 bytes hold 32 codes, the first 16 in the low halves, so that a vector of
- * bytes gives two vectors of neighbours. Devices without the kernel, and float64, multiply by the weight itself. */
+ * bytes gives two vectors of neighbours. Devices without the kernel, float64 and
+ * inputs of many rows are multiplied by the weight itself. */
 #include "matmul.h"
 
-enum { BLOCK = 32 }; /* codes that int4 keeps together */
+enum {
+    BLOCK = 32,    /* codes that int4 keeps together */
+    MANY_ROWS = 64 /* from here on the weight is worth converting once; not under a tape, which would keep it */
+};
 static bool    is_int4(const lc_tensor *w) { return w->dtype == LC_u8; }
 static int64_t columns_of(const lc_tensor *w) { return w->ndim == 2 ? w->shape[1] * (is_int4(w) ? 2 : 1) : 0; }
 static int     codes_fit(const lc_tensor *w, const lc_tensor *scales, int64_t group)
@@ -99,7 +103,10 @@ LC_OP(_quantized_linear,
 static int quantized_linear_call(const lc_value *in, lc_tensor **out)
 {
     lc_tensor *x = in(0), *bias = in[3].tag == LC_IS_none ? LC_NONE : in(3);
-    if (x->dtype != LC_f64 && lc_backends[x->device.kind]->has(LC_OP__quantized_linear, LC_f32))
+    bool       tracked = x->node || x->flags & LC_REQUIRES_GRAD;
+    int64_t    k = x->ndim ? x->shape[x->ndim - 1] : 0, rows = k ? x->numel / k : 0;
+    if (x->dtype != LC_f64 && (rows < MANY_ROWS || tracked) &&
+        lc_backends[x->device.kind]->has(LC_OP__quantized_linear, LC_f32))
         return (out[0] = lc__quantized_linear(x, in(1), in(2), bias, in[4].i)) ? 0 : -1;
     lc_tensor *w = lc_dequantize_weight(in(1), in(2), in[4].i);
     if (w) w = lc_to(w, (lc_dtype)x->dtype, false, false, LC_ABSENT);

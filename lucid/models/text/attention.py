@@ -73,7 +73,7 @@ def attend(q, k, v, sight, scale=None, dropout=0.0):
 
 def _inverse_frequencies(base, dim, scaling, length, longest):
     """(inverse frequencies, factor on cos and sin) by the kind of scaling, with the Hub's names and defaults."""
-    inverse = base ** (-_C.arange(0, dim, 2, dtype=_C.float64) / dim)
+    inverse = base ** (-_C.arange(0, dim, 2, dtype=_C.float64, device="cpu") / dim)
     scaling = scaling or {}
     kind = scaling.get("rope_type", scaling.get("type", "default"))
     factor = scaling.get("factor", 1.0)
@@ -85,7 +85,7 @@ def _inverse_frequencies(base, dim, scaling, length, longest):
         known = scaling.get("original_max_position_embeddings") or longest
         if length > known:
             base = base * (factor * length / known - (factor - 1)) ** (dim / (dim - 2))
-        return base ** (-_C.arange(0, dim, 2, dtype=_C.float64) / dim), 1.0
+        return base ** (-_C.arange(0, dim, 2, dtype=_C.float64, device="cpu") / dim), 1.0
     if kind == "llama3":
         known, low, high = scaling["original_max_position_embeddings"], scaling["low_freq_factor"], scaling["high_freq_factor"]
         waves = 2 * math.pi / inverse
@@ -114,7 +114,7 @@ def _yarn(inverse, base, dim, scaling, factor, longest):
     if scaling.get("truncate", True):
         low, high = math.floor(low), math.ceil(high)
     low, high = max(low, 0), min(high, dim - 1)
-    ramp = ((_C.arange(dim // 2, dtype=_C.float64) - low) / max(high - low, 0.001)).clamp(0, 1)
+    ramp = ((_C.arange(dim // 2, dtype=_C.float64, device="cpu") - low) / max(high - low, 0.001)).clamp(0, 1)
     return inverse / factor * ramp + inverse * (1 - ramp), attention
 
 
@@ -130,7 +130,7 @@ class Rotary:
     def __init__(self, dim, base, longest, scaling=None):
         self.dim, self.base, self.longest, self.scaling = dim, base, longest, scaling
         self.table = (0, None, None)
-        _inverse_frequencies(base, dim, scaling, 1, longest)  # an unknown kind is refused now
+        self._grow(min(longest, 2048), _C.get_default_dtype(), "cpu")  # now: a compiled model changes nothing as it runs
 
     def __call__(self, positions, dtype, last=None):
         """last: the largest position, if it is known. Returns two tensors (batch, 1, length, dim)."""
@@ -138,13 +138,16 @@ class Rotary:
         length, cos, sin = self.table
         dynamic = self.scaling and self.scaling.get("rope_type", self.scaling.get("type")) == "dynamic"
         if needed > length or cos.dtype != dtype or cos.device != positions.device or (dynamic and needed != length):
-            length = needed if dynamic else max(needed, min(2 * needed, self.longest), 64)
-            inverse, factor = _inverse_frequencies(self.base, self.dim, self.scaling, length, self.longest)
-            angles = _C.outer(_C.arange(length, dtype=_C.float64), inverse)
-            angles = _C.cat([angles, angles], -1)
-            cos, sin = ((t * factor).to(dtype=dtype, device=positions.device) for t in (angles.cos(), angles.sin()))
-            self.table = (length, cos, sin)
+            self._grow(needed if dynamic else max(needed, length, min(2 * needed, self.longest)), dtype, positions.device)
+            _, cos, sin = self.table
         return cos[positions].unsqueeze(1), sin[positions].unsqueeze(1)
+
+    def _grow(self, length, dtype, device):
+        inverse, factor = _inverse_frequencies(self.base, self.dim, self.scaling, length, self.longest)
+        angles = _C.outer(_C.arange(length, dtype=_C.float64, device="cpu"), inverse)
+        angles = _C.cat([angles, angles], -1)
+        cos, sin = ((t * factor).to(dtype=dtype, device=device) for t in (angles.cos(), angles.sin()))
+        self.table = (length, cos, sin)
 
 
 def rotate(x, cos, sin):

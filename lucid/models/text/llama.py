@@ -6,6 +6,7 @@ besides is a class attribute of its config: biases of projections, norms of quer
 
 import dataclasses
 import math
+import struct
 
 from ... import _C, nn
 from ...nn import functional as F
@@ -249,6 +250,18 @@ class _Layer(nn.Module):
         return x + self.mlp(self.post_attention_layernorm(x))
 
 
+def _rounded(value, dtype):
+    """A number as a dtype holds it, without a tensor: a compiled model reads none."""
+    if dtype is _C.float64:
+        return value
+    form = "<e" if dtype is _C.float16 else "<f"
+    data = struct.pack(form, value)
+    if dtype is _C.bfloat16:
+        (bits,) = struct.unpack("<I", data)
+        data = struct.pack("<I", (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000)
+    return struct.unpack(form, data)[0]
+
+
 class LlamaModel(PretrainedModel):
     """Llama without a head.
 
@@ -289,7 +302,7 @@ class LlamaModel(PretrainedModel):
     ):
         x = inputs_of(self.embed_tokens, input_ids, inputs_embeds)
         if self.config.scale_embeddings:
-            x = x * _C.tensor(math.sqrt(self.config.hidden_size), dtype=x.dtype).item()
+            x = x * _rounded(math.sqrt(self.config.hidden_size), x.dtype)
         frame = Pass(x, attention_mask, position_ids, past_key_values, use_cache, self.config.sliding_window)
         cos, sin = self.rotary(frame.positions, x.dtype, frame.last if position_ids is None else None)
         states = [x]

@@ -9,21 +9,34 @@
 #pragma GCC optimize("fp-contract=fast")
 #endif
 
+/* Vectors of codes in memory as floats. The compiler widens signed bytes one by one, hence the instructions by name. */
 #if defined __AVX512F__
-#define LANES 16
+#include <immintrin.h>
+#define LANES        16
+#define SIGNED(p)    ((floats)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(p)))))
+#define LOW_HALF(p)  ((floats)_mm512_cvtepi32_ps(_mm512_and_si512(BYTES(p), _mm512_set1_epi32(15))))
+#define HIGH_HALF(p) ((floats)_mm512_cvtepi32_ps(_mm512_srli_epi32(BYTES(p), 4)))
+#define BYTES(p)     _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(p)))
 #elif defined __AVX2__
-#define LANES 8
+#include <immintrin.h>
+#define LANES        8
+#define SIGNED(p)    ((floats)_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(p)))))
+#define LOW_HALF(p)  ((floats)_mm256_cvtepi32_ps(_mm256_and_si256(BYTES(p), _mm256_set1_epi32(15))))
+#define HIGH_HALF(p) ((floats)_mm256_cvtepi32_ps(_mm256_srli_epi32(BYTES(p), 4)))
+#define BYTES(p)     _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(p)))
 #else
-#define LANES 4
+#define LANES        4
+#define EACH(f, p)   ((floats){ f((p)[0]), f((p)[1]), f((p)[2]), f((p)[3]) })
+#define LOW(c)       (float)((c)&15)
+#define HIGH(c)      (float)((c) >> 4)
+#define SIGNED(p)    EACH((float), p)
+#define LOW_HALF(p)  EACH(LOW, p)
+#define HIGH_HALF(p) EACH(HIGH, p)
 #endif
 enum { HALF_BLOCK = 16 }; /* codes of int4 whose bytes lie beside each other */
-typedef float   floats __attribute__((vector_size(LANES * sizeof(float))));
-typedef int32_t ints __attribute__((vector_size(LANES * sizeof(int32_t))));
-typedef int8_t  int8s __attribute__((vector_size(LANES), aligned(1), may_alias));
-typedef uint8_t bytes __attribute__((vector_size(LANES), aligned(1), may_alias));
-typedef float   anywhere __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
-#define AT(x)      (*(const anywhere *)(x))
-#define WIDENED(c) __builtin_convertvector(__builtin_convertvector(c, ints), floats)
+typedef float floats __attribute__((vector_size(LANES * sizeof(float))));
+typedef float anywhere __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
+#define AT(x) (*(const anywhere *)(x))
 #define TOTAL(v, s)                                                                                                            \
     for (int lane = 0; lane < LANES; lane++) s += (v)[lane]
 
@@ -36,7 +49,7 @@ INLINE void dot_int8(float *out, int64_t out_step, const float *x, const int8_t 
         floats  part[QUANTIZED_ROWS] = { { 0 } }, more[QUANTIZED_ROWS] = { { 0 } };
         int64_t i = at, end = at + group;
         for (; i + 2 * LANES <= end; i += 2 * LANES) {
-            floats w = WIDENED(*(const int8s *)(codes + i)), v = WIDENED(*(const int8s *)(codes + i + LANES));
+            floats w = SIGNED(codes + i), v = SIGNED(codes + i + LANES);
             IN_REGISTERS
             for (int r = 0; r < rows; r++) part[r] += w * AT(x + r * k + i), more[r] += v * AT(x + r * k + i + LANES);
         }
@@ -62,8 +75,7 @@ INLINE void dot_int4(float *out, int64_t out_step, const float *x, const uint8_t
         for (int64_t i = at; i < at + group; i += 2 * HALF_BLOCK) {
             IN_REGISTERS
             for (int j = 0; j < HALF_BLOCK; j += LANES) {
-                bytes  c = *(const bytes *)(codes + i / 2 + j);
-                floats low = WIDENED(c & 15), high = WIDENED(c >> 4);
+                floats low = LOW_HALF(codes + i / 2 + j), high = HIGH_HALF(codes + i / 2 + j);
                 IN_REGISTERS
                 for (int r = 0; r < rows; r++)
                     part[r] += low * AT(x + r * k + i + j), more[r] += high * AT(x + r * k + i + j + HALF_BLOCK);
