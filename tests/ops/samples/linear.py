@@ -183,4 +183,4 @@ SAMPLES += [
         ]
     )
 ]
-SAMPLES += [S("dequantize_weight", T(6), fn=weight_of(bits), id=f"codes{bits}") for bits in (8, 4)]
+SAMPLES += [S("dequantize_weight", T(6), fn=weight_of(bits), id=f"codes{bits}", grad=False) for bits in (8, 4)]
