@@ -641,6 +641,12 @@ PRODUCT(c128, double, 2, LIST(1, 0, 3, 2), LIST(0, 0, 2, 2), LIST(1, 1, 3, 3), L
 #define BY_HAND
 #endif
 
+#ifndef LC_BASELINE
+#include "loops_gamma.inc.c"
+#else
+#define GAMMA_IN_GROUPS
+#endif
+
 /* The list of them. */
 #undef DEFINITION
 #define LISTED(dt, kind, op, types, ...) { ROW_##op##_##types, LC_##dt, cpu_##op##_##dt },
@@ -657,7 +663,7 @@ const lc_loop_entry CAT(lc_cpu_loops, LC_ISA)[] = {
 #define ROW(kind, op, types, pays, ...) LISTED_##pays(op, types)
 #include "../../scalar.def"
 #endif
-    PRODUCTS BY_HAND{ 0 } /* later entries replace earlier ones */
+    PRODUCTS GAMMA_IN_GROUPS BY_HAND{ 0 } /* later entries replace earlier ones */
 };
 
 /* Contiguous conversions. */
