@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A folder of the engine, the bindings, the package or the tests has at most 25 source files, so that a stranger sees it whole. No op
-asks which device it runs on: it asks the backend what that can do (engine/backend/backend.h, lc_capabilities).
+"""A folder of the engine, the bindings, the package or the tests has at most 25 source files, so that a stranger sees it whole.
+No op asks which device it runs on: it asks the backend what that can do (engine/backend/backend.h, lc_capabilities).
 """
 
 import pathlib
