@@ -366,7 +366,10 @@ INLINE void walk_steps(steps *s, int32_t highest, bool same, int64_t m, double (
                 s.degree[i] = (double)(int32_t)(d > -1 ? d : -1);                                                              \
             }                                                                                                                  \
             for (int64_t i = 0; i < looked_at; i++) highest = s.degree[i] > highest ? s.degree[i] : highest;                   \
-            for (int64_t i = 0; i < m; i++) s.t[i] = (double)a[scalars & 1 ? 0 : i];                                           \
+            if (scalars & 1)                                                                                                   \
+                for (int64_t i = 0; i < m; i++) s.t[i] = (double)a[0];                                                         \
+            else                                                                                                               \
+                for (int64_t i = 0; i < m; i++) s.t[i] = (double)a[i];                                                         \
             for (int64_t i = 0; i < m && shifted; i++) s.t[i] = (double)(R)((R)s.t[i] + (R)s.t[i] - 1);                        \
             if (highest > CLOSED_FROM) {                                                                                       \
                 for (int64_t i = 0; i < m; i++) out[i] = (R)value(s.t[i], (double)b[scalars & 2 ? 0 : i]);                     \

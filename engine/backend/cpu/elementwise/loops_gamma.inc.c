@@ -57,8 +57,7 @@ static void sum_fraction(gamma_group *g)
             p[i] = P * scale, q[i] = Q * scale, last_p[i] = before_p * scale, last_q[i] = before_q * scale;
         }
         more = 0;
-        for (int i = 0; i < GROUP; i++)
-            more |= !(ABS64(q[i] * last_p[i] - last_q[i] * p[i]) <= 1e-8 * ABS64(q[i] * last_p[i]));
+        for (int i = 0; i < GROUP; i++) more |= !(ABS64(q[i] * last_p[i] - last_q[i] * p[i]) <= 1e-8 * ABS64(q[i] * last_p[i]));
     }
     for (int i = 0; i < GROUP; i++) g->result[i] = q[i] / p[i];
     weigh(g);
