@@ -28,7 +28,7 @@ def quantize_weight(weight, bits=8, group_size=None):
     group = group_size or (k if bits == 8 else _BLOCK)
     if k % group or (bits == 4 and group % _BLOCK):
         raise ValueError(f"{k} columns are not cut into groups of {group}" + (", a multiple of 32" if bits == 4 else ""))
-    groups = weight.detach().float().reshape(n, k // group, group)
+    groups = weight.detach().float().contiguous().reshape(n, k // group, group)  # in the order of the product
     scales = groups.abs().amax(-1) / _LIMITS[bits]
     codes = (groups / scales.clamp(min=1e-30).unsqueeze(-1)).round().clamp(-_LIMITS[bits], _LIMITS[bits]).reshape(n, k)
     if bits == 8:

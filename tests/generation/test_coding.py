@@ -29,6 +29,15 @@ def test_product(bits, group, rows):
     assert ((coded.dequantized() - layer.weight).abs() <= 0.5001 * step).all()
 
 
+def test_codes_lie_in_the_order_of_the_product():
+    """GPT-2's weights are stored (in, out): codes in that order would be copied at every call."""
+    from lucid.models.text.gpt2 import Conv1D
+
+    for bits in (8, 4):
+        coded = generation.QuantizedLinear.from_layer(Conv1D(50, 96), bits)
+        assert coded.weight.is_contiguous() and coded.scales.is_contiguous()
+
+
 def test_halves_and_strides():
     layer = nn.Linear(64, 10)
     coded = generation.QuantizedLinear.from_layer(layer, 4)
