@@ -7,6 +7,7 @@
 # compat every op on all samples of PyTorch's own op database     OPS= narrows it
 # docs   the op reference, from the op table, into the build folder
 # bench  benchmarks beside PyTorch;   demo  LeNet-5 learns handwritten digits;   test-gpu  the tests that need a GPU
+# test-packages  uses of packages written for PyTorch, equal on both   packages-table writes docs/packages.md
 MODE   ?=
 PYTHON ?= $(if $(wildcard .venv/bin/python),.venv/bin/python,python3)
 JOBS   ?= $(shell nproc)
@@ -26,7 +27,7 @@ MANY   := OMP_NUM_THREADS=1 $(PYTEST) $(SHARED)
 ISAS  := $(shell grep -qw avx2 /proc/cpuinfo 2>/dev/null && echo base; grep -qw avx512dq /proc/cpuinfo 2>/dev/null && echo avx2)
 MAKE_ := $(MAKE) --no-print-directory
 
-.PHONY: build venv test test-all compat c-test py-test compat-test isa-test contributor-test check asan tsan docs bench demo wheel-test test-gpu format clean
+.PHONY: build venv test test-all compat c-test py-test compat-test isa-test contributor-test check asan tsan docs bench demo wheel-test packages-venv test-packages packages-table test-gpu format clean
 
 build:
 	@$(TOOLS) $(PY) tools/build.py --mode "$(MODE)" --jobs $(JOBS) $(BUILD)
@@ -92,6 +93,17 @@ demo: build
 # Build the wheel, install it into an empty environment, use it from Python and from C.
 wheel-test:
 	@$(TOOLS) $(PY) tools/check_wheel.py
+
+# Uses of packages that are written for PyTorch, in two processes: on PyTorch and on Lucid. Their environment is large.
+packages-venv:
+	@python3 tools/make_venv.py .venv-packages requirements-packages.txt --no-deps
+
+test-packages: build packages-venv
+	@$(PYTEST) tests/packages $(PYTEST_ARGS)
+
+# docs/packages.md: every use, equal or not, and its time beside PyTorch's
+packages-table: build packages-venv
+	@PYTHONPATH=$(CURDIR)/$(BUILD)/pkg $(PY) tests/packages/table.py docs/packages.md
 
 test-gpu: build
 	@$(PYTEST) tests/gpu $(PYTEST_ARGS)

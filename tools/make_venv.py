@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Make a virtual environment that holds these requirements, if it does not yet.   usage: make_venv.py FOLDER REQUIREMENTS"""
+"""Make a virtual environment that holds these requirements, if it does not yet.
+
+usage: make_venv.py FOLDER REQUIREMENTS [PIP OPTIONS...]
+"""
 
 import importlib.metadata
 import pathlib
@@ -24,15 +27,15 @@ def installed(folder):
     return {re.sub("[-_.]+", "-", d.name).lower(): d.version.split("+")[0] for d in found}
 
 
-def main(folder, requirements):
+def main(folder, requirements, *options):
     if not pathlib.Path(folder, "bin/python").exists():
         venv.create(folder, with_pip=True)
     have = installed(folder)
-    missing = [w for w in wanted(requirements) if have.get(w.split("==")[0]) != w.split("==")[1]]
+    missing = [w for w in wanted(requirements) if have.get(re.sub("[-_.]+", "-", w.split("==")[0]).lower()) != w.split("==")[1]]
     if missing:
         print("installing", *missing)
-        command = [f"{folder}/bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", requirements]
-        sys.exit(subprocess.run(command).returncode)
+        command = [f"{folder}/bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        sys.exit(subprocess.run([*command, *options, "-r", requirements]).returncode)
 
 
 if __name__ == "__main__":

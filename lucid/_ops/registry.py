@@ -102,7 +102,18 @@ class Registered:
             args = self._cast(args)
         if self.backward is None:
             return self._unrecorded(args, kwargs)
+        args, kwargs = self._whole(args, kwargs)
         return _Differentiated.apply(self, tuple(kwargs), *args, *kwargs.values())
+
+    def _whole(self, args, kwargs):
+        """All arguments, with the defaults of the function: what `setup_context` gets."""
+        function = self.functions.get("default") or next(iter(self.functions.values()), None)
+        try:
+            bound = inspect.signature(function).bind(*args, **kwargs)
+        except (TypeError, ValueError):
+            return args, kwargs
+        bound.apply_defaults()
+        return bound.args, bound.kwargs
 
     def _cast(self, args):
         from ..amp import _state

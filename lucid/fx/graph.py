@@ -4,6 +4,7 @@ import builtins
 import keyword
 import re
 from contextlib import contextmanager
+from inspect import Signature
 
 from .. import _C
 from .node import Node, map_arg, qualified_name
@@ -121,9 +122,9 @@ class Graph:
             target = target[2:-2]
         return _snake(target.replace(".", "_"))
 
-    def placeholder(self, name, type_expr=None, default_value=None, **kwargs):
+    def placeholder(self, name, type_expr=None, default_value=Signature.empty):
         """An input."""
-        args = () if default_value is None and "default" not in kwargs else (default_value,)
+        args = () if default_value is Signature.empty else (default_value,)
         return self.create_node("placeholder", name, args, {}, name.lstrip("*"), type_expr)
 
     def get_attr(self, qualified_name, type_expr=None):

@@ -44,8 +44,7 @@ class _CodeOnlyModule(Module):
     """A module with the attributes of another and no forward: what a pickled graph is traced from."""
 
     def __init__(self, body):
-        super().__init__()
-        self.__dict__ = body
+        self.__dict__.update(body)  # Module's own state too
 
 
 class GraphModule(Module):

@@ -114,7 +114,7 @@ class Transformer(Interpreter):
         self.tracer = _Adding(self.new_graph)
 
     def placeholder(self, target, args, kwargs):
-        return Proxy(self.new_graph.placeholder(target, default_value=args[0] if args else None), self.tracer)
+        return Proxy(self.new_graph.placeholder(target, None, *args[:1]), self.tracer)
 
     def get_attr(self, target, args, kwargs):
         return self.tracer.create_proxy("get_attr", target, args, kwargs)

@@ -137,6 +137,15 @@ class Optimizer:
         if step is not None and not getattr(step, "hooked", False):
             cls.step = _with_hooks(step)
 
+    def _patch_step_function(self):
+        """PyTorch adds hooks to `step` here; they are added when the class is made."""
+
+    @staticmethod
+    def _group_tensors_by_device_and_dtype(tensorlistlist, with_indices=False):
+        from .._declared.foreach_groups import _group_tensors_by_device_and_dtype
+
+        return _group_tensors_by_device_and_dtype(tensorlistlist, with_indices)
+
     def _make_hooks(self):
         for name in (
             "step_pre",

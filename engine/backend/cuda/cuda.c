@@ -307,7 +307,7 @@ static int cuda_matmul(lc_dtype dtype, const lc_matmul_args *a)
                 fits_blas(a->out_row, a->out_col, a->m, a->n, &tc, &ldc) && !tc && a->m < INT32_MAX && a->n < INT32_MAX &&
                 a->k < INT32_MAX && a->batch < INT32_MAX;
     cublas_handle blas = fits ? cuda_blas(a->out->device.index) : NULL;
-    if (!blas) return lc_verbose_log("matmul on cuda: no cuBLAS call for these strides or dtype"), matmul_any(dtype, a);
+    if (!blas) return lc_tell("matmul on cuda: no cuBLAS call for these strides or dtype"), matmul_any(dtype, a);
     float       one = 1, zero = 0;
     double      one64 = 1, zero64 = 0;
     bool        wide = dtype == LC_f64;

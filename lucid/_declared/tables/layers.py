@@ -57,8 +57,6 @@ nested._internal.nested_tensor tensors of ragged rows
   class NestedTensor
   call nested_view_from_values_offsets jagged_from_list
 nn.modules._functions
-nn.attention.bias
-  from nn.flex._bias: CausalBias CausalVariant causal_lower_right causal_upper_left
 nn.attention._utils
 nn.attention.experimental
 nn.parallel.scatter_gather

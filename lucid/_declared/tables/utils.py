@@ -94,4 +94,51 @@ utils.data
   call guaranteed_datapipes_determinism argument_validation
 utils
   from _declared.tensors: swap_tensors set_module
+utils._pytree
+  from _declared.private: PyTree Context SequenceKey MappingKey GetAttrKey _dict_flatten _dict_flatten_with_keys
+      _dict_unflatten _list_flatten _list_flatten_with_keys _list_unflatten _tuple_unflatten tree_flatten_with_path
+      tree_leaves_with_path tree_map_with_path keystr key_get
+  from utils._pytree: SUPPORTED_NODES=_NODES _get_node_type=_node_type _register_pytree_node=register_pytree_node
+      _register_namedtuple=register_pytree_node
+utils.checkpoint
+  from _declared.private: check_backward_validity detach_variable get_device_states set_device_states
+  value DefaultDeviceType = None
+utils.model_zoo
+  from _declared.private: tqdm
+  from hub: load_state_dict_from_url download_url_to_file
+  from _declared.private: _hash_regex=HASH_REGEX HASH_REGEX
+utils.data._utils
+  none MP_STATUS_CHECK_INTERVAL
+utils.data._utils.collate
+  from _declared.private: np_str_obj_array_pattern
+  from utils.data.collate: collate_tensor_fn=_collate_tensors collate_numpy_array_fn=_collate_arrays
+      collate_numpy_scalar_fn=_collate_scalars collate_float_fn=_collate_floats collate_int_fn=_collate_numbers
+      collate_str_fn=_collate_texts default_collate_fn_map
+  from utils.data: default_collate
+hub
+  from _declared.private: HASH_REGEX _get_torch_home load=hub_load tqdm
+serialization
+  from _declared.private: MAP_LOCATION get_unsafe_globals_in_checkpoint
+  value DEFAULT_PROTOCOL = 2
+  from !pathlib: FILE_LIKE=Path
+optim.optimizer
+  from _declared.private: ParamsT _use_grad_for_differentiable _default_to_fused_or_foreach
+      _get_capturable_supported_devices _get_value _dispatch_sqrt _view_as_real
+nn.init
+  from _declared.private: _no_grad_uniform_ _no_grad_normal_
+nn.modules.transformer
+  from _declared.private: _get_activation_fn _get_clones
+nn.modules.module
+  from nn.modules._base.state: _IncompatibleKeys
+  value _EXTRA_STATE_KEY_SUFFIX = '_extra_state'
+nn.functional products of scaled float8 matrices
+  from _declared.private: grouped_mm
+  enum ScalingType TensorWise RowWise BlockWise1x16 BlockWise1x32 BlockWise1x128 BlockWise128x128
+  enum SwizzleType NO_SWIZZLE SWIZZLE_32_4_4
+  call scaled_mm scaled_grouped_mm
+autograd
+  from _declared.private: _is_checkpoint_valid _profiler_enabled
+  none _disable_profiler
+distributions.transforms
+  from _declared.private: _InverseTransform
 """

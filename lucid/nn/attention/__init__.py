@@ -10,8 +10,8 @@ lucid.Size([1, 2, 4])
 from contextlib import contextmanager
 from enum import IntEnum
 
-from ..backends import cuda
-from ..backends._switch import kept
+from ...backends import cuda
+from ...backends._switch import kept
 
 __all__ = ["SDPBackend", "sdpa_kernel"]
 
@@ -55,3 +55,11 @@ def sdpa_kernel(backends, set_priority=False):
         raise RuntimeError(f"sdpa_kernel: no kernel of {[b.name for b in backends]} on the CPU")
     with kept(cuda, **{name: backend in backends for name, backend in _SWITCHES.items()}):
         yield
+
+
+def __getattr__(name):
+    if name in ("bias", "flex_attention"):
+        from importlib import import_module
+
+        return import_module(f"lucid.nn.attention.{name}")
+    raise AttributeError(f"module 'lucid.nn.attention' has no attribute {name!r}")

@@ -10,13 +10,36 @@ look at cannot be moved; it is copied.
 """
 
 import multiprocessing
+import os
+import tempfile
 from multiprocessing import *  # noqa: F403
 from multiprocessing.reduction import DupFd, ForkingPickler
 
-from ._C import Tensor, _from_shared, _share, strided
-from .nn.parameter import Parameter
+from .._C import Tensor, _from_shared, _share, strided
+from ..nn.parameter import Parameter
+from .spawn import (
+    ProcessContext,
+    ProcessException,
+    ProcessExitedException,
+    ProcessRaisedException,
+    SpawnContext,
+    spawn,
+    start_processes,
+)
 
-__all__ = [*multiprocessing.__all__, "get_all_sharing_strategies", "get_sharing_strategy", "set_sharing_strategy"]
+__all__ = [
+    *multiprocessing.__all__,
+    "ProcessContext",
+    "ProcessException",
+    "ProcessExitedException",
+    "ProcessRaisedException",
+    "SpawnContext",
+    "get_all_sharing_strategies",
+    "get_sharing_strategy",
+    "set_sharing_strategy",
+    "spawn",
+    "start_processes",
+]
 
 _STRATEGIES = {"file_descriptor", "file_system"}
 _strategy = "file_descriptor"
@@ -41,8 +64,11 @@ def get_sharing_strategy():
 
 
 def set_sharing_strategy(new_strategy):
-    """Set the sharing strategy. Memory is passed as file descriptors under either name, so no file is left behind when a
-    program ends, which PyTorch's "file_system" cannot promise.
+    """Set the sharing strategy.
+
+    "file_descriptor": the other process maps the same memory; the sender must live until the tensor is received.
+    "file_system": values travel in a file of the system's memory, which the receiver removes; the sender may have ended.
+    A tensor that is in shared memory already is shared under either.
 
     >>> lucid.multiprocessing.set_sharing_strategy("file_descriptor")
     """
@@ -58,6 +84,35 @@ def _rebuild(cls, handle, bytes_, shape, stride, offset, dtype, requires_grad, s
     return tensor
 
 
+_MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None
+
+
+def _rebuild_from_file(cls, path, *rest):
+    *geometry, requires_grad, state = rest
+    descriptor = os.open(path, os.O_RDWR)
+    os.unlink(path)
+    tensor = _from_shared(cls, descriptor, *geometry, requires_grad)
+    if state:
+        tensor.__dict__.update(state)
+    return tensor
+
+
+def _in_a_file(tensor):
+    """The values in a file of the system's memory, and how another process finds them."""
+    copy = tensor.detach().clone()  # owns the descriptor
+    handle, *geometry = _share(copy)
+    into, path = tempfile.mkstemp(prefix="lucid_", dir=_MEMORY)
+    try:
+        left = os.fstat(handle).st_size
+        os.ftruncate(into, left)
+        at = 0
+        while at < left:
+            at += os.sendfile(into, handle, at, left - at)
+    finally:
+        os.close(into)
+    return _rebuild_from_file, (type(tensor), path, *geometry, tensor.requires_grad, tensor.__dict__)
+
+
 def _reduce(tensor):
     if tensor.requires_grad and not tensor.is_leaf:
         raise RuntimeError(
@@ -66,6 +121,8 @@ def _reduce(tensor):
         )
     if tensor.layout != strided:  # indices and values travel as tensors of their own
         return tensor.__reduce_ex__(2)
+    if _strategy == "file_system" and tensor.device.type == "cpu" and tensor.numel() and not tensor.is_shared():
+        return _in_a_file(tensor)
     shared = _share(tensor) if tensor.device.type == "cpu" else None
     if shared is None:
         return tensor.__reduce_ex__(2)

@@ -1,0 +1,115 @@
+"""`_foreach_*`: functions over lists of tensors, named as in PyTorch. Each is the function of one tensor, applied to all.
+
+>>> lucid._foreach_mul([lucid.ones(1), lucid.ones(2)], 2.0)
+[tensor([2.]), tensor([2., 2.])]
+>>> x = [lucid.ones(1)]
+>>> lucid._foreach_add_(x, [lucid.ones(1)], alpha=3)
+>>> x
+[tensor([4.])]
+"""
+
+from .. import _C
+
+_UNARY = (
+    "abs acos asin atan ceil cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 neg reciprocal round rsqrt "
+    "sigmoid sign sin sinh sqrt tan tanh trunc"
+).split()
+_BINARY = "add sub mul div pow maximum minimum clamp_min clamp_max lerp copy".split()
+_LIMITS = {"maximum": "clamp_min", "minimum": "clamp_max"}  # of a number
+
+
+def _each(other, n):
+    """The operand for every tensor: a list, or one for all."""
+    if isinstance(other, (list, tuple)):
+        if len(other) != n:
+            raise RuntimeError(f"Tensor lists must have the same number of tensors, got {n} and {len(other)}")
+        return other
+    return [other] * n
+
+
+def _binary(name, tensors, other, settings):
+    def one(tensor, operand):
+        number = not isinstance(operand, _C.Tensor)
+        if name in _LIMITS and number:
+            return getattr(_C, _LIMITS[name])(tensor, operand)
+        if name in ("clamp_min", "clamp_max") and not number:
+            return (_C.maximum if name == "clamp_min" else _C.minimum)(tensor, operand)
+        if name == "copy":
+            return operand.to(tensor.dtype).expand(tensor.shape).clone()
+        if name == "pow" and not isinstance(tensor, _C.Tensor):
+            return _C.pow(tensor, operand)
+        return getattr(_C, name)(tensor, operand, **settings)
+
+    if name == "pow" and not isinstance(tensors, (list, tuple)):  # a number to the power of each
+        tensors, other = [tensors] * len(other), other
+    return [one(t, o) for t, o in zip(tensors, _each(other, len(tensors)))]
+
+
+def _ternary(name, tensors, first, second, value):
+    """addcmul and addcdiv: `value` is a number, a list of numbers, or a tensor of them."""
+    if isinstance(value, _C.Tensor):
+        value = value.tolist()
+    rows = zip(tensors, first, second, _each(value, len(tensors)))
+    return [getattr(_C, name)(t, a, b, value=v) for t, a, b, v in rows]
+
+
+def _lerp(tensors, ends, weights):
+    return [_C.lerp(t, e, w) for t, e, w in zip(tensors, ends, _each(weights, len(tensors)))]
+
+
+def _computed(name):
+    """The function that gives new tensors, or None."""
+    if name in _UNARY:
+        return lambda tensors: [getattr(_C, name)(t) for t in tensors]
+    if name == "lerp":
+        return _lerp
+    if name in ("addcmul", "addcdiv"):
+        return lambda tensors, first, second, scalars=1, *, value=None: _ternary(
+            name, tensors, first, second, scalars if value is None else value
+        )
+    if name in _BINARY:
+        return lambda tensors, other, **settings: _binary(name, tensors, other, settings)
+    if name == "max":
+        return lambda tensors: [t.max() for t in tensors]
+    return None
+
+
+def find(name):
+    """The function of a name that starts with `_foreach_`, or None.
+
+    >>> from lucid._namespace import foreach
+    >>> foreach.find("_foreach_sqrt")([lucid.ones(1)])
+    [tensor([1.])]
+    >>> foreach.find("_foreach_nothing") is None
+    True
+    """
+    short = name[len("_foreach_") :]
+    if short == "zero_":
+        return _zero
+    if short == "copy_":
+        return _copy
+    in_place = short.endswith("_")
+    compute = _computed(short.rstrip("_"))
+    if compute is None or not in_place:
+        return compute and _named(compute, name)
+
+    def write(tensors, *args, **settings):
+        for tensor, value in zip(tensors, compute(tensors, *args, **settings)):
+            tensor.copy_(value)
+
+    return _named(write, name)
+
+
+def _named(function, name):
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
+def _zero(tensors):
+    for tensor in tensors:
+        tensor.zero_()
+
+
+def _copy(tensors, sources, non_blocking=False):
+    for tensor, source in zip(tensors, _each(sources, len(tensors))):
+        tensor.copy_(source)
