@@ -235,6 +235,8 @@ class CheckedStep(CompiledStep):
             named[f"parameter {i}"], named[f"gradient {i}"] = p, p.grad
             for key, value in self.optimizer.state.get(p, {}).items():
                 named[f"the optimizer's {key} of parameter {i}"] = value
+        if self.scaler is not None:
+            named |= {f"the scaler's {name}": t for name, t in vars(self.scaler).items() if isinstance(t, _C.Tensor)}
         named |= {f"buffer {name}": b for name, b in getattr(self.model, "named_buffers", dict)()}
         return named
 
@@ -250,6 +252,7 @@ class CheckedStep(CompiledStep):
         old = self._state()
         tensors = [t for t in old.values() if isinstance(t, _C.Tensor)] + [t for t in inputs if isinstance(t, _C.Tensor)]
         before, hits = Memory(tensors), self._entries.hits
+        scaler_before = dict(vars(self.scaler)) if self.scaler is not None else {}
         loss = self._entries(*inputs)
         if self._entries.hits == hits:
             return loss
@@ -257,8 +260,11 @@ class CheckedStep(CompiledStep):
         after = Memory([t for t in new.values() if isinstance(t, _C.Tensor)] + tensors)
         kept = {k: t.detach().clone() if isinstance(t, _C.Tensor) else t for k, t in new.items()}
         grads = [p.grad for p in self._params]
+        scaler_after = dict(vars(self.scaler)) if self.scaler is not None else {}
         try:
             before.restore()
+            if self.scaler is not None:
+                vars(self.scaler).update(scaler_before)
             demand("a training step", "the loss", loss, self._eager(*inputs))
             for name, value in self._state().items():
                 if isinstance(value, _C.Tensor) or isinstance(kept.get(name), _C.Tensor):
@@ -269,6 +275,8 @@ class CheckedStep(CompiledStep):
                 demand("a training step", "the state of a generator", state, generator.get_state())
         finally:
             after.restore()
+            if self.scaler is not None:
+                vars(self.scaler).update(scaler_after)
             for p, g in zip(self._params, grads):
                 p.grad = g
         return loss

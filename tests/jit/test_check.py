@@ -148,6 +148,16 @@ def test_steps_are_compared():
         step(x, t)
 
 
+def test_steps_with_a_scaler_are_compared():
+    net = nn.Linear(4, 3)
+    scaler = lucid.amp.GradScaler("cpu", init_scale=4.0, growth_interval=2)
+    step = lucid.compile_step(net, F.cross_entropy, lucid.optim.SGD(net.parameters(), lr=0.1), scaler=scaler)
+    x, t = lucid.randn(5, 4), lucid.randint(0, 3, (5,))
+    for _ in range(6):
+        step(x, t)
+    assert step.cache_info().hits == 4 and scaler.get_scale() == 32.0
+
+
 def test_it_is_off_without_the_variable(monkeypatch):
     monkeypatch.delenv("LUCID_COMPILE_CHECK")
     assert type(lucid.compile(lambda x: x)) is not check.CheckedFunction
