@@ -240,6 +240,15 @@ class CheckedStep(CompiledStep):
         named |= {f"buffer {name}": b for name, b in getattr(self.model, "named_buffers", dict)()}
         return named
 
+    def _scaler_state(self):
+        """The scale and its counts; what is noted per optimizer is new after every step."""
+        kinds = (_C.Tensor, int, float)
+        return {k: v for k, v in vars(self.scaler).items() if isinstance(v, kinds)} if self.scaler is not None else {}
+
+    def _set_scaler(self, state):
+        if self.scaler is not None:
+            vars(self.scaler).update(state)
+
     def __call__(self, *inputs):
         loss = self._checked(*inputs)
         if self.scheduler is not None:
@@ -252,7 +261,7 @@ class CheckedStep(CompiledStep):
         old = self._state()
         tensors = [t for t in old.values() if isinstance(t, _C.Tensor)] + [t for t in inputs if isinstance(t, _C.Tensor)]
         before, hits = Memory(tensors), self._entries.hits
-        scaler_before = dict(vars(self.scaler)) if self.scaler is not None else {}
+        scaler_before = self._scaler_state()
         loss = self._entries(*inputs)
         if self._entries.hits == hits:
             return loss
@@ -260,11 +269,10 @@ class CheckedStep(CompiledStep):
         after = Memory([t for t in new.values() if isinstance(t, _C.Tensor)] + tensors)
         kept = {k: t.detach().clone() if isinstance(t, _C.Tensor) else t for k, t in new.items()}
         grads = [p.grad for p in self._params]
-        scaler_after = dict(vars(self.scaler)) if self.scaler is not None else {}
+        scaler_after = self._scaler_state()
         try:
             before.restore()
-            if self.scaler is not None:
-                vars(self.scaler).update(scaler_before)
+            self._set_scaler(scaler_before)
             demand("a training step", "the loss", loss, self._eager(*inputs))
             for name, value in self._state().items():
                 if isinstance(value, _C.Tensor) or isinstance(kept.get(name), _C.Tensor):
@@ -275,8 +283,7 @@ class CheckedStep(CompiledStep):
                 demand("a training step", "the state of a generator", state, generator.get_state())
         finally:
             after.restore()
-            if self.scaler is not None:
-                vars(self.scaler).update(scaler_after)
+            self._set_scaler(scaler_after)
             for p, g in zip(self._params, grads):
                 p.grad = g
         return loss
