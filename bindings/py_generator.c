@@ -68,7 +68,7 @@ static PyObject *initial_seed(PyObject *self, UNUSED PyObject *unused) { return 
 
 static PyObject *get_state(PyObject *self, UNUSED PyObject *unused)
 {
-    lc_tensor *t = lc_tensor_new(LC_u8, (lc_device){ LC_CPU, 0 }, 1, (int64_t[]){ LC_GENERATOR_STATE_BYTES });
+    lc_tensor *t = lc_tensor_new(LC_u8, (lc_device){ LC_CPU, 0 }, 1, (int64_t[]){ (int64_t)lc_generator_state_bytes(G) });
     if (t) lc_generator_get_state(G, (uint8_t *)t->data);
     return py_wrap(t);
 }
@@ -90,7 +90,7 @@ static PyObject *clone_state(PyObject *self, UNUSED PyObject *unused)
     lc_generator *copy = lc_generator_new(G->device, G->seed);
     if (!copy) return py_raise();
     lc_generator_get_state(G, bytes);
-    if (lc_generator_set_state(copy, bytes, sizeof bytes) < 0) return lc_object_release(&copy->object), py_raise();
+    if (lc_generator_set_state(copy, bytes, lc_generator_state_bytes(G)) < 0) return lc_object_release(&copy->object), py_raise();
     return wrap_generator(copy);
 }
 
@@ -133,8 +133,19 @@ PyTypeObject       PyGenerator_Type = { PyVarObject_HEAD_INIT(NULL, 0).tp_name =
                                         .tp_getset = attributes,
                                         .tp_new = generator_new };
 
+static PyObject *device_generator(UNUSED PyObject *module, PyObject *index)
+{
+    long i = PyLong_AsLong(index);
+    if (i == -1 && PyErr_Occurred()) return NULL;
+    lc_generator *g = lc_generator_default_of((lc_device){ LC_CUDA, (int8_t)(i & (LC_GPU_GENERATORS - 1)) });
+    lc_object_retain(&g->object);
+    return wrap_generator(g);
+}
+static PyMethodDef functions[] = { { "_cuda_generator", device_generator, METH_O, "The default generator of a CUDA device." }, { 0 } };
+
 int py_add_generator(PyObject *module)
 {
+    if (PyModule_AddFunctions(module, functions) < 0) return -1;
     if (PyType_Ready(&PyGenerator_Type) < 0 || PyModule_AddObjectRef(module, "Generator", (PyObject *)&PyGenerator_Type) < 0)
         return -1;
     lc_object_retain(&lc_generator_default()->object);

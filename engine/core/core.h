@@ -242,13 +242,16 @@ typedef struct lc_generator {
     bool            has_normal, has_normal_f; /* a second normal deviate is waiting */
     double          normal;
     float           normal_f;
+    uint64_t        offset; /* of a GPU's generator, which has a seed and a counter only: Philox, as PyTorch's */
 } lc_generator;
 lc_generator *lc_generator_new(lc_device device, uint64_t seed); /* new reference */
 lc_generator *lc_generator_default(void); /* borrowed: the process-wide CPU generator, seeded at random */
+lc_generator *lc_generator_default_of(lc_device device); /* borrowed: that of the CPU, or of a GPU */
 void          lc_generator_seed(lc_generator *g, uint64_t seed);
 uint64_t      lc_random_seed(void); /* from the system's entropy: no two calls alike */
 void          lc_random_words(lc_generator *g, uint32_t *out, int64_t n);
-enum { LC_GENERATOR_STATE_BYTES = 5056 };
+enum { LC_GENERATOR_STATE_BYTES = 5056, LC_GPU_GENERATOR_STATE_BYTES = 16, LC_GPU_GENERATORS = 16 };
+size_t lc_generator_state_bytes(const lc_generator *g);
 #define LC_GENERATOR_SEED 67280421310721u                     /* of a generator made without a seed */
 void lc_generator_get_state(lc_generator *g, uint8_t *bytes); /* PyTorch's layout of CPU generator states */
 int  lc_generator_set_state(lc_generator *g, const uint8_t *bytes, size_t n);

@@ -24,7 +24,8 @@ _Static_assert(sizeof(saved_state) == LC_GENERATOR_STATE_BYTES, "PyTorch's layou
 
 static void seed_unlocked(lc_generator *g, uint64_t seed)
 {
-    g->seed = seed;
+    g->seed = seed, g->offset = 0;
+    if (g->device.kind != LC_CPU) return;
     g->state[0] = (uint32_t)seed;
     for (uint32_t i = 1; i < WORDS; i++) g->state[i] = 1812433253u * (g->state[i - 1] ^ g->state[i - 1] >> 30) + i;
     g->left = 1;
@@ -88,6 +89,29 @@ lc_generator *lc_generator_default(void)
     return &standard;
 }
 
+static lc_generator gpus[LC_GPU_GENERATORS];
+static void         make_gpus(void)
+{
+    for (int i = 0; i < LC_GPU_GENERATORS; i++) {
+        gpus[i].object.drop = standard_drop;
+        atomic_init(&gpus[i].object.refs, 1);
+        gpus[i].device = (lc_device){ .kind = LC_CUDA, .index = (int8_t)i };
+        pthread_mutex_init(&gpus[i].lock, NULL);
+        seed_unlocked(&gpus[i], LC_GENERATOR_SEED);
+    }
+}
+lc_generator *lc_generator_default_of(lc_device device)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (device.kind != LC_CUDA) return lc_generator_default();
+    pthread_once(&once, make_gpus);
+    return &gpus[device.index < 0 ? 0 : device.index % LC_GPU_GENERATORS];
+}
+size_t lc_generator_state_bytes(const lc_generator *g)
+{
+    return g->device.kind == LC_CUDA ? LC_GPU_GENERATOR_STATE_BYTES : LC_GENERATOR_STATE_BYTES;
+}
+
 /* ---- bits ---- */
 
 static inline uint32_t mixed(uint32_t high, uint32_t low)
@@ -136,6 +160,11 @@ void lc_generator_get_state(lc_generator *g, uint8_t *bytes)
 {
     saved_state s = { .seeded = 1 };
     pthread_mutex_lock(&g->lock);
+    if (g->device.kind == LC_CUDA) {
+        memcpy(bytes, &g->seed, 8), memcpy(bytes + 8, &g->offset, 8);
+        pthread_mutex_unlock(&g->lock);
+        return;
+    }
     s.seed = g->seed;
     s.left = g->left;
     s.next = (uint64_t)g->next;
@@ -151,6 +180,12 @@ void lc_generator_get_state(lc_generator *g, uint8_t *bytes)
 int lc_generator_set_state(lc_generator *g, const uint8_t *bytes, size_t n)
 {
     saved_state s;
+    if (g->device.kind == LC_CUDA) {
+        if (n != LC_GPU_GENERATOR_STATE_BYTES) return lc_fail_int(LC_LucidError, "RNG state is wrong size: %zu bytes, not 16", n);
+        pthread_mutex_lock(&g->lock);
+        memcpy(&g->seed, bytes, 8), memcpy(&g->offset, bytes + 8, 8);
+        return pthread_mutex_unlock(&g->lock), 0;
+    }
     if (n != sizeof s) return lc_fail_int(LC_LucidError, "a generator state has %zu bytes, got %zu", sizeof s, n);
     memcpy(&s, bytes, sizeof s);
     if (s.seeded != 1 || s.left < 1 || s.left > WORDS || s.next > WORDS || s.next + (uint64_t)s.left > WORDS + 1)

@@ -1,33 +1,38 @@
 #include "driver.h"
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 cuda_calls cuda;
 
 static struct {
     pthread_mutex_t lock;
-    bool            tried, ready, nvrtc;
+    bool            tried, ready, nvrtc, no_blas, sync;
     int             devices;
-    char            why[256];
+    pid_t           process; /* that started CUDA */
+    char            why[512];
     cu_context      context[CUDA_DEVICES];
     cublas_handle   blas[CUDA_DEVICES];
+    cuda_trouble   *trouble[CUDA_DEVICES];
 } state = { .lock = PTHREAD_MUTEX_INITIALIZER };
 static _Thread_local int current = -1;
 
-static int load(const char *const *names, const char *what, const char *const *symbols, void **slots, int n)
+static int load(const char *const *names, const char *what, const char *wheel, const char *const *symbols, void **slots, int n)
 {
-    void *lib = lc_dylib_open(names, what);
+    void *lib = cuda_library(names, what, wheel);
     if (!lib) return -1;
     for (int i = 0; i < n; i++)
         if (!(slots[i] = lc_dylib_symbol(lib, symbols[i])))
-            return lc_fail_int(LC_GpuNotAvailable, "%s lacks %s", what, symbols[i]);
+            return lc_fail_int(LC_GpuNotAvailable, "%s lacks %s: a newer version is needed", what, symbols[i]);
     return 0;
 }
 
 #define NAME(name, args)  #name,
 #define COUNT(name, args) +1
-#define LOAD(calls, first, what, ...)                                                                                          \
-    load((const char *const[]){ __VA_ARGS__, NULL }, what, (const char *const[]){ calls(NAME) }, (void **)&cuda.first,         \
+#define LOAD(calls, first, what, wheel, ...)                                                                                   \
+    load((const char *const[]){ __VA_ARGS__, NULL }, what, wheel, (const char *const[]){ calls(NAME) }, (void **)&cuda.first,  \
          0 calls(COUNT))
 
 int cuda_check(cu_result result, const char *what)
@@ -41,21 +46,27 @@ int cuda_check(cu_result result, const char *what)
 
 static int start(void)
 {
-    if (LOAD(CUDA_DRIVER_CALLS, cuInit, "the CUDA driver", "libcuda.so.1", "libcuda.so") < 0) return -1;
+    if (LOAD(CUDA_DRIVER_CALLS, cuInit, "the CUDA driver", NULL, "libcuda.so.1", "libcuda.so") < 0) return -1;
     if (cuda_check(cuda.cuInit(0), "cuInit") < 0 || cuda_check(cuda.cuDeviceGetCount(&state.devices), "cuDeviceGetCount") < 0)
         return -1;
     if (state.devices > CUDA_DEVICES) state.devices = CUDA_DEVICES;
-    return state.devices ? 0 : lc_fail_int(LC_GpuNotAvailable, "CUDA: there is no device");
+    const char *sync = getenv("LUCID_SYNC");
+    state.sync = sync && *sync && *sync != '0';
+    return state.devices ? 0 : lc_fail_int(LC_GpuNotAvailable, "the driver found no CUDA device");
 }
 
 static int ready(void)
 {
     if (!state.tried) {
-        state.tried = true;
+        state.tried = true, state.process = getpid();
         state.ready = start() == 0;
         if (!state.ready) snprintf(state.why, sizeof state.why, "%s", lc_error());
     }
-    return state.ready ? 0 : lc_fail_int(LC_GpuNotAvailable, "device cuda is not available: %s", state.why);
+    if (!state.ready) return lc_fail_int(LC_GpuNotAvailable, "device cuda is not available: %s", state.why);
+    if (state.process != getpid())
+        return lc_fail_int(LC_LucidError, "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, "
+                                          "you must use the 'spawn' start method");
+    return 0;
 }
 
 int cuda_device_count(void)
@@ -68,9 +79,9 @@ int cuda_device_count(void)
 
 int cuda_current(void) { return current; }
 
-int cuda_use(int index)
+static COLD int make_current(int index)
 {
-    if (index == current) return 0;
+    enum { PORTABLE = 1 };
     pthread_mutex_lock(&state.lock);
     int rc = ready();
     if (rc == 0 && (index < 0 || index >= state.devices))
@@ -78,40 +89,93 @@ int cuda_use(int index)
     if (rc == 0 && !state.context[index])
         rc = cuda_check(cuda.cuDevicePrimaryCtxRetain(&state.context[index], index), "cuDevicePrimaryCtxRetain");
     if (rc == 0) rc = cuda_check(cuda.cuCtxSetCurrent(state.context[index]), "cuCtxSetCurrent");
+    if (rc == 0 && !state.trouble[index]) {
+        void *word = NULL;
+        rc = cuda_check(cuda.cuMemHostAlloc(&word, sizeof(cuda_trouble), PORTABLE), "cuMemHostAlloc");
+        if (rc == 0) memset(word, 0, sizeof(cuda_trouble)), state.trouble[index] = word;
+    }
     pthread_mutex_unlock(&state.lock);
     if (rc == 0) current = index;
     return rc;
+}
+
+static void forget_after_fork(void) { current = -1; } /* in the child: the next use raises */
+int         cuda_use(int index)
+{
+    if (__builtin_expect(index == current, 1)) return 0;
+    if (!state.tried) pthread_atfork(NULL, NULL, forget_after_fork);
+    return make_current(index);
+}
+
+int cuda_attribute(int index, int attribute)
+{
+    int value = 0;
+    if (cuda_use(index) == 0) cuda.cuDeviceGetAttribute(&value, attribute, index);
+    return value;
 }
 
 int cuda_need_nvrtc(void)
 {
     pthread_mutex_lock(&state.lock);
     int rc = state.nvrtc ? 0
-                         : LOAD(CUDA_NVRTC_CALLS, nvrtcCreateProgram, "NVRTC", "libnvrtc.so.13", "libnvrtc.so.12",
-                                "libnvrtc.so", "/usr/local/cuda/lib64/libnvrtc.so");
+                         : LOAD(CUDA_NVRTC_CALLS, nvrtcVersion, "NVRTC", "cuda_nvrtc", "libnvrtc.so.13", "libnvrtc.so.12",
+                                "libnvrtc.so");
     if (rc == 0) state.nvrtc = true;
     pthread_mutex_unlock(&state.lock);
     return rc;
 }
 
+/* Products have a kernel of their own: a missing cuBLAS is not an error. */
 cublas_handle cuda_blas(int index)
 {
-    if (cuda_use(index) < 0) return NULL;
+    if (state.blas[index]) return state.blas[index];
+    if (state.no_blas || cuda_use(index) < 0) return NULL;
     pthread_mutex_lock(&state.lock);
-    int rc = cuda.cublasGemmStridedBatchedEx ? 0
-                                             : LOAD(CUDA_BLAS_CALLS, cublasCreate_v2, "cuBLAS", "libcublas.so.13",
-                                                    "libcublas.so.12", "libcublas.so", "/usr/local/cuda/lib64/libcublas.so");
-    if (rc == 0 && !state.blas[index] && cuda.cublasCreate_v2(&state.blas[index]) != 0)
-        lc_fail(LC_LucidError, "cuBLAS: cublasCreate failed");
-    cublas_handle handle = rc == 0 ? state.blas[index] : NULL;
+    if (!cuda.cublasGemmStridedBatchedEx &&
+        LOAD(CUDA_BLAS_CALLS, cublasCreate_v2, "cuBLAS", "cublas", "libcublas.so.13", "libcublas.so.12", "libcublas.so") < 0) {
+        lc_tell("products on cuda: %s", lc_error());
+        state.no_blas = true;
+    } else if (!state.blas[index] && cuda.cublasCreate_v2(&state.blas[index]) != 0) state.blas[index] = NULL, state.no_blas = true;
     pthread_mutex_unlock(&state.lock);
-    return handle;
+    return state.blas[index];
 }
 
-int cuda_launch(cu_function f, int64_t blocks, int threads, void *args)
+/* ---- what kernels report ---- */
+cuda_trouble *cuda_trouble_word(int index) { return state.trouble[index]; }
+int           cuda_raise_trouble(int index)
+{
+    cuda_trouble *word = state.trouble[index], found;
+    if (!word || !((volatile cuda_trouble *)word)->kind) return 0;
+    found = *word;
+    memset(word, 0, sizeof *word);
+    switch (found.kind) {
+    case CUDA_BAD_TARGET:
+        return lc_fail_int(LC_IndexError, "Target %lld is out of bounds. (on cuda; LUCID_SYNC=1 raises at the call)",
+                           (long long)found.value);
+    case CUDA_BAD_PROBABILITY:
+        return lc_fail_int(LC_LucidError,
+                           "probability tensor contains either `inf`, `nan` or element < 0 (on cuda; LUCID_SYNC=1 raises at "
+                           "the call)");
+    case CUDA_BAD_EMBEDDING:
+        return lc_fail_int(LC_IndexError,
+                           "index out of range in self: %lld, the table has %lld rows (on cuda; LUCID_SYNC=1 raises at the call)",
+                           (long long)found.value, (long long)found.high);
+    default:
+        return lc_fail_int(LC_IndexError,
+                           "index %lld is out of bounds for dimension %lld with size %lld (on cuda; LUCID_SYNC=1 raises at the "
+                           "call)",
+                           (long long)found.value, (long long)found.low, (long long)found.high);
+    }
+}
+
+int cuda_launch(cu_function f, int64_t blocks, int threads, const void *args)
 {
     if (blocks == 0) return 0;
-    return cuda_check(
-        cuda.cuLaunchKernel(f, (unsigned)blocks, 1, 1, (unsigned)threads, 1, 1, 0, NULL, (void *[]){ args }, NULL),
-        "cuLaunchKernel");
+    if (blocks > INT32_MAX) return lc_fail_int(LC_LucidError, "cuda: a call needs %lld blocks", (long long)blocks);
+    cu_result result =
+        cuda.cuLaunchKernel(f, (unsigned)blocks, 1, 1, (unsigned)threads, 1, 1, 0, NULL, (void *[]){ (void *)args }, NULL);
+    if (__builtin_expect(result != 0, 0)) return cuda_check(result, "cuLaunchKernel");
+    if (__builtin_expect(state.sync, 0))
+        return cuda_check(cuda.cuCtxSynchronize(), "a kernel") < 0 ? -1 : cuda_raise_trouble(current);
+    return 0;
 }

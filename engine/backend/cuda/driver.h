@@ -1,8 +1,8 @@
-/* The CUDA driver, NVRTC and cuBLAS, loaded at first use: nothing of CUDA is needed to build, to import, or to run on the
- * CPU.
+/* The CUDA driver, NVRTC, cuBLAS and cuDNN, loaded at first use: nothing of CUDA is needed to build, to import, or to run on
+ * the CPU (libraries.c).
  *
- * Only the few entry points that the backend calls are declared, with the types of the driver's ABI. Work goes to one stream
- * per device, the default one; calls enqueue and return. */
+ * Only the few entry points that the backend calls are declared, with the types of the libraries' ABI. Work goes to one
+ * stream per device, the default one; calls enqueue and return. */
 #pragma once
 #include "../args.h"
 
@@ -12,8 +12,12 @@ typedef void    *cu_function, *cu_module, *cu_context, *nvrtc_program, *cublas_h
 
 #define CUDA_DRIVER_CALLS(X)                                                                                                   \
     X(cuInit, (unsigned flags))                                                                                                \
+    X(cuDriverGetVersion, (int *version))                                                                                      \
     X(cuDeviceGetCount, (int *count))                                                                                          \
     X(cuDeviceGetAttribute, (int *value, int attribute, int device))                                                           \
+    X(cuDeviceGetName, (char *name, int room, int device))                                                                     \
+    X(cuDeviceTotalMem_v2, (size_t * bytes, int device))                                                                       \
+    X(cuMemGetInfo_v2, (size_t * unused, size_t *total))                                                                       \
     X(cuDevicePrimaryCtxRetain, (cu_context * context, int device))                                                            \
     X(cuCtxSetCurrent, (cu_context context))                                                                                   \
     X(cuCtxSynchronize, (void))                                                                                                \
@@ -23,12 +27,16 @@ typedef void    *cu_function, *cu_module, *cu_context, *nvrtc_program, *cublas_h
     X(cuMemFreeHost, (void *p))                                                                                                \
     X(cuMemcpyHtoD_v2, (cu_pointer to, const void *from, size_t bytes))                                                        \
     X(cuMemcpyDtoH_v2, (void *to, cu_pointer from, size_t bytes))                                                              \
+    X(cuMemcpyHtoDAsync_v2, (cu_pointer to, const void *from, size_t bytes, void *stream))                                     \
+    X(cuMemcpyDtoDAsync_v2, (cu_pointer to, cu_pointer from, size_t bytes, void *stream))                                      \
+    X(cuMemsetD8Async, (cu_pointer to, unsigned char value, size_t bytes, void *stream))                                       \
     X(cuModuleLoadData, (cu_module * module, const void *image))                                                               \
     X(cuModuleGetFunction, (cu_function * f, cu_module module, const char *name))                                              \
     X(cuLaunchKernel, (cu_function f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,            \
                        unsigned shared, void *stream, void **params, void **extra))                                            \
     X(cuGetErrorString, (cu_result error, const char **text))
 #define CUDA_NVRTC_CALLS(X)                                                                                                    \
+    X(nvrtcVersion, (int *major, int *minor))                                                                                  \
     X(nvrtcCreateProgram,                                                                                                      \
       (nvrtc_program * p, const char *source, const char *name, int n, const char *const *headers, const char *const *names))  \
     X(nvrtcCompileProgram, (nvrtc_program p, int n, const char *const *options))                                               \
@@ -39,6 +47,8 @@ typedef void    *cu_function, *cu_module, *cu_context, *nvrtc_program, *cublas_h
     X(nvrtcGetProgramLog, (nvrtc_program p, char *log))
 #define CUDA_BLAS_CALLS(X)                                                                                                     \
     X(cublasCreate_v2, (cublas_handle * handle))                                                                               \
+    X(cublasGetVersion_v2, (cublas_handle handle, int *version))                                                               \
+    X(cublasSetWorkspace_v2, (cublas_handle handle, void *workspace, size_t bytes))                                            \
     X(cublasGemmStridedBatchedEx,                                                                                              \
       (cublas_handle handle, int ta, int tb, int m, int n, int k, const void *alpha, const void *a, int type_a, int lda,       \
        long long stride_a, const void *b, int type_b, int ldb, long long stride_b, const void *beta, void *c, int type_c,      \
@@ -53,17 +63,97 @@ extern cuda_calls cuda;
 
 enum { CUDA_DEVICES = 16 };
 int           cuda_use(int index);     /* makes the device current on this thread; 0, or -1 with the reason */
-int           cuda_current(void);      /* the device this thread last used */
+int           cuda_current(void);      /* the device this thread last used; -1: none */
 int           cuda_device_count(void); /* 0 if there is no driver */
 int           cuda_check(cu_result result, const char *what); /* 0, or -1 with the driver's text */
+int           cuda_attribute(int index, int attribute);
 int           cuda_need_nvrtc(void);
-cublas_handle cuda_blas(int index); /* NULL after lc_fail */
+cublas_handle cuda_blas(int index);              /* NULL: there is none; no error is set */
+const char   *cuda_library_report(int i, char text[512]); /* lines of `python -m lucid`; NULL past the last */
+/* A library of CUDA by its soname: in LUCID_CUDA_PATH, where the system looks, in nvidia-* wheels, in /usr/local/cuda. */
+void *cuda_library(const char *const *sonames, const char *what, const char *wheel);
 
-/* The kernel "run" of a program, compiled for the current device. key names the program in this process; source(ctx) returns
- * its text (malloc'd) and is called only if the key is new. */
-cu_function cuda_kernel(const char *key, char *(*source)(const void *ctx), const void *ctx);
-int         cuda_launch(cu_function f, int64_t blocks, int threads, void *args);
+/* What a kernel reports about values that only it sees: the first one, in page-locked memory. Calls that wait for the device
+ * raise it (cuda_raise_trouble). LUCID_SYNC=1: every launch waits. */
+enum { CUDA_BAD_INDEX = 1, CUDA_BAD_TARGET, CUDA_BAD_PROBABILITY, CUDA_BAD_EMBEDDING };
+typedef struct {
+    int64_t kind, value, low, high;
+} cuda_trouble;
+cuda_trouble *cuda_trouble_word(int index);
+int           cuda_raise_trouble(int index); /* 0, or -1 after lc_fail */
 
-char *lc_cuda_kernel_text(int i); /* tools/check_cuda_text.py */
+/* Programs (program.c). A program is a start (types.cuh, or math.cuh, which includes it), lines that define its types, and a
+ * body. It is compiled for the types of a call at first use. */
+typedef struct cuda_program cuda_program;
+typedef struct {
+    const char *text;
+    bool        math; /* starts with math.cuh; products and sums are rounded one by one, as on the CPU */
+    int (*lines)(const cuda_program *p, char *to, size_t room); /* lines of its own after the types; NULL: none */
+} cuda_body;
+#define CUDA_BODY(name)                                                                                                        \
+    extern const char      lc_cuda_text_##name[]; /* kernels/name.cuh, by tools/embed.py */                                    \
+    static const cuda_body name##_body = { .text = lc_cuda_text_##name }
+enum { CUDA_TYPES = 6 };
+struct cuda_program {
+    const cuda_body *body;
+    const char      *kernel;           /* its name: a literal */
+    int8_t           type[CUDA_TYPES]; /* typedefs T, U, V, W, X, Y: dtype + 1; 0: none */
+    int16_t          variant;          /* #define VARIANT, for choices in the text */
+};
+#define CUDA_TYPE(dtype) (int8_t)((dtype) + 1)
+#define CUDA_WIDTH(dtype) cuda_width_code((int)lc_size_of(dtype)) /* a type of the same size, for moves */
+int8_t cuda_width_code(int bytes);
+/* Enqueue: as many threads as there are elements, up to a limit; or exactly so many blocks. */
+int   cuda_map(const cuda_program *p, int64_t elements, const void *args);
+int   cuda_blocks(const cuda_program *p, int64_t blocks, int threads, const void *args);
+char *cuda_program_text(const cuda_program *p); /* malloc'd */
+int   cuda_launch(cu_function f, int64_t blocks, int threads, const void *args);
+
+/* Device memory for the duration of a call: work is in one stream, so it may be given back once all is enqueued. */
+typedef struct {
+    lc_storage s;
+} cuda_scratch;
+void *cuda_scratch_new(cuda_scratch *s, int device, size_t bytes); /* NULL after lc_fail */
+void  cuda_scratch_free(cuda_scratch *s);
+void  cuda_empty_cache(void);
+void  cuda_memory_numbers(int64_t out[8]); /* cached bytes and blocks, calls to the driver, retries */
+
+/* Whole-call kernels register themselves at load, as the CPU's do: bit d of dtypes: dtype d is supported. */
+typedef int (*cuda_run)(lc_op_id op, lc_dtype compute, const void *args);
+extern cuda_run lc_cuda_runs[LC_OP_COUNT];
+extern uint32_t lc_cuda_run_dtypes[LC_OP_COUNT];
+#define CUDA_RUN(op, function, dtypes)                                                                                         \
+    static __attribute__((constructor)) void enter_##op(void)                                                                  \
+    {                                                                                                                          \
+        lc_cuda_runs[LC_OP_##op] = function;                                                                                   \
+        lc_cuda_run_dtypes[LC_OP_##op] = (dtypes);                                                                             \
+    }
+enum {
+    CUDA_HALVES = 1u << LC_f16 | 1u << LC_bf16,
+    CUDA_F32_F64 = 1u << LC_f32 | 1u << LC_f64,
+    CUDA_FLOATS = CUDA_HALVES | CUDA_F32_F64,
+    CUDA_COMPLEX = 1u << LC_c32 | 1u << LC_c64 | 1u << LC_c128,
+    CUDA_INTS = 1u << LC_u8 | 1u << LC_i8 | 1u << LC_i16 | 1u << LC_i32 | 1u << LC_i64,
+    CUDA_REAL = CUDA_INTS | CUDA_F32_F64,
+};
+
+/* What the families share. */
+int cuda_elementwise(lc_op_id op, lc_dtype compute, lc_tensor *out, lc_tensor *const *in, int n_in);
+int cuda_reduce(lc_op_id op, lc_dtype compute, const lc_reduce_args *args);
+int cuda_copy(lc_tensor *to, const lc_tensor *from);
+bool cuda_has_row(lc_op_id op, lc_dtype compute);
+bool cuda_has_fold(lc_op_id op, lc_dtype compute);
+/* out (batch, m, n) = scale a b (+ out if accumulate); strides in elements: batch, row, column. */
+typedef struct {
+    void         *data;
+    int64_t       batch, row, col;
+    lc_dtype      dtype;
+} cuda_matrix;
+int cuda_product(int device, lc_dtype acc, cuda_matrix out, cuda_matrix a, cuda_matrix b, int64_t batch, int64_t m, int64_t n,
+                 int64_t k, double scale, bool accumulate);
+
+/* Texts for tools/check_cuda_text.py: malloc'd, NULL past the last. */
+char *lc_cuda_kernel_text(int i);
+char *cuda_elementwise_text(int *i);
 
 extern const lc_device_allocator cuda_memory;

@@ -1,14 +1,86 @@
-/* Elementwise: operand 0 is the output. The program defines, after math.cuh: T, OUT, N_IN, f(x, y, z, w), and LOAD_k for
- * each input: its element, a scalar passed with the call, or zero. */
-extern "C" __global__ void run(const __grid_constant__ walk w)
+/* Elementwise: operand 0 is the output. The program defines, after math.cuh: R, the type that f computes in, U of the output,
+ * N_IN, f(x, y, z, w), and per input k its type IN_k, SEEN_k, what f takes, and IS_NUMBER_k: the value comes with the call. */
+template <class S> struct alignas(sizeof(S) * 4) four {
+    S v[4];
+};
+template <class S, class IN> __device__ S seen(IN x) { return (S)value(x); }
+
+struct flat_args {
+    i64    n;
+    char  *data[OPERANDS];
+    double f[OPERANDS];
+    i64    i[OPERANDS];
+};
+#define GIVEN(k) IS_NUMBER_##k ? number<SEEN_##k>(p.f[k], p.i[k])
+#define PLAIN(k) (GIVEN(k) : seen<SEEN_##k>(((const IN_##k *)p.data[k])[i]))
+KERNEL(flat, flat_args, p) /* every operand is contiguous, or a number */
 {
-    for (i64 at = blockIdx.x * (i64)blockDim.x + threadIdx.x; at < w.n; at += gridDim.x * (i64)blockDim.x) {
-        i64 left = at, offset[OPERANDS] = { 0, 0, 0, 0, 0 };
-        for (int d = w.ndim - 1; d >= 0; d--) {
-            i64 index = left;
-            if (d) left /= w.shape[d], index -= left * w.shape[d];
-            for (int k = 0; k <= N_IN; k++) offset[k] += index * w.op[k].stride[d];
+    EACH(i, p.n) ((U *)p.data[0])[i] = made<U>::of(f(PLAIN(1), PLAIN(2), PLAIN(3), PLAIN(4)));
+}
+#define WIDE(k)                                                                                                                \
+    four<IN_##k> x##k;                                                                                                         \
+    if (N_IN >= k && !IS_NUMBER_##k) x##k = ((const four<IN_##k> *)p.data[k])[at]
+#define ONE(k) (GIVEN(k) : seen<SEEN_##k>(x##k.v[j]))
+KERNEL(flat4, flat_args, p) /* so aligned that four elements move at once */
+{
+    EACH(at, p.n / 4)
+    {
+        WIDE(1);
+        WIDE(2);
+        WIDE(3);
+        WIDE(4);
+        four<U> y;
+#pragma unroll
+        for (int j = 0; j < 4; j++) y.v[j] = made<U>::of(f(ONE(1), ONE(2), ONE(3), ONE(4)));
+        ((four<U> *)p.data[0])[at] = y;
+    }
+    i64 i = p.n / 4 * 4 + blockIdx.x * (i64)blockDim.x + threadIdx.x;
+    if (i < p.n) ((U *)p.data[0])[i] = made<U>::of(f(PLAIN(1), PLAIN(2), PLAIN(3), PLAIN(4)));
+}
+
+enum { NEAR_DIMS = 8 };
+struct near_args {
+    u32    n;
+    int    ndim;
+    u32    shape[NEAR_DIMS];
+    i32    stride[OPERANDS][NEAR_DIMS]; /* negative: a dimension that is read backwards */
+    char  *data[OPERANDS];
+    double f[OPERANDS];
+    i64    i[OPERANDS];
+};
+#define AT(k) (GIVEN(k) : seen<SEEN_##k>(*(const IN_##k *)(p.data[k] + offset[k])))
+KERNEL(near_walk, near_args, p) /* any strides; offsets fit 32 bits */
+{
+    for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < p.n; i += gridDim.x * blockDim.x) {
+        u32 left = i;
+        i32 offset[OPERANDS] = { 0, 0, 0, 0, 0 };
+        for (int d = p.ndim - 1; d >= 0; d--) {
+            u32 index = left;
+            if (d) left /= p.shape[d], index -= left * p.shape[d];
+            for (int k = 0; k <= N_IN; k++) offset[k] += (i32)index * p.stride[k][d];
         }
-        *(OUT *)(w.op[0].data + offset[0]) = made<OUT>::of(f(LOAD_1, LOAD_2, LOAD_3, LOAD_4));
+        *(U *)(p.data[0] + offset[0]) = made<U>::of(f(AT(1), AT(2), AT(3), AT(4)));
+    }
+}
+
+struct far_args {
+    i64    n;
+    int    ndim;
+    i64    shape[DIMS], stride[OPERANDS][DIMS];
+    char  *data[OPERANDS];
+    double f[OPERANDS];
+    i64    i[OPERANDS];
+};
+KERNEL(far_walk, far_args, p)
+{
+    EACH(i, p.n)
+    {
+        i64 left = i, offset[OPERANDS] = { 0, 0, 0, 0, 0 };
+        for (int d = p.ndim - 1; d >= 0; d--) {
+            i64 index = left;
+            if (d) left /= p.shape[d], index -= left * p.shape[d];
+            for (int k = 0; k <= N_IN; k++) offset[k] += index * p.stride[k][d];
+        }
+        *(U *)(p.data[0] + offset[0]) = made<U>::of(f(AT(1), AT(2), AT(3), AT(4)));
     }
 }

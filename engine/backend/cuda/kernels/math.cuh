@@ -140,17 +140,4 @@ template <class T> __device__ T m_gelu_slope(T x)
     return (T)0.5 * (1 + erf(x * (T)0.70710678118654752440)) + x * (T)0.39894228040143267794 * exp((T)-0.5 * x * x);
 }
 
-/* The offsets of a thread's elements: a walk over `shape`, with strides in bytes per operand. */
 enum { DIMS = 24, OPERANDS = 5 };
-struct operand {
-    char  *data;
-    i64    stride[DIMS];
-    double f;
-    i64    i;
-};
-struct walk {
-    i64     n;
-    int     ndim;
-    i64     shape[DIMS];
-    operand op[OPERANDS];
-};

@@ -1,4 +1,4 @@
-/* Element types by their names in dtype.def. Values are converted on load and store: bool from and to any nonzero byte,
+/* What every program starts with. Element types by their names in dtype.def. Values are converted on load and store: bool from and to any nonzero byte,
  * float16 and bfloat16 as float. */
 typedef signed char        i8;
 typedef unsigned char      u8;
@@ -23,14 +23,29 @@ struct bf16 {
     unsigned short v;
 };
 
-template <class T> __device__ T value(T x) { return x; }
-__device__ inline bool          value(b8 x) { return x.v != 0; }
-__device__ inline float         value(f16 x)
+#ifndef KERNEL /* the emulation (tests/gpu/emulator) brings its own */
+/* A kernel has one argument, a struct. A BLOCK_KERNEL has barriers or shuffles: its threads wait for each other. */
+#define KERNEL(name, args, p) extern "C" __global__ void name(const __grid_constant__ args p)
+#define BLOCK_KERNEL          KERNEL
+__device__ inline float half_to_float(u16 h)
 {
     float f;
-    asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(x.v));
+    asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(h));
     return f;
 }
+__device__ inline u16 float_to_half(float f)
+{
+    u16 h;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(f));
+    return h;
+}
+#endif
+/* Every index below n, spread over all threads of the launch. */
+#define EACH(i, n) for (i64 i = blockIdx.x * (i64)blockDim.x + threadIdx.x; i < (n); i += gridDim.x * (i64)blockDim.x)
+
+template <class T> __device__ T value(T x) { return x; }
+__device__ inline bool          value(b8 x) { return x.v != 0; }
+__device__ inline float         value(f16 x) { return half_to_float(x.v); }
 __device__ inline float value(bf16 x) { return __uint_as_float((unsigned)x.v << 16); }
 
 template <class T> struct made {
@@ -40,12 +55,7 @@ template <> struct made<b8> {
     template <class V> __device__ static b8 of(V v) { return b8{ (unsigned char)(v != V(0)) }; }
 };
 template <> struct made<f16> {
-    template <class V> __device__ static f16 of(V v)
-    {
-        f16 h;
-        asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h.v) : "f"((float)v));
-        return h;
-    }
+    template <class V> __device__ static f16 of(V v) { return f16{ float_to_half((float)v) }; }
 };
 template <> struct made<bf16> {
     template <class V> __device__ static bf16 of(V v)
@@ -60,3 +70,63 @@ template <> struct made<bf16> {
 template <class T> __device__ T   number(double f, i64 i) { return (T)i; }
 template <> __device__ inline f32 number<f32>(double f, i64 i) { return (f32)f; }
 template <> __device__ inline f64 number<f64>(double f, i64 i) { return f; }
+
+/* What sums of a type are kept in. */
+template <class T> struct acc_of {
+    typedef i64 type;
+};
+template <> struct acc_of<f16> {
+    typedef f32 type;
+};
+template <> struct acc_of<bf16> {
+    typedef f32 type;
+};
+template <> struct acc_of<f32> {
+    typedef f32 type;
+};
+template <> struct acc_of<f64> {
+    typedef f64 type;
+};
+template <class T> __device__ T infinity() { return (T)__int_as_float(0x7f800000); }
+
+/* Elements that move as a whole, by their size. */
+struct w16 {
+    u64 a, b;
+};
+
+/* Folds over the threads of a block, in a fixed order; every thread gets the result. At most 1024 threads, whole warps. */
+template <class V, class F> __device__ V block_fold(V v, F f)
+{
+    __shared__ V part[33];
+    for (int d = 16; d; d /= 2) v = f(v, __shfl_xor_sync(0xffffffffu, v, d));
+    int warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    if (threadIdx.x % 32 == 0) part[warp] = v;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        V all = part[0];
+        for (int w = 1; w < warps; w++) all = f(all, part[w]);
+        part[32] = all;
+    }
+    __syncthreads();
+    v = part[32];
+    __syncthreads(); /* part may be used again */
+    return v;
+}
+template <class V> __device__ V block_sum(V v)
+{
+    return block_fold(v, [](V a, V b) { return a + b; });
+}
+template <class V> __device__ V block_max(V v)
+{
+    return block_fold(v, [](V a, V b) { return a != a || a > b ? a : b; });
+}
+
+/* A value that only the kernel can see is wrong: the first one is kept for the host (driver.h). */
+struct trouble {
+    i64 kind, value, low, high;
+};
+__device__ inline void report(trouble *word, i64 kind, i64 value, i64 low, i64 high)
+{
+    if (atomicCAS((unsigned long long *)&word->kind, 0ull, (unsigned long long)kind) == 0)
+        word->value = value, word->low = low, word->high = high;
+}

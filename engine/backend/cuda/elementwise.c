@@ -1,0 +1,232 @@
+/* Elementwise calls, copies and fills: a row of scalar.def in the dtypes of the call. Where the CPU goes through tiles, a
+ * thread computes its element's offsets and converts on load and store. */
+#include "driver.h"
+#include "../../tensor/iter.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DIMS = 24, NEAR_DIMS = 8, OPERANDS = 5 };
+typedef struct {
+    int64_t n;
+    char   *data[OPERANDS];
+    double  f[OPERANDS];
+    int64_t i[OPERANDS];
+} flat_args; /* these three as in kernels/elementwise.cuh */
+typedef struct {
+    uint32_t n;
+    int      ndim;
+    uint32_t shape[NEAR_DIMS];
+    int32_t  stride[OPERANDS][NEAR_DIMS];
+    char    *data[OPERANDS];
+    double   f[OPERANDS];
+    int64_t  i[OPERANDS];
+} near_args;
+typedef struct {
+    int64_t n;
+    int     ndim;
+    int64_t shape[DIMS], stride[OPERANDS][DIMS];
+    char   *data[OPERANDS];
+    double  f[OPERANDS];
+    int64_t i[OPERANDS];
+} far_args;
+
+static const char *const type_names[] = {
+#define DTYPE(name, ctype, acc, py, class) #name,
+#include "../../core/dtype.def"
+#undef DTYPE
+};
+
+typedef struct {
+    lc_op_id    op;
+    uint32_t    types;
+    bool        select; /* x is a bool, whatever T is */
+    const char *result, *expression;
+} row;
+#define BIT(op, dt)                             | 1u << LC_##dt
+#define TEXT(name, types, select, result, expr) { LC_OP_##name, 0 LC_EACH_##types(BIT, _), select, result, #expr },
+#define ROW(kind, name, types, pays, expr)      TEXT(name, types, false, "R", expr)
+#define SELECT(name, types, pays, expr)         TEXT(name, types, true, "R", expr)
+#define PREDICATE(name, types, pays, expr)      TEXT(name, types, false, "bool", expr)
+#define COMPARE(name, types, pays, expr)        TEXT(name, types, false, "bool", expr)
+#define UNARY_REAL(name, types, pays, expr)
+static const row rows[] = {
+#include "../scalar.def"
+};
+enum { ROWS = sizeof rows / sizeof *rows };
+static const row identity = { .result = "R", .expression = "x" }; /* copies */
+
+static const row *row_of(lc_op_id op, lc_dtype compute) /* NULL: none */
+{
+    static int16_t first[LC_OP_COUNT]; /* index + 1; filled at the first call: the same values whoever writes */
+    if (!first[rows[0].op])
+        for (int i = ROWS - 1; i >= 0; i--) first[rows[i].op] = (int16_t)(i + 1);
+    if (lc_is_complex(compute) || !first[op]) return NULL;
+    for (size_t i = (size_t)first[op] - 1; i < ROWS; i++)
+        if (rows[i].op == op && rows[i].types >> compute & 1) return &rows[i];
+    /* PYTORCH-QUIRK: uint64 has these ops only, as on the CPU; bitwise they equal int64's. */
+    if (compute == LC_u64 && (op == LC_OP_mul || op == LC_OP_eq || op == LC_OP_ne || op == LC_OP_bitwise_and ||
+                              op == LC_OP_bitwise_or || op == LC_OP_bitwise_xor || op == LC_OP_where))
+        return row_of(op, LC_i64);
+    return NULL;
+}
+bool cuda_has_row(lc_op_id op, lc_dtype compute) { return row_of(op, lc_working_dtype(compute)); }
+
+static void put_number(double *f, int64_t *i, const lc_tensor *t) /* a scalar, or a 0-d tensor on the CPU, by value */
+{
+    switch (t->dtype) {
+#define CASE(dt, ctype, read)                                                                                                  \
+    case LC_##dt:                                                                                                              \
+        *f = (double)read(*(const ctype *)t->data), *i = (int64_t)read(*(const ctype *)t->data);                               \
+        break;
+        CASE(b8, uint8_t, )
+        CASE(u8, uint8_t, )
+        CASE(u16, uint16_t, )
+        CASE(u32, uint32_t, )
+        CASE(u64, uint64_t, )
+        CASE(i8, int8_t, )
+        CASE(i16, int16_t, )
+        CASE(i32, int32_t, )
+        CASE(i64, int64_t, )
+        CASE(f16, uint16_t, lc_f16_to_f32) CASE(bf16, uint16_t, lc_bf16_to_f32) CASE(f32, float, ) CASE(f64, double, )
+#undef CASE
+    }
+}
+
+/* The variant of a program: its row (0: identity) and which inputs are numbers. Types: T computing, U output, then inputs. */
+static int lines(const cuda_program *p, char *to, size_t room)
+{
+    const row  *r = p->variant >> 4 ? &rows[(p->variant >> 4) - 1] : &identity;
+    const char *work = type_names[p->type[0] - 1];
+    int         n_in = 0, n;
+    while (n_in < 4 && p->type[2 + n_in]) n_in++;
+    n = snprintf(to, room, "typedef %s R; enum { N_IN = %d };\n", strcmp(work, "b8") ? work : "u8", n_in);
+    for (int k = 1; k < OPERANDS; k++) {
+        bool number = k > n_in || p->variant >> (k - 1) & 1;
+        n += snprintf(to + n, room - (size_t)n, "typedef %s IN_%d; typedef %s SEEN_%d; enum { IS_NUMBER_%d = %d };\n",
+                      k > n_in ? "u8" : type_names[p->type[1 + k] - 1], k, k == 1 && r->select ? "bool" : "R", k, k, number);
+    }
+    /* A row's expression says T. */
+    n += snprintf(to + n, room - (size_t)n, "#define T R\n__device__ inline %s f(%s x, R y, R z, R w) { return (%s)(%s); }\n#undef T\n",
+                  r->result, r->select ? "bool" : "R", r->result, r->expression);
+    return n;
+}
+extern const char      lc_cuda_text_elementwise[];
+static const cuda_body body = { .text = lc_cuda_text_elementwise, .math = true, .lines = lines };
+
+static bool is_flat(const lc_iter *it, int k, int64_t size) { return it->ndim == 0 || it->stride[k][0] == size; }
+
+static int launch(const row *r, lc_dtype compute, lc_tensor *out, lc_tensor *const *in, int n_in)
+{
+    lc_iter      it;
+    int64_t      none[LC_MAX_DIMS] = { 0 }, size[OPERANDS] = { lc_size_of(out->dtype) };
+    unsigned     numbers = 0;
+    double       f[OPERANDS] = { 0 };
+    int64_t      i[OPERANDS] = { 0 };
+    cuda_program p = { &body, .type = { CUDA_TYPE(compute), CUDA_TYPE(out->dtype) } };
+    if (out->numel == 0) return 0;
+    if (cuda_use(out->device.index) < 0) return -1;
+    lc_iter_start(&it, out->ndim, out->shape);
+    lc_iter_add(&it, out);
+    for (int k = 0; k < n_in; k++) {
+        p.type[2 + k] = CUDA_TYPE(in[k]->dtype), size[k + 1] = lc_size_of(in[k]->dtype);
+        if (in[k]->device.kind == LC_CPU) {
+            numbers |= 1u << k;
+            lc_iter_add_raw(&it, NULL, none), put_number(&f[k + 1], &i[k + 1], in[k]);
+        } else lc_iter_add(&it, in[k]);
+    }
+    lc_iter_prepare(&it, true);
+    p.variant = (int16_t)((r == &identity ? 0 : r - rows + 1) << 4 | numbers);
+    bool    flat = it.ndim <= 1, aligned = true;
+    int64_t extent = 0;
+    for (int k = 0; k <= n_in; k++) {
+        if (k && numbers >> (k - 1) & 1) continue;
+        flat = flat && is_flat(&it, k, size[k]);
+        aligned = aligned && (uintptr_t)it.ptr[k] % (uintptr_t)(4 * size[k]) == 0;
+        int64_t last = size[k];
+        for (int d = 0; d < it.ndim; d++) last += (it.shape[d] - 1) * llabs(it.stride[k][d]);
+        if (last > extent) extent = last;
+    }
+    if (flat) {
+        flat_args a = { .n = it.numel };
+        for (int k = 0; k <= n_in; k++) a.data[k] = it.ptr[k];
+        memcpy(a.f, f, sizeof f), memcpy(a.i, i, sizeof i);
+        p.kernel = aligned ? "flat4" : "flat";
+        return cuda_map(&p, aligned ? (it.numel + 3) / 4 : it.numel, &a);
+    }
+    if (it.ndim <= NEAR_DIMS && extent < INT32_MAX && it.numel < INT32_MAX) {
+        near_args a = { .n = (uint32_t)it.numel, .ndim = it.ndim };
+        for (int d = 0; d < it.ndim; d++) a.shape[d] = (uint32_t)it.shape[d];
+        for (int k = 0; k <= n_in; k++) {
+            a.data[k] = it.ptr[k];
+            for (int d = 0; d < it.ndim; d++) a.stride[k][d] = (int32_t)it.stride[k][d];
+        }
+        memcpy(a.f, f, sizeof f), memcpy(a.i, i, sizeof i);
+        p.kernel = "near_walk";
+        return cuda_map(&p, it.numel, &a);
+    }
+    if (it.ndim > DIMS)
+        return lc_fail_int(LC_NotImplementedError, "cuda: more than %d dimensions that cannot be merged", DIMS);
+    far_args a = { .n = it.numel, .ndim = it.ndim };
+    for (int d = 0; d < it.ndim; d++) a.shape[d] = it.shape[d];
+    for (int k = 0; k <= n_in; k++) {
+        a.data[k] = it.ptr[k];
+        for (int d = 0; d < it.ndim; d++) a.stride[k][d] = it.stride[k][d];
+    }
+    memcpy(a.f, f, sizeof f), memcpy(a.i, i, sizeof i);
+    p.kernel = "far_walk";
+    return cuda_map(&p, it.numel, &a);
+}
+
+int cuda_elementwise(lc_op_id op, lc_dtype compute, lc_tensor *out, lc_tensor *const *in, int n_in)
+{
+    const row *r = row_of(op, lc_working_dtype(compute));
+    if (!r || n_in >= OPERANDS || lc_is_complex(out->dtype)) return LC_NO_KERNEL;
+    for (int k = 0; k < n_in; k++)
+        if (lc_is_complex(in[k]->dtype)) return LC_NO_KERNEL;
+    return launch(r, lc_working_dtype(compute), out, in, n_in);
+}
+
+/* Elements of one dtype move as they are, by size. Complex numbers move only so, or as their pairs of reals. */
+int cuda_copy(lc_tensor *to, const lc_tensor *from)
+{
+    lc_tensor *in = (lc_tensor *)from;
+    if (to->dtype == from->dtype && (lc_is_complex(to->dtype) || to->dtype == LC_u64) && from->device.kind == LC_CUDA) {
+        lc_tensor moved[2] = { *to, *from };
+        lc_dtype  as = lc_size_of(to->dtype) == 4 ? LC_i32 : LC_i64;
+        if (lc_size_of(to->dtype) <= 8) {
+            moved[0].dtype = moved[1].dtype = (uint8_t)as;
+            return launch(&identity, as, &moved[0], &(lc_tensor *){ &moved[1] }, 1);
+        }
+        for (int half = 0; half < 2; half++) { /* complex128: real parts, then imaginary ones, as strided float64 */
+            int64_t stride[2][LC_MAX_DIMS];
+            for (int k = 0; k < 2; k++) {
+                const lc_tensor *t = k ? from : to;
+                moved[k] = *t, moved[k].dtype = LC_f64, moved[k].data = t->data + 8 * half, moved[k].stride = stride[k];
+                for (int d = 0; d < t->ndim; d++) stride[k][d] = 2 * t->stride[d];
+            }
+            if (launch(&identity, LC_f64, &moved[0], &(lc_tensor *){ &moved[1] }, 1) < 0) return -1;
+        }
+        return 0;
+    }
+    if (lc_is_complex(to->dtype) || lc_is_complex(from->dtype))
+        return lc_fail_int(LC_NotImplementedError, "copy is not implemented between %s and %s on cuda",
+                           lc_dtypes[from->dtype].name, lc_dtypes[to->dtype].name);
+    lc_dtype wide = lc_class_of(to->dtype) > lc_class_of(from->dtype) ? (lc_dtype)to->dtype : (lc_dtype)from->dtype;
+    return launch(&identity, lc_working_dtype(wide), to, &in, 1);
+}
+
+char *cuda_elementwise_text(int *i)
+{
+    for (size_t r = 0; r < ROWS; r++)
+        for (int dt = 0; dt < LC_DTYPE_COUNT; dt++) {
+            if (!(rows[r].types >> dt & 1) || lc_is_complex(dt) || (*i)-- > 0) continue;
+            bool         same = !strcmp(rows[r].result, "R");
+            int8_t       t = CUDA_TYPE(dt);
+            cuda_program p = { &body, "flat", .variant = (int16_t)((r + 1) << 4 | 4) };
+            const int8_t types[CUDA_TYPES] = { t, same ? t : CUDA_TYPE(LC_b8), rows[r].select ? CUDA_TYPE(LC_b8) : t, t, t, t };
+            memcpy(p.type, types, sizeof types);
+            return cuda_program_text(&p);
+        }
+    return NULL;
+}

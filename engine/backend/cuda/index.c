@@ -1,0 +1,101 @@
+/* Indexing of every kind and embeddings. A bad index is skipped and reported (driver.h); reads give zero there. */
+#include "driver.h"
+#include "../../tensor/iter.h"
+#include <string.h>
+
+enum { DIMS = 12, INDICES = 6 };
+typedef struct {
+    void         *indexed, *walked;
+    int           ndim, n_index, wraps, flat, flat_ndim;
+    int64_t       n, shape[DIMS], indexed_stride[DIMS], walked_stride[DIMS];
+    void         *index[INDICES];
+    int64_t       stride[INDICES][DIMS], size[INDICES], step[INDICES], dim[INDICES];
+    int64_t       flat_shape[DIMS], flat_stride[DIMS];
+    cuda_trouble *word;
+} index_args;
+CUDA_BODY(index);
+
+static int run_index(UNUSED lc_op_id op, UNUSED lc_dtype compute, const void *args)
+{
+    const lc_index_args *a = args;
+    index_args           p = { a->indexed->data, a->walked->data, .n_index = a->n_index, .wraps = a->wraps, .flat = a->flat };
+    lc_dtype             dtype = (lc_dtype)a->indexed->dtype;
+    bool                 moves = a->mode <= LC_INDEX_WRITE;
+    if (!moves && lc_is_complex(dtype)) return LC_NO_KERNEL;
+    if (a->n_index > INDICES || a->ndim > LC_MAX_DIMS)
+        return lc_fail_int(LC_NotImplementedError, "cuda: indexing with more than %d index tensors", INDICES);
+    if (cuda_use(a->indexed->device.index) < 0) return -1;
+    if (a->start && cuda_copy(a->indexed, a->start) < 0) return -1;
+    lc_iter it;
+    lc_iter_start(&it, a->ndim, a->shape);
+    lc_iter_add_raw(&it, NULL, a->indexed_stride);
+    lc_iter_add_raw(&it, NULL, a->walked_stride);
+    for (int k = 0; k < a->n_index; k++) lc_iter_add_raw(&it, NULL, a->index[k].stride);
+    lc_iter_prepare(&it, true);
+    if (it.ndim > DIMS || (a->flat && a->indexed->ndim > DIMS))
+        return lc_fail_int(LC_NotImplementedError, "cuda: indexing over more than %d dimensions", DIMS);
+    p.ndim = it.ndim, p.n = it.numel;
+    for (int d = 0; d < it.ndim; d++) {
+        p.shape[d] = it.shape[d], p.indexed_stride[d] = it.stride[0][d], p.walked_stride[d] = it.stride[1][d];
+        for (int k = 0; k < a->n_index; k++) p.stride[k][d] = it.stride[2 + k][d];
+    }
+    for (int k = 0; k < a->n_index; k++)
+        p.index[k] = a->index[k].index->data, p.size[k] = a->index[k].size, p.step[k] = a->index[k].step, p.dim[k] = a->index[k].dim;
+    if (a->flat) {
+        p.flat_ndim = a->indexed->ndim;
+        for (int d = 0; d < p.flat_ndim; d++) p.flat_shape[d] = a->indexed->shape[d], p.flat_stride[d] = a->indexed->stride[d];
+    }
+    p.word = cuda_trouble_word(a->indexed->device.index);
+    cuda_program q = { &index_body, "run", .type = { moves ? CUDA_WIDTH(dtype) : CUDA_TYPE(dtype) }, .variant = (int16_t)a->mode };
+    return cuda_map(&q, p.n, &p);
+}
+CUDA_RUN(_index, run_index, ~0u)
+CUDA_RUN(_index_put, run_index, ~0u)
+
+/* ---- embeddings ---- */
+typedef struct {
+    void         *out, *index, *table, *other, *ids, *bags, *factors;
+    int64_t       n, n_bags, rows, width, padding;
+    cuda_trouble *word;
+    void         *counts;
+} embedding_args;
+CUDA_BODY(embedding);
+#define DATA(t) ((t) ? (t)->data : NULL)
+static int clear(void *p, int64_t bytes) { return cuda_check(cuda.cuMemsetD8Async((cu_pointer)(uintptr_t)p, 0, (size_t)bytes, NULL), "cuMemsetD8Async"); }
+
+static int run_embedding(lc_op_id op, UNUSED lc_dtype compute, const void *args)
+{
+    const lc_embedding_args *a = args;
+    int                      device = a->out->device.index, rc = 0;
+    lc_dtype                 dtype = (lc_dtype)a->out->dtype;
+    embedding_args p = { a->out->data, DATA(a->index), DATA(a->table), DATA(a->other), a->ids->data, DATA(a->bags), DATA(a->factors),
+                         a->n, a->n_bags, a->rows, a->width, .padding = a->padding };
+    cuda_program   q = { &embedding_body, .type = { CUDA_TYPE(dtype) }, .variant = 1 };
+    cuda_scratch   scratch = { 0 };
+    if (cuda_use(device) < 0) return -1;
+    p.word = cuda_trouble_word(device);
+    int64_t samples = a->n * a->width, bags = (a->bags ? a->n_bags : a->n) * a->width;
+    if (!a->bags) p.n_bags = a->n;
+    if (op == LC_OP_embedding) {
+        q.kernel = "copy_rows", q.type[0] = CUDA_WIDTH(dtype), q.variant = 0;
+        return cuda_map(&q, samples, &p);
+    }
+    if (op == LC_OP__embedding_sum) return q.kernel = "sum_rows", cuda_map(&q, bags, &p);
+    if (op == LC_OP__embedding_dot) return q.kernel = "dot_rows", cuda_map(&q, a->n, &p);
+    if (op == LC_OP__embedding_max) return q.kernel = "max_rows", cuda_map(&q, bags, &p);
+    if (!a->out->numel) return 0;
+    if (clear(a->out->data, a->out->numel * lc_size_of(dtype)) < 0) return -1;
+    if (a->by_frequency) {
+        if (a->bags) return lc_fail_int(LC_NotImplementedError, "scale_grad_by_freq with bags is not implemented on cuda");
+        if (!(p.counts = cuda_scratch_new(&scratch, device, (size_t)a->rows * 8))) return -1;
+        rc = clear(p.counts, a->rows * 8);
+        if (rc == 0) q.kernel = "count_rows", rc = cuda_map(&q, a->n, &p);
+    }
+    if (rc == 0) q.kernel = "add_rows", rc = cuda_map(&q, samples, &p);
+    return cuda_scratch_free(&scratch), rc;
+}
+CUDA_RUN(embedding, run_embedding, ~0u)
+CUDA_RUN(_embedding_sum, run_embedding, CUDA_F32_F64)
+CUDA_RUN(_embedding_backward, run_embedding, CUDA_F32_F64)
+CUDA_RUN(_embedding_dot, run_embedding, CUDA_F32_F64)
+CUDA_RUN(_embedding_max, run_embedding, CUDA_F32_F64)

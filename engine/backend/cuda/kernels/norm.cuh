@@ -1,0 +1,171 @@
+/* Normalisations (args.h: lc_norm_args). T: in, out and grad; U: everything else. */
+typedef acc_of<T>::type A;
+struct norm_args {
+    T       *out;
+    U       *mean, *rstd, *variance, *dweight, *dbias;
+    const T *in, *grad;
+    const U *weight, *bias;
+    i64      rows, groups, channels, inner, slices;
+    double   eps;
+    int      centred, fixed;
+    A       *partial; /* sums of slices, or factors per channel */
+};
+__device__ inline A at_or(const U *p, i64 i, A otherwise) { return p ? (A)value(p[i]) : otherwise; }
+__device__ inline void set(U *p, i64 i, A v)
+{
+    if (p) p[i] = made<U>::of(v);
+}
+
+/* ---- rows: a block each ---- */
+BLOCK_KERNEL(rows, norm_args, p)
+{
+    i64      length = p.channels * p.inner, first = blockIdx.x % p.groups * p.channels;
+    const T *x = p.in + blockIdx.x * length;
+    A        mean = 0, square = 0;
+    if (p.centred) {
+        for (i64 i = threadIdx.x; i < length; i += blockDim.x) mean += (A)value(x[i]);
+        mean = block_sum(mean) / (A)length;
+    }
+    for (i64 i = threadIdx.x; i < length; i += blockDim.x) {
+        A d = (A)value(x[i]) - mean;
+        square += d * d;
+    }
+    A rstd = (A)1 / sqrt(block_sum(square) / (A)length + (A)p.eps);
+    for (i64 i = threadIdx.x; i < length; i += blockDim.x) {
+        i64 c = first + (p.inner == 1 ? i : i / p.inner);
+        p.out[blockIdx.x * length + i] =
+            made<T>::of(((A)value(x[i]) - mean) * rstd * at_or(p.weight, c, 1) + at_or(p.bias, c, 0));
+    }
+    if (threadIdx.x == 0) set(p.mean, blockIdx.x, mean), set(p.rstd, blockIdx.x, rstd);
+}
+BLOCK_KERNEL(rows_slope, norm_args, p) /* the gradient of the input */
+{
+    i64      length = p.channels * p.inner, first = blockIdx.x % p.groups * p.channels;
+    const T *x = p.in + blockIdx.x * length, *g = p.grad + blockIdx.x * length;
+    A        mean = at_or(p.mean, blockIdx.x, 0), rstd = at_or(p.rstd, blockIdx.x, 0), sum = 0, dot = 0;
+    for (i64 i = threadIdx.x; i < length; i += blockDim.x) {
+        A wg = (A)value(g[i]) * at_or(p.weight, first + (p.inner == 1 ? i : i / p.inner), 1);
+        sum += wg, dot += wg * ((A)value(x[i]) - mean);
+    }
+    sum = p.centred ? block_sum(sum) / (A)length : 0;
+    dot = block_sum(dot) / (A)length * rstd * rstd;
+    for (i64 i = threadIdx.x; i < length; i += blockDim.x) {
+        A wg = (A)value(g[i]) * at_or(p.weight, first + (p.inner == 1 ? i : i / p.inner), 1);
+        p.out[blockIdx.x * length + i] = made<T>::of((wg - dot * ((A)value(x[i]) - mean) - sum) * rstd);
+    }
+}
+/* The parameters' gradients where each element of a row has its own: 32 parameters and 8 rows at a time. */
+BLOCK_KERNEL(rows_sums, norm_args, p)
+{
+    __shared__ A part[2][256];
+    i64          width = p.groups * p.channels, blocks = (width + 31) / 32, c = blockIdx.x % blocks * 32 + threadIdx.x % 32;
+    i64          slice = blockIdx.x / blocks, times = p.rows / p.groups, length = (times + p.slices - 1) / p.slices;
+    i64          begin = slice * length, end = begin + length < times ? begin + length : times;
+    A            sum = 0, dot = 0;
+    if (c < width)
+        for (i64 t = begin + threadIdx.x / 32; t < end; t += 8) {
+            i64 r = t * p.groups + c / p.channels, at = r * p.channels + c % p.channels;
+            A   g = (A)value(p.grad[at]);
+            sum += g, dot += g * ((A)value(p.in[at]) - at_or(p.mean, r, 0)) * at_or(p.rstd, r, 0);
+        }
+    part[0][threadIdx.x] = sum, part[1][threadIdx.x] = dot;
+    __syncthreads();
+    if (threadIdx.x >= 32 || c >= width) return;
+    for (int l = 1; l < 8; l++) sum += part[0][l * 32 + threadIdx.x], dot += part[1][l * 32 + threadIdx.x];
+    p.partial[(slice * 2) * width + c] = dot, p.partial[(slice * 2 + 1) * width + c] = sum;
+}
+KERNEL(rows_total, norm_args, p)
+{
+    i64 width = p.groups * p.channels;
+    EACH(c, width)
+    {
+        A dot = 0, sum = 0;
+        for (i64 s = 0; s < p.slices; s++) dot += p.partial[(s * 2) * width + c], sum += p.partial[(s * 2 + 1) * width + c];
+        set(p.dweight, c, dot), set(p.dbias, c, sum);
+    }
+}
+BLOCK_KERNEL(group_sums, norm_args, p) /* a block per parameter of a group norm */
+{
+    i64 group = blockIdx.x / p.channels, c = blockIdx.x % p.channels;
+    A   sum = 0, dot = 0;
+    for (i64 r = group; r < p.rows; r += p.groups) {
+        A   mean = at_or(p.mean, r, 0), rstd = at_or(p.rstd, r, 0);
+        i64 at = (r * p.channels + c) * p.inner;
+        for (i64 i = threadIdx.x; i < p.inner; i += blockDim.x) {
+            A g = (A)value(p.grad[at + i]);
+            sum += g, dot += g * ((A)value(p.in[at + i]) - mean) * rstd;
+        }
+    }
+    sum = block_sum(sum), dot = block_sum(dot);
+    if (threadIdx.x == 0) set(p.dweight, blockIdx.x, dot), set(p.dbias, blockIdx.x, sum);
+}
+
+/* ---- channels: slices of a channel, then the channel, then every element ---- */
+#define CHANNEL_SLICE                                                                                                          \
+    i64 c = blockIdx.x / p.slices, slice = blockIdx.x % p.slices, all = p.rows * p.inner;                                      \
+    i64 length = (all + p.slices - 1) / p.slices, begin = slice * length, end = begin + length < all ? begin + length : all
+#define ELEMENT(i) ((i) / p.inner * p.channels + c) * p.inner + (i) % p.inner
+BLOCK_KERNEL(channel_moments, norm_args, p) /* relative to the channel's first element: no cancellation */
+{
+    CHANNEL_SLICE;
+    A shift = (A)value(p.in[c * p.inner]), sum = 0, square = 0;
+    for (i64 i = begin + threadIdx.x; i < end; i += blockDim.x) {
+        A d = (A)value(p.in[ELEMENT(i)]) - shift;
+        sum += d, square += d * d;
+    }
+    sum = block_sum(sum), square = block_sum(square);
+    if (threadIdx.x == 0) p.partial[2 * blockIdx.x] = sum, p.partial[2 * blockIdx.x + 1] = square;
+}
+KERNEL(channel_statistics, norm_args, p)
+{
+    EACH(c, p.channels)
+    {
+        A n = (A)(p.rows * p.inner), sum = 0, square = 0;
+        for (i64 s = 0; s < p.slices; s++) sum += p.partial[2 * (c * p.slices + s)], square += p.partial[2 * (c * p.slices + s) + 1];
+        A off = sum / n, variance = square / n - off * off;
+        if (variance < 0) variance = 0;
+        set(p.mean, c, (n > 0 ? (A)value(p.in[c * p.inner]) : (A)0) + off), set(p.rstd, c, (A)1 / sqrt(variance + (A)p.eps));
+        set(p.variance, c, variance);
+    }
+}
+KERNEL(channel_scale, norm_args, p)
+{
+    EACH(i, p.rows * p.channels * p.inner)
+    {
+        i64 c = i / p.inner % p.channels;
+        p.out[i] = made<T>::of(((A)value(p.in[i]) - at_or(p.mean, c, 0)) * (at_or(p.rstd, c, 1) * at_or(p.weight, c, 1)) +
+                               at_or(p.bias, c, 0));
+    }
+}
+BLOCK_KERNEL(channel_dots, norm_args, p)
+{
+    CHANNEL_SLICE;
+    A mean = at_or(p.mean, c, 0), sum = 0, dot = 0;
+    for (i64 i = begin + threadIdx.x; i < end; i += blockDim.x) {
+        A g = (A)value(p.grad[ELEMENT(i)]);
+        sum += g, dot += g * ((A)value(p.in[ELEMENT(i)]) - mean);
+    }
+    sum = block_sum(sum), dot = block_sum(dot);
+    if (threadIdx.x == 0) p.partial[2 * blockIdx.x] = sum, p.partial[2 * blockIdx.x + 1] = dot;
+}
+KERNEL(channel_sums, norm_args, p) /* factors go behind the slices' sums */
+{
+    EACH(c, p.channels)
+    {
+        A n = (A)(p.rows * p.inner), sum = 0, dot = 0, rstd = at_or(p.rstd, c, 0), *by = p.partial + 2 * p.channels * p.slices + 2 * c;
+        for (i64 s = 0; s < p.slices; s++) sum += p.partial[2 * (c * p.slices + s)], dot += p.partial[2 * (c * p.slices + s) + 1];
+        set(p.dweight, c, dot * rstd), set(p.dbias, c, sum);
+        by[0] = p.fixed ? (A)0 : rstd * rstd * dot / n, by[1] = p.fixed ? (A)0 : sum / n;
+    }
+}
+KERNEL(channel_slope, norm_args, p)
+{
+    EACH(i, p.rows * p.channels * p.inner)
+    {
+        i64      c = i / p.inner % p.channels;
+        const A *by = p.partial + 2 * p.channels * p.slices + 2 * c;
+        A        d = (A)value(p.grad[i]);
+        if (!p.fixed) d -= by[0] * ((A)value(p.in[i]) - at_or(p.mean, c, 0)) + by[1];
+        p.out[i] = made<T>::of(d * (at_or(p.rstd, c, 0) * at_or(p.weight, c, 1)));
+    }
+}

@@ -1,0 +1,87 @@
+/* Optimizer steps over many parameters at once (args.h: lc_step_args); formulas as in cpu/optim. T: parameters, U: gradients, V:
+ * states. VARIANT: the algorithm. A block has 1024 elements of one parameter. */
+enum { SGD, ADAM, ADAGRAD, RMSPROP, ADADELTA, ADAMAX, NADAM, RADAM, ASGD, RPROP };
+enum { L2 = 1, MOMENTUM = 2, FIRST = 4, NESTEROV = 8, AMSGRAD = 16, CENTERED = 32, RECTIFIED = 64 };
+typedef acc_of<T>::type A;
+enum { MOST = 20, PIECE = 1024 };
+struct numbers {
+    double   sign, decay, shrink, lr, beta1, beta2, eps, scale, extra;
+    unsigned variant;
+};
+struct steps_args {
+    int     n;
+    i64     block[MOST + 1]; /* the first block of each parameter */
+    i64     elements[MOST];
+    char   *lists[5][MOST];
+    numbers by[MOST];
+};
+__device__ inline A towards(A x, A to, A w) { return w < (A)0.5 ? x + w * (to - x) : to - (to - x) * (1 - w); }
+__device__ inline A larger(A a, A b) { return b > a || b != b ? b : a; }
+#define STATE(k)   ((V *)p.lists[k][t])
+#define GET(k)     ((A)value(STATE(k)[i]))
+#define PUT(k, v)  (STATE(k)[i] = made<V>::of(v))
+KERNEL(step, steps_args, p)
+{
+    int t = 0;
+    while (t + 1 < p.n && blockIdx.x >= p.block[t + 1]) t++;
+    const numbers &c = p.by[t];
+    A sign = (A)c.sign, decay = (A)c.decay, lr = (A)c.lr, shrink = (A)c.shrink, eps = (A)c.eps, scale = (A)c.scale;
+    i64 begin = (blockIdx.x - p.block[t]) * PIECE, end = begin + PIECE < p.elements[t] ? begin + PIECE : p.elements[t];
+    for (i64 i = begin + threadIdx.x; i < end; i += blockDim.x) {
+        T *at = (T *)p.lists[0][t] + i;
+        A  x = (A)value(*at), g = sign * (A)value(((const U *)p.lists[1][t])[i]);
+        if (c.variant & L2) g += decay * x;
+        if (VARIANT == SGD) {
+            if (c.variant & MOMENTUM) {
+                A b = c.variant & FIRST ? g : GET(2) * (A)c.beta1 + (A)c.beta2 * g;
+                PUT(2, b);
+                g = c.variant & NESTEROV ? g + (A)c.beta1 * b : b;
+            }
+            x -= lr * g;
+        } else if (VARIANT == ADAM || VARIANT == NADAM || VARIANT == RADAM) {
+            A first = towards(GET(2), g, (A)(1 - c.beta1)), second = GET(3) * (A)c.beta2 + (A)(1 - c.beta2) * g * g;
+            PUT(2, first), PUT(3, second);
+            if (VARIANT == ADAM) {
+                if (c.variant & AMSGRAD) second = larger(GET(4), second), PUT(4, second);
+                x = x * shrink - lr * first / (sqrt(second) * scale + eps);
+            } else if (VARIANT == NADAM) x = x * shrink - (lr * g + (A)c.extra * first) / (sqrt(second * scale) + eps);
+            else x = x * shrink - (c.variant & RECTIFIED ? lr * first * scale / (sqrt(second) + eps) : lr * first);
+        } else if (VARIANT == ADAMAX) {
+            A first = towards(GET(2), g, (A)(1 - c.beta1)), norm = larger(GET(3) * (A)c.beta2, (g < 0 ? -g : g) + eps);
+            PUT(2, first), PUT(3, norm);
+            x -= lr * first / norm;
+        } else if (VARIANT == ADAGRAD) {
+            A s = GET(2) + g * g;
+            PUT(2, s);
+            x -= lr * g / (sqrt(s) + eps);
+        } else if (VARIANT == RMSPROP) {
+            A rest = (A)(1 - c.beta1), second = GET(2) * (A)c.beta1 + rest * g * g, variance = second;
+            PUT(2, second);
+            if (c.variant & CENTERED) {
+                A average = towards(GET(3), g, rest);
+                PUT(3, average);
+                variance = second - average * average;
+            }
+            A moved = g / (sqrt(variance) + eps);
+            if (c.variant & MOMENTUM) moved = GET(4) * (A)c.beta2 + moved, PUT(4, moved);
+            x -= lr * moved;
+        } else if (VARIANT == ADADELTA) {
+            A rest = (A)(1 - c.beta1), second = GET(2) * (A)c.beta1 + rest * g * g, before = GET(3);
+            A moved = sqrt(before + eps) / sqrt(second + eps) * g;
+            PUT(2, second), PUT(3, before * (A)c.beta1 + rest * moved * moved);
+            x -= lr * moved;
+        } else if (VARIANT == ASGD) {
+            A a = GET(2);
+            x = x * shrink - lr * g;
+            PUT(2, c.extra == 1 ? x : a + (x - a) * (A)c.extra);
+        } else {
+            A agreement = g * GET(2), s = GET(3) * (agreement > 0 ? (A)c.beta2 : agreement < 0 ? (A)c.beta1 : (A)1);
+            s = s < eps ? eps : s;
+            s = s > (A)c.extra ? (A)c.extra : s;
+            g = agreement < 0 ? (A)0 : g;
+            PUT(3, s), PUT(2, g);
+            x -= g > 0 ? s : g < 0 ? -s : (A)0;
+        }
+        *at = made<T>::of(x);
+    }
+}

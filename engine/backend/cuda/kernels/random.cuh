@@ -1,0 +1,93 @@
+/* Random fills by Philox in the layout of PyTorch's CUDA kernels: G threads; thread t draws four words at a time, whose k-th
+ * belongs to element t + (4 round + k) G (float64 and wide integers: two draws of 64 bits). T: the elements; VARIANT: what is
+ * drawn. The numbers depend on G, hence on the GPU's model. */
+enum { UNIFORM, NORMAL, EXPONENTIAL, CAUCHY, LOG_NORMAL, GEOMETRIC, BERNOULLI, BERNOULLI_EACH, INTEGERS, SLOPES, KEYS };
+struct random_args {
+    T         *out;
+    const f32 *single; /* parameters per element, contiguous: one of them, or neither */
+    const f64 *twofold;
+    i64        n, threads;
+    u64        seed, offset;
+    double     a, b;
+    i64        low;
+    u64        range; /* 0: 2^64 */
+    int        pairs; /* two draws of 64 bits */
+    trouble   *word;
+};
+struct words {
+    u32 v[4];
+};
+__device__ inline words philox(u64 seed, u64 counter, u64 subsequence)
+{
+    u32 c0 = (u32)counter, c1 = (u32)(counter >> 32), c2 = (u32)subsequence, c3 = (u32)(subsequence >> 32), k0 = (u32)seed, k1 = (u32)(seed >> 32);
+    for (int r = 0; r < 10; r++) {
+        u32 high0 = __umulhi(0xD2511F53u, c0), low0 = 0xD2511F53u * c0, high1 = __umulhi(0xCD9E8D57u, c2), low1 = 0xCD9E8D57u * c2;
+        c0 = high1 ^ c1 ^ k0, c1 = low1, c2 = high0 ^ c3 ^ k1, c3 = low0;
+        k0 += 0x9E3779B9u, k1 += 0xBB67AE85u;
+    }
+    return words{ { c0, c1, c2, c3 } };
+}
+__device__ inline float  unit(u32 x) { return (float)x * 2.3283064e-10f + 2.3283064e-10f / 2.0f; } /* (0, 1] */
+__device__ inline double unit(u32 x, u32 y) { return (double)((u64)x ^ (u64)y << 21) * 1.1102230246251565e-16 + 1.1102230246251565e-16 / 2.0; }
+struct drawn {
+    double u[4];
+    u64    bits[4];
+};
+__device__ inline void normals(float x, float y, double *to)
+{
+    float s = sqrtf(-2.0f * logf(x)), v = y;
+    to[0] = (double)(s * sinf(v)), to[1] = (double)(s * cosf(v));
+}
+__device__ inline void store(const random_args &p, i64 i, double u, u64 bits)
+{
+    typedef acc_of<T>::type A;
+    double p_i = p.single ? (double)p.single[i] : p.twofold ? p.twofold[i] : p.a;
+    T      v;
+    if (VARIANT == UNIFORM) {
+        if (sizeof(T) == 8) v = made<T>::of(u * (p.b - p.a) + p.a);
+        else v = made<T>::of((float)u * (float)(p.b - p.a) + (float)p.a);
+        if ((double)value(v) == (double)value(made<T>::of(p.b))) v = made<T>::of(p.a);
+    } else if (VARIANT == NORMAL) v = sizeof(T) == 8 ? made<T>::of(u * p.b + p.a) : made<T>::of((float)u * (float)p.b + (float)p.a);
+    else if (VARIANT == LOG_NORMAL) v = made<T>::of(exp(u * p.b + p.a));
+    else if (VARIANT == EXPONENTIAL) {
+        double eps = sizeof(T) == 8 ? 2.220446049250313e-16 : 1.1920928955078125e-07;
+        v = made<T>::of(-1 / p.a * (u >= 1 - eps / 2 ? -eps / 2 : log(u)));
+    } else if (VARIANT == CAUCHY) v = made<T>::of(p.a + p.b * tan(3.14159265358979323846 * (u - 0.5)));
+    else if (VARIANT == GEOMETRIC) v = made<T>::of(ceil(log(u) / log1p(-p.a)));
+    else if (VARIANT == BERNOULLI) v = made<T>::of((i64)(sizeof(A) == 8 && sizeof(T) == 8 ? u < p_i : (float)u < (float)p_i));
+    else if (VARIANT == BERNOULLI_EACH) {
+        if (!(p_i >= 0 && p_i <= 1)) report(p.word, 3, 0, 0, 0);
+        v = made<T>::of((i64)(u <= p_i && p_i > 0));
+    } else if (VARIANT == SLOPES) v = made<T>::of(p_i > 0 ? 1.0 : u * (p.b - p.a) + p.a);
+    else if (VARIANT == KEYS) v = made<T>::of((i64)(bits >> 1));
+    else v = made<T>::of((i64)((p.range ? bits % p.range : bits) + (u64)p.low));
+    p.out[i] = v;
+}
+KERNEL(fill, random_args, p)
+{
+    i64 thread = blockIdx.x * (i64)blockDim.x + threadIdx.x;
+    int each = p.pairs ? 2 : 4;
+    if (thread >= p.threads) return;
+    for (i64 first = thread, round = 0; first < p.n; first += each * p.threads, round++) {
+        words  w = philox(p.seed, p.offset / 4 + (u64)round, (u64)thread);
+        double u[4];
+        u64    bits[4];
+        if (p.pairs) {
+            for (int k = 0; k < 2; k++)
+                u[k] = unit(w.v[2 * k], w.v[2 * k + 1]), bits[k] = (u64)w.v[2 * k] << 32 | w.v[2 * k + 1];
+            if (VARIANT == NORMAL || VARIANT == LOG_NORMAL) {
+                double s = sqrt(-2.0 * log(u[0])), v = 6.283185307179586 * u[1];
+                u[0] = s * sin(v), u[1] = s * cos(v);
+            }
+        } else {
+            for (int k = 0; k < 4; k++) u[k] = (double)unit(w.v[k]), bits[k] = w.v[k];
+            if (VARIANT == NORMAL || VARIANT == LOG_NORMAL)
+                for (int k = 0; k < 4; k += 2)
+                    normals(unit(w.v[k]), (float)w.v[k + 1] * (2.3283064e-10f * 6.2831855f) + 2.3283064e-10f * 6.2831855f / 2.0f, u + k);
+        }
+        for (int k = 0; k < each; k++) {
+            i64 i = first + k * p.threads;
+            if (i < p.n) store(p, i, u[k], bits[k]);
+        }
+    }
+}

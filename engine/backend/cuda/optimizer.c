@@ -1,0 +1,76 @@
+/* Optimizer steps: many parameters in one launch. Tensors of a parameter that do not lie alike are stepped in contiguous
+ * copies. */
+#include "driver.h"
+#include <string.h>
+
+enum { MOST = 20, PIECE = 1024 };
+typedef struct {
+    int             n;
+    int64_t         block[MOST + 1], elements[MOST];
+    char           *lists[LC_STEP_LISTS][MOST];
+    lc_step_numbers by[MOST];
+} steps_args; /* as in kernels/optimizer.cuh */
+CUDA_BODY(optimizer);
+
+static int flush(steps_args *p, const cuda_program *q)
+{
+    int rc = p->n ? cuda_blocks(q, p->block[p->n], 256, p) : 0;
+    p->n = 0, p->block[0] = 0;
+    return rc;
+}
+
+static bool lie_alike(const lc_step_args *a, int i)
+{
+    const lc_tensor *p = a->lists[0][i];
+    if (!lc_is_dense(p)) return false;
+    for (int k = 1; k < LC_STEP_LISTS; k++) {
+        const lc_tensor *t = a->lists[k] ? a->lists[k][i] : p;
+        if ((!t->is_contiguous || !p->is_contiguous) && memcmp(t->stride, p->stride, (size_t)p->ndim * sizeof *p->stride)) return false;
+    }
+    return true;
+}
+
+static int steps(UNUSED lc_op_id op, UNUSED lc_dtype compute, const void *args)
+{
+    const lc_step_args *a = args;
+    steps_args          p = { .n = 0 };
+    cuda_program        q = { &optimizer_body, "step", .variant = (int16_t)a->kind };
+    lc_tensor          *copies[LC_STEP_LISTS] = { 0 };
+    int                 rc = 0, device = -1;
+    for (int i = 0; i < a->n && rc == 0; i++) {
+        lc_tensor *t = a->lists[0][i], *x[LC_STEP_LISTS];
+        if (!t->numel) continue;
+        bool   alike = lie_alike(a, i);
+        int8_t type[CUDA_TYPES] = { CUDA_TYPE(t->dtype), CUDA_TYPE(a->lists[1][i]->dtype) };
+        for (int k = 2; k < LC_STEP_LISTS; k++)
+            if (a->lists[k]) type[2] = CUDA_TYPE(a->lists[k][i]->dtype);
+        if (!type[2]) type[2] = type[0];
+        for (int k = 2; k < LC_STEP_LISTS; k++)
+            if (a->lists[k] && CUDA_TYPE(a->lists[k][i]->dtype) != type[2])
+                rc = lc_fail_int(LC_NotImplementedError, "cuda: optimizer states of several dtypes");
+        if (rc == 0 && (p.n == MOST || (p.n && (memcmp(type, q.type, sizeof type) || device != t->device.index)))) rc = flush(&p, &q);
+        device = t->device.index;
+        if (rc < 0 || (rc = cuda_use(device)) < 0) break;
+        memcpy(q.type, type, sizeof type);
+        for (int k = 0; k < LC_STEP_LISTS && rc == 0; k++) {
+            x[k] = a->lists[k] ? a->lists[k][i] : NULL;
+            if (!x[k] || alike) continue;
+            lc_tensor *copy = lc_tensor_new((lc_dtype)x[k]->dtype, x[k]->device, x[k]->ndim, x[k]->shape);
+            rc = copy ? cuda_copy(copy, x[k]) : -1;
+            copies[k] = x[k] = copy;
+        }
+        for (int k = 0; k < LC_STEP_LISTS && rc == 0; k++) p.lists[k][p.n] = x[k] ? x[k]->data : NULL;
+        if (rc == 0) {
+            p.elements[p.n] = t->numel, p.by[p.n] = a->numbers[i];
+            p.block[p.n + 1] = p.block[p.n] + (t->numel + PIECE - 1) / PIECE, p.n++;
+        }
+        if (alike) continue;
+        if (rc == 0) rc = flush(&p, &q);
+        for (int k = 0; k < LC_STEP_LISTS; k++) {
+            if (rc == 0 && copies[k] && k != 1) rc = cuda_copy(a->lists[k][i], copies[k]);
+            if (copies[k]) lc_release(copies[k]), copies[k] = NULL;
+        }
+    }
+    return rc < 0 ? rc : flush(&p, &q);
+}
+CUDA_RUN(_fused_adam_, steps, CUDA_FLOATS) /* one kernel for all of them */

@@ -1,0 +1,180 @@
+/* Softmax, normalisations and cross entropy: a block per row, or slices of a channel that are summed in order. */
+#include "driver.h"
+#include "../../tensor/iter.h"
+
+#define DATA(t)       ((t) ? (t)->data : NULL)
+#define TYPE_OF(t, d) CUDA_TYPE((t) ? (lc_dtype)(t)->dtype : (d))
+static int threads_for(int64_t n) { return n >= 2048 ? 512 : n >= 512 ? 256 : n >= 128 ? 128 : 32; }
+
+/* ---- softmax ---- */
+enum { DIMS = 8 };
+typedef struct {
+    char   *out, *in, *y;
+    int64_t n, lines, step[3];
+    int     ndim;
+    int64_t shape[DIMS], stride[3][DIMS];
+} lines_args;
+CUDA_BODY(softmax);
+
+static int cuda_softmax(lc_op_id op, UNUSED lc_dtype compute, const void *args)
+{
+    const lc_softmax_args *a = args;
+    int variant = op == LC_OP_softmax ? 0 : op == LC_OP_log_softmax ? 1 : op == LC_OP__softmax_backward_data ? 2 : 3;
+    const lc_tensor *operand[3] = { a->out, a->in, variant >= 2 ? a->y : a->in };
+    int64_t          stride[3][LC_MAX_DIMS], shape[LC_MAX_DIMS];
+    int              kept = 0;
+    lines_args       p = { a->out->data, a->in->data, operand[2]->data, .n = 1, .step = { 1, 1, 1 } };
+    if (a->in->numel == 0) return 0;
+    if (cuda_use(a->out->device.index) < 0) return -1;
+    for (int d = 0; d < a->in->ndim; d++) {
+        bool along = d == a->dim;
+        if (along) p.n = a->in->shape[d];
+        else shape[kept] = a->in->shape[d];
+        for (int k = 0; k < 3; k++) *(along ? &p.step[k] : &stride[k][kept]) = operand[k]->stride[d];
+        kept += !along;
+    }
+    lc_iter it;
+    lc_iter_start(&it, kept, shape);
+    for (int k = 0; k < 3; k++) lc_iter_add_raw(&it, NULL, stride[k]);
+    lc_iter_prepare(&it, true);
+    if (it.ndim > DIMS) return lc_fail_int(LC_NotImplementedError, "softmax on cuda: more than %d dimensions", DIMS);
+    p.lines = it.numel, p.ndim = it.ndim;
+    for (int d = 0; d < it.ndim; d++) {
+        p.shape[d] = it.shape[d];
+        for (int k = 0; k < 3; k++) p.stride[k][d] = it.stride[k][d];
+    }
+    cuda_program q = { &softmax_body, "rows",
+                       .type = { CUDA_TYPE(a->out->dtype), CUDA_TYPE(a->in->dtype), CUDA_TYPE(operand[2]->dtype) },
+                       .variant = (int16_t)variant };
+    if (p.n <= 16 || (p.step[1] != 1 && p.lines >= 4096)) return q.kernel = "columns", cuda_map(&q, p.lines, &p);
+    return cuda_blocks(&q, p.lines, threads_for(p.n), &p);
+}
+CUDA_RUN(softmax, cuda_softmax, CUDA_FLOATS)
+CUDA_RUN(log_softmax, cuda_softmax, CUDA_FLOATS)
+CUDA_RUN(_softmax_backward_data, cuda_softmax, CUDA_FLOATS)
+CUDA_RUN(_log_softmax_backward_data, cuda_softmax, CUDA_FLOATS)
+
+/* ---- normalisations ---- */
+typedef struct {
+    void   *out, *mean, *rstd, *variance, *dweight, *dbias, *in, *grad, *weight, *bias;
+    int64_t rows, groups, channels, inner, slices;
+    double  eps;
+    int     centred, fixed;
+    void   *partial;
+} norm_args;
+CUDA_BODY(norm);
+
+static cuda_program start_norm(const lc_norm_args *a, norm_args *p)
+{
+    const lc_tensor *of[] = { a->rstd, a->mean, a->weight, a->bias, a->dweight, a->dbias }, *any = NULL;
+    for (int i = 0; i < 6 && !any; i++) any = of[i];
+    const lc_tensor *x = a->in ? a->in : a->grad;
+    *p = (norm_args){ DATA(a->out),    DATA(a->mean), DATA(a->rstd), DATA(a->variance), DATA(a->dweight),
+                      DATA(a->dbias),  DATA(a->in),   DATA(a->grad), DATA(a->weight),   DATA(a->bias),
+                      .rows = a->rows, .groups = a->groups ? a->groups : 1, .channels = a->channels, .inner = a->inner,
+                      .slices = 1,     .eps = a->eps, .centred = a->centred, .fixed = a->fixed };
+    return (cuda_program){ &norm_body, .type = { CUDA_TYPE(x->dtype), TYPE_OF(any, lc_working_dtype((lc_dtype)x->dtype)) } };
+}
+static size_t sum_bytes(lc_dtype dtype) { return dtype == LC_f64 ? 8 : 4; }
+
+static int norm_rows(UNUSED lc_op_id op, UNUSED lc_dtype compute, const void *args)
+{
+    norm_args    p;
+    cuda_program q = start_norm(args, &p);
+    const lc_norm_args *a = args;
+    if (!p.rows || !p.channels || !p.inner) return 0;
+    if (cuda_use(a->in->device.index) < 0) return -1;
+    q.kernel = "rows";
+    return cuda_blocks(&q, p.rows, threads_for(p.channels * p.inner), &p);
+}
+static int zero(const lc_tensor *t)
+{
+    return t && t->numel ? cuda_check(cuda.cuMemsetD8Async((cu_pointer)(uintptr_t)t->data, 0, (size_t)(t->numel * lc_size_of(t->dtype)), NULL), "cuMemsetD8Async") : 0;
+}
+static int norm_rows_backward(UNUSED lc_op_id op, UNUSED lc_dtype compute, const void *args)
+{
+    const lc_norm_args *a = args;
+    norm_args           p;
+    cuda_program        q = start_norm(a, &p);
+    cuda_scratch        scratch = { 0 };
+    int64_t             width = p.groups * p.channels, length = p.channels * p.inner;
+    int                 rc = 0;
+    if (cuda_use(a->in->device.index) < 0) return -1;
+    if (!p.rows || !length) return zero(a->dweight) < 0 ? -1 : zero(a->dbias);
+    if (a->out) q.kernel = "rows_slope", rc = cuda_blocks(&q, p.rows, threads_for(length), &p);
+    if (rc < 0 || !(a->dweight || a->dbias)) return rc;
+    if (p.inner > 1) return q.kernel = "group_sums", cuda_blocks(&q, width, threads_for(p.inner), &p);
+    int64_t blocks = (width + 31) / 32, times = p.rows / p.groups;
+    p.slices = 528 / blocks + 1;
+    if (p.slices > times / 32 + 1) p.slices = times / 32 + 1;
+    if (!(p.partial = cuda_scratch_new(&scratch, a->in->device.index, (size_t)(p.slices * 2 * width) * 8))) return -1;
+    q.kernel = "rows_sums", rc = cuda_blocks(&q, blocks * p.slices, 256, &p);
+    if (rc == 0) q.kernel = "rows_total", rc = cuda_map(&q, width, &p);
+    return cuda_scratch_free(&scratch), rc;
+}
+CUDA_RUN(_norm_rows, norm_rows, CUDA_FLOATS)
+CUDA_RUN(_norm_rows_backward, norm_rows_backward, CUDA_FLOATS)
+
+static int norm_channels(UNUSED lc_op_id op, UNUSED lc_dtype compute, const void *args)
+{
+    const lc_norm_args *a = args;
+    norm_args           p;
+    cuda_program        q = start_norm(a, &p);
+    cuda_scratch        scratch = { 0 };
+    int64_t             all = p.rows * p.inner, n = all * p.channels;
+    bool                reduces = a->grad ? true : !a->fixed;
+    int                 rc = 0;
+    const lc_tensor    *any = a->in ? a->in : a->grad;
+    if (!p.channels) return 0;
+    if (cuda_use(any->device.index) < 0) return -1;
+    p.slices = 528 / p.channels + 1;
+    if (p.slices > all / 2048 + 1) p.slices = all / 2048 + 1;
+    if (reduces && !(p.partial = cuda_scratch_new(&scratch, any->device.index, (size_t)(2 * p.channels * (p.slices + 1)) * 8)))
+        return -1;
+    if (reduces) q.kernel = a->grad ? "channel_dots" : "channel_moments", rc = cuda_blocks(&q, p.channels * p.slices, 256, &p);
+    if (rc == 0 && reduces) q.kernel = a->grad ? "channel_sums" : "channel_statistics", rc = cuda_map(&q, p.channels, &p);
+    if (rc == 0 && a->out && n) q.kernel = a->grad ? "channel_slope" : "channel_scale", rc = cuda_map(&q, n, &p);
+    return cuda_scratch_free(&scratch), rc;
+}
+CUDA_RUN(_norm_channels, norm_channels, CUDA_FLOATS)
+CUDA_RUN(_norm_channels_backward, norm_channels, CUDA_FLOATS)
+
+/* ---- cross entropy ---- */
+typedef struct {
+    void         *in, *out, *target, *weight, *grad, *loss, *lse, *total, *reduced;
+    int64_t       n, classes, lanes, ignored, shared_grad;
+    double        smoothing;
+    int           mean;
+    cuda_trouble *word;
+    void         *all_weights;
+} entropy_args;
+CUDA_BODY(cross_entropy);
+
+static int cross_entropy(UNUSED lc_op_id op, UNUSED lc_dtype compute, const void *args)
+{
+    const lc_cross_entropy_args *a = args;
+    int                          device = a->in->device.index, rc = 0;
+    lc_dtype                     work = lc_working_dtype((lc_dtype)a->in->dtype);
+    entropy_args p = { a->in->data, DATA(a->out), a->target->data, DATA(a->weight), DATA(a->grad), DATA(a->loss), DATA(a->lse),
+                       DATA(a->total), DATA(a->reduced), a->n, a->classes, a->lanes, a->ignored,
+                       .shared_grad = a->grad && a->grad->numel == 1, .smoothing = a->smoothing, .mean = a->mean };
+    cuda_program q = { &cross_entropy_body, .type = { CUDA_TYPE(a->in->dtype), CUDA_TYPE(work), TYPE_OF(a->reduced, LC_f32) } };
+    cuda_scratch scratch = { 0 };
+    int64_t      positions = a->n * a->lanes;
+    if (cuda_use(device) < 0) return -1;
+    p.word = cuda_trouble_word(device);
+    if (a->smoothing != 0) {
+        if (!(p.all_weights = cuda_scratch_new(&scratch, device, sum_bytes(work)))) return -1;
+        q.kernel = "weights", rc = cuda_blocks(&q, 1, 256, &p);
+    }
+    if (rc == 0 && a->out) q.kernel = "backward", rc = cuda_map(&q, positions * a->classes, &p);
+    else if (rc == 0) {
+        bool rows = a->lanes == 1 && a->classes > 32;
+        q.kernel = rows ? "forward_rows" : "forward_each";
+        rc = rows ? cuda_blocks(&q, positions, threads_for(a->classes), &p) : cuda_map(&q, positions, &p);
+        if (rc == 0) q.kernel = "sums", rc = cuda_blocks(&q, 1, 512, &p);
+    }
+    return cuda_scratch_free(&scratch), rc;
+}
+CUDA_RUN(_cross_entropy, cross_entropy, CUDA_FLOATS)
+CUDA_RUN(_cross_entropy_backward, cross_entropy, CUDA_FLOATS)

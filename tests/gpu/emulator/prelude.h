@@ -1,0 +1,117 @@
+/* What CUDA C++ gives a kernel, for a C++ compiler: the text of a program follows. Blocks run one after the other. In a
+ * BLOCK_KERNEL each thread is a fiber that runs until it waits; the emulator picks the next one at random. */
+#include <cstring>
+#include <math.h>
+#define int64_t  emulated_int64_t /* CUDA's are long long */
+#define uint64_t emulated_uint64_t
+#define uint16_t emulated_uint16_t
+struct emulated_dim3 {
+    unsigned x, y, z;
+};
+struct emulated_thread {
+    emulated_dim3 threadIdx, blockIdx, blockDim, gridDim;
+};
+extern "C" emulated_thread emulated_now;
+extern "C" void            emulated_block_barrier();
+extern "C" void            emulated_warp_exchange(const void *mine, void *theirs, int bytes, int lane);
+#define threadIdx     emulated_now.threadIdx
+#define blockIdx      emulated_now.blockIdx
+#define blockDim      emulated_now.blockDim
+#define gridDim       emulated_now.gridDim
+#define __device__
+#define __forceinline__ inline
+#define __restrict__
+#define __shared__    static
+#define __constant__  static
+#define __syncthreads emulated_block_barrier
+template <class V> V __shfl_xor_sync(unsigned, V v, int mask)
+{
+    V other;
+    emulated_warp_exchange(&v, &other, sizeof v, (int)(threadIdx.x % 32) ^ mask);
+    return other;
+}
+static inline float __int_as_float(int i)
+{
+    float f;
+    std::memcpy(&f, &i, 4);
+    return f;
+}
+static inline float    __uint_as_float(unsigned i) { return __int_as_float((int)i); }
+static inline unsigned __float_as_uint(float f)
+{
+    unsigned u;
+    std::memcpy(&u, &f, 4);
+    return u;
+}
+static inline int       __float_as_int(float f) { return (int)__float_as_uint(f); }
+static inline long long __double_as_longlong(double d)
+{
+    long long i;
+    std::memcpy(&i, &d, 8);
+    return i;
+}
+static inline double __longlong_as_double(long long i)
+{
+    double d;
+    std::memcpy(&d, &i, 8);
+    return d;
+}
+static inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((unsigned long long)a * b >> 32); }
+template <class V, class W> static V atomicAdd(V *p, W v)
+{
+    V old = *p;
+    *p = (V)(old + v);
+    return old;
+}
+template <class V> static V atomicCAS(V *p, V expected, V wanted)
+{
+    V old = *p;
+    if (old == expected) *p = wanted;
+    return old;
+}
+template <class V, class W> static V atomicMax(V *p, W v)
+{
+    V old = *p;
+    if ((V)v > old) *p = (V)v;
+    return old;
+}
+static inline void __threadfence() {}
+static inline float half_to_float(unsigned short h)
+{
+    _Float16 x;
+    std::memcpy(&x, &h, 2);
+    return (float)x;
+}
+static inline unsigned short float_to_half(float f)
+{
+    _Float16       x = (_Float16)f;
+    unsigned short h;
+    std::memcpy(&h, &x, 2);
+    return h;
+}
+static inline double erfinv(double x)
+{
+    if (!(x > -1 && x < 1)) return x == 1 ? HUGE_VAL : x == -1 ? -HUGE_VAL : NAN;
+    double w = -std::log((1 - x) * (1 + x)), y = 0.886 * x * (1 + 0.1 * w);
+    for (int i = 0; i < 60; i++) y -= (std::erf(y) - x) / (1.12837916709551257390 * std::exp(-y * y));
+    return y;
+}
+static inline float erfinv(float x) { return (float)erfinv((double)x); }
+static inline float  rsqrt(float x) { return 1 / std::sqrt(x); }
+static inline double rsqrt(double x) { return 1 / std::sqrt(x); }
+#undef INFINITY
+#undef NAN
+struct emulated_kernel {
+    int bytes;
+    bool waits;
+    void (*body)(const void *args);
+};
+#define EMULATED(name, args, p, waits)                                                                                         \
+    static void                      name##_body(const args &p);                                                               \
+    static void                      name##_call(const void *a) { name##_body(*(const args *)a); }                             \
+    extern "C" const emulated_kernel name;                                                                                     \
+    const emulated_kernel            name = { (int)sizeof(args), waits, name##_call };                                         \
+    static void                      name##_body(const args &p)
+#define KERNEL(name, args, p)       EMULATED(name, args, p, false)
+#define BLOCK_KERNEL(name, args, p) EMULATED(name, args, p, true)
+#line 1 "lucid.cu"
