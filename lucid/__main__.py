@@ -24,6 +24,11 @@ def report():
     yield "instruction set", lucid._C._isa()
     yield "threads", str(lucid.get_num_threads())
     yield "CUDA devices", str(lucid.cuda.device_count())
+    for i in range(lucid.cuda.device_count()):
+        device = lucid.cuda.get_device_properties(i)
+        yield f"cuda:{i}", f"{device.name}, {device.total_memory / 2**30:.0f} GiB, sm_{device.major}{device.minor}"
+    for library in lucid._C._cuda_libraries() if lucid.cuda.device_count() else ():
+        yield tuple(library.split(": ", 1))
     yield "LAPACK", lucid._C._lapack_path() or "none: own kernels; install scipy-openblas32, or set LUCID_LAPACK"
 
 

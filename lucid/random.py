@@ -1,8 +1,10 @@
 """The default random stream: `default_generator`, PyTorch's CPU stream for the same seed."""
 
-from ._C import default_generator
+from ._C import _cuda_generator, default_generator
 
 __all__ = ["default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
+
+_GPUS = 16  # generators, whether there are devices or not: a seed set before the first use counts
 
 
 def manual_seed(seed):
@@ -13,6 +15,8 @@ def manual_seed(seed):
     >>> (a == b).all()
     tensor(True)
     """
+    for index in range(_GPUS):
+        _cuda_generator(index).manual_seed(int(seed))
     return default_generator.manual_seed(int(seed))
 
 
@@ -65,11 +69,9 @@ class fork_rng:
     """
 
     def __init__(self, devices=None, enabled=True, *, device_type="cuda"):
-        if devices:
-            raise NotImplementedError(
-                f"fork_rng: only the CPU's stream can be forked, got devices={devices} of type {device_type}"
-            )
-        self.enabled = enabled
+        if device_type != "cuda":
+            raise NotImplementedError(f"fork_rng: there are no random streams of type {device_type}")
+        self.enabled, self.devices = enabled, devices
 
     def __call__(self, function):
         """As a decorator: every call in a stream of its own."""
@@ -77,14 +79,24 @@ class fork_rng:
 
         @wraps(function)
         def forked(*args, **kwargs):
-            with fork_rng(enabled=self.enabled):
+            with fork_rng(self.devices, self.enabled):
                 return function(*args, **kwargs)
 
         return forked
 
     def __enter__(self):
-        self._state = get_rng_state() if self.enabled else None
+        if not self.enabled:
+            return
+        from . import cuda
+
+        devices = range(_GPUS) if self.devices is None else self.devices
+        self._on_devices = [(device, cuda.get_rng_state(device)) for device in devices]
+        self._state = get_rng_state()
 
     def __exit__(self, *error):
         if self.enabled:
+            from . import cuda
+
             set_rng_state(self._state)
+            for device, state in self._on_devices:
+                cuda.set_rng_state(state, device)

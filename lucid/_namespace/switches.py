@@ -9,8 +9,8 @@ _warn_always = False
 
 
 def set_float32_matmul_precision(precision):
-    """Allow float32 products to be computed with less precision ("high", "medium") or not ("highest").
-    The CPU's products are always computed in float32: the setting is kept, and can be read.
+    """Allow float32 products on a GPU to round their factors to TF32 ("high", "medium") or not ("highest").
+    The CPU's products are always computed in float32.
 
     >>> lucid.set_float32_matmul_precision("high")
     >>> lucid.get_float32_matmul_precision()
@@ -22,6 +22,7 @@ def set_float32_matmul_precision(precision):
         raise RuntimeError(f"set_float32_matmul_precision expects a str, but got {type(precision).__name__}")
     if precision in ("highest", "high", "medium"):
         _precision = precision
+        _C._cuda_set_tf32(precision != "highest")
     else:
         from warnings import warn
 

@@ -1,4 +1,4 @@
-"""PyTorch's settings for CUDA devices: they are kept and change nothing here.
+"""PyTorch's settings for CUDA devices. `matmul.allow_tf32` chooses the precision of float32 products; the others are kept.
 
 >>> lucid.backends.cuda.matmul.allow_tf32 = True
 >>> lucid.backends.cuda.matmul.allow_tf32
@@ -9,6 +9,7 @@ True
 import sys
 
 from .. import cuda
+from .._namespace import switches
 from ._switch import kept
 
 __all__ = [
@@ -33,12 +34,20 @@ class _Matmul:
         "allow_bf16_reduced_precision_reduction",
         "allow_fp16_accumulation",
         "allow_fp16_reduced_precision_reduction",
-        "allow_tf32",
     )
 
     def __init__(self):
-        self.allow_tf32 = self.allow_fp16_accumulation = False
+        self.allow_fp16_accumulation = False
         self.allow_fp16_reduced_precision_reduction = self.allow_bf16_reduced_precision_reduction = True
+
+    @property
+    def allow_tf32(self):
+        """Whether float32 products may round their factors to TF32: `set_float32_matmul_precision`."""
+        return switches.get_float32_matmul_precision() != "highest"
+
+    @allow_tf32.setter
+    def allow_tf32(self, allowed):
+        switches.set_float32_matmul_precision("high" if allowed else "highest")
 
 
 matmul = _Matmul()

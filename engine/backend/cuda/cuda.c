@@ -57,7 +57,5 @@ static const lc_backend lc_cuda = {
     .device_count = cuda_device_count,
 };
 
-char *lc_cuda_kernel_text(int i) { return cuda_elementwise_text(&i); }
-
 static const lc_backend                 *open_cuda(void) { return cuda_use(0) < 0 ? NULL : &lc_cuda; }
 static __attribute__((constructor)) void register_cuda(void) { lc_backend_openers[LC_CUDA] = open_cuda; }

@@ -179,3 +179,26 @@ int cuda_launch(cu_function f, int64_t blocks, int threads, const void *args)
         return cuda_check(cuda.cuCtxSynchronize(), "a kernel") < 0 ? -1 : cuda_raise_trouble(current);
     return 0;
 }
+
+/* ---- what the host language asks ---- */
+int lc_cuda_device_info(int index, lc_cuda_info *info)
+{
+    size_t bytes = 0;
+    if (cuda_use(index) < 0) return -1;
+    *info = (lc_cuda_info){ .major = cuda_attribute(index, 75), .minor = cuda_attribute(index, 76), .processors = cuda_attribute(index, 16) };
+    info->threads_per_processor = cuda_attribute(index, 39), info->l2_bytes = cuda_attribute(index, 38);
+    cuda.cuDriverGetVersion(&info->driver);
+    if (cuda_check(cuda.cuDeviceGetName(info->name, sizeof info->name, index), "cuDeviceGetName") < 0) return -1;
+    if (cuda_check(cuda.cuDeviceTotalMem_v2(&bytes, index), "cuDeviceTotalMem") < 0) return -1;
+    return info->total_memory = (int64_t)bytes, 0;
+}
+int lc_cuda_memory_info(int index, int64_t *unused, int64_t *total)
+{
+    size_t rest = 0, all = 0;
+    if (cuda_use(index) < 0 || cuda_check(cuda.cuMemGetInfo_v2(&rest, &all), "cuMemGetInfo") < 0) return -1;
+    return *unused = (int64_t)rest, *total = (int64_t)all, 0;
+}
+void lc_cuda_load_libraries(void)
+{
+    if (cuda_device_count() > 0 && cuda_use(0) == 0) cuda_need_nvrtc(), cuda_blas(0);
+}

@@ -5,6 +5,7 @@
  * stream per device, the default one; calls enqueue and return. */
 #pragma once
 #include "../args.h"
+#include "report.h"
 
 typedef int      cu_result;
 typedef uint64_t cu_pointer; /* device address */
@@ -69,7 +70,6 @@ int           cuda_check(cu_result result, const char *what); /* 0, or -1 with t
 int           cuda_attribute(int index, int attribute);
 int           cuda_need_nvrtc(void);
 cublas_handle cuda_blas(int index);              /* NULL: there is none; no error is set */
-const char   *cuda_library_report(int i, char text[512]); /* lines of `python -m lucid`; NULL past the last */
 /* A library of CUDA by its soname: in LUCID_CUDA_PATH, where the system looks, in nvidia-* wheels, in /usr/local/cuda. */
 void *cuda_library(const char *const *sonames, const char *what, const char *wheel);
 
@@ -115,8 +115,6 @@ typedef struct {
 } cuda_scratch;
 void *cuda_scratch_new(cuda_scratch *s, int device, size_t bytes); /* NULL after lc_fail */
 void  cuda_scratch_free(cuda_scratch *s);
-void  cuda_empty_cache(void);
-void  cuda_memory_numbers(int64_t out[8]); /* cached bytes and blocks, calls to the driver, retries */
 
 /* Whole-call kernels register themselves at load, as the CPU's do: bit d of dtypes: dtype d is supported. */
 typedef int (*cuda_run)(lc_op_id op, lc_dtype compute, const void *args);

@@ -93,14 +93,21 @@ static void put_number(double *f, int64_t *i, const lc_tensor *t) /* a scalar, o
     }
 }
 
-/* The variant of a program: its row (0: identity) and which inputs are numbers. Types: T computing, U output, then inputs. */
+/* The variant of a program: how it walks, its row (0: identity) and which inputs are numbers. One program has one kernel: that
+ * compiles fastest. Types: T computing, U output, then inputs. */
+enum { FLAT, FLAT4, NEAR_WALK, FAR_WALK };
+static const char *const walks[] = { "flat", "flat4", "near_walk", "far_walk" };
+enum { ROW_BITS = 9 };
+static int16_t variant_of(int walk, int64_t row, unsigned numbers) { return (int16_t)(walk << (ROW_BITS + 4) | (int)row << 4 | (int)numbers); }
+_Static_assert(ROWS < 1 << ROW_BITS, "a row fits the variant");
 static int lines(const cuda_program *p, char *to, size_t room)
 {
-    const row  *r = p->variant >> 4 ? &rows[(p->variant >> 4) - 1] : &identity;
+    int         at = p->variant >> 4 & ((1 << ROW_BITS) - 1);
+    const row  *r = at ? &rows[at - 1] : &identity;
     const char *work = type_names[p->type[0] - 1];
     int         n_in = 0, n;
     while (n_in < 4 && p->type[2 + n_in]) n_in++;
-    n = snprintf(to, room, "typedef %s R; enum { N_IN = %d };\n", strcmp(work, "b8") ? work : "u8", n_in);
+    n = snprintf(to, room, "#define WALK %d\ntypedef %s R; enum { N_IN = %d };\n", p->variant >> (ROW_BITS + 4) & 3, strcmp(work, "b8") ? work : "u8", n_in);
     for (int k = 1; k < OPERANDS; k++) {
         bool number = k > n_in || p->variant >> (k - 1) & 1;
         n += snprintf(to + n, room - (size_t)n, "typedef %s IN_%d; typedef %s SEEN_%d; enum { IS_NUMBER_%d = %d };\n",
@@ -136,7 +143,7 @@ static int launch(const row *r, lc_dtype compute, lc_tensor *out, lc_tensor *con
         } else lc_iter_add(&it, in[k]);
     }
     lc_iter_prepare(&it, true);
-    p.variant = (int16_t)((r == &identity ? 0 : r - rows + 1) << 4 | numbers);
+    int64_t row = r == &identity ? 0 : r - rows + 1;
     bool    flat = it.ndim <= 1, aligned = true;
     int64_t extent = 0;
     for (int k = 0; k <= n_in; k++) {
@@ -151,7 +158,8 @@ static int launch(const row *r, lc_dtype compute, lc_tensor *out, lc_tensor *con
         flat_args a = { .n = it.numel };
         for (int k = 0; k <= n_in; k++) a.data[k] = it.ptr[k];
         memcpy(a.f, f, sizeof f), memcpy(a.i, i, sizeof i);
-        p.kernel = aligned ? "flat4" : "flat";
+        int walk = aligned ? FLAT4 : FLAT;
+        p.kernel = walks[walk], p.variant = variant_of(walk, row, numbers);
         return cuda_map(&p, aligned ? (it.numel + 3) / 4 : it.numel, &a);
     }
     if (it.ndim <= NEAR_DIMS && extent < INT32_MAX && it.numel < INT32_MAX) {
@@ -162,7 +170,7 @@ static int launch(const row *r, lc_dtype compute, lc_tensor *out, lc_tensor *con
             for (int d = 0; d < it.ndim; d++) a.stride[k][d] = (int32_t)it.stride[k][d];
         }
         memcpy(a.f, f, sizeof f), memcpy(a.i, i, sizeof i);
-        p.kernel = "near_walk";
+        p.kernel = walks[NEAR_WALK], p.variant = variant_of(NEAR_WALK, row, numbers);
         return cuda_map(&p, it.numel, &a);
     }
     if (it.ndim > DIMS)
@@ -174,7 +182,7 @@ static int launch(const row *r, lc_dtype compute, lc_tensor *out, lc_tensor *con
         for (int d = 0; d < it.ndim; d++) a.stride[k][d] = it.stride[k][d];
     }
     memcpy(a.f, f, sizeof f), memcpy(a.i, i, sizeof i);
-    p.kernel = "far_walk";
+    p.kernel = walks[FAR_WALK], p.variant = variant_of(FAR_WALK, row, numbers);
     return cuda_map(&p, it.numel, &a);
 }
 
@@ -223,7 +231,8 @@ char *cuda_elementwise_text(int *i)
             if (!(rows[r].types >> dt & 1) || lc_is_complex(dt) || (*i)-- > 0) continue;
             bool         same = !strcmp(rows[r].result, "R");
             int8_t       t = CUDA_TYPE(dt);
-            cuda_program p = { &body, "flat", .variant = (int16_t)((r + 1) << 4 | 4) };
+            int          walk = (int)((r + (size_t)dt) % 4); /* every walk with many rows and types */
+            cuda_program p = { &body, walks[walk], .variant = variant_of(walk, (int64_t)r + 1, 4) };
             const int8_t types[CUDA_TYPES] = { t, same ? t : CUDA_TYPE(LC_b8), rows[r].select ? CUDA_TYPE(LC_b8) : t, t, t, t };
             memcpy(p.type, types, sizeof types);
             return cuda_program_text(&p);

@@ -80,7 +80,7 @@ void *cuda_library(const char *const *sonames, const char *what, const char *whe
                    what, sonames[0], strcmp(wheel, "cudnn") ? strcmp(wheel, "cublas") ? "cuda-nvrtc" : "cublas" : "cudnn-cu13");
 }
 
-const char *cuda_library_report(int i, char text[512])
+const char *lc_cuda_library(int i, char text[512])
 {
     if (i < 0 || i >= LIBRARIES || !loaded[i].what) return NULL;
     snprintf(text, 512, "%s: %.480s", loaded[i].what, loaded[i].path);

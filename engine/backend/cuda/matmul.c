@@ -8,6 +8,7 @@ typedef struct {
     int     accumulate;
 } product;
 CUDA_BODY(matmul);
+bool lc_cuda_tf32;
 
 /* cuBLAS is column-major: the row-major product out = a b is out^T = b^T a^T there. An operand fits if one of its strides is
  * 1. */
@@ -42,7 +43,7 @@ static int by_blas(int device, cuda_matrix out, cuda_matrix a, cuda_matrix b, in
     double      alpha64 = scale, beta64 = accumulate;
     bool        wide = a.dtype == LC_f64;
     const void *by = wide ? (void *)&alpha64 : &alpha, *keep = wide ? (void *)&beta64 : &beta;
-    int         compute = wide ? 70 : 68; /* CUBLAS_COMPUTE_64F, _32F */
+    int         compute = wide ? 70 : a.dtype == LC_f32 && lc_cuda_tf32 ? 77 : 68; /* CUBLAS_COMPUTE_64F, _32F_FAST_TF32, _32F */
     int rc = cuda.cublasGemmStridedBatchedEx(blas, tb, ta, (int)n, (int)m, (int)k, by, b.data, type, ldb, b.batch, a.data, type,
                                              lda, a.batch, keep, out.data, to, ldc, out.batch, (int)batch, compute, -1);
     return rc == 0 ? 0 : rc == 15 /* NOT_SUPPORTED */ ? 1 : lc_fail_int(LC_LucidError, "cuBLAS: the product failed with status %d", rc);

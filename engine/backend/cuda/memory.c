@@ -39,7 +39,7 @@ static block *take(size_t bytes, int device)
     return b;
 }
 
-void cuda_empty_cache(void)
+void lc_cuda_empty_cache(void)
 {
     pthread_mutex_lock(&lock);
     for (int i = 0; i < BINS; i++)
@@ -81,7 +81,7 @@ static int cuda_alloc(lc_storage *s)
         if (!(b = malloc(sizeof *b))) return lc_fail_int(LC_OutOfMemory, "out of memory: block header");
         *b = (block){ .bytes = bytes, .device = s->device.index };
         if (cuda.cuMemAlloc_v2(&b->p, bytes) != 0) {
-            cuda_empty_cache();
+            lc_cuda_empty_cache();
             if (cuda_use(s->device.index) < 0 || cuda.cuMemAlloc_v2(&b->p, bytes) != 0)
                 return free(b), out_of_memory(s->bytes, s->device.index);
             retries++;
@@ -106,7 +106,7 @@ void cuda_scratch_free(cuda_scratch *s)
     if (s->s.data) keep(&s->s), s->s.data = NULL;
 }
 
-void cuda_memory_numbers(int64_t out[8])
+void lc_cuda_memory_numbers(int64_t out[8])
 {
     pthread_mutex_lock(&lock);
     const int64_t numbers[8] = { cached_bytes, cached_blocks, driver_allocs, driver_frees, retries, reserved, most_reserved, 0 };

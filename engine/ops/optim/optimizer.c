@@ -61,6 +61,10 @@ static int lists_fit(const lc_record *call, const algorithm *a)
             if (!lc_is_floating(v->ts[i]->dtype))
                 return lc_fail_int(LC_DtypeMismatch, "%s: expected floating point tensors, got %s", call->op->name,
                                    lc_dtypes[v->ts[i]->dtype].name);
+            if (!lc_same_device(v->ts[i]->device, self->ts[i]->device))
+                return lc_fail_int(LC_DeviceMismatch, "%s: parameter %d is on %s, but its %s is on %s", call->op->name, i,
+                                   lc_device_names[self->ts[i]->device.kind], call->op->args->params[k].name,
+                                   lc_device_names[v->ts[i]->device.kind]);
             if (!lc_same_shape(v->ts[i], self->ts[i]))
                 return lc_fail_int(LC_ShapeMismatch, "%s: parameter %d has shape %s, but in %s it is %s", call->op->name, i,
                                    LC_SIZES(self->ts[i]->shape, self->ts[i]->ndim), call->op->args->params[k].name,

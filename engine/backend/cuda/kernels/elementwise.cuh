@@ -13,10 +13,12 @@ struct flat_args {
 };
 #define GIVEN(k) IS_NUMBER_##k ? number<SEEN_##k>(p.f[k], p.i[k])
 #define PLAIN(k) (GIVEN(k) : seen<SEEN_##k>(((const IN_##k *)p.data[k])[i]))
+#if WALK == 0
 KERNEL(flat, flat_args, p) /* every operand is contiguous, or a number */
 {
     EACH(i, p.n) ((U *)p.data[0])[i] = made<U>::of(f(PLAIN(1), PLAIN(2), PLAIN(3), PLAIN(4)));
 }
+#elif WALK == 1
 #define WIDE(k)                                                                                                                \
     four<IN_##k> x##k;                                                                                                         \
     if (N_IN >= k && !IS_NUMBER_##k) x##k = ((const four<IN_##k> *)p.data[k])[at]
@@ -38,6 +40,7 @@ KERNEL(flat4, flat_args, p) /* so aligned that four elements move at once */
     if (i < p.n) ((U *)p.data[0])[i] = made<U>::of(f(PLAIN(1), PLAIN(2), PLAIN(3), PLAIN(4)));
 }
 
+#else
 enum { NEAR_DIMS = 8 };
 struct near_args {
     u32    n;
@@ -49,6 +52,7 @@ struct near_args {
     i64    i[OPERANDS];
 };
 #define AT(k) (GIVEN(k) : seen<SEEN_##k>(*(const IN_##k *)(p.data[k] + offset[k])))
+#if WALK == 2
 KERNEL(near_walk, near_args, p) /* any strides; offsets fit 32 bits */
 {
     for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < p.n; i += gridDim.x * blockDim.x) {
@@ -63,6 +67,7 @@ KERNEL(near_walk, near_args, p) /* any strides; offsets fit 32 bits */
     }
 }
 
+#endif
 struct far_args {
     i64    n;
     int    ndim;
@@ -71,6 +76,7 @@ struct far_args {
     double f[OPERANDS];
     i64    i[OPERANDS];
 };
+#if WALK == 3
 KERNEL(far_walk, far_args, p)
 {
     EACH(i, p.n)
@@ -84,3 +90,5 @@ KERNEL(far_walk, far_args, p)
         *(U *)(p.data[0] + offset[0]) = made<U>::of(f(AT(1), AT(2), AT(3), AT(4)));
     }
 }
+#endif
+#endif

@@ -1,0 +1,69 @@
+/* Programs for a test that every kernel text compiles (tools/check_cuda_text.py): each body with the types it is used with. */
+#include "driver.h"
+#include <string.h>
+
+#define F32 CUDA_TYPE(LC_f32)
+#define F64 CUDA_TYPE(LC_f64)
+#define B16 CUDA_TYPE(LC_bf16)
+#define H16 CUDA_TYPE(LC_f16)
+#define I64 CUDA_TYPE(LC_i64)
+#define I32 CUDA_TYPE(LC_i32)
+#define U8  CUDA_TYPE(LC_u8)
+#define B8  CUDA_TYPE(LC_b8)
+#define EACH_BODY(X)                                                                                                           \
+    X(reduce)                                                                                                                  \
+    X(softmax)                                                                                                                 \
+    X(norm)                                                                                                                    \
+    X(cross_entropy) X(matmul) X(index) X(embedding) X(optimizer) X(pool) X(conv) X(attention) X(moves) X(scan) X(sort)        \
+        X(random) X(multinomial) X(rnn)
+#define X(name) CUDA_BODY(name);
+EACH_BODY(X)
+#undef X
+static const struct {
+    const cuda_body *body;
+    int16_t          first, last; /* variants */
+    int8_t           type[4][CUDA_TYPES];
+} list[] = {
+    { &reduce_body, 0, 21, { { F32, F32, F32 }, { B16, B16, F32 }, { F64, F64, F64 } } },
+    { &reduce_body, 0, 0, { { I32, I64, I64 }, { B8, I64, I64 } } },
+    { &reduce_body, 10, 11, { { B8, B8, I64 }, { F32, B8, F32 } } },
+    { &softmax_body, 0, 3, { { F32, F32, F32 }, { B16, B16, B16 }, { F64, F64, F64 } } },
+    { &norm_body, 0, 0, { { F32, F32 }, { B16, F32 }, { H16, F32 }, { F64, F64 } } },
+    { &cross_entropy_body, 0, 0, { { F32, F32, F32 }, { B16, F32, B16 }, { F64, F64, F64 } } },
+    { &matmul_body, 0, 1, { { F32, F32, F32 }, { F32, B16, B16 }, { I64, I64, I64 }, { H16, H16, H16 } } },
+    { &index_body, 0, 1, { { U8 }, { CUDA_TYPE(LC_u16) }, { CUDA_TYPE(LC_u64) }, { CUDA_TYPE(LC_c128) } } },
+    { &index_body, 2, 5, { { F32 }, { F64 }, { B16 }, { I64 } } },
+    { &index_body, 2, 5, { { B8 }, { U8 }, { CUDA_TYPE(LC_i16) } } },
+    { &embedding_body, 0, 0, { { U8 }, { CUDA_TYPE(LC_c128) } } },
+    { &embedding_body, 1, 1, { { F32 }, { F64 } } },
+    { &optimizer_body, 0, 9, { { F32, F32, F32 }, { B16, B16, F32 }, { F64, F64, F64 } } },
+    { &pool_body, 0, 1, { { F32 }, { F64 } } },
+    { &pool_body, 0, 0, { { I64 } } },
+    { &conv_body, 0, 2, { { F32, F32, F32 }, { B16, B16, F32 }, { F64, F64, F64 } } },
+    { &attention_body, 0, 0, { { F32, F32, F32, F32, F32 }, { B16, F32, B16, B16, F32 } } },
+    { &attention_body, 1, 1, { { F32, F32, B8, F32, F32 } } },
+    { &moves_body, 0, 0, { { U8 }, { CUDA_TYPE(LC_c128) } } },
+    { &moves_body, 1, 1, { { F32 }, { B16 }, { I64 } } },
+    { &scan_body, 0, 4, { { F32 }, { F64 } } },
+    { &scan_body, 0, 3, { { I64 } } },
+    { &sort_body, 0, 1, { { F32 }, { B16 }, { I64 }, { B8 } } },
+    { &random_body, 0, 10, { { F32 }, { F64 }, { B16 }, { I64 } } },
+    { &random_body, 6, 8, { { B8 } } },
+    { &multinomial_body, 0, 0, { { F32 }, { F64 } } },
+    { &rnn_body, 0, 3, { { F32 }, { F64 } } },
+};
+
+char *lc_cuda_kernel_text(int i)
+{
+    char *text = cuda_elementwise_text(&i);
+    if (text) return text;
+    for (size_t e = 0; e < sizeof list / sizeof *list; e++)
+        for (int16_t v = list[e].first; v <= list[e].last; v++)
+            for (int t = 0; t < 4 && list[e].type[t][0]; t++)
+                if (i-- == 0) {
+                    cuda_program p = { list[e].body, "", .variant = v };
+                    memcpy(p.type, list[e].type[t], sizeof p.type);
+                    return cuda_program_text(&p);
+                }
+    return NULL;
+}

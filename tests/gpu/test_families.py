@@ -1,0 +1,309 @@
+"""Every kernel family of the CUDA backend against the CPU: results and gradients. Runs on a GPU, or on the emulation
+(test_emulated.py)."""
+
+import copy
+
+import pytest
+
+import lucid
+import lucid.nn.functional as F
+from lucid import nn
+
+pytestmark = pytest.mark.skipif(not lucid.cuda.is_available(), reason="no CUDA device")
+
+
+def drawn(*shape):
+    return lucid.randn(*shape)
+
+
+def labels(n, classes):
+    return lucid.arange(n) * 7 % classes
+
+
+def on(module, x):
+    return copy.deepcopy(module).to(x.device)(x)
+
+
+def first_of(module):
+    return lambda x: on(module, x)[0]
+
+
+def causal(q, k, v):
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+def masked(q, k, v):
+    mask = lucid.ones(q.shape[-2], k.shape[-2], dtype=lucid.bool, device=q.device).tril()
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+
+lucid.manual_seed(0)
+SPARSE_LABELS = lucid.tensor([1, 0, 4, 2, -100])
+CASES = {
+    # rows
+    "softmax": (lambda x: F.softmax(x, -1), drawn(5, 300)),
+    "softmax of columns": (lambda x: F.softmax(x, 0), drawn(5, 30)),
+    "log_softmax": (lambda x: F.log_softmax(x, -1), drawn(3, 40)),
+    "layer_norm": (lambda x, w, b: F.layer_norm(x, (70,), w, b), drawn(6, 70), drawn(70), drawn(70)),
+    "rms_norm": (lambda x, w: F.rms_norm(x, (70,), w), drawn(6, 70), drawn(70)),
+    "group_norm": (lambda x, w, b: F.group_norm(x, 2, w, b), drawn(3, 4, 5, 5), drawn(4), drawn(4)),
+    "batch_norm": (lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True), drawn(3, 4, 5, 5), drawn(4), drawn(4)),
+    "batch_norm of vectors": (lambda x, w: F.batch_norm(x, None, None, w, training=True), drawn(33, 4), drawn(4)),
+    "cross_entropy": (lambda x, t: F.cross_entropy(x, t), drawn(5, 40), SPARSE_LABELS),
+    "cross_entropy smoothed": (
+        lambda x, t, w: F.cross_entropy(x, t, weight=w.detach().abs(), label_smoothing=0.1),
+        drawn(5, 7),
+        SPARSE_LABELS,
+        drawn(7),
+    ),
+    "cross_entropy of images": (lambda x, t: F.cross_entropy(x, t, reduction="none"), drawn(2, 5, 3, 3), labels(18, 5).reshape(2, 3, 3)),
+    # reductions
+    "sum of all": (lambda x: x.sum(), drawn(50000)),
+    "sum of columns": (lambda x: x.sum(0), drawn(5000, 3)),
+    "mean": (lambda x: x.mean(1), drawn(7, 13)),
+    "var": (lambda x: x.var(0), drawn(70, 40)),
+    "std": (lambda x: x.std(), drawn(7, 130)),
+    "prod": (lambda x: x.prod(1), drawn(7, 13)),
+    "amax": (lambda x: x.amax((0, 2)), drawn(7, 13, 9)),
+    "max": (lambda x: tuple(x.max(1)), drawn(7, 30)),
+    "min": (lambda x: tuple(x.min(0)), drawn(70, 30)),
+    "argmax": (lambda x: x.argmax(), drawn(7, 300)),
+    "logsumexp": (lambda x: x.logsumexp(1), drawn(7, 130)),
+    "norms": (lambda x: (x.norm(), x.norm(1, dim=0), x.norm(float("inf"))), drawn(7, 100)),
+    "any, all, count": (lambda x: ((x > 1).any(1), (x > -3).all(), lucid.count_nonzero(x > 0)), drawn(7, 30)),
+    # indices
+    "embedding": (lambda w, i: F.embedding(i, w, padding_idx=2), drawn(6, 5), lucid.tensor([[0, 2, 5], [1, 1, 1]])),
+    "embedding_bag": (
+        lambda w, i, o: F.embedding_bag(i, w, o, mode="sum"),
+        drawn(6, 5),
+        lucid.tensor([0, 2, 5, 1, 1, 1]),
+        lucid.tensor([0, 2]),
+    ),
+    "gather": (lambda x, i: x.gather(1, i), drawn(4, 6), labels(12, 6).reshape(4, 3)),
+    "scatter_add": (lambda x, i, s: x.scatter_add(1, i, s), drawn(4, 6), labels(12, 2).reshape(4, 3), drawn(4, 3)),
+    "index_select": (lambda x, i: x.index_select(0, i), drawn(4, 6), lucid.tensor([1, 1, 3])),
+    "x[i, j]": (lambda x, i: x[i, i + 1], drawn(4, 6), lucid.tensor([1, -1, 3])),
+    "x[mask]": (lambda x: x[x > 0], drawn(40, 60)),
+    "index_put": (lambda x, i, v: x.index_put((i,), v), drawn(4, 6), lucid.tensor([1, 3]), drawn(2, 6)),
+    "nonzero": (lambda x: (x > 0).nonzero(), drawn(40, 60)),
+    "masked_scatter": (lambda x, y: x.masked_scatter(x > 0, y), drawn(4, 6), drawn(40)),
+    "masked_fill": (lambda x: x.masked_fill(x > 0, 2.0), drawn(4, 6)),
+    # convolution and pooling
+    "conv2d": (lambda x, w, b: F.conv2d(x, w, b, stride=2, padding=1), drawn(2, 3, 9, 8), drawn(5, 3, 3, 3), drawn(5)),
+    "conv2d in groups": (lambda x, w: F.conv2d(x, w, padding=1, groups=2, dilation=2), drawn(2, 4, 9, 8), drawn(6, 2, 3, 3)),
+    "conv1d": (lambda x, w: F.conv1d(x, w), drawn(2, 3, 9), drawn(5, 3, 3)),
+    "conv3d": (lambda x, w: F.conv3d(x, w), drawn(1, 2, 4, 5, 6), drawn(3, 2, 2, 3, 2)),
+    "conv_transpose2d": (
+        lambda x, w, b: F.conv_transpose2d(x, w, b, stride=2, padding=1, output_padding=1),
+        drawn(2, 3, 5, 4),
+        drawn(3, 5, 3, 3),
+        drawn(5),
+    ),
+    "max_pool": (lambda x: F.max_pool2d(x, 3, 2, 1), drawn(2, 3, 8, 9)),
+    "max_pool with indices": (lambda x: tuple(F.max_pool2d(x, 2, return_indices=True)), drawn(2, 3, 8, 9)),
+    "avg_pool": (lambda x: F.avg_pool2d(x, 3, 2, 1), drawn(2, 3, 8, 9)),
+    "adaptive pools": (lambda x: (F.adaptive_avg_pool2d(x, (3, 2)), F.adaptive_max_pool2d(x, 2)), drawn(2, 3, 8, 7)),
+    "unfold": (lambda x: F.unfold(x, 3, padding=1), drawn(2, 3, 8, 7)),
+    # attention and recurrent layers
+    "attention": (F.scaled_dot_product_attention, drawn(2, 3, 9, 8), drawn(2, 3, 11, 8), drawn(2, 3, 11, 6)),
+    "attention, causal": (causal, drawn(2, 3, 40, 8), drawn(2, 3, 40, 8), drawn(2, 3, 40, 8)),
+    "attention, masked": (masked, drawn(2, 3, 9, 8), drawn(2, 3, 11, 8), drawn(2, 3, 11, 8)),
+    "attention, shared keys": (
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, enable_gqa=True),
+        drawn(2, 4, 9, 8),
+        drawn(2, 2, 11, 8),
+        drawn(2, 2, 11, 8),
+    ),
+    "transformer layer": (lambda x: on(LAYER, x), drawn(2, 5, 16)),
+    "lstm": (first_of(nn.LSTM(5, 7, 2, bidirectional=True)), drawn(6, 3, 5)),
+    "lstm, projected": (first_of(nn.LSTM(5, 7, proj_size=3)), drawn(6, 3, 5)),
+    "gru": (first_of(nn.GRU(5, 7, batch_first=True)), drawn(6, 3, 5)),
+    "rnn": (first_of(nn.RNN(5, 7)), drawn(6, 3, 5)),
+    # products
+    "mm": (lambda a, b: a @ b, drawn(70, 33), drawn(33, 90)),
+    "bmm": (lambda a, b: a @ b.transpose(1, 2), drawn(3, 70, 33), drawn(3, 90, 33)),
+    "linear": (F.linear, drawn(70, 33), drawn(20, 33), drawn(20)),
+    # moves
+    "ramps": (lambda x: (lucid.arange(2, 30, 3, device=x.device), lucid.linspace(0, 1, 7, device=x.device)), drawn(1)),
+    "triangles": (lambda x: x.tril(1) + x.triu(), drawn(2, 5, 6)),
+    "pad": (lambda x: (F.pad(x, (1, 2, 2, 1), mode="reflect"), F.pad(x, (1, 2, 2, 1))), drawn(2, 3, 5, 6)),
+    "joined": (lambda x, y: (lucid.cat([x, y], 1), lucid.stack([x, x], 1)), drawn(2, 3), drawn(2, 4)),
+    "turned": (lambda x: (x.flip(1), x.roll(1, 0), x.repeat(2, 3), x.t() + 1), drawn(3, 3)),
+    # order
+    "sort": (lambda x: tuple(x.sort(1)), drawn(3, 300)),
+    "sort of columns": (lambda x: tuple(x.sort(0, descending=True)), drawn(37, 5)),
+    "sort, stable": (lambda x: tuple(x.sort(1, stable=True)), labels(180, 5).reshape(3, 60)),
+    "topk": (lambda x: tuple(x.topk(4)), drawn(3, 50)),
+    "medians": (lambda x: (x.median(), *x.median(1), x.kthvalue(3, 0)[0], x.quantile(0.3, dim=1)), drawn(7, 9)),
+    "cumsum": (lambda x: (x.cumsum(1), x.cumsum(0)), drawn(3, 700)),
+    "other scans": (lambda x: (x.cumprod(1), *x.cummax(1), *x.cummin(0), x.logcumsumexp(1)), drawn(3, 40)),
+    # maps
+    "maps": (lambda x: (F.gelu(x), x.clamp(-1, 1), lucid.where(x > 0, x, x * 2), x.abs().sqrt().lgamma()), drawn(3, 31)),
+}
+LAYER = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True, dropout=0.0)
+
+
+def computed(function, inputs, device):
+    inputs = [x.to(device).detach().clone().requires_grad_(x.is_floating_point()) for x in inputs]
+    results = function(*inputs)
+    results = results if isinstance(results, tuple) else (results,)
+    total = [
+        (y * lucid.arange(1.0, y.numel() + 1).reshape(y.shape).to(device).to(y.dtype) / y.numel()).sum()
+        for y in results
+        if y.requires_grad
+    ]
+    if total:
+        sum(total).backward()
+    return [*results, *(x.grad for x in inputs if x.grad is not None)]
+
+
+def same(ours, cpu, tolerance):
+    assert len(ours) == len(cpu)
+    for a, b in zip(ours, cpu):
+        assert a.shape == b.shape and a.dtype == b.dtype
+        a, b = a.detach().cpu().double(), b.detach().double()
+        atol = tolerance * max(1.0, b.abs().max().item() if b.numel() else 0.0)
+        lucid.testing.assert_close(a, b, rtol=tolerance, atol=atol)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_like_the_cpu(name):
+    function, *inputs = CASES[name]
+    ours = computed(function, inputs, "cuda")
+    assert all(y.device.type == "cuda" for y in ours)
+    same(ours, computed(function, inputs, "cpu"), 3e-4)
+
+
+HALF = ["softmax", "layer_norm", "rms_norm", "cross_entropy", "linear", "attention, causal", "conv2d", "mean", "batch_norm"]
+
+
+@pytest.mark.parametrize("name", HALF)
+def test_bfloat16(name):
+    function, *inputs = CASES[name]
+    inputs = [x.bfloat16() if x.is_floating_point() else x for x in inputs]
+    same(computed(function, inputs, "cuda"), computed(function, inputs, "cpu"), 4e-2)
+
+
+OPTIMIZERS = {
+    "SGD": dict(lr=0.1, momentum=0.9, nesterov=True),
+    "Adam": dict(lr=0.01, amsgrad=True),
+    "AdamW": dict(lr=0.01),
+    "RMSprop": dict(lr=0.01, centered=True, momentum=0.5),
+    "Adagrad": dict(lr=0.01),
+    "Adadelta": {},
+    "Adamax": {},
+    "NAdam": {},
+    "RAdam": {},
+    "ASGD": {},
+    "Rprop": {},
+}
+
+
+def trained(name, device):
+    lucid.manual_seed(3)
+    net = nn.Sequential(
+        nn.Conv2d(1, 4, 3, padding=1, bias=False), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(64, 10)
+    )
+    x, y = lucid.randn(8, 1, 8, 8).to(device), labels(8, 10).to(device)
+    net.to(device)
+    optimizer = getattr(lucid.optim, name)(net.parameters(), **OPTIMIZERS[name])
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(net(x), y)
+        loss.backward()
+        optimizer.step()
+    return [loss, *net.parameters()]
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_training(name):
+    same(trained(name, "cuda"), trained(name, "cpu"), 3e-3)
+
+
+def test_random_numbers():
+    lucid.manual_seed(5)
+    x, y = lucid.rand(2000, device="cuda"), lucid.randn(2000, device="cuda")
+    assert 0 <= x.min().item() and x.max().item() < 1 and abs(x.mean().item() - 0.5) < 0.05
+    assert abs(y.mean().item()) < 0.1 and abs(y.std().item() - 1) < 0.1
+    lucid.manual_seed(5)
+    assert lucid.equal(lucid.rand(2000, device="cuda"), x) and not lucid.equal(lucid.rand(2000, device="cuda"), x)
+    state = lucid.cuda.get_rng_state()
+    again = lucid.randint(0, 7, (50,), device="cuda")
+    lucid.cuda.set_rng_state(state)
+    assert lucid.equal(lucid.randint(0, 7, (50,), device="cuda"), again) and again.max().item() < 7
+    assert sorted(lucid.randperm(100, device="cuda").tolist()) == list(range(100))
+    kept = F.dropout(lucid.ones(4000, device="cuda"), 0.25)
+    assert set(kept.cpu().tolist()) == {0.0, lucid.tensor(1 / 0.75).item()} and abs(kept.mean().item() - 1) < 0.1
+    weights = lucid.tensor([0.2, 0.0, 0.8], device="cuda")
+    assert set(lucid.multinomial(weights, 50, replacement=True).tolist()) == {0, 2}
+
+
+def test_pytorch_draws_the_same_numbers():
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("PyTorch has no GPU here")
+    for n in (5, 1000, 300000):
+        torch.manual_seed(11)
+        lucid.manual_seed(11)
+        for ours, theirs in (
+            (lucid.rand(n, device="cuda"), torch.rand(n, device="cuda")),
+            (lucid.randn(n, device="cuda"), torch.randn(n, device="cuda")),
+            (lucid.randint(0, 1000, (n,), device="cuda"), torch.randint(0, 1000, (n,), device="cuda")),
+            (lucid.rand(n, device="cuda", dtype=lucid.float64), torch.rand(n, device="cuda", dtype=torch.float64)),
+        ):
+            there = lucid.tensor(theirs.cpu().numpy())
+            lucid.testing.assert_close(ours.cpu(), there, rtol=1e-5, atol=2e-6)
+
+
+def test_bad_indices_raise_at_the_next_wait():
+    x = lucid.zeros(3, device="cuda")
+    with pytest.raises(IndexError, match="out of bounds"):
+        x[lucid.tensor([0, 7], device="cuda")].cpu()
+    with pytest.raises(IndexError, match="out of range"):
+        F.embedding(lucid.tensor([9], device="cuda"), lucid.zeros(4, 2, device="cuda")).cpu()
+    with pytest.raises(IndexError, match="Target 5"):
+        F.cross_entropy(lucid.zeros(1, 3, device="cuda"), lucid.tensor([5], device="cuda")).item()
+    assert (x + 1).tolist() == [1.0, 1.0, 1.0]  # the device goes on
+
+
+def test_checkpoints_move_between_devices(tmp_path):
+    net = nn.Linear(3, 2).cuda()
+    lucid.save(net.state_dict(), tmp_path / "net.pt")
+    assert lucid.load(tmp_path / "net.pt")["weight"].device.type == "cuda"
+    here = lucid.load(tmp_path / "net.pt", map_location="cpu")
+    assert here["weight"].device.type == "cpu" and lucid.equal(here["weight"], net.weight.detach().cpu())
+
+
+def test_mixed_precision():
+    weight = lucid.ones(3, 3, device="cuda", requires_grad=True)
+    with lucid.autocast("cuda", dtype=lucid.bfloat16):
+        product = lucid.ones(2, 3, device="cuda") @ weight
+    assert product.dtype == lucid.bfloat16
+    scaler, optimizer = lucid.amp.GradScaler("cuda"), lucid.optim.SGD([weight], 0.1)
+    scaler.scale(product.float().sum()).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    assert lucid.allclose(weight.detach().cpu(), lucid.full((3, 3), 0.8))
+
+
+def test_memory_and_device_information():
+    properties = lucid.cuda.get_device_properties(0)
+    assert properties.name == lucid.cuda.get_device_name() and properties.total_memory > 0
+    before = lucid.cuda.memory_allocated()
+    x = lucid.empty(1 << 20, device="cuda")
+    assert lucid.cuda.memory_allocated() - before == 4 << 20 and lucid.cuda.memory_reserved() >= 4 << 20
+    del x
+    lucid.cuda.empty_cache()
+    free, total = lucid.cuda.mem_get_info()
+    assert 0 < free <= total and "reserved_bytes" in lucid.cuda.memory_summary()
+
+
+def test_out_of_memory_is_an_error_that_passes():
+    with pytest.raises(lucid.cuda.OutOfMemoryError, match="Tried to allocate"):
+        lucid.empty(1 << 45, device="cuda")
+    assert lucid.ones(3, device="cuda").sum().item() == 3
+
+
+def test_ops_without_a_kernel_are_refused_by_name():
+    with pytest.raises(NotImplementedError, match="on cuda"):
+        lucid.linalg.svd(lucid.eye(3, device="cuda"))
