@@ -1,4 +1,4 @@
-/* Convolution without a library: products with gathered operands (kernels/conv.cuh). */
+/* Convolution: by cuDNN (cudnn.c), else products with gathered operands (kernels/conv.cuh). */
 #include "driver.h"
 
 typedef struct {
@@ -24,6 +24,15 @@ static void sizes_of(const lc_tensor *t, int dims, int64_t size[3])
     for (int d = 0; d < 3; d++) size[d] = d < 3 - dims ? 1 : t->shape[2 + d - (3 - dims)];
 }
 
+static int add_bias(const lc_tensor *out, const lc_tensor *bias) /* per channel: the second dimension */
+{
+    lc_tensor beside = *bias;
+    int64_t   shape[5] = { 1, 1, 1, 1, 1 }, stride[5] = { 0 };
+    shape[1] = bias->numel, stride[1] = 1;
+    beside.ndim = out->ndim, beside.shape = shape, beside.stride = stride, beside.is_contiguous = false;
+    return cuda_elementwise(LC_OP_add, lc_working_dtype((lc_dtype)out->dtype), (lc_tensor *)out, (lc_tensor *const[]){ (lc_tensor *)out, &beside }, 2);
+}
+
 static int conv(lc_op_id op, lc_dtype dtype, const void *args)
 {
     enum { RESULT, IMAGE, WEIGHT, TILE = 64 };
@@ -36,6 +45,10 @@ static int conv(lc_op_id op, lc_dtype dtype, const void *args)
                               .image = side_of(a->image, dims), .weight = side_of(a->weight, dims), .outcome = side_of(a->result, dims), .slices = 1 };
     if (!out->numel) return 0;
     if (cuda_use(out->device.index) < 0) return -1;
+    if (dtype != LC_i64) {
+        int done = cuda_dnn_convolve(kind, a);
+        if (done <= 0) return done < 0 ? -1 : p.bias ? add_bias(out, a->bias) : 0;
+    }
     sizes_of(a->image, dims, p.size), sizes_of(a->result, dims, p.result), sizes_of(a->weight, dims, p.kernel);
     for (int d = 0; d < 3; d++) {
         int from = d - (3 - dims);

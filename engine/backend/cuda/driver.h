@@ -150,6 +150,8 @@ typedef struct {
 int cuda_product(int device, lc_dtype acc, cuda_matrix out, cuda_matrix a, cuda_matrix b, int64_t batch, int64_t m, int64_t n,
                  int64_t k, double scale, bool accumulate);
 
+int cuda_dnn_convolve(int kind, const lc_conv_args *a); /* cudnn.c */
+
 /* Texts for tools/check_cuda_text.py: malloc'd, NULL past the last. */
 char *lc_cuda_kernel_text(int i);
 char *cuda_elementwise_text(int *i);
