@@ -90,7 +90,8 @@ static PyObject *clone_state(PyObject *self, UNUSED PyObject *unused)
     lc_generator *copy = lc_generator_new(G->device, G->seed);
     if (!copy) return py_raise();
     lc_generator_get_state(G, bytes);
-    if (lc_generator_set_state(copy, bytes, lc_generator_state_bytes(G)) < 0) return lc_object_release(&copy->object), py_raise();
+    if (lc_generator_set_state(copy, bytes, lc_generator_state_bytes(G)) < 0)
+        return lc_object_release(&copy->object), py_raise();
     return wrap_generator(copy);
 }
 
@@ -141,7 +142,8 @@ static PyObject *device_generator(UNUSED PyObject *module, PyObject *index)
     lc_object_retain(&g->object);
     return wrap_generator(g);
 }
-static PyMethodDef functions[] = { { "_cuda_generator", device_generator, METH_O, "The default generator of a CUDA device." }, { 0 } };
+static PyMethodDef functions[] = { { "_cuda_generator", device_generator, METH_O, "The default generator of a CUDA device." },
+                                   { 0 } };
 
 int py_add_generator(PyObject *module)
 {

@@ -245,7 +245,7 @@ typedef struct lc_generator {
     uint64_t        offset; /* of a GPU's generator, which has a seed and a counter only: Philox, as PyTorch's */
 } lc_generator;
 lc_generator *lc_generator_new(lc_device device, uint64_t seed); /* new reference */
-lc_generator *lc_generator_default(void); /* borrowed: the process-wide CPU generator, seeded at random */
+lc_generator *lc_generator_default(void);                /* borrowed: the process-wide CPU generator, seeded at random */
 lc_generator *lc_generator_default_of(lc_device device); /* borrowed: that of the CPU, or of a GPU */
 void          lc_generator_seed(lc_generator *g, uint64_t seed);
 uint64_t      lc_random_seed(void); /* from the system's entropy: no two calls alike */

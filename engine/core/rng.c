@@ -181,7 +181,8 @@ int lc_generator_set_state(lc_generator *g, const uint8_t *bytes, size_t n)
 {
     saved_state s;
     if (g->device.kind == LC_CUDA) {
-        if (n != LC_GPU_GENERATOR_STATE_BYTES) return lc_fail_int(LC_LucidError, "RNG state is wrong size: %zu bytes, not 16", n);
+        if (n != LC_GPU_GENERATOR_STATE_BYTES)
+            return lc_fail_int(LC_LucidError, "RNG state is wrong size: %zu bytes, not 16", n);
         pthread_mutex_lock(&g->lock);
         memcpy(&g->seed, bytes, 8), memcpy(&g->offset, bytes + 8, 8);
         return pthread_mutex_unlock(&g->lock), 0;

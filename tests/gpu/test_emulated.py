@@ -110,6 +110,8 @@ print(len(results))
 
 
 def test_no_device_says_what_was_looked_for(tmp_path):
-    code = "import lucid\ntry: lucid.ones(1).to('cuda')\nexcept lucid.GpuNotAvailable as e: print(e)\nelse: print('there is one')"
+    code = (
+        "import lucid\ntry: lucid.ones(1).to('cuda')\nexcept lucid.GpuNotAvailable as e: print(e)\nelse: print('there is one')"
+    )
     out = run(["-c", code], os.environ | {"LUCID_CUDA_PATH": str(tmp_path)})
     assert "libcuda" in out or "there is one" in out or "no CUDA device" in out

@@ -56,7 +56,11 @@ CASES = {
         SPARSE_LABELS,
         drawn(7),
     ),
-    "cross_entropy of images": (lambda x, t: F.cross_entropy(x, t, reduction="none"), drawn(2, 5, 3, 3), labels(18, 5).reshape(2, 3, 3)),
+    "cross_entropy of images": (
+        lambda x, t: F.cross_entropy(x, t, reduction="none"),
+        drawn(2, 5, 3, 3),
+        labels(18, 5).reshape(2, 3, 3),
+    ),
     # reductions
     "sum of all": (lambda x: x.sum(), drawn(50000)),
     "sum of columns": (lambda x: x.sum(0), drawn(5000, 3)),
@@ -202,7 +206,12 @@ OPTIMIZERS = {
 def trained(name, device):
     lucid.manual_seed(3)
     net = nn.Sequential(
-        nn.Conv2d(1, 4, 3, padding=1, bias=False), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(64, 10)
+        nn.Conv2d(1, 4, 3, padding=1, bias=False),
+        nn.BatchNorm2d(4),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(64, 10),
     )
     x, y = lucid.randn(8, 1, 8, 8).to(device), labels(8, 10).to(device)
     net.to(device)

@@ -304,8 +304,13 @@ def test_a_forked_stream():
 
     lucid.manual_seed(4)
     assert draws() == draws() == lucid.rand(3).tolist()
+    with lucid.random.fork_rng(devices=[0]):
+        state = lucid.cuda.get_rng_state(0)
+        lucid.cuda.manual_seed(99)
+        assert not lucid.equal(lucid.cuda.get_rng_state(0), state)
+    assert lucid.equal(lucid.cuda.get_rng_state(0), state)
     with pytest.raises(NotImplementedError):
-        lucid.random.fork_rng(devices=[0])
+        lucid.random.fork_rng(device_type="xpu")
 
 
 def test_the_keyword_from():

@@ -27,7 +27,8 @@ static cuda_matrix matrix(const lc_tensor *t, int64_t head, int64_t h, int64_t g
 {
     int64_t b = head / h, i = head % h / group;
     char   *data = t->data + (b * t->stride[0] + i * t->stride[1]) * lc_size_of(t->dtype);
-    return (cuda_matrix){ data, group == 1 ? t->stride[1] : 0, t->stride[flipped ? 3 : 2], t->stride[flipped ? 2 : 3], (lc_dtype)t->dtype };
+    return (cuda_matrix){ data, group == 1 ? t->stride[1] : 0, t->stride[flipped ? 3 : 2], t->stride[flipped ? 2 : 3],
+                          (lc_dtype)t->dtype };
 }
 static cuda_matrix plain(void *data, lc_dtype dtype, int64_t rows, int64_t cols, bool flipped)
 {
@@ -41,10 +42,25 @@ static int64_t piece(const job *j, int64_t head, int64_t most)
 }
 static void start(job *j, attention_args *p, lc_dtype work, const lc_attention_args *a)
 {
-    *j = (job){ a, work, factor_type(a, work), a->q->device.index, a->q->shape[1], a->k->shape[1] ? a->q->shape[1] / a->k->shape[1] : 1,
-                a->q->shape[2], a->k->shape[2], a->q->shape[3], a->v->shape[3] };
-    *p = (attention_args){ .l = j->l, .s = j->s, .ev = j->ev, .h = j->h, .scale = a->scale, .causal = a->causal,
-                           .mask = a->mask ? a->mask->data : NULL, .grad = a->grad ? a->grad->data : NULL, .out = a->out->data };
+    *j = (job){ a,
+                work,
+                factor_type(a, work),
+                a->q->device.index,
+                a->q->shape[1],
+                a->k->shape[1] ? a->q->shape[1] / a->k->shape[1] : 1,
+                a->q->shape[2],
+                a->k->shape[2],
+                a->q->shape[3],
+                a->v->shape[3] };
+    *p = (attention_args){ .l = j->l,
+                           .s = j->s,
+                           .ev = j->ev,
+                           .h = j->h,
+                           .scale = a->scale,
+                           .causal = a->causal,
+                           .mask = a->mask ? a->mask->data : NULL,
+                           .grad = a->grad ? a->grad->data : NULL,
+                           .out = a->out->data };
     for (int d = 0; d < 4; d++) {
         p->mask_stride[d] = a->mask ? a->mask->stride[d] : 0;
         p->grad_stride[d] = a->grad ? a->grad->stride[d] : 0, p->out_stride[d] = a->out->stride[d];
@@ -54,14 +70,18 @@ static cuda_program program(const job *j, const char *kernel)
 {
     const lc_attention_args *a = j->a;
     return (cuda_program){ &attention_body, kernel,
-                           .type = { CUDA_TYPE(j->low), CUDA_TYPE(j->work), CUDA_TYPE(a->mask ? (lc_dtype)a->mask->dtype : j->work),
+                           .type = { CUDA_TYPE(j->low), CUDA_TYPE(j->work),
+                                     CUDA_TYPE(a->mask ? (lc_dtype)a->mask->dtype : j->work),
                                      CUDA_TYPE(a->grad ? (lc_dtype)a->grad->dtype : j->work), CUDA_TYPE(a->out->dtype) },
                            .variant = a->mask && a->mask->dtype == LC_b8 };
 }
 static int threads_for(int64_t n) { return n >= 512 ? 256 : n >= 128 ? 128 : 32; }
 static int zero(const lc_tensor *t) /* a new tensor: dense */
 {
-    return t->numel ? cuda_check(cuda.cuMemsetD8Async((cu_pointer)(uintptr_t)t->data, 0, (size_t)(t->numel * lc_size_of(t->dtype)), NULL), "cuMemsetD8Async") : 0;
+    return t->numel ? cuda_check(cuda.cuMemsetD8Async((cu_pointer)(uintptr_t)t->data, 0,
+                                                      (size_t)(t->numel * lc_size_of(t->dtype)), NULL),
+                                 "cuMemsetD8Async")
+                    : 0;
 }
 
 static int attention(UNUSED lc_op_id op, lc_dtype work, const void *args)
@@ -79,7 +99,8 @@ static int attention(UNUSED lc_op_id op, lc_dtype work, const void *args)
     cuda_scratch scratch = { 0 }, other = { 0 };
     if (!(p.scores = cuda_scratch_new(&scratch, j.device, (size_t)(most * each)))) return -1;
     p.p = p.scores;
-    if (j.low != work && !(p.p = cuda_scratch_new(&other, j.device, (size_t)(most * j.l * j.s * 2)))) return cuda_scratch_free(&scratch), -1;
+    if (j.low != work && !(p.p = cuda_scratch_new(&other, j.device, (size_t)(most * j.l * j.s * 2))))
+        return cuda_scratch_free(&scratch), -1;
     cuda_program q = program(&j, "forward");
     int          rc = 0;
     for (int64_t head = 0, n; head < all && rc == 0; head += n) {
@@ -101,12 +122,13 @@ static int add_keys(const job *j, const lc_tensor *to, void *p, const lc_tensor 
 {
     int64_t each = j->l * j->s * lc_size_of(j->low);
     if (j->group == 1)
-        return cuda_product(j->device, j->work, matrix(to, head, j->h, 1, false), plain(p, j->low, j->l, j->s, true), matrix(x, head, j->h, 1, false), n,
-                            j->s, width, j->l, 1, false);
+        return cuda_product(j->device, j->work, matrix(to, head, j->h, 1, false), plain(p, j->low, j->l, j->s, true),
+                            matrix(x, head, j->h, 1, false), n, j->s, width, j->l, 1, false);
     int rc = 0;
     for (int64_t i = 0; i < n && rc == 0; i++)
-        rc = cuda_product(j->device, j->work, matrix(to, head + i, j->h, j->group, false), plain((char *)p + i * each, j->low, j->l, j->s, true),
-                          matrix(x, head + i, j->h, 1, false), 1, j->s, width, j->l, 1, (head + i) % j->group != 0);
+        rc = cuda_product(j->device, j->work, matrix(to, head + i, j->h, j->group, false),
+                          plain((char *)p + i * each, j->low, j->l, j->s, true), matrix(x, head + i, j->h, 1, false), 1, j->s,
+                          width, j->l, 1, (head + i) % j->group != 0);
     return rc;
 }
 static int backward_of(lc_dtype work, const lc_attention_args *a)
@@ -150,7 +172,8 @@ static int attention_backward(UNUSED lc_op_id op, lc_dtype work, const void *arg
 {
     lc_attention_args a = *(const lc_attention_args *)args;
     lc_dtype          low = (lc_dtype)a.q->dtype;
-    if ((low != LC_f16 && low != LC_bf16) || a.k->dtype != low || a.v->dtype != low || a.grad->dtype == low) return backward_of(work, &a);
+    if ((low != LC_f16 && low != LC_bf16) || a.k->dtype != low || a.v->dtype != low || a.grad->dtype == low)
+        return backward_of(work, &a);
     lc_tensor *rounded = lc_tensor_new(low, a.grad->device, 4, a.grad->shape);
     if (!rounded) return -1;
     int rc = cuda_copy(rounded, a.grad);

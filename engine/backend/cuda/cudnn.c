@@ -65,9 +65,16 @@ static void *handle_of(int device) /* NULL: there is none; called with the lock 
     return handles[device];
 }
 
+void cuda_dnn_load(int device)
+{
+    pthread_mutex_lock(&lock);
+    handle_of(device);
+    pthread_mutex_unlock(&lock);
+}
+
 typedef struct {
-    int device, kind, type, dims, groups, tf32, image[5], image_stride[5], weight[5], result[5], result_stride[5], padding[3], stride[3],
-        dilation[3];
+    int device, kind, type, dims, groups, tf32, image[5], image_stride[5], weight[5], result[5], result_stride[5], padding[3],
+        stride[3], dilation[3];
 } shape_key;
 typedef struct plan {
     struct plan *next;
@@ -84,7 +91,8 @@ static bool sizes(const lc_tensor *t, int size[5], int stride[5], int dims)
     int n = dims + 2, pad = dims == 1; /* one dimension: a second of size one before it */
     for (int d = 0; d < n; d++) {
         int to = d < 2 ? d : d + pad;
-        if (t->shape[d] > INT32_MAX / 2 || t->stride[d] > INT32_MAX / 2 || t->stride[d] < 0 || t->numel > INT32_MAX) return false;
+        if (t->shape[d] > INT32_MAX / 2 || t->stride[d] > INT32_MAX / 2 || t->stride[d] < 0 || t->numel > INT32_MAX)
+            return false;
         size[to] = (int)t->shape[d];
         if (stride) stride[to] = (int)t->stride[d];
     }
@@ -97,17 +105,24 @@ static void choose(plan *p, void *handle)
     const shape_key *k = &p->key;
     int              n = k->dims + 2, returned = 0, rc;
     performance      found[8];
-    rc = dnn.cudnnCreateTensorDescriptor(&p->image) || dnn.cudnnCreateFilterDescriptor(&p->weight) || dnn.cudnnCreateTensorDescriptor(&p->result) ||
-         dnn.cudnnCreateConvolutionDescriptor(&p->conv) || dnn.cudnnSetTensorNdDescriptor(p->image, k->type, n, k->image, k->image_stride) ||
+    rc = dnn.cudnnCreateTensorDescriptor(&p->image) || dnn.cudnnCreateFilterDescriptor(&p->weight) ||
+         dnn.cudnnCreateTensorDescriptor(&p->result) || dnn.cudnnCreateConvolutionDescriptor(&p->conv) ||
+         dnn.cudnnSetTensorNdDescriptor(p->image, k->type, n, k->image, k->image_stride) ||
          dnn.cudnnSetTensorNdDescriptor(p->result, k->type, n, k->result, k->result_stride) ||
          dnn.cudnnSetFilterNdDescriptor(p->weight, k->type, 0, n, k->weight) ||
          dnn.cudnnSetConvolutionNdDescriptor(p->conv, k->dims, k->padding, k->stride, k->dilation, 1, k->type == 1 ? 1 : 0) ||
-         dnn.cudnnSetConvolutionGroupCount(p->conv, k->groups) || dnn.cudnnSetConvolutionMathType(p->conv, k->type == 0 && !k->tf32 ? 3 : k->type == 1 ? 0 : 1);
+         dnn.cudnnSetConvolutionGroupCount(p->conv, k->groups) ||
+         dnn.cudnnSetConvolutionMathType(p->conv, k->type == 0 && !k->tf32 ? 3
+                                                  : k->type == 1           ? 0
+                                                                           : 1);
     p->algorithm = -1;
     if (rc) return;
-    rc = k->kind == 0   ? dnn.cudnnGetConvolutionForwardAlgorithm_v7(handle, p->image, p->weight, p->conv, p->result, 8, &returned, found)
-         : k->kind == 1 ? dnn.cudnnGetConvolutionBackwardDataAlgorithm_v7(handle, p->weight, p->result, p->conv, p->image, 8, &returned, found)
-                        : dnn.cudnnGetConvolutionBackwardFilterAlgorithm_v7(handle, p->image, p->result, p->conv, p->weight, 8, &returned, found);
+    rc = k->kind == 0
+             ? dnn.cudnnGetConvolutionForwardAlgorithm_v7(handle, p->image, p->weight, p->conv, p->result, 8, &returned, found)
+         : k->kind == 1 ? dnn.cudnnGetConvolutionBackwardDataAlgorithm_v7(handle, p->weight, p->result, p->conv, p->image, 8,
+                                                                          &returned, found)
+                        : dnn.cudnnGetConvolutionBackwardFilterAlgorithm_v7(handle, p->image, p->result, p->conv, p->weight, 8,
+                                                                            &returned, found);
     for (int i = 0; rc == 0 && i < returned && p->algorithm < 0; i++)
         if (found[i].status == 0 && found[i].memory < (size_t)1 << 31) {
             p->algorithm = found[i].algorithm, p->bytes = found[i].memory;
@@ -141,8 +156,14 @@ int cuda_dnn_convolve(int kind, const lc_conv_args *a)
     lc_dtype  type = (lc_dtype)a->image->dtype;
     shape_key key;
     memset(&key, 0, sizeof key);
-    if (type != a->result->dtype || !(CUDA_FLOATS >> type & 1) || a->dims > 3 || !a->image->numel || !a->result->numel || !a->weight->numel) return 1;
-    key = (shape_key){ .device = a->image->device.index, .kind = kind, .dims = a->dims == 1 ? 2 : a->dims, .groups = (int)a->groups, .tf32 = lc_cuda_tf32 };
+    if (type != a->result->dtype || !(CUDA_FLOATS >> type & 1) || a->dims > 3 || !a->image->numel || !a->result->numel ||
+        !a->weight->numel)
+        return 1;
+    key = (shape_key){ .device = a->image->device.index,
+                       .kind = kind,
+                       .dims = a->dims == 1 ? 2 : a->dims,
+                       .groups = (int)a->groups,
+                       .tf32 = lc_cuda_tf32 };
     key.type = type == LC_f32 ? 0 : type == LC_f64 ? 1 : type == LC_f16 ? 2 : 9;
     if (!sizes(a->image, key.image, key.image_stride, a->dims) || !sizes(a->weight, key.weight, NULL, a->dims) ||
         !sizes(a->result, key.result, key.result_stride, a->dims))
@@ -165,13 +186,15 @@ int cuda_dnn_convolve(int kind, const lc_conv_args *a)
     const void  *alpha = type == LC_f64 ? (void *)&one64 : &one, *beta = type == LC_f64 ? (void *)&zero64 : &zero;
     int          rc = w && (space || !p->bytes) ? 0 : -1;
     if (rc == 0) {
-        rc = kind == 0   ? dnn.cudnnConvolutionForward(handle, alpha, p->image, a->image->data, p->weight, w->data, p->conv, p->algorithm, space,
-                                                       p->bytes, beta, p->result, a->result->data)
-             : kind == 1 ? dnn.cudnnConvolutionBackwardData(handle, alpha, p->weight, w->data, p->result, a->result->data, p->conv, p->algorithm,
-                                                            space, p->bytes, beta, p->image, a->image->data)
-                         : dnn.cudnnConvolutionBackwardFilter(handle, alpha, p->image, a->image->data, p->result, a->result->data, p->conv,
-                                                              p->algorithm, space, p->bytes, beta, p->weight, w->data);
-        if (rc != 0) lc_tell("convolution on cuda: cuDNN refused with status %d, own kernels follow", rc), p->algorithm = -1, rc = 1;
+        rc = kind == 0 ? dnn.cudnnConvolutionForward(handle, alpha, p->image, a->image->data, p->weight, w->data, p->conv,
+                                                     p->algorithm, space, p->bytes, beta, p->result, a->result->data)
+             : kind == 1
+                 ? dnn.cudnnConvolutionBackwardData(handle, alpha, p->weight, w->data, p->result, a->result->data, p->conv,
+                                                    p->algorithm, space, p->bytes, beta, p->image, a->image->data)
+                 : dnn.cudnnConvolutionBackwardFilter(handle, alpha, p->image, a->image->data, p->result, a->result->data,
+                                                      p->conv, p->algorithm, space, p->bytes, beta, p->weight, w->data);
+        if (rc != 0)
+            lc_tell("convolution on cuda: cuDNN refused with status %d, own kernels follow", rc), p->algorithm = -1, rc = 1;
         else if (kind == 2 && w != a->weight) rc = cuda_copy(a->weight, w);
     }
     if (w) lc_release(w);

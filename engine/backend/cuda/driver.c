@@ -135,7 +135,8 @@ cublas_handle cuda_blas(int index)
         LOAD(CUDA_BLAS_CALLS, cublasCreate_v2, "cuBLAS", "cublas", "libcublas.so.13", "libcublas.so.12", "libcublas.so") < 0) {
         lc_tell("products on cuda: %s", lc_error());
         state.no_blas = true;
-    } else if (!state.blas[index] && cuda.cublasCreate_v2(&state.blas[index]) != 0) state.blas[index] = NULL, state.no_blas = true;
+    } else if (!state.blas[index] && cuda.cublasCreate_v2(&state.blas[index]) != 0)
+        state.blas[index] = NULL, state.no_blas = true;
     pthread_mutex_unlock(&state.lock);
     return state.blas[index];
 }
@@ -157,9 +158,10 @@ int           cuda_raise_trouble(int index)
                            "probability tensor contains either `inf`, `nan` or element < 0 (on cuda; LUCID_SYNC=1 raises at "
                            "the call)");
     case CUDA_BAD_EMBEDDING:
-        return lc_fail_int(LC_IndexError,
-                           "index out of range in self: %lld, the table has %lld rows (on cuda; LUCID_SYNC=1 raises at the call)",
-                           (long long)found.value, (long long)found.high);
+        return lc_fail_int(
+            LC_IndexError,
+            "index out of range in self: %lld, the table has %lld rows (on cuda; LUCID_SYNC=1 raises at the call)",
+            (long long)found.value, (long long)found.high);
     default:
         return lc_fail_int(LC_IndexError,
                            "index %lld is out of bounds for dimension %lld with size %lld (on cuda; LUCID_SYNC=1 raises at the "
@@ -185,7 +187,9 @@ int lc_cuda_device_info(int index, lc_cuda_info *info)
 {
     size_t bytes = 0;
     if (cuda_use(index) < 0) return -1;
-    *info = (lc_cuda_info){ .major = cuda_attribute(index, 75), .minor = cuda_attribute(index, 76), .processors = cuda_attribute(index, 16) };
+    *info = (lc_cuda_info){ .major = cuda_attribute(index, 75),
+                            .minor = cuda_attribute(index, 76),
+                            .processors = cuda_attribute(index, 16) };
     info->threads_per_processor = cuda_attribute(index, 39), info->l2_bytes = cuda_attribute(index, 38);
     cuda.cuDriverGetVersion(&info->driver);
     if (cuda_check(cuda.cuDeviceGetName(info->name, sizeof info->name, index), "cuDeviceGetName") < 0) return -1;
@@ -200,5 +204,5 @@ int lc_cuda_memory_info(int index, int64_t *unused, int64_t *total)
 }
 void lc_cuda_load_libraries(void)
 {
-    if (cuda_device_count() > 0 && cuda_use(0) == 0) cuda_need_nvrtc(), cuda_blas(0);
+    if (cuda_device_count() > 0 && cuda_use(0) == 0) cuda_need_nvrtc(), cuda_blas(0), cuda_dnn_load(0);
 }

@@ -18,7 +18,7 @@ typedef void    *cu_function, *cu_module, *cu_context, *nvrtc_program, *cublas_h
     X(cuDeviceGetAttribute, (int *value, int attribute, int device))                                                           \
     X(cuDeviceGetName, (char *name, int room, int device))                                                                     \
     X(cuDeviceTotalMem_v2, (size_t * bytes, int device))                                                                       \
-    X(cuMemGetInfo_v2, (size_t * unused, size_t *total))                                                                       \
+    X(cuMemGetInfo_v2, (size_t * unused, size_t * total))                                                                      \
     X(cuDevicePrimaryCtxRetain, (cu_context * context, int device))                                                            \
     X(cuCtxSetCurrent, (cu_context context))                                                                                   \
     X(cuCtxSynchronize, (void))                                                                                                \
@@ -69,7 +69,7 @@ int           cuda_device_count(void); /* 0 if there is no driver */
 int           cuda_check(cu_result result, const char *what); /* 0, or -1 with the driver's text */
 int           cuda_attribute(int index, int attribute);
 int           cuda_need_nvrtc(void);
-cublas_handle cuda_blas(int index);              /* NULL: there is none; no error is set */
+cublas_handle cuda_blas(int index); /* NULL: there is none; no error is set */
 /* A library of CUDA by its soname: in LUCID_CUDA_PATH, where the system looks, in nvidia-* wheels, in /usr/local/cuda. */
 void *cuda_library(const char *const *sonames, const char *what, const char *wheel);
 
@@ -100,7 +100,7 @@ struct cuda_program {
     int8_t           type[CUDA_TYPES]; /* typedefs T, U, V, W, X, Y: dtype + 1; 0: none */
     int16_t          variant;          /* #define VARIANT, for choices in the text */
 };
-#define CUDA_TYPE(dtype) (int8_t)((dtype) + 1)
+#define CUDA_TYPE(dtype)  (int8_t)((dtype) + 1)
 #define CUDA_WIDTH(dtype) cuda_width_code((int)lc_size_of(dtype)) /* a type of the same size, for moves */
 int8_t cuda_width_code(int bytes);
 /* Enqueue: as many threads as there are elements, up to a limit; or exactly so many blocks. */
@@ -136,21 +136,22 @@ enum {
 };
 
 /* What the families share. */
-int cuda_elementwise(lc_op_id op, lc_dtype compute, lc_tensor *out, lc_tensor *const *in, int n_in);
-int cuda_reduce(lc_op_id op, lc_dtype compute, const lc_reduce_args *args);
-int cuda_copy(lc_tensor *to, const lc_tensor *from);
+int  cuda_elementwise(lc_op_id op, lc_dtype compute, lc_tensor *out, lc_tensor *const *in, int n_in);
+int  cuda_reduce(lc_op_id op, lc_dtype compute, const lc_reduce_args *args);
+int  cuda_copy(lc_tensor *to, const lc_tensor *from);
 bool cuda_has_row(lc_op_id op, lc_dtype compute);
 bool cuda_has_fold(lc_op_id op, lc_dtype compute);
 /* out (batch, m, n) = scale a b (+ out if accumulate); strides in elements: batch, row, column. */
 typedef struct {
-    void         *data;
-    int64_t       batch, row, col;
-    lc_dtype      dtype;
+    void    *data;
+    int64_t  batch, row, col;
+    lc_dtype dtype;
 } cuda_matrix;
 int cuda_product(int device, lc_dtype acc, cuda_matrix out, cuda_matrix a, cuda_matrix b, int64_t batch, int64_t m, int64_t n,
                  int64_t k, double scale, bool accumulate);
 
-int cuda_dnn_convolve(int kind, const lc_conv_args *a); /* cudnn.c */
+int  cuda_dnn_convolve(int kind, const lc_conv_args *a); /* cudnn.c */
+void cuda_dnn_load(int device);
 
 /* Texts for tools/check_cuda_text.py: malloc'd, NULL past the last. */
 char *lc_cuda_kernel_text(int i);

@@ -98,7 +98,10 @@ static void put_number(double *f, int64_t *i, const lc_tensor *t) /* a scalar, o
 enum { FLAT, FLAT4, NEAR_WALK, FAR_WALK };
 static const char *const walks[] = { "flat", "flat4", "near_walk", "far_walk" };
 enum { ROW_BITS = 9 };
-static int16_t variant_of(int walk, int64_t row, unsigned numbers) { return (int16_t)(walk << (ROW_BITS + 4) | (int)row << 4 | (int)numbers); }
+static int16_t variant_of(int walk, int64_t row, unsigned numbers)
+{
+    return (int16_t)(walk << (ROW_BITS + 4) | (int)row << 4 | (int)numbers);
+}
 _Static_assert(ROWS < 1 << ROW_BITS, "a row fits the variant");
 static int lines(const cuda_program *p, char *to, size_t room)
 {
@@ -107,15 +110,17 @@ static int lines(const cuda_program *p, char *to, size_t room)
     const char *work = type_names[p->type[0] - 1];
     int         n_in = 0, n;
     while (n_in < 4 && p->type[2 + n_in]) n_in++;
-    n = snprintf(to, room, "#define WALK %d\ntypedef %s R; enum { N_IN = %d };\n", p->variant >> (ROW_BITS + 4) & 3, strcmp(work, "b8") ? work : "u8", n_in);
+    n = snprintf(to, room, "#define WALK %d\ntypedef %s R; enum { N_IN = %d };\n", p->variant >> (ROW_BITS + 4) & 3,
+                 strcmp(work, "b8") ? work : "u8", n_in);
     for (int k = 1; k < OPERANDS; k++) {
         bool number = k > n_in || p->variant >> (k - 1) & 1;
         n += snprintf(to + n, room - (size_t)n, "typedef %s IN_%d; typedef %s SEEN_%d; enum { IS_NUMBER_%d = %d };\n",
                       k > n_in ? "u8" : type_names[p->type[1 + k] - 1], k, k == 1 && r->select ? "bool" : "R", k, k, number);
     }
     /* A row's expression says T. */
-    n += snprintf(to + n, room - (size_t)n, "#define T R\n__device__ inline %s f(%s x, R y, R z, R w) { return (%s)(%s); }\n#undef T\n",
-                  r->result, r->select ? "bool" : "R", r->result, r->expression);
+    n += snprintf(to + n, room - (size_t)n,
+                  "#define T R\n__device__ inline %s f(%s x, R y, R z, R w) { return (%s)(%s); }\n#undef T\n", r->result,
+                  r->select ? "bool" : "R", r->result, r->expression);
     return n;
 }
 extern const char      lc_cuda_text_elementwise[];
@@ -173,8 +178,7 @@ static int launch(const row *r, lc_dtype compute, lc_tensor *out, lc_tensor *con
         p.kernel = walks[NEAR_WALK], p.variant = variant_of(NEAR_WALK, row, numbers);
         return cuda_map(&p, it.numel, &a);
     }
-    if (it.ndim > DIMS)
-        return lc_fail_int(LC_NotImplementedError, "cuda: more than %d dimensions that cannot be merged", DIMS);
+    if (it.ndim > DIMS) return lc_fail_int(LC_NotImplementedError, "cuda: more than %d dimensions that cannot be merged", DIMS);
     far_args a = { .n = it.numel, .ndim = it.ndim };
     for (int d = 0; d < it.ndim; d++) a.shape[d] = it.shape[d];
     for (int k = 0; k <= n_in; k++) {

@@ -11,14 +11,21 @@ CUDA_BODY(pool);
 static int pool(lc_op_id op, lc_dtype dtype, const void *args)
 {
     const lc_pool_args *a = args;
-    pool_args           p = { a->out->data, a->index ? a->index->data : NULL, a->in ? a->in->data : NULL, a->grad ? a->grad->data : NULL,
-                              .planes = a->planes, .divisor = a->divisor, .adaptive = a->adaptive, .padding_counts = a->padding_counts };
+    pool_args           p = { a->out->data,
+                    a->index ? a->index->data : NULL,
+                    a->in ? a->in->data : NULL,
+                    a->grad ? a->grad->data : NULL,
+                              .planes = a->planes,
+                              .divisor = a->divisor,
+                              .adaptive = a->adaptive,
+                              .padding_counts = a->padding_counts };
     cuda_program        q = { &pool_body, .type = { CUDA_TYPE(dtype) }, .variant = lc_is_floating(dtype) };
     for (int d = 0; d < 3; d++) {
         p.size[d] = a->size[d], p.result[d] = a->result[d], p.kernel[d] = a->kernel[d], p.stride[d] = a->stride[d];
         p.padding[d] = a->padding[d], p.dilation[d] = a->dilation[d];
     }
-    int64_t results = a->planes * a->result[0] * a->result[1] * a->result[2], elements = a->planes * a->size[0] * a->size[1] * a->size[2];
+    int64_t results = a->planes * a->result[0] * a->result[1] * a->result[2],
+            elements = a->planes * a->size[0] * a->size[1] * a->size[2];
     if (!a->out->numel) return 0;
     if (cuda_use(a->out->device.index) < 0) return -1;
     switch (op) {
@@ -35,8 +42,9 @@ static int pool(lc_op_id op, lc_dtype dtype, const void *args)
     case LC_OP_col2im:
         return q.kernel = "fold", cuda_map(&q, a->planes * a->size[1] * a->size[2], &p);
     default:
-        if (cuda_check(cuda.cuMemsetD8Async((cu_pointer)(uintptr_t)a->out->data, 0, (size_t)(a->out->numel * lc_size_of(dtype)), NULL),
-                       "cuMemsetD8Async") < 0)
+        if (cuda_check(
+                cuda.cuMemsetD8Async((cu_pointer)(uintptr_t)a->out->data, 0, (size_t)(a->out->numel * lc_size_of(dtype)), NULL),
+                "cuMemsetD8Async") < 0)
             return -1;
         q.kernel = op == LC_OP__max_pool_backward ? "max_pool_backward" : "max_pool_gradient";
         return cuda_map(&q, results, &p);

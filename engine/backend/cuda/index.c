@@ -40,13 +40,15 @@ static int run_index(UNUSED lc_op_id op, UNUSED lc_dtype compute, const void *ar
         for (int k = 0; k < a->n_index; k++) p.stride[k][d] = it.stride[2 + k][d];
     }
     for (int k = 0; k < a->n_index; k++)
-        p.index[k] = a->index[k].index->data, p.size[k] = a->index[k].size, p.step[k] = a->index[k].step, p.dim[k] = a->index[k].dim;
+        p.index[k] = a->index[k].index->data, p.size[k] = a->index[k].size, p.step[k] = a->index[k].step,
+        p.dim[k] = a->index[k].dim;
     if (a->flat) {
         p.flat_ndim = a->indexed->ndim;
         for (int d = 0; d < p.flat_ndim; d++) p.flat_shape[d] = a->indexed->shape[d], p.flat_stride[d] = a->indexed->stride[d];
     }
     p.word = cuda_trouble_word(a->indexed->device.index);
-    cuda_program q = { &index_body, "run", .type = { moves ? CUDA_WIDTH(dtype) : CUDA_TYPE(dtype) }, .variant = (int16_t)a->mode };
+    cuda_program q = { &index_body, "run", .type = { moves ? CUDA_WIDTH(dtype) : CUDA_TYPE(dtype) },
+                       .variant = (int16_t)a->mode };
     return cuda_map(&q, p.n, &p);
 }
 CUDA_RUN(_index, run_index, ~0u)
@@ -61,17 +63,22 @@ typedef struct {
 } embedding_args;
 CUDA_BODY(embedding);
 #define DATA(t) ((t) ? (t)->data : NULL)
-static int clear(void *p, int64_t bytes) { return cuda_check(cuda.cuMemsetD8Async((cu_pointer)(uintptr_t)p, 0, (size_t)bytes, NULL), "cuMemsetD8Async"); }
+static int clear(void *p, int64_t bytes)
+{
+    return cuda_check(cuda.cuMemsetD8Async((cu_pointer)(uintptr_t)p, 0, (size_t)bytes, NULL), "cuMemsetD8Async");
+}
 
 static int run_embedding(lc_op_id op, UNUSED lc_dtype compute, const void *args)
 {
     const lc_embedding_args *a = args;
     int                      device = a->out->device.index, rc = 0;
     lc_dtype                 dtype = (lc_dtype)a->out->dtype;
-    embedding_args p = { a->out->data, DATA(a->index), DATA(a->table), DATA(a->other), a->ids->data, DATA(a->bags), DATA(a->factors),
-                         a->n, a->n_bags, a->rows, a->width, .padding = a->padding };
-    cuda_program   q = { &embedding_body, .type = { CUDA_TYPE(dtype) }, .variant = 1 };
-    cuda_scratch   scratch = { 0 };
+    embedding_args           p = {
+                  a->out->data,     DATA(a->index), DATA(a->table), DATA(a->other), a->ids->data, DATA(a->bags),
+                  DATA(a->factors), a->n,           a->n_bags,      a->rows,        a->width,     .padding = a->padding
+    };
+    cuda_program q = { &embedding_body, .type = { CUDA_TYPE(dtype) }, .variant = 1 };
+    cuda_scratch scratch = { 0 };
     if (cuda_use(device) < 0) return -1;
     p.word = cuda_trouble_word(device);
     int64_t samples = a->n * a->width, bags = (a->bags ? a->n_bags : a->n) * a->width;

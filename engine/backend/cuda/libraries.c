@@ -72,8 +72,9 @@ void *cuda_library(const char *const *sonames, const char *what, const char *whe
     }
     if ((lib = open_in("/usr/local/cuda/lib64", sonames, what))) return lib;
     if (!wheel)
-        return lc_fail(LC_GpuNotAvailable, "%s (%s) was not found: install NVIDIA's driver, or set LUCID_CUDA_PATH to its folder",
-                       what, sonames[0]);
+        return lc_fail(LC_GpuNotAvailable,
+                       "%s (%s) was not found: install NVIDIA's driver, or set LUCID_CUDA_PATH to its folder", what,
+                       sonames[0]);
     return lc_fail(LC_GpuNotAvailable,
                    "%s (%s) was not found in LUCID_CUDA_PATH, on the system's path, in nvidia-* wheels or in /usr/local/cuda: "
                    "pip install nvidia-%s, or install the CUDA toolkit",

@@ -30,12 +30,14 @@ static int by_blas(int device, cuda_matrix out, cuda_matrix a, cuda_matrix b, in
                    double scale, bool accumulate)
 {
     int  type = blas_code(a.dtype), to = blas_code(out.dtype), ta, tb, tc, lda, ldb, ldc;
-    bool same = a.dtype == b.dtype && type >= 0 && to >= 0 && (out.dtype == a.dtype || (out.dtype == LC_f32 && a.dtype != LC_f64));
+    bool same =
+        a.dtype == b.dtype && type >= 0 && to >= 0 && (out.dtype == a.dtype || (out.dtype == LC_f32 && a.dtype != LC_f64));
     if (!same || k <= 0 || m >= INT32_MAX || n >= INT32_MAX || k >= INT32_MAX || batch >= INT32_MAX) return 1;
     if (!fits_blas(&a, m, k, &ta, &lda) || !fits_blas(&b, k, n, &tb, &ldb) || !fits_blas(&out, m, n, &tc, &ldc)) return 1;
     if (tc) { /* out is transposed: out^T = b^T a^T, where every operand is flipped too */
         cuda_matrix x = { out.data, out.batch, out.col, out.row, out.dtype }, y = { b.data, b.batch, b.col, b.row, b.dtype };
-        return by_blas(device, x, y, (cuda_matrix){ a.data, a.batch, a.col, a.row, a.dtype }, batch, n, m, k, scale, accumulate);
+        return by_blas(device, x, y, (cuda_matrix){ a.data, a.batch, a.col, a.row, a.dtype }, batch, n, m, k, scale,
+                       accumulate);
     }
     cublas_handle blas = cuda_blas(device);
     if (!blas) return 1;
@@ -43,10 +45,12 @@ static int by_blas(int device, cuda_matrix out, cuda_matrix a, cuda_matrix b, in
     double      alpha64 = scale, beta64 = accumulate;
     bool        wide = a.dtype == LC_f64;
     const void *by = wide ? (void *)&alpha64 : &alpha, *keep = wide ? (void *)&beta64 : &beta;
-    int         compute = wide ? 70 : a.dtype == LC_f32 && lc_cuda_tf32 ? 77 : 68; /* CUBLAS_COMPUTE_64F, _32F_FAST_TF32, _32F */
+    int compute = wide ? 70 : a.dtype == LC_f32 && lc_cuda_tf32 ? 77 : 68; /* CUBLAS_COMPUTE_64F, _32F_FAST_TF32, _32F */
     int rc = cuda.cublasGemmStridedBatchedEx(blas, tb, ta, (int)n, (int)m, (int)k, by, b.data, type, ldb, b.batch, a.data, type,
                                              lda, a.batch, keep, out.data, to, ldc, out.batch, (int)batch, compute, -1);
-    return rc == 0 ? 0 : rc == 15 /* NOT_SUPPORTED */ ? 1 : lc_fail_int(LC_LucidError, "cuBLAS: the product failed with status %d", rc);
+    return rc == 0                        ? 0
+           : rc == 15 /* NOT_SUPPORTED */ ? 1
+                                          : lc_fail_int(LC_LucidError, "cuBLAS: the product failed with status %d", rc);
 }
 
 int cuda_product(int device, lc_dtype acc, cuda_matrix out, cuda_matrix a, cuda_matrix b, int64_t batch, int64_t m, int64_t n,
@@ -57,8 +61,8 @@ int cuda_product(int device, lc_dtype acc, cuda_matrix out, cuda_matrix a, cuda_
     if (cuda_use(device) < 0) return -1;
     int rc = by_blas(device, out, a, b, batch, m, n, k, scale, accumulate);
     if (rc <= 0) return rc;
-    product      p = { out.data, a.data, b.data, batch, m, n, k, out.batch, out.row, out.col, a.batch, a.row, a.col, b.batch,
-                       b.row, b.col, scale, accumulate };
+    product      p = { out.data, a.data,  b.data, batch, m,       n,     k,     out.batch, out.row,
+                       out.col,  a.batch, a.row,  a.col, b.batch, b.row, b.col, scale,     accumulate };
     cuda_program q = { &matmul_body, "multiply", .type = { CUDA_TYPE(out.dtype), CUDA_TYPE(a.dtype), CUDA_TYPE(b.dtype) },
                        .variant = acc == LC_f64 && out.dtype != LC_f64 };
     lc_tell("matmul on cuda: own kernel (no cuBLAS call for these strides or dtypes)");

@@ -65,10 +65,11 @@ static COLD int out_of_memory(size_t bytes, int device)
 {
     size_t rest = 0, total = 0;
     if (cuda_use(device) == 0) cuda.cuMemGetInfo_v2(&rest, &total);
-    return lc_fail_int(LC_OutOfMemory,
-                       "CUDA out of memory. Tried to allocate %.2f MiB on device %d, which has %.2f GiB in all and %.2f GiB free; "
-                       "this process holds %.2f GiB",
-                       (double)bytes / 0x1p20, device, (double)total / 0x1p30, (double)rest / 0x1p30, (double)reserved / 0x1p30);
+    return lc_fail_int(
+        LC_OutOfMemory,
+        "CUDA out of memory. Tried to allocate %.2f MiB on device %d, which has %.2f GiB in all and %.2f GiB free; "
+        "this process holds %.2f GiB",
+        (double)bytes / 0x1p20, device, (double)total / 0x1p30, (double)rest / 0x1p30, (double)reserved / 0x1p30);
 }
 
 static int cuda_alloc(lc_storage *s)
@@ -109,7 +110,9 @@ void cuda_scratch_free(cuda_scratch *s)
 void lc_cuda_memory_numbers(int64_t out[8])
 {
     pthread_mutex_lock(&lock);
-    const int64_t numbers[8] = { cached_bytes, cached_blocks, driver_allocs, driver_frees, retries, reserved, most_reserved, 0 };
+    const int64_t numbers[8] = {
+        cached_bytes, cached_blocks, driver_allocs, driver_frees, retries, reserved, most_reserved, 0
+    };
     memcpy(out, numbers, sizeof numbers);
     pthread_mutex_unlock(&lock);
 }

@@ -5,14 +5,14 @@
 
 enum { DIMS = 12, PIECE = 1024 };
 typedef struct {
-    void    *out, *in;
-    int64_t  n, step_out, columns, rows, diagonal, shape[DIMS], out_stride[DIMS], in_stride[DIMS];
-    int      ndim, upper, whole, power;
-    double   start, step, end, base, low, high;
-    int64_t  start_int, step_int, size[3], result[3];
-    void    *from[3];
-    void    *flag;
-    int      kind;
+    void   *out, *in;
+    int64_t n, step_out, columns, rows, diagonal, shape[DIMS], out_stride[DIMS], in_stride[DIMS];
+    int     ndim, upper, whole, power;
+    double  start, step, end, base, low, high;
+    int64_t start_int, step_int, size[3], result[3];
+    void   *from[3];
+    void   *flag;
+    int     kind;
 } moves_args; /* as in kernels/moves.cuh */
 CUDA_BODY(moves);
 enum { COMPUTED = 1 };
@@ -34,8 +34,16 @@ static int ramp(lc_op_id op, lc_dtype dtype, const void *args)
 {
     const lc_ramp_args *a = args;
     int64_t             n = a->out->numel;
-    moves_args          p = { a->out->data, .n = n, .step_out = n ? a->out->stride[0] : 1, .whole = lc_class_of(dtype) == LC_INT,
-                              .start = a->start, .step = a->step, .end = a->end, .base = a->base, .start_int = a->start_int, .step_int = a->step_int };
+    moves_args          p = { a->out->data,
+                              .n = n,
+                              .step_out = n ? a->out->stride[0] : 1,
+                              .whole = lc_class_of(dtype) == LC_INT,
+                              .start = a->start,
+                              .step = a->step,
+                              .end = a->end,
+                              .base = a->base,
+                              .start_int = a->start_int,
+                              .step_int = a->step_int };
     cuda_program        q = { &moves_body, "arange", .type = { CUDA_TYPE(dtype) }, .variant = COMPUTED };
     if (!n) return 0;
     if (cuda_use(a->out->device.index) < 0) return -1;
@@ -55,13 +63,15 @@ static int triangle(UNUSED lc_op_id op, lc_dtype dtype, const void *args)
 {
     const lc_triangle_args *a = args;
     int                     last = a->out->ndim - 1;
-    moves_args              p = { a->out->data, a->in->data, .n = a->out->numel, .ndim = a->out->ndim, .upper = a->upper, .diagonal = a->diagonal };
+    moves_args              p = { a->out->data,         a->in->data,       .n = a->out->numel,
+                                  .ndim = a->out->ndim, .upper = a->upper, .diagonal = a->diagonal };
     cuda_program            q = { &moves_body, "triangle", .type = { CUDA_WIDTH(dtype) } };
     if (!p.n) return 0;
     if (p.ndim > DIMS) return lc_fail_int(LC_NotImplementedError, "cuda: tril and triu of more than %d dimensions", DIMS);
     if (cuda_use(a->out->device.index) < 0) return -1;
     p.columns = a->out->shape[last], p.rows = a->out->shape[last - 1];
-    for (int d = 0; d < p.ndim; d++) p.shape[d] = a->out->shape[d], p.out_stride[d] = a->out->stride[d], p.in_stride[d] = a->in->stride[d];
+    for (int d = 0; d < p.ndim; d++)
+        p.shape[d] = a->out->shape[d], p.out_stride[d] = a->out->stride[d], p.in_stride[d] = a->in->stride[d];
     return cuda_map(&q, p.n, &p);
 }
 CUDA_RUN(tril, triangle, ~0u)
@@ -79,18 +89,28 @@ static int pad_edges(UNUSED lc_op_id op, lc_dtype dtype, const void *args)
     int      rc = table ? 0 : -1;
     for (int d = 0; d < 3 && rc == 0; table += a->result[d++]) {
         p.size[d] = a->size[d], p.result[d] = a->result[d], p.from[d] = table;
-        rc = cuda_check(cuda.cuMemcpyHtoD_v2((cu_pointer)(uintptr_t)table, a->from[d], (size_t)a->result[d] * 8), "cuMemcpyHtoD");
+        rc = cuda_check(cuda.cuMemcpyHtoD_v2((cu_pointer)(uintptr_t)table, a->from[d], (size_t)a->result[d] * 8),
+                        "cuMemcpyHtoD");
     }
     if (rc == 0) rc = cuda_map(&q, p.n, &p);
     return cuda_scratch_free(&scratch), rc;
 }
 CUDA_RUN(_pad_edges, pad_edges, ~0u)
 
-static int set_bytes(void *p, unsigned char v, size_t n) { return cuda_check(cuda.cuMemsetD8Async((cu_pointer)(uintptr_t)p, v, n, NULL), "cuMemsetD8Async"); }
+static int set_bytes(void *p, unsigned char v, size_t n)
+{
+    return cuda_check(cuda.cuMemsetD8Async((cu_pointer)(uintptr_t)p, v, n, NULL), "cuMemsetD8Async");
+}
 static int within(UNUSED lc_op_id op, lc_dtype dtype, const void *args)
 {
     const lc_within_args *a = args;
-    moves_args            p = { .in = a->x->data, .n = a->x->numel, .ndim = a->x->ndim, .low = a->low, .high = a->high, .kind = a->kind, .flag = a->within->data };
+    moves_args            p = { .in = a->x->data,
+                                .n = a->x->numel,
+                                .ndim = a->x->ndim,
+                                .low = a->low,
+                                .high = a->high,
+                                .kind = a->kind,
+                                .flag = a->within->data };
     cuda_program          q = { &moves_body, "within", .type = { CUDA_TYPE(dtype) }, .variant = COMPUTED };
     if (p.ndim > DIMS) return lc_fail_int(LC_NotImplementedError, "cuda: a check of more than %d dimensions", DIMS);
     if (cuda_use(a->x->device.index) < 0 || set_bytes(a->within->data, 1, 1) < 0) return -1;
@@ -119,9 +139,9 @@ CUDA_RUN(equal, equal, ~CUDA_COMPLEX)
 
 /* ---- elements under a mask ---- */
 typedef struct {
-    void    *mask, *starts, *count, *masked, *packed, *positions;
-    int64_t  n, pieces, total, shape[DIMS], stride[DIMS];
-    int      ndim, scatter;
+    void   *mask, *starts, *count, *masked, *packed, *positions;
+    int64_t n, pieces, total, shape[DIMS], stride[DIMS];
+    int     ndim, scatter;
 } chosen_args;
 
 static lc_tensor *dense_mask(const lc_tensor *mask, int ndim, const int64_t *shape)
@@ -144,7 +164,8 @@ static int chosen(const lc_tensor *mask, const lc_tensor *of, chosen_args *p, cu
     cuda_scratch scratch = { 0 }, one = { 0 };
     lc_tensor   *dense = dense_mask(mask, of->ndim, of->shape);
     if (!dense) return -1;
-    if (of->ndim > DIMS) return lc_release(dense), lc_fail_int(LC_NotImplementedError, "cuda: masks of more than %d dimensions", DIMS);
+    if (of->ndim > DIMS)
+        return lc_release(dense), lc_fail_int(LC_NotImplementedError, "cuda: masks of more than %d dimensions", DIMS);
     p->mask = dense->data, p->n = of->numel, p->pieces = (of->numel + PIECE - 1) / PIECE, p->ndim = of->ndim;
     for (int d = 0; d < of->ndim; d++) p->shape[d] = of->shape[d], p->stride[d] = of->stride[d];
     int rc = (p->starts = cuda_scratch_new(&scratch, of->device.index, (size_t)(p->pieces + 1) * 8)) ? 0 : -1;
@@ -153,7 +174,8 @@ static int chosen(const lc_tensor *mask, const lc_tensor *of, chosen_args *p, cu
     if (rc == 0 && moves && capacity >= 0) { /* the elements there must be enough: the count is read */
         rc = cuda_check(cuda.cuMemcpyDtoH_v2(&total, (cu_pointer)(uintptr_t)p->count, 8), "cuMemcpyDtoH");
         if (rc == 0 && capacity < total)
-            rc = lc_fail_int(LC_LucidError, "masked_scatter: expected number of elements of source < number of ones in mask: %lld and %lld",
+            rc = lc_fail_int(LC_LucidError,
+                             "masked_scatter: expected number of elements of source < number of ones in mask: %lld and %lld",
                              (long long)capacity, (long long)total);
     }
     if (rc == 0 && moves && p->n) q->kernel = "move_chosen", rc = cuda_blocks(q, p->pieces, 256, p);
@@ -163,7 +185,9 @@ static int chosen(const lc_tensor *mask, const lc_tensor *of, chosen_args *p, cu
 static int nonzero(UNUSED lc_op_id op, UNUSED lc_dtype dtype, const void *args)
 {
     const lc_nonzero_args *a = args;
-    chosen_args            p = { .count = a->out ? NULL : a->count->data, .positions = a->out ? a->out->data : NULL, .total = a->out ? a->out->shape[0] : 0 };
+    chosen_args            p = { .count = a->out ? NULL : a->count->data,
+                                 .positions = a->out ? a->out->data : NULL,
+                                 .total = a->out ? a->out->shape[0] : 0 };
     cuda_program           q = { &moves_body, .type = { CUDA_TYPE(LC_u8) } };
     if (cuda_use(a->in->device.index) < 0) return -1;
     if (a->out && !a->out->numel) return 0;
@@ -173,7 +197,10 @@ CUDA_RUN(nonzero, nonzero, ~CUDA_COMPLEX)
 static int masked(UNUSED lc_op_id op, UNUSED lc_dtype dtype, const void *args)
 {
     const lc_mask_args *a = args;
-    chosen_args         p = { .count = a->count ? a->count->data : NULL, .masked = a->masked->data, .packed = a->packed ? a->packed->data : NULL, .scatter = a->scatter };
+    chosen_args         p = { .count = a->count ? a->count->data : NULL,
+                              .masked = a->masked->data,
+                              .packed = a->packed ? a->packed->data : NULL,
+                              .scatter = a->scatter };
     cuda_program        q = { &moves_body, .type = { CUDA_WIDTH(a->masked->dtype) } };
     if (cuda_use(a->masked->device.index) < 0) return -1;
     return chosen(a->mask, a->masked, &p, &q, a->packed, a->packed ? a->packed->numel : -1);

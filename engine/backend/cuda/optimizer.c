@@ -25,7 +25,8 @@ static bool lie_alike(const lc_step_args *a, int i)
     if (!lc_is_dense(p)) return false;
     for (int k = 1; k < LC_STEP_LISTS; k++) {
         const lc_tensor *t = a->lists[k] ? a->lists[k][i] : p;
-        if ((!t->is_contiguous || !p->is_contiguous) && memcmp(t->stride, p->stride, (size_t)p->ndim * sizeof *p->stride)) return false;
+        if ((!t->is_contiguous || !p->is_contiguous) && memcmp(t->stride, p->stride, (size_t)p->ndim * sizeof *p->stride))
+            return false;
     }
     return true;
 }
@@ -48,7 +49,8 @@ static int steps(UNUSED lc_op_id op, UNUSED lc_dtype compute, const void *args)
         for (int k = 2; k < LC_STEP_LISTS; k++)
             if (a->lists[k] && CUDA_TYPE(a->lists[k][i]->dtype) != type[2])
                 rc = lc_fail_int(LC_NotImplementedError, "cuda: optimizer states of several dtypes");
-        if (rc == 0 && (p.n == MOST || (p.n && (memcmp(type, q.type, sizeof type) || device != t->device.index)))) rc = flush(&p, &q);
+        if (rc == 0 && (p.n == MOST || (p.n && (memcmp(type, q.type, sizeof type) || device != t->device.index))))
+            rc = flush(&p, &q);
         device = t->device.index;
         if (rc < 0 || (rc = cuda_use(device)) < 0) break;
         memcpy(q.type, type, sizeof type);

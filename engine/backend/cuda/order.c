@@ -73,12 +73,19 @@ static int start_sort(sorting *s, const lc_tensor *in, int dim, bool descending)
     int   device = in->device.index;
     if (cuda_use(device) < 0) return -1;
     if (!split_at(in, dim, &x)) {
-        if (!(s->copy = lc_tensor_new((lc_dtype)in->dtype, in->device, in->ndim, in->shape)) || cuda_copy(s->copy, in) < 0) return -1;
+        if (!(s->copy = lc_tensor_new((lc_dtype)in->dtype, in->device, in->ndim, in->shape)) || cuda_copy(s->copy, in) < 0)
+            return -1;
         in = s->copy, split_at(in, dim, &x);
     }
     if (x.n > INT32_MAX) return lc_fail_int(LC_NotImplementedError, "cuda: sorting lines of more than 2^31 elements");
-    s->p = (sort_args){ .in = in->data, .lines = x.outer * x.inner, .n = x.n, .k = x.n, .inner = x.inner, .in_line_outer = x.outer_step,
-                        .in_line_inner = x.inner_step, .in_step = x.step };
+    s->p = (sort_args){ .in = in->data,
+                        .lines = x.outer * x.inner,
+                        .n = x.n,
+                        .k = x.n,
+                        .inner = x.inner,
+                        .in_line_outer = x.outer_step,
+                        .in_line_inner = x.inner_step,
+                        .in_step = x.step };
     s->q = (cuda_program){ &sort_body, "start", .type = { CUDA_TYPE(in->dtype) }, .variant = descending };
     int64_t all = s->p.lines * x.n;
     char   *both = cuda_scratch_new(&s->scratch, device, (size_t)(2 * all) * sizeof(int));
@@ -146,12 +153,14 @@ static int order_statistic(lc_op_id op, UNUSED lc_dtype dtype, const void *args)
         if (a->mask >> d & 1) dim = d;
     if (!in->numel) return 0;
     if (in->dtype != a->value->dtype) { /* ranked in the computing dtype */
-        if (!(flat = lc_tensor_new((lc_dtype)a->value->dtype, in->device, in->ndim, in->shape)) || cuda_copy(flat, in) < 0) return flat ? lc_release(flat), -1 : -1;
+        if (!(flat = lc_tensor_new((lc_dtype)a->value->dtype, in->device, in->ndim, in->shape)) || cuda_copy(flat, in) < 0)
+            return flat ? lc_release(flat), -1 : -1;
         in = flat;
     }
     int rc = start_sort(&s, in, dim, false);
     if (rc == 0) {
-        lc_tensor at = *a->value, index = a->index ? *a->index : *a->value; /* as lines: strides per dimension of in, none along dim */
+        lc_tensor at = *a->value,
+                  index = a->index ? *a->index : *a->value; /* as lines: strides per dimension of in, none along dim */
         at.ndim = index.ndim = in->ndim, at.shape = index.shape = in->shape, at.stride = (int64_t *)a->value_stride;
         index.stride = (int64_t *)(a->index ? a->index_stride : a->value_stride);
         split x, y;
@@ -159,7 +168,10 @@ static int order_statistic(lc_op_id op, UNUSED lc_dtype dtype, const void *args)
             rc = lc_fail_int(LC_NotImplementedError, "cuda: an order statistic into a tensor with these strides");
         s.p.values = a->value->data, s.p.out_outer = x.outer_step, s.p.out_inner = x.inner_step;
         s.p.indices = a->index ? a->index->data : NULL, s.p.at_outer = y.outer_step, s.p.at_inner = y.inner_step;
-        s.p.kind = op == LC_OP_kthvalue ? 2 : op == LC_OP_mode ? 3 : op == LC_OP_nanmedian || op == LC_OP_nanmedian_dim, s.p.k = (int64_t)a->parameter;
+        s.p.kind = op == LC_OP_kthvalue ? 2
+                   : op == LC_OP_mode   ? 3
+                                        : op == LC_OP_nanmedian || op == LC_OP_nanmedian_dim,
+        s.p.k = (int64_t)a->parameter;
     }
     if (rc == 0) s.q.kernel = "choose", rc = cuda_map(&s.q, s.p.lines, &s.p);
     if (flat) lc_release(flat);

@@ -17,8 +17,8 @@ typedef struct entry {
     cu_module     module;
     cu_function   f;
 } entry;
-static pthread_mutex_t  lock = PTHREAD_MUTEX_INITIALIZER;
-static entry *_Atomic entries[SLOTS];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static entry *_Atomic  entries[SLOTS];
 
 extern const char lc_cuda_text_types[], lc_cuda_text_math[]; /* by tools/embed.py */
 
@@ -93,8 +93,8 @@ static char *compiled(const char *source, bool math, size_t *n)
     snprintf(arch, sizeof arch, "--gpu-architecture=sm_%d", architecture());
     if (cuda.nvrtcCreateProgram(&p, source, "lucid.cu", 0, NULL, NULL) != 0) return lc_fail(LC_LucidError, "NVRTC: no program");
     /* No fused multiply-add in elementwise rows: as on the CPU, a product and a sum round twice, so results agree. */
-    int rc = cuda.nvrtcCompileProgram(
-        p, 3, (const char *const[]){ arch, math ? "--fmad=false" : "--fmad=true", "--std=c++17" });
+    int rc =
+        cuda.nvrtcCompileProgram(p, 3, (const char *const[]){ arch, math ? "--fmad=false" : "--fmad=true", "--std=c++17" });
     if (rc == 0 && cuda.nvrtcGetCUBINSize(p, n) == 0 && (image = malloc(*n))) cuda.nvrtcGetCUBIN(p, image);
     if (!image) report_log(p, rc);
     cuda.nvrtcDestroyProgram(&p);
@@ -126,11 +126,16 @@ static const char *const type_names[] = {
 int8_t cuda_width_code(int bytes)
 {
     switch (bytes) {
-    case 1: return CUDA_TYPE(LC_u8);
-    case 2: return CUDA_TYPE(LC_u16);
-    case 4: return CUDA_TYPE(LC_u32);
-    case 8: return CUDA_TYPE(LC_u64);
-    default: return CUDA_TYPE(LC_c128); /* 16 bytes that move together */
+    case 1:
+        return CUDA_TYPE(LC_u8);
+    case 2:
+        return CUDA_TYPE(LC_u16);
+    case 4:
+        return CUDA_TYPE(LC_u32);
+    case 8:
+        return CUDA_TYPE(LC_u64);
+    default:
+        return CUDA_TYPE(LC_c128); /* 16 bytes that move together */
     }
 }
 

@@ -38,18 +38,30 @@ static int drawn(int kind, lc_generator *g, lc_tensor *out, random_args p)
 static uint64_t any_range(lc_dtype dtype) /* every integer that the dtype represents exactly */
 {
     switch (dtype) {
-    case LC_b8: return 2;
-    case LC_u8: return 1u << 8;
-    case LC_i8: return 1u << 7;
-    case LC_i16: return 1u << 15;
-    case LC_u16: return 1u << 16;
-    case LC_i32: return 1u << 31;
-    case LC_u32: return (uint64_t)1 << 32;
-    case LC_f16: return (1u << 11) + 1;
-    case LC_bf16: return (1u << 8) + 1;
-    case LC_f32: return (1u << 24) + 1;
-    case LC_f64: return ((uint64_t)1 << 53) + 1;
-    default: return (uint64_t)1 << 63;
+    case LC_b8:
+        return 2;
+    case LC_u8:
+        return 1u << 8;
+    case LC_i8:
+        return 1u << 7;
+    case LC_i16:
+        return 1u << 15;
+    case LC_u16:
+        return 1u << 16;
+    case LC_i32:
+        return 1u << 31;
+    case LC_u32:
+        return (uint64_t)1 << 32;
+    case LC_f16:
+        return (1u << 11) + 1;
+    case LC_bf16:
+        return (1u << 8) + 1;
+    case LC_f32:
+        return (1u << 24) + 1;
+    case LC_f64:
+        return ((uint64_t)1 << 53) + 1;
+    default:
+        return (uint64_t)1 << 63;
     }
 }
 static int kind_of(lc_op_id op)
@@ -57,10 +69,11 @@ static int kind_of(lc_op_id op)
     static const struct {
         lc_op_id op;
         int      kind;
-    } kinds[] = { { LC_OP_uniform_, UNIFORM },     { LC_OP_normal_, NORMAL },          { LC_OP_exponential_, EXPONENTIAL },
-                  { LC_OP_cauchy_, CAUCHY },       { LC_OP_log_normal_, LOG_NORMAL },  { LC_OP_geometric_, GEOMETRIC },
-                  { LC_OP_bernoulli_, BERNOULLI }, { LC_OP__bernoulli_each, BERNOULLI_EACH }, { LC_OP__rrelu_noise, SLOPES },
-                  { LC_OP_random_, INTEGERS } };
+    } kinds[] = { { LC_OP_uniform_, UNIFORM },         { LC_OP_normal_, NORMAL },
+                  { LC_OP_exponential_, EXPONENTIAL }, { LC_OP_cauchy_, CAUCHY },
+                  { LC_OP_log_normal_, LOG_NORMAL },   { LC_OP_geometric_, GEOMETRIC },
+                  { LC_OP_bernoulli_, BERNOULLI },     { LC_OP__bernoulli_each, BERNOULLI_EACH },
+                  { LC_OP__rrelu_noise, SLOPES },      { LC_OP_random_, INTEGERS } };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (kinds[i].op == op) return kinds[i].kind;
     return -1;
@@ -70,7 +83,7 @@ static int fill(lc_op_id op, UNUSED lc_dtype dtype, const void *args)
     const lc_random_args *a = args;
     lc_tensor            *out = a->out, *through = NULL, *each = NULL;
     int                   kind = kind_of(op), rc = 0;
-    random_args           p = { .a = a->a, .b = a->b, .low = a->low, .range = a->any ? any_range((lc_dtype)out->dtype) : a->range };
+    random_args p = { .a = a->a, .b = a->b, .low = a->low, .range = a->any ? any_range((lc_dtype)out->dtype) : a->range };
     if (!out->numel) return 0;
     if (cuda_use(out->device.index) < 0) return -1;
     p.pairs = out->dtype == LC_f64 || (kind == INTEGERS && (p.range == 0 || p.range > UINT32_MAX));
@@ -102,14 +115,17 @@ CUDA_RUN(_bernoulli_each, fill, CUDA_F32_F64)
 CUDA_RUN(_rrelu_noise, fill, CUDA_FLOATS)
 CUDA_RUN(random_, fill, ~CUDA_COMPLEX)
 
-static int randperm(UNUSED lc_op_id op, UNUSED lc_dtype dtype, const void *args) /* out int64, contiguous: the order of random keys */
+static int randperm(UNUSED lc_op_id op, UNUSED lc_dtype dtype,
+                    const void *args) /* out int64, contiguous: the order of random keys */
 {
     const lc_random_args *a = args;
     if (!a->out->numel) return 0;
     if (cuda_use(a->out->device.index) < 0) return -1;
     lc_tensor *keys = lc_tensor_new(LC_i64, a->out->device, 1, a->out->shape);
     int        rc = keys ? drawn(KEYS, a->generator, keys, (random_args){ .pairs = 1 }) : -1;
-    if (rc == 0) rc = lc_cuda_runs[LC_OP_sort](LC_OP_sort, LC_i64, &(lc_sort_args){ .indices = a->out, .in = keys, .k = keys->numel, .ordered = true });
+    if (rc == 0)
+        rc = lc_cuda_runs[LC_OP_sort](LC_OP_sort, LC_i64,
+                                      &(lc_sort_args){ .indices = a->out, .in = keys, .k = keys->numel, .ordered = true });
     if (keys) lc_release(keys);
     return rc;
 }
@@ -129,8 +145,13 @@ static int multinomial(UNUSED lc_op_id op, lc_dtype dtype, const void *args)
     if (!a->out->numel) return 0;
     if (cuda_use(device) < 0) return -1;
     lc_tensor       *u = lc_tensor_new(LC_f64, a->out->device, a->out->ndim, a->out->shape);
-    multinomial_args p = { a->out->data, weights->data, u ? u->data : NULL, weights->ndim > 1 ? weights->shape[0] : 1,
-                           weights->shape[weights->ndim - 1], a->out->shape[a->out->ndim - 1], cuda_trouble_word(device) };
+    multinomial_args p = { a->out->data,
+                           weights->data,
+                           u ? u->data : NULL,
+                           weights->ndim > 1 ? weights->shape[0] : 1,
+                           weights->shape[weights->ndim - 1],
+                           a->out->shape[a->out->ndim - 1],
+                           cuda_trouble_word(device) };
     cuda_program     q = { &multinomial_body, "accumulate", .type = { CUDA_TYPE(dtype) } };
     int              rc = u ? drawn(UNIFORM, a->generator, u, (random_args){ .pairs = 1, .b = 1 }) : -1;
     if (rc == 0) rc = cuda_map(&q, p.rows, &p);

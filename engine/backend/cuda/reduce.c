@@ -84,7 +84,8 @@ int cuda_reduce(lc_op_id op, lc_dtype compute, const lc_reduce_args *a)
     if (result->numel == 0) return 0;
     if (cuda_use(x->device.index) < 0 || take_part(&r.kept, a, false) < 0 || take_part(&r.reduced, a, true) < 0) return -1;
     r.value = a->value ? a->value->data : NULL, r.index = a->index ? a->index->data : NULL;
-    cuda_program p = { &reduce_body, .type = { CUDA_TYPE(x->dtype), CUDA_TYPE(a->value ? a->value->dtype : LC_i64), CUDA_TYPE(acc) },
+    cuda_program p = { &reduce_body,
+                       .type = { CUDA_TYPE(x->dtype), CUDA_TYPE(a->value ? a->value->dtype : LC_i64), CUDA_TYPE(acc) },
                        .variant = (int16_t)fold };
     int64_t      near = r.reduced.ndim ? r.reduced.in[r.reduced.ndim - 1] : 0;
     int64_t      beside = r.kept.ndim ? r.kept.in[r.kept.ndim - 1] : INT64_MAX, outputs = r.kept.n, n = r.reduced.n;

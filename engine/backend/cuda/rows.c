@@ -69,18 +69,32 @@ static cuda_program start_norm(const lc_norm_args *a, norm_args *p)
     const lc_tensor *of[] = { a->rstd, a->mean, a->weight, a->bias, a->dweight, a->dbias }, *any = NULL;
     for (int i = 0; i < 6 && !any; i++) any = of[i];
     const lc_tensor *x = a->in ? a->in : a->grad;
-    *p = (norm_args){ DATA(a->out),    DATA(a->mean), DATA(a->rstd), DATA(a->variance), DATA(a->dweight),
-                      DATA(a->dbias),  DATA(a->in),   DATA(a->grad), DATA(a->weight),   DATA(a->bias),
-                      .rows = a->rows, .groups = a->groups ? a->groups : 1, .channels = a->channels, .inner = a->inner,
-                      .slices = 1,     .eps = a->eps, .centred = a->centred, .fixed = a->fixed };
+    *p = (norm_args){ DATA(a->out),
+                      DATA(a->mean),
+                      DATA(a->rstd),
+                      DATA(a->variance),
+                      DATA(a->dweight),
+                      DATA(a->dbias),
+                      DATA(a->in),
+                      DATA(a->grad),
+                      DATA(a->weight),
+                      DATA(a->bias),
+                      .rows = a->rows,
+                      .groups = a->groups ? a->groups : 1,
+                      .channels = a->channels,
+                      .inner = a->inner,
+                      .slices = 1,
+                      .eps = a->eps,
+                      .centred = a->centred,
+                      .fixed = a->fixed };
     return (cuda_program){ &norm_body, .type = { CUDA_TYPE(x->dtype), TYPE_OF(any, lc_working_dtype((lc_dtype)x->dtype)) } };
 }
 static size_t sum_bytes(lc_dtype dtype) { return dtype == LC_f64 ? 8 : 4; }
 
 static int norm_rows(UNUSED lc_op_id op, UNUSED lc_dtype compute, const void *args)
 {
-    norm_args    p;
-    cuda_program q = start_norm(args, &p);
+    norm_args           p;
+    cuda_program        q = start_norm(args, &p);
     const lc_norm_args *a = args;
     if (!p.rows || !p.channels || !p.inner) return 0;
     if (cuda_use(a->in->device.index) < 0) return -1;
@@ -89,7 +103,10 @@ static int norm_rows(UNUSED lc_op_id op, UNUSED lc_dtype compute, const void *ar
 }
 static int zero(const lc_tensor *t)
 {
-    return t && t->numel ? cuda_check(cuda.cuMemsetD8Async((cu_pointer)(uintptr_t)t->data, 0, (size_t)(t->numel * lc_size_of(t->dtype)), NULL), "cuMemsetD8Async") : 0;
+    return t && t->numel ? cuda_check(cuda.cuMemsetD8Async((cu_pointer)(uintptr_t)t->data, 0,
+                                                           (size_t)(t->numel * lc_size_of(t->dtype)), NULL),
+                                      "cuMemsetD8Async")
+                         : 0;
 }
 static int norm_rows_backward(UNUSED lc_op_id op, UNUSED lc_dtype compute, const void *args)
 {
@@ -155,9 +172,22 @@ static int cross_entropy(UNUSED lc_op_id op, UNUSED lc_dtype compute, const void
     const lc_cross_entropy_args *a = args;
     int                          device = a->in->device.index, rc = 0;
     lc_dtype                     work = lc_working_dtype((lc_dtype)a->in->dtype);
-    entropy_args p = { a->in->data, DATA(a->out), a->target->data, DATA(a->weight), DATA(a->grad), DATA(a->loss), DATA(a->lse),
-                       DATA(a->total), DATA(a->reduced), a->n, a->classes, a->lanes, a->ignored,
-                       .shared_grad = a->grad && a->grad->numel == 1, .smoothing = a->smoothing, .mean = a->mean };
+    entropy_args                 p = { a->in->data,
+                                       DATA(a->out),
+                                       a->target->data,
+                                       DATA(a->weight),
+                                       DATA(a->grad),
+                                       DATA(a->loss),
+                                       DATA(a->lse),
+                                       DATA(a->total),
+                                       DATA(a->reduced),
+                                       a->n,
+                                       a->classes,
+                                       a->lanes,
+                                       a->ignored,
+                                       .shared_grad = a->grad && a->grad->numel == 1,
+                                       .smoothing = a->smoothing,
+                                       .mean = a->mean };
     cuda_program q = { &cross_entropy_body, .type = { CUDA_TYPE(a->in->dtype), CUDA_TYPE(work), TYPE_OF(a->reduced, LC_f32) } };
     cuda_scratch scratch = { 0 };
     int64_t      positions = a->n * a->lanes;

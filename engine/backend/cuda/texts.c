@@ -14,8 +14,9 @@
     X(reduce)                                                                                                                  \
     X(softmax)                                                                                                                 \
     X(norm)                                                                                                                    \
-    X(cross_entropy) X(matmul) X(index) X(embedding) X(optimizer) X(pool) X(conv) X(attention) X(moves) X(scan) X(sort)        \
-        X(random) X(multinomial) X(rnn)
+    X(cross_entropy)                                                                                                           \
+    X(matmul)                                                                                                                  \
+    X(index) X(embedding) X(optimizer) X(pool) X(conv) X(attention) X(moves) X(scan) X(sort) X(random) X(multinomial) X(rnn)
 #define X(name) CUDA_BODY(name);
 EACH_BODY(X)
 #undef X
@@ -24,33 +25,39 @@ static const struct {
     int16_t          first, last; /* variants */
     int8_t           type[4][CUDA_TYPES];
 } list[] = {
-    { &reduce_body, 0, 21, { { F32, F32, F32 }, { B16, B16, F32 }, { F64, F64, F64 } } },
+    { &reduce_body, 0, 21, { { F32, F32, F32 } } },
+    { &reduce_body, 0, 1, { { B16, B16, F32 }, { F64, F64, F64 } } },
     { &reduce_body, 0, 0, { { I32, I64, I64 }, { B8, I64, I64 } } },
     { &reduce_body, 10, 11, { { B8, B8, I64 }, { F32, B8, F32 } } },
-    { &softmax_body, 0, 3, { { F32, F32, F32 }, { B16, B16, B16 }, { F64, F64, F64 } } },
+    { &softmax_body, 0, 3, { { B16, B16, B16 } } },
+    { &softmax_body, 0, 0, { { F64, F64, F64 } } },
     { &norm_body, 0, 0, { { F32, F32 }, { B16, F32 }, { H16, F32 }, { F64, F64 } } },
     { &cross_entropy_body, 0, 0, { { F32, F32, F32 }, { B16, F32, B16 }, { F64, F64, F64 } } },
     { &matmul_body, 0, 1, { { F32, F32, F32 }, { F32, B16, B16 }, { I64, I64, I64 }, { H16, H16, H16 } } },
     { &index_body, 0, 1, { { U8 }, { CUDA_TYPE(LC_u16) }, { CUDA_TYPE(LC_u64) }, { CUDA_TYPE(LC_c128) } } },
-    { &index_body, 2, 5, { { F32 }, { F64 }, { B16 }, { I64 } } },
-    { &index_body, 2, 5, { { B8 }, { U8 }, { CUDA_TYPE(LC_i16) } } },
+    { &index_body, 2, 5, { { F32 }, { B16 } } },
+    { &index_body, 2, 2, { { F64 }, { I64 }, { B8 }, { U8 } } },
     { &embedding_body, 0, 0, { { U8 }, { CUDA_TYPE(LC_c128) } } },
     { &embedding_body, 1, 1, { { F32 }, { F64 } } },
-    { &optimizer_body, 0, 9, { { F32, F32, F32 }, { B16, B16, F32 }, { F64, F64, F64 } } },
+    { &optimizer_body, 0, 9, { { B16, B16, F32 } } },
+    { &optimizer_body, 1, 1, { { F64, F64, F64 } } },
     { &pool_body, 0, 1, { { F32 }, { F64 } } },
     { &pool_body, 0, 0, { { I64 } } },
-    { &conv_body, 0, 2, { { F32, F32, F32 }, { B16, B16, F32 }, { F64, F64, F64 } } },
+    { &conv_body, 0, 2, { { B16, B16, F32 } } },
+    { &conv_body, 0, 0, { { F64, F64, F64 } } },
     { &attention_body, 0, 0, { { F32, F32, F32, F32, F32 }, { B16, F32, B16, B16, F32 } } },
     { &attention_body, 1, 1, { { F32, F32, B8, F32, F32 } } },
     { &moves_body, 0, 0, { { U8 }, { CUDA_TYPE(LC_c128) } } },
     { &moves_body, 1, 1, { { F32 }, { B16 }, { I64 } } },
-    { &scan_body, 0, 4, { { F32 }, { F64 } } },
-    { &scan_body, 0, 3, { { I64 } } },
+    { &scan_body, 0, 4, { { F32 } } },
+    { &scan_body, 0, 0, { { I64 } } },
     { &sort_body, 0, 1, { { F32 }, { B16 }, { I64 }, { B8 } } },
-    { &random_body, 0, 10, { { F32 }, { F64 }, { B16 }, { I64 } } },
+    { &random_body, 0, 10, { { B16 } } },
+    { &random_body, 0, 1, { { F32 }, { F64 } } },
+    { &random_body, 8, 8, { { I64 } } },
     { &random_body, 6, 8, { { B8 } } },
     { &multinomial_body, 0, 0, { { F32 }, { F64 } } },
-    { &rnn_body, 0, 3, { { F32 }, { F64 } } },
+    { &rnn_body, 0, 3, { { F32 } } },
 };
 
 char *lc_cuda_kernel_text(int i)

@@ -14,10 +14,10 @@ struct emulated_thread {
 extern "C" emulated_thread emulated_now;
 extern "C" void            emulated_block_barrier();
 extern "C" void            emulated_warp_exchange(const void *mine, void *theirs, int bytes, int lane);
-#define threadIdx     emulated_now.threadIdx
-#define blockIdx      emulated_now.blockIdx
-#define blockDim      emulated_now.blockDim
-#define gridDim       emulated_now.gridDim
+#define threadIdx emulated_now.threadIdx
+#define blockIdx  emulated_now.blockIdx
+#define blockDim  emulated_now.blockDim
+#define gridDim   emulated_now.gridDim
 #define __device__
 #define __forceinline__ inline
 #define __restrict__
@@ -56,7 +56,7 @@ static inline double __longlong_as_double(long long i)
     std::memcpy(&d, &i, 8);
     return d;
 }
-static inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((unsigned long long)a * b >> 32); }
+static inline unsigned               __umulhi(unsigned a, unsigned b) { return (unsigned)((unsigned long long)a * b >> 32); }
 template <class V, class W> static V atomicAdd(V *p, W v)
 {
     V old = *p;
@@ -75,7 +75,7 @@ template <class V, class W> static V atomicMax(V *p, W v)
     if ((V)v > old) *p = (V)v;
     return old;
 }
-static inline void __threadfence() {}
+static inline void  __threadfence() {}
 static inline float half_to_float(unsigned short h)
 {
     _Float16 x;
@@ -96,13 +96,13 @@ static inline double erfinv(double x)
     for (int i = 0; i < 60; i++) y -= (std::erf(y) - x) / (1.12837916709551257390 * std::exp(-y * y));
     return y;
 }
-static inline float erfinv(float x) { return (float)erfinv((double)x); }
+static inline float  erfinv(float x) { return (float)erfinv((double)x); }
 static inline float  rsqrt(float x) { return 1 / std::sqrt(x); }
 static inline double rsqrt(double x) { return 1 / std::sqrt(x); }
 #undef INFINITY
 #undef NAN
 struct emulated_kernel {
-    int bytes;
+    int  bytes;
     bool waits;
     void (*body)(const void *args);
 };

@@ -1,12 +1,12 @@
 /* Attention by products: the scores of some heads in memory, a block per row of them. T: the probabilities (and their gradient)
  * as the next product reads them, U: scores, V: mask, W: grad, X: out. VARIANT: 1: the mask is boolean. */
 struct attention_args {
-    U       *scores, *slopes;    /* slopes: of the probabilities; backward only */
-    T       *p, *ds;             /* may share the memory of scores and slopes */
+    U       *scores, *slopes; /* slopes: of the probabilities; backward only */
+    T       *p, *ds;          /* may share the memory of scores and slopes */
     const V *mask;
     const W *grad;
     const X *out;
-    U       *lse;                /* of these heads, contiguous */
+    U       *lse;                    /* of these heads, contiguous */
     i64      heads, l, s, ev, first; /* first: number of the first head, for mask, grad and out */
     i64      h, mask_stride[4], grad_stride[4], out_stride[4];
     double   scale;
@@ -14,12 +14,12 @@ struct attention_args {
 };
 __device__ inline float  power(float x) { return expf(x); }
 __device__ inline double power(double x) { return exp(x); }
-__device__ inline U score(const attention_args &p, i64 head, i64 row, i64 col)
+__device__ inline U      score(const attention_args &p, i64 head, i64 row, i64 col)
 {
     if (p.causal && col > row) return -infinity<U>();
     U x = p.scores[(head * p.l + row) * p.s + col];
     if (!p.mask) return x;
-    i64 b = (p.first + head) / p.h, i = (p.first + head) % p.h;
+    i64  b = (p.first + head) / p.h, i = (p.first + head) % p.h;
     auto m = value(p.mask[b * p.mask_stride[0] + i * p.mask_stride[1] + row * p.mask_stride[2] + col * p.mask_stride[3]]);
     return VARIANT ? (m ? x : -infinity<U>()) : x + (U)m;
 }
@@ -48,7 +48,8 @@ BLOCK_KERNEL(backward, attention_args, p)
     const W *g = p.grad + b * p.grad_stride[0] + i * p.grad_stride[1] + row * p.grad_stride[2];
     const X *y = p.out + b * p.out_stride[0] + i * p.out_stride[1] + row * p.out_stride[2];
     U        delta = 0, lse = p.lse[head * p.l + row];
-    for (i64 c = threadIdx.x; c < p.ev; c += blockDim.x) delta += (U)value(g[c * p.grad_stride[3]]) * (U)value(y[c * p.out_stride[3]]);
+    for (i64 c = threadIdx.x; c < p.ev; c += blockDim.x)
+        delta += (U)value(g[c * p.grad_stride[3]]) * (U)value(y[c * p.out_stride[3]]);
     delta = block_sum(delta);
     for (i64 c = threadIdx.x; c < p.s; c += blockDim.x) {
         i64 at = (head * p.l + row) * p.s + c;

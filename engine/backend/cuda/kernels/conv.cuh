@@ -10,14 +10,14 @@ struct side {
     i64 n, channel, place[3]; /* strides in elements */
 };
 struct conv_args {
-    T        *out;
-    const U  *a; /* 0: image, 1: result, 2: result */
-    const V  *b; /* 0: weight, 1: weight, 2: image */
-    const A  *bias;
-    i64       n, groups, c, m, size[3], result[3], kernel[3], stride[3], padding[3], dilation[3];
-    side      image, weight, outcome; /* weight: n is m's stride, place the taps' */
-    i64       rows, cols, deep, slices;
-    A        *partial;
+    T       *out;
+    const U *a; /* 0: image, 1: result, 2: result */
+    const V *b; /* 0: weight, 1: weight, 2: image */
+    const A *bias;
+    i64      n, groups, c, m, size[3], result[3], kernel[3], stride[3], padding[3], dilation[3];
+    side     image, weight, outcome; /* weight: n is m's stride, place the taps' */
+    i64      rows, cols, deep, slices;
+    A       *partial;
 };
 __device__ inline i64 places(const i64 *of) { return of[0] * of[1] * of[2]; }
 __device__ inline i64 strided(const i64 *of, const i64 *stride, i64 i)
@@ -60,15 +60,18 @@ __device__ inline A left_at(const conv_args &p, i64 g, i64 row, i64 l)
         return offset < 0 ? (A)0 : (A)value(p.a[row / all * p.outcome.n + (g * p.m + l / taps) * p.outcome.channel + offset]);
     }
     i64 all = places(p.result);
-    return (A)value(p.a[l / all * p.outcome.n + (g * p.m + row) * p.outcome.channel + strided(p.result, p.outcome.place, l % all)]);
+    return (A)value(
+        p.a[l / all * p.outcome.n + (g * p.m + row) * p.outcome.channel + strided(p.result, p.outcome.place, l % all)]);
 }
 __device__ inline A right_at(const conv_args &p, i64 g, i64 l, i64 col)
 {
     i64 taps = places(p.kernel);
     if (VARIANT == RESULT)
-        return (A)value(p.b[(g * p.m + col) * p.weight.n + l / taps * p.weight.channel + strided(p.kernel, p.weight.place, l % taps)]);
+        return (A)value(
+            p.b[(g * p.m + col) * p.weight.n + l / taps * p.weight.channel + strided(p.kernel, p.weight.place, l % taps)]);
     if (VARIANT == IMAGE)
-        return (A)value(p.b[(g * p.m + l / taps) * p.weight.n + col * p.weight.channel + strided(p.kernel, p.weight.place, l % taps)]);
+        return (A)value(
+            p.b[(g * p.m + l / taps) * p.weight.n + col * p.weight.channel + strided(p.kernel, p.weight.place, l % taps)]);
     i64 all = places(p.result), offset = met(p, l % all, col % taps);
     return offset < 0 ? (A)0 : (A)value(p.b[l / all * p.image.n + (g * p.c + col / taps) * p.image.channel + offset]);
 }
@@ -77,14 +80,16 @@ __device__ inline void put(const conv_args &p, i64 g, i64 row, i64 col, A v)
     if (VARIANT == RESULT) {
         i64 all = places(p.result), channel = g * p.m + col;
         if (p.bias) v += p.bias[channel];
-        p.out[row / all * p.outcome.n + channel * p.outcome.channel + strided(p.result, p.outcome.place, row % all)] = made<T>::of(v);
+        p.out[row / all * p.outcome.n + channel * p.outcome.channel + strided(p.result, p.outcome.place, row % all)] =
+            made<T>::of(v);
     } else if (VARIANT == IMAGE) {
         i64 all = places(p.size), channel = g * p.c + col;
         if (p.bias) v += p.bias[channel];
         p.out[row / all * p.image.n + channel * p.image.channel + strided(p.size, p.image.place, row % all)] = made<T>::of(v);
     } else {
         i64 taps = places(p.kernel);
-        p.out[(g * p.m + row) * p.weight.n + col / taps * p.weight.channel + strided(p.kernel, p.weight.place, col % taps)] = made<T>::of(v);
+        p.out[(g * p.m + row) * p.weight.n + col / taps * p.weight.channel + strided(p.kernel, p.weight.place, col % taps)] =
+            made<T>::of(v);
     }
 }
 BLOCK_KERNEL(convolve, conv_args, p)

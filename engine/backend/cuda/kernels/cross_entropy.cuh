@@ -16,8 +16,11 @@ struct entropy_args {
 };
 __device__ inline float  power(float x) { return expf(x); }
 __device__ inline double power(double x) { return exp(x); }
-__device__ inline A      weight_of(const entropy_args &p, i64 c) { return c == p.ignored ? (A)0 : p.weight ? (A)value(p.weight[c]) : (A)1; }
-__device__ inline bool   bad(const entropy_args &p, i64 c) { return c != p.ignored && (u64)c >= (u64)p.classes; }
+__device__ inline A      weight_of(const entropy_args &p, i64 c)
+{
+    return c == p.ignored ? (A)0 : p.weight ? (A)value(p.weight[c]) : (A)1;
+}
+__device__ inline bool bad(const entropy_args &p, i64 c) { return c != p.ignored && (u64)c >= (u64)p.classes; }
 BLOCK_KERNEL(weights, entropy_args, p) /* the sum of the weights of all classes */
 {
     A sum = 0;
@@ -88,7 +91,8 @@ KERNEL(backward, entropy_args, p) /* a thread per score */
         i64 c = i / p.lanes % p.classes, at = i / (p.classes * p.lanes) * p.lanes + i % p.lanes, hit = p.target[at];
         A   d = 0;
         if (hit != p.ignored && !bad(p, hit)) {
-            A g = (A)value(p.grad[p.shared_grad ? 0 : at]), own = weight_of(p, hit), even = (A)(p.smoothing / (double)p.classes);
+            A g = (A)value(p.grad[p.shared_grad ? 0 : at]), own = weight_of(p, hit),
+              even = (A)(p.smoothing / (double)p.classes);
             if (p.total) g /= (A)value(*p.total);
             A pull = g * (A)(1 - p.smoothing) * own + (p.smoothing != 0 ? g * even * *p.all_weights : (A)0);
             d = pull * power((A)value(p.in[i]) - (A)value(p.lse[at]));

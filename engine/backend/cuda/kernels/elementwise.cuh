@@ -16,7 +16,7 @@ struct flat_args {
 #if WALK == 0
 KERNEL(flat, flat_args, p) /* every operand is contiguous, or a number */
 {
-    EACH(i, p.n) ((U *)p.data[0])[i] = made<U>::of(f(PLAIN(1), PLAIN(2), PLAIN(3), PLAIN(4)));
+    EACH(i, p.n)((U *)p.data[0])[i] = made<U>::of(f(PLAIN(1), PLAIN(2), PLAIN(3), PLAIN(4)));
 }
 #elif WALK == 1
 #define WIDE(k)                                                                                                                \

@@ -26,7 +26,7 @@ KERNEL(copy_rows, embedding_args, p) /* T: a type of the elements' size */
 }
 #if VARIANT
 typedef acc_of<T>::type A;
-__device__ inline i64 bag_of(const embedding_args &p, i64 i) /* the last bag that starts at or before i; -1: none */
+__device__ inline i64   bag_of(const embedding_args &p, i64 i) /* the last bag that starts at or before i; -1: none */
 {
     if (!p.bags) return i;
     i64 low = 0, high = p.n_bags;
@@ -76,7 +76,8 @@ KERNEL(dot_rows, embedding_args, p)
         i64 row = p.ids[i], bag = bag_of(p, i);
         A   sum = 0;
         if (bag >= 0 && row != p.padding && good(p, row))
-            for (i64 c = 0; c < p.width; c++) sum += (A)value(p.table[row * p.width + c]) * (A)value(p.other[bag * p.width + c]);
+            for (i64 c = 0; c < p.width; c++)
+                sum += (A)value(p.table[row * p.width + c]) * (A)value(p.other[bag * p.width + c]);
         p.out[i] = made<T>::of(sum);
     }
 }

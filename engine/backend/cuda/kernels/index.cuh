@@ -13,7 +13,7 @@ struct index_args {
 };
 #if VARIANT >= 2
 typedef acc_of<T>::type A;
-__device__ inline T together(T old, T v)
+__device__ inline T     together(T old, T v)
 {
     A a = (A)value(old), b = (A)value(v);
     if (VARIANT == ADD) return made<T>::of(a + b);

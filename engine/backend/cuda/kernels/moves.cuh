@@ -86,7 +86,8 @@ BLOCK_KERNEL(count_pieces, chosen_args, p)
 BLOCK_KERNEL(start_pieces, chosen_args, p) /* one block; each thread has a run of pieces */
 {
     __shared__ i64 sums[256];
-    i64            each = (p.pieces + 255) / 256, begin = threadIdx.x * each, end = begin + each < p.pieces ? begin + each : p.pieces, sum = 0;
+    i64 each = (p.pieces + 255) / 256, begin = threadIdx.x * each, end = begin + each < p.pieces ? begin + each : p.pieces,
+        sum = 0;
     for (i64 i = begin; i < end; i++) sum += p.starts[i];
     sums[threadIdx.x] = sum;
     __syncthreads();

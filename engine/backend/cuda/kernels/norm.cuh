@@ -10,7 +10,7 @@ struct norm_args {
     int      centred, fixed;
     A       *partial; /* sums of slices, or factors per channel */
 };
-__device__ inline A at_or(const U *p, i64 i, A otherwise) { return p ? (A)value(p[i]) : otherwise; }
+__device__ inline A    at_or(const U *p, i64 i, A otherwise) { return p ? (A)value(p[i]) : otherwise; }
 __device__ inline void set(U *p, i64 i, A v)
 {
     if (p) p[i] = made<U>::of(v);
@@ -121,7 +121,8 @@ KERNEL(channel_statistics, norm_args, p)
     EACH(c, p.channels)
     {
         A n = (A)(p.rows * p.inner), sum = 0, square = 0;
-        for (i64 s = 0; s < p.slices; s++) sum += p.partial[2 * (c * p.slices + s)], square += p.partial[2 * (c * p.slices + s) + 1];
+        for (i64 s = 0; s < p.slices; s++)
+            sum += p.partial[2 * (c * p.slices + s)], square += p.partial[2 * (c * p.slices + s) + 1];
         A off = sum / n, variance = square / n - off * off;
         if (variance < 0) variance = 0;
         set(p.mean, c, (n > 0 ? (A)value(p.in[c * p.inner]) : (A)0) + off), set(p.rstd, c, (A)1 / sqrt(variance + (A)p.eps));
@@ -152,8 +153,10 @@ KERNEL(channel_sums, norm_args, p) /* factors go behind the slices' sums */
 {
     EACH(c, p.channels)
     {
-        A n = (A)(p.rows * p.inner), sum = 0, dot = 0, rstd = at_or(p.rstd, c, 0), *by = p.partial + 2 * p.channels * p.slices + 2 * c;
-        for (i64 s = 0; s < p.slices; s++) sum += p.partial[2 * (c * p.slices + s)], dot += p.partial[2 * (c * p.slices + s) + 1];
+        A n = (A)(p.rows * p.inner), sum = 0, dot = 0, rstd = at_or(p.rstd, c, 0),
+          *by = p.partial + 2 * p.channels * p.slices + 2 * c;
+        for (i64 s = 0; s < p.slices; s++)
+            sum += p.partial[2 * (c * p.slices + s)], dot += p.partial[2 * (c * p.slices + s) + 1];
         set(p.dweight, c, dot * rstd), set(p.dbias, c, sum);
         by[0] = p.fixed ? (A)0 : rstd * rstd * dot / n, by[1] = p.fixed ? (A)0 : sum / n;
     }

@@ -17,15 +17,15 @@ struct steps_args {
 };
 __device__ inline A towards(A x, A to, A w) { return w < (A)0.5 ? x + w * (to - x) : to - (to - x) * (1 - w); }
 __device__ inline A larger(A a, A b) { return b > a || b != b ? b : a; }
-#define STATE(k)   ((V *)p.lists[k][t])
-#define GET(k)     ((A)value(STATE(k)[i]))
-#define PUT(k, v)  (STATE(k)[i] = made<V>::of(v))
+#define STATE(k)  ((V *)p.lists[k][t])
+#define GET(k)    ((A)value(STATE(k)[i]))
+#define PUT(k, v) (STATE(k)[i] = made<V>::of(v))
 KERNEL(step, steps_args, p)
 {
     int t = 0;
     while (t + 1 < p.n && blockIdx.x >= p.block[t + 1]) t++;
     const numbers &c = p.by[t];
-    A sign = (A)c.sign, decay = (A)c.decay, lr = (A)c.lr, shrink = (A)c.shrink, eps = (A)c.eps, scale = (A)c.scale;
+    A              sign = (A)c.sign, decay = (A)c.decay, lr = (A)c.lr, shrink = (A)c.shrink, eps = (A)c.eps, scale = (A)c.scale;
     i64 begin = (blockIdx.x - p.block[t]) * PIECE, end = begin + PIECE < p.elements[t] ? begin + PIECE : p.elements[t];
     for (i64 i = begin + threadIdx.x; i < end; i += blockDim.x) {
         T *at = (T *)p.lists[0][t] + i;

@@ -66,7 +66,7 @@ KERNEL(average_pool, pool_args, p)
         p.out[i] = made<T>::of(sum / (p.divisor ? (A)p.divisor : (A)(a.count * b.count * c.count)));
     }
 }
-#if VARIANT /* floating: gradients */
+#if VARIANT                                                                              /* floating: gradients */
 __device__ inline void outputs_of(const pool_args &p, int d, i64 i, i64 *low, i64 *high) /* whose windows may hold element i */
 {
     i64 n = p.size[d], m = p.result[d];
@@ -128,7 +128,8 @@ KERNEL(fold, pool_args, p) /* col2im: dimensions 1 and 2 */
                 if (oy < 0 || ox < 0 || oy % p.stride[1] || ox % p.stride[2]) continue;
                 oy /= p.stride[1], ox /= p.stride[2];
                 if (oy >= p.result[1] || ox >= p.result[2]) continue;
-                sum += (A)value(p.in[((plane * p.kernel[1] * p.kernel[2] + ky * p.kernel[2] + kx) * p.result[1] + oy) * p.result[2] + ox]);
+                sum += (A)value(
+                    p.in[((plane * p.kernel[1] * p.kernel[2] + ky * p.kernel[2] + kx) * p.result[1] + oy) * p.result[2] + ox]);
             }
         p.out[i] = made<T>::of(sum);
     }
@@ -140,7 +141,8 @@ KERNEL(unfold, pool_args, p) /* im2col */
     EACH(i, p.planes * taps * p.result[1] * p.result[2])
     {
         i64 ox = i % p.result[2], oy = i / p.result[2] % p.result[1], tap = i / p.result[2] / p.result[1] % taps;
-        i64 plane = i / p.result[2] / p.result[1] / taps, y = oy * p.stride[1] - p.padding[1] + tap / p.kernel[2] * p.dilation[1];
+        i64 plane = i / p.result[2] / p.result[1] / taps,
+            y = oy * p.stride[1] - p.padding[1] + tap / p.kernel[2] * p.dilation[1];
         i64 x = ox * p.stride[2] - p.padding[2] + tap % p.kernel[2] * p.dilation[2];
         T   zero = {};
         p.out[i] = y < 0 || x < 0 || y >= p.size[1] || x >= p.size[2] ? zero : p.in[(plane * p.size[1] + y) * p.size[2] + x];

@@ -19,16 +19,21 @@ struct words {
 };
 __device__ inline words philox(u64 seed, u64 counter, u64 subsequence)
 {
-    u32 c0 = (u32)counter, c1 = (u32)(counter >> 32), c2 = (u32)subsequence, c3 = (u32)(subsequence >> 32), k0 = (u32)seed, k1 = (u32)(seed >> 32);
+    u32 c0 = (u32)counter, c1 = (u32)(counter >> 32), c2 = (u32)subsequence, c3 = (u32)(subsequence >> 32), k0 = (u32)seed,
+        k1 = (u32)(seed >> 32);
     for (int r = 0; r < 10; r++) {
-        u32 high0 = __umulhi(0xD2511F53u, c0), low0 = 0xD2511F53u * c0, high1 = __umulhi(0xCD9E8D57u, c2), low1 = 0xCD9E8D57u * c2;
+        u32 high0 = __umulhi(0xD2511F53u, c0), low0 = 0xD2511F53u * c0, high1 = __umulhi(0xCD9E8D57u, c2),
+            low1 = 0xCD9E8D57u * c2;
         c0 = high1 ^ c1 ^ k0, c1 = low1, c2 = high0 ^ c3 ^ k1, c3 = low0;
         k0 += 0x9E3779B9u, k1 += 0xBB67AE85u;
     }
     return words{ { c0, c1, c2, c3 } };
 }
 __device__ inline float  unit(u32 x) { return (float)x * 2.3283064e-10f + 2.3283064e-10f / 2.0f; } /* (0, 1] */
-__device__ inline double unit(u32 x, u32 y) { return (double)((u64)x ^ (u64)y << 21) * 1.1102230246251565e-16 + 1.1102230246251565e-16 / 2.0; }
+__device__ inline double unit(u32 x, u32 y)
+{
+    return (double)((u64)x ^ (u64)y << 21) * 1.1102230246251565e-16 + 1.1102230246251565e-16 / 2.0;
+}
 struct drawn {
     double u[4];
     u64    bits[4];
@@ -41,13 +46,14 @@ __device__ inline void normals(float x, float y, double *to)
 __device__ inline void store(const random_args &p, i64 i, double u, u64 bits)
 {
     typedef acc_of<T>::type A;
-    double p_i = p.single ? (double)p.single[i] : p.twofold ? p.twofold[i] : p.a;
-    T      v;
+    double                  p_i = p.single ? (double)p.single[i] : p.twofold ? p.twofold[i] : p.a;
+    T                       v;
     if (VARIANT == UNIFORM) {
         if (sizeof(T) == 8) v = made<T>::of(u * (p.b - p.a) + p.a);
         else v = made<T>::of((float)u * (float)(p.b - p.a) + (float)p.a);
         if ((double)value(v) == (double)value(made<T>::of(p.b))) v = made<T>::of(p.a);
-    } else if (VARIANT == NORMAL) v = sizeof(T) == 8 ? made<T>::of(u * p.b + p.a) : made<T>::of((float)u * (float)p.b + (float)p.a);
+    } else if (VARIANT == NORMAL)
+        v = sizeof(T) == 8 ? made<T>::of(u * p.b + p.a) : made<T>::of((float)u * (float)p.b + (float)p.a);
     else if (VARIANT == LOG_NORMAL) v = made<T>::of(exp(u * p.b + p.a));
     else if (VARIANT == EXPONENTIAL) {
         double eps = sizeof(T) == 8 ? 2.220446049250313e-16 : 1.1920928955078125e-07;
@@ -83,7 +89,8 @@ KERNEL(fill, random_args, p)
             for (int k = 0; k < 4; k++) u[k] = (double)unit(w.v[k]), bits[k] = w.v[k];
             if (VARIANT == NORMAL || VARIANT == LOG_NORMAL)
                 for (int k = 0; k < 4; k += 2)
-                    normals(unit(w.v[k]), (float)w.v[k + 1] * (2.3283064e-10f * 6.2831855f) + 2.3283064e-10f * 6.2831855f / 2.0f, u + k);
+                    normals(unit(w.v[k]),
+                            (float)w.v[k + 1] * (2.3283064e-10f * 6.2831855f) + 2.3283064e-10f * 6.2831855f / 2.0f, u + k);
         }
         for (int k = 0; k < each; k++) {
             i64 i = first + k * p.threads;

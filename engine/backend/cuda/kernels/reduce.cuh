@@ -1,13 +1,33 @@
 /* Reductions. T: the input, U: the value, V: what is accumulated in; VARIANT: which fold (reduce.c). A state is what is known
  * of the elements seen so far; states of later elements are merged into those of earlier ones, in a fixed order. */
 enum {
-    SUM, MEAN, PROD, AMAX, AMIN, MAX_DIM, MIN_DIM, ARGMAX, ARGMIN, AMINMAX, ANY, ALL, VAR, STD, COUNT_NONZERO, NANSUM, NORM_ONE,
-    NORM_TWO, NORM_MAX, NORM_MIN, LOGSUMEXP, COUNT_NUMBERS
+    SUM,
+    MEAN,
+    PROD,
+    AMAX,
+    AMIN,
+    MAX_DIM,
+    MIN_DIM,
+    ARGMAX,
+    ARGMIN,
+    AMINMAX,
+    ANY,
+    ALL,
+    VAR,
+    STD,
+    COUNT_NONZERO,
+    NANSUM,
+    NORM_ONE,
+    NORM_TWO,
+    NORM_MAX,
+    NORM_MIN,
+    LOGSUMEXP,
+    COUNT_NUMBERS
 };
-#define IS(x)   (VARIANT == (x))
-#define LARGEST (IS(AMAX) || IS(MAX_DIM) || IS(ARGMAX) || IS(NORM_MAX))
+#define IS(x)    (VARIANT == (x))
+#define LARGEST  (IS(AMAX) || IS(MAX_DIM) || IS(ARGMAX) || IS(NORM_MAX))
 #define SMALLEST (IS(AMIN) || IS(MIN_DIM) || IS(ARGMIN) || IS(NORM_MIN))
-#define INDEXED (IS(MAX_DIM) || IS(MIN_DIM) || IS(ARGMAX) || IS(ARGMIN))
+#define INDEXED  (IS(MAX_DIM) || IS(MIN_DIM) || IS(ARGMAX) || IS(ARGMIN))
 struct state {
     V   a, b;
     i64 n; /* elements; the index of an extreme */
@@ -19,12 +39,18 @@ __device__ inline state empty()
     if (INDEXED) s.n = -1;
     return s;
 }
-template <class S> __device__ S magnitude(S x) { return x < 0 ? -x : x; }
+template <class S> __device__ S    magnitude(S x) { return x < 0 ? -x : x; }
 template <class S> __device__ bool above(S x, S m) { return x > m || (x != x && m == m); }
 template <class S> __device__ bool below(S x, S m) { return x < m || (x != x && m == m); }
-template <class S> __device__ S shift(S most) { return most - most == 0 ? most : (S)0; }
-template <class S> __device__ S rescaled(S sum, S from, S to) { return sum == 0 ? (S)0 : sum * (S)exp((double)(shift(from) - shift(to))); }
-__device__ inline float rescaled(float sum, float from, float to) { return sum == 0 ? 0.f : sum * expf(shift(from) - shift(to)); }
+template <class S> __device__ S    shift(S most) { return most - most == 0 ? most : (S)0; }
+template <class S> __device__ S    rescaled(S sum, S from, S to)
+{
+    return sum == 0 ? (S)0 : sum * (S)exp((double)(shift(from) - shift(to)));
+}
+__device__ inline float rescaled(float sum, float from, float to)
+{
+    return sum == 0 ? 0.f : sum * expf(shift(from) - shift(to));
+}
 
 __device__ inline state merged(state s, state t)
 {
@@ -171,8 +197,8 @@ __device__ inline state merged_block(state s)
 }
 BLOCK_KERNEL(rows, reduction, p) /* a block per output and slice */
 {
-    i64   output = blockIdx.x / p.slices, slice = blockIdx.x % p.slices;
-    i64   length = (p.reduced.n + p.slices - 1) / p.slices;
+    i64 output = blockIdx.x / p.slices, slice = blockIdx.x % p.slices;
+    i64 length = (p.reduced.n + p.slices - 1) / p.slices;
     length = (length + 15) / 16 * 16;
     i64   begin = slice * length, end = begin + length < p.reduced.n ? begin + length : p.reduced.n;
     state s = merged_block(folded(p, input_of(p, output), begin, end, threadIdx.x, blockDim.x));

@@ -25,9 +25,12 @@ __device__ inline line line_at(const lines_args &p, i64 left)
 }
 __device__ inline float  power(float x) { return expf(x); }
 __device__ inline double power(double x) { return exp(x); }
-__device__ inline A written(A x, A y, A most, A sum)
+__device__ inline A      written(A x, A y, A most, A sum)
 {
-    return VARIANT == 0 ? power(x - most) / sum : VARIANT == 1 ? x - most - sum : VARIANT == 2 ? (x - sum) * y : x - power(y) * sum;
+    return VARIANT == 0   ? power(x - most) / sum
+           : VARIANT == 1 ? x - most - sum
+           : VARIANT == 2 ? (x - sum) * y
+                          : x - power(y) * sum;
 }
 BLOCK_KERNEL(rows, lines_args, p) /* a block per line */
 {
@@ -51,8 +54,8 @@ BLOCK_KERNEL(rows, lines_args, p) /* a block per line */
         sum = block_sum(sum);
     }
     for (i64 i = threadIdx.x; i < p.n; i += blockDim.x)
-        l.out[i * p.step[0]] = made<T>::of(
-            written((A)value(l.in[i * p.step[1]]), VARIANT < 2 ? (A)0 : (A)value(l.y[i * p.step[2]]), most, sum));
+        l.out[i * p.step[0]] =
+            made<T>::of(written((A)value(l.in[i * p.step[1]]), VARIANT < 2 ? (A)0 : (A)value(l.y[i * p.step[2]]), most, sum));
 }
 KERNEL(columns, lines_args, p) /* a thread per line: neighbours in memory are different lines, or lines are short */
 {

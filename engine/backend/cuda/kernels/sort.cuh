@@ -9,7 +9,7 @@ struct sort_args {
     i64     *indices;
     i64      out_outer, out_inner, out_step, at_outer, at_inner, at_step; /* of values, of indices */
     const i64 *rank;                                                      /* ranks per line (m of them), or NULL */
-    i64      m, kind;
+    i64        m, kind;
 };
 __device__ inline bool before(T x, T y) /* strictly */
 {
@@ -18,11 +18,11 @@ __device__ inline bool before(T x, T y) /* strictly */
     if (VARIANT) return a_nan ? !b_nan : b_nan ? false : a > b;
     return b_nan ? !a_nan : a_nan ? false : a < b;
 }
-__device__ inline const T *line_of(const sort_args &p, i64 line) { return p.in + line / p.inner * p.in_line_outer + line % p.inner * p.in_line_inner; }
-KERNEL(start, sort_args, p)
+__device__ inline const T *line_of(const sort_args &p, i64 line)
 {
-    EACH(i, p.lines * p.n) p.order[i] = (int)(i % p.n);
+    return p.in + line / p.inner * p.in_line_outer + line % p.inner * p.in_line_inner;
 }
+KERNEL(start, sort_args, p) { EACH(i, p.lines * p.n) p.order[i] = (int)(i % p.n); }
 KERNEL(merge, sort_args, p)
 {
     EACH(i, p.lines * p.n)
@@ -51,7 +51,9 @@ KERNEL(take, sort_args, p) /* the first k of each line */
     EACH(i, p.lines * p.k)
     {
         i64 line = i / p.k, at = i % p.k, me = p.order[line * p.n + at];
-        if (p.values) p.values[line / p.inner * p.out_outer + line % p.inner * p.out_inner + at * p.out_step] = line_of(p, line)[me * p.in_step];
+        if (p.values)
+            p.values[line / p.inner * p.out_outer + line % p.inner * p.out_inner + at * p.out_step] =
+                line_of(p, line)[me * p.in_step];
         if (p.indices) p.indices[line / p.inner * p.at_outer + line % p.inner * p.at_inner + at * p.at_step] = me;
     }
 }

@@ -46,7 +46,7 @@ __device__ inline u16 float_to_half(float f)
 template <class T> __device__ T value(T x) { return x; }
 __device__ inline bool          value(b8 x) { return x.v != 0; }
 __device__ inline float         value(f16 x) { return half_to_float(x.v); }
-__device__ inline float value(bf16 x) { return __uint_as_float((unsigned)x.v << 16); }
+__device__ inline float         value(bf16 x) { return __uint_as_float((unsigned)x.v << 16); }
 
 template <class T> struct made {
     template <class V> __device__ static T of(V v) { return (T)v; }
