@@ -7,6 +7,8 @@ _FLOATS = {  # name: mantissa bits, largest exponent, decimal digits of precisio
     "bfloat16": (7, 127, 2),
     "float32": (23, 127, 6),
     "float64": (52, 1023, 15),
+    "float8_e4m3fn": (3, 8, 0),
+    "float8_e5m2": (2, 15, 0),
 }
 _PART_OF = {"complex32": "float16", "complex64": "float32", "complex128": "float64"}
 _INTEGERS = {"uint8": 8, "int8": 8, "int16": 16, "int32": 32, "int64": 64, "uint16": 16, "uint32": 32, "uint64": 64}
@@ -39,11 +41,13 @@ class finfo(_Limits):
         if self.dtype not in _FLOATS:
             raise TypeError(f"lucid.finfo() requires a floating point input type. Use lucid.iinfo to handle {type}")
         mantissa, exponent, digits = _FLOATS[self.dtype]
-        self.bits = 8 * _C.empty(0, dtype=getattr(_C, self.dtype)).element_size()
+        self.bits = 8 * getattr(_C, self.dtype).itemsize
         self.eps = 2.0**-mantissa
         self.max = (2.0 - self.eps) * 2.0**exponent
-        self.min = -self.max
         self.tiny = self.smallest_normal = 2.0 ** (1 - exponent)
+        if self.dtype == "float8_e4m3fn":  # has no infinity and one NaN: the largest exponent has numbers, too
+            self.max, self.tiny, self.smallest_normal = 448.0, 2.0**-6, 2.0**-6
+        self.min = -self.max
         self.resolution = float(f"1e-{digits}")
 
     def __repr__(self):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A folder of the engine, the bindings or the package has at most 25 source files, so that a stranger sees it whole. No op
-asks which device it runs on: it asks the backend what that can do (engine/backend/backend.h, lc_capabilities).
+"""A folder of the engine, the bindings, the package or the tests has at most 25 source files, so that a stranger sees it whole.
+No op asks which device it runs on: it asks the backend what that can do (engine/backend/backend.h, lc_capabilities).
 """
 
 import pathlib
@@ -21,7 +21,7 @@ def sources(folder):
 
 def crowded():
     rooms = {}
-    for path in [*sources("engine"), *sources("bindings"), *sources("lucid")]:
+    for path in [*sources("engine"), *sources("bindings"), *sources("lucid"), *sources("tests")]:
         rooms.setdefault(path.parent, []).append(path)
     for room, files in sorted(rooms.items()):
         if len(files) > MOST_FILES:

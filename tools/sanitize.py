@@ -15,12 +15,13 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FILES = ("test_faults", "test_lifetime", "test_tensor", "test_index_ops")
 READERS = ("test_damage", "test_corpus")  # of files that are damaged
-PLACES = {"tensor": FILES, "serialization": READERS}
+PACKAGES = {"linalg": ("test_factorisations",), "fft": ("test_fft",), "sparse": ("test_sparse",)}  # kernels of their own
+PLACES = {"tensor": FILES, "serialization": READERS, **PACKAGES}
 PYTHON_TESTS = ("tests/ops", *(f"tests/{folder}/{name}.py" for folder, names in PLACES.items() for name in names))
 # Of the sample tables one dtype is enough here: test_faults has the gradients.
 # gcc 13 stores vectors in its copies of stack frames as if these were aligned to 64 bytes, which they are not
 ASAN = "detect_leaks=0:allocator_may_return_null=1:detect_stack_use_after_return=0"
-CHOSEN = " or ".join(("float32", *FILES, *READERS))
+CHOSEN = " or ".join(("float32", *(name for names in PLACES.values() for name in names)))
 
 
 def run(command, **environment):

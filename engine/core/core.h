@@ -158,7 +158,7 @@ void lc_warn_once(atomic_bool *said, const char *fmt, ...) __attribute__((format
 /* LUCID_VERBOSE=1: which path was taken and why a fast one was refused. Costs one branch when off. */
 extern bool lc_verbose;
 void        lc_log_line(const char *fmt, ...) __attribute__((format(printf, 1, 2), cold));
-#define lc_tell(...) (__builtin_expect(lc_verbose, 0) ? lc_log_line(__VA_ARGS__) : (void)0)
+#define lc_verbose_log(...) (__builtin_expect(lc_verbose, 0) ? lc_log_line(__VA_ARGS__) : (void)0)
 
 /* Memory: see alloc.c. A block is 64-byte aligned and is returned with the size it was asked for. */
 void *lc_alloc(size_t bytes);
@@ -168,18 +168,19 @@ void  lc_free(void *block, size_t bytes);
 typedef struct {
     void  *at;
     size_t bytes;
-} lc_array_room;
-static inline void lc_array_end(lc_array_room *room)
+} lc_array_block;
+static inline void lc_array_end(lc_array_block *block)
 {
-    if (room->bytes) lc_free(room->at, room->bytes);
+    if (block->bytes) lc_free(block->at, block->bytes);
 }
 enum { LC_STACK_ARRAY = 4096 };
 #define LC_ARRAY(T, name, n)                                                                                                   \
     size_t name##_bytes = (size_t)(n) * sizeof(T);                                                                             \
     __attribute__((cleanup(lc_array_end)))                                                                                     \
-    lc_array_room name##_room = { name##_bytes > LC_STACK_ARRAY ? lc_alloc(name##_bytes) : __builtin_alloca(name##_bytes + 1), \
-                                  name##_bytes > LC_STACK_ARRAY ? name##_bytes : 0 };                                          \
-    T *const name = name##_room.at
+    lc_array_block name##_block = { name##_bytes > LC_STACK_ARRAY ? lc_alloc(name##_bytes)                                     \
+                                                                  : __builtin_alloca(name##_bytes + 1),                        \
+                                    name##_bytes > LC_STACK_ARRAY ? name##_bytes : 0 };                                        \
+    T *const name = name##_block.at
 void        lc_cache_clear(void); /* give cached blocks of this thread and of the shared pool back to the system */
 void        lc_on_cache_clear(void (*empty)(void)); /* at load: what else holds memory only to be faster, at most 8 */
 long        lc_live_blocks(void);                   /* all threads: allocations minus frees. Zero growth means no leak */

@@ -23,7 +23,7 @@ void *lc_dylib_open(const char *const *names, const char *what)
             const char *text = dlerror();
             snprintf(reason, sizeof reason, "%s", text ? text : "unknown error");
         }
-        if (lib) lc_tell("%s: loaded %s", what, *name);
+        if (lib) lc_verbose_log("%s: loaded %s", what, *name);
     }
     if (lib) return lib;
     bool gpu = names[0] && is_gpu_library(names[0]);

@@ -193,7 +193,7 @@ static inline bool lc_same_strides(const lc_tensor *a, const lc_tensor *b) /* wh
 }
 const char *lc_shape_text(const lc_tensor *t, char buffer[192]);
 /* One element seen many times: a number that was expanded. */
-static inline bool lc_is_spread(const lc_tensor *t)
+static inline bool lc_is_expanded_scalar(const lc_tensor *t)
 {
     bool still = !t->is_contiguous;
     for (int d = 0; d < t->ndim && still; d++) still = t->stride[d] == 0 || t->shape[d] == 1;

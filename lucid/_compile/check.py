@@ -144,6 +144,9 @@ class CheckedFunction(Compiled):
         super()._add(entries, tensors, held, graph, form, joint, structure)
         self._outside |= {id(o): o for o in graph.outside()}
 
+    def entrance(self):
+        return self
+
     def _hits(self):
         return self.cache_info().hits
 

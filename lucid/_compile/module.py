@@ -14,13 +14,9 @@ _classes = {}
 def _class_of(cls):
     """A subclass whose forward is the compiled one."""
     if cls not in _classes:
-
-        def forward(self, *args, **kwargs):
-            return self._lucid_compiled(*args, **kwargs)
-
         names = {
-            "__slots__": ("_lucid_compiled", "_orig_mod"),
-            "forward": forward,
+            # forward is what answers calls: a member, so that no Python runs before the plan
+            "__slots__": ("_lucid_compiled", "_orig_mod", "forward"),
             "__module__": cls.__module__,
             "__doc__": cls.__doc__,
         }
@@ -70,6 +66,7 @@ def compiled_module(module, **settings):
     made_forward = compiled(module.forward, roots=(module,), **settings)
     cls._lucid_compiled.__set__(made, made_forward)
     cls._orig_mod.__set__(made, module)
+    cls.forward.__set__(made, made_forward.entrance())
     return made
 
 

@@ -4,6 +4,7 @@ from .. import _C
 from .._C import _namespaced
 from ._attention import multi_head_attention_forward  # noqa: F401
 from ._embedding import embedding, embedding_bag  # noqa: F401
+from ._grouped import grouped_mm  # noqa: F401
 from ._positional import apply_rotary_emb, sinusoidal_embedding, sinusoidal_embedding_2d  # noqa: F401
 
 globals().update(

@@ -1,7 +1,10 @@
-/* Threads: four do forward work on shared tensors, four run backward passes of their own into one shared leaf, all at once.
+/* Threads: four do forward work on shared tensors and run one compiled plan, four run backward passes of their own into one shared
+ * leaf, all at once.
  * What they compute is compared bit by bit with what one thread computes alone. Run under ThreadSanitizer (make tsan): under
  * Python's lock it would see nothing. */
 #include "../../engine/include/lucid.h"
+#include "../../engine/jit/plan.h"
+#include "../../engine/jit/trace.h"
 #include "check.h"
 #include <math.h>
 #include <string.h>
@@ -10,6 +13,7 @@ enum { THREADS = 4, ROUNDS = 60, SIDE = 48, LARGE = 1 << 17, LARGE_EVERY = 20 };
 
 static lc_tensor *matrix, *large, *leaf, *doubled; /* shared; leaf requires grad, doubled = 2 leaf is recorded */
 static lc_tensor *forward_result, *large_result, *own_gradient;
+static lc_plan   *plan; /* of planned(), with an arena for each thread that is in it */
 
 static double    *values(lc_tensor *t) { return (double *)t->data; }
 static lc_tensor *total(lc_tensor *t) { return lc_sum(t, NULL, 0, false); }
@@ -47,10 +51,39 @@ static void draw(void)
     for (int64_t i = 0; i < t->numel; i++) CHECK(values(t)[i] >= 0 && values(t)[i] < 1);
 }
 
+/* A product, rows that can be fused, a reduction; memory of its own and the shared matrix. */
+static lc_tensor *planned(lc_tensor *x)
+{
+    lc_tensor *y = lc_tanh(lc_add(lc_mul(lc_matmul(x, matrix), LC_NUMBER(0.5)), x));
+    return lc_div(y, lc_sum(lc_abs(y), (int64_t[]){ 1 }, 1, true));
+}
+static lc_plan *plan_of(lc_tensor *x)
+{
+    lc_scope scope = lc_scope_open();
+    CHECK(lc_trace_begin(&x, 1) == 0);
+    lc_tensor *y = planned(x);
+    lc_graph  *graph = lc_trace_end();
+    CHECK(y && graph);
+    int             result = lc_trace_value_of(graph, y);
+    lc_plan_request request = { .graph = graph, .last = graph->n_steps, .outputs = &result, .n_outputs = 1 };
+    lc_plan        *made = lc_plan_new(&request);
+    lc_object_release(&graph->object);
+    lc_scope_close(scope);
+    CHECK(made);
+    return made;
+}
+static void run_plan(int i)
+{
+    lc_tensor *x = waves(2, (int64_t[]){ SIDE, SIDE }, i), *y = NULL;
+    CHECK(lc_plan_run(plan, &x, 1, &y) == 0 && same_values(y, planned(x)));
+    lc_release(x), lc_release(y);
+}
+
 static void *do_forward(UNUSED void *unused)
 {
     for (int i = 0; i < ROUNDS; i++) {
         lc_scope scope = lc_scope_open();
+        run_plan(i);
         CHECK(same_values(forward(), forward_result));
         draw();
         if (i % LARGE_EVERY == 0) CHECK(same_values(large_forward(), large_result));
@@ -93,6 +126,9 @@ static void prepare(void)
     large = waves(1, (int64_t[]){ LARGE }, 0);
     leaf = waves(1, (int64_t[]){ SIDE }, 5);
     CHECK(lc_set_requires_grad(leaf, true) == 0);
+    lc_tensor *traced = waves(2, (int64_t[]){ SIDE, SIDE }, 3);
+    plan = plan_of(traced);
+    lc_release(traced);
     lc_scope scope = lc_scope_open();
     CHECK((forward_result = forward()) && (large_result = large_forward()) && (doubled = lc_mul(leaf, LC_NUMBER(2))));
     lc_retain(forward_result), lc_retain(large_result), lc_retain(doubled);
@@ -114,6 +150,7 @@ int main(void)
     for (int i = 0; i < 2 * THREADS; i++) CHECK(pthread_join(thread[i], NULL) == 0);
     for (int64_t i = 0; i < leaf->numel; i++)
         CHECK(values(leaf->grad)[i] == (3.0 + 2.0) * (1 + THREADS * ROUNDS)); /* none was lost */
+    lc_plan_free(plan);
     lc_release_all((lc_tensor *[]){ matrix, large, leaf, doubled, forward_result, large_result, own_gradient }, 7);
     CHECK(lc_live_blocks() == before);
     printf("thread tests passed\n");

@@ -14,11 +14,13 @@ from tests.ops.samples.sample import T
 from . import harness
 from .harness import LAYOUTS, assert_same, build, dtype_of, error_class, flat
 
-FAMILIES = sorted({p.stem for p in (pathlib.Path(__file__).parent / "samples").glob("*.py")} - {"__init__", "sample"})
+HERE = pathlib.Path(__file__).parent
+TABLES = {p.stem: p.relative_to(HERE).with_suffix("") for p in (HERE / "samples").rglob("*.py")}  # of samples/ and samples/nn/
+FAMILIES = sorted(TABLES.keys() - {"__init__", "sample"})
 SAMPLES = [
     (f"{name}:{i}:{s.id or s.op}", s)
     for name in FAMILIES
-    for i, s in enumerate(importlib.import_module(f".samples.{name}", __package__).SAMPLES)
+    for i, s in enumerate(importlib.import_module("." + ".".join(TABLES[name].parts), __package__).SAMPLES)
 ]
 CASES = [pytest.param(s, d, id=f"{i}-{d}") for i, s in SAMPLES for d in s.dtypes]
 SMOOTH = [p for p in CASES if p.values[0].grad and p.values[1] in ("float64", "complex128")]

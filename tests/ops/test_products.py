@@ -5,6 +5,7 @@
 
 import itertools
 
+import numpy as np
 import pytest
 import torch
 
@@ -84,3 +85,36 @@ def test_products_are_the_same_for_any_number_of_threads():
             assert len(set(results)) == 1, (m, n, k)
     finally:
         lucid.set_num_threads(before)
+
+
+@pytest.mark.parametrize("shapes", [((16, 8), (2, 8, 16)), ((2, 4, 8), (2, 8, 16)), ((8, 16), (16, 8)), ((2, 4, 8), (8, 16))])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_grouped_mm(shapes, dtype):
+    both = all(len(shape) == 3 for shape in shapes)
+    made = []
+    for m in (torch, lucid):
+        operands = [m.tensor(np.arange(np.prod(s)).reshape(s) % 7 - 3.0, dtype=getattr(m, dtype)) for s in shapes]
+        operands = [t.requires_grad_() for t in operands]
+        offs = None if both else m.tensor([4, 16], dtype=m.int32)
+        y = m.nn.functional.grouped_mm(*operands, offs=offs)
+        y.backward(m.ones(y.shape, dtype=y.dtype).contiguous())
+        made.append([t.detach().float().numpy() for t in (y, *(t.grad for t in operands))])
+    for mine, theirs in zip(made[1], made[0], strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-2 if dtype == "bfloat16" else 1e-5)
+
+
+def test_grouped_mm_behind_the_last_group_and_refused():
+    f, a, b = lucid.nn.functional.grouped_mm, lucid.ones(6, 4), lucid.ones(2, 4, 3)
+    offs = lucid.tensor([1, 4], dtype=lucid.int32)
+    assert f(a, b, offs=offs)[4:].count_nonzero() == 0
+    calls = [
+        {},
+        {"offs": offs.long()},
+        {"offs": offs[:1]},
+        {"offs": offs.flip(0)},
+        {"offs": offs + 3},
+        {"offs": offs, "bias": a},
+    ]
+    for wrong in calls:
+        with pytest.raises(RuntimeError):
+            f(a, b, **wrong)

@@ -23,7 +23,7 @@ static inline __attribute__((always_inline)) int cpu_run_strategies(const char *
     for (int i = 0; i < n; i++) {
         if (list[i].suits && !list[i].suits(job)) continue;
         if ((rc = list[i].run(job)) == LC_DECLINED) continue;
-        if (kernel) lc_tell("  %s: %s", kernel, list[i].name);
+        if (kernel) lc_verbose_log("  %s: %s", kernel, list[i].name);
         break;
     }
     return rc;

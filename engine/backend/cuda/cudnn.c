@@ -59,7 +59,7 @@ static void *handle_of(int device) /* NULL: there is none; called with the lock 
     for (size_t i = 0; lib && !dnn.cudnnConvolutionBackwardFilter && i < sizeof symbols / sizeof *symbols; i++)
         if (!(((void **)&dnn)[i] = lc_dylib_symbol(lib, symbols[i]))) lib = NULL;
     if (!lib || dnn.cudnnCreate(&handles[device]) != 0) {
-        lc_tell("convolution on cuda: own kernels, cuDNN is not there");
+        lc_verbose_log("convolution on cuda: own kernels, cuDNN is not there");
         missing = true, handles[device] = NULL;
     }
     return handles[device];
@@ -194,7 +194,8 @@ int cuda_dnn_convolve(int kind, const lc_conv_args *a)
                  : dnn.cudnnConvolutionBackwardFilter(handle, alpha, p->image, a->image->data, p->result, a->result->data,
                                                       p->conv, p->algorithm, space, p->bytes, beta, p->weight, w->data);
         if (rc != 0)
-            lc_tell("convolution on cuda: cuDNN refused with status %d, own kernels follow", rc), p->algorithm = -1, rc = 1;
+            lc_verbose_log("convolution on cuda: cuDNN refused with status %d, own kernels follow", rc), p->algorithm = -1,
+                                                                                                         rc = 1;
         else if (kind == 2 && w != a->weight) rc = cuda_copy(a->weight, w);
     }
     if (w) lc_release(w);

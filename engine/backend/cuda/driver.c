@@ -133,7 +133,7 @@ cublas_handle cuda_blas(int index)
     pthread_mutex_lock(&state.lock);
     if (!cuda.cublasGemmStridedBatchedEx &&
         LOAD(CUDA_BLAS_CALLS, cublasCreate_v2, "cuBLAS", "cublas", "libcublas.so.13", "libcublas.so.12", "libcublas.so") < 0) {
-        lc_tell("products on cuda: %s", lc_error());
+        lc_verbose_log("products on cuda: %s", lc_error());
         state.no_blas = true;
     } else if (!state.blas[index] && cuda.cublasCreate_v2(&state.blas[index]) != 0)
         state.blas[index] = NULL, state.no_blas = true;

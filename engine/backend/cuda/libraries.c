@@ -45,7 +45,7 @@ static void *open_in(const char *folder, const char *const *sonames, const char 
         void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         if (!lib) continue;
         if (!strncmp(*name, "libnvrtc", 8)) open_beside(folder, "libnvrtc-builtins.so.");
-        return note(what, path), lc_tell("%s: loaded %s", what, path), lib;
+        return note(what, path), lc_verbose_log("%s: loaded %s", what, path), lib;
     }
     return NULL;
 }

@@ -65,7 +65,7 @@ int cuda_product(int device, lc_dtype acc, cuda_matrix out, cuda_matrix a, cuda_
                        out.col,  a.batch, a.row,  a.col, b.batch, b.row, b.col, scale,     accumulate };
     cuda_program q = { &matmul_body, "multiply", .type = { CUDA_TYPE(out.dtype), CUDA_TYPE(a.dtype), CUDA_TYPE(b.dtype) },
                        .variant = acc == LC_f64 && out.dtype != LC_f64 };
-    lc_tell("matmul on cuda: own kernel (no cuBLAS call for these strides or dtypes)");
+    lc_verbose_log("matmul on cuda: own kernel (no cuBLAS call for these strides or dtypes)");
     if (m < 16 || n < 16) return q.kernel = "multiply_each", cuda_map(&q, batch * m * n, &p);
     return cuda_blocks(&q, batch * ((m + TILE - 1) / TILE) * ((n + TILE - 1) / TILE), 256, &p);
 }

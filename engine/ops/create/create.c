@@ -41,7 +41,7 @@ static int in_format(lc_spec *out, const lc_value *format)
 static int fill_constant(const lc_record *call, double value)
 {
     lc_number_box box;
-    return fill_tensor(call->out[0], lc_number_init(&box, LC_f64, value, 0));
+    return call->backend->fill(call->out[0], lc_number_init(&box, LC_f64, value, 0)); /* 0 and 1 fit every dtype */
 }
 static int with_zeros(const lc_record *call) { return fill_constant(call, 0); }
 static int with_ones(const lc_record *call) { return fill_constant(call, 1); }

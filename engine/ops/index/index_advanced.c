@@ -9,6 +9,12 @@ typedef struct { /* how the result lies over the indexed tensor */
     int              end; /* of the indices' dimensions in the result */
 } layout;
 
+/* An initialiser would clear 36 KB: dimensions and operands beyond those that lay_out counts are never read. */
+static void start_layout(layout *l, lc_index_mode mode, bool fresh)
+{
+    l->a.mode = mode, l->a.fresh = fresh, l->a.checked = l->a.flat = false, l->a.start = NULL;
+}
+
 /* The index tensors broadcast together: right-aligned into shape[0 .. n). */
 static int broadcast_indices(lc_tensor *const *index, int n_index, int64_t *shape, int *n)
 {
@@ -69,7 +75,8 @@ static int lay_out(layout *l, const lc_tensor *x, lc_tensor *const *index, int n
         if (x->shape[d] == 0 && lc_numel_of(rank, shape) != 0)
             return lc_fail_int(LC_IndexError, "index is out of bounds for dimension %d with size 0", d);
         lc_index_operand *k = &l->k[a->n_index++];
-        *k = (lc_index_operand){ .index = index[d], .size = x->shape[d], .step = x->stride[d], .dim = d };
+        k->index = index[d], k->size = x->shape[d], k->step = x->stride[d], k->dim = d;
+        for (int e = 0; e < a->ndim; e++) k->stride[e] = 0;
         for (int e = 0, at = first + rank - index[d]->ndim; e < index[d]->ndim; e++)
             k->stride[at + e] = index[d]->shape[e] == 1 ? 0 : index[d]->stride[e];
     }
@@ -111,7 +118,8 @@ static int index_shape(const lc_record *call, lc_spec *out)
 }
 static int index_run(const lc_record *call)
 {
-    layout l = { .a.mode = LC_INDEX_READ, .a.fresh = is_fresh(call) };
+    layout l;
+    start_layout(&l, LC_INDEX_READ, is_fresh(call));
     if (lay_out(&l, call->in[0], call->in + 1, call->n_in - 1) < 0) return -1;
     l.a.indexed = call->in[0], l.a.walked = call->out[0];
     memcpy(l.a.walked_stride, call->out[0]->stride, (size_t)l.a.ndim * sizeof *l.a.walked_stride);
@@ -145,7 +153,8 @@ static int index_put_shape(const lc_record *call, lc_spec *out)
 static int index_put_run(const lc_record *call)
 {
     lc_tensor *values = call->in[call->n_in - 1], *one = NULL;
-    layout     l = { .a.mode = call->args[3].b ? LC_INDEX_ADD : LC_INDEX_WRITE, .a.fresh = is_fresh(call) };
+    layout     l;
+    start_layout(&l, call->args[3].b ? LC_INDEX_ADD : LC_INDEX_WRITE, is_fresh(call));
     if (lay_out(&l, call->out[0], call->in + 1, call->n_in - 2) < 0) return -1;
     if (values->is_number) {
         if (!(one = lc_tensor_new(call->out[0]->dtype, call->device, 0, NULL)) || fill_tensor(one, values) < 0)

@@ -205,7 +205,7 @@ static __attribute__((noinline)) int walk(lc_op_id op, lc_dtype compute, lc_tens
         j.want[k + 1] = want;
         j.data[k + 1] = t->data;
         bool rough = rounds[op] >> k & 1 && half && t->dtype != compute;
-        if ((t->numel == 1 || lc_is_spread(t)) && out->numel != 0) {
+        if ((t->numel == 1 || lc_is_expanded_scalar(t)) && out->numel != 0) {
             j.scalars |= 1u << k;
             if (rough) {
                 char rounded[16];

@@ -366,7 +366,10 @@ INLINE void walk_steps(steps *s, int32_t highest, bool same, int64_t m, double (
                 s.degree[i] = (double)(int32_t)(d > -1 ? d : -1);                                                              \
             }                                                                                                                  \
             for (int64_t i = 0; i < looked_at; i++) highest = s.degree[i] > highest ? s.degree[i] : highest;                   \
-            for (int64_t i = 0; i < m; i++) s.t[i] = (double)a[scalars & 1 ? 0 : i];                                           \
+            if (scalars & 1)                                                                                                   \
+                for (int64_t i = 0; i < m; i++) s.t[i] = (double)a[0];                                                         \
+            else                                                                                                               \
+                for (int64_t i = 0; i < m; i++) s.t[i] = (double)a[i];                                                         \
             for (int64_t i = 0; i < m && shifted; i++) s.t[i] = (double)(R)((R)s.t[i] + (R)s.t[i] - 1);                        \
             if (highest > CLOSED_FROM) {                                                                                       \
                 for (int64_t i = 0; i < m; i++) out[i] = (R)value(s.t[i], (double)b[scalars & 2 ? 0 : i]);                     \
@@ -641,6 +644,12 @@ PRODUCT(c128, double, 2, LIST(1, 0, 3, 2), LIST(0, 0, 2, 2), LIST(1, 1, 3, 3), L
 #define BY_HAND
 #endif
 
+#ifndef LC_BASELINE
+#include "loops_gamma.inc.c"
+#else
+#define GAMMA_IN_GROUPS
+#endif
+
 /* The list of them. */
 #undef DEFINITION
 #define LISTED(dt, kind, op, types, ...) { ROW_##op##_##types, LC_##dt, cpu_##op##_##dt },
@@ -657,7 +666,7 @@ const lc_loop_entry CAT(lc_cpu_loops, LC_ISA)[] = {
 #define ROW(kind, op, types, pays, ...) LISTED_##pays(op, types)
 #include "../../scalar.def"
 #endif
-    PRODUCTS BY_HAND{ 0 } /* later entries replace earlier ones */
+    PRODUCTS GAMMA_IN_GROUPS BY_HAND{ 0 } /* later entries replace earlier ones */
 };
 
 /* Contiguous conversions. */

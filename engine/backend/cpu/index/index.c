@@ -24,6 +24,12 @@ typedef struct {
     _Atomic int          bad;
 } walk;
 
+static void start(walk *w, const lc_index_args *a, lc_row_fn fn, int n_index) /* not the iterator, which is large */
+{
+    w->args = a, w->fn = fn, w->n_index = n_index, w->row = (lc_indexed_row){ 0 };
+    w->split_dim = -1, w->whole_rows = false, w->bad = 0;
+}
+
 /* ---- ranges ---- */
 static inline int64_t lowest(const lc_index_args *a, int64_t size) { return a->wraps ? -size : 0; }
 static bool           all_good(const char *index, int64_t stride, int64_t n, int64_t low, int64_t size)
@@ -66,8 +72,9 @@ static void check_chunk(void *ctx, int64_t begin, int64_t end)
 }
 static int check_range(const lc_index_operand *k, int64_t low) /* expanded dimensions are checked once */
 {
-    range_check check = { .operand = k, .low = low };
+    range_check check;
     int64_t     shape[LC_MAX_DIMS], numel = 1;
+    check.operand = k, check.low = low, check.bad = 0;
     for (int d = 0; d < k->index->ndim; d++) numel *= shape[d] = k->index->stride[d] ? k->index->shape[d] : 1;
     lc_iter_start(&check.it, k->index->ndim, shape);
     lc_iter_add(&check.it, k->index);
@@ -234,7 +241,8 @@ static int run_many(const lc_index_args *a, lc_row_fn fn, int64_t numel)
     operand[first] = (lc_index_operand){ .index = offsets, .size = INT64_MAX, .step = 1 };
     memcpy(operand[first].stride, stride, sizeof stride);
     rest.index = operand, rest.n_index = MOST_AT_ONCE;
-    walk w = { .args = &rest, .fn = fn, .n_index = MOST_AT_ONCE };
+    walk w;
+    start(&w, &rest, fn, MOST_AT_ONCE);
     run_walk(&w, numel);
     return lc_release(offsets), 0;
 }
@@ -244,7 +252,8 @@ static int cpu_index(UNUSED lc_dtype compute, const void *args)
     const lc_index_args *a = args;
     int64_t              numel = 1;
     lc_dtype             dtype = a->indexed->dtype;
-    walk                 w = { .args = a, .fn = cpu_index_row(a->mode, dtype), .n_index = a->n_index };
+    walk                 w;
+    start(&w, a, cpu_index_row(a->mode, dtype), a->n_index);
     if (!w.fn) return LC_NO_KERNEL;
     for (int d = 0; d < a->ndim; d++) numel *= a->shape[d];
     bool unknown = !a->fresh && !a->checked;

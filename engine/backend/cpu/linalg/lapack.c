@@ -58,7 +58,7 @@ static bool take(const char *path)
     for (size_t i = 0; i < sizeof setters / sizeof *setters && !set_threads; i++)
         *(void **)&set_threads = dlsym(lib, setters[i]);
     snprintf(found_at, sizeof found_at, "%s", path);
-    lc_tell("LAPACK: loaded %s", path);
+    lc_verbose_log("LAPACK: loaded %s", path);
     return true;
 }
 

@@ -411,32 +411,43 @@ static bool is_tiny(const product *p)
 {
     const lc_matmul_args     *g = p->g;
     const lc_matmul_epilogue *e = g->epilogue;
-    bool plain = !e || (e->scale == 1 && e->addend_scale == 1 && !e->residual && e->activation >= LC_OP_COUNT);
+    bool plain = !e || (e->scale == 1 && e->addend_scale == 1 && (!e->residual || e->residual->dtype == LC_f32) &&
+                        (e->activation >= LC_OP_COUNT || lc_cpu_loops[e->activation][LC_f32]));
     return p->dtype == LC_f32 && g->batch == 1 && g->k <= 4 && g->m * g->n <= TINY && g->b_row && g->b_row < g->b_col &&
            plain && !g->accumulate;
+}
+static inline void tiny_row(float *restrict out, const float *x, float (*restrict weight)[TINY], int64_t n, bool paired)
+{
+    if (paired)
+        for (int64_t j = 0; j < n; j++)
+            out[j] = (x[0] * weight[0][j] + x[2] * weight[2][j]) + (x[1] * weight[1][j] + x[3] * weight[3][j]);
+    else
+        for (int64_t j = 0; j < n; j++)
+            out[j] = x[0] * weight[0][j] + x[1] * weight[1][j] + x[2] * weight[2][j] + x[3] * weight[3][j];
 }
 static void run_tiny(const product *p)
 {
     const lc_matmul_args     *g = p->g;
     const lc_matmul_epilogue *e = g->epilogue;
     const float              *a = (const float *)g->a->data, *b = (const float *)g->b->data;
+    const float              *add = e && e->addend ? (const float *)e->addend->data : NULL;
+    bool                      direct = g->out_col == 1;
     _Alignas(64) float        weight[4][TINY], line[TINY]; /* by feature, so that vectors run over columns */
     for (int64_t k = 0; k < 4; k++)
         for (int64_t j = 0; j < g->n; j++) weight[k][j] = k < g->k ? b[k * g->b_row + j * g->b_col] : 0;
     for (int64_t i = 0; i < g->m; i++, a += g->a_row) {
-        float x[4] = { 0 }, *out = (float *)g->out->data + i * g->out_row;
+        float x[4] = { 0 }, *out = (float *)g->out->data + i * g->out_row, *to = direct ? out : line;
         for (int64_t k = 0; k < g->k; k++) x[k] = a[k * g->a_col];
-        if (g->a_col == 1)
-            for (int64_t j = 0; j < g->n; j++)
-                line[j] = (x[0] * weight[0][j] + x[2] * weight[2][j]) + (x[1] * weight[1][j] + x[3] * weight[3][j]);
-        else
-            for (int64_t j = 0; j < g->n; j++)
-                line[j] = x[0] * weight[0][j] + x[1] * weight[1][j] + x[2] * weight[2][j] + x[3] * weight[3][j];
-        if (e && e->addend) {
-            const float *add = (const float *)e->addend->data + i * e->addend_stride[1];
-            for (int64_t j = 0; j < g->n; j++) line[j] += add[j * e->addend_stride[2]];
-        }
-        for (int64_t j = 0; j < g->n; j++) out[j * g->out_col] = line[j];
+        tiny_row(to, x, weight, g->n, g->a_col == 1);
+        const float *row = add ? add + i * e->addend_stride[1] : NULL;
+        if (row && e->addend_stride[2] == 1)
+            for (int64_t j = 0; j < g->n; j++) to[j] += row[j];
+        else if (row)
+            for (int64_t j = 0; j < g->n; j++) to[j] += row[j * e->addend_stride[2]];
+        if (e && e->activation < LC_OP_COUNT) lc_cpu_loops[e->activation][LC_f32](to, (const void *[]){ to }, 0, g->n);
+        const float *more = e && e->residual ? (const float *)e->residual->data + i * e->residual_stride[1] : NULL;
+        for (int64_t j = 0; j < g->n && more; j++) to[j] += more[j * e->residual_stride[2]];
+        for (int64_t j = 0; j < g->n && !direct; j++) out[j * g->out_col] = line[j];
     }
 }
 

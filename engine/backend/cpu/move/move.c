@@ -273,6 +273,10 @@ int cpu_fill(lc_tensor *to, const lc_tensor *number)
     _Alignas(16) char value[16];
     lc_tensor         source = *number; /* the scalar in to's dtype: a broadcast copy does the rest */
     cpu_move((lc_dtype)to->dtype, value, 0, (lc_dtype)number->dtype, number->data, 0, 1);
+    if (to->is_contiguous && to->numel < CPU_GRAIN) { /* without the walk, which takes longer than a few elements do */
+        if (to->numel) cpu_move((lc_dtype)to->dtype, to->data, lc_size_of(to->dtype), (lc_dtype)to->dtype, value, 0, to->numel);
+        return 0;
+    }
     source.dtype = to->dtype;
     source.data = value;
     return cpu_copy(to, &source);

@@ -1,6 +1,6 @@
 /* Single lines of float32 in machine vectors. Three passes over a line that stays in L1: the maximum, the exponentials and
  * their sum, the division. The exponential (a dozen multiply-adds) bounds them, so four vectors are in flight at a time; a
- * partial last vector is a copy padded with the neutral element. The 256-bit form flushes subnormal exponentials to zero. */
+ * partial last vector is read and written under a mask, padded with the neutral element. The 256-bit form flushes subnormal exponentials to zero. */
 #include <immintrin.h>
 #if defined    __AVX512F__
 typedef __m512 vector;
@@ -13,7 +13,7 @@ typedef __m512 vector;
 #define SCALED(p, t, k, x) _mm512_scalef_ps(p, k)
 #define LOWEST             (-104.f)
 #else
-typedef __m256 vector;
+typedef __m256       vector;
 #define OF(x)        _mm256_set1_ps(x)
 #define LOAD(p)      _mm256_loadu_ps(p)
 #define STORE(p, v)  _mm256_storeu_ps(p, v)
@@ -39,27 +39,31 @@ MATH vector exp_vector(vector x)
     p = FMA(FMA(FMA(p, r, OF(4.999915063e-1f)), r, OF(9.999997020e-1f)), r, OF(1.f));
     return SCALED(p, t, k, x);
 }
+#if defined __AVX512F__
 MATH vector loaded(const float *p, int64_t n, float rest) /* n elements of a vector, the others `rest` */
 {
-    float all[WIDTH];
-    for (int l = 0; l < WIDTH; l++) all[l] = rest;
-    memcpy(all, p, (size_t)n * sizeof(float));
-    return LOAD(all);
+    return _mm512_mask_loadu_ps(OF(rest), (__mmask16)((1u << n) - 1), p);
 }
-MATH void stored(float *p, int64_t n, vector v)
+MATH void  stored(float *p, int64_t n, vector v) { _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1), v); }
+MATH float sum_of(vector v) { return _mm512_reduce_add_ps(v); }
+MATH float most_of(vector v) { return _mm512_reduce_max_ps(v); }
+#else
+static const int32_t kept[2 * 8] = { -1, -1, -1, -1, -1, -1, -1, -1 };
+MATH __m256i         first(int64_t n) { return _mm256_loadu_si256((const __m256i *)(kept + 8 - n)); }
+MATH vector          loaded(const float *p, int64_t n, float rest)
 {
-    float all[WIDTH];
-    STORE(all, v);
-    memcpy(p, all, (size_t)n * sizeof(float));
+    return _mm256_blendv_ps(OF(rest), _mm256_maskload_ps(p, first(n)), _mm256_castsi256_ps(first(n)));
 }
-MATH float total(vector a, vector b, vector c, vector d)
-{
-    float all[WIDTH];
-    STORE(all, (a + b) + (c + d));
-    for (int step = WIDTH / 2; step; step /= 2)
-        for (int l = 0; l < step; l++) all[l] += all[l + step];
-    return all[0];
-}
+MATH void  stored(float *p, int64_t n, vector v) { _mm256_maskstore_ps(p, first(n), v); }
+#define HALVED(v, F)                                                                                                           \
+    __m128 x = F(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));                                                      \
+    x = F(x, _mm_movehl_ps(x, x));                                                                                             \
+    return _mm_cvtss_f32(F(x, _mm_movehdup_ps(x)))
+MATH float sum_of(vector v) { HALVED(v, _mm_add_ps); }
+MATH float most_of(vector v) { HALVED(v, _mm_max_ps); }
+#undef HALVED
+#endif
+MATH float total(vector a, vector b, vector c, vector d) { return sum_of((a + b) + (c + d)); }
 /* BODY(load, store, k) for every vector; k: which of four sums it belongs to. */
 #define VECTORS(BODY)                                                                                                          \
     do {                                                                                                                       \
@@ -76,17 +80,13 @@ MATH float total(vector a, vector b, vector c, vector d)
 #define WHOLE(p, at, v)   STORE((p) + (at), v)
 #define SOME(p, at, v)    stored((p) + (at), n - (at), v)
 
-static float most(const float *x, int64_t n)
+MATH float most(const float *x, int64_t n)
 {
     vector high[4] = { OF(-INFINITY), OF(-INFINITY), OF(-INFINITY), OF(-INFINITY) };
-    float  all[WIDTH];
 #define BODY(load, store, at, k) high[k] = MAX(load(x, at, -INFINITY), high[k])
     VECTORS(BODY);
 #undef BODY
-    STORE(all, MAX(MAX(high[0], high[1]), MAX(high[2], high[3])));
-    for (int step = WIDTH / 2; step; step /= 2)
-        for (int l = 0; l < step; l++) all[l] = all[l + step] > all[l] ? all[l + step] : all[l];
-    return all[0];
+    return most_of(MAX(MAX(high[0], high[1]), MAX(high[2], high[3])));
 }
 static void softmax_vector(void *out_, const void *x_, UNUSED const void *y_, int64_t n)
 {

@@ -302,11 +302,11 @@ int cpu_reduce(lc_op_id op, lc_dtype compute, const lc_reduce_args *a)
     if ((a->value ? a->value : a->index)->numel == 0) return 0;
     make_plan(&p, a);
     size_t bytes = (size_t)(p.units * p.slices) * state_bytes(&p);
-    lc_tell("  %s of %s%s: %lld units in %lld slices", p.outer ? "columns" : "rows", lc_dtypes[p.work].name,
-            p.rows             ? ""
-            : p.from != p.work ? ", converted in tiles"
-                               : ", found one by one",
-            (long long)p.units, (long long)p.slices);
+    lc_verbose_log("  %s of %s%s: %lld units in %lld slices", p.outer ? "columns" : "rows", lc_dtypes[p.work].name,
+                   p.rows             ? ""
+                   : p.from != p.work ? ", converted in tiles"
+                                      : ", found one by one",
+                   (long long)p.units, (long long)p.slices);
     if (p.slices > 1 && !(p.partial = cpu_scratch(bytes))) return -1; /* lc_alloc has set the error */
     int64_t work = a->in->numel / (p.units * (p.slices ? p.slices : 1)) + 1;
     cpu_parallel(p.units * p.slices, CPU_GRAIN / work + 1, a->in->numel,

@@ -1,6 +1,6 @@
 """Convolutions: windows of all kinds, groups, with and without a batch, what does not fit, channels last, and the edges of tiles."""
 
-from .sample import COMPLEX, HALVES, INTS, S, T
+from ..sample import COMPLEX, HALVES, INTS, S, T
 
 SIZES = {1: (9,), 2: (7, 9), 3: (5, 4, 6)}
 ROUNDING = {"rtol": 1e-5, "atol": 1e-5}  # sums of products, in another order

@@ -1,6 +1,6 @@
 """Sampling at positions."""
 
-from .sample import (
+from ..sample import (
     S,
     T,
 )  # no float16, bfloat16: PyTorch computes positions in them; tests/compat compares with the exact result

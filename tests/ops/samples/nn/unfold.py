@@ -1,6 +1,6 @@
 """unfold and fold of nn.functional: windows as columns and back."""
 
-from .sample import COMPLEX, FLOATS, HALVES, S, T
+from ..sample import COMPLEX, FLOATS, HALVES, S, T
 
 DTYPES = HALVES + FLOATS + COMPLEX + ("bool", "int64")
 WINDOWS = [

@@ -1,6 +1,6 @@
 """Losses of nn.functional."""
 
-from .sample import COMPLEX, FLOATS, HALVES, S, T
+from ..sample import COMPLEX, FLOATS, HALVES, S, T
 
 FLOATING = FLOATS + HALVES
 INF, NAN = float("inf"), float("nan")

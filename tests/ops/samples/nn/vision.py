@@ -1,6 +1,6 @@
 """Images: interpolation, padding, pixel shuffles; adaptive, fractional and lp pooling, unpooling."""
 
-from .sample import FLOATS, HALVES, S, T
+from ..sample import FLOATS, HALVES, S, T
 
 WITH_HALVES = HALVES + FLOATS
 BYTES = (*WITH_HALVES, "uint8")

@@ -1,6 +1,6 @@
 """Attention: ranks, broadcast batches, masks, shared heads, tiles that end anywhere, queries that see no key, what does not fit."""
 
-from .sample import FLOATS, HALVES, S, T
+from ..sample import FLOATS, HALVES, S, T
 
 NAME = "scaled_dot_product_attention"
 WITH_HALVES = HALVES + FLOATS

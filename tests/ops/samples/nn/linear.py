@@ -1,6 +1,6 @@
 """Linear layers: any rank of the input, with and without bias, fused activations and low-rank corrections; what does not fit."""
 
-from .sample import ALL, COMPLEX, FLOATS, HALVES, INTS, S, T
+from ..sample import ALL, COMPLEX, FLOATS, HALVES, INTS, S, T
 
 MOST = HALVES + FLOATS
 SAMPLES = [S("linear", T(*x, 3), T(4, 3), T(4), dtypes=ALL, out=len(x) < 2) for x in ((5,), (), (2, 3), (2, 1, 2, 1))]
@@ -183,4 +183,4 @@ SAMPLES += [
         ]
     )
 ]
-SAMPLES += [S("dequantize_weight", T(6), fn=weight_of(bits), id=f"codes{bits}") for bits in (8, 4)]
+SAMPLES += [S("dequantize_weight", T(6), fn=weight_of(bits), id=f"codes{bits}", grad=False) for bits in (8, 4)]

@@ -1,6 +1,6 @@
 """Activations and dropout of nn.functional."""
 
-from .sample import COMPLEX, FLOATS, HALVES, INTS, S, T
+from ..sample import COMPLEX, FLOATS, HALVES, INTS, S, T
 
 INF, NAN = float("inf"), float("nan")
 FLOATING = FLOATS + HALVES

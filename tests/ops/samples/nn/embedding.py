@@ -1,6 +1,6 @@
 """Embeddings: rows, bags, padding, frequencies, max_norm, and invalid indices."""
 
-from .sample import FLOATS, HALVES, S, T
+from ..sample import FLOATS, HALVES, S, T
 
 WITH_HALVES = HALVES + FLOATS
 TABLE = T(6, 5)

@@ -1,6 +1,6 @@
 """Normalisations: as PyTorch's functions of networks, and with their statistics."""
 
-from .sample import FLOATS, HALVES, S, T
+from ..sample import FLOATS, HALVES, S, T
 
 DTYPES = FLOATS + HALVES
 NEAR = {"rtol": 1e-5, "atol": 1e-5}

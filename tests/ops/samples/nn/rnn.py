@@ -1,6 +1,6 @@
 """Recurrent layers: layers, directions, projections, packed input, sizes that are no whole vectors, one step alone, what does not fit."""
 
-from .sample import HALVES, S, T
+from ..sample import HALVES, S, T
 
 GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
 LOOSE = {"rtol": 1e-5, "atol": 1e-5}

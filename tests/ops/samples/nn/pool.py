@@ -1,6 +1,6 @@
 """Pooling: windows of all kinds, with and without a batch, ties, NaNs and what does not fit."""
 
-from .sample import FLOATS, HALVES, INTS, S, T
+from ..sample import FLOATS, HALVES, INTS, S, T
 
 NAN, INF = float("nan"), float("inf")
 WITH_HALVES = HALVES + FLOATS
