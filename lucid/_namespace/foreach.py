@@ -94,7 +94,11 @@ def find(name):
         return compute and _named(compute, name)
 
     def write(tensors, *args, **settings):
-        for tensor, value in zip(tensors, compute(tensors, *args, **settings)):
+        values = compute(tensors, *args, **settings)
+        for tensor, value in zip(tensors, values):  # all or none are written
+            if not _C.can_cast(value.dtype, tensor.dtype):
+                raise RuntimeError(f"result type {value.dtype} can't be cast to the desired output type {tensor.dtype}")
+        for tensor, value in zip(tensors, values):
             tensor.copy_(value)
 
     return _named(write, name)

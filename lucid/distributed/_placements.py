@@ -54,3 +54,22 @@ class Shard(NamedTuple):
         return min(size, curr_local_size - start), start
 
     local_shard_size_and_offset = _local_shard_size_and_offset
+
+
+class Partial(NamedTuple):
+    """Every process has a part of a sum.
+
+    >>> lucid.distributed.tensor.Partial().reduce_op
+    'sum'
+    """
+
+    reduce_op: str = "sum"
+
+    def is_replicate(self):
+        return False
+
+    def is_shard(self, dim=None):
+        return False
+
+    def is_partial(self, reduce_op=None):
+        return reduce_op is None or reduce_op == self.reduce_op

@@ -4,6 +4,7 @@ import functools
 from collections import OrderedDict, defaultdict
 from copy import deepcopy
 from itertools import chain
+from types import MappingProxyType
 
 from .._C import Tensor, _set_grad_enabled
 from ..autograd import enable_grad
@@ -111,6 +112,9 @@ class Optimizer:
     >>> model.weight.grad is None
     True
     """
+
+    # wrappers of optimizers derive from this class without calling its __init__: they have no hooks
+    _optimizer_step_pre_hooks = _optimizer_step_post_hooks = MappingProxyType({})
 
     def __init__(self, params, defaults):
         self.defaults = defaults

@@ -29,9 +29,9 @@ distributed.nn.functional
 distributed.utils
   from distributed._functional: _sync_module_states
 distributed.tensor tensors over several processes
-  class DTensor(from_local,to_local,redistribute) Placement Partial
+  class DTensor(from_local,to_local,redistribute) Placement
   from distributed._mesh: DeviceMesh init_device_mesh
-  from distributed._placements: Replicate Shard
+  from distributed._placements: Replicate Shard Partial
   call distribute_tensor distribute_module zeros ones empty full rand randn
 distributed.tensor.device_mesh
   from distributed._mesh: DeviceMesh init_device_mesh
