@@ -76,33 +76,7 @@ def _convert_indices_from_csr_to_coo(crow_indices, col_indices, *, out_int32=Fal
     return _C.stack(pair).to(_C.int32 if out_int32 else _C.int64)
 
 
-def _sample_dirichlet(concentration, generator=None):
-    if generator is not None:
-        raise NotImplementedError("_sample_dirichlet: a generator of its own is not supported")
-    from ..distributions import Dirichlet
-
-    return Dirichlet(concentration.detach()).sample()
-
-
-def _dirichlet_grad(x, alpha, total):
-    """The derivative of a sample of Dirichlet(alpha) by alpha, where total is the sum of alpha."""
-    a, rest = alpha.to(_C.float64), (total - alpha).to(_C.float64)
-    x_ = x.to(_C.float64)
-    # dx/dalpha of Beta(a, rest), by the derivative of the regularized incomplete beta function: series in x
-    n = _C.arange(200, dtype=_C.float64)
-    eps = 1e-6
-
-    def cdf(shape):
-        small = x_.unsqueeze(-1)
-        one_minus_b = 1 - rest.unsqueeze(-1)
-        factors = _C.cumprod((one_minus_b + n) / (n + 1), -1)
-        factors = _C.cat([_C.ones_like(factors[..., :1]), factors[..., :-1]], -1)
-        series = (factors * small**n / (shape.unsqueeze(-1) + n)).sum(-1)
-        return series * x_**shape / _C.exp(_C.lgamma(shape) + _C.lgamma(rest) - _C.lgamma(shape + rest))
-
-    slope = (cdf(a + eps) - cdf(a - eps)) / (2 * eps)
-    density = x_ ** (a - 1) * (1 - x_) ** (rest - 1) / _C.exp(_C.lgamma(a) + _C.lgamma(rest) - _C.lgamma(a + rest))
-    return (-slope / density / (1 - x_)).to(x.dtype)
+_sample_dirichlet, _dirichlet_grad = _C._sample_dirichlet, _C._dirichlet_grad
 
 
 def _grouped_mm(self, mat2, offs=None, bias=None, out_dtype=None):
