@@ -219,12 +219,16 @@ class Watch:
             _C._trace_break(f"{getattr(arg, '__qualname__', arg)}() depends on or changes something outside{_line(frame)}")
 
     def __enter__(self):
-        self.before = sys.getprofile()
+        # A collection in between would run finalizers and callbacks that are no part of the function.
+        self.before, self.collects = sys.getprofile(), gc.isenabled()
+        gc.disable()
         sys.setprofile(self.profile)
         return self
 
     def __exit__(self, *error):
         sys.setprofile(self.before)
+        if self.collects:
+            gc.enable()
 
     def guards(self):
         """The guards; breaks the trace (returns None) if one does not hold any more."""

@@ -5,6 +5,7 @@ import collections
 import dataclasses
 import enum
 import functools
+import gc
 import itertools
 import types
 import warnings
@@ -773,3 +774,24 @@ def test_python_around_calls(name):
         assert same(a, b), (i, a, b, [c.explain() for c in made])
     eager = [c.explain() for c in made if "eagerly" in c.explain()]
     assert name in EAGER or not eager, eager
+
+
+def test_a_collection_during_the_trace_is_no_part_of_the_function():
+    noted = []
+
+    def callback(phase, info):
+        noted.append(phase)
+
+    def wasteful(x):
+        for _ in range(2000):
+            cycle = []
+            cycle.append(cycle)
+        return x + 1
+
+    gc.callbacks.append(callback)
+    try:
+        compiled = lucid.compile(wasteful, fullgraph=True)
+        assert compiled(lucid.ones(2)).tolist() == compiled(lucid.ones(2)).tolist() == [2, 2]
+        assert gc.isenabled()
+    finally:
+        gc.callbacks.remove(callback)
