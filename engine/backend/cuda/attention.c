@@ -1,5 +1,6 @@
 /* Attention by products and a softmax in between: heads in pieces, so that their scores take at most half a gigabyte. */
 #include "driver.h"
+#include <string.h>
 
 typedef struct {
     void   *scores, *slopes, *p, *ds, *mask, *grad, *out, *lse;
@@ -141,8 +142,9 @@ static int backward_of(lc_dtype work, const lc_attention_args *a)
     if (!all || !each) return zero(a->dq) < 0 || zero(a->dk) < 0 || zero(a->dv) < 0 ? -1 : 0;
     if (most < 1) most = 1;
     if (most > all) most = all;
-    cuda_scratch scratch[4] = { 0 };
-    size_t       low_bytes = (size_t)(most * j.l * j.s * lc_size_of(j.low));
+    cuda_scratch scratch[4];
+    memset(scratch, 0, sizeof scratch);
+    size_t low_bytes = (size_t)(most * j.l * j.s * lc_size_of(j.low));
     p.scores = cuda_scratch_new(&scratch[0], j.device, (size_t)(most * each));
     p.slopes = p.scores ? cuda_scratch_new(&scratch[1], j.device, (size_t)(most * each)) : NULL;
     p.p = j.low == work ? p.scores : p.slopes ? cuda_scratch_new(&scratch[2], j.device, low_bytes) : NULL;

@@ -55,7 +55,8 @@ static void *handle_of(int device) /* NULL: there is none; called with the lock 
 #undef X
     };
     if (handles[device] || missing) return handles[device];
-    void *lib = dnn.cudnnCreate ? dnn.cudnnCreate : cuda_library(names, "cuDNN", "cudnn");
+    static void *loaded;
+    void        *lib = loaded = loaded ? loaded : cuda_library(names, "cuDNN", "cudnn");
     for (size_t i = 0; lib && !dnn.cudnnConvolutionBackwardFilter && i < sizeof symbols / sizeof *symbols; i++)
         if (!(((void **)&dnn)[i] = lc_dylib_symbol(lib, symbols[i]))) lib = NULL;
     if (!lib || dnn.cudnnCreate(&handles[device]) != 0) {

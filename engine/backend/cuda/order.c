@@ -64,8 +64,8 @@ CUDA_BODY(sort);
 typedef struct {
     sort_args    p;
     cuda_program q;
-    cuda_scratch scratch;
     lc_tensor   *copy; /* of an input whose dimensions do not merge */
+    cuda_scratch scratch;
 } sorting;
 static int start_sort(sorting *s, const lc_tensor *in, int dim, bool descending)
 {

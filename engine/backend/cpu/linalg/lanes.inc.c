@@ -29,8 +29,8 @@ static inline bool NAME(any)(M m)
         {                                                                                                                      \
             if (k & (s)) continue;                                                                                             \
             V x = r[k], y = r[(k + (s)) % W];                                                                                  \
-            r[k] = __builtin_shuffle(x, y, (M){ EACH_LANE(UPPER_OF, s) });                                                     \
-            r[(k + (s)) % W] = __builtin_shuffle(x, y, (M){ EACH_LANE(LOWER_OF, s) });                                         \
+            r[k] = __builtin_shufflevector(x, y, EACH_LANE(UPPER_OF, s));                                                      \
+            r[(k + (s)) % W] = __builtin_shufflevector(x, y, EACH_LANE(LOWER_OF, s));                                          \
         }
 static inline __attribute__((always_inline)) void NAME(turn_over)(V *r)
 {
