@@ -236,4 +236,5 @@ def test_every_kernel_table(isa):
         "        assert np.allclose(lucid.fft.rfft(t.real.t().contiguous(), dim=0).numpy().T, np.fft.rfft(x.real)), n\n"
     )
     package = os.path.dirname(os.path.dirname(lucid.__file__))
-    subprocess.run([sys.executable, "-c", script], check=True, env={**os.environ, "LUCID_ISA": isa, "PYTHONPATH": package})
+    environment = {**os.environ, "LUCID_ISA": isa, "PYTHONPATH": package}
+    subprocess.run([sys.executable, "-c", script], check=True, env=environment, cwd=package)  # not the source tree
