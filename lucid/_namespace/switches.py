@@ -85,6 +85,8 @@ def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=_C.strided,
     """
     from warnings import warn
 
+    if layout is not _C.strided:
+        raise NotImplementedError(f"range: layout {layout} is not supported")
     warn(
         "range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range "
         "builtin. Instead, use arange, which produces values in [start, end).",

@@ -93,6 +93,8 @@ def apply_activation_checkpointing(
     >>> type(model[0]).__name__
     'CheckpointWrapper'
     """
+    if auto_wrap_policy is not None:
+        raise NotImplementedError("apply_activation_checkpointing: auto_wrap_policy is not supported; use check_fn")
     for name, child in list(model.named_children()):
         apply_activation_checkpointing(child, checkpoint_wrapper_fn, check_fn)
         if check_fn(child):

@@ -37,12 +37,18 @@ def _plain(name):
     return name.removeprefix("module.").replace("_orig_mod.", "").replace("_checkpoint_wrapped_module.", "")
 
 
+def _refuse_parts(submodules):
+    if submodules:
+        raise NotImplementedError("state of submodules alone is not supported: ask for the state of the submodule itself")
+
+
 def get_model_state_dict(model, *, submodules=None, options=None):
     """The state of a model by the names of the plain model, without what wrappers put in front.
 
     >>> list(lucid.distributed._state_dict.get_model_state_dict(lucid.nn.Linear(1, 1)))
     ['weight', 'bias']
     """
+    _refuse_parts(submodules)
     frozen = {n for n, p in model.named_parameters() if not p.requires_grad} if options and options.ignore_frozen_params else ()
     return {_plain(name): value for name, value in model.state_dict().items() if name not in frozen}
 
@@ -77,6 +83,7 @@ def get_optimizer_state_dict(model, optimizers, *, submodules=None, options=None
     >>> lucid.distributed._state_dict.get_optimizer_state_dict(layer, sgd)["param_groups"][0]["params"]
     ['weight', 'bias']
     """
+    _refuse_parts(submodules)
     whole = {"state": {}, "param_groups": []}
     for optimizer in _optimizers(optimizers):
         state, names = optimizer.state_dict(), _parameter_names(model, optimizer)
@@ -112,6 +119,7 @@ def get_state_dict(model, optimizers, *, submodules=None, options=None):
     >>> len(lucid.distributed._state_dict.get_state_dict(layer, lucid.optim.SGD(layer.parameters(), lr=0.1)))
     2
     """
+    _refuse_parts(submodules)
     return get_model_state_dict(model, options=options), get_optimizer_state_dict(model, optimizers, options=options)
 
 
