@@ -8,6 +8,7 @@
  * Loops and folds are compiled once per instruction set. Each build exports a list of its kernels; cpu.c enters the lists in
  * order, so that a wider set overrides what it has and inherits the rest. */
 #pragma once
+#include "../folds.h"
 #include "../../core/core.h"
 
 /* For files compiled per instruction set: names end in the set or in a dtype, loops have no dependence between elements. */
@@ -63,20 +64,6 @@ enum {
 #define ROW(kind, op, types, ...) ROW_##op##_##types,
 #include "../scalar.def"
 };
-#define EACH_FOLD(X)                                                                                                           \
-    X(sum)                                                                                                                     \
-    X(mean)                                                                                                                    \
-    X(prod)                                                                                                                    \
-    X(amax)                                                                                                                    \
-    X(amin)                                                                                                                    \
-    X(max_dim)                                                                                                                 \
-    X(min_dim)                                                                                                                 \
-    X(argmax)                                                                                                                  \
-    X(argmin)                                                                                                                  \
-    X(aminmax)                                                                                                                 \
-    X(any)                                                                                                                     \
-    X(all)                                                                                                                     \
-    X(var) X(std) X(count_nonzero) X(nansum) X(norm_one) X(norm_two) X(norm_max) X(norm_min) X(_logsumexp) X(_count_numbers)
 enum {
 #define X(op) FOLD_##op,
     EACH_FOLD(X)

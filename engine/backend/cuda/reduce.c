@@ -1,5 +1,6 @@
 /* Reductions: the layout decides how outputs and elements are spread over threads (kernels/reduce.cuh). How they are spread
  * depends on shapes and strides only, so results repeat. */
+#include "../folds.h"
 #include "driver.h"
 #include "../../tensor/iter.h"
 #include <string.h>
@@ -19,20 +20,6 @@ typedef struct {
 enum { STATE_BYTES = 24 };
 
 CUDA_BODY(reduce);
-#define EACH_FOLD(X)                                                                                                           \
-    X(sum)                                                                                                                     \
-    X(mean)                                                                                                                    \
-    X(prod)                                                                                                                    \
-    X(amax)                                                                                                                    \
-    X(amin)                                                                                                                    \
-    X(max_dim)                                                                                                                 \
-    X(min_dim)                                                                                                                 \
-    X(argmax)                                                                                                                  \
-    X(argmin)                                                                                                                  \
-    X(aminmax)                                                                                                                 \
-    X(any)                                                                                                                     \
-    X(all)                                                                                                                     \
-    X(var) X(std) X(count_nonzero) X(nansum) X(norm_one) X(norm_two) X(norm_max) X(norm_min) X(_logsumexp) X(_count_numbers)
 static int fold_of(lc_op_id op)
 {
     static const lc_op_id folds[] = {
