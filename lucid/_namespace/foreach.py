@@ -93,7 +93,11 @@ def find(name):
     if compute is None or not in_place:
         return compute and _named(compute, name)
 
+    engine = getattr(_C, name, None)  # one call for all, when the operand is one number
+
     def write(tensors, *args, **settings):
+        if engine and len(args) == 1 and not settings and not isinstance(args[0], (list, tuple)):
+            return engine(tensors, *args)
         values = compute(tensors, *args, **settings)
         for tensor, value in zip(tensors, values):  # all or none are written
             if not _C.can_cast(value.dtype, tensor.dtype):
