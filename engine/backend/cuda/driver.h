@@ -1,5 +1,5 @@
 /* The CUDA driver, NVRTC, cuBLAS and cuDNN, loaded at first use: nothing of CUDA is needed to build, to import, or to run on
- * the CPU (libraries.c).
+ * the CPU (runtime/libraries.c).
  *
  * Only the few entry points that the backend calls are declared, with the types of the libraries' ABI. Work goes to one
  * stream per device, the default one; calls enqueue and return. */

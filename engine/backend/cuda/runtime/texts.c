@@ -1,5 +1,5 @@
 /* Programs for a test that every kernel text compiles (tools/check_cuda_text.py): each body with the types it is used with. */
-#include "driver.h"
+#include "../driver.h"
 #include <string.h>
 
 #define F32 CUDA_TYPE(LC_f32)

@@ -1,5 +1,5 @@
 /* Convolution: by cuDNN (cudnn.c), else products with gathered operands (kernels/conv.cuh). */
-#include "driver.h"
+#include "../driver.h"
 
 typedef struct {
     int64_t n, channel, place[3];

@@ -1,6 +1,6 @@
 /* Where the libraries of CUDA are: $LUCID_CUDA_PATH and its lib64 and lib, where the system looks, the nvidia-* wheels of
  * this Python, /usr/local/cuda. */
-#include "driver.h"
+#include "../driver.h"
 #include <dirent.h>
 #include <dlfcn.h>
 #include <stdio.h>

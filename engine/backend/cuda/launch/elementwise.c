@@ -1,7 +1,7 @@
 /* Elementwise calls, copies and fills: a row of scalar.def in the dtypes of the call. Where the CPU goes through tiles, a
  * thread computes its element's offsets and converts on load and store. */
-#include "driver.h"
-#include "../../tensor/iter.h"
+#include "../driver.h"
+#include "../../../tensor/iter.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ typedef struct {
 
 static const char *const type_names[] = {
 #define DTYPE(name, ctype, acc, py, class) #name,
-#include "../../core/dtype.def"
+#include "../../../core/dtype.def"
 #undef DTYPE
 };
 
@@ -51,7 +51,7 @@ typedef struct {
 #define COMPARE(name, types, pays, expr)        TEXT(name, types, false, "bool", expr)
 #define UNARY_REAL(name, types, pays, expr)
 static const row rows[] = {
-#include "../scalar.def"
+#include "../../scalar.def"
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 static const row identity = { .result = "R", .expression = "x" }; /* copies */

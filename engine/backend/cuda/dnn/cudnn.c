@@ -1,6 +1,6 @@
 /* Convolutions by cuDNN, where it is installed and takes them; conv.c has kernels for the rest. Descriptors and the choice of an
  * algorithm are kept per shape. */
-#include "driver.h"
+#include "../driver.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

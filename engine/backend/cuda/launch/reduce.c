@@ -1,8 +1,8 @@
 /* Reductions: the layout decides how outputs and elements are spread over threads (kernels/reduce.cuh). How they are spread
  * depends on shapes and strides only, so results repeat. */
-#include "../folds.h"
-#include "driver.h"
-#include "../../tensor/iter.h"
+#include "../../folds.h"
+#include "../driver.h"
+#include "../../../tensor/iter.h"
 #include <string.h>
 
 enum { DIMS = 12, THREADS = 256 };

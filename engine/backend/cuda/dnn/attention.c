@@ -1,5 +1,5 @@
 /* Attention by products and a softmax in between: heads in pieces, so that their scores take at most half a gigabyte. */
-#include "driver.h"
+#include "../driver.h"
 #include <string.h>
 
 typedef struct {

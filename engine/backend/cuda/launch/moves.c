@@ -1,6 +1,6 @@
 /* Ramps, triangles, padding, whole-tensor comparisons, nonzero and masked elements. */
-#include "driver.h"
-#include "../../tensor/iter.h"
+#include "../driver.h"
+#include "../../../tensor/iter.h"
 #include <string.h>
 
 enum { DIMS = 12, PIECE = 1024 };

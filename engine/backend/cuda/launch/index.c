@@ -1,6 +1,6 @@
 /* Indexing of every kind and embeddings. A bad index is skipped and reported (driver.h); reads give zero there. */
-#include "driver.h"
-#include "../../tensor/iter.h"
+#include "../driver.h"
+#include "../../../tensor/iter.h"
 #include <string.h>
 
 enum { DIMS = 12, INDICES = 6 };

@@ -1,5 +1,5 @@
 /* Matrix products: cuBLAS where it takes the strides and types, else a kernel of our own. */
-#include "driver.h"
+#include "../driver.h"
 
 typedef struct {
     void   *out, *a, *b;

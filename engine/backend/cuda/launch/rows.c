@@ -1,6 +1,6 @@
 /* Softmax, normalisations and cross entropy: a block per row, or slices of a channel that are summed in order. */
-#include "driver.h"
-#include "../../tensor/iter.h"
+#include "../driver.h"
+#include "../../../tensor/iter.h"
 
 #define DATA(t)       ((t) ? (t)->data : NULL)
 #define TYPE_OF(t, d) CUDA_TYPE((t) ? (lc_dtype)(t)->dtype : (d))

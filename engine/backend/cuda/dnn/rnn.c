@@ -1,6 +1,6 @@
 /* Recurrent layers: step by step, a product with the weights and a kernel for the rest. Row b of every step is sequence b, so a
  * step works on the first rows of the states. */
-#include "driver.h"
+#include "../driver.h"
 #include <string.h>
 
 typedef struct {

@@ -1,7 +1,7 @@
 /* Device memory. Sizes are rounded up (512 bytes; from 1 MiB on an eighth of the next smaller power of two), freed blocks are
  * kept by device and size and reused. All work of a device goes to one stream, so a block may be reused at once. If the
  * device is out of memory, the cache is released and the allocation is tried again. */
-#include "driver.h"
+#include "../driver.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Kernels are text. NVRTC compiles a program for the device it runs on, at first use; the cubin is kept in $LUCID_CACHE_DIR
  * (default ~/.cache/lucid), named by a hash of source, architecture, options and NVRTC's version, so the next process only loads
  * it. A cubin that does not load is made again. A kernel is found by integers, without a lock. */
-#include "driver.h"
+#include "../driver.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,7 +120,7 @@ static cu_module built(const char *source, bool math)
 
 static const char *const type_names[] = {
 #define DTYPE(name, ctype, acc, py, class) #name,
-#include "../../core/dtype.def"
+#include "../../../core/dtype.def"
 #undef DTYPE
 };
 int8_t cuda_width_code(int bytes)

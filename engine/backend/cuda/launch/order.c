@@ -1,5 +1,5 @@
 /* Scans, sorts, and what sorted lines give: topk, medians, kthvalue, mode, ranks. */
-#include "driver.h"
+#include "../driver.h"
 
 /* A tensor as (outer, n, inner) along a dimension; steps in elements. */
 typedef struct {

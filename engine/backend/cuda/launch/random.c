@@ -1,5 +1,5 @@
 /* Random fills: the device's Philox generator, in the layout of PyTorch's kernels (kernels/random.cuh). */
-#include "driver.h"
+#include "../driver.h"
 
 enum { UNIFORM, NORMAL, EXPONENTIAL, CAUCHY, LOG_NORMAL, GEOMETRIC, BERNOULLI, BERNOULLI_EACH, INTEGERS, SLOPES, KEYS };
 typedef struct {

@@ -1,6 +1,6 @@
 /* Optimizer steps: many parameters in one launch. Tensors of a parameter that do not lie alike are stepped in contiguous
  * copies. */
-#include "driver.h"
+#include "../driver.h"
 #include <string.h>
 
 enum { MOST = 20, PIECE = 1024 };

@@ -1,4 +1,4 @@
-#include "driver.h"
+#include "../driver.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

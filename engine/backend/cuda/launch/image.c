@@ -1,5 +1,5 @@
 /* Pooling and unfolding: a thread per element of the result. The gradient of a maximum adds at its positions. */
-#include "driver.h"
+#include "../driver.h"
 
 typedef struct {
     void   *out, *index, *in, *grad;
