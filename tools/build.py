@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Configure if needed, compile, and make the result importable.   usage: build.py [--mode MODE] [--jobs N] BUILD_DIR
 
-BUILD_DIR/pkg/lucid is the package as an import sees it: links to the Python files, the extension and liblucid. The release
+BUILD_DIR/pkg holds the packages as an import sees them: links to the Python files, the extension and liblucid. The release
 build is linked into lucid/ as well, so that `import lucid` works from the root of the tree.
 """
 
@@ -76,6 +76,8 @@ def main():
     configure(build, args.mode)
     run("ninja", "-C", build, "-j", args.jobs, "--quiet")
     make_importable(build, build / "pkg/lucid", package=True)
+    for name in list_sources.PACKAGES[1:]:
+        link(pathlib.Path(os.path.relpath(ROOT / name, build / "pkg")), build / "pkg" / name)
     if not args.mode:
         make_importable(build, ROOT / "lucid", package=False)
 

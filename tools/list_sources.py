@@ -4,7 +4,7 @@
 usage: list_sources.py FOLDER      C sources below FOLDER (.inc.c files are included by others: not listed)
        list_sources.py FOLDER .h   its headers, or files that end in something else
        list_sources.py --package   files of the Python package
-       list_sources.py --public    lucid.h and every header it includes, however deep: what a C program needs
+       list_sources.py --public    lucid.h, lightning_core.h and every header they include: what a C program needs
        list_sources.py --all       all of these; a build folder is configured again when this list changes
 """
 
@@ -13,6 +13,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+PACKAGES = ("lucid", "lightning_core")
 
 
 def sources(folder, *endings):
@@ -22,15 +23,19 @@ def sources(folder, *endings):
 
 
 def package():
-    return sources("lucid", ".py", ".pyi", "py.typed")
+    return [p for name in PACKAGES for p in sources(name, ".py", ".pyi", "py.typed")]
 
 
-def public(header=ROOT / "engine/include/lucid.h", seen=None):
+def public():
+    return sorted({p for header in sources("engine/include", ".h") for p in included(ROOT / header)})
+
+
+def included(header, seen=None):
     seen = {} if seen is None else seen
     if header not in seen and header.exists():
         seen[header] = header.relative_to(ROOT).as_posix()
         for name in re.findall(r'#include "([^"]+)"', header.read_text()):
-            public((header.parent / name).resolve(), seen)
+            included((header.parent / name).resolve(), seen)
     return sorted(seen.values())
 
 

@@ -209,8 +209,10 @@ static inline bool lc_last_reference(atomic_int *refs)
 /* Threads: see threads.c. fn is called once per chunk [i * grain, min((i + 1) * grain, n)), on any thread: chunks depend on n and
  * grain only, so results do not depend on the number of threads. Nested calls and a single chunk run inline. */
 void lc_parallel_for(int64_t n, int64_t grain, void (*fn)(void *ctx, int64_t begin, int64_t end), void *ctx);
-int  lc_num_threads(void);
-int  lc_set_num_threads(int n); /* -1 after lc_fail if n < 1 */
+/* While it is set, loops of this thread run on this thread alone. */
+extern LC_HOT_TLS bool lc_serial;
+int                    lc_num_threads(void);
+int                    lc_set_num_threads(int n); /* -1 after lc_fail if n < 1 */
 /* Whether the calling thread and the workers compute with 0 in place of subnormal numbers; false: this CPU cannot. */
 bool lc_set_flush_denormal(bool flush);
 /* The host language's lock (Python's GIL), released around work that takes longer than about 20 microseconds. NULL: there is none. */

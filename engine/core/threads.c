@@ -288,12 +288,15 @@ static void run_inline(int64_t n, int64_t grain, void (*fn)(void *, int64_t, int
     }
 }
 
+LC_HOT_TLS bool lc_serial;
+
 void lc_parallel_for(int64_t n, int64_t grain, void (*fn)(void *ctx, int64_t begin, int64_t end), void *ctx)
 {
     if (n <= 0) return;
     if (grain < 1) grain = 1;
     int threads;
-    if (n <= grain || (threads = lc_num_threads()) == 1 || atomic_load(&pool.taken) || atomic_exchange(&pool.taken, true)) {
+    if (n <= grain || lc_serial || (threads = lc_num_threads()) == 1 || atomic_load(&pool.taken) ||
+        atomic_exchange(&pool.taken, true)) {
         run_inline(n, grain, fn, ctx);
         return;
     }

@@ -1,0 +1,92 @@
+/* bindings/lightning: the hot part of the package lightning_core, a module of its own that is made when the package asks for it.
+ *
+ * Its programs call few operators very often on small NumPy arrays, so a call here reads arrays where they lie (arrays.c), runs an
+ * engine kernel on them (kernels.c) and writes the result into a new array or the caller's. No tensor is made. Everything that is
+ * not called often is Python. */
+#pragma once
+#include "../py.h"
+#include "backend/args.h"
+#include "include/lightning_core/lightning_core.h"
+#include "lightning/trace.h"
+
+/* --- arrays.c ----------------------------------------------------------------------------------------------------------- */
+typedef struct {
+    float            *data; /* contiguous float32 */
+    int               nd;
+    const Py_ssize_t *dims;
+    Py_ssize_t        size;  /* elements */
+    PyObject         *owner; /* a reference, if this is a converted copy */
+    Py_buffer         view;  /* if from_buffer */
+    bool              from_buffer;
+} lightning_array;
+int       lightning_start(void);                            /* loads NumPy; -1 raised. Call it before the others */
+int       lightning_read(PyObject *o, lightning_array *a);  /* any array-like, converted if need be; -1 raised */
+int       lightning_write(PyObject *o, lightning_array *a); /* the caller's memory, never a copy; -1 raised */
+void      lightning_end(lightning_array *arrays, int n);    /* after read or write, also if they failed */
+PyObject *lightning_new(int nd, const Py_ssize_t *dims, float **data);
+bool      lightning_overlap(const lightning_array *out, const lightning_array *in);
+
+/* --- bind.c: arguments -------------------------------------------------------------------------------------------------- */
+enum { LIGHTNING_PARAMS = 16 };
+typedef struct {
+    const char        *name;
+    const char *const *params; /* ended by NULL */
+    int                required;
+    int                n; /* filled at first use, with the interned names */
+    PyObject          *names[LIGHTNING_PARAMS];
+} lightning_signature;
+#define LIGHTNING_SIGNATURE(function, needs, ...)                                                                              \
+    static lightning_signature function##_signature = { .name = #function,                                                     \
+                                                        .params = (const char *const[]){ __VA_ARGS__, NULL },                  \
+                                                        .required = needs }
+/* One slot per parameter, NULL where nothing is given. -1 raised. */
+int lightning_bind(lightning_signature *s, PyObject *const *args, Py_ssize_t n, PyObject *names, PyObject **slots);
+int lightning_size(PyObject *o, const char *name, int64_t *value);                    /* an int that is not negative */
+int lightning_size_or(PyObject *o, const char *name, int64_t preset, int64_t *value); /* preset if o is NULL */
+int lightning_flag(PyObject *o, const char *name, bool preset, bool *value);
+int lightning_device(PyObject *o, lcDeviceKind preset, lcDeviceKind *device);
+
+/* A failed operation: RuntimeError with the name of a status. NULL. */
+PyObject *lightning_fail(lcError_t status);
+
+/* --- kernels.c: on float32 memory; -1 raised ---------------------------------------------------------------------------- */
+typedef enum {                   /* how an operator is computed; numbers are written to files (lightning_core/_tuning) */
+               LIGHTNING_ALL,    /* the engine's kernel with all threads */
+               LIGHTNING_SERIAL, /* the engine's kernel on this thread */
+               LIGHTNING_DIRECT, /* a plain loop: nothing to set up */
+               LIGHTNING_WAYS,
+               LIGHTNING_UNKNOWN = LIGHTNING_WAYS
+} lightning_way;
+typedef struct {
+    int64_t n, c, h, w, o, kh, kw, stride_h, stride_w, pad_h, pad_w, oh, ow;
+    bool    relu;
+} lightning_conv_shape;
+int lightning_product(lightning_way way, const float *a, const float *b, float *out, int64_t m, int64_t k, int64_t n);
+int lightning_attend(lightning_way way, const float *q, const float *k, const float *v, float *out, int64_t seq, int64_t dim,
+                     bool causal);
+int lightning_conv(const float *x, const float *w, const float *bias, float *out, const lightning_conv_shape *s);
+typedef enum { LIGHTNING_ADD, LIGHTNING_SUB, LIGHTNING_DIV } lightning_pointwise;
+int lightning_combine(lightning_pointwise what, const float *a, const float *b, float *out, int64_t n);
+
+/* --- choose.c: which way, and what the trace says of it ----------------------------------------------------------------- */
+typedef enum { /* the codes of the trace */
+               LIGHTNING_OP_UNKNOWN,
+               LIGHTNING_OP_MATMUL,
+               LIGHTNING_OP_ADD,
+               LIGHTNING_OP_SUB,
+               LIGHTNING_OP_DIV,
+               LIGHTNING_OP_CONV,
+               LIGHTNING_OP_ATTENTION
+} lightning_op;
+static inline void lightning_note(lightning_op op, lcDeviceKind requested, int64_t work)
+{
+    /* requested | selected << 4 | fallback << 8: everything is computed on the CPU */
+    lc_runtime_note(LC_EVENT_op_dispatch, LC_SUCCESS, (uint64_t)work, op,
+                    (int64_t)requested | LC_DEVICE_CPU << 4 | (requested != LC_DEVICE_CPU) << 8);
+}
+int lightning_matmul_way(lcDeviceKind device, int64_t m, int64_t k, int64_t n, lightning_way *way);
+int lightning_attention_way(lcDeviceKind device, int64_t seq, int64_t dim, bool causal, lightning_way *way);
+
+extern PyMethodDef lightning_oneshot_functions[], lightning_choice_functions[], lightning_runtime_functions[];
+
+#define LIGHTNING_FAST(f) (PyCFunction)(void (*)(void))(f), METH_FASTCALL | METH_KEYWORDS
