@@ -152,10 +152,27 @@ static COLD PyObject *call_narrow(PyObject *self, PyObject *const *args, Py_ssiz
     Py_XDECREF(narrow);
     return result;
 }
+/* Once more, with tensors made of what another library's objects hold; NULL without an exception: there are none. */
+static COLD PyObject *call_with_foreign(PyOp *self, PyObject *const *args, Py_ssize_t n, PyObject *names)
+{
+    uint32_t  allowed = self->overload[0].op->any_library;
+    PyObject *held[32], *used[32], *result = NULL;
+    int       n_held = 0;
+    if (!allowed || n > 32 || names) return NULL;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *t = allowed >> i & 1 ? py_foreign_tensor(args[i]) : NULL;
+        used[i] = t ? held[n_held++] = t : args[i];
+    }
+    if (n_held && !PyErr_Occurred()) result = call(self, used, n, NULL);
+    while (n_held) Py_DECREF(held[--n_held]);
+    return result;
+}
+
 static PyObject *op_call(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
 {
     Py_ssize_t n = PyVectorcall_NARGS(nargs);
     PyObject  *result = call((PyOp *)self, args, n, names);
+    if (!result && !PyErr_Occurred()) result = call_with_foreign((PyOp *)self, args, n, names);
     if (!result && py_wide_number && PyErr_Occurred() == PyExc_OverflowError) return call_narrow(self, args, n, names);
     return result || PyErr_Occurred() ? result : py_misfit((PyOp *)self, args, n, names);
 }

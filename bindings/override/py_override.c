@@ -36,6 +36,19 @@ static int depth(PyTypeObject *type, PyObject *name) /* how far away the class i
     return INT_MAX;
 }
 
+/* A tensor of PyTorch itself, in a process that has both: its hook is for PyTorch's functions and would only call ours again. */
+static bool is_pytorchs(PyTypeObject *type)
+{
+    if (PyType_IsSubtype(type, &PyTensor_Type)) return false;
+    for (Py_ssize_t i = 0; type->tp_mro && i < PyTuple_GET_SIZE(type->tp_mro); i++) {
+        PyTypeObject *base = (PyTypeObject *)PyTuple_GET_ITEM(type->tp_mro, i);
+        PyObject     *home = base->tp_flags & Py_TPFLAGS_HEAPTYPE ? PyDict_GetItemString(base->tp_dict, "__module__") : NULL;
+        if (home && PyUnicode_Check(home) && !PyUnicode_CompareWithASCIIString(home, "torch") && !strcmp(base->tp_name, "Tensor"))
+            return true;
+    }
+    return false;
+}
+
 /* The name under which a class takes part, borrowed; NULL: it does not. The spelling that stands nearer decides. */
 static PyObject *hook_of(PyTypeObject *type)
 {
@@ -46,7 +59,7 @@ static PyObject *hook_of(PyTypeObject *type)
         own[i] = lookup == defaults[i] ? NULL : lookup;
     }
     int i = own[0] && own[1] ? depth(type, names[1]) < depth(type, names[0]) : !own[0];
-    if (own[i]) return own[i] == disabled_impl || own[i] == Py_None ? NULL : names[i];
+    if (own[i]) return own[i] == disabled_impl || own[i] == Py_None || is_pytorchs(type) ? NULL : names[i];
     return PyType_IsSubtype(type, &PyTensor_Type) ? names[0] : NULL;
 }
 
@@ -266,6 +279,16 @@ static bool keeps_class(PyObject *func)
     return keeps;
 }
 
+static bool has_pytorchs(PyObject *args, bool lists) /* lists: also in lists of tensors */
+{
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(args); i++) {
+        PyObject *item = PySequence_Fast_GET_ITEM(args, i);
+        bool      many = PyList_CheckExact(item) || PyTuple_CheckExact(item);
+        if (many ? lists && has_pytorchs(item, false) : is_pytorchs(Py_TYPE(item))) return true;
+    }
+    return false;
+}
+
 static PyObject *default_function(PyObject *cls, PyObject *args, PyObject *keywords)
 {
     static char *keys[] = { "func", "types", "args", "kwargs", NULL };
@@ -281,7 +304,7 @@ static PyObject *default_function(PyObject *cls, PyObject *args, PyObject *keywo
         known = PyType_Check(type) && PyType_IsSubtype((PyTypeObject *)cls, (PyTypeObject *)type);
     }
     Py_DECREF(listed);
-    if (!known) return Py_NewRef(Py_NotImplemented);
+    if (!known || (positional && has_pytorchs(positional, true))) return Py_NewRef(Py_NotImplemented);
     PyObject *result = call_without_hooks(func, positional, kwargs);
     if (!result || cls == (PyObject *)&PyTensor_Type || keeps_class(func)) return result;
     return converted(result, (PyTypeObject *)cls);

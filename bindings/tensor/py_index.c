@@ -340,7 +340,11 @@ static int set_item(PyObject *self, PyObject *key, PyObject *value)
         if (result || PyErr_Occurred()) return result ? 0 : -1;
     }
     if (!py_is_tensor(value) && (number = check_number(value, py_tensor(self)->dtype)) != 1) {
-        if (number == 0)
+        PyObject *made = number == 0 ? py_foreign_tensor(value) : NULL; /* another library's */
+        int       rc = made ? set_item(self, key, made) : -1;
+        Py_XDECREF(made);
+        if (made) return rc;
+        if (number == 0 && !PyErr_Occurred())
             PyErr_Format(PyExc_TypeError, "can't assign a %s to a %s tensor", Py_TYPE(value)->tp_name,
                          lc_dtypes[py_tensor(self)->dtype].name);
         return -1;

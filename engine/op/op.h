@@ -191,6 +191,7 @@ struct lc_op {
     uint32_t            writes, view_of, saves; /* IN(k) | OUT(k); saves: whose values the gradient reads */
     uint32_t saves_for[LC_SAVES_FOR]; /* by argument: tensors that only this argument's gradient reads; saved if it is wanted */
     uint32_t any_device;              /* IN(k): may be on another device (copy_, to) */
+    uint32_t any_library;             /* IN(k): may be another library's array: the bindings make a tensor of it (copy_) */
     bool     random, reads_values;
     bool     uninitialised;         /* the result has no values yet: who reads it first has to write it first */
     uint32_t nondeterministic;      /* OUT(0): always; IN(k): unless the bool at argument k is true */

@@ -196,17 +196,3 @@ def set_module(obj, mod):
     if not isinstance(mod, str):
         raise TypeError("The mod argument should be a string")
     obj.__module__ = mod
-
-
-def _sobol(name):
-    def draw(*args, **kwargs):
-        from . import sobol
-
-        return getattr(sobol, name)(*args, **kwargs)
-
-    return draw
-
-
-_sobol_engine_draw, _sobol_engine_initialize_state_, _sobol_engine_scramble_ = map(
-    _sobol, ("draw", "initialize_state_", "scramble_")
-)

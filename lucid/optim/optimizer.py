@@ -6,7 +6,7 @@ from copy import deepcopy
 from itertools import chain
 from types import MappingProxyType
 
-from .._C import Tensor, _set_grad_enabled
+from .._C import Tensor, _set_grad_enabled, as_tensor
 from ..autograd import enable_grad
 from ..nn.modules._base.hooks import add_hook
 
@@ -309,6 +309,8 @@ class Optimizer:
         by_number = dict(zip(numbers, params))
 
         def cast(param, group, value, key=None):
+            if not isinstance(value, Tensor) and hasattr(type(value), "__dlpack__"):  # another library's
+                value = as_tensor(value).clone()
             if isinstance(value, Tensor):
                 return self._as_for(param, value, key, group)
             if isinstance(value, dict):

@@ -1,11 +1,11 @@
-"""Data loading and activation checkpoints.
+"""Data loading, activation checkpoints, timers (`benchmark`), event files for TensorBoard (`tensorboard`).
 
 >>> loader = lucid.utils.data.DataLoader(range(4), batch_size=2)
 >>> [batch.tolist() for batch in loader]
 [[0, 1], [2, 3]]
 """
 
-_SUBMODULES = ("_pytree", "checkpoint", "data", "dlpack", "hooks", "model_zoo")
+_SUBMODULES = ("_pytree", "benchmark", "checkpoint", "data", "dlpack", "hooks", "model_zoo", "tensorboard")
 
 
 def __getattr__(name):

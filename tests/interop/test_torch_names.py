@@ -182,6 +182,84 @@ def test_tensors_of_another_library():
             return theirs.numpy()
 
     assert lucid.as_tensor(Array()).tolist() == theirs.tolist()
+    layer.load_state_dict({"weight": Array(), "bias": theirs[0, :2]})
+    assert layer.weight.tolist() == theirs.tolist()
+
+
+class OnlyDLPack:
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def __dlpack__(self, **settings):
+        return self.tensor.__dlpack__(**settings)
+
+    def __dlpack_device__(self):
+        return self.tensor.__dlpack_device__()
+
+
+@pytest.mark.parametrize(
+    "hold", [lambda t: t, torch.nn.Parameter, lambda t: t.bfloat16(), lambda t: t.t().contiguous().t(), OnlyDLPack]
+)
+def test_values_of_another_library_are_copied(hold):
+    theirs = hold(torch.arange(6.0).view(2, 3))
+    x = lucid.zeros(2, 3, requires_grad=True)
+    with lucid.no_grad():
+        assert x.copy_(theirs) is x and x.copy_(theirs, True) is x
+    assert x.tolist() == [[0, 1, 2], [3, 4, 5]]
+    y = lucid.zeros(2, 2, 3, dtype=lucid.int32)
+    y[1] = theirs
+    assert y.tolist() == [[[0] * 3] * 2, x.tolist()]
+    with pytest.raises(RuntimeError, match="size of tensor"):
+        lucid.zeros(2).copy_(theirs)
+
+
+def test_other_calls_refuse_tensors_of_pytorch():
+    theirs, ours = torch.ones(2), lucid.ones(2)
+    calls = [
+        lambda: ours + theirs,
+        lambda: theirs + ours,
+        lambda: lucid.stack([ours, theirs]),
+        lambda: torch.stack([theirs, ours]),
+    ]
+    calls += [lambda: lucid.equal(ours, theirs), lambda: torch.add(theirs, ours), lambda: theirs.copy_(ours)]
+    for call in calls:
+        with pytest.raises(TypeError):
+            call()
+    assert torch.as_tensor(ours).tolist() == [1, 1] and ours.tolist() == [1, 1]
+    with pytest.raises(TypeError):
+        ours.copy_(torch.ones(2, device="meta"))
+    with pytest.raises(TypeError):
+        ours.copy_("ab")
+
+
+def test_optimizer_state_of_pytorch():
+    weights = []
+    for m in LIBRARIES:
+        weight = m.nn.Parameter(m.ones(3))
+        optimizer = m.optim.Adam([weight], lr=0.1)
+        weights.append((weight, optimizer))
+    (theirs, before), (ours, after) = weights
+    (theirs**2).sum().backward()
+    before.step()
+    after.load_state_dict(before.state_dict())
+    with lucid.no_grad():
+        ours.copy_(theirs)
+    for weight, optimizer in weights:
+        optimizer.zero_grad()
+        (weight**2).sum().backward()
+        optimizer.step()
+    assert ours.tolist() == pytest.approx(theirs.tolist(), rel=1e-6)
+
+
+def test_every_declared_module_and_name_is_there():
+    from importlib import import_module
+
+    from lucid._declared.reader import table
+
+    for name, entry in table().items():
+        import_module("lucid" if name == "lucid" else f"lucid.{name}")
+        for make in entry.names.values():
+            make()
 
 
 def test_classes_take_attributes():

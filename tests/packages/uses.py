@@ -224,6 +224,65 @@ def lightning__checkpoint():
     return [again.layer.weight, float(again.hparams.width)]
 
 
+def _logged(folder):
+    """The bytes of all values in the event files of a folder, in the order of their tags."""
+    from tensorboard.backend.event_processing.event_file_loader import RawEventFileLoader
+    from tensorboard.compat.proto.event_pb2 import Event
+
+    found = {}
+    for path, _, names in os.walk(folder):
+        for name in names:
+            for record in RawEventFileLoader(os.path.join(path, name)).Load():
+                event = Event.FromString(record)
+                for value in event.summary.value:
+                    key = f"{os.path.relpath(path, folder)} {value.tag} {event.step} {len(found)}"
+                    content = value.SerializeToString()
+                    found[key] = sorted(content) if "_hparams_" in key else list(content)  # maps have no order
+    return found
+
+
+def tensorboard__scalars_and_histograms():
+    from torch.utils.tensorboard import SummaryWriter
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 1))
+    with tempfile.TemporaryDirectory() as folder:
+        with SummaryWriter(folder) as writer:
+            for step, loss in enumerate(steps(model, torch.randn(5, 4), lambda y: y.square().mean())):
+                writer.add_scalar("loss", round(loss, 3), step)
+            writer.add_scalar("new", torch.tensor(0.5), 1, new_style=True)
+            writer.add_scalars("both", {"a": 1, "b": 2.5}, 3)
+            x = torch.arange(-8.0, 8.0) / 4
+            writer.add_histogram("x", x, 1)
+            writer.add_histogram("few bins", x, 1, bins="auto", max_bins=3)
+            writer.add_tensor("tensor", x.view(2, 8), 2)
+            writer.add_pr_curve("curve", (x > 0).long(), (x + 2) / 4, 0)
+            writer.add_hparams({"lr": 0.1, "name": "sgd", "nesterov": True}, {"accuracy": 0.5}, run_name="run", global_step=4)
+            writer.add_custom_scalars({"all": {"chart": ["Multiline", ["loss", "both"]], "band": ["Margin", ["a", "b", "c"]]}})
+        return _logged(folder)
+
+
+def tensorboard__images_and_text():
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+    from torch.utils.tensorboard import SummaryWriter
+
+    x = torch.arange(192.0).view(3, 8, 8) / 191
+    figure = pyplot.figure(figsize=(1, 1), dpi=20)
+    figure.gca().plot([0, 1], [1, 0])
+    with tempfile.TemporaryDirectory() as folder:
+        with SummaryWriter(folder, purge_step=2) as writer:
+            writer.add_image("image", x)
+            writer.add_image("last", (x * 255).to(torch.uint8).permute(1, 2, 0), dataformats="HWC")
+            writer.add_image("gray", x[0], dataformats="HW")
+            writer.add_images("grid", x.view(3, 1, 8, 8).repeat(4, 1, 1, 1), 5)
+            writer.add_figure("figure", figure, 1)
+            writer.add_text("words", "**bold**", 2)
+            writer.add_audio("sound", torch.linspace(-1, 1, 20), 3, sample_rate=8000)
+        return _logged(folder)
+
+
 # ---- vision ----
 def timm__resnet():
     import timm

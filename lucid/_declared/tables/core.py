@@ -10,8 +10,9 @@ lucid TorchScript and types of its compiler
       _check_tensor_all_with=_check_tensor_all _check_is_size _shape_as_tensor _cast_Long _cast_Float
       _convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo _dirichlet_grad _sample_dirichlet _grouped_mm
       _amp_foreach_non_finite_check_and_unscale_ _amp_update_scale_ SymInt=_SymInt SymFloat=_SymFloat SymBool=_SymBool
-      solve=_solve symeig=_symeig dsmm _scaled_mm _sobol_engine_draw _sobol_engine_initialize_state_
-      _sobol_engine_scramble_ _make_per_tensor_quantized_tensor
+      solve=_solve symeig=_symeig dsmm _scaled_mm _make_per_tensor_quantized_tensor
+  from quasirandom: _sobol_engine_draw=_draw _sobol_engine_initialize_state_=_initialize_state_
+      _sobol_engine_scramble_=_scramble_ _sobol_engine_ff_=_fast_forward_
   from : legacy_contiguous_format=contiguous_format
   from _declared.dynamo: _is_compiling=is_compiling
 _custom_ops
@@ -45,10 +46,10 @@ _jit_internal
   false is_scripting
 _VF
   from : lstm gru rnn_tanh rnn_relu lstm_cell gru_cell
+autograd.profiler_legacy the profiler of old: torch.profiler.profile
+  class profile
 futures
   from _declared.futures: Future collect_all wait_all
-quasirandom
-  from _declared.sobol: SobolEngine
 numa.binding binding to memory nodes
   enum AffinityMode NODE SOCKET EXCLUSIVE CORE_COMPLEX
   class NumaOptions

@@ -13,7 +13,8 @@ utils._python_dispatch dispatch below autograd; __torch_function__ and TorchFunc
   from _declared.contexts: return_and_correct_aliasing
 utils._cxx_pytree
   from utils._pytree: tree_flatten tree_unflatten tree_map tree_leaves tree_map_only tree_structure
-      register_pytree_node TreeSpec PyTree
+      register_pytree_node TreeSpec
+  from _declared.private: PyTree
 utils._typing_utils
   from _declared.shapes: not_none
 utils._traceback
@@ -100,6 +101,17 @@ utils._pytree
       tree_leaves_with_path tree_map_with_path keystr key_get
   from utils._pytree: SUPPORTED_NODES=_NODES _get_node_type=_node_type _register_pytree_node=register_pytree_node
       _register_namedtuple=register_pytree_node
+utils.benchmark random inputs for PyTorch's own kernels, and its Valgrind bindings
+  class Fuzzer FuzzedTensor FuzzedParameter FuzzedSparseTensor ParameterAlias CallgrindStats FunctionCounts FunctionCount
+      CopyIfCallgrind
+utils.benchmark.utils
+utils.benchmark.utils.common
+  from utils.benchmark.measurement: Measurement TaskSpec ordered_unique select_unit set_torch_threads trim_sigfig
+      unit_to_english
+utils.benchmark.utils.timer
+  from utils.benchmark.timer: Language Timer timer
+utils.benchmark.utils.compare
+  from utils.benchmark.compare: Colorize Compare
 utils.checkpoint
   from _declared.private: check_backward_validity detach_variable get_device_states set_device_states
   value DefaultDeviceType = None

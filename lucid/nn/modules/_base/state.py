@@ -168,7 +168,7 @@ class StateDict(ModuleBase):
 
     def _load_one(self, name, own, key, given, assign):
         """Load one value; returns what went wrong, or None."""
-        if not isinstance(given, Tensor) and hasattr(type(given), "__dlpack__"):  # another library's
+        if not isinstance(given, Tensor) and (hasattr(type(given), "__dlpack__") or hasattr(type(given), "__array__")):
             given = as_tensor(given)
         if not isinstance(given, Tensor):
             return (

@@ -4,8 +4,8 @@
 1.0
 """
 
-from .. import amp
-from .._C import float16
+from ... import amp
+from ..._C import float16
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 
