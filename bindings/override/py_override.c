@@ -43,7 +43,8 @@ static bool is_pytorchs(PyTypeObject *type)
     for (Py_ssize_t i = 0; type->tp_mro && i < PyTuple_GET_SIZE(type->tp_mro); i++) {
         PyTypeObject *base = (PyTypeObject *)PyTuple_GET_ITEM(type->tp_mro, i);
         PyObject     *home = base->tp_flags & Py_TPFLAGS_HEAPTYPE ? PyDict_GetItemString(base->tp_dict, "__module__") : NULL;
-        if (home && PyUnicode_Check(home) && !PyUnicode_CompareWithASCIIString(home, "torch") && !strcmp(base->tp_name, "Tensor"))
+        if (home && PyUnicode_Check(home) && !PyUnicode_CompareWithASCIIString(home, "torch") &&
+            !strcmp(base->tp_name, "Tensor"))
             return true;
     }
     return false;

@@ -131,7 +131,8 @@ GRAD(copy_)
 }
 LC_OP(copy_, .sig = "copy_(input: Tensor, src: Tensor | Number, non_blocking: bool = False) -> Tensor",
       .doc = "Overwrite input with src, which is broadcast and converted.", .method = true, .function = false, .writes = IN(0),
-      .any_device = IN(1), .any_library = IN(1), .promote = LC_NO_PROMOTION, .shape = source_fits, .run = copy_run, .grad = copy__grad);
+      .any_device = IN(1), .any_library = IN(1), .promote = LC_NO_PROMOTION, .shape = source_fits, .run = copy_run,
+      .grad = copy__grad);
 
 static int fill_run(const lc_record *call)
 {
