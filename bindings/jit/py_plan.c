@@ -308,9 +308,11 @@ static PyObject *plan_text(PyObject *self, UNUSED PyObject *unused)
 static PyObject *plan_facts(PyObject *self, UNUSED PyObject *unused)
 {
     lc_plan_facts f = lc_plan_describe(((PyPlan *)self)->plan);
-    return Py_BuildValue("{s:i,s:i,s:i,s:i,s:i,s:i,s:n,s:n}", "steps", f.steps, "dropped", f.dropped, "frozen", f.frozen,
-                         "fused_steps", f.fused_steps, "fused_regions", f.fused_regions, "given_outputs", f.given_outputs,
-                         "arena_bytes", (Py_ssize_t)f.arena_bytes, "made_bytes", (Py_ssize_t)f.made_bytes);
+    return Py_BuildValue("{s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:n,s:n,s:n}", "steps", f.steps, "dropped", f.dropped, "frozen",
+                         f.frozen, "fused_steps", f.fused_steps, "fused_regions", f.fused_regions, "given_outputs",
+                         f.given_outputs, "in_place", f.in_place, "recomputed", f.recomputed, "peak_bytes",
+                         (Py_ssize_t)f.peak_bytes, "arena_bytes", (Py_ssize_t)f.arena_bytes, "made_bytes",
+                         (Py_ssize_t)f.made_bytes);
 }
 static PyMethodDef plan_methods[] = {
     { "run", plan_run, METH_O, "Run with these tensors; None if their memory is arranged in another way than in the trace." },
@@ -719,7 +721,20 @@ static PyObject *modes_key(UNUSED PyObject *module, UNUSED PyObject *unused)
     return Py_BuildValue("Ii", lc_modes & WATCHED, (int)lc_default_dtype);
 }
 
+static PyObject *plan_limits(UNUSED PyObject *module, PyObject *args)
+{
+    lc_plan_limits before = lc_limits;
+    Py_ssize_t     arena, block, waits, peak;
+    if (!PyArg_ParseTuple(args, "nnnn:_plan_limits", &arena, &block, &waits, &peak)) return NULL;
+    if (arena < 0 || block < 0 || waits < 0 || peak < 0) return PyErr_Format(PyExc_ValueError, "limits are not negative");
+    lc_limits = (lc_plan_limits){ (size_t)arena, (size_t)block, (size_t)waits, (size_t)peak };
+    return Py_BuildValue("(nnnn)", (Py_ssize_t)before.arena, (Py_ssize_t)before.block, (Py_ssize_t)before.waits,
+                         (Py_ssize_t)before.peak);
+}
+
 static PyMethodDef functions[] = {
+    { "_plan_limits", plan_limits, METH_VARARGS,
+      "(arena, block, waits, peak): from how many bytes on new plans save memory; returns what it was." },
     { "_trace_begin", trace_begin, METH_O,
       "Record from now on what is done with these tensors; False if another trace is running." },
     { "_trace_input", trace_input, METH_O, "One more input." },

@@ -29,7 +29,7 @@ static bool same_argument(const lc_value *a, const lc_value *b)
     }
 }
 
-static bool is_pure(const lc_pass *p, const lc_step *s)
+bool lc_step_is_pure(const lc_pass *p, const lc_step *s)
 {
     if (s->dead || !s->frozen || s->op->writes || s->op->random || s->op->reads_values || s->n_out == 0) return false;
     for (int i = 0; i < s->n_out; i++) {
@@ -57,7 +57,7 @@ static bool same_step(const lc_graph *g, const lc_step *a, const lc_step *b)
     return true;
 }
 
-static bool written_between(const lc_graph *g, const lc_step *s, int i, int j)
+bool lc_inputs_written_between(const lc_graph *g, const lc_step *s, int i, int j)
 {
     for (int at = i + 1; at < j; at++) {
         const lc_step *t = &g->steps[at];
@@ -86,12 +86,12 @@ void lc_share_common_steps(lc_pass *p)
     lc_graph *g = p->g;
     for (int j = 1; j < g->n_steps; j++) {
         lc_step *s = &g->steps[j];
-        bool     pure = is_pure(p, s);
+        bool     pure = lc_step_is_pure(p, s);
         for (int i = 0; i < s->n_out && pure; i++) pure = !p->kept[g->values[s->out[i]].buffer];
         for (int i = j - 1; i >= 0 && i > j - NEAR && pure; i--) {
             const lc_step *t = &g->steps[i];
-            if (t->op != s->op || !lc_same_plan(p, i, j) || !is_pure(p, t) || !same_step(g, t, s) ||
-                written_between(g, s, i, j))
+            if (t->op != s->op || !lc_same_plan(p, i, j) || !lc_step_is_pure(p, t) || !same_step(g, t, s) ||
+                lc_inputs_written_between(g, s, i, j))
                 continue;
             for (int k = 0; k < s->n_out; k++) {
                 int from = g->values[s->out[k]].buffer, to = g->values[t->out[k]].buffer;

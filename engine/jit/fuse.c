@@ -231,7 +231,8 @@ static bool make_region(const builder *b, const int *uses, const bool *kept, lc_
                                                                                     : LC_FUSED_MEMORY;
         memcpy(v->stride, e->stride, sizeof v->stride), memcpy(v->number, e->number, sizeof v->number);
         bool memory = v->place == LC_FUSED_MEMORY || v->place == LC_FUSED_SCALAR;
-        to->value[i] = memory ? e->value : LC_VALUE_NONE, to->written[i] = e->written;
+        to->value[i] = memory ? e->value : LC_VALUE_NONE, to->written[i] = e->written, to->column[i] = e->column;
+        to->first[i] = b->n_steps, to->last[i] = -1;
     }
     for (int i = 0; i < b->n_steps; i++) {
         const lc_step_row *row = b->g->steps[b->steps[i]].row;
@@ -242,6 +243,8 @@ static bool make_region(const builder *b, const int *uses, const bool *kept, lc_
                                        .out = b->out[i],
                                        .parameter = row->parameter };
         memcpy(p->steps[i].in, b->in[i], sizeof p->steps[i].in);
+        for (int k = 0; k < row->n_in; k++) to->last[b->in[i][k]] = i;
+        if (to->first[b->out[i]] > i) to->first[b->out[i]] = i;
     }
     to->fused = to->fuser->make(p);
     free(p), free(values);

@@ -6,7 +6,9 @@
 typedef struct {
     int  steps[LC_FUSED_STEPS], n_steps;   /* of the graph, in order */
     int  value[LC_FUSED_VALUES], n_values; /* per value of the program: the graph's; LC_VALUE_NONE: register, number */
-    bool written[LC_FUSED_VALUES];
+    bool written[LC_FUSED_VALUES], column[LC_FUSED_VALUES];
+    int  first[LC_FUSED_VALUES],
+        last[LC_FUSED_VALUES]; /* numbers in steps[]: the first that writes it, the last that reads it */
     const lc_fuser *fuser;
     lc_fused       *fused;
 } lc_region;

@@ -76,9 +76,13 @@ typedef struct lc_graph {
     lc_tensor      **inputs; /* during the trace, borrowed */
     int              n_steps, n_buffers, n_values, n_aliases, n_inputs;
     int              n_constants, n_common, n_epilogues; /* steps that passes made unnecessary */
+    int              n_recomputed;                       /* steps that run twice to save memory */
     uint64_t         serial;
 } lc_graph;
 
+int  lc_graph_value(lc_graph *g, int buffer, int64_t offset, const lc_tensor *like); /* found or made; -1: no memory */
+int  lc_graph_copy_buffer(lc_graph *g, int buffer);           /* a new made buffer of the same size; -1: no memory */
+bool lc_step_copy(const lc_step *from, lc_step *to);          /* with arguments and row of its own; false: no memory */
 int  lc_graph_whole(lc_graph *g, int buffer);                 /* all of a made buffer, as a value of bytes; -1: no memory */
 bool lc_step_has_effect(const lc_graph *g, const lc_step *s); /* writes memory that outlives a run, or draws numbers */
 /* Whether step s writes value out[i] (always), or input k in place. */

@@ -19,7 +19,10 @@ int  lc_simplify(lc_graph *g, const int *outputs, int n_outputs, const int *star
 void lc_pass_count(lc_pass *p);               /* counts writes and uses again */
 bool lc_step_writes(const lc_step *s, int k); /* whether the step writes end k: inputs first, then outputs */
 bool lc_same_plan(const lc_pass *p, int i, int j);
+bool lc_step_is_pure(const lc_pass *p, const lc_step *s); /* made again on the same values, it gives the same results */
+bool lc_inputs_written_between(const lc_graph *g, const lc_step *s, int i, int j); /* by steps behind i and before j */
 
 void lc_fold_constants(lc_pass *p);     /* a step whose inputs are constants runs once, in the trace */
 void lc_share_common_steps(lc_pass *p); /* a step that repeats an earlier one goes */
 void lc_fuse_epilogues(lc_pass *p);     /* an activation or residual goes into the product before it */
+void lc_recompute(lc_pass *p);          /* a result that waits long is made again where it is read; the last pass */

@@ -1,28 +1,15 @@
-/* Making and running plans: see plan.h.
+/* Making and running plans: see plan.h, and memory.c for where buffers lie.
  *
- * Where a buffer's memory comes from in a run:
- *   given   an input, an external, or a buffer of an earlier plan: asked for at every run
- *   fresh   a result: allocated at every run
- *   arena   an intermediate: a fixed place in the arena of the run
  * An instance is what a run in flight needs: the arena and, for every value, a tensor that points into its buffer. Kernels get records that point at
  * these tensors; a run only has to set their data pointers, and of the arena's not even that. */
-#include "fuse.h"
-#include "plan.h"
+#include "passes.h"
+#include "plan_parts.h"
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum { SOURCE_UNUSED, SOURCE_GIVEN, SOURCE_FRESH, SOURCE_ARENA } source_kind;
-typedef struct {
-    source_kind kind;
-    int         input;      /* GIVEN: number of the input; -1: an external */
-    int64_t     offset;     /* ARENA: bytes */
-    int64_t     extra;      /* bytes that the buffer has, rounded up */
-    int         begin, end; /* steps between which it is in use */
-    bool        written;    /* by a step of this plan */
-} source;
-
-typedef struct instance {
+struct instance {
     struct instance *next;
     char            *arena;
     lc_storage      *arena_storage; /* owns the arena */
@@ -34,21 +21,6 @@ typedef struct instance {
     lc_number_box   *numbers;
     char           **seen; /* per given buffer: the data that its shells were set to */
     lc_storage     **seen_storage;
-} instance;
-
-struct lc_plan {
-    lc_graph *graph;
-    int       first, last, n_inputs, n_extra, n_outputs, n_numbers, n_args, n_ends, n_arena,
-        needed; /* needed: inputs that are read */
-    int            *outputs, *same_as;
-    int            *order, n_order; /* the steps that are run; -1 - r: region r */
-    lc_region      *regions;
-    int             n_regions, n_chosen; /* n_chosen: steps that are run, those in regions counted */
-    source         *sources;             /* per buffer */
-    size_t          arena_bytes, made_bytes;
-    bool            writes_given, large;
-    pthread_mutex_t lock;
-    instance       *idle;
 };
 
 static void *no_memory(void) { return lc_fail(LC_OutOfMemory, "out of memory: plan"); }
@@ -77,8 +49,6 @@ int lc_graph_saved(const lc_graph *g, int first, int cut, int last, int *buffers
     return found;
 }
 
-static bool step_writes(const lc_step *s, int k) { return k >= s->n_in || lc_step_writes_input(s, k); }
-
 /* Dead steps: whatever they write is read by no later step and outlives no run. From the last step to the first; a buffer that is written in parts is
  * kept alive by any reader. */
 static int choose_steps(lc_plan *p)
@@ -93,7 +63,7 @@ static int choose_steps(lc_plan *p)
         const lc_step *s = &g->steps[i];
         bool           alive = !s->dead && lc_step_has_effect(g, s);
         for (int k = 0; k < s->n_in + s->n_out && !alive && !s->dead; k++)
-            alive = s->in[k] >= 0 && step_writes(s, k) && read[g->values[s->in[k]].buffer];
+            alive = s->in[k] >= 0 && lc_step_writes(s, k) && read[g->values[s->in[k]].buffer];
         keep[i - p->first] = alive;
         for (int k = 0; k < s->n_in && alive; k++)
             if (s->in[k] >= 0) read[g->values[s->in[k]].buffer] = 1;
@@ -104,105 +74,6 @@ static int choose_steps(lc_plan *p)
     p->n_chosen = p->n_order;
     p->n_order = lc_fuse_steps(g, p->order, p->n_order, p->outputs, p->n_outputs, &p->regions, &p->n_regions);
     return p->n_order < 0 ? -1 : 0;
-}
-
-static const lc_region *region_of(const lc_plan *p, int at) { return p->order[at] < 0 ? &p->regions[-1 - p->order[at]] : NULL; }
-
-static void use(lc_plan *p, int value, int at, bool writes)
-{
-    source *s = &p->sources[p->graph->values[value].buffer];
-    if (s->begin < 0) s->begin = at;
-    s->end = at;
-    s->written |= writes;
-}
-
-/* Best fit among the gaps that buffers in use at the same time leave. Large buffers first: small ones fill the gaps. */
-static int compare_sizes(const void *a, const void *b, void *sources)
-{
-    const source *s = sources;
-    int64_t       x = s[*(const int *)a].extra, y = s[*(const int *)b].extra;
-    return x > y ? -1 : x < y ? 1 : *(const int *)a - *(const int *)b;
-}
-static int lay_out_arena(lc_plan *p)
-{
-    int n = 0, *order = calloc((size_t)p->graph->n_buffers + 1, sizeof *order),
-        *near = calloc((size_t)p->graph->n_buffers + 1, sizeof *near);
-    if (!order || !near) return free(order), free(near), no_memory(), -1;
-    for (int b = 0; b < p->graph->n_buffers; b++)
-        if (p->sources[b].kind == SOURCE_ARENA) order[n++] = b;
-    qsort_r(order, (size_t)n, sizeof *order, compare_sizes, p->sources);
-    for (int i = 0; i < n; i++) {
-        source *mine = &p->sources[order[i]];
-        int     n_near = 0;
-        for (int j = 0; j < i; j++) { /* placed ones that live at the same time, by offset */
-            const source *other = &p->sources[order[j]];
-            if (other->end < mine->begin || mine->end < other->begin) continue;
-            int at = n_near++;
-            for (; at > 0 && p->sources[near[at - 1]].offset > other->offset; at--) near[at] = near[at - 1];
-            near[at] = order[j];
-        }
-        int64_t best = -1, best_gap = 0, from = 0;
-        for (int j = 0; j <= n_near; j++) {
-            int64_t to = j < n_near ? p->sources[near[j]].offset : INT64_MAX, gap = to - from;
-            if (gap >= mine->extra && (best < 0 || (j < n_near && gap < best_gap))) best = from, best_gap = gap;
-            if (j < n_near && p->sources[near[j]].offset + p->sources[near[j]].extra > from)
-                from = p->sources[near[j]].offset + p->sources[near[j]].extra;
-        }
-        mine->offset = best;
-        if (p->arena_bytes < (size_t)(best + mine->extra)) p->arena_bytes = (size_t)(best + mine->extra);
-        p->made_bytes += (size_t)mine->extra;
-    }
-    p->n_arena = n;
-    free(order), free(near);
-    return 0;
-}
-
-static int choose_sources(lc_plan *p, const lc_plan_request *r)
-{
-    lc_graph *g = p->graph;
-    if (!(p->sources = calloc((size_t)g->n_buffers + 1, sizeof *p->sources))) return no_memory(), -1;
-    for (int b = 0; b < g->n_buffers; b++) p->sources[b].begin = -1, p->sources[b].input = -1;
-    for (int at = 0; at < p->n_order; at++) {
-        const lc_region *region = region_of(p, at);
-        for (int i = 0; region && i < region->n_values; i++)
-            if (region->value[i] >= 0) {
-                use(p, region->value[i], at, region->written[i]);
-                p->large |= g->values[region->value[i]].shell.numel >= 1 << 15;
-            }
-        if (region) continue;
-        const lc_step *s = &g->steps[p->order[at]];
-        for (int k = 0; k < s->n_in + s->n_out; k++) {
-            p->n_numbers += s->in[k] == LC_VALUE_NUMBER;
-            if (s->in[k] < 0) continue;
-            use(p, s->in[k], at, step_writes(s, k));
-            p->large |= g->values[s->in[k]].shell.numel >= 1 << 15;
-        }
-        p->n_args += s->op->args->n_params, p->n_ends += s->n_in + s->n_out;
-    }
-    for (int b = 0; b < g->n_buffers; b++) {
-        source *s = &p->sources[b];
-        s->kind = s->begin < 0 ? SOURCE_UNUSED : g->buffers[b].kind == LC_BUFFER_MADE ? SOURCE_ARENA : SOURCE_GIVEN;
-        s->extra = ((int64_t)g->buffers[b].bytes + 63) & ~(int64_t)63;
-        if (g->buffers[b].kind == LC_BUFFER_INPUT) s->input = g->buffers[b].input;
-        if (s->kind == SOURCE_GIVEN && s->written) p->writes_given = true;
-    }
-    for (int i = 0; i < p->n_outputs; i++) { /* results own their memory, or are windows of what was given */
-        int b = g->values[p->outputs[i]].buffer;
-        p->sources[b].kind = g->buffers[b].kind == LC_BUFFER_MADE ? SOURCE_FRESH : SOURCE_GIVEN;
-    }
-    for (int i = 0; i < r->n_extra_inputs; i++) {
-        int b = r->extra_inputs[i];
-        p->sources[b].kind = SOURCE_GIVEN, p->sources[b].input = g->n_inputs + i;
-    }
-    for (int b = 0; b < g->n_buffers; b++)
-        if (p->sources[b].kind == SOURCE_ARENA && g->buffers[b].device.kind != LC_CPU) p->sources[b].kind = SOURCE_FRESH;
-    for (int b = 0; b < g->n_buffers; b++)
-        if (p->sources[b].kind == SOURCE_GIVEN && p->sources[b].input >= p->needed) p->needed = p->sources[b].input + 1;
-    for (int i = 0; i < g->n_aliases; i++) { /* those of later inputs concern another plan */
-        const lc_sharing *a = &g->aliases[i];
-        if (a->input >= p->needed && p->sources[a->buffer].kind == SOURCE_GIVEN) p->needed = a->input + 1;
-    }
-    return lay_out_arena(p);
 }
 
 /* ---- instances ---- */
@@ -296,7 +167,7 @@ static instance *instance_new(const lc_plan *p)
     lc_tensor    **ends = x->ends;
     lc_number_box *numbers = x->numbers;
     for (int at = 0; at < p->n_order; at++) {
-        if (region_of(p, at)) continue;
+        if (lc_plan_region(p, at)) continue;
         const lc_step *s = &g->steps[p->order[at]];
         lay_out_record(p, x, s, &x->records[at], args, ends, &numbers);
         if (!x->records[at].backend) return instance_free(p, x), NULL;
@@ -355,7 +226,7 @@ static void point_shells(const lc_plan *p, instance *x, int b, char *data, lc_st
         x->shells[v].data = data + g->values[v].offset, x->shells[v].storage = storage;
 }
 
-static int prepare(const lc_plan *p, instance *x, lc_tensor *const *inputs, lc_storage **fresh)
+static void prepare(const lc_plan *p, instance *x, lc_tensor *const *inputs)
 {
     const lc_graph *g = p->graph;
     for (int b = 0; b < g->n_buffers; b++) {
@@ -363,12 +234,31 @@ static int prepare(const lc_plan *p, instance *x, lc_tensor *const *inputs, lc_s
         if (s->kind == SOURCE_GIVEN) {
             const lc_tensor *t = given(p, inputs, b);
             if (x->seen[b] != t->data || x->seen_storage[b] != t->storage) point_shells(p, x, b, t->data, t->storage);
-        } else if (s->kind == SOURCE_FRESH) {
-            if (!(fresh[b] = lc_storage_new(g->buffers[b].device, g->buffers[b].bytes))) return -1;
-            point_shells(p, x, b, fresh[b]->data, fresh[b]);
         }
     }
+}
+
+/* Memory that steps [.., at] need and do not have yet. Buffers that lie in one another's place follow each other in a list. */
+static int bring(const lc_plan *p, instance *x, lc_storage **own, int *next, int at)
+{
+    for (; *next < p->n_own && p->sources[p->by_begin[*next]].begin <= at; ++*next) {
+        int              home = p->by_begin[*next];
+        const lc_buffer *b = &p->graph->buffers[home];
+        if (!(own[home] = lc_storage_new(b->device, b->bytes))) return -1;
+        for (int member = home; member >= 0; member = p->sources[member].next_member)
+            point_shells(p, x, member, own[home]->data, own[home]);
+    }
     return 0;
+}
+/* Memory that no step behind `at` needs goes, unless it is a result. */
+static void drop(const lc_plan *p, lc_storage **own, int *next, int at)
+{
+    for (; *next < p->n_own && p->sources[p->by_end[*next]].end <= at; ++*next) {
+        int home = p->by_end[*next];
+        if (p->sources[home].kind != SOURCE_BLOCK) continue;
+        lc_storage_release(own[home]);
+        own[home] = NULL;
+    }
 }
 
 static int run_region(const lc_region *region, instance *x)
@@ -378,26 +268,30 @@ static int run_region(const lc_region *region, instance *x)
     return region->fuser->run(region->fused, data);
 }
 
-static int run_steps(const lc_plan *p, instance *x)
+static int run_step(const lc_plan *p, instance *x, int at)
 {
-    for (int at = 0; at < p->n_order; at++) {
-        lc_record       *r = &x->records[at];
-        const lc_region *region = region_of(p, at);
-        if (region) {
-            if (run_region(region, x) < 0) return -1;
-            continue;
-        }
-        if (p->graph->steps[p->order[at]].frozen) {
-            lc_record call = *r; /* a run may change its record */
-            if (r->op->run(&call) < 0) return -1;
-            continue;
-        }
-        lc_tensor *out[r->n_out + 1];
-        memcpy(out, r->out, (size_t)r->n_out * sizeof *out);
-        if ((r->out_given ? lc_call_out(r->op, r->args, out) : lc_call(r->op, r->args, out)) < 0) return -1;
-        lc_release_all(out, r->n_out);
+    lc_record       *r = &x->records[at];
+    const lc_region *region = lc_plan_region(p, at);
+    if (region) return run_region(region, x);
+    if (p->graph->steps[p->order[at]].frozen) {
+        lc_record call = *r; /* a run may change its record */
+        return r->op->run(&call);
     }
+    lc_tensor *out[r->n_out + 1];
+    memcpy(out, r->out, (size_t)r->n_out * sizeof *out);
+    if ((r->out_given ? lc_call_out(r->op, r->args, out) : lc_call(r->op, r->args, out)) < 0) return -1;
+    lc_release_all(out, r->n_out);
     return 0;
+}
+
+static int run_steps(const lc_plan *p, instance *x, lc_storage **own)
+{
+    int brought = 0, dropped = 0;
+    for (int at = 0; at < p->n_order; at++) {
+        if (bring(p, x, own, &brought, at) < 0 || run_step(p, x, at) < 0) return -1;
+        drop(p, own, &dropped, at);
+    }
+    return bring(p, x, own, &brought, INT_MAX); /* results that no step touches */
 }
 
 /* Results: windows of fresh memory, or views of what was given. */
@@ -444,16 +338,16 @@ int lc_plan_run(lc_plan *p, lc_tensor *const *inputs, int n_inputs, lc_tensor **
             return lc_fail_int(LC_LucidError, "a compiled function writes memory that is read-only");
     instance *x = take_instance(p);
     if (!x) return -1;
-    LC_ARRAY(lc_storage *, fresh, g->n_buffers);
+    LC_ARRAY(lc_storage *, own, g->n_buffers);
     LC_ARRAY(lc_storage *, held, g->n_buffers);
-    if (!fresh || !held) return give_back(p, x), -1;
-    memset(fresh, 0, (size_t)g->n_buffers * sizeof *fresh);
+    if (!own || !held) return give_back(p, x), -1;
+    memset(own, 0, (size_t)g->n_buffers * sizeof *own);
     int      n_held = hold(p, inputs, held);
     unsigned modes = lc_modes;
     lc_modes = 0; /* whatever modes did is part of the steps */
     lc_scope scope = lc_scope_open();
-    int      rc = prepare(p, x, inputs, fresh);
-    if (rc == 0) rc = run_steps(p, x);
+    prepare(p, x, inputs);
+    int rc = run_steps(p, x, own);
     lc_scope_close(scope);
     lc_modes = modes;
     for (int i = 0; i < p->n_outputs && rc == 0; i++)
@@ -462,7 +356,7 @@ int lc_plan_run(lc_plan *p, lc_tensor *const *inputs, int n_inputs, lc_tensor **
         lc_tensor *t =
             p->sources[b].kind == SOURCE_GIVEN && p->sources[b].written && rc == 0 ? (lc_tensor *)given(p, inputs, b) : NULL;
         if (t) lc_bump_version(t); /* frozen steps do not count; whole calls count in the storage */
-        lc_storage_release(fresh[b]);
+        lc_storage_release(own[b]);
     }
     for (int i = 0; i < n_held; i++) lc_storage_release(held[i]);
     if (rc < 0) lc_release_all(outputs, p->n_outputs);
@@ -482,7 +376,7 @@ void lc_plan_free(lc_plan *p)
     if (p->graph) lc_object_release(&p->graph->object);
     pthread_mutex_destroy(&p->lock);
     lc_regions_free(p->regions, p->n_regions);
-    free(p->outputs), free(p->same_as), free(p->order), free(p->sources), free(p);
+    free(p->outputs), free(p->same_as), free(p->order), free(p->sources), free(p->by_begin), free(p);
 }
 
 lc_plan *lc_plan_new(const lc_plan_request *r)
@@ -498,7 +392,7 @@ lc_plan *lc_plan_new(const lc_plan_request *r)
     memcpy(p->outputs, r->outputs, (size_t)r->n_outputs * sizeof *p->outputs);
     if (!(p->same_as = calloc((size_t)r->n_outputs + 1, sizeof *p->same_as))) return lc_plan_free(p), no_memory();
     for (int i = 0; i < r->n_outputs; i++) p->same_as[i] = r->same_as ? r->same_as[i] : -1;
-    if (choose_steps(p) < 0 || choose_sources(p, r) < 0) return lc_plan_free(p), NULL;
+    if (choose_steps(p) < 0 || lc_plan_place(p, r) < 0) return lc_plan_free(p), NULL;
     return p;
 }
 
@@ -511,11 +405,14 @@ lc_plan_facts lc_plan_describe(const lc_plan *p)
                         .fused_regions = p->n_regions,
                         .n_inputs = p->n_inputs + p->n_extra,
                         .arena_bytes = p->arena_bytes,
-                        .made_bytes = p->made_bytes };
+                        .made_bytes = p->made_bytes,
+                        .peak_bytes = p->peak_bytes,
+                        .in_place = p->n_in_place,
+                        .recomputed = p->graph->n_recomputed };
     for (int i = 0; i < p->n_outputs; i++)
         f.given_outputs += p->sources[p->graph->values[p->outputs[i]].buffer].kind == SOURCE_GIVEN;
     for (int at = 0; at < p->n_order; at++)
-        if (region_of(p, at)) f.fused_steps += region_of(p, at)->n_steps;
+        if (lc_plan_region(p, at)) f.fused_steps += lc_plan_region(p, at)->n_steps;
         else f.frozen += p->graph->steps[p->order[at]].frozen;
     return f;
 }
@@ -529,7 +426,7 @@ int lc_plan_set_number(lc_plan *p, const char *name, int k, double value)
 {
     int found = 0, args = 0;
     for (int at = 0; at < p->n_order; at++) {
-        if (region_of(p, at)) continue;
+        if (lc_plan_region(p, at)) continue;
         lc_step *s = &p->graph->steps[p->order[at]];
         for (int a = 0; a < s->op->args->n_params; a++) {
             if (strcmp(s->op->args->params[a].name, name) || !lc_is_number_tag(s->args[a].tag)) continue;
@@ -545,7 +442,7 @@ int lc_plan_set_number(lc_plan *p, const char *name, int k, double value)
 /* ---- text ---- */
 static void write_value(FILE *to, const lc_plan *p, int v)
 {
-    static const char *const kinds[] = { "register", "given", "result", "arena" };
+    static const char *const kinds[] = { "register", "given", "result", "block", "arena" };
     if (v == LC_VALUE_NONE) fprintf(to, "None");
     else if (v == LC_VALUE_NUMBER) fprintf(to, "number");
     else {
@@ -569,7 +466,7 @@ char *lc_plan_text(const lc_plan *p)
     FILE  *to = open_memstream(&text, &bytes);
     if (!to) return NULL;
     for (int at = 0; at < p->n_order; at++) {
-        const lc_region *region = region_of(p, at);
+        const lc_region *region = lc_plan_region(p, at);
         if (!region) write_step(to, p, &p->graph->steps[p->order[at]], at);
         else {
             fprintf(to, "%4d  fused into one pass:\n", at);

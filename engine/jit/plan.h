@@ -1,10 +1,18 @@
 /* plan: a graph, or a part of its steps, made ready to run again and again. Depends on graph.
  *
- * A run does what the traced run did, kernel by kernel, and nothing else: no promotion, no shape rules, no views, no Python. Intermediate results lie in
- * one arena, laid out by their lifetimes; results own memory of their own, so that what is kept is never overwritten. An arena belongs to a run in
- * flight: threads that run one plan at the same time have one each. */
+ * A run does what the traced run did, kernel by kernel, and nothing else: no promotion, no shape rules, no views, no Python. Small intermediates lie in
+ * one arena, laid out by their lifetimes; large ones are there from their first step to their last; results own their memory, so that what is kept is
+ * never overwritten. An arena belongs to a run in flight: threads that run one plan at the same time have one each. */
 #pragma once
 #include "graph.h"
+
+typedef struct {  /* bytes; tests set them to 0, so that small programs meet what large ones do */
+    size_t arena; /* intermediates lie in one arena as long as it is not larger; else */
+    size_t block; /* those of this size have memory of their own */
+    size_t waits; /* results of this size may be made again instead of waiting (recompute.c) */
+    size_t peak;  /* if more than this is live at a time */
+} lc_plan_limits;
+extern lc_plan_limits lc_limits;
 
 typedef struct lc_plan lc_plan;
 typedef struct {
@@ -29,7 +37,9 @@ int lc_plan_set_number(lc_plan *plan, const char *name, int k, double value);
 typedef struct {
     int steps, dropped, frozen, fused_steps, fused_regions, n_inputs,
         given_outputs;              /* given_outputs: results that are memory of inputs or externals */
-    size_t arena_bytes, made_bytes; /* what intermediates take, and what they took one by one */
+    int    in_place, recomputed;    /* buffers that lie where an earlier one died */
+    size_t arena_bytes, made_bytes; /* the arena; what intermediates took one by one */
+    size_t peak_bytes;              /* the most that intermediates and results take at one time */
 } lc_plan_facts;
 lc_plan_facts lc_plan_describe(const lc_plan *plan);
 /* Made buffers that steps [first, cut) write and steps [cut, last) read: what forward keeps for backward. Returns how many; fills at most n. */

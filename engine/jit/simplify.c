@@ -41,6 +41,7 @@ int lc_simplify(lc_graph *g, const int *outputs, int n_outputs, const int *start
         lc_pass_count(&p), lc_fold_constants(&p);
         lc_pass_count(&p), lc_share_common_steps(&p);
         lc_pass_count(&p), lc_fuse_epilogues(&p);
+        lc_pass_count(&p), lc_recompute(&p);
     }
     free(p.kept), free(p.writes), free(p.uses);
     return enough ? 0 : lc_fail_int(LC_OutOfMemory, "out of memory: passes over a graph");

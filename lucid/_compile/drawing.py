@@ -5,7 +5,7 @@ import re
 from html import escape
 
 _LINE, _GAP, _LEFT, _LETTER = 17, 12, 70, 7.3
-_STYLE = {"given": "#5b7db1", "result": "#2e7d4f", "arena": "#b1795b", "register": "#8a8a8a"}
+_STYLE = {"given": "#5b7db1", "result": "#2e7d4f", "block": "#a0603f", "arena": "#b1795b", "register": "#8a8a8a"}
 
 
 def _steps_of(text):

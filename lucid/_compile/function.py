@@ -275,7 +275,8 @@ def described(name, plan):
     f = plan.facts()
     return (
         f"{name}: {f['steps']} steps ({f['dropped']} dropped, {f['fused_steps']} fused into {f['fused_regions']} regions); "
-        f"intermediates {f['made_bytes']} bytes one by one, {f['arena_bytes']} in the arena"
+        f"intermediates {f['made_bytes']} bytes one by one; with results at most {f['peak_bytes']} bytes at a time, "
+        f"{f['arena_bytes']} of them in the arena, {f['in_place']} in place of others, {f['recomputed']} steps run twice"
     )
 
 

@@ -1,4 +1,4 @@
-"""Random programs, eager and compiled: python -m tests.jit.fuzz [--programs 20000] [--first SEED] [--write FOLDER] [--most N]
+"""Random programs, eager and compiled: python -m tests.jit.fuzz [--programs 20000] [--first SEED] [--large] [--write FOLDER] [--most N]
 
 Prints every program that fails, made as small as possible, as Python source, and what was tried in the end.
 """
@@ -9,6 +9,7 @@ import sys
 import time
 import warnings
 
+import lucid
 from tests.jit.programs import Program
 
 
@@ -18,7 +19,10 @@ def main():
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--write", type=pathlib.Path, help="a folder for programs that fail, a file each")
     parser.add_argument("--most", type=int, default=20, help="stop after so many failures")
+    parser.add_argument("--large", action="store_true", help="small programs use memory as large ones do")
     chosen = parser.parse_args()
+    if chosen.large:
+        lucid._C._plan_limits(0, 0, 0, 0)
     warnings.simplefilter("ignore")
     count, failures, start = dict(programs=0, gradients=0, answered=0, eager=0, why={}), 0, time.time()
     for seed in range(chosen.first, chosen.first + chosen.programs):
