@@ -1,4 +1,5 @@
-"""Random programs, eager and compiled: python -m tests.jit.fuzz [--programs 20000] [--first SEED] [--large] [--write FOLDER] [--most N]
+"""Random programs, eager and compiled:
+python -m tests.jit.fuzz [--programs 20000] [--first SEED] [--large] [--write FOLDER] [--most N]
 
 Prints every program that fails, made as small as possible, as Python source, and what was tried in the end.
 """
