@@ -150,10 +150,49 @@ static T NAME(reflect)(T *x, int64_t n)
     x[0] = beta;
     return tau;
 }
+#if !IS_COMPLEX
+typedef T NAME(eight) __attribute__((vector_size(8 * sizeof(T)), aligned(sizeof(T)), may_alias));
+/* Four columns y of m rows times I - tau v v', v = (1, rest): they share the loads of `rest`, and four independent sums hide
+ * the latency of additions. Each sum has the order of dot(). */
+static void NAME(apply_four)(T *y, int64_t ldy, int64_t m, const T *rest, T tau)
+{
+    T *const col[4] = { y, y + ldy, y + 2 * ldy, y + 3 * ldy };
+    NAME(eight) part[4] = { 0 };
+    T              by[4];
+    int64_t        i = 1, whole = 1 + (m - 1) / 8 * 8;
+    const T *const v = rest - 1;
+    for (; i < whole; i += 8) {
+        NAME(eight) x = *(const NAME(eight) *)(v + i);
+#pragma GCC unroll 4
+        for (int c = 0; c < 4; c++) part[c] += x * *(const NAME(eight) *)(col[c] + i);
+    }
+#pragma GCC unroll 4
+    for (int c = 0; c < 4; c++) {
+        NAME(eight) p = part[c];
+        by[c] = ((p[0] + p[4]) + (p[1] + p[5])) + ((p[2] + p[6]) + (p[3] + p[7]));
+    }
+    for (; i < m; i++)
+        for (int c = 0; c < 4; c++) by[c] += v[i] * col[c][i];
+#pragma GCC unroll 4
+    for (int c = 0; c < 4; c++) by[c] = tau * (col[c][0] + by[c]), col[c][0] -= by[c];
+    for (i = 1; i < whole; i += 8) {
+        NAME(eight) x = *(const NAME(eight) *)(v + i);
+#pragma GCC unroll 4
+        for (int c = 0; c < 4; c++) *(NAME(eight) *)(col[c] + i) -= by[c] * x;
+    }
+    for (; i < m; i++)
+        for (int c = 0; c < 4; c++) col[c][i] -= by[c] * v[i];
+}
+#endif
 /* The columns y (m, n) times I - tau v v^H from the left, v = (1, rest). */
 static void NAME(apply)(T *y, int64_t ldy, int64_t m, int64_t n, const T *rest, T tau)
 {
-    for (int64_t j = 0; j < n && tau != 0; j++) {
+    int64_t j = 0;
+    if (tau == 0) return;
+#if !IS_COMPLEX /* complex sums of four columns do not fit in registers */
+    for (; j + 4 <= n; j += 4) NAME(apply_four)(y + j * ldy, ldy, m, rest, tau);
+#endif
+    for (; j < n; j++) {
         T *col = y + j * ldy, by = tau * (col[0] + NAME(dot)(rest, col + 1, m - 1));
         col[0] -= by;
         NAME(subtract)(col + 1, rest, by, m - 1);
