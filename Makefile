@@ -6,6 +6,7 @@
 # tsan   the C tests under ThreadSanitizer
 # compat every op on all samples of PyTorch's own op database     OPS= narrows it
 # docs   the op reference, from the op table, into the build folder
+# wheel  the wheel for distribution, in dist/
 # bench  benchmarks beside PyTorch;   demo  LeNet-5 learns handwritten digits;   test-gpu  the tests that need a GPU
 # test-packages  uses of packages written for PyTorch, equal on both   packages-table writes docs/packages.md
 MODE   ?=
@@ -27,7 +28,7 @@ MANY   := OMP_NUM_THREADS=1 $(PYTEST) $(SHARED)
 ISAS  := $(shell grep -qw avx2 /proc/cpuinfo 2>/dev/null && echo base; grep -qw avx512dq /proc/cpuinfo 2>/dev/null && echo avx2)
 MAKE_ := $(MAKE) --no-print-directory
 
-.PHONY: build venv test test-all compat c-test py-test compat-test isa-test contributor-test check asan tsan docs bench demo wheel-test packages-venv test-packages packages-table test-gpu format clean
+.PHONY: build venv test test-all compat c-test py-test compat-test isa-test contributor-test check asan tsan docs bench demo wheel wheel-test packages-venv test-packages packages-table test-gpu format clean
 
 build:
 	@$(TOOLS) $(PY) tools/build.py --mode "$(MODE)" --jobs $(JOBS) $(BUILD)
@@ -89,6 +90,10 @@ bench: build
 
 demo: build
 	@PYTHONPATH=. $(PY) examples/lenet.py 30 docs/images/demo.png
+
+# The wheel for distribution, named after the oldest glibc it runs with, in dist/
+wheel:
+	@$(TOOLS) $(PY) tools/make_wheel.py dist
 
 # Build the wheel, install it into an empty environment, use it from Python and from C.
 wheel-test:

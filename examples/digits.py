@@ -74,7 +74,7 @@ def smooth(values, weight=0.95):
     return out
 
 
-def main(epochs=30, image="demo.png"):
+def main(epochs=30, image="digits.png"):
     lucid.manual_seed(0)
     random.seed(0)
     (x, labels), test = load()

@@ -78,7 +78,7 @@ def draw(path, losses, accuracies, said, images, labels):
     canvas.save(path)
 
 
-def main(epochs=EPOCHS, image="demo.png"):
+def main(epochs=EPOCHS, image="lenet.png"):
     lucid.manual_seed(0)
     (x, labels), (test_x, test_labels) = digits.load()
     images, test = upscaled(x), (upscaled(test_x), test_labels)

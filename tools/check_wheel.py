@@ -4,7 +4,6 @@
 Needs no network: the build tools are those of the Python that runs this.
 """
 
-import os
 import pathlib
 import subprocess
 import sys
@@ -12,10 +11,13 @@ import tempfile
 import venv
 import zipfile
 
+import make_wheel
+from make_wheel import environment
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 NEEDED = {
     f"lucid/{name}"
-    for name in ("__init__.py", "liblucid.so", "_C.pyi", "engine/include/lucid.h", "engine/include/op_calls.gen.h")
+    for name in ("__init__.py", "liblucid.so", "_C.pyi", "py.typed", "engine/include/lucid.h", "engine/include/op_calls.gen.h")
 }
 SMOKE = """
 import io, pickle, sys
@@ -41,21 +43,13 @@ def run(*command, **options):
     return subprocess.run([str(c) for c in command], check=True, **options)
 
 
-def environment():
-    """Without whatever would let a bare environment see other packages; with this Python's meson and ninja."""
-    kept = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME")}
-    return kept | {"PATH": f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"}
-
-
 def build_wheel(folder):
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-build-isolation", "--no-deps", "--no-index"]
-    run(*command, "--wheel-dir", folder, ROOT, env=environment())
-    (wheel,) = folder.glob("*.whl")
+    wheel, glibc = make_wheel.make(folder)
     missing = NEEDED - set(zipfile.ZipFile(wheel).namelist())
     if missing:
         sys.exit(f"not in the wheel: {sorted(missing)}")
     unpacked = sum(i.file_size for i in zipfile.ZipFile(wheel).infolist())
-    print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.2f} MB, {unpacked / 1e6:.2f} MB installed")
+    print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.2f} MB, {unpacked / 1e6:.2f} MB installed, glibc {glibc} or later")
     return wheel
 
 

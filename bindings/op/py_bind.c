@@ -105,12 +105,18 @@ static int find_name(PyObject *const *names, int n, PyObject *name)
     return -1;
 }
 
-static int find_parameter(const py_overload *o, PyObject *name)
+int py_find_parameter(const py_overload *o, PyObject *name)
 {
     int k = find_name(o->names, o->op->args->n_params, name);
     for (int i = 0; i < ALIASES && k < 0; i++)
         if (find_name(&aliases[i].name, 1, name) == 0) k = find_name(o->names, o->op->args->n_params, aliases[i].parameter);
     return k;
+}
+
+bool py_is_common_keyword(const lc_op *op, PyObject *name)
+{
+    int k = find_name(keywords, KEYWORDS, name);
+    return k == KEYWORD_out ? op->out : k >= 0 && op->factory;
 }
 
 static int take_out(PyObject *value, py_args *a)
@@ -150,7 +156,7 @@ static int bind_keywords(const py_overload *o, PyObject *const *values, PyObject
 {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); i++) {
         PyObject *name = PyTuple_GET_ITEM(names, i);
-        int       k = find_parameter(o, name);
+        int       k = py_find_parameter(o, name);
         if (k >= 0 && *given >> k & 1) return 0;
         int fit = k < 0 ? bind_common(o->op, name, values[i], a) : py_convert(values[i], &o->op->args->params[k], &a->v[k], a);
         if (fit != 1) return fit;

@@ -1,6 +1,8 @@
 """What `import lucid` loads, and what it leaves for later."""
 
 import os
+import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -57,6 +59,31 @@ def test_unknown_names():
     assert run("print(hasattr(lucid, 'nothing'), hasattr(lucid.autograd, 'nothing'))") == "False False"
     assert {"nn", "testing", "Scalar", "tensor"} <= set(dir(lucid))
     assert {"gradcheck", "functional", "grad"} <= set(dir(lucid.autograd))
+
+
+def in_a_clone(folder, *command, path=""):
+    """In a copy of the package's Python files beside a meson.build, as a clone without a build has them."""
+    package = pathlib.Path(lucid.__file__).parent
+    for name in ("__init__.py", "_unbuilt.py"):
+        (folder / "lucid").mkdir(exist_ok=True)
+        shutil.copy(package / name, folder / "lucid" / name)
+    (folder / "meson.build").touch()
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | ({"PYTHONPATH": path} if path else {})
+    return subprocess.run([sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True)
+
+
+def test_a_clone_without_a_build_says_what_to_do(tmp_path):
+    text = in_a_clone(tmp_path, "-c", "import lucid").stderr
+    assert "ImportError: this is Lucid's source tree" in text and "it is not built: run `make build" in text
+    (tmp_path / "lucid/_C.cpython-30-x86_64-linux-gnu.so").touch()
+    assert "built for another Python (_C.cpython-30-" in in_a_clone(tmp_path, "-c", "import lucid").stderr
+
+
+def test_in_a_clone_the_installed_package_takes_over(tmp_path):
+    installed = str(pathlib.Path(lucid.__file__).parent.parent)
+    told = in_a_clone(tmp_path, "-c", "import lucid; from lucid import nn; print(lucid.__file__, nn.Linear)", path=installed)
+    assert told.stdout.startswith(lucid.__file__), told.stderr
+    assert "-llucid" in in_a_clone(tmp_path, "-m", "lucid.config", "--libs", path=installed).stdout
 
 
 def test_names_of_types_and_numbers():

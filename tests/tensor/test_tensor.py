@@ -416,6 +416,48 @@ def test_error_lists_signatures():
         lucid.sum(lucid.ones(2), dim="a")
 
 
+def test_error_names_the_argument():
+    x = lucid.ones(2)
+    calls = [
+        (
+            lambda: lucid.zeros(2, dtpye=lucid.float32),
+            r"^zeros\(\) got an unexpected keyword argument 'dtpye'; did you mean 'dtype'\?",
+        ),
+        (lambda: x.sum(dmi=1), r"unexpected keyword argument 'dmi'; did you mean 'dim'\?"),
+        (lambda: lucid.zeros(2, entirely_other=1), r"unexpected keyword argument 'entirely_other'\n"),
+        (
+            lambda: lucid.stack([1, 2]),
+            r"argument 'tensors' \(position 1\) must be list\[Tensor\], not list, whose element 0 is int",
+        ),
+        (lambda: lucid.cat([x, "a"]), r"not list, whose element 1 is str"),
+        (lambda: lucid.zeros(2, dtype="float"), r"argument 'dtype' must be dtype \| None, not str"),
+        (lambda: x.sum(1.5), r"argument 'dim' \(position 2\) must be list\[int\] \| None, not float"),
+        (lambda: lucid.nn.functional.conv2d(x, "w"), r"argument 'weight' \(position 2\) must be Tensor, not str"),
+        (lambda: lucid.softmax(x), r"softmax\(\) missing a required argument: 'dim'"),
+        (lambda: x.view(2, "a"), r"view\(\)"),
+        (lambda: lucid.where(x, 1), r"^where\(\) received an invalid combination"),
+        (lambda: lucid.zeros(**{"\ud800": 1}), "."),
+    ]
+    for call, text in calls:
+        with pytest.raises((TypeError, UnicodeEncodeError), match=text):
+            call()
+
+
+def test_errors_of_losses_products_and_kernels():
+    logits, F = lucid.randn(3, 4), lucid.nn.functional
+    for loss in (F.cross_entropy, F.nll_loss):
+        with pytest.raises(IndexError, match=r"Target 5 is out of bounds\."):
+            loss(logits, lucid.tensor([0, 5, 1]))
+        with pytest.raises(RuntimeError, match="Long but found float32: a target of classes is int64 or uint8"):
+            loss(logits, lucid.ones(3))
+    with pytest.raises(RuntimeError, match="subscript j has size 4 for operand 1 which does not broadcast"):
+        lucid.einsum("ij,jk->ik", lucid.ones(2, 3), lucid.ones(4, 2))
+    with pytest.raises(RuntimeError, match="subscript i is repeated for operand 0"):
+        lucid.einsum("ii->i", lucid.ones(2, 3))
+    with pytest.raises(RuntimeError, match=r"input size per channel: \[2, 5\]\. Kernel size: \[3, 3\]"):
+        F.conv2d(lucid.ones(1, 1, 2, 5), lucid.ones(1, 1, 3, 3))
+
+
 def test_big_ints():
     x = lucid.ones(2)
     for call in (lambda: x + 2**70, lambda: lucid.full((2,), 2**70)):

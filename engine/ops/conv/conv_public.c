@@ -115,14 +115,16 @@ static int settle(conv_call *c)
 static int check_sizes(conv_call *c) /* of a convolution: the kernel fits */
 {
     if (settle(c) < 0) return -1;
+    int64_t n[LC_MAX_DIMS], reach[LC_MAX_DIMS];
+    for (int d = 0; d < c->nd; d++)
+        n[d] = c->x->shape[2 + d] + 2 * c->padding[d], reach[d] = c->dilation[d] * (c->w->shape[2 + d] - 1) + 1;
     for (int d = 0; d < c->nd; d++) {
-        int64_t n = c->x->shape[2 + d] + 2 * c->padding[d], reach = c->dilation[d] * (c->w->shape[2 + d] - 1) + 1;
-        if (n < reach)
+        if (n[d] < reach[d])
             return lc_fail_int(
                 LC_ShapeMismatch,
-                "Calculated padded input size per channel: %lld. Kernel size: %lld. Kernel size can't be greater than "
-                "actual input size",
-                (long long)n, (long long)reach);
+                "Calculated padded input size per channel: %s. Kernel size: %s. Kernel size can't be greater than actual input "
+                "size",
+                LC_SIZES(n, c->nd), LC_SIZES(reach, c->nd));
         if (!c->x->shape[2 + d] && c->x->shape[0] && c->x->shape[1])
             return lc_fail_int(LC_ShapeMismatch,
                                "Only zero batch or zero channel inputs are supported, but got input shape: %s",

@@ -5,6 +5,8 @@
  * never forms the probabilities (cpu/loss/loss.c), with a gradient op of its own. The double backward is made of plain ops. */
 #include "loss.h"
 
+#include <stdio.h>
+
 static lc_tensor *in_type(lc_tensor *t, lc_dtype dtype) { return lc_to(t, dtype, false, false, LC_ABSENT); }
 static int        class_dim(const lc_tensor *x) { return x->ndim == 1 ? 0 : 1; }
 
@@ -29,7 +31,11 @@ static int check_class_target(const lc_tensor *x, const lc_tensor *target, const
         return lc_fail_int(LC_ShapeMismatch, "a class per position expected: size mismatch (got input: %s, target: %s)",
                            LC_SIZES(x->shape, x->ndim), LC_SIZES(target->shape, target->ndim));
     if (target->dtype != LC_i64 && (target->dtype != LC_u8 || x->ndim > 2))
-        return lc_fail_int(LC_DtypeMismatch, "expected scalar type Long but found %s", lc_dtypes[target->dtype].name);
+        return lc_fail_int(
+            LC_DtypeMismatch,
+            "expected scalar type Long but found %s: a target of classes is int64%s; one of probabilities has the "
+            "input's shape",
+            lc_dtypes[target->dtype].name, x->ndim > 2 ? "" : " or uint8");
     if (weight != LC_NONE && (weight->ndim != 1 || weight->numel != classes))
         return lc_fail_int(LC_ShapeMismatch,
                            "weight tensor should be defined either for all %lld classes or no classes but got weight tensor of "
@@ -42,6 +48,13 @@ static int check_class_target(const lc_tensor *x, const lc_tensor *target, const
 }
 
 /* ---- nll_loss: (input, target, weight, size_average, ignore_index, reduce, reduction) ---- */
+static lc_tensor *at_classes(lc_tensor *x, int dim, lc_tensor *index)
+{
+    lc_tensor *chosen = lc_gather(x, dim, index, false);
+    long long class;
+    if (chosen || lc_error_last_kind() != LC_IndexError || sscanf(lc_error(), "index %lld", &class) != 1) return chosen;
+    return lc_fail(LC_IndexError, "Target %lld is out of bounds.", class);
+}
 static int nll(lc_tensor *x, lc_tensor *target, lc_tensor *weight, int64_t ignored, reduction how, lc_tensor **out)
 {
     int        dim = class_dim(x);
@@ -50,8 +63,7 @@ static int nll(lc_tensor *x, lc_tensor *target, lc_tensor *weight, int64_t ignor
     lc_tensor *counts = lc_ne(flat_target, LC_INTEGER(ignored));
     lc_tensor *class = lc_where(counts, flat_target, LC_INTEGER(0));
     lc_tensor *index = lc_unsqueeze(class, dim);
-    lc_tensor *chosen =
-        x->shape[dim] || index->numel ? lc_squeeze(lc_gather(x, dim, index, false), (int64_t[]){ dim }, 1) : NULL;
+    lc_tensor *chosen = x->shape[dim] || index->numel ? lc_squeeze(at_classes(x, dim, index), (int64_t[]){ dim }, 1) : NULL;
     lc_tensor *share = weight == LC_NONE ? NULL : lc_take(weight, class);
     lc_tensor *loss = lc_where(counts, lc_neg(share ? lc_mul(chosen, share) : chosen), LC_INTEGER(0));
     if (how != REDUCE_MEAN) return reduced_loss(loss, how, out);

@@ -5,6 +5,8 @@
  * columns. */
 #include "matmul.h"
 
+#include <stdio.h>
+
 enum { LETTERS = 52, DOTS = LETTERS, MOST = LC_MAX_DIMS }; /* a subscript is a letter, or DOTS */
 typedef struct {
     uint8_t at[MOST + 1];
@@ -96,11 +98,20 @@ static int give_axes(const char *arrow, space *e)
     return 0;
 }
 
+/* "subscript j", for errors */
+static const char *name_of(const space *e, int axis, char text[32])
+{
+    for (int c = 0; c < LETTERS; c++)
+        if (e->axis[c] == axis) return snprintf(text, 32, "subscript %c", c < 26 ? 'A' + c : 'a' + c - 26), text;
+    return "a dimension of the ellipsis";
+}
+
 /* The operand as a view with all axes, size one where it has none: scoped. */
 static lc_tensor *aligned(lc_tensor *t, const subscripts *s, space *e, int k)
 {
     int     n = 0, axes[MOST], letters = s->n - (s->dots >= 0);
     int64_t from[MOST];
+    char    text[32];
     for (int i = 0; i < s->n; i++)
         for (int j = 0, many = s->at[i] == DOTS ? t->ndim - letters : 1; j < many; j++) /* an ellipsis is right-aligned */
             axes[n++] = e->axis[s->at[i]] + (s->at[i] == DOTS ? e->ellipsis - many + j : 0);
@@ -108,9 +119,8 @@ static lc_tensor *aligned(lc_tensor *t, const subscripts *s, space *e, int k)
         for (int j = i + 1; j < n && t; j++) {
             if (axes[i] != axes[j]) continue;
             if (t->shape[i] != t->shape[j])
-                return lc_fail(LC_LucidError,
-                               "einsum(): a subscript is repeated for operand %d but the sizes don't match, %lld != %lld", k,
-                               (long long)t->shape[j], (long long)t->shape[i]);
+                return lc_fail(LC_LucidError, "einsum(): %s is repeated for operand %d but the sizes don't match, %lld != %lld",
+                               name_of(e, axes[i], text), k, (long long)t->shape[j], (long long)t->shape[i]);
             t = lc_movedim(lc_diagonal(t, 0, i, j), (int64_t[]){ -1 }, 1, (int64_t[]){ i }, 1);
             memmove(axes + j, axes + j + 1, (size_t)(n - j - 1) * sizeof *axes);
             n--, j--;
@@ -120,9 +130,8 @@ static lc_tensor *aligned(lc_tensor *t, const subscripts *s, space *e, int k)
         if (*size == 1) *size = t->shape[i];
         else if (t->shape[i] != 1 && t->shape[i] != *size)
             return lc_fail(LC_LucidError,
-                           "einsum(): a subscript has size %lld for operand %d which does not broadcast with previously seen "
-                           "size %lld",
-                           (long long)t->shape[i], k, (long long)*size);
+                           "einsum(): %s has size %lld for operand %d which does not broadcast with previously seen size %lld",
+                           name_of(e, axes[i], text), (long long)t->shape[i], k, (long long)*size);
     }
     for (int a = 0, have = n; a < e->n_axes; a++) {
         int i = 0;
