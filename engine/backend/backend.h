@@ -40,8 +40,9 @@ enum {
 /* Kernels that compute in float32 and accept float16 and bfloat16 operands: they convert while they read and write. For
  * every other kernel the op converts them to lc_working_dtype, in which all backends compute half precision. */
 enum {
-    LC_HALF_MATMUL = 1, /* any of the operands, the result and those of the epilogue */
-    LC_HALF_SELECT = 2  /* order statistics: the input */
+    LC_HALF_MATMUL = 1,   /* any of the operands, the result and those of the epilogue */
+    LC_HALF_SELECT = 2,   /* order statistics: the input */
+    LC_HALF_ATTENTION = 4 /* attention: out, and the gradients if keys are not shared, are of the dtype of the query */
 };
 
 typedef struct {

@@ -44,6 +44,14 @@ CASES = {
     "softmax": (lambda x: F.softmax(x, -1), drawn(5, 300)),
     "softmax of columns": (lambda x: F.softmax(x, 0), drawn(5, 30)),
     "log_softmax": (lambda x: F.log_softmax(x, -1), drawn(3, 40)),
+    "softmax of long rows": (lambda x: (F.softmax(x, -1), F.log_softmax(x[:, 1:], -1)), drawn(2, 4096)),
+    "softmax of odd rows": (lambda x: (F.softmax(x, -1), F.log_softmax(x, -1)), drawn(3, 1001)),
+    "softmax of very long rows": (lambda x: (F.softmax(x, -1), F.log_softmax(x, -1)), drawn(1, 20003)),
+    "layer_norm of long rows": (lambda x, w, b: F.layer_norm(x, (1536,), w, b), drawn(3, 1536), drawn(1536), drawn(1536)),
+    "layer_norm of very long rows": (lambda x: F.layer_norm(x, (20000,)), drawn(2, 20000)),
+    "rms_norm of long rows": (lambda x, w: F.rms_norm(x, (2048,), w), drawn(2, 2048), drawn(2048)),
+    "cross_entropy of long rows": (lambda x, t: F.cross_entropy(x, t), drawn(5, 5001), SPARSE_LABELS),
+    "cross_entropy of few": (lambda x, t: F.cross_entropy(x, t), drawn(5, 10), SPARSE_LABELS),
     "layer_norm": (lambda x, w, b: F.layer_norm(x, (70,), w, b), drawn(6, 70), drawn(70), drawn(70)),
     "rms_norm": (lambda x, w: F.rms_norm(x, (70,), w), drawn(6, 70), drawn(70)),
     "group_norm": (lambda x, w, b: F.group_norm(x, 2, w, b), drawn(3, 4, 5, 5), drawn(4), drawn(4)),
@@ -178,7 +186,20 @@ def test_like_the_cpu(name):
     same(ours, computed(function, inputs, "cpu"), 3e-4)
 
 
-HALF = ["softmax", "layer_norm", "rms_norm", "cross_entropy", "linear", "attention, causal", "conv2d", "mean", "batch_norm"]
+HALF = [
+    "softmax of long rows",
+    "layer_norm of long rows",
+    "cross_entropy of long rows",
+    "softmax",
+    "layer_norm",
+    "rms_norm",
+    "cross_entropy",
+    "linear",
+    "attention, causal",
+    "conv2d",
+    "mean",
+    "batch_norm",
+]
 
 
 @pytest.mark.parametrize("name", HALF)

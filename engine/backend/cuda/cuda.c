@@ -44,7 +44,7 @@ static int cuda_run_op(lc_op_id op, lc_dtype compute, const void *args)
 
 static const lc_backend lc_cuda = {
     .name = "cuda",
-    .can = { .values = true, .half = LC_HALF_MATMUL, .image_format = LC_CONTIGUOUS_FORMAT },
+    .can = { .values = true, .half = LC_HALF_MATMUL | LC_HALF_ATTENTION, .image_format = LC_CONTIGUOUS_FORMAT },
     .has = cuda_has,
     .elementwise = cuda_elementwise,
     .reduce = cuda_reduce,

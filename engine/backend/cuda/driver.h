@@ -109,6 +109,14 @@ int   cuda_blocks(const cuda_program *p, int64_t blocks, int threads, const void
 char *cuda_program_text(const cuda_program *p); /* malloc'd */
 int   cuda_launch(cu_function f, int64_t blocks, int threads, const void *args);
 
+int cuda_architecture(void); /* of the current device: 90 for sm_90 */
+
+/* Files in the cache folder (cache.c): what was compiled or chosen for this machine. */
+char *cuda_cache_read(const char *name, size_t *n); /* malloc'd; NULL: there is none */
+void  cuda_cache_write(const char *name, const char *image, size_t n);
+#define CUDA_HASH_START 1469598103934665603u
+uint64_t cuda_hash(uint64_t h, const void *data, size_t n);
+
 /* Device memory for the duration of a call: work is in one stream, so it may be given back once all is enqueued. */
 typedef struct {
     lc_storage s;
@@ -150,8 +158,10 @@ typedef struct {
 int cuda_product(int device, lc_dtype acc, cuda_matrix out, cuda_matrix a, cuda_matrix b, int64_t batch, int64_t m, int64_t n,
                  int64_t k, double scale, bool accumulate);
 
-int  cuda_dnn_convolve(int kind, const lc_conv_args *a); /* cudnn.c */
-void cuda_dnn_load(int device);
+void *cuda_dnn_handle(int device, void **library);                   /* NULL: cuDNN is not there; no error is set */
+int   cuda_dnn_attention(const lc_attention_args *a, bool backward); /* fused_attention.c. 0; 1: not by cuDNN; -1 */
+int   cuda_dnn_convolve(int kind, const lc_conv_args *a);            /* cudnn.c */
+void  cuda_dnn_load(int device);
 
 /* Texts for tools/check_cuda_text.py: malloc'd, NULL past the last. */
 char *lc_cuda_kernel_text(int i);

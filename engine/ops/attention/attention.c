@@ -57,13 +57,19 @@ static bool like_query(const lc_tensor *q, const lc_tensor *k, const lc_tensor *
 {
     return q->shape[3] == v->shape[3] && q->numel && k->numel && q->stride[3] == 1 && k->stride[3] == 1 && v->stride[3] == 1;
 }
+/* float32 for float16 and bfloat16, because gradients are small differences of sums over the output; the halves themselves
+ * where the backend's kernels are made for them. */
+static lc_dtype result_dtype(const lc_record *call, const lc_tensor *q)
+{
+    return call->backend->can.half & LC_HALF_ATTENTION ? (lc_dtype)q->dtype : working_dtype((lc_dtype)q->dtype);
+}
 static int attention_shape(const lc_record *call, lc_spec *out)
 {
     const lc_tensor *q = call->in[0], *k = call->in[1], *v = call->in[2];
-    lc_dtype         dtype = working_dtype(
-                (lc_dtype)q->dtype); /* float32 for float16 and bfloat16: gradients are small differences of sums over the output */
-    int64_t shape[] = { q->shape[0], q->shape[1], q->shape[2], v->shape[3] };
-    if (spec_shape(call, &out[0], dtype, 4, shape) < 0 || spec_shape(call, &out[1], dtype, 3, shape) < 0) return -1;
+    lc_dtype         dtype = working_dtype((lc_dtype)q->dtype);
+    int64_t          shape[] = { q->shape[0], q->shape[1], q->shape[2], v->shape[3] };
+    if (spec_shape(call, &out[0], result_dtype(call, q), 4, shape) < 0 || spec_shape(call, &out[1], dtype, 3, shape) < 0)
+        return -1;
     if (!call->args[6].b || !like_query(q, k, v)) return 0;
     out[0].order = LC_ORDER_STRIDES;
     lc_strides_like(q, out[0].stride);
@@ -82,7 +88,7 @@ static int attention_run(const lc_record *call)
                             .causal = args[4].b,
                             .scale = args[5].f };
     tiles.dtype = working_dtype((lc_dtype)call->in[0]->dtype);
-    a.out = destination(call->out[0], tiles.dtype, call->in, call->n_in);
+    a.out = destination(call->out[0], result_dtype(call, a.q), call->in, call->n_in);
     return a.out ? deliver(call->out[0], a.out, run_kernel_with(&tiles, &a)) : -1;
 }
 GRAD(_attention)
@@ -140,11 +146,13 @@ static int backward_run(const lc_record *call)
                             .causal = args[7].b,
                             .scale = args[8].f };
     lc_tensor        *made[3] = { 0 };
+    bool              shared = a.q->shape[1] != a.k->shape[1]; /* sums over heads */
     int               rc = 0;
     tiles.dtype = working_dtype((lc_dtype)a.q->dtype);
     a.grad = g = g->stride[3] == 1 ? lc_retain(g) : packed(g, (lc_dtype)g->dtype);
     for (int i = 0; i < 3 && !rc; i++)
-        if (!(made[i] = destination(call->out[i], tiles.dtype, call->in, call->n_in))) rc = -1;
+        if (!(made[i] = destination(call->out[i], shared ? tiles.dtype : result_dtype(call, a.q), call->in, call->n_in)))
+            rc = -1;
     a.dq = made[0], a.dk = made[1], a.dv = made[2];
     if (!g) rc = -1;
     if (!rc && !a.k->shape[2]) rc = fill_tensor(a.dq, LC_NUMBER(0)); /* no tile of keys reaches it */

@@ -1,4 +1,5 @@
-/* Attention by products and a softmax in between: heads in pieces, so that their scores take at most half a gigabyte. */
+/* Attention: of halves by cuDNN where it takes it (fused_attention.c); else products and a softmax in between, heads in pieces,
+ * so that their scores take at most half a gigabyte. */
 #include "../driver.h"
 #include <string.h>
 
@@ -95,6 +96,8 @@ static int attention(UNUSED lc_op_id op, lc_dtype work, const void *args)
     if (!a->out->numel && !a->lse->numel) return 0;
     if (cuda_use(j.device) < 0) return -1;
     if (!j.s) return zero(a->out) < 0 ? -1 : 0;
+    int fused = cuda_dnn_attention(a, false);
+    if (fused <= 0) return fused;
     if (most < 1) most = 1;
     if (most > all) most = all;
     cuda_scratch scratch = { 0 }, other = { 0 };
@@ -140,6 +143,8 @@ static int backward_of(lc_dtype work, const lc_attention_args *a)
     int64_t all = a->q->shape[0] * j.h, each = j.l * j.s * lc_size_of(work), most = each ? MOST_BYTES / each : 1;
     if (cuda_use(j.device) < 0) return -1;
     if (!all || !each) return zero(a->dq) < 0 || zero(a->dk) < 0 || zero(a->dv) < 0 ? -1 : 0;
+    int fused = cuda_dnn_attention(a, true);
+    if (fused <= 0) return fused;
     if (most < 1) most = 1;
     if (most > all) most = all;
     cuda_scratch scratch[4];

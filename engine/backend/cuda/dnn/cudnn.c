@@ -44,6 +44,7 @@ static struct {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static void           *handles[CUDA_DEVICES];
+static void           *loaded;
 static bool            missing;
 
 static void *handle_of(int device) /* NULL: there is none; called with the lock held */
@@ -55,8 +56,7 @@ static void *handle_of(int device) /* NULL: there is none; called with the lock 
 #undef X
     };
     if (handles[device] || missing) return handles[device];
-    static void *loaded;
-    void        *lib = loaded = loaded ? loaded : cuda_library(names, "cuDNN", "cudnn");
+    void *lib = loaded = loaded ? loaded : cuda_library(names, "cuDNN", "cudnn");
     for (size_t i = 0; lib && !dnn.cudnnConvolutionBackwardFilter && i < sizeof symbols / sizeof *symbols; i++)
         if (!(((void **)&dnn)[i] = lc_dylib_symbol(lib, symbols[i]))) lib = NULL;
     if (!lib || dnn.cudnnCreate(&handles[device]) != 0) {
@@ -66,12 +66,15 @@ static void *handle_of(int device) /* NULL: there is none; called with the lock 
     return handles[device];
 }
 
-void cuda_dnn_load(int device)
+void *cuda_dnn_handle(int device, void **library)
 {
     pthread_mutex_lock(&lock);
-    handle_of(device);
+    void *handle = handle_of(device);
+    *library = loaded;
     pthread_mutex_unlock(&lock);
+    return handle;
 }
+void cuda_dnn_load(int device) { cuda_dnn_handle(device, &(void *){ NULL }); }
 
 typedef struct {
     int device, kind, type, dims, groups, tf32, image[5], image_stride[5], weight[5], result[5], result_stride[5], padding[3],

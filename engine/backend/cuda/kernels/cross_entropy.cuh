@@ -41,38 +41,38 @@ __device__ inline void put_loss(const entropy_args &p, i64 at, const T *x, A lse
     }
     p.loss[at] = made<U>::of(loss);
 }
-BLOCK_KERNEL(forward_rows, entropy_args, p) /* a block per position */
+BLOCK_KERNEL(forward_rows, entropy_args, p) /* a block per position, one lane: scores side by side, read once */
 {
-    i64      at = blockIdx.x;
+    const T *x = p.in + blockIdx.x * p.classes;
+    A        most = -infinity<A>(), sum = 0, weighed = 0;
+    each_of_row(x, p.classes, [&](i64 c, T element) {
+        A s = value(element);
+        if (s == most) sum += 1;
+        else if (s > most) sum = sum * power(most - s) + 1, most = s;
+        else sum += power(s - most);
+        if (p.smoothing != 0) weighed += (p.weight ? (A)value(p.weight[c]) : (A)1) * s;
+    });
+    A own = most;
+    most = block_max(most);
+    sum = block_sum(sum == 0 ? (A)0 : sum * power(own - most));
+    if (p.smoothing != 0) weighed = block_sum(weighed);
+    if (threadIdx.x == 0) put_loss(p, blockIdx.x, x, most + log(sum), weighed);
+}
+__device__ inline void forward_one(const entropy_args &p, i64 at)
+{
     const T *x = p.in + at / p.lanes * p.classes * p.lanes + at % p.lanes;
     A        most = -infinity<A>(), sum = 0, weighed = 0;
-    for (i64 c = threadIdx.x; c < p.classes; c += blockDim.x) {
+    for (i64 c = 0; c < p.classes; c++) {
         A s = value(x[c * p.lanes]);
         most = s > most ? s : most;
         if (p.smoothing != 0) weighed += (p.weight ? (A)value(p.weight[c]) : (A)1) * s;
     }
-    most = block_max(most);
-    for (i64 c = threadIdx.x; c < p.classes; c += blockDim.x) sum += power((A)value(x[c * p.lanes]) - most);
-    sum = block_sum(sum);
-    if (p.smoothing != 0) weighed = block_sum(weighed);
-    if (threadIdx.x == 0) put_loss(p, at, x, most + log(sum), weighed);
+    for (i64 c = 0; c < p.classes; c++) sum += power((A)value(x[c * p.lanes]) - most);
+    put_loss(p, at, x, most + log(sum), weighed);
 }
-KERNEL(forward_each, entropy_args, p) /* a thread per position */
-{
-    EACH(at, p.n * p.lanes)
-    {
-        const T *x = p.in + at / p.lanes * p.classes * p.lanes + at % p.lanes;
-        A        most = -infinity<A>(), sum = 0, weighed = 0;
-        for (i64 c = 0; c < p.classes; c++) {
-            A s = value(x[c * p.lanes]);
-            most = s > most ? s : most;
-            if (p.smoothing != 0) weighed += (p.weight ? (A)value(p.weight[c]) : (A)1) * s;
-        }
-        for (i64 c = 0; c < p.classes; c++) sum += power((A)value(x[c * p.lanes]) - most);
-        put_loss(p, at, x, most + log(sum), weighed);
-    }
-}
-BLOCK_KERNEL(sums, entropy_args, p) /* one block */
+KERNEL(forward_each, entropy_args, p) /* a thread per position */ { EACH(at, p.n * p.lanes) forward_one(p, at); }
+/* One block: the sums over all positions. */
+__device__ inline void put_sums(const entropy_args &p)
 {
     double loss = 0, total = 0;
     for (i64 i = threadIdx.x; i < p.n * p.lanes; i += blockDim.x) {
@@ -84,21 +84,45 @@ BLOCK_KERNEL(sums, entropy_args, p) /* one block */
     *p.total = made<U>::of(total);
     if (p.reduced) *p.reduced = made<V>::of(p.mean ? loss / total : loss);
 }
+BLOCK_KERNEL(sums, entropy_args, p) { put_sums(p); }
+BLOCK_KERNEL(forward_few, entropy_args, p) /* few positions of few classes: one block does it all */
+{
+    for (i64 at = threadIdx.x; at < p.n * p.lanes; at += blockDim.x) forward_one(p, at);
+    put_sums(p); /* of losses that the same thread wrote */
+}
+/* The gradient of one score; g: of the loss of its position, pull: of the logarithm of the sum. */
+struct slope {
+    A pull, even, own;
+};
+__device__ inline slope slope_of(const entropy_args &p, i64 at, i64 hit)
+{
+    if (hit == p.ignored || bad(p, hit)) return slope{ (A)0, (A)0, (A)0 };
+    A g = (A)value(p.grad[p.shared_grad ? 0 : at]), own = weight_of(p, hit), even = (A)(p.smoothing / (double)p.classes);
+    if (p.total) g /= (A)value(*p.total);
+    return slope{ g * (A)(1 - p.smoothing) * own + (p.smoothing != 0 ? g * even * *p.all_weights : (A)0), g * even,
+                  g * (A)(1 - p.smoothing) * own };
+}
+__device__ inline A slope_at(const entropy_args &p, const slope &s, A score, A lse, i64 c, i64 hit)
+{
+    if (s.pull == 0 && s.own == 0) return 0; /* ignored: no score matters, not even a NaN */
+    A d = s.pull * power(score - lse);
+    if (p.smoothing != 0) d -= s.even * (p.weight ? (A)value(p.weight[c]) : (A)1);
+    return c == hit ? d - s.own : d;
+}
 KERNEL(backward, entropy_args, p) /* a thread per score */
 {
     EACH(i, p.n * p.classes * p.lanes)
     {
-        i64 c = i / p.lanes % p.classes, at = i / (p.classes * p.lanes) * p.lanes + i % p.lanes, hit = p.target[at];
-        A   d = 0;
-        if (hit != p.ignored && !bad(p, hit)) {
-            A g = (A)value(p.grad[p.shared_grad ? 0 : at]), own = weight_of(p, hit),
-              even = (A)(p.smoothing / (double)p.classes);
-            if (p.total) g /= (A)value(*p.total);
-            A pull = g * (A)(1 - p.smoothing) * own + (p.smoothing != 0 ? g * even * *p.all_weights : (A)0);
-            d = pull * power((A)value(p.in[i]) - (A)value(p.lse[at]));
-            if (p.smoothing != 0) d -= g * even * (p.weight ? (A)value(p.weight[c]) : (A)1);
-            if (c == hit) d -= g * (A)(1 - p.smoothing) * own;
-        }
-        p.out[i] = made<T>::of(d);
+        i64   c = i / p.lanes % p.classes, at = i / (p.classes * p.lanes) * p.lanes + i % p.lanes, hit = p.target[at];
+        slope s = slope_of(p, at, hit);
+        p.out[i] = made<T>::of(slope_at(p, s, (A)value(p.in[i]), (A)value(p.lse[at]), c, hit));
     }
+}
+KERNEL(backward_rows, entropy_args, p) /* a block per position, one lane */
+{
+    i64   at = blockIdx.x, hit = p.target[at];
+    slope s = slope_of(p, at, hit);
+    A     lse = (A)value(p.lse[at]);
+    map_row(p.out + at * p.classes, p.in + at * p.classes, p.classes,
+            [&](i64 c, T score) { return made<T>::of(slope_at(p, s, (A)value(score), lse, c, hit)); });
 }

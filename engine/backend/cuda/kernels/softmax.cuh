@@ -1,6 +1,9 @@
-/* softmax, log_softmax and their gradients. T: out, U: in, V: y (the forward's output; only the gradients read it). VARIANT:
- * 0 softmax, 1 log_softmax, 2 and 3 their gradients. A line is one softmax; steps are in elements. */
+/* softmax, log_softmax and their gradients. T: out, U: in, V: y (the forward's output; only the gradients read it). OP: 0
+ * softmax, 1 log_softmax, 2 and 3 their gradients. A line is one softmax; steps are in elements. VARIANT: the op, and how a
+ * line is held (rows.c). */
 typedef acc_of<T>::type A;
+#define OP   (VARIANT & 3)
+#define HELD (VARIANT >> 2 & 1)
 enum { DIMS = 8 };
 struct lines_args {
     char *out, *in, *y;
@@ -27,35 +30,76 @@ __device__ inline float  power(float x) { return expf(x); }
 __device__ inline double power(double x) { return exp(x); }
 __device__ inline A      written(A x, A y, A most, A sum)
 {
-    return VARIANT == 0   ? power(x - most) / sum
-           : VARIANT == 1 ? x - most - sum
-           : VARIANT == 2 ? (x - sum) * y
-                          : x - power(y) * sum;
+    return OP == 0 ? power(x - most) / sum : OP == 1 ? x - most - sum : OP == 2 ? (x - sum) * y : x - power(y) * sum;
+}
+#if HELD
+/* A row in registers, read once. */
+enum { WARP = (VARIANT >> 3 & 1) != 0, WIDE = VARIANT >> 4 & 1 ? 16 / (int)sizeof(U) : 1, CHUNKS = 1 << (VARIANT >> 5 & 3) };
+BLOCK_KERNEL(held, lines_args, p)
+{
+    int  lane = WARP ? threadIdx.x % 32 : threadIdx.x, threads = WARP ? 32 : blockDim.x;
+    i64  at = WARP ? blockIdx.x * 4 + threadIdx.x / 32 : blockIdx.x;
+    bool there = at < p.lines;
+    line l = line_at(p, there ? at : 0);
+    i64  n = there ? p.n : 0;
+    A    x[CHUNKS * WIDE], y[CHUNKS * WIDE], most = 0, sum = 0;
+    if (OP < 2) {
+        hold<WIDE, CHUNKS>(x, l.in, n, lane, threads, -infinity<A>());
+        most = x[0];
+#pragma unroll
+        for (int i = 1; i < CHUNKS * WIDE; i++) most = x[i] != x[i] || x[i] > most ? x[i] : most;
+        most = shared_max<WARP>(most);
+#pragma unroll
+        for (int i = 0; i < CHUNKS * WIDE; i++) {
+            y[i] = power(x[i] - most);
+            sum += held_at<WIDE>(i / WIDE, lane, threads) < n ? y[i] : (A)0;
+        }
+        sum = shared_sum<WARP>(sum);
+        A by = OP == 0 ? (A)1 / sum : log(sum);
+#pragma unroll
+        for (int i = 0; i < CHUNKS * WIDE; i++) x[i] = OP == 0 ? y[i] * by : x[i] - most - by;
+    } else {
+        hold<WIDE, CHUNKS>(x, l.in, n, lane, threads, (A)0);
+        hold<WIDE, CHUNKS>(y, l.y, n, lane, threads, (A)0);
+#pragma unroll
+        for (int i = 0; i < CHUNKS * WIDE; i++) sum += OP == 2 ? x[i] * y[i] : x[i];
+        sum = shared_sum<WARP>(sum);
+#pragma unroll
+        for (int i = 0; i < CHUNKS * WIDE; i++) x[i] = written(x[i], y[i], most, sum);
+    }
+    release<WIDE, CHUNKS>(x, l.out, n, lane, threads);
+}
+#else
+/* One element of a row of unknown maximum: the sum is kept relative to the maximum so far. */
+__device__ inline void take(A x, A &most, A &sum)
+{
+    if (x == most) sum += 1;
+    else if (x != x || x > most) sum = sum * power(most - x) + 1, most = x;
+    else sum += power(x - most);
 }
 BLOCK_KERNEL(rows, lines_args, p) /* a block per line */
 {
     line l = line_at(p, blockIdx.x);
     A    most = 0, sum = 0;
-    if (VARIANT < 2) {
+    if (OP < 2) {
         most = -infinity<A>();
-        for (i64 i = threadIdx.x; i < p.n; i += blockDim.x) {
-            A x = value(l.in[i * p.step[1]]);
-            most = x != x || x > most ? x : most;
-        }
+        if (p.step[1] == 1) each_of_row(l.in, p.n, [&](i64, U x) { take((A)value(x), most, sum); });
+        else
+            for (i64 i = threadIdx.x; i < p.n; i += blockDim.x) take((A)value(l.in[i * p.step[1]]), most, sum);
+        A own = most;
         most = block_max(most);
-        for (i64 i = threadIdx.x; i < p.n; i += blockDim.x) sum += power(value(l.in[i * p.step[1]]) - most);
-        sum = block_sum(sum);
-        if (VARIANT == 1) sum = log(sum);
+        sum = block_sum(sum == 0 ? (A)0 : sum * power(own - most));
+        if (OP == 1) sum = log(sum);
     } else {
         for (i64 i = threadIdx.x; i < p.n; i += blockDim.x) {
             A g = value(l.in[i * p.step[1]]);
-            sum += VARIANT == 2 ? g * (A)value(l.y[i * p.step[2]]) : g;
+            sum += OP == 2 ? g * (A)value(l.y[i * p.step[2]]) : g;
         }
         sum = block_sum(sum);
     }
     for (i64 i = threadIdx.x; i < p.n; i += blockDim.x)
         l.out[i * p.step[0]] =
-            made<T>::of(written((A)value(l.in[i * p.step[1]]), VARIANT < 2 ? (A)0 : (A)value(l.y[i * p.step[2]]), most, sum));
+            made<T>::of(written((A)value(l.in[i * p.step[1]]), OP < 2 ? (A)0 : (A)value(l.y[i * p.step[2]]), most, sum));
 }
 KERNEL(columns, lines_args, p) /* a thread per line: neighbours in memory are different lines, or lines are short */
 {
@@ -63,21 +107,22 @@ KERNEL(columns, lines_args, p) /* a thread per line: neighbours in memory are di
     {
         line l = line_at(p, at);
         A    most = 0, sum = 0;
-        if (VARIANT < 2) {
+        if (OP < 2) {
             most = -infinity<A>();
             for (i64 i = 0; i < p.n; i++) {
                 A x = value(l.in[i * p.step[1]]);
                 most = x != x || x > most ? x : most;
             }
             for (i64 i = 0; i < p.n; i++) sum += power(value(l.in[i * p.step[1]]) - most);
-            if (VARIANT == 1) sum = log(sum);
+            if (OP == 1) sum = log(sum);
         } else
             for (i64 i = 0; i < p.n; i++) {
                 A g = value(l.in[i * p.step[1]]);
-                sum += VARIANT == 2 ? g * (A)value(l.y[i * p.step[2]]) : g;
+                sum += OP == 2 ? g * (A)value(l.y[i * p.step[2]]) : g;
             }
         for (i64 i = 0; i < p.n; i++)
-            l.out[i * p.step[0]] = made<T>::of(
-                written((A)value(l.in[i * p.step[1]]), VARIANT < 2 ? (A)0 : (A)value(l.y[i * p.step[2]]), most, sum));
+            l.out[i * p.step[0]] =
+                made<T>::of(written((A)value(l.in[i * p.step[1]]), OP < 2 ? (A)0 : (A)value(l.y[i * p.step[2]]), most, sum));
     }
 }
+#endif

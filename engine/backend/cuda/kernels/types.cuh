@@ -121,6 +121,90 @@ template <class V> __device__ V block_max(V v)
     return block_fold(v, [](V a, V b) { return a != a || a > b ? a : b; });
 }
 
+/* N neighbours that move at once; at most 16 bytes are taken to be aligned. */
+template <class S, int N> struct alignas(sizeof(S) * N < 16 ? sizeof(S) * N : 16) several {
+    S v[N];
+};
+/* A row in registers: `threads` share it, each has CHUNKS pieces of WIDE neighbours. What lies beyond the row is `otherwise`.
+ * n is a multiple of WIDE. */
+template <int WIDE> __device__ i64 held_at(int chunk, int lane, int threads) { return ((i64)chunk * threads + lane) * WIDE; }
+template <int WIDE, int CHUNKS, class S, class V>
+__device__ void hold(V (&to)[CHUNKS * WIDE], const S *row, i64 n, int lane, int threads, V otherwise)
+{
+    several<S, WIDE> x[CHUNKS];
+#pragma unroll
+    for (int c = 0; c < CHUNKS; c++) {
+        i64 at = held_at<WIDE>(c, lane, threads);
+        if (at < n) x[c] = *(const several<S, WIDE> *)(row + at);
+    }
+#pragma unroll
+    for (int c = 0; c < CHUNKS; c++)
+#pragma unroll
+        for (int j = 0; j < WIDE; j++) to[c * WIDE + j] = held_at<WIDE>(c, lane, threads) < n ? (V)value(x[c].v[j]) : otherwise;
+}
+template <int WIDE, int CHUNKS, class S, class V>
+__device__ void release(const V (&from)[CHUNKS * WIDE], S *row, i64 n, int lane, int threads)
+{
+#pragma unroll
+    for (int c = 0; c < CHUNKS; c++) {
+        i64              at = held_at<WIDE>(c, lane, threads);
+        several<S, WIDE> x;
+#pragma unroll
+        for (int j = 0; j < WIDE; j++) x.v[j] = made<S>::of(from[c * WIDE + j]);
+        if (at < n) *(several<S, WIDE> *)(row + at) = x;
+    }
+}
+/* Every element of a row, over the threads of a block: f(index, element), 16 bytes at a time. */
+template <class S, class F> __device__ void each_of_row(const S *row, i64 n, F f)
+{
+    enum { WIDE = 16 / sizeof(S) };
+    i64 head = (i64)((16 - (u64)row % 16) % 16 / sizeof(S));
+    if (head > n) head = n;
+    i64 pieces = (n - head) / WIDE;
+    for (i64 i = threadIdx.x; i < head; i += blockDim.x) f(i, row[i]);
+    for (i64 c = threadIdx.x; c < pieces; c += blockDim.x) {
+        several<S, WIDE> x = *(const several<S, WIDE> *)(row + head + c * WIDE);
+#pragma unroll
+        for (int j = 0; j < WIDE; j++) f(head + c * WIDE + j, x.v[j]);
+    }
+    for (i64 i = head + pieces * WIDE + threadIdx.x; i < n; i += blockDim.x) f(i, row[i]);
+}
+/* The same, where f gives the element of `to`. */
+template <class S, class F> __device__ void map_row(S *to, const S *row, i64 n, F f)
+{
+    enum { WIDE = 16 / sizeof(S) };
+    if ((u64)to % 16 != (u64)row % 16) {
+        for (i64 i = threadIdx.x; i < n; i += blockDim.x) to[i] = f(i, row[i]);
+        return;
+    }
+    i64 head = (i64)((16 - (u64)row % 16) % 16 / sizeof(S));
+    if (head > n) head = n;
+    i64 pieces = (n - head) / WIDE;
+    for (i64 i = threadIdx.x; i < head; i += blockDim.x) to[i] = f(i, row[i]);
+    for (i64 c = threadIdx.x; c < pieces; c += blockDim.x) {
+        several<S, WIDE> x = *(const several<S, WIDE> *)(row + head + c * WIDE), y;
+#pragma unroll
+        for (int j = 0; j < WIDE; j++) y.v[j] = f(head + c * WIDE + j, x.v[j]);
+        *(several<S, WIDE> *)(to + head + c * WIDE) = y;
+    }
+    for (i64 i = head + pieces * WIDE + threadIdx.x; i < n; i += blockDim.x) to[i] = f(i, row[i]);
+}
+/* The threads that share a row: a warp of a block of four, or the block. */
+template <bool WARP, class V, class F> __device__ V shared_fold(V v, F f)
+{
+    if (!WARP) return block_fold(v, f);
+    for (int d = 16; d; d /= 2) v = f(v, __shfl_xor_sync(0xffffffffu, v, d));
+    return v;
+}
+template <bool WARP, class V> __device__ V shared_sum(V v)
+{
+    return shared_fold<WARP>(v, [](V a, V b) { return a + b; });
+}
+template <bool WARP, class V> __device__ V shared_max(V v)
+{
+    return shared_fold<WARP>(v, [](V a, V b) { return a != a || a > b ? a : b; });
+}
+
 /* A value that only the kernel can see is wrong: the first one is kept for the host (driver.h). */
 struct trouble {
     i64 kind, value, low, high;

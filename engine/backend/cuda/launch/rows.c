@@ -6,6 +6,32 @@
 #define TYPE_OF(t, d) CUDA_TYPE((t) ? (lc_dtype)(t)->dtype : (d))
 static int threads_for(int64_t n) { return n >= 2048 ? 512 : n >= 512 ? 256 : n >= 128 ? 128 : 32; }
 
+/* How a contiguous row of n elements is held in registers (types.cuh: hold), as bits of a VARIANT: 1 held, 2 by a warp, 4 in
+ * pieces of 16 bytes, and the logarithm of the number of pieces per thread. A row that is too long is read more than once. */
+typedef struct {
+    int16_t bits;
+    int     threads, rows; /* of a block */
+} row_form;
+static bool hold_row(int64_t n, int size, bool aligned, row_form *f)
+{
+    int     wide = aligned && n % (16 / size) == 0 ? 16 / size : 1, most = wide > 4 ? 4 : 8, chunks = 1, few = wide > 4 ? 2 : 4;
+    int64_t pieces = (n + wide - 1) / wide;
+    f->threads = pieces <= 32 * few ? 32 : 64;
+    while (f->threads > 32 && f->threads < 512 && pieces > few * f->threads) f->threads *= 2;
+    while (chunks < most && pieces > (int64_t)chunks * f->threads) chunks *= 2;
+    if (pieces > (int64_t)chunks * f->threads) return false;
+    f->rows = f->threads == 32 ? 4 : 1;
+    f->bits = (int16_t)(1 | (f->rows > 1) << 1 | (wide > 1) << 2 | __builtin_ctz((unsigned)chunks) << 3);
+    if (f->rows > 1) f->threads = 128;
+    return true;
+}
+static int launch_rows(cuda_program *q, const char *kernel, const row_form *f, int64_t rows, const void *args)
+{
+    q->kernel = kernel;
+    return cuda_blocks(q, (rows + f->rows - 1) / f->rows, f->threads, args);
+}
+static bool is_aligned(const void *p, int64_t step) { return ((uintptr_t)p | (uintptr_t)step) % 16 == 0; }
+
 /* ---- softmax ---- */
 enum { DIMS = 8 };
 typedef struct {
@@ -47,7 +73,17 @@ static int cuda_softmax(lc_op_id op, UNUSED lc_dtype compute, const void *args)
                        .type = { CUDA_TYPE(a->out->dtype), CUDA_TYPE(a->in->dtype), CUDA_TYPE(operand[2]->dtype) },
                        .variant = (int16_t)variant };
     if (p.n <= 16 || (p.step[1] != 1 && p.lines >= 4096)) return q.kernel = "columns", cuda_map(&q, p.lines, &p);
-    return cuda_blocks(&q, p.lines, threads_for(p.n), &p);
+    bool aligned = true, dense = true;
+    for (int k = 0; k < 3; k++) {
+        int size = (int)lc_size_of(operand[k]->dtype);
+        dense = dense && p.step[k] == 1, aligned = aligned && is_aligned(operand[k]->data, 0);
+        for (int d = 0; d < it.ndim; d++) aligned = aligned && is_aligned(NULL, p.stride[k][d] * size);
+    }
+    row_form form;
+    if (!dense || !hold_row(p.n, (int)lc_size_of(a->in->dtype), aligned, &form))
+        return cuda_blocks(&q, p.lines, threads_for(p.n), &p);
+    q.variant = (int16_t)(variant | form.bits << 2);
+    return launch_rows(&q, "held", &form, p.lines, &p);
 }
 CUDA_RUN(softmax, cuda_softmax, CUDA_FLOATS)
 CUDA_RUN(log_softmax, cuda_softmax, CUDA_FLOATS)
@@ -91,6 +127,19 @@ static cuda_program start_norm(const lc_norm_args *a, norm_args *p)
 }
 static size_t sum_bytes(lc_dtype dtype) { return dtype == LC_f64 ? 8 : 4; }
 
+/* The row in registers where it fits, read and written 16 bytes at a time. */
+static int norm_of_rows(cuda_program *q, const norm_args *p, const char *kernel, const char *held)
+{
+    int64_t length = p->channels * p->inner;
+    int     size = (int)lc_size_of((lc_dtype)(q->type[0] - 1));
+    bool    aligned = is_aligned(p->in, length * size) && is_aligned(p->out, 0) && is_aligned(p->grad, 0) &&
+                   is_aligned(p->weight, 0) && is_aligned(p->bias, 0);
+    row_form form;
+    if (!hold_row(length, size, aligned, &form)) return q->kernel = kernel, cuda_blocks(q, p->rows, threads_for(length), p);
+    cuda_program by = *q;
+    by.variant = form.bits;
+    return launch_rows(&by, held, &form, p->rows, p);
+}
 static int norm_rows(UNUSED lc_op_id op, UNUSED lc_dtype compute, const void *args)
 {
     norm_args           p;
@@ -98,8 +147,7 @@ static int norm_rows(UNUSED lc_op_id op, UNUSED lc_dtype compute, const void *ar
     const lc_norm_args *a = args;
     if (!p.rows || !p.channels || !p.inner) return 0;
     if (cuda_use(a->in->device.index) < 0) return -1;
-    q.kernel = "rows";
-    return cuda_blocks(&q, p.rows, threads_for(p.channels * p.inner), &p);
+    return norm_of_rows(&q, &p, "rows", "held");
 }
 static int zero(const lc_tensor *t)
 {
@@ -118,7 +166,7 @@ static int norm_rows_backward(UNUSED lc_op_id op, UNUSED lc_dtype compute, const
     int                 rc = 0;
     if (cuda_use(a->in->device.index) < 0) return -1;
     if (!p.rows || !length) return zero(a->dweight) < 0 ? -1 : zero(a->dbias);
-    if (a->out) q.kernel = "rows_slope", rc = cuda_blocks(&q, p.rows, threads_for(length), &p);
+    if (a->out) rc = norm_of_rows(&q, &p, "rows_slope", "held_slope");
     if (rc < 0 || !(a->dweight || a->dbias)) return rc;
     if (p.inner > 1) return q.kernel = "group_sums", cuda_blocks(&q, width, threads_for(p.inner), &p);
     int64_t blocks = (width + 31) / 32, times = p.rows / p.groups;
@@ -197,9 +245,12 @@ static int cross_entropy(UNUSED lc_op_id op, UNUSED lc_dtype compute, const void
         if (!(p.all_weights = cuda_scratch_new(&scratch, device, sum_bytes(work)))) return -1;
         q.kernel = "weights", rc = cuda_blocks(&q, 1, 256, &p);
     }
-    if (rc == 0 && a->out) q.kernel = "backward", rc = cuda_map(&q, positions * a->classes, &p);
+    bool rows = a->lanes == 1 && a->classes > 32, few = !rows && positions <= 1024;
+    if (rc == 0 && a->out) {
+        q.kernel = rows ? "backward_rows" : "backward";
+        rc = rows ? cuda_blocks(&q, positions, threads_for(a->classes), &p) : cuda_map(&q, positions * a->classes, &p);
+    } else if (rc == 0 && few) q.kernel = "forward_few", rc = cuda_blocks(&q, 1, positions <= 256 ? 256 : 512, &p);
     else if (rc == 0) {
-        bool rows = a->lanes == 1 && a->classes > 32;
         q.kernel = rows ? "forward_rows" : "forward_each";
         rc = rows ? cuda_blocks(&q, positions, threads_for(a->classes), &p) : cuda_map(&q, positions, &p);
         if (rc == 0) q.kernel = "sums", rc = cuda_blocks(&q, 1, 512, &p);

@@ -6,10 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-enum { SLOTS = 4096, PATH_ROOM = 512, THREADS = 256 };
+enum { SLOTS = 4096, THREADS = 256 };
 typedef struct entry {
     struct entry *next;
     int           device;
@@ -22,58 +20,12 @@ static entry *_Atomic  entries[SLOTS];
 
 extern const char lc_cuda_text_types[], lc_cuda_text_math[]; /* by tools/embed.py */
 
-static uint64_t hash_text(const char *s)
-{
-    uint64_t h = 1469598103934665603u;
-    for (; *s; s++) h = (h ^ (uint8_t)*s) * 1099511628211u;
-    return h;
-}
-
-static int architecture(void) /* 90 for sm_90; the numbers are the driver's names for the two attributes */
+int cuda_architecture(void) /* 90 for sm_90; the numbers are the driver's names for the two attributes */
 {
     int major = 0, minor = 0;
     cuda.cuDeviceGetAttribute(&major, 75, cuda_current());
     cuda.cuDeviceGetAttribute(&minor, 76, cuda_current());
     return 10 * major + minor;
-}
-
-static bool cache_path(char path[PATH_ROOM], const char *source, int fused)
-{
-    const char *dir = getenv("LUCID_CACHE_DIR"), *home = getenv("HOME");
-    char        folder[PATH_ROOM / 2];
-    if (!dir && !home) return false;
-    if (!dir) {
-        snprintf(folder, sizeof folder, "%s/.cache", home);
-        mkdir(folder, 0700);
-    }
-    snprintf(folder, sizeof folder, dir ? "%s" : "%s/.cache/lucid", dir ? dir : home);
-    mkdir(folder, 0700);
-    return snprintf(path, PATH_ROOM, "%s/%016llx-sm%d-%d.cubin", folder, (unsigned long long)hash_text(source), architecture(),
-                    fused) < PATH_ROOM;
-}
-
-static char *read_file(const char *path)
-{
-    FILE *f = fopen(path, "rb");
-    char *image = NULL;
-    long  n;
-    if (!f) return NULL;
-    if (fseek(f, 0, SEEK_END) == 0 && (n = ftell(f)) > 0 && (image = malloc((size_t)n))) {
-        rewind(f);
-        if (fread(image, 1, (size_t)n, f) != (size_t)n) free(image), image = NULL;
-    }
-    fclose(f);
-    return image;
-}
-
-static void write_file(const char *path, const char *image, size_t n) /* atomically: under a temporary name first */
-{
-    char temporary[PATH_ROOM + 16];
-    snprintf(temporary, sizeof temporary, "%s.%d", path, (int)getpid());
-    FILE *f = fopen(temporary, "wb");
-    if (!f) return;
-    bool whole = fwrite(image, 1, n, f) == n;
-    if (fclose(f) != 0 || !whole || rename(temporary, path) != 0) remove(temporary);
 }
 
 static void report_log(nvrtc_program p, int rc)
@@ -90,7 +42,7 @@ static char *compiled(const char *source, bool math, size_t *n)
     nvrtc_program p;
     char          arch[32], *image = NULL;
     if (cuda_need_nvrtc() < 0) return NULL;
-    snprintf(arch, sizeof arch, "--gpu-architecture=sm_%d", architecture());
+    snprintf(arch, sizeof arch, "--gpu-architecture=sm_%d", cuda_architecture());
     if (cuda.nvrtcCreateProgram(&p, source, "lucid.cu", 0, NULL, NULL) != 0) return lc_fail(LC_LucidError, "NVRTC: no program");
     /* No fused multiply-add in elementwise rows: as on the CPU, a product and a sum round twice, so results agree. */
     int rc =
@@ -103,17 +55,18 @@ static char *compiled(const char *source, bool math, size_t *n)
 
 static cu_module built(const char *source, bool math)
 {
-    char      path[PATH_ROOM], *image;
-    bool      on_disk = cache_path(path, source, !math);
+    char      name[64], *image;
     cu_module module = NULL;
     size_t    n = 0;
-    if (on_disk && (image = read_file(path))) {
+    snprintf(name, sizeof name, "%016llx-sm%d-%d.cubin", (unsigned long long)cuda_hash(CUDA_HASH_START, source, strlen(source)),
+             cuda_architecture(), !math);
+    if ((image = cuda_cache_read(name, &n))) {
         bool loads = cuda.cuModuleLoadData(&module, image) == 0;
         free(image);
         if (loads) return module;
     }
     if (!(image = compiled(source, math, &n))) return NULL;
-    if (on_disk) write_file(path, image, n);
+    cuda_cache_write(name, image, n);
     if (cuda_check(cuda.cuModuleLoadData(&module, image), "cuModuleLoadData") < 0) module = NULL;
     return free(image), module;
 }

@@ -31,6 +31,12 @@ static const struct {
     { &reduce_body, 10, 11, { { B8, B8, I64 }, { F32, B8, F32 } } },
     { &softmax_body, 0, 3, { { B16, B16, B16 } } },
     { &softmax_body, 0, 0, { { F64, F64, F64 } } },
+    { &softmax_body, 84, 87, { { F32, F32, F32 } } },
+    { &softmax_body, 52, 55, { { B16, B16, B16 } } }, /* rows in registers: by a block, by a warp */
+    { &softmax_body, 92, 93, { { B16, B16, B16 }, { F64, F64, F64 } } },
+    { &norm_body, 21, 21, { { F32, F32 } } },
+    { &norm_body, 13, 13, { { B16, F32 }, { H16, H16 } } },
+    { &norm_body, 23, 23, { { F32, F32 }, { B16, F32 } } },
     { &norm_body, 0, 0, { { F32, F32 }, { B16, F32 }, { H16, F32 }, { F64, F64 } } },
     { &cross_entropy_body, 0, 0, { { F32, F32, F32 }, { B16, F32, B16 }, { F64, F64, F64 } } },
     { &matmul_body, 0, 1, { { F32, F32, F32 }, { F32, B16, B16 }, { I64, I64, I64 }, { H16, H16, H16 } } },
