@@ -109,6 +109,7 @@ class PretrainedModel(nn.Module):
     ignored_keys = ()  # patterns of keys of published files that hold nothing to learn
     renamed_keys = ()  # (pattern, replacement): older spellings
     head_keys = ()  # prefixes of the keys that start fresh if a file lacks them or has them in another shape
+    stem_keys = ()  # keys of the first layer: those start fresh if a file has them in another shape
     tied_keys = {}  # key: the key it shares its tensor with
 
     def __init__(self, config):
@@ -140,6 +141,10 @@ class PretrainedModel(nn.Module):
     def tied(self):
         """The keys that share their tensor with another, and which, for this config."""
         return self.tied_keys
+
+    def headless_keys(self):
+        """Patterns of keys of a file's head that this model, having none, passes over."""
+        return ()
 
     def tie_weights(self):
         for key, source in self.tied().items():

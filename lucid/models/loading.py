@@ -171,13 +171,14 @@ def fit(model, weights, source):
             if key not in tied:
                 (fresh if head else missing).append(key)
         elif tuple(found[key].shape) != tuple(mine.shape):
-            if head:
+            if head or key in model.stem_keys:
                 fresh.append(key)
             else:
                 misshapen.append(f"{key} {tuple(found[key].shape)} for {tuple(mine.shape)}")
         else:
             fitted[key] = found[key]
-    unexpected = [key for key in found if key not in own and not any(re.search(pattern, key) for pattern in model.ignored_keys)]
+    ignored = [*model.ignored_keys, *model.headless_keys()]
+    unexpected = [key for key in found if key not in own and not any(re.search(pattern, key) for pattern in ignored)]
     if missing or misshapen or unexpected:
         raise WeightsError(source, missing, unexpected, misshapen, type(model).__name__)
     return fitted, fresh

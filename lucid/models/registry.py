@@ -10,10 +10,11 @@ _CONFIGS = {}  # model_type: config class
 _CLASSES = {}  # (task, model_type): class
 
 
-def family(config_class, classes, sizes):
+def family(config_class, classes, sizes, plain=None):
     """Make and register a factory for every class and size; returns them by name.
 
-    classes: {suffix: (class, task)}; sizes: {name: fields of the config}.
+    classes: {suffix: (class, task)}; sizes: {name: fields of the config}; plain: (class, {name: name of a size}), factories
+    under the names of another library.
 
     >>> sorted(n for n in lucid.models.list_models(family="gpt2") if n.endswith("_lm"))
     ['gpt2_large_lm', 'gpt2_medium_lm', 'gpt2_small_lm', 'gpt2_xlarge_lm']
@@ -23,10 +24,16 @@ def family(config_class, classes, sizes):
     for suffix, (model_class, task) in classes.items():
         _CLASSES[task, config_class.model_type] = model_class
         for size, fields in sizes.items():
-            made[size + suffix] = register_model(task=task, family=config_class.model_type)(
-                _factory(size + suffix, model_class, config_class, fields)
-            )
+            made[size + suffix] = _register(size + suffix, model_class, config_class, fields, task)
+    plain_class, names = plain or (None, {})
+    for name, size in names.items():
+        made[name] = _register(name, plain_class, config_class, sizes[size], "plain-tensors")
     return made
+
+
+def _register(name, model_class, config_class, fields, task):
+    factory = _factory(name, model_class, config_class, fields)
+    return register_model(task=task, family=config_class.model_type)(factory)
 
 
 def _factory(name, model_class, config_class, fields):
@@ -104,7 +111,12 @@ def is_model(name):
     >>> lucid.models.is_model("gpt2_small_lm"), lucid.models.is_model("gpt2_tiny")
     (True, False)
     """
-    _load_all()
+    from . import _HOME
+
+    if name in _HOME:
+        from importlib import import_module
+
+        import_module(f"lucid.models.{_HOME[name]}")
     return name in _ENTRIES
 
 
@@ -117,6 +129,7 @@ def model_entrypoint(name):
     if not is_model(name):
         import difflib
 
+        _load_all()
         near = difflib.get_close_matches(name, _ENTRIES, 3)
         raise ValueError(f"no model is named {name!r}" + (f"; near: {', '.join(near)}" if near else ""))
     return _ENTRIES[name][0]

@@ -1,0 +1,76 @@
+"""The names that families make, by module. Written by `python -m tests.models.write_names`; a test compares."""
+
+NAMES = {
+    "text.bert": """
+        BertConfig BertForMaskedLM BertForQuestionAnswering BertForSequenceClassification BertForTokenClassification
+        BertModel bert_base bert_base_cls bert_base_mlm bert_base_qa bert_base_token_cls bert_large bert_large_cls
+        bert_large_mlm bert_large_qa bert_large_token_cls bert_medium bert_medium_cls bert_medium_mlm bert_medium_qa
+        bert_medium_token_cls bert_mini bert_mini_cls bert_mini_mlm bert_mini_qa bert_mini_token_cls bert_small
+        bert_small_cls bert_small_mlm bert_small_qa bert_small_token_cls bert_tiny bert_tiny_cls bert_tiny_mlm bert_tiny_qa
+        bert_tiny_token_cls
+    """,
+    "text.gpt2": """
+        GPT2Config GPT2ForSequenceClassification GPT2LMHeadModel GPT2Model gpt2_large gpt2_large_cls gpt2_large_lm
+        gpt2_medium gpt2_medium_cls gpt2_medium_lm gpt2_small gpt2_small_cls gpt2_small_lm gpt2_xlarge gpt2_xlarge_cls
+        gpt2_xlarge_lm
+    """,
+    "text.llama": """
+        GemmaConfig GemmaForCausalLM GemmaModel LlamaConfig LlamaForCausalLM LlamaModel MistralConfig MistralForCausalLM
+        MistralModel Qwen2Config Qwen2ForCausalLM Qwen2Model Qwen3Config Qwen3ForCausalLM Qwen3Model gemma_2b gemma_2b_lm
+        llama_3_2_1b llama_3_2_1b_lm llama_3_8b llama_3_8b_lm mistral_7b mistral_7b_lm qwen2_0_5b qwen2_0_5b_lm qwen2_7b
+        qwen2_7b_lm qwen3_0_6b qwen3_0_6b_lm smollm_135m smollm_135m_lm
+    """,
+    "vision.classification.convnext": """
+        ConvNeXt ConvNeXtConfig ConvNeXtForImageClassification convnext_base convnext_base_cls convnext_large
+        convnext_large_cls convnext_small convnext_small_cls convnext_tiny convnext_tiny_cls convnext_xlarge
+        convnext_xlarge_cls
+    """,
+    "vision.classification.densenet": """
+        DenseNet DenseNetConfig DenseNetForImageClassification densenet121 densenet161 densenet169 densenet201 densenet_121
+        densenet_121_cls densenet_161 densenet_161_cls densenet_169 densenet_169_cls densenet_201 densenet_201_cls
+        densenet_264 densenet_264_cls
+    """,
+    "vision.classification.efficientnet": """
+        EfficientNet EfficientNetConfig EfficientNetForImageClassification efficientnet_b0 efficientnet_b0_cls
+        efficientnet_b1 efficientnet_b1_cls efficientnet_b2 efficientnet_b2_cls efficientnet_b3 efficientnet_b3_cls
+        efficientnet_b4 efficientnet_b4_cls efficientnet_b5 efficientnet_b5_cls efficientnet_b6 efficientnet_b6_cls
+        efficientnet_b7 efficientnet_b7_cls efficientnet_v2_l efficientnet_v2_l_cls efficientnet_v2_m efficientnet_v2_m_cls
+        efficientnet_v2_s efficientnet_v2_s_cls
+    """,
+    "vision.classification.inception": """
+        GoogLeNet GoogLeNetConfig GoogLeNetForImageClassification GoogLeNetOutput InceptionConfig InceptionV3
+        InceptionV3ForImageClassification InceptionV3Output googlenet googlenet_cls inception_v3 inception_v3_cls
+    """,
+    "vision.classification.mobilenet": """
+        MobileNetV2 MobileNetV2Config MobileNetV2ForImageClassification MobileNetV3 MobileNetV3Config
+        MobileNetV3ForImageClassification mobilenet_v2 mobilenet_v2_075 mobilenet_v2_075_cls mobilenet_v2_cls
+        mobilenet_v3_large mobilenet_v3_large_cls mobilenet_v3_small mobilenet_v3_small_cls
+    """,
+    "vision.classification.resnet": """
+        ResNeXt ResNeXtConfig ResNeXtForImageClassification ResNet ResNetConfig ResNetForImageClassification SENet
+        SENetConfig SENetForImageClassification resnet101 resnet152 resnet18 resnet34 resnet50 resnet_101 resnet_101_cls
+        resnet_152 resnet_152_cls resnet_18 resnet_18_cls resnet_200 resnet_200_cls resnet_269 resnet_269_cls resnet_34
+        resnet_34_cls resnet_50 resnet_50_cls resnext101_32x8d resnext101_64x4d resnext50_32x4d resnext_101_32x4d
+        resnext_101_32x4d_cls resnext_101_32x8d resnext_101_32x8d_cls resnext_101_64x4d resnext_101_64x4d_cls
+        resnext_50_32x4d resnext_50_32x4d_cls se_resnet_101 se_resnet_101_cls se_resnet_152 se_resnet_152_cls se_resnet_18
+        se_resnet_18_cls se_resnet_34 se_resnet_34_cls se_resnet_50 se_resnet_50_cls wide_resnet101_2 wide_resnet50_2
+        wide_resnet_101 wide_resnet_101_cls wide_resnet_50 wide_resnet_50_cls
+    """,
+    "vision.classification.swin": """
+        SwinConfig SwinTransformer SwinTransformerForImageClassification swin_b swin_base swin_base_cls swin_large
+        swin_large_cls swin_s swin_small swin_small_cls swin_t swin_tiny swin_tiny_cls
+    """,
+    "vision.classification.vgg": """
+        AlexNet AlexNetConfig AlexNetForImageClassification VGG VGGConfig VGGForImageClassification ZFNet ZFNetConfig
+        ZFNetForImageClassification alexnet alexnet_cls vgg11 vgg11_bn vgg13 vgg13_bn vgg16 vgg16_bn vgg19 vgg19_bn vgg_11
+        vgg_11_bn vgg_11_bn_cls vgg_11_cls vgg_13 vgg_13_bn vgg_13_bn_cls vgg_13_cls vgg_16 vgg_16_bn vgg_16_bn_cls
+        vgg_16_cls vgg_19 vgg_19_bn vgg_19_bn_cls vgg_19_cls zfnet zfnet_cls
+    """,
+    "vision.classification.vit": """
+        DeiT DeiTConfig DeiTForImageClassification ViT ViTConfig ViTForImageClassification deit_base_16 deit_base_16_cls
+        deit_base_distilled_16 deit_base_distilled_16_cls deit_small_16 deit_small_16_cls deit_small_distilled_16
+        deit_small_distilled_16_cls deit_tiny_16 deit_tiny_16_cls deit_tiny_distilled_16 deit_tiny_distilled_16_cls vit_b_16
+        vit_b_32 vit_base_16 vit_base_16_cls vit_base_32 vit_base_32_cls vit_h_14 vit_huge_14 vit_huge_14_cls vit_l_16
+        vit_l_32 vit_large_16 vit_large_16_cls vit_large_32 vit_large_32_cls
+    """,
+}

@@ -1,0 +1,1 @@
+"""Networks that say what an image shows."""

@@ -1,0 +1,115 @@
+"""Networks of images compute what torchvision, timm, transformers and diffusers compute: from numbers that those once gave."""
+
+import json
+import pathlib
+import warnings
+
+import pytest
+
+import lucid
+from lucid import models
+
+from . import vision_cases as cases
+from . import write_names
+
+NUMBERS = json.loads(pathlib.Path(__file__).with_name("vision.json").read_text())
+
+
+def build(name):
+    made, fields, shape = cases.CASES[name]
+    model = models.create_model(made, **fields)
+    cases.fill(lucid, model)
+    return model, cases.images(lucid, shape)
+
+
+def tensor_of(out):
+    if isinstance(out, lucid.Tensor):
+        return out
+    values = [value for key, value in out.items() if key != "loss"]
+    return sum(values[1:], values[0])
+
+
+def near(value, expected, tolerance):
+    scale = max(abs(v) for v in expected)
+    return len(value) == len(expected) and all(abs(a - b) <= tolerance * scale for a, b in zip(value, expected))
+
+
+@pytest.mark.parametrize("name", cases.CASES)
+def test_as_the_zoo(name):
+    expected = NUMBERS["cases"][name]
+    model, x = build(name)
+    assert cases.digest(model) == expected["keys"]
+    assert model.num_parameters() == expected["count"]
+    with lucid.no_grad():
+        logits = tensor_of(model.eval()(x))
+    assert near(logits.flatten()[:: max(1, logits.numel() // 14)][:14].tolist(), expected["logits"], 2e-4)
+    trained = tensor_of(model.train().double()(x.double()))  # twice as exact: statistics of few values amplify rounding
+    loss = (trained * cases.numbers(lucid, "weights", trained.numel()).view(trained.shape)).sum()
+    loss.backward()
+    norm = sum(float((p.grad**2).sum()) for p in model.parameters() if p.grad is not None) ** 0.5
+    assert loss.item() == pytest.approx(expected["loss"], rel=1e-5, abs=1e-6)
+    assert norm == pytest.approx(expected["norm"], rel=1e-5)
+
+
+@pytest.mark.parametrize("name", cases.CASES)
+def test_compiled(name):
+    """A compiled model gives the same bits as eager."""
+    model, x = build(name)
+    model.eval()
+    with lucid.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        expected = tensor_of(model(x))
+        compiled = lucid.compile(lambda x: tensor_of(model(x)))
+        for _ in range(2):
+            assert (compiled(x) == expected).all()
+
+
+def test_published_sizes():
+    """All keys, shapes and numbers of parameters of published models; on the meta device they take no memory."""
+    with lucid.device("meta"):
+        for name, (count, keys) in NUMBERS["full"].items():
+            model = models.create_model(name)
+            assert (model.num_parameters(), cases.digest(model)) == (count, keys), name
+
+
+def test_names_are_written_down():
+    from lucid.models._names import NAMES
+
+    assert {module: sorted(names.split()) for module, names in NAMES.items()} == write_names.table()
+
+
+def test_three_forms(tmp_path):
+    small = dict(block_type="basic", layers=(1, 1, 1, 1), num_classes=5)
+    lucid.manual_seed(0)
+    model = models.resnet_18_cls(**small).eval()
+    x = lucid.randn(2, 3, 32, 32)
+    out = model(x, labels=lucid.tensor([1, 4]))
+    assert out.loss.ndim == 0 and out.logits.shape == (2, 5)
+    model.save_pretrained(tmp_path)
+    plain = models.resnet18(weights=tmp_path, **small).eval()
+    assert (plain(x) == out.logits).all() and type(plain).__name__ == "ResNet"
+    body = models.resnet_18(weights=tmp_path, **small).eval()(x)
+    assert (plain.fc(body.pooler_output) == out.logits).all() and body.last_hidden_state.shape == (2, 512, 1, 1)
+    again = models.AutoModelForImageClassification.from_pretrained(tmp_path)
+    assert (again(x).logits == out.logits).all() and again.config == model.config
+
+
+def test_another_head_and_another_stem():
+    small = dict(block_type="basic", layers=(1, 1, 1, 1))
+    weights = models.resnet_18_cls(**small).state_dict()
+    with pytest.warns(UserWarning, match="conv1.weight, fc.bias, fc.weight"):
+        model = models.resnet_18_cls(weights=weights, num_classes=3, in_channels=1, **small)
+    assert model.fresh_keys == ["conv1.weight", "fc.bias", "fc.weight"] and model(lucid.randn(2, 1, 32, 32)).logits.shape == (2, 3)
+    with pytest.raises(models.WeightsError, match="look like timm's vision transformers"):
+        models.resnet_18_cls(weights=models.deit_tiny_16_cls(depth=1).state_dict(), **small)
+
+
+def test_what_is_refused():
+    with pytest.raises(ValueError, match="block_type is one of"):
+        models.ResNetConfig(block_type="round")
+    with pytest.raises(ValueError, match="multiple of patch_size"):
+        models.ViTConfig(image_size=30)
+    with pytest.raises(ValueError, match="32x32"):
+        models.vit_base_16_cls(image_size=32, dim=8, depth=1, num_heads=1)(lucid.zeros(1, 3, 48, 48))
+    with pytest.raises(ValueError, match="drop_prob"):
+        models.convnext_tiny(stochastic_depth_prob=1.5)

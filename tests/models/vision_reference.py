@@ -1,0 +1,121 @@
+"""What the published zoos compute for the cases: `python vision_reference.py vision.json` keeps small numbers for the tests.
+
+Needs torch, torchvision, timm, transformers and diffusers. `NAME ...` as further arguments makes these anew and keeps the rest.
+"""
+
+import json
+import pathlib
+import sys
+
+import torch
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import vision_cases as cases  # noqa: E402
+from zoos import timm, tv  # noqa: E402
+
+N = dict(num_classes=7)
+NO_DROP = dict(N, dropout=0.0)
+THEIRS = {
+    "resnet": lambda: tv.resnet18(**N),
+    "resnet bottleneck": lambda: tv.ResNet(tv.resnet.Bottleneck, [1, 2, 1, 1], **N),
+    "resnext": lambda: tv.ResNet(tv.resnet.Bottleneck, [1, 1, 1, 1], groups=32, width_per_group=4, **N),
+    "wide resnet": lambda: tv.ResNet(tv.resnet.Bottleneck, [1, 1, 1, 1], width_per_group=128, **N),
+    "se resnet": lambda: timm.create_model("seresnet18", layers=[1, 2, 1, 1], **N),
+    "alexnet": lambda: _narrow(tv.alexnet(**NO_DROP), 1, 4, 6),
+    "vgg": lambda: _narrow(tv.vgg11_bn(**NO_DROP), 0, 3, 6),
+    "densenet": lambda: tv.DenseNet(8, (2, 3, 2), 64, **N),
+    "googlenet": lambda: tv.googlenet(**NO_DROP, dropout_aux=0.0, init_weights=False),
+    "inception v3": lambda: tv.inception_v3(**NO_DROP, aux_logits=False, init_weights=False),
+    "mobilenet v2": lambda: tv.mobilenet_v2(**NO_DROP),
+    "mobilenet v3 small": lambda: tv.mobilenet_v3_small(**NO_DROP),
+    "mobilenet v3 large": lambda: tv.mobilenet_v3_large(**NO_DROP),
+    "efficientnet": lambda: tv.efficientnet_b0(**NO_DROP, stochastic_depth_prob=0.0),
+    "efficientnet v2": lambda: tv.efficientnet_v2_s(**NO_DROP, stochastic_depth_prob=0.0),
+    "convnext": lambda: tv.ConvNeXt([tv.convnext.CNBlockConfig(*s) for s in ((8, 16, 1), (16, 24, 2), (24, None, 1))], **N),
+    "vit": lambda: tv.VisionTransformer(32, 16, 2, 2, 24, 96, **N),
+    "swin": lambda: tv.SwinTransformer([4, 4], 16, [2, 2], [2, 4], [4, 4], stochastic_depth_prob=0.0, **N),
+    "deit": lambda: _deit("deit_tiny_patch16_224"),
+    "deit distilled": lambda: _deit("deit_tiny_distilled_patch16_224"),
+}
+
+
+def _narrow(model, *places):
+    """The fully connected layers with 16 in place of 4096."""
+    first = model.classifier[places[0]].in_features
+    for place, size in zip(places, ((first, 16), (16, 16), (16, 7))):
+        model.classifier[place] = torch.nn.Linear(*size)
+    return model
+
+
+def _deit(name):
+    return timm.create_model(name, img_size=32, embed_dim=24, depth=2, num_heads=2, **N)
+
+
+# our factory at its full size: theirs
+FULL = {
+    **{f"resnet_{d}_cls": (tv, f"resnet{d}") for d in (18, 34, 50, 101, 152)},
+    **{f"wide_resnet_{d}_cls": (tv, f"wide_resnet{d}_2") for d in (50, 101)},
+    **{f"resnext_{n}_cls": (tv, f"resnext{n}") for n in ("50_32x4d", "101_32x8d", "101_64x4d")},
+    **{f"se_resnet_{d}_cls": (timm, f"seresnet{d}") for d in (18, 34, 50, 101, 152)},
+    **{f"vgg_{d}{bn}_cls": (tv, f"vgg{d}{bn}") for d in (11, 13, 16, 19) for bn in ("", "_bn")},
+    **{f"densenet_{d}_cls": (tv, f"densenet{d}") for d in (121, 161, 169, 201)},
+    **{f"{n}_cls": (tv, n) for n in ("alexnet", "googlenet", "inception_v3", "mobilenet_v2")},
+    **{f"{n}_cls": (tv, n) for n in ("mobilenet_v3_small", "mobilenet_v3_large")},
+    **{f"efficientnet_b{i}_cls": (tv, f"efficientnet_b{i}") for i in range(8)},
+    **{f"efficientnet_v2_{s}_cls": (tv, f"efficientnet_v2_{s}") for s in "sml"},
+    **{f"convnext_{s}_cls": (tv, f"convnext_{s}") for s in ("tiny", "small", "base", "large")},
+    **{f"vit_{n}_cls": (tv, f"vit_{n[0]}_{n[-2:]}") for n in ("base_16", "base_32", "large_16", "large_32", "huge_14")},
+    **{f"swin_{n}_cls": (tv, f"swin_{n[0]}") for n in ("tiny", "small", "base")},
+    **{f"deit_{n}_16_cls": (timm, f"deit_{n}_patch16_224") for n in ("tiny", "small", "base", "tiny_distilled")},
+}
+
+
+def full(zoo, name):
+    with torch.device("meta"):
+        if zoo is timm:
+            return timm.create_model(name)
+        return getattr(zoo, name)(**({"init_weights": False} if name in ("googlenet", "inception_v3") else {}))
+
+
+def tensor_of(out):
+    return out if isinstance(out, torch.Tensor) else sum(out[1:], out[0]) if isinstance(out, tuple) else out["out"]
+
+
+def outputs_of(name):
+    torch.manual_seed(0)
+    model, shape = THEIRS[name](), cases.CASES[name][2]
+    cases.fill(torch, model)
+    x = cases.images(torch, shape)
+    with torch.no_grad():
+        model.eval()
+        logits = tensor_of(model(x))
+    model.train().double()
+    trained = tensor_of(model(x.double()))
+    loss = (trained * cases.numbers(torch, "weights", trained.numel()).view(trained.shape)).sum()
+    loss.backward()
+    norm = sum(float((p.grad**2).sum()) for p in model.parameters() if p.grad is not None) ** 0.5
+    return {
+        "keys": cases.digest(model),
+        "count": sum(p.numel() for p in model.parameters()),
+        "logits": [float(f"{v:.7g}") for v in logits.flatten()[:: max(1, logits.numel() // 14)][:14]],
+        "loss": float(f"{loss.item():.9g}"),
+        "norm": float(f"{norm:.9g}"),
+    }
+
+
+def main(path, *names):
+    path = pathlib.Path(path)
+    kept = json.loads(path.read_text()) if path.exists() else {"cases": {}, "full": {}}
+    for name in cases.CASES:
+        if name not in kept["cases"] or name in names:
+            kept["cases"][name] = outputs_of(name)
+    for name, (zoo, theirs) in FULL.items():
+        if name not in kept["full"] or name in names:
+            model = full(zoo, theirs)
+            kept["full"][name] = [sum(p.numel() for p in model.parameters()), cases.digest(model)]
+    parts = [f'"{part}": {{\n' + ",\n".join(f"{json.dumps(n)}: {json.dumps(v)}" for n, v in kept[part].items()) + "\n}" for part in kept]
+    path.write_text("{" + ",\n".join(parts) + "}\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
