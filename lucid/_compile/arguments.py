@@ -34,6 +34,8 @@ def flatten(value, tensors):
         return ("value", kind, value, value.real.hex(), value.imag.hex())
     if guards.is_plain(value):
         return ("value", kind, value)
+    if getattr(kind, "rebuilt_by_fields", False):  # what models return: made again from its fields
+        return ("fields", kind, tuple(flatten(getattr(value, name), tensors) for name in kind.fields))
     return ("object", Held(value))
 
 
@@ -75,6 +77,8 @@ def unflatten(structure, tensors):
             zip(structure[1], [unflatten(s, tensors) for s in structure[2]])
         )
     items = [unflatten(s, tensors) for s in structure[-1]]
+    if kind == "fields":
+        return structure[1](**dict(zip(structure[1].fields, items)))
     if kind == "named" or kind == "sequence":
         return structure[1](*items) if kind == "named" else structure[1](items)
     return tuple(items) if kind == "tuple" else items

@@ -46,6 +46,13 @@ NAMES = {
         MobileNetV3ForImageClassification mobilenet_v2 mobilenet_v2_075 mobilenet_v2_075_cls mobilenet_v2_cls
         mobilenet_v3_large mobilenet_v3_large_cls mobilenet_v3_small mobilenet_v3_small_cls
     """,
+    "vision.classification.mobilenet_timm": """
+        MobileNetV1 MobileNetV1Config MobileNetV1ForImageClassification MobileNetV4 MobileNetV4Config
+        MobileNetV4ForImageClassification mobilenet_v1 mobilenet_v1_025 mobilenet_v1_025_cls mobilenet_v1_050
+        mobilenet_v1_050_cls mobilenet_v1_075 mobilenet_v1_075_cls mobilenet_v1_cls mobilenet_v4_conv_large
+        mobilenet_v4_conv_large_cls mobilenet_v4_conv_medium mobilenet_v4_conv_medium_cls mobilenet_v4_conv_small
+        mobilenet_v4_conv_small_cls
+    """,
     "vision.classification.resnet": """
         ResNeXt ResNeXtConfig ResNeXtForImageClassification ResNet ResNetConfig ResNetForImageClassification SENet
         SENetConfig SENetForImageClassification resnet101 resnet152 resnet18 resnet34 resnet50 resnet_101 resnet_101_cls
@@ -55,6 +62,13 @@ NAMES = {
         resnext_50_32x4d resnext_50_32x4d_cls se_resnet_101 se_resnet_101_cls se_resnet_152 se_resnet_152_cls se_resnet_18
         se_resnet_18_cls se_resnet_34 se_resnet_34_cls se_resnet_50 se_resnet_50_cls wide_resnet101_2 wide_resnet50_2
         wide_resnet_101 wide_resnet_101_cls wide_resnet_50 wide_resnet_50_cls
+    """,
+    "vision.classification.resnet_kin": """
+        CSPNet CSPNetConfig CSPNetForImageClassification ResNeSt ResNeStConfig ResNeStForImageClassification SKNet
+        SKNetConfig SKNetForImageClassification cspresnet_50 cspresnet_50_cls resnest_101 resnest_101_cls resnest_14
+        resnest_14_cls resnest_200 resnest_200_cls resnest_26 resnest_269 resnest_269_cls resnest_26_cls resnest_50
+        resnest_50_cls sk_resnet_101 sk_resnet_101_cls sk_resnet_18 sk_resnet_18_cls sk_resnet_34 sk_resnet_34_cls
+        sk_resnet_50 sk_resnet_50_cls sk_resnext_50_32x4d sk_resnext_50_32x4d_cls
     """,
     "vision.classification.swin": """
         SwinConfig SwinTransformer SwinTransformerForImageClassification swin_b swin_base swin_base_cls swin_large

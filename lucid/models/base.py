@@ -1,8 +1,9 @@
 """The base of all published models: a config that is data, and a module that is made from it and read from folders.
 
-A config is a frozen dataclass. Its own field names are the same for all families of a kind; files of the Hub use older ones in
-places (`n_embd`), which a config lists in `aliases`. A field of such a file that would change what is computed, and that the
-family does not implement, is listed in `only` with the one value that is understood: another value is an error, never ignored.
+A config is a frozen dataclass. Its own field names are the same for all families of a kind; files of the Hub use older ones
+in places (`n_embd`), which a config lists in `aliases`. A field of such a file that would change what is computed, and that
+the family does not implement, is listed in `only` with the one value that is understood: another value is an error, never
+ignored.
 """
 
 import dataclasses

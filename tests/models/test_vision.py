@@ -99,7 +99,10 @@ def test_another_head_and_another_stem():
     weights = models.resnet_18_cls(**small).state_dict()
     with pytest.warns(UserWarning, match="conv1.weight, fc.bias, fc.weight"):
         model = models.resnet_18_cls(weights=weights, num_classes=3, in_channels=1, **small)
-    assert model.fresh_keys == ["conv1.weight", "fc.bias", "fc.weight"] and model(lucid.randn(2, 1, 32, 32)).logits.shape == (2, 3)
+    assert model.fresh_keys == ["conv1.weight", "fc.bias", "fc.weight"] and model(lucid.randn(2, 1, 32, 32)).logits.shape == (
+        2,
+        3,
+    )
     with pytest.raises(models.WeightsError, match="look like timm's vision transformers"):
         models.resnet_18_cls(weights=models.deit_tiny_16_cls(depth=1).state_dict(), **small)
 

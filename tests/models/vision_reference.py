@@ -1,6 +1,8 @@
-"""What the published zoos compute for the cases: `python vision_reference.py vision.json` keeps small numbers for the tests.
+"""What the published zoos compute for the cases: `python vision_reference.py vision.json` keeps small numbers for the
+tests.
 
-Needs torch, torchvision, timm, transformers and diffusers. `NAME ...` as further arguments makes these anew and keeps the rest.
+Needs torch, torchvision, timm, transformers and diffusers. `NAME ...` as further arguments makes these anew and keeps the
+rest.
 """
 
 import json
@@ -21,6 +23,13 @@ THEIRS = {
     "resnext": lambda: tv.ResNet(tv.resnet.Bottleneck, [1, 1, 1, 1], groups=32, width_per_group=4, **N),
     "wide resnet": lambda: tv.ResNet(tv.resnet.Bottleneck, [1, 1, 1, 1], width_per_group=128, **N),
     "se resnet": lambda: timm.create_model("seresnet18", layers=[1, 2, 1, 1], **N),
+    "sk resnet": lambda: timm.create_model("skresnet18", layers=[1, 1, 1, 1], **N),
+    "sk resnext": lambda: timm.create_model("skresnext50_32x4d", layers=[1, 1, 1, 1], **N),
+    "resnest": lambda: timm.create_model("resnest14d", **N),
+    "cspresnet": lambda: timm.create_model("cspresnet50", **N),
+    "mobilenet v1": lambda: timm.create_model("mobilenetv1_100", **N),
+    "mobilenet v4": lambda: timm.create_model("mobilenetv4_conv_small", **N),
+    "mobilenet v4 medium": lambda: timm.create_model("mobilenetv4_conv_medium", **N),
     "alexnet": lambda: _narrow(tv.alexnet(**NO_DROP), 1, 4, 6),
     "vgg": lambda: _narrow(tv.vgg11_bn(**NO_DROP), 0, 3, 6),
     "densenet": lambda: tv.DenseNet(8, (2, 3, 2), 64, **N),
@@ -66,7 +75,15 @@ FULL = {
     **{f"convnext_{s}_cls": (tv, f"convnext_{s}") for s in ("tiny", "small", "base", "large")},
     **{f"vit_{n}_cls": (tv, f"vit_{n[0]}_{n[-2:]}") for n in ("base_16", "base_32", "large_16", "large_32", "huge_14")},
     **{f"swin_{n}_cls": (tv, f"swin_{n[0]}") for n in ("tiny", "small", "base")},
-    **{f"deit_{n}_16_cls": (timm, f"deit_{n}_patch16_224") for n in ("tiny", "small", "base", "tiny_distilled")},
+    **{
+        f"sk_{n}_cls": (timm, f"sk{n.replace('_', '', 1)}") for n in ("resnet_18", "resnet_34", "resnet_50", "resnext_50_32x4d")
+    },
+    **{f"resnest_{n[:-1]}_cls": (timm, f"resnest{n}") for n in ("14d", "26d", "50d", "101e", "200e", "269e")},
+    "cspresnet_50_cls": (timm, "cspresnet50"),
+    "mobilenet_v1_cls": (timm, "mobilenetv1_100"),
+    **{f"mobilenet_v4_conv_{s}_cls": (timm, f"mobilenetv4_conv_{s}") for s in ("small", "medium", "large")},
+    "deit_tiny_distilled_16_cls": (timm, "deit_tiny_distilled_patch16_224"),
+    **{f"deit_{n}_16_cls": (timm, f"deit_{n}_patch16_224") for n in ("tiny", "small", "base")},
 }
 
 
@@ -113,7 +130,10 @@ def main(path, *names):
         if name not in kept["full"] or name in names:
             model = full(zoo, theirs)
             kept["full"][name] = [sum(p.numel() for p in model.parameters()), cases.digest(model)]
-    parts = [f'"{part}": {{\n' + ",\n".join(f"{json.dumps(n)}: {json.dumps(v)}" for n, v in kept[part].items()) + "\n}" for part in kept]
+    parts = [
+        f'"{part}": {{\n' + ",\n".join(f"{json.dumps(n)}: {json.dumps(v)}" for n, v in kept[part].items()) + "\n}"
+        for part in kept
+    ]
     path.write_text("{" + ",\n".join(parts) + "}\n")
 
 

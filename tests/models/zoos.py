@@ -1,7 +1,8 @@
 """The published zoos as references: torchvision (also where its compiled ops do not load), timm, transformers, diffusers.
 
-torchvision's model files are Python; of its compiled ops the detectors alone need two. Where the wheel does not fit the PyTorch
-beside it, the ops are declared here, and non-maximum suppression is written out; RoI align has a form in Python there.
+torchvision's model files are Python; of its compiled ops the detectors alone need two. Where the wheel does not fit the
+PyTorch beside it, the ops are declared here, and non-maximum suppression is written out; RoI align has a form in Python
+there.
 """
 
 import torch

@@ -1,9 +1,9 @@
 """What networks of images share: one body, and three forms of it.
 
-A family writes one class with three steps: `trunk` (an image to a map of features, or to tokens), `pooled` (features to one vector
-per image) and `scores` (the vector to logits). `forms` makes the classes people call from it: the network without a head, the
-classifier that returns an object with `.logits`, and the classifier that returns the plain tensor, as torchvision's does. All have
-the same keys; the layers of the head are there if `classifies` says so.
+A family writes one class with three steps: `trunk` (an image to a map of features, or to tokens), `pooled` (features to one
+vector per image) and `scores` (the vector to logits). `forms` makes the classes people call from it: the network without a
+head, the classifier that returns an object with `.logits`, and the classifier that returns the plain tensor, as
+torchvision's does. All have the same keys; the layers of the head are there if `classifies` says so.
 """
 
 import dataclasses

@@ -145,9 +145,7 @@ _SIZES = {
 }
 _SIZES.update(
     {
-        f"efficientnet_v2_{size}": dict(
-            stages=_SECOND[size], dropout=p, last_channel=1280, norm_eps=0.001
-        )
+        f"efficientnet_v2_{size}": dict(stages=_SECOND[size], dropout=p, last_channel=1280, norm_eps=0.001)
         for size, p in (("s", 0.2), ("m", 0.3), ("l", 0.4))
     }
 )

@@ -1,7 +1,7 @@
 """GoogLeNet (Szegedy et al., 2014, with normalisation) and Inception v3 (2015), with torchvision's keys.
 
-A block is a table: branch name, then the convolutions of it as (name, outputs, kernel, stride, padding). While training both give
-the logits of their auxiliary heads as well: `aux_logits` in the output, a named tuple from the plain form.
+A block is a table: branch name, then the convolutions of it as (name, outputs, kernel, stride, padding). While training
+both give the logits of their auxiliary heads as well: `aux_logits` in the output, a named tuple from the plain form.
 """
 
 import collections

@@ -185,7 +185,9 @@ class MobileNetV3(ImageModel):
         super().__init__(config)
         self.features, width = v3_features(config)
         if self.classifies:
-            last = divisible((1280 if config.variant == "large" else 1024) // (2 if config.reduced_tail else 1) * config.width_mult)
+            last = divisible(
+                (1280 if config.variant == "large" else 1024) // (2 if config.reduced_tail else 1) * config.width_mult
+            )
             head = nn.Linear(width, last), nn.Hardswish(), nn.Dropout(config.dropout), nn.Linear(last, config.num_classes)
             self.classifier = nn.Sequential(*head)
         start_convolutions(self)

@@ -325,10 +325,7 @@ _NEXT = ("50_32x4d", 50, 4), ("101_32x4d", 101, 4), ("101_32x8d", 101, 8), ("101
 globals().update(
     image_family(
         ResNeXt,
-        {
-            f"resnext_{n}": dict(layers=_DEEP[d], cardinality=64 if "64x" in n else 32, width_per_group=w)
-            for n, d, w in _NEXT
-        },
+        {f"resnext_{n}": dict(layers=_DEEP[d], cardinality=64 if "64x" in n else 32, width_per_group=w) for n, d, w in _NEXT},
         {f"resnext{n}": f"resnext_{n}" for n in ("50_32x4d", "101_32x8d", "101_64x4d")},
     )
 )

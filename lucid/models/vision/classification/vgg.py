@@ -1,5 +1,6 @@
-"""Chains of convolutions and three fully connected layers: AlexNet (Krizhevsky, 2012; the one-column form of 2014), ZFNet (Zeiler
-and Fergus, 2013) and VGG (Simonyan and Zisserman, 2014). AlexNet and VGG have torchvision's keys, ZFNet its own in the same form.
+"""Chains of convolutions and three fully connected layers: AlexNet (Krizhevsky, 2012; the one-column form of 2014), ZFNet
+(Zeiler and Fergus, 2013) and VGG (Simonyan and Zisserman, 2014). AlexNet and VGG have torchvision's keys, ZFNet its own
+in the same form.
 """
 
 import dataclasses

@@ -1,11 +1,10 @@
-"""Vision transformers in two spellings: ViT (Dosovitskiy et al., 2020) with torchvision's keys, DeiT (Touvron et al., 2020) with
-timm's. Both cut an image into patches, put a token for the class in front and add learned positions.
+"""Vision transformers in two spellings: ViT (Dosovitskiy et al., 2020) with torchvision's keys, DeiT (Touvron et al., 2020)
+with timm's. Both cut an image into patches, put a token for the class in front and add learned positions.
 """
 
 import dataclasses
 
 from .... import _C, nn
-from ....nn import functional as F
 from ..base import ImageConfig, ImageModel, image_family
 from ..blocks import MLP, Attention, DropPath, drop_rates, start_narrow
 
