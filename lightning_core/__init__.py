@@ -14,6 +14,11 @@ and "cuda" are computed on the CPU, with the same results, and the trace says so
 _HOMES = {
     "_policies": "MatMulIoPolicy MatrixElementwiseIoPolicy VectorAddIoPolicy AttentionIoPolicy "
     "matmul_with_policy matmul_np_with_policy matmul_np_into_with_policy attention_forward_with_policy",
+    "_sessions": "MatMulMetalResidentSession MatrixElemwiseMetalResidentSession VectorAddMetalResidentSession "
+    "Conv2dMetalResidentSession AttentionSession matmul2d_resident_session attention2d_session "
+    "clear_attention2d_session_cache conv2d_nchw_metal_resident",
+    "_graph": "GraphIR graph_validation_passes graph_registry_size graph_registry_schemas graph_registry_schema",
+    "_pipeline": "lightning_conv_attention_torchstrong_nchw_ab_report clear_integrated_attention_session_cache",
     "_timeline": "runtime_trace_timeline",
     "_tuning": "matmul_reset_tuning",
     "_unsupported": "coreml_inference_benchmark mpsgraph_vector_add_benchmark mpsgraph_train_step_benchmark",
@@ -23,7 +28,8 @@ _MODULES = ("api",)
 _COMPILED = (
     "matmul2d matmul2d_into matmul matmul_np matmul_np_into vector_add matrix_sub attention2d attention2d_into "
     "attention_forward lightning_attention lightning_attention_into conv2d_nchw conv2d_nchw_into lightning_conv_relu_nchw "
-    "lightning_conv_relu_nchw_into metal_available cuda_available backend_name memory_model_name runtime_backend_capabilities "
+    "lightning_conv_relu_nchw_into lightning_conv_attention_torchstrong_nchw lightning_conv_attention_torchstrong_nchw_into "
+    "metal_available cuda_available backend_name memory_model_name runtime_backend_capabilities "
     "runtime_active_backend_capabilities runtime_backend_interfaces runtime_active_backend_interfaces runtime_sync_policy_set "
     "runtime_sync_policy_get runtime_sync_apply runtime_sync_apply_default runtime_trace_enable runtime_trace_enabled "
     "runtime_trace_clear runtime_trace_capacity runtime_trace_events"

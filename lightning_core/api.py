@@ -11,6 +11,10 @@ _NAMES = {
     "conv_relu_nchw_into": "lightning_conv_relu_nchw_into",
     "attention": "lightning_attention",
     "attention_into": "lightning_attention_into",
+    "conv_attention_torchstrong_nchw": "lightning_conv_attention_torchstrong_nchw",
+    "conv_attention_torchstrong_nchw_into": "lightning_conv_attention_torchstrong_nchw_into",
+    "conv_attention_torchstrong_nchw_ab_report": "lightning_conv_attention_torchstrong_nchw_ab_report",
+    "clear_attention_session_cache": "clear_integrated_attention_session_cache",
 }
 __all__ = sorted(_NAMES)
 

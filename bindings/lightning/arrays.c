@@ -138,11 +138,6 @@ void lightning_end(lightning_array *arrays, int n)
     }
 }
 
-bool lightning_overlap(const lightning_array *out, const lightning_array *in)
-{
-    return out->data < in->data + in->size && in->data < out->data + out->size;
-}
-
 PyObject *lightning_new(int nd, const Py_ssize_t *dims, float **data)
 {
     if (new_array) {
@@ -158,4 +153,29 @@ PyObject *lightning_new(int nd, const Py_ssize_t *dims, float **data)
     if (array && from_buffer(array, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE, &made) < 0) Py_CLEAR(array);
     if (array) *data = made.data, PyBuffer_Release(&made.view); /* the memory of an array does not move */
     return array;
+}
+
+/* ---- results ---- */
+int lightning_target_new(lightning_target *t, int nd, const Py_ssize_t *dims)
+{
+    t->to = NULL;
+    return (t->array = lightning_new(nd, dims, &t->data)) ? 0 : -1;
+}
+int lightning_target_over(lightning_target *t, const lightning_array *out, const lightning_array *in, int n)
+{
+    bool overlaps = false;
+    t->array = NULL, t->to = NULL, t->data = out->data, t->bytes = (size_t)out->size * sizeof(float);
+    for (int i = 0; i < n; i++) overlaps |= out->data < in[i].data + in[i].size && in[i].data < out->data + out->size;
+    if (!overlaps) return 0;
+    t->to = out->data, t->data = lc_alloc(t->bytes);
+    return t->data ? 0 : py_raise_int();
+}
+PyObject *lightning_target_end(lightning_target *t, int rc)
+{
+    if (t->to) {
+        if (!rc) memcpy(t->to, t->data, t->bytes);
+        lc_free(t->data, t->bytes);
+    }
+    if (rc < 0) return Py_XDECREF(t->array), NULL;
+    return t->array ? t->array : Py_NewRef(Py_None);
 }

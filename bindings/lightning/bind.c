@@ -78,3 +78,20 @@ int lightning_device(PyObject *o, lcDeviceKind preset, lcDeviceKind *device)
 }
 
 PyObject *lightning_fail(lcError_t status) { return PyErr_SetString(PyExc_RuntimeError, lcGetErrorString(status)), NULL; }
+
+PyObject *lightning_wrong(const char *function, const char *what)
+{
+    return PyErr_Format(PyExc_ValueError, "%s: %s", function, what), NULL;
+}
+int lightning_read_all(PyObject *const *objects, lightning_array *arrays, int n)
+{
+    memset(arrays, 0, (size_t)n * sizeof *arrays);
+    for (int i = 0; i < n; i++)
+        if (lightning_read(objects[i], &arrays[i]) < 0) return -1;
+    return 0;
+}
+bool lightning_has_size(const lightning_array *a, int64_t rows, int64_t columns)
+{
+    int64_t n;
+    return !__builtin_mul_overflow(rows, columns, &n) && a->size == n;
+}

@@ -24,7 +24,16 @@ int       lightning_read(PyObject *o, lightning_array *a);  /* any array-like, c
 int       lightning_write(PyObject *o, lightning_array *a); /* the caller's memory, never a copy; -1 raised */
 void      lightning_end(lightning_array *arrays, int n);    /* after read or write, also if they failed */
 PyObject *lightning_new(int nd, const Py_ssize_t *dims, float **data);
-bool      lightning_overlap(const lightning_array *out, const lightning_array *in);
+
+/* Where a result goes: a new array, the caller's, or memory beside it because the caller's overlaps an operand. */
+typedef struct {
+    PyObject *array;     /* a new one */
+    float    *data, *to; /* to: where a result beside it belongs */
+    size_t    bytes;
+} lightning_target;
+int       lightning_target_new(lightning_target *t, int nd, const Py_ssize_t *dims);
+int       lightning_target_over(lightning_target *t, const lightning_array *out, const lightning_array *in, int n);
+PyObject *lightning_target_end(lightning_target *t, int rc); /* the new array, or None; NULL if rc is negative */
 
 /* --- bind.c: arguments -------------------------------------------------------------------------------------------------- */
 enum { LIGHTNING_PARAMS = 16 };
@@ -45,6 +54,10 @@ int lightning_size(PyObject *o, const char *name, int64_t *value);              
 int lightning_size_or(PyObject *o, const char *name, int64_t preset, int64_t *value); /* preset if o is NULL */
 int lightning_flag(PyObject *o, const char *name, bool preset, bool *value);
 int lightning_device(PyObject *o, lcDeviceKind preset, lcDeviceKind *device);
+
+PyObject *lightning_wrong(const char *function, const char *what); /* ValueError; NULL */
+int       lightning_read_all(PyObject *const *objects, lightning_array *arrays, int n);
+bool      lightning_has_size(const lightning_array *a, int64_t rows, int64_t columns);
 
 /* A failed operation: RuntimeError with the name of a status. NULL. */
 PyObject *lightning_fail(lcError_t status);
@@ -87,6 +100,8 @@ static inline void lightning_note(lightning_op op, lcDeviceKind requested, int64
 int lightning_matmul_way(lcDeviceKind device, int64_t m, int64_t k, int64_t n, lightning_way *way);
 int lightning_attention_way(lcDeviceKind device, int64_t seq, int64_t dim, bool causal, lightning_way *way);
 
-extern PyMethodDef lightning_oneshot_functions[], lightning_choice_functions[], lightning_runtime_functions[];
+int                lightning_add_sessions(PyObject *module);
+extern PyMethodDef lightning_oneshot_functions[], lightning_conv_functions[], lightning_choice_functions[],
+    lightning_runtime_functions[];
 
 #define LIGHTNING_FAST(f) (PyCFunction)(void (*)(void))(f), METH_FASTCALL | METH_KEYWORDS

@@ -2,52 +2,6 @@
  * value"), and computes into a new array or into out. */
 #include "lightning.h"
 
-static PyObject *wrong(const char *function, const char *what)
-{
-    return PyErr_Format(PyExc_ValueError, "%s: %s", function, what), NULL;
-}
-static int read_all(PyObject *const *objects, lightning_array *arrays, int n)
-{
-    memset(arrays, 0, (size_t)n * sizeof *arrays);
-    for (int i = 0; i < n; i++)
-        if (lightning_read(objects[i], &arrays[i]) < 0) return -1;
-    return 0;
-}
-static bool has_size(const lightning_array *a, int64_t rows, int64_t columns)
-{
-    int64_t n;
-    return !__builtin_mul_overflow(rows, columns, &n) && a->size == n;
-}
-
-/* Where a result goes: a new array, the caller's, or memory beside it because the caller's overlaps an operand. */
-typedef struct {
-    PyObject *array;     /* a new one */
-    float    *data, *to; /* to: where a result beside it belongs */
-    size_t    bytes;
-} target;
-static int new_target(target *t, int nd, const Py_ssize_t *dims)
-{
-    t->to = NULL;
-    return (t->array = lightning_new(nd, dims, &t->data)) ? 0 : -1;
-}
-static int given_target(target *t, const lightning_array *out, const lightning_array *in, int n)
-{
-    t->array = NULL, t->to = NULL, t->data = out->data, t->bytes = (size_t)out->size * sizeof(float);
-    bool overlaps = false;
-    for (int i = 0; i < n; i++) overlaps |= lightning_overlap(out, &in[i]);
-    if (!overlaps) return 0;
-    t->to = out->data, t->data = lc_alloc(t->bytes);
-    return t->data ? 0 : py_raise_int();
-}
-static PyObject *finished(target *t, int rc)
-{
-    if (t->to) {
-        if (!rc) memcpy(t->to, t->data, t->bytes);
-        lc_free(t->data, t->bytes);
-    }
-    if (rc < 0) return Py_XDECREF(t->array), NULL;
-    return t->array ? t->array : Py_NewRef(Py_None);
-}
 static PyObject *as_list_like(PyObject *given, PyObject *result) /* lists in, a list out */
 {
     if (!result || !PyList_Check(given)) return result;
@@ -73,7 +27,8 @@ static bool empty_product(int64_t m, int64_t k, int64_t n)
 static bool are_matrices(const char *function, const lightning_array *a)
 {
     if (a[0].nd == 2 && a[1].nd == 2 && a[0].dims[1] == a[1].dims[0]) return true;
-    return wrong(function, a[0].nd == 2 && a[1].nd == 2 ? "the columns of a are not the rows of b" : "a and b must be 2-D"),
+    return lightning_wrong(function,
+                           a[0].nd == 2 && a[1].nd == 2 ? "the columns of a are not the rows of b" : "a and b must be 2-D"),
            false;
 }
 
@@ -86,11 +41,11 @@ static PyObject *matmul2d(UNUSED PyObject *m, PyObject *const *args, Py_ssize_t 
     if (lightning_bind(&matmul2d_signature, args, n, names, slot) < 0 ||
         lightning_device(slot[2], LC_DEVICE_METAL, &device) < 0)
         return NULL;
-    if (read_all(slot, a, 2) == 0 && are_matrices("matmul2d", a)) {
+    if (lightning_read_all(slot, a, 2) == 0 && are_matrices("matmul2d", a)) {
         const Py_ssize_t dims[] = { a[0].dims[0], a[1].dims[1] };
-        target           t;
-        if (!empty_product(dims[0], a[0].dims[1], dims[1]) && new_target(&t, 2, dims) == 0)
-            result = finished(&t, multiply(device, &a[0], &a[1], t.data, dims[0], a[0].dims[1], dims[1]));
+        lightning_target t;
+        if (!empty_product(dims[0], a[0].dims[1], dims[1]) && lightning_target_new(&t, 2, dims) == 0)
+            result = lightning_target_end(&t, multiply(device, &a[0], &a[1], t.data, dims[0], a[0].dims[1], dims[1]));
     }
     return lightning_end(a, 2), result;
 }
@@ -105,14 +60,14 @@ static PyObject *matmul2d_into(UNUSED PyObject *m, PyObject *const *args, Py_ssi
         lightning_device(slot[3], LC_DEVICE_METAL, &device) < 0)
         return NULL;
     a[2].owner = NULL, a[2].from_buffer = false;
-    if (read_all(slot, a, 2) == 0 && are_matrices("matmul2d_into", a) && lightning_write(slot[2], &a[2]) == 0) {
+    if (lightning_read_all(slot, a, 2) == 0 && are_matrices("matmul2d_into", a) && lightning_write(slot[2], &a[2]) == 0) {
         int64_t rows = a[0].dims[0], depth = a[0].dims[1], columns = a[1].dims[1];
         bool    fits =
             a[2].nd == 2 ? a[2].dims[0] == rows && a[2].dims[1] == columns : a[2].nd == 1 && a[2].size == rows * columns;
-        target t;
-        if (!fits) wrong("matmul2d_into", "out must be (m, n) or flat (m * n,)");
-        else if (!empty_product(rows, depth, columns) && given_target(&t, &a[2], a, 2) == 0)
-            result = finished(&t, multiply(device, &a[0], &a[1], t.data, rows, depth, columns));
+        lightning_target t;
+        if (!fits) lightning_wrong("matmul2d_into", "out must be (m, n) or flat (m * n,)");
+        else if (!empty_product(rows, depth, columns) && lightning_target_over(&t, &a[2], a, 2) == 0)
+            result = lightning_target_end(&t, multiply(device, &a[0], &a[1], t.data, rows, depth, columns));
     }
     return lightning_end(a, 3), result;
 }
@@ -128,14 +83,15 @@ static PyObject *sized_product(const char *function, PyObject *const *arrays, bo
         lightning_size(sizes[2], "n", &n) < 0 || lightning_device(sizes[3], LC_DEVICE_METAL, &device) < 0)
         return NULL;
     a[2].owner = NULL, a[2].from_buffer = false;
-    if (read_all(arrays, a, 2) == 0 && (!into || lightning_write(arrays[2], &a[2]) == 0)) {
-        Py_ssize_t flat[] = { 0 };
-        target     t;
-        if (!has_size(&a[0], m, k) || !has_size(&a[1], k, n) || __builtin_mul_overflow(m, n, &flat[0]))
-            wrong(function, "a must have m * k elements and b k * n");
-        else if (into && a[2].size != flat[0]) wrong(function, "out must have m * n elements");
-        else if (!empty_product(m, k, n) && (into ? given_target(&t, &a[2], a, 2) : new_target(&t, 1, flat)) == 0)
-            result = finished(&t, multiply(device, &a[0], &a[1], t.data, m, k, n));
+    if (lightning_read_all(arrays, a, 2) == 0 && (!into || lightning_write(arrays[2], &a[2]) == 0)) {
+        Py_ssize_t       flat[] = { 0 };
+        lightning_target t;
+        if (!lightning_has_size(&a[0], m, k) || !lightning_has_size(&a[1], k, n) || __builtin_mul_overflow(m, n, &flat[0]))
+            lightning_wrong(function, "a must have m * k elements and b k * n");
+        else if (into && a[2].size != flat[0]) lightning_wrong(function, "out must have m * n elements");
+        else if (!empty_product(m, k, n) &&
+                 (into ? lightning_target_over(&t, &a[2], a, 2) : lightning_target_new(&t, 1, flat)) == 0)
+            result = lightning_target_end(&t, multiply(device, &a[0], &a[1], t.data, m, k, n));
     }
     return lightning_end(a, into ? 3 : 2), result;
 }
@@ -168,14 +124,15 @@ static PyObject *combine(const char *function, lightning_pointwise what, lcDevic
     static const lightning_op ops[] = { LIGHTNING_OP_ADD, LIGHTNING_OP_SUB, LIGHTNING_OP_DIV };
     PyObject                 *result = NULL;
     lightning_array           a[2];
-    if (read_all(slot, a, 2) == 0) {
+    if (lightning_read_all(slot, a, 2) == 0) {
         const Py_ssize_t flat[] = { a[0].size };
-        target           t;
-        if (a[0].size != a[1].size || (size >= 0 && a[0].size != size)) wrong(function, "the sizes of a and b do not fit");
+        lightning_target t;
+        if (a[0].size != a[1].size || (size >= 0 && a[0].size != size))
+            lightning_wrong(function, "the sizes of a and b do not fit");
         else if (!a[0].size) lightning_fail(LC_INVALID_VALUE);
-        else if (new_target(&t, 1, flat) == 0) {
+        else if (lightning_target_new(&t, 1, flat) == 0) {
             lightning_note(ops[what], device, a[0].size);
-            result = finished(&t, lightning_combine(what, a[0].data, a[1].data, t.data, a[0].size));
+            result = lightning_target_end(&t, lightning_combine(what, a[0].data, a[1].data, t.data, a[0].size));
         }
     }
     return lightning_end(a, 2), as_list_like(slot[0], result);
@@ -199,7 +156,7 @@ static PyObject *matrix_sub(UNUSED PyObject *m, PyObject *const *args, Py_ssize_
     if (lightning_bind(&matrix_sub_signature, args, n, names, slot) < 0 || lightning_size(slot[2], "rows", &rows) < 0 ||
         lightning_size(slot[3], "cols", &columns) < 0 || lightning_device(slot[4], LC_DEVICE_METAL, &device) < 0)
         return NULL;
-    if (__builtin_mul_overflow(rows, columns, &size)) return wrong("matrix_sub", "rows * cols is too large");
+    if (__builtin_mul_overflow(rows, columns, &size)) return lightning_wrong("matrix_sub", "rows * cols is too large");
     return combine("matrix_sub", LIGHTNING_SUB, device, slot, size);
 }
 
@@ -226,15 +183,15 @@ static PyObject *attention_of_matrices(const char *function, PyObject *const *sl
     if (lightning_flag(flag, "causal", false, &causal) < 0 || lightning_device(where, LC_DEVICE_METAL, &device) < 0)
         return NULL;
     a[3].owner = NULL, a[3].from_buffer = false;
-    if (read_all(slot, a, 3) == 0 && (!out || lightning_write(out, &a[3]) == 0)) {
-        bool   same = true;
-        target t;
+    if (lightning_read_all(slot, a, 3) == 0 && (!out || lightning_write(out, &a[3]) == 0)) {
+        bool             same = true;
+        lightning_target t;
         for (int i = 0; i < 3 + (out != NULL); i++)
             same = same && a[i].nd == 2 && a[i].dims[0] == a[0].dims[0] && a[i].dims[1] == a[0].dims[1];
-        if (!same) wrong(function, out ? "q, k, v and out must be (seq, dim)" : "q, k and v must be (seq, dim)");
+        if (!same) lightning_wrong(function, out ? "q, k, v and out must be (seq, dim)" : "q, k and v must be (seq, dim)");
         else if (!no_attention(a[0].dims[0], a[0].dims[1]) &&
-                 (out ? given_target(&t, &a[3], a, 3) : new_target(&t, 2, a[0].dims)) == 0)
-            result = finished(&t, attend(device, a, t.data, a[0].dims[0], a[0].dims[1], causal));
+                 (out ? lightning_target_over(&t, &a[3], a, 3) : lightning_target_new(&t, 2, a[0].dims)) == 0)
+            result = lightning_target_end(&t, attend(device, a, t.data, a[0].dims[0], a[0].dims[1], causal));
     }
     return lightning_end(a, out ? 4 : 3), result;
 }
@@ -264,13 +221,14 @@ static PyObject *sized_attention(const char *function, PyObject *const *slot, Py
         lightning_flag(rest[2], "causal", false, &causal) < 0 || lightning_device(rest[3], LC_DEVICE_METAL, &device) < 0)
         return NULL;
     a[3].owner = NULL, a[3].from_buffer = false;
-    if (read_all(slot, a, 3) == 0 && (!out || lightning_write(out, &a[3]) == 0)) {
-        target           t;
+    if (lightning_read_all(slot, a, 3) == 0 && (!out || lightning_write(out, &a[3]) == 0)) {
+        lightning_target t;
         const Py_ssize_t flat[] = { a[0].size };
-        for (int i = 0; i < 3 + (out != NULL); i++) fits = fits && has_size(&a[i], seq, dim);
-        if (!fits) wrong(function, "every array must have seq_len * head_dim elements");
-        else if (!no_attention(seq, dim) && (out ? given_target(&t, &a[3], a, 3) : new_target(&t, 1, flat)) == 0)
-            result = finished(&t, attend(device, a, t.data, seq, dim, causal));
+        for (int i = 0; i < 3 + (out != NULL); i++) fits = fits && lightning_has_size(&a[i], seq, dim);
+        if (!fits) lightning_wrong(function, "every array must have seq_len * head_dim elements");
+        else if (!no_attention(seq, dim) &&
+                 (out ? lightning_target_over(&t, &a[3], a, 3) : lightning_target_new(&t, 1, flat)) == 0)
+            result = lightning_target_end(&t, attend(device, a, t.data, seq, dim, causal));
     }
     return lightning_end(a, out ? 4 : 3), result;
 }
@@ -296,78 +254,21 @@ static PyObject *lightning_attention_into(UNUSED PyObject *m, PyObject *const *a
     return sized_attention("attention_into", slot, slot[3], slot + 4);
 }
 
-/* ---- convolution ---- */
-static int read_window(PyObject *const *slot, lightning_conv_shape *s)
+/* ---- for Python: a result into the caller's memory ---- */
+static PyObject *copy_into(UNUSED PyObject *m, PyObject *args)
 {
-    if (lightning_size_or(slot[0], "stride_h", 1, &s->stride_h) < 0 ||
-        lightning_size_or(slot[1], "stride_w", 1, &s->stride_w) < 0 || lightning_size_or(slot[2], "pad_h", 0, &s->pad_h) < 0 ||
-        lightning_size_or(slot[3], "pad_w", 0, &s->pad_w) < 0)
-        return -1;
-    enum { MOST = 1 << 30 };
-    if (s->stride_h < 1 || s->stride_w < 1) return wrong("conv2d_nchw", "strides must be positive"), -1;
-    if (s->stride_h > MOST || s->stride_w > MOST || s->pad_h > MOST || s->pad_w > MOST)
-        return wrong("conv2d_nchw", "strides and padding must be less than 2 ** 30"), -1;
-    return 0;
-}
-/* The shapes of a convolution, checked against each other; arrays: x, w, and bias if there is one. */
-static int conv_shape(const lightning_array *x, const lightning_array *w, const lightning_array *bias, lightning_conv_shape *s)
-{
-    if (x->nd != 4 || w->nd != 4) return wrong("conv2d_nchw", "x must be (N, C, H, W) and w (O, C, KH, KW)"), -1;
-    s->n = x->dims[0], s->c = x->dims[1], s->h = x->dims[2], s->w = x->dims[3];
-    s->o = w->dims[0], s->kh = w->dims[2], s->kw = w->dims[3];
-    if (w->dims[1] != s->c) return wrong("conv2d_nchw", "x and w have different numbers of channels"), -1;
-    if (bias && bias->size != s->o) return wrong("conv2d_nchw", "bias must have one element per output channel"), -1;
-    if (!x->size || !w->size) return lightning_fail(LC_INVALID_VALUE), -1;
-    int64_t high = s->h + 2 * s->pad_h - s->kh, wide = s->w + 2 * s->pad_w - s->kw;
-    if (high < 0 || wide < 0) return wrong("conv2d_nchw", "the kernel is larger than the padded image"), -1;
-    return s->oh = high / s->stride_h + 1, s->ow = wide / s->stride_w + 1, 0;
-}
-static PyObject *convolve(PyObject *const *objects, PyObject *out, PyObject *const *rest, bool relu)
-{
-    PyObject            *result = NULL;
-    lcDeviceKind         device;
-    lightning_conv_shape s = { .relu = relu };
-    lightning_array      a[4];
-    bool                 has_bias = objects[2] && objects[2] != Py_None;
-    int                  n_in = 2 + has_bias, n = n_in + (out != NULL);
-    if (read_window(rest, &s) < 0 || lightning_device(rest[4], LC_DEVICE_METAL, &device) < 0) return NULL;
-    a[n - 1].owner = NULL, a[n - 1].from_buffer = false;
-    if (read_all(objects, a, n_in) == 0 && conv_shape(&a[0], &a[1], has_bias ? &a[2] : NULL, &s) == 0 &&
-        (!out || lightning_write(out, &a[n_in]) == 0)) {
-        const Py_ssize_t dims[] = { s.n, s.o, s.oh, s.ow };
-        bool             fits = true;
-        target           t;
-        for (int d = 0; out && d < 4; d++) fits = fits && a[n_in].nd == 4 && a[n_in].dims[d] == dims[d];
-        if (!fits) wrong("conv2d_nchw", "out must be (N, O, OH, OW)");
-        else if ((out ? given_target(&t, &a[n_in], a, n_in) : new_target(&t, 4, dims)) == 0) {
-            lightning_note(LIGHTNING_OP_CONV, device, s.n * s.o * s.oh * s.ow * s.c * s.kh * s.kw);
-            result = finished(&t, lightning_conv(a[0].data, a[1].data, has_bias ? a[2].data : NULL, t.data, &s));
-        }
+    PyObject       *from, *to, *result = NULL;
+    lightning_array a[2] = { { 0 } };
+    if (!PyArg_ParseTuple(args, "OO:_copy_into", &from, &to) || lightning_start() < 0) return NULL;
+    if (lightning_read(from, &a[0]) == 0 && lightning_write(to, &a[1]) == 0) {
+        if (a[0].size != a[1].size) lightning_wrong("out", "another number of elements");
+        else memmove(a[1].data, a[0].data, (size_t)a[0].size * sizeof(float)), result = Py_NewRef(Py_None);
     }
-    return lightning_end(a, n), result;
+    return lightning_end(a, 2), result;
 }
-#define CONV(function, relu)                                                                                                   \
-    LIGHTNING_SIGNATURE(function, 2, "x", "w", "bias", "stride_h", "stride_w", "pad_h", "pad_w", "device");                    \
-    static PyObject *function(UNUSED PyObject *m, PyObject *const *args, Py_ssize_t n, PyObject *names)                        \
-    {                                                                                                                          \
-        PyObject *slot[8];                                                                                                     \
-        return lightning_bind(&function##_signature, args, n, names, slot) < 0 ? NULL : convolve(slot, NULL, slot + 3, relu);  \
-    }
-#define CONV_INTO(function, relu)                                                                                              \
-    LIGHTNING_SIGNATURE(function, 4, "x", "w", "bias", "out", "stride_h", "stride_w", "pad_h", "pad_w", "device");             \
-    static PyObject *function(UNUSED PyObject *m, PyObject *const *args, Py_ssize_t n, PyObject *names)                        \
-    {                                                                                                                          \
-        PyObject *slot[9];                                                                                                     \
-        return lightning_bind(&function##_signature, args, n, names, slot) < 0 ? NULL                                          \
-                                                                               : convolve(slot, slot[3], slot + 4, relu);      \
-    }
-CONV(conv2d_nchw, false)
-CONV(lightning_conv_relu_nchw, true)
-CONV_INTO(conv2d_nchw_into, false)
-CONV_INTO(lightning_conv_relu_nchw_into, true)
 
-#define WINDOW "stride_h=1, stride_w=1, pad_h=0, pad_w=0, device='metal')\n--\n\n"
 PyMethodDef lightning_oneshot_functions[] = {
+    { "_copy_into", copy_into, METH_VARARGS, "_copy_into(result, out): out as every function takes it." },
     { "matmul2d", LIGHTNING_FAST(matmul2d),
       "matmul2d(a, b, device='metal')\n--\n\nThe product of two matrices.\n\n"
       ">>> lightning_core.matmul2d([[1, 2], [3, 4]], [[1, 0], [0, 1]]).tolist()\n[[1.0, 2.0], [3.0, 4.0]]\n" },
@@ -401,13 +302,5 @@ PyMethodDef lightning_oneshot_functions[] = {
       "lightning_attention(q, k, v, seq_len, head_dim, causal=False, device='metal')\n--\n\nAttention, flat for any rank." },
     { "lightning_attention_into", LIGHTNING_FAST(lightning_attention_into),
       "lightning_attention_into(q, k, v, out, seq_len, head_dim, causal=False, device='metal')\n--\n\nAttention into out." },
-    { "conv2d_nchw", LIGHTNING_FAST(conv2d_nchw),
-      "conv2d_nchw(x, w, bias=None, " WINDOW "The convolution of x (N, C, H, W) with w (O, C, KH, KW)." },
-    { "conv2d_nchw_into", LIGHTNING_FAST(conv2d_nchw_into),
-      "conv2d_nchw_into(x, w, bias, out, " WINDOW "conv2d_nchw into out, (N, O, OH, OW); bias may be None." },
-    { "lightning_conv_relu_nchw", LIGHTNING_FAST(lightning_conv_relu_nchw),
-      "lightning_conv_relu_nchw(x, w, bias=None, " WINDOW "conv2d_nchw, then max(0, y)." },
-    { "lightning_conv_relu_nchw_into", LIGHTNING_FAST(lightning_conv_relu_nchw_into),
-      "lightning_conv_relu_nchw_into(x, w, bias, out, " WINDOW "lightning_conv_relu_nchw into out." },
     { 0 }
 };
