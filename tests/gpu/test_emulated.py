@@ -18,6 +18,7 @@ FAMILIES = [
     "sum of columns", "var", "max", "logsumexp", "embedding", "scatter_add", "x[i, j]",
     "x[mask]", "conv2d", "conv_transpose2d", "max_pool", "avg_pool",
     "attention, causal", "lstm", "gru", "mm", "linear", "triangles", "turned", "sort, stable", "cumsum",
+    "interpolate", "grid_sample", "unique rows", "histograms", "isin", "ctc_loss", "complex arithmetic", "complex reductions",
 ]  # fmt: skip
 
 

@@ -37,6 +37,12 @@ def masked(q, k, v):
     return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
 
 
+def drawn_complex(*shape):
+    return lucid.randn(*shape, dtype=lucid.complex64)
+
+
+INF = float("inf")
+GRIDS = [(m, p) for m in ("bilinear", "nearest", "bicubic") for p in ("zeros", "border", "reflection")]
 lucid.manual_seed(0)
 SPARSE_LABELS = lucid.tensor([1, 0, 4, 2, -100])
 CASES = {
@@ -151,14 +157,79 @@ CASES = {
     "other scans": (lambda x: (x.cumprod(1), *x.cummax(1), *x.cummin(0), x.logcumsumexp(1)), drawn(3, 40)),
     # maps
     "maps": (lambda x: (F.gelu(x), x.clamp(-1, 1), lucid.where(x > 0, x, x * 2), x.abs().sqrt().lgamma()), drawn(3, 31)),
+    # images, sorted sequences, counts
+    "interpolate": (
+        lambda x: tuple(F.interpolate(x, size=(11, 5), mode=m) for m in ("nearest", "nearest-exact", "bilinear", "bicubic")),
+        drawn(2, 3, 7, 9),
+    ),
+    "interpolate, antialiased": (lambda x: F.interpolate(x, size=(4, 5), mode="bicubic", antialias=True), drawn(2, 3, 7, 9)),
+    "interpolate volumes": (lambda x: F.interpolate(x, scale_factor=1.5, mode="trilinear"), drawn(2, 3, 4, 3, 5)),
+    "grid_sample": (
+        lambda x, g: tuple(F.grid_sample(x, g, m, p, align_corners=False) for m, p in GRIDS),
+        drawn(2, 3, 7, 9),
+        drawn(2, 4, 5, 2),
+    ),
+    "grid_sample of volumes": (
+        lambda x, g: F.grid_sample(x, g, align_corners=True),
+        drawn(2, 3, 4, 5, 6),
+        drawn(2, 3, 4, 5, 3),
+    ),
+    "searchsorted": (
+        lambda s, v: (lucid.searchsorted(s, v), lucid.bucketize(v, s[0], right=True)),
+        drawn(3, 20).sort().values,
+        drawn(3, 5),
+    ),
+    "isin": (lambda x, y: (lucid.isin(x, y), lucid.isin(x, y, invert=True)), labels(40, 23), lucid.tensor([3, 5, 19, 40])),
+    "histograms": (lambda x: (lucid.histc(x.detach(), 10), *lucid.histogram(x.detach(), 7)), drawn(1000)),
+    "bincount": (lambda x, w: (lucid.bincount(x, minlength=20), lucid.bincount(x, w.detach())), labels(100, 13), drawn(100)),
+    "unique": (lambda x: lucid.unique(x, return_inverse=True, return_counts=True), labels(1000, 37)),
+    "unique rows": (lambda x: lucid.unique(x, dim=0, return_inverse=True, return_counts=True), labels(90, 4).reshape(30, 3)),
+    "unique neighbours": (
+        lambda x: lucid.unique_consecutive(x, return_inverse=True, return_counts=True),
+        lucid.arange(100) // 7 % 3,
+    ),
+    # distances and losses
+    "cdist": (lambda x, y: tuple(lucid.cdist(x, y, p=p) for p in (0.0, 1.0, 2.0, 3.0, INF)), drawn(2, 5, 4), drawn(2, 6, 4)),
+    "pdist": (lambda x: F.pdist(x), drawn(7, 4)),
+    "ctc_loss": (
+        lambda x, t: F.ctc_loss(x.log_softmax(-1), t, (9, 7, 9), (4, 3, 5)),
+        drawn(9, 3, 6),
+        lucid.tensor([[1, 2, 2, 3, 0], [1, 1, 1, 0, 0], [5, 4, 3, 2, 1]]),
+    ),
+    "margin losses": (
+        lambda x, t: (F.multilabel_margin_loss(x, t), F.multi_margin_loss(x, t[:, 0].clamp(min=0))),
+        drawn(3, 4),
+        lucid.tensor([[1, 2, -1, 0], [0, -1, 0, 0], [-1, 0, 0, 0]]),
+    ),
+    # complex numbers
+    "complex arithmetic": (
+        lambda x, y: (x + y, x * y, x / y, x - 2j, (2 + 1j) / x, x**y, x.abs(), x.angle(), x == y),
+        drawn_complex(5, 6),
+        drawn_complex(6),
+    ),
+    "complex functions": (
+        lambda x: tuple(getattr(lucid, f)(x) for f in "exp log sqrt sin cos tanh asin acosh atan log1p sigmoid".split()),
+        drawn_complex(40),
+    ),
+    "complex reductions": (
+        lambda x: (x.sum(), x.mean(0), x.prod(1), x.cumsum(1), x.cumprod(0), x.any(), lucid.count_nonzero(x, 0), x.var(0)),
+        drawn_complex(5, 7),
+    ),
+    "complex products": (lambda x, y: (x @ y, x.conj().T @ x), drawn_complex(20, 7), drawn_complex(7, 30)),
+    "complex indices": (
+        lambda x, i: (x[i], x.gather(0, i[:, None].expand(-1, 7))),
+        drawn_complex(5, 7),
+        lucid.tensor([1, 0, 1]),
+    ),
 }
 LAYER = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True, dropout=0.0)
 
 
 def computed(function, inputs, device):
-    inputs = [x.to(device).detach().clone().requires_grad_(x.is_floating_point()) for x in inputs]
+    inputs = [x.to(device).detach().clone().requires_grad_(x.is_floating_point() or x.is_complex()) for x in inputs]
     results = function(*inputs)
     results = results if isinstance(results, tuple) else (results,)
+    results = tuple(lucid.view_as_real(y.resolve_conj()) if y.is_complex() else y for y in results)
     total = [
         (y * lucid.arange(1.0, y.numel() + 1).reshape(y.shape).to(device).to(y.dtype) / y.numel()).sum()
         for y in results
@@ -166,7 +237,7 @@ def computed(function, inputs, device):
     ]
     if total:
         sum(total).backward()
-    return [*results, *(x.grad for x in inputs if x.grad is not None)]
+    return [*results, *(lucid.view_as_real(x.grad) if x.is_complex() else x.grad for x in inputs if x.grad is not None)]
 
 
 def same(ours, cpu, tolerance):

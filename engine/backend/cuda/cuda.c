@@ -37,6 +37,7 @@ static bool cuda_has(lc_op_id op, lc_dtype compute)
 {
     return lc_cuda_run_dtypes[op] >> compute & 1 || cuda_has_row(op, compute) || cuda_has_fold(op, lc_working_dtype(compute));
 }
+bool       lc_cuda_has_kernel(int op, int dtype) { return cuda_has((lc_op_id)op, (lc_dtype)dtype); }
 static int cuda_run_op(lc_op_id op, lc_dtype compute, const void *args)
 {
     return lc_cuda_run_dtypes[op] >> compute & 1 ? lc_cuda_runs[op](op, compute, args) : LC_NO_KERNEL;

@@ -75,7 +75,7 @@ void *cuda_library(const char *const *sonames, const char *what, const char *whe
 
 /* What a kernel reports about values that only it sees: the first one, in page-locked memory. Calls that wait for the device
  * raise it (cuda_raise_trouble). LUCID_SYNC=1: every launch waits. */
-enum { CUDA_BAD_INDEX = 1, CUDA_BAD_TARGET, CUDA_BAD_PROBABILITY, CUDA_BAD_EMBEDDING };
+enum { CUDA_BAD_INDEX = 1, CUDA_BAD_TARGET, CUDA_BAD_PROBABILITY, CUDA_BAD_EMBEDDING, CUDA_BAD_RATE };
 typedef struct {
     int64_t kind, value, low, high;
 } cuda_trouble;

@@ -14,4 +14,5 @@ void        lc_cuda_load_libraries(void);           /* those that are there */
 void        lc_cuda_empty_cache(void);
 /* cached bytes and blocks, allocations from and frees to the driver, retries, reserved bytes and their peak */
 void        lc_cuda_memory_numbers(int64_t out[8]);
-extern bool lc_cuda_tf32; /* float32 products may round their factors to TF32 */
+extern bool lc_cuda_tf32;                          /* float32 products may round their factors to TF32 */
+bool        lc_cuda_has_kernel(int op, int dtype); /* whether a device is there or not */

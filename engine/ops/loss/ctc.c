@@ -128,7 +128,7 @@ static int ctc(const lc_value *in, const int64_t *inputs, int n_inputs, const in
         lc_tensor *each = lc_empty(&(int64_t){ n_labels }, 1, LC_OF_DTYPE(LC_i64), LC_ABSENT, LC_ABSENT);
         if (!each) return -1;
         for (int k = 0; k < n_labels; k++) ((int64_t *)each->data)[k] = labels[k] > 1 ? labels[k] : 1;
-        loss = lc_div(loss, lc_to(each, (lc_dtype)x->dtype, false, false, LC_ABSENT));
+        loss = lc_div(loss, lc__to_copy(each, (lc_dtype)x->dtype, x->device, LC_PRESERVE_FORMAT));
     }
     if (alone && how == REDUCE_NONE) loss = lc_reshape(loss, NULL, 0);
     return reduced_loss(loss, how, out);
@@ -152,6 +152,7 @@ static int ctc_loss_call(const lc_value *in, lc_tensor **out)
 LC_OP(ctc_loss,
       .sig = "ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor, blank: int = 0, "
              "reduction: str = 'mean', zero_infinity: bool = False) -> Tensor",
+      .any_device = IN(2) | IN(3),
       .doc = "The negative log likelihood of label sequences, over all their alignments with the steps of log_probs.", LOSS,
       .promote = LC_NO_PROMOTION, .reads_values = true, .call = ctc_loss_call);
 LC_OP(ctc_loss_lists,

@@ -77,7 +77,7 @@ static int check_weight(const sampled *s, const lc_tensor *input, const lc_tenso
 static int sample(lc_tensor *input, lc_tensor *weight, const lc_value *range, bool density, bool flat, sampled *s)
 {
     int64_t all = -1;
-    if ((input->dtype != LC_f32 && input->dtype != LC_f64) || !lc_can(input)->host_memory)
+    if ((input->dtype != LC_f32 && input->dtype != LC_f64) || !lc_can(input)->values)
         return lc_fail_int(LC_NotImplementedError, "histogramdd is not implemented for %s on %s", lc_dtypes[input->dtype].name,
                            lc_device_names[input->device.kind]);
     if (!flat && input->ndim < 2)
@@ -103,9 +103,9 @@ static int outer_edges(const sampled *s, lc_tensor *const *extreme, int d, doubl
     else if (!extreme[0]) *low = 0, *high = 1; /* no points */
     else {
         lc_tensor *least = lc_select(extreme[0], 0, d), *most = lc_select(extreme[1], 0, d);
-        lc_tensor *both =
-            least && most ? lc_to(lc_stack((lc_tensor *[]){ least, most }, 2, 0), LC_f64, false, false, LC_ABSENT) : NULL;
-        if (!both) return -1;
+        lc_tensor *found = least && most ? lc_stack((lc_tensor *[]){ least, most }, 2, 0) : NULL;
+        lc_tensor *both = lc_scoped(lc_tensor_new(LC_f64, (lc_device){ LC_CPU, 0 }, 1, &(int64_t){ 2 }));
+        if (!found || !both || move_values(both, found) < 0) return -1;
         *low = ((double *)both->data)[0], *high = ((double *)both->data)[1];
     }
     if (!isfinite(*low) || !isfinite(*high))

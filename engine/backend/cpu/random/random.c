@@ -4,7 +4,10 @@
 #include "../../args.h"
 #include "../../../core/random.h"
 #include "../../../tensor/iter.h"
-#include "gamma_grad.h"
+#include "../math/scalar_math.h"
+#define FN static inline UNUSED
+#include "../../math/gamma_grad.h"
+#undef FN
 
 enum { RANDOM_TILE = 512, MOST_PARAMETERS = 3 };
 typedef struct random_walk random_walk;

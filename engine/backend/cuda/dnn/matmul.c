@@ -22,7 +22,13 @@ static bool fits_blas(const cuda_matrix *x, int64_t rows, int64_t cols, int *tra
 }
 static int blas_code(lc_dtype dtype)
 {
-    return dtype == LC_f32 ? 0 : dtype == LC_f64 ? 1 : dtype == LC_f16 ? 2 : dtype == LC_bf16 ? 14 : -1;
+    return dtype == LC_f32    ? 0
+           : dtype == LC_f64  ? 1
+           : dtype == LC_f16  ? 2
+           : dtype == LC_bf16 ? 14
+           : dtype == LC_c64  ? 4
+           : dtype == LC_c128 ? 5
+                              : -1;
 }
 
 /* -1 after lc_fail; 1: cuBLAS does not take it */
@@ -30,8 +36,8 @@ static int by_blas(int device, cuda_matrix out, cuda_matrix a, cuda_matrix b, in
                    double scale, bool accumulate)
 {
     int  type = blas_code(a.dtype), to = blas_code(out.dtype), ta, tb, tc, lda, ldb, ldc;
-    bool same =
-        a.dtype == b.dtype && type >= 0 && to >= 0 && (out.dtype == a.dtype || (out.dtype == LC_f32 && a.dtype != LC_f64));
+    bool same = a.dtype == b.dtype && type >= 0 && to >= 0 &&
+                (out.dtype == a.dtype || (out.dtype == LC_f32 && lc_size_of(a.dtype) == 2));
     if (!same || k <= 0 || m >= INT32_MAX || n >= INT32_MAX || k >= INT32_MAX || batch >= INT32_MAX) return 1;
     if (!fits_blas(&a, m, k, &ta, &lda) || !fits_blas(&b, k, n, &tb, &ldb) || !fits_blas(&out, m, n, &tc, &ldc)) return 1;
     if (tc) { /* out is transposed: out^T = b^T a^T, where every operand is flipped too */
@@ -41,16 +47,38 @@ static int by_blas(int device, cuda_matrix out, cuda_matrix a, cuda_matrix b, in
     }
     cublas_handle blas = cuda_blas(device);
     if (!blas) return 1;
-    float       alpha = (float)scale, beta = accumulate;
-    double      alpha64 = scale, beta64 = accumulate;
-    bool        wide = a.dtype == LC_f64;
-    const void *by = wide ? (void *)&alpha64 : &alpha, *keep = wide ? (void *)&beta64 : &beta;
-    int compute = wide ? 70 : a.dtype == LC_f32 && lc_cuda_tf32 ? 77 : 68; /* CUBLAS_COMPUTE_64F, _32F_FAST_TF32, _32F */
+    float       alpha[2] = { (float)scale }, beta[2] = { accumulate }; /* of complex numbers, with an imaginary part */
+    double      alpha64[2] = { scale }, beta64[2] = { accumulate };
+    bool        wide = a.dtype == LC_f64 || a.dtype == LC_c128;
+    const void *by = wide ? (void *)alpha64 : alpha, *keep = wide ? (void *)beta64 : beta;
+    int         compute = wide ? 70
+                          : (a.dtype == LC_f32 || a.dtype == LC_c64) && lc_cuda_tf32
+                              ? 77
+                              : 68; /* CUBLAS_COMPUTE_64F, _32F_FAST_TF32, _32F */
     int rc = cuda.cublasGemmStridedBatchedEx(blas, tb, ta, (int)n, (int)m, (int)k, by, b.data, type, ldb, b.batch, a.data, type,
                                              lda, a.batch, keep, out.data, to, ldc, out.batch, (int)batch, compute, -1);
     return rc == 0                        ? 0
            : rc == 15 /* NOT_SUPPORTED */ ? 1
                                           : lc_fail_int(LC_LucidError, "cuBLAS: the product failed with status %d", rc);
+}
+
+/* Complex numbers without cuBLAS: four products of their parts, which lie two apart. */
+static cuda_matrix part_of(cuda_matrix x, int k)
+{
+    lc_dtype real = lc_real_of(x.dtype);
+    return (cuda_matrix){ (char *)x.data + k * lc_size_of(real), 2 * x.batch, 2 * x.row, 2 * x.col, real };
+}
+static int by_parts(int device, cuda_matrix out, cuda_matrix a, cuda_matrix b, int64_t batch, int64_t m, int64_t n, int64_t k,
+                    double scale, bool accumulate)
+{
+    int rc = 0;
+    for (int i = 0; i < 4 && rc == 0; i++) { /* re re - im im, re im + im re */
+        int      x = i % 2, y = i / 2;
+        lc_dtype real = lc_real_of(out.dtype);
+        rc = cuda_product(device, real, part_of(out, x ^ y), part_of(a, x), part_of(b, y), batch, m, n, k,
+                          x & y ? -scale : scale, accumulate || y);
+    }
+    return rc;
 }
 
 int cuda_product(int device, lc_dtype acc, cuda_matrix out, cuda_matrix a, cuda_matrix b, int64_t batch, int64_t m, int64_t n,
@@ -61,6 +89,7 @@ int cuda_product(int device, lc_dtype acc, cuda_matrix out, cuda_matrix a, cuda_
     if (cuda_use(device) < 0) return -1;
     int rc = by_blas(device, out, a, b, batch, m, n, k, scale, accumulate);
     if (rc <= 0) return rc;
+    if (lc_is_complex(out.dtype)) return by_parts(device, out, a, b, batch, m, n, k, scale, accumulate);
     product      p = { out.data, a.data,  b.data, batch, m,       n,     k,     out.batch, out.row,
                        out.col,  a.batch, a.row,  a.col, b.batch, b.row, b.col, scale,     accumulate };
     cuda_program q = { &matmul_body, "multiply", .type = { CUDA_TYPE(out.dtype), CUDA_TYPE(a.dtype), CUDA_TYPE(b.dtype) },
@@ -79,4 +108,4 @@ static int matmul(UNUSED lc_op_id op, lc_dtype dtype, const void *args)
     cuda_matrix y = { a->b->data, a->b_batch, a->b_row, a->b_col, (lc_dtype)a->b->dtype };
     return cuda_product(a->out->device.index, dtype, out, x, y, a->batch, a->m, a->n, a->k, 1, a->accumulate);
 }
-CUDA_RUN(mm, matmul, CUDA_REAL | CUDA_HALVES)
+CUDA_RUN(mm, matmul, CUDA_REAL | CUDA_HALVES | 1u << LC_c64 | 1u << LC_c128)

@@ -26,6 +26,7 @@ __device__ inline window window_of(const pool_args &p, int d, i64 o)
     i64    results = p.result[0] * p.result[1] * p.result[2], area = p.size[0] * p.size[1] * p.size[2], plane = i / results;   \
     i64    o2 = i % p.result[2], o1 = i / p.result[2] % p.result[1], o0 = i / p.result[2] / p.result[1] % p.result[0];         \
     window a = window_of(p, 0, o0), b = window_of(p, 1, o1), c = window_of(p, 2, o2)
+#if VARIANT < 2 /* 0 integers, 1 floating, 2 folding and unfolding alone, of any type that adds */
 __device__ inline i64 largest(const pool_args &p, const T *in, window a, window b, window c, T *best)
 {
     i64  found = (a.first * p.size[1] + b.first) * p.size[2] + c.first, last = p.size[0] * p.size[1] * p.size[2] - 1;
@@ -66,7 +67,8 @@ KERNEL(average_pool, pool_args, p)
         p.out[i] = made<T>::of(sum / (p.divisor ? (A)p.divisor : (A)(a.count * b.count * c.count)));
     }
 }
-#if VARIANT                                                                              /* floating: gradients */
+#endif
+#if VARIANT == 1                                                                         /* floating: gradients */
 __device__ inline void outputs_of(const pool_args &p, int d, i64 i, i64 *low, i64 *high) /* whose windows may hold element i */
 {
     i64 n = p.size[d], m = p.result[d];
@@ -116,6 +118,8 @@ KERNEL(max_pool_gradient, pool_args, p) /* likewise; the positions are found aga
         atomicAdd(p.out + plane * area + largest(p, p.in + plane * area, a, b, c, &best), p.grad[i]);
     }
 }
+#endif
+#if VARIANT
 KERNEL(fold, pool_args, p) /* col2im: dimensions 1 and 2 */
 {
     EACH(i, p.planes * p.size[1] * p.size[2])

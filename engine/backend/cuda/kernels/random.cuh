@@ -1,6 +1,7 @@
 /* Random fills by Philox in the layout of PyTorch's CUDA kernels: G threads; thread t draws four words at a time, whose k-th
  * belongs to element t + (4 round + k) G (float64 and wide integers: two draws of 64 bits). T: the elements; VARIANT: what is
  * drawn. The numbers depend on G, hence on the GPU's model. */
+#include "philox.cuh"
 enum { UNIFORM, NORMAL, EXPONENTIAL, CAUCHY, LOG_NORMAL, GEOMETRIC, BERNOULLI, BERNOULLI_EACH, INTEGERS, SLOPES, KEYS };
 struct random_args {
     T         *out;
@@ -14,21 +15,6 @@ struct random_args {
     int        pairs; /* two draws of 64 bits */
     trouble   *word;
 };
-struct words {
-    u32 v[4];
-};
-__device__ inline words philox(u64 seed, u64 counter, u64 subsequence)
-{
-    u32 c0 = (u32)counter, c1 = (u32)(counter >> 32), c2 = (u32)subsequence, c3 = (u32)(subsequence >> 32), k0 = (u32)seed,
-        k1 = (u32)(seed >> 32);
-    for (int r = 0; r < 10; r++) {
-        u32 high0 = __umulhi(0xD2511F53u, c0), low0 = 0xD2511F53u * c0, high1 = __umulhi(0xCD9E8D57u, c2),
-            low1 = 0xCD9E8D57u * c2;
-        c0 = high1 ^ c1 ^ k0, c1 = low1, c2 = high0 ^ c3 ^ k1, c3 = low0;
-        k0 += 0x9E3779B9u, k1 += 0xBB67AE85u;
-    }
-    return words{ { c0, c1, c2, c3 } };
-}
 __device__ inline float  unit(u32 x) { return (float)x * 2.3283064e-10f + 2.3283064e-10f / 2.0f; } /* (0, 1] */
 __device__ inline double unit(u32 x, u32 y)
 {

@@ -49,7 +49,7 @@ typedef struct {
 #define SELECT(name, types, pays, expr)         TEXT(name, types, true, "R", expr)
 #define PREDICATE(name, types, pays, expr)      TEXT(name, types, false, "bool", expr)
 #define COMPARE(name, types, pays, expr)        TEXT(name, types, false, "bool", expr)
-#define UNARY_REAL(name, types, pays, expr)
+#define UNARY_REAL(name, types, pays, expr)     TEXT(name, types, false, "Q", expr)
 static const row rows[] = {
 #include "../../scalar.def"
 };
@@ -61,7 +61,7 @@ static const row *row_of(lc_op_id op, lc_dtype compute) /* NULL: none */
     static int16_t first[LC_OP_COUNT]; /* index + 1; filled at the first call: the same values whoever writes */
     if (!first[rows[0].op])
         for (int i = ROWS - 1; i >= 0; i--) first[rows[i].op] = (int16_t)(i + 1);
-    if (lc_is_complex(compute) || !first[op]) return NULL;
+    if (!first[op]) return NULL;
     for (size_t i = (size_t)first[op] - 1; i < ROWS; i++)
         if (rows[i].op == op && rows[i].types >> compute & 1) return &rows[i];
     /* PYTORCH-QUIRK: uint64 has these ops only, as on the CPU; bitwise they equal int64's. */
@@ -72,9 +72,17 @@ static const row *row_of(lc_op_id op, lc_dtype compute) /* NULL: none */
 }
 bool cuda_has_row(lc_op_id op, lc_dtype compute) { return row_of(op, lc_working_dtype(compute)); }
 
-static void put_number(double *f, int64_t *i, const lc_tensor *t) /* a scalar, or a 0-d tensor on the CPU, by value */
+/* A scalar, or a 0-d tensor on the CPU, by value. */
+static void put_number(double *f, int64_t *i, const lc_tensor *t, bool complex)
 {
+    double im = 0;
     switch (t->dtype) {
+    case LC_c64:
+        *f = (double)((const float *)t->data)[0], im = (double)((const float *)t->data)[1];
+        break;
+    case LC_c128:
+        *f = ((const double *)t->data)[0], im = ((const double *)t->data)[1];
+        break;
 #define CASE(dt, ctype, read)                                                                                                  \
     case LC_##dt:                                                                                                              \
         *f = (double)read(*(const ctype *)t->data), *i = (int64_t)read(*(const ctype *)t->data);                               \
@@ -91,6 +99,7 @@ static void put_number(double *f, int64_t *i, const lc_tensor *t) /* a scalar, o
         CASE(f16, uint16_t, lc_f16_to_f32) CASE(bf16, uint16_t, lc_bf16_to_f32) CASE(f32, float, ) CASE(f64, double, )
 #undef CASE
     }
+    if (complex) memcpy(i, &im, sizeof im); /* kernels/science/complex.cuh: number */
 }
 
 /* The variant of a program: how it walks, its row (0: identity) and which inputs are numbers. One program has one kernel: that
@@ -110,8 +119,9 @@ static int lines(const cuda_program *p, char *to, size_t room)
     const char *work = type_names[p->type[0] - 1];
     int         n_in = 0, n;
     while (n_in < 4 && p->type[2 + n_in]) n_in++;
-    n = snprintf(to, room, "#define WALK %d\ntypedef %s R; enum { N_IN = %d };\n", p->variant >> (ROW_BITS + 4) & 3,
-                 strcmp(work, "b8") ? work : "u8", n_in);
+    n = snprintf(to, room, "#define WALK %d\ntypedef %s R; typedef %s Q; enum { N_IN = %d };\n",
+                 p->variant >> (ROW_BITS + 4) & 3, strcmp(work, "b8") ? work : "u8", type_names[lc_real_of(p->type[0] - 1)],
+                 n_in);
     for (int k = 1; k < OPERANDS; k++) {
         bool number = k > n_in || p->variant >> (k - 1) & 1;
         n += snprintf(to + n, room - (size_t)n, "typedef %s IN_%d; typedef %s SEEN_%d; enum { IS_NUMBER_%d = %d };\n",
@@ -144,7 +154,7 @@ static int launch(const row *r, lc_dtype compute, lc_tensor *out, lc_tensor *con
         p.type[2 + k] = CUDA_TYPE(in[k]->dtype), size[k + 1] = lc_size_of(in[k]->dtype);
         if (in[k]->device.kind == LC_CPU) {
             numbers |= 1u << k;
-            lc_iter_add_raw(&it, NULL, none), put_number(&f[k + 1], &i[k + 1], in[k]);
+            lc_iter_add_raw(&it, NULL, none), put_number(&f[k + 1], &i[k + 1], in[k], lc_is_complex(compute));
         } else lc_iter_add(&it, in[k]);
     }
     lc_iter_prepare(&it, true);
@@ -193,37 +203,18 @@ static int launch(const row *r, lc_dtype compute, lc_tensor *out, lc_tensor *con
 int cuda_elementwise(lc_op_id op, lc_dtype compute, lc_tensor *out, lc_tensor *const *in, int n_in)
 {
     const row *r = row_of(op, lc_working_dtype(compute));
-    if (!r || n_in >= OPERANDS || lc_is_complex(out->dtype)) return LC_NO_KERNEL;
-    for (int k = 0; k < n_in; k++)
-        if (lc_is_complex(in[k]->dtype)) return LC_NO_KERNEL;
+    if (!r || n_in >= OPERANDS) return LC_NO_KERNEL;
     return launch(r, lc_working_dtype(compute), out, in, n_in);
 }
 
-/* Elements of one dtype move as they are, by size. Complex numbers move only so, or as their pairs of reals. */
 int cuda_copy(lc_tensor *to, const lc_tensor *from)
 {
     lc_tensor *in = (lc_tensor *)from;
-    if (to->dtype == from->dtype && (lc_is_complex(to->dtype) || to->dtype == LC_u64) && from->device.kind == LC_CUDA) {
+    if (to->dtype == from->dtype && to->dtype == LC_u64 && from->device.kind == LC_CUDA) { /* as it is: no row computes in it */
         lc_tensor moved[2] = { *to, *from };
-        lc_dtype  as = lc_size_of(to->dtype) == 4 ? LC_i32 : LC_i64;
-        if (lc_size_of(to->dtype) <= 8) {
-            moved[0].dtype = moved[1].dtype = (uint8_t)as;
-            return launch(&identity, as, &moved[0], &(lc_tensor *){ &moved[1] }, 1);
-        }
-        for (int half = 0; half < 2; half++) { /* complex128: real parts, then imaginary ones, as strided float64 */
-            int64_t stride[2][LC_MAX_DIMS];
-            for (int k = 0; k < 2; k++) {
-                const lc_tensor *t = k ? from : to;
-                moved[k] = *t, moved[k].dtype = LC_f64, moved[k].data = t->data + 8 * half, moved[k].stride = stride[k];
-                for (int d = 0; d < t->ndim; d++) stride[k][d] = 2 * t->stride[d];
-            }
-            if (launch(&identity, LC_f64, &moved[0], &(lc_tensor *){ &moved[1] }, 1) < 0) return -1;
-        }
-        return 0;
+        moved[0].dtype = moved[1].dtype = LC_i64;
+        return launch(&identity, LC_i64, &moved[0], &(lc_tensor *){ &moved[1] }, 1);
     }
-    if (lc_is_complex(to->dtype) || lc_is_complex(from->dtype))
-        return lc_fail_int(LC_NotImplementedError, "copy is not implemented between %s and %s on cuda",
-                           lc_dtypes[from->dtype].name, lc_dtypes[to->dtype].name);
     lc_dtype wide = lc_class_of(to->dtype) > lc_class_of(from->dtype) ? (lc_dtype)to->dtype : (lc_dtype)from->dtype;
     return launch(&identity, lc_working_dtype(wide), to, &in, 1);
 }
@@ -232,12 +223,13 @@ char *cuda_elementwise_text(int *i)
 {
     for (size_t r = 0; r < ROWS; r++)
         for (int dt = 0; dt < LC_DTYPE_COUNT; dt++) {
-            if (!(rows[r].types >> dt & 1) || lc_is_complex(dt) || (*i)-- > 0) continue;
-            bool         same = !strcmp(rows[r].result, "R");
-            int8_t       t = CUDA_TYPE(dt);
+            if (!(rows[r].types >> dt & 1) || (*i)-- > 0) continue;
+            int8_t       t = CUDA_TYPE(dt), result = *rows[r].result == 'R'   ? t
+                                                     : *rows[r].result == 'Q' ? CUDA_TYPE(lc_real_of(dt))
+                                                                              : CUDA_TYPE(LC_b8);
             int          walk = (int)((r + (size_t)dt) % 4); /* every walk with many rows and types */
             cuda_program p = { &body, walks[walk], .variant = variant_of(walk, (int64_t)r + 1, 4) };
-            const int8_t types[CUDA_TYPES] = { t, same ? t : CUDA_TYPE(LC_b8), rows[r].select ? CUDA_TYPE(LC_b8) : t, t, t, t };
+            const int8_t types[CUDA_TYPES] = { t, result, rows[r].select ? CUDA_TYPE(LC_b8) : t, t, t, t };
             memcpy(p.type, types, sizeof types);
             return cuda_program_text(&p);
         }

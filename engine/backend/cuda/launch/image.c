@@ -36,10 +36,11 @@ static int pool(lc_op_id op, lc_dtype dtype, const void *args)
     case LC_OP__avg_pool_backward:
         return q.kernel = "average_pool_backward", cuda_map(&q, elements, &p);
     case LC_OP_im2col:
-        q.type[0] = CUDA_WIDTH(dtype), q.variant = 0;
-        if (lc_size_of(dtype) > 8) return LC_NO_KERNEL;
+        q.variant = lc_size_of(dtype) > 8 ? 2 : 0;
+        if (!q.variant) q.type[0] = CUDA_WIDTH(dtype);
         return q.kernel = "unfold", cuda_map(&q, a->planes * a->kernel[1] * a->kernel[2] * a->result[1] * a->result[2], &p);
     case LC_OP_col2im:
+        q.variant = 2;
         return q.kernel = "fold", cuda_map(&q, a->planes * a->size[1] * a->size[2], &p);
     default:
         if (cuda_check(
@@ -50,10 +51,11 @@ static int pool(lc_op_id op, lc_dtype dtype, const void *args)
         return cuda_map(&q, results, &p);
     }
 }
+enum { SUMMED = 1u << LC_b8 | 1u << LC_c64 | 1u << LC_c128 };
 CUDA_RUN(_max_pool, pool, CUDA_F32_F64 | 1u << LC_i64)
 CUDA_RUN(_avg_pool, pool, CUDA_F32_F64 | 1u << LC_i64)
 CUDA_RUN(_avg_pool_backward, pool, CUDA_F32_F64)
 CUDA_RUN(_max_pool_backward, pool, CUDA_F32_F64)
 CUDA_RUN(_max_pool_gradient, pool, CUDA_F32_F64)
-CUDA_RUN(im2col, pool, CUDA_FLOATS | 1u << LC_b8 | 1u << LC_c64)
-CUDA_RUN(col2im, pool, CUDA_F32_F64)
+CUDA_RUN(im2col, pool, CUDA_FLOATS | SUMMED)
+CUDA_RUN(col2im, pool, CUDA_F32_F64 | SUMMED)

@@ -20,17 +20,24 @@ static int run_index(UNUSED lc_op_id op, UNUSED lc_dtype compute, const void *ar
     const lc_index_args *a = args;
     index_args           p = { a->indexed->data, a->walked->data, .n_index = a->n_index, .wraps = a->wraps, .flat = a->flat };
     lc_dtype             dtype = (lc_dtype)a->indexed->dtype;
-    bool                 moves = a->mode <= LC_INDEX_WRITE;
-    if (!moves && lc_is_complex(dtype)) return LC_NO_KERNEL;
-    if (a->n_index > INDICES || a->ndim > LC_MAX_DIMS)
+    bool                 moves = a->mode <= LC_INDEX_WRITE, parts = !moves && lc_is_complex(dtype);
+    if (parts && a->mode != LC_INDEX_ADD) return LC_NO_KERNEL;
+    if (a->n_index > INDICES || a->ndim + parts > LC_MAX_DIMS)
         return lc_fail_int(LC_NotImplementedError, "cuda: indexing with more than %d index tensors", INDICES);
     if (cuda_use(a->indexed->device.index) < 0) return -1;
     if (a->start && cuda_copy(a->indexed, a->start) < 0) return -1;
     lc_iter it;
-    lc_iter_start(&it, a->ndim, a->shape);
-    lc_iter_add_raw(&it, NULL, a->indexed_stride);
-    lc_iter_add_raw(&it, NULL, a->walked_stride);
-    for (int k = 0; k < a->n_index; k++) lc_iter_add_raw(&it, NULL, a->index[k].stride);
+    int64_t shape[LC_MAX_DIMS], stride[2 + INDICES][LC_MAX_DIMS], scale = 1 + parts;
+    for (int d = 0; d < a->ndim; d++) {
+        shape[d] = a->shape[d], stride[0][d] = a->indexed_stride[d] * scale, stride[1][d] = a->walked_stride[d] * scale;
+        for (int k = 0; k < a->n_index; k++) stride[2 + k][d] = a->index[k].stride[d];
+    }
+    if (parts) { /* complex numbers are added as pairs of reals: a dimension more */
+        dtype = lc_real_of(dtype), shape[a->ndim] = 2, stride[0][a->ndim] = stride[1][a->ndim] = 1;
+        for (int k = 0; k < a->n_index; k++) stride[2 + k][a->ndim] = 0;
+    }
+    lc_iter_start(&it, a->ndim + parts, shape);
+    for (int k = 0; k < 2 + a->n_index; k++) lc_iter_add_raw(&it, NULL, stride[k]);
     lc_iter_prepare(&it, true);
     if (it.ndim > DIMS || (a->flat && a->indexed->ndim > DIMS))
         return lc_fail_int(LC_NotImplementedError, "cuda: indexing over more than %d dimensions", DIMS);
@@ -40,11 +47,12 @@ static int run_index(UNUSED lc_op_id op, UNUSED lc_dtype compute, const void *ar
         for (int k = 0; k < a->n_index; k++) p.stride[k][d] = it.stride[2 + k][d];
     }
     for (int k = 0; k < a->n_index; k++)
-        p.index[k] = a->index[k].index->data, p.size[k] = a->index[k].size, p.step[k] = a->index[k].step,
+        p.index[k] = a->index[k].index->data, p.size[k] = a->index[k].size, p.step[k] = a->index[k].step * scale,
         p.dim[k] = a->index[k].dim;
     if (a->flat) {
         p.flat_ndim = a->indexed->ndim;
-        for (int d = 0; d < p.flat_ndim; d++) p.flat_shape[d] = a->indexed->shape[d], p.flat_stride[d] = a->indexed->stride[d];
+        for (int d = 0; d < p.flat_ndim; d++)
+            p.flat_shape[d] = a->indexed->shape[d], p.flat_stride[d] = a->indexed->stride[d] * scale;
     }
     p.word = cuda_trouble_word(a->indexed->device.index);
     cuda_program q = { &index_body, "run", .type = { moves ? CUDA_WIDTH(dtype) : CUDA_TYPE(dtype) },

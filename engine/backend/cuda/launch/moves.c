@@ -1,5 +1,5 @@
 /* Ramps, triangles, padding, whole-tensor comparisons, nonzero and masked elements. */
-#include "../driver.h"
+#include "../science/science.h"
 #include "../../../tensor/iter.h"
 #include <string.h>
 
@@ -47,6 +47,7 @@ static int ramp(lc_op_id op, lc_dtype dtype, const void *args)
     cuda_program        q = { &moves_body, "arange", .type = { CUDA_TYPE(dtype) }, .variant = COMPUTED };
     if (!n) return 0;
     if (cuda_use(a->out->device.index) < 0) return -1;
+    if (lc_is_complex(dtype)) return cuda_ramp_complex(op, dtype, a);
     if (op != LC_OP_arange) {
         p.start = n == 1 ? a->start : rounded(dtype, a->start), p.end = rounded(dtype, a->end);
         p.step = n > 1 ? (p.end - p.start) / (double)(n - 1) : 0, p.power = op == LC_OP_logspace;
@@ -56,8 +57,8 @@ static int ramp(lc_op_id op, lc_dtype dtype, const void *args)
     return cuda_map(&q, n, &p);
 }
 CUDA_RUN(arange, ramp, ~(1u << LC_b8 | CUDA_COMPLEX))
-CUDA_RUN(linspace, ramp, ~(1u << LC_b8 | CUDA_COMPLEX))
-CUDA_RUN(logspace, ramp, ~(1u << LC_b8 | CUDA_COMPLEX))
+CUDA_RUN(linspace, ramp, ~(1u << LC_b8 | 1u << LC_c32))
+CUDA_RUN(logspace, ramp, ~(1u << LC_b8 | 1u << LC_c32))
 
 static int triangle(UNUSED lc_op_id op, lc_dtype dtype, const void *args)
 {
@@ -135,7 +136,7 @@ static int equal(UNUSED lc_op_id op, lc_dtype compute, const void *args)
     }
     return lc_release(same), rc;
 }
-CUDA_RUN(equal, equal, ~CUDA_COMPLEX)
+CUDA_RUN(equal, equal, ~0u)
 
 /* ---- elements under a mask ---- */
 typedef struct {
@@ -193,7 +194,7 @@ static int nonzero(UNUSED lc_op_id op, UNUSED lc_dtype dtype, const void *args)
     if (a->out && !a->out->numel) return 0;
     return chosen(a->in, a->in, &p, &q, a->out, -1);
 }
-CUDA_RUN(nonzero, nonzero, ~CUDA_COMPLEX)
+CUDA_RUN(nonzero, nonzero, ~0u)
 static int masked(UNUSED lc_op_id op, UNUSED lc_dtype dtype, const void *args)
 {
     const lc_mask_args *a = args;

@@ -1,5 +1,5 @@
 /* Scans, sorts, and what sorted lines give: topk, medians, kthvalue, mode, ranks. */
-#include "../driver.h"
+#include "../science/science.h"
 
 /* A tensor as (outer, n, inner) along a dimension; steps in elements. */
 typedef struct {
@@ -38,17 +38,19 @@ static int scan(lc_op_id op, lc_dtype dtype, const void *args)
     if (!a->out->numel) return 0;
     if (cuda_use(a->out->device.index) < 0) return -1;
     split_at(a->in, a->dim, &s);
+    if (lc_is_complex(dtype) && op != LC_OP_cumsum) return cuda_scan_complex(op, dtype, a, s.outer, s.n, s.inner);
+    if (lc_is_complex(dtype)) s.inner *= 2, dtype = lc_real_of(dtype); /* the parts of a sum are sums */
     p.outer = s.outer, p.n = s.n, p.inner = s.inner;
     cuda_program q = { &scan_body, "lanes", .type = { CUDA_TYPE(dtype) }, .variant = (int16_t)kind };
     int64_t      lines = s.outer * s.inner;
     if (s.n <= 32 || (s.inner > 1 && lines >= 2048)) return cuda_map(&q, lines, &p);
     return q.kernel = "line", cuda_blocks(&q, lines, 256, &p);
 }
-CUDA_RUN(cumsum, scan, CUDA_REAL)
-CUDA_RUN(cumprod, scan, CUDA_REAL)
+CUDA_RUN(cumsum, scan, CUDA_REAL | 1u << LC_c64 | 1u << LC_c128)
+CUDA_RUN(cumprod, scan, CUDA_REAL | 1u << LC_c64 | 1u << LC_c128)
 CUDA_RUN(cummax, scan, CUDA_REAL | 1u << LC_b8)
 CUDA_RUN(cummin, scan, CUDA_REAL | 1u << LC_b8)
-CUDA_RUN(logcumsumexp, scan, CUDA_F32_F64)
+CUDA_RUN(logcumsumexp, scan, CUDA_F32_F64 | 1u << LC_c64 | 1u << LC_c128)
 
 /* ---- sorts ---- */
 typedef struct {

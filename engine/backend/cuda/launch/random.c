@@ -1,5 +1,5 @@
 /* Random fills: the device's Philox generator, in the layout of PyTorch's kernels (kernels/random.cuh). */
-#include "../driver.h"
+#include "../science/science.h"
 
 enum { UNIFORM, NORMAL, EXPONENTIAL, CAUCHY, LOG_NORMAL, GEOMETRIC, BERNOULLI, BERNOULLI_EACH, INTEGERS, SLOPES, KEYS };
 typedef struct {
@@ -14,17 +14,21 @@ typedef struct {
 } random_args; /* as in kernels/random.cuh */
 CUDA_BODY(random);
 
+void cuda_reserve(lc_generator *g, int device, uint64_t count, uint64_t *seed, uint64_t *offset)
+{
+    if (g->device.kind != LC_CUDA) g = lc_generator_default_of((lc_device){ LC_CUDA, (int8_t)device });
+    pthread_mutex_lock(&g->lock);
+    *seed = g->seed, *offset = g->offset;
+    g->offset += count;
+    pthread_mutex_unlock(&g->lock);
+}
 static void reserve(lc_generator *g, int device, random_args *p) /* the next numbers of the device's stream */
 {
     static int most[CUDA_DEVICES]; /* threads of a launch; the same whoever writes it */
     if (!most[device]) most[device] = 256 * cuda_attribute(device, 16) * (cuda_attribute(device, 39) / 256);
     int64_t wanted = (p->n + 255) / 256 * 256, each = p->pairs ? 2 : 4;
     p->threads = wanted < most[device] ? wanted : most[device];
-    if (g->device.kind != LC_CUDA) g = lc_generator_default_of((lc_device){ LC_CUDA, (int8_t)device });
-    pthread_mutex_lock(&g->lock);
-    p->seed = g->seed, p->offset = g->offset;
-    g->offset += (uint64_t)((p->n - 1) / (p->threads * each) + 1) * 4;
-    pthread_mutex_unlock(&g->lock);
+    cuda_reserve(g, device, (uint64_t)((p->n - 1) / (p->threads * each) + 1) * 4, &p->seed, &p->offset);
 }
 static int drawn(int kind, lc_generator *g, lc_tensor *out, random_args p)
 {

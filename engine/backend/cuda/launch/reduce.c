@@ -1,7 +1,7 @@
 /* Reductions: the layout decides how outputs and elements are spread over threads (kernels/reduce.cuh). How they are spread
  * depends on shapes and strides only, so results repeat. */
 #include "../../folds.h"
-#include "../driver.h"
+#include "../science/science.h"
 #include "../../../tensor/iter.h"
 #include <string.h>
 
@@ -33,7 +33,8 @@ static int fold_of(lc_op_id op)
 }
 bool cuda_has_fold(lc_op_id op, lc_dtype compute)
 {
-    if (fold_of(op) < 0 || lc_is_complex(compute)) return false;
+    if (lc_is_complex(compute)) return cuda_folds_complex(op);
+    if (fold_of(op) < 0) return false;
     return compute != LC_u64 || op == LC_OP_any || op == LC_OP_all || op == LC_OP_count_nonzero;
 }
 
@@ -66,7 +67,8 @@ int cuda_reduce(lc_op_id op, lc_dtype compute, const lc_reduce_args *a)
     int              fold = fold_of(op);
     lc_tensor       *result = a->value ? a->value : a->index;
     lc_dtype         acc = compute == LC_f64 ? LC_f64 : lc_is_floating(compute) ? LC_f32 : LC_i64;
-    if (fold < 0 || lc_is_complex(compute) || lc_is_complex(x->dtype)) return LC_NO_KERNEL;
+    if (fold < 0) return LC_NO_KERNEL;
+    if (lc_is_complex(x->dtype)) return cuda_reduce_complex(op, a);
     reduction r = { .in = x->data, .slices = 1, .parameter = a->parameter };
     if (result->numel == 0) return 0;
     if (cuda_use(x->device.index) < 0 || take_part(&r.kept, a, false) < 0 || take_part(&r.reduced, a, true) < 0) return -1;

@@ -157,6 +157,10 @@ int           cuda_raise_trouble(int index)
         return lc_fail_int(LC_LucidError,
                            "probability tensor contains either `inf`, `nan` or element < 0 (on cuda; LUCID_SYNC=1 raises at "
                            "the call)");
+    case CUDA_BAD_RATE:
+        return lc_fail_int(LC_LucidError,
+                           "invalid Poisson rate, expected rate to be non-negative (on cuda; LUCID_SYNC=1 raises "
+                           "at the call)");
     case CUDA_BAD_EMBEDDING:
         return lc_fail_int(
             LC_IndexError,

@@ -18,7 +18,8 @@ typedef struct entry {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static entry *_Atomic  entries[SLOTS];
 
-extern const char lc_cuda_text_types[], lc_cuda_text_math[]; /* by tools/embed.py */
+extern const char lc_cuda_text_types[], lc_cuda_text_math[], lc_cuda_text_complex[],
+    lc_cuda_text_complex_math[]; /* by tools/embed.py */
 
 int cuda_architecture(void) /* 90 for sm_90; the numbers are the driver's names for the two attributes */
 {
@@ -75,6 +76,7 @@ static const char *const type_names[] = {
 #define DTYPE(name, ctype, acc, py, class) #name,
 #include "../../../core/dtype.def"
 #undef DTYPE
+    "w16", /* CUDA_WIDTH of 16 bytes */
 };
 int8_t cuda_width_code(int bytes)
 {
@@ -88,7 +90,7 @@ int8_t cuda_width_code(int bytes)
     case 8:
         return CUDA_TYPE(LC_u64);
     default:
-        return CUDA_TYPE(LC_c128); /* 16 bytes that move together */
+        return CUDA_TYPE(LC_DTYPE_COUNT); /* 16 bytes that move together */
     }
 }
 
@@ -96,15 +98,16 @@ char *cuda_program_text(const cuda_program *p)
 {
     enum { LINES_ROOM = 4096 };
     static const char names[] = "TUVWXY";
-    const char       *first = p->body->math ? lc_cuda_text_math : lc_cuda_text_types;
-    size_t            room = strlen(first) + strlen(p->body->text) + LINES_ROOM, n;
-    char             *text = malloc(room);
-    if (!text) return NULL;
-    n = (size_t)snprintf(text, room, "%s#define VARIANT %d\n", first, p->variant);
+    const char       *first = p->body->math ? lc_cuda_text_math : lc_cuda_text_types, *second = "";
     for (int i = 0; i < CUDA_TYPES; i++)
-        if (p->type[i])
-            n += (size_t)snprintf(text + n, room - n, "typedef %s %c;\n",
-                                  p->type[i] - 1 == LC_c128 ? "w16" : type_names[p->type[i] - 1], names[i]);
+        if (p->type[i] && p->type[i] <= LC_DTYPE_COUNT && lc_is_complex(p->type[i] - 1))
+            second = p->body->math ? lc_cuda_text_complex_math : lc_cuda_text_complex;
+    size_t room = strlen(first) + strlen(second) + strlen(p->body->text) + LINES_ROOM, n;
+    char  *text = malloc(room);
+    if (!text) return NULL;
+    n = (size_t)snprintf(text, room, "%s%s#define VARIANT %d\n", first, second, p->variant);
+    for (int i = 0; i < CUDA_TYPES; i++)
+        if (p->type[i]) n += (size_t)snprintf(text + n, room - n, "typedef %s %c;\n", type_names[p->type[i] - 1], names[i]);
     if (p->body->lines) n += (size_t)p->body->lines(p, text + n, room - n);
     snprintf(text + n, room - n, "%s", p->body->text);
     return text;

@@ -2,14 +2,17 @@
 #include "../driver.h"
 #include <string.h>
 
-#define F32 CUDA_TYPE(LC_f32)
-#define F64 CUDA_TYPE(LC_f64)
-#define B16 CUDA_TYPE(LC_bf16)
-#define H16 CUDA_TYPE(LC_f16)
-#define I64 CUDA_TYPE(LC_i64)
-#define I32 CUDA_TYPE(LC_i32)
-#define U8  CUDA_TYPE(LC_u8)
-#define B8  CUDA_TYPE(LC_b8)
+#define F32  CUDA_TYPE(LC_f32)
+#define F64  CUDA_TYPE(LC_f64)
+#define B16  CUDA_TYPE(LC_bf16)
+#define H16  CUDA_TYPE(LC_f16)
+#define I64  CUDA_TYPE(LC_i64)
+#define I32  CUDA_TYPE(LC_i32)
+#define U8   CUDA_TYPE(LC_u8)
+#define B8   CUDA_TYPE(LC_b8)
+#define C64  CUDA_TYPE(LC_c64)
+#define C128 CUDA_TYPE(LC_c128)
+#define W16  CUDA_TYPE(LC_DTYPE_COUNT)
 #define EACH_BODY(X)                                                                                                           \
     X(reduce)                                                                                                                  \
     X(softmax)                                                                                                                 \
@@ -17,9 +20,15 @@
     X(cross_entropy)                                                                                                           \
     X(matmul)                                                                                                                  \
     X(index) X(embedding) X(optimizer) X(pool) X(conv) X(attention) X(moves) X(scan) X(sort) X(random) X(multinomial) X(rnn)
-#define X(name) CUDA_BODY(name);
+#define EACH_SCIENCE(X) X(interpolate) X(grid_sample) X(fractional_pool) X(search) X(unique) X(distance) X(ctc)
+#define X(name)         CUDA_BODY(name);
 EACH_BODY(X)
+EACH_SCIENCE(X)
 #undef X
+    extern const char lc_cuda_text_complex_lines[],
+    lc_cuda_text_draws[];
+static const cuda_body complex_lines_body = { .text = lc_cuda_text_complex_lines, .math = true };
+static const cuda_body draws_body = { .text = lc_cuda_text_draws, .math = true };
 static const struct {
     const cuda_body *body;
     int16_t          first, last; /* variants */
@@ -40,20 +49,34 @@ static const struct {
     { &norm_body, 0, 0, { { F32, F32 }, { B16, F32 }, { H16, F32 }, { F64, F64 } } },
     { &cross_entropy_body, 0, 0, { { F32, F32, F32 }, { B16, F32, B16 }, { F64, F64, F64 } } },
     { &matmul_body, 0, 1, { { F32, F32, F32 }, { F32, B16, B16 }, { I64, I64, I64 }, { H16, H16, H16 } } },
-    { &index_body, 0, 1, { { U8 }, { CUDA_TYPE(LC_u16) }, { CUDA_TYPE(LC_u64) }, { CUDA_TYPE(LC_c128) } } },
+    { &index_body, 0, 1, { { U8 }, { CUDA_TYPE(LC_u16) }, { CUDA_TYPE(LC_u64) }, { W16 } } },
     { &index_body, 2, 5, { { F32 }, { B16 } } },
     { &index_body, 2, 2, { { F64 }, { I64 }, { B8 }, { U8 } } },
-    { &embedding_body, 0, 0, { { U8 }, { CUDA_TYPE(LC_c128) } } },
+    { &embedding_body, 0, 0, { { U8 }, { W16 } } },
     { &embedding_body, 1, 1, { { F32 }, { F64 } } },
     { &optimizer_body, 0, 9, { { B16, B16, F32 } } },
     { &optimizer_body, 1, 1, { { F64, F64, F64 } } },
     { &pool_body, 0, 1, { { F32 }, { F64 } } },
     { &pool_body, 0, 0, { { I64 } } },
+    { &pool_body, 2, 2, { { C128 }, { B8 } } },
+    { &interpolate_body, 0, 0, { { U8, F32 } } },
+    { &interpolate_body, 1, 1, { { F32, F32 }, { F64, F64 } } },
+    { &grid_sample_body, 0, 0, { { F32 }, { F64 } } },
+    { &fractional_pool_body, 0, 0, { { F32, B16 }, { F64, F64 } } },
+    { &search_body, 0, 0, { { B16, I32 }, { I64, I64 } } },
+    { &search_body, 1, 2, { { F32, F32 }, { H16, F64 } } },
+    { &unique_body, 0, 0, { { F32 }, { B8 }, { I64 } } },
+    { &distance_body, 0, 0, { { F32 }, { F64 } } },
+    { &distance_body, 1, 1, { { F32 } } },
+    { &ctc_body, 0, 0, { { F32 }, { F64 } } },
+    { &draws_body, 0, 4, { { F32 }, { F64 } } },
+    { &draws_body, 1, 1, { { H16 } } },
+    { &complex_lines_body, 0, 1, { { C64 }, { C128 } } },
     { &conv_body, 0, 2, { { B16, B16, F32 } } },
     { &conv_body, 0, 0, { { F64, F64, F64 } } },
     { &attention_body, 0, 0, { { F32, F32, F32, F32, F32 }, { B16, F32, B16, B16, F32 } } },
     { &attention_body, 1, 1, { { F32, F32, B8, F32, F32 } } },
-    { &moves_body, 0, 0, { { U8 }, { CUDA_TYPE(LC_c128) } } },
+    { &moves_body, 0, 0, { { U8 }, { W16 } } },
     { &moves_body, 1, 1, { { F32 }, { B16 }, { I64 } } },
     { &scan_body, 0, 4, { { F32 } } },
     { &scan_body, 0, 0, { { I64 } } },

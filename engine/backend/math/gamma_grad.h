@@ -9,70 +9,70 @@
  *                                                           fast; on the other side 1 - F with a and b, x and 1 - x exchanged
  * Relative errors are about 1e-12. PyTorch fits polynomials instead, with relative errors up to 1e-3: the two agree to that.
  *
- * Continued fractions go by Lentz's method. A dual is a number and its derivative. */
-#include "gamma_grad.h"
-#include "../math/scalar_math.h"
-#include <math.h>
-#include <stdbool.h>
-
-enum { MOST_STEPS = 50000 };
-#define SMALLEST 1e-300
-#define EPSILON  1e-16
-
-typedef struct {
-    double v, d;
-} dual;
-static inline dual dual_add(dual a, dual b) { return (dual){ a.v + b.v, a.d + b.d }; }
-static inline dual dual_mul(dual a, dual b) { return (dual){ a.v * b.v, a.v * b.d + a.d * b.v }; }
-static inline dual dual_div(dual a, dual b)
+ * Continued fractions go by Lentz's method. A dual is a number and its derivative.
+ *
+ * One source for the CPU and CUDA, as special.h: the common subset of C and CUDA C++. */
+// clang-format off
+typedef struct { double v, d; } dual;
+FN dual dual_of(double v, double d) {
+  dual x;
+  x.v = v;
+  x.d = d;
+  return x;
+}
+FN dual dual_add(dual a, dual b) { return dual_of(a.v + b.v, a.d + b.d); }
+FN dual dual_mul(dual a, dual b) { return dual_of(a.v * b.v, a.v * b.d + a.d * b.v); }
+FN dual dual_div(dual a, dual b)
 {
     double q = a.v / b.v;
-    return (dual){ q, (a.d - q * b.d) / b.v };
+    return dual_of(q, (a.d - q * b.d) / b.v);
 }
 
 /* One step of Lentz's method with partial numerator a and denominator b; true once neither h nor its derivative moves. */
 typedef struct {
     dual c, d, h;
 } lentz;
-static bool lentz_step(lentz *l, dual a, dual b)
+FN bool lentz_step(lentz *l, dual a, dual b)
 {
     l->d = dual_add(dual_mul(a, l->d), b);
-    if (fabs(l->d.v) < SMALLEST) l->d.v = SMALLEST;
+    if (fabs(l->d.v) < 1e-300) l->d.v = 1e-300;
     l->c = dual_add(b, dual_div(a, l->c));
-    if (fabs(l->c.v) < SMALLEST) l->c.v = SMALLEST;
-    l->d = dual_div((dual){ 1, 0 }, l->d);
+    if (fabs(l->c.v) < 1e-300) l->c.v = 1e-300;
+    l->d = dual_div(dual_of(1, 0), l->d);
     dual factor = dual_mul(l->d, l->c), before = l->h;
     l->h = dual_mul(l->h, factor);
-    return fabs(factor.v - 1) < 4 * EPSILON && fabs(l->h.d - before.d) <= 4 * EPSILON * fabs(l->h.d);
+    return fabs(factor.v - 1) < 4 * 1e-16 && fabs(l->h.d - before.d) <= 4 * 1e-16 * fabs(l->h.d);
 }
 
 /* ---- gamma ---- */
 
-static double gamma_grad_series(double a, double x)
+FN double gamma_grad_series(double a, double x)
 {
     double term = 1, sum = 1, harmonic = 0, slope = 0; /* harmonic: -d log term / da */
-    for (int n = 1; n < MOST_STEPS; n++) {
+    for (int n = 1; n < 50000; n++) {
         term *= x / (a + n);
         harmonic += 1 / (a + n);
         sum += term;
         slope -= term * harmonic;
-        if (term * (1 + harmonic) < EPSILON * sum) break;
+        if (term * (1 + harmonic) < 1e-16 * sum) break;
     }
     return -x / a * (sum * (log(x) - special_digamma(a + 1)) + slope);
 }
-static double gamma_grad_fraction(double a, double x)
+FN double gamma_grad_fraction(double a, double x)
 {
     dual  b = { x + 1 - a, -1 };
-    lentz l = { .c = { 1 / SMALLEST, 0 }, .d = dual_div((dual){ 1, 0 }, b) };
+    lentz l;
+    l.c = dual_of(1 / 1e-300, 0);
+    l.d = dual_div(dual_of(1, 0), b);
     l.h = l.d;
-    for (int i = 1; i < MOST_STEPS; i++) {
+    for (int i = 1; i < 50000; i++) {
         b.v += 2;
-        if (lentz_step(&l, (dual){ -i * (i - a), i }, b)) break;
+        if (lentz_step(&l, dual_of(-i * (i - a), i), b)) break;
     }
     return x * (l.h.v * (log(x) - special_digamma(a)) + l.h.d);
 }
 /* x = a + z sqrt(a) + (z^2 - 1) / 3 + ... with a normal z: solve for z, then take the derivative by a. */
-static double gamma_grad_large(double a, double x)
+FN double gamma_grad_large(double a, double x)
 {
     double root = sqrt(a), z = (x - a) / root;
     for (int i = 0; i < 8; i++) {
@@ -86,7 +86,7 @@ static double gamma_grad_large(double a, double x)
     double zz = z * z, p3 = (zz - 7) * z, p4 = (3 * zz + 7) * zz - 16, p5 = ((9 * zz + 256) * zz - 433) * z;
     return 1 + z / (2 * root) - p3 / (72 * a * root) + p4 / (810 * a * a) - p5 / (25920 * a * a * root);
 }
-double gamma_grad_at(double a, double x)
+FN double gamma_grad_at(double a, double x)
 {
     if (!(x > 0) || !(a > 0)) return isnan(x) || isnan(a) ? NAN : 0;
     if (a > 1000) return gamma_grad_large(a, x);
@@ -96,31 +96,34 @@ double gamma_grad_at(double a, double x)
 /* ---- beta ---- */
 
 /* The continued fraction of the incomplete beta function, with its derivative by one of a and b: a.d and b.d say by which. */
-static dual beta_fraction(dual a, dual b, double x)
+FN dual beta_fraction(dual a, dual b, double x)
 {
     dual  one = { 1, 0 }, ab = dual_add(a, b), above = dual_add(a, one);
     dual  start = dual_div(ab, above);
-    lentz l = { .c = one, .d = { 1 - start.v * x, -start.d * x } };
-    if (fabs(l.d.v) < SMALLEST) l.d.v = SMALLEST;
+    lentz l;
+    l.c = one;
+    l.d = dual_of(1 - start.v * x, -start.d * x);
+    if (fabs(l.d.v) < 1e-300) l.d.v = 1e-300;
     l.d = dual_div(one, l.d), l.h = l.d;
-    for (int m = 1; m < MOST_STEPS; m++) {
+    for (int m = 1; m < 50000; m++) {
         dual even = { a.v + 2 * m, a.d }, odd = { a.v + 2 * m + 1, a.d }, below = { a.v + 2 * m - 1, a.d };
-        dual up = dual_div(dual_mul((dual){ m * x, 0 }, (dual){ b.v - m, b.d }), dual_mul(below, even));
-        dual down = dual_div(dual_mul((dual){ -x * (a.v + m), -x * a.d }, (dual){ ab.v + m, ab.d }), dual_mul(even, odd));
+        dual up = dual_div(dual_mul(dual_of(m * x, 0), dual_of(b.v - m, b.d)), dual_mul(below, even));
+        dual down = dual_div(dual_mul(dual_of(-x * (a.v + m), -x * a.d), dual_of(ab.v + m, ab.d)), dual_mul(even, odd));
         bool first = lentz_step(&l, up, one);
         if (lentz_step(&l, down, one) && first) break;
     }
     return l.h;
 }
 
-double dirichlet_grad_at(double x, double a, double total)
+FN double dirichlet_grad_at(double x, double a, double total)
 {
     double b = total - a;
     if (!(x > 0 && x < 1 && a > 0 && b > 0)) return isnan(x + a + b) ? NAN : 0;
     if (x < (a + 1) / (total + 2)) {
-        dual h = beta_fraction((dual){ a, 1 }, (dual){ b, 0 }, x);
+        dual h = beta_fraction(dual_of(a, 1), dual_of(b, 0), x);
         return -x / a * (h.v * (log(x) - special_digamma(a + 1) + special_digamma(total)) + h.d);
     }
-    dual h = beta_fraction((dual){ b, 0 }, (dual){ a, 1 }, 1 - x);
+    dual h = beta_fraction(dual_of(b, 0), dual_of(a, 1), 1 - x);
     return x / b * (h.v * (log(x) - special_digamma(a) + special_digamma(total)) + h.d);
 }
+// clang-format on
