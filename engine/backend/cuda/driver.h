@@ -93,6 +93,9 @@ typedef struct {
 #define CUDA_BODY(name)                                                                                                        \
     extern const char      lc_cuda_text_##name[]; /* kernels/name.cuh, by tools/embed.py */                                    \
     static const cuda_body name##_body = { .text = lc_cuda_text_##name }
+#define CUDA_MATH_BODY(name)                                                                                                   \
+    extern const char      lc_cuda_text_##name[];                                                                              \
+    static const cuda_body name##_body = { .text = lc_cuda_text_##name, .math = true }
 enum { CUDA_TYPES = 6 };
 struct cuda_program {
     const cuda_body *body;

@@ -21,14 +21,14 @@
     X(matmul)                                                                                                                  \
     X(index) X(embedding) X(optimizer) X(pool) X(conv) X(attention) X(moves) X(scan) X(sort) X(random) X(multinomial) X(rnn)
 #define EACH_SCIENCE(X) X(interpolate) X(grid_sample) X(fractional_pool) X(search) X(unique) X(distance) X(ctc)
+#define EACH_MATH(X)    X(complex_lines) X(draws)
 #define X(name)         CUDA_BODY(name);
 EACH_BODY(X)
 EACH_SCIENCE(X)
 #undef X
-    extern const char lc_cuda_text_complex_lines[],
-    lc_cuda_text_draws[];
-static const cuda_body complex_lines_body = { .text = lc_cuda_text_complex_lines, .math = true };
-static const cuda_body draws_body = { .text = lc_cuda_text_draws, .math = true };
+#define X(name) CUDA_MATH_BODY(name);
+EACH_MATH(X)
+#undef X
 static const struct {
     const cuda_body *body;
     int16_t          first, last; /* variants */

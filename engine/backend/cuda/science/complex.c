@@ -13,8 +13,7 @@ typedef struct {
     axes  kept, reduced;
     char *in, *out;
 } fold_args; /* as in kernels/science/complex_lines.cuh */
-extern const char      lc_cuda_text_complex_lines[];
-static const cuda_body complex_lines_body = { .text = lc_cuda_text_complex_lines, .math = true };
+CUDA_MATH_BODY(complex_lines);
 
 static bool by_parts(lc_op_id op) { return op == LC_OP_sum || op == LC_OP_mean; }
 static bool by_zeros(lc_op_id op) { return op == LC_OP_any || op == LC_OP_all || op == LC_OP_count_nonzero; }

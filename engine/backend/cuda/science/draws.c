@@ -10,8 +10,7 @@ typedef struct {
     int           single;
     cuda_trouble *word;
 } draw_args; /* as in kernels/science/draws.cuh */
-extern const char      lc_cuda_text_draws[];
-static const cuda_body draws_body = { .text = lc_cuda_text_draws, .math = true };
+CUDA_MATH_BODY(draws);
 
 static int draw(lc_op_id op, UNUSED lc_dtype dtype, const void *args)
 {
