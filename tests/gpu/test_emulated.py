@@ -19,6 +19,7 @@ FAMILIES = [
     "x[mask]", "conv2d", "conv_transpose2d", "max_pool", "avg_pool",
     "attention, causal", "lstm", "gru", "mm", "linear", "triangles", "turned", "sort, stable", "cumsum",
     "interpolate", "grid_sample", "unique rows", "histograms", "isin", "ctc_loss", "complex arithmetic", "complex reductions",
+    "fft", "fft of real numbers",
 ]  # fmt: skip
 
 

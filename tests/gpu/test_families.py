@@ -201,6 +201,21 @@ CASES = {
         drawn(3, 4),
         lucid.tensor([[1, 2, -1, 0], [0, -1, 0, 0], [-1, 0, 0, 0]]),
     ),
+    # Fourier transforms
+    "fft": (lambda *x: tuple(lucid.fft.fft(y) for y in x), *(drawn_complex(3, n) for n in (1, 2, 5, 12, 16, 31, 64, 90))),
+    "fft of real numbers": (
+        lambda x: (
+            lucid.fft.rfft(x),
+            lucid.fft.irfft(lucid.fft.rfft2(x), 10),
+            lucid.fft.rfftn(x, norm="ortho"),
+            lucid.fft.ihfft(x),
+        ),
+        drawn(3, 6, 10),
+    ),
+    "fft of dimensions": (
+        lambda x: (lucid.fft.fft2(x), lucid.fft.ifftn(x, dim=(0, 2)), lucid.fft.hfft(x)),
+        drawn_complex(3, 4, 5),
+    ),
     # complex numbers
     "complex arithmetic": (
         lambda x, y: (x + y, x * y, x / y, x - 2j, (2 + 1j) / x, x**y, x.abs(), x.angle(), x == y),

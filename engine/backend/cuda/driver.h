@@ -72,6 +72,8 @@ int           cuda_need_nvrtc(void);
 cublas_handle cuda_blas(int index); /* NULL: there is none; no error is set */
 /* A library of CUDA by its soname: in LUCID_CUDA_PATH, where the system looks, in nvidia-* wheels, in /usr/local/cuda. */
 void *cuda_library(const char *const *sonames, const char *what, const char *wheel);
+/* The same with n of its symbols in slots: 0, or -1 with the reason. */
+int cuda_load(const char *const *names, const char *what, const char *wheel, const char *const *symbols, void **slots, int n);
 
 /* What a kernel reports about values that only it sees: the first one, in page-locked memory. Calls that wait for the device
  * raise it (cuda_raise_trouble). LUCID_SYNC=1: every launch waits. */

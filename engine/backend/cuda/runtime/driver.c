@@ -19,7 +19,7 @@ static struct {
 } state = { .lock = PTHREAD_MUTEX_INITIALIZER };
 static _Thread_local int current = -1;
 
-static int load(const char *const *names, const char *what, const char *wheel, const char *const *symbols, void **slots, int n)
+int cuda_load(const char *const *names, const char *what, const char *wheel, const char *const *symbols, void **slots, int n)
 {
     void *lib = cuda_library(names, what, wheel);
     if (!lib) return -1;
@@ -32,8 +32,8 @@ static int load(const char *const *names, const char *what, const char *wheel, c
 #define NAME(name, args)  #name,
 #define COUNT(name, args) +1
 #define LOAD(calls, first, what, wheel, ...)                                                                                   \
-    load((const char *const[]){ __VA_ARGS__, NULL }, what, wheel, (const char *const[]){ calls(NAME) }, (void **)&cuda.first,  \
-         0 calls(COUNT))
+    cuda_load((const char *const[]){ __VA_ARGS__, NULL }, what, wheel, (const char *const[]){ calls(NAME) },                   \
+              (void **)&cuda.first, 0 calls(COUNT))
 
 int cuda_check(cu_result result, const char *what)
 {

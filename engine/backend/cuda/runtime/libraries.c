@@ -78,7 +78,10 @@ void *cuda_library(const char *const *sonames, const char *what, const char *whe
     return lc_fail(LC_GpuNotAvailable,
                    "%s (%s) was not found in LUCID_CUDA_PATH, on the system's path, in nvidia-* wheels or in /usr/local/cuda: "
                    "pip install nvidia-%s, or install the CUDA toolkit",
-                   what, sonames[0], strcmp(wheel, "cudnn") ? strcmp(wheel, "cublas") ? "cuda-nvrtc" : "cublas" : "cudnn-cu13");
+                   what, sonames[0],
+                   !strcmp(wheel, "cudnn")        ? "cudnn-cu13"
+                   : !strcmp(wheel, "cuda_nvrtc") ? "cuda-nvrtc"
+                                                  : wheel);
 }
 
 const char *lc_cuda_library(int i, char text[512])

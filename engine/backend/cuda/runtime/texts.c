@@ -20,7 +20,7 @@
     X(cross_entropy)                                                                                                           \
     X(matmul)                                                                                                                  \
     X(index) X(embedding) X(optimizer) X(pool) X(conv) X(attention) X(moves) X(scan) X(sort) X(random) X(multinomial) X(rnn)
-#define EACH_SCIENCE(X) X(interpolate) X(grid_sample) X(fractional_pool) X(search) X(unique) X(distance) X(ctc)
+#define EACH_SCIENCE(X) X(interpolate) X(grid_sample) X(fractional_pool) X(search) X(unique) X(distance) X(ctc) X(fft)
 #define EACH_MATH(X)    X(complex_lines) X(draws)
 #define X(name)         CUDA_BODY(name);
 EACH_BODY(X)
@@ -66,6 +66,8 @@ static const struct {
     { &search_body, 0, 0, { { B16, I32 }, { I64, I64 } } },
     { &search_body, 1, 2, { { F32, F32 }, { H16, F64 } } },
     { &unique_body, 0, 0, { { F32 }, { B8 }, { I64 } } },
+    { &fft_body, 0, 0, { { C64 } } },
+    { &fft_body, 1, 1, { { C128 } } },
     { &distance_body, 0, 0, { { F32 }, { F64 } } },
     { &distance_body, 1, 1, { { F32 } } },
     { &ctc_body, 0, 0, { { F32 }, { F64 } } },
