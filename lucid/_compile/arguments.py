@@ -1,6 +1,7 @@
 """Arguments and results of compiled functions as a structure, which is hashable, and a list of tensors."""
 
 import collections
+import functools
 import types
 
 from .. import _C
@@ -9,9 +10,12 @@ from . import guards
 # Objects that are what they are: a result may hold them.
 CONSTANT = (_C.dtype, _C.device, _C.layout, _C.memory_format, slice, range, type, types.EllipsisType)
 
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class that Python code made
 
-def flatten(value, tensors):
-    """The structure of value, hashable; its tensors are appended to the list.
+
+def flatten(value, tensors, born=None):
+    """The structure of value, hashable; its tensors are appended to the list. born: whether an object was made by the function
+    that was traced: it is taken apart then, if attributes and items are all there is to it.
 
     >>> from lucid._compile.arguments import flatten
     >>> found = []
@@ -23,20 +27,35 @@ def flatten(value, tensors):
         return "tensor"
     kind = type(value)
     if kind is tuple or kind is list:
-        return (kind.__name__, tuple(flatten(v, tensors) for v in value))
+        return (kind.__name__, tuple(flatten(v, tensors, born) for v in value))
     if kind is dict or kind is collections.OrderedDict:
-        return (kind.__name__, tuple(value), tuple(flatten(v, tensors) for v in value.values()))
+        return (kind.__name__, tuple(value), tuple(flatten(v, tensors, born) for v in value.values()))
     if isinstance(value, tuple):
-        return ("named" if hasattr(value, "_fields") else "sequence", kind, tuple(flatten(v, tensors) for v in value))
+        return ("named" if hasattr(value, "_fields") else "sequence", kind, tuple(flatten(v, tensors, born) for v in value))
     if isinstance(value, float):
         return ("value", kind, value, value.hex())  # 0.0 == -0.0
     if isinstance(value, complex):
         return ("value", kind, value, value.real.hex(), value.imag.hex())
     if guards.is_plain(value):
         return ("value", kind, value)
-    if getattr(kind, "rebuilt_by_fields", False):  # what models return: made again from its fields
-        return ("fields", kind, tuple(flatten(getattr(value, name), tensors) for name in kind.fields))
+    if born and born(value) and is_record(kind):
+        items = dict(value) if isinstance(value, dict) else {}
+        own = vars(value)
+        parts = tuple(flatten(v, tensors, born) for v in (*own.values(), *items.values()))
+        return ("record", kind, tuple(own), tuple(items), parts)
     return ("object", Held(value))
+
+
+@functools.cache
+def is_record(kind):
+    """Whether objects of a class are their attributes, and their items if it is a dict.
+
+    >>> from lucid._compile.arguments import is_record
+    >>> is_record(lucid.models.CausalLMOutput), is_record(lucid.nn.Linear), is_record(type(lucid.float32))
+    (True, False, False)
+    """
+    made = [c for c in kind.__mro__ if c not in (object, dict, collections.OrderedDict)]
+    return bool(made) and all(c.__flags__ & _HEAP_TYPE and not vars(c).get("__slots__") for c in made)
 
 
 class Held:
@@ -77,8 +96,13 @@ def unflatten(structure, tensors):
             zip(structure[1], [unflatten(s, tensors) for s in structure[2]])
         )
     items = [unflatten(s, tensors) for s in structure[-1]]
-    if kind == "fields":
-        return structure[1](**dict(zip(structure[1].fields, items)))
+    if kind == "record":
+        _, made, names, keys, _ = structure
+        value = made.__new__(made)
+        vars(value).update(zip(names, items))
+        for key, item in zip(keys, items[len(names) :]):
+            (collections.OrderedDict if isinstance(value, collections.OrderedDict) else dict).__setitem__(value, key, item)
+        return value
     if kind == "named" or kind == "sequence":
         return structure[1](*items) if kind == "named" else structure[1](items)
     return tuple(items) if kind == "tuple" else items

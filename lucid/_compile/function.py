@@ -58,6 +58,7 @@ class Compiled:
         self._entries.clear()
         self._call, self._hits_of_dropped = threading.local(), 0
         self._by_structure, self._traced, self._misses, self._why, self._warned = {}, [], 0, None, False
+        self._grew = False
         self._forms = set()  # of calls, if sizes may change
 
     def __call__(self, *args, **kwargs):
@@ -189,7 +190,7 @@ class Compiled:
         try:
             with watch:
                 result = self._fn(*args, **kwargs)
-                form = Result(result, inside, _C._trace_outside())
+                form = Result(result, inside, _C._trace_outside(), watch.is_born)
                 for found in form.objects():
                     _C._trace_break(f"it returns a {type(found).__name__}")
                 if any(_history(t) != was for t, was in zip(inside, before)):
@@ -213,6 +214,9 @@ class Compiled:
         held = watch.guards() if error is None else None
         if error is None and held is None:
             error = watch.changed
+            if watch.grew and not self._grew:  # something made at the first use, perhaps: the next call is traced again
+                self._grew = True
+                return result
         if error is None and any(t.requires_grad and not t.is_leaf for t in graph.written()):
             error = "it writes a tensor from outside that has a history"
         if error is None:

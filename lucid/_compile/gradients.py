@@ -227,7 +227,7 @@ class Recorded:
     def eager_outputs(self, result):
         """Of the function's own result: what `wanting` are of the plan's."""
         tensors = []
-        flatten(result, tensors)
+        flatten(result, tensors, lambda o: True)
         return [tensors[i] for i in self.positions]
 
     def again(self, ctx, grads):

@@ -33,7 +33,7 @@ _IMPURE_MODULES = (
 )
 _IMPURE = {builtins.print, builtins.input, builtins.open, builtins.exec, builtins.eval}
 _LIBRARIES = ("lucid", "builtins", "typing", "abc", "enum", "collections", "functools", "_collections_abc")
-_HOUSE = ("lucid.", "importlib", "_frozen_importlib", "warnings", "linecache", "tokenize")  # may ask the outside
+_HOUSE = ("lucid.", "functools", "importlib", "_frozen_importlib", "warnings", "linecache", "tokenize")  # may ask the outside
 _DEPTH = 4  # how far objects in attributes of objects are followed
 _NESTED = 0.25  # a container in a container counts less
 _LONG = 4096  # elements of a container that is watched
@@ -63,8 +63,10 @@ class Watch:
     def __init__(self, *roots):
         self.found = {}  # id of a dict, list or cell: (where, names or None, values)
         self.described = {}  # the same: for messages
+        self.sizes, self.grew = {}, False  # of dicts that must not get more names; whether that is all that went wrong
         self.codes, self.known_codes = set(), set()  # of frames; of functions whose closures are noted, and those inside them
         self.objects = set()
+        self.born = {}  # id: an object that the function made: nobody's state but its own
         self.may_call_backward = False
         for root in roots:
             self.note_value(root, 0, "the function")
@@ -78,6 +80,8 @@ class Watch:
             if name not in have:
                 have[name] = where.get(name, ...)
         self.found[id(where)] = (where, tuple(have), tuple(have.values()), whole or bool(known and known[3]))
+        if whole:
+            self.sizes.setdefault(id(where), len(where))
         self.described.setdefault(id(where), what)
 
     def note(self, where, values, what, names=None):
@@ -147,6 +151,20 @@ class Watch:
             for value in list(attributes.values()):
                 self.note_value(value, depth + 1, what)
 
+    def note_first_argument(self, code, o):
+        """The object whose method runs: made before, or here if it has nothing yet and is being initialised, or is a new node
+        of the tape (the ctx of a custom function)."""
+        starts = code.co_name == "__init__" or hasattr(type(o), "next_functions")
+        if starts and id(o) not in self.objects and getattr(o, "__dict__", None) == {}:
+            self.born[id(o)] = o
+            self.note_class(type(o), 0)
+        elif id(o) not in self.born:
+            self.note_object(o, 0)
+
+    def is_born(self, o):
+        """Whether the function made this object."""
+        return id(o) in self.born
+
     def note_class(self, cls, depth):
         """Plain values and containers that a class of the user's has as attributes."""
         for c in cls.__mro__:
@@ -187,7 +205,7 @@ class Watch:
         if ours and names["__name__"].startswith("lucid._compile"):
             return
         if code.co_argcount:
-            self.note_object(frame.f_locals.get(code.co_varnames[0]), 0)
+            self.note_first_argument(code, frame.f_locals.get(code.co_varnames[0]))
         if ours:
             return  # globals of this package are nobody's state
         if (code, id(names)) in self.codes:
@@ -235,10 +253,16 @@ class Watch:
         listed = list(self.found.values())
         made = _C._Guards(listed)
         broken = made.check()
-        if broken >= 0:
-            self.changed = f"it changes {self.described[id(listed[broken][0])]} while it runs"
-            return None
-        return made
+        grown = (
+            [where for where, *_ in listed if id(where) in self.sizes and len(where) != self.sizes[id(where)]]
+            if broken < 0
+            else []
+        )
+        if broken < 0 and not grown:
+            return made
+        self.grew = bool(grown)
+        self.changed = f"it changes {self.described[id(grown[0] if grown else listed[broken][0])]} while it runs"
+        return None
 
 
 def _functions_of(code, frame):

@@ -20,9 +20,9 @@ class Result:
     [tensor([1.]), tensor([5.]), tensor([5.])]
     """
 
-    def __init__(self, result, inputs, outside):
+    def __init__(self, result, inputs, outside, born=None):
         self.tensors, self.made = [], []
-        self.form = flatten(result, self.tensors)
+        self.form = flatten(result, self.tensors, born)
         self.places = [self._place(t, inputs, outside) for t in self.tensors]
         self.all_made = all(place[0] == "made" for place in self.places)
         self.single = self.form == "tensor" and self.all_made

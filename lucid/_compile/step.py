@@ -29,6 +29,7 @@ class CompiledStep:
 
     def _start(self):
         self._entries, self._ready, self._misses, self._plan_of = _C._Entries(self._slow), False, 0, []
+        self._grew = False
 
     def invalidate_cache(self):
         """Forget all plans; the next call traces again."""
@@ -117,6 +118,11 @@ class CompiledStep:
         held = watch.guards() if error is None else None
         if error is None and held is None:
             error = watch.changed
+            if watch.grew and not self._grew:  # as in functions: the next call is traced again
+                self._grew = True
+                if self.scaler is not None:
+                    self._update()
+                return loss
         if error is None:
             try:
                 self._add(inputs, held, graph, loss, groups)

@@ -10,7 +10,6 @@ class ModelOutput:
     """
 
     fields = ()
-    rebuilt_by_fields = True  # says to lucid.compile that an object made from the same fields is the same
 
     def __init__(self, **values):
         unknown = set(values) - set(self.fields)

@@ -110,7 +110,7 @@ def data_class_with_slots(compile):
     return [*results, f(c, x())]
 
 
-@runs_eagerly
+@case
 def data_class_result(compile):
     @dataclasses.dataclass
     class Output:
