@@ -8,6 +8,7 @@ import warnings
 import pytest
 
 import lucid
+from lucid.models import CausalLMOutput
 
 
 @dataclasses.dataclass
@@ -65,7 +66,7 @@ FUNCTIONS = {
     "ordered dict with attributes": lambda x: Named(logits=x * 2, loss=x.sum()),
     "plain": lambda x: Plain(x.exp()),
     "its methods run": lambda x: Pair(x, x * x).total(),
-    "a model's output": lambda x: lucid.models.CausalLMOutput(logits=x * 2, loss=x.mean()),
+    "a model's output": lambda x: CausalLMOutput(logits=x * 2, loss=x.mean()),
 }
 
 
@@ -126,6 +127,7 @@ def test_other_objects_run_eagerly(fn):
         assert results[0] is results[1]
     else:
         assert [r.x.item() for r in results] == [0, 1, 2]
+    KEPT.clear()
 
 
 def test_an_object_that_was_there_is_not_born():
