@@ -16,9 +16,9 @@ typedef struct {
     /* c (m, n) := op(Q) c or c op(Q), Q of k reflections. */
     void (*ormqr)(bool left, bool adjoint, int64_t m, int64_t n, int64_t k, const void *a, int64_t lda, const void *tau,
                   void *c, int64_t ldc);
-    /* Eigenvalues in ascending order of the Hermitian matrix whose lower triangle is in a; a becomes the vectors. work: (n, n). 0, or 1: no
+    /* Eigenvalues in ascending order of the Hermitian matrix whose lower triangle is in a; a becomes the vectors (undefined if they are not wanted). work: n (n + 5) elements. 0, or 1: no
      * convergence (non-finite input). */
-    int (*eigh)(int64_t n, void *a, int64_t lda, void *w, void *work);
+    int (*eigh)(int64_t n, void *a, int64_t lda, void *w, void *work, bool vectors);
     /* Singular values in descending order of a (m, n), m >= n; a becomes U (m, n), v (n, n) the right vectors. */
     int (*svd)(int64_t m, int64_t n, void *a, int64_t lda, void *s, void *v, int64_t ldv);
 } lc_own_kernels;

@@ -152,36 +152,40 @@ static T NAME(reflect)(T *x, int64_t n)
 }
 #if !IS_COMPLEX
 typedef T NAME(eight) __attribute__((vector_size(8 * sizeof(T)), aligned(sizeof(T)), may_alias));
-/* Four columns y of m rows times I - tau v v', v = (1, rest): they share the loads of `rest`, and four independent sums hide
- * the latency of additions. Each sum has the order of dot(). */
-static void NAME(apply_four)(T *y, int64_t ldy, int64_t m, const T *rest, T tau)
+/* by[c] := x' y_c for four columns y of n elements: they share the loads of x, and four independent sums hide the latency of
+ * additions. Each sum has the order of dot(). */
+static inline void NAME(four_dots)(const T *y, int64_t ldy, int64_t n, const T *x, T *by)
 {
-    T *const col[4] = { y, y + ldy, y + 2 * ldy, y + 3 * ldy };
     NAME(eight) part[4] = { 0 };
-    T              by[4];
-    int64_t        i = 1, whole = 1 + (m - 1) / 8 * 8;
-    const T *const v = rest - 1;
-    for (; i < whole; i += 8) {
-        NAME(eight) x = *(const NAME(eight) *)(v + i);
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        NAME(eight) v = *(const NAME(eight) *)(x + i);
 #pragma GCC unroll 4
-        for (int c = 0; c < 4; c++) part[c] += x * *(const NAME(eight) *)(col[c] + i);
+        for (int c = 0; c < 4; c++) part[c] += v * *(const NAME(eight) *)(y + c * ldy + i);
     }
 #pragma GCC unroll 4
     for (int c = 0; c < 4; c++) {
         NAME(eight) p = part[c];
         by[c] = ((p[0] + p[4]) + (p[1] + p[5])) + ((p[2] + p[6]) + (p[3] + p[7]));
     }
-    for (; i < m; i++)
-        for (int c = 0; c < 4; c++) by[c] += v[i] * col[c][i];
+    for (; i < n; i++)
+        for (int c = 0; c < 4; c++) by[c] += x[i] * y[c * ldy + i];
+}
+/* Four columns y of m rows times I - tau v v', v = (1, rest). */
+static void NAME(apply_four)(T *y, int64_t ldy, int64_t m, const T *rest, T tau)
+{
+    T       by[4];
+    int64_t i = 0, n = m - 1;
+    NAME(four_dots)(y + 1, ldy, n, rest, by);
 #pragma GCC unroll 4
-    for (int c = 0; c < 4; c++) by[c] = tau * (col[c][0] + by[c]), col[c][0] -= by[c];
-    for (i = 1; i < whole; i += 8) {
-        NAME(eight) x = *(const NAME(eight) *)(v + i);
+    for (int c = 0; c < 4; c++) by[c] = tau * (y[c * ldy] + by[c]), y[c * ldy] -= by[c];
+    for (; i + 8 <= n; i += 8) {
+        NAME(eight) x = *(const NAME(eight) *)(rest + i);
 #pragma GCC unroll 4
-        for (int c = 0; c < 4; c++) *(NAME(eight) *)(col[c] + i) -= by[c] * x;
+        for (int c = 0; c < 4; c++) *(NAME(eight) *)(y + c * ldy + 1 + i) -= by[c] * x;
     }
-    for (; i < m; i++)
-        for (int c = 0; c < 4; c++) col[c][i] -= by[c] * v[i];
+    for (; i < n; i++)
+        for (int c = 0; c < 4; c++) y[c * ldy + 1 + i] -= by[c] * rest[i];
 }
 #endif
 /* The columns y (m, n) times I - tau v v^H from the left, v = (1, rest). */
@@ -262,9 +266,12 @@ static bool NAME(finite)(const T *a, int64_t lda, int64_t m, int64_t n)
 }
 enum { NAME(MOST_SWEEPS) = 60 };
 
-/* Cyclic Jacobi. b holds the whole Hermitian matrix, a collects the rotations. Both sides of b are rotated: its columns here, its rows by
- * symmetry. */
-static int NAME(eigh)(int64_t n, void *va, int64_t lda, void *vw, void *work)
+#if !IS_COMPLEX
+#include "own_tridiagonal.inc.c"
+#endif
+/* Cyclic Jacobi for complex and for tiny matrices. b holds the whole Hermitian matrix, a collects the rotations. Both sides of b are rotated: its
+ * columns here, its rows by symmetry. */
+static int NAME(eigh)(int64_t n, void *va, int64_t lda, void *vw, void *work, UNUSED bool vectors)
 {
     T      *a = va, *b = work;
     R      *w = vw;
@@ -288,11 +295,17 @@ static int NAME(eigh)(int64_t n, void *va, int64_t lda, void *vw, void *work)
     R scale = (R)ldexp(1, -exponent), back = (R)ldexp(1, exponent);
     for (int64_t i = 0; i < n * n; i++) b[i] *= scale;
     largest *= scale;
-    for (int64_t j = 0; j < n; j++) {
+#if !IS_COMPLEX
+    bool by_ql = n >= QL_ROWS;
+    if (by_ql && NAME(eigh_by_ql)(n, b, ldb, vectors ? a : NULL, lda, w, b + n * n)) return 1;
+#else
+    const bool by_ql = false;
+#endif
+    for (int64_t j = 0; j < n && !by_ql; j++) {
         memset(a + j * lda, 0, (size_t)n * sizeof(T));
         AT(a, j, j) = 1;
     }
-    for (int sweep = 0; rotated && sweep < NAME(MOST_SWEEPS); sweep++) {
+    for (int sweep = 0; !by_ql && rotated && sweep < NAME(MOST_SWEEPS); sweep++) {
         rotated = false;
         for (int64_t p = 0; p < n; p++)
             for (int64_t q = p + 1; q < n; q++) {
@@ -316,7 +329,7 @@ static int NAME(eigh)(int64_t n, void *va, int64_t lda, void *vw, void *work)
                 rotated = true;
             }
     }
-    for (int64_t k = 0; k < n; k++) w[k] = REAL(AT(b, k, k)) * back;
+    for (int64_t k = 0; k < n; k++) w[k] = (by_ql ? w[k] : REAL(AT(b, k, k))) * back;
     for (int64_t k = 0; k < n; k++) { /* ascending: selection, columns are exchanged once */
         int64_t least = k;
         for (int64_t i = k + 1; i < n; i++)
@@ -324,7 +337,7 @@ static int NAME(eigh)(int64_t n, void *va, int64_t lda, void *vw, void *work)
         if (least == k) continue;
         R t = w[k];
         w[k] = w[least], w[least] = t;
-        for (int64_t i = 0; i < n; i++) {
+        for (int64_t i = 0; i < n && vectors; i++) {
             T x = AT(a, i, k);
             AT(a, i, k) = AT(a, i, least), AT(a, i, least) = x;
         }

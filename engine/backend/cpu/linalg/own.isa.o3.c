@@ -1,7 +1,7 @@
 /* Compiled once per instruction set: our own factorisations (own.h), unblocked and column-oriented, so that the inner loops run over neighbours.
  *
- * LU, Cholesky and QR take the operations in LAPACK's order, so results differ from its unblocked routines by rounding alone. Eigenvalues and
- * singular values come from Jacobi's rotations: slower than reduction to a band by a factor that grows with the size, but short, relatively
+ * LU, Cholesky and QR take the operations in LAPACK's order, so results differ from its unblocked routines by rounding alone. Eigenvalues of real
+ * matrices come from QL steps on a tridiagonal matrix; of complex and tiny ones, and singular values, from Jacobi's rotations: slower than reduction to a band by a factor that grows with the size, but short, relatively
  * exact, and the fastest there is for a handful of rows. Rejected: blocking (LAPACK is there for large matrices). */
 #include "own.h"
 #include <complex.h>
@@ -12,7 +12,9 @@
 #pragma GCC optimize("cx-fortran-rules") /* complex products without tests for infinities: those give NaN either way */
 #endif
 
+enum { QL_ROWS = 5 }; /* from here on QL steps beat Jacobi's sweeps */
 #define IS_COMPLEX 0
+#define ROOT(x)    (sizeof(T) == 4 ? (T)sqrtf((float)(x)) : (T)sqrt((double)(x)))
 #define T          float
 #define R          float
 #define EPSILON    FLT_EPSILON

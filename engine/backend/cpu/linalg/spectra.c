@@ -1,5 +1,5 @@
-/* Kernels of eigenvalues, singular values and least squares: LAPACK's divide and conquer, or our own Jacobi rotations for a few rows and for
- * machines without a library (own.h). General eigenvalues need the library. */
+/* Kernels of eigenvalues, singular values and least squares: LAPACK's divide and conquer, or our own QL steps and Jacobi rotations for small
+ * matrices and for machines without a library (own.h). General eigenvalues need the library. */
 #include "lanes.h"
 #include <complex.h>
 #include <math.h>
@@ -10,7 +10,7 @@
 #define TEMPLATE "spectra.inc.c"
 #include "types.h"
 
-enum { DTYPES = 1u << LC_f32 | 1u << LC_f64 | 1u << LC_c64 | 1u << LC_c128, JACOBI_ROWS = 3 };
+enum { DTYPES = 1u << LC_f32 | 1u << LC_f64 | 1u << LC_c64 | 1u << LC_c128, JACOBI_ROWS = 3, QL_ROWS = 96, QL_VALUES = 32 };
 #define RUN(op)                                                                                                                \
     static int run_##op(lc_dtype dtype, linalg_job *j)                                                                         \
     {                                                                                                                          \
@@ -36,9 +36,11 @@ static void use_lanes(linalg_job *j, const lc_lanes *lanes, const lc_lane_kernel
 static int cpu_eigh(lc_dtype dtype, const void *args)
 {
     linalg_job      j = job_of(args);
+    bool            real = dtype == LC_f32 || dtype == LC_f64;
+    int64_t         largest_own = !real ? JACOBI_ROWS : j.a->m[2].data ? QL_ROWS : QL_VALUES; /* LAPACK is faster above */
     const lc_lanes *lanes = lanes_for(args, dtype, LANES_JACOBI_ROWS);
     if (lanes) use_lanes(&j, lanes, lanes->eigh, dtype);
-    else j.lapack = j.n > JACOBI_ROWS && lapack_open();
+    else j.lapack = j.n > largest_own && lapack_open();
     return run_eigh(dtype, &j);
 }
 static int cpu_eig(lc_dtype dtype, const void *args)

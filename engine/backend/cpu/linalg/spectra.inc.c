@@ -27,7 +27,7 @@ static void NAME(eigh_one)(const linalg_job *j, int64_t i, char *work) /* A, val
     NAME(fetch)(A, i, v, ld);
     if (!j->lapack) {
         if (j->a->upper) NAME(adjoin)(v, n, ld);
-        info = j->own->eigh(n, v, ld, w, space);
+        info = j->own->eigh(n, v, ld, w, space, V->data);
     } else
 #if IS_COMPLEX
         CALL(syevd, &jobz, &uplo, &n, v, &ld, w, space, &lwork, rspace, &lrwork, ispace, &liwork, &info, (size_t)1, (size_t)1);
@@ -44,7 +44,7 @@ static int NAME(run_eigh)(linalg_job *j)
     T    none = 0, asked = 0;
     R    reals = 0, w = 0;
     char jobz = j->a->m[2].data ? 'V' : 'N', uplo = 'L', *count = NULL;
-    j->lwork = n * n;
+    j->lwork = n * (n + 5);
     if (j->lapack) {
 #if IS_COMPLEX
         CALL(syevd, &jobz, &uplo, &n, &none, &ld, &w, &asked, &ask, &reals, &ask, &ints, &ask, &info, (size_t)1, (size_t)1);
