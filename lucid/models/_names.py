@@ -3,11 +3,22 @@
 NAMES = {
     "text.bert": """
         BertConfig BertForMaskedLM BertForQuestionAnswering BertForSequenceClassification BertForTokenClassification
-        BertModel bert_base bert_base_cls bert_base_mlm bert_base_qa bert_base_token_cls bert_large bert_large_cls
+        BertModel Task bert_base bert_base_cls bert_base_mlm bert_base_qa bert_base_token_cls bert_large bert_large_cls
         bert_large_mlm bert_large_qa bert_large_token_cls bert_medium bert_medium_cls bert_medium_mlm bert_medium_qa
         bert_medium_token_cls bert_mini bert_mini_cls bert_mini_mlm bert_mini_qa bert_mini_token_cls bert_small
         bert_small_cls bert_small_mlm bert_small_qa bert_small_token_cls bert_tiny bert_tiny_cls bert_tiny_mlm bert_tiny_qa
         bert_tiny_token_cls
+    """,
+    "text.clip": """
+        CLIPConfig CLIPModel CLIPOutput clip_vit_base_16 clip_vit_base_32 clip_vit_large_14
+    """,
+    "text.distilbert": """
+        DistilBertConfig DistilBertForMaskedLM DistilBertForQuestionAnswering DistilBertForSequenceClassification
+        DistilBertForTokenClassification DistilBertModel distilbert_base distilbert_base_cls distilbert_base_mlm
+        distilbert_base_qa distilbert_base_token_cls
+    """,
+    "text.gpt": """
+        GPTConfig GPTForSequenceClassification GPTLMHeadModel GPTModel gpt gpt_cls gpt_lm
     """,
     "text.gpt2": """
         GPT2Config GPT2ForSequenceClassification GPT2LMHeadModel GPT2Model gpt2_large gpt2_large_cls gpt2_large_lm
@@ -19,6 +30,30 @@ NAMES = {
         MistralModel Qwen2Config Qwen2ForCausalLM Qwen2Model Qwen3Config Qwen3ForCausalLM Qwen3Model gemma_2b gemma_2b_lm
         llama_3_2_1b llama_3_2_1b_lm llama_3_8b llama_3_8b_lm mistral_7b mistral_7b_lm qwen2_0_5b qwen2_0_5b_lm qwen2_7b
         qwen2_7b_lm qwen3_0_6b qwen3_0_6b_lm smollm_135m smollm_135m_lm
+    """,
+    "text.roberta": """
+        RobertaConfig RobertaForMaskedLM RobertaForQuestionAnswering RobertaForSequenceClassification
+        RobertaForTokenClassification RobertaModel roberta_base roberta_base_cls roberta_base_mlm roberta_base_qa
+        roberta_base_token_cls roberta_large roberta_large_cls roberta_large_mlm roberta_large_qa roberta_large_token_cls
+    """,
+    "text.roformer": """
+        MultipleChoiceModelOutput RoFormerConfig RoFormerForMaskedLM RoFormerForMultipleChoice RoFormerForQuestionAnswering
+        RoFormerForSequenceClassification RoFormerForTokenClassification RoFormerModel roformer roformer_cls roformer_mlm
+        roformer_qa roformer_token_cls
+    """,
+    "text.t5": """
+        Seq2SeqLMOutput T5Config T5EncoderModel T5ForConditionalGeneration flan_t5_base flan_t5_base_encoder flan_t5_large
+        flan_t5_large_encoder flan_t5_small flan_t5_small_encoder flan_t5_xl flan_t5_xl_encoder t5_3b t5_3b_encoder t5_base
+        t5_base_encoder t5_large t5_large_encoder t5_small t5_small_encoder
+    """,
+    "text.transformer": """
+        TransformerConfig TransformerForSeq2SeqLM TransformerForSequenceClassification TransformerForTokenClassification
+        TransformerModel transformer_base transformer_base_cls transformer_base_seq2seq transformer_base_token_cls
+        transformer_large transformer_large_cls transformer_large_seq2seq transformer_large_token_cls
+    """,
+    "text.whisper": """
+        WhisperConfig WhisperForConditionalGeneration whisper_base whisper_large whisper_large_v3 whisper_medium
+        whisper_small whisper_tiny
     """,
     "vision.classification.convnext": """
         ConvNeXt ConvNeXtConfig ConvNeXtForImageClassification convnext_base convnext_base_cls convnext_large

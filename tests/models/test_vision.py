@@ -1,4 +1,4 @@
-"""Networks of images compute what torchvision, timm, transformers and diffusers compute: from numbers that those once gave."""
+"""Families of the zoo compute what torchvision, timm, transformers and diffusers compute: from numbers that those once gave."""
 
 import json
 import pathlib
@@ -16,17 +16,10 @@ NUMBERS = json.loads(pathlib.Path(__file__).with_name("vision.json").read_text()
 
 
 def build(name):
-    made, fields, shape = cases.CASES[name]
+    made, fields, given = cases.CASES[name]
     model = models.create_model(made, **fields)
     cases.fill(lucid, model)
-    return model, cases.images(lucid, shape)
-
-
-def tensor_of(out):
-    if isinstance(out, lucid.Tensor):
-        return out
-    values = [value for key, value in out.items() if key != "loss"]
-    return sum(values[1:], values[0])
+    return model, given
 
 
 def near(value, expected, tolerance):
@@ -37,14 +30,15 @@ def near(value, expected, tolerance):
 @pytest.mark.parametrize("name", cases.CASES)
 def test_as_the_zoo(name):
     expected = NUMBERS["cases"][name]
-    model, x = build(name)
+    model, given = build(name)
     assert cases.digest(model) == expected["keys"]
     assert model.num_parameters() == expected["count"]
     with lucid.no_grad():
-        logits = tensor_of(model.eval()(x))
-    assert near(logits.flatten()[:: max(1, logits.numel() // 14)][:14].tolist(), expected["logits"], 2e-4)
-    trained = tensor_of(model.train().double()(x.double()))  # twice as exact: statistics of few values amplify rounding
-    loss = (trained * cases.numbers(lucid, "weights", trained.numel()).view(trained.shape)).sum()
+        logits = cases.values_of(cases.call(model.eval(), cases.inputs(lucid, given)))
+    assert near(logits[:: max(1, logits.numel() // 14)][:14].tolist(), expected["logits"], 2e-4)
+    model.train().double()  # twice as exact: statistics of few values amplify rounding
+    trained = cases.values_of(cases.call(model, cases.inputs(lucid, given, lucid.float64)))
+    loss = (trained * cases.numbers(lucid, "weights", trained.numel())).sum()
     loss.backward()
     norm = sum(float((p.grad**2).sum()) for p in model.parameters() if p.grad is not None) ** 0.5
     assert loss.item() == pytest.approx(expected["loss"], rel=1e-5, abs=1e-6)
@@ -54,14 +48,15 @@ def test_as_the_zoo(name):
 @pytest.mark.parametrize("name", cases.CASES)
 def test_compiled(name):
     """A compiled model gives the same bits as eager."""
-    model, x = build(name)
+    model, given = build(name)
+    given = cases.inputs(lucid, given)
     model.eval()
     with lucid.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("error")
-        expected = tensor_of(model(x))
-        compiled = lucid.compile(lambda x: tensor_of(model(x)))
+        expected = cases.values_of(cases.call(model, given))
+        model.compile(fullgraph=True)
         for _ in range(2):
-            assert (compiled(x) == expected).all()
+            assert (cases.values_of(cases.call(model, given)) == expected).all()
 
 
 def test_published_sizes():
@@ -105,6 +100,19 @@ def test_another_head_and_another_stem():
     )
     with pytest.raises(models.WeightsError, match="look like timm's vision transformers"):
         models.resnet_18_cls(weights=models.deit_tiny_16_cls(depth=1).state_dict(), **small)
+
+
+def test_greedy_generation():
+    """Memories of keys and values change nothing: each next token is what the whole text gives."""
+    for name in ("t5", "whisper"):
+        made, fields, given = cases.CASES[name]
+        model, source = build(name)[0].eval(), list(cases.inputs(lucid, given).values())[0]
+        ids = model.generate(source, max_new_tokens=5)
+        assert ids.shape[0] == 2 and ids.shape[1] > 2
+        with lucid.no_grad():
+            best = model(source, decoder_input_ids=ids[:, :-1]).logits.argmax(-1)
+        ended = (ids[:, 1:] == model.config.eos_token_id).long().cumsum(1) > 1
+        assert ((best == ids[:, 1:]) | ended | (ids[:, :-1] == model.config.eos_token_id)).all()
 
 
 def test_what_is_refused():

@@ -1,4 +1,4 @@
-"""Networks of images that are compared with other zoos: how they are made here, what they are given, and their weights.
+"""Networks that are compared with other zoos: how they are made here, what they are given, and their weights.
 
 The weights follow from the keys by a formula that both libraries compute alike. `FULL` lists published sizes whose keys and
 numbers of parameters are compared as well, without values.
@@ -8,7 +8,20 @@ import math
 import zlib
 
 S = dict(num_classes=7)
-# name: factory or class with config, fields, shape of the images
+GPT = dict(vocab_size=37, hidden_size=16, num_hidden_layers=2, num_attention_heads=4, max_position_embeddings=20)
+TINY = dict(GPT, intermediate_size=24)
+IDS = {"input_ids": ("ids", 37, 2, 9)}
+T5 = dict(vocab_size=37, d_model=16, d_kv=4, d_ff=24, num_layers=2, num_heads=4, dropout_rate=0.0)
+CLIP = dict(
+    **dict(image_size=16, patch_size=8, vision_layers=2, vision_width=16, vision_heads=4, embed_dim=8),
+    **dict(context_length=12, vocab_size=37, text_width=16, text_heads=4, text_layers=2),
+)
+WHISPER = dict(
+    **dict(vocab_size=37, num_mel_bins=8, d_model=16, encoder_layers=2, decoder_layers=2, encoder_ffn_dim=24),
+    **dict(encoder_attention_heads=4, decoder_attention_heads=4, decoder_ffn_dim=24, max_source_positions=10),
+    **dict(max_target_positions=12, pad_token_id=1, bos_token_id=1, eos_token_id=1, decoder_start_token_id=2),
+)
+# name: factory, fields, shape of the images or inputs by name
 CASES = {
     "resnet": ("resnet_18_cls", S, (2, 3, 64, 64)),
     "resnet bottleneck": ("resnet_50_cls", dict(S, layers=(1, 2, 1, 1)), (2, 3, 64, 64)),
@@ -43,6 +56,19 @@ CASES = {
         dict(S, embed_dim=16, depths=(2, 2), num_heads=(2, 4), window_size=4, stochastic_depth_prob=0.0),
         (2, 3, 52, 64),
     ),
+    "roberta": ("roberta_base_mlm", dict(TINY, hidden_dropout=0.0, attention_dropout=0.0), IDS),
+    "roberta classifier": ("roberta_base_cls", dict(TINY, hidden_dropout=0.0, attention_dropout=0.0), IDS),
+    "distilbert": (
+        "distilbert_base_cls",
+        dict(TINY, hidden_dropout=0.0, attention_dropout=0.0, classifier_dropout=0.0),
+        IDS,
+    ),
+    "roformer": ("roformer_mlm", dict(TINY, hidden_dropout=0.0, attention_dropout=0.0), IDS),
+    "gpt": ("gpt_lm", dict(GPT, hidden_dropout=0.0, attention_dropout=0.0), IDS),
+    "t5": ("t5_small", T5, {**IDS, "decoder_input_ids": ("ids", 37, 2, 4)}),
+    "t5 gated": ("t5_small", dict(T5, feed_forward_proj="gated-gelu"), {**IDS, "decoder_input_ids": ("ids", 37, 2, 4)}),
+    "clip": ("clip_vit_base_32", CLIP, {"pixel_values": (2, 3, 16, 16), "input_ids": ("ids", 37, 2, 9)}),
+    "whisper": ("whisper_tiny", WHISPER, {"input_features": (2, 8, 20), "decoder_input_ids": ("ids", 37, 2, 4)}),
     "deit": ("deit_tiny_16_cls", dict(S, image_size=32, dim=24, depth=2, num_heads=2), (2, 3, 32, 32)),
     "deit distilled": ("deit_tiny_distilled_16_cls", dict(S, image_size=32, dim=24, depth=2, num_heads=2), (2, 3, 32, 32)),
 }
@@ -73,8 +99,44 @@ def fill(m, model):
             tensor.copy_(value)
 
 
-def images(m, shape):
-    return (numbers(m, "images", math.prod(shape)) * 3).view(shape).to(m.float32)
+def inputs(m, given, dtype=None):
+    """The arguments of a case: images of a shape, or a dict by name of shapes and of ("ids", how many there are, *shape)."""
+    if isinstance(given, dict):
+        return {name: one_input(m, name, shape, dtype or m.float32) for name, shape in given.items()}
+    return {None: one_input(m, "images", given, dtype or m.float32)}
+
+
+def one_input(m, name, shape, dtype):
+    if shape[0] == "ids":
+        _, high, *shape = shape
+        return m.floor((numbers(m, name, math.prod(shape)) + 0.5) * high).view(*shape).to(m.int64)
+    return (numbers(m, name, math.prod(shape)) * 3).view(shape).to(m.float32).to(dtype)
+
+
+def call(model, given):
+    given = dict(given)
+    first = [given.pop(None)] if None in given else []
+    return model(*first, **given)
+
+
+FIELDS = ("logits", "logits_per_image", "pred_boxes", "sample", "aux_logits", "aux_logits1", "aux_logits2", "last_hidden_state")
+
+
+def values_of(out):
+    """What a model returned, of either library, as one tensor of numbers."""
+    if hasattr(out, "shape"):
+        return out.flatten()
+    if isinstance(out, dict) and "out" in out:
+        found = list(out.values())
+    elif hasattr(out, "_fields"):
+        found = list(out)
+    else:
+        found = [getattr(out, name, None) for name in FIELDS]
+        found = [value for value in found if value is not None][:3]
+    total = found[0].flatten()
+    for value in found[1:]:  # of any shapes
+        total = total + value.flatten().mean()
+    return total
 
 
 def digest(model):

@@ -12,10 +12,12 @@ import sys
 import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import transformers as T  # noqa: E402
 import vision_cases as cases  # noqa: E402
 from zoos import timm, tv  # noqa: E402
 
 N = dict(num_classes=7)
+TINY = dict(cases.TINY, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
 NO_DROP = dict(N, dropout=0.0)
 THEIRS = {
     "resnet": lambda: tv.resnet18(**N),
@@ -43,6 +45,26 @@ THEIRS = {
     "convnext": lambda: tv.ConvNeXt([tv.convnext.CNBlockConfig(*s) for s in ((8, 16, 1), (16, 24, 2), (24, None, 1))], **N),
     "vit": lambda: tv.VisionTransformer(32, 16, 2, 2, 24, 96, **N),
     "swin": lambda: tv.SwinTransformer([4, 4], 16, [2, 2], [2, 4], [4, 4], stochastic_depth_prob=0.0, **N),
+    "roberta": lambda: T.RobertaForMaskedLM(T.RobertaConfig(type_vocab_size=1, layer_norm_eps=1e-5, **TINY)),
+    "roberta classifier": lambda: T.RobertaForSequenceClassification(
+        T.RobertaConfig(type_vocab_size=1, layer_norm_eps=1e-5, **TINY)
+    ),
+    "distilbert": lambda: T.DistilBertForSequenceClassification(
+        T.DistilBertConfig(
+            **dict(vocab_size=37, dim=16, n_layers=2, n_heads=4, hidden_dim=24, max_position_embeddings=20),
+            **dict(dropout=0.0, attention_dropout=0.0, seq_classif_dropout=0.0),
+        )
+    ),
+    "roformer": lambda: T.RoFormerForMaskedLM(T.RoFormerConfig(**TINY)),
+    "gpt": lambda: T.OpenAIGPTLMHeadModel(
+        T.OpenAIGPTConfig(
+            vocab_size=37, n_embd=16, n_layer=2, n_head=4, n_positions=20, resid_pdrop=0, embd_pdrop=0, attn_pdrop=0
+        )
+    ),
+    "t5": lambda: T.T5ForConditionalGeneration(T.T5Config(**cases.T5)),
+    "t5 gated": lambda: T.T5ForConditionalGeneration(T.T5Config(**cases.T5, feed_forward_proj="gated-gelu")),
+    "clip": lambda: T.CLIPModel(_clip_config()),
+    "whisper": lambda: T.WhisperForConditionalGeneration(T.WhisperConfig(**cases.WHISPER)),
     "deit": lambda: _deit("deit_tiny_patch16_224"),
     "deit distilled": lambda: _deit("deit_tiny_distilled_patch16_224"),
 }
@@ -56,10 +78,19 @@ def _narrow(model, *places):
     return model
 
 
+def _clip_config():
+    from lucid.models import CLIPConfig  # only names are translated
+
+    config = T.CLIPConfig(**CLIPConfig(**cases.CLIP).to_hub())
+    config.text_config.eos_token_id = 2
+    return config
+
+
 def _deit(name):
     return timm.create_model(name, img_size=32, embed_dim=24, depth=2, num_heads=2, **N)
 
 
+ROBERTA = T.RobertaConfig(vocab_size=50265, max_position_embeddings=514, type_vocab_size=1, layer_norm_eps=1e-5)
 # our factory at its full size: theirs
 FULL = {
     **{f"resnet_{d}_cls": (tv, f"resnet{d}") for d in (18, 34, 50, 101, 152)},
@@ -82,6 +113,14 @@ FULL = {
     "cspresnet_50_cls": (timm, "cspresnet50"),
     "mobilenet_v1_cls": (timm, "mobilenetv1_100"),
     **{f"mobilenet_v4_conv_{s}_cls": (timm, f"mobilenetv4_conv_{s}") for s in ("small", "medium", "large")},
+    "roberta_base_mlm": (T, lambda: T.RobertaForMaskedLM(ROBERTA)),
+    "distilbert_base_mlm": (T, lambda: T.DistilBertForMaskedLM(T.DistilBertConfig())),
+    "roformer_mlm": (T, lambda: T.RoFormerForMaskedLM(T.RoFormerConfig())),
+    "gpt_lm": (T, lambda: T.OpenAIGPTLMHeadModel(T.OpenAIGPTConfig())),
+    "t5_small": (T, lambda: T.T5ForConditionalGeneration(T.T5Config())),
+    "t5_base": (T, lambda: T.T5ForConditionalGeneration(T.T5Config(d_model=768, d_ff=3072, num_layers=12, num_heads=12))),
+    "clip_vit_base_32": (T, lambda: T.CLIPModel(T.CLIPConfig())),
+    "whisper_tiny": (T, lambda: T.WhisperForConditionalGeneration(T.WhisperConfig())),
     "deit_tiny_distilled_16_cls": (timm, "deit_tiny_distilled_patch16_224"),
     **{f"deit_{n}_16_cls": (timm, f"deit_{n}_patch16_224") for n in ("tiny", "small", "base")},
 }
@@ -89,32 +128,29 @@ FULL = {
 
 def full(zoo, name):
     with torch.device("meta"):
+        if zoo is T:
+            return name()
         if zoo is timm:
             return timm.create_model(name)
         return getattr(zoo, name)(**({"init_weights": False} if name in ("googlenet", "inception_v3") else {}))
 
 
-def tensor_of(out):
-    return out if isinstance(out, torch.Tensor) else sum(out[1:], out[0]) if isinstance(out, tuple) else out["out"]
-
-
 def outputs_of(name):
     torch.manual_seed(0)
-    model, shape = THEIRS[name](), cases.CASES[name][2]
+    model, given = THEIRS[name](), cases.CASES[name][2]
     cases.fill(torch, model)
-    x = cases.images(torch, shape)
     with torch.no_grad():
         model.eval()
-        logits = tensor_of(model(x))
+        logits = cases.values_of(cases.call(model, cases.inputs(torch, given)))
     model.train().double()
-    trained = tensor_of(model(x.double()))
-    loss = (trained * cases.numbers(torch, "weights", trained.numel()).view(trained.shape)).sum()
+    trained = cases.values_of(cases.call(model, cases.inputs(torch, given, torch.float64)))
+    loss = (trained * cases.numbers(torch, "weights", trained.numel())).sum()
     loss.backward()
     norm = sum(float((p.grad**2).sum()) for p in model.parameters() if p.grad is not None) ** 0.5
     return {
         "keys": cases.digest(model),
         "count": sum(p.numel() for p in model.parameters()),
-        "logits": [float(f"{v:.7g}") for v in logits.flatten()[:: max(1, logits.numel() // 14)][:14]],
+        "logits": [float(f"{v:.7g}") for v in logits[:: max(1, logits.numel() // 14)][:14]],
         "loss": float(f"{loss.item():.9g}"),
         "norm": float(f"{norm:.9g}"),
     }

@@ -1,8 +1,8 @@
 """Attention of text models: who sees whom, rotary positions, and the call that all of them share.
 
 A cache (`lucid.generation.cache`) keeps keys and values of earlier tokens and answers for them: `cache.attend`. Without one
-`attend` below is called with what the layer has. A `Sight` says which keys the queries of one forward pass may look at; it is
-made once per pass and shared by the layers.
+`attend` below is called with what the layer has. A `Sight` says which keys the queries of one forward pass may look at; it
+is made once per pass and shared by the layers.
 """
 
 import math
@@ -25,6 +25,7 @@ class Sight:
 
     def __init__(self, mask=None, causal=False, window=None):
         self.mask, self.causal, self.window = mask, causal, window
+        self.turn = None  # of queries, keys and values by their positions, if the layers do not know it
 
     @classmethod
     def of(cls, length, past=0, padding=None, window=None, device=None):

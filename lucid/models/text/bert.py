@@ -17,7 +17,7 @@ from ..registry import family
 from .attention import Sight, attend
 from .language import classification_loss, inputs_of
 
-_ACTIVATIONS = {
+ACTIVATIONS = {
     "gelu": F.gelu,
     "gelu_new": lambda x: F.gelu(x, approximate="tanh"),
     "gelu_pytorch_tanh": lambda x: F.gelu(x, approximate="tanh"),
@@ -60,11 +60,18 @@ class BertConfig(ModelConfig):
             raise ValueError(
                 f"hidden_size {self.hidden_size} is not a multiple of num_attention_heads {self.num_attention_heads}"
             )
-        if self.hidden_act not in _ACTIVATIONS:
-            raise ValueError(f"hidden_act is one of {', '.join(_ACTIVATIONS)}, not {self.hidden_act!r}")
+        if self.hidden_act not in ACTIVATIONS:
+            raise ValueError(f"hidden_act is one of {', '.join(ACTIVATIONS)}, not {self.hidden_act!r}")
 
 
-class _Embeddings(nn.Module):
+class Embeddings(nn.Module):
+    """Words, their positions and the kind of their sentence, added and normalised.
+
+    >>> from lucid.models.text.bert import Embeddings
+    >>> list(Embeddings(lucid.models.BertConfig(vocab_size=5)).state_dict())[0]
+    'word_embeddings.weight'
+    """
+
     def __init__(self, config):
         super().__init__()
         width = config.hidden_size
@@ -77,6 +84,8 @@ class _Embeddings(nn.Module):
     def forward(self, input_ids, token_type_ids, position_ids, inputs_embeds):
         x = inputs_of(self.word_embeddings, input_ids, inputs_embeds)
         length = x.shape[1]
+        if position_ids is None:
+            position_ids = self.positions_of(input_ids, x)
         if length > self.position_embeddings.num_embeddings:
             raise ValueError(f"{length} tokens; the model has positions for {self.position_embeddings.num_embeddings}")
         if token_type_ids is None:
@@ -85,6 +94,10 @@ class _Embeddings(nn.Module):
             x = x + self.token_type_embeddings(token_type_ids)
         positions = self.position_embeddings.weight[:length] if position_ids is None else self.position_embeddings(position_ids)
         return self.dropout(self.LayerNorm(x + positions))
+
+    def positions_of(self, input_ids, x):
+        """Positions of tokens; None: 0, 1, 2, ..."""
+        return None
 
 
 class _SelfAttention(nn.Module):
@@ -99,6 +112,8 @@ class _SelfAttention(nn.Module):
             p(x).view(batch, length, self.heads, width // self.heads).transpose(1, 2)
             for p in (self.query, self.key, self.value)
         )
+        if sight.turn is not None:
+            q, k, v = sight.turn(q, k, v)
         y = attend(q, k, v, sight, None, self.dropout if self.training else 0.0)
         return y.transpose(1, 2).reshape(batch, length, width)
 
@@ -138,7 +153,7 @@ class _Layer(nn.Module):
     def __init__(self, config):
         super().__init__()
         self.attention = _Attention(config)
-        self.intermediate = _Dense(config.hidden_size, config.intermediate_size, _ACTIVATIONS[config.hidden_act])
+        self.intermediate = _Dense(config.hidden_size, config.intermediate_size, ACTIVATIONS[config.hidden_act])
         self.output = _Output(config.intermediate_size, config)
 
     def forward(self, x, sight):
@@ -146,9 +161,17 @@ class _Layer(nn.Module):
         return self.output(self.intermediate(x), x)
 
 
-class _Encoder(nn.Module):
+class Encoder(nn.Module):
+    """The layers of BERT.
+
+    >>> from lucid.models.text.bert import Encoder
+    >>> len(Encoder(lucid.models.BertConfig(num_hidden_layers=2)).layer)
+    2
+    """
+
     def __init__(self, config):
         super().__init__()
+        self.turn = None
         self.layer = nn.ModuleList([_Layer(config) for _ in range(config.num_hidden_layers)])
 
 
@@ -167,11 +190,12 @@ class BertModel(PretrainedModel):
     ignored_keys = (r"embeddings\.position_ids$", r"^cls\.")
     renamed_keys = ((r"LayerNorm\.gamma$", "LayerNorm.weight"), (r"LayerNorm\.beta$", "LayerNorm.bias"))
     head_keys = ("pooler.",)
+    embeddings_class, encoder_class = Embeddings, Encoder
 
     def __init__(self, config, add_pooling_layer=True):
         super().__init__(config)
-        self.embeddings = _Embeddings(config)
-        self.encoder = _Encoder(config)
+        self.embeddings = self.embeddings_class(config)
+        self.encoder = self.encoder_class(config)
         self.pooler = _Dense(config.hidden_size, config.hidden_size, _C.tanh) if add_pooling_layer else None
         start(self, config)
 
@@ -192,6 +216,7 @@ class BertModel(PretrainedModel):
         if mask is not None and mask.ndim == 2:
             mask = None if bool(mask.all()) else mask[:, None, None, :]
         sight, states = Sight(mask), [x]
+        sight.turn = self.encoder.turn
         for layer in self.encoder.layer:
             x = layer(x, sight)
             states.append(x)
@@ -221,10 +246,24 @@ def start(model, config):
                     module.weight[module.padding_idx].zero_()
 
 
+def answer_loss(begin, end, start_positions, end_positions):
+    """The mean cross entropy of where an answer begins and ends; positions outside the text do not count.
+
+    >>> from lucid.models.text.bert import answer_loss
+    >>> answer_loss(lucid.zeros(1, 2), lucid.zeros(1, 2), lucid.tensor([0]), lucid.tensor([1]))
+    tensor(0.6931)
+    """
+    if start_positions is None or end_positions is None:
+        return None
+    beyond = begin.shape[1]
+    places = (p.view(-1).clamp(0, beyond) for p in (start_positions, end_positions))
+    return sum(F.cross_entropy(l, p, ignore_index=beyond) for l, p in zip((begin, end), places)) / 2
+
+
 class _Predictions(nn.Module):
     def __init__(self, config):
         super().__init__()
-        self.transform = _Dense(config.hidden_size, config.hidden_size, _ACTIVATIONS[config.hidden_act])
+        self.transform = _Dense(config.hidden_size, config.hidden_size, ACTIVATIONS[config.hidden_act])
         self.transform.LayerNorm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
         self.decoder = nn.Linear(config.hidden_size, config.vocab_size)
         self.bias = self.decoder.bias
@@ -239,20 +278,27 @@ class _MaskedHead(nn.Module):
         self.predictions = _Predictions(config)
 
 
-class _Task(PretrainedModel):
+class Task(PretrainedModel):
+    """What models with a head have: the network, under its own name, and dropout.
+
+    >>> lucid.models.BertForMaskedLM.__mro__[1].__name__
+    'Task'
+    """
+
     config_class = BertConfig
+    network_class = BertModel
     base_model_prefix = "bert"
     renamed_keys = BertModel.renamed_keys
     ignored_keys = (r"embeddings\.position_ids$", r"^cls\.", r"^bert\.pooler\.")
 
     def __init__(self, config, pools=False):
         super().__init__(config)
-        self.bert = BertModel(config, add_pooling_layer=pools)
+        setattr(self, self.base_model_prefix, self.network_class(config, add_pooling_layer=pools))
         rate = config.hidden_dropout if config.classifier_dropout is None else config.classifier_dropout
         self.dropout = nn.Dropout(rate)
 
 
-class BertForMaskedLM(_Task):
+class BertForMaskedLM(Task):
     """BERT that fills in masked words.
 
     >>> config = lucid.models.BertConfig(vocab_size=11, hidden_size=8, num_hidden_layers=1,
@@ -278,13 +324,13 @@ class BertForMaskedLM(_Task):
         return self.tied_keys if self.config.tie_word_embeddings else dict([*self.tied_keys.items()][1:])
 
     def forward(self, input_ids=None, attention_mask=None, token_type_ids=None, labels=None, **options):
-        out = self.bert(input_ids, attention_mask, token_type_ids, **options)
+        out = self.base_model(input_ids, attention_mask, token_type_ids, **options)
         logits = self.cls.predictions(out.last_hidden_state)
         loss = None if labels is None else F.cross_entropy(logits.view(-1, logits.shape[-1]), labels.view(-1))
         return MaskedLMOutput(loss=loss, logits=logits, hidden_states=out.hidden_states)
 
 
-class BertForSequenceClassification(_Task):
+class BertForSequenceClassification(Task):
     """BERT that classifies texts.
 
     >>> config = lucid.models.BertConfig(vocab_size=11, hidden_size=8, num_hidden_layers=1,
@@ -294,7 +340,7 @@ class BertForSequenceClassification(_Task):
     ((1, 3), 0)
     """
 
-    ignored_keys = _Task.ignored_keys[:2]
+    ignored_keys = Task.ignored_keys[:2]
     head_keys = ("classifier.", "bert.pooler.")
 
     def __init__(self, config):
@@ -303,13 +349,13 @@ class BertForSequenceClassification(_Task):
         start(self.classifier, config)
 
     def forward(self, input_ids=None, attention_mask=None, token_type_ids=None, labels=None, **options):
-        out = self.bert(input_ids, attention_mask, token_type_ids, **options)
+        out = self.base_model(input_ids, attention_mask, token_type_ids, **options)
         logits = self.classifier(self.dropout(out.pooler_output))
         loss = None if labels is None else classification_loss(logits, labels, self.config.num_labels)
         return SequenceClassifierOutput(loss=loss, logits=logits, hidden_states=out.hidden_states)
 
 
-class BertForTokenClassification(_Task):
+class BertForTokenClassification(Task):
     """BERT that classifies every token.
 
     >>> config = lucid.models.BertConfig(vocab_size=11, hidden_size=8, num_hidden_layers=1,
@@ -326,13 +372,13 @@ class BertForTokenClassification(_Task):
         start(self.classifier, config)
 
     def forward(self, input_ids=None, attention_mask=None, token_type_ids=None, labels=None, **options):
-        out = self.bert(input_ids, attention_mask, token_type_ids, **options)
+        out = self.base_model(input_ids, attention_mask, token_type_ids, **options)
         logits = self.classifier(self.dropout(out.last_hidden_state))
         loss = None if labels is None else F.cross_entropy(logits.view(-1, logits.shape[-1]), labels.view(-1))
         return TokenClassifierOutput(loss=loss, logits=logits, hidden_states=out.hidden_states)
 
 
-class BertForQuestionAnswering(_Task):
+class BertForQuestionAnswering(Task):
     """BERT that finds where an answer begins and ends.
 
     >>> config = lucid.models.BertConfig(vocab_size=11, hidden_size=8, num_hidden_layers=1,
@@ -351,13 +397,9 @@ class BertForQuestionAnswering(_Task):
     def forward(
         self, input_ids=None, attention_mask=None, token_type_ids=None, start_positions=None, end_positions=None, **options
     ):
-        out = self.bert(input_ids, attention_mask, token_type_ids, **options)
+        out = self.base_model(input_ids, attention_mask, token_type_ids, **options)
         begin, end = self.qa_outputs(out.last_hidden_state).unbind(-1)
-        loss = None
-        if start_positions is not None and end_positions is not None:
-            beyond = begin.shape[1]  # positions outside the text do not count
-            places = (p.view(-1).clamp(0, beyond) for p in (start_positions, end_positions))
-            loss = sum(F.cross_entropy(l, p, ignore_index=beyond) for l, p in zip((begin, end), places)) / 2
+        loss = answer_loss(begin, end, start_positions, end_positions)
         return QuestionAnsweringModelOutput(loss=loss, start_logits=begin, end_logits=end, hidden_states=out.hidden_states)
 
 

@@ -141,7 +141,14 @@ class _Activation:
         return self.alone(layer(x))
 
 
-class _Block(nn.Module):
+class Block(nn.Module):
+    """A layer of GPT-2: attention, then two connected layers, each normalised before.
+
+    >>> from lucid.models.text.gpt2 import Block
+    >>> len(Block(lucid.models.GPT2Config(hidden_size=8, num_attention_heads=2), 0).state_dict())
+    12
+    """
+
     def __init__(self, config, layer):
         super().__init__()
         self.ln_1 = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_epsilon)
@@ -172,7 +179,7 @@ class GPT2Model(PretrainedModel):
         self.wpe = nn.Embedding(config.max_position_embeddings, config.hidden_size)
         embedding = config.hidden_dropout if config.embedding_dropout is None else config.embedding_dropout
         self.drop = nn.Dropout(embedding)
-        self.h = nn.ModuleList([_Block(config, i) for i in range(config.num_hidden_layers)])
+        self.h = nn.ModuleList([Block(config, i) for i in range(config.num_hidden_layers)])
         self.ln_f = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_epsilon)
         self._start(config)
 
