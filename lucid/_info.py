@@ -7,8 +7,13 @@ _FLOATS = {  # name: mantissa bits, largest exponent, decimal digits of precisio
     "bfloat16": (7, 127, 2),
     "float32": (23, 127, 6),
     "float64": (52, 1023, 15),
-    "float8_e4m3fn": (3, 8, 0),
     "float8_e5m2": (2, 15, 0),
+}
+_BYTES = {  # floats of one byte that use their codes otherwise: spacing at 1, largest, smallest normal number
+    "float8_e4m3fn": (2.0**-3, 448.0, 2.0**-6),
+    "float8_e4m3fnuz": (2.0**-3, 240.0, 2.0**-7),
+    "float8_e5m2fnuz": (2.0**-3, 57344.0, 2.0**-15),  # PyTorch's spacing; numbers above 1 are 1/4 apart
+    "float8_e8m0fnu": (1.0, 2.0**127, 2.0**-127),
 }
 _PART_OF = {"complex32": "float16", "complex64": "float32", "complex128": "float64"}
 _INTEGERS = {"uint8": 8, "int8": 8, "int16": 16, "int32": 32, "int64": 64, "uint16": 16, "uint32": 32, "uint64": 64}
@@ -38,16 +43,19 @@ class finfo(_Limits):
     def __init__(self, type=None):  # noqa: A002 (PyTorch's name)
         name = _name(_C.get_default_dtype() if type is None else type)
         self.dtype = _PART_OF.get(name, name)
-        if self.dtype not in _FLOATS:
+        if self.dtype in _BYTES:
+            self.eps, self.max, self.tiny = _BYTES[self.dtype]
+            digits = 0
+        elif self.dtype in _FLOATS:
+            mantissa, exponent, digits = _FLOATS[self.dtype]
+            self.eps = 2.0**-mantissa
+            self.max = (2.0 - self.eps) * 2.0**exponent
+            self.tiny = 2.0 ** (1 - exponent)
+        else:
             raise TypeError(f"lucid.finfo() requires a floating point input type. Use lucid.iinfo to handle {type}")
-        mantissa, exponent, digits = _FLOATS[self.dtype]
         self.bits = 8 * getattr(_C, self.dtype).itemsize
-        self.eps = 2.0**-mantissa
-        self.max = (2.0 - self.eps) * 2.0**exponent
-        self.tiny = self.smallest_normal = 2.0 ** (1 - exponent)
-        if self.dtype == "float8_e4m3fn":  # has no infinity and one NaN: the largest exponent has numbers, too
-            self.max, self.tiny, self.smallest_normal = 448.0, 2.0**-6, 2.0**-6
-        self.min = -self.max
+        self.smallest_normal = self.tiny
+        self.min = self.tiny if self.dtype == "float8_e8m0fnu" else -self.max  # that one has no sign
         self.resolution = float(f"1e-{digits}")
 
     def __repr__(self):

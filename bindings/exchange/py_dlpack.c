@@ -33,7 +33,9 @@ static int code_of(int dtype)
 {
     if (dtype == LC_b8) return DL_BOOL;
     if (lc_is_unsigned(dtype)) return DL_UINT;
+    static const uint8_t float8[] = { 10, 12, 11, 13, 14 }; /* DLPack's numbers, in the order of dtype.def */
     if (dtype == LC_bf16) return DL_BFLOAT;
+    if (lc_is_float8(dtype)) return float8[dtype - LC_f8_e4m3fn];
     return lc_class_of(dtype) == LC_INT ? DL_INT : lc_class_of(dtype) == LC_FLOAT ? DL_FLOAT : DL_COMPLEX;
 }
 static int dtype_of(const dl_tensor *d, lc_dtype *dtype)

@@ -235,8 +235,7 @@ static int to_str(PyObject *o, UNUSED const lc_param *p, lc_value *v, UNUSED py_
 
 int py_convert_dtype(PyObject *o, lc_dtype *dtype)
 {
-    if (Py_TYPE(o) == &PyDtype_Type)
-        return (int)((PyDtype *)o)->value < LC_DTYPE_COUNT ? *dtype = ((PyDtype *)o)->value, 1 : py_refuse_dtype(o);
+    if (Py_TYPE(o) == &PyDtype_Type) return *dtype = ((PyDtype *)o)->value, 1;
     if (o == (PyObject *)&PyFloat_Type) return *dtype = LC_f64, 1;
     if (o == (PyObject *)&PyLong_Type) return *dtype = LC_i64, 1;
     if (o == (PyObject *)&PyBool_Type) return *dtype = LC_b8, 1;

@@ -142,6 +142,7 @@ static int store_real(double x, int dtype, void *at)
         *(bool *)at = x != 0;
         return 0;
     default:
+        if (lc_is_float8(dtype)) return *(uint8_t *)at = lc_f32_to_f8((lc_dtype)dtype, (float)x), 0;
         if (!(x > -0x1p63 && x < 0x1p63) || (x < 0 && lc_is_unsigned(dtype))) return raise_overflow(dtype);
         return store_int((int64_t)x, dtype, at);
     }
@@ -340,6 +341,7 @@ static PyObject *py_element(int dtype, const void *at)
     case LC_c64:
         return PyComplex_FromDoubles((double)((const float *)at)[0], (double)((const float *)at)[1]);
     default:
+        if (lc_is_float8(dtype)) return PyFloat_FromDouble((double)lc_f8_to_f32((lc_dtype)dtype, *(const uint8_t *)at));
         return PyComplex_FromDoubles(((const double *)at)[0], ((const double *)at)[1]);
     }
 }

@@ -6,53 +6,37 @@
 static PyObject *name_text(const char *name) { return PyUnicode_FromFormat("%s.%s", py_package, name); }
 static lc_dtype  dtype_value(PyObject *self) { return ((PyDtype *)self)->value; }
 
-/* PyTorch's dtypes that no tensor has here, numbered from LC_DTYPE_COUNT on: programs name them in tables and ask for their
- * limits. py_convert_dtype refuses them. */
-static const char *const named_only[] = { "float8_e4m3fn", "float8_e5m2" }; /* floats of one byte */
-enum { NAMED_ONLY = sizeof named_only / sizeof *named_only };
-static PyDtype     without_tensors[NAMED_ONLY];
-static bool        is_named_only(PyObject *self) { return (int)dtype_value(self) >= LC_DTYPE_COUNT; }
-static const char *dtype_name(PyObject *self)
-{
-    return is_named_only(self) ? named_only[dtype_value(self) - LC_DTYPE_COUNT] : lc_dtypes[dtype_value(self)].name;
-}
-int py_refuse_dtype(PyObject *dtype)
-{
-    return py_fail(NotImplementedError, "tensors of dtype %s are not supported yet; its name and finfo are", dtype_name(dtype)),
-           -1;
-}
-
 /* Tells pickle the module of the name: without it pickle searches every module. */
 static PyObject *home_module(UNUSED PyObject *self, UNUSED void *unused) { return PyUnicode_FromString("lucid"); }
 
-static PyObject *dtype_repr(PyObject *self) { return name_text(dtype_name(self)); }
-static PyObject *dtype_reduce(PyObject *self, UNUSED PyObject *unused) { return PyUnicode_FromString(dtype_name(self)); }
+static PyObject *dtype_repr(PyObject *self) { return name_text(lc_dtypes[dtype_value(self)].name); }
+static PyObject *dtype_reduce(PyObject *self, UNUSED PyObject *unused)
+{
+    return PyUnicode_FromString(lc_dtypes[dtype_value(self)].name);
+}
 static PyObject *dtype_floating(PyObject *self, UNUSED void *unused)
 {
-    return PyBool_FromLong(is_named_only(self) || lc_is_floating(dtype_value(self)));
+    return PyBool_FromLong(lc_is_floating(dtype_value(self)));
 }
 static PyObject *dtype_complex(PyObject *self, UNUSED void *unused)
 {
-    return PyBool_FromLong(!is_named_only(self) && lc_is_complex(dtype_value(self)));
+    return PyBool_FromLong(lc_is_complex(dtype_value(self)));
 }
-static PyObject *dtype_itemsize(PyObject *self, UNUSED void *unused)
-{
-    return PyLong_FromLong(is_named_only(self) ? 1 : (long)lc_size_of(dtype_value(self)));
-}
+static PyObject *dtype_itemsize(PyObject *self, UNUSED void *unused) { return PyLong_FromLong(lc_size_of(dtype_value(self))); }
 static PyObject *dtype_signed(PyObject *self, UNUSED void *unused)
 {
-    return PyBool_FromLong(dtype_value(self) != LC_b8 && !lc_is_unsigned(dtype_value(self)));
+    lc_dtype d = dtype_value(self);
+    return PyBool_FromLong(d != LC_b8 && d != LC_f8_e8m0fnu && !lc_is_unsigned(d));
 }
 static PyObject *dtype_to_real(PyObject *self, UNUSED PyObject *unused)
 {
-    return Py_NewRef(is_named_only(self) ? self : (PyObject *)&py_dtypes[lc_real_of(dtype_value(self))]);
+    return Py_NewRef((PyObject *)&py_dtypes[lc_real_of(dtype_value(self))]);
 }
 static PyObject *dtype_to_complex(PyObject *self, UNUSED PyObject *unused)
 {
     lc_dtype d = dtype_value(self);
-    if (is_named_only(self)) return py_refuse_dtype(self), NULL;
     if (lc_is_complex(d)) return Py_NewRef(self);
-    if (!lc_is_floating(d)) return py_fail(LucidError, "there is no complex type for %s", lc_dtypes[d].name);
+    if (!lc_is_floating(d) || lc_is_float8(d)) return py_fail(LucidError, "there is no complex type for %s", lc_dtypes[d].name);
     return Py_NewRef(&py_dtypes[lc_complex_of(d)]);
 }
 
@@ -83,11 +67,6 @@ int py_add_dtypes(PyObject *module)
         PyObject_Init((PyObject *)&py_dtypes[d], &PyDtype_Type);
         py_dtypes[d].value = (lc_dtype)d;
         if (PyModule_AddObjectRef(module, lc_dtypes[d].name, (PyObject *)&py_dtypes[d]) < 0) return -1;
-    }
-    for (int k = 0; k < NAMED_ONLY; k++) {
-        PyObject_Init((PyObject *)&without_tensors[k], &PyDtype_Type);
-        without_tensors[k].value = (lc_dtype)(LC_DTYPE_COUNT + k);
-        if (PyModule_AddObjectRef(module, named_only[k], (PyObject *)&without_tensors[k]) < 0) return -1;
     }
     return 0;
 }

@@ -278,6 +278,11 @@ static const char *const type_names[LC_DTYPE_COUNT] = {
     [LC_u16] = "UInt16",
     [LC_u32] = "UInt32",
     [LC_u64] = "UInt64",
+    [LC_f8_e4m3fn] = "Float8_e4m3fn",
+    [LC_f8_e5m2] = "Float8_e5m2",
+    [LC_f8_e4m3fnuz] = "Float8_e4m3fnuz",
+    [LC_f8_e5m2fnuz] = "Float8_e5m2fnuz",
+    [LC_f8_e8m0fnu] = "Float8_e8m0fnu",
 };
 static int dtype_of_type_name(PyObject *name, lc_dtype *dtype) /* "lucid.FloatTensor" */
 {

@@ -60,6 +60,8 @@ static inline lc_dtype lc_working_dtype(lc_dtype dtype) /* what kernels compute 
         return dtype;
     }
 }
+static inline bool lc_is_float8(int dtype) { return dtype >= LC_f8_e4m3fn; } /* stored, moved, converted; not computed in */
+enum { LC_FLOAT8_BITS = 31 << LC_f8_e4m3fn };
 static inline bool lc_is_unsigned(int dtype) { return dtype == LC_u8 || (dtype >= LC_u16 && dtype <= LC_u64); }
 extern lc_dtype    lc_default_dtype; /* of floats that come without one: f32 unless the user says otherwise */
 
@@ -113,6 +115,10 @@ static inline uint16_t lc_f32_to_f16(float f)
         return (uint16_t)(sign | (lc_bits_of_f32(lc_f32_of_bits(a) + 0.5f) - 0x3f000000));
     return (uint16_t)(sign | ((a + 0xfff + (a >> 13 & 1) - (112u << 23)) >> 13));
 }
+
+extern float        lc_f8_values[LC_DTYPE_COUNT - LC_f8_e4m3fn][256];
+static inline float lc_f8_to_f32(lc_dtype dtype, uint8_t code) { return lc_f8_values[dtype - LC_f8_e4m3fn][code]; }
+uint8_t             lc_f32_to_f8(lc_dtype dtype, float x);
 
 /* Devices. */
 typedef enum { LC_CPU, LC_CUDA, LC_META, LC_DEVICE_KINDS } lc_device_kind;

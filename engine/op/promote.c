@@ -8,8 +8,12 @@ lc_dtype lc_complex_of(lc_dtype real)
 lc_dtype lc_promote_types(lc_dtype a, lc_dtype b) /* LC_DTYPE_COUNT after lc_fail */
 {
     lc_dtype low = a < b ? a : b, high = a < b ? b : a;
-    if (low == high || (low == LC_b8 && !(high >= LC_u16 && high <= LC_u64))) return high;
+    if (low == high || (low == LC_b8 && !(high >= LC_u16 && high <= LC_u64) && !lc_is_float8(high))) return high;
     if (high == LC_DTYPE_COUNT) return high; /* failed before */
+    if (lc_is_float8(high))
+        return lc_fail(LC_LucidError, "Promotion for float8 types is not supported, attempted to promote %s and %s",
+                       lc_dtypes[a].name, lc_dtypes[b].name),
+               LC_DTYPE_COUNT;
     switch (lc_class_of(high)) {
     case LC_INT: /* uint8 and int8 promote to int16 */
         if (high >= LC_u16) break;
@@ -32,8 +36,9 @@ static int across(int high, int low)
     if (high < 0 || low == LC_DTYPE_COUNT) return low;
     if (high == LC_b8 && low >= 0) return (int)lc_promote_types(LC_b8, (lc_dtype)low);
     if (low < 0 || lc_class_of(high) >= lc_class_of(low)) return high;
+    if (lc_is_float8(high)) return (int)lc_promote_types((lc_dtype)high, (lc_dtype)low); /* fails */
     if (lc_class_of(high) == LC_FLOAT) return lc_complex_of((lc_dtype)high);
-    return low;
+    return lc_is_float8(low) ? (int)lc_promote_types((lc_dtype)high, (lc_dtype)low) : low;
 }
 
 static int weak_dtype(const lc_tensor *number)

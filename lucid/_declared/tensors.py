@@ -96,11 +96,41 @@ def _grouped_mm(self, mat2, offs=None, bias=None, out_dtype=None):
     return result if out_dtype is None else result.to(out_dtype)
 
 
-def _scaled_mm(self, mat2, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None, use_fast_accum=False):
-    result = (self.to(_C.float32) * scale_a) @ (mat2.to(_C.float32) * scale_b)
-    result = result if bias is None else result + bias
-    result = result if scale_result is None else result * scale_result
-    return result.to(out_dtype or self.dtype)
+_FLOAT8 = frozenset((_C.float8_e4m3fn, _C.float8_e5m2, _C.float8_e4m3fnuz, _C.float8_e5m2fnuz))
+
+
+def _scaled_mm(self, mat2, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None, use_fast_accum=False, *, out=None):
+    """(self * scale_a) @ (mat2 * scale_b) + bias of two float8 matrices, computed in float32 and rounded once.
+
+    Scales are float32: one number for a matrix, or a column (rows of self, 1) and a row (1, columns of mat2). A float8
+    result is divided by scale_result. use_fast_accum allows less exact sums on a GPU; here sums are float32 either way.
+
+    >>> a = lucid.ones(2, 4).to(lucid.float8_e4m3fn)
+    >>> lucid._scaled_mm(a, a.t(), lucid.tensor(1.0), lucid.tensor(0.5), out_dtype=lucid.float32)
+    tensor([[2., 2.],
+            [2., 2.]])
+    """
+    for name, matrix in (("mat1", self), ("mat2", mat2)):
+        if matrix.ndim != 2:
+            raise RuntimeError(f"{name} must be a matrix, not of shape {tuple(matrix.shape)}")
+    if self.shape[1] != mat2.shape[0]:
+        shapes = "x".join(map(str, self.shape)), "x".join(map(str, mat2.shape))
+        raise RuntimeError(f"mat_a and mat_b shapes cannot be multiplied ({shapes[0]} and {shapes[1]})")
+    rows, columns = (self.shape[0], 1), (1, mat2.shape[1])
+    each = scale_a.numel() == scale_b.numel() == 1 or (scale_a.shape == rows and scale_b.shape == columns)
+    if not each or {self.dtype, mat2.dtype} - _FLOAT8 or {scale_a.dtype, scale_b.dtype} != {_C.float32}:
+        raise ValueError(
+            "_scaled_mm: Invalid scaling configuration. It takes two float8 matrices and float32 scales, of one element "
+            f"each or of shapes {rows} and {columns}; got {self.dtype}, {mat2.dtype}, {tuple(scale_a.shape)} {scale_a.dtype}, "
+            f"{tuple(scale_b.shape)} {scale_b.dtype}"
+        )
+    if scale_a.numel() == scale_b.numel() == 1:
+        scale_a, scale_b = scale_a.reshape(()), scale_b.reshape(())
+    result = (self.to(_C.float32) @ mat2.to(_C.float32)) * scale_a * scale_b
+    result = result if bias is None else result + bias.to(_C.float32)
+    dtype = out_dtype or self.dtype
+    result = (result / scale_result if scale_result is not None and dtype in _FLOAT8 else result).to(dtype)
+    return result if out is None else out.resize_as_(result).copy_(result)
 
 
 def _amp_foreach_non_finite_check_and_unscale_(grads, found_inf, inv_scale):

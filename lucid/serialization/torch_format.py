@@ -33,7 +33,8 @@ _STORAGES = {
 }
 _STORAGE_NAMES = {dtype: name for name, dtype in _STORAGES.items()}
 _DTYPE_NAMES = (
-    "bool uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex32 complex64 complex128"
+    "bool uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex32 complex64 complex128 "
+    "float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu"
 ).split()
 
 

@@ -9,14 +9,26 @@
 /* ---- shared with other op files (rules.h) ---- */
 int number_fits(lc_dtype dtype, const lc_tensor *number)
 {
-    static const double limits[LC_DTYPE_COUNT] = {
-        [LC_u8] = 255,       [LC_i8] = 127,    [LC_i16] = 32767,          [LC_i32] = 2147483647.0,
-        [LC_i64] = 0x1p63,   [LC_f16] = 65504, [LC_f32] = 0x1.fffffep127, [LC_bf16] = 0x1.fep127,
-        [LC_f64] = INFINITY, [LC_u16] = 65535, [LC_u32] = 4294967295.0,   [LC_u64] = 0x1p64
-    };
-    lc_dtype real = lc_real_of(dtype);
-    bool     whole = lc_class_of(dtype) == LC_INT, complex = number->dtype == LC_c128, fits = true;
-    double   part[2] = { 0, 0 };
+    static const double limits[LC_DTYPE_COUNT] = { [LC_u8] = 255,
+                                                   [LC_i8] = 127,
+                                                   [LC_i16] = 32767,
+                                                   [LC_i32] = 2147483647.0,
+                                                   [LC_i64] = 0x1p63,
+                                                   [LC_f16] = 65504,
+                                                   [LC_f32] = 0x1.fffffep127,
+                                                   [LC_bf16] = 0x1.fep127,
+                                                   [LC_f64] = INFINITY,
+                                                   [LC_u16] = 65535,
+                                                   [LC_u32] = 4294967295.0,
+                                                   [LC_u64] = 0x1p64,
+                                                   [LC_f8_e4m3fn] = 448,
+                                                   [LC_f8_e5m2] = 57344,
+                                                   [LC_f8_e4m3fnuz] = 240,
+                                                   [LC_f8_e5m2fnuz] = 57344,
+                                                   [LC_f8_e8m0fnu] = 0x1p127 };
+    lc_dtype            real = lc_real_of(dtype);
+    bool                whole = lc_class_of(dtype) == LC_INT, complex = number->dtype == LC_c128, fits = true;
+    double              part[2] = { 0, 0 };
     if (dtype == LC_b8) return 0;
     if (number->dtype == LC_i64) part[0] = (double)*(const int64_t *)number->data;
     else if (number->dtype == LC_b8) part[0] = *(const uint8_t *)number->data;
@@ -25,7 +37,7 @@ int number_fits(lc_dtype dtype, const lc_tensor *number)
     for (int i = 0; i < 2 && fits; i++) {
         double low = lc_is_unsigned(real) || !whole ? -limits[real] : -limits[real] - (real != LC_i64);
         if (lc_is_unsigned(real) && number->dtype != LC_i64) low = 0; /* -1 as uint8 wraps to 255, -1.0 does not */
-        if (!isfinite(part[i])) fits = !whole;
+        if (!isfinite(part[i])) fits = !whole && !(isinf(part[i]) && lc_is_float8(real) && real != LC_f8_e5m2);
         else
             fits = part[i] >= low && (part[i] <= limits[real]) &&
                    !(real == LC_i64 && number->dtype != LC_i64 && part[i] == 0x1p63);

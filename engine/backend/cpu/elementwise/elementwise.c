@@ -192,6 +192,7 @@ static __attribute__((noinline)) int walk(lc_op_id op, lc_dtype compute, lc_tens
     job      j; /* not cleared: every member is written before it is read */
     bool     plain = out->is_contiguous, half = compute == LC_f16 || compute == LC_bf16;
     if (!(j.loop = lc_cpu_loops[op][work])) return LC_NO_KERNEL;
+    if (lc_is_float8(work)) work = LC_f32;
     j.n_in = n_in;
     j.scalars = j.rough = 0, j.half = compute;
     j.want[0] = lc_result_dtype(op, work);
@@ -258,7 +259,7 @@ int cpu_elementwise(lc_op_id op, lc_dtype compute, lc_tensor *out, lc_tensor *co
 
 bool cpu_row_loop(lc_op_id op, lc_dtype compute, int n_in, lc_cpu_loop *loop, lc_dtype *want)
 {
-    if (cpu_working_dtype(compute) != compute || !(*loop = lc_cpu_loops[op][compute])) return false;
+    if (cpu_working_dtype(compute) != compute || lc_is_float8(compute) || !(*loop = lc_cpu_loops[op][compute])) return false;
     if (divides[op] && lc_class_of(compute) == LC_INT) return false; /* the divisor is checked before anything is written */
     want[0] = lc_result_dtype(op, compute);
     for (int k = 0; k < n_in; k++) want[k + 1] = k == 0 && selects[op] ? LC_b8 : compute;

@@ -37,4 +37,4 @@ static int cpu_within(UNUSED lc_dtype dtype, const void *args)
     *(uint8_t *)a->within->data = !a->x->numel || !lc_iter_range(&it, 0, a->x->numel, within_row, (void *)a);
     return 0;
 }
-LC_CPU_RUN(_within, cpu_within, ~(1u << LC_c32 | 1u << LC_c64 | 1u << LC_c128))
+LC_CPU_RUN(_within, cpu_within, ~(1u << LC_c32 | 1u << LC_c64 | 1u << LC_c128 | LC_FLOAT8_BITS))

@@ -115,7 +115,7 @@ static int cpu_logspace(lc_dtype dtype, const void *args)
 {
     return lc_is_complex(dtype) ? even_complex_ramp(dtype, args, true) : even_ramp(dtype, args, true);
 }
-#define COUNTABLE (~(1u << LC_b8 | 1u << LC_c32 | 1u << LC_c64 | 1u << LC_c128))
+#define COUNTABLE (~(1u << LC_b8 | 1u << LC_c32 | 1u << LC_c64 | 1u << LC_c128 | LC_FLOAT8_BITS))
 LC_CPU_RUN(arange, cpu_arange, COUNTABLE)
-LC_CPU_RUN(linspace, cpu_linspace, ~(1u << LC_b8 | 1u << LC_c32))
-LC_CPU_RUN(logspace, cpu_logspace, ~(1u << LC_b8 | 1u << LC_c32))
+LC_CPU_RUN(linspace, cpu_linspace, ~(1u << LC_b8 | 1u << LC_c32 | LC_FLOAT8_BITS))
+LC_CPU_RUN(logspace, cpu_logspace, ~(1u << LC_b8 | 1u << LC_c32 | LC_FLOAT8_BITS))

@@ -4,6 +4,7 @@
  * the other, and a block of whole cache lines on both sides wastes no memory traffic. */
 #include "../cpu.h"
 #include "../convert.h"
+#include "../../../core/float8.h"
 #include "../../../tensor/iter.h"
 #include <string.h>
 
@@ -24,6 +25,7 @@
     X(with, u16)                                                                                                               \
     X(with, u32) X(with, u64) X(with, f16) X(with, bf16) X(with, f32) X(with, f64) X(with, c32) X(with, c64) X(with, c128)
 #define DTYPE(name, ctype, acc, py, class) EACH_DTYPE(MOVE, name)
+#define STORED(name, ctype, acc, py, class)
 #include "../../../core/dtype.def"
 #undef DTYPE
 
@@ -31,6 +33,7 @@ typedef void (*mover)(char *, int64_t, const char *, int64_t, int64_t);
 static const mover movers[LC_DTYPE_COUNT][LC_DTYPE_COUNT] = {
 #define MOVER(from, to)                    move_##from##_##to,
 #define DTYPE(name, ctype, acc, py, class) { EACH_DTYPE(MOVER, name) },
+#define STORED(name, ctype, acc, py, class)
 #include "../../../core/dtype.def"
 #undef DTYPE
 };
@@ -81,11 +84,31 @@ static void fill_bytes(char *dst, const char *element, int64_t size, int64_t byt
     memcpy(dst + before + lines * 64, rotated, (size_t)((bytes - before) % 64));
 }
 
+/* Floats of one byte are converted by way of float32. */
+static __attribute__((noinline)) void move_float8(lc_dtype to, char *dst, int64_t dst_step, lc_dtype from, const char *src,
+                                                  int64_t src_step, int64_t n)
+{
+    enum { PIECE = 256 };
+    float x[PIECE];
+    for (int64_t at = 0, take; at < n; at += take, dst += take * dst_step, src += take * src_step) {
+        take = n - at < PIECE ? n - at : PIECE;
+        if (lc_is_float8(from))
+            for (int64_t i = 0; i < take; i++) x[i] = lc_f8_to_f32(from, *(const uint8_t *)(src + i * src_step));
+        else cpu_move(LC_f32, (char *)x, sizeof *x, from, src, src_step, take);
+        if (lc_is_float8(to)) {
+            uint8_t code[PIECE];
+            lc_f32_to_f8_row(to, x, dst_step == 1 ? (uint8_t *)dst : code, take);
+            for (int64_t i = 0; dst_step != 1 && i < take; i++) dst[i * dst_step] = (char)code[i];
+        } else cpu_move(to, dst, dst_step, LC_f32, (char *)x, sizeof *x, take);
+    }
+}
+
 void cpu_move(lc_dtype to, char *dst, int64_t dst_step, lc_dtype from, const char *src, int64_t src_step, int64_t n)
 {
     int64_t size = lc_size_of(to);
     bool    packed = dst_step == size && src_step == lc_size_of(from);
     if (to != from && packed && lc_cpu_converts[from][to]) lc_cpu_converts[from][to](dst, src, n);
+    else if (to != from && (lc_is_float8(to) || lc_is_float8(from))) move_float8(to, dst, dst_step, from, src, src_step, n);
     else if (to != from) movers[from][to](dst, dst_step, src, src_step, n);
     else if (packed) copy_bytes(dst, src, (size_t)(n * size));
     else if (dst_step == size && src_step == -size && (size == 4 || size == 8)) lc_cpu_moves.reverse[size == 8](dst, src, n);

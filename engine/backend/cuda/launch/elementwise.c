@@ -210,11 +210,15 @@ int cuda_elementwise(lc_op_id op, lc_dtype compute, lc_tensor *out, lc_tensor *c
 int cuda_copy(lc_tensor *to, const lc_tensor *from)
 {
     lc_tensor *in = (lc_tensor *)from;
-    if (to->dtype == from->dtype && to->dtype == LC_u64 && from->device.kind == LC_CUDA) { /* as it is: no row computes in it */
-        lc_tensor moved[2] = { *to, *from };
-        moved[0].dtype = moved[1].dtype = LC_i64;
-        return launch(&identity, LC_i64, &moved[0], &(lc_tensor *){ &moved[1] }, 1);
+    bool       float8 = lc_is_float8(to->dtype) || lc_is_float8(from->dtype);
+    if (to->dtype == from->dtype && (to->dtype == LC_u64 || float8) && from->device.kind == LC_CUDA) {
+        lc_tensor moved[2] = { *to, *from }; /* as it is: no row computes in it */
+        moved[0].dtype = moved[1].dtype = float8 ? LC_u8 : LC_i64;
+        return launch(&identity, (lc_dtype)moved[0].dtype, &moved[0], &(lc_tensor *){ &moved[1] }, 1);
     }
+    if (float8)
+        return lc_fail_int(LC_NotImplementedError, "copy is not implemented between %s and %s on cuda",
+                           lc_dtypes[from->dtype].name, lc_dtypes[to->dtype].name);
     lc_dtype wide = lc_class_of(to->dtype) > lc_class_of(from->dtype) ? (lc_dtype)to->dtype : (lc_dtype)from->dtype;
     return launch(&identity, lc_working_dtype(wide), to, &in, 1);
 }
