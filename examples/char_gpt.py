@@ -11,7 +11,7 @@ import time
 import curve
 
 import lucid
-from lucid import nn, optim
+from lucid import Tensor, nn, optim
 from lucid.nn import functional as F
 
 ALICE = pathlib.Path(__file__).parent / "data/alice.txt"
@@ -20,14 +20,14 @@ ALICE = pathlib.Path(__file__).parent / "data/alice.txt"
 class Block(nn.Module):
     """Attention to what came before, then a small network for every letter; both add to what is there."""
 
-    def __init__(self, width, heads, dropout):
+    def __init__(self, width: int, heads: int, dropout: float) -> None:
         super().__init__()
         self.heads, self.dropout = heads, dropout
         self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
         self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
         self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width), nn.Dropout(dropout))
 
-    def forward(self, x):  # (batch, letters, width)
+    def forward(self, x: Tensor) -> Tensor:  # (batch, letters, width)
         b, t, w = x.shape
         q, k, v = self.qkv(self.norm1(x)).view(b, t, 3, self.heads, w // self.heads).permute(2, 0, 3, 1, 4)
         drop = self.dropout if self.training else 0.0
@@ -37,18 +37,20 @@ class Block(nn.Module):
 
 
 class GPT(nn.Module):
-    def __init__(self, letters, context, width=96, layers=3, heads=4, dropout=0.1):
+    def __init__(
+        self, letters: int, context: int, width: int = 96, layers: int = 3, heads: int = 4, dropout: float = 0.1
+    ) -> None:
         super().__init__()
         self.context = context
         self.letters, self.places = nn.Embedding(letters, width), nn.Embedding(context, width)
         self.blocks = nn.Sequential(*(Block(width, heads, dropout) for _ in range(layers)))
         self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, letters)
 
-    def forward(self, ids):  # (batch, letters) -> a score for every possible next letter
+    def forward(self, ids: Tensor) -> Tensor:  # (batch, letters) -> a score for every possible next letter
         return self.head(self.norm(self.blocks(self.letters(ids) + self.places.weight[: ids.shape[1]])))
 
     @lucid.no_grad()
-    def write(self, ids, length, temperature=0.8):
+    def write(self, ids: Tensor, length: int, temperature: float = 0.8) -> Tensor:
         """The ids and `length` more, each drawn from what the model expects next."""
         self.eval()
         for _ in range(length):
@@ -57,7 +59,7 @@ class GPT(nn.Module):
         return ids
 
 
-def train(model, text, steps, batch):
+def train(model: GPT, text: Tensor, steps: int, batch: int) -> list[float]:
     """Losses: the mean over the letters of a batch, in nats."""
     optimizer = optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0.1)
     schedule = optim.lr_scheduler.OneCycleLR(optimizer, max_lr=3e-3, total_steps=steps)
@@ -78,7 +80,7 @@ def train(model, text, steps, batch):
     return losses
 
 
-def main(arguments=None):
+def main(arguments: list[str] | None = None) -> list[float]:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--text", default=ALICE, type=pathlib.Path)
     parser.add_argument("--steps", default=1000, type=int)

@@ -1,13 +1,15 @@
 """A progress bar, and a curve drawn to the terminal and to a PNG file, with nothing but the standard library."""
 
+import pathlib
 import struct
 import sys
 import zlib
+from collections.abc import Sequence
 
 BARS = " ▏▎▍▌▋▊▉█"
 
 
-def progress(done, total, text, width=30):
+def progress(done: int, total: int, text: str, width: int = 30) -> None:
     """Redraw one line; only the last state is kept where the output is not a terminal."""
     eighths = round(8 * width * done / total)
     bar = "█" * (eighths // 8) + (BARS[eighths % 8] if eighths % 8 else "")
@@ -15,14 +17,14 @@ def progress(done, total, text, width=30):
         print(f"\r{bar:<{width}}▏ {done:3}/{total}  {text}", end="\n" if done == total else "", flush=True)
 
 
-def scaled(values, width, height):
+def scaled(values: Sequence[float], width: int, height: int) -> list[int]:
     """For each of `width` columns the height (0 ... height-1) of the curve there."""
     low, high = min(values), max(values)
     picked = [values[i * (len(values) - 1) // max(1, width - 1)] for i in range(width)]
     return [round((v - low) / ((high - low) or 1) * (height - 1)) for v in picked]
 
 
-def draw(values, width=72, height=12, title=""):
+def draw(values: Sequence[float], width: int = 72, height: int = 12, title: str = "") -> str:
     """The curve as text. A character cell holds 2 x 4 Braille dots."""
     dots = [[0] * width for _ in range(height)]
     levels = scaled(values, 2 * width, 4 * height)
@@ -37,11 +39,11 @@ def draw(values, width=72, height=12, title=""):
     return "\n".join([f"{'':10}{title}", *lines, f"{'':9}└{'─' * width}"])
 
 
-def chunk(kind, data):
+def chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
-def write_png(path, width, height, pixels, colours=1):
+def write_png(path: str | pathlib.Path, width: int, height: int, pixels: bytes, colours: int = 1) -> None:
     """8-bit grey (colours=1) or RGB (colours=3) pixels, row by row."""
     row = width * colours
     header = struct.pack(">IIBBBBB", width, height, 8, {1: 0, 3: 2}[colours], 0, 0, 0)
@@ -50,7 +52,7 @@ def write_png(path, width, height, pixels, colours=1):
         file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", packed) + chunk(b"IEND", b""))
 
 
-def save(values, path, width=640, height=320):
+def save(values: Sequence[float], path: str | pathlib.Path, width: int = 640, height: int = 320) -> None:
     """The curve as an 8-bit grey PNG."""
     margin = 10
     rows = [bytearray(b"\xff" * width) for _ in range(height)]

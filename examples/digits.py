@@ -5,16 +5,19 @@ import pathlib
 import random
 import sys
 import time
+from collections.abc import Callable
 
 import curve
 
 import lucid
+from lucid import Tensor
 
+Digits = tuple[Tensor, Tensor]  # pixels and labels
 HERE = pathlib.Path(__file__).parent
 HIDDEN, BATCH, RATE, MOMENTUM = 64, 32, 0.05, 0.9
 
 
-def load():
+def load() -> tuple[Digits, Digits]:
     """(pixels scaled to 0 ... 1, labels) of the training and of the test digits; every fifth digit is for the test"""
     raw = gzip.decompress((HERE / "data/digits.gz").read_bytes())
     rows = [raw[i : i + 65] for i in range(0, len(raw), 65)]
@@ -24,34 +27,38 @@ def load():
     return (pixels[~test], labels[~test]), (pixels[test], labels[test])
 
 
-def parameter(*shape, scale=0.0):
+def parameter(*shape: int, scale: float = 0.0) -> Tensor:
     return (lucid.randn(*shape) * scale).requires_grad_()
 
 
-def network(x, w1, b1, w2, b2):
+def network(x: Tensor, w1: Tensor, b1: Tensor, w2: Tensor, b2: Tensor) -> Tensor:
     return lucid.relu(x @ w1 + b1) @ w2 + b2
 
 
-def cross_entropy(logits, labels):
+def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     return -lucid.log_softmax(logits, dim=1).gather(1, labels.unsqueeze(1)).mean()
 
 
-def accuracy(parameters, x, labels):
+def accuracy(parameters: list[Tensor], x: Tensor, labels: Tensor) -> float:
     with lucid.no_grad():
-        return (network(x, *parameters).argmax(dim=1) == labels).float().mean().item()
+        return float((network(x, *parameters).argmax(dim=1) == labels).float().mean())
 
 
-def step(parameters, velocities):
+def step(parameters: list[Tensor], velocities: list[Tensor]) -> None:
     with lucid.no_grad():
         for p, v in zip(parameters, velocities):
+            assert p.grad is not None
             v.mul_(MOMENTUM).add_(p.grad)
             p.sub_(v * RATE)
             p.grad = None
 
 
-def train(parameters, x, labels, epochs, after_epoch):
+def train(
+    parameters: list[Tensor], x: Tensor, labels: Tensor, epochs: int, after_epoch: Callable[[int, list[float]], None]
+) -> list[float]:
     """The loss of every batch."""
-    velocities, losses = [lucid.zeros_like(p) for p in parameters], []
+    velocities = [lucid.zeros_like(p) for p in parameters]
+    losses: list[float] = []
     order = list(range(len(labels)))
     for epoch in range(1, epochs + 1):
         random.shuffle(order)
@@ -65,7 +72,7 @@ def train(parameters, x, labels, epochs, after_epoch):
     return losses
 
 
-def smooth(values, weight=0.95):
+def smooth(values: list[float], weight: float = 0.95) -> list[float]:
     """Moving average: single batches are noisy."""
     out, mean = [], values[0]
     for v in values:
@@ -74,7 +81,7 @@ def smooth(values, weight=0.95):
     return out
 
 
-def main(epochs=30, image="digits.png"):
+def main(epochs: int = 30, image: str = "digits.png") -> float:
     lucid.manual_seed(0)
     random.seed(0)
     (x, labels), test = load()
@@ -85,7 +92,7 @@ def main(epochs=30, image="digits.png"):
         parameter(10),
     ]
 
-    def show(epoch, losses):
+    def show(epoch: int, losses: list[float]) -> None:
         curve.progress(epoch, epochs, f"loss {sum(losses[-20:]) / 20:.4f}  test accuracy {accuracy(parameters, *test):.1%}")
 
     start = time.perf_counter()
@@ -100,4 +107,4 @@ def main(epochs=30, image="digits.png"):
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main(int(sys.argv[1]) if sys.argv[1:] else 30)

@@ -1,11 +1,15 @@
 """A canvas with lines, text, images and tables of numbers, drawn with tensors and saved as a PNG: no plotting library."""
 
 import math
+from collections.abc import Sequence
 
 import curve
 
 import lucid
+from lucid import Tensor
 
+Colour = tuple[float, float, float]
+Series = tuple[list[float], Colour, float]  # values, colour, thickness
 F = lucid.nn.functional
 INK, FAINT, PAPER = (0.13, 0.15, 0.19), (0.86, 0.87, 0.90), (1.0, 1.0, 1.0)
 MUTED, BLUE, RED, GREEN = (0.45, 0.48, 0.54), (0.12, 0.38, 0.72), (0.82, 0.20, 0.18), (0.15, 0.55, 0.30)
@@ -30,13 +34,13 @@ LETTERS = {
 }  # fmt: skip
 
 
-def letter_dots(letter):
+def letter_dots(letter: str) -> list[list[float]]:
     """(9, 5) of 0 and 1."""
     rows = bytes.fromhex(LETTERS.get(letter, "1f11111111111f")).ljust(9, b"\0")
     return [[float(row >> (4 - i) & 1) for i in range(5)] for row in rows]
 
 
-def text_mask(text, size):
+def text_mask(text: str, size: int) -> Tensor:
     """How much ink each pixel gets: dots are blurred into strokes and cut off sharply, which rounds the corners."""
     fine = 4
     dots = lucid.zeros(1, 1, 11, 6 * len(text) + 1)
@@ -49,11 +53,11 @@ def text_mask(text, size):
 class Canvas:
     """Colours between 0 and 1; x to the right, y down."""
 
-    def __init__(self, width, height):
+    def __init__(self, width: int, height: int) -> None:
         self.width, self.height = width, height
         self.pixels = lucid.ones(3, height, width)
 
-    def blend(self, mask, x, y, colour):
+    def blend(self, mask: Tensor, x: float, y: float, colour: Colour) -> None:
         """Ink of a colour where mask (h, w) says, its corner at (x, y); what lies outside is cut off."""
         x, y = round(x), round(y)
         left, top = max(0, -x), max(0, -y)
@@ -62,19 +66,19 @@ class Canvas:
         place = self.pixels[:, y + top : y + top + h, x + left : x + left + w]
         place += (lucid.tensor(colour).view(3, 1, 1) - place) * mask
 
-    def box(self, x, y, w, h, colour):
+    def box(self, x: float, y: float, w: float, h: float, colour: Colour) -> None:
         self.blend(lucid.ones(max(1, round(h)), max(1, round(w))), x, y, colour)
 
-    def frame(self, x, y, w, h, colour, thick=1):
+    def frame(self, x: float, y: float, w: float, h: float, colour: Colour, thick: float = 1) -> None:
         for place in ((x, y, w, thick), (x, y + h - thick, w, thick), (x, y, thick, h), (x + w - thick, y, thick, h)):
             self.box(*place, colour)
 
-    def text(self, x, y, text, colour=INK, size=2, align="left"):
+    def text(self, x: float, y: float, text: str, colour: Colour = INK, size: int = 2, align: str = "left") -> None:
         """Letters are 9 * size high, with a margin; align: the point is their left end, middle or right end."""
         mask = text_mask(text, size)
         self.blend(mask, x - {"left": 0, "middle": mask.shape[1] / 2, "right": mask.shape[1]}[align], y, colour)
 
-    def path(self, points, colour, thick=2.0):
+    def path(self, points: Sequence[tuple[float, float]], colour: Colour, thick: float = 2.0) -> None:
         """Straight lines from point to point: the ink of a pixel is how near the line is to it."""
         xs, ys = [p[0] for p in points], [p[1] for p in points]
         x0, y0 = math.floor(min(xs) - thick - 1), math.floor(min(ys) - thick - 1)
@@ -91,23 +95,23 @@ class Canvas:
             place.copy_(lucid.maximum(place, (thick / 2 + 0.5 - distance).clamp(0, 1)))
         self.blend(ink, x0, y0, colour)
 
-    def image(self, x, y, grey, size):
+    def image(self, x: float, y: float, grey: Tensor, size: int) -> None:
         """A picture (h, w) of values between 0, paper, and 1, ink."""
         self.blend(F.interpolate(grey[None, None], size=(size, size), mode="nearest")[0, 0], x, y, INK)
 
-    def save(self, path):
+    def save(self, path: str) -> None:
         pixels = (self.pixels.clamp(0, 1) * 255).round().to(lucid.uint8).permute(1, 2, 0).contiguous()
         curve.write_png(path, self.width, self.height, bytes(memoryview(pixels)), colours=3)
 
 
-def nice_step(span, steps=5):
+def nice_step(span: float, steps: int = 5) -> float:
     """A round number that divides a span into about so many parts."""
     raw = span / steps
     unit = 10.0 ** math.floor(math.log10(raw))
     return next(unit * k for k in (1, 2, 5, 10) if unit * k >= raw)
 
 
-def plot(canvas, x, y, w, h, series, title, label):
+def plot(canvas: Canvas, x: float, y: float, w: float, h: float, series: Sequence[Series], title: str, label: str) -> None:
     """Curves over a frame with round numbers at its sides. series: (values, colour, thickness); values are equally spaced."""
     canvas.text(x, y - 30, title)
     most = max(max(values) for values, _, _ in series)
@@ -123,13 +127,13 @@ def plot(canvas, x, y, w, h, series, title, label):
         canvas.text(x + w * k * step / longest, y + h + 8, f"{k * step:.0f}", MUTED, align="middle")
     canvas.text(x + w / 2, y + h + 30, label, MUTED, align="middle")
     for values, colour, thick in series:
-        each = max(1, len(values) // w)  # no more points than pixels
+        each = max(1, len(values) // int(w))  # no more points than pixels
         picked = [(i, values[i]) for i in range(0, len(values), each)]
         canvas.path([(x + w * (i + 0.5) / longest, y + h - h * v / top) for i, v in picked], colour, thick)
     canvas.box(x, y + h, w, 1, MUTED)
 
 
-def confusion(canvas, x, y, cell, counts, title):
+def confusion(canvas: Canvas, x: float, y: float, cell: int, counts: list[list[int]], title: str) -> None:
     """A square of counts (true class, predicted class): right answers on a blue diagonal, wrong ones red."""
     canvas.text(x, y - 30, title)
     most = max(max(row) for row in counts)
@@ -138,7 +142,8 @@ def confusion(canvas, x, y, cell, counts, title):
         canvas.text(x + cell * i + cell / 2, y + cell * len(counts) + 8, str(i), MUTED, align="middle")
         for j, n in enumerate(row):
             strength = n / most if i == j else min(1.0, 0.25 + 0.25 * n) if n else 0.0
-            colour = tuple(1 - strength * (1 - c) for c in (BLUE if i == j else RED))
+            red, green, blue = BLUE if i == j else RED
+            colour = (1 - strength * (1 - red), 1 - strength * (1 - green), 1 - strength * (1 - blue))
             canvas.box(x + cell * j + 1, y + cell * i + 1, cell - 2, cell - 2, colour if n else (0.96, 0.965, 0.975))
             if n:
                 ink = PAPER if strength > 0.5 else INK
@@ -146,7 +151,9 @@ def confusion(canvas, x, y, cell, counts, title):
     canvas.text(x + cell * len(counts) / 2, y + cell * len(counts) + 30, "predicted", MUTED, align="middle")
 
 
-def samples(canvas, x, y, size, rows, columns, shown, title):
+def samples(
+    canvas: Canvas, x: float, y: float, size: int, rows: int, columns: int, shown: Sequence[tuple[Tensor, int, int]], title: str
+) -> None:
     """Pictures with what was predicted below, and the truth beside a mistake: shown holds (picture, predicted, true)."""
     canvas.text(x, y - 30, title)
     gap, high = size + 12, size + 34

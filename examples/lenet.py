@@ -8,36 +8,40 @@ import digits
 import figure
 
 import lucid
-from lucid import nn, optim
+from lucid import Tensor, nn, optim
 
 BATCH, SIZE = 64, 32
 EPOCHS = 30
 
 
-def upscaled(images):
+def upscaled(images: Tensor) -> Tensor:
     """(n, 64) pixels as pictures of the size LeNet-5 reads, around 0."""
     small = images.view(-1, 1, 8, 8)
     return nn.functional.interpolate(small, size=(SIZE, SIZE), mode="bilinear") * 2 - 1
 
 
-def shifted(images):
+def shifted(images: Tensor) -> Tensor:
     """Training pictures moved by up to two pixels each way: the network sees more places than were drawn."""
     dx, dy = lucid.randint(-2, 3, (2,)).tolist()
     return lucid.roll(images, (dy, dx), (2, 3))
 
 
-def predictions(model, images):
+def predictions(model: nn.Module, images: Tensor) -> Tensor:
     model.eval()
     with lucid.no_grad():
-        return model(images).argmax(dim=1)
+        scores: Tensor = model(images)
+        return scores.argmax(dim=1)
 
 
-def train(model, images, labels, test, epochs):
+def train(
+    model: nn.Module, images: Tensor, labels: Tensor, test: digits.Digits, epochs: int
+) -> tuple[list[float], list[float]]:
     """The loss of every batch and the test accuracy of every epoch."""
     optimizer = optim.AdamW(model.parameters(), lr=2e-3)
     batches = len(labels) // BATCH
     schedule = optim.lr_scheduler.OneCycleLR(optimizer, max_lr=4e-3, total_steps=epochs * batches)
-    losses, accuracies = [], []
+    losses: list[float] = []
+    accuracies: list[float] = []
     spent = 0.0
     for epoch in range(1, epochs + 1):
         model.train()
@@ -58,7 +62,7 @@ def train(model, images, labels, test, epochs):
     return losses, accuracies
 
 
-def draw(path, losses, accuracies, said, images, labels):
+def draw(path: str, losses: list[float], accuracies: list[float], said: Tensor, images: Tensor, labels: Tensor) -> None:
     """One picture: loss curve, confusion matrix, sample predictions with the mistakes first."""
     canvas = figure.Canvas(1120, 780)
     counts = [[0] * 10 for _ in range(10)]
@@ -78,7 +82,7 @@ def draw(path, losses, accuracies, said, images, labels):
     canvas.save(path)
 
 
-def main(epochs=EPOCHS, image="lenet.png"):
+def main(epochs: int = EPOCHS, image: str = "lenet.png") -> float:
     lucid.manual_seed(0)
     (x, labels), (test_x, test_labels) = digits.load()
     images, test = upscaled(x), (upscaled(test_x), test_labels)
@@ -95,4 +99,4 @@ def main(epochs=EPOCHS, image="lenet.png"):
 
 
 if __name__ == "__main__":
-    main(*(kind(a) for kind, a in zip((int, str), sys.argv[1:])))
+    main(int(sys.argv[1]) if sys.argv[1:] else EPOCHS, *sys.argv[2:3])

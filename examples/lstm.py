@@ -10,13 +10,14 @@ import sys
 import curve
 
 import lucid
-from lucid import nn, optim
+from lucid import Tensor, nn, optim
 from lucid.nn import functional as F
 
 SEEN, AHEAD = 96, 48
+State = tuple[Tensor, Tensor]
 
 
-def waves(n, length):
+def waves(n: int, length: int) -> Tensor:
     """(n, length, 1)"""
     t = lucid.arange(length) * (2 * math.pi / 32)
     phases = lucid.rand(n, 2, 1) * (2 * math.pi)
@@ -24,17 +25,17 @@ def waves(n, length):
 
 
 class Oracle(nn.Module):
-    def __init__(self, hidden=48):
+    def __init__(self, hidden: int = 48) -> None:
         super().__init__()
         self.lstm, self.head = nn.LSTM(1, hidden, num_layers=2, batch_first=True), nn.Linear(hidden, 1)
 
-    def forward(self, x, state=None):
+    def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
         """The next value at every place, and the state to go on from."""
         hidden, state = self.lstm(x, state)
         return x + self.head(hidden), state
 
     @lucid.no_grad()
-    def go_on(self, x, steps):
+    def go_on(self, x: Tensor, steps: int) -> Tensor:
         """What follows x: predictions of predictions."""
         y, state = self(x)
         ahead = [y[:, -1:]]
@@ -44,7 +45,7 @@ class Oracle(nn.Module):
         return lucid.cat(ahead, dim=1)
 
 
-def train(model, steps, batch=16):
+def train(model: Oracle, steps: int, batch: int = 16) -> list[float]:
     optimizer = optim.Adam(model.parameters(), lr=5e-3)
     schedule = optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=steps, eta_min=1e-4)
     losses = []
@@ -61,7 +62,7 @@ def train(model, steps, batch=16):
     return losses
 
 
-def main(steps=600):
+def main(steps: int = 600) -> tuple[list[float], float]:
     lucid.manual_seed(0)
     model = Oracle()
     losses = train(model, steps)
@@ -77,4 +78,4 @@ def main(steps=600):
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main(*map(int, sys.argv[1:2]))

@@ -8,11 +8,12 @@ import argparse
 import gzip
 import pathlib
 import struct
+from collections.abc import Iterator
 
 import digits
 
 import lucid
-from lucid import nn, optim
+from lucid import Tensor, nn, optim
 from lucid.nn import functional as F
 from lucid.utils.data import DataLoader, TensorDataset
 
@@ -20,20 +21,20 @@ MEAN, DEVIATION = 0.1307, 0.3081
 
 
 class Net(nn.Module):
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.conv1, self.conv2 = nn.Conv2d(1, 16, 3), nn.Conv2d(16, 32, 3)
         self.dropout1, self.dropout2 = nn.Dropout(0.25), nn.Dropout(0.5)
         self.fc1, self.fc2 = nn.Linear(32 * 12 * 12, 64), nn.Linear(64, 10)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         x = F.relu(self.conv1(x))
         x = F.max_pool2d(F.relu(self.conv2(x)), 2)
         x = self.dropout1(x).flatten(1)
         return self.fc2(self.dropout2(F.relu(self.fc1(x))))
 
 
-def read_idx(folder, name):
+def read_idx(folder: pathlib.Path, name: str) -> Tensor:
     """An IDX file as a tensor of bytes: two zeros, the type (8: bytes), the number of dimensions, their sizes, the data."""
     path = pathlib.Path(folder, name)
     data = path.read_bytes() if path.exists() else gzip.decompress(path.with_name(name + ".gz").read_bytes())
@@ -44,21 +45,21 @@ def read_idx(folder, name):
     return lucid.frombuffer(bytearray(data), dtype=lucid.uint8, offset=4 + 4 * dims).view(shape)
 
 
-def load_mnist(folder):
+def load_mnist(folder: pathlib.Path) -> Iterator[digits.Digits]:
     """(images, labels) to train on and to test with."""
     for part in ("train", "t10k"):
         images, labels = read_idx(folder, f"{part}-images-idx3-ubyte"), read_idx(folder, f"{part}-labels-idx1-ubyte")
         yield (images.unsqueeze(1).float() / 255 - MEAN) / DEVIATION, labels.long()
 
 
-def load_digits():
+def load_digits() -> Iterator[digits.Digits]:
     """The same of the digits that come with the examples."""
     for pixels, labels in digits.load():
         images = F.interpolate(pixels.view(-1, 1, 8, 8), size=(20, 20), mode="bilinear")
         yield (F.pad(images, (4, 4, 4, 4)) - MEAN) / DEVIATION, labels
 
 
-def train(args, model, loader, optimizer, epoch):
+def train(args: argparse.Namespace, model: Net, loader: DataLoader, optimizer: optim.Optimizer, epoch: int) -> None:
     model.train()
     for number, (data, target) in enumerate(loader):
         optimizer.zero_grad()
@@ -72,7 +73,7 @@ def train(args, model, loader, optimizer, epoch):
 
 
 @lucid.no_grad()
-def test(model, loader):
+def test(model: Net, loader: DataLoader) -> float:
     """Prints the mean loss; the share of right answers."""
     model.eval()
     loss, correct = 0.0, 0
@@ -85,7 +86,7 @@ def test(model, loader):
     return correct / count
 
 
-def main(arguments=None):
+def main(arguments: list[str] | None = None) -> float:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", help="folder of MNIST's IDX files")
     parser.add_argument("--batch-size", type=int, default=64)

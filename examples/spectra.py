@@ -4,10 +4,12 @@ usage: python examples/spectra.py [IMAGE.svg]
 """
 
 import sys
+from collections.abc import Callable
 
 import lucid
+from lucid import Tensor
 
-WINDOWS = [
+WINDOWS: list[tuple[str, str, Callable[[int], Tensor]]] = [
     ("rectangular", "#b8bfca", lambda n: lucid.ones(n, dtype=lucid.float64)),
     ("Hann", "#e08a1e", lambda n: lucid.hann_window(n, dtype=lucid.float64)),
     ("Blackman", "#1f61b8", lambda n: lucid.blackman_window(n, dtype=lucid.float64)),
@@ -15,7 +17,7 @@ WINDOWS = [
 WIDTH, HEIGHT, LEFT, TOP, FLOOR = 720, 300, 60, 40, -120
 
 
-def decibels(n=256):
+def decibels(n: int = 256) -> tuple[Tensor, dict[str, Tensor]]:
     """The frequencies of n samples of two tones, and for each window the level at each of them."""
     t = lucid.arange(n, dtype=lucid.float64)
     tones = lucid.sin(2 * lucid.pi * 40.5 / n * t) + 1e-3 * lucid.sin(2 * lucid.pi * 75 / n * t)
@@ -26,7 +28,7 @@ def decibels(n=256):
     return lucid.fft.rfftfreq(n, dtype=lucid.float64), levels
 
 
-def draw(path, frequencies, levels):
+def draw(path: str, frequencies: Tensor, levels: dict[str, Tensor]) -> None:
     across, down = WIDTH - LEFT - 20, HEIGHT - TOP - 40
     text = '<text x="{}" y="{}" fill="#737a8a" font-size="13" text-anchor="{}">{}</text>'
     lines = [

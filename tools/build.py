@@ -53,10 +53,11 @@ def link(target, name):
 
 def make_importable(build, into, package):
     into.mkdir(parents=True, exist_ok=True)
-    for built in ("_C" + sysconfig.get_config_var("EXT_SUFFIX"), "liblucid.so", "_C.pyi"):
+    for built in ("_C" + sysconfig.get_config_var("EXT_SUFFIX"), "liblucid.so"):
         link(pathlib.Path(os.path.relpath(build / built, into)), into / built)
     if package:
         sources = {p.name: p for p in (ROOT / "lucid").iterdir() if p.name != "__pycache__" and not p.is_symlink()}
+        (into / "_C.pyi").unlink(missing_ok=True)  # of older builds: it would hide the stub package
         for old in into.iterdir():
             if old.is_symlink() and not old.exists():
                 old.unlink()

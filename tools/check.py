@@ -68,7 +68,8 @@ def gates(build):
         "size": script("size", build),
         "vectors": script("vectors", build),
         "CUDA texts": script("cuda_text", build),
-        "stubs": script("stubs"),
+        "stubs": script("stubs", build),
+        "types": script("types", build),
         "dispatch": script("dispatch"),
         "NEON": script("neon"),
     }

@@ -5,6 +5,7 @@ Needs no network: the build tools are those of the Python that runs this.
 """
 
 import pathlib
+import posixpath
 import subprocess
 import sys
 import tempfile
@@ -16,8 +17,16 @@ from make_wheel import environment
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 NEEDED = {
-    f"lucid/{name}"
-    for name in ("__init__.py", "liblucid.so", "_C.pyi", "py.typed", "engine/include/lucid.h", "engine/include/op_calls.gen.h")
+    posixpath.normpath(f"lucid/{name}")
+    for name in (
+        "__init__.py",
+        "liblucid.so",
+        "py.typed",
+        "../lucid-stubs/_C.pyi",
+        "../lucid-stubs/nn/__init__.pyi",
+        "engine/include/lucid.h",
+        "engine/include/op_calls.gen.h",
+    )
 }
 SMOKE = """
 import io, pickle, sys
