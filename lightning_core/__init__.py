@@ -17,6 +17,7 @@ _HOMES = {
     "_sessions": "MatMulMetalResidentSession MatrixElemwiseMetalResidentSession VectorAddMetalResidentSession "
     "Conv2dMetalResidentSession AttentionSession matmul2d_resident_session attention2d_session "
     "clear_attention2d_session_cache conv2d_nchw_metal_resident",
+    "_tensors": "Tensor Tensor64 TensorView Tensor64View",
     "_graph": "GraphIR graph_validation_passes graph_registry_size graph_registry_schemas graph_registry_schema",
     "_pipeline": "lightning_conv_attention_torchstrong_nchw_ab_report clear_integrated_attention_session_cache",
     "_timeline": "runtime_trace_timeline",

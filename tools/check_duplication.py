@@ -9,7 +9,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-FOLDERS = ("engine", "bindings", "lucid", "tools", "tests", "benchmarks", "examples")
+FOLDERS = ("engine", "bindings", "lucid", "lightning_core", "tools", "tests", "benchmarks", "examples")
 WINDOW, LIMIT = 40, 5.0
 COMMENT = {".c": re.compile(r"/\*.*?\*/|//[^\n]*", re.S), ".py": re.compile(r"#[^\n]*")}
 TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|\w+|[^\w\s]')

@@ -21,7 +21,7 @@ def sources(folder):
 
 def crowded():
     rooms = {}
-    for path in [*sources("engine"), *sources("bindings"), *sources("lucid"), *sources("tests")]:
+    for path in [*sources("engine"), *sources("bindings"), *sources("lucid"), *sources("lightning_core"), *sources("tests")]:
         rooms.setdefault(path.parent, []).append(path)
     for room, files in sorted(rooms.items()):
         if len(files) > MOST_FILES:

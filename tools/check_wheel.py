@@ -44,6 +44,8 @@ y.backward()
 assert x.grad.tolist() == [2.0, 4.0, 6.0], x.grad
 assert repr(x) == "tensor([1., 2., 3.], requires_grad=True)", repr(x)
 assert pickle.loads(pickle.dumps(x)).tolist() == [1.0, 2.0, 3.0]
+import lightning_core, lightning_core_integrated_api, lightning_core_api, lc_run
+assert lightning_core.backend_name() == "cpu"
 print("Python:", y)
 """
 
@@ -76,6 +78,8 @@ def main():
         )
         run("cc", "-std=gnu11", ROOT / "examples/c/regression.c", "-o", folder / "regression", *flags.stdout.split())
         run(folder / "regression")
+        run("cc", ROOT / "examples/c/runtime.c", "-o", folder / "runtime", *flags.stdout.split())
+        run(folder / "runtime")
     print("wheel: installs, runs without NumPy, compiles C programs")
 
 

@@ -13,7 +13,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PACKAGES = ("lucid", "lightning_core")
+PACKAGES = ("lucid", "lightning_core", "lightning_core_integrated_api", "lightning_core_api", "lc_run")
 
 
 def sources(folder, *endings):

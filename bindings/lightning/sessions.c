@@ -364,12 +364,33 @@ static PyMethodDef attention_methods[] = {
     { 0 }
 };
 
+#define ARRAYS ">>> import numpy as np\n>>> out = np.empty(1, np.float32)\n"
+#define SHOWN  ">>> out.tolist()\n"
+static const char
+    product_doc[] = "MatMulMetalResidentSession(m, k, n)\n--\n\nProducts of (m, k) by (k, n).\n\n" ARRAYS
+                    ">>> lightning_core.MatMulMetalResidentSession(1, 2, 1).run_into([1, 2], [3, 4], out)\n" SHOWN "[11.0]\n",
+    elementwise_doc[] = "MatrixElemwiseMetalResidentSession(rows, cols)\n--\n\nDifferences and quotients of matrices.\n\n"
+                        ">>> lightning_core.MatrixElemwiseMetalResidentSession(1, 2).div([4, 9], [2, 3], 2)\n[2.0, 3.0]\n",
+    sum_doc[] = "VectorAddMetalResidentSession(n)\n--\n\nSums of vectors.\n\n"
+                ">>> lightning_core.VectorAddMetalResidentSession(2).add([1, 2], [3, 4], 2)\n[4.0, 6.0]\n",
+    convolution_doc[] =
+        "Conv2dMetalResidentSession(batch, in_channels, in_h, in_w, out_channels, kernel_h, kernel_w, stride_h=1, "
+        "stride_w=1, pad_h=0, pad_w=0, apply_relu=True)\n--\n\nConvolutions of one shape, with ReLU.\n\n" ARRAYS
+        ">>> session = lightning_core.Conv2dMetalResidentSession(1, 1, 1, 2, 1, 1, 2)\n"
+        ">>> session.run_into([1, 2], [3, 4], None, out)\n" SHOWN "[11.0]\n",
+    attention_doc[] = "_AttentionSession(seq_len, head_dim, causal=False, device='metal')\n--\n\nThe part of "
+                      "AttentionSession that is called often.";
+
 int lightning_add_sessions(PyObject *module)
 {
 #define SLOTS(kind)                                                                                                            \
     (PyType_Slot[])                                                                                                            \
     {                                                                                                                          \
-        { Py_tp_new, new_##kind }, { Py_tp_dealloc, end }, { Py_tp_methods, kind##_methods }, { 0, NULL }                      \
+        { Py_tp_new, new_##kind }, { Py_tp_dealloc, end }, { Py_tp_methods, kind##_methods },                                  \
+            { Py_tp_doc, (void *)kind##_doc },                                                                                 \
+        {                                                                                                                      \
+            0, NULL                                                                                                            \
+        }                                                                                                                      \
     }
 #define TYPE(title, kind)                                                                                                      \
     {                                                                                                                          \
