@@ -250,14 +250,18 @@ def storage_type(self):
 
 
 def record_stream(self, stream):
-    """Keep the memory until the work of a stream has ended. On the CPU it has: nothing is to be done.
+    """Keep the memory until the work that a stream has then has ended. On the CPU it has: nothing is to be done.
 
     >>> lucid.ones(1).record_stream(lucid.Stream())
     """
     from ._namespace.streams import Stream
 
-    if not isinstance(stream, Stream):
+    if isinstance(stream, Stream):
+        return
+    if not isinstance(getattr(stream, "cuda_stream", None), int):
         raise RuntimeError(f"record_stream: expected a stream, not {type(stream).__name__}")
+    if self.numel():
+        _C._cuda_record_stream(self, stream.cuda_stream)
 
 
 def new(self, *args, device=None):

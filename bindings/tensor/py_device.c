@@ -1,4 +1,4 @@
-/* device: a kind and, for GPUs, an index that may be left open ("cuda" is the current one). "gpu" means the machine's accelerator. */
+/* device: a kind and, for GPUs, an index that may be left open ("cuda" is the current one of the thread that uses it). "gpu" means the machine's accelerator. */
 #include "../py.h"
 #include "../../engine/backend/cuda/report.h"
 #include <errno.h>
@@ -52,7 +52,7 @@ static int parse(const char *text, PyDevice *device)
     return device->value.index = (int8_t)index, 0;
 }
 
-/* 1, 0 not a device, -1 raised. The engine knows only complete devices: an open index becomes 0, and the CPU has no index. */
+/* 1, 0 not a device, -1 raised. The engine knows only complete devices (complete), and the CPU has no index. */
 static int read_device(PyObject *o, PyDevice *device)
 {
     int64_t index;
@@ -69,13 +69,19 @@ static int read_device(PyObject *o, PyDevice *device)
     return device->value = (lc_device){ LC_CUDA, (int8_t)index }, device->has_index = true, 1;
 }
 
+static lc_device complete(const PyDevice *d) /* an open index: the current device of this thread */
+{
+    if (d->value.kind != LC_CUDA) return (lc_device){ d->value.kind, 0 };
+    return d->has_index ? d->value : (lc_device){ LC_CUDA, (int8_t)lc_cuda_current_device() };
+}
+
 int py_convert_device(PyObject *o, lc_device *device)
 {
     PyDevice read;
     int      fit = read_device(o, &read);
     if (fit == 1 && read.value.kind >= LC_DEVICE_KINDS)
         return py_fail(GpuNotAvailable, "this build has no backend for device '%s'", name_of(read.value.kind)), -1;
-    if (fit == 1) *device = read.value.kind == LC_CUDA ? read.value : (lc_device){ read.value.kind, 0 };
+    if (fit == 1) *device = complete(&read);
     return fit;
 }
 
@@ -140,7 +146,7 @@ static PyObject *device_enter(PyObject *self, UNUSED PyObject *unused)
     if (D->value.kind >= LC_DEVICE_KINDS)
         return py_fail(GpuNotAvailable, "this build has no backend for device '%s'", kind_name(self)), NULL;
     entered[n_entered++] = lc_default_device;
-    lc_default_device = D->value.kind == LC_CUDA ? D->value : (lc_device){ D->value.kind, 0 };
+    lc_default_device = complete(D);
     return Py_NewRef(self);
 }
 static PyObject *device_exit(UNUSED PyObject *self, UNUSED PyObject *error)
@@ -176,63 +182,6 @@ static PyObject *device_count(UNUSED PyObject *module, PyObject *kind)
     return PyLong_FromLong(k >= 0 && k < LC_DEVICE_KINDS ? lc_device_count((lc_device_kind)k) : 0);
 }
 
-static PyObject *synchronize(UNUSED PyObject *module, PyObject *index)
-{
-    long i = PyLong_AsLong(index);
-    if (i == -1 && PyErr_Occurred()) return NULL;
-    if (lc_device_synchronize((lc_device){ LC_CUDA, (int8_t)i }) < 0) return py_raise();
-    Py_RETURN_NONE;
-}
-
-static PyObject *cuda_info(UNUSED PyObject *module, PyObject *index)
-{
-    lc_cuda_info info;
-    long         i = PyLong_AsLong(index);
-    if (i == -1 && PyErr_Occurred()) return NULL;
-    if (!lc_backend_of((lc_device){ LC_CUDA, (int8_t)i }) || lc_cuda_device_info((int)i, &info) < 0) return py_raise();
-    return Py_BuildValue("(sLiiiiii)", info.name, (long long)info.total_memory, info.major, info.minor, info.processors,
-                         info.threads_per_processor, info.l2_bytes, info.driver);
-}
-static PyObject *cuda_memory_info(UNUSED PyObject *module, PyObject *index)
-{
-    int64_t rest, total;
-    long    i = PyLong_AsLong(index);
-    if (i == -1 && PyErr_Occurred()) return NULL;
-    if (!lc_backend_of((lc_device){ LC_CUDA, (int8_t)i }) || lc_cuda_memory_info((int)i, &rest, &total) < 0) return py_raise();
-    return Py_BuildValue("(LL)", (long long)rest, (long long)total);
-}
-static PyObject *cuda_memory_numbers(UNUSED PyObject *module, UNUSED PyObject *unused)
-{
-    int64_t n[8];
-    lc_cuda_memory_numbers(n);
-    return Py_BuildValue("(LLLLLLL)", (long long)n[0], (long long)n[1], (long long)n[2], (long long)n[3], (long long)n[4],
-                         (long long)n[5], (long long)n[6]);
-}
-static PyObject *cuda_empty_cache(UNUSED PyObject *module, UNUSED PyObject *unused)
-{
-    lc_cuda_empty_cache();
-    Py_RETURN_NONE;
-}
-static PyObject *cuda_libraries(UNUSED PyObject *module, UNUSED PyObject *unused)
-{
-    char      text[512];
-    PyObject *list = PyList_New(0);
-    lc_cuda_load_libraries();
-    for (int i = 0; list && lc_cuda_library(i, text); i++) {
-        PyObject *line = PyUnicode_FromString(text);
-        if (!line || PyList_Append(list, line) < 0) Py_CLEAR(list);
-        Py_XDECREF(line);
-    }
-    return list;
-}
-static PyObject *cuda_set_tf32(UNUSED PyObject *module, PyObject *allowed)
-{
-    int yes = PyObject_IsTrue(allowed);
-    if (yes < 0) return NULL;
-    lc_cuda_tf32 = yes;
-    Py_RETURN_NONE;
-}
-
 static PyObject *device_can(UNUSED PyObject *module, PyObject *tensor)
 {
     if (!py_is_tensor(tensor)) return PyErr_Format(PyExc_TypeError, "expected a tensor, got %s", Py_TYPE(tensor)->tp_name);
@@ -259,13 +208,6 @@ static PyObject *takes_fused_steps(UNUSED PyObject *module, PyObject *list)
 
 static PyMethodDef functions[] = {
     { "_device_count", device_count, METH_O, "Devices of a kind." },
-    { "_cuda_synchronize", synchronize, METH_O, "Wait for the work of a CUDA device." },
-    { "_cuda_info", cuda_info, METH_O, "Name, memory, capability, processors, threads, L2 and driver of a CUDA device." },
-    { "_cuda_memory_info", cuda_memory_info, METH_O, "Free and total bytes of a CUDA device." },
-    { "_cuda_memory_numbers", cuda_memory_numbers, METH_NOARGS, "What the CUDA allocator counts." },
-    { "_cuda_empty_cache", cuda_empty_cache, METH_NOARGS, "Give unused device memory back." },
-    { "_cuda_libraries", cuda_libraries, METH_NOARGS, "The CUDA libraries that are used, loaded if need be." },
-    { "_cuda_set_tf32", cuda_set_tf32, METH_O, "Whether float32 products may use TF32." },
     { "_device_can", device_can, METH_O, "What a tensor's device declares: values, host_memory, queue." },
     { "_takes_fused_steps", takes_fused_steps, METH_O, "Whether one fused call updates all of these parameters." },
     { 0 },

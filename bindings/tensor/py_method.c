@@ -1,5 +1,6 @@
 /* Methods of tensors that are not ops: geometry, reading and writing values, autograd. */
 #include "../py.h"
+#include "../../engine/backend/cuda/report.h"
 
 #define T            py_tensor(self)
 #define METHOD(name) static PyObject *m_##name(PyObject *self, UNUSED PyObject *unused)
@@ -250,13 +251,15 @@ static PyObject *m_cuda(PyObject *self, PyObject *args, PyObject *kwargs)
     static char *names[] = { "device", "non_blocking", NULL };
     PyObject    *device = Py_None;
     int          non_blocking = 0;
-    lc_device    to = { LC_CUDA, 0 };
+    lc_device    to = { LC_CUDA, (int8_t)lc_cuda_current_device() };
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|Op:cuda", names, &device, &non_blocking)) return NULL;
     int fit = device == Py_None ? 1 : py_convert_device(device, &to);
     if (fit == 0 || (fit == 1 && to.kind != LC_CUDA))
         return PyErr_Format(PyExc_RuntimeError, "Invalid device, must be cuda device");
     if (fit < 0 || !lc_backend_of(to)) return fit < 0 ? NULL : py_raise();
-    PyObject *target = py_device(to), *moved = call_to(self, target);
+    PyObject *target = py_device(to);
+    PyObject *moved =
+        target ? PyObject_CallMethod(self, "to", "OOO", target, Py_None, non_blocking ? Py_True : Py_False) : NULL;
     Py_XDECREF(target);
     return moved;
 }

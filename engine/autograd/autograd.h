@@ -70,6 +70,7 @@ struct lc_node {
     lc_foreign     **packed;   /* saved_tensors_hooks: n_in + n_out, NULL where nothing was packed; NULL if none */
     void            *note;     /* anomaly mode: the host language's record of where this was made; lc_note_drop frees it */
     void            *wrapper;  /* the host language's object for this node: borrowed */
+    void            *queue;    /* of its device, where the call ran; NULL: the default one */
     lc_retained    **retained; /* n_out; not of an accumulator */
     lc_tensor       *leaf;     /* of an accumulator: borrowed */
     lc_edge         *edges;    /* n_in */

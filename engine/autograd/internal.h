@@ -64,6 +64,29 @@ bool lc_subset_wants(const lc_subset *s, const lc_edge *edge);   /* a gradient a
 bool lc_subset_reached(const lc_subset *s, const lc_edge *edge); /* and there is a way from the roots to it */
 void lc_subset_capture(const lc_subset *s, const lc_node *n, lc_tensor *const *g, int n_g);
 
+/* queues.c: a gradient runs on the queue of its forward call. Only while lc_queues_used. */
+enum { LC_RUN_QUEUES = 16 };
+typedef struct {
+    lc_device device; /* its kind is LC_CPU: the thread is on its own queues */
+    void     *own;    /* the thread's queue of that device */
+    struct {
+        lc_device device;
+        void     *queue;
+    } used[LC_RUN_QUEUES]; /* by nodes of this run */
+    int n_used;
+} lc_run_queues;
+void lc_node_note_queue(lc_node *n, const lc_record *call);
+int  lc_queue_enter(lc_run_queues *q, const lc_node *n);
+int  lc_queue_leave(lc_run_queues *q);
+/* g goes to `to`: on which queue it may be added to. Returns 1 if the thread is there now and must go back (lc_queue_back). */
+typedef struct {
+    lc_device device;
+    void     *before;
+} lc_queue_detour;
+int lc_queue_hand_over(const lc_run_queues *q, const lc_node *to, lc_tensor *g, lc_queue_detour *detour);
+int lc_queue_back(const lc_queue_detour *detour);
+int lc_queues_end(const lc_run_queues *q); /* the thread's queues wait for all that the run used */
+
 /* accumulate.c */
 int         lc_accumulate(lc_tensor *leaf, lc_tensor *g, bool create);
 int         lc_gradient_add(lc_tensor *to, lc_tensor *g);

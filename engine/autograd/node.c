@@ -193,6 +193,7 @@ lc_node *lc_node_new(const lc_record *call, lc_reservation **reserved)
     n->object.drop = node_drop;
     atomic_store_explicit(&n->object.refs, 1, memory_order_relaxed);
     n->bytes = bytes, n->op = op, n->n_in = n_in, n->n_out = n_out;
+    if (__builtin_expect(lc_queues_used, 0)) lc_node_note_queue(n, call);
     n->edges = (lc_edge *)(n + 1);
     n->in = (lc_saved *)(n->edges + n_in), n->y = n->in + n_in;
     n->g = (lc_tensor **)(n->y + n_out);

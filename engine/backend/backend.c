@@ -37,7 +37,9 @@ int lc_device_synchronize(lc_device device)
     return !b ? -1 : b->synchronize ? b->synchronize(device.index) : 0;
 }
 
-int lc_transfer(lc_tensor *to, const lc_tensor *from)
+_Thread_local bool lc_non_blocking;
+bool               lc_queues_used;
+int                lc_transfer(lc_tensor *to, const lc_tensor *from)
 {
     const lc_backend *b = lc_backend_of(to->device), *other = lc_backend_of(from->device);
     if (!b || !other) return -1;

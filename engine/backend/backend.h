@@ -73,10 +73,16 @@ typedef struct lc_backend {
     const lc_device_allocator *memory;
 
     /* ---- transfer: between host memory and this device. Empty: this is host memory, copy reads both ---- */
-    int (*transfer)(lc_tensor *to, const lc_tensor *from); /* one of them on the host; contiguous, same dtype and shape */
+    int (*transfer)(lc_tensor       *to,
+                    const lc_tensor *from); /* contiguous, same dtype and shape; one of them may be on the host */
 
     /* ---- queue: kernels enqueue work and return. Empty: every call has finished when it returns ---- */
     int (*synchronize)(int index); /* wait for all work of the device */
+    /* Several queues per device: gradients run on the queue of their forward call. NULL is the default queue. */
+    void *(*queue)(int index);                                                /* the thread's current one */
+    int (*set_queue)(int index, void *queue);                                 /* from now on, on this thread */
+    int (*queue_waits)(int index, void *queue, int other_index, void *other); /* queue waits for what is in other now */
+    int (*used_on_queue)(lc_storage *s, void *queue);                         /* its memory stays until that is done there */
 
     /* ---- fusion: several elementwise calls and reductions of rows as one kernel (fused.h). Empty: they run one by one ---- */
     const struct lc_fuser *fuser;
@@ -85,6 +91,8 @@ typedef struct lc_backend {
     int (*device_count)(void);
 } lc_backend;
 
+extern bool lc_queues_used; /* some thread has left the default queue of a device once: set by the backend */
+
 /* By lc_device_kind. NULL: not available; use lc_backend_of, which sets the error. */
 extern const lc_backend *lc_backends[LC_DEVICE_KINDS];
 const lc_backend        *lc_backend_of(lc_device device); /* NULL after lc_fail(GpuNotAvailable, ...) */
@@ -92,8 +100,10 @@ const lc_backend        *lc_backend_of(lc_device device); /* NULL after lc_fail(
 extern const lc_backend *(*lc_backend_openers[LC_DEVICE_KINDS])(void);
 int lc_device_count(lc_device_kind kind);    /* 0: there is none */
 int lc_device_synchronize(lc_device device); /* wait for all work of the device */
-int lc_transfer(lc_tensor       *to,
-                const lc_tensor *from); /* across devices; one of them on the host; contiguous, same dtype and shape */
+/* Across devices of one kind, or from and to the host; contiguous, same dtype and shape. While lc_non_blocking is set on this
+ * thread, a copy from or to page-locked memory may still run when it returns. */
+int                       lc_transfer(lc_tensor *to, const lc_tensor *from);
+extern _Thread_local bool lc_non_blocking;
 
 /* What the device of a tensor can do: its backend is open. */
 static inline const lc_capabilities *lc_can(const lc_tensor *t) { return &lc_backends[t->device.kind]->can; }

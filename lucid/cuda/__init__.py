@@ -5,39 +5,132 @@ Queries and seeding work with or without a device; without one the answers are P
 
 from .. import _C
 from .._C import OutOfMemory as OutOfMemoryError
+from ._devices import device, device_of
+from ._devices import index_of as _index
+from .graphs import (
+    CUDAGraph,
+    graph,
+    graph_pool_handle,
+    make_graphed_callables,
+)
+from .memory import (
+    MemPool,
+    caching_allocator_alloc,
+    caching_allocator_delete,
+    caching_allocator_enable,
+    change_current_allocator,
+    device_memory_used,
+    empty_cache,
+    get_allocator_backend,
+    get_per_process_memory_fraction,
+    host_memory_stats,
+    list_gpu_processes,
+    map_host,
+    max_memory_allocated,
+    max_memory_cached,
+    max_memory_reserved,
+    mem_get_info,
+    memory_allocated,
+    memory_cached,
+    memory_reserved,
+    memory_snapshot,
+    memory_stats,
+    memory_stats_as_nested_dict,
+    memory_summary,
+    reset_accumulated_memory_stats,
+    reset_max_memory_allocated,
+    reset_max_memory_cached,
+    reset_peak_memory_stats,
+    set_per_process_memory_fraction,
+    use_mem_pool,
+)
+from .streams import (
+    Event,
+    ExternalStream,
+    Stream,
+    StreamContext,
+    current_stream,
+    default_stream,
+    get_stream_from_external,
+    is_current_stream_capturing,
+    set_stream,
+    stream,
+)
 
 __all__ = [
+    "CUDAGraph",
+    "Event",
+    "ExternalStream",
+    "MemPool",
     "OutOfMemoryError",
+    "Stream",
+    "StreamContext",
+    "caching_allocator_alloc",
+    "caching_allocator_delete",
+    "caching_allocator_enable",
+    "can_device_access_peer",
+    "change_current_allocator",
+    "clock_rate",
     "current_device",
+    "current_stream",
+    "default_stream",
     "device",
     "device_count",
+    "device_memory_used",
+    "device_of",
     "empty_cache",
+    "get_allocator_backend",
+    "get_arch_list",
     "get_device_capability",
     "get_device_name",
     "get_device_properties",
+    "get_gencode_flags",
+    "get_per_process_memory_fraction",
     "get_rng_state",
     "get_rng_state_all",
+    "get_stream_from_external",
+    "get_sync_debug_mode",
+    "graph",
+    "graph_pool_handle",
+    "host_memory_stats",
     "init",
     "initial_seed",
+    "ipc_collect",
     "is_available",
     "is_bf16_supported",
+    "is_current_stream_capturing",
     "is_initialized",
+    "list_gpu_processes",
+    "make_graphed_callables",
     "manual_seed",
     "manual_seed_all",
+    "map_host",
     "max_memory_allocated",
+    "max_memory_cached",
     "max_memory_reserved",
     "mem_get_info",
     "memory_allocated",
+    "memory_cached",
     "memory_reserved",
+    "memory_snapshot",
     "memory_stats",
+    "memory_stats_as_nested_dict",
     "memory_summary",
+    "reset_accumulated_memory_stats",
+    "reset_max_memory_allocated",
+    "reset_max_memory_cached",
     "reset_peak_memory_stats",
     "seed",
     "seed_all",
     "set_device",
+    "set_per_process_memory_fraction",
     "set_rng_state",
     "set_rng_state_all",
+    "set_stream",
+    "set_sync_debug_mode",
+    "stream",
     "synchronize",
+    "use_mem_pool",
 ]
 
 _CUDA = 1
@@ -75,12 +168,12 @@ def synchronize(device=None):
 
 
 def is_initialized():
-    """Whether CUDA can be used: devices are initialised at first use, so this is `is_available`.
+    """Whether the driver is in use: it is loaded when something first asks for a device.
 
     >>> lucid.cuda.is_initialized() and not lucid.cuda.is_available()
     False
     """
-    return is_available()
+    return _C._cuda_initialized()
 
 
 def init():
@@ -89,7 +182,7 @@ def init():
     >>> if lucid.cuda.is_available():
     ...     lucid.cuda.init()
     """
-    _C._cuda_synchronize(0)
+    _C._cuda_open()
 
 
 def is_bf16_supported(including_emulation=True):
@@ -101,61 +194,31 @@ def is_bf16_supported(including_emulation=True):
     return is_available()
 
 
-def _index(device):
-    """The number of a device given as a number, a name, a device or None."""
-    if device is None:
-        return 0
-    if isinstance(device, int) and not isinstance(device, bool):
-        return device
-    device = _C.device(device)
-    if device.type != "cuda":
-        raise ValueError(f"Expected a cuda device, but got: {device}")
-    return device.index or 0
-
-
 def current_device():
-    """The device that "cuda" means: the first one.
+    """The device that "cuda" means to this thread.
 
     >>> lucid.cuda.current_device()
     0
     """
-    return 0
+    return _C._cuda_current_device()
 
 
 def set_device(device):
-    """Choose the device that "cuda" means. Only the first one can be chosen; others are named, "cuda:1".
+    """Choose the device that "cuda" means to this thread from now on. A negative number changes nothing.
 
-    >>> lucid.cuda.set_device(0)
+    >>> if lucid.cuda.is_available():
+    ...     lucid.cuda.set_device(0)
     """
-    if _index(device) > 0:
-        raise NotImplementedError("set_device: name the device instead: x.to('cuda:1')")
-
-
-class device:
-    """A `with` block in which "cuda" means a device; see `set_device`.
-
-    >>> with lucid.cuda.device(0):
-    ...     lucid.cuda.current_device()
-    0
-    """
-
-    def __init__(self, device):
-        self.idx = _index(device)
-
-    def __enter__(self):
-        set_device(self.idx)
-        return self
-
-    def __exit__(self, *error):
-        pass
+    if not (isinstance(device, int) and device < 0):
+        _C._cuda_set_device(_index(device))
 
 
 class _Properties:
     """What `get_device_properties` returns."""
 
     def __init__(self, index):
-        self.name, self.total_memory, self.major, self.minor, processors, threads, self.L2_cache_size, _ = _C._cuda_info(index)
-        self.multi_processor_count, self.max_threads_per_multi_processor = processors, threads
+        self.__dict__.update(_C._cuda_info(index))
+        self.gcnArchName = self.name
 
     def __repr__(self):
         return (
@@ -277,102 +340,76 @@ def set_rng_state_all(new_states):
         set_rng_state(state, index)
 
 
-def empty_cache():
-    """Give memory that is kept for reuse back to the driver.
+def can_device_access_peer(device, peer_device):
+    """Whether a device reads the memory of another one without the host.
 
-    >>> lucid.cuda.empty_cache()
+    >>> if lucid.cuda.device_count() > 1:
+    ...     assert lucid.cuda.can_device_access_peer(0, 1) in (True, False)
     """
-    _C._cuda_empty_cache()
+    return _C._cuda_can_access(_index(device), _index(peer_device))
 
 
-def memory_allocated(device=None):
-    """Bytes in use on the devices.
-
-    >>> lucid.cuda.memory_allocated() >= 0
-    True
-    """
-    return _C.memory_stats("cuda")["allocated_bytes"]
-
-
-def max_memory_allocated(device=None):
-    """The most bytes in use on the devices so far.
-
-    >>> lucid.cuda.max_memory_allocated() >= 0
-    True
-    """
-    return _C.memory_stats("cuda")["peak_bytes"]
-
-
-def memory_reserved(device=None):
-    """Bytes held from the driver: in use, or kept for reuse.
-
-    >>> lucid.cuda.memory_reserved() >= lucid.cuda.memory_allocated()
-    True
-    """
-    return _C._cuda_memory_numbers()[5]
-
-
-def max_memory_reserved(device=None):
-    """The most bytes held from the driver so far.
-
-    >>> lucid.cuda.max_memory_reserved() >= lucid.cuda.memory_reserved()
-    True
-    """
-    return _C._cuda_memory_numbers()[6]
-
-
-def reset_peak_memory_stats(device=None):
-    """Start `max_memory_allocated` anew.
-
-    >>> lucid.cuda.reset_peak_memory_stats()
-    """
-    _C.reset_peak_memory_stats("cuda")
-
-
-def mem_get_info(device=None):
-    """Free and total bytes of a device, by its driver. Raises GpuNotAvailable where there is none.
+def clock_rate(device=None):
+    """The highest clock of a device's processors, in MHz.
 
     >>> if lucid.cuda.is_available():
-    ...     free, total = lucid.cuda.mem_get_info()
+    ...     assert lucid.cuda.clock_rate() >= 0
     """
-    return _C._cuda_memory_info(_index(device))
+    return get_device_properties(device).clock_rate // 1000
 
 
-def memory_stats(device=None):
-    """What the allocator counts, under PyTorch's names.
+def ipc_collect():
+    """Give back memory shared by processes that ended: none is shared.
 
-    >>> lucid.cuda.memory_stats()["num_alloc_retries"] >= 0
+    >>> lucid.cuda.ipc_collect()
+    """
+
+
+def get_arch_list():
+    """The kinds of GPUs that kernels are compiled for: those of the devices here, at first use.
+
+    >>> len(lucid.cuda.get_arch_list()) <= lucid.cuda.device_count()
     True
     """
-    cached, blocks, allocations, frees, retries, reserved, peak = _C._cuda_memory_numbers()
-    return {
-        "allocated_bytes.all.current": memory_allocated(),
-        "allocated_bytes.all.peak": max_memory_allocated(),
-        "reserved_bytes.all.current": reserved,
-        "reserved_bytes.all.peak": peak,
-        "inactive_split_bytes.all.current": 0,
-        "cached_bytes.all.current": cached,
-        "cached_blocks.all.current": blocks,
-        "num_device_alloc": allocations,
-        "num_device_free": frees,
-        "num_alloc_retries": retries,
-    }
+    return sorted({"sm_" + "".join(map(str, get_device_capability(index))) for index in range(device_count())})
 
 
-def memory_summary(device=None, abbreviated=False):
-    """`memory_stats` as text.
+def get_gencode_flags():
+    """The same as flags of NVIDIA's compiler.
 
-    >>> "reserved" in lucid.cuda.memory_summary()
+    >>> isinstance(lucid.cuda.get_gencode_flags(), str)
     True
     """
-    return "\n".join(f"{name:34}{value:>20,}" for name, value in memory_stats(device).items())
+    kinds = [kind[3:] for kind in get_arch_list()]
+    return " ".join(f"-gencode compute=compute_{kind},code=sm_{kind}" for kind in kinds)
+
+
+def set_sync_debug_mode(debug_mode):
+    """Calls that wait are not watched: only "default" is accepted.
+
+    >>> lucid.cuda.set_sync_debug_mode("default")
+    """
+    if debug_mode not in (0, "default"):
+        raise NotImplementedError("set_sync_debug_mode: calls that wait are not watched")
+
+
+def get_sync_debug_mode():
+    """0: calls that wait are not watched.
+
+    >>> lucid.cuda.get_sync_debug_mode()
+    0
+    """
+    return 0
+
+
+_MODULES = ("amp", "graphed", "graphs", "memory", "nvtx", "streams")
 
 
 def __getattr__(name):
-    if name == "amp":
+    if name in _MODULES:
         from importlib import import_module
 
-        return import_module("lucid.cuda.amp")
+        return import_module(f"lucid.cuda.{name}")
     if name.endswith("Tensor"):
         from .._namespace import legacy
 

@@ -53,6 +53,11 @@ def test_kernel_families(emulator):
     assert f"{len(cases)} passed" in out or out.count(".") >= len(cases), out
 
 
+def test_runtime(emulator):
+    out = run(["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "tests/gpu/test_runtime.py"], emulator)
+    assert " passed" in out or "...." in out, out
+
+
 COUNT = """
 import ctypes, os, lucid
 from lucid import nn

@@ -9,24 +9,10 @@ uint32_t lc_cuda_run_dtypes[LC_OP_COUNT];
 
 static int cuda_fill(lc_tensor *to, const lc_tensor *number) { return cuda_copy(to, number); }
 
-static int cuda_transfer(lc_tensor *to, const lc_tensor *from)
-{
-    size_t bytes = (size_t)(to->numel * lc_size_of(to->dtype));
-    bool   here = to->device.kind == LC_CUDA;
-    int    index = here ? to->device.index : from->device.index;
-    if (cuda_use(index) < 0) return -1;
-    if (bytes == 0) return 0;
-    void *host = bytes >= 1 << 20 && lc_host_unlock ? lc_host_unlock() : NULL;
-    int   rc = here ? cuda.cuMemcpyHtoD_v2((cu_pointer)(uintptr_t)to->data, from->data, bytes)
-                    : cuda.cuMemcpyDtoH_v2(to->data, (cu_pointer)(uintptr_t)from->data, bytes);
-    if (host) lc_host_relock(host);
-    if (cuda_check(rc, "cuMemcpy") < 0) return -1;
-    return here ? 0 : cuda_raise_trouble(index); /* results came back: everything before is done */
-}
-
 static int cuda_synchronize(int index)
 {
     if (cuda_use(index) < 0) return -1;
+    if (cuda_capturing()) return cuda_wait(); /* which says why not */
     void *host = lc_host_unlock ? lc_host_unlock() : NULL;
     int   rc = cuda.cuCtxSynchronize();
     if (host) lc_host_relock(host);
@@ -55,6 +41,10 @@ static const lc_backend lc_cuda = {
     .memory = &cuda_memory,
     .transfer = cuda_transfer,
     .synchronize = cuda_synchronize,
+    .queue = lc_cuda_stream_get,
+    .set_queue = lc_cuda_stream_set,
+    .queue_waits = lc_cuda_stream_wait_stream,
+    .used_on_queue = lc_cuda_record_stream,
     .device_count = cuda_device_count,
 };
 

@@ -1,15 +1,18 @@
 /* The CUDA driver, NVRTC, cuBLAS and cuDNN, loaded at first use: nothing of CUDA is needed to build, to import, or to run on
  * the CPU (runtime/libraries.c).
  *
- * Only the few entry points that the backend calls are declared, with the types of the libraries' ABI. Work goes to one
- * stream per device, the default one; calls enqueue and return. */
+ * Only the entry points that the backend calls are declared, with the types of the libraries' ABI. Calls enqueue on the
+ * current stream of the current device, cuda_stream(), and return (runtime/stream.c). Handles of libraries belong to a
+ * thread and follow its stream (runtime/handles.c). */
 #pragma once
 #include "../args.h"
 #include "report.h"
+#include <pthread.h>
 
 typedef int      cu_result;
 typedef uint64_t cu_pointer; /* device address */
-typedef void    *cu_function, *cu_module, *cu_context, *nvrtc_program, *cublas_handle;
+typedef void    *cu_function, *cu_module, *cu_context, *cu_stream, *cu_event, *cu_graph, *cu_graph_run, *nvrtc_program,
+    *cublas_handle;
 
 #define CUDA_DRIVER_CALLS(X)                                                                                                   \
     X(cuInit, (unsigned flags))                                                                                                \
@@ -26,15 +29,43 @@ typedef void    *cu_function, *cu_module, *cu_context, *nvrtc_program, *cublas_h
     X(cuMemFree_v2, (cu_pointer p))                                                                                            \
     X(cuMemHostAlloc, (void **p, size_t bytes, unsigned flags))                                                                \
     X(cuMemFreeHost, (void *p))                                                                                                \
-    X(cuMemcpyHtoD_v2, (cu_pointer to, const void *from, size_t bytes))                                                        \
-    X(cuMemcpyDtoH_v2, (void *to, cu_pointer from, size_t bytes))                                                              \
-    X(cuMemcpyHtoDAsync_v2, (cu_pointer to, const void *from, size_t bytes, void *stream))                                     \
-    X(cuMemcpyDtoDAsync_v2, (cu_pointer to, cu_pointer from, size_t bytes, void *stream))                                      \
-    X(cuMemsetD8Async, (cu_pointer to, unsigned char value, size_t bytes, void *stream))                                       \
+    X(cuMemHostRegister_v2, (void *p, size_t bytes, unsigned flags))                                                           \
+    X(cuMemHostUnregister, (void *p))                                                                                          \
+    X(cuMemHostGetDevicePointer_v2, (cu_pointer * at, void *p, unsigned flags))                                                \
+    X(cuPointerGetAttribute, (void *value, int attribute, cu_pointer p))                                                       \
+    X(cuMemcpyHtoDAsync_v2, (cu_pointer to, const void *from, size_t bytes, cu_stream stream))                                 \
+    X(cuMemcpyDtoHAsync_v2, (void *to, cu_pointer from, size_t bytes, cu_stream stream))                                       \
+    X(cuMemcpyDtoDAsync_v2, (cu_pointer to, cu_pointer from, size_t bytes, cu_stream stream))                                  \
+    X(cuMemcpyPeerAsync, (cu_pointer to, cu_context in, cu_pointer from, cu_context of, size_t bytes, cu_stream stream))       \
+    X(cuMemsetD8Async, (cu_pointer to, unsigned char value, size_t bytes, cu_stream stream))                                   \
+    X(cuMemsetD32Async, (cu_pointer to, unsigned value, size_t n, cu_stream stream))                                           \
+    X(cuDeviceCanAccessPeer, (int *can, int device, int other))                                                                \
+    X(cuDeviceGetUuid_v2, (void *sixteen_bytes, int device))                                                                   \
+    X(cuCtxGetStreamPriorityRange, (int *least, int *greatest))                                                                \
+    X(cuStreamCreateWithPriority, (cu_stream * stream, unsigned flags, int priority))                                          \
+    X(cuStreamQuery, (cu_stream stream))                                                                                       \
+    X(cuStreamSynchronize, (cu_stream stream))                                                                                 \
+    X(cuStreamWaitEvent, (cu_stream stream, cu_event event, unsigned flags))                                                   \
+    X(cuEventCreate, (cu_event * event, unsigned flags))                                                                       \
+    X(cuEventDestroy_v2, (cu_event event))                                                                                     \
+    X(cuEventRecord, (cu_event event, cu_stream stream))                                                                       \
+    X(cuEventQuery, (cu_event event))                                                                                          \
+    X(cuEventSynchronize, (cu_event event))                                                                                    \
+    X(cuEventElapsedTime, (float *milliseconds, cu_event start, cu_event end))                                                 \
+    X(cuStreamBeginCapture_v2, (cu_stream stream, int mode))                                                                   \
+    X(cuStreamEndCapture, (cu_stream stream, cu_graph * graph))                                                                \
+    X(cuStreamIsCapturing, (cu_stream stream, int *status))                                                                    \
+    X(cuThreadExchangeStreamCaptureMode, (int *mode))                                                                          \
+    X(cuGraphInstantiateWithFlags, (cu_graph_run * run, cu_graph graph, unsigned long long flags))                             \
+    X(cuGraphLaunch, (cu_graph_run run, cu_stream stream))                                                                     \
+    X(cuGraphExecDestroy, (cu_graph_run run))                                                                                  \
+    X(cuGraphDestroy, (cu_graph graph))                                                                                        \
+    X(cuGraphGetNodes, (cu_graph graph, void **nodes, size_t *n))                                                              \
+    X(cuGraphDebugDotPrint, (cu_graph graph, const char *path, unsigned flags))                                                \
     X(cuModuleLoadData, (cu_module * module, const void *image))                                                               \
     X(cuModuleGetFunction, (cu_function * f, cu_module module, const char *name))                                              \
     X(cuLaunchKernel, (cu_function f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,            \
-                       unsigned shared, void *stream, void **params, void **extra))                                            \
+                       unsigned shared, cu_stream stream, void **params, void **extra))                                        \
     X(cuGetErrorString, (cu_result error, const char **text))
 #define CUDA_NVRTC_CALLS(X)                                                                                                    \
     X(nvrtcVersion, (int *major, int *minor))                                                                                  \
@@ -48,6 +79,7 @@ typedef void    *cu_function, *cu_module, *cu_context, *nvrtc_program, *cublas_h
     X(nvrtcGetProgramLog, (nvrtc_program p, char *log))
 #define CUDA_BLAS_CALLS(X)                                                                                                     \
     X(cublasCreate_v2, (cublas_handle * handle))                                                                               \
+    X(cublasSetStream_v2, (cublas_handle handle, cu_stream stream))                                                            \
     X(cublasGetVersion_v2, (cublas_handle handle, int *version))                                                               \
     X(cublasSetWorkspace_v2, (cublas_handle handle, void *workspace, size_t bytes))                                            \
     X(cublasGemmStridedBatchedEx,                                                                                              \
@@ -63,13 +95,49 @@ typedef struct {
 extern cuda_calls cuda;
 
 enum { CUDA_DEVICES = 16 };
-int           cuda_use(int index);     /* makes the device current on this thread; 0, or -1 with the reason */
-int           cuda_current(void);      /* the device this thread last used; -1: none */
-int           cuda_device_count(void); /* 0 if there is no driver */
-int           cuda_check(cu_result result, const char *what); /* 0, or -1 with the driver's text */
-int           cuda_attribute(int index, int attribute);
-int           cuda_need_nvrtc(void);
-cublas_handle cuda_blas(int index); /* NULL: there is none; no error is set */
+/* What kernels run on: the device that this thread last used (cuda_use) and its current stream there. */
+typedef struct {
+    int       device; /* -1: none */
+    cu_stream stream; /* NULL: the default stream */
+} cuda_place;
+extern LC_HOT_TLS cuda_place cuda_here;
+int                          cuda_make_current(int index);
+static inline int            cuda_use(int index) /* makes the device current on this thread; 0, or -1 with the reason */
+{
+    return __builtin_expect(index == cuda_here.device, 1) ? 0 : cuda_make_current(index);
+}
+static inline int       cuda_current(void) { return cuda_here.device; } /* the device this thread last used; -1: none */
+static inline cu_stream cuda_stream(void) { return cuda_here.stream; }  /* its current stream: kernels, copies, fills */
+cu_stream               cuda_stream_of(int index);                      /* this thread's current stream on a device */
+cu_context              cuda_context(int index);                        /* NULL: not used yet */
+bool                    cuda_usable(void);       /* the driver is there and belongs to this process: false in a forked one */
+int                     cuda_device_count(void); /* 0 if there is no driver */
+int                     cuda_check(cu_result result, const char *what); /* 0, or -1 with the driver's text */
+int                     cuda_attribute(int index, int attribute);
+int                     cuda_need_nvrtc(void);
+cublas_handle           cuda_blas(int index); /* NULL: there is none; no error is set */
+/* Takes a lock that may be held while a library is loaded, which may take the host language's lock: never waits with that. */
+void cuda_lock(pthread_mutex_t *lock);
+
+/* Handles of libraries: one per thread and device, on the thread's current stream when cuda_handle returns it. */
+typedef struct {
+    int (*create)(void **handle);                      /* 0, or the library's status */
+    int (*set_stream)(void *handle, cu_stream stream); /* 0, or the library's status */
+} cuda_handle_kind;
+enum { CUDA_HANDLE_BLAS, CUDA_HANDLE_DNN, CUDA_HANDLE_SOLVER, CUDA_HANDLE_SPARSE, CUDA_HANDLE_LT, CUDA_HANDLE_KINDS };
+/* of: CUDA_HANDLE_*. The device must be current (cuda_use). NULL: the library refused; no error is set. */
+void *cuda_handle(int of, const cuda_handle_kind *kind);
+/* Workspace for library calls on the current stream: one per thread and stream, and one of its own for a captured graph. Work of
+ * a stream is in order, so calls share it. NULL after lc_fail. */
+void *cuda_workspace(size_t bytes);
+
+/* Fills and copies on the current stream. */
+int  cuda_set_bytes(void *to, unsigned char value, size_t bytes);
+int  cuda_move_bytes(void *to, const void *from, size_t bytes); /* both on the device */
+int  cuda_upload(void *to, const void *from, size_t bytes);     /* from: host memory of the caller, free when it returns */
+int  cuda_read(void *to, const void *from, size_t bytes);       /* waits; to: host memory */
+int  cuda_wait(void);                                           /* for the current stream */
+bool cuda_capturing(void); /* this thread's work goes into a graph: nothing runs yet, and nothing can be read */
 /* A library of CUDA by its soname: in LUCID_CUDA_PATH, where the system looks, in nvidia-* wheels, in /usr/local/cuda. */
 void *cuda_library(const char *const *sonames, const char *what, const char *wheel);
 /* The same with n of its symbols in slots: 0, or -1 with the reason. */
@@ -113,6 +181,7 @@ int   cuda_map(const cuda_program *p, int64_t elements, const void *args);
 int   cuda_blocks(const cuda_program *p, int64_t blocks, int threads, const void *args);
 char *cuda_program_text(const cuda_program *p); /* malloc'd */
 int   cuda_launch(cu_function f, int64_t blocks, int threads, const void *args);
+int   cuda_launched(void); /* LUCID_SYNC=1: waits and raises what the kernel reported */
 
 int cuda_architecture(void); /* of the current device: 90 for sm_90 */
 
@@ -122,7 +191,7 @@ void  cuda_cache_write(const char *name, const char *image, size_t n);
 #define CUDA_HASH_START 1469598103934665603u
 uint64_t cuda_hash(uint64_t h, const void *data, size_t n);
 
-/* Device memory for the duration of a call: work is in one stream, so it may be given back once all is enqueued. */
+/* Device memory for the duration of a call: the work of a stream is in order, so it may be given back once all is enqueued. */
 typedef struct {
     lc_storage s;
 } cuda_scratch;
@@ -172,4 +241,13 @@ void  cuda_dnn_load(int device);
 char *lc_cuda_kernel_text(int i);
 char *cuda_elementwise_text(int *i);
 
+/* The numbers that a kernel draws: those of the generator that `advance` steps over. While a graph is captured, the kernel reads
+ * seed and offset from the device, and counts from them: replayed[0], replayed[1] + offset. */
+typedef struct {
+    uint64_t  seed, offset;
+    uint64_t *replayed; /* NULL: as above */
+} cuda_drawn;
+int cuda_draw(lc_generator *g, int device, uint64_t advance, cuda_drawn *drawn);
+
+int                              cuda_transfer(lc_tensor *to, const lc_tensor *from);
 extern const lc_device_allocator cuda_memory;

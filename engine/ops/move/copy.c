@@ -2,7 +2,7 @@
  *
  * A conversion that changes nothing returns its input, as in PyTorch. Transfers between devices move contiguous bytes only:
  * values are converted and made contiguous at the source, sent by the accelerator's backend, and copied to their strides at
- * the destination. non_blocking is a permission; a backend need not use it. */
+ * the destination. non_blocking lets a copy from or to page-locked memory return before it is done (lc_non_blocking). */
 #include "../rules.h"
 #include <math.h>
 
@@ -72,7 +72,8 @@ int move_values(lc_tensor *to, lc_tensor *from)
     if (from->is_number || lc_same_device(to->device, from->device)) return here->copy(to, from);
     lc_tensor *sent = packed(from, to->dtype), *stop = NULL;
     int        rc = sent ? 0 : -1;
-    if (rc == 0 && !lc_can(from)->host_memory && !here->can.host_memory) { /* between two accelerators by way of the host */
+    if (rc == 0 && !lc_can(from)->host_memory && !here->can.host_memory &&
+        !lc_same_kind(from->device, to->device)) { /* between two kinds of accelerators by way of the host */
         stop = lc_tensor_new(sent->dtype, (lc_device){ LC_CPU, 0 }, sent->ndim, sent->shape);
         rc = stop ? transfer(stop, sent) : -1;
     }
@@ -131,7 +132,12 @@ static int source_fits(const lc_record *call, lc_spec *out)
     if (broadcast(call, out) < 0) return -1;
     return out->dtype = call->in[0]->dtype, out->device = call->in[0]->device, 0;
 }
-static int        copy_run(const lc_record *call) { return move_values(call->out[0], call->in[1]); }
+static int copy_run(const lc_record *call)
+{
+    lc_non_blocking = call->args[2].b;
+    int rc = move_values(call->out[0], call->in[1]);
+    return lc_non_blocking = false, rc;
+}
 static lc_tensor *on_device_of(lc_tensor *g, const lc_tensor *t)
 {
     return lc_same_device(g->device, t->device) ? g : lc__to_copy(g, g->dtype, t->device, LC_PRESERVE_FORMAT);
@@ -207,6 +213,14 @@ static int convert(lc_tensor *x, lc_dtype dtype, lc_device device, bool copy, co
     return (out[0] = nothing ? x : lc__to_copy(x, dtype, device, wanted)) ? 0 : -1;
 }
 
+static int convert_there(lc_tensor *x, lc_dtype dtype, lc_device device, bool non_blocking, bool copy, const lc_value *format,
+                         lc_tensor **out)
+{
+    lc_non_blocking = non_blocking;
+    int rc = convert(x, dtype, device, copy, format, out);
+    return lc_non_blocking = false, rc;
+}
+
 static int to_dtype_call(const lc_value *in, lc_tensor **out)
 {
     return convert(in(0), in[1].dt, in(0)->device, in[3].b, &in[4], out);
@@ -221,7 +235,7 @@ static int to_device_call(const lc_value *in, lc_tensor **out)
 {
     lc_dtype  dtype = in[2].tag == LC_IS_dtype ? in[2].dt : (lc_dtype)in(0)->dtype;
     lc_device device = in[1].tag == LC_IS_device ? in[1].dev : in(0)->device;
-    return convert(in(0), dtype, device, in[4].b, &in[5], out);
+    return convert_there(in(0), dtype, device, in[3].b, in[4].b, &in[5], out);
 }
 LC_OP(to_device,
       .sig = "to_device(input: Tensor, device: device | None = None, dtype: dtype | None = None, non_blocking: bool = False, "
@@ -231,7 +245,7 @@ LC_OP(to_device,
 
 static int to_other_call(const lc_value *in, lc_tensor **out)
 {
-    return convert(in(0), in(1)->dtype, in(1)->device, in[3].b, &in[4], out);
+    return convert_there(in(0), in(1)->dtype, in(1)->device, in[2].b, in[3].b, &in[4], out);
 }
 LC_OP(to_other,
       .sig = "to_other(input: Tensor, other: Tensor, non_blocking: bool = False, copy: bool = False, *, "
@@ -296,7 +310,7 @@ static int cuda_call(const lc_value *in, lc_tensor **out)
     lc_device device = in[1].tag == LC_IS_device ? in[1].dev : (lc_device){ LC_CUDA, 0 };
     if (!lc_same_kind(device, (lc_device){ LC_CUDA, 0 }))
         return lc_fail_int(LC_LucidError, "Invalid device, must be cuda device, got %s", lc_device_names[device.kind]);
-    return convert(in(0), in(0)->dtype, device, false, &in[3], out);
+    return convert_there(in(0), in(0)->dtype, device, in[2].b, false, &in[3], out);
 }
 LC_OP(cuda,
       .sig = "cuda(input: Tensor, device: device | None = None, non_blocking: bool = False, "

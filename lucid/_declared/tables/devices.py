@@ -36,30 +36,16 @@ backends.mha
   false get_fastpath_enabled
   none set_fastpath_enabled
 backends.python_native
-cuda no CUDA streams or graphs here
-  class CUDAGraph(replay,reset) MemPool graph
-  from _declared.cuda: Stream Event StreamContext stream device device_of ExternalStream=Stream default_generators
-      current_device set_device get_device_capability get_device_properties get_device_name current_stream
-      default_stream set_stream mem_get_info get_arch_list memory_stats is_current_stream_capturing get_rng_state
-      set_rng_state reset_max_memory_allocated reset_max_memory_cached reset_accumulated_memory_stats memory_summary
-      memory_snapshot get_gencode_flags ipc_collect can_device_access_peer utilization temperature power_draw
-      clock_rate cudart _lazy_call _lazy_init current_blas_handle caching_allocator_alloc
-      set_per_process_memory_fraction memory_cached max_memory_cached is_tf32_supported check_error graph_pool_handle
-      make_graphed_callables
+cuda what needs NVIDIA's management library
+  from _declared.cuda: default_generators utilization temperature power_draw cudart _lazy_call _lazy_init
+      current_blas_handle is_tf32_supported check_error memory_usage=utilization
+  value has_half = True
+  value has_magma = False
 cuda.comm more than one device
   call broadcast broadcast_coalesced scatter gather reduce_add
 cuda.random
-  from cuda: get_rng_state_all set_rng_state_all manual_seed manual_seed_all seed seed_all
-  from _declared.cuda: get_rng_state set_rng_state initial_seed
-cuda.memory
-  from cuda: empty_cache memory_allocated max_memory_allocated memory_reserved max_memory_reserved
-      reset_peak_memory_stats
-  from _declared.cuda: mem_get_info memory_stats memory_summary
-cuda.streams
-  from _declared.cuda: Stream Event
-cuda.graphs no CUDA graphs here
-  class CUDAGraph graph
-  call make_graphed_callables graph_pool_handle
+  from cuda: get_rng_state_all set_rng_state_all manual_seed manual_seed_all seed seed_all get_rng_state set_rng_state
+      initial_seed
 cuda.nvtx
   none range_push range_pop mark range_start range_end
   from _declared.contexts: range=nothing

@@ -1,6 +1,7 @@
 /* A CUDA driver and NVRTC for machines without a GPU, for tests: the same kernel texts, compiled as C++ by the system's
- * compiler. Launches wait in a queue until something synchronises, so that memory that is freed or changed too early shows;
- * device memory starts as garbage; fibers of a block run in random order, so that missing barriers show. What it cannot
+ * compiler. Work waits in the queue of its stream until something waits for it, and streams run in random order but for what
+ * events say, so that memory that is freed or changed too early and events that are missing show. Device memory starts as
+ * garbage; fibers of a block run in random order, so that missing barriers show. EMULATOR_DEVICES, EMULATOR_MEMORY_MIB (each). What it cannot
  * show: memory order between blocks, resource limits, speed.
  *
  * Build (test_emulated.py does): g++ -shared -fPIC -O1 emulator.cpp -o libcuda.so.1 -ldl, and libnvrtc.so.13 links to it.
@@ -9,8 +10,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
+#include <deque>
 #include <dlfcn.h>
+#include <map>
+#include <memory>
 #include <mutex>
+#include <regex>
 #include <string>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -27,6 +33,8 @@ struct kernel {
     int  bytes;
     bool waits;
     void (*body)(const void *args);
+    int        n; /* of a __global__ function: its parameters, each in slots of 16 bytes; 0: one struct */
+    const int *sizes;
 };
 struct launch {
     const kernel     *k;
@@ -35,7 +43,6 @@ struct launch {
 };
 
 static std::recursive_mutex lock;
-static std::vector<launch>  queue;
 static int64_t              launches;
 extern "C" thread_state     emulated_now;
 thread_state                emulated_now;
@@ -92,6 +99,7 @@ static bool released(int first, int last, waiting state) /* all that have not en
     for (int i = first; i < last; i++) fibers[i].state = RUNS;
     return waits > 0;
 }
+static dim3 place(unsigned i, dim3 in) { return { i % in.x, i / in.x % in.y, i / in.x / in.y }; }
 static void run_block_of_fibers(int n)
 {
     for (int i = 0; i < n; i++) {
@@ -109,7 +117,7 @@ static void run_block_of_fibers(int n)
             if (fibers[i].state == ENDED) continue;
             alive++;
             if (fibers[i].state != RUNS) continue;
-            ran++, now = i, emulated_now.threadIdx = { (unsigned)i, 0, 0 };
+            ran++, now = i, emulated_now.threadIdx = place((unsigned)i, running->block);
             swapcontext(&scheduler, &fibers[i].context);
         }
         if (!alive) return;
@@ -120,19 +128,115 @@ static void run_block_of_fibers(int n)
             fprintf(stderr, "emulator: threads of a block wait for threads that ended or wait elsewhere\n"), abort();
     }
 }
+static void run_kernel(const launch &l)
+{
+    running = &l, emulated_now.blockDim = l.block, emulated_now.gridDim = l.grid;
+    unsigned threads = l.block.x * l.block.y * l.block.z;
+    for (unsigned b = 0; b < l.grid.x * l.grid.y * l.grid.z; b++) {
+        emulated_now.blockIdx = place(b, l.grid);
+        if (l.k->waits) run_block_of_fibers((int)threads);
+        else
+            for (unsigned t = 0; t < threads; t++) emulated_now.threadIdx = place(t, l.block), l.k->body(l.args.data());
+    }
+}
+
+/* ---- streams: queues that run when somebody waits, and no sooner ---- */
+struct event;
+struct graph;
+struct stream;
+struct mark { /* a point of a stream */
+    stream *of;
+    bool    done = false;
+    double  time = 0;
+};
+struct work {
+    enum { KERNEL, FILL, FILL32, COPY, SENT, RECORD, WAIT, GRAPH } kind;
+    launch            l;
+    char             *to = nullptr;
+    const char       *from = nullptr;
+    size_t            bytes = 0;
+    uint32_t          value = 0;
+    std::vector<char> data; /* SENT: taken at the call */
+    std::shared_ptr<mark> m;
+    std::shared_ptr<std::vector<work>> all; /* GRAPH */
+};
+struct event { /* what it was recorded as last: who waits for an earlier record is not disturbed */
+    std::shared_ptr<mark> last;
+    bool                  times = true;
+    stream               *of = nullptr;
+    graph                *captured = nullptr;
+    size_t                position = 0;
+};
+struct graph {
+    std::shared_ptr<std::vector<work>> all = std::make_shared<std::vector<work>>();
+    bool    broken = false;
+    int     mode = 0;
+    stream *origin = nullptr;
+};
+struct stream {
+    std::deque<work> queue;
+    graph           *capture = nullptr;
+    size_t           captured = 0, joined = 0;
+};
+static std::vector<stream *> streams{ new stream }; /* the first one is the default stream */
+static int                   capturing_globally;
+static thread_local int      capture_mode; /* of calls of this thread: 0 global, 1 this thread's, 2 relaxed */
+static thread_local int      device_now;
+static stream *of(void *s) { return s ? (stream *)s : streams[0]; }
+static double  milliseconds()
+{
+    timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+static void run_stream(stream *s, const mark *until);
+static void perform(work &w)
+{
+    switch (w.kind) {
+    case work::KERNEL: run_kernel(w.l); break;
+    case work::FILL: memset(w.to, (int)w.value, w.bytes); break;
+    case work::FILL32:
+        for (size_t i = 0; i < w.bytes; i++) memcpy(w.to + 4 * i, &w.value, 4);
+        break;
+    case work::COPY: memmove(w.to, w.from, w.bytes); break;
+    case work::SENT: memcpy(w.to, w.data.data(), w.data.size()); break;
+    case work::RECORD:
+        w.m->time = milliseconds(), w.m->done = true;
+        break;
+    case work::WAIT:
+        if (!w.m->done) run_stream(w.m->of, w.m.get());
+        break;
+    case work::GRAPH:
+        for (work &step : *w.all) perform(step);
+    }
+}
+static void run_stream(stream *s, const mark *until = nullptr)
+{
+    while (!s->queue.empty() && !(until && until->done)) {
+        work w = std::move(s->queue.front());
+        s->queue.pop_front();
+        perform(w);
+    }
+}
 static void run_all()
 {
-    for (size_t q = 0; q < queue.size(); q++) {
-        const launch &l = queue[q];
-        running = &l, emulated_now.blockDim = l.block, emulated_now.gridDim = l.grid;
-        for (unsigned b = 0; b < l.grid.x; b++) {
-            emulated_now.blockIdx = { b, 0, 0 };
-            if (l.k->waits) run_block_of_fibers((int)l.block.x);
-            else
-                for (unsigned t = 0; t < l.block.x; t++) emulated_now.threadIdx = { t, 0, 0 }, l.k->body(l.args.data());
-        }
-    }
-    queue.clear();
+    for (size_t i = streams.size(); i > 1; i--) std::swap(streams[i - 1], streams[1 + thrown((unsigned)i - 1)]); /* but the first */
+    for (stream *s : streams) run_stream(s);
+}
+static int add(stream *s, work &&w)
+{
+    if (s->capture) return s->captured++, s->capture->all->push_back(std::move(w)), 0;
+    s->queue.push_back(std::move(w));
+    if (s->queue.size() > 4096) run_stream(s);
+    return 0;
+}
+static int forbidden() /* what a capture does not allow to any thread that has not relaxed its mode */
+{
+    if (!capturing_globally || capture_mode == 2) return 0;
+    for (stream *s : streams)
+        if (s->capture) s->capture->broken = true;
+    return 900;
 }
 
 /* ---- the driver ---- */
@@ -144,37 +248,249 @@ static __attribute__((constructor)) void export_symbols() /* kernels refer to th
 typedef int result;
 #define CALL(name) extern "C" result name
 typedef std::lock_guard<std::recursive_mutex> guard;
+struct block {
+    size_t bytes;
+    int    device;
+};
+static std::map<uint64_t, block> memory;
+static std::map<char *, size_t>  pinned;
+static size_t                    taken[16];
+static long   setting(const char *name, long otherwise) { return getenv(name) ? atol(getenv(name)) : otherwise; }
+static size_t capacity() { return (size_t)setting("EMULATOR_MEMORY_MIB", 4096) << 20; }
+static bool   is_pinned(const void *p)
+{
+    auto next = pinned.upper_bound((char *)p);
+    return next != pinned.begin() && (--next, (char *)p < next->first + next->second);
+}
+static char *at(uint64_t p) { return (char *)(uintptr_t)p; }
+
 CALL(cuInit)(unsigned) { return 0; }
 CALL(cuDriverGetVersion)(int *v) { return *v = 13000, 0; }
-CALL(cuDeviceGetCount)(int *n) { return *n = 1, 0; }
+CALL(cuDeviceGetCount)(int *n) { return *n = (int)setting("EMULATOR_DEVICES", 1), 0; }
 CALL(cuDeviceGetAttribute)(int *v, int attribute, int)
 {
-    *v = attribute == 75 ? 0 : attribute == 76 ? 1 : attribute == 16 ? 4 : attribute == 39 ? 2048 : 0;
+    *v = attribute == 75 ? 0 : attribute == 76 ? 1 : attribute == 16 ? 4 : attribute == 39 ? 2048 : attribute == 10 ? 32 : 0;
     return 0;
 }
 CALL(cuDeviceGetName)(char *name, int n, int) { return snprintf(name, (size_t)n, "emulated GPU"), 0; }
-CALL(cuDeviceTotalMem_v2)(size_t *n, int) { return *n = (size_t)4 << 30, 0; }
-CALL(cuMemGetInfo_v2)(size_t *rest, size_t *total) { return *rest = (size_t)3 << 30, *total = (size_t)4 << 30, 0; }
-CALL(cuDevicePrimaryCtxRetain)(void **c, int) { return *c = &queue, 0; }
-CALL(cuCtxSetCurrent)(void *) { return 0; }
-CALL(cuCtxSynchronize)() { guard g(lock); return run_all(), 0; }
+CALL(cuDeviceGetUuid_v2)(void *to, int device) { return memset(to, device + 1, 16), 0; }
+CALL(cuDeviceTotalMem_v2)(size_t *n, int) { return *n = capacity(), 0; }
+CALL(cuDeviceCanAccessPeer)(int *can, int a, int b) { return *can = a != b, 0; }
+CALL(cuMemGetInfo_v2)(size_t *rest, size_t *total) { return *total = capacity(), *rest = capacity() - taken[device_now], 0; }
+CALL(cuDevicePrimaryCtxRetain)(void **c, int device) { return *c = (void *)(uintptr_t)(device + 1), 0; }
+CALL(cuCtxSetCurrent)(void *c) { return device_now = (int)(uintptr_t)c - 1, 0; }
+CALL(cuCtxGetStreamPriorityRange)(int *least, int *greatest) { return *least = 0, *greatest = -5, 0; }
+CALL(cuCtxSynchronize)()
+{
+    guard g(lock);
+    for (stream *s : streams)
+        if (s->capture && s->capture->mode == 0) return s->capture->broken = true, 900;
+    return run_all(), 0;
+}
 CALL(cuMemAlloc_v2)(uint64_t *p, size_t n)
 {
-    if (n > (size_t)4 << 30) return 2;
+    guard g(lock);
+    if (int rc = forbidden()) return rc;
+    if (n > capacity() - taken[device_now]) return 2;
     void *m = nullptr;
     if (posix_memalign(&m, 512, n)) return 2;
     memset(m, 0xa5, n);
+    taken[device_now] += n, memory[(uint64_t)(uintptr_t)m] = { n, device_now };
     return *p = (uint64_t)(uintptr_t)m, 0;
 }
-CALL(cuMemFree_v2)(uint64_t p) { guard g(lock); run_all(); return free((void *)(uintptr_t)p), 0; }
-CALL(cuMemHostAlloc)(void **p, size_t n, unsigned) { return *p = calloc(1, n), *p ? 0 : 2; }
-CALL(cuMemFreeHost)(void *p) { return free(p), 0; }
-CALL(cuMemcpyHtoD_v2)(uint64_t to, const void *from, size_t n) { guard g(lock); run_all(); memcpy((void *)(uintptr_t)to, from, n); return 0; }
-CALL(cuMemcpyDtoH_v2)(void *to, uint64_t from, size_t n) { guard g(lock); run_all(); memcpy(to, (void *)(uintptr_t)from, n); return 0; }
-CALL(cuMemcpyDtoDAsync_v2)(uint64_t to, uint64_t from, size_t n, void *) { guard g(lock); run_all(); memmove((void *)(uintptr_t)to, (void *)(uintptr_t)from, n); return 0; }
-CALL(cuMemcpyHtoDAsync_v2)(uint64_t to, const void *from, size_t n, void *) { return cuMemcpyHtoD_v2(to, from, n); }
-CALL(cuMemsetD8Async)(uint64_t to, unsigned char v, size_t n, void *) { guard g(lock); run_all(); memset((void *)(uintptr_t)to, v, n); return 0; }
-CALL(cuGetErrorString)(result, const char **text) { return *text = "emulated", 0; }
+CALL(cuMemFree_v2)(uint64_t p)
+{
+    guard g(lock);
+    if (int rc = forbidden()) return rc;
+    auto found = memory.find(p);
+    if (found == memory.end()) fprintf(stderr, "emulator: freed what was not allocated\n"), abort();
+    run_all(), taken[found->second.device] -= found->second.bytes, memory.erase(found);
+    return free(at(p)), 0;
+}
+CALL(cuPointerGetAttribute)(void *value, int attribute, uint64_t p)
+{
+    guard g(lock);
+    auto  next = memory.upper_bound(p);
+    if (attribute != 9 || next == memory.begin()) return 1;
+    --next;
+    return p < next->first + next->second.bytes ? *(int *)value = next->second.device, 0 : 1;
+}
+CALL(cuMemHostAlloc)(void **p, size_t n, unsigned)
+{
+    guard g(lock);
+    if (!(*p = calloc(1, n))) return 2;
+    return pinned[(char *)*p] = n, 0;
+}
+CALL(cuMemFreeHost)(void *p) { guard g(lock); return run_all(), pinned.erase((char *)p), free(p), 0; }
+CALL(cuMemHostRegister_v2)(void *p, size_t n, unsigned)
+{
+    guard g(lock);
+    return is_pinned(p) ? 712 : (pinned[(char *)p] = n, 0);
+}
+CALL(cuMemHostUnregister)(void *p) { guard g(lock); return run_all(), pinned.erase((char *)p) ? 0 : 713; }
+CALL(cuMemHostGetDevicePointer_v2)(uint64_t *to, void *p, unsigned) { return *to = (uint64_t)(uintptr_t)p, is_pinned(p) ? 0 : 1; }
+
+static work copy_of(char *to, const char *from, size_t n)
+{
+    work w{ work::COPY };
+    return w.to = to, w.from = from, w.bytes = n, w;
+}
+CALL(cuMemcpyHtoDAsync_v2)(uint64_t to, const void *from, size_t n, void *s)
+{
+    guard g(lock);
+    if (is_pinned(from)) return add(of(s), copy_of(at(to), (const char *)from, n));
+    if (of(s)->capture) return of(s)->capture->broken = true, 900;
+    work w{ work::SENT };
+    return w.to = at(to), w.data.assign((const char *)from, (const char *)from + n), add(of(s), std::move(w));
+}
+CALL(cuMemcpyDtoHAsync_v2)(void *to, uint64_t from, size_t n, void *s)
+{
+    guard g(lock);
+    if (is_pinned(to)) return add(of(s), copy_of((char *)to, at(from), n));
+    if (of(s)->capture) return of(s)->capture->broken = true, 900;
+    return run_stream(of(s)), memcpy(to, at(from), n), 0;
+}
+CALL(cuMemcpyDtoDAsync_v2)(uint64_t to, uint64_t from, size_t n, void *s) { guard g(lock); return add(of(s), copy_of(at(to), at(from), n)); }
+CALL(cuMemcpyPeerAsync)(uint64_t to, void *, uint64_t from, void *, size_t n, void *s) { guard g(lock); return add(of(s), copy_of(at(to), at(from), n)); }
+static int fill(work &&w, uint64_t to, unsigned v, size_t n, void *s)
+{
+    guard g(lock);
+    w.to = at(to), w.value = v, w.bytes = n;
+    return add(of(s), std::move(w));
+}
+CALL(cuMemsetD8Async)(uint64_t to, unsigned char v, size_t n, void *s) { return fill(work{ work::FILL }, to, v, n, s); }
+CALL(cuMemsetD32Async)(uint64_t to, unsigned v, size_t n, void *s) { return fill(work{ work::FILL32 }, to, v, n, s); }
+
+CALL(cuStreamCreateWithPriority)(void **s, unsigned, int) { guard g(lock); return streams.push_back(new stream), *s = streams.back(), 0; }
+CALL(cuStreamSynchronize)(void *s)
+{
+    guard g(lock);
+    if (of(s)->capture) return of(s)->capture->broken = true, 900;
+    return run_stream(of(s)), 0;
+}
+CALL(cuStreamQuery)(void *s)
+{
+    guard g(lock);
+    if (of(s)->capture) return of(s)->capture->broken = true, 900;
+    if (of(s)->queue.empty()) return 0;
+    work w = std::move(of(s)->queue.front()); /* who asks in a loop sees progress */
+    return of(s)->queue.pop_front(), perform(w), 600;
+}
+CALL(cuEventCreate)(void **e, unsigned flags)
+{
+    event *made = new event;
+    return made->times = !(flags & 2), *e = made, 0;
+}
+CALL(cuEventDestroy_v2)(void *) { return 0; } /* queues may still hold it */
+CALL(cuEventRecord)(void *p, void *s)
+{
+    guard  g(lock);
+    event *e = (event *)p;
+    if (of(s)->capture) return e->captured = of(s)->capture, e->of = of(s), e->position = of(s)->captured, 0;
+    work w{ work::RECORD };
+    e->captured = nullptr, e->of = of(s), w.m = e->last = std::make_shared<mark>(mark{ of(s) });
+    return add(of(s), std::move(w));
+}
+CALL(cuStreamWaitEvent)(void *s, void *p, unsigned)
+{
+    guard  g(lock);
+    event *e = (event *)p;
+    if (e->captured) {
+        if (of(s)->capture && of(s)->capture != e->captured) return 902;
+        if (!of(s)->capture) of(s)->captured = of(s)->joined = 0;
+        of(s)->capture = e->captured;
+        if (e->of != of(s) && e->position > e->of->joined) e->of->joined = e->position;
+        return 0;
+    }
+    if (of(s)->capture) return of(s)->capture->broken = true, 905;
+    if (!e->last || e->last->done) return 0;
+    work w{ work::WAIT };
+    w.m = e->last;
+    return add(of(s), std::move(w));
+}
+CALL(cuEventQuery)(void *p)
+{
+    guard  g(lock);
+    event *e = (event *)p;
+    if (e->captured) return 900;
+    if (int rc = forbidden()) return rc;
+    if (!e->last || e->last->done) return 0;
+    if (!e->of->queue.empty()) {
+        work w = std::move(e->of->queue.front());
+        e->of->queue.pop_front(), perform(w);
+    }
+    return 600;
+}
+CALL(cuEventSynchronize)(void *p)
+{
+    guard  g(lock);
+    event *e = (event *)p;
+    if (e->captured) return 900;
+    if (e->last) run_stream(e->of, e->last.get());
+    return 0;
+}
+CALL(cuEventElapsedTime)(float *to, void *a, void *b)
+{
+    guard  g(lock);
+    event *first = (event *)a, *last = (event *)b;
+    if (!first->times || !last->times || !first->last || !last->last) return 400;
+    if (!first->last->done || !last->last->done) return 600;
+    return *to = (float)(last->last->time - first->last->time), 0;
+}
+
+/* ---- graphs: the steps in the order in which they were captured ---- */
+CALL(cuThreadExchangeStreamCaptureMode)(int *mode) { return std::swap(*mode, capture_mode), 0; }
+CALL(cuStreamBeginCapture_v2)(void *s, int mode)
+{
+    guard g(lock);
+    if (!s || of(s)->capture) return 901;
+    graph *made = new graph;
+    made->mode = mode, made->origin = of(s);
+    of(s)->capture = made, of(s)->captured = of(s)->joined = 0;
+    capturing_globally += mode == 0;
+    return 0;
+}
+CALL(cuStreamIsCapturing)(void *s, int *status) { guard g(lock); return *status = of(s)->capture ? of(s)->capture->broken ? 2 : 1 : 0, 0; }
+CALL(cuStreamEndCapture)(void *s, void **to)
+{
+    guard  g(lock);
+    graph *ended = of(s)->capture;
+    if (!ended || ended->origin != of(s)) return 901;
+    int rc = ended->broken ? 901 : 0;
+    for (stream *other : streams)
+        if (other->capture == ended) {
+            if (other != ended->origin && other->captured > other->joined && !rc) rc = 904;
+            other->capture = nullptr;
+        }
+    capturing_globally -= ended->mode == 0;
+    return *to = rc ? nullptr : ended, rc;
+}
+CALL(cuGraphInstantiateWithFlags)(void **run, void *g, unsigned long long) { return *run = new graph(*(graph *)g), 0; }
+CALL(cuGraphLaunch)(void *run, void *s)
+{
+    guard g(lock);
+    work  w{ work::GRAPH };
+    return w.all = ((graph *)run)->all, add(of(s), std::move(w));
+}
+CALL(cuGraphExecDestroy)(void *run) { guard g(lock); return delete (graph *)run, 0; }
+CALL(cuGraphDestroy)(void *g) { return delete (graph *)g, 0; }
+CALL(cuGraphGetNodes)(void *g, void **, size_t *n) { return *n = ((graph *)g)->all->size(), 0; }
+CALL(cuGraphDebugDotPrint)(void *g, const char *path, unsigned)
+{
+    FILE *f = fopen(path, "w");
+    if (!f) return 1;
+    fprintf(f, "digraph { /* %zu steps */ }\n", ((graph *)g)->all->size());
+    return fclose(f), 0;
+}
+
+CALL(cuGetErrorString)(result rc, const char **text)
+{
+    return *text = rc == 900   ? "operation not permitted when stream is capturing"
+                   : rc == 901 ? "operation failed due to a previous error during capture"
+                   : rc == 904 ? "capturing stream has unjoined work"
+                               : "emulated",
+           0;
+}
 CALL(cuModuleLoadData)(void **module, const void *image)
 {
     uint64_t n;
@@ -189,17 +505,29 @@ CALL(cuModuleLoadData)(void **module, const void *image)
     if (fd >= 0) remove(path);
     return *module ? 0 : 200;
 }
-CALL(cuModuleGetFunction)(void **f, void *module, const char *name) { return *f = dlsym(module, name), *f ? 0 : 500; }
-CALL(cuLaunchKernel)(void *f, unsigned gx, unsigned, unsigned, unsigned bx, unsigned, unsigned, unsigned, void *, void **params, void **)
+CALL(cuModuleGetFunction)(void **f, void *module, const char *name)
+{
+    *f = dlsym(module, (std::string(name) + "_emulated").c_str()); /* a __global__ function */
+    if (!*f) *f = dlsym(module, name);
+    return *f ? 0 : 500;
+}
+CALL(cuLaunchKernel)(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned, void *s,
+                     void **params, void **)
 {
     guard         g(lock);
     const kernel *k = (const kernel *)f;
-    const char   *args = (const char *)params[0];
-    if (bx > MOST || bx == 0 || gx == 0) return 1;
-    queue.push_back({ k, { gx, 1, 1 }, { bx, 1, 1 }, std::vector<char>(args, args + k->bytes) });
+    if (bx * by * bz > MOST || bx * by * bz == 0 || gx * gy * gz == 0) return 1;
+    work w{ work::KERNEL };
+    w.l = { k, { gx, gy, gz }, { bx, by, bz }, {} };
+    if (k->sizes)
+        for (int i = 0; i < k->n; i++) {
+            size_t start = w.l.args.size();
+            w.l.args.resize(start + ((size_t)k->sizes[i] + 15) / 16 * 16);
+            memcpy(w.l.args.data() + start, params[i], (size_t)k->sizes[i]);
+        }
+    else w.l.args.assign((const char *)params[0], (const char *)params[0] + k->bytes);
     launches++;
-    if (queue.size() > 4096) run_all();
-    return 0;
+    return add(of(s), std::move(w));
 }
 extern "C" int64_t emulated_launches() { return launches; }
 
@@ -232,6 +560,11 @@ CALL(nvrtcCompileProgram)(void *p, int, const char *const *)
     if (fd < 0) return 1;
     close(fd);
     std::string name = stem, text = read_all(prelude ? prelude : "prelude.h") + q->source;
+    std::regex  functions("__global__\\s+void\\s+(\\w+)\\s*\\(");
+    bool        own = q->source.find("KERNEL(") != std::string::npos; /* the backend's own texts */
+    for (std::sregex_iterator i(q->source.begin(), q->source.end(), functions), end; !own && i != end; ++i)
+        text += "\nEMULATED_FUNCTION(" + (*i)[1].str() + ")";
+    text += "\n";
     FILE       *f = fopen((name + ".cpp").c_str(), "wb");
     fwrite(text.data(), 1, text.size(), f), fclose(f);
     std::string command = std::string(cc ? cc : "g++") +

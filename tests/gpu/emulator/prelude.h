@@ -107,13 +107,38 @@ struct emulated_kernel {
     int  bytes;
     bool waits;
     void (*body)(const void *args);
+    int        n;
+    const int *sizes;
 };
 #define EMULATED(name, args, p, waits)                                                                                         \
     static void                      name##_body(const args &p);                                                               \
     static void                      name##_call(const void *a) { name##_body(*(const args *)a); }                             \
     extern "C" const emulated_kernel name;                                                                                     \
-    const emulated_kernel            name = { (int)sizeof(args), waits, name##_call };                                         \
+    const emulated_kernel            name = { (int)sizeof(args), waits, name##_call, 0, nullptr };                                         \
     static void                      name##_body(const args &p)
+/* A __global__ function, as users write them: its parameters lie in slots of 16 bytes. */
+#define __global__
+template <auto F> struct emulated_function;
+template <class... A, void (*F)(A...)> struct emulated_function<F> {
+    static constexpr int n = sizeof...(A), sizes[sizeof...(A) + 1] = { (int)sizeof(A)..., 0 };
+    static constexpr int start(int k)
+    {
+        int at = 0;
+        for (int i = 0; i < k; i++) at += (sizes[i] + 15) / 16 * 16;
+        return at;
+    }
+    template <int... K> struct list {};
+    template <int N, int... K> struct count : count<N - 1, N - 1, K...> {};
+    template <int... K> struct count<0, K...> {
+        typedef list<K...> type;
+    };
+    template <int... K> static void apply(const char *at, list<K...>) { F(*(const A *)(at + start(K))...); }
+    static void                     call(const void *at) { apply((const char *)at, typename count<n>::type()); }
+};
+#define EMULATED_FUNCTION(name)                                                                                                \
+    extern "C" const emulated_kernel name##_emulated;                                                                          \
+    const emulated_kernel            name##_emulated = { 0, true, emulated_function<name>::call, emulated_function<name>::n,     \
+                                                         emulated_function<name>::sizes };
 #define KERNEL(name, args, p)       EMULATED(name, args, p, false)
 #define BLOCK_KERNEL(name, args, p) EMULATED(name, args, p, true)
 #line 1 "lucid.cu"

@@ -80,10 +80,7 @@ static cuda_program program(const job *j, const char *kernel)
 static int threads_for(int64_t n) { return n >= 512 ? 256 : n >= 128 ? 128 : 32; }
 static int zero(const lc_tensor *t) /* a new tensor: dense */
 {
-    return t->numel ? cuda_check(cuda.cuMemsetD8Async((cu_pointer)(uintptr_t)t->data, 0,
-                                                      (size_t)(t->numel * lc_size_of(t->dtype)), NULL),
-                                 "cuMemsetD8Async")
-                    : 0;
+    return cuda_set_bytes(t->data, 0, (size_t)(t->numel * lc_size_of(t->dtype)));
 }
 
 static int attention(UNUSED lc_op_id op, lc_dtype work, const void *args)

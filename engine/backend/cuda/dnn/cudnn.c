@@ -13,6 +13,7 @@ typedef struct { /* cudnnConvolution*AlgoPerf_t */
 } performance;
 #define CUDNN_CALLS(X)                                                                                                         \
     X(cudnnCreate, (void **handle))                                                                                            \
+    X(cudnnSetStream, (void *handle, cu_stream stream))                                                                        \
     X(cudnnCreateTensorDescriptor, (void **d))                                                                                 \
     X(cudnnSetTensorNdDescriptor, (void *d, int type, int n, const int *shape, const int *stride))                             \
     X(cudnnCreateFilterDescriptor, (void **d))                                                                                 \
@@ -43,11 +44,11 @@ static struct {
 } dnn;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static void           *handles[CUDA_DEVICES];
 static void           *loaded;
 static bool            missing;
 
-static void *handle_of(int device) /* NULL: there is none; called with the lock held */
+static int set_stream(void *handle, cu_stream stream) { return dnn.cudnnSetStream(handle, stream); }
+static int load(void)
 {
     static const char *const names[] = { "libcudnn.so.9", "libcudnn.so", NULL };
     static const char *const symbols[] = {
@@ -55,26 +56,32 @@ static void *handle_of(int device) /* NULL: there is none; called with the lock 
         CUDNN_CALLS(X)
 #undef X
     };
-    if (handles[device] || missing) return handles[device];
     void *lib = loaded = loaded ? loaded : cuda_library(names, "cuDNN", "cudnn");
     for (size_t i = 0; lib && !dnn.cudnnConvolutionBackwardFilter && i < sizeof symbols / sizeof *symbols; i++)
         if (!(((void **)&dnn)[i] = lc_dylib_symbol(lib, symbols[i]))) lib = NULL;
-    if (!lib || dnn.cudnnCreate(&handles[device]) != 0) {
-        lc_verbose_log("convolution on cuda: own kernels, cuDNN is not there");
-        missing = true, handles[device] = NULL;
-    }
-    return handles[device];
+    if (!lib) lc_verbose_log("convolution on cuda: own kernels, cuDNN is not there");
+    missing = !lib;
+    return lib ? 0 : -1;
 }
-
+static int create(void **handle)
+{
+    cuda_lock(&lock);
+    int rc = load();
+    pthread_mutex_unlock(&lock);
+    return rc < 0 ? -1 : dnn.cudnnCreate(handle);
+}
+static void *handle_of(int device) /* of this thread, on its current stream; NULL: there is none */
+{
+    static const cuda_handle_kind kind = { create, set_stream };
+    return missing || cuda_use(device) < 0 ? NULL : cuda_handle(CUDA_HANDLE_DNN, &kind);
+}
 void *cuda_dnn_handle(int device, void **library)
 {
-    pthread_mutex_lock(&lock);
     void *handle = handle_of(device);
     *library = loaded;
-    pthread_mutex_unlock(&lock);
     return handle;
 }
-void cuda_dnn_load(int device) { cuda_dnn_handle(device, &(void *){ NULL }); }
+void cuda_dnn_load(int device) { handle_of(device); }
 
 typedef struct {
     int device, kind, type, dims, groups, tf32, image[5], image_stride[5], weight[5], result[5], result_stride[5], padding[3],
@@ -177,8 +184,8 @@ int cuda_dnn_convolve(int kind, const lc_conv_args *a)
         key.padding[d] = from < 0 ? 0 : (int)a->padding[from], key.stride[d] = from < 0 ? 1 : (int)a->stride[from];
         key.dilation[d] = from < 0 ? 1 : (int)a->dilation[from];
     }
-    pthread_mutex_lock(&lock);
     void *handle = handle_of(key.device);
+    cuda_lock(&lock);
     plan *p = handle ? plan_for(&key, handle) : NULL;
     pthread_mutex_unlock(&lock);
     if (!p || p->algorithm < 0) return 1;

@@ -212,7 +212,7 @@ int cuda_dnn_attention(const lc_attention_args *a, bool backward)
 {
     attention_key key;
     if (!key_of(a, backward, &key) || !dnn_ready(a->q->device.index)) return 1;
-    pthread_mutex_lock(&lock);
+    cuda_lock(&lock);
     entry *e = entry_of(&key);
     pthread_mutex_unlock(&lock);
     if (!e || !e->plan.plan || e->no_use) return 1;
@@ -223,8 +223,7 @@ int cuda_dnn_attention(const lc_attention_args *a, bool backward)
     if (e->plan.bytes && !cuda_scratch_new(&work, device, e->plan.bytes)) rc = -1;
     if (rc == 0 && backward && (!cuda_scratch_new(&dots, device, rows) || !cuda_scratch_new(&sum, device, sums))) rc = -1;
     /* Before Hopper, kernels add to the sums of dq that they find. */
-    if (rc == 0 && backward && cuda_architecture() < 90)
-        rc = cuda_check(cuda.cuMemsetD8Async((cu_pointer)(uintptr_t)sum.s.data, 0, sums, NULL), "cuMemsetD8Async");
+    if (rc == 0 && backward && cuda_architecture() < 90) rc = cuda_set_bytes(sum.s.data, 0, sums);
     if (rc == 0) {
         int64_t ids[IDS];
         void   *data[IDS];

@@ -51,7 +51,7 @@ bool dnn_ready(int device)
 {
     void *library = NULL;
     if (state < 0 || !cuda_dnn_handle(device, &library)) return false;
-    pthread_mutex_lock(&lock);
+    cuda_lock(&lock);
     if (state == 0) {
         state = 1;
         static const char *const names[] = {
@@ -196,7 +196,7 @@ bool dnn_plan_restored(int device, const void *key, size_t n, dnn_plan *p)
     char *text = cuda_cache_read(name, &length);
     p->plan = NULL;
     if (!text) return false;
-    pthread_mutex_lock(&lock);
+    cuda_lock(&lock);
     bool good = dnn.cudnnBackendCreateDescriptor(PLAN, &p->plan) == 0 &&
                 dnn.cudnnBackendSetAttribute(p->plan, 400, A_HANDLE, 1, &handle) == 0 &&
                 dnn.cudnnBackendSetAttribute(p->plan, 405, A_CHAR, (int64_t)length, text) == 0 &&
@@ -226,7 +226,7 @@ bool dnn_plan_of(dnn_graph *g, int device, const void *key, size_t n, dnn_plan *
     int64_t        found = 0;
     dnn_descriptor config[MOST];
     p->plan = NULL;
-    pthread_mutex_lock(&lock);
+    cuda_lock(&lock);
     dnn_descriptor graph = create(g, GRAPH);
     set(g, graph, 800, A_HANDLE, 1, &handle);
     set(g, graph, 801, A_DESCRIPTOR, g->n_ops, g->ops);
@@ -252,7 +252,7 @@ int dnn_execute(int device, const dnn_plan *p, int n, const int64_t *ids, void *
 {
     void          *library, *handle = cuda_dnn_handle(device, &library);
     dnn_descriptor pack = NULL;
-    pthread_mutex_lock(&lock);
+    cuda_lock(&lock);
     int rc = dnn.cudnnBackendCreateDescriptor(PACK, &pack);
     if (rc == 0) rc = dnn.cudnnBackendSetAttribute(pack, 1000, A_INT64, n, ids);
     if (rc == 0) rc = dnn.cudnnBackendSetAttribute(pack, 1001, A_POINTER, n, data);

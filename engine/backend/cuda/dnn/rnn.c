@@ -11,16 +11,8 @@ typedef struct {
 CUDA_BODY(rnn);
 
 #define AT(t, rows_before, width) ((t) ? (t)->data + (rows_before) * (width)*size : NULL)
-static int copy(void *to, const void *from, int64_t bytes)
-{
-    if (!bytes || to == from) return 0;
-    return cuda_check(cuda.cuMemcpyDtoDAsync_v2((cu_pointer)(uintptr_t)to, (cu_pointer)(uintptr_t)from, (size_t)bytes, NULL),
-                      "cuMemcpyDtoD");
-}
-static int clear(void *p, int64_t bytes)
-{
-    return bytes ? cuda_check(cuda.cuMemsetD8Async((cu_pointer)(uintptr_t)p, 0, (size_t)bytes, NULL), "cuMemsetD8Async") : 0;
-}
+static int copy(void *to, const void *from, int64_t bytes) { return to == from ? 0 : cuda_move_bytes(to, from, (size_t)bytes); }
+static int clear(void *p, int64_t bytes) { return cuda_set_bytes(p, 0, (size_t)bytes); }
 static int64_t gates_of(lc_rnn_kind kind) { return kind == LC_RNN_LSTM ? 4 : kind == LC_RNN_GRU ? 3 : 1; }
 static int64_t starts_at(const lc_rnn_args *a, int64_t t)
 {

@@ -9,6 +9,7 @@ struct random_args {
     const f64 *twofold;
     i64        n, threads;
     u64        seed, offset;
+    const u64 *replayed; /* in a captured graph: seed, and what offset counts from */
     double     a, b;
     i64        low;
     u64        range; /* 0: 2^64 */
@@ -59,9 +60,10 @@ KERNEL(fill, random_args, p)
 {
     i64 thread = blockIdx.x * (i64)blockDim.x + threadIdx.x;
     int each = p.pairs ? 2 : 4;
+    u64 seed = p.replayed ? p.replayed[0] : p.seed, offset = p.replayed ? p.replayed[1] + p.offset : p.offset;
     if (thread >= p.threads) return;
     for (i64 first = thread, round = 0; first < p.n; first += each * p.threads, round++) {
-        words  w = philox(p.seed, p.offset / 4 + (u64)round, (u64)thread);
+        words  w = philox(seed, offset / 4 + (u64)round, (u64)thread);
         double u[4];
         u64    bits[4];
         if (p.pairs) {

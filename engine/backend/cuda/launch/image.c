@@ -43,10 +43,7 @@ static int pool(lc_op_id op, lc_dtype dtype, const void *args)
         q.variant = 2;
         return q.kernel = "fold", cuda_map(&q, a->planes * a->size[1] * a->size[2], &p);
     default:
-        if (cuda_check(
-                cuda.cuMemsetD8Async((cu_pointer)(uintptr_t)a->out->data, 0, (size_t)(a->out->numel * lc_size_of(dtype)), NULL),
-                "cuMemsetD8Async") < 0)
-            return -1;
+        if (cuda_set_bytes(a->out->data, 0, (size_t)(a->out->numel * lc_size_of(dtype))) < 0) return -1;
         q.kernel = op == LC_OP__max_pool_backward ? "max_pool_backward" : "max_pool_gradient";
         return cuda_map(&q, results, &p);
     }

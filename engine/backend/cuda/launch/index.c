@@ -71,11 +71,6 @@ typedef struct {
 } embedding_args;
 CUDA_BODY(embedding);
 #define DATA(t) ((t) ? (t)->data : NULL)
-static int clear(void *p, int64_t bytes)
-{
-    return cuda_check(cuda.cuMemsetD8Async((cu_pointer)(uintptr_t)p, 0, (size_t)bytes, NULL), "cuMemsetD8Async");
-}
-
 static int run_embedding(lc_op_id op, UNUSED lc_dtype compute, const void *args)
 {
     const lc_embedding_args *a = args;
@@ -99,11 +94,11 @@ static int run_embedding(lc_op_id op, UNUSED lc_dtype compute, const void *args)
     if (op == LC_OP__embedding_dot) return q.kernel = "dot_rows", cuda_map(&q, a->n, &p);
     if (op == LC_OP__embedding_max) return q.kernel = "max_rows", cuda_map(&q, bags, &p);
     if (!a->out->numel) return 0;
-    if (clear(a->out->data, a->out->numel * lc_size_of(dtype)) < 0) return -1;
+    if (cuda_set_bytes(a->out->data, 0, (size_t)(a->out->numel * lc_size_of(dtype))) < 0) return -1;
     if (a->by_frequency) {
         if (a->bags) return lc_fail_int(LC_NotImplementedError, "scale_grad_by_freq with bags is not implemented on cuda");
         if (!(p.counts = cuda_scratch_new(&scratch, device, (size_t)a->rows * 8))) return -1;
-        rc = clear(p.counts, a->rows * 8);
+        rc = cuda_set_bytes(p.counts, 0, (size_t)a->rows * 8);
         if (rc == 0) q.kernel = "count_rows", rc = cuda_map(&q, a->n, &p);
     }
     if (rc == 0) q.kernel = "add_rows", rc = cuda_map(&q, samples, &p);

@@ -90,18 +90,13 @@ static int pad_edges(UNUSED lc_op_id op, lc_dtype dtype, const void *args)
     int      rc = table ? 0 : -1;
     for (int d = 0; d < 3 && rc == 0; table += a->result[d++]) {
         p.size[d] = a->size[d], p.result[d] = a->result[d], p.from[d] = table;
-        rc = cuda_check(cuda.cuMemcpyHtoD_v2((cu_pointer)(uintptr_t)table, a->from[d], (size_t)a->result[d] * 8),
-                        "cuMemcpyHtoD");
+        rc = cuda_upload(table, a->from[d], (size_t)a->result[d] * 8);
     }
     if (rc == 0) rc = cuda_map(&q, p.n, &p);
     return cuda_scratch_free(&scratch), rc;
 }
 CUDA_RUN(_pad_edges, pad_edges, ~0u)
 
-static int set_bytes(void *p, unsigned char v, size_t n)
-{
-    return cuda_check(cuda.cuMemsetD8Async((cu_pointer)(uintptr_t)p, v, n, NULL), "cuMemsetD8Async");
-}
 static int within(UNUSED lc_op_id op, lc_dtype dtype, const void *args)
 {
     const lc_within_args *a = args;
@@ -114,7 +109,7 @@ static int within(UNUSED lc_op_id op, lc_dtype dtype, const void *args)
                                 .flag = a->within->data };
     cuda_program          q = { &moves_body, "within", .type = { CUDA_TYPE(dtype) }, .variant = COMPUTED };
     if (p.ndim > DIMS) return lc_fail_int(LC_NotImplementedError, "cuda: a check of more than %d dimensions", DIMS);
-    if (cuda_use(a->x->device.index) < 0 || set_bytes(a->within->data, 1, 1) < 0) return -1;
+    if (cuda_use(a->x->device.index) < 0 || cuda_set_bytes(a->within->data, 1, 1) < 0) return -1;
     for (int d = 0; d < p.ndim; d++) p.shape[d] = a->x->shape[d], p.in_stride[d] = a->x->stride[d];
     q.type[0] = CUDA_TYPE(a->x->dtype);
     return cuda_map(&q, p.n, &p);
@@ -126,7 +121,7 @@ static int equal(UNUSED lc_op_id op, lc_dtype compute, const void *args)
 {
     const lc_equal_args *a = args;
     if (cuda_use(a->x->device.index) < 0) return -1;
-    if (!a->x->numel) return set_bytes(a->equal->data, 1, 1);
+    if (!a->x->numel) return cuda_set_bytes(a->equal->data, 1, 1);
     lc_tensor *same = lc_tensor_new(LC_b8, a->x->device, a->x->ndim, a->x->shape);
     if (!same) return -1;
     int rc = cuda_elementwise(LC_OP_eq, compute, same, (lc_tensor *const[]){ (lc_tensor *)a->x, (lc_tensor *)a->y }, 2);
@@ -173,7 +168,7 @@ static int chosen(const lc_tensor *mask, const lc_tensor *of, chosen_args *p, cu
     if (rc == 0 && !p->count) rc = (p->count = cuda_scratch_new(&one, of->device.index, 8)) ? 0 : -1;
     if (rc == 0) rc = start_chosen(p, q);
     if (rc == 0 && moves && capacity >= 0) { /* the elements there must be enough: the count is read */
-        rc = cuda_check(cuda.cuMemcpyDtoH_v2(&total, (cu_pointer)(uintptr_t)p->count, 8), "cuMemcpyDtoH");
+        rc = cuda_read(&total, p->count, 8);
         if (rc == 0 && capacity < total)
             rc = lc_fail_int(LC_LucidError,
                              "masked_scatter: expected number of elements of source < number of ones in mask: %lld and %lld",

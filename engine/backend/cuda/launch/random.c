@@ -5,7 +5,7 @@ enum { UNIFORM, NORMAL, EXPONENTIAL, CAUCHY, LOG_NORMAL, GEOMETRIC, BERNOULLI, B
 typedef struct {
     void         *out, *single, *twofold;
     int64_t       n, threads;
-    uint64_t      seed, offset;
+    cuda_drawn    by;
     double        a, b;
     int64_t       low;
     uint64_t      range;
@@ -14,28 +14,20 @@ typedef struct {
 } random_args; /* as in kernels/random.cuh */
 CUDA_BODY(random);
 
-void cuda_reserve(lc_generator *g, int device, uint64_t count, uint64_t *seed, uint64_t *offset)
-{
-    if (g->device.kind != LC_CUDA) g = lc_generator_default_of((lc_device){ LC_CUDA, (int8_t)device });
-    pthread_mutex_lock(&g->lock);
-    *seed = g->seed, *offset = g->offset;
-    g->offset += count;
-    pthread_mutex_unlock(&g->lock);
-}
-static void reserve(lc_generator *g, int device, random_args *p) /* the next numbers of the device's stream */
+static int reserve(lc_generator *g, int device, random_args *p) /* the next numbers of the device's stream */
 {
     static int most[CUDA_DEVICES]; /* threads of a launch; the same whoever writes it */
     if (!most[device]) most[device] = 256 * cuda_attribute(device, 16) * (cuda_attribute(device, 39) / 256);
     int64_t wanted = (p->n + 255) / 256 * 256, each = p->pairs ? 2 : 4;
     p->threads = wanted < most[device] ? wanted : most[device];
-    cuda_reserve(g, device, (uint64_t)((p->n - 1) / (p->threads * each) + 1) * 4, &p->seed, &p->offset);
+    return cuda_draw(g, device, (uint64_t)((p->n - 1) / (p->threads * each) + 1) * 4, &p->by);
 }
 static int drawn(int kind, lc_generator *g, lc_tensor *out, random_args p)
 {
     int          device = out->device.index;
     cuda_program q = { &random_body, "fill", .type = { CUDA_TYPE(out->dtype) }, .variant = (int16_t)kind };
     p.out = out->data, p.n = out->numel, p.word = cuda_trouble_word(device);
-    reserve(g, device, &p);
+    if (reserve(g, device, &p) < 0) return -1;
     return cuda_blocks(&q, p.threads / 256, 256, &p);
 }
 

@@ -149,13 +149,7 @@ static int norm_rows(UNUSED lc_op_id op, UNUSED lc_dtype compute, const void *ar
     if (cuda_use(a->in->device.index) < 0) return -1;
     return norm_of_rows(&q, &p, "rows", "held");
 }
-static int zero(const lc_tensor *t)
-{
-    return t && t->numel ? cuda_check(cuda.cuMemsetD8Async((cu_pointer)(uintptr_t)t->data, 0,
-                                                           (size_t)(t->numel * lc_size_of(t->dtype)), NULL),
-                                      "cuMemsetD8Async")
-                         : 0;
-}
+static int zero(const lc_tensor *t) { return t ? cuda_set_bytes(t->data, 0, (size_t)(t->numel * lc_size_of(t->dtype))) : 0; }
 static int norm_rows_backward(UNUSED lc_op_id op, UNUSED lc_dtype compute, const void *args)
 {
     const lc_norm_args *a = args;

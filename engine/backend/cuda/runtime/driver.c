@@ -1,5 +1,4 @@
-#include "../driver.h"
-#include <pthread.h>
+#include "runtime.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +13,9 @@ static struct {
     pid_t           process; /* that started CUDA */
     char            why[512];
     cu_context      context[CUDA_DEVICES];
-    cublas_handle   blas[CUDA_DEVICES];
     cuda_trouble   *trouble[CUDA_DEVICES];
 } state = { .lock = PTHREAD_MUTEX_INITIALIZER };
-static _Thread_local int current = -1;
+LC_HOT_TLS cuda_place cuda_here = { .device = -1 };
 
 int cuda_load(const char *const *names, const char *what, const char *wheel, const char *const *symbols, void **slots, int n)
 {
@@ -55,6 +53,16 @@ static int start(void)
     return state.devices ? 0 : lc_fail_int(LC_GpuNotAvailable, "the driver found no CUDA device");
 }
 
+bool cuda_usable(void) { return state.ready && state.process == getpid(); }
+
+void cuda_lock(pthread_mutex_t *lock)
+{
+    if (pthread_mutex_trylock(lock) == 0) return;
+    void *host = lc_host_unlock ? lc_host_unlock() : NULL;
+    pthread_mutex_lock(lock);
+    if (host) lc_host_relock(host);
+}
+
 static int ready(void)
 {
     if (!state.tried) {
@@ -71,18 +79,21 @@ static int ready(void)
 
 int cuda_device_count(void)
 {
-    pthread_mutex_lock(&state.lock);
+    cuda_lock(&state.lock);
     int n = ready() == 0 ? state.devices : 0;
     pthread_mutex_unlock(&state.lock);
     return n;
 }
 
-int cuda_current(void) { return current; }
+static void forget_after_fork(void) { cuda_here = (cuda_place){ .device = -1 }; } /* in the child: the next use raises */
+static void watch_forks(void) { pthread_atfork(NULL, NULL, forget_after_fork); }
 
-static COLD int make_current(int index)
+COLD int cuda_make_current(int index)
 {
     enum { PORTABLE = 1 };
-    pthread_mutex_lock(&state.lock);
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
+    cuda_lock(&state.lock);
     int rc = ready();
     if (rc == 0 && (index < 0 || index >= state.devices))
         rc = lc_fail_int(LC_GpuNotAvailable, "cuda:%d: there are %d CUDA devices", index, state.devices);
@@ -95,17 +106,10 @@ static COLD int make_current(int index)
         if (rc == 0) memset(word, 0, sizeof(cuda_trouble)), state.trouble[index] = word;
     }
     pthread_mutex_unlock(&state.lock);
-    if (rc == 0) current = index;
+    if (rc == 0) cuda_here = (cuda_place){ .device = index, .stream = cuda_stream_of(index) };
     return rc;
 }
-
-static void forget_after_fork(void) { current = -1; } /* in the child: the next use raises */
-int         cuda_use(int index)
-{
-    if (__builtin_expect(index == current, 1)) return 0;
-    if (!state.tried) pthread_atfork(NULL, NULL, forget_after_fork);
-    return make_current(index);
-}
+cu_context cuda_context(int index) { return state.context[index]; }
 
 int cuda_attribute(int index, int attribute)
 {
@@ -116,7 +120,7 @@ int cuda_attribute(int index, int attribute)
 
 int cuda_need_nvrtc(void)
 {
-    pthread_mutex_lock(&state.lock);
+    cuda_lock(&state.lock);
     int rc = state.nvrtc ? 0
                          : LOAD(CUDA_NVRTC_CALLS, nvrtcVersion, "NVRTC", "cuda_nvrtc", "libnvrtc.so.13", "libnvrtc.so.12",
                                 "libnvrtc.so");
@@ -126,19 +130,30 @@ int cuda_need_nvrtc(void)
 }
 
 /* Products have a kernel of their own: a missing cuBLAS is not an error. */
+static int load_blas(void)
+{
+    cuda_lock(&state.lock);
+    int rc = cuda.cublasGemmStridedBatchedEx ? 0
+                                             : LOAD(CUDA_BLAS_CALLS, cublasCreate_v2, "cuBLAS", "cublas", "libcublas.so.13",
+                                                    "libcublas.so.12", "libcublas.so");
+    if (rc < 0) lc_verbose_log("products on cuda: %s", lc_error());
+    state.no_blas = rc < 0;
+    pthread_mutex_unlock(&state.lock);
+    return rc;
+}
+static int blas_create(void **handle) { return load_blas() < 0 ? -1 : cuda.cublasCreate_v2(handle); }
+static int blas_set_stream(void *handle, cu_stream stream)
+{
+    enum { WORKSPACE = 32 << 20 }; /* what cuBLAS asks for on Hopper. Its own pool may not be used while a graph is captured */
+    void *space = cuda_workspace(WORKSPACE);
+    int   rc = space ? cuda.cublasSetStream_v2(handle, stream) : -1;
+    return rc ? rc : cuda.cublasSetWorkspace_v2(handle, space, WORKSPACE);
+}
 cublas_handle cuda_blas(int index)
 {
-    if (state.blas[index]) return state.blas[index];
+    static const cuda_handle_kind kind = { blas_create, blas_set_stream };
     if (state.no_blas || cuda_use(index) < 0) return NULL;
-    pthread_mutex_lock(&state.lock);
-    if (!cuda.cublasGemmStridedBatchedEx &&
-        LOAD(CUDA_BLAS_CALLS, cublasCreate_v2, "cuBLAS", "cublas", "libcublas.so.13", "libcublas.so.12", "libcublas.so") < 0) {
-        lc_verbose_log("products on cuda: %s", lc_error());
-        state.no_blas = true;
-    } else if (!state.blas[index] && cuda.cublasCreate_v2(&state.blas[index]) != 0)
-        state.blas[index] = NULL, state.no_blas = true;
-    pthread_mutex_unlock(&state.lock);
-    return state.blas[index];
+    return cuda_handle(CUDA_HANDLE_BLAS, &kind);
 }
 
 /* ---- what kernels report ---- */
@@ -174,16 +189,20 @@ int           cuda_raise_trouble(int index)
     }
 }
 
+int cuda_launched(void) /* LUCID_SYNC=1: after every launch */
+{
+    if (!state.sync || cuda_capturing()) return 0;
+    return cuda_check(cuda.cuStreamSynchronize(cuda_stream()), "a kernel") < 0 ? -1 : cuda_raise_trouble(cuda_current());
+}
+
 int cuda_launch(cu_function f, int64_t blocks, int threads, const void *args)
 {
     if (blocks == 0) return 0;
     if (blocks > INT32_MAX) return lc_fail_int(LC_LucidError, "cuda: a call needs %lld blocks", (long long)blocks);
-    cu_result result =
-        cuda.cuLaunchKernel(f, (unsigned)blocks, 1, 1, (unsigned)threads, 1, 1, 0, NULL, (void *[]){ (void *)args }, NULL);
+    cu_result result = cuda.cuLaunchKernel(f, (unsigned)blocks, 1, 1, (unsigned)threads, 1, 1, 0, cuda_stream(),
+                                           (void *[]){ (void *)args }, NULL);
     if (__builtin_expect(result != 0, 0)) return cuda_check(result, "cuLaunchKernel");
-    if (__builtin_expect(state.sync, 0))
-        return cuda_check(cuda.cuCtxSynchronize(), "a kernel") < 0 ? -1 : cuda_raise_trouble(current);
-    return 0;
+    return __builtin_expect(state.sync, 0) ? cuda_launched() : 0;
 }
 
 /* ---- what the host language asks ---- */
@@ -191,14 +210,48 @@ int lc_cuda_device_info(int index, lc_cuda_info *info)
 {
     size_t bytes = 0;
     if (cuda_use(index) < 0) return -1;
-    *info = (lc_cuda_info){ .major = cuda_attribute(index, 75),
-                            .minor = cuda_attribute(index, 76),
-                            .processors = cuda_attribute(index, 16) };
-    info->threads_per_processor = cuda_attribute(index, 39), info->l2_bytes = cuda_attribute(index, 38);
+    *info = (lc_cuda_info){ .total_memory = 0 };
+    const struct {
+        int *to, attribute; /* the driver's numbers */
+    } asked[] = {
+        { &info->major, 75 },
+        { &info->minor, 76 },
+        { &info->processors, 16 },
+        { &info->threads_per_processor, 39 },
+        { &info->l2_bytes, 38 },
+        { &info->warp, 10 },
+        { &info->threads_per_block, 1 },
+        { &info->shared_per_block, 8 },
+        { &info->shared_per_processor, 81 },
+        { &info->registers_per_processor, 82 },
+        { &info->clock_khz, 13 },
+        { &info->memory_clock_khz, 36 },
+        { &info->memory_bus_bits, 37 },
+        { &info->integrated, 18 },
+        { &info->multi_gpu, 84 },
+        { &info->pci_bus, 33 },
+        { &info->pci_device, 34 },
+        { &info->pci_domain, 50 },
+    };
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) *asked[i].to = cuda_attribute(index, asked[i].attribute);
     cuda.cuDriverGetVersion(&info->driver);
+    cuda.cuDeviceGetUuid_v2(info->uuid, index);
     if (cuda_check(cuda.cuDeviceGetName(info->name, sizeof info->name, index), "cuDeviceGetName") < 0) return -1;
     if (cuda_check(cuda.cuDeviceTotalMem_v2(&bytes, index), "cuDeviceTotalMem") < 0) return -1;
     return info->total_memory = (int64_t)bytes, 0;
+}
+bool lc_cuda_initialized(void) { return state.ready; }
+int  lc_cuda_can_access(int device, int other, int *can)
+{
+    if (cuda_use(device) < 0 || cuda_use(other) < 0) return -1;
+    return device == other ? (*can = 0, 0)
+                           : cuda_check(cuda.cuDeviceCanAccessPeer(can, device, other), "cuDeviceCanAccessPeer");
+}
+int lc_cuda_device_of(const void *p, int *device)
+{
+    enum { ORDINAL = 9 };
+    if (cuda_use(cuda_current() < 0 ? lc_cuda_current_device() : cuda_current()) < 0) return -1;
+    return cuda_check(cuda.cuPointerGetAttribute(device, ORDINAL, (cu_pointer)(uintptr_t)p), "cuPointerGetAttribute");
 }
 int lc_cuda_memory_info(int index, int64_t *unused, int64_t *total)
 {

@@ -1,8 +1,7 @@
 /* Kernels are text. NVRTC compiles a program for the device it runs on, at first use; the cubin is kept in $LUCID_CACHE_DIR
  * (default ~/.cache/lucid), named by a hash of source, architecture, options and NVRTC's version, so the next process only loads
  * it. A cubin that does not load is made again. A kernel is found by integers, without a lock. */
-#include "../driver.h"
-#include <pthread.h>
+#include "runtime.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +61,7 @@ static cu_module built(const char *source, bool math)
     snprintf(name, sizeof name, "%016llx-sm%d-%d.cubin", (unsigned long long)cuda_hash(CUDA_HASH_START, source, strlen(source)),
              cuda_architecture(), !math);
     if ((image = cuda_cache_read(name, &n))) {
-        bool loads = cuda.cuModuleLoadData(&module, image) == 0;
+        bool loads = n > sizeof(uint64_t) && cuda.cuModuleLoadData(&module, image) == 0;
         free(image);
         if (loads) return module;
     }
@@ -121,14 +120,16 @@ static bool same_program(const cuda_program *a, const cuda_program *b) /* of one
 static COLD cu_function made(entry *_Atomic *slot, const cuda_program *p)
 {
     cu_function f = NULL;
-    pthread_mutex_lock(&lock);
+    cuda_lock(&lock);
     cu_module module = NULL;
     for (int i = 0; i < SLOTS && !module; i++) /* another kernel of the same text has compiled it */
         for (entry *e = entries[i]; e && !module; e = e->next)
             if (e->device == cuda_current() && same_program(&e->program, p)) module = e->module;
     char *text = module ? NULL : cuda_program_text(p);
     if (!module && !text) lc_fail(LC_OutOfMemory, "out of memory: kernel text");
+    int before = cuda_relax_capture(); /* a kernel may be used first while a graph is captured */
     if (text) module = built(text, p->body->math);
+    cuda_restore_capture(before);
     if (module && cuda_check(cuda.cuModuleGetFunction(&f, module, p->kernel), p->kernel) < 0) f = NULL;
     entry *e = f ? malloc(sizeof *e) : NULL;
     if (e) {

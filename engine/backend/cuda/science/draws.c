@@ -6,7 +6,7 @@ enum { GAMMA, POISSON, BINOMIAL, GAMMA_SLOPE, DIRICHLET_SLOPE, PARAMETERS = 3, A
 typedef struct {
     void         *out, *parameter[PARAMETERS];
     int64_t       n;
-    uint64_t      seed, offset;
+    cuda_drawn    by;
     int           single;
     cuda_trouble *word;
 } draw_args; /* as in kernels/science/draws.cuh */
@@ -27,7 +27,7 @@ static int draw(lc_op_id op, UNUSED lc_dtype dtype, const void *args)
     if (!p.n) return 0;
     if (cuda_use(device) < 0) return -1;
     p.word = cuda_trouble_word(device);
-    if (kind <= BINOMIAL) cuda_reserve(a->generator, device, ADVANCE, &p.seed, &p.offset);
+    if (kind <= BINOMIAL && cuda_draw(a->generator, device, ADVANCE, &p.by) < 0) return -1;
     for (int k = 0; k < PARAMETERS && a->parameters[k] && rc == 0; k++) {
         held[k] = lc_tensor_new(LC_f64, a->out->device, a->out->ndim, a->out->shape);
         rc = held[k] ? cuda_copy(held[k], a->parameters[k]) : -1;

@@ -17,6 +17,3 @@ bool cuda_folds_complex(lc_op_id op);
 int  cuda_reduce_complex(lc_op_id op, const lc_reduce_args *a);
 int  cuda_scan_complex(lc_op_id op, lc_dtype dtype, const lc_scan_args *a, int64_t outer, int64_t n, int64_t inner);
 int  cuda_ramp_complex(lc_op_id op, lc_dtype dtype, const lc_ramp_args *a);
-
-/* The next `count` numbers of each subsequence of the device's stream (launch/random.c). */
-void cuda_reserve(lc_generator *g, int device, uint64_t count, uint64_t *seed, uint64_t *offset);

@@ -5,20 +5,10 @@
 #include <string.h>
 
 /* ---- bytes there and back ---- */
-int cuda_zero_bytes(void *p, size_t n)
-{
-    return n ? cuda_check(cuda.cuMemsetD8Async((cu_pointer)(uintptr_t)p, 0, n, NULL), "cuMemsetD8Async") : 0;
-}
+int cuda_zero_bytes(void *p, size_t n) { return cuda_set_bytes(p, 0, n); }
 int cuda_zero(const lc_tensor *t) { return cuda_zero_bytes(t->data, (size_t)(t->numel * lc_size_of(t->dtype))); }
-int cuda_to_host(void *to, const void *from, size_t n, int device)
-{
-    if (cuda_check(cuda.cuMemcpyDtoH_v2(to, (cu_pointer)(uintptr_t)from, n), "cuMemcpyDtoH") < 0) return -1;
-    return cuda_raise_trouble(device);
-}
-int cuda_to_device(void *to, const void *from, size_t n)
-{
-    return cuda_check(cuda.cuMemcpyHtoD_v2((cu_pointer)(uintptr_t)to, from, n), "cuMemcpyHtoD");
-}
+int cuda_to_host(void *to, const void *from, size_t n, UNUSED int device) { return cuda_read(to, from, n); }
+int cuda_to_device(void *to, const void *from, size_t n) { return cuda_upload(to, from, n); }
 
 /* ---- searchsorted, isin ---- */
 typedef struct {

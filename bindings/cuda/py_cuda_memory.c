@@ -1,0 +1,168 @@
+/* What lucid/cuda asks of the allocator, and the streams and mappings of tensors. */
+#include "../py.h"
+#include "../../engine/backend/cuda/report.h"
+
+#define FUNCTION(name) static PyObject *name(UNUSED PyObject *module, UNUSED PyObject *args)
+#define READ(...)                                                                                                              \
+    if (!PyArg_ParseTuple(args, __VA_ARGS__)) return NULL
+static int is_open(void) { return lc_backend_of((lc_device){ LC_CUDA, 0 }) ? 0 : -1; }
+
+FUNCTION(memory_info)
+{
+    int     device;
+    int64_t rest, total;
+    READ("i", &device);
+    if (is_open() < 0 || lc_cuda_memory_info(device, &rest, &total) < 0) return py_raise();
+    return Py_BuildValue("(LL)", (long long)rest, (long long)total);
+}
+
+static int put(PyObject *dict, const char *what, const char *pool, const char *part, int64_t n)
+{
+    char name[96];
+    snprintf(name, sizeof name, "%s.%s.%s", what, pool, part);
+    PyObject *value = PyLong_FromLongLong(n);
+    int       rc = value ? PyDict_SetItemString(dict, name, value) : -1;
+    return Py_XDECREF(value), rc;
+}
+FUNCTION(memory_stats) /* PyTorch's names */
+{
+    static const char *const what[LC_CUDA_COUNTS] = { "allocation",      "segment",
+                                                      "active",          "inactive_split",
+                                                      "allocated_bytes", "reserved_bytes",
+                                                      "active_bytes",    "inactive_split_bytes",
+                                                      "requested_bytes" };
+    static const char *const pools[LC_CUDA_POOLS] = { "all", "large_pool", "small_pool" };
+    lc_cuda_memory_stats     s;
+    int                      device, rc = 0;
+    READ("i", &device);
+    lc_cuda_memory_read(device, &s);
+    PyObject *dict =
+        Py_BuildValue("{sLsLsLsL}", "num_alloc_retries", (long long)s.retries, "num_ooms", (long long)s.ooms,
+                      "num_device_alloc", (long long)s.device_allocations, "num_device_free", (long long)s.device_frees);
+    for (int w = 0; dict && w < LC_CUDA_COUNTS; w++)
+        for (int p = 0; p < LC_CUDA_POOLS && rc == 0; p++) {
+            const lc_cuda_count *c = &s.count[w][p];
+            rc = put(dict, what[w], pools[p], "current", c->current) < 0 || put(dict, what[w], pools[p], "peak", c->peak) < 0 ||
+                 put(dict, what[w], pools[p], "allocated", c->allocated) < 0 ||
+                 put(dict, what[w], pools[p], "freed", c->freed) < 0;
+        }
+    if (rc) Py_CLEAR(dict);
+    return dict;
+}
+FUNCTION(memory_count) /* (device, which, peak) of one count: what programs ask in loops */
+{
+    lc_cuda_memory_stats s;
+    int                  device, what, peak;
+    READ("iip", &device, &what, &peak);
+    if (what < 0 || what >= LC_CUDA_COUNTS) return PyErr_Format(PyExc_ValueError, "count %d", what);
+    lc_cuda_memory_read(device, &s);
+    const lc_cuda_count *c = &s.count[what][LC_CUDA_ALL_POOLS];
+    return PyLong_FromLongLong(peak ? c->peak : c->current);
+}
+FUNCTION(memory_reset)
+{
+    int device, peaks;
+    READ("ip", &device, &peaks);
+    lc_cuda_memory_reset(device, peaks);
+    Py_RETURN_NONE;
+}
+FUNCTION(memory_limit)
+{
+    int    device;
+    double fraction;
+    READ("id", &device, &fraction);
+    if (is_open() < 0 || lc_cuda_memory_limit(device, fraction) < 0) return py_raise();
+    Py_RETURN_NONE;
+}
+FUNCTION(memory_limit_of)
+{
+    int device;
+    READ("i", &device);
+    return is_open() < 0 ? py_raise() : PyFloat_FromDouble(lc_cuda_memory_limit_of(device));
+}
+FUNCTION(memory_blocks)
+{
+    static const char *const states[] = { "inactive", "active_allocated", "active_pending_free" };
+    int                      room = lc_cuda_memory_blocks(NULL, 0) + 64; /* another thread may be allocating */
+    lc_cuda_block           *blocks = PyMem_Calloc((size_t)room, sizeof *blocks);
+    PyObject                *list = blocks ? PyList_New(0) : PyErr_NoMemory();
+    int                      n = list ? lc_cuda_memory_blocks(blocks, room) : 0;
+    for (int i = 0; i < n && i < room && list; i++) {
+        const lc_cuda_block *b = &blocks[i];
+        PyObject            *item =
+            Py_BuildValue("(iKLKLLsOKK)", b->device, (unsigned long long)b->segment, (long long)b->segment_bytes,
+                          (unsigned long long)b->address, (long long)b->bytes, (long long)b->asked, states[b->state],
+                          b->small ? Py_True : Py_False, (unsigned long long)b->stream, (unsigned long long)b->private_pool);
+        if (!item || PyList_Append(list, item) < 0) Py_CLEAR(list);
+        Py_XDECREF(item);
+    }
+    PyMem_Free(blocks);
+    return list;
+}
+FUNCTION(empty_cache)
+{
+    lc_cuda_empty_cache();
+    Py_RETURN_NONE;
+}
+FUNCTION(host_empty_cache)
+{
+    lc_cuda_host_empty_cache();
+    Py_RETURN_NONE;
+}
+
+/* ---- of tensors ---- */
+static lc_tensor *tensor_of(PyObject *o)
+{
+    if (py_is_tensor(o) && py_tensor(o)->storage) return py_tensor(o);
+    return PyErr_Format(PyExc_TypeError, "expected a tensor with memory, got %s", Py_TYPE(o)->tp_name), NULL;
+}
+FUNCTION(record_stream)
+{
+    PyObject          *o;
+    unsigned long long stream;
+    READ("OK", &o, &stream);
+    lc_tensor *t = tensor_of(o);
+    if (!t) return NULL;
+    if (t->device.kind == LC_CUDA && lc_cuda_record_stream(t->storage, (void *)(uintptr_t)stream) < 0) return py_raise();
+    Py_RETURN_NONE;
+}
+FUNCTION(register_host)
+{
+    lc_tensor *t = tensor_of(args);
+    if (!t) return NULL;
+    if (t->device.kind != LC_CPU) return PyErr_Format(PyExc_ValueError, "expected a tensor in CPU memory");
+    if (t->storage->pinned || !t->storage->bytes) Py_RETURN_NONE;
+    if (is_open() < 0 || lc_cuda_register_host(t->storage) < 0) return py_raise();
+    Py_RETURN_NONE;
+}
+FUNCTION(map_host)
+{
+    PyObject *o;
+    int       device;
+    READ("Oi", &o, &device);
+    lc_tensor *t = tensor_of(o), *seen = NULL;
+    if (!t) return NULL;
+    if (t->device.kind != LC_CPU || !t->storage->pinned)
+        return PyErr_Format(PyExc_ValueError, "expected a tensor in page-locked CPU memory");
+    lc_storage *s = is_open() < 0 ? NULL : lc_cuda_map_host(t->storage, device);
+    if (s) seen = lc_tensor_on(s, (lc_dtype)t->dtype, t->ndim, t->shape, t->stride, lc_storage_offset(t));
+    lc_storage_release(s);
+    return seen ? py_wrap(seen) : py_raise();
+}
+
+static PyMethodDef functions[] = {
+    { "_cuda_memory_info", memory_info, METH_VARARGS, "(device): its free and total bytes, by its driver." },
+    { "_cuda_memory_stats", memory_stats, METH_VARARGS, "(device): what the allocator counts." },
+    { "_cuda_memory_count", memory_count, METH_VARARGS, "(device, which, peak): one of these counts." },
+    { "_cuda_memory_reset", memory_reset, METH_VARARGS, "(device, peaks): start its peaks anew; False: its sums." },
+    { "_cuda_memory_limit", memory_limit, METH_VARARGS, "(device, fraction): how much this process may hold." },
+    { "_cuda_memory_limit_of", memory_limit_of, METH_VARARGS, "(device): that fraction." },
+    { "_cuda_memory_blocks", memory_blocks, METH_NOARGS, "All blocks of the allocator, by segments." },
+    { "_cuda_empty_cache", empty_cache, METH_NOARGS, "Give unused device memory back." },
+    { "_cuda_host_empty_cache", host_empty_cache, METH_NOARGS, "Give unused page-locked memory back." },
+    { "_cuda_record_stream", record_stream, METH_VARARGS, "(tensor, stream): its memory stays until the stream is done." },
+    { "_cuda_register_host", register_host, METH_O, "(tensor): page-lock its memory." },
+    { "_cuda_map_host", map_host, METH_VARARGS, "(tensor, device): the same memory as the device sees it." },
+    { 0 },
+};
+int py_add_cuda_memory(PyObject *module) { return PyModule_AddFunctions(module, functions); }

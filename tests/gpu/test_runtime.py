@@ -1,0 +1,364 @@
+"""Streams, events, memory, graphs and copies of the CUDA backend. Runs on a GPU, or on the emulation (test_emulated.py), whose
+streams run as late and as differently ordered as events allow."""
+
+import gc
+import threading
+
+import pytest
+
+import lucid
+from lucid import nn
+
+pytestmark = pytest.mark.skipif(not lucid.cuda.is_available(), reason="no CUDA device")
+cuda = lucid.cuda
+
+
+@pytest.fixture(autouse=True)
+def everything_is_done():
+    yield
+    gc.collect()
+    cuda.synchronize()
+    assert cuda.current_stream() == cuda.default_stream()
+
+
+# --- streams and events ---
+def test_streams_of_a_thread():
+    side, other = cuda.Stream(), cuda.Stream(priority=-1)
+    assert side != other and side.priority == 0 and other.priority == -1 and side.device == lucid.device("cuda", 0)
+    with cuda.stream(side):
+        assert cuda.current_stream() == side and hash(cuda.current_stream()) == hash(side)
+        with other:
+            assert cuda.current_stream() == other
+        seen = []
+        thread = threading.Thread(target=lambda: seen.append(cuda.current_stream()))
+        thread.start(), thread.join()
+        assert seen == [cuda.default_stream()]
+        with cuda.stream(None):
+            assert cuda.current_stream() == side
+    assert cuda.ExternalStream(side.cuda_stream) == side and side.__cuda_stream__() == (0, side.cuda_stream)
+    assert "cuda_stream=0x" in repr(side)
+
+
+def test_streams_wait_for_each_other():
+    side = cuda.Stream()
+    x = lucid.arange(1000.0, device="cuda") + 1
+    side.wait_stream(cuda.current_stream())
+    with cuda.stream(side):
+        y = x * 2
+        done = side.record_event()
+    assert not side.query() or side.query()
+    cuda.current_stream().wait_event(done)
+    z = y + 1
+    assert z.tolist()[:3] == [3.0, 5.0, 7.0]
+    side.synchronize()
+    assert side.query() and done.query()
+
+
+def test_events_measure():
+    start, end = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
+    assert start.query()
+    start.synchronize()
+    with pytest.raises(ValueError, match="recorded"):
+        start.elapsed_time(end)
+    start.record()
+    lucid.ones(100, device="cuda").exp()
+    end.record()
+    end.synchronize()
+    assert end.query() and 0 <= start.elapsed_time(end) < 60e3
+    with pytest.raises(ValueError, match="enable_timing"):
+        start.elapsed_time(cuda.Event())
+
+
+def test_gradients_run_on_the_stream_of_their_forward_call():
+    side, seen = cuda.Stream(), {}
+
+    class Watched(lucid.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, name):
+            ctx.name = name
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            seen[ctx.name] = cuda.current_stream()
+            return g * 2, None
+
+    x = lucid.arange(500.0, device="cuda").requires_grad_()
+    first = Watched.apply(x, "default")
+    side.wait_stream(cuda.current_stream())
+    with cuda.stream(side):
+        y = Watched.apply(first, "side") ** 2
+        total = y.sum()
+    cuda.current_stream().wait_stream(side)
+    total.backward()
+    assert seen == {"default": cuda.default_stream(), "side": side}
+    assert x.grad.cpu().tolist() == [2 * 16.0 * i for i in range(500)]  # read on the caller's stream: it has waited
+    x.grad = None
+    cuda.synchronize()
+    with cuda.stream(side):
+        (g,) = lucid.autograd.grad((Watched.apply(x, "side") * 3).sum(), x)
+        assert g.cpu().tolist() == [6.0] * 500
+
+
+def test_a_training_step_on_a_side_stream():
+    def losses(stream):
+        lucid.manual_seed(0)
+        net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3)).cuda()
+        optimizer = lucid.optim.SGD(net.parameters(), lr=0.1)
+        x, y = lucid.randn(6, 8).cuda(), (lucid.arange(6) % 3).cuda()
+        cuda.synchronize()
+        found = []
+        with cuda.stream(stream):
+            for _ in range(3):
+                optimizer.zero_grad()
+                loss = nn.functional.cross_entropy(net(x), y)
+                loss.backward()
+                optimizer.step()
+                found.append(loss.item())
+        return found
+
+    assert losses(cuda.Stream()) == losses(None)
+
+
+def test_threads_on_streams():
+    results = {}
+
+    def work(k):
+        with cuda.stream(cuda.Stream()):
+            x = lucid.full((64, 64), float(k), device="cuda")
+            for _ in range(5):
+                x = x @ lucid.eye(64, device="cuda")
+            results[k] = x.sum().item()
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    [t.start() for t in threads], [t.join() for t in threads]
+    assert results == {k: 64.0 * 64 * k for k in range(4)}
+
+
+# --- memory ---
+def test_memory_is_counted():
+    before, reserved = cuda.memory_allocated(), cuda.memory_reserved()
+    cuda.reset_peak_memory_stats()
+    x = lucid.empty(1 << 20, dtype=lucid.uint8, device="cuda")
+    y = lucid.empty(100, device="cuda")
+    assert cuda.memory_allocated() - before == (1 << 20) + 512 and cuda.memory_reserved() >= reserved
+    del x
+    assert cuda.memory_allocated() - before == 512 and cuda.max_memory_allocated() - before == (1 << 20) + 512
+    stats = cuda.memory_stats()
+    assert stats["requested_bytes.all.current"] <= stats["allocated_bytes.all.current"] <= stats["reserved_bytes.all.current"]
+    assert stats["allocated_bytes.all.allocated"] - stats["allocated_bytes.all.freed"] == stats["allocated_bytes.all.current"]
+    assert cuda.memory_stats_as_nested_dict()["segment"]["all"]["current"] == stats["segment.all.current"]
+    blocks = [b for s in cuda.memory_snapshot() for b in s["blocks"]]
+    assert any(b["address"] == y.data_ptr() and b["requested_size"] == 400 for b in blocks)
+    assert sum(b["size"] for b in blocks) == cuda.memory_reserved()
+    assert "allocated" in cuda.memory_summary() and cuda.mem_get_info()[0] <= cuda.mem_get_info()[1]
+
+
+def test_blocks_are_cut_and_joined():
+    cuda.empty_cache()
+    start = cuda.memory_reserved()
+    parts = [lucid.empty(3 << 20, dtype=lucid.uint8, device="cuda") for _ in range(6)]
+    held = cuda.memory_reserved()
+    assert held - start == 20 << 20
+    del parts[1], parts[1]
+    six = lucid.empty(6 << 20, dtype=lucid.uint8, device="cuda")  # the two neighbours that are free
+    assert cuda.memory_reserved() == held
+    del parts, six
+    cuda.empty_cache()
+    assert cuda.memory_reserved() == start
+
+
+def test_a_block_waits_for_other_streams():
+    side = cuda.Stream()
+    x = lucid.full((1 << 18,), 3.0, device="cuda")
+    side.wait_stream(cuda.current_stream())
+    with cuda.stream(side):
+        y = x * 2
+    x.record_stream(side)
+    del x
+    z = lucid.zeros(1 << 18, device="cuda")  # without record_stream it would overwrite x before the side stream has read it
+    side.synchronize()
+    assert y.sum().item() == 6.0 * (1 << 18) and z.sum().item() == 0
+
+
+def test_out_of_memory_gives_back_and_says_what_is_held():
+    total = cuda.mem_get_info()[1]
+    kept = lucid.empty(total // 8, dtype=lucid.uint8, device="cuda")
+    del kept
+    with pytest.raises(cuda.OutOfMemoryError, match="Tried to allocate"):
+        lucid.empty(total * 2, dtype=lucid.uint8, device="cuda")
+    assert lucid.ones(3, device="cuda").sum().item() == 3
+    cuda.empty_cache()
+    cuda.set_per_process_memory_fraction(0.25)
+    try:
+        assert abs(cuda.get_per_process_memory_fraction() - 0.25) < 1e-6
+        with pytest.raises(cuda.OutOfMemoryError, match="set_per_process_memory_fraction"):
+            lucid.empty(total // 2, dtype=lucid.uint8, device="cuda")
+        first = lucid.empty(total // 5, dtype=lucid.uint8, device="cuda")
+        del first
+        retries = cuda.memory_stats()["num_alloc_retries"]
+        lucid.empty(total // 6 + (64 << 20), dtype=lucid.uint8, device="cuda")  # fits in what is kept or after giving it back
+        assert cuda.memory_stats()["num_alloc_retries"] >= retries
+    finally:
+        cuda.set_per_process_memory_fraction(1.0)
+    with pytest.raises(ValueError):
+        cuda.set_per_process_memory_fraction(2.0)
+
+
+# --- copies ---
+@pytest.mark.parametrize("n", [3, 1 << 16, 5_000_011])
+def test_copies(n):
+    x = lucid.arange(n, dtype=lucid.float32)
+    assert lucid.equal((x.cuda() + 1).cpu(), x + 1)
+    pinned = x.pin_memory()
+    there = pinned.to("cuda", non_blocking=True)
+    del pinned
+    again = lucid.zeros(n).pin_memory()  # the memory that is read may not be given out yet
+    assert lucid.equal(there.cpu(), x) and again.sum() == 0
+    back = lucid.empty(n, pin_memory=True)
+    back.copy_(there, non_blocking=True)
+    cuda.current_stream().synchronize()
+    assert lucid.equal(back, x)
+
+
+def test_a_copy_does_not_wait_from_pinned_memory():
+    x = lucid.ones(1 << 16).pin_memory()
+    there = x.cuda(non_blocking=True)
+    assert there.sum().item() == 1 << 16
+    there = x.to("cuda")  # without, the values are those of the call
+    x.zero_()
+    assert there.sum().item() == 1 << 16
+
+
+def test_mapped_host_memory():
+    x = lucid.arange(1 << 16, dtype=lucid.float32)
+    seen = cuda.map_host(x)
+    assert seen.device.type == "cuda" and x.is_pinned() and (seen * 2).sum().item() == 2 * x.double().sum().item()
+    seen += 1
+    cuda.synchronize()
+    assert x[0] == 1 and x[-1] == 1 << 16
+    del x
+    assert seen[5].item() == 6
+    with pytest.raises(ValueError, match="64 KiB"):
+        cuda.map_host(lucid.ones(3))
+    with pytest.raises(ValueError, match="CPU"):
+        cuda.map_host(seen)
+
+
+def test_loaders_pin():
+    data = lucid.utils.data.TensorDataset(lucid.arange(8.0), lucid.arange(8))
+    for x, y in lucid.utils.data.DataLoader(data, batch_size=4, pin_memory=True):
+        assert x.is_pinned() and y.is_pinned() and x.cuda(non_blocking=True).sum().item() == x.sum().item()
+
+
+# --- graphs ---
+def test_a_graph_replays():
+    x = lucid.zeros(4, device="cuda")
+    g = cuda.CUDAGraph()
+    with cuda.graph(g):
+        assert cuda.is_current_stream_capturing()
+        y = (x + 1).exp().sum()
+    assert not cuda.is_current_stream_capturing()
+    for k in range(3):
+        x.fill_(float(k))
+        g.replay()
+        assert abs(y.item() - 4 * lucid.tensor(k + 1.0).exp().item()) < 1e-3
+    other = lucid.full((4,), 7.0, device="cuda")  # never in the graph's memory
+    g.replay()
+    assert other.tolist() == [7.0] * 4
+    pool = g.pool()
+    h = cuda.CUDAGraph()
+    with cuda.graph(h, pool=pool):
+        z = y * 2
+    g.replay(), h.replay()
+    assert abs(z.item() - 2 * y.item()) < 1e-3 and h.pool() == pool
+    g.reset()
+    with pytest.raises(RuntimeError, match="without a preceding"):
+        g.replay()
+
+
+def test_random_numbers_go_on_from_replay_to_replay():
+    def three(draw):
+        cuda.manual_seed(5)
+        return [draw() for _ in range(3)]
+
+    eager = three(lambda: (lucid.rand(300, device="cuda").tolist(), lucid.randn(300, device="cuda").tolist()))
+    g = cuda.CUDAGraph()
+    with cuda.graph(g):
+        u, n = lucid.rand(300, device="cuda"), lucid.randn(300, device="cuda")
+
+    def replayed():
+        g.replay()
+        return u.tolist(), n.tolist()
+
+    assert three(replayed) == eager
+
+
+def test_what_a_capture_refuses():
+    x = lucid.ones(3, device="cuda")
+    g = cuda.CUDAGraph()
+    with pytest.raises(RuntimeError, match="captur"), cuda.graph(g):
+        x.sum().item()
+    assert lucid.ones(3, device="cuda").sum().item() == 3  # nothing is left over
+    with pytest.raises(RuntimeError, match="non-default stream"):
+        cuda.CUDAGraph().capture_begin()
+    with pytest.raises(RuntimeError, match="capture error mode"), cuda.graph(cuda.CUDAGraph(), capture_error_mode="loose"):
+        pass
+    assert cuda.current_stream() == cuda.default_stream()
+
+
+def test_a_training_step_is_a_graph():
+    def step_of():
+        lucid.manual_seed(1)
+        net = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(2 * 6 * 6, 3)).cuda()
+        optimizer = lucid.optim.SGD(net.parameters(), lr=0.05)
+        x, y = lucid.zeros(4, 1, 8, 8, device="cuda"), lucid.zeros(4, dtype=lucid.int64, device="cuda")
+
+        def step():
+            optimizer.zero_grad(set_to_none=True)
+            loss = nn.functional.cross_entropy(net(x), y)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        return step, x, y
+
+    lucid.manual_seed(2)
+    batches = [(lucid.randn(4, 1, 8, 8), lucid.arange(4) * k % 3) for k in range(5)]
+    step, x, y = step_of()
+    eager = []
+    for a, b in batches:
+        x.copy_(a), y.copy_(b)
+        eager.append(step().item())
+    step, x, y = step_of()
+    x.copy_(batches[0][0]), y.copy_(batches[0][1])
+    side = cuda.Stream()
+    side.wait_stream(cuda.current_stream())
+    with cuda.stream(side):
+        replayed = [step().item()]
+    cuda.current_stream().wait_stream(side)
+    g = cuda.CUDAGraph()
+    with cuda.graph(g):
+        loss = step()
+    for a, b in batches[1:]:
+        x.copy_(a), y.copy_(b)
+        g.replay()
+        replayed.append(loss.item())
+    assert replayed == pytest.approx(eager, rel=1e-5)
+
+
+def test_graphed_callables():
+    lucid.manual_seed(3)
+    layer = nn.Linear(4, 5).cuda()
+    x = lucid.randn(3, 4).cuda().requires_grad_()
+    expected = layer(x).sin()
+    (expected.sum()).backward()
+    wanted = [t.grad.cpu() for t in (x, layer.weight, layer.bias)]
+    x.grad = layer.weight.grad = layer.bias.grad = None
+    fast = cuda.make_graphed_callables(layer, (lucid.zeros(3, 4, device="cuda", requires_grad=True),))
+    for _ in range(2):
+        x.grad = layer.weight.grad = layer.bias.grad = None
+        y = fast(x)
+        lucid.testing.assert_close(y.sin(), expected)
+        y.sin().sum().backward()
+        lucid.testing.assert_close([t.grad.cpu() for t in (x, layer.weight, layer.bias)], wanted)
