@@ -114,7 +114,7 @@ struct emulated_kernel {
     static void                      name##_body(const args &p);                                                               \
     static void                      name##_call(const void *a) { name##_body(*(const args *)a); }                             \
     extern "C" const emulated_kernel name;                                                                                     \
-    const emulated_kernel            name = { (int)sizeof(args), waits, name##_call, 0, nullptr };                                         \
+    const emulated_kernel            name = { (int)sizeof(args), waits, name##_call, 0, nullptr };                             \
     static void                      name##_body(const args &p)
 /* A __global__ function, as users write them: its parameters lie in slots of 16 bytes. */
 #define __global__
@@ -127,8 +127,10 @@ template <class... A, void (*F)(A...)> struct emulated_function<F> {
         for (int i = 0; i < k; i++) at += (sizes[i] + 15) / 16 * 16;
         return at;
     }
-    template <int... K> struct list {};
-    template <int N, int... K> struct count : count<N - 1, N - 1, K...> {};
+    template <int... K> struct list {
+    };
+    template <int N, int... K> struct count : count<N - 1, N - 1, K...> {
+    };
     template <int... K> struct count<0, K...> {
         typedef list<K...> type;
     };
@@ -137,7 +139,7 @@ template <class... A, void (*F)(A...)> struct emulated_function<F> {
 };
 #define EMULATED_FUNCTION(name)                                                                                                \
     extern "C" const emulated_kernel name##_emulated;                                                                          \
-    const emulated_kernel            name##_emulated = { 0, true, emulated_function<name>::call, emulated_function<name>::n,     \
+    const emulated_kernel            name##_emulated = { 0, true, emulated_function<name>::call, emulated_function<name>::n,   \
                                                          emulated_function<name>::sizes };
 #define KERNEL(name, args, p)       EMULATED(name, args, p, false)
 #define BLOCK_KERNEL(name, args, p) EMULATED(name, args, p, true)

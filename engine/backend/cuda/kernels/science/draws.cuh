@@ -108,7 +108,9 @@ KERNEL(draw, draw_args, p)
 {
     EACH(i, p.n)
     {
-        stream s = { p.replayed ? p.replayed[0] : p.seed, (p.replayed ? p.replayed[1] + p.offset : p.offset) / 4, (u64)i, {}, 0 };
+        stream s = {
+            p.replayed ? p.replayed[0] : p.seed, (p.replayed ? p.replayed[1] + p.offset : p.offset) / 4, (u64)i, {}, 0
+        };
         double x = p.parameter[0][i], v = 0;
         if (VARIANT == GAMMA) v = gamma(&s, x, p.single);
         else if (VARIANT == POISSON) {
