@@ -5,7 +5,7 @@
 # asan   C tests and a part of the Python tests under AddressSanitizer and UBSan, with the checks of debug builds
 # tsan   the C tests under ThreadSanitizer
 # compat every op on all samples of PyTorch's own op database     OPS= narrows it
-# docs   the op reference, from the op table, into the build folder
+# docs   the op reference and the documentation site, into the build folder
 # wheel  the wheel for distribution, in dist/
 # bench  benchmarks beside PyTorch;   demo  LeNet-5 learns handwritten digits;   test-gpu  the tests that need a GPU
 # test-packages  uses of packages written for PyTorch, equal on both   packages-table writes docs/packages.md
@@ -75,6 +75,7 @@ tsan:
 
 docs: build
 	@PYTHONPATH=$(CURDIR)/$(BUILD)/pkg $(PY) tools/gendocs.py $(BUILD)/docs/ops
+	@NO_MKDOCS_2_WARNING=1 PYTHONPATH=$(CURDIR)/$(BUILD)/pkg $(PY) tools/docsite.py $(BUILD)
 
 bench: build
 	@PYTHONPATH=. $(PY) benchmarks/summary.py

@@ -2,8 +2,12 @@
 
 import doctest
 import functools
+import json
+import os
 import pathlib
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -12,7 +16,8 @@ import lucid
 from . import follow_add_an_op
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/*.md"))]
+TUTORIALS = sorted(ROOT.glob("docs/tutorials/*.md"))
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/*.md")), *TUTORIALS]
 SUFFIX = r"\.(?:c|cuh|h|py|pyi|def|md|json|map|txt|toml|build|svg|png|zip)"
 PATH = re.compile(r"`([\w.*-]+(?:/[\w.*-]+)*/?)`")
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
@@ -100,6 +105,56 @@ def test_examples_run(name):
     test = doctest.DocTestParser().get_doctest(text, {"lucid": lucid}, name, name, 0)
     results = doctest.DocTestRunner().run(test)
     assert results.attempted and not results.failed
+
+
+@pytest.mark.parametrize("name", [p.stem for p in TUTORIALS if p.stem != "c"])
+def test_tutorials_run(name, monkeypatch):
+    """From the root of the tree, with names of their own, as the notebooks that are made of them."""
+    monkeypatch.chdir(ROOT)
+    text = (ROOT / "docs/tutorials" / f"{name}.md").read_text().replace("```", "")
+    test = doctest.DocTestParser().get_doctest(text, {}, name, name, 0)
+    with lucid.random.fork_rng():
+        results = doctest.DocTestRunner(optionflags=doctest.IGNORE_EXCEPTION_DETAIL).run(test)
+    assert results.attempted > 5 and not results.failed
+
+
+def test_the_c_tutorial_runs(tmp_path):
+    from lucid import config
+
+    text = (ROOT / "docs/tutorials/c.md").read_text()
+    (tmp_path / "line.c").write_text(re.search(r"```c\n(.*?)```", text, re.DOTALL)[1])
+    flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", *config.cflags(), *config.libs()]
+    subprocess.run(["cc", "line.c", "-o", "line", *flags], cwd=tmp_path, check=True)
+    told = subprocess.run(["./line"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    assert f"prints `{told.strip()}`" in text
+
+
+def test_the_site_has_every_page(tmp_path):
+    """Pages, notebooks and the reference; `make docs` builds them strictly and checks links."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(pathlib.Path(lucid.__file__).parent.parent), *sys.path])}
+    command = [sys.executable, str(ROOT / "tools/docsite.py"), str(tmp_path), "--text"]
+    subprocess.run(command, check=True, env=environment)
+    pages = tmp_path / "site/pages"
+    settings = json.loads((tmp_path / "site/mkdocs.yml").read_text())
+    listed = json.dumps(settings["nav"])
+    assert [p.name for p in pages.rglob("*.md") if f'"{p.relative_to(pages)}"' not in listed] == []
+    names = (pages / "api/README.md").read_text()
+    for name in (
+        "lucid.add",
+        "lucid.nn.Conv2d",
+        "lucid.nn.functional.conv2d",
+        "lucid.optim.AdamW",
+        "lucid.linalg.svd",
+        "lucid.fft.rfft",
+    ):
+        assert f"[`{name}`](" in names
+    assert len(names.splitlines()) > 1500
+    for path in TUTORIALS:
+        cells = json.loads((pages / "docs/tutorials" / f"{path.stem}.ipynb").read_text())["cells"]
+        code = ["".join(c["source"]) for c in cells if c["cell_type"] == "code"]
+        assert path.stem == "c" or len(code) >= 4 and not any(">>>" in c for c in code)
+        for c in code:
+            compile(c, path.stem, "exec")
 
 
 def test_the_readme_has_the_recorded_figures(monkeypatch):
