@@ -28,6 +28,12 @@ SHAPES = {  # image, weight, stride, padding, dilation, groups
     "5x5, stride 3, small images": ((3, 33, 11, 13), (47, 33, 5, 5), 3, 2, 1, 1),
     "1x1, many channels, small images": ((3, 1600, 5, 5), (40, 1600, 1, 1), 1, 0, 1, 1),
     "1x1": ((3, 70, 13, 15), (35, 70, 1, 1), 1, 0, 1, 1),
+    "3x3, one small image": ((1, 64, 9, 7), (66, 64, 3, 3), 1, 1, 1, 1),
+    "3x3, few small images": ((3, 40, 5, 6), (70, 40, 3, 3), 1, 1, 1, 1),
+    "5x3, one image, stride 2, dilated": ((1, 40, 19, 14), (48, 40, 5, 3), 2, (3, 1), (1, 2), 1),
+    "2x2, stride 2, one image": ((1, 36, 10, 12), (64, 36, 2, 2), 2, 0, 1, 1),
+    "1x1, one image": ((1, 70, 13, 15), (35, 70, 1, 1), 1, 0, 1, 1),
+    "1x1, one image, stride 2, padded": ((1, 70, 13, 15), (35, 70, 1, 1), 2, 1, 1, 1),
     "1x1, stride 2": ((3, 70, 13, 15), (35, 70, 1, 1), 2, 0, 1, 1),
 }
 
@@ -42,13 +48,13 @@ def results(m, x, w, window, last=False, dtype=None):
     """The convolution and both gradients."""
     x, w = m.tensor(x, dtype=dtype), m.tensor(w, dtype=dtype)
     x = (x.contiguous(memory_format=m.channels_last) if last else x).requires_grad_()
-    w.requires_grad_()
+    w = (w.contiguous(memory_format=m.channels_last) if last == "both" else w).requires_grad_()
     y = m.nn.functional.conv2d(x, w, None, *window)
     g = np.random.default_rng(1).standard_normal(tuple(y.shape), np.float32)
     return [y, *m.autograd.grad(y, [x, w], m.tensor(g, dtype=dtype))]
 
 
-@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("last", [False, True, "both"])
 @pytest.mark.parametrize("case", SHAPES)
 def test_values(case, last):
     x, w, window = tensors(case)
@@ -57,14 +63,15 @@ def test_values(case, last):
         np.testing.assert_allclose(ours.detach().numpy(), exact, rtol=0, atol=3e-5 * exact.std())
 
 
+@pytest.mark.parametrize("last", [False, "both"])
 @pytest.mark.parametrize("case", SHAPES)
-def test_threads(case):
+def test_threads(case, last):
     x, w, window = tensors(case)
     before, made = lucid.get_num_threads(), []
     try:
         for n in (1, 2, 3):
             lucid.set_num_threads(n)
-            made.append([t.detach().numpy() for t in results(lucid, x, w, window)])
+            made.append([t.detach().numpy() for t in results(lucid, x, w, window, last)])
     finally:
         lucid.set_num_threads(before)
     for other in made[1:]:
@@ -72,10 +79,12 @@ def test_threads(case):
             np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("case", ["3x3", "5x5", "5x5, many images", "depthwise", "7x7, stride 2, even sizes"])
+@pytest.mark.parametrize(
+    "case", ["3x3", "5x5", "5x5, many images", "depthwise", "7x7, stride 2, even sizes", "3x3, one small image"]
+)
 def test_what_is_not_finite_stays_where_it_belongs(case):
     x, w, window = tensors(case)
-    x[0, 1, 5, 6], x[1, 2, 0, 0] = np.inf, np.nan
+    x[0, 1, 5, 6], x[-1, 2, 0, 0] = np.inf, np.nan
     made = []
     for m in (lucid, torch):
         image, weight = m.tensor(x).requires_grad_(), m.tensor(w).requires_grad_()
@@ -86,6 +95,33 @@ def test_what_is_not_finite_stays_where_it_belongs(case):
         made.append([t.detach().numpy() for t in (y, *m.autograd.grad(y, of, m.tensor(g)))])
     for ours, theirs in zip(*made):
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=2e-3)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("dims, last", [(1, False), (2, True), (3, False), (3, True)])
+def test_few_positions(dims, last, transposed, dtype):
+    """One product, in every number of dimensions: values, bias and all gradients."""
+    made = []
+    for m in (lucid, torch):
+        m.manual_seed(0)
+        image, kernel = (1, 40, *(4, 5, 3)[:dims]), (40, 36, *(2, 3, 1)[:dims])
+        if not transposed:
+            kernel = (36, 40, *kernel[2:])
+        x, w, b = m.randn(image), m.randn(kernel), m.randn(36)
+        kind = m.float64 if m is torch else getattr(m, dtype)
+        x, w, b = (t.to(getattr(m, dtype)).to(kind) for t in (x, w, b))
+        if last:
+            form = m.channels_last if dims == 2 else m.channels_last_3d
+            x, w = x.contiguous(memory_format=form), w.contiguous(memory_format=form)
+        of = [t.requires_grad_() for t in (x, w, b)]
+        f = getattr(m.nn.functional, f"conv{'_transpose' if transposed else ''}{dims}d")
+        y = f(*of, stride=(2, 1, 1)[:dims], padding=(1, 1, 0)[:dims])
+        made.append([t.detach().double().numpy() for t in (y, *m.autograd.grad((y * y).sum(), of))])
+    for ours, exact in zip(*made):
+        np.testing.assert_allclose(
+            ours, exact, rtol=0, atol={"float32": 1e-5, "float64": 1e-13, "bfloat16": 3e-2}[dtype] * abs(exact).max()
+        )
 
 
 @pytest.mark.parametrize("columns", [384, 385])

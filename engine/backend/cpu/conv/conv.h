@@ -149,6 +149,9 @@ int  conv_winograd(const conv_job *job, bool *again);
 int  conv_transpose_phases(const conv_job *like, const conv_window *window, const int64_t *kernel, bool *again); /* the same */
 void conv_prepare(conv_job *j); /* tiles and block sizes of a job whose axes, rows and channels are set */
 
+bool conv_suits_product(const conv_job *job);
+int  conv_product(conv_job *job);                                                                   /* -1: out of memory */
+int  conv_transpose_product(const conv_job *job, const conv_window *window, const int64_t *kernel); /* or LC_DECLINED */
 bool conv_suits_interleaved(const conv_job *job);
 int  conv_interleaved(const conv_job *job); /* -1: out of memory */
 
