@@ -77,6 +77,7 @@ CASES = {
     ),
     # reductions
     "sum of all": (lambda x: x.sum(), drawn(50000)),
+    "sum of many": (lambda x: (x.sum(), x.bfloat16().float().mean(), x.norm(1)), drawn(300000)),
     "sum of columns": (lambda x: x.sum(0), drawn(5000, 3)),
     "mean": (lambda x: x.mean(1), drawn(7, 13)),
     "var": (lambda x: x.var(0), drawn(70, 40)),
@@ -141,6 +142,23 @@ CASES = {
     "mm": (lambda a, b: a @ b, drawn(70, 33), drawn(33, 90)),
     "bmm": (lambda a, b: a @ b.transpose(1, 2), drawn(3, 70, 33), drawn(3, 90, 33)),
     "linear": (F.linear, drawn(70, 33), drawn(20, 33), drawn(20)),
+    "linear, layouts": (lambda x, w, v: (F.linear(x, w), x.t() @ v, v.t() @ x), drawn(64, 120), drawn(84, 120), drawn(64, 84)),
+    "fused_linear": (
+        lambda x, w, b, r: tuple(F.fused_linear(x, w, b, act, 0.5, r) for act in ("none", "relu", "gelu", "gelu_tanh", "silu")),
+        drawn(9, 33),
+        drawn(20, 33),
+        drawn(20),
+        drawn(9, 20),
+    ),
+    "lora_linear": (
+        lambda x, w, c, a, b: F.lora_linear(x, w, c, a, b, 0.5),
+        drawn(9, 64),
+        drawn(30, 64),
+        drawn(30),
+        drawn(64, 9),
+        drawn(9, 30),
+    ),
+    "addmm": (lambda c, a, b: lucid.addmm(c, a, b, beta=0.5, alpha=2), drawn(70, 90), drawn(70, 33), drawn(33, 90)),
     # moves
     "ramps": (lambda x: (lucid.arange(2, 30, 3, device=x.device), lucid.linspace(0, 1, 7, device=x.device)), drawn(1)),
     "triangles": (lambda x: x.tril(1) + x.triu(), drawn(2, 5, 6)),

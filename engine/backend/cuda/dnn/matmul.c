@@ -1,5 +1,6 @@
-/* Matrix products: cuBLAS where it takes the strides and types, else a kernel of our own. */
-#include "../driver.h"
+/* Matrix products: small ones by a kernel of our own, then cuBLAS where it takes the strides and types, else a kernel that takes
+ * all. products.h has the ways that know epilogues. */
+#include "products.h"
 
 typedef struct {
     void   *out, *a, *b;
@@ -102,10 +103,17 @@ int cuda_product(int device, lc_dtype acc, cuda_matrix out, cuda_matrix a, cuda_
 static int matmul(UNUSED lc_op_id op, lc_dtype dtype, const void *args)
 {
     const lc_matmul_args *a = args;
-    if (a->low || a->epilogue) return LC_NO_KERNEL;
+    if (a->batch * a->m * a->n == 0) return 0;
+    if (cuda_use(a->out->device.index) < 0) return -1;
+    int rc = cuda_small_product(a, dtype);
+    if (rc <= 0) return rc;
+    if (a->low) return LC_NO_KERNEL;
+    if (a->epilogue && (rc = cuda_lt_product(a, dtype)) <= 0) return rc;
     cuda_matrix out = { a->out->data, a->out_batch, a->out_row, a->out_col, (lc_dtype)a->out->dtype };
     cuda_matrix x = { a->a->data, a->a_batch, a->a_row, a->a_col, (lc_dtype)a->a->dtype };
     cuda_matrix y = { a->b->data, a->b_batch, a->b_row, a->b_col, (lc_dtype)a->b->dtype };
-    return cuda_product(a->out->device.index, dtype, out, x, y, a->batch, a->m, a->n, a->k, 1, a->accumulate);
+    rc = cuda_product(a->out->device.index, dtype, out, x, y, a->batch, a->m, a->n, a->k, a->epilogue ? a->epilogue->scale : 1,
+                      a->accumulate);
+    return rc == 0 && a->epilogue ? cuda_epilogue_steps(a, dtype) : rc;
 }
 CUDA_RUN(mm, matmul, CUDA_REAL | CUDA_HALVES | 1u << LC_c64 | 1u << LC_c128)

@@ -27,6 +27,9 @@ enum {
 #define IS(x)    (VARIANT == (x))
 #define LARGEST  (IS(AMAX) || IS(MAX_DIM) || IS(ARGMAX) || IS(NORM_MAX))
 #define SMALLEST (IS(AMIN) || IS(MIN_DIM) || IS(ARGMIN) || IS(NORM_MIN))
+/* Folds that only add: a state is one number. */
+#define IS_PLAIN                                                                                                               \
+    (IS(SUM) || IS(MEAN) || IS(NANSUM) || IS(NORM_ONE) || IS(NORM_TWO) || IS(COUNT_NONZERO) || IS(COUNT_NUMBERS))
 #define INDEXED  (IS(MAX_DIM) || IS(MIN_DIM) || IS(ARGMAX) || IS(ARGMIN))
 struct state {
     V   a, b;
@@ -171,13 +174,31 @@ __device__ inline state folded(const reduction &p, const char *in, i64 begin, i6
     if (p.reduced.ndim <= 1 && (p.reduced.ndim == 0 || p.reduced.in[0] == (i64)sizeof(T))) {
         const T *row = (const T *)in;
         i64      at = begin;
-        if ((u64)(row + begin) % 16 == 0) {
-            for (i64 i = begin / WIDE * WIDE == begin ? begin + thread * WIDE : end; i + WIDE <= end; i += step * WIDE) {
+        if ((u64)(row + begin) % 16 == 0 && begin % WIDE == 0) {
+            i64 i = begin + thread * WIDE, apart = (i64)step * WIDE;
+            if (IS_PLAIN) { /* several loads on their way at once, each into a state of its own */
+                enum { AT_ONCE = 4 };
+                state t[AT_ONCE];
+#pragma unroll
+                for (int u = 0; u < AT_ONCE; u++) t[u] = empty();
+                for (; i + (AT_ONCE - 1) * apart + WIDE <= end; i += AT_ONCE * apart) {
+                    sixteen<T> x[AT_ONCE];
+#pragma unroll
+                    for (int u = 0; u < AT_ONCE; u++) x[u] = *(const sixteen<T> *)(row + i + u * apart);
+#pragma unroll
+                    for (int u = 0; u < AT_ONCE; u++)
+#pragma unroll
+                        for (int j = 0; j < WIDE; j++) t[u] = with(t[u], x[u].v[j], i + u * apart + j);
+                }
+#pragma unroll
+                for (int u = 0; u < AT_ONCE; u++) s = merged(s, t[u]);
+            }
+            for (; i + WIDE <= end; i += apart) {
                 sixteen<T> x = *(const sixteen<T> *)(row + i);
 #pragma unroll
                 for (int j = 0; j < WIDE; j++) s = with(s, x.v[j], i + j);
             }
-            if (begin / WIDE * WIDE == begin) at = begin + (end - begin) / WIDE * WIDE;
+            at = begin + (end - begin) / WIDE * WIDE;
         }
         for (i64 i = at + thread; i < end; i += step) s = with(s, row[i], i);
         return s;
@@ -187,6 +208,10 @@ __device__ inline state folded(const reduction &p, const char *in, i64 begin, i6
 }
 __device__ inline state merged_block(state s)
 {
+    if (IS_PLAIN) {
+        s.a = block_fold(s.a, [](V a, V b) { return a + b; });
+        return s;
+    }
     __shared__ state all[THREADS];
     all[threadIdx.x] = s;
     for (int half = blockDim.x / 2; half; half /= 2) {

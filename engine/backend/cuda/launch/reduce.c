@@ -80,7 +80,7 @@ int cuda_reduce(lc_op_id op, lc_dtype compute, const lc_reduce_args *a)
     int64_t      beside = r.kept.ndim ? r.kept.in[r.kept.ndim - 1] : INT64_MAX, outputs = r.kept.n, n = r.reduced.n;
     bool         columns = r.kept.ndim && beside < near && r.kept.shape[r.kept.ndim - 1] > 8;
     if (n <= 8 || (n <= 64 && columns && outputs >= 1 << 15)) return p.kernel = "each", cuda_map(&p, outputs, &r);
-    int64_t blocks = columns ? (outputs + 31) / 32 : outputs, least = columns ? 64 : 4096, enough = 2 * 132;
+    int64_t blocks = columns ? (outputs + 31) / 32 : outputs, least = columns ? 64 : 4096, enough = 4 * 132;
     if (blocks < enough) {
         r.slices = (enough + blocks - 1) / blocks;
         if (r.slices > n / least) r.slices = n / least;
