@@ -32,7 +32,9 @@ static int cuda_run_op(lc_op_id op, lc_dtype compute, const void *args)
 static const lc_backend lc_cuda = {
     .name = "cuda",
     .can = { .values = true,
-             .fuses = LC_FUSES_EPILOGUE | LC_FUSES_ACCUMULATION | LC_FUSES_LOW_RANK, .half = LC_HALF_MATMUL | LC_HALF_ATTENTION, .image_format = LC_CONTIGUOUS_FORMAT },
+             .fuses = LC_FUSES_EPILOGUE | LC_FUSES_ACCUMULATION | LC_FUSES_LOW_RANK,
+             .half = LC_HALF_MATMUL | LC_HALF_ATTENTION,
+             .image_format = LC_CONTIGUOUS_FORMAT },
     .has = cuda_has,
     .elementwise = cuda_elementwise,
     .reduce = cuda_reduce,
