@@ -28,8 +28,7 @@ enum {
 #define LARGEST  (IS(AMAX) || IS(MAX_DIM) || IS(ARGMAX) || IS(NORM_MAX))
 #define SMALLEST (IS(AMIN) || IS(MIN_DIM) || IS(ARGMIN) || IS(NORM_MIN))
 /* Folds that only add: a state is one number. */
-#define IS_PLAIN                                                                                                               \
-    (IS(SUM) || IS(MEAN) || IS(NANSUM) || IS(NORM_ONE) || IS(NORM_TWO) || IS(COUNT_NONZERO) || IS(COUNT_NUMBERS))
+#define IS_PLAIN (IS(SUM) || IS(MEAN) || IS(NANSUM) || IS(NORM_ONE) || IS(NORM_TWO) || IS(COUNT_NONZERO) || IS(COUNT_NUMBERS))
 #define INDEXED  (IS(MAX_DIM) || IS(MIN_DIM) || IS(ARGMAX) || IS(ARGMIN))
 struct state {
     V   a, b;

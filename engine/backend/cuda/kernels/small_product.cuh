@@ -30,8 +30,7 @@ __device__ inline void put(const small_product &p, i64 batch, i64 i, i64 j, A v)
 {
     T *to = p.out + batch * p.out_at[0] + i * p.out_at[1] + j * p.out_at[2];
     if (p.scale != 1) v = (A)p.scale * v;
-    if (p.addend)
-        v += (A)p.addend_scale * (A)value(p.addend[batch * p.addend_at[0] + i * p.addend_at[1] + j * p.addend_at[2]]);
+    if (p.addend) v += (A)p.addend_scale * (A)value(p.addend[batch * p.addend_at[0] + i * p.addend_at[1] + j * p.addend_at[2]]);
     v = activated(v);
     if (p.residual) v += (A)value(p.residual[batch * p.residual_at[0] + i * p.residual_at[1] + j * p.residual_at[2]]);
     if (p.accumulate) v += (A)value(*to);
@@ -118,7 +117,8 @@ BLOCK_KERNEL(lanes, small_product, p)
         if (!there || i >= p.m || j >= p.n) continue;
 #if VARIANT >> 4 & 1
         A more = 0;
-        for (i64 r = 0; r < p.rank; r++) more += low[warp][(base + e) / EDGE][r] * (A)value(p.up[r * p.up_at[0] + j * p.up_at[1]]);
+        for (i64 r = 0; r < p.rank; r++)
+            more += low[warp][(base + e) / EDGE][r] * (A)value(p.up[r * p.up_at[0] + j * p.up_at[1]]);
         sum[e] += (A)p.low_scale * more;
 #endif
         put(p, batch, i, j, sum[e]);
