@@ -9,6 +9,7 @@ import argparse
 import json
 import time
 
+import nets
 import torch
 
 import lucid
@@ -81,9 +82,9 @@ def product(n, dtype):
     return make
 
 
-def attention(causal, backward):
+def attention(causal, backward, dtype="bfloat16"):
     def make(m):
-        q, k, v = (m.randn(8, 16, 1024, 64, device="cuda").to(m.bfloat16).requires_grad_(backward) for _ in range(3))
+        q, k, v = (m.randn(8, 16, 1024, 64, device="cuda").to(getattr(m, dtype)).requires_grad_(backward) for _ in range(3))
 
         def run():
             y = m.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
@@ -93,6 +94,62 @@ def attention(causal, backward):
         return run
 
     return make
+
+
+def gpt2(m):
+    """GPT-2 of 124M parameters (its output layer is not shared), 16 rows of 1024 tokens, bfloat16 by autocast."""
+    net = nets.networks(m).gpt(50257, 768, 12, 12, 1024).to("cuda")
+    tokens = m.randint(0, 50257, (16, 1025), device="cuda")
+    optimizer = m.optim.AdamW(net.parameters(), lr=1e-4)
+
+    def run():
+        optimizer.zero_grad()
+        with m.autocast("cuda", dtype=m.bfloat16):
+            scores = net(tokens[:, :-1])
+            loss = m.nn.functional.cross_entropy(scores.flatten(0, 1), tokens[:, 1:].flatten())
+        loss.backward()
+        optimizer.step()
+
+    return run
+
+
+def resnet50(m):
+    """ResNet-50, 64 images of 224 x 224, channels last, bfloat16 by autocast."""
+    net = nets.networks(m).resnet_50().to("cuda").to(memory_format=m.channels_last)
+    x = m.randn(64, 3, 224, 224, device="cuda").to(memory_format=m.channels_last)
+    y = m.randint(0, 1000, (64,), device="cuda")
+    optimizer = m.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+
+    def run():
+        optimizer.zero_grad()
+        with m.autocast("cuda", dtype=m.bfloat16):
+            loss = m.nn.functional.cross_entropy(net(x), y)
+        loss.backward()
+        optimizer.step()
+
+    return run
+
+
+def lora(rows, width, rank):
+    def make(m):
+        x, w, b = m.randn(rows, width, device="cuda"), m.randn(width, width, device="cuda"), m.randn(width, device="cuda")
+        down, up = m.randn(width, rank, device="cuda"), m.randn(rank, width, device="cuda")
+        F = m.nn.functional
+
+        def run():
+            with m.no_grad():
+                if hasattr(F, "lora_linear"):
+                    return F.lora_linear(x, w, b, down, up, 0.5)
+                return F.linear(x, w, b) + 0.5 * (x @ down @ up)
+
+        return run
+
+    return make
+
+
+def lstm(m):
+    net = nets.networks(m).lstm().to("cuda")
+    return step(m, net, (16, 32, 32))
 
 
 CASES = {
@@ -109,7 +166,14 @@ CASES = {
     "LeNet-5, 64 images: forward": (lambda m: forward(m, lenet(m), (64, 1, 28, 28)), 100),
     "LeNet-5, 64 images: Adam step": (lambda m: step(m, lenet(m), (64, 1, 28, 28)), 100),
     "attention 8x16x1024x64 bfloat16": (attention(False, False), 10),
+    "attention, causal": (attention(True, False), 10),
     "attention, causal, with backward": (attention(True, True), 10),
+    "attention 8x16x1024x64 float32": (attention(False, False, "float32"), 10),
+    "LoRA, 1 row, 512-8-512": (lora(1, 512, 8), 1000),
+    "LoRA, 32 rows, 1024-8-1024": (lora(32, 1024, 8), 500),
+    "LSTM 32-64, 16 x 32: Adam step": (lstm, 20),
+    "GPT-2 124M, 16 x 1024 bfloat16: AdamW step": (gpt2, 5),
+    "ResNet-50, 64 images bfloat16: SGD step": (resnet50, 5),
 }
 
 

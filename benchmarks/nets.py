@@ -79,7 +79,30 @@ def networks(lib):
         stem = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)]
         return nn.Sequential(*stem, *layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, classes))
 
-    return SimpleNamespace(tiny=tiny, mlp=mlp, lenet=LeNet, gpt=GPT, lstm=LSTM, resnet_18=resnet_18)
+    class Bottleneck(nn.Module):
+        def __init__(self, before, channels, stride):
+            super().__init__()
+            self.conv1, self.bn1 = nn.Conv2d(before, channels, 1, bias=False), nn.BatchNorm2d(channels)
+            self.conv2, self.bn2 = nn.Conv2d(channels, channels, 3, stride, 1, bias=False), nn.BatchNorm2d(channels)
+            self.conv3, self.bn3 = nn.Conv2d(channels, 4 * channels, 1, bias=False), nn.BatchNorm2d(4 * channels)
+            self.down = None
+            if stride != 1 or before != 4 * channels:
+                self.down = nn.Sequential(nn.Conv2d(before, 4 * channels, 1, stride, bias=False), nn.BatchNorm2d(4 * channels))
+
+        def forward(self, x):
+            y = F.relu(self.bn1(self.conv1(x)), inplace=True)
+            y = F.relu(self.bn2(self.conv2(y)), inplace=True)
+            return F.relu(self.bn3(self.conv3(y)) + (x if self.down is None else self.down(x)), inplace=True)
+
+    def resnet_50(classes=1000):
+        layers, before = [], 64
+        for channels, stride, n in ((64, 1, 3), (128, 2, 4), (256, 2, 6), (512, 2, 3)):
+            layers += [Bottleneck(before if i == 0 else 4 * channels, channels, stride if i == 0 else 1) for i in range(n)]
+            before = 4 * channels
+        stem = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)]
+        return nn.Sequential(*stem, *layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2048, classes))
+
+    return SimpleNamespace(tiny=tiny, mlp=mlp, lenet=LeNet, gpt=GPT, lstm=LSTM, resnet_18=resnet_18, resnet_50=resnet_50)
 
 
 def training_step(lib, model, optimizer, x, y):

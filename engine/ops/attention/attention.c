@@ -121,14 +121,18 @@ LC_OP(_attention,
 static int backward_shape(const lc_record *call, lc_spec *out)
 {
     const lc_tensor *q = call->in[1], *k = call->in[2], *v = call->in[3];
-    bool turned_back = call->args[9].b && like_query(q, k, v); /* PyTorch's layout: (batch, length, heads, width) in memory */
+    bool             laid_out = call->args[9].b && like_query(q, k, v);
+    bool             turned_back = laid_out && !(call->backend->can.half & LC_HALF_ATTENTION);
     for (int i = 0; i < 3; i++) {
         const lc_tensor *t = call->in[1 + i];
         const int64_t   *n = t->shape;
         spec_like(call, &out[i], t, (lc_dtype)t->dtype);
-        if (!turned_back) continue;
+        if (!laid_out) continue;
         out[i].order = LC_ORDER_STRIDES;
-        out[i].stride[0] = n[1] * n[2] * n[3], out[i].stride[1] = n[3], out[i].stride[2] = n[1] * n[3], out[i].stride[3] = 1;
+        if (turned_back) { /* PyTorch's layout on the CPU: (batch, length, heads, width) in memory; elsewhere the operand's */
+            out[i].stride[0] = n[1] * n[2] * n[3], out[i].stride[1] = n[3], out[i].stride[2] = n[1] * n[3],
+            out[i].stride[3] = 1;
+        } else lc_strides_like(t, out[i].stride);
     }
     return 0;
 }

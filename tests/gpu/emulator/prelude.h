@@ -89,8 +89,14 @@ static inline unsigned short float_to_half(float f)
     std::memcpy(&h, &x, 2);
     return h;
 }
-static inline double sinpi(double x) { return std::sin(3.14159265358979323846 * std::fmod(x, 2)); }
-static inline double cospi(double x) { return std::cos(3.14159265358979323846 * std::fmod(x, 2)); }
+static inline double         sinpi(double x) { return std::sin(3.14159265358979323846 * std::fmod(x, 2)); }
+static inline double         cospi(double x) { return std::cos(3.14159265358979323846 * std::fmod(x, 2)); }
+static inline unsigned short float_to_brain(float f)
+{
+    unsigned u = __float_as_uint(f);
+    return f != f ? (unsigned short)0x7fff : (unsigned short)((u + 0x7fff + (u >> 16 & 1)) >> 16);
+}
+static inline float  __expf(float x) { return std::exp(x); }
 static inline double erfinv(double x)
 {
     if (!(x > -1 && x < 1)) return x == 1 ? HUGE_VAL : x == -1 ? -HUGE_VAL : NAN;

@@ -20,44 +20,37 @@ __device__ inline void set(U *p, i64 i, A v)
 /* ---- rows in registers, read once (rows.c: hold_row) ---- */
 enum { WARP = (VARIANT >> 1 & 1) != 0, WIDE = VARIANT >> 2 & 1 ? 16 / (int)sizeof(T) : 1, CHUNKS = 1 << (VARIANT >> 3 & 3) };
 struct place {
-    int lane, threads;
-    i64 row, length, first; /* first: parameter of the row's first channel */
+    int lane, threads, length;
+    i64 row, first; /* first: parameter of the row's first channel */
 };
 __device__ inline place place_of(const norm_args &p)
 {
     place at;
     at.lane = WARP ? threadIdx.x % 32 : threadIdx.x, at.threads = WARP ? 32 : blockDim.x;
     at.row = WARP ? blockIdx.x * 4 + threadIdx.x / 32 : blockIdx.x;
-    at.length = p.channels * p.inner;
+    at.length = (int)(p.channels * p.inner);
     if (at.row >= p.rows) at.row = 0, at.length = 0; /* a warp without a row: it folds nothing */
     at.first = p.groups == 1 ? 0 : at.row % p.groups * p.channels;
     return at;
 }
-/* f(element, weight, bias) for all elements that this thread holds */
-template <class F> __device__ void with_parameters(const norm_args &p, const place &at, const U *weight, const U *bias, F f)
+/* The parameters of the elements that this thread holds. */
+__device__ inline void parameters(A (&to)[CHUNKS * WIDE], const norm_args &p, const place &at, const U *of, A otherwise)
 {
+    if (!of)
 #pragma unroll
-    for (int c = 0; c < CHUNKS; c++) {
-        i64              i = held_at<WIDE>(c, at.lane, at.threads);
-        several<U, WIDE> w, b;
-        if (i < at.length && p.inner == 1) {
-            if (weight) w = *(const several<U, WIDE> *)(weight + at.first + i);
-            if (bias) b = *(const several<U, WIDE> *)(bias + at.first + i);
-        }
+        for (int i = 0; i < CHUNKS * WIDE; i++) to[i] = otherwise;
+    else if (p.inner == 1) hold<WIDE, CHUNKS>(to, of + at.first, at.length, at.lane, at.threads, otherwise);
+    else
 #pragma unroll
-        for (int j = 0; j < WIDE; j++) {
-            if (i >= at.length) continue;
-            i64 channel = p.inner == 1 ? 0 : at.first + (i + j) / p.inner;
-            A   by = !weight ? (A)1 : p.inner == 1 ? (A)value(w.v[j]) : (A)value(weight[channel]);
-            A   plus = !bias ? (A)0 : p.inner == 1 ? (A)value(b.v[j]) : (A)value(bias[channel]);
-            f(c * WIDE + j, by, plus);
+        for (int i = 0; i < CHUNKS * WIDE; i++) {
+            int element = held_at<WIDE>(i / WIDE, at.lane, at.threads) + i % WIDE;
+            to[i] = element < at.length ? (A)value(of[at.first + element / (int)p.inner]) : otherwise;
         }
-    }
 }
 BLOCK_KERNEL(held, norm_args, p)
 {
     place at = place_of(p);
-    A     x[CHUNKS * WIDE], mean = 0, square = 0;
+    A     x[CHUNKS * WIDE], w[CHUNKS * WIDE], mean = 0, square = 0;
     hold<WIDE, CHUNKS>(x, p.in + at.row * at.length, at.length, at.lane, at.threads, (A)0);
     if (p.centred) {
 #pragma unroll
@@ -65,29 +58,47 @@ BLOCK_KERNEL(held, norm_args, p)
         mean = shared_sum<WARP>(mean) / (A)at.length;
     }
 #pragma unroll
-    for (int i = 0; i < CHUNKS * WIDE; i++) {
-        A d = x[i] - mean;
-        square += held_at<WIDE>(i / WIDE, at.lane, at.threads) + i % WIDE < at.length ? d * d : (A)0;
+    for (int c = 0; c < CHUNKS; c++)
+        if (held_at<WIDE>(c, at.lane, at.threads) < at.length)
+#pragma unroll
+            for (int j = 0; j < WIDE; j++) {
+                A d = x[c * WIDE + j] - mean;
+                square += d * d;
+            }
+    A rstd = (A)1 / sqrt(shared_sum<WARP, 1>(square) / (A)at.length + (A)p.eps);
+#pragma unroll
+    for (int i = 0; i < CHUNKS * WIDE; i++) x[i] = (x[i] - mean) * rstd;
+    if (p.weight) {
+        parameters(w, p, at, p.weight, (A)1);
+#pragma unroll
+        for (int i = 0; i < CHUNKS * WIDE; i++) x[i] *= w[i];
     }
-    A rstd = (A)1 / sqrt(shared_sum<WARP>(square) / (A)at.length + (A)p.eps);
-    with_parameters(p, at, p.weight, p.bias, [&](int i, A by, A plus) { x[i] = (x[i] - mean) * rstd * by + plus; });
+    if (p.bias) {
+        parameters(w, p, at, p.bias, (A)0);
+#pragma unroll
+        for (int i = 0; i < CHUNKS * WIDE; i++) x[i] += w[i];
+    }
     release<WIDE, CHUNKS>(x, p.out + at.row * at.length, at.length, at.lane, at.threads);
     if (at.lane == 0 && at.length) set(p.mean, at.row, mean), set(p.rstd, at.row, rstd);
 }
 BLOCK_KERNEL(held_slope, norm_args, p) /* the gradient of the input */
 {
     place at = place_of(p);
-    A     x[CHUNKS * WIDE], g[CHUNKS * WIDE], sum = 0, dot = 0;
+    A     x[CHUNKS * WIDE], g[CHUNKS * WIDE], w[CHUNKS * WIDE], sum = 0, dot = 0;
     hold<WIDE, CHUNKS>(x, p.in + at.row * at.length, at.length, at.lane, at.threads, (A)0);
     hold<WIDE, CHUNKS>(g, p.grad + at.row * at.length, at.length, at.lane, at.threads, (A)0);
     A mean = at_or(p.mean, at.row, 0), rstd = at_or(p.rstd, at.row, 0);
-    with_parameters(p, at, p.weight, (const U *)0, [&](int i, A by, A) { g[i] *= by; });
+    if (p.weight) {
+        parameters(w, p, at, p.weight, (A)1);
 #pragma unroll
-    for (int i = 0; i < CHUNKS * WIDE; i++) sum += g[i], dot += g[i] * (x[i] - mean);
+        for (int i = 0; i < CHUNKS * WIDE; i++) g[i] *= w[i];
+    }
+#pragma unroll
+    for (int i = 0; i < CHUNKS * WIDE; i++) x[i] -= mean, sum += g[i], dot += g[i] * x[i];
     sum = p.centred ? shared_sum<WARP>(sum) / (A)at.length : (A)0;
-    dot = shared_sum<WARP>(dot) / (A)at.length * rstd * rstd;
+    dot = shared_sum<WARP, 1>(dot) / (A)at.length * rstd * rstd;
 #pragma unroll
-    for (int i = 0; i < CHUNKS * WIDE; i++) x[i] = (g[i] - dot * (x[i] - mean) - sum) * rstd;
+    for (int i = 0; i < CHUNKS * WIDE; i++) x[i] = (g[i] - dot * x[i] - sum) * rstd;
     release<WIDE, CHUNKS>(x, p.out + at.row * at.length, at.length, at.lane, at.threads);
 }
 #else

@@ -26,7 +26,8 @@ __device__ inline line line_at(const lines_args &p, i64 left)
     }
     return line{ (T *)p.out + at[0], (const U *)p.in + at[1], (const V *)p.y + at[2] };
 }
-__device__ inline float  power(float x) { return expf(x); }
+/* Halves need no more than the hardware's own exponential. */
+__device__ inline float  power(float x) { return sizeof(T) == 2 && sizeof(U) == 2 ? __expf(x) : expf(x); }
 __device__ inline double power(double x) { return exp(x); }
 __device__ inline A      written(A x, A y, A most, A sum)
 {

@@ -39,6 +39,12 @@ __device__ inline u16 float_to_half(float f)
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(f));
     return h;
 }
+__device__ inline u16 float_to_brain(float f)
+{
+    u16 h;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(f));
+    return h;
+}
 #endif
 /* Every index below n, spread over all threads of the launch. */
 #define EACH(i, n) for (i64 i = blockIdx.x * (i64)blockDim.x + threadIdx.x; i < (n); i += gridDim.x * (i64)blockDim.x)
@@ -58,12 +64,7 @@ template <> struct made<f16> {
     template <class V> __device__ static f16 of(V v) { return f16{ float_to_half((float)v) }; }
 };
 template <> struct made<bf16> {
-    template <class V> __device__ static bf16 of(V v)
-    {
-        float    f = (float)v;
-        unsigned u = __float_as_uint(f);
-        return bf16{ f != f ? (unsigned short)0x7fc0 : (unsigned short)((u + 0x7fff + (u >> 16 & 1)) >> 16) };
-    }
+    template <class V> __device__ static bf16 of(V v) { return bf16{ float_to_brain((float)v) }; }
 };
 
 /* A scalar passed with the call: as a double and as an integer. */
@@ -127,14 +128,14 @@ template <class S, int N> struct alignas(sizeof(S) * N < 16 ? sizeof(S) * N : 16
 };
 /* A row in registers: `threads` share it, each has CHUNKS pieces of WIDE neighbours. What lies beyond the row is `otherwise`.
  * n is a multiple of WIDE. */
-template <int WIDE> __device__ i64 held_at(int chunk, int lane, int threads) { return ((i64)chunk * threads + lane) * WIDE; }
+template <int WIDE> __device__ int held_at(int chunk, int lane, int threads) { return (chunk * threads + lane) * WIDE; }
 template <int WIDE, int CHUNKS, class S, class V>
-__device__ void hold(V (&to)[CHUNKS * WIDE], const S *row, i64 n, int lane, int threads, V otherwise)
+__device__ void hold(V (&to)[CHUNKS * WIDE], const S *row, int n, int lane, int threads, V otherwise)
 {
     several<S, WIDE> x[CHUNKS];
 #pragma unroll
     for (int c = 0; c < CHUNKS; c++) {
-        i64 at = held_at<WIDE>(c, lane, threads);
+        int at = held_at<WIDE>(c, lane, threads);
         if (at < n) x[c] = *(const several<S, WIDE> *)(row + at);
     }
 #pragma unroll
@@ -143,11 +144,11 @@ __device__ void hold(V (&to)[CHUNKS * WIDE], const S *row, i64 n, int lane, int 
         for (int j = 0; j < WIDE; j++) to[c * WIDE + j] = held_at<WIDE>(c, lane, threads) < n ? (V)value(x[c].v[j]) : otherwise;
 }
 template <int WIDE, int CHUNKS, class S, class V>
-__device__ void release(const V (&from)[CHUNKS * WIDE], S *row, i64 n, int lane, int threads)
+__device__ void release(const V (&from)[CHUNKS * WIDE], S *row, int n, int lane, int threads)
 {
 #pragma unroll
     for (int c = 0; c < CHUNKS; c++) {
-        i64              at = held_at<WIDE>(c, lane, threads);
+        int              at = held_at<WIDE>(c, lane, threads);
         several<S, WIDE> x;
 #pragma unroll
         for (int j = 0; j < WIDE; j++) x.v[j] = made<S>::of(from[c * WIDE + j]);
@@ -192,11 +193,17 @@ template <class S, class F> __device__ void map_row(S *to, const S *row, i64 n, 
 /* The threads that share a row: a warp of a block of four, or the block. */
 template <bool WARP, class V, class F> __device__ V shared_fold(V v, F f)
 {
-    if (!WARP) return block_fold(v, f);
     for (int d = 16; d; d /= 2) v = f(v, __shfl_xor_sync(0xffffffffu, v, d));
+    if (WARP) return v;
+    __shared__ V part[32];
+    if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = v;
+    __syncthreads();
+    v = part[0]; /* every thread folds what the warps have: no second exchange */
+    for (int w = 1; w < blockDim.x / 32; w++) v = f(v, part[w]);
     return v;
 }
-template <bool WARP, class V> __device__ V shared_sum(V v)
+/* ROUND: sums that follow each other need numbers of their own, since nothing waits between them. */
+template <bool WARP, int ROUND = 0, class V> __device__ V shared_sum(V v)
 {
     return shared_fold<WARP>(v, [](V a, V b) { return a + b; });
 }
