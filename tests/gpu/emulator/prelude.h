@@ -96,7 +96,7 @@ static inline unsigned short float_to_brain(float f)
     unsigned u = __float_as_uint(f);
     return f != f ? (unsigned short)0x7fff : (unsigned short)((u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
-static inline float  __expf(float x) { return std::exp(x); }
+#define __expf std::exp
 static inline double erfinv(double x)
 {
     if (!(x > -1 && x < 1)) return x == 1 ? HUGE_VAL : x == -1 ? -HUGE_VAL : NAN;
