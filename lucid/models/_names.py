@@ -65,6 +65,10 @@ NAMES = {
         densenet_121_cls densenet_161 densenet_161_cls densenet_169 densenet_169_cls densenet_201 densenet_201_cls
         densenet_264 densenet_264_cls
     """,
+    "vision.classification.dinov2": """
+        Dinov2Config Dinov2ForImageClassification Dinov2Model dinov2_base dinov2_base_cls dinov2_giant dinov2_giant_cls
+        dinov2_large dinov2_large_cls dinov2_small dinov2_small_cls
+    """,
     "vision.classification.efficientnet": """
         EfficientNet EfficientNetConfig EfficientNetForImageClassification efficientnet_b0 efficientnet_b0_cls
         efficientnet_b1 efficientnet_b1_cls efficientnet_b2 efficientnet_b2_cls efficientnet_b3 efficientnet_b3_cls
@@ -121,5 +125,31 @@ NAMES = {
         deit_small_distilled_16_cls deit_tiny_16 deit_tiny_16_cls deit_tiny_distilled_16 deit_tiny_distilled_16_cls vit_b_16
         vit_b_32 vit_base_16 vit_base_16_cls vit_base_32 vit_base_32_cls vit_h_14 vit_huge_14 vit_huge_14_cls vit_l_16
         vit_l_32 vit_large_16 vit_large_16_cls vit_large_32 vit_large_32_cls
+    """,
+    "vision.generative.autoencoder": """
+        AutoencoderKL AutoencoderKLConfig VAEConfig VAEForImageGeneration VAEModel VAEOutput autoencoder_kl vae vae_gen
+    """,
+    "vision.generative.ddpm": """
+        DDPMConfig DDPMForImageGeneration DDPMModel DDPMUNet DiffusionModelOutput NCSNConfig NCSNForImageGeneration
+        NCSNModel ddpm_cifar ddpm_cifar_gen ddpm_imagenet64 ddpm_imagenet64_gen ddpm_lsun ddpm_lsun_gen ncsn_celeba
+        ncsn_celeba_gen ncsn_cifar ncsn_cifar_gen
+    """,
+    "vision.generative.schedulers": """
+        DDIMScheduler DDPMScheduler DiffusionScheduler SchedulerOutput
+    """,
+    "vision.segmentation.base": """
+        SemanticSegmentationOutput
+    """,
+    "vision.segmentation.fcn": """
+        FCNConfig FCNForSemanticSegmentation deeplab_v3_mobilenet_v3_large deeplab_v3_resnet101 deeplab_v3_resnet50
+        deeplabv3_mobilenet_v3_large deeplabv3_resnet101 deeplabv3_resnet50 fcn_resnet101 fcn_resnet50
+    """,
+    "vision.segmentation.segformer": """
+        SegformerConfig SegformerForSemanticSegmentation segformer_b0 segformer_b1 segformer_b2 segformer_b3 segformer_b4
+        segformer_b5
+    """,
+    "vision.segmentation.unet": """
+        AttentionUNetConfig AttentionUNetForSemanticSegmentation UNetConfig UNetForSemanticSegmentation attention_unet
+        res_unet_2d res_unet_3d unet unet_3d
     """,
 }

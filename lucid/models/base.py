@@ -29,6 +29,7 @@ class ModelConfig:
 
     model_type = None  # class attributes, not fields: without annotations
     aliases = {}  # the Hub's name of a field: ours
+    also = {}  # further names that are understood, and never written: ours
     only = {}  # fields of the Hub that are understood at one value alone
 
     def to_dict(self):
@@ -49,7 +50,7 @@ class ModelConfig:
             elif name in cls.only:
                 if value not in (cls.only[name], None):
                     raise ValueError(f"{cls.__name__}: {name}={value!r} is not implemented, only {cls.only[name]!r}")
-            elif (own := cls.aliases.get(name, name)) in known:
+            elif (own := cls.aliases.get(name) or cls.also.get(name, name)) in known:
                 if own == name or own not in values:
                     chosen[own] = tuple(value) if isinstance(value, list) else value
             elif strict:
@@ -69,12 +70,18 @@ class ModelConfig:
     def to_hub(self):
         """The fields by the names that transformers gives them."""
         names = {own: hub for hub, own in self.aliases.items()}
-        return {names.get(name, name): value for name, value in self.to_dict().items() if value is not None}
+        values = {names.get(name, name): value for name, value in self.to_dict().items() if value is not None}
+        if "num_labels" in {f.name for f in dataclasses.fields(self)}:  # transformers counts names
+            labels = {str(i): f"LABEL_{i}" for i in range(values.pop("num_labels"))}
+            values.update(id2label=labels, label2id={name: int(i) for i, name in labels.items()})
+        return values
 
     def replace(self, **changes):
         """The same config with some fields changed; names of the Hub are understood too."""
         if changes:
-            return type(self).from_dict({**self.to_dict(), **{self.aliases.get(n, n): v for n, v in changes.items()}})
+            return type(self).from_dict(
+                {**self.to_dict(), **{self.aliases.get(n) or self.also.get(n, n): v for n, v in changes.items()}}
+            )
         return self
 
     def save(self, path):

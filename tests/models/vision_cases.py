@@ -21,6 +21,11 @@ WHISPER = dict(
     **dict(encoder_attention_heads=4, decoder_attention_heads=4, decoder_ffn_dim=24, max_source_positions=10),
     **dict(max_target_positions=12, pad_token_id=1, bos_token_id=1, eos_token_id=1, decoder_start_token_id=2),
 )
+SEGFORMER = dict(
+    **dict(hidden_sizes=(8, 16, 24, 32), depths=(1, 2, 1, 1), num_attention_heads=(1, 2, 3, 4), decoder_hidden_size=8),
+    **dict(drop_path_rate=0.0, classifier_dropout_prob=0.0),
+)
+DINO = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, image_size=28)
 # name: factory, fields, shape of the images or inputs by name
 CASES = {
     "resnet": ("resnet_18_cls", S, (2, 3, 64, 64)),
@@ -56,6 +61,22 @@ CASES = {
         dict(S, embed_dim=16, depths=(2, 2), num_heads=(2, 4), window_size=4, stochastic_depth_prob=0.0),
         (2, 3, 52, 64),
     ),
+    "fcn": ("fcn_resnet50", dict(S, backbone_layers=(1, 1, 1, 1), aux_loss=True), (2, 3, 64, 64)),
+    "deeplab": ("deeplab_v3_resnet50", dict(S, backbone_layers=(1, 1, 1, 1)), (2, 3, 64, 64)),
+    "deeplab mobile": ("deeplab_v3_mobilenet_v3_large", dict(S, aux_loss=True), (2, 3, 64, 64)),
+    "segformer": ("segformer_b0", dict(SEGFORMER, num_labels=3), (2, 3, 64, 64)),
+    "dinov2": ("dinov2_small", DINO, (2, 3, 28, 42)),
+    "dinov2 gated": ("dinov2_small_cls", dict(DINO, use_swiglu_ffn=True, num_labels=3), (2, 3, 28, 28)),
+    "ddpm": (
+        "ddpm_cifar",
+        dict(sample_size=16, base_channels=8, channel_mult=(1, 2, 2), attention_resolutions=(8,), resnet_groups=4),
+        {"sample": (2, 3, 16, 16), "timestep": ("ids", 1000, 2)},
+    ),
+    "autoencoder": (
+        "autoencoder_kl",
+        dict(block_out_channels=(8, 16), layers_per_block=1, norm_num_groups=4),
+        {"sample": (2, 3, 16, 16)},
+    ),
     "roberta": ("roberta_base_mlm", dict(TINY, hidden_dropout=0.0, attention_dropout=0.0), IDS),
     "roberta classifier": ("roberta_base_cls", dict(TINY, hidden_dropout=0.0, attention_dropout=0.0), IDS),
     "distilbert": (
@@ -82,7 +103,10 @@ def numbers(m, key, count):
 
 
 def fill(m, model):
-    """Give every tensor of a model its values."""
+    """Give every tensor of a model its values; nothing is dropped."""
+    for module in model.modules():
+        if "Dropout" in type(module).__name__:
+            module.p = 0.0
     with m.no_grad():
         for key, tensor in model.state_dict().items():
             if not tensor.is_floating_point():

@@ -12,12 +12,16 @@ import sys
 import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import diffusers as D  # noqa: E402
 import transformers as T  # noqa: E402
 import vision_cases as cases  # noqa: E402
 from zoos import timm, tv  # noqa: E402
 
 N = dict(num_classes=7)
 TINY = dict(cases.TINY, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+THREE = {0: "a", 1: "b", 2: "c"}
+DDPM = dict(norm_eps=1e-6, flip_sin_to_cos=False, freq_shift=1, downsample_padding=0)  # as the published files have it
+AUTOENCODER = dict(down_block_types=("DownEncoderBlock2D",) * 2, up_block_types=("UpDecoderBlock2D",) * 2)
 NO_DROP = dict(N, dropout=0.0)
 THEIRS = {
     "resnet": lambda: tv.resnet18(**N),
@@ -45,6 +49,22 @@ THEIRS = {
     "convnext": lambda: tv.ConvNeXt([tv.convnext.CNBlockConfig(*s) for s in ((8, 16, 1), (16, 24, 2), (24, None, 1))], **N),
     "vit": lambda: tv.VisionTransformer(32, 16, 2, 2, 24, 96, **N),
     "swin": lambda: tv.SwinTransformer([4, 4], 16, [2, 2], [2, 4], [4, 4], stochastic_depth_prob=0.0, **N),
+    "fcn": lambda: tv.segmentation.fcn._fcn_resnet(_dilated(), 7, True),
+    "deeplab": lambda: tv.segmentation.deeplabv3._deeplabv3_resnet(_dilated(), 7, False),
+    "deeplab mobile": lambda: tv.segmentation.deeplabv3_mobilenet_v3_large(weights_backbone=None, aux_loss=True, **N),
+    "segformer": lambda: T.SegformerForSemanticSegmentation(T.SegformerConfig(**cases.SEGFORMER, id2label=THREE)),
+    "dinov2": lambda: T.Dinov2Model(T.Dinov2Config(**cases.DINO)),
+    "dinov2 gated": lambda: T.Dinov2ForImageClassification(T.Dinov2Config(**cases.DINO, use_swiglu_ffn=True, id2label=THREE)),
+    "ddpm": lambda: D.UNet2DModel(
+        sample_size=16,
+        block_out_channels=(8, 16, 16),
+        down_block_types=("DownBlock2D", "AttnDownBlock2D", "DownBlock2D"),
+        up_block_types=("UpBlock2D", "AttnUpBlock2D", "UpBlock2D"),
+        attention_head_dim=None,
+        norm_num_groups=4,
+        **DDPM,
+    ),
+    "autoencoder": lambda: D.AutoencoderKL(**AUTOENCODER, block_out_channels=(8, 16), layers_per_block=1, norm_num_groups=4),
     "roberta": lambda: T.RobertaForMaskedLM(T.RobertaConfig(type_vocab_size=1, layer_norm_eps=1e-5, **TINY)),
     "roberta classifier": lambda: T.RobertaForSequenceClassification(
         T.RobertaConfig(type_vocab_size=1, layer_norm_eps=1e-5, **TINY)
@@ -70,6 +90,10 @@ THEIRS = {
 }
 
 
+def _dilated():
+    return tv.ResNet(tv.resnet.Bottleneck, [1, 1, 1, 1], replace_stride_with_dilation=[False, True, True])
+
+
 def _narrow(model, *places):
     """The fully connected layers with 16 in place of 4096."""
     first = model.classifier[places[0]].in_features
@@ -90,6 +114,15 @@ def _deit(name):
     return timm.create_model(name, img_size=32, embed_dim=24, depth=2, num_heads=2, **N)
 
 
+CIFAR = dict(
+    **dict(sample_size=32, block_out_channels=(128, 256, 256, 256), attention_head_dim=None),
+    down_block_types=("DownBlock2D", "AttnDownBlock2D", "DownBlock2D", "DownBlock2D"),
+    up_block_types=("UpBlock2D", "UpBlock2D", "AttnUpBlock2D", "UpBlock2D"),
+)
+STABLE = dict(
+    **dict(block_out_channels=(128, 256, 512, 512), layers_per_block=2),
+    **dict(down_block_types=("DownEncoderBlock2D",) * 4, up_block_types=("UpDecoderBlock2D",) * 4),
+)
 ROBERTA = T.RobertaConfig(vocab_size=50265, max_position_embeddings=514, type_vocab_size=1, layer_norm_eps=1e-5)
 # our factory at its full size: theirs
 FULL = {
@@ -113,6 +146,13 @@ FULL = {
     "cspresnet_50_cls": (timm, "cspresnet50"),
     "mobilenet_v1_cls": (timm, "mobilenetv1_100"),
     **{f"mobilenet_v4_conv_{s}_cls": (timm, f"mobilenetv4_conv_{s}") for s in ("small", "medium", "large")},
+    **{f"fcn_resnet{d}": (tv.segmentation, f"fcn_resnet{d}") for d in (50, 101)},
+    **{f"deeplab_v3_resnet{d}": (tv.segmentation, f"deeplabv3_resnet{d}") for d in (50, 101)},
+    "deeplab_v3_mobilenet_v3_large": (tv.segmentation, "deeplabv3_mobilenet_v3_large"),
+    "segformer_b0": (T, lambda: T.SegformerForSemanticSegmentation(T.SegformerConfig(id2label=dict.fromkeys(range(150), "x")))),
+    "dinov2_base": (T, lambda: T.Dinov2Model(T.Dinov2Config(image_size=518))),
+    "ddpm_cifar": (T, lambda: D.UNet2DModel(**CIFAR)),
+    "autoencoder_kl": (T, lambda: D.AutoencoderKL(**STABLE)),
     "roberta_base_mlm": (T, lambda: T.RobertaForMaskedLM(ROBERTA)),
     "distilbert_base_mlm": (T, lambda: T.DistilBertForMaskedLM(T.DistilBertConfig())),
     "roformer_mlm": (T, lambda: T.RoFormerForMaskedLM(T.RoFormerConfig())),
@@ -132,7 +172,10 @@ def full(zoo, name):
             return name()
         if zoo is timm:
             return timm.create_model(name)
-        return getattr(zoo, name)(**({"init_weights": False} if name in ("googlenet", "inception_v3") else {}))
+        options = {"init_weights": False} if name in ("googlenet", "inception_v3") else {}
+        if zoo is tv.segmentation:
+            options = {"weights_backbone": None}
+        return getattr(zoo, name)(**options)
 
 
 def outputs_of(name):

@@ -1,7 +1,5 @@
 """Blocks that several families of image networks share."""
 
-import math
-
 from ... import _C, nn
 from ...nn import functional as F
 
@@ -223,18 +221,3 @@ def drop_rates(last, depths):
     count = sum(depths)
     rates = iter([last * i / max(count - 1, 1) for i in range(count)])
     return [[next(rates) for _ in range(depth)] for depth in depths]
-
-
-def positions_for(table, side, new_side, extra=0, mode="bicubic"):
-    """A table of positions (1, extra + side * side, width) for images of another size, by interpolation.
-
-    >>> from lucid.models.vision.blocks import positions_for
-    >>> tuple(positions_for(lucid.zeros(1, 5, 8), 2, 4, extra=1).shape)
-    (1, 17, 8)
-    """
-    if math.prod((side, side)) + extra != table.shape[1]:
-        raise ValueError(f"the table has {table.shape[1]} positions, not {side} * {side} + {extra}")
-    first, rest = table[:, :extra], table[:, extra:]
-    rest = rest.reshape(1, side, side, -1).permute(0, 3, 1, 2)
-    rest = F.interpolate(rest, (new_side, new_side), mode=mode, align_corners=True if mode == "bicubic" else None)
-    return _C.cat([first, rest.permute(0, 2, 3, 1).flatten(1, 2)], 1)

@@ -142,7 +142,7 @@ class _V3Block(nn.Module):
         if squeezes:
             layers.append(SqueezeExcite(inner, divisible(inner // 4), gate=F.hardsigmoid))
         self.block = nn.Sequential(*layers, ConvNormAct(inner, outputs, 1, norm=_norm, act=None))
-        self.adds, self.strides = stride == 1 and inputs == outputs, stride > 1
+        self.adds, self.strides, self.out_channels = stride == 1 and inputs == outputs, stride > 1, outputs
 
     def forward(self, x):
         return x + self.block(x) if self.adds else self.block(x)
