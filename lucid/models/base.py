@@ -79,9 +79,8 @@ class ModelConfig:
     def replace(self, **changes):
         """The same config with some fields changed; names of the Hub are understood too."""
         if changes:
-            return type(self).from_dict(
-                {**self.to_dict(), **{self.aliases.get(n) or self.also.get(n, n): v for n, v in changes.items()}}
-            )
+            known = {**self.also, **self.aliases}
+            return type(self).from_dict({**self.to_dict(), **{known.get(n, n): v for n, v in changes.items()}})
         return self
 
     def save(self, path):

@@ -168,7 +168,9 @@ def fit(model, weights, source):
     for key, mine in own.items():
         head = key.startswith(tuple(model.head_keys)) if model.head_keys else False
         if key not in found:
-            if key not in tied:
+            if key.endswith("num_batches_tracked"):  # files from before the counter, and of frozen normalisation
+                fitted[key] = _C.zeros(mine.shape, dtype=mine.dtype, device="cpu" if mine.is_meta else mine.device)
+            elif key not in tied:
                 (fresh if head else missing).append(key)
         elif tuple(found[key].shape) != tuple(mine.shape):
             if head or key in model.stem_keys:

@@ -26,6 +26,12 @@ SEGFORMER = dict(
     **dict(drop_path_rate=0.0, classifier_dropout_prob=0.0),
 )
 DINO = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, image_size=28)
+RCNN = dict(num_classes=4, min_size=64, max_size=96, rpn_post_nms_top_n_train=60)
+NO_CHANCE = dict(
+    **dict(backbone_layers=(1, 1, 1, 1), rpn_batch_size_per_image=10**6, rpn_positive_fraction=1.0),
+    **dict(box_batch_size_per_image=10**6, box_positive_fraction=1.0),
+)
+DETECTORS = {"faster rcnn": "faster_rcnn", "mask rcnn": "mask_rcnn"}
 # name: factory, fields, shape of the images or inputs by name
 CASES = {
     "resnet": ("resnet_18_cls", S, (2, 3, 64, 64)),
@@ -135,6 +141,19 @@ def one_input(m, name, shape, dtype):
         _, high, *shape = shape
         return m.floor((numbers(m, name, math.prod(shape)) + 0.5) * high).view(*shape).to(m.int64)
     return (numbers(m, name, math.prod(shape)) * 3).view(shape).to(m.float32).to(dtype)
+
+
+def detection_inputs(m, masks):
+    """Two images and the things in them."""
+    pictures = [(numbers(m, f"picture {n}", 3 * n * 64) + 0.5).view(3, n, 64) for n in (48, 64)]
+    boxes = [[[5.0, 5.0, 40.0, 30.0], [20.0, 10.0, 60.0, 46.0]], [[10.0, 10.0, 40.0, 50.0]]]
+    targets = [{"boxes": m.tensor(b, dtype=m.float64), "labels": m.tensor([1, 3][: len(b)])} for b in boxes]
+    for picture, target in zip(pictures, targets):
+        if masks:
+            target["masks"] = m.zeros(len(target["boxes"]), *picture.shape[1:], dtype=m.uint8)
+            for mask, (x0, y0, x1, y1) in zip(target["masks"], target["boxes"].long().tolist()):
+                mask[y0:y1, x0:x1] = 1
+    return pictures, targets
 
 
 def call(model, given):

@@ -149,6 +149,8 @@ FULL = {
     **{f"fcn_resnet{d}": (tv.segmentation, f"fcn_resnet{d}") for d in (50, 101)},
     **{f"deeplab_v3_resnet{d}": (tv.segmentation, f"deeplabv3_resnet{d}") for d in (50, 101)},
     "deeplab_v3_mobilenet_v3_large": (tv.segmentation, "deeplabv3_mobilenet_v3_large"),
+    "faster_rcnn": (tv.detection, "fasterrcnn_resnet50_fpn"),
+    "mask_rcnn": (tv.detection, "maskrcnn_resnet50_fpn"),
     "segformer_b0": (T, lambda: T.SegformerForSemanticSegmentation(T.SegformerConfig(id2label=dict.fromkeys(range(150), "x")))),
     "dinov2_base": (T, lambda: T.Dinov2Model(T.Dinov2Config(image_size=518))),
     "ddpm_cifar": (T, lambda: D.UNet2DModel(**CIFAR)),
@@ -173,7 +175,7 @@ def full(zoo, name):
         if zoo is timm:
             return timm.create_model(name)
         options = {"init_weights": False} if name in ("googlenet", "inception_v3") else {}
-        if zoo is tv.segmentation:
+        if zoo in (tv.segmentation, tv.detection):
             options = {"weights_backbone": None}
         return getattr(zoo, name)(**options)
 
@@ -199,12 +201,35 @@ def outputs_of(name):
     }
 
 
+def detection_of(name):
+    from torchvision.models.detection.backbone_utils import BackboneWithFPN
+
+    body = tv.ResNet(tv.resnet.Bottleneck, [1, 1, 1, 1])
+    layers = {f"layer{i + 1}": str(i) for i in range(4)}
+    backbone = BackboneWithFPN(body, layers, [256, 512, 1024, 2048], 256)
+    make = tv.detection.MaskRCNN if name == "mask rcnn" else tv.detection.FasterRCNN
+    fields = {key: value for key, value in {**cases.RCNN, **cases.NO_CHANCE}.items() if key != "backbone_layers"}
+    model = make(backbone, **fields)
+    cases.fill(torch, model)
+    keys = cases.digest(model)
+    for module in model.train().double().modules():
+        if type(module).__name__ == "BatchNorm2d":
+            module.eval()
+    losses = model(*cases.detection_inputs(torch, name == "mask rcnn"))
+    # not the classifier's: RoI align in Python treats samples outside of the map otherwise than the compiled one
+    return {"keys": keys, "losses": {k: float(f"{v.item():.7g}") for k, v in losses.items() if k != "loss_classifier"}}
+
+
 def main(path, *names):
     path = pathlib.Path(path)
     kept = json.loads(path.read_text()) if path.exists() else {"cases": {}, "full": {}}
     for name in cases.CASES:
         if name not in kept["cases"] or name in names:
             kept["cases"][name] = outputs_of(name)
+    kept.setdefault("detection", {})
+    for name in cases.DETECTORS:
+        if name not in kept["detection"] or name in names:
+            kept["detection"][name] = detection_of(name)
     for name, (zoo, theirs) in FULL.items():
         if name not in kept["full"] or name in names:
             model = full(zoo, theirs)

@@ -172,7 +172,8 @@ class Dinov2Model(_Named):
 class Dinov2ForImageClassification(_Named):
     """DINOv2 that classifies by the vector of the image and the mean of those of its patches.
 
-    >>> config = lucid.models.Dinov2Config(hidden_size=8, num_hidden_layers=1, num_attention_heads=2, image_size=28, num_labels=3)
+    >>> config = lucid.models.Dinov2Config(hidden_size=8, num_hidden_layers=1, num_attention_heads=2, image_size=28,
+    ...     num_labels=3)
     >>> tuple(lucid.models.Dinov2ForImageClassification(config)(lucid.zeros(1, 3, 28, 28)).logits.shape)
     (1, 3)
     """

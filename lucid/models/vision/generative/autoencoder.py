@@ -69,8 +69,7 @@ class _Coder(nn.Module):  # a chain of stages; the middle before (decoder) or af
         if self.decodes:
             x = self.mid_block(x)
         for stage in self.up_blocks if self.decodes else self.down_blocks:
-            for x in stage.steps(x):
-                pass
+            x = stage.steps(x)[-1]
         if not self.decodes:
             x = self.mid_block(x)
         return self.conv_out(F.silu(self.conv_norm_out(x)))

@@ -127,13 +127,15 @@ class Stage(nn.Module):
 
     def steps(self, x, time=None, joined=None):
         """The map after every block, and after the change of size; joined: maps to put beside the inputs, last first."""
+        found = []
         for i, resnet in enumerate(self.resnets):
             x = resnet(x if joined is None else _C.cat([x, joined.pop()], 1), time)
             if self.attends:
                 x = self.attentions[i](x)
-            yield x
+            found.append(x)
         if self.resizer is not None:
-            yield getattr(self, self.resizer)[0](x)
+            found.append(getattr(self, self.resizer)[0](x))
+        return found
 
 
 class Middle(nn.Module):

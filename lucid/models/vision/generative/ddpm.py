@@ -140,15 +140,12 @@ class DDPMUNet(nn.Module):
         layers = self.time_embedding
         time = layers.linear_1(time_vector(t, self.width, self.cosines_first, self.freq_shift).to(x.dtype))
         time = layers.linear_2(F.silu(time))
-        x = self.conv_in(x)
-        kept = [x]
+        kept = [self.conv_in(x)]
         for stage in self.down_blocks:
-            for x in stage.steps(x, time):
-                kept.append(x)
-        x = self.mid_block(x, time)
+            kept += stage.steps(kept[-1], time)
+        x = self.mid_block(kept[-1], time)
         for stage in self.up_blocks:
-            for x in stage.steps(x, time, kept):
-                pass
+            x = stage.steps(x, time, kept)[-1]
         return self.conv_out(F.silu(self.conv_norm_out(x)))
 
     def forward(self, x, t):

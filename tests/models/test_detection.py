@@ -1,0 +1,130 @@
+"""Boxes, RoI align and the detectors: against plain loops, and against what torchvision gave."""
+
+import json
+import math
+import pathlib
+import random
+
+import pytest
+
+import lucid
+from lucid import models
+from lucid.models.vision import ops
+
+from . import vision_cases as cases
+
+NUMBERS = json.loads(pathlib.Path(__file__).with_name("vision.json").read_text())
+
+
+def some_boxes(count, size=40.0):
+    x = (cases.numbers(lucid, "boxes", 4 * count) + 0.5).view(count, 4).float() * size
+    return lucid.cat([x[:, :2], x[:, :2] + x[:, 2:] * 0.5 + 1], 1)
+
+
+def overlap(a, b):
+    w, h = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
+    common = max(w, 0) * max(h, 0)
+    return common / ((a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - common)
+
+
+def test_suppression():
+    boxes, scores = some_boxes(80), cases.numbers(lucid, "scores", 80)
+    plain, kept = boxes.tolist(), []
+    for i in sorted(range(80), key=lambda i: -scores[i].item()):
+        if all(overlap(plain[i], plain[k]) <= 0.3 for k in kept):
+            kept.append(i)
+    assert ops.nms(boxes, scores, 0.3).tolist() == kept and 5 < len(kept) < 80
+    groups = lucid.arange(80) % 3
+    apart = boxes + groups[:, None] * 1000.0
+    assert ops.batched_nms(boxes, scores, groups, 0.3).tolist() == ops.nms(apart, scores, 0.3).tolist()
+    assert ops.nms(boxes[:0], scores[:0], 0.5).tolist() == []
+    with pytest.raises(ValueError, match="boxes"):
+        ops.nms(boxes[:, :3], scores, 0.5)
+
+
+def bilinear(rows, y, x):
+    height, width = len(rows), len(rows[0])
+    if y < -1 or y > height or x < -1 or x > width:
+        return 0.0
+    y, x = min(max(y, 0), height - 1), min(max(x, 0), width - 1)
+    y0, x0 = int(y), int(x)
+    y1, x1 = min(y0 + 1, height - 1), min(x0 + 1, width - 1)
+    v, u = y - y0, x - x0
+    return (1 - v) * ((1 - u) * rows[y0][x0] + u * rows[y0][x1]) + v * ((1 - u) * rows[y1][x0] + u * rows[y1][x1])
+
+
+@pytest.mark.parametrize("ratio", [2, -1])
+@pytest.mark.parametrize("aligned", [False, True])
+def test_roi_align(ratio, aligned):
+    x = cases.numbers(lucid, "map", 2 * 9 * 11).view(2, 1, 9, 11)
+    boxes = some_boxes(6, 24.0) - 3
+    numbers = lucid.tensor([0, 1, 0, 1, 1, 0])
+    found = ops.roi_align(x, lucid.cat([numbers[:, None].float(), boxes], 1).double(), (3, 2), 0.5, ratio, aligned)
+    for i, (box, number) in enumerate(zip(boxes.tolist(), numbers.tolist())):
+        x0, y0, x1, y1 = (c * 0.5 - (0.5 if aligned else 0) for c in box)
+        tall, wide = (y1 - y0, x1 - x0) if aligned else (max(y1 - y0, 1), max(x1 - x0, 1))
+        down, across = (ratio, ratio) if ratio > 0 else (math.ceil(tall / 3), math.ceil(wide / 2))
+        rows = x[number, 0].tolist()
+        for row in range(3):
+            for column in range(2):
+                samples = [
+                    bilinear(rows, y0 + (row + (a + 0.5) / down) * tall / 3, x0 + (column + (b + 0.5) / across) * wide / 2)
+                    for a in range(down)
+                    for b in range(across)
+                ]
+                assert found[i, 0, row, column].item() == pytest.approx(sum(samples) / len(samples), abs=1e-6)
+
+
+def test_roi_align_gradient():
+    x = lucid.rand(1, 2, 6, 7, dtype=lucid.float64, requires_grad=True)
+    boxes = lucid.tensor([[0.0, 0.4, 1.2, 5.1, 4.9], [0.0, 2.0, 2.0, 6.5, 5.5]], dtype=lucid.float64)
+    assert lucid.autograd.gradcheck(lambda x: ops.roi_align(x, boxes, 2, 1.0, 2), (x,))
+
+
+def test_codes():
+    random.seed(0)
+    boxes, anchors = some_boxes(20), some_boxes(20) + 3
+    for weights in ((1.0,) * 4, (10.0, 10.0, 5.0, 5.0)):
+        again = ops.decode_boxes(ops.encode_boxes(boxes, anchors, weights), anchors, weights)[:, 0]
+        assert (again - boxes).abs().max() < 1e-4
+    assert (ops.box_cxcywh_to_xyxy(ops.box_xyxy_to_cxcywh(boxes)) - boxes).abs().max() < 1e-5
+
+
+@pytest.mark.parametrize("name", ["faster rcnn", "mask rcnn"])
+def test_losses_as_torchvisions(name):
+    """Without chance (every box is learned from) the losses are torchvision's."""
+    expected = NUMBERS["detection"][name]
+    model = models.create_model(cases.DETECTORS[name], **cases.RCNN, **cases.NO_CHANCE)
+    cases.fill(lucid, model)
+    assert cases.digest(model) == expected["keys"]
+    for module in model.train().double().modules():
+        if type(module).__name__ == "BatchNorm2d":
+            module.eval()
+    losses = model(*cases.detection_inputs(lucid, "mask" in name))
+    assert losses.keys() == expected["losses"].keys() | {"loss_classifier"}
+    for key, value in expected["losses"].items():
+        assert losses[key].item() == pytest.approx(value, rel=1e-4), key
+    sum(losses.values()).backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+
+
+def test_detections():
+    model = models.mask_rcnn(num_classes=4, min_size=64, max_size=96, backbone_layers=(1, 1, 1, 1)).eval()
+    cases.fill(lucid, model)
+    with lucid.no_grad():
+        first, second = model([lucid.rand(3, 48, 64), lucid.rand(3, 60, 40)])
+    for found, (height, width) in ((first, (48, 64)), (second, (60, 40))):
+        boxes, count = found["boxes"], len(found["boxes"])
+        assert count and found["masks"].shape == (count, 1, height, width)
+        assert (boxes >= 0).all() and (boxes[:, 2] <= width + 1e-3).all() and (boxes[:, 3] <= height + 1e-3).all()
+        assert found["scores"].tolist() == sorted(found["scores"].tolist(), reverse=True)
+        assert set(found["labels"].tolist()) <= {1, 2, 3}
+    with pytest.raises(ValueError, match="takes targets"):
+        model.train()([lucid.rand(3, 48, 64)])
+    with pytest.raises(ValueError, match="x1 < x2"):
+        model([lucid.rand(3, 48, 64)], [{"boxes": lucid.tensor([[5.0, 5.0, 2.0, 9.0]]), "labels": lucid.tensor([1])}])
+    losses = model(
+        [lucid.rand(3, 48, 64)],
+        [{"boxes": lucid.zeros(0, 4), "labels": lucid.zeros(0).long(), "masks": lucid.zeros(0, 48, 64)}],
+    )
+    assert all(value.isfinite() for value in losses.values())
