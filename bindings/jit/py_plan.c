@@ -2,13 +2,13 @@
  *
  * A guard is a dict (a module's globals, an object's attributes) and what some of its names were during the trace. Dicts have a version in CPython up
  * to 3.12: as long as it has not moved nothing has to be compared. */
-#include "../py.h"
+#include "py_jit.h"
 #include "../../engine/autograd/autograd.h"
 #include "../../engine/jit/passes.h"
 #include "../../engine/jit/plan.h"
 #include "../../engine/jit/trace.h"
 
-static int read_list(PyObject *sequence, lc_tensor ***list, int *n)
+int py_tensors_of(PyObject *sequence, lc_tensor ***list, int *n)
 {
     *list = NULL;
     if (!PyTuple_Check(sequence) && !PyList_Check(sequence))
@@ -88,7 +88,7 @@ static PyObject *trace_begin(UNUSED PyObject *module, PyObject *inputs)
 {
     lc_tensor **list;
     int         n;
-    if (read_list(inputs, &list, &n) < 0) return NULL;
+    if (py_tensors_of(inputs, &list, &n) < 0) return NULL;
     int rc = lc_trace_begin(list, n);
     PyMem_Free(list);
     return rc < 0 ? py_raise() : PyBool_FromLong(rc == 0);
@@ -188,7 +188,7 @@ static PyObject *plan_new(UNUSED PyTypeObject *type, PyObject *args, UNUSED PyOb
     if (!PyArg_ParseTuple(args, "O!iiiO:_Plan", &PyGraph_Type, &graph, &first, &last, &cut, &outputs)) return NULL;
     lc_graph *g = ((PyGraph *)graph)->graph;
     if (last < 0) last = g->n_steps;
-    if (read_list(outputs, &list, &n) < 0) return NULL;
+    if (py_tensors_of(outputs, &list, &n) < 0) return NULL;
     if (cut >= 0 && (n_saved = saved_buffers(g, cut, &saved)) < 0) goto end;
     bool forward = cut >= 0 && first < cut;
     values = PyMem_Calloc((size_t)(n + n_saved) + 1, sizeof *values),
@@ -240,7 +240,7 @@ static PyObject *simplify(UNUSED PyObject *module, PyObject *args)
     lc_tensor **list = NULL;
     int         n = 0, found = 0, rc = -1;
     if (!PyArg_ParseTuple(args, "O!OO!:_simplify", &PyGraph_Type, &graph, &outputs, &PyList_Type, &starts)) return NULL;
-    if (read_list(outputs, &list, &n) < 0) return NULL;
+    if (py_tensors_of(outputs, &list, &n) < 0) return NULL;
     lc_graph *g = ((PyGraph *)graph)->graph;
     int       n_starts = (int)PyList_GET_SIZE(starts), *numbers = PyMem_Calloc((size_t)(n + n_starts) + 1, sizeof *numbers);
     for (int i = 0; i < n_starts && numbers; i++) numbers[i] = (int)PyLong_AsLong(PyList_GET_ITEM(starts, i));
@@ -276,7 +276,7 @@ static PyObject *plan_run(PyObject *self, PyObject *inputs)
 {
     lc_tensor **list;
     int         n;
-    if (read_list(inputs, &list, &n) < 0) return NULL;
+    if (py_tensors_of(inputs, &list, &n) < 0) return NULL;
     PyObject *result = run_plan((PyPlan *)self, list, n);
     PyMem_Free(list);
     return result;
@@ -285,7 +285,7 @@ static PyObject *plan_fits(PyObject *self, PyObject *inputs)
 {
     lc_tensor **list;
     int         n;
-    if (read_list(inputs, &list, &n) < 0) return NULL;
+    if (py_tensors_of(inputs, &list, &n) < 0) return NULL;
     bool fits = lc_plan_fits(((PyPlan *)self)->plan, list, n);
     PyMem_Free(list);
     return PyBool_FromLong(fits);
@@ -656,7 +656,7 @@ static PyObject *entries_add(PyObject *self, PyObject *args)
     entry       e = { 0 };
     if (!PyArg_ParseTuple(args, "OO!OOi", &inputs, &PyGuards_Type, &guards, &plan, &finish, &most)) return NULL;
     if (plan != Py_None && Py_TYPE(plan) != &PyPlan_Type) return PyErr_Format(PyExc_TypeError, "plan must be a _Plan or None");
-    if (read_list(inputs, &list, &e.n) < 0) return NULL;
+    if (py_tensors_of(inputs, &list, &e.n) < 0) return NULL;
     int n = e.n;
     e.n = 0, e.specs = PyMem_Calloc((size_t)n + 1, sizeof *e.specs), e.first = PyMem_Calloc((size_t)n + 1, sizeof *e.first);
     bool made = e.specs && e.first;
@@ -760,5 +760,5 @@ int py_add_plans(PyObject *module)
     PyTypeObject *types[] = { &PyGraph_Type, &PyPlan_Type, &PyGuards_Type, &PyEntries_Type };
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (PyModule_AddType(module, types[i]) < 0) return -1;
-    return PyModule_AddFunctions(module, functions);
+    return py_add_calls(module) < 0 ? -1 : PyModule_AddFunctions(module, functions);
 }

@@ -29,6 +29,7 @@ static COLD PyObject *other_shape(PyObject *descriptor, PyObject *self) /* NULL 
 static PyObject *shape_get(PyObject *descriptor, PyObject *self, UNUSED PyObject *type)
 {
     if (!self) return Py_NewRef(descriptor);
+    lc_calls_incomplete = true;
     if (Py_TYPE(self) != &PyTensor_Type || py_overrides) {
         PyObject *result = other_shape(descriptor, self);
         if (result || PyErr_Occurred()) return result;
@@ -64,6 +65,7 @@ GET(ndim) { return PyLong_FromLong(T->ndim); }
 GET(itemsize) { return PyLong_FromLong((long)lc_size_of(T->dtype)); }
 GET(nbytes)
 {
+    lc_calls_incomplete = true;
     if (T->flags & LC_SPARSE)
         return py_fail(LucidError,
                        "nbytes is not defined for sparse tensors: add the nbytes of indices and values, or multiply "
@@ -89,6 +91,7 @@ GET(array_priority) { return PyLong_FromLong(1000); }
 GET(data) { return py_wrap(lc_tensor_data(T)); }
 static int set_data(PyObject *self, PyObject *value, UNUSED void *unused)
 {
+    lc_calls_incomplete = true;
     if (!value || !py_is_tensor(value)) return PyErr_Format(PyExc_TypeError, "data must be a Tensor"), -1;
     const lc_tensor *from = py_tensor(value);
     if (lc_requires_grad(T) && !lc_is_differentiable(from->dtype))
@@ -100,6 +103,7 @@ static int set_data(PyObject *self, PyObject *value, UNUSED void *unused)
 
 static int set_requires_grad(PyObject *self, PyObject *value, UNUSED void *unused)
 {
+    lc_calls_incomplete = true;
     if (!value || !PyBool_Check(value)) return PyErr_Format(PyExc_RuntimeError, "requires_grad must be a bool"), -1;
     return lc_set_requires_grad(T, value == Py_True) < 0 ? py_raise_int() : 0;
 }
@@ -119,6 +123,7 @@ GET(grad)
 }
 static int set_grad(PyObject *self, PyObject *value, UNUSED void *unused)
 {
+    lc_calls_incomplete = true;
     lc_tensor *old = T->grad, *fresh = NULL;
     if (value && value != Py_None) {
         if (!py_is_tensor(value))

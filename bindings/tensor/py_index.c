@@ -255,6 +255,7 @@ static PyObject *get_item(PyObject *self, PyObject *key)
         PyObject *result = py_try_override_slot("__getitem__", (PyObject *[]){ self, key }, 2);
         if (result || PyErr_Occurred()) return result;
     }
+    lc_calls_incomplete |= !PyLong_CheckExact(key);             /* slices are cut to sizes here */
     if (PyLong_CheckExact(key) && t->ndim && used[SELECT].op) { /* x[3] */
         int     overflow;
         int64_t i = PyLong_AsLongLongAndOverflow(key, &overflow);
@@ -334,6 +335,7 @@ static int set_item(PyObject *self, PyObject *key, PyObject *value)
     cursor c;
     int    number = 0;
     if (!value) return PyErr_SetString(PyExc_TypeError, "Tensor does not support deleting items"), -1;
+    lc_calls_incomplete = true;
     if (py_overrides) {
         PyObject *result = py_try_override_slot("__setitem__", (PyObject *[]){ self, key, value }, 3);
         Py_XDECREF(result);
@@ -360,6 +362,7 @@ static int set_item(PyObject *self, PyObject *key, PyObject *value)
 /* --- sequence ------------------------------------------------------------------------------------------------------------------------ */
 static Py_ssize_t length(PyObject *self)
 {
+    lc_calls_incomplete = true;
     PyObject *other = py_overrides ? py_try_override_slot("__len__", &self, 1) : NULL;
     if (other) {
         Py_ssize_t n = PyLong_AsSsize_t(other);

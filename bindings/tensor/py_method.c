@@ -36,6 +36,7 @@ static PyObject *m_size(PyObject *self, PyObject *const *args, Py_ssize_t n, PyO
     PyObject *dim;
     int       d;
     if (one_dim("size", args, n, names, &dim) < 0) return NULL;
+    lc_calls_incomplete = true;
     if (dim == Py_None) return PyObject_GetAttrString(self, "shape");
     return find_dim(T, dim, &d) < 0 ? NULL : PyLong_FromLongLong(T->shape[d]);
 }
@@ -45,6 +46,7 @@ static PyObject *m_stride(PyObject *self, PyObject *const *args, Py_ssize_t n, P
     PyObject *dim;
     int       d;
     if (one_dim("stride", args, n, names, &dim) < 0) return NULL;
+    lc_calls_incomplete = true;
     if (dim != Py_None) return find_dim(T, dim, &d) < 0 ? NULL : PyLong_FromLongLong(T->stride[d]);
     PyObject *strides = PyTuple_New(T->ndim);
     for (d = 0; strides && d < T->ndim; d++) PyTuple_SET_ITEM(strides, d, PyLong_FromLongLong(T->stride[d]));
@@ -52,10 +54,14 @@ static PyObject *m_stride(PyObject *self, PyObject *const *args, Py_ssize_t n, P
 }
 
 METHOD(dim) { return PyLong_FromLong(T->ndim); }
-METHOD(numel) { return PyLong_FromLongLong(T->numel); }
+METHOD(numel) { return lc_calls_incomplete = true, PyLong_FromLongLong(T->numel); }
 METHOD(element_size) { return PyLong_FromLong((long)lc_size_of(T->dtype)); }
-METHOD(data_ptr) { return py_check_dense(T, "the data pointer") < 0 ? NULL : PyLong_FromVoidPtr(T->numel ? T->data : NULL); }
-METHOD(storage_offset) { return PyLong_FromLongLong(lc_storage_offset(T)); }
+METHOD(data_ptr)
+{
+    return lc_calls_incomplete = true,
+           py_check_dense(T, "the data pointer") < 0 ? NULL : PyLong_FromVoidPtr(T->numel ? T->data : NULL);
+}
+METHOD(storage_offset) { return lc_calls_incomplete = true, PyLong_FromLongLong(lc_storage_offset(T)); }
 METHOD(_is_view) { return PyBool_FromLong(T->view != LC_NOT_A_VIEW); }
 METHOD(is_inference) { return PyBool_FromLong(T->flags & LC_INFERENCE); }
 METHOD(is_floating_point) { return PyBool_FromLong(lc_is_floating(T->dtype)); }
@@ -70,6 +76,7 @@ METHOD(is_shared) { return PyBool_FromLong(T->storage && T->storage->shared_fd >
 METHOD(is_pinned) { return PyBool_FromLong(T->storage && T->storage->pinned); }
 METHOD(untyped_storage)
 {
+    lc_calls_incomplete = true;
     return py_check_dense(T, "the storage") < 0 ? NULL
            : T->storage                         ? py_storage(T->storage)
                                                 : py_fail(LucidError, "this tensor has no storage");
@@ -99,6 +106,7 @@ static PyObject *m_is_contiguous(PyObject *self, PyObject *args, PyObject *kwarg
     PyObject    *format = (PyObject *)&py_formats[LC_CONTIGUOUS_FORMAT];
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O!:is_contiguous", names, &PyFormat_Type, &format)) return NULL;
     int value = ((PyFormat *)format)->value;
+    lc_calls_incomplete = true;
     if (value == LC_PRESERVE_FORMAT)
         return py_fail(LucidError, "preserve memory format is unsupported by the contiguous operator");
     return PyBool_FromLong(lc_is_contiguous_in(T, (lc_memory_format)value));
@@ -144,6 +152,7 @@ static PyObject *m_requires_grad_(PyObject *self, PyObject *args, PyObject *kwar
     static char *names[] = { "requires_grad", NULL };
     PyObject    *on = Py_True;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O!:requires_grad_", names, &PyBool_Type, &on)) return NULL;
+    lc_calls_incomplete = true;
     return lc_set_requires_grad(T, on == Py_True) < 0 ? py_raise() : Py_NewRef(self);
 }
 

@@ -3,7 +3,7 @@
 #include "passes.h"
 #include <string.h>
 
-static bool same_argument(const lc_value *a, const lc_value *b)
+bool lc_argument_same(const lc_value *a, const lc_value *b)
 {
     if (a->tag != b->tag) return false;
     switch (a->tag) {
@@ -24,6 +24,16 @@ static bool same_argument(const lc_value *a, const lc_value *b)
         return a->n == b->n && !memcmp(a->is, b->is, (size_t)a->n * sizeof *a->is);
     case LC_IS_tensors:
         return a->n == b->n;
+    case LC_IS_floats:
+        return a->n == b->n && !memcmp(a->fs, b->fs, (size_t)a->n * sizeof *a->fs);
+    case LC_IS_complex:
+        return !memcmp(&a->c, &b->c, sizeof a->c);
+    case LC_IS_device:
+        return lc_same_device(a->dev, b->dev);
+    case LC_IS_format:
+        return a->fmt == b->fmt;
+    case LC_IS_generator:
+        return a->gen == b->gen;
     default:
         return false;
     }
@@ -46,7 +56,7 @@ static bool same_step(const lc_graph *g, const lc_step *a, const lc_step *b)
         memcmp(a->in, b->in, (size_t)a->n_in * sizeof *a->in) || memcmp(&a->device, &b->device, sizeof a->device))
         return false;
     for (int k = 0; k < a->op->args->n_params; k++)
-        if (!same_argument(&a->args[k], &b->args[k])) return false;
+        if (!lc_argument_same(&a->args[k], &b->args[k])) return false;
     for (int i = 0; i < a->n_out; i++) {
         const lc_traced_value *x = &g->values[a->out[i]], *y = &g->values[b->out[i]];
         if (x->offset != y->offset || x->shell.dtype != y->shell.dtype || x->shell.ndim != y->shell.ndim ||

@@ -80,6 +80,11 @@ typedef struct lc_graph {
     uint64_t         serial;
 } lc_graph;
 
+/* Arguments outlive their call: what they point to is copied, what they hold is retained. Tensors are not. */
+int  lc_argument_keep(lc_value *v);
+void lc_argument_drop(lc_value *v);
+bool lc_argument_same(const lc_value *a, const lc_value *b); /* tensors are not compared */
+
 int  lc_graph_value(lc_graph *g, int buffer, int64_t offset, const lc_tensor *like); /* found or made; -1: no memory */
 int  lc_graph_copy_buffer(lc_graph *g, int buffer);           /* a new made buffer of the same size; -1: no memory */
 bool lc_step_copy(const lc_step *from, lc_step *to);          /* with arguments and row of its own; false: no memory */

@@ -13,8 +13,8 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="lucid", mode=
     The plan does what the function did, kernel by kernel, without Python in between: results are the function's own, bit for
     bit. A function that reads values (`if x.sum() > 0`, `.item()`) or changes Python state runs as it is, and one warning says
     why; with fullgraph=True that is an error. options: {"plans": n}, how many plans are kept (8). dynamic=True: the first
-    dimension of the arguments is expected to change: 64 plans are kept, and a new size there is no reason for a warning.
-    Every size still has a plan of its own.
+    dimension of the arguments is expected to change: 64 plans are kept, a new size there is no reason for a warning, and a
+    function that does not look at sizes is run for two of them only: for others its calls are made again in C.
 
     >>> @lucid.compile
     ... def f(x, y):

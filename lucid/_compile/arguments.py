@@ -46,6 +46,18 @@ def flatten(value, tensors, born=None):
     return ("object", Held(value))
 
 
+def tensors_in(value, born=None):
+    """The tensors of a value, in the order of its structure.
+
+    >>> from lucid._compile.arguments import tensors_in
+    >>> tensors_in({"a": [lucid.ones(1), 2]})
+    [tensor([1.])]
+    """
+    found = []
+    flatten(value, found, born)
+    return found
+
+
 @functools.cache
 def is_record(kind):
     """Whether objects of a class are their attributes, and their items if it is a dict.

@@ -12,10 +12,11 @@ import warnings
 
 from .. import _C
 from . import guards
-from .arguments import flatten, objects_in, put_back, unflatten
+from .arguments import flatten, objects_in, put_back, tensors_in, unflatten
 from .drawing import drawing
 from .gradients import Recorded, fence, trace_backward
 from .results import Replayed, Result
+from .sizes import OtherForm, Sizes
 
 CacheInfo = collections.namedtuple("CacheInfo", "hits misses maxsize currsize")
 CacheInfo.__doc__ = """Counts of a compiled function, named as those of functools.lru_cache.
@@ -60,6 +61,7 @@ class Compiled:
         self._by_structure, self._traced, self._misses, self._why, self._warned = {}, [], 0, None, False
         self._grew = False
         self._forms = set()  # of calls, if sizes may change
+        self._sizes, self._instances = Sizes() if self._dynamic else None, 0
 
     def __call__(self, *args, **kwargs):
         return self._entries(*args, **kwargs)
@@ -129,6 +131,8 @@ class Compiled:
         if self._why:
             return f"runs eagerly: {self._why}"
         lines = [f"{len(self._traced)} traced, {self._entries.hits} calls answered by a plan"]
+        if self._instances:
+            lines[0] += f"; {self._instances} sizes without running the function"
         for forward, backward in self._traced:
             lines += [described(name, plan) for name, plan in (("forward", forward), ("backward", backward)) if plan]
         return "\n".join(lines)
@@ -172,24 +176,28 @@ class Compiled:
         self._why = why
         warnings.warn(f"lucid.compile: {name} runs eagerly: {why}{guards._calling_line()}", stacklevel=4)
 
-    def _trace(self, structure, tensors, entries, arguments):
+    def _trace(self, structure, tensors, entries, arguments, again=True):
         args, kwargs = arguments
         if self._why is not None or _untraceable():
             return self._fn(*args, **kwargs)
         reason = _refusal(tensors)
         if reason:
             return self._eager(reason, args, kwargs)
+        known = self._sizes.find(structure, tensors) if self._sizes and again else None
         fenced = fence(tensors)
         if not _C._trace_begin(fenced.inside):
             return self._fn(*args, **kwargs)  # another thread is tracing: this call runs as it is
         inside = fenced.inside
         if fenced.fences:
             args, kwargs = unflatten(structure, iter(inside))
-        watch, result, graph, error, form, joint = guards.Watch(self._fn, *self._roots, *objects_in(structure)), *[None] * 5
+        watch = known or guards.Watch(self._fn, *self._roots, *objects_in(structure))
+        result, graph, error, form, joint, calls = [None] * 6
         before = [_history(t) for t in inside]
+        recording = self._sizes is not None and not known and _C._calls_begin(inside)
         try:
             with watch:
-                result = self._fn(*args, **kwargs)
+                result = self._fn(*args, **kwargs) if not known else known.run(inside)
+                calls = _C._calls_end(tensors_in(result, watch.is_born)) if recording else None
                 form = Result(result, inside, _C._trace_outside(), watch.is_born)
                 for found in form.objects():
                     _C._trace_break(f"it returns a {type(found).__name__}")
@@ -201,12 +209,20 @@ class Compiled:
                     joint = trace_backward(form, inside, fenced.first)
                 except Exception as refused:  # noqa: BLE001  eager raises the same if the gradient is asked for
                     _C._trace_break(f"its gradient fails: {refused}" if not isinstance(refused, LookupError) else str(refused))
+        except OtherForm:
+            known = False
+        except Exception:
+            if not known:
+                raise
+            known = False  # the function itself says what is wrong
         finally:
             try:
                 graph = _C._trace_end()
             except _C.LucidError as broken:
                 error = str(broken)
             fenced.open(tensors)
+        if known is False:
+            return self._trace(structure, tensors, entries, arguments, again=False)
         if fenced.fences and form:
             result = form.of(tensors)
             if _changed((args, kwargs), structure, inside):
@@ -227,6 +243,11 @@ class Compiled:
         if error is not None:
             self._give_up(error)
             return result
+        if known:
+            self._instances += 1
+            return result
+        if self._sizes:
+            self._sizes.add(structure, tensors, calls, held, form.form)
         self._misses += 1
         self._warn_of_many(structure, tensors)
         return result

@@ -127,8 +127,10 @@ def values(spec, seed):
 
 
 class Program:
-    def __init__(self, seed, statements=None):
-        self.seed, self.draw = seed, random.Random(seed)
+    """sizes: the first dimension of the inputs changes from call to call, and plans are made for all sizes (dynamic=True)."""
+
+    def __init__(self, seed, statements=None, sizes=False):
+        self.seed, self.draw, self.changing = seed, random.Random(seed), sizes
         self._draw_inputs()
         self.lines = []
         if statements is None:
@@ -165,13 +167,19 @@ class Program:
         return [f"x{i}" for i in range(len(self.specs))] + (["alias"] if self.alias else [])
 
     def inputs(self, call):
-        made = [values(s, 1000 * call + i) for i, s in enumerate(self.specs)]
+        made = [values(self._resized(s, call), 1000 * call + i) for i, s in enumerate(self.specs)]
         leaves = [t for t in made if t.requires_grad]
         if self.computed:
             made = [t * 1 if t.requires_grad else t for t in made]
         if self.alias:
             made.append(eval(self.alias, {"x0": made[0]}))
         return made, leaves
+
+    def _resized(self, spec, call):
+        most = max(len(s["shape"]) for s in self.specs)
+        if not self.changing or not most or len(spec["shape"]) < most or spec["shape"][0] == 1:
+            return spec
+        return {**spec, "shape": [spec["shape"][0] + (0, 2, 5, 1, 9)[call], *spec["shape"][1:]]}
 
     def namespace(self):
         return {"lucid": lucid, "F": F, **{f"W{i}": values(s, 77 + i) for i, s in enumerate(self.outside)}}
@@ -237,7 +245,7 @@ class Program:
             self.source(),
         ]
         tail = "from tests.jit.programs import Program\n\n"
-        tail += f"print(Program({self.seed}, ({self.lines!r}, {self.returned!r})).failure())\n"
+        tail += f"print(Program({self.seed}, ({self.lines!r}, {self.returned!r}), {self.changing}).failure())\n"
         return "\n".join(lines) + "\n" + tail
 
     # --- running ---
@@ -245,7 +253,8 @@ class Program:
         space = self.namespace()
         exec(compile(self.source(), f"<program {self.seed}>", "exec"), space)
         fn = space["program"]
-        return (lucid.compile(fn) if compiled else fn), [space[f"W{i}"] for i in range(len(self.outside))]
+        outside = [space[f"W{i}"] for i in range(len(self.outside))]
+        return (lucid.compile(fn, dynamic=self.changing) if compiled else fn), outside
 
     def _call(self, fn, outside, call):
         inputs, leaves = self.inputs(call)
@@ -301,7 +310,7 @@ class Program:
             warnings.simplefilter("ignore")
             (eager, outside), (compiled, compiled_outside) = self._function(False), self._function(True)
             sides = []
-            for call in range(CALLS):
+            for call in range(CALLS + 2 * self.changing):
                 expected, found = self._call(eager, outside, call), self._call(compiled, compiled_outside, call)
                 words = compare(found, expected)
                 if words:
@@ -316,7 +325,8 @@ class Program:
             if count is not None:
                 count["programs"] += 1
                 count["gradients"] += any("gradients" in f for f, _ in sides)
-                count["answered"] += compiled.cache_info().hits
+                count["answered"] += compiled.cache_info().hits + compiled._instances
+                count["sizes"] = count.get("sizes", 0) + compiled._instances
                 count["eager"] += compiled._why is not None
                 if compiled._why:
                     why = compiled._why.split(" (")[0]
@@ -329,7 +339,7 @@ class Program:
         while shrunk:
             shrunk = False
             for k in reversed(range(len(best.lines))):
-                other = Program(self.seed, (best.lines[:k] + best.lines[k + 1 :], best.returned))
+                other = Program(self.seed, (best.lines[:k] + best.lines[k + 1 :], best.returned), self.changing)
                 other.alias = self.alias
                 if other.runs() and other.failure():
                     best, shrunk = other, True

@@ -416,7 +416,7 @@ def test_dynamic_sizes_are_no_surprise():
     for n in [*range(1, 41), *range(1, 41)]:  # no warning: the fixture makes it an error
         x = lucid.randn(n, 3)
         assert c(x, w).equal(x @ w)
-    assert c.cache_info() == (40, 40, 64, 40)
+    assert c.cache_info() == (40, 2, 64, 40)  # the function ran for two sizes
     with pytest.warns(UserWarning, match="traced"):
         for n in range(1, 80):
             c(lucid.randn(2, n), lucid.randn(n, 2))
@@ -448,7 +448,7 @@ def test_a_thousand_shapes_take_no_more_memory():
     before = resident()
     calls(range(301, 1301))
     gc.collect()
-    assert c.cache_info().currsize == 64 and c.cache_info().misses == 1300
+    assert c.cache_info().currsize == 64 and c.cache_info().misses == 2
     assert resident() - before < 4096, (resident() - before, "pages")  # 16 MB: the plans of 64 larger batches
 
 
