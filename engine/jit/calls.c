@@ -68,10 +68,10 @@ static int enter(lc_calls *c, lc_tensor *t, bool outside) /* -1: no memory */
     if (!more) return -1;
     c->tensors = more;
     c->tensors[c->n_tensors] = (numbered){ .tensor = lc_retain(t),
-                                             .dtype = (lc_dtype)t->dtype,
-                                             .ndim = t->ndim,
-                                             .outside = outside,
-                                             .wants = t->flags & LC_REQUIRES_GRAD };
+                                           .dtype = (lc_dtype)t->dtype,
+                                           .ndim = t->ndim,
+                                           .outside = outside,
+                                           .wants = t->flags & LC_REQUIRES_GRAD };
     return c->n_tensors++;
 }
 
