@@ -281,6 +281,21 @@ static PyObject *plan_run(PyObject *self, PyObject *inputs)
     PyMem_Free(list);
     return result;
 }
+static PyObject *plan_times(PyObject *self, PyObject *inputs)
+{
+    PyPlan     *p = (PyPlan *)self;
+    lc_tensor **list;
+    int         n, n_steps = lc_plan_describe(p->plan).steps;
+    if (py_tensors_of(inputs, &list, &n) < 0) return NULL;
+    double     *seconds = PyMem_Calloc((size_t)n_steps + 1, sizeof *seconds);
+    lc_tensor **out = PyMem_Calloc((size_t)p->n_outputs + 1, sizeof *out);
+    int         rc = seconds && out ? lc_plan_time(p->plan, list, n, out, seconds) : -2;
+    PyObject   *made = rc == 0 ? PyList_New(n_steps) : rc == 1 ? Py_NewRef(Py_None) : rc == -1 ? py_raise() : PyErr_NoMemory();
+    for (int i = 0; i < n_steps && rc == 0 && made; i++) PyList_SET_ITEM(made, i, PyFloat_FromDouble(seconds[i]));
+    if (rc == 0) lc_release_all(out, p->n_outputs);
+    PyMem_Free(list), PyMem_Free(seconds), PyMem_Free(out);
+    return made;
+}
 static PyObject *plan_fits(PyObject *self, PyObject *inputs)
 {
     lc_tensor **list;
@@ -316,6 +331,7 @@ static PyObject *plan_facts(PyObject *self, UNUSED PyObject *unused)
 }
 static PyMethodDef plan_methods[] = {
     { "run", plan_run, METH_O, "Run with these tensors; None if their memory is arranged in another way than in the trace." },
+    { "times", plan_times, METH_O, "Run with these tensors: the seconds that every step took; None as run." },
     { "fits", plan_fits, METH_O, "Whether the memory of these tensors is arranged as in the trace." },
     { "set_number", plan_set_number, METH_VARARGS,
       "(name, k, value): argument `name` of the k-th step that has one; how many have." },

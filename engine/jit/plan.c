@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 struct instance {
     struct instance *next;
@@ -284,12 +285,21 @@ static int run_step(const lc_plan *p, instance *x, int at)
     return 0;
 }
 
-static int run_steps(const lc_plan *p, instance *x, lc_storage **own)
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int run_steps(const lc_plan *p, instance *x, lc_storage **own, double *seconds)
 {
     int brought = 0, dropped = 0;
     for (int at = 0; at < p->n_order; at++) {
+        if (seconds) seconds[at] = -now();
         if (bring(p, x, own, &brought, at) < 0 || run_step(p, x, at) < 0) return -1;
         drop(p, own, &dropped, at);
+        if (seconds) seconds[at] += now();
     }
     return bring(p, x, own, &brought, INT_MAX); /* results that no step touches */
 }
@@ -329,6 +339,11 @@ bool lc_plan_fits(const lc_plan *p, lc_tensor *const *inputs, int n_inputs)
 
 int lc_plan_run(lc_plan *p, lc_tensor *const *inputs, int n_inputs, lc_tensor **outputs)
 {
+    return lc_plan_time(p, inputs, n_inputs, outputs, NULL);
+}
+
+int lc_plan_time(lc_plan *p, lc_tensor *const *inputs, int n_inputs, lc_tensor **outputs, double *seconds)
+{
     const lc_graph *g = p->graph;
     for (int i = 0; i < p->n_outputs; i++) outputs[i] = NULL;
     if (n_inputs < p->needed) return lc_fail_int(LC_ValueError, "a plan of %d inputs got %d", p->needed, n_inputs);
@@ -347,7 +362,7 @@ int lc_plan_run(lc_plan *p, lc_tensor *const *inputs, int n_inputs, lc_tensor **
     lc_modes = 0; /* whatever modes did is part of the steps */
     lc_scope scope = lc_scope_open();
     prepare(p, x, inputs);
-    int rc = run_steps(p, x, own);
+    int rc = run_steps(p, x, own, seconds);
     lc_scope_close(scope);
     lc_modes = modes;
     for (int i = 0; i < p->n_outputs && rc == 0; i++)

@@ -29,7 +29,9 @@ void     lc_plan_free(lc_plan *plan);
 /* 0: done, outputs are new references. 1: the memory of inputs or externals is arranged in another way than in the trace, nothing was run. -1: failure */
 bool lc_plan_fits(const lc_plan *plan, lc_tensor *const *inputs, int n_inputs); /* false: lc_plan_run would return 1 */
 int  lc_plan_run(lc_plan *plan, lc_tensor *const *inputs, int n_inputs, lc_tensor **outputs);
-int  lc_plan_outputs(const lc_plan *plan);
+/* The same; seconds[i] becomes what step i of the text took. NULL: nobody asks. */
+int lc_plan_time(lc_plan *plan, lc_tensor *const *inputs, int n_inputs, lc_tensor **outputs, double *seconds);
+int lc_plan_outputs(const lc_plan *plan);
 /* Number arguments that change between runs (a learning rate): argument `name` of the k-th step that has one. Returns how many steps have one. Not while a
  * run is in flight. */
 int lc_plan_set_number(lc_plan *plan, const char *name, int k, double value);

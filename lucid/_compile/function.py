@@ -59,7 +59,7 @@ class Compiled:
         self._entries.clear()
         self._call, self._hits_of_dropped = threading.local(), 0
         self._by_structure, self._traced, self._misses, self._why, self._warned = {}, [], 0, None, False
-        self._grew = False
+        self._grew, self._kinds = False, []  # kinds: of the inputs of what was traced
         self._forms = set()  # of calls, if sizes may change
         self._sizes, self._instances = Sizes() if self._dynamic else None, 0
 
@@ -113,7 +113,8 @@ class Compiled:
         raise ValueError(f"graph: format is 'text' or 'svg', not {format!r}")
 
     def explain(self, *args, **kwargs):
-        """What the plans do, or why there is none. With arguments of a call, how long that call takes, compiled and eager.
+        """What the plans do, or why there is none. With arguments of a call, how long that call takes, compiled and eager, and
+        the steps of its (forward) plan that take most.
 
         The times are the best of many calls; what the calls write is put back.
 
@@ -122,12 +123,15 @@ class Compiled:
         1 traced, ... calls answered by a plan
         forward: 1 steps (...)...
         a call takes ... µs, eager ... µs
+        of its plan, step by step:
+        ...
         """
         if args or kwargs:
             from .timing import call_times
 
-            ours, eager = call_times(self, self._fn, args, kwargs)
-            return f"{self.explain()}\na call takes {ours * 1e6:.2f} µs, eager {eager * 1e6:.2f} µs"
+            ours, eager, lines = call_times(self, self._fn, args, kwargs)
+            lines = [*(["of its plan, step by step:"] if lines else []), *lines]
+            return "\n".join([self.explain(), f"a call takes {ours * 1e6:.2f} µs, eager {eager * 1e6:.2f} µs", *lines])
         if self._why:
             return f"runs eagerly: {self._why}"
         lines = [f"{len(self._traced)} traced, {self._entries.hits} calls answered by a plan"]
@@ -136,6 +140,15 @@ class Compiled:
         for forward, backward in self._traced:
             lines += [described(name, plan) for name, plan in (("forward", forward), ("backward", backward)) if plan]
         return "\n".join(lines)
+
+    def plan_for(self, tensors):
+        """The forward plan of a call with tensors like these, if there is one.
+
+        >>> lucid.compile(lambda x: x + 1).plan_for([lucid.ones(1)]) is None
+        True
+        """
+        kind = [(t.dtype, t.shape) for t in tensors]
+        return next((self._traced[k][0] for k in reversed(range(len(self._traced))) if self._kinds[k] == kind), None)
 
     # --- calls that no plan answered in C ---
     def _any_call(self, *args, **kwargs):
@@ -286,7 +299,8 @@ class Compiled:
         form.forget()
         entries.add(tensors, held, plan, finish, self._plans)
         self._traced.append((forward, backward))
-        del self._traced[: -self._plans]
+        self._kinds.append([(t.dtype, t.shape) for t in tensors])
+        del self._traced[: -self._plans], self._kinds[: -self._plans]
 
 
 def described(name, plan):

@@ -29,7 +29,7 @@ class CompiledStep:
 
     def _start(self):
         self._entries, self._ready, self._misses, self._plan_of = _C._Entries(self._slow), False, 0, []
-        self._grew = False
+        self._grew, self._graph_of = False, []
 
     def invalidate_cache(self):
         """Forget all plans; the next call traces again."""
@@ -46,11 +46,24 @@ class CompiledStep:
             raise ValueError(f"graph: format is 'text' or 'svg', not {format!r}")
         return text if format == "text" else drawing(text)
 
-    def explain(self):
-        """What the plan does, or why there is none."""
+    def explain(self, *inputs):
+        """What the plan does, or why there is none. With inputs and target like those of the newest plan: the steps that take
+        most of its time; what they write is put back."""
         if self._why:
             return f"runs eagerly: {self._why}"
-        return described("step", self._plan_of[-1]) if self._plan_of else "not traced yet"
+        if not self._plan_of:
+            return "not traced yet"
+        lines = [described("step", self._plan_of[-1])]
+        if inputs:
+            from .check import Memory
+            from .timing import step_lines, step_times
+
+            before = Memory([*inputs, *self._graph_of[-1].written()])
+            try:
+                lines += step_lines(self._plan_of[-1], step_times(self._plan_of[-1], inputs))
+            finally:
+                before.restore()
+        return "\n".join(lines)
 
     def __call__(self, *inputs):
         loss = self._entries(*inputs)
@@ -187,6 +200,7 @@ class CompiledStep:
 
         self._misses += 1
         self._plan_of.append(plan)
+        self._graph_of.append(graph)
         self._entries.add(list(inputs), held, None, finish, PLANS)
 
 

@@ -534,3 +534,21 @@ def test_arguments_are_honoured_or_refused():
     with pytest.raises(TypeError):
         lucid.compile(3)
     assert lucid.compile(options={"plans": 2})(lambda x: x)._plans == 2
+
+
+def test_explain_times_the_steps_and_changes_nothing():
+    layer, x = nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8), nn.ReLU()), lucid.randn(5, 8)
+    c = lucid.compile(layer)
+    for k in (5, 3):
+        c(x[:k])
+    before = {key: t.clone() for key, t in layer.state_dict().items()}
+    text = c.explain(x)
+    assert "step 0: linear -> float32[5, 8]" in text and text.count(" µs ") >= 4
+    assert all(t.equal(before[key]) for key, t in layer.state_dict().items())
+    optimizer = lucid.optim.SGD(layer.parameters(), lr=0.1)
+    step = lucid.compile_step(layer, nn.functional.mse_loss, optimizer)
+    for _ in range(3):
+        step(x, x)
+    before = {key: t.clone() for key, t in layer.state_dict().items()}
+    assert "_fused_sgd_" in step.explain(x, x)
+    assert all(t.equal(before[key]) for key, t in layer.state_dict().items())
