@@ -19,6 +19,7 @@ SHAPES = {  # image, weight, stride, padding, dilation, groups
     "5x5, many images": ((63, 6, 14, 13), (16, 6, 5, 5), 1, 0, 1, 1),
     "5x3, padded, many images": ((64, 5, 11, 13), (7, 5, 5, 3), 1, (4, 1), 1, 1),
     "depthwise": ((3, 9, 21, 37), (9, 1, 3, 3), 1, 1, 1, 9),
+    "depthwise, 75 channels, stride 2": ((2, 75, 12, 9), (75, 1, 5, 3), 2, (2, 1), 1, 75),
     "depthwise, dilated, more rows than columns": ((2, 9, 33, 20), (9, 1, 3, 3), 1, (3, 2), (1, 2), 9),
     "3x3, stride 2, many images": ((63, 9, 14, 15), (20, 9, 3, 3), (2, 1), 1, 1, 1),
     "5x5, padded": ((2, 20, 17, 23), (29, 20, 5, 5), 1, 2, 1, 1),

@@ -293,15 +293,18 @@ typedef struct {
 } grid_run;
 static bool suits_winograd(const void *run) { return !((const grid_run *)run)->job->only; }
 static bool suits_product(const void *run) { return conv_suits_product(((const grid_run *)run)->job); }
+static bool suits_depthwise_last(const void *run) { return conv_suits_depthwise_last(((const grid_run *)run)->job); }
 static bool suits_interleaved(const void *run) { return conv_suits_interleaved(((const grid_run *)run)->job); }
 static bool suits_depthwise(const void *run) { return by_planes(((const grid_run *)run)->job, &(conv_plane){ 0 }); }
 static int  by_winograd(void *run);
 static int  by_product(void *run) { return conv_product(((grid_run *)run)->job); }
+static int  by_depthwise_last(void *run) { return conv_depthwise_last(((grid_run *)run)->job); }
 static int  by_interleaved(void *run) { return conv_interleaved(((grid_run *)run)->job); }
 static int  by_depthwise(void *run) { return with_packed_weights(((grid_run *)run)->job, true); }
 static int  by_strips(void *run) { return with_packed_weights(((grid_run *)run)->job, false); }
 
 static const lc_strategy convolutions[] = { { "one product", suits_product, by_product },
+                                            { "depthwise, channels last", suits_depthwise_last, by_depthwise_last },
                                             { "Winograd", suits_winograd, by_winograd },
                                             { "interleaved small images", suits_interleaved, by_interleaved },
                                             { "depthwise planes", suits_depthwise, by_depthwise },
@@ -459,9 +462,10 @@ static int as_product(void *call)
     conv_call *c = call;
     return conv_transpose_product(&c->job, c->window, c->kernel);
 }
-static int               one_phase_at_a_time(void *call) { return run_phases(call); }
+static bool suits_all_phases(const void *call) { return !conv_suits_depthwise_last(&((const conv_call *)call)->job); }
+static int  one_phase_at_a_time(void *call) { return run_phases(call); }
 static const lc_strategy transposed_convolutions[] = { { "one product", NULL, as_product },
-                                                       { "all phases at once", NULL, all_phases_at_once },
+                                                       { "all phases at once", suits_all_phases, all_phases_at_once },
                                                        { "one phase at a time", NULL, one_phase_at_a_time } };
 static int               cpu_conv_input(lc_dtype dtype, const void *args)
 {

@@ -152,6 +152,8 @@ void conv_prepare(conv_job *j); /* tiles and block sizes of a job whose axes, ro
 bool conv_suits_product(const conv_job *job);
 int  conv_product(conv_job *job);                                                                   /* -1: out of memory */
 int  conv_transpose_product(const conv_job *job, const conv_window *window, const int64_t *kernel); /* or LC_DECLINED */
+bool conv_suits_depthwise_last(const conv_job *job);
+int  conv_depthwise_last(const conv_job *job); /* -1: out of memory */
 bool conv_suits_interleaved(const conv_job *job);
 int  conv_interleaved(const conv_job *job); /* -1: out of memory */
 
@@ -169,6 +171,8 @@ void conv_recompute_border(const lc_conv_args *a,
 /* Strategies for the gradient of weights, in order of preference (conv_weight.c); LC_DECLINED: does not suit. */
 int conv_weight_winograd(lc_dtype dtype, const lc_conv_args *a,
                          const conv_axis *axis); /* many small images; declines if a result is not finite */
+int conv_weight_depthwise_last(lc_dtype dtype, const lc_conv_args *a,
+                               const conv_axis *axis); /* a kernel per channel, channels last */
 int conv_weight_depthwise(lc_dtype dtype, const lc_conv_args *a, const conv_axis *axis); /* one 3 x 3 kernel per channel */
 int conv_weight_im2col(lc_dtype dtype, const lc_conv_args *a, const conv_axis *axis);    /* small images */
 int conv_weight_outer(lc_dtype dtype, const lc_conv_args *a, const conv_axis *axis);     /* products of pixels */

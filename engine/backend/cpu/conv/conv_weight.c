@@ -273,6 +273,7 @@ typedef struct {
         return conv_weight_##name(r->job->dtype, r->a, r->job->grid.axis);                                                     \
     }
 STRATEGY(winograd)
+STRATEGY(depthwise_last)
 STRATEGY(depthwise)
 STRATEGY(im2col)
 STRATEGY(outer)
@@ -282,6 +283,7 @@ static int by_dots(void *run)
     return weights_by_dots(r->job, r->a, r->kernels);
 }
 static const lc_strategy weight_gradients[] = { { "Winograd", NULL, by_winograd },
+                                                { "depthwise, channels last", NULL, by_depthwise_last },
                                                 { "depthwise planes", NULL, by_depthwise },
                                                 { "im2col", NULL, by_im2col },
                                                 { "outer products of pixels", NULL, by_outer },
