@@ -83,7 +83,7 @@ MODULES = {
 GUIDES = {
     "Start": ["README.md", "docs/from-pytorch.md", "docs/run-pytorch-programs.md", "docs/packages.md"],
     "Guides": [
-        "data", "checkpoints", "compile", "gpu", "models", "generation", "lora", "linalg", "fft", "special", "distributions", "sparse",
+        "data", "checkpoints", "compile", "gpu", "models", "vision", "generation", "lora", "linalg", "fft", "special", "distributions", "sparse",
         "random", "profiler", "subclasses", "typing", "array-api",
     ],
     "Speed": ["performance", "kernels", "ops-speed"],
