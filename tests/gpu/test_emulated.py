@@ -15,6 +15,7 @@ pytestmark = pytest.mark.skipif(not COMPILER, reason="no C++ compiler")
 FAMILIES = [
     "softmax", "softmax of long rows", "softmax of very long rows", "layer_norm of long rows", "rms_norm of long rows",
     "cross_entropy of long rows", "cross_entropy of few", "layer_norm", "batch_norm", "cross_entropy", "sum of all",
+    "batch_norm, channels last", "batch_norm of wide images", "conv2d, channels last",
     "sum of columns", "var", "max", "logsumexp", "embedding", "scatter_add", "x[i, j]",
     "x[mask]", "conv2d", "conv_transpose2d", "max_pool", "avg_pool",
     "attention, causal", "lstm", "gru", "mm", "linear", "linear, layouts",

@@ -62,6 +62,19 @@ CASES = {
     "rms_norm": (lambda x, w: F.rms_norm(x, (70,), w), drawn(6, 70), drawn(70)),
     "group_norm": (lambda x, w, b: F.group_norm(x, 2, w, b), drawn(3, 4, 5, 5), drawn(4), drawn(4)),
     "batch_norm": (lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True), drawn(3, 4, 5, 5), drawn(4), drawn(4)),
+    "batch_norm, channels last": (
+        lambda x, w, b: F.batch_norm(x.contiguous(memory_format=lucid.channels_last), None, None, w, b, training=True),
+        drawn(3, 40, 5, 5),
+        drawn(40),
+        drawn(40),
+    ),
+    "batch_norm of wide images": (lambda x: F.batch_norm(x, None, None, training=True), drawn(2, 3, 8, 8)),
+    "conv2d, channels last": (
+        lambda x, w, b: F.conv2d(x.contiguous(memory_format=lucid.channels_last), w, b, padding=1),
+        drawn(2, 8, 9, 8),
+        drawn(16, 8, 3, 3),
+        drawn(16),
+    ),
     "batch_norm of vectors": (lambda x, w: F.batch_norm(x, None, None, w, training=True), drawn(33, 4), drawn(4)),
     "cross_entropy": (lambda x, t: F.cross_entropy(x, t), drawn(5, 40), SPARSE_LABELS),
     "cross_entropy smoothed": (

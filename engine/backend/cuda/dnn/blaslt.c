@@ -170,23 +170,21 @@ int cuda_lt_product(const lc_matmul_args *a, lc_dtype dtype)
     key.alignment = alignment_of((const void *const[]){ a->a->data, a->b->data, a->out->data, bias, residual }, 5);
     if (key.alignment < 16) return 1;
     key.alignment = 16;
-    pthread_mutex_lock(&lock);
+    cuda_lock(&lock);
     void *handle = handle_of((int)key.device);
     plan *p = handle ? plan_of(&key, handle, bias) : NULL;
     int   rc = 1;
     if (p && !p->no_use) {
-        cuda_scratch scratch = { 0 };
-        float        alpha = (float)e->scale, beta = residual != NULL;
-        void        *space = p->by.workspace ? cuda_scratch_new(&scratch, (int)key.device, p->by.workspace) : NULL;
+        float alpha = (float)e->scale, beta = residual != NULL;
+        void *space = p->by.workspace ? cuda_workspace(p->by.workspace) : NULL;
         rc = p->by.workspace && !space ? -1 : 0;
         if (rc == 0 && bias && lt.cublasLtMatmulDescSetAttribute(p->operation, DESC_BIAS, &bias, sizeof bias) != 0) rc = 1;
         if (rc == 0 && lt.cublasLtMatmul(handle, p->operation, &alpha, a->b->data, p->b, a->a->data, p->a, &beta,
                                          residual ? residual : a->out->data, residual ? p->residual : p->out, a->out->data,
-                                         p->out, &p->by.by, space, p->by.workspace, NULL) != 0) {
+                                         p->out, &p->by.by, space, p->by.workspace, cuda_stream()) != 0) {
             lc_verbose_log("products on cuda: cuBLASLt refused, steps follow");
             rc = 1, p->no_use = true;
         }
-        cuda_scratch_free(&scratch);
     }
     pthread_mutex_unlock(&lock);
     return rc;

@@ -84,8 +84,8 @@ void *cuda_dnn_handle(int device, void **library)
 void cuda_dnn_load(int device) { handle_of(device); }
 
 typedef struct {
-    int device, kind, type, dims, groups, tf32, image[5], image_stride[5], weight[5], result[5], result_stride[5], padding[3],
-        stride[3], dilation[3];
+    int device, kind, type, dims, groups, tf32, last, image[5], image_stride[5], weight[5], result[5], result_stride[5],
+        padding[3], stride[3], dilation[3];
 } shape_key;
 typedef struct plan {
     struct plan *next;
@@ -120,7 +120,7 @@ static void choose(plan *p, void *handle)
          dnn.cudnnCreateTensorDescriptor(&p->result) || dnn.cudnnCreateConvolutionDescriptor(&p->conv) ||
          dnn.cudnnSetTensorNdDescriptor(p->image, k->type, n, k->image, k->image_stride) ||
          dnn.cudnnSetTensorNdDescriptor(p->result, k->type, n, k->result, k->result_stride) ||
-         dnn.cudnnSetFilterNdDescriptor(p->weight, k->type, 0, n, k->weight) ||
+         dnn.cudnnSetFilterNdDescriptor(p->weight, k->type, k->last, n, k->weight) ||
          dnn.cudnnSetConvolutionNdDescriptor(p->conv, k->dims, k->padding, k->stride, k->dilation, 1, k->type == 1 ? 1 : 0) ||
          dnn.cudnnSetConvolutionGroupCount(p->conv, k->groups) ||
          dnn.cudnnSetConvolutionMathType(p->conv, k->type == 0 && !k->tf32 ? 3
@@ -153,10 +153,33 @@ static plan *plan_for(const shape_key *key, void *handle)
     return p;
 }
 
-static lc_tensor *as_type(const lc_tensor *t, lc_dtype dtype, bool filled) /* contiguous, of that type; a new reference */
+/* Channels are neighbours in memory: as an image of channels_last, or a weight of such. */
+static bool is_last(const lc_tensor *t)
 {
-    if (t->dtype == dtype && t->is_contiguous) return lc_retain((lc_tensor *)t);
-    lc_tensor *c = lc_tensor_new(dtype, t->device, t->ndim, t->shape);
+    int64_t step = t->shape[1];
+    if (t->stride[1] != 1) return false;
+    for (int d = t->ndim - 1; d >= 2; d--) {
+        if (t->stride[d] != step) return false;
+        step *= t->shape[d];
+    }
+    return t->stride[0] == step;
+}
+/* Contiguous, or with channels last, of that type; a new reference. */
+static lc_tensor *as_type(const lc_tensor *t, lc_dtype dtype, bool last, bool filled)
+{
+    if (t->dtype == dtype && (last ? is_last(t) : t->is_contiguous)) return lc_retain((lc_tensor *)t);
+    int64_t shape[5], order[5];
+    for (int d = 0; d < t->ndim; d++) { /* made with channels behind the others, then seen in their place */
+        int from = !last || d == 0 ? d : d == t->ndim - 1 ? 1 : d + 1;
+        shape[d] = t->shape[from], order[from] = d;
+    }
+    lc_tensor *c = lc_tensor_new(dtype, t->device, t->ndim, shape);
+    if (c && last) {
+        int64_t stride[5];
+        for (int d = 0; d < t->ndim; d++) stride[d] = c->stride[order[d]];
+        lc_tensor *seen = lc_tensor_view(c, t->ndim, t->shape, stride, 0);
+        lc_release(c), c = seen;
+    }
     if (c && filled && cuda_copy(c, t) < 0) lc_release(c), c = NULL;
     return c;
 }
@@ -184,13 +207,16 @@ int cuda_dnn_convolve(int kind, const lc_conv_args *a)
         key.padding[d] = from < 0 ? 0 : (int)a->padding[from], key.stride[d] = from < 0 ? 1 : (int)a->stride[from];
         key.dilation[d] = from < 0 ? 1 : (int)a->dilation[from];
     }
+    /* Images with channels last take a weight that lies so too: no transposes in between. */
+    key.last = a->dims == 2 && a->weight->shape[1] > 1 && is_last(a->image) && is_last(a->result);
     void *handle = handle_of(key.device);
     cuda_lock(&lock);
     plan *p = handle ? plan_for(&key, handle) : NULL;
+    if (p && p->algorithm < 0 && key.last) key.last = 0, p = plan_for(&key, handle);
     pthread_mutex_unlock(&lock);
     if (!p || p->algorithm < 0) return 1;
     cuda_scratch scratch = { 0 };
-    lc_tensor   *w = as_type(a->weight, type, kind != 2);
+    lc_tensor   *w = as_type(a->weight, type, key.last, kind != 2);
     void        *space = p->bytes && w ? cuda_scratch_new(&scratch, key.device, p->bytes) : NULL;
     float        one = 1, zero = 0;
     double       one64 = 1, zero64 = 0;

@@ -149,6 +149,7 @@ BLOCK_KERNEL(rows_sums, norm_args, p)
     i64          begin = slice * length, end = begin + length < times ? begin + length : times;
     A            sum = 0, dot = 0;
     if (c < width)
+#pragma unroll 4 /* loads of several rows on their way */
         for (i64 t = begin + threadIdx.x / 32; t < end; t += 8) {
             i64 r = t * p.groups + c / p.channels, at = r * p.channels + c % p.channels;
             A   g = (A)value(p.grad[at]);
@@ -190,25 +191,63 @@ BLOCK_KERNEL(group_sums, norm_args, p) /* a block per parameter of a group norm 
 #define CHANNEL_SLICE                                                                                                          \
     i64 c = blockIdx.x / p.slices, slice = blockIdx.x % p.slices, all = p.rows * p.inner;                                      \
     i64 length = (all + p.slices - 1) / p.slices, begin = slice * length, end = begin + length < all ? begin + length : all
-#define ELEMENT(i) ((i) / p.inner * p.channels + c) * p.inner + (i) % p.inner
+/* Where element i of a channel lies; 32-bit division where it is enough. */
+__device__ inline i64 element(const norm_args &p, i64 c, i64 i)
+{
+    if (p.rows * p.inner >= 1ll << 31) return (i / p.inner * p.channels + c) * p.inner + i % p.inner;
+    u32 row = (u32)i / (u32)p.inner;
+    return (row * p.channels + c) * p.inner + ((u32)i - row * (u32)p.inner);
+}
+/* Where channels are neighbours (inner is 1): 32 channels and 8 rows at a time. TERMS adds to a and b. */
+#define CHANNELS_BESIDE(shift_of, TERMS)                                                                                        \
+    __shared__ A part[2][256];                                                                                                  \
+    i64          blocks = (p.channels + 31) / 32, c = blockIdx.x % blocks * 32 + threadIdx.x % 32, slice = blockIdx.x / blocks; \
+    i64          length = (p.rows + p.slices - 1) / p.slices, begin = slice * length;                                           \
+    i64          end = begin + length < p.rows ? begin + length : p.rows;                                                       \
+    A            a = 0, b = 0, shift = c < p.channels ? (A)(shift_of) : (A)0;                                                   \
+    if (c < p.channels) {                                                                                                       \
+        _Pragma("unroll 8") for (i64 r = begin + threadIdx.x / 32; r < end; r += 8)                                             \
+        {                                                                                                                       \
+            i64 at = r * p.channels + c;                                                                                        \
+            TERMS;                                                                                                              \
+        }                                                                                                                       \
+    }                                                                                                                           \
+    part[0][threadIdx.x] = a, part[1][threadIdx.x] = b;                                                                         \
+    __syncthreads();                                                                                                            \
+    if (threadIdx.x >= 32 || c >= p.channels) return;                                                                           \
+    for (int l = 1; l < 8; l++) a += part[0][l * 32 + threadIdx.x], b += part[1][l * 32 + threadIdx.x];                         \
+    p.partial[2 * (c * p.slices + slice)] = a, p.partial[2 * (c * p.slices + slice) + 1] = b
+BLOCK_KERNEL(beside_moments, norm_args, p)
+{
+    CHANNELS_BESIDE(value(p.in[c]), A d = (A)value(p.in[at]) - shift; a += d; b += d * d);
+}
+BLOCK_KERNEL(beside_dots, norm_args, p)
+{
+    CHANNELS_BESIDE(at_or(p.mean, c, 0), A g = (A)value(p.grad[at]); a += g; b += g * ((A)value(p.in[at]) - shift));
+}
 BLOCK_KERNEL(channel_moments, norm_args, p) /* relative to the channel's first element: no cancellation */
 {
     CHANNEL_SLICE;
     A shift = (A)value(p.in[c * p.inner]), sum = 0, square = 0;
     for (i64 i = begin + threadIdx.x; i < end; i += blockDim.x) {
-        A d = (A)value(p.in[ELEMENT(i)]) - shift;
+        A d = (A)value(p.in[element(p, c, i)]) - shift;
         sum += d, square += d * d;
     }
     sum = block_sum(sum), square = block_sum(square);
     if (threadIdx.x == 0) p.partial[2 * blockIdx.x] = sum, p.partial[2 * blockIdx.x + 1] = square;
 }
-KERNEL(channel_statistics, norm_args, p)
+/* A warp per channel adds the sums of its slices. */
+#define SLICES_OF_CHANNEL(sum, other)                                                                                          \
+    i64 c = blockIdx.x * 4 + threadIdx.x / 32;                                                                                 \
+    A   sum = 0, other = 0;                                                                                                    \
+    for (i64 s = threadIdx.x % 32; c < p.channels && s < p.slices; s += 32)                                                    \
+        sum += p.partial[2 * (c * p.slices + s)], other += p.partial[2 * (c * p.slices + s) + 1];                              \
+    sum = shared_sum<true>(sum), other = shared_sum<true>(other)
+BLOCK_KERNEL(channel_statistics, norm_args, p)
 {
-    EACH(c, p.channels)
-    {
-        A n = (A)(p.rows * p.inner), sum = 0, square = 0;
-        for (i64 s = 0; s < p.slices; s++)
-            sum += p.partial[2 * (c * p.slices + s)], square += p.partial[2 * (c * p.slices + s) + 1];
+    SLICES_OF_CHANNEL(sum, square);
+    if (threadIdx.x % 32 == 0 && c < p.channels) {
+        A n = (A)(p.rows * p.inner);
         A off = sum / n, variance = square / n - off * off;
         if (variance < 0) variance = 0;
         set(p.mean, c, (n > 0 ? (A)value(p.in[c * p.inner]) : (A)0) + off), set(p.rstd, c, (A)1 / sqrt(variance + (A)p.eps));
@@ -229,20 +268,17 @@ BLOCK_KERNEL(channel_dots, norm_args, p)
     CHANNEL_SLICE;
     A mean = at_or(p.mean, c, 0), sum = 0, dot = 0;
     for (i64 i = begin + threadIdx.x; i < end; i += blockDim.x) {
-        A g = (A)value(p.grad[ELEMENT(i)]);
-        sum += g, dot += g * ((A)value(p.in[ELEMENT(i)]) - mean);
+        A g = (A)value(p.grad[element(p, c, i)]);
+        sum += g, dot += g * ((A)value(p.in[element(p, c, i)]) - mean);
     }
     sum = block_sum(sum), dot = block_sum(dot);
     if (threadIdx.x == 0) p.partial[2 * blockIdx.x] = sum, p.partial[2 * blockIdx.x + 1] = dot;
 }
-KERNEL(channel_sums, norm_args, p) /* factors go behind the slices' sums */
+BLOCK_KERNEL(channel_sums, norm_args, p) /* factors go behind the slices' sums */
 {
-    EACH(c, p.channels)
-    {
-        A n = (A)(p.rows * p.inner), sum = 0, dot = 0, rstd = at_or(p.rstd, c, 0),
-          *by = p.partial + 2 * p.channels * p.slices + 2 * c;
-        for (i64 s = 0; s < p.slices; s++)
-            sum += p.partial[2 * (c * p.slices + s)], dot += p.partial[2 * (c * p.slices + s) + 1];
+    SLICES_OF_CHANNEL(sum, dot);
+    if (threadIdx.x % 32 == 0 && c < p.channels) {
+        A n = (A)(p.rows * p.inner), rstd = at_or(p.rstd, c, 0), *by = p.partial + 2 * p.channels * p.slices + 2 * c;
         set(p.dweight, c, dot * rstd), set(p.dbias, c, sum);
         by[0] = p.fixed ? (A)0 : rstd * rstd * dot / n, by[1] = p.fixed ? (A)0 : sum / n;
     }
@@ -256,6 +292,59 @@ KERNEL(channel_slope, norm_args, p)
         A        d = (A)value(p.grad[i]);
         if (!p.fixed) d -= by[0] * ((A)value(p.in[i]) - at_or(p.mean, c, 0)) + by[1];
         p.out[i] = made<T>::of(d * (at_or(p.rstd, c, 0) * at_or(p.weight, c, 1)));
+    }
+}
+/* 16 bytes at a time: neighbours are of one channel, or of neighbouring channels. */
+enum { WIDE = 16 / sizeof(T) };
+__device__ inline i64 channel_of(const norm_args &p, i64 i)
+{
+    if (p.rows * p.channels * p.inner >= 1ll << 31) return i / p.inner % p.channels;
+    return (u32)i / (u32)p.inner % (u32)p.channels;
+}
+__device__ inline void of_channels(A (&to)[WIDE], const norm_args &p, const U *from, i64 c, A otherwise)
+{
+    if (p.inner == 1 && from) {
+        several<U, WIDE> x = *(const several<U, WIDE> *)(from + c);
+#pragma unroll
+        for (int j = 0; j < WIDE; j++) to[j] = (A)value(x.v[j]);
+    } else {
+        A one = at_or(from, c, otherwise);
+#pragma unroll
+        for (int j = 0; j < WIDE; j++) to[j] = one;
+    }
+}
+KERNEL(wide_scale, norm_args, p)
+{
+    EACH(v, p.rows * p.channels * p.inner / WIDE)
+    {
+        i64 c = channel_of(p, v * WIDE);
+        A   mean[WIDE], rstd[WIDE], weight[WIDE], bias[WIDE];
+        of_channels(mean, p, p.mean, c, 0), of_channels(rstd, p, p.rstd, c, 1), of_channels(weight, p, p.weight, c, 1);
+        of_channels(bias, p, p.bias, c, 0);
+        several<T, WIDE> x = ((const several<T, WIDE> *)p.in)[v];
+#pragma unroll
+        for (int j = 0; j < WIDE; j++) x.v[j] = made<T>::of(((A)value(x.v[j]) - mean[j]) * (rstd[j] * weight[j]) + bias[j]);
+        ((several<T, WIDE> *)p.out)[v] = x;
+    }
+}
+KERNEL(wide_slope, norm_args, p)
+{
+    EACH(v, p.rows * p.channels * p.inner / WIDE)
+    {
+        i64      c = channel_of(p, v * WIDE);
+        const A *by = p.partial + 2 * p.channels * p.slices;
+        A        mean[WIDE], rstd[WIDE], weight[WIDE];
+        of_channels(mean, p, p.mean, c, 0), of_channels(rstd, p, p.rstd, c, 0), of_channels(weight, p, p.weight, c, 1);
+        several<T, WIDE> g = ((const several<T, WIDE> *)p.grad)[v], x;
+        if (!p.fixed) x = ((const several<T, WIDE> *)p.in)[v];
+#pragma unroll
+        for (int j = 0; j < WIDE; j++) {
+            const A *own = by + 2 * (p.inner == 1 ? c + j : c);
+            A        d = (A)value(g.v[j]);
+            if (!p.fixed) d -= own[0] * ((A)value(x.v[j]) - mean[j]) + own[1];
+            g.v[j] = made<T>::of(d * (rstd[j] * weight[j]));
+        }
+        ((several<T, WIDE> *)p.out)[v] = g;
     }
 }
 #endif

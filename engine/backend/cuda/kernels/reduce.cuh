@@ -248,7 +248,12 @@ BLOCK_KERNEL(columns, reduction, p)
     state            s = empty();
     if (output < p.kept.n) {
         const char *in = input_of(p, output);
-        for (i64 i = begin + lane; i < end; i += 8) s = with(s, *(const T *)(in + offset_of(p.reduced, i)), i);
+        if (IS_PLAIN && p.reduced.ndim == 1) {
+            i64 apart = p.reduced.in[0];
+#pragma unroll 8 /* so many loads are on their way at once */
+            for (i64 i = begin + lane; i < end; i += 8) s = with(s, *(const T *)(in + i * apart), i);
+        } else
+            for (i64 i = begin + lane; i < end; i += 8) s = with(s, *(const T *)(in + offset_of(p.reduced, i)), i);
     }
     all[threadIdx.x] = s;
     __syncthreads();
