@@ -77,6 +77,26 @@ def einx__mean_and_dot():
     return [einx.mean("a [b] c", x), einx.dot("a b c, c d -> a b d", x, torch.randn(4, 5))]
 
 
+def einx__sums_and_layers():
+    import einx
+
+    x, w = torch.randn(2, 3, 4, requires_grad=True), torch.randn(4, 5)
+    y = einx.add("a b c, c -> a b c", einx.sum("a b [c]", x)[..., None].expand(2, 3, 4), torch.arange(4.0))
+    loss = einx.dot("a b c, c d -> a b d", y.tanh(), w).square().sum()
+    loss.backward()
+    return [loss, x.grad, einx.softmax("a [b c]", x), einx.where("a b c, , a b c", x > 0, torch.tensor(0.0), x)]
+
+
+def opt_einsum__expression_and_gradient():
+    import opt_einsum
+
+    a, b, c = (torch.randn(4, 4, requires_grad=True) for _ in range(3))
+    expression = opt_einsum.contract_expression("ij,jk,kl->il", (4, 4), (4, 4), (4, 4))
+    y = expression(a, b, c)
+    y.square().sum().backward()
+    return [y, a.grad, c.grad, opt_einsum.contract("ab,bc,ca->", a, b, c)]
+
+
 def opt_einsum__contract():
     import opt_einsum
 
@@ -261,6 +281,32 @@ def tensorboard__scalars_and_histograms():
         return _logged(folder)
 
 
+def tensorboardX__writer():
+    from tensorboardX import SummaryWriter
+
+    with tempfile.TemporaryDirectory() as folder:
+        writer = SummaryWriter(folder)
+        for step in range(3):
+            writer.add_scalar("loss", torch.tensor(1.0 / (step + 1)), step)
+        writer.add_histogram("x", torch.arange(-8.0, 8.0) / 4, 1)
+        writer.add_image("image", torch.arange(192.0).view(3, 8, 8) / 191)
+        writer.add_text("words", "**bold**", 2)
+        writer.close()
+        return _logged(folder)
+
+
+def tensorboardX__through_a_model():
+    from tensorboardX import SummaryWriter
+
+    model, numbers = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1)), []
+    with tempfile.TemporaryDirectory() as folder:
+        with SummaryWriter(folder) as writer:
+            numbers = steps(model, torch.randn(5, 4), lambda y: y.square().mean())
+            writer.add_scalars("losses", {str(i): round(n, 3) for i, n in enumerate(numbers)}, 1)
+            writer.add_pr_curve("curve", torch.tensor([0, 1, 1]), torch.tensor([0.2, 0.7, 0.9]), 0)
+        return {"losses": numbers, **_logged(folder)}
+
+
 def tensorboard__images_and_text():
     import matplotlib
 
@@ -305,6 +351,14 @@ def timm__features():
 
     model = timm.create_model("convnext_atto", features_only=True).eval()
     return [f.mean() for f in model(torch.randn(1, 3, 64, 64))]
+
+
+def timm__channels_last():
+    import timm
+
+    model = timm.create_model("resnet18", num_classes=10).to(memory_format=torch.channels_last)
+    x = torch.randn(1, 3, 64, 64).to(memory_format=torch.channels_last)
+    return [model.eval()(x), *steps(model, x, lambda y: y.square().mean(), n=2)]
 
 
 def torchvision__resnet():
