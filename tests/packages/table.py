@@ -26,7 +26,7 @@ figure.
 
 def row(name, have):
     package, _, use = name.partition("__")
-    version = have.get(DISTRIBUTIONS.get(package, package), "?").partition("+")[0]
+    version = have.get(DISTRIBUTIONS.get(package, package).lower(), "?").partition("+")[0]
     head = f"| {DISTRIBUTIONS.get(package, package)} | {version} | {use.replace('_', ' ')} |"
     try:
         theirs, ours = pairs.run(name, False), pairs.run(name, True)

@@ -206,7 +206,7 @@ extern uint32_t lc_cuda_run_dtypes[LC_OP_COUNT];
     static __attribute__((constructor)) void enter_##op(void)                                                                  \
     {                                                                                                                          \
         lc_cuda_runs[LC_OP_##op] = function;                                                                                   \
-        lc_cuda_run_dtypes[LC_OP_##op] = (dtypes);                                                                             \
+        lc_cuda_run_dtypes[LC_OP_##op] = (dtypes) & ~(uint32_t)LC_FLOAT8_BITS; /* stored only */                               \
     }
 enum {
     CUDA_HALVES = 1u << LC_f16 | 1u << LC_bf16,
