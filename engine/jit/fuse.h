@@ -15,6 +15,8 @@ typedef struct {
 
 /* order: the steps that a plan runs. Neighbours that fit one program become a region; the entry of the first is then -1 - the
  * region's number, the others go. Returns how many entries are left; -1: no memory. *regions is malloced. */
-int  lc_fuse_steps(const lc_graph *g, int *order, int n_order, const int *outputs, int n_outputs, lc_region **regions,
-                   int *n_regions);
+int lc_fuse_steps(const lc_graph *g, int *order, int n_order, const int *outputs, int n_outputs, lc_region **regions,
+                  int *n_regions);
+/* Brings steps that could be neighbours in a region together (schedule.c); -1: no memory. */
+int  lc_schedule_steps(const lc_graph *g, int *order, int n);
 void lc_regions_free(lc_region *regions, int n);

@@ -73,6 +73,7 @@ static int choose_steps(lc_plan *p)
         if (keep[i - p->first]) p->order[p->n_order++] = i;
     free(read), free(keep);
     p->n_chosen = p->n_order;
+    if (lc_schedule_steps(g, p->order, p->n_order) < 0) return -1;
     p->n_order = lc_fuse_steps(g, p->order, p->n_order, p->outputs, p->n_outputs, &p->regions, &p->n_regions);
     return p->n_order < 0 ? -1 : 0;
 }

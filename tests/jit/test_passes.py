@@ -70,6 +70,50 @@ def test_fused_dtypes(dtype):
     compare(lambda x: ((x * 2 + x) * x - 3) * x, (lucid.randn(5, 9) * 4).to(dtype))
 
 
+def between(x, w):
+    """Elementwise steps with a product in between that has nothing to do with them."""
+    a = (x * 2).sin()
+    b = w @ w
+    return a * x + 1, b
+
+
+def two_chains(x, w):
+    a = x.exp()
+    b = (w @ w).tanh()
+    c = a.sqrt()
+    d = b @ w
+    return (c + 1) * x, d * 2
+
+
+def written_between(x, w):
+    """The product writes what the first step has read: the step stays where it is."""
+    y = x.clone()
+    a = (y * 2).sin()
+    y.add_(w @ w)
+    return a * y + 1
+
+
+def read_between(x, w):
+    a = x.sin()
+    return a @ w + (a * 2).cos() @ w
+
+
+@pytest.mark.parametrize("fn, most", [(between, 2), (two_chains, 5), (written_between, 4), (read_between, 5)])
+def test_steps_meet_across_independent_ones(fn, most):
+    assert len(steps(compare(fn, lucid.randn(40, 40), lucid.randn(40, 40)))) <= most
+
+
+def test_a_step_does_not_wait_if_that_keeps_more_memory():
+    """The small result of two large inputs is made at once."""
+
+    def fn(x, w):
+        a = (x @ w).sum(1) * (w @ x).sum(0)
+        b = w[:1] @ w
+        return a + 1, b
+
+    compare(fn, lucid.randn(64, 64), lucid.randn(64, 64))
+
+
 def test_a_chain_is_one_step():
     assert len(steps(compare(chain, lucid.randn(8, 8)))) == 1
 
