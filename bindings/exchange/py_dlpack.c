@@ -1,6 +1,7 @@
 /* DLPack: tensors handed from library to library in a capsule, without a copy. Version 1 structs carry flags; the older ones
  * cannot express "read-only", so read-only memory is not exported to consumers that want those. */
 #include "../py.h"
+#include "../../engine/backend/cuda/report.h"
 
 typedef struct {
     int32_t type, id;
@@ -110,6 +111,20 @@ static PyObject *new_capsule(lc_tensor *t)
     return capsule;
 }
 
+/* Streams, as the protocol numbers them: None and 1 are the legacy default stream, 2 that of the thread; -1: nobody waits. */
+static int consumer_waits(const lc_tensor *t, PyObject *stream)
+{
+    if (t->device.kind != LC_CUDA) {
+        if (stream == Py_None || (PyLong_Check(stream) && PyLong_AsLong(stream) == -1)) return 0;
+        return PyErr_Format(PyExc_BufferError, "__dlpack__: stream is only for CUDA tensors"), -1;
+    }
+    long long number = stream == Py_None ? 1 : PyLong_AsLongLong(stream);
+    if (PyErr_Occurred()) return -1;
+    void *theirs = number <= 1 ? NULL : (void *)(uintptr_t)number, *ours = lc_cuda_stream_get(t->device.index);
+    if (number == -1 || theirs == ours) return 0;
+    return lc_cuda_stream_wait_stream(t->device.index, theirs, t->device.index, ours) < 0 ? (py_raise(), -1) : 0;
+}
+
 PyObject *py_dlpack(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = { "stream", "max_version", "dl_device", "copy", NULL };
@@ -134,6 +149,7 @@ PyObject *py_dlpack(PyObject *self, PyObject *args, PyObject *kwargs)
     }
     if (major < 1 && t->storage->read_only && copy != Py_True)
         return PyErr_Format(PyExc_BufferError, "read-only memory needs DLPack 1.0 or a copy");
+    if (consumer_waits(t, stream) < 0) return NULL;
     lc_tensor *kept = copy == Py_True ? py_from_data(self, NULL, NULL) : lc_tensor_alias(t, true);
     if (!kept) return PyErr_Occurred() ? NULL : py_raise();
     return major >= 1 ? new_capsule(kept) : old_capsule(kept);
@@ -163,6 +179,7 @@ static int read_geometry(const dl_tensor *d, lc_device *device, lc_dtype *dtype,
     if (d->device.type == DL_CPU || d->device.type == DL_CUDA_HOST) *device = (lc_device){ LC_CPU, 0 };
     else if (d->device.type == DL_CUDA) *device = (lc_device){ LC_CUDA, (int8_t)d->device.id };
     else return py_fail(DeviceMismatch, "from_dlpack: device type %d is not supported", d->device.type), -1;
+    if (!lc_backend_of(*device)) return py_raise(), -1;
     if (dtype_of(d, dtype) < 0) return -1;
     if (d->ndim < 0 || d->ndim > LC_MAX_DIMS) return py_fail(ValueError, "from_dlpack: %d dimensions", d->ndim), -1;
     if (d->strides) memcpy(strides, d->strides, (size_t)d->ndim * sizeof *strides);
@@ -214,15 +231,36 @@ static PyObject *from_capsule(PyObject *capsule)
     return t ? py_wrap(t) : NULL;
 }
 
+static PyObject *stream_for(PyObject *object) /* None: it is not on a CUDA device; NULL raised */
+{
+    int       type = 0, index = 0;
+    PyObject *device = PyObject_HasAttrString(object, "__dlpack_device__") ? PyObject_CallMethod(object, "__dlpack_device__", NULL)
+                                                                            : Py_BuildValue("(ii)", DL_CPU, 0);
+    bool      known = device && PyTuple_Check(device) && PyTuple_GET_SIZE(device) == 2;
+    PyObject *parts = known ? PyTuple_Pack(2, PyTuple_GET_ITEM(device, 0), PyTuple_GET_ITEM(device, 1)) : NULL;
+    if (device && !known) PyErr_Format(PyExc_TypeError, "__dlpack_device__ must return two numbers");
+    if (parts) type = (int)PyLong_AsLong(PyTuple_GET_ITEM(parts, 0)), index = (int)PyLong_AsLong(PyTuple_GET_ITEM(parts, 1));
+    Py_XDECREF(device);
+    Py_XDECREF(parts);
+    if (PyErr_Occurred()) return NULL;
+    if (type != DL_CUDA) return Py_NewRef(Py_None);
+    if (!lc_backend_of((lc_device){ LC_CUDA, (int8_t)index })) return py_raise();
+    void *stream = lc_cuda_stream_get(index);
+    return PyLong_FromUnsignedLongLong(stream ? (unsigned long long)(uintptr_t)stream : 1);
+}
+
 static PyObject *ask_for_capsule(PyObject *object)
 {
     PyObject *method = PyObject_GetAttrString(object, "__dlpack__"), *none = method ? PyTuple_New(0) : NULL;
-    PyObject *keywords = none ? Py_BuildValue("{s:(ii)}", "max_version", 1, 0) : NULL;
+    PyObject *stream = none ? stream_for(object) : NULL; /* on which the memory will be used */
+    PyObject *keywords = stream ? Py_BuildValue("{s:(ii)}", "max_version", 1, 0) : NULL;
+    if (keywords && stream != Py_None && PyDict_SetItemString(keywords, "stream", stream) < 0) Py_CLEAR(keywords);
     PyObject *capsule = keywords ? PyObject_Call(method, none, keywords) : NULL;
     if (keywords && !capsule && PyErr_ExceptionMatches(PyExc_TypeError)) { /* from before max_version */
         PyErr_Clear();
-        capsule = PyObject_CallNoArgs(method);
+        if (PyDict_DelItemString(keywords, "max_version") == 0) capsule = PyObject_Call(method, none, keywords);
     }
+    Py_XDECREF(stream);
     Py_XDECREF(method);
     Py_XDECREF(none);
     Py_XDECREF(keywords);

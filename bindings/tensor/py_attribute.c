@@ -82,6 +82,13 @@ GET(is_leaf) { return PyBool_FromLong(!lc_requires_grad(T) || lc_is_leaf(T)); }
 GET(retains_grad) { return PyBool_FromLong(T->retains_grad); }
 GET(output_nr) { return PyLong_FromLong(T->node ? T->node_output : 0); }
 GET(is_metal) { return (void)self, Py_NewRef(Py_False); }
+GET(cuda_array_interface)
+{
+    PyObject *module = PyImport_ImportModule("lucid.cuda.interop");
+    PyObject *made = module ? PyObject_CallMethod(module, "array_interface", "O", self) : NULL;
+    Py_XDECREF(module);
+    return made;
+}
 GET(is_cuda) { return PyBool_FromLong(T->device.kind == LC_CUDA); }
 GET(is_cpu) { return PyBool_FromLong(T->device.kind == LC_CPU); }
 GET(is_meta) { return PyBool_FromLong(T->device.kind == LC_META); }
@@ -189,6 +196,8 @@ PyGetSetDef py_attributes[] = {
     { "mH", get_disguised, NULL, "The conjugate transpose of the last two dimensions.", &as_mH },
     { "real", get_disguised, set_part, "The real part, a view.", &as_real },
     { "imag", get_disguised, set_part, "The imaginary part, a view.", &as_imag },
+    { "__cuda_array_interface__", get_cuda_array_interface, NULL, "Where its values are on a CUDA device, for other libraries.",
+      NULL },
     { "is_cuda", get_is_cuda, NULL, "Whether it is on a CUDA device.", NULL },
     { "is_metal", get_is_metal, NULL, "Whether it is on a Metal device: there is no such backend, so never.", NULL },
     { "is_cpu", get_is_cpu, NULL, "Whether it is in main memory.", NULL },

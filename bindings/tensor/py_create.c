@@ -86,6 +86,12 @@ static PyObject *foreign(PyObject *o)
         if (t || !PyObject_HasAttrString(type, "__array__")) return t;
         PyErr_Clear();
     }
+    if (PyObject_HasAttrString(type, "__cuda_array_interface__")) {
+        PyObject *interop = PyImport_ImportModule("lucid.cuda.interop");
+        PyObject *made = interop ? PyObject_CallMethod(interop, "from_array_interface", "O", o) : NULL;
+        Py_XDECREF(interop);
+        return made;
+    }
     return PyObject_HasAttrString(type, "__array__") ? PyObject_CallMethod(o, "__array__", NULL) : NULL;
 }
 

@@ -13,6 +13,7 @@ from .graphs import (
     graph_pool_handle,
     make_graphed_callables,
 )
+from .kernels import CompileError, Kernel, run_kernel
 from .memory import (
     MemPool,
     caching_allocator_alloc,
@@ -58,6 +59,9 @@ from .streams import (
 )
 
 __all__ = [
+    "CompileError",
+    "Kernel",
+    "run_kernel",
     "CUDAGraph",
     "Event",
     "ExternalStream",
@@ -402,7 +406,7 @@ def get_sync_debug_mode():
     return 0
 
 
-_MODULES = ("amp", "graphed", "graphs", "memory", "nvtx", "streams")
+_MODULES = ("amp", "graphed", "graphs", "interop", "kernels", "memory", "nvtx", "streams")
 
 
 def __getattr__(name):

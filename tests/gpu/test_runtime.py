@@ -362,3 +362,195 @@ def test_graphed_callables():
         lucid.testing.assert_close(y.sin(), expected)
         y.sin().sum().backward()
         lucid.testing.assert_close([t.grad.cpu() for t in (x, layer.weight, layer.bias)], wanted)
+
+
+@pytest.mark.parametrize("kind", ["Adam", "NAdam", "Adagrad"])
+def test_steps_that_count_are_not_captured(kind):
+    x = lucid.ones(3, device="cuda", requires_grad=True)
+    optimizer = getattr(lucid.optim, kind)([x], lr=0.1)
+    x.grad = lucid.ones(3, device="cuda")
+    optimizer.step()
+    before = x.tolist()
+    with pytest.raises(NotImplementedError, match="outside"), cuda.graph(cuda.CUDAGraph()):
+        optimizer.step()
+    assert x.tolist() == before
+
+
+# --- own kernels ---
+SAXPY = """
+extern "C" __global__ void saxpy(float *y, const float *x, float a, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] += a * x[i];
+}
+extern "C" __global__ void square(double *to, const double *from, double by)
+{
+    to[threadIdx.x] = from[threadIdx.x] * from[threadIdx.x] * by;
+}
+"""
+
+
+def test_own_kernels():
+    import ctypes
+
+    x, y = lucid.arange(1000.0, device="cuda"), lucid.zeros(1000, device="cuda")
+    side = cuda.Stream()
+    side.wait_stream(cuda.current_stream())
+    with cuda.stream(side):
+        cuda.run_kernel(SAXPY, "saxpy", 4, 256, (y, x, 2.0, 1000))
+        assert y.tolist() == [2.0 * i for i in range(1000)]
+    d = lucid.arange(4, dtype=lucid.float64, device="cuda")
+    out = lucid.empty_like(d)
+    cuda.Kernel(SAXPY, "square")((1, 1, 1), 4, out, d, ctypes.c_double(0.5))
+    assert out.tolist() == [0.0, 0.5, 2.0, 4.5]
+    with pytest.raises(cuda.CompileError, match="undeclared|not declared|undefined") as refused:
+        cuda.run_kernel('extern "C" __global__ void broken(float *x)\n{\n    x[0] = unknown;\n}', "broken", 1, 1, (x,))
+    assert "3" in refused.value.log
+    with pytest.raises(ValueError, match="no kernel"):
+        cuda.run_kernel(SAXPY, "missing", 1, 1, ())
+    with pytest.raises(ValueError, match="cpu"):
+        cuda.run_kernel(SAXPY, "saxpy", 1, 1, (y.cpu(), x, 2.0, 1))
+    with pytest.raises(TypeError, match="str"):
+        cuda.run_kernel(SAXPY, "saxpy", 1, 1, (y, x, "2", 1))
+    with pytest.raises(ValueError, match="grid"):
+        cuda.run_kernel(SAXPY, "saxpy", 0, 1, (y, x, 2.0, 1))
+
+
+def test_own_kernels_in_a_function():
+    forward = 'extern "C" __global__ void cube(float *y, const float *x) { y[threadIdx.x] = x[threadIdx.x] * x[threadIdx.x] * x[threadIdx.x]; }'
+    backward = 'extern "C" __global__ void slope(float *d, const float *g, const float *x) { d[threadIdx.x] = 3 * g[threadIdx.x] * x[threadIdx.x] * x[threadIdx.x]; }'
+
+    class Cube(lucid.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            y = lucid.empty_like(x)
+            cuda.run_kernel(forward, "cube", 1, x.numel(), (y, x))
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            d = lucid.empty_like(x)
+            cuda.run_kernel(backward, "slope", 1, x.numel(), (d, g.contiguous(), x))
+            return d
+
+    x = lucid.arange(5.0).cuda().requires_grad_()
+    Cube.apply(x).sum().backward()
+    assert x.grad.tolist() == [3.0 * i * i for i in range(5)]
+
+
+# --- other libraries ---
+class Foreign:
+    """Another library's array."""
+
+    def __init__(self, tensor, stream=None):
+        self.kept, self.__cuda_array_interface__ = tensor, dict(tensor.__cuda_array_interface__)
+        if stream is not None:
+            self.__cuda_array_interface__["stream"] = stream.cuda_stream
+
+
+def test_the_cuda_array_interface():
+    x = lucid.arange(12.0, device="cuda").reshape(3, 4)
+    given = x.t().__cuda_array_interface__
+    assert given["typestr"] == "<f4" and given["shape"] == (4, 3) and given["strides"] == (4, 16) and given["stream"] == 1
+    side = cuda.Stream()
+    side.wait_stream(cuda.current_stream())
+    with cuda.stream(side):
+        y = x.t() * 2
+    seen = lucid.as_tensor(Foreign(y, side))
+    assert seen.data_ptr() == y.data_ptr() and lucid.equal(seen, x.t() * 2)
+    seen[0, 0] = 5.0
+    assert y[0, 0].item() == 5.0 and lucid.tensor(Foreign(x)).data_ptr() != x.data_ptr()
+    with pytest.raises(AttributeError):
+        x.cpu().__cuda_array_interface__  # noqa: B018
+    with pytest.raises(RuntimeError, match="requires grad"):
+        x.clone().requires_grad_().__cuda_array_interface__  # noqa: B018
+    wrong = Foreign(x)
+    wrong.__cuda_array_interface__["typestr"] = "<M8"
+    with pytest.raises(TypeError, match="not supported"):
+        lucid.as_tensor(wrong)
+
+
+def test_dlpack_waits_for_the_stream():
+    side = cuda.Stream()
+    x = lucid.arange(1000.0, device="cuda")
+    side.wait_stream(cuda.current_stream())
+    with cuda.stream(side):
+        y = x * 2
+        capsule = y.__dlpack__(stream=1)  # for a consumer on the default stream
+    z = lucid.from_dlpack(capsule)
+    assert z.data_ptr() == y.data_ptr() and z.tolist() == [2.0 * i for i in range(1000)]
+    asked = []
+
+    class Producer:
+        def __dlpack_device__(self):
+            return x.__dlpack_device__()
+
+        def __dlpack__(self, stream=None, max_version=None):
+            asked.append(stream)
+            return x.__dlpack__(stream=stream, max_version=max_version)
+
+    assert lucid.from_dlpack(Producer()).data_ptr() == x.data_ptr()
+    with cuda.stream(side):
+        lucid.from_dlpack(Producer())
+    assert asked == [1, side.cuda_stream] and x.__dlpack_device__() == (2, 0)
+
+
+def test_against_another_framework():
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("PyTorch has no CUDA device")
+    x = lucid.arange(6.0, device="cuda").reshape(2, 3)
+    for there in (torch.from_dlpack(x), torch.as_tensor(x, device="cuda")):
+        assert there.data_ptr() == x.data_ptr() and there.tolist() == x.tolist()
+    y = torch.arange(6.0, device="cuda") * 2
+    for here in (lucid.from_dlpack(y), lucid.as_tensor(y)):
+        assert here.data_ptr() == y.data_ptr() and here.tolist() == y.tolist()
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side), cuda.stream(cuda.ExternalStream(side.cuda_stream)):
+        assert lucid.from_dlpack(torch.arange(6.0, device="cuda") + 1).sum().item() == 21
+
+
+# --- compiled ---
+def test_a_compiled_function_is_a_graph():
+    weight = lucid.randn(4, 4).cuda()
+    f = lucid.compile(lambda x: (x @ weight).relu() + 1, mode="reduce-overhead")
+    kept = []
+    for k in range(5):
+        x = lucid.full((3, 4), float(k), device="cuda")
+        kept.append((f(x), (x @ weight).relu() + 1))
+    for ours, eager in kept:  # results are never overwritten
+        assert lucid.equal(ours, eager)
+    assert "CUDA graph" in f.explain()
+    weight.data = lucid.zeros(4, 4).cuda()  # elsewhere: the plan runs, and is captured again
+    assert f(x).tolist() == [[1.0] * 4] * 3
+
+
+def test_lenet_steps_are_replayed():
+    def losses(compiled):
+        lucid.manual_seed(0)
+        net = nn.Sequential(
+            nn.Conv2d(1, 3, 5, padding=2), nn.ReLU(), nn.AvgPool2d(2), nn.Conv2d(3, 4, 5), nn.ReLU(), nn.AvgPool2d(2),
+            nn.Flatten(), nn.Linear(36, 12), nn.ReLU(), nn.Linear(12, 5),
+        ).cuda()  # fmt: skip
+        optimizer = lucid.optim.Adam(net.parameters(), lr=0.01)
+        schedule = lucid.optim.lr_scheduler.StepLR(optimizer, 2)
+        step = lucid.compile_step(net, nn.functional.cross_entropy, optimizer) if compiled else None
+        found = []
+        for k in range(6):
+            x, y = (lucid.arange(4 * 20 * 20).reshape(4, 1, 20, 20) % (7 + k) / 7).cuda(), (lucid.arange(4) * k % 5).cuda()
+            if compiled:
+                loss = step(x, y)
+            else:
+                optimizer.zero_grad()
+                loss = nn.functional.cross_entropy(net(x), y)
+                loss.backward()
+                optimizer.step()
+            schedule.step()
+            found.append(loss)
+        if compiled:
+            assert step.replays == 3, step.explain()  # the first is eager, the second traced, the third warms up
+        return [loss.item() for loss in found]
+
+    assert losses(True) == pytest.approx(losses(False), rel=1e-5)

@@ -63,6 +63,7 @@ typedef void    *cu_function, *cu_module, *cu_context, *cu_stream, *cu_event, *c
     X(cuGraphGetNodes, (cu_graph graph, void **nodes, size_t *n))                                                              \
     X(cuGraphDebugDotPrint, (cu_graph graph, const char *path, unsigned flags))                                                \
     X(cuModuleLoadData, (cu_module * module, const void *image))                                                               \
+    X(cuFuncSetAttribute, (cu_function f, int attribute, int value))                                                           \
     X(cuModuleGetFunction, (cu_function * f, cu_module module, const char *name))                                              \
     X(cuLaunchKernel, (cu_function f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,            \
                        unsigned shared, cu_stream stream, void **params, void **extra))                                        \

@@ -87,3 +87,11 @@ int         lc_cuda_register_host(lc_storage *s);               /* page-locks ho
 lc_storage *lc_cuda_map_host(lc_storage *s, int device);   /* page-locked memory as the device sees it; NULL after lc_fail */
 int         lc_cuda_device_of(const void *p, int *device); /* whose memory it is; -1 after lc_fail: no device's */
 bool        lc_cuda_has_kernel(int op, int dtype);         /* whether a device is there or not */
+
+/* ---- the user's own kernels ---- */
+typedef struct {
+    _Alignas(16) char value[16]; /* an address, or a number of the kernel's type */
+} lc_cuda_argument;
+int lc_cuda_run_kernel(int device, const char *source, const char *name, const char *const *options, int n_options,
+                       const unsigned grid[3], const unsigned block[3], unsigned shared, const lc_cuda_argument *args, int n);
+const char *lc_cuda_compile_log(void); /* of the compilation that failed last on this thread; NULL: none */

@@ -511,6 +511,7 @@ CALL(cuModuleGetFunction)(void **f, void *module, const char *name)
     if (!*f) *f = dlsym(module, name);
     return *f ? 0 : 500;
 }
+CALL(cuFuncSetAttribute)(void *, int, int) { return 0; }
 CALL(cuLaunchKernel)(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned, void *s,
                      void **params, void **)
 {

@@ -1,6 +1,6 @@
 /* Kernels are text. NVRTC compiles a program for the device it runs on, at first use; the cubin is kept in $LUCID_CACHE_DIR
- * (default ~/.cache/lucid), named by a hash of source, architecture, options and NVRTC's version, so the next process only loads
- * it. A cubin that does not load is made again. A kernel is found by integers, without a lock. */
+ * (default ~/.cache/lucid), named by a hash of source, architecture and options, so the next process only loads it, without NVRTC.
+ * A file that is damaged, of another NVRTC or does not load is made again. A kernel is found by integers, without a lock. */
 #include "runtime.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,47 +28,85 @@ int cuda_architecture(void) /* 90 for sm_90; the numbers are the driver's names 
     return 10 * major + minor;
 }
 
-static void report_log(nvrtc_program p, int rc)
+static _Thread_local char *last_log; /* what NVRTC said last to this thread */
+const char                *lc_cuda_compile_log(void) { return last_log; }
+static void                report_log(nvrtc_program p, int rc)
 {
     size_t length = 0;
     char  *log = cuda.nvrtcGetProgramLogSize(p, &length) == 0 ? calloc(1, length + 1) : NULL;
     if (log) cuda.nvrtcGetProgramLog(p, log);
     lc_fail(LC_LucidError, "NVRTC: compilation failed (%d): %.300s", rc, log ? log : "");
-    free(log);
+    free(last_log), last_log = log;
 }
 
-static char *compiled(const char *source, bool math, size_t *n)
+static char *compiled(const char *source, const char *const *options, int n_options, size_t *n)
 {
     nvrtc_program p;
-    char          arch[32], *image = NULL;
+    char         *image = NULL;
     if (cuda_need_nvrtc() < 0) return NULL;
-    snprintf(arch, sizeof arch, "--gpu-architecture=sm_%d", cuda_architecture());
     if (cuda.nvrtcCreateProgram(&p, source, "lucid.cu", 0, NULL, NULL) != 0) return lc_fail(LC_LucidError, "NVRTC: no program");
-    /* No fused multiply-add in elementwise rows: as on the CPU, a product and a sum round twice, so results agree. */
-    int rc =
-        cuda.nvrtcCompileProgram(p, 3, (const char *const[]){ arch, math ? "--fmad=false" : "--fmad=true", "--std=c++17" });
+    int rc = cuda.nvrtcCompileProgram(p, n_options, options);
     if (rc == 0 && cuda.nvrtcGetCUBINSize(p, n) == 0 && (image = malloc(*n))) cuda.nvrtcGetCUBIN(p, image);
     if (!image) report_log(p, rc);
     cuda.nvrtcDestroyProgram(&p);
     return image;
 }
 
-static cu_module built(const char *source, bool math)
+/* What a file of the cache starts with: a cubin is only given to the driver if it is whole, and of this NVRTC, if that is loaded. */
+typedef struct {
+    char     magic[8];
+    uint64_t bytes, hash;
+    int      major, minor;
+} image_header;
+static const char magic[8] = "LUCIDBIN";
+static bool       is_whole(const char *file, size_t n)
 {
-    char      name[64], *image;
-    cu_module module = NULL;
-    size_t    n = 0;
-    snprintf(name, sizeof name, "%016llx-sm%d-%d.cubin", (unsigned long long)cuda_hash(CUDA_HASH_START, source, strlen(source)),
-             cuda_architecture(), !math);
+    image_header h;
+    int          major = 0, minor = 0;
+    if (n < sizeof h) return false;
+    memcpy(&h, file, sizeof h);
+    if (memcmp(h.magic, magic, sizeof magic) != 0 || h.bytes != n - sizeof h) return false;
+    if (cuda.nvrtcGetProgramLog && cuda.nvrtcVersion(&major, &minor) == 0 && (h.major != major || h.minor != minor)) return false;
+    return h.hash == cuda_hash(CUDA_HASH_START, file + sizeof h, h.bytes);
+}
+static void keep_image(const char *name, const char *image, size_t n)
+{
+    image_header h = { .bytes = n, .hash = cuda_hash(CUDA_HASH_START, image, n) };
+    char        *file = malloc(sizeof h + n);
+    if (!file) return;
+    memcpy(h.magic, magic, sizeof magic), cuda.nvrtcVersion(&h.major, &h.minor);
+    memcpy(file, &h, sizeof h), memcpy(file + sizeof h, image, n);
+    cuda_cache_write(name, file, sizeof h + n);
+    free(file);
+}
+
+cu_module cuda_module_from(const char *source, uint64_t hash, const char *const *options, int n_options)
+{
+    enum { MOST_OPTIONS = 32 };
+    char        name[64], arch[32], *image;
+    const char *all[MOST_OPTIONS] = { arch };
+    cu_module   module = NULL;
+    size_t      n = 0;
+    for (int i = 0; i < n_options && i + 1 < MOST_OPTIONS; i++) all[i + 1] = options[i];
+    snprintf(arch, sizeof arch, "--gpu-architecture=sm_%d", cuda_architecture());
+    snprintf(name, sizeof name, "%016llx-sm%d.cubin", (unsigned long long)hash, cuda_architecture());
     if ((image = cuda_cache_read(name, &n))) {
-        bool loads = n > sizeof(uint64_t) && cuda.cuModuleLoadData(&module, image) == 0;
+        bool loads = is_whole(image, n) && cuda.cuModuleLoadData(&module, image + sizeof(image_header)) == 0;
         free(image);
         if (loads) return module;
+        lc_verbose_log("cuda: %s is made again", name);
     }
-    if (!(image = compiled(source, math, &n))) return NULL;
-    cuda_cache_write(name, image, n);
+    if (!(image = compiled(source, all, n_options + 1, &n))) return NULL;
+    keep_image(name, image, n);
     if (cuda_check(cuda.cuModuleLoadData(&module, image), "cuModuleLoadData") < 0) module = NULL;
     return free(image), module;
+}
+/* No fused multiply-add in elementwise rows: as on the CPU, a product and a sum round twice, so results agree. */
+static cu_module built(const char *source, bool math)
+{
+    const char *const options[] = { math ? "--fmad=false" : "--fmad=true", "--std=c++17" };
+    uint64_t          hash = cuda_hash(cuda_hash(CUDA_HASH_START, source, strlen(source)), options[0], strlen(options[0]));
+    return cuda_module_from(source, hash, options, 2);
 }
 
 static const char *const type_names[] = {

@@ -18,6 +18,9 @@ int                         cuda_relax_capture(void);         /* calls that a ca
 void                        cuda_restore_capture(int before);
 void                        cuda_workspaces_free(struct workspace *list); /* handles.c */
 
+/* program.c: compiled for the current device, or from the cache folder, under this hash of all that it depends on. */
+cu_module cuda_module_from(const char *source, uint64_t hash, const char *const *options, int n_options);
+
 /* memory.c: private pools of graphs. */
 void cuda_pool_hold(uint64_t pool);
 void cuda_pool_drop(uint64_t pool);   /* by the last holder: its memory goes back to the driver as it becomes free */
