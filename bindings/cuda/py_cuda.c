@@ -6,8 +6,8 @@
 #define FUNCTION(name) static PyObject *name(UNUSED PyObject *module, UNUSED PyObject *args)
 #define READ(...)                                                                                                              \
     if (!PyArg_ParseTuple(args, __VA_ARGS__)) return NULL
-#define DONE(rc)    return (rc) < 0 ? py_raise() : Py_NewRef(Py_None)
-#define WHETHER(rc) return (rc) < 0 ? py_raise() : PyBool_FromLong(rc)
+static PyObject           *done(int rc) { return rc < 0 ? py_raise() : Py_NewRef(Py_None); }
+static PyObject           *whether(int rc) { return rc < 0 ? py_raise() : PyBool_FromLong(rc); }
 typedef unsigned long long handle;
 static void               *at(handle h) { return (void *)(uintptr_t)h; }
 static int                 is_open(void) { return lc_backend_of((lc_device){ LC_CUDA, 0 }) ? 0 : -1; }
@@ -17,7 +17,7 @@ FUNCTION(synchronize)
 {
     int device;
     READ("i", &device);
-    DONE(lc_device_synchronize((lc_device){ LC_CUDA, (int8_t)device }));
+    return done(lc_device_synchronize((lc_device){ LC_CUDA, (int8_t)device }));
 }
 FUNCTION(info)
 {
@@ -40,7 +40,7 @@ FUNCTION(set_device)
 {
     int device;
     READ("i", &device);
-    DONE(is_open() < 0 ? -1 : lc_cuda_set_device(device));
+    return done(is_open() < 0 ? -1 : lc_cuda_set_device(device));
 }
 FUNCTION(can_access)
 {
@@ -103,14 +103,14 @@ FUNCTION(stream_get)
         int    device;                                                                                                         \
         handle stream;                                                                                                         \
         READ("iK", &device, &stream);                                                                                          \
-        answer(is_open() < 0 ? -1 : call(device, at(stream)));                                                                 \
+        return answer(is_open() < 0 ? -1 : call(device, at(stream)));                                                          \
     }
-ON_STREAM(stream_set, lc_cuda_stream_set, DONE)
-ON_STREAM(stream_query, lc_cuda_stream_query, WHETHER)
-ON_STREAM(stream_wait, lc_cuda_stream_wait, DONE)
-ON_STREAM(stream_captures, lc_cuda_stream_captures, WHETHER)
-ON_STREAM(event_query, lc_cuda_event_query, WHETHER)
-ON_STREAM(event_wait, lc_cuda_event_wait, DONE)
+ON_STREAM(stream_set, lc_cuda_stream_set, done)
+ON_STREAM(stream_query, lc_cuda_stream_query, whether)
+ON_STREAM(stream_wait, lc_cuda_stream_wait, done)
+ON_STREAM(stream_captures, lc_cuda_stream_captures, whether)
+ON_STREAM(event_query, lc_cuda_event_query, whether)
+ON_STREAM(event_wait, lc_cuda_event_wait, done)
 FUNCTION(event_free)
 {
     int    device;
@@ -124,14 +124,14 @@ FUNCTION(stream_wait_stream)
     int    device, other_device;
     handle stream, other;
     READ("iKiK", &device, &stream, &other_device, &other);
-    DONE(is_open() < 0 ? -1 : lc_cuda_stream_wait_stream(device, at(stream), other_device, at(other)));
+    return done(is_open() < 0 ? -1 : lc_cuda_stream_wait_stream(device, at(stream), other_device, at(other)));
 }
 FUNCTION(stream_wait_event)
 {
     int    device;
     handle stream, event;
     READ("iKK", &device, &stream, &event);
-    DONE(is_open() < 0 ? -1 : lc_cuda_stream_wait_event(device, at(stream), at(event)));
+    return done(is_open() < 0 ? -1 : lc_cuda_stream_wait_event(device, at(stream), at(event)));
 }
 
 /* ---- events ---- */
@@ -148,7 +148,7 @@ FUNCTION(event_record)
     int    device;
     handle event, stream;
     READ("iKK", &device, &event, &stream);
-    DONE(is_open() < 0 ? -1 : lc_cuda_event_record(device, at(event), at(stream)));
+    return done(is_open() < 0 ? -1 : lc_cuda_event_record(device, at(event), at(stream)));
 }
 FUNCTION(event_time)
 {
@@ -177,13 +177,13 @@ FUNCTION(graph_finish)
 {
     void *graph = graph_of(args);
     if (!graph) return NULL;
-    WHETHER(lc_cuda_capture_end(graph));
+    return whether(lc_cuda_capture_end(graph));
 }
 FUNCTION(graph_replay)
 {
     void *graph = graph_of(args);
     if (!graph) return NULL;
-    DONE(lc_cuda_graph_replay(graph));
+    return done(lc_cuda_graph_replay(graph));
 }
 FUNCTION(graph_pool)
 {
@@ -197,8 +197,9 @@ FUNCTION(graph_print)
     READ("Os", &capsule, &path);
     void *graph = graph_of(capsule);
     if (!graph) return NULL;
-    DONE(lc_cuda_graph_print(graph, path));
+    return done(lc_cuda_graph_print(graph, path));
 }
+FUNCTION(capturing) { return PyBool_FromLong(lc_cuda_capturing()); }
 FUNCTION(pool_new) { return PyLong_FromUnsignedLongLong(lc_cuda_pool_new()); }
 
 static PyMethodDef functions[] = {
@@ -231,6 +232,7 @@ static PyMethodDef functions[] = {
     { "_cuda_graph_replay", graph_replay, METH_O, "(graph): run it on the current stream." },
     { "_cuda_graph_pool", graph_pool, METH_O, "(graph): the number of its memory pool." },
     { "_cuda_graph_print", graph_print, METH_VARARGS, "(graph, path): write it as a DOT file." },
+    { "_cuda_capturing", capturing, METH_NOARGS, "Whether this thread is capturing a graph." },
     { "_cuda_pool_new", pool_new, METH_NOARGS, "A number for a memory pool that graphs share." },
     { 0 },
 };

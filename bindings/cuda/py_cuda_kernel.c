@@ -27,8 +27,8 @@ static int read_argument(PyObject *item, lc_cuda_argument *a)
         float  f = (float)d;
         memcpy(a->value, *code == 'f' ? (void *)&f : (void *)&d, *code == 'f' ? 4 : 8);
     } else { /* little-endian: the first bytes are the number in a shorter type */
-        unsigned long long u = *code == 'p' || *code == 'Q' ? PyLong_AsUnsignedLongLong(value)
-                                                            : (unsigned long long)PyLong_AsLongLong(value);
+        unsigned long long u =
+            *code == 'p' || *code == 'Q' ? PyLong_AsUnsignedLongLong(value) : (unsigned long long)PyLong_AsLongLong(value);
         memcpy(a->value, &u, 8);
     }
     return PyErr_Occurred() ? -1 : 0;
@@ -41,13 +41,15 @@ static PyObject *run_kernel(UNUSED PyObject *module, PyObject *args)
     unsigned         shared, grid[3], block[3];
     PyObject        *given_options, *given_grid, *given_block, *list;
     lc_cuda_argument values[MOST_ARGUMENTS];
-    if (!PyArg_ParseTuple(args, "issO!O!O!IO!", &device, &source, &name, &PyTuple_Type, &given_options, &PyTuple_Type, &given_grid,
-                          &PyTuple_Type, &given_block, &shared, &PyTuple_Type, &list))
+    if (!PyArg_ParseTuple(args, "issO!O!O!IO!", &device, &source, &name, &PyTuple_Type, &given_options, &PyTuple_Type,
+                          &given_grid, &PyTuple_Type, &given_block, &shared, &PyTuple_Type, &list))
         return NULL;
     Py_ssize_t n = PyTuple_GET_SIZE(list), n_options = PyTuple_GET_SIZE(given_options);
-    if (n > MOST_ARGUMENTS || n_options > MOST_OPTIONS || PyTuple_GET_SIZE(given_grid) != 3 || PyTuple_GET_SIZE(given_block) != 3)
-        return PyErr_Format(PyExc_ValueError, "run_kernel: at most %d arguments and %d options; grid and block of three numbers",
-                            MOST_ARGUMENTS, MOST_OPTIONS);
+    if (n > MOST_ARGUMENTS || n_options > MOST_OPTIONS || PyTuple_GET_SIZE(given_grid) != 3 ||
+        PyTuple_GET_SIZE(given_block) != 3)
+        return PyErr_Format(PyExc_ValueError,
+                            "run_kernel: at most %d arguments and %d options; grid and block of three numbers", MOST_ARGUMENTS,
+                            MOST_OPTIONS);
     if (sizes(given_grid, grid) < 0 || sizes(given_block, block) < 0) return NULL;
     for (Py_ssize_t i = 0; i < n_options; i++)
         if (!(options[i] = PyUnicode_AsUTF8(PyTuple_GET_ITEM(given_options, i)))) return NULL;

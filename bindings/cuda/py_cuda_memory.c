@@ -156,7 +156,8 @@ static void drop_owner(lc_storage *s)
     Py_DECREF((PyObject *)s->owner);
     PyGILState_Release(lock);
 }
-FUNCTION(adopt) /* (owner, address, device or -1, dtype, shape, strides in elements, read_only): a tensor on another library's memory */
+FUNCTION(
+    adopt) /* (owner, address, device or -1, dtype, shape, strides in elements, read_only): a tensor on another library's memory */
 {
     PyObject          *owner, *type, *shape, *strides;
     unsigned long long address;
@@ -168,8 +169,8 @@ FUNCTION(adopt) /* (owner, address, device or -1, dtype, shape, strides in eleme
     if (py_convert_dtype(type, &dtype) != 1) return PyErr_Format(PyExc_TypeError, "expected a dtype");
     if (n > LC_MAX_DIMS || PyTuple_GET_SIZE(strides) != n) return PyErr_Format(PyExc_ValueError, "malformed geometry");
     for (Py_ssize_t d = 0; d < n; d++) {
-        if (py_convert_int(PyTuple_GET_ITEM(shape, d), &sizes[d]) != 1 || py_convert_int(PyTuple_GET_ITEM(strides, d), &steps[d]) != 1 ||
-            sizes[d] < 0 || (steps[d] < 0 && sizes[d] > 1))
+        if (py_convert_int(PyTuple_GET_ITEM(shape, d), &sizes[d]) != 1 ||
+            py_convert_int(PyTuple_GET_ITEM(strides, d), &steps[d]) != 1 || sizes[d] < 0 || (steps[d] < 0 && sizes[d] > 1))
             return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "sizes and strides must not be negative");
         last = sizes[d] == 0 ? 0 : last == 0 ? 0 : last + (sizes[d] - 1) * steps[d];
     }
@@ -177,7 +178,8 @@ FUNCTION(adopt) /* (owner, address, device or -1, dtype, shape, strides in eleme
     if (is_open() < 0) return py_raise();
     if (device < 0 && !last) device = lc_cuda_current_device();
     if (device < 0 && lc_cuda_device_of(at, &device) < 0) return py_raise();
-    lc_storage *s = lc_storage_foreign((lc_device){ LC_CUDA, (int8_t)device }, at, (size_t)(last * lc_size_of(dtype)), drop_owner, owner);
+    lc_storage *s =
+        lc_storage_foreign((lc_device){ LC_CUDA, (int8_t)device }, at, (size_t)(last * lc_size_of(dtype)), drop_owner, owner);
     if (!s) return py_raise();
     Py_INCREF(owner);
     s->read_only = read_only;
@@ -187,7 +189,8 @@ FUNCTION(adopt) /* (owner, address, device or -1, dtype, shape, strides in eleme
 }
 
 static PyMethodDef functions[] = {
-    { "_cuda_adopt", adopt, METH_VARARGS, "(owner, address, device, dtype, shape, strides, read_only): its memory as a tensor." },
+    { "_cuda_adopt", adopt, METH_VARARGS,
+      "(owner, address, device, dtype, shape, strides, read_only): its memory as a tensor." },
     { "_cuda_memory_info", memory_info, METH_VARARGS, "(device): its free and total bytes, by its driver." },
     { "_cuda_memory_stats", memory_stats, METH_VARARGS, "(device): what the allocator counts." },
     { "_cuda_memory_count", memory_count, METH_VARARGS, "(device, which, peak): one of these counts." },

@@ -234,8 +234,9 @@ static PyObject *from_capsule(PyObject *capsule)
 static PyObject *stream_for(PyObject *object) /* None: it is not on a CUDA device; NULL raised */
 {
     int       type = 0, index = 0;
-    PyObject *device = PyObject_HasAttrString(object, "__dlpack_device__") ? PyObject_CallMethod(object, "__dlpack_device__", NULL)
-                                                                            : Py_BuildValue("(ii)", DL_CPU, 0);
+    PyObject *device = PyObject_HasAttrString(object, "__dlpack_device__")
+                           ? PyObject_CallMethod(object, "__dlpack_device__", NULL)
+                           : Py_BuildValue("(ii)", DL_CPU, 0);
     bool      known = device && PyTuple_Check(device) && PyTuple_GET_SIZE(device) == 2;
     PyObject *parts = known ? PyTuple_Pack(2, PyTuple_GET_ITEM(device, 0), PyTuple_GET_ITEM(device, 1)) : NULL;
     if (device && !known) PyErr_Format(PyExc_TypeError, "__dlpack_device__ must return two numbers");

@@ -15,6 +15,7 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="lucid", mode=
     why; with fullgraph=True that is an error. options: {"plans": n}, how many plans are kept (8). dynamic=True: the first
     dimension of the arguments is expected to change: 64 plans are kept, a new size there is no reason for a warning, and a
     function that does not look at sizes is run for two of them only: for others its calls are made again in C.
+    mode="reduce-overhead": on a CUDA device, plans without gradients become captured graphs, one launch each.
 
     >>> @lucid.compile
     ... def f(x, y):
@@ -57,7 +58,8 @@ def check_options(dynamic, backend, mode, options):
         raise ValueError(f"lucid.compile: options['plans'] must be a positive int, not {plans!r}")
     if options:
         raise ValueError(f"lucid.compile: unknown options {sorted(options)}; there is 'plans'")
-    return {"plans": plans, "dynamic": bool(dynamic)}
+    graphs = {"graphs": True} if mode == "reduce-overhead" else {}
+    return {"plans": plans, "dynamic": bool(dynamic), **graphs}
 
 
 def compile_step(model, loss_fn, optimizer, *, grad_clip=None, scaler=None, scheduler=None):

@@ -144,8 +144,8 @@ class CheckedFunction(Compiled):
         super()._start()
         self._outside = {}  # tensors and generators that the plans touch besides their inputs
 
-    def _add(self, entries, tensors, held, graph, form, joint, structure):
-        super()._add(entries, tensors, held, graph, form, joint, structure)
+    def _add(self, entries, tensors, held, graph, form, joint, structure, outside):
+        super()._add(entries, tensors, held, graph, form, joint, structure, outside)
         self._outside |= {id(o): o for o in graph.outside()}
 
     def entrance(self):

@@ -1,8 +1,8 @@
 """Plans on a CUDA device as captured graphs: one launch for all kernels.
 
-A plan runs once as it is, so that every kernel is compiled; then it is captured on tensors of its own, into which later calls copy
-their arguments. Parameters and other tensors from outside are read where they lie: when one has moved, the plan is captured again.
-What cannot be captured goes on as a plan, and `explain` says why.
+A plan runs once as it is, so that every kernel is compiled; then it is captured on tensors of its own, into which later calls
+copy their arguments. Parameters and other tensors from outside are read where they lie: when one has moved, the plan is captured
+again. What cannot be captured goes on as a plan, and `explain` says why.
 """
 
 import threading
@@ -40,7 +40,7 @@ class GraphedPlan:
 
     def run(self, inputs, copies=True):
         """What the plan's run returns. copies=False: the graph's own tensors, which the next run overwrites."""
-        if self._runs == 0 or self.state.startswith("no graph") or _C._cuda_capture_running():
+        if self._runs == 0 or self.state.startswith("no graph") or _C._cuda_capturing():
             self._runs += 1
             return self.plan.run(inputs)
         with self._lock:

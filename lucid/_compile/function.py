@@ -11,7 +11,7 @@ import threading
 import warnings
 
 from .. import _C
-from . import guards
+from . import cuda_graphs, guards
 from .arguments import flatten, objects_in, put_back, tensors_in, unflatten
 from .drawing import drawing
 from .gradients import Recorded, fence, trace_backward
@@ -49,8 +49,9 @@ class Compiled:
     CacheInfo(hits=1, misses=1, maxsize=8, currsize=1)
     """
 
-    def __init__(self, fn, *, fullgraph=False, plans=PLANS, dynamic=False, roots=()):
+    def __init__(self, fn, *, fullgraph=False, plans=PLANS, dynamic=False, graphs=False, roots=()):
         self._fn, self._fullgraph, self._plans, self._dynamic, self._roots = fn, fullgraph, plans, dynamic, roots
+        self._graphs = graphs
         self._entries = _C._Entries(self._any_call)
         self._start()
         functools.update_wrapper(self, fn, updated=())
@@ -89,7 +90,8 @@ class Compiled:
         >>> lucid.compile(abs, fullgraph=True).settings()
         {'fullgraph': True, 'plans': 8, 'dynamic': False}
         """
-        return dict(fullgraph=self._fullgraph, plans=self._plans, dynamic=self._dynamic)
+        kept = dict(fullgraph=self._fullgraph, plans=self._plans, dynamic=self._dynamic)
+        return kept | {"graphs": True} if self._graphs else kept
 
     # --- what a user asks ---
     def invalidate_cache(self):
@@ -211,7 +213,8 @@ class Compiled:
             with watch:
                 result = self._fn(*args, **kwargs) if not known else known.run(inside)
                 calls = _C._calls_end(tensors_in(result, watch.is_born)) if recording else None
-                form = Result(result, inside, _C._trace_outside(), watch.is_born)
+                outside = _C._trace_outside()
+                form = Result(result, inside, outside, watch.is_born)
                 for found in form.objects():
                     _C._trace_break(f"it returns a {type(found).__name__}")
                 if any(_history(t) != was for t, was in zip(inside, before)):
@@ -250,7 +253,7 @@ class Compiled:
             error = "it writes a tensor from outside that has a history"
         if error is None:
             try:
-                self._add(entries, tensors, held, graph, form, joint, structure)
+                self._add(entries, tensors, held, graph, form, joint, structure, outside)
             except LookupError as missing:
                 error = str(missing)
         if error is not None:
@@ -278,7 +281,7 @@ class Compiled:
                 stacklevel=4,
             )
 
-    def _add(self, entries, tensors, held, graph, form, joint, structure):
+    def _add(self, entries, tensors, held, graph, form, joint, structure, outside):
         def eager(*tensors):
             args, kwargs = unflatten(structure, iter(tensors))
             return self._fn(*args, **kwargs)
@@ -289,7 +292,10 @@ class Compiled:
             forward, backward = _C._Plan(graph, 0, -1, -1, form.made), None
             if any(t.requires_grad for t in form.made):
                 raise LookupError("a result wants a gradient, but nothing it was made of gets one")
-            plan, finish = (forward, form.finisher()) if form.all_made else (None, Replayed(eager, forward, form))
+            graphs = self._graphs and cuda_graphs.fits(tensors, outside)
+            forward = cuda_graphs.GraphedPlan(forward, outside) if graphs else forward
+            direct = form.all_made and not graphs
+            plan, finish = (forward, form.finisher()) if direct else (None, Replayed(eager, forward, form))
         else:
             forward = _C._Plan(graph, 0, joint.cut, joint.cut, form.made)
             if forward.facts()["given_outputs"]:
@@ -311,11 +317,12 @@ def described(name, plan):
     >>> lucid._compile.function.described("forward", f._traced[-1][0])[:16]
     'forward: 1 steps'
     """
-    f = plan.facts()
+    f, state = plan.facts(), getattr(plan, "state", "")
     return (
         f"{name}: {f['steps']} steps ({f['dropped']} dropped, {f['fused_steps']} fused into {f['fused_regions']} regions); "
         f"intermediates {f['made_bytes']} bytes one by one; with results at most {f['peak_bytes']} bytes at a time, "
         f"{f['arena_bytes']} of them in the arena, {f['in_place']} in place of others, {f['recomputed']} steps run twice"
+        f"{state and '; ' + state}"
     )
 
 

@@ -3,7 +3,7 @@
 import warnings
 
 from .. import _C
-from . import guards
+from . import cuda_graphs, guards
 from .drawing import drawing
 from .function import PLANS, Broken, CacheInfo, _refusal, described
 
@@ -25,6 +25,9 @@ class CompiledStep:
         self.grad_clip, self.scaler, self.scheduler = grad_clip, scaler, scheduler
         self._params = [p for group in optimizer.param_groups for p in group["params"]]
         self._why = None
+        # On a CUDA device forward and backward are captured; what counts steps stays outside of the graph.
+        self._graphs = scaler is None and bool(self._params) and all(p.device.type == "cuda" for p in self._params)
+        self._apart = scaler is not None or self._graphs
         self._start()
 
     def _start(self):
@@ -45,6 +48,11 @@ class CompiledStep:
         if format not in ("text", "svg"):
             raise ValueError(f"graph: format is 'text' or 'svg', not {format!r}")
         return text if format == "text" else drawing(text)
+
+    @property
+    def replays(self):
+        """How many steps were replayed as a captured graph."""
+        return sum(getattr(plan, "replays", 0) for plan in self._plan_of)
 
     def explain(self, *inputs):
         """What the plan does, or why there is none. With inputs and target like those of the newest plan: the steps that take
@@ -121,7 +129,8 @@ class CompiledStep:
         groups = [(g, [k for k in g if k not in _RUN_TIME]) for g in self.optimizer.param_groups]
         try:
             with watch:
-                loss = self._eager(*inputs) if self.scaler is None else self._gradients(*inputs)
+                loss = self._gradients(*inputs) if self._apart else self._eager(*inputs)
+                outside = _C._trace_outside()
         finally:
             try:
                 graph = _C._trace_end()
@@ -138,12 +147,12 @@ class CompiledStep:
                 return loss
         if error is None:
             try:
-                self._add(inputs, held, graph, loss, groups)
+                self._add(inputs, held, graph, loss, groups, outside)
             except LookupError as missing:
                 error = str(missing)
         if error is not None:
             self._give_up(error)
-        if self.scaler is not None:
+        if self._apart:
             self._update()
         return loss
 
@@ -165,20 +174,24 @@ class CompiledStep:
         self._why = why
         warnings.warn(f"lucid.compile_step runs eagerly: {why}{guards._calling_line()}", stacklevel=4)
 
-    def _add(self, inputs, held, graph, loss, groups):
+    def _add(self, inputs, held, graph, loss, groups, outside):
         params = [p for p in self._params if p.grad is not None]
         results = [loss, *[p.grad for p in params]]
         _C._simplify(graph, results, [])
         plan = _C._Plan(graph, 0, -1, -1, results)
         if (
-            self.scaler is None
+            not self._apart
             and plan.set_number("lr", -1, 0.0) != len(groups)
             and not all(isinstance(g["lr"], _C.Tensor) for g, _ in groups)
         ):
             raise LookupError("the optimizer's learning rate is not an argument of one call per group")
-        rates, counted = [g["lr"] for g, _ in groups], len(groups) if self.scaler is None else 0
+        rates, counted = [g["lr"] for g, _ in groups], 0 if self._apart else len(groups)
         heavy = sum(p.numel() * p.dtype.itemsize for p in params) > 1 << 20
-        optimizer, steps, scaled = self.optimizer, plan.set_number, self.scaler is not None
+        optimizer, steps, apart = self.optimizer, plan.set_number, self._apart
+
+        graphed = self._graphs and cuda_graphs.fits(inputs, outside)
+        if graphed:
+            plan = cuda_graphs.GraphedPlan(plan, outside)
 
         def finish(*inputs):
             for k in range(counted):
@@ -186,6 +199,14 @@ class CompiledStep:
                 if rate != rates[k]:
                     rates[k] = rate
                     steps("lr", k, float(rate))
+            if graphed:
+                made = plan.run(inputs, copies=False)
+                if made is None:
+                    return self._eager(*inputs)
+                for p, g in zip(params, made[1:]):
+                    p.grad = g
+                self._update()
+                return made[0].clone()
             if heavy:  # the memory of the old gradients is free for the new ones
                 for p in params:
                     p.grad = None
@@ -194,7 +215,7 @@ class CompiledStep:
                 return self._eager(*inputs)
             for p, g in zip(params, made[1:]):
                 p.grad = g
-            if scaled:  # whether gradients overflowed decides what comes next
+            if apart:
                 self._update()
             return made[0]
 

@@ -68,7 +68,9 @@ def _argument(value, position, device):
         return "p", 0
     code = _CODES.get(type(value))
     if code is None:
-        raise TypeError(f"run_kernel: argument {position} is a {type(value).__name__}: tensors, numbers and ctypes values are passed")
+        raise TypeError(
+            f"run_kernel: argument {position} is a {type(value).__name__}: tensors, numbers and ctypes values are passed"
+        )
     return code, value.value or 0
 
 
@@ -76,7 +78,7 @@ def run_kernel(source, name, grid, block, args, *, shared_memory=0, options=(), 
     """Launch a kernel of a source in CUDA C on the current stream.
 
     name: an `extern "C" __global__` function. grid, block: a number or up to three. args: tensors (their address), None (a null
-    pointer), int (any integer type, by its low bytes), float (a `float`), bool; `ctypes.c_double(x)` and its like say the type.
+    pointer), int (any integer type, by its low bytes), float (a `float`), bool; `ctypes.c_double(x)` and the like say the type.
     A tensor's strides are not passed: call `contiguous()` before, or pass them. Writes are not recorded by autograd: inside
     `autograd.Function` they are a part of forward or backward. options: NVRTC's, "-DN=4". A source is compiled once per device and
     kept in the cache folder; what does not compile raises CompileError with the lines.
@@ -115,6 +117,4 @@ class Kernel:
         self.source, self.name, self.options = source, name, tuple(options)
 
     def __call__(self, grid, block, *args, shared_memory=0, device=None):
-        run_kernel(
-            self.source, self.name, grid, block, args, shared_memory=shared_memory, options=self.options, device=device
-        )
+        run_kernel(self.source, self.name, grid, block, args, shared_memory=shared_memory, options=self.options, device=device)

@@ -417,8 +417,13 @@ def test_own_kernels():
 
 
 def test_own_kernels_in_a_function():
-    forward = 'extern "C" __global__ void cube(float *y, const float *x) { y[threadIdx.x] = x[threadIdx.x] * x[threadIdx.x] * x[threadIdx.x]; }'
-    backward = 'extern "C" __global__ void slope(float *d, const float *g, const float *x) { d[threadIdx.x] = 3 * g[threadIdx.x] * x[threadIdx.x] * x[threadIdx.x]; }'
+    forward = """
+extern "C" __global__ void cube(float *y, const float *x) { float v = x[threadIdx.x]; y[threadIdx.x] = v * v * v; }"""
+    backward = """
+extern "C" __global__ void slope(float *d, const float *g, const float *x)
+{
+    d[threadIdx.x] = 3 * g[threadIdx.x] * x[threadIdx.x] * x[threadIdx.x];
+}"""
 
     class Cube(lucid.autograd.Function):
         @staticmethod
@@ -445,9 +450,13 @@ class Foreign:
     """Another library's array."""
 
     def __init__(self, tensor, stream=None):
-        self.kept, self.__cuda_array_interface__ = tensor, dict(tensor.__cuda_array_interface__)
+        self.kept, self.given = tensor, dict(tensor.__cuda_array_interface__)
         if stream is not None:
-            self.__cuda_array_interface__["stream"] = stream.cuda_stream
+            self.given["stream"] = stream.cuda_stream
+
+    @property
+    def __cuda_array_interface__(self):
+        return self.given
 
 
 def test_the_cuda_array_interface():
@@ -467,7 +476,7 @@ def test_the_cuda_array_interface():
     with pytest.raises(RuntimeError, match="requires grad"):
         x.clone().requires_grad_().__cuda_array_interface__  # noqa: B018
     wrong = Foreign(x)
-    wrong.__cuda_array_interface__["typestr"] = "<M8"
+    wrong.given["typestr"] = "<M8"
     with pytest.raises(TypeError, match="not supported"):
         lucid.as_tensor(wrong)
 

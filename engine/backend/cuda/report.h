@@ -40,6 +40,7 @@ int   lc_cuda_event_time(int device, void *start, void *end, float *milliseconds
 
 /* ---- graphs ---- */
 uint64_t lc_cuda_pool_new(void);
+bool     lc_cuda_capturing(void);                        /* this thread */
 void    *lc_cuda_capture_begin(uint64_t pool, int mode); /* pool 0: one of its own; mode: the driver's. NULL after lc_fail */
 int      lc_cuda_capture_end(void *graph);               /* 1: nothing was captured */
 int      lc_cuda_graph_replay(void *graph);
@@ -92,6 +93,6 @@ bool        lc_cuda_has_kernel(int op, int dtype);         /* whether a device i
 typedef struct {
     _Alignas(16) char value[16]; /* an address, or a number of the kernel's type */
 } lc_cuda_argument;
-int lc_cuda_run_kernel(int device, const char *source, const char *name, const char *const *options, int n_options,
-                       const unsigned grid[3], const unsigned block[3], unsigned shared, const lc_cuda_argument *args, int n);
+int         lc_cuda_run_kernel(int device, const char *source, const char *name, const char *const *options, int n_options,
+                               const unsigned grid[3], const unsigned block[3], unsigned shared, const lc_cuda_argument *args, int n);
 const char *lc_cuda_compile_log(void); /* of the compilation that failed last on this thread; NULL: none */

@@ -31,6 +31,10 @@ static bool lie_alike(const lc_step_args *a, int i)
     return true;
 }
 
+enum { /* algorithms whose coefficients depend on the number of the step */
+       COUNTING = 1 << LC_STEP_ADAM | 1 << LC_STEP_ADAGRAD | 1 << LC_STEP_ADAMAX | 1 << LC_STEP_NADAM | 1 << LC_STEP_RADAM |
+                  1 << LC_STEP_ASGD
+};
 static int steps(UNUSED lc_op_id op, UNUSED lc_dtype compute, const void *args)
 {
     const lc_step_args *a = args;
@@ -38,6 +42,10 @@ static int steps(UNUSED lc_op_id op, UNUSED lc_dtype compute, const void *args)
     cuda_program        q = { &optimizer_body, "step", .variant = (int16_t)a->kind };
     lc_tensor          *copies[LC_STEP_LISTS] = { 0 };
     int                 rc = 0, device = -1;
+    if (cuda_capturing() && COUNTING >> a->kind & 1)
+        return lc_fail_int(LC_NotImplementedError,
+                           "the coefficients of this optimizer depend on its count of steps, which a captured "
+                           "graph would repeat: call step() outside of the graph");
     for (int i = 0; i < a->n && rc == 0; i++) {
         lc_tensor *t = a->lists[0][i], *x[LC_STEP_LISTS];
         if (!t->numel) continue;

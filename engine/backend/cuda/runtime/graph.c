@@ -76,6 +76,7 @@ int cuda_draw(lc_generator *g, int device, uint64_t advance, cuda_drawn *drawn)
     return 0;
 }
 
+bool     lc_cuda_capturing(void) { return now; }
 uint64_t lc_cuda_pool_new(void) { return 1 + atomic_fetch_add(&last_number, 1); }
 
 void *lc_cuda_capture_begin(uint64_t pool, int mode)

@@ -41,7 +41,8 @@ static cu_module module_of(const char *source, const char *const *options, int n
     uint64_t hash = cuda_hash(CUDA_HASH_START, key, length);
     cuda_lock(&lock);
     own *o = all;
-    while (o && (o->hash != hash || o->device != cuda_current() || o->length != length || memcmp(o->key, key, length))) o = o->next;
+    while (o && (o->hash != hash || o->device != cuda_current() || o->length != length || memcmp(o->key, key, length)))
+        o = o->next;
     if (o) module = o->module;
     else if ((o = malloc(sizeof *o + length))) {
         int before = cuda_relax_capture();
@@ -64,16 +65,20 @@ int lc_cuda_run_kernel(int device, const char *source, const char *name, const c
     void       *at[MOST_ARGUMENTS];
     cu_function f = NULL;
     if (n > MOST_ARGUMENTS) return lc_fail_int(LC_ValueError, "run_kernel: %d arguments; at most %d", n, MOST_ARGUMENTS);
-    if (n_options > MOST_OPTIONS) return lc_fail_int(LC_ValueError, "run_kernel: %d options; at most %d", n_options, MOST_OPTIONS);
+    if (n_options > MOST_OPTIONS)
+        return lc_fail_int(LC_ValueError, "run_kernel: %d options; at most %d", n_options, MOST_OPTIONS);
     if (cuda_use(device) < 0) return -1;
     cu_module module = module_of(source, options, n_options);
     if (!module) return -1;
     if (cuda.cuModuleGetFunction(&f, module, name) != 0)
-        return lc_fail_int(LC_ValueError, "run_kernel: the source has no kernel '%s': declare it extern \"C\" __global__", name);
-    if (shared > SHARED_PLAIN && cuda_check(cuda.cuFuncSetAttribute(f, SHARED_MOST, (int)shared), "cuFuncSetAttribute") < 0) return -1;
+        return lc_fail_int(LC_ValueError, "run_kernel: the source has no kernel '%s': declare it extern \"C\" __global__",
+                           name);
+    if (shared > SHARED_PLAIN && cuda_check(cuda.cuFuncSetAttribute(f, SHARED_MOST, (int)shared), "cuFuncSetAttribute") < 0)
+        return -1;
     for (int i = 0; i < n; i++) at[i] = (void *)args[i].value;
-    if (cuda_check(cuda.cuLaunchKernel(f, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared, cuda_stream(), at, NULL),
-                   name) < 0)
+    if (cuda_check(
+            cuda.cuLaunchKernel(f, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared, cuda_stream(), at, NULL),
+            name) < 0)
         return -1;
     return cuda_launched();
 }

@@ -66,7 +66,8 @@ static bool       is_whole(const char *file, size_t n)
     if (n < sizeof h) return false;
     memcpy(&h, file, sizeof h);
     if (memcmp(h.magic, magic, sizeof magic) != 0 || h.bytes != n - sizeof h) return false;
-    if (cuda.nvrtcGetProgramLog && cuda.nvrtcVersion(&major, &minor) == 0 && (h.major != major || h.minor != minor)) return false;
+    if (cuda.nvrtcGetProgramLog && cuda.nvrtcVersion(&major, &minor) == 0 && (h.major != major || h.minor != minor))
+        return false;
     return h.hash == cuda_hash(CUDA_HASH_START, file + sizeof h, h.bytes);
 }
 static void keep_image(const char *name, const char *image, size_t n)
