@@ -1,8 +1,8 @@
 """Plans on a CUDA device as captured graphs: one launch for all kernels.
 
 A plan runs once as it is, so that every kernel is compiled; then it is captured on tensors of its own, into which later calls
-copy their arguments. Parameters and other tensors from outside are read where they lie: when one has moved, the plan is captured
-again. What cannot be captured goes on as a plan, and `explain` says why.
+copy their arguments. Parameters and other tensors from outside are read where they lie: when one has moved, the plan is
+captured again. What cannot be captured goes on as a plan, and `explain` says why.
 """
 
 import threading

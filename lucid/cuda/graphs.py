@@ -17,6 +17,7 @@ from .streams import Stream, StreamContext, is_current_stream_capturing
 
 __all__ = ["CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing", "make_graphed_callables"]
 
+_EMPTY = "The CUDA Graph is empty. This usually means that the graph was attempted to be captured on wrong device or stream."
 _MODES = {"global": 0, "thread_local": 1, "relaxed": 2}
 
 
@@ -57,6 +58,10 @@ class CUDAGraph:
 
     def capture_end(self):
         """End the recording."""
+        if self._end():
+            warnings.warn(_EMPTY, stacklevel=2)
+
+    def _end(self):
         if self._graph is None or self._ready:
             raise RuntimeError("capture_end: no capture is under way")
         try:
@@ -65,12 +70,7 @@ class CUDAGraph:
             self._graph = None
             raise
         self._ready = True
-        if empty:
-            warnings.warn(
-                "The CUDA Graph is empty. This usually means that the graph was attempted to be captured on wrong device or "
-                "stream.",
-                stacklevel=2,
-            )
+        return empty
 
     def instantiate(self):
         """The graph is ready when the capture ends: nothing is to be done."""
@@ -142,7 +142,9 @@ class graph:
 
     def __exit__(self, kind, error, trace):
         try:
-            self.cuda_graph.capture_end()
+            empty = self.cuda_graph._end()
+            if empty and kind is None:
+                warnings.warn(_EMPTY, stacklevel=2)
         except Exception:
             if kind is None:
                 raise  # else the error of the block says more

@@ -80,8 +80,8 @@ def run_kernel(source, name, grid, block, args, *, shared_memory=0, options=(), 
     name: an `extern "C" __global__` function. grid, block: a number or up to three. args: tensors (their address), None (a null
     pointer), int (any integer type, by its low bytes), float (a `float`), bool; `ctypes.c_double(x)` and the like say the type.
     A tensor's strides are not passed: call `contiguous()` before, or pass them. Writes are not recorded by autograd: inside
-    `autograd.Function` they are a part of forward or backward. options: NVRTC's, "-DN=4". A source is compiled once per device and
-    kept in the cache folder; what does not compile raises CompileError with the lines.
+    `autograd.Function` they are a part of forward or backward. options: NVRTC's, "-DN=4". A source is compiled once per device
+    and kept in the cache folder; what does not compile raises CompileError with the lines.
 
     >>> if lucid.cuda.is_available():
     ...     x = lucid.ones(3, device="cuda")
