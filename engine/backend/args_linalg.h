@@ -9,6 +9,7 @@ typedef struct {
     int64_t        batch_step;                     /* from one matrix to the next, if batch_ndim is 1 */
     int            batch_ndim;                     /* else the batch has this many dimensions: */
     const int64_t *batch_size, *batch_stride;
+    int            device; /* number of the device, where there are several of a kind */
 } lc_matrices;
 
 enum { LC_LINALG_OPERANDS = 8 };

@@ -84,9 +84,8 @@ static int explain(const char *function, const char *where, int info)
             f, where, info, info);
     return lc_fail_int(LC_LinAlgError, "%s: %sThe factorization failed: element %d of the diagonal is zero.", f, where, info);
 }
-int check_info(const lc_record *call, const lc_tensor *info, const char *function)
+static int explain_first(const lc_tensor *info, const char *function) /* of the infos that are not zero */
 {
-    if (!function || !*function || !call->backend->can.host_memory) return 0;
     lc_matrices m = matrices_of(info, 0);
     for (int64_t i = 0; i < info->numel; i++) {
         int64_t offset = 0, rest = i;
@@ -102,7 +101,18 @@ int check_info(const lc_record *call, const lc_tensor *info, const char *functio
     }
     return 0;
 }
-
+int check_info(const lc_record *call, const lc_tensor *info, const char *function)
+{
+    if (!function || !*function || !call->backend->can.values) return 0;
+    if (!call->backend->can.host_memory) { /* waits for the device, as PyTorch does */
+        lc_tensor *here = lc_tensor_new(LC_i32, (lc_device){ LC_CPU, 0 }, info->ndim, info->shape);
+        int        rc = here ? move_values(here, (lc_tensor *)info) : -1;
+        if (rc == 0) rc = explain_first(here, function);
+        if (here) lc_release(here);
+        return rc;
+    }
+    return explain_first(info, function);
+}
 static int batch_shape(const lc_tensor *like, int core, int64_t *shape)
 {
     memcpy(shape, like->shape, (size_t)(like->ndim - core) * sizeof *shape);
@@ -141,7 +151,9 @@ int spec_nothing(const lc_record *call, lc_spec *out, lc_dtype dtype)
 lc_matrices matrices_of(const lc_tensor *t, int core)
 {
     int         n = t->ndim - core;
-    lc_matrices m = { .data = t->data, .rows = 1, .cols = 1, .row_step = 1, .col_step = 1, .batch_ndim = 1 };
+    lc_matrices m = {
+        .data = t->data, .rows = 1, .cols = 1, .row_step = 1, .col_step = 1, .batch_ndim = 1, .device = t->device.index
+    };
     if (core == 2) m.rows = t->shape[n], m.cols = t->shape[n + 1], m.row_step = t->stride[n], m.col_step = t->stride[n + 1];
     if (core == 1) m.rows = t->shape[n], m.row_step = t->stride[n], m.col_step = m.rows;
     int64_t step = 0, size = 1;

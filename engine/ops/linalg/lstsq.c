@@ -2,8 +2,14 @@
 #include "linalg.h"
 
 static const char *const drivers[] = { [LC_GELSY] = "gelsy", [LC_GELS] = "gels", [LC_GELSD] = "gelsd", [LC_GELSS] = "gelss" };
-static int               driver_of(const char *name)
+static int               driver_of(const char *name, const lc_tensor *A)
 {
+    const lc_capabilities *can = lc_can(A);
+    if (can->values && !can->host_memory) /* PYTORCH-QUIRK: an accelerator has one driver */
+        return !name || !strcmp(name, "gels")
+                   ? LC_GELS
+                   : lc_fail_int(LC_LucidError,
+                                 "torch.linalg.lstsq: parameter `driver` should be one of (gels) on this device");
     for (int i = 0; i < 4 && name; i++)
         if (!strcmp(name, drivers[i])) return i;
     return name ? lc_fail_int(LC_LucidError,
@@ -18,7 +24,7 @@ static int lstsq_shape(const lc_record *call, lc_spec *out)
     const lc_tensor *A = call->in[0], *B = call->in[1];
     lc_dtype         dtype = (lc_dtype)A->dtype, real = lc_real_of(dtype);
     int64_t          m = rows_of_matrix(A), n = cols_of_matrix(A), k = cols_of_matrix(B), most = m > n ? m : n;
-    int              driver = driver_of(call->args[3].s), last = A->ndim - 1;
+    int              driver = driver_of(call->args[3].s, A), last = A->ndim - 1;
     if (spec_matrices(call, &out[0], dtype, A, 2, n, k) < 0 || spec_numbers(call, &out[4], LC_i32, A, 2) < 0) return -1;
     for (int64_t d = last, step = 1; d >= 0; d--) { /* a part of matrices with as many rows as the right sides have */
         int dim = (int)(d == last ? last - 1 : d == last - 1 ? last : d);
@@ -32,8 +38,8 @@ static int lstsq_shape(const lc_record *call, lc_spec *out)
 }
 static int lstsq_run(const lc_record *call)
 {
-    int              driver = driver_of(call->args[3].s);
     const lc_tensor *A = call->in[0];
+    int              driver = driver_of(call->args[3].s, A);
     lc_linalg_args   a = { .name = "linalg.lstsq", .batch = batch_of(A, 2), .driver = driver, .rcond = call->args[2].f };
     a.m[0] = matrices_of(A, 2), a.m[1] = matrices_of(call->in[1], 2), a.m[2] = matrices_of(call->out[0], 2);
     if (rows_of_matrix(A) > cols_of_matrix(A) && driver != LC_GELSY) a.m[3] = matrices_of(call->out[1], 1);
@@ -88,7 +94,7 @@ static int linalg_lstsq_call(const lc_value *in, lc_tensor **out)
     if (rows_of_matrix(A) != rows_of_matrix(B))
         return lc_fail_int(LC_ShapeMismatch, "torch.linalg.lstsq: input.size(-2) should match other.size(-%d): %s and %s",
                            vector ? 1 : 2, LC_SHAPE(A), LC_SHAPE(B));
-    int driver = driver_of(in[3].tag == LC_IS_str ? in[3].s : NULL);
+    int driver = driver_of(in[3].tag == LC_IS_str ? in[3].s : NULL, A);
     if (driver < 0 || broadcast_batches(A, 2, B, 2, f, &A, &B) < 0) return -1;
     int64_t              most = rows_of_matrix(A) > cols_of_matrix(A) ? rows_of_matrix(A) : cols_of_matrix(A);
     double               epsilon = lc_real_of(A->dtype) == LC_f64 ? 2.220446049250313e-16 : 1.1920928955078125e-07;

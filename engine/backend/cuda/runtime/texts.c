@@ -21,9 +21,10 @@
     X(matmul)                                                                                                                  \
     X(small_product)                                                                                                           \
     X(index) X(embedding) X(optimizer) X(pool) X(conv) X(attention) X(moves) X(scan) X(sort) X(random) X(multinomial) X(rnn)
-#define EACH_SCIENCE(X) X(interpolate) X(grid_sample) X(fractional_pool) X(search) X(unique) X(distance) X(ctc) X(fft)
-#define EACH_MATH(X)    X(complex_lines) X(draws)
-#define X(name)         CUDA_BODY(name);
+#define EACH_SCIENCE(X)                                                                                                        \
+    X(interpolate) X(grid_sample) X(fractional_pool) X(search) X(unique) X(distance) X(ctc) X(fft) X(linalg) X(spectra)
+#define EACH_MATH(X) X(complex_lines) X(draws)
+#define X(name)      CUDA_BODY(name);
 EACH_BODY(X)
 EACH_SCIENCE(X)
 #undef X
@@ -69,6 +70,10 @@ static const struct {
     { &search_body, 0, 0, { { B16, I32 }, { I64, I64 } } },
     { &search_body, 1, 2, { { F32, F32 }, { H16, F64 } } },
     { &unique_body, 0, 0, { { F32 }, { B8 }, { I64 } } },
+    { &linalg_body, 0, 0, { { F32 }, { F64 } } },
+    { &linalg_body, 1, 1, { { C64 }, { C128 } } },
+    { &spectra_body, 0, 0, { { F32 }, { F64 } } },
+    { &spectra_body, 1, 1, { { C64 }, { C128 } } },
     { &fft_body, 0, 0, { { C64 } } },
     { &fft_body, 1, 1, { { C128 } } },
     { &distance_body, 0, 0, { { F32 }, { F64 } } },

@@ -56,7 +56,8 @@ static int by_cufft(int device, lc_dtype dtype, int64_t n, int64_t batch, void *
             if (rc == 0) {
                 plans[at].device = device, plans[at].type = type, plans[at].plan = plan, plans[at].n = n;
                 plans[at].batch = batch, plans[at].used = true;
-            } else rc = lc_fail_int(rc == 2 ? LC_OutOfMemory : LC_LucidError, "cuFFT: a plan failed with status %d", rc);
+            } else if (rc == 2 /* ALLOC_FAILED */) rc = lc_fail_int(LC_OutOfMemory, "cuFFT: no memory for a plan");
+            else lc_verbose_log("fft on cuda: own kernels: a plan of cuFFT failed with status %d", rc), rc = 1;
         } else rc = 0;
         if (rc == 0) {
             __typeof__(plans[0]) last = plans[at];
