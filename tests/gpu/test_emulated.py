@@ -21,7 +21,7 @@ FAMILIES = [
     "attention, causal", "lstm", "gru", "mm", "linear", "linear, layouts",
     "fused_linear", "lora_linear", "addmm", "sum of many", "triangles", "turned", "sort, stable", "cumsum",
     "interpolate", "grid_sample", "unique rows", "histograms", "isin", "ctc_loss", "complex arithmetic", "complex reductions",
-    "fft", "fft of real numbers",
+    "fft", "fft of real numbers", "lu", "qr", "eigh", "svd", "lstsq", "sparse products",
 ]  # fmt: skip
 
 

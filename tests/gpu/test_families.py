@@ -41,9 +41,14 @@ def drawn_complex(*shape):
     return lucid.randn(*shape, dtype=lucid.complex64)
 
 
+def rebuilt(values, vectors):
+    return (vectors * values.unsqueeze(-2)) @ vectors.mT
+
+
 INF = float("inf")
 GRIDS = [(m, p) for m in ("bilinear", "nearest", "bicubic") for p in ("zeros", "border", "reflection")]
 lucid.manual_seed(0)
+SQUARES = drawn(3, 5, 5) + 4 * lucid.eye(5), drawn(3, 5, 2)
 SPARSE_LABELS = lucid.tensor([1, 0, 4, 2, -100])
 CASES = {
     # rows
@@ -231,6 +236,40 @@ CASES = {
         lambda x, t: (F.multilabel_margin_loss(x, t), F.multi_margin_loss(x, t[:, 0].clamp(min=0))),
         drawn(3, 4),
         lucid.tensor([[1, 2, -1, 0], [0, -1, 0, 0], [-1, 0, 0, 0]]),
+    ),
+    # linear algebra: what does not depend on the signs of vectors
+    "lu": (lambda a, b: (*lucid.linalg.lu_factor(a), *lucid.linalg.lu(a), lucid.linalg.det(a), lucid.linalg.inv(a)), *SQUARES),
+    "solve": (
+        lambda a, b: (lucid.linalg.solve(a, b), lucid.linalg.solve(a, b.mT, left=False), lucid.logdet(a @ a.mT)),
+        *SQUARES,
+    ),
+    "cholesky": (
+        lambda a, b: (lucid.linalg.cholesky(a @ a.mT + lucid.eye(5, device=a.device)), lucid.cholesky_solve(b, a.tril())),
+        *SQUARES,
+    ),
+    "triangular systems": (
+        lambda a, b: (
+            lucid.linalg.solve_triangular(a, b, upper=True),
+            lucid.linalg.solve_triangular(a, b.mT, upper=False, left=False, unitriangular=True),
+        ),
+        *SQUARES,
+    ),
+    "qr": (lambda a: (*lucid.linalg.qr(a), *lucid.geqrf(a.detach())), drawn(2, 7, 4)),
+    "eigh": (lambda a: (lucid.linalg.eigvalsh(a + a.mT), rebuilt(*lucid.linalg.eigh(a + a.mT))), drawn(2, 6, 6)),
+    "eigvals": (lambda a: lucid.linalg.eigvals(a).abs().sort().values, drawn(2, 6, 6)),
+    "svd": (
+        lambda a: (lucid.linalg.svdvals(a), lucid.linalg.pinv(a), lucid.linalg.matrix_norm(a, "nuc")),
+        drawn(2, 4, 7),
+    ),
+    "lstsq": (lambda a, b: tuple(lucid.linalg.lstsq(a, b, driver="gels"))[:2], drawn(2, 7, 4), drawn(2, 7, 3)),
+    "complex matrices": (
+        lambda a: (lucid.linalg.inv(a), lucid.linalg.qr(a).R, lucid.linalg.svdvals(a), lucid.linalg.eigvalsh(a + a.mH)),
+        drawn_complex(2, 4, 4),
+    ),
+    "sparse products": (
+        lambda a, b: (a.detach().to_sparse_csr() @ b, (a.detach().to_sparse() @ a.detach().to_sparse().t()).to_dense()),
+        drawn(5, 7).relu(),
+        drawn(7, 3),
     ),
     # Fourier transforms
     "fft": (lambda *x: tuple(lucid.fft.fft(y) for y in x), *(drawn_complex(3, n) for n in (1, 2, 5, 12, 16, 31, 64, 90))),
@@ -451,6 +490,14 @@ def test_out_of_memory_is_an_error_that_passes():
     assert lucid.ones(3, device="cuda").sum().item() == 3
 
 
+def test_matrices_without_a_factorisation_raise():
+    for call in (lucid.linalg.inv, lucid.linalg.cholesky):
+        with pytest.raises(lucid.linalg.LinAlgError):
+            call(lucid.zeros(3, 3, device="cuda"))
+    with pytest.raises(lucid.LucidError, match="gels"):
+        lucid.linalg.lstsq(lucid.eye(2, device="cuda"), lucid.eye(2, device="cuda"), driver="gelsd")
+
+
 def test_ops_without_a_kernel_are_refused_by_name():
     with pytest.raises(NotImplementedError, match="on cuda"):
-        lucid.linalg.svd(lucid.eye(3, device="cuda"))
+        F.interpolate(lucid.ones(1, 1, 2, 2, dtype=lucid.uint8, device="cuda"), scale_factor=2, mode="bilinear")

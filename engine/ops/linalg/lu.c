@@ -114,9 +114,16 @@ static int permutation_shape(const lc_record *call, lc_spec *out)
 /* Rows are exchanged on the host: there is nothing to compute. */
 static int permutation_run(const lc_record *call)
 {
-    lc_tensor *P = call->out[0], *pivots = packed(call->in[0], LC_i32);
-    int64_t    n = call->args[1].i, k = pivots ? pivots->shape[pivots->ndim - 1] : 0, batch = batch_of(P, 2);
-    int        rc = pivots ? fill_tensor(P, LC_NUMBER(0)) : -1;
+    lc_tensor *out = call->out[0], *P = out, *pivots;
+    lc_device  host = { LC_CPU, 0 };
+    bool       away = call->backend->can.values && !call->backend->can.host_memory;
+    if (away) {
+        P = lc_tensor_new((lc_dtype)out->dtype, host, out->ndim, out->shape);
+        pivots = P ? lc_tensor_new(LC_i32, host, call->in[0]->ndim, call->in[0]->shape) : NULL;
+        if (pivots && move_values(pivots, call->in[0]) < 0) lc_release(pivots), pivots = NULL;
+    } else pivots = packed(call->in[0], LC_i32);
+    int64_t n = call->args[1].i, k = pivots ? pivots->shape[pivots->ndim - 1] : 0, batch = P ? batch_of(P, 2) : 0;
+    int     rc = pivots ? fill_tensor(P, LC_NUMBER(0)) : -1;
     LC_ARRAY(int64_t, row, n + 1);
     if (!row) rc = -1;
     lc_tensor *one = rc == 0 ? lc_tensor_new((lc_dtype)P->dtype, P->device, 0, NULL) : NULL;
@@ -137,6 +144,8 @@ static int permutation_run(const lc_record *call)
         for (int64_t i = 0; i < n && rc == 0; i++)
             memcpy(P->data + (b * n * n + row[i] * n + i) * size, one->data, (size_t)size);
     }
+    if (away && rc == 0) rc = move_values(out, P);
+    if (away && P) lc_release(P);
     lc_release(one);
     return lc_release(pivots), rc;
 }
@@ -205,7 +214,7 @@ static int lu_solve_run(const lc_record *call)
     };
     a.m[0] = matrices_of(call->in[0], 2), a.m[1] = matrices_of(call->in[1], 1), a.m[2] = matrices_of(call->in[2], 2);
     a.m[3] = matrices_of(call->out[0], 2);
-    const int32_t *p = (const int32_t *)a.m[1].data;
+    const int32_t *p = call->backend->can.host_memory ? (const int32_t *)a.m[1].data : NULL; /* else the kernel checks */
     for (int64_t i = 0; i < a.m[1].rows && call->in[1]->is_contiguous && p; i++) /* a wrong pivot must not reach memory */
         for (int64_t b = 0; b < a.batch; b++)
             if (p[b * a.m[1].rows + i] < 1 || p[b * a.m[1].rows + i] > a.m[0].rows)

@@ -137,17 +137,25 @@ static int ctc_loss_lists_call(const lc_value *in, lc_tensor **out)
 {
     return ctc(in, in[2].is, in[2].n, in[3].is, in[3].n, out);
 }
+static lc_tensor *on_the_host(lc_tensor *lengths)
+{
+    lc_tensor *here = lc_tensor_new(LC_i64, (lc_device){ LC_CPU, 0 }, lengths->ndim, lengths->shape);
+    if (here && move_values(here, lengths) < 0) lc_release(here), here = NULL;
+    return here;
+}
 static int ctc_loss_call(const lc_value *in, lc_tensor **out)
 {
     lc_tensor *inputs = NULL, *labels = NULL;
     for (int k = 2; k < 4; k++)
         if (lc_is_floating(in(k)->dtype) || lc_is_complex(in(k)->dtype))
             return lc_fail_int(LC_DtypeMismatch, "%s must be integral", k == 2 ? "input_lengths" : "target_lengths");
-    inputs = packed(in(2), LC_i64), labels = packed(in(3), LC_i64);
+    inputs = on_the_host(in(2)), labels = on_the_host(in(3));
     int rc = -1;
     if (inputs && labels)
         rc = ctc(in, (const int64_t *)inputs->data, (int)inputs->numel, (const int64_t *)labels->data, (int)labels->numel, out);
-    return lc_release(inputs), lc_release(labels), rc;
+    if (inputs) lc_release(inputs);
+    if (labels) lc_release(labels);
+    return rc;
 }
 LC_OP(ctc_loss,
       .sig = "ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor, blank: int = 0, "

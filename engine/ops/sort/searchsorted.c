@@ -3,11 +3,11 @@
 
 /* An operand (tensor or Python scalar) as a contiguous tensor of the promoted dtype: new reference. float16 and bfloat16
  * become float32. */
-static lc_tensor *operand_in(lc_tensor *t, lc_dtype dtype, lc_dtype working)
+static lc_tensor *operand_in(lc_tensor *t, lc_dtype dtype, lc_dtype working, lc_device device)
 {
     lc_tensor *made;
     if (t->is_number) {
-        if ((made = lc_tensor_new(dtype, (lc_device){ 0 }, 0, NULL)) && fill_tensor(made, t) < 0) lc_release(made), made = NULL;
+        if ((made = lc_tensor_new(dtype, device, 0, NULL)) && fill_tensor(made, t) < 0) lc_release(made), made = NULL;
     } else made = packed(t, dtype);
     if (!made || working == dtype) return made;
     lc_tensor *wide = packed(made, working);
@@ -27,9 +27,10 @@ static int search_with(const lc_record *call, searched s, bool right)
 {
     lc_dtype       working = working_dtype(call->dtype);
     lc_record      typed = *call;
+    lc_device      device = call->out[0]->device;
     lc_search_args a = { .out = call->out[0], .right = right, .one = s.sequence->ndim == 1 };
-    lc_tensor     *sequence = operand_in(s.sequence, call->dtype, working), *sorter = NULL;
-    lc_tensor     *values = sequence ? operand_in(s.values, call->dtype, working) : NULL;
+    lc_tensor     *sequence = operand_in(s.sequence, call->dtype, working, device), *sorter = NULL;
+    lc_tensor     *values = sequence ? operand_in(s.values, call->dtype, working, device) : NULL;
     int            rc = values ? 0 : -1;
     if (rc == 0 && s.sorter != LC_NONE && !(sorter = packed(s.sorter, LC_i64))) rc = -1;
     a.sequence = sequence, a.values = values, a.sorter = sorter, a.n = s.sequence->shape[s.sequence->ndim - 1];
@@ -128,8 +129,8 @@ static int isin_run(const lc_record *call)
     lc_isin_args a = { .out = call->out[0], .invert = call->args[3].b };
     if (call->in[1]->is_number) /* a comparison: the scalar need not fit the dtype */
         return elementwise_as(call, a.invert ? LC_OP_ne : LC_OP_eq, call->in, 2);
-    lc_tensor *elements = operand_in(call->in[0], call->dtype, call->dtype);
-    lc_tensor *tests = elements ? operand_in(call->in[1], call->dtype, call->dtype) : NULL;
+    lc_tensor *elements = operand_in(call->in[0], call->dtype, call->dtype, call->out[0]->device);
+    lc_tensor *tests = elements ? operand_in(call->in[1], call->dtype, call->dtype, call->out[0]->device) : NULL;
     a.elements = elements, a.tests = tests;
     int rc = tests ? run_kernel_with(call, &a) : -1;
     return lc_release(elements), lc_release(tests), rc;

@@ -244,9 +244,9 @@ static lc_tensor *compressed(parts *p, lc_layout layout, const int64_t *block)
         starts = lc_sub(starts, lc_mul(lc_unsqueeze(counting(n_batch, starts), 1), LC_INTEGER(per_matrix)));
         lc_tensor *ends = lc_ne(lc_select(starts, 1, lines), LC_INTEGER(per_matrix)),
                   *uneven = lc_any(lc_logical_or(ends, lc_ne(lc_select(starts, 1, 0), LC_INTEGER(0))), NULL, 0, false);
-        if (!uneven) return NULL;
-        if (*(const bool *)uneven->data)
-            return lc_fail(LC_LucidError, "Expect the same number of specified elements per batch.");
+        int64_t refused;
+        if (read_int(uneven, &refused) < 0) return NULL;
+        if (refused) return lc_fail(LC_LucidError, "Expect the same number of specified elements per batch.");
         memcpy(shape, p->shape, (size_t)batch * sizeof *shape);
         shape[batch] = lines + 1;
         starts = lc_reshape(starts, shape, batch + 1);

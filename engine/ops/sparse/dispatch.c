@@ -60,8 +60,8 @@ static int keeps_zero(const lc_op *op, const lc_value *in, const lc_tensor *like
     lc_tensor *image;
     if (call_on(op, in, lc_zeros(NULL, 0, LC_OF_DTYPE(like->dtype), device), &image) < 0) return -1;
     lc_tensor *other = lc_ne(image, LC_INTEGER(0));
-    if (!other) return -1;
-    return !*(const bool *)other->data;
+    int64_t    differs;
+    return read_int(other, &differs) < 0 ? -1 : !differs;
 }
 static int map_form(const lc_op *op, const lc_value *in, lc_tensor **out)
 {

@@ -30,7 +30,9 @@ static lc_tensor *summed(lc_tensor *t, const lc_value *dims, bool keepdim)
         if (!which) return NULL;
         memcpy(which->data, rows, (size_t)n_rows * sizeof *rows);
         bool fewer = n_rows < p.sparse_dim;
-        if (fewer) p.index[0] = lc_index_select(p.index[0], 0, which), p.coalesced = false;
+        if (fewer)
+            p.index[0] = lc_index_select(p.index[0], 0, lc__to_copy(which, LC_i64, p.index[0]->device, LC_PRESERVE_FORMAT)),
+            p.coalesced = false;
         p.ndim = kept, p.sparse_dim = n_rows;
         made = p.index[0] && p.values ? together(&p) : NULL;
         if (made && fewer) made = lc_coalesce(made);

@@ -51,7 +51,8 @@ static lc_tensor *permuted(lc_tensor *t, const int *order) /* dimension d of the
     lc_tensor *which = lc_scoped(lc_tensor_new(LC_i64, (lc_device){ LC_CPU, 0 }, 1, (int64_t[]){ n }));
     if (!which) return NULL;
     memcpy(which->data, rows, (size_t)n * sizeof *rows);
-    if (!sorted) p.index[0] = lc_index_select(p.index[0], 0, which);
+    if (!sorted)
+        p.index[0] = lc_index_select(p.index[0], 0, lc__to_copy(which, LC_i64, p.index[0]->device, LC_PRESERVE_FORMAT));
     p.values = lc_permute(p.values, inner, ndim - n + 1);
     p.coalesced = p.coalesced && sorted;
     return p.index[0] && p.values ? together(&p) : NULL;
@@ -232,8 +233,9 @@ FORM(index_select)
     p.shape[d] = index->numel;
     if (d >= p.sparse_dim) GIVE(with_values(&p, lc_index_select(p.values, d - p.sparse_dim + 1, index)));
     lc_tensor *odd = lc_any(lc_logical_or(lc_lt(index, LC_INTEGER(0)), lc_ge(index, LC_INTEGER(t->shape[d]))), NULL, 0, false);
-    if (!odd) return -1;
-    if (*(const bool *)odd->data)
+    int64_t    outside;
+    if (read_int(odd, &outside) < 0) return -1;
+    if (outside)
         return lc_fail_int(LC_IndexError, "index_select(): index out of range for dimension %d with size %lld", d,
                            (long long)t->shape[d]);
     lc_sort_out by = lc_sort(index, 0, false, LC_B(true));

@@ -211,8 +211,44 @@ static void perform(work &w)
         for (work &step : *w.all) perform(step);
     }
 }
+/* Device memory: an arena that only work of the device may touch. A host that reads or writes it faults, as it does beside a GPU. */
+struct arena {
+    enum : size_t { PAGE = 4096, BYTES = (size_t)1 << 38 };
+    char                           *base = nullptr;
+    size_t                          used = 0;
+    int                             open = 0;
+    std::multimap<size_t, char *>   left; /* given back, by size */
+    char *take(size_t n)
+    {
+        n = (n + PAGE - 1) / PAGE * PAGE;
+        auto found = left.find(n);
+        if (found != left.end()) {
+            char *p = found->second;
+            return left.erase(found), p;
+        }
+        if (!base) base = (char *)mmap(0, BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (base == MAP_FAILED || used + n > BYTES) return nullptr;
+        return used += n, base + used - n;
+    }
+    void give(char *p, size_t n)
+    {
+        n = (n + PAGE - 1) / PAGE * PAGE;
+        madvise(p, n, MADV_DONTNEED), left.emplace(n, p);
+    }
+    void protect(int how)
+    {
+        if (used) mprotect(base, used, how);
+    }
+};
+static arena device_memory;
+struct device_access {
+    device_access() { if (!device_memory.open++) device_memory.protect(PROT_READ | PROT_WRITE); }
+    ~device_access() { if (!--device_memory.open) device_memory.protect(PROT_NONE); }
+};
 static void run_stream(stream *s, const mark *until = nullptr)
 {
+    if (s->queue.empty()) return;
+    device_access here;
     while (!s->queue.empty() && !(until && until->done)) {
         work w = std::move(s->queue.front());
         s->queue.pop_front();
@@ -292,9 +328,12 @@ CALL(cuMemAlloc_v2)(uint64_t *p, size_t n)
     guard g(lock);
     if (int rc = forbidden()) return rc;
     if (n > capacity() - taken[device_now]) return 2;
-    void *m = nullptr;
-    if (posix_memalign(&m, 512, n)) return 2;
-    memset(m, 0xa5, n);
+    void *m = device_memory.take(n ? n : 1);
+    if (!m) return 2;
+    {
+        device_access here;
+        memset(m, 0xa5, n);
+    }
     taken[device_now] += n, memory[(uint64_t)(uintptr_t)m] = { n, device_now };
     return *p = (uint64_t)(uintptr_t)m, 0;
 }
@@ -304,8 +343,9 @@ CALL(cuMemFree_v2)(uint64_t p)
     if (int rc = forbidden()) return rc;
     auto found = memory.find(p);
     if (found == memory.end()) fprintf(stderr, "emulator: freed what was not allocated\n"), abort();
-    run_all(), taken[found->second.device] -= found->second.bytes, memory.erase(found);
-    return free(at(p)), 0;
+    size_t n = found->second.bytes;
+    run_all(), taken[found->second.device] -= n, memory.erase(found);
+    return device_memory.give(at(p), n ? n : 1), 0;
 }
 CALL(cuPointerGetAttribute)(void *value, int attribute, uint64_t p)
 {
@@ -348,7 +388,9 @@ CALL(cuMemcpyDtoHAsync_v2)(void *to, uint64_t from, size_t n, void *s)
     guard g(lock);
     if (is_pinned(to)) return add(of(s), copy_of((char *)to, at(from), n));
     if (of(s)->capture) return of(s)->capture->broken = true, 900;
-    return run_stream(of(s)), memcpy(to, at(from), n), 0;
+    run_stream(of(s));
+    device_access here;
+    return memcpy(to, at(from), n), 0;
 }
 CALL(cuMemcpyDtoDAsync_v2)(uint64_t to, uint64_t from, size_t n, void *s) { guard g(lock); return add(of(s), copy_of(at(to), at(from), n)); }
 CALL(cuMemcpyPeerAsync)(uint64_t to, void *, uint64_t from, void *, size_t n, void *s) { guard g(lock); return add(of(s), copy_of(at(to), at(from), n)); }

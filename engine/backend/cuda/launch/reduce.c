@@ -68,7 +68,7 @@ int cuda_reduce(lc_op_id op, lc_dtype compute, const lc_reduce_args *a)
     lc_tensor       *result = a->value ? a->value : a->index;
     lc_dtype         acc = compute == LC_f64 ? LC_f64 : lc_is_floating(compute) ? LC_f32 : LC_i64;
     if (fold < 0) return LC_NO_KERNEL;
-    if (lc_is_complex(x->dtype)) return cuda_reduce_complex(op, a);
+    if (lc_is_complex(x->dtype) || (a->value && lc_is_complex(a->value->dtype))) return cuda_reduce_complex(op, a);
     reduction r = { .in = x->data, .slices = 1, .parameter = a->parameter };
     if (result->numel == 0) return 0;
     if (cuda_use(x->device.index) < 0 || take_part(&r.kept, a, false) < 0 || take_part(&r.reduced, a, true) < 0) return -1;

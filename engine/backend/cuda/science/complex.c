@@ -67,6 +67,13 @@ static int take_axes(axes *to, const lc_reduce_args *a, bool reduced)
 }
 int cuda_reduce_complex(lc_op_id op, const lc_reduce_args *a)
 {
+    if (a->value && lc_is_complex(a->value->dtype) && a->in->dtype != a->value->dtype) { /* into another dtype */
+        lc_reduce_args r = *a;
+        if (!(r.in = lc_tensor_new((lc_dtype)a->value->dtype, a->in->device, a->in->ndim, a->in->shape))) return -1;
+        int rc = r.in->numel ? cuda_copy(r.in, a->in) : 0;
+        if (rc == 0) rc = cuda_reduce_complex(op, &r);
+        return lc_release(r.in), rc;
+    }
     if (by_parts(op)) return fold_parts(op, a);
     if (by_zeros(op)) return fold_zeros(op, a);
     if (op != LC_OP_prod || a->in->dtype != a->value->dtype) return LC_NO_KERNEL;

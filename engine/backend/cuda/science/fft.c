@@ -10,6 +10,7 @@
                       int out_line, int type, int batch))                                                                      \
     X(cufftExecC2C, (int plan, void *in, void *out, int direction))                                                            \
     X(cufftExecZ2Z, (int plan, void *in, void *out, int direction))                                                            \
+    X(cufftSetStream, (int plan, cu_stream stream))                                                                            \
     X(cufftDestroy, (int plan))
 static struct {
 #define X(name, args) int(*name) args;
@@ -20,10 +21,11 @@ enum { DIMS = 12, PLANS = 16, C2C = 0x29, Z2Z = 0x69, FORWARD = -1, BACKWARD = 1
 
 /* ---- plans ---- */
 static struct {
-    int     device, type, plan;
-    int64_t n, batch;
-    bool    used;
-} plans[PLANS]; /* the last one used comes first */
+    int       device, type, plan;
+    int64_t   n, batch;
+    bool      used;
+    cu_stream stream; /* its workspace is in use there */
+} plans[PLANS];       /* the last one used comes first */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int             available; /* 1: loaded, -1: not there */
 
@@ -43,10 +45,10 @@ static bool has_cufft(void)
 static int by_cufft(int device, lc_dtype dtype, int64_t n, int64_t batch, void *from, void *to, bool backward)
 {
     int rc = 1, type = dtype == LC_c64 ? C2C : Z2Z, at = 0;
-    pthread_mutex_lock(&lock);
+    cuda_lock(&lock);
     if (n < INT32_MAX && batch < INT32_MAX && has_cufft()) {
         while (at < PLANS && !(plans[at].used && plans[at].device == device && plans[at].type == type && plans[at].n == n &&
-                               plans[at].batch == batch))
+                               plans[at].stream == cuda_stream() && plans[at].batch == batch))
             at++;
         if (at == PLANS) {
             int plan = 0, length = (int)n;
@@ -55,7 +57,8 @@ static int by_cufft(int device, lc_dtype dtype, int64_t n, int64_t batch, void *
             rc = cufft.cufftPlanMany(&plan, 1, &length, NULL, 1, length, NULL, 1, length, type, (int)batch);
             if (rc == 0) {
                 plans[at].device = device, plans[at].type = type, plans[at].plan = plan, plans[at].n = n;
-                plans[at].batch = batch, plans[at].used = true;
+                plans[at].batch = batch, plans[at].used = true, plans[at].stream = cuda_stream();
+                rc = cufft.cufftSetStream(plan, cuda_stream());
             } else if (rc == 2 /* ALLOC_FAILED */) rc = lc_fail_int(LC_OutOfMemory, "cuFFT: no memory for a plan");
             else lc_verbose_log("fft on cuda: own kernels: a plan of cuFFT failed with status %d", rc), rc = 1;
         } else rc = 0;

@@ -14,7 +14,7 @@ int cuda_to_device(void *to, const void *from, size_t n) { return cuda_upload(to
 typedef struct {
     void         *out, *sequence, *values, *sorter;
     int64_t       n, each, count;
-    int           one, right, invert;
+    int           one, right, invert, by_order;
     cuda_trouble *word;
 } search_args;
 CUDA_BODY(search);
@@ -33,6 +33,7 @@ static int searchsorted(UNUSED lc_op_id op, UNUSED lc_dtype dtype, const void *a
                                 a->one,
                                 a->right,
                                 false,
+                                false,
                                 NULL };
     cuda_program          q = { &search_body, "search", .type = { CUDA_TYPE(a->values->dtype), CUDA_TYPE(a->out->dtype) },
                                 .variant = SEARCH };
@@ -47,10 +48,9 @@ static int isin(UNUSED lc_op_id op, lc_dtype dtype, const void *args)
 {
     const lc_isin_args *a = args;
     int64_t             n = a->tests->numel;
-    search_args         p = {
-                a->out->data, .values = a->elements->data, .n = n, .count = a->out->numel, .one = 1, .invert = a->invert
-    };
-    cuda_program q = { &search_body, "member", .type = { CUDA_TYPE(dtype), CUDA_TYPE(LC_i64) }, .variant = SEARCH };
+    search_args         p = { a->out->data, .values = a->elements->data, .n = n,       .count = a->out->numel,
+                              .one = 1,     .invert = a->invert,         .by_order = 1 };
+    cuda_program        q = { &search_body, "member", .type = { CUDA_TYPE(dtype), CUDA_TYPE(LC_i64) }, .variant = SEARCH };
     if (!p.count) return 0;
     if (cuda_use(a->out->device.index) < 0) return -1;
     lc_tensor *sorted = lc_tensor_new(dtype, a->tests->device, 1, &n), line = *a->tests;

@@ -14,6 +14,7 @@ typedef struct {
 #define SIZES     size_t *device, size_t *host
 #define SOLVER_CALLS(X)                                                                                                        \
     X(cusolverDnCreate, (handle * h))                                                                                          \
+    X(cusolverDnSetStream, (handle h, cu_stream stream))                                                                       \
     X(cusolverDnCreateParams, (handle * params))                                                                               \
     X(cusolverDnXgetrf_bufferSize, (handle h, handle params, int64_t m, int64_t n, TYPED, int compute, SIZES))                 \
     X(cusolverDnXgetrf, (handle h, handle params, int64_t m, int64_t n, TYPED, int64_t * piv, int compute, WORKSPACE))         \
@@ -47,13 +48,17 @@ static struct {
 } geev;
 #define SYMBOL(name, args) #name,
 static const char *const names[] = { "libcusolver.so.12", "libcusolver.so.11", "libcusolver.so", NULL };
-static pthread_mutex_t   lock = PTHREAD_MUTEX_INITIALIZER; /* a handle serves one call at a time */
-static int               available, has_geev;              /* 1: there, -1: not, 0: nobody asked */
-static handle            handles[CUDA_DEVICES], params;
+static pthread_mutex_t   lock = PTHREAD_MUTEX_INITIALIZER;
+static int               available, has_geev; /* 1: there, -1: not, 0: nobody asked */
+static handle            params;
 
-static handle open_on(int device) /* under the lock; NULL: there is none */
+static status create(void **h) { return cusolver.cusolverDnCreate(h); }
+static status follow(void *h, cu_stream stream) { return cusolver.cusolverDnSetStream(h, stream); }
+static handle open_here(void) /* for this thread, on its device and stream; NULL: there is none */
 {
-    static const char *const symbols[] = { SOLVER_CALLS(SYMBOL) };
+    static const char *const      symbols[] = { SOLVER_CALLS(SYMBOL) };
+    static const cuda_handle_kind kind = { create, follow };
+    cuda_lock(&lock);
     if (!available) {
         available = cuda_load(names, "cuSOLVER", "cusolver", symbols, (void **)&cusolver, sizeof symbols / sizeof *symbols) < 0
                         ? -1
@@ -61,9 +66,8 @@ static handle open_on(int device) /* under the lock; NULL: there is none */
         if (available < 0) lc_verbose_log("linalg on cuda: own kernels: %s", lc_error());
         if (available > 0 && cusolver.cusolverDnCreateParams(&params) != 0) available = -1;
     }
-    if (available > 0 && !handles[device] && cusolver.cusolverDnCreate(&handles[device]) != 0)
-        handles[device] = NULL, available = -1;
-    return available > 0 ? handles[device] : NULL;
+    pthread_mutex_unlock(&lock);
+    return available > 0 ? cuda_handle(CUDA_HANDLE_SOLVER, &kind) : NULL;
 }
 bool solver_takes(const linalg_call *c, int64_t n)
 {
@@ -73,10 +77,7 @@ bool solver_takes(const linalg_call *c, int64_t n)
         LARGE = 128
     }; /* matrices; rows that a block of our own is enough for, alone and beside others */
     if (c->rc < 0 || n <= (c->batch < FEW ? SMALL : LARGE)) return false;
-    pthread_mutex_lock(&lock);
-    bool there = open_on(c->device) != NULL;
-    pthread_mutex_unlock(&lock);
-    return there;
+    return open_here() != NULL;
 }
 
 static int  code(lc_dtype dtype) { return dtype == LC_f32 ? 0 : dtype == LC_f64 ? 1 : dtype == LC_c64 ? 4 : 5; }
@@ -92,10 +93,9 @@ static bool take(linalg_call *c, status asked, space *s)
 }
 static void give(linalg_call *c, space *s, status rc)
 {
-    if (s->host && c->rc == 0) cuda.cuCtxSynchronize(); /* work may still read it */
+    if (s->host && c->rc == 0) c->rc = cuda_wait(); /* work may still read it */
     free(s->here);
     if (c->rc == 0 && rc) c->rc = lc_fail_int(LC_LucidError, "%s: cuSOLVER failed with status %d", c->a->name, rc);
-    pthread_mutex_unlock(&lock);
 }
 /* What the following share: a handle, the size of an element, the matrices one after the other. */
 #define START                                                                                                                  \
@@ -104,8 +104,7 @@ static void give(linalg_call *c, space *s, status rc)
     int     type = code(c->dtype), real = code(c->real);                                                                       \
     int64_t size = lc_size_of(c->dtype), narrow = lc_size_of(c->real);                                                         \
     (void)real, (void)narrow;                                                                                                  \
-    pthread_mutex_lock(&lock);                                                                                                 \
-    handle h = open_on(c->device)
+    handle h = open_here()
 #define EACH        for (int64_t i = 0; i < c->batch && rc == 0; i++)
 #define AT(d)       ((d).data + i * (d).rows * (d).cols * size)
 #define REALS(p, n) ((char *)(p) + i * (n)*narrow)
@@ -176,10 +175,12 @@ bool solver_eig(linalg_call *c, dense a, void *w, dense v, bool vectors, void *i
     static const char *const symbols[] = { GEEV_CALLS(SYMBOL) };
     dense                    values = { w, a.rows, 1 };
     START;
+    cuda_lock(&lock);
     if (!has_geev)
         has_geev =
             cuda_load(names, "cuSOLVER", "cusolver", symbols, (void **)&geev, sizeof symbols / sizeof *symbols) < 0 ? -1 : 1;
-    if (has_geev < 0) return pthread_mutex_unlock(&lock), false;
+    pthread_mutex_unlock(&lock);
+    if (has_geev < 0) return false;
     if (take(c,
              geev.cusolverDnXgeev_bufferSize(h, params, 0, vectors, a.rows, type, a.data, LD(a), type, w, type, NULL, LD(a),
                                              type, v.data, LD(a), type, &s.device, &s.host),

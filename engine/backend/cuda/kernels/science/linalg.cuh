@@ -69,7 +69,8 @@ BLOCK_KERNEL(swap_rows, linalg_args, p)
     MINE(c, 0, p.cols)
     for (i64 s = 0; s < p.k; s++) {
         i64 step = p.trans ? p.k - 1 - s : s, other = piv[step] - 1;
-        T   t = b[step + c * p.n];
+        if ((u64)other >= (u64)p.n) continue; /* no pivot */
+        T t = b[step + c * p.n];
         b[step + c * p.n] = b[other + c * p.n], b[other + c * p.n] = t;
     }
 }

@@ -5,12 +5,14 @@ __device__ inline bool less(T x, T y) /* NaN is the largest */
     auto a = value(x), b = value(y);
     return b != b ? a == a : a < b;
 }
+__device__ inline bool above(T x, T y) { return value(x) > value(y); }
+__device__ inline bool reaches(T x, T y) { return value(x) >= value(y); }
 struct search_args {
     void      *out;
     const T   *sequence, *values;
     const i64 *sorter;
     i64        n, each, count;
-    int        one, right, invert;
+    int        one, right, invert, by_order; /* by_order: a NaN is the largest, as sort has it; else PyTorch's comparisons */
     trouble   *word;
 };
 __device__ inline i64 place_of(const search_args &p, const T *sequence, const i64 *sorter, T v)
@@ -25,7 +27,7 @@ __device__ inline i64 place_of(const search_args &p, const T *sequence, const i6
                 return 0;
             }
         }
-        if (p.right ? !less(v, sequence[at]) : less(sequence[at], v)) low = mid + 1;
+        if (p.by_order ? less(sequence[at], v) : p.right ? !above(sequence[at], v) : !reaches(sequence[at], v)) low = mid + 1;
         else high = mid;
     }
     return low;
