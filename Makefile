@@ -86,6 +86,7 @@ bench: build
 	@PYTHONPATH=. $(PY) benchmarks/kernels.py
 	@PYTHONPATH=. $(PY) benchmarks/models.py
 	@PYTHONPATH=. $(PY) benchmarks/generate.py
+	@PYTHONPATH=. $(PY) benchmarks/runtime.py
 	@PYTHONPATH=. $(PY) benchmarks/data.py
 	@PYTHONPATH=. $(PY) benchmarks/checkpoints.py
 

@@ -4,7 +4,7 @@ Calls for device "metal" ask here once per shape (bindings/lightning/choose.c). 
 
     ALL     the engine's blocked kernel with all threads
     SERIAL  the same on the calling thread: medium sizes, where waking others costs more than it brings
-    DIRECT  a plain loop: tiny sizes
+    DIRECT  a plain loop, or attention's kernel for few rows: small sizes
 
 A product's row is `m,k,n,best_tile,use_mps,use_vec2`. The columns are those of the original's files; here use_mps 1 means ALL,
 and with 0 best_tile says 16 for SERIAL and 8 for DIRECT. Files are merged and replaced under a lock on their folder, so
@@ -22,7 +22,7 @@ from lucid import _C
 _c = _C._lightning()
 ALL, SERIAL, DIRECT = range(3)
 VERSION = 2
-_SPLIT, _TINY, _SLOW = 1 << 18, 1 << 15, 5e-3  # work that the engine splits; that a plain loop may win; seconds: measured once
+_SPLIT, _TINY, _SLOW = 1 << 18, 1 << 15, 5e-3  # work that the engine splits, that a loop may win; seconds: measured once
 _lock = threading.RLock()
 
 
@@ -220,29 +220,26 @@ attentions = TuneFile(
 
 
 # ---- measuring ----
-def _measured(run):
-    """Seconds per call: the median of five samples after a first call; a slow one is measured once."""
-    start = time.perf_counter()
-    run(1)
-    first = time.perf_counter() - start
-    if first > _SLOW:
-        start = time.perf_counter()
-        run(1)
-        return min(first, time.perf_counter() - start)
-    count = max(1, min(64, int(2e-5 / max(first, 1e-7))))
-    samples = []
-    for _ in range(5):
-        start = time.perf_counter()
-        run(count)
-        samples.append((time.perf_counter() - start) / count)
-    return sorted(samples)[2]
-
-
 def _fastest(run, ways, preferred, allowance):
-    """The fastest way; the preferred one if it is slower by no more than the allowance, in percent."""
+    """The fastest way; the preferred one if it is slower by no more than the allowance, in percent.
+
+    The ways take turns, five samples each after a first call, and the best sample counts: a disturbance hits all of them. A way
+    whose first call is slow is called once more.
+    """
     if len(ways) == 1:
         return ways[0]
-    times = {way: _measured(lambda count, way=way: run(way, count)) for way in ways}
+    first = {}
+    for way in ways:
+        start = time.perf_counter()
+        run(way, 1)
+        first[way] = time.perf_counter() - start
+    count = max(1, min(64, int(4e-5 / max(min(first.values()), 1e-7))))
+    times = dict.fromkeys(ways, float("inf"))
+    for _ in range(1 if min(first.values()) > _SLOW else 5):
+        for way in ways:
+            start = time.perf_counter()
+            run(way, count)
+            times[way] = min(times[way], (time.perf_counter() - start) / count)
     best = min(times, key=times.get)
     return preferred if preferred in times and times[preferred] <= times[best] * (1 + allowance / 100) else best
 
@@ -261,9 +258,9 @@ def _run_product(m, k, n):
 
 
 def _promoted(m, k, n):
-    """Shapes whose way is known without measuring: one dimension or two are much larger than the others."""
-    skewed = max(m, k, n) - min(m, k, n) <= 512 and max(m, k, n) >= 1024
-    return skewed or (m >= 3072 and n >= 3072 and k <= 1536)
+    """Shapes whose way is known without measuring: large and about square, or with a long result."""
+    square = max(m, k, n) - min(m, k, n) <= 512 and max(m, k, n) >= 1024
+    return square or (m >= 3072 and n >= 3072 and k <= 1536)
 
 
 def _choose_product(m, k, n):
@@ -320,7 +317,7 @@ def attention_way(seq, dim, causal):
             x, out = np.ones((seq, dim), np.float32), np.empty((seq, dim), np.float32)
             run = lambda way, count: _c._run_attention(x, x, x, out, seq, dim, bool(causal), way, count)
             ways = [ALL, *_other_ways(seq * seq * dim)]
-            if seq > 64 and DIRECT in ways:
+            if max(seq, dim) > 64 and DIRECT in ways:
                 ways.remove(DIRECT)
             attentions.keep(shape, _fastest(run, ways, ALL, 0), _attention_line)
         return attentions.rows[shape]

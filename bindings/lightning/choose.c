@@ -2,7 +2,7 @@
  * lightning_core._tuning, which measures the ways or finds the answer in a file; later calls find it in the table here. */
 #include "lightning.h"
 
-enum { SLOTS = 1 << 12, LITTLE_PRODUCT = 256, LITTLE_ATTENTION = 64 };
+enum { SLOTS = 1 << 12, LITTLE_PRODUCT = 256, LITTLE_ATTENTION = 2048 };
 typedef struct {
     int64_t key[3]; /* key[0] 0: empty */
     int     way;

@@ -160,19 +160,40 @@ static PyObject *lightning_conv_attention_torchstrong_nchw_into(UNUSED PyObject 
 #define WINDOW "stride_h=1, stride_w=1, pad_h=0, pad_w=0, device='metal')\n--\n\n"
 PyMethodDef lightning_conv_functions[] = {
     { "conv2d_nchw", LIGHTNING_FAST(conv2d_nchw),
-      "conv2d_nchw(x, w, bias=None, " WINDOW "The convolution of x (N, C, H, W) with w (O, C, KH, KW)." },
+      "conv2d_nchw(x, w, bias=None, " WINDOW "The convolution of x (N, C, H, W) with w (O, C, KH, KW).\n\n"
+      ">>> lightning_core.conv2d_nchw([[[[1, 2]]]], [[[[3, -4]]]]).tolist()\n"
+      "[[[[-5.0]]]]\n" },
     { "conv2d_nchw_into", LIGHTNING_FAST(conv2d_nchw_into),
-      "conv2d_nchw_into(x, w, bias, out, " WINDOW "conv2d_nchw into out, (N, O, OH, OW); bias may be None." },
+      "conv2d_nchw_into(x, w, bias, out, " WINDOW "conv2d_nchw into out, (N, O, OH, OW); bias may be None.\n\n"
+      ">>> import numpy as np\n"
+      ">>> out = np.empty((1, 1, 1, 1), np.float32)\n"
+      ">>> lightning_core.conv2d_nchw_into([[[[1, 2]]]], [[[[3, -4]]]], None, out)\n"
+      ">>> out.item()\n"
+      "-5.0\n" },
     { "lightning_conv_relu_nchw", LIGHTNING_FAST(lightning_conv_relu_nchw),
-      "lightning_conv_relu_nchw(x, w, bias=None, " WINDOW "conv2d_nchw, then max(0, y)." },
+      "lightning_conv_relu_nchw(x, w, bias=None, " WINDOW "conv2d_nchw, then max(0, y).\n\n"
+      ">>> lightning_core.lightning_conv_relu_nchw([[[[1, 2]]]], [[[[3, -4]]]]).tolist()\n"
+      "[[[[0.0]]]]\n" },
     { "lightning_conv_relu_nchw_into", LIGHTNING_FAST(lightning_conv_relu_nchw_into),
-      "lightning_conv_relu_nchw_into(x, w, bias, out, " WINDOW "lightning_conv_relu_nchw into out." },
+      "lightning_conv_relu_nchw_into(x, w, bias, out, " WINDOW "lightning_conv_relu_nchw into out.\n\n"
+      ">>> import numpy as np\n"
+      ">>> out = np.empty((1, 1, 1, 1), np.float32)\n"
+      ">>> lightning_core.lightning_conv_relu_nchw_into([[[[1, 2]]]], [[[[3, -4]]]], None, out)\n"
+      ">>> out.item()\n"
+      "0.0\n" },
     { "lightning_conv_attention_torchstrong_nchw", LIGHTNING_FAST(lightning_conv_attention_torchstrong_nchw),
       "lightning_conv_attention_torchstrong_nchw(x, w, bias, seq_len, head_dim, stride_h=1, stride_w=1, pad_h=0, pad_w=0, "
       "device='metal', execution_mode='eager')\n--\n\nConvolution, ReLU, then attention over its numbers, repeated to q, k and "
-      "v. Flat." },
+      "v. Flat.\n\n"
+      ">>> lightning_core.lightning_conv_attention_torchstrong_nchw([[[[1, 2]]]], [[[[3, 4]]]], None, 1, 2).tolist()\n"
+      "[11.0, 11.0]\n" },
     { "lightning_conv_attention_torchstrong_nchw_into", LIGHTNING_FAST(lightning_conv_attention_torchstrong_nchw_into),
       "lightning_conv_attention_torchstrong_nchw_into(x, w, bias, out, seq_len, head_dim, stride_h=1, stride_w=1, pad_h=0, "
-      "pad_w=0, device='metal', execution_mode='eager')\n--\n\nThe same into out, of seq_len * head_dim elements." },
+      "pad_w=0, device='metal', execution_mode='eager')\n--\n\nThe same into out, of seq_len * head_dim elements.\n\n"
+      ">>> import numpy as np\n"
+      ">>> out = np.empty((1, 1), np.float32)\n"
+      ">>> lightning_core.lightning_conv_attention_torchstrong_nchw_into([[[[1, 2]]]], [[[[3, 4]]]], None, out, 1, 1)\n"
+      ">>> out.item()\n"
+      "11.0\n" },
     { 0 }
 };

@@ -2,6 +2,7 @@
  * costs more than the work, there is a plain loop beside it; choose.c decides. The kernels release the GIL themselves where a call
  * takes more than some 20 microseconds. */
 #include "lightning.h"
+#include "backend/cpu/attention/attention.h"
 #include <math.h>
 
 /* A contiguous tensor on memory of others, for one call. */
@@ -52,32 +53,14 @@ int lightning_product(lightning_way way, const float *a, const float *b, float *
 }
 
 /* ---- attention ---- */
-static void direct_attention(const float *q, const float *k, const float *v, float *out, int64_t seq, int64_t dim, bool causal)
-{
-    enum { FEW = 64 };
-    float scale = 1 / sqrtf((float)dim), score[FEW];
-    for (int64_t i = 0; i < seq; i++, q += dim, out += dim) {
-        int64_t seen = causal ? i + 1 : seq;
-        float   top = -INFINITY, sum = 0;
-        for (int64_t j = 0; j < seen; j++) {
-            float dot = 0;
-            for (int64_t d = 0; d < dim; d++) dot += q[d] * k[j * dim + d];
-            score[j] = dot * scale, top = score[j] > top ? score[j] : top;
-        }
-        for (int64_t j = 0; j < seen; j++) score[j] = expf(score[j] - top), sum += score[j];
-        for (int64_t d = 0; d < dim; d++) out[d] = score[0] / sum * v[d];
-        for (int64_t j = 1; j < seen; j++)
-            for (int64_t d = 0; d < dim; d++) out[d] += score[j] / sum * v[j * dim + d];
-    }
-}
 int lightning_attend(lightning_way way, const float *q, const float *k, const float *v, float *out, int64_t seq, int64_t dim,
                      bool causal)
 {
-    enum { MOST_DIRECT = 64 };
-    if (way == LIGHTNING_DIRECT && seq <= MOST_DIRECT) return direct_attention(q, k, v, out, seq, dim, causal), 0;
+    enum { FEW = 64 };
+    if (way == LIGHTNING_DIRECT && lc_attention_few(q, k, v, out, seq, dim, causal)) return 0;
     const int64_t shape[] = { 1, 1, seq, dim };
     lc_tensor     tq, tk, tv, to, tl;
-    float         few[MOST_DIRECT], *lse = seq <= MOST_DIRECT ? few : lc_alloc((size_t)seq * sizeof *lse);
+    float         few[FEW], *lse = seq <= FEW ? few : lc_alloc((size_t)seq * sizeof *lse);
     if (!lse) return py_raise_int();
     lc_attention_args args = { .q = over(&tq, q, 4, shape),
                                .k = over(&tk, k, 4, shape),

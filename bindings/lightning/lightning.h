@@ -66,7 +66,7 @@ PyObject *lightning_fail(lcError_t status);
 typedef enum {                   /* how an operator is computed; numbers are written to files (lightning_core/_tuning) */
                LIGHTNING_ALL,    /* the engine's kernel with all threads */
                LIGHTNING_SERIAL, /* the engine's kernel on this thread */
-               LIGHTNING_DIRECT, /* a plain loop: nothing to set up */
+               LIGHTNING_DIRECT, /* a plain loop, or the kernel for few rows: nothing to set up */
                LIGHTNING_WAYS,
                LIGHTNING_UNKNOWN = LIGHTNING_WAYS
 } lightning_way;

@@ -273,15 +273,27 @@ PyMethodDef lightning_oneshot_functions[] = {
       "matmul2d(a, b, device='metal')\n--\n\nThe product of two matrices.\n\n"
       ">>> lightning_core.matmul2d([[1, 2], [3, 4]], [[1, 0], [0, 1]]).tolist()\n[[1.0, 2.0], [3.0, 4.0]]\n" },
     { "matmul2d_into", LIGHTNING_FAST(matmul2d_into),
-      "matmul2d_into(a, b, out, device='metal')\n--\n\nmatmul2d into out, which is (m, n) or flat." },
+      "matmul2d_into(a, b, out, device='metal')\n--\n\nmatmul2d into out, which is (m, n) or flat.\n\n"
+      ">>> import numpy as np\n"
+      ">>> out = np.empty((1, 1), np.float32)\n"
+      ">>> lightning_core.matmul2d_into([[1, 2]], [[3], [4]], out)\n"
+      ">>> out.item()\n"
+      "11.0\n" },
     { "matmul", LIGHTNING_FAST(matmul),
       "matmul(a, b, m, k, n, device='metal')\n--\n\nThe product of m x k by k x n numbers of any rank, flat. Lists give a "
       "list.\n\n"
       ">>> lightning_core.matmul([1, 2, 3, 4], [1, 0, 0, 1], 2, 2, 2)\n[1.0, 2.0, 3.0, 4.0]\n" },
     { "matmul_np", LIGHTNING_FAST(matmul_np),
-      "matmul_np(a, b, m, k, n, device='metal')\n--\n\nmatmul that always gives an array." },
+      "matmul_np(a, b, m, k, n, device='metal')\n--\n\nmatmul that always gives an array.\n\n"
+      ">>> lightning_core.matmul_np([1, 2], [3, 4], 1, 2, 1).tolist()\n"
+      "[11.0]\n" },
     { "matmul_np_into", LIGHTNING_FAST(matmul_np_into),
-      "matmul_np_into(a, b, out, m, k, n, device='metal')\n--\n\nmatmul into out, which has m * n elements and any rank." },
+      "matmul_np_into(a, b, out, m, k, n, device='metal')\n--\n\nmatmul into out, which has m * n elements and any rank.\n\n"
+      ">>> import numpy as np\n"
+      ">>> out = np.empty((1, 1), np.float32)\n"
+      ">>> lightning_core.matmul_np_into([1, 2], [3, 4], out, 1, 2, 1)\n"
+      ">>> out.item()\n"
+      "11.0\n" },
     { "vector_add", LIGHTNING_FAST(vector_add),
       "vector_add(a, b, device='metal')\n--\n\nThe sum of two arrays of one size, flat. Lists give a list.\n\n"
       ">>> lightning_core.vector_add([1, 2], [3, 4])\n[4.0, 6.0]\n" },
@@ -293,14 +305,28 @@ PyMethodDef lightning_oneshot_functions[] = {
       "attention2d(q, k, v, causal=False, device='metal')\n--\n\nsoftmax(q k' / sqrt(dim)) v of matrices (seq, dim).\n\n"
       ">>> lightning_core.attention2d([[1, 2]], [[3, 4]], [[5, 6]]).tolist()\n[[5.0, 6.0]]\n" },
     { "attention2d_into", LIGHTNING_FAST(attention2d_into),
-      "attention2d_into(q, k, v, out, causal=False, device='metal')\n--\n\nattention2d into out, (seq, dim)." },
+      "attention2d_into(q, k, v, out, causal=False, device='metal')\n--\n\nattention2d into out, (seq, dim).\n\n"
+      ">>> import numpy as np\n"
+      ">>> out = np.empty((1, 1), np.float32)\n"
+      ">>> lightning_core.attention2d_into([[1]], [[2]], [[3]], out)\n"
+      ">>> out.item()\n"
+      "3.0\n" },
     { "attention_forward", LIGHTNING_FAST(attention_forward),
       "attention_forward(q, k, v, seq_len, head_dim, causal=False, device='metal')\n--\n\nAttention over arrays of seq_len * "
       "head_dim "
-      "elements, flat. Lists give a list." },
+      "elements, flat. Lists give a list.\n\n"
+      ">>> lightning_core.attention_forward([1, 2], [3, 4], [5, 6], 1, 2)\n"
+      "[5.0, 6.0]\n" },
     { "lightning_attention", LIGHTNING_FAST(lightning_attention),
-      "lightning_attention(q, k, v, seq_len, head_dim, causal=False, device='metal')\n--\n\nAttention, flat for any rank." },
+      "lightning_attention(q, k, v, seq_len, head_dim, causal=False, device='metal')\n--\n\nAttention, flat for any rank.\n\n"
+      ">>> lightning_core.lightning_attention([[1, 2]], [[3, 4]], [[5, 6]], 1, 2).tolist()\n"
+      "[5.0, 6.0]\n" },
     { "lightning_attention_into", LIGHTNING_FAST(lightning_attention_into),
-      "lightning_attention_into(q, k, v, out, seq_len, head_dim, causal=False, device='metal')\n--\n\nAttention into out." },
+      "lightning_attention_into(q, k, v, out, seq_len, head_dim, causal=False, device='metal')\n--\n\nAttention into out.\n\n"
+      ">>> import numpy as np\n"
+      ">>> out = np.empty((1, 1), np.float32)\n"
+      ">>> lightning_core.lightning_attention_into([1], [2], [3], out, 1, 1)\n"
+      ">>> out.item()\n"
+      "3.0\n" },
     { 0 }
 };

@@ -165,34 +165,70 @@ static PyObject *note(UNUSED PyObject *m, PyObject *args) /* of an operator that
 }
 
 PyMethodDef lightning_runtime_functions[] = {
-    { "metal_available", metal_available, METH_NOARGS, "metal_available()\n--\n\nFalse: nothing here runs on Metal." },
-    { "cuda_available", cuda_available, METH_NOARGS, "cuda_available()\n--\n\nFalse: these operators run on the CPU." },
-    { "backend_name", backend_name, METH_NOARGS, "backend_name()\n--\n\nThe backend that computes: cpu." },
-    { "memory_model_name", memory_model_name, METH_NOARGS, "memory_model_name()\n--\n\nWho manages the memory." },
+    { "metal_available", metal_available, METH_NOARGS,
+      "metal_available()\n--\n\nFalse: nothing here runs on Metal.\n\n"
+      ">>> lightning_core.metal_available()\n"
+      "False\n" },
+    { "cuda_available", cuda_available, METH_NOARGS,
+      "cuda_available()\n--\n\nFalse: these operators run on the CPU.\n\n"
+      ">>> lightning_core.cuda_available()\n"
+      "False\n" },
+    { "backend_name", backend_name, METH_NOARGS,
+      "backend_name()\n--\n\nThe backend that computes: cpu.\n\n"
+      ">>> lightning_core.backend_name()\n"
+      "'cpu'\n" },
+    { "memory_model_name", memory_model_name, METH_NOARGS,
+      "memory_model_name()\n--\n\nWho manages the memory.\n\n"
+      ">>> lightning_core.memory_model_name()\n"
+      "'host-managed-compat'\n" },
     { "runtime_backend_capabilities", LIGHTNING_FAST(runtime_backend_capabilities),
-      "runtime_backend_capabilities(device)\n--\n\nWhat a backend offers, as a dict of flags." },
+      "runtime_backend_capabilities(device)\n--\n\nWhat a backend offers, as a dict of flags.\n\n"
+      ">>> lightning_core.runtime_backend_capabilities('metal')['available']\n"
+      "False\n" },
     { "runtime_active_backend_capabilities", active_capabilities, METH_NOARGS,
-      "runtime_active_backend_capabilities()\n--\n\nWhat the backend that computes offers." },
+      "runtime_active_backend_capabilities()\n--\n\nWhat the backend that computes offers.\n\n"
+      ">>> lightning_core.runtime_active_backend_capabilities()['device']\n"
+      "'cpu'\n" },
     { "runtime_backend_interfaces", LIGHTNING_FAST(runtime_backend_interfaces),
-      "runtime_backend_interfaces(device)\n--\n\nA backend's interfaces: compute, memory, sync, profiler." },
+      "runtime_backend_interfaces(device)\n--\n\nA backend's interfaces: compute, memory, sync, profiler.\n\n"
+      ">>> lightning_core.runtime_backend_interfaces('cpu')['sync']['driver_tag']\n"
+      "'cpu.noop_sync'\n" },
     { "runtime_active_backend_interfaces", active_interfaces, METH_NOARGS,
-      "runtime_active_backend_interfaces()\n--\n\nThe interfaces of the backend that computes." },
+      "runtime_active_backend_interfaces()\n--\n\nThe interfaces of the backend that computes.\n\n"
+      ">>> lightning_core.runtime_active_backend_interfaces()['compute']['available']\n"
+      "True\n" },
     { "runtime_sync_policy_set", LIGHTNING_FAST(runtime_sync_policy_set),
-      "runtime_sync_policy_set(mode='auto', trace_sync_boundary=False)\n--\n\nThe default policy: auto, always or never." },
-    { "runtime_sync_policy_get", runtime_sync_policy_get, METH_NOARGS, "runtime_sync_policy_get()\n--\n\nThe default policy." },
+      "runtime_sync_policy_set(mode='auto', trace_sync_boundary=False)\n--\n\nThe default policy: auto, always or never.\n\n"
+      ">>> lightning_core.runtime_sync_policy_set('auto')\n" },
+    { "runtime_sync_policy_get", runtime_sync_policy_get, METH_NOARGS,
+      "runtime_sync_policy_get()\n--\n\nThe default policy.\n\n"
+      ">>> lightning_core.runtime_sync_policy_get()['trace_sync_boundary']\n"
+      "False\n" },
     { "runtime_sync_apply", LIGHTNING_FAST(runtime_sync_apply),
-      "runtime_sync_apply(mode='auto', trace_sync_boundary=False)\n--\n\nSynchronise as a policy says." },
+      "runtime_sync_apply(mode='auto', trace_sync_boundary=False)\n--\n\nSynchronise as a policy says.\n\n"
+      ">>> lightning_core.runtime_sync_apply('always')\n" },
     { "runtime_sync_apply_default", runtime_sync_apply_default, METH_NOARGS,
-      "runtime_sync_apply_default()\n--\n\nSynchronise as the default policy says." },
+      "runtime_sync_apply_default()\n--\n\nSynchronise as the default policy says.\n\n"
+      ">>> lightning_core.runtime_sync_apply_default()\n" },
     { "runtime_trace_enable", runtime_trace_enable, METH_O,
-      "runtime_trace_enable(enabled)\n--\n\nStart or stop recording events; what was recorded stays." },
+      "runtime_trace_enable(enabled)\n--\n\nStart or stop recording events; what was recorded stays.\n\n"
+      ">>> lightning_core.runtime_trace_enable(False)\n" },
     { "runtime_trace_enabled", runtime_trace_enabled, METH_NOARGS,
-      "runtime_trace_enabled()\n--\n\nWhether events are recorded." },
-    { "runtime_trace_clear", runtime_trace_clear, METH_NOARGS, "runtime_trace_clear()\n--\n\nForget all events." },
+      "runtime_trace_enabled()\n--\n\nWhether events are recorded.\n\n"
+      ">>> lightning_core.runtime_trace_enabled()\n"
+      "False\n" },
+    { "runtime_trace_clear", runtime_trace_clear, METH_NOARGS,
+      "runtime_trace_clear()\n--\n\nForget all events.\n\n"
+      ">>> lightning_core.runtime_trace_clear()\n" },
     { "runtime_trace_capacity", runtime_trace_capacity, METH_NOARGS,
-      "runtime_trace_capacity()\n--\n\nHow many events are kept; the oldest go first." },
+      "runtime_trace_capacity()\n--\n\nHow many events are kept; the oldest go first.\n\n"
+      ">>> lightning_core.runtime_trace_capacity()\n"
+      "4096\n" },
     { "runtime_trace_events", runtime_trace_events, METH_NOARGS,
-      "runtime_trace_events()\n--\n\nThe recorded events, oldest first, as dicts." },
+      "runtime_trace_events()\n--\n\nThe recorded events, oldest first, as dicts.\n\n"
+      ">>> lightning_core.runtime_trace_clear()\n"
+      ">>> lightning_core.runtime_trace_events()\n"
+      "[]\n" },
     { "_note", note, METH_VARARGS, "_note(op, device, work): records an op_dispatch event." },
     { 0 }
 };

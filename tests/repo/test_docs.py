@@ -98,7 +98,18 @@ def test_the_map_is_true():
 
 
 @pytest.mark.parametrize(
-    "name", ["random.md", "from-pytorch.md", "sparse.md", "special.md", "models.md", "generation.md", "lora.md", "vision.md"]
+    "name",
+    [
+        "random.md",
+        "from-pytorch.md",
+        "sparse.md",
+        "special.md",
+        "models.md",
+        "generation.md",
+        "lora.md",
+        "vision.md",
+        "lightning-core.md",
+    ],
 )
 def test_examples_run(name):
     text = (ROOT / "docs" / name).read_text().replace("```", "")

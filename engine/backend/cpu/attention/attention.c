@@ -3,9 +3,11 @@
  * number of threads. A task's workspace is a few tiles. */
 #include "../cpu.h"
 #include "attention.h"
+#include <math.h>
 #include <string.h>
 
 ISA_TABLE(const lc_attention, attention)
+ISA_TABLE(const attention_few_fn, attention_few)
 static const attention_kernels *kernels_of_this_cpu(lc_dtype dtype)
 {
     const lc_attention *table = attention_of_this_cpu();
@@ -127,6 +129,13 @@ static int cpu_attention_backward(lc_dtype dtype, const void *args)
     cpu_parallel(tasks, (1 << 18) / each + 1, tasks * each / 16, backward_tasks, &job);
     cpu_scratch_free(job.delta, bytes);
     return outcome(&job);
+}
+
+bool lc_attention_few(const float *q, const float *k, const float *v, float *out, int64_t seq, int64_t dim, bool causal)
+{
+    if (seq < 1 || dim < 1 || seq > ATTENTION_FEW || dim > ATTENTION_FEW) return false;
+    (*attention_few_of_this_cpu())(q, k, v, out, seq, dim, (float)(1 / sqrt((double)dim)), causal);
+    return true;
 }
 #define FLOATS (1u << LC_f32 | 1u << LC_f64)
 LC_CPU_RUN(_attention, cpu_attention, FLOATS)

@@ -41,3 +41,10 @@ typedef struct {
 typedef struct {
     attention_kernels f32, f64;
 } lc_attention;
+
+/* A head of at most ATTENTION_FEW queries and as many columns: q, k, v, out (seq, dim), dense float32. */
+enum { ATTENTION_FEW = 64 };
+typedef void (*attention_few_fn)(const float *q, const float *k, const float *v, float *out, int64_t seq, int64_t dim,
+                                 float scale, bool causal);
+/* For callers that have no tensors (bindings/lightning). False: it is larger, or empty. */
+bool lc_attention_few(const float *q, const float *k, const float *v, float *out, int64_t seq, int64_t dim, bool causal);
