@@ -83,8 +83,8 @@ MODULES = {
 GUIDES = {
     "Start": ["README.md", "docs/from-pytorch.md", "docs/run-pytorch-programs.md", "docs/packages.md"],
     "Guides": [
-        "data", "checkpoints", "compile", "gpu", "models", "vision", "generation", "lora", "linalg", "fft", "special", "distributions", "sparse",
-        "random", "profiler", "subclasses", "typing", "array-api",
+        "data", "checkpoints", "compile", "gpu", "models", "vision", "generation", "lora", "lightning-core", "linalg", "fft", "special",
+        "distributions", "sparse", "random", "profiler", "subclasses", "typing", "array-api",
     ],
     "Speed": ["performance", "kernels", "ops-speed"],
     "Inside": ["tour", "add-an-op", "decisions", "conformance", "lab-notes"],

@@ -2,7 +2,10 @@
 
 import doctest
 import importlib
+import pathlib
 import pkgutil
+import runpy
+import xml.etree.ElementTree
 
 import pytest
 
@@ -43,3 +46,12 @@ def test_every_name_has_an_example(module):
     bare = {"TensorRequestError", "RoutePolicyValidationError"}
     assert set(without) - bare == set()
     assert runner.failures == 0
+
+
+def test_the_picture_of_a_timeline(tmp_path, capsys):
+    example = pathlib.Path(__file__).resolve().parents[2] / "examples/lightning/trace_timeline.py"
+    picture = tmp_path / "timeline.svg"
+    runpy.run_path(str(example))["main"]([str(picture)])
+    drawn = xml.etree.ElementTree.parse(picture).getroot()
+    bars = [e for e in drawn.iter("{http://www.w3.org/2000/svg}rect") if e.get("rx")]
+    assert len(bars) == 12 and "attention_forward" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Trace a small program of lightning_core and draw its timeline.   usage: python examples/trace_timeline.py [PICTURE]
+"""Trace a small program of lightning_core and draw its timeline.   usage: python examples/lightning/trace_timeline.py [PICTURE]
 
 A convolution, attention, some products: lightning_core records when each operator was dispatched, and
 `runtime_trace_timeline` says how long it took until the next. The picture is an SVG, a lane per operator, written here
