@@ -1,6 +1,7 @@
 """Where the C library and its headers are.
 
-`cc program.c $(python -m lucid.config --cflags --libs)` builds a C program that includes <lucid.h>.
+`cc program.c $(python -m lucid.config --cflags --libs)` builds a C program that includes <lucid.h>. For builds that ask
+pkg-config, put `python -m lucid.config --pkg-config > lucid.pc` in a folder of their `PKG_CONFIG_PATH`.
 
 >>> import os
 >>> from lucid import config
@@ -51,10 +52,25 @@ def libs():
     return [f"-L{library_path()}", f"-Wl,-rpath,{library_path()}", "-llucid", "-lm"]
 
 
+def pkg_config():
+    """The text of a file lucid.pc, for builds that ask pkg-config.
+
+    >>> "Libs: -L" in pkg_config()
+    True
+    """
+    from .version import LUCID
+
+    head = f"Name: lucid\nDescription: tensors, autograd and neural networks in C\nVersion: {LUCID}\n"
+    return head + f"Cflags: {' '.join(cflags())}\nLibs: {' '.join(libs())}"
+
+
 def main(arguments):
     known = {"--cflags": cflags, "--libs": libs}
+    if arguments == ["--pkg-config"]:
+        print(pkg_config())
+        return
     if not arguments or any(a not in known for a in arguments):
-        sys.exit("usage: python -m lucid.config [--cflags] [--libs]")
+        sys.exit("usage: python -m lucid.config [--cflags] [--libs], or --pkg-config > lucid.pc")
     print(" ".join(option for a in arguments for option in known[a]()))
 
 

@@ -105,7 +105,9 @@ def look(space, wanted):
             from importlib import import_module
 
             return import_module(_ROOT + path)
-    raise AttributeError(f"module {space if space == 'lucid' else _ROOT + space!r} has no attribute {wanted!r}")
+    from .instead import MissingName
+
+    raise MissingName(space, wanted)
 
 
 def watch():

@@ -44,7 +44,9 @@ def __getattr__(name):
         from importlib import import_module
 
         return import_module("lucid.optim.swa_utils")
-    raise AttributeError(f"module 'lucid.optim' has no attribute {name!r}")
+    from .._declared.instead import MissingName
+
+    raise MissingName("optim", name)
 
 
 __all__ = [

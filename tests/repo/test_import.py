@@ -2,9 +2,12 @@
 
 import os
 import pathlib
+import pickle
 import shutil
 import subprocess
 import sys
+
+import pytest
 
 import lucid
 
@@ -129,3 +132,23 @@ def test_verbose_tells_ops_and_paths():
         "lucid:   convolution: tiles over strips",
     ):
         assert line in told.stderr.splitlines()
+
+
+def test_missing_names_say_what_to_use():
+    from lucid._declared.instead import INSTEAD
+
+    page = (pathlib.Path(__file__).resolve().parents[2] / "docs/from-pytorch.md").read_text()
+    for key, text in INSTEAD.items():
+        assert f"| `{key}` | {text} |" in page
+        space, _, name = key.rstrip("*").rpartition(".")
+        holder = lucid
+        for part in space.split(".") if space else ():
+            holder = getattr(holder, part)
+        assert not hasattr(holder, name), f"{key} is there: take it out of the table"
+    for holder, name, near in ((lucid, "softmaxx", "softmax"), (lucid.nn, "Linaer", "Linear"), (lucid.optim, "AdmaW", "AdamW")):
+        with pytest.raises(AttributeError, match=f"has no attribute '{name}'. Did you mean '{near}'"):
+            getattr(holder, name)
+    with pytest.raises(AttributeError, match="use lucid.generation.quantize"):
+        lucid.quantize_per_tensor  # noqa: B018
+    again = pickle.loads(pickle.dumps(lucid._declared.instead.MissingName("nn", "x")))
+    assert type(again) is AttributeError and "no attribute 'x'" in str(again)
