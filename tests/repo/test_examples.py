@@ -1,23 +1,34 @@
 """The examples do what they say, at a small size."""
 
 import gzip
+import json
 import pathlib
 import struct
 import subprocess
 import sys
+import threading
+import urllib.error
+import urllib.request
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "examples"))
+import cartpole  # noqa: E402
 import char_gpt  # noqa: E402
 import curve  # noqa: E402
+import ddpm  # noqa: E402
 import digits  # noqa: E402
 import figure  # noqa: E402
+import gan  # noqa: E402
 import lenet  # noqa: E402
 import lstm  # noqa: E402
 import mnist  # noqa: E402
+import server  # noqa: E402
+import transfer  # noqa: E402
+import vae  # noqa: E402
 
 import lucid  # noqa: E402
 
@@ -107,6 +118,57 @@ def test_lstm_goes_on_better_than_silence(capsys):
     losses, error = lstm.main(60)
     assert losses[-1] < 0.5 * losses[0] and error < 1.0
     assert "mean squared error" in capsys.readouterr().out
+
+
+def test_vae_learns_and_draws(tmp_path):
+    losses = vae.main(10, str(tmp_path / "vae.png"))
+    assert losses[-1] < 0.75 * losses[0] and pixels_of(tmp_path / "vae.png")[:3] == (436, 148, 3)
+
+
+def test_ddpm_learns_and_draws(tmp_path):
+    losses = ddpm.main(250, str(tmp_path / "ddpm.png"))
+    assert sum(losses[-20:]) / 20 < 0.75 * losses[0] and pixels_of(tmp_path / "ddpm.png")[:3] == (436, 148, 3)
+    x, noise = lucid.ones(2, 64), lucid.zeros(2, 64)
+    assert lucid.allclose(ddpm.noisy(x, lucid.tensor([0, 99]), noise)[:, 0], ddpm.KEPT[[0, 99]].sqrt())
+
+
+def test_gan_plays_and_draws(tmp_path):
+    losses = gan.main(200, str(tmp_path / "gan.png"))
+    assert losses[-1][1] < losses[0][1] and pixels_of(tmp_path / "gan.png")[:3] == (436, 148, 3)
+
+
+def test_the_pole_stays_up_longer():
+    lengths = cartpole.main(90)
+    assert sum(lengths[-15:]) > 2 * sum(lengths[:15])
+    game = cartpole.CartPole()
+    game.reset()
+    over = [game.step(True)[1] for _ in range(20)]
+    assert over.index(True) in range(7, 12), "pushed to one side, the pole falls"
+
+
+def test_transfer_helps(capsys, tmp_path):
+    with_it, without = transfer.main(str(tmp_path / "c.pt"))
+    assert with_it > without and with_it > 0.75 and "saved in" in capsys.readouterr().out
+    assert transfer.main(str(tmp_path / "c.pt"))[0] > 0.75 and "saved in" not in capsys.readouterr().out
+
+
+def test_server_answers_several_threads():
+    model = server.trained(8)
+    (x, labels), _ = digits.load()
+    with server.serve(model, 0) as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+
+        def ask(rows):
+            request = urllib.request.Request(f"http://127.0.0.1:{running.server_port}", json.dumps(rows).encode())
+            return json.load(urllib.request.urlopen(request))
+
+        with ThreadPoolExecutor(8) as pool:
+            said = [a["digit"] for part in pool.map(ask, [p.tolist() for p in (x[:160] * 16).split(10)]) for a in part]
+        assert sum(a == b for a, b in zip(said, labels.tolist())) > 130
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            ask([[1, 2]])
+        assert "rows of 64 numbers" in json.load(refused.value)["error"]
+        running.shutdown()
 
 
 def test_png_rows_are_complete(tmp_path):
