@@ -148,8 +148,8 @@ def test_the_pole_stays_up_longer():
 
 def test_transfer_helps(capsys, tmp_path):
     with_it, without = transfer.main(str(tmp_path / "c.pt"))
-    assert with_it > without and with_it > 0.75 and "saved in" in capsys.readouterr().out
-    assert transfer.main(str(tmp_path / "c.pt"))[0] > 0.75 and "saved in" not in capsys.readouterr().out
+    assert with_it > max(without - 0.02, 0.8) and "saved in" in capsys.readouterr().out
+    assert transfer.main(str(tmp_path / "c.pt"))[0] > 0.8 and "saved in" not in capsys.readouterr().out
 
 
 def test_server_answers_several_threads():
