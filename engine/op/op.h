@@ -161,6 +161,7 @@ typedef enum {
     LC_KIND_MOVE,  /* copies values of the inputs, unchanged, to other positions */
     LC_KIND_VIEW,  /* the memory of an input with another geometry */
     LC_KIND_MATRICES, /* works on matrices or vectors at the end of its inputs, whose leading dimensions are one batch */
+    LC_KIND_PRODUCT,  /* the product of two tensors with operand_dims dimensions, which matmul broadcasts over further ones */
     LC_KIND_COMPOSITE /* calls of other ops */
 } lc_op_class;
 
@@ -185,6 +186,7 @@ struct lc_op {
     bool                hidden;  /* engine-internal: no Python name */
     bool                unnamed; /* several results are a plain tuple in Python, as in PyTorch */
     lc_op_class         kind;
+    uint8_t             operand_dims[2]; /* of a product */
     lc_promotion        promote;
     bool                plain_row;              /* tools/genops.py sets it: a call is the row of its kernel over its inputs */
     bool                fills;                  /* writes all of its first input without reading it */

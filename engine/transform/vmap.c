@@ -270,6 +270,27 @@ static int matrices_rule(const batch_call *b, lc_tensor **out)
     return rc;
 }
 
+/* A product of matrices: matmul over one more dimension. Vectors become matrices of one column or row first. */
+static int product_rule(const batch_call *b, lc_tensor **out)
+{
+    const lc_record *call = b->call;
+    const uint8_t   *dims = call->op->operand_dims;
+    lc_tensor       *in[2], *y;
+    lc_scope         scope = lc_scope_open();
+    for (int k = 0; k < 2; k++) {
+        lc_tensor *t = call->in[k];
+        if (t->ndim != dims[k]) return lc_scope_close(scope), NO_RULE; /* the example's error */
+        in[k] = batched_at(t, b->level) ? t->batch->value : t;
+        if (dims[k] == 1) in[k] = lc_unsqueeze(in[k], k ? -1 : -2);
+    }
+    y = lc_matmul(in[0], in[1]);
+    for (int k = 0; k < 2 && y; k++)
+        if (dims[k] == 1) y = lc_squeeze(y, (const int64_t[]){ -1 }, 1);
+    out[0] = y ? lc_retain(y) : NULL;
+    lc_scope_close(scope);
+    return y ? 0 : -1;
+}
+
 /* Applies the batching rule of the op's class: NO_RULE if there is none. */
 static int rule_of_class(const batch_call *b, lc_tensor **out)
 {
@@ -283,6 +304,8 @@ static int rule_of_class(const batch_call *b, lc_tensor **out)
         return view_rule(b, out);
     case LC_KIND_MATRICES:
         return matrices_rule(b, out);
+    case LC_KIND_PRODUCT:
+        return product_rule(b, out);
     default:
         return NO_RULE;
     }

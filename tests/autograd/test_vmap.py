@@ -93,3 +93,40 @@ def test_bad_input():
 def test_values_of_a_batch_cannot_be_read(read):
     with pytest.raises(RuntimeError, match="vmap"):
         lucid.func.vmap(lambda x: (read(x), x)[1])(lucid.ones(4, 3))
+
+
+PRODUCTS = {  # by the sizes of the operands of one example
+    "mm": ((3, 4), (4, 5)),
+    "bmm": ((2, 3, 4), (2, 4, 5)),
+    "mv": ((3, 4), (4,)),
+    "dot": ((4,), (4,)),
+    "matmul": ((3, 4), (4, 5)),
+}
+
+
+@pytest.mark.parametrize("in_dims", [(0, 0), (1, None), (None, -1)])
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products(name, in_dims):
+    """Values and gradients."""
+    results = []
+    for m in (torch, lucid):
+        m.manual_seed(0)
+        shapes = []
+        for shape, d in zip(PRODUCTS[name], in_dims):
+            shape = list(shape)
+            shape.insert(len(shape) + 1 + d if d is not None and d < 0 else d or 0, 6) if d is not None else None
+            shapes.append(shape)
+        a, b = (m.randn(shape).requires_grad_() for shape in shapes)
+        y = m.func.vmap(getattr(m, name), in_dims)(a, b)
+        results.append([t.tolist() for t in (y, *m.autograd.grad((y * y).sum(), (a, b)))])
+    for ours, theirs in zip(*results):
+        assert torch.allclose(torch.tensor(ours), torch.tensor(theirs), rtol=1e-4, atol=1e-4)
+
+
+def test_products_refuse_other_shapes():
+    for name, shapes in PRODUCTS.items():
+        if name != "matmul":
+            with pytest.raises(RuntimeError):
+                lucid.vmap(getattr(lucid, name))(lucid.ones(2, 3, 3, 3, 3), lucid.ones(2, 3, 3, 3, 3))
+            with pytest.raises(RuntimeError):
+                lucid.vmap(getattr(lucid, name))(lucid.ones(2, *shapes[0]), lucid.ones(2, *(7 for _ in shapes[1])))

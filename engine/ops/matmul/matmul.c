@@ -84,9 +84,9 @@ GRAD(mm)
     if (need[0]) dx[0] = lc_mm(g[0], adjoint(in(1)));
     if (need[1]) dx[1] = lc_mm(adjoint(in(0)), g[0]);
 }
-LC_OP(mm, .any_strides = true, .sig = "mm(input: Tensor, mat2: Tensor) -> Tensor", .doc = "The product of two matrices.",
-      .method = true, .out = true, .promote = LC_NO_PROMOTION, .amp = LC_AMP_LOWER, .shape = mm_shape, .run = mm_run,
-      .grad = mm_grad, .saves_for = { IN(1), IN(0) });
+LC_OP(mm, .any_strides = true, .sig = "mm(input: Tensor, mat2: Tensor) -> Tensor", .kind = LC_KIND_PRODUCT,
+      .operand_dims = { 2, 2 }, .doc = "The product of two matrices.", .method = true, .out = true, .promote = LC_NO_PROMOTION,
+      .amp = LC_AMP_LOWER, .shape = mm_shape, .run = mm_run, .grad = mm_grad, .saves_for = { IN(1), IN(0) });
 
 /* ---- batches of matrices ---- */
 int batches_fit(const lc_tensor *a, const lc_tensor *b)
@@ -112,9 +112,9 @@ GRAD(bmm)
     if (need[0]) dx[0] = lc_bmm(g[0], adjoint(in(1)));
     if (need[1]) dx[1] = lc_bmm(adjoint(in(0)), g[0]);
 }
-LC_OP(bmm, .any_strides = true, .sig = "bmm(input: Tensor, mat2: Tensor) -> Tensor",
-      .doc = "The products of two batches of matrices.", .method = true, .out = true, .kernel = LC_OP_mm,
-      .promote = LC_NO_PROMOTION, .amp = LC_AMP_LOWER, .shape = bmm_shape, .run = bmm_run, .grad = bmm_grad,
+LC_OP(bmm, .any_strides = true, .sig = "bmm(input: Tensor, mat2: Tensor) -> Tensor", .kind = LC_KIND_PRODUCT,
+      .operand_dims = { 3, 3 }, .doc = "The products of two batches of matrices.", .method = true, .out = true,
+      .kernel = LC_OP_mm, .promote = LC_NO_PROMOTION, .amp = LC_AMP_LOWER, .shape = bmm_shape, .run = bmm_run, .grad = bmm_grad,
       .saves_for = { IN(1), IN(0) });
 
 /* ---- vectors ---- */
@@ -140,9 +140,10 @@ GRAD(mv)
     if (need[0]) dx[0] = lc_mul(lc_unsqueeze(g[0], 1), conj_of(in(1)));
     if (need[1]) dx[1] = lc_mv(adjoint(in(0)), g[0]);
 }
-LC_OP(mv, .any_strides = true, .sig = "mv(input: Tensor, vec: Tensor) -> Tensor", .doc = "A matrix times a vector.",
-      .method = true, .out = true, .kernel = LC_OP_mm, .promote = LC_NO_PROMOTION, .amp = LC_AMP_GPU_LOWER, .shape = mv_shape,
-      .run = mv_run, .grad = mv_grad, .saves_for = { IN(1), IN(0) });
+LC_OP(mv, .any_strides = true, .sig = "mv(input: Tensor, vec: Tensor) -> Tensor", .kind = LC_KIND_PRODUCT,
+      .operand_dims = { 2, 1 }, .doc = "A matrix times a vector.", .method = true, .out = true, .kernel = LC_OP_mm,
+      .promote = LC_NO_PROMOTION, .amp = LC_AMP_GPU_LOWER, .shape = mv_shape, .run = mv_run, .grad = mv_grad,
+      .saves_for = { IN(1), IN(0) });
 
 static int dot_shape(const lc_record *call, lc_spec *out)
 {
@@ -163,10 +164,10 @@ GRAD(dot)
     if (need[0]) dx[0] = lc_mul(g[0], conj_of(in(1)));
     if (need[1]) dx[1] = lc_mul(g[0], conj_of(in(0)));
 }
-LC_OP(dot, .any_strides = true, .sig = "dot(input: Tensor, tensor: Tensor) -> Tensor",
-      .doc = "The sum of the products of two vectors.", .method = true, .out = true, .kernel = LC_OP_mm,
-      .promote = LC_NO_PROMOTION, .amp = LC_AMP_GPU_WIDEST, .shape = dot_shape, .run = dot_run, .grad = dot_grad,
-      .saves_for = { IN(1), IN(0) });
+LC_OP(dot, .any_strides = true, .sig = "dot(input: Tensor, tensor: Tensor) -> Tensor", .kind = LC_KIND_PRODUCT,
+      .operand_dims = { 1, 1 }, .doc = "The sum of the products of two vectors.", .method = true, .out = true,
+      .kernel = LC_OP_mm, .promote = LC_NO_PROMOTION, .amp = LC_AMP_GPU_WIDEST, .shape = dot_shape, .run = dot_run,
+      .grad = dot_grad, .saves_for = { IN(1), IN(0) });
 
 static int vdot_call(const lc_value *in, lc_tensor **out) { return (out[0] = lc_dot(conj_of(in(0)), in(1))) ? 0 : -1; }
 LC_OP(vdot, .strict_out = true, .sig = "vdot(input: Tensor, other: Tensor) -> Tensor",
