@@ -109,7 +109,13 @@ int lightning_read(PyObject *o, lightning_array *a)
     a->owner = order ? PyObject_Vectorcall(numpy_asarray, call, 1, asarray_names) : NULL;
     Py_XDECREF(order);
     if (!a->owner) return -1;
-    return as_it_is(a->owner, READABLE_AS_IT_IS, a) ? 0 : from_buffer(a->owner, PyBUF_C_CONTIGUOUS, a);
+    if (as_it_is(a->owner, READABLE_AS_IT_IS, a)) return 0;
+    if (from_buffer(a->owner, PyBUF_C_CONTIGUOUS, a) < 0) return -1;
+    if ((uintptr_t)a->data % _Alignof(float) == 0) return 0;
+    PyObject *aligned = PyObject_CallMethod(a->owner, "copy", NULL); /* asarray lets odd addresses pass */
+    PyBuffer_Release(&a->view), a->from_buffer = false;
+    Py_SETREF(a->owner, aligned);
+    return aligned ? from_buffer(aligned, PyBUF_C_CONTIGUOUS, a) : -1;
 }
 
 int lightning_write(PyObject *o, lightning_array *a)

@@ -31,7 +31,8 @@ def program() -> None:
 
 
 def traced() -> dict[str, Any]:
-    program()  # memory and threads are there when the clock runs
+    program()  # memory, threads and names are there when the clock runs
+    lc.backend_name()
     lc.runtime_trace_clear()
     lc.runtime_trace_enable(True)
     program()

@@ -120,6 +120,27 @@ def test_any_dtype_and_layout_is_taken(dtype):
     np.testing.assert_allclose(lc.vector_add(memoryview(np.ones(3, "f")), (1, 2, 3)), [2, 3, 4])
 
 
+def test_odd_addresses():
+    memory = bytearray(65)
+    odd = np.frombuffer(memory, "f", 16, offset=1)
+    odd[:] = range(16)
+    np.testing.assert_array_equal(lc.vector_add(odd, odd), 2.0 * np.arange(16))
+    with pytest.raises(ValueError):
+        lc.matmul2d_into(random(4, 4), random(4, 4), odd)
+    np.testing.assert_array_equal(odd, range(16))
+
+
+def test_not_a_number_stays():
+    q = random(4, 4)
+    q[2, 1] = np.nan
+    ours = lc.attention2d(random(4, 4), random(4, 4), q)
+    assert np.isnan(ours[:, 1]).all() and np.isfinite(np.delete(ours, 1, 1)).all()
+    ours = lc.attention2d(q, random(4, 4), random(4, 4), device="cpu")
+    assert np.isnan(ours[2]).all() and np.isfinite(np.delete(ours, 2, 0)).all()
+    image = np.full((1, 1, 2, 2), np.nan, "f")
+    assert np.isnan(lc.lightning_conv_relu_nchw(image, np.ones((1, 1, 1, 1)))).all()
+
+
 def test_out_is_the_callers_memory_or_an_error():
     a = random(4, 4)
     frozen, wide, strided = np.zeros((4, 4), "f"), np.zeros((4, 4)), np.zeros((4, 8), "f")[:, ::2]
