@@ -39,6 +39,7 @@ _LATER = {
         "model_entrypoint",
         "register_model",
     ),
+    "weights": ("download", "transforms_of", "weights_of"),
     "text.sentences": ("SentenceEncoder",),
     "text.tokenizer": ("Tokenizer",),
 }

@@ -7,6 +7,7 @@ from . import loading
 
 _ENTRIES = {}  # name: (factory, task, family)
 _CONFIGS = {}  # model_type: config class
+PUBLISHED = {}  # a factory's name: the name that the table of weights has it under
 _CLASSES = {}  # (task, model_type): class
 
 
@@ -26,6 +27,9 @@ def family(config_class, classes, sizes, plain=None):
         for size, fields in sizes.items():
             made[size + suffix] = _register(size + suffix, model_class, config_class, fields, task)
     plain_class, names = plain or (None, {})
+    for size, fields in sizes.items():
+        theirs = next((name for name, meant in names.items() if sizes[meant] == fields), None)
+        PUBLISHED.update((size + suffix, theirs) for suffix in classes if theirs)
     for name, size in names.items():
         made[name] = _register(name, plain_class, config_class, sizes[size], "plain-tensors")
     return made
@@ -39,17 +43,20 @@ def _register(name, model_class, config_class, fields, task):
 def _factory(name, model_class, config_class, fields):
     def factory(pretrained=False, *, weights=None, **overrides):
         if pretrained is True and weights is None:
-            raise ValueError(f"{name}: no weights come with the package; give a folder, a file or a state dict as weights=")
-        if pretrained not in (False, True, None) and weights is not None:
+            from .weights import weights_of
+
+            if not weights_of(name):
+                raise ValueError(f"{name}: no weights come with the package; give a folder, a file or a state dict as weights=")
+            weights = "DEFAULT"
+        elif pretrained not in (False, True, None) and weights is not None:
             raise ValueError(f"{name}: pretrained= and weights= are two names of one argument")
         weights = weights if weights is not None else pretrained or None
-        config = config_class(**fields).replace(**overrides)
         if weights is None:
-            return model_class(config)
+            return model_class(config_class(**fields).replace(**overrides))
+        weights, fixed = _located(name, weights)
+        config = config_class(**fields).replace(**{**fixed, **overrides})
         if isinstance(weights, dict):
             return model_class(config).load_weights(weights)
-        if not isinstance(weights, (str, os.PathLike)):
-            raise TypeError(f"{name}: weights= is a folder, a file or a state dict, not {type(weights).__name__}")
         return model_class.from_pretrained(weights, config=config)
 
     factory.__name__ = factory.__qualname__ = name
@@ -57,10 +64,31 @@ def _factory(name, model_class, config_class, fields):
     shown = ", ".join(f"{field}={value!r}" for field, value in fields.items()) or "the defaults"
     factory.__doc__ = (
         f"{model_class.__name__} with {shown}; other fields of {config_class.__name__} by keyword.\n\n"
-        "    weights: a folder, a file or a state dict.\n\n"
+        "    weights: a folder, a file, a state dict or a tag.\n\n"
         f"    >>> lucid.models.is_model({name!r})\n    True\n    "
     )
     return factory
+
+
+def _located(name, weights):
+    """What weights= says as a path or a state dict, and the fields of the config that a tag fixes."""
+    if isinstance(weights, (dict, os.PathLike)):
+        return weights, {}
+    if not isinstance(weights, str):
+        if type(weights).__module__.split(".")[0] != "torchvision":  # its enumerations of weights name tags
+            raise TypeError(f"{name}: weights= is a folder, a file, a state dict or a tag, not {type(weights).__name__}")
+        weights = weights.name
+    if os.path.exists(weights):
+        return weights, {}
+    from .weights import find, find_repository, tag_of
+
+    if "/" in weights:
+        folder = find_repository(weights) if weights.count("/") == 1 else None
+        if folder is None:
+            raise FileNotFoundError(f"{name}: {weights} is no file or folder, nor in the cache of the Hugging Face hub")
+        return folder, {}
+    row = tag_of(name, weights)
+    return find(row), row.fields()
 
 
 def register_model(function=None, *, name=None, task=None, family=None):

@@ -129,11 +129,16 @@ class FCNForSemanticSegmentation(PretrainedModel):
 _BACKBONES = ("resnet50", "resnet101", "mobilenet_v3_large")
 _SIZES = {f"fcn_{name}": dict(backbone=name) for name in _BACKBONES[:2]}
 _SIZES |= {f"deeplab_v3_{name}": dict(backbone=name, head="deeplab_v3") for name in _BACKBONES}
+_THEIRS = {f"deeplabv3_{name}": f"deeplab_v3_{name}" for name in _BACKBONES}
+_THEIRS |= {f"fcn_{name}": f"fcn_{name}" for name in _BACKBONES[:2]}
 globals().update(
     family(
         FCNConfig,
         {"": (FCNForSemanticSegmentation, "semantic-segmentation")},
         _SIZES,
-        (FCNForSemanticSegmentation, {f"deeplabv3_{name}": f"deeplab_v3_{name}" for name in _BACKBONES}),
+        (
+            FCNForSemanticSegmentation,
+            {f"deeplabv3_{n}": f"deeplab_v3_{n}" for n in _BACKBONES} | {f"fcn_{n}": f"fcn_{n}" for n in _BACKBONES[:2]},
+        ),
     )
 )
