@@ -104,7 +104,7 @@ def find(row):
     """The path of a tag's file on this machine, checked.
 
     >>> lucid.models.weights.find(lucid.models.weights.tag_of("resnet18"))  # doctest: +SKIP
-    '/home/me/.cache/torch/hub/checkpoints/resnet18-f37072fd.pth'
+    '.../checkpoints/resnet18-f37072fd.pth'
     """
     for folder in _homes():
         path = os.path.join(folder, row.file)
@@ -136,7 +136,7 @@ def download(name, tag="DEFAULT", progress=True):
     """Fetch a tag's file into `$LUCID_HOME/weights`, check it, and return its path. The only function here that uses a network.
 
     >>> lucid.models.download("resnet18")  # doctest: +SKIP
-    '/home/me/.cache/lucid/weights/resnet18-f37072fd.pth'
+    '.../weights/resnet18-f37072fd.pth'
     """
     row = tag_of(name, tag)
     try:
