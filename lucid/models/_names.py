@@ -126,6 +126,9 @@ NAMES = {
         vit_b_32 vit_base_16 vit_base_16_cls vit_base_32 vit_base_32_cls vit_h_14 vit_huge_14 vit_huge_14_cls vit_l_16
         vit_l_32 vit_large_16 vit_large_16_cls vit_large_32 vit_large_32_cls
     """,
+    "vision.detection.detr": """
+        DETRConfig DETRForObjectDetection ObjectDetectionOutput detr_resnet101 detr_resnet50
+    """,
     "vision.detection.rcnn": """
         FasterRCNNConfig FasterRCNNForObjectDetection MaskRCNNConfig MaskRCNNForObjectDetection faster_rcnn
         faster_rcnn_resnet50_fpn fasterrcnn_resnet50_fpn mask_rcnn mask_rcnn_resnet50_fpn maskrcnn_resnet50_fpn

@@ -108,6 +108,36 @@ def test_losses_as_torchvisions(name):
     assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
 
 
+def test_detr():
+    expected = NUMBERS["detection"]["detr"]
+    model = models.detr_resnet50(**cases.DETR)
+    cases.fill(lucid, model)
+    assert cases.digest(model) == expected["keys"]
+    model.double().eval()
+    pictures, mask, things = cases.detr_inputs(lucid)
+    out = model(pictures, labels=things)
+    assert (out.logits.flatten() - lucid.tensor(expected["logits"])).abs().max() < 1e-5
+    assert (model(pictures, mask).pred_boxes.flatten() - lucid.tensor(expected["padded"])).abs().max() < 1e-5
+    assert out.loss.item() == pytest.approx(expected["loss"], rel=1e-4)
+    out.loss.backward()
+    grads = [p.grad for name, p in model.named_parameters() if p.grad is not None and "backbone" not in name]
+    assert sum(float((g**2).sum()) for g in grads) ** 0.5 == pytest.approx(expected["norm"], rel=1e-4)
+    found = model.post_process(out, [(64, 96), (64, 96)], threshold=0.0)
+    assert len(found) == 2 and found[0]["boxes"].shape == (5, 4) and set(found[0]["labels"].tolist()) <= {0, 1, 2}
+
+
+def test_assignment():
+    import itertools
+
+    from lucid.models.vision.detection.detr import assign
+
+    for rows, columns in ((1, 1), (2, 3), (3, 3), (3, 5), (4, 5)):
+        costs = cases.numbers(lucid, f"costs {rows}", rows * columns).view(rows, columns).tolist()
+        totals = [sum(costs[r][c] for r, c in enumerate(p)) for p in itertools.permutations(range(columns), rows)]
+        assert sum(costs[r][c] for r, c in enumerate(assign(costs))) == pytest.approx(min(totals))
+    assert assign([]) == []
+
+
 def test_detections():
     model = models.mask_rcnn(num_classes=4, min_size=64, max_size=96, backbone_layers=(1, 1, 1, 1)).eval()
     cases.fill(lucid, model)

@@ -31,6 +31,10 @@ NO_CHANCE = dict(
     **dict(backbone_layers=(1, 1, 1, 1), rpn_batch_size_per_image=10**6, rpn_positive_fraction=1.0),
     **dict(box_batch_size_per_image=10**6, box_positive_fraction=1.0),
 )
+DETR = dict(
+    **dict(num_classes=3, backbone_layers=(1, 1, 1, 1), d_model=16, n_head=2, num_encoder_layers=2, num_decoder_layers=2),
+    **dict(dim_feedforward=24, num_queries=5, bbox_hidden_dim=16, dropout=0.0),
+)
 DETECTORS = {"faster rcnn": "faster_rcnn", "mask rcnn": "mask_rcnn"}
 # name: factory, fields, shape of the images or inputs by name
 CASES = {
@@ -117,16 +121,16 @@ def fill(m, model):
         for key, tensor in model.state_dict().items():
             if not tensor.is_floating_point():
                 continue
-            value = numbers(m, key, tensor.numel()).view(tensor.shape)
-            if key.endswith("running_var"):
-                value = value * 0.5 + 1.0
-            elif tensor.ndim > 1:
-                value = value * math.sqrt(12.0 / max(tensor[0].numel(), 1))
-            elif key.endswith("weight"):
-                value = value * 0.5 + 1.0
-            else:
-                value = value * 0.2
-            tensor.copy_(value)
+            tensor.copy_(value_of(m, key, tensor))
+
+
+def value_of(m, key, tensor):
+    value = numbers(m, key, tensor.numel()).view(tensor.shape)
+    if key.endswith("running_var"):
+        return value * 0.5 + 1.0
+    if tensor.ndim > 1:
+        return value * math.sqrt(12.0 / max(tensor[0].numel(), 1))
+    return value * 0.5 + 1.0 if key.endswith("weight") else value * 0.2
 
 
 def inputs(m, given, dtype=None):
@@ -141,6 +145,16 @@ def one_input(m, name, shape, dtype):
         _, high, *shape = shape
         return m.floor((numbers(m, name, math.prod(shape)) + 0.5) * high).view(*shape).to(m.int64)
     return (numbers(m, name, math.prod(shape)) * 3).view(shape).to(m.float32).to(dtype)
+
+
+def detr_inputs(m):
+    """Two images, the second padded to the right, and the things in them."""
+    pictures = (numbers(m, "pictures", 2 * 3 * 64 * 96) * 3).view(2, 3, 64, 96)
+    mask = m.ones(2, 64, 96, dtype=m.int64)
+    mask[1, :, 64:] = 0
+    boxes = [[[0.5, 0.5, 0.2, 0.3], [0.3, 0.6, 0.4, 0.2]], [[0.2, 0.2, 0.1, 0.1]]]
+    things = [{"labels": m.tensor([1, 2][: len(b)]), "boxes": m.tensor(b, dtype=m.float64)} for b in boxes]
+    return pictures, mask, things
 
 
 def detection_inputs(m, masks):

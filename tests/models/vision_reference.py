@@ -12,6 +12,7 @@ import sys
 import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import detr_reference  # noqa: E402
 import diffusers as D  # noqa: E402
 import transformers as T  # noqa: E402
 import vision_cases as cases  # noqa: E402
@@ -230,6 +231,8 @@ def main(path, *names):
     for name in cases.DETECTORS:
         if name not in kept["detection"] or name in names:
             kept["detection"][name] = detection_of(name)
+    if "detr" not in kept["detection"] or "detr" in names:
+        kept["detection"]["detr"] = detr_reference.numbers()
     for name, (zoo, theirs) in FULL.items():
         if name not in kept["full"] or name in names:
             model = full(zoo, theirs)
