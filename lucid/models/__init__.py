@@ -11,7 +11,7 @@ from ._names import NAMES
 
 _LATER = {
     "base": ("ModelConfig", "PretrainedModel"),
-    "lenet": ("LeNet", "lenet_5"),
+    "lenet": ("LeNet", "lenet_5", "lenet_5_cls"),
     "loading": ("WeightsError",),
     "outputs": (
         "BaseModelOutput",

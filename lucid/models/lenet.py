@@ -1,7 +1,7 @@
 """LeNet-5, the convolutional network of LeCun, Bottou, Bengio and Haffner, 1998.
 
-Layers and sizes are the paper's: C1, S2, C3, S4, C5, F6, output. As is usual today, C3 sees all maps of S2, the pools have no
-weights, tanh is not scaled, and the output layer is linear: its values are logits for a cross entropy.
+Layers and sizes are the paper's: C1, S2, C3, S4, C5, F6, output. As is usual today, C3 sees all maps of S2, the pools have
+no weights, tanh is not scaled, and the output layer is linear: its values are logits for a cross entropy.
 """
 
 from .. import nn
@@ -48,5 +48,14 @@ def lenet_5(num_classes=10, in_channels=1, activation="tanh", pooling="avg"):
 
     >>> sum(p.numel() for p in lucid.models.lenet_5().parameters())
     61706
+    """
+    return LeNet(num_classes, in_channels, activation, pooling)
+
+
+def lenet_5_cls(num_classes=10, in_channels=1, activation="tanh", pooling="avg"):
+    """The same as lenet_5, by the name that classifiers have.
+
+    >>> type(lucid.models.lenet_5_cls()).__name__
+    'LeNet'
     """
     return LeNet(num_classes, in_channels, activation, pooling)

@@ -73,6 +73,12 @@ def test_names_are_written_down():
     assert {module: sorted(names.split()) for module, names in NAMES.items()} == write_names.table()
 
 
+def test_table_of_the_page():
+    from . import write_table
+
+    assert write_table.PAGE.read_text() == write_table.page(), "python -m tests.models.write_table"
+
+
 def test_three_forms(tmp_path):
     small = dict(block_type="basic", layers=(1, 1, 1, 1), num_classes=5)
     lucid.manual_seed(0)
