@@ -1,0 +1,182 @@
+"""Families of the zoo beside torchvision, timm and transformers on PyTorch: forward passes and training steps, and loading.
+
+`python benchmarks/zoo.py [--only resnet] [--batch 1 8] [--threads 1 2] [--layout plain channels_last] [--step] [--seconds
+2]`
+
+Each side has the same weights; the sides take turns, and the best time of each counts. Families whose library does not
+import are left out. `--load` times reading ResNet-50 from a .pth file, and the memory it takes, in processes of their own.
+"""
+
+import argparse
+import math
+import subprocess
+import sys
+import tempfile
+import time
+
+FAMILIES = {  # ours: the library, its name, the side of the images; of texts the number of tokens
+    "resnet_18_cls": ("torchvision", "resnet18", 224),
+    "resnet_50_cls": ("torchvision", "resnet50", 224),
+    "resnext_50_32x4d_cls": ("torchvision", "resnext50_32x4d", 224),
+    "se_resnet_50_cls": ("timm", "seresnet50", 224),
+    "vgg_11_bn_cls": ("torchvision", "vgg11_bn", 224),
+    "densenet_121_cls": ("torchvision", "densenet121", 224),
+    "googlenet_cls": ("torchvision", "googlenet", 224),
+    "mobilenet_v2_cls": ("torchvision", "mobilenet_v2", 224),
+    "mobilenet_v3_large_cls": ("torchvision", "mobilenet_v3_large", 224),
+    "mobilenet_v4_conv_small_cls": ("timm", "mobilenetv4_conv_small", 224),
+    "efficientnet_b0_cls": ("torchvision", "efficientnet_b0", 224),
+    "efficientnet_v2_s_cls": ("torchvision", "efficientnet_v2_s", 224),
+    "convnext_tiny_cls": ("torchvision", "convnext_tiny", 224),
+    "vit_base_16_cls": ("torchvision", "vit_b_16", 224),
+    "deit_tiny_16_cls": ("timm", "deit_tiny_patch16_224", 224),
+    "swin_tiny_cls": ("torchvision", "swin_t", 224),
+    "fcn_resnet50": ("torchvision.segmentation", "fcn_resnet50", 224),
+    "bert_base": ("transformers", "BertModel", 128),
+    "gpt2_small_lm": ("transformers", "GPT2LMHeadModel", 128),
+    "t5_small_encoder": ("transformers", "T5EncoderModel", 128),
+}
+
+
+def theirs(library, name):
+    if library == "timm":
+        import timm
+
+        return timm.create_model(name)
+    if library == "transformers":
+        import transformers
+
+        kind = getattr(transformers, name)
+        return kind(kind.config_class())
+    import torchvision
+
+    rooms = {"torchvision": torchvision.models, "torchvision.segmentation": torchvision.models.segmentation}
+    options = {"googlenet": {"init_weights": False}, "fcn_resnet50": {"weights_backbone": None}}
+    return getattr(rooms[library], name)(**options.get(name, {}))
+
+
+def sides(ours, library, name, size, batch, layout):
+    """((model, input) of Lucid, the same of PyTorch) with the same weights."""
+    import torch
+
+    import lucid
+
+    reference = theirs(library, name)
+    model = lucid.models.create_model(ours)
+    state = {key: lucid.from_numpy(value.numpy().copy()) for key, value in reference.state_dict().items()}
+    model.load_state_dict({key: value for key, value in state.items() if key in model.state_dict()})
+    if library == "transformers":
+        x = torch.randint(0, 1000, (batch, size))
+    else:
+        x = torch.randn(batch, 3, size, size)
+    own = lucid.from_numpy(x.numpy().copy())
+    if layout == "channels_last":
+        reference, x = reference.to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)
+        model, own = model.to(memory_format=lucid.channels_last), own.to(memory_format=lucid.channels_last)
+    return (lucid, model, own), (torch, reference, x)
+
+
+def number_of(out):
+    if hasattr(out, "sum"):
+        return out.sum()
+    if isinstance(out, tuple) and hasattr(out, "_fields"):
+        return sum(value.sum() for value in out if value is not None)
+    if isinstance(out, dict) and "out" in out:
+        return out["out"].sum()
+    return (out.logits if getattr(out, "logits", None) is not None else out.last_hidden_state).sum()
+
+
+def turn(lib, model, x, step):
+    if not step:
+        with lib.no_grad():
+            return model(x)
+    model.zero_grad()
+    return number_of(model(x)).backward()
+
+
+def measured(pair, step, seconds):
+    """Best times of both, by turns."""
+    for _, model, _ in pair:
+        model.train(step)
+    best, started = [math.inf, math.inf], time.perf_counter()
+    for lib, model, x in pair:
+        turn(lib, model, x, step)
+    while time.perf_counter() - started < seconds or math.inf in best:
+        for i, (lib, model, x) in enumerate(pair):
+            before = time.perf_counter()
+            turn(lib, model, x, step)
+            best[i] = min(best[i], time.perf_counter() - before)
+    return best
+
+
+LOAD = {
+    "Lucid": "import lucid; m = lucid.models.resnet50(weights={path!r}).eval()\nm(lucid.zeros(1, 3, 64, 64))",
+    "PyTorch": "import torch\nfrom timm import create_model\nm = create_model('resnet50')\n"
+    "m.load_state_dict(torch.load({path!r})); m.eval()(torch.zeros(1, 3, 64, 64))",
+}
+CHILD = """
+import resource, time
+start = time.perf_counter()
+{code}
+print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+
+
+def loading():
+    """Seconds and MiB from a fresh Python to the first result, the best of three."""
+    import lucid
+
+    print("| ResNet-50 from a .pth | seconds | peak MiB |\n|---|---:|---:|")
+    with tempfile.NamedTemporaryFile(suffix=".pth") as file:
+        lucid.save(lucid.models.resnet50().state_dict(), file.name)
+        for side, code in LOAD.items():
+            text = CHILD.format(code=code.format(path=file.name))
+            runs = [subprocess.run([sys.executable, "-c", text], capture_output=True, text=True) for _ in range(3)]
+            if any(run.returncode for run in runs):
+                print(f"| {side} | not installed | |")
+                continue
+            seconds, memory = (min(values) for values in zip(*(map(float, run.stdout.split()) for run in runs)))
+            print(f"| {side} | {seconds:.2f} | {memory:.0f} |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="")
+    parser.add_argument("--batch", type=int, nargs="*", default=[1, 8])
+    parser.add_argument("--threads", type=int, nargs="*", default=[1, 2])
+    parser.add_argument("--layout", nargs="*", default=["plain", "channels_last"], choices=["plain", "channels_last"])
+    parser.add_argument("--step", action="store_true", help="training steps in place of forward passes")
+    parser.add_argument("--seconds", type=float, default=2.0)
+    parser.add_argument("--load", action="store_true")
+    chosen = parser.parse_args()
+    if chosen.load:
+        return loading()
+    import torch
+
+    import lucid
+
+    ratios = []
+    print("| family | batch | layout | threads | Lucid ms | PyTorch ms | ratio |\n|---|---:|---|---:|---:|---:|---:|")
+    for ours, (library, name, size) in FAMILIES.items():
+        if chosen.only not in ours:
+            continue
+        for batch in chosen.batch:
+            for layout in chosen.layout if library != "transformers" else ["plain"]:
+                try:
+                    pair = sides(ours, library, name, size, batch, layout)
+                except ImportError as missing:
+                    print(f"| {ours} | | | | | {missing.name} is not installed | |")
+                    continue
+                for threads in chosen.threads:
+                    lucid.set_num_threads(threads)
+                    torch.set_num_threads(threads)
+                    a, b = measured(pair, chosen.step, chosen.seconds)
+                    ratios.append(a / b)
+                    cells = ours, batch, layout, threads, f"{a * 1e3:.2f}", f"{b * 1e3:.2f}", f"{a / b:.2f}"
+                    print(f"| {' | '.join(map(str, cells))} |", flush=True)
+    if ratios:
+        print(f"\ngeometric mean of {len(ratios)}: {math.exp(sum(map(math.log, ratios)) / len(ratios)):.2f}")
+
+
+if __name__ == "__main__":
+    main()
