@@ -1,7 +1,6 @@
-"""Families of the zoo beside torchvision, timm and transformers on PyTorch: forward passes and training steps, and loading.
+"""Families of the zoo beside torchvision, timm and transformers on PyTorch: forward passes, training steps, loading.
 
-`python benchmarks/zoo.py [--only resnet] [--batch 1 8] [--threads 1 2] [--layout plain channels_last] [--step] [--seconds
-2]`
+`python benchmarks/zoo.py [--only resnet] [--batch 1 8] [--threads 1 2] [--layout plain] [--step] [--seconds 2]`
 
 Each side has the same weights; the sides take turns, and the best time of each counts. Families whose library does not
 import are left out. `--load` times reading ResNet-50 from a .pth file, and the memory it takes, in processes of their own.

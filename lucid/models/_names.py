@@ -80,6 +80,10 @@ NAMES = {
         GoogLeNet GoogLeNetConfig GoogLeNetForImageClassification GoogLeNetOutput InceptionConfig InceptionV3
         InceptionV3ForImageClassification InceptionV3Output googlenet googlenet_cls inception_v3 inception_v3_cls
     """,
+    "vision.classification.inception_next": """
+        InceptionNeXt InceptionNeXtConfig InceptionNeXtForImageClassification inception_next_base inception_next_base_cls
+        inception_next_small inception_next_small_cls inception_next_tiny inception_next_tiny_cls
+    """,
     "vision.classification.mobilenet": """
         MobileNetV2 MobileNetV2Config MobileNetV2ForImageClassification MobileNetV3 MobileNetV3Config
         MobileNetV3ForImageClassification mobilenet_v2 mobilenet_v2_075 mobilenet_v2_075_cls mobilenet_v2_cls
@@ -91,6 +95,10 @@ NAMES = {
         mobilenet_v1_050_cls mobilenet_v1_075 mobilenet_v1_075_cls mobilenet_v1_cls mobilenet_v4_conv_large
         mobilenet_v4_conv_large_cls mobilenet_v4_conv_medium mobilenet_v4_conv_medium_cls mobilenet_v4_conv_small
         mobilenet_v4_conv_small_cls
+    """,
+    "vision.classification.pvt": """
+        PVT PVTConfig PVTForImageClassification pvt_v2_b0 pvt_v2_b0_cls pvt_v2_b1 pvt_v2_b1_cls pvt_v2_b2 pvt_v2_b2_cls
+        pvt_v2_b3 pvt_v2_b3_cls pvt_v2_b4 pvt_v2_b4_cls pvt_v2_b5 pvt_v2_b5_cls
     """,
     "vision.classification.resnet": """
         ResNeXt ResNeXtConfig ResNeXtForImageClassification ResNet ResNetConfig ResNetForImageClassification SENet
@@ -125,6 +133,9 @@ NAMES = {
         deit_small_distilled_16_cls deit_tiny_16 deit_tiny_16_cls deit_tiny_distilled_16 deit_tiny_distilled_16_cls vit_b_16
         vit_b_32 vit_base_16 vit_base_16_cls vit_base_32 vit_base_32_cls vit_h_14 vit_huge_14 vit_huge_14_cls vit_l_16
         vit_l_32 vit_large_16 vit_large_16_cls vit_large_32 vit_large_32_cls
+    """,
+    "vision.classification.xception": """
+        Xception XceptionConfig XceptionForImageClassification xception xception_cls
     """,
     "vision.detection.detr": """
         DETRConfig DETRForObjectDetection ObjectDetectionOutput detr_resnet101 detr_resnet50

@@ -87,6 +87,9 @@ CASES = {
         dict(block_out_channels=(8, 16), layers_per_block=1, norm_num_groups=4),
         {"sample": (2, 3, 16, 16)},
     ),
+    "xception": ("xception_cls", S, (2, 3, 96, 96)),
+    "inception next": ("inception_next_tiny_cls", dict(S, depths=(1, 2, 1, 1), dims=(16, 24, 32, 40)), (2, 3, 64, 64)),
+    "pvt v2": ("pvt_v2_b0_cls", S, (2, 3, 64, 64)),
     "roberta": ("roberta_base_mlm", dict(TINY, hidden_dropout=0.0, attention_dropout=0.0), IDS),
     "roberta classifier": ("roberta_base_cls", dict(TINY, hidden_dropout=0.0, attention_dropout=0.0), IDS),
     "distilbert": (

@@ -66,6 +66,9 @@ THEIRS = {
         **DDPM,
     ),
     "autoencoder": lambda: D.AutoencoderKL(**AUTOENCODER, block_out_channels=(8, 16), layers_per_block=1, norm_num_groups=4),
+    "xception": lambda: timm.create_model("legacy_xception", **N),
+    "inception next": lambda: timm.create_model("inception_next_tiny", depths=(1, 2, 1, 1), dims=(16, 24, 32, 40), **N),
+    "pvt v2": lambda: timm.create_model("pvt_v2_b0", **N),
     "roberta": lambda: T.RobertaForMaskedLM(T.RobertaConfig(type_vocab_size=1, layer_norm_eps=1e-5, **TINY)),
     "roberta classifier": lambda: T.RobertaForSequenceClassification(
         T.RobertaConfig(type_vocab_size=1, layer_norm_eps=1e-5, **TINY)
@@ -152,6 +155,9 @@ FULL = {
     "deeplab_v3_mobilenet_v3_large": (tv.segmentation, "deeplabv3_mobilenet_v3_large"),
     "faster_rcnn": (tv.detection, "fasterrcnn_resnet50_fpn"),
     "mask_rcnn": (tv.detection, "maskrcnn_resnet50_fpn"),
+    "xception_cls": (timm, "legacy_xception"),
+    **{f"inception_next_{s}_cls": (timm, f"inception_next_{s}") for s in ("tiny", "small", "base")},
+    **{f"pvt_v2_b{i}_cls": (timm, f"pvt_v2_b{i}") for i in range(6)},
     "segformer_b0": (T, lambda: T.SegformerForSemanticSegmentation(T.SegformerConfig(id2label=dict.fromkeys(range(150), "x")))),
     "dinov2_base": (T, lambda: T.Dinov2Model(T.Dinov2Config(image_size=518))),
     "ddpm_cifar": (T, lambda: D.UNet2DModel(**CIFAR)),

@@ -17,7 +17,7 @@ OWN = ("transformer", "zfnet", "vae", "ncsn", "attention_unet")
 ZOOS = {  # whose keys, by the end of a module's name; by the config's type where a module has several
     **dict.fromkeys(("resnet", "vgg", "densenet", "inception", "mobilenet", "efficientnet", "convnext"), "torchvision"),
     **dict.fromkeys(("swin", "fcn", "rcnn", "vit"), "torchvision"),
-    **dict.fromkeys(("resnet_kin", "mobilenet_timm", "seresnet", "deit-timm"), "timm"),
+    **dict.fromkeys(("resnet_kin", "mobilenet_timm", "seresnet", "deit-timm", "xception", "inception_next", "pvt"), "timm"),
     **dict.fromkeys(("ddpm", "autoencoder"), "diffusers"),
     "detr": "facebookresearch/detr",
     "unet": "milesial/Pytorch-UNet",
