@@ -87,7 +87,12 @@ def check(sample, dtype):
         with pytest.raises(NotImplementedError, match="on cuda"):
             computed(sample, dtype, "cuda")
         return
-    found = computed(sample, dtype, "cuda")
+    try:
+        found = computed(sample, dtype, "cuda")
+    except lucid.LucidError as error:  # as in PyTorch, a GPU has one driver of lstsq
+        if sample.op != "linalg.lstsq" or "(gels)" not in str(error):
+            raise
+        return
     assert len(found) == len(expected)
     for ours, theirs in zip(found, expected):
         assert ours.shape == theirs.shape and ours.dtype == theirs.dtype
