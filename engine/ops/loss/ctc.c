@@ -125,7 +125,7 @@ static int ctc(const lc_value *in, const int64_t *inputs, int n_inputs, const in
     if (!loss) return -1;
     if (in[6].b) loss = lc_where(lc_eq(loss, LC_NUMBER(INFINITY)), LC_INTEGER(0), loss);
     if (how == REDUCE_MEAN) {
-        lc_tensor *each = lc_empty(&(int64_t){ n_labels }, 1, LC_OF_DTYPE(LC_i64), LC_ABSENT, LC_ABSENT);
+        lc_tensor *each = lc_scoped(lc_tensor_new(LC_i64, (lc_device){ LC_CPU, 0 }, 1, &(int64_t){ n_labels }));
         if (!each) return -1;
         for (int k = 0; k < n_labels; k++) ((int64_t *)each->data)[k] = labels[k] > 1 ? labels[k] : 1;
         loss = lc_div(loss, lc__to_copy(each, (lc_dtype)x->dtype, x->device, LC_PRESERVE_FORMAT));
