@@ -25,6 +25,12 @@ static __attribute__((constructor)) void connect_memory(void)
         if (lc_backends[kind]) lc_device_memory[kind] = lc_backends[kind]->memory;
 }
 
+lc_device lc_current_device(lc_device_kind kind)
+{
+    const lc_backend *b = lc_backends[kind];
+    return (lc_device){ (uint8_t)kind, b && b->current_device ? (int8_t)b->current_device() : 0 };
+}
+
 int lc_device_count(lc_device_kind kind)
 {
     const lc_backend *b = lc_backend_of((lc_device){ .kind = (uint8_t)kind });

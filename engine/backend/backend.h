@@ -89,6 +89,7 @@ typedef struct lc_backend {
 
     /* ---- devices of this kind. Empty: there is one ---- */
     int (*device_count)(void);
+    int (*current_device)(void); /* the one that a thread means when it names none */
 } lc_backend;
 
 extern bool lc_queues_used; /* some thread has left the default queue of a device once: set by the backend */
@@ -98,8 +99,9 @@ extern const lc_backend *lc_backends[LC_DEVICE_KINDS];
 const lc_backend        *lc_backend_of(lc_device device); /* NULL after lc_fail(GpuNotAvailable, ...) */
 /* A backend whose libraries are loaded at first use registers how to open it: NULL after lc_fail with the reason. */
 extern const lc_backend *(*lc_backend_openers[LC_DEVICE_KINDS])(void);
-int lc_device_count(lc_device_kind kind);    /* 0: there is none */
-int lc_device_synchronize(lc_device device); /* wait for all work of the device */
+lc_device lc_current_device(lc_device_kind kind);  /* of this thread; its backend need not be open */
+int       lc_device_count(lc_device_kind kind);    /* 0: there is none */
+int       lc_device_synchronize(lc_device device); /* wait for all work of the device */
 /* Across devices of one kind, or from and to the host; contiguous, same dtype and shape. While lc_non_blocking is set on this
  * thread, a copy from or to page-locked memory may still run when it returns. */
 int                       lc_transfer(lc_tensor *to, const lc_tensor *from);

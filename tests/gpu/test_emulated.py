@@ -120,6 +120,74 @@ print(len(results))
     assert run(["-c", threads], emulator).strip() == "3"
 
 
+TWO_DEVICES = """
+import lucid
+cuda = lucid.cuda
+assert cuda.device_count() == 2 and cuda.can_device_access_peer(0, 1)
+x = lucid.arange(100000.0, device="cuda:1")
+assert cuda.memory_allocated(1) >= 400000 and cuda.memory_allocated(0) == 0
+side = cuda.Stream(1)
+side.wait_stream(cuda.current_stream(1))
+with cuda.stream(side):
+    assert cuda.current_device() == 1 and lucid.ones(1, device="cuda").device.index == 1
+    y = x * 2
+    z = y.to("cuda:0")  # waits for the stream of y
+assert cuda.current_device() == 0 and z.device.index == 0
+assert z.sum().item() == 2 * x.sum().item()
+w = lucid.ones(100000, device="cuda:0", requires_grad=True)
+with cuda.stream(side):
+    loss = (w.to("cuda:1") * y).sum()
+loss.backward()
+assert lucid.equal(w.grad.cpu(), y.cpu()) and w.grad.device.index == 0
+with cuda.device(1):
+    assert cuda.current_device() == 1 and lucid.zeros(2).cuda().device.index == 1
+try:
+    cuda.set_device(7)
+except lucid.GpuNotAvailable:
+    print("two devices")
+"""
+FIRST_USE = """
+import threading, lucid
+start, results = threading.Barrier(6), []
+def first_use(k):
+    start.wait()
+    results.append((lucid.full((64, 64), 1.0, device="cuda") @ lucid.ones(64, 64, device="cuda")).sum().item())
+threads = [threading.Thread(target=first_use, args=(k,), daemon=True) for k in range(6)]
+[t.start() for t in threads]
+[t.join(60) for t in threads]
+print(len(results), set(results))
+"""
+
+
+def test_two_devices(emulator):
+    assert run(["-c", TWO_DEVICES], emulator | {"EMULATOR_DEVICES": "2"}).strip() == "two devices"
+
+
+def test_first_use_from_several_threads(emulator, tmp_path):
+    assert run(["-c", FIRST_USE], emulator | {"LUCID_CACHE_DIR": str(tmp_path)}).strip() == "6 {262144.0}"
+
+
+def test_damaged_files_of_the_cache_are_made_again(emulator, tmp_path):
+    """A cut file, a changed byte, an empty file and another library's: each is compiled anew and replaced."""
+    environment = emulator | {"LUCID_CACHE_DIR": str(tmp_path), "LUCID_VERBOSE": "1"}
+    command = [sys.executable, "-c", "import lucid; print((lucid.ones(3, device='cuda') + 1).sum().item())"]
+
+    def made_again():
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=HERE.parents[1])
+        assert done.returncode == 0 and "6.0" in done.stdout, done.stderr
+        return (done.stdout + done.stderr).count("is made again")
+
+    assert made_again() == 0
+    files = sorted(tmp_path.glob("*.cubin"))
+    whole = [f.read_bytes() for f in files]
+    assert len(files) >= 3 and made_again() == 0
+    files[0].write_bytes(whole[0][: len(whole[0]) // 2])
+    files[1].write_bytes(whole[1][:-1] + bytes([whole[1][-1] ^ 1]))
+    files[2].write_bytes(b"not a cubin")
+    assert made_again() == 3 and [f.read_bytes()[:8] for f in files] == [b"LUCIDBIN"] * len(files)
+    assert made_again() == 0 and not [f for f in tmp_path.iterdir() if f not in files]
+
+
 def test_no_device_says_what_was_looked_for(tmp_path):
     code = (
         "import lucid\ntry: lucid.ones(1).to('cuda')\nexcept lucid.GpuNotAvailable as e: print(e)\nelse: print('there is one')"

@@ -481,7 +481,7 @@ def test_memory_and_device_information():
     del x
     lucid.cuda.empty_cache()
     free, total = lucid.cuda.mem_get_info()
-    assert 0 < free <= total and "reserved_bytes" in lucid.cuda.memory_summary()
+    assert 0 < free <= total and "reserved" in lucid.cuda.memory_summary()
 
 
 def test_out_of_memory_is_an_error_that_passes():

@@ -2,6 +2,7 @@
 streams run as late and as differently ordered as events allow."""
 
 import gc
+import os
 import threading
 
 import pytest
@@ -154,6 +155,7 @@ def test_memory_is_counted():
     assert "allocated" in cuda.memory_summary() and cuda.mem_get_info()[0] <= cuda.mem_get_info()[1]
 
 
+@pytest.mark.skipif(os.environ.get("LUCID_CUDA_CACHE") == "0", reason="blocks are the driver's own")
 def test_blocks_are_cut_and_joined():
     cuda.empty_cache()
     start = cuda.memory_reserved()

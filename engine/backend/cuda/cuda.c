@@ -49,6 +49,7 @@ static const lc_backend lc_cuda = {
     .queue_waits = lc_cuda_stream_wait_stream,
     .used_on_queue = lc_cuda_record_stream,
     .device_count = cuda_device_count,
+    .current_device = lc_cuda_current_device,
 };
 
 static const lc_backend                 *open_cuda(void) { return cuda_use(0) < 0 ? NULL : &lc_cuda; }

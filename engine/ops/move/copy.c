@@ -307,7 +307,7 @@ LC_OP(cpu, .sig = "cpu(input: Tensor, memory_format: memory_format | None = None
 
 static int cuda_call(const lc_value *in, lc_tensor **out)
 {
-    lc_device device = in[1].tag == LC_IS_device ? in[1].dev : (lc_device){ LC_CUDA, 0 };
+    lc_device device = in[1].tag == LC_IS_device ? in[1].dev : lc_current_device(LC_CUDA);
     if (!lc_same_kind(device, (lc_device){ LC_CUDA, 0 }))
         return lc_fail_int(LC_LucidError, "Invalid device, must be cuda device, got %s", lc_device_names[device.kind]);
     return convert_there(in(0), in(0)->dtype, device, in[2].b, false, &in[3], out);

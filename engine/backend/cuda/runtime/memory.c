@@ -227,7 +227,8 @@ static void block_free(block *b)
     b->used = false;
     if (b->before && !b->before->used && !b->before->waits) b = b->before, take_from_bin(b), join(b, b->after);
     if (b->after && !b->after->used && !b->after->waits) take_from_bin(b->after), join(b, b->after);
-    if (m.no_cache && is_whole(b)) cuda.cuCtxSynchronize(), segment_free(b->in);
+    if (m.no_cache && is_whole(b) && !b->in->of->private && !cuda_captures_running())
+        cuda.cuCtxSynchronize(), segment_free(b->in);
     else put_in_bin(b);
 }
 static void cut(block *b, size_t bytes)
@@ -242,7 +243,7 @@ static void cut(block *b, size_t bytes)
 static block *found(pool *of, size_t bytes)
 {
     bool   small = bytes <= SMALL;
-    block *b = m.no_cache ? NULL : best_in(of, small, bytes);
+    block *b = m.no_cache && !of->private ? NULL : best_in(of, small, bytes);
     if (b) take_from_bin(b);
     else {
         size_t   all = m.no_cache                 ? bytes
