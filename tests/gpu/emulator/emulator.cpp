@@ -415,6 +415,7 @@ CALL(cuStreamQuery)(void *s)
     guard g(lock);
     if (of(s)->capture) return of(s)->capture->broken = true, 900;
     if (of(s)->queue.empty()) return 0;
+    device_access here;
     work w = std::move(of(s)->queue.front()); /* who asks in a loop sees progress */
     return of(s)->queue.pop_front(), perform(w), 600;
 }
@@ -458,6 +459,7 @@ CALL(cuEventQuery)(void *p)
     if (int rc = forbidden()) return rc;
     if (!e->last || e->last->done) return 0;
     if (!e->of->queue.empty()) {
+        device_access here;
         work w = std::move(e->of->queue.front());
         e->of->queue.pop_front(), perform(w);
     }
