@@ -86,7 +86,8 @@ static PyObject *foreign(PyObject *o)
         if (t || !PyObject_HasAttrString(type, "__array__")) return t;
         PyErr_Clear();
     }
-    if (PyObject_HasAttrString(type, "__cuda_array_interface__")) {
+    if (PyObject_HasAttrString(o,
+                               "__cuda_array_interface__")) { /* of the object: PyTorch's CPU tensors have the name and raise */
         PyObject *interop = PyImport_ImportModule("lucid.cuda.interop");
         PyObject *made = interop ? PyObject_CallMethod(interop, "from_array_interface", "O", o) : NULL;
         Py_XDECREF(interop);
