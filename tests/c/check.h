@@ -4,6 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#ifndef UNUSED /* lucid.h takes the engine's short macros back */
+#define UNUSED __attribute__((unused))
+#endif
+
 #define CHECK(condition)                                                                                                       \
     do {                                                                                                                       \
         if (!(condition)) {                                                                                                    \
