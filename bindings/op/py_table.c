@@ -26,7 +26,8 @@ static PyObject *row(const lc_op *op)
     static const char *const kinds[] = { [LC_KIND_OPAQUE] = "opaque",       [LC_KIND_ELEMENTWISE] = "elementwise",
                                          [LC_KIND_REDUCTION] = "reduction", [LC_KIND_LINES] = "lines",
                                          [LC_KIND_MOVE] = "move",           [LC_KIND_MATRICES] = "matrices",
-                                         [LC_KIND_VIEW] = "view",           [LC_KIND_COMPOSITE] = "composite" };
+                                         [LC_KIND_VIEW] = "view",           [LC_KIND_COMPOSITE] = "composite",
+                                         [LC_KIND_PRODUCT] = "product" };
     return Py_BuildValue("{s:s,s:s,s:s,s:s,s:s,s:s,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:s,s:N}", "name", op->name, "public",
                          op->py ? op->py : op->name, "space", op->ns ? op->ns : "", "signature", op->sig, "doc",
                          op->doc ? op->doc : "", "kind", kinds[op->kind], "function", op->function ? Py_True : Py_False,

@@ -143,7 +143,7 @@ def test_public_headers_are_followed(tree, monkeypatch):
     tree("engine/a/x.h", '#include "y.def"\n')
     tree("engine/a/y.def", "")
     tree("engine/a/private.h", "")
-    assert list_sources.public(top) == ["engine/a/x.h", "engine/a/y.def", "engine/include/lucid.h"]
+    assert list_sources.included(top) == ["engine/a/x.h", "engine/a/y.def", "engine/include/lucid.h"]
 
 
 @pytest.mark.parametrize(
