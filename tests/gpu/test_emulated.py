@@ -19,7 +19,8 @@ FAMILIES = [
     "sum of columns", "var", "max", "logsumexp", "embedding", "scatter_add", "x[i, j]",
     "x[mask]", "conv2d", "conv_transpose2d", "max_pool", "avg_pool",
     "attention, causal", "lstm", "gru", "mm", "linear", "linear, layouts",
-    "fused_linear", "lora_linear", "addmm", "sum of many", "triangles", "turned", "sort, stable", "cumsum",
+    "fused_linear", "lora_linear", "addmm", "sum of many", "triangles", "turned", "copies of runs",
+    "copies of shifted runs", "copies of halves", "copies of many dimensions", "sort, stable", "cumsum",
     "interpolate", "grid_sample", "unique rows", "histograms", "isin", "ctc_loss", "complex arithmetic", "complex reductions",
     "fft", "fft of real numbers", "lu", "qr", "eigh", "svd", "lstsq", "sparse products",
 ]  # fmt: skip

@@ -37,6 +37,10 @@ def masked(q, k, v):
     return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
 
 
+def heads_joined(x):
+    return x.transpose(1, 2).reshape(x.shape[0], x.shape[2], -1)
+
+
 def drawn_complex(*shape):
     return lucid.randn(*shape, dtype=lucid.complex64)
 
@@ -182,6 +186,16 @@ CASES = {
     "triangles": (lambda x: x.tril(1) + x.triu(), drawn(2, 5, 6)),
     "pad": (lambda x: (F.pad(x, (1, 2, 2, 1), mode="reflect"), F.pad(x, (1, 2, 2, 1))), drawn(2, 3, 5, 6)),
     "joined": (lambda x, y: (lucid.cat([x, y], 1), lucid.stack([x, x], 1)), drawn(2, 3), drawn(2, 4)),
+    "copies of runs": (lambda x: (heads_joined(x), heads_joined(x[:, :, 1:]), x.mT.contiguous()), drawn(2, 3, 5, 8)),
+    "copies of shifted runs": (lambda x: (x[:, 1:].contiguous(), x[:, 2:6].contiguous(), x[1:3, 4:].clone()), drawn(4, 12)),
+    "copies of halves": (
+        lambda x: (heads_joined(x.bfloat16()).float(), x.half().permute(3, 0, 2, 1).contiguous().float()),
+        drawn(2, 3, 5, 24),
+    ),
+    "copies of many dimensions": (
+        lambda x: x.permute(0, 2, 1, 3, 5, 4, 7, 6, 9, 8).contiguous(),
+        drawn(2, 3, 2, 3, 2, 3, 2, 2, 3, 2),
+    ),
     "turned": (lambda x: (x.flip(1), x.roll(1, 0), x.repeat(2, 3), x.t() + 1), drawn(3, 3)),
     # order
     "sort": (lambda x: tuple(x.sort(1)), drawn(3, 300)),

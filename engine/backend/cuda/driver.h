@@ -222,6 +222,7 @@ enum {
 int  cuda_elementwise(lc_op_id op, lc_dtype compute, lc_tensor *out, lc_tensor *const *in, int n_in);
 int  cuda_reduce(lc_op_id op, lc_dtype compute, const lc_reduce_args *args);
 int  cuda_copy(lc_tensor *to, const lc_tensor *from);
+int  cuda_strided_copy(lc_tensor *to, const lc_tensor *from); /* of one dtype; LC_NO_KERNEL: layouts that need wider indices */
 bool cuda_has_row(lc_op_id op, lc_dtype compute);
 bool cuda_has_fold(lc_op_id op, lc_dtype compute);
 /* out (batch, m, n) = scale a b (+ out if accumulate); strides in elements: batch, row, column. */

@@ -211,6 +211,10 @@ int cuda_copy(lc_tensor *to, const lc_tensor *from)
 {
     lc_tensor *in = (lc_tensor *)from;
     bool       float8 = lc_is_float8(to->dtype) || lc_is_float8(from->dtype);
+    if (to->dtype == from->dtype && from->device.kind == LC_CUDA) {
+        int rc = cuda_strided_copy(to, from);
+        if (rc != LC_NO_KERNEL) return rc;
+    }
     if (to->dtype == from->dtype && (to->dtype == LC_u64 || float8) && from->device.kind == LC_CUDA) {
         lc_tensor moved[2] = { *to, *from }; /* as it is: no row computes in it */
         moved[0].dtype = moved[1].dtype = float8 ? LC_u8 : LC_i64;

@@ -20,7 +20,9 @@
     X(cross_entropy)                                                                                                           \
     X(matmul)                                                                                                                  \
     X(small_product)                                                                                                           \
-    X(index) X(embedding) X(optimizer) X(pool) X(conv) X(attention) X(moves) X(scan) X(sort) X(random) X(multinomial) X(rnn)
+    X(index)                                                                                                                   \
+    X(embedding)                                                                                                               \
+    X(optimizer) X(pool) X(conv) X(attention) X(moves) X(strided_copy) X(scan) X(sort) X(random) X(multinomial) X(rnn)
 #define EACH_SCIENCE(X)                                                                                                        \
     X(interpolate) X(grid_sample) X(fractional_pool) X(search) X(unique) X(distance) X(ctc) X(fft) X(linalg) X(spectra)
 #define EACH_MATH(X) X(complex_lines) X(draws)
@@ -87,6 +89,7 @@ static const struct {
     { &attention_body, 0, 0, { { F32, F32, F32, F32, F32 }, { B16, F32, B16, B16, F32 } } },
     { &attention_body, 1, 1, { { F32, F32, B8, F32, F32 } } },
     { &moves_body, 0, 0, { { U8 }, { W16 } } },
+    { &strided_copy_body, 0, 0, { { U8 }, { CUDA_TYPE(LC_u32) }, { W16 } } },
     { &moves_body, 1, 1, { { F32 }, { B16 }, { I64 } } },
     { &scan_body, 0, 4, { { F32 } } },
     { &scan_body, 0, 0, { { I64 } } },
