@@ -56,6 +56,16 @@ def test_kernel_families(emulator):
     assert f"{len(cases)} passed" in out or out.count(".") >= len(cases), out
 
 
+# Samples whose kernels once gave other values than the CPU, and those whose sizes the host reads.
+SAMPLES = "(binary and pow and int64) or (det and float64) or (kthvalue and int64) or (float64-complex64 and reduce) or tensor_split"
+
+
+def test_samples(emulator):
+    command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "tests/gpu/test_samples.py", "-k", SAMPLES]
+    out = run(command, emulator)
+    assert " passed" in out or "...." in out, out
+
+
 def test_runtime(emulator):
     out = run(["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "tests/gpu/test_runtime.py"], emulator)
     assert " passed" in out or "...." in out, out

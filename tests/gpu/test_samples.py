@@ -30,7 +30,8 @@ MISSING = {"ldl_factor", "ldl_factor_ex", "ldl_solve"}
 FREE = {"put", "put_", "svd", "linalg.svd", "linalg.eigh", "linalg.eig", "eig", "geqrf", "pca_lowrank", "svd_lowrank", "lobpcg"}
 
 
-SIZES_ON_THE_HOST = {"gru", "lstm", "rnn_tanh", "rnn_relu"}  # of packed sequences
+# Read by the host: sizes of packed sequences, and where to split.
+SIZES_ON_THE_HOST = {"gru", "lstm", "rnn_tanh", "rnn_relu", "tensor_split"}
 
 
 def tensors_of(sample, dtype, device, grad):
@@ -41,6 +42,13 @@ def tensors_of(sample, dtype, device, grad):
         x = x if t.dtype == "int64" and sample.op in SIZES_ON_THE_HOST else x.to(device)
         inexact = own.is_floating_point or own.is_complex
         yield x.detach().requires_grad_() if grad and inexact and t.grad is not False else x
+
+
+def kth_indices_by_values(x, results, k, dim=-1, keepdim=False):
+    """Which of several equal elements is named is free: the indices are replaced by the elements that they name."""
+    values, at = (r if keepdim or not x.dim() else r.unsqueeze(dim) for r in results)
+    picked = x.gather(dim, at)
+    return [values, picked, at.new_zeros(at.shape)]
 
 
 def flat(result):
@@ -61,6 +69,8 @@ def computed(sample, dtype, device):
     with warnings.catch_warnings(), lucid.device(device):
         warnings.simplefilter("ignore")
         results = flat(sample.function(lucid)(*[named(a) for a in args], **{k: named(v) for k, v in kwargs.items()}))
+        if sample.op == "kthvalue":
+            results = kth_indices_by_values(*args[:1], results, *args[1:], **kwargs)
         smooth = [y for y in results if y.requires_grad]
         if not smooth:
             return results

@@ -15,6 +15,14 @@ FN int64_t remainder_i64(int64_t x, int64_t y)
     return r != 0 && (r < 0) != (y < 0) ? r + y : r;
 }
 FN int64_t floor_divide_i64(int64_t x, int64_t y) { return trunc_div_i64(x, y) - (fmod_i64(x, y) != 0 && (x < 0) != (y < 0)); }
+FN int64_t pow_i64(int64_t x, int64_t y) /* wraps; a negative power is the truncated quotient 1 / x^-y */
+{
+    uint64_t result = 1, base = (uint64_t)x;
+    if (y < 0) return x == 1 ? 1 : x == -1 ? (y & 1 ? -1 : 1) : 0;
+    for (; y; y >>= 1, base *= base)
+        if (y & 1) result *= base;
+    return (int64_t)result;
+}
 /* The next float16 or bfloat16: bit patterns of one sign are ordered like their values. x is not NaN; up: towards positive
  * infinity. */
 FN uint16_t next_half(uint16_t x, bool up)

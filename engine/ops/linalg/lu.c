@@ -424,26 +424,46 @@ static lc_tensor *cofactors(lc_tensor *A)
     lc_tensor *turn = lc_mul(lc__linalg_det(r.U).result, lc__linalg_det(r.Vh).result);
     return turn ? lc_mul(column_of(column_of(conj_of(turn))), mm(lc_mul(r.U, row_of(D)), r.Vh)) : NULL;
 }
-static int any_zero(lc_tensor *t, bool *any) /* not asked of values that are hidden by vmap */
+static bool can_ask(const lc_tensor *t) /* a device would have to be waited for, and vmap hides values */
+{
+    return lc_can(t)->host_memory && !(t->flags & LC_BATCHED);
+}
+static int any_zero(lc_tensor *t, bool *any)
 {
     int64_t    found = 0;
-    lc_tensor *zero =
-        t && lc_can(t)->host_memory && !(t->flags & LC_BATCHED) ? lc_any(lc_eq(lc_detach(t), LC_NUMBER(0)), NULL, 0, false) : t;
+    lc_tensor *zero = t && can_ask(t) ? lc_any(lc_eq(lc_detach(t), LC_NUMBER(0)), NULL, 0, false) : t;
     if (!zero || (zero != t && read_int(zero, &found) < 0)) return -1;
     return *any = found, 0;
+}
+/* Without asking whether there are zeros: the factors and the determinant of a matrix whose zero pivots are as small as a
+ * rounding of the largest element of U. Its cofactors differ from those of A by as little, and it has an inverse. */
+static lc_tensor *without_zero_pivots(lc_tensor *LU, lc_tensor *pivots, lc_tensor **det)
+{
+    lc_dtype   real = lc_real_of((lc_dtype)LU->dtype);
+    int64_t    both[] = { -2, -1 }, *last = &both[1], n = rows_of_matrix(LU);
+    lc_value   here = { .tag = LC_IS_device, .dev = LU->device };
+    lc_tensor *d = diagonal_of(LU), *most = d ? column_of(lc_amax(lc_triu(lc_abs(LU), 0), both, 2, false)) : NULL;
+    lc_tensor *least = most ? lc_add(lc_mul(most, LC_NUMBER(real == LC_f64 ? 0x1p-52 : 0x1p-23)), LC_NUMBER(1e-30)) : NULL;
+    lc_tensor *more = least ? lc_mul(lc_eq(d, LC_NUMBER(0)), least) : NULL;
+    lc_tensor *moved = more ? lc_ne(pivots, lc_arange_start(LC_I(1), LC_I(n + 1), LC_I(1), LC_OF_DTYPE(LC_i32), here)) : NULL;
+    lc_tensor *odd = moved ? lc_remainder(lc_sum(moved, last, 1, false), LC_NUMBER(2)) : NULL;
+    lc_tensor *sign = odd ? lc_add(lc_mul(odd, LC_NUMBER(-2)), LC_NUMBER(1)) : NULL;
+    *det = sign ? lc_mul(lc_prod(lc_add(d, more), LC_I(-1), false), sign) : NULL;
+    return *det ? lc_add(LU, lc_diag_embed(more, 0, -2, -1)) : NULL;
 }
 /* g det A^-H, by the factors if this gradient has none of its own. Where A has no inverse, by its cofactors. */
 GRAD(_linalg_det)
 {
     if (!is_given(g[0])) return;
     bool       again = !(lc_modes & LC_NO_GRAD), singular = false;
-    lc_tensor *LU = y[1];
+    lc_tensor *LU = y[1], *det = y[0];
     if (rows_of_matrix(LU) == 1) dx[0] = column_of(column_of(g[0]));
     else if (any_zero(diagonal_of(LU), &singular) < 0) dx[0] = NULL;
     else if (singular) dx[0] = lc_mul(column_of(column_of(g[0])), cofactors(in(0)));
     else {
-        lc_tensor *d = lc_mul(g[0], conj_of(y[0])), *I = identity_like(LU, rows_of_matrix(LU));
-        lc_tensor *right = d ? lc_mul(column_of(column_of(d)), I) : NULL;
+        if (!again && !can_ask(LU) && LU->numel) LU = without_zero_pivots(LU, y[2], &det);
+        lc_tensor *d = det ? lc_mul(g[0], conj_of(det)) : NULL, *I = LU ? identity_like(LU, rows_of_matrix(LU)) : NULL;
+        lc_tensor *right = d && I ? lc_mul(column_of(column_of(d)), I) : NULL;
         if (again) dx[0] = lc__linalg_solve(mH(in(0)), right, true, false, "").result;
         else dx[0] = right ? lc__linalg_lu_solve(LU, y[2], lc_expand(right, LU->shape, LU->ndim), true, true) : NULL;
     }

@@ -243,14 +243,6 @@ MATH int64_t trunc_div_i64(int64_t x, int64_t y) { return y == -1 ? (int64_t)(0 
 MATH int64_t fmod_i64(int64_t x, int64_t y) { return y == -1 ? 0 : x % y; }
 #define FN MATH
 #include "../../math/shared.h"
-MATH int64_t pow_i64(int64_t x, int64_t y) /* wraps; a negative power is the truncated quotient 1 / x^-y */
-{
-    uint64_t result = 1, base = (uint64_t)x;
-    if (y < 0) return x == 1 ? 1 : x == -1 ? (y & 1 ? -1 : 1) : 0;
-    for (; y; y >>= 1, base *= base)
-        if (y & 1) result *= base;
-    return (int64_t)result;
-}
 #define WHOLE_MATH(dt)                                                                                                         \
     MATH lc_##dt max_##dt(lc_##dt x, lc_##dt y) { return x > y ? x : y; }                                                      \
     MATH lc_##dt min_##dt(lc_##dt x, lc_##dt y) { return x < y ? x : y; }                                                      \

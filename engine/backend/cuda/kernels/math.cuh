@@ -110,8 +110,9 @@ template <class T> __device__ T m_min(T x, T y) { return x < y ? x : y; }
 template <class T> __device__ T m_clamp(T x, T low, T high) { return m_min(m_max(x, low), high); }
 
 /* Functions for which the library beats the CPU's vector code. */
-template <class T> __device__ T    m_pow(T x, T y) { return (T)pow((double)x, (double)y); }
+template <class T> __device__ T    m_pow(T x, T y) { return (T)pow_i64(x, y); } /* exact, and wraps */
 FN float                           m_pow(float x, float y) { return powf(x, y); }
+FN double                          m_pow(double x, double y) { return pow(x, y); }
 template <class T> __device__ bool m_signbit(T x) { return copysign(1.0, (double)x) < 0; }
 template <class T> __device__ T    m_ldexp(T x, T y) { return ldexp(x, (int)fmin(fmax(y, (T)-5000), (T)5000)); }
 template <class T> __device__ T    m_mantissa(T x)

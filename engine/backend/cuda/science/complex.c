@@ -67,11 +67,13 @@ static int take_axes(axes *to, const lc_reduce_args *a, bool reduced)
 }
 int cuda_reduce_complex(lc_op_id op, const lc_reduce_args *a)
 {
-    if (a->value && lc_is_complex(a->value->dtype) && a->in->dtype != a->value->dtype) { /* into another dtype */
+    if ((by_parts(op) || op == LC_OP_prod) &&
+        a->in->dtype != a->value->dtype) { /* cast first; a real dtype has no imaginary parts */
         lc_reduce_args r = *a;
-        if (!(r.in = lc_tensor_new((lc_dtype)a->value->dtype, a->in->device, a->in->ndim, a->in->shape))) return -1;
+        lc_dtype       to = (lc_dtype)a->value->dtype;
+        if (!(r.in = lc_tensor_new(to, a->in->device, a->in->ndim, a->in->shape))) return -1;
         int rc = r.in->numel ? cuda_copy(r.in, a->in) : 0;
-        if (rc == 0) rc = cuda_reduce_complex(op, &r);
+        if (rc == 0) rc = lc_is_complex(to) ? cuda_reduce_complex(op, &r) : cuda_reduce(op, lc_working_dtype(to), &r);
         return lc_release(r.in), rc;
     }
     if (by_parts(op)) return fold_parts(op, a);

@@ -51,7 +51,7 @@ def packed(name, sizes, width=3, hidden=4, layers=1, both=False, **more):
         """hx is one tensor or two; parameters follow."""
         hx = list(rest[:2]) if name == "lstm" else rest[0]
         params = list(rest[2 if name == "lstm" else 1 :])
-        return getattr(m, name)(data, m.tensor(sizes), hx, params, True, layers, 0.0, False, both)
+        return getattr(m, name)(data, m.tensor(sizes, device="cpu"), hx, params, True, layers, 0.0, False, both)
 
     ways = layers * (1 + both)
     hx = state(name, sizes[0], hidden, ways)
