@@ -235,7 +235,7 @@ LC_OP(lstm, .unnamed = true,
       .random = true, .amp = LC_AMP_LSTM, .call = lstm_call);
 LC_OP(lstm_data, .unnamed = true, .py = "lstm",
       .sig = "lstm_data" OF_DATA "list[Tensor], " LAYERS ") -> (output: Tensor, hn: Tensor, cn: Tensor)",
-      .doc = "lstm of packed sequences.", .random = true, .reads_values = true, .amp = LC_AMP_LIKE_STATE,
+      .doc = "lstm of packed sequences.", .random = true, .reads_values = true, .any_device = IN(1), .amp = LC_AMP_LIKE_STATE,
       .call = lstm_data_call);
 
 static int padded_call(const char *name, lc_rnn_kind kind, const lc_value *in, lc_tensor **out)
@@ -258,7 +258,8 @@ static int packed_call(const char *name, lc_rnn_kind kind, const lc_value *in, l
     COMPOSITE(op##_data, packed_call(#op, kind, in, out))                                                                      \
     LC_OP(op##_data, .unnamed = true, .py = #op,                                                                               \
           .sig = #op "_data" OF_DATA "Tensor, " LAYERS ") -> (output: Tensor, hn: Tensor)",                                    \
-          .doc = #op " of packed sequences.", .random = true, .reads_values = true, .amp = cast, .call = op##_data_call);
+          .doc = #op " of packed sequences.", .random = true, .reads_values = true, .any_device = IN(1), .amp = cast,          \
+          .call = op##_data_call);
 RNN(gru, LC_RNN_GRU, LC_AMP_LIKE_STATE,
     "Layers of gated recurrent units over input (steps, batch, width): all outputs, and the state at the end.")
 RNN(rnn_tanh, LC_RNN_TANH, LC_AMP_LOWER, "Layers of plain recurrent units, h = tanh(...), over input (steps, batch, width).")
