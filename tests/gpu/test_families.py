@@ -101,6 +101,17 @@ CASES = {
     "sum of all": (lambda x: x.sum(), drawn(50000)),
     "sum of many": (lambda x: (x.sum(), x.bfloat16().float().mean(), x.norm(1)), drawn(300000)),
     "sum of columns": (lambda x: x.sum(0), drawn(5000, 3)),
+    "sums of many rows": (
+        lambda x: (
+            x.sum(0),
+            x[:, 1:].mean(0),
+            x[3:, :50].norm(2, dim=0),
+            lucid.count_nonzero(x > 0, 0),
+            x.reshape(60, 11, 128).nansum(0),
+        ),
+        drawn(660, 128),
+    ),
+    "sums of many rows of doubles": (lambda x: x.double().sum(0).float(), drawn(260, 40)),
     "mean": (lambda x: x.mean(1), drawn(7, 13)),
     "var": (lambda x: x.var(0), drawn(70, 40)),
     "std": (lambda x: x.std(), drawn(7, 130)),
@@ -368,6 +379,7 @@ HALF = [
     "attention, causal",
     "conv2d",
     "mean",
+    "sums of many rows",
     "batch_norm",
 ]
 

@@ -120,6 +120,7 @@ struct reduction {
     state *partial; /* a state per output and slice; NULL: one slice */
     i64    slices;
     double parameter;
+    int    neighbours; /* wide_columns: a thread's columns are neighbours */
 };
 __device__ inline void finish(const reduction &p, i64 output, state s)
 {
@@ -261,6 +262,78 @@ BLOCK_KERNEL(columns, reduction, p)
     for (int l = 1; l < 8; l++) s = merged(s, all[l * 32 + column]);
     if (p.partial) p.partial[output * p.slices + slice] = s;
     else finish(p, output, s);
+}
+/* The same for sums of columns that lie side by side: a thread has 16 bytes of columns and several loads on their way. Where rows
+ * are so aligned, its columns are neighbours that one load brings; else they are 32 apart. */
+enum { LANES = 8, WIDE = 16 / sizeof(T) };
+template <class S, class F> __device__ inline void added(V (&s)[WIDE], const S *x, F in_row)
+{
+#pragma unroll
+    for (int j = 0; j < WIDE; j++)
+        if (in_row(j)) s[j] = with(state{ s[j], (V)0, 0 }, x[j], 0).a;
+}
+BLOCK_KERNEL(wide_columns, reduction, p)
+{
+    enum { COLUMNS = 32 * WIDE, AT_ONCE = 4 };
+    __shared__ V all[LANES * COLUMNS];
+    int          column = threadIdx.x % 32, lane = threadIdx.x / 32;
+    i64         blocks = (p.kept.n + COLUMNS - 1) / COLUMNS, first = blockIdx.x % blocks * COLUMNS, slice = blockIdx.x / blocks;
+    i64         length = (p.reduced.n + p.slices - 1) / p.slices, i = slice * length, apart = p.reduced.in[0];
+    i64         end = i + length < p.reduced.n ? i + length : p.reduced.n;
+    int         here = p.kept.n - first < COLUMNS ? (int)(p.kept.n - first) : COLUMNS;
+    const char *in = p.in + first * (i64)sizeof(T);
+    V           s[WIDE];
+    if (!IS_PLAIN) return;
+#pragma unroll
+    for (int j = 0; j < WIDE; j++) s[j] = (V)0;
+    i += lane;
+    if (p.neighbours) {
+        auto always = [](int) { return true; };
+        in += column * 16;
+        if (column * WIDE >= here) i = end;
+        for (; i + (AT_ONCE - 1) * LANES < end; i += AT_ONCE * LANES) {
+            sixteen<T> x[AT_ONCE];
+#pragma unroll
+            for (int u = 0; u < AT_ONCE; u++) x[u] = *(const sixteen<T> *)(in + (i + u * LANES) * apart);
+#pragma unroll
+            for (int u = 0; u < AT_ONCE; u++) added(s, x[u].v, always);
+        }
+        for (; i < end; i += LANES) added(s, ((const sixteen<T> *)(in + i * apart))->v, always);
+    } else {
+        auto in_row = [=](int j) { return column + 32 * j < here; };
+        for (; i < end; i += LANES) {
+            const T *row = (const T *)(in + i * apart) + column;
+            T        x[WIDE];
+#pragma unroll
+            for (int j = 0; j < WIDE; j++)
+                if (in_row(j)) x[j] = row[32 * j];
+            added(s, x, in_row);
+        }
+    }
+#pragma unroll
+    for (int j = 0; j < WIDE; j++) all[lane * COLUMNS + (p.neighbours ? column * WIDE + j : column + 32 * j)] = s[j];
+    __syncthreads();
+    for (int c = threadIdx.x; c < here; c += blockDim.x) {
+        V sum = all[c];
+        for (int l = 1; l < LANES; l++) sum += all[l * COLUMNS + c];
+        if (p.partial) ((V *)p.partial)[slice * p.kept.n + first + c] = sum; /* a sum, not a state */
+        else finish(p, first + c, state{ sum, (V)0, 0 });
+    }
+}
+BLOCK_KERNEL(wide_slices, reduction, p) /* 32 columns, 8 threads of a column */
+{
+    __shared__ V all[THREADS];
+    int          column = threadIdx.x % 32, lane = threadIdx.x / 32;
+    i64          output = blockIdx.x * (i64)32 + column;
+    V            sum = (V)0;
+    if (output < p.kept.n)
+#pragma unroll 8
+        for (i64 i = lane; i < p.slices; i += LANES) sum += ((const V *)p.partial)[i * p.kept.n + output];
+    all[threadIdx.x] = sum;
+    __syncthreads();
+    if (lane || output >= p.kept.n) return;
+    for (int l = 1; l < LANES; l++) sum += all[l * 32 + column];
+    finish(p, output, state{ sum, (V)0, 0 });
 }
 KERNEL(each, reduction, p) /* few elements each: a thread per output */
 {

@@ -16,6 +16,7 @@ typedef struct {
     void   *partial;
     int64_t slices;
     double  parameter;
+    int     neighbours;
 } reduction; /* as in kernels/reduce.cuh */
 enum { STATE_BYTES = 24 };
 
@@ -61,6 +62,32 @@ static int take_part(part *p, const lc_reduce_args *a, bool reduced)
     return 0;
 }
 
+/* Folds that only add (IS_PLAIN in the kernels). */
+static bool only_adds(lc_op_id op)
+{
+    return op == LC_OP_sum || op == LC_OP_mean || op == LC_OP_nansum || op == LC_OP_count_nonzero || op == LC_OP_norm_one ||
+           op == LC_OP_norm_two || op == LC_OP__count_numbers;
+}
+
+/* Sums of many rows, column by column, as for the gradient of a bias. Slices of rows make enough blocks to hide the latency of
+ * memory, and so many that the last wave of blocks does not count. */
+static int sum_columns(cuda_program *p, reduction *r, int device, int size)
+{
+    enum { WAVES = 16 * 132, LEAST_ROWS = 64 };
+    int64_t      wide = 16 / size, columns = r->kept.n, blocks = (columns + 32 * wide - 1) / (32 * wide);
+    cuda_scratch scratch = { 0 };
+    r->neighbours = columns % wide == 0 && columns >= 16 * wide && (uintptr_t)r->in % 16 == 0 && r->reduced.in[0] % 16 == 0;
+    r->slices = (WAVES + blocks - 1) / blocks;
+    if (r->slices > r->reduced.n / LEAST_ROWS) r->slices = r->reduced.n / LEAST_ROWS;
+    if (r->slices < 1) r->slices = 1;
+    if (r->slices > 1 && !(r->partial = cuda_scratch_new(&scratch, device, (size_t)(columns * r->slices * 8)))) return -1;
+    p->kernel = "wide_columns";
+    int rc = cuda_blocks(p, blocks * r->slices, THREADS, r);
+    if (rc == 0 && r->partial) p->kernel = "wide_slices", rc = cuda_blocks(p, (columns + 31) / 32, THREADS, r);
+    cuda_scratch_free(&scratch);
+    return rc;
+}
+
 int cuda_reduce(lc_op_id op, lc_dtype compute, const lc_reduce_args *a)
 {
     const lc_tensor *x = a->in;
@@ -80,6 +107,9 @@ int cuda_reduce(lc_op_id op, lc_dtype compute, const lc_reduce_args *a)
     int64_t      beside = r.kept.ndim ? r.kept.in[r.kept.ndim - 1] : INT64_MAX, outputs = r.kept.n, n = r.reduced.n;
     bool         columns = r.kept.ndim && beside < near && r.kept.shape[r.kept.ndim - 1] > 8;
     if (n <= 8 || (n <= 64 && columns && outputs >= 1 << 15)) return p.kernel = "each", cuda_map(&p, outputs, &r);
+    int size = (int)lc_size_of(x->dtype);
+    if (columns && n >= 4 * 64 && only_adds(op) && r.kept.ndim == 1 && r.reduced.ndim == 1 && beside == size)
+        return sum_columns(&p, &r, x->device.index, size);
     int64_t blocks = columns ? (outputs + 31) / 32 : outputs, least = columns ? 64 : 4096, enough = 4 * 132;
     if (blocks < enough) {
         r.slices = (enough + blocks - 1) / blocks;
