@@ -391,6 +391,21 @@ def test_bfloat16(name):
     same(computed(function, inputs, "cuda"), computed(function, inputs, "cpu"), 4e-2)
 
 
+@pytest.mark.parametrize("dtype", [lucid.float16, lucid.bfloat16])
+def test_gelu_of_halves(dtype):
+    x = lucid.linspace(-9, 9, 1003).to(dtype)
+    a = x.float().requires_grad_()
+    b = x.cuda().requires_grad_()
+    F.gelu(a).sum().backward()
+    y = F.gelu(b)
+    y.float().sum().backward()
+    eps = lucid.finfo(dtype).eps
+    lucid.testing.assert_close(y.cpu().float(), F.gelu(a), rtol=eps, atol=1e-7)
+    lucid.testing.assert_close(b.grad.cpu().float(), a.grad, rtol=eps, atol=1e-5)
+    ends = lucid.tensor([float("inf"), float("nan"), 0.0, -80.0, 80.0], dtype=dtype)
+    lucid.testing.assert_close(F.gelu(ends.cuda()).cpu(), F.gelu(ends.float()).to(dtype), equal_nan=True)
+
+
 OPTIMIZERS = {
     "SGD": dict(lr=0.1, momentum=0.9, nesterov=True),
     "Adam": dict(lr=0.01, amsgrad=True),

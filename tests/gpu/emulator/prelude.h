@@ -97,6 +97,7 @@ static inline unsigned short float_to_brain(float f)
     return f != f ? (unsigned short)0x7fff : (unsigned short)((u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
 #define __expf std::exp
+static inline float  __fdividef(float x, float y) { return x / y; }
 static inline double erfinv(double x)
 {
     if (!(x > -1 && x < 1)) return x == 1 ? HUGE_VAL : x == -1 ? -HUGE_VAL : NAN;

@@ -1,7 +1,7 @@
 /* Elementwise: operand 0 is the output. The program defines, after math.cuh: R, the type that f computes in, U of the output,
- * N_IN, f(x, y, z, w), and per input k its type IN_k, SEEN_k, what f takes, and IS_NUMBER_k: the value comes with the call. */
-template <class S> struct alignas(sizeof(S) * 4) four {
-    S v[4];
+ * N_IN, AT_ONCE, f(x, y, z, w), and per input k its type IN_k, SEEN_k, what f takes, and IS_NUMBER_k: the value comes with the call. */
+template <class S> struct alignas(sizeof(S) * AT_ONCE) several_of {
+    S v[AT_ONCE];
 };
 template <class S, class IN> __device__ S seen(IN x) { return (S)value(x); }
 
@@ -20,23 +20,23 @@ KERNEL(flat, flat_args, p) /* every operand is contiguous, or a number */
 }
 #elif WALK == 1
 #define WIDE(k)                                                                                                                \
-    four<IN_##k> x##k;                                                                                                         \
-    if (N_IN >= k && !IS_NUMBER_##k) x##k = ((const four<IN_##k> *)p.data[k])[at]
+    several_of<IN_##k> x##k;                                                                                                   \
+    if (N_IN >= k && !IS_NUMBER_##k) x##k = ((const several_of<IN_##k> *)p.data[k])[at]
 #define ONE(k) (GIVEN(k) : seen<SEEN_##k>(x##k.v[j]))
-KERNEL(flat4, flat_args, p) /* so aligned that four elements move at once */
+KERNEL(flat_wide, flat_args, p) /* so aligned that AT_ONCE elements move at once */
 {
-    EACH(at, p.n / 4)
+    EACH(at, p.n / AT_ONCE)
     {
         WIDE(1);
         WIDE(2);
         WIDE(3);
         WIDE(4);
-        four<U> y;
+        several_of<U> y;
 #pragma unroll
-        for (int j = 0; j < 4; j++) y.v[j] = made<U>::of(f(ONE(1), ONE(2), ONE(3), ONE(4)));
-        ((four<U> *)p.data[0])[at] = y;
+        for (int j = 0; j < AT_ONCE; j++) y.v[j] = made<U>::of(f(ONE(1), ONE(2), ONE(3), ONE(4)));
+        ((several_of<U> *)p.data[0])[at] = y;
     }
-    i64 i = p.n / 4 * 4 + blockIdx.x * (i64)blockDim.x + threadIdx.x;
+    i64 i = p.n / AT_ONCE * AT_ONCE + blockIdx.x * (i64)blockDim.x + threadIdx.x;
     if (i < p.n) ((U *)p.data[0])[i] = made<U>::of(f(PLAIN(1), PLAIN(2), PLAIN(3), PLAIN(4)));
 }
 

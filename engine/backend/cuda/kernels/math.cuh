@@ -140,5 +140,21 @@ template <class T> __device__ T m_gelu_slope(T x)
 {
     return (T)0.5 * (1 + erf(x * (T)0.70710678118654752440)) + x * (T)0.39894228040143267794 * exp((T)-0.5 * x * x);
 }
+/* For results of 16 bits: the tail of the normal distribution as exp(-x^2 / 2) times a polynomial in 1 / (1 + c |x|), fitted to a
+ * relative error of 5e-6. erfc takes three times as long. */
+FN float half_bell(float x) { return __expf(-0.5f * x * x); }
+FN float half_normal_cdf(float x, float bell)
+{
+    float t = __fdividef(1.f, fmaf(0.31f, fabsf(x), 1.f)), s = -0.0739313948f;
+    s = fmaf(s, t, 0.180455942f), s = fmaf(s, t, 0.015739976f), s = fmaf(s, t, 0.133431215f);
+    s = fmaf(s, t, 0.120441275f), s = fmaf(s, t, 0.123860659f) * t * bell;
+    return x < 0 ? s : 1.f - s;
+}
+FN float half_gelu(float x) { return x * half_normal_cdf(x, half_bell(x)); }
+FN float half_gelu_slope(float x)
+{
+    float bell = half_bell(x);
+    return half_normal_cdf(x, bell) + x * 0.39894228f * bell;
+}
 
 enum { DIMS = 24, OPERANDS = 5 };

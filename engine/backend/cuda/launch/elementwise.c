@@ -104,24 +104,34 @@ static void put_number(double *f, int64_t *i, const lc_tensor *t, bool complex)
 
 /* The variant of a program: how it walks, its row (0: identity) and which inputs are numbers. One program has one kernel: that
  * compiles fastest. Types: T computing, U output, then inputs. */
-enum { FLAT, FLAT4, NEAR_WALK, FAR_WALK };
-static const char *const walks[] = { "flat", "flat4", "near_walk", "far_walk" };
+enum { FLAT, FLAT_WIDE, NEAR_WALK, FAR_WALK };
+static const char *const walks[] = { "flat", "flat_wide", "near_walk", "far_walk" };
 enum { ROW_BITS = 9 };
 static int16_t variant_of(int walk, int64_t row, unsigned numbers)
 {
     return (int16_t)(walk << (ROW_BITS + 4) | (int)row << 4 | (int)numbers);
 }
 _Static_assert(ROWS < 1 << ROW_BITS, "a row fits the variant");
+/* Elements that a thread of flat_wide moves at once: 16 bytes of the widest operand, at least four. */
+static int at_once(const cuda_program *p)
+{
+    for (int k = 1; k < CUDA_TYPES && p->type[k]; k++)
+        if (lc_size_of(p->type[k] - 1) > 2) return 4;
+    return 8;
+}
 static int lines(const cuda_program *p, char *to, size_t room)
 {
     int         at = p->variant >> 4 & ((1 << ROW_BITS) - 1);
     const row  *r = at ? &rows[at - 1] : &identity;
     const char *work = type_names[p->type[0] - 1];
-    int         n_in = 0, n;
+    int         n_in = 0, n = 0;
     while (n_in < 4 && p->type[2 + n_in]) n_in++;
-    n = snprintf(to, room, "#define WALK %d\ntypedef %s R; typedef %s Q; enum { N_IN = %d };\n",
-                 p->variant >> (ROW_BITS + 4) & 3, strcmp(work, "b8") ? work : "u8", type_names[lc_real_of(p->type[0] - 1)],
-                 n_in);
+    bool halves = p->type[1] == CUDA_TYPE(LC_f16) || p->type[1] == CUDA_TYPE(LC_bf16);
+    if (halves && !strcmp(work, "f32"))
+        n = snprintf(to, room, "#undef m_gelu\n#define m_gelu half_gelu\n#define m_gelu_slope half_gelu_slope\n");
+    n += snprintf(to + n, room - (size_t)n, "#define WALK %d\ntypedef %s R; typedef %s Q; enum { N_IN = %d, AT_ONCE = %d };\n",
+                  p->variant >> (ROW_BITS + 4) & 3, strcmp(work, "b8") ? work : "u8", type_names[lc_real_of(p->type[0] - 1)],
+                  n_in, at_once(p));
     for (int k = 1; k < OPERANDS; k++) {
         bool number = k > n_in || p->variant >> (k - 1) & 1;
         n += snprintf(to + n, room - (size_t)n, "typedef %s IN_%d; typedef %s SEEN_%d; enum { IS_NUMBER_%d = %d };\n",
@@ -160,11 +170,12 @@ static int launch(const row *r, lc_dtype compute, lc_tensor *out, lc_tensor *con
     lc_iter_prepare(&it, true);
     int64_t row = r == &identity ? 0 : r - rows + 1;
     bool    flat = it.ndim <= 1, aligned = true;
+    int     wide = at_once(&p);
     int64_t extent = 0;
     for (int k = 0; k <= n_in; k++) {
         if (k && numbers >> (k - 1) & 1) continue;
         flat = flat && is_flat(&it, k, size[k]);
-        aligned = aligned && (uintptr_t)it.ptr[k] % (uintptr_t)(4 * size[k]) == 0;
+        aligned = aligned && (uintptr_t)it.ptr[k] % (uintptr_t)(wide * size[k]) == 0;
         int64_t last = size[k];
         for (int d = 0; d < it.ndim; d++) last += (it.shape[d] - 1) * llabs(it.stride[k][d]);
         if (last > extent) extent = last;
@@ -173,9 +184,9 @@ static int launch(const row *r, lc_dtype compute, lc_tensor *out, lc_tensor *con
         flat_args a = { .n = it.numel };
         for (int k = 0; k <= n_in; k++) a.data[k] = it.ptr[k];
         memcpy(a.f, f, sizeof f), memcpy(a.i, i, sizeof i);
-        int walk = aligned ? FLAT4 : FLAT;
+        int walk = aligned ? FLAT_WIDE : FLAT;
         p.kernel = walks[walk], p.variant = variant_of(walk, row, numbers);
-        return cuda_map(&p, aligned ? (it.numel + 3) / 4 : it.numel, &a);
+        return cuda_map(&p, aligned ? (it.numel + wide - 1) / wide : it.numel, &a);
     }
     if (it.ndim <= NEAR_DIMS && extent < INT32_MAX && it.numel < INT32_MAX) {
         near_args a = { .n = (uint32_t)it.numel, .ndim = it.ndim };

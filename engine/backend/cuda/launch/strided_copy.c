@@ -50,7 +50,7 @@ int cuda_strided_copy(lc_tensor *to, const lc_tensor *from)
     int64_t n = it.numel / (bytes / size), reach[2] = { 0 };
     if (it.ndim > DIMS || n > INT32_MAX) return LC_NO_KERNEL;
     if (it.ndim == 1 && bytes < WIDEST / 2 && it.stride[0][0] == size && it.stride[1][0] == size)
-        return LC_NO_KERNEL; /* an odd number of elements in one run: flat4 is wider */
+        return LC_NO_KERNEL; /* an odd number of elements in one run: flat_wide is wider */
     if (bytes > size) it.shape[last] /= bytes / size, it.stride[0][last] = it.stride[1][last] = bytes;
     strided_copy_args a = { .n = (uint32_t)n, .ndim = it.ndim, .to = it.ptr[0], .from = it.ptr[1] };
     for (int d = 0; d < it.ndim; d++) {
