@@ -12,7 +12,8 @@ import pytest
 
 import lucid
 
-pytestmark = pytest.mark.skipif(not lucid.cuda.is_available(), reason="no CUDA device")
+if not lucid.cuda.is_available():  # not a skip for each of thousands of samples: they slow the distribution of all tests
+    pytest.skip("no CUDA device", allow_module_level=True)
 FOLDER = pathlib.Path(__file__).parents[1] / "ops/samples"
 TABLES = {p.stem: ".".join(p.relative_to(FOLDER.parents[2]).with_suffix("").parts) for p in sorted(FOLDER.rglob("*.py"))}
 CASES = [
