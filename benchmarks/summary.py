@@ -72,16 +72,17 @@ def box(x, y, width, height, colour):
     return f'<rect x="{x}" y="{y}" width="{width:.1f}" height="{height}" rx="2" fill="{colour}"/>'
 
 
-def picture(times):
-    """Bars: Lucid's time as a fraction of PyTorch's."""
+def picture(times, heading="Time of one call, one thread (shorter is better)"):
+    """Bars of {title: (ours, theirs)}: Lucid's time as a fraction of PyTorch's."""
     height = TOP + ROW * len(times) + 8
-    parts = [text(16, 26, "Time of one call, one thread (shorter is better)", size=16)]
+    whole = BAR / max(1, *(ours / theirs for ours, theirs in times.values()))
+    parts = [text(16, 26, heading, size=16)]
     parts += [box(LEFT + BAR - 66, 14, 12, 12, OURS), text(LEFT + BAR - 48, 25, "Lucid", MUTED)]
     parts += [box(LEFT + BAR + 12, 14, 12, 12, THEIRS), text(LEFT + BAR + 30, 25, "PyTorch", MUTED)]
     for i, (title, (ours, theirs)) in enumerate(times.items()):
         y = TOP + ROW * i
-        parts.append(text(LEFT - 12, y + 19, ROWS[title].replace("`", ""), anchor="end"))
-        parts += [box(LEFT, y, BAR, 12, THEIRS), box(LEFT, y + 14, BAR * ours / theirs, 12, OURS)]
+        parts.append(text(LEFT - 12, y + 19, title.replace("`", ""), anchor="end"))
+        parts += [box(LEFT, y, whole, 12, THEIRS), box(LEFT, y + 14, whole * ours / theirs, 12, OURS)]
         parts.append(text(LEFT + BAR + 12, y + 11, shown(theirs), MUTED))
         parts.append(text(LEFT + BAR + 12, y + 26, f"{shown(ours)}, {theirs / ours:.1f} × as fast"))
     head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}"'
@@ -93,7 +94,7 @@ def main(*arguments):
     paths = [a for a in arguments if not a.startswith("--")]
     times = recorded() if "--recorded" in arguments else measured()
     path = pathlib.Path(paths[0]) if paths else PICTURE
-    path.write_text(picture(times))
+    path.write_text(picture({ROWS[title]: pair for title, pair in times.items()}))
     print(table(times))
     print(f"the picture is in {path}")
 

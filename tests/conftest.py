@@ -40,6 +40,14 @@ def pytest_configure(config):
         os.environ["LUCID_FEW"] = "1"  # before test modules are imported, and for the processes they start
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    if config.getvalue("dist") == "loadgroup":
+        from .scheduling import Scheduling
+
+        return Scheduling(config, log)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
     if config.getoption("--few"):

@@ -31,7 +31,7 @@ static int run(lc_dtype dtype, const lc_linalg_args *a, const by_type *f, double
     linalg_job j = { .a = a, .own = &owns_of_this_cpu()->of[type], .one = f->one[type] };
     char      *count = NULL;
     if (!a->batch) return 0;
-    j.lapack = n > own_rows && lapack_open();
+    j.lapack = (n > own_rows || !own_rows) && lapack_open();
     const lc_lanes *lanes = in_lanes && !j.lapack ? lanes_for(a, dtype, LANES_ROWS) : NULL;
     if (lanes) {
         j.group = ((const lc_lane_kernel *)((const char *)lanes + in_lanes))[type];
