@@ -73,7 +73,7 @@ static const row *row_of(lc_op_id op, lc_dtype compute) /* NULL: none */
 bool cuda_has_row(lc_op_id op, lc_dtype compute) { return row_of(op, lc_working_dtype(compute)); }
 
 /* A scalar, or a 0-d tensor on the CPU, by value. */
-static void put_number(double *f, int64_t *i, const lc_tensor *t, bool complex)
+static void put_number(double *f, int64_t *i, const lc_tensor *t, lc_dtype compute)
 {
     double im = 0;
     switch (t->dtype) {
@@ -99,7 +99,8 @@ static void put_number(double *f, int64_t *i, const lc_tensor *t, bool complex)
         CASE(f16, uint16_t, lc_f16_to_f32) CASE(bf16, uint16_t, lc_bf16_to_f32) CASE(f32, float, ) CASE(f64, double, )
 #undef CASE
     }
-    if (complex) memcpy(i, &im, sizeof im); /* kernels/science/complex.cuh: number */
+    if (compute == LC_b8) *f = *f != 0, *i = *f != 0;      /* the rows of bools combine bits */
+    if (lc_is_complex(compute)) memcpy(i, &im, sizeof im); /* kernels/science/complex.cuh: number */
 }
 
 /* The variant of a program: how it walks, its row (0: identity) and which inputs are numbers. One program has one kernel: that
@@ -164,7 +165,7 @@ static int launch(const row *r, lc_dtype compute, lc_tensor *out, lc_tensor *con
         p.type[2 + k] = CUDA_TYPE(in[k]->dtype), size[k + 1] = lc_size_of(in[k]->dtype);
         if (in[k]->device.kind == LC_CPU) {
             numbers |= 1u << k;
-            lc_iter_add_raw(&it, NULL, none), put_number(&f[k + 1], &i[k + 1], in[k], lc_is_complex(compute));
+            lc_iter_add_raw(&it, NULL, none), put_number(&f[k + 1], &i[k + 1], in[k], compute);
         } else lc_iter_add(&it, in[k]);
     }
     lc_iter_prepare(&it, true);

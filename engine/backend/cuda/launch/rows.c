@@ -140,16 +140,21 @@ static int norm_of_rows(cuda_program *q, const norm_args *p, const char *kernel,
     by.variant = form.bits;
     return launch_rows(&by, held, &form, p->rows, p);
 }
+static int zero(const lc_tensor *t) { return t ? cuda_set_bytes(t->data, 0, (size_t)(t->numel * lc_size_of(t->dtype))) : 0; }
 static int norm_rows(UNUSED lc_op_id op, UNUSED lc_dtype compute, const void *args)
 {
     norm_args           p;
     cuda_program        q = start_norm(args, &p);
     const lc_norm_args *a = args;
-    if (!p.rows || !p.channels || !p.inner) return 0;
+    if (!p.rows) return 0;
     if (cuda_use(a->in->device.index) < 0) return -1;
+    if (!p.channels || !p.inner) { /* the mean of nothing is 0, its deviation NaN: all bytes are 255 */
+        int rc = zero(a->mean);
+        return rc < 0 || !a->rstd ? rc
+                                  : cuda_set_bytes(a->rstd->data, 255, (size_t)(a->rstd->numel * lc_size_of(a->rstd->dtype)));
+    }
     return norm_of_rows(&q, &p, "rows", "held");
 }
-static int zero(const lc_tensor *t) { return t ? cuda_set_bytes(t->data, 0, (size_t)(t->numel * lc_size_of(t->dtype))) : 0; }
 static int norm_rows_backward(UNUSED lc_op_id op, UNUSED lc_dtype compute, const void *args)
 {
     const lc_norm_args *a = args;
