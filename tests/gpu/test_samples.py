@@ -56,7 +56,10 @@ def indices_by_values(op, results, x, *args, **kwargs):
     args = args if op == "mode" else args[1:]  # k comes first
     dim, kept = args[0] if args else kwargs.get("dim", -1), results[0].dim() == x.dim()
     values, at = (r if kept else r.unsqueeze(dim) for r in results)
-    return [values, x.gather(dim, at), at.new_zeros(at.shape)]
+    found = [values, x.gather(dim, at)]
+    if kwargs.get("sorted") is False:  # in no particular order
+        found = [lucid.sort(t, dim).values for t in found]
+    return [*found, at.new_zeros(at.shape)]
 
 
 def flat(result):
