@@ -16,7 +16,8 @@ lcError_t lcMalloc(void **pointer, size_t bytes)
 {
     lcError_t status = pointer && bytes ? LC_SUCCESS : LC_INVALID_VALUE;
     if (pointer) *pointer = NULL;
-    if (status == LC_SUCCESS && !(*pointer = malloc(bytes))) status = LC_OUT_OF_MEMORY;
+    bool fits = bytes >> 47 == 0; /* what a process can address */
+    if (status == LC_SUCCESS && !(fits && (*pointer = malloc(bytes)))) status = LC_OUT_OF_MEMORY;
     return noted(LC_EVENT_malloc_device, status, bytes, 0, 0);
 }
 lcError_t lcFree(void *pointer)

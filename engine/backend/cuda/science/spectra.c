@@ -51,7 +51,7 @@ static int svd(UNUSED lc_op_id op, lc_dtype dtype, const void *args) /* A, U, S,
     const lc_linalg_args *a = args;
     linalg_call           c = linalg_start(dtype, a);
     bool                  wide = a->m[0].rows < a->m[0].cols;
-    dense                 x = linalg_fetch(&c, wide ? linalg_flipped(a->m[0]) : a->m[0], wide), u = { NULL }, vh = { NULL };
+    dense                 x = linalg_fetch(&c, wide ? linalg_flipped(a->m[0]) : a->m[0], wide), u = { 0 }, vh = { 0 };
     int64_t               few = x.cols;
     void                 *s = linalg_memory(&c, few, lc_size_of(c.real)), *info = linalg_memory(&c, 1, 4);
     if (a->vectors) u = linalg_blank(&c, x.rows, a->full ? x.rows : few), vh = linalg_blank(&c, few, few);
