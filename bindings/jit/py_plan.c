@@ -532,7 +532,7 @@ typedef struct {
     PyObject_HEAD entry *entries;
     int                  n;
     Py_ssize_t           hits;
-    PyObject            *slow;
+    PyObject            *slow, *owner, *without; /* owner: NULL, or a weak reference to the object whose method slow is */
     vectorcallfunc       vectorcall;
 } PyEntries;
 enum {
@@ -557,6 +557,44 @@ static bool same_among(lc_tensor *const *in, const entry *e)
     return true;
 }
 
+/* NotImplemented: the memory lies in another way than in the trace. The entry may go while its plan runs: another thread traces, a hook forgets all
+ * plans. */
+static PyObject *run_entry(PyEntries *c, const entry *e, PyObject *const *args, lc_tensor *const *in, int n)
+{
+    PyObject *plan = Py_NewRef(e->plan), *finish = Py_NewRef(e->finish), *result = NULL, *list = NULL;
+    PyPlan   *p = (PyPlan *)plan;
+    if (plan == Py_None) {
+        c->hits++;
+        result = PyObject_Vectorcall(finish, args, (size_t)n, NULL);
+    } else if (finish == Py_None && p->n_outputs == 1) {
+        lc_tensor *out;
+        int        rc = lc_plan_run(p->plan, in, n, &out);
+        c->hits += rc != 1;
+        result = rc == 1 ? Py_NewRef(Py_NotImplemented) : rc < 0 ? py_raise() : py_wrap(out);
+    } else if ((list = run_plan(p, in, n)) == Py_None) {
+        result = Py_NewRef(Py_NotImplemented);
+    } else {
+        c->hits++;
+        result = list ? PyObject_CallOneArg(finish, list) : NULL;
+    }
+    Py_XDECREF(list);
+    Py_DECREF(plan);
+    Py_DECREF(finish);
+    return result;
+}
+
+/* The owner holds its entries, and they do not hold it: whoever drops it drops its plans, at once. */
+static PyObject *call_slowly(PyEntries *c, PyObject *const *args, size_t nargsf, PyObject *names)
+{
+    PyObject *owner = c->owner ? PyWeakref_GetObject(c->owner) : NULL; /* borrowed */
+    if (!owner) return PyObject_Vectorcall(c->slow, args, nargsf, names);
+    if (owner == Py_None) return PyObject_Vectorcall(c->without, args, nargsf, names);
+    PyObject *method = PyMethod_New(c->slow, owner), *result = NULL;
+    if (method) result = PyObject_Vectorcall(method, args, PyVectorcall_NARGS(nargsf), names);
+    Py_XDECREF(method);
+    return result;
+}
+
 static PyObject *entries_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names)
 {
     PyEntries *c = (PyEntries *)self;
@@ -573,29 +611,11 @@ static PyObject *entries_call(PyObject *self, PyObject *const *args, size_t narg
         bool same = true;
         for (int k = 0; k < e->n && same; k++) same = fits(in[k], &e->specs[k]);
         if (!same || !same_among(in, e) || !guards_hold(e->guards)) continue;
-        if (e->plan == Py_None) {
-            c->hits++;
-            return PyObject_Vectorcall(e->finish, args, (size_t)n, NULL);
-        }
-        PyPlan *p = (PyPlan *)e->plan;
-        if (e->finish == Py_None && p->n_outputs == 1) {
-            lc_tensor *out;
-            int        rc = lc_plan_run(p->plan, in, (int)n, &out);
-            if (rc == 1) continue;
-            c->hits++;
-            return rc < 0 ? py_raise() : py_wrap(out);
-        }
-        PyObject *list = run_plan(p, in, (int)n);
-        if (list == Py_None) {
-            Py_DECREF(list);
-            continue;
-        }
-        c->hits++;
-        PyObject *result = list ? PyObject_CallOneArg(e->finish, list) : NULL;
-        Py_XDECREF(list);
-        return result;
+        PyObject *result = run_entry(c, e, args, in, (int)n);
+        if (result != Py_NotImplemented) return result;
+        Py_DECREF(result);
     }
-    return PyObject_Vectorcall(c->slow, args, nargsf, names);
+    return call_slowly(c, args, nargsf, names);
 }
 
 static void entry_clear(entry *e)
@@ -623,12 +643,16 @@ static void entries_dealloc(PyObject *o)
     Py_XDECREF(entries_clear_method(o, NULL));
     PyMem_Free(((PyEntries *)o)->entries);
     Py_XDECREF(((PyEntries *)o)->slow);
+    Py_XDECREF(((PyEntries *)o)->owner);
+    Py_XDECREF(((PyEntries *)o)->without);
     PyObject_GC_Del(o);
 }
 static int entries_traverse(PyObject *o, visitproc visit, void *arg)
 {
     PyEntries *c = (PyEntries *)o;
     Py_VISIT(c->slow);
+    Py_VISIT(c->owner);
+    Py_VISIT(c->without);
     for (int i = 0; i < c->n; i++) {
         Py_VISIT(c->entries[i].guards);
         Py_VISIT(c->entries[i].finish);
@@ -639,15 +663,23 @@ static int entries_clear(PyObject *o)
 {
     Py_XDECREF(entries_clear_method(o, NULL));
     Py_CLEAR(((PyEntries *)o)->slow);
+    Py_CLEAR(((PyEntries *)o)->owner);
+    Py_CLEAR(((PyEntries *)o)->without);
     return 0;
 }
 
 static PyObject *entries_new(PyTypeObject *type, PyObject *args, UNUSED PyObject *kwargs)
 {
-    PyObject *slow;
-    if (!PyArg_ParseTuple(args, "O:_Entries", &slow)) return NULL;
+    PyObject *slow, *without = Py_None;
+    if (!PyArg_ParseTuple(args, "O|O:_Entries", &slow, &without)) return NULL;
     PyEntries *made = (PyEntries *)type->tp_alloc(type, 0);
-    if (made) made->slow = Py_NewRef(slow), made->vectorcall = entries_call;
+    if (!made) return NULL;
+    made->vectorcall = entries_call, made->without = Py_NewRef(without);
+    if (PyMethod_Check(slow)) {
+        if (!(made->owner = PyWeakref_NewRef(PyMethod_GET_SELF(slow), NULL))) return Py_DECREF(made), NULL;
+        slow = PyMethod_GET_FUNCTION(slow);
+    }
+    made->slow = Py_NewRef(slow);
     return (PyObject *)made;
 }
 
@@ -714,7 +746,9 @@ static PyTypeObject PyEntries_Type = { PyVarObject_HEAD_INIT(NULL, 0).tp_name = 
                                        .tp_getset = entries_getset,
                                        .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
                                                    Py_TPFLAGS_BASETYPE,
-                                       .tp_doc = "_Entries(slow): plans of a function; calls that none fits go to slow." };
+                                       .tp_doc =
+                                           "_Entries(slow, without=None): plans of a function; calls that none fits go to "
+                                           "slow. A method is held weakly; when its object is gone they go to without." };
 
 /* For a write that leaves the values as they are and only records a history. */
 static PyObject *set_version(UNUSED PyObject *module, PyObject *args)

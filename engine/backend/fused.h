@@ -4,6 +4,7 @@
  * A program walks one iteration shape. Its trailing `row_dims` dimensions are a row, if it reduces rows; otherwise rows have
  * no meaning. A value has one element per position, or one per row (column). Each step writes one value:
  *   an elementwise step   row `row` of scalar.def, computed in `dtype`
+ *   a copy                its input, in the dtype of its result
  *   a fold                the reduction `row` of every row of its input; the result is a column
  * Steps run in order for one tile of positions after another, so a value that only the program reads needs no memory: it is a
  * register, a tile in the cache. Every step gives the bits that the same call gives alone. */
@@ -28,7 +29,7 @@ typedef struct {
 } lc_fused_value;
 
 typedef struct {
-    bool     fold;
+    bool     fold, copy;
     lc_op_id row;
     lc_dtype dtype;
     int      n_in, in[4], out;
@@ -47,6 +48,7 @@ typedef struct lc_fuser {
     /* Can a call be a step? It must give the same bits in a program as alone. */
     bool (*takes_row)(lc_op_id row, lc_dtype compute, int n_in, lc_dtype out);
     bool (*takes_fold)(lc_op_id op, lc_dtype compute, const lc_reduce_args *args);
+    bool (*takes_copy)(lc_dtype to, lc_dtype from);
     lc_fused *(*make)(const lc_fused_program *program);   /* NULL without lc_fail: these strides or sizes are not for fusing */
     int (*run)(const lc_fused *fused, char *const *data); /* data: per value, the first element of MEMORY and SCALAR ones */
     void (*drop)(lc_fused *fused);

@@ -237,6 +237,7 @@ static bool make_region(const builder *b, const int *uses, const bool *kept, lc_
     for (int i = 0; i < b->n_steps; i++) {
         const lc_step_row *row = b->g->steps[b->steps[i]].row;
         p->steps[i] = (lc_fused_step){ .fold = row->fold,
+                                       .copy = row->copy,
                                        .row = row->row,
                                        .dtype = row->dtype,
                                        .n_in = row->n_in,

@@ -36,9 +36,9 @@ typedef struct {
 enum { LC_VALUE_NONE = -1, LC_VALUE_NUMBER = -2 };
 
 /* What a step computes, if a fused program can do it (backend/fused.h): a row of scalar.def, or a reduction of the last
- * dimensions of its input. */
+ * dimensions of its input, or a copy in another dtype. */
 typedef struct {
-    bool     fold;
+    bool     fold, copy;
     lc_op_id row;
     lc_dtype dtype;
     int      n_in, in[LC_ROW_OPERANDS]; /* values, or LC_VALUE_NUMBER */

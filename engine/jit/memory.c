@@ -87,7 +87,7 @@ static bool lies_in(const lc_graph *g, int v, int buffer) { return v >= 0 && g->
 /* Whether the call reads buffer `old` only where it writes its result. */
 static bool step_replaces(const lc_graph *g, const lc_step *s, int old)
 {
-    if (!s->row || s->row->fold || !s->frozen || s->n_out != 1) return false;
+    if (!s->row || s->row->fold || s->row->copy || !s->frozen || s->n_out != 1) return false;
     for (int k = 0; k < s->n_in; k++)
         if (lies_in(g, s->in[k], old) && !same_places(g, s->in[k], s->out[0])) return false;
     return true;

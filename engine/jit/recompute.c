@@ -25,7 +25,7 @@ typedef struct {
 } finder;
 
 /* A pass over its inputs that costs about what reading its result would. */
-static bool is_cheap(const lc_step *s) { return s->op->kind == LC_KIND_ELEMENTWISE || s->op->id == LC_OP__norm_rows; }
+static bool is_cheap(const lc_step *s) { return s->op->kind == LC_KIND_ELEMENTWISE || s->op->cheap; }
 
 static void note_read(finder *f, int buffer, int at)
 {

@@ -195,8 +195,10 @@ struct lc_op {
     uint32_t any_device;              /* IN(k): may be on another device (copy_, to) */
     uint32_t any_library;             /* IN(k): may be another library's array: the bindings make a tensor of it (copy_) */
     bool     random, reads_values;
-    bool     uninitialised;         /* the result has no values yet: who reads it first has to write it first */
-    uint32_t nondeterministic;      /* OUT(0): always; IN(k): unless the bool at argument k is true */
+    bool     uninitialised;    /* the result has no values yet: who reads it first has to write it first */
+    uint32_t nondeterministic; /* OUT(0): always; IN(k): unless the bool at argument k is true */
+    bool     converts;         /* the result is the input, in its own dtype and layout */
+    bool     cheap; /* no elementwise op, but as cheap: reads its inputs once, which costs about what reading the result does */
     bool     any_strides;           /* run writes outputs of any strides, and with an in-place form input 0 may be the output */
     bool     repeats_ok;            /* the written tensor may overlap itself (an expanded tensor) */
     bool     strict_out, casts_out; /* overrides the rule by class whether out= may have another dtype (call.c) */

@@ -9,6 +9,7 @@ import collections
 import functools
 import threading
 import warnings
+import weakref
 
 from .. import _C
 from . import cuda_graphs, guards
@@ -52,7 +53,7 @@ class Compiled:
     def __init__(self, fn, *, fullgraph=False, plans=PLANS, dynamic=False, graphs=False, roots=()):
         self._fn, self._fullgraph, self._plans, self._dynamic, self._roots = fn, fullgraph, plans, dynamic, roots
         self._graphs = graphs
-        self._entries = _C._Entries(self._any_call)
+        self._entries = _C._Entries(self._any_call, fn)
         self._start()
         functools.update_wrapper(self, fn, updated=())
 
@@ -171,9 +172,7 @@ class Compiled:
         if entries is None:
             while len(self._by_structure) >= self._plans:
                 self._hits_of_dropped += self._by_structure.pop(next(iter(self._by_structure))).hits
-            entries = self._by_structure[structure] = _C._Entries(
-                lambda *tensors: self._trace(structure, list(tensors), entries, self._call.arguments)
-            )
+            entries = self._by_structure[structure] = _C._Entries(_Slow(self, structure))
         self._call.arguments = (args, kwargs)
         try:
             return entries(*tensors)
@@ -282,9 +281,9 @@ class Compiled:
             )
 
     def _add(self, entries, tensors, held, graph, form, joint, structure, outside):
-        def eager(*tensors):
+        def eager(*tensors, fn=self._fn):
             args, kwargs = unflatten(structure, iter(tensors))
-            return self._fn(*args, **kwargs)
+            return fn(*args, **kwargs)
 
         found = [g for part in joint.parts for g in part[2] if g is not None] if joint else []
         _C._simplify(graph, [*form.made, *found], [part[0] for part in joint.parts] if joint else [])
@@ -307,6 +306,21 @@ class Compiled:
         self._traced.append((forward, backward))
         self._kinds.append([(t.dtype, t.shape) for t in tensors])
         del self._traced[: -self._plans], self._kinds[: -self._plans]
+
+
+class _Slow:
+    """Where calls of one structure go that no plan answers. It does not hold the function, which holds it: plans go with the
+    function, at once."""
+
+    def __init__(self, owner, structure):
+        self.owner, self.structure = weakref.ref(owner), structure
+
+    def __call__(self, *tensors):
+        owner = self.owner()
+        entries = owner._by_structure.get(self.structure)
+        if entries is None:  # another thread has made room for other structures
+            entries = _C._Entries(owner._fn)
+        return owner._trace(self.structure, list(tensors), entries, owner._call.arguments)
 
 
 def described(name, plan):

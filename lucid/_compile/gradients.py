@@ -177,12 +177,11 @@ class Recorded:
         self.external, self.places = joint.targets, joint.places
         self.watched = [t for t in joint.targets if t is not None]
         self.constant = [k for k in range(self.n_outputs) if k not in set(joint.wanting)]
-        self.function = _node_of(self)
 
     def __call__(self, *inputs):
         if not self.forward.fits(inputs):
             return self.fn(*inputs)
-        made = self.function.apply(inputs, *self.targets_of(inputs))
+        made = _node().apply(self, inputs, *self.targets_of(inputs))
         if self.form.single:
             return made
         return self.form.again(made if isinstance(made, tuple) else (made,), inputs)
@@ -240,16 +239,17 @@ class Recorded:
         return grad(outputs, self.targets_of(ctx.inputs), seeds, create_graph=True, allow_unused=True)
 
 
-def _node_of(recorded):
+@functools.cache
+def _node():
     from ..autograd import Function
 
     class CompiledBackward(Function):
         @staticmethod
-        def forward(ctx, inputs, *targets):
+        def forward(ctx, recorded, inputs, *targets):
             return recorded.run(ctx, inputs)
 
         @staticmethod
         def backward(ctx, *grads):
-            return (None, *recorded.gradients(ctx, grads))
+            return (None, None, *ctx.recorded.gradients(ctx, grads))
 
     return CompiledBackward

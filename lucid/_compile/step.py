@@ -1,6 +1,7 @@
 """Training steps as one plan: forward, loss, backward, clipping and the optimizer."""
 
 import warnings
+import weakref
 
 from .. import _C
 from . import cuda_graphs, guards
@@ -188,6 +189,7 @@ class CompiledStep:
         rates, counted = [g["lr"] for g, _ in groups], 0 if self._apart else len(groups)
         heavy = sum(p.numel() * p.dtype.itemsize for p in params) > 1 << 20
         optimizer, steps, apart = self.optimizer, plan.set_number, self._apart
+        this = weakref.ref(self)  # plans go with the step, at once
 
         graphed = self._graphs and cuda_graphs.fits(inputs, outside)
         if graphed:
@@ -202,21 +204,21 @@ class CompiledStep:
             if graphed:
                 made = plan.run(inputs, copies=False)
                 if made is None:
-                    return self._eager(*inputs)
+                    return this()._eager(*inputs)
                 for p, g in zip(params, made[1:]):
                     p.grad = g
-                self._update()
+                this()._update()
                 return made[0].clone()
             if heavy:  # the memory of the old gradients is free for the new ones
                 for p in params:
                     p.grad = None
             made = plan.run(inputs)
             if made is None:
-                return self._eager(*inputs)
+                return this()._eager(*inputs)
             for p, g in zip(params, made[1:]):
                 p.grad = g
             if apart:
-                self._update()
+                this()._update()
             return made[0]
 
         self._misses += 1

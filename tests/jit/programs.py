@@ -37,7 +37,7 @@ CHAIN = table("""
 {v} = {a}.round() | {v} = {a} % 2 | {v} = F.softplus({a}) | {v} = {a}.atan2({b}) | {v} = F.leaky_relu({a}, 0.1)
 {v} = F.hardtanh({a}) | {v} = {a}.detach() | {v} = {a}.clone() | {v} = {a} > {b} | {v} = ~({a} > 0) | {v} = {a} * 1
 {v} = {a} + 0 | {v} = {a} - {a} | {v} = {a} * {a} | {v} = {a}.to(lucid.float32) | {v} = {a}.double()
-{v} = {a}.float() | {v} = {a}.bfloat16()
+{v} = {a}.float() | {v} = {a}.bfloat16() | {v} = {a}.half() | {v} = {a}.to({b}.dtype) | {v} = {a} + {b}.to({a}.dtype)
 """)
 VIEWS = table("""
 {v} = {a}.t() | {v} = {a}.transpose(0, -1) | {v} = {a}[{i}:] | {v} = {a}[:, {i}:] | {v} = {a}[..., ::2]
@@ -146,13 +146,14 @@ class Program:
         shape = [1 if draw.random() < 0.1 else s for s in shape]
         dtype = draw.choice(FLOATS) if draw.random() < 0.85 else draw.choice(OTHERS)
         if draw.random() < 0.6:
-            dtype = "float32"
+            dtype = self.usual
         layout = draw.choice(("plain",) * 5 + ("transposed", "strided") if dims else ("plain",))
         return dict(shape=shape, dtype=dtype, layout=layout, grad="float" in dtype and draw.random() < 0.4)
 
     def _draw_inputs(self):
         draw = self.draw
         self.sizes = draw.choice((SMALL, SMALL, LARGE))
+        self.usual = draw.choice(("float32",) * 5 + ("bfloat16", "float16"))
         self.shape = [draw.choice(self.sizes) for _ in range(3)]
         if draw.random() < 0.4:
             self.shape[1] = self.shape[2]

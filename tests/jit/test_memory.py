@@ -76,6 +76,64 @@ def test_nothing_large_is_held_between_runs():
     assert y.equal(((x @ x).sin() @ x).cos() @ x)
 
 
+def plain_calls(x, w):
+    f = lucid.compile(lambda x: (x.sin() @ x.t()).cos().sum(0))
+    return f(x), f(x)
+
+
+def calls_of_other_structures(x, w):
+    f = lucid.compile(lambda x, k=1: (x, {"a": (x.sin() @ x.t()).cos() * k}))
+    return f(x, k=2), f(x, k=2), f(x=x)
+
+
+def calls_with_gradients(x, w):
+    f = lucid.compile(lambda x: (x @ w).relu().sin().sum())
+    for _ in range(2):
+        f(x).backward()
+    w.grad = None
+
+
+def calls_of_other_sizes(x, w):
+    f = lucid.compile(lambda x: (x * 2).softmax(-1) @ x.t(), dynamic=True)
+    return [f(x[:n]) for n in (3, 4, 5, 6)]
+
+
+def a_module(x, w):
+    net = lucid.compile(lucid.nn.Sequential(lucid.nn.Linear(100, 50), lucid.nn.ReLU()))
+    for _ in range(2):
+        net(x).sum().backward()
+
+
+def steps_of_training(x, w):
+    net = lucid.nn.Sequential(lucid.nn.Linear(100, 50), lucid.nn.ReLU())
+    step = lucid.compile_step(net, F.cross_entropy, lucid.optim.Adam(net.parameters()))
+    return [step(x, lucid.zeros(64, dtype=lucid.int64)) for _ in range(4)]
+
+
+@pytest.mark.parametrize("use", [plain_calls, calls_of_other_structures, calls_with_gradients, calls_of_other_sizes, a_module,
+                                 steps_of_training], ids=lambda f: f.__name__)  # fmt: skip
+def test_plans_go_with_their_function_without_a_collection(use):
+    x, w = lucid.randn(64, 100), lucid.randn(100, 100, requires_grad=True)
+    use(x, w)
+    gc.collect()
+    gc.disable()
+    try:
+        before = lucid.memory_stats()["allocated_bytes"]
+        for _ in range(2):
+            use(x, w)
+        assert lucid.memory_stats()["allocated_bytes"] == before
+    finally:
+        gc.enable()
+
+
+def test_the_quick_way_in_outlives_its_function():
+    f = lucid.compile(lambda x: x.sin() * 2)
+    x, way = lucid.randn(5), f.entrance()
+    f(x)
+    del f
+    assert way(x).equal(x.sin() * 2) and way(x[:3]).equal(x[:3].sin() * 2)
+
+
 def in_place(f, *args):
     compiled = lucid.compile(f, fullgraph=True)
     for _ in range(3):
@@ -112,7 +170,7 @@ def test_what_is_still_read_is_not_overwritten():
     assert in_place(read_later, x) == 0
     assert in_place(turned, x) == 0
     assert in_place(widened, row, x) == 0
-    assert in_place(lambda x: (x @ x > 0).float() @ x, x) == 0  # other sizes of elements
+    assert in_place(lambda x: (x @ x).double() @ x.double(), x) == 0  # other sizes of elements
 
     def needs_both(x):  # a region reads y in its last step, behind the write of its first result
         y = x @ x

@@ -70,6 +70,53 @@ def test_fused_dtypes(dtype):
     compare(lambda x: ((x * 2 + x) * x - 3) * x, (lucid.randn(5, 9) * 4).to(dtype))
 
 
+def rounded(x, y):
+    return ((x * y + x) * 0.3 - y).tanh() * x.float() + (x > y)
+
+
+def columns(x, y):
+    return (x - x.mean(-1, keepdim=True)) * y.sum(-1, keepdim=True) / x.amax(-1, keepdim=True)
+
+
+@pytest.mark.parametrize("dtype", [lucid.bfloat16, lucid.float16], ids=str)
+@pytest.mark.parametrize("shape", [(7,), (3, 5), (4, 8, 96), (600, 7), (3, 2000), (2, 4096), (2, 5000), (20, 1, 70)], ids=str)
+def test_halves_fuse_and_round_after_every_step(shape, dtype):
+    lucid.manual_seed(0)
+    x, y = lucid.randn(shape).to(dtype), lucid.randn(shape).to(dtype)
+    special = lucid.tensor([1e5, float("nan"), float("inf"), -0.0, 1e-7, 65504.0, 1.0], dtype=dtype)
+    x.view(-1)[:7] = special
+    assert len(steps(compare(rounded, x, y))) == 1
+    compare(columns, x, y)
+    compare(columns, x.transpose(0, -1), y.transpose(0, -1))
+    compare(lambda x, y: (x * y[..., :1] + y.sum() - 2.5) * lucid.tensor(0.1), x, y)
+    compare(layer_norm, x)
+    compare(softmax, x)
+
+
+@pytest.mark.parametrize("dtype", [lucid.bfloat16, lucid.float16], ids=str)
+def test_rows_of_halves_close_a_region(dtype):
+    x = lucid.randn(64, 96).to(dtype)
+    assert [len(steps(compare(f, x))) for f in (layer_norm, softmax)] == [1, 1]
+
+
+def test_casts_are_steps_of_a_region():
+    """autocast rounds the operands of a product: that joins what made them."""
+    x, w = lucid.randn(40, 30), lucid.randn(30, 20)
+
+    def f(x):
+        with lucid.autocast("cpu", dtype=lucid.bfloat16):
+            y = (x.sin() * 2) @ w
+            return (y + 1).relu().float() * 2
+
+    compiled = compare(f, x)
+    assert len(steps(compiled)) == 4  # sin, times 2, cast; the cast of w; the product; what follows
+    assert sum("_to_copy" in line for line in steps(compiled)) == 1
+    turned = lucid.randn(5, 6, 7).transpose(0, 2)
+    for to in (lucid.bfloat16, lucid.float64, lucid.int32, lucid.complex64, lucid.bool):
+        compare(lambda x, to=to: ((x * 3).to(to), (x.clone() + 1).to(to)), turned)
+        compare(lambda x, to=to: (x + x.mean(-1, keepdim=True).to(to)) * x, turned.contiguous())
+
+
 def between(x, w):
     """Elementwise steps with a product in between that has nothing to do with them."""
     a = (x * 2).sin()

@@ -56,10 +56,21 @@ void cpu_parallel(int64_t n, int64_t grain, int64_t cost, void (*fn)(void *ctx, 
 
 int cpu_elementwise(lc_op_id op, lc_dtype compute, lc_tensor *out, lc_tensor *const *in, int n_in);
 int cpu_reduce(lc_op_id op, lc_dtype compute, const lc_reduce_args *args);
-/* What fused programs take from the drivers: the loop of a row with the dtypes of its result and operands, and folds of rows.
- * False, NULL: only the driver itself can run this call. */
-bool           cpu_row_loop(lc_op_id op, lc_dtype compute, int n_in, lc_cpu_loop *loop, lc_dtype *want);
-const lc_fold *cpu_row_fold(lc_op_id op, lc_dtype compute, const lc_reduce_args *args);
+/* What fused programs take from the drivers: the loop of a row, and folds of rows. False: only the driver itself can run this
+ * call. Halves: `half` asks for the loop that reads and writes them as they lie, else want is float32. */
+typedef struct {
+    lc_cpu_loop loop;
+    lc_dtype    want[6], scalar; /* of the result and the operands; of operands that are one element (selects: of the others) */
+    unsigned    rough;           /* operands that are rounded to `compute` first if they have another dtype */
+} cpu_row;
+typedef struct {
+    const lc_fold *fold;
+    lc_dtype       work, result; /* what the fold reads and what it finds */
+    bool           plain;        /* of tensors of these dtypes: cpu_fold_rows; else element by element of the result */
+} cpu_rows;
+bool cpu_row_loop(lc_op_id op, lc_dtype compute, int n_in, bool half, cpu_row *row);
+bool cpu_row_fold(lc_op_id op, lc_dtype compute, const lc_reduce_args *args);
+bool cpu_find_fold(lc_op_id op, lc_dtype compute, lc_dtype from, lc_dtype to, cpu_rows *rows);
 void cpu_fold_rows(const lc_fold *fold, const char *in, int64_t in_step, char *value, int64_t value_step, int64_t rows,
                    int64_t n, double parameter);
 extern const struct lc_fuser lc_cpu_fuser;

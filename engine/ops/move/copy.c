@@ -203,7 +203,8 @@ GRAD(_to_copy) { dx[0] = on_device_of(g[0], in(0)); } /* the engine converts the
 LC_OP(_to_copy,
       .sig = "_to_copy(input: Tensor, dtype: dtype, device: device, memory_format: memory_format = preserve_format) -> Tensor",
       .doc = "A copy in another dtype, device or memory format.", .hidden = true, .any_device = IN(0),
-      .promote = LC_NO_PROMOTION, .shape = converted, .kind = LC_KIND_ELEMENTWISE, .run = converted_run, .grad = _to_copy_grad);
+      .promote = LC_NO_PROMOTION, .shape = converted, .kind = LC_KIND_ELEMENTWISE, .converts = true, .run = converted_run,
+      .grad = _to_copy_grad);
 
 static int convert(lc_tensor *x, lc_dtype dtype, lc_device device, bool copy, const lc_value *format, lc_tensor **out)
 {

@@ -15,7 +15,7 @@ static int clone_run(const lc_record *call) { return call->backend->copy(call->o
 GRAD(clone) { dx[0] = g[0]; }
 LC_OP(clone, .sig = "clone(input: Tensor, *, memory_format: memory_format = preserve_format) -> Tensor",
       .doc = "A copy with a history.", .method = true, .promote = LC_NO_PROMOTION, .shape = in_format,
-      .kind = LC_KIND_ELEMENTWISE, .run = clone_run, .grad = clone_grad);
+      .kind = LC_KIND_ELEMENTWISE, .converts = true, .run = clone_run, .grad = clone_grad);
 
 /* The input reversed: negative strides, from the last element on. Such a tensor exists only here. */
 static int preserved(const lc_record *call, lc_spec *out)

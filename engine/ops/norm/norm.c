@@ -185,7 +185,7 @@ LC_OP(_norm_rows,
              "inner: int, eps: float, centred: bool) -> (out: Tensor, mean: Tensor, rstd: Tensor)",
       .doc = "Rows with mean 0 and variance 1, scaled and shifted per channel; their means and 1 / their standard deviations.",
       .hidden = true, .promote = LC_NO_PROMOTION, .shape = rows_shape, .run = rows_run, .grad = _norm_rows_grad,
-      .saves = IN(0) | IN(1) | OUT(1) | OUT(2));
+      .saves = IN(0) | IN(1) | OUT(1) | OUT(2), .cheap = true);
 
 static int rows_backward_shape(const lc_record *call, lc_spec *out)
 {

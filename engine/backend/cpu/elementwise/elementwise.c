@@ -257,11 +257,14 @@ int cpu_elementwise(lc_op_id op, lc_dtype compute, lc_tensor *out, lc_tensor *co
     return walk(op, compute, out, in, n_in);
 }
 
-bool cpu_row_loop(lc_op_id op, lc_dtype compute, int n_in, lc_cpu_loop *loop, lc_dtype *want)
+bool cpu_row_loop(lc_op_id op, lc_dtype compute, int n_in, bool half, cpu_row *row)
 {
-    if (cpu_working_dtype(compute) != compute || lc_is_float8(compute) || !(*loop = lc_cpu_loops[op][compute])) return false;
+    bool     halves = compute == LC_f16 || compute == LC_bf16;
+    lc_dtype work = halves && !half ? LC_f32 : compute;
+    if ((cpu_working_dtype(compute) != compute && !halves) || lc_is_float8(compute)) return false;
+    if ((half && !halves) || n_in >= OPERANDS || !(row->loop = lc_cpu_loops[op][work])) return false;
     if (divides[op] && lc_class_of(compute) == LC_INT) return false; /* the divisor is checked before anything is written */
-    want[0] = lc_result_dtype(op, compute);
-    for (int k = 0; k < n_in; k++) want[k + 1] = k == 0 && selects[op] ? LC_b8 : compute;
+    row->want[0] = lc_result_dtype(op, work), row->scalar = half ? LC_f32 : work, row->rough = halves ? rounds[op] : 0;
+    for (int k = 0; k < n_in; k++) row->want[k + 1] = k == 0 && selects[op] ? LC_b8 : work;
     return true;
 }

@@ -480,10 +480,11 @@ STEPS_LOOP(double, f64)
 #include "../../scalar.def"
 
 #ifdef __F16C__
-/* The `half` rows again: sixteen float16 or bfloat16 elements at a time are widened into registers. A scalar operand is a
+/* The `half` rows again: some float16 or bfloat16 elements at a time are widened into registers. A scalar operand is a
  * float32 here. */
-enum { AT_ONCE = 16 };
 #ifdef __AVX512F__
+/* bfloat16: elements at even positions, then those at odd ones, a shift or a mask each. */
+enum { AT_ONCE_f16 = 16, AT_ONCE_bf16 = 32 };
 INLINE void widen_f16(float *to, const uint16_t *from)
 {
     _mm512_storeu_ps(to, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)from)));
@@ -494,17 +495,24 @@ INLINE void narrow_f16(uint16_t *to, const float *from)
 }
 INLINE void widen_bf16(float *to, const uint16_t *from)
 {
-    _mm512_storeu_si512(to, _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)from)), 16));
+    __m512i both = _mm512_loadu_si512(from);
+    _mm512_storeu_si512(to, _mm512_slli_epi32(both, 16));
+    _mm512_storeu_si512(to + 16, _mm512_and_si512(both, _mm512_set1_epi32((int)0xffff0000)));
 }
-INLINE void narrow_bf16(uint16_t *to, const float *from) /* lc_f32_to_bf16 */
+INLINE __m512i rounded_bf16(const float *from) /* lc_f32_to_bf16 in the upper halves; the lower ones are not cleared */
 {
     __m512  f = _mm512_loadu_ps(from);
     __m512i u = _mm512_castps_si512(f), odd = _mm512_and_si512(_mm512_srli_epi32(u, 16), _mm512_set1_epi32(1));
-    __m512i up = _mm512_srli_epi32(_mm512_add_epi32(_mm512_add_epi32(u, _mm512_set1_epi32(0x7fff)), odd), 16);
-    up = _mm512_mask_mov_epi32(up, _mm512_cmp_ps_mask(f, f, _CMP_UNORD_Q), _mm512_set1_epi32(0x7fc0));
-    _mm256_storeu_si256((__m256i *)to, _mm512_cvtepi32_epi16(up));
+    __m512i up = _mm512_add_epi32(_mm512_add_epi32(u, _mm512_set1_epi32(0x7fff)), odd);
+    return _mm512_mask_mov_epi32(up, _mm512_cmp_ps_mask(f, f, _CMP_UNORD_Q), _mm512_set1_epi32(0x7fc00000));
+}
+INLINE void narrow_bf16(uint16_t *to, const float *from)
+{
+    __m512i even = _mm512_srli_epi32(rounded_bf16(from), 16);
+    _mm512_storeu_si512(to, _mm512_mask_blend_epi16(0xaaaaaaaa, even, rounded_bf16(from + 16)));
 }
 #else
+enum { AT_ONCE_f16 = 16, AT_ONCE_bf16 = 16 };
 INLINE void widen_f16(float *to, const uint16_t *from)
 {
     const __m128i *p = (const __m128i *)from;
@@ -540,24 +548,24 @@ INLINE void narrow_bf16(uint16_t *to, const float *from)
     INLINE void half_block_##dt(uint16_t *out, const uint16_t *p, const uint16_t *q, float *a, float *b, unsigned scalars,     \
                                 float (*f)(float, float))                                                                      \
     {                                                                                                                          \
-        float o[AT_ONCE];                                                                                                      \
+        float o[AT_ONCE_##dt];                                                                                                 \
         if (!(scalars & 1)) widen_##dt(a, p);                                                                                  \
         if (!(scalars & 2)) widen_##dt(b, q);                                                                                  \
         INDEPENDENT                                                                                                            \
-        for (int k = 0; k < AT_ONCE; k++) o[k] = f(a[k], b[k]);                                                                \
+        for (int k = 0; k < AT_ONCE_##dt; k++) o[k] = f(a[k], b[k]);                                                           \
         narrow_##dt(out, o);                                                                                                   \
     }                                                                                                                          \
     INLINE void half_loop_##dt(uint16_t *out, const void *const *in, unsigned scalars, int64_t n, float (*f)(float, float))    \
     {                                                                                                                          \
         const uint16_t *p = in[0], *q = in[1];                                                                                 \
-        float           a[AT_ONCE], b[AT_ONCE];                                                                                \
-        uint16_t        rest[3][AT_ONCE] = { 0 };                                                                              \
+        float           a[AT_ONCE_##dt], b[AT_ONCE_##dt];                                                                      \
+        uint16_t        rest[3][AT_ONCE_##dt] = { 0 };                                                                         \
         int64_t         i = 0, left;                                                                                           \
-        for (int k = 0; k < AT_ONCE; k++) {                                                                                    \
+        for (int k = 0; k < AT_ONCE_##dt; k++) {                                                                               \
             a[k] = scalars & 1 ? *(const float *)in[0] : 0;                                                                    \
             b[k] = scalars & 2 ? *(const float *)in[1] : 0;                                                                    \
         }                                                                                                                      \
-        for (; i + AT_ONCE <= n; i += AT_ONCE) half_block_##dt(out + i, p + i, q + i, a, b, scalars, f);                       \
+        for (; i + AT_ONCE_##dt <= n; i += AT_ONCE_##dt) half_block_##dt(out + i, p + i, q + i, a, b, scalars, f);             \
         if (!(left = n - i)) return;                                                                                           \
         if (!(scalars & 1)) memcpy(rest[0], p + i, (size_t)left * 2);                                                          \
         if (!(scalars & 2)) memcpy(rest[1], q + i, (size_t)left * 2);                                                          \
@@ -591,8 +599,8 @@ HALF_LOOPS(bf16)
     KERNEL(op, dt)                                                                                                             \
     {                                                                                                                          \
         const uint16_t *p = in[0];                                                                                             \
-        uint16_t       *o = out, number[AT_ONCE];                                                                              \
-        float           x[AT_ONCE] = { 0 };                                                                                    \
+        uint16_t       *o = out, number[AT_ONCE_##dt];                                                                         \
+        float           x[AT_ONCE_##dt] = { 0 };                                                                               \
         if (scalars) {                                                                                                         \
             x[0] = *(const float *)in[0];                                                                                      \
             narrow_##dt(number, x);                                                                                            \

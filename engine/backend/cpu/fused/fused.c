@@ -3,7 +3,10 @@
  * The iteration is cut into tiles: pieces of one row, or several whole rows that lie evenly in every operand. All steps run on
  * one tile before the next, so registers stay in L1. A step costs one indirect call per tile, or per row of the tile if an
  * operand has one element per row. Operands that are strided or of another dtype pass through a tile of their own, exactly as
- * in elementwise.c: that is what makes the bits equal. */
+ * in elementwise.c: that is what makes the bits equal.
+ *
+ * Registers of halves hold halves: every step of float16 or bfloat16 rounds its result, as the call alone does, and a loop that
+ * reads and writes halves does that on the way. (Registers of rounded float32 would need a pass more per step.) */
 #include "../../fused.h"
 #include "../cpu.h"
 #include <stdlib.h>
@@ -17,9 +20,14 @@ typedef struct {
     double         parameter;
     int            n_in, in[OPERANDS], out;
     lc_dtype       want[OPERANDS + 1]; /* of the result and of the operands */
+    lc_dtype       scalar;             /* of operands that are one element for a row */
     bool           column;             /* one element per row */
+    bool           copy;               /* no loop: a conversion */
+    bool           converted;          /* a fold through conversions */
     bool           plain;              /* a tile is one call of the loop: every operand is used where it lies */
     unsigned       scalars;            /* plain: operands of one element */
+    unsigned       rough;              /* operands that are rounded to `compute` first */
+    lc_dtype       compute;
 } step;
 typedef struct {
     lc_fused_place place;
@@ -63,16 +71,20 @@ typedef struct {
 
 static char *temporary_of(const state *s, int k) { return s->temporary + k * s->j->f->temporary; }
 
+/* The dtype in which a step takes an operand that is one element for a row. */
+static lc_dtype wanted_scalar(const step *t, int k) { return t->want[k + 1] == t->want[0] ? t->scalar : t->want[k + 1]; }
+
 static operand find_operand(const state *s, int i, int k, int64_t rows, int64_t n)
 {
     const step  *t = &s->j->f->steps[i];
     const value *v = &s->j->f->values[t->in[k]];
-    lc_dtype     want = t->want[k + 1];
-    int64_t      size = lc_size_of(want), step = v->size, row_step = n * v->size;
+    int64_t      step = v->size, row_step = n * v->size;
     if (v->place >= LC_FUSED_SCALAR) return (operand){ s->j->numbers[i][k], 0, true };
     const char *p = s->at[t->in[k]];
     if (v->place == LC_FUSED_MEMORY) step = v->step, row_step = v->row_step;
     else if (v->column) step = 0, row_step = v->size;
+    lc_dtype want = step == 0 ? wanted_scalar(t, k) : t->want[k + 1];
+    int64_t  size = lc_size_of(want);
     if (v->dtype == want && (step == size || step == 0)) return (operand){ p, row_step, step == 0 };
     char *to = temporary_of(s, k);
     if (step == 0) {
@@ -114,6 +126,24 @@ static void run_row_step(const state *s, int i, int64_t rows, int64_t n)
         cpu_move(out->dtype, s->at[t->out] + r * row_step, step, t->want[0], to + r * to_step, size, n);
 }
 
+/* rows x n elements as rows of n, or, of columns, as one row. */
+static void run_copy(const state *s, int i, int64_t rows, int64_t n)
+{
+    const step  *t = &s->j->f->steps[i];
+    const value *in = &s->j->f->values[t->in[0]], *out = &s->j->f->values[t->out];
+    const char  *from = in->place >= LC_FUSED_SCALAR ? s->j->numbers[i][0] : s->at[t->in[0]];
+    lc_dtype     dtype = in->place >= LC_FUSED_SCALAR ? t->want[1] : in->dtype;
+    bool         to_memory = out->place == LC_FUSED_MEMORY, from_memory = in->place == LC_FUSED_MEMORY;
+    int64_t      step = from_memory ? in->step : in->column ? 0 : in->size, row_step = step * n;
+    int64_t      to_step = to_memory ? out->step : out->size, to_row_step = to_memory ? out->row_step : out->size * n;
+    if (from_memory || in->column) row_step = from_memory ? in->row_step : in->size;
+    if (in->place >= LC_FUSED_SCALAR) step = row_step = 0;
+    if (t->column) step = row_step, to_step = to_memory ? out->row_step : out->size, n = rows, rows = 1;
+    else if (row_step == n * step && to_row_step == n * to_step) n *= rows, rows = 1;
+    for (int64_t r = 0; r < rows; r++)
+        cpu_move(out->dtype, s->at[t->out] + r * to_row_step, to_step, dtype, from + r * row_step, step, n);
+}
+
 /* One element per row: the rows of the tile are the elements. */
 static void run_column_step(const state *s, int i, int64_t rows)
 {
@@ -142,8 +172,25 @@ static void run_column_step(const state *s, int i, int64_t rows)
 static void run_fold(const state *s, const step *t, int64_t rows, int64_t n)
 {
     const value *in = &s->j->f->values[t->in[0]], *out = &s->j->f->values[t->out];
-    cpu_fold_rows(t->fold, s->at[t->in[0]], in->place == LC_FUSED_MEMORY ? in->row_step : n * in->size, s->at[t->out],
-                  out->place == LC_FUSED_MEMORY ? out->row_step : out->size, rows, n, t->parameter);
+    const char  *from = s->at[t->in[0]];
+    char        *to = s->at[t->out];
+    int64_t      step = in->place == LC_FUSED_MEMORY ? in->row_step : n * in->size;
+    int64_t      to_step = out->place == LC_FUSED_MEMORY ? out->row_step : out->size;
+    if (!t->converted) {
+        cpu_fold_rows(t->fold, from, step, to, to_step, rows, n, t->parameter);
+        return;
+    }
+    lc_fold_state     f; /* not cleared: start does what is needed */
+    _Alignas(16) char found[16];
+    int64_t           size = lc_size_of(t->want[1]);
+    for (int64_t r = 0; r < rows; r++, from += step, to += to_step) {
+        bool direct = in->dtype == t->want[1];
+        if (!direct) cpu_move(t->want[1], temporary_of(s, 0), size, in->dtype, from, in->size, n);
+        t->fold->start(&f, 1);
+        t->fold->inner(&f, direct ? from : temporary_of(s, 0), n, 0);
+        t->fold->finish(&f, 1, t->parameter, found, NULL);
+        cpu_move(out->dtype, to, out->size, t->want[0], found, lc_size_of(t->want[0]), 1);
+    }
 }
 
 static void run_tile(const state *s, int64_t rows, int64_t n)
@@ -156,6 +203,7 @@ static void run_tile(const state *s, int64_t rows, int64_t n)
             for (int k = 0; k < t->n_in; k++) in[k] = s->at[t->in[k]];
             t->loop(s->at[t->out], in, t->scalars, rows * n);
         } else if (f->steps[i].fold) run_fold(s, &f->steps[i], rows, n);
+        else if (f->steps[i].copy) run_copy(s, i, rows, n);
         else if (f->steps[i].column) run_column_step(s, i, rows);
         else run_row_step(s, i, rows, n);
 }
@@ -214,6 +262,16 @@ static void run_tiles(void *ctx, int64_t begin, int64_t end)
     }
 }
 
+static void take_number(const step *t, int k, char *to, lc_dtype from, const char *number)
+{
+    _Alignas(16) char rounded[16];
+    if (t->rough >> k & 1 && from != t->compute) {
+        cpu_move(t->compute, rounded, 0, from, number, 0, 1);
+        from = t->compute, number = rounded;
+    }
+    cpu_move(wanted_scalar(t, k), to, 0, from, number, 0, 1);
+}
+
 static int run_fused(const lc_fused *f, char *const *data)
 {
     job               j = { f, data, (char(*)[OPERANDS][16])f->numbers };
@@ -223,8 +281,7 @@ static int run_fused(const lc_fused *f, char *const *data)
         for (int i = 0; i < f->n_steps; i++)
             for (int k = 0; k < f->steps[i].n_in; k++) {
                 const value *v = &f->values[f->steps[i].in[k]];
-                if (v->place == LC_FUSED_SCALAR)
-                    cpu_move(f->steps[i].want[k + 1], numbers[i][k], 0, v->dtype, data[f->steps[i].in[k]], 0, 1);
+                if (v->place == LC_FUSED_SCALAR) take_number(&f->steps[i], k, numbers[i][k], v->dtype, data[f->steps[i].in[k]]);
             }
         j.numbers = numbers;
     }
@@ -314,19 +371,44 @@ static void assign_registers(lc_fused *f)
         if (slot[v] >= 0) f->values[v].at = start[f->values[v].column] + slot[v] * slot_bytes[f->values[v].column];
 }
 
-static bool needs_temporary(const lc_fused *f)
+/* Bytes of an element that passes through a tile for conversions; 0: none does. */
+static int64_t widest_temporary(const lc_fused *f)
 {
+    int64_t widest = 0;
     for (int i = 0; i < f->n_steps; i++) {
         const step *t = &f->steps[i];
-        for (int k = 0; k <= t->n_in; k++) {
+        for (int k = 0; k <= t->n_in && !t->copy; k++) {
             const value *v = &f->values[k ? t->in[k - 1] : t->out];
             if (v->place >= LC_FUSED_SCALAR) continue;
-            if (v->dtype != t->want[k]) return true;
-            if (v->place == LC_FUSED_MEMORY && (t->column ? v->row_step != v->size : v->step != v->size && v->step != 0))
-                return true;
+            bool    memory = v->place == LC_FUSED_MEMORY, one = memory ? v->step == 0 : v->column;
+            int64_t size = lc_size_of(k && one && !t->fold ? wanted_scalar(t, k - 1) : t->want[k]);
+            bool    moved = v->dtype != t->want[k] || size != lc_size_of(t->want[k]);
+            if (memory) moved |= t->column ? v->row_step != v->size : v->step != v->size && v->step != 0;
+            if (moved && size > widest) widest = size;
         }
     }
-    return false;
+    return widest;
+}
+
+/* Halves where they lie, if all are of one dtype and there is such a loop; else through tiles of float32. */
+static int find_loop(const lc_fused *f, const lc_fused_step *from, step *t)
+{
+    bool    half = f->values[t->out].dtype == from->dtype;
+    cpu_row row;
+    for (int k = 0; k < t->n_in; k++) {
+        const value *v = &f->values[t->in[k]];
+        half &= v->dtype == from->dtype || v->place >= LC_FUSED_SCALAR;
+    }
+    if (!(half && cpu_row_loop(from->row, from->dtype, from->n_in, true, &row)) &&
+        !cpu_row_loop(from->row, from->dtype, from->n_in, false, &row))
+        return -1;
+    t->loop = row.loop, t->scalar = row.scalar, t->rough = row.rough, t->compute = from->dtype;
+    memcpy(t->want, row.want, sizeof t->want);
+    for (int k = 0; k < t->n_in; k++) {
+        const value *v = &f->values[t->in[k]];
+        if (row.rough >> k & 1 && v->dtype != from->dtype && v->place < LC_FUSED_SCALAR) return -1;
+    }
+    return 0;
 }
 
 static int lay_out_steps(lc_fused *f, const lc_fused_program *p)
@@ -336,18 +418,21 @@ static int lay_out_steps(lc_fused *f, const lc_fused_program *p)
         step                *t = &f->steps[i];
         *t = (step){ .n_in = from->n_in, .out = from->out, .parameter = from->parameter };
         memcpy(t->in, from->in, sizeof t->in);
+        t->column = f->values[t->out].column;
         if (from->fold) {
             const value *in = &f->values[t->in[0]], *out = &f->values[t->out];
-            t->fold = lc_cpu_folds[from->row][cpu_working_dtype(from->dtype)];
-            t->want[0] = out->dtype, t->want[1] = in->dtype;
-            if (!t->fold || (in->place == LC_FUSED_MEMORY && in->step != in->size) || !out->column) return -1;
+            cpu_rows     rows;
+            if (!cpu_find_fold(from->row, from->dtype, in->dtype, out->dtype, &rows) || !out->column ||
+                (in->place == LC_FUSED_MEMORY && in->step != in->size))
+                return -1;
+            t->fold = rows.fold, t->converted = !rows.plain, t->want[0] = rows.result, t->want[1] = rows.work;
             continue;
         }
-        if (!cpu_row_loop(from->row, from->dtype, from->n_in, &t->loop, t->want)) return -1;
-        t->column = f->values[t->out].column;
+        if (from->copy) t->copy = true, t->want[0] = t->want[1] = t->scalar = f->values[t->out].dtype;
+        else if (find_loop(f, from, t) < 0) return -1;
         for (int k = 0; k < t->n_in; k++) {
             const lc_fused_value *v = &p->values[t->in[k]];
-            if (v->place == LC_FUSED_NUMBER) cpu_move(t->want[k + 1], f->numbers[i][k], 0, v->dtype, v->number, 0, 1);
+            if (v->place == LC_FUSED_NUMBER) take_number(t, k, f->numbers[i][k], v->dtype, v->number);
             f->scalars |= v->place == LC_FUSED_SCALAR;
         }
     }
@@ -364,7 +449,7 @@ static void find_plain_steps(lc_fused *f)
 {
     for (int i = 0; i < f->n_steps; i++) {
         step *t = &f->steps[i];
-        t->plain = !t->fold && !t->column && lies_plain(f, &f->values[t->out], t->want[0]);
+        t->plain = !t->fold && !t->copy && !t->column && lies_plain(f, &f->values[t->out], t->want[0]);
         for (int k = 0; k < t->n_in; k++) {
             const value *v = &f->values[t->in[k]];
             if (v->place == LC_FUSED_NUMBER) t->scalars |= 1u << k; /* a number belongs to one operand */
@@ -399,19 +484,22 @@ static lc_fused *make_fused(const lc_fused_program *p)
     if (f->row == 0) f->tiles = 0;
     assign_registers(f);
     find_plain_steps(f);
-    f->temporary = needs_temporary(f) ? (f->columns * f->rows * 16 + 63) & ~(int64_t)63 : 0;
+    f->temporary = (f->columns * f->rows * widest_temporary(f) + 63) & ~(int64_t)63;
     if (f->registers + (OPERANDS + 1) * f->temporary > MOST_BYTES) return drop_fused(f), NULL;
     return f;
 }
 
 static bool takes_row(lc_op_id row, lc_dtype compute, int n_in, UNUSED lc_dtype out)
 {
-    lc_cpu_loop loop;
-    lc_dtype    want[OPERANDS + 1];
-    return n_in <= OPERANDS && cpu_row_loop(row, compute, n_in, &loop, want);
+    cpu_row found;
+    return n_in <= OPERANDS && cpu_row_loop(row, compute, n_in, false, &found);
 }
 static bool takes_fold(lc_op_id op, lc_dtype compute, const lc_reduce_args *args) { return cpu_row_fold(op, compute, args); }
+static bool takes_copy(lc_dtype to, lc_dtype from) { return !lc_is_float8(to) && !lc_is_float8(from); }
 
-const struct lc_fuser lc_cpu_fuser = {
-    .takes_row = takes_row, .takes_fold = takes_fold, .make = make_fused, .run = run_fused, .drop = drop_fused
-};
+const struct lc_fuser lc_cpu_fuser = { .takes_row = takes_row,
+                                       .takes_fold = takes_fold,
+                                       .takes_copy = takes_copy,
+                                       .make = make_fused,
+                                       .run = run_fused,
+                                       .drop = drop_fused };

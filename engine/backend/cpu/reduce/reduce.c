@@ -275,22 +275,35 @@ static lc_dtype result_of(lc_op_id op, lc_dtype work)
 }
 
 /* The fold and the dtypes on the way; false: there is no such fold. */
+bool cpu_find_fold(lc_op_id op, lc_dtype compute, lc_dtype from, lc_dtype to, cpu_rows *r)
+{
+    r->work = cpu_working_dtype(compute), r->result = result_of(op, r->work);
+    if (r->work == LC_f32 && cpu_working_dtype(from) == LC_f32 && lc_cpu_folds[op][from]) r->work = from; /* halves in place */
+    r->plain = from == r->work && to == r->result;
+    return (r->fold = lc_cpu_folds[op][r->work]) != NULL;
+}
 static bool find_fold(plan *p, lc_op_id op, lc_dtype compute, const lc_reduce_args *a)
 {
-    p->from = (lc_dtype)a->in->dtype, p->work = cpu_working_dtype(compute), p->result = result_of(op, p->work);
-    if (p->work == LC_f32 && cpu_working_dtype(p->from) == LC_f32 && lc_cpu_folds[op][p->from])
-        p->work = p->from; /* half precision in place */
+    cpu_rows r;
+    bool     found = cpu_find_fold(op, compute, (lc_dtype)a->in->dtype, a->value ? (lc_dtype)a->value->dtype : compute, &r);
+    p->from = (lc_dtype)a->in->dtype, p->work = r.work, p->result = r.result, p->fold = r.fold;
     p->to = a->value ? (lc_dtype)a->value->dtype : p->result;
     p->found = op == LC_OP_aminmax ? p->result : LC_i64, p->at = a->index ? (lc_dtype)a->index->dtype : p->found;
-    return (p->fold = lc_cpu_folds[op][p->work]) != NULL;
+    return found;
 }
 
-const lc_fold *cpu_row_fold(lc_op_id op, lc_dtype compute, const lc_reduce_args *a)
+/* Rows that the driver folds one by one, in their dtype or, as halves, through one tile. */
+bool cpu_row_fold(lc_op_id op, lc_dtype compute, const lc_reduce_args *a)
 {
     plan p;
-    if (!a->value || a->index || a->value->numel == 0 || a->in->numel == 0 || !find_fold(&p, op, compute, a)) return NULL;
+    if (!a->value || a->index || a->value->numel == 0 || a->in->numel == 0 || !find_fold(&p, op, compute, a)) return false;
     make_plan(&p, a);
-    return p.rows && !p.outer && p.slices == 1 && p.work == cpu_working_dtype(p.work) ? p.fold : NULL;
+    if (p.outer || p.slices != 1) return false;
+    if (p.rows) return p.work == cpu_working_dtype(p.work);
+    int64_t n = p.reduced[0].size;
+    bool    halves = cpu_working_dtype(p.from) == LC_f32 && cpu_working_dtype(p.to) == LC_f32 && p.result == LC_f32;
+    return halves && !lc_is_float8(p.from) && !lc_is_float8(p.to) && p.n_kept == 1 && p.n_reduced == 1 && n > 0 &&
+           p.reduced[0].in == lc_size_of(p.from) && llabs(p.kept[0].in) >= lc_size_of(p.from) && n <= TILE_ROWS * FOLD_COLUMNS;
 }
 
 int cpu_reduce(lc_op_id op, lc_dtype compute, const lc_reduce_args *a)
