@@ -128,7 +128,8 @@ typedef struct {
 /* Normalisations. in, out and grad are dense, of one dtype and memory order; everything else is contiguous, in the dtype of
  * the statistics. NULL: absent or not wanted. Backward reads mean and rstd, and writes out (the gradient of in), dweight and
  * dbias.
- *   rows      `rows` rows of channels x inner elements, one statistic each; row r has the parameters of group r % groups
+ *   rows      `rows` rows of channels x inner elements, one statistic each; row r has the parameters of group r % groups. With
+ *             `last` (LC_LAST_GROUPS) memory is (rows / groups, inner, groups, channels)
  *   channels  (rows, channels, inner), one statistic per channel */
 typedef struct {
     lc_tensor       *out, *mean, *rstd, *variance, *dweight, *dbias;
@@ -136,6 +137,7 @@ typedef struct {
     int64_t          rows, groups, channels, inner;
     double           eps;
     bool             centred; /* rows: the mean is subtracted; otherwise mean is NULL */
+    bool             last;    /* rows of images with the channels last */
     bool             fixed;   /* channels: mean and rstd are given, not computed from in */
 } lc_norm_args;
 
@@ -302,11 +304,13 @@ typedef struct {
 
 /* Pooling: windows over planes (planes, size[0..2]) give planes (planes, result[0..2]); with fewer dimensions, the first
  * sizes are 1. Everything is contiguous, of the computing dtype; index counts the elements of a plane. A backward kernel
- * reads `in`, which has result's sizes, and writes out, which has size's. */
+ * reads `in`, which has result's sizes, and writes out, which has size's. With the channels last (LC_LAST_POOLS) they are
+ * (images, size[0..2], channels), and so is everything else: images = planes / channels. */
 typedef struct {
     lc_tensor       *out, *index; /* index: int64; NULL if not wanted. Backward of max: read */
     const lc_tensor *in, *grad;   /* grad: for a max backward that finds the positions again from `in` */
     int64_t          planes, size[3], result[3], kernel[3], stride[3], padding[3], dilation[3];
+    int64_t          channels;                 /* adjacent in memory; 1: planes */
     bool             adaptive, padding_counts; /* adaptive: kernel and later fields are ignored. padding_counts: in averages */
     int64_t          divisor;                  /* of averages; 0: the number of elements */
     const lc_tensor *samples;                  /* fractional: draws per plane (planes, dimensions), of the computing dtype */

@@ -44,12 +44,15 @@ enum {
     LC_HALF_SELECT = 2,   /* order statistics: the input */
     LC_HALF_ATTENTION = 4 /* attention: out, and the gradients if keys are not shared, are of the dtype of the query */
 };
+/* Kernels that take images with the channels last; for every other kernel the op makes planes of them. */
+enum { LC_LAST_POOLS = 1, LC_LAST_GROUPS = 2 };
 
 typedef struct {
     bool             values;       /* tensors hold values; false: only shapes, dtypes and strides */
     bool             host_memory;  /* the host reads and writes tensors through their data pointer */
     uint32_t         fuses;        /* LC_FUSES_* */
     uint32_t         half;         /* LC_HALF_* */
+    uint32_t         last;         /* LC_LAST_* */
     lc_memory_format image_format; /* preferred format of an image that is written as input of a convolution */
 } lc_capabilities;
 

@@ -11,7 +11,7 @@ static lc_tensor *flat_planes(lc_tensor *t, int nd) { return lc_flatten(t, t->nd
 
 static void start_planes(lc_pool_args *a, const lc_tensor *t, int nd)
 {
-    *a = (lc_pool_args){ .planes = 1 };
+    *a = (lc_pool_args){ .planes = 1, .channels = 1 };
     for (int d = 0; d < 3; d++) a->size[d] = a->result[d] = a->kernel[d] = a->stride[d] = a->dilation[d] = 1;
     for (int d = 0; d < t->ndim - nd; d++) a->planes *= t->shape[d];
 }
@@ -57,18 +57,34 @@ static lc_dtype planes_dtype(const lc_pool_args *a, lc_dtype dtype)
     return large ? LC_f64 : working_dtype(dtype);
 }
 
-/* Runs the kernel on contiguous planes of its computing dtype and delivers the results. index: written or read. */
+/* Images with the channels last are pooled as they lie where the device can. */
+static bool is_last(const lc_tensor *t)
+{
+    return lc_can(t)->last & LC_LAST_POOLS && (t->ndim == 4 || t->ndim == 5) && t->shape[1] > 1 && t->stride[1] == 1 &&
+           lc_is_contiguous_in(t, t->ndim == 4 ? LC_CHANNELS_LAST : LC_CHANNELS_LAST_3D);
+}
+static lc_tensor *ordered(lc_tensor *t, lc_dtype dtype, bool last) /* new reference */
+{
+    return last ? packed_last(t, dtype) : packed(t, dtype);
+}
+/* Where the kernel writes: t, or a tensor that deliver() copies into it. New reference. */
+static lc_tensor *target(lc_tensor *t, lc_dtype dtype, bool last)
+{
+    if (t->dtype == dtype && (last || t->is_contiguous)) return lc_retain(t);
+    return last ? lc_tensor_new_strided(dtype, t->device, t->ndim, t->shape, t->stride)
+                : lc_tensor_new(dtype, t->device, t->ndim, t->shape);
+}
+
+/* Runs the kernel on planes of its computing dtype and delivers the results. index: written or read. */
 static int run_pool(const lc_record *call, lc_pool_args *a, lc_tensor *in, lc_tensor *index, bool reads_index)
 {
     lc_record planes = *call;
     planes.dtype = planes_dtype(a, (lc_dtype)in->dtype);
-    lc_tensor *x = packed(in, planes.dtype), *to = call->out[0], *out = NULL, *places = NULL;
-    out = to->is_contiguous && to->dtype == planes.dtype ? lc_retain(to)
-                                                         : lc_tensor_new(planes.dtype, to->device, to->ndim, to->shape);
-    if (index)
-        places = reads_index            ? packed(index, LC_i64)
-                 : index->is_contiguous ? lc_retain(index)
-                                        : lc_tensor_new(LC_i64, index->device, index->ndim, index->shape);
+    lc_tensor *to = call->out[0], *places = NULL;
+    bool       last = is_last(to) && is_last(in);
+    lc_tensor *x = ordered(in, planes.dtype, last), *out = target(to, planes.dtype, last);
+    if (last) a->channels = to->shape[1];
+    if (index) places = reads_index ? ordered(index, LC_i64, last) : target(index, LC_i64, last);
     a->in = x, a->out = out, a->index = places;
     int rc = x && out && (places || !index) ? run_kernel_with(&planes, a) : -1;
     lc_release(x);
@@ -164,7 +180,7 @@ static int max_gradient_run(const lc_record *call)
     lc_pool_args a;
     lc_tensor   *x = call->in[1];
     max_windows(x, call->args + 1, &a);
-    lc_tensor *g = packed(call->in[0], planes_dtype(&a, (lc_dtype)x->dtype));
+    lc_tensor *g = ordered(call->in[0], planes_dtype(&a, (lc_dtype)x->dtype), is_last(call->out[0]) && is_last(x));
     a.grad = g;
     int rc = g ? run_pool(call, &a, x, NULL, false) : -1;
     lc_release(g);

@@ -36,15 +36,7 @@ lc_tensor *norm_scaled(lc_tensor *x, lc_tensor *weight, lc_tensor *bias)
 /* New reference: t in the memory order the kernel needs, channels last if `last`. */
 static lc_tensor *dense(lc_tensor *t, bool last)
 {
-    int64_t shape[LC_MAX_DIMS], stride[LC_MAX_DIMS];
-    if (!last) return packed(t, (lc_dtype)t->dtype);
-    for (int d = 0; d < t->ndim; d++) {
-        int from = d == 0 ? 0 : d == t->ndim - 1 ? 1 : d + 1;
-        shape[d] = t->shape[from], stride[d] = t->stride[from];
-    }
-    lc_tensor *permuted = lc_tensor_view(t, t->ndim, shape, stride, 0),
-              *made = permuted ? packed(permuted, (lc_dtype)t->dtype) : NULL;
-    return lc_release(permuted), made;
+    return last ? packed_last(t, (lc_dtype)t->dtype) : packed(t, (lc_dtype)t->dtype);
 }
 static void output_order(lc_spec *out, bool last)
 {
@@ -130,16 +122,25 @@ static lc_tensor *shaped(lc_tensor *t, const lc_tensor *like)
     return t == LC_NONE ? t : norm_converted(lc_reshape(t, like->shape, like->ndim), (lc_dtype)like->dtype);
 }
 
+static bool last_of(const lc_tensor *x) { return !x->is_contiguous && suggested_format(x) != LC_CONTIGUOUS_FORMAT; }
+
 /* ---- rows: (input, weight, bias, rows, groups, channels, inner, eps, centred) ---- */
 static void row_sizes(lc_norm_args *a, const lc_value *args, int64_t rows) /* args: from groups on */
 {
     *a = (lc_norm_args){ .rows = rows, .groups = args[0].i, .channels = args[1].i, .inner = args[2].i };
     a->eps = args[3].f, a->centred = args[4].b;
 }
+/* Groups of an image with the channels last are read as they lie where the device can. args: from rows on. */
+static bool groups_last(const lc_tensor *x, const lc_value *args)
+{
+    return args[3].i > 1 && x->ndim > 2 && args[1].i * args[2].i == x->shape[1] && args[0].i == x->shape[0] * args[1].i &&
+           x->numel && lc_can(x)->last & LC_LAST_GROUPS && last_of(x);
+}
 static int rows_shape(const lc_record *call, lc_spec *out)
 {
     int64_t rows = call->args[3].i;
     spec_like(call, &out[0], call->in[0], (lc_dtype)call->in[0]->dtype);
+    output_order(&out[0], groups_last(call->in[0], call->args + 3));
     if (spec_vector(call, &out[1], call->args[8].b ? rows : 0) < 0) return -1;
     return spec_vector(call, &out[2], rows);
 }
@@ -149,7 +150,8 @@ static int rows_run(const lc_record *call)
     holder       h = { 0 };
     lc_dtype     work = working_dtype((lc_dtype)call->in[0]->dtype);
     row_sizes(&a, call->args + 4, call->args[3].i);
-    a.in = held(&h, dense(call->in[0], false));
+    a.last = groups_last(call->in[0], call->args + 3);
+    a.in = held(&h, dense(call->in[0], a.last));
     a.weight = parameter_of(&h, call->in[1], work), a.bias = parameter_of(&h, call->in[2], work);
     a.out = call->out[0], a.mean = wanted(call, 1, a.centred), a.rstd = call->out[2];
     return finished(&h, call, &a);
@@ -191,8 +193,10 @@ static int rows_backward_shape(const lc_record *call, lc_spec *out)
 {
     const lc_value *args = call->args;
     int64_t         n = args[6].i * args[7].i, none = 0;
-    if (args[11].b) spec_like(call, &out[0], call->in[1], (lc_dtype)call->in[1]->dtype);
-    else if (spec_shape(call, &out[0], (lc_dtype)call->in[1]->dtype, 1, &none) < 0) return -1;
+    if (args[11].b) {
+        spec_like(call, &out[0], call->in[1], (lc_dtype)call->in[1]->dtype);
+        output_order(&out[0], groups_last(call->in[1], args + 5));
+    } else if (spec_shape(call, &out[0], (lc_dtype)call->in[1]->dtype, 1, &none) < 0) return -1;
     return spec_vector(call, &out[1], args[12].b ? n : 0) < 0 ? -1 : spec_vector(call, &out[2], args[13].b ? n : 0);
 }
 static int rows_backward_run(const lc_record *call)
@@ -202,7 +206,9 @@ static int rows_backward_run(const lc_record *call)
     const lc_value *args = call->args;
     lc_dtype        dtype = (lc_dtype)call->in[1]->dtype, work = working_dtype(dtype);
     row_sizes(&a, args + 6, args[5].i);
-    a.grad = held(&h, packed(call->in[0], dtype)), a.in = held(&h, dense(call->in[1], false));
+    a.last = groups_last(call->in[1], args + 5);
+    a.grad = held(&h, a.last ? packed_last(call->in[0], dtype) : packed(call->in[0], dtype));
+    a.in = held(&h, dense(call->in[1], a.last));
     a.mean = a.centred ? held(&h, packed(call->in[2], work)) : NULL, a.rstd = held(&h, packed(call->in[3], work));
     a.weight = parameter_of(&h, call->in[4], work);
     a.out = wanted(call, 0, args[11].b), a.dweight = wanted(call, 1, args[12].b), a.dbias = wanted(call, 2, args[13].b);
@@ -232,7 +238,6 @@ LC_OP(_norm_rows_backward,
       .run = rows_backward_run, .grad = _norm_rows_backward_grad, .saves = IN(0) | IN(1) | IN(2) | IN(3) | IN(4));
 
 /* ---- channels: (input, weight, bias, mean, rstd, eps); mean and rstd fix the statistics ---- */
-static bool last_of(const lc_tensor *x) { return !x->is_contiguous && suggested_format(x) != LC_CONTIGUOUS_FORMAT; }
 static void channel_sizes(lc_norm_args *a, const lc_tensor *x, double eps, bool fixed)
 {
     int64_t channels = x->shape[1], inner = 1;

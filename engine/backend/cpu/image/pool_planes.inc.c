@@ -275,6 +275,7 @@ static void NAME(gradient_planes)(const pool_plan *p, int64_t begin, int64_t end
         }
     }
 }
+#include "pool_last.inc.c"
 #endif
 #undef HAS_GRADIENT
 #undef T

@@ -11,6 +11,14 @@
 #include <math.h>
 #include <string.h>
 
+#if defined __AVX512F__
+enum { LAST_BYTES = 64 };
+#elif defined __AVX2__
+enum { LAST_BYTES = 32 };
+#else
+enum { LAST_BYTES = 16 };
+#endif
+
 #define LARGER(a, b)         ((b) > (a) || (b) != (b) ? (b) : (a)) /* NaN wins */
 #define LARGER_INTEGER(a, b) ((b) > (a) ? (b) : (a))
 #define PLUS(a, b)           ((a) + (b))
@@ -53,4 +61,5 @@
         max_planes_##type, index_planes_##type, average_planes_##type, average_backward_planes_##type, gradient, paired        \
     }
 const lc_pools CAT(lc_cpu_pools, LC_ISA) = { PLANES(f32, gradient_planes_f32, pair_planes_f32),
-                                             PLANES(f64, gradient_planes_f64, pair_planes_f64), PLANES(i64, NULL, NULL) };
+                                             PLANES(f64, gradient_planes_f64, pair_planes_f64), PLANES(i64, NULL, NULL),
+                                             last_row_f32, last_row_f64 };

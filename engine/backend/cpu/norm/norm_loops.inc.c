@@ -261,12 +261,12 @@ static void NAME(column_slope)(void *out_, const void *g_, const void *x_, int64
     stream = stream && ((uintptr_t)out | (size_t)n * sizeof(T)) % VECTOR_BYTES == 0;
     for (int64_t r = 0, i; r < rows; r++, out += n, g += n, x += n) {
         for (i = 0; i + LANES <= n; i += LANES) {
-            NAME(vector) y = (LOAD(g + i) - LOAD(e + i) - (LOAD(x + i) - LOAD(m + i)) * LOAD(b + i)) * LOAD(f + i);
+            NAME(vector) y = LOAD(g + i) * LOAD(f + i) - LOAD(e + i) - (LOAD(x + i) - LOAD(m + i)) * LOAD(b + i);
             FETCH(x + i + NAME(AHEAD)), FETCH(g + i + NAME(AHEAD));
             if (stream) STREAM(out + i, y);
             else CLAIM(out + i + NAME(AHEAD)), STORE(out + i, y);
         }
-        for (; i < n; i++) out[i] = (g[i] - e[i] - (x[i] - m[i]) * b[i]) * f[i];
+        for (; i < n; i++) out[i] = g[i] * f[i] - e[i] - (x[i] - m[i]) * b[i];
     }
     if (stream) FENCE;
 }

@@ -181,6 +181,7 @@ static int cpu_norm_rows(lc_dtype dtype, const void *args)
 {
     const lc_norm_args *a = args;
     row_job             j;
+    if (a->last) return cpu_norm_groups_last(dtype, a);
     start_rows(&j, dtype, a);
     if (a->rows) cpu_parallel(a->rows, j.grain, 2 * a->rows * j.length, rows_forward, &j);
     return j.failed ? norm_no_memory() : 0;
@@ -215,6 +216,7 @@ static int cpu_norm_rows_backward(lc_dtype dtype, const void *args)
     enum { MOST_CHUNKS = 64, LEAST_ROWS = 8 }; /* keeps partial sums small compared with their input */
     const lc_norm_args *a = args;
     row_job             j;
+    if (a->last) return cpu_norm_groups_last(dtype, a);
     start_rows(&j, dtype, a);
     int64_t width = a->groups * a->channels, chunks = 0;
     bool    parameters = a->dweight || a->dbias;
