@@ -69,8 +69,9 @@ def test_samples(emulator):
     assert " passed" in out or "...." in out, out
 
 
-def test_runtime(emulator):
-    out = run(["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "tests/gpu/test_runtime.py"], emulator)
+@pytest.mark.parametrize("file", ["runtime", "products"])
+def test_other_files(emulator, file):
+    out = run(["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", f"tests/gpu/test_{file}.py"], emulator)
     assert " passed" in out or "...." in out, out
 
 

@@ -100,6 +100,17 @@ int cuda_product(int device, lc_dtype acc, cuda_matrix out, cuda_matrix a, cuda_
     return cuda_blocks(&q, batch * ((m + TILE - 1) / TILE) * ((n + TILE - 1) / TILE), 256, &p);
 }
 
+int cuda_large_product(const lc_matmul_args *a, lc_dtype dtype)
+{
+    int rc = 1;
+    if (a->epilogue && (rc = cuda_lt_product(a, dtype)) <= 0) return rc;
+    cuda_matrix out = { a->out->data, a->out_batch, a->out_row, a->out_col, (lc_dtype)a->out->dtype };
+    cuda_matrix x = { a->a->data, a->a_batch, a->a_row, a->a_col, (lc_dtype)a->a->dtype };
+    cuda_matrix y = { a->b->data, a->b_batch, a->b_row, a->b_col, (lc_dtype)a->b->dtype };
+    rc = cuda_product(a->out->device.index, dtype, out, x, y, a->batch, a->m, a->n, a->k, a->epilogue ? a->epilogue->scale : 1,
+                      a->accumulate);
+    return rc == 0 && a->epilogue ? cuda_epilogue_steps(a, dtype) : rc;
+}
 static int matmul(UNUSED lc_op_id op, lc_dtype dtype, const void *args)
 {
     const lc_matmul_args *a = args;
@@ -108,12 +119,6 @@ static int matmul(UNUSED lc_op_id op, lc_dtype dtype, const void *args)
     int rc = cuda_small_product(a, dtype);
     if (rc <= 0) return rc;
     if (a->low) return LC_NO_KERNEL;
-    if (a->epilogue && (rc = cuda_lt_product(a, dtype)) <= 0) return rc;
-    cuda_matrix out = { a->out->data, a->out_batch, a->out_row, a->out_col, (lc_dtype)a->out->dtype };
-    cuda_matrix x = { a->a->data, a->a_batch, a->a_row, a->a_col, (lc_dtype)a->a->dtype };
-    cuda_matrix y = { a->b->data, a->b_batch, a->b_row, a->b_col, (lc_dtype)a->b->dtype };
-    rc = cuda_product(a->out->device.index, dtype, out, x, y, a->batch, a->m, a->n, a->k, a->epilogue ? a->epilogue->scale : 1,
-                      a->accumulate);
-    return rc == 0 && a->epilogue ? cuda_epilogue_steps(a, dtype) : rc;
+    return (rc = cuda_aligned_product(a, dtype)) <= 0 ? rc : cuda_large_product(a, dtype);
 }
 CUDA_RUN(mm, matmul, CUDA_REAL | CUDA_HALVES | 1u << LC_c64 | 1u << LC_c128)

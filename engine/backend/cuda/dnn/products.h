@@ -3,6 +3,8 @@
 #include "../driver.h"
 
 int cuda_activation(lc_op_id op);
-int cuda_small_product(const lc_matmul_args *a, lc_dtype dtype);  /* own kernel, with any epilogue */
-int cuda_lt_product(const lc_matmul_args *a, lc_dtype dtype);     /* cuBLASLt, with epilogues that it has */
-int cuda_epilogue_steps(const lc_matmul_args *a, lc_dtype dtype); /* after a product */
+int cuda_small_product(const lc_matmul_args *a, lc_dtype dtype);   /* own kernel, with any epilogue */
+int cuda_lt_product(const lc_matmul_args *a, lc_dtype dtype);      /* cuBLASLt, with epilogues that it has */
+int cuda_aligned_product(const lc_matmul_args *a, lc_dtype dtype); /* on padded copies, aligned.c */
+int cuda_large_product(const lc_matmul_args *a, lc_dtype dtype);   /* cuBLASLt, cuBLAS, own kernel: takes everything */
+int cuda_epilogue_steps(const lc_matmul_args *a, lc_dtype dtype);  /* after a product */

@@ -20,9 +20,8 @@
     X(cross_entropy)                                                                                                           \
     X(matmul)                                                                                                                  \
     X(small_product)                                                                                                           \
-    X(index)                                                                                                                   \
-    X(embedding)                                                                                                               \
-    X(optimizer) X(pool) X(conv) X(attention) X(moves) X(strided_copy) X(scan) X(sort) X(random) X(multinomial) X(rnn)
+    X(realign) X(index) X(embedding) X(optimizer) X(pool) X(conv) X(attention) X(moves) X(strided_copy) X(scan) X(sort)        \
+        X(random) X(multinomial) X(rnn)
 #define EACH_SCIENCE(X)                                                                                                        \
     X(interpolate) X(grid_sample) X(fractional_pool) X(search) X(unique) X(distance) X(ctc) X(fft) X(linalg) X(spectra)
 #define EACH_MATH(X) X(complex_lines) X(draws)
@@ -55,6 +54,7 @@ static const struct {
     { &matmul_body, 0, 1, { { F32, F32, F32 }, { F32, B16, B16 }, { I64, I64, I64 }, { H16, H16, H16 } } },
     { &small_product_body, 0, 31, { { F32, F32, F32 } } },
     { &small_product_body, 0, 0, { { F64, F64, F64 }, { B16, B16, B16 } } },
+    { &realign_body, 0, 0, { { CUDA_TYPE(LC_u16) } } },
     { &index_body, 0, 1, { { U8 }, { CUDA_TYPE(LC_u16) }, { CUDA_TYPE(LC_u64) }, { W16 } } },
     { &index_body, 2, 5, { { F32 }, { B16 } } },
     { &index_body, 2, 2, { { F64 }, { I64 }, { B8 }, { U8 } } },

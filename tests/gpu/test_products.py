@@ -1,0 +1,59 @@
+"""Products of the CUDA backend by each of their ways. Runs on a GPU, or on the emulation (test_emulated.py)."""
+
+import ctypes
+
+import pytest
+
+import lucid
+import lucid.nn.functional as F
+
+pytestmark = pytest.mark.skipif(not lucid.cuda.is_available(), reason="no CUDA device")
+
+
+@pytest.fixture
+def align_everything():
+    """Products of any size go through copies with padded rows."""
+    limit = ctypes.c_int64.in_dll(ctypes.CDLL(lucid._C.__file__), "lc_cuda_align_from")
+    before, limit.value = limit.value, 1
+    yield
+    limit.value = before
+
+
+def whole(*shape):
+    """Small whole numbers, whose sums are exact in every dtype."""
+    return lucid.randint(-1, 2, shape).to(lucid.float32)
+
+
+ODD = {
+    "result": (lambda x: x, lambda w: w, (70, 72), (97, 72)),
+    "left": (lambda x: x, lambda w: w, (70, 97), (72, 97)),
+    "left, transposed": (lambda x: x.mT, lambda w: w, (96, 71), (72, 96)),
+    "right, transposed": (lambda x: x, lambda w: w.mT, (72, 96), (96, 67)),
+    "columns within": (lambda x: x[:, 3:], lambda w: w[:, 3:], (70, 99), (72, 99)),
+    "rows from an odd place": (lambda x: x[1:], lambda w: w[1:], (72, 97), (74, 97)),
+    "batch": (lambda x: x, lambda w: w, (3, 65, 67), (3, 71, 67)),
+    "batch, shared": (lambda x: x, lambda w: w.expand(3, 71, 67), (3, 65, 67), (71, 67)),
+    "long rows": (lambda x: x, lambda w: w, (65, 1031), (70, 1031)),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_rows_that_start_anywhere(align_everything, name, dtype):
+    left, right, x, w = ODD[name]
+    x, w = whole(*x), whole(*w)
+    expected = left(x) @ right(w).mT
+    x, w = (t.to("cuda", getattr(lucid, dtype)) for t in (x, w))
+    assert lucid.equal((left(x) @ right(w).mT).float().cpu(), expected)
+
+
+def test_a_layer_of_odd_width(align_everything):
+    x, w, b = whole(70, 72), whole(97, 72), whole(97)
+    expected = F.linear(x, w, b)
+    g = whole(70, 97)
+    on = [t.to("cuda", lucid.bfloat16).requires_grad_() for t in (x, w, b)]
+    y = F.linear(*on)
+    y.backward(g.to("cuda", lucid.bfloat16))
+    assert lucid.equal(y.detach().float().cpu(), expected)
+    for found, correct in zip(on, (g @ w, g.mT @ x, g.sum(0))):
+        assert lucid.equal(found.grad.float().cpu(), correct.bfloat16().float())
