@@ -57,3 +57,25 @@ def test_a_layer_of_odd_width(align_everything):
     assert lucid.equal(y.detach().float().cpu(), expected)
     for found, correct in zip(on, (g @ w, g.mT @ x, g.sum(0))):
         assert lucid.equal(found.grad.float().cpu(), correct.bfloat16().float())
+
+
+SMALL = [(m, n, k) for m in (1, 2, 9) for n in (1, 5, 40) for k in (1, 30, 33, 84, 400, 1100)]
+
+
+@pytest.mark.parametrize("m, n, k", SMALL)
+def test_small_products(m, n, k):
+    x, w, b = whole(m, k), whole(n, k), whole(n)
+    y = F.linear(x, w, b)
+    on = [t.cuda().requires_grad_() for t in (x, w, b)]
+    found = F.linear(*on)
+    found.backward(found.detach())
+    assert lucid.equal(found.detach().cpu(), y)
+    for t, correct in zip(on, (y @ w, y.mT @ x, y.sum(0))):
+        assert lucid.equal(t.grad.cpu(), correct)
+
+
+@pytest.mark.parametrize("m, n, k, rank", [(1, 70, 512, 8), (1, 6, 33, 3), (32, 600, 260, 8), (3, 30, 100, 16), (11, 20, 36, 9)])
+def test_corrections_of_low_rank(m, n, k, rank):
+    args = whole(m, k), whole(n, k), whole(n), whole(k, rank), whole(rank, n)
+    y = F.lora_linear(*args, 0.5)
+    assert lucid.equal(F.lora_linear(*(t.cuda() for t in args), 0.5).cpu(), y)

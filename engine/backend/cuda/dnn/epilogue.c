@@ -6,12 +6,12 @@
 
 typedef struct {
     void   *out, *a, *b, *addend, *residual, *down, *up;
-    int64_t batch, m, n, k, rank, out_at[3], a_at[3], b_at[3], addend_at[3], residual_at[3], down_at[2], up_at[2];
+    int64_t batch, m, n, k, rank, together, out_at[3], a_at[3], b_at[3], addend_at[3], residual_at[3], down_at[2], up_at[2];
     double  scale, addend_scale, low_scale;
-    int     accumulate;
+    int     accumulate, low_aligned;
 } small_product; /* as in kernels/small_product.cuh */
 CUDA_BODY(small_product);
-enum { EDGE = 8, WARPS = 4, TILE = 32, MOST_RANK = 16, MOST_FACTORS = 1 << 24 };
+enum { MOST_WARPS = 8, TILE = 32, MOST_RANK = 16, MOST_FACTORS = 1 << 24, ENOUGH_BLOCKS = 264 };
 
 int cuda_activation(lc_op_id op) /* its number in the kernels' texts; -1: none of them */
 {
@@ -70,16 +70,21 @@ int cuda_small_product(const lc_matmul_args *a, lc_dtype dtype)
     if (a->low) {
         p.down = a->low->down->data, p.up = a->low->up->data, p.rank = a->low->rank, p.low_scale = a->low->scale;
         memcpy(p.down_at, a->low->down_stride, sizeof p.down_at), memcpy(p.up_at, a->low->up_stride, sizeof p.up_at);
+        p.low_aligned = p.rank % 8 == 0 && p.down_at[1] == 1 && p.down_at[0] % 4 == 0 && (uintptr_t)p.down % 16 == 0;
     }
     bool along = a->a_col == 1 && a->b_row == 1; /* both contiguous along k */
     bool smooth = along && a->k % 4 == 0 && ((uintptr_t)p.a | (uintptr_t)p.b) % 16 == 0 &&
                   (a->a_batch | a->a_row | a->b_batch | a->b_col) % 4 == 0;
+    bool         one = a->m == 1;
+    int64_t      rows = one ? 1 : 8, cols = one ? 4 : 8, tiles = (a->n + cols - 1) / cols, lines = (a->m + rows - 1) / rows;
     cuda_program q = { &small_product_body, .type = { CUDA_TYPE(dtype), CUDA_TYPE(dtype), CUDA_TYPE(dtype) },
                        .variant = (int16_t)((e ? cuda_activation(e->activation) : 0) | smooth << 3 | (a->low != NULL) << 4) };
-    if (along || a->low || a->m * a->n <= EDGE * EDGE) {
-        int64_t tiles = a->batch * ((a->m + EDGE - 1) / EDGE) * ((a->n + EDGE - 1) / EDGE);
-        q.kernel = "lanes";
-        return cuda_blocks(&q, (tiles + WARPS - 1) / WARPS, 32 * WARPS, &p);
+    if (along || a->low || a->m * a->n <= rows * cols) {
+        int64_t warp_takes = smooth ? 128 : 32, warps = MOST_WARPS;
+        while (warps > 1 && a->k <= warps / 2 * warp_takes) warps /= 2;
+        p.together = a->low && tiles * lines > ENOUGH_BLOCKS ? 4 : 1; /* they share the narrow product */
+        q.kernel = "lanes", q.variant |= (int16_t)(one << 5);
+        return cuda_blocks(&q, a->batch * lines * ((tiles + p.together - 1) / p.together), (int)(32 * warps), &p);
     }
     q.kernel = "tiles";
     return cuda_blocks(&q, a->batch * ((a->m + TILE - 1) / TILE) * ((a->n + TILE - 1) / TILE), 256, &p);

@@ -1,7 +1,10 @@
 /* Small products in one launch, with what follows them. T: out and the operands of the epilogue, U: a, V: b. VARIANT: the
- * activation, 8 if both operands are contiguous along k on 16 bytes, 16 if there is a second product of low rank. */
+ * activation, 8 if both operands are contiguous along k on 16 bytes, 16 if there is a second product of low rank, 32 for one row.
+ *
+ * Such a product takes as long as its memory takes to answer, so the kernels spread it over many blocks and read all that a thread
+ * needs at once: warps of a block share k. */
 typedef acc_of<T>::type A;
-enum { ACTIVATION = VARIANT & 7, SMOOTH = VARIANT >> 3 & 1, LOW = VARIANT >> 4 & 1 };
+enum { ACTIVATION = VARIANT & 7, SMOOTH = VARIANT >> 3 & 1, LOW = VARIANT >> 4 & 1, ONE = VARIANT >> 5 & 1 };
 enum { NONE, RELU, GELU, GELU_TANH, SILU };
 struct small_product {
     T       *out;
@@ -10,10 +13,10 @@ struct small_product {
     const T *addend, *residual;
     const U *down; /* scale (a down) up is added */
     const V *up;
-    i64      batch, m, n, k, rank;
+    i64      batch, m, n, k, rank, together; /* column tiles of a block */
     i64      out_at[3], a_at[3], b_at[3], addend_at[3], residual_at[3], down_at[2], up_at[2]; /* strides: batch, row, column */
     double   scale, addend_scale, low_scale;
-    int      accumulate;
+    int      accumulate, low_aligned; /* down has 8 neighbours on 16 bytes */
 };
 __device__ inline float  power(float x) { return expf(x); }
 __device__ inline double power(double x) { return exp(x); }
@@ -36,122 +39,199 @@ __device__ inline void put(const small_product &p, i64 batch, i64 i, i64 j, A v)
     if (p.accumulate) v += (A)value(*to);
     *to = made<T>::of(v);
 }
-enum { EDGE = 8, WARPS = 4, MOST_RANK = 16 };
-/* A warp makes EDGE x EDGE elements, its lanes share k. Each of five exchanges halves what a lane keeps: two elements stay. */
-BLOCK_KERNEL(lanes, small_product, p)
+enum { ROWS = ONE ? 1 : 8, COLS = ONE ? 4 : 8, MOST_WARPS = 8, RANKS = 8, MOST_RANK = 16 };
+
+/* The sums of N elements over the lanes of a warp. Each exchange halves what a lane keeps, as long as it has more than one. */
+template <int N> __device__ void sum_of_lanes(A (&sum)[N], A *to)
 {
-    int  lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    i64  across = (p.n + EDGE - 1) / EDGE, down = (p.m + EDGE - 1) / EDGE, tile = blockIdx.x * WARPS + warp;
-    bool there = tile < p.batch * across * down;
-    if (!there) tile = 0;
-    i64      batch = tile / (across * down), i0 = tile / across % down * EDGE, j0 = tile % across * EDGE;
-    const U *a = p.a + batch * p.a_at[0];
-    const V *b = p.b + batch * p.b_at[0];
-    enum { WIDE = SMOOTH ? 4 : 1 };
-    A sum[EDGE * EDGE];
+    int lane = threadIdx.x % 32, base = 0;
 #pragma unroll
-    for (int e = 0; e < EDGE * EDGE; e++) sum[e] = 0;
-    for (i64 l = lane * WIDE; l < p.k; l += 32 * WIDE) {
-        A x[EDGE][WIDE], y[EDGE][WIDE];
-#pragma unroll
-        for (int i = 0; i < EDGE; i++) {
-            bool row = i0 + i < p.m, col = j0 + i < p.n;
-            if (SMOOTH) {
-                several<U, WIDE> u;
-                several<V, WIDE> v;
-                if (row) u = *(const several<U, WIDE> *)(a + (i0 + i) * p.a_at[1] + l);
-                if (col) v = *(const several<V, WIDE> *)(b + (j0 + i) * p.b_at[2] + l);
-#pragma unroll
-                for (int w = 0; w < WIDE; w++) {
-                    x[i][w] = row ? (A)value(u.v[w]) : (A)0;
-                    y[i][w] = col ? (A)value(v.v[w]) : (A)0;
-                }
-            } else {
-                x[i][0] = row ? (A)value(a[(i0 + i) * p.a_at[1] + l * p.a_at[2]]) : (A)0;
-                y[i][0] = col ? (A)value(b[l * p.b_at[1] + (j0 + i) * p.b_at[2]]) : (A)0;
-            }
-        }
-#pragma unroll
-        for (int i = 0; i < EDGE; i++)
-#pragma unroll
-            for (int j = 0; j < EDGE; j++)
-#pragma unroll
-                for (int w = 0; w < WIDE; w++) sum[i * EDGE + j] += x[i][w] * y[j][w];
-    }
-    int base = 0;
-#pragma unroll
-    for (int step = 16, n = EDGE * EDGE / 2; step; step /= 2, n /= 2) {
+    for (int step = 16, n = N / 2; step; step /= 2, n /= 2) {
         bool up = lane & step;
-        if (up) base += n;
+        if (n == 0) sum[0] += __shfl_xor_sync(0xffffffffu, sum[0], step);
+        else if (up) base += n;
 #pragma unroll
-        for (int e = 0; e < EDGE * EDGE / 2; e++)
+        for (int e = 0; e < N / 2; e++)
             if (e < n) {
                 A kept = up ? sum[e + n] : sum[e], given = up ? sum[e] : sum[e + n];
                 sum[e] = kept + __shfl_xor_sync(0xffffffffu, given, step);
             }
     }
+    enum { LEFT = N > 32 ? N / 32 : 1 };
+    if (N >= 32 || lane % (32 / (N < 32 ? N : 32)) == 0)
+#pragma unroll
+        for (int e = 0; e < LEFT; e++) to[base + e] = sum[e];
+}
+/* A block makes ROWS x COLS elements, `together` times, its threads share k. */
+BLOCK_KERNEL(lanes, small_product, p)
+{
+    enum { WIDE = SMOOTH ? 4 : 1, N = ROWS * COLS };
+    __shared__ A part[MOST_WARPS][N];
+    int          lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    u32          tiles = (u32)((p.n + COLS - 1) / COLS), across = (tiles + (u32)p.together - 1) / (u32)p.together;
+    u32          down = (u32)((p.m + ROWS - 1) / ROWS), batch = blockIdx.x / (across * down);
+    i64          i0 = (i64)(blockIdx.x / across % down) * ROWS;
+    u32          tile = blockIdx.x % across * (u32)p.together, end = tile + (u32)p.together;
+    const U     *a = p.a + batch * p.a_at[0] + i0 * p.a_at[1];
+    const V     *b = p.b + batch * p.b_at[0];
+    if (end > tiles) end = tiles;
 #if VARIANT >> 4 & 1
-    __shared__ A low[WARPS][EDGE][MOST_RANK]; /* a down, of the warp's rows */
-    for (i64 r = 0; r < p.rank; r++) {
-        A dot[EDGE];
+    __shared__ A low_part[MOST_WARPS][ROWS * RANKS], low[ROWS][MOST_RANK]; /* a down, of the block's rows */
+    for (int r0 = 0; r0 < p.rank; r0 += RANKS) {
+        A dot[ROWS * RANKS];
 #pragma unroll
-        for (int i = 0; i < EDGE; i++) dot[i] = 0;
-        for (i64 l = lane; l < p.k; l += 32) {
-            A y = (A)value(p.down[l * p.down_at[0] + r * p.down_at[1]]);
+        for (int e = 0; e < ROWS * RANKS; e++) dot[e] = 0;
+#pragma unroll 2
+        for (i64 l = threadIdx.x; l < p.k; l += blockDim.x) {
+            const V *from = p.down + l * p.down_at[0] + r0 * p.down_at[1];
+            A        x[ROWS], y[RANKS];
+            if (p.low_aligned) {
+                several<V, 4> u = *(const several<V, 4> *)from, v = *(const several<V, 4> *)(from + 4);
 #pragma unroll
-            for (int i = 0; i < EDGE; i++)
-                if (i0 + i < p.m) dot[i] += (A)value(a[(i0 + i) * p.a_at[1] + l * p.a_at[2]]) * y;
+                for (int r = 0; r < 4; r++) y[r] = (A)value(u.v[r]), y[r + 4] = (A)value(v.v[r]);
+            } else
+#pragma unroll
+                for (int r = 0; r < RANKS; r++) y[r] = r0 + r < p.rank ? (A)value(from[r * p.down_at[1]]) : (A)0;
+#pragma unroll
+            for (int i = 0; i < ROWS; i++) x[i] = i0 + i < p.m ? (A)value(a[i * p.a_at[1] + l * p.a_at[2]]) : (A)0;
+#pragma unroll
+            for (int i = 0; i < ROWS; i++)
+#pragma unroll
+                for (int r = 0; r < RANKS; r++) dot[i * RANKS + r] += x[i] * y[r];
         }
-#pragma unroll
-        for (int i = 0; i < EDGE; i++) {
-            if (i0 + i >= p.m) continue; /* of the whole warp */
-            for (int d = 16; d; d /= 2) dot[i] += __shfl_xor_sync(0xffffffffu, dot[i], d);
-            if (lane == 0) low[warp][i][r] = dot[i];
+        sum_of_lanes(dot, low_part[warp]);
+        __syncthreads();
+        for (int e = threadIdx.x; e < ROWS * RANKS; e += blockDim.x) {
+            A all = 0;
+            for (int w = 0; w < warps; w++) all += low_part[w][e];
+            low[e / RANKS][r0 + e % RANKS] = (A)p.low_scale * all;
         }
+        __syncthreads();
     }
-    __syncthreads();
 #endif
+    for (; tile < end; tile++) {
+        i64 j0 = (i64)tile * COLS;
+        A   sum[N];
 #pragma unroll
-    for (int e = 0; e < EDGE * EDGE / 32; e++) {
-        i64 i = i0 + (base + e) / EDGE, j = j0 + (base + e) % EDGE;
-        if (!there || i >= p.m || j >= p.n) continue;
+        for (int e = 0; e < N; e++) sum[e] = 0;
+#pragma unroll(ONE ? 2 : 1)
+        for (i64 l = (i64)threadIdx.x * WIDE; l < p.k; l += (i64)blockDim.x * WIDE) {
+            A x[ROWS][WIDE], y[COLS][WIDE];
+            if (SMOOTH) {
+                several<U, WIDE> u[ROWS];
+                several<V, WIDE> v[COLS];
+#pragma unroll
+                for (int i = 0; i < ROWS; i++)
+                    if (i0 + i < p.m) u[i] = *(const several<U, WIDE> *)(a + i * p.a_at[1] + l);
+#pragma unroll
+                for (int j = 0; j < COLS; j++)
+                    if (j0 + j < p.n) v[j] = *(const several<V, WIDE> *)(b + (j0 + j) * p.b_at[2] + l);
+#pragma unroll
+                for (int w = 0; w < WIDE; w++) {
+#pragma unroll
+                    for (int i = 0; i < ROWS; i++) x[i][w] = i0 + i < p.m ? (A)value(u[i].v[w]) : (A)0;
+#pragma unroll
+                    for (int j = 0; j < COLS; j++) y[j][w] = j0 + j < p.n ? (A)value(v[j].v[w]) : (A)0;
+                }
+            } else {
+#pragma unroll
+                for (int i = 0; i < ROWS; i++) x[i][0] = i0 + i < p.m ? (A)value(a[i * p.a_at[1] + l * p.a_at[2]]) : (A)0;
+#pragma unroll
+                for (int j = 0; j < COLS; j++)
+                    y[j][0] = j0 + j < p.n ? (A)value(b[l * p.b_at[1] + (j0 + j) * p.b_at[2]]) : (A)0;
+            }
+#pragma unroll
+            for (int i = 0; i < ROWS; i++)
+#pragma unroll
+                for (int j = 0; j < COLS; j++)
+#pragma unroll
+                    for (int w = 0; w < WIDE; w++) sum[i * COLS + j] += x[i][w] * y[j][w];
+        }
+        sum_of_lanes(sum, part[warp]);
+        __syncthreads();
+        for (int e = threadIdx.x; e < N; e += blockDim.x) {
+            i64 i = i0 + e / COLS, j = j0 + e % COLS;
+            if (i >= p.m || j >= p.n) continue;
+            A all = 0;
+            for (int w = 0; w < warps; w++) all += part[w][e];
 #if VARIANT >> 4 & 1
-        A more = 0;
-        for (i64 r = 0; r < p.rank; r++)
-            more += low[warp][(base + e) / EDGE][r] * (A)value(p.up[r * p.up_at[0] + j * p.up_at[1]]);
-        sum[e] += (A)p.low_scale * more;
+            for (int r = 0; r < p.rank; r++) all += low[e / COLS][r] * (A)value(p.up[r * p.up_at[0] + j * p.up_at[1]]);
 #endif
-        put(p, batch, i, j, sum[e]);
+            put(p, batch, i, j, all);
+        }
+        __syncthreads(); /* part is used again */
     }
 }
-/* Operands that lie otherwise: a block makes a tile of 32 x 32 from slices of 32 in shared memory, a thread 2 x 2. */
-enum { TILE = 32 };
+/* Operands that lie otherwise: a block makes a tile of 32 x 32 from slices of 32 in shared memory. A thread makes 4 x 4 elements
+ * from a quarter of each slice, while the next slice is on its way. */
+enum { TILE = 32, EDGE = 4, PARTS = 4, READ = TILE * TILE / 256 };
+template <class S> struct reader { /* of one operand's slices */
+    const S *at[READ];
+    int      l[READ], place[READ];
+    bool     there[READ];
+    i64      step;
+    __device__ reader(const S *x, i64 across, i64 deep, i64 from, i64 n) : step(TILE * deep)
+    {
+#pragma unroll
+        for (int q = 0; q < READ; q++) { /* neighbouring threads read neighbours in memory */
+            int e = threadIdx.x + 256 * q, i = deep == 1 ? e / TILE : e % TILE;
+            l[q] = deep == 1 ? e % TILE : e / TILE, place[q] = i, there[q] = from + i < n;
+            at[q] = x + (from + i) * across + l[q] * deep;
+        }
+    }
+    __device__ void read(A (&to)[READ], i64 rest)
+    {
+#pragma unroll
+        for (int q = 0; q < READ; q++) to[q] = there[q] && l[q] < rest ? (A)value(*at[q]) : (A)0, at[q] += step;
+    }
+};
+typedef several<A, EDGE> four;
 BLOCK_KERNEL(tiles, small_product, p)
 {
-    __shared__ A left[TILE][TILE + 1], right[TILE][TILE + 1];
-    i64          across = (p.n + TILE - 1) / TILE, down = (p.m + TILE - 1) / TILE, batch = blockIdx.x / (across * down);
-    i64          i0 = blockIdx.x / across % down * TILE, j0 = blockIdx.x % across * TILE;
-    const U     *a = p.a + batch * p.a_at[0];
-    const V     *b = p.b + batch * p.b_at[0];
-    int          y = threadIdx.x / 16, x = threadIdx.x % 16;
-    A            sum[2][2] = { { 0, 0 }, { 0, 0 } };
+    enum { WIDTH = TILE / EDGE + 1 };
+    __shared__ four left[TILE][WIDTH], right[TILE][WIDTH], parts[PARTS][TILE][TILE / EDGE];
+    i64             across = (p.n + TILE - 1) / TILE, down = (p.m + TILE - 1) / TILE, batch = blockIdx.x / (across * down);
+    i64             i0 = blockIdx.x / across % down * TILE, j0 = blockIdx.x % across * TILE;
+    int             part = threadIdx.x / 64, y = threadIdx.x / 8 % 8, x = threadIdx.x % 8;
+    reader<U>       of_a(p.a + batch * p.a_at[0], p.a_at[1], p.a_at[2], i0, p.m);
+    reader<V>       of_b(p.b + batch * p.b_at[0], p.b_at[2], p.b_at[1], j0, p.n);
+    A               sum[EDGE][EDGE], u[READ], v[READ];
+#pragma unroll
+    for (int i = 0; i < EDGE; i++)
+#pragma unroll
+        for (int j = 0; j < EDGE; j++) sum[i][j] = 0;
+    of_a.read(u, p.k), of_b.read(v, p.k);
     for (i64 l0 = 0; l0 < p.k; l0 += TILE) {
 #pragma unroll
-        for (int e = threadIdx.x; e < TILE * TILE; e += 256) {
-            int i = p.a_at[2] == 1 ? e / TILE : e % TILE, l = p.a_at[2] == 1 ? e % TILE : e / TILE;
-            left[l][i] = i0 + i < p.m && l0 + l < p.k ? (A)value(a[(i0 + i) * p.a_at[1] + (l0 + l) * p.a_at[2]]) : (A)0;
-            int j = p.b_at[1] == 1 ? e / TILE : e % TILE;
-            l = p.b_at[1] == 1 ? e % TILE : e / TILE;
-            right[l][j] = j0 + j < p.n && l0 + l < p.k ? (A)value(b[(l0 + l) * p.b_at[1] + (j0 + j) * p.b_at[2]]) : (A)0;
+        for (int q = 0; q < READ; q++) {
+            left[of_a.l[q]][of_a.place[q] / EDGE].v[of_a.place[q] % EDGE] = u[q];
+            right[of_b.l[q]][of_b.place[q] / EDGE].v[of_b.place[q] % EDGE] = v[q];
         }
         __syncthreads();
+        if (l0 + TILE < p.k) of_a.read(u, p.k - l0 - TILE), of_b.read(v, p.k - l0 - TILE);
 #pragma unroll
-        for (int l = 0; l < TILE; l++)
-            for (int i = 0; i < 2; i++)
-                for (int j = 0; j < 2; j++) sum[i][j] += left[l][y + 16 * i] * right[l][x + 16 * j];
+        for (int l = 0; l < TILE / PARTS; l++) {
+            four s = left[part * (TILE / PARTS) + l][y], t = right[part * (TILE / PARTS) + l][x];
+#pragma unroll
+            for (int i = 0; i < EDGE; i++)
+#pragma unroll
+                for (int j = 0; j < EDGE; j++) sum[i][j] += s.v[i] * t.v[j];
+        }
         __syncthreads();
     }
-    for (int i = 0; i < 2; i++)
-        for (int j = 0; j < 2; j++)
-            if (i0 + y + 16 * i < p.m && j0 + x + 16 * j < p.n) put(p, batch, i0 + y + 16 * i, j0 + x + 16 * j, sum[i][j]);
+#pragma unroll
+    for (int i = 0; i < EDGE; i++) {
+        four s;
+#pragma unroll
+        for (int j = 0; j < EDGE; j++) s.v[j] = sum[i][j];
+        parts[part][y * EDGE + i][x] = s;
+    }
+    __syncthreads();
+    for (int e = threadIdx.x; e < TILE * TILE; e += 256) {
+        i64 i = i0 + e / TILE, j = j0 + e % TILE;
+        if (i >= p.m || j >= p.n) continue;
+        A all = 0;
+        for (int q = 0; q < PARTS; q++) all += parts[q][e / TILE][e % TILE / EDGE].v[e % EDGE];
+        put(p, batch, i, j, all);
+    }
 }

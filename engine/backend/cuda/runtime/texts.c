@@ -52,7 +52,7 @@ static const struct {
     { &norm_body, 0, 0, { { F32, F32 }, { B16, F32 }, { H16, F32 }, { F64, F64 } } },
     { &cross_entropy_body, 0, 0, { { F32, F32, F32 }, { B16, F32, B16 }, { F64, F64, F64 } } },
     { &matmul_body, 0, 1, { { F32, F32, F32 }, { F32, B16, B16 }, { I64, I64, I64 }, { H16, H16, H16 } } },
-    { &small_product_body, 0, 31, { { F32, F32, F32 } } },
+    { &small_product_body, 0, 63, { { F32, F32, F32 } } },
     { &small_product_body, 0, 0, { { F64, F64, F64 }, { B16, B16, B16 } } },
     { &realign_body, 0, 0, { { CUDA_TYPE(LC_u16) } } },
     { &index_body, 0, 1, { { U8 }, { CUDA_TYPE(LC_u16) }, { CUDA_TYPE(LC_u64) }, { W16 } } },
