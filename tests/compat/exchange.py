@@ -62,6 +62,10 @@ class Exchange:
         self.ours, self.flat, self.leaves, self.tensors = ours, {}, [], []
         self.held = []  # a resolved copy must not die: the next one could get its address
 
+    def placed(self, flat):
+        """The copied bytes of a storage, where the tensors of this conversion live."""
+        return flat
+
     def tensor(self, t):
         if t.device.type == "meta":  # no bytes to copy
             m, dtype = (lucid, named(t.dtype)) if self.ours else (torch, t.dtype)
@@ -76,7 +80,7 @@ class Exchange:
         if flat is None:
             flat = torch.empty(0, dtype=t.dtype).set_(storage).clone()
             if self.ours:
-                flat = to_lucid_flat(flat)
+                flat = self.placed(to_lucid_flat(flat))
             if key:
                 self.flat[key] = flat
                 self.held.append(storage)
