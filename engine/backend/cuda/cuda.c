@@ -26,7 +26,8 @@ static bool cuda_has(lc_op_id op, lc_dtype compute)
 bool       lc_cuda_has_kernel(int op, int dtype) { return cuda_has((lc_op_id)op, (lc_dtype)dtype); }
 static int cuda_run_op(lc_op_id op, lc_dtype compute, const void *args)
 {
-    return lc_cuda_run_dtypes[op] >> compute & 1 ? lc_cuda_runs[op](op, compute, args) : LC_NO_KERNEL;
+    int rc = lc_cuda_run_dtypes[op] >> compute & 1 ? lc_cuda_runs[op](op, compute, args) : LC_NO_KERNEL;
+    return rc == 0 ? cuda_launched() : rc; /* libraries launch too */
 }
 
 static const lc_backend lc_cuda = {
