@@ -36,6 +36,8 @@ FREE = {
     "geqrf", "lobpcg", "mode", "linalg.ldl_factor", "linalg.ldl_factor_ex",
 }  # fmt: skip
 MISSING = re.compile(r"is not implemented for \w+ on cuda")
+# Which of several equal elements has the gradient is free: those of few digits are often equal
+OF_EQUALS = {"topk", "kthvalue", "mode", "median", "nanmedian", "max", "min", "sort", "msort", "argsort"}
 # A context that is lost: every later call of this process would fail
 LOST = re.compile(r"illegal|misaligned|unspecified launch|device-side|hardware stack|launch timed out", re.I)
 
@@ -218,6 +220,9 @@ def tolerance_of(variant):
 def invariants(name, results, kind):
     """What vectors of free signs make together, followed by the other results."""
     tensors = [x for x in results if isinstance(x, kind)]
+    if name == "linalg.eigvals":  # in any order: traces of powers
+        w = host(tensors[0])
+        return [(w**k).sum(-1) for k in range(1, w.shape[-1] + 1)]
     if name in FREE_VECTORS and len(tensors) > 1:
         return [y for y in FREE_VECTORS[name](*(host(x) for x in tensors))]
     return results
@@ -249,7 +254,9 @@ def judge(variant, ours, cpu, sample, form):
     if ours.error is not None:
         return brief(ours.error)
     name = variant.op.name
-    values = name not in NO_VALUES and (name not in FREE or form == "grad") and not cpu.random
+    coarse = variant.dtype in (torch.float16, torch.bfloat16) and name in OF_EQUALS and form.endswith("grad")
+    coarse = coarse or (name == "linalg.eigvals" and form == "grad")
+    values = name not in NO_VALUES and (name not in FREE or form == "grad") and not cpu.random and not coarse
     a, b = ours.results, cpu.results
     stray = [x for x in a if isinstance(x, lucid.Tensor) and x.device.type != "cuda"]
     if stray and form == "function" and variant.op.name not in ON_THE_HOST and any(isinstance(x, lucid.Tensor) for x in b):

@@ -32,7 +32,7 @@ static int fold_parts(lc_op_id op, const lc_reduce_args *a)
 {
     int64_t        shape[2][LC_MAX_DIMS + 1], stride[2][LC_MAX_DIMS + 1];
     lc_tensor      in = parts_of(a->in, shape[0], stride[0]), value = parts_of(a->value, shape[1], stride[1]);
-    lc_reduce_args r = { .in = &in, .value = &value, .mask = a->mask, .parameter = a->parameter };
+    lc_reduce_args r = { .in = &in, .value = &value, .mask = a->in->ndim ? a->mask : 0, .parameter = a->parameter };
     if (a->in->ndim >= LC_MAX_DIMS)
         return lc_fail_int(LC_NotImplementedError, "cuda: a complex sum over %d dimensions", LC_MAX_DIMS);
     for (int d = 0; d < a->in->ndim; d++) r.value_stride[d] = 2 * a->value_stride[d];
