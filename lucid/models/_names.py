@@ -55,10 +55,21 @@ NAMES = {
         WhisperConfig WhisperForConditionalGeneration whisper_base whisper_large whisper_large_v3 whisper_medium
         whisper_small whisper_tiny
     """,
+    "vision.classification.coatnet": """
+        CoAtNet CoAtNetConfig CoAtNetForImageClassification coatnet_0 coatnet_0_cls
+    """,
     "vision.classification.convnext": """
         ConvNeXt ConvNeXtConfig ConvNeXtForImageClassification convnext_base convnext_base_cls convnext_large
         convnext_large_cls convnext_small convnext_small_cls convnext_tiny convnext_tiny_cls convnext_xlarge
         convnext_xlarge_cls
+    """,
+    "vision.classification.crossvit": """
+        CrossViT CrossViTConfig CrossViTForImageClassification crossvit_15 crossvit_15_cls crossvit_18 crossvit_18_cls
+        crossvit_9 crossvit_9_cls crossvit_base crossvit_base_cls crossvit_small crossvit_small_cls crossvit_tiny
+        crossvit_tiny_cls
+    """,
+    "vision.classification.cvt": """
+        CvT CvTConfig CvTForImageClassification cvt_13 cvt_13_cls cvt_21 cvt_21_cls cvt_w24 cvt_w24_cls
     """,
     "vision.classification.densenet": """
         DenseNet DenseNetConfig DenseNetForImageClassification densenet121 densenet161 densenet169 densenet201 densenet_121
@@ -68,6 +79,10 @@ NAMES = {
     "vision.classification.dinov2": """
         Dinov2Config Dinov2ForImageClassification Dinov2Model dinov2_base dinov2_base_cls dinov2_giant dinov2_giant_cls
         dinov2_large dinov2_large_cls dinov2_small dinov2_small_cls
+    """,
+    "vision.classification.efficientformer": """
+        EfficientFormer EfficientFormerConfig EfficientFormerForImageClassification efficientformer_l1
+        efficientformer_l1_cls efficientformer_l3 efficientformer_l3_cls efficientformer_l7 efficientformer_l7_cls
     """,
     "vision.classification.efficientnet": """
         EfficientNet EfficientNetConfig EfficientNetForImageClassification efficientnet_b0 efficientnet_b0_cls
@@ -83,6 +98,14 @@ NAMES = {
     "vision.classification.inception_next": """
         InceptionNeXt InceptionNeXtConfig InceptionNeXtForImageClassification inception_next_base inception_next_base_cls
         inception_next_small inception_next_small_cls inception_next_tiny inception_next_tiny_cls
+    """,
+    "vision.classification.inception_resnet": """
+        InceptionResNetConfig InceptionResNetOutput InceptionResNetV2 InceptionResNetV2ForImageClassification
+        inception_resnet_v2 inception_resnet_v2_cls
+    """,
+    "vision.classification.maxvit": """
+        MaxViT MaxViTConfig MaxViTForImageClassification maxvit_base maxvit_base_cls maxvit_large maxvit_large_cls
+        maxvit_small maxvit_small_cls maxvit_tiny maxvit_tiny_cls maxvit_xlarge maxvit_xlarge_cls
     """,
     "vision.classification.mobilenet": """
         MobileNetV2 MobileNetV2Config MobileNetV2ForImageClassification MobileNetV3 MobileNetV3Config
@@ -135,7 +158,7 @@ NAMES = {
         vit_l_32 vit_large_16 vit_large_16_cls vit_large_32 vit_large_32_cls
     """,
     "vision.classification.xception": """
-        Xception XceptionConfig XceptionForImageClassification xception xception_cls
+        Xception XceptionConfig XceptionForImageClassification XceptionOutput xception xception_cls
     """,
     "vision.detection.detr": """
         DETRConfig DETRForObjectDetection ObjectDetectionOutput detr_resnet101 detr_resnet50

@@ -35,6 +35,7 @@ DETR = dict(
     **dict(num_classes=3, backbone_layers=(1, 1, 1, 1), d_model=16, n_head=2, num_encoder_layers=2, num_decoder_layers=2),
     **dict(dim_feedforward=24, num_queries=5, bbox_hidden_dim=16, dropout=0.0),
 )
+COAT = dict(stem_width=16, attn_heads=(1, 2), head_hidden_size=24)
 DETECTORS = {"faster rcnn": "faster_rcnn", "mask rcnn": "mask_rcnn"}
 # name: factory, fields, shape of the images or inputs by name
 CASES = {
@@ -103,6 +104,28 @@ CASES = {
     "t5 gated": ("t5_small", dict(T5, feed_forward_proj="gated-gelu"), {**IDS, "decoder_input_ids": ("ids", 37, 2, 4)}),
     "clip": ("clip_vit_base_32", CLIP, {"pixel_values": (2, 3, 16, 16), "input_ids": ("ids", 37, 2, 9)}),
     "whisper": ("whisper_tiny", WHISPER, {"input_features": (2, 8, 20), "decoder_input_ids": ("ids", 37, 2, 4)}),
+    "maxvit": (
+        "maxvit_tiny_cls",
+        dict(S, depths=(1, 2), dims=(32, 64), window_size=2, stem_width=16, head_hidden_size=24),
+        (2, 3, 32, 48),
+    ),
+    "coatnet": (
+        "coatnet_0_cls",
+        dict(S, **dict(image_size=64, blocks_per_stage=(1, 1, 2, 1), dims=(16, 24, 32, 64)), **COAT),
+        (2, 3, 64, 64),
+    ),
+    "crossvit": (
+        "crossvit_tiny_cls",
+        dict(S, image_size=120, dims=(12, 24), depths=((1, 2), (1, 1)), mlp_ratios=(2.0, 3.0)),
+        (2, 3, 120, 120),
+    ),
+    "efficientformer": (
+        "efficientformer_l1_cls",
+        dict(S, image_size=64, depths=(1, 1, 1, 2), dims=(8, 16, 24, 32), layer_scale=1.0),
+        (2, 3, 64, 64),
+    ),
+    "cvt": ("cvt_13_cls", dict(S, dims=(8, 12, 24), depths=(1, 2, 3), drop_path_rate=(0.0,) * 3), (2, 3, 64, 64)),
+    "inception resnet": ("inception_resnet_v2_cls", dict(S, repeats=(1, 1, 1)), (2, 3, 110, 110)),
     "deit": ("deit_tiny_16_cls", dict(S, image_size=32, dim=24, depth=2, num_heads=2), (2, 3, 32, 32)),
     "deit distilled": ("deit_tiny_distilled_16_cls", dict(S, image_size=32, dim=24, depth=2, num_heads=2), (2, 3, 32, 32)),
 }

@@ -89,6 +89,22 @@ THEIRS = {
     "t5 gated": lambda: T.T5ForConditionalGeneration(T.T5Config(**cases.T5, feed_forward_proj="gated-gelu")),
     "clip": lambda: T.CLIPModel(_clip_config()),
     "whisper": lambda: T.WhisperForConditionalGeneration(T.WhisperConfig(**cases.WHISPER)),
+    "maxvit": lambda: _maxxvit(
+        "maxvit_tiny_tf", embed_dim=(32, 64), depths=(1, 2), stem_width=16, head_hidden_size=24, window=(2, 2)
+    ),
+    "coatnet": lambda: _maxxvit(
+        "coatnet_0", embed_dim=(16, 24, 32, 64), depths=(1, 1, 2, 1), stem_width=16, head_hidden_size=24, img_size=64
+    ),
+    "crossvit": lambda: timm.create_model(
+        "crossvit_tiny_240",
+        **dict(img_size=120, embed_dim=[12, 24], depth=[[1, 2, 0], [1, 1, 0]], mlp_ratio=[2, 3, 1]),
+        **N,
+    ),
+    "efficientformer": lambda: _efficientformer(),
+    "cvt": lambda: T.CvtForImageClassification(
+        T.CvtConfig(embed_dim=[8, 12, 24], depth=[1, 2, 3], drop_path_rate=[0.0] * 3, id2label=dict.fromkeys(range(7), "x"))
+    ),
+    "inception resnet": lambda: _shortened(timm.create_model("inception_resnet_v2", **N)),
     "deit": lambda: _deit("deit_tiny_patch16_224"),
     "deit distilled": lambda: _deit("deit_tiny_distilled_patch16_224"),
 }
@@ -112,6 +128,36 @@ def _clip_config():
     config = T.CLIPConfig(**CLIPConfig(**cases.CLIP).to_hub())
     config.text_config.eos_token_id = 2
     return config
+
+
+def _maxxvit(name, window=None, img_size=224, **fields):
+    from dataclasses import replace
+
+    from timm.models import maxxvit
+
+    found = maxxvit.model_cfgs[name]
+    kinds = found.block_type[: len(fields["depths"])]
+    attention = replace(found.transformer_cfg, window_size=window, grid_size=window) if window else found.transformer_cfg
+    config = replace(found, block_type=kinds, transformer_cfg=attention, **fields)
+    return maxxvit.MaxxVit(config, img_size=img_size, **N)
+
+
+def _shortened(model):
+    model.repeat, model.repeat_1, model.repeat_2 = model.repeat[:1], model.repeat_1[:1], model.repeat_2[:1]
+    return model
+
+
+def _efficientformer():
+    import functools
+
+    from timm.models import efficientformer
+
+    usual = efficientformer.Attention
+    efficientformer.Attention = functools.partial(usual, resolution=2)  # a map of 64x64 pixels
+    try:
+        return efficientformer.EfficientFormer((1, 1, 1, 2), (8, 16, 24, 32), num_vit=1, layer_scale_init_value=1.0, **N)
+    finally:
+        efficientformer.Attention = usual
 
 
 def _deit(name):
@@ -156,6 +202,13 @@ FULL = {
     "faster_rcnn": (tv.detection, "fasterrcnn_resnet50_fpn"),
     "mask_rcnn": (tv.detection, "maskrcnn_resnet50_fpn"),
     "xception_cls": (timm, "legacy_xception"),
+    "inception_resnet_v2_cls": (timm, "inception_resnet_v2"),
+    "coatnet_0_cls": (timm, "coatnet_0_224"),
+    **{f"maxvit_{s}_cls": (timm, f"maxvit_{s}_tf_224") for s in ("tiny", "small", "base", "large")},
+    "maxvit_xlarge_cls": (T, lambda: timm.create_model("maxvit_xlarge_tf_224", num_classes=1000)),
+    **{f"crossvit_{s}_cls": (timm, f"crossvit_{s}_240") for s in ("tiny", "small", "base", "9", "15", "18")},
+    **{f"efficientformer_{s}_cls": (timm, f"efficientformer_{s}") for s in ("l1", "l3", "l7")},
+    **{f"cvt_{n}_cls": (T, lambda n=n: T.CvtForImageClassification(_cvt(n))) for n in ("13", "21", "w24")},
     **{f"inception_next_{s}_cls": (timm, f"inception_next_{s}") for s in ("tiny", "small", "base")},
     **{f"pvt_v2_b{i}_cls": (timm, f"pvt_v2_b{i}") for i in range(6)},
     "segformer_b0": (T, lambda: T.SegformerForSemanticSegmentation(T.SegformerConfig(id2label=dict.fromkeys(range(150), "x")))),
@@ -173,6 +226,12 @@ FULL = {
     "deit_tiny_distilled_16_cls": (timm, "deit_tiny_distilled_patch16_224"),
     **{f"deit_{n}_16_cls": (timm, f"deit_{n}_patch16_224") for n in ("tiny", "small", "base")},
 }
+
+
+def _cvt(name):
+    """As the published files have it."""
+    wide = dict(embed_dim=[192, 768, 1024], depth=[2, 2, 20], num_heads=[3, 12, 16])
+    return T.CvtConfig(**{"13": {}, "21": dict(depth=[1, 4, 16]), "w24": wide}[name], id2label=dict.fromkeys(range(1000), "x"))
 
 
 def full(zoo, name):

@@ -18,6 +18,7 @@ ZOOS = {  # whose keys, by the end of a module's name; by the config's type wher
     **dict.fromkeys(("resnet", "vgg", "densenet", "inception", "mobilenet", "efficientnet", "convnext"), "torchvision"),
     **dict.fromkeys(("swin", "fcn", "rcnn", "vit"), "torchvision"),
     **dict.fromkeys(("resnet_kin", "mobilenet_timm", "seresnet", "deit-timm", "xception", "inception_next", "pvt"), "timm"),
+    **dict.fromkeys(("inception_resnet", "maxvit", "coatnet", "crossvit", "efficientformer"), "timm"),
     **dict.fromkeys(("ddpm", "autoencoder"), "diffusers"),
     "detr": "facebookresearch/detr",
     "unet": "milesial/Pytorch-UNet",

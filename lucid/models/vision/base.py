@@ -44,6 +44,7 @@ class ImageModel(PretrainedModel):
     """
 
     classifies = False
+    result = ImageClassificationOutput  # what the classifier returns
 
     def headless_keys(self):
         return () if self.classifies else tuple(f"^{re.escape(prefix)}" for prefix in self.head_prefixes())
@@ -72,7 +73,7 @@ class ImageModel(PretrainedModel):
 def _with_logits(self, pixel_values, labels=None):
     logits = self.logits_of(pixel_values)
     loss = None if labels is None else F.cross_entropy(logits, labels)
-    return ImageClassificationOutput(loss=loss, logits=logits)
+    return self.result(loss=loss, logits=logits)
 
 
 def forms(network, example, called=None):

@@ -4,8 +4,17 @@ import dataclasses
 
 from .... import nn
 from ....nn import functional as F
+from ...outputs import ImageClassificationOutput
 from ..base import ImageConfig, ImageModel, image_family
 from ..blocks import conv1x1, start_convolutions
+
+
+class XceptionOutput(ImageClassificationOutput):
+    """What Xception returns.
+
+    >>> lucid.models.XceptionOutput(logits=1).logits
+    1
+    """
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,6 +74,7 @@ class Xception(ImageModel):
     config_class = XceptionConfig
     head_keys = ("fc.",)
     stem_keys = ("conv1.weight",)
+    result = XceptionOutput
 
     def __init__(self, config):
         super().__init__(config)
