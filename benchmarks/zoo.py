@@ -1,47 +1,55 @@
 """Families of the zoo beside torchvision, timm and transformers on PyTorch: forward passes, training steps, loading.
 
-`python benchmarks/zoo.py [--only resnet] [--batch 1 8] [--threads 1 2] [--layout plain] [--step] [--seconds 2]`
+`python benchmarks/zoo.py [--only resnet] [--batch 1 8] [--threads 1 2] [--layout plain] [--work forward] [--side 224]`
 
-Each side has the same weights; the sides take turns, and the best time of each counts. Families whose library does not
-import are left out. `--load` times reading ResNet-50 from a .pth file, and the memory it takes, in processes of their own.
+Each side has the same weights; the sides take turns, and the best time of each counts: CPU time with one thread, which other
+programs disturb less, else time by the clock. Families whose library does not import are left out. `--load` times reading
+ResNet-50 from a .pth file, and the memory it takes, in processes of their own.
 """
 
 import argparse
+import itertools
 import math
 import subprocess
 import sys
 import tempfile
 import time
 
-FAMILIES = {  # ours: the library, its name, the side of the images; of texts the number of tokens
-    "resnet_18_cls": ("torchvision", "resnet18", 224),
-    "resnet_50_cls": ("torchvision", "resnet50", 224),
-    "resnext_50_32x4d_cls": ("torchvision", "resnext50_32x4d", 224),
-    "se_resnet_50_cls": ("timm", "seresnet50", 224),
-    "vgg_11_bn_cls": ("torchvision", "vgg11_bn", 224),
-    "densenet_121_cls": ("torchvision", "densenet121", 224),
-    "googlenet_cls": ("torchvision", "googlenet", 224),
-    "mobilenet_v2_cls": ("torchvision", "mobilenet_v2", 224),
-    "mobilenet_v3_large_cls": ("torchvision", "mobilenet_v3_large", 224),
-    "mobilenet_v4_conv_small_cls": ("timm", "mobilenetv4_conv_small", 224),
-    "efficientnet_b0_cls": ("torchvision", "efficientnet_b0", 224),
-    "efficientnet_v2_s_cls": ("torchvision", "efficientnet_v2_s", 224),
-    "convnext_tiny_cls": ("torchvision", "convnext_tiny", 224),
-    "vit_base_16_cls": ("torchvision", "vit_b_16", 224),
-    "deit_tiny_16_cls": ("timm", "deit_tiny_patch16_224", 224),
-    "swin_tiny_cls": ("torchvision", "swin_t", 224),
-    "fcn_resnet50": ("torchvision.segmentation", "fcn_resnet50", 224),
-    "bert_base": ("transformers", "BertModel", 128),
-    "gpt2_small_lm": ("transformers", "GPT2LMHeadModel", 128),
-    "t5_small_encoder": ("transformers", "T5EncoderModel", 128),
+FAMILIES = {  # ours: the library, its name
+    "resnet_18_cls": ("torchvision", "resnet18"),
+    "resnet_50_cls": ("torchvision", "resnet50"),
+    "resnext_50_32x4d_cls": ("torchvision", "resnext50_32x4d"),
+    "se_resnet_50_cls": ("timm", "seresnet50"),
+    "vgg_11_bn_cls": ("torchvision", "vgg11_bn"),
+    "densenet_121_cls": ("torchvision", "densenet121"),
+    "googlenet_cls": ("torchvision", "googlenet"),
+    "mobilenet_v2_cls": ("torchvision", "mobilenet_v2"),
+    "mobilenet_v3_large_cls": ("torchvision", "mobilenet_v3_large"),
+    "mobilenet_v4_conv_small_cls": ("timm", "mobilenetv4_conv_small"),
+    "efficientnet_b0_cls": ("torchvision", "efficientnet_b0"),
+    "efficientnet_v2_s_cls": ("torchvision", "efficientnet_v2_s"),
+    "convnext_tiny_cls": ("torchvision", "convnext_tiny"),
+    "vit_base_16_cls": ("torchvision", "vit_b_16"),
+    "deit_tiny_16_cls": ("timm", "deit_tiny_patch16_224"),
+    "swin_tiny_cls": ("torchvision", "swin_t"),
+    "fcn_resnet50": ("torchvision.segmentation", "fcn_resnet50"),
+    "bert_base": ("transformers", "BertModel"),
+    "gpt2_small_lm": ("transformers", "GPT2LMHeadModel"),
+    "t5_small_encoder": ("transformers", "T5EncoderModel"),
 }
 
 
-def theirs(library, name):
+FIXED = {  # names of the side of the images, of networks for one size alone
+    "vit_base_16_cls": ("image_size", "image_size"),
+    "deit_tiny_16_cls": ("image_size", "img_size"),
+}
+
+
+def theirs(library, name, options):
     if library == "timm":
         import timm
 
-        return timm.create_model(name)
+        return timm.create_model(name, **options)
     if library == "transformers":
         import transformers
 
@@ -50,8 +58,8 @@ def theirs(library, name):
     import torchvision
 
     rooms = {"torchvision": torchvision.models, "torchvision.segmentation": torchvision.models.segmentation}
-    options = {"googlenet": {"init_weights": False}, "fcn_resnet50": {"weights_backbone": None}}
-    return getattr(rooms[library], name)(**options.get(name, {}))
+    options |= {"googlenet": {"init_weights": False}, "fcn_resnet50": {"weights_backbone": None}}.get(name, {})
+    return getattr(rooms[library], name)(**options)
 
 
 def sides(ours, library, name, size, batch, layout):
@@ -60,8 +68,9 @@ def sides(ours, library, name, size, batch, layout):
 
     import lucid
 
-    reference = theirs(library, name)
-    model = lucid.models.create_model(ours)
+    own, their = FIXED.get(ours, (None, None))
+    reference = theirs(library, name, {their: size} if their else {})
+    model = lucid.models.create_model(ours, **({own: size} if own else {}))
     state = {key: lucid.from_numpy(value.numpy().copy()) for key, value in reference.state_dict().items()}
     model.load_state_dict({key: value for key, value in state.items() if key in model.state_dict()})
     if library == "transformers":
@@ -93,7 +102,7 @@ def turn(lib, model, x, step):
     return number_of(model(x)).backward()
 
 
-def measured(pair, step, seconds):
+def measured(pair, step, seconds, clock):
     """Best times of both, by turns."""
     for _, model, _ in pair:
         model.train(step)
@@ -102,9 +111,9 @@ def measured(pair, step, seconds):
         turn(lib, model, x, step)
     while time.perf_counter() - started < seconds or math.inf in best:
         for i, (lib, model, x) in enumerate(pair):
-            before = time.perf_counter()
+            before = clock()
             turn(lib, model, x, step)
-            best[i] = min(best[i], time.perf_counter() - before)
+            best[i] = min(best[i], clock() - before)
     return best
 
 
@@ -144,8 +153,10 @@ def main():
     parser.add_argument("--batch", type=int, nargs="*", default=[1, 8])
     parser.add_argument("--threads", type=int, nargs="*", default=[1, 2])
     parser.add_argument("--layout", nargs="*", default=["plain", "channels_last"], choices=["plain", "channels_last"])
-    parser.add_argument("--step", action="store_true", help="training steps in place of forward passes")
-    parser.add_argument("--seconds", type=float, default=2.0)
+    parser.add_argument("--work", nargs="*", default=["forward", "step"], choices=["forward", "step"])
+    parser.add_argument("--side", type=int, default=96, help="pixels of the images' sides")
+    parser.add_argument("--tokens", type=int, default=64, help="length of the texts")
+    parser.add_argument("--seconds", type=float, default=0.5)
     parser.add_argument("--load", action="store_true")
     chosen = parser.parse_args()
     if chosen.load:
@@ -154,27 +165,30 @@ def main():
 
     import lucid
 
-    ratios = []
-    print("| family | batch | layout | threads | Lucid ms | PyTorch ms | ratio |\n|---|---:|---|---:|---:|---:|---:|")
-    for ours, (library, name, size) in FAMILIES.items():
+    ratios = {}
+    print("| family | work | batch | layout | threads | Lucid ms | PyTorch ms | ratio |")
+    print("|---|---|---:|---|---:|---:|---:|---:|")
+    for ours, (library, name) in FAMILIES.items():
         if chosen.only not in ours:
             continue
-        for batch in chosen.batch:
-            for layout in chosen.layout if library != "transformers" else ["plain"]:
-                try:
-                    pair = sides(ours, library, name, size, batch, layout)
-                except ImportError as missing:
-                    print(f"| {ours} | | | | | {missing.name} is not installed | |")
-                    continue
-                for threads in chosen.threads:
-                    lucid.set_num_threads(threads)
-                    torch.set_num_threads(threads)
-                    a, b = measured(pair, chosen.step, chosen.seconds)
-                    ratios.append(a / b)
-                    cells = ours, batch, layout, threads, f"{a * 1e3:.2f}", f"{b * 1e3:.2f}", f"{a / b:.2f}"
-                    print(f"| {' | '.join(map(str, cells))} |", flush=True)
-    if ratios:
-        print(f"\ngeometric mean of {len(ratios)}: {math.exp(sum(map(math.log, ratios)) / len(ratios)):.2f}")
+        text = library == "transformers"
+        for batch, layout in itertools.product(chosen.batch, ["plain"] if text else chosen.layout):
+            try:
+                pair = sides(ours, library, name, chosen.tokens if text else chosen.side, batch, layout)
+            except ImportError as missing:
+                print(f"| {ours} | | | | | | {missing.name} is not installed | |")
+                continue
+            for work, threads in itertools.product(chosen.work, chosen.threads):
+                lucid.set_num_threads(threads)
+                torch.set_num_threads(threads)
+                clock = time.process_time if threads == 1 else time.perf_counter
+                a, b = measured(pair, work == "step", chosen.seconds, clock)
+                ratios.setdefault(work, []).append(a / b)
+                cells = ours, work, batch, layout, threads, f"{a * 1e3:.2f}", f"{b * 1e3:.2f}", f"{a / b:.2f}"
+                print(f"| {' | '.join(map(str, cells))} |", flush=True)
+    for work, found in ratios.items():
+        mean = math.exp(sum(map(math.log, found)) / len(found))
+        print(f"\n{work}: geometric mean of {len(found)} ratios {mean:.2f}, the largest {max(found):.2f}")
 
 
 if __name__ == "__main__":

@@ -185,6 +185,16 @@ NAMES = {
         FCNConfig FCNForSemanticSegmentation deeplab_v3_mobilenet_v3_large deeplab_v3_resnet101 deeplab_v3_resnet50
         deeplabv3_mobilenet_v3_large deeplabv3_resnet101 deeplabv3_resnet50 fcn_resnet101 fcn_resnet50
     """,
+    "vision.segmentation.mask2former": """
+        Mask2FormerConfig Mask2FormerForSemanticSegmentation mask2former_resnet101 mask2former_resnet50
+        mask2former_swin_base mask2former_swin_large mask2former_swin_small mask2former_swin_tiny
+    """,
+    "vision.segmentation.maskformer": """
+        MaskFormerConfig MaskFormerForSemanticSegmentation maskformer_resnet101 maskformer_resnet50
+    """,
+    "vision.segmentation.queries": """
+        InstanceSegmentationOutput QuerySegmentation
+    """,
     "vision.segmentation.segformer": """
         SegformerConfig SegformerForSemanticSegmentation segformer_b0 segformer_b1 segformer_b2 segformer_b3 segformer_b4
         segformer_b5

@@ -31,6 +31,7 @@ class ModelConfig:
     aliases = {}  # the Hub's name of a field: ours
     also = {}  # further names that are understood, and never written: ours
     only = {}  # fields of the Hub that are understood at one value alone
+    names_labels = True  # whether the Hub's file has a name per class, not their number
 
     def to_dict(self):
         """The fields by name, and the model_type."""
@@ -63,7 +64,7 @@ class ModelConfig:
         values = dict(values)
         labels = values.pop("id2label", None)
         values.pop("label2id", None)
-        if isinstance(labels, dict) and "num_labels" in {f.name for f in dataclasses.fields(cls)}:
+        if isinstance(labels, dict) and "num_labels" in {f.name for f in dataclasses.fields(cls)} | cls.aliases.keys():
             values.setdefault("num_labels", len(labels))
         return values
 
@@ -71,7 +72,7 @@ class ModelConfig:
         """The fields by the names that transformers gives them."""
         names = {own: hub for hub, own in self.aliases.items()}
         values = {names.get(name, name): value for name, value in self.to_dict().items() if value is not None}
-        if "num_labels" in {f.name for f in dataclasses.fields(self)}:  # transformers counts names
+        if "num_labels" in values and self.names_labels:  # transformers counts names
             labels = {str(i): f"LABEL_{i}" for i in range(values.pop("num_labels"))}
             values.update(id2label=labels, label2id={name: int(i) for i, name in labels.items()})
         return values

@@ -108,6 +108,25 @@ def test_losses_as_torchvisions(name):
     assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
 
 
+@pytest.mark.parametrize("name", ["maskformer", "mask2former"])
+def test_losses_of_queries(name):
+    """Things are given to the queries that suit them; Mask2Former's points come from the seed."""
+    expected = NUMBERS["detection"][f"{name} loss"]
+    made, fields, _ = cases.CASES[name]
+    model = models.create_model(made, **fields).eval()
+    cases.fill(lucid, model)
+    lucid.manual_seed(3)
+    pictures = cases.one_input(lucid, "images", (2, 3, 64, 96), lucid.float32)
+    out = model(pictures, **cases.query_inputs(lucid))
+    out.loss.backward()
+    norm = sum(float((p.grad.double() ** 2).sum()) for p in model.parameters() if p.grad is not None) ** 0.5
+    assert out.loss.item() == pytest.approx(expected["loss"], rel=1e-4)
+    assert norm == pytest.approx(expected["norm"], rel=1e-3)
+    assert model.post_process(out, [(64, 96)] * 2)[1].shape == (64, 96)
+    with pytest.raises(ValueError, match="come together"):
+        model(pictures, class_labels=cases.query_inputs(lucid)["class_labels"])
+
+
 def test_detr():
     expected = NUMBERS["detection"]["detr"]
     model = models.detr_resnet50(**cases.DETR)

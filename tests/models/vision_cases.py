@@ -36,6 +36,14 @@ DETR = dict(
     **dict(dim_feedforward=24, num_queries=5, bbox_hidden_dim=16, dropout=0.0),
 )
 COAT = dict(stem_width=16, attn_heads=(1, 2), head_hidden_size=24)
+QUERIES = dict(
+    **dict(num_classes=3, d_model=32, n_head=2, num_decoder_layers=2, dim_feedforward=24, dropout=0.0, num_queries=5),
+)
+MASK2 = dict(
+    **dict(QUERIES, num_decoder_layers=5, num_encoder_layers=2, encoder_feedforward_dim=24, mask_feature_size=16),
+    **dict(swin_embed_dim=16, swin_depths=(2, 1, 2, 2), swin_num_heads=(1, 2, 4, 4), swin_window_size=4),
+    **dict(swin_drop_path_rate=0.0, train_num_points=60),
+)
 DETECTORS = {"faster rcnn": "faster_rcnn", "mask rcnn": "mask_rcnn"}
 # name: factory, fields, shape of the images or inputs by name
 CASES = {
@@ -125,6 +133,13 @@ CASES = {
         (2, 3, 64, 64),
     ),
     "cvt": ("cvt_13_cls", dict(S, dims=(8, 12, 24), depths=(1, 2, 3), drop_path_rate=(0.0,) * 3), (2, 3, 64, 64)),
+    "maskformer": ("maskformer_resnet50", dict(QUERIES, fpn_out_channels=32, backbone_layers=(1, 1, 1, 1)), (2, 3, 64, 96)),
+    "mask2former": ("mask2former_swin_tiny", MASK2, (2, 3, 70, 96)),
+    "mask2former resnet": (
+        "mask2former_resnet50",
+        dict(MASK2, backbone_layers=(1, 1, 1, 1), num_encoder_layers=1, num_decoder_layers=2),
+        (2, 3, 64, 64),
+    ),
     "inception resnet": ("inception_resnet_v2_cls", dict(S, repeats=(1, 1, 1)), (2, 3, 110, 110)),
     "deit": ("deit_tiny_16_cls", dict(S, image_size=32, dim=24, depth=2, num_heads=2), (2, 3, 32, 32)),
     "deit distilled": ("deit_tiny_distilled_16_cls", dict(S, image_size=32, dim=24, depth=2, num_heads=2), (2, 3, 32, 32)),
@@ -183,6 +198,15 @@ def detr_inputs(m):
     return pictures, mask, things
 
 
+def query_inputs(m):
+    """Things of two pictures of 64x96 pixels, and their classes."""
+    kinds = [m.tensor([2, 0, 1]), m.tensor([1])]
+    things = [m.zeros(len(k), 64, 96) for k in kinds]
+    for i, (x0, y0, x1, y1) in enumerate(((0, 0, 50, 20), (30, 10, 90, 60), (60, 0, 96, 30), (10, 10, 60, 50))):
+        things[i // 3][i % 3, y0:y1, x0:x1] = 1
+    return {"mask_labels": things, "class_labels": kinds}
+
+
 def detection_inputs(m, masks):
     """Two images and the things in them."""
     pictures = [(numbers(m, f"picture {n}", 3 * n * 64) + 0.5).view(3, n, 64) for n in (48, 64)]
@@ -202,7 +226,18 @@ def call(model, given):
     return model(*first, **given)
 
 
-FIELDS = ("logits", "logits_per_image", "pred_boxes", "sample", "aux_logits", "aux_logits1", "aux_logits2", "last_hidden_state")
+FIELDS = (
+    "class_queries_logits",
+    "masks_queries_logits",
+    "logits",
+    "logits_per_image",
+    "pred_boxes",
+    "sample",
+    "aux_logits",
+    "aux_logits1",
+    "aux_logits2",
+    "last_hidden_state",
+)
 
 
 def values_of(out):

@@ -24,6 +24,7 @@ THREE = {0: "a", 1: "b", 2: "c"}
 DDPM = dict(norm_eps=1e-6, flip_sin_to_cos=False, freq_shift=1, downsample_padding=0)  # as the published files have it
 AUTOENCODER = dict(down_block_types=("DownEncoderBlock2D",) * 2, up_block_types=("UpDecoderBlock2D",) * 2)
 NO_DROP = dict(N, dropout=0.0)
+STAGES = ["stage1", "stage2", "stage3", "stage4"]
 THEIRS = {
     "resnet": lambda: tv.resnet18(**N),
     "resnet bottleneck": lambda: tv.ResNet(tv.resnet.Bottleneck, [1, 2, 1, 1], **N),
@@ -104,6 +105,24 @@ THEIRS = {
     "cvt": lambda: T.CvtForImageClassification(
         T.CvtConfig(embed_dim=[8, 12, 24], depth=[1, 2, 3], drop_path_rate=[0.0] * 3, id2label=dict.fromkeys(range(7), "x"))
     ),
+    "maskformer": lambda: T.MaskFormerForInstanceSegmentation(
+        T.MaskFormerConfig(
+            **dict(fpn_feature_size=32, mask_feature_size=32, backbone_config=_backbone([1, 1, 1, 1]), id2label=THREE),
+            decoder_config=T.DetrConfig(
+                **dict(d_model=32, decoder_attention_heads=2, decoder_layers=2, decoder_ffn_dim=24, dropout=0.0),
+                **dict(num_queries=5, encoder_attention_heads=2),
+            ),
+        )
+    ),
+    "mask2former": lambda: _mask2former(
+        T.SwinConfig(
+            **dict(embed_dim=16, depths=[2, 1, 2, 2], num_heads=[1, 2, 4, 4], window_size=4, drop_path_rate=0.0),
+            out_features=STAGES,
+        ),
+        2,
+        5,
+    ),
+    "mask2former resnet": lambda: _mask2former(_backbone([1, 1, 1, 1]), 1, 2),
     "inception resnet": lambda: _shortened(timm.create_model("inception_resnet_v2", **N)),
     "deit": lambda: _deit("deit_tiny_patch16_224"),
     "deit distilled": lambda: _deit("deit_tiny_distilled_patch16_224"),
@@ -140,6 +159,32 @@ def _maxxvit(name, window=None, img_size=224, **fields):
     attention = replace(found.transformer_cfg, window_size=window, grid_size=window) if window else found.transformer_cfg
     config = replace(found, block_type=kinds, transformer_cfg=attention, **fields)
     return maxxvit.MaxxVit(config, img_size=img_size, **N)
+
+
+def _backbone(depths):
+    return T.ResNetConfig(depths=depths, out_features=STAGES)
+
+
+def _mask2former(backbone, encoder_layers, decoder_layers):
+    return T.Mask2FormerForUniversalSegmentation(
+        T.Mask2FormerConfig(
+            **dict(backbone_config=backbone, feature_size=32, hidden_dim=32, mask_feature_size=16, num_attention_heads=2),
+            **dict(encoder_layers=encoder_layers, decoder_layers=decoder_layers, encoder_feedforward_dim=24),
+            **dict(dim_feedforward=24, dropout=0.0, num_queries=5, train_num_points=60, id2label=THREE),
+        )
+    )
+
+
+def queries_of(name):
+    """The losses of things; the points that Mask2Former draws are those of the seed."""
+    model = THEIRS[name]().eval()
+    cases.fill(torch, model)
+    torch.manual_seed(3)
+    pictures = cases.one_input(torch, "images", (2, 3, 64, 96), torch.float32)
+    out = model(pictures, **cases.query_inputs(torch))
+    out.loss.backward()
+    norm = sum(float((p.grad.double() ** 2).sum()) for p in model.parameters() if p.grad is not None) ** 0.5
+    return {"loss": float(f"{out.loss.item():.7g}"), "norm": float(f"{norm:.7g}")}
 
 
 def _shortened(model):
@@ -211,6 +256,16 @@ FULL = {
     **{f"cvt_{n}_cls": (T, lambda n=n: T.CvtForImageClassification(_cvt(n))) for n in ("13", "21", "w24")},
     **{f"inception_next_{s}_cls": (timm, f"inception_next_{s}") for s in ("tiny", "small", "base")},
     **{f"pvt_v2_b{i}_cls": (timm, f"pvt_v2_b{i}") for i in range(6)},
+    "maskformer_resnet50": (T, lambda: _full_maskformer([3, 4, 6, 3])),
+    "maskformer_resnet101": (T, lambda: _full_maskformer([3, 4, 23, 3])),
+    "mask2former_swin_tiny": (T, lambda: _full_mask2former(T.SwinConfig(out_features=STAGES))),
+    "mask2former_swin_base": (
+        T,
+        lambda: _full_mask2former(
+            T.SwinConfig(embed_dim=128, depths=[2, 2, 18, 2], num_heads=[4, 8, 16, 32], window_size=12, out_features=STAGES)
+        ),
+    ),
+    "mask2former_resnet50": (T, lambda: _full_mask2former(_backbone([3, 4, 6, 3]))),
     "segformer_b0": (T, lambda: T.SegformerForSemanticSegmentation(T.SegformerConfig(id2label=dict.fromkeys(range(150), "x")))),
     "dinov2_base": (T, lambda: T.Dinov2Model(T.Dinov2Config(image_size=518))),
     "ddpm_cifar": (T, lambda: D.UNet2DModel(**CIFAR)),
@@ -226,6 +281,18 @@ FULL = {
     "deit_tiny_distilled_16_cls": (timm, "deit_tiny_distilled_patch16_224"),
     **{f"deit_{n}_16_cls": (timm, f"deit_{n}_patch16_224") for n in ("tiny", "small", "base")},
 }
+
+
+ADE = dict.fromkeys(range(150), "x")
+
+
+def _full_maskformer(depths):
+    config = T.MaskFormerConfig(backbone_config=_backbone(depths), decoder_config=T.DetrConfig(), id2label=ADE)
+    return T.MaskFormerForInstanceSegmentation(config)
+
+
+def _full_mask2former(backbone):
+    return T.Mask2FormerForUniversalSegmentation(T.Mask2FormerConfig(backbone_config=backbone, id2label=ADE))
 
 
 def _cvt(name):
@@ -298,6 +365,10 @@ def main(path, *names):
             kept["detection"][name] = detection_of(name)
     if "detr" not in kept["detection"] or "detr" in names:
         kept["detection"]["detr"] = detr_reference.numbers()
+    for name in ("maskformer", "mask2former"):
+        key = f"{name} loss"
+        if key not in kept["detection"] or name in names:
+            kept["detection"][key] = queries_of(name)
     for name, (zoo, theirs) in FULL.items():
         if name not in kept["full"] or name in names:
             model = full(zoo, theirs)

@@ -37,8 +37,11 @@ class ProjectedAttention(nn.Module):
         for name, bias, shape in zip(names, biases, ((width, inner),) * 3 + ((inner, width),)):
             setattr(self, name, nn.Linear(*shape, bias=bias))
 
-    def forward(self, x, source=None, mask=None, causal=False, past=None):
-        """source: what keys and values come from, if not x; past: a dict that keeps them from call to call."""
+    def forward(self, x, source=None, mask=None, causal=False, past=None, places=None, source_places=None):
+        """source: what keys and values come from, if not x; past: a dict that keeps them from call to call.
+
+        places are added to what queries come from, source_places (places, without a source) to what keys come from.
+        """
         query, key, value, out = (getattr(self, name) for name in self.names)
         split = lambda t: t.view(t.shape[0], t.shape[1], self.heads, -1).transpose(1, 2)
         kept = None if past is None else past.get(self)
@@ -46,14 +49,16 @@ class ProjectedAttention(nn.Module):
             k, v = kept
         else:
             of = x if source is None else source
-            k, v = split(key(of)), split(value(of))
+            of_places = places if source is None else source_places
+            k, v = split(key(of if of_places is None else of + of_places)), split(value(of))
             if kept is not None:
                 k, v = _C.cat([kept[0], k], 2), _C.cat([kept[1], v], 2)
             if past is not None:
                 past[self] = k, v
         causal = causal and x.shape[1] > 1
         rate = self.dropout if self.training else 0.0
-        y = F.scaled_dot_product_attention(split(query(x)), k, v, mask, rate, causal, scale=self.scale)
+        q = split(query(x if places is None else x + places))
+        y = F.scaled_dot_product_attention(q, k, v, mask, rate, causal, scale=self.scale)
         return out(y.transpose(1, 2).flatten(2))
 
 

@@ -27,6 +27,7 @@ class ImageConfig(ModelConfig):
     in_channels: int = 3
 
     aliases = {"num_labels": "num_classes", "num_channels": "in_channels"}
+    names_labels = False
 
     def check(self, **allowed):
         """Raise ValueError for a field that is none of the allowed values."""

@@ -30,6 +30,7 @@ class CvTConfig(ImageConfig):
     qkv_bias: tuple = (True, True, True)
 
     model_type = "cvt"
+    names_labels = True
     aliases = {
         **ImageConfig.aliases,
         **dict(embed_dim="dims", depth="depths", patch_stride="strides", patch_padding="paddings"),

@@ -68,6 +68,8 @@ class WindowAttention(nn.Module):
     (1, 6, 6, 8)
     """
 
+    shifts_small = False  # whether a map of a single window is shifted too
+
     def __init__(self, width, heads, window, shift, dropout=0.0, attention_dropout=0.0):
         super().__init__()
         self.heads, self.window, self.shift, self.attention_dropout = heads, window, shift, attention_dropout
@@ -81,23 +83,29 @@ class WindowAttention(nn.Module):
         table = self.relative_position_bias_table[self.relative_position_index]
         return table.view(places, places, self.heads).permute(2, 0, 1).unsqueeze(0)
 
+    def three(self, x):
+        """Queries, keys and values (batch, windows, heads, places, width of a head)."""
+        return self.qkv(x).unflatten(3, (3, self.heads, -1)).permute(3, 0, 1, 4, 2, 5).unbind(0)
+
+    def out(self, y):
+        return self.drop(self.proj(y))
+
     def forward(self, x):
         batch, height, width, channels = x.shape
-        window, heads = self.window, self.heads
+        window = self.window
         below, right = -height % window, -width % window
         if below or right:
             x = F.pad(x, (0, 0, 0, right, 0, below))
         tall, wide = height + below, width + right
-        shift_y, shift_x = (0 if window >= size else self.shift for size in (tall, wide))
+        shift_y, shift_x = (0 if window >= size and not self.shifts_small else self.shift for size in (tall, wide))
         mask = self.bias()
         if shift_y or shift_x:
             x = _C.roll(x, (-shift_y, -shift_x), (1, 2))
             mask = mask + _shift_mask(tall, wide, window, shift_y, shift_x, mask)
         x = x.view(batch, tall // window, window, wide // window, window, channels).permute(0, 1, 3, 2, 4, 5)
-        qkv = self.qkv(x.reshape(-1, window * window, channels))
-        q, k, v = qkv.view(batch, -1, window * window, 3, heads, channels // heads).permute(3, 0, 1, 4, 2, 5).unbind(0)
+        q, k, v = self.three(x.reshape(batch, -1, window * window, channels))
         y = F.scaled_dot_product_attention(q, k, v, mask, self.attention_dropout if self.training else 0.0)
-        y = self.drop(self.proj(y.transpose(2, 3).reshape(-1, window * window, channels)))
+        y = self.out(y.transpose(2, 3).reshape(-1, window * window, channels))
         y = y.view(batch, tall // window, wide // window, window, window, channels).permute(0, 1, 3, 2, 4, 5)
         y = y.reshape(batch, tall, wide, channels)
         if shift_y or shift_x:
@@ -121,7 +129,14 @@ class _Block(nn.Module):
         return x + self.stochastic_depth(self.mlp(self.norm2(x)))
 
 
-class _Merging(nn.Module):
+class Merging(nn.Module):
+    """Four neighbours of a map (batch, height, width, channels) to one, of twice the width.
+
+    >>> from lucid.models.vision.classification.swin import Merging
+    >>> tuple(Merging(4)(lucid.zeros(1, 3, 4, 4)).shape)
+    (1, 2, 2, 8)
+    """
+
     def __init__(self, width):
         super().__init__()
         self.reduction, self.norm = nn.Linear(4 * width, 2 * width, bias=False), nn.LayerNorm(4 * width)
@@ -158,7 +173,7 @@ class SwinTransformer(ImageModel):
         stages = zip(config.num_heads, drop_rates(config.stochastic_depth_prob, config.depths))
         for number, (heads, rates) in enumerate(stages):
             if number:
-                layers.append(_Merging(width))
+                layers.append(Merging(width))
                 width *= 2
             shifts = [0 if i % 2 == 0 else config.window_size // 2 for i in range(len(rates))]
             layers.append(nn.Sequential(*(_Block(config, width, heads, s, r) for s, r in zip(shifts, rates))))
