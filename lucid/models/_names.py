@@ -167,6 +167,10 @@ NAMES = {
         FasterRCNNConfig FasterRCNNForObjectDetection MaskRCNNConfig MaskRCNNForObjectDetection faster_rcnn
         faster_rcnn_resnet50_fpn fasterrcnn_resnet50_fpn mask_rcnn mask_rcnn_resnet50_fpn maskrcnn_resnet50_fpn
     """,
+    "vision.detection.yolo": """
+        YOLOV1Config YOLOV1ForObjectDetection YOLOV2Config YOLOV2ForObjectDetection YOLOV3Config YOLOV3ForObjectDetection
+        YOLOV4Config YOLOV4ForObjectDetection yolo_v1 yolo_v1_tiny yolo_v2 yolo_v2_tiny yolo_v3 yolo_v3_tiny yolo_v4
+    """,
     "vision.generative.autoencoder": """
         AutoencoderKL AutoencoderKLConfig VAEConfig VAEForImageGeneration VAEModel VAEOutput autoencoder_kl vae vae_gen
     """,

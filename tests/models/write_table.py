@@ -23,6 +23,7 @@ ZOOS = {  # whose keys, by the end of a module's name; by the config's type wher
     "detr": "facebookresearch/detr",
     "unet": "milesial/Pytorch-UNet",
     "lenet": "own",
+    "yolo": "own",
 }
 
 

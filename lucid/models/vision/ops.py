@@ -8,6 +8,7 @@ gradient is that of a lookup; suppression compares all boxes at once and then wa
 import math
 
 from ... import _C
+from ...autograd import no_grad
 from ...nn import functional as F
 
 CLIP = math.log(1000.0 / 16)  # the largest growth of a side
@@ -48,6 +49,24 @@ def generalized_box_iou(boxes1, boxes2):
     around = _C.maximum(boxes1[:, None, 2:], boxes2[None, :, 2:]) - _C.minimum(boxes1[:, None, :2], boxes2[None, :, :2])
     around = around.clamp(min=0).prod(-1)
     return common / both - (around - both) / around
+
+
+def complete_iou(a, b):
+    """How much boxes (n, 4) overlap those of the same number, less how far and how different they are; torchvision's CIoU.
+
+    >>> from lucid.models.vision.ops import complete_iou
+    >>> complete_iou(lucid.tensor([[0.0, 0.0, 2.0, 2.0]]), lucid.tensor([[0.0, 0.0, 2.0, 2.0]]))
+    tensor([1.])
+    """
+    common = (_C.minimum(a[:, 2:], b[:, 2:]) - _C.maximum(a[:, :2], b[:, :2])).clamp(min=0).prod(-1)
+    overlap = common / (box_area(a) + box_area(b) - common).clamp(min=1e-9)
+    around = ((_C.maximum(a[:, 2:], b[:, 2:]) - _C.minimum(a[:, :2], b[:, :2])) ** 2).sum(-1).clamp(min=1e-9)
+    apart = ((a[:, :2] + a[:, 2:] - b[:, :2] - b[:, 2:]) ** 2).sum(-1) / 4
+    angle = lambda x: _C.atan((x[:, 2] - x[:, 0]) / (x[:, 3] - x[:, 1]).clamp(min=1e-9))
+    shape = (2 / math.pi * (angle(a) - angle(b))) ** 2
+    with no_grad():
+        weight = shape / (1 - overlap + shape).clamp(min=1e-9)
+    return overlap - apart / around - weight * shape
 
 
 def nms(boxes, scores, iou_threshold):
