@@ -2,12 +2,12 @@
 
 NAMES = {
     "text.bert": """
-        BertConfig BertForMaskedLM BertForQuestionAnswering BertForSequenceClassification BertForTokenClassification
-        BertModel Task bert_base bert_base_cls bert_base_mlm bert_base_qa bert_base_token_cls bert_large bert_large_cls
-        bert_large_mlm bert_large_qa bert_large_token_cls bert_medium bert_medium_cls bert_medium_mlm bert_medium_qa
-        bert_medium_token_cls bert_mini bert_mini_cls bert_mini_mlm bert_mini_qa bert_mini_token_cls bert_small
-        bert_small_cls bert_small_mlm bert_small_qa bert_small_token_cls bert_tiny bert_tiny_cls bert_tiny_mlm bert_tiny_qa
-        bert_tiny_token_cls
+        BertConfig BertForCausalLM BertForMaskedLM BertForNextSentencePrediction BertForPreTraining BertForPreTrainingOutput
+        BertForQuestionAnswering BertForSequenceClassification BertForTokenClassification BertModel Task bert_base
+        bert_base_cls bert_base_mlm bert_base_qa bert_base_token_cls bert_large bert_large_cls bert_large_mlm bert_large_qa
+        bert_large_token_cls bert_medium bert_medium_cls bert_medium_mlm bert_medium_qa bert_medium_token_cls bert_mini
+        bert_mini_cls bert_mini_mlm bert_mini_qa bert_mini_token_cls bert_small bert_small_cls bert_small_mlm bert_small_qa
+        bert_small_token_cls bert_tiny bert_tiny_cls bert_tiny_mlm bert_tiny_qa bert_tiny_token_cls
     """,
     "text.clip": """
         CLIPConfig CLIPModel CLIPOutput clip_vit_base_16 clip_vit_base_32 clip_vit_large_14
@@ -18,12 +18,13 @@ NAMES = {
         distilbert_base_qa distilbert_base_token_cls
     """,
     "text.gpt": """
-        GPTConfig GPTForSequenceClassification GPTLMHeadModel GPTModel gpt gpt_cls gpt_lm
+        GPTConfig GPTDoubleHeadsModel GPTDoubleHeadsOutput GPTForSequenceClassification GPTLMHeadModel GPTModel gpt gpt_cls
+        gpt_lm
     """,
     "text.gpt2": """
-        GPT2Config GPT2ForSequenceClassification GPT2LMHeadModel GPT2Model gpt2_large gpt2_large_cls gpt2_large_lm
-        gpt2_medium gpt2_medium_cls gpt2_medium_lm gpt2_small gpt2_small_cls gpt2_small_lm gpt2_xlarge gpt2_xlarge_cls
-        gpt2_xlarge_lm
+        GPT2Config GPT2DoubleHeadsModel GPT2DoubleHeadsOutput GPT2ForSequenceClassification GPT2LMHeadModel GPT2Model
+        gpt2_large gpt2_large_cls gpt2_large_lm gpt2_medium gpt2_medium_cls gpt2_medium_lm gpt2_small gpt2_small_cls
+        gpt2_small_lm gpt2_xlarge gpt2_xlarge_cls gpt2_xlarge_lm
     """,
     "text.llama": """
         GemmaConfig GemmaForCausalLM GemmaModel LlamaConfig LlamaForCausalLM LlamaModel MistralConfig MistralForCausalLM

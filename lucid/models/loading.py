@@ -164,6 +164,9 @@ def fit(model, weights, source):
     own = model.state_dict()
     tied = model.tied()
     found = _named_as_here(model, weights, own)
+    for key, source in tied.items():  # a file may keep either of two names
+        if key in found:
+            found.setdefault(source, found[key])
     fitted, fresh, missing, misshapen = {}, [], [], []
     for key, mine in own.items():
         head = key.startswith(tuple(model.head_keys)) if model.head_keys else False

@@ -11,17 +11,19 @@ PUBLISHED = {}  # a factory's name: the name that the table of weights has it un
 _CLASSES = {}  # (task, model_type): class
 
 
-def family(config_class, classes, sizes, plain=None):
+def family(config_class, classes, sizes, plain=None, more=()):
     """Make and register a factory for every class and size; returns them by name.
 
     classes: {suffix: (class, task)}; sizes: {name: fields of the config}; plain: (class, {name: name of a size}), factories
-    under the names of another library.
+    under the names of another library; more: {task: class}, for the Auto classes alone.
 
     >>> sorted(n for n in lucid.models.list_models(family="gpt2") if n.endswith("_lm"))
     ['gpt2_large_lm', 'gpt2_medium_lm', 'gpt2_small_lm', 'gpt2_xlarge_lm']
     """
     made = {}
     _CONFIGS[config_class.model_type] = config_class
+    for task in more:
+        _CLASSES[task, config_class.model_type] = more[task]
     for suffix, (model_class, task) in classes.items():
         _CLASSES[task, config_class.model_type] = model_class
         for size, fields in sizes.items():
@@ -230,7 +232,11 @@ def _auto(name, task):
 
 AutoModelForCausalLM = _auto("AutoModelForCausalLM", "causal-lm")
 AutoModelForImageClassification = _auto("AutoModelForImageClassification", "image-classification")
+AutoModelForImageGeneration = _auto("AutoModelForImageGeneration", "image-generation")
 AutoModelForMaskedLM = _auto("AutoModelForMaskedLM", "masked-lm")
+AutoModelForObjectDetection = _auto("AutoModelForObjectDetection", "object-detection")
 AutoModelForQuestionAnswering = _auto("AutoModelForQuestionAnswering", "question-answering")
+AutoModelForSemanticSegmentation = _auto("AutoModelForSemanticSegmentation", "semantic-segmentation")
+AutoModelForSeq2SeqLM = _auto("AutoModelForSeq2SeqLM", "seq2seq-lm")
 AutoModelForSequenceClassification = _auto("AutoModelForSequenceClassification", "sequence-classification")
 AutoModelForTokenClassification = _auto("AutoModelForTokenClassification", "token-classification")

@@ -15,7 +15,8 @@ LLAMA3 = {
 }
 GPT2 = dict(vocab_size=37, n_embd=16, n_layer=2, n_head=4, n_positions=32, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0)
 BERT = dict(TEXT, max_position_embeddings=32, **NO_DROPOUT)
-# name: class (the same in both libraries), fields of its config by the Hub's names
+OURS = {"BertLMHeadModel": "BertForCausalLM", "OpenAIGPTDoubleHeadsModel": "GPTDoubleHeadsModel"}
+# name: class (the same in both libraries but for OURS), fields of its config by the Hub's names
 CASES = {
     "gpt2": ("GPT2LMHeadModel", GPT2),
     "gpt2 scaled by layer": ("GPT2LMHeadModel", dict(GPT2, scale_attn_by_inverse_layer_idx=True, n_inner=40)),
@@ -47,9 +48,20 @@ CASES = {
     "bert classifier": ("BertForSequenceClassification", dict(BERT, num_labels=3)),
     "bert tokens": ("BertForTokenClassification", dict(BERT, num_labels=3)),
     "bert answers": ("BertForQuestionAnswering", BERT),
+    "bert pretraining": ("BertForPreTraining", BERT),
+    "bert next sentence": ("BertForNextSentencePrediction", BERT),
+    "bert causal": ("BertLMHeadModel", BERT),
+    "gpt2 double heads": ("GPT2DoubleHeadsModel", dict(GPT2, summary_first_dropout=0.0)),
+    "gpt double heads": ("OpenAIGPTDoubleHeadsModel", dict(GPT2, summary_first_dropout=0.0)),
 }
 IDS = [[5, 9, 31, 2, 17, 8, 3, 11, 24, 6], [7, 1, 12, 30, 4, 22, 35, 13, 0, 0]]
 MASK = [[1] * 10, [1] * 8 + [0] * 2]
+
+
+FIELDS = (
+    *("logits", "last_hidden_state", "pooler_output", "start_logits", "end_logits"),
+    *("prediction_logits", "seq_relationship_logits", "mc_logits", "mc_loss"),
+)
 
 
 def values(key, count):
@@ -67,6 +79,12 @@ def labels_for(kind):
         return {"start_positions": [1, 3], "end_positions": [4, 20]}
     if "TokenClassification" in kind:
         return {"labels": [[i % 3 for i in row] for row in IDS]}
+    if "NextSentence" in kind:
+        return {"labels": [1, 0]}
+    if "DoubleHeads" in kind:
+        return {"labels": IDS, "mc_labels": [1]}
+    if "PreTraining" in kind:
+        return {"labels": IDS, "next_sentence_label": [1, 0]}
     if "LM" in kind:
         return {"labels": [[-100 if i % 4 == 0 else i for i in row] for row in IDS]}
     return {}

@@ -16,6 +16,8 @@ def build(kind, fields):
 
     model_class = getattr(transformers, kind)
     config = model_class.config_class(**fields)
+    if kind == "BertLMHeadModel":
+        config.is_decoder = True
     config._attn_implementation = "eager"
     model = model_class(config).eval()
     state = model.state_dict()
@@ -38,23 +40,31 @@ def outputs_of(name):
     ids, mask = torch.tensor(cases.IDS), torch.tensor(cases.MASK)
     out = model(ids, attention_mask=mask)
     result = {"keys": keys, "count": sum(p.numel() for p in model.parameters()), "config": model.config.to_dict()}
-    for field in ("logits", "last_hidden_state", "pooler_output", "start_logits", "end_logits"):
+    for field in cases.FIELDS:
         value = getattr(out, field, None)
         if value is not None:
             result[field] = value.detach()
     extra = {key: torch.tensor(value) for key, value in cases.labels_for(kind).items()}
     if extra:
-        loss = model(ids, attention_mask=mask, **extra).loss
-        loss.backward()
+        out = model(ids, attention_mask=mask, **extra)
+        loss = out.loss
+        if getattr(out, "mc_loss", None) is not None:
+            result["mc_loss"] = out.mc_loss.detach()
+            (loss + out.mc_loss).backward()
+        else:
+            loss.backward()
         result["loss"] = float(loss)
         result["norms"] = {key: float(p.grad.norm()) for key, p in model.named_parameters() if p.grad is not None}
     return model, result
 
 
-def numbers(path):
-    """Of the outputs: the first row's last token and the second row's last real one."""
-    kept = {}
+def numbers(path, *anew):
+    """Of the outputs: the first row's last token and the second row's last real one. Cases that are there stay."""
+    path = pathlib.Path(path)
+    kept = json.loads(path.read_text()) if path.exists() else {}
     for name in cases.CASES:
+        if name in kept and name not in anew:
+            continue
         _, result = outputs_of(name)
         for field, value in list(result.items()):
             if hasattr(value, "shape"):
@@ -64,7 +74,7 @@ def numbers(path):
         result.pop("config")
         kept[name] = result
     lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(result)}" for name, result in kept.items())
-    pathlib.Path(path).write_text("{\n" + lines + "\n}\n")
+    path.write_text("{\n" + lines + "\n}\n")
 
 
 def folders(root):
@@ -77,4 +87,4 @@ def folders(root):
 
 
 if __name__ == "__main__":
-    numbers(sys.argv[1]) if sys.argv[1].endswith(".json") else folders(sys.argv[1])
+    numbers(*sys.argv[1:]) if sys.argv[1].endswith(".json") else folders(sys.argv[1])

@@ -5,17 +5,20 @@ import dataclasses
 from ... import _C, nn
 from ...autograd import no_grad
 from ...nn import functional as F
+from .. import loading
 from ..base import ModelConfig, PretrainedModel
 from ..outputs import (
     BaseModelOutputWithPooling,
+    CausalLMOutput,
     MaskedLMOutput,
+    ModelOutput,
     QuestionAnsweringModelOutput,
     SequenceClassifierOutput,
     TokenClassifierOutput,
 )
 from ..registry import family
 from .attention import Sight, attend
-from .language import classification_loss, inputs_of
+from .language import classification_loss, inputs_of, next_token_loss
 
 ACTIVATIONS = {
     "gelu": F.gelu,
@@ -291,8 +294,11 @@ class Task(PretrainedModel):
     renamed_keys = BertModel.renamed_keys
     ignored_keys = (r"embeddings\.position_ids$", r"^cls\.", r"^bert\.pooler\.")
 
-    def __init__(self, config, pools=False):
+    pools = False  # whether the head stands on the vector of the whole text
+
+    def __init__(self, config, pools=None):
         super().__init__(config)
+        pools = self.pools if pools is None else pools
         setattr(self, self.base_model_prefix, self.network_class(config, add_pooling_layer=pools))
         rate = config.hidden_dropout if config.classifier_dropout is None else config.classifier_dropout
         self.dropout = nn.Dropout(rate)
@@ -328,6 +334,106 @@ class BertForMaskedLM(Task):
         logits = self.cls.predictions(out.last_hidden_state)
         loss = None if labels is None else F.cross_entropy(logits.view(-1, logits.shape[-1]), labels.view(-1))
         return MaskedLMOutput(loss=loss, logits=logits, hidden_states=out.hidden_states)
+
+
+class BertForPreTrainingOutput(ModelOutput):
+    """What BERT's own training gives: logits of words and of whether the second sentence follows the first, and both losses.
+
+    >>> lucid.models.BertForPreTrainingOutput(prediction_logits=1).prediction_logits
+    1
+    """
+
+    fields = ("loss", "prediction_logits", "seq_relationship_logits", "mlm_loss", "nsp_loss", "hidden_states", "attentions")
+
+
+class BertForPreTraining(BertForMaskedLM):
+    """BERT as it was trained: masked words, and whether the second sentence follows the first.
+
+    >>> config = lucid.models.BertConfig(vocab_size=11, hidden_size=8, num_hidden_layers=1,
+    ...     num_attention_heads=2, intermediate_size=16)
+    >>> out = lucid.models.BertForPreTraining(config)(lucid.tensor([[1, 2, 3]]), next_sentence_label=lucid.tensor([0]))
+    >>> tuple(out.prediction_logits.shape), tuple(out.seq_relationship_logits.shape), out.loss is out.nsp_loss
+    ((1, 3, 11), (1, 2), True)
+    """
+
+    ignored_keys = (r"embeddings\.position_ids$",)
+    pools = True
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.cls.seq_relationship = nn.Linear(config.hidden_size, 2)
+        start(self.cls.seq_relationship, config)
+
+    def forward(
+        self, input_ids=None, attention_mask=None, token_type_ids=None, labels=None, next_sentence_label=None, **options
+    ):
+        """next_sentence_label: (batch,), 0 where the second sentence follows."""
+        out = self.base_model(input_ids, attention_mask, token_type_ids, **options)
+        words, follows = self.cls.predictions(out.last_hidden_state), self.cls.seq_relationship(out.pooler_output)
+        first = None if labels is None else F.cross_entropy(words.view(-1, words.shape[-1]), labels.view(-1))
+        second = None if next_sentence_label is None else F.cross_entropy(follows, next_sentence_label.view(-1))
+        loss = first + second if first is not None and second is not None else second if first is None else first
+        return BertForPreTrainingOutput(
+            loss=loss,
+            prediction_logits=words,
+            seq_relationship_logits=follows,
+            mlm_loss=first,
+            nsp_loss=second,
+            hidden_states=out.hidden_states,
+        )
+
+
+class BertForNextSentencePrediction(Task):
+    """BERT that says whether the second sentence follows the first (label 0) or not.
+
+    >>> config = lucid.models.BertConfig(vocab_size=11, hidden_size=8, num_hidden_layers=1,
+    ...     num_attention_heads=2, intermediate_size=16)
+    >>> tuple(lucid.models.BertForNextSentencePrediction(config)(lucid.tensor([[1, 2, 3]])).logits.shape)
+    (1, 2)
+    """
+
+    ignored_keys = (r"embeddings\.position_ids$", r"^cls\.predictions\.")
+    pools = True
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.cls = nn.Module()
+        self.cls.seq_relationship = nn.Linear(config.hidden_size, 2)
+        start(self.cls, config)
+
+    def forward(self, input_ids=None, attention_mask=None, token_type_ids=None, labels=None, **options):
+        out = self.base_model(input_ids, attention_mask, token_type_ids, **options)
+        logits = self.cls.seq_relationship(out.pooler_output)
+        loss = None if labels is None else F.cross_entropy(logits, labels.view(-1))
+        return SequenceClassifierOutput(loss=loss, logits=logits, hidden_states=out.hidden_states)
+
+
+class BertForCausalLM(BertForMaskedLM):
+    """BERT whose tokens see those before them alone, and say what comes next (transformers' BertLMHeadModel).
+
+    >>> config = lucid.models.BertConfig(vocab_size=11, hidden_size=8, num_hidden_layers=1,
+    ...     num_attention_heads=2, intermediate_size=16)
+    >>> ids = lucid.tensor([[1, 2, 3]])
+    >>> tuple(lucid.models.BertForCausalLM(config)(ids, labels=ids).logits.shape)
+    (1, 3, 11)
+    """
+
+    @classmethod
+    def from_pretrained(cls, folder, *, config=None, **options):
+        if config is None:  # the file says that tokens see those before them alone: this model's do
+            values = {**loading.read_config(folder), "is_decoder": False}
+            config = cls.config_class.from_dict(values, strict=False)
+        return super().from_pretrained(folder, config=config, **options)
+
+    def forward(self, input_ids=None, attention_mask=None, token_type_ids=None, labels=None, **options):
+        given = input_ids if input_ids is not None else options["inputs_embeds"]
+        seen = _C.ones(given.shape[1], given.shape[1], dtype=_C.bool, device=given.device).tril()[None, None]
+        if attention_mask is not None:
+            seen = seen & attention_mask.to(_C.bool)[:, None, None, :]
+        out = self.base_model(input_ids, seen, token_type_ids, **options)
+        logits = self.cls.predictions(out.last_hidden_state)
+        loss = None if labels is None else next_token_loss(logits, labels)
+        return CausalLMOutput(loss=loss, logits=logits, hidden_states=out.hidden_states)
 
 
 class BertForSequenceClassification(Task):
@@ -425,5 +531,6 @@ globals().update(
             "bert_base": {},
             "bert_large": _size(1024, 24, 16),
         },
+        more={"pretraining": BertForPreTraining, "causal-lm": BertForCausalLM},
     )
 )

@@ -2,12 +2,16 @@
 
 import dataclasses
 
-from ... import nn
-from ..base import PretrainedModel
-from ..outputs import BaseModelOutput
 from ..registry import family
-from .gpt2 import Block, GPT2Config
-from .language import CausalLM, DecoderClassifier, Pass, inputs_of
+from .gpt2 import (
+    Block,
+    GPT2Config,
+    GPT2DoubleHeadsModel,
+    GPT2DoubleHeadsOutput,
+    GPT2ForSequenceClassification,
+    GPT2LMHeadModel,
+    GPT2Model,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +44,7 @@ class _Block(Block):
         return self.ln_2(x + self.mlp(x))
 
 
-class GPTModel(PretrainedModel):
+class GPTModel(GPT2Model):
     """GPT without a head.
 
     >>> config = lucid.models.GPTConfig(vocab_size=11, hidden_size=8, num_hidden_layers=1, num_attention_heads=2)
@@ -49,46 +53,11 @@ class GPTModel(PretrainedModel):
     """
 
     config_class = GPTConfig
-    base_model_prefix = "transformer"
     ignored_keys = (r"(^|\.)attn\.bias$", r"^lm_head\.weight$", r"(^|\.)position_ids$")
-
-    def __init__(self, config):
-        super().__init__(config)
-        self.tokens_embed = nn.Embedding(config.vocab_size, config.hidden_size)
-        self.positions_embed = nn.Embedding(config.max_position_embeddings, config.hidden_size)
-        self.drop = nn.Dropout(config.hidden_dropout if config.embedding_dropout is None else config.embedding_dropout)
-        self.h = nn.ModuleList([_Block(config, i) for i in range(config.num_hidden_layers)])
-        for table in (self.tokens_embed, self.positions_embed):
-            nn.init.normal_(table.weight, std=config.initializer_range)
-
-    def get_input_embeddings(self):
-        return self.tokens_embed
-
-    def forward(
-        self,
-        input_ids=None,
-        attention_mask=None,
-        position_ids=None,
-        past_key_values=None,
-        inputs_embeds=None,
-        use_cache=False,
-        output_hidden_states=False,
-    ):
-        x = inputs_of(self.tokens_embed, input_ids, inputs_embeds)
-        frame = Pass(x, attention_mask, position_ids, past_key_values, use_cache)
-        if frame.last >= self.config.max_position_embeddings and position_ids is None:
-            raise ValueError(f"{frame.last + 1} tokens; the model has positions for {self.config.max_position_embeddings}")
-        x = self.drop(x + self.positions_embed(frame.positions))
-        states = [x]
-        for block in self.h:
-            x = block(x, frame)
-            states.append(x)
-        return BaseModelOutput(
-            last_hidden_state=x, past_key_values=frame.cache, hidden_states=tuple(states) if output_hidden_states else None
-        )
+    block_class, tables, normalises = _Block, ("tokens_embed", "positions_embed"), False
 
 
-class GPTLMHeadModel(CausalLM):
+class GPTLMHeadModel(GPT2LMHeadModel):
     """GPT that says what comes next.
 
     >>> config = lucid.models.GPTConfig(vocab_size=11, hidden_size=8, num_hidden_layers=1, num_attention_heads=2)
@@ -96,20 +65,33 @@ class GPTLMHeadModel(CausalLM):
     (1, 3, 11)
     """
 
-    config_class = GPTConfig
-    base_model_prefix = "transformer"
+    config_class, network_class = GPTConfig, GPTModel
     ignored_keys = (GPTModel.ignored_keys[0], GPTModel.ignored_keys[2])
     tied_keys = {"lm_head.weight": "transformer.tokens_embed.weight"}
 
-    def __init__(self, config):
-        super().__init__(config)
-        self.transformer = GPTModel(config)
-        self.lm_head = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
-        nn.init.normal_(self.lm_head.weight, std=config.initializer_range)
-        self.tie_weights()
+
+class GPTDoubleHeadsOutput(GPT2DoubleHeadsOutput):
+    """What GPT with two heads returns.
+
+    >>> lucid.models.GPTDoubleHeadsOutput(mc_logits=1).mc_logits
+    1
+    """
 
 
-class GPTForSequenceClassification(DecoderClassifier):
+class GPTDoubleHeadsModel(GPT2DoubleHeadsModel):
+    """GPT that says what comes next, and which of several texts is right: ids (batch, choices, length).
+
+    >>> config = lucid.models.GPTConfig(vocab_size=11, hidden_size=8, num_hidden_layers=1, num_attention_heads=2)
+    >>> tuple(lucid.models.GPTDoubleHeadsModel(config)(lucid.tensor([[[1, 2, 3], [1, 2, 4]]])).mc_logits.shape)
+    (1, 2)
+    """
+
+    config_class, network_class = GPTConfig, GPTModel
+    ignored_keys, tied_keys = GPTLMHeadModel.ignored_keys, GPTLMHeadModel.tied_keys
+    output_class = GPTDoubleHeadsOutput
+
+
+class GPTForSequenceClassification(GPT2ForSequenceClassification):
     """GPT that classifies texts by their last token.
 
     >>> config = lucid.models.GPTConfig(vocab_size=11, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, num_labels=5)
@@ -117,14 +99,8 @@ class GPTForSequenceClassification(DecoderClassifier):
     (1, 5)
     """
 
-    config_class = GPTConfig
-    base_model_prefix = "transformer"
+    config_class, network_class = GPTConfig, GPTModel
     ignored_keys = GPTModel.ignored_keys
-
-    def __init__(self, config):
-        super().__init__(config)
-        self.transformer = GPTModel(config)
-        self.score = nn.Linear(config.hidden_size, config.num_labels, bias=False)
 
 
 globals().update(
@@ -136,5 +112,6 @@ globals().update(
             "_cls": (GPTForSequenceClassification, "sequence-classification"),
         },
         {"gpt": {}},
+        more={"double-heads": GPTDoubleHeadsModel},
     )
 )

@@ -6,7 +6,7 @@ import math
 from ... import _C, nn
 from ...nn import functional as F
 from ..base import ModelConfig, PretrainedModel
-from ..outputs import BaseModelOutput
+from ..outputs import BaseModelOutput, ModelOutput
 from ..registry import family
 from .language import CausalLM, DecoderClassifier, Pass, inputs_of
 
@@ -40,6 +40,7 @@ class GPT2Config(ModelConfig):
     pad_token_id: int | None = None
     tie_word_embeddings: bool = True
     num_labels: int = 2
+    summary_first_dropout: float = 0.1
 
     model_type = "gpt2"
     aliases = {
@@ -172,20 +173,23 @@ class GPT2Model(PretrainedModel):
     config_class = GPT2Config
     base_model_prefix = "transformer"
     ignored_keys = (r"(^|\.)attn\.(masked_)?bias$", r"^lm_head\.weight$")
+    block_class, tables = Block, ("wte", "wpe")  # the layers, and the keys of the embeddings of tokens and positions
+    normalises = True  # after the last layer
 
     def __init__(self, config):
         super().__init__(config)
-        self.wte = nn.Embedding(config.vocab_size, config.hidden_size)
-        self.wpe = nn.Embedding(config.max_position_embeddings, config.hidden_size)
+        for name, count in zip(self.tables, (config.vocab_size, config.max_position_embeddings)):
+            setattr(self, name, nn.Embedding(count, config.hidden_size))
         embedding = config.hidden_dropout if config.embedding_dropout is None else config.embedding_dropout
         self.drop = nn.Dropout(embedding)
-        self.h = nn.ModuleList([Block(config, i) for i in range(config.num_hidden_layers)])
-        self.ln_f = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_epsilon)
+        self.h = nn.ModuleList([self.block_class(config, i) for i in range(config.num_hidden_layers)])
+        if self.normalises:
+            self.ln_f = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_epsilon)
         self._start(config)
 
     def _start(self, config):
-        nn.init.normal_(self.wte.weight, std=config.initializer_range)
-        nn.init.normal_(self.wpe.weight, std=config.initializer_range)
+        for name in self.tables:
+            nn.init.normal_(getattr(self, name).weight, std=config.initializer_range)
         for block in self.h:
             for layer in (block.attn.c_attn, block.mlp.c_fc):
                 nn.init.normal_(layer.weight, std=config.initializer_range)
@@ -193,7 +197,7 @@ class GPT2Model(PretrainedModel):
                 nn.init.normal_(layer.weight, std=config.initializer_range / math.sqrt(2 * config.num_hidden_layers))
 
     def get_input_embeddings(self):
-        return self.wte
+        return getattr(self, self.tables[0])
 
     def forward(
         self,
@@ -205,16 +209,18 @@ class GPT2Model(PretrainedModel):
         use_cache=False,
         output_hidden_states=False,
     ):
-        x = inputs_of(self.wte, input_ids, inputs_embeds)
+        tokens, places = (getattr(self, name) for name in self.tables)
+        x = inputs_of(tokens, input_ids, inputs_embeds)
         frame = Pass(x, attention_mask, position_ids, past_key_values, use_cache)
         if frame.last >= self.config.max_position_embeddings and position_ids is None:
             raise ValueError(f"{frame.last + 1} tokens; the model has positions for {self.config.max_position_embeddings}")
-        x = self.drop(x + self.wpe(frame.positions))
+        x = self.drop(x + places(frame.positions))
         states = [x]
         for block in self.h:
             x = block(x, frame)
             states.append(x)
-        x = states[-1] = self.ln_f(x)
+        if self.normalises:
+            x = states[-1] = self.ln_f(x)
         return BaseModelOutput(
             last_hidden_state=x, past_key_values=frame.cache, hidden_states=tuple(states) if output_hidden_states else None
         )
@@ -233,13 +239,75 @@ class GPT2LMHeadModel(CausalLM):
     base_model_prefix = "transformer"
     ignored_keys = GPT2Model.ignored_keys[:1]
     tied_keys = {"lm_head.weight": "transformer.wte.weight"}
+    network_class = GPT2Model
 
     def __init__(self, config):
         super().__init__(config)
-        self.transformer = GPT2Model(config)
+        self.transformer = self.network_class(config)
         self.lm_head = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
         nn.init.normal_(self.lm_head.weight, std=config.initializer_range)
         self.tie_weights()
+
+
+class GPT2DoubleHeadsOutput(ModelOutput):
+    """Logits of the next token, and one number for every text, of which one is right; their losses.
+
+    >>> lucid.models.GPT2DoubleHeadsOutput(mc_logits=1).mc_logits
+    1
+    """
+
+    fields = ("loss", "mc_loss", "logits", "mc_logits", "past_key_values", "hidden_states", "attentions")
+
+
+class _Summary(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.summary, self.dropout = nn.Linear(config.hidden_size, 1), nn.Dropout(config.summary_first_dropout)
+        nn.init.normal_(self.summary.weight, std=config.initializer_range)
+        nn.init.zeros_(self.summary.bias)
+
+    def forward(self, x, places):
+        """The hidden states (..., length, width) at one place of every text, as a number."""
+        if places is None:
+            x = x[..., -1, :]
+        else:
+            x = x.gather(-2, places[..., None, None].expand(*x.shape[:-2], 1, x.shape[-1])).squeeze(-2)
+        return self.summary(self.dropout(x)).squeeze(-1)
+
+
+class GPT2DoubleHeadsModel(GPT2LMHeadModel):
+    """GPT-2 that says what comes next, and which of several texts is right: ids (batch, choices, length).
+
+    >>> config = lucid.models.GPT2Config(vocab_size=11, hidden_size=8, num_hidden_layers=1, num_attention_heads=2)
+    >>> out = lucid.models.GPT2DoubleHeadsModel(config)(lucid.tensor([[[1, 2, 3], [1, 2, 4]]]), mc_labels=lucid.tensor([1]))
+    >>> tuple(out.logits.shape), tuple(out.mc_logits.shape), out.mc_loss.ndim
+    ((1, 2, 3, 11), (1, 2), 0)
+    """
+
+    head_keys = ("multiple_choice_head.",)
+    output_class = GPT2DoubleHeadsOutput
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.multiple_choice_head = _Summary(config)
+
+    def forward(self, input_ids, attention_mask=None, mc_token_ids=None, labels=None, mc_labels=None, **options):
+        """mc_token_ids: the place of every text that stands for it (the last one); mc_labels: the right text (batch,)."""
+        shape = input_ids.shape
+        flat = lambda t: None if t is None else t.reshape(-1, shape[-1])
+        out = super().forward(flat(input_ids), flat(attention_mask), labels=flat(labels), output_hidden_states=True, **options)
+        chosen = self.multiple_choice_head(out.hidden_states[-1].unflatten(0, shape[:-1]), mc_token_ids)
+        right = None
+        if mc_labels is not None:
+            right = F.cross_entropy(chosen.view(-1, chosen.shape[-1]), mc_labels.view(-1))
+        return self.output_class(
+            loss=out.loss,
+            mc_loss=right,
+            logits=out.logits.unflatten(0, shape[:-1]),
+            mc_logits=chosen,
+            past_key_values=out.past_key_values,
+            hidden_states=out.hidden_states,
+        )
 
 
 class GPT2ForSequenceClassification(DecoderClassifier):
@@ -253,10 +321,11 @@ class GPT2ForSequenceClassification(DecoderClassifier):
     config_class = GPT2Config
     base_model_prefix = "transformer"
     ignored_keys = GPT2Model.ignored_keys
+    network_class = GPT2Model
 
     def __init__(self, config):
         super().__init__(config)
-        self.transformer = GPT2Model(config)
+        self.transformer = self.network_class(config)
         self.score = nn.Linear(config.hidden_size, config.num_labels, bias=False)
         nn.init.normal_(self.score.weight, std=config.initializer_range)
 
@@ -275,5 +344,6 @@ globals().update(
             "gpt2_large": {"hidden_size": 1280, "num_hidden_layers": 36, "num_attention_heads": 20},
             "gpt2_xlarge": {"hidden_size": 1600, "num_hidden_layers": 48, "num_attention_heads": 25},
         },
+        more={"double-heads": GPT2DoubleHeadsModel},
     )
 )
