@@ -59,6 +59,76 @@ def test_compiled(name):
             assert (cases.values_of(cases.call(model, given)) == expected).all()
 
 
+def _network(model):
+    return lucid.nn.Sequential(model.backbone, model.neck)
+
+
+TINY_DIFFUSION = dict(sample_size=8, base_channels=8, channel_mult=(1, 2), resnet_groups=4)
+# families without numbers of another library: a factory, fields, shapes of its inputs
+REST = {
+    "attention_unet": ("attention_unet", dict(base_channels=4), (1, 3, 32, 32)),
+    "detr": ("detr_resnet50", cases.DETR, (1, 3, 64, 64)),
+    "ncsn": ("ncsn_cifar", TINY_DIFFUSION, {"sample": (1, 3, 8, 8), "labels": ("ids", 10, 1)}),
+    "transformer": (
+        "transformer_base_seq2seq",
+        dict(cases.TINY, num_decoder_layers=1),
+        {"input_ids": ("ids", 37, 2, 5), "decoder_input_ids": ("ids", 37, 2, 4)},
+    ),
+    "unet": ("unet", dict(base_channels=4), (1, 3, 32, 32)),
+    "vae": ("vae", dict(sample_size=8, down_block_channels=(4,), latent_dim=2), (1, 3, 8, 8)),
+    "zfnet": ("zfnet_cls", dict(hidden_size=8), (1, 3, 64, 64)),
+}
+# detectors look at values as they choose boxes: what comes before is compiled
+PARTS = {
+    "faster_rcnn": ("faster_rcnn", dict(cases.RCNN, backbone_layers=(1, 1, 1, 1)), lambda model: model.backbone),
+    "mask_rcnn": ("mask_rcnn", dict(cases.RCNN, backbone_layers=(1, 1, 1, 1)), lambda model: model.backbone),
+    "yolo_v1": ("yolo_v1_tiny", dict(image_size=64, split_size=1), lambda model: model.features),
+    "yolo_v2": ("yolo_v2_tiny", dict(num_classes=2), _network),
+    "yolo_v3": ("yolo_v3_tiny", dict(num_classes=2), _network),
+    "yolo_v4": ("yolo_v4", dict(num_classes=2, depths=(1,) * 5), _network),
+}
+
+
+@pytest.mark.parametrize("family", REST)
+def test_others_compiled(family):
+    made, fields, given = REST[family]
+    model = models.create_model(made, **fields).eval()
+    given = cases.inputs(lucid, given)
+    with lucid.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        expected = cases.values_of(cases.call(model, given))
+        model.compile(fullgraph=True)
+        for _ in range(2):
+            assert (cases.values_of(cases.call(model, given)) == expected).all()
+
+
+@pytest.mark.parametrize("family", PARTS)
+def test_detectors_compiled(family):
+    made, fields, part = PARTS[family]
+    model = models.create_model(made, **fields).eval()
+    cases.fill(lucid, model)
+    x = cases.one_input(lucid, "images", (1, 3, 64, 64), lucid.float32)
+    with lucid.no_grad():
+        chain, expected = part(model), model(x)
+        maps = chain(x)
+        chain.compile(fullgraph=True)
+        for _ in range(2):
+            again = chain(x)
+            for a, b in zip(again, maps) if isinstance(maps, list) else [(again, maps)]:
+                assert (a == b).all()
+        for key, value in model(x)[0].items():
+            assert (value == expected[0][key]).all()
+
+
+def test_every_family_is_compiled():
+    from ..jit import test_models as texts
+
+    covered = {models.registry._ENTRIES[made][2] for made, *_ in cases.CASES.values()} | REST.keys() | PARTS.keys()
+    models.list_models()
+    known = {family for _, _, family in models.registry._ENTRIES.values() if family not in (None, "toys")}
+    assert known - covered == {family for family in known - covered if texts.is_text(family)}
+
+
 def test_published_sizes():
     """All keys, shapes and numbers of parameters of published models; on the meta device they take no memory."""
     with lucid.device("meta"):

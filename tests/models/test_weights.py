@@ -1,6 +1,7 @@
 """Tags of published weights, with made-up files: where they are looked for, what is checked, how images are prepared."""
 
 import hashlib
+import json
 
 import pytest
 
@@ -86,6 +87,88 @@ def test_repository(homes):
     assert (again.transformer.wte.weight == model.transformer.wte.weight).all()
     with pytest.raises(FileNotFoundError, match="cache of the Hugging Face hub"):
         models.gpt2_small_lm(weights="somebody/else", **fields)
+
+
+TINY = dict(vocab_size=11, hidden_size=8, num_hidden_layers=2, num_attention_heads=2)
+
+
+@pytest.fixture
+def sharded(tmp_path):
+    """A folder with a model in parts, the model, and the names of the parts."""
+    model = models.GPT2LMHeadModel(models.GPT2Config(**TINY))
+    model.save_pretrained(tmp_path, max_shard_size="2KB")
+    parts = sorted(path.name for path in tmp_path.glob("model-*.safetensors"))
+    assert len(parts) > 2
+    return tmp_path, model, parts
+
+
+def edit_index(folder, change):
+    path = folder / "model.safetensors.index.json"
+    index = json.loads(path.read_text())
+    change(index["weight_map"])
+    path.write_text(json.dumps(index))
+
+
+def load(folder):
+    return models.GPT2LMHeadModel.from_pretrained(folder)
+
+
+def test_parts_that_are_damaged(sharded):
+    folder, model, parts = sharded
+    assert (load(folder).transformer.wte.weight == model.transformer.wte.weight).all()
+    whole = (folder / parts[1]).read_bytes()
+    for cut in (0, 5, 100, len(whole) - 3):  # nothing, within the length, the header, the values
+        (folder / parts[1]).write_bytes(whole[:cut])
+        with pytest.raises(lucid.serialization.CorruptFileError):
+            load(folder)
+    (folder / parts[1]).write_bytes(whole[:8] + b"{" + whole[8:-1])
+    with pytest.raises(lucid.serialization.CorruptFileError):
+        load(folder)
+    (folder / parts[1]).unlink()
+    with pytest.raises(FileNotFoundError, match=parts[1]):
+        load(folder)
+    (folder / parts[1]).write_bytes(whole)
+    load(folder)
+
+
+def test_indices_that_are_damaged(sharded):
+    folder, _, parts = sharded
+    (folder / "model.safetensors.index.json").rename(folder / "kept")
+
+    def changed(change, error, match):
+        (folder / "model.safetensors.index.json").write_bytes((folder / "kept").read_bytes())
+        edit_index(folder, change)
+        with pytest.raises(error, match=match):
+            load(folder)
+
+    corrupt = lucid.serialization.CorruptFileError
+    first = "transformer.wte.weight"
+    changed(lambda where: where.update({first: parts[-1]}), corrupt, "which the index promises")
+    changed(lambda where: where.update({first: "../" + parts[0]}), corrupt, "not a file of its own folder")
+    changed(lambda where: where.update({first: "model-9.safetensors"}), FileNotFoundError, "model-9")
+    changed(lambda where: where.pop(first), models.WeightsError, first)
+    changed(lambda where: [where.update({f"encoder.layer.0.attention.self.{key}": where.pop(key)}) for key in [*where]],
+            corrupt, "which the index promises")  # fmt: skip
+    (folder / "model.safetensors.index.json").write_text("{")
+    with pytest.raises(corrupt, match="damaged"):
+        load(folder)
+
+
+def test_parts_of_another_zoo(sharded):
+    folder, model, _ = sharded
+    for path in folder.glob("model*"):
+        path.unlink()
+    other = models.BertModel(models.BertConfig(**TINY, intermediate_size=8))
+    lucid.save_sharded(other.state_dict(), folder, "2KB")
+    with pytest.raises(models.WeightsError, match="look like transformers' BERT") as caught:
+        load(folder)
+    assert "transformer.wte.weight" in caught.value.missing and not caught.value.misshapen
+    wide = models.GPT2LMHeadModel(models.GPT2Config(**{**TINY, "hidden_size": 16}))
+    for path in folder.glob("model*"):
+        path.unlink()
+    wide.save_pretrained(folder, max_shard_size="2KB")
+    with pytest.raises(models.WeightsError, match="of another shape"):
+        models.GPT2LMHeadModel.from_pretrained(folder, config=model.config)
 
 
 def test_preprocessing():
