@@ -24,6 +24,7 @@ import gendocs
 import genops
 
 import lucid
+from lucid import _docs
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 OP, OVERRIDABLE = type(lucid.add), lucid._C.overridable
@@ -167,7 +168,6 @@ class Reference:
 
     def __init__(self):
         self.table = lucid._C._op_table()
-        self.inplace = {r["inplace_of"] for r in self.table if r["inplace_of"]}
         self.files = self.op_files()
         self.places = {}  # name: page
 
@@ -200,8 +200,7 @@ class Reference:
 
     def op_entry(self, shown, rows, page):
         self.places[shown] = page
-        text = gendocs.entry(rows, any(r["name"] in self.inplace for r in rows))
-        return re.sub(r"^### .*", f"## {shown}", text) + parameters_table(rows[0])
+        return re.sub(r"^### .*", f"## {shown}", gendocs.entry(rows[0]["space"], rows[0]["public"]))
 
     def op_pages(self):
         chosen = {page: [] for page in OPS}
@@ -289,7 +288,8 @@ class Reference:
             member = inspect.getattr_static(lucid.Tensor, name)
             doc = inspect.getdoc(member) or ""
             if isinstance(member, OP):
-                doc = doc.split("\n\n", 1)[-1]
+                entry = _docs.entry("", name)
+                doc = entry.summary[0] if entry else doc.split("\n\n", 1)[-1]
             first = doc.split("\n\n")[0].replace("\n", " ").replace("|", "&#124;").replace("[", "\\[").replace("<", "&lt;")
             place = self.places.get(f"lucid.{name}") or self.places.get(f"Tensor.{name}")
             anchor = f"lucid{name}" if f"lucid.{name}" in self.places else f"tensor{name}"
@@ -307,24 +307,6 @@ class Reference:
 def anchor_of(heading):
     """The anchor that Markdown's table of contents gives a heading."""
     return re.sub(r"[^\w\s-]", "", heading).strip().lower().replace(" ", "-")
-
-
-def parameters_table(row):
-    """The parameters of an op: name, type, default."""
-    import ast
-
-    args = ast.parse(f"def {row['signature'].rsplit(' -> ', 1)[0]}: ...").body[0].args
-    defaults = [None] * (len(args.args) - len(args.defaults)) + args.defaults
-    entries = [*zip(args.args, defaults), *zip(args.kwonlyargs, args.kw_defaults)]
-    if args.vararg:
-        entries.append((args.vararg, None))
-    if len(entries) < 2:
-        return "\n"
-    shown = [
-        f"| `{a.arg}` | {ast.unparse(a.annotation).replace('|', 'or').replace('[', chr(92) + '[')} | {'' if d is None else f'`{ast.unparse(d)}`'} |"
-        for a, d in entries
-    ]
-    return "\n| parameter | type | default |\n|---|---|---|\n" + "\n".join(shown) + "\n"
 
 
 def notebook(text):

@@ -6,23 +6,15 @@ usage: gendocs.py OUT_DIR      with PYTHONPATH at the build's package; families 
 
 import inspect
 import pathlib
+import re
 import sys
 
 import genops
 
 import lucid
+from lucid import _docs
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-GROUPS = {
-    "bool": ("bool",),
-    "integers": ("uint8", "int8", "int16", "int32", "int64"),
-    "wide unsigned": ("uint16", "uint32", "uint64"),
-    "halves": ("float16", "bfloat16"),
-    "floats": ("float32", "float64"),
-    "complex32": ("complex32",),
-    "complex": ("complex64", "complex128"),
-}
-NOTED = {"view": "a view of its input", "elementwise": "elementwise", "reduction": "a reduction", "move": "moves values"}
 HEAD = """# Op reference
 
 Made by `make docs` from the op table of a build; PyTorch's documentation of the same name says more. Families are files of
@@ -35,51 +27,29 @@ Made by `make docs` from the op table of a build; PyTorch's documentation of the
 """
 
 
-def dtype_names(dtypes):
-    if not dtypes:
-        return "those of the ops it is made of"
-    whole = [g for g, members in GROUPS.items() if set(members) <= set(dtypes)]
-    if len(whole) == len(GROUPS):
-        return "all"
-    inside = {m for g in whole for m in GROUPS[g]}
-    return ", ".join(whole + [d for d in dtypes if d not in inside])
+def plain(text):
+    """Text that Markdown leaves as it is."""
+    return re.sub(r"([\\\[\]<>*_|])", r"\\\1", text)
 
 
-def forms(rows, inplace):
-    shown = [f"`lucid.{rows[0]['space'] + '.' if rows[0]['space'] else ''}{rows[0]['public']}`"] if rows[0]["function"] else []
-    shown += ["method"] * any(r["method"] for r in rows)
-    shown += [f"`{rows[0]['public']}_`"] * inplace
-    return ", ".join(shown + ["`out=`"] * any(r["out"] for r in rows))
+def coded(words):
+    """Names of functions and keywords in backquotes."""
+    return re.sub(r"(?<!\w)(lucid\.[\w.]+|\w+_|out=)(?!\w)", r"`\1`", words)
 
 
-def gradient(rows):
-    if any(r["gradient"] for r in rows):
-        return "formula"
-    return "through its parts" if any(r["kind"] == "composite" for r in rows) else "no"
-
-
-def notes(rows):
-    kinds = {r["kind"] for r in rows}
-    words = [NOTED[kinds.pop()]] if len(kinds) == 1 and kinds <= NOTED.keys() else []
-    words += ["random"] * any(r["random"] for r in rows)
-    return words + ["reads values"] * any(r["reads_values"] for r in rows)
-
-
-def entry(rows, inplace):
-    """One public name with its overloads."""
-    lines = [f"### {rows[0]['public']}", "```python"]
-    for r in rows:
-        lines.append(r["public"] + r["signature"][len(r["name"]) :])
-    lines.append("```")
-    for doc in dict.fromkeys(r["doc"] for r in rows):
-        text, _, example = doc.partition("\n\n>>>")
-        lines += [text, *(["", "```python", ">>>" + example.rstrip(), "```"] if example else [])]
-    dtypes = max((r["dtypes"] for r in rows), key=len)
-    lines.append("")
-    lines.append(
-        " · ".join([f"dtypes: {dtype_names(dtypes)}", f"gradient: {gradient(rows)}", forms(rows, inplace), *notes(rows)])
-    )
-    return "\n".join(lines) + "\n"
+def entry(space, public):
+    """One public name with its overloads, arguments and example: the docstring (lucid/_docs) as Markdown."""
+    e = _docs.entry(space, public)
+    lines = [f"### {public}", "```python", *e.signatures, "```", "", *(plain(told) + "\n" for told in e.told())]
+    if e.arguments:
+        lines += ["| argument | type | | default |", "|---|---|---|---|"]
+        lines += [
+            f"| `{a.name}` | {plain(a.types)} | {plain(a.words)} | {f'`{a.default}`' if a.default else ''} |"
+            for a in e.arguments
+        ]
+    lines += ["", f"Returns: {plain(e.returns)}.", *(f"\nDiffers from PyTorch: {plain(note)}" for note in e.notes)]
+    lines += ["", " · ".join(f"{title.lower()}: {coded(words)}" for title, words in e.facts), ""]
+    return "\n".join([*lines, *(["```python", e.example, "```", ""] if e.example else [])])
 
 
 def python_functions():
@@ -103,21 +73,20 @@ def families():
 
 def pages():
     family, table = families(), lucid._C._op_table()
-    inplace = {r["inplace_of"] for r in table if r["inplace_of"]}
     by_family = {}
     for r in table:
         if not r["inplace_of"]:
             key = (r["space"], r["public"], r["function"])
             by_family.setdefault(family[r["name"]], {}).setdefault(key, []).append(r)
     for name, entries in sorted(by_family.items()):
-        texts = [entry(rows, any(r["name"] in inplace for r in rows)) for _, rows in sorted(entries.items())]
+        texts = [entry(space, public) for space, public in sorted({key[:2] for key in entries})]
         yield name, sorted({key[1] for key in entries}), f"# {name}\n\n" + "\n".join(texts)
 
 
 def main(out):
     folder = pathlib.Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    index = HEAD.format(**{g: ", ".join(members) for g, members in GROUPS.items()})
+    index = HEAD.format(**{g: ", ".join(members) for g, members in _docs.GROUPS.items()})
     count = 0
     for name, publics, text in pages():
         (folder / f"{name}.md").write_text(text)

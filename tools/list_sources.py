@@ -23,7 +23,7 @@ def sources(folder, *endings):
 
 
 def package():
-    return [p for name in PACKAGES for p in sources(name, ".py", ".pyi", "py.typed")]
+    return [p for name in PACKAGES for p in sources(name, ".py", ".pyi", "py.typed", ".txt")]
 
 
 def public():

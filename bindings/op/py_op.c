@@ -190,13 +190,29 @@ static PyObject *op_get(PyObject *self, PyObject *instance, UNUSED PyObject *typ
     return instance && instance != Py_None ? PyMethod_New(self, instance) : Py_NewRef(self);
 }
 
-static const lc_op *first(PyObject *self) { return ((PyOp *)self)->overload[0].op; }
-static PyObject    *op_name(PyObject *self, UNUSED void *unused) { return PyUnicode_FromString(py_public_name(first(self))); }
-static PyObject    *op_doc(PyObject *self, UNUSED void *unused)
+static const lc_op   *first(PyObject *self) { return ((PyOp *)self)->overload[0].op; }
+static PyObject      *op_name(PyObject *self, UNUSED void *unused) { return PyUnicode_FromString(py_public_name(first(self))); }
+static COLD PyObject *documented(PyObject   *self,
+                                 const char *function) /* lucid._docs makes it; None: the op table lacks the op */
 {
+    PyObject *docs = PyImport_ImportModule("lucid._docs"), *made = NULL;
+    if (docs)
+        made = PyObject_CallMethod(docs, function, "ss", first(self)->ns ? first(self)->ns : "", py_public_name(first(self)));
+    Py_XDECREF(docs);
+    return made;
+}
+static PyObject *op_doc(PyObject *self, UNUSED void *unused)
+{
+    PyObject *text = documented(self, "text");
+    if (text != Py_None) return text;
+    Py_DECREF(text);
     return PyUnicode_FromFormat("%s\n\n%s", first(self)->sig, first(self)->doc ? first(self)->doc : "");
 }
-static PyObject *op_signature(PyObject *self, UNUSED void *unused) { return PyUnicode_FromString(first(self)->args->text); }
+static PyObject *op_text_signature(PyObject *self, UNUSED void *unused)
+{
+    return PyUnicode_FromString(first(self)->args->text);
+}
+static PyObject *op_signature(PyObject *self, UNUSED void *unused) { return documented(self, "signature"); }
 static PyObject *op_module(PyObject *self, UNUSED void *unused)
 {
     return first(self)->ns ? PyUnicode_FromFormat("lucid.%s", first(self)->ns) : PyUnicode_FromString("lucid");
@@ -215,7 +231,8 @@ static PyGetSetDef op_attributes[] = { { "__name__", op_name, NULL, NULL, NULL }
                                        { "__qualname__", op_name, NULL, NULL, NULL },
                                        { "__doc__", op_doc, NULL, NULL, NULL },
                                        { "__module__", op_module, NULL, NULL, NULL },
-                                       { "__text_signature__", op_signature, NULL, NULL, NULL },
+                                       { "__signature__", op_signature, NULL, NULL, NULL },
+                                       { "__text_signature__", op_text_signature, NULL, NULL, NULL },
                                        { 0 } };
 static PyMethodDef op_methods[] = { { "__reduce__", op_reduce, METH_NOARGS, NULL }, { 0 } };
 PyTypeObject       PyOp_Type = { PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lucid.Op",
