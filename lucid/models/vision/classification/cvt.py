@@ -13,8 +13,8 @@ from ..blocks import DropPath, start_narrow
 class CvTConfig(ImageConfig):
     """The settings of CvT, a number per stage; the defaults are CvT-13. The last stage has a token for the class.
 
-    >>> lucid.models.CvTConfig.from_dict({"embed_dim": [8, 8, 8]}).dims
-    (8, 8, 8)
+    >>> lucid.models.CvTConfig.from_dict({"embed_dim": [8, 24, 48]}).dims
+    (8, 24, 48)
     """
 
     dims: tuple = (64, 192, 384)
@@ -114,8 +114,8 @@ class CvT(ImageModel):
     """CvT without its head: the last map, and the token of the class.
 
     >>> config = lucid.models.CvTConfig(dims=(4, 8, 8), depths=(1, 1, 1), num_heads=(1, 2, 2))
-    >>> tuple(lucid.models.CvT(config)(lucid.zeros(1, 3, 32, 32)).last_hidden_state.shape)
-    (1, 8, 2, 2)
+    >>> tuple(lucid.models.CvT(config)(lucid.zeros(2, 3, 32, 32)).last_hidden_state.shape)
+    (2, 8, 2, 2)
     """
 
     config_class = CvTConfig

@@ -54,7 +54,7 @@ class Darknet19(nn.Module):
     """The maps of strides 16 and 32 of YOLO v2.
 
     >>> from lucid.models.vision.detection.darknet import Darknet19
-    >>> [tuple(x.shape[1:]) for x in Darknet19(3)(lucid.zeros(1, 3, 32, 32))]
+    >>> [tuple(x.shape[1:]) for x in Darknet19(3)(lucid.zeros(2, 3, 32, 32))]
     [(512, 2, 2), (1024, 1, 1)]
     """
 
@@ -72,7 +72,7 @@ class TinyDarknet(nn.Module):
     """The maps of strides 16 and 32 of the tiny YOLO v2 and v3.
 
     >>> from lucid.models.vision.detection.darknet import TinyDarknet
-    >>> [tuple(x.shape[1:]) for x in TinyDarknet(3)(lucid.zeros(1, 3, 32, 32))]
+    >>> [tuple(x.shape[1:]) for x in TinyDarknet(3)(lucid.zeros(2, 3, 32, 32))]
     [(256, 2, 2), (1024, 1, 1)]
     """
 
@@ -99,7 +99,7 @@ class Darknet53(nn.Module):
     """The maps of strides 8, 16 and 32 of YOLO v3.
 
     >>> from lucid.models.vision.detection.darknet import Darknet53
-    >>> [x.shape[1] for x in Darknet53(3, (1, 1, 1, 1, 1))(lucid.zeros(1, 3, 32, 32))]
+    >>> [x.shape[1] for x in Darknet53(3, (1, 1, 1, 1, 1))(lucid.zeros(2, 3, 32, 32))]
     [256, 512, 1024]
     """
 
@@ -139,7 +139,7 @@ class CSPDarknet53(nn.Module):
     """The maps of strides 8, 16 and 32 of YOLO v4.
 
     >>> from lucid.models.vision.detection.darknet import CSPDarknet53
-    >>> [x.shape[1] for x in CSPDarknet53(3, (1, 1, 1, 1, 1))(lucid.zeros(1, 3, 32, 32))]
+    >>> [x.shape[1] for x in CSPDarknet53(3, (1, 1, 1, 1, 1))(lucid.zeros(2, 3, 32, 32))]
     [256, 512, 1024]
     """
 
@@ -155,8 +155,8 @@ class Passthrough(nn.Module):
     """YOLO v2's neck: the finer map, four places as channels of one, beside the coarser one.
 
     >>> from lucid.models.vision.detection.darknet import Passthrough
-    >>> [tuple(x.shape) for x in Passthrough(5)([lucid.zeros(1, 512, 2, 2), lucid.zeros(1, 1024, 1, 1)])]
-    [(1, 5, 1, 1)]
+    >>> [tuple(x.shape) for x in Passthrough(5)([lucid.zeros(2, 512, 2, 2), lucid.zeros(2, 1024, 1, 1)])]
+    [(2, 5, 1, 1)]
     """
 
     def __init__(self, outputs):
@@ -173,8 +173,8 @@ class Plain(nn.Module):
     """The neck of the tiny YOLO v2: the coarser map alone.
 
     >>> from lucid.models.vision.detection.darknet import Plain
-    >>> [tuple(x.shape) for x in Plain(5)([None, lucid.zeros(1, 1024, 1, 1)])]
-    [(1, 5, 1, 1)]
+    >>> [tuple(x.shape) for x in Plain(5)([None, lucid.zeros(2, 1024, 1, 1)])]
+    [(2, 5, 1, 1)]
     """
 
     def __init__(self, outputs):
@@ -193,7 +193,7 @@ class TinyPyramid(nn.Module):
     """The neck of the tiny YOLO v3: results of strides 16 and 32.
 
     >>> from lucid.models.vision.detection.darknet import TinyPyramid
-    >>> [tuple(x.shape[1:]) for x in TinyPyramid(5)([lucid.zeros(1, 256, 2, 2), lucid.zeros(1, 1024, 1, 1)])]
+    >>> [tuple(x.shape[1:]) for x in TinyPyramid(5)([lucid.zeros(2, 256, 2, 2), lucid.zeros(2, 1024, 1, 1)])]
     [(5, 2, 2), (5, 1, 1)]
     """
 
@@ -220,7 +220,7 @@ class TopDown(nn.Module):
     """YOLO v3's neck: results of strides 8, 16 and 32, the coarser maps told to the finer ones.
 
     >>> from lucid.models.vision.detection.darknet import TopDown
-    >>> maps = [lucid.zeros(1, 256 << i, 4 >> i, 4 >> i) for i in range(3)]
+    >>> maps = [lucid.zeros(2, 256 << i, 4 >> i, 4 >> i) for i in range(3)]
     >>> [tuple(x.shape[1:]) for x in TopDown(5)(maps)]
     [(5, 4, 4), (5, 2, 2), (5, 1, 1)]
     """
@@ -245,7 +245,7 @@ class PathAggregation(nn.Module):
     """YOLO v4's neck: maxima over several distances, then down to the finest map and up again.
 
     >>> from lucid.models.vision.detection.darknet import PathAggregation
-    >>> maps = [lucid.zeros(1, 256 << i, 4 >> i, 4 >> i) for i in range(3)]
+    >>> maps = [lucid.zeros(2, 256 << i, 4 >> i, 4 >> i) for i in range(3)]
     >>> [tuple(x.shape[1:]) for x in PathAggregation(5)(maps)]
     [(5, 4, 4), (5, 2, 2), (5, 1, 1)]
     """

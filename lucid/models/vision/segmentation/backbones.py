@@ -32,7 +32,7 @@ class ResNetBackbone(nn.Module):
     """ResNet's four maps, under transformers' keys.
 
     >>> from lucid.models.vision.segmentation.backbones import ResNetBackbone
-    >>> [x.shape[1] for x in ResNetBackbone(3, (1, 1, 1, 1))(lucid.zeros(1, 3, 32, 32))]
+    >>> [x.shape[1] for x in ResNetBackbone(3, (1, 1, 1, 1))(lucid.zeros(2, 3, 32, 32))]
     [256, 512, 1024, 2048]
     """
 
@@ -101,7 +101,7 @@ class SwinBackbone(nn.Module):
 
     >>> from lucid.models.vision.segmentation.backbones import SwinBackbone
     >>> config = lucid.models.Mask2FormerConfig(swin_embed_dim=8, swin_depths=(1, 1, 1, 1), swin_num_heads=(1, 1, 1, 1))
-    >>> [x.shape[1] for x in SwinBackbone(config)(lucid.zeros(1, 3, 32, 32))]
+    >>> [x.shape[1] for x in SwinBackbone(config)(lucid.zeros(2, 3, 32, 32))]
     [8, 16, 32, 64]
     """
 
