@@ -7,7 +7,7 @@
 # compat every op on all samples of PyTorch's own op database     OPS= narrows it
 # docs   the op reference and the documentation site, into the build folder
 # wheel  the wheel for distribution, in dist/
-# bench  benchmarks beside PyTorch;   demo  LeNet-5 learns handwritten digits;   test-gpu  the tests that need a GPU
+# bench  benchmarks beside PyTorch;   demo  LeNet-5 learns handwritten digits;   test-gpu, test-gpu-sanitizer  the tests that need a GPU
 # test-packages  uses of packages written for PyTorch, equal on both   packages-table writes docs/packages.md
 MODE   ?=
 PYTHON ?= $(if $(wildcard .venv/bin/python),.venv/bin/python,python3)
@@ -28,7 +28,7 @@ MANY   := OMP_NUM_THREADS=1 $(PYTEST) $(SHARED)
 ISAS  := $(shell grep -qw avx2 /proc/cpuinfo 2>/dev/null && echo base; grep -qw avx512dq /proc/cpuinfo 2>/dev/null && echo avx2)
 MAKE_ := $(MAKE) --no-print-directory
 
-.PHONY: build venv test test-all compat c-test py-test compat-test isa-test contributor-test check asan tsan docs bench demo wheel wheel-test packages-venv test-packages packages-table test-gpu format clean
+.PHONY: build venv test test-all compat c-test py-test compat-test isa-test contributor-test check asan tsan docs bench demo wheel wheel-test packages-venv test-packages packages-table test-gpu test-gpu-sanitizer format clean
 
 build:
 	@$(TOOLS) $(PY) tools/build.py --mode "$(MODE)" --jobs $(JOBS) $(BUILD)
@@ -112,8 +112,18 @@ test-packages: build packages-venv
 packages-table: build packages-venv
 	@PYTHONPATH=$(CURDIR)/$(BUILD)/pkg $(PY) tests/packages/table.py docs/packages.md
 
+# Eight processes on one GPU, without pytest-xdist; without a GPU what runs on the emulation. TESTS= narrows.
+GPU_TESTS := PYTHONPATH=$(CURDIR)/$(BUILD)/pkg $(PY) -m tests.gpu.parallel
 test-gpu: build
-	@$(PYTEST) tests/gpu $(PYTEST_ARGS)
+	@$(GPU_TESTS) $(if $(filter command line environment,$(origin TESTS)),$(TESTS),tests/gpu) $(PYTEST_ARGS)
+
+# A part of them under compute-sanitizer: every kernel family once for memory, those with shared memory for races.
+SANITIZER := $(or $(shell command -v compute-sanitizer),/usr/local/cuda/bin/compute-sanitizer)
+RACES     := softmax or norm or sum or cross_entropy or sort or cumsum or scans or unique or topk or lu or qr or eigh or svd or small
+test-gpu-sanitizer: build
+	@test -x $(SANITIZER) || { echo "test-gpu-sanitizer: no compute-sanitizer (it comes with the CUDA toolkit)"; exit 1; }
+	@LUCID_CUDA_CACHE=0 $(GPU_TESTS) --under "$(SANITIZER) --tool memcheck --error-exitcode 77" tests/gpu/test_families.py $(PYTEST_ARGS)
+	@$(GPU_TESTS) --under "$(SANITIZER) --tool racecheck --error-exitcode 77" tests/gpu/test_families.py -k "test_like_the_cpu and ($(RACES))"
 
 format:
 	@$(TOOLS) clang-format -i $$(git ls-files '*.c' '*.h')
