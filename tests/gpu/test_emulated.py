@@ -15,11 +15,13 @@ pytestmark = pytest.mark.skipif(not COMPILER, reason="no C++ compiler")
 FAMILIES = [
     "softmax", "softmax of long rows", "softmax of very long rows", "layer_norm of long rows", "rms_norm of long rows",
     "cross_entropy of long rows", "cross_entropy of few", "layer_norm", "batch_norm", "cross_entropy", "sum of all",
-    "batch_norm, channels last", "batch_norm of wide images", "conv2d, channels last",
+    "batch_norm, channels last", "batch_norm of strips", "batch_norm of strips, fixed",
+    "batch_norm of wide images", "conv2d, channels last",
     "sum of columns", "sums of many rows", "sums of many rows of doubles",
     "var", "max", "logsumexp", "embedding", "scatter_add", "x[i, j]",
     "x[mask]", "conv2d", "conv_transpose2d", "max_pool", "avg_pool",
-    "attention, causal", "lstm", "gru", "mm", "linear", "linear, layouts",
+    "attention, causal", "attention, tiles", "attention, longer keys", "attention, shorter keys", "attention, blind rows",
+    "attention, added mask", "attention, wide heads", "attention, layouts", "lstm", "gru", "mm", "linear", "linear, layouts",
     "fused_linear", "lora_linear", "addmm", "sum of many", "triangles", "turned", "copies of runs",
     "copies of shifted runs", "copies of halves", "copies of many dimensions", "sort, stable", "cumsum",
     "interpolate", "grid_sample", "unique rows", "histograms", "isin", "ctc_loss", "complex arithmetic", "complex reductions",
@@ -52,7 +54,7 @@ def run(command, environment):
 def test_kernel_families(emulator):
     cases = [f"tests/gpu/test_families.py::test_like_the_cpu[{name}]" for name in FAMILIES]
     others = ["random_numbers", "bad_indices_raise_at_the_next_wait", "training[Adam]", "mixed_precision", "bfloat16[softmax]"]
-    others += ["bfloat16[sums of many rows]", "gelu_of_halves"]
+    others += ["bfloat16[sums of many rows]", "bfloat16[attention, tiles]", "bfloat16[batch_norm of strips]", "gelu_of_halves"]
     cases += [f"tests/gpu/test_families.py::test_{name}" for name in others]
     out = run(["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *cases], emulator)
     assert f"{len(cases)} passed" in out or out.count(".") >= len(cases), out

@@ -181,8 +181,10 @@ int8_t cuda_width_code(int bytes);
 int   cuda_map(const cuda_program *p, int64_t elements, const void *args);
 int   cuda_blocks(const cuda_program *p, int64_t blocks, int threads, const void *args);
 char *cuda_program_text(const cuda_program *p); /* malloc'd */
-int   cuda_launch(cu_function f, int64_t blocks, int threads, const void *args);
-int   cuda_launched(void); /* LUCID_SYNC=1: waits and raises what the kernel reported */
+/* With so many bytes of shared memory that the kernel declares without a size. */
+int cuda_blocks_sharing(const cuda_program *p, int64_t blocks, int threads, int shared, const void *args);
+int cuda_launch(cu_function f, int64_t blocks, int threads, int shared, const void *args);
+int cuda_launched(void); /* LUCID_SYNC=1: waits and raises what the kernel reported */
 
 int cuda_architecture(void); /* of the current device: 90 for sm_90 */
 
@@ -236,6 +238,7 @@ int cuda_product(int device, lc_dtype acc, cuda_matrix out, cuda_matrix a, cuda_
 
 void *cuda_dnn_handle(int device, void **library);                   /* NULL: cuDNN is not there; no error is set */
 int   cuda_dnn_attention(const lc_attention_args *a, bool backward); /* fused_attention.c. 0; 1: not by cuDNN; -1 */
+int   cuda_flash_attention(const lc_attention_args *a);              /* flash.c. 0; 1: it does not suit; -1 */
 int   cuda_dnn_convolve(int kind, const lc_conv_args *a);            /* cudnn.c */
 void  cuda_dnn_load(int device);
 

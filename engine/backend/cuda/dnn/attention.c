@@ -1,5 +1,5 @@
-/* Attention: of halves by cuDNN where it takes it (fused_attention.c); else products and a softmax in between, heads in pieces,
- * so that their scores take at most half a gigabyte. */
+/* Attention: of halves by cuDNN where it takes it (fused_attention.c); forward by tiles whose scores stay in the chip (flash.c);
+ * else, and backward, products and a softmax in between, heads in pieces, so that their scores take at most half a gigabyte. */
 #include "../driver.h"
 #include <string.h>
 
@@ -94,6 +94,7 @@ static int attention(UNUSED lc_op_id op, lc_dtype work, const void *args)
     if (cuda_use(j.device) < 0) return -1;
     if (!j.s) return zero(a->out) < 0 ? -1 : 0;
     int fused = cuda_dnn_attention(a, false);
+    if (fused > 0) fused = cuda_flash_attention(a);
     if (fused <= 0) return fused;
     if (most < 1) most = 1;
     if (most > all) most = all;

@@ -195,11 +195,14 @@ int cuda_launched(void) /* LUCID_SYNC=1: after every launch */
     return cuda_check(cuda.cuStreamSynchronize(cuda_stream()), "a kernel") < 0 ? -1 : cuda_raise_trouble(cuda_current());
 }
 
-int cuda_launch(cu_function f, int64_t blocks, int threads, const void *args)
+int cuda_launch(cu_function f, int64_t blocks, int threads, int shared, const void *args)
 {
+    enum { SHARED_MOST = 8, SHARED_PLAIN = 48 << 10 };
     if (blocks == 0) return 0;
     if (blocks > INT32_MAX) return lc_fail_int(LC_LucidError, "cuda: a call needs %lld blocks", (long long)blocks);
-    cu_result result = cuda.cuLaunchKernel(f, (unsigned)blocks, 1, 1, (unsigned)threads, 1, 1, 0, cuda_stream(),
+    if (shared > SHARED_PLAIN && cuda_check(cuda.cuFuncSetAttribute(f, SHARED_MOST, shared), "cuFuncSetAttribute") < 0)
+        return -1;
+    cu_result result = cuda.cuLaunchKernel(f, (unsigned)blocks, 1, 1, (unsigned)threads, 1, 1, (unsigned)shared, cuda_stream(),
                                            (void *[]){ (void *)args }, NULL);
     if (__builtin_expect(result != 0, 0)) return cuda_check(result, "cuLaunchKernel");
     return __builtin_expect(state.sync, 0) ? cuda_launched() : 0;

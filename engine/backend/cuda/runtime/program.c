@@ -192,11 +192,15 @@ static cu_function kernel_of(const cuda_program *p)
     return made(slot, p);
 }
 
-int cuda_blocks(const cuda_program *p, int64_t blocks, int threads, const void *args)
+int cuda_blocks_sharing(const cuda_program *p, int64_t blocks, int threads, int shared, const void *args)
 {
     if (blocks <= 0) return 0;
     cu_function f = kernel_of(p);
-    return f ? cuda_launch(f, blocks, threads, args) : -1;
+    return f ? cuda_launch(f, blocks, threads, shared, args) : -1;
+}
+int cuda_blocks(const cuda_program *p, int64_t blocks, int threads, const void *args)
+{
+    return cuda_blocks_sharing(p, blocks, threads, 0, args);
 }
 
 int cuda_map(const cuda_program *p, int64_t elements, const void *args)

@@ -20,8 +20,10 @@
     X(cross_entropy)                                                                                                           \
     X(matmul)                                                                                                                  \
     X(small_product)                                                                                                           \
-    X(realign) X(index) X(embedding) X(optimizer) X(pool) X(conv) X(attention) X(moves) X(strided_copy) X(scan) X(sort)        \
-        X(random) X(multinomial) X(rnn)
+    X(realign)                                                                                                                 \
+    X(index)                                                                                                                   \
+    X(embedding) X(optimizer) X(pool) X(conv) X(attention) X(flash) X(moves) X(strided_copy) X(scan) X(sort) X(random)         \
+        X(multinomial) X(rnn)
 #define EACH_SCIENCE(X)                                                                                                        \
     X(interpolate) X(grid_sample) X(fractional_pool) X(search) X(unique) X(distance) X(ctc) X(fft) X(linalg) X(spectra)
 #define EACH_MATH(X) X(complex_lines) X(draws)
@@ -50,7 +52,7 @@ static const struct {
     { &norm_body, 13, 13, { { B16, F32 }, { H16, H16 } } },
     { &norm_body, 23, 23, { { F32, F32 }, { B16, F32 } } },
     { &norm_body, 0, 0, { { F32, F32 }, { B16, F32 }, { H16, F32 }, { F64, F64 } } },
-    { &cross_entropy_body, 0, 0, { { F32, F32, F32 }, { B16, F32, B16 }, { F64, F64, F64 } } },
+    { &cross_entropy_body, 0, 0, { { F32, F32, F32 }, { B16, F32, B16 }, { B16, F32, F32 }, { F64, F64, F64 } } },
     { &matmul_body, 0, 1, { { F32, F32, F32 }, { F32, B16, B16 }, { I64, I64, I64 }, { H16, H16, H16 } } },
     { &small_product_body, 0, 63, { { F32, F32, F32 } } },
     { &small_product_body, 0, 0, { { F64, F64, F64 }, { B16, B16, B16 } } },
@@ -88,6 +90,10 @@ static const struct {
     { &conv_body, 0, 0, { { F64, F64, F64 } } },
     { &attention_body, 0, 0, { { F32, F32, F32, F32, F32 }, { B16, F32, B16, B16, F32 } } },
     { &attention_body, 1, 1, { { F32, F32, B8, F32, F32 } } },
+    { &flash_body, 0, 3, { { F32, F32, F32 }, { B16, B16, B16 } } },
+    { &flash_body, 7, 7, { { F32, F32, F32 } } },
+    { &flash_body, 9, 9, { { H16, B8, H16 } } },
+    { &flash_body, 17, 17, { { F32, F32, F32 } } },
     { &moves_body, 0, 0, { { U8 }, { W16 } } },
     { &strided_copy_body, 0, 0, { { U8 }, { CUDA_TYPE(LC_u32) }, { W16 } } },
     { &moves_body, 1, 1, { { F32 }, { B16 }, { I64 } } },
