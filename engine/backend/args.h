@@ -151,7 +151,7 @@ typedef struct {
 /* Cross entropy of in (n, classes, lanes), contiguous, of any floating dtype. Everything else is contiguous, of the
  * computing dtype: target int64 and lse (n, lanes), weight (classes) or NULL.
  * Forward writes loss (n, lanes), lse, total (0-d: the total weight of the positions that are not ignored) and, unless NULL,
- * reduced (0-d, of in's dtype: the sum of the losses, divided by total if `mean`).
+ * reduced (0-d, of in's dtype or the computing one: the sum of the losses, divided by total if `mean`).
  * Backward writes out, like in, from grad (n, lanes), or (1) if shared by all, divided by total unless that is NULL. */
 typedef struct {
     const lc_tensor *in, *target, *weight, *grad;

@@ -82,6 +82,10 @@ LOWER = {
     "loss of half precision": lambda m: m.nn.functional.mse_loss(two_dims(m).bfloat16(), m.ones(3, 4)),
     "nll": lambda m: m.nn.functional.nll_loss(two_dims(m).bfloat16(), m.tensor([0, 1, 2])),
     "cross entropy": lambda m: m.nn.functional.cross_entropy(two_dims(m).bfloat16(), m.tensor([0, 1, 2])),
+    "cross entropy, weighed": lambda m: m.nn.functional.cross_entropy(
+        two_dims(m).bfloat16(), m.tensor([0, 1, 2]), m.tensor([0.3, 1, 2, 0.7]), label_smoothing=0.2, ignore_index=1),
+    "cross entropy of probabilities": lambda m: m.nn.functional.cross_entropy(
+        two_dims(m).bfloat16(), m.softmax(two_dims(m), 1)),
     "reflected": lambda m: m.nn.functional.pad(two_dims(m).bfloat16()[None], (1, 1), "reflect"),
     "circular": lambda m: m.nn.functional.pad(two_dims(m).bfloat16()[None], (1, 1), "circular"),
     "cat": lambda m: m.cat([two_dims(m), two_dims(m).bfloat16()]),
@@ -106,6 +110,22 @@ def test_values(call, lower):
     assert (ours is None) == (theirs is None)
     if theirs is not None:
         torch.testing.assert_close(to_torch(ours), theirs, rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("settings", [{}, {"reduction": "none"}, {"label_smoothing": 0.3, "ignore_index": 2}])
+def test_cross_entropy_of_halves(settings):
+    """The loss is float32 and not rounded to the scores' dtype; the gradient has the scores' dtype; twice."""
+
+    def results(m):
+        x = two_dims(m).bfloat16().requires_grad_()
+        with m.autocast("cpu", dtype=m.bfloat16):
+            loss = m.nn.functional.cross_entropy(x, m.tensor([3, 0, 2]), **settings)
+        (slope,) = m.autograd.grad(loss.sum(), x, create_graph=True)
+        slope.float().square().sum().backward()
+        return loss.detach(), slope.detach(), x.grad
+
+    for ours, theirs, error in zip(results(lucid), results(torch), (1e-6, 1e-2, 1e-2)):
+        torch.testing.assert_close(to_torch(ours), theirs, rtol=error, atol=error / 10)
 
 
 def test_vmap():

@@ -10,8 +10,8 @@
 static lc_tensor *in_type(lc_tensor *t, lc_dtype dtype) { return lc_to(t, dtype, false, false, LC_ABSENT); }
 static int        class_dim(const lc_tensor *x) { return x->ndim == 1 ? 0 : 1; }
 
-/* PyTorch's checks of input (n, classes, ...), target (n, ...), weight (classes). */
-static int check_class_target(const lc_tensor *x, const lc_tensor *target, const lc_tensor *weight)
+/* PyTorch's checks of input (n, classes, ...), of which a loss in `dtype` is taken, target (n, ...), weight (classes). */
+static int check_class_target(const lc_tensor *x, lc_dtype dtype, const lc_tensor *target, const lc_tensor *weight)
 {
     int64_t classes = x->ndim ? x->shape[class_dim(x)] : 0;
     if (x->ndim < 1) return lc_fail_int(LC_ValueError, "Expected 1 or more dimensions (got %d)", x->ndim);
@@ -41,8 +41,8 @@ static int check_class_target(const lc_tensor *x, const lc_tensor *target, const
                            "weight tensor should be defined either for all %lld classes or no classes but got weight tensor of "
                            "shape: %s",
                            (long long)classes, LC_SIZES(weight->shape, weight->ndim));
-    if (weight != LC_NONE && weight->dtype != x->dtype)
-        return lc_fail_int(LC_DtypeMismatch, "expected scalar type %s but found %s", lc_dtypes[x->dtype].name,
+    if (weight != LC_NONE && weight->dtype != dtype)
+        return lc_fail_int(LC_DtypeMismatch, "expected scalar type %s but found %s", lc_dtypes[dtype].name,
                            lc_dtypes[weight->dtype].name);
     return refuse_grad(weight, "nll_loss", "weight");
 }
@@ -73,7 +73,8 @@ static int nll(lc_tensor *x, lc_tensor *target, lc_tensor *weight, int64_t ignor
 static int nll_loss_call(const lc_value *in, lc_tensor **out)
 {
     reduction how;
-    if (reduction_of(&in[3], &in[5], &in[6], &how) < 0 || check_class_target(in(0), in(1), in[2].t) < 0) return -1;
+    if (reduction_of(&in[3], &in[5], &in[6], &how) < 0 || check_class_target(in(0), (lc_dtype)in(0)->dtype, in(1), in[2].t) < 0)
+        return -1;
     if (!lc_is_floating(in(0)->dtype))
         return lc_fail_int(LC_NotImplementedError, "nll_loss is not implemented for %s", lc_dtypes[in(0)->dtype].name);
     return nll(in(0), in(1), in[2].t, in[4].i, how, out);
@@ -84,7 +85,8 @@ LC_OP(nll_loss,
       .doc = "The negative log likelihood: -input at each target's class, input being logarithms.", LOSS,
       .call = nll_loss_call);
 
-/* ---- the kernel: (input, target, weight, reduction, ignore_index, label_smoothing) ---- */
+/* ---- the kernel: (input, target, weight, reduction, ignore_index, label_smoothing, wide) ---- */
+/* wide: the loss of halves is float32, as under autocast: without a copy of the scores in float32. */
 static void entropy_sizes(const lc_tensor *x, lc_cross_entropy_args *a)
 {
     int dim = class_dim(x);
@@ -97,7 +99,8 @@ static int entropy_shape(const lc_record *call, lc_spec *out)
     const lc_tensor *x = call->in[0], *target = call->in[1];
     bool             each = call->args[3].i == REDUCE_NONE;
     lc_dtype         work = working_dtype((lc_dtype)x->dtype);
-    if (spec_shape(call, &out[0], (lc_dtype)x->dtype, each ? target->ndim : 0, target->shape) < 0) return -1;
+    if (spec_shape(call, &out[0], call->args[6].b ? work : (lc_dtype)x->dtype, each ? target->ndim : 0, target->shape) < 0)
+        return -1;
     if (spec_shape(call, &out[1], work, 1, &target->numel) < 0) return -1;
     return spec_shape(call, &out[2], work, 0, NULL);
 }
@@ -182,19 +185,22 @@ static lc_tensor *pull_of(lc_tensor *x, lc_tensor *target, lc_tensor *weight, in
 }
 GRAD(_cross_entropy_backward)
 {
-    lc_tensor *x = in(1), *target = in(2), *weight = in(3);
-    int64_t    dim = class_dim(x), how = in[6].i;
+    lc_dtype   type = (lc_dtype)in(0)->dtype; /* of the loss */
+    lc_tensor *x = in_type(in(1), type), *target = in(2), *weight = in(3);
+    int64_t    dim = class_dim(in(1)), how = in[6].i;
+    if (!x) return;
     if (need[0]) { /* linear in grad */
         lc_tensor *ones = lc_ones_like(in(0), LC_ABSENT, LC_ABSENT, LC_ABSENT);
         lc_tensor *each = lc__cross_entropy_backward(ones, x, target, weight, in(4), in(5), how, in[7].i, in[8].f);
-        lc_tensor *moved = lc_mul(g[0], each);
+        lc_tensor *moved = lc_mul(in_type(g[0], type), each);
         dx[0] = how != REDUCE_NONE ? all_sum(moved) : lc_reshape(lc_sum(moved, &dim, 1, false), in(0)->shape, in(0)->ndim);
     }
     if (need[1]) { /* pull * grad * softmax' */
         lc_tensor *p = lc_softmax(x, dim, LC_ABSENT), *pull = pull_of(x, target, weight, in[7].i, in[8].f), *grad = in(0);
         if (how == REDUCE_MEAN) grad = lc_div(grad, in_type(in(5), (lc_dtype)x->dtype));
         if (how == REDUCE_NONE) grad = x->ndim == 1 ? lc_reshape(grad, (int64_t[]){ 1 }, 1) : lc_unsqueeze(grad, dim);
-        dx[1] = lc_mul(lc_mul(grad, pull), lc__softmax_backward_data(g[0], p, dim, (lc_dtype)x->dtype));
+        lc_tensor *slope = lc__softmax_backward_data(in_type(g[0], type), p, dim, type);
+        dx[1] = in_type(lc_mul(lc_mul(grad, pull), slope), (lc_dtype)in(1)->dtype);
     }
 }
 LC_OP(_cross_entropy_backward,
@@ -209,7 +215,7 @@ GRAD(_cross_entropy)
 }
 LC_OP(_cross_entropy,
       .sig = "_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int, "
-             "label_smoothing: float) -> (out: Tensor, lse: Tensor, total_weight: Tensor)",
+             "label_smoothing: float, wide: bool) -> (out: Tensor, lse: Tensor, total_weight: Tensor)",
       .doc = "cross_entropy with class targets; the logsumexp of each position, and the total weight.", .hidden = true,
       .promote = LC_NO_PROMOTION, .shape = entropy_shape, .run = entropy_run, .grad = _cross_entropy_grad,
       .saves = IN(0) | IN(1) | IN(2) | OUT(1) | OUT(2));
@@ -238,6 +244,11 @@ static int soft_entropy(lc_tensor *x, lc_tensor *target, lc_tensor *weight, doub
     lc_tensor *sum = lc_neg(all_sum(loss));
     return (out[0] = how == REDUCE_SUM ? sum : lc_div(sum, LC_INTEGER(rows))) ? 0 : -1;
 }
+/* Under autocast the loss is float32; the kernel reads halves as they are. */
+static bool in_float32(const lc_tensor *x)
+{
+    return lc_modes & LC_AUTOCAST && lc_autocast_enabled((lc_device_kind)x->device.kind);
+}
 static int entropy_checked(lc_tensor *x, lc_tensor *target, lc_tensor *weight, int64_t ignored, double eps, reduction how,
                            lc_tensor **out)
 {
@@ -246,16 +257,21 @@ static int entropy_checked(lc_tensor *x, lc_tensor *target, lc_tensor *weight, i
     if (!x->ndim) return lc_fail_int(LC_IndexError, "cross_entropy: expected 1 or more dimensions, got 0");
     if (same_sizes(x, target) && x->ndim) {
         if (ignored >= 0) return lc_fail_int(LC_LucidError, "ignore_index is not supported for floating point target");
-        return soft_entropy(x, target, weight, eps, how, out);
+        x = lc_autocast_fp32(x), target = lc_autocast_fp32(target);
+        if (weight != LC_NONE) weight = lc_autocast_fp32(weight);
+        return x && target && weight ? soft_entropy(x, target, weight, eps, how, out) : -1;
     }
-    if (check_class_target(x, target, weight) < 0) return -1;
+    bool wide = in_float32(x), halves = x->dtype == LC_f16 || x->dtype == LC_bf16;
+    if (wide && weight != LC_NONE && !(weight = lc_autocast_fp32(weight))) return -1;
+    if (wide && !halves && !(x = lc_autocast_fp32(x))) return -1;
+    if (check_class_target(x, wide && halves ? LC_f32 : (lc_dtype)x->dtype, target, weight) < 0) return -1;
     if (!lc_is_floating(x->dtype))
         return lc_fail_int(LC_NotImplementedError, "cross_entropy is not implemented for %s", lc_dtypes[x->dtype].name);
     if (target->dtype != LC_i64 && eps > 0 && weight != LC_NONE)
         return lc_fail_int(LC_DtypeMismatch, "cross_entropy: expected dtype int64 for targets that are smoothed and weighed");
     if (target->dtype != LC_i64 && !(target = in_type(target, LC_i64))) return -1;
     if (x->ndim == 1 && target->ndim == 1) target = lc_reshape(target, NULL, 0);
-    return (out[0] = lc__cross_entropy(x, target, weight, how, ignored, eps).out) ? 0 : -1;
+    return (out[0] = lc__cross_entropy(x, target, weight, how, ignored, eps, wide && halves).out) ? 0 : -1;
 }
 static int cross_entropy_call(const lc_value *in, lc_tensor **out)
 {
@@ -267,5 +283,5 @@ LC_OP(cross_entropy,
       .sig = "cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: truth | None = None, "
              "ignore_index: int = -100, reduce: truth | None = None, reduction: str = 'mean', label_smoothing: float = 0.0) -> "
              "Tensor",
-      .doc = "The cross entropy between softmax(input) and a class, or probabilities of classes, per position.", LOSS,
-      .call = cross_entropy_call);
+      .doc = "The cross entropy between softmax(input) and a class, or probabilities of classes, per position.",
+      .ns = "nn.functional", .call = cross_entropy_call);

@@ -26,7 +26,7 @@ static int entropy_call(const lc_value *in, lc_tensor **out)
         n = rows - at < step ? rows - at : step;
         lc_tensor            *scores = lc_linear(lc_narrow(x, 0, at, n), in(1), in[3].t);
         lc__cross_entropy_out part =
-            lc__cross_entropy(scores, lc_narrow(target, 0, at, n), in[4].t, REDUCE_NONE, in[5].i, in[6].f);
+            lc__cross_entropy(scores, lc_narrow(target, 0, at, n), in[4].t, REDUCE_NONE, in[5].i, in[6].f, false);
         bool done = part.out && lc_copy_(lc_narrow(out[0], 0, at, n), part.out, false) &&
                     lc_copy_(lc_narrow(out[1], 0, at, n), part.lse, false) && lc_add_(out[2], part.total_weight);
         lc_scope_close(scope);
