@@ -266,6 +266,15 @@ LC_OP(
 
 /* ---- batch norm: (input, weight, bias, running_mean, running_var, training, momentum, eps) ---- */
 
+static int blend_lower(const lc_record *call, lc_lowering *to)
+{
+    lc_tensor *in[] = { call->in[0], call->in[1], number_operand_in(&to->number[0], &call->args[2]),
+                        number_operand_in(&to->number[1], &call->args[3]) };
+    return lower_to(to, call, LC_OP__blend, in, 4);
+}
+LC_OP(_blend, .sig = "_blend(input: Tensor, other: Tensor, keep: float, weight: float) -> Tensor",
+      .doc = "keep * input + weight * other.", .hidden = true, .inplace = true, .shape = broadcast, LOWERED(blend_lower));
+
 /* running = (1 - momentum) * running + momentum * value, not recorded */
 static int blend(lc_tensor *running, lc_tensor *value, double momentum)
 {
@@ -279,8 +288,7 @@ static int blend(lc_tensor *running, lc_tensor *value, double momentum)
         }
         return 0;
     }
-    lc_tensor *next = lc_add(lc_mul(lc_detach(running), LC_NUMBER(1 - momentum)), lc_mul(x, LC_NUMBER(momentum)));
-    return next && lc_copy_(running, next, false) ? 0 : -1;
+    return lc__blend_(running, x, 1 - momentum, momentum) ? 0 : -1;
 }
 static int batch_fits(const lc_value *in, const char *name)
 {

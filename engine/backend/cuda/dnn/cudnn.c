@@ -153,16 +153,16 @@ static plan *plan_for(const shape_key *key, void *handle)
     return p;
 }
 
-/* Channels are neighbours in memory: as an image of channels_last, or a weight of such. */
+/* Channels are neighbours in memory: as an image of channels_last, or a weight of such. Strides of dimensions of size 1 say nothing. */
 static bool is_last(const lc_tensor *t)
 {
     int64_t step = t->shape[1];
-    if (t->stride[1] != 1) return false;
+    if (t->stride[1] != 1 && t->shape[1] != 1) return false;
     for (int d = t->ndim - 1; d >= 2; d--) {
-        if (t->stride[d] != step) return false;
+        if (t->stride[d] != step && t->shape[d] != 1) return false;
         step *= t->shape[d];
     }
-    return t->stride[0] == step;
+    return t->stride[0] == step || t->shape[0] == 1;
 }
 /* Contiguous, or with channels last, of that type; a new reference. */
 static lc_tensor *as_type(const lc_tensor *t, lc_dtype dtype, bool last, bool filled)

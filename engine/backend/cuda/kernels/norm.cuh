@@ -294,57 +294,169 @@ KERNEL(channel_slope, norm_args, p)
         p.out[i] = made<T>::of(d * (at_or(p.rstd, c, 0) * at_or(p.weight, c, 1)));
     }
 }
-/* 16 bytes at a time: neighbours are of one channel, or of neighbouring channels. */
-enum { WIDE = 16 / sizeof(T) };
+/* ---- channels that are neighbours, 16 bytes at a time: 8 threads have the neighbours of a row, 32 rows are read at once. A
+ * thread stays with its channels, so what belongs to them is in registers. ---- */
+enum { WIDE = 16 / sizeof(T), ACROSS = 8, DOWN = 32 };
+struct strip {
+    i64  c, begin, end;
+    bool there;
+};
+__device__ inline strip strip_of(const norm_args &p)
+{
+    i64   blocks = (p.channels + ACROSS * WIDE - 1) / (ACROSS * WIDE), length = (p.rows + p.slices - 1) / p.slices;
+    strip s;
+    s.c = (blockIdx.x % blocks * ACROSS + threadIdx.x % ACROSS) * WIDE, s.there = s.c < p.channels;
+    i64 first = blockIdx.x / blocks * length, end = first + length < p.rows ? first + length : p.rows;
+    s.begin = first + threadIdx.x / ACROSS, s.end = s.there ? end : 0;
+    return s;
+}
+template <class S> __device__ inline void of_strip(A (&to)[WIDE], const strip &s, const S *from, A otherwise)
+{
+#pragma unroll
+    for (int j = 0; j < WIDE; j++) to[j] = from && s.there ? (A)value(from[s.c + j]) : otherwise;
+}
+/* The sums of a strip over its rows: the rows of a warp, then the warps. */
+__device__ inline void put_strip(const norm_args &p, A (&a)[WIDE], A (&b)[WIDE])
+{
+    __shared__ A part[2][8][ACROSS * WIDE];
+    int          lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+#pragma unroll
+    for (int j = 0; j < WIDE; j++) {
+#pragma unroll
+        for (int d = ACROSS; d < 32; d *= 2) {
+            a[j] += __shfl_xor_sync(0xffffffffu, a[j], d), b[j] += __shfl_xor_sync(0xffffffffu, b[j], d);
+        }
+        if (lane < ACROSS) part[0][warp][lane * WIDE + j] = a[j], part[1][warp][lane * WIDE + j] = b[j];
+    }
+    __syncthreads();
+    i64 blocks = (p.channels + ACROSS * WIDE - 1) / (ACROSS * WIDE), c = blockIdx.x % blocks * ACROSS * WIDE + threadIdx.x;
+    if (threadIdx.x >= ACROSS * WIDE || c >= p.channels) return;
+    A sum = 0, other = 0;
+#pragma unroll
+    for (int w = 0; w < 8; w++) sum += part[0][w][threadIdx.x], other += part[1][w][threadIdx.x];
+    A *to = p.partial + 2 * (c * p.slices + blockIdx.x / blocks);
+    to[0] = sum, to[1] = other;
+}
+typedef several<T, WIDE> neighbours;
+BLOCK_KERNEL(strip_moments, norm_args, p)
+{
+    strip s = strip_of(p);
+    A     shift[WIDE], sum[WIDE] = {}, square[WIDE] = {};
+    of_strip(shift, s, p.in, 0);
+#pragma unroll 4
+    for (i64 r = s.begin; r < s.end; r += DOWN) {
+        neighbours x = *(const neighbours *)(p.in + r * p.channels + s.c);
+#pragma unroll
+        for (int j = 0; j < WIDE; j++) {
+            A d = (A)value(x.v[j]) - shift[j];
+            sum[j] += d, square[j] += d * d;
+        }
+    }
+    put_strip(p, sum, square);
+}
+BLOCK_KERNEL(strip_dots, norm_args, p)
+{
+    strip s = strip_of(p);
+    A     mean[WIDE], sum[WIDE] = {}, dot[WIDE] = {};
+    of_strip(mean, s, p.mean, 0);
+#pragma unroll 4
+    for (i64 r = s.begin; r < s.end; r += DOWN) {
+        neighbours x = *(const neighbours *)(p.in + r * p.channels + s.c);
+        neighbours g = *(const neighbours *)(p.grad + r * p.channels + s.c);
+#pragma unroll
+        for (int j = 0; j < WIDE; j++) sum[j] += (A)value(g.v[j]), dot[j] += (A)value(g.v[j]) * ((A)value(x.v[j]) - mean[j]);
+    }
+    put_strip(p, sum, dot);
+}
+KERNEL(strip_scale, norm_args, p)
+{
+    strip s = strip_of(p);
+    A     mean[WIDE], by[WIDE], weight[WIDE], bias[WIDE];
+    of_strip(mean, s, p.mean, 0), of_strip(by, s, p.rstd, 1), of_strip(weight, s, p.weight, 1), of_strip(bias, s, p.bias, 0);
+#pragma unroll
+    for (int j = 0; j < WIDE; j++) by[j] *= weight[j];
+    enum { ROUND = 4 }; /* rows that are read before the first is written */
+    for (i64 r = s.begin; r < s.end; r += ROUND * DOWN) {
+        neighbours x[ROUND];
+#pragma unroll
+        for (int k = 0; k < ROUND; k++)
+            if (r + k * DOWN < s.end) x[k] = *(const neighbours *)(p.in + (r + k * DOWN) * p.channels + s.c);
+#pragma unroll
+        for (int k = 0; k < ROUND; k++) {
+#pragma unroll
+            for (int j = 0; j < WIDE; j++) x[k].v[j] = made<T>::of(((A)value(x[k].v[j]) - mean[j]) * by[j] + bias[j]);
+            if (r + k * DOWN < s.end) *(neighbours *)(p.out + (r + k * DOWN) * p.channels + s.c) = x[k];
+        }
+    }
+}
+KERNEL(strip_slope, norm_args, p)
+{
+    strip    s = strip_of(p);
+    const A *sums = p.partial + 2 * p.channels * p.slices;
+    A        mean[WIDE], by[WIDE], weight[WIDE], pull[WIDE], even[WIDE];
+    of_strip(mean, s, p.mean, 0), of_strip(by, s, p.rstd, 0), of_strip(weight, s, p.weight, 1);
+#pragma unroll
+    for (int j = 0; j < WIDE; j++) {
+        by[j] *= weight[j];
+        pull[j] = s.there ? sums[2 * (s.c + j)] : (A)0, even[j] = s.there ? sums[2 * (s.c + j) + 1] : (A)0;
+    }
+    enum { ROUND = 2 };
+    for (i64 r = s.begin; r < s.end; r += ROUND * DOWN) {
+        neighbours g[ROUND], x[ROUND];
+#pragma unroll
+        for (int k = 0; k < ROUND; k++)
+            if (r + k * DOWN < s.end) {
+                i64 at = (r + k * DOWN) * p.channels + s.c;
+                g[k] = *(const neighbours *)(p.grad + at);
+                x[k] = p.fixed ? g[k] : *(const neighbours *)(p.in + at);
+            }
+#pragma unroll
+        for (int k = 0; k < ROUND; k++) {
+#pragma unroll
+            for (int j = 0; j < WIDE; j++) {
+                A d = (A)value(g[k].v[j]);
+                if (!p.fixed) d -= pull[j] * ((A)value(x[k].v[j]) - mean[j]) + even[j];
+                g[k].v[j] = made<T>::of(d * by[j]);
+            }
+            if (r + k * DOWN < s.end) *(neighbours *)(p.out + (r + k * DOWN) * p.channels + s.c) = g[k];
+        }
+    }
+}
+
+/* ---- 16 bytes of one channel at a time ---- */
 __device__ inline i64 channel_of(const norm_args &p, i64 i)
 {
     if (p.rows * p.channels * p.inner >= 1ll << 31) return i / p.inner % p.channels;
     return (u32)i / (u32)p.inner % (u32)p.channels;
 }
-__device__ inline void of_channels(A (&to)[WIDE], const norm_args &p, const U *from, i64 c, A otherwise)
-{
-    if (p.inner == 1 && from) {
-        several<U, WIDE> x = *(const several<U, WIDE> *)(from + c);
-#pragma unroll
-        for (int j = 0; j < WIDE; j++) to[j] = (A)value(x.v[j]);
-    } else {
-        A one = at_or(from, c, otherwise);
-#pragma unroll
-        for (int j = 0; j < WIDE; j++) to[j] = one;
-    }
-}
 KERNEL(wide_scale, norm_args, p)
 {
     EACH(v, p.rows * p.channels * p.inner / WIDE)
     {
-        i64 c = channel_of(p, v * WIDE);
-        A   mean[WIDE], rstd[WIDE], weight[WIDE], bias[WIDE];
-        of_channels(mean, p, p.mean, c, 0), of_channels(rstd, p, p.rstd, c, 1), of_channels(weight, p, p.weight, c, 1);
-        of_channels(bias, p, p.bias, c, 0);
-        several<T, WIDE> x = ((const several<T, WIDE> *)p.in)[v];
+        i64        c = channel_of(p, v * WIDE);
+        A          mean = at_or(p.mean, c, 0), by = at_or(p.rstd, c, 1) * at_or(p.weight, c, 1), bias = at_or(p.bias, c, 0);
+        neighbours x = ((const neighbours *)p.in)[v];
 #pragma unroll
-        for (int j = 0; j < WIDE; j++) x.v[j] = made<T>::of(((A)value(x.v[j]) - mean[j]) * (rstd[j] * weight[j]) + bias[j]);
-        ((several<T, WIDE> *)p.out)[v] = x;
+        for (int j = 0; j < WIDE; j++) x.v[j] = made<T>::of(((A)value(x.v[j]) - mean) * by + bias);
+        ((neighbours *)p.out)[v] = x;
     }
 }
 KERNEL(wide_slope, norm_args, p)
 {
     EACH(v, p.rows * p.channels * p.inner / WIDE)
     {
-        i64      c = channel_of(p, v * WIDE);
-        const A *by = p.partial + 2 * p.channels * p.slices;
-        A        mean[WIDE], rstd[WIDE], weight[WIDE];
-        of_channels(mean, p, p.mean, c, 0), of_channels(rstd, p, p.rstd, c, 0), of_channels(weight, p, p.weight, c, 1);
-        several<T, WIDE> g = ((const several<T, WIDE> *)p.grad)[v], x;
-        if (!p.fixed) x = ((const several<T, WIDE> *)p.in)[v];
+        i64        c = channel_of(p, v * WIDE);
+        const A   *sums = p.partial + 2 * p.channels * p.slices + 2 * c;
+        A          mean = at_or(p.mean, c, 0), by = at_or(p.rstd, c, 0) * at_or(p.weight, c, 1);
+        neighbours g = ((const neighbours *)p.grad)[v], x;
+        if (!p.fixed) x = ((const neighbours *)p.in)[v];
 #pragma unroll
         for (int j = 0; j < WIDE; j++) {
-            const A *own = by + 2 * (p.inner == 1 ? c + j : c);
-            A        d = (A)value(g.v[j]);
-            if (!p.fixed) d -= own[0] * ((A)value(x.v[j]) - mean[j]) + own[1];
-            g.v[j] = made<T>::of(d * (rstd[j] * weight[j]));
+            A d = (A)value(g.v[j]);
+            if (!p.fixed) d -= sums[0] * ((A)value(x.v[j]) - mean) + sums[1];
+            g.v[j] = made<T>::of(d * by);
         }
-        ((several<T, WIDE> *)p.out)[v] = g;
+        ((neighbours *)p.out)[v] = g;
     }
 }
 #endif

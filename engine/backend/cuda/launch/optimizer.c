@@ -25,8 +25,9 @@ static bool lie_alike(const lc_step_args *a, int i)
     if (!lc_is_dense(p)) return false;
     for (int k = 1; k < LC_STEP_LISTS; k++) {
         const lc_tensor *t = a->lists[k] ? a->lists[k][i] : p;
-        if ((!t->is_contiguous || !p->is_contiguous) && memcmp(t->stride, p->stride, (size_t)p->ndim * sizeof *p->stride))
-            return false;
+        if (t->is_contiguous && p->is_contiguous) continue;
+        for (int d = 0; d < p->ndim; d++)
+            if (p->shape[d] != 1 && t->stride[d] != p->stride[d]) return false;
     }
     return true;
 }

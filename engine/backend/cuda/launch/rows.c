@@ -191,23 +191,31 @@ static int norm_channels(UNUSED lc_op_id op, UNUSED lc_dtype compute, const void
     const lc_tensor    *any = a->in ? a->in : a->grad;
     if (!p.channels) return 0;
     if (cuda_use(any->device.index) < 0) return -1;
+    int              wide = 16 / (int)lc_size_of(any->dtype);
+    bool             aligned = true;
+    const lc_tensor *of[] = { a->out, a->in, a->grad };
+    for (int i = 0; i < 3; i++) aligned = aligned && is_aligned(DATA(of[i]), 0);
     bool    beside = p.inner == 1 && p.channels > 4; /* channels are neighbours in memory */
-    int64_t blocks = beside ? (p.channels + 31) / 32 : p.channels, enough = beside ? 1056 : 528, least = beside ? 64 : 2048;
+    bool    strips = beside && aligned && p.channels % wide == 0;
+    int64_t across = strips ? 8 * wide : beside ? 32 : 1, blocks = (p.channels + across - 1) / across;
+    int64_t enough = beside ? 1056 : 528, least = strips ? 128 : beside ? 64 : 2048;
     p.slices = enough / blocks + 1;
     if (p.slices > all / least + 1) p.slices = all / least + 1;
     if (reduces && !(p.partial = cuda_scratch_new(&scratch, any->device.index, (size_t)(2 * p.channels * (p.slices + 1)) * 8)))
         return -1;
     if (reduces) {
-        q.kernel = beside ? (a->grad ? "beside_dots" : "beside_moments") : a->grad ? "channel_dots" : "channel_moments";
+        q.kernel = strips   ? (a->grad ? "strip_dots" : "strip_moments")
+                   : beside ? (a->grad ? "beside_dots" : "beside_moments")
+                            : (a->grad ? "channel_dots" : "channel_moments");
         rc = cuda_blocks(&q, blocks * p.slices, 256, &p);
         q.kernel = a->grad ? "channel_sums" : "channel_statistics";
         if (rc == 0) rc = cuda_blocks(&q, (p.channels + 3) / 4, 128, &p);
     }
-    if (rc == 0 && a->out && n) {
-        int              wide = 16 / (int)lc_size_of(a->out->dtype);
-        bool             fits = n % wide == 0 && (p.inner == 1 ? p.channels : p.inner) % wide == 0;
-        const lc_tensor *of[] = { a->out, a->in, a->grad, a->mean, a->rstd, a->weight, a->bias };
-        for (int i = 0; i < 7; i++) fits = fits && is_aligned(DATA(of[i]), 0);
+    bool fits = aligned && n % wide == 0 && p.inner % wide == 0;
+    if (rc == 0 && a->out && n && strips) {
+        q.kernel = a->grad ? "strip_slope" : "strip_scale";
+        rc = cuda_blocks(&q, blocks * p.slices, 256, &p);
+    } else if (rc == 0 && a->out && n) {
         q.kernel = fits ? (a->grad ? "wide_slope" : "wide_scale") : a->grad ? "channel_slope" : "channel_scale";
         rc = cuda_map(&q, fits ? n / wide : n, &p);
     }
