@@ -50,7 +50,7 @@ class PlainGPT2(torch.nn.Module):
 
     def forward(self, ids, past):
         length = ids.shape[1]
-        x = self.wte(ids) + self.wpe(torch.arange(past, past + length))
+        x = self.wte(ids) + self.wpe(torch.arange(past, past + length, device=ids.device))
         for layer, cache in zip(self.layers, self.cache):
             q, k, v = layer["qkv"](layer["ln1"](x)).view(1, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
             cache[0, :, :, past : past + length], cache[1, :, :, past : past + length] = k, v

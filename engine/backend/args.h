@@ -330,6 +330,18 @@ typedef struct {
     bool             causal;
 } lc_attention_args;
 
+/* Decoding: buffers keys (b, hk, capacity, e) and values (b, hk, capacity, ev), contiguous along the last dimension, of one
+ * dtype; spans (b, 2) int64, contiguous, on the device: a row's tokens are [begin, end).
+ *   write      k (b, hk, 1, e) and v (b, hk, 1, ev) go to `end`, any strides
+ *   attention  q (b, h, 1, e), any strides, over the span, or its last `window` tokens if that is not 0; out (b, h, 1, ev) is
+ *              contiguous. A row whose span is empty gets zeros */
+typedef struct {
+    lc_tensor       *keys, *values, *out;
+    const lc_tensor *q, *k, *v, *spans;
+    double           scale;
+    int64_t          window;
+} lc_cached_args;
+
 /* One direction of one recurrent layer over a whole sequence. Steps are contiguous in memory; step t has sizes[t] rows,
  * which never grow with t, and row b belongs to sequence b. Everything is contiguous, of the computing dtype; fields a cell
  * type lacks are NULL.

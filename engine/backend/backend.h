@@ -40,9 +40,10 @@ enum {
 /* Kernels that compute in float32 and accept float16 and bfloat16 operands: they convert while they read and write. For
  * every other kernel the op converts them to lc_working_dtype, in which all backends compute half precision. */
 enum {
-    LC_HALF_MATMUL = 1,   /* any of the operands, the result and those of the epilogue */
-    LC_HALF_SELECT = 2,   /* order statistics: the input */
-    LC_HALF_ATTENTION = 4 /* attention: out, and the gradients if keys are not shared, are of the dtype of the query */
+    LC_HALF_MATMUL = 1,    /* any of the operands, the result and those of the epilogue */
+    LC_HALF_SELECT = 2,    /* order statistics: the input */
+    LC_HALF_ATTENTION = 4, /* attention: out, and the gradients if keys are not shared, are of the dtype of the query */
+    LC_HALF_QUANTIZED = 8  /* linear layers in codes: the input and the result */
 };
 /* Kernels that take images with the channels last; for every other kernel the op makes planes of them. */
 enum { LC_LAST_POOLS = 1, LC_LAST_GROUPS = 2 };

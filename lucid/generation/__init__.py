@@ -10,6 +10,7 @@ Names are transformers'. `docs/generation.md` has more.
 
 _LATER = {
     "cache": ("Cache", "PrefixCache", "QuantizedCache", "RaggedCache", "SlidingCache"),
+    "decoder": ("Decoder",),
     "loop": ("GenerateOutput", "Generation", "Statistics", "generate"),
     "processors": (
         "FrequencyPenaltyLogitsProcessor",

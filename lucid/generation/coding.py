@@ -78,6 +78,15 @@ class QuantizedLinear(nn.Module):
         """The weight (out_features, in_features) in float32."""
         return F.dequantize_weight(self.weight, self.scales, self.group_size)
 
+    def _apply(self, fn, *args, **options):
+        """To another device; scales and biases stay in float32 whatever the dtype of the model becomes."""
+        kept = self.scales, self.bias
+        super()._apply(fn, *args, **options)
+        self.scales = kept[0].to(self.weight.device)
+        if self.bias is not None and self.bias.dtype != _C.float32:
+            self.bias = nn.Parameter(kept[1].detach().to(self.weight.device), kept[1].requires_grad)
+        return self
+
     def forward(self, x):
         return F.quantized_linear(x, self.weight, self.scales, self.bias, self.group_size)
 

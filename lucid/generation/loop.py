@@ -5,7 +5,8 @@ import time
 from .. import _C
 from ..autograd import no_grad
 from .cache import Cache, QuantizedCache, SlidingCache
-from .processors import Sampler
+from .decoder import Decoder
+from .processors import Sampler, padded
 
 _UNSET = object()
 
@@ -68,9 +69,9 @@ def _rectangle(ids, attention_mask, pad, device):
     return ids.to(device), attention_mask
 
 
-def _new_cache(kind, config):
+def _new_cache(kind, config, capacity=0):
     if kind in (None, "dynamic", "static"):
-        return Cache()
+        return Cache(capacity or 256, capacity)
     if kind == "quantized":
         return QuantizedCache()
     if kind == "sliding_window":
@@ -111,6 +112,7 @@ class Generation:
         prefix_cache=None,
         prefill_chunk=None,
         output_scores=False,
+        cuda_graph=True,
         **sampling,
     ):
         self.model, config = model, model.config
@@ -140,7 +142,7 @@ class Generation:
                 raise ValueError("stop_strings need tokenizer=, to see the text of tokens")
         self.stop_strings, self.tokenizer, self.criteria = stop_strings or [], tokenizer, list(stopping_criteria or ())
         self.sampler = Sampler(prompt_length=length, mask=mask, rows=rows, eos_token_id=self.ends, **sampling)
-        self.ids, self.mask, self.prompt = ids, mask, length
+        self._ids, self._unwritten, self.mask, self.prompt = ids, [], mask, length
         self.new = [[] for _ in range(rows)]
         self.reasons = [None] * rows
         self.scores = [] if output_scores else None
@@ -148,9 +150,23 @@ class Generation:
         self.prefix_cache = prefix_cache
         self.statistics = Statistics(rows * length if mask is None else int(mask.sum()), rows)
         self.started, self.logits = time.perf_counter(), None
-        self._find_cache(use_cache, past_key_values, cache_implementation)
+        self.decoder = None
+        self._find_cache(use_cache, past_key_values, cache_implementation, cuda_graph)
 
-    def _find_cache(self, use_cache, cache, kind):
+    @property
+    def ids(self):
+        """All tokens so far, (rows, length)."""
+        if self._unwritten:
+            new = _C.tensor(self._unwritten, device=self._ids.device).t()
+            self._ids, self._unwritten = _C.cat([self._ids, new], 1), []
+        return self._ids
+
+    @property
+    def length(self):
+        return self._ids.shape[1] + len(self._unwritten)
+
+    def _find_cache(self, use_cache, cache, kind, cuda_graph):
+        self.captures = False
         if not use_cache:
             if cache is not None or kind is not None or self.prefix_cache is not None:
                 raise ValueError("use_cache=False and a cache: give one of them")
@@ -160,7 +176,25 @@ class Generation:
             if len(self.new) > 1 or cache is not None or kind is not None:
                 raise ValueError("prefix_cache is for one text at a time, and brings its own cache")
             cache, self.statistics.reused_tokens = self.prefix_cache.take(self.ids[0].tolist())
-        self.cache = cache if cache is not None else _new_cache(kind, self.model.config)
+        config, model = self.model.config, self.model
+        scaling = getattr(config, "rope_scaling", None) or {}
+        self.captures = (
+            bool(cuda_graph)
+            and cache is None
+            and kind in (None, "dynamic", "static")
+            and self.prefix_cache is None
+            and model.device.type == "cuda"
+            and not model.training
+            and getattr(model, "runs_in_steps", False)
+            and scaling.get("rope_type", scaling.get("type")) != "dynamic"  # its table depends on the length
+            and self.limit > 2
+        )
+        capacity = 0
+        if self.captures:
+            room = getattr(config, "max_position_embeddings", None)
+            capacity = -(-(self.prompt + self.limit) // 64) * 64
+            capacity = max(min(capacity, room), self.prompt + self.limit - 1) if room is not None else capacity
+        self.cache = cache if cache is not None else _new_cache(kind, config, capacity)
         if self.cache.length >= self.ids.shape[1]:
             raise ValueError(f"the cache has {self.cache.length} tokens already; give it and the text that goes on from them")
 
@@ -168,7 +202,7 @@ class Generation:
         """Logits behind token end - 1, from the tokens that the cache does not have."""
         mask = positions = None
         if self.mask is not None:
-            mask = self.mask[:, :end]
+            mask = padded(self.mask, self.ids[:, : max(end, self.prompt)])[:, :end]
             positions = (mask.cumsum(-1) - 1).clamp(min=0)[:, begin:end]
         out = self.model(
             self.ids[:, begin:end],
@@ -180,7 +214,17 @@ class Generation:
         return out.logits[:, -1]
 
     def _next_logits(self):
-        end = self.ids.shape[1]
+        if self.captures and self.statistics.new_tokens:
+            try:
+                if self.decoder is None:
+                    padding = None if self.mask is None else (self.prompt - self.mask.sum(-1)).tolist()
+                    self.decoder = Decoder(self.model, self.cache, padding, self.sampler.is_plain)
+                return self.decoder.next(self._unwritten[-1] if self._unwritten else self._ids[:, -1].tolist())
+            except NotImplementedError:  # a width that the kernel does not take: no token was counted yet
+                if self.decoder.steps:
+                    raise
+                self.captures, self.decoder = False, None
+        end = self.length
         if self.cache is None:
             return self._forward(0, end)
         begin = self.cache.length
@@ -196,13 +240,14 @@ class Generation:
             return None
         with no_grad():
             self.logits = self._next_logits()
-            tokens = self.sampler(self.ids, self.logits)
-        if self.scores is not None:
-            self.scores.append(self.sampler.scores)
+            if self.decoder is not None and self.decoder.feeds:
+                tokens, self.sampler.scores = self.decoder.ids[:, 0].tolist(), self.logits
+            else:
+                tokens = self.sampler(self.ids if self.sampler.processors else None, self.logits)
+        if self.scores is not None:  # a graph overwrites its logits
+            self.scores.append(self.sampler.scores if self.decoder is None else self.sampler.scores.clone())
         tokens = [self.pad if done else token for token, done in zip(tokens, self.reasons)]
-        self.ids = _C.cat([self.ids, _C.tensor(tokens, device=self.ids.device).unsqueeze(1)], 1)
-        if self.mask is not None:
-            self.mask = _C.cat([self.mask, _C.ones(len(tokens), 1, dtype=_C.int64, device=self.mask.device)], 1)
+        self._unwritten.append(tokens)
         now = time.perf_counter() - self.started
         if not self.statistics.new_tokens:
             self.statistics.time_to_first_token = now
@@ -245,7 +290,8 @@ def generate(model, input_ids, attention_mask=None, *, return_dict_in_generate=F
     presence_penalty, frequency_penalty, no_repeat_ngram_size; logits_processor, stopping_criteria: lists of functions of
     (ids, scores); eos_token_id (one or several; the config's unless given), pad_token_id; stop_strings with tokenizer;
     num_return_sequences; seed (an int, or one per row); use_cache, past_key_values, cache_implementation ("dynamic",
-    "quantized", "sliding_window"), prefix_cache, prefill_chunk; output_scores.
+    "quantized", "sliding_window"), prefix_cache, prefill_chunk; output_scores; cuda_graph (True: on a CUDA device a step is
+    captured and replayed).
 
     callback(tokens) is called with the new token of every row; generation ends if it returns False.
 

@@ -103,7 +103,7 @@ class RepetitionPenaltyLogitsProcessor:
 
     def __call__(self, input_ids, scores):
         changed = _C.where(scores < 0, scores * self.penalty, scores / self.penalty)
-        return _C.where(_seen(input_ids, scores, _padded(self.mask, input_ids)), changed, scores)
+        return _C.where(_seen(input_ids, scores, padded(self.mask, input_ids)), changed, scores)
 
 
 class PresencePenaltyLogitsProcessor:
@@ -190,8 +190,13 @@ class LogitsProcessorList(list):
         return scores
 
 
-def _padded(mask, input_ids):
-    """The mask of a prompt, extended by ones for what was generated since."""
+def padded(mask, input_ids):
+    """The mask of a prompt, extended by ones for what was generated since (None: nothing is filled).
+
+    >>> from lucid.generation.processors import padded
+    >>> padded(lucid.tensor([[0, 1]]), lucid.zeros(1, 4))
+    tensor([[0, 1, 1, 1]])
+    """
     if mask is None:
         return None
     new = input_ids.shape[1] - mask.shape[1]
@@ -258,6 +263,11 @@ class Sampler:
             raise ValueError(f"{len(seeds)} seeds for {rows} rows")
         self.generators = None if seeds is None else [_C.Generator().manual_seed(s) for s in seeds]
 
+    @property
+    def is_plain(self):
+        """Whether the next token is the one with the largest logit."""
+        return not (self.do_sample or self.processors)
+
     def __call__(self, input_ids, logits):
         """The next token of every row, as a list of ints. logits (rows, vocabulary)."""
         scores = self.scores = self.processors(input_ids, logits) if self.processors else logits
@@ -266,4 +276,5 @@ class Sampler:
         likely = scores.to(_C.float32).softmax(-1)
         if self.generators is None:
             return likely.multinomial(1)[:, 0].tolist()
+        likely = likely.cpu()  # where the generators are: a seed gives the same tokens on every device
         return [int(likely[i].multinomial(1, generator=g)) for i, g in enumerate(self.generators)]

@@ -263,3 +263,42 @@ def test_limits_and_errors(of):
         generation.generate(model, [[1] * 33])
     with pytest.raises(ValueError):
         generation.generate(model, lucid.zeros(1, 0, dtype=lucid.int64))
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n != "llama dynamic"])
+def test_steps_whose_lengths_the_tensors_know(of, name):
+    """What a captured graph replays (generation/decoder.py), call by call."""
+    model, rows = of(name), [[5, 9, 31, 2, 17], [0, 0, 7, 1, 12]]
+    new, padding = [[3, 4], [8, 9], [11, 6]], [0, 2]
+    mask = lucid.tensor([[1] * 5, [0, 0, 1, 1, 1]])
+    cache = generation.Cache(16, 16)
+    with lucid.no_grad():
+        model(lucid.tensor(rows), attention_mask=mask, position_ids=(mask.cumsum(-1) - 1).clamp(min=0), past_key_values=cache)
+        decoder = generation.Decoder(model, cache, padding)
+        for tokens in new:
+            logits = decoder.next(tokens)
+            for i, token in enumerate(tokens):
+                rows[i].append(token)
+                whole = model(lucid.tensor([rows[i][padding[i] :]])).logits[0, -1]
+                assert lucid.allclose(logits[i], whole, atol=1e-4), (i, token)
+    assert cache.length == 8
+
+
+def test_a_full_cache_and_wrong_shapes_are_refused(of):
+    op, cached = lucid._C._cache_write, lucid._C._cached_attention
+    keys, new, full = lucid.zeros(1, 2, 4, 8), lucid.ones(1, 2, 1, 8), lucid.tensor([[0, 4]])
+    with pytest.raises(IndexError, match="full"):
+        op(keys, keys.clone(), new, new, full)
+    assert not keys.any()
+    with pytest.raises(IndexError, match="does not fit a capacity of 4"):
+        cached(new, keys, keys.clone(), lucid.tensor([[3, 5]]), 1.0, 0)
+    with pytest.raises(lucid.ShapeMismatch, match="spans"):
+        cached(new, keys, keys.clone(), lucid.tensor([0, 4]), 1.0, 0)
+    with pytest.raises(lucid.ShapeMismatch, match="does not fit keys"):
+        cached(lucid.ones(1, 3, 1, 8), keys, keys.clone(), full, 1.0, 0)
+    with pytest.raises(lucid.ShapeMismatch, match="one key and value per row"):
+        op(keys, keys.clone(), lucid.ones(1, 2, 2, 8), new, full)
+    cache, model = generation.Cache(3, 3), of("gpt2")
+    model(lucid.tensor([[1, 2, 3]]), past_key_values=cache)
+    with pytest.raises(ValueError, match="the cache is full"):
+        generation.Decoder(model, cache).next([0])

@@ -68,9 +68,10 @@ static int quantized_shape(const lc_record *call, lc_spec *out)
 static int quantized_run(const lc_record *call)
 {
     lc_record  product = *call;
-    lc_tensor *x = packed(call->in[0], LC_f32), *w = packed(call->in[1], (lc_dtype)call->in[1]->dtype),
+    lc_dtype   dtype = call->backend->can.half & LC_HALF_QUANTIZED ? (lc_dtype)call->in[0]->dtype : LC_f32;
+    lc_tensor *x = packed(call->in[0], dtype), *w = packed(call->in[1], (lc_dtype)call->in[1]->dtype),
               *scales = packed(call->in[2], LC_f32), *bias = call->in[3] == LC_NONE ? NULL : packed(call->in[3], LC_f32),
-              *out = destination(call->out[0], LC_f32, call->in, call->n_in);
+              *out = destination(call->out[0], dtype, call->in, call->n_in);
     int rc = -1;
     product.dtype = LC_f32;
     if (x && w && scales && out && (bias || call->in[3] == LC_NONE)) {

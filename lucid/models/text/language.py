@@ -84,6 +84,8 @@ class CausalLM(PretrainedModel):
     (1, 5)
     """
 
+    runs_in_steps = True  # a pass over one token per row takes any cache's word for positions (generation/decoder.py)
+
     def forward(
         self,
         input_ids=None,

@@ -23,7 +23,7 @@
     X(realign)                                                                                                                 \
     X(index)                                                                                                                   \
     X(embedding) X(optimizer) X(pool) X(conv) X(attention) X(flash) X(moves) X(strided_copy) X(scan) X(sort) X(random)         \
-        X(multinomial) X(rnn)
+        X(multinomial) X(rnn) X(cached_attention) X(quantized)
 #define EACH_SCIENCE(X)                                                                                                        \
     X(interpolate) X(grid_sample) X(fractional_pool) X(search) X(unique) X(distance) X(ctc) X(fft) X(linalg) X(spectra)
 #define EACH_MATH(X) X(complex_lines) X(draws)
@@ -81,7 +81,6 @@ static const struct {
     { &fft_body, 0, 0, { { C64 } } },
     { &fft_body, 1, 1, { { C128 } } },
     { &distance_body, 0, 0, { { F32 }, { F64 } } },
-    { &distance_body, 1, 1, { { F32 } } },
     { &ctc_body, 0, 0, { { F32 }, { F64 } } },
     { &draws_body, 0, 4, { { F32 }, { F64 } } },
     { &draws_body, 1, 1, { { H16 } } },
@@ -106,6 +105,11 @@ static const struct {
     { &random_body, 6, 8, { { B8 } } },
     { &multinomial_body, 0, 0, { { F32 }, { F64 } } },
     { &rnn_body, 0, 3, { { F32 } } },
+    { &cached_attention_body, 0, 0, { { F32 }, { B16 } } },
+    { &cached_attention_body, 8, 8, { { F32 }, { B16 }, { H16 }, { F64 } } },
+    { &cached_attention_body, 16, 16, { { B16 } } },
+    { &cached_attention_body, 32, 32, { { F32 } } },
+    { &quantized_body, 0, 1, { { F32 }, { B16 }, { H16 } } },
 };
 
 char *lc_cuda_kernel_text(int i)

@@ -1,4 +1,4 @@
-/* Distances of rows, products with a weight in codes, CTC and the multilabel margin loss. */
+/* Distances of rows, CTC and the multilabel margin loss. */
 #include "science.h"
 #include <stdlib.h>
 
@@ -8,11 +8,6 @@ typedef struct {
     double  p;
     int     pairs;
 } distance_args;
-typedef struct {
-    void   *out, *x, *scales, *bias, *codes;
-    int64_t m, n, k, group;
-    int     halves;
-} quantized_args;
 CUDA_BODY(distance);
 static int distances(lc_op_id op, lc_dtype dtype, const void *args)
 {
@@ -29,17 +24,6 @@ static int distances(lc_op_id op, lc_dtype dtype, const void *args)
 }
 CUDA_RUN(_cdist, distances, CUDA_F32_F64)
 CUDA_RUN(_pdist, distances, CUDA_F32_F64)
-
-static int quantized(UNUSED lc_op_id op, UNUSED lc_dtype dtype, const void *args)
-{
-    const lc_quantized_args *a = args;
-    quantized_args p = { a->out->data, a->x->data, a->scales->data, a->bias ? a->bias->data : NULL, a->codes->data, a->m,
-                         a->n,         a->k,       a->group,        a->codes->dtype == LC_u8 };
-    cuda_program   q = { &distance_body, "multiply_codes", .type = { CUDA_TYPE(LC_f32) }, .variant = 1 };
-    if (!a->out->numel) return 0;
-    return cuda_use(a->out->device.index) < 0 ? -1 : cuda_blocks(&q, a->m * a->n, a->k >= 1024 ? 128 : 32, &p);
-}
-CUDA_RUN(_quantized_linear, quantized, 1u << LC_f32)
 
 /* ---- CTC ---- */
 enum { STATES = 64 }; /* threads of a sample */
