@@ -88,8 +88,9 @@ def best(turns):
 def same_tokens(model, other, prompt):
     """Both with the same float32 weights: the tokens must agree."""
     state = {k: lucid.tensor(v.detach().float().cpu().numpy()) for k, v in other.state_dict().items()}
+    model = model.float()
     model.load_state_dict({k: v for k, v in state.items() if k in model.state_dict()})
-    mine = generation.generate(model.float(), [prompt], max_new_tokens=40, eos_token_id=None)[0, len(prompt) :].tolist()
+    mine = generation.generate(model, [prompt], max_new_tokens=40, eos_token_id=None)[0, len(prompt) :].tolist()
     with torch.no_grad():
         theirs = other.float().generate(
             torch.tensor([prompt], device="cuda"), max_new_tokens=40, do_sample=False, eos_token_id=None, pad_token_id=0
