@@ -505,23 +505,6 @@ def test_random_numbers():
     assert set(lucid.multinomial(weights, 50, replacement=True).tolist()) == {0, 2}
 
 
-def test_pytorch_draws_the_same_numbers():
-    torch = pytest.importorskip("torch")
-    if not torch.cuda.is_available():
-        pytest.skip("PyTorch has no GPU here")
-    for n in (5, 1000, 300000):
-        torch.manual_seed(11)
-        lucid.manual_seed(11)
-        for ours, theirs in (
-            (lucid.rand(n, device="cuda"), torch.rand(n, device="cuda")),
-            (lucid.randn(n, device="cuda"), torch.randn(n, device="cuda")),
-            (lucid.randint(0, 1000, (n,), device="cuda"), torch.randint(0, 1000, (n,), device="cuda")),
-            (lucid.rand(n, device="cuda", dtype=lucid.float64), torch.rand(n, device="cuda", dtype=torch.float64)),
-        ):
-            there = lucid.tensor(theirs.cpu().numpy())
-            lucid.testing.assert_close(ours.cpu(), there, rtol=1e-5, atol=2e-6)
-
-
 def test_bad_indices_raise_at_the_next_wait():
     x = lucid.zeros(3, device="cuda")
     with pytest.raises(IndexError, match="out of bounds"):

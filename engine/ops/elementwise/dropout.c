@@ -25,6 +25,48 @@ static bool keeps_noise(const lc_tensor *x)
 {
     return (x->flags & LC_REQUIRES_GRAD && !(lc_modes & LC_NO_GRAD)) || x->flags & LC_BATCHED;
 }
+/* ---- a device with a kernel for all of it: PyTorch's numbers on GPUs, which differ from those of its bernoulli_ ---- */
+static bool is_fused(const lc_tensor *x)
+{
+    return !(x->flags & LC_BATCHED) && lc_backends[x->device.kind]->has(LC_OP__fused_dropout, (lc_dtype)x->dtype);
+}
+static int fused_shape(const lc_record *call, lc_spec *out)
+{
+    const lc_tensor *x = call->in[0];
+    for (int k = 0; k < 2; k++) {
+        spec_like(call, &out[k], x, k ? LC_b8 : (lc_dtype)x->dtype);
+        if (!lc_is_dense(x)) continue;
+        out[k].order = LC_ORDER_STRIDES;
+        memcpy(out[k].stride, x->stride, (size_t)x->ndim * sizeof *x->stride);
+    }
+    return 0;
+}
+static int fused_run(const lc_record *call)
+{
+    lc_tensor *x = call->in[0], *out = call->out[0], *mask = call->out[1];
+    bool     in_memory_order = x->is_contiguous || (lc_is_dense(x) && x->numel % 2 == 0); /* else as the elements are counted */
+    unsigned modes = lc_modes;
+    lc_random_args args = { .out = out, .parameters = { x, mask }, .a = call->args[1].f };
+    if (!(args.generator = generator_for(&(lc_value){ .tag = LC_IS_none }, x->device))) return -1;
+    if (in_memory_order) return run_kernel_with(call, &args);
+    lc_value contiguous = { .tag = LC_IS_format, .fmt = LC_CONTIGUOUS_FORMAT };
+    lc_scope scope = lc_scope_open();
+    lc_modes |= LC_NO_GRAD;
+    lc_tensor *from = lc_clone(x, LC_CONTIGUOUS_FORMAT), *made = lc_empty_like(x, LC_ABSENT, LC_ABSENT, contiguous),
+              *kept = lc_empty_like(mask, LC_ABSENT, LC_ABSENT, contiguous);
+    int rc = from && made && kept ? 0 : -1;
+    args.out = made, args.parameters[0] = from, args.parameters[1] = kept;
+    if (rc == 0) rc = run_kernel_with(call, &args);
+    if (rc == 0) rc = move_values(out, made);
+    if (rc == 0) rc = move_values(mask, kept);
+    lc_modes = modes;
+    return lc_scope_close(scope), rc;
+}
+GRAD(_fused_dropout) { dx[0] = lc_native_dropout_backward(g[0], y[1], 1 / (1 - in[1].f)); }
+LC_OP(_fused_dropout, .sig = "_fused_dropout(input: Tensor, p: float) -> (output: Tensor, mask: Tensor)",
+      .doc = "dropout in training by one kernel, where a device has one; 0 < p < 1.", .hidden = true, .random = true,
+      .shape = fused_shape, .run = fused_run, .grad = _fused_dropout_grad, .saves = OUT(1));
+
 typedef enum { FEATURE = 1, ALPHA = 2, INPLACE = 4 } dropout_kind;
 static lc_tensor *scaled(lc_tensor *x, lc_tensor *by, bool inplace) { return inplace ? lc_mul_(x, by) : lc_mul(x, by); }
 static lc_tensor *with_noise(lc_tensor *x, double p, dropout_kind kind)
@@ -63,6 +105,7 @@ static int drop(const lc_value *in, lc_tensor **out, dropout_kind kind)
                    ? 0
                    : -1;
     }
+    if (!kind && is_fused(x)) return (out[0] = lc__fused_dropout(x, p).output) ? 0 : -1;
     bool piecewise =
         kind && !(kind & FEATURE) && x->numel > PIECE && !keeps_noise(x) && lc_is_contiguous_in(x, LC_CONTIGUOUS_FORMAT);
     if (piecewise) out[0] = in_pieces(kind & INPLACE ? x : lc_clone(x, LC_PRESERVE_FORMAT), p, kind);
@@ -105,7 +148,12 @@ static double kept_scale(const lc_value *in) { return in[1].f == 1 ? 0 : 1 / (1 
 static bool   trains(const lc_value *in) { return in[2].tag != LC_IS_bool || in[2].b; }
 static int    native_dropout_call(const lc_value *in, lc_tensor **out)
 {
-    lc_tensor *x = in(0), *mask = lc_empty_like(x, x->numel ? LC_OF_DTYPE(LC_b8) : LC_ABSENT, LC_ABSENT, LC_ABSENT);
+    lc_tensor *x = in(0), *mask;
+    if (trains(in) && x->numel && in[1].f > 0 && in[1].f < 1 && is_fused(x)) {
+        lc__fused_dropout_out both = lc__fused_dropout(x, in[1].f);
+        return (out[0] = both.output) && (out[1] = both.mask) ? 0 : -1;
+    }
+    mask = lc_empty_like(x, x->numel ? LC_OF_DTYPE(LC_b8) : LC_ABSENT, LC_ABSENT, LC_ABSENT);
     if (trains(in) && x->numel) {
         out[1] = lc_bernoulli_(mask, 1 - in[1].f, NULL);
         out[0] = times(lc_mul(x, out[1]), kept_scale(in));

@@ -14,3 +14,4 @@ __device__ inline words philox(u64 seed, u64 counter, u64 subsequence)
     }
     return words{ { c0, c1, c2, c3 } };
 }
+__device__ inline float unit(u32 x) { return (float)x * 2.3283064e-10f + 2.3283064e-10f / 2.0f; } /* (0, 1] */

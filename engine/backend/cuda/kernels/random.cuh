@@ -13,10 +13,10 @@ struct random_args {
     double     a, b;
     i64        low;
     u64        range; /* 0: 2^64 */
+    u64        bits;  /* KEYS: those that count */
     int        pairs; /* two draws of 64 bits */
     trouble   *word;
 };
-__device__ inline float  unit(u32 x) { return (float)x * 2.3283064e-10f + 2.3283064e-10f / 2.0f; } /* (0, 1] */
 __device__ inline double unit(u32 x, u32 y)
 {
     return (double)((u64)x ^ (u64)y << 21) * 1.1102230246251565e-16 + 1.1102230246251565e-16 / 2.0;
@@ -52,7 +52,7 @@ __device__ inline void store(const random_args &p, i64 i, double u, u64 bits)
         if (!(p_i >= 0 && p_i <= 1)) report(p.word, 3, 0, 0, 0);
         v = made<T>::of((i64)(u <= p_i && p_i > 0));
     } else if (VARIANT == SLOPES) v = made<T>::of(p_i > 0 ? 1.0 : u * (p.b - p.a) + p.a);
-    else if (VARIANT == KEYS) v = made<T>::of((i64)(bits >> 1));
+    else if (VARIANT == KEYS) v = made<T>::of((i64)((p.range ? bits % p.range : bits) + (u64)p.low) & (i64)p.bits);
     else v = made<T>::of((i64)((p.range ? bits % p.range : bits) + (u64)p.low));
     p.out[i] = v;
 }
@@ -81,8 +81,31 @@ KERNEL(fill, random_args, p)
                             (float)w.v[k + 1] * (2.3283064e-10f * 6.2831855f) + 2.3283064e-10f * 6.2831855f / 2.0f, u + k);
         }
         for (int k = 0; k < each; k++) {
-            i64 i = first + k * p.threads;
+            i64 i = VARIANT == BERNOULLI_EACH ? 4 * thread + k : first + k * p.threads; /* PyTorch has a kernel for them */
             if (i < p.n) store(p, i, u[k], bits[k]);
+        }
+    }
+}
+/* A permutation is the order of random keys; where keys are equal, the first thread of them shuffles their numbers. */
+struct island_args {
+    const i64 *keys; /* in order */
+    i64       *numbers, n;
+    u64        seed, offset;
+    const u64 *replayed;
+};
+KERNEL(shuffle_islands, island_args, p)
+{
+    u64 seed = p.replayed ? p.replayed[0] : p.seed, offset = p.replayed ? p.replayed[1] + p.offset : p.offset;
+    EACH(i, p.n - 1)
+    {
+        int size = 1;
+        if (p.keys[i] != p.keys[i + 1] || (i && p.keys[i] == p.keys[i - 1])) continue;
+        while (i + size < p.n && p.keys[i + size] == p.keys[i]) size++;
+        for (int k = size - 1, drawn = 0; k > 0; k--, drawn++) {
+            i64 *at = p.numbers + i;
+            int  other = (int)(philox(seed, offset / 4 + (u64)(drawn / 4), (u64)i).v[drawn % 4] % (u32)(k + 1));
+            i64  held = at[k];
+            at[k] = at[other], at[other] = held;
         }
     }
 }

@@ -1,5 +1,6 @@
 /* Random fills: the device's Philox generator, in the layout of PyTorch's kernels (kernels/random.cuh). */
 #include "../science/science.h"
+#include <math.h>
 
 enum { UNIFORM, NORMAL, EXPONENTIAL, CAUCHY, LOG_NORMAL, GEOMETRIC, BERNOULLI, BERNOULLI_EACH, INTEGERS, SLOPES, KEYS };
 typedef struct {
@@ -8,26 +9,28 @@ typedef struct {
     cuda_drawn    by;
     double        a, b;
     int64_t       low;
-    uint64_t      range;
+    uint64_t      range, bits;
     int           pairs;
     cuda_trouble *word;
 } random_args; /* as in kernels/random.cuh */
 CUDA_BODY(random);
 
-static int reserve(lc_generator *g, int device, random_args *p) /* the next numbers of the device's stream */
+static int64_t threads_for(int device, int64_t n) /* a thread per element, as many as the device holds at once */
 {
-    static int most[CUDA_DEVICES]; /* threads of a launch; the same whoever writes it */
+    static int most[CUDA_DEVICES]; /* the same whoever writes it */
     if (!most[device]) most[device] = 256 * cuda_attribute(device, 16) * (cuda_attribute(device, 39) / 256);
-    int64_t wanted = (p->n + 255) / 256 * 256, each = p->pairs ? 2 : 4;
-    p->threads = wanted < most[device] ? wanted : most[device];
-    return cuda_draw(g, device, (uint64_t)((p->n - 1) / (p->threads * each) + 1) * 4, &p->by);
+    int64_t wanted = (n + 255) / 256 * 256;
+    return wanted < most[device] ? wanted : most[device];
 }
+enum { ADVANCE_EACH = 12 }; /* of draws with a probability per element: PyTorch's 10, in whole fours */
 static int drawn(int kind, lc_generator *g, lc_tensor *out, random_args p)
 {
-    int          device = out->device.index;
+    int          device = out->device.index, each = p.pairs ? 2 : 4;
     cuda_program q = { &random_body, "fill", .type = { CUDA_TYPE(out->dtype) }, .variant = (int16_t)kind };
     p.out = out->data, p.n = out->numel, p.word = cuda_trouble_word(device);
-    if (reserve(g, device, &p) < 0) return -1;
+    p.threads = kind == BERNOULLI_EACH ? (p.n + 1023) / 1024 * 256 : threads_for(device, p.n);
+    uint64_t advance = (uint64_t)((p.n - 1) / (p.threads * each) + 1) * 4;
+    if (cuda_draw(g, device, kind == BERNOULLI_EACH ? ADVANCE_EACH : advance, &p.by) < 0) return -1;
     return cuda_blocks(&q, p.threads / 256, 256, &p);
 }
 
@@ -74,6 +77,7 @@ static int kind_of(lc_op_id op)
         if (kinds[i].op == op) return kinds[i].kind;
     return -1;
 }
+static int wide_range(uint64_t range, bool any) { return !any && (range == 0 || range >= 1u << 28); } /* as PyTorch since 2.7 */
 static int fill(lc_op_id op, UNUSED lc_dtype dtype, const void *args)
 {
     const lc_random_args *a = args;
@@ -82,8 +86,8 @@ static int fill(lc_op_id op, UNUSED lc_dtype dtype, const void *args)
     random_args p = { .a = a->a, .b = a->b, .low = a->low, .range = a->any ? any_range((lc_dtype)out->dtype) : a->range };
     if (!out->numel) return 0;
     if (cuda_use(out->device.index) < 0) return -1;
-    p.pairs = out->dtype == LC_f64 || (kind == INTEGERS && (p.range == 0 || p.range > UINT32_MAX));
-    if (kind == INTEGERS && out->dtype == LC_f64 && !a->any) p.pairs = p.range == 0 || p.range > UINT32_MAX;
+    p.pairs = kind == INTEGERS ? wide_range(p.range, a->any) : out->dtype == LC_f64 && kind != BERNOULLI_EACH;
+    if (kind == INTEGERS && a->any) p.pairs = out->dtype == LC_f64 || out->dtype == LC_i64;
     if (a->any) p.low = 0;
     if (!out->is_contiguous) { /* drawn in the order of the elements */
         if (!(through = lc_tensor_new((lc_dtype)out->dtype, out->device, out->ndim, out->shape))) return -1;
@@ -111,18 +115,36 @@ CUDA_RUN(_bernoulli_each, fill, CUDA_F32_F64)
 CUDA_RUN(_rrelu_noise, fill, CUDA_FLOATS)
 CUDA_RUN(random_, fill, ~CUDA_COMPLEX)
 
-static int randperm(UNUSED lc_op_id op, UNUSED lc_dtype dtype,
-                    const void *args) /* out int64, contiguous: the order of random keys */
+typedef struct {
+    void      *keys, *numbers;
+    int64_t    n;
+    cuda_drawn by;
+} island_args;
+/* out int64, contiguous: the order of random keys. The keys have as many bits as make equal ones unlikely; those are shuffled. */
+static int randperm(UNUSED lc_op_id op, UNUSED lc_dtype dtype, const void *args)
 {
     const lc_random_args *a = args;
-    if (!a->out->numel) return 0;
-    if (cuda_use(a->out->device.index) < 0) return -1;
-    lc_tensor *keys = lc_tensor_new(LC_i64, a->out->device, 1, a->out->shape);
-    int        rc = keys ? drawn(KEYS, a->generator, keys, (random_args){ .pairs = 1 }) : -1;
-    if (rc == 0)
-        rc = lc_cuda_runs[LC_OP_sort](LC_OP_sort, LC_i64,
-                                      &(lc_sort_args){ .indices = a->out, .in = keys, .k = keys->numel, .ordered = true });
+    int64_t               n = a->out->numel;
+    int                   device = a->out->device.index;
+    double                few = ceil(log2((double)n - (6 * (double)n * (double)n + 1) / (12 * log(0.9))));
+    random_args           p = { .pairs = 1, .bits = few < 32 ? ((uint64_t)1 << (int)few) - 1 : UINT64_MAX };
+    if (!n) return 0;
+    if (cuda_use(device) < 0) return -1;
+    if (few <= 32) p.low = INT32_MIN, p.range = UINT32_MAX;
+    else p.low = INT64_MIN, p.range = UINT64_MAX, p.bits = few < 64 ? ((uint64_t)1 << (int)few) - 1 : UINT64_MAX;
+    lc_tensor   *keys = lc_tensor_new(LC_i64, a->out->device, 1, a->out->shape);
+    lc_tensor   *ordered = keys ? lc_tensor_new(LC_i64, a->out->device, 1, a->out->shape) : NULL;
+    int          rc = ordered ? drawn(KEYS, a->generator, keys, p) : -1;
+    lc_sort_args by_key = { .values = ordered, .indices = a->out, .in = keys, .k = n, .ordered = true };
+    if (rc == 0) rc = lc_cuda_runs[LC_OP_sort](LC_OP_sort, LC_i64, &by_key);
+    if (rc == 0) {
+        island_args  islands = { .keys = ordered->data, .numbers = a->out->data, .n = n };
+        cuda_program q = { &random_body, "shuffle_islands", .type = { CUDA_TYPE(LC_i64) }, .variant = KEYS };
+        rc = cuda_draw(a->generator, device, (uint64_t)(n + 3) / 4 * 4, &islands.by);
+        if (rc == 0 && n > 1) rc = cuda_map(&q, n - 1, &islands);
+    }
     if (keys) lc_release(keys);
+    if (ordered) lc_release(ordered);
     return rc;
 }
 CUDA_RUN(randperm, randperm, 1u << LC_i64)
@@ -156,3 +178,34 @@ static int multinomial(UNUSED lc_op_id op, lc_dtype dtype, const void *args)
     return rc;
 }
 CUDA_RUN(multinomial, multinomial, CUDA_F32_F64)
+
+/* ---- dropout: parameters are the input and the mask of kept elements; a is the probability to drop ---- */
+typedef struct {
+    void      *in, *out, *mask;
+    int64_t    n, threads;
+    cuda_drawn by;
+    double     keep;
+} dropout_args; /* as in kernels/science/dropout.cuh */
+CUDA_BODY(dropout);
+/* As many neighbours as PyTorch's kernel takes at a time: the number decides which draw an element meets. */
+enum { DROPOUT_VECTOR = 4 };
+static int neighbours(const lc_tensor *x, int64_t n)
+{
+    int most = DROPOUT_VECTOR;
+    while (most > 1 && (n % most || (uintptr_t)x->data % ((size_t)most * lc_size_of(x->dtype)))) most /= 2;
+    return most;
+}
+static int fused_dropout(UNUSED lc_op_id op, lc_dtype dtype, const void *args)
+{
+    const lc_random_args *a = args;
+    const lc_tensor      *x = a->parameters[0], *mask = a->parameters[1];
+    int                   device = x->device.index, vector = neighbours(x, x->numel);
+    dropout_args          p = { x->data, a->out->data, mask->data, x->numel, .keep = 1 - a->a };
+    cuda_program          q = { &dropout_body, "drop", .type = { CUDA_TYPE(dtype) }, .variant = (int16_t)vector };
+    if (!p.n) return 0;
+    if (cuda_use(device) < 0) return -1;
+    p.threads = threads_for(device, p.n);
+    if (cuda_draw(a->generator, device, (uint64_t)((p.n - 1) / (p.threads * 4) + 1) * 4, &p.by) < 0) return -1;
+    return cuda_blocks(&q, p.threads / 256, 256, &p);
+}
+CUDA_RUN(_fused_dropout, fused_dropout, CUDA_FLOATS)

@@ -22,8 +22,9 @@
     X(small_product)                                                                                                           \
     X(realign)                                                                                                                 \
     X(index)                                                                                                                   \
-    X(embedding) X(optimizer) X(pool) X(conv) X(attention) X(flash) X(moves) X(strided_copy) X(scan) X(sort) X(random)         \
-        X(multinomial) X(rnn) X(cached_attention) X(quantized)
+    X(embedding)                                                                                                               \
+    X(optimizer) X(pool) X(conv) X(attention) X(flash) X(moves) X(strided_copy) X(scan) X(sort) X(random) X(multinomial)       \
+        X(rnn) X(cached_attention) X(quantized) X(dropout)
 #define EACH_SCIENCE(X)                                                                                                        \
     X(interpolate) X(grid_sample) X(fractional_pool) X(search) X(unique) X(distance) X(ctc) X(fft) X(linalg) X(spectra)
 #define EACH_MATH(X) X(complex_lines) X(draws)
@@ -103,6 +104,9 @@ static const struct {
     { &random_body, 0, 1, { { F32 }, { F64 } } },
     { &random_body, 8, 8, { { I64 } } },
     { &random_body, 6, 8, { { B8 } } },
+    { &random_body, 10, 10, { { I64 } } },
+    { &dropout_body, 1, 2, { { F32 }, { B16 }, { F64 } } },
+    { &dropout_body, 4, 4, { { F32 }, { H16 } } },
     { &multinomial_body, 0, 0, { { F32 }, { F64 } } },
     { &rnn_body, 0, 3, { { F32 } } },
     { &cached_attention_body, 0, 0, { { F32 }, { B16 } } },
