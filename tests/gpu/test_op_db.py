@@ -7,6 +7,7 @@ import lucid
 if not lucid.cuda.is_available():  # not a skip for each of hundreds of ops
     pytest.skip("no CUDA device", allow_module_level=True)
 pytest.importorskip("torch")
+pytest.importorskip("expecttest")  # PyTorch's databases import it
 
 from tests.gpu import op_db  # noqa: E402
 
