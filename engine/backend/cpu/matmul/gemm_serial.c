@@ -1,22 +1,20 @@
 /* One matrix product on the calling thread, for kernels that are built on products.
  *
  * The result is treated as row-major: a column-major result is computed transposed (out' = b' a'). There are four methods,
- * chosen by shape and strides alone (plan_of):
+ * chosen by shape and strides alone (the list `methods` below):
  *
- *   IN_PLACE  rows of b are contiguous, and either few rows of a use them, or everything is small, or rows of b are so close
- *   to each
- *             other that reading them repeatedly does not miss the cache: nothing is packed, which reaches 97 % of the
- *             machine's peak
- *   DOTS      rows of a and columns of b are contiguous, and there are too few of either to pay for transposing b
- *   HALF      b is packed, a is read in place: packing it would cost more than it saves
- *   PACKED    blocks of b (DEPTH x COLUMNS) and of a (ROWS x DEPTH) are packed in the order in which the micro-kernel reads
- *   them,
- *             whatever their strides; a block of a stays in L2 while all panels of b pass by. Whole tiles go straight into a
- *             row-major result, its edges are in-place products on the packed panels; a result with other strides is written
- *             through a tile.
+ *   dot products  rows of a and columns of b are contiguous, and there are too few of either to pay for transposing b
+ *   in place      rows of b are contiguous, and either few rows of a use them, or everything is small, or rows of b are so
+ *                 close to each other that reading them repeatedly does not miss the cache: nothing is packed, which reaches
+ *                 97 % of the machine's peak
+ *   b packed      a is read in place: packing it would cost more than it saves
+ *   both packed   blocks of b (DEPTH x COLUMNS) and of a (ROWS x DEPTH) are packed in the order in which the micro-kernel
+ *                 reads them, whatever their strides; a block of a stays in L2 while all panels of b pass by. Whole tiles go
+ *                 straight into a row-major result, its edges are in-place products on the packed panels; a result with other
+ *                 strides is written through a tile.
  *
- * In all methods but DOTS, an element is a sum over blocks of DEPTH products, each a chain in the order of k: the same bits
- * in every tile. */
+ * In all methods but dot products, an element is a sum over blocks of DEPTH products, each a chain in the order of k: the
+ * same bits in every tile. LUCID_VERBOSE=1 prints the method when a driver asks for its workspace. */
 #include "../cpu.h"
 #include "gemm.h"
 #include <string.h>
@@ -30,26 +28,8 @@ const lc_micro_kernel *cpu_micro_kernel(lc_dtype dtype)
     return dtype == LC_f32 ? &found->f32 : &found->f64;
 }
 
-/* ---- plans ---- */
 static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
-enum { MODEST = 1 << 20, FEW = 16, REUSED = 1 << 18 };
-typedef enum { IN_PLACE, DOTS, HALF, PACKED } plan;
-static bool suits_dots(const lc_product *g)
-{
-    int64_t fewer = least(g->m, g->n);
-    return g->a_col == 1 && (g->n == 1 || (g->b_row == 1 && (fewer < 4 || (fewer <= FEW && g->k >= 128))));
-}
-static plan plan_of(const lc_product *g)
-{
-    if (suits_dots(g)) return DOTS;
-    if (g->out_col != 1) return PACKED;
-    bool near = g->m * (g->b_row < 0 ? -g->b_row : g->b_row) <= REUSED;
-    if (g->b_col == 1 && (g->m <= FEW || near || g->m * g->n * g->k <= MODEST)) return IN_PLACE;
-    return g->n <= 96 || g->m <= 256 || g->a_col == 1 ? HALF : PACKED;
-}
-
-static const char *at(const void *from, int64_t elements, int64_t size) { return (const char *)from + elements * size; }
+static const char    *at(const void *from, int64_t elements, int64_t size) { return (const char *)from + elements * size; }
 
 void cpu_gemm_finish(lc_dtype dtype, const lc_product *g, int64_t row, int64_t rows, int64_t column, int64_t columns)
 {
@@ -113,7 +93,7 @@ static int64_t panel_bytes(lc_dtype dtype, int64_t n, int64_t most, int64_t lane
     int64_t bytes = (least(n, most) + lanes - 1) / lanes * lanes * least(k, DEPTH) * lc_size_of(dtype);
     return (bytes + 63) / 64 * 64;
 }
-static void run_packed(lc_dtype dtype, const lc_product *g, bool both, char *scratch)
+static void run_panels(lc_dtype dtype, const lc_product *g, bool both, char *scratch)
 {
     const lc_micro_kernel *micro = cpu_micro_kernel(dtype);
     int64_t                size = lc_size_of(dtype);
@@ -156,7 +136,7 @@ static void run_in_place(lc_dtype dtype, const lc_product *g, int64_t count, con
     }
     if (g->epilogue) cpu_gemm_finish(dtype, g, 0, g->m, 0, g->n);
 }
-static void run_dots(lc_dtype dtype, const lc_product *g, char *scratch) /* a vector that is not contiguous is copied */
+static void run_dots(lc_dtype dtype, const lc_product *g, void *scratch) /* a vector that is not contiguous is copied */
 {
     int64_t size = lc_size_of(dtype), all = g->b_row == 1 ? g->k : COPIED / size;
     for (int64_t depth = 0; depth < g->k; depth += all) {
@@ -199,11 +179,62 @@ lc_product cpu_gemm_transposed(const lc_product *g, lc_epilogue *epilogue_out)
     epilogue_out->residual_row = e->residual_col, epilogue_out->residual_col = e->residual_row;
     return t.epilogue = epilogue_out, t;
 }
-static void run_one(lc_dtype dtype, const lc_product *g, plan how, void *scratch)
+/* ---- methods ---- */
+enum { MODEST = 1 << 20, FEW = 16, REUSED = 1 << 18 };
+typedef struct {
+    const char *name;
+    bool (*suits)(const lc_product *g); /* NULL: always */
+    int64_t (*workspace)(lc_dtype dtype, const lc_product *g);
+    void (*run)(lc_dtype dtype, const lc_product *g, void *scratch);
+    bool finishes;                                                                       /* applies the epilogue */
+    void (*run_batch)(lc_dtype, const lc_product *, int64_t count, const int64_t *step); /* NULL: one by one */
+} gemm_method;
+
+static bool suits_dots(const lc_product *g)
 {
-    if (how == DOTS) run_dots(dtype, g, scratch);
-    else if (how == IN_PLACE) run_in_place(dtype, g, 1, (int64_t[3]){ 0 });
-    else run_packed(dtype, g, how == PACKED, scratch);
+    int64_t fewer = least(g->m, g->n);
+    return g->a_col == 1 && (g->n == 1 || (g->b_row == 1 && (fewer < 4 || (fewer <= FEW && g->k >= 128))));
+}
+static bool suits_in_place(const lc_product *g)
+{
+    bool near = g->m * (g->b_row < 0 ? -g->b_row : g->b_row) <= REUSED;
+    return g->out_col == 1 && g->b_col == 1 && (g->m <= FEW || near || g->m * g->n * g->k <= MODEST);
+}
+static bool suits_b_packed(const lc_product *g) { return g->out_col == 1 && (g->n <= 96 || g->m <= 256 || g->a_col == 1); }
+
+static int64_t dots_workspace(lc_dtype dtype, const lc_product *g)
+{
+    return g->b_row == 1 ? 0 : least(g->k * lc_size_of(dtype), COPIED);
+}
+static int64_t no_workspace(lc_dtype dtype, const lc_product *g) { return (void)dtype, (void)g, 0; }
+static int64_t b_packed_workspace(lc_dtype dtype, const lc_product *g)
+{
+    return panel_bytes(dtype, g->n, COLUMNS, cpu_micro_kernel(dtype)->strip, g->k);
+}
+static int64_t both_packed_workspace(lc_dtype dtype, const lc_product *g)
+{
+    const lc_micro_kernel *micro = cpu_micro_kernel(dtype);
+    return panel_bytes(dtype, g->n, COLUMNS, micro->columns, g->k) + panel_bytes(dtype, g->m, ROWS, micro->rows, g->k);
+}
+static void run_one_in_place(lc_dtype dtype, const lc_product *g, void *scratch)
+{
+    (void)scratch;
+    run_in_place(dtype, g, 1, (int64_t[3]){ 0 });
+}
+static void run_b_packed(lc_dtype dtype, const lc_product *g, void *scratch) { run_panels(dtype, g, false, scratch); }
+static void run_both_packed(lc_dtype dtype, const lc_product *g, void *scratch) { run_panels(dtype, g, true, scratch); }
+
+static const gemm_method methods[] = {
+    { "dot products", suits_dots, dots_workspace, run_dots, false, NULL },
+    { "in place", suits_in_place, no_workspace, run_one_in_place, true, run_in_place },
+    { "b packed", suits_b_packed, b_packed_workspace, run_b_packed, true, NULL },
+    { "both packed", NULL, both_packed_workspace, run_both_packed, true, NULL },
+};
+static inline const gemm_method *method_of(const lc_product *g)
+{
+    const gemm_method *method = methods;
+    while (method->suits && !method->suits(g)) method++;
+    return method;
 }
 /* Treats a column as a row, unless dot products are better; there, the longer side becomes the rows. */
 static bool suits_transposed(const lc_product *g)
@@ -214,16 +245,13 @@ static bool suits_transposed(const lc_product *g)
 }
 int64_t cpu_gemm_scratch(lc_dtype dtype, const lc_product *product)
 {
-    const lc_micro_kernel *micro = cpu_micro_kernel(dtype);
-    lc_product             g = *product;
+    lc_product g = *product;
     if (g.m < 1 || g.n < 1 || g.k < 1) return 0;
     g.epilogue = NULL;
     if (suits_transposed(&g)) g = cpu_gemm_transposed(&g, NULL);
-    plan how = plan_of(&g);
-    if (how == IN_PLACE) return 0;
-    if (how == DOTS) return g.b_row == 1 ? 0 : least(g.k * lc_size_of(dtype), COPIED);
-    int64_t b = panel_bytes(dtype, g.n, COLUMNS, how == PACKED ? micro->columns : micro->strip, g.k);
-    return how == PACKED ? b + panel_bytes(dtype, g.m, ROWS, micro->rows, g.k) : b;
+    const gemm_method *method = method_of(&g);
+    lc_verbose_log("    a product of %lld x %lld x %lld: %s", (long long)g.m, (long long)g.n, (long long)g.k, method->name);
+    return method->workspace(dtype, &g);
 }
 void cpu_gemm_batch(lc_dtype dtype, const lc_product *product, int64_t count, int64_t a_step, int64_t b_step, int64_t out_step,
                     void *scratch)
@@ -236,12 +264,12 @@ void cpu_gemm_batch(lc_dtype dtype, const lc_product *product, int64_t count, in
         g = cpu_gemm_transposed(product, &epilogue_out);
         step[0] = b_step, step[1] = a_step;
     }
-    plan how = plan_of(&g);
-    if (how == IN_PLACE && count > 1 && g.k > 0) return run_in_place(dtype, &g, count, step);
+    const gemm_method *method = method_of(&g);
+    if (method->run_batch && count > 1 && g.k > 0) return method->run_batch(dtype, &g, count, step);
     for (; count-- > 0; g.a = at(g.a, step[0], size), g.b = at(g.b, step[1], size), g.out = (char *)g.out + step[2] * size)
         if (g.k > 0) {
-            run_one(dtype, &g, how, scratch);
-            if (how == DOTS && g.epilogue) cpu_gemm_finish(dtype, product, 0, product->m, 0, product->n);
+            method->run(dtype, &g, scratch);
+            if (!method->finishes && g.epilogue) cpu_gemm_finish(dtype, product, 0, product->m, 0, product->n);
         } else {
             if (!g.accumulate) fill_zero(dtype, &g);
             if (g.epilogue) cpu_gemm_finish(dtype, &g, 0, g.m, 0, g.n);
