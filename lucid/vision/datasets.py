@@ -16,7 +16,7 @@ import struct
 
 from .. import _C
 from ..utils.data import Dataset
-from .transforms.functional import _pillow, pil_to_tensor, to_pil_image
+from .transforms._pictures import _pillow, pil_to_tensor, to_pil_image
 
 _IMAGES = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
 

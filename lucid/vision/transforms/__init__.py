@@ -5,18 +5,18 @@
 lucid.Size([3, 8, 8])
 """
 
-import enum
-
 from . import functional
 from ._classes import (
     CenterCrop,
     ColorJitter,
     Compose,
     ConvertImageDtype,
+    ElasticTransform,
     FiveCrop,
     GaussianBlur,
     Grayscale,
     Lambda,
+    LinearTransformation,
     Normalize,
     Pad,
     PILToTensor,
@@ -32,6 +32,7 @@ from ._classes import (
     RandomHorizontalFlip,
     RandomInvert,
     RandomOrder,
+    RandomPerspective,
     RandomPosterize,
     RandomResizedCrop,
     RandomRotation,
@@ -42,21 +43,7 @@ from ._classes import (
     ToPILImage,
     ToTensor,
 )
-from ._policies import RandAugment, TrivialAugmentWide
-
-
-class InterpolationMode(enum.Enum):
-    """How a picture is seen between its pixels; the words are accepted, too.
-
-    >>> from lucid.vision import transforms as T
-    >>> T.InterpolationMode.BILINEAR.value
-    'bilinear'
-    """
-
-    NEAREST = "nearest"
-    NEAREST_EXACT = "nearest-exact"
-    BILINEAR = "bilinear"
-    BICUBIC = "bicubic"
-
+from ._policies import AugMix, AutoAugment, AutoAugmentPolicy, RandAugment, TrivialAugmentWide
+from .functional import InterpolationMode
 
 __all__ = [n for n, v in list(globals().items()) if isinstance(v, type)] + ["functional"]

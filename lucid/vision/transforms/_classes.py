@@ -1,10 +1,11 @@
 """Transforms with settings: modules, so that they can be listed, printed and put into `nn.Sequential`.
 
-Random ones draw from the default generator in torchvision's order: from the same seed they do the same. (`RandomChoice` and
-`RandomOrder` draw from Python's `random` there, and from the default generator here.)
+Random ones draw from the default generator in torchvision's order: from the same seed they do the same. `RandomChoice` and
+`RandomOrder` draw from Python's `random`, as there.
 """
 
 import math
+import random
 
 from ... import _C
 from ...nn import Module
@@ -248,8 +249,7 @@ class RandomChoice:
         self.transforms, self.p = transforms, p
 
     def __call__(self, img):
-        weights = _C.tensor([1.0] * len(self.transforms) if self.p is None else [float(w) for w in self.p])
-        return self.transforms[int(_C.multinomial(weights, 1))](img)
+        return random.choices(self.transforms, weights=self.p)[0](img)
 
 
 class RandomOrder:
@@ -264,7 +264,9 @@ class RandomOrder:
         self.transforms = transforms
 
     def __call__(self, img):
-        for i in _C.randperm(len(self.transforms)).tolist():
+        order = list(range(len(self.transforms)))
+        random.shuffle(order)
+        for i in order:
             img = self.transforms[i](img)
         return img
 
@@ -370,12 +372,16 @@ class ColorJitter(Module):
         self.brightness, self.contrast = _range(brightness, "brightness"), _range(contrast, "contrast")
         self.saturation, self.hue = _range(saturation, "saturation"), _range(hue, "hue", 0.0, (-0.5, 0.5))
 
+    @staticmethod
+    def get_params(brightness, contrast, saturation, hue):
+        """The order of the four changes, and their factors (None: as it is)."""
+        order = _C.randperm(4)
+        return order, *(None if r is None else _uniform(*r) for r in (brightness, contrast, saturation, hue))
+
     def forward(self, img):
-        order = _C.randperm(4).tolist()
-        ranges = (self.brightness, self.contrast, self.saturation, self.hue)
-        amounts = [None if r is None else _uniform(*r) for r in ranges]
+        order, *amounts = self.get_params(self.brightness, self.contrast, self.saturation, self.hue)
         steps = (TF.adjust_brightness, TF.adjust_contrast, TF.adjust_saturation, TF.adjust_hue)
-        for i in order:
+        for i in order.tolist():
             if amounts[i] is not None:
                 img = steps[i](img, amounts[i])
         return img
@@ -405,8 +411,13 @@ class RandomRotation(Module):
         self.degrees, self.interpolation, self.expand = _angles(degrees, "degrees"), interpolation, expand
         self.center, self.fill = center, fill
 
+    @staticmethod
+    def get_params(degrees):
+        """The angle."""
+        return _uniform(*degrees)
+
     def forward(self, img):
-        return TF.rotate(img, _uniform(*self.degrees), self.interpolation, self.expand, self.center, self.fill)
+        return TF.rotate(img, self.get_params(self.degrees), self.interpolation, self.expand, self.center, self.fill)
 
     def extra_repr(self):
         return f"degrees={self.degrees}, interpolation={self.interpolation}, expand={self.expand}"
@@ -426,18 +437,19 @@ class RandomAffine(Module):
         self.shear = None if shear is None else _angles(shear, "shear")
         self.interpolation, self.fill, self.center = interpolation, fill, center
 
+    @staticmethod
+    def get_params(degrees, translate, scale_ranges, shears, img_size):
+        """(angle, translation in pixels, scale, shear angles) for a picture of size (width, height)."""
+        angle, moved = _uniform(*degrees), (0, 0)
+        if translate is not None:
+            moved = tuple(round(_uniform(-n * part, n * part)) for n, part in zip(img_size, translate))
+        scale = 1.0 if scale_ranges is None else _uniform(*scale_ranges)
+        pairs = [] if shears is None else [shears[:2], shears[2:]]
+        return angle, moved, scale, tuple(_uniform(*p) if len(p) else 0.0 for p in pairs) or (0.0, 0.0)
+
     def forward(self, img):
-        _, h, w = TF.get_dimensions(img)
-        angle, moved = _uniform(*self.degrees), (0, 0)
-        if self.translate is not None:
-            moved = tuple(round(_uniform(-n * part, n * part)) for n, part in zip((w, h), self.translate))
-        scale = 1.0 if self.scale is None else _uniform(*self.scale)
-        shear = [0.0, 0.0]
-        if self.shear is not None:
-            shear[0] = _uniform(*self.shear[:2])
-            if len(self.shear) == 4:
-                shear[1] = _uniform(*self.shear[2:])
-        return TF.affine(img, angle, moved, scale, shear, self.interpolation, self.fill, self.center)
+        drawn = self.get_params(self.degrees, self.translate, self.scale, self.shear, TF.get_image_size(img))
+        return TF.affine(img, *drawn, self.interpolation, self.fill, self.center)
 
     def extra_repr(self):
         return f"degrees={self.degrees}, translate={self.translate}, scale={self.scale}, shear={self.shear}"
@@ -456,8 +468,13 @@ class GaussianBlur(Module):
         self.kernel_size = TF._pair(kernel_size)
         self.sigma = (sigma, sigma) if isinstance(sigma, (int, float)) else sigma
 
+    @staticmethod
+    def get_params(sigma_min, sigma_max):
+        """The width."""
+        return _uniform(sigma_min, sigma_max)
+
     def forward(self, img):
-        width = _uniform(*self.sigma)
+        width = self.get_params(*self.sigma)
         return TF.gaussian_blur(img, self.kernel_size, [width, width])
 
     def extra_repr(self):
@@ -478,30 +495,147 @@ class RandomErasing(Module):
             raise ValueError("If value is str, it should be 'random'")
         self.p, self.scale, self.ratio, self.value, self.inplace = p, scale, ratio, value, inplace
 
-    def _fill(self, img, h, w):
-        if self.value == "random":
-            return _C.empty([img.shape[-3], h, w], dtype=_C.float32).normal_()
-        value = [self.value] if isinstance(self.value, (int, float)) else list(self.value)
-        if len(value) not in (1, img.shape[-3]):
-            raise ValueError(
-                f"value has {len(value)} numbers, a picture of {img.shape[-3]} channels takes 1 or {img.shape[-3]}"
-            )
-        return _C.tensor(value, dtype=img.dtype).view(-1, 1, 1)
+    @staticmethod
+    def get_params(img, scale, ratio, value=None):
+        """(top, left, height, width, what is written there); value: a list of numbers, or None for noise."""
+        channels, height, width = TF.get_dimensions(img)
+        low, high = _C.log(_C.tensor(ratio)).tolist()
+        for _ in range(10):
+            area = height * width * _uniform(*scale)
+            aspect = float(_C.exp(_C.empty(1).uniform_(low, high)))
+            h, w = round(math.sqrt(area * aspect)), round(math.sqrt(area / aspect))
+            if h < height and w < width:
+                noise = _C.empty([channels, h, w], dtype=_C.float32).normal_() if value is None else None
+                written = noise if value is None else _C.tensor(value, dtype=img.dtype).view(-1, 1, 1)
+                i, j = int(_C.randint(0, height - h + 1, size=(1,))), int(_C.randint(0, width - w + 1, size=(1,)))
+                return i, j, h, w, written
+        return 0, 0, height, width, img
 
     def forward(self, img):
         if not _chance(self.p):
             return img
-        height, width = TF.get_dimensions(img)[1:]
-        low, high = _C.log(_C.tensor(self.ratio)).tolist()
-        for _ in range(10):
-            area = height * width * _uniform(*self.scale)
-            aspect = float(_C.exp(_C.empty(1).uniform_(low, high)))
-            h, w = round(math.sqrt(area * aspect)), round(math.sqrt(area / aspect))
-            if h < height and w < width:
-                value = self._fill(img, h, w)
-                i, j = int(_C.randint(0, height - h + 1, size=(1,))), int(_C.randint(0, width - w + 1, size=(1,)))
-                return TF.erase(img, i, j, h, w, value, self.inplace)
-        return img
+        value = None if self.value == "random" else self.value
+        value = [value] if isinstance(value, (int, float)) else value if value is None else list(value)
+        if value is not None and len(value) not in (1, img.shape[-3]):
+            raise ValueError(
+                f"value has {len(value)} numbers, a picture of {img.shape[-3]} channels takes 1 or {img.shape[-3]}"
+            )
+        return TF.erase(img, *self.get_params(img, self.scale, self.ratio, value), self.inplace)
 
     def extra_repr(self):
         return f"p={self.p}, scale={self.scale}, ratio={self.ratio}, value={self.value}, inplace={self.inplace}"
+
+
+class RandomPerspective(Module):
+    """Seen from another side, with probability p: the corners move inwards by up to `distortion_scale` of half the size.
+
+    >>> from lucid.vision import transforms as T
+    >>> T.RandomPerspective(p=1.0)(lucid.rand(3, 8, 8)).shape
+    lucid.Size([3, 8, 8])
+    """
+
+    def __init__(self, distortion_scale=0.5, p=0.5, interpolation="bilinear", fill=0):
+        super().__init__()
+        self.distortion_scale, self.p, self.interpolation, self.fill = distortion_scale, p, interpolation, fill
+
+    @staticmethod
+    def get_params(width, height, distortion_scale):
+        """The corners of the picture, and where they go: clockwise from the upper left one."""
+        inward = [int(distortion_scale * (n // 2)) for n in (width, height)]
+
+        def drawn(axis, far):
+            size = (width, height)[axis]
+            low, high = (size - inward[axis] - 1, size) if far else (0, inward[axis] + 1)
+            return int(_C.randint(low, high, size=(1,)))
+
+        sides = [(False, False), (True, False), (True, True), (False, True)]  # right, below
+        starts = [[(width - 1) * right, (height - 1) * below] for right, below in sides]
+        return starts, [[drawn(0, right), drawn(1, below)] for right, below in sides]
+
+    def forward(self, img):
+        if not _chance(self.p):
+            return img
+        _, height, width = TF.get_dimensions(img)
+        return TF.perspective(img, *self.get_params(width, height, self.distortion_scale), self.interpolation, self.fill)
+
+    def extra_repr(self):
+        return f"distortion_scale={self.distortion_scale}, p={self.p}, interpolation={self.interpolation}, fill={self.fill}"
+
+
+def _two_floats(value, name):
+    if isinstance(value, (int, float)):
+        return [float(value)] * 2
+    if len(value) != 2:
+        raise ValueError(f"If {name} is a sequence its length should be 2. Got {len(value)}")
+    return [float(v) for v in value]
+
+
+class ElasticTransform(Module):
+    """Bent as if seen through moving water: alpha is how far (pixels), sigma how smoothly; a number, or one for x and one for y.
+
+    >>> from lucid.vision import transforms as T
+    >>> T.ElasticTransform(alpha=20.0, sigma=0.5)(lucid.rand(3, 8, 8)).shape
+    lucid.Size([3, 8, 8])
+    """
+
+    def __init__(self, alpha=50.0, sigma=5.0, interpolation="bilinear", fill=0):
+        super().__init__()
+        self.alpha, self.sigma = _two_floats(alpha, "alpha"), _two_floats(sigma, "sigma")
+        self.interpolation, self.fill = interpolation, fill
+
+    @staticmethod
+    def get_params(alpha, sigma, size):
+        """The displacement (1, height, width, 2) of a picture of size (height, width)."""
+        moves = []
+        for axis in range(2):  # x, y
+            moved = _C.rand([1, 1, *size]) * 2 - 1
+            if sigma[axis] > 0.0:
+                width = int(8 * sigma[axis] + 1) | 1
+                moved = TF.gaussian_blur(moved, [width, width], sigma)
+            moves.append(moved * alpha[axis] / size[1 - axis])
+        return _C.cat(moves, 1).permute(0, 2, 3, 1)
+
+    def forward(self, img):
+        displacement = self.get_params(self.alpha, self.sigma, TF.get_dimensions(img)[1:])
+        return TF.elastic_transform(img, displacement, self.interpolation, self.fill)
+
+    def extra_repr(self):
+        return f"alpha={self.alpha}, sigma={self.sigma}, interpolation={self.interpolation}, fill={self.fill}"
+
+
+class LinearTransformation(Module):
+    """(flattened picture - mean_vector) @ transformation_matrix, in the picture's shape: whitening. For tensors.
+
+    >>> from lucid.vision import transforms as T
+    >>> T.LinearTransformation(2 * lucid.eye(4), lucid.ones(4))(lucid.full((1, 2, 2), 3.0))
+    tensor([[[4., 4.],
+             [4., 4.]]])
+    """
+
+    def __init__(self, transformation_matrix, mean_vector):
+        super().__init__()
+        rows, columns = transformation_matrix.shape
+        if rows != columns:
+            raise ValueError(f"transformation_matrix should be square. Got {(rows, columns)} rectangular matrix.")
+        if len(mean_vector) != rows:
+            raise ValueError(
+                f"mean_vector has {len(mean_vector)} numbers, the transformation_matrix {(rows, columns)} needs {rows}"
+            )
+        if transformation_matrix.device != mean_vector.device or transformation_matrix.dtype != mean_vector.dtype:
+            kinds = [f"{t.dtype} on {t.device}" for t in (transformation_matrix, mean_vector)]
+            raise ValueError(f"matrix and mean_vector should have one dtype and device. Got {' and '.join(kinds)}")
+        self.transformation_matrix, self.mean_vector = transformation_matrix, mean_vector
+
+    def forward(self, img):
+        shape = TF._check(img).shape
+        n = math.prod(shape[-3:])
+        if n != len(self.mean_vector):
+            raise ValueError(
+                f"a picture of shape {tuple(shape[-3:])} has {n} numbers, the transformation_matrix is for {len(self.mean_vector)}"
+            )
+        if img.device != self.mean_vector.device:
+            raise ValueError(f"the picture is on {img.device}, the transformation_matrix on {self.mean_vector.device}")
+        return ((img.reshape(-1, n) - self.mean_vector) @ self.transformation_matrix).view(shape)
+
+    def extra_repr(self):
+        return f"transformation_matrix={tuple(self.transformation_matrix.shape)}, mean_vector={tuple(self.mean_vector.shape)}"
