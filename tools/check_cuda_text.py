@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Every CUDA kernel text compiles with NVRTC for Hopper, and a text of each file for Ampere and Blackwell; no GPU is needed for that.
+"""Every CUDA kernel text compiles with NVRTC for Hopper, a text of each file for Ampere and Blackwell; that needs no GPU.
 
 usage: check_cuda_text.py BUILD_DIR
 
-NVRTC compiles one text at a time in a process, and keeps memory of each: the work is spread over processes. Texts that have compiled
-before are not compiled again (BUILD_DIR/cuda_texts.txt).
+NVRTC compiles one text at a time in a process, and keeps memory of each: the work is spread over processes. Texts that have
+compiled before are not compiled again (BUILD_DIR/cuda_texts.txt).
 """
 
 import ctypes

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Run the examples of lucid/_docs/examples and write what they print; where PyTorch has the name, its output has to be the same.
+"""Run the examples of lucid/_docs/examples, write what they print; where PyTorch has the name, its output is to be the same.
 
 usage: record_examples.py [--write]      without it: print what differs from the recorded output
 
-An example begins with the op's name in a line of its own; `>>>` lines follow. Blank lines part examples. Only the `>>>` lines are
-written by hand.
+An example begins with the op's name in a line of its own; `>>>` lines follow. Blank lines part examples. Only the `>>>` lines
+are written by hand.
 """
 
 import ast

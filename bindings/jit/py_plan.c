@@ -36,8 +36,7 @@ static void graph_dealloc(PyObject *o)
 static int append_new(PyObject *list, PyObject *item) /* takes the reference */
 {
     int rc = item ? PyList_Append(list, item) : -1;
-    Py_XDECREF(item);
-    return rc;
+    return Py_XDECREF(item), rc;
 }
 static PyObject *generator_object(lc_generator *g)
 {
@@ -45,14 +44,21 @@ static PyObject *generator_object(lc_generator *g)
     if (made) made->g = g, made->weakrefs = NULL, lc_object_retain(&g->object);
     return (PyObject *)made;
 }
+/* Tensors from outside; `written`: only those whose memory the steps write. */
+static PyObject *externals(const lc_graph *g, bool written)
+{
+    PyObject *list = PyList_New(0);
+    for (int b = 0; list && b < g->n_buffers; b++) {
+        if (g->buffers[b].kind != LC_BUFFER_EXTERNAL || (written && !g->buffers[b].writes)) continue;
+        if (append_new(list, py_wrap(lc_retain(g->buffers[b].tensor))) < 0) Py_CLEAR(list);
+    }
+    return list;
+}
 /* Tensors and generators that the steps use and that are no inputs. */
 static PyObject *graph_outside(PyObject *self, UNUSED PyObject *unused)
 {
     const lc_graph *g = ((PyGraph *)self)->graph;
-    PyObject       *list = PyList_New(0);
-    for (int b = 0; list && b < g->n_buffers; b++)
-        if (g->buffers[b].kind == LC_BUFFER_EXTERNAL && append_new(list, py_wrap(lc_retain(g->buffers[b].tensor))) < 0)
-            Py_CLEAR(list);
+    PyObject       *list = externals(g, false);
     for (int i = 0; i < g->n_steps; i++) {
         const lc_step *s = &g->steps[i];
         for (int k = 0; list && k < s->op->args->n_params; k++)
@@ -61,17 +67,7 @@ static PyObject *graph_outside(PyObject *self, UNUSED PyObject *unused)
     }
     return list;
 }
-/* Tensors from outside whose memory the steps write. */
-static PyObject *graph_written(PyObject *self, UNUSED PyObject *unused)
-{
-    const lc_graph *g = ((PyGraph *)self)->graph;
-    PyObject       *list = PyList_New(0);
-    for (int b = 0; list && b < g->n_buffers; b++)
-        if (g->buffers[b].kind == LC_BUFFER_EXTERNAL && g->buffers[b].writes &&
-            append_new(list, py_wrap(lc_retain(g->buffers[b].tensor))) < 0)
-            Py_CLEAR(list);
-    return list;
-}
+static PyObject   *graph_written(PyObject *self, UNUSED PyObject *unused) { return externals(((PyGraph *)self)->graph, true); }
 static PyMethodDef graph_methods[] = {
     { "written", graph_written, METH_NOARGS, "Tensors from outside whose memory the steps write." },
     { "outside", graph_outside, METH_NOARGS, "Tensors and generators that the steps use and that are no inputs." },
@@ -90,8 +86,7 @@ static PyObject *trace_begin(UNUSED PyObject *module, PyObject *inputs)
     int         n;
     if (py_tensors_of(inputs, &list, &n) < 0) return NULL;
     int rc = lc_trace_begin(list, n);
-    PyMem_Free(list);
-    return rc < 0 ? py_raise() : PyBool_FromLong(rc == 0);
+    return PyMem_Free(list), rc < 0 ? py_raise() : PyBool_FromLong(rc == 0);
 }
 static PyObject *trace_input(UNUSED PyObject *module, PyObject *t)
 {
@@ -208,25 +203,18 @@ static PyObject *plan_new(UNUSED PyTypeObject *type, PyObject *args, UNUSED PyOb
             if (g->inputs[k] == list[i]) same[i] = k;
     }
     for (int i = 0; i < n_saved && forward; i++)
-        if ((values[n + i] = lc_graph_whole(g, saved[i])) < 0) {
-            py_raise();
-            goto end;
-        }
-    lc_plan_request request = { .graph = g,
-                                .first = first,
-                                .last = last,
-                                .outputs = values,
-                                .same_as = same,
-                                .n_outputs = n + (forward ? n_saved : 0),
-                                .extra_inputs = saved,
-                                .n_extra_inputs = forward || cut < 0 ? 0 : n_saved };
-    lc_plan        *plan = lc_plan_new(&request);
-    if (!plan) {
-        py_raise();
-        goto end;
-    }
+        if ((values[n + i] = lc_graph_whole(g, saved[i])) < 0) goto failed;
+    lc_plan_request request = {
+        .graph = g, .first = first, .last = last, .outputs = values, .same_as = same, .extra_inputs = saved
+    };
+    request.n_outputs = n + (forward ? n_saved : 0), request.n_extra_inputs = forward || cut < 0 ? 0 : n_saved;
+    lc_plan *plan = lc_plan_new(&request);
+    if (!plan) goto failed;
     if ((made = PyObject_New(PyPlan, &PyPlan_Type))) made->plan = plan, made->n_outputs = request.n_outputs;
     else lc_plan_free(plan);
+    goto end;
+failed:
+    py_raise();
 end:
     PyMem_Free(list), PyMem_Free(saved), PyMem_Free(values), PyMem_Free(same);
     return (PyObject *)made;
@@ -302,8 +290,7 @@ static PyObject *plan_fits(PyObject *self, PyObject *inputs)
     int         n;
     if (py_tensors_of(inputs, &list, &n) < 0) return NULL;
     bool fits = lc_plan_fits(((PyPlan *)self)->plan, list, n);
-    PyMem_Free(list);
-    return PyBool_FromLong(fits);
+    return PyMem_Free(list), PyBool_FromLong(fits);
 }
 static PyObject *plan_set_number(PyObject *self, PyObject *args)
 {
@@ -317,8 +304,7 @@ static PyObject *plan_text(PyObject *self, UNUSED PyObject *unused)
 {
     char     *text = lc_plan_text(((PyPlan *)self)->plan);
     PyObject *result = text ? PyUnicode_FromString(text) : PyErr_NoMemory();
-    free(text);
-    return result;
+    return free(text), result;
 }
 static PyObject *plan_facts(PyObject *self, UNUSED PyObject *unused)
 {

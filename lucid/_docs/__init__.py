@@ -1,8 +1,8 @@
 """Documentation of ops, made when somebody asks for it (`help`, `__doc__`, `inspect.signature`, the site).
 
-Three sources, each with one kind of knowledge: the op's block has signatures and a sentence, `arguments.txt` says what an argument
-means (once for all ops that have it), `examples/*.txt` has a program per op. Nothing of it is read before it is asked for, and
-nothing of it is written a second time: the reference pages of `tools/gendocs.py` are made of the same entries.
+Three sources, each with one kind of knowledge: the op's block has signatures and a sentence, `arguments.txt` says what an
+argument means (once for all ops that have it), `examples/*.txt` has a program per op. Nothing of it is read before it is
+asked for, and nothing of it is written a second time: the reference pages of `tools/gendocs.py` are made of the same entries.
 
 >>> print(lucid._docs.text("", "diag").splitlines()[0])
 diag(input: Tensor, diagonal: int = 0) -> Tensor
@@ -31,8 +31,8 @@ KINDS = {"view": "a view of its input", "elementwise": "elementwise", "reduction
 TYPES = {
     "Number": "number", "truth": "bool", "Literal[True]": "bool", "Literal[False]": "bool", "list[int]": "int or tuple of ints",
     "list[float]": "float or tuple of floats", "list[Tensor]": "sequence of Tensors", "tuple[int, ...]": "tuple of ints",
-    "list[Tensor | None]": "sequence of Tensors", "Generator": "lucid.Generator", "dtype": "lucid.dtype", "device": "lucid.device or str",
-    "memory_format": "lucid.memory_format",
+    "list[Tensor | None]": "sequence of Tensors", "Generator": "lucid.Generator", "dtype": "lucid.dtype",
+    "device": "lucid.device or str", "memory_format": "lucid.memory_format",
 }  # fmt: skip
 OUT = ("out", "Tensor", "None")
 FACTORY = [("layout", "lucid.layout", "None"), ("requires_grad", "bool", "False"), ("pin_memory", "bool", "False")]

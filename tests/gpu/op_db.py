@@ -203,7 +203,8 @@ def first_difference(ours, theirs, tolerance, values, strides=True):
         if wrong.any():
             at = wrong.nonzero()[0].tolist()
             where = tuple(at)
-            return f"[{i}] {int(wrong.sum())}/{b.numel()} differ, first at {at} of {list(b.shape)}: {a[where].item()}, not {b[where].item()}"
+            first = f"first at {at} of {list(b.shape)}: {a[where].item()}, not {b[where].item()}"
+            return f"[{i}] {int(wrong.sum())}/{b.numel()} differ, {first}"
     return None
 
 
@@ -250,7 +251,9 @@ def judge(variant, ours, cpu, sample, form):
         if ours.error is None:
             return f"no error; the CPU raises {brief(cpu.error)}"
         kind = next(k for k in type(cpu.error).__mro__ if k.__module__ == "builtins")
-        return None if isinstance(ours.error, (kind, RuntimeError)) else f"{brief(ours.error)}; the CPU raises {brief(cpu.error)}"
+        return (
+            None if isinstance(ours.error, (kind, RuntimeError)) else f"{brief(ours.error)}; the CPU raises {brief(cpu.error)}"
+        )
     if ours.error is not None:
         return brief(ours.error)
     name = variant.op.name
@@ -284,8 +287,12 @@ def check(variant, form, sample):
     if there is not None:
         if there.error is not None and here.error is not None:
             return None  # refused there too
-        if there.error is None and here.error is None and not first_difference(
-            here.results, there.results, tolerance_of(variant), values=variant.op.name not in NO_VALUES, strides=False
+        if (
+            there.error is None
+            and here.error is None
+            and not first_difference(
+                here.results, there.results, tolerance_of(variant), values=variant.op.name not in NO_VALUES, strides=False
+            )
         ):
             return None
         if there.error is not None:

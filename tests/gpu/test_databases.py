@@ -28,7 +28,11 @@ class ToDevice(Placed, ToLucid):
     """Arguments of a module: modules and functions by name, tensors on a device."""
 
     def __call__(self, value):
-        made = ToLucid.__call__(self, value) if not isinstance(value, (torch.device, str, torch.Generator)) else super().__call__(value)
+        made = (
+            ToLucid.__call__(self, value)
+            if not isinstance(value, (torch.device, str, torch.Generator))
+            else super().__call__(value)
+        )
         return made.to(self.device) if isinstance(made, lucid.nn.Module) else made
 
 

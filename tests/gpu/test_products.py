@@ -74,7 +74,9 @@ def test_small_products(m, n, k):
         assert lucid.equal(t.grad.cpu(), correct)
 
 
-@pytest.mark.parametrize("m, n, k, rank", [(1, 70, 512, 8), (1, 6, 33, 3), (32, 600, 260, 8), (3, 30, 100, 16), (11, 20, 36, 9)])
+@pytest.mark.parametrize(
+    "m, n, k, rank", [(1, 70, 512, 8), (1, 6, 33, 3), (32, 600, 260, 8), (3, 30, 100, 16), (11, 20, 36, 9)]
+)
 def test_corrections_of_low_rank(m, n, k, rank):
     args = whole(m, k), whole(n, k), whole(n), whole(k, rank), whole(rank, n)
     y = F.lora_linear(*args, 0.5)

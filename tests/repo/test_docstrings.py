@@ -47,8 +47,8 @@ OPS = {
 }
 SPACES = sorted({space for space, _ in OPS})
 LUCIDS = {  # examples of names that PyTorch does not have, by the last part of the name
-    "hard_sigmoid", "hard_swish", "native_dropout_backward", "fused_linear", "fused_linear_relu", "fused_linear_gelu", "lora_linear",
-    "dequantize_weight", "quantized_linear", "max_pool2d_with_indices_backward", "slice", "squeeze_all", "eval",
+    "hard_sigmoid", "hard_swish", "native_dropout_backward", "fused_linear", "fused_linear_relu", "fused_linear_gelu",
+    "lora_linear", "dequantize_weight", "quantized_linear", "max_pool2d_with_indices_backward", "slice", "squeeze_all", "eval",
 }  # fmt: skip
 
 

@@ -16,8 +16,8 @@ typedef struct {
  * the maximum's place is listed all the same. */
 #define EACH_OF(Q) _Pragma("GCC unroll 4") for (int q = 0; q < (Q); q++)
 #define BLOCK(W, Q, BYTES)                                                                                                     \
-    typedef T CAT(NAME(lanes), W) __attribute__((vector_size(BYTES), aligned(sizeof(T)), may_alias));                          \
-    typedef I CAT(NAME(marks), W) __attribute__((vector_size(BYTES), aligned(sizeof(T)), may_alias));                          \
+    typedef T   CAT(NAME(lanes), W) __attribute__((vector_size(BYTES), aligned(sizeof(T)), may_alias));                        \
+    typedef I   CAT(NAME(marks), W) __attribute__((vector_size(BYTES), aligned(sizeof(T)), may_alias));                        \
     INLINE void CAT(NAME(block), W)(pool_kind kind, const NAME(window) * w, int64_t c)                                         \
     {                                                                                                                          \
         typedef CAT(NAME(lanes), W) vector;                                                                                    \
@@ -27,7 +27,7 @@ typedef struct {
         bits   mark[Q];                                                                                                        \
         if (kind == POOL_AVERAGE_BACKWARD) {                                                                                   \
             EACH_OF(Q) best[q] = *(const vector *)(w->grad + c + q * LANES) / w->divisor;                                      \
-            for (int64_t k = 0; k < w->taps; k++) EACH_OF(Q) *(vector *)(w->out + w->at[k] + c + q * LANES) += best[q];        \
+            for (int64_t k = 0; k < w->taps; k++) EACH_OF(Q) * (vector *)(w->out + w->at[k] + c + q * LANES) += best[q];       \
             return;                                                                                                            \
         }                                                                                                                      \
         T start = kind == POOL_AVERAGE ? (T)0 : LEAST;                                                                         \
@@ -53,9 +53,9 @@ typedef struct {
             return;                                                                                                            \
         }                                                                                                                      \
         if (kind == POOL_AVERAGE) EACH_OF(Q) best[q] /= w->divisor;                                                            \
-        EACH_OF(Q) *(vector *)(w->out + c + q * LANES) = best[q];                                                              \
+        EACH_OF(Q) * (vector *)(w->out + c + q * LANES) = best[q];                                                             \
         if (kind == POOL_MAX_INDEX) EACH_OF(Q)                                                                                 \
-            for (int l = 0; l < LANES; l++) w->index[c + q * LANES + l] = mark[q][l] + w->start;                               \
+        for (int l = 0; l < LANES; l++) w->index[c + q * LANES + l] = mark[q][l] + w->start;                                   \
     }
 BLOCK(wide, 4, LAST_BYTES)
 BLOCK(one, 1, LAST_BYTES)

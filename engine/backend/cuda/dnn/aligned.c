@@ -13,7 +13,7 @@ typedef struct {
     void   *to;
     void   *from;
     int64_t blocks_per_row, rows, cols, to_batch, to_row, from_batch, from_row; /* in units of 2 bytes */
-} realign; /* as in kernels/realign.cuh */
+} realign;                                                                      /* as in kernels/realign.cuh */
 CUDA_BODY(realign);
 
 typedef struct { /* one of the three matrices */

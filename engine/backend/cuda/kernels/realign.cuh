@@ -3,22 +3,22 @@
  * not lie on. T: u16, sizes count them. A block has a part of one row. */
 enum { WIDE = 8, PIECES = 4 };
 struct realign_args {
-    T         *to;
-    const T   *from;
-    i64        blocks_per_row, rows, cols, to_batch, to_row, from_batch, from_row;
+    T       *to;
+    const T *from;
+    i64      blocks_per_row, rows, cols, to_batch, to_row, from_batch, from_row;
 };
 struct alignas(16) words {
     u32 v[4];
 };
 KERNEL(realign, realign_args, p)
 {
-    u32        line = blockIdx.x / (u32)p.blocks_per_row, batch = line / (u32)p.rows, row = line % (u32)p.rows;
-    T         *to = p.to + batch * p.to_batch + row * p.to_row;
-    const T   *from = p.from + batch * p.from_batch + row * p.from_row;
-    int        cols = (int)p.cols, before = (int)((u64)to % 16 / 2); /* the first piece starts so much before the row */
-    int        shift = (int)((u64)(from - before) % 16 / 2);         /* the same for every piece of the row */
-    int        first = (int)(blockIdx.x % (u32)p.blocks_per_row) * PIECES * blockDim.x + threadIdx.x;
-    words      low[PIECES], high[PIECES];
+    u32      line = blockIdx.x / (u32)p.blocks_per_row, batch = line / (u32)p.rows, row = line % (u32)p.rows;
+    T       *to = p.to + batch * p.to_batch + row * p.to_row;
+    const T *from = p.from + batch * p.from_batch + row * p.from_row;
+    int      cols = (int)p.cols, before = (int)((u64)to % 16 / 2); /* the first piece starts so much before the row */
+    int      shift = (int)((u64)(from - before) % 16 / 2);         /* the same for every piece of the row */
+    int      first = (int)(blockIdx.x % (u32)p.blocks_per_row) * PIECES * blockDim.x + threadIdx.x;
+    words    low[PIECES], high[PIECES];
 #pragma unroll
     for (int i = 0; i < PIECES; i++) {
         int          at = (first + i * (int)blockDim.x) * WIDE - before;

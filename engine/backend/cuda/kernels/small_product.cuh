@@ -13,7 +13,7 @@ struct small_product {
     const T *addend, *residual;
     const U *down; /* scale (a down) up is added */
     const V *up;
-    i64      batch, m, n, k, rank, together; /* column tiles of a block */
+    i64      batch, m, n, k, rank, together;                                                  /* column tiles of a block */
     i64      out_at[3], a_at[3], b_at[3], addend_at[3], residual_at[3], down_at[2], up_at[2]; /* strides: batch, row, column */
     double   scale, addend_scale, low_scale;
     int      accumulate, low_aligned; /* down has 8 neighbours on 16 bytes */
@@ -166,10 +166,10 @@ BLOCK_KERNEL(lanes, small_product, p)
  * from a quarter of each slice, while the next slice is on its way. */
 enum { TILE = 32, EDGE = 4, PARTS = 4, READ = TILE * TILE / 256 };
 template <class S> struct reader { /* of one operand's slices */
-    const S *at[READ];
-    int      l[READ], place[READ];
-    bool     there[READ];
-    i64      step;
+    const S   *at[READ];
+    int        l[READ], place[READ];
+    bool       there[READ];
+    i64        step;
     __device__ reader(const S *x, i64 across, i64 deep, i64 from, i64 n) : step(TILE * deep)
     {
 #pragma unroll

@@ -23,8 +23,12 @@
     X(realign)                                                                                                                 \
     X(index)                                                                                                                   \
     X(embedding)                                                                                                               \
-    X(optimizer) X(pool) X(conv) X(attention) X(flash) X(moves) X(strided_copy) X(scan) X(sort) X(random) X(multinomial)       \
-        X(rnn) X(cached_attention) X(quantized) X(dropout)
+    X(optimizer)                                                                                                               \
+    X(pool)                                                                                                                    \
+    X(conv)                                                                                                                    \
+    X(attention)                                                                                                               \
+    X(flash)                                                                                                                   \
+    X(moves) X(strided_copy) X(scan) X(sort) X(random) X(multinomial) X(rnn) X(cached_attention) X(quantized) X(dropout)
 #define EACH_SCIENCE(X)                                                                                                        \
     X(interpolate) X(grid_sample) X(fractional_pool) X(search) X(unique) X(distance) X(ctc) X(fft) X(linalg) X(spectra)
 #define EACH_MATH(X) X(complex_lines) X(draws)
