@@ -290,6 +290,9 @@ class Run:
                 if time.monotonic() - last > 20:
                     last = time.monotonic()
                     print(f"{len(self.outcomes)} of {len(self.ids or [])}", flush=True)
+        except KeyboardInterrupt:  # Ctrl-C, or `timeout -s INT`: what ran is told, and the run has failed
+            self.stopped = True
+            self.errors.append("interrupted")
         finally:
             for process in running:
                 process.end()

@@ -2,8 +2,10 @@
 
 import os
 import pathlib
+import signal
 import subprocess
 import sys
+import time
 
 ROOT = pathlib.Path(__file__).parents[2]
 TESTS = """
@@ -59,3 +61,17 @@ def test_nothing_chosen_and_files_that_do_not_load_fail(tmp_path):
 def test_the_first_failure_stops_all(tmp_path):
     code, lines, _ = run(tmp_path, "-x", "-k", "test_many and not 12")
     assert code == 1 and " 1 failed" in lines[-1]
+
+
+def test_an_interrupted_run_tells_what_ran(tmp_path):
+    (tmp_path / "test_slow.py").write_text("import time\ndef test_a(): pass\ndef test_b(): open('started', 'w'); time.sleep(600)\n")
+    command = [sys.executable, "-m", "tests.gpu.parallel", "--processes", "1", "--log", tmp_path / "log"]
+    command += [tmp_path / "test_slow.py", "--rootdir", tmp_path]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True, env=environment)
+    while process.poll() is None and not (tmp_path / "started").exists():
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    lines = process.communicate()[0].splitlines()
+    assert process.returncode == 1 and "ERROR interrupted" in lines
+    assert lines[-1].startswith("tests/gpu: 1 passed, 0 failed, 0 skipped, 1 not run in "), lines[-1]
