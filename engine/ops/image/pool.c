@@ -57,10 +57,11 @@ static lc_dtype planes_dtype(const lc_pool_args *a, lc_dtype dtype)
     return large ? LC_f64 : working_dtype(dtype);
 }
 
-/* Images with the channels last are pooled as they lie where the device can. */
+/* Images with the channels last are pooled as they lie where the device can: those of floating-point numbers. */
 static bool is_last(const lc_tensor *t)
 {
-    return lc_can(t)->last & LC_LAST_POOLS && (t->ndim == 4 || t->ndim == 5) && t->shape[1] > 1 && t->stride[1] == 1 &&
+    return lc_can(t)->last & LC_LAST_POOLS && lc_is_floating((lc_dtype)t->dtype) && (t->ndim == 4 || t->ndim == 5) &&
+           t->shape[1] > 1 && t->stride[1] == 1 &&
            lc_is_contiguous_in(t, t->ndim == 4 ? LC_CHANNELS_LAST : LC_CHANNELS_LAST_3D);
 }
 static lc_tensor *ordered(lc_tensor *t, lc_dtype dtype, bool last) /* new reference */

@@ -114,5 +114,7 @@ for n in (2, 3):
         SAMPLES += [S(name, x, fn=last(name, kernel_size=2)), S(name, x, fn=last(name, kernel_size=3, stride=2, padding=1))]
     SAMPLES += [S(f"adaptive_{k}_pool{n}d", x, fn=last(f"adaptive_{k}_pool{n}d", output_size=2)) for k in ("avg", "max")]
     SAMPLES += [S(f"max_pool{n}d", x, fn=last(f"max_pool{n}d", kernel_size=2, return_indices=True))]
+    signed = T(*SHAPES[n], dtype="int16", low=-50, high=50)
+    SAMPLES += [S(f"max_pool{n}d", signed, fn=last(f"max_pool{n}d", kernel_size=2, return_indices=True), grad=False)]
 for sample in SAMPLES:
     sample.out = sample.op != "avg_pool3d"  # PyTorch writes as if out= were contiguous
