@@ -1,14 +1,20 @@
 """I/O policies: which operands a call sends to the device, whether it fetches the result, whether it waits.
 
-On the CPU operands and results are in host memory and every call has finished when it returns, so the flags of transfer change
-nothing; `output_scale`, `output_bias` and `output_relu` of attention are applied by every call.
+On an accelerator `upload_x = False` takes the operand that an earlier call left there (the first call sends all), `download_out =
+False` leaves out as it is, and a call waits if it synchronizes or downloads. Calls under a policy keep their operands per shape
+and device; those of sessions are the session's. On the CPU operands and results are in host memory and every call has finished
+when it returns, so these flags change nothing. `output_scale`, `output_bias` and `output_relu` of attention are applied by every
+call.
 """
 
 import operator
+import threading
+from collections import OrderedDict
 
 from lucid import _C
 
 _c = _C._lightning()
+SEND, FETCH, WAIT = 7, 8, 16  # what a call moves (bindings/lightning/lightning.h)
 
 
 class _Field:
@@ -126,14 +132,69 @@ def shape_output(out, policy):
         out.clip(0, None, out=out)
 
 
+def moves_of(policy, operands):
+    """What a call under a policy moves. operands: the names of the flags that send them."""
+    sent = sum(getattr(policy, f"upload_{name}") << i for i, name in enumerate(operands))
+    if len(operands) == 2:
+        sent |= 4  # there is no third
+    return sent | (FETCH if policy.download_out else WAIT if policy.synchronize else 0)
+
+
+class Kept:
+    """The last 32 sessions by shape, for calls that name none."""
+
+    def __init__(self, make):
+        self.make, self.sessions, self.lock = make, OrderedDict(), threading.Lock()
+
+    def get(self, *key):
+        with self.lock:
+            if key not in self.sessions:
+                self.sessions[key] = self.make(*key)
+                if len(self.sessions) > 32:
+                    self.sessions.popitem(last=False)
+            self.sessions.move_to_end(key)
+            return self.sessions[key]
+
+    def clear(self):
+        with self.lock:
+            self.sessions.clear()
+
+
+def _product_session(m, k, n, device):
+    session = _c.MatMulMetalResidentSession(m, k, n)
+    session._use(device)
+    return session
+
+
+def _attention_session(seq, dim, causal, device):
+    return _c._AttentionSession(seq, dim, causal, device)
+
+
+_products, _attentions = Kept(_product_session), Kept(_attention_session)
+
+
+def _multiply(a, b, out, m, k, n, device, policy):
+    """The product into out, or into a new array of zeros."""
+    import numpy as np
+
+    session = _products.get(operator.index(m), operator.index(k), operator.index(n), device)
+    if out is None:
+        out = np.zeros(m * n, np.float32)
+    session._run(a, b, out, moves_of(policy, "ab"))
+    return out
+
+
 def matmul_with_policy(a, b, m, k, n, device="metal", policy=None):
     """`matmul` under a MatMulIoPolicy.
 
     >>> matmul_with_policy([1, 2], [3, 4], 1, 2, 1, policy=MatMulIoPolicy())
     [11.0]
     """
-    check_policy(policy, MatMulIoPolicy)
-    return _c.matmul(a, b, m, k, n, device)
+    policy = check_policy(policy, MatMulIoPolicy)
+    if not _c._uses_cuda(device):
+        return _c.matmul(a, b, m, k, n, device)
+    out = _multiply(a, b, None, m, k, n, device, policy)
+    return out.tolist() if isinstance(a, list) else out
 
 
 def matmul_np_with_policy(a, b, m, k, n, device="metal", policy=None):
@@ -142,8 +203,10 @@ def matmul_np_with_policy(a, b, m, k, n, device="metal", policy=None):
     >>> matmul_np_with_policy([1, 2], [3, 4], 1, 2, 1).tolist()
     [11.0]
     """
-    check_policy(policy, MatMulIoPolicy)
-    return _c.matmul_np(a, b, m, k, n, device)
+    policy = check_policy(policy, MatMulIoPolicy)
+    if not _c._uses_cuda(device):
+        return _c.matmul_np(a, b, m, k, n, device)
+    return _multiply(a, b, None, m, k, n, device, policy)
 
 
 def matmul_np_into_with_policy(a, b, out, m, k, n, device="metal", policy=None):
@@ -155,8 +218,11 @@ def matmul_np_into_with_policy(a, b, out, m, k, n, device="metal", policy=None):
     >>> out.tolist()
     [11.0]
     """
-    check_policy(policy, MatMulIoPolicy)
-    return _c.matmul_np_into(a, b, out, m, k, n, device)
+    policy = check_policy(policy, MatMulIoPolicy)
+    if not _c._uses_cuda(device):
+        return _c.matmul_np_into(a, b, out, m, k, n, device)
+    _multiply(a, b, out, m, k, n, device, policy)
+    return None
 
 
 def attention_forward_with_policy(q, k, v, seq_len, head_dim, causal=False, device="metal", policy=None):
@@ -168,6 +234,14 @@ def attention_forward_with_policy(q, k, v, seq_len, head_dim, causal=False, devi
     [10.0, 12.0]
     """
     policy = check_policy(policy, AttentionIoPolicy)
-    out = _c.lightning_attention(q, k, v, seq_len, head_dim, causal, device)
-    shape_output(out, policy)
+    if _c._uses_cuda(device):
+        import numpy as np
+
+        session = _attentions.get(operator.index(seq_len), operator.index(head_dim), bool(causal), device)
+        out = np.zeros(seq_len * head_dim, np.float32)
+        there = session._run(q, k, v, out, moves_of(policy, "qkv"))
+    else:
+        out, there = _c.lightning_attention(q, k, v, seq_len, head_dim, causal, device), False
+    if policy.download_out or not there:
+        shape_output(out, policy)
     return out.tolist() if isinstance(q, list) else out

@@ -5,7 +5,7 @@ import math
 
 from lucid import _C
 
-from ._policies import AttentionIoPolicy, check_policy, shape_output
+from ._policies import AttentionIoPolicy, Kept, _attentions, check_policy, moves_of, shape_output
 
 _c = _C._lightning()
 MatMulMetalResidentSession = _c.MatMulMetalResidentSession
@@ -29,7 +29,7 @@ class AttentionSession(_c._AttentionSession):
 
     def __init__(self, seq_len, head_dim, causal=False, device="metal"):
         self.shape, self.causal, self.device = (int(seq_len), int(head_dim)), bool(causal), device
-        self._policy, self._steps, self._loss = AttentionIoPolicy(), 0, 0.0
+        self._policy, self._steps, self._loss, self._target = AttentionIoPolicy(), 0, 0.0, None
         if device == "metal":
             self._policy.synchronize, self._policy.loss_every = False, 0
 
@@ -57,7 +57,7 @@ class AttentionSession(_c._AttentionSession):
         given = check_policy(policy, AttentionIoPolicy)
         self._policy = AttentionIoPolicy()
         self._policy._values.update(given._values)
-        self._set_output(given.output_scale, given.output_bias, given.output_relu)
+        self._set_policy(given.output_scale, given.output_bias, given.output_relu, moves_of(given, "qkv"))
 
     def forward(self, q, k, v):
         """The result as a list.
@@ -93,8 +93,9 @@ class AttentionSession(_c._AttentionSession):
         [3.0]
         """
         policy = check_policy(policy, AttentionIoPolicy)
-        _c.lightning_attention_into(q, k, v, out, *self.shape, self.causal, self.device)
-        shape_output(_as_array(out), policy)
+        there = self._run(q, k, v, out, moves_of(policy, "qkv"))
+        if policy.download_out or not there:
+            shape_output(_as_array(out), policy)
 
     def train_step(self, q, k, v, target, learning_rate):
         """One step of gradient descent on v for mean((out - target) ** 2): the result before it, the new v, the loss.
@@ -117,8 +118,21 @@ class AttentionSession(_c._AttentionSession):
             raise TypeError(f"learning_rate must be a number, not {type(learning_rate).__name__}")
         if not learning_rate > 0:
             raise RuntimeError("invalid value")
-        seq, dim = self.shape
         flat = self._flat(q, k, v, target)
+        there = self._operands(*flat[:3], moves_of(policy, "qkv"))
+        step = self._step_here if there is None else self._step_there
+        every = policy.loss_every or _LOSS_STEPS.get(self.shape, 4)
+        out, new, loss = step(flat, there, float(learning_rate), policy, self._steps % every == 0)
+        self._loss = self._loss if loss is None else loss
+        self._steps += 1
+        give = (lambda a: a.ravel().tolist()) if isinstance(q, list) else (lambda a: a.ravel())
+        return give(out), give(new), self._loss
+
+    def _step_here(self, flat, there, rate, policy, with_loss):
+        """A step on the CPU: the result, the new v, and the loss if it is asked for."""
+        import numpy as np
+
+        seq, dim = self.shape
         qs, ks, vs, wanted = (a.reshape(self.shape) for a in flat)
         _c._note(6, self.device, seq * seq * dim)
         scores = _c.matmul2d(qs, ks.T, "cpu") * np.float32(1 / math.sqrt(dim))
@@ -132,13 +146,42 @@ class AttentionSession(_c._AttentionSession):
         slope = miss * np.float32(2 / miss.size * policy.output_scale)
         if policy.output_relu:
             slope[out <= 0] = 0
-        new = vs - np.float32(learning_rate) * _c.matmul2d(shares.T, slope, "cpu")
-        every = policy.loss_every or _LOSS_STEPS.get(self.shape, 4)
-        if self._steps % every == 0:
-            self._loss = float(np.mean(np.square(miss, dtype=np.float64)))
-        self._steps += 1
-        give = (lambda a: a.ravel().tolist()) if isinstance(q, list) else (lambda a: a.ravel())
-        return give(out), give(new), self._loss
+        new = vs - np.float32(rate) * _c.matmul2d(shares.T, slope, "cpu")
+        return out, new, float(np.mean(np.square(miss, dtype=np.float64))) if with_loss else None
+
+    def _step_there(self, flat, there, rate, policy, with_loss):
+        """The same on the accelerator, on operands that are there already; v there becomes the new one."""
+        import numpy as np
+
+        import lucid
+
+        seq, dim = self.shape
+        q, k, v = there
+        if policy.upload_target or self._target is None:
+            self._target = lucid.from_numpy(flat[3].reshape(self.shape)).to(v.device)
+        _c._note(6, self.device, seq * seq * dim, "cuda")
+        with lucid.no_grad():
+            scores = q @ k.T * (1 / math.sqrt(dim))
+            if self.causal:
+                scores.masked_fill_(lucid.ones(seq, seq, dtype=lucid.bool, device=v.device).triu_(1), -1e30)
+            shares = lucid.softmax(scores, 1)
+            out = shares @ v * policy.output_scale + policy.output_bias
+            if policy.output_relu:
+                out.relu_()
+            miss = out - self._target
+            slope = miss * (2 / miss.numel() * policy.output_scale)
+            if policy.output_relu:
+                slope *= out > 0
+            v -= rate * (shares.T @ slope)
+            loss = miss.double().square().mean().item() if with_loss else None
+        zeros = np.zeros(self.shape, np.float32)
+        fetched = [
+            tensor.cpu().numpy() if wanted else zeros.copy()
+            for tensor, wanted in ((out, policy.download_out), (v, policy.download_v))
+        ]
+        if policy.synchronize and not policy.download_out:
+            lucid.cuda.synchronize(v.device)
+        return *fetched, loss
 
 
 def _as_array(out):
@@ -177,15 +220,26 @@ def attention2d_session(q, causal=False, device="metal"):
 
 
 def clear_attention2d_session_cache():
-    """Drop what one-shot attention keeps between calls: which way each shape is computed.
+    """Drop what one-shot attention keeps between calls: which way each shape is computed, and what lies on an accelerator.
 
     >>> clear_attention2d_session_cache()
     """
+    _attentions.clear()
     _c._forget_choices()
 
 
+def _convolution(*sizes):
+    if len(sizes) != 13 or sizes[1] != sizes[5]:
+        raise ValueError("conv2d_nchw: x must be (N, C, H, W) and w (O, C, KH, KW)")
+    return Conv2dMetalResidentSession(*sizes[:5], *sizes[6:])
+
+
+_convolutions = Kept(_convolution)
+
+
 def conv2d_nchw_metal_resident(x, w, bias, out, stride_h=1, stride_w=1, pad_h=0, pad_w=0, phase="run", apply_relu=False):
-    """One phase of a convolution: "start", "run", "sync", "finish", "run_batch_sync" (8 times) or "run_batch_sync:N".
+    """One phase of a convolution: "start", "run", "sync", "finish", "run_batch_sync" (8 times) or "run_batch_sync:N". On an
+    accelerator the calls of one shape share a session.
 
     >>> import numpy as np
     >>> out = np.empty((1, 1, 1, 1), np.float32)
@@ -202,6 +256,12 @@ def conv2d_nchw_metal_resident(x, w, bias, out, stride_h=1, stride_w=1, pad_h=0,
     repeats = int(count) if count else 8 if batch else 1
     if not repeats:
         raise RuntimeError("invalid value")
+    if _c._uses_cuda("metal"):
+        import numpy as np
+
+        session = _convolutions.get(*np.shape(x), *np.shape(w), stride_h, stride_w, pad_h, pad_w, bool(apply_relu))
+        getattr(session, f"{name}_into")(x, w, bias, out, *([repeats] if batch else []))
+        return
     run = _c.lightning_conv_relu_nchw_into if apply_relu else _c.conv2d_nchw_into
     for _ in range(repeats):
         run(x, w, bias, out, stride_h, stride_w, pad_h, pad_w)

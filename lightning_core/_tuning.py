@@ -6,6 +6,9 @@ Calls for device "metal" ask here once per shape (bindings/lightning/choose.c). 
     SERIAL  the same on the calling thread: medium sizes, where waking others costs more than it brings
     DIRECT  a plain loop, or attention's kernel for few rows: small sizes
 
+On a machine with a CUDA device `crossover` says of every shape whether the device or the CPU computes it; that is measured, too,
+and kept in a file of its own. The ways above remain those of the CPU.
+
 A product's row is `m,k,n,best_tile,use_mps,use_vec2`. The columns are those of the original's files; here use_mps 1 means ALL,
 and with 0 best_tile says 16 for SERIAL and 8 for DIRECT. Files are merged and replaced under a lock on their folder, so
 processes that tune at once keep each other's rows and a reader never sees half a file. What cannot be read or written is
@@ -219,15 +222,35 @@ attentions = TuneFile(
 )
 
 
+def _parse_crossover(words):
+    op, *numbers, verdict = words
+    if len(numbers) != _SIZES[op] or int(verdict) not in (NEVER, IF_RESIDENT, ALWAYS):
+        raise ValueError("sizes and a verdict")
+    return (op, *(int(n) for n in numbers)), int(verdict)
+
+
+def _crossover_line(shape, verdict):
+    return ",".join(map(str, (*shape, verdict)))
+
+
+NEVER, IF_RESIDENT, ALWAYS = range(3)  # lightning_verdict
+_SIZES = {"matmul": 3, "vector_add": 1, "matrix_sub": 1, "matrix_div": 1, "attention_forward": 3}
+_SIZES |= {"conv2d_nchw": 11, "conv_attention": 13}
+crossovers = TuneFile(
+    "crossover",
+    "op,sizes,where: 0 CPU; 1 accelerator if the operands are there; 2 accelerator",
+    lambda: os.environ.get("CJ_CROSSOVER_TUNE_CACHE_FILE") or ".lightning_core_crossover_tune_cache.csv",
+    _parse_crossover,
+)
+
+
 # ---- measuring ----
-def _fastest(run, ways, preferred, allowance):
-    """The fastest way; the preferred one if it is slower by no more than the allowance, in percent.
+def _times(run, ways):
+    """{way: seconds per call}.
 
     The ways take turns, five samples each after a first call, and the best sample counts: a disturbance hits all of them. A way
     whose first call is slow is called once more.
     """
-    if len(ways) == 1:
-        return ways[0]
     first = {}
     for way in ways:
         start = time.perf_counter()
@@ -240,6 +263,14 @@ def _fastest(run, ways, preferred, allowance):
             start = time.perf_counter()
             run(way, count)
             times[way] = min(times[way], (time.perf_counter() - start) / count)
+    return times
+
+
+def _fastest(run, ways, preferred, allowance):
+    """The fastest way; the preferred one if it is slower by no more than the allowance, in percent."""
+    if len(ways) == 1:
+        return ways[0]
+    times = _times(run, ways)
     best = min(times, key=times.get)
     return preferred if preferred in times and times[preferred] <= times[best] * (1 + allowance / 100) else best
 
@@ -323,12 +354,105 @@ def attention_way(seq, dim, causal):
         return attentions.rows[shape]
 
 
+# ---- the CPU or the accelerator ----
+def _one_shot_and_session(op, sizes):
+    """A function of a device, and a session with its start_into and the arguments for it; no session for a pipeline."""
+    import numpy as np
+
+    ones = lambda *shape: np.ones(shape, np.float32)
+    if op == "matmul":
+        m, k, n = sizes
+        args = ones(m, k), ones(k, n), ones(m, n)
+        return lambda d: _c.matmul2d_into(*args, d), _c.MatMulMetalResidentSession(m, k, n), "start_into", args
+    if op == "attention_forward":
+        seq, dim, causal = sizes
+        args = (ones(seq, dim),) * 3 + (ones(seq, dim),)
+        return lambda d: _c.attention2d_into(*args, bool(causal), d), _c._AttentionSession(seq, dim, bool(causal)), "_run", args
+    if op.startswith("conv"):
+        b, c, h, w, o, kh, kw, *window = sizes[:11]
+        x, weight = ones(b, c, h, w), ones(o, c, kh, kw)
+        if op == "conv_attention":
+            run, (seq, dim) = _c.lightning_conv_attention_torchstrong_nchw, sizes[11:]
+            return lambda d: run(x, weight, None, seq, dim, *window, d), None, "", ()
+        session = _c.Conv2dMetalResidentSession(b, c, h, w, o, kh, kw, *window, False)
+        out = _c.conv2d_nchw(x, weight, None, *window, "cpu")
+        return lambda d: _c.conv2d_nchw_into(x, weight, None, out, *window, d), session, "start_into", (x, weight, None, out)
+    (n,) = sizes
+    x, out = ones(n), ones(n)
+    if op == "vector_add":
+        return lambda d: _c.vector_add(x, x, d), _c.VectorAddMetalResidentSession(n), "start_into", (x, x, out)
+    return lambda d: _c.matrix_sub(x, x, 1, n, d), _c.MatrixElemwiseMetalResidentSession(1, n), "sub_start_into", (x, x, out)
+
+
+def _measure_crossover(op, sizes):
+    """Where a shape is computed fastest. "metal" is the CPU while this runs (bindings/lightning/device.c)."""
+    one_shot, session, start, args = _one_shot_and_session(op, sizes)
+    devices = {"cpu": "metal", "device": "cuda"}
+    if session is not None:
+        session._use("cuda")
+        getattr(session, start)(*args, *([SEND] if start == "_run" else []))
+
+    def run(way, count):
+        if way == "resident":
+            return session._run_cached(count)
+        for _ in range(count):
+            one_shot(devices[way])
+
+    times = _times(run, ["cpu", "device", *(["resident"] if session is not None else [])])
+    if times["device"] <= times["cpu"]:
+        return ALWAYS
+    return IF_RESIDENT if times.get("resident", times["device"]) <= times["cpu"] else NEVER
+
+
+SEND, FETCH, WAIT = 7, 8, 16  # what a call moves (bindings/lightning/lightning.h)
+_LIMITS = {  # op: (variable, its work, whether every call reads it)
+    "vector_add": ("CJ_VECTORADD_CPU_CROSSOVER_N", lambda n: n, "CJ_VECTORADD_CPU_CROSSOVER_DYNAMIC"),
+    "conv2d_nchw": (
+        "CJ_CONV2D_CPU_CROSSOVER_MACS",
+        lambda b, c, h, w, o, kh, kw, sh, sw, ph, pw: (
+            b * o * ((h + 2 * ph - kh) // sh + 1) * ((w + 2 * pw - kw) // sw + 1) * c * kh * kw
+        ),
+        "CJ_CONV2D_CPU_CROSSOVER_DYNAMIC",
+    ),
+    "attention_forward": ("CJ_ATTN_METAL_ONESHOT_CPU_CROSSOVER_OPS", lambda seq, dim, causal: seq * seq * dim, None),
+}
+
+
+def _by_environment(op, sizes):
+    """(verdict, whether it stays) of the variables that set the limit by hand; None if they are not set."""
+    variable, work, dynamic = _LIMITS.get(op, ("", None, ""))
+    limit = number(variable, None)
+    if limit is None or (not limit and dynamic):  # 0 has a meaning for attention alone
+        return None
+    stays = dynamic is not None and not os.environ.get(dynamic, "").startswith("1")
+    return (IF_RESIDENT if work(*sizes) <= limit else ALWAYS), stays
+
+
+def crossover(op, sizes):
+    """Where a shape of "metal" is computed on a machine with a CUDA device, and whether that is kept: called once per shape."""
+    with _lock:
+        read_profile()
+        given = _by_environment(op, sizes)
+        if given is not None:
+            return given
+        crossovers.load()
+        shape = (op, *sizes)
+        if shape not in crossovers.rows:
+            try:
+                verdict = _measure_crossover(op, sizes)
+            except (RuntimeError, MemoryError):  # the device cannot compute it
+                return NEVER, True
+            crossovers.keep(shape, verdict, _crossover_line)
+        return crossovers.rows[shape], True
+
+
 def matmul_reset_tuning():
     """Forget the tuned choices and the paths of their files; the environment is read again at the next use.
 
     >>> matmul_reset_tuning()
     """
     with _lock:
-        for kept in (products, small_products, attentions):
+        for kept in (products, small_products, attentions, crossovers):
             kept.forget()
         _c._forget_choices()
+        _c._forget_verdicts()

@@ -26,6 +26,16 @@ static int conv_shape(const lightning_array *x, const lightning_array *w, const 
     if (high < 0 || wide < 0) return lightning_wrong("conv2d_nchw", "the kernel is larger than the padded image"), -1;
     return s->oh = high / s->stride_h + 1, s->ow = wide / s->stride_w + 1, 0;
 }
+static int run_conv(lcDeviceKind device, const lightning_array *a, const float *bias, const lightning_conv_shape *s, float *out)
+{
+    if (lc_runtime_may_use_cuda(device)) {
+        lightning_task t = lightning_conv_task(s);
+        int            rc = lightning_offload(&t, device, (float *[]){ a[0].data, a[1].data, (float *)bias }, out);
+        if (rc <= 0) return rc;
+    }
+    lightning_note(LIGHTNING_OP_CONV, device, s->n * s->o * s->oh * s->ow * s->c * s->kh * s->kw);
+    return lightning_conv(a[0].data, a[1].data, bias, out, s);
+}
 static PyObject *convolve(PyObject *const *objects, PyObject *out, PyObject *const *rest, bool relu)
 {
     PyObject            *result = NULL;
@@ -43,10 +53,8 @@ static PyObject *convolve(PyObject *const *objects, PyObject *out, PyObject *con
         lightning_target t;
         for (int d = 0; out && d < 4; d++) fits = fits && a[n_in].nd == 4 && a[n_in].dims[d] == dims[d];
         if (!fits) lightning_wrong("conv2d_nchw", "out must be (N, O, OH, OW)");
-        else if ((out ? lightning_target_over(&t, &a[n_in], a, n_in) : lightning_target_new(&t, 4, dims)) == 0) {
-            lightning_note(LIGHTNING_OP_CONV, device, s.n * s.o * s.oh * s.ow * s.c * s.kh * s.kw);
-            result = lightning_target_end(&t, lightning_conv(a[0].data, a[1].data, has_bias ? a[2].data : NULL, t.data, &s));
-        }
+        else if ((out ? lightning_target_over(&t, &a[n_in], a, n_in) : lightning_target_new(&t, 4, dims)) == 0)
+            result = lightning_target_end(&t, run_conv(device, a, has_bias ? a[2].data : NULL, &s, t.data));
     }
     return lightning_end(a, n), result;
 }
@@ -79,6 +87,11 @@ static int pipeline(lcDeviceKind device, const lightning_array *a, const float *
     int64_t       conv_size = s->n * s->o * s->oh * s->ow, each = seq * dim, all = 3 * each;
     bool          repeats = conv_size < all;
     size_t        bytes = (size_t)(conv_size + (repeats ? all : 0)) * sizeof(float);
+    if (lc_runtime_may_use_cuda(device)) {
+        lightning_task t = lightning_pipeline_task(s, seq, dim);
+        int            rc = lightning_offload(&t, device, (float *[]){ a[0].data, a[1].data, (float *)bias }, out);
+        if (rc <= 0) return rc;
+    }
     if (lightning_attention_way(device, seq, dim, false, &way) < 0) return -1;
     float *image = lc_alloc(bytes), *q = repeats ? image + conv_size : image;
     if (!image) return py_raise_int();

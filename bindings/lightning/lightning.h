@@ -7,6 +7,7 @@
 #include "../py.h"
 #include "backend/args.h"
 #include "include/lightning_core/lightning_core.h"
+#include "lightning/accelerator.h"
 #include "lightning/trace.h"
 
 /* --- arrays.c ----------------------------------------------------------------------------------------------------------- */
@@ -63,6 +64,16 @@ bool      lightning_has_size(const lightning_array *a, int64_t rows, int64_t col
 PyObject *lightning_fail(lcError_t status);
 
 /* --- kernels.c: on float32 memory; -1 raised ---------------------------------------------------------------------------- */
+typedef enum { /* the codes of the trace */
+               LIGHTNING_OP_UNKNOWN,
+               LIGHTNING_OP_MATMUL,
+               LIGHTNING_OP_ADD,
+               LIGHTNING_OP_SUB,
+               LIGHTNING_OP_DIV,
+               LIGHTNING_OP_CONV,
+               LIGHTNING_OP_ATTENTION,
+               LIGHTNING_PIPELINE /* convolution, then attention: two events */
+} lightning_op;
 typedef enum {                   /* how an operator is computed; numbers are written to files (lightning_core/_tuning) */
                LIGHTNING_ALL,    /* the engine's kernel with all threads */
                LIGHTNING_SERIAL, /* the engine's kernel on this thread */
@@ -82,26 +93,63 @@ typedef enum { LIGHTNING_ADD, LIGHTNING_SUB, LIGHTNING_DIV } lightning_pointwise
 int lightning_combine(lightning_pointwise what, const float *a, const float *b, float *out, int64_t n);
 
 /* --- choose.c: which way, and what the trace says of it ----------------------------------------------------------------- */
-typedef enum { /* the codes of the trace */
-               LIGHTNING_OP_UNKNOWN,
-               LIGHTNING_OP_MATMUL,
-               LIGHTNING_OP_ADD,
-               LIGHTNING_OP_SUB,
-               LIGHTNING_OP_DIV,
-               LIGHTNING_OP_CONV,
-               LIGHTNING_OP_ATTENTION
-} lightning_op;
+static inline void lightning_note_on(lightning_op op, lcDeviceKind requested, lcDeviceKind selected, int64_t work)
+{
+    /* requested | selected << 4 | fallback << 8: the CPU computes what a device was asked for */
+    lc_runtime_note(LC_EVENT_op_dispatch, LC_SUCCESS, (uint64_t)work, op,
+                    (int64_t)requested | (int64_t)selected << 4 |
+                        (requested != LC_DEVICE_CPU && selected == LC_DEVICE_CPU) << 8);
+}
 static inline void lightning_note(lightning_op op, lcDeviceKind requested, int64_t work)
 {
-    /* requested | selected << 4 | fallback << 8: everything is computed on the CPU */
-    lc_runtime_note(LC_EVENT_op_dispatch, LC_SUCCESS, (uint64_t)work, op,
-                    (int64_t)requested | LC_DEVICE_CPU << 4 | (requested != LC_DEVICE_CPU) << 8);
+    lightning_note_on(op, requested, LC_DEVICE_CPU, work);
 }
 int lightning_matmul_way(lcDeviceKind device, int64_t m, int64_t k, int64_t n, lightning_way *way);
 int lightning_attention_way(lcDeviceKind device, int64_t seq, int64_t dim, bool causal, lightning_way *way);
 
+/* --- device.c: on the accelerator --------------------------------------------------------------------------------------- */
+typedef struct { /* an operator of one shape */
+    lightning_op         op;
+    int                  n_in;
+    int64_t              in_size[3], out_size, work; /* work: as the trace counts it; -1: nothing can be computed */
+    int64_t              dims[3];                    /* m, k, n; seq, dim */
+    lightning_conv_shape conv;
+    bool                 causal;
+} lightning_task;
+lightning_task lightning_product_task(int64_t m, int64_t k, int64_t n); /* sizes are those of arrays that exist */
+lightning_task lightning_pointwise_task(lightning_op op, int64_t n);
+lightning_task lightning_attention_task(int64_t seq, int64_t dim, bool causal);
+lightning_task lightning_conv_task(const lightning_conv_shape *s);
+lightning_task lightning_pipeline_task(const lightning_conv_shape *s, int64_t seq, int64_t dim);
+
+/* What a call moves. Operand i is sent if bit i is set, or if nothing is there yet. */
+enum { LIGHTNING_SEND = 7, LIGHTNING_FETCH = 8, LIGHTNING_WAIT = 16, LIGHTNING_MOVES = 31 };
+typedef struct { /* operands and the result, on a device */
+    lc_storage *memory;
+    size_t      at[5]; /* in it: three operands, the result, what lies beside */
+    bool        filled, has_third;
+    void       *queue; /* of the call before */
+} lightning_resident;
+/* Operands that a call does not send may be NULL. -1 raised, and out is as it was. */
+int  lightning_resident_run(lightning_resident *r, const lightning_task *t, lightning_op op, lcDeviceKind requested,
+                            unsigned moves, float *const *in, float *out, int64_t count);
+int  lightning_resident_fill(lightning_resident *r, const lightning_task *t, unsigned moves, float *const *in);
+void lightning_resident_end(lightning_resident *r);
+lc_tensor *lightning_resident_view(const lightning_resident *r, const lightning_task *t, int i); /* (seq, dim) of attention */
+
+/* Where a task runs: never on a device, if its operands are there already, always. -1 raised. */
+typedef enum { LIGHTNING_NEVER, LIGHTNING_IF_RESIDENT, LIGHTNING_ALWAYS, LIGHTNING_UNSETTLED } lightning_verdict;
+int lightning_judge(const lightning_task *t, lcDeviceKind device);
+/* A call that sends, computes and fetches: 0 done, 1 it is the CPU's, -1 raised. */
+int lightning_offload(const lightning_task *t, lcDeviceKind device, float *const *in, float *out);
+
+int                lightning_launch(lc_device where, const lightning_task *t, lightning_op op, float *const *in, float *out,
+                                    float *beside); /* these three of kernels.c set the engine's error */
+int                lightning_repeat(lc_device where, const float *from, int64_t size, float *to, int64_t all);
+int                lightning_move(lc_device to, float *target, lc_device from, const float *source, int64_t n);
+
 int                lightning_add_sessions(PyObject *module);
 extern PyMethodDef lightning_oneshot_functions[], lightning_conv_functions[], lightning_choice_functions[],
-    lightning_runtime_functions[];
+    lightning_device_functions[], lightning_runtime_functions[];
 
 #define LIGHTNING_FAST(f) (PyCFunction)(void (*)(void))(f), METH_FASTCALL | METH_KEYWORDS

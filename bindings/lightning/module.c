@@ -6,7 +6,7 @@ static struct PyModuleDef definition = { PyModuleDef_HEAD_INIT, "lightning_core"
 static PyObject *make_module(void)
 {
     static PyMethodDef *const parts[] = { lightning_oneshot_functions, lightning_conv_functions, lightning_choice_functions,
-                                          lightning_runtime_functions };
+                                          lightning_device_functions, lightning_runtime_functions };
     PyObject                 *m = PyModule_Create(&definition);
     for (size_t i = 0; m && i < sizeof parts / sizeof *parts; i++)
         if (PyModule_AddFunctions(m, parts[i]) < 0) Py_CLEAR(m);

@@ -15,6 +15,11 @@ static int multiply(lcDeviceKind device, const lightning_array *a, const lightni
                     int64_t n)
 {
     lightning_way way;
+    if (lc_runtime_may_use_cuda(device)) {
+        lightning_task t = lightning_product_task(m, k, n);
+        int            rc = lightning_offload(&t, device, (float *[]){ a->data, b->data }, out);
+        if (rc <= 0) return rc;
+    }
     if (lightning_matmul_way(device, m, k, n, &way) < 0) return -1;
     lightning_note(LIGHTNING_OP_MATMUL, device, m * k * n);
     return lightning_product(way, a->data, b->data, out, m, k, n);
@@ -118,22 +123,30 @@ static PyObject *matmul_np_into(UNUSED PyObject *m, PyObject *const *args, Py_ss
 }
 
 /* ---- element by element ---- */
+static int combine_flat(lightning_pointwise what, lcDeviceKind device, const lightning_array *a, float *out)
+{
+    static const lightning_op ops[] = { LIGHTNING_OP_ADD, LIGHTNING_OP_SUB, LIGHTNING_OP_DIV };
+    if (lc_runtime_may_use_cuda(device)) {
+        lightning_task t = lightning_pointwise_task(ops[what], a[0].size);
+        int            rc = lightning_offload(&t, device, (float *[]){ a[0].data, a[1].data }, out);
+        if (rc <= 0) return rc;
+    }
+    lightning_note(ops[what], device, a[0].size);
+    return lightning_combine(what, a[0].data, a[1].data, out, a[0].size);
+}
 static PyObject *combine(const char *function, lightning_pointwise what, lcDeviceKind device, PyObject *const *slot,
                          int64_t size)
 {
-    static const lightning_op ops[] = { LIGHTNING_OP_ADD, LIGHTNING_OP_SUB, LIGHTNING_OP_DIV };
-    PyObject                 *result = NULL;
-    lightning_array           a[2];
+    PyObject       *result = NULL;
+    lightning_array a[2];
     if (lightning_read_all(slot, a, 2) == 0) {
         const Py_ssize_t flat[] = { a[0].size };
         lightning_target t;
         if (a[0].size != a[1].size || (size >= 0 && a[0].size != size))
             lightning_wrong(function, "the sizes of a and b do not fit");
         else if (!a[0].size) lightning_fail(LC_INVALID_VALUE);
-        else if (lightning_target_new(&t, 1, flat) == 0) {
-            lightning_note(ops[what], device, a[0].size);
-            result = lightning_target_end(&t, lightning_combine(what, a[0].data, a[1].data, t.data, a[0].size));
-        }
+        else if (lightning_target_new(&t, 1, flat) == 0)
+            result = lightning_target_end(&t, combine_flat(what, device, a, t.data));
     }
     return lightning_end(a, 2), as_list_like(slot[0], result);
 }
@@ -164,6 +177,11 @@ static PyObject *matrix_sub(UNUSED PyObject *m, PyObject *const *args, Py_ssize_
 static int attend(lcDeviceKind device, const lightning_array *a, float *out, int64_t seq, int64_t dim, bool causal)
 {
     lightning_way way;
+    if (lc_runtime_may_use_cuda(device)) {
+        lightning_task t = lightning_attention_task(seq, dim, causal);
+        int            rc = lightning_offload(&t, device, (float *[]){ a[0].data, a[1].data, a[2].data }, out);
+        if (rc <= 0) return rc;
+    }
     if (lightning_attention_way(device, seq, dim, causal, &way) < 0) return -1;
     lightning_note(LIGHTNING_OP_ATTENTION, device, seq * seq * dim);
     return lightning_attend(way, a[0].data, a[1].data, a[2].data, out, seq, dim, causal);

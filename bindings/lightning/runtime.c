@@ -64,8 +64,9 @@ static PyObject *runtime_backend_interfaces(UNUSED PyObject *m, PyObject *const 
         return NULL;
     return interfaces_of(device);
 }
-static PyObject *active_capabilities(UNUSED PyObject *m, UNUSED PyObject *unused) { return capabilities_of(LC_DEVICE_CPU); }
-static PyObject *active_interfaces(UNUSED PyObject *m, UNUSED PyObject *unused) { return interfaces_of(LC_DEVICE_CPU); }
+static lcDeviceKind active(void) { return lc_runtime_uses_cuda(LC_DEVICE_CUDA) ? LC_DEVICE_CUDA : LC_DEVICE_CPU; }
+static PyObject    *active_capabilities(UNUSED PyObject *m, UNUSED PyObject *unused) { return capabilities_of(active()); }
+static PyObject    *active_interfaces(UNUSED PyObject *m, UNUSED PyObject *unused) { return interfaces_of(active()); }
 
 /* ---- synchronisation ---- */
 static int read_policy(PyObject *const *slot, lcSyncPolicy *policy)
@@ -154,13 +155,14 @@ static PyObject *runtime_trace_events(UNUSED PyObject *m, UNUSED PyObject *unuse
 static PyObject *note(UNUSED PyObject *m, PyObject *args) /* of an operator that Python computes */
 {
     int       op;
-    PyObject *device;
+    PyObject *device, *where = NULL;
     long long work;
-    if (!PyArg_ParseTuple(args, "iOL:_note", &op, &device, &work)) return NULL;
-    lcDeviceKind requested;
-    if (lightning_device(device, LC_DEVICE_CPU, &requested) < 0) return NULL;
+    if (!PyArg_ParseTuple(args, "iOL|O:_note", &op, &device, &work, &where)) return NULL;
+    lcDeviceKind requested, selected;
+    if (lightning_device(device, LC_DEVICE_CPU, &requested) < 0 || lightning_device(where, LC_DEVICE_CPU, &selected) < 0)
+        return NULL;
     if (op < 0 || op > LIGHTNING_OP_ATTENTION) return PyErr_SetString(PyExc_ValueError, "no such operator"), NULL;
-    lightning_note((lightning_op)op, requested, work);
+    lightning_note_on((lightning_op)op, requested, selected, work);
     return Py_NewRef(Py_None);
 }
 
@@ -170,13 +172,13 @@ PyMethodDef lightning_runtime_functions[] = {
       ">>> lightning_core.metal_available()\n"
       "False\n" },
     { "cuda_available", cuda_available, METH_NOARGS,
-      "cuda_available()\n--\n\nFalse: these operators run on the CPU.\n\n"
-      ">>> lightning_core.cuda_available()\n"
-      "False\n" },
+      "cuda_available()\n--\n\nWhether there is a CUDA device that can compute: \"cuda\" then means it.\n\n"
+      ">>> type(lightning_core.cuda_available())\n"
+      "<class 'bool'>\n" },
     { "backend_name", backend_name, METH_NOARGS,
-      "backend_name()\n--\n\nThe backend that computes: cpu.\n\n"
-      ">>> lightning_core.backend_name()\n"
-      "'cpu'\n" },
+      "backend_name()\n--\n\nThe backend that computes: cuda, or cpu if there is none.\n\n"
+      ">>> lightning_core.backend_name() in ('cuda', 'cpu')\n"
+      "True\n" },
     { "memory_model_name", memory_model_name, METH_NOARGS,
       "memory_model_name()\n--\n\nWho manages the memory.\n\n"
       ">>> lightning_core.memory_model_name()\n"
@@ -187,8 +189,8 @@ PyMethodDef lightning_runtime_functions[] = {
       "False\n" },
     { "runtime_active_backend_capabilities", active_capabilities, METH_NOARGS,
       "runtime_active_backend_capabilities()\n--\n\nWhat the backend that computes offers.\n\n"
-      ">>> lightning_core.runtime_active_backend_capabilities()['device']\n"
-      "'cpu'\n" },
+      ">>> lightning_core.runtime_active_backend_capabilities()['available']\n"
+      "True\n" },
     { "runtime_backend_interfaces", LIGHTNING_FAST(runtime_backend_interfaces),
       "runtime_backend_interfaces(device)\n--\n\nA backend's interfaces: compute, memory, sync, profiler.\n\n"
       ">>> lightning_core.runtime_backend_interfaces('cpu')['sync']['driver_tag']\n"
@@ -229,6 +231,6 @@ PyMethodDef lightning_runtime_functions[] = {
       ">>> lightning_core.runtime_trace_clear()\n"
       ">>> lightning_core.runtime_trace_events()\n"
       "[]\n" },
-    { "_note", note, METH_VARARGS, "_note(op, device, work): records an op_dispatch event." },
+    { "_note", note, METH_VARARGS, "_note(op, requested, work, selected='cpu'): records an op_dispatch event." },
     { 0 }
 };

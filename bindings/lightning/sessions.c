@@ -1,26 +1,27 @@
 /* Resident sessions: an operator of one shape, called again and again. A session checks sizes once per call, has chosen its way of
  * computing at the first, and owns its buffers: no two sessions share memory.
  *
- * On a device with memory of its own the phases differ in what they move: start sends the operands, run launches, sync waits, finish
- * fetches. Here operands are read where they are and a call has finished when it returns, so each phase computes and fills out; start
- * also keeps a copy of the operands for run_batch_sync_cached_no_download, the one call that gets none. Only these two touch the
- * session's buffers, and they take its lock; all other calls may run on any number of threads at once. */
+ * On an accelerator (device.c) the phases differ in what they move: start sends the operands, run launches, sync and finish fetch,
+ * and a phase that comes before any start sends, too. On the CPU operands are read where they are and a call has finished when it
+ * returns, so each phase computes and fills out; start also keeps a copy of the operands for run_batch_sync_cached_no_download, the
+ * one call that gets none. What touches the session's buffers takes its lock: on the CPU these two calls, on an accelerator all.
+ * Other calls may run on any number of threads at once. */
 #include "lightning.h"
 
 typedef enum { PRODUCT, ELEMENTWISE, SUM, CONVOLUTION, ATTENTION } session_kind;
 typedef struct {
     PyObject_HEAD session_kind kind;
-    lightning_way              way;
+    lightning_way              way;     /* on the CPU */
+    lightning_verdict          verdict; /* whether calls go to an accelerator */
     lcDeviceKind               device;
-    int                        n_in;
-    int64_t                    in_size[3], out_size, work; /* work: as the trace counts it; -1: nothing can be computed */
-    int64_t                    dims[3];
-    lightning_conv_shape       conv;
-    bool                       causal, shaped, relu; /* shaped: out * scale + bias, ReLU if relu */
+    lightning_task             task;
+    bool                       shaped, relu; /* shaped: out * scale + bias, ReLU if relu */
     float                      scale, bias;
-    pthread_mutex_t            lock; /* of what follows */
+    unsigned                   moves; /* of forward_into */
+    pthread_mutex_t            lock;  /* of what follows */
     bool                       started, has_third;
     float                     *kept[4]; /* operands, result */
+    lightning_resident         resident;
 } session;
 
 /* ---- making ---- */
@@ -33,7 +34,8 @@ static session *make(PyTypeObject *type, session_kind kind, int n_in)
 {
     session *s = (session *)type->tp_alloc(type, 0);
     if (!s) return NULL;
-    s->kind = kind, s->n_in = n_in, s->way = LIGHTNING_UNKNOWN, s->device = LC_DEVICE_METAL, s->scale = 1;
+    s->kind = kind, s->task.n_in = n_in, s->device = LC_DEVICE_METAL, s->scale = 1;
+    s->way = LIGHTNING_UNKNOWN, s->verdict = LIGHTNING_UNSETTLED, s->moves = LIGHTNING_SEND | LIGHTNING_FETCH;
     pthread_mutex_init(&s->lock, NULL);
     return s;
 }
@@ -63,9 +65,17 @@ static PyObject *new_product(PyTypeObject *type, PyObject *args, PyObject *kwarg
     if (read_sizes(&MatMulMetalResidentSession_signature, args, kwargs, slot, d, 3, 0) < 0) return NULL;
     session *s = make(type, PRODUCT, 2);
     if (!s) return NULL;
-    memcpy(s->dims, d, sizeof d);
-    s->in_size[0] = sized(d[0], d[1]), s->in_size[1] = sized(d[1], d[2]), s->out_size = sized(d[0], d[2]);
-    s->work = s->out_size < 0 ? -1 : sized(s->out_size, d[1]);
+    lightning_task *t = &s->task;
+    memcpy(t->dims, d, sizeof d);
+    t->op = LIGHTNING_OP_MATMUL;
+    t->in_size[0] = sized(d[0], d[1]), t->in_size[1] = sized(d[1], d[2]), t->out_size = sized(d[0], d[2]);
+    t->work = t->out_size < 0 ? -1 : sized(t->out_size, d[1]);
+    return (PyObject *)s;
+}
+static PyObject *make_pointwise(PyTypeObject *type, session_kind kind, int64_t n)
+{
+    session *s = make(type, kind, 2);
+    if (s) s->task = lightning_pointwise_task(kind == SUM ? LIGHTNING_OP_ADD : LIGHTNING_OP_SUB, n);
     return (PyObject *)s;
 }
 LIGHTNING_SIGNATURE(MatrixElemwiseMetalResidentSession, 2, "rows", "cols");
@@ -74,9 +84,7 @@ static PyObject *new_elementwise(PyTypeObject *type, PyObject *args, PyObject *k
     PyObject *slot[2];
     int64_t   d[2];
     if (read_sizes(&MatrixElemwiseMetalResidentSession_signature, args, kwargs, slot, d, 2, 0) < 0) return NULL;
-    session *s = make(type, ELEMENTWISE, 2);
-    if (s) s->in_size[0] = s->in_size[1] = s->out_size = s->work = sized(d[0], d[1]);
-    return (PyObject *)s;
+    return make_pointwise(type, ELEMENTWISE, sized(d[0], d[1]));
 }
 LIGHTNING_SIGNATURE(VectorAddMetalResidentSession, 1, "n");
 static PyObject *new_sum(PyTypeObject *type, PyObject *args, PyObject *kwargs)
@@ -84,9 +92,7 @@ static PyObject *new_sum(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     PyObject *slot[1];
     int64_t   n;
     if (read_sizes(&VectorAddMetalResidentSession_signature, args, kwargs, slot, &n, 1, 0) < 0) return NULL;
-    session *s = make(type, SUM, 2);
-    if (s) s->in_size[0] = s->in_size[1] = s->out_size = s->work = sized(n, 1);
-    return (PyObject *)s;
+    return make_pointwise(type, SUM, sized(n, 1));
 }
 LIGHTNING_SIGNATURE(Conv2dMetalResidentSession, 7, "batch", "in_channels", "in_h", "in_w", "out_channels", "kernel_h",
                     "kernel_w", "stride_h", "stride_w", "pad_h", "pad_w", "apply_relu");
@@ -111,11 +117,13 @@ static PyObject *new_convolution(PyTypeObject *type, PyObject *args, PyObject *k
     int64_t high = c.h + 2 * c.pad_h - c.kh, wide = c.w + 2 * c.pad_w - c.kw;
     fits = fits && high >= 0 && wide >= 0;
     if (fits) c.oh = high / c.stride_h + 1, c.ow = wide / c.stride_w + 1;
-    s->in_size[0] = fits ? sized(sized(sized(c.n, c.c), c.h), c.w) : -1;
-    s->in_size[1] = fits ? sized(sized(sized(c.o, c.c), c.kh), c.kw) : -1;
-    s->in_size[2] = c.o;
-    s->out_size = fits ? sized(sized(sized(c.n, c.o), c.oh), c.ow) : -1;
-    s->conv = c, s->work = sized(sized(sized(s->out_size, c.c), c.kh), c.kw);
+    lightning_task *t = &s->task;
+    t->op = LIGHTNING_OP_CONV, t->conv = c;
+    t->in_size[0] = fits ? sized(sized(sized(c.n, c.c), c.h), c.w) : -1;
+    t->in_size[1] = fits ? sized(sized(sized(c.o, c.c), c.kh), c.kw) : -1;
+    t->in_size[2] = c.o;
+    t->out_size = fits ? sized(sized(sized(c.n, c.o), c.oh), c.ow) : -1;
+    t->work = sized(sized(sized(t->out_size, c.c), c.kh), c.kw);
     return (PyObject *)s;
 }
 LIGHTNING_SIGNATURE(AttentionSession, 2, "seq_len", "head_dim", "causal", "device");
@@ -130,55 +138,56 @@ static PyObject *new_attention(PyTypeObject *type, PyObject *args, PyObject *kwa
         return NULL;
     session *s = make(type, ATTENTION, 3);
     if (!s) return NULL;
-    s->dims[0] = d[0], s->dims[1] = d[1], s->causal = causal, s->device = device;
-    s->in_size[0] = s->in_size[1] = s->in_size[2] = s->out_size = sized(d[0], d[1]);
-    s->work = sized(s->out_size, d[0]);
+    lightning_task *t = &s->task;
+    t->op = LIGHTNING_OP_ATTENTION, t->dims[0] = d[0], t->dims[1] = d[1], t->causal = causal, s->device = device;
+    t->in_size[0] = t->in_size[1] = t->in_size[2] = t->out_size = sized(d[0], d[1]);
+    t->work = sized(t->out_size, d[0]);
     return (PyObject *)s;
 }
-static size_t kept_bytes(const session *s, int i) { return (size_t)(i < 3 ? s->in_size[i] : s->out_size) * sizeof(float); }
-static void   end(PyObject *self)
+static size_t kept_bytes(const session *s, int i)
+{
+    return (size_t)(i < 3 ? s->task.in_size[i] : s->task.out_size) * sizeof(float);
+}
+static void end(PyObject *self)
 {
     session      *s = (session *)self;
     PyTypeObject *type = Py_TYPE(self);
     for (int i = 0; i < 4; i++)
         if (s->kept[i]) lc_free(s->kept[i], kept_bytes(s, i));
+    lightning_resident_end(&s->resident);
     pthread_mutex_destroy(&s->lock);
     type->tp_free(self);
     Py_DECREF(type);
 }
 
 /* ---- computing ---- */
-static lightning_op trace_code(const session *s, lightning_pointwise what)
+static lightning_op op_of(const session *s, lightning_pointwise what)
 {
-    static const lightning_op ops[] = { [PRODUCT] = LIGHTNING_OP_MATMUL,
-                                        [SUM] = LIGHTNING_OP_ADD,
-                                        [CONVOLUTION] = LIGHTNING_OP_CONV,
-                                        [ATTENTION] = LIGHTNING_OP_ATTENTION };
-    return s->kind != ELEMENTWISE ? ops[s->kind] : what == LIGHTNING_DIV ? LIGHTNING_OP_DIV : LIGHTNING_OP_SUB;
+    return s->kind != ELEMENTWISE ? s->task.op : what == LIGHTNING_DIV ? LIGHTNING_OP_DIV : LIGHTNING_OP_SUB;
 }
 static int choose_way(session *s)
 {
-    if (s->kind == PRODUCT) return lightning_matmul_way(s->device, s->dims[0], s->dims[1], s->dims[2], &s->way);
-    if (s->kind == ATTENTION) return lightning_attention_way(s->device, s->dims[0], s->dims[1], s->causal, &s->way);
+    const lightning_task *t = &s->task;
+    if (s->kind == PRODUCT) return lightning_matmul_way(s->device, t->dims[0], t->dims[1], t->dims[2], &s->way);
+    if (s->kind == ATTENTION) return lightning_attention_way(s->device, t->dims[0], t->dims[1], t->causal, &s->way);
     return s->way = LIGHTNING_ALL, 0;
 }
 static void shape_result(const session *s, float *out)
 {
-    for (int64_t i = 0; i < s->out_size; i++) {
+    for (int64_t i = 0; i < s->task.out_size; i++) {
         out[i] = out[i] * s->scale + s->bias;
         if (s->relu && out[i] < 0) out[i] = 0;
     }
 }
 static int compute(session *s, lightning_pointwise what, float *const *in, float *out)
 {
+    const lightning_task *t = &s->task;
     if (s->way == LIGHTNING_UNKNOWN && choose_way(s) < 0) return -1;
-    lightning_note(trace_code(s, what), s->device, s->work);
-    if (s->kind == PRODUCT) return lightning_product(s->way, in[0], in[1], out, s->dims[0], s->dims[1], s->dims[2]);
-    if (s->kind == CONVOLUTION) return lightning_conv(in[0], in[1], in[2], out, &s->conv);
-    if (s->kind != ATTENTION) return lightning_combine(what, in[0], in[1], out, s->out_size);
-    int rc = lightning_attend(s->way, in[0], in[1], in[2], out, s->dims[0], s->dims[1], s->causal);
-    if (!rc && s->shaped) shape_result(s, out);
-    return rc;
+    lightning_note(op_of(s, what), s->device, t->work);
+    if (s->kind == PRODUCT) return lightning_product(s->way, in[0], in[1], out, t->dims[0], t->dims[1], t->dims[2]);
+    if (s->kind == CONVOLUTION) return lightning_conv(in[0], in[1], in[2], out, &t->conv);
+    if (s->kind != ATTENTION) return lightning_combine(what, in[0], in[1], out, t->out_size);
+    return lightning_attend(s->way, in[0], in[1], in[2], out, t->dims[0], t->dims[1], t->causal);
 }
 static void take(session *s)
 {
@@ -188,36 +197,60 @@ static void take(session *s)
 }
 static int keep(session *s, float *const *in) /* copies of the operands */
 {
-    for (int i = 0; i < s->n_in; i++) {
+    const int n_in = s->task.n_in;
+    for (int i = 0; i < n_in; i++) {
         if (!in[i]) continue;
         if (!s->kept[i] && !(s->kept[i] = lc_alloc(kept_bytes(s, i)))) return py_raise_int();
     }
     if (!s->kept[3] && !(s->kept[3] = lc_alloc(kept_bytes(s, 3)))) return py_raise_int();
     take(s);
-    for (int i = 0; i < s->n_in; i++)
+    for (int i = 0; i < n_in; i++)
         if (in[i]) memcpy(s->kept[i], in[i], kept_bytes(s, i));
-    s->started = true, s->has_third = s->n_in == 3 && in[2];
+    s->started = true, s->has_third = n_in == 3 && in[2];
     pthread_mutex_unlock(&s->lock);
     return 0;
+}
+
+/* ---- on the accelerator ---- */
+/* Whether a call goes there; s->verdict is settled by the first. stays: the operands serve later calls. -1 raised. */
+static int goes_there(session *s, bool stays)
+{
+    if (s->verdict == LIGHTNING_UNSETTLED) {
+        int verdict = lightning_judge(&s->task, s->device);
+        if (verdict < 0) return -1;
+        s->verdict = (lightning_verdict)verdict;
+    }
+    if (s->verdict != LIGHTNING_NEVER && !lc_runtime_uses_cuda(s->device)) s->verdict = LIGHTNING_NEVER; /* after a fork */
+    return s->verdict >= (stays ? LIGHTNING_IF_RESIDENT : LIGHTNING_ALWAYS);
+}
+static int run_there(session *s, lightning_pointwise what, unsigned moves, float *const *in, float *out, int64_t count)
+{
+    take(s);
+    int rc = lightning_resident_run(&s->resident, &s->task, op_of(s, what), s->device, moves, in, out, count);
+    pthread_mutex_unlock(&s->lock);
+    return rc;
 }
 
 /* ---- a phase: operands, out (or the size of a list), how often ---- */
 typedef struct {
     const char         *name;
     lightning_pointwise what;
+    unsigned            moves;
     bool                keeps, lists, counted;
+    bool                stays, shapes; /* stays: operands serve later calls. shapes: the result, as the session's policy says */
 } phase;
 static PyObject *misfit(const session *s, int i, int64_t size)
 {
+    int n_in = s->task.n_in;
     return PyErr_Format(PyExc_ValueError, "%s has %lld elements, the session needs %lld",
-                        i < s->n_in ? (const char *[]){ "the first operand", "the second operand", "the third operand" }[i]
-                                    : "out",
-                        (long long)size, (long long)(i < s->n_in ? s->in_size[i] : s->out_size)),
+                        i < n_in ? (const char *[]){ "the first operand", "the second operand", "the third operand" }[i]
+                                 : "out",
+                        (long long)size, (long long)(i < n_in ? s->task.in_size[i] : s->task.out_size)),
            NULL;
 }
 static PyObject *run_phase(session *s, const phase *p, PyObject *const *args, Py_ssize_t n)
 {
-    int              n_in = s->n_in, wanted = n_in + 1 + p->counted;
+    int              n_in = s->task.n_in, wanted = n_in + 1 + p->counted, there = 0, rc = 0;
     int64_t          count = 1, size = 0;
     lightning_array  a[4];
     float           *in[3] = { NULL }, *data;
@@ -234,26 +267,37 @@ static PyObject *run_phase(session *s, const phase *p, PyObject *const *args, Py
         in[i] = a[i].data;
     }
     if (!p->lists && lightning_write(args[n_in], &a[n_in]) < 0) goto end;
-    if (s->work < 0 || !count) {
+    if (s->task.work < 0 || !count) {
         lightning_fail(LC_INVALID_VALUE);
         goto end;
     }
     for (int i = 0; i < n_in; i++)
-        if (in[i] && a[i].size != s->in_size[i]) {
+        if (in[i] && a[i].size != s->task.in_size[i]) {
             misfit(s, i, a[i].size);
             goto end;
         }
-    if ((p->lists ? size : a[n_in].size) != s->out_size) {
+    if ((p->lists ? size : a[n_in].size) != s->task.out_size) {
         misfit(s, n_in, p->lists ? size : a[n_in].size);
         goto end;
     }
-    if (p->keeps && keep(s, in) < 0) goto end;
+    if (__builtin_expect(s->verdict != LIGHTNING_NEVER, 0) &&
+        (there = goes_there(s, p->keeps || p->stays || p->moves != (LIGHTNING_SEND | LIGHTNING_FETCH))) < 0)
+        goto end;
+    if (p->keeps && !there && keep(s, in) < 0) goto end;
     if (p->lists) made = lightning_new(1, (const Py_ssize_t[]){ size }, &data);
-    if (p->lists ? !made : lightning_target_over(&t, &a[n_in], a, n_in) < 0) goto end;
-    int rc = 0;
-    for (int64_t i = 0; i < count && !rc; i++) rc = compute(s, p->what, in, p->lists ? data : t.data);
-    if (!p->lists) result = lightning_target_end(&t, rc);
-    else if (!rc) result = PyObject_CallMethod(made, "tolist", NULL);
+    if (p->lists ? !made : !there && lightning_target_over(&t, &a[n_in], a, n_in) < 0) goto end;
+    if (there) {
+        data = p->lists ? data : a[n_in].data;
+        rc = run_there(s, p->what, p->moves, in, data, count);
+        if (!rc && p->shapes && s->shaped && p->moves & LIGHTNING_FETCH) shape_result(s, data);
+        if (!rc && !p->lists) result = Py_NewRef(Py_None);
+    } else {
+        data = p->lists ? data : t.data;
+        for (int64_t i = 0; i < count && !rc; i++) rc = compute(s, p->what, in, data);
+        if (!rc && p->shapes && s->shaped) shape_result(s, data);
+        if (!p->lists) result = lightning_target_end(&t, rc);
+    }
+    if (p->lists && !rc) result = PyObject_CallMethod(made, "tolist", NULL);
 end:
     Py_XDECREF(made);
     lightning_end(a, n_in + !p->lists);
@@ -262,105 +306,202 @@ end:
 static PyObject *run_cached(session *s, PyObject *repeat)
 {
     int64_t count;
+    int     rc = 0, there = 0;
+    bool    ready;
     if (lightning_size(repeat, "repeat_count", &count) < 0) return NULL;
-    if (!count || s->work < 0) return lightning_fail(LC_INVALID_VALUE);
+    if (!count || s->task.work < 0) return lightning_fail(LC_INVALID_VALUE);
+    if (s->verdict != LIGHTNING_NEVER && (there = goes_there(s, true)) < 0) return NULL;
     take(s);
-    int    rc = 0;
-    bool   ready = s->started;
-    float *in[] = { s->kept[0], s->kept[1], s->has_third ? s->kept[2] : NULL };
-    for (int64_t i = 0; i < count && ready && !rc; i++) rc = compute(s, LIGHTNING_SUB, in, s->kept[3]);
+    if (there) {
+        ready = s->resident.filled;
+        if (ready)
+            rc = lightning_resident_run(&s->resident, &s->task, s->task.op, s->device, LIGHTNING_WAIT, (float *[3]){ NULL },
+                                        NULL, count);
+    } else {
+        float *in[] = { s->kept[0], s->kept[1], s->has_third ? s->kept[2] : NULL };
+        ready = s->started;
+        for (int64_t i = 0; i < count && ready && !rc; i++) rc = compute(s, LIGHTNING_SUB, in, s->kept[3]);
+    }
     pthread_mutex_unlock(&s->lock);
     return !ready ? lightning_fail(LC_NOT_INITIALIZED) : rc < 0 ? NULL : Py_NewRef(Py_None);
 }
-#define PHASE(function, what, keeps, lists, counted)                                                                           \
-    static PyObject *function(PyObject *self, PyObject *const *args, Py_ssize_t n)                                             \
+enum { SEND = LIGHTNING_SEND, FETCH = LIGHTNING_FETCH, WAIT = LIGHTNING_WAIT };
+#define PHASE(function, what, moves, ...)                                                                                      \
+    static PyObject *phase_##function(PyObject *self, PyObject *const *args, Py_ssize_t n)                                     \
     {                                                                                                                          \
-        static const phase p = { #function, what, keeps, lists, counted };                                                     \
+        static const phase p = { #function, what, moves, __VA_ARGS__ };                                                        \
         return run_phase((session *)self, &p, args, n);                                                                        \
     }
-PHASE(start_into, LIGHTNING_ADD, true, false, false)
-PHASE(run_into, LIGHTNING_ADD, false, false, false)
-PHASE(start, LIGHTNING_ADD, true, true, false)
-PHASE(run, LIGHTNING_ADD, false, true, false)
-PHASE(run_batch_sync_into, LIGHTNING_ADD, false, false, true)
-PHASE(run_batch_sync, LIGHTNING_ADD, false, true, true)
-PHASE(sub_start_into, LIGHTNING_SUB, true, false, false)
-PHASE(sub_run_into, LIGHTNING_SUB, false, false, false)
-PHASE(sub_start, LIGHTNING_SUB, true, true, false)
-PHASE(sub_run, LIGHTNING_SUB, false, true, false)
-PHASE(div_start_into, LIGHTNING_DIV, true, false, false)
-PHASE(div_run_into, LIGHTNING_DIV, false, false, false)
-PHASE(div_start, LIGHTNING_DIV, true, true, false)
-PHASE(div_run, LIGHTNING_DIV, false, true, false)
+/* A phase whose result is a list has to fetch it. */
+#define PHASES(prefix, what)                                                                                                   \
+    PHASE(prefix##start_into, what, SEND, .keeps = true)                                                                       \
+    PHASE(prefix##run_into, what, 0, .keeps = false)                                                                           \
+    PHASE(prefix##finish_into, what, FETCH, .keeps = false)                                                                    \
+    PHASE(prefix##start, what, SEND | FETCH, .keeps = true, .lists = true)                                                     \
+    PHASE(prefix##run, what, FETCH, .lists = true)                                                                             \
+    PHASE(prefix##finish, what, FETCH, .lists = true)
+PHASES(, LIGHTNING_ADD)
+PHASES(sub_, LIGHTNING_SUB)
+PHASES(div_, LIGHTNING_DIV)
+PHASE(sync_into, LIGHTNING_ADD, FETCH, .keeps = false)
+PHASE(sync, LIGHTNING_ADD, FETCH, .lists = true)
+PHASE(run_batch_sync_into, LIGHTNING_ADD, FETCH, .counted = true)
+PHASE(run_batch_sync_no_download_into, LIGHTNING_ADD, WAIT, .counted = true)
+PHASE(run_batch_sync, LIGHTNING_ADD, FETCH, .lists = true, .counted = true)
+PHASE(add, LIGHTNING_ADD, SEND | FETCH, .lists = true)
+PHASE(sub, LIGHTNING_SUB, SEND | FETCH, .lists = true)
+PHASE(div, LIGHTNING_DIV, SEND | FETCH, .lists = true)
+static PyObject *forward_into(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+    const phase p = { "forward_into", LIGHTNING_ADD, ((session *)self)->moves, .shapes = true };
+    return run_phase((session *)self, &p, args, n);
+}
 static PyObject *run_batch_cached(PyObject *self, PyObject *count) { return run_cached((session *)self, count); }
-static PyObject *set_output(PyObject *self, PyObject *args) /* of attention: out * scale + bias, then ReLU */
+
+/* ---- for Python ---- */
+static PyObject *run_moving(PyObject *self, PyObject *const *args, Py_ssize_t n) /* the last argument: what the call moves */
+{
+    int64_t moves;
+    if (n < 1) return PyErr_SetString(PyExc_TypeError, "_run() takes operands, out and moves"), NULL;
+    if (lightning_size(args[n - 1], "moves", &moves) < 0) return NULL;
+    const phase p = { "_run", LIGHTNING_ADD, (unsigned)moves & LIGHTNING_MOVES, .stays = true };
+    PyObject   *done = run_phase((session *)self, &p, args, n - 1);
+    Py_XDECREF(done);
+    return done ? PyBool_FromLong(((session *)self)->verdict != LIGHTNING_NEVER) : NULL;
+}
+static PyObject *use_device(PyObject *self, PyObject *device)
+{
+    session     *s = (session *)self;
+    lcDeviceKind kind;
+    if (lightning_device(device, LC_DEVICE_METAL, &kind) < 0) return NULL;
+    take(s);
+    s->device = kind, s->verdict = LIGHTNING_UNSETTLED, s->way = LIGHTNING_UNKNOWN, s->started = false;
+    lightning_resident_end(&s->resident);
+    pthread_mutex_unlock(&s->lock);
+    return Py_NewRef(Py_None);
+}
+/* The operands of attention as tensors on the device, sent as moves says; None if the CPU computes. */
+static PyObject *operands(PyObject *self, PyObject *args)
+{
+    session        *s = (session *)self;
+    PyObject       *objects[3], *result = NULL;
+    lightning_array a[3];
+    int             moves, rc = 0;
+    if (!PyArg_ParseTuple(args, "OOOi:_operands", &objects[0], &objects[1], &objects[2], &moves)) return NULL;
+    if (s->task.work < 0) return lightning_fail(LC_INVALID_VALUE);
+    int there = goes_there(s, moves != (LIGHTNING_SEND | LIGHTNING_FETCH));
+    if (there <= 0) return there < 0 ? NULL : Py_NewRef(Py_None);
+    if (lightning_start() < 0) return NULL;
+    if (lightning_read_all(objects, a, 3) == 0) {
+        for (int i = 0; i < 3 && !rc; i++)
+            if (a[i].size != s->task.in_size[i]) misfit(s, i, a[i].size), rc = -1;
+        float *const in[] = { a[0].data, a[1].data, a[2].data };
+        if (!rc) {
+            take(s);
+            rc = lightning_resident_fill(&s->resident, &s->task, (unsigned)moves, in);
+            if (!rc && (result = PyTuple_New(3)))
+                for (int i = 0; i < 3 && result; i++) {
+                    PyObject *view = py_wrap(lightning_resident_view(&s->resident, &s->task, i));
+                    if (view) PyTuple_SET_ITEM(result, i, view);
+                    else Py_CLEAR(result);
+                }
+            pthread_mutex_unlock(&s->lock);
+        }
+    }
+    return lightning_end(a, 3), result;
+}
+static PyObject *set_policy(PyObject *self, PyObject *args) /* of attention: out * scale + bias, then ReLU; what it moves */
 {
     session *s = (session *)self;
     float    scale, bias;
-    int      relu;
-    if (!PyArg_ParseTuple(args, "ffp:_set_output", &scale, &bias, &relu)) return NULL;
+    int      relu, moves;
+    if (!PyArg_ParseTuple(args, "ffpi:_set_policy", &scale, &bias, &relu, &moves)) return NULL;
     s->scale = scale, s->bias = bias, s->relu = relu, s->shaped = scale != 1 || bias != 0 || relu;
+    s->moves = (unsigned)moves & LIGHTNING_MOVES;
     return Py_NewRef(Py_None);
 }
 
 #define FAST(f) (PyCFunction)(void (*)(void))(f), METH_FASTCALL
-#define THREE   "(a, b, out)\n--\n\n"
+#define RUNS(f)    FAST(phase_##f)
+#define THREE      "(a, b, out)\n--\n\n"
+#define FOUR       "(x, w, bias, out)\n--\n\n"
+#define START(what) what " into out; keeps the operands. An accelerator gets them, and leaves out as it is."
+#define RUN(what)   what " into out. An accelerator computes with what it has, and leaves out as it is."
+#define MOVING     "_run(operands, out, moves): whether an accelerator computed it, which moves no more than that."
+#define USE        "_use(device): from now on; what was kept is dropped."
+#define CACHED     "_run_cached(repeat_count): with the operands that start kept, and waits."
 static PyMethodDef product_methods[] = {
-    { "start_into", FAST(start_into), "start_into" THREE "The product into out; keeps the operands." },
-    { "run_into", FAST(run_into), "run_into" THREE "The product into out." },
-    { "sync_into", FAST(run_into), "sync_into" THREE "The product into out, complete." },
-    { "finish_into", FAST(run_into), "finish_into" THREE "The product into out, complete." },
-    { "run_batch_sync_into", FAST(run_batch_sync_into),
+    { "start_into", RUNS(start_into), "start_into" THREE START("The product") },
+    { "run_into", RUNS(run_into), "run_into" THREE RUN("The product") },
+    { "sync_into", RUNS(sync_into), "sync_into" THREE "The product into out, complete." },
+    { "finish_into", RUNS(finish_into), "finish_into" THREE "The product into out, complete." },
+    { "run_batch_sync_into", RUNS(run_batch_sync_into),
       "run_batch_sync_into(a, b, out, repeat_count)\n--\n\nThe product repeat_count times, into out." },
-    { "run_batch_sync_no_download_into", FAST(run_batch_sync_into),
-      "run_batch_sync_no_download_into(a, b, out, repeat_count)\n--\n\nThe same: out is host memory." },
+    { "run_batch_sync_no_download_into", RUNS(run_batch_sync_no_download_into),
+      "run_batch_sync_no_download_into(a, b, out, repeat_count)\n--\n\nThe same; an accelerator leaves out as it is." },
     { "run_batch_sync_cached_no_download", run_batch_cached, METH_O,
       "run_batch_sync_cached_no_download(repeat_count)\n--\n\nThe product of the operands that start kept." },
-    { "start", FAST(start), "start(a, b, out_size)\n--\n\nThe product as a list; keeps the operands." },
-    { "run", FAST(run), "run(a, b, out_size)\n--\n\nThe product as a list." },
-    { "sync", FAST(run), "sync(a, b, out_size)\n--\n\nThe product as a list." },
-    { "finish", FAST(run), "finish(a, b, out_size)\n--\n\nThe product as a list." },
-    { "run_batch_sync", FAST(run_batch_sync),
+    { "start", RUNS(start), "start(a, b, out_size)\n--\n\nThe product as a list; keeps the operands." },
+    { "run", RUNS(run), "run(a, b, out_size)\n--\n\nThe product as a list." },
+    { "sync", RUNS(sync), "sync(a, b, out_size)\n--\n\nThe product as a list." },
+    { "finish", RUNS(finish), "finish(a, b, out_size)\n--\n\nThe product as a list." },
+    { "run_batch_sync", RUNS(run_batch_sync),
       "run_batch_sync(a, b, out_size, repeat_count)\n--\n\nThe product repeat_count times, as a list." },
+    { "_run", FAST(run_moving), MOVING },
+    { "_use", use_device, METH_O, USE },
+    { "_run_cached", run_batch_cached, METH_O, CACHED },
     { 0 }
 };
 static PyMethodDef elementwise_methods[] = {
-    { "sub_start_into", FAST(sub_start_into), "sub_start_into" THREE "a - b into out." },
-    { "sub_run_into", FAST(sub_run_into), "sub_run_into" THREE "a - b into out." },
-    { "sub_finish_into", FAST(sub_run_into), "sub_finish_into" THREE "a - b into out." },
-    { "div_start_into", FAST(div_start_into), "div_start_into" THREE "a / b into out." },
-    { "div_run_into", FAST(div_run_into), "div_run_into" THREE "a / b into out." },
-    { "div_finish_into", FAST(div_run_into), "div_finish_into" THREE "a / b into out." },
-    { "sub_start", FAST(sub_start), "sub_start(a, b, out_size)\n--\n\na - b as a list." },
-    { "sub_run", FAST(sub_run), "sub_run(a, b, out_size)\n--\n\na - b as a list." },
-    { "sub_finish", FAST(sub_run), "sub_finish(a, b, out_size)\n--\n\na - b as a list." },
-    { "sub", FAST(sub_run), "sub(a, b, out_size)\n--\n\na - b as a list." },
-    { "div_start", FAST(div_start), "div_start(a, b, out_size)\n--\n\na / b as a list." },
-    { "div_run", FAST(div_run), "div_run(a, b, out_size)\n--\n\na / b as a list." },
-    { "div_finish", FAST(div_run), "div_finish(a, b, out_size)\n--\n\na / b as a list." },
-    { "div", FAST(div_run), "div(a, b, out_size)\n--\n\na / b as a list." },
+    { "sub_start_into", RUNS(sub_start_into), "sub_start_into" THREE START("a - b") },
+    { "sub_run_into", RUNS(sub_run_into), "sub_run_into" THREE RUN("a - b") },
+    { "sub_finish_into", RUNS(sub_finish_into), "sub_finish_into" THREE "a - b into out." },
+    { "div_start_into", RUNS(div_start_into), "div_start_into" THREE START("a / b") },
+    { "div_run_into", RUNS(div_run_into), "div_run_into" THREE RUN("a / b") },
+    { "div_finish_into", RUNS(div_finish_into), "div_finish_into" THREE "a / b into out." },
+    { "sub_start", RUNS(sub_start), "sub_start(a, b, out_size)\n--\n\na - b as a list." },
+    { "sub_run", RUNS(sub_run), "sub_run(a, b, out_size)\n--\n\na - b as a list." },
+    { "sub_finish", RUNS(sub_finish), "sub_finish(a, b, out_size)\n--\n\na - b as a list." },
+    { "sub", RUNS(sub), "sub(a, b, out_size)\n--\n\na - b as a list." },
+    { "div_start", RUNS(div_start), "div_start(a, b, out_size)\n--\n\na / b as a list." },
+    { "div_run", RUNS(div_run), "div_run(a, b, out_size)\n--\n\na / b as a list." },
+    { "div_finish", RUNS(div_finish), "div_finish(a, b, out_size)\n--\n\na / b as a list." },
+    { "div", RUNS(div), "div(a, b, out_size)\n--\n\na / b as a list." },
+    { "_use", use_device, METH_O, USE },
+    { "_run_cached", run_batch_cached, METH_O, CACHED },
     { 0 }
 };
-static PyMethodDef sum_methods[] = { { "start_into", FAST(start_into), "start_into" THREE "a + b into out." },
-                                     { "run_into", FAST(run_into), "run_into" THREE "a + b into out." },
-                                     { "finish_into", FAST(run_into), "finish_into" THREE "a + b into out." },
-                                     { "start", FAST(start), "start(a, b, out_size)\n--\n\na + b as a list." },
-                                     { "run", FAST(run), "run(a, b, out_size)\n--\n\na + b as a list." },
-                                     { "finish", FAST(run), "finish(a, b, out_size)\n--\n\na + b as a list." },
-                                     { "add", FAST(run), "add(a, b, out_size)\n--\n\na + b as a list." },
-                                     { 0 } };
+static PyMethodDef sum_methods[] = {
+    { "start_into", RUNS(start_into), "start_into" THREE START("a + b") },
+    { "run_into", RUNS(run_into), "run_into" THREE RUN("a + b") },
+    { "finish_into", RUNS(finish_into), "finish_into" THREE "a + b into out." },
+    { "start", RUNS(start), "start(a, b, out_size)\n--\n\na + b as a list." },
+    { "run", RUNS(run), "run(a, b, out_size)\n--\n\na + b as a list." },
+    { "finish", RUNS(finish), "finish(a, b, out_size)\n--\n\na + b as a list." },
+    { "add", RUNS(add), "add(a, b, out_size)\n--\n\na + b as a list." },
+    { "_use", use_device, METH_O, USE },
+    { "_run_cached", run_batch_cached, METH_O, CACHED },
+    { 0 }
+};
 static PyMethodDef convolution_methods[] = {
-    { "start_into", FAST(start_into), "start_into(x, w, bias, out)\n--\n\nThe convolution into out." },
-    { "run_into", FAST(run_into), "run_into(x, w, bias, out)\n--\n\nThe convolution into out." },
-    { "sync_into", FAST(run_into), "sync_into(x, w, bias, out)\n--\n\nThe convolution into out, complete." },
-    { "finish_into", FAST(run_into), "finish_into(x, w, bias, out)\n--\n\nThe convolution into out, complete." },
-    { "run_batch_sync_into", FAST(run_batch_sync_into),
+    { "start_into", RUNS(start_into), "start_into" FOUR START("The convolution") },
+    { "run_into", RUNS(run_into), "run_into" FOUR RUN("The convolution") },
+    { "sync_into", RUNS(sync_into), "sync_into(x, w, bias, out)\n--\n\nThe convolution into out, complete." },
+    { "finish_into", RUNS(finish_into), "finish_into(x, w, bias, out)\n--\n\nThe convolution into out, complete." },
+    { "run_batch_sync_into", RUNS(run_batch_sync_into),
       "run_batch_sync_into(x, w, bias, out, repeat_count)\n--\n\nThe convolution repeat_count times, into out." },
+    { "_use", use_device, METH_O, USE },
+    { "_run_cached", run_batch_cached, METH_O, CACHED },
     { 0 }
 };
 static PyMethodDef attention_methods[] = {
-    { "forward_into", FAST(run_into), "forward_into(q, k, v, out)\n--\n\nAttention into out." },
-    { "_set_output", set_output, METH_VARARGS, "_set_output(scale, bias, relu): what is done to every result." },
+    { "forward_into", FAST(forward_into), "forward_into(q, k, v, out)\n--\n\nAttention into out." },
+    { "_set_policy", set_policy, METH_VARARGS,
+      "_set_policy(scale, bias, relu, moves): what is done to every result, and what forward_into moves." },
+    { "_run", FAST(run_moving), MOVING },
+    { "_operands", operands, METH_VARARGS, "_operands(q, k, v, moves): tensors on the device; None if the CPU computes." },
+    { "_use", use_device, METH_O, USE },
+    { "_run_cached", run_batch_cached, METH_O, CACHED },
     { 0 }
 };
 

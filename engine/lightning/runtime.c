@@ -1,6 +1,7 @@
-/* The functions of lightning_core.h. Everything runs on the CPU, so memory is host memory, work is complete when a call returns,
- * and synchronising has nothing to wait for. What a device offers stands in one table. */
-#include "../include/lightning_core/lightning_core.h"
+/* The functions of lightning_core.h. Their memory is host memory, so copies are complete when a call returns; synchronising waits for
+ * what the package lightning_core launched on a CUDA device, if there is one. What a device offers stands in one table. */
+#include "../backend/backend.h"
+#include "accelerator.h"
 #include "trace.h"
 #include <stdlib.h>
 #include <string.h>
@@ -31,26 +32,38 @@ lcError_t lcMemcpy(void *to, const void *from, size_t bytes, lcMemcpyKind kind)
     if (known && there && bytes) memmove(to, from, bytes);
     return noted(LC_EVENT_memcpy, known && there ? LC_SUCCESS : LC_INVALID_VALUE, bytes, kind, 0);
 }
-lcError_t lcDeviceSynchronize(void) { return noted(LC_EVENT_device_synchronize, LC_SUCCESS, 0, 0, 0); }
+lcError_t lcDeviceSynchronize(void)
+{
+    bool done = !lc_runtime_found_cuda() || lc_device_synchronize(lc_current_device(LC_CUDA)) == 0;
+    return noted(LC_EVENT_device_synchronize, done ? LC_SUCCESS : LC_DRIVER_ERROR, 0, 0, 0);
+}
 
 /* ---- devices ---- */
 lcError_t lcGetDeviceCount(int *count)
 {
-    if (count) *count = 1;
-    return noted(LC_EVENT_get_device_count, count ? LC_SUCCESS : LC_INVALID_VALUE, 0, 1, 0);
+    int found = lc_runtime_uses_cuda(LC_DEVICE_CUDA) ? lc_device_count(LC_CUDA) : 1;
+    if (count) *count = found;
+    return noted(LC_EVENT_get_device_count, count ? LC_SUCCESS : LC_INVALID_VALUE, 0, found, 0);
 }
+static lcDeviceKind active(void) { return lc_runtime_uses_cuda(LC_DEVICE_CUDA) ? LC_DEVICE_CUDA : LC_DEVICE_CPU; }
 static lcDeviceKind preferred(int64_t what)
 {
-    noted(LC_EVENT_preferred_device_for, LC_SUCCESS, 0, what, LC_DEVICE_CPU);
-    return LC_DEVICE_CPU;
+    lcDeviceKind found = active();
+    return noted(LC_EVENT_preferred_device_for, LC_SUCCESS, 0, what, found), found;
 }
 lcDeviceKind  lcGetPreferredDeviceForInference(void) { return preferred(0); }
 lcDeviceKind  lcGetPreferredDeviceForTraining(void) { return preferred(1); }
-int           lcIsCudaAvailable(void) { return noted(LC_EVENT_is_cuda_available, LC_SUCCESS, 0, 0, 0), 0; }
+int           lcIsCudaAvailable(void)
+{
+    return noted(LC_EVENT_is_cuda_available, LC_SUCCESS, 0, 0, 0), lc_runtime_uses_cuda(LC_DEVICE_CUDA);
+}
 int           lcIsMetalAvailable(void) { return noted(LC_EVENT_is_metal_available, LC_SUCCESS, 0, 0, 0), 0; }
 lcMemoryModel lcGetMemoryModel(void) { return LC_MEMORY_HOST_MANAGED_COMPAT; }
 const char   *lcGetMemoryModelName(void) { return "host-managed-compat"; }
-const char   *lcBackendName(void) { return noted(LC_EVENT_backend_name, LC_SUCCESS, 0, 0, 0), "cpu"; }
+const char   *lcBackendName(void)
+{
+    return noted(LC_EVENT_backend_name, LC_SUCCESS, 0, 0, 0), active() == LC_DEVICE_CUDA ? "cuda" : "cpu";
+}
 
 /* ---- synchronisation ---- */
 static atomic_int default_policy; /* mode | boundary flag << 2 */
@@ -59,7 +72,8 @@ static bool      known_mode(lcSyncPolicy policy) { return (unsigned)policy.mode 
 static lcError_t apply(lcSyncPolicy policy)
 {
     lcError_t status = known_mode(policy) ? LC_SUCCESS : LC_INVALID_VALUE;
-    if (status == LC_SUCCESS && policy.mode == LC_SYNC_ALWAYS) lcDeviceSynchronize();
+    bool      waits = policy.mode == LC_SYNC_ALWAYS || (policy.mode == LC_SYNC_AUTO && lc_runtime_found_cuda());
+    if (status == LC_SUCCESS && waits) status = lcDeviceSynchronize();
     return noted(LC_EVENT_apply_sync_policy, status, 0, policy.mode, policy.trace_sync_boundary != 0);
 }
 lcError_t lcSetDefaultSyncPolicy(lcSyncPolicy policy)
@@ -85,23 +99,28 @@ lcError_t lcApplyDefaultSyncPolicy(void)
 
 /* ---- what a device offers ---- */
 static const struct {
-    bool          here; /* built and available */
     lcMemoryModel memory;
     const char   *compute_tag, *memory_tag, *sync_tag;
 } devices[] = {
-    [LC_DEVICE_CPU] = { true, LC_MEMORY_HOST_MANAGED_COMPAT, "cpu.eager.dispatch", "cpu.host_memory", "cpu.noop_sync" },
-    [LC_DEVICE_CUDA] = { false, LC_MEMORY_NATIVE_DEVICE, "cuda.runtime.dispatch", "cuda.memory", "cuda.device_sync" },
-    [LC_DEVICE_METAL] = { false, LC_MEMORY_HOST_MANAGED_COMPAT, "metal.compute.dispatch", "metal.host_managed_memory",
+    [LC_DEVICE_CPU] = { LC_MEMORY_HOST_MANAGED_COMPAT, "cpu.eager.dispatch", "cpu.host_memory", "cpu.noop_sync" },
+    [LC_DEVICE_CUDA] = { LC_MEMORY_NATIVE_DEVICE, "cuda.runtime.dispatch", "cuda.memory", "cuda.device_sync" },
+    [LC_DEVICE_METAL] = { LC_MEMORY_HOST_MANAGED_COMPAT, "metal.compute.dispatch", "metal.host_managed_memory",
                           "metal.command_sync" },
 };
+static int is_here(lcDeviceKind device) /* built and available */
+{
+    return device == LC_DEVICE_CPU || (device == LC_DEVICE_CUDA && lc_runtime_uses_cuda(device));
+}
 
 lcError_t lcGetBackendCapabilities(lcDeviceKind device, lcBackendCapabilities *capabilities)
 {
     if ((unsigned)device > LC_DEVICE_METAL || !capabilities) return LC_INVALID_VALUE;
+    int here = is_here(device);
     *capabilities = (lcBackendCapabilities){ .device = device,
-                                             .built = devices[device].here,
-                                             .available = devices[device].here,
-                                             .compute_surface = devices[device].here,
+                                             .built = here,
+                                             .available = here,
+                                             .compute_surface = here,
+                                             .sync_surface = here && device != LC_DEVICE_CPU,
                                              .runtime_trace_surface = 1,
                                              .sync_policy_surface = 1,
                                              .memory_model = devices[device].memory };
@@ -109,16 +128,16 @@ lcError_t lcGetBackendCapabilities(lcDeviceKind device, lcBackendCapabilities *c
 }
 lcError_t lcGetActiveBackendCapabilities(lcBackendCapabilities *capabilities)
 {
-    return lcGetBackendCapabilities(LC_DEVICE_CPU, capabilities);
+    return lcGetBackendCapabilities(active(), capabilities);
 }
 lcError_t lcGetBackendInterfaceContract(lcDeviceKind device, lcBackendInterfaceContract *contract)
 {
     if ((unsigned)device > LC_DEVICE_METAL || !contract) return LC_INVALID_VALUE;
-    int here = devices[device].here;
+    int here = is_here(device);
     *contract = (lcBackendInterfaceContract){
         .device = device,
         .compute = { here, 1, devices[device].compute_tag },
-        .memory = { here, 0, 1, devices[device].memory, devices[device].memory_tag },
+        .memory = { device == LC_DEVICE_CPU, 0, 1, devices[device].memory, devices[device].memory_tag },
         .sync = { here, 1, 1, devices[device].sync_tag },
         .profiler = { 1, 1, 1, LC_RUNTIME_EVENTS, "runtime.trace.ring" },
     };
@@ -126,7 +145,7 @@ lcError_t lcGetBackendInterfaceContract(lcDeviceKind device, lcBackendInterfaceC
 }
 lcError_t lcGetActiveBackendInterfaceContract(lcBackendInterfaceContract *contract)
 {
-    return lcGetBackendInterfaceContract(LC_DEVICE_CPU, contract);
+    return lcGetBackendInterfaceContract(active(), contract);
 }
 
 /* ---- names and versions ---- */

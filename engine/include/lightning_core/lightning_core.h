@@ -2,8 +2,9 @@
  * (`python -m lucid.config --cflags --libs`).
  *
  * Memory here is host memory: lcMalloc, lcMemcpy in every direction and lcDeviceSynchronize work on any machine, and a "device"
- * pointer is an ordinary pointer. There is no Metal device and no CUDA device behind these functions: they say so. Every call is
- * thread-safe. The Python package lightning_core reports the same state, and its trace records these calls. */
+ * pointer is an ordinary pointer. There is no Metal device; a CUDA device is there if the operators of the Python package
+ * lightning_core can compute on it, and lcDeviceSynchronize waits for them. The package reports the same state, and its trace records
+ * these calls. Every call is thread-safe. */
 #ifndef LIGHTNING_CORE_H
 #define LIGHTNING_CORE_H
 #include <stddef.h>
@@ -85,7 +86,7 @@ lcError_t lcFree(void *pointer); /* NULL is allowed */
 lcError_t lcMemcpy(void *to, const void *from, size_t bytes, lcMemcpyKind kind);
 lcError_t lcDeviceSynchronize(void);
 
-lcError_t     lcGetDeviceCount(int *count); /* 1: the CPU */
+lcError_t     lcGetDeviceCount(int *count); /* of CUDA devices; 1 if there is none: the CPU */
 lcDeviceKind  lcGetPreferredDeviceForInference(void);
 lcDeviceKind  lcGetPreferredDeviceForTraining(void);
 int           lcIsCudaAvailable(void);
