@@ -170,14 +170,14 @@ def _attention_session(seq, dim, causal, device):
     return _c._AttentionSession(seq, dim, causal, device)
 
 
-_products, _attentions = Kept(_product_session), Kept(_attention_session)
+products, attentions = Kept(_product_session), Kept(_attention_session)
 
 
 def _multiply(a, b, out, m, k, n, device, policy):
     """The product into out, or into a new array of zeros."""
     import numpy as np
 
-    session = _products.get(operator.index(m), operator.index(k), operator.index(n), device)
+    session = products.get(operator.index(m), operator.index(k), operator.index(n), device)
     if out is None:
         out = np.zeros(m * n, np.float32)
     session._run(a, b, out, moves_of(policy, "ab"))
@@ -237,7 +237,7 @@ def attention_forward_with_policy(q, k, v, seq_len, head_dim, causal=False, devi
     if _c._uses_cuda(device):
         import numpy as np
 
-        session = _attentions.get(operator.index(seq_len), operator.index(head_dim), bool(causal), device)
+        session = attentions.get(operator.index(seq_len), operator.index(head_dim), bool(causal), device)
         out = np.zeros(seq_len * head_dim, np.float32)
         there = session._run(q, k, v, out, moves_of(policy, "qkv"))
     else:

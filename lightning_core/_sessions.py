@@ -5,7 +5,7 @@ import math
 
 from lucid import _C
 
-from ._policies import AttentionIoPolicy, Kept, _attentions, check_policy, moves_of, shape_output
+from ._policies import AttentionIoPolicy, Kept, attentions, check_policy, moves_of, shape_output
 
 _c = _C._lightning()
 MatMulMetalResidentSession = _c.MatMulMetalResidentSession
@@ -224,7 +224,7 @@ def clear_attention2d_session_cache():
 
     >>> clear_attention2d_session_cache()
     """
-    _attentions.clear()
+    attentions.clear()
     _c._forget_choices()
 
 
@@ -234,7 +234,7 @@ def _convolution(*sizes):
     return Conv2dMetalResidentSession(*sizes[:5], *sizes[6:])
 
 
-_convolutions = Kept(_convolution)
+convolutions = Kept(_convolution)
 
 
 def conv2d_nchw_metal_resident(x, w, bias, out, stride_h=1, stride_w=1, pad_h=0, pad_w=0, phase="run", apply_relu=False):
@@ -259,7 +259,7 @@ def conv2d_nchw_metal_resident(x, w, bias, out, stride_h=1, stride_w=1, pad_h=0,
     if _c._uses_cuda("metal"):
         import numpy as np
 
-        session = _convolutions.get(*np.shape(x), *np.shape(w), stride_h, stride_w, pad_h, pad_w, bool(apply_relu))
+        session = convolutions.get(*np.shape(x), *np.shape(w), stride_h, stride_w, pad_h, pad_w, bool(apply_relu))
         getattr(session, f"{name}_into")(x, w, bias, out, *([repeats] if batch else []))
         return
     run = _c.lightning_conv_relu_nchw_into if apply_relu else _c.conv2d_nchw_into

@@ -224,7 +224,7 @@ attentions = TuneFile(
 
 def _parse_crossover(words):
     op, *numbers, verdict = words
-    if len(numbers) != _SIZES[op] or int(verdict) not in (NEVER, IF_RESIDENT, ALWAYS):
+    if len(numbers) != _SIZES.get(op) or int(verdict) not in (NEVER, IF_RESIDENT, ALWAYS):
         raise ValueError("sizes and a verdict")
     return (op, *(int(n) for n in numbers)), int(verdict)
 
@@ -436,6 +436,8 @@ def crossover(op, sizes):
         if given is not None:
             return given
         crossovers.load()
+        if len(sizes) == 1:  # vectors have any length: they are measured per power of two
+            sizes = (1 << (sizes[0] - 1).bit_length(),)
         shape = (op, *sizes)
         if shape not in crossovers.rows:
             try:
@@ -447,7 +449,8 @@ def crossover(op, sizes):
 
 
 def matmul_reset_tuning():
-    """Forget the tuned choices and the paths of their files; the environment is read again at the next use.
+    """Forget the tuned choices, the paths of their files, and what products under a policy and convolutions in phases left on an
+    accelerator; the environment is read again at the next use.
 
     >>> matmul_reset_tuning()
     """
@@ -456,3 +459,7 @@ def matmul_reset_tuning():
             kept.forget()
         _c._forget_choices()
         _c._forget_verdicts()
+    from ._policies import products
+    from ._sessions import convolutions
+
+    products.clear(), convolutions.clear()

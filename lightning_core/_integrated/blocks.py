@@ -1,19 +1,16 @@
 """Layers that keep their weights and result buffers between calls. Weights are NumPy arrays, states are dicts of them."""
 
-import threading
-from collections import OrderedDict
-
 import numpy as np
 
 from lucid import _C
 
+from .._policies import Kept
 from .._sessions import AttentionSession
 from .engines import attention, check_out, conv_relu, lightning_conv_relu_nchw, lightning_matmul, resolve, tensor
 from .routes import run_pipeline
 
 _c = _C._lightning()
-_SESSIONS, _lock = OrderedDict(), threading.Lock()
-_MOST_SESSIONS = 32
+_sessions = Kept(AttentionSession)  # by seq, head_dim, causal, device
 
 
 class _Stateful:
@@ -144,25 +141,12 @@ class ConvReLUResidentBlock(_Stateful):
         return lightning_conv_relu_nchw(x, self.w, self.b, *self.window, self.device, check_out(out))
 
 
-def _session(seq, head_dim, causal, device):
-    """One of the last 32 sessions by shape."""
-    key = seq, head_dim, causal, device
-    with _lock:
-        if key not in _SESSIONS:
-            _SESSIONS[key] = AttentionSession(*key)
-            if len(_SESSIONS) > _MOST_SESSIONS:
-                _SESSIONS.popitem(last=False)
-        _SESSIONS.move_to_end(key)
-        return _SESSIONS[key]
-
-
 def clear_attention_session_cache():
     """Drop the kept attention sessions, and the choices for their shapes.
 
     >>> clear_attention_session_cache()
     """
-    with _lock:
-        _SESSIONS.clear()
+    _sessions.clear()
     _c._forget_choices()
 
 
@@ -177,11 +161,11 @@ class AttentionResidentBlock(_Stateful):
 
     def __init__(self, seq, head_dim, *, causal=False, device="metal"):
         self.seq, self.head_dim, self.causal, self.device = int(seq), int(head_dim), bool(causal), device
-        self._session, self._buffers = _session(self.seq, self.head_dim, self.causal, device), {}
+        self._session, self._buffers = _sessions.get(self.seq, self.head_dim, self.causal, device), {}
 
     def _set(self, name, value):
         setattr(self, name, bool(value) if name == "causal" else int(value))
-        self._session, self._buffers = _session(self.seq, self.head_dim, self.causal, self.device), {}
+        self._session, self._buffers = _sessions.get(self.seq, self.head_dim, self.causal, self.device), {}
 
     def run(self, q, k, v):
         """Attention over (seq, head_dim), flat, or several of them in a third dimension."""

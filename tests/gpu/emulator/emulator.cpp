@@ -43,7 +43,8 @@ struct launch {
 };
 
 static std::recursive_mutex lock;
-static int64_t              launches;
+static bool                 failing_fetches;
+static int64_t              launches, sent, fetched; /* kernels; copies from the host, to it */
 extern "C" thread_state     emulated_now;
 thread_state                emulated_now;
 
@@ -378,6 +379,7 @@ static work copy_of(char *to, const char *from, size_t n)
 CALL(cuMemcpyHtoDAsync_v2)(uint64_t to, const void *from, size_t n, void *s)
 {
     guard g(lock);
+    sent++;
     if (is_pinned(from)) return add(of(s), copy_of(at(to), (const char *)from, n));
     if (of(s)->capture) return of(s)->capture->broken = true, 900;
     work w{ work::SENT };
@@ -386,6 +388,8 @@ CALL(cuMemcpyHtoDAsync_v2)(uint64_t to, const void *from, size_t n, void *s)
 CALL(cuMemcpyDtoHAsync_v2)(void *to, uint64_t from, size_t n, void *s)
 {
     guard g(lock);
+    if (failing_fetches) return 719;
+    fetched++;
     if (is_pinned(to)) return add(of(s), copy_of((char *)to, at(from), n));
     if (of(s)->capture) return of(s)->capture->broken = true, 900;
     run_stream(of(s));
@@ -575,6 +579,9 @@ CALL(cuLaunchKernel)(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx
     return add(of(s), std::move(w));
 }
 extern "C" int64_t emulated_launches() { return launches; }
+extern "C" int64_t emulated_sent() { return sent; }
+extern "C" int64_t emulated_fetched() { return fetched; }
+extern "C" void    emulated_fail_fetches(int fail) { failing_fetches = fail; }
 
 /* ---- NVRTC ---- */
 struct program {
