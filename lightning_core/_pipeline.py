@@ -4,24 +4,21 @@ x 3 kernels; for others, and if it fails, the eager way answers, unless LC_GRAPH
 """
 
 import os
-import threading
 import time
-from collections import OrderedDict
 
 from lucid import _C
 
 from ._graph import GraphIR
+from ._kept import Kept
 
 _c = _C._lightning()
-_MOST = 32
-_graphs, _lock = OrderedDict(), threading.Lock()
 
 
 def _strict():
     return os.environ.get("LC_GRAPH_MODE_STRICT", "")[:1].lower() in ("1", "t", "y")
 
 
-def _build(x, w, biased, seq, dim, window):
+def _build(x, w, biased, seq, dim, window, device):
     graph = GraphIR()
     sh, sw, ph, pw = window
     size = [(x[2] + 2 * ph - 3) // sh + 1, (x[3] + 2 * pw - 3) // sw + 1]
@@ -39,16 +36,7 @@ def _build(x, w, biased, seq, dim, window):
     return graph, ids, out
 
 
-def _graph_for(key):
-    with _lock:
-        found = _graphs.get(key)
-        if found is None:
-            x, w, biased, seq, dim, window, _ = key
-            found = _graphs[key] = _build(list(x), list(w), biased, seq, dim, window)
-            if len(_graphs) > _MOST:
-                _graphs.popitem(last=False)
-        _graphs.move_to_end(key)
-        return found
+_graphs = Kept(_build)  # a graph is used on one device
 
 
 def _run_graph(x, w, bias, seq, dim, window, device):
@@ -60,7 +48,7 @@ def _run_graph(x, w, bias, seq, dim, window, device):
     if arrays[1].shape[2:] != (3, 3):
         raise ValueError("graph mode takes 3 x 3 kernels")
     key = arrays[0].shape, arrays[1].shape, bias is not None, seq, dim, window, device
-    graph, ids, out = _graph_for(key)
+    graph, ids, out = _graphs.get(*key)
     return graph.execute_f32(dict(zip(ids, arrays)), device)["values"][out]
 
 
@@ -172,6 +160,5 @@ def clear_integrated_attention_session_cache():
 
     >>> clear_integrated_attention_session_cache()
     """
-    with _lock:
-        _graphs.clear()
+    _graphs.clear()
     _c._forget_choices()

@@ -8,10 +8,10 @@ call.
 """
 
 import operator
-import threading
-from collections import OrderedDict
 
 from lucid import _C
+
+from ._kept import Kept
 
 _c = _C._lightning()
 SEND, FETCH, WAIT = 7, 8, 16  # what a call moves (bindings/lightning/lightning.h)
@@ -138,26 +138,6 @@ def moves_of(policy, operands):
     if len(operands) == 2:
         sent |= 4  # there is no third
     return sent | (FETCH if policy.download_out else WAIT if policy.synchronize else 0)
-
-
-class Kept:
-    """The last 32 sessions by shape, for calls that name none."""
-
-    def __init__(self, make):
-        self.make, self.sessions, self.lock = make, OrderedDict(), threading.Lock()
-
-    def get(self, *key):
-        with self.lock:
-            if key not in self.sessions:
-                self.sessions[key] = self.make(*key)
-                if len(self.sessions) > 32:
-                    self.sessions.popitem(last=False)
-            self.sessions.move_to_end(key)
-            return self.sessions[key]
-
-    def clear(self):
-        with self.lock:
-            self.sessions.clear()
 
 
 def _product_session(m, k, n, device):

@@ -5,7 +5,8 @@ import math
 
 from lucid import _C
 
-from ._policies import AttentionIoPolicy, Kept, attentions, check_policy, moves_of, shape_output
+from ._kept import Kept
+from ._policies import AttentionIoPolicy, attentions, check_policy, moves_of, shape_output
 
 _c = _C._lightning()
 MatMulMetalResidentSession = _c.MatMulMetalResidentSession

@@ -459,7 +459,6 @@ def matmul_reset_tuning():
             kept.forget()
         _c._forget_choices()
         _c._forget_verdicts()
-    from ._policies import products
-    from ._sessions import convolutions
+    from . import _policies, _sessions
 
-    products.clear(), convolutions.clear()
+    _policies.products.clear(), _sessions.convolutions.clear()

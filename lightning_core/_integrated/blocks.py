@@ -4,7 +4,7 @@ import numpy as np
 
 from lucid import _C
 
-from .._policies import Kept
+from .._kept import Kept
 from .._sessions import AttentionSession
 from .engines import attention, check_out, conv_relu, lightning_conv_relu_nchw, lightning_matmul, resolve, tensor
 from .routes import run_pipeline
