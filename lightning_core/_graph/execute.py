@@ -1,5 +1,6 @@
-"""Execution: a graph becomes a list of calls once; a run goes through it on arrays. float32 goes to the operators of
-lightning_core, float64 to Lucid's."""
+"""Execution: a graph becomes a list of calls once; a run goes through it. Nodes that are planned for the CPU compute on arrays:
+float32 goes to the operators of lightning_core, float64 to Lucid's. Nodes that are planned for CUDA compute on Lucid's tensors, which
+stay on the device: what is fed is sent when it is first needed, and values are fetched at the end."""
 
 from math import prod
 
@@ -9,6 +10,7 @@ from .schemas import window_of
 
 _c = _C._lightning()
 _CODES = {"matmul": 1, "vector_add": 2, "matrix_sub": 3, "matrix_div": 4, "attention_forward": 6}
+_CODES |= {"conv2d_nchw3x3": 5, "conv2d_nchw3x3s1p1": 5}
 
 
 def _repeat(x, shape):
@@ -66,6 +68,59 @@ def _operator(node, shapes, dtype):
     return call
 
 
+def _operator_there(node, shapes):
+    """The same on Lucid's tensors on the device: a function of the inputs that gives the list of outputs."""
+    import operator as operators
+
+    import lucid
+    from lucid.nn import functional
+
+    op, out, flags = node["op"], shapes[node["outputs"][0]], node["attributes"]
+    if op == "relu":
+        return lambda x: [x.relu()]
+    if op == "qkv_pack_repeat":
+        size = prod(out)
+        return lambda x: list(x.reshape(-1).repeat(-(-3 * size // x.numel()))[: 3 * size].reshape(3, *out).unbind())
+    if op == "attention_forward":
+        causal = bool(flags.get("causal", 0))
+        attend = functional.scaled_dot_product_attention
+        return lambda q, k, v: [attend(q[None, None], k[None, None], v[None, None], is_causal=causal)[0, 0]]
+    if op.startswith("conv2d"):
+        *stride, pad_h, pad_w = window_of(node)
+        after = lucid.relu if flags.get("apply_relu", 0) else lambda x: x
+        return lambda x, w, bias=None: [after(functional.conv2d(x, w, bias, tuple(stride), (pad_h, pad_w)))]
+    names = {"matmul": "matmul", "vector_add": "add", "matrix_sub": "sub", "matrix_div": "truediv"}
+    run = getattr(operators, names[op])
+    return lambda a, b: [run(a, b) if op == "matmul" else run(a.reshape(out), b.reshape(out))]
+
+
+def _traced_work(node, shapes):
+    """(code of the trace, work), or None."""
+    op, out = node["op"], prod(shapes[node["outputs"][0]])
+    each = {"matmul": lambda: shapes[node["inputs"][0]][1], "attention_forward": lambda: shapes[node["inputs"][0]][0]}
+    conv = lambda: prod(shapes[node["inputs"][1]][1:])
+    return op in _CODES and (_CODES[op], out * (conv if op.startswith("conv") else each.get(op, lambda: 1))())
+
+
+class _Values:
+    """The values of a run, on the host or on the device, or both."""
+
+    def __init__(self, arrays):
+        self.arrays, self.tensors = arrays, [None] * len(arrays)
+
+    def here(self, t):
+        if self.arrays[t] is None and self.tensors[t] is not None:
+            self.arrays[t] = self.tensors[t].cpu().numpy()
+        return self.arrays[t]
+
+    def there(self, t):
+        import lucid
+
+        if self.tensors[t] is None:
+            self.tensors[t] = lucid.from_numpy(self.arrays[t]).cuda()
+        return self.tensors[t]
+
+
 class Program:
     """A validated graph for one dtype."""
 
@@ -73,7 +128,8 @@ class Program:
         if any(t["dtype"] != dtype for t in tensors):
             raise RuntimeError("invalid value")
         self.dtype, self.shapes = dtype, [tuple(t["shape"]) for t in tensors]
-        self.calls = [(n["id"], n["inputs"], n["outputs"], _operator(n, self.shapes, dtype)) for n in nodes]
+        self.calls = [(n, _operator(n, self.shapes, dtype)) for n in nodes]
+        self.calls_there = {}
         made = {t for n in nodes for t in n["outputs"]}
         self.made, self.needed = made, {t for n in nodes for t in n["inputs"]} - made
 
@@ -95,15 +151,29 @@ class Program:
         return arrays
 
     def run(self, feeds, found):
-        arrays = self._fed(feeds)
+        values = _Values(self._fed(feeds))
         (mode, traced), device = found["policy"], found["requested"]
         before = {first for first, _, wanted, _ in found["boundaries"] if wanted}
         after = {last for _, last, _, wanted in found["boundaries"] if wanted}
-        for number, inputs, outputs, call in self.calls:
+        for (node, call), step in zip(self.calls, found["steps"]):
+            number, inputs, outputs = node["id"], node["inputs"], node["outputs"]
             if number in before:
                 _c.runtime_sync_apply(mode, traced)
-            for t, value in zip(outputs, call([arrays[i] for i in inputs], device)):
-                arrays[t] = value
+            if step["assigned_device"] == "cuda":
+                for t, value in zip(outputs, self._run_there(node, [values.there(i) for i in inputs], device)):
+                    values.tensors[t] = value
+            else:
+                for t, value in zip(outputs, call([values.here(i) for i in inputs], device)):
+                    values.arrays[t] = value
             if number in after:
                 _c.runtime_sync_apply(mode, traced)
-        return {t: array.ravel() for t, array in enumerate(arrays) if array is not None}
+        return {t: values.here(t).ravel() for t in range(len(self.shapes)) if values.here(t) is not None}
+
+    def _run_there(self, node, inputs, device):
+        run = self.calls_there.get(node["id"])
+        if run is None:
+            run = self.calls_there[node["id"]] = _operator_there(node, self.shapes)
+        traced = _traced_work(node, self.shapes)
+        if traced:
+            _c._note(traced[0], device, traced[1], "cuda")
+        return run(*inputs)

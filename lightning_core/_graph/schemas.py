@@ -12,7 +12,7 @@ def _schema(name, inputs, outputs, *, least=None, doubles=True, attributes=()):
         "min_outputs": len(outputs),
         "max_outputs": len(outputs),
         "supports_cpu": True,
-        "supports_cuda": False,
+        "supports_cuda": True,
         "supports_metal": False,
         "input_ranks": list(inputs),
         "output_ranks": list(outputs),

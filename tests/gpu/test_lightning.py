@@ -503,3 +503,42 @@ def test_a_session_that_ends_gives_its_memory_back():
     del session
     lc.matmul2d(A, B, "cuda")
     assert lucid.cuda.memory_allocated() == before
+
+
+# ---- graphs ----
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("op", ["matmul", "vector_add", "matrix_sub", "matrix_div", "relu"])
+def test_nodes_of_graphs(op, dtype):
+    a, b = (np.random.default_rng(i).standard_normal((4, 4)) for i in range(2))
+    wanted = {"matmul": a @ b, "vector_add": a + b, "matrix_sub": a - b, "matrix_div": a / b, "relu": np.maximum(a, 0)}[op]
+    graph = lc.GraphIR()
+    x, y, z = (graph.add_tensor([4, 4], dtype) for _ in range(3))
+    graph.add_node(op, [x] if op == "relu" else [x, y], [z])
+    run = graph.execute_f32 if dtype == "float32" else graph.execute_f64
+    for device in ("cuda", "metal"):
+        found = run({x: a, y: b}, preferred_device=device)
+        assert [s["assigned_device"] for s in found["steps"]] == ["cuda"] and found["steps"][0]["fallback"] is (device == "metal")
+        assert found["values"][z].dtype == dtype and found["summary"]["cuda_nodes"] == 1
+        np.testing.assert_allclose(found["values"][z], wanted.ravel(), rtol=1e-12 if dtype == "float64" else 1e-4, atol=1e-6)
+
+
+@counted
+@pytest.mark.parametrize("bias", [BIAS, None])
+def test_values_of_a_graph_stay_on_the_device(bias):
+    weight = random(5, 3, 3, 3)
+    graph = lc.GraphIR()
+    ids = [graph.add_tensor(list(a.shape)) for a in (X, weight, *([] if bias is None else [bias]))]
+    image = graph.add_tensor([2, 5, 5, 8])
+    qkv, out = [graph.add_tensor([6, 4]) for _ in range(3)], graph.add_tensor([6, 4])
+    attributes = {"stride_h": 2, "stride_w": 1, "pad_h": 1, "pad_w": 1, "apply_relu": 1}
+    graph.add_node("conv2d_nchw3x3", ids, [image], attributes=attributes)
+    graph.add_node("qkv_pack_repeat", [image], qkv)
+    graph.add_node("attention_forward", qkv, [out])
+    feeds = dict(zip(ids, (X, weight, bias)))
+    with Copies() as copies:
+        events = traced(lambda: feeds.update(got=graph.execute_f32(dict(list(feeds.items())[: len(ids)]), "cuda")))
+    close(feeds["got"]["values"][out], pipeline(X, weight, bias, 6, 4, (2, 1), (1, 1)))
+    assert (copies.sent, copies.fetched) == (len(ids), 5)
+    wanted = [("conv2d_nchw", 2 * 5 * 5 * 8 * 27), ("attention_forward", 6 * 6 * 4)]
+    assert [(e["op"], e["size_bytes"]) for e in events] == wanted and all(e["selected_device"] == "cuda" for e in events)
+    close(graph.execute_f32(dict(zip(ids, (X, weight, bias))), "cpu")["values"][out], feeds["got"]["values"][out])
