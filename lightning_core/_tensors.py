@@ -143,15 +143,69 @@ class Tensor64View(_View):
     """
 
 
-class _Dense(_Geometry):
-    def __init__(self, shape, device="cpu"):
+class _OnHost:
+    """Numbers in an array."""
+
+    def __init__(self, size, dtype):
         import numpy as np
 
+        self.array = np.zeros(size, dtype)
+
+    def take(self, array):
+        self.array[:] = array
+
+    def fetch(self):
+        return self.array
+
+    def gather(self, shape, strides, offset):
+        import numpy as np
+
+        size = self.array.itemsize
+        seen = np.lib.stride_tricks.as_strided(self.array[offset:], shape, [s * size for s in strides], writeable=False)
+        return np.array(seen).reshape(-1)
+
+    def added(self, other):
+        made = object.__new__(_OnHost)
+        single = self.array.dtype == "float32"
+        made.array = _c.vector_add(self.array, other.array, "cpu") if single else self.array + other.array
+        return made
+
+
+class _OnDevice:
+    """Numbers on the CUDA device."""
+
+    def __init__(self, size, dtype):
+        import lucid
+
+        self.tensor = lucid.zeros(size, dtype=getattr(lucid, dtype), device="cuda")
+
+    def take(self, array):
+        import numpy as np
+
+        import lucid
+
+        self.tensor.copy_(lucid.from_numpy(np.array(array, str(self.tensor.dtype).rpartition(".")[2])))
+
+    def fetch(self):
+        return self.tensor.cpu().numpy()
+
+    def gather(self, shape, strides, offset):
+        return self.tensor.as_strided(shape, strides, offset).reshape(-1).cpu().numpy()
+
+    def added(self, other):
+        made = object.__new__(_OnDevice)
+        _c._note(2, "cuda", self.tensor.numel(), "cuda")
+        made.tensor = self.tensor + other.tensor
+        return made
+
+
+class _Dense(_Geometry):
+    def __init__(self, shape, device="cpu"):
         self._shape = _ints(shape, 1)
-        self._strides, self._device = _strides(self._shape), _device(device)
+        self._strides, self._device, self._size = _strides(self._shape), _device(device), prod(self._shape)
         try:
-            self._data = np.zeros(prod(self._shape), self._dtype)
-        except (MemoryError, ValueError):
+            self._data = (_OnDevice if device == "cuda" else _OnHost)(self._size, self._dtype)
+        except (MemoryError, ValueError, RuntimeError):
             raise TensorRequestError("out of memory") from None
 
     @classmethod
@@ -168,7 +222,7 @@ class _Dense(_Geometry):
 
     def storage_numel(self):
         """How many elements are kept."""
-        return self._data.size
+        return self._size
 
     def _take(self, values):
         import numpy as np
@@ -176,9 +230,9 @@ class _Dense(_Geometry):
         array = np.asarray(values)
         if array.dtype.kind not in "biuf":
             raise TypeError(f"numbers are expected, not {array.dtype}")
-        if array.size != self._data.size:
+        if array.size != self._size:
             _refuse()
-        self._data[:] = array.reshape(-1)
+        self._data.take(array.reshape(-1))
 
     def from_list(self, values):
         """Copies a list of numbers in."""
@@ -190,23 +244,23 @@ class _Dense(_Geometry):
 
     def to_list(self):
         """The elements, flat."""
-        return self._data.tolist()
+        return self._data.fetch().tolist()
 
     def to_numpy(self):
         """A copy of the elements, flat."""
-        return self._data.copy()
+        return self._data.fetch().copy()
 
     def reshape(self, shape):
         """Another shape of as many elements, in place."""
         new = _ints(shape, 1)
-        if prod(new) != self._data.size:
+        if prod(new) != self._size:
             _refuse()
         self._shape, self._strides = new, _strides(new)
 
     def view(self, shape):
         """A view with another shape of as many elements."""
         new = _ints(shape, 1)
-        if prod(new) != self._data.size:
+        if prod(new) != self._size:
             _refuse()
         return self._view._of(self, new, _strides(new), 0)
 
@@ -218,17 +272,10 @@ class _Dense(_Geometry):
         shape = [end - start if d == axis else n for d, n in enumerate(self._shape)]
         return self._view._of(self, shape, list(self._strides), start * self._strides[axis])
 
-    def _gather(self, shape, strides, offset):
-        import numpy as np
-
-        size = self._data.itemsize
-        seen = np.lib.stride_tricks.as_strided(self._data[offset:], shape, [s * size for s in strides], writeable=False)
-        return np.array(seen).reshape(-1)
-
     def to_host_view_numpy(self, view):
         """A copy of a view's elements, flat."""
         self.validate_view_contract(view)
-        return self._gather(view._shape, view._strides, view._offset)
+        return self._data.gather(view._shape, view._strides, view._offset)
 
     def to_host_view(self, view):
         """A view's elements as a list."""
@@ -246,19 +293,19 @@ class _Dense(_Geometry):
         """Elements at any positive strides, as a list."""
         shape, strides = _ints(out_shape, 1), _ints(source_strides, 1)
         offset = _ints([offset_elements], 0)[0]
-        if len(shape) != len(strides) or offset + 1 + sum((n - 1) * s for n, s in zip(shape, strides)) > self._data.size:
+        if len(shape) != len(strides) or offset + 1 + sum((n - 1) * s for n, s in zip(shape, strides)) > self._size:
             _refuse()
-        return self._gather(shape, strides, offset).tolist()
+        return self._data.gather(shape, strides, offset).tolist()
 
     def add(self, other):
         """The sum with a tensor of as many elements, as a new tensor of this shape."""
         if not isinstance(other, type(self)):
             raise TypeError(f"a {type(self).__name__} is expected, not {type(other).__name__}")
-        if other._data.size != self._data.size or other._device != self._device:
+        if other._size != self._size or other._device != self._device:
             _refuse()
         made = object.__new__(type(self))
         made._shape, made._strides, made._device = list(self._shape), list(self._strides), self._device
-        made._data = _c.vector_add(self._data, other._data, self._device) if self._single else self._data + other._data
+        made._size, made._data = self._size, self._data.added(other._data)
         return made
 
     def validate_contract(self):
@@ -270,11 +317,11 @@ class _Dense(_Geometry):
             raise TypeError(f"a {self._view.__name__} is expected, not {type(view).__name__}")
         if view._device != self._device:
             _refuse()
-        view.validate_contract_for_storage(self._data.size)
+        view.validate_contract_for_storage(self._size)
 
     def contract(self):
         """Everything that a tensor says of itself, as a dict."""
-        return self._contract(storage_numel=self._data.size)
+        return self._contract(storage_numel=self._size)
 
 
 class Tensor(_Dense):
@@ -289,7 +336,7 @@ class Tensor(_Dense):
     [2.0, 4.0, 6.0, 8.0, 10.0, 12.0]
     """
 
-    _dtype, _view, _single = "float32", TensorView, True
+    _dtype, _view = "float32", TensorView
 
 
 class Tensor64(_Dense):
@@ -299,4 +346,4 @@ class Tensor64(_Dense):
     [0.1, 0.2]
     """
 
-    _dtype, _view, _single = "float64", Tensor64View, False
+    _dtype, _view = "float64", Tensor64View

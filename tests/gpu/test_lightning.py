@@ -542,3 +542,23 @@ def test_values_of_a_graph_stay_on_the_device(bias):
     wanted = [("conv2d_nchw", 2 * 5 * 5 * 8 * 27), ("attention_forward", 6 * 6 * 4)]
     assert [(e["op"], e["size_bytes"]) for e in events] == wanted and all(e["selected_device"] == "cuda" for e in events)
     close(graph.execute_f32(dict(zip(ids, (X, weight, bias))), "cpu")["values"][out], feeds["got"]["values"][out])
+
+
+@pytest.mark.parametrize("kind", [lc.Tensor, lc.Tensor64])
+def test_tensors_on_the_device(kind):
+    x = kind([2, 3], "cuda")
+    assert x.device() == "cuda" and x.to_list() == [0.0] * 6 and x.storage_numel() == 6
+    before = lucid.cuda.memory_allocated()
+    y = kind.from_numpy_array(np.arange(6.0), [2, 3], "cuda")
+    assert lucid.cuda.memory_allocated() > before
+    column = y.slice(1, 1, 2)
+    assert y.to_host_view(column) == [1.0, 4.0] and column.device() == "cuda"
+    y.from_list([5, 4, 3, 2, 1, 0])
+    assert y.to_host_view(column) == [4.0, 1.0] and y.read_strided([2, 2], [1, 3]) == [5.0, 2.0, 4.0, 1.0]
+    assert y.slice_copy(0, 1, 2) == [2.0, 1.0, 0.0] and y.to_numpy().dtype == x.dtype()
+    (event,) = traced(lambda: y.add(y))
+    assert event["selected_device"] == "cuda" and y.add(y).to_list() == [10.0, 8.0, 6.0, 4.0, 2.0, 0.0]
+    with pytest.raises(RuntimeError):
+        y.add(kind([2, 3]))
+    with pytest.raises(RuntimeError):
+        kind([2, 3], "metal")
