@@ -34,7 +34,7 @@ static int run_conv(lcDeviceKind device, const lightning_array *a, const float *
         if (rc <= 0) return rc;
     }
     lightning_note(LIGHTNING_OP_CONV, device, s->n * s->o * s->oh * s->ow * s->c * s->kh * s->kw);
-    return lightning_conv(a[0].data, a[1].data, bias, out, s);
+    return lightning_conv(a[0].data, a[1].data, bias, out, s, NULL);
 }
 static PyObject *convolve(PyObject *const *objects, PyObject *out, PyObject *const *rest, bool relu)
 {
@@ -96,7 +96,7 @@ static int pipeline(lcDeviceKind device, const lightning_array *a, const float *
     float *image = lc_alloc(bytes), *q = repeats ? image + conv_size : image;
     if (!image) return py_raise_int();
     lightning_note(LIGHTNING_OP_CONV, device, conv_size * s->c * s->kh * s->kw);
-    int rc = lightning_conv(a[0].data, a[1].data, bias, image, s);
+    int rc = lightning_conv(a[0].data, a[1].data, bias, image, s, NULL);
     for (int64_t at = 0; repeats && at < all; at += conv_size)
         memcpy(q + at, image, (size_t)(all - at < conv_size ? all - at : conv_size) * sizeof(float));
     lightning_note(LIGHTNING_OP_ATTENTION, device, seq * seq * dim);

@@ -89,7 +89,7 @@ int lightning_attend(lightning_way way, const float *q, const float *k, const fl
 
 /* ---- convolution ---- */
 static inline int convolve(lc_device where, const float *x, const float *w, const float *bias, lc_tensor *out,
-                           const lightning_conv_shape *s)
+                           const lightning_conv_shape *s, lc_conv_kept *kept)
 {
     lc_tensor    tx, tw, tb;
     lc_conv_args args = { .image = over(&tx, where, x, 4, (int64_t[]){ s->n, s->c, s->h, s->w }),
@@ -100,17 +100,19 @@ static inline int convolve(lc_device where, const float *x, const float *w, cons
                           .stride = { s->stride_h, s->stride_w, 1 },
                           .padding = { s->pad_h, s->pad_w, 0 },
                           .dilation = { 1, 1, 1 },
-                          .dims = 2 };
+                          .dims = 2,
+                          .kept = kept };
     return lc_backends[where.kind]->run(LC_OP__conv, LC_f32, &args);
 }
 static inline lc_tensor *image_over(lc_tensor *t, lc_device where, float *out, const lightning_conv_shape *s)
 {
     return over(t, where, out, 4, (int64_t[]){ s->n, s->o, s->oh, s->ow });
 }
-int lightning_conv(const float *x, const float *w, const float *bias, float *out, const lightning_conv_shape *s)
+int lightning_conv(const float *x, const float *w, const float *bias, float *out, const lightning_conv_shape *s,
+                   lc_conv_kept *kept)
 {
     lc_tensor to;
-    if (convolve(here, x, w, bias, image_over(&to, here, out, s), s) < 0) return py_raise_int();
+    if (convolve(here, x, w, bias, image_over(&to, here, out, s), s, kept) < 0) return py_raise_int();
     for (int64_t i = 0, n = s->relu ? to.numel : 0; i < n; i++) out[i] = out[i] < 0 ? 0 : out[i]; /* NaN stays */
     return 0;
 }
@@ -145,7 +147,7 @@ int lightning_launch(lc_device where, const lightning_task *t, lightning_op op, 
     case LIGHTNING_OP_ATTENTION:
         return attend(where, in[0], in[1], in[2], out, beside, t->dims[0], t->dims[1], t->causal);
     case LIGHTNING_OP_CONV:
-        if (convolve(where, in[0], in[1], in[2], image_over(&to, where, out, &t->conv), &t->conv) < 0) return -1;
+        if (convolve(where, in[0], in[1], in[2], image_over(&to, where, out, &t->conv), &t->conv, NULL) < 0) return -1;
         return t->conv.relu ? lc_backends[where.kind]->elementwise(LC_OP_relu, LC_f32, &to, (lc_tensor *[]){ &to }, 1) : 0;
     default:
         return combine(where, op == LIGHTNING_OP_ADD   ? LIGHTNING_ADD

@@ -88,7 +88,8 @@ typedef struct {
 int lightning_product(lightning_way way, const float *a, const float *b, float *out, int64_t m, int64_t k, int64_t n);
 int lightning_attend(lightning_way way, const float *q, const float *k, const float *v, float *out, int64_t seq, int64_t dim,
                      bool causal);
-int lightning_conv(const float *x, const float *w, const float *bias, float *out, const lightning_conv_shape *s);
+int lightning_conv(const float *x, const float *w, const float *bias, float *out, const lightning_conv_shape *s,
+                   lc_conv_kept *kept);
 typedef enum { LIGHTNING_ADD, LIGHTNING_SUB, LIGHTNING_DIV } lightning_pointwise;
 int lightning_combine(lightning_pointwise what, const float *a, const float *b, float *out, int64_t n);
 

@@ -21,6 +21,9 @@ typedef struct {
     pthread_mutex_t            lock;  /* of what follows */
     bool                       started, has_third;
     float                     *kept[4]; /* operands, result */
+    lc_conv_kept               packed;  /* a convolution's weights, as the kernel reads them, and what they were */
+    float                     *weights;
+    bool                       reads_weights; /* where they are: it packs none */
     lightning_resident         resident;
 } session;
 
@@ -154,6 +157,8 @@ static void end(PyObject *self)
     PyTypeObject *type = Py_TYPE(self);
     for (int i = 0; i < 4; i++)
         if (s->kept[i]) lc_free(s->kept[i], kept_bytes(s, i));
+    if (s->weights) lc_free(s->weights, kept_bytes(s, 1));
+    if (s->packed.data) lc_free(s->packed.data, s->packed.bytes);
     lightning_resident_end(&s->resident);
     pthread_mutex_destroy(&s->lock);
     type->tp_free(self);
@@ -179,13 +184,29 @@ static void shape_result(const session *s, float *out)
         if (s->relu && out[i] < 0) out[i] = 0;
     }
 }
+/* Weights are packed once and again when they have changed: comparing them takes a tenth of that. A call that meets another one on
+ * this session packs for itself. */
+static int convolve(session *s, float *const *in, float *out)
+{
+    const lightning_conv_shape *shape = &s->task.conv;
+    size_t                      bytes = kept_bytes(s, 1);
+    if (s->reads_weights || pthread_mutex_trylock(&s->lock) != 0) return lightning_conv(in[0], in[1], in[2], out, shape, NULL);
+    int rc = 0;
+    if (!s->weights && !(s->weights = lc_alloc(bytes))) rc = py_raise_int();
+    if (!rc && s->packed.form && memcmp(s->weights, in[1], bytes)) s->packed.form = 0;
+    if (!rc && !s->packed.form) memcpy(s->weights, in[1], bytes);
+    if (!rc) rc = lightning_conv(in[0], s->weights, in[2], out, shape, &s->packed);
+    s->reads_weights = !rc && !s->packed.form;
+    pthread_mutex_unlock(&s->lock);
+    return rc;
+}
 static int compute(session *s, lightning_pointwise what, float *const *in, float *out)
 {
     const lightning_task *t = &s->task;
     if (s->way == LIGHTNING_UNKNOWN && choose_way(s) < 0) return -1;
     lightning_note(op_of(s, what), s->device, t->work);
     if (s->kind == PRODUCT) return lightning_product(s->way, in[0], in[1], out, t->dims[0], t->dims[1], t->dims[2]);
-    if (s->kind == CONVOLUTION) return lightning_conv(in[0], in[1], in[2], out, &t->conv);
+    if (s->kind == CONVOLUTION) return convolve(s, in, out);
     if (s->kind != ATTENTION) return lightning_combine(what, in[0], in[1], out, t->out_size);
     return lightning_attend(s->way, in[0], in[1], in[2], out, t->dims[0], t->dims[1], t->causal);
 }

@@ -392,6 +392,15 @@ typedef struct {
     const int64_t   *from[3];
 } lc_pad_args;
 
+/* Weights in the order in which kernels read them, kept from call to call by who computes one shape again and again with the same
+ * weights. Starts as zeros; the kernel fills data (lc_alloc) and form, which says what the order is. Set form to 0 when the weights
+ * change. Kernels that read weights where they are leave it as it is. */
+typedef struct {
+    void  *data;
+    size_t bytes;
+    int    form;
+} lc_conv_kept;
+
 /* Convolution in up to three dimensions: image (n, groups * c, ...), weight (groups * m, c, kernel...), result (n, groups *
  * m, ...). The op computes one of the three from the other two. Any strides; all three have two leading dimensions and
  * `dims` spatial ones. image and result may be float16 or bfloat16, the others are of the computing dtype. */
@@ -400,6 +409,7 @@ typedef struct {
     lc_tensor *bias; /* contiguous, per channel of the computed tensor; NULL: none. Not for the weight */
     int64_t    groups, stride[3], padding[3], dilation[3]; /* of `dims` dimensions */
     int        dims;
+    lc_conv_kept *kept; /* of a convolution; NULL: weights are ordered anew */
 } lc_conv_args;
 
 /* Optimizer steps: n parameters at once. lists[0] holds the parameters, lists[1] their gradients, then the states of the

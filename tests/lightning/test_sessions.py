@@ -215,3 +215,42 @@ def test_threads_and_fork():
         session.run_into(a, b, out)
         os._exit(not np.allclose(out, wanted, atol=1e-4))
     assert os.waitpid(child, 0)[1] == 0
+
+
+@pytest.mark.parametrize("sizes", [(1, 3, 8, 8, 16), (1, 16, 32, 32, 32), (3, 8, 9, 20, 5), (1, 64, 8, 8, 64)])
+def test_convolutions_see_weights_that_change_in_place(sizes):
+    """A session packs weights once: what it keeps is theirs, and follows them."""
+    n, c, h, w, o = sizes
+    x, weight, bias = random(n, c, h, w), random(o, c, 3, 3), random(o)
+    session, out = lc.Conv2dMetalResidentSession(n, c, h, w, o, 3, 3, 1, 1, 1, 1), np.empty((n, o, h, w), np.float32)
+    for step in range(4):
+        for given in (x, x, -x):
+            session.run_into(given, weight, bias, out)
+            close(out, conv(given, weight, bias, pad=(1, 1), relu=True))
+        weight[step % o, -1] *= -3
+    same, fresh = lc.Conv2dMetalResidentSession(n, c, h, w, o, 3, 3, 1, 1, 1, 1), out.copy()
+    same.run_into(-x, weight.copy(), bias, fresh)
+    session.run_into(-x, weight, bias, out)
+    np.testing.assert_array_equal(fresh, out)  # packed before or just now: one result
+    x[0, 0, 2, 2] = np.inf  # images that are not finite take another way
+    session.run_into(x, weight, bias, out)
+    wanted = lc.lightning_conv_relu_nchw(x, weight, bias, 1, 1, 1, 1, "cpu")
+    np.testing.assert_array_equal(out, wanted)
+
+
+def test_one_convolution_session_of_many_threads():
+    x, weights = random(1, 16, 32, 32), [random(32, 16, 3, 3, seed=s) for s in range(4)]
+    wanted = [lc.lightning_conv_relu_nchw(x, w, None, 1, 1, 1, 1, "cpu") for w in weights]
+    session, wrong = lc.Conv2dMetalResidentSession(1, 16, 32, 32, 32, 3, 3, 1, 1, 1, 1), []
+
+    def work(k):
+        out = np.empty_like(wanted[k])
+        for _ in range(30):
+            session.run_into(x, weights[k], None, out)
+            if not (out == wanted[k]).all():
+                wrong.append(k)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    assert not wrong

@@ -51,6 +51,24 @@ enum {
                     for (int64_t i = 0; i < rows; i++) to[i] = from[i * row_step];                                             \
                 }                                                                                                              \
             }
+static lc_conv_kept *keeper(const conv_job *j) { return j->only ? NULL : j->kept; }
+void                *conv_packed(const conv_job *j, size_t bytes, int form, bool *is_there)
+{
+    lc_conv_kept *k = keeper(j);
+    *is_there = k && k->form == form && k->bytes == bytes;
+    if (!k) return cpu_scratch(bytes);
+    if (*is_there) return k->data;
+    lc_free(k->data, k->bytes);
+    *k = (lc_conv_kept){ .data = lc_alloc(bytes) };
+    if (k->data) k->bytes = bytes;
+    return k->data;
+}
+void conv_packed_end(const conv_job *j, void *packed, size_t bytes, int form)
+{
+    lc_conv_kept *k = keeper(j);
+    if (k) k->form = form;
+    else cpu_scratch_free(packed, bytes);
+}
 static void pack_tiles(void *ctx, int64_t begin, int64_t end)
 {
     conv_job        *j = ctx;
@@ -250,15 +268,16 @@ static int with_packed_weights(conv_job *j, bool planes)
     int64_t taps = j->grid.taps ? j->grid.taps : 1, images = j->from.n * j->groups * j->grid.axis[0].count;
     int64_t blocks = pieces(j->tiles, j->tile_block);
     size_t  bytes = (size_t)(j->groups * j->rows * j->channels * taps * j->size + 1);
-    j->packed = cpu_scratch(bytes);
+    bool is_there;
+    j->packed = conv_packed(j, bytes, CONV_PACKED_TILES, &is_there);
     if (!j->packed) return -1;
     int64_t tile = j->kernels->rows * j->channels * taps, tasks = images * blocks * j->strips_down * j->strips_across;
-    if (j->grid.taps)
+    if (j->grid.taps && !is_there)
         cpu_parallel(j->groups * j->tiles, CPU_GRAIN / (tile + 1) + 1, j->groups * j->tiles * tile, pack_tiles, j);
     int64_t each = j->row_cost * j->strip_rows / 16 + 1, plane = j->grid.axis[1].count * j->grid.axis[2].count;
     if (planes) cpu_parallel(images, 4 * CPU_GRAIN / (taps * plane) + 1, tasks * each, run_planes, j);
     else cpu_parallel(tasks, CPU_GRAIN / each + 1, tasks * each, run_tasks, j);
-    cpu_scratch_free(j->packed, bytes);
+    conv_packed_end(j, j->packed, bytes, CONV_PACKED_TILES);
     return j->failed ? -1 : 0;
 }
 void conv_prepare(conv_job *j)
@@ -396,7 +415,7 @@ static int with_plain_weight(lc_cpu_run run, lc_dtype dtype, const lc_conv_args 
     lc_conv_args plain = *a;
     lc_tensor   *w = lc_tensor_new((lc_dtype)a->weight->dtype, a->weight->device, a->weight->ndim, a->weight->shape);
     int          rc = w ? cpu_copy(w, a->weight) : -1;
-    plain.weight = w;
+    plain.weight = w, plain.kept = NULL;
     if (!rc) rc = run(dtype, &plain);
     return lc_release(w), rc;
 }
@@ -407,6 +426,7 @@ static int cpu_conv(lc_dtype dtype, const void *args)
     bool                suits = a->weight->is_contiguous;
     if (dtype == LC_i64) return suits ? conv_direct(a, false) : with_plain_weight(cpu_conv, dtype, a);
     int rc = start(&c, a, dtype, false);
+    c.job.kept = a->kept;
     if (!rc && !(rc = conv_forward_axes(a, c.job.grid.axis, c.job.to.size)) && (suits |= conv_suits_product(&c.job)))
         rc = run_grid(&c.job, c.again);
     conv_free_axes(a, c.job.grid.axis);

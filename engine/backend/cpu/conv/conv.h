@@ -134,7 +134,12 @@ typedef struct {
     const bool *only;   /* per image: whether to compute it; NULL: all */
     bool        by_tap; /* one sum per tap, then the sum of those */
     atomic_int  failed;
+    lc_conv_kept *kept;
 } conv_job;
+/* Memory for packed weights: the caller's if it keeps them, else a scratch block. NULL: there is none. */
+enum { CONV_PACKED_TILES = 1, CONV_PACKED_POINTS };
+void *conv_packed(const conv_job *j, size_t bytes, int form, bool *is_there); /* is_there: the weights are packed already */
+void  conv_packed_end(const conv_job *j, void *packed, size_t bytes, int form);
 static inline int64_t conv_tile_start(const conv_job *j, int64_t tile) { return j->rows * tile / j->tiles; }
 char                 *conv_target(const conv_image *to, const conv_part *part, int64_t n, int64_t row);
 /* Tiles along `flat` columns. to: destination for whole tiles, rows to_step elements apart, or NULL. Returns how many

@@ -390,12 +390,13 @@ int conv_winograd(const conv_job *job, bool *again)
     if (!(j.transposed = is_transposed(&j))) choose_cuts(&j);
     j.line = 4 * pieces(j.across * j.images, job->kernels->lanes) * job->kernels->lanes + 32;
     size_t bytes = (size_t)(job->groups * job->rows * job->channels * j.taps * j.points->points) * sizeof(float);
-    if (!(j.packed = cpu_scratch(bytes))) return -1;
+    bool   is_there;
+    if (!(j.packed = conv_packed(job, bytes, CONV_PACKED_POINTS, &is_there))) return -1;
     int64_t tile = job->kernels->rows * job->channels * j.taps * j.points->points, tiles = job->groups * job->tiles;
-    cpu_parallel(tiles, CPU_GRAIN / (tile + 1) + 1, tiles * tile, pack_tiles, &j);
+    if (!is_there) cpu_parallel(tiles, CPU_GRAIN / (tile + 1) + 1, tiles * tile, pack_tiles, &j);
     int64_t tasks = j.sets * axis[0].count * job->groups * j.blocks * j.strips;
     int64_t each = job->rows * job->channels * j.taps * j.points->points * j.rows * j.images * j.across / j.blocks / 16 + 1;
     cpu_parallel(tasks, CPU_GRAIN / each + 1, tasks * each, run_tasks, &j);
-    cpu_scratch_free(j.packed, bytes);
+    conv_packed_end(job, j.packed, bytes, CONV_PACKED_POINTS);
     return j.failed ? -1 : 0;
 }
