@@ -84,8 +84,8 @@ def conv_attention_graph_into(x, w, bias, out, seq, dim, *rest):
     _c._copy_into(result, out)
 
 
-def report_of(eager, graph, seq_len, head_dim, device, warmup, repeat, atol, rtol):
-    """The 16 entries of an A/B report, from two functions of no argument."""
+def report_of(run, seq_len, head_dim, device, warmup, repeat, atol, rtol):
+    """The 16 entries of an A/B report, from a function of the execution mode."""
     import numpy as np
 
     for name, value in (("warmup", warmup), ("repeat", repeat)):
@@ -94,12 +94,12 @@ def report_of(eager, graph, seq_len, head_dim, device, warmup, repeat, atol, rto
     if not repeat or not atol >= 0 or not rtol >= 0:
         raise ValueError("repeat must be positive, tolerances not negative")
     results, times = [], []
-    for run in (eager, graph):
+    for mode in ("eager", "graph"):
         for _ in range(warmup):
-            run()
+            run(mode)
         start = time.perf_counter()
         for _ in range(repeat):
-            result = run()
+            result = run(mode)
         times.append((time.perf_counter() - start) / repeat * 1e3)
         results.append(np.asarray(result, np.float64).ravel())
     e, g = results
@@ -140,8 +140,10 @@ def lightning_conv_attention_torchstrong_nchw_ab_report(
     repeat=5,
     atol=1e-4,
     rtol=1e-4,
+    *,
+    run=_c.lightning_conv_attention_torchstrong_nchw,
 ):
-    """The eager and the graph way on one input: how they differ, how long each takes.
+    """The eager and the graph way on one input: how they differ, how long each takes. run: what computes the pipeline.
 
     >>> import numpy as np
     >>> x, w = np.ones((1, 1, 3, 3)), np.ones((1, 1, 3, 3))
@@ -150,9 +152,7 @@ def lightning_conv_attention_torchstrong_nchw_ab_report(
     (True, 16)
     """
     args = (x, w, bias, seq_len, head_dim, stride_h, stride_w, pad_h, pad_w, device)
-    run = _c.lightning_conv_attention_torchstrong_nchw
-    eager, graph = (lambda mode=mode: run(*args, mode) for mode in ("eager", "graph"))
-    return report_of(eager, graph, seq_len, head_dim, device, warmup, repeat, atol, rtol)
+    return report_of(lambda mode: run(*args, mode), seq_len, head_dim, device, warmup, repeat, atol, rtol)
 
 
 def clear_integrated_attention_session_cache():

@@ -59,20 +59,11 @@ static PyObject *convolve(PyObject *const *objects, PyObject *out, PyObject *con
     return lightning_end(a, n), result;
 }
 #define CONV(function, relu)                                                                                                   \
-    LIGHTNING_SIGNATURE(function, 2, "x", "w", "bias", "stride_h", "stride_w", "pad_h", "pad_w", "device");                    \
-    static PyObject *function(UNUSED PyObject *m, PyObject *const *args, Py_ssize_t n, PyObject *names)                        \
-    {                                                                                                                          \
-        PyObject *slot[8];                                                                                                     \
-        return lightning_bind(&function##_signature, args, n, names, slot) < 0 ? NULL : convolve(slot, NULL, slot + 3, relu);  \
-    }
+    LIGHTNING_FUNCTION(function, 2, convolve(slot, NULL, slot + 3, relu), "x", "w", "bias", "stride_h", "stride_w", "pad_h",   \
+                       "pad_w", "device")
 #define CONV_INTO(function, relu)                                                                                              \
-    LIGHTNING_SIGNATURE(function, 4, "x", "w", "bias", "out", "stride_h", "stride_w", "pad_h", "pad_w", "device");             \
-    static PyObject *function(UNUSED PyObject *m, PyObject *const *args, Py_ssize_t n, PyObject *names)                        \
-    {                                                                                                                          \
-        PyObject *slot[9];                                                                                                     \
-        return lightning_bind(&function##_signature, args, n, names, slot) < 0 ? NULL                                          \
-                                                                               : convolve(slot, slot[3], slot + 4, relu);      \
-    }
+    LIGHTNING_FUNCTION(function, 4, convolve(slot, slot[3], slot + 4, relu), "x", "w", "bias", "out", "stride_h", "stride_w",  \
+                       "pad_h", "pad_w", "device")
 CONV(conv2d_nchw, false)
 CONV(lightning_conv_relu_nchw, true)
 CONV_INTO(conv2d_nchw_into, false)
@@ -149,26 +140,17 @@ static PyObject *by_graph(const char *function, PyObject *const *slot, int n)
     Py_XDECREF(home);
     return result;
 }
-LIGHTNING_SIGNATURE(lightning_conv_attention_torchstrong_nchw, 5, "x", "w", "bias", "seq_len", "head_dim", "stride_h",
-                    "stride_w", "pad_h", "pad_w", "device", "execution_mode");
-static PyObject *lightning_conv_attention_torchstrong_nchw(UNUSED PyObject *m, PyObject *const *args, Py_ssize_t n,
-                                                           PyObject *names)
+static PyObject *run_pipeline(const char *by_name, PyObject *const *slot, int n, PyObject *out, PyObject *mode)
 {
-    PyObject *slot[11];
-    if (lightning_bind(&lightning_conv_attention_torchstrong_nchw_signature, args, n, names, slot) < 0) return NULL;
-    int graph = is_graph(slot[10]);
-    return graph < 0 ? NULL : graph ? by_graph("conv_attention_graph", slot, 10) : conv_attention(slot, NULL, slot + 3);
+    int graph = is_graph(mode); /* n: arguments before the mode */
+    return graph < 0 ? NULL : graph ? by_graph(by_name, slot, n) : conv_attention(slot, out, slot + n - 7);
 }
-LIGHTNING_SIGNATURE(lightning_conv_attention_torchstrong_nchw_into, 6, "x", "w", "bias", "out", "seq_len", "head_dim",
-                    "stride_h", "stride_w", "pad_h", "pad_w", "device", "execution_mode");
-static PyObject *lightning_conv_attention_torchstrong_nchw_into(UNUSED PyObject *m, PyObject *const *args, Py_ssize_t n,
-                                                                PyObject *names)
-{
-    PyObject *slot[12];
-    if (lightning_bind(&lightning_conv_attention_torchstrong_nchw_into_signature, args, n, names, slot) < 0) return NULL;
-    int graph = is_graph(slot[11]);
-    return graph < 0 ? NULL : graph ? by_graph("conv_attention_graph_into", slot, 11) : conv_attention(slot, slot[3], slot + 4);
-}
+LIGHTNING_FUNCTION(lightning_conv_attention_torchstrong_nchw, 5, run_pipeline("conv_attention_graph", slot, 10, NULL, slot[10]),
+                   "x", "w", "bias", "seq_len", "head_dim", "stride_h", "stride_w", "pad_h", "pad_w", "device",
+                   "execution_mode")
+LIGHTNING_FUNCTION(lightning_conv_attention_torchstrong_nchw_into, 6,
+                   run_pipeline("conv_attention_graph_into", slot, 11, slot[3], slot[11]), "x", "w", "bias", "out", "seq_len",
+                   "head_dim", "stride_h", "stride_w", "pad_h", "pad_w", "device", "execution_mode")
 
 #define WINDOW "stride_h=1, stride_w=1, pad_h=0, pad_w=0, device='metal')\n--\n\n"
 PyMethodDef lightning_conv_functions[] = {

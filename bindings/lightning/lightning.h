@@ -51,6 +51,14 @@ typedef struct {
                                                         .required = needs }
 /* One slot per parameter, NULL where nothing is given. -1 raised. */
 int lightning_bind(lightning_signature *s, PyObject *const *args, Py_ssize_t n, PyObject *names, PyObject **slots);
+/* A function of Python that is an expression of `slot`. */
+#define LIGHTNING_FUNCTION(function, needs, expression, ...)                                                                   \
+    LIGHTNING_SIGNATURE(function, needs, __VA_ARGS__);                                                                         \
+    static PyObject *function(UNUSED PyObject *m, PyObject *const *args, Py_ssize_t n, PyObject *names)                        \
+    {                                                                                                                          \
+        PyObject *slot[LIGHTNING_PARAMS];                                                                                      \
+        return lightning_bind(&function##_signature, args, n, names, slot) < 0 ? NULL : (expression);                          \
+    }
 int lightning_size(PyObject *o, const char *name, int64_t *value);                    /* an int that is not negative */
 int lightning_size_or(PyObject *o, const char *name, int64_t preset, int64_t *value); /* preset if o is NULL */
 int lightning_flag(PyObject *o, const char *name, bool preset, bool *value);

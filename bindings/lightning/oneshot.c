@@ -37,45 +37,27 @@ static bool are_matrices(const char *function, const lightning_array *a)
            false;
 }
 
-LIGHTNING_SIGNATURE(matmul2d, 2, "a", "b", "device");
-static PyObject *matmul2d(UNUSED PyObject *m, PyObject *const *args, Py_ssize_t n, PyObject *names)
+static PyObject *product_of_matrices(const char *function, PyObject *const *slot, PyObject *out, PyObject *where)
 {
-    PyObject       *slot[3], *result = NULL;
-    lcDeviceKind    device;
-    lightning_array a[2];
-    if (lightning_bind(&matmul2d_signature, args, n, names, slot) < 0 ||
-        lightning_device(slot[2], LC_DEVICE_METAL, &device) < 0)
-        return NULL;
-    if (lightning_read_all(slot, a, 2) == 0 && are_matrices("matmul2d", a)) {
-        const Py_ssize_t dims[] = { a[0].dims[0], a[1].dims[1] };
-        lightning_target t;
-        if (!empty_product(dims[0], a[0].dims[1], dims[1]) && lightning_target_new(&t, 2, dims) == 0)
-            result = lightning_target_end(&t, multiply(device, &a[0], &a[1], t.data, dims[0], a[0].dims[1], dims[1]));
-    }
-    return lightning_end(a, 2), result;
-}
-
-LIGHTNING_SIGNATURE(matmul2d_into, 3, "a", "b", "out", "device");
-static PyObject *matmul2d_into(UNUSED PyObject *m, PyObject *const *args, Py_ssize_t n, PyObject *names)
-{
-    PyObject       *slot[4], *result = NULL;
+    PyObject       *result = NULL;
     lcDeviceKind    device;
     lightning_array a[3];
-    if (lightning_bind(&matmul2d_into_signature, args, n, names, slot) < 0 ||
-        lightning_device(slot[3], LC_DEVICE_METAL, &device) < 0)
-        return NULL;
+    if (lightning_device(where, LC_DEVICE_METAL, &device) < 0) return NULL;
     a[2].owner = NULL, a[2].from_buffer = false;
-    if (lightning_read_all(slot, a, 2) == 0 && are_matrices("matmul2d_into", a) && lightning_write(slot[2], &a[2]) == 0) {
-        int64_t rows = a[0].dims[0], depth = a[0].dims[1], columns = a[1].dims[1];
-        bool    fits =
-            a[2].nd == 2 ? a[2].dims[0] == rows && a[2].dims[1] == columns : a[2].nd == 1 && a[2].size == rows * columns;
+    if (lightning_read_all(slot, a, 2) == 0 && are_matrices(function, a) && (!out || lightning_write(out, &a[2]) == 0)) {
+        const Py_ssize_t dims[] = { a[0].dims[0], a[1].dims[1] }, depth = a[0].dims[1];
+        bool fits = !out || (a[2].nd == 2 ? a[2].dims[0] == dims[0] && a[2].dims[1] == dims[1]
+                                          : a[2].nd == 1 && a[2].size == dims[0] * dims[1]);
         lightning_target t;
-        if (!fits) lightning_wrong("matmul2d_into", "out must be (m, n) or flat (m * n,)");
-        else if (!empty_product(rows, depth, columns) && lightning_target_over(&t, &a[2], a, 2) == 0)
-            result = lightning_target_end(&t, multiply(device, &a[0], &a[1], t.data, rows, depth, columns));
+        if (!fits) lightning_wrong(function, "out must be (m, n) or flat (m * n,)");
+        else if (!empty_product(dims[0], depth, dims[1]) &&
+                 (out ? lightning_target_over(&t, &a[2], a, 2) : lightning_target_new(&t, 2, dims)) == 0)
+            result = lightning_target_end(&t, multiply(device, &a[0], &a[1], t.data, dims[0], depth, dims[1]));
     }
-    return lightning_end(a, 3), result;
+    return lightning_end(a, out ? 3 : 2), result;
 }
+LIGHTNING_FUNCTION(matmul2d, 2, product_of_matrices("matmul2d", slot, NULL, slot[2]), "a", "b", "device")
+LIGHTNING_FUNCTION(matmul2d_into, 3, product_of_matrices("matmul2d_into", slot, slot[2], slot[3]), "a", "b", "out", "device")
 
 /* matmul, matmul_np and matmul_np_into: sizes are given, arrays may have any rank. */
 static PyObject *sized_product(const char *function, PyObject *const *arrays, bool into, PyObject *const *sizes)
@@ -100,27 +82,9 @@ static PyObject *sized_product(const char *function, PyObject *const *arrays, bo
     }
     return lightning_end(a, into ? 3 : 2), result;
 }
-LIGHTNING_SIGNATURE(matmul, 5, "a", "b", "m", "k", "n", "device");
-static PyObject *matmul(UNUSED PyObject *m, PyObject *const *args, Py_ssize_t n, PyObject *names)
-{
-    PyObject *slot[6];
-    if (lightning_bind(&matmul_signature, args, n, names, slot) < 0) return NULL;
-    return as_list_like(slot[0], sized_product("matmul", slot, false, slot + 2));
-}
-LIGHTNING_SIGNATURE(matmul_np, 5, "a", "b", "m", "k", "n", "device");
-static PyObject *matmul_np(UNUSED PyObject *m, PyObject *const *args, Py_ssize_t n, PyObject *names)
-{
-    PyObject *slot[6];
-    if (lightning_bind(&matmul_np_signature, args, n, names, slot) < 0) return NULL;
-    return sized_product("matmul_np", slot, false, slot + 2);
-}
-LIGHTNING_SIGNATURE(matmul_np_into, 6, "a", "b", "out", "m", "k", "n", "device");
-static PyObject *matmul_np_into(UNUSED PyObject *m, PyObject *const *args, Py_ssize_t n, PyObject *names)
-{
-    PyObject *slot[7];
-    if (lightning_bind(&matmul_np_into_signature, args, n, names, slot) < 0) return NULL;
-    return sized_product("matmul_np_into", slot, true, slot + 3);
-}
+LIGHTNING_FUNCTION(matmul, 5, as_list_like(slot[0], sized_product("matmul", slot, false, slot + 2)), "a", "b", "m", "k", "n", "device")
+LIGHTNING_FUNCTION(matmul_np, 5, sized_product("matmul_np", slot, false, slot + 2), "a", "b", "m", "k", "n", "device")
+LIGHTNING_FUNCTION(matmul_np_into, 6, sized_product("matmul_np_into", slot, true, slot + 3), "a", "b", "out", "m", "k", "n", "device")
 
 /* ---- element by element ---- */
 static int combine_flat(lightning_pointwise what, lcDeviceKind device, const lightning_array *a, float *out)
@@ -213,20 +177,8 @@ static PyObject *attention_of_matrices(const char *function, PyObject *const *sl
     }
     return lightning_end(a, out ? 4 : 3), result;
 }
-LIGHTNING_SIGNATURE(attention2d, 3, "q", "k", "v", "causal", "device");
-static PyObject *attention2d(UNUSED PyObject *m, PyObject *const *args, Py_ssize_t n, PyObject *names)
-{
-    PyObject *slot[5];
-    if (lightning_bind(&attention2d_signature, args, n, names, slot) < 0) return NULL;
-    return attention_of_matrices("attention2d", slot, NULL, slot[3], slot[4]);
-}
-LIGHTNING_SIGNATURE(attention2d_into, 4, "q", "k", "v", "out", "causal", "device");
-static PyObject *attention2d_into(UNUSED PyObject *m, PyObject *const *args, Py_ssize_t n, PyObject *names)
-{
-    PyObject *slot[6];
-    if (lightning_bind(&attention2d_into_signature, args, n, names, slot) < 0) return NULL;
-    return attention_of_matrices("attention2d_into", slot, slot[3], slot[4], slot[5]);
-}
+LIGHTNING_FUNCTION(attention2d, 3, attention_of_matrices("attention2d", slot, NULL, slot[3], slot[4]), "q", "k", "v", "causal", "device")
+LIGHTNING_FUNCTION(attention2d_into, 4, attention_of_matrices("attention2d_into", slot, slot[3], slot[4], slot[5]), "q", "k", "v", "out", "causal", "device")
 
 static PyObject *sized_attention(const char *function, PyObject *const *slot, PyObject *out, PyObject *const *rest)
 {
@@ -250,27 +202,9 @@ static PyObject *sized_attention(const char *function, PyObject *const *slot, Py
     }
     return lightning_end(a, out ? 4 : 3), result;
 }
-LIGHTNING_SIGNATURE(attention_forward, 5, "q", "k", "v", "seq_len", "head_dim", "causal", "device");
-static PyObject *attention_forward(UNUSED PyObject *m, PyObject *const *args, Py_ssize_t n, PyObject *names)
-{
-    PyObject *slot[7];
-    if (lightning_bind(&attention_forward_signature, args, n, names, slot) < 0) return NULL;
-    return as_list_like(slot[0], sized_attention("attention_forward", slot, NULL, slot + 3));
-}
-LIGHTNING_SIGNATURE(lightning_attention, 5, "q", "k", "v", "seq_len", "head_dim", "causal", "device");
-static PyObject *lightning_attention(UNUSED PyObject *m, PyObject *const *args, Py_ssize_t n, PyObject *names)
-{
-    PyObject *slot[7];
-    if (lightning_bind(&lightning_attention_signature, args, n, names, slot) < 0) return NULL;
-    return sized_attention("attention", slot, NULL, slot + 3);
-}
-LIGHTNING_SIGNATURE(lightning_attention_into, 6, "q", "k", "v", "out", "seq_len", "head_dim", "causal", "device");
-static PyObject *lightning_attention_into(UNUSED PyObject *m, PyObject *const *args, Py_ssize_t n, PyObject *names)
-{
-    PyObject *slot[8];
-    if (lightning_bind(&lightning_attention_into_signature, args, n, names, slot) < 0) return NULL;
-    return sized_attention("attention_into", slot, slot[3], slot + 4);
-}
+LIGHTNING_FUNCTION(attention_forward, 5, as_list_like(slot[0], sized_attention("attention_forward", slot, NULL, slot + 3)), "q", "k", "v", "seq_len", "head_dim", "causal", "device")
+LIGHTNING_FUNCTION(lightning_attention, 5, sized_attention("attention", slot, NULL, slot + 3), "q", "k", "v", "seq_len", "head_dim", "causal", "device")
+LIGHTNING_FUNCTION(lightning_attention_into, 6, sized_attention("attention_into", slot, slot[3], slot + 4), "q", "k", "v", "out", "seq_len", "head_dim", "causal", "device")
 
 /* ---- for Python: a result into the caller's memory ---- */
 static PyObject *copy_into(UNUSED PyObject *m, PyObject *args)

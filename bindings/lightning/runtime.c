@@ -44,26 +44,13 @@ static PyObject *interfaces_of(lcDeviceKind device)
                          "driver_tag", c.profiler.driver_tag);
 #undef FLAG
 }
-LIGHTNING_SIGNATURE(runtime_backend_capabilities, 1, "device");
-static PyObject *runtime_backend_capabilities(UNUSED PyObject *m, PyObject *const *args, Py_ssize_t n, PyObject *names)
+static PyObject *of_device(PyObject *name, PyObject *(*ask)(lcDeviceKind))
 {
-    PyObject    *slot[1];
     lcDeviceKind device;
-    if (lightning_bind(&runtime_backend_capabilities_signature, args, n, names, slot) < 0 ||
-        lightning_device(slot[0], LC_DEVICE_CPU, &device) < 0)
-        return NULL;
-    return capabilities_of(device);
+    return lightning_device(name, LC_DEVICE_CPU, &device) < 0 ? NULL : ask(device);
 }
-LIGHTNING_SIGNATURE(runtime_backend_interfaces, 1, "device");
-static PyObject *runtime_backend_interfaces(UNUSED PyObject *m, PyObject *const *args, Py_ssize_t n, PyObject *names)
-{
-    PyObject    *slot[1];
-    lcDeviceKind device;
-    if (lightning_bind(&runtime_backend_interfaces_signature, args, n, names, slot) < 0 ||
-        lightning_device(slot[0], LC_DEVICE_CPU, &device) < 0)
-        return NULL;
-    return interfaces_of(device);
-}
+LIGHTNING_FUNCTION(runtime_backend_capabilities, 1, of_device(slot[0], capabilities_of), "device")
+LIGHTNING_FUNCTION(runtime_backend_interfaces, 1, of_device(slot[0], interfaces_of), "device")
 static lcDeviceKind active(void) { return lc_runtime_uses_cuda(LC_DEVICE_CUDA) ? LC_DEVICE_CUDA : LC_DEVICE_CPU; }
 static PyObject    *active_capabilities(UNUSED PyObject *m, UNUSED PyObject *unused) { return capabilities_of(active()); }
 static PyObject    *active_interfaces(UNUSED PyObject *m, UNUSED PyObject *unused) { return interfaces_of(active()); }

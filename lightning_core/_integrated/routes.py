@@ -5,7 +5,7 @@ import numpy as np
 
 from lucid import _C
 
-from .._pipeline import report_of
+from .. import _pipeline
 from .engines import ENGINES, attention, check_out, conv_relu, get_engine, resolve, tensor
 
 _c = _C._lightning()
@@ -136,10 +136,9 @@ def lightning_conv_attention_torchstrong_nchw_ab_report(
     >>> lightning_conv_attention_torchstrong_nchw_ab_report(x, x, None, 1, 2, repeat=1)["allclose"]
     True
     """
-    window = (stride_h, stride_w, pad_h, pad_w)
-    args = (x, conv_weight, conv_bias, seq, head_dim, window, device)
-    eager, graph = (lambda mode=mode: run_pipeline(*args, mode, route_policy) for mode in ("eager", "graph"))
-    return report_of(eager, graph, seq, head_dim, device, warmup, repeat, atol, rtol) | {"conv_policy": conv_policy}
+    args = (x, conv_weight, conv_bias, seq, head_dim, (stride_h, stride_w, pad_h, pad_w), device)
+    run = lambda mode: run_pipeline(*args, mode, route_policy)
+    return _pipeline.report_of(run, seq, head_dim, device, warmup, repeat, atol, rtol) | {"conv_policy": conv_policy}
 
 
 def lightning_conv_attention_torchstrong_nchw_route_report(
@@ -274,27 +273,10 @@ def _conv_attention_into(x, w, bias, out, seq_len, head_dim, *args, **kwargs):
     _into(_conv_attention(x, w, bias, seq_len, head_dim, *args, **kwargs), out)
 
 
-def _conv_attention_ab_report(
-    x,
-    w,
-    bias,
-    seq_len,
-    head_dim,
-    stride_h=1,
-    stride_w=1,
-    pad_h=0,
-    pad_w=0,
-    device="metal",
-    warmup=1,
-    repeat=5,
-    atol=1e-4,
-    rtol=1e-4,
-    route_policy=None,
-):
-    """Eager and graph execution of the pipeline, compared."""
-    args = (x, w, bias, seq_len, head_dim, (stride_h, stride_w, pad_h, pad_w), device)
-    eager, graph = (lambda mode=mode: run_pipeline(*args, mode, route_policy) for mode in ("eager", "graph"))
-    return report_of(eager, graph, seq_len, head_dim, device, warmup, repeat, atol, rtol)
+def _conv_attention_ab_report(*args, route_policy=None, **named):
+    """Eager and graph execution of the pipeline, compared: the arguments of the report it replaces, and route_policy."""
+    run = lambda *a: run_pipeline(*a[:5], a[5:9], *a[9:], route_policy)
+    return _pipeline.lightning_conv_attention_torchstrong_nchw_ab_report(*args, run=run, **named)
 
 
 def route_report(x, w, bias, seq_len, head_dim, *args, **kwargs):
