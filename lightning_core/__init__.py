@@ -2,13 +2,14 @@
 
 The operators that are called often are C functions (bindings/lightning) that read arrays where they lie; everything else is
 Python over them. Names load at first use, NumPy with the first array. Nothing here runs on Metal: "metal", the default device,
-and "cuda" are computed on the CPU, with the same results, and the trace says so.
+is the faster of CUDA and the CPU, and "cuda" is CUDA; without a CUDA device both are the CPU, with the same results, and the
+trace says so.
 
 >>> import lightning_core as lc
 >>> lc.matmul2d([[1, 2], [3, 4]], [[5], [6]]).tolist()
 [[17.0], [39.0]]
->>> lc.backend_name(), lc.metal_available()
-('cpu', False)
+>>> lc.backend_name() == ("cuda" if lc.cuda_available() else "cpu"), lc.metal_available()
+(True, False)
 """
 
 _HOMES = {

@@ -1,10 +1,10 @@
 """I/O policies: which operands a call sends to the device, whether it fetches the result, whether it waits.
 
-On an accelerator `upload_x = False` takes the operand that an earlier call left there (the first call sends all), `download_out =
-False` leaves out as it is, and a call waits if it synchronizes or downloads. Calls under a policy keep their operands per shape
-and device; those of sessions are the session's. On the CPU operands and results are in host memory and every call has finished
-when it returns, so these flags change nothing. `output_scale`, `output_bias` and `output_relu` of attention are applied by every
-call.
+On an accelerator `upload_x = False` takes the operand that an earlier call left there (the first call sends all),
+`download_out = False` leaves out as it is, and a call waits if it synchronizes or downloads. Calls under a policy keep their
+operands per shape and device; those of sessions are the session's. On the CPU operands and results are in host memory and
+every call has finished when it returns, so these flags change nothing. `output_scale`, `output_bias` and `output_relu` of
+attention are applied by every call.
 """
 
 import operator

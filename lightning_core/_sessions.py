@@ -112,8 +112,6 @@ class AttentionSession(_c._AttentionSession):
         >>> AttentionSession(1, 1).train_step_with_policy([1], [1], [3], [1], 0.25, AttentionIoPolicy())
         ([3.0], [2.0], 4.0)
         """
-        import numpy as np
-
         policy = check_policy(policy, AttentionIoPolicy)
         if isinstance(learning_rate, (str, bytes)) or not hasattr(learning_rate, "__float__"):
             raise TypeError(f"learning_rate must be a number, not {type(learning_rate).__name__}")

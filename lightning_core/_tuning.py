@@ -6,8 +6,8 @@ Calls for device "metal" ask here once per shape (bindings/lightning/choose.c). 
     SERIAL  the same on the calling thread: medium sizes, where waking others costs more than it brings
     DIRECT  a plain loop, or attention's kernel for few rows: small sizes
 
-On a machine with a CUDA device `crossover` says of every shape whether the device or the CPU computes it; that is measured, too,
-and kept in a file of its own. The ways above remain those of the CPU.
+On a machine with a CUDA device `crossover` says of every shape whether the device or the CPU computes it; that is measured,
+too, and kept in a file of its own. The ways above remain those of the CPU.
 
 A product's row is `m,k,n,best_tile,use_mps,use_vec2`. The columns are those of the original's files; here use_mps 1 means ALL,
 and with 0 best_tile says 16 for SERIAL and 8 for DIRECT. Files are merged and replaced under a lock on their folder, so
@@ -449,8 +449,8 @@ def crossover(op, sizes):
 
 
 def matmul_reset_tuning():
-    """Forget the tuned choices, the paths of their files, and what products under a policy and convolutions in phases left on an
-    accelerator; the environment is read again at the next use.
+    """Forget the tuned choices, the paths of their files, and what products under a policy and convolutions in phases left on
+    an accelerator; the environment is read again at the next use.
 
     >>> matmul_reset_tuning()
     """

@@ -17,7 +17,10 @@ lightning_task lightning_product_task(int64_t m, int64_t k, int64_t n)
 {
     return (lightning_task){ LIGHTNING_OP_MATMUL, 2, { m * k, k * n }, m * n, m * k * n, { m, k, n }, .causal = false };
 }
-lightning_task lightning_pointwise_task(lightning_op op, int64_t n) { return (lightning_task){ op, 2, { n, n }, n, n, { n }, .causal = false }; }
+lightning_task lightning_pointwise_task(lightning_op op, int64_t n)
+{
+    return (lightning_task){ op, 2, { n, n }, n, n, { n }, .causal = false };
+}
 lightning_task lightning_attention_task(int64_t seq, int64_t dim, bool causal)
 {
     int64_t n = seq * dim;
@@ -26,9 +29,8 @@ lightning_task lightning_attention_task(int64_t seq, int64_t dim, bool causal)
 lightning_task lightning_conv_task(const lightning_conv_shape *s)
 {
     int64_t taps = s->c * s->kh * s->kw, size = s->n * s->o * s->oh * s->ow;
-    return (lightning_task){
-        LIGHTNING_OP_CONV, 3, { s->n * s->c * s->h * s->w, s->o * taps, s->o }, size, size * taps, .conv = *s
-    };
+    return (lightning_task){ LIGHTNING_OP_CONV, 3,         { s->n * s->c * s->h * s->w, s->o * taps, s->o }, size,
+                             size * taps,       .conv = *s };
 }
 lightning_task lightning_pipeline_task(const lightning_conv_shape *s, int64_t seq, int64_t dim)
 {
@@ -105,12 +107,13 @@ lc_tensor *lightning_resident_view(const lightning_resident *r, const lightning_
 static int pipeline(lc_device where, const lightning_resident *r, const lightning_task *t, float *const *in)
 {
     const lightning_conv_shape *s = &t->conv;
-    int64_t        each = t->out_size, size = s->n * s->o * s->oh * s->ow;
-    float         *image = place(r, 4), *q = image + size;
+    int64_t                     each = t->out_size, size = s->n * s->o * s->oh * s->ow;
+    float                      *image = place(r, 4), *q = image + size;
     lightning_task conv = lightning_conv_task(s), attention = lightning_attention_task(t->dims[0], t->dims[1], false);
     if (lightning_launch(where, &conv, conv.op, in, image, NULL) < 0) return -1;
     if (lightning_repeat(where, image, size, q, 3 * each) < 0) return -1;
-    return lightning_launch(where, &attention, attention.op, (float *[]){ q, q + each, q + 2 * each }, place(r, 3), q + 3 * each);
+    return lightning_launch(where, &attention, attention.op, (float *[]){ q, q + each, q + 2 * each }, place(r, 3),
+                            q + 3 * each);
 }
 static int run(lightning_resident *r, const lightning_task *t, lightning_op op, lcDeviceKind requested, unsigned moves,
                float *const *in, float *out, int64_t count)
@@ -149,11 +152,12 @@ static struct {
     int    used;
 } verdicts;
 
-static const char *const names[] = { [LIGHTNING_OP_MATMUL] = "matmul",       [LIGHTNING_OP_ADD] = "vector_add",
-                                     [LIGHTNING_OP_SUB] = "matrix_sub",      [LIGHTNING_OP_DIV] = "matrix_div",
-                                     [LIGHTNING_OP_CONV] = "conv2d_nchw",    [LIGHTNING_OP_ATTENTION] = "attention_forward",
-                                     [LIGHTNING_PIPELINE] = "conv_attention" };
-static int               key_of(const lightning_task *t, int64_t key[KEY]) /* how many numbers follow the first */
+static const char *const names[] = {
+    [LIGHTNING_OP_MATMUL] = "matmul",       [LIGHTNING_OP_ADD] = "vector_add",   [LIGHTNING_OP_SUB] = "matrix_sub",
+    [LIGHTNING_OP_DIV] = "matrix_div",      [LIGHTNING_OP_CONV] = "conv2d_nchw", [LIGHTNING_OP_ATTENTION] = "attention_forward",
+    [LIGHTNING_PIPELINE] = "conv_attention"
+};
+static int key_of(const lightning_task *t, int64_t key[KEY]) /* how many numbers follow the first */
 {
     const lightning_conv_shape *s = &t->conv;
     const int64_t window[] = { s->n, s->c, s->h, s->w, s->o, s->kh, s->kw, s->stride_h, s->stride_w, s->pad_h, s->pad_w };
@@ -218,7 +222,7 @@ int lightning_offload(const lightning_task *t, lcDeviceKind device, float *const
     int verdict = lightning_judge(t, device);
     if (verdict != LIGHTNING_ALWAYS) return verdict < 0 ? -1 : 1;
     lightning_resident r = { 0 };
-    int rc = lightning_resident_run(&r, t, t->op, device, LIGHTNING_SEND | LIGHTNING_FETCH, in, out, 1);
+    int                rc = lightning_resident_run(&r, t, t->op, device, LIGHTNING_SEND | LIGHTNING_FETCH, in, out, 1);
     return lightning_resident_end(&r), rc;
 }
 

@@ -150,9 +150,10 @@ int lightning_launch(lc_device where, const lightning_task *t, lightning_op op, 
         if (convolve(where, in[0], in[1], in[2], image_over(&to, where, out, &t->conv), &t->conv, NULL) < 0) return -1;
         return t->conv.relu ? lc_backends[where.kind]->elementwise(LC_OP_relu, LC_f32, &to, (lc_tensor *[]){ &to }, 1) : 0;
     default:
-        return combine(where, op == LIGHTNING_OP_ADD   ? LIGHTNING_ADD
-                              : op == LIGHTNING_OP_SUB ? LIGHTNING_SUB
-                                                       : LIGHTNING_DIV,
+        return combine(where,
+                       op == LIGHTNING_OP_ADD   ? LIGHTNING_ADD
+                       : op == LIGHTNING_OP_SUB ? LIGHTNING_SUB
+                                                : LIGHTNING_DIV,
                        in[0], in[1], out, t->out_size);
     }
 }
@@ -164,7 +165,8 @@ int lightning_repeat(lc_device where, const float *from, int64_t size, float *to
     over(&source, where, from, 2, (int64_t[]){ turns, size }), source.stride[0] = 0, source.is_contiguous = false;
     if (turns && lc_backends[where.kind]->copy(over(&target, where, to, 2, (int64_t[]){ turns, size }), &source) < 0) return -1;
     if (!rest) return 0;
-    return lc_backends[where.kind]->copy(over(&target, where, to + turns * size, 1, &rest), over(&source, where, from, 1, &rest));
+    return lc_backends[where.kind]->copy(over(&target, where, to + turns * size, 1, &rest),
+                                         over(&source, where, from, 1, &rest));
 }
 /* Between contiguous numbers of the host and of a device. */
 int lightning_move(lc_device to, float *target, lc_device from, const float *source, int64_t n)

@@ -140,10 +140,10 @@ typedef struct { /* operands and the result, on a device */
     void       *queue; /* of the call before */
 } lightning_resident;
 /* Operands that a call does not send may be NULL. -1 raised, and out is as it was. */
-int  lightning_resident_run(lightning_resident *r, const lightning_task *t, lightning_op op, lcDeviceKind requested,
-                            unsigned moves, float *const *in, float *out, int64_t count);
-int  lightning_resident_fill(lightning_resident *r, const lightning_task *t, unsigned moves, float *const *in);
-void lightning_resident_end(lightning_resident *r);
+int        lightning_resident_run(lightning_resident *r, const lightning_task *t, lightning_op op, lcDeviceKind requested,
+                                  unsigned moves, float *const *in, float *out, int64_t count);
+int        lightning_resident_fill(lightning_resident *r, const lightning_task *t, unsigned moves, float *const *in);
+void       lightning_resident_end(lightning_resident *r);
 lc_tensor *lightning_resident_view(const lightning_resident *r, const lightning_task *t, int i); /* (seq, dim) of attention */
 
 /* Where a task runs: never on a device, if its operands are there already, always. -1 raised. */
@@ -152,10 +152,10 @@ int lightning_judge(const lightning_task *t, lcDeviceKind device);
 /* A call that sends, computes and fetches: 0 done, 1 it is the CPU's, -1 raised. */
 int lightning_offload(const lightning_task *t, lcDeviceKind device, float *const *in, float *out);
 
-int                lightning_launch(lc_device where, const lightning_task *t, lightning_op op, float *const *in, float *out,
-                                    float *beside); /* these three of kernels.c set the engine's error */
-int                lightning_repeat(lc_device where, const float *from, int64_t size, float *to, int64_t all);
-int                lightning_move(lc_device to, float *target, lc_device from, const float *source, int64_t n);
+int lightning_launch(lc_device where, const lightning_task *t, lightning_op op, float *const *in, float *out,
+                     float *beside); /* these three of kernels.c set the engine's error */
+int lightning_repeat(lc_device where, const float *from, int64_t size, float *to, int64_t all);
+int lightning_move(lc_device to, float *target, lc_device from, const float *source, int64_t n);
 
 int                lightning_add_sessions(PyObject *module);
 extern PyMethodDef lightning_oneshot_functions[], lightning_conv_functions[], lightning_choice_functions[],

@@ -46,8 +46,8 @@ static PyObject *product_of_matrices(const char *function, PyObject *const *slot
     a[2].owner = NULL, a[2].from_buffer = false;
     if (lightning_read_all(slot, a, 2) == 0 && are_matrices(function, a) && (!out || lightning_write(out, &a[2]) == 0)) {
         const Py_ssize_t dims[] = { a[0].dims[0], a[1].dims[1] }, depth = a[0].dims[1];
-        bool fits = !out || (a[2].nd == 2 ? a[2].dims[0] == dims[0] && a[2].dims[1] == dims[1]
-                                          : a[2].nd == 1 && a[2].size == dims[0] * dims[1]);
+        bool             fits = !out || (a[2].nd == 2 ? a[2].dims[0] == dims[0] && a[2].dims[1] == dims[1]
+                                                      : a[2].nd == 1 && a[2].size == dims[0] * dims[1]);
         lightning_target t;
         if (!fits) lightning_wrong(function, "out must be (m, n) or flat (m * n,)");
         else if (!empty_product(dims[0], depth, dims[1]) &&
@@ -82,9 +82,11 @@ static PyObject *sized_product(const char *function, PyObject *const *arrays, bo
     }
     return lightning_end(a, into ? 3 : 2), result;
 }
-LIGHTNING_FUNCTION(matmul, 5, as_list_like(slot[0], sized_product("matmul", slot, false, slot + 2)), "a", "b", "m", "k", "n", "device")
+LIGHTNING_FUNCTION(matmul, 5, as_list_like(slot[0], sized_product("matmul", slot, false, slot + 2)), "a", "b", "m", "k", "n",
+                   "device")
 LIGHTNING_FUNCTION(matmul_np, 5, sized_product("matmul_np", slot, false, slot + 2), "a", "b", "m", "k", "n", "device")
-LIGHTNING_FUNCTION(matmul_np_into, 6, sized_product("matmul_np_into", slot, true, slot + 3), "a", "b", "out", "m", "k", "n", "device")
+LIGHTNING_FUNCTION(matmul_np_into, 6, sized_product("matmul_np_into", slot, true, slot + 3), "a", "b", "out", "m", "k", "n",
+                   "device")
 
 /* ---- element by element ---- */
 static int combine_flat(lightning_pointwise what, lcDeviceKind device, const lightning_array *a, float *out)
@@ -177,8 +179,10 @@ static PyObject *attention_of_matrices(const char *function, PyObject *const *sl
     }
     return lightning_end(a, out ? 4 : 3), result;
 }
-LIGHTNING_FUNCTION(attention2d, 3, attention_of_matrices("attention2d", slot, NULL, slot[3], slot[4]), "q", "k", "v", "causal", "device")
-LIGHTNING_FUNCTION(attention2d_into, 4, attention_of_matrices("attention2d_into", slot, slot[3], slot[4], slot[5]), "q", "k", "v", "out", "causal", "device")
+LIGHTNING_FUNCTION(attention2d, 3, attention_of_matrices("attention2d", slot, NULL, slot[3], slot[4]), "q", "k", "v", "causal",
+                   "device")
+LIGHTNING_FUNCTION(attention2d_into, 4, attention_of_matrices("attention2d_into", slot, slot[3], slot[4], slot[5]), "q", "k",
+                   "v", "out", "causal", "device")
 
 static PyObject *sized_attention(const char *function, PyObject *const *slot, PyObject *out, PyObject *const *rest)
 {
@@ -202,9 +206,12 @@ static PyObject *sized_attention(const char *function, PyObject *const *slot, Py
     }
     return lightning_end(a, out ? 4 : 3), result;
 }
-LIGHTNING_FUNCTION(attention_forward, 5, as_list_like(slot[0], sized_attention("attention_forward", slot, NULL, slot + 3)), "q", "k", "v", "seq_len", "head_dim", "causal", "device")
-LIGHTNING_FUNCTION(lightning_attention, 5, sized_attention("attention", slot, NULL, slot + 3), "q", "k", "v", "seq_len", "head_dim", "causal", "device")
-LIGHTNING_FUNCTION(lightning_attention_into, 6, sized_attention("attention_into", slot, slot[3], slot + 4), "q", "k", "v", "out", "seq_len", "head_dim", "causal", "device")
+LIGHTNING_FUNCTION(attention_forward, 5, as_list_like(slot[0], sized_attention("attention_forward", slot, NULL, slot + 3)), "q",
+                   "k", "v", "seq_len", "head_dim", "causal", "device")
+LIGHTNING_FUNCTION(lightning_attention, 5, sized_attention("attention", slot, NULL, slot + 3), "q", "k", "v", "seq_len",
+                   "head_dim", "causal", "device")
+LIGHTNING_FUNCTION(lightning_attention_into, 6, sized_attention("attention_into", slot, slot[3], slot + 4), "q", "k", "v",
+                   "out", "seq_len", "head_dim", "causal", "device")
 
 /* ---- for Python: a result into the caller's memory ---- */
 static PyObject *copy_into(UNUSED PyObject *m, PyObject *args)

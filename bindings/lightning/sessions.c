@@ -442,15 +442,15 @@ static PyObject *set_policy(PyObject *self, PyObject *args) /* of attention: out
     return Py_NewRef(Py_None);
 }
 
-#define FAST(f) (PyCFunction)(void (*)(void))(f), METH_FASTCALL
-#define RUNS(f)    FAST(phase_##f)
-#define THREE      "(a, b, out)\n--\n\n"
-#define FOUR       "(x, w, bias, out)\n--\n\n"
+#define FAST(f)     (PyCFunction)(void (*)(void))(f), METH_FASTCALL
+#define RUNS(f)     FAST(phase_##f)
+#define THREE       "(a, b, out)\n--\n\n"
+#define FOUR        "(x, w, bias, out)\n--\n\n"
 #define START(what) what " into out; keeps the operands. An accelerator gets them, and leaves out as it is."
 #define RUN(what)   what " into out. An accelerator computes with what it has, and leaves out as it is."
-#define MOVING     "_run(operands, out, moves): whether an accelerator computed it, which moves no more than that."
-#define USE        "_use(device): from now on; what was kept is dropped."
-#define CACHED     "_run_cached(repeat_count): with the operands that start kept, and waits."
+#define MOVING      "_run(operands, out, moves): whether an accelerator computed it, which moves no more than that."
+#define USE         "_use(device): from now on; what was kept is dropped."
+#define CACHED      "_run_cached(repeat_count): with the operands that start kept, and waits."
 static PyMethodDef product_methods[] = {
     { "start_into", RUNS(start_into), "start_into" THREE START("The product") },
     { "run_into", RUNS(run_into), "run_into" THREE RUN("The product") },
@@ -492,18 +492,16 @@ static PyMethodDef elementwise_methods[] = {
     { "_run_cached", run_batch_cached, METH_O, CACHED },
     { 0 }
 };
-static PyMethodDef sum_methods[] = {
-    { "start_into", RUNS(start_into), "start_into" THREE START("a + b") },
-    { "run_into", RUNS(run_into), "run_into" THREE RUN("a + b") },
-    { "finish_into", RUNS(finish_into), "finish_into" THREE "a + b into out." },
-    { "start", RUNS(start), "start(a, b, out_size)\n--\n\na + b as a list." },
-    { "run", RUNS(run), "run(a, b, out_size)\n--\n\na + b as a list." },
-    { "finish", RUNS(finish), "finish(a, b, out_size)\n--\n\na + b as a list." },
-    { "add", RUNS(add), "add(a, b, out_size)\n--\n\na + b as a list." },
-    { "_use", use_device, METH_O, USE },
-    { "_run_cached", run_batch_cached, METH_O, CACHED },
-    { 0 }
-};
+static PyMethodDef sum_methods[] = { { "start_into", RUNS(start_into), "start_into" THREE START("a + b") },
+                                     { "run_into", RUNS(run_into), "run_into" THREE RUN("a + b") },
+                                     { "finish_into", RUNS(finish_into), "finish_into" THREE "a + b into out." },
+                                     { "start", RUNS(start), "start(a, b, out_size)\n--\n\na + b as a list." },
+                                     { "run", RUNS(run), "run(a, b, out_size)\n--\n\na + b as a list." },
+                                     { "finish", RUNS(finish), "finish(a, b, out_size)\n--\n\na + b as a list." },
+                                     { "add", RUNS(add), "add(a, b, out_size)\n--\n\na + b as a list." },
+                                     { "_use", use_device, METH_O, USE },
+                                     { "_run_cached", run_batch_cached, METH_O, CACHED },
+                                     { 0 } };
 static PyMethodDef convolution_methods[] = {
     { "start_into", RUNS(start_into), "start_into" FOUR START("The convolution") },
     { "run_into", RUNS(run_into), "run_into" FOUR RUN("The convolution") },

@@ -405,10 +405,10 @@ typedef struct {
  * m, ...). The op computes one of the three from the other two. Any strides; all three have two leading dimensions and
  * `dims` spatial ones. image and result may be float16 or bfloat16, the others are of the computing dtype. */
 typedef struct {
-    lc_tensor *image, *weight, *result;
-    lc_tensor *bias; /* contiguous, per channel of the computed tensor; NULL: none. Not for the weight */
-    int64_t    groups, stride[3], padding[3], dilation[3]; /* of `dims` dimensions */
-    int        dims;
+    lc_tensor    *image, *weight, *result;
+    lc_tensor    *bias; /* contiguous, per channel of the computed tensor; NULL: none. Not for the weight */
+    int64_t       groups, stride[3], padding[3], dilation[3]; /* of `dims` dimensions */
+    int           dims;
     lc_conv_kept *kept; /* of a convolution; NULL: weights are ordered anew */
 } lc_conv_args;
 

@@ -51,9 +51,9 @@ static lcDeviceKind preferred(int64_t what)
     lcDeviceKind found = active();
     return noted(LC_EVENT_preferred_device_for, LC_SUCCESS, 0, what, found), found;
 }
-lcDeviceKind  lcGetPreferredDeviceForInference(void) { return preferred(0); }
-lcDeviceKind  lcGetPreferredDeviceForTraining(void) { return preferred(1); }
-int           lcIsCudaAvailable(void)
+lcDeviceKind lcGetPreferredDeviceForInference(void) { return preferred(0); }
+lcDeviceKind lcGetPreferredDeviceForTraining(void) { return preferred(1); }
+int          lcIsCudaAvailable(void)
 {
     return noted(LC_EVENT_is_cuda_available, LC_SUCCESS, 0, 0, 0), lc_runtime_uses_cuda(LC_DEVICE_CUDA);
 }

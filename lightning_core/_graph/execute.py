@@ -1,6 +1,6 @@
 """Execution: a graph becomes a list of calls once; a run goes through it. Nodes that are planned for the CPU compute on arrays:
-float32 goes to the operators of lightning_core, float64 to Lucid's. Nodes that are planned for CUDA compute on Lucid's tensors, which
-stay on the device: what is fed is sent when it is first needed, and values are fetched at the end."""
+float32 goes to the operators of lightning_core, float64 to Lucid's. Nodes that are planned for CUDA compute on Lucid's tensors,
+which stay on the device: what is fed is sent when it is first needed, and values are fetched at the end."""
 
 from math import prod
 

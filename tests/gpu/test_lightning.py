@@ -87,6 +87,7 @@ A, B = random(20, 30), random(30, 17, seed=1)
 Q, K, V = (random(24, 16, seed=s) for s in range(3))
 X, W, BIAS = random(2, 3, 9, 8), random(5, 3, 3, 2), random(5)
 WINDOW = (2, 1, 1, 1)
+FEW, CONVOLVED = (Q[:3], K[:3], V[:3]), conv(X, W, BIAS, (2, 1), (1, 1), True)
 OPERATORS = {  # a call for a device, the result, its op codes
     "matmul2d": (lambda d: lc.matmul2d(A, B, d), A @ B, [1]),
     "matmul": (lambda d: lc.matmul(A.ravel().tolist(), B, 20, 30, 17, d), A @ B, [1]),
@@ -95,7 +96,7 @@ OPERATORS = {  # a call for a device, the result, its op codes
     "matrix_sub": (lambda d: lc.matrix_sub(A, 3 * A, 20, 30, d), -2 * A, [3]),
     "attention2d": (lambda d: lc.attention2d(Q, K, V, False, d), attention(Q, K, V), [6]),
     "attention, causal": (lambda d: lc.attention2d(Q, K, V, True, d), attention(Q, K, V, True), [6]),
-    "attention of few": (lambda d: lc.attention_forward(Q[:3], K[:3], V[:3], 3, 16, True, d), attention(Q[:3], K[:3], V[:3], True), [6]),
+    "attention of few": (lambda d: lc.attention_forward(*FEW, 3, 16, True, d), attention(*FEW, True), [6]),
     "attention, flat": (lambda d: lc.lightning_attention(Q, K, V, 24, 16, False, d), attention(Q, K, V), [6]),
     "conv2d": (lambda d: lc.conv2d_nchw(X, W, BIAS, *WINDOW, d), conv(X, W, BIAS, (2, 1), (1, 1)), [5]),
     "conv2d, no bias": (lambda d: lc.conv2d_nchw(X, W, None, *WINDOW, d), conv(X, W, None, (2, 1), (1, 1)), [5]),
@@ -131,7 +132,7 @@ INTO = {
     "attention2d": (lambda out, d: lc.attention2d_into(Q, K, V, out, True, d), attention(Q, K, V, True)),
     "attention": (lambda out, d: lc.lightning_attention_into(Q, K, V, out, 24, 16, False, d), attention(Q, K, V)),
     "conv2d": (lambda out, d: lc.conv2d_nchw_into(X, W, BIAS, out, *WINDOW, d), conv(X, W, BIAS, (2, 1), (1, 1))),
-    "conv, relu": (lambda out, d: lc.lightning_conv_relu_nchw_into(X, W, BIAS, out, *WINDOW, d), conv(X, W, BIAS, (2, 1), (1, 1), True)),
+    "conv, relu": (lambda out, d: lc.lightning_conv_relu_nchw_into(X, W, BIAS, out, *WINDOW, d), CONVOLVED),
     "pipeline": (
         lambda out, d: lc.lightning_conv_attention_torchstrong_nchw_into(X, W, BIAS, out, 6, 4, *WINDOW, d),
         pipeline(X, W, BIAS, 6, 4, (2, 1), (1, 1)),
@@ -160,7 +161,8 @@ def test_an_error_leaves_out_as_it_was():
     session._use("cuda")
     wanted = A @ B
     calls = [lambda out, call=call: call(out, "cuda") for call, _ in INTO.values()]
-    for call, shape in zip([*calls, lambda out: session.finish_into(A, B, out)], [w.shape for _, w in INTO.values()] + [(20, 17)]):
+    calls.append(lambda out: session.finish_into(A, B, out))
+    for call, shape in zip(calls, [*(w.shape for _, w in INTO.values()), (20, 17)]):
         out = np.full(shape, 7, np.float32)
         driver.emulated_fail_fetches(1)
         try:
@@ -191,7 +193,8 @@ def test_no_memory_leaves_out_as_it_was():
 # ---- sessions ----
 def session_cases():
     product, sums = lc.MatMulMetalResidentSession(20, 30, 17), lc.VectorAddMetalResidentSession(600)
-    matrices, images = lc.MatrixElemwiseMetalResidentSession(20, 30), lc.Conv2dMetalResidentSession(2, 3, 9, 8, 5, 3, 2, *WINDOW)
+    matrices = lc.MatrixElemwiseMetalResidentSession(20, 30)
+    images = lc.Conv2dMetalResidentSession(2, 3, 9, 8, 5, 3, 2, *WINDOW)
     A2 = A + 3
     return {
         "product": (product, "", (A, B), A @ B),
@@ -517,7 +520,8 @@ def test_nodes_of_graphs(op, dtype):
     run = graph.execute_f32 if dtype == "float32" else graph.execute_f64
     for device in ("cuda", "metal"):
         found = run({x: a, y: b}, preferred_device=device)
-        assert [s["assigned_device"] for s in found["steps"]] == ["cuda"] and found["steps"][0]["fallback"] is (device == "metal")
+        (step,) = found["steps"]
+        assert step["assigned_device"] == "cuda" and step["fallback"] is (device == "metal")
         assert found["values"][z].dtype == dtype and found["summary"]["cuda_nodes"] == 1
         np.testing.assert_allclose(found["values"][z], wanted.ravel(), rtol=1e-12 if dtype == "float64" else 1e-4, atol=1e-6)
 

@@ -268,7 +268,7 @@ static int with_packed_weights(conv_job *j, bool planes)
     int64_t taps = j->grid.taps ? j->grid.taps : 1, images = j->from.n * j->groups * j->grid.axis[0].count;
     int64_t blocks = pieces(j->tiles, j->tile_block);
     size_t  bytes = (size_t)(j->groups * j->rows * j->channels * taps * j->size + 1);
-    bool is_there;
+    bool    is_there;
     j->packed = conv_packed(j, bytes, CONV_PACKED_TILES, &is_there);
     if (!j->packed) return -1;
     int64_t tile = j->kernels->rows * j->channels * taps, tasks = images * blocks * j->strips_down * j->strips_across;

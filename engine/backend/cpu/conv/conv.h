@@ -127,13 +127,13 @@ typedef struct {
     lc_dtype            dtype;
     int64_t             size, groups, rows, channels;     /* rows, channels: output and input channels per group */
     int64_t             tiles, tile_block, channel_block; /* tiles: of all rows */
-    int64_t     strip_rows, strip_columns, strips_down, strips_across, row_cost; /* row_cost: multiply-adds per grid row */
-    int64_t     weight_group, weight_row, weight_channel, weight_tap[3];         /* strides of the weights, in elements */
-    const char *weight, *bias;
-    char       *packed;
-    const bool *only;   /* per image: whether to compute it; NULL: all */
-    bool        by_tap; /* one sum per tap, then the sum of those */
-    atomic_int  failed;
+    int64_t       strip_rows, strip_columns, strips_down, strips_across, row_cost; /* row_cost: multiply-adds per grid row */
+    int64_t       weight_group, weight_row, weight_channel, weight_tap[3];         /* strides of the weights, in elements */
+    const char   *weight, *bias;
+    char         *packed;
+    const bool   *only;   /* per image: whether to compute it; NULL: all */
+    bool          by_tap; /* one sum per tap, then the sum of those */
+    atomic_int    failed;
     lc_conv_kept *kept;
 } conv_job;
 /* Memory for packed weights: the caller's if it keeps them, else a scratch block. NULL: there is none. */
