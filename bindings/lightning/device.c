@@ -233,12 +233,19 @@ static PyObject *uses_cuda(UNUSED PyObject *m, PyObject *device)
     if (lightning_device(device, LC_DEVICE_CPU, &kind) < 0) return NULL;
     return PyBool_FromLong(lc_runtime_uses_cuda(kind));
 }
+static PyObject *hide_cuda(UNUSED PyObject *m, PyObject *hidden)
+{
+    bool flag;
+    if (lightning_flag(hidden, "hidden", false, &flag) < 0) return NULL;
+    return lc_runtime_hide_cuda(flag), Py_NewRef(Py_None);
+}
 static PyObject *forget_verdicts(UNUSED PyObject *m, UNUSED PyObject *unused)
 {
     return memset(&verdicts, 0, sizeof verdicts), Py_NewRef(Py_None);
 }
 PyMethodDef lightning_device_functions[] = {
     { "_uses_cuda", uses_cuda, METH_O, "_uses_cuda(device): whether CUDA computes for it, or may, for \"metal\"." },
+    { "_hide_cuda", hide_cuda, METH_O, "_hide_cuda(hidden): tests: as if there were no CUDA device; False: look again." },
     { "_forget_verdicts", forget_verdicts, METH_NOARGS, "The next call of every shape asks lightning_core._tuning again." },
     { 0 }
 };

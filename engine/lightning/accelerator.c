@@ -14,6 +14,8 @@ static void forget_after_fork(void)
 }
 static void watch_forks(void) { pthread_atfork(NULL, NULL, forget_after_fork); }
 
+void lc_runtime_hide_cuda(bool hidden) { answer(hidden ? LC_RUNTIME_NO : LC_RUNTIME_UNKNOWN); }
+
 static bool computes(void)
 {
     if (lc_device_count(LC_CUDA) < 1) return false;

@@ -9,6 +9,7 @@
 enum { LC_RUNTIME_NO, LC_RUNTIME_YES, LC_RUNTIME_UNKNOWN };
 extern _Atomic uint8_t lc_runtime_by_cuda[LC_DEVICE_METAL + 1];
 bool                   lc_runtime_find_cuda(void);
+void                   lc_runtime_hide_cuda(bool hidden); /* tests: as if there were none; false: look again */
 
 /* Whether a call has to ask: no is the answer of every call on a machine without CUDA but the first. */
 static inline bool lc_runtime_may_use_cuda(lcDeviceKind device)

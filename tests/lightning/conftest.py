@@ -1,8 +1,17 @@
-"""Tuning writes files into the working directory: each test has one of its own, and no choice of another test."""
+"""Tuning writes files into the working directory: each test has one of its own, and no choice of another test. These are the
+tests of the CPU: a CUDA device is hidden from them (tests/gpu/test_lightning.py has its own)."""
 
 import pytest
 
 import lightning_core as lc
+from lucid import _C
+
+
+@pytest.fixture(autouse=True, scope="package")
+def no_cuda():
+    _C._lightning()._hide_cuda(True)
+    yield
+    _C._lightning()._hide_cuda(False)
 
 
 @pytest.fixture(autouse=True)
