@@ -64,6 +64,7 @@ typedef struct {
     bool                    fresh;   /* the output is new and discarded if an index is bad, so no check in advance */
     bool                    checked; /* all indices have been checked */
     bool                    flat; /* the only index counts the elements of `indexed` in row-major order, whatever its strides */
+    bool                    ordered; /* duplicates as said above; else a device may take them in any order */
     int                     ndim, n_index;
     int64_t                 shape[LC_MAX_DIMS], indexed_stride[LC_MAX_DIMS], walked_stride[LC_MAX_DIMS];
     const lc_index_operand *index;
@@ -237,6 +238,7 @@ typedef struct {
     const lc_tensor *table, *other, *ids, *bags, *factors;
     int64_t          n, n_bags, rows, width, padding; /* padding: -1 if there is none */
     bool             by_frequency; /* backward: sums are divided by the number of samples per row (embedding.c) */
+    bool             ordered;      /* backward: samples are summed in their order; else a device may take any */
 } lc_embedding_args;
 
 /* unique: in is contiguous, n slices of `width` elements. Slices are compared as a whole; those with a NaN equal none. Once
@@ -315,6 +317,7 @@ typedef struct {
     int64_t          divisor;                  /* of averages; 0: the number of elements */
     const lc_tensor *samples;                  /* fractional: draws per plane (planes, dimensions), of the computing dtype */
     lc_dtype         samples_dtype;            /* the dtype in which PyTorch computes with them */
+    bool             ordered;                  /* backward: the same sums, bit by bit, in every run */
 } lc_pool_args;
 
 /* Attention: q (b, h, l, e), k (b, hk, s, e), v (b, hk, s, ev), out (b, h, l, ev), where h is a multiple of hk and head i of
@@ -328,6 +331,7 @@ typedef struct {
     lc_tensor       *dq, *dk, *dv;
     double           scale;
     bool             causal;
+    bool             ordered; /* backward: the same sums, bit by bit, in every run */
 } lc_attention_args;
 
 /* Decoding: buffers keys (b, hk, capacity, e) and values (b, hk, capacity, ev), contiguous along the last dimension, of one
@@ -381,6 +385,7 @@ typedef struct {
     double           scale[3];
     lc_interpolation mode;
     bool             align_corners, backward;
+    bool             ordered; /* backward: the same sums, bit by bit, in every run */
 } lc_interpolate_args;
 
 /* Padding by a tensor's own elements: in (outer, size[0..2]) to out (outer, result[0..2]), contiguous, of one dtype.
@@ -410,6 +415,7 @@ typedef struct {
     int64_t       groups, stride[3], padding[3], dilation[3]; /* of `dims` dimensions */
     int           dims;
     lc_conv_kept *kept; /* of a convolution; NULL: weights are ordered anew */
+    bool          ordered; /* the same sums, bit by bit, in every run */
 } lc_conv_args;
 
 /* Optimizer steps: n parameters at once. lists[0] holds the parameters, lists[1] their gradients, then the states of the

@@ -197,6 +197,7 @@ struct lc_op {
     bool     random, reads_values;
     bool     uninitialised;    /* the result has no values yet: who reads it first has to write it first */
     uint32_t nondeterministic; /* OUT(0): always; IN(k): unless the bool at argument k is true */
+    bool     atomic; /* on devices with queues the kernel adds in an order that varies: not deterministic there, as in PyTorch */
     bool     converts;         /* the result is the input, in its own dtype and layout */
     bool     cheap; /* no elementwise op, but as cheap: reads its inputs once, which costs about what reading the result does */
     bool     any_strides;           /* run writes outputs of any strides, and with an in-place form input 0 may be the output */
@@ -267,6 +268,7 @@ extern LC_HOT_TLS unsigned lc_failed_calls;
 /* While LC_DETERMINISTIC is set: nondeterministic ops warn instead of raising; uninitialised memory is filled (NaN, the
  * largest int). */
 extern bool lc_deterministic_warns, lc_deterministic_fills;
+int         lc_not_deterministic(const char *name); /* what such an op does then: 0 after a warning, or -1 */
 
 /* Autocast (autocast.c): the state of this thread, per kind of device. */
 #define LC_AUTOCAST_KINDS 2 /* LC_CPU, LC_CUDA */

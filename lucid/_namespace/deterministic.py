@@ -1,7 +1,8 @@
 """Whether ops whose results may differ from run to run are allowed, on this thread.
 
 Lucid's CPU kernels give the same bits for any number of threads. The refused ops are PyTorch's: `put_` without `accumulate`,
-whose result depends on the order of writes if an index repeats. Random ops with a seed (dropout) are allowed. Uninitialised
+whose result depends on the order of writes if an index repeats. On CUDA, sums at repeated indices are sorted first, and ops
+whose sums have no such form are refused (docs/gpu.md). Random ops with a seed (dropout) are allowed. Uninitialised
 memory (`empty`) is filled with NaN, or the largest integer.
 """
 

@@ -148,7 +148,8 @@ static int backward_run(const lc_record *call)
                             .out = call->in[5],
                             .lse = call->in[6],
                             .causal = args[7].b,
-                            .scale = args[8].f };
+                            .scale = args[8].f,
+                            .ordered = lc_modes & LC_DETERMINISTIC };
     lc_tensor        *made[3] = { 0 };
     bool              shared = a.q->shape[1] != a.k->shape[1]; /* sums over heads */
     int               rc = 0;

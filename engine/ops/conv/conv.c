@@ -13,7 +13,7 @@ static void read_window(const lc_value *window, int64_t groups, lc_conv_args *a)
 {
     int    nd = window->n / 3;
     size_t bytes = (size_t)nd * sizeof *window->is;
-    *a = (lc_conv_args){ .groups = groups, .dims = nd };
+    *a = (lc_conv_args){ .groups = groups, .dims = nd, .ordered = lc_modes & LC_DETERMINISTIC };
     memcpy(a->stride, window->is, bytes), memcpy(a->padding, window->is + nd, bytes),
         memcpy(a->dilation, window->is + 2 * nd, bytes);
 }

@@ -34,6 +34,7 @@ static int run_embedding(const lc_record *call, lc_embedding_args *a, operands f
         if (given[k] && given[k] != LC_NONE && !(kept[k] = packed(given[k], k == 2 || k == 3 ? LC_i64 : work))) rc = -1;
     lc_tensor *made = rc == 0 ? destination(out, work, NULL, 0) : NULL;
     a->table = kept[0], a->other = kept[1], a->ids = kept[2], a->bags = kept[3], a->factors = kept[4], a->out = made;
+    a->ordered = lc_modes & LC_DETERMINISTIC;
     a->n = from.ids->numel, a->n_bags = kept[3] ? kept[3]->numel - 1 : a->n;
     rc = made ? run_kernel_with(&record, a) : -1;
     for (int k = 0; k < 5; k++) lc_release(kept[k]);

@@ -11,7 +11,7 @@ static lc_tensor *flat_planes(lc_tensor *t, int nd) { return lc_flatten(t, t->nd
 
 static void start_planes(lc_pool_args *a, const lc_tensor *t, int nd)
 {
-    *a = (lc_pool_args){ .planes = 1, .channels = 1 };
+    *a = (lc_pool_args){ .planes = 1, .channels = 1, .ordered = lc_modes & LC_DETERMINISTIC };
     for (int d = 0; d < 3; d++) a->size[d] = a->result[d] = a->kernel[d] = a->stride[d] = a->dilation[d] = 1;
     for (int d = 0; d < t->ndim - nd; d++) a->planes *= t->shape[d];
 }

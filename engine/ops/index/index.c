@@ -38,6 +38,7 @@ int walk_along(const lc_record *call, lc_tensor *indexed, lc_tensor *walked, con
     if (dim_index(call->args[1].i, indexed->ndim, &d) < 0) return -1;
     if (!(index = index_for(call->in[1], call->out[0]))) return -1;
     a->indexed = indexed, a->walked = walked, a->n_index = 1, a->index = &k, a->ndim = shaped->ndim, a->fresh = is_fresh(call);
+    a->ordered = lc_modes & LC_DETERMINISTIC;
     memcpy(a->shape, shaped->shape, (size_t)shaped->ndim * sizeof *a->shape);
     for (int e = 0; e < shaped->ndim; e++) {
         a->indexed_stride[e] = e == d ? 0 : stride_at(indexed, e);

@@ -13,6 +13,7 @@ typedef struct { /* how the result lies over the indexed tensor */
 static void start_layout(layout *l, lc_index_mode mode, bool fresh)
 {
     l->a.mode = mode, l->a.fresh = fresh, l->a.checked = l->a.flat = false, l->a.start = NULL;
+    l->a.ordered = lc_modes & LC_DETERMINISTIC;
 }
 
 /* The index tensors broadcast together: right-aligned into shape[0 .. n). */

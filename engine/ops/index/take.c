@@ -14,7 +14,7 @@ static int walk_flat(const lc_record *call, lc_tensor *indexed, lc_tensor *walke
     if (!index) return -1;
     lc_index_operand k = { .index = index, .size = indexed->numel, .step = 1 };
     a->indexed = indexed, a->walked = walked, a->wraps = true, a->flat = !indexed->is_contiguous, a->n_index = 1, a->index = &k;
-    a->ndim = index->ndim, a->fresh = is_fresh(call);
+    a->ndim = index->ndim, a->fresh = is_fresh(call), a->ordered = lc_modes & LC_DETERMINISTIC;
     for (int d = 0; d < index->ndim; d++) {
         a->shape[d] = index->shape[d], a->indexed_stride[d] = 0;
         a->walked_stride[d] = walked->stride[d], k.stride[d] = index->stride[d];

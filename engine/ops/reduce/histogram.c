@@ -247,6 +247,8 @@ static int bincount_call(const lc_value *in, lc_tensor **out)
     if (weighted && (weights->ndim != 1 || weights->numel != x->numel))
         return lc_fail_int(LC_ShapeMismatch, "bincount: weights should be 1-d and have the same length as input, got %s and %s",
                            LC_SHAPE(weights), LC_SHAPE(x));
+    if (weighted && backend->queue && lc_modes & LC_DETERMINISTIC && lc_not_deterministic("bincount with weights") < 0)
+        return -1;
     lc_dtype   dtype = !weighted ? LC_i64 : weights->dtype == LC_f32 ? LC_f32 : LC_f64;
     lc_tensor *in_order = lc_contiguous(x, LC_CONTIGUOUS_FORMAT);
     if (weighted)

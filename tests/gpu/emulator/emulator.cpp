@@ -1,8 +1,8 @@
 /* A CUDA driver and NVRTC for machines without a GPU, for tests: the same kernel texts, compiled as C++ by the system's
  * compiler. Work waits in the queue of its stream until something waits for it, and streams run in random order but for what
  * events say, so that memory that is freed or changed too early and events that are missing show. Device memory starts as
- * garbage; fibers of a block run in random order, so that missing barriers show. EMULATOR_DEVICES, EMULATOR_MEMORY_MIB (each). What it cannot
- * show: memory order between blocks, resource limits, speed.
+ * garbage; fibers of a block run in random order, so that missing barriers show, and so do blocks, so that sums by atomics vary.
+ * EMULATOR_DEVICES, EMULATOR_MEMORY_MIB (each). What it cannot show: memory order between blocks, resource limits, speed.
  *
  * Build (test_emulated.py does): g++ -shared -fPIC -O1 emulator.cpp -o libcuda.so.1 -ldl, and libnvrtc.so.13 links to it.
  * EMULATOR_CC names the compiler, EMULATOR_PRELUDE the file prelude.h. */
@@ -100,6 +100,16 @@ static bool released(int first, int last, waiting state) /* all that have not en
     for (int i = first; i < last; i++) fibers[i].state = RUNS;
     return waits > 0;
 }
+struct order { /* of n things: from anywhere, forwards or backwards */
+    unsigned n, at, step;
+    explicit order(unsigned n) : n(n), at(thrown(n)), step(thrown(2) ? 1 : n - 1) {}
+    unsigned next()
+    {
+        unsigned i = at;
+        at = (at + step) % n;
+        return i;
+    }
+};
 static dim3 place(unsigned i, dim3 in) { return { i % in.x, i / in.x % in.y, i / in.x / in.y }; }
 static void run_block_of_fibers(int n)
 {
@@ -112,9 +122,10 @@ static void run_block_of_fibers(int n)
         f.state = RUNS;
     }
     for (;;) {
-        int alive = 0, ran = 0, start = (int)thrown((unsigned)n);
-        int step = thrown(2) ? 1 : n - 1;
-        for (int c = 0, i = start; c < n; c++, i = (i + step) % n) {
+        int   alive = 0, ran = 0;
+        order in((unsigned)n);
+        for (int c = 0; c < n; c++) {
+            int i = (int)in.next();
             if (fibers[i].state == ENDED) continue;
             alive++;
             if (fibers[i].state != RUNS) continue;
@@ -133,11 +144,14 @@ static void run_kernel(const launch &l)
 {
     running = &l, emulated_now.blockDim = l.block, emulated_now.gridDim = l.grid;
     unsigned threads = l.block.x * l.block.y * l.block.z;
-    for (unsigned b = 0; b < l.grid.x * l.grid.y * l.grid.z; b++) {
-        emulated_now.blockIdx = place(b, l.grid);
+    unsigned all = l.grid.x * l.grid.y * l.grid.z;
+    order    blocks(all), in(threads);
+    for (unsigned b = 0; b < all; b++) {
+        emulated_now.blockIdx = place(blocks.next(), l.grid);
         if (l.k->waits) run_block_of_fibers((int)threads);
         else
-            for (unsigned t = 0; t < threads; t++) emulated_now.threadIdx = place(t, l.block), l.k->body(l.args.data());
+            for (unsigned t = 0; t < threads; t++)
+                emulated_now.threadIdx = place(in.next(), l.block), l.k->body(l.args.data());
     }
 }
 

@@ -84,7 +84,7 @@ void *cuda_dnn_handle(int device, void **library)
 void cuda_dnn_load(int device) { handle_of(device); }
 
 typedef struct {
-    int device, kind, type, dims, groups, tf32, last, image[5], image_stride[5], weight[5], result[5], result_stride[5],
+    int device, kind, type, dims, groups, tf32, last, ordered, image[5], image_stride[5], weight[5], result[5], result_stride[5],
         padding[3], stride[3], dilation[3];
 } shape_key;
 typedef struct plan {
@@ -135,7 +135,7 @@ static void choose(plan *p, void *handle)
                         : dnn.cudnnGetConvolutionBackwardFilterAlgorithm_v7(handle, p->image, p->result, p->conv, p->weight, 8,
                                                                             &returned, found);
     for (int i = 0; rc == 0 && i < returned && p->algorithm < 0; i++)
-        if (found[i].status == 0 && found[i].memory < (size_t)1 << 31) {
+        if (found[i].status == 0 && found[i].memory < (size_t)1 << 31 && (!k->ordered || found[i].determinism)) {
             p->algorithm = found[i].algorithm, p->bytes = found[i].memory;
             dnn.cudnnSetConvolutionMathType(p->conv, k->type == 0 && !k->tf32 ? 3 : found[i].math);
         }
@@ -197,7 +197,8 @@ int cuda_dnn_convolve(int kind, const lc_conv_args *a)
                        .kind = kind,
                        .dims = a->dims == 1 ? 2 : a->dims,
                        .groups = (int)a->groups,
-                       .tf32 = lc_cuda_tf32 };
+                       .tf32 = lc_cuda_tf32,
+                       .ordered = a->ordered };
     key.type = type == LC_f32 ? 0 : type == LC_f64 ? 1 : type == LC_f16 ? 2 : 9;
     if (!sizes(a->image, key.image, key.image_stride, a->dims) || !sizes(a->weight, key.weight, NULL, a->dims) ||
         !sizes(a->result, key.result, key.result_stride, a->dims))

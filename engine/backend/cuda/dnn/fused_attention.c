@@ -207,11 +207,11 @@ static entry *entry_of(const attention_key *key)
     return e;
 }
 
-/* 0: done; 1: not by cuDNN; -1 after lc_fail. */
+/* 0: done; 1: not by cuDNN, whose gradients add by atomics; -1 after lc_fail. */
 int cuda_dnn_attention(const lc_attention_args *a, bool backward)
 {
     attention_key key;
-    if (!key_of(a, backward, &key) || !dnn_ready(a->q->device.index)) return 1;
+    if (a->ordered || !key_of(a, backward, &key) || !dnn_ready(a->q->device.index)) return 1;
     cuda_lock(&lock);
     entry *e = entry_of(&key);
     pthread_mutex_unlock(&lock);

@@ -8,6 +8,7 @@ struct embedding_args {
     i64        n, n_bags, rows, width, padding;
     trouble   *word;
     i64       *counts;
+    const int *order; /* the samples, sorted by their rows */
 };
 __device__ inline bool good(const embedding_args &p, i64 row)
 {
@@ -57,16 +58,34 @@ KERNEL(count_rows, embedding_args, p)
 {
     EACH(i, p.n) if ((u64)p.ids[i] < (u64)p.rows) atomicAdd((unsigned long long *)&p.counts[p.ids[i]], 1ull);
 }
+__device__ inline A part_of(const embedding_args &p, i64 i, i64 bag, i64 row, i64 c) /* of sample i in the gradient of its row */
+{
+    A v = (A)value(p.table[bag * p.width + c]);
+    if (p.factors) v *= (A)value(p.factors[i]);
+    if (p.counts) v /= (A)p.counts[row];
+    return v;
+}
 KERNEL(add_rows, embedding_args, p) /* the gradient of a table: out starts as zeros */
 {
     EACH(at, p.n * p.width)
     {
         i64 i = at / p.width, c = at % p.width, row = p.ids[i], bag = bag_of(p, i);
         if (bag < 0 || row == p.padding || !good(p, row)) continue;
-        A v = (A)value(p.table[bag * p.width + c]);
-        if (p.factors) v *= (A)value(p.factors[i]);
-        if (p.counts) v /= (A)p.counts[row];
-        atomicAdd(p.out + row * p.width + c, v);
+        atomicAdd(p.out + row * p.width + c, part_of(p, i, bag, row, c));
+    }
+}
+KERNEL(add_sorted_rows, embedding_args, p) /* the first sample of each row adds the others, in their order */
+{
+    EACH(at, p.n * p.width)
+    {
+        i64 i = at / p.width, c = at % p.width, row = p.ids[p.order[i]];
+        if (row == p.padding || (i && p.ids[p.order[i - 1]] == row) || !good(p, row)) continue;
+        A sum = 0;
+        for (; i < p.n && p.ids[p.order[i]] == row; i++) {
+            i64 bag = bag_of(p, p.order[i]);
+            if (bag >= 0) sum += part_of(p, p.order[i], bag, row, c);
+        }
+        p.out[row * p.width + c] = made<T>::of(sum);
     }
 }
 KERNEL(dot_rows, embedding_args, p)

@@ -1,4 +1,5 @@
-/* Indexing (args.h: lc_index_args), one thread per position of the walk; duplicates of sums and products meet in atomic updates.
+/* Indexing (args.h: lc_index_args), one thread per position of the walk; duplicates of sums and products meet in atomic updates, or
+ * are sorted first (launch/index.c): `place` says where positions go, `combine` is one thread per group of them.
  * T: the elements (moves: a type of their size). VARIANT: the mode. */
 enum { READ, WRITE, ADD, MULTIPLY, LARGEST, SMALLEST };
 enum { DIMS = 12, INDICES = 6 };
@@ -10,6 +11,10 @@ struct index_args {
     i64      stride[INDICES][DIMS], size[INDICES], step[INDICES], dim[INDICES];
     i64      flat_shape[DIMS], flat_stride[DIMS]; /* of `indexed`, for an index that counts its elements */
     trouble *word;
+    i64       *keys, *from; /* of each position of the first `sorted_ndim` dimensions: its element, -1 if its index is bad; its source */
+    const int *order;       /* the positions, sorted by their keys */
+    i64        sorted;
+    int        sorted_ndim;
 };
 #if VARIANT >= 2
 typedef acc_of<T>::type A;
@@ -61,35 +66,42 @@ template <> __device__ inline void update<f32>(f32 *p, f32 v) { atomicAdd(p, v);
 template <> __device__ inline void update<f64>(f64 *p, f64 v) { atomicAdd(p, v); }
 #endif
 #endif
+/* Position i of dimensions [first, past): offsets in `indexed` and `walked`, and whether the indices are good. */
+__device__ inline bool locate(const index_args &p, int first, int past, i64 i, i64 &at, i64 &other)
+{
+    i64  left = i, where[INDICES];
+    bool good = true;
+    at = other = 0;
+    for (int k = 0; k < p.n_index; k++) where[k] = 0;
+    for (int d = past - 1; d >= first; d--) {
+        i64 index = left;
+        if (d > first) left /= p.shape[d], index -= left * p.shape[d];
+        at += index * p.indexed_stride[d], other += index * p.walked_stride[d];
+        for (int k = 0; k < p.n_index; k++) where[k] += index * p.stride[k][d];
+    }
+    for (int k = 0; k < p.n_index; k++) {
+        i64 index = p.index[k][where[k]];
+        if (index < (p.wraps ? -p.size[k] : 0) || index >= p.size[k]) {
+            report(p.word, 1, index, p.dim[k], p.size[k]);
+            good = false;
+            continue;
+        }
+        if (index < 0) index += p.size[k];
+        if (p.flat)
+            for (int d = p.flat_ndim - 1; d >= 0; d--) {
+                at += index % p.flat_shape[d] * p.flat_stride[d];
+                index /= p.flat_shape[d];
+            }
+        else at += index * p.step[k];
+    }
+    return good;
+}
 KERNEL(run, index_args, p)
 {
     EACH(i, p.n)
     {
-        i64  left = i, at = 0, other = 0, where[INDICES];
-        bool good = true;
-        for (int k = 0; k < p.n_index; k++) where[k] = 0;
-        for (int d = p.ndim - 1; d >= 0; d--) {
-            i64 index = left;
-            if (d) left /= p.shape[d], index -= left * p.shape[d];
-            at += index * p.indexed_stride[d], other += index * p.walked_stride[d];
-            for (int k = 0; k < p.n_index; k++) where[k] += index * p.stride[k][d];
-        }
-        for (int k = 0; k < p.n_index; k++) {
-            i64 index = p.index[k][where[k]];
-            if (index < (p.wraps ? -p.size[k] : 0) || index >= p.size[k]) {
-                report(p.word, 1, index, p.dim[k], p.size[k]);
-                good = false;
-                continue;
-            }
-            if (index < 0) index += p.size[k];
-            if (p.flat)
-                for (int d = p.flat_ndim - 1; d >= 0; d--) {
-                    at += index % p.flat_shape[d] * p.flat_stride[d];
-                    index /= p.flat_shape[d];
-                }
-            else at += index * p.step[k];
-        }
-        if (!good) {
+        i64 at, other;
+        if (!locate(p, 0, p.ndim, i, at, other)) {
             if (VARIANT == READ) {
                 T zero = {};
                 p.walked[other] = zero;
@@ -105,3 +117,38 @@ KERNEL(run, index_args, p)
 #endif
     }
 }
+#if VARIANT == 1 || VARIANT == 2 || VARIANT == 3
+KERNEL(place, index_args, p)
+{
+    EACH(i, p.sorted)
+    {
+        i64 at, other;
+        p.keys[i] = locate(p, 0, p.sorted_ndim, i, at, other) ? at : -1, p.from[i] = other;
+    }
+}
+KERNEL(combine, index_args, p) /* a thread per group and position along the other dimensions */
+{
+    i64 wide = p.n / p.sorted;
+    EACH(e, p.n)
+    {
+        i64 i = e / wide, left = e % wide, key = p.keys[p.order[i]], at = key, other = 0;
+        if (key < 0 || (i && p.keys[p.order[i - 1]] == key)) continue;
+        for (int d = p.ndim - 1; d >= p.sorted_ndim; d--) {
+            i64 index = left % p.shape[d];
+            left /= p.shape[d], at += index * p.indexed_stride[d], other += index * p.walked_stride[d];
+        }
+        i64 past = i + 1;
+#if VARIANT == 1
+        while (past < p.sorted && p.keys[p.order[past]] == key) past++;
+        p.indexed[at] = p.walked[p.from[p.order[past - 1]] + other];
+#else
+        A sum = (A)value(p.indexed[at]);
+        for (past = i; past < p.sorted && p.keys[p.order[past]] == key; past++) {
+            A v = (A)value(p.walked[p.from[p.order[past]] + other]);
+            sum = VARIANT == ADD ? sum + v : sum * v;
+        }
+        p.indexed[at] = made<T>::of(sum);
+#endif
+    }
+}
+#endif

@@ -4,7 +4,7 @@ struct pool_args {
     i64     *index;
     const T *in, *grad;
     i64      planes, size[3], result[3], kernel[3], stride[3], padding[3], dilation[3], divisor;
-    int      adaptive, padding_counts;
+    int      adaptive, padding_counts, ordered;
 };
 typedef acc_of<T>::type A;
 struct window {
@@ -104,18 +104,28 @@ KERNEL(average_pool_backward, pool_args, p)
         p.out[i] = made<T>::of(sum);
     }
 }
-KERNEL(max_pool_backward, pool_args, p) /* out starts as zeros */
+/* Gradients of a maximum: out starts as zeros. A thread per result, or per plane, whose results it adds in their order. */
+#define EACH_RESULT(i)                                                                                                         \
+    i64 in_turn = p.ordered ? p.result[0] * p.result[1] * p.result[2] : 1;                                                     \
+    EACH(first, p.planes * p.result[0] * p.result[1] * p.result[2] / in_turn)                                                  \
+    for (i64 i = first * in_turn; i < (first + 1) * in_turn; i++)
+__device__ inline void add(const pool_args &p, T *to, T v)
+{
+    if (p.ordered) *to = made<T>::of((A)value(*to) + (A)value(v));
+    else atomicAdd(to, v);
+}
+KERNEL(max_pool_backward, pool_args, p)
 {
     i64 results = p.result[0] * p.result[1] * p.result[2], area = p.size[0] * p.size[1] * p.size[2];
-    EACH(i, p.planes * results) if ((u64)p.index[i] < (u64)area) atomicAdd(p.out + i / results * area + p.index[i], p.in[i]);
+    EACH_RESULT(i) if ((u64)p.index[i] < (u64)area) add(p, p.out + i / results * area + p.index[i], p.in[i]);
 }
-KERNEL(max_pool_gradient, pool_args, p) /* likewise; the positions are found again */
+KERNEL(max_pool_gradient, pool_args, p) /* the positions are found again */
 {
-    EACH(i, p.planes * p.result[0] * p.result[1] * p.result[2])
+    EACH_RESULT(i)
     {
         PLACE(i);
         T best;
-        atomicAdd(p.out + plane * area + largest(p, p.in + plane * area, a, b, c, &best), p.grad[i]);
+        add(p, p.out + plane * area + largest(p, p.in + plane * area, a, b, c, &best), p.grad[i]);
     }
 }
 #endif

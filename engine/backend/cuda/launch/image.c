@@ -1,10 +1,11 @@
-/* Pooling and unfolding: a thread per element of the result. The gradient of a maximum adds at its positions. */
+/* Pooling and unfolding: a thread per element of the result. The gradient of a maximum adds at its positions, by atomics, or with a
+ * thread per plane where the order must not vary. */
 #include "../driver.h"
 
 typedef struct {
     void   *out, *index, *in, *grad;
     int64_t planes, size[3], result[3], kernel[3], stride[3], padding[3], dilation[3], divisor;
-    int     adaptive, padding_counts;
+    int     adaptive, padding_counts, ordered;
 } pool_args; /* as in kernels/pool.cuh */
 CUDA_BODY(pool);
 
@@ -45,7 +46,8 @@ static int pool(lc_op_id op, lc_dtype dtype, const void *args)
     default:
         if (cuda_set_bytes(a->out->data, 0, (size_t)(a->out->numel * lc_size_of(dtype))) < 0) return -1;
         q.kernel = op == LC_OP__max_pool_backward ? "max_pool_backward" : "max_pool_gradient";
-        return cuda_map(&q, results, &p);
+        p.ordered = a->ordered;
+        return cuda_map(&q, a->ordered ? a->planes : results, &p);
     }
 }
 enum { SUMMED = 1u << LC_b8 | 1u << LC_c64 | 1u << LC_c128 };

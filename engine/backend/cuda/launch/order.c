@@ -1,5 +1,5 @@
 /* Scans, sorts, and what sorted lines give: topk, medians, kthvalue, mode, ranks. */
-#include "../science/science.h"
+#include "launch.h"
 
 /* A tensor as (outer, n, inner) along a dimension; steps in elements. */
 typedef struct {
@@ -101,6 +101,13 @@ static int start_sort(sorting *s, const lc_tensor *in, int dim, bool descending)
         s->p.next = s->p.order, s->p.order = made;
     }
     return 0;
+}
+int cuda_order(const lc_tensor *keys, cuda_scratch *scratch, const int **order)
+{
+    sorting s = { 0 };
+    int     rc = start_sort(&s, keys, 0, false);
+    *scratch = s.scratch, *order = s.p.order;
+    return rc;
 }
 static int end_sort(sorting *s, int rc)
 {

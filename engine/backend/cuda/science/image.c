@@ -26,6 +26,7 @@ static int interpolate(UNUSED lc_op_id op, lc_dtype dtype, const void *args)
     if (!a->out->numel) return 0;
     if (cuda_use(a->out->device.index) < 0) return -1;
     if (a->backward) {
+        if (a->ordered) return q.kernel = "gather", cuda_map(&q, a->out->numel, &p);
         if (cuda_zero(a->out) < 0) return -1;
         q.kernel = "backward";
     }

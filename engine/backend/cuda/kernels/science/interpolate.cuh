@@ -1,6 +1,6 @@
 /* Interpolation (args.h: lc_interpolate_args). Each thread finds the taps of its result, dimension by dimension, and sums; backward it adds its
- * gradient to the elements under the same taps, so the order of sums varies. T: the elements; U: positions and weights are computed in it, as
- * PyTorch does. */
+ * gradient to the elements under the same taps, so the order of sums varies; `gather` has a thread per element instead, which finds the results
+ * whose taps it lies under. T: the elements; U: positions and weights are computed in it, as PyTorch does. */
 enum { NEAREST, NEAREST_EXACT, LINEAR, CUBIC, LINEAR_ANTIALIAS, CUBIC_ANTIALIAS, LANCZOS_ANTIALIAS };
 struct interpolate_args {
     T       *out;
@@ -109,6 +109,53 @@ KERNEL(backward, interpolate_args, p) /* in: the gradient; out starts as zeros *
     {
         U g = p.in[i];
         EACH_TAP(i) atomicAdd(p.out + PLACE, weight(p, z, a) * weight(p, y, b) * weight(p, x, c) * g);
+    }
+}
+/* Along dimension d: the first result whose last tap reaches element `at`. Taps move with the result. */
+__device__ inline i64 first_over(const interpolate_args &p, int d, i64 at)
+{
+    i64 low = 0, high = p.result[d];
+    while (low < high) {
+        i64  mid = low + (high - low) / 2;
+        taps t = taps_of(p, d, mid);
+        if (element(t, t.count - 1) < at) low = mid + 1;
+        else high = mid;
+    }
+    return low;
+}
+/* The weight of element `at` in result i along dimension d; past: no later result has it. */
+__device__ inline U share(const interpolate_args &p, int d, i64 i, i64 at, bool &past)
+{
+    taps t = taps_of(p, d, i);
+    U    sum = 0;
+    past = element(t, 0) > at;
+    for (i64 k = 0; k < t.count; k++)
+        if (element(t, k) == at) sum += weight(p, t, k);
+    return sum;
+}
+KERNEL(gather, interpolate_args, p)
+{
+    EACH(i, p.planes * p.size[0] * p.size[1] * p.size[2] * p.inner)
+    {
+        i64  channel = i % p.inner, at = i / p.inner, x = at % p.size[2], y = at / p.size[2] % p.size[1];
+        i64  z = at / p.size[2] / p.size[1] % p.size[0], plane = at / p.size[2] / p.size[1] / p.size[0];
+        i64  low0 = first_over(p, 0, z), low1 = first_over(p, 1, y), low2 = first_over(p, 2, x);
+        U    sum = 0;
+        bool past;
+        for (i64 a = low0; a < p.result[0]; a++) {
+            U w0 = share(p, 0, a, z, past);
+            if (past) break;
+            for (i64 b = low1; b < p.result[1]; b++) {
+                U w1 = w0 * share(p, 1, b, y, past);
+                if (past) break;
+                for (i64 c = low2; c < p.result[2]; c++) {
+                    U w2 = share(p, 2, c, x, past);
+                    if (past) break;
+                    sum += w1 * w2 * p.in[(((plane * p.result[0] + a) * p.result[1] + b) * p.result[2] + c) * p.inner + channel];
+                }
+            }
+        }
+        p.out[i] = sum;
     }
 }
 #endif
