@@ -418,47 +418,20 @@ typedef struct {
     bool          ordered; /* the same sums, bit by bit, in every run */
 } lc_conv_args;
 
+#include "math/step_types.h"
 /* Optimizer steps: n parameters at once. lists[0] holds the parameters, lists[1] their gradients, then the states of the
  * algorithm, in the order of the op's arguments; NULL: absent. The tensors of one parameter have its shape; each has its own
  * strides; dtypes are floating. */
-typedef enum {
-    LC_STEP_SGD,
-    LC_STEP_ADAM,
-    LC_STEP_ADAGRAD,
-    LC_STEP_RMSPROP,
-    LC_STEP_ADADELTA,
-    LC_STEP_ADAMAX,
-    LC_STEP_NADAM,
-    LC_STEP_RADAM,
-    LC_STEP_ASGD,
-    LC_STEP_RPROP,
-    LC_STEPS
-} lc_step_kind;
-enum {                 /* variants; the op says which ones its algorithm supports */
-       LC_STEP_L2 = 1, /* weight decay is part of the gradient */
-       LC_STEP_MOMENTUM = 2,
-       LC_STEP_FIRST = 4, /* the momentum has no value yet */
-       LC_STEP_NESTEROV = 8,
-       LC_STEP_AMSGRAD = 16,
-       LC_STEP_CENTERED = 32,
-       LC_STEP_RECTIFIED = 64
-};
-typedef struct {        /* coefficients of one parameter in this step, with everything folded in that all its elements share */
-    double sign, decay; /* the gradient is sign * grad + decay * parameter */
-    double shrink;      /* the parameter is first multiplied by this */
-    double lr;          /* factor of the update */
-    double beta1,
-        beta2; /* decay rates of the averages; SGD: momentum and share of the gradient; Rprop: factors of a step size */
-    double   eps, scale; /* scale: of the square root, or under it */
-    double   extra;      /* NAdam: lr of the momentum; ASGD: weight in the average; Rprop: largest step size (eps: smallest) */
-    unsigned variant;
-} lc_step_numbers;
 enum { LC_STEP_LISTS = 5 };
 typedef struct {
     lc_step_kind           kind;
     int                    n;
     lc_tensor *const      *lists[LC_STEP_LISTS];
-    const lc_step_numbers *numbers; /* n */
+    const lc_step_numbers *numbers; /* n; NULL: the device computes them by `formula` */
+    const lc_step_formula *formula;
+    lc_tensor *const      *steps, *const *kept[LC_STEP_KEPT]; /* n each, of one element, on the device; NULL: there are none */
+    const lc_tensor       *lr;                                /* its learning rate, likewise; NULL: formula->fixed.lr */
+    bool                   count;                             /* the number of this step is one more than `steps` says, and kept there */
 } lc_step_args;
 
 /* Adafactor: n parameters. Squared gradients are kept factored: a row and a column per matrix of the last two dimensions (in

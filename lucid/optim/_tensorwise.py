@@ -37,7 +37,7 @@ RULES = {  # PyTorch's message for an invalid setting, and the condition of a va
 OPTIONS = {  # documentation of the shared options
     "foreach": "foreach: None or True: one call for all parameters of a group; False: tensor by tensor, with the same values.",
     "fused": "fused: like foreach; True wants real floating point parameters, and lets GradScaler leave its scale to the step.",
-    "capturable": "capturable: for parameters on CUDA; with parameters on the CPU a step raises.",
+    "capturable": "capturable: counts and rates stay on the CUDA device, so that a captured graph counts on when it is replayed.",
     "differentiable": "differentiable: steps are recorded, tensor by tensor, and lr may be a tensor that wants a gradient.",
     "maximize": "maximize: go up instead of down.",
 }
@@ -124,13 +124,14 @@ def add_product(to, a, b, by):
     return to.add_(a * b * by) if isinstance(by, Tensor) else to.addcmul_(a, b, value=by)
 
 
-def step_count():
-    """Counts are float32 tensors, as PyTorch saves them.
+def number_for(p, group, value=0.0):
+    """A value per parameter that changes from step to step: a float32 tensor, as PyTorch saves them. With `capturable` or
+    `fused` it is on the parameter's device, which then counts by itself.
 
-    >>> lucid.optim._tensorwise.step_count()
+    >>> lucid.optim._tensorwise.number_for(lucid.ones(2), {"capturable": False})
     tensor(0.)
     """
-    return tensor(0.0)
+    return tensor(value, device=p.device if group.get("capturable") or group.get("fused") else None)
 
 
 def as_reals(t):
@@ -207,7 +208,7 @@ class Tensorwise(Optimizer):
         """Raise where settings do not go together."""
 
     def _start(self, state, p, group):
-        state["step"] = step_count()
+        state["step"] = number_for(p, group)
         for name in self._zeros:
             state[name] = zeros_like(p, memory_format=preserve_format)
 
@@ -248,7 +249,7 @@ class Tensorwise(Optimizer):
         """Whether the parameters are updated together. False for either switch means one by one."""
         get = group.get
         foreach, fused = get("foreach"), get("fused")
-        if get("capturable") and not all(_device_can(p)["queue"] for p in params):
+        if get("capturable") and not all(_device_can(p)["queue"] and self._counts_with(p) for p in params):
             raise AssertionError("If capturable=True, params and state_steps must be on supported devices: ['cuda'].")
         plain = _takes_fused_steps(params)
         if fused and not plain:
@@ -260,7 +261,13 @@ class Tensorwise(Optimizer):
             if foreach and not self._foreach_records:
                 raise AssertionError("_foreach ops don't support autograd")
             return False
-        return self._fused is not None and plain and bool(foreach or fused or (foreach is None and fused is None))
+        one_call = foreach or fused or (foreach is None and fused is None) or get("capturable")  # the values are the same
+        return self._fused is not None and plain and bool(one_call)
+
+    def _counts_with(self, p):
+        """Whether the count of a parameter is on its device."""
+        count = self.state[p].get("step") if p in self.state else None
+        return count is None or count.device == p.device
 
     _foreach_records = False  # only PyTorch's SGD can do both
 

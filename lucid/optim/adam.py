@@ -10,6 +10,7 @@ from ._tensorwise import (
     each,
     given,
     in_formula,
+    number_for,
     value_of,
 )
 
@@ -22,7 +23,7 @@ def _run(op, group, params, grads, states, lists, *names, **more):
     """A fused op over these lists of states and the counts, with betas, learning rate and settings of these names."""
     beta1, beta2 = _betas(group)
     options = {**{name: group[name] for name in ("weight_decay", "eps", "maximize", *names)}, **more}
-    op(params, grads, *lists, each(states, "step"), lr=value_of(group["lr"]), beta1=beta1, beta2=beta2, count=True, **options)
+    op(params, grads, *lists, each(states, "step"), lr=group["lr"], beta1=beta1, beta2=beta2, count=True, **options)
 
 
 def _decayed(p, grad, group, decoupled):
@@ -163,7 +164,7 @@ class SparseAdam(_WithBetas):
 
     def _fused(self, group, params, grads, states):
         (beta1, beta2), lists = _betas(group), [each(states, name) for name in ("exp_avg", "exp_avg_sq", "step")]
-        options = {"lr": value_of(group["lr"]), "eps": group["eps"], "maximize": group["maximize"], "count": True}
+        options = {"lr": group["lr"], "eps": group["eps"], "maximize": group["maximize"], "count": True}
         _C._fused_sparse_adam_(params, grads, *lists, beta1=beta1, beta2=beta2, **options)
 
     def _update(self, p, grad, state, group):
@@ -267,7 +268,7 @@ class NAdam(_WithBetas):
 
     def _start(self, state, p, group):
         super()._start(state, p, group)
-        state["mu_product"] = _C.ones(())
+        state["mu_product"] = number_for(p, group, 1.0)
 
     def _fused(self, group, params, grads, states):
         lists = [each(states, name) for name in ("exp_avg", "exp_avg_sq", "mu_product")]

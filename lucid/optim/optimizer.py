@@ -305,7 +305,7 @@ class Optimizer:
         if any(len(a["params"]) != len(b["params"]) for a, b in zip(own, saved)):
             raise ValueError("loaded state dict contains a parameter group that doesn't match the size of optimizer's group")
         numbers = chain.from_iterable(group["params"] for group in saved)
-        params = [(p, group) for group in own for p in group["params"]]
+        params = [(p, new) for old, new in zip(own, saved) for p in old["params"]]
         by_number = dict(zip(numbers, params))
 
         def cast(param, group, value, key=None):

@@ -1,7 +1,7 @@
 """Gradient descent: SGD, averaged SGD, Rprop."""
 
 from .. import _C
-from ._tensorwise import Tensorwise, descend, each, in_formula, step_count, value_of
+from ._tensorwise import Tensorwise, descend, each, in_formula, number_for, value_of
 
 
 class SGD(Tensorwise):
@@ -44,7 +44,7 @@ class SGD(Tensorwise):
 
     def _fused(self, group, params, grads, states):
         options = {name: group[name] for name in ("momentum", "dampening", "nesterov", "maximize")}
-        options |= {"lr": value_of(group["lr"]), "weight_decay": value_of(group["weight_decay"]), **self._scaling()}
+        options |= {"lr": group["lr"], "weight_decay": value_of(group["weight_decay"]), **self._scaling()}
         if group["momentum"] == 0:
             _C._fused_sgd_(params, grads, [], is_first_step=False, **options)
             return
@@ -116,16 +116,15 @@ class ASGD(Tensorwise):
         super().__init__(params, locals())
 
     def _start(self, state, p, group):
-        state["step"] = step_count()
         lr = in_formula(group["lr"], group)
-        state["eta"] = lr.clone() if isinstance(lr, _C.Tensor) else _C.tensor(float(lr))
-        state["mu"] = _C.ones(())
+        state["step"], state["mu"] = _C.zeros((), device=p.device), _C.ones((), device=p.device)
+        state["eta"] = (lr.clone() if isinstance(lr, _C.Tensor) else _C.tensor(float(lr))).to(device=p.device)
         state["ax"] = _C.zeros_like(p, memory_format=_C.preserve_format)
 
     def _fused(self, group, params, grads, states):
         options = {name: group[name] for name in ("lambd", "t0", "alpha", "weight_decay", "maximize")}
         lists = [each(states, name) for name in ("ax", "mu", "eta", "step")]
-        _C._fused_asgd_(params, grads, *lists, lr=value_of(group["lr"]), count=True, **options)
+        _C._fused_asgd_(params, grads, *lists, lr=group["lr"], count=True, **options)
 
     def _update(self, p, grad, state, group):
         lr, lambd, step = in_formula(group["lr"], group), group["lambd"], state["step"].item()
@@ -176,7 +175,7 @@ class Rprop(Tensorwise):
         lr = in_formula(group["lr"], group)
         if self._any_sparse([p.grad]):
             raise RuntimeError("Rprop does not support sparse gradients")
-        state["step"] = step_count()
+        state["step"] = number_for(p, group)
         state["prev"] = _C.zeros_like(p, memory_format=_C.preserve_format)
         both = 1 + 1j if p.is_complex() else 1  # a size for each part
         state["step_size"] = _C.full_like(p.grad, both) * lr

@@ -26,6 +26,7 @@ class Backend(ctypes.Structure):
         ("host_memory", ctypes.c_bool),
         ("fuses", ctypes.c_uint32),
         ("half", ctypes.c_uint32),
+        ("last", ctypes.c_uint32),
         ("image_format", ctypes.c_int),
         ("has", ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_int, ctypes.c_int)),
     ]

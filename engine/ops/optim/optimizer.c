@@ -2,11 +2,15 @@
  * does not fuse.
  *
  * A call updates all parameters of a group, under no_grad. Values per parameter (bias corrections, the decayed learning
- * rate) are computed here in double precision, from the parameter's own step count, as torch.optim does; the kernel gets
- * coefficients (lc_step_numbers). The caller has already incremented the step counts (_foreach_add_), as in PyTorch. With
+ * rate) are computed in double precision, from the parameter's own step count, as torch.optim does (math/steps.inc.c); the
+ * kernel gets coefficients (lc_step_numbers). They are computed here, or where the counts lie on a device that does not wait, by
+ * the device: a captured graph then counts on when it is replayed (capturable=True). The caller has already incremented the step counts (_foreach_add_), as in PyTorch. With
  * `count` the call increments them itself after the update, so that a failed call counts nothing. */
 #include "../rules.h"
 #include <math.h>
+#define FN static
+#include "../../backend/math/steps.inc.c"
+#undef FN
 
 /* ---- scalars in tensors ---- */
 static int read_number(lc_tensor *t, double *value)
@@ -34,19 +38,18 @@ static double rounded_like(const lc_tensor *t, double value) { return t->dtype =
 
 /* ---- one call ---- */
 typedef struct {
-    const lc_value *in;   /* the call's arguments */
-    double          lr;   /* read, if it was a tensor */
-    double          step; /* of the parameter at hand; 0 if the algorithm does not count */
-    int             i;    /* its number */
-} moment;
-typedef struct {
     lc_step_kind kind;
     int          states, steps, lr, maximize,
         scale;         /* how many lists of states; which arguments these are, 0: none. scale: found_inf is next */
     uint32_t optional; /* IN(k): a list that may be empty */
-    int (*numbers)(const moment *m, lc_step_numbers *c); /* c->sign is set, the rest is 0 and 1 */
-    int (*finish)(const moment *m); /* runs after the kernel, for states with one value per parameter. NULL: none */
+    void (*formula)(const lc_value *in, lc_step_formula *f, lc_step_numbers *c); /* c: f->fixed; its sign is set, the rest is 0 and 1 */
 } algorithm;
+/* Lists of one value per parameter, between the states and the counts, that go from step to step. */
+static int        kept_lists(const algorithm *a) { return a->steps ? a->steps - 2 - a->states : 0; }
+static lc_tensor *kept_of(const lc_record *call, const algorithm *a, int k, int i)
+{
+    return call->args[2 + a->states + k].ts[i];
+}
 
 static int lists_fit(const lc_record *call, const algorithm *a)
 {
@@ -99,46 +102,75 @@ static int count_steps(const lc_record *call, const algorithm *a)
     return 0;
 }
 
-static int each_number(const lc_record *call, const algorithm *a, double scale, lc_step_numbers *numbers)
+/* Coefficients of parameter i, and what it keeps for the next step. */
+static int numbers_of(const lc_record *call, const algorithm *a, const lc_step_formula *f, double lr, int i,
+                      lc_step_numbers *numbers, double kept[LC_STEP_KEPT])
 {
-    moment m = { .in = call->args };
-    double before = -1;
-    if (a->lr && number_of(&call->args[a->lr], &m.lr) < 0) return -1;
-    for (m.i = 0; m.i < call->args[0].n; m.i++) {
-        if (step_of(call, a, m.i, &m.step) < 0) return -1;
-        if (m.i && m.step == before && !a->finish)
-            numbers[m.i] = numbers[m.i - 1]; /* parameters with equal step counts share coefficients */
-        else {
-            numbers[m.i] =
-                (lc_step_numbers){ .sign = (call->args[a->maximize].b ? -1 : 1) / scale, .shrink = 1, .lr = m.lr, .scale = 1 };
-            if (a->numbers(&m, &numbers[m.i]) < 0) return -1;
-        }
-        before = m.step;
+    double step = 0;
+    if (step_of(call, a, i, &step) < 0) return -1;
+    for (int k = 0; k < kept_lists(a); k++)
+        if (read_number(kept_of(call, a, k, i), &kept[k]) < 0) return -1;
+    return *numbers = step_numbers(f, lr, step, kept, kept_lists(a) && kept_of(call, a, 0, i)->dtype == LC_f32), 0;
+}
+static int each_number(const lc_record *call, const algorithm *a, const lc_step_formula *f, double lr, lc_step_numbers *numbers)
+{
+    double before = -1, step = 0, kept[LC_STEP_KEPT];
+    for (int i = 0; i < call->args[0].n; i++) {
+        if (step_of(call, a, i, &step) < 0) return -1;
+        if (i && step == before && !kept_lists(a))
+            numbers[i] = numbers[i - 1]; /* parameters with equal step counts share coefficients */
+        else if (numbers_of(call, a, f, lr, i, &numbers[i], kept) < 0) return -1;
+        before = step;
     }
     return 0;
 }
 
-static int finish(const lc_record *call, const algorithm *a, double scale)
+/* After the kernel: what is kept for the next step, and the counts. */
+static int keep(const lc_record *call, const algorithm *a, const lc_step_formula *f, double lr)
 {
-    moment m = { .in = call->args };
-    int    rc = a->lr ? number_of(&call->args[a->lr], &m.lr) : 0;
-    for (m.i = 0; a->finish && m.i < call->args[0].n && rc == 0; m.i++) {
-        rc = step_of(call, a, m.i, &m.step);
-        if (rc == 0) rc = a->finish(&m);
+    lc_step_numbers unused;
+    double          kept[LC_STEP_KEPT];
+    for (int i = 0; kept_lists(a) && i < call->args[0].n; i++) {
+        if (numbers_of(call, a, f, lr, i, &unused, kept) < 0) return -1;
+        for (int k = 0; k < kept_lists(a); k++)
+            if (fill_tensor(kept_of(call, a, k, i), LC_NUMBER(kept[k])) < 0) return -1;
     }
-    for (int i = 0; scale != 1 && i < call->args[1].n && rc == 0;
-         i++) { /* as in PyTorch, gradients are left without their scale */
+    return count_steps(call, a);
+}
+static int unscale(const lc_record *call, double scale) /* as in PyTorch, gradients are left without their scale */
+{
+    for (int i = 0; scale != 1 && i < call->args[1].n; i++) {
         lc_tensor *g = call->args[1].ts[i];
-        rc = call->backend->elementwise(LC_OP_div, (lc_dtype)g->dtype, g, (lc_tensor *[]){ g, LC_NUMBER(scale) }, 2);
+        if (call->backend->elementwise(LC_OP_div, (lc_dtype)g->dtype, g, (lc_tensor *[]){ g, LC_NUMBER(scale) }, 2) < 0) return -1;
     }
-    return rc;
+    return 0;
+}
+
+/* Whether the device can read a number by itself: it need not wait for it. */
+static bool lies_there(const lc_record *call, const lc_tensor *t)
+{
+    return t->numel == 1 && (t->dtype == LC_f32 || t->dtype == LC_f64) && lc_same_device(t->device, call->device);
+}
+/* All that changes from step to step does. */
+static bool counts_there(const lc_record *call, const algorithm *a)
+{
+    if (!call->backend->queue) return false;
+    for (int i = 0; i < call->args[0].n; i++)
+        if (!lc_same_device(call->args[0].ts[i]->device, call->device)) return false;
+    if (!a->steps) return a->lr && call->args[a->lr].tag == LC_IS_tensor && lies_there(call, call->args[a->lr].t);
+    for (int k = 2 + a->states; k <= a->steps; k++)
+        for (int i = 0; i < call->args[0].n; i++)
+            if (!lies_there(call, call->args[k].ts[i])) return false;
+    return true;
 }
 
 static int step(const lc_record *call, const algorithm *a)
 {
-    int          n = call->args[0].n, rc = 0;
-    double       found_inf = 0, scale = 1;
-    lc_step_args args = { .kind = a->kind, .n = n };
+    int             n = call->args[0].n, rc = 0;
+    double          found_inf = 0, scale = 1, lr = 0;
+    lc_step_formula f = { .fixed = { .shrink = 1, .scale = 1 } };
+    lc_step_args    args = { .kind = a->kind, .n = n, .formula = &f };
+    const lc_value *rate = a->lr ? &call->args[a->lr] : NULL;
     if (lists_fit(call, a) < 0) return -1;
     if (a->scale) {
         lc_tensor *inf = call->args[a->scale + 1].t, *scaled = call->args[a->scale].t;
@@ -147,30 +179,42 @@ static int step(const lc_record *call, const algorithm *a)
     }
     if (found_inf != 0 || n == 0) return 0;
     for (int k = 0; k < 2 + a->states; k++) args.lists[k] = call->args[k].n ? call->args[k].ts : NULL;
+    f.fixed.sign = (call->args[a->maximize].b ? -1 : 1) / scale;
+    a->formula(call->args, &f, &f.fixed);
+    unsigned variant = f.fixed.variant; /* its states must be given */
+    if ((variant & LC_STEP_AMSGRAD && !args.lists[4]) || (variant & LC_STEP_CENTERED && !args.lists[3]) ||
+        (variant & LC_STEP_MOMENTUM && !args.lists[1 + a->states]))
+        return lc_fail_int(LC_LucidError, "%s: a list of states that these options need is empty", call->op->name);
+    bool there = counts_there(call, a);
+    if (there && rate && rate->tag == LC_IS_tensor && lies_there(call, rate->t)) args.lr = rate->t;
+    else if (rate && number_of(rate, &lr) < 0) return -1;
+    if (there) {
+        f.fixed.lr = lr;
+        if (a->steps) args.steps = call->args[a->steps].ts, args.count = counts(call);
+        for (int k = 0; k < kept_lists(a); k++) args.kept[k] = call->args[2 + a->states + k].ts;
+        rc = run_kernel_with(call, &args);
+        return rc == 0 ? unscale(call, scale) : rc;
+    }
     lc_step_numbers *numbers = lc_alloc((size_t)n * sizeof *numbers);
     if (!numbers) return -1;
     args.numbers = numbers;
-    rc = each_number(call, a, scale, numbers);
-    for (int i = 0; i < n && rc == 0; i++) /* the variant's states must be given */
-        if ((numbers[i].variant & LC_STEP_AMSGRAD && !args.lists[4]) ||
-            (numbers[i].variant & LC_STEP_CENTERED && !args.lists[3]) ||
-            (numbers[i].variant & LC_STEP_MOMENTUM && !args.lists[1 + a->states]))
-            rc = lc_fail_int(LC_LucidError, "%s: a list of states that these options need is empty", call->op->name);
+    rc = each_number(call, a, &f, lr, numbers);
     if (rc == 0) rc = run_kernel_with(call, &args);
     lc_free(numbers, (size_t)n * sizeof *numbers);
-    if (rc == 0) rc = finish(call, a, scale);
-    return rc == 0 ? count_steps(call, a) : rc;
+    if (rc == 0) rc = unscale(call, scale);
+    return rc == 0 ? keep(call, a, &f, lr) : rc;
 }
 
 /* Weight decay: part of the gradient, or of the parameter itself (AdamW). */
-static void decay(lc_step_numbers *c, double by, double lr, bool decoupled)
+static void decay(lc_step_formula *f, double by, bool decoupled)
 {
-    if (decoupled) c->shrink = 1 - lr * by;
-    else if (by != 0) c->decay = by, c->variant |= LC_STEP_L2;
+    if (decoupled) f->decoupled = by;
+    else if (by != 0) f->fixed.decay = by, f->fixed.variant |= LC_STEP_L2;
 }
 #define UPDATE        .function = true, .kernel = LC_OP__fused_adam_, .promote = LC_NO_PROMOTION
-#define NUMBERS(name) static int name##_numbers(UNUSED const moment *m, lc_step_numbers *c)
-#define F(k)          (m->in[k].f)
+#define FORMULA(name)                                                                                                          \
+    static void name##_formula(UNUSED const lc_value *in, UNUSED lc_step_formula *f, UNUSED lc_step_numbers *c)
+#define F(k)   (in[k].f)
 #define LISTS         "(self: list[Tensor], grads: list[Tensor], "
 #define SCALED        ", grad_scale: Tensor | None = None, found_inf: Tensor | None = None"
 #define COUNTED       ", count: bool = False) -> None"
@@ -179,30 +223,27 @@ static void decay(lc_step_numbers *c, double by, double lr, bool decoupled)
     LC_OP(op, .sig = #op LISTS args, .doc = "One step of " about, .writes = written, UPDATE, .run = op##run);
 
 /* ---- SGD ---- */
-NUMBERS(sgd)
+FORMULA(sgd)
 {
-    bool first = m->in[9].b;
-    decay(c, F(3), 0, false);
+    bool first = in[9].b;
+    decay(f, F(3), false);
     c->beta1 = F(4), c->beta2 = 1 - F(6);
-    if (F(4) != 0) c->variant |= LC_STEP_MOMENTUM | (first ? LC_STEP_FIRST : 0) | (m->in[7].b ? LC_STEP_NESTEROV : 0);
-    return 0;
+    if (F(4) != 0) c->variant |= LC_STEP_MOMENTUM | (first ? LC_STEP_FIRST : 0) | (in[7].b ? LC_STEP_NESTEROV : 0);
 }
 STEP(_fused_sgd_, "SGD for a list of parameters.",
      "momentum_buffer_list: list[Tensor], *, weight_decay: float, momentum: float, lr: Tensor | Number, dampening: float, "
      "nesterov: bool, maximize: bool, is_first_step: bool" SCALED ") -> None",
      IN(0) | IN(1) | IN(2), LC_STEP_SGD, .states = 1, .optional = IN(2), .lr = 5, .maximize = 8, .scale = 10,
-     .numbers = sgd_numbers)
+     .formula = sgd_formula)
 
 /* ---- Adam and its kin ---- */
-static void adam_coefficients(const moment *m, lc_step_numbers *c)
+static void adam_settings(const lc_value *in, lc_step_formula *f, lc_step_numbers *c)
 {
-    double correction1 = 1 - pow(F(7), m->step), correction2 = 1 - pow(F(8), m->step);
-    c->beta1 = F(7), c->beta2 = F(8), c->eps = F(10);
-    c->lr = m->lr / correction1, c->scale = 1 / sqrt(correction2);
-    if (m->in[11].b) c->variant |= LC_STEP_AMSGRAD;
+    f->rule = LC_RULE_ADAM, c->beta1 = F(7), c->beta2 = F(8), c->eps = F(10);
+    if (in[11].b) c->variant |= LC_STEP_AMSGRAD;
 }
-NUMBERS(adam) { return decay(c, F(9), m->lr, false), adam_coefficients(m, c), 0; }
-NUMBERS(adamw) { return decay(c, F(9), m->lr, true), adam_coefficients(m, c), 0; }
+FORMULA(adam) { decay(f, F(9), false), adam_settings(in, f, c); }
+FORMULA(adamw) { decay(f, F(9), true), adam_settings(in, f, c); }
 #define ADAM(op, about, by)                                                                                                    \
     STEP(                                                                                                                      \
         op, about,                                                                                                             \
@@ -210,142 +251,103 @@ NUMBERS(adamw) { return decay(c, F(9), m->lr, true), adam_coefficients(m, c), 0;
         "Tensor | Number, beta1: float, beta2: float, weight_decay: float, eps: float, amsgrad: bool, maximize: bool" SCALED   \
             COUNTED,                                                                                                           \
         IN(0) | IN(1) | IN(2) | IN(3) | IN(4) | IN(5), LC_STEP_ADAM, .states = 3, .optional = IN(4), .steps = 5, .lr = 6,      \
-        .maximize = 12, .scale = 13, .numbers = by)
-ADAM(_fused_adam_, "Adam for a list of parameters.", adam_numbers)
-ADAM(_fused_adamw_, "AdamW for a list of parameters.", adamw_numbers)
+        .maximize = 12, .scale = 13, .formula = by)
+ADAM(_fused_adam_, "Adam for a list of parameters.", adam_formula)
+ADAM(_fused_adamw_, "AdamW for a list of parameters.", adamw_formula)
 
 /* PyTorch's form for sparse gradients: eps is added to the root before the bias correction. */
-NUMBERS(sparse_adam)
-{
-    double correction2 = 1 - pow(F(7), m->step);
-    c->beta1 = F(6), c->beta2 = F(7), c->eps = F(8);
-    c->lr = m->lr * sqrt(correction2) / (1 - pow(F(6), m->step));
-    return 0;
-}
+FORMULA(sparse_adam) { f->rule = LC_RULE_SPARSE_ADAM, c->beta1 = F(6), c->beta2 = F(7), c->eps = F(8); }
 STEP(_fused_sparse_adam_, "SparseAdam for a list of parameters, with dense gradients.",
      "exp_avgs: list[Tensor], exp_avg_sqs: list[Tensor], state_steps: list[Tensor], *, lr: Tensor | Number, beta1: float, "
      "beta2: float, eps: float, maximize: bool" COUNTED,
      IN(0) | IN(2) | IN(3) | IN(4), LC_STEP_ADAM, .states = 2, .steps = 4, .lr = 5, .maximize = 9,
-     .numbers = sparse_adam_numbers)
+     .formula = sparse_adam_formula)
 
-NUMBERS(adamax)
+FORMULA(adamax)
 {
-    decay(c, F(8), 0, false);
-    c->beta1 = F(6), c->beta2 = F(7), c->eps = F(9), c->lr = m->lr / (1 - pow(F(6), m->step));
-    return 0;
+    decay(f, F(8), false);
+    f->rule = LC_RULE_ADAMAX, c->beta1 = F(6), c->beta2 = F(7), c->eps = F(9);
 }
 STEP(_fused_adamax_, "Adamax for a list of parameters.",
      "exp_avgs: list[Tensor], exp_infs: list[Tensor], state_steps: list[Tensor], *, lr: Tensor | Number, beta1: float, beta2: "
      "float, weight_decay: float, eps: float, maximize: bool" COUNTED,
-     IN(0) | IN(2) | IN(3) | IN(4), LC_STEP_ADAMAX, .states = 2, .steps = 4, .lr = 5, .maximize = 10, .numbers = adamax_numbers)
+     IN(0) | IN(2) | IN(3) | IN(4), LC_STEP_ADAMAX, .states = 2, .steps = 4, .lr = 5, .maximize = 10, .formula = adamax_formula)
 
-/* The momentum schedule: mu of this step and of the next, and the product of all mu so far, one value per parameter. */
-static double nadam_mu(const moment *m, double step) { return F(7) * (1 - 0.5 * pow(0.96, step * F(10))); }
-static int    nadam_product(const moment *m, double *product)
+FORMULA(nadam)
 {
-    lc_tensor *t = m->in[4].ts[m->i];
-    if (read_number(t, product) < 0) return -1;
-    return *product = rounded_like(t, *product * rounded_like(t, nadam_mu(m, m->step))), 0;
-}
-NUMBERS(nadam)
-{
-    double product, mu = nadam_mu(m, m->step), next = nadam_mu(m, m->step + 1);
-    if (nadam_product(m, &product) < 0) return -1;
-    decay(c, F(9), m->lr, m->in[12].b);
-    c->beta1 = F(7), c->beta2 = F(8), c->eps = F(11), c->scale = 1 / (1 - pow(F(8), m->step));
-    c->lr = m->lr * (1 - mu) / (1 - product), c->extra = m->lr * next / (1 - product * next);
-    return 0;
-}
-static int nadam_finish(const moment *m)
-{
-    double product;
-    return nadam_product(m, &product) < 0 ? -1 : fill_tensor(m->in[4].ts[m->i], LC_NUMBER(product));
+    decay(f, F(9), in[12].b);
+    f->rule = LC_RULE_NADAM, f->more[0] = F(10), c->beta1 = F(7), c->beta2 = F(8), c->eps = F(11);
 }
 STEP(_fused_nadam_, "NAdam for a list of parameters.",
      "exp_avgs: list[Tensor], exp_avg_sqs: list[Tensor], mu_products: list[Tensor], state_steps: list[Tensor], *, lr: Tensor | "
      "Number, beta1: float, beta2: float, weight_decay: float, momentum_decay: float, eps: float, decoupled_weight_decay: "
      "bool, maximize: bool" COUNTED,
      IN(0) | IN(2) | IN(3) | IN(4) | IN(5), LC_STEP_NADAM, .states = 2, .steps = 5, .lr = 6, .maximize = 13,
-     .numbers = nadam_numbers, .finish = nadam_finish)
+     .formula = nadam_formula)
 
-/* Rectification starts when the variance of the adaptive rate is tractable: from about the sixth step on. */
-NUMBERS(radam)
+FORMULA(radam)
 {
-    double b2 = pow(F(7), m->step), correction2 = 1 - b2, longest = 2 / (1 - F(7)) - 1;
-    double length = longest - 2 * m->step * b2 / correction2;
-    decay(c, F(8), m->lr, m->in[10].b);
-    c->beta1 = F(6), c->beta2 = F(7), c->eps = F(9), c->lr = m->lr / (1 - pow(F(6), m->step));
-    if (length <= 5) return 0;
-    c->variant |= LC_STEP_RECTIFIED;
-    c->scale = sqrt(correction2) * sqrt((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length));
-    return 0;
+    decay(f, F(8), in[10].b);
+    f->rule = LC_RULE_RADAM, c->beta1 = F(6), c->beta2 = F(7), c->eps = F(9);
 }
 STEP(_fused_radam_, "RAdam for a list of parameters.",
      "exp_avgs: list[Tensor], exp_avg_sqs: list[Tensor], state_steps: list[Tensor], *, lr: Tensor | Number, beta1: float, "
      "beta2: float, weight_decay: float, eps: float, decoupled_weight_decay: bool, maximize: bool" COUNTED,
-     IN(0) | IN(2) | IN(3) | IN(4), LC_STEP_RADAM, .states = 2, .steps = 4, .lr = 5, .maximize = 11, .numbers = radam_numbers)
+     IN(0) | IN(2) | IN(3) | IN(4), LC_STEP_RADAM, .states = 2, .steps = 4, .lr = 5, .maximize = 11, .formula = radam_formula)
 
 /* ---- second moments alone ---- */
-NUMBERS(adagrad)
+FORMULA(adagrad)
 {
-    decay(c, F(6), 0, false);
-    return c->eps = F(7), c->lr = m->lr / (1 + (m->step - 1) * F(5)), 0;
+    decay(f, F(6), false);
+    f->rule = LC_RULE_ADAGRAD, f->more[0] = F(5), c->eps = F(7);
 }
 STEP(_fused_adagrad_, "Adagrad for a list of parameters.",
      "state_sums: list[Tensor], state_steps: list[Tensor], *, lr: Tensor | Number, lr_decay: float, weight_decay: float, eps: "
      "float, maximize: bool" SCALED COUNTED,
      IN(0) | IN(1) | IN(2) | IN(3), LC_STEP_ADAGRAD, .states = 1, .steps = 3, .lr = 4, .maximize = 8, .scale = 9,
-     .numbers = adagrad_numbers)
+     .formula = adagrad_formula)
 
-NUMBERS(rmsprop)
+FORMULA(rmsprop)
 {
-    decay(c, F(9), 0, false);
+    decay(f, F(9), false);
     c->beta1 = F(7), c->beta2 = F(10), c->eps = F(8);
-    c->variant |= (F(10) > 0 ? LC_STEP_MOMENTUM : 0) | (m->in[11].b ? LC_STEP_CENTERED : 0);
-    return 0;
+    c->variant |= (F(10) > 0 ? LC_STEP_MOMENTUM : 0) | (in[11].b ? LC_STEP_CENTERED : 0);
 }
 STEP(
     _fused_rmsprop_, "RMSprop for a list of parameters.",
     "square_avgs: list[Tensor], grad_avgs: list[Tensor], momentum_buffer_list: list[Tensor], state_steps: list[Tensor], *, lr: "
     "Tensor | Number, alpha: float, eps: float, weight_decay: float, momentum: float, centered: bool, maximize: bool" COUNTED,
     IN(0) | IN(2) | IN(3) | IN(4) | IN(5), LC_STEP_RMSPROP, .states = 3, .optional = IN(3) | IN(4), .lr = 6, .maximize = 12,
-    .steps = 5, .numbers = rmsprop_numbers)
+    .steps = 5, .formula = rmsprop_formula)
 
-NUMBERS(adadelta)
+FORMULA(adadelta)
 {
-    decay(c, F(8), 0, false);
-    return c->beta1 = F(6), c->eps = F(7), 0;
+    decay(f, F(8), false);
+    c->beta1 = F(6), c->eps = F(7);
 }
 STEP(_fused_adadelta_, "Adadelta for a list of parameters.",
      "square_avgs: list[Tensor], acc_deltas: list[Tensor], state_steps: list[Tensor], *, lr: Tensor | Number, rho: float, eps: "
      "float, weight_decay: float, maximize: bool" COUNTED,
      IN(0) | IN(2) | IN(3) | IN(4), LC_STEP_ADADELTA, .states = 2, .lr = 5, .maximize = 9, .steps = 4,
-     .numbers = adadelta_numbers)
+     .formula = adadelta_formula)
 
 /* ---- averages and signs ---- */
-NUMBERS(asgd) /* mus and etas hold what the last step left for this one */
+FORMULA(asgd) /* mus and etas hold what the last step left for this one */
 {
-    double mu, eta;
-    if (read_number(m->in[3].ts[m->i], &mu) < 0 || read_number(m->in[4].ts[m->i], &eta) < 0) return -1;
-    decay(c, F(10), 0, false);
-    return c->shrink = 1 - F(6) * eta, c->lr = eta, c->extra = mu, 0;
-}
-static int asgd_finish(const moment *m)
-{
-    double eta = m->lr / pow(1 + F(6) * m->lr * m->step, F(9)), mu = 1 / fmax(1, m->step - F(8));
-    return fill_tensor(m->in[4].ts[m->i], LC_NUMBER(eta)) < 0 ? -1 : fill_tensor(m->in[3].ts[m->i], LC_NUMBER(mu));
+    decay(f, F(10), false);
+    f->rule = LC_RULE_ASGD, f->more[0] = F(6), f->more[1] = F(8), f->more[2] = F(9);
 }
 STEP(_fused_asgd_, "averaged SGD for a list of parameters.",
      "axs: list[Tensor], mus: list[Tensor], etas: list[Tensor], state_steps: list[Tensor], *, lambd: float, lr: Tensor | "
      "Number, t0: float, alpha: float, weight_decay: float, maximize: bool" COUNTED,
      IN(0) | IN(2) | IN(3) | IN(4) | IN(5), LC_STEP_ASGD, .states = 1, .steps = 5, .lr = 7, .maximize = 11,
-     .numbers = asgd_numbers, .finish = asgd_finish)
+     .formula = asgd_formula)
 
-NUMBERS(rprop) { return c->eps = F(5), c->extra = F(6), c->beta1 = F(7), c->beta2 = F(8), 0; }
+FORMULA(rprop) { c->eps = F(5), c->extra = F(6), c->beta1 = F(7), c->beta2 = F(8); }
 STEP(_fused_rprop_, "Rprop for a list of parameters.",
      "prevs: list[Tensor], step_sizes: list[Tensor], state_steps: list[Tensor], *, step_size_min: float, step_size_max: float, "
      "etaminus: float, etaplus: float, maximize: bool" COUNTED,
-     IN(0) | IN(2) | IN(3) | IN(4), LC_STEP_RPROP, .states = 2, .maximize = 9, .steps = 4, .numbers = rprop_numbers)
+     IN(0) | IN(2) | IN(3) | IN(4), LC_STEP_RPROP, .states = 2, .maximize = 9, .steps = 4, .formula = rprop_formula)
 
 /* ---- rows and columns ---- */
 static double epsilon_of(lc_dtype dtype) /* PyTorch takes the first parameter's for all */

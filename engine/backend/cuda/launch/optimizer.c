@@ -8,8 +8,15 @@ typedef struct {
     int             n;
     int64_t         block[MOST + 1], elements[MOST];
     char           *lists[LC_STEP_LISTS][MOST];
-    lc_step_numbers by[MOST];
+    lc_step_numbers by[MOST], *made[MOST];
 } steps_args; /* as in kernels/optimizer.cuh */
+typedef struct {
+    int              n, count;
+    lc_step_formula  formula;
+    lc_step_numbers *made;
+    void            *lr, *steps[MOST], *kept[LC_STEP_KEPT][MOST];
+    uint32_t         lr_wide, steps_wide, kept_wide[LC_STEP_KEPT];
+} counts_args; /* likewise */
 CUDA_BODY(optimizer);
 
 static int flush(steps_args *p, const cuda_program *q)
@@ -32,6 +39,32 @@ static bool lie_alike(const lc_step_args *a, int i)
     return true;
 }
 
+static void *number_at(const lc_tensor *x, int bit, uint32_t *wide)
+{
+    *wide |= (uint32_t)(x->dtype == LC_f64) << bit;
+    return x->data;
+}
+/* Coefficients on the device, n of them, from what lies there. */
+static int make_numbers(const lc_step_args *a, lc_step_numbers *made)
+{
+    cuda_program q = { &optimizer_body, "coefficients", .variant = (int16_t)a->kind }; /* whatever the types */
+    int          rc = 0;
+    q.type[0] = q.type[1] = q.type[2] = CUDA_TYPE(LC_f32);
+    for (int from = 0; from < a->n && rc == 0; from += MOST) {
+        counts_args p = {
+            .n = a->n - from < MOST ? a->n - from : MOST, .count = a->count, .formula = *a->formula, .made = made + from
+        };
+        if (a->lr) p.lr = number_at(a->lr, 0, &p.lr_wide);
+        for (int t = 0; t < p.n; t++) {
+            if (a->steps) p.steps[t] = number_at(a->steps[from + t], t, &p.steps_wide);
+            for (int k = 0; k < LC_STEP_KEPT; k++)
+                if (a->kept[k]) p.kept[k][t] = number_at(a->kept[k][from + t], t, &p.kept_wide[k]);
+        }
+        rc = cuda_map(&q, p.n, &p);
+    }
+    return rc;
+}
+
 enum { /* algorithms whose coefficients depend on the number of the step */
        COUNTING = 1 << LC_STEP_ADAM | 1 << LC_STEP_ADAGRAD | 1 << LC_STEP_ADAMAX | 1 << LC_STEP_NADAM | 1 << LC_STEP_RADAM |
                   1 << LC_STEP_ASGD
@@ -43,10 +76,17 @@ static int steps(UNUSED lc_op_id op, UNUSED lc_dtype compute, const void *args)
     cuda_program        q = { &optimizer_body, "step", .variant = (int16_t)a->kind };
     lc_tensor          *copies[LC_STEP_LISTS] = { 0 };
     int                 rc = 0, device = -1;
-    if (cuda_capturing() && COUNTING >> a->kind & 1)
+    cuda_scratch        scratch = { 0 };
+    lc_step_numbers    *made = NULL;
+    if (a->numbers && cuda_capturing() && COUNTING >> a->kind & 1)
         return lc_fail_int(LC_NotImplementedError,
                            "the coefficients of this optimizer depend on its count of steps, which a captured "
-                           "graph would repeat: call step() outside of the graph");
+                           "graph would repeat: make it with capturable=True, or call step() outside of the graph");
+    if (!a->numbers) {
+        int where = a->lists[0][0]->device.index;
+        if (cuda_use(where) < 0 || !(made = cuda_scratch_new(&scratch, where, (size_t)a->n * sizeof *made))) return -1;
+        rc = make_numbers(a, made);
+    }
     for (int i = 0; i < a->n && rc == 0; i++) {
         lc_tensor *t = a->lists[0][i], *x[LC_STEP_LISTS];
         if (!t->numel) continue;
@@ -72,7 +112,8 @@ static int steps(UNUSED lc_op_id op, UNUSED lc_dtype compute, const void *args)
         }
         for (int k = 0; k < LC_STEP_LISTS && rc == 0; k++) p.lists[k][p.n] = x[k] ? x[k]->data : NULL;
         if (rc == 0) {
-            p.elements[p.n] = t->numel, p.by[p.n] = a->numbers[i];
+            p.elements[p.n] = t->numel, p.made[p.n] = made ? made + i : NULL;
+            if (!made) p.by[p.n] = a->numbers[i];
             p.block[p.n + 1] = p.block[p.n] + (t->numel + PIECE - 1) / PIECE, p.n++;
         }
         if (alike) continue;
@@ -82,6 +123,7 @@ static int steps(UNUSED lc_op_id op, UNUSED lc_dtype compute, const void *args)
             if (copies[k]) lc_release(copies[k]), copies[k] = NULL;
         }
     }
-    return rc < 0 ? rc : flush(&p, &q);
+    if (rc == 0) rc = flush(&p, &q);
+    return cuda_scratch_free(&scratch), rc;
 }
 CUDA_RUN(_fused_adam_, steps, CUDA_FLOATS) /* one kernel for all of them */

@@ -1,4 +1,4 @@
-/* LU, Cholesky, QR, triangular systems and least squares. Operands lie anywhere: they are moved to contiguous column-major matrices, worked on
+/* LU, Cholesky, LDL, QR, triangular systems and least squares. Operands lie anywhere: they are moved to contiguous column-major matrices, worked on
  * there, and moved to the results. Our own kernels take a block per matrix (kernels/science/linalg.cuh); cuSOLVER takes large ones where it is
  * installed (solver.c). */
 #include "linalg.h"
@@ -232,6 +232,33 @@ static int triangular(UNUSED lc_op_id op, lc_dtype dtype, const void *args) /* A
     return linalg_end(&c);
 }
 
+/* ---- LDL ---- */
+static int ldl(UNUSED lc_op_id op, lc_dtype dtype, const void *args) /* A, LD, pivots, info */
+{
+    const lc_linalg_args *a = args;
+    linalg_call           c = linalg_start(dtype, a);
+    int64_t               n = a->m[0].rows;
+    dense                 x = linalg_fetch(&c, a->m[0], false), work = linalg_blank(&c, n, 2);
+    void                 *piv = linalg_memory(&c, n, 4), *info = linalg_memory(&c, 1, 4);
+    linalg_run(&c, "sytrf", n,
+               &(linalg_args){ x.data, .piv = piv, .info = info, .work = work.data, .n = n, .hermitian = a->hermitian });
+    linalg_put(&c, a->m[1], x, PART_LOWER), linalg_put_as(&c, LINALG_INTS, a->m[2], piv, n);
+    linalg_put_as(&c, LINALG_INTS, a->m[3], info, 1);
+    return linalg_end(&c);
+}
+static int ldl_solve(UNUSED lc_op_id op, lc_dtype dtype, const void *args) /* LD, pivots, B, X */
+{
+    const lc_linalg_args *a = args;
+    linalg_call           c = linalg_start(dtype, a);
+    int64_t               n = a->m[0].rows;
+    dense                 x = linalg_fetch(&c, a->m[0], false), b = linalg_fetch(&c, a->m[2], false);
+    void                 *piv = linalg_memory(&c, n, 4);
+    linalg_move(&c, LINALG_INTS, linalg_view(&c, (dense){ piv, n, 1 }), a->m[1], n, 1, PART_ALL, false);
+    linalg_run(&c, "sytrs", n, &(linalg_args){ x.data, b.data, .piv = piv, .n = n, .cols = b.cols, .hermitian = a->hermitian });
+    linalg_put(&c, a->m[3], b, PART_ALL);
+    return linalg_end(&c);
+}
+
 /* ---- QR ---- */
 void linalg_geqrf(linalg_call *c, dense a, void *tau)
 {
@@ -327,6 +354,8 @@ CUDA_RUN(_linalg_det, det, MATRICES)
 CUDA_RUN(_linalg_slogdet, det, MATRICES)
 CUDA_RUN(_linalg_cholesky, cholesky, MATRICES)
 CUDA_RUN(_linalg_solve_triangular, triangular, MATRICES)
+CUDA_RUN(_linalg_ldl_factor, ldl, MATRICES)
+CUDA_RUN(_linalg_ldl_solve, ldl_solve, MATRICES)
 CUDA_RUN(geqrf, geqrf, MATRICES)
 CUDA_RUN(linalg_qr, qr, MATRICES)
 CUDA_RUN(_householder_product, householder, MATRICES)

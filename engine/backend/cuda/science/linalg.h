@@ -22,7 +22,7 @@ typedef struct {
 typedef struct {
     void   *a, *b, *tau, *piv, *info, *w, *work;
     int64_t m, n, k, cols, lda, a_size;
-    int     upper, trans, unit, pivot, left, logarithm;
+    int     upper, trans, unit, pivot, left, logarithm, hermitian;
 } linalg_args; /* as in kernels/science/linalg.cuh */
 
 enum { PART_ALL, PART_UPPER, PART_LOWER, PART_IDENTITY };

@@ -8,7 +8,7 @@ struct linalg_args {
     T   *work;
     i64  m, n, k, cols; /* a is (m, n) or (n, n), b has `cols` columns and the rows that the kernel says */
     i64  lda, a_size;   /* trsm, ormqr: of a, in elements */
-    int  upper, trans, unit, pivot, left, logarithm; /* trans: 1 transposed, 2 and conjugated */
+    int  upper, trans, unit, pivot, left, logarithm, hermitian; /* trans: 1 transposed, 2 and conjugated */
 };
 #define MATRIX(p, rows, columns) ((p) + blockIdx.x * (i64)(rows) * (columns))
 
@@ -205,6 +205,182 @@ BLOCK_KERNEL(ormqr, linalg_args, p)
                 for (i64 j = lane; j < p.cols - i - 1; j += 32) b[r + (i + 1 + j) * p.m] -= sum * conj_of(rest[j]);
                 if (lane == 0) b[r + i * p.m] -= sum;
             }
+        __syncthreads();
+    }
+}
+
+/* ---- LDL of symmetric or Hermitian matrices, lower triangles, by Bunch and Kaufman's pivots ---- */
+#define SYM(x)  (p.hermitian ? conj_of(x) : (x))
+#define REAL(x) (p.hermitian ? number_of(re_of(x), 0) : (x)) /* the diagonal of a Hermitian matrix */
+__device__ inline R pivot_size(const linalg_args &p, T x) { return p.hermitian ? (R)fabs(re_of(x)) : size1(x); }
+/* The largest size1 of at(i), first <= i < past, and the first i that has it; every thread gets both. */
+template <class F> __device__ R largest_of(i64 first, i64 past, i64 &where, F at)
+{
+    __shared__ R   most[1024];
+    __shared__ i64 place[1024];
+    R              best = -1;
+    i64            mine = first;
+    MINE(i, first, past) if (size1(at(i)) > best) best = size1(at(i)), mine = i;
+    most[threadIdx.x] = best, place[threadIdx.x] = mine;
+    __syncthreads();
+    for (int t = 0; t < blockDim.x; t++)
+        if (most[t] > best || (most[t] == best && place[t] < mine)) best = most[t], mine = place[t];
+    __syncthreads();
+    where = mine;
+    return best < 0 ? (R)0 : best;
+}
+/* Rows and columns s and t > s of the part from k on change places, of the lower triangle alone. */
+__device__ void exchange(const linalg_args &p, T *a, i64 n, i64 k, i64 s, i64 t)
+{
+    MINE(i, t + 1, n)
+    {
+        T x = a[i + s * n];
+        a[i + s * n] = a[i + t * n], a[i + t * n] = x;
+    }
+    MINE(i, s + 1, t)
+    {
+        T x = a[i + s * n];
+        a[i + s * n] = SYM(a[t + i * n]), a[t + i * n] = SYM(x);
+    }
+    if (threadIdx.x == 0) {
+        T x = REAL(a[s + s * n]);
+        a[s + s * n] = REAL(a[t + t * n]), a[t + t * n] = x, a[t + s * n] = SYM(a[t + s * n]);
+        if (s > k) x = a[s + k * n], a[s + k * n] = a[t + k * n], a[t + k * n] = x;
+    }
+    __syncthreads();
+}
+BLOCK_KERNEL(sytrf, linalg_args, p) /* work: 2 n */
+{
+    i64     n = p.n, step = 1;
+    T      *a = MATRIX(p.a, n, n), *w = p.work + blockIdx.x * 2 * n;
+    i32    *piv = p.piv + blockIdx.x * n;
+    const R alpha = (R)0.6403882032022076; /* (1 + sqrt(17)) / 8 */
+    int     info = 0;
+    for (i64 k = 0; k < n; k += step) {
+        i64 far, other, chosen = k;
+        R   here = pivot_size(p, a[k + k * n]), most = largest_of(k + 1, n, far, [&](i64 i) { return a[i + k * n]; });
+        step = 1;
+        if (!(here > 0 || most > 0) || here != here) { /* nothing to eliminate with */
+            if (!info) info = (int)k + 1;
+            __syncthreads();
+            if (threadIdx.x == 0) piv[k] = (i32)k + 1, a[k + k * n] = REAL(a[k + k * n]);
+            __syncthreads();
+            continue;
+        }
+        if (here < alpha * most) {
+            R row = largest_of(k, far, other, [&](i64 j) { return a[far + j * n]; });
+            R column = largest_of(far + 1, n, other, [&](i64 i) { return a[i + far * n]; });
+            row = column > row ? column : row;
+            if (here >= alpha * most * (most / row)) chosen = k;
+            else if (pivot_size(p, a[far + far * n]) >= alpha * row) chosen = far;
+            else chosen = far, step = 2;
+        }
+        i64 last = k + step - 1, rest = k + step;
+        __syncthreads();
+        if (chosen != last) exchange(p, a, n, k, last, chosen);
+        if (threadIdx.x == 0) {
+            piv[k] = piv[last] = step == 1 ? (i32)chosen + 1 : -(i32)chosen - 1;
+            a[k + k * n] = REAL(a[k + k * n]), a[last + last * n] = REAL(a[last + last * n]);
+        }
+        __syncthreads();
+        if (step == 1) {
+            T inverse = T(1) / a[k + k * n];
+            MINE(i, rest, n) w[i] = a[i + k * n] * inverse;
+        } else {
+            T x = a[k + 1 + k * n], d1, d2, by; /* the inverse of the block is by (d1, -x; -x', d2) */
+            if (p.hermitian) {
+                R size = modulus(x);
+                d1 = a[k + 1 + (k + 1) * n] / size, d2 = a[k + k * n] / size, x = x / size;
+                by = T(1) / ((d1 * d2 - T(1)) * size);
+            } else {
+                d1 = a[k + 1 + (k + 1) * n] / x, d2 = a[k + k * n] / x;
+                by = T(1) / ((d1 * d2 - T(1)) * x), x = T(1);
+            }
+            MINE(i, rest, n)
+            {
+                T first = a[i + k * n], second = a[i + (k + 1) * n];
+                w[i] = by * (d1 * first - x * second), w[n + i] = by * (d2 * second - SYM(x) * first);
+            }
+        }
+        __syncthreads();
+        i64 left = n - rest;
+        MINE(e, 0, left * left)
+        {
+            i64 i = rest + e % left, j = rest + e / left;
+            if (i < j) continue;
+            T sum = a[i + k * n] * SYM(w[j]);
+            if (step == 2) sum += a[i + (k + 1) * n] * SYM(w[n + j]);
+            a[i + j * n] -= sum;
+            if (i == j) a[i + j * n] = REAL(a[i + j * n]);
+        }
+        __syncthreads();
+        MINE(i, rest, n)
+        {
+            a[i + k * n] = w[i];
+            if (step == 2) a[i + (k + 1) * n] = w[n + i];
+        }
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) p.info[blockIdx.x] = info;
+}
+/* Rows s and t of b change places. */
+__device__ void swap_rows_of(T *b, i64 n, i64 cols, i64 s, i64 t)
+{
+    if ((u64)t >= (u64)n || s == t) return; /* no pivot */
+    MINE(c, 0, cols)
+    {
+        T x = b[s + c * n];
+        b[s + c * n] = b[t + c * n], b[t + c * n] = x;
+    }
+}
+/* Row k of b less the column of L times the rows of b below `from`: a warp per column of b. */
+__device__ void subtract_dots(const linalg_args &p, const T *l, T *b, i64 from, i64 k)
+{
+    i64 lane = threadIdx.x % 32, warps = blockDim.x / 32;
+    for (i64 c = threadIdx.x / 32; c < p.cols; c += warps) {
+        T sum(0);
+        for (i64 i = from + lane; i < p.n; i += 32) sum += SYM(l[i]) * b[i + c * p.n];
+        sum = warp_sum(sum);
+        if (lane == 0) b[k + c * p.n] -= sum;
+    }
+}
+BLOCK_KERNEL(sytrs, linalg_args, p) /* b := A^-1 b */
+{
+    i64        n = p.n;
+    const T   *a = MATRIX(p.a, n, n);
+    T         *b = MATRIX(p.b, n, p.cols);
+    const i32 *piv = p.piv + blockIdx.x * n;
+    for (i64 k = 0, step; k < n; k += step) { /* L and D */
+        step = piv[k] > 0 || k + 1 == n ? 1 : 2;
+        i64 rest = k + step, rows = n - rest;
+        swap_rows_of(b, n, p.cols, rest - 1, (piv[k] > 0 ? piv[k] : -piv[k]) - 1);
+        __syncthreads();
+        MINE(e, 0, rows * p.cols)
+        {
+            i64 i = rest + e % rows, c = e / rows;
+            b[i + c * n] -= a[i + k * n] * b[k + c * n];
+            if (step == 2) b[i + c * n] -= a[i + (k + 1) * n] * b[k + 1 + c * n];
+        }
+        __syncthreads();
+        T x = step == 2 ? a[k + 1 + k * n] : T(1), d1 = REAL(a[k + k * n]), d2 = step == 2 ? REAL(a[k + 1 + (k + 1) * n]) : T(1);
+        if (step == 1) MINE(c, 0, p.cols) b[k + c * n] = b[k + c * n] / d1;
+        else {
+            d1 = d1 / SYM(x), d2 = d2 / x;
+            T by = d1 * d2 - T(1);
+            MINE(c, 0, p.cols)
+            {
+                T first = b[k + c * n] / SYM(x), second = b[k + 1 + c * n] / x;
+                b[k + c * n] = (d2 * first - second) / by, b[k + 1 + c * n] = (d1 * second - first) / by;
+            }
+        }
+        __syncthreads();
+    }
+    for (i64 k = n - 1, step; k >= 0; k -= step) { /* the transpose of L */
+        step = piv[k] > 0 || k == 0 ? 1 : 2;
+        subtract_dots(p, a + k * n, b, k + 1, k);
+        if (step == 2) subtract_dots(p, a + (k - 1) * n, b, k + 1, k - 1);
+        __syncthreads();
+        swap_rows_of(b, n, p.cols, k, (piv[k] > 0 ? piv[k] : -piv[k]) - 1);
         __syncthreads();
     }
 }
