@@ -31,7 +31,7 @@ static bool device_of(const lc_node *n, lc_device *device) /* false: its gradien
 {
     for (int k = 0; k < n->n_in + n->n_out && !n->leaf; k++) {
         const lc_saved *s = k < n->n_in ? &n->in[k] : &n->y[k - n->n_in];
-        if (queued_backend(s->device)) return *device = s->device, true;
+        if (s->kind > LC_SAVED_NUMBER && queued_backend(s->device)) return *device = s->device, true;
     }
     return false;
 }

@@ -429,9 +429,9 @@ typedef struct {
     lc_tensor *const      *lists[LC_STEP_LISTS];
     const lc_step_numbers *numbers; /* n; NULL: the device computes them by `formula` */
     const lc_step_formula *formula;
-    lc_tensor *const      *steps, *const *kept[LC_STEP_KEPT]; /* n each, of one element, on the device; NULL: there are none */
-    const lc_tensor       *lr;                                /* its learning rate, likewise; NULL: formula->fixed.lr */
-    bool                   count;                             /* the number of this step is one more than `steps` says, and kept there */
+    lc_tensor *const *steps, *const *kept[LC_STEP_KEPT]; /* n each, of one element, on the device; NULL: there are none */
+    const lc_tensor *lr;                                 /* its learning rate, likewise; NULL: formula->fixed.lr */
+    bool             count; /* the number of this step is one more than `steps` says, and kept there */
 } lc_step_args;
 
 /* Adafactor: n parameters. Squared gradients are kept factored: a row and a column per matrix of the last two dimensions (in

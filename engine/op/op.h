@@ -197,15 +197,15 @@ struct lc_op {
     bool     random, reads_values;
     bool     uninitialised;    /* the result has no values yet: who reads it first has to write it first */
     uint32_t nondeterministic; /* OUT(0): always; IN(k): unless the bool at argument k is true */
-    bool     atomic; /* on devices with queues the kernel adds in an order that varies: not deterministic there, as in PyTorch */
-    bool     converts;         /* the result is the input, in its own dtype and layout */
-    bool     cheap; /* no elementwise op, but as cheap: reads its inputs once, which costs about what reading the result does */
-    bool     any_strides;           /* run writes outputs of any strides, and with an in-place form input 0 may be the output */
-    bool     repeats_ok;            /* the written tensor may overlap itself (an expanded tensor) */
-    bool     strict_out, casts_out; /* overrides the rule by class whether out= may have another dtype (call.c) */
-    bool     plain_out;             /* a composite whose out= becomes contiguous when it grows, whatever order the result has */
-    bool     exact;                 /* the written tensor has the result's dtype and shares no element with the inputs */
-    lc_amp   amp;
+    bool   atomic; /* on devices with queues the kernel adds in an order that varies: not deterministic there, as in PyTorch */
+    bool   converts; /* the result is the input, in its own dtype and layout */
+    bool   cheap; /* no elementwise op, but as cheap: reads its inputs once, which costs about what reading the result does */
+    bool   any_strides;           /* run writes outputs of any strides, and with an in-place form input 0 may be the output */
+    bool   repeats_ok;            /* the written tensor may overlap itself (an expanded tensor) */
+    bool   strict_out, casts_out; /* overrides the rule by class whether out= may have another dtype (call.c) */
+    bool   plain_out;             /* a composite whose out= becomes contiguous when it grows, whatever order the result has */
+    bool   exact;                 /* the written tensor has the result's dtype and shares no element with the inputs */
+    lc_amp amp;
     int (*count)(const lc_value *in); /* outputs of a list op */
     int (*shape)(const lc_record *call, lc_spec *out);
     int (*run)(const lc_record *call);

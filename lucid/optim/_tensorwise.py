@@ -37,7 +37,7 @@ RULES = {  # PyTorch's message for an invalid setting, and the condition of a va
 OPTIONS = {  # documentation of the shared options
     "foreach": "foreach: None or True: one call for all parameters of a group; False: tensor by tensor, with the same values.",
     "fused": "fused: like foreach; True wants real floating point parameters, and lets GradScaler leave its scale to the step.",
-    "capturable": "capturable: counts and rates stay on the CUDA device, so that a captured graph counts on when it is replayed.",
+    "capturable": "capturable: counts and rates lie on the CUDA device, so that a captured graph counts on in its replays.",
     "differentiable": "differentiable: steps are recorded, tensor by tensor, and lr may be a tensor that wants a gradient.",
     "maximize": "maximize: go up instead of down.",
 }
@@ -78,6 +78,16 @@ def value_of(x):
     (0.5, 2)
     """
     return x.item() if isinstance(x, Tensor) else x
+
+
+def rate_for(params, group):
+    """The learning rate as a fused op takes it: a tensor on the device of the parameters is read there.
+
+    >>> lucid.optim._tensorwise.rate_for([lucid.ones(2)], {"lr": lucid.tensor(0.5)})
+    tensor(0.5000)
+    """
+    lr = group["lr"]
+    return lr if isinstance(lr, Tensor) and lr.device == params[0].device else value_of(lr)
 
 
 def in_formula(x, group):

@@ -1,7 +1,7 @@
 """Optimizers that scale by the history of squared gradients: Adagrad, Adadelta, RMSprop, Adafactor."""
 
 from .. import _C
-from ._tensorwise import Tensorwise, descend, descend_quotient, each, in_formula, number_for, value_of
+from ._tensorwise import Tensorwise, descend, descend_quotient, each, in_formula, number_for, rate_for, value_of
 
 
 class Adagrad(Tensorwise):
@@ -48,7 +48,7 @@ class Adagrad(Tensorwise):
 
     def _fused(self, group, params, grads, states):
         options = {name: group[name] for name in ("lr_decay", "weight_decay", "eps", "maximize")}
-        options |= {"lr": group["lr"], "count": True, **self._scaling()}
+        options |= {"lr": rate_for(params, group), "count": True, **self._scaling()}
         _C._fused_adagrad_(params, grads, each(states, "sum"), each(states, "step"), **options)
 
     def _update(self, p, grad, state, group):
@@ -98,7 +98,7 @@ class Adadelta(Tensorwise):
     def _fused(self, group, params, grads, states):
         options = {name: group[name] for name in ("rho", "weight_decay", "eps", "maximize")}
         lists = [each(states, name) for name in ("square_avg", "acc_delta", "step")]
-        _C._fused_adadelta_(params, grads, *lists, lr=group["lr"], count=True, **options)
+        _C._fused_adadelta_(params, grads, *lists, lr=rate_for(params, group), count=True, **options)
 
     def _update(self, p, grad, state, group):
         rho, eps, square, steps = group["rho"], group["eps"], state["square_avg"], state["acc_delta"]
@@ -148,7 +148,7 @@ class RMSprop(Tensorwise):
         means = each(states, "grad_avg") if group["centered"] else []
         buffers = each(states, "momentum_buffer") if group["momentum"] > 0 else []
         lists = each(states, "square_avg"), means, buffers, each(states, "step")
-        _C._fused_rmsprop_(params, grads, *lists, lr=group["lr"], count=True, **options)
+        _C._fused_rmsprop_(params, grads, *lists, lr=rate_for(params, group), count=True, **options)
 
     def _update(self, p, grad, state, group):
         alpha, square, lr = group["alpha"], state["square_avg"], in_formula(group["lr"], group)

@@ -11,6 +11,7 @@ from ._tensorwise import (
     given,
     in_formula,
     number_for,
+    rate_for,
     value_of,
 )
 
@@ -23,7 +24,7 @@ def _run(op, group, params, grads, states, lists, *names, **more):
     """A fused op over these lists of states and the counts, with betas, learning rate and settings of these names."""
     beta1, beta2 = _betas(group)
     options = {**{name: group[name] for name in ("weight_decay", "eps", "maximize", *names)}, **more}
-    op(params, grads, *lists, each(states, "step"), lr=group["lr"], beta1=beta1, beta2=beta2, count=True, **options)
+    op(params, grads, *lists, each(states, "step"), lr=rate_for(params, group), beta1=beta1, beta2=beta2, count=True, **options)
 
 
 def _decayed(p, grad, group, decoupled):
@@ -164,7 +165,7 @@ class SparseAdam(_WithBetas):
 
     def _fused(self, group, params, grads, states):
         (beta1, beta2), lists = _betas(group), [each(states, name) for name in ("exp_avg", "exp_avg_sq", "step")]
-        options = {"lr": group["lr"], "eps": group["eps"], "maximize": group["maximize"], "count": True}
+        options = {"lr": rate_for(params, group), "eps": group["eps"], "maximize": group["maximize"], "count": True}
         _C._fused_sparse_adam_(params, grads, *lists, beta1=beta1, beta2=beta2, **options)
 
     def _update(self, p, grad, state, group):

@@ -1,7 +1,7 @@
 """Gradient descent: SGD, averaged SGD, Rprop."""
 
 from .. import _C
-from ._tensorwise import Tensorwise, descend, each, in_formula, number_for, value_of
+from ._tensorwise import Tensorwise, descend, each, in_formula, number_for, rate_for, value_of
 
 
 class SGD(Tensorwise):
@@ -44,7 +44,7 @@ class SGD(Tensorwise):
 
     def _fused(self, group, params, grads, states):
         options = {name: group[name] for name in ("momentum", "dampening", "nesterov", "maximize")}
-        options |= {"lr": group["lr"], "weight_decay": value_of(group["weight_decay"]), **self._scaling()}
+        options |= {"lr": rate_for(params, group), "weight_decay": value_of(group["weight_decay"]), **self._scaling()}
         if group["momentum"] == 0:
             _C._fused_sgd_(params, grads, [], is_first_step=False, **options)
             return
@@ -124,7 +124,7 @@ class ASGD(Tensorwise):
     def _fused(self, group, params, grads, states):
         options = {name: group[name] for name in ("lambd", "t0", "alpha", "weight_decay", "maximize")}
         lists = [each(states, name) for name in ("ax", "mu", "eta", "step")]
-        _C._fused_asgd_(params, grads, *lists, lr=group["lr"], count=True, **options)
+        _C._fused_asgd_(params, grads, *lists, lr=rate_for(params, group), count=True, **options)
 
     def _update(self, p, grad, state, group):
         lr, lambd, step = in_formula(group["lr"], group), group["lambd"], state["step"].item()

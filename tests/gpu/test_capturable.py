@@ -1,4 +1,4 @@
-"""Optimizers with capturable=True: counts and learning rates lie on the device, so a captured step counts on when it is replayed."""
+"""Optimizers with capturable=True: counts and learning rates lie on the device, so a captured step counts on in replays."""
 
 import copy
 
@@ -110,6 +110,16 @@ def test_sgd_with_a_learning_rate_on_the_device():
     rate.fill_(0.25)
     graph.replay()
     assert p.tolist() == [0.25] * 3
+
+
+@pytest.mark.parametrize("make", [optim.Adam, optim.SGD, optim.RMSprop])
+@pytest.mark.parametrize("of_params, of_rate", [("cpu", "cuda"), ("cuda", "cpu"), ("cuda", "cuda")])
+def test_a_learning_rate_elsewhere(make, of_params, of_rate):
+    p, q = (lucid.ones(3, device=of_params, requires_grad=True) for _ in range(2))
+    p.grad = q.grad = lucid.ones(3, device=of_params)
+    make([p], lr=lucid.tensor(0.5, device=of_rate)).step()
+    make([q], lr=0.5).step()
+    check([p], [q])
 
 
 def test_fused_counts_on_the_device():

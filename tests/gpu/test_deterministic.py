@@ -60,7 +60,9 @@ EXACT = {  # the same bits as on the CPU: both add in the order of the walk
     ),
     "scatter_add": (lambda i, v: lucid.zeros(5, 6, device=v.device).scatter_add(0, i, v), GRID, spread(N, 6)),
     "index_put": (
-        lambda i, j, v: lucid.zeros(7, 3, 4, device=v.device).index_put((i, lucid.tensor(1).to(i.device), j), v, accumulate=True),
+        lambda i, j, v: lucid.zeros(7, 3, 4, device=v.device).index_put(
+            (i, lucid.tensor(1).to(i.device), j), v, accumulate=True
+        ),
         WHERE,
         FEW,
         spread(N),

@@ -49,10 +49,28 @@ def rebuilt(values, vectors):
     return (vectors * values.unsqueeze(-2)) @ vectors.mT
 
 
+def ldl(a, b, hermitian):
+    """Factors, infos and solutions of matrices and of their real parts."""
+    results = []
+    for x, y in ((a.detach(), b.detach()), (a.detach().real, b.detach().real)):
+        factors, pivots, info = lucid.linalg.ldl_factor_ex(x, hermitian=hermitian)
+        good = lucid.linalg.ldl_solve(factors[:3], pivots[:3], y[:3], hermitian=hermitian)
+        results += [lucid.view_as_real(t) if t.is_complex() else t for t in (factors, good)] + [pivots, info]
+    return results
+
+
 INF = float("inf")
 GRIDS = [(m, p) for m in ("bilinear", "nearest", "bicubic") for p in ("zeros", "border", "reflection")]
 lucid.manual_seed(0)
 SQUARES = drawn(3, 5, 5) + 4 * lucid.eye(5), drawn(3, 5, 2)
+SYMMETRIC = [drawn_complex(4, 37, 37) for _ in range(2)]  # with pivots of one and of two rows, and a matrix without any
+SYMMETRIC = SYMMETRIC[0] + SYMMETRIC[0].mT, SYMMETRIC[1] + SYMMETRIC[1].mH, drawn_complex(4, 37, 2)
+(
+    SYMMETRIC[0][1].diagonal().zero_(),
+    SYMMETRIC[1][2].diagonal().zero_(),
+    SYMMETRIC[0][3, 1:].zero_(),
+    SYMMETRIC[0][3, :, 1:].zero_(),
+)
 SPARSE_LABELS = lucid.tensor([1, 0, 4, 2, -100])
 CASES = {
     # rows
@@ -300,6 +318,7 @@ CASES = {
         lucid.tensor([[1, 2, -1, 0], [0, -1, 0, 0], [-1, 0, 0, 0]]),
     ),
     # linear algebra: what does not depend on the signs of vectors
+    "ldl": (lambda a, h, b: (*ldl(a, b, False), *ldl(h, b, True), *ldl(a[0, :1, :1], b[0, :1], False)), *SYMMETRIC),
     "lu": (lambda a, b: (*lucid.linalg.lu_factor(a), *lucid.linalg.lu(a), lucid.linalg.det(a), lucid.linalg.inv(a)), *SQUARES),
     "solve": (
         lambda a, b: (lucid.linalg.solve(a, b), lucid.linalg.solve(a, b.mT, left=False), lucid.logdet(a @ a.mT)),
@@ -458,6 +477,7 @@ OPTIMIZERS = {
     "RAdam": {},
     "ASGD": {},
     "Rprop": {},
+    "Adafactor": dict(weight_decay=0.1),
 }
 
 
@@ -485,6 +505,25 @@ def trained(name, device):
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_training(name):
     same(trained(name, "cuda"), trained(name, "cpu"), 3e-3)
+
+
+def test_adafactor_of_any_layout():
+    """Matrices in batches, a transposed one, long and empty vectors, and a number; in halves and doubles too."""
+
+    def stepped(device, dtype):
+        lucid.manual_seed(4)
+        shapes = [(3, 40, 7), (1, 1500), (1500, 2), (2500,), (0, 4), ()]
+        params = [lucid.randn(s, dtype=lucid.float64).to(device, dtype) for s in shapes]
+        params.append(lucid.randn(30, 20, dtype=lucid.float64).to(device, dtype).T.detach())
+        optimizer = lucid.optim.Adafactor([p.requires_grad_() for p in params], lr=0.1, maximize=True)
+        for _ in range(3):
+            for p in params:
+                p.grad = lucid.randn(p.shape, dtype=lucid.float64).to(device, dtype)
+            optimizer.step()
+        return params
+
+    for dtype, tolerance in ((lucid.float32, 1e-5), (lucid.float64, 1e-12), (lucid.bfloat16, 2e-2)):
+        same(stepped("cuda", dtype), stepped("cpu", dtype), tolerance)
 
 
 def test_random_numbers():

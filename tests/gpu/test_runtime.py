@@ -104,7 +104,8 @@ def test_gradients_run_on_the_stream_of_their_forward_call():
 def test_a_training_step_on_a_side_stream():
     def losses(stream):
         lucid.manual_seed(0)
-        net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3)).cuda()
+        absent = nn.Linear(8, 16, bias=False), nn.BatchNorm1d(16, affine=False)  # calls with tensors that are not there
+        net = nn.Sequential(*absent, nn.ReLU(), nn.Linear(16, 3)).cuda()
         optimizer = lucid.optim.SGD(net.parameters(), lr=0.1)
         x, y = lucid.randn(6, 8).cuda(), (lucid.arange(6) % 3).cuda()
         cuda.synchronize()

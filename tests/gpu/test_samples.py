@@ -26,8 +26,6 @@ CASES = [
     for dtype in s.dtypes
 ]
 TOLERANCE = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 2e-4, "complex64": 2e-4, "float64": 1e-8, "complex128": 1e-8}
-# No kernel on CUDA: refused by name (`python -m tests.gpu.coverage` lists all such ops).
-MISSING = {"ldl_factor", "ldl_factor_ex", "ldl_solve"}
 # Of one answer in many: signs and phases of vectors, the order of equal elements, who writes last.
 FREE = {"put", "put_", "svd", "linalg.svd", "linalg.eigh", "linalg.eig", "eig", "geqrf", "pca_lowrank", "svd_lowrank", "lobpcg"}
 
@@ -104,10 +102,6 @@ def check(sample, dtype):
         pytest.skip("refused on the CPU too")
     if not lucid.equal(lucid.get_rng_state(), state):
         pytest.skip("draws random numbers")
-    if sample.op in MISSING:
-        with pytest.raises(NotImplementedError, match="on cuda"):
-            computed(sample, dtype, "cuda")
-        return
     try:
         found = computed(sample, dtype, "cuda")
     except lucid.LucidError as error:  # as in PyTorch, a GPU has one driver of lstsq

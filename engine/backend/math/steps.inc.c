@@ -1,8 +1,5 @@
 /* The coefficients of a step, in double precision, as torch.optim computes them on the host. FN: how functions are declared. */
-FN double nadam_mu(const lc_step_formula *f, double step)
-{
-    return f->fixed.beta1 * (1 - 0.5 * pow(0.96, step * f->more[0]));
-}
+FN double nadam_mu(const lc_step_formula *f, double step) { return f->fixed.beta1 * (1 - 0.5 * pow(0.96, step * f->more[0])); }
 /* Step number `step` at learning rate lr. kept: what the step before left, and then what this one leaves; single: it is kept in
  * float32. */
 FN lc_step_numbers step_numbers(const lc_step_formula *f, double lr, double step, double *kept, bool single)

@@ -84,8 +84,8 @@ LC_OP(_grid_sample_backward,
           "_grid_sample_backward(grad: Tensor, image: Tensor, positions: Tensor, mode: int, padding: int, align_corners: bool, "
           "of_input: bool, of_grid: bool) -> (input: Tensor, grid: Tensor)",
       .doc = "The gradients of images and positions, from those of the values.", .hidden = true, .promote = LC_NO_PROMOTION,
-      .atomic = true,
-      .shape = backward_shape, .run = backward_run, .grad = grid_sample_backward_grad, .saves = IN(0) | IN(1) | IN(2));
+      .atomic = true, .shape = backward_shape, .run = backward_run, .grad = grid_sample_backward_grad,
+      .saves = IN(0) | IN(1) | IN(2));
 
 /* ---- PyTorch's functions ---- */
 static int check(const lc_value *in, int axes, const char *name)

@@ -35,10 +35,11 @@ static int resize(const lc_record *call, bool backward)
     lc_record           work = *call;
     int                 nd = x->ndim - 2;
     bool                behind = !to->is_contiguous && suggested_format(to) != LC_CONTIGUOUS_FORMAT;
-    lc_interpolate_args a = {
-        .inner = behind ? x->shape[1] : 1, .mode = (lc_interpolation)args[3].i, .align_corners = args[4].b, .backward = backward,
-        .ordered = lc_modes & LC_DETERMINISTIC
-    };
+    lc_interpolate_args a = { .inner = behind ? x->shape[1] : 1,
+                              .mode = (lc_interpolation)args[3].i,
+                              .align_corners = args[4].b,
+                              .backward = backward,
+                              .ordered = lc_modes & LC_DETERMINISTIC };
     work.dtype = x->dtype == LC_u8 ? LC_u8 : working_dtype((lc_dtype)x->dtype);
     for (int d = 0; d < 3; d++) {
         int at = d - (3 - nd);

@@ -95,7 +95,8 @@ LC_OP(_ctc_loss_backward,
       .sig = "_ctc_loss_backward(grad: Tensor, log_probs: Tensor, targets: Tensor, input_lengths: list[int], target_lengths: "
              "list[int], blank: int, zero_infinity: bool, nll: Tensor, alpha: Tensor) -> Tensor",
       .doc = "The gradient of _ctc_loss.", .hidden = true, .promote = LC_NO_PROMOTION, .atomic = true,
-      .shape = ctc_backward_shape, .run = ctc_backward_run, .grad = _ctc_loss_backward_grad, .saves = IN(0) | IN(1) | IN(2) | IN(7) | IN(8));
+      .shape = ctc_backward_shape, .run = ctc_backward_run, .grad = _ctc_loss_backward_grad,
+      .saves = IN(0) | IN(1) | IN(2) | IN(7) | IN(8));
 GRAD(_ctc_loss)
 {
     if (g[0] != LC_NONE)

@@ -42,7 +42,8 @@ typedef struct {
     int          states, steps, lr, maximize,
         scale;         /* how many lists of states; which arguments these are, 0: none. scale: found_inf is next */
     uint32_t optional; /* IN(k): a list that may be empty */
-    void (*formula)(const lc_value *in, lc_step_formula *f, lc_step_numbers *c); /* c: f->fixed; its sign is set, the rest is 0 and 1 */
+    void (*formula)(const lc_value *in, lc_step_formula *f,
+                    lc_step_numbers *c); /* c: f->fixed; its sign is set, the rest is 0 and 1 */
 } algorithm;
 /* Lists of one value per parameter, between the states and the counts, that go from step to step. */
 static int        kept_lists(const algorithm *a) { return a->steps ? a->steps - 2 - a->states : 0; }
@@ -141,7 +142,8 @@ static int unscale(const lc_record *call, double scale) /* as in PyTorch, gradie
 {
     for (int i = 0; scale != 1 && i < call->args[1].n; i++) {
         lc_tensor *g = call->args[1].ts[i];
-        if (call->backend->elementwise(LC_OP_div, (lc_dtype)g->dtype, g, (lc_tensor *[]){ g, LC_NUMBER(scale) }, 2) < 0) return -1;
+        if (call->backend->elementwise(LC_OP_div, (lc_dtype)g->dtype, g, (lc_tensor *[]){ g, LC_NUMBER(scale) }, 2) < 0)
+            return -1;
     }
     return 0;
 }
@@ -211,13 +213,13 @@ static void decay(lc_step_formula *f, double by, bool decoupled)
     if (decoupled) f->decoupled = by;
     else if (by != 0) f->fixed.decay = by, f->fixed.variant |= LC_STEP_L2;
 }
-#define UPDATE        .function = true, .kernel = LC_OP__fused_adam_, .promote = LC_NO_PROMOTION
+#define UPDATE .function = true, .kernel = LC_OP__fused_adam_, .promote = LC_NO_PROMOTION
 #define FORMULA(name)                                                                                                          \
     static void name##_formula(UNUSED const lc_value *in, UNUSED lc_step_formula *f, UNUSED lc_step_numbers *c)
-#define F(k)   (in[k].f)
-#define LISTS         "(self: list[Tensor], grads: list[Tensor], "
-#define SCALED        ", grad_scale: Tensor | None = None, found_inf: Tensor | None = None"
-#define COUNTED       ", count: bool = False) -> None"
+#define F(k)    (in[k].f)
+#define LISTS   "(self: list[Tensor], grads: list[Tensor], "
+#define SCALED  ", grad_scale: Tensor | None = None, found_inf: Tensor | None = None"
+#define COUNTED ", count: bool = False) -> None"
 #define STEP(op, about, args, written, ...)                                                                                    \
     static int op##run(const lc_record *call) { return step(call, &(const algorithm){ __VA_ARGS__ }); }                        \
     LC_OP(op, .sig = #op LISTS args, .doc = "One step of " about, .writes = written, UPDATE, .run = op##run);

@@ -84,8 +84,8 @@ void *cuda_dnn_handle(int device, void **library)
 void cuda_dnn_load(int device) { handle_of(device); }
 
 typedef struct {
-    int device, kind, type, dims, groups, tf32, last, ordered, image[5], image_stride[5], weight[5], result[5], result_stride[5],
-        padding[3], stride[3], dilation[3];
+    int device, kind, type, dims, groups, tf32, last, ordered, image[5], image_stride[5], weight[5], result[5],
+        result_stride[5], padding[3], stride[3], dilation[3];
 } shape_key;
 typedef struct plan {
     struct plan *next;

@@ -58,7 +58,8 @@ KERNEL(count_rows, embedding_args, p)
 {
     EACH(i, p.n) if ((u64)p.ids[i] < (u64)p.rows) atomicAdd((unsigned long long *)&p.counts[p.ids[i]], 1ull);
 }
-__device__ inline A part_of(const embedding_args &p, i64 i, i64 bag, i64 row, i64 c) /* of sample i in the gradient of its row */
+__device__ inline A part_of(const embedding_args &p, i64 i, i64 bag, i64 row,
+                            i64 c) /* of sample i in the gradient of its row */
 {
     A v = (A)value(p.table[bag * p.width + c]);
     if (p.factors) v *= (A)value(p.factors[i]);

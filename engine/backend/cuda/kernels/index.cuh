@@ -11,8 +11,9 @@ struct index_args {
     i64      stride[INDICES][DIMS], size[INDICES], step[INDICES], dim[INDICES];
     i64      flat_shape[DIMS], flat_stride[DIMS]; /* of `indexed`, for an index that counts its elements */
     trouble *word;
-    i64       *keys, *from; /* of each position of the first `sorted_ndim` dimensions: its element, -1 if its index is bad; its source */
-    const int *order;       /* the positions, sorted by their keys */
+    i64     *keys,
+        *from; /* of each position of the first `sorted_ndim` dimensions: its element, -1 if its index is bad; its source */
+    const int *order; /* the positions, sorted by their keys */
     i64        sorted;
     int        sorted_ndim;
 };

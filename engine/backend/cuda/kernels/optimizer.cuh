@@ -8,10 +8,10 @@
 typedef acc_of<T>::type A;
 enum { MOST = 20, PIECE = 1024 };
 struct steps_args {
-    int     n;
-    i64     block[MOST + 1]; /* the first block of each parameter */
-    i64     elements[MOST];
-    char   *lists[5][MOST];
+    int              n;
+    i64              block[MOST + 1]; /* the first block of each parameter */
+    i64              elements[MOST];
+    char            *lists[5][MOST];
     lc_step_numbers  by[MOST];
     lc_step_numbers *made[MOST]; /* in place of `by`: what `coefficients` has computed; or NULL */
 };
@@ -54,7 +54,7 @@ KERNEL(step, steps_args, p)
     int t = 0;
     while (t + 1 < p.n && blockIdx.x >= p.block[t + 1]) t++;
     const lc_step_numbers &c = p.made[t] ? *p.made[t] : p.by[t];
-    A                      sign = (A)c.sign, decay = (A)c.decay, lr = (A)c.lr, shrink = (A)c.shrink, eps = (A)c.eps, scale = (A)c.scale;
+    A   sign = (A)c.sign, decay = (A)c.decay, lr = (A)c.lr, shrink = (A)c.shrink, eps = (A)c.eps, scale = (A)c.scale;
     i64 begin = (blockIdx.x - p.block[t]) * PIECE, end = begin + PIECE < p.elements[t] ? begin + PIECE : p.elements[t];
     for (i64 i = begin + threadIdx.x; i < end; i += blockDim.x) {
         T *at = (T *)p.lists[0][t] + i;

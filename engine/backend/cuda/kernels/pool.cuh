@@ -107,7 +107,7 @@ KERNEL(average_pool_backward, pool_args, p)
 /* Gradients of a maximum: out starts as zeros. A thread per result, or per plane, whose results it adds in their order. */
 #define EACH_RESULT(i)                                                                                                         \
     i64 in_turn = p.ordered ? p.result[0] * p.result[1] * p.result[2] : 1;                                                     \
-    EACH(first, p.planes * p.result[0] * p.result[1] * p.result[2] / in_turn)                                                  \
+    EACH(first, p.planes *p.result[0] * p.result[1] * p.result[2] / in_turn)                                                   \
     for (i64 i = first * in_turn; i < (first + 1) * in_turn; i++)
 __device__ inline void add(const pool_args &p, T *to, T v)
 {

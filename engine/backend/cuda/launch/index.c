@@ -79,7 +79,8 @@ static int run_index(UNUSED lc_op_id op, UNUSED lc_dtype compute, const void *ar
     moving_first(a, place);
     for (int d = 0; d < a->ndim; d++) {
         int from = sorted ? place[d] : d;
-        shape[d] = a->shape[from], stride[0][d] = a->indexed_stride[from] * scale, stride[1][d] = a->walked_stride[from] * scale;
+        shape[d] = a->shape[from], stride[0][d] = a->indexed_stride[from] * scale,
+        stride[1][d] = a->walked_stride[from] * scale;
         for (int k = 0; k < a->n_index; k++) stride[2 + k][d] = a->index[k].stride[from];
     }
     if (parts) { /* complex numbers are added as pairs of reals: a dimension more */

@@ -24,6 +24,7 @@
     X(index)                                                                                                                   \
     X(embedding)                                                                                                               \
     X(optimizer)                                                                                                               \
+    X(adafactor)                                                                                                               \
     X(pool)                                                                                                                    \
     X(conv)                                                                                                                    \
     X(attention)                                                                                                               \
@@ -69,6 +70,7 @@ static const struct {
     { &embedding_body, 1, 1, { { F32 }, { F64 } } },
     { &optimizer_body, 0, 9, { { B16, B16, F32 } } },
     { &optimizer_body, 1, 1, { { F64, F64, F64 } } },
+    { &adafactor_body, 0, 0, { { F32, F32, F32 }, { B16, B16, B16 }, { F64, F64, F64 } } },
     { &pool_body, 0, 1, { { F32 }, { F64 } } },
     { &pool_body, 0, 0, { { I64 } } },
     { &pool_body, 2, 2, { { C128 }, { B8 } } },

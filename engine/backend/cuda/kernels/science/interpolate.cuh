@@ -151,7 +151,8 @@ KERNEL(gather, interpolate_args, p)
                 for (i64 c = low2; c < p.result[2]; c++) {
                     U w2 = share(p, 2, c, x, past);
                     if (past) break;
-                    sum += w1 * w2 * p.in[(((plane * p.result[0] + a) * p.result[1] + b) * p.result[2] + c) * p.inner + channel];
+                    sum +=
+                        w1 * w2 * p.in[(((plane * p.result[0] + a) * p.result[1] + b) * p.result[2] + c) * p.inner + channel];
                 }
             }
         }

@@ -362,7 +362,8 @@ BLOCK_KERNEL(sytrs, linalg_args, p) /* b := A^-1 b */
             if (step == 2) b[i + c * n] -= a[i + (k + 1) * n] * b[k + 1 + c * n];
         }
         __syncthreads();
-        T x = step == 2 ? a[k + 1 + k * n] : T(1), d1 = REAL(a[k + k * n]), d2 = step == 2 ? REAL(a[k + 1 + (k + 1) * n]) : T(1);
+        T x = step == 2 ? a[k + 1 + k * n] : T(1), d1 = REAL(a[k + k * n]),
+          d2 = step == 2 ? REAL(a[k + 1 + (k + 1) * n]) : T(1);
         if (step == 1) MINE(c, 0, p.cols) b[k + c * n] = b[k + c * n] / d1;
         else {
             d1 = d1 / SYM(x), d2 = d2 / x;
