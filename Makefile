@@ -102,7 +102,9 @@ wheel-test:
 	@$(TOOLS) $(PY) tools/check_wheel.py
 
 # Uses of packages that are written for PyTorch, in two processes: on PyTorch and on Lucid. Their environment is large.
+# PyTorch comes first, with what its build needs (the default index gives one for CUDA); the list of the others is complete.
 packages-venv:
+	@python3 tools/make_venv.py .venv-packages requirements-torch.txt
 	@python3 tools/make_venv.py .venv-packages requirements-packages.txt --no-deps
 
 test-packages: build packages-venv
