@@ -10,13 +10,22 @@ A name of this module is loaded with its family at first use: the table below sa
 from ._names import NAMES
 
 _LATER = {
-    "base": ("ModelConfig", "PretrainedModel"),
+    "base": ("LanguageModelConfig", "ModelConfig", "PretrainedModel"),
     "lenet": ("LeNet", "lenet_5", "lenet_5_cls"),
     "loading": ("WeightsError",),
+    "mixins": (
+        "BackboneMixin",
+        "ClassificationHeadMixin",
+        "DiffusionMixin",
+        "FeatureInfo",
+        "GenerationMixin",
+        "MaskedLMMixin",
+    ),
     "outputs": (
         "BaseModelOutput",
         "BaseModelOutputWithPooling",
         "CausalLMOutput",
+        "GenerationOutput",
         "ImageClassificationOutput",
         "MaskedLMOutput",
         "ModelOutput",
@@ -43,7 +52,7 @@ _LATER = {
         "model_entrypoint",
         "register_model",
     ),
-    "weights": ("download", "transforms_of", "weights_of"),
+    "weights": ("PretrainedEntry", "download", "load_from_pretrained_entry", "transforms_of", "weights_of"),
     "text.sentences": ("SentenceEncoder",),
     "text.tokenizer": ("Tokenizer",),
 }

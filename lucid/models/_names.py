@@ -3,11 +3,11 @@
 NAMES = {
     "text.bert": """
         BertConfig BertForCausalLM BertForMaskedLM BertForNextSentencePrediction BertForPreTraining BertForPreTrainingOutput
-        BertForQuestionAnswering BertForSequenceClassification BertForTokenClassification BertModel Task bert_base
-        bert_base_cls bert_base_mlm bert_base_qa bert_base_token_cls bert_large bert_large_cls bert_large_mlm bert_large_qa
-        bert_large_token_cls bert_medium bert_medium_cls bert_medium_mlm bert_medium_qa bert_medium_token_cls bert_mini
-        bert_mini_cls bert_mini_mlm bert_mini_qa bert_mini_token_cls bert_small bert_small_cls bert_small_mlm bert_small_qa
-        bert_small_token_cls bert_tiny bert_tiny_cls bert_tiny_mlm bert_tiny_qa bert_tiny_token_cls
+        BertForQuestionAnswering BertForSequenceClassification BertForTokenClassification BertModel Task TextActivation
+        bert_base bert_base_cls bert_base_mlm bert_base_qa bert_base_token_cls bert_large bert_large_cls bert_large_mlm
+        bert_large_qa bert_large_token_cls bert_medium bert_medium_cls bert_medium_mlm bert_medium_qa bert_medium_token_cls
+        bert_mini bert_mini_cls bert_mini_mlm bert_mini_qa bert_mini_token_cls bert_small bert_small_cls bert_small_mlm
+        bert_small_qa bert_small_token_cls bert_tiny bert_tiny_cls bert_tiny_mlm bert_tiny_qa bert_tiny_token_cls
     """,
     "text.clip": """
         CLIPConfig CLIPModel CLIPOutput clip_vit_base_16 clip_vit_base_32 clip_vit_large_14
@@ -104,6 +104,9 @@ NAMES = {
         InceptionResNetConfig InceptionResNetOutput InceptionResNetV2 InceptionResNetV2ForImageClassification
         inception_resnet_v2 inception_resnet_v2_cls
     """,
+    "vision.classification.lenet": """
+        LeNetConfig LeNetForImageClassification
+    """,
     "vision.classification.maxvit": """
         MaxViT MaxViTConfig MaxViTForImageClassification maxvit_base maxvit_base_cls maxvit_large maxvit_large_cls
         maxvit_small maxvit_small_cls maxvit_tiny maxvit_tiny_cls maxvit_xlarge maxvit_xlarge_cls
@@ -174,6 +177,9 @@ NAMES = {
     """,
     "vision.generative.autoencoder": """
         AutoencoderKL AutoencoderKLConfig VAEConfig VAEForImageGeneration VAEModel VAEOutput autoencoder_kl vae vae_gen
+    """,
+    "vision.generative.configs": """
+        BetaSchedule DiffusionModelConfig GenerativeModelConfig
     """,
     "vision.generative.ddpm": """
         DDPMConfig DDPMForImageGeneration DDPMModel DDPMUNet DiffusionModelOutput NCSNConfig NCSNForImageGeneration

@@ -99,6 +99,22 @@ class ModelConfig:
     from_pretrained = load
 
 
+@dataclasses.dataclass(frozen=True)
+class LanguageModelConfig(ModelConfig):
+    """The settings that networks of text have in common, with BERT's defaults.
+
+    >>> isinstance(lucid.models.LlamaConfig(), lucid.models.LanguageModelConfig)
+    True
+    """
+
+    vocab_size: int = 30522
+    hidden_size: int = 768
+    num_hidden_layers: int = 12
+    num_attention_heads: int = 12
+    intermediate_size: int | None = 3072
+    max_position_embeddings: int = 512
+
+
 class PretrainedModel(nn.Module):
     """A module made from a config, read from and written to folders as the Hub has them.
 

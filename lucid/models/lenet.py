@@ -22,6 +22,9 @@ class LeNet(nn.Module):
 
     def __init__(self, num_classes=10, in_channels=1, activation="tanh", pooling="avg"):
         super().__init__()
+        self.build(num_classes, in_channels, activation, pooling)
+
+    def build(self, num_classes, in_channels, activation, pooling):
         for given, known in ((activation, _ACTIVATIONS), (pooling, _POOLS)):
             if given not in known:
                 raise ValueError(f"expected one of {sorted(known)}, got {given!r}")

@@ -74,6 +74,9 @@ TokenClassifierOutput = _output("TokenClassifierOutput", "What a classifier of w
 QuestionAnsweringModelOutput = _output(
     "QuestionAnsweringModelOutput", "Where an answer begins and ends", "loss", "start_logits", "end_logits", *_DEEP
 )
+GenerationOutput = _output(
+    "GenerationOutput", "Images that were made, and what they were after each step", "samples", "intermediates"
+)
 ImageClassificationOutput = _output(
     "ImageClassificationOutput", "What a classifier of images returns", "loss", "logits", *_DEEP
 )

@@ -2,9 +2,10 @@
 
 `_weights.py` has a row per tag. A file is taken from `$LUCID_HOME/weights` (else `~/.cache/lucid/weights`), or from the
 folder where PyTorch keeps its checkpoints; its SHA-256 must begin as the row says. Repositories of the Hugging Face hub,
-"owner/name", are found in its cache. Nothing is ever fetched but by `download`.
+"owner/name", are found in its cache. Nothing is ever fetched but by `download` and `load_from_pretrained_entry`.
 """
 
+import dataclasses
 import hashlib
 import os
 
@@ -88,14 +89,15 @@ def _homes():
     return [os.path.join(home, "weights"), os.path.join(hub.get_dir(), "checkpoints")]
 
 
-def _checked(path, row):
+def _checked(path, sha256, what):
+    """The path, if the file's SHA-256 begins so."""
     digest = hashlib.sha256()
     with open(path, "rb") as file:
         while block := file.read(1 << 20):
             digest.update(block)
-    if not digest.hexdigest().startswith(row.sha256):
+    if not digest.hexdigest().startswith(sha256):
         raise serialization.CorruptFileError(
-            f"{path} is not what {row.name} {row.tag} was: its SHA-256 begins with {digest.hexdigest()[:8]}, not {row.sha256}"
+            f"{path} is not what {what} was: its SHA-256 begins with {digest.hexdigest()[:8]}, not {sha256[:8]}"
         )
     return path
 
@@ -109,7 +111,7 @@ def find(row):
     for folder in _homes():
         path = os.path.join(folder, row.file)
         if os.path.exists(path):
-            return _checked(path, row)
+            return _checked(path, row.sha256, f"{row.name} {row.tag}")
     raise FileNotFoundError(
         f"{row.file} is in none of {', '.join(_homes())}; lucid.models.download({row.name!r}, {row.tag!r}) fetches it"
     )
@@ -133,7 +135,8 @@ def find_repository(name):
 
 
 def download(name, tag="DEFAULT", progress=True):
-    """Fetch a tag's file into `$LUCID_HOME/weights`, check it, and return its path. The only function here that uses a network.
+    """Fetch a tag's file into `$LUCID_HOME/weights`, check it, and return its path. With load_from_pretrained_entry, the only
+    function that uses a network.
 
     >>> lucid.models.download("resnet18")  # doctest: +SKIP
     '.../weights/resnet18-f37072fd.pth'
@@ -146,6 +149,47 @@ def download(name, tag="DEFAULT", progress=True):
         os.makedirs(os.path.dirname(path), exist_ok=True)
         hub.download_url_to_file(row.url, path, row.sha256, progress)
         return path
+
+
+@dataclasses.dataclass(frozen=True)
+class PretrainedEntry:
+    """A file of weights somewhere: its address, its SHA-256 and the config of the model that it is for.
+
+    >>> config = lucid.models.LeNetConfig()
+    >>> lucid.models.PretrainedEntry("https://example.org/lenet.pth", "0" * 64, config, num_params=61706).num_params
+    61706
+    """
+
+    url: str
+    sha256: str
+    config: object
+    num_params: int = 0
+    description: str = ""
+
+
+def load_from_pretrained_entry(model, entry, *, name, strict=True):
+    """Give a model the weights of a PretrainedEntry. Its file is kept in `$LUCID_HOME/weights`, and fetched if it is not there.
+
+    name: what the file is kept as. strict=False: keys that the file lacks or has besides are passed over.
+
+    >>> model = lucid.models.LeNetForImageClassification(lucid.models.LeNetConfig())
+    >>> entry = lucid.models.PretrainedEntry("https://example.org/gpt2.pth", "0" * 64, lucid.models.GPT2Config())
+    >>> lucid.models.load_from_pretrained_entry(model, entry, name="gpt2")
+    Traceback (most recent call last):
+    TypeError: the weights are for a model of type 'gpt2', not 'lenet'
+    """
+    kinds = [c.model_type for c in (entry.config, model.config)]
+    if kinds[0] != kinds[1]:
+        raise TypeError(f"the weights are for a model of type {kinds[0]!r}, not {kinds[1]!r}")
+    if os.path.basename(name) != name or not name:
+        raise ValueError(f"name is the name of a file, not {name!r}")
+    path = os.path.join(_homes()[0], f"{name}-{entry.sha256[:8]}")
+    if os.path.exists(path):
+        _checked(path, entry.sha256, name)
+    else:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        hub.download_url_to_file(entry.url, path, entry.sha256, progress=False)
+    model.load_state_dict(serialization.load(path, map_location=model.device), strict=strict)
 
 
 def _pixels(image):

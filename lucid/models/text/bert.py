@@ -1,12 +1,14 @@
 """BERT (Devlin et al., 2018) and models of its shape, MiniLM among them, with transformers' keys."""
 
 import dataclasses
+from typing import Literal
 
 from ... import _C, nn
 from ...autograd import no_grad
 from ...nn import functional as F
 from .. import loading
-from ..base import ModelConfig, PretrainedModel
+from ..base import LanguageModelConfig, PretrainedModel
+from ..mixins import MaskedLMMixin
 from ..outputs import (
     BaseModelOutputWithPooling,
     CausalLMOutput,
@@ -27,10 +29,12 @@ ACTIVATIONS = {
     "relu": F.relu,
     "silu": F.silu,
 }
+TextActivation = Literal["gelu", "gelu_new", "gelu_pytorch_tanh", "relu", "silu"]
+PUBLIC = ("TextActivation",)
 
 
 @dataclasses.dataclass(frozen=True)
-class BertConfig(ModelConfig):
+class BertConfig(LanguageModelConfig):
     """The settings of BERT; defaults are those of bert-base-uncased.
 
     >>> lucid.models.BertConfig.from_dict({"hidden_dropout_prob": 0.0}).hidden_dropout
@@ -42,7 +46,7 @@ class BertConfig(ModelConfig):
     num_hidden_layers: int = 12
     num_attention_heads: int = 12
     intermediate_size: int = 3072
-    hidden_act: str = "gelu"
+    hidden_act: TextActivation = "gelu"
     hidden_dropout: float = 0.1
     attention_dropout: float = 0.1
     classifier_dropout: float | None = None
@@ -304,7 +308,7 @@ class Task(PretrainedModel):
         self.dropout = nn.Dropout(rate)
 
 
-class BertForMaskedLM(Task):
+class BertForMaskedLM(MaskedLMMixin, Task):
     """BERT that fills in masked words.
 
     >>> config = lucid.models.BertConfig(vocab_size=11, hidden_size=8, num_hidden_layers=1,
@@ -332,7 +336,7 @@ class BertForMaskedLM(Task):
     def forward(self, input_ids=None, attention_mask=None, token_type_ids=None, labels=None, **options):
         out = self.base_model(input_ids, attention_mask, token_type_ids, **options)
         logits = self.cls.predictions(out.last_hidden_state)
-        loss = None if labels is None else F.cross_entropy(logits.view(-1, logits.shape[-1]), labels.view(-1))
+        loss = None if labels is None else self.compute_lm_loss(logits, labels)
         return MaskedLMOutput(loss=loss, logits=logits, hidden_states=out.hidden_states)
 
 
@@ -461,7 +465,7 @@ class BertForSequenceClassification(Task):
         return SequenceClassifierOutput(loss=loss, logits=logits, hidden_states=out.hidden_states)
 
 
-class BertForTokenClassification(Task):
+class BertForTokenClassification(MaskedLMMixin, Task):
     """BERT that classifies every token.
 
     >>> config = lucid.models.BertConfig(vocab_size=11, hidden_size=8, num_hidden_layers=1,
@@ -480,7 +484,7 @@ class BertForTokenClassification(Task):
     def forward(self, input_ids=None, attention_mask=None, token_type_ids=None, labels=None, **options):
         out = self.base_model(input_ids, attention_mask, token_type_ids, **options)
         logits = self.classifier(self.dropout(out.last_hidden_state))
-        loss = None if labels is None else F.cross_entropy(logits.view(-1, logits.shape[-1]), labels.view(-1))
+        loss = None if labels is None else self.compute_lm_loss(logits, labels)
         return TokenClassifierOutput(loss=loss, logits=logits, hidden_states=out.hidden_states)
 
 

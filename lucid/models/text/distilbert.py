@@ -4,7 +4,8 @@ import dataclasses
 
 from ... import _C, nn
 from ...nn import functional as F
-from ..base import ModelConfig, PretrainedModel
+from ..base import LanguageModelConfig, PretrainedModel
+from ..mixins import MaskedLMMixin
 from ..outputs import (
     BaseModelOutput,
     MaskedLMOutput,
@@ -19,7 +20,7 @@ from .projected import ProjectedAttention
 
 
 @dataclasses.dataclass(frozen=True)
-class DistilBertConfig(ModelConfig):
+class DistilBertConfig(LanguageModelConfig):
     """The settings of DistilBERT; defaults are those of distilbert-base-uncased.
 
     >>> lucid.models.DistilBertConfig.from_dict({"n_layers": 3}).num_hidden_layers
@@ -155,7 +156,7 @@ class _Task(PretrainedModel):
         self.distilbert = DistilBertModel(config)
 
 
-class DistilBertForMaskedLM(_Task):
+class DistilBertForMaskedLM(MaskedLMMixin, _Task):
     """DistilBERT that fills in masked words.
 
     >>> config = lucid.models.DistilBertConfig(vocab_size=11, hidden_size=8, num_hidden_layers=1, num_attention_heads=2,
@@ -181,7 +182,7 @@ class DistilBertForMaskedLM(_Task):
         out = self.distilbert(input_ids, attention_mask, **options)
         x = ACTIVATIONS[self.config.hidden_act](self.vocab_transform(out.last_hidden_state))
         logits = self.vocab_projector(self.vocab_layer_norm(x))
-        loss = None if labels is None else F.cross_entropy(logits.view(-1, logits.shape[-1]), labels.view(-1))
+        loss = None if labels is None else self.compute_lm_loss(logits, labels)
         return MaskedLMOutput(loss=loss, logits=logits, hidden_states=out.hidden_states)
 
 
@@ -209,7 +210,7 @@ class DistilBertForSequenceClassification(_Task):
         return SequenceClassifierOutput(loss=loss, logits=logits, hidden_states=out.hidden_states)
 
 
-class DistilBertForTokenClassification(_Task):
+class DistilBertForTokenClassification(MaskedLMMixin, _Task):
     """DistilBERT that classifies every token.
 
     >>> lucid.models.DistilBertForTokenClassification.head_keys
@@ -226,7 +227,7 @@ class DistilBertForTokenClassification(_Task):
     def forward(self, input_ids=None, attention_mask=None, labels=None, **options):
         out = self.distilbert(input_ids, attention_mask, **options)
         logits = self.classifier(self.dropout(out.last_hidden_state))
-        loss = None if labels is None else F.cross_entropy(logits.view(-1, logits.shape[-1]), labels.view(-1))
+        loss = None if labels is None else self.compute_lm_loss(logits, labels)
         return TokenClassifierOutput(loss=loss, logits=logits, hidden_states=out.hidden_states)
 
 

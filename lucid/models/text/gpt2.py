@@ -5,7 +5,7 @@ import math
 
 from ... import _C, nn
 from ...nn import functional as F
-from ..base import ModelConfig, PretrainedModel
+from ..base import LanguageModelConfig, PretrainedModel
 from ..outputs import BaseModelOutput, ModelOutput
 from ..registry import family
 from .language import CausalLM, DecoderClassifier, Pass, inputs_of
@@ -14,7 +14,7 @@ _ACTIVATIONS = {"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu
 
 
 @dataclasses.dataclass(frozen=True)
-class GPT2Config(ModelConfig):
+class GPT2Config(LanguageModelConfig):
     """The settings of GPT-2; defaults are those of the smallest published model.
 
     >>> lucid.models.GPT2Config.from_dict({"n_embd": 48}).hidden_size

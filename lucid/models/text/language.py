@@ -3,6 +3,7 @@
 from ... import _C
 from ...nn import functional as F
 from ..base import PretrainedModel
+from ..mixins import GenerationMixin
 from ..outputs import CausalLMOutput, SequenceClassifierOutput
 from .attention import Sight
 
@@ -72,7 +73,7 @@ def inputs_of(embedding, input_ids, inputs_embeds):
     return embedding(input_ids) if inputs_embeds is None else inputs_embeds
 
 
-class CausalLM(PretrainedModel):
+class CausalLM(GenerationMixin, PretrainedModel):
     """A decoder with a head over the vocabulary: loss, logits, cache, and `generate`.
 
     >>> config = lucid.models.GPT2Config(vocab_size=11, hidden_size=8, num_hidden_layers=1, num_attention_heads=2)
@@ -121,12 +122,6 @@ class CausalLM(PretrainedModel):
 
     def get_output_embeddings(self):
         return self.lm_head
-
-    def generate(self, input_ids=None, **options):
-        """lucid.generation.generate(self, input_ids, ...)."""
-        from ...generation import generate
-
-        return generate(self, input_ids, **options)
 
 
 def classification_loss(logits, labels, num_labels):

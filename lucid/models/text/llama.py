@@ -10,7 +10,7 @@ import struct
 
 from ... import _C, nn
 from ...nn import functional as F
-from ..base import ModelConfig, PretrainedModel
+from ..base import LanguageModelConfig, PretrainedModel
 from ..outputs import BaseModelOutput
 from ..registry import family
 from .attention import Rotary, rotate
@@ -26,7 +26,7 @@ _ACTIVATIONS = {
 
 
 @dataclasses.dataclass(frozen=True)
-class LlamaConfig(ModelConfig):
+class LlamaConfig(LanguageModelConfig):
     """The settings of Llama and, with other defaults, of its relatives.
 
     >>> config = lucid.models.LlamaConfig(hidden_size=64, num_attention_heads=4)

@@ -4,6 +4,7 @@ import dataclasses
 
 from ... import _C, nn
 from ...nn import functional as F
+from ..mixins import MaskedLMMixin
 from ..outputs import MaskedLMOutput, SequenceClassifierOutput
 from ..registry import family
 from .bert import BertConfig, BertForQuestionAnswering, BertForTokenClassification, BertModel, Embeddings, Task, start
@@ -75,7 +76,7 @@ class _Predictions(nn.Module):
         return self.decoder(self.layer_norm(F.gelu(self.dense(x))))
 
 
-class RobertaForMaskedLM(_Network, Task):
+class RobertaForMaskedLM(_Network, MaskedLMMixin, Task):
     """RoBERTa that fills in masked words.
 
     >>> config = lucid.models.RobertaConfig(vocab_size=11, hidden_size=8, num_hidden_layers=1,
@@ -102,7 +103,7 @@ class RobertaForMaskedLM(_Network, Task):
     def forward(self, input_ids=None, attention_mask=None, token_type_ids=None, labels=None, **options):
         out = self.roberta(input_ids, attention_mask, token_type_ids, **options)
         logits = self.lm_head(out.last_hidden_state)
-        loss = None if labels is None else F.cross_entropy(logits.view(-1, logits.shape[-1]), labels.view(-1))
+        loss = None if labels is None else self.compute_lm_loss(logits, labels)
         return MaskedLMOutput(loss=loss, logits=logits, hidden_states=out.hidden_states)
 
 

@@ -11,6 +11,7 @@ import re
 
 from ...nn import functional as F
 from ..base import ModelConfig, PretrainedModel
+from ..mixins import ClassificationHeadMixin
 from ..outputs import BaseModelOutputWithPooling, ImageClassificationOutput
 from ..registry import family
 
@@ -92,9 +93,10 @@ def forms(network, example, called=None):
         "    (True, True)\n    "
     )
     ways = {"__module__": network.__module__, "__doc__": doc, "classifies": True}
-    result = type(name, (network,), {**ways, "forward": getattr(network, "with_logits", _with_logits)})
+    bases = (network, ClassificationHeadMixin)
+    result = type(name, bases, {**ways, "forward": getattr(network, "with_logits", _with_logits)})
     plain = {**ways, "forward": getattr(network, "plain", network.logits_of), "__qualname__": f"{name}.Plain"}
-    result.Plain = type(network.__name__, (network,), plain)
+    result.Plain = type(network.__name__, bases, plain)
     return result
 
 

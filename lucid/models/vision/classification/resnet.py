@@ -8,6 +8,7 @@ import dataclasses
 
 from .... import nn
 from ....nn import functional as F
+from ...mixins import BackboneMixin
 from ..base import ImageConfig, ImageModel, image_family
 from ..blocks import SqueezeExcite, conv1x1, conv3x3, divisible, start_convolutions
 
@@ -244,7 +245,7 @@ class ResNetTrunk(ResNetLayers, nn.Module):
         return self.stages(x)
 
 
-class ResNet(ResNetLayers, ImageModel):
+class ResNet(ResNetLayers, BackboneMixin, ImageModel):
     """Residual networks for images, without a head.
 
     >>> config = lucid.models.ResNetConfig(block_type="basic", layers=(1, 1, 1, 1))

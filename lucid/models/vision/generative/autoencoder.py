@@ -6,10 +6,11 @@ import dataclasses
 
 from .... import _C, nn
 from ....nn import functional as F
-from ...base import ModelConfig, PretrainedModel
+from ...base import PretrainedModel
 from ...outputs import ModelOutput
 from ...registry import family
 from .blocks import Double, Halve, Middle, ResBlock, Stage
+from .configs import GenerativeModelConfig
 from .ddpm import DDPMModel
 
 
@@ -24,7 +25,7 @@ class VAEOutput(ModelOutput):
 
 
 @dataclasses.dataclass(frozen=True)
-class AutoencoderKLConfig(ModelConfig):
+class AutoencoderKLConfig(GenerativeModelConfig):
     """The settings of AutoencoderKL; defaults are those of Stable Diffusion's.
 
     >>> lucid.models.AutoencoderKLConfig(latent_channels=16).latent_channels
@@ -32,7 +33,6 @@ class AutoencoderKLConfig(ModelConfig):
     """
 
     sample_size: int = 512
-    in_channels: int = 3
     out_channels: int = 3
     block_out_channels: tuple = (128, 256, 512, 512)
     layers_per_block: int = 2
@@ -115,7 +115,7 @@ class AutoencoderKL(PretrainedModel):
 
 
 @dataclasses.dataclass(frozen=True)
-class VAEConfig(ModelConfig):
+class VAEConfig(GenerativeModelConfig):
     """The settings of the variational autoencoder: each block halves the image; latent_dim numbers describe it.
 
     kl_weight: how much the loss minds descriptions that are not normally distributed.
@@ -124,8 +124,6 @@ class VAEConfig(ModelConfig):
     7
     """
 
-    sample_size: int = 32
-    in_channels: int = 3
     latent_dim: int = 128
     down_block_channels: tuple = (32, 64, 128, 256)
     kl_weight: float = 1.0
@@ -133,6 +131,7 @@ class VAEConfig(ModelConfig):
     model_type = "vae"
 
     def __post_init__(self):
+        super().__post_init__()
         if self.sample_size % 2 ** len(self.down_block_channels):
             raise ValueError(f"sample_size {self.sample_size} cannot be halved {len(self.down_block_channels)} times")
 

@@ -9,10 +9,12 @@ import dataclasses
 from .... import _C, nn
 from ....autograd import no_grad
 from ....nn import functional as F
-from ...base import ModelConfig, PretrainedModel
+from ...base import PretrainedModel
+from ...mixins import DiffusionMixin
 from ...outputs import ModelOutput
 from ...registry import family
 from .blocks import Double, Halve, Middle, PlaceAttention, ResBlock, Stage, time_vector
+from .configs import DiffusionModelConfig, GenerativeModelConfig
 
 PUBLIC = ("DDPMUNet",)
 
@@ -28,8 +30,8 @@ class DiffusionModelOutput(ModelOutput):
 
 
 @dataclasses.dataclass(frozen=True)
-class DDPMConfig(ModelConfig):
-    """The settings of the U-Net; attention_resolutions: sizes of the maps that have attention.
+class _UNetShape(GenerativeModelConfig):
+    """The shape of the U-Net; attention_resolutions: sizes of the maps that have attention.
 
     Files of diffusers say block_out_channels and block types instead: `from_dict` understands them.
 
@@ -37,8 +39,6 @@ class DDPMConfig(ModelConfig):
     (32, 64)
     """
 
-    sample_size: int = 32
-    in_channels: int = 3
     out_channels: int = 3
     base_channels: int = 128
     channel_mult: tuple = (1, 2, 2, 2)
@@ -52,25 +52,14 @@ class DDPMConfig(ModelConfig):
     freq_shift: int = 0
     downsample_padding: int = 1
 
-    model_type = "ddpm"
     aliases = {
         "layers_per_block": "num_res_blocks",
         "norm_num_groups": "resnet_groups",
         "flip_sin_to_cos": "cosines_first",
     }
-    only = {
-        "_class_name": "UNet2DModel",
-        "center_input_sample": False,
-        "time_embedding_type": "positional",
-        "mid_block_scale_factor": 1,
-        "act_fn": "silu",
-        "resnet_time_scale_shift": "default",
-        "add_attention": True,
-        "class_embed_type": None,
-        "attention_head_dim": None,
-    }
 
     def __post_init__(self):
+        super().__post_init__()
         if self.base_channels % self.resnet_groups:
             raise ValueError(f"base_channels {self.base_channels} is not a multiple of resnet_groups {self.resnet_groups}")
 
@@ -91,6 +80,28 @@ class DDPMConfig(ModelConfig):
             side = values.get("sample_size", 32)
             values["attention_resolutions"] = tuple(side >> i for i, kind in enumerate(kinds) if kind.startswith("Attn"))
         return values
+
+
+@dataclasses.dataclass(frozen=True)
+class DDPMConfig(_UNetShape, DiffusionModelConfig):
+    """The settings of the U-Net (_UNetShape), and of the noise it learns from.
+
+    >>> lucid.models.DDPMConfig(sample_size=64).beta_schedule
+    'linear'
+    """
+
+    model_type = "ddpm"
+    only = {
+        "_class_name": "UNet2DModel",
+        "center_input_sample": False,
+        "time_embedding_type": "positional",
+        "mid_block_scale_factor": 1,
+        "act_fn": "silu",
+        "resnet_time_scale_shift": "default",
+        "add_attention": True,
+        "class_embed_type": None,
+        "attention_head_dim": None,
+    }
 
 
 class DDPMUNet(nn.Module):
@@ -179,7 +190,7 @@ class DDPMModel(DDPMUNet, PretrainedModel):
         return DiffusionModelOutput(loss=None if noise is None else F.mse_loss(found, noise), sample=found)
 
 
-class DDPMForImageGeneration(DDPMModel):
+class DDPMForImageGeneration(DiffusionMixin, DDPMModel):
     """The U-Net with `generate`: images from noise, by a scheduler.
 
     >>> config = lucid.models.DDPMConfig(sample_size=8, base_channels=8, channel_mult=(1, 2), resnet_groups=4)
@@ -188,24 +199,12 @@ class DDPMForImageGeneration(DDPMModel):
     (2, 3, 8, 8)
     """
 
-    def generate(self, count=1, scheduler=None, steps=None, generator=None):
-        """count images between -1 and 1; scheduler: DDPM's with its 1000 steps if there is none."""
-        from .schedulers import DDPMScheduler
-
-        scheduler = DDPMScheduler() if scheduler is None else scheduler
-        scheduler.set_timesteps(steps or scheduler.num_train_timesteps)
-        config, training = self.config, self.training
-        self.eval()
-        with no_grad():
-            x = _C.randn(count, config.in_channels, config.sample_size, config.sample_size, generator=generator)
-            x = x.to(device=self.device, dtype=self.dtype)
-            for t in scheduler.timesteps.tolist():
-                x = scheduler.step(self.noise_in(x, _C.tensor(t, device=x.device)), t, x, generator=generator).prev_sample
-        return self.train(training) and x
+    def make_scheduler(self):
+        return self.config.scheduler()
 
 
 @dataclasses.dataclass(frozen=True)
-class NCSNConfig(DDPMConfig):
+class NCSNConfig(_UNetShape):
     """The settings of a noise conditional score network: levels of noise from sigma_begin to sigma_end.
 
     >>> lucid.models.NCSNConfig().num_scales
@@ -217,7 +216,6 @@ class NCSNConfig(DDPMConfig):
     sigma_end: float = 0.01
 
     model_type = "ncsn"
-    only = {}
 
 
 class NCSNModel(DDPMModel):

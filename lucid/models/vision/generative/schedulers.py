@@ -34,10 +34,10 @@ def betas_of(schedule, count, start, end):
         return _C.linspace(start, end, count, dtype=_C.float32)
     if schedule == "scaled_linear":
         return _C.linspace(start**0.5, end**0.5, count, dtype=_C.float32) ** 2
-    if schedule == "squaredcos_cap_v2":
+    if schedule in ("squaredcos_cap_v2", "cosine"):
         left = lambda t: math.cos((t + 0.008) / 1.008 * math.pi / 2) ** 2
         return _C.tensor([min(1 - left((i + 1) / count) / left(i / count), 0.999) for i in range(count)])
-    raise ValueError(f"beta_schedule is linear, scaled_linear or squaredcos_cap_v2, not {schedule!r}")
+    raise ValueError(f"beta_schedule is linear, scaled_linear, squaredcos_cap_v2 or cosine, not {schedule!r}")
 
 
 class DiffusionScheduler:
