@@ -20,6 +20,10 @@ SHAPES = {  # image, weight, stride, padding, dilation, groups
     "5x3, padded, many images": ((64, 5, 11, 13), (7, 5, 5, 3), 1, (4, 1), 1, 1),
     "depthwise": ((3, 9, 21, 37), (9, 1, 3, 3), 1, 1, 1, 9),
     "depthwise, 75 channels, stride 2": ((2, 75, 12, 9), (75, 1, 5, 3), 2, (2, 1), 1, 75),
+    "depthwise, 7x7, small images": ((2, 40, 7, 5), (40, 1, 7, 7), 1, 3, 1, 40),
+    "depthwise, 5x5, stride 2": ((2, 33, 15, 18), (33, 1, 5, 5), 2, 2, 1, 33),
+    "depthwise, 2x4": ((1, 24, 9, 16), (24, 1, 2, 4), 1, (0, 1), 1, 24),
+    "depthwise, 9 taps in a row": ((1, 24, 9, 20), (24, 1, 3, 9), 1, (1, 4), 1, 24),
     "depthwise, dilated, more rows than columns": ((2, 9, 33, 20), (9, 1, 3, 3), 1, (3, 2), (1, 2), 9),
     "3x3, stride 2, many images": ((63, 9, 14, 15), (20, 9, 3, 3), (2, 1), 1, 1, 1),
     "5x5, padded": ((2, 20, 17, 23), (29, 20, 5, 5), 1, 2, 1, 1),
@@ -96,6 +100,17 @@ def test_what_is_not_finite_stays_where_it_belongs(case):
         made.append([t.detach().numpy() for t in (y, *m.autograd.grad(y, of, m.tensor(g)))])
     for ours, theirs in zip(*made):
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=2e-3)
+
+
+@pytest.mark.parametrize("case", ["depthwise, 7x7, small images", "depthwise, 5x5, stride 2"])
+def test_weights_that_are_not_finite_do_not_meet_the_padding(case):
+    x, w, window = tensors(case)
+    w[3, 0, 0, 0], w[-1, 0, 4, 4] = np.inf, -np.inf
+    (y, *_), (expected, *_) = (results(m, x, w, window, True) for m in (lucid, torch))
+    ours = y.detach().numpy()
+    inside = ~np.isnan(expected.detach().numpy())  # PyTorch multiplies padding in places
+    np.testing.assert_allclose(ours[inside], expected.detach().numpy()[inside], rtol=1e-4, atol=1e-4)
+    assert not np.isnan(ours).any()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])

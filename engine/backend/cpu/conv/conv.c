@@ -21,7 +21,8 @@
 #include <string.h>
 
 ISA_TABLE(const lc_conv_tiles, conv_tiles)
-const conv_kernels *conv_kernels_of(lc_dtype dtype)
+const lc_conv_tiles *conv_tiles_here(void) { return conv_tiles_of_this_cpu(); }
+const conv_kernels  *conv_kernels_of(lc_dtype dtype)
 {
     const lc_conv_tiles *table = conv_tiles_of_this_cpu();
     return dtype == LC_f32 ? &table->f32 : &table->f64;

@@ -48,10 +48,20 @@ typedef struct {
     void (*plane_dots)(const conv_plane *p); /* a: gradient (rows, columns), out_row apart; out: that of the 3 x 3 kernel */
     int rows, lanes;                         /* most rows of a tile; lanes of a vector */
 } conv_kernels;
+/* Results side by side of a depthwise convolution in channels-last order: out[i] (channels) = start + sum over rows of taps
+ * and taps k of weight[row] (tap, channel) times the pixel x[row][i * step + k]. At least a vector of channels. */
+enum { CONV_PIXELS = 7, CONV_MOST_ACROSS = 7, CONV_MOST_STEP = 2 };
+typedef struct {
+    const float *const *x, *const *weight, *start;
+    float *const *out;
+    int64_t       rows, channels;
+} conv_pixels;
 typedef struct {
     conv_kernels f32, f64;
+    void (*pixels[CONV_MOST_STEP][CONV_MOST_ACROSS + 1])(const conv_pixels *p); /* by step - 1 and taps of a row; or NULL */
 } lc_conv_tiles;
-const conv_kernels *conv_kernels_of(lc_dtype dtype);
+const conv_kernels  *conv_kernels_of(lc_dtype dtype);
+const lc_conv_tiles *conv_tiles_here(void);
 
 /* The Winograd transforms F(4, taps) (conv_winograd_transform.isa.o3.c). Rows of values are `step` elements apart; reads and
  * writes past `tiles` fill up a vector. */

@@ -1,10 +1,12 @@
 /* Depthwise convolution in channels-last order: the channels of a pixel are contiguous, and each has a kernel of its own, so
  * that vectors run over channels and the taps of a result are whole vectors apart.
  *
- * Weights are copied once per call into the order (tap, channel). Per result, the taps that lie inside the image are listed;
- * sums of a block of channels stay in registers while they walk the list. The loop is bound by reading the image once per
- * tap from L1. The gradient of the image is the same walk over the grid of its phase. The gradient of the weights adds
- * products of pixels, per tap, to sums (tap, channel) of a part of the rows; parts are cut by shapes and added in order. */
+ * Weights are copied once per call into the order (tap, channel). Usual kernels (up to 7 taps in a row, side by side) run on
+ * groups of results side by side (conv_depthwise_pixels.inc.c): rows of taps outside the image are left out, pixels outside
+ * it are read from zeros, which are there only if all weights are finite. For all others the taps that lie inside the image
+ * are listed per result; sums of a block of channels stay in registers while they walk the list. The gradient of the image
+ * is the same walk over the grid of its phase. The gradient of the weights adds products of pixels, per tap, to sums
+ * (tap, channel) of a part of the rows; parts are cut by shapes and added in order. */
 #include "conv.h"
 #include "../../../core/random.h" /* LC_WIDE */
 #include <string.h>
@@ -15,7 +17,9 @@ enum { LANES = 8, MOST_PARTS = 16 };
 typedef struct {
     const conv_job *conv;
     const float    *weight; /* (tap, channel) */
-    atomic_int      failed;
+    const float    *zeros;  /* one pixel of them */
+    void (*pixels)(const conv_pixels *p);
+    atomic_int failed;
 } last_job;
 
 bool conv_suits_depthwise_last(const conv_job *c)
@@ -159,23 +163,104 @@ static void run_rows(void *ctx, int64_t begin, int64_t end)
     cpu_scratch_free(at, bytes);
 }
 
+/* The number of the tap of a row that stands l-th from the left; -1 if taps are not side by side. */
+static int64_t from_left(const conv_axis *axis, int64_t l)
+{
+    int64_t way = axis->taps > 1 ? axis->offset[1] - axis->offset[0] : 1;
+    for (int64_t k = 1; k < axis->taps; k++)
+        if ((way != 1 && way != -1) || axis->offset[k] - axis->offset[k - 1] != way) return -1;
+    return way == 1 ? l : axis->taps - 1 - l;
+}
+
+/* Rows of results, in groups of pixels side by side. */
+static void run_groups(void *ctx, int64_t begin, int64_t end)
+{
+    last_job         *j = ctx;
+    const conv_job   *c = j->conv;
+    const conv_axis  *axis = c->grid.axis;
+    const conv_image *to = &c->to, *from = &c->from;
+    int64_t           channels = c->groups, across = axis[2].taps, most = axis[0].taps * axis[1].taps, width = axis[2].count,
+            inputs = (CONV_PIXELS - 1) * axis[2].step + across, left = axis[2].offset[from_left(&axis[2], 0)];
+    size_t        bytes = (size_t)(most * (inputs + 2)) * sizeof(float *) + (size_t)channels * sizeof(float);
+    const float **x = cpu_scratch(bytes), **row_at = x ? x + most * inputs : NULL, **weight = x ? row_at + most : NULL;
+    float        *out[CONV_PIXELS], *beyond = x ? (float *)(weight + most) : NULL;
+    if (!x) {
+        j->failed = 1;
+        return;
+    }
+    for (int64_t row = begin; row < end; row++) {
+        int64_t n = row / axis[1].count / axis[0].count, plane = row / axis[1].count % axis[0].count,
+                down = row % axis[1].count;
+        const float *image = (const float *)from->data + n * from->n_step;
+        float       *line = (float *)to->data + n * to->n_step + plane * to->step[0] + down * to->step[1];
+        conv_pixels  p = { .x = x, .weight = weight, .start = (const float *)c->bias, .out = out, .channels = channels };
+        for (int64_t i = 0, k = 0; i < axis[0].taps; i++)
+            for (int64_t h = 0; h < axis[1].taps; h++, k++) {
+                int64_t z = plane * axis[0].step + axis[0].offset[i], y = down * axis[1].step + axis[1].offset[h];
+                if (z < 0 || z >= from->size[0] || y < 0 || y >= from->size[1]) continue;
+                weight[p.rows] = j->weight + k * across * channels;
+                row_at[p.rows++] = image + z * from->step[0] + y * from->step[1];
+            }
+        for (int64_t first = 0; first < width; first += CONV_PIXELS) {
+            if (first && first + CONV_PIXELS > width) first = width - CONV_PIXELS; /* some of them again */
+            int64_t column = first * axis[2].step + left, low = smaller(larger(-column, 0), inputs),
+                    high = larger(smaller(from->size[2] - column, inputs), low);
+            for (int64_t r = 0; r < p.rows; r++) {
+                const float **at = x + r * inputs, *pixel = row_at[r] + column * from->step[2];
+                for (int64_t i = 0; i < low; i++) at[i] = j->zeros;
+                for (int64_t i = low; i < high; i++) at[i] = pixel + i * from->step[2];
+                for (int64_t i = high; i < inputs; i++) at[i] = j->zeros;
+            }
+            for (int64_t i = 0; i < CONV_PIXELS; i++) out[i] = first + i < width ? line + (first + i) * to->step[2] : beyond;
+            j->pixels(&p);
+        }
+    }
+    cpu_scratch_free(x, bytes);
+}
+
+/* Weights as (tap, channel), taps of a row from the left if they are side by side; returns whether all are finite. */
+static bool arrange_weights(const conv_job *c, bool side, float *to)
+{
+    enum { BLOCK = 16 }; /* channels whose kernels stay in L1 */
+    const conv_axis *axis = c->grid.axis;
+    int64_t          channels = c->groups;
+    float            check = 0;
+    bool             turn = side && from_left(&axis[2], 0) > 0;
+    for (int64_t first = 0; first < channels; first += BLOCK) {
+        int64_t count = smaller(BLOCK, channels - first), k = 0;
+        for (int64_t d = 0; d < axis[0].taps; d++)
+            for (int64_t h = 0; h < axis[1].taps; h++)
+                for (int64_t l = 0; l < axis[2].taps; l++, k++) {
+                    int64_t      w = turn ? axis[2].taps - 1 - l : l;
+                    const float *from = (const float *)c->weight + axis[0].at[d] * c->weight_tap[0] +
+                                        axis[1].at[h] * c->weight_tap[1] + axis[2].at[w] * c->weight_tap[2] +
+                                        first * c->weight_group;
+                    float *at = to + k * channels + first;
+                    for (int64_t i = 0; i < count; i++) at[i] = from[i * c->weight_group], check += at[i] * 0;
+                }
+    }
+    return check == 0; /* infinity times 0 is not a number */
+}
+
 int conv_depthwise_last(const conv_job *c)
 {
-    const conv_axis *axis = c->grid.axis;
-    int64_t          channels = c->groups, k = 0;
-    size_t           bytes = (size_t)(c->grid.taps * channels + 1) * sizeof(float);
-    float           *weight = cpu_scratch(bytes);
-    last_job         j = { .conv = c, .weight = weight };
+    const conv_axis     *axis = c->grid.axis;
+    const lc_conv_tiles *tiles = conv_tiles_here();
+    int64_t              channels = c->groups, across = axis[2].taps, step = axis[2].step;
+    size_t               bytes = (size_t)((c->grid.taps + 1) * channels + 1) * sizeof(float);
+    float               *weight = cpu_scratch(bytes), *zeros = weight ? weight + c->grid.taps * channels : NULL;
+    last_job             j = { .conv = c, .weight = weight, .zeros = zeros };
     if (!weight) return -1;
-    for (int64_t d = 0; d < axis[0].taps; d++)
-        for (int64_t h = 0; h < axis[1].taps; h++)
-            for (int64_t w = 0; w < axis[2].taps; w++, k++) {
-                const float *from = (const float *)c->weight + axis[0].at[d] * c->weight_tap[0] +
-                                    axis[1].at[h] * c->weight_tap[1] + axis[2].at[w] * c->weight_tap[2];
-                for (int64_t i = 0; i < channels; i++) weight[k * channels + i] = from[i * c->weight_group];
-            }
+    bool side = across <= CONV_MOST_ACROSS && step <= CONV_MOST_STEP && channels >= tiles->f32.lanes && c->grid.taps > 0 &&
+                from_left(&axis[2], 0) >= 0;
+    if (side) j.pixels = tiles->pixels[step - 1][across];
+    memset(zeros, 0, (size_t)channels * sizeof *zeros);
+    if (!arrange_weights(c, j.pixels, weight) && j.pixels) {
+        j.pixels = NULL; /* pixels outside the image must not meet infinity */
+        arrange_weights(c, false, weight);
+    }
     int64_t rows = c->from.n * axis[0].count * axis[1].count, each = axis[2].count * channels * c->grid.taps / 8 + 1;
-    cpu_parallel(rows, CPU_GRAIN / each + 1, rows * each, run_rows, &j);
+    cpu_parallel(rows, CPU_GRAIN / each + 1, rows * each, j.pixels ? run_groups : run_rows, &j);
     cpu_scratch_free(weight, bytes);
     return j.failed ? -1 : 0;
 }

@@ -9,7 +9,7 @@
  * per row and one per column and multiplies all pairs.
  *
  * A depthwise convolution (one kernel per channel) reads hardly more than it computes, so it runs on the planes in place,
- * without a strip. */
+ * without a strip; in channels-last order, on pixels in place. */
 #include "conv.h"
 #include <string.h>
 #ifdef __clang__
@@ -60,6 +60,8 @@ enum { VECTOR_BYTES = 16, ROWS = 6 };
 #define NAME(x) x##_f64
 #include "conv_tiles.inc.c"
 
+#include "conv_depthwise_pixels.inc.c"
+
 #define ENTRY_f32(rows, wide)   { tile_##rows##_##wide##_f32, tile_##rows##_1_f32, wide * LANES_f32 },
 #define ENTRY_f64(rows, wide)   { tile_##rows##_##wide##_f64, tile_##rows##_1_f64, wide * LANES_f64 },
 #define STRIDED_f32(rows, wide) [rows - 1] = { strided_##rows##_##wide##_f32, strided_##rows##_1_f32, wide * LANES_f32 },
@@ -81,4 +83,6 @@ const lc_conv_tiles CAT(lc_cpu_conv_tiles, LC_ISA) = {
              plane_dots_f64,
              ROWS,
              LANES_f64 },
+    .pixels = { { [2] = depthwise_2_1, depthwise_3_1, depthwise_4_1, depthwise_5_1, depthwise_6_1, depthwise_7_1 },
+                { [3] = depthwise_3_2, [5] = depthwise_5_2, [7] = depthwise_7_2 } },
 };
