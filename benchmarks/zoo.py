@@ -1,6 +1,7 @@
 """Families of the zoo beside torchvision, timm and transformers on PyTorch: forward passes, training steps, loading.
 
-`python benchmarks/zoo.py [--only resnet] [--batch 1 8] [--threads 1 2] [--layout plain] [--work forward] [--side 224]`
+`python benchmarks/zoo.py [--only resnet] [--batch 1 8] [--threads 1 2] [--layout plain] [--work forward] [--side 224]
+[--page docs/models.md]`
 
 Each side has the same weights; the sides take turns, and the best time of each counts: CPU time with one thread, which other
 programs disturb less, else time by the clock. Families whose library does not import are left out. `--load` times reading
@@ -8,8 +9,11 @@ ResNet-50 from a .pth file, and the memory it takes, in processes of their own.
 """
 
 import argparse
+import functools
+import importlib.util
 import itertools
 import math
+import pathlib
 import subprocess
 import sys
 import tempfile
@@ -45,7 +49,22 @@ FIXED = {  # names of the side of the images, of networks for one size alone
 }
 
 
+@functools.cache
+def ready_torchvision():
+    """torchvision's wheel may be built for another PyTorch: its Python part then lacks ops that it asks for when imported."""
+    import torch
+
+    found = importlib.util.find_spec("torchvision")
+    try:
+        for path in pathlib.Path(found.origin).parent.glob("_C*.so") if found else ():
+            torch.ops.load_library(path)
+    except OSError:
+        for op in ("nms", "qnms"):
+            torch.library.define(f"torchvision::{op}", "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+
+
 def theirs(library, name, options):
+    ready_torchvision()
     if library == "timm":
         import timm
 
@@ -147,6 +166,27 @@ def loading():
             print(f"| {side} | {seconds:.2f} | {memory:.0f} |")
 
 
+BEGIN, END = "<!-- speed -->\n", "<!-- end of speed -->\n"
+
+
+def write_page(page, rows, ratios, chosen):
+    """Put the ratios of one thread, a line per family and batch, between two marks of a page."""
+    columns = [(work, layout, 1) for layout in ("plain", "channels_last") for work in ("forward", "step")]
+    means = [f"{work} {math.exp(sum(map(math.log, r)) / len(r)):.2f} (largest {max(r):.2f})" for work, r in ratios.items()]
+    lines = [
+        f"One thread, images of {chosen.side} pixels, texts of {chosen.tokens} tokens; {time.strftime('%d %B %Y')}, on a",
+        f"shared machine: rough figures. Geometric means: {', '.join(means)}. A step is forward and backward.",
+        "",
+        "| family | batch | forward | step | forward, channels last | step, channels last |",
+        "|---|---:|---:|---:|---:|---:|",
+    ]
+    for (family, batch), found in rows.items():
+        cells = [f"{found[column]:.2f}" if column in found else "" for column in columns]
+        lines.append(f"| {family} | {batch} | {' | '.join(cells)} |")
+    before, rest = page.read_text().split(BEGIN)
+    page.write_text(before + BEGIN + "\n".join(lines) + "\n" + END + rest.split(END)[1])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="")
@@ -158,6 +198,7 @@ def main():
     parser.add_argument("--tokens", type=int, default=64, help="length of the texts")
     parser.add_argument("--seconds", type=float, default=0.5)
     parser.add_argument("--load", action="store_true")
+    parser.add_argument("--page", default="", help="docs/models.md: write the table of ratios into it")
     chosen = parser.parse_args()
     if chosen.load:
         return loading()
@@ -165,7 +206,7 @@ def main():
 
     import lucid
 
-    ratios = {}
+    ratios, rows = {}, {}
     print("| family | work | batch | layout | threads | Lucid ms | PyTorch ms | ratio |")
     print("|---|---|---:|---|---:|---:|---:|---:|")
     for ours, (library, name) in FAMILIES.items():
@@ -184,11 +225,14 @@ def main():
                 clock = time.process_time if threads == 1 else time.perf_counter
                 a, b = measured(pair, work == "step", batch, chosen.seconds, clock)
                 ratios.setdefault(work, []).append(a / b)
+                rows.setdefault((ours, batch), {})[work, layout, threads] = a / b
                 cells = ours, work, batch, layout, threads, f"{a * 1e3:.2f}", f"{b * 1e3:.2f}", f"{a / b:.2f}"
                 print(f"| {' | '.join(map(str, cells))} |", flush=True)
     for work, found in ratios.items():
         mean = math.exp(sum(map(math.log, found)) / len(found))
         print(f"\n{work}: geometric mean of {len(found)} ratios {mean:.2f}, the largest {max(found):.2f}")
+    if chosen.page:
+        write_page(pathlib.Path(chosen.page), rows, ratios, chosen)
 
 
 if __name__ == "__main__":

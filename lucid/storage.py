@@ -78,6 +78,39 @@ class TypedStorage:
         dtype = cls.dtype or _C.get_default_dtype()
         return TypedStorage(wrap_storage=UntypedStorage.from_file(filename, shared, size * dtype.itemsize), dtype=dtype)
 
+    @classmethod
+    def from_buffer(cls, buffer, byte_order=None, count=-1, offset=0):
+        """A copy of the elements in an object's bytes; byte_order: "native", "little" or "big".
+
+        >>> lucid.ShortStorage.from_buffer(bytes([0, 1, 0, 2]), "big").tolist()
+        [1, 2]
+        """
+        dtype, data = cls.dtype or _C.get_default_dtype(), memoryview(buffer).cast("B")
+        if byte_order is None and dtype.itemsize > 1:
+            raise RuntimeError(f"from_buffer needs a byte_order for {dtype}: 'native', 'little' or 'big'")
+        if byte_order not in (None, "native", "little", "big"):
+            raise ValueError(f"invalid byte_order {byte_order!r} (expected 'big', 'little', or 'native')")
+        if not 0 <= offset <= len(data):
+            raise ValueError(f"offset must be non-negative and no greater than buffer length ({len(data)}), but got {offset}")
+        there = len(data) - offset
+        if count < 0 and there % dtype.itemsize:
+            raise ValueError(f"buffer size ({there}) must be a multiple of element size ({dtype.itemsize})")
+        if count * dtype.itemsize > there:
+            there //= dtype.itemsize
+            raise ValueError(f"buffer has only {there} elements after offset {offset}, but specified a size of {count}")
+        size = there if count < 0 else count * dtype.itemsize
+        data = bytearray(data[offset : offset + size])
+        if byte_order == "big":
+            part = dtype.itemsize // (2 if dtype.is_complex else 1)
+            for i in range(0, size, part):
+                data[i : i + part] = data[i : i + part][::-1]
+        if dtype == _C.bool:
+            data = bytearray(map(bool, data))
+        values = _C.frombuffer(data, dtype=dtype).clone() if data else _C.empty(0, dtype=dtype)
+        return TypedStorage(wrap_storage=values.untyped_storage(), dtype=dtype)
+
+    _from_buffer = from_buffer
+
     def _values(self):
         return _C._on_storage(self._untyped_storage, self.dtype, (len(self),), (1,), 0)
 

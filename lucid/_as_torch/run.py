@@ -28,6 +28,10 @@ def _site_folders():
 
 
 def _fresh_main(**names):
+    ours = sys.modules["__main__"]
+    if getattr(ours.__spec__, "name", None) == "lucid.__main__":  # its frame stays on the stack: inspect finds its module
+        ours.__name__ = "lucid.__main__"
+        sys.modules[ours.__name__] = ours
     module = ModuleType("__main__")
     module.__dict__.update(names, __builtins__=__builtins__)
     sys.modules["__main__"] = module

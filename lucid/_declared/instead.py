@@ -22,6 +22,14 @@ INSTEAD = {
     "CompilationUnit": "lucid.compile",
     "Script*": "lucid.compile: it records functions, there is no script language",
     "utils.ThroughputBenchmark": "lucid.utils.benchmark",
+    "uint1": "lucid.uint8",
+    "uint2": "lucid.uint8",
+    "uint3": "lucid.uint8",
+    "uint4": "lucid.uint8; lucid.generation.quantize packs 4 bits",
+    "uint5": "lucid.uint8",
+    "uint6": "lucid.uint8",
+    "uint7": "lucid.uint8",
+    "jagged": "padded tensors and a mask; nn.utils.rnn.PackedSequence",
 }
 
 

@@ -59,6 +59,12 @@ def test_script_module_and_code(tmp_path):
     assert done.stdout == wanted + "['x'] __main__\n", done.stderr
 
 
+def test_inspect_knows_the_module_that_runs_the_program(tmp_path):
+    text = "import inspect, lucid.__main__\n"
+    text += "print([inspect.getmodule(f.frame).__name__ for f in inspect.stack() if f.filename.endswith('__main__.py')])\n"
+    assert output("-m", "lucid", program(tmp_path, text)) == "['lucid.__main__', 'lucid.__main__']\n"
+
+
 def test_without_arguments_it_reports():
     assert "instruction set:" in output("-m", "lucid")
     assert "usage" in output("-m", "lucid", "--help")

@@ -35,11 +35,12 @@ def main(name, path):
 
     torch.set_num_threads(1)
     use, times, result = getattr(uses, name), [], None
-    for _ in range(3):
+    while len(times) < 3 or (len(times) < 8 and sum(times) < 2):  # the first one imports; more of the short ones
         torch.manual_seed(0)
         begin = time.process_time()
-        result = use()
+        given = use()
         times.append(time.process_time() - begin)
+        result = given if len(times) <= 3 else result  # of the same run on both sides
     with open(path, "w") as file:
         json.dump({"version": torch.__version__, "seconds": min(times[1:]), "result": numbers(result)}, file)
 

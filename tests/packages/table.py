@@ -14,8 +14,8 @@ HEAD = """# Packages on Lucid
 Packages that are written for PyTorch, unchanged, with `python -m lucid` ([run-pytorch-programs.md](run-pytorch-programs.md)).
 Each use runs in two processes, on PyTorch {torch} and on Lucid, from the same seed; all its numbers (losses, gradients,
 weights, outputs) are compared: the largest difference, relative to numbers above 1, must be below {tolerance:g}. Time is
-Lucid's as a part of PyTorch's, processor time of one thread, the better of two runs after a first, on a shared machine: a rough
-figure.
+Lucid's as a part of PyTorch's, processor time of one thread, the best of two to seven runs after a first, on a shared
+machine: a rough figure.
 
 `make packages-table` writes this page, `make test-packages` tests it; `requirements-packages.txt` has the versions.
 

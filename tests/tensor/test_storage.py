@@ -94,6 +94,40 @@ def test_from_file(lib, tmp_path):
     assert len(typed) == 2 and typed[1] == 0x07060504
 
 
+def test_from_buffer():
+    def use(lib):
+        data = bytes(range(16))
+        cases = [
+            (lib.ByteStorage, ()),
+            (lib.ShortStorage, ("big",)),
+            (lib.ShortStorage, ("little", 2, 3)),
+            (lib.IntStorage, ("native", -1, 4)),
+            (lib.DoubleStorage, ("big",)),
+            (lib.ComplexFloatStorage, ("big",)),
+            (lib.BoolStorage, ("little", 3)),
+            (lib.LongStorage, ("little", 0)),
+        ]
+        made = [kind.from_buffer(data, *args).tolist() for kind, args in cases]
+        for kind, args in [
+            (lib.ShortStorage, ()),
+            (lib.ShortStorage, ("middle",)),
+            (lib.ShortStorage, ("big", -1, 1)),
+            (lib.ShortStorage, ("big", 9)),
+            (lib.ByteStorage, ("big", -1, 17)),
+        ]:
+            with pytest.raises((RuntimeError, ValueError)) as raised:
+                kind.from_buffer(data, *args)
+            made.append(raised.type.__name__)
+        return made
+
+    theirs, ours = both(use)
+    assert ours == theirs
+    source = bytearray(b"ab")
+    made = lucid.ByteStorage._from_buffer(source)
+    source[0] = 0
+    assert made.tolist() == [97, 98]
+
+
 def test_swap_and_copies():
     def use(lib):
         s = lib.UntypedStorage([1, 2, 3, 4])
