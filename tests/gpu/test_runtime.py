@@ -180,6 +180,7 @@ def test_a_block_waits_for_other_streams():
     x.record_stream(side)
     del x
     z = lucid.zeros(1 << 18, device="cuda")  # without record_stream it would overwrite x before the side stream has read it
+    cuda.current_stream().synchronize()
     side.synchronize()
     assert y.sum().item() == 6.0 * (1 << 18) and z.sum().item() == 0
 

@@ -1,8 +1,13 @@
 /* A CUDA driver and NVRTC for machines without a GPU, for tests: the same kernel texts, compiled as C++ by the system's
  * compiler. Work waits in the queue of its stream until something waits for it, and streams run in random order but for what
  * events say, so that memory that is freed or changed too early and events that are missing show. Device memory starts as
- * garbage; fibers of a block run in random order, so that missing barriers show, and so do blocks, so that sums by atomics vary.
- * EMULATOR_DEVICES, EMULATOR_MEMORY_MIB (each). What it cannot show: memory order between blocks, resource limits, speed.
+ * garbage (not-a-number, or -1), and so does shared memory in each block; fibers of a block run in random order, so that missing
+ * barriers show, and so do blocks, so that sums by atomics vary. EMULATOR_DEVICES, EMULATOR_MEMORY_MIB (each). EMULATOR_GUARD=1: behind every allocation is memory that faults. What
+ * it cannot show: other orders of the steps of threads than from wait to wait, memory order between blocks, resource limits, speed.
+ *
+ * Planted bugs (test_planted.py): in kernel texts EMULATOR_PLANT_OLD becomes EMULATOR_PLANT_NEW; EMULATOR_OMIT names what the
+ * driver leaves out, as if it had not been asked for. "emulator: planted" on stderr says that it was done. EMULATOR_KEPT is a
+ * folder for compiled texts.
  *
  * Build (test_emulated.py does): g++ -shared -fPIC -O1 emulator.cpp -o libcuda.so.1 -ldl, and libnvrtc.so.13 links to it.
  * EMULATOR_CC names the compiler, EMULATOR_PRELUDE the file prelude.h. */
@@ -13,6 +18,7 @@
 #include <ctime>
 #include <deque>
 #include <dlfcn.h>
+#include <link.h>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -42,6 +48,7 @@ struct launch {
     std::vector<char> args;
 };
 
+enum { GARBAGE = 0xff };
 static std::recursive_mutex lock;
 static bool                 failing_fetches;
 static int64_t              launches, sent, fetched; /* kernels; copies from the host, to it */
@@ -62,6 +69,7 @@ static std::vector<fiber> fibers(MOST);
 static ucontext_t         scheduler;
 static int                now;
 static const launch      *running;
+static std::pair<char *, size_t> shared_memory;
 static uint64_t           dice = 88172645463325252u;
 
 static unsigned thrown(unsigned n)
@@ -81,10 +89,19 @@ static void wait_as(waiting state)
     fibers[now].state = state;
     swapcontext(&fibers[now].context, &scheduler);
 }
+static bool omitted(const char *what)
+{
+    static const char *chosen = getenv("EMULATOR_OMIT");
+    static bool        said;
+    if (!chosen || strcmp(chosen, what)) return false;
+    if (!said) said = true, fprintf(stderr, "emulator: planted\n");
+    return true;
+}
 extern "C" void emulated_block_barrier() { wait_as(AT_BARRIER); }
-extern "C" void emulated_warp_exchange(const void *mine, void *theirs, int bytes, int lane)
+extern "C" void emulated_warp_exchange(unsigned mask, const void *mine, void *theirs, int bytes, int lane)
 {
     int me = now;
+    if (mask != 0xffffffffu) fprintf(stderr, "emulator: a mask of an exchange leaves out threads that take part\n"), abort();
     memcpy(fibers[me].value, mine, bytes);
     wait_as(AT_EXCHANGE);
     memcpy(theirs, fibers[me / 32 * 32 + lane].value, bytes);
@@ -111,8 +128,26 @@ struct order { /* of n things: from anywhere, forwards or backwards */
     }
 };
 static dim3 place(unsigned i, dim3 in) { return { i % in.x, i / in.x % in.y, i / in.x / in.y }; }
+/* Shared memory is what a program's library has without initial values. */
+static int find_shared(dl_phdr_info *library, size_t, void *kernel)
+{
+    auto address = (ElfW(Addr))kernel;
+    bool here = false;
+    for (int i = 0; i < library->dlpi_phnum; i++) {
+        const ElfW(Phdr) &h = library->dlpi_phdr[i];
+        ElfW(Addr) start = library->dlpi_addr + h.p_vaddr;
+        here |= h.p_type == PT_LOAD && address >= start && address < start + h.p_memsz;
+    }
+    for (int i = 0; here && i < library->dlpi_phnum; i++) {
+        const ElfW(Phdr) &h = library->dlpi_phdr[i];
+        if (h.p_type != PT_LOAD || h.p_memsz == h.p_filesz) continue;
+        shared_memory = { (char *)library->dlpi_addr + h.p_vaddr + h.p_filesz, h.p_memsz - h.p_filesz };
+    }
+    return here;
+}
 static void run_block_of_fibers(int n)
 {
+    if (shared_memory.second) memset(shared_memory.first, GARBAGE, shared_memory.second);
     for (int i = 0; i < n; i++) {
         fiber &f = fibers[i];
         if (!f.stack) f.stack = (char *)mmap(0, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -145,7 +180,9 @@ static void run_kernel(const launch &l)
     running = &l, emulated_now.blockDim = l.block, emulated_now.gridDim = l.grid;
     unsigned threads = l.block.x * l.block.y * l.block.z;
     unsigned all = l.grid.x * l.grid.y * l.grid.z;
-    order    blocks(all), in(threads);
+    if (l.k->waits) shared_memory = {}, dl_iterate_phdr(find_shared, (void *)l.k);
+    if (all > 1 && omitted("the last block")) all--;
+    order blocks(all), in(threads);
     for (unsigned b = 0; b < all; b++) {
         emulated_now.blockIdx = place(blocks.next(), l.grid);
         if (l.k->waits) run_block_of_fibers((int)threads);
@@ -233,7 +270,14 @@ struct arena {
     size_t                          used = 0;
     int                             open = 0;
     std::multimap<size_t, char *>   left; /* given back, by size */
-    char *take(size_t n)
+    bool                            guarded = getenv("EMULATOR_GUARD") != nullptr;
+    std::vector<char *>             guards; /* pages that stay closed */
+    char *take(size_t asked)
+    {
+        char *p = pages(asked);
+        return p && guarded ? p + (PAGE - asked % PAGE) % PAGE / 256 * 256 : p; /* it ends where the closed page begins */
+    }
+    char *pages(size_t n)
     {
         n = (n + PAGE - 1) / PAGE * PAGE;
         auto found = left.find(n);
@@ -242,17 +286,22 @@ struct arena {
             return left.erase(found), p;
         }
         if (!base) base = (char *)mmap(0, BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (base == MAP_FAILED || used + n > BYTES) return nullptr;
-        return used += n, base + used - n;
+        if (base == MAP_FAILED || used + n + PAGE > BYTES) return nullptr;
+        used += n;
+        if (!guarded) return base + used - n;
+        guards.push_back(base + used), used += PAGE;
+        return base + used - PAGE - n;
     }
     void give(char *p, size_t n)
     {
-        n = (n + PAGE - 1) / PAGE * PAGE;
+        n = (n + PAGE - 1) / PAGE * PAGE, p -= (uintptr_t)p % PAGE;
         madvise(p, n, MADV_DONTNEED), left.emplace(n, p);
     }
     void protect(int how)
     {
         if (used) mprotect(base, used, how);
+        for (char *p : guards)
+            if (how != PROT_NONE) mprotect(p, PAGE, PROT_NONE);
     }
 };
 static arena device_memory;
@@ -347,7 +396,7 @@ CALL(cuMemAlloc_v2)(uint64_t *p, size_t n)
     if (!m) return 2;
     {
         device_access here;
-        memset(m, 0xa5, n);
+        memset(m, GARBAGE, n);
     }
     taken[device_now] += n, memory[(uint64_t)(uintptr_t)m] = { n, device_now };
     return *p = (uint64_t)(uintptr_t)m, 0;
@@ -426,6 +475,7 @@ CALL(cuStreamSynchronize)(void *s)
 {
     guard g(lock);
     if (of(s)->capture) return of(s)->capture->broken = true, 900;
+    if (!of(s)->queue.empty() && omitted("cuStreamSynchronize")) return 0;
     return run_stream(of(s)), 0;
 }
 CALL(cuStreamQuery)(void *s)
@@ -464,7 +514,7 @@ CALL(cuStreamWaitEvent)(void *s, void *p, unsigned)
         return 0;
     }
     if (of(s)->capture) return of(s)->capture->broken = true, 905;
-    if (!e->last || e->last->done) return 0;
+    if (!e->last || e->last->done || omitted("cuStreamWaitEvent")) return 0;
     work w{ work::WAIT };
     w.m = e->last;
     return add(of(s), std::move(w));
@@ -475,7 +525,7 @@ CALL(cuEventQuery)(void *p)
     event *e = (event *)p;
     if (e->captured) return 900;
     if (int rc = forbidden()) return rc;
-    if (!e->last || e->last->done) return 0;
+    if (!e->last || e->last->done || omitted("cuEventQuery")) return 0;
     if (!e->of->queue.empty()) {
         device_access here;
         work w = std::move(e->of->queue.front());
@@ -617,9 +667,25 @@ CALL(nvrtcCreateProgram)(void **p, const char *source, const char *, int, const 
 {
     return *p = new program{ source, "", "" }, 0;
 }
+static void plant(std::string &source)
+{
+    const char *old = getenv("EMULATOR_PLANT_OLD"), *planted = getenv("EMULATOR_PLANT_NEW");
+    size_t      place = old && planted ? source.find(old) : std::string::npos;
+    if (place == std::string::npos) return;
+    if (source.find(old, place + 1) != std::string::npos) fprintf(stderr, "emulator: what to plant in occurs twice\n"), abort();
+    source.replace(place, strlen(old), planted);
+    fprintf(stderr, "emulator: planted\n");
+}
+static bool give_image(program *q, const std::string &code)
+{
+    uint64_t n = code.size();
+    q->image = std::string("EMULATED") + std::string((const char *)&n, 8) + code;
+    return n > 0;
+}
 CALL(nvrtcCompileProgram)(void *p, int, const char *const *)
 {
     program    *q = (program *)p;
+    plant(q->source);
     const char *cc = getenv("EMULATOR_CC"), *prelude = getenv("EMULATOR_PRELUDE");
     char        stem[] = "/tmp/lucid-emulated-XXXXXX";
     int         fd = mkstemp(stem);
@@ -631,16 +697,19 @@ CALL(nvrtcCompileProgram)(void *p, int, const char *const *)
     for (std::sregex_iterator i(q->source.begin(), q->source.end(), functions), end; !own && i != end; ++i)
         text += "\nEMULATED_FUNCTION(" + (*i)[1].str() + ")";
     text += "\n";
+    const char *kept = getenv("EMULATOR_KEPT");
+    std::string found = kept ? std::string(kept) + "/" + std::to_string(std::hash<std::string>()(text)) + ".so" : "";
+    if (kept && give_image(q, read_all(found.c_str()))) return remove(stem), 0;
     FILE       *f = fopen((name + ".cpp").c_str(), "wb");
     fwrite(text.data(), 1, text.size(), f), fclose(f);
     std::string command = std::string(cc ? cc : "g++") +
-                          " -std=c++17 -O1 -fwrapv -fno-strict-aliasing -w -shared -fPIC -ffp-contract=off -DLC_EMULATED " + name + ".cpp -o " + name +
+                          " -std=c++17 -O1 -fsanitize=alignment,bounds -fsanitize-undefined-trap-on-error -fwrapv -fno-strict-aliasing -w -shared -fPIC -ffp-contract=off -DLC_EMULATED " + name + ".cpp -o " + name +
                           ".so 2> " + name + ".log";
     int rc = system(command.c_str());
     q->log = read_all((name + ".log").c_str());
     std::string code = read_all((name + ".so").c_str());
-    uint64_t    n = code.size();
-    q->image = std::string("EMULATED") + std::string((const char *)&n, 8) + code;
+    give_image(q, code);
+    if (kept && !rc) rename((name + ".so").c_str(), found.c_str());
     for (const char *end : { "", ".cpp", ".so", ".log" }) remove((name + end).c_str());
     return rc ? 6 : 0;
 }

@@ -13,7 +13,7 @@ struct emulated_thread {
 };
 extern "C" emulated_thread emulated_now;
 extern "C" void            emulated_block_barrier();
-extern "C" void            emulated_warp_exchange(const void *mine, void *theirs, int bytes, int lane);
+extern "C" void            emulated_warp_exchange(unsigned mask, const void *mine, void *theirs, int bytes, int lane);
 #define threadIdx emulated_now.threadIdx
 #define blockIdx  emulated_now.blockIdx
 #define blockDim  emulated_now.blockDim
@@ -24,10 +24,10 @@ extern "C" void            emulated_warp_exchange(const void *mine, void *theirs
 #define __shared__    static
 #define __constant__  static
 #define __syncthreads emulated_block_barrier
-template <class V> V __shfl_xor_sync(unsigned, V v, int mask)
+template <class V> V __shfl_xor_sync(unsigned threads, V v, int mask)
 {
     V other;
-    emulated_warp_exchange(&v, &other, sizeof v, (int)(threadIdx.x % 32) ^ mask);
+    emulated_warp_exchange(threads, &v, &other, sizeof v, (int)(threadIdx.x % 32) ^ mask);
     return other;
 }
 static inline float __int_as_float(int i)
