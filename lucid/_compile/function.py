@@ -16,6 +16,7 @@ from . import cuda_graphs, guards
 from .arguments import flatten, objects_in, put_back, tensors_in, unflatten
 from .drawing import drawing
 from .gradients import Recorded, fence, trace_backward
+from .graphed_gradients import GraphedRecorded
 from .results import Replayed, Result
 from .sizes import OtherForm, Sizes
 
@@ -287,11 +288,12 @@ class Compiled:
 
         found = [g for part in joint.parts for g in part[2] if g is not None] if joint else []
         _C._simplify(graph, [*form.made, *found], [part[0] for part in joint.parts] if joint else [])
+        graphs = self._graphs and cuda_graphs.fits(tensors, outside)
         if joint is None:
             forward, backward = _C._Plan(graph, 0, -1, -1, form.made), None
             if any(t.requires_grad for t in form.made):
                 raise LookupError("a result wants a gradient, but nothing it was made of gets one")
-            graphs = self._graphs and cuda_graphs.fits(tensors, outside)
+            graphs = graphs and not forward.facts()["given_outputs"]  # results that share memory with what the caller has
             forward = cuda_graphs.GraphedPlan(forward, outside) if graphs else forward
             direct = form.all_made and not graphs
             plan, finish = (forward, form.finisher()) if direct else (None, Replayed(eager, forward, form))
@@ -299,8 +301,9 @@ class Compiled:
             forward = _C._Plan(graph, 0, joint.cut, joint.cut, form.made)
             if forward.facts()["given_outputs"]:
                 raise LookupError("a result that wants a gradient shares memory with an input or a parameter")
-            plan, finish = None, Recorded(eager, form, graph, forward, joint, len(tensors))
-            backward = finish.backward
+            about = eager, form, graph, forward, joint, len(tensors)
+            plan, finish = None, GraphedRecorded(*about, outside=outside) if graphs else Recorded(*about)
+            forward, backward = finish.shown
         form.forget()
         entries.add(tensors, held, plan, finish, self._plans)
         self._traced.append((forward, backward))

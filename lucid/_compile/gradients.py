@@ -172,11 +172,13 @@ class Recorded:
         seeds = (n_inputs, n_inputs + len(joint.wanting))
         self.parts = [_Part(graph, begin, end, joint.cut, found, seeds) for begin, end, found in joint.parts]
         self.backward = self.parts[0].plan
+        self.shown = self.forward, self.backward  # by explain
         self.n_outputs = len(form.made)
         self.positions = [form.places.index(("made", k)) for k in joint.wanting]  # among all tensors of the result
         self.external, self.places = joint.targets, joint.places
         self.watched = [t for t in joint.targets if t is not None]
         self.constant = [k for k in range(self.n_outputs) if k not in set(joint.wanting)]
+        self.results_kept = None  # which outputs backward reads as well, among what is kept; known from the first run on
 
     def __call__(self, *inputs):
         if not self.forward.fits(inputs):
@@ -191,18 +193,28 @@ class Recorded:
 
     def run(self, ctx, inputs):
         made = self.forward.run(inputs)
+        outputs, saved = made[: self.n_outputs], made[self.n_outputs :]
+        if self.results_kept is None:
+            where = {t.untyped_storage().data_ptr() for t in outputs}
+            self.results_kept = [k for k, t in enumerate(saved) if t.untyped_storage().data_ptr() in where]
+        return self.kept(ctx, inputs, inputs, saved, outputs)
+
+    def kept(self, ctx, inputs, read, saved, outputs):
+        """What forward returns. ctx gets what backward needs; read: what the backward plan takes for the inputs."""
         ctx.set_materialize_grads(False)
-        ctx.inputs, ctx.saved, ctx.recorded = inputs, made[self.n_outputs :], self
-        ctx.versions = [t._version for t in (*inputs, *self.watched)]
-        outputs = made[: self.n_outputs]
+        ctx.inputs, ctx.read, ctx.saved, ctx.recorded = inputs, read, saved, self
+        ctx.versions = self.versions(ctx)
         ctx.mark_non_differentiable(*[outputs[i] for i in self.constant])
         return tuple(outputs) if len(outputs) > 1 else outputs[0]
 
+    def versions(self, ctx):
+        return [t._version for t in (*ctx.inputs, *self.watched, *(ctx.saved[k] for k in self.results_kept))]
+
     def gradients(self, ctx, grads):
-        if ctx.versions != [t._version for t in (*ctx.inputs, *self.watched)]:
+        if ctx.versions != self.versions(ctx):
             raise RuntimeError(
                 "one of the variables needed for gradient computation has been modified by an inplace operation: "
-                "an input or parameter of a compiled function was written between forward and backward"
+                "an input, parameter or result of a compiled function was written between forward and backward"
             )
         if _C._grad_enabled():
             return self.again(ctx, grads)
@@ -215,11 +227,11 @@ class Recorded:
     def replayed(self, ctx, seeds):
         asked = [k for k, seed in enumerate(seeds) if seed is not None]
         if len(asked) == len(seeds):
-            return self.parts[0].run([*ctx.inputs, *[s.contiguous() for s in seeds], *ctx.saved])
+            return self.parts[0].run([*ctx.read, *[s.contiguous() for s in seeds], *ctx.saved])
         total = [None] * len(self.places)
         seeds = [_C.empty(1) if s is None else s.contiguous() for s in seeds]  # a part reads its own alone
         for k in asked:
-            for i, g in enumerate(self.parts[1 + k].run([*ctx.inputs, *seeds, *ctx.saved])):
+            for i, g in enumerate(self.parts[1 + k].run([*ctx.read, *seeds, *ctx.saved])):
                 total[i] = g if total[i] is None else total[i] if g is None else total[i] + g
         return total
 

@@ -89,7 +89,7 @@ def test_samples(emulator):
     assert " passed" in out or "...." in out, out
 
 
-@pytest.mark.parametrize("file", ["runtime", "products", "generation", "random", "lightning", "deterministic", "capturable"])
+@pytest.mark.parametrize("file", ["runtime", "products", "generation", "random", "lightning", "deterministic", "capturable", "compiled"])
 def test_other_files(emulator, file):
     out = run(["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", f"tests/gpu/test_{file}.py"], emulator)
     assert " passed" in out or "...." in out, out

@@ -1,9 +1,9 @@
 """Bugs planted on purpose, and whether the emulation (emulator/) shows them: what it can be trusted with.
 
-A bug is an edit of a kernel's text, or something that the driver leaves out as if the runtime had not asked for it. The check that
-the kernel or the runtime has in the other files then runs in a process of its own. It must fail: by values, or by a fault that the
-emulation reports. What the emulation cannot show stands in the same table with the reason, and must pass: a bug that begins to be
-caught fails here until the table says so. docs/gpu.md has the counts.
+A bug is an edit of a kernel's text, or something that the driver leaves out as if the runtime had not asked for it. The check
+that the kernel or the runtime has in the other files then runs in a process of its own. It must fail: by values, or by a fault
+that the emulation reports. What the emulation cannot show stands in the same table with the reason, and must pass: a bug that
+begins to be caught fails here until the table says so. docs/gpu.md has the counts.
 """
 
 import pathlib
@@ -71,7 +71,8 @@ class Host:
 
 
 FOLD = "__shared__ V part[33];\n    for (int d = 16; d; d /= 2) v = f(v, __shfl_xor_sync(0xffffffffu"
-HEAD = "const S *row, i64 n, F f)\n{\n    enum { WIDE = 16 / sizeof(S) };\n    i64 head = (i64)((16 - (u64)row % 16) % 16 / sizeof(S));"
+ALIGNED = "(i64)((16 - (u64)row % 16) % 16 / sizeof(S))"
+HEAD = "const S *row, i64 n, F f)\n{\n    enum { WIDE = 16 / sizeof(S) };\n    i64 head = " + ALIGNED
 READ = "import ctypes, lucid; x = lucid.ones(3, device='cuda'); lucid.cuda.synchronize(); assert {} == 1"
 BUGS = {
     # barriers
@@ -128,12 +129,14 @@ BUGS = {
         "types.cuh", "for (int w = 1; w < warps; w++)", "for (int w = 1; w <= warps; w++)", family("sum of all"), "values"
     ),
     "sixteen bytes at once from where rows are not aligned": Kernel(
-        "types.cuh", HEAD, HEAD.replace("(i64)((16 - (u64)row % 16) % 16 / sizeof(S))", "0"), family("cross_entropy of long rows"), "fault"
+        "types.cuh", HEAD, HEAD.replace(ALIGNED, "0"), family("cross_entropy of long rows"), "fault"
     ),
     # the runtime's order of things
     "a grid with a block too few": Driver("the last block", family("cumsum")),
     "a stream that does not wait for another": Driver("cuStreamWaitEvent", runtime("streams_wait_for_each_other()")),
-    "a block given out again while another stream reads it": Driver("cuEventQuery", runtime("a_block_waits_for_other_streams()")),
+    "a block given out again while another stream reads it": Driver(
+        "cuEventQuery", runtime("a_block_waits_for_other_streams()")
+    ),
     "page-locked memory given out again while it is copied": Driver("cuEventQuery", runtime("copies(65536)")),
     "a host that does not wait before it reads": Driver("cuStreamSynchronize", runtime("copies(3)")),
     "a host that reads device memory": Host(
