@@ -15,7 +15,8 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="lucid", mode=
     why; with fullgraph=True that is an error. options: {"plans": n}, how many plans are kept (8). dynamic=True: the first
     dimension of the arguments is expected to change: 64 plans are kept, a new size there is no reason for a warning, and a
     function that does not look at sizes is run for two of them only: for others its calls are made again in C.
-    mode="reduce-overhead": on a CUDA device, plans without gradients become captured graphs, one launch each.
+    mode="reduce-overhead": on a CUDA device, plans become captured graphs, one launch each: a forward, and the backward that
+    belongs to it. Results and gradients are copied out of them.
 
     >>> @lucid.compile
     ... def f(x, y):

@@ -304,6 +304,22 @@ def test_results_that_the_caller_has_already():
         assert a is c and b is weight and d is x and a.requires_grad
 
 
+@pytest.mark.parametrize("written", [0, 1])
+def test_a_result_that_backward_reads_may_not_be_written(written):
+    f = lucid.compile(lambda x: (x.exp(), x * 3))  # backward reads the first result, not the second
+    for _ in range(3):
+        x = lucid.ones(3, requires_grad=True)
+        made = f(x)
+        with lucid.no_grad():
+            made[written].mul_(2)
+        if written == 0:
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                made[0].sum().backward()
+        else:
+            (made[0].sum() + made[1].sum()).backward()
+            assert lucid.allclose(x.grad, x.detach().exp() + 3)
+
+
 def test_arguments_with_a_history_that_are_written():
     def f(x):
         x.mul_(2)
