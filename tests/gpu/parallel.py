@@ -32,7 +32,10 @@ MOST_IN_FULL = 30  # failures printed in full; all are in the log
 
 # --- the plugin: one of the processes ---
 def group_of(item, sizes):
-    """What is drawn together: the samples of an op, a function of few cases, or a single case."""
+    """What is drawn together: the samples of an op, tests that say so, a function of few cases, or a single case."""
+    mark = item.get_closest_marker("xdist_group")
+    if mark:
+        return f"{item.nodeid.split('::')[0]}[{mark.args[0]}]"
     function = item.nodeid.split("[")[0]
     sample = getattr(item, "callspec", None) and item.callspec.params.get("sample")
     if hasattr(sample, "op"):

@@ -16,7 +16,7 @@ import pytest
 
 from tests.gpu.test_emulated import COMPILER, HERE, emulator  # noqa: F401  a fixture
 
-pytestmark = pytest.mark.skipif(not COMPILER, reason="no C++ compiler")
+pytestmark = [pytest.mark.skipif(not COMPILER, reason="no C++ compiler"), pytest.mark.xdist_group("planted")]  # one fixture
 KERNELS = HERE.parents[1] / "engine/backend/cuda/kernels"
 
 
