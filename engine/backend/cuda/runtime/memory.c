@@ -78,29 +78,31 @@ static struct {
 } m = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* ---- statistics ---- */
-static void count(int device, int what, bool small, int64_t by)
+/* A fifth of what a call costs here was counting, so it only adds: `freed` is worked out when somebody asks, and keeps meanwhile
+ * what was current when the sums began. */
+static inline __attribute__((always_inline)) void count(int device, int what, bool small, int64_t by)
 {
-    for (int of = 0; of < 2; of++) {
-        lc_cuda_count *c =
-            &m.stats[device].count[what][of ? small ? LC_CUDA_SMALL_POOL : LC_CUDA_LARGE_POOL : LC_CUDA_ALL_POOLS];
-        c->current += by;
-        if (by > 0) c->allocated += by;
-        else c->freed -= by;
-        if (c->current > c->peak) c->peak = c->current;
+    lc_cuda_count *c = m.stats[device].count[what],
+                  *of[] = { &c[LC_CUDA_ALL_POOLS], &c[small ? LC_CUDA_SMALL_POOL : LC_CUDA_LARGE_POOL] };
+    for (int i = 0; i < 2; i++) {
+        of[i]->current += by;
+        if (by < 0) continue;
+        of[i]->allocated += by;
+        if (of[i]->current > of[i]->peak) of[i]->peak = of[i]->current;
     }
 }
-static void count_free(const block *b, int sign)
+static inline void count_free(const block *b, int sign)
 {
     if (!b->before && !b->after) return;
     count(b->in->of->device, LC_CUDA_INACTIVE_SPLIT, b->in->small, sign);
     count(b->in->of->device, LC_CUDA_INACTIVE_SPLIT_BYTES, b->in->small, sign * (int64_t)b->bytes);
 }
-static void count_active(const block *b, int sign)
+static inline void count_active(const block *b, int sign)
 {
     count(b->in->of->device, LC_CUDA_ACTIVE, b->in->small, sign);
     count(b->in->of->device, LC_CUDA_ACTIVE_BYTES, b->in->small, sign * (int64_t)b->bytes);
 }
-static void count_allocated(const block *b, int sign)
+static inline void count_allocated(const block *b, int sign)
 {
     count(b->in->of->device, LC_CUDA_ALLOCATION, b->in->small, sign);
     count(b->in->of->device, LC_CUDA_ALLOCATED_BYTES, b->in->small, sign * (int64_t)b->bytes);
@@ -433,6 +435,11 @@ void lc_cuda_memory_read(int device, lc_cuda_memory_stats *stats)
     pthread_mutex_lock(&m.lock);
     *stats = m.stats[device];
     pthread_mutex_unlock(&m.lock);
+    for (int what = 0; what < LC_CUDA_COUNTS; what++)
+        for (int of = 0; of < LC_CUDA_POOLS; of++) {
+            lc_cuda_count *c = &stats->count[what][of];
+            c->freed += c->allocated - c->current;
+        }
 }
 void lc_cuda_memory_reset(int device, bool peaks) /* peaks, or the sums */
 {
@@ -442,7 +449,7 @@ void lc_cuda_memory_reset(int device, bool peaks) /* peaks, or the sums */
     for (int what = 0; what < LC_CUDA_COUNTS; what++)
         for (int of = 0; of < LC_CUDA_POOLS; of++)
             if (peaks) s->count[what][of].peak = s->count[what][of].current;
-            else s->count[what][of].allocated = s->count[what][of].freed = 0;
+            else s->count[what][of].allocated = 0, s->count[what][of].freed = s->count[what][of].current;
     if (!peaks) s->retries = s->ooms = 0;
     pthread_mutex_unlock(&m.lock);
 }
