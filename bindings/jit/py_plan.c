@@ -309,10 +309,10 @@ static PyObject *plan_text(PyObject *self, UNUSED PyObject *unused)
 static PyObject *plan_facts(PyObject *self, UNUSED PyObject *unused)
 {
     lc_plan_facts f = lc_plan_describe(((PyPlan *)self)->plan);
-    return Py_BuildValue("{s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:n,s:n,s:n}", "steps", f.steps, "dropped", f.dropped, "frozen",
+    return Py_BuildValue("{s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:n,s:n,s:n}", "steps", f.steps, "dropped", f.dropped, "frozen",
                          f.frozen, "fused_steps", f.fused_steps, "fused_regions", f.fused_regions, "given_outputs",
-                         f.given_outputs, "in_place", f.in_place, "recomputed", f.recomputed, "peak_bytes",
-                         (Py_ssize_t)f.peak_bytes, "arena_bytes", (Py_ssize_t)f.arena_bytes, "made_bytes",
+                         f.given_outputs, "in_place", f.in_place, "recomputed", f.recomputed, "host_steps", f.host_steps,
+                         "peak_bytes", (Py_ssize_t)f.peak_bytes, "arena_bytes", (Py_ssize_t)f.arena_bytes, "made_bytes",
                          (Py_ssize_t)f.made_bytes);
 }
 static PyMethodDef plan_methods[] = {

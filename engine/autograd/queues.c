@@ -20,8 +20,8 @@ void lc_node_note_queue(lc_node *n, const lc_record *call)
 {
     for (int k = 0; k < call->n_in + call->n_out; k++) {
         const lc_tensor  *t = k < call->n_in ? call->in[k] : call->out[k - call->n_in];
-        const lc_backend *b = queued_backend(t->device);
-        if (!b || t->is_number) continue;
+        const lc_backend *b = t == LC_NONE || t->is_number ? NULL : queued_backend(t->device);
+        if (!b) continue;
         n->queue = b->queue(t->device.index);
         return;
     }
@@ -31,7 +31,8 @@ static bool device_of(const lc_node *n, lc_device *device) /* false: its gradien
 {
     for (int k = 0; k < n->n_in + n->n_out && !n->leaf; k++) {
         const lc_saved *s = k < n->n_in ? &n->in[k] : &n->y[k - n->n_in];
-        if (s->kind > LC_SAVED_NUMBER && queued_backend(s->device)) return *device = s->device, true;
+        if (s->kind == LC_SAVED_NONE || s->kind == LC_SAVED_NUMBER) continue; /* they have no device */
+        if (queued_backend(s->device)) return *device = s->device, true;
     }
     return false;
 }

@@ -427,9 +427,13 @@ lc_plan_facts lc_plan_describe(const lc_plan *p)
                         .recomputed = p->graph->n_recomputed };
     for (int i = 0; i < p->n_outputs; i++)
         f.given_outputs += p->sources[p->graph->values[p->outputs[i]].buffer].kind == SOURCE_GIVEN;
-    for (int at = 0; at < p->n_order; at++)
-        if (lc_plan_region(p, at)) f.fused_steps += lc_plan_region(p, at)->n_steps;
-        else f.frozen += p->graph->steps[p->order[at]].frozen;
+    for (int at = 0; at < p->n_order; at++) {
+        const lc_region *region = lc_plan_region(p, at);
+        const lc_step   *s = &p->graph->steps[region ? region->steps[0] : p->order[at]];
+        if (region) f.fused_steps += region->n_steps;
+        else f.frozen += s->frozen;
+        f.host_steps += lc_same_device(s->device, (lc_device){ LC_CPU, 0 });
+    }
     return f;
 }
 

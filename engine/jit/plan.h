@@ -37,8 +37,8 @@ int lc_plan_outputs(const lc_plan *plan);
 int lc_plan_set_number(lc_plan *plan, const char *name, int k, double value);
 
 typedef struct {
-    int steps, dropped, frozen, fused_steps, fused_regions, n_inputs,
-        given_outputs;              /* given_outputs: results that are memory of inputs or externals */
+    int steps, dropped, frozen, fused_steps, fused_regions, n_inputs, given_outputs,
+        host_steps;                 /* given_outputs: results that are memory of inputs or externals; host_steps: on the CPU */
     int    in_place, recomputed;    /* buffers that lie where an earlier one died */
     size_t arena_bytes, made_bytes; /* the arena; what intermediates took one by one */
     size_t peak_bytes;              /* the most that intermediates and results take at one time */

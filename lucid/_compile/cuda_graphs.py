@@ -9,6 +9,7 @@ import collections
 import threading
 
 from .. import _C
+from .gradients import version_of
 
 
 def fits(tensors, outside):
@@ -42,8 +43,12 @@ def place_for(given):
         if stride <= span:
             raise NoGraph("elements of an argument share memory")
         span += stride * (size - 1)
-    place = _C.empty_strided(given.shape, given.stride(), dtype=given.dtype, device=given.device)
-    return place.copy_(given.detach(), True)
+    from ..autograd import inference_mode
+
+    with inference_mode(False):  # a tensor that counts when it is written
+        place = _C.empty_strided(given.shape, given.stride(), dtype=given.dtype, device=given.device)
+    place.copy_(given.detach(), True)
+    return place
 
 
 class Captured:
@@ -55,6 +60,8 @@ class Captured:
     def __init__(self, plan, inputs, outside, own=(), pool=None, turn=None):
         from ..cuda import CUDAGraph, graph
 
+        if plan.facts()["host_steps"]:  # a replay would not do them again
+            raise NoGraph("a part of it runs on the CPU")
         places, self.outside = {id(t): t for t in own}, outside
         for t in inputs:  # one tensor twice stays one tensor
             if id(t) not in places:
@@ -63,7 +70,7 @@ class Captured:
         on = next((t.device for t in (*inputs, *outside) if t.numel()), None)
         self.device = on.index if on else _C._cuda_current_device()
         seen = [*self.inputs, *outside]
-        versions = [t._version for t in seen]
+        versions = [version_of(t) for t in seen]
         self.graph = CUDAGraph()
         try:
             with graph(self.graph, pool=pool, capture_error_mode="thread_local"):
@@ -72,7 +79,7 @@ class Captured:
             raise NoGraph(str(refused)) from refused
         if self.made is None:
             raise NoGraph("its memory is arranged in another way than it was traced")
-        by = [t._version - was for t, was in zip(seen, versions)]
+        by = [version_of(t) - was for t, was in zip(seen, versions)]
         if any(by[: len(inputs)]):
             raise NoGraph("it writes an argument")
         self.written = [(t, n) for t, n in zip(outside, by[len(inputs) :]) if n]
@@ -81,7 +88,7 @@ class Captured:
         where = collections.Counter(t.untyped_storage().data_ptr() for t in self.made)
         # A plain copy is all it takes: no other result shares the memory, and a copy lies as the original does.
         self.alone = [
-            not t.numel() or (where[t.untyped_storage().data_ptr()] == 1 and _C.empty_like(t).stride() == t.stride())
+            not t.numel() or (where[t.untyped_storage().data_ptr()] == 1 and t.clone().stride() == t.stride())
             for t in self.made
         ]
 
@@ -150,7 +157,7 @@ class GraphedPlan:
                 except NoGraph as refused:
                     self.state = f"no graph: {refused}"
                     return self.plan.run(inputs)
-                self.state = "a CUDA graph"
             self._captured.replay(inputs)
             self.replays += 1
+            self.state = f"a CUDA graph, {self.replays} replays"
             return self._captured.results() if copies else self._captured.made

@@ -156,6 +156,15 @@ class _Part:
         return [None if none else next(made) for none in self.none]
 
 
+def version_of(t):
+    """How often a tensor was written; of one made in inference mode nobody counts.
+
+    >>> lucid._compile.gradients.version_of(lucid.ones(1).add_(1))
+    1
+    """
+    return 0 if t.is_inference() else t._version
+
+
 class Recorded:
     """A call whose result wants gradients: the forward plan, and a node that runs the backward plan.
 
@@ -208,7 +217,7 @@ class Recorded:
         return tuple(outputs) if len(outputs) > 1 else outputs[0]
 
     def versions(self, ctx):
-        return [t._version for t in (*ctx.inputs, *self.watched, *(ctx.saved[k] for k in self.results_kept))]
+        return [version_of(t) for t in (*ctx.inputs, *self.watched, *(ctx.saved[k] for k in self.results_kept))]
 
     def gradients(self, ctx, grads):
         if ctx.versions != self.versions(ctx):

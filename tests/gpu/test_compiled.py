@@ -7,6 +7,7 @@ import pytest
 
 import lucid
 from lucid import nn
+from tests.jit.programs import Program
 
 pytestmark = pytest.mark.skipif(not lucid.cuda.is_available(), reason="no CUDA device")
 cuda = lucid.cuda
@@ -58,6 +59,21 @@ def test_what_a_graph_writes_outside_counts_as_written():
         with pytest.raises(RuntimeError, match="inplace"):
             y.backward()
     assert state.tolist() == [5.0] * 3 and "CUDA graph" in f.explain()
+
+
+def test_what_runs_on_the_cpu_is_not_left_out():
+    """A replay does nothing on the host: such a plan is no graph."""
+    f = graphed(lambda x: (x * lucid.rand(()), x + 1))
+    x = lucid.ones(3, device="cuda")
+    assert len({f(x)[0][0].item() for _ in range(6)}) == 6 and "runs on the CPU" in f.explain()
+
+
+# The first five once went wrong: work on the CPU, inference mode, dimensions of size 1, numbers in backward beside streams.
+@pytest.mark.parametrize("seed", [3, 9, 11, 24, 100, *range(40, 50)])
+def test_random_programs(seed):
+    program = Program(seed, cuda=True)
+    failure = program.failure()
+    assert failure is None, program.report(failure)
 
 
 # --- with gradients ---

@@ -1,5 +1,5 @@
 """Random programs, eager and compiled:
-python -m tests.jit.fuzz [--programs 20000] [--first SEED] [--large] [--sizes] [--write FOLDER] [--most N]
+python -m tests.jit.fuzz [--programs 20000] [--first SEED] [--large] [--sizes] [--cuda] [--write FOLDER] [--most N]
 
 Prints every program that fails, made as small as possible, as Python source, and what was tried in the end.
 """
@@ -22,13 +22,14 @@ def main():
     parser.add_argument("--most", type=int, default=20, help="stop after so many failures")
     parser.add_argument("--large", action="store_true", help="small programs use memory as large ones do")
     parser.add_argument("--sizes", action="store_true", help="the first dimension of the inputs changes")
+    parser.add_argument("--cuda", action="store_true", help="on a CUDA device, or its emulation, as captured graphs")
     chosen = parser.parse_args()
     if chosen.large:
         lucid._C._plan_limits(0, 0, 0, 0)
     warnings.simplefilter("ignore")
     count, failures, start = dict(programs=0, gradients=0, answered=0, eager=0, why={}), 0, time.time()
     for seed in range(chosen.first, chosen.first + chosen.programs):
-        program = Program(seed, sizes=chosen.sizes)
+        program = Program(seed, sizes=chosen.sizes, cuda=chosen.cuda)
         what = program.failure(count)
         if not what:
             continue

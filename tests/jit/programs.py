@@ -8,6 +8,7 @@ still fails.
 """
 
 import random
+import re
 import warnings
 
 import lucid
@@ -117,6 +118,7 @@ def values(spec, seed):
         t = lucid.randn(flipped, generator=g, dtype=dtype if dtype.is_complex else lucid.float32).to(dtype)
     else:
         t = lucid.randint(0, 2 if spec["dtype"] == "bool" else 5, flipped, generator=g).to(dtype)
+    t = t.to(spec.get("device", "cpu"))
     if spec["layout"] == "transposed":
         t = t.permute(*reversed(range(len(shape))))
     if spec["layout"] == "strided":
@@ -127,10 +129,11 @@ def values(spec, seed):
 
 
 class Program:
-    """sizes: the first dimension of the inputs changes from call to call, and plans are made for all sizes (dynamic=True)."""
+    """sizes: the first dimension of the inputs changes from call to call, and plans are made for all sizes (dynamic=True).
+    cuda: on a CUDA device, as captured graphs (mode="reduce-overhead")."""
 
-    def __init__(self, seed, statements=None, sizes=False):
-        self.seed, self.draw, self.changing = seed, random.Random(seed), sizes
+    def __init__(self, seed, statements=None, sizes=False, cuda=False):
+        self.seed, self.draw, self.changing, self.cuda = seed, random.Random(seed), sizes, cuda
         self._draw_inputs()
         self.lines = []
         if statements is None:
@@ -159,6 +162,9 @@ class Program:
             self.shape[1] = self.shape[2]
         self.specs = [self._spec() for _ in range(draw.randint(1, 4))]
         self.outside = [self._spec() for _ in range(draw.randint(0, 2))]
+        if self.cuda:
+            for spec in (*self.specs, *self.outside):
+                spec["device"] = "cuda"
         # aliases: another argument that is the same tensor as argument 0, or a part of it
         self.alias = draw.choice((None,) * 8 + ("x0", "x0[1:]", "x0.view(-1)"))
         self.computed = draw.random() < 0.2  # inputs that want a gradient are no leaves
@@ -217,6 +223,7 @@ class Program:
                 line = self._statement(known, attempt)
                 try:
                     exec(line, space)
+                    self.wait()
                 except Exception:  # noqa: BLE001  eager refuses it: other tests compare how
                     space.pop(f"v{attempt}", None)
                     continue
@@ -246,7 +253,7 @@ class Program:
             self.source(),
         ]
         tail = "from tests.jit.programs import Program\n\n"
-        tail += f"print(Program({self.seed}, ({self.lines!r}, {self.returned!r}), {self.changing}).failure())\n"
+        tail += f"print(Program({self.seed}, ({self.lines!r}, {self.returned!r}), {self.changing}, {self.cuda}).failure())\n"
         return "\n".join(lines) + "\n" + tail
 
     # --- running ---
@@ -255,7 +262,8 @@ class Program:
         exec(compile(self.source(), f"<program {self.seed}>", "exec"), space)
         fn = space["program"]
         outside = [space[f"W{i}"] for i in range(len(self.outside))]
-        return (lucid.compile(fn, dynamic=self.changing) if compiled else fn), outside
+        mode = "reduce-overhead" if self.cuda else None
+        return (lucid.compile(fn, dynamic=self.changing, mode=mode) if compiled else fn), outside
 
     def _call(self, fn, outside, call):
         inputs, leaves = self.inputs(call)
@@ -266,6 +274,7 @@ class Program:
         try:
             with eval(f"lucid.{self.context}") if self.context else lucid.enable_grad():
                 result = fn(*inputs)
+                self.wait()
         except Exception as error:  # noqa: BLE001
             return {"error": type(error).__name__, "text": str(error)}
         outputs = list(tensors_of(result))
@@ -275,7 +284,7 @@ class Program:
             inputs=inputs,
             outside=outside,
             written=[t._version != v for t, v in zip((*inputs, *outside), before)],
-            generator=[lucid.get_rng_state()],
+            generator=[lucid.cuda.get_rng_state() if self.cuda else lucid.get_rng_state()],
             wants=[t.requires_grad for t in (*outputs, *inputs)],
             sharing=sharing([*inputs, *outside, *outputs]),
             copies=[t.detach().clone() for t in (*outputs, *inputs, *outside)],
@@ -290,7 +299,7 @@ class Program:
             return got
         g = lucid.Generator().manual_seed(call)
         seeds = [
-            lucid.randn(o.shape, generator=g, dtype=o.dtype if o.dtype.is_complex else lucid.float32).to(o.dtype)
+            lucid.randn(o.shape, generator=g, dtype=o.dtype if o.dtype.is_complex else lucid.float32).to(o.device, o.dtype)
             for o in wanting
         ]
         try:
@@ -300,10 +309,16 @@ class Program:
                 got["gradients"] = [t.grad for t in targets]
             else:
                 got["gradients"] = list(lucid.autograd.grad(wanting, targets, seeds, allow_unused=True))
+            self.wait()
         except Exception as error:  # noqa: BLE001
             got["gradient_error"] = type(error).__name__
             got["gradient_text"] = str(error)
         return got
+
+    def wait(self):
+        """A kernel that saw a bad index raises here."""
+        if self.cuda:
+            lucid.cuda.synchronize()
 
     def failure(self, count=None):
         """What differs between eager and compiled, in words; None: nothing. count: a dict that counts what was tried."""
@@ -311,7 +326,7 @@ class Program:
             warnings.simplefilter("ignore")
             (eager, outside), (compiled, compiled_outside) = self._function(False), self._function(True)
             sides = []
-            for call in range(CALLS + 2 * self.changing):
+            for call in range(CALLS + 2 * (self.changing or self.cuda)):
                 expected, found = self._call(eager, outside, call), self._call(compiled, compiled_outside, call)
                 words = compare(found, expected)
                 if words:
@@ -324,6 +339,7 @@ class Program:
                     if words := difference(a, b):
                         return f"output {i} of call {call} changed later: {words}"
             if count is not None:
+                count["replays"] = count.get("replays", 0) + replays_of(compiled)
                 count["programs"] += 1
                 count["gradients"] += any("gradients" in f for f, _ in sides)
                 count["answered"] += compiled.cache_info().hits + compiled._instances
@@ -340,7 +356,7 @@ class Program:
         while shrunk:
             shrunk = False
             for k in reversed(range(len(best.lines))):
-                other = Program(self.seed, (best.lines[:k] + best.lines[k + 1 :], best.returned), self.changing)
+                other = Program(self.seed, (best.lines[:k] + best.lines[k + 1 :], best.returned), self.changing, self.cuda)
                 other.alias = self.alias
                 if other.runs() and other.failure():
                     best, shrunk = other, True
@@ -349,6 +365,12 @@ class Program:
     def runs(self):
         fn, outside = self._function(False)
         return "error" not in self._call(fn, outside, 0)
+
+
+def replays_of(compiled):
+    """How often captured graphs ran, forward and backward."""
+    said = re.findall(r"(\d+) replays", compiled.explain())
+    return sum(map(int, said))
 
 
 def tensors_of(value):

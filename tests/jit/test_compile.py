@@ -304,6 +304,17 @@ def test_results_that_the_caller_has_already():
         assert a is c and b is weight and d is x and a.requires_grad
 
 
+def test_an_argument_made_in_inference_mode():
+    w = lucid.ones(3, requires_grad=True)
+    f = lucid.compile(lambda x: x + w)
+    with lucid.inference_mode():
+        x = lucid.ones(3)
+    for _ in range(3):
+        w.grad = None
+        f(x).sum().backward()
+        assert w.grad.tolist() == [1.0] * 3
+
+
 @pytest.mark.parametrize("written", [0, 1])
 def test_a_result_that_backward_reads_may_not_be_written(written):
     f = lucid.compile(lambda x: (x.exp(), x * 3))  # backward reads the first result, not the second
