@@ -298,6 +298,22 @@ def test_random_numbers_go_on_from_replay_to_replay():
     assert three(replayed) == eager
 
 
+def test_random_numbers_after_memory_was_given_back():
+    """Seeds and counters of a graph do not lie where an earlier step of it wrote."""
+    g, x = cuda.CUDAGraph(), lucid.ones(8, device="cuda")
+    with cuda.graph(g):
+        y = x * 3
+        total, z = y.sum(), lucid.empty(8, device="cuda")
+        del y
+        z.uniform_()
+    for seed in range(3):
+        lucid.manual_seed(seed)
+        expected = lucid.empty(8, device="cuda").uniform_()
+        lucid.manual_seed(seed)
+        g.replay()
+        assert lucid.equal(z, expected) and total.item() == 24
+
+
 def test_what_a_capture_refuses():
     x = lucid.ones(3, device="cuda")
     g = cuda.CUDAGraph()

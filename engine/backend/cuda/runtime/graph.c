@@ -10,6 +10,9 @@
 #include <string.h>
 
 enum { DRAWERS = 8, HELD = 64 };
+/* A replay writes seeds and counters before anything of the graph runs, so they may not lie in its pool: memory that is free when a
+ * capture first draws has been written by earlier steps, and is again. */
+#define POOL_OF_NUMBERS UINT64_MAX
 typedef struct {
     lc_generator *generator;
     lc_storage   *numbers; /* on the device: seed, offset */
@@ -67,7 +70,11 @@ int cuda_draw(lc_generator *g, int device, uint64_t advance, cuda_drawn *drawn)
     if (d == now->drawers + now->n_drawers) {
         if (now->n_drawers == DRAWERS)
             return lc_fail_int(LC_NotImplementedError, "a captured graph may use at most %d generators", DRAWERS);
-        if (!(d->numbers = lc_storage_new((lc_device){ LC_CUDA, (int8_t)device }, 16))) return -1;
+        uint64_t pool = now->pool;
+        now->pool = POOL_OF_NUMBERS;
+        d->numbers = lc_storage_new((lc_device){ LC_CUDA, (int8_t)device }, 16);
+        now->pool = pool;
+        if (!d->numbers) return -1;
         lc_object_retain(&g->object);
         d->generator = g, d->advance = 0, now->n_drawers++;
     }
