@@ -341,7 +341,8 @@ static PyObject *run_cached(session *s, PyObject *repeat)
     } else {
         float *in[] = { s->kept[0], s->kept[1], s->has_third ? s->kept[2] : NULL };
         ready = s->started;
-        for (int64_t i = 0; i < count && ready && !rc; i++) rc = compute(s, LIGHTNING_SUB, in, s->kept[3]);
+        for (int64_t i = 0; i < count && ready && !rc; i++)
+            rc = compute(s, s->kind == SUM ? LIGHTNING_ADD : LIGHTNING_SUB, in, s->kept[3]);
     }
     pthread_mutex_unlock(&s->lock);
     return !ready ? lightning_fail(LC_NOT_INITIALIZED) : rc < 0 ? NULL : Py_NewRef(Py_None);

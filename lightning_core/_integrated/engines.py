@@ -78,7 +78,7 @@ def resolve(name=None, device="metal"):
     'lightning'
     """
     name = _chosen if name is None else name
-    here = _c.runtime_backend_capabilities(device)["available"]
+    here = _c.runtime_backend_capabilities(device)["available"] or _c._uses_cuda(device)
     if name != "auto":
         return check_engine(name)
     return "lightning" if device == "cpu" or here or not torch_is_here() else "torch"

@@ -566,3 +566,22 @@ def test_tensors_on_the_device(kind):
         y.add(kind([2, 3]))
     with pytest.raises(RuntimeError):
         kind([2, 3], "metal")
+
+
+def test_failing_allocations_leave_out_as_it_was():
+    failures = 0
+    for name, (call, wanted) in INTO.items():
+        call(np.zeros(wanted.shape, np.float32), "cuda")  # kernels are there
+        for n in range(1, 8):
+            out = np.full(wanted.shape, 7, np.float32)
+            lucid._C._fail_allocation(n)
+            try:
+                call(out, "cuda")
+            except RuntimeError:
+                failures += 1
+                assert (out == 7).all(), name
+            finally:
+                lucid._C._fail_allocation(0)
+            call(out, "cuda")
+            close(out, wanted)
+    assert failures >= len(INTO)

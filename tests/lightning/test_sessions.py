@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import lightning_core as lc
+import lucid
 
 from .reference import attention, conv, random
 
@@ -254,3 +255,22 @@ def test_one_convolution_session_of_many_threads():
     [t.start() for t in threads]
     [t.join() for t in threads]
     assert not wrong
+
+
+def test_a_convolution_that_finds_no_memory_works_the_next_time():
+    x, weight = random(1, 16, 32, 32), random(32, 16, 3, 3)
+    wanted = lc.lightning_conv_relu_nchw(x, weight, None, 1, 1, 1, 1, "cpu")
+    failures = 0
+    for n in range(1, 12):
+        session, out = lc.Conv2dMetalResidentSession(1, 16, 32, 32, 32, 3, 3, 1, 1, 1, 1), np.empty_like(wanted)
+        for _ in range(2):
+            lucid._C._fail_allocation(n)
+            try:
+                session.run_into(x, weight, None, out)
+            except RuntimeError:
+                failures += 1
+            finally:
+                lucid._C._fail_allocation(0)
+            session.run_into(x, weight, None, out)
+            np.testing.assert_array_equal(out, wanted)
+    assert failures >= 3
