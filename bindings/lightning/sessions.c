@@ -4,8 +4,8 @@
  * On an accelerator (device.c) the phases differ in what they move: start sends the operands, run launches, sync and finish fetch,
  * and a phase that comes before any start sends, too. On the CPU operands are read where they are and a call has finished when it
  * returns, so each phase computes and fills out; start also keeps a copy of the operands for run_batch_sync_cached_no_download, the
- * one call that gets none. What touches the session's buffers takes its lock: on the CPU these two calls, on an accelerator all.
- * Other calls may run on any number of threads at once. */
+ * one call that gets none. What touches the session's buffers takes its lock: on the CPU these two calls, and a convolution if it is
+ * free, on an accelerator all. Other calls may run on any number of threads at once. */
 #include "lightning.h"
 
 typedef enum { PRODUCT, ELEMENTWISE, SUM, CONVOLUTION, ATTENTION } session_kind;
