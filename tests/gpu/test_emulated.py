@@ -95,6 +95,21 @@ def test_other_files(emulator, file):
     assert " passed" in out or "...." in out, out
 
 
+WITHOUT_COMPILER = """
+import lightning_core as lc, lucid
+print(lucid.cuda.device_count(), lc.cuda_available(), lc.backend_name(), lc.matmul2d([[2.0]], [[3.0]], "cuda").item())
+print(lc.vector_add([1.0], [2.0]), lc.runtime_backend_capabilities("cuda")["available"])
+"""
+
+
+def test_lightning_core_beside_a_driver_that_has_no_compiler(emulator, tmp_path):
+    """A device that cannot compute is none: calls go to the CPU."""
+    (tmp_path / "libcuda.so.1").symlink_to(pathlib.Path(emulator["LUCID_CUDA_PATH"], "libcuda.so.1"))
+    environment = emulator | {"LUCID_CUDA_PATH": str(tmp_path), "LUCID_CACHE_DIR": str(tmp_path), "EMULATOR_CC": "false"}
+    environment |= {name: str(tmp_path / name) for name in ("CJ_MATMUL_TUNE_CACHE_FILE", "CJ_MATMUL_SMALL_TUNE_CACHE_FILE")}
+    assert run(["-c", WITHOUT_COMPILER], environment) == "1 False cpu 6.0\n[3.0] False\n"
+
+
 COUNT = """
 import ctypes, os, lucid
 from lucid import nn
