@@ -8,7 +8,7 @@ typedef struct {
     int     alone;
     double  sign, shrink, share, rate, least, eps, most;
     double *of_rows, *of_columns, *parts, *by;
-} adafactor_args; /* as in kernels/adafactor.cuh */
+} adafactor_args; /* as in kernels/optim/adafactor.cuh */
 CUDA_BODY(adafactor);
 
 static int launch(cuda_program *q, adafactor_args *p)

@@ -9,7 +9,7 @@ typedef struct {
     int64_t         block[MOST + 1], elements[MOST];
     char           *lists[LC_STEP_LISTS][MOST];
     lc_step_numbers by[MOST], *made[MOST];
-} steps_args; /* as in kernels/optimizer.cuh */
+} steps_args; /* as in kernels/optim/optimizer.cuh */
 typedef struct {
     int              n, count;
     lc_step_formula  formula;

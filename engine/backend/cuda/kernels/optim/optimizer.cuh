@@ -1,9 +1,9 @@
 /* Optimizer steps over many parameters at once (args.h: lc_step_args); formulas as in cpu/optim. T: parameters, U: gradients, V:
  * states. VARIANT: the algorithm. A block has 1024 elements of one parameter. Coefficients come with the call, or `coefficients`
  * computes them from counts and learning rates that lie on the device. */
-#include "../../math/step_types.h"
+#include "../../../math/step_types.h"
 #define FN __device__ inline
-#include "../../math/steps.inc.c"
+#include "../../../math/steps.inc.c"
 #undef FN
 typedef acc_of<T>::type A;
 enum { MOST = 20, PIECE = 1024 };
