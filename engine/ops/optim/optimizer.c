@@ -3,9 +3,10 @@
  *
  * A call updates all parameters of a group, under no_grad. Values per parameter (bias corrections, the decayed learning
  * rate) are computed in double precision, from the parameter's own step count, as torch.optim does (math/steps.inc.c); the
- * kernel gets coefficients (lc_step_numbers). They are computed here, or where the counts lie on a device that does not wait, by
- * the device: a captured graph then counts on when it is replayed (capturable=True). The caller has already incremented the step counts (_foreach_add_), as in PyTorch. With
- * `count` the call increments them itself after the update, so that a failed call counts nothing. */
+ * kernel gets coefficients (lc_step_numbers). They are computed here, or, if the counts lie on a device with queues, by that
+ * device: a captured graph then counts on when it is replayed (capturable=True). The caller has already incremented the step
+ * counts (_foreach_add_), as in PyTorch. With `count` the call increments them itself after the update, so that a failed call
+ * counts nothing. */
 #include "../rules.h"
 #include <math.h>
 #define FN static

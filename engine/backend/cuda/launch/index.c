@@ -31,17 +31,16 @@ static bool order_matters(const lc_index_args *a, lc_dtype dtype)
     if (a->mode == LC_INDEX_WRITE) return !one;
     return (a->mode == LC_INDEX_ADD || a->mode == LC_INDEX_MULTIPLY) && lc_is_floating(dtype);
 }
-/* The dimensions of the walk, those along which an index moves first; returns how many those are. */
-static int moving_first(const lc_index_args *a, int place[LC_MAX_DIMS])
+/* The dimensions of the walk, those along which an index moves first. */
+static void moving_first(const lc_index_args *a, int place[LC_MAX_DIMS])
 {
-    int n = 0, moving = 0;
+    int n = 0;
     for (int pass = 1; pass >= 0; pass--)
         for (int d = 0; d < a->ndim; d++) {
             bool moves = false;
             for (int k = 0; k < a->n_index; k++) moves = moves || (a->index[k].stride[d] && a->shape[d] != 1);
-            if (moves == pass) place[n++] = d, moving += pass;
+            if (moves == pass) place[n++] = d;
         }
-    return moving;
 }
 static bool moves_along(const index_args *p, int d)
 {
@@ -156,7 +155,7 @@ static int run_embedding(lc_op_id op, UNUSED lc_dtype compute, const void *args)
         if (rc == 0) q.kernel = "count_rows", rc = cuda_map(&q, a->n, &p);
     }
     cuda_scratch order = { 0 };
-    if (rc == 0 && a->ordered) {
+    if (rc == 0 && a->ordered && a->n) {
         lc_tensor *ids = lc_tensor_view((lc_tensor *)a->ids, 1, &a->n, &(int64_t){ 1 }, 0);
         rc = ids ? cuda_order(ids, &order, &p.order) : -1;
         if (ids) lc_release(ids);

@@ -39,6 +39,20 @@ static bool lie_alike(const lc_step_args *a, int i)
     return true;
 }
 
+static int states_fit(const lc_step_args *a) /* before anything is written */
+{
+    for (int i = 0; i < a->n; i++) {
+        const lc_tensor *first = NULL;
+        for (int k = 2; k < LC_STEP_LISTS; k++) {
+            const lc_tensor *state = a->lists[k] ? a->lists[k][i] : NULL;
+            if (state && first && state->dtype != first->dtype)
+                return lc_fail_int(LC_NotImplementedError, "cuda: optimizer states of several dtypes");
+            first = state ? state : first;
+        }
+    }
+    return 0;
+}
+
 static void *number_at(const lc_tensor *x, int bit, uint32_t *wide)
 {
     *wide |= (uint32_t)(x->dtype == LC_f64) << bit;
@@ -82,6 +96,7 @@ static int steps(UNUSED lc_op_id op, UNUSED lc_dtype compute, const void *args)
         return lc_fail_int(LC_NotImplementedError,
                            "the coefficients of this optimizer depend on its count of steps, which a captured "
                            "graph would repeat: make it with capturable=True, or call step() outside of the graph");
+    if (states_fit(a) < 0) return -1;
     if (!a->numbers) {
         int where = a->lists[0][0]->device.index;
         if (cuda_use(where) < 0 || !(made = cuda_scratch_new(&scratch, where, (size_t)a->n * sizeof *made))) return -1;
@@ -95,9 +110,6 @@ static int steps(UNUSED lc_op_id op, UNUSED lc_dtype compute, const void *args)
         for (int k = 2; k < LC_STEP_LISTS; k++)
             if (a->lists[k]) type[2] = CUDA_TYPE(a->lists[k][i]->dtype);
         if (!type[2]) type[2] = type[0];
-        for (int k = 2; k < LC_STEP_LISTS; k++)
-            if (a->lists[k] && CUDA_TYPE(a->lists[k][i]->dtype) != type[2])
-                rc = lc_fail_int(LC_NotImplementedError, "cuda: optimizer states of several dtypes");
         if (rc == 0 && (p.n == MOST || (p.n && (memcmp(type, q.type, sizeof type) || device != t->device.index))))
             rc = flush(&p, &q);
         device = t->device.index;

@@ -214,13 +214,10 @@ BLOCK_KERNEL(ormqr, linalg_args, p)
 #define REAL(x) (p.hermitian ? number_of(re_of(x), 0) : (x)) /* the diagonal of a Hermitian matrix */
 __device__ inline R pivot_size(const linalg_args &p, T x) { return p.hermitian ? (R)fabs(re_of(x)) : size1(x); }
 /* The largest size1 of at(i), first <= i < past, and the first i that has it; every thread gets both. */
-template <class F> __device__ R largest_of(i64 first, i64 past, i64 &where, F at)
+__device__ R largest_of_block(R best, i64 mine, i64 &where)
 {
     __shared__ R   most[1024];
     __shared__ i64 place[1024];
-    R              best = -1;
-    i64            mine = first;
-    MINE(i, first, past) if (size1(at(i)) > best) best = size1(at(i)), mine = i;
     most[threadIdx.x] = best, place[threadIdx.x] = mine;
     __syncthreads();
     for (int t = 0; t < blockDim.x; t++)
@@ -228,6 +225,13 @@ template <class F> __device__ R largest_of(i64 first, i64 past, i64 &where, F at
     __syncthreads();
     where = mine;
     return best < 0 ? (R)0 : best;
+}
+template <class F> __device__ R largest_of(i64 first, i64 past, i64 &where, F at)
+{
+    R   best = -1;
+    i64 mine = first;
+    MINE(i, first, past) if (size1(at(i)) > best) best = size1(at(i)), mine = i;
+    return largest_of_block(best, mine, where);
 }
 /* Rows and columns s and t > s of the part from k on change places, of the lower triangle alone. */
 __device__ void exchange(const linalg_args &p, T *a, i64 n, i64 k, i64 s, i64 t)
