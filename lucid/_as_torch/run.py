@@ -32,6 +32,10 @@ def _fresh_main(**names):
     if getattr(ours.__spec__, "name", None) == "lucid.__main__":  # its frame stays on the stack: inspect finds its module
         ours.__name__ = "lucid.__main__"
         sys.modules[ours.__name__] = ours
+        import inspect
+
+        # two frames of runpy lie below: inspect.stack() would look through all modules for each of them, several times
+        getattr(inspect, "modulesbyfile", {}).setdefault("<frozen runpy>", "runpy")
     module = ModuleType("__main__")
     module.__dict__.update(names, __builtins__=__builtins__)
     sys.modules["__main__"] = module

@@ -121,6 +121,15 @@ class Pickler(pickle._Pickler):
 
     dispatch[type] = save_type
 
+    def save_tuple(self, value):
+        if len(value) > 8 and self.proto >= 2 and set(map(type, value)) == {int}:  # the state of Python's random numbers
+            codes = [pickle.dumps(number, 2)[2:-1] for number in value]  # without the first and last code: of a whole pickle
+            self.write(pickle.MARK + b"".join(codes) + pickle.TUPLE)
+            return self.memoize(value)
+        return super().save_tuple(value)
+
+    dispatch[tuple] = save_tuple
+
     def key_of(self, storage, dtype):
         """The key of a storage, and the dtype of the first tensor on it."""
         place = (storage.data_ptr(), str(storage.device)) if storage.nbytes() else id(storage)

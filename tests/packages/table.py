@@ -24,10 +24,21 @@ machine: a rough figure.
 """
 
 
-def row(name, have):
+def row_title(name):
+    """The package of a use, as it is installed, and what the use is."""
     package, _, use = name.partition("__")
-    version = have.get(DISTRIBUTIONS.get(package, package).lower(), "?").partition("+")[0]
-    head = f"| {DISTRIBUTIONS.get(package, package)} | {version} | {use.replace('_', ' ')} |"
+    return DISTRIBUTIONS.get(package, package), use.replace("_", " ")
+
+
+def titles_of(line):
+    cells = line.split("|")
+    return cells[1].strip(), cells[3].strip()
+
+
+def row(name, have):
+    package, use = row_title(name)
+    version = have.get(package.lower(), "?").partition("+")[0]
+    head = f"| {package} | {version} | {use} |"
     try:
         theirs, ours = pairs.run(name, False), pairs.run(name, True)
     except RuntimeError as error:
@@ -41,18 +52,25 @@ def row(name, have):
     return f"{head} {count} | {worst:.0e} | {ratio:.2f} |", ratio
 
 
-def main(path):
-    have, lines, ratios = pairs.versions(), [], []
+def main(path, *chosen):
+    """chosen: the uses whose rows are written again; all if there are none."""
+    have, page = pairs.versions(), pathlib.Path(path)
+    old = page.read_text().splitlines() if chosen else []
+    lines, ratios = [], []
     for name in pairs.uses():
-        line, ratio = row(name, have)
-        print(line, flush=True)
+        title = row_title(name)
+        line = next((line for line in old if line.startswith("| ") and title == titles_of(line)), None)
+        if name in chosen or line is None:
+            line, _ = row(name, have)
+            print(line, flush=True)
         lines.append(line)
-        ratios.append(ratio)
+        time = line.rsplit("|", 2)[1].strip()
+        ratios.append(float(time) if time and "**" not in line else None)
     equal = [r for r in ratios if r is not None]
     mean = math.exp(sum(map(math.log, equal)) / len(equal)) if equal else math.nan
     head = HEAD.format(torch=have["torch"].partition("+")[0], tolerance=pairs.TOLERANCE)
     foot = f"\n{len(equal)} of {len(ratios)} uses are equal; they take {mean:.2f} of PyTorch's time (geometric mean).\n"
-    pathlib.Path(path).write_text(head + "\n".join(lines) + "\n" + foot)
+    page.write_text(head + "\n".join(lines) + "\n" + foot)
 
 
 if __name__ == "__main__":
