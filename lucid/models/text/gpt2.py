@@ -4,6 +4,7 @@ import dataclasses
 import math
 
 from ... import _C, nn
+from ...autograd import is_grad_enabled
 from ...nn import functional as F
 from ..base import LanguageModelConfig, PretrainedModel
 from ..outputs import BaseModelOutput, ModelOutput
@@ -84,8 +85,16 @@ class Conv1D(nn.Module):
         self.bias = nn.Parameter(_C.zeros(nf))
         nn.init.normal_(self.weight, std=0.02)
 
+    @property
+    def learns(self):
+        """Whether the weight gets a gradient in calls from now on."""
+        return self.weight.requires_grad and is_grad_enabled()
+
     def forward(self, x):
-        return F.linear(x, self.weight.t(), self.bias)
+        if not self.learns:
+            return F.linear(x, self.weight.t(), self.bias)
+        y = _C.addmm(self.bias, x.reshape(-1, self.nx), self.weight)  # its gradient is made as the weight is stored: no copy
+        return y.view(*x.shape[:-1], self.nf)
 
     def extra_repr(self):
         return f"nf={self.nf}, nx={self.nx}"
@@ -137,7 +146,7 @@ class _Activation:
         }[self.name]
 
     def __call__(self, layer, x):
-        if type(layer) is Conv1D:
+        if type(layer) is Conv1D and not layer.learns:
             return F.fused_linear(x, layer.weight.t(), layer.bias, self.name)
         return self.alone(layer(x))
 
