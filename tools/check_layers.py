@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A folder includes only folders to its left in this order: core, tensor, backend, then {cpu, cuda, meta} and op, then {ops,
-autograd}, then {jit, transform}, then bindings. lightning, the functions of lightning_core.h, stands on backend. Python.h
+autograd}, then {jit, transform, programs}, then bindings. lightning, the functions of lightning_core.h, stands on backend. Python.h
 appears only in bindings. Generated typed callers belong to op; op ids to backend.
 """
 
@@ -16,6 +16,7 @@ LEFT["backend/cpu"] = LEFT["backend/cuda"] = LEFT["backend/meta"] = {"core", "te
 LEFT["op"] = {"core", "tensor", "backend"}
 LEFT["ops"] = LEFT["autograd"] = {"core", "tensor", "backend", "op"}
 LEFT["jit"] = LEFT["transform"] = {"core", "tensor", "backend", "op", "ops", "autograd"}
+LEFT["programs"] = LEFT["jit"]
 LEFT["lightning"] = {"core", "tensor", "backend", "include"}
 LEFT["include"] = LEFT["bindings"] = set(LEFT) | {"include"}
 GENERATED = {"op_ids.gen.h": "backend", "op_calls.gen.h": "op", "op_tables.gen.c": "op"}

@@ -57,26 +57,26 @@ typedef struct lc_retained { /* ties retain_grad's tensor to its node: when one 
 } lc_retained;
 
 struct lc_node {
-    lc_object        object;
-    const lc_op     *op;
-    _Atomic uint64_t number;
-    size_t           bytes; /* size of the block that also holds all arrays below */
-    int              n_in, n_out;
-    bool             saves, spent, retains; /* holds values; they were freed; some of retained[] is set */
-    atomic_int       uses;                  /* of an accumulator: edges that lead here */
-    _Atomic(void *)  run; /* the backward run that g belongs to; another run that reaches this node keeps its own gradients */
-    lc_hook         *hooks;
-    lc_node         *next_doomed;
-    lc_foreign     **packed;   /* saved_tensors_hooks: n_in + n_out, NULL where nothing was packed; NULL if none */
-    void            *note;     /* anomaly mode: the host language's record of where this was made; lc_note_drop frees it */
-    void            *wrapper;  /* the host language's object for this node: borrowed */
-    void            *queue;    /* of its device, where the call ran; NULL: the default one */
-    lc_retained    **retained; /* n_out; not of an accumulator */
-    lc_tensor       *leaf;     /* of an accumulator: borrowed */
-    lc_edge         *edges;    /* n_in */
-    lc_saved        *in, *y;   /* n_in, n_out */
-    lc_tensor      **g;        /* n_out gradients that have arrived */
-    lc_value        *args;     /* as in the call; tensors are in in[] */
+    lc_object    object;
+    const lc_op *op;
+    LC_ATOMIC(uint64_t) number;
+    size_t bytes; /* size of the block that also holds all arrays below */
+    int    n_in, n_out;
+    bool   saves, spent, retains; /* holds values; they were freed; some of retained[] is set */
+    LC_ATOMIC(int) uses;          /* of an accumulator: edges that lead here */
+    LC_ATOMIC(void *) run; /* the backward run that g belongs to; another run that reaches this node keeps its own gradients */
+    lc_hook      *hooks;
+    lc_node      *next_doomed;
+    lc_foreign  **packed;   /* saved_tensors_hooks: n_in + n_out, NULL where nothing was packed; NULL if none */
+    void         *note;     /* anomaly mode: the host language's record of where this was made; lc_note_drop frees it */
+    void         *wrapper;  /* the host language's object for this node: borrowed */
+    void         *queue;    /* of its device, where the call ran; NULL: the default one */
+    lc_retained **retained; /* n_out; not of an accumulator */
+    lc_tensor    *leaf;     /* of an accumulator: borrowed */
+    lc_edge      *edges;    /* n_in */
+    lc_saved     *in, *y;   /* n_in, n_out */
+    lc_tensor   **g;        /* n_out gradients that have arrived */
+    lc_value     *args;     /* as in the call; tensors are in in[] */
 };
 
 /* Gradients of roots (weighted by grads; LC_NONE for scalars) with respect to everything, or to inputs.
@@ -134,8 +134,8 @@ extern lc_foreign *(*lc_pack_saved)(lc_tensor *t);
 extern void *(*lc_note_take)(void);
 extern void (*lc_note_drop)(void *note);
 extern void (*lc_note_report)(const lc_node *n);
-extern bool               lc_anomaly_check_nan;
-extern _Thread_local bool lc_backward_partial; /* a run for some tensors only is under way on this thread */
+extern bool                 lc_anomaly_check_nan;
+extern LC_THREAD_LOCAL bool lc_backward_partial; /* a run for some tensors only is under way on this thread */
 /* For hooks: which of these tensors get a gradient from the innermost run on this thread. Returns the unique number of that
  * run; 0 if there is no run, UINT64_MAX on error. */
 uint64_t lc_backward_passes(lc_tensor *const *tensors, int n, bool *passes);

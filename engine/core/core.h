@@ -7,10 +7,22 @@
  * an lc_object: a count and the function that ends it. Lower layers can hold what higher layers define. */
 #pragma once
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* What C and C++ spell differently; a C++ program includes lucid.h, which has <atomic>. Both lay these types out alike. */
+#ifdef __cplusplus
+#define LC_ATOMIC(T)    std::atomic<T>
+#define LC_ORDER(name)  std::memory_order_##name
+#define LC_THREAD_LOCAL __thread
+#else
+#include <stdatomic.h>
+#define LC_ATOMIC(T)    _Atomic(T)
+#define LC_ORDER(name)  memory_order_##name
+#define LC_THREAD_LOCAL _Thread_local
+#endif
+#define LC_ALIGNED(bytes) __attribute__((aligned(bytes)))
 
 #define UNUSED __attribute__((unused))
 /* For files whose loops run over a few dimensions or operands on every call: vector code for them is all prologue. */
@@ -21,7 +33,7 @@
 #endif
 #define COLD __attribute__((cold, noinline))
 /* A few bytes of per-thread state are read on every call: the initial-exec model makes that one instruction. Keep them few. */
-#define LC_HOT_TLS _Thread_local __attribute__((tls_model("initial-exec")))
+#define LC_HOT_TLS LC_THREAD_LOCAL __attribute__((tls_model("initial-exec")))
 
 typedef enum {
 #define DTYPE(name, ctype, acc, py, class) LC_##name,
@@ -31,13 +43,13 @@ typedef enum {
 } lc_dtype;
 typedef enum { LC_BOOL, LC_INT, LC_FLOAT, LC_COMPLEX } lc_dtype_class;
 typedef struct {
-    const char *name;
-    uint8_t     size;
-    lc_dtype_class class;
+    const char    *name;
+    uint8_t        size;
+    lc_dtype_class kind;
 } lc_dtype_info;
 extern const lc_dtype_info   lc_dtypes[LC_DTYPE_COUNT];
 static inline int64_t        lc_size_of(int dtype) { return lc_dtypes[dtype].size; }
-static inline lc_dtype_class lc_class_of(int dtype) { return lc_dtypes[dtype].class; }
+static inline lc_dtype_class lc_class_of(int dtype) { return lc_dtypes[dtype].kind; }
 static inline bool           lc_is_floating(int dtype) { return lc_class_of(dtype) == LC_FLOAT; }
 static inline bool           lc_is_complex(int dtype) { return lc_class_of(dtype) == LC_COMPLEX; }
 static inline bool           lc_is_differentiable(int dtype) { return lc_class_of(dtype) >= LC_FLOAT; }
@@ -155,12 +167,13 @@ typedef enum {
 
 void *lc_fail(lc_error_kind kind, const char *fmt, ...) __attribute__((format(printf, 2, 3), cold));
 #define lc_fail_int(...) (lc_fail(__VA_ARGS__), -1)
-const char   *lc_error(void);
+const char   *lc_error(void); /* the text of this thread's last failure; "" if there was none */
 lc_error_kind lc_error_last_kind(void);
+const char   *lc_error_name(void); /* its kind as text: "ShapeMismatch"; "none" */
 /* A warning for the user. The host language may replace the function (Python: warnings.warn); the default writes to stderr. */
 extern void (*lc_warning_handler)(const char *text);
 void lc_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2), cold));
-void lc_warn_once(atomic_bool *said, const char *fmt, ...) __attribute__((format(printf, 2, 3), cold));
+void lc_warn_once(LC_ATOMIC(bool) * said, const char *fmt, ...) __attribute__((format(printf, 2, 3), cold));
 /* LUCID_VERBOSE=1: which path was taken and why a fast one was refused. Costs one branch when off. */
 extern bool lc_verbose;
 void        lc_log_line(const char *fmt, ...) __attribute__((format(printf, 1, 2), cold));
@@ -199,17 +212,16 @@ void lc_memory_read(lc_device_kind kind, lc_memory_stats *stats);
 void lc_memory_reset_peak(lc_device_kind kind);
 
 typedef struct lc_object {
-    atomic_int refs;
+    LC_ATOMIC(int) refs;
     void (*drop)(struct lc_object *);
 } lc_object;
 void               lc_object_release(lc_object *o); /* NULL is allowed */
-static inline void lc_object_retain(lc_object *o) { atomic_fetch_add_explicit(&o->refs, 1, memory_order_relaxed); }
+static inline void lc_object_retain(lc_object *o) { atomic_fetch_add_explicit(&o->refs, 1, LC_ORDER(relaxed)); }
 
 /* True if the caller held the last reference. One reader needs no locked instruction: nobody else can raise the count. */
-static inline bool lc_last_reference(atomic_int *refs)
+static inline bool lc_last_reference(LC_ATOMIC(int) * refs)
 {
-    return atomic_load_explicit(refs, memory_order_acquire) == 1 ||
-           atomic_fetch_sub_explicit(refs, 1, memory_order_acq_rel) == 1;
+    return atomic_load_explicit(refs, LC_ORDER(acquire)) == 1 || atomic_fetch_sub_explicit(refs, 1, LC_ORDER(acq_rel)) == 1;
 }
 
 /* Threads: see threads.c. fn is called once per chunk [i * grain, min((i + 1) * grain, n)), on any thread: chunks depend on n and

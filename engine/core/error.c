@@ -61,6 +61,15 @@ void *lc_fail(lc_error_kind kind, const char *fmt, ...)
 
 const char   *lc_error(void) { return last->text; }
 lc_error_kind lc_error_last_kind(void) { return last->kind; }
+const char   *lc_error_name(void)
+{
+    static const char *const names[] = {
+#define X(name) #name,
+        LC_ERRORS(X)
+#undef X
+    };
+    return last == &no_error ? "none" : names[last->kind];
+}
 
 static void warn_on_stderr(const char *text) { fprintf(stderr, "lucid: warning: %s\n", text); }
 void (*lc_warning_handler)(const char *text) = warn_on_stderr;

@@ -43,9 +43,9 @@ typedef struct {
     lc_dtype dtype;
     int      n_in, in[LC_ROW_OPERANDS]; /* values, or LC_VALUE_NUMBER */
     lc_dtype number_dtype[LC_ROW_OPERANDS];
-    _Alignas(16) char number[LC_ROW_OPERANDS][16];
-    double parameter;
-    int    row_dims;
+    char     number[LC_ROW_OPERANDS][16] LC_ALIGNED(16);
+    double   parameter;
+    int      row_dims;
 } lc_step_row;
 
 typedef struct {

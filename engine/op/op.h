@@ -57,11 +57,33 @@ typedef struct {
         lc_foreign      *o;
     };
 } lc_value;
+#ifdef __cplusplus /* which has no compound literals */
+static inline lc_value lc_value_of(lc_tag tag)
+{
+    lc_value v = lc_value();
+    v.tag = tag;
+    return v;
+}
+#define LC_VALUE_OF(name, tag, T, member)                                                                                      \
+    static inline lc_value name(T x)                                                                                           \
+    {                                                                                                                          \
+        lc_value v = lc_value_of(tag);                                                                                         \
+        v.member = x;                                                                                                          \
+        return v;                                                                                                              \
+    }
+LC_VALUE_OF(LC_I, LC_IS_int, int64_t, i)
+LC_VALUE_OF(LC_F, LC_IS_float, double, f)
+LC_VALUE_OF(LC_B, LC_IS_bool, bool, b)
+LC_VALUE_OF(LC_OF_DTYPE, LC_IS_dtype, lc_dtype, dt)
+#undef LC_VALUE_OF
+#define LC_ABSENT lc_value_of(LC_IS_none)
+#else
 #define LC_I(v)        ((lc_value){ .tag = LC_IS_int, .i = (v) })
 #define LC_F(v)        ((lc_value){ .tag = LC_IS_float, .f = (v) })
 #define LC_B(v)        ((lc_value){ .tag = LC_IS_bool, .b = (v) })
 #define LC_OF_DTYPE(v) ((lc_value){ .tag = LC_IS_dtype, .dt = (v) })
 #define LC_ABSENT      ((lc_value){ .tag = LC_IS_none }) /* None, where a typed caller takes an lc_value */
+#endif
 static inline bool   lc_is_number_tag(lc_tag tag) { return tag >= LC_IS_int && tag <= LC_IS_bool; }
 static inline double lc_number_of(const lc_value *v) /* the real part of a scalar argument */
 {
@@ -102,10 +124,10 @@ typedef struct { /* describes an output before it is made. Rules fill it in plac
 } lc_spec;
 
 typedef struct lc_reservation { /* memory allocated ahead, for steps that must not fail later */
-    struct lc_reservation *next;
-    size_t                 bytes;
-    int                    n_held; /* objects made ahead, for the same reason; entries may be NULL */
-    lc_object             *held[];
+    struct lc_reservation   *next;
+    size_t                   bytes;
+    int                      n_held; /* objects made ahead, for the same reason; entries may be NULL */
+    __extension__ lc_object *held[];
 } lc_reservation;
 typedef struct { /* one call, on the caller's stack */
     const lc_op    *op;

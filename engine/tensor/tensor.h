@@ -45,28 +45,28 @@ typedef enum {
 } lc_view_kind;
 
 typedef struct lc_storage {
-    atomic_int       refs;
-    lc_device        device;
-    bool             read_only; /* writes are refused (a mapped file, a read-only buffer) */
-    bool             pinned;
-    _Atomic uint32_t version;   /* bumped by every write; relaxed, for readers on other threads */
-    int              shared_fd; /* memfd behind it, -1 if private */
-    size_t           bytes;
-    char            *data;
+    LC_ATOMIC(int) refs;
+    lc_device device;
+    bool      read_only; /* writes are refused (a mapped file, a read-only buffer) */
+    bool      pinned;
+    LC_ATOMIC(uint32_t) version; /* bumped by every write; relaxed, for readers on other threads */
+    int    shared_fd;            /* memfd behind it, -1 if private */
+    size_t bytes;
+    char  *data;
     void (*deleter)(struct lc_storage *); /* NULL: engine memory, the bytes follow this header */
-    void    *owner;                       /* the deleter's */
-    uint64_t trace_id;                    /* (jit/graph.h) the buffer this is in the trace that gave it */
-    _Alignas(64) char inline_data[];
+    void              *owner;             /* the deleter's */
+    uint64_t           trace_id;          /* (jit/graph.h) the buffer this is in the trace that gave it */
+    __extension__ char inline_data[] LC_ALIGNED(64);
 } lc_storage;
 
 typedef struct lc_version_cell {
-    atomic_int       refs;
-    _Atomic uint32_t version;
+    LC_ATOMIC(int) refs;
+    LC_ATOMIC(uint32_t) version;
 } lc_version_cell;
 
 typedef struct lc_tensor lc_tensor;
 struct lc_tensor {
-    atomic_int       refs;
+    LC_ATOMIC(int) refs;
     uint8_t          dtype, ndim;
     lc_device        device;
     uint16_t         flags;
@@ -140,17 +140,17 @@ int lc_tensor_resize(lc_tensor *t, int ndim, const int64_t *shape); /* contiguou
 /* A number on the caller's stack: an operand of weak dtype b8, i64, f64 or c128. Fills box->t and returns it. */
 typedef struct {
     lc_tensor t;
-    _Alignas(16) char value[16];
+    char      value[16] LC_ALIGNED(16);
 } lc_number_box;
 lc_tensor *lc_number_init(lc_number_box *box, lc_dtype dtype, double re, double im);
 lc_tensor *lc_number_init_int(lc_number_box *box, int64_t value);
 /* LC_NUMBER(2.5) and LC_INTEGER(2): operands in gradient formulas and composites; valid until the enclosing block ends. */
-#define LC_NUMBER(v)  lc_number_init(__builtin_alloca(sizeof(lc_number_box)), LC_f64, (v), 0)
-#define LC_INTEGER(v) lc_number_init_int(__builtin_alloca(sizeof(lc_number_box)), (v))
+#define LC_NUMBER(v)  lc_number_init((lc_number_box *)__builtin_alloca(sizeof(lc_number_box)), LC_f64, (v), 0)
+#define LC_INTEGER(v) lc_number_init_int((lc_number_box *)__builtin_alloca(sizeof(lc_number_box)), (v))
 
 static inline lc_tensor *lc_retain(lc_tensor *t)
 {
-    atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&t->refs, 1, LC_ORDER(relaxed));
     return t;
 }
 void lc_release(lc_tensor *t);              /* NULL is allowed */
@@ -161,14 +161,14 @@ extern bool (*lc_wrapper_takes_over)(lc_tensor *t);
 
 static inline uint32_t lc_version(const lc_tensor *t)
 {
-    return t->cell      ? atomic_load_explicit(&t->cell->version, memory_order_relaxed)
-           : t->storage ? atomic_load_explicit(&t->storage->version, memory_order_relaxed)
+    return t->cell      ? atomic_load_explicit(&t->cell->version, LC_ORDER(relaxed))
+           : t->storage ? atomic_load_explicit(&t->storage->version, LC_ORDER(relaxed))
                         : 0;
 }
 static inline void lc_bump_version(lc_tensor *t)
 {
-    _Atomic uint32_t *v = t->cell ? &t->cell->version : &t->storage->version; /* writers are serialised by the user */
-    atomic_store_explicit(v, atomic_load_explicit(v, memory_order_relaxed) + 1, memory_order_relaxed);
+    LC_ATOMIC(uint32_t) *v = t->cell ? &t->cell->version : &t->storage->version; /* writers are serialised by the user */
+    atomic_store_explicit(v, atomic_load_explicit(v, LC_ORDER(relaxed)) + 1, LC_ORDER(relaxed));
 }
 static inline int64_t lc_storage_offset(const lc_tensor *t) /* in elements */
 {
@@ -199,9 +199,11 @@ static inline bool lc_is_expanded_scalar(const lc_tensor *t)
     for (int d = 0; d < t->ndim && still; d++) still = t->stride[d] == 0 || t->shape[d] == 1;
     return still;
 }
-#define LC_SHAPE(t) lc_shape_text(t, (char[192]){ 0 }) /* for messages: "float32[2, 3]" */
 const char *lc_sizes_text(const int64_t *shape, int ndim, char buffer[192]);
+#ifndef __cplusplus                                                        /* which has no compound literals */
+#define LC_SHAPE(t)           lc_shape_text(t, (char[192]){ 0 })           /* for messages: "float32[2, 3]" */
 #define LC_SIZES(shape, ndim) lc_sizes_text(shape, ndim, (char[192]){ 0 }) /* "[2, 3]" */
+#endif
 
 /* Geometry (geometry.c). */
 typedef enum { LC_CONTIGUOUS_FORMAT, LC_CHANNELS_LAST, LC_CHANNELS_LAST_3D, LC_PRESERVE_FORMAT } lc_memory_format;
