@@ -1,16 +1,40 @@
-"""A progress bar, and a curve drawn to the terminal and to a PNG file, with nothing but the standard library."""
+"""A progress bar, and a curve drawn to the terminal and to a PNG file: by tqdm and matplotlib where they are installed, else with nothing but
+the standard library.
+"""
 
+import importlib
 import pathlib
 import struct
 import sys
 import zlib
 from collections.abc import Sequence
+from typing import Any
 
 BARS = " ▏▎▍▌▋▊▉█"
+_bar: Any = None  # tqdm's, while a terminal shows it
+
+
+def installed(module: str) -> Any:
+    """A module that need not be there, or None."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        return None
 
 
 def progress(done: int, total: int, text: str, width: int = 30) -> None:
     """Redraw one line; only the last state is kept where the output is not a terminal."""
+    global _bar
+    tqdm = installed("tqdm") if sys.stdout.isatty() else None
+    if tqdm:
+        if _bar is None:
+            _bar = tqdm.tqdm(total=total, file=sys.stdout)
+        _bar.set_postfix_str(text, refresh=False)
+        _bar.update(done - _bar.n)
+        if done == total:
+            _bar.close()
+            _bar = None
+        return
     eighths = round(8 * width * done / total)
     bar = "█" * (eighths // 8) + (BARS[eighths % 8] if eighths % 8 else "")
     if sys.stdout.isatty() or done == total:
@@ -52,7 +76,20 @@ def write_png(path: str | pathlib.Path, width: int, height: int, pixels: bytes, 
         file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", packed) + chunk(b"IEND", b""))
 
 
-def save(values: Sequence[float], path: str | pathlib.Path, width: int = 640, height: int = 320) -> None:
+def save(values: Sequence[float], path: str | pathlib.Path, width: int = 640, height: int = 320, title: str = "") -> None:
+    """The curve as a PNG of that many pixels."""
+    matplotlib = installed("matplotlib.figure")
+    if matplotlib is None:
+        save_plain(values, path, width, height)
+        return
+    picture = matplotlib.Figure(figsize=(width / 100, height / 100), dpi=100, layout="constrained")
+    axes = picture.subplots()
+    axes.plot(values)
+    axes.set_title(title)
+    picture.savefig(path)
+
+
+def save_plain(values: Sequence[float], path: str | pathlib.Path, width: int = 640, height: int = 320) -> None:
     """The curve as an 8-bit grey PNG."""
     margin = 10
     rows = [bytearray(b"\xff" * width) for _ in range(height)]

@@ -99,7 +99,7 @@ def main(epochs: int = 30, image: str = "digits.png") -> float:
     losses = train(parameters, x, labels, epochs, show)
     seconds = time.perf_counter() - start
     print(curve.draw(smooth(losses), title=f"training loss, {len(losses)} steps of {BATCH} digits"))
-    curve.save(smooth(losses), image)
+    curve.save(smooth(losses), image, title=f"training loss, {len(losses)} steps of {BATCH} digits")
     final = accuracy(parameters, *test)
     print(f"test accuracy {final:.1%} on {len(test[1])} digits it has not seen")
     print(f"{len(losses)} steps in {seconds:.2f} s, {seconds / len(losses) * 1e6:.0f} µs each; the curve is in {image}")

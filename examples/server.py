@@ -11,6 +11,7 @@ import json
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import curve
 import digits
 
 import lucid
@@ -23,12 +24,13 @@ def trained(epochs: int = 20) -> nn.Sequential:
     (x, labels), _ = digits.load()
     model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
     optimizer = optim.AdamW(model.parameters(), lr=3e-3)
-    for _ in range(epochs):
+    for epoch in range(1, epochs + 1):
         for batch in lucid.randperm(len(x)).split(64):
             loss = F.cross_entropy(model(x[batch]), labels[batch])
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
+        curve.progress(epoch, epochs, f"loss {loss.item():.4f}")
     return model.eval()
 
 

@@ -9,6 +9,7 @@ import pathlib
 import sys
 import tempfile
 
+import curve
 import digits
 
 import lucid
@@ -37,15 +38,17 @@ class Net(nn.Module):
         return self.head(self.features(x))
 
 
-def train(model: nn.Module, x: Tensor, labels: Tensor, epochs: int) -> None:
+def train(model: nn.Module, x: Tensor, labels: Tensor, epochs: int, progress: bool = False) -> None:
     """Only parameters that want a gradient learn."""
     optimizer = optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=3e-3)
-    for _ in range(epochs):
+    for epoch in range(1, epochs + 1):
         for batch in lucid.randperm(len(x)).split(32):
             loss = F.cross_entropy(model(x[batch]), labels[batch])
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
+        if progress:
+            curve.progress(epoch, epochs, f"loss {loss.item():.4f}")
 
 
 def accuracy(model: nn.Module, x: Tensor, labels: Tensor) -> float:
@@ -60,7 +63,7 @@ def main(checkpoint: str = "") -> tuple[float, float]:
     path = pathlib.Path(checkpoint or pathlib.Path(tempfile.mkdtemp(), "digits.pt"))
     if not path.exists():
         reader = Net(classes=10)
-        train(reader, x, labels, epochs=8)
+        train(reader, x, labels, epochs=8, progress=True)
         print(f"reads {accuracy(reader, test, test_labels):.1%} of unseen digits; saved in {path}")
         lucid.save(reader.state_dict(), path)
 
@@ -76,6 +79,7 @@ def main(checkpoint: str = "") -> tuple[float, float]:
                 model.features.requires_grad_(False)
             train(model, x[few], labels[few] % 2, epochs=40)
             found[loaded].append(accuracy(model, test, test_labels % 2))
+        curve.progress(start // EXAMPLES + 1, ROUNDS, f"odd or even: {found[True][-1]:.1%}, without the checkpoint {found[False][-1]:.1%}")
     without, with_it = (sum(f) / ROUNDS for f in found)
     print(f"odd or even, from {EXAMPLES} examples of each digit: {with_it:.1%} with the checkpoint, {without:.1%} without")
     return with_it, without

@@ -572,10 +572,10 @@ static PyObject *run_entry(PyEntries *c, const entry *e, PyObject *const *args, 
 /* The owner holds its entries, and they do not hold it: whoever drops it drops its plans, at once. */
 static PyObject *call_slowly(PyEntries *c, PyObject *const *args, size_t nargsf, PyObject *names)
 {
-    PyObject *owner = c->owner ? PyWeakref_GetObject(c->owner) : NULL; /* borrowed */
-    if (!owner) return PyObject_Vectorcall(c->slow, args, nargsf, names);
-    if (owner == Py_None) return PyObject_Vectorcall(c->without, args, nargsf, names);
-    PyObject *method = PyMethod_New(c->slow, owner), *result = NULL;
+    if (!c->owner) return PyObject_Vectorcall(c->slow, args, nargsf, names);
+    PyObject *owner = py_weak_target(c->owner), *method = owner ? PyMethod_New(c->slow, owner) : NULL, *result = NULL;
+    if (!owner) return PyObject_Vectorcall(c->without, args, nargsf, names);
+    Py_DECREF(owner);
     if (method) result = PyObject_Vectorcall(method, args, PyVectorcall_NARGS(nargsf), names);
     Py_XDECREF(method);
     return result;
