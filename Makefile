@@ -76,6 +76,7 @@ tsan:
 docs: build
 	@PYTHONPATH=$(CURDIR)/$(BUILD)/pkg $(PY) tools/gendocs.py $(BUILD)/docs/ops
 	@NO_MKDOCS_2_WARNING=1 PYTHONPATH=$(CURDIR)/$(BUILD)/pkg $(PY) tools/docsite.py $(BUILD)
+	@$(PY) tools/check_site.py $(BUILD)/site/html
 
 bench: build
 	@PYTHONPATH=. $(PY) benchmarks/summary.py

@@ -179,8 +179,12 @@ def _arguments(cls):
 def _documented(cls):
     """The class's docstring with the shared options inserted before the example."""
     names = _arguments(cls)
-    text, mark, example = cls.__doc__.partition("    >>> ")
-    return text + "".join(f"    {OPTIONS[n]}\n" for n in OPTIONS if n in names) + "\n" + mark + example
+    text, mark, example = cls.__doc__.partition(">>> ")
+    if not mark:
+        return text
+    indent = text[text.rindex("\n") + 1 :]  # none from Python 3.13 on
+    options = "".join(f"{indent}{OPTIONS[n]}\n" for n in OPTIONS if n in names)
+    return f"{text.removesuffix(indent)}{options}\n{indent}{mark}{example}"
 
 
 class Tensorwise(Optimizer):

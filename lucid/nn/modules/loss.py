@@ -193,7 +193,8 @@ class NLLLoss2d(NLLLoss):
     """The deprecated name of NLLLoss for images.
 
     >>> import warnings
-    >>> with warnings.catch_warnings(action="ignore"):
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
     ...     loss = lucid.nn.NLLLoss2d()
     >>> loss(lucid.zeros(1, 2, 1, 1), lucid.zeros(1, 1, 1, dtype=lucid.int64))
     tensor(0.)
