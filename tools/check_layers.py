@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A folder includes only folders to its left in this order: core, tensor, backend, then {cpu, cuda, meta} and op, then {ops,
-autograd}, then {jit, transform, programs}, then bindings. lightning, the functions of lightning_core.h, stands on backend. Python.h
-appears only in bindings. Generated typed callers belong to op; op ids to backend.
+autograd}, then {jit, transform, programs}, then bindings. lightning, the functions of lightning_core.h, stands on backend.
+Python.h appears only in bindings. Generated typed callers belong to op; op ids to backend.
 """
 
 import pathlib

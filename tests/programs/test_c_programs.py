@@ -1,10 +1,13 @@
-"""C and C++ programs that use liblucid, compiled as a user compiles them: what they print, save and learn is what Python prints, loads and learns."""
+"""C and C++ programs that use liblucid, compiled as a user compiles them: what they print, save and learn is what Python prints,
+loads and learns.
+"""
 
 import functools
 import math
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 
 import pytest
@@ -91,16 +94,17 @@ def test_an_error_of_a_c_program(tmp_path):
     assert ran.returncode == 1 and ran.stderr.startswith("ValueError: ") and "not a whole safetensors file" in ran.stderr
 
 
+ADAM = ("exp_avg", "exp_avg_sq", "step")
 CASES = {
     "sgd": ("sgd", "SGD", {"lr": 0.01}, ()),
     "sgd with momentum": ("sgd", "SGD", {"lr": 0.01, "momentum": 0.9, "weight_decay": 0.1}, ("momentum_buffer",)),
     "sgd damped": ("sgd", "SGD", {"lr": 0.01, "momentum": 0.9, "dampening": 0.3}, ("momentum_buffer",)),
     "sgd nesterov": ("sgd", "SGD", {"lr": 0.01, "momentum": 0.9, "nesterov": True}, ("momentum_buffer",)),
     "sgd uphill": ("sgd", "SGD", {"lr": 0.001, "maximize": True}, ()),
-    "adam": ("adam", "Adam", {"lr": 0.1}, ("exp_avg", "exp_avg_sq", "step")),
-    "adam decayed": ("adam", "Adam", {"lr": 0.1, "weight_decay": 0.1, "betas": (0.8, 0.9), "eps": 1e-3}, ("exp_avg", "exp_avg_sq", "step")),
+    "adam": ("adam", "Adam", {"lr": 0.1}, ADAM),
+    "adam decayed": ("adam", "Adam", {"lr": 0.1, "weight_decay": 0.1, "betas": (0.8, 0.9), "eps": 1e-3}, ADAM),
     "adam amsgrad": ("adam", "Adam", {"lr": 0.1, "amsgrad": True}, ("exp_avg", "exp_avg_sq", "max_exp_avg_sq", "step")),
-    "adamw": ("adamw", "AdamW", {"lr": 0.1}, ("exp_avg", "exp_avg_sq", "step")),
+    "adamw": ("adamw", "AdamW", {"lr": 0.1}, ADAM),
 }  # fmt: skip
 
 
@@ -140,6 +144,33 @@ def test_files_of_python_and_c_are_the_same(tmp_path):
     assert run("train.c", tmp_path / "in", tmp_path / "out", "sgd", "lr=0").returncode == 0
     assert {k: v.tolist() for k, v in load_file(tmp_path / "out").items()} == {"a": [1, 1], "b": [0, 0, 0]}
     assert f"FORMAT = {versions.FORMAT} }}" in (ROOT / "engine/programs/safetensors.c").read_text()
+
+
+def test_lenet_keeps_its_weights_where_python_reads_them(tmp_path):
+    sys.path.insert(0, str(ROOT / "examples"))
+    import digits
+
+    program, file = compiled(ROOT / "examples/c/lenet.c", "cc", "-std=gnu11"), tmp_path / "lenet.safetensors"
+    data = ROOT / "examples/data/digits.gz"
+    trained = subprocess.run([str(program), "4", str(data), str(file)], capture_output=True, text=True, check=True).stdout
+    nn = lucid.nn
+    layers = {"c1": nn.Conv2d(1, 6, 5), "c3": nn.Conv2d(6, 16, 5), "c5": nn.Conv2d(16, 120, 5)}
+    layers |= {"f6": nn.Linear(120, 84), "output": nn.Linear(84, 10)}
+    model = nn.ModuleDict(layers)
+    model.load_state_dict(lucid.load_safetensors(file))
+    (_, _), (x, labels) = digits.load()
+    x = nn.functional.interpolate(x.view(-1, 1, 8, 8) * 2 - 1, size=32, mode="bilinear")
+    for name in ("c1", "c3"):
+        x = nn.functional.avg_pool2d(model[name](x).tanh(), 2)
+    scores = model["output"](model["f6"](model["c5"](x).tanh().flatten(1)).tanh())
+    accuracy = (scores.argmax(1) == labels).float().mean().item()
+    assert f"test accuracy {accuracy:.1%}".replace("%", " %") in trained.splitlines()[-1]
+    before = file.read_bytes()
+    subprocess.run([str(program), "0", str(data), str(file)], check=True)  # fails below 90 %: the weights are those of the file
+    assert file.read_bytes() == before
+    file.write_bytes(before[:-1])
+    refused = subprocess.run([str(program), "0", str(data), str(file)], capture_output=True, text=True)
+    assert refused.returncode == 1 and "not a whole safetensors file" in refused.stderr
 
 
 @pytest.mark.skipif(not shutil.which("c++"), reason="no C++ compiler")

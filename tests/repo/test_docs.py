@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -133,11 +134,18 @@ def test_the_c_tutorial_runs(tmp_path):
     from lucid import config
 
     text = (ROOT / "docs/tutorials/c.md").read_text()
-    (tmp_path / "line.c").write_text(re.search(r"```c\n(.*?)```", text, re.DOTALL)[1])
-    flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", *config.cflags(), *config.libs()]
-    subprocess.run(["cc", "line.c", "-o", "line", *flags], cwd=tmp_path, check=True)
-    told = subprocess.run(["./line"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
-    assert f"prints `{told.strip()}`" in text
+    flags = ["-Wall", "-Wextra", "-Werror", *config.cflags(), *config.libs()]
+    told = []
+    for kind, program in re.findall(r"```(c|cpp)\n(.*?)```", text, re.DOTALL):
+        (tmp_path / f"program.{kind}").write_text(program)
+        compiler = ["cc", "-std=gnu11"] if kind == "c" else ["c++", "-std=c++17"]
+        if not shutil.which(compiler[0]):
+            continue
+        subprocess.run([*compiler, f"program.{kind}", "-o", "program", *flags], cwd=tmp_path, check=True)
+        told.append(subprocess.run(["./program"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout)
+    assert f"prints `{told[0].strip()}`" in text
+    assert f"```text\n{told[1]}```" in text
+    assert told[2:] in ([], ["tensor([[3., 3.],\n        [3., 3.]])\n"])
 
 
 def test_the_site_has_every_page(tmp_path):
