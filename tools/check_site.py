@@ -33,7 +33,7 @@ PAGES = (
     "api/nn",
     "api/neural",
     "api/optim",
-    "api/README",
+    "api/index",
 )
 SEARCHES = {
     "conv2d": "conv2d",

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Build the wheel, install it into an empty environment (no NumPy), use it from Python and from C.   usage: check_wheel.py
 
+Then the same wheel for every other Python of this machine that Lucid is for: the engine is built once, an extension per Python.
 Needs no network: the build tools are those of the Python that runs this.
 """
 
@@ -9,7 +10,6 @@ import posixpath
 import subprocess
 import sys
 import tempfile
-import venv
 import zipfile
 
 import make_wheel
@@ -46,7 +46,35 @@ assert repr(x) == "tensor([1., 2., 3.], requires_grad=True)", repr(x)
 assert pickle.loads(pickle.dumps(x)).tolist() == [1.0, 2.0, 3.0]
 import lightning_core, lightning_core_integrated_api, lightning_core_api, lc_run
 assert lightning_core.backend_name() in ("cpu", "cuda")
-print("Python:", y)
+model = lucid.nn.Sequential(lucid.nn.Linear(4, 16), lucid.nn.Tanh(), lucid.nn.Linear(16, 3))
+optimizer = lucid.optim.AdamW(model.parameters(), lr=1e-2)
+inputs, targets, losses = lucid.randn(16, 4), lucid.randint(0, 3, (16,)), []
+for _ in range(100):
+    optimizer.zero_grad()
+    loss = lucid.nn.functional.cross_entropy(model(inputs), targets)
+    loss.backward()
+    optimizer.step()
+    losses.append(loss.item())
+assert losses[-1] < 0.5 * losses[0], losses[::20]
+file = io.BytesIO()
+lucid.save(model.state_dict(), file)
+file.seek(0)
+assert lucid.load(file).keys() == model.state_dict().keys()
+compiled = lucid.compile(lambda x: (x * 2).sin().sum())
+assert abs(compiled(inputs) - (inputs * 2).sin().sum()) < 1e-5
+print("Python", sys.version.split()[0] + ":", y)
+"""
+DOCTESTS = """
+import doctest, importlib, sys
+import lucid
+for name in (
+    "_print", "_compile.function", "autograd.functional", "func", "nn.modules.linear", "nn.modules.loss", "nn.utils.clip_grad",
+    "optim.adam", "utils.data.dataloader",
+):
+    module = importlib.import_module(f"lucid.{name}")
+    done = doctest.testmod(module, optionflags=doctest.IGNORE_EXCEPTION_DETAIL, extraglobs={"lucid": lucid})
+    if done.failed or not done.attempted:
+        sys.exit(f"{name}: {done}")
 """
 
 
@@ -64,23 +92,41 @@ def build_wheel(folder):
     return wheel
 
 
+def install(wheel, folder, creator=sys.executable):
+    """An empty environment of the Python `creator` with the wheel alone; its interpreter."""
+    run(creator, "-m", "venv", "--without-pip", folder, env=environment())
+    target = next((folder / "lib").glob("python*/site-packages"))
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(target)
+    return folder / "bin/python"
+
+
+def use(python, folder):
+    run(python, "-W", "error", "-c", SMOKE, cwd=folder, env=environment())
+    run(python, "-c", DOCTESTS, cwd=folder, env=environment())
+
+
+def use_from_c(python, folder):
+    config = (python, "-m", "lucid.config", "--cflags", "--libs")
+    flags = run(*config, cwd=folder, env=environment(), capture_output=True, text=True).stdout.split()
+    for name in ("regression", "runtime"):
+        run("cc", "-std=gnu11", ROOT / f"examples/c/{name}.c", "-o", folder / name, *flags)
+        run(folder / name)
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         wheel = build_wheel(folder)
-        venv.create(folder / "bare", with_pip=False)
-        python = folder / "bare/bin/python"
-        target = next((folder / "bare/lib").glob("python*/site-packages"))
-        run(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", target, wheel)
-        run(python, "-c", SMOKE, cwd=folder, env=environment())
-        flags = run(
-            python, "-m", "lucid.config", "--cflags", "--libs", cwd=folder, env=environment(), capture_output=True, text=True
-        )
-        run("cc", "-std=gnu11", ROOT / "examples/c/regression.c", "-o", folder / "regression", *flags.stdout.split())
-        run(folder / "regression")
-        run("cc", ROOT / "examples/c/runtime.c", "-o", folder / "runtime", *flags.stdout.split())
-        run(folder / "runtime")
-    print("wheel: installs, runs without NumPy, compiles C programs")
+        python = install(wheel, folder / "bare")
+        use(python, folder)
+        use_from_c(python, folder)
+        versions = [sys.version_info[:2]]
+        for version, other in make_wheel.other_pythons().items():
+            use(install(make_wheel.for_python(wheel, other, folder), folder / f"bare-{version[1]}", other), folder)
+            versions.append(version)
+    said = ", ".join(f"{major}.{minor}" for major, minor in sorted(versions))
+    print(f"wheel: installs, runs without NumPy on Python {said}, compiles C programs")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""C and C++ programs that use liblucid, compiled as a user compiles them: what they print, save and learn is what Python prints,
-loads and learns.
+"""C and C++ programs that use liblucid, compiled as a user compiles them: what they print, save and learn is what Python
+prints, loads and learns.
 """
 
 import functools
