@@ -6,7 +6,7 @@
 # tsan   the C tests under ThreadSanitizer
 # compat every op on all samples of PyTorch's own op database     OPS= narrows it
 # docs   the op reference and the documentation site, into the build folder
-# wheel  the wheel for distribution, in dist/
+# wheel  the wheel for distribution, in dist/     PYTHONS=all makes one for every Python of this machine
 # bench  benchmarks beside PyTorch;   demo  LeNet-5 learns handwritten digits;   test-gpu, test-gpu-sanitizer  the tests that need a GPU
 # test-packages  uses of packages written for PyTorch, equal on both   packages-table writes docs/packages.md
 MODE   ?=
@@ -96,9 +96,9 @@ demo: build
 
 # The wheel for distribution, named after the oldest glibc it runs with, in dist/
 wheel:
-	@$(TOOLS) $(PY) tools/make_wheel.py dist
+	@$(TOOLS) $(PY) tools/make_wheel.py dist $(PYTHONS)
 
-# Build the wheel, install it into an empty environment, use it from Python and from C.
+# Build the wheel, install it into an empty environment, use it from Python and from C; then on the other Pythons of this machine.
 wheel-test:
 	@$(TOOLS) $(PY) tools/check_wheel.py
 

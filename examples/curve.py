@@ -1,5 +1,5 @@
-"""A progress bar, and a curve drawn to the terminal and to a PNG file: by tqdm and matplotlib where they are installed, else with nothing but
-the standard library.
+"""A progress bar, and a curve drawn to the terminal and to a PNG file: by tqdm and matplotlib where they are installed, else
+with nothing but the standard library.
 """
 
 import importlib

@@ -79,7 +79,9 @@ def main(checkpoint: str = "") -> tuple[float, float]:
                 model.features.requires_grad_(False)
             train(model, x[few], labels[few] % 2, epochs=40)
             found[loaded].append(accuracy(model, test, test_labels % 2))
-        curve.progress(start // EXAMPLES + 1, ROUNDS, f"odd or even: {found[True][-1]:.1%}, without the checkpoint {found[False][-1]:.1%}")
+        curve.progress(
+            start // EXAMPLES + 1, ROUNDS, f"odd or even: {found[True][-1]:.1%}, without the checkpoint {found[False][-1]:.1%}"
+        )
     without, with_it = (sum(f) / ROUNDS for f in found)
     print(f"odd or even, from {EXAMPLES} examples of each digit: {with_it:.1%} with the checkpoint, {without:.1%} without")
     return with_it, without

@@ -129,9 +129,9 @@ class Browser:
         said = self.ask("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         return said["result"].get("value")
 
-    def wait(self, script):
+    def wait(self, script, patience=PATIENCE):
         """The value of the script as soon as it is true; None if that does not happen."""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + patience
         while time.monotonic() < end:
             if value := self.value(script):
                 return value
@@ -147,7 +147,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-def problems(program, folder, pages=PAGES, searches=SEARCHES, pictures=None):
+def problems(program, folder, pages=PAGES, searches=SEARCHES, pictures=None, patience=PATIENCE):
     """What is wrong with the site: one line each."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -157,7 +157,7 @@ def problems(program, folder, pages=PAGES, searches=SEARCHES, pictures=None):
         def look(name, url, *wanted):
             browser.errors.clear()
             browser.open(root + url)
-            yield from (f"{name}: {what}" for what, script in wanted if not browser.wait(script))
+            yield from (f"{name}: {what}" for what, script in wanted if not browser.wait(script, patience))
             if pictures:
                 browser.draw(pictures / f"{name.replace('/', '-').replace(' ', '-')}.png")
             yield from (f"{name}: console: {error}" for error in browser.errors)

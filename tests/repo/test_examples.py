@@ -1,12 +1,14 @@
 """The examples do what they say, at a small size."""
 
 import gzip
+import io
 import json
 import pathlib
 import struct
 import subprocess
 import sys
 import threading
+import types
 import urllib.error
 import urllib.request
 import zlib
@@ -31,6 +33,13 @@ import transfer  # noqa: E402
 import vae  # noqa: E402
 
 import lucid  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def nothing_else_installed(monkeypatch):
+    """The examples draw and count by themselves, whatever this environment has."""
+    for name in ("tqdm", "matplotlib", "matplotlib.figure"):
+        monkeypatch.setitem(sys.modules, name, None)
 
 
 def test_digits_learns(tmp_path, capsys):
@@ -174,6 +183,66 @@ def test_server_answers_several_threads():
 def test_png_rows_are_complete(tmp_path):
     curve.save([3.0, 2.0, 1.0], tmp_path / "c.png", width=40, height=30)
     assert pixels_of(tmp_path / "c.png")[:3] == (40, 30, 1)
+
+
+def module(name, **members):
+    made = types.ModuleType(name)
+    made.__dict__.update(members)
+    return made
+
+
+def test_progress_is_tqdms_in_a_terminal(monkeypatch):
+    bars = []
+
+    class Bar:
+        n, closed = 0, False
+
+        def __init__(self, total, file):
+            self.total, self.texts = total, []
+            bars.append(self)
+
+        def set_postfix_str(self, text, refresh):
+            self.texts.append(text)
+
+        def update(self, by):
+            self.n += by
+
+        def close(self):
+            self.closed = True
+
+    monkeypatch.setitem(sys.modules, "tqdm", module("tqdm", tqdm=Bar))
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setattr(sys, "stdout", terminal)
+    for done in (1, 5, 8):
+        curve.progress(done, 8, f"loss {done}")
+    assert [(b.n, b.total, b.closed, b.texts) for b in bars] == [(8, 8, True, ["loss 1", "loss 5", "loss 8"])]
+    curve.progress(1, 2, "")
+    curve.progress(2, 2, "")
+    assert len(bars) == 2 and not terminal.getvalue()
+    monkeypatch.setattr(sys, "stdout", io.StringIO())  # a file gets the last state as a plain line
+    curve.progress(1, 2, "first")
+    curve.progress(2, 2, "last")
+    assert len(bars) == 2 and "last" in sys.stdout.getvalue() and "first" not in sys.stdout.getvalue()
+
+
+def test_curves_are_matplotlibs_where_it_is(monkeypatch, tmp_path):
+    calls = []
+
+    class Figure:
+        def __init__(self, **settings):
+            calls.append(settings["figsize"])
+
+        def subplots(self):
+            return types.SimpleNamespace(plot=calls.append, set_title=calls.append)
+
+        def savefig(self, path):
+            calls.append(path)
+
+    monkeypatch.setitem(sys.modules, "matplotlib", module("matplotlib"))
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", module("matplotlib.figure", Figure=Figure))
+    curve.save([1.0, 2.0], tmp_path / "c.png", title="loss")
+    assert calls == [(6.4, 3.2), [1.0, 2.0], "loss", tmp_path / "c.png"]
 
 
 def test_drawing_shows_both_ends():

@@ -3,6 +3,7 @@
 import pathlib
 import subprocess
 import sys
+import zipfile
 
 import pytest
 
@@ -12,10 +13,12 @@ import check_duplication  # noqa: E402
 import check_layers  # noqa: E402
 import check_ops  # noqa: E402
 import check_rooms  # noqa: E402
+import check_site  # noqa: E402
 import check_text  # noqa: E402
 import embed  # noqa: E402
 import genops  # noqa: E402
 import list_sources  # noqa: E402
+import make_wheel  # noqa: E402
 
 
 @pytest.fixture
@@ -219,3 +222,49 @@ def test_embedded_texts_hold_what_they_include(tmp_path):
     (tmp_path / "kernel.cuh").write_text('#include "kernel.cuh"\n')
     with pytest.raises(ValueError, match="includes itself"):
         embed.embedded("texts", tmp_path / "kernel.cuh")
+
+
+PAGE = """<!DOCTYPE html><html><head><link rel="icon" href="data:,"></head><body><article><h1>Title</h1><p>{text}</p></article>
+<script>{script}</script></body></html>"""
+
+
+@pytest.mark.skipif(not check_site.find_browser(), reason="Chromium is not installed")
+def test_the_site_is_refused_for_what_a_reader_would_see(tmp_path):
+    long = "words " * 100
+    pages = {
+        "fine": PAGE.format(text=long, script=""),
+        "empty": PAGE.format(text="", script=""),
+        "raises": PAGE.format(text=long, script="undefined.name"),
+        "complains": PAGE.format(text=long, script="console.error('no data')"),
+        "lacks": PAGE.format(text=long + "<img src='nothing.png'>", script=""),
+        "index": PAGE.format(text="<a class='md-search-result__link' href='conv2d.html'>found</a>", script=""),
+    }
+    for name, text in pages.items():
+        (tmp_path / f"{name}.html").write_text(text)
+    looks = pages.keys() - {"index"}
+    found = check_site.problems(
+        check_site.find_browser(), tmp_path, sorted(looks), {"conv2d": "conv2d", "adam": "adam"}, patience=3
+    )
+    told = {line.split(":")[0]: line for line in found}
+    assert told.keys() == looks - {"fine"} | {"search adam"}
+    assert "TypeError" in told["raises"] and "no data" in told["complains"] and "nothing.png" in told["lacks"]
+
+
+def test_a_wheel_is_renamed_with_what_it_says(tmp_path):
+    wheel = tmp_path / "lucid_dl-1-cp311-cp311-linux_x86_64.whl"
+    old, new, about = (
+        "lucid/_C.cpython-311-x86_64-linux-gnu.so",
+        "lucid/_C.cpython-312-x86_64-linux-gnu.so",
+        "lucid_dl-1.dist-info",
+    )
+    with zipfile.ZipFile(wheel, "w") as made:
+        made.writestr(old, b"old")
+        made.writestr(f"{about}/RECORD", f"{old},sha256=x,3\n{about}/WHEEL,sha256=y,4\nRECORD,,\n")
+        made.writestr(f"{about}/WHEEL", "Tag: cp311-cp311-linux_x86_64\n")
+    renamed = make_wheel.rewrite(wheel, ["cp312", "cp312", "manylinux_2_35_x86_64"], tmp_path, (new, b"newer"))
+    assert renamed.name == "lucid_dl-1-cp312-cp312-manylinux_2_35_x86_64.whl"
+    with zipfile.ZipFile(renamed) as made:
+        assert made.testzip() is None and made.read(new) == b"newer" and len(made.namelist()) == 3
+        assert made.read(f"{about}/WHEEL") == b"Tag: cp312-cp312-manylinux_2_35_x86_64\n"
+        rows = made.read(f"{about}/RECORD").decode().splitlines()
+    assert rows[0] == f"{new},{make_wheel.digest(b'newer')},5" and rows[2] == "RECORD,," and "sha256=y" not in rows[1]
