@@ -60,6 +60,9 @@ file = io.BytesIO()
 lucid.save(model.state_dict(), file)
 file.seek(0)
 assert lucid.load(file).keys() == model.state_dict().keys()
+with lucid.profiler.profile(with_stack=True) as profile:
+    model(inputs)
+assert "linear" in profile.key_averages().table()
 compiled = lucid.compile(lambda x: (x * 2).sin().sum())
 assert abs(compiled(inputs) - (inputs * 2).sin().sum()) < 1e-5
 print("Python", sys.version.split()[0] + ":", y)

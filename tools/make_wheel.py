@@ -134,7 +134,7 @@ def for_python(wheel, python, folder):
             archive.extract("lucid/liblucid.so", name)
         native = pathlib.Path(name, "native.ini")
         native.write_text(f"[binaries]\npython = '{python}'\n")
-        command = ["meson", "setup", "--native-file", native, f"-Dliblucid={name}/lucid/liblucid.so", built, ROOT]
+        command = ["meson", "setup", "--werror", "--native-file", native, f"-Dliblucid={name}/lucid/liblucid.so", built, ROOT]
         subprocess.run([str(c) for c in command], check=True, env=environment(), stdout=subprocess.DEVNULL)
         extension = f"_C{suffix}"
         subprocess.run(["ninja", "-C", str(built), "--quiet", extension], check=True, env=environment())

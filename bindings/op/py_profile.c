@@ -1,6 +1,7 @@
 /* The engine's profiler for lucid.profiler: start and stop, ranges of the user, and the events as Python objects. */
 #include "../py.h"
 #include "../../engine/op/profile.h"
+#include <frameobject.h> /* PyFrame_GetBack, until Python 3.11 */
 
 static PyObject *stacks; /* a list of tuples of "file(line): function", while a recording notes them */
 

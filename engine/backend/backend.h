@@ -108,7 +108,7 @@ int       lc_device_count(lc_device_kind kind);    /* 0: there is none */
 int       lc_device_synchronize(lc_device device); /* wait for all work of the device */
 /* Across devices of one kind, or from and to the host; contiguous, same dtype and shape. While lc_non_blocking is set on this
  * thread, a copy from or to page-locked memory may still run when it returns. */
-int                       lc_transfer(lc_tensor *to, const lc_tensor *from);
+int                         lc_transfer(lc_tensor *to, const lc_tensor *from);
 extern LC_THREAD_LOCAL bool lc_non_blocking;
 
 /* What the device of a tensor can do: its backend is open. */

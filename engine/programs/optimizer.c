@@ -101,18 +101,36 @@ typedef struct { /* the parameters of one call, gathered */
     lc_tensor **params, **grads, **steps, **states[LC_OPTIMIZER_STATES];
 } group;
 
+#define LIST(tensors, count)                                                                                                   \
+    {                                                                                                                          \
+        .tag = LC_IS_tensors, .n = (count), .ts = (tensors)                                                                    \
+    }
 static int sgd(const lc_optimizer *o, const group *g, bool first)
 {
     int momenta = o->momentum != 0 ? g->n : 0;
     return lc__fused_sgd_(g->params, g->n, g->grads, g->n, g->states[0], momenta, o->weight_decay, o->momentum,
                           LC_NUMBER(o->lr), o->dampening, o->nesterov, o->maximize, first, LC_NONE, LC_NONE);
 }
-static int adam(const lc_optimizer *o, const group *g)
+static int adam(const lc_optimizer *o, const group *g) /* two ops of one signature */
 {
-    __typeof__(&lc__fused_adam_) step = o->kind == LC_ADAM ? lc__fused_adam_ : lc__fused_adamw_;
-    return step(g->params, g->n, g->grads, g->n, g->states[0], g->n, g->states[1], g->n, g->states[2], o->amsgrad ? g->n : 0,
-                g->steps, g->n, LC_NUMBER(o->lr), o->beta1, o->beta2, o->weight_decay, o->eps, o->amsgrad, o->maximize, LC_NONE,
-                LC_NONE, true);
+    const lc_op   *op = o->kind == LC_ADAM ? &lc_op__fused_adam_ : &lc_op__fused_adamw_;
+    const lc_value given[] = { LIST(g->params, g->n),
+                               LIST(g->grads, g->n),
+                               LIST(g->states[0], g->n),
+                               LIST(g->states[1], g->n),
+                               LIST(g->states[2], o->amsgrad ? g->n : 0),
+                               LIST(g->steps, g->n),
+                               { .tag = LC_IS_tensor, .t = LC_NUMBER(o->lr) },
+                               LC_F(o->beta1),
+                               LC_F(o->beta2),
+                               LC_F(o->weight_decay),
+                               LC_F(o->eps),
+                               LC_B(o->amsgrad),
+                               LC_B(o->maximize),
+                               { .tag = LC_IS_tensor, .t = LC_NONE },
+                               { .tag = LC_IS_tensor, .t = LC_NONE },
+                               LC_B(true) };
+    return lc_call_scoped(op, given, NULL);
 }
 
 /* One call for parameters that have a gradient; first: for those alone that make their first step with momentum, else for all others. */
