@@ -101,6 +101,11 @@ static void sum_chunk(void *ctx, int64_t begin, int64_t end)
     const embedding_job *job = ctx;
     const char          *factors = job->a->factors ? job->a->factors->data : NULL;
     int64_t              row = job->a->width * job->size;
+    if (job->a->width == 1 && job->bags && factors && job->a->padding < 0) {
+        if (!job->rows->products(job->a->out->data, job->a->table->data, job->ids, factors, job->bags, begin, end, job->a->rows))
+            ((embedding_job *)ctx)->astray = 1;
+        return;
+    }
     for (int64_t b = begin; b < end; b++) {
         int64_t first = first_of(job, b), past = past_of(job, b);
         char   *out = job->a->out->data + b * row;

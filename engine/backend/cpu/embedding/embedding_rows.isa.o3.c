@@ -11,5 +11,5 @@
 #define NAME(f) f##_f64
 #include "embedding_rows.inc.c"
 
-const lc_embeddings CAT(lc_cpu_embeddings, LC_ISA) = { { sum_f32, dot_f32, scale_f32, larger_f32 },
-                                                       { sum_f64, dot_f64, scale_f64, larger_f64 } };
+const lc_embeddings CAT(lc_cpu_embeddings, LC_ISA) = { { sum_f32, products_f32, dot_f32, scale_f32, larger_f32 },
+                                                       { sum_f64, products_f64, dot_f64, scale_f64, larger_f64 } };
