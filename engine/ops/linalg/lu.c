@@ -393,6 +393,9 @@ static int det_shape(const lc_record *call, lc_spec *out)
     int              factors = call->n_out - 2;
     lc_dtype         dtype = (lc_dtype)A->dtype;
     if (factors == 2 && spec_numbers(call, &out[1], lc_real_of(dtype), A, 2) < 0) return -1;
+    if (!call->args[1].b)
+        return spec_numbers(call, &out[0], dtype, A, 2) | spec_nothing(call, &out[factors], dtype) |
+               spec_nothing(call, &out[factors + 1], LC_i32);
     return spec_numbers(call, &out[0], dtype, A, 2) |
            spec_matrices(call, &out[factors], dtype, A, 2, rows_of_matrix(A), rows_of_matrix(A)) |
            spec_vectors(call, &out[factors + 1], LC_i32, A, 2, rows_of_matrix(A));
@@ -405,7 +408,10 @@ static int det_run(const lc_record *call)
     int factors = call->n_out - 2;
     a.m[0] = matrices_of(call->in[0], 2);
     for (int k = 0; k < factors; k++) a.m[1 + k] = matrices_of(call->out[k], 0);
-    a.m[1 + factors] = matrices_of(call->out[factors], 2), a.m[2 + factors] = matrices_of(call->out[factors + 1], 1);
+    int64_t n = rows_of_matrix(call->in[0]);
+    a.m[1 + factors] = (lc_matrices){ .rows = n, .cols = n }, a.m[2 + factors] = (lc_matrices){ .rows = n, .cols = 1 };
+    if (call->args[1].b)
+        a.m[1 + factors] = matrices_of(call->out[factors], 2), a.m[2 + factors] = matrices_of(call->out[factors + 1], 1);
     return run_kernel_with(call, &a);
 }
 static lc_tensor *products_before(lc_tensor *S) /* element i is the product of the elements before it */
@@ -421,7 +427,7 @@ static lc_tensor *cofactors(lc_tensor *A)
     if (!r.S) return NULL;
     int64_t    last[] = { -1 };
     lc_tensor *D = lc_mul(products_before(r.S), lc_flip(products_before(lc_flip(r.S, last, 1)), last, 1));
-    lc_tensor *turn = lc_mul(lc__linalg_det(r.U).result, lc__linalg_det(r.Vh).result);
+    lc_tensor *turn = lc_mul(lc__linalg_det(r.U, wants_grad(r.U)).result, lc__linalg_det(r.Vh, wants_grad(r.Vh)).result);
     return turn ? lc_mul(column_of(column_of(conj_of(turn))), mm(lc_mul(r.U, row_of(D)), r.Vh)) : NULL;
 }
 static bool can_ask(const lc_tensor *t) /* a device would have to be waited for, and vmap hides values */
@@ -468,13 +474,13 @@ GRAD(_linalg_det)
         else dx[0] = right ? lc__linalg_lu_solve(LU, y[2], lc_expand(right, LU->shape, LU->ndim), true, true) : NULL;
     }
 }
-LC_OP(_linalg_det, .sig = "_linalg_det(A: Tensor) -> (result: Tensor, LU: Tensor, pivots: Tensor)",
-      .doc = "Determinants, and the factors.", .hidden = true, .promote = LC_NO_PROMOTION, .shape = det_shape, .run = det_run,
+LC_OP(_linalg_det, .sig = "_linalg_det(A: Tensor, factors: bool) -> (result: Tensor, LU: Tensor, pivots: Tensor)",
+      .doc = "Determinants, and the factors if they are wanted: the gradient needs them.", .hidden = true, .promote = LC_NO_PROMOTION, .shape = det_shape, .run = det_run,
       .any_strides = true, .grad = _linalg_det_grad, .saves = IN(0) | OUT(0) | OUT(1) | OUT(2), .kind = LC_KIND_MATRICES);
 static int det(lc_tensor *A, lc_tensor **out)
 {
     if (check_square(A, "linalg.det", "A") < 0 || check_floating(A, "linalg.det") < 0) return -1;
-    return (out[0] = lc__linalg_det(A).result) ? 0 : -1;
+    return (out[0] = lc__linalg_det(A, wants_grad(A)).result) ? 0 : -1;
 }
 COMPOSITE(linalg_det, det(in(0), out))
 LC_OP(linalg_det, .sig = "linalg_det(A: Tensor) -> Tensor", .doc = "The determinant.", .py = "det", .ns = "linalg", .out = true,
@@ -498,14 +504,14 @@ GRAD(_linalg_slogdet)
     if (again) dx[0] = lc__linalg_solve(mH(in(0)), right, true, false, "").result;
     else dx[0] = right ? lc__linalg_lu_solve(LU, y[3], lc_expand(right, LU->shape, LU->ndim), true, true) : NULL;
 }
-LC_OP(_linalg_slogdet, .sig = "_linalg_slogdet(A: Tensor) -> (sign: Tensor, logabsdet: Tensor, LU: Tensor, pivots: Tensor)",
-      .doc = "Signs and logarithms of determinants, and the factors.", .hidden = true, .promote = LC_NO_PROMOTION,
+LC_OP(_linalg_slogdet, .sig = "_linalg_slogdet(A: Tensor, factors: bool) -> (sign: Tensor, logabsdet: Tensor, LU: Tensor, pivots: Tensor)",
+      .doc = "Signs and logarithms of determinants, and the factors if they are wanted.", .hidden = true, .promote = LC_NO_PROMOTION,
       .shape = det_shape, .run = det_run, .any_strides = true, .grad = _linalg_slogdet_grad,
       .saves = IN(0) | OUT(0) | OUT(2) | OUT(3), .kind = LC_KIND_MATRICES);
 static int slogdet(lc_tensor *A, lc_tensor **out)
 {
     if (check_square(A, "linalg.slogdet", "A") < 0 || check_floating(A, "linalg.slogdet") < 0) return -1;
-    lc__linalg_slogdet_out r = lc__linalg_slogdet(A);
+    lc__linalg_slogdet_out r = lc__linalg_slogdet(A, wants_grad(A));
     out[0] = r.sign, out[1] = r.logabsdet;
     return r.sign ? 0 : -1;
 }
@@ -520,7 +526,7 @@ LC_OP(slogdet, .sig = "slogdet(input: Tensor) -> (sign: Tensor, logabsdet: Tenso
 static int logdet_call(const lc_value *in, lc_tensor **out)
 {
     if (check_square(in(0), "logdet", "A") < 0 || check_floating(in(0), "logdet") < 0) return -1;
-    lc__linalg_slogdet_out r = lc__linalg_slogdet(in(0));
+    lc__linalg_slogdet_out r = lc__linalg_slogdet(in(0), wants_grad(in(0)));
     if (!r.sign) return -1;
     if (lc_is_complex(in(0)->dtype)) out[0] = lc_add(lc_log(r.sign), r.logabsdet);
     else

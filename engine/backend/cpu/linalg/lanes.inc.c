@@ -16,11 +16,13 @@ static inline V                                NAME(root)(V x)
     __builtin_memcpy(&x, lanes, sizeof lanes);
     return x;
 }
-static inline bool NAME(any)(M m)
+static inline __attribute__((always_inline)) bool NAME(any)(M m) /* halves are joined: one by one, lanes take three times as long */
 {
-    I bits = 0;
-    for (int l = 0; l < W; l++) bits |= m[l];
-    return bits != 0;
+    if (W > 8) m |= __builtin_shufflevector(m, m, EACH_LANE(ACROSS, 8));
+    if (W > 4) m |= __builtin_shufflevector(m, m, EACH_LANE(ACROSS, 4));
+    if (W > 2) m |= __builtin_shufflevector(m, m, EACH_LANE(ACROSS, 2));
+    m |= __builtin_shufflevector(m, m, EACH_LANE(ACROSS, 1));
+    return m[0] != 0;
 }
 
 /* Rows become columns: each stage exchanges a bit of the row with a bit of the lane. */
@@ -48,19 +50,54 @@ static bool NAME(together)(const lc_matrices *m)
     bool    dense = (m->row_step == 1 && m->col_step == m->rows) || (m->col_step == 1 && m->row_step == m->cols);
     return dense && size >= 4 && m->batch_ndim == 1 && m->batch_step == size;
 }
-/* Elements at, at + 1, ... in the order of memory: to or from r. */
-static inline __attribute__((always_inline)) void NAME(elements)(const lc_matrices *m, V *a, V *r, int64_t at, int64_t n,
-                                                                 bool out)
+/* Elements at, at + 1, ... in the order of memory: to or from r. Those of a matrix by columns are in the order of a; by rows, line
+ * after line. */
+static inline __attribute__((always_inline)) void NAME(rows_of_lanes)(int64_t rows, int64_t cols, V *a, V *r, int64_t at, int64_t n,
+                                                                      bool out)
 {
-    int64_t step = m->row_step == 1 ? 1 : m->rows, along = m->row_step == 1 ? m->rows : m->cols;
-    int64_t line = at / along, i = at % along;
-    V      *to = m->row_step == 1 ? a + at : a + i * step + line;
+    V      *to = a + at % cols * rows + at / cols, *past = a + rows * cols;
+#pragma GCC unroll 16
     for (int64_t k = 0; k < n; k++) {
         if (out) r[k] = *to;
         else *to = r[k];
-        to += step;
-        if (++i == along) i = 0, line++, to = m->row_step == 1 ? to : a + line;
+        to += rows;
+        if (to >= past) to -= rows * cols - 1;
     }
+}
+static inline __attribute__((always_inline)) void NAME(elements)(const lc_matrices *m, V *a, V *r, int64_t at, int64_t n,
+                                                                 bool out)
+{
+    if (m->row_step == 1) memcpy(out ? r : a + at, out ? a + at : r, (size_t)n * sizeof(V));
+    else NAME(rows_of_lanes)(m->rows, m->cols, a, r, at, n, out);
+}
+/* A whole group of matrices (n, n) that fit into a vector each: from or to all, in registers. The last one must not reach behind. */
+static inline __attribute__((always_inline)) void NAME(move_few)(const int64_t n, bool by_column, T *all, V *a, bool out)
+{
+    enum { LINES = W };
+    const int64_t size = n * n;
+    V             r[LINES] = { { 0 } };
+    if (out && by_column) memcpy(r, a, (size_t)size * sizeof(V));
+    else if (out) NAME(rows_of_lanes)(n, n, a, r, 0, size, true);
+#pragma GCC unroll 16
+    for (int l = 0; l < LINES && !out; l++) memcpy(&r[l], all + l * size, l + 1 < LINES ? sizeof(V) : (size_t)size * sizeof(T));
+    NAME(turn_over)(r);
+#pragma GCC unroll 16
+    for (int l = 0; l < LINES && out; l++) memcpy(all + l * size, &r[l], l + 1 < LINES ? sizeof(V) : (size_t)size * sizeof(T));
+    if (!out && by_column) memcpy(a, r, (size_t)size * sizeof(V));
+    else if (!out) NAME(rows_of_lanes)(n, n, a, r, 0, size, false);
+}
+static inline __attribute__((always_inline)) bool NAME(moved)(const lc_matrices *m, T *all, int64_t count, V *a, bool out)
+{
+    if (W < 16 || count < W || m->rows != m->cols) return false;
+    if (m->rows == 3) NAME(move_few)(3, m->row_step == 1, all, a, out);
+    else if (m->rows == 4) NAME(move_few)(4, m->row_step == 1, all, a, out);
+    else return false;
+    return true;
+}
+/* Numbers one after the other: lanes as they are. */
+static inline bool NAME(numbers)(const lc_matrices *m)
+{
+    return m->rows == 1 && m->cols == 1 && m->batch_ndim == 1 && m->batch_step == 1;
 }
 /* How many of the first matrices of a group have W elements behind `at` that belong to it. */
 static inline int64_t NAME(safe)(int64_t count, int64_t size, int64_t at)
@@ -81,7 +118,8 @@ static void NAME(gather)(const lc_matrices *m, int64_t first, int64_t count, V *
         }
         return;
     }
-    const T *all = (const T *)m->data + first * size;
+    T *all = (T *)m->data + first * size;
+    if (NAME(moved)(m, all, count, a, false)) return;
     for (int64_t at = 0; at < size; at += W) {
         int64_t n = size - at < W ? size - at : W;
         int64_t safe = NAME(safe)(count, size, at);
@@ -100,6 +138,10 @@ static void NAME(scatter)(const lc_matrices *m, int64_t first, int64_t count, V 
 {
     int64_t size = m->rows * m->cols;
     if (!m->data) return;
+    if (NAME(numbers)(m)) {
+        memcpy((T *)m->data + first, a, (size_t)count * sizeof(T));
+        return;
+    }
     if (!NAME(together)(m)) {
         for (int64_t l = 0; l < count; l++) {
             T       *to = (T *)matrix_at(m, first + l, sizeof(T));
@@ -110,6 +152,7 @@ static void NAME(scatter)(const lc_matrices *m, int64_t first, int64_t count, V 
         return;
     }
     T *all = (T *)m->data + first * size;
+    if (NAME(moved)(m, all, count, a, true)) return;
     for (int64_t at = (size - 1) / W * W; at >= 0; at -= W) { /* from the last: what spills over is overwritten after */
         int64_t n = size - at < W ? size - at : W;
         int64_t safe = NAME(safe)(count, size, at);
@@ -128,7 +171,8 @@ static void NAME(scatter_ints)(const lc_matrices *m, int64_t first, int64_t coun
         int32_t  whole[W];
         int32_t *to = (int32_t *)m->data + first * m->batch_step + i * m->row_step;
         for (int l = 0; l < W; l++) whole[l] = (int32_t)((const T *)&a[i])[l] + add;
-        if (m->batch_ndim == 1)
+        if (NAME(numbers)(m)) memcpy(to, whole, (size_t)count * sizeof *to);
+        else if (m->batch_ndim == 1)
             for (int64_t l = 0; l < count; l++) to[l * m->batch_step] = whole[l];
         else
             for (int64_t l = 0; l < count; l++)
@@ -137,22 +181,27 @@ static void NAME(scatter_ints)(const lc_matrices *m, int64_t first, int64_t coun
 }
 
 /* a (m, n) becomes L and U; piv[k] the row exchanged with row k, info the first zero pivot, from 1. b (m, k): its rows are exchanged too. */
-static inline __attribute__((always_inline)) void NAME(factorise_any)(int64_t m, int64_t n, V *a, V *piv, V *info, V *b,
+static inline __attribute__((always_inline)) void NAME(factorise_any)(int64_t m, int64_t n, V *restrict a,
+                                                                      V *restrict piv, V *restrict info, V *restrict b,
                                                                       int64_t k)
 {
     int64_t few = m < n ? m : n;
     *info = (V){ 0 };
+#pragma GCC unroll 4
     for (int64_t c = 0; c < few; c++) {
         V *col = a + c * m, most = NAME(size)(col[c]), p = NAME(all)((T)c);
+#pragma GCC unroll 4
         for (int64_t i = c + 1; i < m; i++) {
             V size = NAME(size)(col[i]);
             M better = size > most;
             most = NAME(pick)(better, size, most), p = NAME(pick)(better, NAME(all)((T)i), p);
         }
         piv[c] = p;
+#pragma GCC unroll 4
         for (int64_t i = c + 1; i < m; i++) {
             M here = p == NAME(all)((T)i);
-            if (!NAME(any)(here)) continue;
+            if (m > 4 && !NAME(any)(here)) continue; /* of few rows, some lane exchanges nearly always */
+#pragma GCC unroll 4
             for (int64_t j = 0; j < n; j++) {
                 V x = a[c + j * m], y = a[i + j * m];
                 a[c + j * m] = NAME(pick)(here, y, x), a[i + j * m] = NAME(pick)(here, x, y);
@@ -165,18 +214,36 @@ static inline __attribute__((always_inline)) void NAME(factorise_any)(int64_t m,
         M zero = col[c] == NAME(all)(0);
         *info = NAME(pick)(zero & (*info == NAME(all)(0)), NAME(all)((T)(c + 1)), *info);
         V pivot = NAME(pick)(zero, NAME(all)(1), col[c]);
-        for (int64_t i = c + 1; i < m; i++) col[i] = col[i] / pivot;
+        M tiny = NAME(size)(pivot) < NAME(all)(TINY);
+        if (__builtin_expect(NAME(any)(tiny), 0)) /* the inverse of a subnormal number overflows */
+#pragma GCC unroll 4
+            for (int64_t i = c + 1; i < m; i++) col[i] = col[i] / pivot;
+        else {
+            V inverse = NAME(all)(1) / pivot;
+#pragma GCC unroll 4
+            for (int64_t i = c + 1; i < m; i++) col[i] *= inverse;
+        }
+#pragma GCC unroll 4
         for (int64_t j = c + 1; j < n; j++) {
             V *to = a + j * m, by = to[c];
+#pragma GCC unroll 4
             for (int64_t i = c + 1; i < m; i++) to[i] -= col[i] * by;
         }
     }
 }
-/* Sizes that are constants keep a matrix in registers. */
+/* Of a constant size: a copy that nothing else points to stays in registers. */
+static inline __attribute__((always_inline)) void NAME(factorise_few)(const int64_t n, V *a, V *piv, V *info, V *b, int64_t k)
+{
+    V matrix[16], exchanged[4], zero;
+    memcpy(matrix, a, (size_t)(n * n) * sizeof(V));
+    NAME(factorise_any)(n, n, matrix, exchanged, &zero, b, k);
+    memcpy(a, matrix, (size_t)(n * n) * sizeof(V)), memcpy(piv, exchanged, (size_t)n * sizeof(V));
+    *info = zero;
+}
 static void NAME(factorise)(int64_t m, int64_t n, V *a, V *piv, V *info, V *b, int64_t k)
 {
-    if (m == 3 && n == 3) NAME(factorise_any)(3, 3, a, piv, info, b, k);
-    else if (m == 4 && n == 4) NAME(factorise_any)(4, 4, a, piv, info, b, k);
+    if (m == 3 && n == 3) NAME(factorise_few)(3, a, piv, info, b, k);
+    else if (m == 4 && n == 4) NAME(factorise_few)(4, a, piv, info, b, k);
     else NAME(factorise_any)(m, n, a, piv, info, b, k);
 }
 static inline __attribute__((always_inline)) void NAME(substitute_any)(int64_t n, int64_t k, const V *a,

@@ -26,6 +26,7 @@ const lc_lanes TABLE(LC_ISA) = { .width = { 0, 0 } };
 /* Lanes of x, then of y, that make row k and row k + s of the exchanged pair. */
 #define UPPER_OF(l, s) ((l) & (s) ? W + (l) - (s) : (l)) % (2 * W) /* stages that a narrower vector has not compile, too */
 #define LOWER_OF(l, s) ((l) & (s) ? W + (l) : (l) + (s)) % (2 * W)
+#define ACROSS(l, s)   ((l) ^ (s)) % W
 #define LANES_2(F, s)  F(0, s), F(1, s)
 #define LANES_4(F, s)  LANES_2(F, s), F(2, s), F(3, s)
 #define LANES_8(F, s)  LANES_4(F, s), F(4, s), F(5, s), F(6, s), F(7, s)

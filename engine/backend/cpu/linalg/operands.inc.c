@@ -23,8 +23,8 @@ static UNUSED void NAME(put_real)(const lc_matrices *m, int64_t i, const R *from
 }
 static UNUSED void NAME(put_pivots)(const lc_matrices *m, int64_t i, const int32_t *from)
 {
-    int32_t *to = (int32_t *)matrix_at(m, i, sizeof(int32_t));
-    for (int64_t r = 0; r < m->rows; r++) to[r * m->row_step] = from[r];
+    int32_t *to = m->data ? (int32_t *)matrix_at(m, i, sizeof(int32_t)) : NULL;
+    for (int64_t r = 0; r < m->rows && to; r++) to[r * m->row_step] = from[r];
 }
 static UNUSED void NAME(get_pivots)(const lc_matrices *m, int64_t i, int32_t *to)
 {
