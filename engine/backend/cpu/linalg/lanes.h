@@ -9,6 +9,10 @@ enum { LANES_WORK = 4 * LANES_ROWS * LANES_ROWS };
 typedef struct {
     int            width[2]; /* matrices at a time: float, double */
     lc_lane_kernel lu[2], solve[2], inv[2], det[2], cholesky[2], qr[2], eigh[2], svd[2];
+    /* One matrix (m, n): its columns become orthogonal by rotations, which v (n, n) collects unless it is NULL. Pairs count as orthogonal below tolerance, columns
+     * whose squares are below noise as zero. work: COLUMNS_WORK(m, n) elements (own.h). false: it has too many columns for this, or too few. */
+    bool (*columns[2])(int64_t m, int64_t n, void *a, int64_t lda, void *v, int64_t ldv, double tolerance, double noise,
+                       void *work);
 } lc_lanes;
 ISA_TABLE(const lc_lanes, lanes)
 

@@ -535,12 +535,3 @@ static void NAME(svd)(const lc_linalg_args *g, int64_t first, int64_t count, voi
     NAME(scatter)(&g->m[1], first, count, a);
     NAME(scatter)(&right, first, count, v);
 }
-#undef V
-#undef M
-#undef T
-#undef W
-#undef I
-#undef EPSILON
-#undef TINY
-#undef NAME
-#undef EACH_LANE

@@ -9,6 +9,7 @@
 #include "lanes.h"
 #include <float.h>
 #include <math.h>
+#include <string.h>
 #pragma GCC diagnostic ignored "-Wpsabi" /* vectors are passed between functions of this file alone */
 
 #define TABLE_OF(isa) lc_cpu_lanes_##isa
@@ -46,6 +47,7 @@ const lc_lanes TABLE(LC_ISA) = { .width = { 0, 0 } };
 #define EACH_LANE LANES_4
 #endif
 #include "lanes.inc.c"
+#include "columns.inc.c"
 #define T       double
 #define W       (BYTES / 8)
 #define I       int64_t
@@ -60,6 +62,7 @@ const lc_lanes TABLE(LC_ISA) = { .width = { 0, 0 } };
 #define EACH_LANE LANES_2
 #endif
 #include "lanes.inc.c"
+#include "columns.inc.c"
 
 #define BOTH(f)                                                                                                                \
     {                                                                                                                          \
@@ -75,5 +78,6 @@ const lc_lanes TABLE(LC_ISA) = {
     .qr = BOTH(qr),
     .eigh = BOTH(eigh),
     .svd = BOTH(svd),
+    .columns = BOTH(columns),
 };
 #endif

@@ -3,6 +3,7 @@
 #pragma once
 #include "../cpu.h"
 
+#define COLUMNS_WORK(m, n) (((m) + (n) + 4) * ((n) + 32) + 16)
 typedef struct {
     /* P L U, unit L; piv counts from 1. pivot false: no exchanges. Returns info: the first zero pivot, from 1, or 0. */
     int (*getrf)(int64_t m, int64_t n, void *a, int64_t lda, int32_t *piv, bool pivot);
@@ -19,8 +20,9 @@ typedef struct {
     /* Eigenvalues in ascending order of the Hermitian matrix whose lower triangle is in a; a becomes the vectors (undefined if they are not wanted). work: n (n + 5) elements. 0, or 1: no
      * convergence (non-finite input). */
     int (*eigh)(int64_t n, void *a, int64_t lda, void *w, void *work, bool vectors);
-    /* Singular values in descending order of a (m, n), m >= n; a becomes U (m, n), v (n, n) the right vectors. */
-    int (*svd)(int64_t m, int64_t n, void *a, int64_t lda, void *s, void *v, int64_t ldv);
+    /* Singular values in descending order of a (m, n), m >= n; a becomes U (m, n), v (n, n) the right vectors unless it is NULL. work:
+     * COLUMNS_WORK(m, n) elements. */
+    int (*svd)(int64_t m, int64_t n, void *a, int64_t lda, void *s, void *v, int64_t ldv, void *work);
 } lc_own_kernels;
 typedef struct {
     lc_own_kernels of[4]; /* float, double, complex float, complex double: as lapack_type */

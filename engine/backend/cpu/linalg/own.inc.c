@@ -361,30 +361,18 @@ static void NAME(complete)(T *u, int64_t ldu, int64_t m, int64_t k)
     }
 }
 
-/* One-sided Jacobi: columns are rotated in pairs until all are orthogonal; their lengths are the singular values then. */
-static int NAME(svd)(int64_t m, int64_t n, void *va, int64_t lda, void *vs, void *vv, int64_t ldv)
+/* Rotates columns in pairs until all are orthogonal; the vector instruction sets have a kernel that takes all pairs at once (columns.inc.c). */
+static void NAME(orthogonalise)(int64_t m, int64_t n, T *a, int64_t lda, T *v, int64_t ldv, R noise, UNUSED void *work)
 {
-    T   *a = va, *v = vv;
-    R   *s = vs;
+    R    tolerance = EPSILON * (R)fmax(4, 2 * sqrt((double)m)); /* of dot products */
     bool rotated = true;
-    if (!NAME(finite)(a, lda, m, n)) return 1;
-    R most = 0;
-    for (int64_t j = 0; j < n; j++)
-        for (int64_t i = 0; i < m; i++) most = (R)ABS1(AT(a, i, j)) > most ? (R)ABS1(AT(a, i, j)) : most;
-    int exponent = 0;
-    if (most > 0) frexp((double)most, &exponent); /* squares neither overflow nor vanish */
-    int limit = sizeof(R) == 4 ? 120 : 1000;
-    exponent = exponent < -limit ? -limit : exponent > limit ? limit : exponent;
-    R scale = (R)ldexp(1, -exponent), back = (R)ldexp(1, exponent),
-      tolerance = EPSILON * (R)(m > 4 ? m : 4); /* of dot products */
-    for (int64_t j = 0; j < n; j++) {
-        for (int64_t i = 0; i < m; i++) AT(a, i, j) *= scale;
+#if !IS_COMPLEX && !defined LC_BASELINE
+    if (COLUMNS_OF_THIS_SET[sizeof(T) == 8](m, n, a, lda, v, ldv, (double)tolerance, (double)noise, work)) return;
+#endif
+    for (int64_t j = 0; j < n && v; j++) {
         memset(v + j * ldv, 0, (size_t)n * sizeof(T));
         AT(v, j, j) = 1;
     }
-    R noise = 0;
-    for (int64_t k = 0; k < n; k++) noise = (R)fmax((double)noise, (double)REAL(NAME(dot)(a + k * lda, a + k * lda, m)));
-    noise *= EPSILON * EPSILON;
     for (int sweep = 0; rotated && sweep < NAME(MOST_SWEEPS); sweep++) {
         rotated = false;
         for (int64_t p = 0; p < n; p++)
@@ -399,10 +387,30 @@ static int NAME(svd)(int64_t m, int64_t n, void *va, int64_t lda, void *vs, void
                   c = 1 / (R)sqrt(1 + (double)t * t);
                 T phase = CONJ(off) / size;
                 NAME(rotate)(x, y, m, c, c * t, phase);
-                NAME(rotate)(v + p * ldv, v + q * ldv, n, c, c * t, phase);
+                if (v) NAME(rotate)(v + p * ldv, v + q * ldv, n, c, c * t, phase);
                 rotated = true;
             }
     }
+}
+/* One-sided Jacobi: the lengths of orthogonal columns are the singular values. */
+static int NAME(svd)(int64_t m, int64_t n, void *va, int64_t lda, void *vs, void *vv, int64_t ldv, void *work)
+{
+    T *a = va, *v = vv;
+    R *s = vs;
+    if (!NAME(finite)(a, lda, m, n)) return 1;
+    R most = 0;
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < m; i++) most = (R)ABS1(AT(a, i, j)) > most ? (R)ABS1(AT(a, i, j)) : most;
+    int exponent = 0;
+    if (most > 0) frexp((double)most, &exponent); /* squares neither overflow nor vanish */
+    int limit = sizeof(R) == 4 ? 120 : 1000;
+    exponent = exponent < -limit ? -limit : exponent > limit ? limit : exponent;
+    R scale = (R)ldexp(1, -exponent), back = (R)ldexp(1, exponent);
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < m; i++) AT(a, i, j) *= scale;
+    R noise = 0;
+    for (int64_t k = 0; k < n; k++) noise = (R)fmax((double)noise, (double)REAL(NAME(dot)(a + k * lda, a + k * lda, m)));
+    NAME(orthogonalise)(m, n, a, lda, v, ldv, noise * EPSILON * EPSILON, work);
     for (int64_t k = 0; k < n; k++) s[k] = NAME(norm)(a + k * lda, m);
     for (int64_t k = 0; k < n; k++) {
         int64_t top = k;
@@ -414,7 +422,7 @@ static int NAME(svd)(int64_t m, int64_t n, void *va, int64_t lda, void *vs, void
             T x = AT(a, i, k);
             AT(a, i, k) = AT(a, i, top), AT(a, i, top) = x;
         }
-        for (int64_t i = 0; i < n && top != k; i++) {
+        for (int64_t i = 0; i < n && top != k && v; i++) {
             T x = AT(v, i, k);
             AT(v, i, k) = AT(v, i, top), AT(v, i, top) = x;
         }

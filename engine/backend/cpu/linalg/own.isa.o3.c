@@ -3,7 +3,7 @@
  * LU, Cholesky and QR take the operations in LAPACK's order, so results differ from its unblocked routines by rounding alone. Eigenvalues of real
  * matrices come from QL steps on a tridiagonal matrix; of complex and tiny ones, and singular values, from Jacobi's rotations: slower than reduction to a band by a factor that grows with the size, but short, relatively
  * exact, and the fastest there is for a handful of rows. Rejected: blocking (LAPACK is there for large matrices). */
-#include "own.h"
+#include "lanes.h"
 #include <complex.h>
 #include <float.h>
 #include <math.h>
@@ -12,6 +12,9 @@
 #pragma GCC optimize("cx-fortran-rules") /* complex products without tests for infinities: those give NaN either way */
 #endif
 
+#define COLUMNS_OF(isa)     COLUMNS_OF_(isa)
+#define COLUMNS_OF_(isa)    lc_cpu_lanes_##isa.columns
+#define COLUMNS_OF_THIS_SET COLUMNS_OF(LC_ISA)
 enum { QL_ROWS = 5 }; /* from here on QL steps beat Jacobi's sweeps */
 #define IS_COMPLEX 0
 #define ROOT(x)    (sizeof(T) == 4 ? (T)sqrtf((float)(x)) : (T)sqrt((double)(x)))

@@ -10,7 +10,7 @@
 #define TEMPLATE "spectra.inc.c"
 #include "types.h"
 
-enum { DTYPES = 1u << LC_f32 | 1u << LC_f64 | 1u << LC_c64 | 1u << LC_c128, JACOBI_ROWS = 3, QL_ROWS = 96, QL_VALUES = 32 };
+enum { DTYPES = 1u << LC_f32 | 1u << LC_f64 | 1u << LC_c64 | 1u << LC_c128, JACOBI_ROWS = 3, QL_ROWS = 96, QL_VALUES = 32, COLUMNS_F32 = 32, COLUMNS_F64 = 16 };
 #define RUN(op)                                                                                                                \
     static int run_##op(lc_dtype dtype, linalg_job *j)                                                                         \
     {                                                                                                                          \
@@ -50,12 +50,19 @@ static int cpu_eig(lc_dtype dtype, const void *args)
     if (!(j.lapack = lapack_open())) return lapack_missing(j.a->name);
     return run_eig(dtype, &j);
 }
+/* Whether our own singular values are faster than LAPACK's: where all pairs of columns are rotated at once (columns.inc.c). */
+static bool own_svd_is_faster(const linalg_job *j, lc_dtype dtype)
+{
+    int64_t few = j->m < j->n ? j->m : j->n, most = j->m < j->n ? j->n : j->m, limit = JACOBI_ROWS;
+    if (lanes_of_this_cpu()->width[0] && (dtype == LC_f32 || dtype == LC_f64)) limit = dtype == LC_f32 ? COLUMNS_F32 : COLUMNS_F64;
+    return most <= JACOBI_ROWS || (few <= limit && most <= 2 * few);
+}
 static int cpu_svd(lc_dtype dtype, const void *args)
 {
     linalg_job      j = job_of(args);
     const lc_lanes *lanes = j.m == j.n ? lanes_for(args, dtype, LANES_JACOBI_ROWS) : NULL;
     if (lanes) use_lanes(&j, lanes, lanes->svd, dtype);
-    else j.lapack = (j.n > JACOBI_ROWS || j.m > JACOBI_ROWS) && lapack_open();
+    else j.lapack = !own_svd_is_faster(&j, dtype) && lapack_open();
     return run_svd(dtype, &j);
 }
 static int cpu_lstsq(lc_dtype dtype, const void *args)

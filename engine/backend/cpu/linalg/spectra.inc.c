@@ -118,7 +118,7 @@ static int NAME(own_svd)(const linalg_job *j, int64_t m, int64_t n, const T *a, 
     bool    wide = m < n;
     int64_t tall = wide ? n : m, few = wide ? m : n;
     T      *left = work, *right = left + tall * tall,
-      *tau = right + few * few; /* left (tall, tall), of which few columns are worked on */
+      *tau = right + few * few, *columns_work = tau + few + tall * few; /* left (tall, tall), of which few columns are worked on */
     for (int64_t c = 0; c < few; c++)
         for (int64_t r = 0; r < tall; r++) {
             T x = wide ? a[c + r * lda] : a[r + c * lda];
@@ -127,7 +127,7 @@ static int NAME(own_svd)(const linalg_job *j, int64_t m, int64_t n, const T *a, 
 #endif
             left[r + c * tall] = x;
         }
-    if (j->own->svd(tall, few, left, leading(tall), s, right, leading(few))) return 1;
+    if (j->own->svd(tall, few, left, leading(tall), s, u ? right : NULL, leading(few), columns_work)) return 1;
     if (!u) return 0;
     int64_t columns = full ? tall : few;
     if (columns > few) { /* reflections of the columns give an orthonormal basis; its sign is free */
@@ -184,7 +184,7 @@ static void NAME(svd_one)(const linalg_job *j, int64_t i, char *work) /* A, U, S
 static int64_t NAME(own_svd_space)(int64_t m, int64_t n)
 {
     int64_t tall = m > n ? m : n, few = m < n ? m : n;
-    return 2 * tall * tall + few * few + few;
+    return 2 * tall * tall + few * few + few + COLUMNS_WORK(tall, few);
 }
 static int NAME(run_svd)(linalg_job *j)
 {
