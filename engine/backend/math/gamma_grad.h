@@ -9,7 +9,7 @@
  *                                                           fast; on the other side 1 - F with a and b, x and 1 - x exchanged
  * Relative errors are about 1e-12. PyTorch fits polynomials instead, with relative errors up to 1e-3: the two agree to that.
  *
- * Continued fractions go by Lentz's method. A dual is a number and its derivative.
+ * Beta's continued fraction goes by Lentz's method. A dual is a number and its derivative.
  *
  * One source for the CPU and CUDA, as special.h: the common subset of C and CUDA C++. */
 // clang-format off
@@ -46,30 +46,53 @@ FN bool lentz_step(lentz *l, dual a, dual b)
 
 /* ---- gamma ---- */
 
-FN double gamma_grad_series(double a, double x)
+/* digamma with the recurrence as one quotient: slope / product is the sum of 1 / (x + k). */
+FN double gamma_psi(double x)
+{
+    double product = 1, slope = 0;
+    for (; x < 10; x += 1) {
+        slope = slope * x + product;
+        product *= x;
+    }
+    return digamma_series(x) - slope / product;
+}
+FN double gamma_psi_above(double a) { return a > 0 && a <= 1000 ? gamma_psi(a + 1) : 0; } /* where gamma_grad_by reads it */
+FN double gamma_grad_series(double a, double x, double psi, double eps)
 {
     double term = 1, sum = 1, harmonic = 0, slope = 0; /* harmonic: -d log term / da */
     for (int n = 1; n < 50000; n++) {
-        term *= x / (a + n);
-        harmonic += 1 / (a + n);
+        double inverse = 1 / (a + n);
+        term *= x * inverse;
+        harmonic += inverse;
         sum += term;
         slope -= term * harmonic;
-        if (term * (1 + harmonic) < 1e-16 * sum) break;
+        if (term * (1 + harmonic) < eps * sum) break;
     }
-    return -x / a * (sum * (log(x) - special_digamma(a + 1)) + slope);
+    return -x / a * (sum * (log(x) - psi) + slope);
 }
-FN double gamma_grad_fraction(double a, double x)
+/* Convergents p / q, with their derivatives: no division but in the comparison of each fourth with the one before. */
+FN double gamma_grad_fraction(double a, double x, double psi, double eps)
 {
-    dual  b = { x + 1 - a, -1 };
-    lentz l;
-    l.c = dual_of(1 / 1e-300, 0);
-    l.d = dual_div(dual_of(1, 0), b);
-    l.h = l.d;
+    double b = x + 1 - a;
+    double p = 1, q = b, last_p = 0, last_q = 1, dp = 0, dq = -1, last_dp = 0, last_dq = 0, h = 1 / b, dh = h * h;
     for (int i = 1; i < 50000; i++) {
-        b.v += 2;
-        if (lentz_step(&l, dual_of(-i * (i - a), i), b)) break;
+        double t = -i * (i - a);
+        b += 2;
+        double next_p = b * p + t * last_p, next_q = b * q + t * last_q;
+        double next_dp = b * dp + t * last_dp - p + i * last_p, next_dq = b * dq + t * last_dq - q + i * last_q;
+        last_p = p, last_q = q, last_dp = dp, last_dq = dq;
+        p = next_p, q = next_q, dp = next_dp, dq = next_dq;
+        if (i % 4) continue;
+        double inverse = 1 / q, value = p * inverse, slope = (dp - value * dq) * inverse;
+        bool   settled = fabs(value - h) <= eps * fabs(value) && fabs(slope - dh) <= eps * fabs(slope);
+        h = value, dh = slope;
+        if (settled) break;
+        if (fabs(q) > 1e100) {
+            p *= 1e-100, q *= 1e-100, last_p *= 1e-100, last_q *= 1e-100;
+            dp *= 1e-100, dq *= 1e-100, last_dp *= 1e-100, last_dq *= 1e-100;
+        }
     }
-    return x * (l.h.v * (log(x) - special_digamma(a)) + l.h.d);
+    return x * (h * (log(x) - psi + 1 / a) + dh);
 }
 /* x = a + z sqrt(a) + (z^2 - 1) / 3 + ... with a normal z: solve for z, then take the derivative by a. */
 FN double gamma_grad_large(double a, double x)
@@ -86,12 +109,14 @@ FN double gamma_grad_large(double a, double x)
     double zz = z * z, p3 = (zz - 7) * z, p4 = (3 * zz + 7) * zz - 16, p5 = ((9 * zz + 256) * zz - 433) * z;
     return 1 + z / (2 * root) - p3 / (72 * a * root) + p4 / (810 * a * a) - p5 / (25920 * a * a * root);
 }
-FN double gamma_grad_at(double a, double x)
+/* psi: digamma(a + 1), which whoever has many x of one a computes once. eps: 4e-16, or 1e-10 for results in float32. */
+FN double gamma_grad_by(double a, double x, double psi, double eps)
 {
     if (!(x > 0) || !(a > 0)) return isnan(x) || isnan(a) ? NAN : 0;
     if (a > 1000) return gamma_grad_large(a, x);
-    return x <= a + 1 ? gamma_grad_series(a, x) : gamma_grad_fraction(a, x);
+    return x <= a + 1 ? gamma_grad_series(a, x, psi, eps) : gamma_grad_fraction(a, x, psi, eps);
 }
+FN double gamma_grad_at(double a, double x, double eps) { return gamma_grad_by(a, x, gamma_psi_above(a), eps); }
 
 /* ---- beta ---- */
 

@@ -123,14 +123,15 @@ LC_OP(i0, .sig = "i0(input: Tensor) -> Tensor", .doc = "Modified Bessel function
 
 /* ---- logit, sinc ---- */
 
+LC_OP(_logit, .sig = "_logit(input: Tensor) -> Tensor", .doc = "The kernel of logit without eps.", .hidden = true, .shape = same,
+      .run = elementwise);
 /* With eps the input is clamped to [eps, 1 - eps] first: the kernel has the bounds as operands. */
 static int logit_lower(const lc_record *call, lc_lowering *to)
 {
     const lc_value *eps = &call->args[1];
-    double          low = eps->tag == LC_IS_none ? -__builtin_inf() : eps->f;
-    double          high = eps->tag == LC_IS_none ? __builtin_inf() : 1 - eps->f;
-    lc_tensor      *in[] = { call->in[0], lc_number_init(&to->number[0], LC_f64, low, 0),
-                             lc_number_init(&to->number[1], LC_f64, high, 0) };
+    if (eps->tag == LC_IS_none) return lower_to(to, call, LC_OP__logit, call->in, 1);
+    lc_tensor *in[] = { call->in[0], lc_number_init(&to->number[0], LC_f64, eps->f, 0),
+                        lc_number_init(&to->number[1], LC_f64, 1 - eps->f, 0) };
     return lower_to(to, call, LC_OP_logit, in, 3);
 }
 GRAD(logit)

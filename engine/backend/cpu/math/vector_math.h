@@ -329,15 +329,22 @@ MATH double tan_f64(double x)
 
 /* ---- error functions ---- */
 
-/* erf: x P(x x) up to 1; beyond that 1 - exp(P(|x|)) in float32, 1 - erfc in float64. */
+/* Powers of two for moderate t, as t = e + ROUND32 leaves them: adding to the bits of p raises its exponent. To 9e-8. */
+MATH float raised_f32(float r, float t)
+{
+    float p = POLY32(r, 1.326472733e-03f, 9.671512953e-03f, 5.550733745e-02f, 2.402224208e-01f, 6.931469776e-01f);
+    return as_f32(bits32(fused32(p, r, 1.f)) + (bits32(t) << 23));
+}
+/* erf: x P(x x) up to 1; beyond that 1 - 2^P(|x|) in float32, 1 - erfc in float64. */
 MATH float erf_f32(float x)
 {
     float a = ABS32(x), z = a * a, b = a > 4.f ? 4.f : a;
     float near = POLY32(z, 7.854026312e-05f, -8.010247655e-04f, 5.188334502e-03f, -2.685381607e-02f, 1.128358527e-01f,
                         -3.761262584e-01f, 1.283791660e-01f);
-    float far = 1 - exp_f32(POLY32(b, -2.169738628e-05f, 4.414700031e-04f, -4.205271786e-03f, 2.521030506e-02f,
-                                   -1.084220448e-01f, -6.332164479e-01f, -1.129580285e+00f, 1.884622136e-04f));
-    return SIGN32(a > 1 ? far : fused32(near, a, a), x);
+    float e = POLY32(b, -3.130271159e-05f, 6.369065842e-04f, -6.066924751e-03f, 3.637078209e-02f, -1.564199464e-01f,
+                     -9.135382292e-01f, -1.629639876e+00f, 2.718935010e-04f);
+    float t = e + ROUND32, tail = raised_f32(e - (t - ROUND32), t);
+    return SIGN32(a > 1 ? 1 - tail : fused32(near, a, a), x);
 }
 MATH double erf_near_f64(double a) /* of [0, 1] */
 {
@@ -348,18 +355,28 @@ MATH double erf_near_f64(double a) /* of [0, 1] */
     return fused64(p, a, a);
 }
 /* erfc = exp(-x x) P(q) / (1 + 2 x) with q = (x - 4) / (x + 4), and the square in two parts: for all x in float32, for x
- * from 1 to 27 in float64. float32: 5 ulp. */
+ * from 1 to 27 in float64. float32: 5 ulp. Results from 10.06 on are zero; those below are subnormal at the last factor
+ * only, since processors take long over each subnormal number. */
 MATH float erfc_f32(float x)
 {
-    float  a = ABS32(x), b = a > 10.5f ? 10.5f : a, q = (b - 4) / (b + 4);
-    double square = (double)b * (double)b;
-    float  s = (float)square, low = (float)(square - (double)s);
-    float  p = POLY32(q, -6.419642923e-04f, -1.136579658e-03f, 5.043434327e-03f, -1.602431876e-02f, 3.722189138e-02f,
-                      -6.635466187e-02f, 9.372131580e-02f, -1.010378089e-01f, 6.809783306e-02f, 1.537962939e-02f,
-                      -1.396211307e-01f, 1.232995119e+00f) /
+    float   a = ABS32(x), b = a > 10.06f ? 1 : a, q = (b - 4) / (b + 4);
+#ifdef __FMA__
+    float   s = b * b, low = fused32(b, b, -s);
+#else
+    double  square = (double)b * (double)b;
+    float   s = (float)square, low = (float)(square - (double)s);
+#endif
+    int32_t n;
+    float   p = POLY32(q, -6.419642923e-04f, -1.136579658e-03f, 5.043434327e-03f, -1.602431876e-02f, 3.722189138e-02f,
+                       -6.635466187e-02f, 9.372131580e-02f, -1.010378089e-01f, 6.809783306e-02f, 1.537962939e-02f,
+                       -1.396211307e-01f, 1.232995119e+00f) /
               (1 + 2 * b);
-    float y = exp_f32(-s) * (p - low * p);
-    return x != x ? x : x < 0 ? 2 - y : y;
+    float   e = 1.f + expm1_reduced_f32(-s, &n);
+    int32_t half = n >> 1;
+    float   y = e * (p - low * p) * POWER32(half) * POWER32(n - half);
+    y = a > 10.06f ? 0 : y;
+    y = x < 0 ? 2 - y : y;
+    return x != x ? x : y;
 }
 MATH double erfc_far_f64(double b)
 {
@@ -381,12 +398,6 @@ MATH double erfc_f64(double x)
     double a = ABS64(x), y = erfc_far_f64(a > 27.5 ? 27.5 : a < 1 ? 1 : a), inner = 1 - SIGN64(erf_near_f64(a > 1 ? 1 : a), x);
     y = x < 0 ? 2 - y : y;
     return x != x ? x : a > 1 ? y : inner;
-}
-/* Powers of two for moderate t, as t = e + ROUND32 leaves them: adding to the bits of p raises its exponent. To 9e-8. */
-MATH float raised_f32(float r, float t)
-{
-    float p = POLY32(r, 1.326472733e-03f, 9.671512953e-03f, 5.550733745e-02f, 2.402224208e-01f, 6.931469776e-01f);
-    return as_f32(bits32(fused32(p, r, 1.f)) + (bits32(t) << 23));
 }
 /* x normal_cdf(x), and x / (1 + exp(-x)), each with one exponential in the fewest instructions: they dominate activations of
  * large tensors. gelu: the tail at -|x| as a power of two, error 4e-7. silu: 3 ulp. At -infinity both are 0 times that, as
@@ -420,16 +431,20 @@ MATH double silu_f64(double x) { return x * sigmoid_f64(x); }
 MATH double normal_cdf_f64(double x) { return 0.5 * (1 + erf_f64(x * 0.70710678118654752440)); }
 MATH double gelu_f64(double x) { return x * normal_cdf_f64(x); }
 MATH double gelu_slope_f64(double x) { return normal_cdf_f64(x) + x * 0.39894228040143267794 * exp_f64(-0.5 * x * x); }
-/* By w = -log(1 - x x): two fits, up to 5 in w and beyond that in sqrt(w). 3 ulp. */
+/* By w = -log(1 - x x): two fits in w, up to 5 and beyond. Its argument is at most 1 and not subnormal. 3 ulp. */
 MATH float erfinv_f32(float x)
 {
-    float a = ABS32(x), w = -log_f32((1 - a) * (1 + a)), v = w - 2.5f, u = sqrtf(w) - 3;
-    float near = POLY32(v, -8.791055694e-09f, 2.323264318e-08f, 4.661706546e-07f, -3.462704747e-06f, -4.963347818e-06f,
-                        2.183444394e-04f, -1.252741878e-03f, -4.177386781e-03f, 2.466402862e-01f, 1.501409359e+00f);
-    float far = POLY32(u, -1.685747593e-04f, 8.799524178e-05f, 1.304673088e-03f, -3.662001798e-03f, 5.759723000e-03f,
-                       -7.624827731e-03f, 9.435942963e-03f, 1.001674159e+00f, 2.832976982e+00f);
-    float y = (w < 5 ? near : far) * x;
-    return a == 1 ? SIGN32((float)INFINITY, x) : y;
+    float    a = ABS32(x);
+    uint32_t b = bits32((1 - a) * (1 + a)) - 0x3f3504f3u;
+    float    w = -log_reduced_f32((float)((int32_t)b >> 23), as_f32((b & 0x7fffff) + 0x3f3504f3u) - 1);
+    float    v = w - 2.5f, u = w - 10.5f;
+    float    near = POLY32(v, -8.791055694e-09f, 2.323264318e-08f, 4.661706546e-07f, -3.462704747e-06f, -4.963347818e-06f,
+                           2.183444394e-04f, -1.252741878e-03f, -4.177386781e-03f, 2.466402862e-01f, 1.501409359e+00f);
+    float    far = POLY32(u, 1.962610761e-12f, -3.975302087e-11f, 3.488232092e-10f, -1.917289549e-09f, -4.938801634e-10f,
+                          3.069563053e-07f, -7.621836699e-06f, 1.555095680e-04f, -3.562354055e-03f, 1.550986777e-01f,
+                          3.074205830e+00f);
+    float    y = (w < 5 ? near : far) * x, edge = a == 1 ? x * (float)INFINITY : (float)NAN;
+    return a < 1 ? y : edge;
 }
 
 /* float64: the same guess with another fit beyond 5, and one step of Halley's method. */

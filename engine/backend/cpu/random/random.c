@@ -74,8 +74,12 @@ DRAW(slopes) { return lc_random_slopes(ARGS, out, n, parameters[0], w->args->a, 
 /* Not draws, but how draws depend on their parameters: maps of the same walk. */
 DRAW(gamma_grad)
 {
-    const double *alpha = parameters[0], *x = parameters[1];
-    for (int64_t i = 0; i < n; i++) ((double *)out)[i] = gamma_grad_at(alpha[i], x[i]);
+    const double *alpha = parameters[0], *x = parameters[1], eps = w->args->out->dtype == LC_f64 ? 4e-16 : 1e-10;
+    double        psi = n ? gamma_psi_above(alpha[0]) : 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (i && alpha[i] != alpha[i - 1]) psi = gamma_psi_above(alpha[i]);
+        ((double *)out)[i] = gamma_grad_by(alpha[i], x[i], psi, eps);
+    }
     return 0;
 }
 DRAW(dirichlet_grad)

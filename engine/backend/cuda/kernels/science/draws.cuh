@@ -117,7 +117,7 @@ KERNEL(draw, draw_args, p)
             if (!(x >= 0)) report(p.word, 5, 0, 0, 0);
             else v = poisson(&s, x);
         } else if (VARIANT == BINOMIAL) v = binomial(&s, x, p.parameter[1][i]);
-        else if (VARIANT == GAMMA_SLOPE) v = gamma_grad_at(x, p.parameter[1][i]);
+        else if (VARIANT == GAMMA_SLOPE) v = gamma_grad_at(x, p.parameter[1][i], p.single ? 1e-10 : 4e-16);
         else v = dirichlet_grad_at(x, p.parameter[1][i], p.parameter[2][i]);
         p.out[i] = made<T>::of(v);
     }
