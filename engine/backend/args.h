@@ -12,6 +12,24 @@ typedef struct {
     lc_op_id         activation; /* an elementwise op; LC_OP_COUNT: none */
 } lc_matmul_epilogue;
 
+/* The epilogue of another kernel: rows of scalar.def, run in place on elements of its result that are in the cache. An
+ * operand is the result itself, a number, or a tensor of the result's dtype; all are contiguous and of one shape. */
+enum { LC_EPILOGUE_STEPS = 4, LC_EPILOGUE_OPERANDS = 4, LC_EPILOGUE_RESULT = -1, LC_EPILOGUE_NUMBER = -2 };
+typedef struct {
+    lc_op_id row;
+    int      n_in, in[LC_EPILOGUE_OPERANDS]; /* an index in the call's inputs, or one of the two above */
+    lc_dtype number_dtype[LC_EPILOGUE_OPERANDS];
+    _Alignas(16) char number[LC_EPILOGUE_OPERANDS][16];
+} lc_row_epilogue_step;
+typedef struct lc_row_epilogue {
+    int                  n;
+    lc_row_epilogue_step step[LC_EPILOGUE_STEPS];
+} lc_row_epilogue;
+typedef struct {
+    const lc_row_epilogue *epilogue; /* NULL: none */
+    lc_tensor *const      *in;       /* the call's inputs */
+} lc_finish;
+
 /* A low-rank product that is added to another: scale (a down) up, down (k, rank), up (rank, n). Strides: (row, column). */
 typedef struct {
     const lc_tensor *down, *up;
@@ -140,6 +158,7 @@ typedef struct {
     bool             centred; /* rows: the mean is subtracted; otherwise mean is NULL */
     bool             last;    /* rows of images with the channels last */
     bool             fixed;   /* channels: mean and rstd are given, not computed from in */
+    lc_finish        finish;  /* forward */
 } lc_norm_args;
 
 /* multilabel_margin_loss: in (rows, classes), target int64 of the same shape; the labels of a row precede its first -1. out
@@ -315,6 +334,7 @@ typedef struct {
     int64_t          channels;                 /* adjacent in memory; 1: planes */
     bool             adaptive, padding_counts; /* adaptive: kernel and later fields are ignored. padding_counts: in averages */
     int64_t          divisor;                  /* of averages; 0: the number of elements */
+    lc_finish        finish;                   /* the gradient of the maximum */
     const lc_tensor *samples;                  /* fractional: draws per plane (planes, dimensions), of the computing dtype */
     lc_dtype         samples_dtype;            /* the dtype in which PyTorch computes with them */
     bool             ordered;                  /* backward: the same sums, bit by bit, in every run */
@@ -414,8 +434,9 @@ typedef struct {
     lc_tensor    *bias; /* contiguous, per channel of the computed tensor; NULL: none. Not for the weight */
     int64_t       groups, stride[3], padding[3], dilation[3]; /* of `dims` dimensions */
     int           dims;
-    lc_conv_kept *kept; /* of a convolution; NULL: weights are ordered anew */
+    lc_conv_kept *kept;    /* of a convolution; NULL: weights are ordered anew */
     bool          ordered; /* the same sums, bit by bit, in every run */
+    lc_finish     finish;  /* not for the weight */
 } lc_conv_args;
 
 #include "math/step_types.h"

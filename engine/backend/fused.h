@@ -49,6 +49,8 @@ typedef struct lc_fuser {
     bool (*takes_row)(lc_op_id row, lc_dtype compute, int n_in, lc_dtype out);
     bool (*takes_fold)(lc_op_id op, lc_dtype compute, const lc_reduce_args *args);
     bool (*takes_copy)(lc_dtype to, lc_dtype from);
+    /* Can the row be part of the epilogue of this kernel (lc_row_epilogue), all in one dtype? NULL: never. */
+    bool (*takes_epilogue)(lc_op_id kernel, lc_op_id row, lc_dtype dtype, int n_in);
     lc_fused *(*make)(const lc_fused_program *program);   /* NULL without lc_fail: these strides or sizes are not for fusing */
     int (*run)(const lc_fused *fused, char *const *data); /* data: per value, the first element of MEMORY and SCALAR ones */
     void (*drop)(lc_fused *fused);

@@ -2,6 +2,7 @@
  *
  * An instance is what a run in flight needs: the arena and, for every value, a tensor that points into its buffer. Kernels get records that point at
  * these tensors; a run only has to set their data pointers, and of the arena's not even that. */
+#include "../backend/args.h"
 #include "passes.h"
 #include "plan_parts.h"
 #include <limits.h>
@@ -122,8 +123,9 @@ static void lay_out_record(const lc_plan *p, instance *x, const lc_step *s, lc_r
                       .args = args,
                       .in = ends,
                       .out = ends + s->n_in,
-                      .n_in = s->n_in,
+                      .n_in = s->n_in - s->n_added,
                       .n_out = s->n_out,
+                      .epilogue = s->epilogue,
                       .dtype = s->dtype,
                       .device = s->device,
                       .backend = lc_backend_of(s->device),
@@ -477,7 +479,10 @@ static void write_step(FILE *to, const lc_plan *p, const lc_step *s, int at)
     for (int i = 0; i < s->n_out; i++) fprintf(to, i ? ", " : ""), write_value(to, p, s->out[i]);
     fprintf(to, "%s%s(", s->n_out ? " = " : "", s->op->name);
     for (int k = 0; k < s->n_in; k++) fprintf(to, k ? ", " : ""), write_value(to, p, s->in[k]);
-    fprintf(to, ")%s\n", s->frozen ? "" : "  as a whole call");
+    fprintf(to, ")%s", s->frozen ? "" : "  as a whole call");
+    for (int i = 0; s->epilogue && i < s->epilogue->n; i++)
+        fprintf(to, "%s%s", i ? ", " : "  then ", lc_ops[s->epilogue->step[i].row]->name);
+    fprintf(to, "\n");
 }
 char *lc_plan_text(const lc_plan *p)
 {

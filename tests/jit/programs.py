@@ -83,6 +83,9 @@ PRODUCTS = table("""
 {v} = {a}.masked_fill(lucid.ones_like({a}, dtype=lucid.bool).tril(), {x})
 {v} = F.conv1d({a}[None, None].flatten(2), lucid.full((1, 1, 2), {x})) | {v} = F.max_pool1d({a}[None].flatten(1), 2)
 {v} = lucid.vmap(lambda r: r.sum() + r)({a})
+{v} = F.conv1d({a}.flatten(1)[:, None], lucid.full((2, 1, 3), {x}), padding=1) | {v} = F.rms_norm({a}, {a}.shape[-1:])
+{v} = F.batch_norm({a}, None, None, training=True) | {v} = F.instance_norm({a}[None]) | {v} = F.group_norm({a}, 1)
+{v} = F.conv2d({a}[None, None].flatten(3), lucid.full((1, 1, 2, 2), {x})) | {v} = F.max_pool1d({a}.relu()[None].flatten(1), 2)
 """)
 RANDOM = table("""
 {v} = F.dropout({a}, 0.5) | {v} = {a} + lucid.rand_like({a}) | {v} = lucid.rand({n}, {n})

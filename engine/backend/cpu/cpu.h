@@ -1,6 +1,7 @@
 /* What the files of the CPU backend share: the tables by op id that the drivers read, and the drivers. The kernels
  * themselves: kernels.h. */
 #pragma once
+#include "../args.h"
 #include "../backend.h"
 #include "kernels.h"
 
@@ -74,6 +75,28 @@ bool cpu_find_fold(lc_op_id op, lc_dtype compute, lc_dtype from, lc_dtype to, cp
 void cpu_fold_rows(const lc_fold *fold, const char *in, int64_t in_step, char *value, int64_t value_step, int64_t rows,
                    int64_t n, double parameter);
 extern const struct lc_fuser lc_cpu_fuser;
+/* The epilogue of a kernel (lc_finish), ready to run on pieces of its result. */
+typedef struct cpu_epilogue cpu_epilogue;
+struct cpu_epilogue {
+    int         n;
+    int64_t     size;
+    const char *out;
+    struct {
+        lc_cpu_loop loop;
+        int         n_in;
+        unsigned    scalars, here; /* operands that are one number; that are the result itself */
+        const char *in[4];
+    } step[4];
+    _Alignas(16) char number[4][4][16];
+};
+bool cpu_takes_epilogue(lc_op_id kernel, lc_op_id row, lc_dtype dtype, int n_in);
+void cpu_epilogue_start(cpu_epilogue *e, const lc_row_epilogue *steps, lc_tensor *const *in, const lc_tensor *out);
+void cpu_epilogue_run(const cpu_epilogue *e, char *at, int64_t n);          /* n elements of the result, which are ready */
+void cpu_epilogue_run_all(const cpu_epilogue *e, char *at, int64_t n);      /* the same, on all threads */
+static inline void cpu_finish(const cpu_epilogue *e, char *at, int64_t n)
+{
+    if (e) cpu_epilogue_run(e, at, n);
+}
 int                          cpu_copy(lc_tensor *to, const lc_tensor *from);
 int                          cpu_fill(lc_tensor *to, const lc_tensor *number);
 
@@ -82,6 +105,9 @@ int                          cpu_fill(lc_tensor *to, const lc_tensor *number);
 typedef int (*lc_cpu_run)(lc_dtype compute, const void *args);
 extern lc_cpu_run lc_cpu_runs[LC_OP_COUNT];
 extern uint32_t   lc_cpu_run_dtypes[LC_OP_COUNT];
+extern bool       lc_cpu_finishes[LC_OP_COUNT]; /* kernels that run an epilogue, in float32 and float64: LC_CPU_FINISHES(op) */
+#define LC_CPU_FINISHES(op)                                                                                                    \
+    static __attribute__((constructor)) void finishes_##op(void) { lc_cpu_finishes[LC_OP_##op] = true; }
 #define LC_CPU_RUN(op, function, dtypes)                                                                                       \
     static __attribute__((constructor)) void enter_##op(void)                                                                  \
     {                                                                                                                          \

@@ -49,7 +49,7 @@ static int run_conv(const lc_record *call, lc_conv_args *a, lc_tensor **from, lc
     lc_tensor *weight = in_dtype(call->in[1], kernel.dtype), *x = in_dtype(call->in[0], wide);
     lc_tensor *made = out->dtype == wide ? lc_retain(out) : lc_tensor_new(wide, out->device, out->ndim, out->shape);
     if (bias != LC_NONE) added = packed(bias, kernel.dtype);
-    a->weight = weight, *from = x, *to = made, a->bias = added;
+    a->weight = weight, *from = x, *to = made, a->bias = added, a->finish = (lc_finish){ call->epilogue, call->in };
     int rc = weight && x && made && (added || bias == LC_NONE) ? run_kernel_with(&kernel, a) : -1;
     lc_release(weight), lc_release(x), lc_release(added);
     return deliver(out, made, rc);

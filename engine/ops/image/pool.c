@@ -182,7 +182,7 @@ static int max_gradient_run(const lc_record *call)
     lc_tensor   *x = call->in[1];
     max_windows(x, call->args + 1, &a);
     lc_tensor *g = ordered(call->in[0], planes_dtype(&a, (lc_dtype)x->dtype), is_last(call->out[0]) && is_last(x));
-    a.grad = g;
+    a.grad = g, a.finish = (lc_finish){ call->epilogue, call->in };
     int rc = g ? run_pool(call, &a, x, NULL, false) : -1;
     lc_release(g);
     return rc;

@@ -154,6 +154,7 @@ static int rows_run(const lc_record *call)
     a.in = held(&h, dense(call->in[0], a.last));
     a.weight = parameter_of(&h, call->in[1], work), a.bias = parameter_of(&h, call->in[2], work);
     a.out = call->out[0], a.mean = wanted(call, 1, a.centred), a.rstd = call->out[2];
+    a.finish = (lc_finish){ call->epilogue, call->in };
     return finished(&h, call, &a);
 }
 /* mean and rstd have gradients too, if they are used: d mean = 1 / n, d rstd = -r^2 h / n. */
@@ -268,6 +269,7 @@ static int channels_run(const lc_record *call)
     a.in = held(&h, dense(x, last_of(x)));
     a.weight = parameter_of(&h, call->in[1], work), a.bias = parameter_of(&h, call->in[2], work);
     a.out = call->out[0], a.mean = call->out[1], a.rstd = call->out[2], a.variance = call->out[3];
+    a.finish = (lc_finish){ call->epilogue, call->in };
     if (a.fixed) a.mean = held(&h, packed(call->in[3], work)), a.rstd = held(&h, packed(call->in[4], work));
     return finished(&h, call, &a);
 }

@@ -135,6 +135,12 @@ int64_t conv_run_tile(const conv_kernels *kernels, int64_t size, conv_tile *tile
     }
     return there;
 }
+void conv_finish_rows(const conv_job *j, char *at, int64_t rows, int64_t columns)
+{
+    bool whole = j->to.step[1] == columns;
+    for (int64_t r = 0; r < (whole ? 1 : rows) && j->finish; r++)
+        cpu_epilogue_run(j->finish, at + r * j->to.step[1] * j->size, whole ? rows * columns : columns);
+}
 int64_t conv_padded(const conv_kernels *kernels, int64_t rows, int64_t flat)
 {
     int64_t wide = kernels->tile[rows - 1].columns, rest = flat % wide, lanes = kernels->lanes;
@@ -197,6 +203,8 @@ static void run_task(const conv_job *j, int64_t task, const conv_scratch *s)
                 memcpy(to + (i * j->to.channel_step + there) * j->size, out + (i * s->gathered_step + there) * j->size,
                        (size_t)((layout.flat - there) * j->size));
             if (!flat_out) store_rows(j, &part, &layout, to, rows, out, s->gathered_step);
+            for (int64_t i = 0; i < rows && j->finish; i++)
+                conv_finish_rows(j, to + i * j->to.channel_step * j->size, part.rows, part.columns);
         }
         if (!channels) break;
     }
@@ -256,6 +264,7 @@ static void run_planes(void *ctx, int64_t begin, int64_t end)
         p.out = j->to.data + (n * j->to.n_step + group * j->to.channel_step) * j->size;
         p.a = j->packed + group * j->grid.taps * j->size, p.start = j->bias + group * j->size;
         j->kernels->plane(&p);
+        conv_finish_rows(j, p.out, p.rows, p.columns);
     }
 }
 
@@ -317,9 +326,18 @@ static bool suits_depthwise_last(const void *run) { return conv_suits_depthwise_
 static bool suits_interleaved(const void *run) { return conv_suits_interleaved(((const grid_run *)run)->job); }
 static bool suits_depthwise(const void *run) { return by_planes(((const grid_run *)run)->job, &(conv_plane){ 0 }); }
 static int  by_winograd(void *run);
-static int  by_product(void *run) { return conv_product(((grid_run *)run)->job); }
-static int  by_depthwise_last(void *run) { return conv_depthwise_last(((grid_run *)run)->job); }
-static int  by_interleaved(void *run) { return conv_interleaved(((grid_run *)run)->job); }
+/* For strategies that write the result in no order, and all images of it: the epilogue follows. */
+static int finish_all(const conv_job *j, int rc)
+{
+    if (j->finish && !rc) cpu_epilogue_run_all(j->finish, j->to.data, j->to.n * j->to.n_step);
+    return rc;
+}
+static int by_product(void *run) { return finish_all(((grid_run *)run)->job, conv_product(((grid_run *)run)->job)); }
+static int by_depthwise_last(void *run)
+{
+    return finish_all(((grid_run *)run)->job, conv_depthwise_last(((grid_run *)run)->job));
+}
+static int by_interleaved(void *run) { return conv_interleaved(((grid_run *)run)->job); }
 static int  by_depthwise(void *run) { return with_packed_weights(((grid_run *)run)->job, true); }
 static int  by_strips(void *run) { return with_packed_weights(((grid_run *)run)->job, false); }
 
@@ -381,6 +399,7 @@ typedef struct {
     bool       *again; /* per image */
     char       *memory;
     size_t      bytes;
+    cpu_epilogue finish;
 } conv_call;
 static int start(conv_call *c, const lc_conv_args *a, lc_dtype dtype, bool transposed)
 {
@@ -402,6 +421,10 @@ static int start(conv_call *c, const lc_conv_args *a, lc_dtype dtype, bool trans
         cpu_move(dtype, c->memory, j->size, (lc_dtype)a->bias->dtype, a->bias->data, lc_size_of(a->bias->dtype),
                  j->to.channels);
     j->bias = c->memory, c->again = (bool *)(c->memory + bias);
+    if (a->finish.epilogue) {
+        cpu_epilogue_start(&c->finish, a->finish.epilogue, a->finish.in, transposed ? a->image : a->result);
+        j->finish = &c->finish;
+    }
     return 0;
 }
 static int finish(conv_call *c, int rc)
@@ -481,9 +504,13 @@ static int all_phases_at_once(void *call)
 static int as_product(void *call)
 {
     conv_call *c = call;
-    return conv_transpose_product(&c->job, c->window, c->kernel);
+    return finish_all(&c->job, conv_transpose_product(&c->job, c->window, c->kernel));
 }
 static bool suits_all_phases(const void *call) { return !conv_suits_depthwise_last(&((const conv_call *)call)->job); }
+static bool is_one_phase(const conv_call *c)
+{
+    return c->window[0].stride == 1 && c->window[1].stride == 1 && c->window[2].stride == 1;
+}
 static int  one_phase_at_a_time(void *call) { return run_phases(call); }
 static const lc_strategy transposed_convolutions[] = { { "one product", NULL, as_product },
                                                        { "all phases at once", suits_all_phases, all_phases_at_once },
@@ -494,10 +521,14 @@ static int               cpu_conv_input(lc_dtype dtype, const void *args)
     conv_call           c;
     bool                plain = a->weight->is_contiguous;
     if (dtype == LC_i64) return plain ? conv_direct(a, true) : with_plain_weight(cpu_conv_input, dtype, a);
-    int rc = start(&c, a, dtype, true);
+    int                 rc = start(&c, a, dtype, true);
+    const cpu_epilogue *last = c.job.finish; /* behind all else, unless the one grid of a stride of 1 is final */
+    if (last && is_one_phase(&c) && conv_weights_are_finite(a)) last = NULL;
+    if (last) c.job.finish = NULL;
     if (!rc && plain) rc = RUN_STRATEGIES("transposed convolution", transposed_convolutions, &c);
     else if (!rc) rc = as_product(&c);
-    if (!rc) conv_recompute_border(a, dtype);
+    if (!rc && !c.job.finish) conv_recompute_border(a, dtype);
+    if (!rc && last) cpu_epilogue_run_all(last, c.job.to.data, c.job.to.n * c.job.to.n_step);
     rc = finish(&c, rc);
     return rc == LC_DECLINED ? with_plain_weight(cpu_conv_input, dtype, a) : rc;
 }
@@ -505,3 +536,5 @@ static int               cpu_conv_input(lc_dtype dtype, const void *args)
 #define DTYPES (1u << LC_f32 | 1u << LC_f64 | 1u << LC_i64)
 LC_CPU_RUN(_conv, cpu_conv, DTYPES)
 LC_CPU_RUN(_conv_input, cpu_conv_input, DTYPES)
+LC_CPU_FINISHES(_conv)
+LC_CPU_FINISHES(_conv_input)

@@ -137,14 +137,15 @@ typedef struct {
     lc_dtype            dtype;
     int64_t             size, groups, rows, channels;     /* rows, channels: output and input channels per group */
     int64_t             tiles, tile_block, channel_block; /* tiles: of all rows */
-    int64_t       strip_rows, strip_columns, strips_down, strips_across, row_cost; /* row_cost: multiply-adds per grid row */
-    int64_t       weight_group, weight_row, weight_channel, weight_tap[3];         /* strides of the weights, in elements */
-    const char   *weight, *bias;
-    char         *packed;
-    const bool   *only;   /* per image: whether to compute it; NULL: all */
-    bool          by_tap; /* one sum per tap, then the sum of those */
-    atomic_int    failed;
-    lc_conv_kept *kept;
+    int64_t     strip_rows, strip_columns, strips_down, strips_across, row_cost; /* row_cost: multiply-adds per grid row */
+    int64_t     weight_group, weight_row, weight_channel, weight_tap[3];         /* strides of the weights, in elements */
+    const char *weight, *bias;
+    char       *packed;
+    const bool *only;           /* per image: whether to compute it; NULL: all */
+    bool        by_tap;         /* one sum per tap, then the sum of those */
+    const cpu_epilogue *finish; /* or NULL: every strategy runs it on what it has written */
+    atomic_int          failed;
+    lc_conv_kept       *kept;
 } conv_job;
 /* Memory for packed weights: the caller's if it keeps them, else a scratch block. NULL: there is none. */
 enum { CONV_PACKED_TILES = 1, CONV_PACKED_POINTS };
@@ -156,7 +157,8 @@ char                 *conv_target(const conv_image *to, const conv_part *part, i
  * columns were written there. */
 int64_t conv_run_tile(const conv_kernels *kernels, int64_t size, conv_tile *tile, int64_t rows, int64_t flat, char *to,
                       int64_t to_step);
-int64_t conv_padded(const conv_kernels *kernels, int64_t rows, int64_t flat); /* columns that they write */
+void    conv_finish_rows(const conv_job *j, char *at, int64_t rows, int64_t columns); /* rows of the result, step[1] apart */
+int64_t conv_padded(const conv_kernels *kernels, int64_t rows, int64_t flat);         /* columns that they write */
 int64_t conv_cut(int64_t n, int64_t most); /* the piece size when n is cut into equal pieces of at most `most` */
 /* Winograd convolution for kernels of 3 to 5 taps in a row. `again` receives the images with non-finite results, to be
  * recomputed by another strategy. LC_DECLINED if it does not pay, -1 if out of memory. */
@@ -181,6 +183,7 @@ int  conv_interleaved(const conv_job *job); /* -1: out of memory */
 int  conv_forward_axes(const lc_conv_args *a, conv_axis *axis, const int64_t *count);
 void conv_free_axes(const lc_conv_args *a, conv_axis *axis);
 int  conv_direct(const lc_conv_args *a, bool transposed); /* int64 */
+bool conv_weights_are_finite(const lc_conv_args *a);      /* and known at little cost: then no border is recomputed */
 void conv_recompute_border(const lc_conv_args *a,
                            lc_dtype            dtype); /* for a transposed convolution whose weights are not finite */
 /* Strategies for the gradient of weights, in order of preference (conv_weight.c); LC_DECLINED: does not suit. */

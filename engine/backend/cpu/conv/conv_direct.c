@@ -141,11 +141,13 @@ static bool all_finite(const lc_tensor *t)
     else COUNT(uint16_t, t->dtype == LC_f16 ? 0x1f << 10 : 0xff << 7)
     return !found;
 }
+bool conv_weights_are_finite(const lc_conv_args *a)
+{
+    return a->weight->is_contiguous && a->weight->numel < a->image->numel && all_finite(a->weight);
+}
 void conv_recompute_border(const lc_conv_args *a, lc_dtype dtype)
 {
-    const lc_tensor *w = a->weight, *image = a->image;
-    bool             by_weight = w->is_contiguous && w->numel < image->numel;
-    if ((by_weight || lc_is_dense(image)) && all_finite(by_weight ? w : image)) return;
+    if (conv_weights_are_finite(a) || (lc_is_dense(a->image) && all_finite(a->image))) return;
     plain_job j = start(a, dtype, true);
     run_planes(&j, j.to.size[0] * j.to.size[1] * j.to.size[2], border_planes);
 }

@@ -109,6 +109,7 @@ static void store_rows(const small_unit *u, int64_t row, int64_t rows)
             for (int64_t r = 0; r < down; r++)
                 move(to->dtype, at + r * to->step[1] * size, to->step[2], c->dtype,
                      u->result + ((row + i) * u->result_step + r * line + k) * c->size, u->images, columns);
+            conv_finish_rows(c, at, down, columns);
         }
 }
 static void run_tiles(void *ctx, int64_t begin, int64_t end)

@@ -187,6 +187,8 @@ static void store_transposed(const wino_job *j, const wino_layout *l, const wino
         for (int64_t k = 0; k < images && !finite; k++) __atomic_store_n(&j->again[n + k], true, __ATOMIC_RELAXED);
         lc_cpu_moves.transpose[0](conv_target(to, part, n, row + i), to->n_step * (int64_t)sizeof *plane, (const char *)plane,
                                   j->images * (int64_t)sizeof *plane, images, part->rows * part->columns, false);
+        for (int64_t k = 0; k < images && j->conv->finish; k++)
+            conv_finish_rows(j->conv, conv_target(to, part, n + k, row + i), part->rows, part->columns);
     }
 }
 static void fill_strip(const wino_job *j, const wino_layout *l, const wino_scratch *s, int64_t n, int64_t images, int64_t group,
@@ -235,6 +237,8 @@ static void store_results(const wino_job *j, const wino_layout *l, const wino_sc
                 conv_move_row(to->dtype, line + k * to->n_step * size, to->step[2] * size, LC_f32,
                               (const char *)(s->line + 4 * k * j->across), 4, part->columns);
         }
+        for (int64_t k = 0; k < images && j->conv->finish; k++)
+            conv_finish_rows(j->conv, conv_target(to, part, n + k, row + i), part->rows, part->columns);
     }
 }
 /* A tile along the strip. If lanes are images, rows of results are as long as tiles are wide: taps that meet padding above
@@ -386,7 +390,7 @@ int conv_winograd(const conv_job *job, bool *again)
     j.taps = axis[0].taps * axis[1].taps * axis[2].phases, j.planes = axis[0].taps * axis[1].phases * axis[2].phases;
     j.across = pieces(axis[2].count, 4), j.blocks = pieces(job->tiles, job->tile_block);
     if (!suits(&j)) return LC_DECLINED;
-    j.stream = job->to.n * job->to.channels * job->to.size[0] * job->to.size[1] * job->to.size[2] >= MANY_RESULTS;
+    j.stream = !job->finish && job->to.n * job->to.channels * job->to.size[0] * job->to.size[1] * job->to.size[2] >= MANY_RESULTS;
     if (!(j.transposed = is_transposed(&j))) choose_cuts(&j);
     j.line = 4 * pieces(j.across * j.images, job->kernels->lanes) * job->kernels->lanes + 32;
     size_t bytes = (size_t)(job->groups * job->rows * job->channels * j.taps * j.points->points) * sizeof(float);

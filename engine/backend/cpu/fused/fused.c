@@ -500,6 +500,7 @@ static bool takes_copy(lc_dtype to, lc_dtype from) { return !lc_is_float8(to) &&
 const struct lc_fuser lc_cpu_fuser = { .takes_row = takes_row,
                                        .takes_fold = takes_fold,
                                        .takes_copy = takes_copy,
+                                       .takes_epilogue = cpu_takes_epilogue,
                                        .make = make_fused,
                                        .run = run_fused,
                                        .drop = drop_fused };

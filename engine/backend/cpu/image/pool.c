@@ -62,13 +62,23 @@ typedef struct {
     lc_pool_last   last; /* channels last: */
     pool_kind      kind;
     int64_t        parts; /* of the channels of an image, or of its rows */
+    const cpu_epilogue *finish;
 } pool_job;
 static void pool_chunk(void *ctx, int64_t begin, int64_t end)
 {
     pool_job *job = ctx;
     void     *scratch = cpu_scratch(job->bytes);
-    if (scratch) job->planes(&job->plan, begin, end, scratch), cpu_scratch_free(scratch, job->bytes);
-    else job->failed = 1;
+    if (!scratch) {
+        job->failed = 1;
+        return;
+    }
+    const lc_pool_args *a = job->plan.args;
+    int64_t             area = a->size[0] * a->size[1] * a->size[2], each = job->finish ? 1 : end - begin;
+    for (int64_t plane = begin; plane < end; plane += each) {
+        job->planes(&job->plan, plane, plane + each, scratch);
+        cpu_finish(job->finish, a->out->data + plane * area * lc_size_of(a->out->dtype), area);
+    }
+    cpu_scratch_free(scratch, job->bytes);
 }
 /* Units: rows of results. A backward kernel adds to what other rows add to as well, so its units are parts of the channels. */
 static void last_chunk(void *ctx, int64_t begin, int64_t end)
@@ -120,6 +130,7 @@ static int run_planes(pool_kind kind, lc_dtype dtype, const lc_pool_args *a)
     int64_t         windows = a->result[0] + a->result[1] + a->result[2], area = a->size[0] * a->size[1] * a->size[2];
     int64_t         reach = a->size[2], results = a->result[0] * a->result[1] * a->result[2];
     pool_job        job = { .plan.args = a, .plan.paired = is_paired(a) };
+    cpu_epilogue    finish;
     if (!a->planes || !area) return 0;
     int64_t *places = cpu_scratch((size_t)(3 * windows) * sizeof *places), *at = places;
     if (!places) return no_memory();
@@ -136,8 +147,14 @@ static int run_planes(pool_kind kind, lc_dtype dtype, const lc_pool_args *a)
     job.bytes = (size_t)(pool_scratch(&job.plan) * lc_size_of(dtype));
     int64_t each = 2 * (area + results);
     job.kind = kind, job.last = dtype == LC_f32 ? table->last_f32 : table->last_f64;
-    if (a->channels > 1) run_last(&job, a->planes / a->channels);
-    else cpu_parallel(a->planes, CPU_GRAIN / each + 1, a->planes * each, pool_chunk, &job);
+    if (kind == POOL_MAX_GRADIENT && a->finish.epilogue) {
+        cpu_epilogue_start(&finish, a->finish.epilogue, a->finish.in, a->out);
+        job.finish = &finish;
+    }
+    if (a->channels > 1) {
+        run_last(&job, a->planes / a->channels);
+        if (job.finish) cpu_epilogue_run_all(&finish, a->out->data, a->planes * area);
+    } else cpu_parallel(a->planes, CPU_GRAIN / each + 1, a->planes * each, pool_chunk, &job);
     cpu_scratch_free(places, (size_t)(3 * windows) * sizeof *places);
     return job.failed ? no_memory() : 0;
 }
@@ -198,3 +215,4 @@ LC_CPU_RUN(_avg_pool, cpu_average_pool, FLOATS | 1u << LC_i64)
 LC_CPU_RUN(_avg_pool_backward, cpu_average_pool_backward, FLOATS)
 LC_CPU_RUN(_max_pool_backward, cpu_max_pool_backward, FLOATS)
 LC_CPU_RUN(_max_pool_gradient, cpu_max_pool_gradient, FLOATS)
+LC_CPU_FINISHES(_max_pool_gradient)

@@ -59,7 +59,8 @@ const void *norm_read(const lc_tensor *t, int64_t at, int64_t n, lc_dtype work, 
 void *norm_place(const lc_tensor *t, int64_t at, lc_dtype work, void *buffer);
 void  norm_written(const lc_tensor *t, int64_t at, int64_t n, lc_dtype work, const void *buffer);
 int   norm_no_memory(void);
-int   cpu_norm_groups_last(lc_dtype dtype, const lc_norm_args *a);
+struct cpu_epilogue;
+int cpu_norm_groups_last(lc_dtype dtype, const lc_norm_args *a, const struct cpu_epilogue *finish); /* finish: or NULL */
 
 /* Element i of a tensor of statistics or parameters, which are of the working dtype. */
 static inline double norm_at(const lc_tensor *t, int64_t i, double other)

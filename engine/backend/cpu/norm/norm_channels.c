@@ -25,6 +25,7 @@ typedef struct {
     bool                 converts, stream;          /* stream: results would evict the input from the caches */
     int64_t              first, rows;               /* of this walk: all rows, or those of an image */
     double              *parameters;                /* groups: sums for dweight and dbias, (2, width) */
+    const cpu_epilogue  *finish;
     atomic_int           failed;
 } channel_job;
 
@@ -66,8 +67,9 @@ static void forward_channel(const channel_job *j, int64_t c, char *buffer)
     EACH_TILE(a, c)
     {
         const void *x = norm_read(a->in, at, n, j->work, buffer);
-        j->loops->scale(norm_place(a->out, at, j->work, buffer), x, n, mean, rstd * norm_at(a->weight, c, 1),
-                        norm_at(a->bias, c, 0));
+        void       *to = norm_place(a->out, at, j->work, buffer);
+        j->loops->scale(to, x, n, mean, rstd * norm_at(a->weight, c, 1), norm_at(a->bias, c, 0));
+        cpu_finish(j->finish, to, n);
         norm_written(a->out, at, n, j->work, buffer);
     }
 }
@@ -159,6 +161,7 @@ static void apply_chunk(void *ctx, int64_t begin, int64_t end)
         void       *to = norm_place(a->out, at, j->work, x_buffer);
         if (g) j->loops->column_slope(to, g, x, n, width, j->column, by, j->stream);
         else j->loops->column_scale(to, x, n, width, j->column, by[0], by[1], j->stream);
+        cpu_finish(j->finish, to, n * width);
         norm_written(a->out, at, n * width, j->work, x_buffer);
     }
     cpu_scratch_free(x_buffer, bytes);
@@ -239,7 +242,7 @@ static int64_t start_columns(channel_job *j, bool reduces, size_t *partial, size
         MANY = 16 << 20
     }; /* a block stays in L2; bytes */
     int64_t block = BLOCK / j->width, each = j->rows / MOST_CHUNKS + 1;
-    j->stream = !j->converts && j->rows * j->width * j->size >= MANY;
+    j->stream = !j->converts && !j->finish && j->rows * j->width * j->size >= MANY;
     j->block = block < LEAST_BLOCK ? LEAST_BLOCK : block > MOST_BLOCK ? MOST_BLOCK : block;
     j->grain = CPU_GRAIN / j->width + 1 > each ? CPU_GRAIN / j->width + 1 : each;
     j->grain = (j->grain + j->block - 1) / j->block * j->block; /* a chunk has whole blocks */
@@ -267,10 +270,11 @@ static void run_columns(channel_job *j)
     end_columns(j, partial, column);
 }
 /* rows: images x groups; a row of columns is a pixel. */
-int cpu_norm_groups_last(lc_dtype dtype, const lc_norm_args *a)
+int cpu_norm_groups_last(lc_dtype dtype, const lc_norm_args *a, const cpu_epilogue *finish)
 {
     lc_dtype    work = cpu_working_dtype(dtype);
     channel_job j = { .a = a, .loops = norm_loops_of(work), .work = work, .converts = work != dtype, .rows = a->inner };
+    j.finish = finish;
     j.size = lc_size_of(work), j.width = a->groups * a->channels;
     size_t  partial, column, parameters = (size_t)(2 * j.width) * sizeof(double);
     int64_t chunks = start_columns(&j, true, &partial, &column), cost = 2 * j.rows * j.width;
@@ -297,6 +301,8 @@ static int cpu_norm_channels(lc_dtype dtype, const void *args)
     lc_dtype            work = cpu_working_dtype(dtype);
     channel_job         j = { .a = a, .loops = norm_loops_of(work), .work = work, .converts = work != dtype };
     int64_t             each = a->rows * a->inner;
+    cpu_epilogue        finish;
+    if (a->finish.epilogue) cpu_epilogue_start(&finish, a->finish.epilogue, a->finish.in, a->out), j.finish = &finish;
     j.size = lc_size_of(work), j.width = a->channels * a->inner;
     if (!a->channels) return 0;
     if (each && a->inner < NARROW) run_columns(&j);
@@ -305,4 +311,5 @@ static int cpu_norm_channels(lc_dtype dtype, const void *args)
 }
 #define FLOATING (1u << LC_f16 | 1u << LC_bf16 | 1u << LC_f32 | 1u << LC_f64)
 LC_CPU_RUN(_norm_channels, cpu_norm_channels, FLOATING)
+LC_CPU_FINISHES(_norm_channels)
 LC_CPU_RUN(_norm_channels_backward, cpu_norm_channels, FLOATING)

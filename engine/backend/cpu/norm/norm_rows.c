@@ -44,6 +44,7 @@ typedef struct {
     char                *partial;             /* dweight, dbias per chunk: (chunks, 2, groups * channels) */
     double              *sums;                /* of g and of g (x - mean), per row and channel: (rows, channels, 2) */
     bool                 converts;
+    const cpu_epilogue  *finish;
     atomic_int           failed;
 } row_job;
 
@@ -87,6 +88,7 @@ static void rows_forward(void *ctx, int64_t begin, int64_t end)
             if (a->inner == 1)
                 j->loops->scale_each(to, x, n, mean, rstd, parameter(j, a->weight, channel), parameter(j, a->bias, channel));
             else j->loops->scale(to, x, n, mean, rstd * norm_at(a->weight, channel, 1), norm_at(a->bias, channel, 0));
+            cpu_finish(j->finish, to, n);
             norm_written(a->out, at, n, j->work, buffer);
         }
     }
@@ -181,8 +183,11 @@ static int cpu_norm_rows(lc_dtype dtype, const void *args)
 {
     const lc_norm_args *a = args;
     row_job             j;
-    if (a->last) return cpu_norm_groups_last(dtype, a);
+    cpu_epilogue        finish, *finishes = a->finish.epilogue ? &finish : NULL;
+    if (finishes) cpu_epilogue_start(&finish, a->finish.epilogue, a->finish.in, a->out);
+    if (a->last) return cpu_norm_groups_last(dtype, a, finishes);
     start_rows(&j, dtype, a);
+    j.finish = finishes;
     if (a->rows) cpu_parallel(a->rows, j.grain, 2 * a->rows * j.length, rows_forward, &j);
     return j.failed ? norm_no_memory() : 0;
 }
@@ -216,7 +221,7 @@ static int cpu_norm_rows_backward(lc_dtype dtype, const void *args)
     enum { MOST_CHUNKS = 64, LEAST_ROWS = 8 }; /* keeps partial sums small compared with their input */
     const lc_norm_args *a = args;
     row_job             j;
-    if (a->last) return cpu_norm_groups_last(dtype, a);
+    if (a->last) return cpu_norm_groups_last(dtype, a, NULL);
     start_rows(&j, dtype, a);
     int64_t width = a->groups * a->channels, chunks = 0;
     bool    parameters = a->dweight || a->dbias;
@@ -240,4 +245,5 @@ static int cpu_norm_rows_backward(lc_dtype dtype, const void *args)
 }
 #define FLOATING (1u << LC_f16 | 1u << LC_bf16 | 1u << LC_f32 | 1u << LC_f64)
 LC_CPU_RUN(_norm_rows, cpu_norm_rows, FLOATING)
+LC_CPU_FINISHES(_norm_rows)
 LC_CPU_RUN(_norm_rows_backward, cpu_norm_rows_backward, FLOATING)
