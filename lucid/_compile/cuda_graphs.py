@@ -67,6 +67,7 @@ class Captured:
             if id(t) not in places:
                 places[id(t)] = place_for(t)
         self.inputs = [places[id(t)] for t in inputs]
+        self.numbers = list({id(place): k for k, place in reversed(list(enumerate(self.inputs)))}.values())  # each place once
         on = next((t.device for t in (*inputs, *outside) if t.numel()), None)
         self.device = on.index if on else _C._cuda_current_device()
         seen = [*self.inputs, *outside]
@@ -106,7 +107,8 @@ class Captured:
     def replay(self, inputs):
         """Run on these inputs."""
         self.wait()
-        for place, given in zip(self.inputs, inputs):
+        for k in self.numbers:
+            place, given = self.inputs[k], inputs[k]
             if place is not given:
                 place.detach().copy_(given.detach(), True)
         self.graph.replay()

@@ -191,7 +191,7 @@ class Compiled:
         self._why = why
         warnings.warn(f"lucid.compile: {name} runs eagerly: {why}{guards._calling_line()}", stacklevel=4)
 
-    def _trace(self, structure, tensors, entries, arguments, again=True):
+    def _trace(self, structure, tensors, entries, arguments, again=True, layouts=()):
         args, kwargs = arguments
         if self._why is not None or _untraceable():
             return self._fn(*args, **kwargs)
@@ -222,7 +222,7 @@ class Compiled:
                 if _changed((args, kwargs), structure, inside):
                     _C._trace_break("it changes a list or dict among its arguments")
                 try:
-                    joint = trace_backward(form, inside, fenced.first)
+                    joint = trace_backward(form, inside, fenced.first, layouts)
                 except Exception as refused:  # noqa: BLE001  eager raises the same if the gradient is asked for
                     _C._trace_break(f"its gradient fails: {refused}" if not isinstance(refused, LookupError) else str(refused))
         except OtherForm:
@@ -256,11 +256,15 @@ class Compiled:
                 self._add(entries, tensors, held, graph, form, joint, structure, outside)
             except LookupError as missing:
                 error = str(missing)
+        if error is not None and layouts:  # the plan that there is stays
+            return result
         if error is not None:
             self._give_up(error)
             return result
         if known:
             self._instances += 1
+            return result
+        if layouts:  # the same calls as before, for gradients that lie in another way
             return result
         if self._sizes:
             self._sizes.add(structure, tensors, calls, held, form.form)
@@ -303,12 +307,37 @@ class Compiled:
                 raise LookupError("a result that wants a gradient shares memory with an input or a parameter")
             about = eager, form, graph, forward, joint, len(tensors)
             plan, finish = None, GraphedRecorded(*about, outside=outside) if graphs else Recorded(*about)
+            if self._sizes is None:
+                finish.trace_again = _Again(self, structure)
             forward, backward = finish.shown
         form.forget()
         entries.add(tensors, held, plan, finish, self._plans)
         self._traced.append((forward, backward))
         self._kinds.append([(t.dtype, t.shape) for t in tensors])
         del self._traced[: -self._plans], self._kinds[: -self._plans]
+
+
+class _Again:
+    """Traces a recorded call again, for gradients in other layouts; its successor answers from then on, where it did. It does not
+    hold the function either."""
+
+    def __init__(self, owner, structure):
+        self.owner, self.structure = weakref.ref(owner), structure
+
+    def __call__(self, recorded, inputs, layouts):
+        owner, entries = self.owner(), _Successor(recorded)
+        arguments = unflatten(self.structure, iter(inputs))
+        return owner._trace(self.structure, list(inputs), entries, arguments, again=False, layouts=layouts)
+
+
+class _Successor:
+    """Takes the place of a function's entries: what is added there follows a recorded call."""
+
+    def __init__(self, recorded):
+        self.recorded = recorded
+
+    def add(self, tensors, held, plan, finish, most):
+        self.recorded.successor = finish
 
 
 class _Slow:

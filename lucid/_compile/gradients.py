@@ -6,6 +6,10 @@ therefore stands behind a fence, a node that lets gradients through to the past 
 
 Backward is traced once for all results that want a gradient and, if there are several, once for each alone: a gradient of one
 result must not see the others at all (zero times infinity is not zero).
+
+How a sum is added up depends on how its operands lie in memory, so a backward plan is for one layout of the gradients that come
+in. The first trace makes one for contiguous gradients and, if a result is not contiguous, one for gradients that lie like the
+results. Gradients in another layout are made contiguous, once: the next call is traced again, for their layout too.
 """
 
 import collections
@@ -15,6 +19,7 @@ from .. import _C
 from .arguments import flatten
 
 MOST_RESULTS = 16  # that want a gradient: backward is traced for each
+MOST_LAYOUTS = 4  # of incoming gradients: the same
 
 
 @functools.cache
@@ -70,8 +75,46 @@ class fence:
 
 
 # cut: the step where backward begins; wanting: the made tensors that want a gradient; targets and places: where gradients go, a
-# tensor from outside or the number of an argument; parts: per trace of backward its steps [first, last) and what it found
-_Joint = collections.namedtuple("Joint", "cut wanting targets places parts")
+# tensor from outside or the number of an argument; parts: per trace of backward its steps [first, last) and what it found;
+# layouts: per layout of gradients that come in, of each; they have equally many parts
+_Joint = collections.namedtuple("Joint", "cut wanting targets places parts layouts")
+
+
+def layout_of(t):
+    """How a tensor lies in memory: its strides; None if it is contiguous.
+
+    >>> layout = lucid._compile.gradients.layout_of
+    >>> layout(lucid.ones(2, 3)), layout(lucid.ones(2, 3).t()), layout(lucid.ones(1).expand(4))
+    (None, (1, 3), (0,))
+    """
+    return None if t.is_contiguous() else tuple(0 if n == 1 else step for n, step in zip(t.shape, t.stride()))
+
+
+def _is_dense(t):
+    """Its elements fill their memory, in some order."""
+    expected = 1
+    for step, n in sorted((step, n) for step, n in zip(t.stride(), t.shape) if n != 1):
+        if step != expected:
+            return False
+        expected *= n
+    return True
+
+
+def _span(shape, layout):
+    return 1 + sum((n - 1) * step for n, step in zip(shape, layout))
+
+
+def _seed(like, layout):
+    if layout is None:
+        return _C.ones(like.shape, dtype=like.dtype, device=like.device)
+    return _C.ones((_span(like.shape, layout),), dtype=like.dtype, device=like.device).as_strided(like.shape, layout)
+
+
+def _copied(t):
+    """A copy in the same layout."""
+    if t.is_contiguous():
+        return t.clone()
+    return t.as_strided((_span(t.shape, t.stride()),), (1,)).clone().as_strided(t.shape, t.stride())
 
 
 def _leaves_of(outputs, first):
@@ -94,8 +137,9 @@ def _leaves_of(outputs, first):
     return found
 
 
-def trace_backward(form, inputs, first):
+def trace_backward(form, inputs, first, layouts=()):
     """Continue the trace through the gradients of what was made, as far as it wants one. None: nothing does.
+    layouts: of gradients that come in, besides the usual ones.
 
     >>> from lucid._compile.results import Result
     >>> x = lucid.ones(2)
@@ -119,23 +163,28 @@ def trace_backward(form, inputs, first):
     if len(wanting) > MOST_RESULTS:
         raise LookupError(f"more than {MOST_RESULTS} results want a gradient")
     cut = _C._trace_steps()
-    _C._trace_pause(True)
-    # Contiguous, as gradients() hands them to the plan: an output itself may be column-major.
-    seeds = [_C.ones(o.shape, dtype=o.dtype, device=o.device) for o in outputs]
-    _C._trace_pause(False)
-    for seed in seeds:
-        _C._trace_input(seed)
-    parts = []
-    for chosen in [range(len(outputs)), *([k] for k in range(len(outputs)) if len(outputs) > 1)]:
-        begin = _C._trace_steps()
-        found = grad([outputs[k] for k in chosen], targets, [seeds[k] for k in chosen], retain_graph=True, allow_unused=True)
-        parts.append((begin, _C._trace_steps(), found))
+    layouts = [(None,) * len(outputs), *layouts]
+    like_outputs = tuple(layout_of(o) if _is_dense(o) else None for o in outputs)
+    if like_outputs not in layouts:
+        layouts.append(like_outputs)
+    parts, every = [], []
+    for layout in layouts:
+        _C._trace_pause(True)
+        seeds = [_seed(o, of) for o, of in zip(outputs, layout)]
+        _C._trace_pause(False)
+        every += seeds  # the trace knows them by their memory: it must not be used again
+        for seed in seeds:
+            _C._trace_input(seed)
+        for chosen in [range(len(outputs)), *([k] for k in range(len(outputs)) if len(outputs) > 1)]:
+            begin, from_ = _C._trace_steps(), [outputs[k] for k in chosen]
+            found = grad(from_, targets, [seeds[k] for k in chosen], retain_graph=True, allow_unused=True)
+            parts.append((begin, _C._trace_steps(), found))
     kept = [k for k, g in enumerate(parts[0][2]) if g is not None]
     if not kept:
         raise LookupError("a result wants a gradient, but nothing it was made of gets one")
     parts = [(begin, end, [found[k] for k in kept]) for begin, end, found in parts]
     places = [next((i for i, t in enumerate(inputs) if t is targets[k]), None) for k in kept]
-    return _Joint(cut, wanting, [None if p is not None else targets[k] for p, k in zip(places, kept)], places, parts)
+    return _Joint(cut, wanting, [None if p is not None else targets[k] for p, k in zip(places, kept)], places, parts, layouts)
 
 
 class _Part:
@@ -149,9 +198,8 @@ class _Part:
     def run(self, inputs):
         made = self.plan.run(inputs) if self.plan else []
         if made is None:  # a seed shares memory with what backward writes
-            made = self.plan.run(
-                [*inputs[: self.seeds[0]], *[t.clone() for t in inputs[slice(*self.seeds)]], *inputs[self.seeds[1] :]]
-            )
+            first, last = self.seeds
+            made = self.plan.run([*inputs[:first], *[_copied(t) for t in inputs[first:last]], *inputs[last:]])
         made = iter(made)
         return [None if none else next(made) for none in self.none]
 
@@ -178,10 +226,13 @@ class Recorded:
 
     def __init__(self, fn, form, graph, forward, joint, n_inputs):
         self.fn, self.form, self.forward, self.wanting = fn, form, forward, joint.wanting
-        seeds = (n_inputs, n_inputs + len(joint.wanting))
-        self.parts = [_Part(graph, begin, end, joint.cut, found, seeds) for begin, end, found in joint.parts]
-        self.backward = self.parts[0].plan
+        seeds = (n_inputs, n_inputs + len(joint.wanting) * len(joint.layouts))
+        parts = [_Part(graph, begin, end, joint.cut, found, seeds) for begin, end, found in joint.parts]
+        each = len(parts) // len(joint.layouts)
+        self.layouts = {layout: parts[i * each :][:each] for i, layout in enumerate(joint.layouts)}
+        self.backward = parts[0].plan
         self.shown = self.forward, self.backward  # by explain
+        self.unseen, self.trace_again, self.successor = [], None, None  # layouts that came; what traces with them; what it made
         self.n_outputs = len(form.made)
         self.positions = [form.places.index(("made", k)) for k in joint.wanting]  # among all tensors of the result
         self.external, self.places = joint.targets, joint.places
@@ -190,6 +241,12 @@ class Recorded:
         self.results_kept = None  # which outputs backward reads as well, among what is kept; known from the first run on
 
     def __call__(self, *inputs):
+        if self.successor is not None:
+            return self.successor(*inputs)
+        if self.unseen and self.trace_again is not None:
+            layouts = [*list(self.layouts)[1:], *self.unseen]
+            self.unseen, again, self.trace_again = [], self.trace_again, None
+            return again(self, inputs, layouts)
         if not self.forward.fits(inputs):
             return self.fn(*inputs)
         made = _node().apply(self, inputs, *self.targets_of(inputs))
@@ -233,14 +290,31 @@ class Recorded:
             check(grads, found)
         return found
 
+    def parts_for(self, seeds):
+        """The backward plans for gradients that lie like these, and the gradients as they read them."""
+        came = tuple(None if s is None else layout_of(s) for s in seeds)
+        if any(came):
+            for layout, parts in self.layouts.items():
+                if all(s is None or has == wants for s, has, wants in zip(seeds, came, layout)):
+                    return parts, seeds
+            if came not in self.unseen and len(self.layouts) + len(self.unseen) < MOST_LAYOUTS:
+                self.unseen.append(came)
+        return next(iter(self.layouts.values())), [None if s is None else s.contiguous() for s in seeds]
+
+    def read_by_backward(self, ctx, seeds):
+        """The inputs of a backward plan. A part reads its own gradients alone: whatever lies in the places of others, and of other
+        layouts, is not looked at."""
+        return [*ctx.read, *[_C.empty(1) if s is None else s for s in seeds] * len(self.layouts), *ctx.saved]
+
     def replayed(self, ctx, seeds):
+        parts, seeds = self.parts_for(seeds)
         asked = [k for k, seed in enumerate(seeds) if seed is not None]
+        inputs = self.read_by_backward(ctx, seeds)
         if len(asked) == len(seeds):
-            return self.parts[0].run([*ctx.read, *[s.contiguous() for s in seeds], *ctx.saved])
+            return parts[0].run(inputs)
         total = [None] * len(self.places)
-        seeds = [_C.empty(1) if s is None else s.contiguous() for s in seeds]  # a part reads its own alone
         for k in asked:
-            for i, g in enumerate(self.parts[1 + k].run([*ctx.read, *seeds, *ctx.saved])):
+            for i, g in enumerate(parts[1 + k].run(inputs)):
                 total[i] = g if total[i] is None else total[i] if g is None else total[i] + g
         return total
 

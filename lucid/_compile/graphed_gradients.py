@@ -120,26 +120,32 @@ class GraphedRecorded(Recorded):
         _ = ctx.saved_tensors  # raises if they were freed
         if pair.turn != ctx.turn:
             raise RuntimeError("the memory that backward of a compiled function reads was used by a later call")
-        part, forward = self.parts[0], pair.forward
+        forward = pair.forward
+        (part, *_), given = self.parts_for(seeds)
         with self.lock:
             forward.wait()
             whole = part.plan is not None and all(s is not None for s in seeds)
             may = whole and self.ran[1] and pair.stands() and not _C._cuda_capturing()
-            if not (may and self._is_captured(pair, ctx, seeds)):
+            # Results may share one gradient in this call and not in the next: each has a place of its own.
+            inputs = self.read_by_backward(ctx, [s.detach() for s in given]) if may else []
+            if not (may and self._is_captured(pair, part, ctx, inputs)):
                 found = super().replayed(ctx, seeds)
                 self.ran[1] = True
                 return [None if g is None else g.clone() for g in found]  # they may be views of what graphs keep
-            pair.backward.replay([*forward.inputs, *seeds, *ctx.saved])
+            pair.backward.replay(inputs)
             self.replays[1] += 1
             made = iter(pair.backward.results())
             return [None if none else next(made) for none in part.none]
 
-    def _is_captured(self, pair, ctx, seeds):
+    def parts_for(self, seeds):
+        """A graph copies the gradients that come in: they are contiguous there, whatever they came as."""
+        return next(iter(self.layouts.values())), [None if s is None else s.contiguous() for s in seeds]
+
+    def _is_captured(self, pair, part, ctx, inputs):
         if pair.backward is None and not self.refused:
             own, forward = [*pair.forward.inputs, *ctx.saved], pair.forward
-            inputs = [*forward.inputs, *[s.contiguous() for s in seeds], *ctx.saved]
             try:
-                pair.backward = Captured(self.parts[0].plan, inputs, self.outside, own, forward.graph.pool(), turn=forward.turn)
+                pair.backward = Captured(part.plan, inputs, self.outside, own, forward.graph.pool(), turn=forward.turn)
             except NoGraph as why:
                 self.refused = str(why)
         return pair.backward is not None
