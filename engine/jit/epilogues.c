@@ -127,7 +127,7 @@ static bool join_kernel(const lc_graph *g, lc_step *s, const lc_step *next)
     lc_row_epilogue_step *to = &s->epilogue->step[s->epilogue->n];
     *to = (lc_row_epilogue_step){ .row = row->row, .n_in = row->n_in };
     for (int k = 0; k < row->n_in; k++) {
-        to->in[k] = row->in[k] == LC_VALUE_NUMBER ? LC_EPILOGUE_NUMBER
+        to->in[k] = row->in[k] == LC_VALUE_NUMBER          ? LC_EPILOGUE_NUMBER
                     : same_place(g, row->in[k], s->out[0]) ? LC_EPILOGUE_RESULT
                                                            : input_of(s, row->in[k]);
         if (to->in[k] == NO_MEMORY) return false;

@@ -49,18 +49,18 @@ typedef struct {
 } lc_step_row;
 
 typedef struct {
-    const lc_op *op;
-    lc_value    *args; /* owned copies; tensors are found through in[] */
-    int         *in;   /* per input: a value, or one of the two below. out follows it in the same block */
-    int         *out;
-    int          n_in, n_out;
-    lc_dtype     dtype; /* what the kernel computes in */
-    lc_device    device;
-    bool         out_given, frozen; /* frozen: op->run alone does the work; else the whole call is made again */
-    bool         dead;              /* a pass made it unnecessary */
-    lc_step_row *row;               /* NULL: it runs alone */
-    struct lc_row_epilogue *epilogue;   /* what its kernel does to the first result; NULL: nothing. Its tensors are inputs */
-    int n_added;                    /* inputs of the epilogue, behind those of the op; in[] has n_in with them */
+    const lc_op            *op;
+    lc_value               *args; /* owned copies; tensors are found through in[] */
+    int                    *in;   /* per input: a value, or one of the two below. out follows it in the same block */
+    int                    *out;
+    int                     n_in, n_out;
+    lc_dtype                dtype; /* what the kernel computes in */
+    lc_device               device;
+    bool                    out_given, frozen; /* frozen: op->run alone does the work; else the whole call is made again */
+    bool                    dead;              /* a pass made it unnecessary */
+    lc_step_row            *row;               /* NULL: it runs alone */
+    struct lc_row_epilogue *epilogue; /* what its kernel does to the first result; NULL: nothing. Its tensors are inputs */
+    int                     n_added;  /* inputs of the epilogue, behind those of the op; in[] has n_in with them */
 } lc_step;
 
 typedef struct {       /* another tensor on the memory of an input or external: a run is only right if it still lies there */

@@ -144,7 +144,8 @@ typedef struct { /* one call, on the caller's stack */
     lc_tensor        *overwritten; /* tape: a copy of the values, or of the shape, that an in-place call overwrites */
     lc_reservation   *reserved;    /* tape: memory for the nodes of a call that writes; set if overwritten is */
     uint32_t          version;     /* tape: of the written input, before the call */
-    const struct lc_row_epilogue *epilogue; /* of a plan's step: what its kernel does to the result (backend/args.h); NULL: nothing */
+    const struct lc_row_epilogue
+        *epilogue; /* of a plan's step: what its kernel does to the result (backend/args.h); NULL: nothing */
 } lc_record;
 
 typedef enum {

@@ -318,8 +318,8 @@ class Compiled:
 
 
 class _Again:
-    """Traces a recorded call again, for gradients in other layouts; its successor answers from then on, where it did. It does not
-    hold the function either."""
+    """Traces a recorded call again, for gradients in other layouts; its successor answers from then on, where it did. It does
+    not hold the function either."""
 
     def __init__(self, owner, structure):
         self.owner, self.structure = weakref.ref(owner), structure

@@ -1,5 +1,5 @@
-"""Elementwise steps that become part of the kernel before them: eager's bits whatever way the kernel takes, and only where nobody
-sees the difference."""
+"""Elementwise steps that become part of the kernel before them: eager's bits whatever way the kernel takes, and only where
+nobody sees the difference."""
 
 import pytest
 

@@ -30,7 +30,7 @@ def test_compiled_is_eager(sample):
     dtype = "float32" if "float32" in sample.dtypes else sample.dtypes[0]
 
     def run(fn, turned=False):
-        """The result and the gradients, on tensors of its own: a sample may write them. turned: of gradients in another layout."""
+        """The result and the gradients, on tensors of its own: a sample may write them. turned: the seeds lie otherwise."""
         tensors = build(lucid, sample, dtype, grad=sample.grad)
         result = fn(*tensors)
         values, leaves = bits(result), [t for t in tensors if t.requires_grad and t.is_leaf]

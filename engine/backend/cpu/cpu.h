@@ -91,14 +91,14 @@ struct cpu_epilogue {
 };
 bool cpu_takes_epilogue(lc_op_id kernel, lc_op_id row, lc_dtype dtype, int n_in);
 void cpu_epilogue_start(cpu_epilogue *e, const lc_row_epilogue *steps, lc_tensor *const *in, const lc_tensor *out);
-void cpu_epilogue_run(const cpu_epilogue *e, char *at, int64_t n);          /* n elements of the result, which are ready */
-void cpu_epilogue_run_all(const cpu_epilogue *e, char *at, int64_t n);      /* the same, on all threads */
+void cpu_epilogue_run(const cpu_epilogue *e, char *at, int64_t n);     /* n elements of the result, which are ready */
+void cpu_epilogue_run_all(const cpu_epilogue *e, char *at, int64_t n); /* the same, on all threads */
 static inline void cpu_finish(const cpu_epilogue *e, char *at, int64_t n)
 {
     if (e) cpu_epilogue_run(e, at, n);
 }
-int                          cpu_copy(lc_tensor *to, const lc_tensor *from);
-int                          cpu_fill(lc_tensor *to, const lc_tensor *number);
+int cpu_copy(lc_tensor *to, const lc_tensor *from);
+int cpu_fill(lc_tensor *to, const lc_tensor *number);
 
 /* Whole-call kernels (args.h) register themselves at load: LC_CPU_RUN(matmul, cpu_matmul, dtypes), where bit d of dtypes
  * means that dtype d is supported (float16 and bfloat16 have bits of their own). */

@@ -338,8 +338,8 @@ static int by_depthwise_last(void *run)
     return finish_all(((grid_run *)run)->job, conv_depthwise_last(((grid_run *)run)->job));
 }
 static int by_interleaved(void *run) { return conv_interleaved(((grid_run *)run)->job); }
-static int  by_depthwise(void *run) { return with_packed_weights(((grid_run *)run)->job, true); }
-static int  by_strips(void *run) { return with_packed_weights(((grid_run *)run)->job, false); }
+static int by_depthwise(void *run) { return with_packed_weights(((grid_run *)run)->job, true); }
+static int by_strips(void *run) { return with_packed_weights(((grid_run *)run)->job, false); }
 
 static const lc_strategy convolutions[] = { { "one product", suits_product, by_product },
                                             { "depthwise, channels last", suits_depthwise_last, by_depthwise_last },
@@ -399,9 +399,9 @@ typedef struct {
     bool       *again; /* per image */
     char       *memory;
     size_t      bytes;
-    cpu_epilogue finish;
 } conv_call;
-static int start(conv_call *c, const lc_conv_args *a, lc_dtype dtype, bool transposed)
+/* finish: memory for the epilogue, if there is one */
+static int start(conv_call *c, const lc_conv_args *a, lc_dtype dtype, bool transposed, cpu_epilogue *finish)
 {
     const lc_tensor *w = a->weight;
     *c = (conv_call){ .job = { .dtype = dtype, .size = lc_size_of(dtype), .groups = a->groups, .weight = w->data } };
@@ -422,8 +422,8 @@ static int start(conv_call *c, const lc_conv_args *a, lc_dtype dtype, bool trans
                  j->to.channels);
     j->bias = c->memory, c->again = (bool *)(c->memory + bias);
     if (a->finish.epilogue) {
-        cpu_epilogue_start(&c->finish, a->finish.epilogue, a->finish.in, transposed ? a->image : a->result);
-        j->finish = &c->finish;
+        cpu_epilogue_start(finish, a->finish.epilogue, a->finish.in, transposed ? a->image : a->result);
+        j->finish = finish;
     }
     return 0;
 }
@@ -447,9 +447,10 @@ static int cpu_conv(lc_dtype dtype, const void *args)
 {
     const lc_conv_args *a = args;
     conv_call           c;
+    cpu_epilogue        epilogue;
     bool                suits = a->weight->is_contiguous;
     if (dtype == LC_i64) return suits ? conv_direct(a, false) : with_plain_weight(cpu_conv, dtype, a);
-    int rc = start(&c, a, dtype, false);
+    int rc = start(&c, a, dtype, false, &epilogue);
     c.job.kept = a->kept;
     if (!rc && !(rc = conv_forward_axes(a, c.job.grid.axis, c.job.to.size)) && (suits |= conv_suits_product(&c.job)))
         rc = run_grid(&c.job, c.again);
@@ -511,7 +512,7 @@ static bool is_one_phase(const conv_call *c)
 {
     return c->window[0].stride == 1 && c->window[1].stride == 1 && c->window[2].stride == 1;
 }
-static int  one_phase_at_a_time(void *call) { return run_phases(call); }
+static int               one_phase_at_a_time(void *call) { return run_phases(call); }
 static const lc_strategy transposed_convolutions[] = { { "one product", NULL, as_product },
                                                        { "all phases at once", suits_all_phases, all_phases_at_once },
                                                        { "one phase at a time", NULL, one_phase_at_a_time } };
@@ -519,9 +520,10 @@ static int               cpu_conv_input(lc_dtype dtype, const void *args)
 {
     const lc_conv_args *a = args;
     conv_call           c;
+    cpu_epilogue        epilogue;
     bool                plain = a->weight->is_contiguous;
     if (dtype == LC_i64) return plain ? conv_direct(a, true) : with_plain_weight(cpu_conv_input, dtype, a);
-    int                 rc = start(&c, a, dtype, true);
+    int                 rc = start(&c, a, dtype, true, &epilogue);
     const cpu_epilogue *last = c.job.finish; /* behind all else, unless the one grid of a stride of 1 is final */
     if (last && is_one_phase(&c) && conv_weights_are_finite(a)) last = NULL;
     if (last) c.job.finish = NULL;

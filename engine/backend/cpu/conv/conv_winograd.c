@@ -390,7 +390,8 @@ int conv_winograd(const conv_job *job, bool *again)
     j.taps = axis[0].taps * axis[1].taps * axis[2].phases, j.planes = axis[0].taps * axis[1].phases * axis[2].phases;
     j.across = pieces(axis[2].count, 4), j.blocks = pieces(job->tiles, job->tile_block);
     if (!suits(&j)) return LC_DECLINED;
-    j.stream = !job->finish && job->to.n * job->to.channels * job->to.size[0] * job->to.size[1] * job->to.size[2] >= MANY_RESULTS;
+    j.stream =
+        !job->finish && job->to.n * job->to.channels * job->to.size[0] * job->to.size[1] * job->to.size[2] >= MANY_RESULTS;
     if (!(j.transposed = is_transposed(&j))) choose_cuts(&j);
     j.line = 4 * pieces(j.across * j.images, job->kernels->lanes) * job->kernels->lanes + 32;
     size_t bytes = (size_t)(job->groups * job->rows * job->channels * j.taps * j.points->points) * sizeof(float);

@@ -54,8 +54,7 @@ static void run_piece(void *ctx, int64_t begin, int64_t end)
 {
     enum { TILE = 4096 }; /* stays in the cache from step to step */
     const piece *p = ctx;
-    for (int64_t i = begin; i < end; i += TILE)
-        cpu_epilogue_run(p->e, p->at + i * p->e->size, end - i < TILE ? end - i : TILE);
+    for (int64_t i = begin; i < end; i += TILE) cpu_epilogue_run(p->e, p->at + i * p->e->size, end - i < TILE ? end - i : TILE);
 }
 void cpu_epilogue_run_all(const cpu_epilogue *e, char *at, int64_t n)
 {

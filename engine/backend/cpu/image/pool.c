@@ -55,13 +55,13 @@ static bool is_paired(const lc_pool_args *a)
 enum { LAST_PART = 64, LAST_IMAGES = 8 }; /* channels of a unit, unless images are enough units */
 enum { WIDEST = 64 };                     /* a line with its padding is at most so many times as long as without */
 typedef struct {
-    pool_plan      plan;
-    lc_pool_planes planes;
-    size_t         bytes;
-    atomic_int     failed;
-    lc_pool_last   last; /* channels last: */
-    pool_kind      kind;
-    int64_t        parts; /* of the channels of an image, or of its rows */
+    pool_plan           plan;
+    lc_pool_planes      planes;
+    size_t              bytes;
+    atomic_int          failed;
+    lc_pool_last        last; /* channels last: */
+    pool_kind           kind;
+    int64_t             parts; /* of the channels of an image, or of its rows */
     const cpu_epilogue *finish;
 } pool_job;
 static void pool_chunk(void *ctx, int64_t begin, int64_t end)
