@@ -129,7 +129,7 @@ test-gpu-sanitizer: build
 	@$(GPU_TESTS) --under "$(SANITIZER) --tool racecheck --error-exitcode 77" tests/gpu/test_families.py -k "test_like_the_cpu and ($(RACES))"
 
 format:
-	@$(TOOLS) clang-format -i $$(git ls-files '*.c' '*.h')
+	@$(TOOLS) clang-format -i $$(git ls-files '*.c' '*.h' '*.cuh')
 	@$(TOOLS) ruff format --quiet . && $(TOOLS) ruff check --quiet --fix .
 
 clean:

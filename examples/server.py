@@ -25,12 +25,14 @@ def trained(epochs: int = 20) -> nn.Sequential:
     model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
     optimizer = optim.AdamW(model.parameters(), lr=3e-3)
     for epoch in range(1, epochs + 1):
+        total, batches = 0.0, 0
         for batch in lucid.randperm(len(x)).split(64):
             loss = F.cross_entropy(model(x[batch]), labels[batch])
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-        curve.progress(epoch, epochs, f"loss {loss.item():.4f}")
+            total, batches = total + loss.item(), batches + 1
+        curve.progress(epoch, epochs, f"loss {total / batches:.4f}")
     return model.eval()
 
 

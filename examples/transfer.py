@@ -42,13 +42,15 @@ def train(model: nn.Module, x: Tensor, labels: Tensor, epochs: int, progress: bo
     """Only parameters that want a gradient learn."""
     optimizer = optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=3e-3)
     for epoch in range(1, epochs + 1):
+        total, batches = 0.0, 0
         for batch in lucid.randperm(len(x)).split(32):
             loss = F.cross_entropy(model(x[batch]), labels[batch])
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
+            total, batches = total + loss.item(), batches + 1
         if progress:
-            curve.progress(epoch, epochs, f"loss {loss.item():.4f}")
+            curve.progress(epoch, epochs, f"loss {total / batches:.4f}")
 
 
 def accuracy(model: nn.Module, x: Tensor, labels: Tensor) -> float:

@@ -55,6 +55,17 @@ class Captured:
     """A plan that was captured once, on places for its inputs. `own`: tensors of earlier graphs, which are places already.
 
     After construction `made` has what the plan gives; `replay` writes it anew.
+
+    >>> class Twice:
+    ...     def facts(self):
+    ...         return {"host_steps": 0}
+    ...     def run(self, inputs):
+    ...         return [inputs[0] * 2]
+    >>> if lucid.cuda.is_available():
+    ...     x = lucid.ones(3, device="cuda")
+    ...     graph = lucid._compile.cuda_graphs.Captured(Twice(), [x], [])
+    ...     graph.replay([x + 1])
+    ...     assert graph.results()[0].tolist() == [4.0, 4.0, 4.0]
     """
 
     def __init__(self, plan, inputs, outside, own=(), pool=None, turn=None):

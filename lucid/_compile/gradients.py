@@ -302,8 +302,8 @@ class Recorded:
         return next(iter(self.layouts.values())), [None if s is None else s.contiguous() for s in seeds]
 
     def read_by_backward(self, ctx, seeds):
-        """The inputs of a backward plan. A part reads its own gradients alone: whatever lies in the places of others, and of other
-        layouts, is not looked at."""
+        """The inputs of a backward plan. A part reads its own gradients alone; what lies in the places of other
+        parts and layouts is not looked at."""
         return [*ctx.read, *[_C.empty(1) if s is None else s for s in seeds] * len(self.layouts), *ctx.saved]
 
     def replayed(self, ctx, seeds):

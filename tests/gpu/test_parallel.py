@@ -64,7 +64,9 @@ def test_the_first_failure_stops_all(tmp_path):
 
 
 def test_an_interrupted_run_tells_what_ran(tmp_path):
-    (tmp_path / "test_slow.py").write_text("import time\ndef test_a(): pass\ndef test_b(): open('started', 'w'); time.sleep(600)\n")
+    (tmp_path / "test_slow.py").write_text(
+        "import time\ndef test_a(): pass\ndef test_b(): open('started', 'w'); time.sleep(600)\n"
+    )
     command = [sys.executable, "-m", "tests.gpu.parallel", "--processes", "1", "--log", tmp_path / "log"]
     command += [tmp_path / "test_slow.py", "--rootdir", tmp_path]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}

@@ -123,8 +123,8 @@ LC_OP(i0, .sig = "i0(input: Tensor) -> Tensor", .doc = "Modified Bessel function
 
 /* ---- logit, sinc ---- */
 
-LC_OP(_logit, .sig = "_logit(input: Tensor) -> Tensor", .doc = "The kernel of logit without eps.", .hidden = true, .shape = same,
-      .run = elementwise);
+LC_OP(_logit, .sig = "_logit(input: Tensor) -> Tensor", .doc = "The kernel of logit without eps.", .hidden = true,
+      .shape = same, .run = elementwise);
 /* With eps the input is clamped to [eps, 1 - eps] first: the kernel has the bounds as operands. */
 static int logit_lower(const lc_record *call, lc_lowering *to)
 {

@@ -475,8 +475,9 @@ GRAD(_linalg_det)
     }
 }
 LC_OP(_linalg_det, .sig = "_linalg_det(A: Tensor, factors: bool) -> (result: Tensor, LU: Tensor, pivots: Tensor)",
-      .doc = "Determinants, and the factors if they are wanted: the gradient needs them.", .hidden = true, .promote = LC_NO_PROMOTION, .shape = det_shape, .run = det_run,
-      .any_strides = true, .grad = _linalg_det_grad, .saves = IN(0) | OUT(0) | OUT(1) | OUT(2), .kind = LC_KIND_MATRICES);
+      .doc = "Determinants, and the factors if they are wanted: the gradient needs them.", .hidden = true,
+      .promote = LC_NO_PROMOTION, .shape = det_shape, .run = det_run, .any_strides = true, .grad = _linalg_det_grad,
+      .saves = IN(0) | OUT(0) | OUT(1) | OUT(2), .kind = LC_KIND_MATRICES);
 static int det(lc_tensor *A, lc_tensor **out)
 {
     if (check_square(A, "linalg.det", "A") < 0 || check_floating(A, "linalg.det") < 0) return -1;
@@ -504,9 +505,10 @@ GRAD(_linalg_slogdet)
     if (again) dx[0] = lc__linalg_solve(mH(in(0)), right, true, false, "").result;
     else dx[0] = right ? lc__linalg_lu_solve(LU, y[3], lc_expand(right, LU->shape, LU->ndim), true, true) : NULL;
 }
-LC_OP(_linalg_slogdet, .sig = "_linalg_slogdet(A: Tensor, factors: bool) -> (sign: Tensor, logabsdet: Tensor, LU: Tensor, pivots: Tensor)",
-      .doc = "Signs and logarithms of determinants, and the factors if they are wanted.", .hidden = true, .promote = LC_NO_PROMOTION,
-      .shape = det_shape, .run = det_run, .any_strides = true, .grad = _linalg_slogdet_grad,
+LC_OP(_linalg_slogdet,
+      .sig = "_linalg_slogdet(A: Tensor, factors: bool) -> (sign: Tensor, logabsdet: Tensor, LU: Tensor, pivots: Tensor)",
+      .doc = "Signs and logarithms of determinants, and the factors if they are wanted.", .hidden = true,
+      .promote = LC_NO_PROMOTION, .shape = det_shape, .run = det_run, .any_strides = true, .grad = _linalg_slogdet_grad,
       .saves = IN(0) | OUT(0) | OUT(2) | OUT(3), .kind = LC_KIND_MATRICES);
 static int slogdet(lc_tensor *A, lc_tensor **out)
 {

@@ -102,7 +102,8 @@ static void sum_chunk(void *ctx, int64_t begin, int64_t end)
     const char          *factors = job->a->factors ? job->a->factors->data : NULL;
     int64_t              row = job->a->width * job->size;
     if (job->a->width == 1 && job->bags && factors && job->a->padding < 0) {
-        if (!job->rows->products(job->a->out->data, job->a->table->data, job->ids, factors, job->bags, begin, end, job->a->rows))
+        if (!job->rows->products(job->a->out->data, job->a->table->data, job->ids, factors, job->bags, begin, end,
+                                 job->a->rows))
             ((embedding_job *)ctx)->astray = 1;
         return;
     }

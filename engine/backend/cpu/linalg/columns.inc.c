@@ -12,8 +12,8 @@
 #pragma GCC optimize("fp-contract=fast") /* rotations are products and sums in equal numbers */
 #endif
 enum { NAME(LEAST_COLUMNS) = 4, NAME(MOST_HALVES) = 4 }; /* H: at most that many vectors of left columns */
-#define FROM_FIRST(l, s)  ((l) == 0 ? 0 : (l) == 1 ? W : (l) - 1) % (2 * W)
-#define FROM_BEFORE(l, s) ((l) == 0 ? W - 1 : W + (l) - 1) % (2 * W)
+#define FROM_FIRST(l, s)  ((l) == 0 ? 0 : (l) == 1 ? W : (l)-1) % (2 * W)
+#define FROM_BEFORE(l, s) ((l) == 0 ? W - 1 : W + (l)-1) % (2 * W)
 #define FROM_BEHIND(l, s) ((l) + 1 < W ? (l) + 1 : W) % (2 * W)
 #define FROM_LAST(l, s)   ((l) + 1 < W ? (l) + 1 : 2 * W - 1) % (2 * W)
 
@@ -30,7 +30,8 @@ static inline __attribute__((always_inline)) void NAME(next_places)(const int H,
     }
 }
 typedef struct {
-    V off[NAME(MOST_HALVES)], left[NAME(MOST_HALVES)], right[NAME(MOST_HALVES)]; /* dot products of a pair and of each with itself */
+    V off[NAME(MOST_HALVES)], left[NAME(MOST_HALVES)],
+        right[NAME(MOST_HALVES)]; /* dot products of a pair and of each with itself */
 } NAME(dots);
 
 static inline __attribute__((always_inline)) void NAME(add_dots)(const int H, const V *row, NAME(dots) * d)
@@ -43,7 +44,8 @@ static inline __attribute__((always_inline)) void NAME(add_dots)(const int H, co
 }
 /* Rotates n rows by angles of the sines s; t are the tangents of their halves. With dots, sums those of the next pairs. The cosine is not used: that
  * of a small angle rounds to 1, and over hundreds of rotations lengths would grow. */
-static inline __attribute__((always_inline)) void NAME(rotate_all)(const int H, V *row, int64_t n, const V *s, const V *t, NAME(dots) * dots)
+static inline __attribute__((always_inline)) void NAME(rotate_all)(const int H, V *row, int64_t n, const V *s, const V *t,
+                                                                   NAME(dots) * dots)
 {
     NAME(dots) sums[2] = { { .off = { { 0 } } } }; /* two, to hide the latency of additions */
     for (int64_t i = 0; i < n; i += 2)
@@ -64,7 +66,8 @@ static inline __attribute__((always_inline)) void NAME(rotate_all)(const int H, 
     }
 }
 /* The rotations that make the pairs orthogonal; whether there is one. */
-static inline __attribute__((always_inline)) bool NAME(angles)(const int H, const NAME(dots) * d, T tolerance, T noise, V *s, V *t)
+static inline __attribute__((always_inline)) bool NAME(angles)(const int H, const NAME(dots) * d, T tolerance, T noise, V *s,
+                                                               V *t)
 {
     V one = NAME(all)(1), none = NAME(all)(0);
     M any = none != none;
@@ -79,7 +82,8 @@ static inline __attribute__((always_inline)) bool NAME(angles)(const int H, cons
     }
     return NAME(any)(any);
 }
-static inline __attribute__((always_inline)) void NAME(sweep_columns)(const int H, V *x, int64_t m, int64_t n, T tolerance, T noise)
+static inline __attribute__((always_inline)) void NAME(sweep_columns)(const int H, V *x, int64_t m, int64_t n, T tolerance,
+                                                                      T noise)
 {
     enum { SWEEPS = 60 };
     const int64_t round = 2 * H * W - 1;
@@ -99,7 +103,8 @@ static inline __attribute__((always_inline)) void NAME(sweep_columns)(const int 
 }
 /* The columns of a (m, n) become orthogonal; v (n, n), if there is one, collects the rotations. work: COLUMNS_WORK(m, n) elements. false: too many columns, or
  * too few. */
-static bool NAME(columns)(int64_t m, int64_t n, void *va, int64_t lda, void *vv, int64_t ldv, double tolerance, double noise, void *work)
+static bool NAME(columns)(int64_t m, int64_t n, void *va, int64_t lda, void *vv, int64_t ldv, double tolerance, double noise,
+                          void *work)
 {
     int64_t half = ((n + 1) / 2 + W - 1) / W, width = 2 * half * W, rows = (m + 1) & -2, below = vv ? (n + 1) & -2 : 0;
     T      *a = va, *v = vv, *x = (T *)(((uintptr_t)work + sizeof(V) - 1) & -sizeof(V)), *numbers = x + (rows + below) * width;

@@ -16,7 +16,8 @@ static inline V                                NAME(root)(V x)
     __builtin_memcpy(&x, lanes, sizeof lanes);
     return x;
 }
-static inline __attribute__((always_inline)) bool NAME(any)(M m) /* halves are joined: one by one, lanes take three times as long */
+static inline __attribute__((always_inline)) bool NAME(any)(
+    M m) /* halves are joined: one by one, lanes take three times as long */
 {
     if (W > 8) m |= __builtin_shufflevector(m, m, EACH_LANE(ACROSS, 8));
     if (W > 4) m |= __builtin_shufflevector(m, m, EACH_LANE(ACROSS, 4));
@@ -52,10 +53,10 @@ static bool NAME(together)(const lc_matrices *m)
 }
 /* Elements at, at + 1, ... in the order of memory: to or from r. Those of a matrix by columns are in the order of a; by rows, line
  * after line. */
-static inline __attribute__((always_inline)) void NAME(rows_of_lanes)(int64_t rows, int64_t cols, V *a, V *r, int64_t at, int64_t n,
-                                                                      bool out)
+static inline __attribute__((always_inline)) void NAME(rows_of_lanes)(int64_t rows, int64_t cols, V *a, V *r, int64_t at,
+                                                                      int64_t n, bool out)
 {
-    V      *to = a + at % cols * rows + at / cols, *past = a + rows * cols;
+    V *to = a + at % cols * rows + at / cols, *past = a + rows * cols;
 #pragma GCC unroll 16
     for (int64_t k = 0; k < n; k++) {
         if (out) r[k] = *to;
@@ -181,9 +182,8 @@ static void NAME(scatter_ints)(const lc_matrices *m, int64_t first, int64_t coun
 }
 
 /* a (m, n) becomes L and U; piv[k] the row exchanged with row k, info the first zero pivot, from 1. b (m, k): its rows are exchanged too. */
-static inline __attribute__((always_inline)) void NAME(factorise_any)(int64_t m, int64_t n, V *restrict a,
-                                                                      V *restrict piv, V *restrict info, V *restrict b,
-                                                                      int64_t k)
+static inline __attribute__((always_inline)) void NAME(factorise_any)(int64_t m, int64_t n, V *restrict a, V *restrict piv,
+                                                                      V *restrict info, V *restrict b, int64_t k)
 {
     int64_t few = m < n ? m : n;
     *info = (V){ 0 };

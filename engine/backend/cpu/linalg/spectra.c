@@ -10,7 +10,14 @@
 #define TEMPLATE "spectra.inc.c"
 #include "types.h"
 
-enum { DTYPES = 1u << LC_f32 | 1u << LC_f64 | 1u << LC_c64 | 1u << LC_c128, JACOBI_ROWS = 3, QL_ROWS = 96, QL_VALUES = 32, COLUMNS_F32 = 32, COLUMNS_F64 = 16 };
+enum {
+    DTYPES = 1u << LC_f32 | 1u << LC_f64 | 1u << LC_c64 | 1u << LC_c128,
+    JACOBI_ROWS = 3,
+    QL_ROWS = 96,
+    QL_VALUES = 32,
+    COLUMNS_F32 = 32,
+    COLUMNS_F64 = 16
+};
 #define RUN(op)                                                                                                                \
     static int run_##op(lc_dtype dtype, linalg_job *j)                                                                         \
     {                                                                                                                          \
@@ -54,7 +61,8 @@ static int cpu_eig(lc_dtype dtype, const void *args)
 static bool own_svd_is_faster(const linalg_job *j, lc_dtype dtype)
 {
     int64_t few = j->m < j->n ? j->m : j->n, most = j->m < j->n ? j->n : j->m, limit = JACOBI_ROWS;
-    if (lanes_of_this_cpu()->width[0] && (dtype == LC_f32 || dtype == LC_f64)) limit = dtype == LC_f32 ? COLUMNS_F32 : COLUMNS_F64;
+    if (lanes_of_this_cpu()->width[0] && (dtype == LC_f32 || dtype == LC_f64))
+        limit = dtype == LC_f32 ? COLUMNS_F32 : COLUMNS_F64;
     return most <= JACOBI_ROWS || (few <= limit && most <= 2 * few);
 }
 static int cpu_svd(lc_dtype dtype, const void *args)

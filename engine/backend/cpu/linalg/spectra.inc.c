@@ -117,8 +117,8 @@ static int NAME(own_svd)(const linalg_job *j, int64_t m, int64_t n, const T *a, 
 {
     bool    wide = m < n;
     int64_t tall = wide ? n : m, few = wide ? m : n;
-    T      *left = work, *right = left + tall * tall,
-      *tau = right + few * few, *columns_work = tau + few + tall * few; /* left (tall, tall), of which few columns are worked on */
+    T      *left = work, *right = left + tall * tall, *tau = right + few * few,
+      *columns_work = tau + few + tall * few; /* left (tall, tall), of which few columns are worked on */
     for (int64_t c = 0; c < few; c++)
         for (int64_t r = 0; r < tall; r++) {
             T x = wide ? a[c + r * lda] : a[r + c * lda];

@@ -359,12 +359,12 @@ MATH double erf_near_f64(double a) /* of [0, 1] */
  * only, since processors take long over each subnormal number. */
 MATH float erfc_f32(float x)
 {
-    float   a = ABS32(x), b = a > 10.06f ? 1 : a, q = (b - 4) / (b + 4);
+    float a = ABS32(x), b = a > 10.06f ? 1 : a, q = (b - 4) / (b + 4);
 #ifdef __FMA__
-    float   s = b * b, low = fused32(b, b, -s);
+    float s = b * b, low = fused32(b, b, -s);
 #else
-    double  square = (double)b * (double)b;
-    float   s = (float)square, low = (float)(square - (double)s);
+    double square = (double)b * (double)b;
+    float  s = (float)square, low = (float)(square - (double)s);
 #endif
     int32_t n;
     float   p = POLY32(q, -6.419642923e-04f, -1.136579658e-03f, 5.043434327e-03f, -1.602431876e-02f, 3.722189138e-02f,
@@ -440,10 +440,10 @@ MATH float erfinv_f32(float x)
     float    v = w - 2.5f, u = w - 10.5f;
     float    near = POLY32(v, -8.791055694e-09f, 2.323264318e-08f, 4.661706546e-07f, -3.462704747e-06f, -4.963347818e-06f,
                            2.183444394e-04f, -1.252741878e-03f, -4.177386781e-03f, 2.466402862e-01f, 1.501409359e+00f);
-    float    far = POLY32(u, 1.962610761e-12f, -3.975302087e-11f, 3.488232092e-10f, -1.917289549e-09f, -4.938801634e-10f,
-                          3.069563053e-07f, -7.621836699e-06f, 1.555095680e-04f, -3.562354055e-03f, 1.550986777e-01f,
-                          3.074205830e+00f);
-    float    y = (w < 5 ? near : far) * x, edge = a == 1 ? x * (float)INFINITY : (float)NAN;
+    float    far =
+        POLY32(u, 1.962610761e-12f, -3.975302087e-11f, 3.488232092e-10f, -1.917289549e-09f, -4.938801634e-10f, 3.069563053e-07f,
+               -7.621836699e-06f, 1.555095680e-04f, -3.562354055e-03f, 1.550986777e-01f, 3.074205830e+00f);
+    float y = (w < 5 ? near : far) * x, edge = a == 1 ? x * (float)INFINITY : (float)NAN;
     return a < 1 ? y : edge;
 }
 
@@ -658,6 +658,6 @@ FMOD_MATH(double, f64, trunc, fused64, ABS64, SIGN64)
 #else
 #define NEAR_f32 0
 #define NEAR_f64 0
-MATH float  fmod_f32(float x, float y) { return fmodf(x, y); }
+MATH float fmod_f32(float x, float y) { return fmodf(x, y); }
 MATH double fmod_f64(double x, double y) { return fmod(x, y); }
 #endif

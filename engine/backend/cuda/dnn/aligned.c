@@ -21,9 +21,9 @@ typedef struct { /* one of the three matrices */
     int64_t      batch, step, lines, length; /* of `length` neighbours, `lead` apart */
     int64_t     *lead, *batch_stride;
     lc_tensor    padded;
-    cuda_scratch memory;
     int64_t      old_lead, old_step;
     bool         copied;
+    cuda_scratch memory; /* of padded */
 } side;
 
 static bool see(side *s, lc_tensor *t, int64_t batch, int64_t rows, int64_t cols, int64_t *batch_stride, int64_t *row,

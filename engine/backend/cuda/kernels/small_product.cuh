@@ -186,16 +186,20 @@ template <class S> struct reader { /* of one operand's slices */
     }
 };
 typedef several<A, EDGE> four;
+typedef four             slice_row[TILE / EDGE + 1], sum_row[TILE / EDGE];
 BLOCK_KERNEL(tiles, small_product, p)
 {
-    enum { WIDTH = TILE / EDGE + 1 };
-    __shared__ four left[TILE][WIDTH], right[TILE][WIDTH], parts[PARTS][TILE][TILE / EDGE];
-    i64             across = (p.n + TILE - 1) / TILE, down = (p.m + TILE - 1) / TILE, batch = blockIdx.x / (across * down);
-    i64             i0 = blockIdx.x / across % down * TILE, j0 = blockIdx.x % across * TILE;
-    int             part = threadIdx.x / 64, y = threadIdx.x / 8 % 8, x = threadIdx.x % 8;
-    reader<U>       of_a(p.a + batch * p.a_at[0], p.a_at[1], p.a_at[2], i0, p.m);
-    reader<V>       of_b(p.b + batch * p.b_at[0], p.b_at[2], p.b_at[1], j0, p.n);
-    A               sum[EDGE][EDGE], u[READ], v[READ];
+    /* Of the slices first, then of the quarters' sums: apart, doubles would not fit. */
+    __shared__ four memory[PARTS * TILE * TILE / EDGE];
+    static_assert(2 * TILE * sizeof(slice_row) <= sizeof memory, "both slices fit");
+    slice_row *left = (slice_row *)memory, *right = left + TILE;
+    sum_row   *parts = (sum_row *)memory;
+    i64        across = (p.n + TILE - 1) / TILE, down = (p.m + TILE - 1) / TILE, batch = blockIdx.x / (across * down);
+    i64        i0 = blockIdx.x / across % down * TILE, j0 = blockIdx.x % across * TILE;
+    int        part = threadIdx.x / 64, y = threadIdx.x / 8 % 8, x = threadIdx.x % 8;
+    reader<U>  of_a(p.a + batch * p.a_at[0], p.a_at[1], p.a_at[2], i0, p.m);
+    reader<V>  of_b(p.b + batch * p.b_at[0], p.b_at[2], p.b_at[1], j0, p.n);
+    A          sum[EDGE][EDGE], u[READ], v[READ];
 #pragma unroll
     for (int i = 0; i < EDGE; i++)
 #pragma unroll
@@ -224,14 +228,14 @@ BLOCK_KERNEL(tiles, small_product, p)
         four s;
 #pragma unroll
         for (int j = 0; j < EDGE; j++) s.v[j] = sum[i][j];
-        parts[part][y * EDGE + i][x] = s;
+        parts[part * TILE + y * EDGE + i][x] = s;
     }
     __syncthreads();
     for (int e = threadIdx.x; e < TILE * TILE; e += 256) {
         i64 i = i0 + e / TILE, j = j0 + e % TILE;
         if (i >= p.m || j >= p.n) continue;
         A all = 0;
-        for (int q = 0; q < PARTS; q++) all += parts[q][e / TILE][e % TILE / EDGE].v[e % EDGE];
+        for (int q = 0; q < PARTS; q++) all += parts[q * TILE + e / TILE][e % TILE / EDGE].v[e % EDGE];
         put(p, batch, i, j, all);
     }
 }
