@@ -9,6 +9,7 @@
 static inline lc_tensor *over(lc_tensor *t, lc_device where, const float *data, int ndim, const int64_t *shape)
 {
     memset(t, 0, offsetof(lc_tensor, dims));
+    t->refs = 1; /* a kernel may hold it for a while; it is not the one that lets go last */
     t->dtype = LC_f32, t->ndim = (uint8_t)ndim, t->is_contiguous = true, t->data = (char *)data, t->device = where;
     t->shape = t->dims, t->stride = t->dims + LC_INLINE_DIMS, t->numel = 1;
     for (int d = ndim - 1; d >= 0; d--) t->shape[d] = shape[d], t->stride[d] = t->numel, t->numel *= shape[d];

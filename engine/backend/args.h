@@ -218,6 +218,7 @@ typedef struct {
     int64_t          low;
     uint64_t         range; /* integers: low + draw % range; 0 means 2^64 */
     bool             any;   /* random_ without bounds: every integer that the dtype represents exactly */
+    bool             apart; /* dropout: no element shares a thread's draws with its neighbours in memory */
 } lc_random_args;
 
 /* Samples images (images, channels, size[0..2]) at the positions of a grid (images, positions, axes), x first, from -1 to 1

@@ -66,6 +66,7 @@ def test_kernel_families(emulator):
 # Samples whose kernels once gave other values than the CPU, and those whose sizes the host reads.
 SAMPLES = "rnn:30 or (pow and binary and int64) or (det and float64) or (kthvalue and int64) or tensor_split"
 SAMPLES += " or (reduce and float64-complex64) or alpha-2-bool or (norm:3 and float32) or (topk and sort:25) or ldl"
+SAMPLES += " or matmul:5 or matmul:130 or linear:11"
 
 
 GAP = """

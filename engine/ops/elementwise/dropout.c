@@ -55,7 +55,7 @@ static int fused_run(const lc_record *call)
     lc_tensor *from = lc_clone(x, LC_CONTIGUOUS_FORMAT), *made = lc_empty_like(x, LC_ABSENT, LC_ABSENT, contiguous),
               *kept = lc_empty_like(mask, LC_ABSENT, LC_ABSENT, contiguous);
     int rc = from && made && kept ? 0 : -1;
-    args.out = made, args.parameters[0] = from, args.parameters[1] = kept;
+    args.out = made, args.parameters[0] = from, args.parameters[1] = kept, args.apart = true;
     if (rc == 0) rc = run_kernel_with(call, &args);
     if (rc == 0) rc = move_values(out, made);
     if (rc == 0) rc = move_values(mask, kept);
@@ -80,7 +80,8 @@ static lc_tensor *with_noise(lc_tensor *x, double p, dropout_kind kind)
     if (keeps_noise(x) || kind) return scaled(x, lc_div_(noise, LC_NUMBER(1 - p)), kind & INPLACE);
     return lc_mul_(lc_div_(noise, LC_NUMBER(1 - p)), x); /* no gradient will read the noise: its memory becomes the result */
 }
-/* In place, block by block: the noise of a block is discarded before the next one is drawn. */
+/* In place, block by block: the noise of a block is discarded before the next one is drawn. Not on devices whose numbers depend
+ * on how many are drawn at once, which are those with a kernel for all of dropout. */
 enum { PIECE = 1 << 12 };
 static lc_tensor *in_pieces(lc_tensor *x, double p, dropout_kind kind)
 {
@@ -106,8 +107,8 @@ static int drop(const lc_value *in, lc_tensor **out, dropout_kind kind)
                    : -1;
     }
     if (!kind && is_fused(x)) return (out[0] = lc__fused_dropout(x, p).output) ? 0 : -1;
-    bool piecewise =
-        kind && !(kind & FEATURE) && x->numel > PIECE && !keeps_noise(x) && lc_is_contiguous_in(x, LC_CONTIGUOUS_FORMAT);
+    bool piecewise = kind && !(kind & FEATURE) && x->numel > PIECE && !keeps_noise(x) && !is_fused(x) &&
+                     lc_is_contiguous_in(x, LC_CONTIGUOUS_FORMAT);
     if (piecewise) out[0] = in_pieces(kind & INPLACE ? x : lc_clone(x, LC_PRESERVE_FORMAT), p, kind);
     else out[0] = with_noise(x, p, kind);
     return out[0] ? 0 : -1;

@@ -96,7 +96,10 @@ static inline unsigned short float_to_brain(float f)
     unsigned u = __float_as_uint(f);
     return f != f ? (unsigned short)0x7fff : (unsigned short)((u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
-#define __expf std::exp
+#define __expf                     std::exp
+#define __logf                     std::log
+#define __tanf                     std::tan
+#define __sincosf(x, sine, cosine) (*(sine) = std::sin(x), *(cosine) = std::cos(x))
 static inline float  __fdividef(float x, float y) { return x / y; }
 static inline double erfinv(double x)
 {

@@ -70,7 +70,7 @@ int cuda_aligned_product(const lc_matmul_args *asked, lc_dtype dtype)
     int            rc = 0;
     lc_tensor    **place[] = { &a.out, &a.a, &a.b };
     bool           any = false;
-    if (a.m * a.n < lc_cuda_align_from / a.k / a.batch || lc_size_of((lc_dtype)a.a->dtype) != 2 || a.accumulate ||
+    if (a.k == 0 || a.m * a.n < lc_cuda_align_from / a.k / a.batch || lc_size_of((lc_dtype)a.a->dtype) != 2 || a.accumulate ||
         a.a->dtype != a.b->dtype || a.out->dtype != a.a->dtype)
         return 1;
     if (!see(&of[0], a.out, a.batch, a.m, a.n, &a.out_batch, &a.out_row, &a.out_col) ||

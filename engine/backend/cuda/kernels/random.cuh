@@ -25,10 +25,17 @@ struct drawn {
     double u[4];
     u64    bits[4];
 };
-__device__ inline void normals(float x, float y, double *to)
+/* float32 and narrower with the approximations that PyTorch's kernels take, so that the numbers are the same to the last bit */
+__device__ inline void normals(float x, u32 y, double *to)
 {
-    float s = sqrtf(-2.0f * logf(x)), v = y;
-    to[0] = (double)(s * sinf(v)), to[1] = (double)(s * cosf(v));
+    float s = sqrtf(-2.0f * logf(x)), turn = 2.3283064e-10f * 6.2831855f, sine, cosine;
+    __sincosf(fmaf((float)y, turn, turn / 2.0f), &sine, &cosine);
+    to[0] = (double)(s * sine), to[1] = (double)(s * cosine);
+}
+__device__ inline float cauchy(float u, float median, float sigma)
+{
+    const float eps = 1.1920928955078125e-07f;
+    return fmaf(sigma, __tanf(3.14159265f * (fminf(fmaxf(u, eps), 1 - eps) - 0.5f)), median);
 }
 __device__ inline void store(const random_args &p, i64 i, double u, u64 bits)
 {
@@ -40,13 +47,15 @@ __device__ inline void store(const random_args &p, i64 i, double u, u64 bits)
         else v = made<T>::of((float)u * (float)(p.b - p.a) + (float)p.a);
         if ((double)value(v) == (double)value(made<T>::of(p.b))) v = made<T>::of(p.a);
     } else if (VARIANT == NORMAL)
-        v = sizeof(T) == 8 ? made<T>::of(u * p.b + p.a) : made<T>::of((float)u * (float)p.b + (float)p.a);
+        v = sizeof(T) == 8 ? made<T>::of(u * p.b + p.a) : made<T>::of(fmaf((float)u, (float)p.b, (float)p.a));
     else if (VARIANT == LOG_NORMAL) v = made<T>::of(exp(u * p.b + p.a));
     else if (VARIANT == EXPONENTIAL) {
         double eps = sizeof(T) == 8 ? 2.220446049250313e-16 : 1.1920928955078125e-07;
         v = made<T>::of(-1 / p.a * (u >= 1 - eps / 2 ? -eps / 2 : log(u)));
-    } else if (VARIANT == CAUCHY) v = made<T>::of(p.a + p.b * tan(3.14159265358979323846 * (u - 0.5)));
-    else if (VARIANT == GEOMETRIC) v = made<T>::of(ceil(log(u) / log1p(-p.a)));
+    } else if (VARIANT == CAUCHY && sizeof(T) == 8) v = made<T>::of(p.a + p.b * tan(3.14159265358979323846 * (u - 0.5)));
+    else if (VARIANT == CAUCHY) v = made<T>::of(cauchy((float)u, (float)p.a, (float)p.b));
+    else if (VARIANT == GEOMETRIC && p.pairs) v = made<T>::of(ceil(log(u) / log1p(-p.a)));
+    else if (VARIANT == GEOMETRIC) v = made<T>::of(ceilf(__logf((float)u) / __logf(1.0f - (float)p.a)));
     else if (VARIANT == BERNOULLI) v = made<T>::of((i64)(sizeof(A) == 8 && sizeof(T) == 8 ? u < p_i : (float)u < (float)p_i));
     else if (VARIANT == BERNOULLI_EACH) {
         if (!(p_i >= 0 && p_i <= 1)) report(p.word, 3, 0, 0, 0);
@@ -76,9 +85,7 @@ KERNEL(fill, random_args, p)
         } else {
             for (int k = 0; k < 4; k++) u[k] = (double)unit(w.v[k]), bits[k] = w.v[k];
             if (VARIANT == NORMAL || VARIANT == LOG_NORMAL)
-                for (int k = 0; k < 4; k += 2)
-                    normals(unit(w.v[k]),
-                            (float)w.v[k + 1] * (2.3283064e-10f * 6.2831855f) + 2.3283064e-10f * 6.2831855f / 2.0f, u + k);
+                for (int k = 0; k < 4; k += 2) normals(unit(w.v[k]), w.v[k + 1], u + k);
         }
         for (int k = 0; k < each; k++) {
             i64 i = VARIANT == BERNOULLI_EACH ? 4 * thread + k : first + k * p.threads; /* PyTorch has a kernel for them */

@@ -188,10 +188,10 @@ typedef struct {
 } dropout_args; /* as in kernels/science/dropout.cuh */
 CUDA_BODY(dropout);
 /* As many neighbours as PyTorch's kernel takes at a time: the number decides which draw an element meets. */
-enum { DROPOUT_VECTOR = 4 };
+enum { DROPOUT_BYTES = 16 };
 static int neighbours(const lc_tensor *x, int64_t n)
 {
-    int most = DROPOUT_VECTOR;
+    int most = DROPOUT_BYTES / (int)lc_size_of(x->dtype);
     while (most > 1 && (n % most || (uintptr_t)x->data % ((size_t)most * lc_size_of(x->dtype)))) most /= 2;
     return most;
 }
@@ -199,7 +199,7 @@ static int fused_dropout(UNUSED lc_op_id op, lc_dtype dtype, const void *args)
 {
     const lc_random_args *a = args;
     const lc_tensor      *x = a->parameters[0], *mask = a->parameters[1];
-    int                   device = x->device.index, vector = neighbours(x, x->numel);
+    int                   device = x->device.index, vector = a->apart ? 1 : neighbours(x, x->numel);
     dropout_args          p = { x->data, a->out->data, mask->data, x->numel, .keep = 1 - a->a };
     cuda_program          q = { &dropout_body, "drop", .type = { CUDA_TYPE(dtype) }, .variant = (int16_t)vector };
     if (!p.n) return 0;

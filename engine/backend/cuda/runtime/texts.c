@@ -113,6 +113,7 @@ static const struct {
     { &random_body, 10, 10, { { I64 } } },
     { &dropout_body, 1, 2, { { F32 }, { B16 }, { F64 } } },
     { &dropout_body, 4, 4, { { F32 }, { H16 } } },
+    { &dropout_body, 8, 8, { { B16 } } },
     { &multinomial_body, 0, 0, { { F32 }, { F64 } } },
     { &rnn_body, 0, 3, { { F32 } } },
     { &cached_attention_body, 0, 0, { { F32 }, { B16 } } },
