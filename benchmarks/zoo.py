@@ -138,7 +138,8 @@ def measured(pair, step, batch, seconds, clock):
 
 LOAD = {
     "Lucid": "import lucid; m = lucid.models.resnet50(weights={path!r}).eval()\nm(lucid.zeros(1, 3, 64, 64))",
-    "PyTorch": "import torch\nfrom timm import create_model\nm = create_model('resnet50')\n"
+    "PyTorch": "import sys; sys.path.insert(0, {here!r})\nimport zoo; zoo.ready_torchvision()\n"
+    "import torch\nfrom timm import create_model\nm = create_model('resnet50')\n"
     "m.load_state_dict(torch.load({path!r})); m.eval()(torch.zeros(1, 3, 64, 64))",
 }
 CHILD = """
@@ -157,7 +158,7 @@ def loading():
     with tempfile.NamedTemporaryFile(suffix=".pth") as file:
         lucid.save(lucid.models.resnet50().state_dict(), file.name)
         for side, code in LOAD.items():
-            text = CHILD.format(code=code.format(path=file.name))
+            text = CHILD.format(code=code.format(path=file.name, here=str(pathlib.Path(__file__).parent)))
             runs = [subprocess.run([sys.executable, "-c", text], capture_output=True, text=True) for _ in range(3)]
             if any(run.returncode for run in runs):
                 print(f"| {side} | not installed | |")
