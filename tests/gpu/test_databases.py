@@ -7,11 +7,12 @@ import warnings
 import pytest
 
 import lucid
+from tests.gpu import prepare_databases
 
 if not lucid.cuda.is_available():
     pytest.skip("no CUDA device", allow_module_level=True)
 torch = pytest.importorskip("torch")
-pytest.importorskip("expecttest")  # PyTorch's databases import it
+prepare_databases()
 
 from torch.testing._internal.common_modules import module_db  # noqa: E402
 from torch.testing._internal.common_optimizers import optim_db  # noqa: E402

@@ -3,11 +3,12 @@
 import pytest
 
 import lucid
+from tests.gpu import prepare_databases
 
 if not lucid.cuda.is_available():  # not a skip for each of hundreds of ops
     pytest.skip("no CUDA device", allow_module_level=True)
 pytest.importorskip("torch")
-pytest.importorskip("expecttest")  # PyTorch's databases import it
+prepare_databases()
 
 from tests.gpu import op_db  # noqa: E402
 
