@@ -124,8 +124,9 @@ NAMES = {
         mobilenet_v4_conv_small_cls
     """,
     "vision.classification.pvt": """
-        PVT PVTConfig PVTForImageClassification pvt_v2_b0 pvt_v2_b0_cls pvt_v2_b1 pvt_v2_b1_cls pvt_v2_b2 pvt_v2_b2_cls
-        pvt_v2_b3 pvt_v2_b3_cls pvt_v2_b4 pvt_v2_b4_cls pvt_v2_b5 pvt_v2_b5_cls
+        PVT PVTConfig PVTForImageClassification PVTV1 PVTV1Config PVTV1ForImageClassification pvt_tiny pvt_tiny_cls
+        pvt_v2_b0 pvt_v2_b0_cls pvt_v2_b1 pvt_v2_b1_cls pvt_v2_b2 pvt_v2_b2_cls pvt_v2_b3 pvt_v2_b3_cls pvt_v2_b4
+        pvt_v2_b4_cls pvt_v2_b5 pvt_v2_b5_cls
     """,
     "vision.classification.resnet": """
         ResNeXt ResNeXtConfig ResNeXtForImageClassification ResNet ResNetConfig ResNetForImageClassification SENet

@@ -196,6 +196,8 @@ def test_what_is_refused():
         models.ResNetConfig(block_type="round")
     with pytest.raises(ValueError, match="multiple of patch_size"):
         models.ViTConfig(image_size=30)
+    with pytest.raises(ValueError, match="image_size is a multiple of 32"):
+        models.pvt_tiny(image_size=72)
     with pytest.raises(ValueError, match="32x32"):
         models.vit_base_16_cls(image_size=32, dim=8, depth=1, num_heads=1)(lucid.zeros(1, 3, 48, 48))
     with pytest.raises(ValueError, match="drop_prob"):

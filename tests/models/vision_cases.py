@@ -98,6 +98,7 @@ CASES = {
     ),
     "xception": ("xception_cls", S, (2, 3, 96, 96)),
     "inception next": ("inception_next_tiny_cls", dict(S, depths=(1, 2, 1, 1), dims=(16, 24, 32, 40)), (2, 3, 64, 64)),
+    "pvt": ("pvt_tiny_cls", dict(S, image_size=64, dims=(16, 32, 40, 64)), (2, 3, 64, 96)),
     "pvt v2": ("pvt_v2_b0_cls", S, (2, 3, 64, 64)),
     "roberta": ("roberta_base_mlm", dict(TINY, hidden_dropout=0.0, attention_dropout=0.0), IDS),
     "roberta classifier": ("roberta_base_cls", dict(TINY, hidden_dropout=0.0, attention_dropout=0.0), IDS),

@@ -1,8 +1,8 @@
 """What the published zoos compute for the cases: `python vision_reference.py vision.json` keeps small numbers for the
 tests.
 
-Needs torch, torchvision, timm, transformers and diffusers. `NAME ...` as further arguments makes these anew and keeps the
-rest.
+Needs torch, torchvision, timm, transformers and diffusers; for PVT the folder classification of whai362/PVT in PYTHONPATH.
+`NAME ...` as further arguments makes these anew and keeps the rest.
 """
 
 import json
@@ -69,6 +69,7 @@ THEIRS = {
     "autoencoder": lambda: D.AutoencoderKL(**AUTOENCODER, block_out_channels=(8, 16), layers_per_block=1, norm_num_groups=4),
     "xception": lambda: timm.create_model("legacy_xception", **N),
     "inception next": lambda: timm.create_model("inception_next_tiny", depths=(1, 2, 1, 1), dims=(16, 24, 32, 40), **N),
+    "pvt": lambda: _pvt(64, [16, 32, 40, 64], 7),
     "pvt v2": lambda: timm.create_model("pvt_v2_b0", **N),
     "roberta": lambda: T.RobertaForMaskedLM(T.RobertaConfig(type_vocab_size=1, layer_norm_eps=1e-5, **TINY)),
     "roberta classifier": lambda: T.RobertaForSequenceClassification(
@@ -205,6 +206,14 @@ def _efficientformer():
         efficientformer.Attention = usual
 
 
+def _pvt(size, dims, classes):
+    import pvt
+
+    norm = lambda width: torch.nn.LayerNorm(width, eps=1e-6)
+    shape = dict(num_heads=[1, 2, 5, 8], mlp_ratios=[8, 8, 4, 4], depths=[2] * 4, sr_ratios=[8, 4, 2, 1])
+    return pvt.PyramidVisionTransformer(size, 4, 3, classes, dims, qkv_bias=True, norm_layer=norm, **shape)
+
+
 def _deit(name):
     return timm.create_model(name, img_size=32, embed_dim=24, depth=2, num_heads=2, **N)
 
@@ -255,6 +264,7 @@ FULL = {
     **{f"efficientformer_{s}_cls": (timm, f"efficientformer_{s}") for s in ("l1", "l3", "l7")},
     **{f"cvt_{n}_cls": (T, lambda n=n: T.CvtForImageClassification(_cvt(n))) for n in ("13", "21", "w24")},
     **{f"inception_next_{s}_cls": (timm, f"inception_next_{s}") for s in ("tiny", "small", "base")},
+    "pvt_tiny_cls": (T, lambda: _pvt(224, [64, 128, 320, 512], 1000)),
     **{f"pvt_v2_b{i}_cls": (timm, f"pvt_v2_b{i}") for i in range(6)},
     "maskformer_resnet50": (T, lambda: _full_maskformer([3, 4, 6, 3])),
     "maskformer_resnet101": (T, lambda: _full_maskformer([3, 4, 23, 3])),

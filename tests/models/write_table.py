@@ -17,10 +17,11 @@ OWN = ("transformer", "zfnet", "vae", "ncsn", "attention_unet")
 ZOOS = {  # whose keys, by the end of a module's name; by the config's type where a module has several
     **dict.fromkeys(("resnet", "vgg", "densenet", "inception", "mobilenet", "efficientnet", "convnext"), "torchvision"),
     **dict.fromkeys(("swin", "fcn", "rcnn", "vit"), "torchvision"),
-    **dict.fromkeys(("resnet_kin", "mobilenet_timm", "seresnet", "deit-timm", "xception", "inception_next", "pvt"), "timm"),
+    **dict.fromkeys(("resnet_kin", "mobilenet_timm", "seresnet", "deit-timm", "xception", "inception_next", "pvt_v2"), "timm"),
     **dict.fromkeys(("inception_resnet", "maxvit", "coatnet", "crossvit", "efficientformer"), "timm"),
     **dict.fromkeys(("ddpm", "autoencoder"), "diffusers"),
     "detr": "facebookresearch/detr",
+    "pvt": "whai362/PVT",
     "unet": "milesial/Pytorch-UNet",
     "lenet": "own",
     "yolo": "own",
