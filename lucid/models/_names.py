@@ -168,6 +168,9 @@ NAMES = {
     "vision.detection.detr": """
         DETRConfig DETRForObjectDetection ObjectDetectionOutput detr_resnet101 detr_resnet50
     """,
+    "vision.detection.fast_rcnn": """
+        FastRCNNConfig FastRCNNForObjectDetection RCNNConfig RCNNForObjectDetection fast_rcnn rcnn
+    """,
     "vision.detection.rcnn": """
         FasterRCNNConfig FasterRCNNForObjectDetection MaskRCNNConfig MaskRCNNForObjectDetection faster_rcnn
         faster_rcnn_resnet50_fpn fasterrcnn_resnet50_fpn mask_rcnn mask_rcnn_resnet50_fpn maskrcnn_resnet50_fpn

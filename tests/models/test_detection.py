@@ -81,6 +81,30 @@ def test_roi_align_gradient():
     assert lucid.autograd.gradcheck(lambda x: ops.roi_align(x, boxes, 2, 1.0, 2), (x,))
 
 
+def test_roi_pool():
+    """Boxes in the map, across its edges, beyond it, and smaller than a place: as plain loops have it."""
+    x = cases.numbers(lucid, "map", 2 * 2 * 9 * 11).view(2, 2, 9, 11)
+    boxes = lucid.cat([some_boxes(8, 24.0) - 3, lucid.tensor([[30.0, 2.0, 40.0, 9.0], [5.0, 5.0, 5.1, 5.1]])])
+    numbers = lucid.tensor([0, 1] * 5)
+    x.requires_grad_()
+    found = ops.roi_pool(x, lucid.cat([numbers[:, None].float(), boxes], 1), (3, 2), 0.5)
+    for i, (box, number) in enumerate(zip(boxes.tolist(), numbers.tolist())):
+        x0, y0, x1, y1 = (int(math.copysign(math.floor(abs(c) * 0.5 + 0.5), c)) for c in box)
+        tall, wide = max(y1 - y0 + 1, 1), max(x1 - x0 + 1, 1)
+        for row in range(3):
+            for column in range(2):
+                down = range(y0 + row * tall // 3, y0 - (-(row + 1) * tall // 3))
+                across = range(x0 + column * wide // 2, x0 - (-(column + 1) * wide // 2))
+                cell = [x[number, :, a, b] for a in down for b in across if 0 <= a < 9 and 0 <= b < 11]
+                expected = lucid.stack(cell).amax(0) if cell else lucid.zeros(2)
+                assert found[i, :, row, column].tolist() == expected.tolist(), (i, row, column)
+    found.sum().backward()
+    assert x.grad.isfinite().all() and x.grad.sum() > 50
+    assert ops.roi_pool(x, [boxes[:0], boxes[:0]], 7).shape == (0, 2, 7, 7)
+    with pytest.raises(ValueError, match="roi_pool takes boxes"):
+        ops.roi_pool(x, boxes, 7)
+
+
 def test_codes():
     random.seed(0)
     boxes, anchors = some_boxes(20), some_boxes(20) + 3
@@ -177,3 +201,79 @@ def test_detections():
         [{"boxes": lucid.zeros(0, 4), "labels": lucid.zeros(0).long(), "masks": lucid.zeros(0, 48, 64)}],
     )
     assert all(value.isfinite() for value in losses.values())
+
+
+GIVEN = {
+    "rcnn": dict(num_classes=4, hidden_size=8, crop_size=64, context=4),
+    "fast_rcnn": dict(num_classes=4, depths=(1, 1, 1), widths=(4, 6, 8), hidden_size=16, min_size=64, max_size=96),
+}
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_given_proposals(name):
+    """With heads of zeros the boxes that are found are the proposals; after training those of the targets are found."""
+    lucid.manual_seed(0)
+    model = models.create_model(name, **GIVEN[name], dropout=0.0, score_thresh=0.0, box_nms_thresh=0.99)
+    for layer in (model.cls_score, model.bbox_pred):
+        lucid.nn.init.zeros_(layer.weight)
+    images = [lucid.rand(3, 48, 64), lucid.rand(3, 60, 40)]
+    proposals = [lucid.tensor([[4.0, 4.0, 30.0, 40.0], [20.0, 8.0, 60.0, 30.0]]), lucid.tensor([[0.0, 0.0, 40.0, 60.0]])]
+    found = model.eval()(images, proposals)
+    for result, boxes in zip(found, proposals):
+        assert len(result["boxes"]) == 3 * len(boxes) and set(result["labels"].tolist()) == {1, 2, 3}
+        assert (lucid.cdist(result["boxes"], boxes).amin(1) < 1e-3).all() and (result["scores"] == 0.25).all()
+    none = model(images, [proposals[0][:0], proposals[1]])
+    assert len(none[0]["boxes"]) == 0 and len(none[1]["boxes"]) == 3
+    assert len(model(images[:1], [proposals[0][:0]])[0]["boxes"]) == 0
+    inwards = lucid.tensor([3.0, 3.0, 0.0, 0.0])
+    targets = [{"boxes": p + inwards, "labels": lucid.tensor([1, 3][: len(p)])} for p in proposals]
+    optimizer, course = lucid.optim.Adam(model.train().parameters(), 3e-3), []
+    for step in range(100):
+        losses = model(images, proposals, targets)
+        assert set(losses) == {"loss_classifier", "loss_box_reg"}
+        course.append([loss.item() for loss in losses.values()])
+        optimizer.zero_grad()
+        sum(losses.values()).backward()
+        assert step or all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+        optimizer.step()
+    assert all(last < 0.6 * first for first, last in zip(course[0], course[-1])), (course[0], course[-1])
+    for result, boxes, target in zip(model.eval()(images, proposals), proposals, targets):
+        for label, box, start in zip(target["labels"].tolist(), target["boxes"], boxes):
+            near = (result["labels"] == label).nonzero().flatten()[0]  # the best of its class
+            assert result["scores"][near] > 0.5
+            assert (result["boxes"][near] - box).abs().sum() < (start - box).abs().sum()
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_given_proposals_are_checked(name):
+    model = models.create_model(name, **GIVEN[name])
+    image, box = lucid.rand(3, 48, 64), lucid.tensor([[4.0, 4.0, 30.0, 40.0]])
+    with pytest.raises(ValueError, match="takes targets"):
+        model([image], [box])
+    with pytest.raises(ValueError, match="1 images and proposals of 2"):
+        model([image], [box, box], [{"boxes": box, "labels": lucid.tensor([1])}])
+    with pytest.raises(ValueError, match="boxes of proposals are"):
+        model.eval()([image], [box[:, :3]])
+    with pytest.raises(ValueError, match="boxes of targets are"):
+        model.train()([image], [box], [{"boxes": box.flip(1), "labels": lucid.tensor([1])}])
+    with pytest.raises(ValueError, match="floating tensors"):
+        model.eval()([image[0]], [box])
+    with pytest.raises(ValueError, match="leaves nothing"):
+        models.RCNNConfig(crop_size=30, context=15)
+    with pytest.raises(ValueError, match="number per stage"):
+        models.FastRCNNConfig(depths=(1, 1))
+
+
+def test_a_classifier_is_a_start():
+    """Weights of AlexNet and VGG-16 fit; the two layers of the detector start fresh."""
+    weights = models.vgg_16_cls(stages=((4,), (6,), (8,)), hidden_size=16).state_dict()
+    with pytest.warns(UserWarning, match="bbox_pred.bias, bbox_pred.weight, cls_score.bias, cls_score.weight"):
+        model = models.fast_rcnn(weights=weights, **GIVEN["fast_rcnn"])
+    assert (model.features[0].weight == weights["features.0.weight"]).all()
+    with pytest.warns(UserWarning, match="start fresh"):
+        model = models.rcnn(weights=models.alexnet_cls(hidden_size=8).state_dict(), **GIVEN["rcnn"])
+    again = models.rcnn(weights=model.state_dict(), **GIVEN["rcnn"])
+    assert (again.cls_score.weight == model.cls_score.weight).all()
+    config = models.FastRCNNConfig(roi_size=3, **GIVEN["fast_rcnn"])
+    assert models.FastRCNNConfig.from_dict(config.to_dict()) == config
+    assert models.FastRCNNForObjectDetection(config).classifier[0].in_features == 8 * 9

@@ -160,7 +160,7 @@ def decode_boxes(codes, anchors, weights=(1.0, 1.0, 1.0, 1.0)):
     >>> lucid.models.vision.ops.decode_boxes(lucid.zeros(1, 4), box)
     tensor([[[0., 0., 2., 2.]]])
     """
-    codes = codes.view(len(anchors), -1, 4) / _C.tensor(weights, device=codes.device).to(codes.dtype)
+    codes = codes.view(len(anchors), codes.shape[-1] // 4, 4) / _C.tensor(weights, device=codes.device).to(codes.dtype)
     given = box_xyxy_to_cxcywh(anchors).to(codes.dtype)[:, None]
     center = codes[..., :2] * given[..., 2:] + given[..., :2]
     size = codes[..., 2:].clamp(max=CLIP).exp() * given[..., 2:]
@@ -180,6 +180,16 @@ def _sides(start, size, cells, samples, length):
     return low.to(_C.int64), high.to(_C.int64), (1 - part) * inside, part * inside
 
 
+def _numbered(boxes, who):
+    """Boxes (n, 5) with the numbers of their maps first."""
+    if not isinstance(boxes, _C.Tensor):
+        numbers = [_C.full((len(b), 1), i, dtype=b.dtype, device=b.device) for i, b in enumerate(boxes)]
+        boxes = _C.cat([_C.cat(numbers), _C.cat(list(boxes))], 1)
+    if boxes.ndim != 2 or boxes.shape[1] != 5:
+        raise ValueError(f"{who} takes boxes (n, 5) or a list of (k, 4), not {tuple(boxes.shape)}")
+    return boxes
+
+
 def roi_align(input, boxes, output_size, spatial_scale=1.0, sampling_ratio=-1, aligned=False):  # noqa: A002
     """Parts of maps (batch, channels, height, width) drawn to one size, (n, channels, *output_size), with gradients.
 
@@ -190,11 +200,7 @@ def roi_align(input, boxes, output_size, spatial_scale=1.0, sampling_ratio=-1, a
     >>> lucid.models.vision.ops.roi_align(x, [lucid.tensor([[0.0, 0.0, 2.0, 2.0]])], 1, sampling_ratio=2).item()
     5.0
     """
-    if not isinstance(boxes, _C.Tensor):
-        numbers = [_C.full((len(b), 1), i, dtype=b.dtype, device=b.device) for i, b in enumerate(boxes)]
-        boxes = _C.cat([_C.cat(numbers), _C.cat(list(boxes))], 1)
-    if boxes.ndim != 2 or boxes.shape[1] != 5:
-        raise ValueError(f"roi_align takes boxes (n, 5) or a list of (k, 4), not {tuple(boxes.shape)}")
+    boxes = _numbered(boxes, "roi_align")
     tall, wide = (output_size, output_size) if isinstance(output_size, int) else output_size
     batch, channels, height, width = input.shape
     if not len(boxes):
@@ -231,3 +237,32 @@ def _aligned(maps, numbers, places, size, shape, samples):
             total = part if total is None else total + part
     total = total.view(len(numbers), tall, down, wide, across, channels).mean((2, 4))
     return total.permute(0, 3, 1, 2)
+
+
+def roi_pool(input, boxes, output_size, spatial_scale=1.0):  # noqa: A002
+    """The largest values of parts of maps (batch, channels, height, width) in cells of each, (n, channels, *output_size).
+
+    Corners are rounded to whole places; a cell that lies outside of its map is zero. boxes: as for roi_align.
+
+    >>> x = lucid.arange(16.0).view(1, 1, 4, 4)
+    >>> lucid.models.vision.ops.roi_pool(x, [lucid.tensor([[0.0, 0.0, 2.0, 2.0]])], 1).item()
+    10.0
+    """
+    boxes = _numbered(boxes, "roi_pool")
+    if not len(boxes):
+        shape = (output_size, output_size) if isinstance(output_size, int) else output_size
+        return input.new_zeros(0, input.shape[1], *shape)
+    numbers = boxes[:, 0].to(_C.int64).tolist()
+    scaled = boxes[:, 1:].detach() * spatial_scale
+    corners = ((scaled.abs() + 0.5).floor() * scaled.sign()).to(_C.int64).tolist()  # halves go away from zero
+    found = []
+    for number, (x0, y0, x1, y1) in zip(numbers, corners):
+        wide, tall = max(x1 - x0, 0) + 1, max(y1 - y0, 0) + 1
+        part = input[number, :, max(y0, 0) : max(y0 + tall, 0), max(x0, 0) : max(x0 + wide, 0)]
+        left, top = min(max(-x0, 0), wide), min(max(-y0, 0), tall)
+        edges = (left, wide - left - part.shape[2], top, tall - top - part.shape[1])
+        if any(edges):  # the cells are those of the whole part, also where it leaves the map
+            part = F.pad(part, edges, value=-math.inf)
+        found.append(F.adaptive_max_pool2d(part, output_size))
+    found = _C.stack(found)
+    return _C.where(found == -math.inf, 0.0, found)

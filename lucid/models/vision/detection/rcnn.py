@@ -251,7 +251,143 @@ def _pooled(maps, boxes, sizes, side):
     return found
 
 
-class _Heads(nn.Module):
+def normalised(config, image):
+    """An image (channels, height, width) less the mean of its channels, in their spreads.
+
+    >>> from lucid.models.vision.detection.rcnn import normalised
+    >>> tuple(normalised(lucid.models.FasterRCNNConfig(), lucid.zeros(3, 2, 2)).shape)
+    (3, 2, 2)
+    """
+    if image.ndim != 3 or not image.is_floating_point():
+        raise ValueError(f"images are floating tensors (channels, height, width), not {tuple(image.shape)}")
+    mean, std = (_C.tensor(v, device=image.device).to(image.dtype) for v in (config.image_mean, config.image_std))
+    return (image - mean[:, None, None]) / std[:, None, None]
+
+
+def prepared(config, images, targets):
+    """Images normalised, resized and put into one batch, with their sizes; boxes and masks of targets resized alike.
+
+    >>> from lucid.models.vision.detection.rcnn import prepared
+    >>> config = lucid.models.FasterRCNNConfig(min_size=64)
+    >>> batch, sizes, _ = prepared(config, [lucid.zeros(3, 32, 40)], None)
+    >>> tuple(batch.shape), sizes
+    ((1, 3, 64, 96), [(64, 80)])
+    """
+    found, scaled = [], []
+    for i, image in enumerate(images):
+        image = normalised(config, image)
+        height, width = image.shape[-2:]
+        limits = _C.tensor([config.min_size, config.max_size], dtype=_C.float32)
+        scale = float((limits / _C.tensor([min(height, width), max(height, width)])).min())
+        size = int(height * scale), int(width * scale)
+        found.append(F.interpolate(image[None], size, mode="bilinear", align_corners=False)[0])
+        if targets is not None:
+            target = dict(targets[i])
+            ratio = _C.tensor([size[1] / width, size[0] / height] * 2, device=image.device)
+            for name in ("boxes", "proposals"):
+                if name in target:
+                    target[name] = target[name] * ratio.to(target[name].dtype)
+            if "masks" in target:
+                masks = target["masks"][:, None].to(_C.float32)
+                target["masks"] = F.interpolate(masks, size, mode="nearest")[:, 0].to(target["masks"].dtype)
+            scaled.append(target)
+    sizes = [tuple(image.shape[-2:]) for image in found]
+    tall, wide = (math.ceil(max(side) / 32) * 32 for side in zip(*sizes))
+    batch = _C.stack([F.pad(x, (0, wide - x.shape[-1], 0, tall - x.shape[-2])) for x in found])
+    return batch, sizes, scaled if targets is not None else None
+
+
+def check_boxes(boxes, whose):
+    """Raise ValueError for boxes that are none.
+
+    >>> from lucid.models.vision.detection.rcnn import check_boxes
+    >>> check_boxes(lucid.tensor([[0.0, 0.0, 2.0, 2.0]]), "targets")
+    """
+    if boxes.ndim != 2 or boxes.shape[-1] != 4 or bool((boxes[:, 2:] <= boxes[:, :2]).any()):
+        raise ValueError(f"boxes of {whose} are (n, 4) with x1 < x2 and y1 < y2")
+
+
+def check_targets(images, targets, training):
+    """Raise ValueError for targets that do not fit their images.
+
+    >>> from lucid.models.vision.detection.rcnn import check_targets
+    >>> check_targets([lucid.zeros(3, 4, 4)], None, training=False)
+    """
+    if training and targets is None:
+        raise ValueError("while training the model takes targets: a list of dictionaries with boxes and labels")
+    if targets is not None and len(targets) != len(images):
+        raise ValueError(f"{len(images)} images and {len(targets)} targets")
+    for target in targets or ():
+        check_boxes(target["boxes"], "targets")
+
+
+def as_given(results, images, sizes):
+    """Boxes and masks of images of these sizes in the sizes that the images had first.
+
+    >>> from lucid.models.vision.detection.rcnn import as_given
+    >>> as_given([{"boxes": lucid.ones(1, 4)}], [lucid.zeros(3, 8, 8)], [(4, 4)])[0]["boxes"]
+    tensor([[2., 2., 2., 2.]])
+    """
+    for result, image, size in zip(results, images, sizes):
+        height, width = image.shape[-2:]
+        ratio = _C.tensor([width / size[1], height / size[0]] * 2, device=image.device)
+        result["boxes"] = result["boxes"] * ratio.to(result["boxes"].dtype)
+        if "masks" in result:
+            result["masks"] = _pasted(result["masks"], result["boxes"], (height, width))
+    return results
+
+
+class BoxDecisions:
+    """From proposals, scores of classes and differences of boxes to losses or to detections; for a module with `config`.
+
+    >>> from lucid.models.vision.detection.rcnn import BoxDecisions
+    >>> issubclass(lucid.models.FastRCNNForObjectDetection, BoxDecisions)
+    True
+    """
+
+    def goals(self, proposals, target):
+        """Boxes to learn from by chance: (boxes, labels, numbers of their targets, differences to learn)."""
+        config, boxes = self.config, target["boxes"].to(proposals.dtype)
+        proposals = _C.cat([proposals, boxes])
+        if len(boxes):
+            overlaps = ops.box_iou(boxes, proposals)
+            which = _matched(overlaps, config.box_fg_iou_thresh, config.box_bg_iou_thresh, False)
+            labels = _C.where(which >= 0, target["labels"][which.clamp(min=0)], _C.where(which == -1, 0, -1))
+            which = which.clamp(min=0)
+        else:
+            labels = which = _C.zeros(len(proposals), dtype=_C.int64, device=proposals.device)
+            boxes = _C.zeros(1, 4, dtype=proposals.dtype, device=proposals.device)
+        kept = _C.cat(_sampled(labels, config.box_batch_size_per_image, config.box_positive_fraction)).sort().values
+        proposals, labels, which = proposals[kept], labels[kept], which[kept]
+        return proposals, labels, which, ops.encode_boxes(boxes[which], proposals, (10.0, 10.0, 5.0, 5.0))
+
+    def box_losses(self, goals, scores, codes):
+        """The losses of classes and boxes, of proposals that `goals` chose."""
+        labels, wanted = _C.cat([g[1] for g in goals]), _C.cat([g[3] for g in goals])
+        things = (labels > 0).nonzero().flatten()
+        own = codes.view(len(labels), -1, 4)[things, labels[things]]
+        apart = F.smooth_l1_loss(own, wanted[things], beta=1 / 9, reduction="sum")
+        return {"loss_classifier": F.cross_entropy(scores, labels), "loss_box_reg": apart / max(len(labels), 1)}
+
+    def all_detections(self, proposals, scores, codes, sizes):
+        """Boxes, labels and scores of every image; scores and codes are those of all images, one after the other."""
+        counts = [len(boxes) for boxes in proposals]
+        return [self.detections(*one) for one in zip(proposals, scores.split(counts), codes.split(counts), sizes)]
+
+    def detections(self, proposals, scores, codes, shape):
+        config, classes = self.config, scores.shape[-1]
+        scores = scores.softmax(-1)[:, 1:].flatten()
+        boxes = ops.clip_boxes_to_image(ops.decode_boxes(codes, proposals, (10.0, 10.0, 5.0, 5.0)), shape)
+        boxes = boxes[:, 1:].reshape(-1, 4)
+        labels = _C.arange(1, classes, device=scores.device).repeat(len(proposals))
+        sides = boxes[:, 2:] - boxes[:, :2]
+        kept = ((scores > config.score_thresh) & (sides >= 1e-2).all(1)).nonzero().flatten()
+        boxes, scores, labels = boxes[kept], scores[kept], labels[kept]
+        kept = ops.batched_nms(boxes, scores, labels, config.box_nms_thresh)[: config.box_detections_per_img]
+        return {"boxes": boxes[kept], "labels": labels[kept], "scores": scores[kept]}
+
+
+class _Heads(BoxDecisions, nn.Module):
     def __init__(self, config, masks):
         super().__init__()
         self.config = config
@@ -271,24 +407,7 @@ class _Heads(nn.Module):
                 else:
                     nn.init.zeros_(value)
 
-    def goals(self, proposals, target):
-        """Boxes to learn from by chance: (boxes, labels, numbers of their targets, differences to learn)."""
-        config, boxes = self.config, target["boxes"].to(proposals.dtype)
-        proposals = _C.cat([proposals, boxes])
-        if len(boxes):
-            overlaps = ops.box_iou(boxes, proposals)
-            which = _matched(overlaps, config.box_fg_iou_thresh, config.box_bg_iou_thresh, False)
-            labels = _C.where(which >= 0, target["labels"][which.clamp(min=0)], _C.where(which == -1, 0, -1))
-            which = which.clamp(min=0)
-        else:
-            labels = which = _C.zeros(len(proposals), dtype=_C.int64, device=proposals.device)
-            boxes = _C.zeros(1, 4, dtype=proposals.dtype, device=proposals.device)
-        kept = _C.cat(_sampled(labels, config.box_batch_size_per_image, config.box_positive_fraction)).sort().values
-        proposals, labels, which = proposals[kept], labels[kept], which[kept]
-        return proposals, labels, which, ops.encode_boxes(boxes[which], proposals, (10.0, 10.0, 5.0, 5.0))
-
     def forward(self, maps, proposals, sizes, targets):
-        losses, results = {}, []
         if self.training:
             goals = [self.goals(p, t) for p, t in zip(proposals, targets)]
             proposals = [g[0] for g in goals]
@@ -296,20 +415,11 @@ class _Heads(nn.Module):
         x = F.relu(self.box_head.fc7(F.relu(self.box_head.fc6(x))))
         scores, codes = self.box_predictor.cls_score(x), self.box_predictor.bbox_pred(x)
         if self.training:
-            labels, wanted = _C.cat([g[1] for g in goals]), _C.cat([g[3] for g in goals])
-            things = (labels > 0).nonzero().flatten()
-            own = codes.view(len(labels), -1, 4)[things, labels[things]]
-            losses["loss_classifier"] = F.cross_entropy(scores, labels)
-            apart = F.smooth_l1_loss(own, wanted[things], beta=1 / 9, reduction="sum")
-            losses["loss_box_reg"] = apart / max(len(labels), 1)
+            losses = self.box_losses(goals, scores, codes)
             if self.masks:
                 losses["loss_mask"] = self.mask_loss(maps, goals, sizes, targets)
-            return results, losses
-        first = 0
-        for boxes, shape in zip(proposals, sizes):
-            part = slice(first, first + len(boxes))
-            results.append(self.detections(boxes, scores[part], codes[part], shape))
-            first += len(boxes)
+            return [], losses
+        results = self.all_detections(proposals, scores, codes, sizes)
         if self.masks:
             found = [r["boxes"] for r in results]
             logits = self.mask_logits(maps, found, sizes).sigmoid()
@@ -317,19 +427,7 @@ class _Heads(nn.Module):
             chosen = logits[_C.arange(len(labels), device=labels.device), labels][:, None]
             for result, part in zip(results, chosen.split([len(b) for b in found])):
                 result["masks"] = part
-        return results, losses
-
-    def detections(self, proposals, scores, codes, shape):
-        config, classes = self.config, scores.shape[-1]
-        scores = scores.softmax(-1)[:, 1:].flatten()
-        boxes = ops.clip_boxes_to_image(ops.decode_boxes(codes, proposals, (10.0, 10.0, 5.0, 5.0)), shape)
-        boxes = boxes[:, 1:].reshape(-1, 4)
-        labels = _C.arange(1, classes, device=scores.device).repeat(len(proposals))
-        sides = boxes[:, 2:] - boxes[:, :2]
-        kept = ((scores > config.score_thresh) & (sides >= 1e-2).all(1)).nonzero().flatten()
-        boxes, scores, labels = boxes[kept], scores[kept], labels[kept]
-        kept = ops.batched_nms(boxes, scores, labels, config.box_nms_thresh)[: config.box_detections_per_img]
-        return {"boxes": boxes[kept], "labels": labels[kept], "scores": scores[kept]}
+        return results, {}
 
     def mask_logits(self, maps, boxes, sizes):
         x = self.mask_head(_pooled(maps[:4], boxes, sizes, 14))
@@ -390,55 +488,14 @@ class FasterRCNNForObjectDetection(PretrainedModel):
         self.backbone, self.rpn = _Backbone(config), _Proposals(config)
         self.roi_heads = _Heads(config, self.masks)
 
-    def prepared(self, images, targets):
-        """Images normalised, resized and put into one batch, with their sizes; targets resized alike."""
-        config, found, scaled = self.config, [], []
-        for i, image in enumerate(images):
-            if image.ndim != 3 or not image.is_floating_point():
-                raise ValueError(f"images are floating tensors (channels, height, width), not {tuple(image.shape)}")
-            mean, std = (_C.tensor(v, device=image.device).to(image.dtype) for v in (config.image_mean, config.image_std))
-            image = (image - mean[:, None, None]) / std[:, None, None]
-            height, width = image.shape[-2:]
-            limits = _C.tensor([config.min_size, config.max_size], dtype=_C.float32)
-            scale = float((limits / _C.tensor([min(height, width), max(height, width)])).min())
-            size = int(height * scale), int(width * scale)
-            found.append(F.interpolate(image[None], size, mode="bilinear", align_corners=False)[0])
-            if targets is not None:
-                target = dict(targets[i])
-                ratio = _C.tensor([size[1] / width, size[0] / height] * 2, device=image.device)
-                target["boxes"] = target["boxes"] * ratio.to(target["boxes"].dtype)
-                if "masks" in target:
-                    masks = target["masks"][:, None].to(_C.float32)
-                    target["masks"] = F.interpolate(masks, size, mode="nearest")[:, 0].to(target["masks"].dtype)
-                scaled.append(target)
-        sizes = [tuple(image.shape[-2:]) for image in found]
-        tall, wide = (math.ceil(max(side) / 32) * 32 for side in zip(*sizes))
-        batch = _C.stack([F.pad(x, (0, wide - x.shape[-1], 0, tall - x.shape[-2])) for x in found])
-        return batch, sizes, scaled if targets is not None else None
-
     def forward(self, images, targets=None):
-        if self.training and targets is None:
-            raise ValueError("while training the model takes targets: a list of dictionaries with boxes and labels")
-        images = list(images)
-        if targets is not None and len(targets) != len(images):
-            raise ValueError(f"{len(images)} images and {len(targets)} targets")
-        for target in targets or ():
-            boxes = target["boxes"]
-            if boxes.ndim != 2 or boxes.shape[-1] != 4 or bool((boxes[:, 2:] <= boxes[:, :2]).any()):
-                raise ValueError("boxes of targets are (n, 4) with x1 < x2 and y1 < y2")
-        batch, sizes, scaled = self.prepared(images, targets)
+        images, config = list(images), self.config
+        check_targets(images, targets, self.training)
+        batch, sizes, scaled = prepared(config, images, targets)
         maps = self.backbone(batch)
         proposals, losses = self.rpn(maps, sizes, tuple(batch.shape[-2:]), scaled)
         results, more = self.roi_heads(maps, proposals, sizes, scaled)
-        if self.training:
-            return {**more, **losses}
-        for result, image, size in zip(results, images, sizes):
-            height, width = image.shape[-2:]
-            ratio = _C.tensor([width / size[1], height / size[0]] * 2, device=image.device)
-            result["boxes"] = result["boxes"] * ratio.to(result["boxes"].dtype)
-            if "masks" in result:
-                result["masks"] = _pasted(result["masks"], result["boxes"], (height, width))
-        return results
+        return {**more, **losses} if self.training else as_given(results, images, sizes)
 
 
 class MaskRCNNForObjectDetection(FasterRCNNForObjectDetection):
