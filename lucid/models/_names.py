@@ -168,6 +168,10 @@ NAMES = {
     "vision.detection.detr": """
         DETRConfig DETRForObjectDetection ObjectDetectionOutput detr_resnet101 detr_resnet50
     """,
+    "vision.detection.efficientdet": """
+        EfficientDetConfig EfficientDetForObjectDetection efficientdet_config efficientdet_d0 efficientdet_d1
+        efficientdet_d2 efficientdet_d3 efficientdet_d4 efficientdet_d5 efficientdet_d6 efficientdet_d7
+    """,
     "vision.detection.fast_rcnn": """
         FastRCNNConfig FastRCNNForObjectDetection RCNNConfig RCNNForObjectDetection fast_rcnn rcnn
     """,

@@ -132,6 +132,86 @@ def test_losses_as_torchvisions(name):
     assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
 
 
+def effdet_of(name):
+    model = models.efficientdet_d0(**cases.EFFDETS[name])
+    cases.fill(lucid, model)
+    return model.eval(), *cases.effdet_inputs(lucid)
+
+
+@pytest.mark.parametrize("name", cases.EFFDETS)
+def test_losses_as_effdets(name):
+    expected, (model, pictures, targets) = NUMBERS["detection"][name], effdet_of(name)
+    assert cases.digest(model) == expected["keys"]
+    batch = lucid.stack([lucid.nn.functional.pad(p, (0, 0, 0, 128 - p.shape[1])) for p in pictures])
+    with lucid.no_grad():
+        logits, codes = model.raw(batch)
+    for key, values in (("logits", logits), ("codes", codes[..., (1, 0, 3, 2)])):
+        values = values.flatten()
+        values = values[:: len(values) // 13].tolist()
+        scale = max(map(abs, expected[key]))
+        assert values == pytest.approx(expected[key], abs=2e-4 * scale), key
+    model.training = True  # its modules stay as they are
+    losses = model(pictures, targets)
+    assert losses.keys() == expected["losses"].keys()
+    for key, value in expected["losses"].items():
+        assert losses[key].item() == pytest.approx(value, rel=1e-4), key
+    sum(losses.values()).backward()
+    norm = sum(float((p.grad.double() ** 2).sum()) for p in model.parameters() if p.grad is not None) ** 0.5
+    assert norm == pytest.approx(expected["norm"], rel=1e-3)
+
+
+@pytest.mark.parametrize("name", cases.EFFDETS)
+def test_boxes_as_effdets(name):
+    """Of the same outputs the same boxes, best first."""
+    expected, (model, _, _) = NUMBERS["detection"][name]["detections"], effdet_of(name)
+    logits, codes = cases.effdet_outputs(lucid, model.config.num_classes)
+    anchors = models.vision.detection.efficientdet.anchors_of(model.config)
+    result = model.detections(logits, codes[:, (1, 0, 3, 2)], (128, 128), anchors)
+    assert len(result["boxes"]) == 100
+    rows = lucid.cat([result["boxes"], result["scores"][:, None], result["labels"][:, None].float()], 1)[::9]
+    assert (rows - lucid.tensor(expected)).abs().max() < 1e-3
+
+
+def test_efficientdet():
+    """It learns, from images of any size; an image without things is a lesson, too; what does not fit is refused."""
+    lucid.manual_seed(0)
+    small = dict(num_classes=3, image_size=128, fpn_channels=8, fpn_cell_repeats=1, box_class_repeats=1)
+    model = models.efficientdet_d0(**small)
+    images = [lucid.rand(3, 48, 64), lucid.rand(3, 100, 60)]
+    targets = [{"boxes": lucid.tensor([[8.0, 8.0, 40.0, 40.0]]), "labels": lucid.tensor([3])}]
+    targets.append({"boxes": lucid.zeros(0, 4), "labels": lucid.zeros(0).long()})
+    optimizer, course = lucid.optim.Adam(model.parameters(), 5e-3), []
+    for _ in range(8):
+        losses = model(images, targets)
+        course.append(sum(losses.values()).item())
+        optimizer.zero_grad()
+        sum(losses.values()).backward()
+        optimizer.step()
+    assert course[-1] < 0.7 * course[0], course
+    with lucid.no_grad():
+        model.eval().config = model.config.replace(score_thresh=0.01)
+        for result, image in zip(model(images), images):
+            assert (result["boxes"] >= 0).all() and (result["scores"] > 0.01).all() and len(result["boxes"])
+            assert (result["boxes"][:, 2:] <= lucid.tensor([*image.shape[:0:-1]]) + 1e-3).all()
+    with pytest.raises(ValueError, match="labels are 1 to 3, not 4"):
+        model.train()(images[:1], [{"boxes": targets[0]["boxes"], "labels": lucid.tensor([4])}])
+    with pytest.raises(ValueError, match="takes targets"):
+        model(images)
+    with pytest.raises(ValueError, match="multiple of 128"):
+        models.EfficientDetConfig(image_size=500)
+    with pytest.raises(ValueError, match="padding is one of"):
+        models.EfficientDetConfig(padding="valid")
+    with pytest.raises(ValueError, match="pairs of width and height"):
+        models.EfficientDetConfig(aspect_ratios=((1.0,),))
+    with pytest.raises(ValueError, match="size of EfficientDet is 0 to 7"):
+        models.efficientdet_config(8)
+    config = models.efficientdet_config(7)
+    assert models.EfficientDetConfig.from_dict(config.to_dict()) == config == models.efficientdet_config("efficientdet_d7")
+    with pytest.warns(UserWarning, match="class_net.predict"):
+        again = models.efficientdet_d0(weights=model.state_dict(), **{**small, "num_classes": 5})
+    assert (again.backbone.conv_stem.weight == model.backbone.conv_stem.weight).all()
+
+
 @pytest.mark.parametrize("name", ["maskformer", "mask2former"])
 def test_losses_of_queries(name):
     """Things are given to the queries that suit them; Mask2Former's points come from the seed."""

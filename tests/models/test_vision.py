@@ -83,6 +83,11 @@ REST = {
 PARTS = {
     "fast_rcnn": ("fast_rcnn", dict(num_classes=3, depths=(1, 1), widths=(4, 8), hidden_size=8), lambda model: model.features),
     "rcnn": ("rcnn", dict(num_classes=3, hidden_size=8), lambda model: model.features),
+    "efficientdet": (
+        "efficientdet_d0",
+        dict(image_size=128, fpn_channels=8),
+        lambda model: lucid.nn.Sequential(model.backbone, model.fpn),
+    ),
     "faster_rcnn": ("faster_rcnn", dict(cases.RCNN, backbone_layers=(1, 1, 1, 1)), lambda model: model.backbone),
     "mask_rcnn": ("mask_rcnn", dict(cases.RCNN, backbone_layers=(1, 1, 1, 1)), lambda model: model.backbone),
     "yolo_v1": ("yolo_v1_tiny", dict(image_size=64, split_size=1), lambda model: model.features),

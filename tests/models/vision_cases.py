@@ -44,6 +44,17 @@ MASK2 = dict(
     **dict(swin_embed_dim=16, swin_depths=(2, 1, 2, 2), swin_num_heads=(1, 2, 4, 4), swin_window_size=4),
     **dict(swin_drop_path_rate=0.0, train_num_points=60),
 )
+EFFDET = dict(
+    **dict(num_classes=4, image_size=128, fpn_channels=16, box_class_repeats=2, drop_path_rate=0.0),
+    **dict(image_mean=(0.0,) * 3, image_std=(1.0,) * 3, score_thresh=0.0),
+)
+EFFDETS = {
+    "efficientdet": dict(EFFDET, fpn_cell_repeats=2),
+    "efficientdet symmetric": dict(
+        **dict(EFFDET, fpn_cell_repeats=1, padding="symmetric", redundant_bias=False, weighted=False),
+        **dict(backbone_norm_eps=1e-5, anchor_scale=5.0, width_mult=1.1, depth_mult=1.2),
+    ),
+}
 DETECTORS = {"faster rcnn": "faster_rcnn", "mask rcnn": "mask_rcnn"}
 # name: factory, fields, shape of the images or inputs by name
 CASES = {
@@ -172,7 +183,7 @@ def value_of(m, key, tensor):
         return value * 0.5 + 1.0
     if tensor.ndim > 1:
         return value * math.sqrt(12.0 / max(tensor[0].numel(), 1))
-    return value * 0.5 + 1.0 if key.endswith("weight") else value * 0.2
+    return value * 0.5 + 1.0 if key.endswith(("weight", "edge_weights")) else value * 0.2
 
 
 def inputs(m, given, dtype=None):
@@ -219,6 +230,20 @@ def detection_inputs(m, masks):
             for mask, (x0, y0, x1, y1) in zip(target["masks"], target["boxes"].long().tolist()):
                 mask[y0:y1, x0:x1] = 1
     return pictures, targets
+
+
+def effdet_inputs(m):
+    """Two images of at most 128 pixels, and the things in them."""
+    pictures = [(numbers(m, f"picture {n}", 3 * n * 128) * 3).view(3, n, 128).to(m.float32) for n in (128, 96)]
+    boxes = [[[5.0, 5.0, 60.0, 30.0], [20.0, 10.0, 90.0, 126.0], [64.5, 70.0, 72.0, 80.5]], [[10.0, 10.0, 40.0, 50.0]]]
+    return pictures, [{"boxes": m.tensor(b), "labels": m.tensor([1, 3, 4][: len(b)])} for b in boxes]
+
+
+def effdet_outputs(m, classes):
+    """What a network of nine anchors per place may have said of an image of 128 pixels: logits and codes."""
+    count = 9 * sum((128 >> level) ** 2 for level in range(3, 8))
+    logits = (numbers(m, "logits", count * classes) * 9).view(count, classes)
+    return logits.to(m.float32), (numbers(m, "codes", 4 * count) * 0.2).view(count, 4).to(m.float32)
 
 
 def call(model, given):

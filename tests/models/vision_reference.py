@@ -1,8 +1,8 @@
 """What the published zoos compute for the cases: `python vision_reference.py vision.json` keeps small numbers for the
 tests.
 
-Needs torch, torchvision, timm, transformers and diffusers; for PVT the folder classification of whai362/PVT in PYTHONPATH.
-`NAME ...` as further arguments makes these anew and keeps the rest.
+Needs torch, torchvision, timm, transformers, diffusers and effdet; for PVT the folder classification of whai362/PVT in
+PYTHONPATH. `NAME ...` as further arguments makes these anew and keeps the rest.
 """
 
 import json
@@ -14,6 +14,7 @@ import torch
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import detr_reference  # noqa: E402
 import diffusers as D  # noqa: E402
+import effdet_reference  # noqa: E402
 import transformers as T  # noqa: E402
 import vision_cases as cases  # noqa: E402
 from zoos import timm, tv  # noqa: E402
@@ -264,6 +265,7 @@ FULL = {
     **{f"efficientformer_{s}_cls": (timm, f"efficientformer_{s}") for s in ("l1", "l3", "l7")},
     **{f"cvt_{n}_cls": (T, lambda n=n: T.CvtForImageClassification(_cvt(n))) for n in ("13", "21", "w24")},
     **{f"inception_next_{s}_cls": (timm, f"inception_next_{s}") for s in ("tiny", "small", "base")},
+    **{f"efficientdet_d{i}": (T, lambda i=i: effdet_reference.full(i)) for i in range(8)},
     "pvt_tiny_cls": (T, lambda: _pvt(224, [64, 128, 320, 512], 1000)),
     **{f"pvt_v2_b{i}_cls": (timm, f"pvt_v2_b{i}") for i in range(6)},
     "maskformer_resnet50": (T, lambda: _full_maskformer([3, 4, 6, 3])),
@@ -375,6 +377,9 @@ def main(path, *names):
             kept["detection"][name] = detection_of(name)
     if "detr" not in kept["detection"] or "detr" in names:
         kept["detection"]["detr"] = detr_reference.numbers()
+    for name in cases.EFFDETS:
+        if name not in kept["detection"] or name in names:
+            kept["detection"][name] = effdet_reference.numbers(name)
     for name in ("maskformer", "mask2former"):
         key = f"{name} loss"
         if key not in kept["detection"] or name in names:

@@ -21,6 +21,7 @@ ZOOS = {  # whose keys, by the end of a module's name; by the config's type wher
     **dict.fromkeys(("inception_resnet", "maxvit", "coatnet", "crossvit", "efficientformer"), "timm"),
     **dict.fromkeys(("ddpm", "autoencoder"), "diffusers"),
     "detr": "facebookresearch/detr",
+    "efficientdet": "effdet",
     "pvt": "whai362/PVT",
     "unet": "milesial/Pytorch-UNet",
     "lenet": "own",
@@ -53,7 +54,10 @@ def millions(count):
 def text():
     numbers = json.loads((HERE / "vision.json").read_text())
     checked = {made: name for name, (made, *_rest) in vision_cases.CASES.items()}
-    checked |= {made: name for name, made in vision_cases.DETECTORS.items()} | {"detr_resnet50": "detr"}
+    checked |= {made: name for name, made in vision_cases.DETECTORS.items()} | {
+        "detr_resnet50": "detr",
+        "efficientdet_d0": "efficientdet",
+    }
     kinds = {kind for kind, _fields in text_cases.CASES.values()}
     lines = [
         "| family | keys of | models | parameters in millions | values and gradients | published sizes |",

@@ -35,6 +35,35 @@ def conv1x1(inputs, outputs, stride=1):
     return nn.Conv2d(inputs, outputs, 1, stride, bias=False)
 
 
+def same_pads(shape, kernel, stride):
+    """TensorFlow's padding of a map (..., height, width), as F.pad takes it: what is odd comes at the end.
+
+    >>> from lucid.models.vision.blocks import same_pads
+    >>> same_pads((7, 8), (3, 3), (2, 2))
+    [0, 1, 1, 1]
+    """
+    pads = []
+    for size, k, step in zip(shape[:-3:-1], kernel[::-1], stride[::-1]):
+        total = max((-(-size // step) - 1) * step + k - size, 0)
+        pads += [total // 2, total - total // 2]
+    return pads
+
+
+class SameConv2d(nn.Conv2d):
+    """A convolution padded as TensorFlow does: with stride 2 an even side gets its one row of zeros at the end.
+
+    >>> from lucid.models.vision.blocks import SameConv2d
+    >>> SameConv2d(1, 1, 3, 2)(lucid.zeros(1, 1, 8, 8)).shape[-2:]
+    lucid.Size([4, 4])
+    """
+
+    def forward(self, x):
+        pads = same_pads(x.shape, self.kernel_size, self.stride)
+        if pads[0] == pads[1] and pads[2] == pads[3]:
+            return F.conv2d(x, self.weight, self.bias, self.stride, (pads[2], pads[0]), self.dilation, self.groups)
+        return super().forward(F.pad(x, pads))
+
+
 class ConvNormAct(nn.Sequential):
     """Convolution, normalisation, activation, under the keys 0 and 1 as torchvision has them; act None: no activation.
 

@@ -10,7 +10,7 @@ import functools
 from .... import _C, nn
 from ....nn import functional as F
 from ..base import ImageConfig, ImageModel, image_family
-from ..blocks import MLP, DropPath, SqueezeExcite, divisible, drop_rates, start_convolutions
+from ..blocks import MLP, DropPath, SameConv2d, SqueezeExcite, divisible, drop_rates, start_convolutions
 from .swin import relative_positions
 
 gelu_tanh = functools.partial(F.gelu, approximate="tanh")
@@ -42,24 +42,6 @@ class MaxViTConfig(ImageConfig):
             raise ValueError(f"{len(self.depths)} depths and {len(self.dims)} dims")
         if any(width % self.head_dim for width in self.dims):
             raise ValueError(f"dims {self.dims} are multiples of head_dim {self.head_dim}")
-
-
-class SameConv2d(nn.Conv2d):
-    """A convolution padded as TensorFlow does: with stride 2 an even side gets its one row of zeros at the end.
-
-    >>> from lucid.models.vision.classification.maxvit import SameConv2d
-    >>> SameConv2d(1, 1, 3, 2)(lucid.zeros(1, 1, 8, 8)).shape[-2:]
-    lucid.Size([4, 4])
-    """
-
-    def forward(self, x):
-        pads = []
-        for size, kernel, stride in zip(x.shape[:1:-1], self.kernel_size[::-1], self.stride[::-1]):
-            total = max((-(-size // stride) - 1) * stride + kernel - size, 0)
-            pads += [total // 2, total - total // 2]
-        if pads[0] == pads[1] and pads[2] == pads[3]:
-            return F.conv2d(x, self.weight, self.bias, self.stride, (pads[2], pads[0]), self.dilation, self.groups)
-        return super().forward(F.pad(x, pads))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -264,8 +264,10 @@ def normalised(config, image):
     return (image - mean[:, None, None]) / std[:, None, None]
 
 
-def prepared(config, images, targets):
+def prepared(config, images, targets, shape=None):
     """Images normalised, resized and put into one batch, with their sizes; boxes and masks of targets resized alike.
+
+    shape: height and width of the batch; multiples of 32 around all images if it is not given.
 
     >>> from lucid.models.vision.detection.rcnn import prepared
     >>> config = lucid.models.FasterRCNNConfig(min_size=64)
@@ -292,7 +294,7 @@ def prepared(config, images, targets):
                 target["masks"] = F.interpolate(masks, size, mode="nearest")[:, 0].to(target["masks"].dtype)
             scaled.append(target)
     sizes = [tuple(image.shape[-2:]) for image in found]
-    tall, wide = (math.ceil(max(side) / 32) * 32 for side in zip(*sizes))
+    tall, wide = shape or (math.ceil(max(side) / 32) * 32 for side in zip(*sizes))
     batch = _C.stack([F.pad(x, (0, wide - x.shape[-1], 0, tall - x.shape[-2])) for x in found])
     return batch, sizes, scaled if targets is not None else None
 
