@@ -187,12 +187,15 @@ NAMES = {
         AutoencoderKL AutoencoderKLConfig VAEConfig VAEForImageGeneration VAEModel VAEOutput autoencoder_kl vae vae_gen
     """,
     "vision.generative.configs": """
-        BetaSchedule DiffusionModelConfig GenerativeModelConfig
+        BetaSchedule DiffusionModelConfig GenerativeActivation GenerativeModelConfig
     """,
     "vision.generative.ddpm": """
         DDPMConfig DDPMForImageGeneration DDPMModel DDPMUNet DiffusionModelOutput NCSNConfig NCSNForImageGeneration
         NCSNModel ddpm_cifar ddpm_cifar_gen ddpm_imagenet64 ddpm_imagenet64_gen ddpm_lsun ddpm_lsun_gen ncsn_celeba
         ncsn_celeba_gen ncsn_cifar ncsn_cifar_gen
+    """,
+    "vision.generative.hvae": """
+        HVAEConfig HVAEForImageGeneration HVAEModel HVAEOutput hvae hvae_gen
     """,
     "vision.generative.schedulers": """
         DDIMScheduler DDPMScheduler DiffusionScheduler SchedulerOutput

@@ -69,6 +69,7 @@ TINY_DIFFUSION = dict(sample_size=8, base_channels=8, channel_mult=(1, 2), resne
 REST = {
     "attention_unet": ("attention_unet", dict(base_channels=4), (1, 3, 32, 32)),
     "detr": ("detr_resnet50", cases.DETR, (1, 3, 64, 64)),
+    "hvae": ("hvae", dict(sample_size=8, down_block_channels=(8, 16), latent_dim=(2, 3)), (1, 3, 8, 8)),
     "ncsn": ("ncsn_cifar", TINY_DIFFUSION, {"sample": (1, 3, 8, 8), "labels": ("ids", 10, 1)}),
     "transformer": (
         "transformer_base_seq2seq",

@@ -13,7 +13,7 @@ from . import vision_cases
 HERE = pathlib.Path(__file__).parent
 PAGE = HERE.parent.parent / "docs" / "models.md"
 BEGIN, END = "<!-- families -->\n", "<!-- end of families -->\n"
-OWN = ("rcnn", "fast_rcnn", "transformer", "zfnet", "vae", "ncsn", "attention_unet")
+OWN = ("rcnn", "fast_rcnn", "transformer", "zfnet", "vae", "hvae", "ncsn", "attention_unet")
 ZOOS = {  # whose keys, by the end of a module's name; by the config's type where a module has several
     **dict.fromkeys(("resnet", "vgg", "densenet", "inception", "mobilenet", "efficientnet", "convnext"), "torchvision"),
     **dict.fromkeys(("swin", "fcn", "rcnn", "vit"), "torchvision"),

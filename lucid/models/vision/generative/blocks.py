@@ -31,8 +31,9 @@ class ResBlock(nn.Module):
     (1, 16, 4, 4)
     """
 
-    def __init__(self, inputs, outputs, time=None, groups=32, eps=1e-6, dropout=0.0):
+    def __init__(self, inputs, outputs, time=None, groups=32, eps=1e-6, dropout=0.0, act=F.silu):
         super().__init__()
+        self.act = act
         self.norm1, self.conv1 = nn.GroupNorm(groups, inputs, eps), nn.Conv2d(inputs, outputs, 3, padding=1)
         if time is not None:
             self.time_emb_proj = nn.Linear(time, outputs)
@@ -41,10 +42,10 @@ class ResBlock(nn.Module):
         self.conv_shortcut = nn.Conv2d(inputs, outputs, 1) if inputs != outputs else None
 
     def forward(self, x, time=None):
-        y = self.conv1(F.silu(self.norm1(x)))
+        y = self.conv1(self.act(self.norm1(x)))
         if time is not None:
-            y = y + self.time_emb_proj(F.silu(time))[:, :, None, None]
-        y = self.conv2(self.dropout(F.silu(self.norm2(y))))
+            y = y + self.time_emb_proj(self.act(time))[:, :, None, None]
+        y = self.conv2(self.dropout(self.act(self.norm2(y))))
         return y + (x if self.conv_shortcut is None else self.conv_shortcut(x))
 
 

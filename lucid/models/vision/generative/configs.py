@@ -1,12 +1,27 @@
 """What the configs of networks that make images share."""
 
 import dataclasses
-from typing import Literal
+from typing import Literal, get_args
 
+from ....nn import functional as F
 from ...base import ModelConfig
 
-PUBLIC = ("BetaSchedule",)
+PUBLIC = ("BetaSchedule", "GenerativeActivation")
 BetaSchedule = Literal["linear", "scaled_linear", "squaredcos_cap_v2", "cosine"]
+# the activations that a config of such a network may name, as TextActivation is for text; swish is another name of silu
+GenerativeActivation = Literal["silu", "swish", "relu", "gelu"]
+
+
+def activation(name):
+    """The function that a GenerativeActivation names.
+
+    >>> from lucid.models.vision.generative.configs import activation
+    >>> activation("relu")(lucid.tensor([-1.0, 1.0]))
+    tensor([0., 1.])
+    """
+    if name not in get_args(GenerativeActivation):
+        raise ValueError(f"an activation is one of {', '.join(get_args(GenerativeActivation))}, not {name!r}")
+    return getattr(F, "silu" if name == "swish" else name)
 
 
 @dataclasses.dataclass(frozen=True)
