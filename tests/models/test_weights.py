@@ -17,6 +17,7 @@ def homes(tmp_path, monkeypatch):
     monkeypatch.setenv("LUCID_HOME", str(tmp_path / "lucid"))
     monkeypatch.setenv("TORCH_HOME", str(tmp_path / "torch"))
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+    monkeypatch.setattr("lucid.hub._dir", None)  # set_dir goes before the environment
     return tmp_path / "lucid" / "weights", tmp_path / "torch" / "hub" / "checkpoints", tmp_path / "hf" / "hub"
 
 
