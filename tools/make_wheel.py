@@ -58,6 +58,17 @@ def digest(data):
     return "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
 
 
+def stripped(data):
+    """A library without the names of its static functions, which meson's --strip leaves."""
+    if not data.startswith(b"\x7fELF"):
+        return data
+    with tempfile.NamedTemporaryFile(suffix=".so") as file:
+        file.write(data)
+        file.flush()
+        subprocess.run(["strip", file.name], check=True)
+        return pathlib.Path(file.name).read_bytes()
+
+
 def rewrite(wheel, tags, folder, extension=None):
     """The wheel in folder with other tags (Python, ABI, platform), and with another extension: (its name, its bytes).
 
@@ -73,11 +84,13 @@ def rewrite(wheel, tags, folder, extension=None):
                 data = data.replace("-".join(old).encode(), "-".join(tags).encode())
             elif extension and before.startswith("lucid/_C."):
                 item.filename, data = extension
+            if item.filename.endswith(".so"):
+                data = stripped(data)
             if before.endswith(".dist-info/RECORD"):
                 lines = data.decode().splitlines()
                 data = "".join(rows.get(line.split(",")[0], line) + "\n" for line in lines).encode()
             rows[before] = f"{item.filename},{digest(data)},{len(data)}"
-            target.writestr(item, data)
+            target.writestr(item, data, zipfile.ZIP_DEFLATED, 9)
     return made
 
 
@@ -138,7 +151,6 @@ def for_python(wheel, python, folder):
         subprocess.run([str(c) for c in command], check=True, env=environment(), stdout=subprocess.DEVNULL)
         extension = f"_C{suffix}"
         subprocess.run(["ninja", "-C", str(built), "--quiet", extension], check=True, env=environment())
-        subprocess.run(["strip", str(built / extension)], check=True)
         tags = [f"cp3{minor}", f"cp3{minor}", wheel.stem.split("-")[-1]]
         return rewrite(wheel, tags, folder, (f"lucid/{extension}", (built / extension).read_bytes()))
 
