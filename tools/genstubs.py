@@ -467,8 +467,26 @@ class Module:
         lines = [line for line in head.splitlines() if not (line.endswith(" import Parameter") and "Parameter" in given)]
         doc = (self.module.__doc__ or "").split("\n\n")[0].replace("\\", "\\\\").replace('"""', "'''")
         body = "".join(self.body)
+        if self.module is not lucid:
+            lines = needed(lines, body + "\n".join(self.imports))
         imports = [i for i in dict.fromkeys(self.imports) if i.split(" as ")[-1] not in own]
         return f'"""{doc}"""\n' + "\n".join([*lines, *imports]) + "\n" + body
+
+
+def needed(head, rest):
+    """The lines of the header that give names to the rest; of an import, these names alone."""
+    kept, words = [], set(re.findall(r"\w+", rest))
+    for line in reversed(head):
+        start, imported, names = line.rpartition(" import ")
+        if imported:
+            names = [name for name in names.split(", ") if name.split(" as ")[-1] in words]
+            line = start + imported + ", ".join(names)
+        elif line.split(" ")[1 if line.startswith("import ") else 0] not in words:
+            names = ""
+        if names:
+            kept.append(line)
+            words |= set(re.findall(r"\w+", line))
+    return kept[::-1]
 
 
 def main_namespace(text):
