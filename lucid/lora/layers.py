@@ -181,8 +181,8 @@ class Linear(LoraLayer):
 
     def __init__(self, base_layer):
         super().__init__(base_layer)
-        self.turned = isinstance(base_layer, Conv1D)
-        self.in_features, self.out_features = base_layer.weight.shape if self.turned else base_layer.weight.shape[::-1]
+        self.transposed = isinstance(base_layer, Conv1D)
+        self.in_features, self.out_features = base_layer.weight.shape if self.transposed else base_layer.weight.shape[::-1]
 
     def _make(self, name, r, config):
         self.lora_A[name] = nn.Linear(self.in_features, r, bias=False)
@@ -202,13 +202,13 @@ class Linear(LoraLayer):
     def delta(self, name):
         """What the adapter adds to the weight, in its shape."""
         product = self.lora_B[name].weight @ self.lora_A[name].weight * self.scaling[name]
-        return product.t() if self.turned else product
+        return product.t() if self.transposed else product
 
     def _norm(self, weight):
-        return weight.norm(dim=0 if self.turned else 1)
+        return weight.norm(dim=0 if self.transposed else 1)
 
     def _as_weight(self, factor):
-        return factor if self.turned else factor.unsqueeze(1)
+        return factor if self.transposed else factor.unsqueeze(1)
 
     def _as_result(self, values):
         return values
@@ -217,7 +217,7 @@ class Linear(LoraLayer):
         return self.lora_B[name](self.lora_A[name](x)) * self.scaling[name]
 
     def _base_without_bias(self, x):
-        return F.linear(x, self.weight.t() if self.turned else self.weight)
+        return F.linear(x, self.weight.t() if self.transposed else self.weight)
 
     def forward(self, x):
         names = [] if self._plain() else self._each()
@@ -225,7 +225,7 @@ class Linear(LoraLayer):
             a, b = self.lora_A[names[0]], self.lora_B[names[0]]
             drops = self.training and not isinstance(self.lora_dropout[names[0]], nn.Identity)
             if not drops and b.bias is None and names[0] not in self.lora_magnitude_vector and x.dtype == self.weight.dtype:
-                weight = self.weight.t() if self.turned else self.weight
+                weight = self.weight.t() if self.transposed else self.weight
                 return F.lora_linear(x, weight, self.bias, a.weight.t(), b.weight.t(), float(self.scaling[names[0]]))
         return super().forward(x)
 

@@ -12,7 +12,7 @@ from .compare import assert_same, assert_same_error
 from .exchange import Exchange
 
 WIDE = torch.zeros(2, 1).expand(2, 3)  # two elements of memory
-TURNED = torch.arange(120.0).reshape(4, 5, 6).permute(2, 0, 1)
+PERMUTED = torch.arange(120.0).reshape(4, 5, 6).permute(2, 0, 1)
 I = torch.tensor([1, 0, 2])
 ROW = torch.tensor([True, False, True])
 
@@ -36,18 +36,18 @@ CASES = {
     "expanded[...] = number": (put, WIDE, ..., 2),
     "expanded[0] = number": (put, WIDE, 0, 2),
     "expanded[0, 1] = number": (put, WIDE, (0, 1), 2),
-    "x[False] = wrong shape": (put, TURNED, False, I),
+    "x[False] = wrong shape": (put, PERMUTED, False, I),
     "int[mask] = float": (put, I, ROW, torch.tensor([1.5])),
     "x[:, :, mask] = int": (put, torch.zeros(2, 1, 3), (slice(None), slice(None), ROW), torch.tensor(4)),
-    "x[None, i]": (lambda m, x, i: x[None, i], TURNED, I),
-    "x[:, None, i]": (lambda m, x, i: x[:, None, i], TURNED, I),
-    "clamp by number and tensor": (lambda m, x, v: m.clamp(x, 0.5, v), TURNED, TURNED),
+    "x[None, i]": (lambda m, x, i: x[None, i], PERMUTED, I),
+    "x[:, None, i]": (lambda m, x, i: x[:, None, i], PERMUTED, I),
+    "clamp by number and tensor": (lambda m, x, v: m.clamp(x, 0.5, v), PERMUTED, PERMUTED),
     "clamp of complex": (lambda m, x: m.clamp(x, x, x), torch.zeros(3, dtype=torch.complex64)),
     "cat of empty vectors": (lambda m, x: m.cat([x, x], 1), torch.empty(0)),
     "int expanded + float": (lambda m, x, y: x + y, torch.arange(3).expand(2, 4, 3).permute(2, 0, 1), torch.zeros(1, 4)),
-    "float(memory_format) of a strided tensor": (lambda m, x: x.float(memory_format=m.contiguous_format), TURNED[:, ::2]),
-    "to(channels_last) of a strided tensor": (lambda m, x: x.to(memory_format=m.channels_last), TURNED[None]),
-    "old names": (lambda m, x: [x.__div__(2), x.__rdiv__(2), x[1].sum().__long__(), x[1, 1, 1].__nonzero__()], TURNED),
+    "float(memory_format) of a strided tensor": (lambda m, x: x.float(memory_format=m.contiguous_format), PERMUTED[:, ::2]),
+    "to(channels_last) of a strided tensor": (lambda m, x: x.to(memory_format=m.channels_last), PERMUTED[None]),
+    "old names": (lambda m, x: [x.__div__(2), x.__rdiv__(2), x[1].sum().__long__(), x[1, 1, 1].__nonzero__()], PERMUTED),
 }
 # Sizes beyond all memory, numbers beyond their dtype, tensors that are empty, 0-d, of the wrong dtype or device.
 STATEMENTS = """

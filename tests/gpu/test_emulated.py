@@ -24,7 +24,7 @@ FAMILIES = [
     "x[mask]", "conv2d", "conv_transpose2d", "max_pool", "avg_pool",
     "attention, causal", "attention, tiles", "attention, longer keys", "attention, shorter keys", "attention, blind rows",
     "attention, added mask", "attention, wide heads", "attention, layouts", "lstm", "gru", "mm", "linear", "linear, layouts",
-    "fused_linear", "lora_linear", "addmm", "sum of many", "triangles", "turned", "copies of runs",
+    "fused_linear", "lora_linear", "addmm", "sum of many", "triangles", "flipped and rolled", "copies of runs",
     "copies of shifted runs", "copies of halves", "copies of many dimensions", "sort, stable", "cumsum",
     "interpolate", "grid_sample", "unique rows", "histograms", "isin", "ctc_loss", "complex arithmetic", "complex reductions",
     "fft", "fft of real numbers", "ldl", "lu", "qr", "eigh", "svd", "lstsq", "sparse products",

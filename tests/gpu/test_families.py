@@ -262,7 +262,7 @@ CASES = {
         lambda x: x.permute(0, 2, 1, 3, 5, 4, 7, 6, 9, 8).contiguous(),
         drawn(2, 3, 2, 3, 2, 3, 2, 2, 3, 2),
     ),
-    "turned": (lambda x: (x.flip(1), x.roll(1, 0), x.repeat(2, 3), x.t() + 1), drawn(3, 3)),
+    "flipped and rolled": (lambda x: (x.flip(1), x.roll(1, 0), x.repeat(2, 3), x.t() + 1), drawn(3, 3)),
     # order
     "sort": (lambda x: tuple(x.sort(1)), drawn(3, 300)),
     "sort of columns": (lambda x: tuple(x.sort(0, descending=True)), drawn(37, 5)),

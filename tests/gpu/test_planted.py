@@ -122,7 +122,7 @@ BUGS = {
         "elementwise.cuh",
         "offset[k] += (i32)index * p.stride[k][d]",
         "offset[k] += (i32)index * p.stride[0][d]",
-        family("turned"),
+        family("flipped and rolled"),
         "values",
     ),
     "a row of shared memory that nobody wrote": Kernel(

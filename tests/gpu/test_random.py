@@ -50,7 +50,7 @@ DRAWS = {
     "dropout": lambda m, n: m.nn.functional.dropout(ones(m, n), 0.3),
     "dropout of doubles": lambda m, n: m.nn.functional.dropout(ones(m, n, "float64"), 0.3),
     "dropout of halves": lambda m, n: m.nn.functional.dropout(ones(m, n, "bfloat16"), 0.3),
-    "dropout, turned": lambda m, n: m.nn.functional.dropout(ones(m, 3 * n).reshape(3, n).t(), 0.3),
+    "dropout, transposed": lambda m, n: m.nn.functional.dropout(ones(m, 3 * n).reshape(3, n).t(), 0.3),
     "dropout of a part": lambda m, n: m.nn.functional.dropout(ones(m, 3 * n).reshape(n, 3)[:, :2], 0.3),
     "dropout in place": lambda m, n: m.nn.functional.dropout(ones(m, n), 0.3, inplace=True),
     "native_dropout": lambda m, n: m.native_dropout(ones(m, n), 0.6, True)[1],

@@ -586,8 +586,8 @@ def laid_out(values, layout):
     if layout == "contiguous":
         return values.clone()
     if layout == "reversed":
-        turned = list(reversed(range(values.dim())))
-        return values.permute(turned).contiguous().permute(turned)
+        backwards = list(reversed(range(values.dim())))
+        return values.permute(backwards).contiguous().permute(backwards)
     if layout == "every second":
         twice = lucid.zeros(*values.shape[:-1], 2 * values.shape[-1])
         twice[..., ::2] = values
@@ -604,7 +604,7 @@ PRODUCTS = [
 ]
 
 
-@pytest.mark.parametrize("f", PRODUCTS, ids=["product", "turned", "more", "linear"])
+@pytest.mark.parametrize("f", PRODUCTS, ids=["product", "transposed", "more", "linear"])
 def test_gradients_are_read_as_they_lie(f):
     """A sum is added up in the order of memory: a backward plan is for a layout. The call behind one that met a new layout is
     traced for it."""

@@ -159,7 +159,7 @@ def test_what_is_still_read_is_not_overwritten():
         y = x @ x
         return y.sin() @ y
 
-    def turned(x):
+    def transposed(x):
         y = x @ x
         return (y + y.t()) @ x
 
@@ -168,7 +168,7 @@ def test_what_is_still_read_is_not_overwritten():
         return (y + x) @ x
 
     assert in_place(read_later, x) == 0
-    assert in_place(turned, x) == 0
+    assert in_place(transposed, x) == 0
     assert in_place(widened, row, x) == 0
     assert in_place(lambda x: (x @ x).double() @ x.double(), x) == 0  # other sizes of elements
 

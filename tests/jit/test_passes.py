@@ -59,8 +59,8 @@ SHAPES = [(1,), (7,), (3, 5), (30, 33), (5, 1), (4, 8, 96), (2, 3, 4, 5), (600, 
 def test_fused_bits(fn, shape):
     lucid.manual_seed(0)
     compare(fn, lucid.randn(shape))
-    turned = lucid.randn(shape[::-1]).permute(*reversed(range(len(shape))))
-    compare(fn, turned)
+    permuted = lucid.randn(shape[::-1]).permute(*reversed(range(len(shape))))
+    compare(fn, permuted)
     compare(fn, lucid.randn(*shape[:-1], 2 * shape[-1])[..., ::2])
     compare(fn, lucid.randn(shape[-1]).expand(shape))
 
@@ -111,10 +111,10 @@ def test_casts_are_steps_of_a_region():
     compiled = compare(f, x)
     assert len(steps(compiled)) == 4  # sin, times 2, cast; the cast of w; the product; what follows
     assert sum("_to_copy" in line for line in steps(compiled)) == 1
-    turned = lucid.randn(5, 6, 7).transpose(0, 2)
+    permuted = lucid.randn(5, 6, 7).transpose(0, 2)
     for to in (lucid.bfloat16, lucid.float64, lucid.int32, lucid.complex64, lucid.bool):
-        compare(lambda x, to=to: ((x * 3).to(to), (x.clone() + 1).to(to)), turned)
-        compare(lambda x, to=to: (x + x.mean(-1, keepdim=True).to(to)) * x, turned.contiguous())
+        compare(lambda x, to=to: ((x * 3).to(to), (x.clone() + 1).to(to)), permuted)
+        compare(lambda x, to=to: (x + x.mean(-1, keepdim=True).to(to)) * x, permuted.contiguous())
 
 
 def between(x, w):

@@ -29,8 +29,8 @@ def same(a, b, strides=True):
 def test_compiled_is_eager(sample):
     dtype = "float32" if "float32" in sample.dtypes else sample.dtypes[0]
 
-    def run(fn, turned=False):
-        """The result and the gradients, on tensors of its own: a sample may write them. turned: the seeds lie otherwise."""
+    def run(fn, permuted=False):
+        """The result and the gradients, on tensors of its own: a sample may write them. permuted: the seeds lie in another order."""
         tensors = build(lucid, sample, dtype, grad=sample.grad)
         result = fn(*tensors)
         values, leaves = bits(result), [t for t in tensors if t.requires_grad and t.is_leaf]
@@ -39,7 +39,7 @@ def test_compiled_is_eager(sample):
             return values, []
         # No two alike: a gradient read in another layout must show.
         seeds = [lucid.linspace(0.5, 1.5, o.numel()).reshape(o.shape).to(o.dtype) for o in outputs]
-        if turned:
+        if permuted:
             seeds = [s.transpose(0, -1).contiguous().transpose(0, -1) if s.dim() > 1 else s for s in seeds]
         return values, list(lucid.autograd.grad(outputs, leaves, seeds, allow_unused=True))
 
@@ -64,8 +64,8 @@ def test_compiled_is_eager(sample):
 
 def lies_otherwise(run, eager, compiled):
     """The same for gradients in another layout: the second call is traced for it."""
-    _, wanted = run(eager, turned=True)
+    _, wanted = run(eager, permuted=True)
     for k in range(4):
-        _, grads = run(compiled, turned=True)
+        _, grads = run(compiled, permuted=True)
         if k:
             assert all(g is None or same(g, w, strides=False) for g, w in zip(grads, wanted)), compiled.explain()

@@ -181,8 +181,8 @@ static int pinv(lc_tensor *A, lc_tensor *atol, lc_tensor *rtol, bool hermitian, 
     static const char f[] = "linalg.pinv";
     if (check_matrices(A, f, "A") < 0 || check_floating(A, f) < 0 || (hermitian && check_square(A, f, "A") < 0)) return -1;
     if (!A->numel) { /* the gradient of nothing is recorded too */
-        lc_tensor *turned = mH(A);
-        return (out[0] = turned ? lc_contiguous(turned, LC_CONTIGUOUS_FORMAT) : NULL) ? 0 : -1;
+        lc_tensor *adjoint = mH(A);
+        return (out[0] = adjoint ? lc_contiguous(adjoint, LC_CONTIGUOUS_FORMAT) : NULL) ? 0 : -1;
     }
     atol = is_given(atol) ? as_strong_tensor(atol) : atol, rtol = is_given(rtol) ? as_strong_tensor(rtol) : rtol;
     return (out[0] = lc__linalg_pinv(A, atol, rtol, hermitian)) ? 0 : -1;

@@ -111,7 +111,7 @@ static void backward_graph(dnn_graph *g, const attention_key *key)
     dnn_shape sq = shape_of(key->q), sk = shape_of(key->k), sv = shape_of(key->v), so = shape_of(key->out),
               sg = shape_of(key->grad), sdq = shape_of(key->dq), sdk = shape_of(key->dk), sdv = shape_of(key->dv);
     dnn_shape      skt = flipped(sk), svt = flipped(sv), sum_like = dense(sq.size[0], sq.size[1], sq.size[2], sq.size[3]);
-    dnn_shape      scores = dense(sq.size[0], sq.size[1], sq.size[2], sk.size[2]), turned = flipped(scores);
+    dnn_shape      scores = dense(sq.size[0], sq.size[1], sq.size[2], sk.size[2]), transposed = flipped(scores);
     dnn_shape      rows = dense(sq.size[0], sq.size[1], sq.size[2], 1);
     dnn_descriptor q = dnn_tensor(g, Q, type, &sq), kt = dnn_tensor(g, K, type, &skt), vt = dnn_tensor(g, V, type, &svt),
                    out = dnn_tensor(g, OUT, type, &so), grad = dnn_tensor(g, GRAD, type, &sg), scale = dnn_number(g, SCALE),
@@ -125,7 +125,8 @@ static void backward_graph(dnn_graph *g, const attention_key *key)
     dnn_pointwise(g, DNN_MUL, DNN_FLOAT, go_sum, one, NULL, dots, -1);
     /* the probabilities again, and dv = p' grad */
     dnn_descriptor product = dnn_value(g, DNN_FLOAT, &scores), scaled = dnn_value(g, DNN_FLOAT, &scores),
-                   x = dnn_value(g, DNN_FLOAT, &scores), p = dnn_value(g, DNN_FLOAT, &scores), pt = dnn_value(g, type, &turned);
+                   x = dnn_value(g, DNN_FLOAT, &scores), p = dnn_value(g, DNN_FLOAT, &scores),
+                   pt = dnn_value(g, type, &transposed);
     dnn_matmul(g, q, kt, product);
     dnn_pointwise(g, DNN_MUL, DNN_FLOAT, product, scale, NULL, scaled, -1);
     dnn_pointwise(g, DNN_SUB, DNN_FLOAT, scaled, lse, NULL, x, -1);
@@ -136,7 +137,7 @@ static void backward_graph(dnn_graph *g, const attention_key *key)
     /* ds = p (grad v' - dots) scale, dk = ds' q, dq = ds k */
     dnn_descriptor dp = dnn_value(g, DNN_FLOAT, &scores), moved = dnn_value(g, DNN_FLOAT, &scores),
                    weighed = dnn_value(g, DNN_FLOAT, &scores), ds = dnn_value(g, type, &scores),
-                   dst = dnn_value(g, type, &turned), k = dnn_value(g, type, &sk);
+                   dst = dnn_value(g, type, &transposed), k = dnn_value(g, type, &sk);
     dnn_matmul(g, grad, vt, dp);
     dnn_pointwise(g, DNN_SUB, DNN_FLOAT, dp, dots, NULL, moved, -1);
     dnn_pointwise(g, DNN_MUL, DNN_FLOAT, moved, p, NULL, weighed, -1);
