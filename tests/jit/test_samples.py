@@ -30,7 +30,7 @@ def test_compiled_is_eager(sample):
     dtype = "float32" if "float32" in sample.dtypes else sample.dtypes[0]
 
     def run(fn, permuted=False):
-        """The result and the gradients, on tensors of its own: a sample may write them. permuted: the seeds lie in another order."""
+        """The result and the gradients, on tensors of its own: a sample may write them. permuted: the seeds are."""
         tensors = build(lucid, sample, dtype, grad=sample.grad)
         result = fn(*tensors)
         values, leaves = bits(result), [t for t in tensors if t.requires_grad and t.is_leaf]
