@@ -189,6 +189,24 @@ typedef enum {
     LC_KIND_COMPOSITE /* calls of other ops */
 } lc_op_class;
 
+/* How vmap batches a call where the class does not say it. The inputs with a batch are those of .batched (0: all); one of them
+ * that has none gets it by expanding. */
+typedef enum {
+    LC_BATCH_BY_CLASS,
+    LC_BATCH_DIMS, /* the dimensions that arguments called dim and dims count lie one further back; none: all of the example's */
+    LC_BATCH_FRONT,    /* dimensions in front change nothing: the batch is one of them */
+    LC_BATCH_SAMPLES,  /* dimension 0 counts samples that do not see each other: the examples are more of them */
+    LC_BATCH_BROADCAST /* as elementwise ops */
+} lc_batching;
+/* A call in which some inputs have vmap's batch as their dimension 0; call has the shapes of one example. */
+typedef struct {
+    const lc_record  *call;
+    lc_tensor *const *in;
+    const bool       *batched;
+    int64_t           size;
+} lc_batch_call;
+enum { LC_NO_RULE = 1 };
+
 /* A lowering: an elementwise call as one row of scalar.def. .lower fills it from the arguments, reading no values; code that
  * runs, fuses or compiles the call takes the row from it. Scalar arguments become operands, which live in number[]. */
 enum { LC_ROW_OPERANDS = 4, LC_NO_ROW = 1 };
@@ -210,11 +228,15 @@ struct lc_op {
     bool                hidden;  /* engine-internal: no Python name */
     bool                unnamed; /* several results are a plain tuple in Python, as in PyTorch */
     lc_op_class         kind;
-    uint8_t             operand_dims[2]; /* of a product */
-    lc_promotion        promote;
-    bool                plain_row;              /* tools/genops.py sets it: a call is the row of its kernel over its inputs */
-    bool                fills;                  /* writes all of its first input without reading it */
-    uint32_t            writes, view_of, saves; /* IN(k) | OUT(k); saves: whose values the gradient reads */
+    lc_batching         batching;
+    uint32_t            batched; /* IN(k): the arguments that may have vmap's batch */
+    /* For other arguments: results with the batch as dimension 0, borrowed from the open scope. LC_NO_RULE: not of this call. */
+    int (*batch)(const lc_batch_call *b, lc_tensor **out);
+    uint8_t      operand_dims[2]; /* of a product */
+    lc_promotion promote;
+    bool         plain_row;              /* tools/genops.py sets it: a call is the row of its kernel over its inputs */
+    bool         fills;                  /* writes all of its first input without reading it */
+    uint32_t     writes, view_of, saves; /* IN(k) | OUT(k); saves: whose values the gradient reads */
     uint32_t saves_for[LC_SAVES_FOR]; /* by argument: tensors that only this argument's gradient reads; saved if it is wanted */
     uint32_t any_device;              /* IN(k): may be on another device (copy_, to) */
     uint32_t any_library;             /* IN(k): may be another library's array: the bindings make a tensor of it (copy_) */

@@ -18,7 +18,7 @@ void lc_vmap_pop(void)
 /* Whether examples should draw the same numbers or their own is the caller's to say; then they run one by one (lucid/func). */
 static int refuse_random(lc_record *call)
 {
-    if (!call->op->random) return 0;
+    if (!call->op->random || call->op->kind == LC_KIND_COMPOSITE) return 0; /* the ops that a composite calls are asked */
     return lc_fail_int(
         LC_LucidError,
         "vmap: called random operation %s while in randomness error mode. Please either use the 'same' or 'different' "
@@ -159,9 +159,8 @@ static int loop_rule(const batch_call *b, lc_tensor **out)
     return rc;
 }
 
-/* A reduction's dimensions are counted without the batch: name them all, counted with it. NO_RULE: not expressible this way.
+/* A reduction's dimensions are counted without the batch: name them all, counted with it. LC_NO_RULE: not expressible this way.
  * If a dim that takes a single int is absent, the example is flattened: argmax then counts in the flattened example. */
-enum { NO_RULE = 1 };
 static int reduction_rule(const batch_call *b, lc_tensor **out)
 {
     const lc_record    *call = b->call;
@@ -170,24 +169,24 @@ static int reduction_rule(const batch_call *b, lc_tensor **out)
     lc_value            args[sig->n_params + 1];
     int64_t             dims[LC_MAX_DIMS];
     int                 n = 0, ndim = call->in[0]->ndim;
-    if (ndim == 0 || call->n_in != 1 || sig->n_params < 2) return NO_RULE;
+    if (ndim == 0 || call->n_in != 1 || sig->n_params < 2) return LC_NO_RULE;
     memcpy(args, call->args, (size_t)sig->n_params * sizeof *args);
     bool       several = sig->params[1].kind == LC_IS_ints;
     const bool absent = args[1].tag == LC_IS_none || (several && args[1].n == 0);
     if (absent && args[1].tag != LC_IS_none && (sig->params[1].preset.tag != LC_IS_ints || sig->params[1].preset.n))
-        return NO_RULE;
+        return LC_NO_RULE;
     for (int k = 0; absent && k < ndim; k++) dims[n++] = k;
     if (!absent) n = several ? args[1].n : 1;
-    if (n > LC_MAX_DIMS) return NO_RULE;
+    if (n > LC_MAX_DIMS) return LC_NO_RULE;
     if (!absent) memcpy(dims, several ? args[1].is : &args[1].i, (size_t)n * sizeof *dims);
     for (int k = 0; k < n; k++) {
-        if (dims[k] < -ndim || dims[k] >= ndim) return NO_RULE; /* the example's error */
+        if (dims[k] < -ndim || dims[k] >= ndim) return LC_NO_RULE; /* the example's error */
         dims[k] += dims[k] < 0 ? ndim + 1 : 1;
     }
     lc_scope scope = lc_scope_open();
     if (!several && absent) {
         for (int k = 2; k < sig->n_params; k++)
-            if (args[k].tag == LC_IS_bool && args[k].b) return lc_scope_close(scope), NO_RULE; /* keepdim */
+            if (args[k].tag == LC_IS_bool && args[k].b) return lc_scope_close(scope), LC_NO_RULE; /* keepdim */
         value = lc_reshape(value, (int64_t[]){ b->size, call->in[0]->numel }, 2);
     }
     args[0].t = value;
@@ -197,7 +196,7 @@ static int reduction_rule(const batch_call *b, lc_tensor **out)
     return rc;
 }
 
-/* A view of an example is a geometry; the same geometry with the batch in front is a view of the value. NO_RULE: a view in elements of
+/* A view of an example is a geometry; the same geometry with the batch in front is a view of the value. LC_NO_RULE: a view in elements of
  * another size, or of several inputs. */
 static int view_rule(const batch_call *b, lc_tensor **out)
 {
@@ -207,7 +206,7 @@ static int view_rule(const batch_call *b, lc_tensor **out)
     LC_ARRAY(lc_tensor *, seen, call->n_out);
     LC_ARRAY(lc_tensor *, in, call->n_in);
     if (!seen || !in) return -1;
-    if (call->op->view_of != IN(0) || call->n_in != 1) return NO_RULE;
+    if (call->op->view_of != IN(0) || call->n_in != 1) return LC_NO_RULE;
     lc_scope scope = lc_scope_open();
     memcpy(in, call->in, (size_t)call->n_in * sizeof *in);
     in[0] = lc_scoped(lc_tensor_view(value, value->ndim - 1, value->shape + 1, value->stride + 1, 0));
@@ -215,7 +214,7 @@ static int view_rule(const batch_call *b, lc_tensor **out)
     for (int i = 0; i < call->n_out && rc == 0; i++) {
         const lc_tensor *t = seen[i];
         if (t->dtype != value->dtype) {
-            rc = NO_RULE;
+            rc = LC_NO_RULE;
             break;
         }
         int64_t shape[LC_MAX_DIMS + 1] = { b->size }, stride[LC_MAX_DIMS + 1] = { value->stride[0] };
@@ -279,7 +278,7 @@ static int product_rule(const batch_call *b, lc_tensor **out)
     lc_scope         scope = lc_scope_open();
     for (int k = 0; k < 2; k++) {
         lc_tensor *t = call->in[k];
-        if (t->ndim != dims[k]) return lc_scope_close(scope), NO_RULE; /* the example's error */
+        if (t->ndim != dims[k]) return lc_scope_close(scope), LC_NO_RULE; /* the example's error */
         in[k] = batched_at(t, b->level) ? t->batch->value : t;
         if (dims[k] == 1) in[k] = lc_unsqueeze(in[k], k ? -1 : -2);
     }
@@ -291,12 +290,137 @@ static int product_rule(const batch_call *b, lc_tensor **out)
     return y ? 0 : -1;
 }
 
-/* Applies the batching rule of the op's class: NO_RULE if there is none. */
+/* ---- what an op says of itself (.batching) ---- */
+/* The inputs with the batch in front. LC_NO_RULE: one has a batch that may not have it. */
+static int batched_inputs(const batch_call *b, lc_tensor **in)
+{
+    const lc_record *call = b->call;
+    const lc_op     *op = call->op;
+    for (int k = 0, slot = 0; k < op->args->n_params; k++) {
+        const lc_value *v = &call->args[k];
+        bool            one = op->args->params[k].kind == LC_IS_tensor, free = !op->batched || op->batched & IN(k);
+        for (int n = v->tag == LC_IS_tensors ? v->n : one; n > 0; n--, slot++) {
+            lc_tensor *t = call->in[slot];
+            int64_t    shape[LC_MAX_DIMS + 1] = { b->size };
+            in[slot] = t;
+            if (batched_at(t, b->level)) {
+                if (!free) return LC_NO_RULE;
+                in[slot] = t->batch->value;
+            } else if (free && t != LC_NONE && !t->is_number) {
+                memcpy(shape + 1, t->shape, (size_t)t->ndim * sizeof *shape);
+                if (!(in[slot] = lc_expand(t, shape, t->ndim + 1))) return -1;
+            }
+        }
+    }
+    return 0;
+}
+/* Dimensions counted with the batch. LC_NO_RULE: the example's error, or nothing to count. */
+static int moved_dims(const lc_record *call, lc_value *args, int64_t *dims)
+{
+    int ndim = call->in[0]->ndim;
+    for (int k = 0; k < call->op->args->n_params; k++) {
+        const lc_param *p = &call->op->args->params[k];
+        if (strcmp(p->name, "dim") && strcmp(p->name, "dims")) continue;
+        int n = args[k].tag == LC_IS_none ? ndim : p->kind == LC_IS_ints ? args[k].n : 1;
+        if (n < 1 || n > LC_MAX_DIMS || (args[k].tag == LC_IS_none && p->kind != LC_IS_ints)) return LC_NO_RULE;
+        for (int d = 0; d < n; d++) {
+            dims[d] = args[k].tag == LC_IS_none ? d : p->kind == LC_IS_ints ? args[k].is[d] : args[k].i;
+            if (dims[d] < -ndim || dims[d] >= ndim) return LC_NO_RULE;
+            dims[d] += dims[d] >= 0;
+        }
+        args[k] = p->kind == LC_IS_ints ? (lc_value){ .tag = LC_IS_ints, .n = n, .is = dims } : LC_I(dims[0]);
+        return 0;
+    }
+    return LC_NO_RULE;
+}
+static int flattened_samples(const batch_call *b, lc_value *args, lc_tensor **in)
+{
+    int64_t shape[LC_MAX_DIMS];
+    for (int k = 0; k < b->call->op->args->n_params; k++)
+        if (!strcmp(b->call->op->args->params[k].name, "rows"))
+            args[k].i *= b->size; /* of samples, if an op counts them itself */
+    if (in[0]->ndim < 2) return LC_NO_RULE;
+    memcpy(shape + 1, in[0]->shape + 2, (size_t)(in[0]->ndim - 2) * sizeof *shape);
+    shape[0] = in[0]->shape[0] * in[0]->shape[1];
+    return (in[0] = lc_reshape(in[0], shape, in[0]->ndim - 1)) ? 0 : -1;
+}
+static int separated_samples(const batch_call *b, lc_tensor **out)
+{
+    for (int i = 0; i < b->call->n_out; i++) {
+        lc_tensor *t = lc_scoped(out[i]);
+        int64_t    shape[LC_MAX_DIMS] = { b->size, t->shape[0] / b->size };
+        memcpy(shape + 2, t->shape + 1, (size_t)(t->ndim - 1) * sizeof *shape);
+        if (!(out[i] = lc_reshape(t, shape, t->ndim + 1))) return -1;
+        lc_retain(out[i]);
+    }
+    return 0;
+}
+static int own_rule(const batch_call *b, lc_tensor **out)
+{
+    const lc_record *call = b->call;
+    LC_ARRAY(lc_tensor *, in, call->n_in);
+    LC_ARRAY(bool, batched, call->n_in);
+    if (!in || !batched) return -1;
+    lc_scope scope = lc_scope_open();
+    for (int k = 0; k < call->n_in; k++) {
+        batched[k] = batched_at(call->in[k], b->level);
+        in[k] = batched[k] ? call->in[k]->batch->value : call->in[k];
+    }
+    int rc = call->op->batch(&(lc_batch_call){ call, in, batched, b->size }, out);
+    for (int i = 0; i < call->n_out && rc == 0; i++)
+        if (out[i]) lc_retain(out[i]);
+        else rc = -1;
+    return lc_scope_close(scope), rc;
+}
+static int declared_rule(const batch_call *b, lc_tensor **out)
+{
+    const lc_record *call = b->call;
+    lc_value         args[call->op->args->n_params + 1];
+    int64_t          dims[LC_MAX_DIMS];
+    LC_ARRAY(lc_tensor *, in, call->n_in);
+    if (!in) return -1;
+    lc_scope scope = lc_scope_open();
+    int      rc = batched_inputs(b, in);
+    if (rc == 0 && call->op->batching == LC_BATCH_BROADCAST) return lc_scope_close(scope), elementwise_rule(b, out);
+    if (rc == 0) rc = replaced_args(call, in, args);
+    if (rc == 0 && call->op->batching == LC_BATCH_SAMPLES) rc = flattened_samples(b, args, in), args[0].t = in[0];
+    if (rc == 0 && call->op->batching == LC_BATCH_DIMS) {
+        for (int k = 1; k < call->n_in && !call->op->batched; k++)
+            if (call->in[k]->ndim != call->in[0]->ndim && !call->in[k]->is_number) rc = LC_NO_RULE;
+        if (rc == 0) rc = moved_dims(call, args, dims);
+    }
+    if (rc == 0) rc = lc_call(call->op, args, out);
+    if (rc == 0 && call->op->batching == LC_BATCH_SAMPLES) rc = separated_samples(b, out);
+    return lc_scope_close(scope), rc;
+}
+
+/* In place the result is the written tensor, which keeps its batch: its value is written. */
+static int in_place_rule(const batch_call *b)
+{
+    lc_record *call = (lc_record *)b->call;
+    bool       by_element = call->op->kind == LC_KIND_ELEMENTWISE || call->op->batching == LC_BATCH_BROADCAST;
+    bool       possible = by_element && call->op->writes == IN(0) && !call->out_given;
+    if (!possible) return lc_fail_int(LC_NotImplementedError, "vmap: %s writes in place", call->op->name);
+    if (!batched_at(call->in[0], b->level) || call->in[0]->ndim < b->ndim)
+        return lc_fail_int(
+            LC_LucidError,
+            "vmap: %s is not possible in place: the examples' values do not fit into the written tensor, which is "
+            "not batched or has fewer dimensions",
+            call->op->name);
+    if (elementwise_rule(b, call->out) < 0) return -1;
+    lc_release(call->out[0]);
+    return call->out[0] = lc_retain(call->in[0]), 0;
+}
+
+/* Applies the batching rule of the op or of its class: LC_NO_RULE if there is none. */
 static int rule_of_class(const batch_call *b, lc_tensor **out)
 {
+    int rc = b->call->op->batching ? declared_rule(b, out) : LC_NO_RULE;
+    if (rc == LC_NO_RULE && b->call->op->batch) rc = own_rule(b, out);
+    if (rc != LC_NO_RULE || b->call->op->batching) return rc;
     switch (b->call->op->kind) {
     case LC_KIND_ELEMENTWISE:
-        return orders_dimensions(b->call) ? NO_RULE : elementwise_rule(b, out);
+        return orders_dimensions(b->call) ? LC_NO_RULE : elementwise_rule(b, out);
     case LC_KIND_REDUCTION:
     case LC_KIND_LINES:
         return reduction_rule(b, out);
@@ -307,7 +431,7 @@ static int rule_of_class(const batch_call *b, lc_tensor **out)
     case LC_KIND_PRODUCT:
         return product_rule(b, out);
     default:
-        return NO_RULE;
+        return LC_NO_RULE;
     }
 }
 
@@ -320,12 +444,12 @@ static int batch_transform(lc_record *call)
         if (batched_at(call->in[k], b.level)) b.size = call->in[k]->batch->value->shape[0];
         if (call->in[k]->ndim > b.ndim) b.ndim = call->in[k]->ndim;
     }
-    if (call->op->writes || call->out_given)
-        return lc_fail_int(LC_NotImplementedError, "vmap: %s writes in place", call->op->name);
     if (refuse_random(call) < 0) return -1;
-    if (call->op->kind == LC_KIND_COMPOSITE && !call->op->grad && !call->op->reads_values) return composite_rule(call);
+    if (call->op->kind == LC_KIND_COMPOSITE && !call->op->grad && !call->op->reads_values && !call->out_given)
+        return composite_rule(call);
+    if (call->op->writes || call->out_given) return in_place_rule(&b);
     int rc = rule_of_class(&b, call->out);
-    if (rc == NO_RULE) rc = loop_rule(&b, call->out);
+    if (rc == LC_NO_RULE) rc = loop_rule(&b, call->out);
     for (int i = 0; i < call->n_out && rc == 0; i++)
         if (!(call->out[i] = wrapped(call->out[i], b.level))) rc = -1;
     return rc;

@@ -2,7 +2,8 @@
  *
  * Outside it looks like one example: its shape lacks the batch dimension. Its `batch` holds the value, which has the dimension in
  * front. A call with a batched input does not run: the transform below takes the values of the innermost level, applies the
- * rule of the op's class (elementwise, reduction, view, composite; a loop over examples for the others, with a warning), and wraps the results again.
+ * rule that the op declares (.batching) or that of its class (elementwise, reduction, view, composite; a loop over examples for the
+ * others, with a warning), and wraps the results again.
  * Values may themselves be batched by an outer level, and record history: gradients of vmapped functions need nothing more. */
 #pragma once
 #include "../op/op.h"

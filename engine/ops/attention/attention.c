@@ -109,7 +109,35 @@ GRAD(_attention)
     dx[3] = ds ? ungrouped(ds, mask) : NULL;
 }
 #define IS_ATTENTION .hidden = true, .promote = LC_NO_PROMOTION
-LC_OP(_attention,
+/* The examples of vmap are samples of one call; a mask per sample or example goes along. */
+static int attention_batch(const lc_batch_call *b, lc_tensor **out)
+{
+    const lc_value *args = b->call->args;
+    lc_tensor      *in[4] = { NULL, NULL, NULL, b->in[3] };
+    int64_t         n = b->call->in[0]->shape[0], shape[5] = { b->size };
+    for (int k = 0; k < 3; k++) {
+        memcpy(shape + 1, b->call->in[k]->shape, 4 * sizeof *shape);
+        in[k] = b->batched[k] ? b->in[k] : lc_expand(b->in[k], shape, 5);
+        shape[1] *= b->size;
+        in[k] = lc_reshape(in[k], shape + 1, 4);
+    }
+    if (in[3] != LC_NONE && (b->batched[3] || in[3]->ndim == 4)) {
+        int ndim = b->call->in[3]->ndim;
+        for (int d = 0; d < 4; d++) shape[d + 1] = d < 4 - ndim ? 1 : b->call->in[3]->shape[d - (4 - ndim)];
+        shape[0] = b->batched[3] ? b->size : 1;
+        in[3] = lc_reshape(in[3], shape, 5);
+        shape[0] = b->size, shape[1] = n;
+        in[3] = lc_expand(in[3], shape, 5);
+        shape[1] *= b->size;
+        in[3] = lc_reshape(in[3], shape + 1, 4);
+    }
+    lc__attention_out y = lc__attention(in[0], in[1], in[2], in[3], args[4].b, args[5].f, args[6].b);
+    if (!y.out) return -1;
+    memcpy(shape + 2, y.out->shape + 1, 3 * sizeof *shape), shape[0] = b->size, shape[1] = n;
+    out[0] = lc_reshape(y.out, shape, 5), out[1] = lc_reshape(y.logsumexp, shape, 4);
+    return out[0] && out[1] ? 0 : -1;
+}
+LC_OP(_attention, .batch = attention_batch,
       .sig = "_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool, scale: float, "
              "keeps_layout: bool) -> (out: Tensor, logsumexp: Tensor)",
       .doc = "softmax(scale query key' + mask) value, in tiles; and the logsumexp of each row.", IS_ATTENTION,

@@ -101,7 +101,34 @@ GRAD(_conv)
     if (need[1]) dx[1] = lc__conv_weight(grad, in(0), window->is, window->n, in[4].i, w->shape + 2, w->ndim - 2);
     if (need[2]) dx[2] = per_channel(g[0]);
 }
-LC_OP(_conv, .sig = "_conv(input: Tensor, weight: Tensor, bias: Tensor | None, window: list[int], groups: int) -> Tensor",
+/* An own weight for every example of vmap: groups of one convolution. */
+static int conv_batch(const lc_batch_call *b, lc_tensor **out)
+{
+    lc_tensor       *x = b->in[0], *w = b->in[1], *bias = b->in[2];
+    const lc_tensor *image = b->call->in[0], *weight = b->call->in[1];
+    const lc_value  *args = b->call->args;
+    int              ndim = image->ndim;
+    int64_t          shape[LC_MAX_DIMS + 1], n = image->shape[0], all[LC_MAX_DIMS + 1] = { b->size };
+    if (!b->batched[1]) return LC_NO_RULE;
+    memcpy(all + 1, image->shape, (size_t)ndim * sizeof *all);
+    x = b->batched[0] ? x : lc_expand(x, all, ndim + 1);
+    memcpy(shape, image->shape, (size_t)ndim * sizeof *shape), shape[1] *= b->size;
+    x = lc_reshape(lc_movedim(x, (int64_t[]){ 0 }, 1, (int64_t[]){ 1 }, 1), shape, ndim);
+    memcpy(shape, weight->shape, (size_t)ndim * sizeof *shape), shape[0] *= b->size;
+    w = lc_reshape(w, shape, ndim);
+    if (bias != LC_NONE) {
+        if (!b->batched[2]) bias = lc_expand(bias, (int64_t[]){ b->size, weight->shape[0] }, 2);
+        bias = lc_reshape(bias, (int64_t[]){ -1 }, 1);
+    }
+    lc_tensor *y = lc__conv(x, w, bias, args[3].is, args[3].n, args[4].i * b->size);
+    if (!y) return -1;
+    shape[0] = n, shape[1] = b->size, shape[2] = weight->shape[0];
+    memcpy(shape + 3, y->shape + 2, (size_t)(ndim - 2) * sizeof *shape);
+    y = lc_reshape(y, shape, ndim + 1);
+    return (out[0] = lc_movedim(y, (int64_t[]){ 1 }, 1, (int64_t[]){ 0 }, 1)) ? 0 : -1;
+}
+LC_OP(_conv, .batching = LC_BATCH_SAMPLES, .batched = IN(0), .batch = conv_batch,
+      .sig = "_conv(input: Tensor, weight: Tensor, bias: Tensor | None, window: list[int], groups: int) -> Tensor",
       .doc = "Convolution of a batch.", IS_CONV, .shape = conv_shape, .run = conv_run, .grad = _conv_grad,
       .saves = IN(0) | IN(1));
 

@@ -172,22 +172,22 @@ int like_another(const lc_record *call, lc_spec *out)
     lc_strides_like(t, out->stride);
     return 0;
 }
-LC_OP(zeros_like,
+LC_OP(zeros_like, .batching = LC_BATCH_FRONT, .batched = IN(0),
       .sig = "zeros_like(input: Tensor, *, dtype: dtype | None = None, device: device | None = None, "
              "memory_format: memory_format | None = None) -> Tensor",
       .doc = "Zeros in the shape of input.", .factory = true, .empty = true, .promote = LC_NO_PROMOTION, .shape = like_another,
       .run = with_zeros);
-LC_OP(ones_like,
+LC_OP(ones_like, .batching = LC_BATCH_FRONT, .batched = IN(0),
       .sig = "ones_like(input: Tensor, *, dtype: dtype | None = None, device: device | None = None, "
              "memory_format: memory_format | None = None) -> Tensor",
       .doc = "Ones in the shape of input.", .factory = true, .promote = LC_NO_PROMOTION, .shape = like_another,
       .run = with_ones);
-LC_OP(empty_like,
+LC_OP(empty_like, .batching = LC_BATCH_FRONT, .batched = IN(0),
       .sig = "empty_like(input: Tensor, *, dtype: dtype | None = None, device: device | None = None, "
              "memory_format: memory_format | None = None) -> Tensor",
       .doc = "An uninitialised tensor in the shape of input.", .factory = true, .empty = true, .promote = LC_NO_PROMOTION,
       .shape = like_another, .run = as_it_is, .uninitialised = true);
-LC_OP(full_like,
+LC_OP(full_like, .batching = LC_BATCH_FRONT, .batched = IN(0),
       .sig =
           "full_like(input: Tensor, fill_value: Tensor | Number, *, dtype: dtype | None = None, device: device | None = None, "
           "memory_format: memory_format | None = None) -> Tensor",
@@ -201,15 +201,28 @@ static int new_size(const lc_record *call, lc_spec *out) /* (input, size, [value
     place(out, &a[1], call->in[0]->device);
     return 0;
 }
-LC_OP(new_zeros,
+/* vmap: every example has one of its own */
+static int new_batch(const lc_batch_call *b, lc_tensor **out)
+{
+    const lc_record *call = b->call;
+    lc_value         args[call->op->args->n_params + 1];
+    int64_t          size[LC_MAX_DIMS + 1] = { b->size };
+    int              n = call->args[1].n;
+    if (n >= LC_MAX_DIMS || !b->batched[0] || (call->n_in > 1 && b->batched[1])) return LC_NO_RULE;
+    memcpy(args, call->args, (size_t)call->op->args->n_params * sizeof *args);
+    memcpy(size + 1, call->args[1].is, (size_t)n * sizeof *size);
+    args[0].t = b->in[0], args[1].is = size, args[1].n = n + 1;
+    return lc_call_scoped(call->op, args, out);
+}
+LC_OP(new_zeros, .batch = new_batch,
       .sig = "new_zeros(input: Tensor, size: list[int], *, dtype: dtype | None = None, device: device | None = None) -> Tensor",
       .doc = "Zeros with the dtype and device of input.", .factory = true, .empty = true, .method = true, .function = false,
       .promote = LC_NO_PROMOTION, .shape = new_size, .run = with_zeros);
-LC_OP(new_ones,
+LC_OP(new_ones, .batch = new_batch,
       .sig = "new_ones(input: Tensor, size: list[int], *, dtype: dtype | None = None, device: device | None = None) -> Tensor",
       .doc = "Ones with the dtype and device of input.", .factory = true, .method = true, .function = false,
       .promote = LC_NO_PROMOTION, .shape = new_size, .run = with_ones);
-LC_OP(new_empty,
+LC_OP(new_empty, .batch = new_batch,
       .sig = "new_empty(input: Tensor, size: list[int], *, dtype: dtype | None = None, device: device | None = None) -> Tensor",
       .doc = "An uninitialised tensor with the dtype and device of input.", .factory = true, .empty = true, .method = true,
       .function = false, .promote = LC_NO_PROMOTION, .shape = new_size, .run = as_it_is, .uninitialised = true);
@@ -225,7 +238,7 @@ LC_OP(new_empty_strided,
              "device: device | None = None) -> Tensor",
       .doc = "An uninitialised tensor with given strides and the dtype and device of input.", .factory = true, .method = true,
       .function = false, .promote = LC_NO_PROMOTION, .shape = new_strided_size, .run = as_it_is, .uninitialised = true);
-LC_OP(new_full,
+LC_OP(new_full, .batch = new_batch,
       .sig = "new_full(input: Tensor, size: tuple[int, ...], fill_value: Tensor | Number, *, dtype: dtype | None = None, "
              "device: device | None = None) -> Tensor",
       .doc = "One value, with the dtype and device of input.", .factory = true, .method = true, .function = false,

@@ -18,11 +18,11 @@ static int triangle(const lc_record *call, bool upper)
 
 static int tril_run(const lc_record *call) { return triangle(call, false); }
 GRAD(tril) { dx[0] = lc_tril(g[0], in[1].i); }
-LC_OP(tril, .sig = "tril(input: Tensor, diagonal: int = 0) -> Tensor",
+LC_OP(tril, .batching = LC_BATCH_FRONT, .batched = IN(0), .sig = "tril(input: Tensor, diagonal: int = 0) -> Tensor",
       .doc = "The lower triangle of matrices; zero above the diagonal.", IS_TRIANGLE, .run = tril_run, .grad = tril_grad);
 static int triu_run(const lc_record *call) { return triangle(call, true); }
 GRAD(triu) { dx[0] = lc_triu(g[0], in[1].i); }
-LC_OP(triu, .sig = "triu(input: Tensor, diagonal: int = 0) -> Tensor",
+LC_OP(triu, .batching = LC_BATCH_FRONT, .batched = IN(0), .sig = "triu(input: Tensor, diagonal: int = 0) -> Tensor",
       .doc = "The upper triangle of matrices; zero below the diagonal.", IS_TRIANGLE, .run = triu_run, .grad = triu_grad);
 
 /* Columns of row r that belong to the lower triangle: [0, that many). */

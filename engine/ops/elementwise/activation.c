@@ -379,7 +379,7 @@ GRAD(glu)
     lc_tensor *both[] = { lc_mul(g[0], s), lc_mul(lc_mul(lc_mul(lc_sub(LC_INTEGER(1), s), s), g[0]), a) };
     dx[0] = lc_cat(both, 2, dim);
 }
-LC_OP(glu, .sig = "glu(input: Tensor, dim: int = -1) -> Tensor",
+LC_OP(glu, .batching = LC_BATCH_DIMS, .sig = "glu(input: Tensor, dim: int = -1) -> Tensor",
       .doc = "The first half of input along dim, times the sigmoid of the second.", SPACE, .out = true, .shape = glu_shape,
       .run = glu_run, .grad = glu_grad, .saves = IN(0));
 

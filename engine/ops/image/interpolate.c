@@ -68,7 +68,7 @@ GRAD(_interpolate)
 {
     dx[0] = lc__interpolate_backward(g[0], in(0)->shape + 2, in(0)->ndim - 2, in[2].fs, in[2].n, in[3].i, in[4].b);
 }
-LC_OP(_interpolate,
+LC_OP(_interpolate, .batching = LC_BATCH_SAMPLES, .batched = IN(0),
       .sig = "_interpolate(input: Tensor, size: list[int], scales: list[float], mode: int, align_corners: bool) -> Tensor",
       .doc = "Images at another size.", IS_RESIZE, .run = interpolate_run, .grad = _interpolate_grad);
 GRAD(_interpolate_backward)

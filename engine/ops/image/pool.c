@@ -130,11 +130,12 @@ static lc_tensor *max_backward(lc_tensor *g, lc_tensor *indices, const lc_tensor
 }
 #define IS_POOL .hidden = true, .promote = LC_NO_PROMOTION
 GRAD(_max_pool) { dx[0] = lc__max_pool_gradient(laid_like(g[0], in(0)), in(0), in[1].is, in[1].n, in[2].b); }
-LC_OP(_max_pool, .sig = "_max_pool(input: Tensor, window: list[int], ceil_mode: bool) -> Tensor",
+LC_OP(_max_pool, .batching = LC_BATCH_SAMPLES, .batched = IN(0),
+      .sig = "_max_pool(input: Tensor, window: list[int], ceil_mode: bool) -> Tensor",
       .doc = "The largest element of each window.", IS_POOL, .shape = max_shape, .run = max_run, .grad = _max_pool_grad,
       .saves = IN(0));
 GRAD(_max_pool_with_indices) { dx[0] = max_backward(g[0], y[1], in(0), in[1].n / 4); }
-LC_OP(_max_pool_with_indices,
+LC_OP(_max_pool_with_indices, .batching = LC_BATCH_SAMPLES, .batched = IN(0),
       .sig = "_max_pool_with_indices(input: Tensor, window: list[int], ceil_mode: bool) -> (out: Tensor, indices: Tensor)",
       .doc = "The largest element of each window, and where it is in its plane.", IS_POOL, .kernel = LC_OP__max_pool,
       .shape = max_shape, .run = max_run, .grad = _max_pool_with_indices_grad, .saves = OUT(1));
@@ -262,7 +263,7 @@ GRAD(_avg_pool)
     dx[0] = lc__avg_pool_backward(laid_like(g[0], in(0)), in[1].is, in[1].n, in[2].b, in[3].b, in[4].i,
                                   in(0)->shape + in(0)->ndim - nd, nd);
 }
-LC_OP(_avg_pool,
+LC_OP(_avg_pool, .batching = LC_BATCH_SAMPLES, .batched = IN(0),
       .sig = "_avg_pool(input: Tensor, window: list[int], ceil_mode: bool, count_include_pad: bool, divisor: int) -> Tensor",
       .doc = "The mean of each window, or its sum over divisor if that is not 0.", IS_POOL, .shape = avg_shape, .run = avg_run,
       .grad = _avg_pool_grad);
@@ -317,14 +318,16 @@ static int adaptive_backward_run(const lc_record *call)
     return run_pool(call, &a, g, NULL, false);
 }
 GRAD(_adaptive_max_pool) { dx[0] = max_backward(g[0], y[1], in(0), in[1].n); }
-LC_OP(_adaptive_max_pool, .sig = "_adaptive_max_pool(input: Tensor, output_size: list[int]) -> (out: Tensor, indices: Tensor)",
+LC_OP(_adaptive_max_pool, .batching = LC_BATCH_SAMPLES, .batched = IN(0),
+      .sig = "_adaptive_max_pool(input: Tensor, output_size: list[int]) -> (out: Tensor, indices: Tensor)",
       .doc = "The largest element of each of output_size windows, and where it is.", IS_POOL, .kernel = LC_OP__max_pool,
       .shape = adaptive_shape, .run = adaptive_run, .grad = _adaptive_max_pool_grad, .saves = OUT(1));
 GRAD(_adaptive_avg_pool)
 {
     dx[0] = lc__adaptive_avg_pool_backward(laid_like(g[0], in(0)), in(0)->shape + in(0)->ndim - in[1].n, in[1].n);
 }
-LC_OP(_adaptive_avg_pool, .sig = "_adaptive_avg_pool(input: Tensor, output_size: list[int]) -> Tensor",
+LC_OP(_adaptive_avg_pool, .batching = LC_BATCH_SAMPLES, .batched = IN(0),
+      .sig = "_adaptive_avg_pool(input: Tensor, output_size: list[int]) -> Tensor",
       .doc = "The mean of each of output_size windows.", IS_POOL, .kernel = LC_OP__avg_pool, .shape = adaptive_shape,
       .run = adaptive_run, .grad = _adaptive_avg_pool_grad);
 GRAD(_adaptive_avg_pool_backward) { dx[0] = lc__adaptive_avg_pool(g[0], in(0)->shape + in(0)->ndim - in[1].n, in[1].n); }

@@ -90,7 +90,8 @@ GRAD(gather)
     if (in[3].b) dx[0] = picked_gradient(g[0], in(0), in[1].i, in(2));
     else dx[0] = lc_scatter_add_(zeros_like(in(0)), in[1].i, in(2), g[0]);
 }
-LC_OP(gather, .sig = "gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor",
+LC_OP(gather, .batching = LC_BATCH_DIMS,
+      .sig = "gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor",
       .doc = "Pick elements along a dimension: out[i][j] = input[index[i][j]][j] for dim 0.", .method = true, .out = true,
       .kernel = LC_OP__index, .any_strides = true, .exact = true, .promote = LC_NO_PROMOTION, .shape = gather_shape,
       .kind = LC_KIND_MOVE, .run = gather_run, .grad = gather_grad, .saves = IN(2));
@@ -167,7 +168,8 @@ GRAD(scatter)
     if (need[0]) dx[0] = lc_scatter_value(g[0], in[1].i, in(2), LC_INTEGER(0), NULL);
     if (need[2]) dx[2] = gathered(g[0], in[1].i, in(2), in(3));
 }
-LC_OP(scatter, .sig = "scatter(input: Tensor, dim: int, index: Tensor, src: Tensor, *, reduce: str | None = None) -> Tensor",
+LC_OP(scatter, .batching = LC_BATCH_DIMS,
+      .sig = "scatter(input: Tensor, dim: int, index: Tensor, src: Tensor, *, reduce: str | None = None) -> Tensor",
       .doc = "input with src written at index along dim.", .method = true, .inplace = true, .out = true,
       .kernel = LC_OP__index_put, .any_strides = true, .exact = true, .promote = LC_NO_PROMOTION, .shape = scatter_shape,
       .run = scatter_run, .grad = scatter_grad, .saves = IN(2));
@@ -176,7 +178,7 @@ GRAD(scatter_value)
     if (scatter_differentiable(in, dx) && need[0]) dx[0] = lc_scatter_value(g[0], in[1].i, in(2), LC_INTEGER(0), NULL);
 }
 LC_OP(
-    scatter_value,
+    scatter_value, .batching = LC_BATCH_DIMS, .batched = IN(0) | IN(2),
     .sig =
         "scatter_value(input: Tensor, dim: int, index: Tensor, value: Tensor | Number, *, reduce: str | None = None) -> Tensor",
     .py = "scatter", .doc = "input with one value written at index along dim.", .method = true, .inplace = true, .out = true,
@@ -189,7 +191,8 @@ GRAD(scatter_add)
     if (need[0]) dx[0] = g[0];
     if (need[2]) dx[2] = gathered(g[0], in[1].i, in(2), in(3));
 }
-LC_OP(scatter_add, .sig = "scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor",
+LC_OP(scatter_add, .batching = LC_BATCH_DIMS,
+      .sig = "scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor",
       .doc = "input with src added at index along dim: gather's adjoint.", .method = true, .inplace = true, .out = true,
       .kernel = LC_OP__index_put, .any_strides = true, .exact = true, .promote = LC_NO_PROMOTION, .shape = scatter_shape,
       .run = scatter_add_run, .grad = scatter_add_grad, .saves = IN(2));
@@ -220,7 +223,8 @@ static int index_select_run(const lc_record *call)
     return walk_along(call, call->in[0], call->out[0], call->out[0], &(lc_index_args){ .mode = LC_INDEX_READ });
 }
 GRAD(index_select) { dx[0] = lc_index_add_(zeros_like(in(0)), in[1].i, in(2), g[0], LC_I(1)); }
-LC_OP(index_select, .sig = "index_select(input: Tensor, dim: int, index: Tensor) -> Tensor",
+LC_OP(index_select, .batching = LC_BATCH_DIMS, .batched = IN(0),
+      .sig = "index_select(input: Tensor, dim: int, index: Tensor) -> Tensor",
       .doc = "The slices of input that a vector of indices names.", .method = true, .out = true, .kernel = LC_OP__index,
       .any_strides = true, .exact = true, .promote = LC_NO_PROMOTION, .shape = index_select_shape, .kind = LC_KIND_MOVE,
       .run = index_select_run, .grad = index_select_grad, .saves = IN(2));
@@ -340,7 +344,8 @@ GRAD(index_fill)
         lc_index_fill_(lc_zeros(shape, g[0]->ndim, b8, here), in[1].i, in(2), LC_INTEGER(1)); /* each slice once */
     dx[2] = lc_where(filled, g[0], LC_INTEGER(0)); /* the engine sums over the broadcast */
 }
-LC_OP(index_fill, .sig = "index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | Number) -> Tensor",
+LC_OP(index_fill, .batching = LC_BATCH_DIMS, .batched = IN(0),
+      .sig = "index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | Number) -> Tensor",
       .doc = "input with whole slices set to one value.", .method = true, .inplace = true, .kernel = LC_OP__index_put,
       .any_strides = true, .exact = true, .repeats_ok = true, .promote = LC_NO_PROMOTION, .shape = index_fill_shape,
       .run = index_fill_run, .grad = index_fill_grad, .saves = IN(2));

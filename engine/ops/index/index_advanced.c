@@ -127,9 +127,44 @@ static int index_run(const lc_record *call)
     return run_kernel_with(call, &l.a);
 }
 GRAD(_index) { dx[0] = lc__index_put_(zeros_like(in(0)), in[1].ts, in[1].n, g[0], true); }
-LC_OP(_index, .sig = "_index(input: Tensor, indices: list[Tensor | None]) -> Tensor", .doc = "Elements at int64 positions.",
-      .hidden = true, .promote = LC_NO_PROMOTION, .shape = index_shape, .kind = LC_KIND_MOVE, .run = index_run,
-      .grad = _index_grad, .saves = IN(1));
+/* Batched indices are lined up behind the batch; where input has one too, its place is one more index. */
+static int index_batch(const lc_batch_call *b, lc_tensor **out)
+{
+    int        n = b->call->n_in - 1, most = 0, first = -1, last = -1, taken = 0, moved = 0;
+    bool       any = false, own = b->batched[0];
+    lc_tensor *to[LC_MAX_DIMS + 1];
+    if (n >= LC_MAX_DIMS) return LC_NO_RULE;
+    for (int k = 0; k < n; k++) {
+        const lc_tensor *example = b->call->in[k + 1];
+        if (example == LC_NONE) continue;
+        if (example->ndim > most) most = example->ndim;
+        first = first < 0 ? k : first, last = k, taken++, any |= b->batched[k + 1];
+    }
+    bool    together = last - first + 1 == taken; /* else the dimensions of the indices come first */
+    int64_t shape[LC_MAX_DIMS + 1] = { b->size }, from[LC_MAX_DIMS], dest[LC_MAX_DIMS];
+    for (int d = 0; d < most; d++) shape[d + 1] = 1;
+    lc_value where = { .tag = LC_IS_device, .dev = b->in[0]->device };
+    to[0] = any ? lc_reshape(lc_arange(LC_I(b->size), LC_OF_DTYPE(LC_i64), where), shape, most + 1) : LC_NONE;
+    for (int k = 0; k < n; k++) {
+        lc_tensor *t = b->in[k + 1];
+        if (b->batched[k + 1]) {
+            int lead = most - (t->ndim - 1);
+            for (int d = 0; d < lead; d++) shape[d + 1] = 1;
+            memcpy(shape + 1 + lead, t->shape + 1, (size_t)(t->ndim - 1) * sizeof *shape);
+            t = lc_reshape(t, shape, most + 1);
+        }
+        to[own + k] = t;
+    }
+    lc_tensor *y = lc__index(b->in[0], to, n + own);
+    if (own && any && together) /* the batch is in front, and the indices behind it */
+        for (int d = 0; d < most; d++) from[moved] = 1 + d, dest[moved++] = 1 + first + d;
+    else if (!own && together) from[moved] = first, dest[moved++] = 0;
+    else if (own && !any && !together) from[moved] = most, dest[moved++] = 0;
+    return (out[0] = moved ? lc_movedim(y, from, moved, dest, moved) : y) ? 0 : -1;
+}
+LC_OP(_index, .batch = index_batch, .sig = "_index(input: Tensor, indices: list[Tensor | None]) -> Tensor",
+      .doc = "Elements at int64 positions.", .hidden = true, .promote = LC_NO_PROMOTION, .shape = index_shape,
+      .kind = LC_KIND_MOVE, .run = index_run, .grad = _index_grad, .saves = IN(1));
 
 static int index_put_shape(const lc_record *call, lc_spec *out)
 {

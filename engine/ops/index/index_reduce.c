@@ -174,7 +174,7 @@ static int scatter_reduce_shape(const lc_record *call, lc_spec *out)
 }
 static int scatter_reduce_run(const lc_record *call) { return reduce_along(call, call->in[2], call->in[1]); }
 GRAD(scatter_reduce) { grads_along(ALONG(false), g[0], y[0], in(0), in(3), &dx[0], &dx[2]); }
-LC_OP(scatter_reduce,
+LC_OP(scatter_reduce, .batching = LC_BATCH_DIMS,
       .sig = "scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True) "
              "-> Tensor",
       .doc = "input with src reduced into it at index along dim: sum, prod, mean, amax or amin.", FOLDS,

@@ -54,7 +54,7 @@ LC_OP(masked_fill, .sig = "masked_fill(input: Tensor, mask: Tensor, value: Tenso
       .doc = "input with one value where mask holds.", .method = true, .inplace = true, .any_strides = true, .repeats_ok = true,
       .promote = LC_NO_PROMOTION, .shape = masked_fill_shape, .lower = masked_fill_lower, .run = masked_fill_run,
       .kind = LC_KIND_OPAQUE, /* the value is 0-dimensional, it does not broadcast: vmap cannot add its dimension */
-      .grad = masked_fill_grad, .saves = IN(1));
+      .batching = LC_BATCH_BROADCAST, .batched = IN(0) | IN(1), .grad = masked_fill_grad, .saves = IN(1));
 
 /* ---- one behind the other ---- */
 static int masked_select_call(const lc_value *in, lc_tensor **out)

@@ -84,7 +84,7 @@ GRAD(_take_along)
     lc_tensor *index = lc_where(lc_lt(in(2), LC_INTEGER(0)), lc_add(in(2), LC_INTEGER(size)), in(2));
     dx[0] = lc_scatter_add_(zeros_like(in(0)), in[1].i, index, g[0]);
 }
-LC_OP(_take_along, .sig = "_take_along(input: Tensor, dim: int, index: Tensor) -> Tensor",
+LC_OP(_take_along, .batching = LC_BATCH_DIMS, .sig = "_take_along(input: Tensor, dim: int, index: Tensor) -> Tensor",
       .doc = "gather; negative indices count from the end.", .hidden = true, .any_strides = true, .kernel = LC_OP__index,
       .promote = LC_NO_PROMOTION, .shape = gather_shape, .kind = LC_KIND_MOVE, .run = from_the_end_run,
       .grad = _take_along_grad, .saves = IN(2));

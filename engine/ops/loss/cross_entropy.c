@@ -213,7 +213,42 @@ GRAD(_cross_entropy)
 {
     if (g[0] != LC_NONE) dx[0] = lc__cross_entropy_backward(g[0], in(0), in(1), in(2), y[1], y[2], in[3].i, in[4].i, in[5].f);
 }
-LC_OP(_cross_entropy,
+/* The examples of vmap are samples; each is reduced by itself. */
+static int entropy_batch(const lc_batch_call *b, lc_tensor **out)
+{
+    const lc_value *args = b->call->args;
+    lc_tensor      *in[2];
+    int             ndim = b->call->in[0]->ndim;
+    int64_t         shape[LC_MAX_DIMS + 1] = { b->size };
+    if (b->batched[2]) return LC_NO_RULE;
+    for (int k = 0; k < 2; k++) {
+        const lc_tensor *example = b->call->in[k];
+        memcpy(shape + 1, example->shape, (size_t)example->ndim * sizeof *shape);
+        in[k] = b->batched[k] ? b->in[k] : lc_expand(b->in[k], shape, example->ndim + 1);
+        if (ndim < 2) continue;
+        shape[1] *= b->size;
+        in[k] = lc_reshape(in[k], shape + 1, example->ndim);
+    }
+    lc__cross_entropy_out y = lc__cross_entropy(in[0], in[1], b->in[2], REDUCE_NONE, args[4].i, args[5].f, args[6].b);
+    if (!y.out) return -1;
+    const lc_tensor *target = b->call->in[1];
+    lc_tensor       *loss = lc_reshape(y.out, (int64_t[]){ b->size, -1 }, 2), *counts = lc_ne(in[1], LC_INTEGER(args[4].i));
+    lc_tensor       *total = lc_to(counts, (lc_dtype)y.out->dtype, false, false, LC_ABSENT);
+    if (b->in[2] != LC_NONE) {
+        lc_tensor *named = lc_reshape(lc_where(counts, in[1], LC_INTEGER(0)), (int64_t[]){ -1 }, 1);
+        total = lc_mul(lc_reshape(total, (int64_t[]){ -1 }, 1), lc_index_select(b->in[2], 0, named));
+    }
+    total = lc_sum(lc_reshape(total, (int64_t[]){ b->size, -1 }, 2), &(int64_t){ 1 }, 1, false);
+    memcpy(shape + 1, target->shape, (size_t)target->ndim * sizeof *shape);
+    if (args[3].i == REDUCE_NONE) out[0] = lc_reshape(y.out, shape, target->ndim + 1);
+    else {
+        loss = lc_sum(loss, &(int64_t){ 1 }, 1, false);
+        out[0] = args[3].i == REDUCE_MEAN ? lc_div(loss, total) : loss;
+    }
+    out[1] = lc_reshape(y.lse, (int64_t[]){ b->size, -1 }, 2), out[2] = total;
+    return out[0] && out[1] && total ? 0 : -1;
+}
+LC_OP(_cross_entropy, .batch = entropy_batch,
       .sig = "_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int, "
              "label_smoothing: float, wide: bool) -> (out: Tensor, lse: Tensor, total_weight: Tensor)",
       .doc = "cross_entropy with class targets; the logsumexp of each position, and the total weight.", .hidden = true,

@@ -109,7 +109,18 @@ GRAD(addmm)
     if (need[1]) dx[1] = times(lc_mm(g[0], adjoint(in(2))), &in[4]);
     if (need[2]) dx[2] = times(lc_mm(adjoint(in(1)), g[0]), &in[4]);
 }
-LC_OP(addmm, .sig = "addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor",
+static int addmm_batch(const lc_batch_call *b, lc_tensor **out)
+{
+    lc_tensor *to = b->in[0], *y = times(lc_matmul(b->in[1], b->in[2]), &b->call->args[4]);
+    if (b->batched[0] && b->call->in[0]->ndim < 2)
+        to = lc_reshape(to, (int64_t[]){ b->size, 1, b->call->in[0]->ndim ? to->shape[1] : 1 }, 3);
+    y = lc_add(
+        lc_expand(times(to, &b->call->args[3]), (int64_t[]){ b->size, b->call->in[1]->shape[0], b->call->in[2]->shape[1] }, 3),
+        y);
+    return (out[0] = y) ? 0 : -1;
+}
+LC_OP(addmm, .batch = addmm_batch,
+      .sig = "addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor",
       .doc = "beta * input + alpha * (mat1 @ mat2).", SUM_OF_PRODUCTS, .amp = LC_AMP_LOWER, .shape = addmm_shape,
       .run = addmm_run, .grad = addmm_grad);
 

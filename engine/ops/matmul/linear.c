@@ -201,7 +201,21 @@ static int linear_run(const lc_record *call)
     }
     return run_linear(call, &(tail){ LC_OP_COUNT, 1, is_there(call->in[2]) ? call->in[2] : NULL, NULL });
 }
-LC_OP(linear, .sig = "linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor",
+/* An own weight for every example of vmap: a batch of products. */
+static int linear_batch(const lc_batch_call *b, lc_tensor **out)
+{
+    lc_tensor *x = b->in[0], *w = b->in[1], *bias = b->in[2];
+    int        ndim = b->call->in[0]->ndim;
+    int64_t    features = w->shape[w->ndim - 2], shape[LC_MAX_DIMS + 1] = { b->size };
+    if (!b->batched[1] || ndim < 1) return LC_NO_RULE;
+    const int64_t *of = x->shape + b->batched[0];
+    memcpy(shape + 1, of, (size_t)(ndim - 1) * sizeof *shape), shape[ndim] = features;
+    lc_tensor *y = lc_matmul(lc_reshape(x, (int64_t[]){ b->batched[0] ? b->size : 1, -1, of[ndim - 1] }, 3), lc_mT(w));
+    if (bias != LC_NONE) y = lc_add(y, b->batched[2] ? lc_unsqueeze(bias, 1) : bias);
+    return (out[0] = lc_reshape(y, shape, ndim + 1)) ? 0 : -1;
+}
+LC_OP(linear, .batching = LC_BATCH_FRONT, .batched = IN(0), .batch = linear_batch,
+      .sig = "linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor",
       .doc = "input times the transposed weight, plus bias: a fully connected layer.", LAYER, .out = true,
       .shape = linear_shape, .run = linear_run, .grad = linear_grad, .saves = IN(0) | IN(1));
 

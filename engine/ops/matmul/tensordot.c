@@ -147,6 +147,6 @@ GRAD(cross)
     if (need[0]) dx[0] = lc_cross(conj_of(in(1)), g[0], dim);
     if (need[1]) dx[1] = lc_cross(g[0], conj_of(in(0)), dim);
 }
-LC_OP(cross, .sig = "cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor",
+LC_OP(cross, .batching = LC_BATCH_DIMS, .sig = "cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor",
       .doc = "Cross product of vectors of three; without dim along the first dimension of that size.", .method = true,
       .out = true, .shape = cross_shape, .run = cross_run, .grad = cross_grad, .saves_for = { IN(1), IN(0) });

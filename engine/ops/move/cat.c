@@ -108,9 +108,9 @@ GRAD(cat)
         if (!none) start += t->shape[d];
     }
 }
-LC_OP(cat, .casts_out = true, .aliases = "concat concatenate", .sig = "cat(tensors: list[Tensor], dim: int = 0) -> Tensor",
-      .doc = "Join tensors along a dimension.", .out = true, .amp = LC_AMP_WIDEST, .shape = cat_shape, .kind = LC_KIND_MOVE,
-      .run = cat_run, .grad = cat_grad);
+LC_OP(cat, .batching = LC_BATCH_DIMS, .casts_out = true, .aliases = "concat concatenate",
+      .sig = "cat(tensors: list[Tensor], dim: int = 0) -> Tensor", .doc = "Join tensors along a dimension.", .out = true,
+      .amp = LC_AMP_WIDEST, .shape = cat_shape, .kind = LC_KIND_MOVE, .run = cat_run, .grad = cat_grad);
 
 /* PyTorch concatenates along the existing dimension and splits it again: the layout is that of cat. */
 static int stack_like_cat(const lc_record *call, lc_spec *out, int d)
@@ -164,7 +164,7 @@ GRAD(stack)
     for (int k = 0; k < in[0].n; k++)
         if (need[k]) dx[k] = lc_select(g[0], in[1].i, k);
 }
-LC_OP(stack, .casts_out = true, .sig = "stack(tensors: list[Tensor], dim: int = 0) -> Tensor",
+LC_OP(stack, .batching = LC_BATCH_DIMS, .casts_out = true, .sig = "stack(tensors: list[Tensor], dim: int = 0) -> Tensor",
       .doc = "Join tensors along a new dimension.", .out = true, .amp = LC_AMP_WIDEST, .shape = stack_shape,
       .kind = LC_KIND_MOVE, .run = stack_run, .grad = stack_grad);
 

@@ -147,7 +147,8 @@ GRAD(copy_)
     if (need[0]) dx[0] = zeros_like(in(0)); /* the overwritten values have no gradient */
     if (need[1]) dx[1] = on_device_of(g[0], in(1));
 }
-LC_OP(copy_, .sig = "copy_(input: Tensor, src: Tensor | Number, non_blocking: bool = False) -> Tensor",
+LC_OP(copy_, .batching = LC_BATCH_BROADCAST,
+      .sig = "copy_(input: Tensor, src: Tensor | Number, non_blocking: bool = False) -> Tensor",
       .doc = "Overwrite input with src, which is broadcast and converted.", .method = true, .function = false, .writes = IN(0),
       .any_device = IN(1), .any_library = IN(1), .promote = LC_NO_PROMOTION, .shape = source_fits, .run = copy_run,
       .grad = copy__grad);
@@ -166,7 +167,7 @@ GRAD(fill)
     if (need[0]) dx[0] = zeros_like(in(0));
     if (need[1]) dx[1] = on_device_of(g[0], in(1)); /* the engine sums over the broadcast */
 }
-LC_OP(fill, .sig = "fill(input: Tensor, value: Tensor | Number) -> Tensor",
+LC_OP(fill, .batching = LC_BATCH_BROADCAST, .batched = IN(0), .sig = "fill(input: Tensor, value: Tensor | Number) -> Tensor",
       .doc = "A tensor like input with one value everywhere.", .inplace = true, .fills = true, .any_device = IN(1),
       .promote = LC_NO_PROMOTION, .any_strides = true, .repeats_ok = true, .shape = like_destination, .run = fill_run,
       .grad = fill_grad);
@@ -177,9 +178,9 @@ static int zero_run(const lc_record *call)
     return fill_tensor(call->out[0], lc_number_init_int(&box, 0));
 }
 GRAD(zero_) { dx[0] = zeros_like(in(0)); }
-LC_OP(zero_, .sig = "zero_(input: Tensor) -> Tensor", .doc = "Set every element to zero.", .method = true, .writes = IN(0),
-      .fills = true, .repeats_ok = true, .promote = LC_NO_PROMOTION, .shape = like_destination, .run = zero_run,
-      .grad = zero__grad);
+LC_OP(zero_, .batching = LC_BATCH_BROADCAST, .sig = "zero_(input: Tensor) -> Tensor", .doc = "Set every element to zero.",
+      .method = true, .writes = IN(0), .fills = true, .repeats_ok = true, .promote = LC_NO_PROMOTION, .shape = like_destination,
+      .run = zero_run, .grad = zero__grad);
 
 /* ---- conversions ---- */
 static int converted(const lc_record *call, lc_spec *out)

@@ -86,7 +86,8 @@ GRAD(constant_pad_nd)
     dx[0] = back ? lc_constant_pad_nd(g[0], back, in[1].n, LC_I(0)) : NULL;
     lc_free(back, bytes);
 }
-LC_OP(constant_pad_nd, .sig = "constant_pad_nd(input: Tensor, pad: tuple[int, ...], value: Number = 0) -> Tensor",
+LC_OP(constant_pad_nd, .batching = LC_BATCH_FRONT, .batched = IN(0),
+      .sig = "constant_pad_nd(input: Tensor, pad: tuple[int, ...], value: Number = 0) -> Tensor",
       .doc = "input with one value before and after; pairs of widths from the last dimension on.", .promote = LC_NO_PROMOTION,
       .shape = constant_pad_nd_shape, .run = constant_pad_nd_run, .grad = constant_pad_nd_grad);
 

@@ -69,11 +69,13 @@ static int unshuffle_run(const lc_record *call) { return move_pixels(call, false
 
 #define MOVES .ns = "nn.functional", .promote = LC_NO_PROMOTION
 GRAD(pixel_shuffle) { dx[0] = g[0]->numel ? lc_pixel_unshuffle(g[0], in[1].i) : lc_reshape(g[0], in(0)->shape, in(0)->ndim); }
-LC_OP(pixel_shuffle, .sig = "pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor",
+LC_OP(pixel_shuffle, .batching = LC_BATCH_FRONT, .batched = IN(0),
+      .sig = "pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor",
       .doc = "(..., C r r, H, W) as (..., C, H r, W r): r * r channels become a block of pixels.", MOVES,
       .shape = shuffle_shape, .kind = LC_KIND_MOVE, .run = shuffle_run, .grad = pixel_shuffle_grad);
 GRAD(pixel_unshuffle) { dx[0] = g[0]->numel ? lc_pixel_shuffle(g[0], in[1].i) : g[0]; }
-LC_OP(pixel_unshuffle, .sig = "pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor",
+LC_OP(pixel_unshuffle, .batching = LC_BATCH_FRONT, .batched = IN(0),
+      .sig = "pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor",
       .doc = "(..., C, H r, W r) as (..., C r r, H, W): the reverse of pixel_shuffle.", MOVES, .shape = unshuffle_shape,
       .kind = LC_KIND_MOVE, .run = unshuffle_run, .grad = pixel_unshuffle_grad);
 
@@ -118,7 +120,8 @@ GRAD(channel_shuffle)
     int64_t each = in(0)->shape[1] / in[1].i;
     dx[0] = each ? lc_channel_shuffle(g[0], each) : g[0];
 }
-LC_OP(channel_shuffle, .sig = "channel_shuffle(input: Tensor, groups: int) -> Tensor",
+LC_OP(channel_shuffle, .batching = LC_BATCH_FRONT, .batched = IN(0),
+      .sig = "channel_shuffle(input: Tensor, groups: int) -> Tensor",
       .doc = "Channels (dimension 1) in another order: the first of each group, then the second of each.", MOVES,
       .shape = channels_shape, .kind = LC_KIND_MOVE, .run = channels_run, .grad = channel_shuffle_grad);
 static int native_channel_shuffle_call(const lc_value *in, lc_tensor **out)

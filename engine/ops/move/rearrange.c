@@ -39,8 +39,9 @@ static int flip_run(const lc_record *call)
     return rc;
 }
 GRAD(flip) { dx[0] = lc_flip(g[0], in[1].is, in[1].n); }
-LC_OP(flip, .sig = "flip(input: Tensor, dims: list[int]) -> Tensor", .doc = "A copy with some dimensions reversed.",
-      .method = true, .promote = LC_NO_PROMOTION, .shape = preserved, .kind = LC_KIND_MOVE, .run = flip_run, .grad = flip_grad);
+LC_OP(flip, .batching = LC_BATCH_DIMS, .sig = "flip(input: Tensor, dims: list[int]) -> Tensor",
+      .doc = "A copy with some dimensions reversed.", .method = true, .promote = LC_NO_PROMOTION, .shape = preserved,
+      .kind = LC_KIND_MOVE, .run = flip_run, .grad = flip_grad);
 
 static int fliplr_call(const lc_value *in, lc_tensor **out)
 {
@@ -110,7 +111,7 @@ GRAD(roll)
     dx[0] = back ? lc_roll(g[0], back, in[1].n, in[2].is, in[2].n) : NULL;
     lc_free(back, (size_t)in[1].n * sizeof *back);
 }
-LC_OP(roll, .sig = "roll(input: Tensor, shifts: list[int], dims: list[int] = ()) -> Tensor",
+LC_OP(roll, .batching = LC_BATCH_DIMS, .sig = "roll(input: Tensor, shifts: list[int], dims: list[int] = ()) -> Tensor",
       .doc = "Elements shifted cyclically along dimensions.", .method = true, .call = roll_call, .grad = roll_grad);
 
 /* repeat. Every dimension of the result is viewed as two: the repetition, and the position in it. Sizes of one are dropped,
@@ -184,7 +185,18 @@ GRAD(repeat)
     if (n) sum = lc_sum(sum, dims, n, false);
     dx[0] = lc_reshape(sum, in(0)->shape, in(0)->ndim);
 }
-LC_OP(repeat, .sig = "repeat(input: Tensor, repeats: list[int]) -> Tensor",
+static int repeat_batch(const lc_batch_call *b, lc_tensor **out)
+{
+    int     n = b->call->args[1].n, ndim = b->call->in[0]->ndim;
+    int64_t shape[LC_MAX_DIMS + 1] = { b->size }, repeats[LC_MAX_DIMS + 1] = { 1 };
+    if (n < ndim || n >= LC_MAX_DIMS) return LC_NO_RULE;
+    for (int d = 0; d < n; d++) {
+        shape[d + 1] = d < n - ndim ? 1 : b->call->in[0]->shape[d - (n - ndim)];
+        repeats[d + 1] = b->call->args[1].is[d];
+    }
+    return (out[0] = lc_repeat(lc_reshape(b->in[0], shape, n + 1), repeats, n + 1)) ? 0 : -1;
+}
+LC_OP(repeat, .batch = repeat_batch, .sig = "repeat(input: Tensor, repeats: list[int]) -> Tensor",
       .doc = "A copy repeated along each dimension; more repeats than dimensions make new ones in front.", .method = true,
       .promote = LC_NO_PROMOTION, .shape = repeat_shape, .kind = LC_KIND_MOVE, .run = repeat_run, .grad = repeat_grad);
 

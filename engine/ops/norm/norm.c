@@ -183,7 +183,7 @@ GRAD(_norm_rows)
     if (need[0] && (g[1] != LC_NONE || g[2] != LC_NONE))
         dx[0] = plus(dx[0], through_statistics(x, in + 4, g[1], g[2], in[3].i));
 }
-LC_OP(_norm_rows,
+LC_OP(_norm_rows, .batching = LC_BATCH_SAMPLES, .batched = IN(0),
       .sig = "_norm_rows(input: Tensor, weight: Tensor | None, bias: Tensor | None, rows: int, groups: int, channels: int, "
              "inner: int, eps: float, centred: bool) -> (out: Tensor, mean: Tensor, rstd: Tensor)",
       .doc = "Rows with mean 0 and variance 1, scaled and shifted per channel; their means and 1 / their standard deviations.",
@@ -282,7 +282,34 @@ GRAD(_norm_channels)
     if (need[1]) dx[1] = made.dweight;
     if (need[2]) dx[2] = made.dbias;
 }
-LC_OP(_norm_channels,
+/* The examples of vmap have channels of their own. */
+static int channels_batch(const lc_batch_call *b, lc_tensor **out)
+{
+    const lc_tensor *x = b->call->in[0];
+    lc_tensor       *in[5];
+    int64_t          shape[LC_MAX_DIMS + 1] = { b->size }, channels[] = { b->size, x->shape[1] };
+    memcpy(shape + 1, x->shape, (size_t)x->ndim * sizeof *shape);
+    in[0] = b->batched[0] ? b->in[0] : lc_expand(b->in[0], shape, x->ndim + 1);
+    in[0] = lc_movedim(in[0], (int64_t[]){ 0 }, 1, (int64_t[]){ 1 }, 1);
+    shape[1] = x->shape[0], shape[2] = b->size * x->shape[1];
+    in[0] = lc_reshape(in[0], shape + 1, x->ndim);
+    for (int k = 1; k < 5; k++) {
+        in[k] = b->in[k];
+        if (in[k] != LC_NONE) in[k] = lc_reshape(b->batched[k] ? in[k] : lc_expand(in[k], channels, 2), (int64_t[]){ -1 }, 1);
+    }
+    lc__norm_channels_out y = lc__norm_channels(in[0], in[1], in[2], in[3], in[4], b->call->args[5].f);
+    if (!y.out) return -1;
+    shape[0] = x->shape[0], shape[1] = b->size, shape[2] = x->shape[1];
+    out[0] = lc_movedim(lc_reshape(y.out, shape, x->ndim + 1), (int64_t[]){ 1 }, 1, (int64_t[]){ 0 }, 1);
+    lc_tensor *statistics[] = { y.mean, y.rstd, y.variance };
+    for (int k = 0; k < 3; k++)
+        if (!(out[k + 1] = statistics[k]->numel == channels[0] * channels[1]
+                               ? lc_reshape(statistics[k], channels, 2)
+                               : lc_expand(statistics[k], (int64_t[]){ b->size, statistics[k]->numel }, 2)))
+            return -1;
+    return out[0] ? 0 : -1;
+}
+LC_OP(_norm_channels, .batch = channels_batch,
       .sig = "_norm_channels(input: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor | None, rstd: Tensor | "
              "None, eps: "
              "float) -> (out: Tensor, mean: Tensor, rstd: Tensor, variance: Tensor)",

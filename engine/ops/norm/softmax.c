@@ -45,7 +45,7 @@ static int backward_run(const lc_record *call)
 static lc_tensor *row_sum(lc_tensor *t, int64_t dim) { return lc_sum(t, &dim, 1, true); }
 
 GRAD(softmax) { dx[0] = lc__softmax_backward_data(g[0], y[0], in[1].i, in(0)->dtype); }
-LC_OP(softmax, .sig = "softmax(input: Tensor, dim: int, dtype: dtype | None = None) -> Tensor",
+LC_OP(softmax, .batching = LC_BATCH_DIMS, .sig = "softmax(input: Tensor, dim: int, dtype: dtype | None = None) -> Tensor",
       .doc = "exp(input), scaled so that it sums to one along dim.", .method = true, .out = true, .promote = LC_NO_PROMOTION,
       .amp = LC_AMP_GPU_FP32, .shape = softmax_shape, .run = softmax_run, .grad = softmax_grad, .saves = OUT(0));
 
@@ -69,7 +69,8 @@ LC_OP(_softmax_backward_data,
       .run = backward_run, .grad = _softmax_backward_data_grad, .saves = IN(0) | IN(1));
 
 GRAD(log_softmax) { dx[0] = lc__log_softmax_backward_data(g[0], y[0], in[1].i, in(0)->dtype); }
-LC_OP(log_softmax, .sig = "log_softmax(input: Tensor, dim: int, dtype: dtype | None = None) -> Tensor",
+LC_OP(log_softmax, .batching = LC_BATCH_DIMS,
+      .sig = "log_softmax(input: Tensor, dim: int, dtype: dtype | None = None) -> Tensor",
       .doc = "The logarithm of softmax, computed without underflow.", .method = true, .out = true, .promote = LC_NO_PROMOTION,
       .amp = LC_AMP_GPU_FP32, .shape = softmax_shape, .run = softmax_run, .grad = log_softmax_grad, .saves = OUT(0));
 

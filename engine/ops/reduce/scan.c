@@ -47,7 +47,8 @@ static lc_tensor *summed_from_behind(lc_tensor *g, int64_t dim)
     return lc_flip(lc_cumsum(lc_flip(g, &dim, 1), dim, (lc_value){ .tag = LC_IS_none }), &dim, 1);
 }
 GRAD(cumsum) { dx[0] = summed_from_behind(g[0], in[1].i); }
-LC_OP(cumsum, .casts_out = true, .sig = "cumsum(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tensor",
+LC_OP(cumsum, .batching = LC_BATCH_DIMS, .casts_out = true,
+      .sig = "cumsum(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tensor",
       .doc = "Running sums along a dimension.", .method = true, .inplace = true, .out = true, .promote = LC_TO_COUNT,
       .amp = LC_AMP_GPU_FP32, .shape = scan_shape, .run = scan_run, .grad = cumsum_grad);
 
@@ -105,7 +106,8 @@ GRAD(cumprod)
     lc_tensor *at_first = lc_sum(lc_mul(g[0], lc_masked_fill(without, lc_logical_not(between), none)), &dim, 1, true);
     dx[0] = lc_where(first, at_first, lc_masked_fill(before, lc_gt(zeros, none), none));
 }
-LC_OP(cumprod, .casts_out = true, .sig = "cumprod(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tensor",
+LC_OP(cumprod, .batching = LC_BATCH_DIMS, .casts_out = true,
+      .sig = "cumprod(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tensor",
       .doc = "Running products along a dimension.", .method = true, .inplace = true, .out = true, .promote = LC_TO_COUNT,
       .amp = LC_AMP_GPU_FP32, .shape = scan_shape, .run = scan_run, .grad = cumprod_grad, .saves = IN(0) | OUT(0));
 
@@ -123,9 +125,9 @@ static int extremes_run(const lc_record *call) { return scan_as(call, call->dtyp
 GRAD(extremes) { dx[0] = in(0)->ndim ? lc_scatter_add(zeros_like(in(0)), in[1].i, y[1], g[0]) : g[0]; }
 #define EXTREMES                                                                                                               \
     .method = true, .out = true, .shape = extremes_shape, .run = extremes_run, .grad = extremes_grad, .saves = OUT(1)
-LC_OP(cummax, .sig = "cummax(input: Tensor, dim: int) -> (values: Tensor, indices: Tensor)",
+LC_OP(cummax, .batching = LC_BATCH_DIMS, .sig = "cummax(input: Tensor, dim: int) -> (values: Tensor, indices: Tensor)",
       .doc = "Largest element so far along a dimension, and where the last such is.", EXTREMES);
-LC_OP(cummin, .sig = "cummin(input: Tensor, dim: int) -> (values: Tensor, indices: Tensor)",
+LC_OP(cummin, .batching = LC_BATCH_DIMS, .sig = "cummin(input: Tensor, dim: int) -> (values: Tensor, indices: Tensor)",
       .doc = "Smallest element so far along a dimension, and where the last such is.", EXTREMES);
 
 /* ---- logarithms of running sums of exponentials ---- */
@@ -163,6 +165,6 @@ GRAD(logcumsumexp)
     }
     dx[0] = lc_sub(part[0], part[1]);
 }
-LC_OP(logcumsumexp, .sig = "logcumsumexp(input: Tensor, dim: int) -> Tensor",
+LC_OP(logcumsumexp, .batching = LC_BATCH_DIMS, .sig = "logcumsumexp(input: Tensor, dim: int) -> Tensor",
       .doc = "log(exp(input[0]) + ... + exp(input[i])) along a dimension, without overflow.", .method = true, .out = true,
       .shape = log_scan_shape, .run = log_scan_run, .grad = logcumsumexp_grad, .saves = IN(0) | OUT(0));

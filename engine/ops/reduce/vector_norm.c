@@ -101,7 +101,7 @@ GRAD(linalg_vector_norm)
                 ? lc_to(slope, (lc_dtype)in(0)->dtype, false, false, LC_ABSENT)
                 : slope;
 }
-LC_OP(linalg_vector_norm, .py = "vector_norm", .ns = "linalg",
+LC_OP(linalg_vector_norm, .batching = LC_BATCH_DIMS, .py = "vector_norm", .ns = "linalg",
       .sig = "linalg_vector_norm(x: Tensor, ord: Number = 2, dim: list[int] | None = None, keepdim: bool = False, *, dtype: "
              "dtype | None = None) -> Tensor",
       .doc = "The norm of vectors: (sum |x|^ord)^(1/ord).", .out = true, .call = linalg_vector_norm_call,

@@ -47,15 +47,16 @@ static lc_tensor *selection_slope(lc_tensor *g, lc_tensor *at, lc_tensor *x, con
 }
 GRAD(selected) { dx[0] = selection_slope(g[0], y[1], in(0), &in[1]); }
 #define SELECTED .method = true, .out = true, .shape = selected, .grad = selected_grad, .saves = OUT(1)
-LC_OP(median_dim, .py = "median",
+LC_OP(median_dim, .batching = LC_BATCH_DIMS, .py = "median",
       .sig = "median_dim(input: Tensor, dim: int, keepdim: bool = False) -> (values: Tensor, indices: Tensor)",
       .doc = "Medians along a dimension (the lower one of an even count) and their indices; NaN wins.", SELECTED,
       .kind = LC_KIND_REDUCTION, .run = selected_run);
-LC_OP(nanmedian_dim, .py = "nanmedian",
+LC_OP(nanmedian_dim, .batching = LC_BATCH_DIMS, .py = "nanmedian",
       .sig = "nanmedian_dim(input: Tensor, dim: int, keepdim: bool = False) -> (values: Tensor, indices: Tensor)",
       .doc = "Medians along a dimension, ignoring NaN, and their indices.", SELECTED, .kind = LC_KIND_REDUCTION,
       .run = selected_run);
-LC_OP(mode, .sig = "mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> (values: Tensor, indices: Tensor)",
+LC_OP(mode, .batching = LC_BATCH_DIMS,
+      .sig = "mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> (values: Tensor, indices: Tensor)",
       .doc = "The most frequent value along a dimension (the smallest of them) and one of its indices.", SELECTED,
       .kind = LC_KIND_REDUCTION, .run = selected_run);
 
@@ -72,7 +73,7 @@ static int kthvalue_shape(const lc_record *call, lc_spec *out)
 }
 static int kthvalue_run(const lc_record *call) { return select_into(call, call->args[1].i - 1); }
 GRAD(kthvalue) { dx[0] = selection_slope(g[0], y[1], in(0), &in[2]); }
-LC_OP(kthvalue,
+LC_OP(kthvalue, .batching = LC_BATCH_DIMS,
       .sig = "kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> (values: Tensor, indices: Tensor)",
       .doc = "The k-th smallest elements along a dimension and their indices; NaNs are the largest.", .method = true,
       .out = true, .shape = kthvalue_shape, .run = kthvalue_run, .grad = kthvalue_grad, .saves = OUT(1));

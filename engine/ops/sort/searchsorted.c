@@ -107,7 +107,7 @@ static int bucketize_run(const lc_record *call)
 {
     return search_with(call, (searched){ call->in[1], call->in[0], LC_NONE }, call->args[3].b);
 }
-LC_OP(bucketize,
+LC_OP(bucketize, .batching = LC_BATCH_FRONT, .batched = IN(0),
       .sig = "bucketize(input: Tensor | Number, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor",
       .doc = "The bucket between sorted boundaries that each value falls into; a boundary belongs to the bucket on its left, "
              "or if right to "

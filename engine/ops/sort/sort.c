@@ -29,14 +29,14 @@ static int sort_run(const lc_record *call)
     return run_kernel_with(call, &a);
 }
 GRAD(chosen) { dx[0] = in(0)->ndim ? lc_scatter(zeros_like(in(0)), in[1].i, y[1], g[0], NULL) : g[0]; }
-LC_OP(sort,
+LC_OP(sort, .batching = LC_BATCH_DIMS,
       .sig = "sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None) "
              "-> (values: Tensor, indices: Tensor)",
       .doc = "Sort along a dimension: the values in order and the indices they had. Equal values keep their order; NaN is the "
              "largest.",
       .method = true, .out = true, .promote = LC_NO_PROMOTION, .shape = sort_shape, .run = sort_run, .grad = chosen_grad,
       .saves = OUT(1));
-LC_OP(argsort,
+LC_OP(argsort, .batching = LC_BATCH_DIMS,
       .sig = "argsort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None) -> Tensor",
       .doc = "The indices that sort a dimension. Equal values keep their order.", .method = true, .out = true,
       .kernel = LC_OP_sort, .promote = LC_NO_PROMOTION, .shape = sort_shape, .run = sort_run);
@@ -90,7 +90,7 @@ static int topk_run(const lc_record *call)
     return run_kernel_with(call, &a);
 }
 GRAD(topk) { dx[0] = in(0)->ndim ? lc_scatter(zeros_like(in(0)), in[2].i, y[1], g[0], NULL) : g[0]; }
-LC_OP(topk,
+LC_OP(topk, .batching = LC_BATCH_DIMS,
       .sig = "topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) "
              "-> (values: Tensor, indices: Tensor)",
       .doc = "The k largest or smallest elements along a dimension and their indices. NaN is the largest.", .method = true,
