@@ -25,6 +25,38 @@ def section(name, cases):
 
 
 @section(
+    "func",
+    [
+        ("gradients of 64 examples, LeNet-5", "each(params, x, labels)", None),
+        ("8 networks at once, 64 images", "ensemble(stacked)", None),
+    ],
+)
+def functions(m):
+    def network():
+        nn = m.nn
+        return nn.Sequential(
+            nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.AvgPool2d(2), nn.Conv2d(6, 16, 5), nn.ReLU(), nn.AvgPool2d(2),
+            nn.Flatten(), nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10),
+        )  # fmt: skip
+
+    net, func = network(), m.func
+    x, labels = m.randn(64, 1, 28, 28), m.randint(0, 10, (64,))
+
+    def loss(params, image, label):
+        return m.nn.functional.cross_entropy(func.functional_call(net, params, (image[None],)), label[None])
+
+    stacked, _ = func.stack_module_state([network() for _ in range(8)])
+    return {
+        "each": func.vmap(func.grad(loss), in_dims=(None, 0, 0)),
+        "params": {name: p.detach() for name, p in net.named_parameters()},
+        "ensemble": func.vmap(lambda params: func.functional_call(net, params, (x,))),
+        "stacked": {name: p.detach() for name, p in stacked.items()},
+        "x": x,
+        "labels": labels,
+    }
+
+
+@section(
     "sparse",
     [
         ("CSR 10,000² with 1e6 entries @ dense 64", "csr @ wide", 0.6),

@@ -47,8 +47,13 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
     tensor([6., 6., 6., 6.])
 
     `in_dims` says which dimension of each input is the batch (None: not batched), `out_dims` where it comes back. Inside,
-    a tensor looks like one example; keyword arguments are passed on as they are. Elementwise ops run on the whole batch; an
-    op without a batching rule runs once per example and says so.
+    a tensor looks like one example; keyword arguments are passed on as they are. Most ops run on the whole batch, with
+    weights of their own for the examples too; an op without a batching rule runs once per example and says so. `grad` inside
+    gives every example's gradient, also of parameters that have no batch:
+
+    >>> loss = lambda w, row: ((row * w).sum() - 1) ** 2
+    >>> lucid.func.vmap(lucid.func.grad(loss), in_dims=(None, 0))(w, lucid.eye(3)).diagonal()
+    tensor([0., 2., 4.])
 
     `randomness` says what random numbers mean inside: "error" refuses them; "different" draws for every example, "same" gives
     all examples the same numbers, and both call `func` once per example. `chunk_size` bounds how many examples are computed

@@ -5,7 +5,8 @@ argument already has history, so that derivatives of derivatives work, else by a
 evaluation, unless it leads to a tensor that the caller records: only then results can be differentiated further.
 Jacobian-vector products are vector-Jacobian products of vector-Jacobian products (autograd.functional).
 
-Inside `vmap` a derivative is computed once per example.
+Inside `vmap` gradients of all examples are those of the examples' sum: no example sees another. Other derivatives are
+computed once per example.
 """
 
 from _thread import _local
@@ -161,7 +162,67 @@ def _per_example(function):
             results.append(called(*one_args, **one_kwargs))
         parts = [_flatten(result)[0] for result in results]
         rebuild = _flatten(results[0])[1]
-        return rebuild([_C._batched(_C.stack(list(column)), 0, level) for column in zip(*parts)])
+        joined = lambda column: _C._batched(_C.stack(list(column)), 0, level) if isinstance(column[0], _C.Tensor) else column[0]
+        return rebuild([joined(column) for column in zip(*parts)])
+
+    return called
+
+
+def _needs_examples(error):
+    """Whether something is refused only because the examples run together."""
+    return isinstance(error, (NotImplementedError, _C.LucidError)) and str(error).startswith("vmap")
+
+
+def _all_examples(who, func, argnums, has_aux, args, kwargs, level):
+    """(gradient, value, aux) of all examples at once. A differentiated argument without a batch gets one: every example has a
+    gradient of its own."""
+    leaves, build = _flatten((args, kwargs))
+    own = [isinstance(x, _C.Tensor) and (batch := _C._batch_of(x)) is not None and batch[1] == level for x in leaves]
+    size = next(_C._batch_of(x)[0].shape[0] for x, mine in zip(leaves, own) if mine)
+    places, _ = _positions(who, argnums, args)
+    wanted = {id(x) for i in places for x in _tensors(_flatten(args[i])[0])}
+    taken = [mine or id(x) in wanted for x, mine in zip(leaves, own)]
+    whole_args, whole_kwargs = build([_C._unbatched(x, level, size, 0) if mine else x for x, mine in zip(leaves, taken)])
+
+    def batched(tree):
+        inner, rebuild = _flatten(tree)
+        return rebuild([_C._batched(x, 0, level) if isinstance(x, _C.Tensor) else x for x in inner])
+
+    def values(tree):
+        inner, rebuild = _flatten(tree)
+        return rebuild([_C._unbatched(x, level, size, 0) if isinstance(x, _C.Tensor) else x for x in inner])
+
+    def total(*args, **kwargs):
+        inner = _flatten((args, kwargs))[0]
+        inner_args, inner_kwargs = build([_C._batched(x, 0, level) if mine else x for x, mine in zip(inner, taken)])
+        result = func(*inner_args, **inner_kwargs)
+        result, aux = result if has_aux and isinstance(result, tuple) and len(result) == 2 else (result, None)
+        if not isinstance(result, _C.Tensor) or result.dim():
+            return result, aux  # `_gradient` says what is wrong
+        result = _C._unbatched(result, level, size, 0)
+        return result.sum(), (result, values(aux))
+
+    found, _, (value, aux) = _gradient(who, total, argnums, True, whole_args, whole_kwargs)
+    return batched(found), batched(value), batched(aux)
+
+
+def _examples_together(who, func, argnums, has_aux):
+    """`_gradient` as a function of the arguments, also inside vmap."""
+    one = lambda *args, **kwargs: _gradient(who, func, argnums, has_aux, args, kwargs)
+    each = _per_example(one)
+
+    def called(*args, **kwargs):
+        batches = [_C._batch_of(x) for x in _batched_leaves(args, kwargs)]
+        if not batches:
+            return one(*args, **kwargs)
+        if any(_C._batch_of(value) for value, _ in batches):  # of several vmaps: the outer ones example by example
+            return each(*args, **kwargs)
+        try:
+            return _all_examples(who, func, argnums, has_aux, args, kwargs, max(level for _, level in batches))
+        except (NotImplementedError, _C.LucidError) as error:
+            if not _needs_examples(error):
+                raise
+        return each(*args, **kwargs)
 
     return called
 
@@ -197,10 +258,11 @@ def grad(func, argnums=0, has_aux=False):
     (tensor(12.), tensor(12.))
     """
 
+    computed = _examples_together("grad", func, argnums, has_aux)
+
     @wraps(func)
-    @_per_example
     def gradient(*args, **kwargs):
-        found, _, aux = _gradient("grad", func, argnums, has_aux, args, kwargs)
+        found, _, aux = computed(*args, **kwargs)
         return (found, aux) if has_aux else found
 
     return gradient
@@ -213,10 +275,11 @@ def grad_and_value(func, argnums=0, has_aux=False):
     (tensor(12.), tensor(8.))
     """
 
+    computed = _examples_together("grad_and_value", func, argnums, has_aux)
+
     @wraps(func)
-    @_per_example
     def gradient(*args, **kwargs):
-        found, value, aux = _gradient("grad_and_value", func, argnums, has_aux, args, kwargs)
+        found, value, aux = computed(*args, **kwargs)
         return (found, (value, aux)) if has_aux else (found, value)
 
     return gradient

@@ -1,5 +1,7 @@
 """Derivatives as functions (lucid.func): values, structure and what is recorded of the results, as PyTorch has them."""
 
+import warnings
+
 import pytest
 import torch
 
@@ -131,3 +133,47 @@ REFUSED = [
 def test_what_is_refused(program):
     ours, theirs = (attempt(lambda m: program(m, *sizes(m)[:2]), m) for m in (lucid, torch))
     assert ours == theirs and isinstance(theirs, str)
+
+
+def test_gradients_of_every_example():
+    """vmap(grad): all at once, like one by one; a parameter without a batch has a gradient per example."""
+    net = lucid.nn.Sequential(
+        lucid.nn.Conv2d(1, 2, 3), lucid.nn.ReLU(), lucid.nn.Flatten(), lucid.nn.Linear(32, 6), lucid.nn.LayerNorm(6),
+        lucid.nn.Tanh(), lucid.nn.Linear(6, 3),
+    )  # fmt: skip
+    params = {name: p.detach() for name, p in net.named_parameters()}
+    x, labels = lucid.randn(4, 1, 6, 6), lucid.tensor([0, 2, 1, 1])
+
+    def loss(params, x, label):
+        y = lucid.func.functional_call(net, params, (x[None],))
+        return lucid.nn.functional.cross_entropy(y, label[None]), y[0]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        grads, (values, outputs) = lucid.vmap(lucid.func.grad_and_value(loss, has_aux=True), (None, 0, 0))(params, x, labels)
+    for i in range(4):
+        grad, (value, output) = lucid.func.grad_and_value(loss, has_aux=True)(params, x[i], labels[i])
+        lucid.testing.assert_close(values[i], value)
+        lucid.testing.assert_close(outputs[i], output)
+        for name in params:
+            lucid.testing.assert_close(grads[name][i], grad[name], rtol=1e-4, atol=1e-5)
+
+
+def test_gradients_of_examples_that_cannot_run_together():
+    def f(x):
+        y = x * 1
+        if y.sum() > 0:  # read for every example
+            return (y * y).sum()
+        return y.index_add_(0, lucid.tensor([0]), x[:1]).sum()
+
+    x = lucid.tensor([[1.0, 2.0], [-3.0, 1.0]])
+    assert lucid.vmap(lucid.func.grad(f))(x).tolist() == [[2.0, 4.0], [2.0, 1.0]]
+    w = lucid.tensor(2.0, requires_grad=True)  # recorded by the caller: gradients can be differentiated
+    y = lucid.vmap(lucid.func.grad(lambda v: (w * v**3).sum()))(x)
+    assert lucid.autograd.grad(y.sum(), w)[0].item() == (3 * x**2).sum().item()
+    nested = lucid.vmap(lucid.vmap(lucid.func.grad(lambda v: v**3)))(x)
+    assert lucid.equal(nested, 3 * x**2) and lucid.equal(
+        lucid.vmap(lucid.func.hessian(lambda v: (v**3).sum()))(x)[0].diagonal(), 6 * x[0]
+    )
+    with pytest.raises(RuntimeError, match="scalar tensor"):
+        lucid.vmap(lucid.func.grad(lambda v: v))(x)

@@ -146,7 +146,8 @@ RULES = {
     "scatter a number": lambda x, w: x.scatter(1, INDEX[:, :1], 2.5) + w,
     "index of values": lambda x, w: w[(x[0] > 0).long()] + x[INDEX[0]],
     "index in the middle": lambda x, w: w.reshape(2, 2, 4)[:, (x[0] > 0).long()] + x.reshape(2, 2, 4)[:, INDEX[0] % 2],
-    "indices apart": lambda x, w: x.reshape(2, 2, 4)[(w[0] > 0).long(), :, INDEX[0]] + w.view(2, 2, 4)[INDEX[0] % 2, :, INDEX[1]],
+    "indices apart": lambda x, w: x.reshape(2, 2, 4)[(w[0] > 0).long(), :, INDEX[0]]
+    + w.view(2, 2, 4)[INDEX[0] % 2, :, INDEX[1]],
     "indices that broadcast": lambda x, w: x[(w[0] > 0).long()[:, None], INDEX[0]] + w[INDEX[0], (x[1] > 0).long()],
     "index_select": lambda x, w: x.index_select(1, INDEX[0]) + w.index_fill(0, INDEX[0, :1], 2.0),
     "cat, stack": lambda x, w: lucid.cat([x, w], 1).sum() * lucid.stack([w, x, w], -1).sum(-1),
@@ -159,6 +160,7 @@ RULES = {
     "pools": lambda x, w: NN.max_pool2d(x[None], 2) + NN.avg_pool2d(w[None], 2) + NN.adaptive_avg_pool2d(x[None], 2),
     "interpolate": lambda x, w: NN.interpolate((x + w)[None, None], scale_factor=2, mode="bilinear"),
     "embedding": lambda x, w: NN.embedding(INDEX, x) + NN.embedding((w > 0).long(), x + w),
+    "layer norms with weights": lambda x, w: NN.layer_norm(x, (4,), w[0], w[1]) + NN.group_norm(x[None], 2, w[0], w[1])[0],
     "layer norms": lambda x, w: NN.layer_norm(x, (4,)) + NN.rms_norm(w, (4,)) + NN.group_norm(x[None], 2)[0],
     "batch norm": lambda x, w: NN.batch_norm(x, w[0].detach(), w[1].detach().abs() + 1, x[2], w[3]),
     "batch norm, training": lambda x, w: NN.batch_norm(x, None, None, w[0], training=True),
