@@ -230,7 +230,8 @@ struct lc_op {
     lc_op_class         kind;
     lc_batching         batching;
     uint32_t            batched; /* IN(k): the arguments that may have vmap's batch */
-    /* For other arguments: results with the batch as dimension 0, borrowed from the open scope. LC_NO_RULE: not of this call. */
+    /* For other arguments: results with the batch as dimension 0, borrowed from the open scope. The arguments are not checked
+     * yet. LC_NO_RULE: not of this call, or wrong arguments, whose error an example gives. */
     int (*batch)(const lc_batch_call *b, lc_tensor **out);
     uint8_t      operand_dims[2]; /* of a product */
     lc_promotion promote;

@@ -339,7 +339,7 @@ static int flattened_samples(const batch_call *b, lc_value *args, lc_tensor **in
     for (int k = 0; k < b->call->op->args->n_params; k++)
         if (!strcmp(b->call->op->args->params[k].name, "rows"))
             args[k].i *= b->size; /* of samples, if an op counts them itself */
-    if (in[0]->ndim < 2) return LC_NO_RULE;
+    if (in[0]->ndim < 2 || !b->size) return LC_NO_RULE;
     memcpy(shape + 1, in[0]->shape + 2, (size_t)(in[0]->ndim - 2) * sizeof *shape);
     shape[0] = in[0]->shape[0] * in[0]->shape[1];
     return (in[0] = lc_reshape(in[0], shape, in[0]->ndim - 1)) ? 0 : -1;
@@ -416,7 +416,7 @@ static int in_place_rule(const batch_call *b)
 static int rule_of_class(const batch_call *b, lc_tensor **out)
 {
     int rc = b->call->op->batching ? declared_rule(b, out) : LC_NO_RULE;
-    if (rc == LC_NO_RULE && b->call->op->batch) rc = own_rule(b, out);
+    if (rc == LC_NO_RULE && b->call->op->batch && b->size) rc = own_rule(b, out);
     if (rc != LC_NO_RULE || b->call->op->batching) return rc;
     switch (b->call->op->kind) {
     case LC_KIND_ELEMENTWISE:

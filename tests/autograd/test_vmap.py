@@ -250,3 +250,37 @@ def test_an_ensemble_of_networks():
         warnings.simplefilter("error")
         y = lucid.vmap(lambda p, b: lucid.func.functional_call(nets[0], (p, b), (x,)))(params, buffers)
     lucid.testing.assert_close(y, lucid.stack([net(x) for net in nets]))
+
+
+WRONG = {
+    "linear": lambda x: NN.linear(x, x[:, :3]),
+    "linear, bias": lambda x: NN.linear(x, x, x[0, :3]),
+    "embedding": lambda x: NN.embedding(INDEX, x[0]),
+    "addmm": lambda x: lucid.addmm(x, x[0], x),
+    "conv2d": lambda x: NN.conv2d(x[None, None], x[None]),
+    "softmax": lambda x: x.softmax(2),
+    "flip": lambda x: x.flip(-3),
+    "cat": lambda x: lucid.cat([x, x[0]], 0),
+    "gather": lambda x: x.gather(0, INDEX[0]),
+    "index": lambda x: x[INDEX[:3, :2], INDEX[:2]],
+    "cross_entropy": lambda x: NN.cross_entropy(x, INDEX[0, :3]),
+    "layer_norm": lambda x: NN.layer_norm(x, (4,), x),
+    "batch_norm": lambda x: NN.batch_norm(x[0], None, None, training=True),
+}
+
+
+@pytest.mark.parametrize("size", [3, 0])
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_arguments_of_an_example(name, size):
+    with pytest.raises((RuntimeError, ValueError, IndexError, TypeError)):
+        lucid.vmap(WRONG[name])(lucid.ones(size, 4, 4))
+    assert (lucid.ones(2) + 1).tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_no_examples(name):
+    """An error, or no result; nothing else."""
+    try:
+        assert lucid.vmap(RULES[name])(lucid.ones(0, 4, 4), lucid.ones(0, 4, 4)).shape[0] == 0
+    except (RuntimeError, ValueError, IndexError):
+        pass

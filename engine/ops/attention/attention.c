@@ -114,7 +114,10 @@ static int attention_batch(const lc_batch_call *b, lc_tensor **out)
 {
     const lc_value *args = b->call->args;
     lc_tensor      *in[4] = { NULL, NULL, NULL, b->in[3] };
-    int64_t         n = b->call->in[0]->shape[0], shape[5] = { b->size };
+    int64_t         n, shape[5] = { b->size };
+    for (int k = 0; k < 4; k++)
+        if (k < 3 ? b->call->in[k]->ndim != 4 : b->call->in[k] != LC_NONE && b->call->in[k]->ndim > 4) return LC_NO_RULE;
+    n = b->call->in[0]->shape[0];
     for (int k = 0; k < 3; k++) {
         memcpy(shape + 1, b->call->in[k]->shape, 4 * sizeof *shape);
         in[k] = b->batched[k] ? b->in[k] : lc_expand(b->in[k], shape, 5);

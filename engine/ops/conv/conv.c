@@ -108,8 +108,8 @@ static int conv_batch(const lc_batch_call *b, lc_tensor **out)
     const lc_tensor *image = b->call->in[0], *weight = b->call->in[1];
     const lc_value  *args = b->call->args;
     int              ndim = image->ndim;
-    int64_t          shape[LC_MAX_DIMS + 1], n = image->shape[0], all[LC_MAX_DIMS + 1] = { b->size };
-    if (!b->batched[1]) return LC_NO_RULE;
+    int64_t          shape[LC_MAX_DIMS + 1], n = b->call->in[0]->shape[0], all[LC_MAX_DIMS + 1] = { b->size };
+    if (!b->batched[1] || weight->ndim != ndim || ndim < 3) return LC_NO_RULE;
     memcpy(all + 1, image->shape, (size_t)ndim * sizeof *all);
     x = b->batched[0] ? x : lc_expand(x, all, ndim + 1);
     memcpy(shape, image->shape, (size_t)ndim * sizeof *shape), shape[1] *= b->size;

@@ -81,13 +81,14 @@ static int embedding_batch(const lc_batch_call *b, lc_tensor **out)
 {
     const lc_value *args = b->call->args;
     lc_tensor      *table = b->in[0], *ids = b->in[1];
-    int64_t         rows = table->shape[1], shape[LC_MAX_DIMS + 1] = { b->size };
+    int64_t         shape[LC_MAX_DIMS + 1] = { b->size };
     int             ndim = b->call->in[1]->ndim;
+    if (b->call->in[0]->ndim != 2 || !b->batched[0]) return LC_NO_RULE;
     if (args[2].i >= 0 || args[3].b || args[4].b) return LC_NO_RULE; /* they count rows of one table */
     for (int d = 0; d < ndim; d++) shape[d + 1] = 1;
     lc_value   where = { .tag = LC_IS_device, .dev = ids->device };
     lc_tensor *first = lc_arange(LC_I(b->size), LC_OF_DTYPE(LC_i64), where);
-    first = lc_reshape(lc_mul(first, LC_INTEGER(rows)), shape, ndim + 1);
+    first = lc_reshape(lc_mul(first, LC_INTEGER(table->shape[1])), shape, ndim + 1);
     lc_tensor *flat = lc_reshape(table, (int64_t[]){ -1, table->shape[2] }, 2);
     return (out[0] = lc_embedding(flat, lc_add(first, ids), -1, false, false)) ? 0 : -1;
 }

@@ -111,6 +111,7 @@ GRAD(addmm)
 }
 static int addmm_batch(const lc_batch_call *b, lc_tensor **out)
 {
+    if (b->call->in[1]->ndim != 2 || b->call->in[2]->ndim != 2) return LC_NO_RULE;
     lc_tensor *to = b->in[0], *y = times(lc_matmul(b->in[1], b->in[2]), &b->call->args[4]);
     if (b->batched[0] && b->call->in[0]->ndim < 2)
         to = lc_reshape(to, (int64_t[]){ b->size, 1, b->call->in[0]->ndim ? to->shape[1] : 1 }, 3);

@@ -206,10 +206,11 @@ static int linear_batch(const lc_batch_call *b, lc_tensor **out)
 {
     lc_tensor *x = b->in[0], *w = b->in[1], *bias = b->in[2];
     int        ndim = b->call->in[0]->ndim;
-    int64_t    features = w->shape[w->ndim - 2], shape[LC_MAX_DIMS + 1] = { b->size };
-    if (!b->batched[1] || ndim < 1) return LC_NO_RULE;
+    int64_t    shape[LC_MAX_DIMS + 1] = { b->size };
+    if (!b->batched[1] || ndim < 1 || b->call->in[1]->ndim != 2 || (bias != LC_NONE && b->call->in[2]->ndim != 1))
+        return LC_NO_RULE;
     const int64_t *of = x->shape + b->batched[0];
-    memcpy(shape + 1, of, (size_t)(ndim - 1) * sizeof *shape), shape[ndim] = features;
+    memcpy(shape + 1, of, (size_t)(ndim - 1) * sizeof *shape), shape[ndim] = w->shape[1];
     lc_tensor *y = lc_matmul(lc_reshape(x, (int64_t[]){ b->batched[0] ? b->size : 1, -1, of[ndim - 1] }, 3), lc_mT(w));
     if (bias != LC_NONE) y = lc_add(y, b->batched[2] ? lc_unsqueeze(bias, 1) : bias);
     return (out[0] = lc_reshape(y, shape, ndim + 1)) ? 0 : -1;

@@ -310,7 +310,9 @@ static int channels_batch(const lc_batch_call *b, lc_tensor **out)
 {
     const lc_tensor *x = b->call->in[0];
     lc_tensor       *in[5];
-    int64_t          shape[LC_MAX_DIMS + 1] = { b->size }, channels[] = { b->size, x->shape[1] };
+    int64_t          shape[LC_MAX_DIMS + 1] = { b->size }, channels[] = { b->size, 0 };
+    if (x->ndim < 2) return LC_NO_RULE;
+    channels[1] = x->shape[1];
     memcpy(shape + 1, x->shape, (size_t)x->ndim * sizeof *shape);
     in[0] = b->batched[0] ? b->in[0] : lc_expand(b->in[0], shape, x->ndim + 1);
     in[0] = lc_movedim(in[0], (int64_t[]){ 0 }, 1, (int64_t[]){ 1 }, 1);
