@@ -333,12 +333,9 @@ static int moved_dims(const lc_record *call, lc_value *args, int64_t *dims)
     }
     return LC_NO_RULE;
 }
-static int flattened_samples(const batch_call *b, lc_value *args, lc_tensor **in)
+static int flattened_samples(const batch_call *b, lc_tensor **in)
 {
     int64_t shape[LC_MAX_DIMS];
-    for (int k = 0; k < b->call->op->args->n_params; k++)
-        if (!strcmp(b->call->op->args->params[k].name, "rows"))
-            args[k].i *= b->size; /* of samples, if an op counts them itself */
     if (in[0]->ndim < 2 || !b->size) return LC_NO_RULE;
     memcpy(shape + 1, in[0]->shape + 2, (size_t)(in[0]->ndim - 2) * sizeof *shape);
     shape[0] = in[0]->shape[0] * in[0]->shape[1];
@@ -383,7 +380,7 @@ static int declared_rule(const batch_call *b, lc_tensor **out)
     int      rc = batched_inputs(b, in);
     if (rc == 0 && call->op->batching == LC_BATCH_BROADCAST) return lc_scope_close(scope), elementwise_rule(b, out);
     if (rc == 0) rc = replaced_args(call, in, args);
-    if (rc == 0 && call->op->batching == LC_BATCH_SAMPLES) rc = flattened_samples(b, args, in), args[0].t = in[0];
+    if (rc == 0 && call->op->batching == LC_BATCH_SAMPLES) rc = flattened_samples(b, in), args[0].t = in[0];
     if (rc == 0 && call->op->batching == LC_BATCH_DIMS) {
         for (int k = 1; k < call->n_in && !call->op->batched; k++)
             if (call->in[k]->ndim != call->in[0]->ndim && !call->in[k]->is_number) rc = LC_NO_RULE;

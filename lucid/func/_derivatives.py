@@ -168,11 +168,6 @@ def _per_example(function):
     return called
 
 
-def _needs_examples(error):
-    """Whether something is refused only because the examples run together."""
-    return isinstance(error, (NotImplementedError, _C.LucidError)) and str(error).startswith("vmap")
-
-
 def _all_examples(who, func, argnums, has_aux, args, kwargs, level):
     """(gradient, value, aux) of all examples at once. A differentiated argument without a batch gets one: every example has a
     gradient of its own."""
@@ -220,7 +215,7 @@ def _examples_together(who, func, argnums, has_aux):
         try:
             return _all_examples(who, func, argnums, has_aux, args, kwargs, max(level for _, level in batches))
         except (NotImplementedError, _C.LucidError) as error:
-            if not _needs_examples(error):
+            if not str(error).startswith("vmap"):  # else it is refused only because the examples run together
                 raise
         return each(*args, **kwargs)
 

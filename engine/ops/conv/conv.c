@@ -101,14 +101,14 @@ GRAD(_conv)
     if (need[1]) dx[1] = lc__conv_weight(grad, in(0), window->is, window->n, in[4].i, w->shape + 2, w->ndim - 2);
     if (need[2]) dx[2] = per_channel(g[0]);
 }
-/* An own weight for every example of vmap: groups of one convolution. */
+/* vmap with a weight per example: groups of one convolution. */
 static int conv_batch(const lc_batch_call *b, lc_tensor **out)
 {
     lc_tensor       *x = b->in[0], *w = b->in[1], *bias = b->in[2];
     const lc_tensor *image = b->call->in[0], *weight = b->call->in[1];
     const lc_value  *args = b->call->args;
     int              ndim = image->ndim;
-    int64_t          shape[LC_MAX_DIMS + 1], n = b->call->in[0]->shape[0], all[LC_MAX_DIMS + 1] = { b->size };
+    int64_t          shape[LC_MAX_DIMS + 1], n = image->shape[0], all[LC_MAX_DIMS + 1] = { b->size };
     if (!b->batched[1] || weight->ndim != ndim || ndim < 3) return LC_NO_RULE;
     memcpy(all + 1, image->shape, (size_t)ndim * sizeof *all);
     x = b->batched[0] ? x : lc_expand(x, all, ndim + 1);

@@ -201,7 +201,7 @@ static int new_size(const lc_record *call, lc_spec *out) /* (input, size, [value
     place(out, &a[1], call->in[0]->device);
     return 0;
 }
-/* vmap: every example has one of its own */
+/* vmap: every example gets a tensor that it may write. */
 static int new_batch(const lc_batch_call *b, lc_tensor **out)
 {
     const lc_record *call = b->call;

@@ -76,7 +76,7 @@ GRAD(embedding)
     if (in[4].b) dx[0] = sparse_gradient(rows, lc_flatten(in(1), 0, -1), table, in[2].i, in[3].b);
     else dx[0] = lc__embedding_backward(rows, lc_flatten(in(1), 0, -1), LC_NONE, LC_NONE, table->shape[0], in[2].i, in[3].b);
 }
-/* An own table for every example of vmap: one behind the other. */
+/* vmap with a table per example: the tables are joined to one. */
 static int embedding_batch(const lc_batch_call *b, lc_tensor **out)
 {
     const lc_value *args = b->call->args;

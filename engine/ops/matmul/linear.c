@@ -201,7 +201,7 @@ static int linear_run(const lc_record *call)
     }
     return run_linear(call, &(tail){ LC_OP_COUNT, 1, is_there(call->in[2]) ? call->in[2] : NULL, NULL });
 }
-/* An own weight for every example of vmap: a batch of products. */
+/* vmap with a weight per example: a batch of products. */
 static int linear_batch(const lc_batch_call *b, lc_tensor **out)
 {
     lc_tensor *x = b->in[0], *w = b->in[1], *bias = b->in[2];

@@ -183,30 +183,37 @@ GRAD(_norm_rows)
     if (need[0] && (g[1] != LC_NONE || g[2] != LC_NONE))
         dx[0] = plus(dx[0], through_statistics(x, in + 4, g[1], g[2], in[3].i));
 }
-/* Weights of their own for the examples of vmap: scaled and shifted afterwards. */
+/* vmap: more rows. Weights and biases per example are applied afterwards. */
 static int rows_batch(const lc_batch_call *b, lc_tensor **out)
 {
     const lc_value  *args = b->call->args;
     const lc_tensor *x = b->call->in[0];
-    const lc_tensor *scale = b->call->in[1] != LC_NONE ? b->call->in[1] : b->call->in[2];
-    int64_t shape[LC_MAX_DIMS + 1] = { b->size }, rows = args[3].i, samples = rows / args[4].i, channels = scale->numel;
-    if (scale == LC_NONE || !rows || !channels || !x->numel) return LC_NO_RULE;
+    lc_tensor       *kept[] = { b->in[1], b->in[2] };
+    bool             after = b->batched[1] || b->batched[2];
+    int64_t          shape[LC_MAX_DIMS + 1] = { b->size }, rows = args[3].i;
+    if (!rows || !x->numel) return LC_NO_RULE;
     memcpy(shape + 1, x->shape, (size_t)x->ndim * sizeof *shape);
     lc_tensor *all = lc_reshape(b->batched[0] ? b->in[0] : lc_expand(b->in[0], shape, x->ndim + 1), (int64_t[]){ -1 }, 1);
+    if (after) kept[0] = kept[1] = LC_NONE;
     lc__norm_rows_out y =
-        lc__norm_rows(all, LC_NONE, LC_NONE, rows * b->size, args[4].i, args[5].i, args[6].i, args[7].f, args[8].b);
+        lc__norm_rows(all, kept[0], kept[1], rows * b->size, args[4].i, args[5].i, args[6].i, args[7].f, args[8].b);
     if (!y.out) return -1;
-    lc_tensor *made = lc_reshape(y.out, (int64_t[]){ b->size, samples, channels, x->numel / samples / channels }, 4);
-    for (int k = 1; k < 3; k++) {
+    lc_tensor *made = y.out;
+    for (int k = 1; k < 3 && after; k++) {
         if (b->call->in[k] == LC_NONE) continue;
+        int64_t samples = rows / args[4].i, channels = b->call->in[k]->numel;
+        if (!channels) return LC_NO_RULE;
+        int64_t    inner = x->numel / samples / channels;
         lc_tensor *by = lc_reshape(b->in[k], (int64_t[]){ b->batched[k] ? b->size : 1, 1, channels, 1 }, 4);
+        made = lc_reshape(made, (int64_t[]){ b->size, samples, channels, inner }, 4);
         made = k == 1 ? lc_mul(made, by) : lc_add(made, by);
     }
     out[0] = lc_reshape(made, shape, x->ndim + 1);
-    out[1] = lc_reshape(y.mean, (int64_t[]){ b->size, -1 }, 2), out[2] = lc_reshape(y.rstd, (int64_t[]){ b->size, -1 }, 2);
+    out[1] = lc_reshape(y.mean, (int64_t[]){ b->size, y.mean->numel / b->size }, 2);
+    out[2] = lc_reshape(y.rstd, (int64_t[]){ b->size, y.rstd->numel / b->size }, 2);
     return out[0] && out[1] && out[2] ? 0 : -1;
 }
-LC_OP(_norm_rows, .batching = LC_BATCH_SAMPLES, .batched = IN(0), .batch = rows_batch,
+LC_OP(_norm_rows, .batch = rows_batch,
       .sig = "_norm_rows(input: Tensor, weight: Tensor | None, bias: Tensor | None, rows: int, groups: int, channels: int, "
              "inner: int, eps: float, centred: bool) -> (out: Tensor, mean: Tensor, rstd: Tensor)",
       .doc = "Rows with mean 0 and variance 1, scaled and shifted per channel; their means and 1 / their standard deviations.",
