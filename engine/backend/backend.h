@@ -43,7 +43,9 @@ enum {
     LC_HALF_MATMUL = 1,    /* any of the operands, the result and those of the epilogue */
     LC_HALF_SELECT = 2,    /* order statistics: the input */
     LC_HALF_ATTENTION = 4, /* attention: out, and the gradients if keys are not shared, are of the dtype of the query */
-    LC_HALF_QUANTIZED = 8  /* linear layers in codes: the input and the result */
+    LC_HALF_QUANTIZED = 8, /* linear layers in codes: the input and the result */
+    LC_HALF_CONV = 16,     /* convolutions: the weight too (images always) */
+    LC_HALF_POOLS = 32     /* pooling, and the gradient of averages */
 };
 /* Kernels that take images with the channels last; for every other kernel the op makes planes of them. */
 enum { LC_LAST_POOLS = 1, LC_LAST_GROUPS = 2 };

@@ -37,8 +37,8 @@ static int conv_spec(const lc_record *call, lc_spec *out, int64_t n, int64_t cha
     out->order = LC_ORDER_STRIDES;
     return lc_format_strides(nd == 2 ? LC_CHANNELS_LAST : LC_CHANNELS_LAST_3D, nd + 2, shape, out->stride);
 }
-/* The kernel computes floats in their working dtype and integers in int64, and takes all operands in it. from: the operand
- * besides the weight; to: the result. */
+/* The kernel computes floats in their working dtype and integers in int64, and takes the weight in it unless it reads halves.
+ * from: the operand besides the weight; to: the result. */
 static int run_conv(const lc_record *call, lc_conv_args *a, lc_tensor **from, lc_tensor **to, lc_tensor *bias)
 {
     lc_record  kernel = *call;
@@ -46,7 +46,7 @@ static int run_conv(const lc_record *call, lc_conv_args *a, lc_tensor **from, lc
     lc_tensor *out = call->out[0], *added = NULL;
     kernel.dtype = lc_is_floating(dtype) ? working_dtype(dtype) : dtype == LC_b8 || lc_is_complex(dtype) ? dtype : LC_i64;
     lc_dtype   wide = lc_is_floating(dtype) ? dtype : kernel.dtype;
-    lc_tensor *weight = in_dtype(call->in[1], kernel.dtype), *x = in_dtype(call->in[0], wide);
+    lc_tensor *weight = in_dtype(call->in[1], call->backend->can.half & LC_HALF_CONV ? wide : kernel.dtype), *x = in_dtype(call->in[0], wide);
     lc_tensor *made = out->dtype == wide ? lc_retain(out) : lc_tensor_new(wide, out->device, out->ndim, out->shape);
     if (bias != LC_NONE) added = packed(bias, kernel.dtype);
     a->weight = weight, *from = x, *to = made, a->bias = added, a->finish = (lc_finish){ call->epilogue, call->in };

@@ -50,8 +50,10 @@ static int pooled_spec(const lc_record *call, lc_spec *out, const lc_tensor *t, 
     return 0;
 }
 
-static lc_dtype planes_dtype(const lc_pool_args *a, lc_dtype dtype)
+static lc_dtype planes_dtype(const lc_pool_args *a, const lc_tensor *t, bool adds) /* adds: several gradients to an element */
 {
+    lc_dtype dtype = (lc_dtype)t->dtype;
+    if (lc_size_of(dtype) == 2 && lc_is_floating(dtype) && !adds && lc_can(t)->half & LC_HALF_POOLS) return dtype;
     if (!lc_is_floating(dtype)) return dtype == LC_b8 || lc_is_complex(dtype) ? dtype : LC_i64;
     bool large = a->size[0] * a->size[1] * a->size[2] > INT32_MAX - 2 * a->padding[2]; /* indices are as wide as elements */
     return large ? LC_f64 : working_dtype(dtype);
@@ -80,7 +82,7 @@ static lc_tensor *target(lc_tensor *t, lc_dtype dtype, bool last)
 static int run_pool(const lc_record *call, lc_pool_args *a, lc_tensor *in, lc_tensor *index, bool reads_index)
 {
     lc_record planes = *call;
-    planes.dtype = planes_dtype(a, (lc_dtype)in->dtype);
+    planes.dtype = planes_dtype(a, in, a->grad || reads_index);
     lc_tensor *to = call->out[0], *places = NULL;
     bool       last = is_last(to) && is_last(in);
     lc_tensor *x = ordered(in, planes.dtype, last), *out = target(to, planes.dtype, last);
@@ -182,7 +184,7 @@ static int max_gradient_run(const lc_record *call)
     lc_pool_args a;
     lc_tensor   *x = call->in[1];
     max_windows(x, call->args + 1, &a);
-    lc_tensor *g = ordered(call->in[0], planes_dtype(&a, (lc_dtype)x->dtype), is_last(call->out[0]) && is_last(x));
+    lc_tensor *g = ordered(call->in[0], planes_dtype(&a, x, true), is_last(call->out[0]) && is_last(x));
     a.grad = g, a.finish = (lc_finish){ call->epilogue, call->in };
     int rc = g ? run_pool(call, &a, x, NULL, false) : -1;
     lc_release(g);

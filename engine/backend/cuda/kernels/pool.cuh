@@ -1,75 +1,105 @@
-/* Pooling and unfolding (args.h: lc_pool_args): a thread per element of the result. T: the elements. */
+/* Pooling and unfolding (args.h: lc_pool_args): a thread per element of the result. T: the elements. VARIANT: which kernels, and
+ * LARGE, for tensors that 32 bits do not index. */
+enum { INTEGERS, FLOATS, SUMS /* folding and unfolding alone, of any type that adds */, HALVES, LARGE = 4 };
+#define KIND (VARIANT & 3)
 struct pool_args {
     T       *out;
     i64     *index;
     const T *in, *grad;
-    i64      planes, size[3], result[3], kernel[3], stride[3], padding[3], dilation[3], divisor;
+    i64      planes, size[3], result[3], kernel[3], stride[3], padding[3], dilation[3], divisor, channels;
     int      adaptive, padding_counts, ordered;
 };
 typedef acc_of<T>::type A;
+#if VARIANT & 4
+typedef i64 I;
+#else
+typedef i32 I;
+#endif
 struct window {
-    i64 first, past, step, count;
+    I first, past, step, count;
 };
-__device__ inline window window_of(const pool_args &p, int d, i64 o)
+__device__ inline window window_of(const pool_args &p, int d, I o)
 {
-    i64 n = p.size[d], m = p.result[d], step = p.dilation[d];
+    I n = p.size[d], m = p.result[d], step = p.dilation[d];
     if (p.adaptive) {
-        i64 first = o * n / m, past = ((o + 1) * n + m - 1) / m;
+        I first = (i64)o * n / m, past = ((i64)(o + 1) * n + m - 1) / m;
         return window{ first, past, 1, past - first };
     }
-    i64 start = o * p.stride[d] - p.padding[d], end = start + (p.kernel[d] - 1) * step + 1;
-    i64 padded = end < n + p.padding[d] ? end : n + p.padding[d];
-    i64 first = start < 0 ? start + (-start + step - 1) / step * step : start, past = end < n ? end : n;
-    return window{ first, past, step, p.padding_counts ? padded - start : past - first };
+    I end_padded = n + (I)p.padding[d], start = o * (I)p.stride[d] - (I)p.padding[d], end = start + ((I)p.kernel[d] - 1) * step + 1;
+    I first = start < 0 ? start + (-start + step - 1) / step * step : start, past = end < n ? end : n;
+    return window{ first, past, step, p.padding_counts ? (end < end_padded ? end : end_padded) - start : past - first };
 }
-#define PLACE(i)                                                                                                               \
-    i64    results = p.result[0] * p.result[1] * p.result[2], area = p.size[0] * p.size[1] * p.size[2], plane = i / results;   \
-    i64    o2 = i % p.result[2], o1 = i / p.result[2] % p.result[1], o0 = i / p.result[2] / p.result[1] % p.result[0];         \
-    window a = window_of(p, 0, o0), b = window_of(p, 1, o1), c = window_of(p, 2, o2)
-#if VARIANT < 2 /* 0 integers, 1 floating, 2 folding and unfolding alone, of any type that adds */
-__device__ inline i64 largest(const pool_args &p, const T *in, window a, window b, window c, T *best)
+/* Planes lie one after the other, or channels are neighbours and the planes of an image interleave: element `at` of a plane. */
+__device__ inline i64 element_of(const pool_args &p, I plane, I at, I area)
 {
-    i64  found = (a.first * p.size[1] + b.first) * p.size[2] + c.first, last = p.size[0] * p.size[1] * p.size[2] - 1;
+    I channels = p.channels;
+    return channels == 1 ? (i64)plane * area + at : ((i64)(plane / channels) * area + at) * channels + plane % channels;
+}
+__device__ inline void split(const pool_args &p, I i, I area, I *plane, I *at) /* the other way round */
+{
+    I channels = p.channels, whole = channels == 1 ? i : i / channels;
+    *plane = whole / area, *at = whole - *plane * area;
+    if (channels != 1) *plane = *plane * channels + (i - whole * channels);
+}
+struct windows {
+    window a, b, c;
+};
+__device__ inline windows windows_of(const pool_args &p, I o)
+{
+    I m1 = p.result[1], m2 = p.result[2], upper = o / m2, top = upper / m1;
+    return windows{ window_of(p, 0, top), window_of(p, 1, upper - top * m1), window_of(p, 2, o - upper * m2) };
+}
+#define RESULTS ((I)p.result[0] * (I)p.result[1] * (I)p.result[2])
+#define AREA    ((I)p.size[0] * (I)p.size[1] * (I)p.size[2])
+#if KIND != 2
+__device__ inline I largest(const pool_args &p, const T *in, const windows &w, T *best) /* in: the plane's first element */
+{
+    I    n1 = p.size[1], n2 = p.size[2], step = p.channels, last = (I)p.size[0] * n1 * n2 - 1;
+    I    found = (w.a.first * n1 + w.b.first) * n2 + w.c.first;
     bool any = false;
     A    most = 0;
     if (found > last) found = last;
-    for (i64 x = a.first; x < a.past; x += a.step)
-        for (i64 y = b.first; y < b.past; y += b.step)
-            for (i64 z = c.first; z < c.past; z += c.step) {
-                i64 at = (x * p.size[1] + y) * p.size[2] + z;
-                A   v = (A)value(in[at]);
-                if (!any || v > most || v != v) most = v, found = at, any = true, *best = in[at];
+    for (I x = w.a.first; x < w.a.past; x += w.a.step)
+        for (I y = w.b.first; y < w.b.past; y += w.b.step)
+            for (I z = w.c.first; z < w.c.past; z += w.c.step) {
+                I at = (x * n1 + y) * n2 + z;
+                T element = in[(i64)at * step];
+                A v = (A)value(element);
+                if (!any || v > most || v != v) most = v, found = at, any = true, *best = element;
             }
     if (!any) *best = made<T>::of(sizeof(A) == 8 && (A)0.5 == 0 ? (A)(-9223372036854775807ll - 1) : (A)-infinity<float>());
     return found;
 }
 KERNEL(max_pool, pool_args, p)
 {
-    EACH(i, p.planes * p.result[0] * p.result[1] * p.result[2])
+    EACH(i, p.planes * RESULTS)
     {
-        PLACE(i);
-        T   best;
-        i64 at = largest(p, p.in + plane * area, a, b, c, &best);
+        I plane, o;
+        T best;
+        split(p, i, RESULTS, &plane, &o);
+        I at = largest(p, p.in + element_of(p, plane, 0, AREA), windows_of(p, o), &best);
         p.out[i] = best;
         if (p.index) p.index[i] = at;
     }
 }
 KERNEL(average_pool, pool_args, p)
 {
-    EACH(i, p.planes * p.result[0] * p.result[1] * p.result[2])
+    EACH(i, p.planes * RESULTS)
     {
-        PLACE(i);
-        A        sum = 0;
-        const T *in = p.in + plane * area;
-        for (i64 x = a.first; x < a.past; x += a.step)
-            for (i64 y = b.first; y < b.past; y += b.step)
-                for (i64 z = c.first; z < c.past; z += c.step) sum += (A)value(in[(x * p.size[1] + y) * p.size[2] + z]);
-        p.out[i] = made<T>::of(sum / (p.divisor ? (A)p.divisor : (A)(a.count * b.count * c.count)));
+        I plane, o, n1 = p.size[1], n2 = p.size[2], step = p.channels;
+        A sum = 0;
+        split(p, i, RESULTS, &plane, &o);
+        windows  w = windows_of(p, o);
+        const T *in = p.in + element_of(p, plane, 0, AREA);
+        for (I x = w.a.first; x < w.a.past; x += w.a.step)
+            for (I y = w.b.first; y < w.b.past; y += w.b.step)
+                for (I z = w.c.first; z < w.c.past; z += w.c.step) sum += (A)value(in[(i64)((x * n1 + y) * n2 + z) * step]);
+        p.out[i] = made<T>::of(sum / (p.divisor ? (A)p.divisor : (A)((i64)w.a.count * w.b.count * w.c.count)));
     }
 }
 #endif
-#if VARIANT == 1                                                                         /* floating: gradients */
-__device__ inline void outputs_of(const pool_args &p, int d, i64 i, i64 *low, i64 *high) /* whose windows may hold element i */
+#if KIND == 1 || KIND == 3                                                         /* floating: gradients */
+__device__ inline void outputs_of(const pool_args &p, int d, I i, I *low, I *high) /* whose windows may hold element i */
 {
     i64 n = p.size[d], m = p.result[d];
     if (p.adaptive) *low = i * m / n, *high = ((i + 1) * m + n - 1) / n;
@@ -81,34 +111,44 @@ __device__ inline void outputs_of(const pool_args &p, int d, i64 i, i64 *low, i6
 }
 KERNEL(average_pool_backward, pool_args, p)
 {
-    EACH(i, p.planes * p.size[0] * p.size[1] * p.size[2])
+    EACH(i, p.planes * AREA)
     {
-        i64 z = i % p.size[2], y = i / p.size[2] % p.size[1], x = i / p.size[2] / p.size[1] % p.size[0];
-        i64 plane = i / (p.size[0] * p.size[1] * p.size[2]), low[3], high[3];
-        A   sum = 0;
+        I plane, at, n1 = p.size[1], n2 = p.size[2], low[3], high[3];
+        A sum = 0;
+        split(p, i, AREA, &plane, &at);
+        I z = at % n2, y = at / n2 % n1, x = at / n2 / n1;
         outputs_of(p, 0, x, &low[0], &high[0]), outputs_of(p, 1, y, &low[1], &high[1]), outputs_of(p, 2, z, &low[2], &high[2]);
-        for (i64 o0 = low[0]; o0 < high[0]; o0++) {
+        for (I o0 = low[0]; o0 < high[0]; o0++) {
             window a = window_of(p, 0, o0);
             if (x < a.first || x >= a.past) continue;
-            for (i64 o1 = low[1]; o1 < high[1]; o1++) {
+            for (I o1 = low[1]; o1 < high[1]; o1++) {
                 window b = window_of(p, 1, o1);
                 if (y < b.first || y >= b.past) continue;
-                for (i64 o2 = low[2]; o2 < high[2]; o2++) {
+                for (I o2 = low[2]; o2 < high[2]; o2++) {
                     window c = window_of(p, 2, o2);
                     if (z < c.first || z >= c.past) continue;
-                    A g = (A)value(p.in[((plane * p.result[0] + o0) * p.result[1] + o1) * p.result[2] + o2]);
-                    sum += g / (p.divisor ? (A)p.divisor : (A)(a.count * b.count * c.count));
+                    I o = (o0 * (I)p.result[1] + o1) * (I)p.result[2] + o2;
+                    A g = (A)value(p.in[element_of(p, plane, o, RESULTS)]);
+                    sum += g / (p.divisor ? (A)p.divisor : (A)((i64)a.count * b.count * c.count));
                 }
             }
         }
         p.out[i] = made<T>::of(sum);
     }
 }
+#endif
+#if KIND == 1
 /* Gradients of a maximum: out starts as zeros. A thread per result, or per plane, whose results it adds in their order. */
-#define EACH_RESULT(i)                                                                                                         \
-    i64 in_turn = p.ordered ? p.result[0] * p.result[1] * p.result[2] : 1;                                                     \
-    EACH(first, p.planes *p.result[0] * p.result[1] * p.result[2] / in_turn)                                                   \
-    for (i64 i = first * in_turn; i < (first + 1) * in_turn; i++)
+#define EACH_RESULT(plane, o)                                                                                                  \
+    I in_turn = p.ordered ? RESULTS : 1;                                                                                       \
+    EACH(first, p.planes *RESULTS / in_turn)                                                                                   \
+    for (I plane, o, turn = result_of(p, first, &plane, &o); turn < in_turn; turn++, o++)
+__device__ inline I result_of(const pool_args &p, i64 first, I *plane, I *o)
+{
+    if (p.ordered) *plane = first, *o = 0;
+    else split(p, first, RESULTS, plane, o);
+    return 0;
+}
 __device__ inline void add(const pool_args &p, T *to, T v)
 {
     if (p.ordered) *to = made<T>::of((A)value(*to) + (A)value(v));
@@ -116,20 +156,23 @@ __device__ inline void add(const pool_args &p, T *to, T v)
 }
 KERNEL(max_pool_backward, pool_args, p)
 {
-    i64 results = p.result[0] * p.result[1] * p.result[2], area = p.size[0] * p.size[1] * p.size[2];
-    EACH_RESULT(i) if ((u64)p.index[i] < (u64)area) add(p, p.out + i / results * area + p.index[i], p.in[i]);
+    EACH_RESULT(plane, o)
+    {
+        i64 i = element_of(p, plane, o, RESULTS), at = p.index[i];
+        if ((u64)at < (u64)AREA) add(p, p.out + element_of(p, plane, (I)at, AREA), p.in[i]);
+    }
 }
 KERNEL(max_pool_gradient, pool_args, p) /* the positions are found again */
 {
-    EACH_RESULT(i)
+    EACH_RESULT(plane, o)
     {
-        PLACE(i);
-        T best;
-        add(p, p.out + plane * area + largest(p, p.in + plane * area, a, b, c, &best), p.grad[i]);
+        T   best;
+        I   at = largest(p, p.in + element_of(p, plane, 0, AREA), windows_of(p, o), &best);
+        add(p, p.out + element_of(p, plane, at, AREA), p.grad[element_of(p, plane, o, RESULTS)]);
     }
 }
 #endif
-#if VARIANT
+#if KIND == 1 || KIND == 2
 KERNEL(fold, pool_args, p) /* col2im: dimensions 1 and 2 */
 {
     EACH(i, p.planes * p.size[1] * p.size[2])

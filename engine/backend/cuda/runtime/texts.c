@@ -74,6 +74,8 @@ static const struct {
     { &pool_body, 0, 1, { { F32 }, { F64 } } },
     { &pool_body, 0, 0, { { I64 } } },
     { &pool_body, 2, 2, { { C128 }, { B8 } } },
+    { &pool_body, 3, 3, { { B16 }, { H16 } } },
+    { &pool_body, 5, 5, { { F32 } } },
     { &interpolate_body, 0, 0, { { U8, F32 } } },
     { &interpolate_body, 1, 1, { { F32, F32 }, { F64, F64 } } },
     { &grid_sample_body, 0, 0, { { F32 }, { F64 } } },
