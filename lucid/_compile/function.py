@@ -62,7 +62,7 @@ class Compiled:
         self._entries.clear()
         self._call, self._hits_of_dropped = threading.local(), 0
         self._by_structure, self._traced, self._misses, self._why, self._warned = {}, [], 0, None, False
-        self._grew, self._kinds = False, []  # kinds: of the inputs of what was traced
+        self._changed_something, self._kinds = False, []  # kinds: of the inputs of what was traced
         self._forms = set()  # of calls, if sizes may change
         self._sizes, self._instances = Sizes() if self._dynamic else None, 0
 
@@ -246,14 +246,15 @@ class Compiled:
         held = watch.guards() if error is None else None
         if error is None and held is None:
             error = watch.changed
-            if watch.grew and not self._grew:  # something made at the first use, perhaps: the next call is traced again
-                self._grew = True
+            if not self._changed_something:  # made at the first use, perhaps: the next call is traced again
+                self._changed_something = True
                 return result
         if error is None and any(t.requires_grad and not t.is_leaf for t in graph.written()):
             error = "it writes a tensor from outside that has a history"
         if error is None:
             try:
                 self._add(entries, tensors, held, graph, form, joint, structure, outside)
+                self._changed_something = False
             except LookupError as missing:
                 error = str(missing)
         if error is not None and layouts:  # the plan that there is stays

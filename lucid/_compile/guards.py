@@ -63,7 +63,7 @@ class Watch:
     def __init__(self, *roots):
         self.found = {}  # id of a dict, list or cell: (where, names or None, values)
         self.described = {}  # the same: for messages
-        self.sizes, self.grew = {}, False  # of dicts that must not get more names; whether that is all that went wrong
+        self.sizes = {}  # of dicts that must not get more names
         self.codes, self.known_codes = set(), set()  # of frames; of functions whose closures are noted, and those inside them
         self.objects = set()
         self.born = {}  # id: an object that the function made: nobody's state but its own
@@ -260,7 +260,6 @@ class Watch:
         )
         if broken < 0 and not grown:
             return made
-        self.grew = bool(grown)
         self.changed = f"it changes {self.described[id(grown[0] if grown else listed[broken][0])]} while it runs"
         return None
 

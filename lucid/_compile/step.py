@@ -33,7 +33,7 @@ class CompiledStep:
 
     def _start(self):
         self._entries, self._ready, self._misses, self._plan_of = _C._Entries(self._slow), False, 0, []
-        self._grew, self._graph_of = False, []
+        self._changed_something, self._graph_of = False, []
 
     def invalidate_cache(self):
         """Forget all plans; the next call traces again."""
@@ -141,14 +141,15 @@ class CompiledStep:
         held = watch.guards() if error is None else None
         if error is None and held is None:
             error = watch.changed
-            if watch.grew and not self._grew:  # as in functions: the next call is traced again
-                self._grew = True
+            if not self._changed_something:  # as in functions: the next call is traced again
+                self._changed_something = True
                 if self.scaler is not None:
                     self._update()
                 return loss
         if error is None:
             try:
                 self._add(inputs, held, graph, loss, groups, outside)
+                self._changed_something = False
             except LookupError as missing:
                 error = str(missing)
         if error is not None:

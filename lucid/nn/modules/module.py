@@ -253,8 +253,8 @@ class Module(StateDict):
             if parameter is None:
                 continue
             new, grad = replaced(parameter), parameter.grad
-            holds = new is not parameter and new.device.type == parameter.device.type and not is_lazy(parameter)
-            if holds:  # the parameter stays the same object, so that optimizers keep hold of it
+            holds = new is not parameter and new.is_meta == parameter.is_meta and not is_lazy(parameter)
+            if holds:  # the parameter stays the same object, on another device too: optimizers and shared layers keep hold of it
                 parameter.data = new
             elif new is not parameter:
                 self._parameters[name] = new = new if is_lazy(new) else type(parameter)(new, parameter.requires_grad)
