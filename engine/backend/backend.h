@@ -47,8 +47,9 @@ enum {
     LC_HALF_CONV = 16,     /* convolutions: the weight too (images always) */
     LC_HALF_POOLS = 32     /* pooling, and the gradient of averages */
 };
-/* Kernels that take images with the channels last; for every other kernel the op makes planes of them. */
-enum { LC_LAST_POOLS = 1, LC_LAST_GROUPS = 2 };
+/* Kernels that take images with the channels last; for every other kernel the op makes planes of them. CONV: the gradient of a
+ * weight is written so too. */
+enum { LC_LAST_POOLS = 1, LC_LAST_GROUPS = 2, LC_LAST_CONV = 4 };
 
 typedef struct {
     bool             values;       /* tensors hold values; false: only shapes, dtypes and strides */

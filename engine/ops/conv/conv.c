@@ -166,7 +166,11 @@ static int conv_weight_shape(const lc_record *call, lc_spec *out)
     const lc_value  *kernel = &call->args[4];
     int64_t          shape[5] = { g->shape[1], x->shape[1] / call->args[3].i };
     memcpy(shape + 2, kernel->is, (size_t)kernel->n * sizeof *shape);
-    return spec_shape(call, out, (lc_dtype)g->dtype, kernel->n + 2, shape);
+    if (spec_shape(call, out, (lc_dtype)g->dtype, kernel->n + 2, shape) < 0) return -1;
+    bool last = suggested_format(g) == LC_CHANNELS_LAST && suggested_format(x) == LC_CHANNELS_LAST;
+    if (!last || !(lc_can(x)->last & LC_LAST_CONV)) return 0;
+    out->order = LC_ORDER_STRIDES;
+    return lc_format_strides(LC_CHANNELS_LAST, kernel->n + 2, shape, out->stride);
 }
 static int conv_weight_run(const lc_record *call)
 {
