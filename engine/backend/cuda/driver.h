@@ -240,6 +240,7 @@ void *cuda_dnn_handle(int device, void **library);                   /* NULL: cu
 int   cuda_dnn_attention(const lc_attention_args *a, bool backward); /* fused_attention.c. 0; 1: not by cuDNN; -1 */
 int   cuda_flash_attention(const lc_attention_args *a);              /* flash.c. 0; 1: it does not suit; -1 */
 int   cuda_dnn_convolve(int kind, const lc_conv_args *a);            /* cudnn.c */
+int   cuda_small_convolve(int kind, const lc_conv_args *a, lc_dtype dtype); /* small_conv.c */
 void  cuda_dnn_load(int device);
 
 /* Texts for tools/check_cuda_text.py: malloc'd, NULL past the last. */

@@ -7,7 +7,8 @@
  *
  * Planted bugs (test_planted.py): in kernel texts EMULATOR_PLANT_OLD becomes EMULATOR_PLANT_NEW; EMULATOR_OMIT names what the
  * driver leaves out, as if it had not been asked for. "emulator: planted" on stderr says that it was done. EMULATOR_KEPT is a
- * folder for compiled texts.
+ * folder for compiled texts. EMULATOR_IDLE=1: kernels, fills and copies on the device are counted and not run, to measure what
+ * the host does (benchmarks/gpu_host.py).
  *
  * Build (test_emulated.py does): g++ -shared -fPIC -O1 emulator.cpp -o libcuda.so.1 -ldl, and libnvrtc.so.13 links to it.
  * EMULATOR_CC names the compiler, EMULATOR_PRELUDE the file prelude.h. */
@@ -96,6 +97,11 @@ static bool omitted(const char *what)
     if (!chosen || strcmp(chosen, what)) return false;
     if (!said) said = true, fprintf(stderr, "emulator: planted\n");
     return true;
+}
+static bool idle()
+{
+    static const bool chosen = getenv("EMULATOR_IDLE");
+    return chosen;
 }
 extern "C" void emulated_block_barrier() { wait_as(AT_BARRIER); }
 extern "C" void emulated_warp_exchange(unsigned mask, const void *mine, void *theirs, int bytes, int lane)
@@ -459,11 +465,12 @@ CALL(cuMemcpyDtoHAsync_v2)(void *to, uint64_t from, size_t n, void *s)
     device_access here;
     return memcpy(to, at(from), n), 0;
 }
-CALL(cuMemcpyDtoDAsync_v2)(uint64_t to, uint64_t from, size_t n, void *s) { guard g(lock); return add(of(s), copy_of(at(to), at(from), n)); }
+CALL(cuMemcpyDtoDAsync_v2)(uint64_t to, uint64_t from, size_t n, void *s) { guard g(lock); return idle() ? 0 : add(of(s), copy_of(at(to), at(from), n)); }
 CALL(cuMemcpyPeerAsync)(uint64_t to, void *, uint64_t from, void *, size_t n, void *s) { guard g(lock); return add(of(s), copy_of(at(to), at(from), n)); }
 static int fill(work &&w, uint64_t to, unsigned v, size_t n, void *s)
 {
     guard g(lock);
+    if (idle()) return 0;
     w.to = at(to), w.value = v, w.bytes = n;
     return add(of(s), std::move(w));
 }
@@ -629,6 +636,8 @@ CALL(cuLaunchKernel)(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx
 {
     guard         g(lock);
     const kernel *k = (const kernel *)f;
+    launches++;
+    if (idle()) return 0;
     if (bx * by * bz > MOST || bx * by * bz == 0 || gx * gy * gz == 0) return 1;
     work w{ work::KERNEL };
     w.l = { k, { gx, gy, gz }, { bx, by, bz }, {} };
@@ -639,7 +648,6 @@ CALL(cuLaunchKernel)(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx
             memcpy(w.l.args.data() + start, params[i], (size_t)k->sizes[i]);
         }
     else w.l.args.assign((const char *)params[0], (const char *)params[0] + k->bytes);
-    launches++;
     return add(of(s), std::move(w));
 }
 extern "C" int64_t emulated_launches() { return launches; }

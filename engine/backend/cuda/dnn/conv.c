@@ -1,4 +1,5 @@
-/* Convolution: by cuDNN (cudnn.c), else products with gathered operands (kernels/conv.cuh). */
+/* Convolution: small ones by own kernels (small_conv.c), others by cuDNN (cudnn.c), else products with gathered operands
+ * (kernels/conv.cuh). */
 #include "../driver.h"
 
 typedef struct {
@@ -55,8 +56,11 @@ static int conv(lc_op_id op, lc_dtype dtype, const void *args)
                               .slices = 1 };
     if (!out->numel) return 0;
     if (cuda_use(out->device.index) < 0) return -1;
+    if (p.bias && a->bias->dtype != dtype) return lc_fail_int(LC_LucidError, "conv on cuda: a bias of another dtype");
     if (dtype != LC_i64) {
-        int done = cuda_dnn_convolve(kind, a);
+        int done = cuda_small_convolve(kind, a, dtype);
+        if (done <= 0) return done;
+        done = cuda_dnn_convolve(kind, a);
         if (done <= 0) return done < 0 ? -1 : p.bias ? add_bias(out, a->bias) : 0;
     }
     sizes_of(a->image, dims, p.size), sizes_of(a->result, dims, p.result), sizes_of(a->weight, dims, p.kernel);
@@ -80,7 +84,6 @@ static int conv(lc_op_id op, lc_dtype dtype, const void *args)
             !(p.partial = cuda_scratch_new(&scratch, out->device.index, (size_t)(p.groups * p.slices * p.rows * p.cols) * 8)))
             return -1;
     }
-    if (p.bias && a->bias->dtype != dtype) return lc_fail_int(LC_LucidError, "conv on cuda: a bias of another dtype");
     int rc = cuda_blocks(&q, blocks * p.slices, 256, &p);
     if (rc == 0 && p.partial) q.kernel = "add_slices", rc = cuda_map(&q, p.groups * p.rows * p.cols, &p);
     return cuda_scratch_free(&scratch), rc;

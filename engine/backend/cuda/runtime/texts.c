@@ -27,6 +27,7 @@
     X(adafactor)                                                                                                               \
     X(pool)                                                                                                                    \
     X(conv)                                                                                                                    \
+    X(small_conv)                                                                                                              \
     X(attention)                                                                                                               \
     X(flash)                                                                                                                   \
     X(moves) X(strided_copy) X(scan) X(sort) X(random) X(multinomial) X(rnn) X(cached_attention) X(quantized) X(dropout)
@@ -96,6 +97,8 @@ static const struct {
     { &complex_lines_body, 0, 1, { { C64 }, { C128 } } },
     { &conv_body, 0, 2, { { B16, B16, F32 } } },
     { &conv_body, 0, 0, { { F64, F64, F64 } } },
+    { &small_conv_body, 0x528, 0x52a, { { F32 }, { F64 } } }, /* 3 x 3 */
+    { &small_conv_body, 0x244, 0x246, { { F32 } } },          /* 5 x 5, two channels, strides */
     { &attention_body, 0, 0, { { F32, F32, F32, F32, F32 }, { B16, F32, B16, B16, F32 } } },
     { &attention_body, 1, 1, { { F32, F32, B8, F32, F32 } } },
     { &flash_body, 0, 3, { { F32, F32, F32 }, { B16, B16, B16 } } },
