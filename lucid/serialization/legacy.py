@@ -82,7 +82,7 @@ def read(source, map_location, trusted, allowed, **options):
         sizes[key] = size
         if sum(sizes.values()) > source.size:
             raise CorruptFileError("the storages are larger than the file")
-        return _C.empty(size, dtype=_C.uint8).untyped_storage()
+        return _C.empty(size, dtype=_C.uint8, device="cpu").untyped_storage()
 
     storages = Storages(reserve, map_location)
     value, at = unpickled(data, storages, trusted, allowed, position=at, **options)

@@ -105,7 +105,7 @@ def _read_array(source, offset, size):
         count *= n
     if count * dtype.itemsize > size - (begin - offset) or not countable(shape):
         raise CorruptFileError(f"a .npy file of {size} bytes cannot have the shape {shape!s:.200}")
-    flat = _C.empty(count, dtype=dtype)
+    flat = _C.empty(count, dtype=dtype, device="cpu")
     if count:
         source.read_into(begin, memoryview(flat.view(_C.uint8)))
         if dtype is _C.bool:

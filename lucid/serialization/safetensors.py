@@ -166,11 +166,11 @@ def load_safetensors(f, device="cpu", mmap=True):
         for name, dtype, shape, begin, end in entries:
             begin += start
             if begin == end + start:
-                tensor = _C.empty(shape, dtype=dtype)
+                tensor = _C.empty(shape, dtype=dtype, device="cpu")
             elif memory is not None and begin % dtype.itemsize == 0:
                 tensor = _C.frombuffer(memory[begin : end + start], dtype=dtype).view(shape)
             else:
-                flat = _C.empty(end + start - begin, dtype=_C.uint8)
+                flat = _C.empty(end + start - begin, dtype=_C.uint8, device="cpu")
                 source.read_into(begin, memoryview(flat))
                 tensor = flat.view(dtype).view(shape)
             if dtype is _C.bool and begin != end + start:

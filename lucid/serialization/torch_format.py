@@ -538,11 +538,11 @@ def read_zip(source, map_location, mapped, trusted, allowed, **options):
         if record.size != size:
             raise CorruptFileError(f"the record {record.name!r} has {record.size} bytes where the tensors say {size}")
         if not size:
-            return _C.empty(0, dtype=_C.uint8).untyped_storage()
+            return _C.empty(0, dtype=_C.uint8, device="cpu").untyped_storage()
         if memory is not None and record.offset % 16 == 0:
             part = memory[record.offset : record.offset + size]
             return _C.frombuffer(part, dtype=_C.uint8).untyped_storage()
-        values = _C.empty(size, dtype=_C.uint8)
+        values = _C.empty(size, dtype=_C.uint8, device="cpu")
         source.read_into(record.offset, memoryview(values))
         reader.verify(record, values)
         return values.untyped_storage()

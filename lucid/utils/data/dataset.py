@@ -7,6 +7,7 @@ import math
 import warnings
 
 from ... import _C
+from .sampler import where
 
 
 class Dataset:
@@ -212,6 +213,6 @@ def random_split(dataset, lengths, generator=None):
                 warnings.warn(f"Length of split at index {i} is 0. This might result in an empty dataset.", stacklevel=2)
     if sum(lengths) != size:
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
-    order = _C.randperm(size, generator=generator).tolist()
+    order = _C.randperm(size, **where(generator)).tolist()
     ends = itertools.accumulate(lengths)
     return [Subset(dataset, order[end - length : end]) for end, length in zip(ends, lengths, strict=True)]

@@ -69,15 +69,24 @@ class RandomSampler(Sampler):
             generator.manual_seed(drawn_seed())
         if self.replacement:
             for _ in range(self.num_samples // 32):
-                yield from _C.randint(n, (32,), generator=generator).tolist()
-            yield from _C.randint(n, (self.num_samples % 32,), generator=generator).tolist()
+                yield from _C.randint(n, (32,), **where(generator)).tolist()
+            yield from _C.randint(n, (self.num_samples % 32,), **where(generator)).tolist()
             return
         for _ in range(self.num_samples // n):
-            yield from _C.randperm(n, generator=generator).tolist()
-        yield from _C.randperm(n, generator=generator).tolist()[: self.num_samples % n]
+            yield from _C.randperm(n, **where(generator)).tolist()
+        yield from _C.randperm(n, **where(generator)).tolist()[: self.num_samples % n]
 
     def __len__(self):
         return self.num_samples
+
+
+def where(generator):
+    """The arguments of a draw: on the generator's device, whatever the default device is.
+
+    >>> where(None)
+    {}
+    """
+    return {} if generator is None else {"generator": generator, "device": generator.device}
 
 
 def drawn_seed(generator=None):
@@ -87,7 +96,7 @@ def drawn_seed(generator=None):
     >>> a == b
     True
     """
-    return int(_C.empty((), dtype=_C.int64).random_(generator=generator).item())
+    return int(_C.empty((), dtype=_C.int64, device=generator and generator.device).random_(generator=generator).item())
 
 
 class SubsetRandomSampler(Sampler):
@@ -101,7 +110,7 @@ class SubsetRandomSampler(Sampler):
         self.indices, self.generator = indices, generator
 
     def __iter__(self):
-        for i in _C.randperm(len(self.indices), generator=self.generator).tolist():
+        for i in _C.randperm(len(self.indices), **where(self.generator)).tolist():
             yield self.indices[i]
 
     def __len__(self):
@@ -188,7 +197,7 @@ class DistributedSampler(Sampler):
         if self.shuffle:
             generator = _C.Generator()
             generator.manual_seed(self.seed + self.epoch)
-            keys = _C.randperm(count, generator=generator).tolist()
+            keys = _C.randperm(count, **where(generator)).tolist()
         if not self.drop_last and keys:
             keys = list(itertools.islice(itertools.cycle(keys), self.total_size))
         return iter(keys[self.rank : self.total_size : self.num_replicas])

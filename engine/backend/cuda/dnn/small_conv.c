@@ -11,8 +11,9 @@ typedef struct {
 CUDA_BODY(small_conv);
 enum { RESULT, IMAGE, WEIGHT, THREADS = 128, MOST_WINDOW = 8, MOST_SUMS = 64, FILLED = 264 /* blocks: two for each processor */ };
 
-/* Above so many multiplications a library's tiles pay, and above so many summed by one thread it waits for memory too long. */
-enum { MOST_WORK = 1 << 25, MOST_DEPTH = 1024 };
+/* Above so many multiplications a library's tiles pay, and above so many summed by one thread it waits for memory too long. The
+ * sums of a weight's gradient are exchanged between threads, which pays if each of them has summed some places. */
+enum { MOST_WORK = 1 << 25, MOST_DEPTH = 1024, LEAST_PLACES = 8 * THREADS };
 
 /* Strides of (n, channel, row, column) that fit 32 bits; one dimension: rows of one. */
 static bool strides_of(const lc_tensor *t, int dims, int32_t step[4])
@@ -41,6 +42,7 @@ static bool suits(int kind, const lc_conv_args *a, lc_dtype dtype)
         if (a->weight->shape[2 + d] > MOST_WINDOW || a->padding[d] > INT16_MAX || a->dilation[d] > INT16_MAX) return false;
     int64_t each = a->weight->numel / a->weight->shape[0], m = a->weight->shape[0] / a->groups;
     int64_t deep = kind == RESULT ? each : kind == IMAGE ? each / a->weight->shape[1] * m : 0;
+    if (kind == WEIGHT && a->result->numel / a->weight->shape[0] < LEAST_PLACES) return false;
     bool    planes = a->image->stride[a->dims + 1] == 1 && a->result->stride[a->dims + 1] == 1;
     return planes && deep <= MOST_DEPTH && a->result->numel <= MOST_WORK / each && a->image->numel <= MOST_WORK;
 }

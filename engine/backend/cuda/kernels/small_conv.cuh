@@ -93,14 +93,15 @@ BLOCK_KERNEL(places, small_conv, p)
 BLOCK_KERNEL(weights, small_conv, p)
 {
     enum { EACH_BLOCK = TAPS * CHANNELS, WARPS = THREADS / 32 };
-    __shared__ A part[WARPS][EACH_BLOCK];
+    enum { HALF = EACH_BLOCK > 32 ? 32 : EACH_BLOCK > 16 ? 16 : EACH_BLOCK > 8 ? 8 : 4 };
+    __shared__ A part[WARPS][2 * HALF];
     int          slice = blockIdx.x % p.slices, c = blockIdx.x / p.slices % p.c, tile = blockIdx.x / p.slices / p.c % p.tiles;
     int          g = blockIdx.x / p.slices / p.c / p.tiles, first = tile * CHANNELS;
     int          all = p.n * p.result[0] * p.result[1], length = (all + p.slices - 1) / p.slices;
     int          begin = slice * length, end = begin + length < all ? begin + length : all;
-    A            sum[EACH_BLOCK];
+    A            sum[2 * HALF]; /* a power of two */
 #pragma unroll
-    for (int e = 0; e < EACH_BLOCK; e++) sum[e] = 0;
+    for (int e = 0; e < 2 * HALF; e++) sum[e] = 0;
     for (int at = begin + threadIdx.x; at < end; at += THREADS) {
         int      x = at % p.result[1], y = at / p.result[1] % p.result[0], n = at / p.result[1] / p.result[0];
         const T *slope = p.a + n * p.outcome[0] + (g * p.m + first) * p.outcome[1] + y * p.outcome[2] + x * p.outcome[3];
@@ -120,12 +121,7 @@ BLOCK_KERNEL(weights, small_conv, p)
             }
         }
     }
-#pragma unroll
-    for (int e = 0; e < EACH_BLOCK; e++) {
-#pragma unroll
-        for (int d = 16; d; d /= 2) sum[e] += __shfl_xor_sync(0xffffffffu, sum[e], d);
-        if (threadIdx.x % 32 == 0) part[threadIdx.x / 32][e] = sum[e];
-    }
+    sum_of_lanes(sum, part[threadIdx.x / 32]);
     __syncthreads();
     for (int e = threadIdx.x; e < EACH_BLOCK; e += THREADS) {
         A   v = 0;

@@ -41,27 +41,6 @@ __device__ inline void put(const small_product &p, i64 batch, i64 i, i64 j, A v)
 }
 enum { ROWS = ONE ? 1 : 8, COLS = ONE ? 4 : 8, MOST_WARPS = 8, RANKS = 8, MOST_RANK = 16 };
 
-/* The sums of N elements over the lanes of a warp. Each exchange halves what a lane keeps, as long as it has more than one. */
-template <int N> __device__ void sum_of_lanes(A (&sum)[N], A *to)
-{
-    int lane = threadIdx.x % 32, base = 0;
-#pragma unroll
-    for (int step = 16, n = N / 2; step; step /= 2, n /= 2) {
-        bool up = lane & step;
-        if (n == 0) sum[0] += __shfl_xor_sync(0xffffffffu, sum[0], step);
-        else if (up) base += n;
-#pragma unroll
-        for (int e = 0; e < N / 2; e++)
-            if (e < n) {
-                A kept = up ? sum[e + n] : sum[e], given = up ? sum[e] : sum[e + n];
-                sum[e] = kept + __shfl_xor_sync(0xffffffffu, given, step);
-            }
-    }
-    enum { LEFT = N > 32 ? N / 32 : 1 };
-    if (N >= 32 || lane % (32 / (N < 32 ? N : 32)) == 0)
-#pragma unroll
-        for (int e = 0; e < LEFT; e++) to[base + e] = sum[e];
-}
 /* A block makes ROWS x COLS elements, `together` times, its threads share k. */
 BLOCK_KERNEL(lanes, small_product, p)
 {

@@ -212,6 +212,29 @@ template <bool WARP, class V> __device__ V shared_max(V v)
     return shared_fold<WARP>(v, [](V a, V b) { return a != a || a > b ? a : b; });
 }
 
+/* The sums of N elements, a power of two, over the lanes of a warp. Each exchange halves what a lane keeps, as long as it has more
+ * than one. */
+template <int N, class V> __device__ void sum_of_lanes(V (&sum)[N], V *to)
+{
+    int lane = threadIdx.x % 32, base = 0;
+#pragma unroll
+    for (int step = 16, n = N / 2; step; step /= 2, n /= 2) {
+        bool up = lane & step;
+        if (n == 0) sum[0] += __shfl_xor_sync(0xffffffffu, sum[0], step);
+        else if (up) base += n;
+#pragma unroll
+        for (int e = 0; e < N / 2; e++)
+            if (e < n) {
+                V kept = up ? sum[e + n] : sum[e], given = up ? sum[e] : sum[e + n];
+                sum[e] = kept + __shfl_xor_sync(0xffffffffu, given, step);
+            }
+    }
+    enum { LEFT = N > 32 ? N / 32 : 1 };
+    if (N >= 32 || lane % (32 / (N < 32 ? N : 32)) == 0)
+#pragma unroll
+        for (int e = 0; e < LEFT; e++) to[base + e] = sum[e];
+}
+
 /* A value that only the kernel can see is wrong: the first one is kept for the host (driver.h). */
 struct trouble {
     i64 kind, value, low, high;
