@@ -25,9 +25,9 @@ def networks(lib):
             return self.f3(F.relu(self.f2(F.relu(self.f1(x.flatten(1))))))
 
     class Block(nn.Module):
-        def __init__(self, width, heads, dropout):
+        def __init__(self, width, heads, dropout, gelu):
             super().__init__()
-            self.heads, self.dropout = heads, dropout
+            self.heads, self.dropout, self.gelu = heads, dropout, gelu
             self.n1, self.n2 = nn.LayerNorm(width), nn.LayerNorm(width)
             self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
             self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
@@ -38,14 +38,16 @@ def networks(lib):
             q, k, v = self.qkv(self.n1(x)).view(b, t, 3, self.heads, d // self.heads).permute(2, 0, 3, 1, 4).unbind(0)
             mixed = F.scaled_dot_product_attention(q, k, v, dropout_p=drop, is_causal=True).transpose(1, 2).reshape(b, t, d)
             x = x + F.dropout(self.out(mixed), self.dropout, self.training)
-            return x + F.dropout(self.down(F.gelu(self.up(self.n2(x)))), self.dropout, self.training)
+            return x + F.dropout(self.down(F.gelu(self.up(self.n2(x)), approximate=self.gelu)), self.dropout, self.training)
 
     class GPT(nn.Module):
-        def __init__(self, vocabulary=65, width=128, layers=4, heads=4, context=64, dropout=0.0):
+        def __init__(self, vocabulary=65, width=128, layers=4, heads=4, context=64, dropout=0.0, gelu="none", tied=False):
             super().__init__()
             self.tokens, self.places = nn.Embedding(vocabulary, width), nn.Embedding(context, width)
-            self.blocks = nn.Sequential(*[Block(width, heads, dropout) for _ in range(layers)])
-            self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, vocabulary)
+            self.blocks = nn.Sequential(*[Block(width, heads, dropout, gelu) for _ in range(layers)])
+            self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, vocabulary, bias=not tied)
+            if tied:
+                self.head.weight = self.tokens.weight
 
         def forward(self, tokens):
             return self.head(self.norm(self.blocks(self.tokens(tokens) + self.places.weight[: tokens.shape[1]])))

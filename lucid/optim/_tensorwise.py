@@ -141,7 +141,7 @@ def number_for(p, group, value=0.0):
     >>> lucid.optim._tensorwise.number_for(lucid.ones(2), {"capturable": False})
     tensor(0.)
     """
-    return tensor(value, device=p.device if group.get("capturable") or group.get("fused") else None)
+    return tensor(value, device=p.device if group.get("capturable") or group.get("fused") else "cpu")
 
 
 def as_reals(t):
@@ -235,7 +235,7 @@ class Tensorwise(Optimizer):
             for p in group["params"]:
                 own = self.state.get(p)
                 if own and "step" in own and not isinstance(own["step"], Tensor):
-                    own["step"] = tensor(float(own["step"]))
+                    own["step"] = tensor(float(own["step"]), device="cpu")
 
     @property
     def _step_supports_amp_scaling(self):

@@ -41,7 +41,7 @@ def _step_of_numbers(value):
     if isinstance(value, dict) and isinstance(value.get("state"), dict) and "param_groups" in value:
         for state in value["state"].values():
             if isinstance(state, dict) and isinstance(state.get("step"), (int, float)):
-                state["step"] = _C.tensor(float(state["step"]))
+                state["step"] = _C.tensor(float(state["step"]), device="cpu")
     elif isinstance(value, dict):
         for part in value.values():
             _step_of_numbers(part)

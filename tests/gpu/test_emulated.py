@@ -93,7 +93,8 @@ def test_samples(emulator):
 
 
 @pytest.mark.parametrize(
-    "file", ["runtime", "products", "generation", "random", "lightning", "deterministic", "capturable", "compiled"]
+    "file",
+    ["runtime", "products", "generation", "random", "lightning", "deterministic", "capturable", "compiled", "default_device"],
 )
 def test_other_files(emulator, file):
     out = run(["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", f"tests/gpu/test_{file}.py"], emulator)

@@ -108,7 +108,7 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
     """
     if not isinstance(batch_first, bool):
         raise TypeError(f"pack_padded_sequence(): argument 'batch_first' must be bool, not {type(batch_first).__name__}")
-    lengths = _C.as_tensor(lengths, dtype=_C.int64) if not isinstance(lengths, _C.Tensor) else lengths.to(_C.int64)
+    lengths = _C.as_tensor(lengths, dtype=_C.int64, device="cpu") if not isinstance(lengths, _C.Tensor) else lengths.to(_C.int64)
     if lengths.device.type != "cpu":
         raise RuntimeError("'lengths' argument should be a 1D CPU int64 tensor, but got a tensor on " + str(lengths.device))
     if lengths.dim() != 1:
@@ -143,7 +143,7 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
         if step == len(sizes) or sizes[step] != sizes[start]:
             runs.append(input[start:step, : sizes[start]].reshape(-1, *input.shape[2:]))
             start = step
-    return PackedSequence(_C.cat(runs), _C.tensor(sizes, dtype=_C.int64), sorted_indices, None)
+    return PackedSequence(_C.cat(runs), _C.tensor(sizes, dtype=_C.int64, device="cpu"), sorted_indices, None)
 
 
 def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_length=None):
@@ -171,7 +171,7 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
             n = (step - start) * sizes[start]
             padded[start:step, : sizes[start]] = data[at : at + n].reshape(step - start, sizes[start], *data.shape[1:])
             at, start = at + n, step
-    lengths = _C.tensor([sum(1 for s in sizes if s > i) for i in range(sizes[0])], dtype=_C.int64)
+    lengths = _C.tensor([sum(1 for s in sizes if s > i) for i in range(sizes[0])], dtype=_C.int64, device="cpu")
     if batch_first:
         padded = padded.transpose(0, 1)
     if sequence.unsorted_indices is not None:
@@ -231,7 +231,7 @@ def pack_sequence(sequences, enforce_sorted=True):
     >>> lucid.nn.utils.rnn.pack_sequence([lucid.tensor([1, 2]), lucid.tensor([3])]).batch_sizes
     tensor([2, 1])
     """
-    lengths = _C.tensor([s.size(0) for s in sequences], dtype=_C.int64)
+    lengths = _C.tensor([s.size(0) for s in sequences], dtype=_C.int64, device="cpu")
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
 
