@@ -21,7 +21,12 @@ def on_cuda():
 
 @pytest.mark.parametrize("zipped", [True, False])
 def test_files(zipped):
-    kept = {"a": lucid.arange(3.0), "none": lucid.empty(0), "bools": [lucid.ones(2, dtype=lucid.bool)], "cpu": lucid.ones(2, device="cpu")}
+    kept = {
+        "a": lucid.arange(3.0),
+        "none": lucid.empty(0),
+        "bools": [lucid.ones(2, dtype=lucid.bool)],
+        "cpu": lucid.ones(2, device="cpu"),
+    }
     file = io.BytesIO()
     lucid.save(kept, file, _use_new_zipfile_serialization=zipped)
     for where in (None, "cpu"):

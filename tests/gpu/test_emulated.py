@@ -94,7 +94,18 @@ def test_samples(emulator):
 
 @pytest.mark.parametrize(
     "file",
-    ["runtime", "products", "generation", "random", "lightning", "deterministic", "capturable", "compiled", "default_device"],
+    [
+        "runtime",
+        "products",
+        "generation",
+        "random",
+        "lightning",
+        "deterministic",
+        "capturable",
+        "compiled",
+        "default_device",
+        "rows",
+    ],
 )
 def test_other_files(emulator, file):
     out = run(["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", f"tests/gpu/test_{file}.py"], emulator)

@@ -17,6 +17,7 @@ if not lucid.cuda.is_available():
 
 VISION = {**cases.CASES, **test_vision.REST}
 WITH_CHANCE = ("vae", "hvae")  # a forward draws random numbers
+PARTLY_SINGLE = ("ddpm", "ncsn")  # float32 inside: the angles of time steps
 
 
 def near(found, expected, tolerance, what):
@@ -74,8 +75,9 @@ def test_images(name):
         weights = cases.numbers(lucid, "weights", result.numel())
         (result * weights.to(device)).sum().backward()
         results.append(result)
-    near(results[1], results[0], 1e-8, "outputs in training")
-    same_gradients(here, there, 1e-7)
+    digits = 1e-6 if name in PARTLY_SINGLE else 1e-8
+    near(results[1], results[0], digits, "outputs in training")
+    same_gradients(here, there, 10 * digits)
 
 
 @pytest.mark.parametrize("name", VISION)

@@ -236,10 +236,10 @@ typedef struct {
 int cuda_product(int device, lc_dtype acc, cuda_matrix out, cuda_matrix a, cuda_matrix b, int64_t batch, int64_t m, int64_t n,
                  int64_t k, double scale, bool accumulate);
 
-void *cuda_dnn_handle(int device, void **library);                   /* NULL: cuDNN is not there; no error is set */
-int   cuda_dnn_attention(const lc_attention_args *a, bool backward); /* fused_attention.c. 0; 1: not by cuDNN; -1 */
-int   cuda_flash_attention(const lc_attention_args *a);              /* flash.c. 0; 1: it does not suit; -1 */
-int   cuda_dnn_convolve(int kind, const lc_conv_args *a);            /* cudnn.c */
+void *cuda_dnn_handle(int device, void **library);                          /* NULL: cuDNN is not there; no error is set */
+int   cuda_dnn_attention(const lc_attention_args *a, bool backward);        /* fused_attention.c. 0; 1: not by cuDNN; -1 */
+int   cuda_flash_attention(const lc_attention_args *a);                     /* flash.c. 0; 1: it does not suit; -1 */
+int   cuda_dnn_convolve(int kind, const lc_conv_args *a);                   /* cudnn.c */
 int   cuda_small_convolve(int kind, const lc_conv_args *a, lc_dtype dtype); /* small_conv.c */
 void  cuda_dnn_load(int device);
 

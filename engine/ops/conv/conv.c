@@ -46,7 +46,8 @@ static int run_conv(const lc_record *call, lc_conv_args *a, lc_tensor **from, lc
     lc_tensor *out = call->out[0], *added = NULL;
     kernel.dtype = lc_is_floating(dtype) ? working_dtype(dtype) : dtype == LC_b8 || lc_is_complex(dtype) ? dtype : LC_i64;
     lc_dtype   wide = lc_is_floating(dtype) ? dtype : kernel.dtype;
-    lc_tensor *weight = in_dtype(call->in[1], call->backend->can.half & LC_HALF_CONV ? wide : kernel.dtype), *x = in_dtype(call->in[0], wide);
+    lc_tensor *weight = in_dtype(call->in[1], call->backend->can.half & LC_HALF_CONV ? wide : kernel.dtype),
+              *x = in_dtype(call->in[0], wide);
     lc_tensor *made = out->dtype == wide ? lc_retain(out) : lc_tensor_new(wide, out->device, out->ndim, out->shape);
     if (bias != LC_NONE) added = packed(bias, kernel.dtype);
     a->weight = weight, *from = x, *to = made, a->bias = added, a->finish = (lc_finish){ call->epilogue, call->in };

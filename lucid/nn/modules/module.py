@@ -254,7 +254,9 @@ class Module(StateDict):
                 continue
             new, grad = replaced(parameter), parameter.grad
             holds = new is not parameter and new.is_meta == parameter.is_meta and not is_lazy(parameter)
-            if holds:  # the parameter stays the same object, on another device too: optimizers and shared layers keep hold of it
+            if (
+                holds
+            ):  # the parameter stays the same object, on another device too: optimizers and shared layers keep hold of it
                 parameter.data = new
             elif new is not parameter:
                 self._parameters[name] = new = new if is_lazy(new) else type(parameter)(new, parameter.requires_grad)

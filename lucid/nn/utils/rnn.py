@@ -108,7 +108,9 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
     """
     if not isinstance(batch_first, bool):
         raise TypeError(f"pack_padded_sequence(): argument 'batch_first' must be bool, not {type(batch_first).__name__}")
-    lengths = _C.as_tensor(lengths, dtype=_C.int64, device="cpu") if not isinstance(lengths, _C.Tensor) else lengths.to(_C.int64)
+    lengths = (
+        _C.as_tensor(lengths, dtype=_C.int64, device="cpu") if not isinstance(lengths, _C.Tensor) else lengths.to(_C.int64)
+    )
     if lengths.device.type != "cpu":
         raise RuntimeError("'lengths' argument should be a 1D CPU int64 tensor, but got a tensor on " + str(lengths.device))
     if lengths.dim() != 1:

@@ -96,6 +96,15 @@ static inline unsigned short float_to_brain(float f)
     unsigned u = __float_as_uint(f);
     return f != f ? (unsigned short)0x7fff : (unsigned short)((u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
+static inline void halves_to_floats(unsigned pair, float &a, float &b)
+{
+    a = half_to_float((unsigned short)pair), b = half_to_float((unsigned short)(pair >> 16));
+}
+static inline unsigned floats_to_halves(float a, float b) { return float_to_half(a) | (unsigned)float_to_half(b) << 16; }
+static inline unsigned floats_to_brains(float a, float b) { return float_to_brain(a) | (unsigned)float_to_brain(b) << 16; }
+static inline float    larger(float a, float b) { return a != a || a > b ? a : b; }
+static inline float    fast_exp2(float x) { return std::exp2(x); }
+static inline float    fast_reciprocal(float x) { return 1 / x; }
 #define __expf                     std::exp
 #define __logf                     std::log
 #define __tanf                     std::tan

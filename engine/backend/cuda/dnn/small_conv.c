@@ -9,7 +9,15 @@ typedef struct {
     void       *partial;
 } small_conv; /* as in kernels/small_conv.cuh */
 CUDA_BODY(small_conv);
-enum { RESULT, IMAGE, WEIGHT, THREADS = 128, MOST_WINDOW = 8, MOST_SUMS = 64, FILLED = 264 /* blocks: two for each processor */ };
+enum {
+    RESULT,
+    IMAGE,
+    WEIGHT,
+    THREADS = 128,
+    MOST_WINDOW = 8,
+    MOST_SUMS = 64,
+    FILLED = 264 /* blocks: two for each processor */
+};
 
 /* Above so many multiplications a library's tiles pay, and above so many summed by one thread it waits for memory too long. The
  * sums of a weight's gradient are exchanged between threads, which pays if each of them has summed some places. */
@@ -43,7 +51,7 @@ static bool suits(int kind, const lc_conv_args *a, lc_dtype dtype)
     int64_t each = a->weight->numel / a->weight->shape[0], m = a->weight->shape[0] / a->groups;
     int64_t deep = kind == RESULT ? each : kind == IMAGE ? each / a->weight->shape[1] * m : 0;
     if (kind == WEIGHT && a->result->numel / a->weight->shape[0] < LEAST_PLACES) return false;
-    bool    planes = a->image->stride[a->dims + 1] == 1 && a->result->stride[a->dims + 1] == 1;
+    bool planes = a->image->stride[a->dims + 1] == 1 && a->result->stride[a->dims + 1] == 1;
     return planes && deep <= MOST_DEPTH && a->result->numel <= MOST_WORK / each && a->image->numel <= MOST_WORK;
 }
 
@@ -63,7 +71,8 @@ int cuda_small_convolve(int kind, const lc_conv_args *a, lc_dtype dtype)
                            .c = (int32_t)weight->shape[1],
                            .m = (int32_t)(weight->shape[0] / a->groups) };
     int32_t          window[2];
-    if (!strides_of(image, dims, p.image) || !strides_of(weight, dims, p.weight) || !strides_of(result, dims, p.outcome)) return 1;
+    if (!strides_of(image, dims, p.image) || !strides_of(weight, dims, p.weight) || !strides_of(result, dims, p.outcome))
+        return 1;
     pair(p.size, dims, image->shape + 2, 1), pair(p.result, dims, result->shape + 2, 1);
     pair(window, dims, weight->shape + 2, 1), pair(p.stride, dims, a->stride, 1);
     pair(p.padding, dims, a->padding, 0), pair(p.dilation, dims, a->dilation, 1);
@@ -71,8 +80,9 @@ int cuda_small_convolve(int kind, const lc_conv_args *a, lc_dtype dtype)
     int64_t places = (int64_t)p.n * (kind == IMAGE ? p.size[0] * p.size[1] : p.result[0] * p.result[1]);
     bool    one = p.stride[0] == 1 && p.stride[1] == 1;
     /* Channels per thread: as many as leave a thread for every lane of the device, and sums in registers. */
-    while (log && (1 << (log - 1) >= made || (kind == WEIGHT ? taps << log > MOST_SUMS
-                                                             : places * p.groups * ((made + (1 << log) - 1) >> log) < FILLED * THREADS)))
+    while (log && (1 << (log - 1) >= made ||
+                   (kind == WEIGHT ? taps << log > MOST_SUMS
+                                   : places * p.groups * ((made + (1 << log) - 1) >> log) < FILLED * THREADS)))
         log--;
     p.tiles = (made + (1 << log) - 1) >> log, p.slices = 1;
     cuda_program q = { &small_conv_body, kind == WEIGHT ? "weights" : "places", .type = { CUDA_TYPE(dtype) },

@@ -50,12 +50,12 @@ __device__ inline void parameters(A (&to)[CHUNKS * WIDE], const norm_args &p, co
 BLOCK_KERNEL(held, norm_args, p)
 {
     place at = place_of(p);
-    A     x[CHUNKS * WIDE], w[CHUNKS * WIDE], mean = 0, square = 0;
+    A     x[CHUNKS * WIDE], w[CHUNKS * WIDE], mean = 0, square = 0, share = (A)1 / (A)at.length;
     hold<WIDE, CHUNKS>(x, p.in + at.row * at.length, at.length, at.lane, at.threads, (A)0);
     if (p.centred) {
 #pragma unroll
         for (int i = 0; i < CHUNKS * WIDE; i++) mean += x[i];
-        mean = shared_sum<WARP>(mean) / (A)at.length;
+        mean = shared_sum<WARP>(mean) * share;
     }
 #pragma unroll
     for (int c = 0; c < CHUNKS; c++)
@@ -65,7 +65,7 @@ BLOCK_KERNEL(held, norm_args, p)
                 A d = x[c * WIDE + j] - mean;
                 square += d * d;
             }
-    A rstd = (A)1 / sqrt(shared_sum<WARP, 1>(square) / (A)at.length + (A)p.eps);
+    A rstd = rsqrt(shared_sum<WARP, 1>(square) * share + (A)p.eps);
 #pragma unroll
     for (int i = 0; i < CHUNKS * WIDE; i++) x[i] = (x[i] - mean) * rstd;
     if (p.weight) {
@@ -84,7 +84,7 @@ BLOCK_KERNEL(held, norm_args, p)
 BLOCK_KERNEL(held_slope, norm_args, p) /* the gradient of the input */
 {
     place at = place_of(p);
-    A     x[CHUNKS * WIDE], g[CHUNKS * WIDE], w[CHUNKS * WIDE], sum = 0, dot = 0;
+    A     x[CHUNKS * WIDE], g[CHUNKS * WIDE], w[CHUNKS * WIDE], sum = 0, dot = 0, share = (A)1 / (A)at.length;
     hold<WIDE, CHUNKS>(x, p.in + at.row * at.length, at.length, at.lane, at.threads, (A)0);
     hold<WIDE, CHUNKS>(g, p.grad + at.row * at.length, at.length, at.lane, at.threads, (A)0);
     A mean = at_or(p.mean, at.row, 0), rstd = at_or(p.rstd, at.row, 0);
@@ -95,8 +95,8 @@ BLOCK_KERNEL(held_slope, norm_args, p) /* the gradient of the input */
     }
 #pragma unroll
     for (int i = 0; i < CHUNKS * WIDE; i++) x[i] -= mean, sum += g[i], dot += g[i] * x[i];
-    sum = p.centred ? shared_sum<WARP>(sum) / (A)at.length : (A)0;
-    dot = shared_sum<WARP, 1>(dot) / (A)at.length * rstd * rstd;
+    sum = p.centred ? shared_sum<WARP>(sum) * share : (A)0;
+    dot = shared_sum<WARP, 1>(dot) * share * rstd * rstd;
 #pragma unroll
     for (int i = 0; i < CHUNKS * WIDE; i++) x[i] = (g[i] - dot * x[i] - sum) * rstd;
     release<WIDE, CHUNKS>(x, p.out + at.row * at.length, at.length, at.lane, at.threads);

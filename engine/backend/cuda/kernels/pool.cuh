@@ -25,7 +25,8 @@ __device__ inline window window_of(const pool_args &p, int d, I o)
         I first = (i64)o * n / m, past = ((i64)(o + 1) * n + m - 1) / m;
         return window{ first, past, 1, past - first };
     }
-    I end_padded = n + (I)p.padding[d], start = o * (I)p.stride[d] - (I)p.padding[d], end = start + ((I)p.kernel[d] - 1) * step + 1;
+    I end_padded = n + (I)p.padding[d], start = o * (I)p.stride[d] - (I)p.padding[d],
+      end = start + ((I)p.kernel[d] - 1) * step + 1;
     I first = start < 0 ? start + (-start + step - 1) / step * step : start, past = end < n ? end : n;
     return window{ first, past, step, p.padding_counts ? (end < end_padded ? end : end_padded) - start : past - first };
 }
@@ -166,8 +167,8 @@ KERNEL(max_pool_gradient, pool_args, p) /* the positions are found again */
 {
     EACH_RESULT(plane, o)
     {
-        T   best;
-        I   at = largest(p, p.in + element_of(p, plane, 0, AREA), windows_of(p, o), &best);
+        T best;
+        I at = largest(p, p.in + element_of(p, plane, 0, AREA), windows_of(p, o), &best);
         add(p, p.out + element_of(p, plane, at, AREA), p.grad[element_of(p, plane, o, RESULTS)]);
     }
 }

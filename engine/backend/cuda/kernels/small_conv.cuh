@@ -8,7 +8,11 @@
 typedef acc_of<T>::type A;
 enum { RESULT, IMAGE, WEIGHT, KIND = VARIANT & 3, CHANNELS = 1 << (VARIANT >> 2 & 3), STRIDE_ONE = VARIANT >> 10 & 1 };
 enum { HIGH = (VARIANT >> 4 & 7) + 1, BROAD = (VARIANT >> 7 & 7) + 1, TAPS = HIGH * BROAD };
-enum { THREADS = 128, SHARED = 4096, TOGETHER = SHARED / (TAPS * CHANNELS) }; /* TOGETHER: summed channels whose weights are shared */
+enum {
+    THREADS = 128,
+    SHARED = 4096,
+    TOGETHER = SHARED / (TAPS * CHANNELS)
+}; /* TOGETHER: summed channels whose weights are shared */
 struct small_conv {
     T       *out;
     const T *a, *b; /* 0: image, weight; 1: result, weight; 2: result, image */
@@ -42,15 +46,15 @@ typedef several<A, CHANNELS> group; /* a tap's weights */
 BLOCK_KERNEL(places, small_conv, p)
 {
     alignas(16) __shared__ A weight[SHARED];
-    const int   *from = KIND == RESULT ? p.image : p.outcome, *to = KIND == RESULT ? p.outcome : p.image;
-    const int   *size = KIND == RESULT ? p.result : p.size;
-    int          summed = KIND == RESULT ? p.c : p.m, made_here = KIND == RESULT ? p.m : p.c;
-    int          tile = blockIdx.x / p.blocks % p.tiles, g = blockIdx.x / p.blocks / p.tiles, first = tile * CHANNELS;
-    int          at = blockIdx.x % p.blocks * THREADS + threadIdx.x, x = at % size[1], y = at / size[1] % size[0];
-    int          n = at / size[1] / size[0];
-    bool         inside = n < p.n;
-    const T     *source = p.a + n * from[0] + g * summed * from[1];
-    A            sum[CHANNELS];
+    const int               *from = KIND == RESULT ? p.image : p.outcome, *to = KIND == RESULT ? p.outcome : p.image;
+    const int               *size = KIND == RESULT ? p.result : p.size;
+    int                      summed = KIND == RESULT ? p.c : p.m, made_here = KIND == RESULT ? p.m : p.c;
+    int      tile = blockIdx.x / p.blocks % p.tiles, g = blockIdx.x / p.blocks / p.tiles, first = tile * CHANNELS;
+    int      at = blockIdx.x % p.blocks * THREADS + threadIdx.x, x = at % size[1], y = at / size[1] % size[0];
+    int      n = at / size[1] / size[0];
+    bool     inside = n < p.n;
+    const T *source = p.a + n * from[0] + g * summed * from[1];
+    A        sum[CHANNELS];
 #pragma unroll
     for (int k = 0; k < CHANNELS; k++) sum[k] = 0;
     for (int s0 = 0; s0 < summed; s0 += TOGETHER) {
@@ -66,7 +70,7 @@ BLOCK_KERNEL(places, small_conv, p)
         __syncthreads();
         if (!inside) continue;
         for (int s = 0; s < here; s++) {
-            const T *plane = source + (s0 + s) * from[1];
+            const T     *plane = source + (s0 + s) * from[1];
             const group *w = (const group *)weight + s * TAPS;
 #pragma unroll
             for (int ty = 0; ty < HIGH; ty++) {
@@ -74,8 +78,8 @@ BLOCK_KERNEL(places, small_conv, p)
                 if (row < 0) continue;
 #pragma unroll
                 for (int tx = 0; tx < BROAD; tx++) {
-                    int column = KIND == RESULT ? met(p, 1, x, tx) : made_by(p, 1, x, tx);
-                    A   v = column < 0 ? (A)0 : (A)plane[row * from[2] + column * from[3]];
+                    int   column = KIND == RESULT ? met(p, 1, x, tx) : made_by(p, 1, x, tx);
+                    A     v = column < 0 ? (A)0 : (A)plane[row * from[2] + column * from[3]];
                     group of = w[ty * BROAD + tx];
 #pragma unroll
                     for (int k = 0; k < CHANNELS; k++) sum[k] += v * of.v[k];

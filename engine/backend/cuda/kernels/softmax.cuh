@@ -36,37 +36,66 @@ __device__ inline A      written(A x, A y, A most, A sum)
 #if HELD
 /* A row in registers, read once. */
 enum { WARP = (VARIANT >> 3 & 1) != 0, WIDE = VARIANT >> 4 & 1 ? 16 / (int)sizeof(U) : 1, CHUNKS = 1 << (VARIANT >> 5 & 3) };
+enum { EACH_THREAD = CHUNKS * WIDE, FAST = sizeof(T) == 2 && sizeof(U) == 2 };
+#define LOG2_E 1.4426950408889634f
+__device__ inline float  powers(float x, float from) { return FAST ? fast_exp2((x - from) * LOG2_E) : expf(x - from); }
+__device__ inline double powers(double x, double from) { return exp(x - from); }
+__device__ inline float  over(float x) { return FAST ? fast_reciprocal(x) : 1 / x; }
+__device__ inline double over(double x) { return 1 / x; }
+struct share { /* what some elements have: their maximum, and the sum of their powers from there */
+    A most, sum;
+};
+__device__ inline share joined(share own)
+{
+    A most = warp_fold(own.most, [](A a, A b) { return larger(a, b); });
+    if (own.most != most) own.sum *= powers(own.most, most); /* equal: -inf perhaps, of elements that are masked */
+    return share{ most, warp_fold(own.sum, [](A a, A b) { return a + b; }) };
+}
 BLOCK_KERNEL(held, lines_args, p)
 {
     int  lane = WARP ? threadIdx.x % 32 : threadIdx.x, threads = WARP ? 32 : blockDim.x;
     i64  at = WARP ? blockIdx.x * 4 + threadIdx.x / 32 : blockIdx.x;
     bool there = at < p.lines;
     line l = line_at(p, there ? at : 0);
-    i64  n = there ? p.n : 0;
-    A    x[CHUNKS * WIDE], y[CHUNKS * WIDE], most = 0, sum = 0;
+    int  n = there ? (int)p.n : 0;
+    A    x[EACH_THREAD], y[EACH_THREAD], sum = 0;
     if (OP < 2) {
         hold<WIDE, CHUNKS>(x, l.in, n, lane, threads, -infinity<A>());
-        most = x[0];
+        A own = x[0];
 #pragma unroll
-        for (int i = 1; i < CHUNKS * WIDE; i++) most = x[i] != x[i] || x[i] > most ? x[i] : most;
-        most = shared_max<WARP>(most);
+        for (int i = 1; i < EACH_THREAD; i++) own = larger(own, x[i]);
+        if (WARP) own = warp_fold(own, [](A a, A b) { return larger(a, b); });
+        /* A thread's powers start at its own maximum: the threads of a block wait for each other once. */
+        A base = own == -infinity<A>() ? (A)0 : own;
 #pragma unroll
-        for (int i = 0; i < CHUNKS * WIDE; i++) {
-            y[i] = power(x[i] - most);
-            sum += held_at<WIDE>(i / WIDE, lane, threads) < n ? y[i] : (A)0;
+        for (int i = 0; i < EACH_THREAD; i++) y[i] = powers(x[i], base), sum += y[i];
+        share all = { own, sum };
+        if (WARP) all.sum = warp_fold(sum, [](A a, A b) { return a + b; });
+        else {
+            __shared__ share part[32];
+            all = joined(all);
+            if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = all;
+            __syncthreads();
+            all = joined(threadIdx.x % 32 < blockDim.x / 32 ? part[threadIdx.x % 32] : share{ -infinity<A>(), (A)0 });
         }
-        sum = shared_sum<WARP>(sum);
-        A by = OP == 0 ? (A)1 / sum : log(sum);
+        if (OP == 0) {
+            /* A thread that has only -inf has powers of zero, unless the row has nothing else: then all is not-a-number. */
+            A by = (own == base || all.most == own ? powers(own, all.most) : (A)0) * over(all.sum);
 #pragma unroll
-        for (int i = 0; i < CHUNKS * WIDE; i++) x[i] = OP == 0 ? y[i] * by : x[i] - most - by;
+            for (int i = 0; i < EACH_THREAD; i++) x[i] = y[i] * by;
+        } else {
+            A log_sum = log(all.sum);
+#pragma unroll
+            for (int i = 0; i < EACH_THREAD; i++) x[i] = x[i] - all.most - log_sum;
+        }
     } else {
         hold<WIDE, CHUNKS>(x, l.in, n, lane, threads, (A)0);
         hold<WIDE, CHUNKS>(y, l.y, n, lane, threads, (A)0);
 #pragma unroll
-        for (int i = 0; i < CHUNKS * WIDE; i++) sum += OP == 2 ? x[i] * y[i] : x[i];
+        for (int i = 0; i < EACH_THREAD; i++) sum += OP == 2 ? x[i] * y[i] : x[i];
         sum = shared_sum<WARP>(sum);
 #pragma unroll
-        for (int i = 0; i < CHUNKS * WIDE; i++) x[i] = written(x[i], y[i], most, sum);
+        for (int i = 0; i < EACH_THREAD; i++) x[i] = OP == 2 ? (x[i] - sum) * y[i] : x[i] - powers(y[i], 0) * sum;
     }
     release<WIDE, CHUNKS>(x, l.out, n, lane, threads);
 }

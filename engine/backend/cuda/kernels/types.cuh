@@ -45,7 +45,49 @@ __device__ inline u16 float_to_brain(float f)
     asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(f));
     return h;
 }
+/* Two at once, the first one in the lower half. */
+__device__ inline void halves_to_floats(u32 pair, float &first, float &second)
+{
+    first = half_to_float((u16)pair), second = half_to_float((u16)(pair >> 16));
+}
+__device__ inline u32 floats_to_halves(float first, float second)
+{
+    u32 pair;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
+    return pair;
+}
+__device__ inline u32 floats_to_brains(float first, float second)
+{
+    u32 pair;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
+    return pair;
+}
+/* The larger one; not-a-number if one of them is. */
+__device__ inline float larger(float a, float b)
+{
+    float most;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(most) : "f"(a), "f"(b));
+    return most;
+}
+/* The hardware's own 2^x and 1 / x: good enough for halves. */
+__device__ inline float fast_exp2(float x)
+{
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+__device__ inline float fast_reciprocal(float x)
+{
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
 #endif
+__device__ inline void brains_to_floats(u32 pair, float &first, float &second)
+{
+    first = __uint_as_float(pair << 16), second = __uint_as_float(pair & 0xffff0000u);
+}
+__device__ inline double larger(double a, double b) { return a != a || a > b ? a : b; }
 /* Every index below n, spread over all threads of the launch. */
 #define EACH(i, n) for (i64 i = blockIdx.x * (i64)blockDim.x + threadIdx.x; i < (n); i += gridDim.x * (i64)blockDim.x)
 
@@ -126,33 +168,69 @@ template <class V> __device__ V block_max(V v)
 template <class S, int N> struct alignas(sizeof(S) * N < 16 ? sizeof(S) * N : 16) several {
     S v[N];
 };
+/* The same in registers. Halves stay in pairs: a piece is read, filled and written without taking it apart. */
+template <class S, int N> struct alignas(several<S, N>) held_piece {
+    S               v[N];
+    __device__ void fill(S with)
+    {
+#pragma unroll
+        for (int j = 0; j < N; j++) v[j] = with;
+    }
+    template <class V> __device__ void get(V *to) const
+    {
+#pragma unroll
+        for (int j = 0; j < N; j++) to[j] = (V)value(v[j]);
+    }
+    template <class V> __device__ void set(const V *from)
+    {
+#pragma unroll
+        for (int j = 0; j < N; j++) v[j] = made<S>::of(from[j]);
+    }
+};
+#define PIECE_OF_HALVES(S, pair_to_floats, floats_to_pair)                                                                     \
+    template <> struct alignas(16) held_piece<S, 8> {                                                                          \
+        u32             pair[4];                                                                                               \
+        __device__ void fill(S with)                                                                                           \
+        {                                                                                                                      \
+            for (int j = 0; j < 4; j++) pair[j] = with.v * 0x10001u;                                                           \
+        }                                                                                                                      \
+        template <class V> __device__ void get(V *to) const                                                                    \
+        {                                                                                                                      \
+            float first, second;                                                                                               \
+            for (int j = 0; j < 4; j++) pair_to_floats(pair[j], first, second), to[2 * j] = first, to[2 * j + 1] = second;     \
+        }                                                                                                                      \
+        template <class V> __device__ void set(const V *from)                                                                  \
+        {                                                                                                                      \
+            for (int j = 0; j < 4; j++) pair[j] = floats_to_pair((float)from[2 * j], (float)from[2 * j + 1]);                  \
+        }                                                                                                                      \
+    };
+PIECE_OF_HALVES(f16, halves_to_floats, floats_to_halves)
+PIECE_OF_HALVES(bf16, brains_to_floats, floats_to_brains)
 /* A row in registers: `threads` share it, each has CHUNKS pieces of WIDE neighbours. What lies beyond the row is `otherwise`.
  * n is a multiple of WIDE. */
 template <int WIDE> __device__ int held_at(int chunk, int lane, int threads) { return (chunk * threads + lane) * WIDE; }
 template <int WIDE, int CHUNKS, class S, class V>
 __device__ void hold(V (&to)[CHUNKS * WIDE], const S *row, int n, int lane, int threads, V otherwise)
 {
-    several<S, WIDE> x[CHUNKS];
+    held_piece<S, WIDE> x[CHUNKS]; /* filled, then read over: no element is chosen by itself */
 #pragma unroll
     for (int c = 0; c < CHUNKS; c++) {
         int at = held_at<WIDE>(c, lane, threads);
-        if (at < n) x[c] = *(const several<S, WIDE> *)(row + at);
+        x[c].fill(made<S>::of(otherwise));
+        if (at < n) x[c] = *(const held_piece<S, WIDE> *)(row + at);
     }
 #pragma unroll
-    for (int c = 0; c < CHUNKS; c++)
-#pragma unroll
-        for (int j = 0; j < WIDE; j++) to[c * WIDE + j] = held_at<WIDE>(c, lane, threads) < n ? (V)value(x[c].v[j]) : otherwise;
+    for (int c = 0; c < CHUNKS; c++) x[c].get(to + c * WIDE);
 }
 template <int WIDE, int CHUNKS, class S, class V>
 __device__ void release(const V (&from)[CHUNKS * WIDE], S *row, int n, int lane, int threads)
 {
 #pragma unroll
     for (int c = 0; c < CHUNKS; c++) {
-        int              at = held_at<WIDE>(c, lane, threads);
-        several<S, WIDE> x;
-#pragma unroll
-        for (int j = 0; j < WIDE; j++) x.v[j] = made<S>::of(from[c * WIDE + j]);
-        if (at < n) *(several<S, WIDE> *)(row + at) = x;
+        int                 at = held_at<WIDE>(c, lane, threads);
+        held_piece<S, WIDE> x;
+        x.set(from + c * WIDE);
+        if (at < n) *(held_piece<S, WIDE> *)(row + at) = x;
     }
 }
 /* Every element of a row, over the threads of a block: f(index, element), 16 bytes at a time. */
@@ -191,25 +269,26 @@ template <class S, class F> __device__ void map_row(S *to, const S *row, i64 n, 
     for (i64 i = head + pieces * WIDE + threadIdx.x; i < n; i += blockDim.x) to[i] = f(i, row[i]);
 }
 /* The threads that share a row: a warp of a block of four, or the block. */
-template <bool WARP, class V, class F> __device__ V shared_fold(V v, F f)
+template <class V, class F> __device__ V warp_fold(V v, F f)
 {
     for (int d = 16; d; d /= 2) v = f(v, __shfl_xor_sync(0xffffffffu, v, d));
+    return v;
+}
+/* nothing: changes no fold. */
+template <bool WARP, class V, class F> __device__ V shared_fold(V v, V nothing, F f)
+{
+    v = warp_fold(v, f);
     if (WARP) return v;
     __shared__ V part[32];
-    if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = v;
+    int          lane = threadIdx.x % 32;
+    if (lane == 0) part[threadIdx.x / 32] = v;
     __syncthreads();
-    v = part[0]; /* every thread folds what the warps have: no second exchange */
-    for (int w = 1; w < blockDim.x / 32; w++) v = f(v, part[w]);
-    return v;
+    return warp_fold(lane < blockDim.x / 32 ? part[lane] : nothing, f); /* every warp does: no second barrier */
 }
 /* ROUND: sums that follow each other need numbers of their own, since nothing waits between them. */
 template <bool WARP, int ROUND = 0, class V> __device__ V shared_sum(V v)
 {
-    return shared_fold<WARP>(v, [](V a, V b) { return a + b; });
-}
-template <bool WARP, class V> __device__ V shared_max(V v)
-{
-    return shared_fold<WARP>(v, [](V a, V b) { return a != a || a > b ? a : b; });
+    return shared_fold<WARP>(v, (V)0, [](V a, V b) { return a + b; });
 }
 
 /* The sums of N elements, a power of two, over the lanes of a warp. Each exchange halves what a lane keeps, as long as it has more

@@ -14,7 +14,8 @@ typedef struct {
 } row_form;
 static bool hold_row(int64_t n, int size, bool aligned, row_form *f)
 {
-    int     wide = aligned && n % (16 / size) == 0 ? 16 / size : 1, most = wide > 4 ? 4 : 8, chunks = 1, few = wide > 4 ? 2 : 4;
+    /* `few` pieces, up to 32 elements, make up for what a thread does once: addresses, and the sums over its row. */
+    int wide = aligned && n % (16 / size) == 0 ? 16 / size : 1, most = wide > 4 ? 4 : 8, chunks = 1, few = wide > 1 ? most : 4;
     int64_t pieces = (n + wide - 1) / wide;
     f->threads = pieces <= 32 * few ? 32 : 64;
     while (f->threads > 32 && f->threads < 512 && pieces > few * f->threads) f->threads *= 2;
