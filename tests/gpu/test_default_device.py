@@ -1,5 +1,5 @@
-"""What happens under `lucid.set_default_device("cuda")`: new tensors lie on the device; files, keys of data loaders, lengths and
-counts that the host reads stay where it can read them."""
+"""What happens under `lucid.set_default_device("cuda")`: new tensors lie on the device; files, keys of data loaders, lengths
+and counts that the host reads stay where it can read them."""
 
 import io
 
