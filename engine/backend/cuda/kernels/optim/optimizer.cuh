@@ -45,7 +45,6 @@ KERNEL(coefficients, counts_args, p)
     }
 }
 __device__ inline A towards(A x, A to, A w) { return w < (A)0.5 ? x + w * (to - x) : to - (to - x) * (1 - w); }
-__device__ inline A larger(A a, A b) { return b > a || b != b ? b : a; }
 #define STATE(k)  ((V *)p.lists[k][t])
 #define GET(k)    ((A)value(STATE(k)[i]))
 #define PUT(k, v) (STATE(k)[i] = made<V>::of(v))
