@@ -17,7 +17,7 @@ if not lucid.cuda.is_available():
 
 VISION = {**cases.CASES, **test_vision.REST}
 WITH_CHANCE = ("vae", "hvae")  # a forward draws random numbers
-PARTLY_SINGLE = ("ddpm", "ncsn")  # float32 inside: the angles of time steps
+PARTLY_SINGLE = ("ddpm", "ncsn", "transformer")  # float32 inside: the angles of time steps and positions
 
 
 def near(found, expected, tolerance, what):

@@ -14,7 +14,7 @@ struct entropy_args {
     trouble   *word;
     A         *all_weights;
 };
-__device__ inline float  power(float x) { return expf(x); }
+__device__ inline float  power(float x) { return sizeof(T) == 2 ? fast_exp2(x * 1.4426950408889634f) : expf(x); }
 __device__ inline double power(double x) { return exp(x); }
 __device__ inline A      weight_of(const entropy_args &p, i64 c)
 {
@@ -45,12 +45,10 @@ BLOCK_KERNEL(forward_rows, entropy_args, p) /* a block per position, one lane: s
 {
     const T *x = p.in + blockIdx.x * p.classes;
     A        most = -infinity<A>(), sum = 0, weighed = 0;
-    each_of_row(x, p.classes, [&](i64 c, T element) {
-        A s = value(element);
-        if (s == most) sum += 1;
-        else if (s > most) sum = sum * power(most - s) + 1, most = s;
-        else sum += power(s - most);
-        if (p.smoothing != 0) weighed += (p.weight ? (A)value(p.weight[c]) : (A)1) * s;
+    each_of_row<A>(x, p.classes, [&](i64 c, const A *scores, int n) {
+        add_powers(scores, n, most, sum, [](A s) { return power(s); });
+        if (p.smoothing != 0)
+            for (int j = 0; j < n; j++) weighed += (p.weight ? (A)value(p.weight[c + j]) : (A)1) * scores[j];
     });
     A own = most;
     most = block_max(most);
@@ -123,6 +121,14 @@ KERNEL(backward_rows, entropy_args, p) /* a block per position, one lane */
     i64   at = blockIdx.x, hit = p.target[at];
     slope s = slope_of(p, at, hit);
     A     lse = (A)value(p.lse[at]);
-    map_row(p.out + at * p.classes, p.in + at * p.classes, p.classes,
-            [&](i64 c, T score) { return made<T>::of(slope_at(p, s, (A)value(score), lse, c, hit)); });
+    bool  none = s.pull == 0 && s.own == 0; /* ignored: no score matters, not even a NaN */
+    map_row<A>(p.out + at * p.classes, p.in + at * p.classes, p.classes, [&](i64 c, A *x, int n) {
+#pragma unroll
+        for (int j = 0; j < n; j++) x[j] = none ? (A)0 : s.pull * power(x[j] - lse);
+        if (p.smoothing != 0)
+            for (int j = 0; j < n; j++) x[j] -= s.even * (p.weight ? (A)value(p.weight[c + j]) : (A)1);
+        if ((u64)(hit - c) < (u64)n)
+#pragma unroll
+            for (int j = 0; j < n; j++) x[j] -= hit - c == j ? s.own : (A)0;
+    });
 }

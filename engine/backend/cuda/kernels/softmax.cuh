@@ -100,22 +100,20 @@ BLOCK_KERNEL(held, lines_args, p)
     release<WIDE, CHUNKS>(x, l.out, n, lane, threads);
 }
 #else
-/* One element of a row of unknown maximum: the sum is kept relative to the maximum so far. */
-__device__ inline void take(A x, A &most, A &sum)
-{
-    if (x == most) sum += 1;
-    else if (x != x || x > most) sum = sum * power(most - x) + 1, most = x;
-    else sum += power(x - most);
-}
 BLOCK_KERNEL(rows, lines_args, p) /* a block per line */
 {
     line l = line_at(p, blockIdx.x);
     A    most = 0, sum = 0;
     if (OP < 2) {
         most = -infinity<A>();
-        if (p.step[1] == 1) each_of_row(l.in, p.n, [&](i64, U x) { take((A)value(x), most, sum); });
+        auto power_of = [](A x) { return power(x); };
+        if (p.step[1] == 1)
+            each_of_row<A>(l.in, p.n, [&](i64, const A *x, int n) { add_powers(x, n, most, sum, power_of); });
         else
-            for (i64 i = threadIdx.x; i < p.n; i += blockDim.x) take((A)value(l.in[i * p.step[1]]), most, sum);
+            for (i64 i = threadIdx.x; i < p.n; i += blockDim.x) {
+                A x = value(l.in[i * p.step[1]]);
+                add_powers(&x, 1, most, sum, power_of);
+            }
         A own = most;
         most = block_max(most);
         sum = block_sum(sum == 0 ? (A)0 : sum * power(own - most));

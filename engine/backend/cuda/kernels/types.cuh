@@ -233,40 +233,50 @@ __device__ void release(const V (&from)[CHUNKS * WIDE], S *row, int n, int lane,
         if (at < n) *(held_piece<S, WIDE> *)(row + at) = x;
     }
 }
-/* Every element of a row, over the threads of a block: f(index, element), 16 bytes at a time. */
-template <class S, class F> __device__ void each_of_row(const S *row, i64 n, F f)
+/* Every element of a row, over the threads of a block, 16 bytes at a time: f(index of the first, elements as V, how many). */
+template <class V, class S, class F> __device__ void each_of_row(const S *row, i64 n, F f)
 {
     enum { WIDE = 16 / sizeof(S) };
     i64 head = (i64)((16 - (u64)row % 16) % 16 / sizeof(S));
     if (head > n) head = n;
-    i64 pieces = (n - head) / WIDE;
-    for (i64 i = threadIdx.x; i < head; i += blockDim.x) f(i, row[i]);
+    i64 pieces = (n - head) / WIDE, tail = head + pieces * WIDE;
+    V   x[WIDE];
+    for (i64 i = threadIdx.x; i < head; i += blockDim.x) x[0] = (V)value(row[i]), f(i, x, 1);
     for (i64 c = threadIdx.x; c < pieces; c += blockDim.x) {
-        several<S, WIDE> x = *(const several<S, WIDE> *)(row + head + c * WIDE);
-#pragma unroll
-        for (int j = 0; j < WIDE; j++) f(head + c * WIDE + j, x.v[j]);
+        held_piece<S, WIDE> held = *(const held_piece<S, WIDE> *)(row + head + c * WIDE);
+        held.get(x), f(head + c * WIDE, x, WIDE);
     }
-    for (i64 i = head + pieces * WIDE + threadIdx.x; i < n; i += blockDim.x) f(i, row[i]);
+    for (i64 i = tail + threadIdx.x; i < n; i += blockDim.x) x[0] = (V)value(row[i]), f(i, x, 1);
 }
-/* The same, where f gives the element of `to`. */
-template <class S, class F> __device__ void map_row(S *to, const S *row, i64 n, F f)
+/* The same, where f changes the elements into those of `to`. */
+template <class V, class S, class F> __device__ void map_row(S *to, const S *row, i64 n, F f)
 {
     enum { WIDE = 16 / sizeof(S) };
-    if ((u64)to % 16 != (u64)row % 16) {
-        for (i64 i = threadIdx.x; i < n; i += blockDim.x) to[i] = f(i, row[i]);
-        return;
-    }
-    i64 head = (i64)((16 - (u64)row % 16) % 16 / sizeof(S));
+    bool alike = (u64)to % 16 == (u64)row % 16;
+    i64  head = alike ? (i64)((16 - (u64)row % 16) % 16 / sizeof(S)) : n;
     if (head > n) head = n;
-    i64 pieces = (n - head) / WIDE;
-    for (i64 i = threadIdx.x; i < head; i += blockDim.x) to[i] = f(i, row[i]);
+    i64 pieces = (n - head) / WIDE, tail = head + pieces * WIDE;
+    V   x[WIDE];
+    for (i64 i = threadIdx.x; i < head; i += blockDim.x)
+        x[0] = (V)value(row[i]), f(i, x, 1), to[i] = made<S>::of(x[0]);
     for (i64 c = threadIdx.x; c < pieces; c += blockDim.x) {
-        several<S, WIDE> x = *(const several<S, WIDE> *)(row + head + c * WIDE), y;
-#pragma unroll
-        for (int j = 0; j < WIDE; j++) y.v[j] = f(head + c * WIDE + j, x.v[j]);
-        *(several<S, WIDE> *)(to + head + c * WIDE) = y;
+        held_piece<S, WIDE> held = *(const held_piece<S, WIDE> *)(row + head + c * WIDE);
+        held.get(x), f(head + c * WIDE, x, WIDE), held.set(x);
+        *(held_piece<S, WIDE> *)(to + head + c * WIDE) = held;
     }
-    for (i64 i = head + pieces * WIDE + threadIdx.x; i < n; i += blockDim.x) to[i] = f(i, row[i]);
+    for (i64 i = tail + threadIdx.x; i < n; i += blockDim.x)
+        x[0] = (V)value(row[i]), f(i, x, 1), to[i] = made<S>::of(x[0]);
+}
+/* The sum of powers of n more elements, relative to the largest one so far. */
+template <class V, class F> __device__ void add_powers(const V *x, int n, V &most, V &sum, F power)
+{
+    V here = x[0];
+#pragma unroll
+    for (int j = 1; j < n; j++) here = larger(here, x[j]);
+    if (here > most) sum *= power(most - here), most = here;
+    V base = most == -infinity<V>() ? (V)0 : most;
+#pragma unroll
+    for (int j = 0; j < n; j++) sum += power(x[j] - base);
 }
 /* The threads that share a row: a warp of a block of four, or the block. */
 template <class V, class F> __device__ V warp_fold(V v, F f)
