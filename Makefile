@@ -8,6 +8,7 @@
 # docs   the op reference and the documentation site, into the build folder
 # wheel  the wheel for distribution, in dist/     PYTHONS=all makes one for every Python of this machine
 # bench  benchmarks beside PyTorch;   demo  LeNet-5 learns handwritten digits;   test-gpu, test-gpu-sanitizer  the tests that need a GPU
+# bench-gpu  benchmarks on a GPU beside PyTorch; figures go into the build folder as gpu.json
 # test-packages  uses of packages written for PyTorch, equal on both   packages-table writes docs/packages.md
 MODE   ?=
 PYTHON ?= $(if $(wildcard .venv/bin/python),.venv/bin/python,python3)
@@ -28,7 +29,7 @@ MANY   := OMP_NUM_THREADS=1 $(PYTEST) $(SHARED)
 ISAS  := $(shell grep -qw avx2 /proc/cpuinfo 2>/dev/null && echo base; grep -qw avx512dq /proc/cpuinfo 2>/dev/null && echo avx2)
 MAKE_ := $(MAKE) --no-print-directory
 
-.PHONY: build venv test test-all compat c-test py-test compat-test isa-test contributor-test check asan tsan docs bench demo wheel wheel-test packages-venv test-packages packages-table test-gpu test-gpu-sanitizer format clean
+.PHONY: build venv test test-all compat c-test py-test compat-test isa-test contributor-test check asan tsan docs bench demo wheel wheel-test packages-venv test-packages packages-table test-gpu test-gpu-sanitizer bench-gpu format clean
 
 build:
 	@$(TOOLS) $(PY) tools/build.py --mode "$(MODE)" --jobs $(JOBS) $(BUILD)
@@ -127,6 +128,11 @@ test-gpu-sanitizer: build
 	@test -x $(SANITIZER) || { echo "test-gpu-sanitizer: no compute-sanitizer (it comes with the CUDA toolkit)"; exit 1; }
 	@LUCID_CUDA_CACHE=0 $(GPU_TESTS) --under "$(SANITIZER) --tool memcheck --error-exitcode 77" tests/gpu/test_families.py $(PYTEST_ARGS)
 	@$(GPU_TESTS) --under "$(SANITIZER) --tool racecheck --error-exitcode 77" tests/gpu/test_families.py -k "test_like_the_cpu and ($(RACES))"
+
+bench-gpu: build
+	@PYTHONPATH=$(CURDIR)/$(BUILD)/pkg $(PY) benchmarks/gpu.py --json $(BUILD)/gpu.json
+	@PYTHONPATH=$(CURDIR)/$(BUILD)/pkg $(PY) benchmarks/gpu_runtime.py
+	@PYTHONPATH=$(CURDIR)/$(BUILD)/pkg $(PY) benchmarks/generate_gpu.py
 
 format:
 	@$(TOOLS) clang-format -i $$(git ls-files '*.c' '*.h' '*.cuh')
