@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What the host does for a call on the GPU, without a GPU: the emulated driver (tests/gpu/emulator) counts launches and runs
-none. Microseconds of host time per call and per launch; a real driver adds 2 to 4 for each launch.   usage: gpu_host.py [case ...]
+none. Microseconds of host time per call and per launch; a real driver adds 2 to 4 for each.   usage: gpu_host.py [case ...]
 
 Libraries are not there: products and convolutions are own kernels, which the small cases use on a GPU too.
 """
@@ -28,7 +28,9 @@ def emulated():
     """Run this file again in a process that finds the emulated driver."""
     with tempfile.TemporaryDirectory() as folder:
         library = os.path.join(folder, "libcuda.so.1")
-        subprocess.run(["g++", "-std=c++17", "-shared", "-fPIC", "-O2", TESTS / "emulator.cpp", "-o", library, "-ldl"], check=True)
+        subprocess.run(
+            ["g++", "-std=c++17", "-shared", "-fPIC", "-O2", TESTS / "emulator.cpp", "-o", library, "-ldl"], check=True
+        )
         os.symlink(library, os.path.join(folder, "libnvrtc.so.13"))
         names = {"LUCID_CUDA_PATH": folder, "LUCID_CACHE_DIR": folder, "EMULATOR_CC": "g++", "EMULATOR_IDLE": "1"}
         names["EMULATOR_PRELUDE"] = str(TESTS / "prelude.h")

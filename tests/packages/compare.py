@@ -1,6 +1,7 @@
-"""Runs one use of a package in this process and writes what it gave: `python compare.py USE RESULT.json`.
+"""Runs one use of a package in this process and writes what it gave: `python compare.py USE RESULT.json [DEVICE]`.
 
-With `python -m lucid compare.py …` the same file runs on Lucid.
+With `python -m lucid compare.py …` the same file runs on Lucid. DEVICE becomes the default device; random numbers are drawn on
+the CPU all the same, so that they are those of a run without it.
 """
 
 import json
@@ -14,7 +15,7 @@ def numbers(value):
     import torch
 
     if isinstance(value, torch.Tensor):
-        return value.detach().double().tolist()
+        return value.detach().cpu().double().tolist()
     if isinstance(value, dict):
         return {str(key): numbers(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -22,7 +23,34 @@ def numbers(value):
     return float(value)
 
 
-def main(name, path):
+def draw_on_the_cpu(torch):
+    """What functions and methods draw is moved to where it was asked for."""
+
+    def of_function(draw):
+        def drawn(*args, device=None, requires_grad=False, **kwargs):
+            if any(isinstance(a, torch.Tensor) for a in args):
+                return draw(*args, **kwargs)
+            made = draw(*args, device="cpu", **kwargs)
+            return made.to(device or torch.get_default_device()).requires_grad_(requires_grad)
+
+        return drawn
+
+    def of_method(draw):
+        def drawn(self, *args, generator=None, **kwargs):
+            if self.device.type == "cpu" or generator is not None:
+                return draw(self, *args, generator=generator, **kwargs)
+            with torch.no_grad():
+                return self.copy_(draw(torch.empty(self.shape, dtype=self.dtype, device="cpu"), *args, **kwargs))
+
+        return drawn
+
+    for name in ("rand", "randn", "randint", "randperm"):
+        setattr(torch, name, of_function(getattr(torch, name)))
+    for name in ("normal_", "uniform_", "random_", "exponential_", "bernoulli_"):
+        setattr(torch.Tensor, name, of_method(getattr(torch.Tensor, name)))
+
+
+def main(name, path, device=None):
     warnings.simplefilter("ignore")
     import torch
 
@@ -34,6 +62,9 @@ def main(name, path):
     import uses
 
     torch.set_num_threads(1)
+    if device:
+        draw_on_the_cpu(torch)
+        torch.set_default_device(device)
     use, times, result = getattr(uses, name), [], None
     while len(times) < 3 or (len(times) < 8 and sum(times) < 2):  # the first one imports; more of the short ones
         torch.manual_seed(0)

@@ -21,16 +21,18 @@ def uses():
     return [node.name for node in tree.body if isinstance(node, ast.FunctionDef) and "__" in node.name]
 
 
-def run(name, on_lucid):
-    """What compare.py wrote about a use; raises with the end of its output if it failed."""
+def run(name, on_lucid, device="", more=()):
+    """What compare.py wrote about a use; raises with the end of its output if it failed. device: the default device; more: of
+    the environment."""
     import lucid
 
     package = str(pathlib.Path(lucid.__file__).parent.parent)
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHONPATH", "LUCID_AS_TORCH"))}
-    environment |= {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"} | ({"PYTHONPATH": package} if on_lucid else {})
+    environment |= {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"} | ({"PYTHONPATH": package} if on_lucid else {}) | dict(more)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "result.json")
         command = [str(PYTHON), *(["-m", "lucid"] if on_lucid else []), str(HERE / "compare.py"), name, path]
+        command += [device] if device else []
         done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder, timeout=600)
         if done.returncode:
             raise RuntimeError(f"{name} on {'Lucid' if on_lucid else 'PyTorch'}:\n{done.stderr[-3000:]}")

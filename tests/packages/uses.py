@@ -195,6 +195,28 @@ def accelerate__save_and_load():
     return model.weight
 
 
+def accelerate__mixed_precision():
+    """On the GPU, if there is one."""
+    from accelerate import Accelerator
+
+    accelerator = Accelerator(mixed_precision="bf16")
+    model = nn.Linear(4, 2)
+    data = torch.utils.data.TensorDataset(torch.randn(8, 4), torch.randint(0, 2, (8,)))
+    model, optimizer, loader = accelerator.prepare(
+        model, torch.optim.AdamW(model.parameters(), lr=0.1), torch.utils.data.DataLoader(data, batch_size=4)
+    )
+    losses = []
+    for x, y in loader:
+        with accelerator.accumulate(model):
+            loss = F.cross_entropy(model(x), y)
+            accelerator.backward(loss)
+            accelerator.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            optimizer.zero_grad()
+            losses.append(round(loss.item(), 2))  # bfloat16 has eight bits
+    return losses
+
+
 def lightning__fit():
     import warnings
 
@@ -223,6 +245,38 @@ def lightning__fit():
     trainer = lightning.Trainer(max_epochs=2, accelerator="cpu", devices=1, **quiet)
     trainer.fit(model, torch.utils.data.DataLoader(data, batch_size=4, shuffle=True))
     return model.seen
+
+
+def lightning__fit_on_the_accelerator():
+    """With validation, on the GPU, if there is one."""
+    import warnings
+
+    import lightning
+
+    warnings.filterwarnings("ignore")
+
+    class Model(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.net, self.seen = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1)), []
+
+        def training_step(self, batch, index):
+            loss = F.mse_loss(self.net(batch[0]), batch[1])
+            self.seen.append(loss.item())
+            return loss
+
+        def validation_step(self, batch, index):
+            self.log("worst", F.mse_loss(self.net(batch[0]), batch[1]))
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=1e-2, momentum=0.9)
+
+    data = torch.utils.data.TensorDataset(torch.randn(16, 4), torch.randn(16, 1))
+    loader, model = torch.utils.data.DataLoader(data, batch_size=8), Model()
+    quiet = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False, "enable_model_summary": False}
+    trainer = lightning.Trainer(max_epochs=2, accelerator="auto", devices=1, gradient_clip_val=1.0, **quiet)
+    trainer.fit(model, loader, loader)
+    return [*model.seen, trainer.callback_metrics["worst"]]
 
 
 def lightning__checkpoint():
@@ -449,6 +503,31 @@ def transformers__llama():
     out = model(input_ids=ids, labels=ids)
     out.loss.backward()
     return [out.loss, out.logits, model.model.layers[0].self_attn.q_proj.weight.grad]
+
+
+def transformers__trainer():
+    """On the GPU, if there is one."""
+    from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
+
+    quiet = {"resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0, "bos_token_id": 0, "eos_token_id": 0}
+    model = GPT2LMHeadModel(GPT2Config(vocab_size=37, n_embd=16, n_layer=1, n_head=2, n_positions=16, **quiet))
+    rows = [{"input_ids": torch.arange(i, i + 8) % 37, "labels": torch.arange(i, i + 8) % 37} for i in range(16)]
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = TrainingArguments(
+            output_dir=folder,
+            num_train_epochs=1,
+            per_device_train_batch_size=4,
+            report_to=[],
+            logging_steps=1,
+            save_strategy="epoch",
+            eval_strategy="epoch",
+            disable_tqdm=True,
+        )
+        trainer = Trainer(model=model, args=arguments, train_dataset=rows, eval_dataset=rows[:4])
+        trainer.train()
+        kept = sorted(os.listdir(os.path.join(folder, "checkpoint-4")))
+    history = [row.get("loss", row.get("eval_loss")) for row in trainer.state.log_history]
+    return [*(loss for loss in history if loss is not None), float(len(kept))]
 
 
 def peft__lora():

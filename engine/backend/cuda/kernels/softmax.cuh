@@ -107,8 +107,7 @@ BLOCK_KERNEL(rows, lines_args, p) /* a block per line */
     if (OP < 2) {
         most = -infinity<A>();
         auto power_of = [](A x) { return power(x); };
-        if (p.step[1] == 1)
-            each_of_row<A>(l.in, p.n, [&](i64, const A *x, int n) { add_powers(x, n, most, sum, power_of); });
+        if (p.step[1] == 1) each_of_row<A>(l.in, p.n, [&](i64, const A *x, int n) { add_powers(x, n, most, sum, power_of); });
         else
             for (i64 i = threadIdx.x; i < p.n; i += blockDim.x) {
                 A x = value(l.in[i * p.step[1]]);

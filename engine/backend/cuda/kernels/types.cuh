@@ -257,15 +257,13 @@ template <class V, class S, class F> __device__ void map_row(S *to, const S *row
     if (head > n) head = n;
     i64 pieces = (n - head) / WIDE, tail = head + pieces * WIDE;
     V   x[WIDE];
-    for (i64 i = threadIdx.x; i < head; i += blockDim.x)
-        x[0] = (V)value(row[i]), f(i, x, 1), to[i] = made<S>::of(x[0]);
+    for (i64 i = threadIdx.x; i < head; i += blockDim.x) x[0] = (V)value(row[i]), f(i, x, 1), to[i] = made<S>::of(x[0]);
     for (i64 c = threadIdx.x; c < pieces; c += blockDim.x) {
         held_piece<S, WIDE> held = *(const held_piece<S, WIDE> *)(row + head + c * WIDE);
         held.get(x), f(head + c * WIDE, x, WIDE), held.set(x);
         *(held_piece<S, WIDE> *)(to + head + c * WIDE) = held;
     }
-    for (i64 i = tail + threadIdx.x; i < n; i += blockDim.x)
-        x[0] = (V)value(row[i]), f(i, x, 1), to[i] = made<S>::of(x[0]);
+    for (i64 i = tail + threadIdx.x; i < n; i += blockDim.x) x[0] = (V)value(row[i]), f(i, x, 1), to[i] = made<S>::of(x[0]);
 }
 /* The sum of powers of n more elements, relative to the largest one so far. */
 template <class V, class F> __device__ void add_powers(const V *x, int n, V &most, V &sum, F power)
