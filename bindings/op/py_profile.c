@@ -32,13 +32,14 @@ static int note_stack(void)
 
 static PyObject *start(UNUSED PyObject *m, PyObject *args)
 {
-    int shapes, memory, with_stacks;
-    if (!PyArg_ParseTuple(args, "ppp:_profile_start", &shapes, &memory, &with_stacks)) return NULL;
+    int shapes, memory, with_stacks, devices;
+    if (!PyArg_ParseTuple(args, "pppp:_profile_start", &shapes, &memory, &with_stacks, &devices)) return NULL;
     unsigned what = (shapes ? LC_PROFILE_SHAPES : 0) | (memory ? LC_PROFILE_MEMORY : 0) | (with_stacks ? LC_PROFILE_STACKS : 0);
+    if (devices) what |= LC_PROFILE_DEVICES;
     if (lc_profile_start(what) < 0) return py_raise();
     Py_XSETREF(stacks, with_stacks ? PyList_New(0) : NULL);
     lc_profile_stack = note_stack;
-    Py_RETURN_NONE;
+    return Py_BuildValue("z", lc_profile_refused());
 }
 
 static const int64_t *read_shape(const int64_t *at, PyObject **shape, PyObject **dtype)
@@ -105,6 +106,23 @@ static PyObject *event_tuple(const lc_event *e)
                          (long long)e->out_numel, e->stack);
 }
 
+/* [(kind, name, start, end, number of the event, number of the call, device, stream, bytes, grid, block, registers, shared)] */
+static PyObject *activities(void)
+{
+    PyObject *all = PyList_New(0);
+    int64_t   base = lc_profile_base();
+    for (size_t i = 0; all && lc_profile_activity(i); i++) {
+        const lc_activity *a = lc_profile_activity(i);
+        PyObject          *one =
+            Py_BuildValue("(isddLIiiL(iii)(iii)ii)", a->kind, a->name, (double)(a->start - base), (double)(a->end - base),
+                          (long long)a->mark, a->call, a->device, a->stream, (long long)a->bytes, a->grid[0], a->grid[1],
+                          a->grid[2], a->block[0], a->block[1], a->block[2], a->registers, a->shared);
+        if (!one || PyList_Append(all, one) < 0) Py_CLEAR(all);
+        Py_XDECREF(one);
+    }
+    return all;
+}
+
 static PyObject *stop(UNUSED PyObject *m, UNUSED PyObject *unused)
 {
     if (!lc_profile_is_on()) return PyErr_Format(PyExc_RuntimeError, "no profiler is running on this thread");
@@ -119,7 +137,7 @@ static PyObject *stop(UNUSED PyObject *m, UNUSED PyObject *unused)
     if (!events) return NULL;
     PyObject *lines = stacks ? stacks : PyList_New(0);
     stacks = NULL;
-    return Py_BuildValue("(NNLn)", events, lines, (long long)lc_profile_base(), (Py_ssize_t)lc_profile_lost());
+    return Py_BuildValue("(NNLnN)", events, lines, (long long)lc_profile_base(), (Py_ssize_t)lc_profile_lost(), activities());
 }
 
 static PyObject *open_range(UNUSED PyObject *m, PyObject *name)
@@ -139,8 +157,10 @@ static PyObject *end_range(UNUSED PyObject *m, PyObject *event)
 static PyObject *is_on(UNUSED PyObject *m, UNUSED PyObject *unused) { return PyBool_FromLong(lc_profile_is_on()); }
 
 PyMethodDef py_profile_functions[] = {
-    { "_profile_start", start, METH_VARARGS, "Record the calls of this thread: (shapes, memory, stacks)." },
-    { "_profile_stop", stop, METH_NOARGS, "(events, stacks, when it began in ns, how many events were lost)" },
+    { "_profile_start", start, METH_VARARGS,
+      "Record the calls of this thread, and devices: (shapes, memory, stacks, devices). Why devices refuse, or None." },
+    { "_profile_stop", stop, METH_NOARGS,
+      "(events, stacks, when it began in ns, how many events were lost, what ran on devices)" },
     { "_profile_open", open_range, METH_O, "Open a range; returns its number, -1 if nothing records." },
     { "_profile_close", end_range, METH_O, "Close a range." },
     { "_profile_is_on", is_on, METH_NOARGS, "Whether calls of this thread are recorded." },

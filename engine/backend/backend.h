@@ -94,6 +94,9 @@ typedef struct lc_backend {
     /* ---- fusion: several elementwise calls and reductions of rows as one kernel (fused.h). Empty: they run one by one ---- */
     const struct lc_fuser *fuser;
 
+    /* ---- activity: what ran on the device and when (activity.h). Empty: only the host's calls are timed ---- */
+    const struct lc_activity_recorder *activity;
+
     /* ---- devices of this kind. Empty: there is one ---- */
     int (*device_count)(void);
     int (*current_device)(void); /* the one that a thread means when it names none */

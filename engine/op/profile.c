@@ -2,8 +2,12 @@
  *
  * An event is 64 bytes in a chunk; chunks are never moved. Time is the CPU's counter, which takes a few nanoseconds to read,
  * where it runs at a constant rate; it is compared with the system's clock at both ends of a recording. Events that are open
- * form a stack. */
+ * form a stack.
+ *
+ * What runs on a device is recorded by its backend (backend/activity.h): an event that opens is its mark for what is enqueued
+ * until it closes. */
 #include "profile.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -28,19 +32,21 @@ static struct {
         const lc_record *at; /* NULL: not a call */
         int64_t          event;
     } open[OPEN];
-    int      n_open;
-    uint64_t ticks[2];
-    double   ns[2];
-    bool     constant; /* the counter can be used */
+    int                         n_open;
+    uint64_t                    ticks[2];
+    int64_t                     ns[2];
+    const lc_activity_recorder *devices; /* NULL: not recorded */
+    char                        refused[512];
+    bool                        constant; /* the counter can be used */
 } p;
 static atomic_bool under_way;
 int (*lc_profile_stack)(void);
 
-static double now_ns(clockid_t clock)
+static int64_t now_ns(clockid_t clock)
 {
     struct timespec t;
     clock_gettime(clock, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
 static bool has_constant_counter(void)
@@ -140,6 +146,7 @@ static inline int64_t open_event(const lc_op *op, const char *name, lc_event_kin
     bool outer = e->parent < 0 || event_at(e->parent)->kind == LC_EVENT_USER;
     if (p.what & LC_PROFILE_STACKS && outer && lc_profile_stack) e->stack = lc_profile_stack();
     if (p.what & LC_PROFILE_MEMORY) e->memory = allocated();
+    if (p.devices) p.devices->push(i);
     return i;
 }
 
@@ -153,11 +160,17 @@ static int before(lc_record *call)
     return 0;
 }
 
+static lc_event *pop_event(void)
+{
+    if (p.devices) p.devices->pop();
+    return event_at(p.open[--p.n_open].event);
+}
+
 static lc_event *end_call(const lc_record *call) /* NULL: it was lost, or the recording began inside it */
 {
     uint64_t now = read_ticks();
     if (!p.n_open || p.open[p.n_open - 1].at != call) return NULL;
-    lc_event *e = event_at(p.open[--p.n_open].event);
+    lc_event *e = pop_event();
     return end_event(e, now), e;
 }
 static int after(lc_record *call)
@@ -183,7 +196,7 @@ void lc_profile_close(int64_t event)
     int      n = p.n_open;
     while (n && p.open[n - 1].event != event) n--;
     if (!n) return; /* of an earlier recording */
-    p.n_open = n - 1;
+    while (p.n_open >= n) pop_event();
     end_event(event_at(event), now);
 }
 
@@ -214,6 +227,16 @@ static void forget(void)
 
 static const lc_observer profiler = { LC_PROFILING, before, after, failed };
 
+static const lc_activity_recorder *recorder_of_devices(void) /* NULL after lc_fail */
+{
+    for (int kind = 0; kind < LC_DEVICE_KINDS; kind++) {
+        if (!lc_backends[kind] && !lc_backend_openers[kind]) continue;
+        const lc_backend *b = lc_backend_of((lc_device){ .kind = (uint8_t)kind });
+        if (!b || b->activity) return b ? b->activity : NULL;
+    }
+    return lc_fail(LC_GpuNotAvailable, "no device records what it does");
+}
+
 int lc_profile_start(unsigned what)
 {
     static bool observing;
@@ -222,6 +245,10 @@ int lc_profile_start(unsigned what)
     observing = true;
     forget();
     p.what = what, p.constant = has_constant_counter();
+    if (what & LC_PROFILE_DEVICES && (!(p.devices = recorder_of_devices()) || p.devices->start() < 0)) {
+        p.devices = NULL;
+        snprintf(p.refused, sizeof p.refused, "%s", lc_error());
+    }
     p.ticks[0] = read_ticks(), p.ns[0] = now_ns(CLOCK_REALTIME);
     lc_modes |= LC_PROFILING;
     return 0;
@@ -231,12 +258,18 @@ void lc_profile_stop(void)
 {
     enum { LEAST = 2000000 }; /* the rate of the counter is not measured better in less than 2 ms */
     lc_modes &= ~LC_PROFILING;
+    uint64_t now = read_ticks();
+    if (p.devices) {
+        for (int i = 0; i < p.n_open; i++) p.devices->pop();
+        p.devices->stop();
+    }
     do p.ticks[1] = read_ticks(), p.ns[1] = now_ns(CLOCK_REALTIME);
     while (p.ns[1] - p.ns[0] < LEAST && p.ns[1] >= p.ns[0]);
     while (p.n_open) {
         lc_event *e = event_at(p.open[--p.n_open].event);
-        if (e->kind == LC_EVENT_USER) end_event(e, p.ticks[1]);
+        if (e->kind == LC_EVENT_USER) end_event(e, now);
     }
+    if (p.devices) p.lost += p.devices->lost();
     atomic_store(&under_way, false);
 }
 
@@ -247,7 +280,9 @@ const lc_event *lc_profile_event(size_t i) { return event_at((int64_t)i); }
 const int64_t  *lc_profile_shapes(void) { return p.shapes; }
 double          lc_profile_ns(uint64_t ticks)
 {
-    double span = (double)(p.ticks[1] - p.ticks[0]), rate = span > 0 ? (p.ns[1] - p.ns[0]) / span : 1;
+    double span = (double)(p.ticks[1] - p.ticks[0]), rate = span > 0 ? (double)(p.ns[1] - p.ns[0]) / span : 1;
     return (double)(int64_t)(ticks - p.ticks[0]) * rate;
 }
-double lc_profile_base(void) { return p.ns[0]; }
+int64_t            lc_profile_base(void) { return p.ns[0]; }
+const lc_activity *lc_profile_activity(size_t i) { return p.devices ? p.devices->at(i) : NULL; }
+const char        *lc_profile_refused(void) { return *p.refused ? p.refused : NULL; }

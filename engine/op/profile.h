@@ -1,8 +1,9 @@
 /* The profiler's record of calls (profile.c). One recording at a time, of the thread that started it. */
 #pragma once
+#include "../backend/activity.h"
 #include "op.h"
 
-enum { LC_PROFILE_SHAPES = 1, LC_PROFILE_MEMORY = 2, LC_PROFILE_STACKS = 4 };
+enum { LC_PROFILE_SHAPES = 1, LC_PROFILE_MEMORY = 2, LC_PROFILE_STACKS = 4, LC_PROFILE_DEVICES = 8 };
 typedef enum { LC_EVENT_OP, LC_EVENT_NODE, LC_EVENT_USER } lc_event_kind;
 typedef struct {
     const lc_op *op;         /* of a call; else NULL */
@@ -24,8 +25,12 @@ size_t          lc_profile_lost(void); /* events for which there was no memory *
 const lc_event *lc_profile_event(size_t i);
 const int64_t  *lc_profile_shapes(void);
 double          lc_profile_ns(uint64_t ticks);
-double          lc_profile_base(void);             /* the start, nanoseconds since 1970 */
+int64_t         lc_profile_base(void);             /* the start, nanoseconds since 1970 */
 const char     *lc_profile_keep(const char *text); /* a copy that lives until the next start; NULL: no memory */
+
+/* What ran on devices, and the event that enqueued it (mark); NULL past the last. Only the devices of one backend record. */
+const lc_activity *lc_profile_activity(size_t i);
+const char        *lc_profile_refused(void); /* why devices are not recorded although that was asked for; NULL: they are */
 
 /* A range that is no call. Returns the event's index, -1 if it was not recorded. */
 int64_t lc_profile_open(lc_event_kind kind, const char *name);

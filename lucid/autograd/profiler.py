@@ -11,7 +11,7 @@ import functools
 import threading
 
 from .. import _C
-from .profiler_util import EventList, FunctionEvent
+from .profiler_util import _DEVICE_KINDS, DeviceType, EventList, FunctionEvent
 
 __all__ = ["EventList", "FunctionEvent", "emit_itt", "emit_nvtx", "profile", "record_function"]
 _KIND_CALL = 0
@@ -77,10 +77,44 @@ def _events(recorded, stacks, base_ns, with_flops, with_shapes, profile_memory, 
     return made
 
 
+def _ran_on_devices(ran, calls, number, base_ns):
+    """Events of kernels, copies and fills; the call that started one gets it as a kernel of its own."""
+    for kind, name, start, end, mark, correlation, device, stream, nbytes, grid, block, registers, shared in ran:
+        event = FunctionEvent(number, _DEVICE_KINDS + kind, name, start / 1e3, end / 1e3, thread=stream, base_ns=base_ns)
+        event.device_type, event.device_index, event.device_resource_id = DeviceType.CUDA, device, stream
+        event.scope, event.flow_id, event.linked_correlation_id = 0, correlation, 0
+        event.device_details = {"registers per thread": registers, "shared memory": shared, "grid": grid, "block": block}
+        if kind:
+            event.device_details = {"bytes": nbytes}
+        if 0 <= mark < len(calls):
+            calls[mark].append_kernel(name, device, event.time_range.elapsed_us())
+            event.linked_correlation_id = calls[mark].id
+        yield event
+        number += 1
+
+
+_DEVICES = ("cuda", "xpu", "mtia", "hpu")  # what PyTorch's profiler knows
+
+
+def _usable_device(name):
+    """The device that can be recorded, or None with a warning."""
+    import warnings
+
+    from .. import cuda
+
+    if name == "cuda" and cuda.is_available():
+        return name
+    if name in _DEVICES:
+        warnings.warn(f"{name.upper()} is not available, disabling {name.upper()} profiling", stacklevel=4)
+    elif name is not None:
+        warnings.warn(f"The {name} is not a valid device option.", stacklevel=4)
+    return None
+
+
 class profile:  # noqa: N801 (PyTorch's name)
     """Records every call of this thread between `with` and its end.
 
-    Calls in other threads and processes are not recorded. GPUs are not timed: `use_device` must be None.
+    Calls in other threads and processes are not recorded. `use_device="cuda"` records what ran on the GPU too.
 
     >>> with lucid.autograd.profiler.profile() as p:
     ...     x = lucid.ones(2)
@@ -105,11 +139,11 @@ class profile:  # noqa: N801 (PyTorch's name)
         acc_events=False,
         custom_trace_id_callback=None,
     ):
-        if use_cuda or use_device is not None:
-            raise NotImplementedError("profiler: calls are timed on the CPU alone, use_device must be None")
         if with_modules or experimental_config is not None:
             raise NotImplementedError("profiler: with_modules and experimental_config are not supported; use with_stack")
-        self.enabled, self.record_shapes, self.with_flops = bool(enabled and use_cpu), record_shapes, with_flops
+        self.use_device = _usable_device("cuda" if use_cuda else use_device) if enabled else None
+        self.use_cpu, self.enabled = use_cpu, bool(enabled and (use_cpu or self.use_device))
+        self.record_shapes, self.with_flops = record_shapes, with_flops
         self.profile_memory, self.with_stack, self.acc_events = profile_memory, with_stack, acc_events
         self.custom_trace_id_callback, self.trace_id = custom_trace_id_callback, ""
         self.function_events, self.entered = None, False
@@ -125,20 +159,32 @@ class profile:  # noqa: N801 (PyTorch's name)
 
     def _start(self):
         self.trace_id = self.custom_trace_id_callback() if self.custom_trace_id_callback else _trace_id()
-        _C._profile_start(self.record_shapes or self.with_flops, self.profile_memory, self.with_stack)
+        shapes, device = self.record_shapes or self.with_flops, self.use_device is not None
+        refused = _C._profile_start(shapes, self.profile_memory, self.with_stack, device)
+        if refused:
+            import warnings
+
+            warnings.warn(f"{refused}; disabling {self.use_device.upper()} profiling", stacklevel=4)
+            self.use_device = None
 
     def __exit__(self, *exception):
         if self.enabled and _C._profile_is_on():
             self._stop()
 
     def _stop(self):
-        recorded, stacks, base_ns, lost = _C._profile_stop()
+        recorded, stacks, base_ns, lost, ran = _C._profile_stop()
         if lost:
             import warnings
 
             warnings.warn(f"profiler: {lost} events are missing, there was no memory for them", stacklevel=4)
         before = self.function_events if self.acc_events and self.function_events else []
-        fresh = _events(recorded, stacks, base_ns, self.with_flops, self.record_shapes, self.profile_memory, len(before) + 1)
+        first = len(before) + 1
+        calls = _events(recorded, stacks, base_ns, self.with_flops, self.record_shapes, self.profile_memory, first)
+        devices = list(_ran_on_devices(ran, calls, first + len(calls), base_ns))
+        calls._use_device = self.use_device
+        fresh = calls._like([*(calls if self.use_cpu else ()), *devices])
+        for event in fresh:
+            event.use_device = self.use_device
         self.function_events = fresh._like([*before, *fresh]) if before else fresh
 
     def _checked(self):

@@ -1,10 +1,14 @@
 """What a profiler recorded: events, averages over calls of one name, and the table that shows them."""
 
-from collections import defaultdict
+from collections import defaultdict, namedtuple
+from enum import IntEnum
 from types import SimpleNamespace
 
 __all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "Interval"]
 
+# by kind: of calls, steps of backward, ranges; and of what runs on a device, from _DEVICE_KINDS on
+_ACTIVITIES = ("cpu_op", "cpu_op", "user_annotation", "kernel", "gpu_memcpy", "gpu_memset")
+_DEVICE_KINDS = 3
 _UNITS = {"s": 1e6, "ms": 1e3, "us": 1.0}
 
 
@@ -34,6 +38,16 @@ def _format_memory(nbytes):
     return f"{nbytes} B"
 
 
+class DeviceType(IntEnum):
+    """Where an event ran.
+
+    >>> lucid.profiler.DeviceType.CPU.value
+    0
+    """
+
+    CPU, CUDA = range(2)
+
+
 class Interval:
     """From start to end, in microseconds since the recording began.
 
@@ -56,19 +70,28 @@ class _Times:
     cpu_time_total_str = property(lambda self: _format_time(self.cpu_time_total))
     self_cpu_time_total_str = property(lambda self: _format_time(self.self_cpu_time_total))
     cpu_time = property(lambda self: self.cpu_time_total / self.count if self.count else 0.0)
-    # calls are timed on the CPU alone
-    device_time = device_time_total = self_device_time_total = 0.0
-    device_memory_usage = self_device_memory_usage = 0
-    cuda_time = cuda_time_total = self_cuda_time_total = 0.0
-    device_time_str = device_time_total_str = self_device_time_total_str = "0.000us"
-    use_device = None
+    device_time_str = property(lambda self: _format_time(self.device_time))
+    device_time_total_str = property(lambda self: _format_time(self.device_time_total))
+    self_device_time_total_str = property(lambda self: _format_time(self.self_device_time_total))
+    device_time = property(lambda self: self.device_time_total / self.count if self.count else 0.0)
+    cuda_time = property(lambda self: self.device_time)  # PyTorch's older names
+    cuda_time_total = property(lambda self: self.device_time_total)
+    self_cuda_time_total = property(lambda self: self.self_device_time_total)
+    device_memory_usage = self_device_memory_usage = 0  # memory is that of the host alone
+    use_device = None  # "cuda": of a recording that has what ran on a device
     is_async = is_remote = is_legacy = False
     node_id = -1
     overload_name = ""
 
 
+Kernel = namedtuple("Kernel", ["name", "device", "duration"])
+
+
 class FunctionEvent(_Times):
-    """One call, one step of backward or one range of `record_function`.
+    """One call, one step of backward, one range of `record_function`; or what ran on a device: a kernel, a copy, a fill.
+
+    `kernels` has what the call itself ran on devices, `self_device_time_total` the microseconds of that, and
+    `device_time_total` those of the calls inside it too.
 
     >>> with lucid.profiler.profile() as p:
     ...     x = lucid.ones(2).add(1)
@@ -78,22 +101,20 @@ class FunctionEvent(_Times):
 
     count = 1
 
-    def __init__(self, number, kind, name, start, end, shapes, dtypes, memory, stack, thread, flops, base_ns):
+    def __init__(self, number, kind, name, start, end, shapes=(), dtypes=(), memory=0, stack=(), thread=0, flops=0, base_ns=0):
         self.id, self.name, self.trace_name, self.key = number, name, name, name
         self.time_range, self.base_ns = Interval(start, end), base_ns
-        self.input_shapes, self.input_dtypes, self.stack, self.thread = shapes, dtypes, stack, thread
+        self.input_shapes, self.input_dtypes, self.stack, self.thread = list(shapes), list(dtypes), list(stack), thread
         self.cpu_memory_usage, self.flops = memory, flops
         self.cpu_children, self.cpu_parent = [], None
         self.scope = kind  # 0: a call, 1: a step of backward, 2: a range of the program
         self.is_user_annotation = kind == 2
         self.sequence_nr = self.device_index = -1
         self.kernels, self.concrete_inputs, self.kwinputs, self.fwd_thread = [], [], {}, None
+        self.device_type, self.device_resource_id, self.activity_type = DeviceType.CPU, thread, _ACTIVITIES[kind]
 
-    @property
-    def device_type(self):
-        from ..profiler import DeviceType
-
-        return DeviceType.CPU
+    def append_kernel(self, name, device, duration):
+        self.kernels.append(Kernel(name, device, duration))
 
     def append_cpu_child(self, child):
         self.cpu_children.append(child)
@@ -101,11 +122,23 @@ class FunctionEvent(_Times):
 
     @property
     def cpu_time_total(self):
-        return self.time_range.elapsed_us()
+        return self.time_range.elapsed_us() if self.device_type == DeviceType.CPU else 0.0
 
     @property
     def self_cpu_time_total(self):
         return self.cpu_time_total - sum(child.cpu_time_total for child in self.cpu_children)
+
+    @property
+    def device_time_total(self):
+        if self.device_type != DeviceType.CPU:
+            return self.time_range.elapsed_us()
+        return self.self_device_time_total + sum(child.device_time_total for child in self.cpu_children)
+
+    @property
+    def self_device_time_total(self):
+        if self.device_type != DeviceType.CPU:
+            return self.time_range.elapsed_us()
+        return sum((kernel.duration for kernel in self.kernels), 0.0)
 
     @property
     def self_cpu_memory_usage(self):
@@ -116,7 +149,8 @@ class FunctionEvent(_Times):
         return (
             f"<FunctionEvent id={self.id} name={self.name} device_type={self.device_type} node_id=-1 "
             f"cpu_time={self.cpu_time_str} start_us={self.time_range.start:.3f} end_us={self.time_range.end:.3f} "
-            f"cpu_children={children} name={self.name} thread={self.thread} input_shapes={self.input_shapes} "
+            f"cpu_children={children} {self.use_device}_time={self.device_time_str} "
+            f"name={self.name} thread={self.thread} input_shapes={self.input_shapes} "
             f"cpu_memory_usage={self.cpu_memory_usage} is_async=False is_remote=False seq_nr=-1 is_legacy=False>"
         )
 
@@ -134,6 +168,8 @@ class FunctionEventAvg(_Times):
         self.key = self.input_shapes = self.stack = self.scope = None
         self.count = 0
         self.cpu_time_total = self.self_cpu_time_total = 0.0
+        self.device_time_total = self.self_device_time_total = 0.0
+        self.device_type = DeviceType.CPU
         self.cpu_memory_usage = self.self_cpu_memory_usage = self.flops = 0
         self.is_user_annotation = False
 
@@ -141,10 +177,13 @@ class FunctionEventAvg(_Times):
         if self.key is None:
             self.key, self.input_shapes, self.stack = other.key, other.input_shapes, other.stack
             self.is_user_annotation, self.scope = other.is_user_annotation, other.scope
+            self.device_type, self.use_device = other.device_type, other.use_device
         self.count += other.count
         recursive = isinstance(other, FunctionEvent) and _inside_its_own_name(other)
         self.cpu_time_total += 0.0 if recursive else other.cpu_time_total
         self.self_cpu_time_total += other.self_cpu_time_total
+        self.device_time_total += 0.0 if recursive else other.device_time_total
+        self.self_device_time_total += other.self_device_time_total
         self.cpu_memory_usage += 0 if recursive else other.cpu_memory_usage
         self.self_cpu_memory_usage += other.self_cpu_memory_usage
         self.flops += other.flops or 0
@@ -155,6 +194,7 @@ class FunctionEventAvg(_Times):
     def __repr__(self):
         return (
             f"<FunctionEventAvg key={self.key} self_cpu_time={self.self_cpu_time_total_str} cpu_time={self.cpu_time_str} "
+            f"self_{self.use_device}_time={self.self_device_time_total_str} {self.use_device}_time={self.device_time_str} "
             f"input_shapes={self.input_shapes} cpu_memory_usage={self.cpu_memory_usage}>"
         )
 
@@ -188,7 +228,7 @@ class EventList(list):
         return sum(event.self_cpu_time_total for event in self)
 
     def _like(self, events):
-        return EventList(events, profile_memory=self._profile_memory, with_flops=self._with_flops)
+        return EventList(events, profile_memory=self._profile_memory, with_flops=self._with_flops, use_device=self._use_device)
 
     def key_averages(self, group_by_input_shapes=False, group_by_stack_n=0, group_by_overload_name=False):
         """Averages per name; per name and input shapes; per name and the innermost lines of the program.
@@ -197,7 +237,7 @@ class EventList(list):
         """
         groups = defaultdict(FunctionEventAvg)
         for event in self:
-            key = (event.key, event.is_user_annotation)
+            key = (event.key, event.device_type, event.is_user_annotation)
             key += (str(event.input_shapes),) if group_by_input_shapes else ()
             key += tuple(event.stack[:group_by_stack_n]) if group_by_stack_n > 0 and event.stack else ()
             groups[key].add(event)
@@ -228,7 +268,7 @@ class EventList(list):
         top_level_events_only=False,
         time_unit=None,
     ):
-        """The events as text. sort_by: an attribute: `cpu_time_total`, `self_cpu_time_total`, `count`, ..."""
+        """The events as text. sort_by: an attribute: `cpu_time_total`, `self_cuda_time_total`, `count`, ..."""
         widths = SimpleNamespace(name=max_name_column_width, source=max_src_column_width, shapes=max_shapes_column_width)
         return _table(self, sort_by, row_limit, widths, header, top_level_events_only, time_unit)
 
@@ -242,8 +282,8 @@ class EventList(list):
 
     def export_stacks(self, path, metric="self_cpu_time_total"):
         """Write "outermost;...;innermost microseconds" per line: what flame graph tools read. Needs `with_stack=True`."""
-        if metric not in ("self_cpu_time_total", "cpu_time_total"):
-            raise ValueError(f"metric should be one of: ['self_cpu_time_total', 'cpu_time_total'], got {metric!r}")
+        if metric not in _STACK_METRICS:
+            raise ValueError(f"metric should be one of: {_STACK_METRICS}, got {metric!r}")
         with open(path, "w") as file:
             for event in self:
                 value = int(getattr(event, metric))
@@ -252,12 +292,20 @@ class EventList(list):
                     file.write(f"{frames} {value}\n")
 
 
+_STACK_METRICS = ["self_cpu_time_total", "cpu_time_total", "self_cuda_time_total", "self_device_time_total"]
+
+
 def _sorted(events, sort_by):
     if sort_by is None:
         return list(events)
     if not all(hasattr(event, sort_by) for event in events):
         raise AttributeError(f"events have no attribute {sort_by!r} to sort by")
     return sorted(events, key=lambda event: getattr(event, sort_by), reverse=True)
+
+
+def _device_total(events):
+    """Microseconds of what ran on devices. Calls are left out: they have the same kernels again."""
+    return sum(e.self_device_time_total for e in events if e.device_type != DeviceType.CPU)
 
 
 def _columns(events, shown, widths, whole, time_unit):
@@ -280,6 +328,14 @@ def _columns(events, shown, widths, whole, time_unit):
         ("CPU total", 12, [time(e.cpu_time_total) for e in shown]),
         ("CPU time avg", 12, [time(e.cpu_time) for e in shown]),
     ]
+    if any(e.self_device_time_total > 0 for e in events):
+        device, ran = (events._use_device or "cuda").upper(), _device_total(events)
+        columns += [
+            (f"Self {device}", 12, [time(e.self_device_time_total) for e in shown]),
+            (f"Self {device} %", 12, [_format_share(e.self_device_time_total, ran) for e in shown]),
+            (f"{device} total", 12, [time(e.device_time_total) for e in shown]),
+            (f"{device} time avg", 12, [time(e.device_time) for e in shown]),
+        ]
     if events._profile_memory:
         columns.append(("CPU Mem", 12, [_format_memory(e.cpu_memory_usage) for e in shown]))
         columns.append(("Self CPU Mem", 12, [_format_memory(e.self_cpu_memory_usage) for e in shown]))
@@ -314,5 +370,10 @@ def _table(events, sort_by, row_limit, widths, header, top_level_events_only, ti
     lines.append("  ".join(title.rjust(width) for title, width, _ in columns) + "  ")
     lines.append(rule)
     lines += ["  ".join(texts[i].rjust(width) for _, width, texts in columns) + "  " for i in range(len(shown))]
-    lines += [rule, f"Self CPU time total: {_format_time(whole) if time_unit is None else _format_time_in(whole, time_unit)}"]
+    totals = {"CPU": whole}
+    if any(e.self_device_time_total > 0 for e in events):
+        totals[(events._use_device or "cuda").upper()] = _device_total(events)
+    lines.append(rule)
+    for device, us in totals.items():
+        lines.append(f"Self {device} time total: {_format_time(us) if time_unit is None else _format_time_in(us, time_unit)}")
     return "\n".join(lines) + "\n"

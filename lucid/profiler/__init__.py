@@ -8,24 +8,13 @@
 >>> "aten::matmul" in table
 True
 
+Where there is a GPU, what ran on it is recorded too: every kernel, copy and fill, with the call that started it.
 A call that is recorded takes less than 0.1 µs longer; without a profiler nothing is paid.
 """
 
-from enum import IntEnum
-
 from ..autograd.profiler import kineto_available, record_function
+from ..autograd.profiler_util import DeviceType
 from .profiler import ProfilerAction, ProfilerActivity, profile, schedule, supported_activities, tensorboard_trace_handler
-
-
-class DeviceType(IntEnum):
-    """Where an event ran.
-
-    >>> lucid.profiler.DeviceType.CPU.value
-    0
-    """
-
-    CPU, CUDA = range(2)
-
 
 __all__ = [
     "DeviceType",

@@ -10,7 +10,7 @@ __all__ = ["ProfilerAction", "ProfilerActivity", "profile", "schedule", "support
 
 
 class ProfilerActivity(IntEnum):
-    """What can be profiled. CPU is there.
+    """What can be profiled: CPU, and CUDA where there is a GPU.
 
     >>> lucid.profiler.ProfilerActivity.CPU in lucid.profiler.supported_activities()
     True
@@ -30,12 +30,15 @@ class ProfilerAction(Enum):
 
 
 def supported_activities():
-    """What `profile(activities=...)` records.
+    """What `profile(activities=...)` records here. CUDA also needs NVIDIA's CUPTI (pip install nvidia-cuda-cupti): it is asked
+    for when a recording starts.
 
-    >>> lucid.profiler.supported_activities()
-    {<ProfilerActivity.CPU: 0>}
+    >>> lucid.profiler.ProfilerActivity.CPU in lucid.profiler.supported_activities()
+    True
     """
-    return {ProfilerActivity.CPU}
+    from .. import cuda
+
+    return {ProfilerActivity.CPU} | ({ProfilerActivity.CUDA} if cuda.is_available() else set())
 
 
 def schedule(*, wait, warmup, active, repeat=0, skip_first=0, skip_first_wait=0):
@@ -99,15 +102,18 @@ def _recorded(activities, use_cuda):
     wanted = set(activities) if activities else supported_activities()
     if use_cuda:
         wanted.add(ProfilerActivity.CUDA)
-    for activity in wanted - supported_activities():
+    usable = supported_activities()
+    for activity in sorted(wanted - usable):
         import warnings
 
-        warnings.warn(f"{ProfilerActivity(activity).name} is not available, disabling {activity} profiling", stacklevel=4)
-    return wanted & supported_activities()
+        name = ProfilerActivity(activity).name
+        warnings.warn(f"{name} is not available, disabling {name} profiling", stacklevel=4)
+    return wanted & usable
 
 
 class profile:  # noqa: N801 (PyTorch's name)
-    """Records calls: names, times, and on demand input shapes, memory, the lines of the program and FLOPs.
+    """Records calls: names, times, and on demand input shapes, memory, the lines of the program and FLOPs. With the activity
+    CUDA (the default where there is a GPU) also the kernels, copies and fills that they started there.
 
     `step()` tells a schedule that a step of training ends; `on_trace_ready` is called with the profiler after each turn of
     the schedule, and at the end. The calls of the thread that started it are recorded.
@@ -141,6 +147,8 @@ class profile:  # noqa: N801 (PyTorch's name)
         self.activities = _recorded(activities, use_cuda)
         self.profiler = _recorder.profile(
             bool(self.activities),
+            use_cpu=ProfilerActivity.CPU in self.activities,
+            use_device="cuda" if ProfilerActivity.CUDA in self.activities else None,
             record_shapes=record_shapes,
             with_flops=with_flops,
             profile_memory=profile_memory,
@@ -221,7 +229,7 @@ class profile:  # noqa: N801 (PyTorch's name)
             self._step_range = None
 
     def events(self):
-        """All events of the last trace, in the order in which they began."""
+        """All events of the last trace: calls in the order in which they began, then what ran on devices in such order."""
         return self.profiler._checked()
 
     def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, group_by_overload_name=False):

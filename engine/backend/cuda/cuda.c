@@ -50,6 +50,7 @@ static const lc_backend lc_cuda = {
     .set_queue = lc_cuda_stream_set,
     .queue_waits = lc_cuda_stream_wait_stream,
     .used_on_queue = lc_cuda_record_stream,
+    .activity = &cuda_activity,
     .device_count = cuda_device_count,
     .current_device = lc_cuda_current_device,
 };

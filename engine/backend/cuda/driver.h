@@ -5,6 +5,7 @@
  * current stream of the current device, cuda_stream(), and return (runtime/stream.c). Handles of libraries belong to a
  * thread and follow its stream (runtime/handles.c). */
 #pragma once
+#include "../activity.h"
 #include "../args.h"
 #include "report.h"
 #include <pthread.h>
@@ -255,5 +256,7 @@ typedef struct {
 } cuda_drawn;
 int cuda_draw(lc_generator *g, int device, uint64_t advance, cuda_drawn *drawn);
 
-int                              cuda_transfer(lc_tensor *to, const lc_tensor *from);
-extern const lc_device_allocator cuda_memory;
+int                               cuda_transfer(lc_tensor *to, const lc_tensor *from);
+extern const lc_device_allocator  cuda_memory;
+extern const lc_activity_recorder cuda_activity;         /* runtime/activity.c */
+int                               cuda_load_cupti(void); /* 0, or -1 with the reason */

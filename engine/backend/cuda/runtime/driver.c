@@ -264,5 +264,5 @@ int lc_cuda_memory_info(int index, int64_t *unused, int64_t *total)
 }
 void lc_cuda_load_libraries(void)
 {
-    if (cuda_device_count() > 0 && cuda_use(0) == 0) cuda_need_nvrtc(), cuda_blas(0), cuda_dnn_load(0);
+    if (cuda_device_count() > 0 && cuda_use(0) == 0) cuda_need_nvrtc(), cuda_blas(0), cuda_dnn_load(0), cuda_load_cupti();
 }

@@ -1,5 +1,5 @@
 /* Where the libraries of CUDA are: $LUCID_CUDA_PATH and its lib64 and lib, where the system looks, the nvidia-* wheels of
- * this Python, /usr/local/cuda. */
+ * this Python, /usr/local/cuda. The toolkit has a folder of its own for CUPTI. */
 #include "../driver.h"
 #include <dirent.h>
 #include <dlfcn.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROOM = 640, LIBRARIES = 8 };
+enum { ROOM = 640, LIBRARIES = 12 };
 static struct {
     const char *what;
     char        path[ROOM];
@@ -56,8 +56,8 @@ void *cuda_library(const char *const *sonames, const char *what, const char *whe
     const char *given = getenv("LUCID_CUDA_PATH");
     void       *lib = NULL;
     if (given && *given) {
-        static const char *const under[] = { "", "/lib64", "/lib" };
-        for (int i = 0; i < 3 && !lib; i++)
+        static const char *const under[] = { "", "/lib64", "/lib", "/extras/CUPTI/lib64" };
+        for (int i = 0; i < 4 && !lib; i++)
             snprintf(folder, sizeof folder, "%s%s", given, under[i]), lib = open_in(folder, sonames, what);
         if (lib) return lib;
     }
@@ -71,6 +71,7 @@ void *cuda_library(const char *const *sonames, const char *what, const char *whe
         if (lib) return lib;
     }
     if ((lib = open_in("/usr/local/cuda/lib64", sonames, what))) return lib;
+    if ((lib = open_in("/usr/local/cuda/extras/CUPTI/lib64", sonames, what))) return lib;
     if (!wheel)
         return lc_fail(LC_GpuNotAvailable,
                        "%s (%s) was not found: install NVIDIA's driver, or set LUCID_CUDA_PATH to its folder", what,
@@ -81,6 +82,7 @@ void *cuda_library(const char *const *sonames, const char *what, const char *whe
                    what, sonames[0],
                    !strcmp(wheel, "cudnn")        ? "cudnn-cu13"
                    : !strcmp(wheel, "cuda_nvrtc") ? "cuda-nvrtc"
+                   : !strcmp(wheel, "cuda_cupti") ? "cuda-cupti"
                                                   : wheel);
 }
 
