@@ -35,10 +35,10 @@ FAMILIES = [
 def emulator(tmp_path_factory):
     """The environment of a process that finds the emulation instead of a driver."""
     folder = tmp_path_factory.mktemp("emulator")
-    library = folder / "libcuda.so.1"
-    source = HERE / "emulator/emulator.cpp"
-    subprocess.run([COMPILER, "-std=c++17", "-shared", "-fPIC", "-O1", source, "-o", library, "-ldl"], check=True)
-    (folder / "libnvrtc.so.13").symlink_to(library)
+    for source, library in (("emulator", "libcuda.so.1"), ("cupti", "libcupti.so.13")):
+        made = [HERE / f"emulator/{source}.cpp", "-o", folder / library]
+        subprocess.run([COMPILER, "-std=c++17", "-shared", "-fPIC", "-O1", *made, "-ldl"], check=True)
+    (folder / "libnvrtc.so.13").symlink_to(folder / "libcuda.so.1")
     return os.environ | {
         "LUCID_CUDA_PATH": str(folder),
         "LUCID_CACHE_DIR": str(folder),

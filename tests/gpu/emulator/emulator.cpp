@@ -11,7 +11,8 @@
  * the host does (benchmarks/gpu_host.py).
  *
  * Build (test_emulated.py does): g++ -shared -fPIC -O1 emulator.cpp -o libcuda.so.1 -ldl, and libnvrtc.so.13 links to it.
- * EMULATOR_CC names the compiler, EMULATOR_PRELUDE the file prelude.h. */
+ * EMULATOR_CC names the compiler, EMULATOR_PRELUDE the file prelude.h. What ran is told to emulated_watcher (cupti.cpp). */
+#include "watch.h"
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -247,6 +248,9 @@ struct work {
     std::vector<char> data; /* SENT: taken at the call */
     std::shared_ptr<mark> m;
     std::shared_ptr<std::vector<work>> all; /* GRAPH */
+    unsigned stream = 0, shared = 0; /* for the watcher, as what follows is */
+    uint32_t call = 0;
+    int      device = 0, other_device = 0, how = 0, from_memory = 0;
 };
 struct event { /* what it was recorded as last: who waits for an earlier record is not disturbed */
     std::shared_ptr<mark> last;
@@ -265,7 +269,10 @@ struct stream {
     std::deque<work> queue;
     graph           *capture = nullptr;
     size_t           captured = 0, joined = 0;
+    unsigned         number = ++numbers;
+    static unsigned  numbers;
 };
+unsigned stream::numbers = 6; /* CUPTI's number of the default stream is 7 */
 static std::vector<stream *> streams{ new stream }; /* the first one is the default stream */
 static int                   capturing_globally;
 static thread_local int      capture_mode; /* of calls of this thread: 0 global, 1 this thread's, 2 relaxed */
@@ -278,9 +285,39 @@ static double  milliseconds()
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
-static void run_stream(stream *s, const mark *until);
-static void perform(work &w)
+/* ---- who watches ---- */
+extern "C" const emulated_watcher_calls *emulated_watcher;
+const emulated_watcher_calls            *emulated_watcher;
+static std::map<const void *, std::string> names; /* of kernels */
+static bool is_pinned(const void *p);
+enum { PAGEABLE = 1, PINNED, DEVICE };
+static uint64_t wall_clock()
 {
+    timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+static void tell(const work &w, uint32_t call, uint64_t start)
+{
+    emulated_activity a{};
+    a.start = start, a.end = wall_clock(), a.call = call, a.stream = w.stream, a.shared = w.shared, a.value = w.value;
+    a.device = w.device, a.other_device = w.other_device, a.how = w.how, a.from = w.from_memory;
+    a.to = w.how == 2 ? is_pinned(w.to) ? PINNED : PAGEABLE : DEVICE;
+    a.bytes = w.kind == work::SENT ? w.data.size() : w.kind == work::FILL32 ? 4 * w.bytes : w.bytes;
+    a.kind = w.kind == work::KERNEL ? emulated_activity::KERNEL : w.how ? emulated_activity::COPY : emulated_activity::FILL;
+    if (w.kind == work::KERNEL) {
+        a.name = names[w.l.k].c_str();
+        a.grid[0] = w.l.grid.x, a.grid[1] = w.l.grid.y, a.grid[2] = w.l.grid.z;
+        a.block[0] = w.l.block.x, a.block[1] = w.l.block.y, a.block[2] = w.l.block.z;
+    }
+    emulated_watcher->ran(a);
+}
+static void asked(work &w, stream *s) { w.stream = s->number, w.device = device_now, w.call = emulated_watcher ? emulated_watcher->called() : 0; }
+
+static void run_stream(stream *s, const mark *until);
+static void perform(work &w, uint32_t call)
+{
+    uint64_t start = call ? wall_clock() : 0;
     switch (w.kind) {
     case work::KERNEL: run_kernel(w.l); break;
     case work::FILL: memset(w.to, (int)w.value, w.bytes); break;
@@ -296,8 +333,9 @@ static void perform(work &w)
         if (!w.m->done) run_stream(w.m->of, w.m.get());
         break;
     case work::GRAPH:
-        for (work &step : *w.all) perform(step);
+        for (work &step : *w.all) perform(step, call);
     }
+    if (call && w.kind != work::RECORD && w.kind != work::WAIT && w.kind != work::GRAPH) tell(w, call, start);
 }
 /* Device memory: an arena that only work of the device may touch. A host that reads or writes it faults, as it does beside a GPU. */
 struct arena {
@@ -352,7 +390,7 @@ static void run_stream(stream *s, const mark *until = nullptr)
     while (!s->queue.empty() && !(until && until->done)) {
         work w = std::move(s->queue.front());
         s->queue.pop_front();
-        perform(w);
+        perform(w, w.call);
     }
 }
 static void run_all()
@@ -362,6 +400,7 @@ static void run_all()
 }
 static int add(stream *s, work &&w)
 {
+    asked(w, s);
     if (s->capture) return s->captured++, s->capture->all->push_back(std::move(w)), 0;
     s->queue.push_back(std::move(w));
     if (s->queue.size() > 4096) run_stream(s);
@@ -470,18 +509,21 @@ CALL(cuMemHostRegister_v2)(void *p, size_t n, unsigned)
 CALL(cuMemHostUnregister)(void *p) { guard g(lock); return run_all(), pinned.erase((char *)p) ? 0 : 713; }
 CALL(cuMemHostGetDevicePointer_v2)(uint64_t *to, void *p, unsigned) { return *to = (uint64_t)(uintptr_t)p, is_pinned(p) ? 0 : 1; }
 
-static work copy_of(char *to, const char *from, size_t n)
+enum { HOST_TO_DEVICE = 1, DEVICE_TO_HOST, BETWEEN_DEVICES = 10, ON_DEVICE = 8 };
+static work copy_of(char *to, const char *from, size_t n, int how)
 {
     work w{ work::COPY };
+    w.how = how, w.from_memory = how == HOST_TO_DEVICE ? PINNED : DEVICE;
     return w.to = to, w.from = from, w.bytes = n, w;
 }
 CALL(cuMemcpyHtoDAsync_v2)(uint64_t to, const void *from, size_t n, void *s)
 {
     guard g(lock);
     sent++;
-    if (is_pinned(from)) return add(of(s), copy_of(at(to), (const char *)from, n));
+    if (is_pinned(from)) return add(of(s), copy_of(at(to), (const char *)from, n, HOST_TO_DEVICE));
     if (of(s)->capture) return of(s)->capture->broken = true, 900;
     work w{ work::SENT };
+    w.how = HOST_TO_DEVICE, w.from_memory = PAGEABLE;
     return w.to = at(to), w.data.assign((const char *)from, (const char *)from + n), add(of(s), std::move(w));
 }
 CALL(cuMemcpyDtoHAsync_v2)(void *to, uint64_t from, size_t n, void *s)
@@ -489,14 +531,20 @@ CALL(cuMemcpyDtoHAsync_v2)(void *to, uint64_t from, size_t n, void *s)
     guard g(lock);
     if (failing_fetches) return 719;
     fetched++;
-    if (is_pinned(to)) return add(of(s), copy_of((char *)to, at(from), n));
+    if (is_pinned(to)) return add(of(s), copy_of((char *)to, at(from), n, DEVICE_TO_HOST));
     if (of(s)->capture) return of(s)->capture->broken = true, 900;
     run_stream(of(s));
     device_access here;
-    return memcpy(to, at(from), n), 0;
+    work w = copy_of((char *)to, at(from), n, DEVICE_TO_HOST);
+    return asked(w, of(s)), perform(w, w.call), 0;
 }
-CALL(cuMemcpyDtoDAsync_v2)(uint64_t to, uint64_t from, size_t n, void *s) { guard g(lock); return idle() ? 0 : add(of(s), copy_of(at(to), at(from), n)); }
-CALL(cuMemcpyPeerAsync)(uint64_t to, void *, uint64_t from, void *, size_t n, void *s) { guard g(lock); return add(of(s), copy_of(at(to), at(from), n)); }
+CALL(cuMemcpyDtoDAsync_v2)(uint64_t to, uint64_t from, size_t n, void *s) { guard g(lock); return idle() ? 0 : add(of(s), copy_of(at(to), at(from), n, ON_DEVICE)); }
+CALL(cuMemcpyPeerAsync)(uint64_t to, void *, uint64_t from, void *of_context, size_t n, void *s)
+{
+    guard g(lock);
+    work  w = copy_of(at(to), at(from), n, BETWEEN_DEVICES);
+    return w.other_device = (int)(uintptr_t)of_context - 1, add(of(s), std::move(w));
+}
 static int fill(work &&w, uint64_t to, unsigned v, size_t n, void *s)
 {
     guard g(lock);
@@ -522,7 +570,7 @@ CALL(cuStreamQuery)(void *s)
     if (of(s)->queue.empty()) return 0;
     device_access here;
     work w = std::move(of(s)->queue.front()); /* who asks in a loop sees progress */
-    return of(s)->queue.pop_front(), perform(w), 600;
+    return of(s)->queue.pop_front(), perform(w, w.call), 600;
 }
 CALL(cuEventCreate)(void **e, unsigned flags)
 {
@@ -566,7 +614,7 @@ CALL(cuEventQuery)(void *p)
     if (!e->of->queue.empty()) {
         device_access here;
         work w = std::move(e->of->queue.front());
-        e->of->queue.pop_front(), perform(w);
+        e->of->queue.pop_front(), perform(w, w.call);
     }
     return 600;
 }
@@ -658,10 +706,12 @@ CALL(cuModuleGetFunction)(void **f, void *module, const char *name)
 {
     *f = dlsym(module, (std::string(name) + "_emulated").c_str()); /* a __global__ function */
     if (!*f) *f = dlsym(module, name);
+    guard g(lock);
+    if (*f) names[*f] = name;
     return *f ? 0 : 500;
 }
 CALL(cuFuncSetAttribute)(void *, int, int) { return 0; }
-CALL(cuLaunchKernel)(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned, void *s,
+CALL(cuLaunchKernel)(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void *s,
                      void **params, void **)
 {
     guard         g(lock);
@@ -670,7 +720,7 @@ CALL(cuLaunchKernel)(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx
     if (idle()) return 0;
     if (bx * by * bz > MOST || bx * by * bz == 0 || gx * gy * gz == 0) return 1;
     work w{ work::KERNEL };
-    w.l = { k, { gx, gy, gz }, { bx, by, bz }, {} };
+    w.l = { k, { gx, gy, gz }, { bx, by, bz }, {} }, w.shared = shared;
     if (k->sizes)
         for (int i = 0; i < k->n; i++) {
             size_t start = w.l.args.size();
