@@ -105,6 +105,7 @@ def test_samples(emulator):
         "compiled",
         "default_device",
         "rows",
+        "profiler",
     ],
 )
 def test_other_files(emulator, file):
@@ -125,6 +126,56 @@ def test_lightning_core_beside_a_driver_that_has_no_compiler(emulator, tmp_path)
     environment = emulator | {"LUCID_CUDA_PATH": str(tmp_path), "LUCID_CACHE_DIR": str(tmp_path), "EMULATOR_CC": "false"}
     environment |= {name: str(tmp_path / name) for name in ("CJ_MATMUL_TUNE_CACHE_FILE", "CJ_MATMUL_SMALL_TUNE_CACHE_FILE")}
     assert run(["-c", WITHOUT_COMPILER], environment) == "1 False cpu 6.0\n[3.0] False\n"
+
+
+REFUSED = """
+import warnings, lucid
+x = lucid.ones(3, device="cuda")
+p = lucid.profiler.profile(schedule=lucid.profiler.schedule(wait=0, warmup=1, active=1, repeat=2))
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    with p:
+        for _ in range(4):
+            x.exp()
+            p.step()
+(warning,) = caught
+assert "aten::exp" in p.key_averages().table() and "CUDA" not in str(p.events())
+with lucid.profiler.profile(activities=[lucid.profiler.ProfilerActivity.CPU]):
+    print(warning.message)
+"""
+
+
+def test_without_cupti_the_calls_are_recorded(emulator, tmp_path):
+    """It refuses; it is another library; it is not there (or is NVIDIA's, which refuses to watch an emulation)."""
+    refused = run(["-W", "error", "-c", REFUSED], emulator | {"EMULATOR_CUPTI_REFUSES": "1"})
+    assert refused == "CUPTI does not record: CUPTI_ERROR_INSUFFICIENT_PRIVILEGES (35); disabling CUDA profiling\n"
+    for name in ("libcuda.so.1", "libnvrtc.so.13"):
+        (tmp_path / name).symlink_to(pathlib.Path(emulator["LUCID_CUDA_PATH"], "libcuda.so.1"))
+    missing = run(["-c", REFUSED], emulator | {"LUCID_CUDA_PATH": str(tmp_path)})
+    assert "CUPTI" in missing and missing.endswith("; disabling CUDA profiling\n")
+    assert "was not found" not in missing or "pip install nvidia-cuda-cupti" in missing
+    (tmp_path / "libcupti.so.13").symlink_to(tmp_path / "libcuda.so.1")
+    assert "CUPTI lacks cuptiActivityRegisterCallbacks" in run(["-c", REFUSED], emulator | {"LUCID_CUDA_PATH": str(tmp_path)})
+
+
+BETWEEN = """
+import ctypes, os, lucid
+x = lucid.ones(1000, device="cuda:0")
+with lucid.profiler.profile() as p:
+    y = x.to("cuda:1")
+    y.exp()
+on_device = [e for e in p.events() if e.device_type == lucid.profiler.DeviceType.CUDA]
+for e in on_device:
+    print(e.name, e.device_index, bool(e.linked_correlation_id))
+cupti = ctypes.CDLL(os.environ["LUCID_CUDA_PATH"] + "/libcupti.so.13")
+print(cupti.emulated_pushed())
+"""
+
+
+def test_two_devices_are_recorded(emulator):
+    copy, kernel, pushed = run(["-c", BETWEEN], emulator | {"EMULATOR_DEVICES": "2"}).splitlines()
+    assert copy.startswith("Memcpy PtoP (Device -> Device)") and copy.endswith("True")
+    assert kernel.endswith("1 True") and pushed == "0"
 
 
 COUNT = """

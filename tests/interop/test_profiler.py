@@ -235,12 +235,60 @@ def test_autograd_profiler():
 
 
 def test_what_is_not_there_says_so():
-    with pytest.warns(UserWarning, match="CUDA is not available"):
-        profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])
+    if not lucid.cuda.is_available():
+        for make in (
+            lambda **cuda: profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]),
+            lucid.autograd.profiler.profile,
+        ):
+            with pytest.warns(UserWarning, match="^CUDA is not available, disabling CUDA profiling$"), make(use_cuda=True) as p:
+                lucid.ones(2)
+            assert "aten::ones" in p.key_averages().table()
+    with pytest.warns(UserWarning, match="^XPU is not available, disabling XPU profiling$"):
+        profile(activities=[ProfilerActivity.CPU, ProfilerActivity.XPU])
+    with pytest.warns(UserWarning, match="not a valid device option"):
+        lucid.autograd.profiler.profile(use_device="abacus")
     with pytest.raises(NotImplementedError, match="with_modules"):
         profile(with_modules=True)
     with pytest.raises(RuntimeError, match="didn't finish"):
         profile().key_averages()
+
+
+def test_averages_of_what_ran_on_a_device_are_pytorchs():
+    """The same events, made by hand: a call with a call inside, both with kernels, and a range around them."""
+    from torch.autograd import profiler_util as theirs
+
+    from lucid.autograd import profiler_util as ours
+
+    tables, rows = [], []
+    for lib in (ours, theirs):
+        cuda = lib.DeviceType.CUDA
+        listed = [("range", 0, 100, None), ("aten::outer", 5, 50, None), ("aten::inner", 10, 30, None)]
+        listed += [("aten::inner", 60, 80, None), ("one", 40, 44, cuda), ("two", 50, 51.5, cuda), ("one", 90, 97, cuda)]
+        events = []
+        for i, (name, start, end, device) in enumerate(listed):
+            kind = 2 if name == "range" else 3 if device else 0
+            if lib is ours:
+                events.append(ours.FunctionEvent(i + 1, kind, name, start, end))
+            else:
+                events.append(theirs.FunctionEvent(i + 1, name, 1, start, end, stack=[], input_shapes=[], flops=0))
+                events[-1].is_user_annotation = kind == 2
+            events[-1].use_device = "cuda"
+            if device:
+                events[-1].device_type = device
+        for parent, child in ((0, 1), (1, 2), (0, 3)):
+            events[parent].append_cpu_child(events[child])
+            events[child].cpu_parent = events[parent]
+        for call, kernel in ((1, 4), (2, 5), (3, 6)):
+            events[call].append_kernel(events[kernel].name, 0, events[kernel].time_range.elapsed_us())
+        made = lib.EventList(events, use_device="cuda")
+        made._tree_built = True
+        averages = made.key_averages()
+        names = ("cpu_time_total", "self_cpu_time_total", "device_time_total", "self_device_time_total", "device_time")
+        rows.append([(k.key, k.count, k.device_type.name, *(getattr(k, name) for name in names)) for k in averages])
+        rows[-1].append(tuple(getattr(made.total_average(), name) for name in names))
+        tables.append([line.split() for line in averages.table(sort_by="cuda_time_total").splitlines() if "---" not in line])
+    assert rows[0] == rows[1]
+    assert [line for line in tables[0] if line] == [line for line in tables[1] if line]
 
 
 def test_many_events():
