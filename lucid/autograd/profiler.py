@@ -14,7 +14,7 @@ from .. import _C
 from .profiler_util import _DEVICE_KINDS, DeviceType, EventList, FunctionEvent
 
 __all__ = ["EventList", "FunctionEvent", "emit_itt", "emit_nvtx", "profile", "record_function"]
-_KIND_CALL = 0
+_RANGE_ON_DEVICE = 6
 _PREFIX = ("aten::", "", "")
 
 
@@ -80,17 +80,38 @@ def _events(recorded, stacks, base_ns, with_flops, with_shapes, profile_memory, 
 def _ran_on_devices(ran, calls, number, base_ns):
     """Events of kernels, copies and fills; the call that started one gets it as a kernel of its own."""
     for kind, name, start, end, mark, correlation, device, stream, nbytes, grid, block, registers, shared in ran:
-        event = FunctionEvent(number, _DEVICE_KINDS + kind, name, start / 1e3, end / 1e3, thread=stream, base_ns=base_ns)
-        event.device_type, event.device_index, event.device_resource_id = DeviceType.CUDA, device, stream
-        event.scope, event.flow_id, event.linked_correlation_id = 0, correlation, 0
-        event.device_details = {"registers per thread": registers, "shared memory": shared, "grid": grid, "block": block}
-        if kind:
-            event.device_details = {"bytes": nbytes}
+        times = start / 1e3, end / 1e3
+        event = _on_device(FunctionEvent(number, _DEVICE_KINDS + kind, name, *times, thread=stream, base_ns=base_ns), device)
+        of_kernel = {"registers per thread": registers, "shared memory": shared, "grid": grid, "block": block}
+        event.flow_id, event.device_details = correlation, of_kernel if kind == 0 else {"bytes": nbytes}
         if 0 <= mark < len(calls):
             calls[mark].append_kernel(name, device, event.time_range.elapsed_us())
             event.linked_correlation_id = calls[mark].id
         yield event
         number += 1
+
+
+def _ranges_on_devices(ran, calls, number):
+    """Ranges of the program as devices saw them: on every stream from the first to the last kernel that has the range as
+    the innermost one around its call."""
+    spans, by_id = {}, {event.id: event for event in calls}
+    for event in ran:
+        call = by_id.get(event.linked_correlation_id)
+        while call is not None and not call.is_user_annotation:
+            call = call.cpu_parent
+        if call is not None:
+            spans.setdefault((call.id, event.device_index, event.thread), []).append(event.time_range)
+    for (range_id, device, stream), times in spans.items():
+        start, end = min(time.start for time in times), max(time.end for time in times)
+        around = by_id[range_id]
+        made = FunctionEvent(number, _RANGE_ON_DEVICE, around.name, start, end, thread=stream, base_ns=around.base_ns)
+        yield _on_device(made, device)
+        number += 1
+
+
+def _on_device(event, index):
+    event.device_type, event.device_index = DeviceType.CUDA, index
+    return event
 
 
 _DEVICES = ("cuda", "xpu", "mtia", "hpu")  # what PyTorch's profiler knows
@@ -181,6 +202,7 @@ class profile:  # noqa: N801 (PyTorch's name)
         first = len(before) + 1
         calls = _events(recorded, stacks, base_ns, self.with_flops, self.record_shapes, self.profile_memory, first)
         devices = list(_ran_on_devices(ran, calls, first + len(calls), base_ns))
+        devices += _ranges_on_devices(devices, calls, first + len(calls) + len(devices))
         calls._use_device = self.use_device
         fresh = calls._like([*(calls if self.use_cpu else ()), *devices])
         for event in fresh:

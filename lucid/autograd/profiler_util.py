@@ -7,7 +7,7 @@ from types import SimpleNamespace
 __all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "Interval"]
 
 # by kind: of calls, steps of backward, ranges; and of what runs on a device, from _DEVICE_KINDS on
-_ACTIVITIES = ("cpu_op", "cpu_op", "user_annotation", "kernel", "gpu_memcpy", "gpu_memset")
+_ACTIVITIES = ("cpu_op", "cpu_op", "user_annotation", "kernel", "gpu_memcpy", "gpu_memset", "gpu_user_annotation")
 _DEVICE_KINDS = 3
 _UNITS = {"s": 1e6, "ms": 1e3, "us": 1.0}
 
@@ -88,7 +88,8 @@ Kernel = namedtuple("Kernel", ["name", "device", "duration"])
 
 
 class FunctionEvent(_Times):
-    """One call, one step of backward, one range of `record_function`; or what ran on a device: a kernel, a copy, a fill.
+    """One call, one step of backward, one range of `record_function`; or what ran on a device: a kernel, a copy, a fill,
+    or a range from its first kernel to its last.
 
     `kernels` has what the call itself ran on devices, `self_device_time_total` the microseconds of that, and
     `device_time_total` those of the calls inside it too.
@@ -102,16 +103,21 @@ class FunctionEvent(_Times):
     count = 1
 
     def __init__(self, number, kind, name, start, end, shapes=(), dtypes=(), memory=0, stack=(), thread=0, flops=0, base_ns=0):
-        self.id, self.name, self.trace_name, self.key = number, name, name, name
+        self.id, self.name, self.trace_name, self.key, self._kind = number, name, name, name, kind
         self.time_range, self.base_ns = Interval(start, end), base_ns
         self.input_shapes, self.input_dtypes, self.stack, self.thread = list(shapes), list(dtypes), list(stack), thread
         self.cpu_memory_usage, self.flops = memory, flops
         self.cpu_children, self.cpu_parent = [], None
-        self.scope = kind  # 0: a call, 1: a step of backward, 2: a range of the program
-        self.is_user_annotation = kind == 2
+        self.scope = kind if kind < _DEVICE_KINDS else 0  # 0: a call, 1: a step of backward, 2: a range of the program
+        self.is_user_annotation = self.activity_type.endswith("user_annotation")
         self.sequence_nr = self.device_index = -1
         self.kernels, self.concrete_inputs, self.kwinputs, self.fwd_thread = [], [], {}, None
-        self.device_type, self.device_resource_id, self.activity_type = DeviceType.CPU, thread, _ACTIVITIES[kind]
+        self.device_type, self.device_resource_id, self.device_details = DeviceType.CPU, thread, {}
+        self.flow_id = self.linked_correlation_id = 0  # of a kernel: CUDA's number of the launch, and the id of the call
+
+    @property
+    def activity_type(self):
+        return _ACTIVITIES[self._kind]
 
     def append_kernel(self, name, device, duration):
         self.kernels.append(Kernel(name, device, duration))
@@ -304,8 +310,8 @@ def _sorted(events, sort_by):
 
 
 def _device_total(events):
-    """Microseconds of what ran on devices. Calls are left out: they have the same kernels again."""
-    return sum(e.self_device_time_total for e in events if e.device_type != DeviceType.CPU)
+    """Microseconds of what ran on devices. Calls and ranges are left out: they have the same kernels again."""
+    return sum(e.self_device_time_total for e in events if e.device_type != DeviceType.CPU and not e.is_user_annotation)
 
 
 def _columns(events, shown, widths, whole, time_unit):

@@ -27,7 +27,7 @@ cuda, BOTH = lucid.cuda, [ProfilerActivity.CPU, ProfilerActivity.CUDA]
 
 
 def on_device(p):
-    return [e for e in p.events() if e.device_type == DeviceType.CUDA]
+    return [e for e in p.events() if e.device_type == DeviceType.CUDA and not e.is_user_annotation]
 
 
 def on_host(p):
@@ -35,7 +35,7 @@ def on_host(p):
 
 
 def one(p, name):
-    (event,) = [e for e in p.events() if e.name == name]
+    (event,) = [e for e in on_host(p) if e.name == name]
     return event
 
 
@@ -95,6 +95,32 @@ def test_calls_inside_calls():
     assert outer.self_device_time_total == 0 and inner.device_time_total > 0 and product.device_time_total > 0
     assert outer.device_time_total == pytest.approx(inner.device_time_total + product.device_time_total)
     assert outer.device_time_total == pytest.approx(sum(e.device_time_total for e in on_device(p)))
+
+
+def test_ranges_on_the_device():
+    """A range is there from its first kernel to its last, once per stream; the innermost one has a kernel."""
+    x, side = lucid.ones(8, device="cuda"), cuda.Stream()
+    with profile() as p:
+        with record_function("outer"):
+            x.exp()
+            with record_function("inner"):
+                x.sin().cos()
+            with record_function("nothing"):
+                pass
+            with cuda.stream(side):
+                x.tanh()
+        x.sqrt()
+    ranges = [e for e in p.events() if e.device_type == DeviceType.CUDA and e.is_user_annotation]
+    assert sorted(e.name for e in ranges) == ["inner", "outer", "outer"]
+    assert all(e.activity_type == "gpu_user_annotation" for e in ranges)
+    (inner,) = [e for e in ranges if e.name == "inner"]
+    times = [e.time_range for e in on_device(p) if e.linked_correlation_id in {one(p, "aten::sin").id, one(p, "aten::cos").id}]
+    assert inner.time_range.start == min(t.start for t in times) and inner.time_range.end == max(t.end for t in times)
+    assert len({e.device_resource_id for e in ranges}) == 2 and len({e.id for e in p.events()}) == len(p.events())
+    rows = {(k.key, k.device_type.name): k for k in p.key_averages()}
+    assert rows["inner", "CUDA"].self_device_time_total == inner.time_range.elapsed_us() and "inner" in {k for k, _ in rows}
+    last = p.key_averages().table(time_unit="us").splitlines()[-1]
+    assert last == f"Self CUDA time total: {sum(e.device_time_total for e in on_device(p)):.3f}us"
 
 
 def test_copies_and_fills(tmp_path):

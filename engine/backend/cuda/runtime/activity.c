@@ -228,16 +228,30 @@ static void read_mark(const mark_record *m)
     marked_call *c = m->of == OUR_MARKS ? append(&r.calls, sizeof *c) : NULL;
     if (c) *c = (marked_call){ m->call, (int64_t)m->mark - 1 };
 }
+static void read_record(void *record)
+{
+    switch (*(uint32_t *)record) {
+    case KERNEL:
+        read_kernel(record);
+        break;
+    case COPY:
+        read_copy(record, ((copy_record *)record)->call);
+        break;
+    case PEER_COPY:
+        read_copy(record, ((peer_copy_record *)record)->call);
+        break;
+    case FILL:
+        read_fill(record);
+        break;
+    case MARK:
+        read_mark(record);
+        break;
+    }
+}
 static void read_buffer(buffer *b)
 {
     void *record = NULL;
-    while (cupti.cuptiActivityGetNextRecord(b->data, b->used, &record) == 0) switch (*(uint32_t *)record) {
-        case KERNEL: read_kernel(record); break;
-        case COPY: read_copy(record, ((copy_record *)record)->call); break;
-        case PEER_COPY: read_copy(record, ((peer_copy_record *)record)->call); break;
-        case FILL: read_fill(record); break;
-        case MARK: read_mark(record); break;
-        }
+    while (cupti.cuptiActivityGetNextRecord(b->data, b->used, &record) == 0) read_record(record);
 }
 
 static int by_call(const void *a, const void *b)
@@ -256,7 +270,7 @@ static void read_all(void)
     lc_activity *all = r.activities.items;
     if (r.calls.n) qsort(r.calls.items, r.calls.n, sizeof(marked_call), by_call);
     for (size_t i = 0; r.calls.n && i < r.activities.n; i++) {
-        marked_call key = { .call = all[i].call };
+        marked_call  key = { .call = all[i].call };
         marked_call *found = bsearch(&key, r.calls.items, r.calls.n, sizeof key, by_call);
         if (found) all[i].mark = found->mark;
     }
@@ -322,7 +336,7 @@ static void stop(void)
 {
     void  *host = lc_host_unlock ? lc_host_unlock() : NULL;
     size_t dropped = 0;
-    if (cuda_usable()) { /* else this is a forked process */
+    if (cuda_usable()) {                                  /* else this is a forked process */
         if (!cuda_captures_running()) wait_for_devices(); /* a captured graph would be broken by it */
         let_go(true);
         r.ends[1] = now();
