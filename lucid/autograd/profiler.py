@@ -79,8 +79,10 @@ def _events(recorded, stacks, base_ns, with_flops, with_shapes, profile_memory, 
 
 def _ran_on_devices(ran, calls, number, base_ns):
     """Events of kernels, copies and fills; the call that started one gets it as a kernel of its own."""
+    from ..profiler._names import demangled
+
     for kind, name, start, end, mark, correlation, device, stream, nbytes, grid, block, registers, shared in ran:
-        times = start / 1e3, end / 1e3
+        name, times = demangled(name), (start / 1e3, end / 1e3)
         event = _on_device(FunctionEvent(number, _DEVICE_KINDS + kind, name, *times, thread=stream, base_ns=base_ns), device)
         of_kernel = {"registers per thread": registers, "shared memory": shared, "grid": grid, "block": block}
         event.flow_id, event.device_details = correlation, of_kernel if kind == 0 else {"bytes": nbytes}

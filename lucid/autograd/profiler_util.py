@@ -1,10 +1,11 @@
 """What a profiler recorded: events, averages over calls of one name, and the table that shows them."""
 
-from collections import defaultdict, namedtuple
+from collections import defaultdict
 from enum import IntEnum
 from types import SimpleNamespace
+from typing import NamedTuple
 
-__all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "Interval"]
+__all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "Interval", "Kernel"]
 
 # by kind: of calls, steps of backward, ranges; and of what runs on a device, from _DEVICE_KINDS on
 _ACTIVITIES = ("cpu_op", "cpu_op", "user_annotation", "kernel", "gpu_memcpy", "gpu_memset", "gpu_user_annotation")
@@ -84,7 +85,17 @@ class _Times:
     overload_name = ""
 
 
-Kernel = namedtuple("Kernel", ["name", "device", "duration"])
+class Kernel(NamedTuple):
+    """What a call ran on a device, in microseconds: an entry of `FunctionEvent.kernels`.
+
+    >>> from lucid.autograd.profiler_util import Kernel
+    >>> Kernel("tiles", 0, 2.5).duration
+    2.5
+    """
+
+    name: str
+    device: int
+    duration: float
 
 
 class FunctionEvent(_Times):

@@ -291,6 +291,14 @@ def test_averages_of_what_ran_on_a_device_are_pytorchs():
     assert [line for line in tables[0] if line] == [line for line in tables[1] if line]
 
 
+def test_names_of_kernels_are_written_as_in_the_source():
+    from lucid.profiler._names import _demangler, demangled
+
+    assert demangled("flat_wide") == "flat_wide" and demangled("_Zwrong") == "_Zwrong"
+    for name in ("_Z5scaleIfEvPfi", "_ZN7cutlass6KernelINS_4GemmEEEvNT_6ParamsE"):
+        assert demangled(name) == (torch._C._demangle(name) if _demangler() else name)
+
+
 def test_many_events():
     x = lucid.ones(1)
     with profile() as p:
