@@ -11,10 +11,9 @@ import functools
 import threading
 
 from .. import _C
-from .profiler_util import _DEVICE_KINDS, DeviceType, EventList, FunctionEvent
+from .profiler_util import _DEVICE_KINDS, _RANGE_ON_DEVICE, DeviceType, EventList, FunctionEvent
 
 __all__ = ["EventList", "FunctionEvent", "emit_itt", "emit_nvtx", "profile", "record_function"]
-_RANGE_ON_DEVICE = 6
 _PREFIX = ("aten::", "", "")
 
 

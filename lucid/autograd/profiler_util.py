@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 __all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "Interval", "Kernel"]
 
-# by kind: of calls, steps of backward, ranges; and of what runs on a device, from _DEVICE_KINDS on
+# by kind: of calls, steps of backward, ranges; from _DEVICE_KINDS on of what runs on a device, ranges among it
 _ACTIVITIES = ("cpu_op", "cpu_op", "user_annotation", "kernel", "gpu_memcpy", "gpu_memset", "gpu_user_annotation")
-_DEVICE_KINDS = 3
+_DEVICE_KINDS, _RANGE_ON_DEVICE = 3, 6
 _UNITS = {"s": 1e6, "ms": 1e3, "us": 1.0}
 
 

@@ -13,17 +13,16 @@ import lucid
 from lucid.profiler import DeviceType, ProfilerActivity, profile, record_function, schedule
 
 
-def why_not():
-    if not lucid.cuda.is_available():
-        return "no CUDA device"
+pytestmark = pytest.mark.skipif(not lucid.cuda.is_available(), reason="no CUDA device")
+cuda, BOTH = lucid.cuda, [ProfilerActivity.CPU, ProfilerActivity.CUDA]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cupti_records():
     refused = lucid._C._profile_start(False, False, False, True)
     lucid._C._profile_stop()
-    return refused
-
-
-REASON = why_not()
-pytestmark = pytest.mark.skipif(bool(REASON), reason=str(REASON))
-cuda, BOTH = lucid.cuda, [ProfilerActivity.CPU, ProfilerActivity.CUDA]
+    if refused:
+        pytest.skip(refused)
 
 
 def on_device(p):

@@ -7,7 +7,8 @@
  *
  * Only the first fields of records are declared: versions of CUPTI append to them, and those here have stood at the same place
  * since CUDA 8. CUPTI itself steps from record to record, so neither sizes nor kinds that we do not know matter. Callbacks are
- * registered at every start, because another profiler of this process may have put its own there.
+ * registered at every start, because another profiler of this process may have put its own there; a buffer that comes back may
+ * therefore be another's, and is left alone.
  *
  * The device's times are CUPTI's clock. It is compared with the host's at both ends; durations are CUPTI's own.
  *
@@ -112,8 +113,8 @@ typedef struct {
     int64_t host, device;
 } moment;
 static struct {
-    pthread_mutex_t lock; /* of what CUPTI's thread touches: full, on, lost */
-    buffer         *full;
+    pthread_mutex_t lock; /* of what CUPTI's threads touch: buffers, on */
+    buffer         *given, *full;
     bool            on;
     size_t          lost;
     list            activities, calls; /* lc_activity, marked_call */
@@ -140,16 +141,28 @@ static void give_buffer(uint8_t **data, size_t *bytes, size_t *most_records)
 {
     buffer *b = malloc(sizeof *b);
     *data = b ? b->data : NULL, *bytes = b ? BUFFER : 0, *most_records = 0; /* as many as fit */
+    pthread_mutex_lock(&r.lock);
+    if (b) b->next = r.given, r.given = b;
+    pthread_mutex_unlock(&r.lock);
 }
 static void take_buffer(UNUSED void *context, UNUSED uint32_t stream, uint8_t *data, UNUSED size_t bytes, size_t used)
 {
-    buffer *b = (buffer *)(data - offsetof(buffer, data));
-    if (!data) return;
     pthread_mutex_lock(&r.lock);
-    bool kept = r.on && used;
+    buffer **at = &r.given;
+    while (*at && (*at)->data != data) at = &(*at)->next;
+    buffer *b = *at;
+    if (b) *at = b->next;
+    bool kept = b && r.on && used;
     if (kept) b->used = used, b->next = r.full, r.full = b;
     pthread_mutex_unlock(&r.lock);
     if (!kept) free(b);
+}
+
+static void keep_buffers(bool on)
+{
+    pthread_mutex_lock(&r.lock);
+    r.on = on;
+    pthread_mutex_unlock(&r.lock);
 }
 
 /* ---- records ---- */
@@ -302,9 +315,7 @@ static void let_go(bool keep) /* CUPTI records no more, and hands over what it h
     enum { ALL = 1 };
     for (int i = 0; i < RECORDED; i++) cupti.cuptiActivityDisable(recorded[i]);
     cupti.cuptiActivityFlushAll(ALL);
-    pthread_mutex_lock(&r.lock);
-    r.on = false;
-    pthread_mutex_unlock(&r.lock);
+    keep_buffers(false);
     for (buffer *next; !keep && r.full; r.full = next) next = r.full->next, free(r.full);
 }
 
@@ -313,7 +324,7 @@ static int start(void)
     if (cuda_use(cuda_current() < 0 ? lc_cuda_current_device() : cuda_current()) < 0 || cuda_load_cupti() < 0) return -1;
     free(r.activities.items), free(r.calls.items);
     r.activities = r.calls = (list){ .n = 0 };
-    r.lost = 0, r.on = true;
+    r.lost = 0, keep_buffers(true);
     const char *text = NULL;
     int         rc = cupti.cuptiActivityRegisterCallbacks(give_buffer, take_buffer);
     for (int i = 0; rc == 0 && i < RECORDED; i++) rc = cupti.cuptiActivityEnable(recorded[i]);
