@@ -12,7 +12,6 @@ import pytest
 import lucid
 from lucid.profiler import DeviceType, ProfilerActivity, profile, record_function, schedule
 
-
 pytestmark = pytest.mark.skipif(not lucid.cuda.is_available(), reason="no CUDA device")
 cuda, BOTH = lucid.cuda, [ProfilerActivity.CPU, ProfilerActivity.CUDA]
 
