@@ -80,11 +80,11 @@ class QuantizedLinear(nn.Module):
 
     def _apply(self, fn, *args, **options):
         """To another device; scales and biases stay in float32 whatever the dtype of the model becomes."""
-        kept = self.scales, self.bias
+        scales, bias = self.scales, None if self.bias is None else self.bias.detach()
         super()._apply(fn, *args, **options)
-        self.scales = kept[0].to(self.weight.device)
-        if self.bias is not None and self.bias.dtype != _C.float32:
-            self.bias = nn.Parameter(kept[1].detach().to(self.weight.device), kept[1].requires_grad)
+        self.scales = scales.to(self.weight.device)
+        if bias is not None:
+            self.bias.data = bias.to(self.weight.device)
         return self
 
     def forward(self, x):

@@ -96,3 +96,12 @@ def test_left_alone():
 def test_meta_device():
     coded = generation.QuantizedLinear.from_layer(nn.Linear(64, 10)).to("meta")
     assert tuple(coded(lucid.ones(3, 64, device="meta")).shape) == (3, 10)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
+def test_scales_and_biases_stay_single(dtype):
+    net = lucid.nn.Sequential(lucid.nn.Linear(64, 8))
+    generation.quantize(net, 8)
+    bias, before = net[0].bias, net[0].bias.detach().clone()
+    net.to(getattr(lucid, dtype))
+    assert net[0].bias is bias and net[0].scales.dtype == bias.dtype == lucid.float32 and lucid.equal(bias, before)
