@@ -239,13 +239,14 @@ struct mark { /* a point of a stream */
     double  time = 0;
 };
 struct work {
-    enum { KERNEL, FILL, FILL32, COPY, SENT, RECORD, WAIT, GRAPH } kind;
+    enum { KERNEL, FILL, FILL32, COPY, SENT, CALL, RECORD, WAIT, GRAPH } kind;
     launch            l;
     char             *to = nullptr;
     const char       *from = nullptr;
     size_t            bytes = 0;
     uint32_t          value = 0;
-    std::vector<char> data; /* SENT: taken at the call */
+    std::vector<char> data; /* SENT: taken at the call; CALL: what the function gets */
+    void (*call)(const void *) = nullptr;
     std::shared_ptr<mark> m;
     std::shared_ptr<std::vector<work>> all; /* GRAPH */
     unsigned stream = 0, shared = 0; /* for the watcher, as what follows is */
@@ -326,6 +327,7 @@ static void perform(work &w, uint32_t call)
         break;
     case work::COPY: memmove(w.to, w.from, w.bytes); break;
     case work::SENT: memcpy(w.to, w.data.data(), w.data.size()); break;
+    case work::CALL: w.call(w.data.data()); break;
     case work::RECORD:
         w.m->time = milliseconds(), w.m->done = true;
         break;
@@ -730,6 +732,16 @@ CALL(cuLaunchKernel)(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx
     else w.l.args.assign((const char *)params[0], (const char *)params[0] + k->bytes);
     return add(of(s), std::move(w));
 }
+/* For libraries that are emulated beside the driver (cublas.cpp): a function of theirs that runs in the order of the stream. */
+CALL(emulated_enqueue)(void *s, void (*call)(const void *), const void *data, size_t n)
+{
+    guard g(lock);
+    launches++;
+    if (idle()) return 0;
+    work w{ work::CALL };
+    return w.call = call, w.data.assign((const char *)data, (const char *)data + n), add(of(s), std::move(w));
+}
+CALL(emulated_device)() { return device_now; }
 extern "C" int64_t emulated_launches() { return launches; }
 extern "C" int64_t emulated_sent() { return sent; }
 extern "C" int64_t emulated_fetched() { return fetched; }
