@@ -35,10 +35,9 @@ static struct {
 } lt;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static void           *handles[CUDA_DEVICES];
 static bool            missing;
 
-static void *handle_of(int device) /* with the lock */
+static int load(void) /* with the lock */
 {
     static const char *const names[] = { "libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so", NULL };
     static const char *const symbols[] = {
@@ -46,15 +45,23 @@ static void *handle_of(int device) /* with the lock */
         LT_CALLS(X)
 #undef X
     };
-    if (handles[device] || missing) return handles[device];
-    void *library = cuda_library(names, "cuBLASLt", "cublas");
-    for (size_t i = 0; library && i < sizeof symbols / sizeof *symbols; i++)
-        if (!(((void **)&lt)[i] = lc_dylib_symbol(library, symbols[i]))) library = NULL;
-    if (!library || lt.cublasLtCreate(&handles[device]) != 0) {
-        lc_verbose_log("products on cuda: no cuBLASLt, epilogues are steps of their own");
-        missing = true, handles[device] = NULL;
-    }
-    return handles[device];
+    return lt.cublasLtMatmul ? 0
+                             : cuda_load(names, "cuBLASLt", "cublas", symbols, (void **)&lt, sizeof symbols / sizeof *symbols);
+}
+static int create(void **handle)
+{
+    cuda_lock(&lock);
+    int rc = load() == 0 ? lt.cublasLtCreate(handle) : -1;
+    if (rc != 0) lc_verbose_log("products on cuda: no cuBLASLt, epilogues are steps of their own");
+    missing = rc != 0;
+    pthread_mutex_unlock(&lock);
+    return rc;
+}
+static int   has_no_stream(UNUSED void *handle, UNUSED cu_stream stream) { return 0; } /* every call names it */
+static void *handle_of_thread(void)
+{
+    static const cuda_handle_kind kind = { create, has_no_stream };
+    return missing ? NULL : cuda_handle(CUDA_HANDLE_LT, &kind);
 }
 
 typedef struct { /* of the column-major product: out^T (n x m) = b^T a^T. Hashed as bytes: no padding */
@@ -73,7 +80,8 @@ static plan *plans[SLOTS];
 enum { EPILOGUE_NONE = 1, EPILOGUE_RELU = 2, EPILOGUE_BIAS = 4, EPILOGUE_GELU = 32 };
 enum { DESC_TRANS_A = 3, DESC_TRANS_B = 4, DESC_EPILOGUE = 7, DESC_BIAS = 8, MAX_WORKSPACE = 1, MIN_ALIGNMENT = 5 };
 
-static void choose(plan *p, void *handle, const void *bias)
+/* The choice depends on the key alone: the bias is as aligned as the key says, whatever this call's is. */
+static void choose(plan *p, void *handle)
 {
     const product_key *k = &p->key;
     void              *preference = NULL;
@@ -85,7 +93,8 @@ static void choose(plan *p, void *handle, const void *bias)
     if (rc == 0) rc = lt.cublasLtMatmulDescSetAttribute(p->operation, DESC_TRANS_A, &ta, sizeof ta);
     if (rc == 0) rc = lt.cublasLtMatmulDescSetAttribute(p->operation, DESC_TRANS_B, &tb, sizeof tb);
     if (rc == 0) rc = lt.cublasLtMatmulDescSetAttribute(p->operation, DESC_EPILOGUE, &epilogue, sizeof epilogue);
-    if (rc == 0 && bias) rc = lt.cublasLtMatmulDescSetAttribute(p->operation, DESC_BIAS, &bias, sizeof bias);
+    const void *bias = epilogue & EPILOGUE_BIAS ? (const void *)(uintptr_t)k->alignment : NULL; /* only its alignment is read */
+    if (rc == 0) rc = lt.cublasLtMatmulDescSetAttribute(p->operation, DESC_BIAS, &bias, sizeof bias);
     if (rc == 0)
         rc = lt.cublasLtMatrixLayoutCreate(&p->b, (int)k->type, (uint64_t)(ta ? k->k : k->n), (uint64_t)(ta ? k->n : k->k),
                                            k->lead_b);
@@ -106,14 +115,14 @@ static void choose(plan *p, void *handle, const void *bias)
     p->no_use = rc != 0 || found < 1 || p->by.status != 0;
     if (p->no_use) lc_verbose_log("products on cuda: cuBLASLt takes no epilogue %d here (status %d)", epilogue, rc);
 }
-static plan *plan_of(const product_key *key, void *handle, const void *bias)
+static plan *plan_of(const product_key *key, void *handle)
 {
     plan **slot = &plans[cuda_hash(CUDA_HASH_START, key, sizeof *key) % SLOTS], *p;
     for (p = *slot; p && memcmp(&p->key, key, sizeof *key); p = p->next)
         ;
     if (p || !(p = calloc(1, sizeof *p))) return p;
     p->key = *key, p->next = *slot, *slot = p;
-    choose(p, handle, bias);
+    choose(p, handle);
     return p;
 }
 
@@ -170,9 +179,10 @@ int cuda_lt_product(const lc_matmul_args *a, lc_dtype dtype)
     key.alignment = alignment_of((const void *const[]){ a->a->data, a->b->data, a->out->data, bias, residual }, 5);
     if (key.alignment < 16) return 1;
     key.alignment = 16;
+    void *handle = handle_of_thread();
+    if (!handle) return 1;
     cuda_lock(&lock);
-    void *handle = handle_of((int)key.device);
-    plan *p = handle ? plan_of(&key, handle, bias) : NULL;
+    plan *p = plan_of(&key, handle);
     int   rc = 1;
     if (p && !p->no_use) {
         float alpha = (float)e->scale, beta = residual != NULL;
