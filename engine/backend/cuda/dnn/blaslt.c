@@ -1,47 +1,51 @@
 /* Products with an epilogue by cuBLASLt: bias, ReLU, GELU (tanh) and residual in one launch. The choice of an algorithm is kept
- * per shape; what cuBLASLt does not take goes on in matmul.c. Numbers are those of cuBLASLt's ABI. */
-#include "products.h"
+ * per shape, in memory and on disk (choices.c): it depends on the key alone, so any call may have made it. One from disk that the
+ * library refuses is made again. What cuBLASLt does not take goes on in matmul.c. Numbers are those of cuBLASLt's ABI.
+ *
+ * A plan's first call runs under the lock, so that its choice can still be replaced. Later ones take the lock only to get a
+ * description of their own and to give it back: threads multiply side by side. */
+#include "blaslt.h"
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
-typedef struct {
-    uint64_t data[8];
-} algorithm;
 typedef struct { /* cublasLtMatmulHeuristicResult_t */
-    algorithm by;
-    size_t    workspace;
-    int       status;
-    float     waves;
-    int       reserved[4];
+    lt_algorithm by;
+    size_t       workspace;
+    int          status;
+    float        waves;
+    int          reserved[4];
 } choice;
 #define LT_CALLS(X)                                                                                                            \
-    X(cublasLtCreate, (void **handle))                                                                                         \
-    X(cublasLtMatmulDescCreate, (void **d, int compute, int scale))                                                            \
-    X(cublasLtMatmulDescSetAttribute, (void *d, int name, const void *value, size_t bytes))                                    \
-    X(cublasLtMatrixLayoutCreate, (void **layout, int type, uint64_t rows, uint64_t cols, int64_t lead))                       \
-    X(cublasLtMatrixLayoutSetAttribute, (void *layout, int name, const void *value, size_t bytes))                             \
-    X(cublasLtMatmulPreferenceCreate, (void **preference))                                                                     \
-    X(cublasLtMatmulPreferenceSetAttribute, (void *preference, int name, const void *value, size_t bytes))                     \
-    X(cublasLtMatmulAlgoGetHeuristic,                                                                                          \
+    X(size_t, cublasLtGetVersion, (void))                                                                                      \
+    X(size_t, cublasLtGetCudartVersion, (void))                                                                                \
+    X(int, cublasLtCreate, (void **handle))                                                                                    \
+    X(int, cublasLtMatmulDescCreate, (void **d, int compute, int scale))                                                       \
+    X(int, cublasLtMatmulDescSetAttribute, (void *d, int name, const void *value, size_t bytes))                               \
+    X(int, cublasLtMatmulDescDestroy, (void *d))                                                                               \
+    X(int, cublasLtMatrixLayoutDestroy, (void *layout))                                                                        \
+    X(int, cublasLtMatrixLayoutCreate, (void **layout, int type, uint64_t rows, uint64_t cols, int64_t lead))                  \
+    X(int, cublasLtMatmulPreferenceCreate, (void **preference))                                                                \
+    X(int, cublasLtMatmulPreferenceDestroy, (void *preference))                                                                \
+    X(int, cublasLtMatmulPreferenceSetAttribute, (void *preference, int name, const void *value, size_t bytes))                \
+    X(int, cublasLtMatmulAlgoGetHeuristic,                                                                                     \
       (void *handle, void *d, void *a, void *b, void *c, void *out, void *preference, int asked, choice *found, int *n))       \
-    X(cublasLtMatmul,                                                                                                          \
+    X(int, cublasLtMatmul,                                                                                                     \
       (void *handle, void *d, const void *alpha, const void *a, void *la, const void *b, void *lb, const void *beta,           \
-       const void *c, void *lc, void *out, void *lout, const algorithm *by, void *workspace, size_t bytes, void *stream))
+       const void *c, void *lc, void *out, void *lout, const lt_algorithm *by, void *workspace, size_t bytes, void *stream))
 static struct {
-#define X(name, args) int(*name) args;
+#define X(result, name, args) result(*name) args;
     LT_CALLS(X)
 #undef X
 } lt;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static bool            missing;
+static bool            missing, works;
 
 static int load(void) /* with the lock */
 {
     static const char *const names[] = { "libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so", NULL };
     static const char *const symbols[] = {
-#define X(name, args) #name,
+#define X(result, name, args) #name,
         LT_CALLS(X)
 #undef X
     };
@@ -51,9 +55,11 @@ static int load(void) /* with the lock */
 static int create(void **handle)
 {
     cuda_lock(&lock);
-    int rc = load() == 0 ? lt.cublasLtCreate(handle) : -1;
+    int rc = load();
+    if (rc == 0) cuda_choices_of(lt.cublasLtGetVersion(), lt.cublasLtGetCudartVersion());
+    if (rc == 0) rc = lt.cublasLtCreate(handle);
     if (rc != 0) lc_verbose_log("products on cuda: no cuBLASLt, epilogues are steps of their own");
-    missing = rc != 0;
+    missing = rc != 0 && !works, works |= rc == 0; /* one thread's may fail for want of memory */
     pthread_mutex_unlock(&lock);
     return rc;
 }
@@ -64,66 +70,72 @@ static void *handle_of_thread(void)
     return missing ? NULL : cuda_handle(CUDA_HANDLE_LT, &kind);
 }
 
-typedef struct { /* of the column-major product: out^T (n x m) = b^T a^T. Hashed as bytes: no padding */
-    int64_t device, type, to, m, n, k, lead_a, lead_b, lead_c, lead_residual, alignment, flip_a, flip_b, epilogue, tf32;
-} product_key;
-typedef struct plan {
-    struct plan *next;
-    product_key  key;
-    void        *operation, *a, *b, *out, *residual;
-    choice       by;
-    bool         no_use;
-} plan;
-enum { SLOTS = 256, MOST_WORKSPACE = 32 << 20 };
-static plan *plans[SLOTS];
-
 enum { EPILOGUE_NONE = 1, EPILOGUE_RELU = 2, EPILOGUE_BIAS = 4, EPILOGUE_GELU = 32 };
 enum { DESC_TRANS_A = 3, DESC_TRANS_B = 4, DESC_EPILOGUE = 7, DESC_BIAS = 8, MAX_WORKSPACE = 1, MIN_ALIGNMENT = 5 };
 
-/* The choice depends on the key alone: the bias is as aligned as the key says, whatever this call's is. */
-static void choose(plan *p, void *handle)
+static description *described(const product_key *k) /* NULL: cuBLASLt does not take it */
 {
-    const product_key *k = &p->key;
-    void              *preference = NULL;
-    int                ta = (int)k->flip_b, tb = (int)k->flip_a, epilogue = (int)k->epilogue, found = 0;
-    size_t             workspace = MOST_WORKSPACE;
-    uint32_t           alignment = (uint32_t)k->alignment;
-    int                compute = k->tf32 ? 77 : 68;
-    int                rc = lt.cublasLtMatmulDescCreate(&p->operation, compute, 0);
-    if (rc == 0) rc = lt.cublasLtMatmulDescSetAttribute(p->operation, DESC_TRANS_A, &ta, sizeof ta);
-    if (rc == 0) rc = lt.cublasLtMatmulDescSetAttribute(p->operation, DESC_TRANS_B, &tb, sizeof tb);
-    if (rc == 0) rc = lt.cublasLtMatmulDescSetAttribute(p->operation, DESC_EPILOGUE, &epilogue, sizeof epilogue);
-    const void *bias = epilogue & EPILOGUE_BIAS ? (const void *)(uintptr_t)k->alignment : NULL; /* only its alignment is read */
-    if (rc == 0) rc = lt.cublasLtMatmulDescSetAttribute(p->operation, DESC_BIAS, &bias, sizeof bias);
-    if (rc == 0)
-        rc = lt.cublasLtMatrixLayoutCreate(&p->b, (int)k->type, (uint64_t)(ta ? k->k : k->n), (uint64_t)(ta ? k->n : k->k),
-                                           k->lead_b);
-    if (rc == 0)
-        rc = lt.cublasLtMatrixLayoutCreate(&p->a, (int)k->type, (uint64_t)(tb ? k->m : k->k), (uint64_t)(tb ? k->k : k->m),
-                                           k->lead_a);
-    if (rc == 0) rc = lt.cublasLtMatrixLayoutCreate(&p->out, (int)k->to, (uint64_t)k->n, (uint64_t)k->m, k->lead_c);
-    if (rc == 0)
-        rc = lt.cublasLtMatrixLayoutCreate(&p->residual, (int)k->to, (uint64_t)k->n, (uint64_t)k->m,
-                                           k->lead_residual ? k->lead_residual : k->lead_c);
+    int          ta = (int)k->flip_b, tb = (int)k->flip_a, epilogue = (int)k->epilogue, type = (int)k->type, to = (int)k->to;
+    uint64_t     m = (uint64_t)k->m, n = (uint64_t)k->n, d = (uint64_t)k->k;
+    int          compute = k->tf32 ? 77 : 68;
+    description *x = calloc(1, sizeof *x);
+    if (!x) return NULL;
+    int rc = lt.cublasLtMatmulDescCreate(&x->operation, compute, 0);
+    if (rc == 0) rc = lt.cublasLtMatmulDescSetAttribute(x->operation, DESC_TRANS_A, &ta, sizeof ta);
+    if (rc == 0) rc = lt.cublasLtMatmulDescSetAttribute(x->operation, DESC_TRANS_B, &tb, sizeof tb);
+    if (rc == 0) rc = lt.cublasLtMatmulDescSetAttribute(x->operation, DESC_EPILOGUE, &epilogue, sizeof epilogue);
+    if (rc == 0) rc = lt.cublasLtMatrixLayoutCreate(&x->b, type, ta ? d : n, ta ? n : d, k->lead_b);
+    if (rc == 0) rc = lt.cublasLtMatrixLayoutCreate(&x->a, type, tb ? m : d, tb ? d : m, k->lead_a);
+    if (rc == 0) rc = lt.cublasLtMatrixLayoutCreate(&x->out, to, n, m, k->lead_c);
+    if (rc == 0) rc = lt.cublasLtMatrixLayoutCreate(&x->residual, to, n, m, k->lead_residual ? k->lead_residual : k->lead_c);
+    if (rc == 0) return x;
+    lc_verbose_log("products on cuda: cuBLASLt takes no description (status %d)", rc);
+    if (x->operation) lt.cublasLtMatmulDescDestroy(x->operation);
+    void *const layouts[] = { x->b, x->a, x->out, x->residual };
+    for (int i = 0; i < 4; i++)
+        if (layouts[i]) lt.cublasLtMatrixLayoutDestroy(layouts[i]);
+    return free(x), NULL;
+}
+static description *take(product_plan *p)
+{
+    description *x = p->unused;
+    if (!x) return described(&p->key);
+    p->unused = x->next;
+    return x;
+}
+static void give(product_plan *p, description *x)
+{
+    if (x) x->next = p->unused, p->unused = x;
+}
+
+/* By what the key promises and by no pointer of this call: the bias is an address that only has its alignment. */
+static bool choose(product_plan *p, const description *x, void *handle)
+{
+    void       *preference = NULL;
+    int         found = 0;
+    size_t      workspace = LT_MOST_WORKSPACE;
+    uint32_t    alignment = (uint32_t)p->key.alignment;
+    const void *bias = p->key.epilogue & EPILOGUE_BIAS ? (const void *)(uintptr_t)alignment : NULL;
+    choice      best = { 0 };
+    int         rc = lt.cublasLtMatmulDescSetAttribute(x->operation, DESC_BIAS, &bias, sizeof bias);
     if (rc == 0) rc = lt.cublasLtMatmulPreferenceCreate(&preference);
     if (rc == 0) rc = lt.cublasLtMatmulPreferenceSetAttribute(preference, MAX_WORKSPACE, &workspace, sizeof workspace);
     for (int i = 0; i < 4 && rc == 0; i++)
         rc = lt.cublasLtMatmulPreferenceSetAttribute(preference, MIN_ALIGNMENT + i, &alignment, sizeof alignment);
     if (rc == 0)
-        rc = lt.cublasLtMatmulAlgoGetHeuristic(handle, p->operation, p->b, p->a, p->residual, p->out, preference, 1, &p->by,
+        rc = lt.cublasLtMatmulAlgoGetHeuristic(handle, x->operation, x->b, x->a, x->residual, x->out, preference, 1, &best,
                                                &found);
-    p->no_use = rc != 0 || found < 1 || p->by.status != 0;
-    if (p->no_use) lc_verbose_log("products on cuda: cuBLASLt takes no epilogue %d here (status %d)", epilogue, rc);
+    if (preference) lt.cublasLtMatmulPreferenceDestroy(preference);
+    if (rc == 0) rc = found < 1 ? -1 : best.status;
+    if (rc != 0) lc_verbose_log("products on cuda: cuBLASLt takes no epilogue %d here (status %d)", (int)p->key.epilogue, rc);
+    p->by = best.by, p->workspace = best.workspace, p->state = rc == 0 ? PLAN_CHOSEN : PLAN_REFUSED;
+    return rc == 0;
 }
-static plan *plan_of(const product_key *key, void *handle)
+static __attribute__((destructor)) void write_at_exit(void)
 {
-    plan **slot = &plans[cuda_hash(CUDA_HASH_START, key, sizeof *key) % SLOTS], *p;
-    for (p = *slot; p && memcmp(&p->key, key, sizeof *key); p = p->next)
-        ;
-    if (p || !(p = calloc(1, sizeof *p))) return p;
-    p->key = *key, p->next = *slot, *slot = p;
-    choose(p, handle);
-    return p;
+    if (!cuda_usable() || pthread_mutex_trylock(&lock) != 0) return;
+    cuda_choices_write();
+    pthread_mutex_unlock(&lock);
 }
 
 static int code_of(lc_dtype dtype) { return dtype == LC_f32 ? 0 : dtype == LC_f16 ? 2 : dtype == LC_bf16 ? 14 : -1; }
@@ -142,11 +154,56 @@ static int64_t alignment_of(const void *const *p, int n)
     return to > 256 ? 256 : to;
 }
 
+/* What a call has besides its plan. */
+typedef struct {
+    void       *handle;
+    const void *a, *b, *bias, *residual; /* NULL: none */
+    void       *out;
+    float       scale;
+} product_call;
+/* 0; 1: refused; -1 after lc_fail */
+static int multiply(const product_plan *p, const description *x, const product_call *c)
+{
+    float       beta = c->residual != NULL;
+    const void *added = c->residual ? c->residual : c->out;
+    void       *space = p->workspace ? cuda_workspace(p->workspace) : NULL;
+    if (p->workspace && !space) return -1;
+    if (c->bias && lt.cublasLtMatmulDescSetAttribute(x->operation, DESC_BIAS, &c->bias, sizeof c->bias) != 0) return 1;
+    int rc = lt.cublasLtMatmul(c->handle, x->operation, &c->scale, c->b, x->b, c->a, x->a, &beta, added,
+                               c->residual ? x->residual : x->out, c->out, x->out, &p->by, space, p->workspace, cuda_stream());
+    if (rc != 0) lc_verbose_log("products on cuda: cuBLASLt refused with status %d", rc);
+    return rc != 0;
+}
+static int prove(product_plan *p, const description *x, const product_call *c) /* with the lock: the first call of a plan */
+{
+    int rc = p->state == PLAN_RESTORED ? multiply(p, x, c) : 1;
+    if (rc == 0) p->state = PLAN_PROVEN;
+    if (rc != 1) return rc;
+    if (p->state == PLAN_RESTORED) lc_verbose_log("products on cuda: a choice from disk is made again");
+    if (choose(p, x, c->handle) && (rc = multiply(p, x, c)) == 0) p->state = PLAN_PROVEN, cuda_choice_made(p);
+    return rc;
+}
+static int run_plan(const product_key *key, const product_call *c)
+{
+    cuda_lock(&lock);
+    product_plan *p = cuda_product_plan(key);
+    description  *x = p && p->state != PLAN_REFUSED ? take(p) : NULL;
+    int           rc = 1;
+    if (x && p->state == PLAN_PROVEN) {
+        pthread_mutex_unlock(&lock);
+        rc = multiply(p, x, c);
+        cuda_lock(&lock);
+    } else if (x) rc = prove(p, x, c);
+    if (p) give(p, x);
+    if (p && rc == 1) p->state = PLAN_REFUSED;
+    pthread_mutex_unlock(&lock);
+    return rc;
+}
 int cuda_lt_product(const lc_matmul_args *a, lc_dtype dtype)
 {
     const lc_matmul_epilogue *e = a->epilogue;
     int64_t                   flipped = 0;
-    product_key               key = { .device = a->out->device.index,
+    product_key               key = { .model = cuda_model(a->out->device.index),
                                       .type = code_of((lc_dtype)a->a->dtype),
                                       .to = code_of((lc_dtype)a->out->dtype),
                                       .m = a->m,
@@ -181,21 +238,5 @@ int cuda_lt_product(const lc_matmul_args *a, lc_dtype dtype)
     key.alignment = 16;
     void *handle = handle_of_thread();
     if (!handle) return 1;
-    cuda_lock(&lock);
-    plan *p = plan_of(&key, handle);
-    int   rc = 1;
-    if (p && !p->no_use) {
-        float alpha = (float)e->scale, beta = residual != NULL;
-        void *space = p->by.workspace ? cuda_workspace(p->by.workspace) : NULL;
-        rc = p->by.workspace && !space ? -1 : 0;
-        if (rc == 0 && bias && lt.cublasLtMatmulDescSetAttribute(p->operation, DESC_BIAS, &bias, sizeof bias) != 0) rc = 1;
-        if (rc == 0 && lt.cublasLtMatmul(handle, p->operation, &alpha, a->b->data, p->b, a->a->data, p->a, &beta,
-                                         residual ? residual : a->out->data, residual ? p->residual : p->out, a->out->data,
-                                         p->out, &p->by.by, space, p->by.workspace, cuda_stream()) != 0) {
-            lc_verbose_log("products on cuda: cuBLASLt refused, steps follow");
-            rc = 1, p->no_use = true;
-        }
-    }
-    pthread_mutex_unlock(&lock);
-    return rc;
+    return run_plan(&key, &(product_call){ handle, a->a->data, a->b->data, bias, residual, a->out->data, (float)e->scale });
 }
