@@ -10,6 +10,7 @@ import sys
 import pytest
 
 import lucid
+from lucid import config
 
 HERE = pathlib.Path(__file__).parent
 COMPILER = shutil.which("g++")
@@ -153,6 +154,15 @@ print((y == 33).all().item())
 def test_a_product_may_be_the_first_work_of_a_graph(libraries):
     """What the libraries allocate at first use is no part of it, and breaks no capture."""
     assert run(["-c", FIRST_IN_A_GRAPH], libraries).strip() == "True"
+
+
+def test_threads_of_a_c_program(libraries, tmp_path):
+    """They run calls of one plan side by side; under Python's lock they would take turns."""
+    program = tmp_path / "threads"
+    flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", *config.cflags()]
+    subprocess.run(["cc", *flags, HERE / "threads.c", "-o", program, *config.libs(), "-lpthread"], check=True)
+    done = subprocess.run([program], env=libraries, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout == "right\n", done.stdout + done.stderr
 
 
 WITHOUT_COMPILER = """
