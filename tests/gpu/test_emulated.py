@@ -139,6 +139,14 @@ def test_products_of_libraries(libraries):
     assert (" passed" in out or "...." in out) and "SKIPPED" not in out, out
 
 
+def test_products_of_libraries_stay_within_their_memory(libraries):
+    """Workspaces and matrices end where memory ends that faults."""
+    command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "tests/gpu/test_library_products.py"]
+    guarded = libraries | {"LUCID_CUDA_CACHE": "0", "EMULATOR_GUARD": "1"}
+    out = run([*command, "-k", "test_lengths or test_layers or test_odd_layers or test_stand_in or threads"], guarded)
+    assert " passed" in out or "...." in out, out
+
+
 FIRST_IN_A_GRAPH = """
 import lucid
 import lucid.nn.functional as F

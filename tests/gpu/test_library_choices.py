@@ -21,7 +21,9 @@ import lucid
 import lucid.nn.functional as F
 how, device, *lengths = sys.argv[1:]
 counts = ctypes.CDLL(os.environ["LUCID_CUDA_PATH"] + "/libcublasLt.so.13") if lucid.cuda.device_count() else None
-for n in map(int, lengths):
+for turn, n in enumerate(map(int, lengths)):
+    if how == "waits" and turn == 1:
+        print("waits", flush=True), sys.stdin.readline()
     for at in range(int(device) + 1):
         x, w, b = ((lucid.arange(r * c) % 3 - 1).reshape(r, c).half() for r, c in ((24, 16), (n, 16), (1, n)))
         on = [t.to(f"cuda:{at}") for t in (x, w, b[0])]
@@ -207,6 +209,15 @@ def test_processes_side_by_side(cache):
     assert kept >= 29
     everything = sum(ranges, [])
     assert asked(cache, everything) == (4 * 29 - kept, 0) and asked(cache, everything) == (0, 0)
+
+
+def test_a_process_adds_to_what_others_wrote_meanwhile(cache):
+    pipes = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    slow = subprocess.Popen([sys.executable, *command([8, 16], "waits")], env=cache, cwd=HERE.parents[1], **pipes)
+    assert slow.stdout.readline() == "waits\n"
+    assert asked(cache, [24, 32]) == (2, 0)
+    assert slow.communicate("go on\n", timeout=300)[0] == "[2, 0]\n"
+    assert asked(cache, [8, 16, 24, 32]) == (0, 0)
 
 
 def test_without_a_folder_nothing_changes(cache, tmp_path):

@@ -216,11 +216,13 @@ def test_biases_of_any_alignment(dtype):
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_odd_layers_on_padded_copies(align_everything, dtype):  # noqa: F811
-    (exact_x, x), (exact_w, w), (exact_b, b) = drawn(dtype, 70, 99), drawn(dtype, 83, 99), drawn(dtype, 83)
-    for activation in ("none", "relu"):
+    """The result has padded rows then, a residual has not."""
+    (exact_x, x), (exact_w, w), (exact_b, b), (exact_r, r) = (drawn(dtype, *s) for s in ((70, 99), (83, 99), (83,), (70, 83)))
+    exact = F.linear(exact_x, exact_w, exact_b)
+    for arguments, expected in ((("none",), exact), (("relu",), F.relu(exact)), (("none", 1.0, r), exact + exact_r)):
         with Calls() as calls:
-            found = F.fused_linear(x, w, b, activation)
-        assert same(found, ACTIVATIONS[activation](F.linear(exact_x, exact_w, exact_b)))
+            found = F.fused_linear(x, w, b, *arguments)
+        assert same(found, expected)
         calls.expect(lt=1)
 
 
