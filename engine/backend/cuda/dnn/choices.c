@@ -95,8 +95,9 @@ static void write_choices(int64_t model)
 {
     char        name[96];
     file_header h = { .version = library[0], .runtime = library[1], .model = model };
-    char       *file = malloc(sizeof h + MOST * sizeof(file_entry)), *to = file + sizeof h;
+    char       *file = malloc(sizeof h + MOST * sizeof(file_entry));
     if (!file) return;
+    char *to = file + sizeof h;
     read_choices(model);
     for (int others = 0; others < 2; others++)
         for (int i = 0; i < SLOTS; i++)
