@@ -133,7 +133,7 @@ PRODUCTS = ["mm", "linear", "linear, layouts", "fused_linear", "lora_linear", "a
 def test_products_of_libraries(libraries):
     cases = [f"tests/gpu/test_families.py::test_like_the_cpu[{name}]" for name in PRODUCTS]
     cases += ["tests/gpu/test_families.py::test_mixed_precision", "tests/gpu/test_products.py"]
-    cases += ["tests/gpu/test_library_products.py"]
+    cases += ["tests/gpu/libraries/test_library_products.py"]
     command = ["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "-p", "no:xdist", *cases]
     out = run(command, libraries | {"EMULATOR_DEVICES": "2"})
     assert (" passed" in out or "...." in out) and "SKIPPED" not in out, out
@@ -141,7 +141,7 @@ def test_products_of_libraries(libraries):
 
 def test_products_of_libraries_stay_within_their_memory(libraries):
     """Workspaces and matrices end where memory ends that faults."""
-    command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "tests/gpu/test_library_products.py"]
+    command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "tests/gpu/libraries/test_library_products.py"]
     guarded = libraries | {"LUCID_CUDA_CACHE": "0", "EMULATOR_GUARD": "1"}
     out = run([*command, "-k", "test_lengths or test_layers or test_odd_layers or test_stand_in or threads"], guarded)
     assert " passed" in out or "...." in out, out
@@ -168,7 +168,7 @@ def test_threads_of_a_c_program(libraries, tmp_path):
     """They run calls of one plan side by side; under Python's lock they would take turns."""
     program = tmp_path / "threads"
     flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", *config.cflags()]
-    subprocess.run(["cc", *flags, HERE / "threads.c", "-o", program, *config.libs(), "-lpthread"], check=True)
+    subprocess.run(["cc", *flags, HERE / "libraries/threads.c", "-o", program, *config.libs(), "-lpthread"], check=True)
     done = subprocess.run([program], env=libraries, capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout == "right\n", done.stdout + done.stderr
 
