@@ -246,7 +246,7 @@ struct work {
     size_t            bytes = 0;
     uint32_t          value = 0;
     std::vector<char> data; /* SENT: taken at the call; CALL: what the function gets */
-    void (*call)(const void *) = nullptr;
+    void (*function)(const void *) = nullptr;
     std::shared_ptr<mark> m;
     std::shared_ptr<std::vector<work>> all; /* GRAPH */
     unsigned stream = 0, shared = 0; /* for the watcher, as what follows is */
@@ -305,7 +305,8 @@ static void tell(const work &w, uint32_t call, uint64_t start)
     a.device = w.device, a.other_device = w.other_device, a.how = w.how, a.from = w.from_memory;
     a.to = w.how == 2 ? is_pinned(w.to) ? PINNED : PAGEABLE : DEVICE;
     a.bytes = w.kind == work::SENT ? w.data.size() : w.kind == work::FILL32 ? 4 * w.bytes : w.bytes;
-    a.kind = w.kind == work::KERNEL ? emulated_activity::KERNEL : w.how ? emulated_activity::COPY : emulated_activity::FILL;
+    a.kind = w.kind == work::KERNEL || w.kind == work::CALL ? emulated_activity::KERNEL : w.how ? emulated_activity::COPY : emulated_activity::FILL;
+    if (w.kind == work::CALL) a.name = "library";
     if (w.kind == work::KERNEL) {
         a.name = names[w.l.k].c_str();
         a.grid[0] = w.l.grid.x, a.grid[1] = w.l.grid.y, a.grid[2] = w.l.grid.z;
@@ -327,7 +328,7 @@ static void perform(work &w, uint32_t call)
         break;
     case work::COPY: memmove(w.to, w.from, w.bytes); break;
     case work::SENT: memcpy(w.to, w.data.data(), w.data.size()); break;
-    case work::CALL: w.call(w.data.data()); break;
+    case work::CALL: w.function(w.data.data()); break;
     case work::RECORD:
         w.m->time = milliseconds(), w.m->done = true;
         break;
@@ -733,13 +734,13 @@ CALL(cuLaunchKernel)(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx
     return add(of(s), std::move(w));
 }
 /* For libraries that are emulated beside the driver (cublas.cpp): a function of theirs that runs in the order of the stream. */
-CALL(emulated_enqueue)(void *s, void (*call)(const void *), const void *data, size_t n)
+CALL(emulated_enqueue)(void *s, void (*function)(const void *), const void *data, size_t n)
 {
     guard g(lock);
     launches++;
     if (idle()) return 0;
     work w{ work::CALL };
-    return w.call = call, w.data.assign((const char *)data, (const char *)data + n), add(of(s), std::move(w));
+    return w.function = function, w.data.assign((const char *)data, (const char *)data + n), add(of(s), std::move(w));
 }
 CALL(emulated_device)() { return device_now; }
 extern "C" int64_t emulated_launches() { return launches; }
