@@ -106,6 +106,16 @@ def test_samples(emulator):
     assert " passed" in out or "...." in out, out
 
 
+# A text model whose layers share a weight, and an image model: on a GPU all families run.
+ZOO = "test_texts and qwen2 or test_images and lenet"
+
+
+def test_zoo(emulator):
+    command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "tests/gpu/test_zoo.py", "-k", ZOO]
+    out = run(command, emulator)
+    assert " passed" in out or "...." in out, out
+
+
 @pytest.mark.parametrize(
     "file",
     [
