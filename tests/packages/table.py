@@ -17,8 +17,9 @@ weights, outputs) are compared: the largest difference, relative to numbers abov
 Lucid's as a part of PyTorch's, processor time of one thread, the best of two to seven runs after a first, on a shared
 machine: a rough figure.
 
-The same uses run with CUDA as the default device, on a GPU or on the emulation of one, and give the same numbers; Lightning,
-accelerate and transformers' Trainer find the GPU themselves.
+The same uses, but for four that draw random numbers on the device or ask for the CPU, run with CUDA as the default device
+and give the same numbers, on the emulation of a GPU where there is none. Lightning, accelerate and transformers' Trainer find
+the GPU themselves.
 
 `make packages-table` writes this page, `make test-packages` tests it; `requirements-packages.txt` has the versions.
 
