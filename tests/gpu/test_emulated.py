@@ -183,6 +183,20 @@ def test_threads_of_a_c_program(libraries, tmp_path):
     assert done.returncode == 0 and done.stdout == "right\n", done.stdout + done.stderr
 
 
+ATTENTION = """
+import lucid
+q = [lucid.randn(1, 2, 40, 64) for _ in range(3)]
+f = lucid.nn.functional.scaled_dot_product_attention
+print(float((f(*[t.cuda() for t in q], is_causal=True).cpu() - f(*q, is_causal=True)).abs().max()) < 1e-5)
+"""
+
+
+@pytest.mark.parametrize("kilobytes", [227, 99, 64])
+def test_attention_where_blocks_have_less_memory(emulator, kilobytes):
+    """The kernel of whole tiles needs 107 KB; elsewhere products and a softmax answer."""
+    assert run(["-c", ATTENTION], emulator | {"EMULATOR_SHARED": str(kilobytes << 10)}) == "True\n"
+
+
 WITHOUT_COMPILER = """
 import lightning_core as lc, lucid
 print(lucid.cuda.device_count(), lc.cuda_available(), lc.backend_name(), lc.matmul2d([[2.0]], [[3.0]], "cuda").item())

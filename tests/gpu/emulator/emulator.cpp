@@ -2,7 +2,7 @@
  * compiler. Work waits in the queue of its stream until something waits for it, and streams run in random order but for what
  * events say, so that memory that is freed or changed too early and events that are missing show. Device memory starts as
  * garbage (not-a-number, or -1), and so does shared memory in each block; fibers of a block run in random order, so that missing
- * barriers show, and so do blocks, so that sums by atomics vary. EMULATOR_DEVICES, EMULATOR_MEMORY_MIB (each). EMULATOR_GUARD=1: behind every allocation is memory that faults. What
+ * barriers show, and so do blocks, so that sums by atomics vary. EMULATOR_DEVICES, EMULATOR_MEMORY_MIB (each), EMULATOR_SHARED. EMULATOR_GUARD=1: behind every allocation is memory that faults. What
  * it cannot show: other orders of the steps of threads than from wait to wait, memory order between blocks, resource limits, speed.
  *
  * Planted bugs (test_planted.py): in kernel texts EMULATOR_PLANT_OLD becomes EMULATOR_PLANT_NEW; EMULATOR_OMIT names what the
@@ -447,7 +447,8 @@ CALL(cuDriverGetVersion)(int *v) { return *v = 13000, 0; }
 CALL(cuDeviceGetCount)(int *n) { return *n = (int)setting("EMULATOR_DEVICES", 1), 0; }
 CALL(cuDeviceGetAttribute)(int *v, int attribute, int)
 {
-    *v = attribute == 75 ? 0 : attribute == 76 ? 1 : attribute == 16 ? 4 : attribute == 39 ? 2048 : attribute == 10 ? 32 : 0;
+    static const char *shared = getenv("EMULATOR_SHARED"); /* bytes that a block can have */
+    *v = attribute == 97 ? shared ? atoi(shared) : 227 << 10 : attribute == 75 ? 0 : attribute == 76 ? 1 : attribute == 16 ? 4 : attribute == 39 ? 2048 : attribute == 10 ? 32 : 0;
     return 0;
 }
 CALL(cuDeviceGetName)(char *name, int n, int) { return snprintf(name, (size_t)n, "emulated GPU"), 0; }

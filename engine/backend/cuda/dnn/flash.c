@@ -26,12 +26,23 @@ static bool suits(const lc_attention_args *a)
     return a->lse->dtype == LC_f32 && a->k->dtype == a->q->dtype && a->v->dtype == a->q->dtype &&
            a->q->shape[2] >= LEAST_ROWS && e && ev && e <= MOST_WIDTH && ev <= MOST_WIDTH;
 }
+/* A block's shared memory: 227 KB on a data centre's GPU, 99 KB on most others; Turing has 64 KB, and no asynchronous copies. */
+static bool fits(int device, int shared)
+{
+    enum { MOST_SHARED = 97, TURING = 64 << 10 };
+    static _Atomic int known[CUDA_DEVICES];
+    int                most = atomic_load_explicit(&known[device], memory_order_relaxed);
+    if (!most) atomic_store_explicit(&known[device], most = cuda_attribute(device, MOST_SHARED), memory_order_relaxed);
+    return most > TURING && shared <= most;
+}
 
 int cuda_flash_attention(const lc_attention_args *a)
 {
     if (!suits(a)) return 1;
-    int64_t    width = a->q->shape[3] > a->v->shape[3] ? a->q->shape[3] : a->v->shape[3], l = a->q->shape[2];
-    int        d = (int)(width + 31) / 32 * 32, rows = d <= 64 ? 128 : d <= 128 ? 64 : 32, keys = d <= 64 ? 64 : 32;
+    int64_t width = a->q->shape[3] > a->v->shape[3] ? a->q->shape[3] : a->v->shape[3], l = a->q->shape[2];
+    int     d = (int)(width + 31) / 32 * 32, rows = d <= 64 ? 128 : d <= 128 ? 64 : 32, keys = d <= 64 ? 64 : 32;
+    int     shared = 4 * (rows * (d + 8) + keys * (d + 4) + keys * d + rows * (keys + 8));
+    if (!fits(a->q->device.index, shared)) return 1;
     int        kind = !a->mask ? 0 : a->mask->dtype == LC_b8 ? 1 << 3 : 1 << 4;
     flash_args p = { .q = a->q->data,
                      .k = a->k->data,
@@ -58,6 +69,5 @@ int cuda_flash_attention(const lc_attention_args *a)
                        .type = { CUDA_TYPE(a->q->dtype), CUDA_TYPE(a->mask ? (lc_dtype)a->mask->dtype : LC_f32),
                                  CUDA_TYPE(a->out->dtype) },
                        .variant = (int16_t)(d / 32 - 1 + kind) };
-    int          shared = 4 * (rows * (d + 8) + keys * (d + 4) + keys * d + rows * (keys + 8));
     return cuda_blocks_sharing(&q, a->q->shape[0] * p.h * p.tiles, THREADS, shared, &p);
 }

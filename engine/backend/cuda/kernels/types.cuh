@@ -39,16 +39,16 @@ __device__ inline u16 float_to_half(float f)
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(f));
     return h;
 }
+__device__ inline void halves_to_floats(u32 pair, float &first, float &second) /* the first one is in the lower half */
+{
+    first = half_to_float((u16)pair), second = half_to_float((u16)(pair >> 16));
+}
+#if __CUDA_ARCH__ >= 800
 __device__ inline u16 float_to_brain(float f)
 {
     u16 h;
     asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(f));
     return h;
-}
-/* Two at once, the first one in the lower half. */
-__device__ inline void halves_to_floats(u32 pair, float &first, float &second)
-{
-    first = half_to_float((u16)pair), second = half_to_float((u16)(pair >> 16));
 }
 __device__ inline u32 floats_to_halves(float first, float second)
 {
@@ -69,6 +69,16 @@ __device__ inline float larger(float a, float b)
     asm("max.NaN.f32 %0, %1, %2;" : "=f"(most) : "f"(a), "f"(b));
     return most;
 }
+#else /* Turing has no such instructions */
+__device__ inline u16 float_to_brain(float f)
+{
+    u32 bits = __float_as_uint(f);
+    return f != f ? (u16)0x7fff : (u16)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+__device__ inline u32   floats_to_halves(float a, float b) { return float_to_half(a) | (u32)float_to_half(b) << 16; }
+__device__ inline u32   floats_to_brains(float a, float b) { return float_to_brain(a) | (u32)float_to_brain(b) << 16; }
+__device__ inline float larger(float a, float b) { return a != a || a > b ? a : b; }
+#endif
 /* The hardware's own 2^x and 1 / x: good enough for halves. */
 __device__ inline float fast_exp2(float x)
 {
