@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every CUDA kernel text compiles with NVRTC for Hopper, a text of each file for Turing, Ampere and Blackwell; that needs no GPU.
+"""Every CUDA kernel text compiles with NVRTC for Hopper, one of each file for Turing, Ampere and Blackwell, without a GPU.
 
 usage: check_cuda_text.py BUILD_DIR
 
