@@ -539,3 +539,19 @@ def test_against_another_framework():
     side = torch.cuda.Stream()
     with torch.cuda.stream(side), cuda.stream(cuda.ExternalStream(side.cuda_stream)):
         assert lucid.from_dlpack(torch.arange(6.0, device="cuda") + 1).sum().item() == 21
+
+
+def test_parameters_stay_the_same_objects():
+    """An optimizer that was made before the move, and layers that share a weight, go on."""
+    net = lucid.nn.Sequential(lucid.nn.Embedding(5, 3), lucid.nn.Linear(3, 5, bias=False))
+    net[1].weight = net[0].weight
+    weight, optimizer = net[0].weight, lucid.optim.SGD(net.parameters(), lr=0.1)
+    for device in ("cuda", "cpu", "cuda"):
+        net.to(device)
+        assert net[0].weight is net[1].weight is weight and weight.device.type == device
+        before = weight.detach().clone()
+        net(lucid.tensor([1, 2], device=device)).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        assert not lucid.equal(weight, before)
+    assert net.to("meta")[0].weight is not weight  # as in PyTorch
