@@ -1,5 +1,6 @@
 """The runner of `make test-gpu` (parallel.py): failures, processes that die, and tests that never ran. Needs no GPU."""
 
+import functools
 import os
 import pathlib
 import signal
@@ -70,7 +71,8 @@ def test_an_interrupted_run_tells_what_ran(tmp_path):
     command = [sys.executable, "-m", "tests.gpu.parallel", "--processes", "1", "--log", tmp_path / "log"]
     command += [tmp_path / "test_slow.py", "--rootdir", tmp_path]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True, env=environment)
+    listen = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a shell's background jobs do not
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True, env=environment, preexec_fn=listen)
     while process.poll() is None and not (tmp_path / "started").exists():
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
