@@ -8,12 +8,37 @@ static lc_tensor **parts_or_zeros(lc_tensor *const *g, lc_tensor *const *y, int 
     for (int i = 0; part && i < n; i++) part[i] = g[i] == LC_NONE ? zeros_like(y[i]) : g[i];
     return part;
 }
-typedef lc_tensor *(*join_fn)(lc_tensor *const *tensors, int n_tensors, int64_t dim);
-static lc_tensor *joined(lc_tensor *const *g, lc_tensor *const *y, int n, join_fn join, int64_t dim)
+/* Dimensions from the widest stride to the narrowest; whether that is another order than their own. */
+static bool order_in_memory(const lc_tensor *x, int64_t *order)
 {
-    lc_tensor **part = parts_or_zeros(g, y, n), *whole = part ? join(part, n, dim) : NULL;
+    int64_t stride[LC_MAX_DIMS];
+    bool    moved = false;
+    if (x->is_contiguous) return false;
+    lc_strides_like(x, stride);
+    for (int d = 0, at; d < x->ndim; d++) {
+        for (at = d; at > 0 && stride[order[at - 1]] < stride[d]; at--) order[at] = order[at - 1];
+        order[at] = d, moved |= at != d;
+    }
+    return moved;
+}
+/* The gradient of x lies in memory as x does: what x is a view of (one product for queries, keys and values, say) then gets
+ * its gradient without another copy. So parts are joined with their dimensions in the order of x's memory. */
+static lc_tensor *joined(const lc_tensor *x, lc_tensor *const *g, lc_tensor *const *y, int n, bool stacked, int64_t dim)
+{
+    int64_t     order[LC_MAX_DIMS], of_part[LC_MAX_DIMS], back[LC_MAX_DIMS];
+    lc_tensor **part = parts_or_zeros(g, y, n);
+    bool        moved = part && order_in_memory(x, order);
+    int         m = 0;
+    dim = dim < 0 ? dim + x->ndim : dim;
+    for (int d = 0; moved && d < x->ndim; d++) {
+        back[order[d]] = d;
+        if (!stacked || order[d] != dim) of_part[m++] = order[d] - (stacked && order[d] > dim);
+    }
+    for (int i = 0; moved && i < n; i++) part[i] = part[i] ? lc_permute(part[i], of_part, m) : NULL;
+    if (moved) dim = back[dim];
+    lc_tensor *whole = part ? (stacked ? lc_stack : lc_cat)(part, n, dim) : NULL;
     lc_free(part, (size_t)(n + 1) * sizeof *part);
-    return whole;
+    return moved && whole ? lc_permute(whole, back, x->ndim) : whole;
 }
 
 static int counted(int64_t n, const lc_tensor *x)
@@ -42,7 +67,7 @@ static int unbind_call(const lc_value *in, lc_tensor **out)
         if (one_view(x, v.ndim, v.shape, v.stride, i * x->stride[d], &out[i]) < 0) return -1;
     return 0;
 }
-GRAD(unbind) { dx[0] = joined(g, y, unbind_count(in), lc_stack, in[1].i); }
+GRAD(unbind) { dx[0] = joined(in(0), g, y, unbind_count(in), true, in[1].i); }
 LC_OP(unbind, .sig = "unbind(input: Tensor, dim: int = 0) -> list[Tensor]", .doc = "A view for each index of a dimension.",
       .method = true, .view_of = IN(0), .count = unbind_count, .copies = true, .call = unbind_call, .grad = unbind_grad);
 
@@ -79,7 +104,7 @@ static int split_call(const lc_value *in, lc_tensor **out)
     int d, n = split_count(in);
     return n < 0 || dim_index(in[2].i, in(0)->ndim, &d) < 0 ? -1 : consecutive(in(0), d, n, in[1].i, NULL, out);
 }
-GRAD(split) { dx[0] = joined(g, y, split_count(in), lc_cat, in[2].i); }
+GRAD(split) { dx[0] = joined(in(0), g, y, split_count(in), false, in[2].i); }
 LC_OP(split, .sig = "split(input: Tensor, split_size: int, dim: int = 0) -> list[Tensor]",
       .doc = "Views of equal size along a dimension; the last may be smaller.", .method = true, .view_of = IN(0),
       .count = split_count, .copies = true, .call = split_call, .grad = split_grad);
@@ -111,7 +136,7 @@ static int split_with_sizes_call(const lc_value *in, lc_tensor **out)
     int d;
     return dim_index(in[2].i, in(0)->ndim, &d) < 0 ? -1 : consecutive(in(0), d, in[1].n, 0, in[1].is, out);
 }
-GRAD(split_with_sizes) { dx[0] = joined(g, y, in[1].n, lc_cat, in[2].i); }
+GRAD(split_with_sizes) { dx[0] = joined(in(0), g, y, in[1].n, false, in[2].i); }
 LC_OP(split_with_sizes, .sig = "split_with_sizes(input: Tensor, split_sizes: tuple[int, ...], dim: int = 0) -> list[Tensor]",
       .doc = "Views of the given sizes along a dimension.", .method = true, .view_of = IN(0), .count = split_with_sizes_count,
       .copies = true, .call = split_with_sizes_call, .grad = split_with_sizes_grad);
@@ -142,7 +167,7 @@ static int chunk_call(const lc_value *in, lc_tensor **out)
     int64_t each;
     return n < 0 || chunk_size(in, &d, &each) < 0 ? -1 : consecutive(in(0), d, n, each, NULL, out);
 }
-GRAD(chunk) { dx[0] = joined(g, y, chunk_count(in), lc_cat, in[2].i); }
+GRAD(chunk) { dx[0] = joined(in(0), g, y, chunk_count(in), false, in[2].i); }
 LC_OP(chunk, .sig = "chunk(input: Tensor, chunks: int, dim: int = 0) -> list[Tensor]",
       .doc = "At most `chunks` views of equal size along a dimension.", .method = true, .view_of = IN(0), .count = chunk_count,
       .call = chunk_call, .grad = chunk_grad);
