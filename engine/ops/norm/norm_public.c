@@ -275,8 +275,8 @@ static int blend_lower(const lc_record *call, lc_lowering *to)
 LC_OP(_blend, .sig = "_blend(input: Tensor, other: Tensor, keep: float, weight: float) -> Tensor",
       .doc = "keep * input + weight * other.", .hidden = true, .inplace = true, .shape = broadcast, LOWERED(blend_lower));
 
-/* running = (1 - momentum) * running + momentum * value, not recorded */
-static int blend(lc_tensor *running, lc_tensor *value, double momentum)
+/* running = (1 - momentum) * running + momentum * factor * value, not recorded */
+static int blend(lc_tensor *running, lc_tensor *value, double momentum, double factor)
 {
     if (running == LC_NONE) return 0;
     lc_tensor *x = value ? norm_converted(lc_detach(value), (lc_dtype)running->dtype) : NULL;
@@ -284,11 +284,11 @@ static int blend(lc_tensor *running, lc_tensor *value, double momentum)
     if (lc_overlaps_itself(running)) { /* expanded: all channels update the same elements, one after the other, as in PyTorch */
         for (int64_t c = 0; c < running->shape[0]; c++) {
             lc_tensor *one = lc_narrow(running, 0, c, 1), *part = lc_narrow(x, 0, c, 1);
-            if (!one || !part || blend(one, part, momentum) < 0) return -1;
+            if (!one || !part || blend(one, part, momentum, factor) < 0) return -1;
         }
         return 0;
     }
-    return lc__blend_(running, x, 1 - momentum, momentum) ? 0 : -1;
+    return lc__blend_(running, x, 1 - momentum, momentum * factor) ? 0 : -1;
 }
 static int batch_fits(const lc_value *in, const char *name)
 {
@@ -359,9 +359,9 @@ static int batch_norm_of(const lc_value *in, batched *made)
     *made = has_kernels(x) ? batch_by_kernel(in, &variance) : batch_plain(in, &variance);
     if (!(made->y = in_format_of(x, made->y))) return -1;
     if (!updates) return 0;
-    double     count = (double)x->shape[0] * (double)space_of(x);
-    lc_tensor *unbiased = variance ? lc_mul(lc_detach(variance), LC_NUMBER(count / (count - 1))) : NULL;
-    return blend(in(3), made->mean, in[6].f) < 0 || blend(in(4), unbiased, in[6].f) < 0 ? -1 : 0;
+    double count = (double)x->shape[0] * (double)space_of(x);
+    if (blend(in(3), made->mean, in[6].f, 1) < 0) return -1;
+    return blend(in(4), variance, in[6].f, count / (count - 1)); /* of the unbiased variance */
 }
 static int native_batch_norm_call(const lc_value *in, lc_tensor **out)
 {
