@@ -309,8 +309,8 @@ LC_OP(
 
 /* ---- with a correction of low rank ---- */
 /* x W' + b + scale (x A) B. x A is as narrow as the rank. If the product packs x, x A is packed behind it as additional
- * columns, and B joins the same sums; else x A goes into a small buffer, and its product with B is added to the result in
- * place. Gradients work the same way: u = g B' first, which is equally narrow. */
+ * columns, and B joins the same sums; else x A goes into a small buffer, and its product with B is the residual of the layer:
+ * float16 and bfloat16 round the small part first and the sum once. Gradients work the same way: u = g B' first, which is equally narrow. */
 static int lora_linear_shape(const lc_record *call, lc_spec *out)
 {
     const lc_tensor *w = call->in[1], *a = call->in[3], *b = call->in[4];
@@ -328,9 +328,9 @@ static int lora_linear_run(const lc_record *call)
     rows_of  r = { 0 }, narrow;
     tail     t = { LC_OP_COUNT, 1, is_there(call->in[2]) ? call->in[2] : NULL, NULL },
          only_scale = { LC_OP_COUNT, lc_number_of(&call->args[5]), NULL, NULL }, nothing = { LC_OP_COUNT, 1, NULL, NULL };
-    lc_tensor *out = destination(call->out[0], dtype, call->in, call->n_in), *w = for_product(call, call->in[1], dtype),
+    lc_dtype   stored = dtype_for_product(call, call->out[0], dtype);
+    lc_tensor *out = destination(call->out[0], stored, call->in, call->n_in), *w = for_product(call, call->in[1], dtype),
               *a = for_product(call, call->in[3], dtype), *b = for_product(call, call->in[4], dtype);
-    bool       fuses = can_fuse(call, dtype, LC_FUSES_ACCUMULATION);
     int        rc = out && w && a && b ? see_rows(call, call->in[0], dtype, &r) : -1;
     lc_tensor *down = NULL, *up = NULL;
     bool       done = false;
@@ -344,15 +344,15 @@ static int lora_linear_run(const lc_record *call)
     }
     if (rc == 0 && !done) {
         int64_t rows = r.batch * r.rows;
-        down = lc_tensor_new(dtype, out->device, 2, (int64_t[]){ rows, rank });
-        up = fuses ? lc_retain(out) : lc_tensor_new(dtype, out->device, out->ndim, out->shape);
+        down = lc_tensor_new(stored, out->device, 2, (int64_t[]){ rows, rank });
+        up = lc_tensor_new(stored, out->device, out->ndim, out->shape);
         narrow = (rows_of){ .x = down, .batch = 1, .rows = rows, .k = rank, .row_step = rank, .col_step = 1 };
         rc = down && up ? multiply_rows(call, dtype, &r, a, a->stride[0], a->stride[1], rank, &only_scale, down, false, NULL)
                         : -1;
-        if (rc == 0) rc = multiply_rows(call, dtype, &r, w, w->stride[1], w->stride[0], w->shape[0], &t, out, false, NULL);
         if (rc == 0)
-            rc = multiply_rows(call, dtype, &narrow, b, b->stride[0], b->stride[1], b->shape[1], &nothing, up, fuses, NULL);
-        if (rc == 0 && up != out) rc = step_of(call, dtype, LC_OP_add, out, up);
+            rc = multiply_rows(call, dtype, &narrow, b, b->stride[0], b->stride[1], b->shape[1], &nothing, up, false, NULL);
+        t.residual = up;
+        if (rc == 0) rc = multiply_rows(call, dtype, &r, w, w->stride[1], w->stride[0], w->shape[0], &t, out, false, NULL);
     }
     lc_release(w), lc_release(a), lc_release(b), lc_release(r.x), lc_release(down), lc_release(up);
     return out ? deliver(call->out[0], out, rc) : rc;
