@@ -56,9 +56,23 @@ static lc_tensor *held(holder *h, lc_tensor *t) /* NULL is a failure */
     if (!t) return h->failed = true, NULL;
     return h->owned[h->n++] = t;
 }
-static lc_tensor *parameter_of(holder *h, lc_tensor *t, lc_dtype work)
+/* The dtype in which the kernel takes a weight and a bias, and gives their gradients. */
+static lc_dtype parameter_dtype(const lc_record *call, const lc_tensor *weight, const lc_tensor *bias)
 {
-    return t == LC_NONE ? NULL : held(h, packed(t, work));
+    const lc_tensor *p = weight == LC_NONE ? bias : weight;
+    lc_dtype         work = working_dtype((lc_dtype)call->in[0]->dtype);
+    bool             same = p != LC_NONE && (bias == LC_NONE || bias->dtype == p->dtype);
+    return same && call->backend->can.half & LC_HALF_NORM && working_dtype((lc_dtype)p->dtype) == work ? (lc_dtype)p->dtype
+                                                                                                       : work;
+}
+static lc_tensor *parameter_of(holder *h, lc_tensor *t, lc_dtype dtype)
+{
+    return t == LC_NONE ? NULL : held(h, packed(t, dtype));
+}
+static void forward_parameters(const lc_record *call, holder *h, lc_norm_args *a)
+{
+    lc_dtype dtype = parameter_dtype(call, call->in[1], call->in[2]);
+    a->weight = parameter_of(h, call->in[1], dtype), a->bias = parameter_of(h, call->in[2], dtype);
 }
 static int finished(holder *h, const lc_record *call, const lc_norm_args *a)
 {
@@ -71,6 +85,11 @@ static lc_tensor *wanted(const lc_record *call, int k, bool want) { return want 
 static int spec_vector(const lc_record *call, lc_spec *out, int64_t n)
 {
     return spec_shape(call, out, working_dtype((lc_dtype)call->in[0]->dtype), 1, &n);
+}
+static int spec_gradients(const lc_record *call, lc_spec *out, int64_t of_weight, int64_t of_bias) /* of parameters */
+{
+    lc_dtype dtype = parameter_dtype(call, call->in[4], LC_NONE);
+    return spec_shape(call, &out[1], dtype, 1, &of_weight) < 0 ? -1 : spec_shape(call, &out[2], dtype, 1, &of_bias);
 }
 
 /* ---- second gradients ---- With h = (x - mean) r, a = w g and E the mean over the elements of a statistic, the first
@@ -148,11 +167,10 @@ static int rows_run(const lc_record *call)
 {
     lc_norm_args a;
     holder       h = { 0 };
-    lc_dtype     work = working_dtype((lc_dtype)call->in[0]->dtype);
     row_sizes(&a, call->args + 4, call->args[3].i);
     a.last = groups_last(call->in[0], call->args + 3);
     a.in = held(&h, dense(call->in[0], a.last));
-    a.weight = parameter_of(&h, call->in[1], work), a.bias = parameter_of(&h, call->in[2], work);
+    forward_parameters(call, &h, &a);
     a.out = call->out[0], a.mean = wanted(call, 1, a.centred), a.rstd = call->out[2];
     a.finish = (lc_finish){ call->epilogue, call->in };
     return finished(&h, call, &a);
@@ -228,7 +246,7 @@ static int rows_backward_shape(const lc_record *call, lc_spec *out)
         spec_like(call, &out[0], call->in[1], (lc_dtype)call->in[1]->dtype);
         output_order(&out[0], groups_last(call->in[1], args + 5));
     } else if (spec_shape(call, &out[0], (lc_dtype)call->in[1]->dtype, 1, &none) < 0) return -1;
-    return spec_vector(call, &out[1], args[12].b ? n : 0) < 0 ? -1 : spec_vector(call, &out[2], args[13].b ? n : 0);
+    return spec_gradients(call, out, args[12].b ? n : 0, args[13].b ? n : 0);
 }
 static int rows_backward_run(const lc_record *call)
 {
@@ -241,7 +259,7 @@ static int rows_backward_run(const lc_record *call)
     a.grad = held(&h, a.last ? packed_last(call->in[0], dtype) : packed(call->in[0], dtype));
     a.in = held(&h, dense(call->in[1], a.last));
     a.mean = a.centred ? held(&h, packed(call->in[2], work)) : NULL, a.rstd = held(&h, packed(call->in[3], work));
-    a.weight = parameter_of(&h, call->in[4], work);
+    a.weight = parameter_of(&h, call->in[4], parameter_dtype(call, call->in[4], LC_NONE));
     a.out = wanted(call, 0, args[11].b), a.dweight = wanted(call, 1, args[12].b), a.dbias = wanted(call, 2, args[13].b);
     return finished(&h, call, &a);
 }
@@ -297,7 +315,7 @@ static int channels_run(const lc_record *call)
     lc_dtype     work = working_dtype((lc_dtype)x->dtype);
     channel_sizes(&a, x, call->args[5].f, call->in[3] != LC_NONE);
     a.in = held(&h, dense(x, last_of(x)));
-    a.weight = parameter_of(&h, call->in[1], work), a.bias = parameter_of(&h, call->in[2], work);
+    forward_parameters(call, &h, &a);
     a.out = call->out[0], a.mean = call->out[1], a.rstd = call->out[2], a.variance = call->out[3];
     a.finish = (lc_finish){ call->epilogue, call->in };
     if (a.fixed) a.mean = held(&h, packed(call->in[3], work)), a.rstd = held(&h, packed(call->in[4], work));
@@ -356,7 +374,7 @@ static int channels_backward_shape(const lc_record *call, lc_spec *out)
     int64_t          none = 0, n = x->shape[1];
     if (args[7].b) spec_like(call, &out[0], x, (lc_dtype)x->dtype), output_order(&out[0], last_of(x));
     else if (spec_shape(call, &out[0], (lc_dtype)x->dtype, 1, &none) < 0) return -1;
-    return spec_vector(call, &out[1], args[8].b ? n : 0) < 0 ? -1 : spec_vector(call, &out[2], args[9].b ? n : 0);
+    return spec_gradients(call, out, args[8].b ? n : 0, args[9].b ? n : 0);
 }
 static int channels_backward_run(const lc_record *call)
 {
@@ -370,7 +388,7 @@ static int channels_backward_run(const lc_record *call)
     if (a.grad) a.grad = held(&h, dense((lc_tensor *)a.grad, last_of(x)));
     a.in = held(&h, dense(x, last_of(x)));
     a.mean = held(&h, packed(call->in[2], work)), a.rstd = held(&h, packed(call->in[3], work));
-    a.weight = parameter_of(&h, call->in[4], work);
+    a.weight = parameter_of(&h, call->in[4], parameter_dtype(call, call->in[4], LC_NONE));
     a.out = wanted(call, 0, args[7].b), a.dweight = wanted(call, 1, args[8].b), a.dbias = wanted(call, 2, args[9].b);
     return finished(&h, call, &a);
 }

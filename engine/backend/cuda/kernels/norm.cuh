@@ -1,19 +1,21 @@
-/* Normalisations (args.h: lc_norm_args). T: in, out and grad; U: everything else. VARIANT: how a row is held; 0: not. */
+/* Normalisations (args.h: lc_norm_args). T: in, out and grad; U: statistics; V: parameters and
+ * their gradients. VARIANT: how a row is held; 0: not. */
 typedef acc_of<T>::type A;
 struct norm_args {
     T       *out;
-    U       *mean, *rstd, *variance, *dweight, *dbias;
+    U       *mean, *rstd, *variance;
+    V       *dweight, *dbias;
     const T *in, *grad;
-    const U *weight, *bias;
+    const V *weight, *bias;
     i64      rows, groups, channels, inner, slices;
     double   eps;
     int      centred, fixed;
     A       *partial; /* sums of slices, or factors per channel */
 };
-__device__ inline A    at_or(const U *p, i64 i, A otherwise) { return p ? (A)value(p[i]) : otherwise; }
-__device__ inline void set(U *p, i64 i, A v)
+template <class S> __device__ inline A    at_or(const S *p, i64 i, A otherwise) { return p ? (A)value(p[i]) : otherwise; }
+template <class S> __device__ inline void set(S *p, i64 i, A v)
 {
-    if (p) p[i] = made<U>::of(v);
+    if (p) p[i] = made<S>::of(v);
 }
 
 #if VARIANT & 1
@@ -34,7 +36,7 @@ __device__ inline place place_of(const norm_args &p)
     return at;
 }
 /* The parameters of the elements that this thread holds. */
-__device__ inline void parameters(A (&to)[CHUNKS * WIDE], const norm_args &p, const place &at, const U *of, A otherwise)
+__device__ inline void parameters(A (&to)[CHUNKS * WIDE], const norm_args &p, const place &at, const V *of, A otherwise)
 {
     if (!of)
 #pragma unroll

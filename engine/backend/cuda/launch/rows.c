@@ -103,9 +103,9 @@ CUDA_BODY(norm);
 
 static cuda_program start_norm(const lc_norm_args *a, norm_args *p)
 {
-    const lc_tensor *of[] = { a->rstd, a->mean, a->weight, a->bias, a->dweight, a->dbias }, *any = NULL;
-    for (int i = 0; i < 6 && !any; i++) any = of[i];
-    const lc_tensor *x = a->in ? a->in : a->grad;
+    const lc_tensor *x = a->in ? a->in : a->grad, *of[] = { a->weight, a->bias, a->dweight, a->dbias }, *parameter = NULL;
+    lc_dtype         work = lc_working_dtype((lc_dtype)x->dtype);
+    for (int i = 0; i < 4 && !parameter; i++) parameter = of[i];
     *p = (norm_args){ DATA(a->out),
                       DATA(a->mean),
                       DATA(a->rstd),
@@ -124,7 +124,7 @@ static cuda_program start_norm(const lc_norm_args *a, norm_args *p)
                       .eps = a->eps,
                       .centred = a->centred,
                       .fixed = a->fixed };
-    return (cuda_program){ &norm_body, .type = { CUDA_TYPE(x->dtype), TYPE_OF(any, lc_working_dtype((lc_dtype)x->dtype)) } };
+    return (cuda_program){ &norm_body, .type = { CUDA_TYPE(x->dtype), CUDA_TYPE(work), TYPE_OF(parameter, work) } };
 }
 static size_t sum_bytes(lc_dtype dtype) { return dtype == LC_f64 ? 8 : 4; }
 
