@@ -75,9 +75,33 @@ def test_small_products(m, n, k):
 
 
 @pytest.mark.parametrize(
-    "m, n, k, rank", [(1, 70, 512, 8), (1, 6, 33, 3), (32, 600, 260, 8), (3, 30, 100, 16), (11, 20, 36, 9)]
+    "m, n, k, rank", [(1, 70, 512, 8), (1, 6, 33, 3), (32, 600, 260, 8), (3, 30, 100, 16), (11, 20, 36, 9), (90, 300, 512, 8)]
 )
 def test_corrections_of_low_rank(m, n, k, rank):
     args = whole(m, k), whole(n, k), whole(n), whole(k, rank), whole(rank, n)
     y = F.lora_linear(*args, 0.5)
     assert lucid.equal(F.lora_linear(*(t.cuda() for t in args), 0.5).cpu(), y)
+
+
+@pytest.mark.parametrize("m, n, k, rank", [(1, 70, 512, 8), (1, 40, 33, 3), (20, 64, 256, 4)])
+@pytest.mark.parametrize("dtype", [lucid.bfloat16, lucid.float16])
+def test_corrections_of_low_rank_in_halves(m, n, k, rank, dtype):
+    """The narrow product, the wide one and the sum round once each."""
+    args = [(lucid.randn(*shape) / shape[0] ** 0.5).to(dtype) for shape in ((m, k), (n, k), (n,), (k, rank), (rank, n))]
+    y = F.lora_linear(*(t.double() for t in args), 0.5)
+    found = F.lora_linear(*(t.cuda() for t in args), 0.5)
+    assert found.dtype == dtype and (found.cpu().double() - y).abs().max() <= 3 * lucid.finfo(dtype).eps * y.abs().max()
+
+
+@pytest.mark.parametrize("n, k", [(16, 64), (40, 768), (24, 3072), (12, 100), (50, 72), (8, 8), (16, 1), (1, 16), (2056, 40)])
+@pytest.mark.parametrize("dtype", [lucid.bfloat16, lucid.float16, lucid.float32])
+def test_one_row(n, k, dtype):
+    """A row times a matrix that is read along its rows or along its columns, with all that may follow."""
+    x, w, b, residual = whole(1, k), whole(n, k), whole(n), whole(1, n)
+    on = [t.to("cuda", dtype) for t in (x, w, b, residual)]
+    for matrix in (on[1], on[1].t().contiguous().t(), lucid.cat([on[1], on[1]], 1)[:, k:]):
+        for activation in ("none", "relu"):
+            y = F.fused_linear(x, w, b, activation, 0.5, residual)
+            found = F.fused_linear(on[0], matrix, on[2], activation, 0.5, on[3])
+            assert lucid.equal(found.cpu(), y.to(dtype))
+        assert lucid.equal(F.linear(on[0], matrix).cpu(), F.linear(x, w).to(dtype))

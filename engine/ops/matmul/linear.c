@@ -335,8 +335,8 @@ static int lora_linear_run(const lc_record *call)
     lc_tensor *down = NULL, *up = NULL;
     bool       done = false;
     int64_t    rank = rc == 0 ? a->shape[1] : 0;
-    if (rc == 0 && can_fuse(call, dtype, LC_FUSES_LOW_RANK | LC_FUSES_EPILOGUE) && rank && r.x->dtype == dtype &&
-        a->dtype == dtype && b->dtype == dtype) {
+    if (rc == 0 && can_fuse(call, dtype, LC_FUSES_LOW_RANK | LC_FUSES_EPILOGUE) && rank && r.x->dtype == stored &&
+        a->dtype == stored && b->dtype == stored) {
         lc_low_rank low = { a, b, rank, { a->stride[0], a->stride[1] }, { b->stride[0], b->stride[1] }, only_scale.scale };
         rc = multiply_rows(call, dtype, &r, w, w->stride[1], w->stride[0], w->shape[0], &t, out, false, &low);
         done = rc != LC_NO_KERNEL;

@@ -11,7 +11,7 @@ typedef struct {
     int     accumulate, low_aligned;
 } small_product; /* as in kernels/small_product.cuh */
 CUDA_BODY(small_product);
-enum { MOST_WARPS = 8, TILE = 32, MOST_RANK = 16, MOST_FACTORS = 1 << 24, ENOUGH_BLOCKS = 264 };
+enum { MOST_WARPS = 8, TILE = 32, MOST_RANK = 16, MOST_FACTORS = 1 << 24, ENOUGH_BLOCKS = 264, PIECE = 16, BESIDE = 16 };
 
 int cuda_activation(lc_op_id op) /* its number in the kernels' texts; -1: none of them */
 {
@@ -31,17 +31,25 @@ int cuda_activation(lc_op_id op) /* its number in the kernels' texts; -1: none o
     }
 }
 
-/* Large products are cuBLAS's, halves tensor cores'. */
+/* Large products are cuBLAS's, halves tensor cores', unless there is one row: then the matrix is read once, whoever reads it. */
 static bool is_small(const lc_matmul_args *a, lc_dtype dtype)
 {
     const lc_matmul_epilogue *e = a->epilogue;
-    if (dtype != LC_f32 || lc_cuda_tf32 || a->out->dtype != dtype || a->a->dtype != dtype || a->b->dtype != dtype) return false;
+    bool                      one = a->m == 1 && a->batch == 1, halves = one && lc_size_of((lc_dtype)a->a->dtype) == 2;
+    if (dtype != LC_f32 || (lc_cuda_tf32 && !halves)) return false;
+    if (halves) dtype = (lc_dtype)a->a->dtype;
+    if (a->out->dtype != dtype || a->a->dtype != dtype || a->b->dtype != dtype) return false;
+    int64_t most = a->low ? 2 * MOST_FACTORS : MOST_FACTORS; /* otherwise a correction is three launches */
     if (a->low &&
-        (a->low->rank > MOST_RANK || a->m > 64 || a->batch > 1 || a->low->down->dtype != dtype || a->low->up->dtype != dtype))
+        (a->low->rank > MOST_RANK || a->m > 128 || a->batch > 1 || a->low->down->dtype != dtype || a->low->up->dtype != dtype))
         return false;
     if (e && ((e->addend && e->addend->dtype != dtype) || (e->residual && e->residual->dtype != dtype))) return false;
     if (e && cuda_activation(e->activation) < 0) return false;
-    return a->k > 0 && a->k <= 4096 && a->m <= 512 && a->batch * a->m * a->n <= MOST_FACTORS / a->k;
+    return a->k > 0 && a->k <= (halves ? 1 << 14 : 4096) && a->m <= 512 && a->batch * a->m * a->n <= most / a->k;
+}
+static bool in_pieces(const void *p, int64_t step, int64_t size)
+{
+    return ((uintptr_t)p | (uint64_t)(step * size)) % PIECE == 0;
 }
 int cuda_small_product(const lc_matmul_args *a, lc_dtype dtype)
 {
@@ -72,15 +80,18 @@ int cuda_small_product(const lc_matmul_args *a, lc_dtype dtype)
         memcpy(p.down_at, a->low->down_stride, sizeof p.down_at), memcpy(p.up_at, a->low->up_stride, sizeof p.up_at);
         p.low_aligned = p.rank % 8 == 0 && p.down_at[1] == 1 && p.down_at[0] % 4 == 0 && (uintptr_t)p.down % 16 == 0;
     }
-    bool along = a->a_col == 1 && a->b_row == 1; /* both contiguous along k */
-    bool smooth = along && a->k % 4 == 0 && ((uintptr_t)p.a | (uintptr_t)p.b) % 16 == 0 &&
-                  (a->a_batch | a->a_row | a->b_batch | a->b_col) % 4 == 0;
-    bool         one = a->m == 1;
+    dtype = (lc_dtype)a->a->dtype;
+    int64_t size = lc_size_of(dtype), wide = PIECE / size;
+    bool    one = a->m == 1, halves = size == 2, along = a->a_col == 1 && a->b_row == 1; /* both contiguous along k */
+    bool    smooth = along && in_pieces(p.a, a->k | a->a_batch | a->a_row, size) && in_pieces(p.b, a->b_batch | a->b_col, size);
+    bool    columns = one && a->batch == 1 && !a->low && a->b_col == 1 && a->n > 1 && in_pieces(p.b, a->n | a->b_row, size);
+    if (halves && !smooth && !columns) return 1;
     int64_t      rows = one ? 1 : 8, cols = one ? 4 : 8, tiles = (a->n + cols - 1) / cols, lines = (a->m + rows - 1) / rows;
     cuda_program q = { &small_product_body, .type = { CUDA_TYPE(dtype), CUDA_TYPE(dtype), CUDA_TYPE(dtype) },
                        .variant = (int16_t)((e ? cuda_activation(e->activation) : 0) | smooth << 3 | (a->low != NULL) << 4) };
+    if (columns) return q.kernel = "columns", cuda_blocks(&q, (a->n + BESIDE - 1) / BESIDE, 32 * MOST_WARPS, &p);
     if (along || a->low || a->m * a->n <= rows * cols) {
-        int64_t warp_takes = smooth ? 128 : 32, warps = MOST_WARPS;
+        int64_t warp_takes = halves ? 4 * 32 * wide : smooth ? 32 * wide : 32, warps = MOST_WARPS;
         while (warps > 1 && a->k <= warps / 2 * warp_takes) warps /= 2;
         p.together = a->low && tiles * lines > ENOUGH_BLOCKS ? 4 : 1; /* they share the narrow product */
         q.kernel = "lanes", q.variant |= (int16_t)(one << 5);

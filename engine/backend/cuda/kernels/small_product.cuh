@@ -1,5 +1,5 @@
 /* Small products in one launch, with what follows them. T: out and the operands of the epilogue, U: a, V: b. VARIANT: the
- * activation, 8 if both operands are contiguous along k on 16 bytes, 16 if there is a second product of low rank, 32 for one row.
+ * activation, 8 if both operands are contiguous along k in pieces of 16 bytes, 16 if there is a second product of low rank, 32 for one row.
  *
  * Such a product takes as long as its memory takes to answer, so the kernels spread it over many blocks and read all that a thread
  * needs at once: warps of a block share k. */
@@ -44,7 +44,7 @@ enum { ROWS = ONE ? 1 : 8, COLS = ONE ? 4 : 8, MOST_WARPS = 8, RANKS = 8, MOST_R
 /* A block makes ROWS x COLS elements, `together` times, its threads share k. */
 BLOCK_KERNEL(lanes, small_product, p)
 {
-    enum { WIDE = SMOOTH ? 4 : 1, N = ROWS * COLS };
+    enum { WIDE = SMOOTH ? 16 / (int)sizeof(V) : 1, N = ROWS * COLS };
     __shared__ A part[MOST_WARPS][N];
     int          lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
     u32          tiles = (u32)((p.n + COLS - 1) / COLS), across = (tiles + (u32)p.together - 1) / (u32)p.together;
@@ -140,6 +140,36 @@ BLOCK_KERNEL(lanes, small_product, p)
         }
         __syncthreads(); /* part is used again */
     }
+}
+/* One row times a matrix whose columns are neighbours: a thread has those of 16 bytes, the threads of a block share k. */
+BLOCK_KERNEL(columns, small_product, p)
+{
+    enum { WIDE = 16 / (int)sizeof(V), TOGETHER = 16, ACROSS = TOGETHER / WIDE, WARPS = 8 };
+    __shared__ A part[WARPS][TOGETHER];
+    int          lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    i64          j0 = (i64)blockIdx.x * TOGETHER, j = j0 + threadIdx.x % ACROSS * WIDE, end = j < p.n ? p.k : 0;
+    A            sum[WIDE];
+#pragma unroll
+    for (int w = 0; w < WIDE; w++) sum[w] = 0;
+#pragma unroll 4
+    for (i64 l = threadIdx.x / ACROSS; l < end; l += WARPS * 32 / ACROSS) {
+        several<V, WIDE> y = *(const several<V, WIDE> *)(p.b + l * p.b_at[1] + j);
+        A                x = (A)value(p.a[l * p.a_at[2]]);
+#pragma unroll
+        for (int w = 0; w < WIDE; w++) sum[w] += x * (A)value(y.v[w]);
+    }
+#pragma unroll
+    for (int w = 0; w < WIDE; w++) {
+#pragma unroll
+        for (int d = ACROSS; d < 32; d *= 2) sum[w] += __shfl_xor_sync(0xffffffffu, sum[w], d);
+        if (lane < ACROSS) part[warp][lane * WIDE + w] = sum[w];
+    }
+    __syncthreads();
+    if (threadIdx.x >= TOGETHER || j0 + threadIdx.x >= p.n) return;
+    A all = 0;
+#pragma unroll
+    for (int w = 0; w < WARPS; w++) all += part[w][threadIdx.x];
+    put(p, 0, 0, j0 + threadIdx.x, all);
 }
 /* Operands that lie otherwise: a block makes a tile of 32 x 32 from slices of 32 in shared memory. A thread makes 4 x 4 elements
  * from a quarter of each slice, while the next slice is on its way. */
