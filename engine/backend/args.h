@@ -367,6 +367,14 @@ typedef struct {
     int64_t          window;
 } lc_cached_args;
 
+/* Rotary positions: out = in cos + (-second half of in, first half) sin along the last dimension, which is even. Four dimensions,
+ * strides of in, cos, sin (0 where expanded) and out in this order; one dtype. */
+typedef struct {
+    lc_tensor       *out;
+    const lc_tensor *in, *cos, *sin;
+    int64_t          shape[4], at[4][4];
+} lc_rotary_args;
+
 /* One direction of one recurrent layer over a whole sequence. Steps are contiguous in memory; step t has sizes[t] rows,
  * which never grow with t, and row b belongs to sequence b. Everything is contiguous, of the computing dtype; fields a cell
  * type lacks are NULL.

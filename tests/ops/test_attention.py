@@ -173,3 +173,50 @@ def test_multi_head_attention_bool_masks_and_refusals():
             heads_of(torch, tensors, "float64", **options)
         with pytest.raises(type(theirs.value)):
             heads_of(lucid, tensors, "float64", **options)
+
+
+# --- rotary positions ---
+ROTARY = {
+    "heads": ((2, 3, 5, 8), (5, 8), None),
+    "transposed": ((2, 5, 3, 8), (2, 1, 5, 8), (1, 2)),
+    "a row": ((4,), (4,), None),
+    "one angle per row": ((7, 6), (7, 1), None),
+    "empty": ((0, 2, 3, 4), (3, 4), None),
+}
+
+
+def turned(x, cos, sin):
+    half = x.shape[-1] // 2
+    return x * cos + lucid.cat([-x[..., half:], x[..., :half]], -1) * sin
+
+
+@pytest.mark.parametrize("name", ROTARY)
+@pytest.mark.parametrize("dtype", [lucid.float32, lucid.float64, lucid.bfloat16, lucid.float16])
+def test_rotary_is_the_formula(name, dtype):
+    """Values, layout and gradients, on the GPU too; in float32 on the CPU bit for bit."""
+    size, angles, moved = ROTARY[name]
+    angles = (*angles[:-1], size[-1])
+    given = [lucid.randn(*shape, dtype=dtype) for shape in (size, angles, angles)]
+    devices, sides = ["cpu"] + ["cuda"] * lucid.cuda.is_available(), []
+    for op, device in ((turned, "cpu"), *((lucid._C._rotary, device) for device in devices)):
+        x, cos, sin = (t.to(device).detach().requires_grad_() for t in given)
+        y = op(x.transpose(*moved) if moved else x, cos, sin)
+        (y * y).sum().backward()
+        sides.append((y.stride(), [t.detach().cpu().double() for t in (y, x.grad, cos.grad, sin.grad)]))
+    strides, expected = sides[0]
+    for i, (stride, found) in enumerate(sides[1:]):
+        assert stride == strides
+        for a, b in zip(found, expected):
+            assert lucid.allclose(a, b, rtol=0, atol=4 * lucid.finfo(dtype).eps * (float(b.abs().max()) if b.numel() else 1))
+        assert i or dtype is not lucid.float32 or lucid.equal(found[0], expected[0])
+
+
+def test_rotary_in_transforms_and_refusals():
+    op, x, angles = lucid._C._rotary, lucid.randn(3, 2, 4, 8), lucid.randn(3, 4, 8)
+    assert lucid.allclose(lucid.vmap(op)(x, angles, angles), turned(x, angles[:, None], angles[:, None]))
+    assert lucid.allclose(lucid.vmap(op, (0, None, None))(x, angles[0], angles[0]), turned(x, angles[0], angles[0]))
+    doubles = [t.double().requires_grad_() for t in (x[0], angles[0], angles[0])]
+    assert lucid.autograd.gradcheck(op, doubles) and lucid.autograd.gradgradcheck(op, doubles)
+    for wrong in ((x[..., :7], angles, angles), (x, angles[..., :4], angles), (x, angles.double(), angles), (x[None], x, x)):
+        with pytest.raises(lucid.ShapeMismatch, match="_rotary"):
+            op(*wrong)

@@ -158,5 +158,7 @@ def rotate(x, cos, sin):
     >>> rotate(lucid.tensor([1.0, 2.0]), lucid.zeros(2), lucid.ones(2))
     tensor([-2.,  1.])
     """
+    if x.dtype is cos.dtype is sin.dtype and max(cos.ndim, sin.ndim) <= x.ndim <= 4:
+        return _C._rotary(x, cos, sin)
     half = x.shape[-1] // 2
     return x * cos + _C.cat([-x[..., half:], x[..., :half]], -1) * sin

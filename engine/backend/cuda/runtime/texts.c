@@ -30,7 +30,8 @@
     X(small_conv)                                                                                                              \
     X(attention)                                                                                                               \
     X(flash)                                                                                                                   \
-    X(moves) X(strided_copy) X(scan) X(sort) X(random) X(multinomial) X(rnn) X(cached_attention) X(quantized) X(dropout)
+    X(moves)                                                                                                                   \
+    X(strided_copy) X(scan) X(sort) X(random) X(multinomial) X(rnn) X(cached_attention) X(quantized) X(rotary) X(dropout)
 #define EACH_SCIENCE(X)                                                                                                        \
     X(interpolate) X(grid_sample) X(fractional_pool) X(search) X(unique) X(distance) X(ctc) X(fft) X(linalg) X(spectra)
 #define EACH_MATH(X) X(complex_lines) X(draws)
@@ -130,6 +131,7 @@ static const struct {
     { &cached_attention_body, 16, 16, { { B16 } } },
     { &cached_attention_body, 32, 32, { { F32 } } },
     { &quantized_body, 0, 1, { { F32 }, { B16 }, { H16 } } },
+    { &rotary_body, 0, 0, { { F32 }, { B16 }, { H16 }, { F64 } } },
 };
 
 char *lc_cuda_kernel_text(int i)
