@@ -108,13 +108,14 @@ static PyObject         *event_dict(const lc_runtime_event *e)
                          (long long)e->detail0, "detail1", (long long)e->detail1, "op", name, "requested_device", asked,
                          "selected_device", chosen, "fallback", PyBool_FromLong(op && e->detail1 >> 8 & 1));
 }
-static PyObject *runtime_trace_enable(UNUSED PyObject *m, PyObject *flag)
+static PyObject *enable_trace(PyObject *flag)
 {
     bool on;
     if (lightning_flag(flag, "enabled", false, &on) < 0) return NULL;
     atomic_store(&lc_runtime_tracing, on);
     return Py_NewRef(Py_None);
 }
+LIGHTNING_FUNCTION(runtime_trace_enable, 1, enable_trace(slot[0]), "enabled")
 static PyObject *runtime_trace_enabled(UNUSED PyObject *m, UNUSED PyObject *unused)
 {
     return PyBool_FromLong(atomic_load_explicit(&lc_runtime_tracing, memory_order_relaxed));
@@ -199,7 +200,7 @@ PyMethodDef lightning_runtime_functions[] = {
     { "runtime_sync_apply_default", runtime_sync_apply_default, METH_NOARGS,
       "runtime_sync_apply_default()\n--\n\nSynchronise as the default policy says.\n\n"
       ">>> lightning_core.runtime_sync_apply_default()\n" },
-    { "runtime_trace_enable", runtime_trace_enable, METH_O,
+    { "runtime_trace_enable", LIGHTNING_FAST(runtime_trace_enable),
       "runtime_trace_enable(enabled)\n--\n\nStart or stop recording events; what was recorded stays.\n\n"
       ">>> lightning_core.runtime_trace_enable(False)\n" },
     { "runtime_trace_enabled", runtime_trace_enabled, METH_NOARGS,
