@@ -74,6 +74,9 @@ def test_queries_tell_the_truth():
     assert lc.cuda_available() and not lc.metal_available() and lc.backend_name() == "cuda"
     cuda, metal, cpu = (lc.runtime_backend_capabilities(d) for d in ("cuda", "metal", "cpu"))
     assert cuda["available"] and cuda["compute_surface"] and cuda["sync_surface"] and cuda["memory_model"] == "native-device"
+    assert cuda["memory_surface"] and not metal["memory_surface"] and not cpu["memory_surface"]
+    memory = lc.runtime_backend_interfaces("cuda")["memory"]
+    assert memory["available"] and memory["allocator_surface"] and memory["memcpy_surface"]
     assert cpu["available"] and not metal["available"] and not metal["built"]
     assert lc.runtime_active_backend_capabilities() == cuda
     assert lc.runtime_active_backend_interfaces()["compute"]["driver_tag"] == "cuda.runtime.dispatch"
@@ -448,6 +451,15 @@ def test_every_operator_is_measured_once():
     lc.matmul_reset_tuning()
     lc.matmul2d(A[:7], B)
     assert set(found) < set(rows()) and len(rows()) == len(found) + 1
+
+
+def test_a_product_is_written_to_the_file_of_products_whatever_computes_it():
+    pathlib.Path(".lightning_core_crossover_tune_cache.csv").write_text("matmul,20,30,17,2\nmatmul,30,17,20,2\n")
+    (event,) = traced(lambda: lc.matmul2d(A, B))
+    assert event["selected_device"] == "cuda"
+    lc.MatMulMetalResidentSession(30, 17, 20).start_into(B, B[:17, :1] @ A[:1, :20], np.zeros((30, 20), np.float32))
+    lines = pathlib.Path(".lightning_core_matmul_tune_cache.csv").read_text().splitlines()
+    assert [line.rsplit(",", 3)[0] for line in lines[2:]] == ["20,30,17", "30,17,20"]
 
 
 def test_what_the_device_cannot_compute_is_the_cpus(monkeypatch):
