@@ -248,9 +248,9 @@ def conv2d_nchw_metal_resident(x, w, bias, out, stride_h=1, stride_w=1, pad_h=0,
     """
     if not isinstance(phase, str):
         raise TypeError(f"phase must be a string, not {type(phase).__name__}")
-    name, _, count = phase.partition(":")
+    name, counted, count = phase.partition(":")
     batch = name == "run_batch_sync"
-    if (not batch and phase not in ("start", "run", "sync", "finish")) or (batch and count and not count.isdecimal()):
+    if (not batch and phase not in ("start", "run", "sync", "finish")) or (counted and not count.isdecimal()):
         raise ValueError(f"phase must be start, run, sync, finish, run_batch_sync or run_batch_sync:N, not {phase!r}")
     repeats = int(count) if count else 8 if batch else 1
     if not repeats:

@@ -169,11 +169,15 @@ class AttentionResidentBlock(_Stateful):
 
     def run(self, q, k, v):
         """Attention over (seq, head_dim), flat, or several of them in a third dimension."""
-        q = tensor(q)
-        if q.ndim == 3 or resolve(device=self.device) != "lightning":
+        q, k, v = tensor(q), tensor(k), tensor(v)
+        if resolve(device=self.device) != "lightning":
             return attention(q, k, v, self.seq, self.head_dim, self.causal, self.device)
-        out = self._buffers.setdefault(q.shape, np.empty(q.shape, np.float32))
-        self._session.forward_into(q, k, v, out)
+        out = self._buffers.get(q.shape)
+        if out is None:
+            out = self._buffers[q.shape] = np.empty(q.shape, np.float32)
+        several = q.shape[1:] == (self.seq, self.head_dim) and q.shape == k.shape == v.shape
+        for head in zip(q, k, v, out) if several else [(q, k, v, out)]:
+            self._session.forward_into(*head)
         return out
 
 
