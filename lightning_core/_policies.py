@@ -15,6 +15,7 @@ from ._kept import Kept
 
 _c = _C._lightning()
 SEND, FETCH, WAIT = 7, 8, 16  # what a call moves (bindings/lightning/lightning.h)
+SEND_FIRST = 1  # the first operand alone
 
 
 class _Field:

@@ -68,7 +68,7 @@ class AttentionSession(_c._AttentionSession):
         """
         import numpy as np
 
-        out = np.empty(self.shape[0] * self.shape[1], np.float32)
+        out = np.zeros(self.shape[0] * self.shape[1], np.float32)  # a policy may leave it as it is
         self.forward_into(q, k, v, out)
         return out.tolist()
 
@@ -80,7 +80,7 @@ class AttentionSession(_c._AttentionSession):
         """
         import numpy as np
 
-        out = np.empty(self.shape[0] * self.shape[1], np.float32)
+        out = np.zeros(self.shape[0] * self.shape[1], np.float32)  # a policy may leave it as it is
         self.forward_with_policy_into(q, k, v, out, policy)
         return out.tolist()
 

@@ -22,6 +22,7 @@ import time
 from lucid import _C
 
 from ._kept import Lock
+from ._policies import SEND
 
 _c = _C._lightning()
 ALL, SERIAL, DIRECT = range(3)
@@ -408,7 +409,6 @@ def _measure_crossover(op, sizes):
     return IF_RESIDENT if times.get("resident", times["device"]) <= times["cpu"] else NEVER
 
 
-SEND, FETCH, WAIT = 7, 8, 16  # what a call moves (bindings/lightning/lightning.h)
 _LIMITS = {  # op: (variable, its work, whether every call reads it)
     "vector_add": ("CJ_VECTORADD_CPU_CROSSOVER_N", lambda n: n, "CJ_VECTORADD_CPU_CROSSOVER_DYNAMIC"),
     "conv2d_nchw": (

@@ -554,6 +554,7 @@ static PyMethodDef convolution_methods[] = {
     { "finish_into", RUNS(finish_into), "finish_into(x, w, bias, out)\n--\n\nThe convolution into out, complete." },
     { "run_batch_sync_into", RUNS(run_batch_sync_into),
       "run_batch_sync_into(x, w, bias, out, n)\n--\n\nThe convolution n times, into out." },
+    { "_run", LIGHTNING_FAST(run_moving), MOVING },
     { "_use", use_device, METH_O, USE },
     { "_run_cached", LIGHTNING_FAST(run_batch_cached), CACHED },
     { 0 }

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import lightning_core as lc
+import lightning_core_integrated_api as lc_api
 import lucid
 from lightning_core import _tuning
 from tests.lightning.reference import attention, conv, pipeline, random
@@ -333,6 +334,29 @@ def test_convolution_phases(phase, always):
         lc.conv2d_nchw_metal_resident(X[:, :2], W, BIAS, out, *WINDOW, phase, True)
 
 
+@counted
+def test_weights_of_a_block_are_sent_once():
+    block = lc_api.ConvReLUResidentBlock(W, BIAS, stride_h=2, pad_h=1, pad_w=1, device="cuda")
+    wanted = lambda x, w, bias: conv(x, w, bias, (2, 1), (1, 1), True)
+    result = block.run(X)  # also checks the shapes
+    block.run(X)
+    for step in range(3):
+        with Copies() as copies:
+            assert block.run((step + 2) * X) is result
+        assert (copies.sent, copies.fetched) == (1, 1)
+        close(result, wanted((step + 2) * X, W, BIAS))
+    block.w[0] *= -2
+    with Copies() as copies:
+        block.run(X)
+    assert copies.sent == 3
+    close(result, wanted(X, block.w, BIAS))
+    block.b = None
+    close(block.run(-X), wanted(-X, block.w, None))
+    with Copies() as copies:
+        close(block.run(X), wanted(X, block.w, None))
+    assert copies.sent == 1
+
+
 # ---- attention sessions and policies ----
 @counted
 def test_matmul_policies():
@@ -383,6 +407,11 @@ def test_attention_sessions():
     out[:] = 7
     session.forward_with_policy_into(2 * Q, 0 * K, 0 * V, out, policy)
     assert (out == 7).all()
+    full = [np.full(24 * 16, 7, np.float32) for _ in range(20)]
+    del full  # memory that is not zeros
+    assert not any(session.forward_with_policy(Q, K, V, policy))
+    session.set_default_policy(policy)
+    assert not any(session.forward(Q, K, V))
     close(lc.attention_forward_with_policy(Q.ravel(), K.ravel(), V.ravel(), 24, 16, True, "cuda"), attention(Q, K, V, True))
     assert not lc.attention_forward_with_policy(Q.ravel(), K.ravel(), V.ravel(), 24, 16, True, "cuda", policy).any()
 

@@ -138,6 +138,11 @@ def test_blocks():
     assert block.run(2 * image) is first
     out = np.empty_like(first)
     assert block.run(image, out) is out
+    block.w *= -1
+    close(block.run(image), conv(image, -w, bias, (1, 1), (1, 0), relu=True))
+    for wrong in (out[0], out.astype("f8"), out.ravel()):
+        with pytest.raises(ValueError):
+            block.run(image, wrong)
     attend, q = h.AttentionResidentBlock(4, 3, causal=True), random(4, 3)
     result = attend.run(q, q, q)
     close(result, attention(q, q, q, True))
