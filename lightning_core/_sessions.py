@@ -5,6 +5,7 @@ import math
 
 from lucid import _C
 
+from . import _copies
 from ._kept import Kept
 from ._policies import AttentionIoPolicy, attentions, check_policy, moves_of, shape_output
 
@@ -157,7 +158,7 @@ class AttentionSession(_c._AttentionSession):
         seq, dim = self.shape
         q, k, v = there
         if policy.upload_target or self._target is None:
-            self._target = lucid.from_numpy(flat[3].reshape(self.shape)).to(v.device)
+            self._target = _copies.send(flat[3].reshape(self.shape), v.device)
         _c._note(6, self.device, seq * seq * dim, "cuda")
         with lucid.no_grad():
             scores = q @ k.T * (1 / math.sqrt(dim))
@@ -175,7 +176,7 @@ class AttentionSession(_c._AttentionSession):
             loss = miss.double().square().mean().item() if with_loss else None
         zeros = np.zeros(self.shape, np.float32)
         fetched = [
-            tensor.cpu().numpy() if wanted else zeros.copy()
+            _copies.fetch(tensor) if wanted else zeros.copy()
             for tensor, wanted in ((out, policy.download_out), (v, policy.download_v))
         ]
         if policy.synchronize and not policy.download_out:

@@ -153,6 +153,14 @@ static PyObject *note(UNUSED PyObject *m, PyObject *args) /* of an operator that
     lightning_note_on((lightning_op)op, requested, selected, work);
     return Py_NewRef(Py_None);
 }
+static PyObject *note_copy(UNUSED PyObject *m, PyObject *args)
+{
+    int       kind;
+    long long bytes;
+    if (!PyArg_ParseTuple(args, "iL:_note_copy", &kind, &bytes)) return NULL;
+    lc_runtime_note(LC_EVENT_memcpy, LC_SUCCESS, (uint64_t)bytes, kind, 0);
+    return Py_NewRef(Py_None);
+}
 
 PyMethodDef lightning_runtime_functions[] = {
     { "metal_available", metal_available, METH_NOARGS,
@@ -219,6 +227,7 @@ PyMethodDef lightning_runtime_functions[] = {
       ">>> lightning_core.runtime_trace_clear()\n"
       ">>> lightning_core.runtime_trace_events()\n"
       "[]\n" },
+    { "_note_copy", note_copy, METH_VARARGS, "_note_copy(kind, bytes): records a memcpy event." },
     { "_note", note, METH_VARARGS, "_note(op, requested, work, selected='cpu'): records an op_dispatch event." },
     { 0 }
 };

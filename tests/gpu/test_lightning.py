@@ -428,6 +428,8 @@ def test_training_steps(causal, relu):
         got = []
         events = traced(lambda got=got, v=v: got.extend(there.train_step_with_policy(Q, K, v, target, 0.5, policy)))
         assert [(e["op"], e["selected_device"]) for e in events] == [("attention_forward", "cuda")]
+        kinds = [e["detail0"] for e in lc.runtime_trace_events() if e["type"] == "memcpy"]
+        assert kinds == [1, 1, 1, 1, 2, 2]  # q, k, v, the target; the result and v
         for a, b in zip(got, wanted):
             close(a, b)
         v = wanted[1]
@@ -584,6 +586,8 @@ def test_values_of_a_graph_stay_on_the_device(bias):
         events = traced(lambda: feeds.update(got=graph.execute_f32(dict(list(feeds.items())[: len(ids)]), "cuda")))
     close(feeds["got"]["values"][out], pipeline(X, weight, bias, 6, 4, (2, 1), (1, 1)))
     assert (copies.sent, copies.fetched) == (len(ids), 5)
+    again = traced(lambda: graph.execute_f32(dict(zip(ids, (X, weight, bias))), "cuda"), "memcpy")
+    assert [e["detail0"] for e in again] == [1] * len(ids) + [2] * 5 and again[0]["size_bytes"] == X.nbytes
     wanted = [("conv2d_nchw", 2 * 5 * 5 * 8 * 27), ("attention_forward", 6 * 6 * 4)]
     assert [(e["op"], e["size_bytes"]) for e in events] == wanted and all(e["selected_device"] == "cuda" for e in events)
     close(graph.execute_f32(dict(zip(ids, (X, weight, bias))), "cpu")["values"][out], feeds["got"]["values"][out])
@@ -601,6 +605,9 @@ def test_tensors_on_the_device(kind):
     y.from_list([5, 4, 3, 2, 1, 0])
     assert y.to_host_view(column) == [4.0, 1.0] and y.read_strided([2, 2], [1, 3]) == [5.0, 2.0, 4.0, 1.0]
     assert y.slice_copy(0, 1, 2) == [2.0, 1.0, 0.0] and y.to_numpy().dtype == x.dtype()
+    copies = traced(lambda: (y.from_list([5, 4, 3, 2, 1, 0]), y.to_list(), y.to_host_view(column)), "memcpy")
+    size = np.dtype(x.dtype()).itemsize
+    assert [(e["detail0"], e["size_bytes"]) for e in copies] == [(1, 6 * size), (2, 6 * size), (2, 2 * size)]
     (event,) = traced(lambda: y.add(y))
     assert event["selected_device"] == "cuda" and y.add(y).to_list() == [10.0, 8.0, 6.0, 4.0, 2.0, 0.0]
     with pytest.raises(RuntimeError):
