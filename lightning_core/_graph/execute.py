@@ -58,7 +58,7 @@ def _operator(node, shapes, dtype):
         if op == "vector_add":
             return lambda inputs, device: [_c.vector_add(*inputs, device).reshape(out)]
         return lambda inputs, device: [_c.matrix_sub(*inputs, *out, device).reshape(out)]
-    run, code, work = _by_lucid(_BY_OPERATOR[op]), _CODES[op], prod(out) * (shapes[node["inputs"][0]][1] if op == "matmul" else 1)
+    run, (code, work) = _by_lucid(_BY_OPERATOR[op]), _traced_work(node, shapes)
 
     def call(inputs, device):
         _c._note(code, device, work)

@@ -101,7 +101,8 @@ class _Convolution:
     """A session for images of one shape, the buffer of its results, and the weights that an accelerator got."""
 
     def __init__(self, x, w, window, device, buffer):
-        self.session, self.buffer, self.device, self.sent = Conv2dMetalResidentSession(*x, w[0], *w[2:], *window), buffer, device, None
+        self.session, self.buffer = Conv2dMetalResidentSession(*x, w[0], *w[2:], *window), buffer
+        self.device, self.sent = device, None
         self.session._use(device)
 
     def run(self, x, w, b, out):
