@@ -1,7 +1,37 @@
-"""What calls of one shape share: made at the first, kept for the last shapes."""
+"""What calls of one shape share: made at the first, kept for the last shapes. And the lock that the package uses."""
 
+import os
 import threading
+import weakref
 from collections import OrderedDict
+
+_locks = weakref.WeakSet()
+
+
+class Lock:
+    """A lock for `with` that its thread may take again, and that a forked process finds free: the thread that held it is not
+    there.
+
+    >>> lock = Lock()
+    >>> with lock, lock:
+    ...     pass
+    """
+
+    def __init__(self):
+        self._renew()
+        _locks.add(self)
+
+    def _renew(self):
+        self._lock = threading.RLock()
+
+    def __enter__(self):
+        self._lock.acquire()
+
+    def __exit__(self, *error):
+        self._lock.release()
+
+
+os.register_at_fork(after_in_child=lambda: [lock._renew() for lock in _locks])
 
 
 class Kept:
@@ -13,7 +43,7 @@ class Kept:
     """
 
     def __init__(self, make):
-        self._make, self._found, self._lock = make, OrderedDict(), threading.Lock()
+        self._make, self._found, self._lock = make, OrderedDict(), Lock()
 
     def get(self, *key):
         """What was made of these arguments."""

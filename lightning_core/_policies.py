@@ -15,6 +15,7 @@ from ._kept import Kept
 
 _c = _C._lightning()
 SEND, FETCH, WAIT = 7, 8, 16  # what a call moves (bindings/lightning/lightning.h)
+SEND_FIRST = 1  # the first operand alone
 
 
 class _Field:
@@ -217,7 +218,7 @@ def attention_forward_with_policy(q, k, v, seq_len, head_dim, causal=False, devi
     if _c._uses_cuda(device):
         import numpy as np
 
-        session = attentions.get(operator.index(seq_len), operator.index(head_dim), bool(causal), device)
+        session = attentions.get(operator.index(seq_len), operator.index(head_dim), causal, device)
         out = np.zeros(seq_len * head_dim, np.float32)
         there = session._run(q, k, v, out, moves_of(policy, "qkv"))
     else:

@@ -5,6 +5,7 @@ import math
 
 from lucid import _C
 
+from . import _copies
 from ._kept import Kept
 from ._policies import AttentionIoPolicy, attentions, check_policy, moves_of, shape_output
 
@@ -68,7 +69,7 @@ class AttentionSession(_c._AttentionSession):
         """
         import numpy as np
 
-        out = np.empty(self.shape[0] * self.shape[1], np.float32)
+        out = np.zeros(self.shape[0] * self.shape[1], np.float32)  # a policy may leave it as it is
         self.forward_into(q, k, v, out)
         return out.tolist()
 
@@ -80,7 +81,7 @@ class AttentionSession(_c._AttentionSession):
         """
         import numpy as np
 
-        out = np.empty(self.shape[0] * self.shape[1], np.float32)
+        out = np.zeros(self.shape[0] * self.shape[1], np.float32)  # a policy may leave it as it is
         self.forward_with_policy_into(q, k, v, out, policy)
         return out.tolist()
 
@@ -157,7 +158,7 @@ class AttentionSession(_c._AttentionSession):
         seq, dim = self.shape
         q, k, v = there
         if policy.upload_target or self._target is None:
-            self._target = lucid.from_numpy(flat[3].reshape(self.shape)).to(v.device)
+            self._target = _copies.send(flat[3].reshape(self.shape), v.device)
         _c._note(6, self.device, seq * seq * dim, "cuda")
         with lucid.no_grad():
             scores = q @ k.T * (1 / math.sqrt(dim))
@@ -175,7 +176,7 @@ class AttentionSession(_c._AttentionSession):
             loss = miss.double().square().mean().item() if with_loss else None
         zeros = np.zeros(self.shape, np.float32)
         fetched = [
-            tensor.cpu().numpy() if wanted else zeros.copy()
+            _copies.fetch(tensor) if wanted else zeros.copy()
             for tensor, wanted in ((out, policy.download_out), (v, policy.download_v))
         ]
         if policy.synchronize and not policy.download_out:
@@ -248,9 +249,9 @@ def conv2d_nchw_metal_resident(x, w, bias, out, stride_h=1, stride_w=1, pad_h=0,
     """
     if not isinstance(phase, str):
         raise TypeError(f"phase must be a string, not {type(phase).__name__}")
-    name, _, count = phase.partition(":")
+    name, counted, count = phase.partition(":")
     batch = name == "run_batch_sync"
-    if (not batch and phase not in ("start", "run", "sync", "finish")) or (batch and count and not count.isdecimal()):
+    if (not batch and phase not in ("start", "run", "sync", "finish")) or (counted and not count.isdecimal()):
         raise ValueError(f"phase must be start, run, sync, finish, run_batch_sync or run_batch_sync:N, not {phase!r}")
     repeats = int(count) if count else 8 if batch else 1
     if not repeats:

@@ -9,6 +9,8 @@ from math import prod
 
 from lucid import _C
 
+from . import _copies
+
 _c = _C._lightning()
 
 
@@ -182,15 +184,13 @@ class _OnDevice:
     def take(self, array):
         import numpy as np
 
-        import lucid
-
-        self.tensor.copy_(lucid.from_numpy(np.array(array, str(self.tensor.dtype).rpartition(".")[2])))
+        self.tensor = _copies.send(np.array(array, str(self.tensor.dtype).rpartition(".")[2]))
 
     def fetch(self):
-        return self.tensor.cpu().numpy()
+        return _copies.fetch(self.tensor)
 
     def gather(self, shape, strides, offset):
-        return self.tensor.as_strided(shape, strides, offset).reshape(-1).cpu().numpy()
+        return _copies.fetch(self.tensor.as_strided(shape, strides, offset).reshape(-1))
 
     def added(self, other):
         made = object.__new__(_OnDevice)

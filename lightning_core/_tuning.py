@@ -17,24 +17,18 @@ ignored: the choice is then made again.
 
 import contextlib
 import os
-import threading
 import time
 
 from lucid import _C
+
+from ._kept import Lock
+from ._policies import SEND
 
 _c = _C._lightning()
 ALL, SERIAL, DIRECT = range(3)
 VERSION = 2
 _SPLIT, _TINY, _SLOW = 1 << 18, 1 << 15, 5e-3  # work that the engine splits, that a loop may win; seconds: measured once
-_lock = threading.RLock()
-
-
-def _new_lock():
-    global _lock
-    _lock = threading.RLock()
-
-
-os.register_at_fork(after_in_child=_new_lock)
+_lock = Lock()
 
 
 # ---- environment ----
@@ -95,12 +89,12 @@ def _text_of(path):
 class TuneFile:
     """Rows of one kind, by shape, and the file they are kept in."""
 
-    def __init__(self, kind, columns, path, parse):
-        self.kind, self.columns, self.find_path, self.parse = kind, columns, path, parse
+    def __init__(self, kind, columns, path, parse, line):
+        self.kind, self.columns, self.find_path, self.parse, self.line = kind, columns, path, parse, line
         self.forget()
 
     def forget(self):
-        self.path, self.rows = None, {}
+        self.path, self.rows, self.lines, self.stamp = None, {}, {}, None
 
     def load(self):
         if self.path is None:
@@ -121,24 +115,31 @@ class TuneFile:
                     rows[shape] = values
         return rows
 
-    def keep(self, shape, values, line):
+    def keep(self, shape, values):
         """Enters one row, in memory and in the file."""
         self.rows[shape] = values
         with contextlib.suppress(OSError), _locked(os.path.dirname(os.path.abspath(self.path))):
-            rows = self.read() | {shape: values}
-            lines = [
-                f"#lc_tune_cache,{self.kind},{VERSION}",
-                f"#columns,{self.columns}",
-                *(line(s, v) for s, v in rows.items()),
-            ]
-            fresh = f"{self.path}.{os.getpid()}.tmp"
+            if self.stamp is None or self.stamp != _stamp(self.path):  # not the file that this process left
+                self.lines = {s: self.line(s, v) for s, v in self.read().items()}
+            self.lines[shape] = self.line(shape, values)
+            head = f"#lc_tune_cache,{self.kind},{VERSION}", f"#columns,{self.columns}"
+            fresh = f"{self.path}.tmp"  # one that a killed process left is written over
             try:
                 with open(fresh, "w") as file:
-                    file.write("\n".join(lines) + "\n")
+                    file.write("\n".join((*head, *self.lines.values(), "")))
                 os.replace(fresh, self.path)
+                self.stamp = _stamp(self.path)
             except OSError:
                 with contextlib.suppress(OSError):
                     os.unlink(fresh)
+
+
+def _stamp(path):
+    """What changes when another process writes the file; None if it is not there."""
+    with contextlib.suppress(OSError):
+        found = os.stat(path)
+        return found.st_ino, found.st_mtime_ns, found.st_size
+    return None
 
 
 @contextlib.contextmanager
@@ -148,7 +149,10 @@ def _locked(folder):
     handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
+        try:
+            yield
+        finally:
+            fcntl.flock(handle, fcntl.LOCK_UN)  # a process that was forked meanwhile has the handle, too
     finally:
         os.close(handle)
 
@@ -185,13 +189,11 @@ def _small_line(shape, small):
 
 
 def _parse_attention(words):
-    if words[0] != "F":
-        if words[0] == "T" and len(words) == 8:
-            return tuple(words[:-1]), words[-1]  # of training: kept for programs that read it
-        raise ValueError("F or T")
-    if len(words) != 7:
-        raise ValueError("7 columns")
     numbers = [int(w) for w in words[1:]]
+    if words[0] == "T" and len(words) == 8:
+        return ("T", *numbers[:-1]), numbers[-1]  # of training: kept for programs that read it
+    if words[0] != "F" or len(words) != 7:
+        raise ValueError("F and 7 columns, or T and 8")
     if numbers[5] not in (ALL, SERIAL, DIRECT):
         raise ValueError("mode")
     return ("F", *_positive(words[1:3]), numbers[2]), numbers[5]
@@ -212,13 +214,15 @@ products = TuneFile(
     "m,k,n,best_tile,use_mps,use_vec2",
     lambda: os.environ.get("CJ_MATMUL_TUNE_CACHE_FILE") or ".lightning_core_matmul_tune_cache.csv",
     _parse_matmul,
+    _matmul_line,
 )
-small_products = TuneFile("matmul_small", "m,k,n,use_small", _small_path, _parse_small)
+small_products = TuneFile("matmul_small", "m,k,n,use_small", _small_path, _parse_small, _small_line)
 attentions = TuneFile(
     "attention",
     "kind,seq,dim,causal,resident,sync,mode",
     lambda: os.environ.get("CJ_ATTN_TUNE_CACHE_FILE") or ".lightning_core_attn_tune_cache.csv",
     _parse_attention,
+    _attention_line,
 )
 
 
@@ -241,6 +245,7 @@ crossovers = TuneFile(
     "op,sizes,where: 0 CPU; 1 accelerator if the operands are there; 2 accelerator",
     lambda: os.environ.get("CJ_CROSSOVER_TUNE_CACHE_FILE") or ".lightning_core_crossover_tune_cache.csv",
     _parse_crossover,
+    _crossover_line,
 )
 
 
@@ -321,7 +326,7 @@ def _choose_small(m, k, n):
     if shape not in small_products.rows:
         allowance = number("CJ_MATMUL_MLE2_HYST_PCT", 5)
         way = _fastest(_run_product(*shape), [ALL, kernel], ALL, allowance)
-        small_products.keep(shape, way != ALL, _small_line)
+        small_products.keep(shape, way != ALL)
     return kernel if small_products.rows[shape] else ALL
 
 
@@ -332,7 +337,7 @@ def matmul_way(m, k, n):
         products.load()
         shape = (m, k, n)
         if shape not in products.rows:
-            products.keep(shape, _choose_product(m, k, n), _matmul_line)
+            products.keep(shape, _choose_product(m, k, n))
         return products.rows[shape]
 
 
@@ -350,7 +355,7 @@ def attention_way(seq, dim, causal):
             ways = [ALL, *_other_ways(seq * seq * dim)]
             if max(seq, dim) > 64 and DIRECT in ways:
                 ways.remove(DIRECT)
-            attentions.keep(shape, _fastest(run, ways, ALL, 0), _attention_line)
+            attentions.keep(shape, _fastest(run, ways, ALL, 0))
         return attentions.rows[shape]
 
 
@@ -404,7 +409,6 @@ def _measure_crossover(op, sizes):
     return IF_RESIDENT if times.get("resident", times["device"]) <= times["cpu"] else NEVER
 
 
-SEND, FETCH, WAIT = 7, 8, 16  # what a call moves (bindings/lightning/lightning.h)
 _LIMITS = {  # op: (variable, its work, whether every call reads it)
     "vector_add": ("CJ_VECTORADD_CPU_CROSSOVER_N", lambda n: n, "CJ_VECTORADD_CPU_CROSSOVER_DYNAMIC"),
     "conv2d_nchw": (
@@ -435,6 +439,8 @@ def crossover(op, sizes):
         given = _by_environment(op, sizes)
         if given is not None:
             return given
+        if op == "matmul":
+            matmul_way(*sizes)  # its row is written, whatever computes it
         crossovers.load()
         if len(sizes) == 1:  # vectors have any length: they are measured per power of two
             sizes = (1 << (sizes[0] - 1).bit_length(),)
@@ -444,7 +450,7 @@ def crossover(op, sizes):
                 verdict = _measure_crossover(op, sizes)
             except (RuntimeError, MemoryError):  # the device cannot compute it
                 return NEVER, True
-            crossovers.keep(shape, verdict, _crossover_line)
+            crossovers.keep(shape, verdict)
         return crossovers.rows[shape], True
 
 

@@ -1,6 +1,6 @@
 /* NumPy arrays, read where they lie. An exact float32 ndarray is read through the layout of its C struct, which NumPy promises to
- * every compiled extension: the buffer protocol answers the same questions in 150 ns, and a call here has 350. lightning_start
- * compares the two once; if they differ, or for any other object, the buffer protocol or a conversion is the way.
+ * every compiled extension: the buffer protocol answers the same questions in 150 ns, and a call here has 350. The first
+ * array compares the two; if they differ, or for any other object, the buffer protocol or a conversion is the way.
  *
  * New arrays come from PyArray_New, entry 93 of NumPy's table of functions in every version; without the table from numpy.empty. */
 #include "lightning.h"
@@ -49,11 +49,10 @@ static bool layout_is_known(PyObject *array)
     return same;
 }
 
-int lightning_start(void)
+static int start(void) /* loads NumPy, with the first array; -1 raised */
 {
     static const Py_ssize_t dims[] = { 3, 5 };
-    if (numpy_empty) return 0;
-    PyObject *numpy = PyImport_ImportModule("numpy");
+    PyObject               *numpy = PyImport_ImportModule("numpy");
     if (!numpy) {
         PyErr_SetString(PyExc_ImportError, "lightning_core works on NumPy arrays: pip install numpy");
         return -1;
@@ -103,6 +102,7 @@ int lightning_read(PyObject *o, lightning_array *a)
 {
     a->owner = NULL, a->from_buffer = false;
     if (as_it_is(o, READABLE_AS_IT_IS, a)) return 0;
+    if (!numpy_empty) return start() < 0 ? -1 : lightning_read(o, a);
     if (PyUnicode_Check(o) || PyBytes_Check(o) || PyDict_Check(o) || o == Py_None)
         return PyErr_Format(PyExc_TypeError, "an array of numbers is expected, not %s", Py_TYPE(o)->tp_name), -1;
     PyObject *order = PyUnicode_InternFromString("C"), *call[] = { o, float_descr, order };
@@ -122,6 +122,7 @@ int lightning_write(PyObject *o, lightning_array *a)
 {
     a->owner = NULL, a->from_buffer = false;
     if (as_it_is(o, READABLE_AS_IT_IS | WRITEABLE, a)) return 0;
+    if (!numpy_empty) return start() < 0 ? -1 : lightning_write(o, a);
     if (!PyObject_CheckBuffer(o))
         return PyErr_Format(PyExc_TypeError, "out must be a float32 array, not %s", Py_TYPE(o)->tp_name), -1;
     if (from_buffer(o, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE, a) < 0) {

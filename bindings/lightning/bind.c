@@ -20,7 +20,7 @@ static int place_of(const lightning_signature *s, PyObject *name)
 
 int lightning_bind(lightning_signature *s, PyObject *const *args, Py_ssize_t n, PyObject *names, PyObject **slots)
 {
-    if (!s->n && (prepare(s) < 0 || lightning_start() < 0)) return -1;
+    if (!s->n && prepare(s) < 0) return -1;
     if (n > s->n) return PyErr_Format(PyExc_TypeError, "%s() takes at most %d arguments, %zd were given", s->name, s->n, n), -1;
     for (int i = 0; i < s->n; i++) slots[i] = i < n ? args[i] : NULL;
     for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); i++) {

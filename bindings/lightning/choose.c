@@ -67,8 +67,7 @@ static PyObject *run_product(UNUSED PyObject *m, PyObject *args)
     long long       rows, depth, columns;
     int             way, count;
     if (!PyArg_ParseTuple(args, "OOOLLLii:_run_product", &objects[0], &objects[1], &objects[2], &rows, &depth, &columns, &way,
-                          &count) ||
-        lightning_start() < 0)
+                          &count))
         return NULL;
     if (lightning_read(objects[0], &a[0]) == 0 && lightning_read(objects[1], &a[1]) == 0 &&
         lightning_write(objects[2], &a[2]) == 0) {
@@ -91,8 +90,7 @@ static PyObject *run_attention(UNUSED PyObject *m, PyObject *args)
     long long       seq, dim;
     int             causal, way, count, rc = 0;
     if (!PyArg_ParseTuple(args, "OOOOLLpii:_run_attention", &objects[0], &objects[1], &objects[2], &objects[3], &seq, &dim,
-                          &causal, &way, &count) ||
-        lightning_start() < 0)
+                          &causal, &way, &count))
         return NULL;
     for (int i = 0; i < 3 && !rc; i++) rc = lightning_read(objects[i], &a[i]);
     if (!rc && !(rc = lightning_write(objects[3], &a[3]))) {

@@ -20,7 +20,6 @@ typedef struct {
     Py_buffer         view;  /* if from_buffer */
     bool              from_buffer;
 } lightning_array;
-int       lightning_start(void);                            /* loads NumPy; -1 raised. Call it before the others */
 int       lightning_read(PyObject *o, lightning_array *a);  /* any array-like, converted if need be; -1 raised */
 int       lightning_write(PyObject *o, lightning_array *a); /* the caller's memory, never a copy; -1 raised */
 void      lightning_end(lightning_array *arrays, int n);    /* after read or write, also if they failed */

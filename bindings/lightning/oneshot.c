@@ -218,7 +218,7 @@ static PyObject *copy_into(UNUSED PyObject *m, PyObject *args)
 {
     PyObject       *from, *to, *result = NULL;
     lightning_array a[2] = { { 0 } };
-    if (!PyArg_ParseTuple(args, "OO:_copy_into", &from, &to) || lightning_start() < 0) return NULL;
+    if (!PyArg_ParseTuple(args, "OO:_copy_into", &from, &to)) return NULL;
     if (lightning_read(from, &a[0]) == 0 && lightning_write(to, &a[1]) == 0) {
         if (a[0].size != a[1].size) lightning_wrong("out", "another number of elements");
         else memmove(a[1].data, a[0].data, (size_t)a[0].size * sizeof(float)), result = Py_NewRef(Py_None);

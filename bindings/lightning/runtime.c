@@ -108,13 +108,14 @@ static PyObject         *event_dict(const lc_runtime_event *e)
                          (long long)e->detail0, "detail1", (long long)e->detail1, "op", name, "requested_device", asked,
                          "selected_device", chosen, "fallback", PyBool_FromLong(op && e->detail1 >> 8 & 1));
 }
-static PyObject *runtime_trace_enable(UNUSED PyObject *m, PyObject *flag)
+static PyObject *enable_trace(PyObject *flag)
 {
     bool on;
     if (lightning_flag(flag, "enabled", false, &on) < 0) return NULL;
     atomic_store(&lc_runtime_tracing, on);
     return Py_NewRef(Py_None);
 }
+LIGHTNING_FUNCTION(runtime_trace_enable, 1, enable_trace(slot[0]), "enabled")
 static PyObject *runtime_trace_enabled(UNUSED PyObject *m, UNUSED PyObject *unused)
 {
     return PyBool_FromLong(atomic_load_explicit(&lc_runtime_tracing, memory_order_relaxed));
@@ -150,6 +151,14 @@ static PyObject *note(UNUSED PyObject *m, PyObject *args) /* of an operator that
         return NULL;
     if (op < 0 || op > LIGHTNING_OP_ATTENTION) return PyErr_SetString(PyExc_ValueError, "no such operator"), NULL;
     lightning_note_on((lightning_op)op, requested, selected, work);
+    return Py_NewRef(Py_None);
+}
+static PyObject *note_copy(UNUSED PyObject *m, PyObject *args)
+{
+    int       kind;
+    long long bytes;
+    if (!PyArg_ParseTuple(args, "iL:_note_copy", &kind, &bytes)) return NULL;
+    lc_runtime_note(LC_EVENT_memcpy, LC_SUCCESS, (uint64_t)bytes, kind, 0);
     return Py_NewRef(Py_None);
 }
 
@@ -199,7 +208,7 @@ PyMethodDef lightning_runtime_functions[] = {
     { "runtime_sync_apply_default", runtime_sync_apply_default, METH_NOARGS,
       "runtime_sync_apply_default()\n--\n\nSynchronise as the default policy says.\n\n"
       ">>> lightning_core.runtime_sync_apply_default()\n" },
-    { "runtime_trace_enable", runtime_trace_enable, METH_O,
+    { "runtime_trace_enable", LIGHTNING_FAST(runtime_trace_enable),
       "runtime_trace_enable(enabled)\n--\n\nStart or stop recording events; what was recorded stays.\n\n"
       ">>> lightning_core.runtime_trace_enable(False)\n" },
     { "runtime_trace_enabled", runtime_trace_enabled, METH_NOARGS,
@@ -218,6 +227,7 @@ PyMethodDef lightning_runtime_functions[] = {
       ">>> lightning_core.runtime_trace_clear()\n"
       ">>> lightning_core.runtime_trace_events()\n"
       "[]\n" },
+    { "_note_copy", note_copy, METH_VARARGS, "_note_copy(kind, bytes): records a memcpy event." },
     { "_note", note, METH_VARARGS, "_note(op, requested, work, selected='cpu'): records an op_dispatch event." },
     { 0 }
 };

@@ -18,6 +18,7 @@ typedef struct {
     bool                       shaped, relu; /* shaped: out * scale + bias, ReLU if relu */
     float                      scale, bias;
     unsigned                   moves; /* of forward_into */
+    unsigned                   forks; /* of the process, when the lock was made */
     pthread_mutex_t            lock;  /* of what follows */
     bool                       started, has_third;
     float                     *kept[4]; /* operands, result */
@@ -26,6 +27,17 @@ typedef struct {
     bool                       reads_weights; /* where they are: it packs none */
     lightning_resident         resident;
 } session;
+
+static atomic_uint forks;
+static void        count_fork(void) { atomic_fetch_add(&forks, 1); }
+/* A forked child has no other thread: one that held the lock will not let it go, nor finish what it was packing. */
+static inline void renew_after_fork(session *s)
+{
+    unsigned now = atomic_load_explicit(&forks, memory_order_relaxed);
+    if (__builtin_expect(s->forks == now, 1)) return;
+    pthread_mutex_init(&s->lock, NULL);
+    s->forks = now, s->packed.form = 0;
+}
 
 /* ---- making ---- */
 static int64_t sized(int64_t a, int64_t b) /* -1: empty, or too large */
@@ -40,6 +52,7 @@ static session *make(PyTypeObject *type, session_kind kind, int n_in)
     s->kind = kind, s->task.n_in = n_in, s->device = LC_DEVICE_METAL, s->scale = 1;
     s->way = LIGHTNING_UNKNOWN, s->verdict = LIGHTNING_UNSETTLED, s->moves = LIGHTNING_SEND | LIGHTNING_FETCH;
     pthread_mutex_init(&s->lock, NULL);
+    s->forks = atomic_load(&forks);
     return s;
 }
 static int read_sizes(lightning_signature *sig, PyObject *args, PyObject *kwargs, PyObject **slot, int64_t *sizes, int n_sizes,
@@ -190,6 +203,7 @@ static int convolve(session *s, float *const *in, float *out)
 {
     const lightning_conv_shape *shape = &s->task.conv;
     size_t                      bytes = kept_bytes(s, 1);
+    renew_after_fork(s);
     if (s->reads_weights || pthread_mutex_trylock(&s->lock) != 0) return lightning_conv(in[0], in[1], in[2], out, shape, NULL);
     int rc = 0;
     if (!s->weights && !(s->weights = lc_alloc(bytes))) rc = py_raise_int();
@@ -212,6 +226,7 @@ static int compute(session *s, lightning_pointwise what, float *const *in, float
 }
 static void take(session *s)
 {
+    renew_after_fork(s);
     if (pthread_mutex_trylock(&s->lock) == 0) return;
     Py_BEGIN_ALLOW_THREADS pthread_mutex_lock(&s->lock);
     Py_END_ALLOW_THREADS
@@ -269,18 +284,43 @@ static PyObject *misfit(const session *s, int i, int64_t size)
                         (long long)size, (long long)(i < n_in ? s->task.in_size[i] : s->task.out_size)),
            NULL;
 }
-static PyObject *run_phase(session *s, const phase *p, PyObject *const *args, Py_ssize_t n)
+/* By operands, by whether a list is made, by whether there is a count. */
+#define PARAMS(...)                                                                                                            \
+    {                                                                                                                          \
+        .params = (const char *const[]) { __VA_ARGS__, NULL }                                                                  \
+    }
+#define OPERANDS(...)                                                                                                          \
+    {                                                                                                                          \
+        { PARAMS(__VA_ARGS__, "out"), PARAMS(__VA_ARGS__, "out", "n") },                                                       \
+        {                                                                                                                      \
+            PARAMS(__VA_ARGS__, "out_size"), PARAMS(__VA_ARGS__, "out_size", "n")                                              \
+        }                                                                                                                      \
+    }
+static lightning_signature phase_signatures[][2][2] = { OPERANDS("a", "b"), OPERANDS("x", "w", "bias"),
+                                                        OPERANDS("q", "k", "v") };
+/* The arguments of a phase by their names: one slot each. */
+static int bind_phase(const session *s, const phase *p, PyObject *const *args, Py_ssize_t n, PyObject *names, PyObject **slots)
 {
-    int              n_in = s->task.n_in, wanted = n_in + 1 + p->counted, there = 0, rc = 0;
+    int                  operands = s->kind == CONVOLUTION ? 1 : s->kind == ATTENTION ? 2 : 0;
+    lightning_signature *sig = &phase_signatures[operands][p->lists][p->counted];
+    sig->name = p->name, sig->required = s->task.n_in + 1 + p->counted;
+    return lightning_bind(sig, args, n, names, slots);
+}
+static PyObject *run_phase(session *s, const phase *p, PyObject *const *args, Py_ssize_t n, PyObject *names)
+{
+    int              n_in = s->task.n_in, there = 0, rc = 0;
     int64_t          count = 1, size = 0;
+    PyObject        *slots[LIGHTNING_PARAMS];
     lightning_array  a[4];
     float           *in[3] = { NULL }, *data;
     PyObject        *result = NULL, *made = NULL;
     lightning_target t;
-    if (n != wanted) return PyErr_Format(PyExc_TypeError, "%s() takes %d arguments, %zd were given", p->name, wanted, n), NULL;
-    if (p->counted && lightning_size(args[n_in + 1], "repeat_count", &count) < 0) return NULL;
+    if (names || n != n_in + 1 + p->counted) {
+        if (bind_phase(s, p, args, n, names, slots) < 0) return NULL;
+        args = slots;
+    }
+    if (p->counted && lightning_size(args[n_in + 1], "n", &count) < 0) return NULL;
     if (p->lists && lightning_size(args[n_in], "out_size", &size) < 0) return NULL;
-    if (lightning_start() < 0) return NULL;
     for (int i = 0; i < 4; i++) a[i].owner = NULL, a[i].from_buffer = false, a[i].data = NULL, a[i].size = 0;
     for (int i = 0; i < n_in; i++) {
         if (i == 2 && s->kind == CONVOLUTION && args[i] == Py_None) continue;
@@ -329,7 +369,7 @@ static PyObject *run_cached(session *s, PyObject *repeat)
     int64_t count;
     int     rc = 0, there = 0;
     bool    ready;
-    if (lightning_size(repeat, "repeat_count", &count) < 0) return NULL;
+    if (lightning_size(repeat, "n", &count) < 0) return NULL;
     if (!count || s->task.work < 0) return lightning_fail(LC_INVALID_VALUE);
     if (s->verdict != LIGHTNING_NEVER && (there = goes_there(s, true)) < 0) return NULL;
     take(s);
@@ -349,10 +389,10 @@ static PyObject *run_cached(session *s, PyObject *repeat)
 }
 enum { SEND = LIGHTNING_SEND, FETCH = LIGHTNING_FETCH, WAIT = LIGHTNING_WAIT };
 #define PHASE(function, what, moves, ...)                                                                                      \
-    static PyObject *phase_##function(PyObject *self, PyObject *const *args, Py_ssize_t n)                                     \
+    static PyObject *phase_##function(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names)                    \
     {                                                                                                                          \
         static const phase p = { #function, what, moves, __VA_ARGS__ };                                                        \
-        return run_phase((session *)self, &p, args, n);                                                                        \
+        return run_phase((session *)self, &p, args, n, names);                                                                 \
     }
 /* A phase whose result is a list has to fetch it. */
 #define PHASES(prefix, what)                                                                                                   \
@@ -373,21 +413,28 @@ PHASE(run_batch_sync, LIGHTNING_ADD, FETCH, .lists = true, .counted = true)
 PHASE(add, LIGHTNING_ADD, SEND | FETCH, .lists = true)
 PHASE(sub, LIGHTNING_SUB, SEND | FETCH, .lists = true)
 PHASE(div, LIGHTNING_DIV, SEND | FETCH, .lists = true)
-static PyObject *forward_into(PyObject *self, PyObject *const *args, Py_ssize_t n)
+static PyObject *forward_into(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names)
 {
     const phase p = { "forward_into", LIGHTNING_ADD, ((session *)self)->moves, .shapes = true };
-    return run_phase((session *)self, &p, args, n);
+    return run_phase((session *)self, &p, args, n, names);
 }
-static PyObject *run_batch_cached(PyObject *self, PyObject *count) { return run_cached((session *)self, count); }
+LIGHTNING_SIGNATURE(run_batch_sync_cached_no_download, 1, "n");
+static PyObject *run_batch_cached(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names)
+{
+    PyObject *slot[1];
+    if (lightning_bind(&run_batch_sync_cached_no_download_signature, args, n, names, slot) < 0) return NULL;
+    return run_cached((session *)self, slot[0]);
+}
 
 /* ---- for Python ---- */
-static PyObject *run_moving(PyObject *self, PyObject *const *args, Py_ssize_t n) /* the last argument: what the call moves */
+static PyObject *run_moving(PyObject *self, PyObject *const *args, Py_ssize_t n,
+                            UNUSED PyObject *names) /* the last argument: what the call moves */
 {
     int64_t moves;
     if (n < 1) return PyErr_SetString(PyExc_TypeError, "_run() takes operands, out and moves"), NULL;
     if (lightning_size(args[n - 1], "moves", &moves) < 0) return NULL;
     const phase p = { "_run", LIGHTNING_ADD, (unsigned)moves & LIGHTNING_MOVES, .stays = true };
-    PyObject   *done = run_phase((session *)self, &p, args, n - 1);
+    PyObject   *done = run_phase((session *)self, &p, args, n - 1, NULL);
     Py_XDECREF(done);
     return done ? PyBool_FromLong(((session *)self)->verdict != LIGHTNING_NEVER) : NULL;
 }
@@ -413,7 +460,6 @@ static PyObject *operands(PyObject *self, PyObject *args)
     if (s->task.work < 0) return lightning_fail(LC_INVALID_VALUE);
     int there = goes_there(s, moves != (LIGHTNING_SEND | LIGHTNING_FETCH));
     if (there <= 0) return there < 0 ? NULL : Py_NewRef(Py_None);
-    if (lightning_start() < 0) return NULL;
     if (lightning_read_all(objects, a, 3) == 0) {
         for (int i = 0; i < 3 && !rc; i++)
             if (a[i].size != s->task.in_size[i]) misfit(s, i, a[i].size), rc = -1;
@@ -443,35 +489,33 @@ static PyObject *set_policy(PyObject *self, PyObject *args) /* of attention: out
     return Py_NewRef(Py_None);
 }
 
-#define FAST(f)     (PyCFunction)(void (*)(void))(f), METH_FASTCALL
-#define RUNS(f)     FAST(phase_##f)
+#define RUNS(f)     LIGHTNING_FAST(phase_##f)
 #define THREE       "(a, b, out)\n--\n\n"
 #define FOUR        "(x, w, bias, out)\n--\n\n"
 #define START(what) what " into out; keeps the operands. An accelerator gets them, and leaves out as it is."
 #define RUN(what)   what " into out. An accelerator computes with what it has, and leaves out as it is."
 #define MOVING      "_run(operands, out, moves): whether an accelerator computed it, which moves no more than that."
 #define USE         "_use(device): from now on; what was kept is dropped."
-#define CACHED      "_run_cached(repeat_count): with the operands that start kept, and waits."
+#define CACHED      "_run_cached(n): with the operands that start kept, and waits."
 static PyMethodDef product_methods[] = {
     { "start_into", RUNS(start_into), "start_into" THREE START("The product") },
     { "run_into", RUNS(run_into), "run_into" THREE RUN("The product") },
     { "sync_into", RUNS(sync_into), "sync_into" THREE "The product into out, complete." },
     { "finish_into", RUNS(finish_into), "finish_into" THREE "The product into out, complete." },
     { "run_batch_sync_into", RUNS(run_batch_sync_into),
-      "run_batch_sync_into(a, b, out, repeat_count)\n--\n\nThe product repeat_count times, into out." },
+      "run_batch_sync_into(a, b, out, n)\n--\n\nThe product n times, into out." },
     { "run_batch_sync_no_download_into", RUNS(run_batch_sync_no_download_into),
-      "run_batch_sync_no_download_into(a, b, out, repeat_count)\n--\n\nThe same; an accelerator leaves out as it is." },
-    { "run_batch_sync_cached_no_download", run_batch_cached, METH_O,
-      "run_batch_sync_cached_no_download(repeat_count)\n--\n\nThe product of the operands that start kept." },
+      "run_batch_sync_no_download_into(a, b, out, n)\n--\n\nThe same; an accelerator leaves out as it is." },
+    { "run_batch_sync_cached_no_download", LIGHTNING_FAST(run_batch_cached),
+      "run_batch_sync_cached_no_download(n)\n--\n\nThe product of the operands that start kept." },
     { "start", RUNS(start), "start(a, b, out_size)\n--\n\nThe product as a list; keeps the operands." },
     { "run", RUNS(run), "run(a, b, out_size)\n--\n\nThe product as a list." },
     { "sync", RUNS(sync), "sync(a, b, out_size)\n--\n\nThe product as a list." },
     { "finish", RUNS(finish), "finish(a, b, out_size)\n--\n\nThe product as a list." },
-    { "run_batch_sync", RUNS(run_batch_sync),
-      "run_batch_sync(a, b, out_size, repeat_count)\n--\n\nThe product repeat_count times, as a list." },
-    { "_run", FAST(run_moving), MOVING },
+    { "run_batch_sync", RUNS(run_batch_sync), "run_batch_sync(a, b, out_size, n)\n--\n\nThe product n times, as a list." },
+    { "_run", LIGHTNING_FAST(run_moving), MOVING },
     { "_use", use_device, METH_O, USE },
-    { "_run_cached", run_batch_cached, METH_O, CACHED },
+    { "_run_cached", LIGHTNING_FAST(run_batch_cached), CACHED },
     { 0 }
 };
 static PyMethodDef elementwise_methods[] = {
@@ -490,7 +534,7 @@ static PyMethodDef elementwise_methods[] = {
     { "div_finish", RUNS(div_finish), "div_finish(a, b, out_size)\n--\n\na / b as a list." },
     { "div", RUNS(div), "div(a, b, out_size)\n--\n\na / b as a list." },
     { "_use", use_device, METH_O, USE },
-    { "_run_cached", run_batch_cached, METH_O, CACHED },
+    { "_run_cached", LIGHTNING_FAST(run_batch_cached), CACHED },
     { 0 }
 };
 static PyMethodDef sum_methods[] = { { "start_into", RUNS(start_into), "start_into" THREE START("a + b") },
@@ -501,7 +545,7 @@ static PyMethodDef sum_methods[] = { { "start_into", RUNS(start_into), "start_in
                                      { "finish", RUNS(finish), "finish(a, b, out_size)\n--\n\na + b as a list." },
                                      { "add", RUNS(add), "add(a, b, out_size)\n--\n\na + b as a list." },
                                      { "_use", use_device, METH_O, USE },
-                                     { "_run_cached", run_batch_cached, METH_O, CACHED },
+                                     { "_run_cached", LIGHTNING_FAST(run_batch_cached), CACHED },
                                      { 0 } };
 static PyMethodDef convolution_methods[] = {
     { "start_into", RUNS(start_into), "start_into" FOUR START("The convolution") },
@@ -509,19 +553,20 @@ static PyMethodDef convolution_methods[] = {
     { "sync_into", RUNS(sync_into), "sync_into(x, w, bias, out)\n--\n\nThe convolution into out, complete." },
     { "finish_into", RUNS(finish_into), "finish_into(x, w, bias, out)\n--\n\nThe convolution into out, complete." },
     { "run_batch_sync_into", RUNS(run_batch_sync_into),
-      "run_batch_sync_into(x, w, bias, out, repeat_count)\n--\n\nThe convolution repeat_count times, into out." },
+      "run_batch_sync_into(x, w, bias, out, n)\n--\n\nThe convolution n times, into out." },
+    { "_run", LIGHTNING_FAST(run_moving), MOVING },
     { "_use", use_device, METH_O, USE },
-    { "_run_cached", run_batch_cached, METH_O, CACHED },
+    { "_run_cached", LIGHTNING_FAST(run_batch_cached), CACHED },
     { 0 }
 };
 static PyMethodDef attention_methods[] = {
-    { "forward_into", FAST(forward_into), "forward_into(q, k, v, out)\n--\n\nAttention into out." },
+    { "forward_into", LIGHTNING_FAST(forward_into), "forward_into(q, k, v, out)\n--\n\nAttention into out." },
     { "_set_policy", set_policy, METH_VARARGS,
       "_set_policy(scale, bias, relu, moves): what is done to every result, and what forward_into moves." },
-    { "_run", FAST(run_moving), MOVING },
+    { "_run", LIGHTNING_FAST(run_moving), MOVING },
     { "_operands", operands, METH_VARARGS, "_operands(q, k, v, moves): tensors on the device; None if the CPU computes." },
     { "_use", use_device, METH_O, USE },
-    { "_run_cached", run_batch_cached, METH_O, CACHED },
+    { "_run_cached", LIGHTNING_FAST(run_batch_cached), CACHED },
     { 0 }
 };
 
@@ -560,6 +605,7 @@ int lightning_add_sessions(PyObject *module)
     PyType_Spec specs[] = { TYPE("MatMulMetalResidentSession", product),
                             TYPE("MatrixElemwiseMetalResidentSession", elementwise), TYPE("VectorAddMetalResidentSession", sum),
                             TYPE("Conv2dMetalResidentSession", convolution), TYPE("_AttentionSession", attention) };
+    pthread_atfork(NULL, NULL, count_fork);
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         PyObject *type = PyType_FromSpec(&specs[i]);
         if (!type || PyModule_AddType(module, (PyTypeObject *)type) < 0) return Py_XDECREF(type), -1;

@@ -120,6 +120,7 @@ lcError_t lcGetBackendCapabilities(lcDeviceKind device, lcBackendCapabilities *c
                                              .built = here,
                                              .available = here,
                                              .compute_surface = here,
+                                             .memory_surface = here && device != LC_DEVICE_CPU,
                                              .sync_surface = here && device != LC_DEVICE_CPU,
                                              .runtime_trace_surface = 1,
                                              .sync_policy_surface = 1,
@@ -137,7 +138,7 @@ lcError_t lcGetBackendInterfaceContract(lcDeviceKind device, lcBackendInterfaceC
     *contract = (lcBackendInterfaceContract){
         .device = device,
         .compute = { here, 1, devices[device].compute_tag },
-        .memory = { device == LC_DEVICE_CPU, 0, 1, devices[device].memory, devices[device].memory_tag },
+        .memory = { here, here && device != LC_DEVICE_CPU, 1, devices[device].memory, devices[device].memory_tag },
         .sync = { here, 1, 1, devices[device].sync_tag },
         .profiler = { 1, 1, 1, LC_RUNTIME_EVENTS, "runtime.trace.ring" },
     };

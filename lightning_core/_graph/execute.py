@@ -6,11 +6,13 @@ from math import prod
 
 from lucid import _C
 
+from .. import _copies
 from .schemas import window_of
 
 _c = _C._lightning()
 _CODES = {"matmul": 1, "vector_add": 2, "matrix_sub": 3, "matrix_div": 4, "attention_forward": 6}
 _CODES |= {"conv2d_nchw3x3": 5, "conv2d_nchw3x3s1p1": 5}
+_BY_OPERATOR = {"matmul": "matmul", "vector_add": "add", "matrix_sub": "sub", "matrix_div": "truediv"}
 
 
 def _repeat(x, shape):
@@ -56,8 +58,7 @@ def _operator(node, shapes, dtype):
         if op == "vector_add":
             return lambda inputs, device: [_c.vector_add(*inputs, device).reshape(out)]
         return lambda inputs, device: [_c.matrix_sub(*inputs, *out, device).reshape(out)]
-    names = {"matmul": "matmul", "vector_add": "add", "matrix_sub": "sub", "matrix_div": "truediv"}
-    run, code, work = _by_lucid(names[op]), _CODES[op], prod(out) * (shapes[node["inputs"][0]][1] if op == "matmul" else 1)
+    run, (code, work) = _by_lucid(_BY_OPERATOR[op]), _traced_work(node, shapes)
 
     def call(inputs, device):
         _c._note(code, device, work)
@@ -89,8 +90,7 @@ def _operator_there(node, shapes):
         *stride, pad_h, pad_w = window_of(node)
         after = lucid.relu if flags.get("apply_relu", 0) else lambda x: x
         return lambda x, w, bias=None: [after(functional.conv2d(x, w, bias, tuple(stride), (pad_h, pad_w)))]
-    names = {"matmul": "matmul", "vector_add": "add", "matrix_sub": "sub", "matrix_div": "truediv"}
-    run = getattr(operators, names[op])
+    run = getattr(operators, _BY_OPERATOR[op])
     return lambda a, b: [run(a, b) if op == "matmul" else run(a.reshape(out), b.reshape(out))]
 
 
@@ -110,14 +110,12 @@ class _Values:
 
     def here(self, t):
         if self.arrays[t] is None and self.tensors[t] is not None:
-            self.arrays[t] = self.tensors[t].cpu().numpy()
+            self.arrays[t] = _copies.fetch(self.tensors[t])
         return self.arrays[t]
 
     def there(self, t):
-        import lucid
-
         if self.tensors[t] is None:
-            self.tensors[t] = lucid.from_numpy(self.arrays[t]).cuda()
+            self.tensors[t] = _copies.send(self.arrays[t])
         return self.tensors[t]
 
 

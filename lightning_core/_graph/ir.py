@@ -1,10 +1,9 @@
 """GraphIR: tensors and nodes, and the questions one may ask of them. Adding accepts what it can describe; what does not fit
 together is reported by validation, and refused by planning and execution."""
 
-import threading
-
 from lucid import _C
 
+from .._kept import Lock
 from . import execute, plan, validate
 from .schemas import known_op
 
@@ -46,7 +45,7 @@ class GraphIR:
     """
 
     def __init__(self):
-        self._tensors, self._nodes, self._lock = [], [], threading.Lock()
+        self._tensors, self._nodes, self._lock = [], [], Lock()
         self._changed()
 
     def _changed(self):

@@ -5,7 +5,8 @@ import numpy as np
 from lucid import _C
 
 from .._kept import Kept
-from .._sessions import AttentionSession
+from .._policies import FETCH, SEND, SEND_FIRST
+from .._sessions import AttentionSession, Conv2dMetalResidentSession
 from .engines import attention, check_out, conv_relu, lightning_conv_relu_nchw, lightning_matmul, resolve, tensor
 from .routes import run_pipeline
 
@@ -96,8 +97,27 @@ class TinyMLPModel(_Stateful):
         self.fc2.load_state_dict(state, strict, own[1])
 
 
+class _Convolution:
+    """A session for images of one shape, the buffer of its results, and the weights that an accelerator got."""
+
+    def __init__(self, x, w, window, device, buffer):
+        self.session, self.buffer = Conv2dMetalResidentSession(*x, w[0], *w[2:], *window), buffer
+        self.device, self.sent = device, None
+        self.session._use(device)
+
+    def run(self, x, w, b, out):
+        if not _c._uses_cuda(self.device):
+            self.session._run(x, w, b, out, SEND | FETCH)
+            return
+        weights = [w] if b is None else [w, b]
+        same = self.sent is not None and len(self.sent) == len(weights) and all(map(np.array_equal, self.sent, weights))
+        there = self.session._run(x, w, b, out, (SEND_FIRST if same else SEND) | FETCH)
+        self.sent = [a.copy() for a in weights] if there and not same else self.sent if there else None
+
+
 class ConvReLUResidentBlock(_Stateful):
-    """Convolution and ReLU with kept weights. `run` writes into a buffer per shape, which its next call writes again.
+    """Convolution and ReLU with kept weights: packed once, sent to an accelerator once, and again when they have changed. `run`
+    writes into a buffer per shape, which its next call writes again.
 
     >>> block = ConvReLUResidentBlock(np.ones((1, 1, 2, 2)), None)
     >>> block.run(np.ones((1, 1, 2, 2))).item()
@@ -128,17 +148,23 @@ class ConvReLUResidentBlock(_Stateful):
             policy,
             cache_key_prefix,
         )
-        self._buffers = {}
+        self._kept = {}
 
     def run(self, x, out=None):
         """The result, in out or in the block's own buffer."""
         x = tensor(x)
-        if out is None and x.shape in self._buffers:
-            out = self._buffers[x.shape]
-        if out is None:
-            out = self._buffers[x.shape] = conv_relu(x, self.w, self.b, self.window, self.device)
-            return out
-        return lightning_conv_relu_nchw(x, self.w, self.b, *self.window, self.device, check_out(out))
+        shapes = x.shape, self.w.shape
+        kept = self._kept.get(shapes)
+        if kept is None:  # this also checks the shapes
+            buffer = conv_relu(x, self.w, self.b, self.window, self.device)
+            kept = self._kept[shapes] = _Convolution(*shapes, self.window, self.device, buffer)
+            if out is None:
+                return buffer
+        out = kept.buffer if out is None else check_out(out)
+        if out.shape != kept.buffer.shape or resolve(device=self.device) != "lightning":
+            return lightning_conv_relu_nchw(x, self.w, self.b, *self.window, self.device, out)
+        kept.run(x, self.w, self.b, out)
+        return out
 
 
 def clear_attention_session_cache():
@@ -169,11 +195,15 @@ class AttentionResidentBlock(_Stateful):
 
     def run(self, q, k, v):
         """Attention over (seq, head_dim), flat, or several of them in a third dimension."""
-        q = tensor(q)
-        if q.ndim == 3 or resolve(device=self.device) != "lightning":
+        q, k, v = tensor(q), tensor(k), tensor(v)
+        if resolve(device=self.device) != "lightning":
             return attention(q, k, v, self.seq, self.head_dim, self.causal, self.device)
-        out = self._buffers.setdefault(q.shape, np.empty(q.shape, np.float32))
-        self._session.forward_into(q, k, v, out)
+        out = self._buffers.get(q.shape)
+        if out is None:
+            out = self._buffers[q.shape] = np.empty(q.shape, np.float32)
+        several = q.shape[1:] == (self.seq, self.head_dim) and q.shape == k.shape == v.shape
+        for head in zip(q, k, v, out) if several else [(q, k, v, out)]:
+            self._session.forward_into(*head)
         return out
 
 

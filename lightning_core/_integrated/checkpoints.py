@@ -318,7 +318,10 @@ def checkpoint_conversion_diagnostics(state, *, source_format="auto"):
         source_format = next((name for name in ("torch", "lucid") if name in kinds), "numpy")
     issues, converted = [], {}
     for key, value in state.items():
-        array = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
+        try:
+            array = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
+        except (TypeError, ValueError, RuntimeError):  # a dtype or a layout that NumPy lacks
+            array = np.array(None)
         if array.dtype.kind not in "biufc":
             issues.append({"key": str(key), "code": "checkpoint_conversion_not_an_array", "message": type(value).__name__})
         elif not isinstance(key, str):

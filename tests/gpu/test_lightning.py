@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import lightning_core as lc
+import lightning_core_integrated_api as lc_api
 import lucid
 from lightning_core import _tuning
 from tests.lightning.reference import attention, conv, pipeline, random
@@ -74,6 +75,9 @@ def test_queries_tell_the_truth():
     assert lc.cuda_available() and not lc.metal_available() and lc.backend_name() == "cuda"
     cuda, metal, cpu = (lc.runtime_backend_capabilities(d) for d in ("cuda", "metal", "cpu"))
     assert cuda["available"] and cuda["compute_surface"] and cuda["sync_surface"] and cuda["memory_model"] == "native-device"
+    assert cuda["memory_surface"] and not metal["memory_surface"] and not cpu["memory_surface"]
+    memory = lc.runtime_backend_interfaces("cuda")["memory"]
+    assert memory["available"] and memory["allocator_surface"] and memory["memcpy_surface"]
     assert cpu["available"] and not metal["available"] and not metal["built"]
     assert lc.runtime_active_backend_capabilities() == cuda
     assert lc.runtime_active_backend_interfaces()["compute"]["driver_tag"] == "cuda.runtime.dispatch"
@@ -330,6 +334,29 @@ def test_convolution_phases(phase, always):
         lc.conv2d_nchw_metal_resident(X[:, :2], W, BIAS, out, *WINDOW, phase, True)
 
 
+@counted
+def test_weights_of_a_block_are_sent_once():
+    block = lc_api.ConvReLUResidentBlock(W, BIAS, stride_h=2, pad_h=1, pad_w=1, device="cuda")
+    wanted = lambda x, w, bias: conv(x, w, bias, (2, 1), (1, 1), True)
+    result = block.run(X)  # also checks the shapes
+    block.run(X)
+    for step in range(3):
+        with Copies() as copies:
+            assert block.run((step + 2) * X) is result
+        assert (copies.sent, copies.fetched) == (1, 1)
+        close(result, wanted((step + 2) * X, W, BIAS))
+    block.w[0] *= -2
+    with Copies() as copies:
+        block.run(X)
+    assert copies.sent == 3
+    close(result, wanted(X, block.w, BIAS))
+    block.b = None
+    close(block.run(-X), wanted(-X, block.w, None))
+    with Copies() as copies:
+        close(block.run(X), wanted(X, block.w, None))
+    assert copies.sent == 1
+
+
 # ---- attention sessions and policies ----
 @counted
 def test_matmul_policies():
@@ -380,6 +407,11 @@ def test_attention_sessions():
     out[:] = 7
     session.forward_with_policy_into(2 * Q, 0 * K, 0 * V, out, policy)
     assert (out == 7).all()
+    full = [np.full(24 * 16, 7, np.float32) for _ in range(20)]
+    del full  # memory that is not zeros
+    assert not any(session.forward_with_policy(Q, K, V, policy))
+    session.set_default_policy(policy)
+    assert not any(session.forward(Q, K, V))
     close(lc.attention_forward_with_policy(Q.ravel(), K.ravel(), V.ravel(), 24, 16, True, "cuda"), attention(Q, K, V, True))
     assert not lc.attention_forward_with_policy(Q.ravel(), K.ravel(), V.ravel(), 24, 16, True, "cuda", policy).any()
 
@@ -396,6 +428,8 @@ def test_training_steps(causal, relu):
         got = []
         events = traced(lambda got=got, v=v: got.extend(there.train_step_with_policy(Q, K, v, target, 0.5, policy)))
         assert [(e["op"], e["selected_device"]) for e in events] == [("attention_forward", "cuda")]
+        kinds = [e["detail0"] for e in lc.runtime_trace_events() if e["type"] == "memcpy"]
+        assert kinds == [1, 1, 1, 1, 2, 2]  # q, k, v, the target; the result and v
         for a, b in zip(got, wanted):
             close(a, b)
         v = wanted[1]
@@ -448,6 +482,15 @@ def test_every_operator_is_measured_once():
     lc.matmul_reset_tuning()
     lc.matmul2d(A[:7], B)
     assert set(found) < set(rows()) and len(rows()) == len(found) + 1
+
+
+def test_a_product_is_written_to_the_file_of_products_whatever_computes_it():
+    pathlib.Path(".lightning_core_crossover_tune_cache.csv").write_text("matmul,20,30,17,2\nmatmul,30,17,20,2\n")
+    (event,) = traced(lambda: lc.matmul2d(A, B))
+    assert event["selected_device"] == "cuda"
+    lc.MatMulMetalResidentSession(30, 17, 20).start_into(B, B[:17, :1] @ A[:1, :20], np.zeros((30, 20), np.float32))
+    lines = pathlib.Path(".lightning_core_matmul_tune_cache.csv").read_text().splitlines()
+    assert [line.rsplit(",", 3)[0] for line in lines[2:]] == ["20,30,17", "30,17,20"]
 
 
 def test_what_the_device_cannot_compute_is_the_cpus(monkeypatch):
@@ -543,6 +586,8 @@ def test_values_of_a_graph_stay_on_the_device(bias):
         events = traced(lambda: feeds.update(got=graph.execute_f32(dict(list(feeds.items())[: len(ids)]), "cuda")))
     close(feeds["got"]["values"][out], pipeline(X, weight, bias, 6, 4, (2, 1), (1, 1)))
     assert (copies.sent, copies.fetched) == (len(ids), 5)
+    again = traced(lambda: graph.execute_f32(dict(zip(ids, (X, weight, bias))), "cuda"), "memcpy")
+    assert [e["detail0"] for e in again] == [1] * len(ids) + [2] * 5 and again[0]["size_bytes"] == X.nbytes
     wanted = [("conv2d_nchw", 2 * 5 * 5 * 8 * 27), ("attention_forward", 6 * 6 * 4)]
     assert [(e["op"], e["size_bytes"]) for e in events] == wanted and all(e["selected_device"] == "cuda" for e in events)
     close(graph.execute_f32(dict(zip(ids, (X, weight, bias))), "cpu")["values"][out], feeds["got"]["values"][out])
@@ -560,6 +605,9 @@ def test_tensors_on_the_device(kind):
     y.from_list([5, 4, 3, 2, 1, 0])
     assert y.to_host_view(column) == [4.0, 1.0] and y.read_strided([2, 2], [1, 3]) == [5.0, 2.0, 4.0, 1.0]
     assert y.slice_copy(0, 1, 2) == [2.0, 1.0, 0.0] and y.to_numpy().dtype == x.dtype()
+    copies = traced(lambda: (y.from_list([5, 4, 3, 2, 1, 0]), y.to_list(), y.to_host_view(column)), "memcpy")
+    size = np.dtype(x.dtype()).itemsize
+    assert [(e["detail0"], e["size_bytes"]) for e in copies] == [(1, 6 * size), (2, 6 * size), (2, 2 * size)]
     (event,) = traced(lambda: y.add(y))
     assert event["selected_device"] == "cuda" and y.add(y).to_list() == [10.0, 8.0, 6.0, 4.0, 2.0, 0.0]
     with pytest.raises(RuntimeError):

@@ -138,11 +138,23 @@ def test_blocks():
     assert block.run(2 * image) is first
     out = np.empty_like(first)
     assert block.run(image, out) is out
+    block.w *= -1
+    close(block.run(image), conv(image, -w, bias, (1, 1), (1, 0), relu=True))
+    for wrong in (out[0], out.astype("f8"), out.ravel()):
+        with pytest.raises(ValueError):
+            block.run(image, wrong)
     attend, q = h.AttentionResidentBlock(4, 3, causal=True), random(4, 3)
     result = attend.run(q, q, q)
     close(result, attention(q, q, q, True))
     assert attend.run(q, q, q) is result and attend.run(*[q.ravel()] * 3).shape == (12,)
     assert attend.run(*[q[None]] * 3).shape == (1, 4, 3)
+    heads = random(2, 4, 3)
+    several = attend.run(heads, heads, heads)
+    close(several, np.stack([attention(head, head, head, True) for head in heads]))
+    assert attend.run(-heads, heads, heads) is several
+    close(several[1], attention(-heads[1], heads[1], heads[1], True))
+    with pytest.raises(ValueError):
+        attend.run(heads, heads[:1], heads)
     again = h.AttentionResidentBlock(1, 1)
     again.load_state_dict(attend.state_dict())
     close(again.run(q, q, q), attention(q, q, q, True))
@@ -223,6 +235,8 @@ def test_changed_checkpoints_are_found(tmp_path, code):
 
 
 def test_damaged_checkpoints_are_read_errors(tmp_path):
+    import torch
+
     path = h.save_checkpoint(tmp_path / "x", {"a": np.arange(500)})
     data = open(path, "rb").read()
     broken = [data[:100], data[: len(data) // 2], b"", b"text", data[:60] + b"\xff" * 40 + data[100:]]
@@ -238,6 +252,8 @@ def test_damaged_checkpoints_are_read_errors(tmp_path):
     assert not h.validate_checkpoint(path)["ok"]
     report = h.checkpoint_conversion_diagnostics({"a": np.ones(2), "b": np.array([np.nan])})
     assert [i["code"] for i in report["issues"]] == ["checkpoint_conversion_not_finite"]
+    half = h.checkpoint_conversion_diagnostics({"a": torch.ones(2, dtype=torch.bfloat16), "b": torch.ones(2)})
+    assert half["keys"] == ["b"] and [i["code"] for i in half["issues"]] == ["checkpoint_conversion_not_an_array"]
     with pytest.raises(h.CheckpointValidationError):
         h.validate_checkpoint_conversion({"a": "text"}, strict=True)
 

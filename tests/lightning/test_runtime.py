@@ -192,6 +192,8 @@ def test_importing_loads_little(tmp_path):
         "import sys; import lightning_core, lightning_core_integrated_api, lightning_core_api\n"
         "assert 'numpy' not in sys.modules and 'torch' not in sys.modules\n"
         "lightning_core.backend_name(); lightning_core.runtime_trace_events(); assert 'numpy' not in sys.modules\n"
+        "lightning_core.runtime_trace_enable(enabled=True); lightning_core.runtime_backend_capabilities('cpu')\n"
+        "assert 'numpy' not in sys.modules and lightning_core.runtime_trace_enabled()\n"
         "lightning_core.matmul2d([[1]], [[1]], 'cpu'); assert 'torch' not in sys.modules\n"
         "import os; assert os.listdir('.') == [], os.listdir('.')\n"
     )

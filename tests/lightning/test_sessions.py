@@ -1,6 +1,7 @@
 """Resident sessions: phases, sizes, batches, buffers of their own, attention's training step."""
 
 import os
+import signal
 import threading
 
 import numpy as np
@@ -53,6 +54,30 @@ def test_a_cached_batch_needs_a_start_and_a_count():
             call()
     with pytest.raises(TypeError):
         session.run_batch_sync_cached_no_download(-1)
+
+
+def test_arguments_by_their_names():
+    a, b, out = random(2, 3), random(3, 2, seed=1), np.zeros(4, np.float32)
+    session, adds = lc.MatMulMetalResidentSession(m=2, k=3, n=2), lc.VectorAddMetalResidentSession(n=4)
+    session.start_into(a, out=out, b=b)
+    close(out, a @ b)
+    session.run_batch_sync_into(a=2 * a, b=b, out=out, n=3)
+    close(out, 2 * a @ b)
+    session.run_batch_sync_cached_no_download(n=2)
+    close(session.run_batch_sync(a, b, n=2, out_size=4), a @ b)
+    close(adds.add(a=out, b=out, out_size=4), 2 * out)
+    q, image = random(2, 2), random(1, 1, 2, 2)
+    lc.AttentionSession(2, 2).forward_into(q=q, k=q, v=q, out=out)
+    close(out, attention(q, q, q))
+    lc.Conv2dMetalResidentSession(1, 1, 2, 2, 1, 1, 1).run_into(x=image, w=[2.0], bias=None, out=out)
+    close(out, np.maximum(2 * image, 0))
+    out[:] = 7
+    for wrong in ({"a": a, "b": b}, {"a": a, "b": b, "out": out, "n": 1}, {"x": a, "b": b, "out": out}):
+        with pytest.raises(TypeError, match=r"run_into\(\)"):
+            session.run_into(**wrong)
+    with pytest.raises(TypeError, match="twice"):
+        session.run_into(a, b, out, a=a)
+    assert (out == 7).all()
 
 
 def test_elementwise():
@@ -216,6 +241,28 @@ def test_threads_and_fork():
         session.run_into(a, b, out)
         os._exit(not np.allclose(out, wanted, atol=1e-4))
     assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_forked_process_does_not_wait_for_threads_that_it_lacks():
+    a, out, inside = random(300, 300), np.empty((300, 300), np.float32), []
+    session = lc.MatMulMetalResidentSession(300, 300, 300)
+    session.start_into(a, a, out)
+    lc.runtime_trace_enable(True)
+    thread = threading.Thread(target=session.run_batch_sync_cached_no_download, args=(3000,))
+    thread.start()
+    while not any(e["op"] == "matmul" for e in lc.runtime_trace_events()):  # it has the session's lock
+        pass
+    child = os.fork()
+    if not child:
+        signal.alarm(60)
+        out[:] = 0
+        session.start_into(-a, a, out)
+        session.run_batch_sync_cached_no_download(1)
+        os._exit(not np.allclose(out, -a @ a, atol=1e-3))
+    inside.append(thread.is_alive())
+    assert os.waitpid(child, 0)[1] == 0
+    thread.join()
+    assert inside == [True]
 
 
 @pytest.mark.parametrize("sizes", [(1, 3, 8, 8, 16), (1, 16, 32, 32, 32), (3, 8, 9, 20, 5), (1, 64, 8, 8, 64)])

@@ -1,15 +1,18 @@
 """Tuned choices and their files: format, older files, damage, several processes, the profile file."""
 
+import fcntl
 import os
 import pathlib
+import signal
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
 
 import lightning_core as lc
-from lightning_core import _tuning
+from lightning_core import _kept, _tuning
 
 from .reference import attention, random
 
@@ -115,7 +118,7 @@ def test_the_preset_files(tmp_path, monkeypatch):
 def test_attention_rows(tmp_path, monkeypatch):
     path = tmp_path / "attn.csv"
     monkeypatch.setenv("CJ_ATTN_TUNE_CACHE_FILE", str(path))
-    path.write_text("F,9,3,1,1,1,1\nT,9,3,1,1,1,1,2\nF,bad\n")
+    path.write_text("F,9,3,1,1,1,1\nT,9,3,1,1,1,1,2\nF,bad\nT,9,\x00,1,1,1,1,2\n")
     lc.matmul_reset_tuning()
     q = random(5, 3)
     for causal in (False, True):
@@ -124,6 +127,60 @@ def test_attention_rows(tmp_path, monkeypatch):
     assert lines[0] == "#lc_tune_cache,attention,2"
     assert {line.rsplit(",", 3)[0] for line in lines[2:]} == {"F,9,3,1", "T,9,3,1,1", "F,5,3,0", "F,5,3,1"}
     assert _tuning.attention_way(9, 3, True) == _tuning.SERIAL
+
+
+def test_a_file_that_others_change_between_two_shapes(cache):
+    multiply(6, 6, 6)
+    cache.with_name("tuned.csv.tmp").write_text("left by a process that was killed")
+    multiply(7, 7, 7)
+    assert os.listdir(cache.parent) == ["tuned.csv"]
+    cache.unlink()
+    multiply(8, 8, 8)
+    assert len(rows(cache)) == 1
+    text = cache.read_text()
+    cache.write_text(text.replace("8,8,8", "9,9,9"))
+    multiply(5, 5, 5)
+    assert {key.split(",")[0] for key in rows(cache)} == {"9", "5"}
+
+
+def in_a_child(work):
+    """The status of a forked process that does it; one that waits for ever is ended."""
+    child = os.fork()
+    if not child:
+        signal.alarm(60)
+        work()
+        os._exit(0)
+    return os.waitpid(child, 0)[1]
+
+
+def test_a_forked_process_does_not_keep_the_lock_on_a_folder(tmp_path):
+    ends = os.pipe()
+    with _tuning._locked(tmp_path):
+        child = os.fork()
+        if not child:
+            os.read(ends[0], 1)
+            os._exit(0)
+    handle = os.open(tmp_path, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        os.close(handle)
+        os.write(ends[1], b"x")
+        os.waitpid(child, 0)
+
+
+def test_locks_are_free_in_a_forked_process():
+    inside, end = threading.Event(), threading.Event()
+    kept = _kept.Kept(lambda key: key == "slow" and (inside.set() or end.wait()))
+    thread = threading.Thread(target=kept.get, args=("slow",))
+    thread.start()
+    inside.wait()
+    status = in_a_child(lambda: kept.get("quick"))
+    end.set()
+    thread.join()
+    assert status == 0
+    graph = lc.GraphIR()
+    assert type(graph._lock) is type(kept._lock) is type(_tuning._lock) is _kept.Lock
 
 
 WRITER = """
