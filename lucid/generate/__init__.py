@@ -67,7 +67,7 @@ def main(argv=None, out=None):
         return 1
     text = sys.stdin.read() if chosen.prompt == "-" else chosen.prompt
     if chosen.chat:
-        ids = tokenizer.apply_chat_template([{"role": "user", "content": text}], tokenize=True)
+        ids = tokenizer.apply_chat_template([{"role": "user", "content": text}], add_generation_prompt=True, tokenize=True)
     else:
         ids = tokenizer.encode(text)
         out.write(text)

@@ -116,7 +116,7 @@ class Server:
         if not good or not all(isinstance(m.get("role"), str) and isinstance(m.get("content"), str) for m in messages):
             raise HttpError(400, "messages is a list of objects with texts as role and content", "messages")
         try:
-            ids = self.tokenizer.apply_chat_template(messages, tokenize=True)
+            ids = self.tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=True)
         except Exception as error:  # noqa: BLE001 (the template refuses these messages)
             raise HttpError(400, f"the chat template refuses these messages: {error}", "messages") from None
 

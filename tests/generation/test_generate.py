@@ -258,7 +258,7 @@ def test_limits_and_errors(of):
         with pytest.raises(ValueError):
             generation.generate(model, [[1, 2]], **bad)
     with pytest.raises(TypeError):
-        generation.generate(model, [[1, 2]], num_beams=2)
+        generation.generate(model, [[1, 2]], beams=2)
     with pytest.raises(ValueError):
         generation.generate(model, [[1] * 33])
     with pytest.raises(ValueError):
