@@ -1,9 +1,9 @@
 """Beam search: the likeliest texts, found by going on with several at once.
 
-Every text has num_beams rows. A step ranks the continuations of all its rows by the sum of their tokens' log probabilities; those that
-end become results if they are among the first num_beams, the best others are the next rows, with the caches of their parents. Results
-compete by sum / length ** length_penalty. Texts do not look at each other: each gets what it would get alone. Rules and their order
-are transformers'.
+Every text has num_beams rows. A step ranks the continuations of all its rows by the sum of their tokens' log
+probabilities; those that end become results if they are among the first num_beams, the best others are the next rows, with
+the caches of their parents. Results compete by sum / length ** length_penalty. Texts do not look at each other: each gets what
+it would get alone. Rules and their order are transformers'.
 """
 
 from .. import _C

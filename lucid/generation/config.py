@@ -1,4 +1,4 @@
-"""What a generation is asked for: the arguments of generate as data, and what a folder's generation_config.json says of them."""
+"""What a generation is asked for: the arguments of generate as data, and what a folder's generation_config.json says."""
 
 import json
 import os
@@ -22,11 +22,12 @@ _CALLS = (  # arguments of a call that no file holds
 _ONLY = {
     "num_beam_groups": (1,), "diversity_penalty": (0.0,), "penalty_alpha": (0.0,), "guidance_scale": (1.0,),
     "epsilon_cutoff": (0.0,), "eta_cutoff": (0.0,), "top_h": (), "forced_bos_token_id": (), "force_words_ids": (),
-    "constraints": (), "exponential_decay_length_penalty": (), "remove_invalid_values": (), "encoder_no_repeat_ngram_size": (0,),
-    "encoder_repetition_penalty": (1.0,), "watermarking_config": (), "prompt_lookup_num_tokens": (), "dola_layers": (),
-    "assistant_model": (), "assistant_tokenizer": (), "assistant_early_exit": (), "synced_gpus": (), "token_healing": (),
-    "negative_prompt_ids": (), "negative_prompt_attention_mask": (), "custom_generate": (), "output_attentions": (),
-    "output_hidden_states": (), "inputs_embeds": (), "token_type_ids": (), "low_memory": (),
+    "constraints": (), "exponential_decay_length_penalty": (), "remove_invalid_values": (),
+    "encoder_no_repeat_ngram_size": (0,), "encoder_repetition_penalty": (1.0,), "watermarking_config": (),
+    "prompt_lookup_num_tokens": (), "dola_layers": (), "assistant_model": (), "assistant_tokenizer": (),
+    "assistant_early_exit": (), "synced_gpus": (), "token_healing": (), "negative_prompt_ids": (),
+    "negative_prompt_attention_mask": (), "custom_generate": (), "output_attentions": (), "output_hidden_states": (),
+    "inputs_embeds": (), "token_type_ids": (), "low_memory": (),
 }  # fmt: skip
 
 
@@ -50,9 +51,9 @@ class GenerationConfig:
     """
 
     def __init__(self, **options):
-        for name, value in options.items():
-            if name not in _FIELDS and name not in _ONLY:
-                raise TypeError(f"GenerationConfig has no field {name!r}")
+        unknown = options.keys() - _FIELDS.keys() - _ONLY.keys()
+        if unknown:
+            raise TypeError(f"GenerationConfig has no field {min(unknown)!r}")
         self.__dict__.update(dict.fromkeys(_FIELDS), **{n: v for n, v in options.items() if _checked(n, v)})
 
     def to_dict(self):
@@ -99,6 +100,8 @@ class GenerationConfig:
 def resolved(model, options, generation_config=None):
     """The arguments of a call: those given, then generation_config's or, without one, those of the model's folder.
 
+    None counts as not given, but for eos_token_id, where it means no end.
+
     >>> from lucid.generation.config import resolved
     >>> resolved(None, {"top_k": 3}, lucid.generation.GenerationConfig(top_k=5, max_length=9))
     {'max_length': 9, 'top_k': 3}
@@ -114,7 +117,7 @@ def resolved(model, options, generation_config=None):
         chosen.pop("max_length", None)
     if "max_new_tokens" in chosen:
         chosen.pop("max_length", None)
-    chosen.update(given)
+    chosen.update({name: value for name, value in given.items() if value is not None or name == "eos_token_id"})
     chosen.pop("bos_token_id", None)
     return chosen
 
@@ -123,8 +126,8 @@ def end_tokens(model):
     """The ids after which a model's texts end: those of generation_config.json, else of its config.
 
     >>> from lucid.generation.config import end_tokens
-    >>> model = lucid.models.GPT2LMHeadModel(lucid.models.GPT2Config(hidden_size=8, num_attention_heads=2, vocab_size=9, eos_token_id=3))
-    >>> end_tokens(model)
+    >>> config = lucid.models.GPT2Config(hidden_size=8, num_attention_heads=2, vocab_size=9, eos_token_id=3)
+    >>> end_tokens(lucid.models.GPT2LMHeadModel(config))
     [3]
     """
     ends = getattr(getattr(model, "generation_config", None), "eos_token_id", None)

@@ -359,9 +359,9 @@ def generate(model, input_ids, attention_mask=None, *, generation_config=None, *
     max_new_tokens (20), max_length, min_new_tokens, min_length, max_time (seconds); do_sample, temperature, top_k (50), top_p,
     min_p, typical_p; repetition_penalty, presence_penalty, frequency_penalty, no_repeat_ngram_size; bad_words_ids,
     suppress_tokens, begin_suppress_tokens, sequence_bias, forced_eos_token_id, prefix_allowed_tokens_fn; logits_processor,
-    stopping_criteria: lists of functions of (ids, scores); renormalize_logits; num_beams with length_penalty and early_stopping;
-    eos_token_id (one or several), pad_token_id; stop_strings with tokenizer; num_return_sequences; seed (an int, or one per
-    row); use_cache, past_key_values, cache_implementation ("dynamic", "quantized", "sliding_window"), prefix_cache,
+    stopping_criteria: lists of functions of (ids, scores); renormalize_logits; num_beams with length_penalty and
+    early_stopping; eos_token_id (one or several; None: no end), pad_token_id; stop_strings with
+    tokenizer; num_return_sequences; seed (an int, or one per row); use_cache, past_key_values, cache_implementation ("dynamic", "quantized", "sliding_window"), prefix_cache,
     prefill_chunk; return_dict_in_generate, output_scores, output_logits; cuda_graph (True: on a CUDA device a step is captured
     and replayed).
 
@@ -376,15 +376,12 @@ def generate(model, input_ids, attention_mask=None, *, generation_config=None, *
     (True, (2, 5))
     """
     options = resolved(model, options, generation_config)
-    beams, beam_options = options.pop("num_beams", None) or 1, {}
-    for name in ("length_penalty", "early_stopping"):
-        value = options.pop(name, None)
-        if value is not None:
-            beam_options[name] = value
-    if beams != 1:
+    beams = options.pop("num_beams", 1)
+    about_beams = {name: options.pop(name) for name in ("length_penalty", "early_stopping") if name in options}
+    if beams not in (1, None):
         from .beams import beam_search
 
-        return beam_search(model, input_ids, attention_mask, num_beams=beams, **beam_options, **options)
+        return beam_search(model, input_ids, attention_mask, num_beams=beams, **about_beams, **options)
     return_dict_in_generate, streamer = options.pop("return_dict_in_generate", False), options.pop("streamer", None)
     callback = options.pop("callback", None)
     run = Generation(model, input_ids, attention_mask, **options)

@@ -136,7 +136,9 @@ class PrefixConstrainedLogitsProcessor:
 
 
 class TypicalLogitsWarper:
-    """Keep the tokens whose surprise is nearest to the expected one, until their probabilities sum to mass (Meister et al., 2022).
+    """Keep the tokens whose surprise is nearest to the expected one, until their probabilities sum to mass.
+
+    Meister et al., 2022.
 
     >>> lucid.generation.TypicalLogitsWarper(0.3)(None, lucid.tensor([[0.5, 0.3, 0.2]]).log()).exp()
     tensor([[0.0000, 0.3000, 0.0000]])

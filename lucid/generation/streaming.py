@@ -228,7 +228,7 @@ def stream(model, input_ids, attention_mask=None, *, callback=None, generation_c
     options = resolved(model, options, generation_config)
     for name in ("length_penalty", "early_stopping", "return_dict_in_generate"):
         options.pop(name, None)
-    if (options.pop("num_beams", None) or 1) != 1 or options.pop("streamer", None) is not None:
+    if options.pop("num_beams", 1) not in (1, None) or options.pop("streamer", None) is not None:
         raise ValueError("stream takes neither beams, which change their texts as they go, nor a streamer")
     tokens = TokenStream(Generation(model, input_ids, attention_mask, **options))
     if callback is None:

@@ -1,7 +1,8 @@
 """Chat templates: a conversation as the text that a model was trained on, by the Jinja program that comes with it.
 
-Templates are written for transformers and see what they see there: messages, tools, documents, the special tokens by name,
-raise_exception, strftime_now, a tojson that leaves < and > alone, break and continue in loops, and marks around what the assistant said.
+Templates are written for transformers and see what they see there: messages, tools, documents, the special tokens by
+name, raise_exception, strftime_now, a tojson that leaves < and > alone, break and continue in loops, and marks around what the
+assistant said.
 """
 
 import datetime
@@ -27,9 +28,7 @@ def _room():
             return parser.parse_statements(("name:endgeneration",), drop_needle=True)
 
     room = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[Marks, ext.loopcontrols])
-    room.globals.update(
-        raise_exception=_refuse, strftime_now=lambda form: datetime.datetime.now().strftime(form)
-    )
+    room.globals.update(raise_exception=_refuse, strftime_now=lambda form: datetime.datetime.now().strftime(form))
     room.filters["tojson"] = lambda value, **options: json.dumps(value, **{"ensure_ascii": False, **options})
     return room
 

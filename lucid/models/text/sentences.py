@@ -24,7 +24,9 @@ class SentenceEncoder:
     ((3, 8), 2)
     """
 
-    def __init__(self, model, tokenizer, pooling="mean", max_length=None, normalize=True, lower=False, prompts=None, prompt=None):
+    def __init__(
+        self, model, tokenizer, pooling="mean", max_length=None, normalize=True, lower=False, prompts=None, prompt=None
+    ):
         """lower: texts in small letters. prompts: texts to put in front, by name; prompt: the name of the one for all texts."""
         if pooling not in ("mean", "cls", "max"):
             raise ValueError(f"pooling is mean, cls or max, not {pooling!r}")

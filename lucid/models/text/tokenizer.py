@@ -219,13 +219,13 @@ class Tokenizer:
         return [ids[i] for i in kept], [types[i] for i in kept]
 
     def apply_chat_template(
-        self, messages, add_generation_prompt=False, tokenize=False, continue_final_message=False, chat_template=None, tools=None,
-        documents=None, **names,
+        self, messages, add_generation_prompt=False, tokenize=False, continue_final_message=False, chat_template=None,
+        tools=None, documents=None, **names,
     ):  # fmt: skip
         """A conversation as the text (with tokenize=True the ids) the model was trained on.
 
-        By chat_template, a template or the name of one, else by the one of the files; that needs the package jinja2. Without any
-        a line per message says who speaks: "user: ...". add_generation_prompt: the answer begins at the end;
+        By chat_template, a template or the name of one, else by the one of the files; that needs the package jinja2. Without
+        any a line per message says who speaks: "user: ...". add_generation_prompt: the answer begins at the end;
         continue_final_message: the last message is not closed. Other names are passed to the template.
         """
         template, own = self.config.get("chat_template"), chat_template
@@ -234,7 +234,9 @@ class Tokenizer:
         template = chat.chosen(template, "tool_use" if own is None and tools and _has(template, "tool_use") else own)
         if template is None:
             if tools or documents or continue_final_message:
-                raise ValueError("tools, documents and continue_final_message need a chat template, and this tokenizer has none")
+                raise ValueError(
+                    "tools, documents and continue_final_message need a chat template, and this tokenizer has none"
+                )
             text = "".join(f"{m['role']}: {m['content']}\n" for m in messages) + ("assistant:" if add_generation_prompt else "")
         else:
             names = {**{f"{role}_token": token for role, (token, _) in self._roles.items()}, **names}
