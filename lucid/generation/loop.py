@@ -360,10 +360,10 @@ def generate(model, input_ids, attention_mask=None, *, generation_config=None, *
     min_p, typical_p; repetition_penalty, presence_penalty, frequency_penalty, no_repeat_ngram_size; bad_words_ids,
     suppress_tokens, begin_suppress_tokens, sequence_bias, forced_eos_token_id, prefix_allowed_tokens_fn; logits_processor,
     stopping_criteria: lists of functions of (ids, scores); renormalize_logits; num_beams with length_penalty and
-    early_stopping; eos_token_id (one or several; None: no end), pad_token_id; stop_strings with
-    tokenizer; num_return_sequences; seed (an int, or one per row); use_cache, past_key_values, cache_implementation ("dynamic", "quantized", "sliding_window"), prefix_cache,
-    prefill_chunk; return_dict_in_generate, output_scores, output_logits; cuda_graph (True: on a CUDA device a step is captured
-    and replayed).
+    early_stopping; eos_token_id (one or several; None: no end), pad_token_id; stop_strings with tokenizer;
+    num_return_sequences; seed (an int, or one per row); use_cache, past_key_values, cache_implementation ("dynamic",
+    "quantized", "sliding_window"), prefix_cache, prefill_chunk; return_dict_in_generate, output_scores, output_logits;
+    cuda_graph (True: on a CUDA device a step is captured and replayed).
 
     callback(tokens) is called with the new token of every row; generation ends if it returns False. streamer: an object with
     put(ids) and end(), as transformers has them (`TextStreamer`).

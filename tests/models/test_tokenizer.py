@@ -92,9 +92,11 @@ def test_sentences(folder, pooling):
 
 
 TEMPLATE = (
-    "{% for m in messages %}<{{ m.role }}>{{ m.content }}</s>{% endfor %}{% if tools is not none %}{{ tools | tojson }}{% endif %}"
+    "{% for m in messages %}<{{ m.role }}>{{ m.content }}</s>{% endfor %}"
+    "{% if tools is not none %}{{ tools | tojson }}{% endif %}"
     "{% for i in range(9) %}{% if i == 2 %}{% break %}{% endif %}{{ i }}{% endfor %}{{ bos_token }}{{ mood }}"
-    "{% generation %}said{% endgeneration %}{{ strftime_now('%Y') | length }}{% if add_generation_prompt %}<assistant>{% endif %}"
+    "{% generation %}said{% endgeneration %}{{ strftime_now('%Y') | length }}"
+    "{% if add_generation_prompt %}<assistant>{% endif %}"
     "{% if messages[0].role == 'nobody' %}{{ raise_exception('who?') }}{% endif %}"
 )
 

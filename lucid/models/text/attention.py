@@ -103,6 +103,8 @@ def _inverse_frequencies(base, dim, scaling, length, longest):
 
 def _longrope(inverse, scaling, length, longest):
     known = scaling.get("original_max_position_embeddings") or longest
+    if not ("long_factor" in scaling and "short_factor" in scaling):
+        raise ValueError("rotary positions of type 'longrope' need short_factor and long_factor")
     each = scaling["long_factor" if length > known else "short_factor"]
     if len(each) != inverse.numel():
         raise ValueError(f"longrope: {len(each)} factors for {inverse.numel()} frequencies")
