@@ -69,7 +69,7 @@ class StepMetrics:
 class Trainer:
     """Trains what requires a gradient, over batches: dicts for model(**batch).loss, or pairs for loss(model(x), y).
 
-    data: a sized iterable of batches; one that shuffles by lucid's random numbers (a DataLoader) may. optimizer: AdamW(lr) unless given.
+    data: a sized iterable of batches; a DataLoader may shuffle. optimizer: AdamW(lr) unless given.
     max_grad_norm: gradients are clipped to it (None: not). accumulate: batches per step. metrics: {name: function of (output,
     batch)}, averaged by evaluate. checkpoint: a folder; the state is written there every checkpoint_every steps and at the
     end, and resume() goes on from it, to the same numbers as a run that was not interrupted.
