@@ -71,7 +71,7 @@ def main(argv=None, out=None):
     else:
         ids = tokenizer.encode(text)
         out.write(text)
-    sampling = {"do_sample": True, "temperature": chosen.temperature} if chosen.temperature > 0 else {}
+    sampling = {"do_sample": True, "temperature": chosen.temperature} if chosen.temperature > 0 else {"do_sample": False}
     try:
         tokens = generation.stream(
             model,
@@ -89,7 +89,7 @@ def main(argv=None, out=None):
         for token in tokens:
             out.write(token.text)
             out.flush()
-    except ValueError as error:
+    except (ValueError, NotImplementedError) as error:
         print(f"\n{error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

@@ -31,19 +31,16 @@ _ONLY = {
 }  # fmt: skip
 
 
-def _checked(name, value):
-    """Whether an argument is one that is passed on; one that would change the text and is not implemented is an error."""
-    if name in _ONLY:
-        if value is not None and value is not False and value not in _ONLY[name]:
-            raise NotImplementedError(f"generate: {name}={value!r} is not implemented")
-        return False
-    return True
+def _says_nothing(name, value):
+    """Whether an argument that is not implemented has a value that changes nothing."""
+    return name in _ONLY and (value is None or value is False or value in _ONLY[name])
 
 
 class GenerationConfig:
     """The arguments of generate as an object: given as generation_config=, or read from a model's folder.
 
-    What is not set is None, and means the default.
+    What is not set is None, and means the default. A field of transformers that is not implemented is kept, and an error once it
+    is used.
 
     >>> config = lucid.generation.GenerationConfig(max_new_tokens=3, do_sample=True)
     >>> config.max_new_tokens, config.top_p, config
@@ -54,7 +51,7 @@ class GenerationConfig:
         unknown = options.keys() - _FIELDS.keys() - _ONLY.keys()
         if unknown:
             raise TypeError(f"GenerationConfig has no field {min(unknown)!r}")
-        self.__dict__.update(dict.fromkeys(_FIELDS), **{n: v for n, v in options.items() if _checked(n, v)})
+        self.__dict__.update(dict.fromkeys(_FIELDS), **{n: v for n, v in options.items() if not _says_nothing(n, v)})
 
     def to_dict(self):
         """The fields that are set."""
@@ -106,10 +103,10 @@ def resolved(model, options, generation_config=None):
     >>> resolved(None, {"top_k": 3}, lucid.generation.GenerationConfig(top_k=5, max_length=9))
     {'max_length': 9, 'top_k': 3}
     """
-    given = {name: value for name, value in options.items() if _checked(name, value)}
-    for name in given:
-        if name not in _FIELDS and name not in _CALLS:
+    for name in options:
+        if name not in _FIELDS and name not in _CALLS and name not in _ONLY:
             raise TypeError(f"generate() got an unexpected keyword argument {name!r}")
+    given = {name: value for name, value in options.items() if not _says_nothing(name, value)}
     config = generation_config if generation_config is not None else getattr(model, "generation_config", None)
     chosen = {} if config is None else config.to_dict()
     if given.get("max_new_tokens") is not None or given.get("max_length") is not None:  # one limit, the call's
@@ -118,6 +115,10 @@ def resolved(model, options, generation_config=None):
     if "max_new_tokens" in chosen:
         chosen.pop("max_length", None)
     chosen.update({name: value for name, value in given.items() if value is not None or name == "eos_token_id"})
+    for name in _ONLY.keys() & chosen.keys():
+        if name not in options or name in given:
+            raise NotImplementedError(f"generate: {name}={chosen[name]!r} is not implemented")
+        del chosen[name]  # the call says that the file's value does not hold
     chosen.pop("bos_token_id", None)
     return chosen
 

@@ -140,7 +140,7 @@ class TypicalLogitsWarper:
 
     Meister et al., 2022.
 
-    >>> lucid.generation.TypicalLogitsWarper(0.3)(None, lucid.tensor([[0.5, 0.3, 0.2]]).log()).exp()
+    >>> lucid.generation.TypicalLogitsWarper(0.2)(None, lucid.tensor([[0.5, 0.3, 0.2]]).log()).exp()
     tensor([[0.0000, 0.3000, 0.0000]])
     """
 

@@ -145,8 +145,8 @@ class TextStreamer:
     >>> streamer = lucid.generation.TextStreamer(Letters(), skip_prompt=True)
     >>> for ids in ([[0]], [1], [2]):
     ...     streamer.put(lucid.tensor(ids))
-    bc>>> streamer.end()
-    <BLANKLINE>
+    ...     if ids == [2]: streamer.end()
+    bc
     """
 
     def __init__(self, tokenizer, skip_prompt=False, **decode):

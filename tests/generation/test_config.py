@@ -52,6 +52,11 @@ def test_what_is_not_there_is_said(model):
         generation.GenerationConfig(temperatur=1.0)
     with pytest.raises(NotImplementedError, match="assistant_model"):
         generation.stream(model, [1], assistant_model=model)
+    model.generation_config = generation.GenerationConfig(guidance_scale=3.0)  # a file's: an error once it is used
+    with pytest.raises(NotImplementedError, match="guidance_scale"):
+        model.generate([[1]])
+    assert model.generate([[1, 2]], guidance_scale=1.0, **PLAIN).shape == (1, 8)
+    model.generation_config = None
     ours = model.generate([[1, 2]], assistant_model=None, guidance_scale=1.0, num_beams=1, streamer=None, **PLAIN)
     assert ours.tolist() == model.generate([[1, 2]], **PLAIN).tolist()
     with pytest.raises(ValueError, match="begins"):

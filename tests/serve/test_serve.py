@@ -313,7 +313,7 @@ def test_encoder(tmp_path):
     run(server_of(tmp_path), test)
 
 
-def test_commands(folder):
+def test_commands(folder, tmp_path):
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stderr(err):
         assert command.main([str(folder), "the quick", "--max-new-tokens", "12"], out) == 0
@@ -325,6 +325,12 @@ def test_commands(folder):
         )
         assert command.main(["/nowhere", "the quick"], io.StringIO()) == 1
     assert out.getvalue() == "the quick" + expected(folder, "the quick", 12) + "\n"
+    draws = tmp_path / "draws"  # a file that asks for draws: --temperature, 0 unless given, decides
+    shutil.copytree(folder, draws)
+    (draws / "generation_config.json").write_text(json.dumps({"do_sample": True, "temperature": 9.0}))
+    with contextlib.redirect_stderr(io.StringIO()):
+        assert command.main([str(draws), "the quick", "--max-new-tokens", "12"], again := io.StringIO()) == 0
+    assert again.getvalue() == out.getvalue()
     assert "tokens/s" in err.getvalue() and "cannot load /nowhere" in err.getvalue()
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     process = subprocess.Popen(
