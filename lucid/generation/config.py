@@ -39,8 +39,8 @@ def _says_nothing(name, value):
 class GenerationConfig:
     """The arguments of generate as an object: given as generation_config=, or read from a model's folder.
 
-    What is not set is None, and means the default. A field of transformers that is not implemented is kept, and an error once it
-    is used.
+    What is not set is None, and means the default. A field of transformers that is not implemented is kept, and an error
+    once it is used.
 
     >>> config = lucid.generation.GenerationConfig(max_new_tokens=3, do_sample=True)
     >>> config.max_new_tokens, config.top_p, config

@@ -166,7 +166,7 @@ class PretrainedModel(nn.Module):
         """The keys that share their tensor with another, and which, for this config."""
         return self.tied_keys
 
-    def shared(self):
+    def shared_keys(self):
         """The same without the layers whose weight is in codes (lucid.generation.quantize): those have their own."""
         pairs = [(key, *key.rpartition("."), source) for key, source in self.tied().items()]
         owns = [isinstance(getattr(self.get_submodule(owner), name), nn.Parameter) for _, owner, _, name, _ in pairs]
@@ -177,7 +177,7 @@ class PretrainedModel(nn.Module):
         return ()
 
     def tie_weights(self):
-        for key, source in self.shared().items():
+        for key, source in self.shared_keys().items():
             owner, _, name = key.rpartition(".")
             setattr(self.get_submodule(owner), name, self.get_parameter(source))
 
@@ -220,7 +220,7 @@ class PretrainedModel(nn.Module):
         with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
             about = {"architectures": [type(self).__name__], **self.config.to_hub(), **loading.about_codes(self)}
             json.dump(about, file, indent=2)
-        shared = self.shared()
+        shared = self.shared_keys()
         state = {key: value for key, value in self.state_dict().items() if key not in shared}
         size = sum(value.numel() * value.element_size() for value in state.values())
         if size <= loading.bytes_of(max_shard_size):

@@ -200,7 +200,7 @@ def fit(model, weights, source):
     (['ln_f.bias', 'ln_f.weight', 'wpe.weight', 'wte.weight'], [])
     """
     own = model.state_dict()
-    tied = model.shared()
+    tied = model.shared_keys()
     found = _named_as_here(model, weights, own)
     for key, source in tied.items():  # a file may keep either of two names
         if key in found:
