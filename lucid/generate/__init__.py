@@ -67,11 +67,11 @@ def main(argv=None, out=None):
         return 1
     text = sys.stdin.read() if chosen.prompt == "-" else chosen.prompt
     if chosen.chat:
-        ids = tokenizer.apply_chat_template([{"role": "user", "content": text}], tokenize=True)
+        ids = tokenizer.apply_chat_template([{"role": "user", "content": text}], add_generation_prompt=True, tokenize=True)
     else:
         ids = tokenizer.encode(text)
         out.write(text)
-    sampling = {"do_sample": True, "temperature": chosen.temperature} if chosen.temperature > 0 else {}
+    sampling = {"do_sample": True, "temperature": chosen.temperature} if chosen.temperature > 0 else {"do_sample": False}
     try:
         tokens = generation.stream(
             model,
@@ -89,7 +89,7 @@ def main(argv=None, out=None):
         for token in tokens:
             out.write(token.text)
             out.flush()
-    except ValueError as error:
+    except (ValueError, NotImplementedError) as error:
         print(f"\n{error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

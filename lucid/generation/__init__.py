@@ -10,6 +10,7 @@ Names are transformers'. `docs/generation.md` has more.
 
 _LATER = {
     "cache": ("Cache", "PrefixCache", "QuantizedCache", "RaggedCache", "SlidingCache"),
+    "config": ("GenerationConfig",),
     "decoder": ("Decoder",),
     "loop": ("GenerateOutput", "Generation", "Statistics", "generate"),
     "processors": (
@@ -25,8 +26,17 @@ _LATER = {
         "TopKLogitsWarper",
         "TopPLogitsWarper",
     ),
+    "rules": (
+        "ForcedEOSTokenLogitsProcessor",
+        "MinLengthLogitsProcessor",
+        "NoBadWordsLogitsProcessor",
+        "PrefixConstrainedLogitsProcessor",
+        "SequenceBiasLogitsProcessor",
+        "SuppressTokensLogitsProcessor",
+        "TypicalLogitsWarper",
+    ),
     "coding": ("QuantizationReport", "QuantizedLinear", "quantize", "quantize_weight"),
-    "streaming": ("TextTail", "Token", "TokenStream", "stream"),
+    "streaming": ("TextIteratorStreamer", "TextStreamer", "TextTail", "Token", "TokenStream", "stream"),
 }
 _HOME = {name: module for module, names in _LATER.items() for name in names}
 

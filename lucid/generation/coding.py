@@ -74,6 +74,14 @@ class QuantizedLinear(nn.Module):
             made.error = float((made.dequantized() - weight.float()).norm() / weight.float().norm().clamp(min=1e-30))
         return made.train(layer.training)
 
+    @classmethod
+    def put_into(cls, model, layers):
+        """Empty layers in place of the linear layers of these paths: {path: (bits, group_size)}."""
+        for path, (bits, group_size) in layers.items():
+            old = model.get_submodule(path)
+            n, k = old.weight.shape[::-1] if isinstance(old, Conv1D) else old.weight.shape
+            model.set_submodule(path, cls(k, n, old.bias is not None, bits, group_size))
+
     def dequantized(self):
         """The weight (out_features, in_features) in float32."""
         return F.dequantize_weight(self.weight, self.scales, self.group_size)
@@ -136,6 +144,8 @@ def quantize(model, bits=8, group_size=None, skip=()):
     for path, layer in list(model.named_modules()):
         if not isinstance(layer, (nn.Linear, Conv1D)) or any(path == s or path.endswith(f".{s}") for s in skip):
             continue
+        if not {"lora_A", "lora_B", "modules_to_save"}.isdisjoint(path.split(".")):
+            continue  # of an adapter: it is trained
         inputs = layer.weight.shape[0 if isinstance(layer, Conv1D) else 1]
         group = group_size or (inputs if bits == 8 else _BLOCK)
         if inputs % group:

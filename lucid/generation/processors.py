@@ -1,10 +1,19 @@
 """What shapes the choice of the next token. A processor is called with the tokens so far and the scores, and gives scores.
 
-Order, as in transformers: penalties, the caller's processors, then temperature, top-k, top-p and min-p for sampling.
+Order, as in transformers: penalties, the caller's processors, then temperature, top-k, top-p, min-p and typical for sampling.
 """
 
 from .. import _C
 from ..nn import functional as F
+from .rules import (
+    ForcedEOSTokenLogitsProcessor,
+    MinLengthLogitsProcessor,
+    NoBadWordsLogitsProcessor,
+    PrefixConstrainedLogitsProcessor,
+    SequenceBiasLogitsProcessor,
+    SuppressTokensLogitsProcessor,
+    TypicalLogitsWarper,
+)
 
 _NEVER = float("-inf")
 
@@ -144,16 +153,18 @@ class NoRepeatNGramLogitsProcessor:
     def __init__(self, ngram_size):
         if not isinstance(ngram_size, int) or ngram_size < 1:
             raise ValueError(f"no_repeat_ngram_size must be a positive int, got {ngram_size!r}")
-        self.size = ngram_size
+        self.size, self.mask = ngram_size, None
 
     def __call__(self, input_ids, scores):
-        scores = scores.clone()
+        scores, mask = scores.clone(), padded(self.mask, input_ids)
         for row, ids in enumerate(input_ids.tolist()):
+            if mask is not None:  # padding is no text
+                ids = ids[len(ids) - int(mask[row].sum()) :]
             last = ids[len(ids) - self.size + 1 :] if self.size > 1 else []
             ends = range(self.size - 1, len(ids))
             banned = {ids[i] for i in ends if ids[i - self.size + 1 : i] == last}
             if banned:
-                scores[row, _C.tensor(sorted(banned))] = _NEVER
+                scores[row, _C.tensor(sorted(banned), device=scores.device)] = _NEVER
         return scores
 
 
@@ -172,7 +183,7 @@ class MinNewTokensLengthLogitsProcessor:
         if input_ids.shape[1] >= self.until or not self.ends:
             return scores
         scores = scores.clone()
-        scores[:, _C.tensor(self.ends)] = _NEVER
+        scores[:, _C.tensor(self.ends, device=scores.device)] = _NEVER
         return scores
 
 
@@ -221,21 +232,34 @@ class Sampler:
         top_k=50,
         top_p=1.0,
         min_p=None,
+        typical_p=1.0,
         repetition_penalty=1.0,
         presence_penalty=0.0,
         frequency_penalty=0.0,
         no_repeat_ngram_size=0,
         min_new_tokens=0,
+        min_length=0,
+        bad_words_ids=None,
+        suppress_tokens=None,
+        begin_suppress_tokens=None,
+        sequence_bias=None,
+        forced_eos_token_id=None,
+        prefix_allowed_tokens_fn=None,
+        renormalize_logits=False,
         eos_token_id=(),
         logits_processor=None,
         prompt_length=0,
+        max_length=None,
         mask=None,
         seed=None,
         rows=1,
+        num_beams=1,
     ):
         self.do_sample = do_sample
         self.processors = LogitsProcessorList()
         add = self.processors.append
+        if sequence_bias:
+            add(SequenceBiasLogitsProcessor(sequence_bias))
         if repetition_penalty is not None and repetition_penalty != 1.0:
             add(RepetitionPenaltyLogitsProcessor(repetition_penalty))
             self.processors[-1].mask = mask
@@ -245,8 +269,21 @@ class Sampler:
             add(FrequencyPenaltyLogitsProcessor(frequency_penalty, prompt_length))
         if no_repeat_ngram_size:
             add(NoRepeatNGramLogitsProcessor(no_repeat_ngram_size))
+            self.processors[-1].mask = mask
+        if bad_words_ids is not None:
+            add(NoBadWordsLogitsProcessor(bad_words_ids, eos_token_id))
+        if min_length:
+            add(MinLengthLogitsProcessor(min_length, eos_token_id))
         if min_new_tokens:
             add(MinNewTokensLengthLogitsProcessor(prompt_length, min_new_tokens, eos_token_id))
+        if prefix_allowed_tokens_fn is not None:
+            add(PrefixConstrainedLogitsProcessor(prefix_allowed_tokens_fn, num_beams))
+        if forced_eos_token_id is not None and max_length is not None:
+            add(ForcedEOSTokenLogitsProcessor(max_length, forced_eos_token_id))
+        if suppress_tokens:
+            add(SuppressTokensLogitsProcessor(suppress_tokens))
+        if begin_suppress_tokens:
+            add(SuppressTokensLogitsProcessor(begin_suppress_tokens, prompt_length))
         for process in logits_processor or ():
             add(process)
         if do_sample:
@@ -258,6 +295,10 @@ class Sampler:
                 add(TopPLogitsWarper(top_p))
             if min_p is not None:
                 add(MinPLogitsWarper(min_p))
+            if typical_p is not None and typical_p < 1.0:
+                add(TypicalLogitsWarper(typical_p))
+        if renormalize_logits:
+            add(lambda input_ids, scores: scores.log_softmax(-1))
         seeds = [seed + i for i in range(rows)] if isinstance(seed, int) else seed
         if seeds is not None and len(seeds) != rows:
             raise ValueError(f"{len(seeds)} seeds for {rows} rows")
@@ -270,11 +311,18 @@ class Sampler:
 
     def __call__(self, input_ids, logits):
         """The next token of every row, as a list of ints. logits (rows, vocabulary)."""
+        if not self.is_plain:  # sums of probabilities in halves are far off
+            logits = logits.to(_C.float32)
         scores = self.scores = self.processors(input_ids, logits) if self.processors else logits
         if not self.do_sample:
             return scores.argmax(-1).tolist()
-        likely = scores.to(_C.float32).softmax(-1)
+        return self.draw(scores.softmax(-1))[:, 0].tolist()
+
+    def draw(self, likely, count=1, groups=None):
+        """count different tokens for every row of probabilities; groups: how many texts the rows belong to (beams)."""
         if self.generators is None:
-            return likely.multinomial(1)[:, 0].tolist()
-        likely = likely.cpu()  # where the generators are: a seed gives the same tokens on every device
-        return [int(likely[i].multinomial(1, generator=g)) for i, g in enumerate(self.generators)]
+            return likely.multinomial(count)
+        generators = self.generators[:: len(self.generators) // (groups or len(self.generators))]
+        device, likely = likely.device, likely.cpu()  # where the generators are: a seed gives the same tokens on every device
+        rows = [likely[i].multinomial(count, generator=g) for i, g in enumerate(generators)]
+        return _C.stack(rows).to(device)

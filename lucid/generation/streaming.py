@@ -1,5 +1,10 @@
 """Tokens as they come: an iterator, an async iterator, a callback; and text from tokens that are parts of characters."""
 
+import queue
+import sys
+import threading
+
+from .config import resolved
 from .loop import Generation
 
 
@@ -38,11 +43,10 @@ class TextTail:
     def _ready(self, text):
         """Of the text held back: what cannot be a part of a stop string."""
         self.held += text
-        for stop in self.stops:
-            place = self.held.find(stop)
-            if place >= 0:
-                out, self.held, self.stopped = self.held[:place], "", True
-                return out
+        place = min((at for at in map(self.held.find, self.stops) if at >= 0), default=None)
+        if place is not None:
+            out, self.held, self.stopped = self.held[:place], "", True
+            return out
         keep = max((n for stop in self.stops for n in range(1, len(stop)) if self.held.endswith(stop[:n])), default=0)
         out = self.held[: len(self.held) - keep]
         self.held = self.held[len(out) :]
@@ -87,7 +91,7 @@ class TokenStream:
             raise ValueError(f"a stream is of one text, not of {len(run.new)}; generate takes a callback for batches")
         self.run = run
         self.tail = TextTail(run.tokenizer, run.stop_strings) if run.tokenizer is not None else None
-        self.rest = None
+        self.lock = threading.Lock()  # an awaited step that was cancelled still runs to its end
 
     @property
     def statistics(self):
@@ -101,6 +105,10 @@ class TokenStream:
         return self
 
     def __next__(self):
+        with self.lock:
+            return self._next()
+
+    def _next(self):
         tokens = self.run.step()
         if tokens is None:
             raise StopIteration
@@ -129,7 +137,82 @@ class TokenStream:
         return token
 
 
-def stream(model, input_ids, attention_mask=None, *, callback=None, **options):
+class TextStreamer:
+    """Prints a text as it is generated, as transformers' class does: given to generate as streamer=.
+
+    >>> class Letters:
+    ...     def decode(self, ids, skip_special_tokens=False): return "".join("abcd"[i] for i in ids)
+    >>> streamer = lucid.generation.TextStreamer(Letters(), skip_prompt=True)
+    >>> for ids in ([[0]], [1], [2]):
+    ...     streamer.put(lucid.tensor(ids))
+    ...     if ids == [2]: streamer.end()
+    bc
+    """
+
+    def __init__(self, tokenizer, skip_prompt=False, **decode):
+        self.tokenizer, self.skip_prompt, self.decode_options = tokenizer, skip_prompt, decode
+        self._restart()
+
+    def _restart(self):
+        self.tail, self.at_prompt = TextTail(self), True
+
+    def decode(self, ids):
+        return self.tokenizer.decode(ids, **self.decode_options)
+
+    def put(self, value):
+        """Token ids: first the prompt, then one after the other."""
+        if value.ndim > 1 and value.shape[0] > 1:
+            raise ValueError(f"a streamer is of one text, not of {value.shape[0]}")
+        first, self.at_prompt = self.at_prompt, False
+        if not (first and self.skip_prompt):
+            self._give("".join(self.tail.push(token) for token in value.flatten().tolist()))
+
+    def end(self):
+        """The text is whole."""
+        text = self.tail.flush()
+        self._restart()
+        self.on_finalized_text(text, stream_end=True)
+
+    def _give(self, text):
+        if text:
+            self.on_finalized_text(text)
+
+    def on_finalized_text(self, text, stream_end=False):
+        """Where the text goes; a class of your own may send it elsewhere."""
+        print(text, end="\n" if stream_end else "", flush=True, file=sys.stdout)
+
+
+class TextIteratorStreamer(TextStreamer):
+    """Text as it is generated, as an iterator for another thread; timeout: seconds that it waits for a piece.
+
+    >>> class Letters:
+    ...     def decode(self, ids): return "".join("abcd"[i] for i in ids)
+    >>> streamer = lucid.generation.TextIteratorStreamer(Letters())
+    >>> streamer.put(lucid.tensor([[0, 1]])), streamer.end(), list(streamer)
+    (None, None, ['ab'])
+    """
+
+    def __init__(self, tokenizer, skip_prompt=False, timeout=None, **decode):
+        super().__init__(tokenizer, skip_prompt, **decode)
+        self.timeout, self.pieces = timeout, queue.Queue()
+
+    def on_finalized_text(self, text, stream_end=False):
+        if text:
+            self.pieces.put(text)
+        if stream_end:
+            self.pieces.put(None)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        piece = self.pieces.get(timeout=self.timeout)
+        if piece is None:
+            raise StopIteration
+        return piece
+
+
+def stream(model, input_ids, attention_mask=None, *, callback=None, generation_config=None, **options):
     """Generate one text token by token. Options are those of generate; with tokenizer= tokens carry their text.
 
     Returns a TokenStream, which is an iterator and an async iterator. With callback(token) the tokens are given to it instead
@@ -142,6 +225,11 @@ def stream(model, input_ids, attention_mask=None, *, callback=None, **options):
     >>> len(seen), done.finish_reason
     (3, 'length')
     """
+    options = resolved(model, options, generation_config)
+    for name in ("length_penalty", "early_stopping", "return_dict_in_generate"):
+        options.pop(name, None)
+    if options.pop("num_beams", 1) not in (1, None) or options.pop("streamer", None) is not None:
+        raise ValueError("stream takes neither beams, which change their texts as they go, nor a streamer")
     tokens = TokenStream(Generation(model, input_ids, attention_mask, **options))
     if callback is None:
         return tokens

@@ -8,8 +8,8 @@ trainable params: 32 || all params: 122 || trainable%: 26.2295
 Names and files are peft's: what one saves, the other reads. `docs/lora.md` has more.
 """
 
-from .config import LoraConfig
-from .files import load_checkpoint
+from .config import LoraConfig, TaskType
+from .files import get_peft_model_state_dict, load_checkpoint, set_peft_model_state_dict
 from .layers import LoraLayer
 from .model import PeftModel, get_peft_model
 from .training import StepMetrics, Trainer, cross_entropy_loss, schedule
@@ -19,9 +19,12 @@ __all__ = [
     "LoraLayer",
     "PeftModel",
     "StepMetrics",
+    "TaskType",
     "Trainer",
     "cross_entropy_loss",
     "get_peft_model",
+    "get_peft_model_state_dict",
     "load_checkpoint",
     "schedule",
+    "set_peft_model_state_dict",
 ]

@@ -1,6 +1,7 @@
 """The settings of an adapter, with the names of peft's adapter_config.json."""
 
 import dataclasses
+import enum
 import json
 import os
 import re
@@ -26,6 +27,11 @@ _ONLY = {
 }
 _PASSED_OVER = ("auto_mapping", "megatron_core", "peft_version", "qalora_group_size", "revision", "runtime_config")
 _BIASES = ("none", "all", "lora_only")
+_HEADS = {  # what is trained whole beside the adapter, by the task; where the model has it
+    "SEQ_CLS": ("classifier", "score"),
+    "TOKEN_CLS": ("classifier", "score"),
+    "QUESTION_ANS": ("qa_outputs",),
+}
 _TARGETS = {  # what is adapted unless target_modules says, by the model's type
     "gpt2": ["c_attn"],
     "llama": ["q_proj", "v_proj"],
@@ -34,7 +40,24 @@ _TARGETS = {  # what is adapted unless target_modules says, by the model's type
     "qwen3": ["q_proj", "v_proj"],
     "gemma": ["q_proj", "v_proj"],
     "bert": ["query", "value"],
+    "roberta": ["query", "value"],
+    "t5": ["q", "v"],
 }
+
+
+class TaskType(str, enum.Enum):
+    """What a model is for. Heads of SEQ_CLS, TOKEN_CLS and QUESTION_ANS are trained beside the adapter, and saved with it.
+
+    >>> lucid.lora.LoraConfig(task_type=lucid.lora.TaskType.SEQ_CLS).task_type
+    'SEQ_CLS'
+    """
+
+    SEQ_CLS = "SEQ_CLS"
+    SEQ_2_SEQ_LM = "SEQ_2_SEQ_LM"
+    CAUSAL_LM = "CAUSAL_LM"
+    TOKEN_CLS = "TOKEN_CLS"
+    QUESTION_ANS = "QUESTION_ANS"
+    FEATURE_EXTRACTION = "FEATURE_EXTRACTION"
 
 
 @dataclasses.dataclass
@@ -43,7 +66,9 @@ class LoraConfig:
 
     r: the rank; the correction is scaled by lora_alpha / r (with use_rslora by lora_alpha / sqrt(r)). target_modules: names of
     modules (the end of their path), a regular expression for whole paths, or "all-linear". bias: which biases are trained:
-    "none", "all", "lora_only". use_dora: magnitude and direction apart. modules_to_save: modules trained whole beside it.
+    "none", "all", "lora_only". use_dora: magnitude and direction apart. modules_to_save: modules trained whole beside it;
+    task_type adds the heads of classifiers and of answers (`TaskType`). layers_to_transform: numbers of the layers that
+    target_modules, a list then, is meant for.
 
     >>> lucid.lora.LoraConfig(r=4, lora_alpha=16).scaling()
     4.0
@@ -80,8 +105,22 @@ class LoraConfig:
             raise ValueError(f"bias is one of {', '.join(_BIASES)}, not {self.bias!r}")
         if self.init_lora_weights not in (True, False, "gaussian"):
             raise ValueError(f"init_lora_weights is True, False or 'gaussian', not {self.init_lora_weights!r}")
+        if isinstance(self.target_modules, str) and self.layers_to_transform is not None:
+            raise ValueError("layers_to_transform needs target_modules as a list: a text says by itself which paths it means")
+        if self.layers_pattern and self.layers_to_transform is None:
+            raise ValueError("layers_pattern says where layers_to_transform are counted: give both")
+        if self.task_type is not None:
+            self.task_type = TaskType(self.task_type).value
         if self.use_dora and self.lora_bias:
             raise ValueError("use_dora and lora_bias do not go together")
+
+    def with_heads(self, model):
+        """The same config with the heads of its task among modules_to_save, those that this model has."""
+        heads = _HEADS.get(self.task_type, ())
+        there = {name.rpartition(".")[2] for name, _ in model.named_modules()}
+        named = [name for name in self.modules_to_save or () if name in there or name not in heads]
+        named += [name for name in heads if name in there and name not in named]
+        return dataclasses.replace(self, modules_to_save=named or None)
 
     def scaling(self, name=""):
         """The factor of the correction, of the module of this path."""
@@ -106,7 +145,7 @@ class LoraConfig:
         if not _matches(wanted, name):
             return False
         layers = self.layers_to_transform
-        if layers is None or layers == [] or isinstance(wanted, str):
+        if layers is None or layers == []:
             return True
         patterns = self.layers_pattern or [r"[^.]*"]
         patterns = [patterns] if isinstance(patterns, str) else patterns

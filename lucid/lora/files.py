@@ -22,8 +22,29 @@ def _state(model, name):
     return kept
 
 
-def save(model, name, folder):
-    """Write one adapter.
+def get_peft_model_state_dict(model, adapter_name="default"):
+    """The tensors of an adapter by the keys of peft's files.
+
+    >>> config = lucid.lora.LoraConfig(r=1, target_modules=["0"])
+    >>> model = lucid.lora.get_peft_model(lucid.nn.Sequential(lucid.nn.Linear(2, 2)), config)
+    >>> sorted(lucid.lora.get_peft_model_state_dict(model))
+    ['base_model.model.0.lora_A.weight', 'base_model.model.0.lora_B.weight']
+    """
+    return {key: value for key, (_, value) in _state(model, adapter_name).items()}
+
+
+def set_peft_model_state_dict(model, state, adapter_name="default"):
+    """Give an adapter the tensors of such a dict; every key must fit.
+
+    >>> config = lucid.lora.LoraConfig(r=1, target_modules=["0"])
+    >>> model = lucid.lora.get_peft_model(lucid.nn.Sequential(lucid.nn.Linear(2, 2)), config)
+    >>> lucid.lora.set_peft_model_state_dict(model, lucid.lora.get_peft_model_state_dict(model))
+    """
+    _fill(model, {key: own for key, (own, _) in _state(model, adapter_name).items()}, dict(state), "the state dict")
+
+
+def save(model, name, folder, safe_serialization=True):
+    """Write one adapter; safe_serialization=False: as adapter_model.bin, in PyTorch's format.
 
     >>> import tempfile
     >>> config = lucid.lora.LoraConfig(r=1, target_modules=["0"])
@@ -38,8 +59,11 @@ def save(model, name, folder):
     config = copy.copy(model.peft_config[name])
     config.inference_mode = True
     config.save_pretrained(folder)
-    tensors = {key: value.contiguous() for key, (_, value) in _state(model, name).items()}
-    serialization.save_safetensors(tensors, os.path.join(folder, "adapter_model.safetensors"), metadata={"format": "pt"})
+    tensors = {key: value.contiguous() for key, value in get_peft_model_state_dict(model, name).items()}
+    if safe_serialization:
+        serialization.save_safetensors(tensors, os.path.join(folder, "adapter_model.safetensors"), metadata={"format": "pt"})
+    else:
+        serialization.save(tensors, os.path.join(folder, "adapter_model.bin"))
 
 
 def load(model, name, folder):
@@ -59,8 +83,13 @@ def load(model, name, folder):
         found = serialization.load(os.path.join(folder, "adapter_model.bin"))
     else:
         raise FileNotFoundError(f"{folder} has neither adapter_model.safetensors nor adapter_model.bin")
-    wanted = _state(model, name)
-    _fill(model, {key: own for key, (own, _) in wanted.items()}, found, path)
+    keys, own = {key: place for key, (place, _) in _state(model, name).items()}, model.state_dict()
+    for key in found:  # peft adds the embeddings that are adapted, or that have another size
+        if key not in keys and key.endswith(".weight"):
+            places = (key, key.replace(".weight", ".base_layer.weight"))
+            place = next((place for place in places if place in own and ".lora_" not in place), None)
+            keys.update({} if place is None else {key: place})
+    _fill(model, keys, found, path)
 
 
 def _fill(model, keys, found, source):

@@ -6,12 +6,16 @@
 
 With DoRA the corrected weight is scaled row by row to learnt magnitudes m: (m / |W + s B A|) (W + s B A). The norm counts as a
 constant in the gradient, as in the paper (Liu et al., 2024, section 4.3).
+
+Beside weights in halves the matrices are float32 unless told otherwise: small steps would be rounded away. Beside weights in 8
+or 4 bits they train too, but do not merge.
 """
 
 import math
 
-from .. import _C, nn
+from .. import _C, linalg, nn
 from ..autograd import no_grad
+from ..generation.coding import QuantizedLinear
 from ..models.text.gpt2 import Conv1D
 from ..nn import functional as F
 
@@ -52,24 +56,33 @@ class LoraLayer(nn.Module):
     def adapters(self):
         return list(self.scaling)
 
-    def add_adapter(self, name, config, path=""):
-        """Make the matrices of an adapter; the first one becomes active."""
+    def full_weight(self):
+        """The weight that is corrected, in numbers."""
+        return self.base_layer.dequantized() if isinstance(self.base_layer, QuantizedLinear) else self.weight
+
+    def add_adapter(self, name, config, path="", single=True):
+        """Make the matrices of an adapter; the first one becomes active. single: in float32 beside weights in halves."""
         if name in self.scaling:
             raise ValueError(f"there is an adapter {name!r} already")
-        self.lora_dropout[name] = nn.Dropout(config.lora_dropout) if config.lora_dropout else nn.Identity()
+        dropout = nn.Dropout(config.lora_dropout) if config.lora_dropout else nn.Identity()
+        self.lora_dropout[name] = dropout.train(self.training)
         self.scaling[name] = config.scaling(path)
         self._make(name, config.rank_of(path), config)
         self._start(name, config.init_lora_weights)
         if config.use_dora:
             self._make_magnitude(name)
+        dtype = self.weight.dtype
+        if isinstance(self.base_layer, QuantizedLinear) or (single and dtype in (_C.float16, _C.bfloat16)):
+            dtype = _C.float32
         for parameter in self.parameters_of(name):
-            parameter.data = parameter.data.to(device=self.weight.device, dtype=self.weight.dtype)
+            parameter.data = parameter.data.to(device=self.weight.device, dtype=dtype)
         if not self.active_adapters:
             self.active_adapters = [name]
 
     def _make_magnitude(self, name):
         with no_grad():
-            self.lora_magnitude_vector[name] = _Magnitude(self._norm(self.weight + self.delta(name)))
+            weight = self.full_weight()
+            self.lora_magnitude_vector[name] = _Magnitude(self._norm(weight + self.delta(name).to(weight.device)))
 
     def parameters_of(self, name):
         """The parameters of one adapter."""
@@ -100,12 +113,16 @@ class LoraLayer(nn.Module):
         """What DoRA scales the corrected weight by, one number per output, as it stands in the weight."""
         return self.lora_magnitude_vector[name].weight / self._norm(corrected).detach()
 
-    def merge(self, names=None):
-        """Put adapters (the active ones unless named) into the weight."""
+    def merge(self, names=None, safe=False):
+        """Put adapters (the active ones unless named) into the weight. safe: not if the result is not finite."""
+        if isinstance(self.base_layer, QuantizedLinear):
+            raise ValueError("an adapter does not merge into weights in 8 or 4 bits: merge first, then quantize")
         with no_grad():
             for name in names or self.active_adapters:
                 if name in self.scaling and name not in self.merged_adapters:
-                    corrected = self.weight.data + self.delta(name).to(self.weight.dtype)
+                    corrected = self.weight.data + self.delta(name)
+                    if safe and not bool(corrected.isfinite().all()):
+                        raise ValueError(f"adapter {name!r} merged would give values that are not finite: it seems broken")
                     if name in self.lora_magnitude_vector:
                         if self.merged_adapters:
                             raise ValueError(
@@ -114,7 +131,7 @@ class LoraLayer(nn.Module):
                         factor = self._as_weight(self._factor(name, corrected))
                         self._undo = (self.weight.data, factor)
                         corrected = corrected * factor
-                    self.base_layer.weight.data = corrected
+                    self.base_layer.weight.data = corrected.to(self.weight.dtype)
                     self._merge_bias(name, 1)
                     self.merged_adapters.append(name)
 
@@ -126,8 +143,31 @@ class LoraLayer(nn.Module):
                 if name in self.lora_magnitude_vector:
                     self.base_layer.weight.data = self._undo[0]
                 else:
-                    self.base_layer.weight.data = self.weight.data - self.delta(name).to(self.weight.dtype)
+                    self.base_layer.weight.data = (self.weight.data - self.delta(name)).to(self.weight.dtype)
                 self._merge_bias(name, -1)
+
+    def _matrices(self, name):
+        return self.lora_A[name].weight, self.lora_B[name].weight
+
+    def rank_of(self, name):
+        return self._matrices(name)[0].shape[0]
+
+    def combine(self, name, parts, how):
+        """Set an adapter's matrices from others': parts are (name, weight)."""
+        a, b = self._matrices(name)
+        found = [(*(m.flatten(1) for m in self._matrices(n)), weight * self.scaling[n]) for n, weight in parts]
+        if how == "cat":
+            down, up = _C.cat([factor * x for x, _, factor in found]), _C.cat([y for _, y, _ in found], 1)
+        elif how == "linear":
+            down = sum(math.copysign(math.sqrt(abs(factor)), factor) * x for x, _, factor in found)
+            up = sum(math.sqrt(abs(factor)) * y for _, y, factor in found)
+        else:
+            u, s, v = linalg.svd(sum(factor * (y @ x) for x, y, factor in found).float(), full_matrices=False)
+            rank = min(a.shape[0], s.shape[0])
+            down, up = _C.zeros(a.flatten(1).shape, device=a.device), _C.zeros(b.flatten(1).shape, device=b.device)
+            down[:rank], up[:, :rank] = v[:rank], u[:, :rank] * s[:rank]
+        a.copy_((down / self.scaling[name]).view(a.shape))
+        b.copy_(up.view(b.shape))
 
     def _merge_bias(self, name, sign):
         bias = getattr(self.lora_B[name], "bias", None) if name in self.lora_B else None
@@ -135,7 +175,7 @@ class LoraLayer(nn.Module):
             return
         if self.bias is None:
             raise ValueError("lora_bias cannot be merged into a layer without a bias")
-        self.base_layer.bias.data = self.bias.data + sign * self.scaling[name] * bias.data
+        self.base_layer.bias.data = (self.bias.data + sign * self.scaling[name] * bias.data).to(self.bias.dtype)
 
     def _plain(self):
         """Whether the base layer alone answers; merged adapters are taken out when adapters are switched off."""
@@ -150,10 +190,11 @@ class LoraLayer(nn.Module):
         if self._plain():
             return self.base_layer(x)
         result = self.base_layer(x)
+        dtype = result.dtype
         for name in self._each():
             drops = self.training and not isinstance(self.lora_dropout[name], nn.Identity)
             seen = self.lora_dropout[name](x)
-            low = self._low(name, seen)
+            low = self._low(name, seen.to(self.lora_A[name].weight.dtype))
             if name not in self.lora_magnitude_vector:
                 result = result + low
                 continue
@@ -162,9 +203,9 @@ class LoraLayer(nn.Module):
                 base = self._base_without_bias(seen)
             else:
                 base = result if bias is None else result - self._as_result(bias)
-            factor = self._as_result(self._factor(name, self.weight + self.delta(name)))
+            factor = self._as_result(self._factor(name, self.full_weight() + self.delta(name)))
             result = result + (factor - 1) * base + factor * low
-        return result
+        return result.to(dtype)
 
 
 class Linear(LoraLayer):
@@ -182,7 +223,9 @@ class Linear(LoraLayer):
     def __init__(self, base_layer):
         super().__init__(base_layer)
         self.transposed = isinstance(base_layer, Conv1D)
-        self.in_features, self.out_features = base_layer.weight.shape if self.transposed else base_layer.weight.shape[::-1]
+        coded = isinstance(base_layer, QuantizedLinear)
+        shape = base_layer.weight.shape if not coded else (base_layer.out_features, base_layer.in_features)
+        self.in_features, self.out_features = shape if self.transposed else shape[::-1]
 
     def _make(self, name, r, config):
         self.lora_A[name] = nn.Linear(self.in_features, r, bias=False)
@@ -217,14 +260,16 @@ class Linear(LoraLayer):
         return self.lora_B[name](self.lora_A[name](x)) * self.scaling[name]
 
     def _base_without_bias(self, x):
-        return F.linear(x, self.weight.t() if self.transposed else self.weight)
+        weight = self.full_weight()
+        return F.linear(x, weight.t() if self.transposed else weight)
 
     def forward(self, x):
         names = [] if self._plain() else self._each()
         if len(names) == 1 and type(self.base_layer) in (nn.Linear, Conv1D):
             a, b = self.lora_A[names[0]], self.lora_B[names[0]]
             drops = self.training and not isinstance(self.lora_dropout[names[0]], nn.Identity)
-            if not drops and b.bias is None and names[0] not in self.lora_magnitude_vector and x.dtype == self.weight.dtype:
+            alike = x.dtype == self.weight.dtype == a.weight.dtype
+            if not drops and b.bias is None and names[0] not in self.lora_magnitude_vector and alike:
                 weight = self.weight.t() if self.transposed else self.weight
                 return F.lora_linear(x, weight, self.bias, a.weight.t(), b.weight.t(), float(self.scaling[names[0]]))
         return super().forward(x)
@@ -251,6 +296,9 @@ class Embedding(LoraLayer):
             nn.init.zeros_(self.lora_embedding_A[name])
             nn.init.normal_(self.lora_embedding_B[name])
 
+    def _matrices(self, name):
+        return self.lora_embedding_A[name], self.lora_embedding_B[name]
+
     def delta(self, name):
         return (self.lora_embedding_B[name] @ self.lora_embedding_A[name]).t() * self.scaling[name]
 
@@ -275,7 +323,7 @@ class Embedding(LoraLayer):
                 result = self._factor(name, self.weight + self.delta(name)) * (result + low)
             else:
                 result = result + low
-        return result
+        return result.to(self.weight.dtype)
 
 
 class Conv2d(LoraLayer):
@@ -356,8 +404,16 @@ class ModulesToSave(nn.Module):
     def forward(self, *args, **options):
         return self.active_module()(*args, **options)
 
+    def __getattr__(self, name):  # what others read of the module: its weight
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            if name in ("original_module", "modules_to_save"):
+                raise
+            return getattr(self.active_module(), name)
 
-KINDS = ((nn.Linear, Linear), (Conv1D, Linear), (nn.Embedding, Embedding), (nn.Conv2d, Conv2d))
+
+KINDS = ((nn.Linear, Linear), (Conv1D, Linear), (QuantizedLinear, Linear), (nn.Embedding, Embedding), (nn.Conv2d, Conv2d))
 
 
 def layer_for(module):

@@ -69,7 +69,7 @@ class StepMetrics:
 class Trainer:
     """Trains what requires a gradient, over batches: dicts for model(**batch).loss, or pairs for loss(model(x), y).
 
-    data: a sized iterable of batches, the same in every epoch unless it shuffles by itself. optimizer: AdamW(lr) unless given.
+    data: a sized iterable of batches; a DataLoader may shuffle. optimizer: AdamW(lr) unless given.
     max_grad_norm: gradients are clipped to it (None: not). accumulate: batches per step. metrics: {name: function of (output,
     batch)}, averaged by evaluate. checkpoint: a folder; the state is written there every checkpoint_every steps and at the
     end, and resume() goes on from it, to the same numbers as a run that was not interrupted.
@@ -98,6 +98,8 @@ class Trainer:
         self.max_grad_norm, self.loss, self.metrics, self.progress = max_grad_norm, loss, metrics or {}, progress
         self.checkpoint, self.checkpoint_every = checkpoint, checkpoint_every
         self.step, self.history = 0, []
+        self._versions = {name: buffer._version for name, buffer in model.named_buffers()}
+        self._epoch_start = self._kept = None  # random numbers when the epoch began, and when the state was saved
 
     def _output(self, batch):
         """(loss, output) of a batch."""
@@ -134,9 +136,14 @@ class Trainer:
         last, started, first = self.epochs * self.steps_per_epoch, time.monotonic(), self.step
         while self.step < last:
             skipped, group = (self.step % self.steps_per_epoch) * self.accumulate, []
+            if not (skipped and self._kept is not None):
+                self._epoch_start = self._kept = _rng().get_rng_state()
+            _rng().set_rng_state(self._epoch_start)  # data that shuffles does so as it did
             for i, batch in enumerate(self.data):
                 if i < skipped:
                     continue
+                if i == skipped and skipped:
+                    _rng().set_rng_state(self._kept)
                 group.append(batch)
                 if len(group) == self.accumulate or i + 1 == len(self.data):
                     self._step(group)
@@ -178,18 +185,21 @@ class Trainer:
         return {name: value / max(count, 1) for name, value in sums.items()}
 
     def save(self, folder):
-        """Write the state of the run: trained parameters, optimizer, schedule, random numbers, history."""
+        """Write the state of the run: trained parameters, buffers that changed, optimizer, random numbers, history."""
         from ..serialization import save
 
         os.makedirs(folder, exist_ok=True)
         names = {name: p.detach() for name, p in self.model.named_parameters() if p.requires_grad}
+        changed = {n: b for n, b in self.model.named_buffers() if b._version != self._versions.get(n)}
         history = [[m.loss, m.step, m.learning_rate, m.grad_norm] for m in self.history]
         state = {
             "parameters": names,
+            "buffers": changed,
             "optimizer": self.optimizer.state_dict(),
             "step": self.step,
             "history": history,
             "random": _rng().get_rng_state(),
+            "epoch_random": self._epoch_start,
         }
         save(state, os.path.join(folder, "trainer.pt"))
 
@@ -205,10 +215,14 @@ class Trainer:
         with no_grad():
             for name, value in state["parameters"].items():
                 own[name].copy_(value)
+            buffers = dict(self.model.named_buffers())
+            for name, value in state["buffers"].items():
+                buffers[name].copy_(value)
         self.optimizer.load_state_dict(state["optimizer"])
         self.step, self.history = state["step"], [StepMetrics(*row) for row in state["history"]]
         self.scheduler.last_epoch = self.step
-        _rng().set_rng_state(state["random"])
+        self._epoch_start, self._kept = state["epoch_random"], state["random"]
+        _rng().set_rng_state(self._kept)
         return self
 
 

@@ -166,12 +166,18 @@ class PretrainedModel(nn.Module):
         """The keys that share their tensor with another, and which, for this config."""
         return self.tied_keys
 
+    def shared_keys(self):
+        """The same without the layers whose weight is in codes (lucid.generation.quantize): those have their own."""
+        pairs = [(key, *key.rpartition("."), source) for key, source in self.tied().items()]
+        owns = [isinstance(getattr(self.get_submodule(owner), name), nn.Parameter) for _, owner, _, name, _ in pairs]
+        return {key: source for (key, *_, source), shares in zip(pairs, owns) if shares}
+
     def headless_keys(self):
         """Patterns of keys of a file's head that this model, having none, passes over."""
         return ()
 
     def tie_weights(self):
-        for key, source in self.tied().items():
+        for key, source in self.shared_keys().items():
             owner, _, name = key.rpartition(".")
             setattr(self.get_submodule(owner), name, self.get_parameter(source))
 
@@ -187,6 +193,7 @@ class PretrainedModel(nn.Module):
         config = config.replace(**overrides)
         with _C.device("meta"):
             model = cls(config)
+            loading.put_codes(model, folder)
         model.load_weights(loading.read_weights(folder), source=str(folder))
         model.eval()
         return model if dtype is None and device is None else model.to(device=device, dtype=dtype)
@@ -203,13 +210,18 @@ class PretrainedModel(nn.Module):
         return self
 
     def save_pretrained(self, folder, max_shard_size="5GB"):
-        """Write config.json and model.safetensors (in parts beyond max_shard_size), as transformers reads them."""
+        """Write config.json and model.safetensors (in parts beyond max_shard_size), as transformers reads them.
+
+        A model whose weights are in codes (lucid.generation.quantize) is written as it is; transformers cannot read that.
+        """
         from ..serialization import save_safetensors, save_sharded
 
         os.makedirs(folder, exist_ok=True)
         with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
-            json.dump({"architectures": [type(self).__name__], **self.config.to_hub()}, file, indent=2)
-        state = {key: value for key, value in self.state_dict().items() if key not in self.tied()}
+            about = {"architectures": [type(self).__name__], **self.config.to_hub(), **loading.about_codes(self)}
+            json.dump(about, file, indent=2)
+        shared = self.shared_keys()
+        state = {key: value for key, value in self.state_dict().items() if key not in shared}
         size = sum(value.numel() * value.element_size() for value in state.values())
         if size <= loading.bytes_of(max_shard_size):
             save_safetensors(state, os.path.join(folder, "model.safetensors"), metadata={"format": "pt"})

@@ -135,6 +135,44 @@ def bytes_of(size):
     return serialization.sharded._bytes(size)
 
 
+def put_codes(model, folder):
+    """Make the layers of a fresh model that a folder keeps in codes such layers, as its config.json says.
+
+    >>> import tempfile
+    >>> config = lucid.models.GPT2Config(vocab_size=5, hidden_size=4, num_hidden_layers=1, num_attention_heads=1)
+    >>> model = lucid.models.GPT2LMHeadModel(config)
+    >>> report = lucid.generation.quantize(model)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save_pretrained(folder)
+    ...     type(lucid.models.GPT2LMHeadModel.from_pretrained(folder).lm_head).__name__
+    'QuantizedLinear'
+    """
+    folder = os.fspath(folder)
+    path = os.path.join(folder if os.path.isdir(folder) else os.path.dirname(folder), "config.json")
+    about = _read_json(path).get("quantization_config") if os.path.exists(path) else None
+    if about is None:
+        return
+    if about.get("quant_method") != "lucid":
+        raise ValueError(
+            f"{folder}: weights in codes of {about.get('quant_method')!r} are not read, only those of generation.quantize"
+        )
+    from ..generation.coding import QuantizedLinear
+
+    QuantizedLinear.put_into(model, about["layers"])
+
+
+def about_codes(model):
+    """What config.json says of the layers whose weights are in codes.
+
+    >>> lucid.models.loading.about_codes(lucid.nn.Linear(2, 2))
+    {}
+    """
+    from ..generation.coding import QuantizedLinear
+
+    layers = {n: [m.bits, m.group_size] for n, m in model.named_modules() if isinstance(m, QuantizedLinear)}
+    return {"quantization_config": {"quant_method": "lucid", "layers": layers}} if layers else {}
+
+
 def _named_as_here(model, weights, own):
     """Older spellings, and the prefix of the network inside a model with a head, as this model has them."""
     renamed = {}
@@ -162,7 +200,7 @@ def fit(model, weights, source):
     (['ln_f.bias', 'ln_f.weight', 'wpe.weight', 'wte.weight'], [])
     """
     own = model.state_dict()
-    tied = model.tied()
+    tied = model.shared_keys()
     found = _named_as_here(model, weights, own)
     for key, source in tied.items():  # a file may keep either of two names
         if key in found:

@@ -130,11 +130,21 @@ class GenerationMixin:
     (1, 5)
     """
 
-    def generate(self, input_ids=None, **options):
-        """lucid.generation.generate(self, input_ids, ...)."""
+    def generate(self, inputs=None, generation_config=None, *, input_ids=None, **options):
+        """lucid.generation.generate(self, inputs, ...); inputs may be called input_ids. Without any a text begins with the
+        token that begins texts.
+        """
         from ..generation import generate
 
-        return generate(self, input_ids, **options)
+        ids = inputs if inputs is not None else input_ids
+        if ids is None:
+            start = options.pop("bos_token_id", None)
+            for settings in (generation_config, getattr(self, "generation_config", None), self.config):
+                start = getattr(settings, "bos_token_id", None) if start is None else start
+            if start is None:
+                raise ValueError("generate needs input_ids: the model names no token that begins texts")
+            ids = [[start]]
+        return generate(self, ids, generation_config=generation_config, **options)
 
 
 class DiffusionMixin:

@@ -209,12 +209,17 @@ class AutoModel:
 
     @classmethod
     def _class_for(cls, config):
-        _load_all()
-        found = _CLASSES.get((cls.task, config.model_type))
+        found = cls.find(config)
         if found is None:
             known = sorted(kind for task, kind in _CLASSES if task == cls.task)
             raise ValueError(f"{cls.__name__}: none for {config.model_type!r}; there are {', '.join(known) or 'none at all'}")
         return found
+
+    @classmethod
+    def find(cls, config):
+        """The class for a config, or None."""
+        _load_all()
+        return _CLASSES.get((cls.task, config.model_type))
 
     @classmethod
     def from_config(cls, config):

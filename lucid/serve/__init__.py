@@ -9,6 +9,7 @@ into at /. Requests that arrive while others run join them in one batch (`lucid.
 
 import argparse
 import asyncio
+import signal
 import sys
 
 
@@ -27,6 +28,7 @@ def options(argv=None):
     parser.add_argument("--max-tokens", type=int, default=2048, help="the most new tokens a request may ask for")
     parser.add_argument("--max-body", type=int, default=1 << 20, help="bytes of a request's body")
     parser.add_argument("--timeout", type=float, default=60.0, help="seconds a client may take to send or to read")
+    parser.add_argument("--grace", type=float, default=10.0, help="seconds that requests under way get when the server ends")
     parser.add_argument("--bits", type=int, choices=(4, 8), help="store the weights in so many bits")
     parser.add_argument("--threads", type=int)
     return parser.parse_args(argv)
@@ -41,7 +43,8 @@ def load(folder, bits=None, threads=None):
     """
     from .. import generate, models
 
-    if models.AutoConfig.from_pretrained(folder).model_type == "bert":
+    found = models.AutoModelForCausalLM.find(models.AutoConfig.from_pretrained(folder))
+    if found is None or not issubclass(found, models.GenerationMixin):  # an encoder
         encoder = models.SentenceEncoder.from_pretrained(folder)
         return None, encoder.tokenizer, encoder
     model, tokenizer = generate.load(folder, bits, None, threads)
@@ -75,10 +78,13 @@ def main(argv=None):
     async def run():
         await server.start(chosen.host, chosen.port)
         print(f"serving {name} at http://{chosen.host}:{server.port}", flush=True)
-        try:
-            await asyncio.Event().wait()
-        finally:
-            await server.stop()
+        ended, loop = asyncio.Event(), asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, ended.set)
+        await ended.wait()
+        for number in (signal.SIGTERM, signal.SIGINT):  # a second one ends at once
+            loop.remove_signal_handler(number)
+        await server.stop(chosen.grace)
 
     try:
         asyncio.run(run())

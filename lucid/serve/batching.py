@@ -22,11 +22,13 @@ class Text:
     True
     """
 
-    def __init__(self, ids, tokenizer, max_new_tokens, emit, ends=(), stop=(), **sampling):
+    def __init__(self, ids, tokenizer, max_new_tokens, emit, ends=(), stop=(), logprobs=None, **sampling):
+        """logprobs: keep each token's log probability, and so many likely others."""
         self.ids, self.prompt, self.limit, self.ends = list(ids), len(ids), max_new_tokens, set(ends)
         self.tail, self.emit = TextTail(tokenizer, stop), emit
         self.sampler = Sampler(prompt_length=len(ids), eos_token_id=list(ends), **sampling)
         self.cache, self.cancelled = Cache(), False
+        self.logprobs, self.records = logprobs, []
 
     @property
     def new_tokens(self):
@@ -42,6 +44,8 @@ class Text:
         self.ids.append(token)
         if token in self.ends:
             return self._end("stop", "")
+        if self.logprobs is not None:
+            self._record(logits, token)
         piece = self.tail.push(token)
         if self.tail.stopped:
             return self._end("stop", piece)
@@ -50,6 +54,17 @@ class Text:
         if piece:
             self.emit(piece, None)
         return False
+
+    def _record(self, logits, token):
+        logs = logits[0].float().log_softmax(-1)
+        best = logs.topk(min(self.logprobs, logs.numel())) if self.logprobs else None
+        others = list(zip(best.indices.tolist(), best.values.tolist())) if best is not None else []
+        self.records.append((token, float(logs[token]), others))
+
+    def taken(self):
+        """The (token, log probability, [(other token, its)]) since the last call."""
+        records, self.records = self.records, []
+        return records
 
     def _end(self, reason, piece):
         self.emit(piece + self.tail.flush(), reason)
@@ -67,6 +82,8 @@ class Batcher:
         self.waiting, self.calls, self.active = collections.deque(), collections.deque(), []
         self.wake, self.closed = threading.Condition(), False
         self.passes = self.tokens = 0
+        rotary = getattr(getattr(model, "base_model", None), "rotary", None)
+        self.alone = rotary is not None and rotary.varies  # angles are of the longest text in a pass: each has its own
         self.thread = threading.Thread(target=self._run, name="lucid.serve", daemon=True)
         self.thread.start()
 
@@ -149,6 +166,8 @@ class Batcher:
         return [text] if text.choose(logits) else []
 
     def _tokens(self, texts):
+        if self.alone and len(texts) > 1:
+            return [text for each in texts for text in self._tokens([each])]
         last = _C.tensor([[t.ids[-1]] for t in texts])
         logits = self.model(last, past_key_values=RaggedCache([t.cache for t in texts])).logits[:, -1]
         self.passes, self.tokens = self.passes + 1, self.tokens + len(texts)

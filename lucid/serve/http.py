@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import traceback
 
 _HEADER_LIMIT = 16 << 10
 _REASONS = {
@@ -26,9 +27,10 @@ class HttpError(Exception):
     'no such path'
     """
 
-    def __init__(self, status, message, param=None):
+    def __init__(self, status, message, param=None, allow=None):
+        """allow: for 405, the methods that a path takes."""
         super().__init__(message)
-        self.status, self.message, self.param = status, message, param
+        self.status, self.message, self.param, self.allow = status, message, param, allow
 
     def body(self):
         kind = "invalid_request_error" if self.status < 500 else "server_error"
@@ -44,7 +46,8 @@ class Connection:
 
     def __init__(self, reader, writer, max_body, timeout):
         self.reader, self.writer, self.max_body, self.timeout = reader, writer, max_body, timeout
-        self.keep = True
+        self.keep, self.bare = True, False  # bare: answers have no body (HEAD)
+        self.streams = False  # events have begun
 
     async def request(self):
         """(method, path, body), or None at the end of the connection."""
@@ -59,12 +62,12 @@ class Connection:
             raise HttpError(431, f"a header of more than {_HEADER_LIMIT} bytes") from None
         except (asyncio.TimeoutError, TimeoutError):
             return None
-        self.keep = False  # until the request is understood
+        self.keep = self.bare = False  # until the request is understood
         lines = head.decode("latin-1").split("\r\n")
         parts = lines[0].split(" ")
         if len(parts) != 3 or not parts[2].startswith("HTTP/1."):
             raise HttpError(400, "not a request of HTTP/1.1")
-        fields = {}
+        self.bare, fields = parts[0] == "HEAD", {}
         for line in lines[1:]:
             name, colon, value = line.partition(":")
             if line and not colon:
@@ -76,7 +79,9 @@ class Connection:
 
     async def _body(self, method, fields):
         if "transfer-encoding" in fields:
-            raise HttpError(411, "a body needs Content-Length")
+            if fields["transfer-encoding"].lower() != "chunked" or "content-length" in fields:
+                raise HttpError(400, "a body has either Content-Length or Transfer-Encoding: chunked")
+            return await self._in_time(self._chunks(fields))
         text = fields.get("content-length", "0" if method != "POST" else None)
         if text is None:
             raise HttpError(411, "a body needs Content-Length")
@@ -84,10 +89,42 @@ class Connection:
             raise HttpError(400, "Content-Length is not a number")
         if int(text) > self.max_body:
             raise HttpError(413, f"a body of {text} bytes; at most {self.max_body}")
+        self._go_on(fields)
+        return await self._in_time(self.reader.readexactly(int(text)))
+
+    def _go_on(self, fields):
         if fields.get("expect", "").lower() == "100-continue":
             self.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    async def _chunks(self, fields):
+        """A body whose length shows at its end."""
+        self._go_on(fields)
+        body = b""
+        while True:
+            line = (await self._line()).partition(b";")[0].strip()
+            if not line or len(line) > 8 or not all(c in b"0123456789abcdefABCDEF" for c in line):
+                raise HttpError(400, "a chunk of the body has no length")
+            size = int(line, 16)
+            if not size:
+                break
+            if len(body) + size > self.max_body:
+                raise HttpError(413, f"a body of more than {self.max_body} bytes")
+            body += await self.reader.readexactly(size)
+            if await self._line():
+                raise HttpError(400, "a chunk of the body is longer than it says")
+        while await self._line():  # fields after the body say nothing here
+            pass
+        return body
+
+    async def _line(self):
         try:
-            return await asyncio.wait_for(self.reader.readexactly(int(text)), self.timeout)
+            return (await self.reader.readuntil(b"\r\n"))[:-2]
+        except asyncio.LimitOverrunError:
+            raise HttpError(400, "a line of the body's chunks is too long") from None
+
+    async def _in_time(self, read):
+        try:
+            return await asyncio.wait_for(read, self.timeout)
         except asyncio.IncompleteReadError:
             raise HttpError(400, "the request ended in its body") from None
         except (asyncio.TimeoutError, TimeoutError):
@@ -102,16 +139,33 @@ class Connection:
             self.writer.transport.abort()
             raise ConnectionResetError("the client does not read") from None
 
-    async def answer(self, status, content, kind="application/json"):
+    async def refuse(self, error):
+        """Answer with an HttpError; amid events it is one of them."""
+        if self.streams:
+            return await self.event(error.body())
+        await self.answer(error.status, error.body(), fields=f"Allow: {error.allow}\r\n" if error.allow else "")
+
+    async def let_go(self):
+        """Before the connection closes: a client that still sends would lose the answer."""
+        try:
+            if self.writer.can_write_eof():
+                self.writer.write_eof()
+            for _ in range(256):
+                if not await asyncio.wait_for(self.reader.read(1 << 16), min(self.timeout, 1.0)):
+                    break
+        except (OSError, asyncio.TimeoutError, TimeoutError):
+            pass
+
+    async def answer(self, status, content, kind="application/json", fields=""):
         data = content if isinstance(content, bytes) else json.dumps(content).encode()
         keep = "keep-alive" if self.keep else "close"
         head = f"HTTP/1.1 {status} {_REASONS[status]}\r\nContent-Type: {kind}\r\n"
-        head += f"Content-Length: {len(data)}\r\nConnection: {keep}\r\n\r\n"
-        await self.write(head.encode() + data)
+        head += f"{fields}Content-Length: {len(data)}\r\nConnection: {keep}\r\n\r\n"
+        await self.write(head.encode() + (b"" if self.bare else data))
 
     async def start_events(self):
         """Begin an answer of events; it ends with the connection."""
-        self.keep = False
+        self.keep, self.streams = False, True
         head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n"
         await self.write(head.encode())
 
@@ -124,31 +178,46 @@ class Connection:
 
 
 async def listen(handle, host, port, max_body, timeout):
-    """A server that calls handle(connection, method, path, body) for every request.
+    """A server that calls handle(connection, method, path, body) for every request; `clients` are the tasks that answer.
 
     >>> import asyncio
     >>> async def nothing(connection, method, path, body):
     ...     await connection.answer(200, {})
     >>> async def main():
-    ...     server = await lucid.serve.http.listen(nothing, "127.0.0.1", 0, 100, 1.0)
+    ...     server, clients = await lucid.serve.http.listen(nothing, "127.0.0.1", 0, 100, 1.0)
     ...     server.close()
     >>> asyncio.run(main())
     """
 
+    clients = {}  # task: its connection
+
     async def client(reader, writer):
         connection = Connection(reader, writer, max_body, timeout)
+        task = asyncio.current_task()
         try:
             while connection.keep:
                 try:
+                    clients.pop(task, None)  # waits for a request: nothing is lost if it ends
                     request = await connection.request()
                     if request is None:
                         break
+                    clients[task] = connection
                     await handle(connection, *request)
                 except HttpError as error:
-                    await connection.answer(error.status, error.body())
+                    await connection.refuse(error)
+                    if not connection.keep:
+                        await connection.let_go()
+                except (ConnectionError, asyncio.CancelledError):
+                    raise
+                except Exception:  # noqa: BLE001 (a defect of the server ends one request)
+                    traceback.print_exc()
+                    connection.keep = False
+                    await connection.refuse(HttpError(500, "the server failed at this request; its output says how"))
         except (ConnectionError, asyncio.CancelledError):
             pass
         finally:
+            clients.pop(task, None)
             writer.close()
 
-    return await asyncio.start_server(client, host, port, limit=_HEADER_LIMIT, backlog=1024)
+    server = await asyncio.start_server(client, host, port, limit=_HEADER_LIMIT, backlog=1024)
+    return server, clients

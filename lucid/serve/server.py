@@ -7,6 +7,7 @@ import struct
 import time
 import uuid
 
+from ..generation.config import end_tokens
 from .batching import Batcher, Text
 from .http import HttpError, listen
 from .page import PAGE
@@ -51,15 +52,23 @@ class Server:
         self.max_tokens, self.max_body, self.timeout = max_tokens, max_body, timeout
         self.batcher = Batcher(model, max_batch, max_queue)
         self.listener = self.port = None
-        self.requests = 0
+        self.clients = {}
+        self.requests, self.began = 0, int(time.time())
 
     async def start(self, host="127.0.0.1", port=0):
-        self.listener = await listen(self.handle, host, port, self.max_body, self.timeout)
+        self.listener, self.clients = await listen(self.handle, host, port, self.max_body, self.timeout)
         self.port = self.listener.sockets[0].getsockname()[1]
 
-    async def stop(self):
+    async def stop(self, grace=0.0):
+        """No new connections; requests under way get so many seconds to end, then an error, and that is waited for."""
         self.listener.close()
+        for connection in self.clients.values():
+            connection.keep = False
+        if grace and self.clients:
+            await asyncio.wait(list(self.clients), timeout=grace)
         await asyncio.get_running_loop().run_in_executor(None, self.batcher.close)
+        if self.clients:
+            await asyncio.wait(list(self.clients), timeout=1.0)
 
     async def handle(self, connection, method, path, body):
         paths = {
@@ -70,11 +79,13 @@ class Server:
             "/v1/chat/completions": ("POST", self._chat),
             "/v1/embeddings": ("POST", self._embeddings),
         }
+        if path == f"/v1/models/{self.name}":
+            paths[path] = ("GET", self._this_model)
         if path not in paths:
             raise HttpError(404, f"no such path: {path}; there are {', '.join(paths)}")
         wanted, answer = paths[path]
         if method != wanted and not (method == "HEAD" and wanted == "GET"):
-            raise HttpError(405, f"{path} takes {wanted}")
+            raise HttpError(405, f"{path} takes {wanted}", allow=wanted if wanted == "POST" else "GET, HEAD")
         self.requests += 1
         await answer(connection, _parsed(body) if wanted == "POST" else None)
 
@@ -88,13 +99,24 @@ class Server:
         )
 
     async def _models(self, connection, _):
-        await connection.answer(200, {"object": "list", "data": [{"id": self.name, "object": "model", "owned_by": "local"}]})
+        await connection.answer(200, {"object": "list", "data": [self._about()]})
+
+    async def _this_model(self, connection, _):
+        await connection.answer(200, self._about())
+
+    def _about(self):
+        return {"id": self.name, "object": "model", "created": self.began, "owned_by": "local"}
 
     # ---- texts ----
 
     async def _completions(self, connection, request):
         known = {"prompt", "echo", "suffix", "logprobs", "best_of", "logit_bias", *_ABOUT, *_SAMPLING}
-        self._check(request, known, {"suffix": None, "logprobs": None, "best_of": 1, "logit_bias": {}})
+        self._check(request, known, {"suffix": None, "best_of": 1}, ("echo",))
+        count = request.get("logprobs")
+        if count is not None and (type(count) is not int or not 0 <= count <= 20):
+            raise HttpError(400, "logprobs is a number from 0 to 20", "logprobs")
+        if count is not None and request.get("echo"):
+            raise HttpError(400, "logprobs of an echoed prompt are not implemented", "logprobs")
         prompts = request.get("prompt")
         if isinstance(prompts, str) or (isinstance(prompts, list) and prompts and isinstance(prompts[0], int)):
             prompts = [prompts]
@@ -103,31 +125,69 @@ class Server:
         rows = [self._ids(p) for p in prompts]
         echo = [self.tokenizer.decode(ids) if request.get("echo") else "" for ids in rows]
 
-        def piece(index, text, reason):
-            return {"index": index, "text": text, "logprobs": None, "finish_reason": reason}
+        offsets = {}
 
-        await self._generate(connection, request, rows, "cmpl", "text_completion", "text_completion", piece, piece, echo)
+        def piece(index, text, reason, records):
+            logs = None if count is None else self._logprobs_of_text(records, offsets, index)
+            return {"index": index, "text": text, "logprobs": logs, "finish_reason": reason}
+
+        kind = "text_completion"
+        await self._generate(connection, request, rows, "cmpl", kind, kind, piece, piece, echo=echo, logprobs=count)
 
     async def _chat(self, connection, request):
-        known = {"messages", "logprobs", "logit_bias", "tools", "response_format", *_ABOUT, *_SAMPLING}
-        self._check(request, known, {"logprobs": False, "logit_bias": {}, "tools": [], "response_format": {"type": "text"}})
+        known = {"messages", "logprobs", "top_logprobs", "logit_bias", "tools", "response_format", *_ABOUT, *_SAMPLING}
+        self._check(request, known, {"tools": [], "response_format": {"type": "text"}}, ("logprobs",))
+        count = request.get("top_logprobs") or 0
+        if type(count) is not int or not 0 <= count <= 20 or (count and not request.get("logprobs")):
+            raise HttpError(400, "top_logprobs is a number from 0 to 20, beside logprobs: true", "top_logprobs")
         messages = request.get("messages")
         good = isinstance(messages, list) and messages and all(isinstance(m, dict) for m in messages)
-        if not good or not all(isinstance(m.get("role"), str) and isinstance(m.get("content"), str) for m in messages):
+        messages = [{**m, "content": _joined(m.get("content"))} for m in messages] if good else []
+        if not messages or not all(isinstance(m.get("role"), str) and isinstance(m["content"], str) for m in messages):
             raise HttpError(400, "messages is a list of objects with texts as role and content", "messages")
         try:
-            ids = self.tokenizer.apply_chat_template(messages, tokenize=True)
+            ids = self.tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=True)
         except Exception as error:  # noqa: BLE001 (the template refuses these messages)
             raise HttpError(400, f"the chat template refuses these messages: {error}", "messages") from None
 
-        def whole(index, text, reason):
-            return {"index": index, "message": {"role": "assistant", "content": text}, "finish_reason": reason}
+        def logs(records):
+            return {"content": [self._logprob_of_chat(record) for record in records]} if request.get("logprobs") else None
 
-        def part(index, text, reason):
-            return {"index": index, "delta": {"content": text}, "finish_reason": reason}
+        def whole(index, text, reason, records):
+            message = {"role": "assistant", "content": text}
+            return {"index": index, "message": message, "logprobs": logs(records), "finish_reason": reason}
 
-        row = self._fits(ids)
-        await self._generate(connection, request, [row], "chatcmpl", "chat.completion", "chat.completion.chunk", whole, part)
+        def part(index, text, reason, records):
+            return {"index": index, "delta": {"content": text}, "logprobs": logs(records), "finish_reason": reason}
+
+        def first(index):
+            delta = {"role": "assistant", "content": ""}
+            return {"index": index, "delta": delta, "logprobs": None, "finish_reason": None}
+
+        row, count = self._fits(ids), count if request.get("logprobs") else None
+        kinds = ("chat.completion", "chat.completion.chunk")
+        await self._generate(connection, request, [row], "chatcmpl", *kinds, whole, part, first=first, logprobs=count)
+
+    def _spelled(self, token):
+        return self.tokenizer.decode([token], skip_special_tokens=False)
+
+    def _logprobs_of_text(self, records, offsets, index):
+        begin, places, texts = offsets.get(index, 0), [], [self._spelled(token) for token, _, _ in records]
+        for text in texts:
+            places.append(begin)
+            begin += len(text)
+        offsets[index] = begin
+        others = [{self._spelled(token): value for token, value in near} for _, _, near in records]
+        values = [value for _, value, _ in records]
+        return {"tokens": texts, "token_logprobs": values, "top_logprobs": others, "text_offset": places}
+
+    def _logprob_of_chat(self, record):
+        def one(token, value):
+            text = self._spelled(token)
+            return {"token": text, "logprob": value, "bytes": list(text.encode("utf-8", "replace"))}
+
+        token, value, near = record
+        return {**one(token, value), "top_logprobs": [one(*other) for other in near]}
 
     def _ids(self, prompt):
         if isinstance(prompt, str):
@@ -151,7 +211,7 @@ class Server:
             raise HttpError(400, f"a prompt of {len(ids)} tokens; the model has room for {room}", "prompt")
         return ids
 
-    def _check(self, request, known, only):
+    def _check(self, request, known, only, flags=()):
         for name, value in request.items():
             if name not in known:
                 raise HttpError(400, f"unknown field {name!r}", name)
@@ -161,15 +221,25 @@ class Server:
                 types, least, most = _SAMPLING[name]
                 if isinstance(value, bool) or not isinstance(value, types) or not least <= value <= most:
                     raise HttpError(400, f"{name} is a number from {least} to {most}", name)
-        if not isinstance(request.get("stream", False), (bool, type(None))):
-            raise HttpError(400, "stream is true or false", "stream")
+        for name in ("stream", *flags):
+            if not isinstance(request.get(name), (bool, type(None))):
+                raise HttpError(400, f"{name} is true or false", name)
+        about = request.get("stream_options")
+        if about is not None and not (isinstance(about, dict) and isinstance(about.get("include_usage", False), bool)):
+            raise HttpError(400, "stream_options is an object, with include_usage true or false", "stream_options")
+        bias, size = request.get("logit_bias") or {}, self.model.config.vocab_size if self.model else 0
+        if not isinstance(bias, dict) or not all(
+            key.isdecimal() and len(key) < 10 and int(key) < size and isinstance(value, _NUMBER) and -100 <= value <= 100
+            for key, value in bias.items()
+        ):
+            raise HttpError(400, f"logit_bias has token ids below {size} and numbers from -100 to 100", "logit_bias")
         stop = request.get("stop")
         stop = [stop] if isinstance(stop, str) else stop or []
         if not isinstance(stop, list) or len(stop) > 16 or not all(isinstance(s, str) and s for s in stop):
             raise HttpError(400, "stop is a text or a list of up to 16", "stop")
 
-    def _texts(self, request, rows, results, loop):
-        """The Texts of a request: n for every prompt. They put (index, piece, reason) into results."""
+    def _texts(self, request, rows, results, loop, logprobs):
+        """The Texts of a request: n for every prompt. They put (index, piece, reason, records) into results."""
         limit = request.get("max_completion_tokens") or request.get("max_tokens") or min(256, self.max_tokens)
         if limit > self.max_tokens:
             raise HttpError(400, f"max_tokens is at most {self.max_tokens} here", "max_tokens")
@@ -182,40 +252,44 @@ class Server:
             options.update(do_sample=True, temperature=float(temperature))
         if options.get("top_p") == 0:
             options.update(top_p=1e-6)
+        if request.get("logit_bias"):
+            options.update(sequence_bias={(int(key),): value for key, value in request["logit_bias"].items()})
         stop = request.get("stop")
         stop = [stop] if isinstance(stop, str) else stop or []
-        ends = self.model.config.eos_token_id
-        ends = [] if ends is None else [ends] if isinstance(ends, int) else list(ends)
+        ends = end_tokens(self.model)
         room, texts, count = self.model.config.max_position_embeddings, [], request.get("n") or 1
         for i in range(len(rows) * count):
             row = rows[i // count]
             seed = request.get("seed")
 
             def emit(piece, reason, i=i):
-                loop.call_soon_threadsafe(results.put_nowait, (i, piece, reason))
+                loop.call_soon_threadsafe(results.put_nowait, (i, piece, reason, texts[i].taken()))
 
             seeds = None if seed is None else [(seed + i) % (1 << 63)]
             most = min(limit, room - len(row) + 1)
-            texts.append(Text(row, self.tokenizer, most, emit, ends, stop, seed=seeds, **options))
+            texts.append(Text(row, self.tokenizer, most, emit, ends, stop, logprobs, seed=seeds, **options))
         return texts
 
-    async def _generate(self, connection, request, rows, prefix, kind, chunk_kind, whole, part, echo=None):
+    async def _generate(
+        self, connection, request, rows, prefix, kind, chunk_kind, whole, part, first=None, echo=None, logprobs=None
+    ):
         loop, results = asyncio.get_running_loop(), asyncio.Queue()
-        texts = self._texts(request, rows, results, loop)
+        texts = self._texts(request, rows, results, loop, logprobs)
         if not self.batcher.submit(*texts):
             raise HttpError(429, "too many requests wait already; try again later")
         count = len(texts) // len(rows)
         head = {"id": f"{prefix}-{uuid.uuid4().hex}", "created": int(time.time()), "model": self.name}
         pieces, reasons = [(echo[i // count] if echo else "") for i in range(len(texts))], [None] * len(texts)
-        stream = bool(request.get("stream"))
+        stream, records = bool(request.get("stream")), [[] for _ in texts]
         try:
             if stream:
                 await connection.start_events()
                 for i, text in enumerate(pieces):
-                    if text:
-                        await connection.event({**head, "object": chunk_kind, "choices": [part(i, text, None)]})
+                    if text or first:
+                        choice = first(i) if first else part(i, text, None, [])
+                        await connection.event({**head, "object": chunk_kind, "choices": [choice]})
             while not all(reasons):
-                i, piece, reason = await self._next(connection, results)
+                i, piece, reason, new = await self._next(connection, results)
                 if reason and reason.startswith("error"):
                     if stream:
                         await connection.event(HttpError(500, reason).body())
@@ -224,8 +298,9 @@ class Server:
                 if reason == "cancelled":
                     raise HttpError(503, "the server stops")
                 pieces[i], reasons[i] = pieces[i] + piece, reason
+                records[i] += new
                 if stream and (piece or reason):
-                    await connection.event({**head, "object": chunk_kind, "choices": [part(i, piece, reason)]})
+                    await connection.event({**head, "object": chunk_kind, "choices": [part(i, piece, reason, new)]})
             new = sum(t.new_tokens for t in texts)
             given = sum(map(len, rows))
             usage = {"prompt_tokens": given, "completion_tokens": new, "total_tokens": given + new}
@@ -237,18 +312,19 @@ class Server:
         finally:
             for text in texts:
                 text.cancel()
-        choices = [whole(i, text, reasons[i]) for i, text in enumerate(pieces)]
+        choices = [whole(i, text, reasons[i], records[i]) for i, text in enumerate(pieces)]
         await connection.answer(200, {**head, "object": kind, "choices": choices, "usage": usage})
 
     @staticmethod
     async def _next(connection, results):
         """The next piece; a client that went away meanwhile ends the request."""
         while True:
+            if connection.is_gone():  # also while pieces come: nobody waits for them
+                raise ConnectionResetError("the client went away")
             try:
                 return await asyncio.wait_for(results.get(), 0.5)
             except (asyncio.TimeoutError, TimeoutError):
-                if connection.is_gone():
-                    raise ConnectionResetError("the client went away") from None
+                pass
 
     # ---- vectors ----
 
@@ -279,8 +355,10 @@ class Server:
             raise HttpError(429, "too many requests wait already; try again later")
         try:
             rows = await answer
-        except (ValueError, RuntimeError) as error:
+        except ValueError as error:
             raise HttpError(400, str(error), "input") from None
+        except RuntimeError as error:
+            raise HttpError(503 if self.batcher.closed else 500, str(error)) from None
         count = sum(len(self.tokenizer.encode(t)) for t in texts)
         data = [{"object": "embedding", "index": i, "embedding": _packed(row, form)} for i, row in enumerate(rows)]
         usage = {"prompt_tokens": count, "total_tokens": count}
@@ -303,6 +381,14 @@ class Server:
         return _C.stack(rows)
 
 
+def _joined(content):
+    """The text of a message: a text, or the texts of its parts."""
+    parts = content if isinstance(content, list) else None
+    if parts and all(isinstance(p, dict) and p.get("type") == "text" and isinstance(p.get("text"), str) for p in parts):
+        return "".join(part["text"] for part in parts)
+    return content
+
+
 def _packed(row, form):
     return row if form == "float" else base64.b64encode(struct.pack(f"<{len(row)}f", *row)).decode()
 
@@ -310,6 +396,7 @@ def _packed(row, form):
 def _parsed(body):
     try:
         request = json.loads(body)
+        json.dumps(request, ensure_ascii=False).encode()  # halves of characters ("\\ud800") are no text
     except (ValueError, RecursionError) as error:
         raise HttpError(400, f"the body is not JSON: {error}") from None
     if not isinstance(request, dict):

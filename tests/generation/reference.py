@@ -14,6 +14,24 @@ OPTIONS = {
     "ngrams": {"no_repeat_ngram_size": 2},
     "end": {"eos_token_id": [20, 3, 9, 14]},
     "least": {"eos_token_id": [20, 3, 9, 14], "min_new_tokens": 4},
+    "length": {"eos_token_id": [20, 3, 9, 14], "min_length": 9},
+    "bad words": {"bad_words_ids": [[9], [31, 2], [17]], "eos_token_id": [17]},
+    "suppressed": {"suppress_tokens": [1, 2, 3, 4], "begin_suppress_tokens": [5, 6, 7, 8, 9, 10]},
+    "bias": {"sequence_bias": {(4,): 1.0, (6, 7): -3.0, (9, 10, 11): 5.0, (17, 20): 2.0}},
+    "last": {"forced_eos_token_id": 3},
+    "drawn": {"do_sample": True, "temperature": 1.3, "top_k": 12, "top_p": 0.9, "min_p": 0.02, "typical_p": 0.8},
+    "drawn plainly": {"do_sample": True, "top_k": 0},
+    "beams": {"num_beams": 3, "eos_token_id": [20, 3, 9, 14], "pad_token_id": 33},
+    "long beams": {"num_beams": 4, "eos_token_id": [20, 3], "length_penalty": 2.0, "early_stopping": True, "pad_token_id": 33},
+    "short beams": {"num_beams": 2, "eos_token_id": [9], "length_penalty": -1.0, "early_stopping": "never", "pad_token_id": 33},
+    "ruled beams": {
+        "num_beams": 3,
+        "num_return_sequences": 2,
+        "bad_words_ids": [[9]],
+        "min_new_tokens": 3,
+        "eos_token_id": [20, 3],
+        "pad_token_id": 33,  # transformers takes 0 for none here
+    },  # fmt: skip
 }
 NAMES = ("gpt2", "llama", "mistral", "qwen2", "gemma")
 PROMPTS = [[5, 9, 31, 2, 17], [0, 0, 12, 30, 4]]
@@ -26,6 +44,8 @@ WARPERS = {
     "MinPLogitsWarper": [0.2],
     "RepetitionPenaltyLogitsProcessor": [1.3],
     "NoRepeatNGramLogitsProcessor": [2],
+    "TypicalLogitsWarper": [0.5],
+    "SuppressTokensLogitsProcessor": [[1, 5]],
 }
 
 if __name__ == "__main__":
@@ -43,8 +63,10 @@ if __name__ == "__main__":
         for label, options in OPTIONS.items():
             options = {"eos_token_id": None, "pad_token_id": 0, **options}
             model.generation_config.eos_token_id = options["eos_token_id"]
-            one = model.generate(ids[:1], max_new_tokens=8, do_sample=False, **options)
-            both = model.generate(ids, attention_mask=mask, max_new_tokens=8, do_sample=False, **options)
+            options = {"max_new_tokens": 8, "do_sample": False, **options}
+            torch.manual_seed(3)
+            one = model.generate(ids[:1], **options)
+            both = model.generate(ids, attention_mask=mask, **options)
             found[f"{name} {label}"] = {"one": one.tolist(), "both": both.tolist()}
     lines = ",\n".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in found.items())
     pathlib.Path(sys.argv[1]).write_text("{\n" + lines + "\n}\n")

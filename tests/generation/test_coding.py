@@ -1,5 +1,7 @@
 """Weights in 8 and 4 bits: the product is that of the weight the codes stand for, errors are as small as the codes allow."""
 
+import json
+
 import pytest
 
 import lucid
@@ -105,3 +107,27 @@ def test_scales_and_biases_stay_single(dtype):
     bias, before = net[0].bias, net[0].bias.detach().clone()
     net.to(getattr(lucid, dtype))
     assert net[0].bias is bias and net[0].scales.dtype == bias.dtype == lucid.float32 and lucid.equal(bias, before)
+
+
+@pytest.mark.parametrize("bits", [8, 4])
+@pytest.mark.parametrize("tied", [True, False])
+def test_folders(tmp_path, bits, tied):
+    """A model in codes is written and read as it is, its head too where that shared the embedding's weight."""
+    lucid.manual_seed(0)
+    config = models.LlamaConfig(
+        vocab_size=40, hidden_size=32, intermediate_size=64, num_hidden_layers=1, num_attention_heads=2,
+        tie_word_embeddings=tied, attention_bias=True,
+    )  # fmt: skip
+    model = models.LlamaForCausalLM(config).eval()
+    generation.quantize(model, bits, skip=("down_proj",))
+    model.save_pretrained(tmp_path)
+    again = models.AutoModelForCausalLM.from_pretrained(tmp_path)
+    ids = lucid.tensor([[1, 2, 3]])
+    assert (again(ids).logits == model(ids).logits).all()
+    assert isinstance(again.lm_head, generation.QuantizedLinear) and isinstance(again.model.layers[0].mlp.down_proj, nn.Linear)
+    assert (tmp_path / "model.safetensors").stat().st_size < 40000
+    about = json.loads((tmp_path / "config.json").read_text())
+    about["quantization_config"] = {"quant_method": "gptq", "bits": 4}
+    (tmp_path / "config.json").write_text(json.dumps(about))
+    with pytest.raises(ValueError, match="gptq"):
+        models.AutoModelForCausalLM.from_pretrained(tmp_path)

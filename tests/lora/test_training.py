@@ -126,3 +126,38 @@ def test_trainer_refuses():
         ).train()
     with pytest.raises(ValueError, match="nothing to train"):
         lora.Trainer(layer.requires_grad_(False), [1])
+
+
+@pytest.mark.parametrize("stop", [3, 5, 7])
+def test_resuming_amid_an_epoch_of_shuffled_data(tmp_path, stop):
+    """A DataLoader that shuffles, dropout, and statistics that are no parameters: all as in a run that was not interrupted."""
+    x, y = lucid.linspace(-1, 1, 80).view(20, 4), lucid.linspace(0, 1, 20).unsqueeze(1)
+    data = lucid.utils.data.DataLoader(lucid.utils.data.TensorDataset(x, y), batch_size=4, shuffle=True)
+
+    class Stopped(Exception):
+        pass
+
+    def trainer(seed, interrupt=False):
+        lucid.manual_seed(seed)
+        model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.3), nn.Linear(8, 1))
+        made = lora.Trainer(
+            model, data, epochs=3, lr=0.05, loss=nn.functional.mse_loss, progress=False, kind="cosine", warmup_steps=2
+        )
+        if interrupt:
+            save = made.save
+
+            def save_and_stop(folder):
+                save(folder)
+                raise Stopped
+
+            made.checkpoint, made.checkpoint_every, made.save = tmp_path, stop, save_and_stop
+        return made
+
+    whole = trainer(5)
+    losses = [row.loss for row in whole.train()]
+    first = trainer(5, interrupt=True)
+    with pytest.raises(Stopped):
+        first.train()
+    second = trainer(99).resume(tmp_path)
+    assert [row.loss for row in second.train()] == losses
+    assert second.evaluate([(x, y)]) == whole.evaluate([(x, y)])

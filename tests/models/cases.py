@@ -13,6 +13,7 @@ LLAMA3 = {
     "high_freq_factor": 4.0,
     "original_max_position_embeddings": 16,
 }
+LONG = {"rope_type": "longrope", "factor": 4.0, "short_factor": [1.0, 1.25], "long_factor": [2.0, 3.5]}
 GPT2 = dict(vocab_size=37, n_embd=16, n_layer=2, n_head=4, n_positions=32, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0)
 BERT = dict(TEXT, max_position_embeddings=32, **NO_DROPOUT)
 OURS = {"BertLMHeadModel": "BertForCausalLM", "OpenAIGPTDoubleHeadsModel": "GPTDoubleHeadsModel"}
@@ -37,6 +38,11 @@ CASES = {
         "LlamaForCausalLM",
         dict(LLAMA, rope_scaling={"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16}),
     ),
+    "llama longrope": (  # longer than it was trained on, and not
+        "LlamaForCausalLM",
+        dict(LLAMA, rope_scaling=dict(LONG, original_max_position_embeddings=8)),
+    ),
+    "llama longrope, short": ("LlamaForCausalLM", dict(LLAMA, rope_scaling=dict(LONG, original_max_position_embeddings=32))),
     "mistral": ("MistralForCausalLM", dict(LLAMA, sliding_window=4)),
     "mistral wide head": ("MistralForCausalLM", dict(LLAMA, sliding_window=None, head_dim=12)),
     "qwen2": ("Qwen2ForCausalLM", dict(LLAMA, tie_word_embeddings=True)),

@@ -94,7 +94,24 @@ def _inverse_frequencies(base, dim, scaling, length, longest):
         return (1 - smooth) * inverse / factor + smooth * inverse, 1.0
     if kind == "yarn":
         return _yarn(inverse, base, dim, scaling, factor, longest)
-    raise ValueError(f"rotary positions of type {kind!r} are not implemented; known: default, linear, dynamic, llama3, yarn")
+    if kind == "longrope":
+        return _longrope(inverse, scaling, length, longest)
+    raise ValueError(
+        f"rotary positions of type {kind!r} are not implemented; known: default, linear, dynamic, llama3, yarn, longrope"
+    )
+
+
+def _longrope(inverse, scaling, length, longest):
+    known = scaling.get("original_max_position_embeddings") or longest
+    if not ("long_factor" in scaling and "short_factor" in scaling):
+        raise ValueError("rotary positions of type 'longrope' need short_factor and long_factor")
+    each = scaling["long_factor" if length > known else "short_factor"]
+    if len(each) != inverse.numel():
+        raise ValueError(f"longrope: {len(each)} factors for {inverse.numel()} frequencies")
+    factor, attention = scaling.get("factor") or longest / known, scaling.get("attention_factor")
+    if attention is None:
+        attention = math.sqrt(1 + math.log(factor) / math.log(known)) if factor > 1 else 1.0
+    return inverse / _C.tensor(each, dtype=_C.float64, device="cpu"), attention
 
 
 def _yarn(inverse, base, dim, scaling, factor, longest):
@@ -131,15 +148,31 @@ class Rotary:
     def __init__(self, dim, base, longest, scaling=None):
         self.dim, self.base, self.longest, self.scaling = dim, base, longest, scaling
         self.table = (0, None, None)
-        self._grow(min(longest, 2048), _C.get_default_dtype(), "cpu")  # now: a compiled model changes nothing as it runs
+        self.kind = (scaling or {}).get("rope_type", (scaling or {}).get("type", "default"))
+        rows = min(longest, 2048)
+        if self.kind == "longrope":
+            rows = min(rows, scaling.get("original_max_position_embeddings") or rows)
+        self._grow(rows, _C.get_default_dtype(), "cpu")  # now: a compiled model changes nothing as it runs
+
+    @property
+    def varies(self):
+        """Whether the angles depend on the length of the text, not on positions alone."""
+        return self.kind in ("dynamic", "longrope")
+
+    def _fits(self, length, needed):
+        """Whether a table made for one length serves another."""
+        if self.kind == "longrope":
+            known = self.scaling.get("original_max_position_embeddings") or self.longest
+            return needed <= length and (length > known) == (needed > known)
+        return needed == length if self.kind == "dynamic" else needed <= length
 
     def __call__(self, positions, dtype, last=None):
         """last: the largest position, if it is known. Returns two tensors (batch, 1, length, dim)."""
         needed = 1 + (int(positions.max()) if last is None else last)
         length, cos, sin = self.table
-        dynamic = self.scaling and self.scaling.get("rope_type", self.scaling.get("type")) == "dynamic"
-        if needed > length or cos.dtype != dtype or cos.device != positions.device or (dynamic and needed != length):
-            self._grow(needed if dynamic else max(needed, length, min(2 * needed, self.longest)), dtype, positions.device)
+        if not self._fits(length, needed) or cos.dtype != dtype or cos.device != positions.device:
+            rows = needed if self.varies else max(needed, length, min(2 * needed, self.longest))
+            self._grow(rows, dtype, positions.device)
             _, cos, sin = self.table
         return cos[positions].unsqueeze(1), sin[positions].unsqueeze(1)
 

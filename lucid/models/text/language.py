@@ -86,6 +86,21 @@ class CausalLM(GenerationMixin, PretrainedModel):
     """
 
     runs_in_steps = True  # a pass over one token per row takes any cache's word for positions (generation/decoder.py)
+    bounded = True  # positions are rows of a table: texts are no longer than it
+    generation_config = None  # what generation_config.json of the folder says, a lucid.generation.GenerationConfig
+
+    @classmethod
+    def from_pretrained(cls, folder, **options):
+        from ...generation.config import GenerationConfig
+
+        model = super().from_pretrained(folder, **options)
+        model.generation_config = GenerationConfig.of(folder)
+        return model
+
+    def save_pretrained(self, folder, **options):
+        super().save_pretrained(folder, **options)
+        if self.generation_config is not None:
+            self.generation_config.save_pretrained(folder)
 
     def forward(
         self,

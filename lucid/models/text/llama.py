@@ -329,6 +329,7 @@ class LlamaForCausalLM(CausalLM):
     base_model_prefix = "model"
     ignored_keys = LlamaModel.ignored_keys[:1]
     tied_keys = {"lm_head.weight": "model.embed_tokens.weight"}
+    bounded = False  # positions are angles
 
     def __init__(self, config):
         super().__init__(config)

@@ -56,6 +56,10 @@ class RobertaModel(BertModel):
     ignored_keys = (r"embeddings\.position_ids$", r"^lm_head\.")
     embeddings_class = _Embeddings
 
+    @property
+    def first_position(self):
+        return self.config.pad_token_id + 1
+
 
 class _Network:
     config_class = RobertaConfig

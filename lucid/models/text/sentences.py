@@ -1,5 +1,6 @@
 """Vectors for texts, by a BERT-like encoder: pooled, normalised, in batches of similar length; and search among them."""
 
+import inspect
 import json
 import os
 
@@ -23,12 +24,20 @@ class SentenceEncoder:
     ((3, 8), 2)
     """
 
-    def __init__(self, model, tokenizer, pooling="mean", max_length=None, normalize=True):
+    def __init__(
+        self, model, tokenizer, pooling="mean", max_length=None, normalize=True, lower=False, prompts=None, prompt=None
+    ):
+        """lower: texts in small letters. prompts: texts to put in front, by name; prompt: the name of the one for all texts."""
         if pooling not in ("mean", "cls", "max"):
             raise ValueError(f"pooling is mean, cls or max, not {pooling!r}")
         limit = getattr(model.config, "max_position_embeddings", 512)
         self.model, self.tokenizer, self.pooling, self.normalize = model, tokenizer, pooling, normalize
-        self.max_length = min(max_length or limit, limit)
+        self.lower, self.prompts, self.prompt = lower, dict(prompts or {}), prompt
+        if prompt is not None and prompt not in self.prompts:
+            raise ValueError(f"no prompt is named {prompt!r}; there are {', '.join(self.prompts) or 'none'}")
+        self._takes = inspect.signature(model.forward).parameters  # DistilBERT has no kinds of tokens
+        offset = getattr(model, "first_position", 0)  # RoBERTa counts from behind the padding token
+        self.max_length = min(max_length or limit - offset, limit - offset)
 
     @classmethod
     def from_pretrained(cls, folder, *, dtype=None, device=None):
@@ -42,13 +51,16 @@ class SentenceEncoder:
             kind = part["type"].rpartition(".")[2]
             if kind == "Transformer":
                 inner = place
-                options["max_length"] = (_read(os.path.join(place, "sentence_bert_config.json")) or {}).get("max_seq_length")
+                about = _read(os.path.join(place, "sentence_bert_config.json")) or {}
+                options.update(max_length=about.get("max_seq_length"), lower=bool(about.get("do_lower_case")))
             elif kind == "Pooling":
                 options["pooling"] = _pooling(_read(os.path.join(place, "config.json")) or {})
             elif kind != "Normalize":
                 raise ValueError(f"{folder}: modules of type {kind} are not implemented")
         if parts:
             options["normalize"] = any(part["type"].endswith(".Normalize") for part in parts)
+        about = _read(os.path.join(folder, "config_sentence_transformers.json")) or {}
+        options.update(prompts=about.get("prompts"), prompt=about.get("default_prompt_name"))
         read_config(inner)  # no config: the error names the file
         model = AutoModel.from_pretrained(inner, dtype=dtype, device=device)
         return cls(model.eval(), Tokenizer.from_pretrained(inner), **options)
@@ -57,14 +69,22 @@ class SentenceEncoder:
     def dimension(self):
         return self.model.config.hidden_size
 
-    def encode(self, texts, batch_size=32, normalize=None, show_progress=False):
+    def encode(self, texts, batch_size=32, normalize=None, show_progress=False, prompt_name=None, prompt=None):
         """Vectors (count, dimension), or (dimension,) for one text. normalize: to length 1; unless given, as the folder says.
 
+        prompt: a text to put in front of every text; prompt_name: the one the folder has under this name ("query").
         Texts are sorted by length, so that a batch has little padding; the result is in the order given.
         """
         single = isinstance(texts, str)
         texts = [texts] if single else list(texts)
         normalize = self.normalize if normalize is None else normalize
+        name = self.prompt if prompt_name is None else prompt_name
+        if prompt is None and name is not None:
+            if name not in self.prompts:
+                raise ValueError(f"no prompt is named {name!r}; there are {', '.join(self.prompts) or 'none'}")
+            prompt = self.prompts[name]
+        texts = [(prompt or "") + text for text in texts]
+        texts = [text.lower() for text in texts] if self.lower else texts
         if not texts:
             raise ValueError("no texts to encode")
         order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
@@ -83,7 +103,7 @@ class SentenceEncoder:
 
     def _batch(self, texts, normalize):
         made = self.tokenizer(texts, padding=True, truncation=True, max_length=self.max_length)
-        made = {name: tensor.to(self.model.device) for name, tensor in made.items()}
+        made = {name: made[name].to(self.model.device) for name in made if name in self._takes}
         with no_grad():
             hidden = self.model(**made).last_hidden_state
             mask = made["attention_mask"].unsqueeze(-1).to(hidden.dtype)
