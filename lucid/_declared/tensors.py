@@ -167,6 +167,7 @@ def _old(name, now):
 
 _solve = _old("torch.solve", "torch.linalg.solve")
 _symeig = _old("torch.symeig", "torch.linalg.eigh")
+_matrix_rank = _old("torch.matrix_rank", "torch.linalg.matrix_rank")
 
 
 def dsmm(mat1, mat2):

@@ -34,7 +34,7 @@ ao.pruning pruning by tools; lucid.nn.utils.prune has masks
   class WeightNormSparsifier BaseSparsifier
 quantization quantization
   from _declared.quantization: QuantStub DeQuantStub
-  class QConfig FakeQuantize ObserverBase QuantWrapper MinMaxObserver
+  class QConfig FakeQuantize FakeQuantizeBase ObserverBase QuantWrapper MinMaxObserver
   call convert prepare prepare_qat quantize quantize_dynamic fuse_modules get_default_qconfig get_default_qat_qconfig
       default_qconfig
 quantization.quantize_fx quantization
