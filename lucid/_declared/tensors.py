@@ -5,6 +5,10 @@ from .. import _C
 
 def _assert(condition, message):
     """assert with a message."""
+    if type(condition) is not bool and _C._has_torch_function((condition,)):  # fx records the question
+        from ..overrides import handle_torch_function
+
+        return handle_torch_function(_assert, (condition,), condition, message)
     if isinstance(condition, _C.Tensor):
         condition = condition.item()
     if not condition:

@@ -132,6 +132,9 @@ _RENAMED = {  # PyTorch's inner names of what is called differently outside
     "to": lambda x, *args, **settings: x.to(*args, **settings),
     "slice": lambda x, dim=0, start=None, end=None, step=1: x[(slice(None),) * (dim % x.ndim) + (slice(start, end, step),)],
     "lift_fresh": lambda x: x,
+    "index": lambda x, indices: x[tuple(slice(None) if i is None else i for i in indices)],
+    "_sparse_addmm": lambda x, a, b, *, beta=1, alpha=1: _C.addmm(x, a, b, beta=beta, alpha=alpha),
+    "_sparse_mm_reduce_impl": lambda a, b, reduce: _sparse_mm(a, b, reduce),
     "_fft_c2c": lambda x, dim, normalization, forward: _fft(x, dim, normalization, forward),
     "scalar_tensor": lambda value, **settings: _C.tensor(value, **{"dtype": None, **settings}),
     "_assert_scalar": lambda value, message: _check(value, message),
@@ -144,7 +147,16 @@ _RENAMED = {  # PyTorch's inner names of what is called differently outside
         _attention(q, k, v, p, causal, scale, bias)
     ),
 }
+_RENAMED["_scaled_dot_product_flash_attention_for_cpu"] = lambda q, k, v, p=0.0, causal=False, *, attn_mask=None, scale=None: (
+    _attention(q, k, v, p, causal, scale, attn_mask)
+)
 _ABSENT = ("_scaled_dot_product_flash_attention_backward", "_scaled_dot_product_cudnn_attention_backward")
+
+
+def _sparse_mm(a, b, reduce):
+    from .. import sparse
+
+    return sparse.mm(a, b, reduce)
 
 
 def _check(value, message):

@@ -12,6 +12,8 @@ ao.nn.qat quantization
   class Linear Conv2d
 ao.nn.intrinsic quantization
   class ConvReLU2d ConvBn2d LinearReLU
+nn.modules PyTorch's gradient of it is not the derivative of its values; nn.LocalResponseNorm
+  class CrossMapLRN2d
 ao.quantization quantization
   from _declared.quantization: QuantStub DeQuantStub
   class QConfig QConfigMapping FakeQuantize FakeQuantizeBase ObserverBase MinMaxObserver MovingAverageMinMaxObserver
