@@ -270,6 +270,7 @@ static PyGetSetDef op_attributes[] = { { "__name__", op_name, NULL, NULL, NULL }
 static PyMethodDef op_methods[] = { { "__reduce__", op_reduce, METH_NOARGS, NULL }, { 0 } };
 PyTypeObject       PyOp_Type = { PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lucid.Op",
                                  .tp_basicsize = sizeof(PyOp),
+                                 .tp_dictoffset = offsetof(PyOp, dict),
                                  .tp_vectorcall_offset = offsetof(PyOp, call),
                                  .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
                                  .tp_call = PyVectorcall_Call,
@@ -319,7 +320,7 @@ static PyOp *op_object(PyObject *key) /* borrowed: kept in by_name */
     if (known || PyErr_Occurred()) return known;
     PyOp *made = PyObject_New(PyOp, &PyOp_Type);
     if (!made) return NULL;
-    made->call = op_call, made->n = 0;
+    made->call = op_call, made->n = 0, made->dict = NULL;
     int failed = PyDict_SetItem(by_name, key, (PyObject *)made);
     Py_DECREF(made);
     return failed ? NULL : made;
