@@ -117,10 +117,49 @@ def test_names_have_pytorchs_values():
         with m.nn.utils.stateless._reparametrize_module(layer, given):
             layer(m.tensor([[1.0], [5.0]]))
         assert layer.running_mean.item() == 0 and given["running_mean"].item() == pytest.approx(1.2)
-    assert lucid.meshgrid.__kwdefaults__ == {"indexing": None} and lucid.add.__kwdefaults__["alpha"] == 1
+    assert lucid.meshgrid.__kwdefaults__ == {"indexing": None} and lucid.addmm.__kwdefaults__["beta"] == 1
     assert lucid.DeviceObjType is lucid.device and lucid.exp.__kwdefaults__ is None or "out" in lucid.exp.__kwdefaults__
     with pytest.raises(NotImplementedError, match="symbolic_trace"):
         lucid.jit._get_trace_graph(lucid.nn.ReLU(), lucid.ones(1))
+
+
+def test_no_memory_format_is_that_of_the_input():
+    for m in LIBRARIES:
+        x = m.ones(1, 2, 3, 4).to(memory_format=m.channels_last)
+        assert x.clone(memory_format=None).stride() == m.clone(x, memory_format=None).stride() == x.stride()
+
+
+def test_ops_take_attributes():
+    lucid.nn.functional.relu.remark = "kept"
+    assert lucid.nn.functional.relu.remark == "kept" and not hasattr(lucid.exp, "remark")
+    del lucid.nn.functional.relu.remark
+    assert not hasattr(lucid.nn.functional.relu, "remark")
+
+
+class Stream:
+    """A loader with the attributes that PyTorch's have, as packages write them: an endless source of batches of its own."""
+
+    def __init__(self, m, num_workers=0):
+        self._dataset_kind, self._auto_collation, self.collate_fn, self.drop_last = 1, False, Stream.same, False
+        self._IterableDataset_len_called, self._index_sampler, self.generator = None, iter(int, 1), None
+        self.dataset, self.num_workers, self.timeout, self.pin_memory = self, num_workers, 0, False
+        self.worker_init_fn, self.persistent_workers, self.prefetch_factor, self.in_order = None, False, 2, True
+        self.multiprocessing_context = __import__("multiprocessing") if num_workers else None
+        self.made = [m.full((2,), float(i)) for i in range(4)]
+        self.pin_memory_device, self._get_shared_seed = "", None
+
+    same = staticmethod(lambda batch: batch)
+
+    def __iter__(self):
+        return iter(self.made)
+
+
+def test_iterators_over_a_packages_own_loader():
+    for m in LIBRARIES:
+        loading = m.utils.data.dataloader
+        iterator = loading._Here if m is lucid else loading._SingleProcessDataLoaderIter
+        batches = list(iterator(Stream(m)))
+        assert [b.tolist() for b in batches] == [[i, i] for i in range(4)]
 
 
 def test_ops_by_inner_names():
