@@ -50,7 +50,8 @@ class FunctionalModule(FunctionalModuleWithBuffers):
 
 def _parts(model, disable_autograd_tracking):
     own = dict(model.named_parameters())
-    parameters = tuple(p.detach().clone().requires_grad_(p.requires_grad and not disable_autograd_tracking) for p in own.values())
+    tracked = [p.requires_grad and not disable_autograd_tracking for p in own.values()]
+    parameters = tuple(p.detach().clone().requires_grad_(wanted) for p, wanted in zip(own.values(), tracked))
     buffers = dict(model.named_buffers())
     empty = deepcopy(model).to("meta")
     return empty, tuple(own), parameters, tuple(buffers), tuple(b.clone() for b in buffers.values())

@@ -201,8 +201,8 @@ def checkpoint(
     use_reentrant: False recomputes when a saved tensor is first needed, and stops when all are there (early_stop); it
     works with autograd.grad, keyword arguments and nested containers. True is PyTorch's older form. preserve_rng_state: dropout
     draws the same numbers again. determinism_check: "default" compares shapes, dtypes and devices, "none" does not. context_fn:
-    gives two contexts, for the first run and for the second; those of `create_selective_checkpoint_contexts` keep the results of
-    chosen ops.
+    gives two contexts, for the first run and for the second; those of `create_selective_checkpoint_contexts` keep the results
+    of chosen ops.
 
     >>> x = lucid.ones(3, requires_grad=True)
     >>> lucid.utils.checkpoint.checkpoint(lambda x: (x * x).sum(), x, use_reentrant=False).backward()

@@ -5,8 +5,8 @@ again: the op does not run a second time. A mode (`overrides.TorchFunctionMode`)
 ops, as `lucid.ops.aten.mm.default`.
 
 The op itself is not run again, but its part of the graph needs what it had saved for backward. The first run notes for each of
-these tensors which argument or result it was; the second run takes it from there. Rejected: keeping all that the op saved, which
-would keep the inputs of every matrix product besides its result.
+these tensors which argument or result it was; the second run takes it from there. Rejected: keeping all that the op saved,
+which would keep the inputs of every matrix product besides its result.
 
 >>> def policy(ctx, op, *args, **kwargs):
 ...     return CheckpointPolicy.MUST_SAVE if op == lucid.ops.aten.mm.default else CheckpointPolicy.PREFER_RECOMPUTE
@@ -29,7 +29,7 @@ __all__ = ["CheckpointPolicy", "SelectiveCheckpointContext", "create_selective_c
 
 
 class CheckpointPolicy(Enum):
-    """What happens to an op's result: it is saved, saved on the CPU, or computed again. MUST and PREFER are the same in eager code.
+    """What happens to an op's result: it is saved, saved on the CPU, or computed again. MUST and PREFER are the same here.
 
     >>> CheckpointPolicy.MUST_SAVE.name
     'MUST_SAVE'
@@ -94,7 +94,7 @@ def _overload(name, args, kwargs):
     if name in _COMPARISONS:
         return "Tensor" if isinstance(other, _C.Tensor) else "Scalar"
     if name == "pow":
-        return f"{'Tensor' if isinstance(args[0], _C.Tensor) else 'Scalar'}_{'Tensor' if isinstance(other, _C.Tensor) else 'Scalar'}"
+        return "_".join("Tensor" if isinstance(a, _C.Tensor) else "Scalar" for a in args[:2])
     if name in ("sum", "mean") and (other is not None or "dim" in kwargs):
         return "dim_IntList" if name == "sum" else "dim"
     return {"transpose": "int", "select": "int", "where": "self"}.get(name, "default")

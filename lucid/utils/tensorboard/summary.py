@@ -1,9 +1,9 @@
 """TensorBoard's messages by PyTorch's names: what `SummaryWriter` writes, for programs that write them on their own.
 
-    from lucid.utils.tensorboard.summary import hparams, scalar
+from lucid.utils.tensorboard.summary import hparams, scalar
 
-    for message in hparams({"lr": 0.1}, {"loss": 0}):
-        writer.file_writer.add_summary(message)
+for message in hparams({"lr": 0.1}, {"loss": 0}):
+    writer.file_writer.add_summary(message)
 """
 
 from .summaries import _array as make_np
