@@ -186,7 +186,8 @@ static COLD PyObject *call_numbers_first(PyOp *self, PyObject *const *args, Py_s
     for (Py_ssize_t i = 0; i < given; i++) used[tensors + i] = args[n + i], keys[i] = PyTuple_GET_ITEM(names, i);
     Py_ssize_t named = 0;
     for (int k = o->n_positional; k < o->op->args->n_params && named < numbers; k++)
-        if (params[k].kind == LC_IS_number) keys[given + named] = o->names[k], used[tensors + given + named] = scale[named], named++;
+        if (params[k].kind == LC_IS_number)
+            keys[given + named] = o->names[k], used[tensors + given + named] = scale[named], named++;
     if (tensors != o->n_positional || !numbers || named < numbers) return NULL;
     if (PyErr_WarnFormat(PyExc_UserWarning, 1, "%s(): a number before the tensors is deprecated; give it as %U=",
                          py_public_name(o->op), keys[given]) < 0)

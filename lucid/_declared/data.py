@@ -40,7 +40,13 @@ class _Source(IterableDataset):
 
 
 class Loader:
-    """A loader of a package's own, read by the attributes that PyTorch's loaders have, as the iterators here want it."""
+    """A loader of a package's own, read by the attributes that PyTorch's loaders have, as the iterators here want it.
+
+    >>> from types import SimpleNamespace
+    >>> own = SimpleNamespace(_dataset_kind=1, _auto_collation=False, _IterableDataset_len_called=None, dataset=[1, 2])
+    >>> list(Loader(own).dataset)
+    [1, 2]
+    """
 
     def __init__(self, loader):
         self.loader = loader

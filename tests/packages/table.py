@@ -19,8 +19,8 @@ Lucid's as a part of PyTorch's, processor time of one thread, the best of two to
 machine: a rough figure.
 
 The uses of the first part, up to captum, run with CUDA as the default device as well, but for four that draw random numbers
-on the device or ask for the CPU, and give the same numbers, on the emulation of a GPU where there is none. Lightning, accelerate and transformers' Trainer find
-the GPU themselves.
+on the device or ask for the CPU, and give the same numbers, on the emulation of a GPU where there is none. Lightning,
+accelerate and transformers' Trainer find the GPU themselves.
 
 `make packages-table` writes this page, `make test-packages` tests it; `requirements-packages.txt` has the versions.
 

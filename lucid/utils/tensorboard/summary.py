@@ -29,12 +29,22 @@ __all__ = [
 
 
 def hparams(hparam_dict=None, metric_dict=None, hparam_domain_discrete=None):
-    """Three messages: what the experiment has, the start and the end of a session."""
+    """Three messages: what the experiment has, the start and the end of a session.
+
+    >>> from importlib.util import find_spec
+    >>> if find_spec("tensorboard"):
+    ...     assert len(lucid.utils.tensorboard.summary.hparams({"lr": 0.1}, {"loss": 0})) == 3
+    """
     return _hparams(hparam_dict or {}, metric_dict or {}, hparam_domain_discrete)
 
 
 def scalar(name, tensor, collections=None, new_style=False, double_precision=False):
-    """One number. `collections` is TensorFlow's, and must be None."""
+    """One number. `collections` is TensorFlow's, and must be None.
+
+    >>> from importlib.util import find_spec
+    >>> if find_spec("tensorboard"):
+    ...     assert lucid.utils.tensorboard.summary.scalar("loss", 2.5).value[0].simple_value == 2.5
+    """
     if collections is not None:
         raise NotImplementedError("scalar: collections are TensorFlow's graph collections")
     return _scalar(name, tensor, new_style, double_precision)
