@@ -171,13 +171,13 @@ class _Run(TorchFunctionMode):
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
-        op = None if name.startswith("__") or name in _IGNORED else _aten(name, args, kwargs)
-        if op is None:
-            inner = getattr(func, "__wrapped__", None)
-            if inner is None:
-                return func(*args, **kwargs)
+        inner = getattr(func, "__wrapped__", None)
+        if inner is not None and name not in _INNER and name != "embedding":
             with self:  # a function of functions: the policy is asked about those
                 return inner(*args, **kwargs)
+        op = None if name.startswith("__") or name in _IGNORED else _aten(name, args, kwargs)
+        if op is None:
+            return func(*args, **kwargs)
         wanted = self.policy(SelectiveCheckpointContext(is_recompute=self.again), op, *args, **kwargs)
         if not isinstance(wanted, CheckpointPolicy):
             wanted = CheckpointPolicy.MUST_SAVE if wanted else CheckpointPolicy.PREFER_RECOMPUTE

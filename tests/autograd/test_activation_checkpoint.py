@@ -237,6 +237,27 @@ def test_policies_are_asked_as_pytorchs():
     assert seen[lucid][:4] == seen[torch][:4] and all(again for again, _, _ in seen[lucid][4:])
 
 
+def test_policies_are_asked_about_functions_of_functions():
+    asked = []
+
+    def policy(ctx, op, *args, **kwargs):
+        asked.append(str(op))
+        return lucid.utils.checkpoint.CheckpointPolicy.MUST_SAVE
+
+    attention, table = lucid.nn.MultiheadAttention(4, 2), lucid.nn.Embedding(5, 4)
+    keys = lucid.tensor([[0], [3]])
+
+    def work(keys):
+        return attention(*[table(keys)] * 3, need_weights=False)[0].square().sum()
+
+    parameters = [*attention.parameters(), *table.parameters()]
+    plain = lucid.autograd.grad(work(keys), parameters)
+    ours = lucid.autograd.grad(checkpoint(work, keys, use_reentrant=False, context_fn=selective(policy)), parameters)
+    assert all(lucid.equal(a, b) for a, b in zip(plain, ours, strict=True))
+    assert "aten.embedding.default" in asked and any("attention" in op or "bmm" in op for op in asked)
+    assert "aten.addmm.default" in asked and not any("multi_head" in op for op in asked)
+
+
 def test_selective_refusals():
     x = lucid.ones(2, 2, requires_grad=True)
     y = checkpoint(lambda x: (x @ x).exp(), x, use_reentrant=False, context_fn=selective([ATEN.mm.default])).sum()
