@@ -253,8 +253,9 @@ static int to_device(PyObject *o, UNUSED const lc_param *p, lc_value *v, UNUSED 
     return py_convert_device(o, &v->dev);
 }
 
-static int to_format(PyObject *o, UNUSED const lc_param *p, lc_value *v, UNUSED py_args *scratch)
+static int to_format(PyObject *o, const lc_param *p, lc_value *v, UNUSED py_args *scratch)
 {
+    if (o == Py_None && p->preset.fmt == LC_PRESERVE_FORMAT) return v->fmt = LC_PRESERVE_FORMAT, 1;
     return Py_TYPE(o) == &PyFormat_Type ? v->fmt = (lc_memory_format)((PyFormat *)o)->value, 1 : 0;
 }
 

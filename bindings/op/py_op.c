@@ -168,11 +168,43 @@ static COLD PyObject *call_with_foreign(PyOp *self, PyObject *const *args, Py_ss
     return result;
 }
 
+/* PYTORCH-QUIRK: in the order of old, x.add_(2, y), numbers stand before the tensors that they scale; PyTorch still takes them
+ * for alpha=, beta= and value=, and says so. NULL without an exception: this is no such call. */
+static COLD PyObject *call_numbers_first(PyOp *self, PyObject *const *args, Py_ssize_t n, PyObject *names)
+{
+    enum { MOST = 16 };
+    const py_overload *o = &self->overload[self->n - 1];
+    const lc_param    *params = o->op->args->params;
+    Py_ssize_t         given = names ? PyTuple_GET_SIZE(names) : 0, tensors = 0, numbers = 0;
+    PyObject          *used[MOST], *scale[2], *keys[MOST];
+    if (n + given > MOST || n < 3 || !py_is_tensor(args[n - 1])) return NULL;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        if (py_is_tensor(args[i])) used[tensors++] = args[i];
+        else if (tensors < 2 && numbers < 2 && PyNumber_Check(args[i]) && !PyBool_Check(args[i])) scale[numbers++] = args[i];
+        else return NULL;
+    }
+    for (Py_ssize_t i = 0; i < given; i++) used[tensors + i] = args[n + i], keys[i] = PyTuple_GET_ITEM(names, i);
+    Py_ssize_t named = 0;
+    for (int k = o->n_positional; k < o->op->args->n_params && named < numbers; k++)
+        if (params[k].kind == LC_IS_number)
+            keys[given + named] = o->names[k], used[tensors + given + named] = scale[named], named++;
+    if (tensors != o->n_positional || !numbers || named < numbers) return NULL;
+    if (PyErr_WarnFormat(PyExc_UserWarning, 1, "%s(): a number before the tensors is deprecated; give it as %U=",
+                         py_public_name(o->op), keys[given]) < 0)
+        return NULL;
+    PyObject *all = PyTuple_New(given + numbers);
+    for (Py_ssize_t i = 0; all && i < given + numbers; i++) PyTuple_SET_ITEM(all, i, Py_NewRef(keys[i]));
+    PyObject *result = all ? call(self, used, tensors, all) : NULL;
+    Py_XDECREF(all);
+    return result;
+}
+
 static PyObject *op_call(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
 {
     Py_ssize_t n = PyVectorcall_NARGS(nargs);
     PyObject  *result = call((PyOp *)self, args, n, names);
     if (!result && !PyErr_Occurred()) result = call_with_foreign((PyOp *)self, args, n, names);
+    if (!result && !PyErr_Occurred()) result = call_numbers_first((PyOp *)self, args, n, names);
     if (!result && py_wide_number && PyErr_Occurred() == PyExc_OverflowError) return call_narrow(self, args, n, names);
     return result || PyErr_Occurred() ? result : py_misfit((PyOp *)self, args, n, names);
 }
@@ -213,6 +245,7 @@ static PyObject *op_text_signature(PyObject *self, UNUSED void *unused)
     return PyUnicode_FromString(first(self)->args->text);
 }
 static PyObject *op_signature(PyObject *self, UNUSED void *unused) { return documented(self, "signature"); }
+static PyObject *op_kwdefaults(PyObject *self, UNUSED void *unused) { return documented(self, "keyword_defaults"); }
 static PyObject *op_module(PyObject *self, UNUSED void *unused)
 {
     return first(self)->ns ? PyUnicode_FromFormat("lucid.%s", first(self)->ns) : PyUnicode_FromString("lucid");
@@ -232,11 +265,13 @@ static PyGetSetDef op_attributes[] = { { "__name__", op_name, NULL, NULL, NULL }
                                        { "__doc__", op_doc, NULL, NULL, NULL },
                                        { "__module__", op_module, NULL, NULL, NULL },
                                        { "__signature__", op_signature, NULL, NULL, NULL },
+                                       { "__kwdefaults__", op_kwdefaults, NULL, NULL, NULL },
                                        { "__text_signature__", op_text_signature, NULL, NULL, NULL },
                                        { 0 } };
 static PyMethodDef op_methods[] = { { "__reduce__", op_reduce, METH_NOARGS, NULL }, { 0 } };
 PyTypeObject       PyOp_Type = { PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lucid.Op",
                                  .tp_basicsize = sizeof(PyOp),
+                                 .tp_dictoffset = offsetof(PyOp, dict),
                                  .tp_vectorcall_offset = offsetof(PyOp, call),
                                  .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
                                  .tp_call = PyVectorcall_Call,
@@ -286,7 +321,7 @@ static PyOp *op_object(PyObject *key) /* borrowed: kept in by_name */
     if (known || PyErr_Occurred()) return known;
     PyOp *made = PyObject_New(PyOp, &PyOp_Type);
     if (!made) return NULL;
-    made->call = op_call, made->n = 0;
+    made->call = op_call, made->n = 0, made->dict = NULL;
     int failed = PyDict_SetItem(by_name, key, (PyObject *)made);
     Py_DECREF(made);
     return failed ? NULL : made;

@@ -69,6 +69,8 @@ class Finder:
     def find_spec(self, name, path=None, target=None):
         if name == "torch" or name.startswith("torch."):
             return ModuleSpec(name, _Alias("lucid" + name[len("torch") :]), is_package=True)
+        if name == "functorch":  # PyTorch brings a package of this name
+            return ModuleSpec(name, _Alias("lucid._functorch.deprecated"), is_package=True)
         if not name.startswith("lucid."):
             return None
         spec = PathFinder.find_spec(name, path, target)

@@ -6,9 +6,20 @@ Without one, what asks about a device raises, and what reports on memory or stre
 from .. import _C
 from .contexts import nothing
 
-has_cuda = False
 default_generators = ()
 _NO_DEVICE = "there is no CUDA device (torch.cuda.is_available() is False)"
+
+
+def __getattr__(name):
+    from .. import cuda
+
+    if name == "_initialized":
+        return cuda.is_initialized()
+    if name == "has_cuda":
+        from ..backends import cuda as backend
+
+        return backend.is_built()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class Event:

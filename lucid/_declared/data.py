@@ -24,6 +24,52 @@ class _InfiniteConstantSampler(Sampler):
             yield None
 
 
+class _Source(IterableDataset):
+    """An iterable that is a dataset by its loader's word."""
+
+    def __init__(self, source):
+        self.source = source
+
+    def __iter__(self):
+        return iter(self.source)
+
+    def __getattr__(self, name):
+        if name == "source" or name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.source, name)
+
+
+class Loader:
+    """A loader of a package's own, read by the attributes that PyTorch's loaders have, as the iterators here want it.
+
+    >>> from types import SimpleNamespace
+    >>> own = SimpleNamespace(_dataset_kind=1, _auto_collation=False, _IterableDataset_len_called=None, dataset=[1, 2])
+    >>> list(Loader(own).dataset)
+    [1, 2]
+    """
+
+    def __init__(self, loader):
+        self.loader = loader
+        self._iterable = loader._dataset_kind == _DatasetKind.Iterable
+        self._batched, self._stated_length = loader._auto_collation, loader._IterableDataset_len_called
+        foreign = self._iterable and not isinstance(loader.dataset, IterableDataset)
+        self.dataset = _Source(loader.dataset) if foreign else loader.dataset
+
+    def __getattr__(self, name):
+        if name == "loader" or name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.loader, name)
+
+    def __len__(self):
+        return len(self.loader)
+
+    def _seen(self):
+        return self
+
+    def _keys(self):
+        return iter(self.loader._index_sampler)
+
+
 class _MapDatasetFetcher:
     """Samples of a dataset by their indices, collated."""
 

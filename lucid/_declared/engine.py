@@ -105,6 +105,12 @@ def _get_cpu_capability():
     return get_cpu_capability()
 
 
+def _get_cudnn_enabled():
+    from ..backends import cudnn
+
+    return cudnn.enabled
+
+
 def _add_docstr(function, text):
     return function
 

@@ -5,6 +5,10 @@ from .. import _C
 
 def _assert(condition, message):
     """assert with a message."""
+    if type(condition) is not bool and _C._has_torch_function((condition,)):  # fx records the question
+        from ..overrides import handle_torch_function
+
+        return handle_torch_function(_assert, (condition,), condition, message)
     if isinstance(condition, _C.Tensor):
         condition = condition.item()
     if not condition:
@@ -167,6 +171,7 @@ def _old(name, now):
 
 _solve = _old("torch.solve", "torch.linalg.solve")
 _symeig = _old("torch.symeig", "torch.linalg.eigh")
+_matrix_rank = _old("torch.matrix_rank", "torch.linalg.matrix_rank")
 
 
 def dsmm(mat1, mat2):

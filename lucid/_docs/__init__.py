@@ -364,6 +364,17 @@ def signature(space, public):
     return inspect.Signature(made)
 
 
+def keyword_defaults(space, public):
+    """`__kwdefaults__` of an op, as functions have it: the defaults of the arguments that are given by name.
+
+    >>> lucid.meshgrid.__kwdefaults__
+    {'indexing': None}
+    """
+    found = signature(space, public)
+    parameters = found.parameters.values() if found else ()
+    return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is not p.empty} or None
+
+
 def value_of(text):
     """A default's value; its text if that is a name.
 

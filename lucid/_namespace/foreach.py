@@ -4,7 +4,6 @@
 [tensor([2.]), tensor([2., 2.])]
 >>> x = [lucid.ones(1)]
 >>> lucid._foreach_add_(x, [lucid.ones(1)], alpha=3)
->>> x
 [tensor([4.])]
 """
 
@@ -57,21 +56,43 @@ def _lerp(tensors, ends, weights):
     return [_C.lerp(t, e, w) for t, e, w in zip(tensors, ends, _each(weights, len(tensors)))]
 
 
+def _powers(tensors, exponent):
+    """Sums of powers of the sizes of the elements."""
+    return [t.abs().pow(exponent).sum() for t in tensors]
+
+
 def _computed(name):
-    """The function that gives new tensors, or None."""
-    if name in _UNARY:
-        return lambda tensors: [getattr(_C, name)(t) for t in tensors]
+    """The function that gives new tensors, and the names of its arguments that may be given by name; None."""
+    if name in _UNARY or name == "max":
+        return (lambda tensors: [getattr(_C, name)(t) for t in tensors]), ("self",)
     if name == "lerp":
-        return _lerp
+        return _lerp, ("self", "tensors1", "weights weight")
     if name in ("addcmul", "addcdiv"):
-        return lambda tensors, first, second, scalars=1, *, value=None: _ternary(
-            name, tensors, first, second, scalars if value is None else value
+        return (
+            lambda tensors, first, second, value=1: _ternary(name, tensors, first, second, value),
+            ("self", "tensor1", "tensor2", "value scalars"),
         )
+    if name == "powsum":
+        return _powers, ("self", "ord")
     if name in _BINARY:
-        return lambda tensors, other, **settings: _binary(name, tensors, other, settings)
-    if name == "max":
-        return lambda tensors: [t.max() for t in tensors]
+        other = {"pow": "exponent", "copy": "src"}.get(name, "other scalar scalars")
+        return (lambda tensors, other, **settings: _binary(name, tensors, other, settings)), ("self", other)
     return None
+
+
+def _by_name(compute, name, names):
+    """The function, whose arguments may be given by any of their names: PyTorch's overloads differ in them."""
+    places = {word: place for place, words in enumerate(names) for word in words.split()}
+
+    def call(*args, **settings):
+        if settings:
+            for key in sorted(settings.keys() & places.keys(), key=places.get):
+                if places[key] != len(args):
+                    raise TypeError(f"_foreach_{name}() got argument {key!r} twice, or misses one before it")
+                args = (*args, settings.pop(key))
+        return compute(*args, **settings)
+
+    return call
 
 
 def find(name):
@@ -80,6 +101,8 @@ def find(name):
     >>> from lucid._namespace import foreach
     >>> foreach.find("_foreach_sqrt")([lucid.ones(1)])
     [tensor([1.])]
+    >>> foreach.find("_foreach_lerp")([lucid.zeros(1)], [lucid.ones(1)], weight=0.5)
+    [tensor([0.5000])]
     >>> foreach.find("_foreach_nothing") is None
     True
     """
@@ -89,23 +112,28 @@ def find(name):
     if short == "copy_":
         return _copy
     in_place = short.endswith("_")
-    compute = _computed(short.rstrip("_"))
-    if compute is None or not in_place:
-        return compute and _named(compute, name)
+    found = _computed(short.rstrip("_"))
+    if found is None:
+        return None
+    compute, names = found
+    if not in_place:
+        return _named(_by_name(compute, short, names), name)
 
     engine = getattr(_C, name, None)  # one call for all, when the operand is one number
 
     def write(tensors, *args, **settings):
         if engine and len(args) == 1 and not settings and not isinstance(args[0], (list, tuple)):
-            return engine(tensors, *args)
+            engine(tensors, *args)
+            return tensors
         values = compute(tensors, *args, **settings)
         for tensor, value in zip(tensors, values):  # all or none are written
             if not _C.can_cast(value.dtype, tensor.dtype):
                 raise RuntimeError(f"result type {value.dtype} can't be cast to the desired output type {tensor.dtype}")
         for tensor, value in zip(tensors, values):
             tensor.copy_(value)
+        return tensors
 
-    return _named(write, name)
+    return _named(_by_name(write, short, names), name)
 
 
 def _named(function, name):
@@ -113,11 +141,13 @@ def _named(function, name):
     return function
 
 
-def _zero(tensors):
-    for tensor in tensors:
+def _zero(self):
+    for tensor in self:
         tensor.zero_()
+    return self
 
 
-def _copy(tensors, sources, non_blocking=False):
-    for tensor, source in zip(tensors, _each(sources, len(tensors))):
-        tensor.copy_(source)
+def _copy(self, src, non_blocking=False):
+    for tensor, source in zip(self, _each(src, len(self))):
+        tensor.copy_(source, non_blocking)
+    return self

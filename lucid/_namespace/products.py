@@ -37,7 +37,6 @@ def _text(subscripts):
     return "".join("..." if s is Ellipsis else _LETTERS[s] for s in subscripts)
 
 
-@_C.overridable
 def einsum(*args):
     """Products of operands summed over named dimensions, by Einstein's convention.
 
@@ -49,6 +48,12 @@ def einsum(*args):
     >>> lucid.einsum(x, [0, 1], y, [1, 2], [0, 2]).shape
     lucid.Size([2, 4])
     """
+    if len(args) == 2 and isinstance(args[1], (list, tuple)):  # before overrides: those see the operands one by one
+        return einsum(args[0], *args[1])
+    if _C._has_torch_function(args):
+        from ..overrides import handle_torch_function
+
+        return handle_torch_function(einsum, args, *args)
     if len(args) < 2:
         raise ValueError(
             "einsum(): must specify the equation string and at least one operand, "
@@ -62,6 +67,4 @@ def einsum(*args):
             equation += "->" + _text(args[-1]) if len(args) % 2 else ""
         except IndexError:
             raise ValueError("einsum(): subscripts in subscript list should be within the range [0, 52)") from None
-    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
-        operands = operands[0]
     return _C.einsum(equation, *operands)

@@ -119,6 +119,10 @@ _RENAMED = {  # PyTorch's inner names of what is called differently outside
     "_to_copy": lambda x, **settings: x.to(**{k: v for k, v in settings.items() if v is not None and k != "layout"}, copy=True),
     "_unsafe_view": lambda x, size: x.reshape(size),
     "alias": lambda x: x.view(x.shape),
+    "copy": lambda x, source, non_blocking=False: source.to(x, non_blocking=non_blocking, copy=True).expand(x.shape).clone(),
+    "_pin_memory": lambda x, device=None: x.pin_memory(device),
+    "_softmax": lambda x, dim, half_to_float: _C.softmax(x, dim, dtype=_C.float32 if half_to_float else None),
+    "_log_softmax": lambda x, dim, half_to_float: _C.log_softmax(x, dim, dtype=_C.float32 if half_to_float else None),
     "_local_scalar_dense": lambda x: x.item(),
     "sym_size": lambda x, dim=None: x.shape if dim is None else x.shape[dim],
     "sym_stride": lambda x, dim=None: x.stride() if dim is None else x.stride(dim),
@@ -128,6 +132,9 @@ _RENAMED = {  # PyTorch's inner names of what is called differently outside
     "to": lambda x, *args, **settings: x.to(*args, **settings),
     "slice": lambda x, dim=0, start=None, end=None, step=1: x[(slice(None),) * (dim % x.ndim) + (slice(start, end, step),)],
     "lift_fresh": lambda x: x,
+    "index": lambda x, indices: x[tuple(slice(None) if i is None else i for i in indices)],
+    "_sparse_addmm": lambda x, a, b, *, beta=1, alpha=1: _C.addmm(x, a, b, beta=beta, alpha=alpha),
+    "_sparse_mm_reduce_impl": lambda a, b, reduce: _sparse_mm(a, b, reduce),
     "_fft_c2c": lambda x, dim, normalization, forward: _fft(x, dim, normalization, forward),
     "scalar_tensor": lambda value, **settings: _C.tensor(value, **{"dtype": None, **settings}),
     "_assert_scalar": lambda value, message: _check(value, message),
@@ -140,7 +147,16 @@ _RENAMED = {  # PyTorch's inner names of what is called differently outside
         _attention(q, k, v, p, causal, scale, bias)
     ),
 }
+_RENAMED["_scaled_dot_product_flash_attention_for_cpu"] = lambda q, k, v, p=0.0, causal=False, *, attn_mask=None, scale=None: (
+    _attention(q, k, v, p, causal, scale, attn_mask)
+)
 _ABSENT = ("_scaled_dot_product_flash_attention_backward", "_scaled_dot_product_cudnn_attention_backward")
+
+
+def _sparse_mm(a, b, reduce):
+    from .. import sparse
+
+    return sparse.mm(a, b, reduce)
 
 
 def _check(value, message):
@@ -227,6 +243,32 @@ class _Namespace:
         return f"<OpNamespace {self.name!r}>"
 
 
+class _Classes:
+    """Classes that libraries of C++ register, `torch.classes.space.Name`: there are none, and asking for one says so."""
+
+    loaded_libraries = frozenset()
+
+    def __init__(self, space=None):
+        self._space = space
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if self._space is None:
+            return _Classes(name)
+        raise RuntimeError(
+            f"Tried to instantiate class '{self._space}.{name}', but it does not exist! Classes of C++ are registered with "
+            "PyTorch's library, which Lucid is not"
+        )
+
+    def load_library(self, path):
+        """Raises OSError, as `torch.ops.load_library` does."""
+        ops.load_library(path)
+
+    def __repr__(self):
+        return "<classes>"
+
+
 class _Ops:
     """`torch.ops`."""
 
@@ -256,3 +298,4 @@ class _Ops:
 
 
 ops = _Ops()
+classes = _Classes()

@@ -189,6 +189,29 @@ class inference_mode(_Switch):
         return type(self)(self.mode)
 
 
+class set_multithreading_enabled(_Switch):
+    """Whether backward may run on threads of devices, as a function or a block: Lucid's runs on the thread that calls it, so
+    that either mode is what there is.
+
+    >>> with lucid.autograd.set_multithreading_enabled(False):
+    ...     lucid.ones(1, requires_grad=True).sum().backward()
+    """
+
+    __slots__ = ("mode",)
+
+    def __init__(self, mode):
+        self.mode = mode
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *error):
+        pass
+
+    def clone(self):
+        return type(self)(self.mode)
+
+
 def is_grad_enabled():
     """Whether operations on this thread are recorded.
 

@@ -8,6 +8,7 @@ lucid.Size([3])
 """
 
 import contextlib
+import threading
 import warnings
 
 from .. import _C, autograd, random
@@ -20,6 +21,28 @@ class CheckpointError(RuntimeError):
     >>> issubclass(lucid.utils.checkpoint.CheckpointError, RuntimeError)
     True
     """
+
+
+_SELECTIVE = ("CheckpointPolicy", "SelectiveCheckpointContext", "create_selective_checkpoint_contexts")
+_threads = threading.local()
+
+
+def __getattr__(name):
+    if name in _SELECTIVE:
+        from . import selective_checkpoint
+
+        return getattr(selective_checkpoint, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def running():
+    """The innermost checkpoint that runs its function on this thread, for the first time or again.
+
+    >>> from lucid.utils.checkpoint import checkpoint, running
+    >>> y = checkpoint(lambda x: (print(type(running()).__name__), x.sin())[1], lucid.ones(1), use_reentrant=False)
+    _Frame
+    """
+    return _threads.frames[-1]
 
 
 class _Enough(Exception):  # noqa: N818 (not an error)
@@ -64,8 +87,20 @@ class _Frame:
         self.random_state = random.get_rng_state() if preserve else None
         self.surroundings = _surroundings()
         self.saved, self.found = [], {}
+        self.watched = None  # a list: what is packed goes there, too
+        self.keep = None  # while the function runs again: takes what would be packed
+
+    def __enter__(self):
+        if not hasattr(_threads, "frames"):
+            _threads.frames = []
+        _threads.frames.append(self)
+
+    def __exit__(self, *error):
+        _threads.frames.pop()
 
     def pack(self, tensor):
+        if self.watched is not None:
+            self.watched.append(tensor)
         self.saved.append((tuple(tensor.shape), tensor.dtype, tensor.device))
         return len(self.saved) - 1
 
@@ -89,12 +124,14 @@ class _Frame:
         def refuse(_):
             raise CheckpointError("a graph that was only made to compute tensors again cannot be used for backward")
 
-        hooks = graph.saved_tensors_hooks(keep, refuse)
-        with _as_then(self.random_state, self.surroundings), autograd.enable_grad(), self.again, hooks:
+        hooks, self.keep = graph.saved_tensors_hooks(keep, refuse), keep
+        with self, _as_then(self.random_state, self.surroundings), autograd.enable_grad(), self.again, hooks:
             try:
                 self.run()
             except _Enough:
                 pass
+            finally:
+                self.keep = None
         self.compare(count)
 
     def compare(self, count):
@@ -164,7 +201,8 @@ def checkpoint(
     use_reentrant: False recomputes when a saved tensor is first needed, and stops when all are there (early_stop); it
     works with autograd.grad, keyword arguments and nested containers. True is PyTorch's older form. preserve_rng_state: dropout
     draws the same numbers again. determinism_check: "default" compares shapes, dtypes and devices, "none" does not. context_fn:
-    two contexts, for the first run and for the second.
+    gives two contexts, for the first run and for the second; those of `create_selective_checkpoint_contexts` keep the results
+    of chosen ops.
 
     >>> x = lucid.ones(3, requires_grad=True)
     >>> lucid.utils.checkpoint.checkpoint(lambda x: (x * x).sum(), x, use_reentrant=False).backward()
@@ -194,7 +232,7 @@ def checkpoint(
             return function(*args, **kwargs)
     check = determinism_check == "default"
     frame = _Frame(lambda: function(*args, **kwargs), preserve_rng_state, again, check, early_stop)
-    with graph.saved_tensors_hooks(frame.pack, frame.unpack), first:
+    with frame, graph.saved_tensors_hooks(frame.pack, frame.unpack), first:
         return function(*args, **kwargs)
 
 

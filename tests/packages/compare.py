@@ -4,7 +4,9 @@ With `python -m lucid compare.py …` the same file runs on Lucid. DEVICE become
 the CPU all the same, so that they are those of a run without it.
 """
 
+import importlib
 import json
+import random
 import sys
 import time
 import warnings
@@ -52,6 +54,7 @@ def draw_on_the_cpu(torch):
 
 def main(name, path, device=None):
     warnings.simplefilter("ignore")
+    import numpy
     import torch
 
     if (
@@ -59,8 +62,9 @@ def main(name, path, device=None):
     ):  # torchvision's library is built for another PyTorch; its Python part asks for these ops
         for op in ("nms", "qnms"):
             torch.library.define(f"torchvision::{op}", "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-    import uses
+    from pairs import home
 
+    uses = importlib.import_module(home(name))
     torch.set_num_threads(1)
     if device:
         draw_on_the_cpu(torch)
@@ -68,6 +72,8 @@ def main(name, path, device=None):
     use, times, result = getattr(uses, name), [], None
     while len(times) < 3 or (len(times) < 8 and sum(times) < 2):  # the first one imports; more of the short ones
         torch.manual_seed(0)
+        random.seed(0)  # packages draw from the generators of Python and NumPy, too
+        numpy.random.seed(0)
         begin = time.process_time()
         given = use()
         times.append(time.process_time() - begin)

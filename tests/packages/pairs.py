@@ -15,10 +15,19 @@ PYTHON = pathlib.Path(os.environ.get("LUCID_PACKAGES_PYTHON", ROOT / ".venv-pack
 TOLERANCE = 1e-4  # of the larger of 1 and PyTorch's number
 
 
+def _files():
+    return sorted(HERE.glob("uses*.py"))
+
+
 def uses():
-    """Names of the functions in uses.py, without importing it."""
-    tree = ast.parse((HERE / "uses.py").read_text())
-    return [node.name for node in tree.body if isinstance(node, ast.FunctionDef) and "__" in node.name]
+    """Names of the functions in uses.py and its neighbours, without importing them."""
+    trees = [ast.parse(path.read_text()) for path in _files()]
+    return [node.name for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef) and "__" in node.name]
+
+
+def home(name):
+    """The module of a use."""
+    return next(path.stem for path in _files() if f"def {name}(" in path.read_text())
 
 
 def run(name, on_lucid, device="", more=()):

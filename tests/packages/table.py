@@ -3,12 +3,13 @@
 import math
 import pathlib
 import sys
+from functools import cache
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent))
 
 from tests.packages import pairs  # noqa: E402
 
-DISTRIBUTIONS = {"pyro": "pyro-ppl", "vit_pytorch": "vit-pytorch", "x_transformers": "x-transformers"}
+DISTRIBUTIONS = {"pyro": "pyro-ppl", "backpack": "backpack-for-pytorch"}  # whose name is another than that of the module
 HEAD = """# Packages on Lucid
 
 Packages that are written for PyTorch, unchanged, with `python -m lucid` ([run-pytorch-programs.md](run-pytorch-programs.md)).
@@ -17,9 +18,9 @@ weights, outputs) are compared: the largest difference, relative to numbers abov
 Lucid's as a part of PyTorch's, processor time of one thread, the best of two to seven runs after a first, on a shared
 machine: a rough figure.
 
-The same uses, but for four that draw random numbers on the device or ask for the CPU, run with CUDA as the default device
-and give the same numbers, on the emulation of a GPU where there is none. Lightning, accelerate and transformers' Trainer find
-the GPU themselves.
+The uses of the first part, up to captum, run with CUDA as the default device as well, but for four that draw random numbers
+on the device or ask for the CPU, and give the same numbers, on the emulation of a GPU where there is none. Lightning,
+accelerate and transformers' Trainer find the GPU themselves.
 
 `make packages-table` writes this page, `make test-packages` tests it; `requirements-packages.txt` has the versions.
 
@@ -31,7 +32,14 @@ the GPU themselves.
 def row_title(name):
     """The package of a use, as it is installed, and what the use is."""
     package, _, use = name.partition("__")
-    return DISTRIBUTIONS.get(package, package), use.replace("_", " ")
+    return DISTRIBUTIONS.get(package) or _installed(package), use.replace("_", " ")
+
+
+@cache
+def _installed(package):
+    """The name under which a module is installed: with - for _, perhaps."""
+    found = [name for name in pairs.versions() if name.replace("_", "-") == package.lower().replace("_", "-")]
+    return package if not found or found[0] == package.lower() else found[0]
 
 
 def titles_of(line):

@@ -19,13 +19,15 @@ def test_use_gives_pytorchs_numbers(name):
     assert pairs.difference(theirs["result"], ours["result"]) <= pairs.TOLERANCE
 
 
+ON_A_GPU = [use for use in pairs.uses() if pairs.home(use) == "uses"]
+
 # They draw on the device itself, or work on the CPU whatever the default device is.
 NOT_ON_A_GPU = {"pyro__distributions", "peft__lora_on_a_transformer", "accelerate__training", "accelerate__save_and_load"}
 
 FIND_IT_THEMSELVES = {"transformers__trainer", "lightning__fit_on_the_accelerator", "accelerate__mixed_precision"}
 
 
-@pytest.mark.parametrize("name", [use for use in pairs.uses() if use not in NOT_ON_A_GPU])
+@pytest.mark.parametrize("name", [use for use in ON_A_GPU if use not in NOT_ON_A_GPU])
 def test_use_on_a_gpu(name, request):
     """With CUDA as the default device: on a GPU, or on the emulation of one. The numbers are those of PyTorch on the CPU."""
     more = {} if lucid.cuda.is_available() else request.getfixturevalue("emulator")

@@ -25,6 +25,15 @@ _subclasses.functional_tensor
 _functorch
 _functorch.aot_autograd ahead-of-time graphs
   call aot_function aot_module aot_module_simplified
+_functorch.deprecated
+  from func: vjp jvp jacrev jacfwd hessian grad grad_and_value functionalize
+  from : vmap
+  from func.functional_modules: make_functional make_functional_with_buffers combine_state_for_ensemble
+_functorch.make_functional
+  from func.functional_modules: FunctionalModule FunctionalModuleWithBuffers make_functional
+      make_functional_with_buffers combine_state_for_ensemble
+_functorch.python_key tracing through ops; fx traces modules
+  call make_fx
 _functorch.config
 _functorch.utils
 _functorch.vmap
@@ -124,6 +133,8 @@ export.dynamic_shapes
 export.graph_signature
 export.unflatten
 export.passes
+jit TorchScript's graphs; fx.symbolic_trace records modules, lucid.compile functions
+  call _get_trace_graph
 jit.annotations
   from !typing: List Dict Optional Tuple Union Any
   from _declared.dynamo: BroadcastingList1=BroadcastingList BroadcastingList2=BroadcastingList

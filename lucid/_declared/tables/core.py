@@ -10,10 +10,13 @@ lucid TorchScript and types of its compiler
       _check_tensor_all_with=_check_tensor_all _check_is_size _shape_as_tensor _cast_Long _cast_Float
       _convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo _dirichlet_grad _sample_dirichlet _grouped_mm
       _amp_foreach_non_finite_check_and_unscale_ _amp_update_scale_ SymInt=_SymInt SymFloat=_SymFloat SymBool=_SymBool
-      solve=_solve symeig=_symeig dsmm _scaled_mm _make_per_tensor_quantized_tensor
+      solve=_solve symeig=_symeig matrix_rank=_matrix_rank dsmm _scaled_mm _make_per_tensor_quantized_tensor
   from quasirandom: _sobol_engine_draw=_draw _sobol_engine_initialize_state_=_initialize_state_
       _sobol_engine_scramble_=_scramble_ _sobol_engine_ff_=_fast_forward_
-  from : legacy_contiguous_format=contiguous_format
+  from : legacy_contiguous_format=contiguous_format DeviceObjType=device
+  from _C: _standard_gamma
+  from _ops.packets: classes
+  from _declared.cuda: has_cuda
   from _declared.dynamo: _is_compiling=is_compiling
 _custom_ops
   from library: get_ctx custom_op impl_abstract register_fake
@@ -78,7 +81,7 @@ _C
       _jit_set_nvfuser_enabled _jit_override_can_fuse_on_cpu _jit_override_can_fuse_on_gpu _jit_can_fuse_on_cpu
       _jit_can_fuse_on_gpu _jit_set_nvfuser_guard_mode _set_math_sdp_allow_fp16_bf16_reduction _functorch
       _distributed_c10d _distributed_rpc _onnx _dynamo _TensorBase _GLIBCXX_USE_CXX11_ABI _len_torch_dispatch_stack
-      _VariableFunctions _get_cpu_capability _add_docstr
+      _VariableFunctions _get_cpu_capability _add_docstr _get_cudnn_enabled
   class Graph Value ScriptObject ListType IntType FloatType StringType Type AnyType OptionalType DictType TupleType
       NoneType BoolType ClassType InterfaceType PyTorchFileWriter FileCheck TensorType PyTorchFileReader
   from _declared.futures: Future

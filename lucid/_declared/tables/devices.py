@@ -38,7 +38,7 @@ backends.mha
 backends.python_native
 cuda what needs NVIDIA's management library
   from _declared.cuda: default_generators utilization temperature power_draw cudart _lazy_call _lazy_init
-      current_blas_handle is_tf32_supported check_error memory_usage=utilization
+      current_blas_handle is_tf32_supported check_error memory_usage=utilization _initialized
   value has_half = True
   value has_magma = False
 cuda.comm more than one device

@@ -170,10 +170,12 @@ distributed.rpc several processes
   call init_rpc shutdown remote rpc_sync rpc_async get_worker_info
   false is_available _is_current_rpc_agent_set
 distributed.rpc.api several processes
-  call _all_gather _require_initialized
+  call _all_gather
+  same _require_initialized
 distributed.autograd several processes
   class context
   call backward get_gradients
+  false is_available
 distributed.elastic
 distributed.elastic.multiprocessing several processes
   class Std SignalException

@@ -12,6 +12,8 @@ ao.nn.qat quantization
   class Linear Conv2d
 ao.nn.intrinsic quantization
   class ConvReLU2d ConvBn2d LinearReLU
+nn.modules PyTorch's gradient of it is not the derivative of its values; nn.LocalResponseNorm
+  class CrossMapLRN2d
 ao.quantization quantization
   from _declared.quantization: QuantStub DeQuantStub
   class QConfig QConfigMapping FakeQuantize FakeQuantizeBase ObserverBase MinMaxObserver MovingAverageMinMaxObserver
@@ -34,7 +36,7 @@ ao.pruning pruning by tools; lucid.nn.utils.prune has masks
   class WeightNormSparsifier BaseSparsifier
 quantization quantization
   from _declared.quantization: QuantStub DeQuantStub
-  class QConfig FakeQuantize ObserverBase QuantWrapper MinMaxObserver
+  class QConfig FakeQuantize FakeQuantizeBase ObserverBase QuantWrapper MinMaxObserver
   call convert prepare prepare_qat quantize quantize_dynamic fuse_modules get_default_qconfig get_default_qat_qconfig
       default_qconfig
 quantization.quantize_fx quantization

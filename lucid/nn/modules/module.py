@@ -74,6 +74,8 @@ class Module(StateDict):
     call_super_init = False
     _is_full_backward_hook = None  # which kind of backward hooks there are: old and new ones do not mix
     training: bool
+    __setattr__ = _C.ModuleBase.__setattr__
+    __delattr__ = _C.ModuleBase.__delattr__
 
     def __init__(self, *args, **kwargs):
         if not self.call_super_init and (args or kwargs):

@@ -103,6 +103,18 @@ class _Swapped:
         self._put_back()
 
 
+def _reparametrize_module(module, parameters_and_buffers, tie_weights=False, strict=False, stack_weights=False):
+    """A block in which a module has other parameters and buffers. What it writes goes into the given dict. The order in which
+    names come back (stack_weights) is always that of a stack.
+
+    >>> layer = lucid.nn.PReLU()
+    >>> with lucid.nn.utils.stateless._reparametrize_module(layer, {"weight": lucid.tensor([2.0])}):
+    ...     layer(lucid.tensor([-1.0]))
+    tensor([-2.])
+    """
+    return _Swapped(module, parameters_and_buffers, tie_weights, strict)
+
+
 def call_with(module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False):
     """`lucid.func.functional_call` for one dict of tensors.
 

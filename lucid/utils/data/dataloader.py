@@ -194,6 +194,10 @@ class Batches:
     """
 
     def __init__(self, loader):
+        if not hasattr(loader, "_seen"):  # an object with the attributes that PyTorch's loaders have
+            from ..._declared.data import Loader
+
+            loader = Loader(loader)
         self.loader = loader._seen()
         self.keys = loader._keys()
         self.seed = drawn_seed(loader.generator)  # drawn here, to make the same draws in the same order as PyTorch
@@ -251,6 +255,7 @@ class _Here(Batches):
 
     def __init__(self, loader):
         super().__init__(loader)
+        loader = self.loader
         if loader.timeout:
             raise AssertionError("timeout is of workers: with num_workers=0 nothing is waited for (requires timeout == 0)")
         self.fetcher = Fetcher(loader.dataset, loader._batched, loader.collate_fn, loader.drop_last)

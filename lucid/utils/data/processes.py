@@ -43,6 +43,7 @@ class Workers(Batches):
 
     def __init__(self, loader):
         super().__init__(loader)
+        loader = self.loader
         context = loader.multiprocessing_context or multiprocessing.get_context()
         forks = context.get_start_method() == "fork"
         self.closed, self.workers = False, []

@@ -15,6 +15,10 @@ __all__ = ["FileWriter", "RecordWriter", "SummaryWriter"]  # noqa: F822 (made by
 
 
 def __getattr__(name):
+    if name == "summary":  # PyTorch's name of the module
+        from importlib import import_module
+
+        return import_module(f"{__name__}.summary")
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from . import summaries, writer

@@ -50,6 +50,9 @@ class StateDict(ModuleBase):
     """
 
     _version = 1
+    # so that super(nn.Module, self).__setattr__ sets a plain attribute, as where Module has no base but object
+    __setattr__ = object.__setattr__
+    __delattr__ = object.__delattr__
 
     def get_extra_state(self):
         """State of a module besides parameters and buffers; define it together with `set_extra_state`."""
