@@ -9,7 +9,7 @@ from ...nn import functional as F
 from ..base import LanguageModelConfig, PretrainedModel
 from ..outputs import BaseModelOutput, ModelOutput
 from ..registry import family
-from .language import CausalLM, DecoderClassifier, Pass, inputs_of
+from .language import CausalLM, DecoderClassifier, Pass, branch, inputs_of, watched
 
 _ACTIVATIONS = {"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu": "gelu", "relu": "relu", "silu": "silu"}
 
@@ -112,12 +112,12 @@ class _Attention(nn.Module):
         if config.scale_attn_by_inverse_layer_idx:
             self.scale /= layer + 1
 
-    def forward(self, x, frame):
+    def forward(self, x, frame, residual=None):
         batch, length, width = x.shape
         heads = self.c_attn(x).view(batch, length, 3, self.heads, width // self.heads)
         q, k, v = heads.permute(2, 0, 3, 1, 4).unbind(0)
         y = frame.attend(self.layer, q, k, v, self.scale, self.dropout if self.training else 0.0)
-        return self.resid_dropout(self.c_proj(y.transpose(1, 2).reshape(batch, length, width)))
+        return _ended(self.c_proj, self.resid_dropout, y.transpose(1, 2).reshape(batch, length, width), residual)
 
 
 class _MLP(nn.Module):
@@ -129,8 +129,17 @@ class _MLP(nn.Module):
         self.dropout = nn.Dropout(config.hidden_dropout)
         self.act = _Activation(config.activation_function)
 
-    def forward(self, x):
-        return self.dropout(self.c_proj(self.act(self.c_fc, x)))
+    def forward(self, x, residual=None):
+        return _ended(self.c_proj, self.dropout, self.act(self.c_fc, x), residual)
+
+
+def _ended(layer, dropout, x, residual):
+    """The end of a branch; with a residual in the same pass (`branch` gives one, in calls without gradients)."""
+    if residual is None:
+        return dropout(layer(x))
+    if type(layer) is Conv1D and not watched(layer) and not (dropout.training and dropout.p):
+        return F.fused_linear(x, layer.weight.t(), layer.bias, residual=residual)
+    return residual + dropout(layer(x))
 
 
 class _Activation:
@@ -146,7 +155,7 @@ class _Activation:
         }[self.name]
 
     def __call__(self, layer, x):
-        if type(layer) is Conv1D and not layer.learns:
+        if type(layer) is Conv1D and not layer.learns and not watched(layer):
             return F.fused_linear(x, layer.weight.t(), layer.bias, self.name)
         return self.alone(layer(x))
 
@@ -167,8 +176,8 @@ class Block(nn.Module):
         self.mlp = _MLP(config)
 
     def forward(self, x, frame):
-        x = x + self.attn(self.ln_1(x), frame)
-        return x + self.mlp(self.ln_2(x))
+        x = branch(self.attn, x, self.ln_1(x), frame)
+        return branch(self.mlp, x, self.ln_2(x))
 
 
 class GPT2Model(PretrainedModel):

@@ -1,7 +1,9 @@
 """What decoder models share: positions and sight of a pass, the loss of the next token, and generation as methods."""
 
 from ... import _C
+from ...autograd import is_grad_enabled
 from ...nn import functional as F
+from ...nn.modules._base import hooks as _hooks
 from ..base import PretrainedModel
 from ..mixins import GenerationMixin
 from ..outputs import CausalLMOutput, SequenceClassifierOutput
@@ -17,6 +19,31 @@ def next_token_loss(logits, labels, ignore_index=-100):
     """
     logits = logits[:, :-1].to(_C.float32).reshape(-1, logits.shape[-1])
     return F.cross_entropy(logits, labels[:, 1:].reshape(-1), ignore_index=ignore_index)
+
+
+def watched(module):
+    """Whether somebody asked for this module's inputs or results: then it is called as it is.
+
+    >>> from lucid.models.text.language import watched
+    >>> layer = lucid.nn.Linear(2, 2)
+    >>> before, handle = watched(layer), layer.register_forward_hook(print)
+    >>> before, watched(layer)
+    (False, True)
+    """
+    own = module._forward_hooks or module._forward_pre_hooks or module._backward_hooks or module._backward_pre_hooks
+    return bool(own or _hooks.global_forward_hooks or _hooks.global_forward_pre_hooks)
+
+
+def branch(part, residual, *inputs):
+    """residual + part(*inputs). Without gradients the last layer of an unwatched part adds the residual in its own pass.
+
+    >>> from lucid.models.text.language import branch
+    >>> branch(lucid.nn.Identity(), lucid.ones(2), lucid.ones(2))
+    tensor([2., 2.])
+    """
+    if is_grad_enabled() or watched(part):
+        return residual + part(*inputs)
+    return part(*inputs, residual=residual)
 
 
 class Pass:

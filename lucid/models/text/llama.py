@@ -14,7 +14,7 @@ from ..base import LanguageModelConfig, PretrainedModel
 from ..outputs import BaseModelOutput
 from ..registry import family
 from .attention import Rotary, rotate
-from .language import CausalLM, Pass, inputs_of
+from .language import CausalLM, Pass, branch, inputs_of, watched
 
 _ACTIVATIONS = {
     "silu": F.silu,
@@ -213,7 +213,7 @@ class _Attention(nn.Module):
         if config.qk_norm:
             self.q_norm, self.k_norm = _Norm(dim, config), _Norm(dim, config)
 
-    def forward(self, x, frame, cos, sin):
+    def forward(self, x, frame, cos, sin, residual=None):
         batch, length, _ = x.shape
         q, k, v = (p(x).view(batch, length, -1, self.config.head_dim) for p in (self.q_proj, self.k_proj, self.v_proj))
         if self.config.qk_norm:
@@ -221,7 +221,7 @@ class _Attention(nn.Module):
         q, k, v = rotate(q.transpose(1, 2), cos, sin), rotate(k.transpose(1, 2), cos, sin), v.transpose(1, 2)
         dropout = self.config.attention_dropout if self.training else 0.0
         y = frame.attend(self.layer, q, k, v, None, dropout, self.windowed)
-        return self.o_proj(y.transpose(1, 2).reshape(batch, length, -1))
+        return _ended(self.o_proj, y.transpose(1, 2).reshape(batch, length, -1), residual)
 
 
 class _MLP(nn.Module):
@@ -233,8 +233,15 @@ class _MLP(nn.Module):
         self.down_proj = nn.Linear(inner, width, bias=bias)
         self.act = _ACTIVATIONS[config.hidden_act]
 
-    def forward(self, x):
-        return self.down_proj(self.act(self.gate_proj(x)) * self.up_proj(x))
+    def forward(self, x, residual=None):
+        return _ended(self.down_proj, self.act(self.gate_proj(x)) * self.up_proj(x), residual)
+
+
+def _ended(layer, x, residual):
+    """The end of a branch; with a residual in the same pass (`branch` gives one, in calls without gradients)."""
+    if residual is not None and type(layer) is nn.Linear and not watched(layer):
+        return F.fused_linear(x, layer.weight, layer.bias, residual=residual)
+    return layer(x) if residual is None else residual + layer(x)
 
 
 class _Layer(nn.Module):
@@ -246,8 +253,8 @@ class _Layer(nn.Module):
         self.post_attention_layernorm = _Norm(config.hidden_size, config)
 
     def forward(self, x, frame, cos, sin):
-        x = x + self.self_attn(self.input_layernorm(x), frame, cos, sin)
-        return x + self.mlp(self.post_attention_layernorm(x))
+        x = branch(self.self_attn, x, self.input_layernorm(x), frame, cos, sin)
+        return branch(self.mlp, x, self.post_attention_layernorm(x))
 
 
 def _rounded(value, dtype):
