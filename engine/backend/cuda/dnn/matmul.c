@@ -121,4 +121,12 @@ static int matmul(UNUSED lc_op_id op, lc_dtype dtype, const void *args)
     if (a->low) return LC_NO_KERNEL;
     return (rc = cuda_aligned_product(a, dtype)) <= 0 ? rc : cuda_large_product(a, dtype);
 }
+static int product_with_sums(UNUSED lc_op_id op, UNUSED lc_dtype dtype, const void *args)
+{
+    const lc_matmul_args *a = args;
+    if (cuda_use(a->out->device.index) < 0) return -1;
+    int rc = cuda_lt_sums(a);
+    return rc <= 0 ? rc : LC_NO_KERNEL;
+}
+CUDA_RUN(_mm_sums, product_with_sums, 1u << LC_f32)
 CUDA_RUN(mm, matmul, CUDA_REAL | CUDA_HALVES | 1u << LC_c64 | 1u << LC_c128)
