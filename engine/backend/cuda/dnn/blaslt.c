@@ -257,7 +257,7 @@ int cuda_lt_product(const lc_matmul_args *a, lc_dtype dtype)
 /* The library sums the rows of its left operand if that is not transposed, the columns of its right one if that is: those that
  * lie beside each other in memory. It has kernels that do both in float16, and on Ampere and Ada in bfloat16; elsewhere it launches one
  * of its own behind the product. Large products have faster kernels without: there a pass over the gradient costs less than
- * what they lose, and this is left to two calls. */
+ * what they lose, and this is left to two calls (benchmarks/gpu_runtime.py times both). */
 int64_t lc_cuda_sums_up_to = (int64_t)1 << 30; /* multiplications. Tests change it */
 
 int cuda_lt_sums(const lc_matmul_args *asked)
