@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""What the CUDA runtime costs: copies, launches of graphs, whole steps, and the first step of a process.
+"""What the CUDA runtime costs: copies, launches of graphs, whole steps, gradients of biases, and the first step of a process.
 
-usage: gpu_runtime.py [copies | graphs | steps | first]...
+usage: gpu_runtime.py [copies | graphs | steps | biases | first]...
 """
 
+import ctypes
 import os
 import pathlib
 import subprocess
@@ -99,6 +100,27 @@ def steps():
     print(step.explain())
 
 
+def biases():
+    """The gradients of a layer's weight and bias: a product and a sum, and one call of cuBLASLt (lc_cuda_sums_up_to)."""
+    limit = ctypes.c_int64.in_dll(ctypes.CDLL(lucid._C.__file__), "lc_cuda_sums_up_to")
+    before = limit.value
+    for dtype in (lucid.bfloat16, lucid.float16):
+        for rows in (256, 1024, 4096, 16384):
+            for inputs, outputs in ((768, 768), (768, 3072), (3072, 768), (4096, 4096)):
+                x, g = (lucid.randn(rows, n, dtype=dtype, device="cuda") for n in (inputs, outputs))
+                w, b = (lucid.zeros(*shape, dtype=dtype, device="cuda") for shape in ((outputs, inputs), (outputs,)))
+                layer = w.requires_grad_(), b.requires_grad_()
+                y = nn.functional.linear(x, *layer)
+                run = lambda y=y, layer=layer, g=g: lucid.autograd.grad(y, layer, g, retain_graph=True)
+                times = []
+                for limit.value in (0, 1 << 62):
+                    times.append(best(run, 100) * 1e6)
+                size = f"{rows:5} rows, {inputs:4} to {outputs:4}, 2^{(rows * inputs * outputs).bit_length() - 1}"
+                what = f"gradients of weight and bias, {str(dtype)[6:]:8} {size}"
+                print(f"{what} {times[0]:8.1f} µs, in one call {times[1]:8.1f} µs")
+    limit.value = before
+
+
 FIRST = """
 import time; start = time.perf_counter()
 import lucid
@@ -123,7 +145,7 @@ def first():
 
 
 def main():
-    parts = {"copies": copies, "graphs": graphs, "steps": steps, "first": first}
+    parts = {"copies": copies, "graphs": graphs, "steps": steps, "biases": biases, "first": first}
     for name in sys.argv[1:] or parts:
         parts[name]()
 

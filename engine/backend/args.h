@@ -47,6 +47,7 @@ typedef struct {
     bool                      accumulate; /* add to the old values of out. This and the epilogue: floats on the CPU only */
     const lc_matmul_epilogue *epilogue;   /* or NULL */
     const lc_low_rank        *low;        /* or NULL. On the CPU, if it can be fused; else LC_NO_KERNEL */
+    lc_tensor                *sums;       /* of _mm_sums: also gets the sums of a's rows (m) */
 } lc_matmul_args;
 
 /* cdist: out (batch, n, m) holds the p-norms of a's rows (batch, n, k) minus b's (batch, m, k). All contiguous. pdist: out

@@ -1,5 +1,7 @@
 """Function transforms."""
 
+from _thread import _local
+
 from .. import _C
 from ..utils._pytree import tree_flatten
 
@@ -88,8 +90,19 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
     return batched
 
 
+class _Maps(_local):
+    """The vmaps under way on this thread that run all examples at once, outermost first: (level, number of examples)."""
+
+    def __init__(self):
+        self.open = []
+
+
+_maps = _Maps()
+
+
 def _all_at_once(func, leaves, build, dims, mapped, size, out_dims, kwargs):
     level = _C._vmap_push()
+    _maps.open.append((level, size))
     try:
         inner = [_C._batched(x, d, level) if own else x for x, d, own in zip(leaves, dims, mapped)]
         result = func(*build(inner), **kwargs)
@@ -99,6 +112,7 @@ def _all_at_once(func, leaves, build, dims, mapped, size, out_dims, kwargs):
             raise ValueError("vmap: the function must return tensors")
         return rebuild([_C._unbatched(y, level, size, d) for y, d in zip(outputs, out)])
     finally:
+        _maps.open.pop()
         _C._vmap_pop()
 
 

@@ -15,7 +15,7 @@ from functools import wraps
 from .. import _C
 from ..autograd._run import grad as backward_to
 from ..autograd.grad_mode import enable_grad
-from . import _flatten
+from . import _flatten, _maps
 
 __all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp"]
 
@@ -55,7 +55,7 @@ class _Evaluation:
     """A function's value at arguments of which some are differentiated: trees of tensors, flattened."""
 
     def __init__(self, who, func, args, kwargs, positions, has_aux=False):
-        self.recording = _C._grad_enabled()
+        self.who, self.recording = who, _C._grad_enabled()
         given, rebuild = zip(*[_flatten(args[i]) for i in positions]) if positions else ((), ())
         if any(not isinstance(x, _C.Tensor) for leaves in given for x in leaves):
             kinds = sorted({type(x).__name__ for leaves in given for x in leaves if not isinstance(x, _C.Tensor)})
@@ -101,6 +101,8 @@ class _Evaluation:
         pairs = [(y, w) for y, w in zip(outputs, weights) if y.requires_grad]
         create = again or self.leads_on or (_C._grad_enabled() and any(w.requires_grad for w in weights))
         found = [None] * len(self.inputs)
+        if any(_C._batch_of(y) for y in outputs) and not any(_C._batch_of(x) for x in self.inputs):
+            raise NotImplementedError(f"{self.who}: inside vmap the function reads examples: give them as arguments")
         if pairs and self.inputs:
             ys, ws = zip(*pairs)
             with enable_grad():
@@ -156,10 +158,14 @@ def _per_example(function):
         mapped = [isinstance(x, _C.Tensor) and (batch := _C._batch_of(x)) is not None and batch[1] == level for x in leaves]
         size = next(_C._batch_of(x)[0].shape[0] for x, own in zip(leaves, mapped) if own)
         whole = [_C._unbatched(x, level, size, 0) if own else x for x, own in zip(leaves, mapped)]
-        results = []
-        for i in range(size):
-            one_args, one_kwargs = build([x[i] if own else x for x, own in zip(whole, mapped)])
-            results.append(called(*one_args, **one_kwargs))
+        results, maps = [], _maps.open
+        _maps.open = [(of, n) for of, n in maps if of != level]
+        try:
+            for i in range(size):
+                one_args, one_kwargs = build([x[i] if own else x for x, own in zip(whole, mapped)])
+                results.append(called(*one_args, **one_kwargs))
+        finally:
+            _maps.open = maps
         parts = [_flatten(result)[0] for result in results]
         rebuild = _flatten(results[0])[1]
         joined = lambda column: _C._batched(_C.stack(list(column)), 0, level) if isinstance(column[0], _C.Tensor) else column[0]
@@ -168,16 +174,20 @@ def _per_example(function):
     return called
 
 
-def _all_examples(who, func, argnums, has_aux, args, kwargs, level):
-    """(gradient, value, aux) of all examples at once. A differentiated argument without a batch gets one: every example has a
-    gradient of its own."""
+def _all_examples(who, func, argnums, has_aux, args, kwargs, maps):
+    """(gradient, value, aux) of all examples of the last of these vmaps at once. A differentiated argument without a batch gets
+    one: every example has a gradient of its own. The other vmaps are those whose examples the function may read, too."""
+    if not maps:
+        return _gradient(who, func, argnums, has_aux, args, kwargs)
+    *others, (level, size) = maps
     leaves, build = _flatten((args, kwargs))
     own = [isinstance(x, _C.Tensor) and (batch := _C._batch_of(x)) is not None and batch[1] == level for x in leaves]
-    size = next(_C._batch_of(x)[0].shape[0] for x, mine in zip(leaves, own) if mine)
     places, _ = _positions(who, argnums, args)
     wanted = {id(x) for i in places for x in _tensors(_flatten(args[i])[0])}
     taken = [mine or id(x) in wanted for x, mine in zip(leaves, own)]
-    whole_args, whole_kwargs = build([_C._unbatched(x, level, size, 0) if mine else x for x, mine in zip(leaves, taken)])
+    whole = [_C._unbatched(x, level, size, 0) if mine else x for x, mine in zip(leaves, taken)]
+    # Copies, each in memory of its own: elements of an expanded tensor that lie in one place would share a gradient.
+    whole_args, whole_kwargs = build([x.contiguous() if t and not o else x for x, t, o in zip(whole, taken, own)])
 
     def batched(tree):
         inner, rebuild = _flatten(tree)
@@ -197,7 +207,7 @@ def _all_examples(who, func, argnums, has_aux, args, kwargs, level):
         result = _C._unbatched(result, level, size, 0)
         return result.sum(), (result, values(aux))
 
-    found, _, (value, aux) = _gradient(who, total, argnums, True, whole_args, whole_kwargs)
+    found, _, (value, aux) = _all_examples(who, total, argnums, True, whole_args, whole_kwargs, others)
     return batched(found), batched(value), batched(aux)
 
 
@@ -207,13 +217,10 @@ def _examples_together(who, func, argnums, has_aux):
     each = _per_example(one)
 
     def called(*args, **kwargs):
-        batches = [_C._batch_of(x) for x in _batched_leaves(args, kwargs)]
-        if not batches:
+        if not _maps.open:
             return one(*args, **kwargs)
-        if any(_C._batch_of(value) for value, _ in batches):  # of several vmaps: the outer ones example by example
-            return each(*args, **kwargs)
         try:
-            return _all_examples(who, func, argnums, has_aux, args, kwargs, max(level for _, level in batches))
+            return _all_examples(who, func, argnums, has_aux, args, kwargs, _maps.open)
         except (NotImplementedError, _C.LucidError) as error:
             if not str(error).startswith("vmap"):  # else it is refused only because the examples run together
                 raise

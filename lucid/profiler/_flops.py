@@ -20,7 +20,7 @@ def _elementwise(shapes, out_numel):
 
 
 _FORMULAS = {
-    **dict.fromkeys(("mm", "bmm", "matmul", "linear", "mv", "dot"), _matrix_product),
+    **dict.fromkeys(("mm", "bmm", "matmul", "linear", "mv", "dot", "_mm_sums"), _matrix_product),
     **dict.fromkeys(("addmm", "baddbmm"), _added_product),
     **dict.fromkeys(("conv1d", "conv2d", "conv3d"), _convolution),
     **dict.fromkeys(("add", "mul"), _elementwise),

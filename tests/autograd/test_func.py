@@ -78,6 +78,24 @@ def batches(m, x, y, w):
     ]
 
 
+def examples_from_a_closure(m, x, y, w):
+    """What is differentiated has no batch, or that of one vmap of two; the function reads examples that are no arguments."""
+    rows, others, f = m.arange(12.0).reshape(4, 3) / 10, m.arange(6.0).reshape(2, 3) / 7, m.func
+
+    def nested(of):
+        return m.vmap(lambda u: m.vmap(lambda v: f.grad(lambda c: (u * v * c).sin().sum())(of(u, v)))(rows))(others)
+
+    return [
+        m.vmap(lambda v: f.grad_and_value(lambda c: (v * c).sin().sum())(y))(rows),
+        m.vmap(lambda v: f.grad(lambda c: f.grad(lambda d: (v * c * d).sin().sum())(y).sum())(x))(rows),
+        f.grad(lambda c: m.vmap(lambda v: f.grad(lambda d: (v * c * d).sin().sum())(y))(rows).sum())(x),
+        m.vmap(lambda v: f.grad(lambda p: ((v * p["c"]).sin().sum(), v), has_aux=True)({"c": y}))(rows),
+        m.vmap(lambda u: m.vmap(f.grad(lambda c, v: (u * v * c).sin().sum()), in_dims=(None, 0))(y, rows))(others),
+        m.vmap(lambda u: m.vmap(lambda v: f.grad(lambda c: (u * c).sin().sum())(y))(rows))(others),
+        *(nested(of) for of in (lambda u, v: y, lambda u, v: u, lambda u, v: v, lambda u, v: u + v)),
+    ]
+
+
 PROGRAMS = {
     "grad": lambda m, x, y, w: m.func.grad(lambda x: (x.sin() * y).sum())(x),
     "twice": lambda m, x, y, w: m.func.grad(m.func.grad(lambda x: x**3))(m.tensor(2.0)),
@@ -103,7 +121,7 @@ PROGRAMS = {
     "hessian of two": lambda m, x, y, w: m.func.hessian(lambda x, y: (x * y * y).sum(), argnums=(0, 1))(x, y),
     "jacobian of a jacobian": lambda m, x, y, w: m.func.jacrev(m.func.jacrev(m.sin))(x),
     **{f.__name__: f for f in (without_recording, constant_inside, through_a_closure, vjps, linear)},
-    **{f.__name__: f for f in (per_example_gradients, batches)},
+    **{f.__name__: f for f in (per_example_gradients, batches, examples_from_a_closure)},
 }
 
 
@@ -177,3 +195,8 @@ def test_gradients_of_examples_that_cannot_run_together():
     )
     with pytest.raises(RuntimeError, match="scalar tensor"):
         lucid.vmap(lucid.func.grad(lambda v: v))(x)
+    cubes = lambda v: (lucid.func.grad(lambda c: (c**3).sum())(v) * float(v.sum() > 0)).sum()  # noqa: E731  read again
+    assert lucid.vmap(lucid.func.grad(cubes))(x).tolist() == [[6.0, 12.0], [0.0, 0.0]]
+    for other in (lucid.func.jacrev, lucid.func.jacfwd, lucid.func.hessian):  # never zeros
+        with pytest.raises(NotImplementedError, match="give them as arguments"):
+            lucid.vmap(lambda v, other=other: other(lambda c: (v * c * c).sum())(x[0]))(x)

@@ -143,7 +143,7 @@ PRODUCTS = ["mm", "linear", "linear, layouts", "fused_linear", "lora_linear", "a
 def test_products_of_libraries(libraries):
     cases = [f"tests/gpu/test_families.py::test_like_the_cpu[{name}]" for name in PRODUCTS]
     cases += ["tests/gpu/test_families.py::test_mixed_precision", "tests/gpu/test_products.py"]
-    cases += ["tests/gpu/libraries/test_library_products.py"]
+    cases += ["tests/gpu/libraries/test_library_products.py", "tests/gpu/libraries/test_library_gradients.py"]
     command = ["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "-p", "no:xdist", *cases]
     out = run(command, libraries | {"EMULATOR_DEVICES": "2"})
     assert (" passed" in out or "...." in out) and "SKIPPED" not in out, out
@@ -151,9 +151,11 @@ def test_products_of_libraries(libraries):
 
 def test_products_of_libraries_stay_within_their_memory(libraries):
     """Workspaces and matrices end where memory ends that faults."""
-    command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "tests/gpu/libraries/test_library_products.py"]
+    files = [f"tests/gpu/libraries/test_library_{name}.py" for name in ("products", "gradients")]
+    command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *files]
     guarded = libraries | {"LUCID_CUDA_CACHE": "0", "EMULATOR_GUARD": "1"}
-    out = run([*command, "-k", "test_lengths or test_layers or test_odd_layers or test_stand_in or threads"], guarded)
+    some = "test_lengths or test_layers or test_odd_layers or test_stand_in or threads or test_any_shape"
+    out = run([*command, "-k", some], guarded)
     assert " passed" in out or "...." in out, out
 
 

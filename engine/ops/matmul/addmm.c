@@ -107,7 +107,11 @@ GRAD(addmm)
 {
     if (need[0]) dx[0] = times(g[0], &in[3]);
     if (need[1]) dx[1] = times(lc_mm(g[0], adjoint(in(2))), &in[4]);
-    if (need[2]) dx[2] = times(lc_mm(adjoint(in(1)), g[0]), &in[4]);
+    if (!need[2]) return;
+    if (need[0] && is(&in[3], 1) && is(&in[4], 1) && gives_sums(g[0], in(1), in(0))) {
+        lc__mm_sums_out made = lc__mm_sums(adjoint(in(1)), g[0], true);
+        dx[2] = made.product, dx[0] = made.sums;
+    } else dx[2] = times(lc_mm(adjoint(in(1)), g[0]), &in[4]);
 }
 static int addmm_batch(const lc_batch_call *b, lc_tensor **out)
 {

@@ -139,8 +139,9 @@ static lc_tensor *flat(lc_tensor *t) /* scoped: (rows, features) */
                             2)
                : t;
 }
-/* Gradients of x W': gz is the gradient of the product. */
-static void product_grads(lc_tensor *gz, lc_tensor *x, lc_tensor *w, const bool *need, lc_tensor **dx)
+/* Gradients of x W' + bias: gz is the gradient of that. Without a bias (LC_NONE), or if it is none of the usual form, the
+ * caller says what dx[2] is. */
+static void product_grads(lc_tensor *gz, lc_tensor *x, lc_tensor *w, const lc_tensor *bias, const bool *need, lc_tensor **dx)
 {
     if (!gz) return;
     if (w->ndim == 1) {
@@ -150,7 +151,12 @@ static void product_grads(lc_tensor *gz, lc_tensor *x, lc_tensor *w, const bool 
         return;
     }
     if (need[0]) dx[0] = lc_matmul(gz, conj_of(w));
-    if (need[1]) dx[1] = lc_mm(lc_transpose(flat(gz), 0, 1), conj_of(flat(x)));
+    if (!need[1]) return;
+    lc_tensor *left = lc_transpose(flat(gz), 0, 1), *right = conj_of(flat(x));
+    if (need[2] && gives_sums(gz, x, bias)) {
+        lc__mm_sums_out made = lc__mm_sums(left, right, false);
+        dx[1] = made.product, dx[2] = made.sums;
+    } else dx[1] = lc_mm(left, right);
 }
 
 #define LAYER .ns = "nn.functional", .kernel = LC_OP_mm, .promote = LC_NO_PROMOTION, .amp = LC_AMP_LOWER
@@ -175,8 +181,8 @@ static int  linear_shape(const lc_record *call, lc_spec *out)
 }
 GRAD(linear)
 {
-    product_grads(g[0], in(0), in(1), need, dx);
     if (need[2]) dx[2] = in(2)->ndim > g[0]->ndim ? lc_unsqueeze(g[0], 0) : g[0];
+    product_grads(g[0], in(0), in(1), in(2), need, dx);
 }
 /* The steps run on the stored result: float16 and bfloat16 round in between. */
 static int add_wide(const lc_record *call)
@@ -271,7 +277,7 @@ GRAD(fused_linear)
                                 : lc_gelu_backward(gz, z, op == LC_OP_gelu ? "none" : "tanh");
     }
     if (need[2]) dx[2] = gz;
-    product_grads(scaled(gz, &in[4]), in(0), in(1), need, dx);
+    product_grads(scaled(gz, &in[4]), in(0), in(1), lc_number_of(&in[4]) == 1 ? in(2) : LC_NONE, need, dx);
 }
 LC_OP(
     fused_linear,
@@ -288,7 +294,7 @@ GRAD(fused_linear_relu)
 {
     lc_tensor *gz = lc_threshold_backward(g[0], y[0], LC_I(0));
     if (need[2]) dx[2] = gz;
-    product_grads(gz, in(0), in(1), need, dx);
+    product_grads(gz, in(0), in(1), in(2), need, dx);
 }
 LC_OP(fused_linear_relu, .sig = "fused_linear_relu(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor",
       .doc = "relu(linear(input, weight, bias)) in one pass.", LAYER, .shape = narrow_linear_shape,

@@ -88,6 +88,42 @@ LC_OP(mm, .any_strides = true, .sig = "mm(input: Tensor, mat2: Tensor) -> Tensor
       .operand_dims = { 2, 2 }, .doc = "The product of two matrices.", .method = true, .out = true, .promote = LC_NO_PROMOTION,
       .amp = LC_AMP_LOWER, .shape = mm_shape, .run = mm_run, .grad = mm_grad, .saves_for = { IN(1), IN(0) });
 
+/* The gradients of a weight and of a bias read the same matrix, so a kernel can make both. Where it does not, it answers
+ * LC_NO_KERNEL, and the two are made one after the other. */
+static int mm_sums_shape(const lc_record *call, lc_spec *out)
+{
+    int of = call->args[2].b;
+    return mm_shape(call, out) < 0 ? -1 : spec_shape(call, &out[1], out->dtype, 1, &call->in[of]->shape[of]);
+}
+static int mm_sums_run(const lc_record *call)
+{
+    lc_tensor     *a = call->in[0], *b = call->in[1], *out = call->out[0], *sums = call->out[1];
+    bool           of = call->args[2].b;
+    lc_dtype       dtype = working_dtype(call->dtype);
+    matrix         x = as_matrix(of ? b : a, 1), y = as_matrix(of ? a : b, 1), z = as_matrix(out, 1);
+    int            row = 1 + of, col = 2 - of; /* of the right operand: those of the transposed product's left one */
+    lc_matmul_args args = { .out = out, .a = of ? b : a, .b = of ? a : b, .sums = sums, .batch = 1 };
+    args.m = z.size[row], args.n = z.size[col], args.k = x.size[col];
+    args.out_row = z.stride[row], args.out_col = z.stride[col], args.a_row = x.stride[row], args.a_col = x.stride[col];
+    args.b_row = y.stride[row], args.b_col = y.stride[col];
+    int rc = call->backend->run(LC_OP__mm_sums, dtype, &args);
+    if (rc != LC_NO_KERNEL) return rc;
+    lc_reduce_args sum = { .in = args.a, .value = sums, .mask = 2u >> of };
+    sum.value_stride[of] = 1;
+    rc = matrix_product(call, dtype, a, b, out, 1, 1, 1);
+    return rc == 0 && (rc = call->backend->reduce(LC_OP_sum, call->dtype, &sum)) == LC_NO_KERNEL ? no_kernel(call) : rc;
+}
+bool gives_sums(const lc_tensor *g, const lc_tensor *x, const lc_tensor *bias)
+{
+    return bias->ndim == 1 && g->ndim > 1 && bias->shape[0] == g->shape[g->ndim - 1] && g->dtype == x->dtype &&
+           working_dtype((lc_dtype)g->dtype) != g->dtype && lc_modes & LC_NO_GRAD &&
+           !((g->flags | x->flags) & (LC_BATCHED | LC_SPARSE)) && lc_backends[g->device.kind]->has(LC_OP__mm_sums, LC_f32);
+}
+LC_OP(_mm_sums, .any_strides = true, .hidden = true,
+      .sig = "_mm_sums(input: Tensor, mat2: Tensor, right: bool) -> (product: Tensor, sums: Tensor)",
+      .doc = "mm, and the sums of input's rows or, with right, of mat2's columns. float16 and bfloat16; without gradients.",
+      .kernel = LC_OP_mm, .promote = LC_NO_PROMOTION, .shape = mm_sums_shape, .run = mm_sums_run);
+
 /* ---- batches of matrices ---- */
 int batches_fit(const lc_tensor *a, const lc_tensor *b)
 {

@@ -25,6 +25,9 @@ static inline lc_tensor *for_product(const lc_record *call, lc_tensor *t, lc_dty
 {
     return in_dtype(t, dtype_for_product(call, t, dtype));
 }
+/* Whether g and x make the gradients of a weight and of this bias by one call of _mm_sums: in half precision, without a graph
+ * of the gradients, on a device that has a kernel for it. */
+bool                     gives_sums(const lc_tensor *g, const lc_tensor *x, const lc_tensor *bias);
 int                      matrices_fit(const lc_tensor *a, const lc_tensor *b); /* 2-d, and a's columns are b's rows */
 int                      batches_fit(const lc_tensor *a, const lc_tensor *b);  /* the same for batches of them */
 int                      matrix_fits_vector(const lc_tensor *a, const lc_tensor *b);

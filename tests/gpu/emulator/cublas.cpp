@@ -9,6 +9,7 @@
  *
  * An algorithm is 64 bytes that name the library's version, the problem, what was promised, and their hash: it is refused anywhere
  * else. EMULATOR_CUBLAS_VERSION is another version, EMULATOR_CUBLAS_REFUSES=1 one whose algorithms are refused by processes without it.
+ * EMULATOR_CUBLAS_NO_BGRAD=1 has no algorithm that makes a bias's gradient, =late one that fails when it is run.
  *
  * Build (test_emulated.py does): g++ -shared -fPIC -O2 cublas.cpp -o libcublasLt.so.13, and libcublas.so.13 links to it. */
 #include <algorithm>
@@ -35,10 +36,11 @@ enum { OK = 0, NOT_INITIALIZED = 1, INVALID_VALUE = 7, EXECUTION_FAILED = 13, NO
 enum { R_32F = 0, R_64F = 1, R_16F = 2, C_32F = 4, C_64F = 5, R_16BF = 14 };
 enum { COMPUTE_32F = 68, COMPUTE_64F = 70, COMPUTE_TF32 = 77 };
 enum { OP_N = 0, OP_T = 1, OP_C = 2 };
-enum { EPILOGUE_NONE = 1, EPILOGUE_RELU = 2, EPILOGUE_BIAS = 4, EPILOGUE_GELU = 32 };
+enum { EPILOGUE_NONE = 1, EPILOGUE_RELU = 2, EPILOGUE_BIAS = 4, EPILOGUE_GELU = 32, EPILOGUE_BGRADA = 256, EPILOGUE_BGRADB = 512 };
+enum { BGRAD = EPILOGUE_BGRADA | EPILOGUE_BGRADB, HAVE_VECTOR = EPILOGUE_BIAS | BGRAD };
 enum { GARBAGE = 0xff };
 
-enum counter { LT_PRODUCTS, BLAS_PRODUCTS, CHOICES, REFUSED, IN_WORKSPACE, CAPTURED, COUNTERS };
+enum counter { LT_PRODUCTS, BLAS_PRODUCTS, CHOICES, REFUSED, IN_WORKSPACE, CAPTURED, BIAS_GRADIENTS, COUNTERS };
 static std::atomic<int64_t> counted[COUNTERS];
 extern "C" int64_t emulated_library_calls(int of) { return of < COUNTERS ? counted[of].load() : -1; }
 
@@ -146,7 +148,7 @@ struct matrix {
 struct job {
     matrix   a, b, c, d;
     int64_t  m, n, k, batch, ta, tb, compute, epilogue;
-    void    *bias;
+    void    *bias; /* or its gradient */
     int64_t  bias_step;
     double   alpha[2], beta[2];
     char    *workspace;
@@ -178,7 +180,10 @@ template <class V> static void finish(const job &p, int64_t batch, int64_t i, in
     if constexpr (std::is_same<V, double>::value) {
         if (p.epilogue & EPILOGUE_BIAS) v += load<V>(p.bias, (int)p.d.type, i + batch * p.bias_step);
         if (p.epilogue & EPILOGUE_RELU) v = v < 0 ? 0 : v;
-        if (p.epilogue & EPILOGUE_GELU) v = 0.5 * v * (1 + std::tanh(0.7978845608028654 * (v + 0.044715 * v * v * v)));
+        if (p.epilogue & EPILOGUE_GELU) { /* by a tanh of 11 bits, like the instruction */
+            double t = std::tanh(0.7978845608028654 * (v + 0.044715 * v * v * v));
+            v = 0.5 * v * (1 + float_of(rounded(bits_of((float)t), 13)));
+        }
     }
     store(moved(p.d, batch), (int)p.d.type, i + j * p.d.lead, v);
 }
@@ -204,9 +209,26 @@ template <class V> static void multiply(const job &p)
         }
     }
 }
+/* The gradient of a bias: the rows of op(A) or the columns of op(B) summed over k, rounded once. No alpha. */
+static matrix  bias_gradient(const job &p) { return { p.bias, p.d.type, 0, 0 }; }
+static int64_t length_of_vector(const job &p) { return p.epilogue & EPILOGUE_BGRADB ? p.n : p.m; }
+static void sum_operand(const job &p)
+{
+    bool                left = p.epilogue & EPILOGUE_BGRADA, tf32 = p.compute == COMPUTE_TF32;
+    std::vector<double> all = left ? taken<double>(p.a, 0, p.ta, p.m, p.k, tf32) : taken<double>(p.b, 0, p.tb, p.k, p.n, tf32);
+    for (int64_t i = 0; i < length_of_vector(p); i++) {
+        double sum = 0;
+        for (int64_t k = 0; k < p.k; k++) sum += all[(size_t)(left ? i * p.k + k : k * p.n + i)];
+        store(bias_gradient(p).data, (int)p.d.type, i, sum);
+    }
+}
 static void run(const void *data)
 {
     const job &p = *(const job *)data;
+    if (p.epilogue & BGRAD) { /* an algorithm with a workspace sums in its second step */
+        memset(p.bias, GARBAGE, (size_t)length_of_vector(p) * size_of((int)p.d.type));
+        if (!p.in_workspace) sum_operand(p);
+    }
     if (p.workspace) { /* of a large one the ends */
         uint64_t end = p.bytes < 1 << 16 ? p.bytes : 1 << 16;
         memset(p.workspace, GARBAGE, end), memset(p.workspace + p.bytes - end, GARBAGE, end);
@@ -220,6 +242,7 @@ static void run_second(const void *data) /* of an algorithm that adds up in its 
         for (int64_t j = 0; j < p.n; j++)
             for (int64_t i = 0; i < p.m; i++)
                 finish(p, batch, i, j, (double)((const float *)p.workspace)[(batch * p.n + j) * p.m + i]);
+    if (p.epilogue & BGRAD) sum_operand(p);
     memset(p.workspace, GARBAGE, p.bytes < 1 << 16 ? p.bytes : 1 << 16);
 }
 static bool on_device(const void *p)
@@ -243,7 +266,7 @@ static status enqueue(const job &p, void *stream)
     }
     must_lie_there(p.d, p.m, p.n, p.batch);
     if (p.beta[0] != 0 || p.beta[1] != 0) must_lie_there(p.c, p.m, p.n, p.batch);
-    if (p.epilogue & EPILOGUE_BIAS) must_lie_there({ p.bias, p.d.type, p.m, p.bias_step }, p.m, 1, p.batch);
+    if (p.epilogue & HAVE_VECTOR) must_lie_there({ p.bias, p.d.type, length_of_vector(p), p.bias_step }, length_of_vector(p), 1, p.batch);
     cuStreamIsCapturing(stream, &captures);
     counted[CAPTURED] += captures != 0, counted[IN_WORKSPACE] += p.in_workspace;
     if (emulated_enqueue(stream, run, &p, sizeof p)) return EXECUTION_FAILED;
@@ -402,11 +425,15 @@ static status problem_of(problem *p, const operation *o, void *const layouts[4])
     if (!has_types(o->compute, l[0]->type, l[1]->type, l[2]->type, l[3]->type) || o->scale != scale_of(o->compute, (int)l[0]->type) ||
         o->tc != OP_N || o->fill != 2 || o->pointers != 0)
         return NOT_SUPPORTED;
-    bool known = o->epilogue == EPILOGUE_NONE ||
+    bool known = o->epilogue == EPILOGUE_NONE || o->epilogue == EPILOGUE_BGRADA || o->epilogue == EPILOGUE_BGRADB ||
                  (o->epilogue && !(o->epilogue & ~(uint32_t)(EPILOGUE_RELU | EPILOGUE_BIAS | EPILOGUE_GELU)) &&
                   (o->epilogue & (EPILOGUE_RELU | EPILOGUE_GELU)) != (EPILOGUE_RELU | EPILOGUE_GELU));
     if (!known || (o->epilogue != EPILOGUE_NONE && o->scale != R_32F)) return NOT_SUPPORTED;
-    if ((o->epilogue & EPILOGUE_BIAS) && o->bias_type != -1 && o->bias_type != (int)l[3]->type) return NOT_SUPPORTED;
+    if ((o->epilogue & HAVE_VECTOR) && o->bias_type != -1 && o->bias_type != (int)l[3]->type) return NOT_SUPPORTED;
+    /* Its kernels sum A as it lies and B transposed, of one matrix, into the type of all the others. */
+    if ((o->epilogue == EPILOGUE_BGRADA && p->ta != OP_N) || (o->epilogue == EPILOGUE_BGRADB && p->tb == OP_N) ||
+        ((o->epilogue & BGRAD) && (p->batch != 1 || l[0]->type != l[3]->type)))
+        return NOT_SUPPORTED;
     return OK;
 }
 
@@ -421,6 +448,11 @@ struct found {
     float     waves;
     int       reserved[4];
 };
+static bool no_bias_gradients(bool late)
+{
+    const char *said = getenv("EMULATOR_CUBLAS_NO_BGRAD");
+    return said && (strcmp(said, "late") == 0) == late;
+}
 static uint64_t alignment_of(const void *p)
 {
     uintptr_t all = (uintptr_t)p | 256;
@@ -438,6 +470,7 @@ CALL(cublasLtMatmulAlgoGetHeuristic)(void *on, void *of, void *a, void *b, void 
     used alone(o);
     *n = 0, counted[CHOICES]++;
     if (status s = problem_of(&p, o, layouts)) return refused(s);
+    if (p.epilogue & BGRAD && no_bias_gradients(false)) return refused(NOT_SUPPORTED);
     if (q->mode != 0) return refused(NOT_SUPPORTED);
     algorithm x = { version(), hash_of(&p, sizeof p), 0, 0, 0, 0, 0, 0 };
     for (int i = 0; i < 4; i++) {
@@ -446,7 +479,7 @@ CALL(cublasLtMatmulAlgoGetHeuristic)(void *on, void *of, void *a, void *b, void 
         if (v < size_of((int)p.type[i])) return refused(NOT_SUPPORTED);
         x.promised |= (uint64_t)v << 16 * i;
     }
-    if (p.epilogue & EPILOGUE_BIAS) x.bias = alignment_of(o->bias);
+    if (p.epilogue & HAVE_VECTOR) x.bias = alignment_of(o->bias);
     uint64_t sums = p.batch * p.m * p.n * 4;
     x.in_workspace = (p.m + p.n + p.k) / 8 % 3 != 0 && !is_complex((int)p.type[3]) && p.type[3] != R_64F && sums <= q->workspace;
     x.workspace = x.in_workspace ? sums : 0;
@@ -482,7 +515,8 @@ CALL(cublasLtMatmul)(void *on, void *of, const void *alpha, const void *a, void 
     if (reads_c && (!c || (c == d && (p.lead[2] != p.lead[3] || p.step[2] != p.step[3])))) return refused(INVALID_VALUE);
     if (bytes < x.workspace || (bytes && (!workspace || (uintptr_t)workspace % 16))) return refused(INVALID_VALUE);
     if (bytes) must(on_device(workspace) && on_device((char *)workspace + bytes - 1), "the workspace is not on the device");
-    if (p.epilogue & EPILOGUE_BIAS) {
+    if (p.epilogue & BGRAD && no_bias_gradients(true)) return refused(EXECUTION_FAILED);
+    if (p.epilogue & HAVE_VECTOR) {
         if (!o->bias) return refused(INVALID_VALUE);
         j.bias = (void *)o->bias, j.bias_step = o->bias_step;
         must(alignment_of(o->bias) >= x.bias, "the bias is less aligned than the one that the algorithm was chosen for");
@@ -490,7 +524,7 @@ CALL(cublasLtMatmul)(void *on, void *of, const void *alpha, const void *a, void 
     const void *pointers[4] = { a, b, reads_c ? c : d, d };
     for (int i = 0; i < 4; i++)
         must(alignment_of(pointers[i]) >= (x.promised >> 16 * i & 0xffff), "a matrix is less aligned than was promised");
-    counted[LT_PRODUCTS]++;
+    counted[LT_PRODUCTS]++, counted[BIAS_GRADIENTS] += (p.epilogue & BGRAD) != 0;
     return enqueue(j, stream);
 }
 

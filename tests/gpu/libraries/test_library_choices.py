@@ -225,3 +225,26 @@ def test_without_a_folder_nothing_changes(cache, tmp_path):
     nowhere = cache | {"LUCID_CACHE_DIR": str(tmp_path / "file" / "cache")}
     assert asked(nowhere) == asked(nowhere) == (len(LENGTHS), 0)
     assert sorted(os.listdir(tmp_path)) == ["file"] and read(tmp_path / "file") == b""
+
+
+GRADIENTS = """
+import ctypes, json, os
+import lucid
+import lucid.nn.functional as F
+x, g, b = (lucid.ones(*s, device="cuda", dtype=lucid.float16) for s in ((72, 24), (72, 16), (24,)))
+w, c = (lucid.ones(*s, device="cuda", dtype=lucid.float16, requires_grad=True) for s in ((16, 24), (16,)))
+F.linear(g.mT, x.mT, b)  # the product of the same two matrices, with another epilogue
+F.linear(x, w, c).backward(g)
+assert w.grad.cpu().tolist() == [[72.0] * 24] * 16 and c.grad.cpu().tolist() == [72.0] * 16
+counts = ctypes.CDLL(os.environ["LUCID_CUDA_PATH"] + "/libcublasLt.so.13")
+print(json.dumps([counts.emulated_library_calls(of) for of in (0, 2, 3, 6)]))
+"""
+
+
+def test_gradients_of_biases_are_kept_too(cache):
+    """Under the epilogue's number, which is a part of the key."""
+    assert json.loads(run(["-c", GRADIENTS], cache)) == [3, 3, 0, 1]
+    keys = [struct.unpack("<15q", entry[: 15 * 8]) for entry in entries(read(files(cache)[0]))]
+    assert sorted(key[13] for key in keys) == [4, 4, 512]
+    assert len({key[:13] + key[14:] for key in keys}) == 2
+    assert json.loads(run(["-c", GRADIENTS], cache)) == [3, 0, 0, 1]

@@ -1,4 +1,5 @@
-/* Products with an epilogue by cuBLASLt: bias, ReLU, GELU (tanh) and residual in one launch. The choice of an algorithm is kept
+/* Products with an epilogue by cuBLASLt: bias, ReLU, GELU (tanh) and residual in one launch; the gradients of a weight and of a
+ * bias in one call. The choice of an algorithm is kept
  * per shape, in memory and on disk (choices.c): it depends on the key alone, so any call may have made it. One from disk that the
  * library refuses is made again. What cuBLASLt does not take goes on in matmul.c. Numbers are those of cuBLASLt's ABI.
  *
@@ -70,7 +71,15 @@ static void *handle_of_thread(void)
     return missing ? NULL : cuda_handle(CUDA_HANDLE_LT, &kind);
 }
 
-enum { EPILOGUE_NONE = 1, EPILOGUE_RELU = 2, EPILOGUE_BIAS = 4, EPILOGUE_GELU = 32 };
+enum {
+    EPILOGUE_NONE = 1,
+    EPILOGUE_RELU = 2,
+    EPILOGUE_BIAS = 4,
+    EPILOGUE_GELU = 32,
+    EPILOGUE_SUMS_A = 256, /* BGRADA, BGRADB: of the library's operands, which are ours exchanged */
+    EPILOGUE_SUMS_B = 512,
+    EPILOGUES_WITH_VECTOR = EPILOGUE_BIAS | EPILOGUE_SUMS_A | EPILOGUE_SUMS_B
+};
 enum { DESC_TRANS_A = 3, DESC_TRANS_B = 4, DESC_EPILOGUE = 7, DESC_BIAS = 8, MAX_WORKSPACE = 1, MIN_ALIGNMENT = 5 };
 
 static description *described(const product_key *k) /* NULL: cuBLASLt does not take it */
@@ -108,14 +117,15 @@ static void give(product_plan *p, description *x)
     if (x) x->next = p->unused, p->unused = x;
 }
 
-/* By what the key promises and by no pointer of this call: the bias is an address that only has its alignment. */
+/* By what the key promises and by no pointer of this call: the vector (a bias, or its gradient) is an address that only has its
+ * alignment. */
 static bool choose(product_plan *p, const description *x, void *handle)
 {
     void       *preference = NULL;
     int         found = 0;
     size_t      workspace = LT_MOST_WORKSPACE;
     uint32_t    alignment = (uint32_t)p->key.alignment;
-    const void *bias = p->key.epilogue & EPILOGUE_BIAS ? (const void *)(uintptr_t)alignment : NULL;
+    const void *bias = p->key.epilogue & EPILOGUES_WITH_VECTOR ? (const void *)(uintptr_t)alignment : NULL;
     choice      best = { 0 };
     int         rc = lt.cublasLtMatmulDescSetAttribute(x->operation, DESC_BIAS, &bias, sizeof bias);
     if (rc == 0) rc = lt.cublasLtMatmulPreferenceCreate(&preference);
@@ -157,7 +167,7 @@ static int64_t alignment_of(const void *const *p, int n)
 /* What a call has besides its plan. */
 typedef struct {
     void       *handle;
-    const void *a, *b, *bias, *residual; /* NULL: none */
+    const void *a, *b, *bias, *residual; /* NULL: none. bias: or where sums go */
     void       *out;
     float       scale;
 } product_call;
@@ -199,25 +209,28 @@ static int run_plan(const product_key *key, const product_call *c)
     pthread_mutex_unlock(&lock);
     return rc;
 }
+static bool has_key(const lc_matmul_args *a, product_key *key) /* without epilogue and alignment */
+{
+    int64_t flipped = 0;
+    *key = (product_key){ .model = cuda_model(a->out->device.index),
+                          .type = code_of((lc_dtype)a->a->dtype),
+                          .to = code_of((lc_dtype)a->out->dtype),
+                          .m = a->m,
+                          .n = a->n,
+                          .k = a->k,
+                          .epilogue = EPILOGUE_NONE,
+                          .tf32 = a->a->dtype == LC_f32 && lc_cuda_tf32 };
+    return a->batch == 1 && !a->accumulate && key->type >= 0 && key->type == code_of((lc_dtype)a->b->dtype) &&
+           a->out->dtype == a->a->dtype && a->m > 1 && a->n > 1 && a->k > 0 &&
+           lies(a->m, a->k, a->a_row, a->a_col, &key->flip_a, &key->lead_a) &&
+           lies(a->k, a->n, a->b_row, a->b_col, &key->flip_b, &key->lead_b) &&
+           lies(a->m, a->n, a->out_row, a->out_col, &flipped, &key->lead_c) && !flipped;
+}
 int cuda_lt_product(const lc_matmul_args *a, lc_dtype dtype)
 {
     const lc_matmul_epilogue *e = a->epilogue;
-    int64_t                   flipped = 0;
-    product_key               key = { .model = cuda_model(a->out->device.index),
-                                      .type = code_of((lc_dtype)a->a->dtype),
-                                      .to = code_of((lc_dtype)a->out->dtype),
-                                      .m = a->m,
-                                      .n = a->n,
-                                      .k = a->k,
-                                      .epilogue = EPILOGUE_NONE,
-                                      .tf32 = a->a->dtype == LC_f32 && lc_cuda_tf32 };
-    if (dtype != LC_f32 || a->batch != 1 || a->accumulate || key.type < 0 || key.type != code_of((lc_dtype)a->b->dtype) ||
-        a->out->dtype != a->a->dtype || a->m < 2 || a->n < 2 || a->k < 1)
-        return 1;
-    if (!lies(a->m, a->k, a->a_row, a->a_col, &key.flip_a, &key.lead_a) ||
-        !lies(a->k, a->n, a->b_row, a->b_col, &key.flip_b, &key.lead_b) ||
-        !lies(a->m, a->n, a->out_row, a->out_col, &flipped, &key.lead_c) || flipped)
-        return 1;
+    product_key               key;
+    if (dtype != LC_f32 || !has_key(a, &key)) return 1;
     const void *bias = NULL, *residual = NULL;
     if (e->addend) {
         if (e->addend->dtype != a->out->dtype || e->addend_scale != 1 || e->addend_stride[1] != 0 || e->addend_stride[2] != 1)
@@ -239,4 +252,33 @@ int cuda_lt_product(const lc_matmul_args *a, lc_dtype dtype)
     void *handle = handle_of_thread();
     if (!handle) return 1;
     return run_plan(&key, &(product_call){ handle, a->a->data, a->b->data, bias, residual, a->out->data, (float)e->scale });
+}
+
+/* The library sums the rows of its left operand if that is not transposed, the columns of its right one if that is: those that
+ * lie beside each other in memory. It has kernels that do both in float16, and on Ampere and Ada in bfloat16; elsewhere it launches one
+ * of its own behind the product. Large products have faster kernels without: there a pass over the gradient costs less than
+ * what they lose, and this is left to two calls (benchmarks/gpu_runtime.py times both). */
+int64_t lc_cuda_sums_up_to = (int64_t)1 << 30; /* multiplications. Tests change it */
+
+int cuda_lt_sums(const lc_matmul_args *asked)
+{
+    enum { UNIT = 8 }; /* elements of 16 bytes: the kernels read no other rows */
+    lc_matmul_args a = *asked;
+    product_key    key;
+    bool           turned = a.out_col != 1; /* then out^T = b^T a^T is the product, and a its right operand */
+    if (turned) {
+        a.a = asked->b, a.a_row = asked->b_col, a.a_col = asked->b_row, a.m = asked->n;
+        a.b = asked->a, a.b_row = asked->a_col, a.b_col = asked->a_row, a.n = asked->m;
+        a.out_row = asked->out_col, a.out_col = asked->out_row;
+    }
+    if (!has_key(&a, &key) || (turned ? key.flip_b : !key.flip_a) || a.a->dtype == LC_f32 || a.sums->dtype != a.out->dtype ||
+        (a.m | a.n | key.lead_a | key.lead_b | key.lead_c) % UNIT != 0 || a.m * a.n > lc_cuda_sums_up_to / a.k)
+        return 1;
+    key.epilogue = turned ? EPILOGUE_SUMS_A : EPILOGUE_SUMS_B;
+    key.alignment = alignment_of((const void *const[]){ a.a->data, a.b->data, a.out->data, a.sums->data }, 4);
+    if (key.alignment < 16) return 1;
+    key.alignment = 16;
+    void *handle = handle_of_thread();
+    if (!handle) return 1;
+    return run_plan(&key, &(product_call){ handle, a.a->data, a.b->data, a.sums->data, NULL, a.out->data, 1 });
 }

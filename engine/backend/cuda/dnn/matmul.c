@@ -1,6 +1,7 @@
 /* Matrix products: small ones by a kernel of our own, then cuBLAS where it takes the strides and types, else a kernel that takes
  * all. products.h has the ways that know epilogues. */
 #include "products.h"
+#include <string.h>
 
 typedef struct {
     void   *out, *a, *b;
@@ -100,9 +101,22 @@ int cuda_product(int device, lc_dtype acc, cuda_matrix out, cuda_matrix a, cuda_
     return cuda_blocks(&q, batch * ((m + TILE - 1) / TILE) * ((n + TILE - 1) / TILE), 256, &p);
 }
 
+/* cuBLASLt does not say how exact its GELU is; the device's own tanh is good to 11 bits. So float32 gets it as a step, unless
+ * its products may be as short. */
+static int with_exact_gelu(const lc_matmul_args *a, lc_dtype dtype)
+{
+    lc_matmul_epilogue first = *a->epilogue, last = { .scale = 1, .activation = first.activation };
+    lc_matmul_args     product = *a, step = *a;
+    last.residual = first.residual, memcpy(last.residual_stride, first.residual_stride, sizeof last.residual_stride);
+    first.activation = LC_OP_COUNT, first.residual = NULL, product.epilogue = &first, step.epilogue = &last;
+    int rc = cuda_large_product(&product, dtype);
+    return rc == 0 ? cuda_epilogue_steps(&step, dtype) : rc;
+}
 int cuda_large_product(const lc_matmul_args *a, lc_dtype dtype)
 {
     int rc = 1;
+    if (a->epilogue && a->epilogue->activation == LC_OP_gelu_tanh && a->out->dtype == LC_f32 && !lc_cuda_tf32)
+        return with_exact_gelu(a, dtype);
     if (a->epilogue && (rc = cuda_lt_product(a, dtype)) <= 0) return rc;
     cuda_matrix out = { a->out->data, a->out_batch, a->out_row, a->out_col, (lc_dtype)a->out->dtype };
     cuda_matrix x = { a->a->data, a->a_batch, a->a_row, a->a_col, (lc_dtype)a->a->dtype };
@@ -121,4 +135,12 @@ static int matmul(UNUSED lc_op_id op, lc_dtype dtype, const void *args)
     if (a->low) return LC_NO_KERNEL;
     return (rc = cuda_aligned_product(a, dtype)) <= 0 ? rc : cuda_large_product(a, dtype);
 }
+static int product_with_sums(UNUSED lc_op_id op, UNUSED lc_dtype dtype, const void *args)
+{
+    const lc_matmul_args *a = args;
+    if (cuda_use(a->out->device.index) < 0) return -1;
+    int rc = cuda_lt_sums(a);
+    return rc <= 0 ? rc : LC_NO_KERNEL;
+}
+CUDA_RUN(_mm_sums, product_with_sums, 1u << LC_f32)
 CUDA_RUN(mm, matmul, CUDA_REAL | CUDA_HALVES | 1u << LC_c64 | 1u << LC_c128)
