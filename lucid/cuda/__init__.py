@@ -406,7 +406,7 @@ def get_sync_debug_mode():
     return 0
 
 
-_MODULES = ("amp", "graphed", "graphs", "interop", "kernels", "memory", "nvtx", "streams")
+_MODULES = ("amp", "comm", "graphed", "graphs", "interop", "kernels", "memory", "nvtx", "streams")
 
 
 def __getattr__(name):

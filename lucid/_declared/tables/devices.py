@@ -41,8 +41,6 @@ cuda what needs NVIDIA's management library
       current_blas_handle is_tf32_supported check_error memory_usage=utilization
   value has_half = True
   value has_magma = False
-cuda.comm more than one device
-  call broadcast broadcast_coalesced scatter gather reduce_add
 cuda.random
   from cuda: get_rng_state_all set_rng_state_all manual_seed manual_seed_all seed seed_all get_rng_state set_rng_state
       initial_seed
