@@ -20,6 +20,10 @@ const char *lc_cuda_library(int i, char text[512]); /* "name: path" of a library
 void        lc_cuda_load_libraries(void);           /* those that are there */
 bool        lc_cuda_initialized(void);              /* the driver was asked for and is there */
 extern bool lc_cuda_tf32;                           /* float32 products may round their factors to TF32 */
+extern struct lc_cuda_conv {
+    bool off, ordered; /* convolutions do not use cuDNN; only its deterministic algorithms */
+    int  tf32;         /* they may use TF32; -1: where products may */
+} lc_cuda_conv;
 
 /* ---- streams and events; query: 1 done, 0 not yet ---- */
 int   lc_cuda_stream_new(int device, int priority, void **stream); /* from the pool; never destroyed */

@@ -80,15 +80,14 @@ xpu
       device=no_xpu set_device=no_xpu get_rng_state=no_xpu set_rng_state=no_xpu mem_get_info=no_xpu
       get_rng_state_all=no_states set_rng_state_all=no_xpu Stream=Stream Event=Event stream=no_xpu
       current_stream=no_xpu memory_stats=no_xpu
-accelerator
-  from _declared.cuda: current_device_index=current_device set_device_index=set_device get_memory_info=mem_get_info
-      max_memory_allocated=accelerator_peak memory_allocated=accelerator_now reset_peak_memory_stats=accelerator_reset
-      empty_cache=accelerator_reset current_stream=current_stream set_device_idx=set_device
-      current_device_idx=current_device memory_reserved=accelerator_now
+accelerator.memory
+  from accelerator: empty_cache empty_host_cache get_memory_info max_memory_allocated max_memory_reserved memory_allocated
+      memory_reserved memory_stats reset_accumulated_memory_stats reset_peak_memory_stats
+accelerator.graphs
+  from accelerator: Graph
 backends.mps
   false is_macos_or_newer is_macos13_or_newer
 backends.cuda
   class SDPAParams
   false can_use_flash_attention can_use_efficient_attention can_use_cudnn_attention is_flash_attention_available
-  value cufft_plan_cache = {}
 """
