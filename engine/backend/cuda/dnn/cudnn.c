@@ -191,8 +191,8 @@ int cuda_dnn_convolve(int kind, const lc_conv_args *a)
     lc_dtype  type = (lc_dtype)a->image->dtype;
     shape_key key;
     memset(&key, 0, sizeof key);
-    if (lc_cuda_conv.off || type != a->result->dtype || !(CUDA_FLOATS >> type & 1) || a->dims > 3 || !a->image->numel || !a->result->numel ||
-        !a->weight->numel)
+    if (lc_cuda_conv.off || type != a->result->dtype || !(CUDA_FLOATS >> type & 1) || a->dims > 3 || !a->image->numel ||
+        !a->result->numel || !a->weight->numel)
         return 1;
     key = (shape_key){ .device = a->image->device.index,
                        .kind = kind,
