@@ -54,6 +54,8 @@ class _TensorType(type):
     """The class of the legacy types: classes without instances of their own."""
 
     def __call__(cls, *args, device=None):
+        if cls.is_cuda and not _C._device_count(1):
+            raise TypeError(f"type {cls.__module__}.{cls.__name__} not available. There is no CUDA device.")
         return construct(cls.dtype, args, ("cuda" if cls.is_cuda else "cpu") if device is None else device)
 
     def __instancecheck__(cls, value):

@@ -1,8 +1,7 @@
 """cuDNN: whether convolutions on CUDA devices use it, and how.
 
 `enabled = False` makes own kernels convolve; `deterministic = True` leaves cuDNN the algorithms that give the same bits in every
-run; `allow_tf32` says whether convolutions of float32 may round to TF32, and is what `backends.cuda.matmul.allow_tf32` is until
-it is set. Algorithms are always chosen per shape: `benchmark` and `benchmark_limit` are kept and change nothing.
+run; convolutions of float32 round to TF32 where both `allow_tf32` and `backends.cuda.matmul.allow_tf32` are set. Algorithms are always chosen per shape: `benchmark` and `benchmark_limit` are kept and change nothing.
 
 >>> lucid.backends.cudnn.deterministic
 False
@@ -10,23 +9,20 @@ False
 
 import sys
 import types
-from contextlib import contextmanager
 
 from .. import _C
-from .._namespace import switches
 from ._switch import Precision, kept
 
 __all__ = ["flags", "is_acceptable", "is_available", "set_flags", "version"]
 
 benchmark = False
 benchmark_limit = 10
-_set = {"enabled": True, "deterministic": False, "allow_tf32": None}
+_set = {"enabled": True, "deterministic": False, "allow_tf32": True}
 
 
 def _apply(name, value):
     _set[name] = bool(value)
-    tf32 = _set["allow_tf32"]
-    _C._cuda_set_conv(not _set["enabled"], _set["deterministic"], -1 if tf32 is None else int(tf32))
+    _C._cuda_set_conv(not _set["enabled"], _set["deterministic"], not _set["allow_tf32"])
 
 
 class _Cudnn(types.ModuleType):
@@ -34,16 +30,7 @@ class _Cudnn(types.ModuleType):
 
     enabled = property(lambda self: _set["enabled"], lambda self, value: _apply("enabled", value))
     deterministic = property(lambda self: _set["deterministic"], lambda self, value: _apply("deterministic", value))
-
-    @property
-    def allow_tf32(self):
-        """Whether convolutions of float32 may round to TF32."""
-        tf32 = _set["allow_tf32"]
-        return switches.get_float32_matmul_precision() != "highest" if tf32 is None else tf32
-
-    @allow_tf32.setter
-    def allow_tf32(self, value):
-        _apply("allow_tf32", value)
+    allow_tf32 = property(lambda self: _set["allow_tf32"], lambda self, value: _apply("allow_tf32", value))
 
     @property
     def fp32_precision(self):
@@ -56,7 +43,7 @@ class _Cudnn(types.ModuleType):
 
 
 rnn = types.SimpleNamespace(fp32_precision="none")  # kept: recurrent layers multiply as backends.cuda.matmul says
-conv = Precision(lambda: sys.modules[__name__].allow_tf32, lambda allowed: _apply("allow_tf32", allowed))
+conv = Precision(lambda: _set["allow_tf32"], lambda allowed: _apply("allow_tf32", allowed))
 
 
 def _path():
@@ -124,7 +111,6 @@ def set_flags(_enabled=None, _benchmark=None, _benchmark_limit=None, _determinis
     return before
 
 
-@contextmanager
 def flags(enabled=False, benchmark=False, benchmark_limit=10, deterministic=False, allow_tf32=True):
     """Switches that hold within a `with` block.
 
@@ -132,16 +118,14 @@ def flags(enabled=False, benchmark=False, benchmark_limit=10, deterministic=Fals
     ...     lucid.backends.cudnn.deterministic
     True
     """
-    followed = _set["allow_tf32"] is None
-    values = {"enabled": enabled, "benchmark": benchmark, "benchmark_limit": benchmark_limit}
-    values |= {"deterministic": deterministic, "allow_tf32": allow_tf32}
-    try:
-        with kept(sys.modules[__name__], **values):
-            yield
-    finally:
-        if followed:  # matmul.allow_tf32, and does again
-            _set["allow_tf32"] = None
-            _apply("enabled", _set["enabled"])
+    return kept(
+        sys.modules[__name__],
+        enabled=enabled,
+        benchmark=benchmark,
+        benchmark_limit=benchmark_limit,
+        deterministic=deterministic,
+        allow_tf32=allow_tf32,
+    )
 
 
 sys.modules[__name__].__class__ = _Cudnn

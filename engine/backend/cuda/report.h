@@ -21,8 +21,7 @@ void        lc_cuda_load_libraries(void);           /* those that are there */
 bool        lc_cuda_initialized(void);              /* the driver was asked for and is there */
 extern bool lc_cuda_tf32;                           /* float32 products may round their factors to TF32 */
 extern struct lc_cuda_conv {
-    bool off, ordered; /* convolutions do not use cuDNN; only its deterministic algorithms */
-    int  tf32;         /* they may use TF32; -1: where products may */
+    bool off, ordered, exact; /* convolutions do not use cuDNN; only its deterministic algorithms; never TF32 */
 } lc_cuda_conv;
 
 /* ---- streams and events; query: 1 done, 0 not yet ---- */

@@ -43,7 +43,7 @@ static struct {
 #undef X
 } dnn;
 
-struct lc_cuda_conv    lc_cuda_conv = { .tf32 = -1 };
+struct lc_cuda_conv lc_cuda_conv;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static void           *loaded;
 static bool            missing;
@@ -198,7 +198,7 @@ int cuda_dnn_convolve(int kind, const lc_conv_args *a)
                        .kind = kind,
                        .dims = a->dims == 1 ? 2 : a->dims,
                        .groups = (int)a->groups,
-                       .tf32 = lc_cuda_conv.tf32 < 0 ? lc_cuda_tf32 : lc_cuda_conv.tf32,
+                       .tf32 = lc_cuda_tf32 && !lc_cuda_conv.exact,
                        .ordered = a->ordered || lc_cuda_conv.ordered };
     key.type = type == LC_f32 ? 0 : type == LC_f64 ? 1 : type == LC_f16 ? 2 : 9;
     if (!sizes(a->image, key.image, key.image_stride, a->dims) || !sizes(a->weight, key.weight, NULL, a->dims) ||
