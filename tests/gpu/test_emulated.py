@@ -36,7 +36,7 @@ FAMILIES = [
 def emulator(tmp_path_factory):
     """The environment of a process that finds the emulation instead of a driver."""
     folder = tmp_path_factory.mktemp("emulator")
-    for source, library in (("emulator", "libcuda.so.1"), ("cupti", "libcupti.so.13")):
+    for source, library in (("emulator", "libcuda.so.1"), ("cupti", "libcupti.so.13"), ("nvml", "libnvidia-ml.so.1")):
         made = [HERE / f"emulator/{source}.cpp", "-o", folder / library]
         subprocess.run([COMPILER, "-std=c++17", "-shared", "-fPIC", "-O1", *made, "-ldl"], check=True)
     (folder / "libnvrtc.so.13").symlink_to(folder / "libcuda.so.1")
@@ -135,6 +135,14 @@ def test_zoo(emulator):
 def test_other_files(emulator, file):
     out = run(["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", f"tests/gpu/test_{file}.py"], emulator)
     assert " passed" in out or "...." in out, out
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_what_python_does(emulator, devices):
+    cases = ["tests/gpu/python"] if devices == 1 else ["tests/gpu/python/test_modules.py", "-k", "parallel or between"]
+    command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *cases]
+    out = run(command, emulator | {"EMULATOR_DEVICES": str(devices)})
+    assert (" passed" in out or "...." in out) and "no CUDA device" not in out, out
 
 
 PRODUCTS = ["mm", "linear", "linear, layouts", "fused_linear", "lora_linear", "addmm", "attention, added mask", "lstm", "gru"]

@@ -36,20 +36,19 @@ backends.mha
   false get_fastpath_enabled
   none set_fastpath_enabled
 backends.python_native
-cuda what needs NVIDIA's management library
-  from _declared.cuda: default_generators utilization temperature power_draw cudart _lazy_call _lazy_init
-      current_blas_handle is_tf32_supported check_error memory_usage=utilization
+cuda handles and memory that PyTorch's libraries share
+  from _declared.cuda: _lazy_call _is_in_bad_fork=bad_fork
+  from cuda: _lazy_init=init
+  from cuda._devices: _get_device_index=index_of
+  from cuda.memory: host_memory_stats_as_nested_dict=host_memory_stats
+  none reset_peak_host_memory_stats reset_accumulated_host_memory_stats
+  true _is_compiled
+  call current_blas_handle current_solver_handle
   value has_half = True
   value has_magma = False
 cuda.random
   from cuda: get_rng_state_all set_rng_state_all manual_seed manual_seed_all seed seed_all get_rng_state set_rng_state
       initial_seed
-cuda.nvtx
-  none range_push range_pop mark range_start range_end
-  from _declared.contexts: range=nothing
-cuda.profiler
-  none start stop init
-  from _declared.contexts: profile=nothing
 cuda.nccl no NCCL here
   false is_available
   call version all_reduce broadcast
@@ -60,14 +59,14 @@ cuda.tunable
   none enable
 cuda.sparse
 cuda.amp.common
-  true amp_definitely_not_available
+  from _declared.cuda: amp_definitely_not_available
 cuda.amp.grad_scaler
   from cuda.amp: GradScaler
   from amp.grad_scaler: OptState
 cuda.amp.autocast_mode
   from cuda.amp: autocast custom_fwd custom_bwd
 cuda._utils
-  from _declared.cuda: _get_device_index=index_of
+  from cuda._devices: _get_device_index=index_of
 mps
   none empty_cache synchronize set_per_process_memory_fraction
   from _declared.cuda: current_allocated_memory=zero driver_allocated_memory=zero recommended_max_memory=zero
