@@ -1,5 +1,5 @@
-"""`lucid.Stream` and `lucid.Event` of any device: made for CUDA they are those of `lucid.cuda`, which are subclasses. On the CPU
-every call has ended when it returns."""
+"""`lucid.Stream` and `lucid.Event` of any device: made for CUDA they are those of `lucid.cuda`, which are subclasses. On the
+CPU every call has ended when it returns."""
 
 import time
 

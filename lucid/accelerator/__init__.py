@@ -6,6 +6,7 @@ True
 """
 
 from .. import _C, cuda
+from ..cuda import current_device as current_device_index
 from ..cuda import (
     current_stream,
     device_count,
@@ -21,7 +22,6 @@ from ..cuda import (
     set_stream,
     synchronize,
 )
-from ..cuda import current_device as current_device_index
 from ..cuda import mem_get_info as get_memory_info
 from ..cuda import set_device as set_device_index
 
@@ -74,10 +74,11 @@ def get_device_capability(device=None, /):
 
 
 def empty_host_cache():
-    """Page-locked memory that is kept for reuse stays: it is not given back to the system.
+    """Give page-locked memory that is kept for reuse back to the system.
 
     >>> lucid.accelerator.empty_host_cache()
     """
+    _C._cuda_host_empty_cache()
 
 
 class device_index(cuda.device):

@@ -1,7 +1,8 @@
 """cuDNN: whether convolutions on CUDA devices use it, and how.
 
-`enabled = False` makes own kernels convolve; `deterministic = True` leaves cuDNN the algorithms that give the same bits in every
-run; convolutions of float32 round to TF32 where both `allow_tf32` and `backends.cuda.matmul.allow_tf32` are set. Algorithms are always chosen per shape: `benchmark` and `benchmark_limit` are kept and change nothing.
+`enabled = False` makes own kernels convolve; `deterministic = True` leaves cuDNN the algorithms that give the same bits in
+every run; convolutions of float32 round to TF32 where both `allow_tf32` and `backends.cuda.matmul.allow_tf32` are set.
+Algorithms are always chosen per shape: `benchmark` and `benchmark_limit` are kept and change nothing.
 
 >>> lucid.backends.cudnn.deterministic
 False

@@ -417,7 +417,20 @@ def get_sync_debug_mode():
     return 0
 
 
-_MODULES = ("amp", "comm", "graphed", "graphs", "interop", "kernels", "memory", "nvml", "nvtx", "profiler", "streams")
+_MODULES = (
+    "amp",
+    "comm",
+    "graphed",
+    "graphs",
+    "history",
+    "interop",
+    "kernels",
+    "memory",
+    "nvml",
+    "nvtx",
+    "profiler",
+    "streams",
+)
 
 
 def __getattr__(name):

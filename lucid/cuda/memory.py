@@ -409,3 +409,11 @@ def map_host(tensor, device=None):
         )
     _C._cuda_register_host(tensor)
     return _C._cuda_map_host(tensor, index_of(device))
+
+
+def __getattr__(name):
+    if name in ("_dump_snapshot", "_record_memory_history", "_set_allocator_settings", "_snapshot"):
+        from . import history
+
+        return getattr(history, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -117,7 +117,9 @@ def init(output_file, flags=None, output_mode="key_value"):
     Traceback (most recent call last):
     NotImplementedError: ...
     """
-    raise NotImplementedError("cuda.profiler.init: set the profiler up from outside: nsys profile --capture-range=cudaProfilerApi")
+    raise NotImplementedError(
+        "cuda.profiler.init: set the profiler up from outside: nsys profile --capture-range=cudaProfilerApi"
+    )
 
 
 @contextlib.contextmanager

@@ -1,4 +1,5 @@
-"""Autocast on CUDA: the dtype in which ops compute follows PyTorch's lists (ATen/autocast_mode.h), and GradScaler never waits."""
+"""Autocast on CUDA: the dtypes in which ops compute are those of PyTorch's lists (ATen/autocast_mode.h). GradScaler never
+waits."""
 
 import pytest
 
@@ -55,11 +56,15 @@ WIDEST = {
 }
 
 
+def along(name):
+    return lambda x: getattr(lucid, name)(x, 0)
+
+
 @pytest.mark.parametrize("lower", [lucid.float16, lucid.bfloat16], ids=["float16", "bfloat16"])
 def test_dtypes(lower):
     half = (lucid.rand(4, 4) * 0.8 + 0.1).cuda().to(lower)
     calls = {name: getattr(lucid, name) for name in FLOAT32}
-    calls |= {f"{name} along a dimension": lambda x, f=getattr(lucid, name): f(x, 0) for name in ALONG_A_DIMENSION}
+    calls |= {f"{name} along a dimension": along(name) for name in ALONG_A_DIMENSION}
     with lucid.autocast("cuda", dtype=lower):
         wide = {name: f(half).dtype for name, f in (calls | OTHERS_IN_FLOAT32).items()}
         low = {name: f(half.float()).dtype for name, f in LOWER.items()}
@@ -79,7 +84,10 @@ def test_a_sum_does_not_overflow():
 
 def test_the_scaler_waits_for_nothing():
     """What waits for the device cannot be captured."""
-    scaler, p = lucid.amp.GradScaler("cuda", init_scale=8.0, growth_interval=2), lucid.ones(3, device="cuda", requires_grad=True)
+    scaler, p = (
+        lucid.amp.GradScaler("cuda", init_scale=8.0, growth_interval=2),
+        lucid.ones(3, device="cuda", requires_grad=True),
+    )
     optimizer, by = lucid.optim.SGD([p], 0.5), lucid.ones((), device="cuda")
 
     def step():

@@ -108,7 +108,9 @@ def test_copies_between_devices():
     assert comm.reduce_add(comm.broadcast(x.detach(), [0, last]), last).tolist() == (2 * x).tolist()
 
 
-@pytest.mark.parametrize("where", ["cpu", "cuda", "cuda:0", {"cuda:0": "cpu"}, lambda s, _: s, lambda s, _: s.cuda(0)], ids=repr)
+@pytest.mark.parametrize(
+    "where", ["cpu", "cuda", "cuda:0", {"cuda:0": "cpu"}, lambda s, _: s, lambda s, _: s.cuda(0)], ids=repr
+)
 def test_map_location(tmp_path, where):
     lucid.save({"a": lucid.ones(3, device="cuda"), "b": lucid.ones(2)}, tmp_path / "x.pt")
     loaded = lucid.load(tmp_path / "x.pt", map_location=where)

@@ -85,7 +85,9 @@ def test_switches_of_cudnn():
 
 def test_questions():
     assert lucid.version.cuda.count(".") == 1 and cuda.default_generators[0].device == lucid.device("cuda:0")
-    assert cuda.is_tf32_supported() == cuda.is_bf16_supported(including_emulation=False) == (cuda.get_device_capability()[0] >= 8)
+    assert (
+        cuda.is_tf32_supported() == cuda.is_bf16_supported(including_emulation=False) == (cuda.get_device_capability()[0] >= 8)
+    )
     from lucid.cuda.amp.common import amp_definitely_not_available
 
     assert not amp_definitely_not_available() and not cuda._is_in_bad_fork()
@@ -124,3 +126,44 @@ def test_older_names_of_profiles():
     with lucid.profiler.profile(profile_memory=True) as p:
         lucid.ones(2, device="cuda").exp()
     assert "aten::exp" in p.key_averages().table(sort_by="self_cuda_memory_usage")
+
+
+def test_the_history_of_memory(tmp_path):
+    import pickle
+
+    cuda.memory._record_memory_history(max_entries=6)
+    x = lucid.ones(1000, device="cuda")
+    y = x + x
+    kept = y.data_ptr()
+    del x
+    cuda.memory._dump_snapshot(tmp_path / "snapshot.pickle")
+    cuda.memory._record_memory_history(enabled=None)
+    del y
+    shot = pickle.loads((tmp_path / "snapshot.pickle").read_bytes())
+    events = shot["device_traces"][0]
+    assert [e["action"] for e in events][-4:] == ["alloc", "alloc", "free_requested", "free_completed"]
+    assert (
+        events[-3]["addr"] == kept
+        and events[-3]["frames"][0]["name"] == "test_the_history_of_memory"
+        and events[-3]["size"] >= 4000
+    )
+    (block,) = [b for s in shot["segments"] for b in s["blocks"] if b["address"] == kept]
+    assert block["frames"] and block["state"] == "active_allocated"
+    assert len(cuda.memory._snapshot()["device_traces"][0]) == len(events)  # nothing is recorded any more
+    with pytest.warns(UserWarning, match="no settings"):
+        cuda.memory._set_allocator_settings("expandable_segments:True")
+
+
+def test_seeds_of_all_streams():
+    assert lucid.seed() == cuda.initial_seed() == lucid.initial_seed()
+    with lucid.random.fork_rng(devices=[0]):
+        drawn = lucid.rand(2, device="cuda")
+    assert lucid.equal(lucid.rand(2, device="cuda"), drawn)
+
+
+def test_graphed_callables_refuse_the_cache_of_autocast():
+    x = lucid.ones(2, 2, device="cuda")
+    with lucid.autocast("cuda"), pytest.raises(RuntimeError, match="cache_enabled=False"):
+        cuda.make_graphed_callables(lambda t: t @ t, (x,))
+    with lucid.autocast("cuda", cache_enabled=False):
+        assert cuda.make_graphed_callables(lambda t: t @ t, (x,))(x).dtype == lucid.float16
