@@ -43,7 +43,7 @@ static struct {
 #undef X
 } dnn;
 
-struct lc_cuda_conv lc_cuda_conv;
+struct lc_cuda_conv    lc_cuda_conv;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static void           *loaded;
 static bool            missing;
