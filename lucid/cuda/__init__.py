@@ -198,6 +198,8 @@ def init():
     ...     lucid.cuda.init()
     """
     _C._cuda_open()
+    if not is_available():  # a forked process
+        synchronize()
 
 
 def is_bf16_supported(including_emulation=True):

@@ -308,11 +308,15 @@ def test_a_fresh_process_and_a_forked_one(emulator):
 import os, lucid
 lucid.ones(1).cuda()
 if os.fork() == 0:
-    try:
-        lucid.ones(1).cuda()
-    except lucid.LucidError as error:
-        os._exit(0 if "forked" in str(error) else 2)
-    os._exit(3)
+    for call in (lucid.cuda.init, lucid.ones(1).cuda):
+        try:
+            call()
+        except lucid.LucidError as error:
+            if "forked" not in str(error):
+                os._exit(2)
+        else:
+            os._exit(3)
+    os._exit(0 if lucid.cuda._is_in_bad_fork() else 4)
 print(os.waitstatus_to_exitcode(os.wait()[1]))
 """
     assert run(["-c", forked], emulator).strip() == "0"
