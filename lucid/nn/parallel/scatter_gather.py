@@ -1,6 +1,8 @@
 """Arguments in parts, one for each device, and results put together. Autograd goes through: it is `chunk`, copies and `cat`."""
 
 from ... import _C, cuda
+from ...cuda._devices import index_of
+from ..utils.rnn import PackedSequence
 
 
 def is_namedtuple(obj):
@@ -20,6 +22,8 @@ def scatter(inputs, target_gpus, dim=0):
     """
     if isinstance(inputs, _C.Tensor):
         return cuda.comm.scatter(inputs, target_gpus, dim=dim)
+    if isinstance(inputs, PackedSequence) and len(target_gpus) == 1:  # its sizes stay on the CPU
+        return [inputs.to(_C.device("cuda", index_of(target_gpus[0])))]
     if is_namedtuple(inputs):
         return [type(inputs)(*part) for part in zip(*(scatter(x, target_gpus, dim) for x in inputs))]
     if isinstance(inputs, (tuple, list)) and inputs:

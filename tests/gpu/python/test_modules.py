@@ -94,6 +94,9 @@ def test_distributed_data_parallel_brings_arguments():
     try:
         model = nn.parallel.DistributedDataParallel(nn.Linear(3, 2).cuda(), device_ids=[0])
         assert model(lucid.ones(1, 3)).device.type == "cuda"
+        model = nn.parallel.DistributedDataParallel(nn.GRU(3, 2).cuda(), device_ids=[lucid.device("cuda:0")])
+        packed = nn.utils.rnn.pack_padded_sequence(lucid.ones(4, 2, 3), [4, 2])
+        assert model(packed)[0].data.is_cuda
     finally:
         lucid.distributed.destroy_process_group()
 
