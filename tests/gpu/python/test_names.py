@@ -90,7 +90,9 @@ def test_questions():
     )
     from lucid.cuda.amp.common import amp_definitely_not_available
 
-    assert not amp_definitely_not_available() and not cuda._is_in_bad_fork()
+    assert (
+        not amp_definitely_not_available() and not cuda._is_in_bad_fork() and issubclass(lucid.AcceleratorError, RuntimeError)
+    )
     with pytest.raises(lucid.DeviceMismatch, match="cuda:0 and cpu!"):
         lucid.ones(2, device="cuda") + lucid.ones(2)
 
