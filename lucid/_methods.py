@@ -256,7 +256,7 @@ def record_stream(self, stream):
     """
     from ._namespace.streams import Stream
 
-    if isinstance(stream, Stream):
+    if isinstance(stream, Stream) and stream.device.type == "cpu":
         return
     if not isinstance(getattr(stream, "cuda_stream", None), int):
         raise RuntimeError(f"record_stream: expected a stream, not {type(stream).__name__}")

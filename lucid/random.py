@@ -21,12 +21,15 @@ def manual_seed(seed):
 
 
 def seed():
-    """Seed the random stream from the system's entropy; returns the seed.
+    """Seed the random streams, those of GPUs as well, from the system's entropy; returns the seed.
 
     >>> lucid.seed() == lucid.initial_seed()
     True
     """
-    return default_generator.seed()
+    drawn = default_generator.seed()
+    for index in range(_GPUS):
+        _cuda_generator(index).manual_seed(drawn)
+    return drawn
 
 
 def initial_seed():
@@ -68,8 +71,8 @@ class fork_rng:
     tensor(True)
     """
 
-    def __init__(self, devices=None, enabled=True, *, device_type="cuda"):
-        if device_type != "cuda":
+    def __init__(self, devices=None, enabled=True, _caller="fork_rng", _devices_kw="devices", device_type=None):
+        if device_type not in (None, "cuda"):
             raise NotImplementedError(f"fork_rng: there are no random streams of type {device_type}")
         self.enabled, self.devices = enabled, devices
 

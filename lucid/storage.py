@@ -191,6 +191,18 @@ class TypedStorage:
         """The elements in main memory."""
         return self if self.device.type == "cpu" else self._of(self._values().cpu())
 
+    def cuda(self, device=None, non_blocking=False):
+        """The elements in the memory of a CUDA device."""
+        return TypedStorage(wrap_storage=self._untyped_storage.cuda(device, non_blocking), dtype=self.dtype)
+
+    def to(self, *, device, non_blocking=False):
+        """The elements on a device."""
+        return TypedStorage(wrap_storage=self._untyped_storage.to(device=device, non_blocking=non_blocking), dtype=self.dtype)
+
+    def pin_memory(self, device="cuda"):
+        """The elements in page-locked memory."""
+        return TypedStorage(wrap_storage=self._untyped_storage.pin_memory(device), dtype=self.dtype)
+
     def type(self, dtype=None, non_blocking=False):
         """The name of the legacy class, or the elements in another dtype."""
         if dtype is None:

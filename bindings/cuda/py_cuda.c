@@ -75,6 +75,15 @@ FUNCTION(set_tf32)
     Py_RETURN_NONE;
 }
 
+FUNCTION(set_conv) /* returns what was set before */
+{
+    struct lc_cuda_conv before = lc_cuda_conv;
+    int                 off, ordered, exact;
+    READ("ppp", &off, &ordered, &exact);
+    lc_cuda_conv = (struct lc_cuda_conv){ off, ordered, exact };
+    return Py_BuildValue("(NNN)", PyBool_FromLong(before.off), PyBool_FromLong(before.ordered), PyBool_FromLong(before.exact));
+}
+
 /* ---- streams ---- */
 FUNCTION(stream_new)
 {
@@ -212,6 +221,7 @@ static PyMethodDef functions[] = {
     { "_cuda_initialized", initialized, METH_NOARGS, "Whether the driver was asked for, and is there." },
     { "_cuda_libraries", libraries, METH_NOARGS, "The CUDA libraries that are used, loaded if need be." },
     { "_cuda_set_tf32", set_tf32, METH_VARARGS, "(allowed): whether float32 products may use TF32." },
+    { "_cuda_set_conv", set_conv, METH_VARARGS, "(without cuDNN, deterministic, without TF32): how to convolve; how it was." },
     { "_cuda_stream_new", stream_new, METH_VARARGS, "(device, priority): a stream of the pool." },
     { "_cuda_stream_priority", stream_priority, METH_VARARGS, "(device, stream): -1 or 0." },
     { "_cuda_stream_get", stream_get, METH_VARARGS, "(device): this thread's current stream." },

@@ -188,7 +188,31 @@ FUNCTION(
     return t ? py_wrap(t) : py_raise();
 }
 
+static PyObject *watcher; /* a function of (what, device, address, bytes, stream) */
+static void      tell(int what, int device, uint64_t address, size_t bytes, void *stream)
+{
+    PyGILState_STATE lock = PyGILState_Ensure();
+    PyObject        *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace); /* memory is also freed on the way of an exception */
+    PyObject *told = watcher ? PyObject_CallFunction(watcher, "iiKnK", what, device, (unsigned long long)address,
+                                                     (Py_ssize_t)bytes, (unsigned long long)(uintptr_t)stream)
+                             : Py_NewRef(Py_None);
+    if (!told) PyErr_WriteUnraisable(watcher);
+    Py_XDECREF(told);
+    PyErr_Restore(type, value, trace);
+    PyGILState_Release(lock);
+}
+static PyObject *memory_watch(UNUSED PyObject *module, PyObject *function)
+{
+    PyObject *before = watcher;
+    watcher = function == Py_None ? NULL : Py_NewRef(function);
+    lc_cuda_memory_watcher = watcher ? tell : NULL;
+    Py_XDECREF(before);
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef functions[] = {
+    { "_cuda_memory_watch", memory_watch, METH_O, "(function): called at every allocation (1), free (0), refusal (-1)." },
     { "_cuda_adopt", adopt, METH_VARARGS,
       "(owner, address, device, dtype, shape, strides, read_only): its memory as a tensor." },
     { "_cuda_memory_info", memory_info, METH_VARARGS, "(device): its free and total bytes, by its driver." },

@@ -73,7 +73,21 @@ METHOD(get_device) { return PyLong_FromLong(T->device.kind == LC_CPU ? -1 : T->d
 METHOD(item) { return py_item(T); }
 METHOD(tolist) { return py_to_nested(T); }
 METHOD(is_shared) { return PyBool_FromLong(T->storage && T->storage->shared_fd >= 0); }
-METHOD(is_pinned) { return PyBool_FromLong(T->storage && T->storage->pinned); }
+static int for_cuda(PyObject *args, PyObject *kwargs) /* their one argument, a device: 1, 0, -1 */
+{
+    static char *names[] = { "device", NULL };
+    PyObject    *device = Py_None;
+    lc_device    where = { LC_CUDA, 0 };
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O", names, &device)) return -1;
+    if (device != Py_None && py_convert_device(device, &where) != 1)
+        return PyErr_Occurred() ? -1 : (PyErr_SetString(PyExc_TypeError, "device expected"), -1);
+    return where.kind == LC_CUDA;
+}
+static PyObject *m_is_pinned(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    int fit = for_cuda(args, kwargs);
+    return fit < 0 ? NULL : PyBool_FromLong(fit && T->storage && T->storage->pinned);
+}
 METHOD(untyped_storage)
 {
     lc_calls_incomplete = true;
@@ -81,8 +95,10 @@ METHOD(untyped_storage)
            : T->storage                         ? py_storage(T->storage)
                                                 : py_fail(LucidError, "this tensor has no storage");
 }
-METHOD(pin_memory)
+static PyObject *m_pin_memory(PyObject *self, PyObject *args, PyObject *kwargs)
 {
+    int fit = for_cuda(args, kwargs);
+    if (fit < 1) return fit < 0 ? NULL : py_fail(LucidError, "pin_memory: memory is pinned for CUDA devices only");
     if (T->storage && T->storage->pinned) return Py_NewRef(self);
     lc_tensor *t = py_pinned(T);
     return t ? py_wrap(t) : NULL;
@@ -365,8 +381,8 @@ PyMethodDef py_methods[] = {
     { "get_device", m_get_device, METH_NOARGS, "The index of its GPU, -1 on the CPU." },
     { "is_shared", m_is_shared, METH_NOARGS, "Whether other processes can see the memory." },
     { "share_memory_", m_share_memory_, METH_NOARGS, "Move the values to memory that other processes can share." },
-    { "is_pinned", m_is_pinned, METH_NOARGS, "Whether the memory is page-locked." },
-    { "pin_memory", m_pin_memory, METH_NOARGS, "A copy in page-locked memory." },
+    { "is_pinned", KEYWORDS(m_is_pinned), "Whether the memory is page-locked." },
+    { "pin_memory", KEYWORDS(m_pin_memory), "A copy in page-locked memory." },
     { "item", m_item, METH_NOARGS, "The one value as a Python number." },
     { "tolist", m_tolist, METH_NOARGS, "The values as nested lists." },
     { "requires_grad_", KEYWORDS(m_requires_grad_), "Set requires_grad; returns the tensor." },

@@ -127,6 +127,9 @@ static int set_item(PyObject *self, PyObject *key, PyObject *value)
     X(copy_, "Write the bytes of another storage.")                                                                            \
     X(clone, "A copy of the memory.")                                                                                          \
     X(cpu, "The bytes in main memory.")                                                                                        \
+    X(cuda, "The bytes in the memory of a CUDA device.")                                                                       \
+    X(to, "The bytes on a device.")                                                                                            \
+    X(pin_memory, "A copy in page-locked memory.")                                                                             \
     X(new, "An empty storage.")                                                                                                \
     X(resize_, "Refused, unless the size is what it is.")                                                                      \
     X(share_memory_, "Refused, unless other processes can see it: Tensor.share_memory_ moves a tensor's.")                     \

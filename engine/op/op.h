@@ -162,7 +162,7 @@ typedef enum {
     LC_AMP_LOWER = 0x11,      /* the lower dtype: products */
     LC_AMP_FP32 = 0x22,       /* float32: losses and ops that overflow */
     LC_AMP_WIDEST = 0x33,     /* float32 if one input is, else the lower dtype: ops that join tensors */
-    LC_AMP_LIKE_STATE = 0x44, /* recurrent units: the dtype of their state */
+    LC_AMP_LIKE_STATE = 0x14, /* recurrent units: the lower dtype; on the CPU that of their state */
     LC_AMP_LSTM = 0x15,       /* the lower dtype; on the CPU the cell state of a projected lstm keeps its dtype */
     LC_AMP_CPU_FP32 = 0x02,
     LC_AMP_CPU_WIDEST = 0x03,

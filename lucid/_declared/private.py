@@ -175,13 +175,17 @@ def check_backward_validity(inputs):
 
 
 def get_device_states(*args):
-    """(devices, states of their random streams) of inputs that are on devices: none.
+    """(numbers, states of their random streams) of the CUDA devices that arguments are on.
 
     >>> from lucid._declared.private import get_device_states
     >>> get_device_states(lucid.ones(1))
     ([], [])
     """
-    return [], []
+    from .. import cuda
+    from ..utils._pytree import tree_leaves
+
+    devices = sorted({x.get_device() for x in tree_leaves(args) if isinstance(x, _C.Tensor) and x.device.type == "cuda"})
+    return devices, [cuda.get_rng_state(device) for device in devices]
 
 
 def set_device_states(devices, states, *, device_type=None):
@@ -190,8 +194,10 @@ def set_device_states(devices, states, *, device_type=None):
     >>> from lucid._declared.private import set_device_states
     >>> set_device_states([], [])
     """
-    if len(devices):
-        raise _C.GpuNotAvailable("set_device_states: no device has a random stream")
+    from .. import cuda
+
+    for device, state in zip(devices, states):
+        cuda.set_rng_state(state, device)
 
 
 def _load_tqdm():

@@ -54,9 +54,9 @@ class _TensorType(type):
     """The class of the legacy types: classes without instances of their own."""
 
     def __call__(cls, *args, device=None):
-        if cls.is_cuda:
-            raise TypeError(f"type {cls.__module__}.{cls.__name__} not available. Tensors of this type are made on the CPU.")
-        return construct(cls.dtype, args, device)
+        if cls.is_cuda and not _C._device_count(1):
+            raise TypeError(f"type {cls.__module__}.{cls.__name__} not available. There is no CUDA device.")
+        return construct(cls.dtype, args, ("cuda" if cls.is_cuda else "cpu") if device is None else device)
 
     def __instancecheck__(cls, value):
         return isinstance(value, _C.Tensor) and value.dtype == cls.dtype and value.is_cuda == cls.is_cuda
@@ -89,7 +89,8 @@ def on_cuda(name):
 
 
 def set_default_tensor_type(t, /):
-    """Set the default dtype by the old name of a tensor type, or by the type.
+    """Set the default dtype by the old name of a tensor type, or by the type. A type of lucid.cuda makes CUDA the default
+    device, too, and others the CPU.
 
     >>> lucid.set_default_tensor_type(lucid.DoubleTensor)
     >>> lucid.ones(1).dtype
@@ -97,11 +98,14 @@ def set_default_tensor_type(t, /):
     >>> lucid.set_default_tensor_type("lucid.FloatTensor")
     """
     if isinstance(t, str):
-        t = globals().get(t.rpartition(".")[2]) if t.count(".") == 1 else None
-    if not isinstance(t, _TensorType) or t.is_cuda:
+        _, *path, name = t.split(".")
+        t = None if name not in _DTYPES or path not in ([], ["cuda"]) else on_cuda(name) if path else globals()[name]
+    if not isinstance(t, _TensorType):
         raise TypeError("invalid type object")
     if not t.dtype.is_floating_point:
         raise TypeError("only floating-point types are supported as the default type")
+    if t.is_cuda or _C.get_default_device().type == "cuda":
+        _C.set_default_device("cuda" if t.is_cuda else None)
     _C.set_default_dtype(t.dtype)
 
 

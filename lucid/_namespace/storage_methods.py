@@ -63,6 +63,35 @@ def cpu(self):
     return self if self.device.type == "cpu" else _bytes(self).cpu().untyped_storage()
 
 
+def to(self, *, device, non_blocking=False):
+    """The bytes on a device.
+
+    >>> lucid.UntypedStorage([1, 2]).to(device="cpu").tolist()
+    [1, 2]
+    """
+    values = _bytes(self)
+    moved = values.to(device, non_blocking=non_blocking)
+    return self if moved is values else moved.untyped_storage()
+
+
+def cuda(self, device=None, non_blocking=False):
+    """The bytes in the memory of a CUDA device.
+
+    >>> if lucid.cuda.is_available():
+    ...     assert lucid.UntypedStorage([1, 2]).cuda().is_cuda
+    """
+    return to(self, device="cuda" if device is None else device, non_blocking=non_blocking)
+
+
+def pin_memory(self, device="cuda"):
+    """A copy in page-locked memory, or the storage itself if it is there.
+
+    >>> if lucid.cuda.is_available():
+    ...     assert lucid.UntypedStorage([1, 2]).pin_memory().is_pinned()
+    """
+    return self if self.is_pinned() else _bytes(self).pin_memory(device).untyped_storage()
+
+
 def new(self):
     """An empty storage.
 

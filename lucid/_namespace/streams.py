@@ -1,4 +1,5 @@
-"""`lucid.Stream` and `lucid.Event` on the CPU, where every call has ended when it returns."""
+"""`lucid.Stream` and `lucid.Event` of any device: made for CUDA they are those of `lucid.cuda`, which are subclasses. On the
+CPU every call has ended when it returns."""
 
 import time
 
@@ -7,17 +8,33 @@ from .. import _C
 __all__ = ["Event", "Stream"]
 
 
-def _cpu(device, what):
-    device = _C.device("cpu" if device is None else device)
-    if device.type != "cpu":
-        raise RuntimeError(f"{what}: streams of {device.type} are not available, only the CPU's")
-    return device
+class _OfADevice(type):
+    """Calling the class itself makes an object of the kind of device; without one, of the machine's accelerator."""
+
+    def __call__(cls, *args, **kwargs):
+        if cls.__module__ != __name__:
+            return super().__call__(*args, **kwargs)
+        device = args[0] if args else kwargs.get("device")
+        from .. import cuda
+
+        if device is None:
+            kind = "cuda" if cuda.is_available() and kwargs.get("device_type", 1) == 1 else "cpu"
+        else:
+            kind = _C.device(device).type
+        if kind == "cpu":
+            return super().__call__()._with(**{k: v for k, v in kwargs.items() if k != "device"})
+        if kind != "cuda":
+            raise RuntimeError(f"{cls.__name__}: there are no streams of {kind}, only of cuda and the CPU")
+        if cls is Stream:
+            return cuda.Stream(*args, **kwargs)
+        kwargs.pop("device", None)
+        return cuda.Event(**kwargs)
 
 
-class Stream:
-    """An order of work. The CPU has one, and runs every call at once.
+class Stream(metaclass=_OfADevice):
+    """A queue of work of a device, by default of the accelerator. The CPU has one, and runs every call at once.
 
-    >>> with lucid.Stream() as stream:
+    >>> with lucid.Stream("cpu") as stream:
     ...     x = lucid.ones(2)
     >>> stream.query()
     True
@@ -27,8 +44,16 @@ class Stream:
     device_index = -1
     device_type = 0
 
-    def __init__(self, device=None, *, priority=0):
-        self.device, self.priority = _cpu(device, "Stream"), priority
+    priority = 0
+    device = _C.device("cpu")
+
+    def _with(self, priority=0, stream_id=0, device_index=-1, device_type=0):
+        self.priority = priority
+        return self
+
+    def is_capturing(self):
+        """Whether calls go into a graph: never on the CPU."""
+        return False
 
     def query(self):
         """Whether all work has ended: always."""
@@ -45,7 +70,7 @@ class Stream:
 
     def record_event(self, event=None):
         """Note the present time in an event, and return it."""
-        event = Event() if event is None else event
+        event = Event(self.device) if event is None else event
         event.record(self)
         return event
 
@@ -65,10 +90,10 @@ class Stream:
         return "lucid.Stream device_type=cpu, device_index=-1, stream_id=0"
 
 
-class Event:
-    """A point in time between calls.
+class Event(metaclass=_OfADevice):
+    """A point in the work of a device, by default of the accelerator.
 
-    >>> start, end = lucid.Event(enable_timing=True), lucid.Event(enable_timing=True)
+    >>> start, end = (lucid.Event("cpu", enable_timing=True) for _ in range(2))
     >>> start.record(); x = lucid.ones(2); end.record()
     >>> start.elapsed_time(end) >= 0
     True
@@ -76,10 +101,14 @@ class Event:
 
     event_id = 0
 
-    def __init__(self, device=None, *, enable_timing=False, blocking=False, interprocess=False):
-        self.device, self.enable_timing, self._at = _cpu(device, "Event"), enable_timing, None
+    device = _C.device("cpu")
+    enable_timing, _at = False, None
+
+    def _with(self, enable_timing=False, blocking=False, interprocess=False):
         if interprocess:
             raise RuntimeError("Event: other processes cannot see events of the CPU")
+        self.enable_timing = enable_timing
+        return self
 
     def record(self, stream=None):
         """Note the present time."""

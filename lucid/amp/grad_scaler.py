@@ -24,12 +24,11 @@ def _fresh_state():
 
 
 def _unscale(grads, found_inf, inverse):
-    """Multiply gradients in place; found_inf becomes 1 if any of them is not finite."""
+    """Multiply gradients in place; found_inf becomes 1 if any of them is not finite. The host does not wait for it."""
     largest = _C.stack([n.float() for n in _C._foreach_norm(grads, float("inf"))])
-    if not largest.isfinite().all():
-        found_inf.fill_(1.0)
-    if inverse != 1:
-        _C._foreach_mul_(grads, inverse)
+    found_inf.copy_(_C.maximum(found_inf, largest.isfinite().logical_not().any().float()))
+    if inverse is not None:
+        _C._foreach_mul_(grads, inverse.to(found_inf.device))
 
 
 class GradScaler:
@@ -126,7 +125,7 @@ class GradScaler:
                 by_kind[grad.device, grad.dtype].append(grad)
         found = {}
         for (device, _), grads in by_kind.items():
-            _unscale(grads, found.setdefault(device, found_inf.to(device, copy=True)), float(inv_scale))
+            _unscale(grads, found.setdefault(device, found_inf.to(device, copy=True)), inv_scale)
         return found
 
     def unscale_(self, optimizer):
@@ -205,16 +204,13 @@ class GradScaler:
             found = [f for state in self._per_optimizer_states.values() for f in state["found_inf_per_device"].values()]
             if not found:
                 raise AssertionError("No inf checks were recorded prior to update.")
-            if any(f.item() for f in found):
-                scale.mul_(self._backoff_factor)
-                tracker.fill_(0)
-            elif tracker.item() + 1 == self._growth_interval:
-                grown = scale * self._growth_factor
-                if grown.isfinite():
-                    scale.copy_(grown)
-                tracker.fill_(0)
-            else:
-                tracker.add_(1)
+            bad = sum(f.to(scale.device) for f in found) > 0
+            count = _C.where(bad, 0, tracker + 1)
+            grows = count == self._growth_interval
+            grown = scale * self._growth_factor
+            kept = _C.where(grows & grown.isfinite(), grown, scale)
+            scale.copy_(_C.where(bad, scale * self._backoff_factor, kept))
+            tracker.copy_(_C.where(grows, 0, count))
         self._per_optimizer_states = defaultdict(_fresh_state)
 
     def _set_scale(self, new_scale):
@@ -314,7 +310,7 @@ class GradScaler:
     def _check_inf_per_device(self, optimizer):
         scale, _ = self._check_scale_growth_tracker("_check_inf_per_device")
         found_inf = _C.zeros((), dtype=_C.float32, device=scale.device)
-        found = self._unscale_grads_(optimizer, 1.0, found_inf, True)
+        found = self._unscale_grads_(optimizer, None, found_inf, True)
         self._per_optimizer_states[id(optimizer)]["found_inf_per_device"] = found
         return found
 

@@ -315,6 +315,8 @@ _STACK_METRICS = ["self_cpu_time_total", "cpu_time_total", "self_cuda_time_total
 def _sorted(events, sort_by):
     if sort_by is None:
         return list(events)
+    if not all(hasattr(event, sort_by) for event in events):  # the older names, such as self_cuda_memory_usage
+        sort_by = sort_by.replace("cuda", "device").replace("xpu", "device")
     if not all(hasattr(event, sort_by) for event in events):
         raise AttributeError(f"events have no attribute {sort_by!r} to sort by")
     return sorted(events, key=lambda event: getattr(event, sort_by), reverse=True)

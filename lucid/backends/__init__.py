@@ -1,9 +1,10 @@
-"""Switches of the libraries PyTorch computes with. Lucid has its own kernels and uses none of these libraries: settings are
-kept and can be read, but change nothing; queries answer for this build.
+"""Switches of the libraries PyTorch computes with. On CUDA devices those of cuDNN and of products work (`cudnn`,
+`cuda.matmul`); on the CPU Lucid has its own kernels: settings are kept and can be read, but change nothing; queries answer for
+this build.
 
 >>> lucid.backends.cudnn.benchmark = True
->>> lucid.backends.cudnn.benchmark, lucid.backends.cudnn.is_available()
-(True, False)
+>>> lucid.backends.cudnn.benchmark
+True
 >>> lucid.backends.cudnn.benchmark = False
 """
 

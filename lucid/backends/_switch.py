@@ -22,3 +22,27 @@ def kept(module, **values):
     finally:
         for name, value in before.items():
             setattr(module, name, value)
+
+
+class Precision:
+    """`fp32_precision` of a kind of op: "ieee" or "tf32"; "none" is "ieee".
+
+    >>> lucid.backends.cuda.matmul.fp32_precision
+    'ieee'
+    """
+
+    __slots__ = ("_allow", "_allowed")
+
+    def __init__(self, allowed, allow):
+        self._allowed, self._allow = allowed, allow
+
+    @property
+    def fp32_precision(self):
+        """What float32 is rounded to before products."""
+        return "tf32" if self._allowed() else "ieee"
+
+    @fp32_precision.setter
+    def fp32_precision(self, value):
+        if value not in ("ieee", "tf32", "none"):
+            raise RuntimeError(f"Invalid precision: {value!r}: 'ieee', 'tf32' or 'none'")
+        self._allow(value == "tf32")

@@ -8,26 +8,31 @@ True
 
 import sys
 
-from .. import cuda
+from .. import _C, cuda
 from .._namespace import switches
-from ._switch import kept
+from ._switch import Precision, kept
 
 __all__ = [
+    "allow_fp16_bf16_reduction_math_sdp",
     "cudnn_sdp_enabled",
+    "cufft_plan_cache",
     "enable_cudnn_sdp",
     "enable_flash_sdp",
     "enable_math_sdp",
     "enable_mem_efficient_sdp",
     "flash_sdp_enabled",
+    "fp16_bf16_reduction_math_sdp_allowed",
     "is_built",
     "math_sdp_enabled",
     "matmul",
     "mem_efficient_sdp_enabled",
+    "preferred_blas_library",
+    "preferred_linalg_library",
     "sdp_kernel",
 ]
 
 
-class _Matmul:
+class _Matmul(Precision):
     """Precision of matrix products on CUDA devices; other names are refused."""
 
     __slots__ = (
@@ -37,6 +42,7 @@ class _Matmul:
     )
 
     def __init__(self):
+        super().__init__(lambda: self.allow_tf32, lambda allowed: type(self).allow_tf32.fset(self, allowed))
         self.allow_fp16_accumulation = False
         self.allow_fp16_reduced_precision_reduction = self.allow_bf16_reduced_precision_reduction = True
 
@@ -88,6 +94,70 @@ flash_sdp_enabled, enable_flash_sdp = _switch("flash", "_flash")
 mem_efficient_sdp_enabled, enable_mem_efficient_sdp = _switch("mem_efficient", "_efficient")
 math_sdp_enabled, enable_math_sdp = _switch("math", "_math")
 cudnn_sdp_enabled, enable_cudnn_sdp = _switch("cudnn", "_cudnn")
+
+
+def allow_fp16_bf16_reduction_math_sdp(enabled):
+    """Keep whether attention by products may add in half precision. It adds in float32.
+
+    >>> lucid.backends.cuda.allow_fp16_bf16_reduction_math_sdp(False)
+    """
+    global _reduced
+    _reduced = bool(enabled)
+
+
+def fp16_bf16_reduction_math_sdp_allowed():
+    """What `allow_fp16_bf16_reduction_math_sdp` was told.
+
+    >>> lucid.backends.cuda.fp16_bf16_reduction_math_sdp_allowed()
+    False
+    """
+    return _reduced
+
+
+_reduced = False
+_libraries = {"linalg": "default", "blas": "default"}
+
+
+def _preferred(kind, known, backend):
+    if backend is not None:
+        if backend not in known:
+            raise RuntimeError(f"Unknown input value. Choose from: {', '.join(known)}.")
+        _libraries[kind] = backend
+    return _libraries[kind]
+
+
+def preferred_linalg_library(backend=None):
+    """The library that was named for factorisations: it is kept. cuSOLVER or own kernels work, by the size of the matrices.
+
+    >>> lucid.backends.cuda.preferred_linalg_library()
+    'default'
+    """
+    return _preferred("linalg", ("default", "cusolver", "magma"), backend)
+
+
+def preferred_blas_library(backend=None):
+    """The library that was named for products: it is kept. cuBLASLt, cuBLAS or own kernels multiply, by shape.
+
+    >>> lucid.backends.cuda.preferred_blas_library()
+    'default'
+    """
+    return _preferred("blas", ("default", "cublas", "cublaslt", "ck"), backend)
+
+
+class _Plans:
+    """The plans of Fourier transforms that are kept; `[device]` is the same for one device."""
+
+    max_size = 4096
+
+    def clear(self):
+        """Drop them."""
+        _C._clear_cache()
+
+    def __getitem__(self, device):
+        return self
+
+
+cufft_plan_cache = _Plans()
 
 
 def sdp_kernel(enable_flash=True, enable_math=True, enable_mem_efficient=True, enable_cudnn=True):

@@ -45,6 +45,8 @@ from .memory import (
     set_per_process_memory_fraction,
     use_mem_pool,
 )
+from .nvml import clock_rate, memory_usage, power_draw, temperature, utilization
+from .profiler import CudaError, check_error, cudart, cudaStatus
 from .streams import (
     Event,
     ExternalStream,
@@ -63,6 +65,7 @@ __all__ = [
     "Kernel",
     "run_kernel",
     "CUDAGraph",
+    "CudaError",
     "Event",
     "ExternalStream",
     "MemPool",
@@ -74,7 +77,10 @@ __all__ = [
     "caching_allocator_enable",
     "can_device_access_peer",
     "change_current_allocator",
+    "check_error",
     "clock_rate",
+    "cudart",
+    "cudaStatus",
     "current_device",
     "current_stream",
     "default_stream",
@@ -104,6 +110,7 @@ __all__ = [
     "is_bf16_supported",
     "is_current_stream_capturing",
     "is_initialized",
+    "is_tf32_supported",
     "list_gpu_processes",
     "make_graphed_callables",
     "manual_seed",
@@ -120,6 +127,8 @@ __all__ = [
     "memory_stats",
     "memory_stats_as_nested_dict",
     "memory_summary",
+    "power_draw",
+    "memory_usage",
     "reset_accumulated_memory_stats",
     "reset_max_memory_allocated",
     "reset_max_memory_cached",
@@ -134,7 +143,9 @@ __all__ = [
     "set_sync_debug_mode",
     "stream",
     "synchronize",
+    "temperature",
     "use_mem_pool",
+    "utilization",
 ]
 
 _CUDA = 1
@@ -187,15 +198,26 @@ def init():
     ...     lucid.cuda.init()
     """
     _C._cuda_open()
+    if not is_available():  # a forked process
+        synchronize()
 
 
 def is_bf16_supported(including_emulation=True):
-    """Whether devices compute in bfloat16.
+    """Whether the current device computes in bfloat16; including_emulation=False: whether its processors have products of it.
 
     >>> lucid.cuda.is_bf16_supported() and not lucid.cuda.is_available()
     False
     """
-    return is_available()
+    return is_available() and (including_emulation or get_device_properties().major >= 8)
+
+
+def is_tf32_supported():
+    """Whether the current device has products in TF32.
+
+    >>> lucid.cuda.is_tf32_supported() and not lucid.cuda.is_available()
+    False
+    """
+    return is_available() and get_device_properties().major >= 8
 
 
 def current_device():
@@ -353,15 +375,6 @@ def can_device_access_peer(device, peer_device):
     return _C._cuda_can_access(_index(device), _index(peer_device))
 
 
-def clock_rate(device=None):
-    """The highest clock of a device's processors, in MHz.
-
-    >>> if lucid.cuda.is_available():
-    ...     assert lucid.cuda.clock_rate() >= 0
-    """
-    return get_device_properties(device).clock_rate // 1000
-
-
 def ipc_collect():
     """Give back memory shared by processes that ended: none is shared.
 
@@ -406,7 +419,20 @@ def get_sync_debug_mode():
     return 0
 
 
-_MODULES = ("amp", "graphed", "graphs", "interop", "kernels", "memory", "nvtx", "streams")
+_MODULES = (
+    "amp",
+    "comm",
+    "graphed",
+    "graphs",
+    "history",
+    "interop",
+    "kernels",
+    "memory",
+    "nvml",
+    "nvtx",
+    "profiler",
+    "streams",
+)
 
 
 def __getattr__(name):
@@ -419,6 +445,8 @@ def __getattr__(name):
 
         if name in legacy.__all__:
             return legacy.on_cuda(name)
+    if name == "default_generators":  # a device may come into use later
+        return tuple(map(_generator, range(device_count())))
     from .. import _declared
 
     return _declared.look("cuda", name)

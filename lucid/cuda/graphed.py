@@ -18,7 +18,8 @@ def graphed(callables, sample_args, warmup, allow_unused, pool):
         raise ValueError(
             f"make_graphed_callables: {len(callables)} callables and {len(sample_args)} tuples of sample arguments"
         )
-    if _C._is_autocast_enabled("cuda") if hasattr(_C, "_is_autocast_enabled") else False:
+    on, _, keeps = _C._autocast_get(1)  # of CUDA
+    if on and keeps:
         raise RuntimeError("make_graphed_callables does not support the autocast caching. Please set `cache_enabled=False`.")
     pool = graph_pool_handle() if pool is None else pool
     parts = [_Part(*pair, warmup, allow_unused) for pair in zip(callables, sample_args)]

@@ -44,8 +44,9 @@ class CUDAGraph:
         _C._cuda_open()
         self._graph, self._ready = None, False
 
-    def capture_begin(self, pool=None, capture_error_mode="global"):
+    def capture_begin(self, pool=None, capture_error_mode="global", check_input_liveness=False):
         """Record what this thread's current stream gets from now on. `cuda.graph` does this and more."""
+        _not_watched(check_input_liveness)
         if capture_error_mode not in _MODES:
             raise RuntimeError(
                 f"Unknown capture error mode. Expected `global`, `thread_local`, or `relaxed`, got {capture_error_mode}"
@@ -103,6 +104,11 @@ class CUDAGraph:
         _C._cuda_graph_print(self._captured(), str(debug_path))
 
 
+def _not_watched(asked):
+    if asked:
+        raise NotImplementedError("cuda.graph: enable_annotations and check_input_liveness")
+
+
 def _number(pool):
     if pool is None:
         return 0
@@ -123,7 +129,16 @@ class graph:
 
     default_capture_stream = None
 
-    def __init__(self, cuda_graph, pool=None, stream=None, capture_error_mode="global"):
+    def __init__(
+        self,
+        cuda_graph,
+        pool=None,
+        stream=None,
+        capture_error_mode="global",
+        enable_annotations=False,
+        check_input_liveness=False,
+    ):
+        _not_watched(enable_annotations or check_input_liveness)
         if stream is None and graph.default_capture_stream is None:
             graph.default_capture_stream = Stream()
         self.capture_stream = graph.default_capture_stream if stream is None else stream

@@ -221,8 +221,8 @@ def _size(n):
     return f"{n:,} B"
 
 
-def memory_snapshot(mempool_id=None):
-    """The allocator's segments and the blocks in them, as PyTorch's snapshots name them.
+def memory_snapshot(mempool_id=None, include_traces=True):
+    """The allocator's segments and the blocks in them, as PyTorch's snapshots name them. They have no stack traces.
 
     >>> all(segment["total_size"] > 0 for segment in lucid.cuda.memory_snapshot())
     True
@@ -367,12 +367,12 @@ class MemPool:
     ...         x = lucid.zeros(3, device="cuda")
     """
 
-    def __init__(self, *args, **kwargs):
-        if args or kwargs:
+    def __init__(self, allocator=None, use_on_oom=False, no_split=False):
+        if allocator is not None or use_on_oom or no_split:
             raise NotImplementedError("MemPool: only the engine's own allocator")
         self.id = (0, _C._cuda_pool_new())
 
-    def snapshot(self):
+    def snapshot(self, include_traces=True):
         """The segments of the pool, as `memory_snapshot` names them."""
         return memory_snapshot(self.id)
 
@@ -409,3 +409,11 @@ def map_host(tensor, device=None):
         )
     _C._cuda_register_host(tensor)
     return _C._cuda_map_host(tensor, index_of(device))
+
+
+def __getattr__(name):
+    if name in ("_dump_snapshot", "_record_memory_history", "_set_allocator_settings", "_snapshot"):
+        from . import history
+
+        return getattr(history, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

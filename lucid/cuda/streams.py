@@ -16,6 +16,7 @@ current stream there; gradients run on the stream of their forward call.
 import ctypes
 
 from .. import _C
+from .._namespace import streams as any_device
 from ._devices import index_of
 
 __all__ = [
@@ -34,7 +35,7 @@ __all__ = [
 _CUDA = 1  # PyTorch's number of the kind
 
 
-class Stream:
+class Stream(any_device.Stream):
     """A queue of work of a device. priority: -1 is served before 0 where both could run.
 
     They come from a pool of 32 per device and priority and are given out in turn, as PyTorch's.
@@ -96,6 +97,20 @@ class Stream:
         event.record(self)
         return event
 
+    def is_capturing(self):
+        """Whether calls go into a graph instead of being run."""
+        return _C._cuda_stream_captures(self.device_index, self.cuda_stream)
+
+    @staticmethod
+    def priority_range():
+        """The lowest and the highest priority."""
+        return 0, -1
+
+    @property
+    def native_handle(self):
+        """The address of the driver's stream."""
+        return self.cuda_stream
+
     @property
     def _as_parameter_(self):
         return ctypes.c_void_p(self.cuda_stream)
@@ -134,7 +149,7 @@ class ExternalStream(Stream):
         super().__init__(stream_ptr=stream_ptr, device_index=index_of(device))
 
 
-class Event:
+class Event(any_device.Event):
     """A point in the work of a stream: to wait for, and with enable_timing=True to measure from and to.
 
     >>> if lucid.cuda.is_available():
@@ -155,6 +170,11 @@ class Event:
             raise NotImplementedError("cuda.Event: external events of captured graphs")
         _C._cuda_open()
         self.enable_timing, self.blocking, self._device = enable_timing, blocking, None
+
+    @property
+    def event_id(self):
+        """The address of the driver's event, 0 before it was recorded."""
+        return self.cuda_event
 
     @property
     def device(self):
@@ -198,6 +218,11 @@ class Event:
         return _C._cuda_event_time(self._device, self.cuda_event, end_event.cuda_event)
 
     def ipc_handle(self):
+        """Events are not shared between processes."""
+        raise NotImplementedError("cuda.Event: events are not shared between processes")
+
+    @classmethod
+    def from_ipc_handle(cls, device, handle):
         """Events are not shared between processes."""
         raise NotImplementedError("cuda.Event: events are not shared between processes")
 

@@ -288,15 +288,17 @@ class Tensorwise(Optimizer):
     @without_grad
     def step(self):
         """One step; closure: computes the loss again and returns it."""
-        found_inf = self.__dict__.get("found_inf")
+        found_inf, overflow = self.__dict__.get("found_inf"), None
         for group in self.param_groups:
             params = [p for p in group["params"] if p.grad is not None]
             if not params:
                 continue
             together = self._in_one_call(group, params)
             grads, states = [p.grad for p in params], self._states_of(params, group)
-            if found_inf is not None and group.get("fused") and found_inf.item():
-                continue  # an overflow: this step does not count
+            if found_inf is not None and group.get("fused"):
+                overflow = bool(found_inf) if overflow is None else overflow  # asked for once: the host waits
+                if overflow:
+                    continue  # this step does not count
             if together:
                 try:
                     self._fused(group, params, grads, states)

@@ -11,7 +11,7 @@ import contextlib
 import threading
 import warnings
 
-from .. import _C, autograd, random
+from .. import _C, autograd, cuda, random
 from ..autograd import graph
 
 
@@ -57,26 +57,38 @@ def noop_context_fn():
     return contextlib.nullcontext(), contextlib.nullcontext()
 
 
-def _surroundings():
-    """A context that brings back the autocast of now."""
-    import lucid
+_KINDS = (0, 1)  # of devices that have autocast: the CPU, CUDA
 
-    enabled, dtype = lucid.is_autocast_enabled("cpu"), lucid.get_autocast_dtype("cpu")
-    return lambda: lucid.autocast("cpu", dtype=dtype, enabled=enabled)
+
+def _random_state():
+    """The states of the random streams of the CPU and of all GPUs in use."""
+    return random.get_rng_state(), cuda.get_rng_state_all() if _C._cuda_initialized() else []
+
+
+def _set_random_state(state):
+    random.set_rng_state(state[0])
+    cuda.set_rng_state_all(state[1])
 
 
 @contextlib.contextmanager
-def _as_then(random_state, surroundings):
-    """Restores the random state and autocast of the first run."""
-    now = random.get_rng_state() if random_state is not None else None
+def _as_then(random_state, autocast):
+    """Restores the random states and autocast of the first run."""
+    now = None if random_state is None else _random_state()
+    outside = [_C._autocast_get(kind) for kind in _KINDS]
     if random_state is not None:
-        random.set_rng_state(random_state)
+        _set_random_state(random_state)
+    _C._autocast_nest(True)
     try:
-        with surroundings():
-            yield
+        for kind in _KINDS:
+            _C._autocast_set(kind, *autocast[kind])
+        yield
     finally:
+        if _C._autocast_nest(False) == 0:
+            _C._autocast_forget()
+        for kind in _KINDS:
+            _C._autocast_set(kind, *outside[kind])
         if now is not None:
-            random.set_rng_state(now)
+            _set_random_state(now)
 
 
 class _Frame:
@@ -84,8 +96,8 @@ class _Frame:
 
     def __init__(self, run, preserve, again, check, early_stop):
         self.run, self.again, self.check, self.early_stop = run, again, check, early_stop
-        self.random_state = random.get_rng_state() if preserve else None
-        self.surroundings = _surroundings()
+        self.random_state = _random_state() if preserve else None
+        self.autocast = [_C._autocast_get(kind) for kind in _KINDS]
         self.saved, self.found = [], {}
         self.watched = None  # a list: what is packed goes there, too
         self.keep = None  # while the function runs again: takes what would be packed
@@ -125,7 +137,7 @@ class _Frame:
             raise CheckpointError("a graph that was only made to compute tensors again cannot be used for backward")
 
         hooks, self.keep = graph.saved_tensors_hooks(keep, refuse), keep
-        with self, _as_then(self.random_state, self.surroundings), autograd.enable_grad(), self.again, hooks:
+        with self, _as_then(self.random_state, self.autocast), autograd.enable_grad(), self.again, hooks:
             try:
                 self.run()
             except _Enough:
@@ -156,8 +168,8 @@ class _Reentrant(autograd.Function):
 
     @staticmethod
     def forward(ctx, function, preserve, *args):
-        ctx.function, ctx.surroundings = function, _surroundings()
-        ctx.random_state = random.get_rng_state() if preserve else None
+        ctx.function, ctx.autocast = function, [_C._autocast_get(kind) for kind in _KINDS]
+        ctx.random_state = _random_state() if preserve else None
         ctx.others = [None if isinstance(a, _C.Tensor) else a for a in args]
         ctx.places = [i for i, a in enumerate(args) if isinstance(a, _C.Tensor)]
         ctx.save_for_backward(*(args[i] for i in ctx.places))
@@ -175,7 +187,7 @@ class _Reentrant(autograd.Function):
         inputs = list(ctx.others)
         for i, tensor in zip(ctx.places, ctx.saved_tensors, strict=True):
             inputs[i] = tensor.detach().requires_grad_(tensor.requires_grad)
-        with _as_then(ctx.random_state, ctx.surroundings), autograd.enable_grad():
+        with _as_then(ctx.random_state, ctx.autocast), autograd.enable_grad():
             outputs = ctx.function(*inputs)
         outputs = (outputs,) if isinstance(outputs, _C.Tensor) else outputs
         pairs = [(y, g) for y, g in zip(outputs, grads, strict=True) if isinstance(y, _C.Tensor) and y.requires_grad]

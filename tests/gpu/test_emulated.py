@@ -36,7 +36,7 @@ FAMILIES = [
 def emulator(tmp_path_factory):
     """The environment of a process that finds the emulation instead of a driver."""
     folder = tmp_path_factory.mktemp("emulator")
-    for source, library in (("emulator", "libcuda.so.1"), ("cupti", "libcupti.so.13")):
+    for source, library in (("emulator", "libcuda.so.1"), ("cupti", "libcupti.so.13"), ("nvml", "libnvidia-ml.so.1")):
         made = [HERE / f"emulator/{source}.cpp", "-o", folder / library]
         subprocess.run([COMPILER, "-std=c++17", "-shared", "-fPIC", "-O1", *made, "-ldl"], check=True)
     (folder / "libnvrtc.so.13").symlink_to(folder / "libcuda.so.1")
@@ -135,6 +135,14 @@ def test_zoo(emulator):
 def test_other_files(emulator, file):
     out = run(["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", f"tests/gpu/test_{file}.py"], emulator)
     assert " passed" in out or "...." in out, out
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_what_python_does(emulator, devices):
+    cases = ["tests/gpu/python"] if devices == 1 else ["tests/gpu/python/test_modules.py", "-k", "parallel or between"]
+    command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *cases]
+    out = run(command, emulator | {"EMULATOR_DEVICES": str(devices)})
+    assert " passed" in out or "..." in out, out
 
 
 PRODUCTS = ["mm", "linear", "linear, layouts", "fused_linear", "lora_linear", "addmm", "attention, added mask", "lstm", "gru"]
@@ -302,11 +310,15 @@ def test_a_fresh_process_and_a_forked_one(emulator):
 import os, lucid
 lucid.ones(1).cuda()
 if os.fork() == 0:
-    try:
-        lucid.ones(1).cuda()
-    except lucid.LucidError as error:
-        os._exit(0 if "forked" in str(error) else 2)
-    os._exit(3)
+    for call in (lucid.cuda.init, lucid.ones(1).cuda):
+        try:
+            call()
+        except lucid.LucidError as error:
+            if "forked" not in str(error):
+                os._exit(2)
+        else:
+            os._exit(3)
+    os._exit(0 if lucid.cuda._is_in_bad_fork() else 4)
 print(os.waitstatus_to_exitcode(os.wait()[1]))
 """
     assert run(["-c", forked], emulator).strip() == "0"

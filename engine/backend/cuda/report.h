@@ -20,6 +20,9 @@ const char *lc_cuda_library(int i, char text[512]); /* "name: path" of a library
 void        lc_cuda_load_libraries(void);           /* those that are there */
 bool        lc_cuda_initialized(void);              /* the driver was asked for and is there */
 extern bool lc_cuda_tf32;                           /* float32 products may round their factors to TF32 */
+extern struct lc_cuda_conv {
+    bool off, ordered, exact; /* convolutions do not use cuDNN; only its deterministic algorithms; never TF32 */
+} lc_cuda_conv;
 
 /* ---- streams and events; query: 1 done, 0 not yet ---- */
 int   lc_cuda_stream_new(int device, int priority, void **stream); /* from the pool; never destroyed */
@@ -75,7 +78,9 @@ typedef struct {
     uint64_t segment, address, stream, private_pool;
     int64_t  segment_bytes, bytes, asked;
 } lc_cuda_block;
-int         lc_cuda_memory_info(int index, int64_t *unused, int64_t *total); /* of the device, by its driver */
+int lc_cuda_memory_info(int index, int64_t *unused, int64_t *total); /* of the device, by its driver */
+/* Called after every allocation of device memory (1: address), free (0) and refusal (-1), if it is set. */
+extern void (*lc_cuda_memory_watcher)(int what, int device, uint64_t address, size_t bytes, void *stream);
 void        lc_cuda_empty_cache(void);
 void        lc_cuda_host_empty_cache(void); /* page-locked memory */
 void        lc_cuda_memory_read(int device, lc_cuda_memory_stats *stats);

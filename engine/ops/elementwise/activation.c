@@ -276,7 +276,7 @@ LC_OP(softplus_backward,
       .sig = "softplus_backward(grad_output: Tensor, input: Tensor, beta: Number, threshold: Number) -> Tensor",
       .doc = "The gradient of softplus.", BACKWARD, PARAMETER, .grad = softplus_backward_grad, .saves = IN(0) | IN(1));
 GRAD(softplus) { dx[0] = lc_softplus_backward(g[0], in(0), in[1], in[2]); }
-LC_OP(softplus, .sig = "softplus(input: Tensor, beta: Number = 1, threshold: Number = 20) -> Tensor",
+LC_OP(softplus, .amp = LC_AMP_GPU_FP32, .sig = "softplus(input: Tensor, beta: Number = 1, threshold: Number = 20) -> Tensor",
       .doc = "log(1 + exp(beta * input)) / beta; input itself where beta * input > threshold.", MAP, .method = true,
       .out = true, PARAMETER, .grad = softplus_grad, .saves = IN(0));
 

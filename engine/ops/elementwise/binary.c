@@ -232,9 +232,9 @@ GRAD(pow)
         dx[1] = lc_mul(g[0], lc_where(zero, LC_INTEGER(0), conj_of(lc_mul(y[0], lc_log(x)))));
     }
 }
-LC_OP(pow, .sig = "pow(input: Tensor | Number, exponent: Tensor | Number) -> Tensor", .doc = "Elementwise input ** exponent.",
-      .method = true, .inplace = true, .out = true, .shape = with_tensor, .lower = pow_lower, .run = pow_run, .grad = pow_grad,
-      .saves = IN(0) | IN(1), .saves_for = { 0, OUT(0) });
+LC_OP(pow, .amp = LC_AMP_GPU_FP32, .sig = "pow(input: Tensor | Number, exponent: Tensor | Number) -> Tensor",
+      .doc = "Elementwise input ** exponent.", .method = true, .inplace = true, .out = true, .shape = with_tensor,
+      .lower = pow_lower, .run = pow_run, .grad = pow_grad, .saves = IN(0) | IN(1), .saves_for = { 0, OUT(0) });
 
 /* ---- the larger and the smaller ---- */
 

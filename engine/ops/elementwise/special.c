@@ -17,8 +17,8 @@ GRAD(erfc) { dx[0] = lc_mul(g[0], bell(in(0), -1.12837916709551257390)); }
 LC_OP(erfc, .sig = "erfc(input: Tensor) -> Tensor", .doc = "Elementwise 1 - erf(input), exact for large inputs.", FORMS,
       FLOAT_MAP, .grad = erfc_grad, .saves = IN(0));
 GRAD(erfinv) { dx[0] = lc_mul(g[0], lc_mul(lc_exp(lc_mul(y[0], y[0])), LC_NUMBER(0.88622692545275801365))); } /* sqrt(pi) / 2 */
-LC_OP(erfinv, .sig = "erfinv(input: Tensor) -> Tensor", .doc = "Elementwise inverse of erf.", FORMS, FLOAT_MAP,
-      .grad = erfinv_grad, .saves = OUT(0));
+LC_OP(erfinv, .amp = LC_AMP_GPU_FP32, .sig = "erfinv(input: Tensor) -> Tensor", .doc = "Elementwise inverse of erf.", FORMS,
+      FLOAT_MAP, .grad = erfinv_grad, .saves = OUT(0));
 
 /* ---- the gamma family ---- */
 

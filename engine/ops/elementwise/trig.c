@@ -7,12 +7,12 @@
 static lc_tensor *one_minus_square(lc_tensor *x) { return lc_sub(LC_INTEGER(1), lc_mul(x, x)); }
 
 GRAD(acos) { dx[0] = lc_neg(lc_mul(g[0], conj_of(lc_rsqrt(one_minus_square(in(0)))))); }
-LC_OP(acos, .aliases = "arccos", .sig = "acos(input: Tensor) -> Tensor", .doc = "Elementwise inverse cosine.", FORMS, FLOAT_MAP,
-      .grad = acos_grad);
+LC_OP(acos, .amp = LC_AMP_GPU_FP32, .aliases = "arccos", .sig = "acos(input: Tensor) -> Tensor",
+      .doc = "Elementwise inverse cosine.", FORMS, FLOAT_MAP, .grad = acos_grad);
 
 GRAD(asin) { dx[0] = lc_mul(g[0], conj_of(lc_rsqrt(one_minus_square(in(0))))); }
-LC_OP(asin, .aliases = "arcsin", .sig = "asin(input: Tensor) -> Tensor", .doc = "Elementwise inverse sine.", FORMS, FLOAT_MAP,
-      .grad = asin_grad);
+LC_OP(asin, .amp = LC_AMP_GPU_FP32, .aliases = "arcsin", .sig = "asin(input: Tensor) -> Tensor",
+      .doc = "Elementwise inverse sine.", FORMS, FLOAT_MAP, .grad = asin_grad);
 
 GRAD(atan) { dx[0] = lc_div(g[0], conj_of(lc_add(lc_mul(in(0), in(0)), LC_INTEGER(1)))); }
 LC_OP(atan, .aliases = "arctan", .sig = "atan(input: Tensor) -> Tensor", .doc = "Elementwise inverse tangent.", FORMS,

@@ -64,16 +64,16 @@ LC_OP(sgn, .sig = "sgn(input: Tensor) -> Tensor", .doc = "sign; for complex numb
       .inplace = true, .out = true, EXACT_MAP, .grad = sgn_grad, .saves = IN(0) | OUT(0));
 
 GRAD(reciprocal) { dx[0] = lc_neg(lc_mul(g[0], conj_of(lc_mul(y[0], y[0])))); }
-LC_OP(reciprocal, .sig = "reciprocal(input: Tensor) -> Tensor", .doc = "Elementwise 1 / input.", .method = true,
-      .inplace = true, .out = true, FLOAT_MAP, .grad = reciprocal_grad, .saves = OUT(0));
+LC_OP(reciprocal, .amp = LC_AMP_GPU_FP32, .sig = "reciprocal(input: Tensor) -> Tensor", .doc = "Elementwise 1 / input.",
+      .method = true, .inplace = true, .out = true, FLOAT_MAP, .grad = reciprocal_grad, .saves = OUT(0));
 
 GRAD(sqrt) { dx[0] = lc_div(g[0], lc_mul(conj_of(y[0]), LC_INTEGER(2))); }
 LC_OP(sqrt, .sig = "sqrt(input: Tensor) -> Tensor", .doc = "Elementwise square root.", .method = true, .inplace = true,
       .out = true, FLOAT_MAP, .grad = sqrt_grad, .saves = OUT(0));
 
 GRAD(rsqrt) { dx[0] = lc_mul(lc_mul(g[0], LC_NUMBER(-0.5)), conj_of(lc_pow(y[0], LC_INTEGER(3)))); }
-LC_OP(rsqrt, .sig = "rsqrt(input: Tensor) -> Tensor", .doc = "Elementwise 1 / sqrt(input).", .method = true, .inplace = true,
-      .out = true, FLOAT_MAP, .grad = rsqrt_grad, .saves = OUT(0));
+LC_OP(rsqrt, .amp = LC_AMP_GPU_FP32, .sig = "rsqrt(input: Tensor) -> Tensor", .doc = "Elementwise 1 / sqrt(input).",
+      .method = true, .inplace = true, .out = true, FLOAT_MAP, .grad = rsqrt_grad, .saves = OUT(0));
 
 /* square(bool) gives int64: PyTorch computes pow(input, 2). */
 static int squared(const lc_record *call, lc_spec *out)
@@ -95,32 +95,34 @@ LC_OP(square, .sig = "square(input: Tensor) -> Tensor", .doc = "Elementwise inpu
 /* ---- exponentials and logarithms ---- */
 
 GRAD(exp) { dx[0] = lc_mul(g[0], conj_of(y[0])); }
-LC_OP(exp, .sig = "exp(input: Tensor) -> Tensor", .doc = "Elementwise e ** input.", .method = true, .inplace = true,
-      .out = true, FLOAT_MAP, .grad = exp_grad, .saves = OUT(0));
+LC_OP(exp, .amp = LC_AMP_GPU_FP32, .sig = "exp(input: Tensor) -> Tensor", .doc = "Elementwise e ** input.", .method = true,
+      .inplace = true, .out = true, FLOAT_MAP, .grad = exp_grad, .saves = OUT(0));
 
 GRAD(exp2) { dx[0] = lc_mul(g[0], lc_mul(conj_of(y[0]), LC_NUMBER(0.69314718055994530942))); }
 LC_OP(exp2, .sig = "exp2(input: Tensor) -> Tensor", .doc = "Elementwise 2 ** input.", .method = true, .inplace = true,
       .out = true, FLOAT_MAP, .grad = exp2_grad, .saves = OUT(0));
 
 GRAD(expm1) { dx[0] = lc_mul(g[0], conj_of(lc_add(y[0], LC_INTEGER(1)))); }
-LC_OP(expm1, .sig = "expm1(input: Tensor) -> Tensor", .doc = "Elementwise exp(input) - 1, exact for small inputs.",
-      .method = true, .inplace = true, .out = true, FLOAT_MAP, .grad = expm1_grad, .saves = OUT(0));
+LC_OP(expm1, .amp = LC_AMP_GPU_FP32, .sig = "expm1(input: Tensor) -> Tensor",
+      .doc = "Elementwise exp(input) - 1, exact for small inputs.", .method = true, .inplace = true, .out = true, FLOAT_MAP,
+      .grad = expm1_grad, .saves = OUT(0));
 
 GRAD(log) { dx[0] = lc_div(g[0], conj_of(in(0))); }
-LC_OP(log, .sig = "log(input: Tensor) -> Tensor", .doc = "Elementwise natural logarithm.", .method = true, .inplace = true,
-      .out = true, FLOAT_MAP, .grad = log_grad, .saves = IN(0));
+LC_OP(log, .amp = LC_AMP_GPU_FP32, .sig = "log(input: Tensor) -> Tensor", .doc = "Elementwise natural logarithm.",
+      .method = true, .inplace = true, .out = true, FLOAT_MAP, .grad = log_grad, .saves = IN(0));
 
 GRAD(log1p) { dx[0] = lc_div(g[0], conj_of(lc_add(in(0), LC_INTEGER(1)))); }
-LC_OP(log1p, .sig = "log1p(input: Tensor) -> Tensor", .doc = "Elementwise log(1 + input), exact for small inputs.",
-      .method = true, .inplace = true, .out = true, FLOAT_MAP, .grad = log1p_grad, .saves = IN(0));
+LC_OP(log1p, .amp = LC_AMP_GPU_FP32, .sig = "log1p(input: Tensor) -> Tensor",
+      .doc = "Elementwise log(1 + input), exact for small inputs.", .method = true, .inplace = true, .out = true, FLOAT_MAP,
+      .grad = log1p_grad, .saves = IN(0));
 
 GRAD(log2) { dx[0] = lc_div(g[0], lc_mul(conj_of(in(0)), LC_NUMBER(0.69314718055994530942))); }
-LC_OP(log2, .sig = "log2(input: Tensor) -> Tensor", .doc = "Elementwise logarithm to base 2.", .method = true, .inplace = true,
-      .out = true, FLOAT_MAP, .grad = log2_grad, .saves = IN(0));
+LC_OP(log2, .amp = LC_AMP_GPU_FP32, .sig = "log2(input: Tensor) -> Tensor", .doc = "Elementwise logarithm to base 2.",
+      .method = true, .inplace = true, .out = true, FLOAT_MAP, .grad = log2_grad, .saves = IN(0));
 
 GRAD(log10) { dx[0] = lc_div(g[0], lc_mul(conj_of(in(0)), LC_NUMBER(2.30258509299404568402))); }
-LC_OP(log10, .sig = "log10(input: Tensor) -> Tensor", .doc = "Elementwise logarithm to base 10.", .method = true,
-      .inplace = true, .out = true, FLOAT_MAP, .grad = log10_grad, .saves = IN(0));
+LC_OP(log10, .amp = LC_AMP_GPU_FP32, .sig = "log10(input: Tensor) -> Tensor", .doc = "Elementwise logarithm to base 10.",
+      .method = true, .inplace = true, .out = true, FLOAT_MAP, .grad = log10_grad, .saves = IN(0));
 
 /* ---- circular and hyperbolic functions ---- */
 
@@ -133,16 +135,16 @@ LC_OP(cos, .sig = "cos(input: Tensor) -> Tensor", .doc = "Elementwise cosine.", 
       FLOAT_MAP, .grad = cos_grad, .saves = IN(0));
 
 GRAD(tan) { dx[0] = lc_mul(g[0], conj_of(lc_add(lc_square(y[0]), LC_INTEGER(1)))); }
-LC_OP(tan, .sig = "tan(input: Tensor) -> Tensor", .doc = "Elementwise tangent.", .method = true, .inplace = true, .out = true,
-      FLOAT_MAP, .grad = tan_grad, .saves = OUT(0));
+LC_OP(tan, .amp = LC_AMP_GPU_FP32, .sig = "tan(input: Tensor) -> Tensor", .doc = "Elementwise tangent.", .method = true,
+      .inplace = true, .out = true, FLOAT_MAP, .grad = tan_grad, .saves = OUT(0));
 
 GRAD(sinh) { dx[0] = lc_mul(g[0], conj_of(lc_cosh(in(0)))); }
-LC_OP(sinh, .sig = "sinh(input: Tensor) -> Tensor", .doc = "Elementwise hyperbolic sine.", .method = true, .inplace = true,
-      .out = true, FLOAT_MAP, .grad = sinh_grad, .saves = IN(0));
+LC_OP(sinh, .amp = LC_AMP_GPU_FP32, .sig = "sinh(input: Tensor) -> Tensor", .doc = "Elementwise hyperbolic sine.",
+      .method = true, .inplace = true, .out = true, FLOAT_MAP, .grad = sinh_grad, .saves = IN(0));
 
 GRAD(cosh) { dx[0] = lc_mul(g[0], conj_of(lc_sinh(in(0)))); }
-LC_OP(cosh, .sig = "cosh(input: Tensor) -> Tensor", .doc = "Elementwise hyperbolic cosine.", .method = true, .inplace = true,
-      .out = true, FLOAT_MAP, .grad = cosh_grad, .saves = IN(0));
+LC_OP(cosh, .amp = LC_AMP_GPU_FP32, .sig = "cosh(input: Tensor) -> Tensor", .doc = "Elementwise hyperbolic cosine.",
+      .method = true, .inplace = true, .out = true, FLOAT_MAP, .grad = cosh_grad, .saves = IN(0));
 
 /* f(g, y) = g * conj(h(y)): linear in g, and a function of conj(y). */
 GRAD(tanh_backward)

@@ -213,7 +213,7 @@ static int interpolate_call(const lc_value *in, lc_tensor **out)
 {
     return interpolate(in, in[3].s, &in[4], is_true(&in[5]), in[6].b, out);
 }
-LC_OP(interpolate,
+LC_OP(interpolate, .amp = LC_AMP_GPU_FP32,
       .sig =
           "interpolate(input: Tensor, size: int | None = None, scale_factor: float | None = None, mode: str = 'nearest', "
           "align_corners: bool | None = None, recompute_scale_factor: bool | None = None, antialias: bool = False) -> Tensor",
@@ -221,7 +221,7 @@ LC_OP(interpolate,
              "nearest-exact, "
              "linear, bilinear, bicubic, trilinear, area or lanczos.",
       .ns = "nn.functional", .call = interpolate_call);
-LC_OP(interpolate_sizes,
+LC_OP(interpolate_sizes, .amp = LC_AMP_GPU_FP32,
       .sig = "interpolate_sizes(input: Tensor, size: list[int] | None = None, scale_factor: list[float] | None = None, mode: "
              "str = 'nearest', align_corners: bool | None = None, recompute_scale_factor: bool | None = None, antialias: bool "
              "= False) -> Tensor",

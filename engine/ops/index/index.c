@@ -191,7 +191,7 @@ GRAD(scatter_add)
     if (need[0]) dx[0] = g[0];
     if (need[2]) dx[2] = gathered(g[0], in[1].i, in(2), in(3));
 }
-LC_OP(scatter_add, .batching = LC_BATCH_DIMS,
+LC_OP(scatter_add, .amp = LC_AMP_GPU_WIDEST, .batching = LC_BATCH_DIMS,
       .sig = "scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor",
       .doc = "input with src added at index along dim: gather's adjoint.", .method = true, .inplace = true, .out = true,
       .kernel = LC_OP__index_put, .any_strides = true, .exact = true, .promote = LC_NO_PROMOTION, .shape = scatter_shape,

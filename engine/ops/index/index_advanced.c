@@ -328,7 +328,7 @@ static int index_put_call(const lc_value *in, lc_tensor **out)
     int        n;
     return positions_of(in(0), &in[1], made, &n) == 0 && (out[0] = lc__index_put(in(0), made, n, operand(2), in[3].b)) ? 0 : -1;
 }
-LC_OP(index_put,
+LC_OP(index_put, .amp = LC_AMP_GPU_WIDEST,
       .sig =
           "index_put(input: Tensor, indices: list[Tensor | None], values: Tensor | Number, accumulate: bool = False) -> Tensor",
       .doc = "input with values written, or added, where index tensors and masks say.", .method = true, .any_device = IN(1),

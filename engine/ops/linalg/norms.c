@@ -73,7 +73,7 @@ static int linalg_matrix_norm_name_call(const lc_value *in, lc_tensor **out)
     if (norm_args(&n, in(0), in[2].is, in[2].n, in[3].b, in[4]) < 0) return -1;
     return (out[0] = norm_by_name(&n, in[1].s)) ? 0 : -1;
 }
-LC_OP(linalg_matrix_norm_name,
+LC_OP(linalg_matrix_norm_name, .amp = LC_AMP_GPU_FP32,
       .sig = "linalg_matrix_norm_name(A: Tensor, ord: str = 'fro', dim: tuple[int, ...] = (-2, -1), keepdim: bool = False, *, "
              "dtype: dtype | None = "
              "None) -> Tensor",
@@ -81,7 +81,7 @@ LC_OP(linalg_matrix_norm_name,
              "the largest and the "
              "smallest of them; 1, -1, inf and -inf, the largest or smallest sum of a column or of a row.",
       .py = "matrix_norm", .ns = "linalg", .out = true, .call = linalg_matrix_norm_name_call);
-LC_OP(linalg_matrix_norm,
+LC_OP(linalg_matrix_norm, .amp = LC_AMP_GPU_FP32,
       .sig = "linalg_matrix_norm(A: Tensor, ord: Number, dim: tuple[int, ...] = (-2, -1), keepdim: bool = False, *, dtype: "
              "dtype | None = None) -> "
              "Tensor",
@@ -108,7 +108,7 @@ static int linalg_norm_call(const lc_value *in, lc_tensor **out)
     lc_value ord = has_ord ? in[1] : LC_I(2);
     return (out[0] = lc_linalg_vector_norm(A, ord, has_dim ? in[2].is : NULL, n_dims, in[3].b, in[4])) ? 0 : -1;
 }
-LC_OP(linalg_norm,
+LC_OP(linalg_norm, .amp = LC_AMP_GPU_FP32,
       .sig = "linalg_norm(A: Tensor, ord: Number | None = None, dim: list[int] | None = None, keepdim: bool = False, *, dtype: "
              "dtype | None = None) "
              "-> Tensor",
@@ -125,7 +125,7 @@ static int linalg_norm_name_call(const lc_value *in, lc_tensor **out)
     if (norm_args(&n, A, has_dim ? in[2].is : (int64_t[]){ 0, 1 }, 2, in[3].b, in[4]) < 0) return -1;
     return (out[0] = norm_by_name(&n, in[1].s)) ? 0 : -1;
 }
-LC_OP(linalg_norm_name,
+LC_OP(linalg_norm_name, .amp = LC_AMP_GPU_FP32,
       .sig = "linalg_norm_name(A: Tensor, ord: str, dim: list[int] | None = None, keepdim: bool = False, *, dtype: dtype | "
              "None = None) -> Tensor",
       .doc = "The norm of matrices by its name.", .py = "norm", .ns = "linalg", .out = true, .call = linalg_norm_name_call);

@@ -13,7 +13,7 @@ static int linalg_vecdot_call(const lc_value *in, lc_tensor **out)
     lc_tensor *product = lc_mul(conj_of(x), y);
     return (out[0] = product ? lc_sum(product, &in[2].i, 1, false) : NULL) ? 0 : -1;
 }
-LC_OP(linalg_vecdot, .sig = "linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor",
+LC_OP(linalg_vecdot, .amp = LC_AMP_LOWER, .sig = "linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor",
       .doc = "The products of vectors, summed over dim; x is conjugated.", .py = "vecdot", .ns = "linalg", .out = true,
       .call = linalg_vecdot_call);
 

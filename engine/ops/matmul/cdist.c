@@ -172,6 +172,6 @@ static int pdist_call(const lc_value *in, lc_tensor **out)
         return lc_fail_int(LC_NotImplementedError, "pdist is not implemented for %s", lc_dtypes[x->dtype].name);
     return (out[0] = lc__pdist(in(0), in[1].f)) ? 0 : -1;
 }
-LC_OP(pdist, .sig = "pdist(input: Tensor, p: float = 2.0) -> Tensor",
+LC_OP(pdist, .amp = LC_AMP_GPU_FP32, .sig = "pdist(input: Tensor, p: float = 2.0) -> Tensor",
       .doc = "The p-norm distances between the rows of a matrix, each pair once.", .promote = LC_NO_PROMOTION,
       .call = pdist_call);

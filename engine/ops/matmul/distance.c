@@ -27,7 +27,8 @@ static int cosine_similarity_call(const lc_value *in, lc_tensor **out)
     }
     return (out[0] = lc_sum(lc_mul(lc_div(both[0], norm[0]), lc_div(both[1], norm[1])), &dim, 1, false)) ? 0 : -1;
 }
-LC_OP(cosine_similarity, .sig = "cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor",
+LC_OP(cosine_similarity, .amp = LC_AMP_GPU_FP32,
+      .sig = "cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor",
       .doc = "The cosine of the angle between vectors along dim.", .promote = LC_NO_PROMOTION, .call = cosine_similarity_call);
 
 static int pairwise_distance_call(const lc_value *in, lc_tensor **out)

@@ -45,7 +45,7 @@ static int tensordot_call(const lc_value *in, lc_tensor **out)
     if (one) return (out[0] = lc_reshape(lc_dot(left, right), shape, ndim)) ? 0 : -1;
     return (out[0] = lc_reshape(lc_mm(left, right), shape, ndim)) ? 0 : -1;
 }
-LC_OP(tensordot, .strict_out = true,
+LC_OP(tensordot, .amp = LC_AMP_GPU_WIDEST, .strict_out = true,
       .sig = "tensordot(input: Tensor, other: Tensor, dims_self: list[int], dims_other: list[int]) -> Tensor",
       .doc = "Products summed over pairs of dimensions.", .out = true, .call = tensordot_call);
 
@@ -147,6 +147,7 @@ GRAD(cross)
     if (need[0]) dx[0] = lc_cross(conj_of(in(1)), g[0], dim);
     if (need[1]) dx[1] = lc_cross(g[0], conj_of(in(0)), dim);
 }
-LC_OP(cross, .batching = LC_BATCH_DIMS, .sig = "cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor",
+LC_OP(cross, .amp = LC_AMP_GPU_WIDEST, .batching = LC_BATCH_DIMS,
+      .sig = "cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor",
       .doc = "Cross product of vectors of three; without dim along the first dimension of that size.", .method = true,
       .out = true, .shape = cross_shape, .run = cross_run, .grad = cross_grad, .saves_for = { IN(1), IN(0) });

@@ -101,7 +101,7 @@ GRAD(linalg_vector_norm)
                 ? lc_to(slope, (lc_dtype)in(0)->dtype, false, false, LC_ABSENT)
                 : slope;
 }
-LC_OP(linalg_vector_norm, .batching = LC_BATCH_DIMS, .py = "vector_norm", .ns = "linalg",
+LC_OP(linalg_vector_norm, .amp = LC_AMP_GPU_FP32, .batching = LC_BATCH_DIMS, .py = "vector_norm", .ns = "linalg",
       .sig = "linalg_vector_norm(x: Tensor, ord: Number = 2, dim: list[int] | None = None, keepdim: bool = False, *, dtype: "
              "dtype | None = None) -> Tensor",
       .doc = "The norm of vectors: (sum |x|^ord)^(1/ord).", .out = true, .call = linalg_vector_norm_call,
@@ -144,14 +144,14 @@ static int norm_of_order_call(const lc_value *in, lc_tensor **out)
     lc_value order = in[1].tag == LC_IS_none ? LC_I(2) : in[1];
     return (out[0] = lc_linalg_vector_norm(in(0), order, dims_of(&in[2]), dims_count(&in[2]), in[3].b, in[4])) ? 0 : -1;
 }
-LC_OP(norm, .strict_out = true,
+LC_OP(norm, .amp = LC_AMP_GPU_FP32, .strict_out = true,
       .sig =
           "norm(input: Tensor, p: str = 'fro', dim: list[int] | None = None, keepdim: bool = False, *, dtype: dtype | None = "
           "None) -> Tensor",
       .doc = "The Frobenius norm, the root of the sum of squares, or of matrices the nuclear norm (p 'nuc'), the sum of "
              "singular values.",
       .method = true, .out = true, .call = norm_call);
-LC_OP(norm_of_order, .strict_out = true, .py = "norm",
+LC_OP(norm_of_order, .amp = LC_AMP_GPU_FP32, .strict_out = true, .py = "norm",
       .sig = "norm_of_order(input: Tensor, p: Number | None, dim: list[int] | None = None, keepdim: bool = False, *, dtype: "
              "dtype | None = None) -> Tensor",
       .doc = "The norm of order p.", .method = true, .out = true, .call = norm_of_order_call);
@@ -160,8 +160,8 @@ static int dist_call(const lc_value *in, lc_tensor **out)
 {
     return (out[0] = lc_linalg_vector_norm(lc_sub(in(0), in(1)), in[2], NULL, 0, false, LC_ABSENT)) ? 0 : -1;
 }
-LC_OP(dist, .sig = "dist(input: Tensor, other: Tensor, p: Number = 2) -> Tensor", .doc = "The norm of input - other.",
-      .method = true, .out = true, .call = dist_call);
+LC_OP(dist, .amp = LC_AMP_GPU_FP32, .sig = "dist(input: Tensor, other: Tensor, p: Number = 2) -> Tensor",
+      .doc = "The norm of input - other.", .method = true, .out = true, .call = dist_call);
 
 /* Slices along dim whose norm exceeds maxnorm are scaled down to it. */
 static int renorm_call(const lc_value *in, lc_tensor **out)
@@ -187,7 +187,8 @@ static int renorm_call(const lc_value *in, lc_tensor **out)
     if (y && y->dtype != x->dtype) y = lc_to(y, (lc_dtype)x->dtype, false, false, LC_ABSENT);
     return (out[0] = lc_contiguous(y, LC_CONTIGUOUS_FORMAT)) ? 0 : -1;
 }
-LC_OP(renorm, .strict_out = true, .sig = "renorm(input: Tensor, p: Number, dim: int, maxnorm: Number) -> Tensor",
+LC_OP(renorm, .amp = LC_AMP_GPU_FP32, .strict_out = true,
+      .sig = "renorm(input: Tensor, p: Number, dim: int, maxnorm: Number) -> Tensor",
       .doc = "Slices along dim whose norm of order p exceeds maxnorm are scaled down to it.", .method = true, .out = true,
       .call = renorm_call);
 static int renorm__call(const lc_value *in, lc_tensor **out)

@@ -4,6 +4,7 @@ TABLE = """
 lucid TorchScript and types of its compiler
   class PyTorchFileReader PyTorchFileWriter TensorType
   from jit: ScriptModule ScriptFunction
+  from _C: AcceleratorError=LucidError
   from _declared.futures: Future
   from _declared.tensors: _assert _assert_async _is_all_true _is_any_true _check _check_with=_check
       _check_index=_check _check_value _check_type=_check_type _check_not_implemented _check_tensor_all

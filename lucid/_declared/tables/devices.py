@@ -36,22 +36,19 @@ backends.mha
   false get_fastpath_enabled
   none set_fastpath_enabled
 backends.python_native
-cuda what needs NVIDIA's management library
-  from _declared.cuda: default_generators utilization temperature power_draw cudart _lazy_call _lazy_init
-      current_blas_handle is_tf32_supported check_error memory_usage=utilization _initialized
+cuda handles and memory that PyTorch's libraries share
+  from _declared.cuda: _lazy_call _initialized _is_in_bad_fork=bad_fork
+  from cuda: _lazy_init=init
+  from cuda._devices: _get_device_index=index_of
+  from cuda.memory: host_memory_stats_as_nested_dict=host_memory_stats
+  none reset_peak_host_memory_stats reset_accumulated_host_memory_stats
+  true _is_compiled
+  call current_blas_handle current_solver_handle
   value has_half = True
   value has_magma = False
-cuda.comm more than one device
-  call broadcast broadcast_coalesced scatter gather reduce_add
 cuda.random
   from cuda: get_rng_state_all set_rng_state_all manual_seed manual_seed_all seed seed_all get_rng_state set_rng_state
       initial_seed
-cuda.nvtx
-  none range_push range_pop mark range_start range_end
-  from _declared.contexts: range=nothing
-cuda.profiler
-  none start stop init
-  from _declared.contexts: profile=nothing
 cuda.nccl no NCCL here
   false is_available
   call version all_reduce broadcast
@@ -62,14 +59,14 @@ cuda.tunable
   none enable
 cuda.sparse
 cuda.amp.common
-  true amp_definitely_not_available
+  from _declared.cuda: amp_definitely_not_available
 cuda.amp.grad_scaler
   from cuda.amp: GradScaler
   from amp.grad_scaler: OptState
 cuda.amp.autocast_mode
   from cuda.amp: autocast custom_fwd custom_bwd
 cuda._utils
-  from _declared.cuda: _get_device_index=index_of
+  from cuda._devices: _get_device_index=index_of
 mps
   none empty_cache synchronize set_per_process_memory_fraction
   from _declared.cuda: current_allocated_memory=zero driver_allocated_memory=zero recommended_max_memory=zero
@@ -82,15 +79,14 @@ xpu
       device=no_xpu set_device=no_xpu get_rng_state=no_xpu set_rng_state=no_xpu mem_get_info=no_xpu
       get_rng_state_all=no_states set_rng_state_all=no_xpu Stream=Stream Event=Event stream=no_xpu
       current_stream=no_xpu memory_stats=no_xpu
-accelerator
-  from _declared.cuda: current_device_index=current_device set_device_index=set_device get_memory_info=mem_get_info
-      max_memory_allocated=accelerator_peak memory_allocated=accelerator_now reset_peak_memory_stats=accelerator_reset
-      empty_cache=accelerator_reset current_stream=current_stream set_device_idx=set_device
-      current_device_idx=current_device memory_reserved=accelerator_now
+accelerator.memory
+  from accelerator: empty_cache empty_host_cache get_memory_info max_memory_allocated max_memory_reserved memory_allocated
+      memory_reserved memory_stats reset_accumulated_memory_stats reset_peak_memory_stats
+accelerator.graphs
+  from accelerator: Graph
 backends.mps
   false is_macos_or_newer is_macos13_or_newer
 backends.cuda
   class SDPAParams
   false can_use_flash_attention can_use_efficient_attention can_use_cudnn_attention is_flash_attention_available
-  value cufft_plan_cache = {}
 """

@@ -61,14 +61,8 @@ nested._internal.nested_tensor tensors of ragged rows
 nn.modules._functions
 nn.attention._utils
 nn.attention.experimental
-nn.parallel.scatter_gather
-  from nn.parallel._one_device: scatter gather scatter_kwargs is_namedtuple
-nn.parallel.replicate more than one device
-  call replicate
-nn.parallel.parallel_apply
-  from nn.parallel._one_device: parallel_apply
-nn.parallel.comm more than one device
-  call broadcast broadcast_coalesced scatter gather reduce_add
+nn.parallel.comm
+  from cuda.comm: broadcast broadcast_coalesced scatter gather reduce_add reduce_add_coalesced
 nn.parallel._functions
 nn.backends
 nn.cpp

@@ -3,10 +3,12 @@
 from contextlib import contextmanager
 
 from ..modules.module import Module
+from .scatter_gather import scatter_kwargs
 
 
 class DistributedDataParallel(Module):
-    """A module whose gradients are averaged over the processes of a group, of which there is one: the module runs as it is.
+    """A module whose gradients are averaged over the processes of a group, of which there is one: the module runs as it is, on
+    arguments that are brought to the device that device_ids names.
 
     >>> store = lucid.distributed.HashStore()
     >>> lucid.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
@@ -32,6 +34,8 @@ class DistributedDataParallel(Module):
             )
         if mixed_precision is not None:
             raise NotImplementedError("DistributedDataParallel: mixed_precision is not in Lucid; use torch.autocast")
+        if device_ids is not None and len(device_ids) > 1:
+            raise ValueError("device_ids can only be None or contain a single element.")
         self.module, self.device_ids, self.output_device = module, device_ids, output_device
         self.device_type = next(module.parameters()).device.type
         self.dim, self.broadcast_buffers, self.require_backward_grad_sync = dim, broadcast_buffers, True
@@ -40,6 +44,9 @@ class DistributedDataParallel(Module):
 
     def forward(self, *inputs, **kwargs):
         """Call the module."""
+        if self.device_ids:
+            (inputs,), (kwargs,) = scatter_kwargs((inputs,), {"": kwargs}, self.device_ids)
+            (inputs,), kwargs = inputs, kwargs[""]
         return self.module(*inputs, **kwargs)
 
     @contextmanager

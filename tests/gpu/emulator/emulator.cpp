@@ -444,6 +444,9 @@ static char *at(uint64_t p) { return (char *)(uintptr_t)p; }
 
 CALL(cuInit)(unsigned) { return 0; }
 CALL(cuDriverGetVersion)(int *v) { return *v = 13000, 0; }
+static int profiled;
+CALL(cuProfilerStart)() { return profiled++, 0; }
+CALL(cuProfilerStop)() { return profiled ? profiled--, 0 : 4; }
 CALL(cuDeviceGetCount)(int *n) { return *n = (int)setting("EMULATOR_DEVICES", 1), 0; }
 CALL(cuDeviceGetAttribute)(int *v, int attribute, int)
 {

@@ -43,6 +43,7 @@ static struct {
 #undef X
 } dnn;
 
+struct lc_cuda_conv    lc_cuda_conv;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static void           *loaded;
 static bool            missing;
@@ -190,15 +191,15 @@ int cuda_dnn_convolve(int kind, const lc_conv_args *a)
     lc_dtype  type = (lc_dtype)a->image->dtype;
     shape_key key;
     memset(&key, 0, sizeof key);
-    if (type != a->result->dtype || !(CUDA_FLOATS >> type & 1) || a->dims > 3 || !a->image->numel || !a->result->numel ||
-        !a->weight->numel)
+    if (lc_cuda_conv.off || type != a->result->dtype || !(CUDA_FLOATS >> type & 1) || a->dims > 3 || !a->image->numel ||
+        !a->result->numel || !a->weight->numel)
         return 1;
     key = (shape_key){ .device = a->image->device.index,
                        .kind = kind,
                        .dims = a->dims == 1 ? 2 : a->dims,
                        .groups = (int)a->groups,
-                       .tf32 = lc_cuda_tf32,
-                       .ordered = a->ordered };
+                       .tf32 = lc_cuda_tf32 && !lc_cuda_conv.exact,
+                       .ordered = a->ordered || lc_cuda_conv.ordered };
     key.type = type == LC_f32 ? 0 : type == LC_f64 ? 1 : type == LC_f16 ? 2 : 9;
     if (!sizes(a->image, key.image, key.image_stride, a->dims) || !sizes(a->weight, key.weight, NULL, a->dims) ||
         !sizes(a->result, key.result, key.result_stride, a->dims))

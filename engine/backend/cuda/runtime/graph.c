@@ -15,8 +15,8 @@ enum { DRAWERS = 8, HELD = 64 };
 #define POOL_OF_NUMBERS UINT64_MAX
 typedef struct {
     lc_generator *generator;
-    lc_storage   *numbers; /* on the device: seed, offset */
-    uint64_t      advance;
+    lc_storage   *numbers;         /* on the device: seed, offset */
+    uint64_t      before, advance; /* the offset when the capture first drew, and how far beyond it calls have drawn */
 } drawer;
 struct cuda_capture {
     uint64_t          number, pool;
@@ -65,6 +65,7 @@ int cuda_draw(lc_generator *g, int device, uint64_t advance, cuda_drawn *drawn)
         pthread_mutex_unlock(&g->lock);
         return 0;
     }
+    bool    fresh = false;
     drawer *d = now->drawers;
     while (d < now->drawers + now->n_drawers && d->generator != g) d++;
     if (d == now->drawers + now->n_drawers) {
@@ -76,11 +77,23 @@ int cuda_draw(lc_generator *g, int device, uint64_t advance, cuda_drawn *drawn)
         now->pool = pool;
         if (!d->numbers) return -1;
         lc_object_retain(&g->object);
-        d->generator = g, d->advance = 0, now->n_drawers++;
+        d->generator = g, d->advance = 0, now->n_drawers++, fresh = true;
     }
-    drawn->offset = d->advance, drawn->replayed = (uint64_t *)(void *)d->numbers->data;
-    d->advance += advance;
+    pthread_mutex_lock(&g->lock); /* it moves on as outside of a capture: its state can be taken and set (checkpoint does) */
+    if (fresh) d->before = g->offset;
+    drawn->offset = g->offset - d->before, drawn->replayed = (uint64_t *)(void *)d->numbers->data;
+    g->offset += advance;
+    if ((int64_t)(g->offset - d->before - d->advance) > 0) d->advance = g->offset - d->before;
+    pthread_mutex_unlock(&g->lock);
     return 0;
+}
+static void nothing_was_drawn(cuda_capture *c) /* only replays draw */
+{
+    for (drawer *d = c->drawers; d < c->drawers + c->n_drawers; d++) {
+        pthread_mutex_lock(&d->generator->lock);
+        d->generator->offset = d->before;
+        pthread_mutex_unlock(&d->generator->lock);
+    }
 }
 
 bool     lc_cuda_capturing(void) { return now; }
@@ -112,6 +125,7 @@ int lc_cuda_capture_end(void *of) /* the graph that is ready to replay; empty: 1
     if (cuda_use(c->device) < 0) return -1;
     int rc = cuda_check(cuda.cuStreamEndCapture(c->stream, &c->graph), "cuStreamEndCapture");
     now = NULL, atomic_fetch_sub(&running, 1);
+    nothing_was_drawn(c);
     cuda_memory_after_capture();
     if (rc == 0 && !c->graph)
         rc = lc_fail_int(LC_LucidError, "the capture was invalidated: a call that cannot be captured came between");
@@ -147,6 +161,7 @@ void lc_cuda_graph_free(void *of)
         if (cuda_use(c->device) == 0) cuda.cuStreamEndCapture(c->stream, &dropped);
         if (dropped) cuda.cuGraphDestroy(dropped);
         now = NULL, atomic_fetch_sub(&running, 1);
+        nothing_was_drawn(c);
         cuda_memory_after_capture();
     }
     int before = cuda_current();
