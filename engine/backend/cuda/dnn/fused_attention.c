@@ -223,8 +223,8 @@ int cuda_dnn_attention(const lc_attention_args *a, bool backward)
     int          rc = 0, device = a->q->device.index;
     if (e->plan.bytes && !cuda_scratch_new(&work, device, e->plan.bytes)) rc = -1;
     if (rc == 0 && backward && (!cuda_scratch_new(&dots, device, rows) || !cuda_scratch_new(&sum, device, sums))) rc = -1;
-    /* Before Hopper, kernels add to the sums of dq that they find. */
-    if (rc == 0 && backward && cuda_architecture() < 90) rc = cuda_set_bytes(sum.s.data, 0, sums);
+    /* Kernels add to the sums of dq that they find, but for Hopper's. */
+    if (rc == 0 && backward && cuda_architecture() != 90) rc = cuda_set_bytes(sum.s.data, 0, sums);
     if (rc == 0) {
         int64_t ids[IDS];
         void   *data[IDS];
