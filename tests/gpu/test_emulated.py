@@ -17,7 +17,8 @@ COMPILER = shutil.which("g++")
 pytestmark = pytest.mark.skipif(not COMPILER, reason="no C++ compiler")
 FAMILIES = [
     "softmax", "softmax of long rows", "softmax of very long rows", "layer_norm of long rows", "rms_norm of long rows",
-    "cross_entropy of long rows", "cross_entropy of few", "layer_norm", "batch_norm", "cross_entropy", "sum of all",
+    "cross_entropy of long rows", "cross_entropy of few", "cross_entropy of many",
+    "layer_norm", "batch_norm", "cross_entropy", "sum of all",
     "batch_norm, channels last", "batch_norm of strips", "batch_norm of strips, fixed",
     "batch_norm of wide images", "conv2d, channels last",
     "sum of columns", "sums of many rows", "sums of many rows of doubles",
@@ -50,7 +51,7 @@ def emulator(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def libraries(emulator, tmp_path_factory):
-    """The same with stand-ins of cuBLASLt, cuBLAS and cuFFT beside the driver. Other tests go without: own kernels work there."""
+    """The same with stand-ins of cuBLASLt, cuBLAS and cuFFT beside the driver. Other tests go without, by own kernels."""
     folder = tmp_path_factory.mktemp("libraries")
     for name in ("libcuda.so.1", "libnvrtc.so.13"):
         (folder / name).symlink_to(pathlib.Path(emulator["LUCID_CUDA_PATH"], "libcuda.so.1"))

@@ -1,4 +1,4 @@
-"""Fourier transforms by cuFFT, on a GPU or on a stand-in beside the emulated driver (emulator/cufft.cpp): plans, streams, graphs."""
+"""Fourier transforms by cuFFT: plans, streams, graphs. Runs on a GPU, or on a stand-in of the library (emulator/cufft.cpp)."""
 
 import ctypes
 import os

@@ -200,11 +200,14 @@ static entry *entry_of(const attention_key *key)
     entry **slot = &entries[cuda_hash(CUDA_HASH_START, key, sizeof *key) % SLOTS], *e;
     for (e = *slot; e && memcmp(&e->key, key, sizeof *key); e = e->next)
         ;
+    if (e && e->plan.plan) return e;
+    int before = cuda_relax_capture(); /* the second call of a shape may be the one that is captured */
     if (!e && (e = calloc(1, sizeof *e))) {
         e->key = *key, e->next = *slot, *slot = e;
         dnn_plan_restored((int)key->device, key, sizeof *key, &e->plan);
     }
     if (e && !e->plan.plan && !e->no_use && ++e->seen >= SEEN_BEFORE_BUILDING) e->no_use = !build(e);
+    cuda_restore_capture(before);
     return e;
 }
 

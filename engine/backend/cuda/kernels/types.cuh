@@ -252,9 +252,15 @@ template <class V, class S, class F> __device__ void each_of_row(const S *row, i
     i64 pieces = (n - head) / WIDE, tail = head + pieces * WIDE;
     V   x[WIDE];
     for (i64 i = threadIdx.x; i < head; i += blockDim.x) x[0] = (V)value(row[i]), f(i, x, 1);
-    for (i64 c = threadIdx.x; c < pieces; c += blockDim.x) {
-        held_piece<S, WIDE> held = *(const held_piece<S, WIDE> *)(row + head + c * WIDE);
-        held.get(x), f(head + c * WIDE, x, WIDE);
+    enum { AT_ONCE = 2 }; /* loads on their way */
+    for (i64 c = threadIdx.x; c < pieces; c += AT_ONCE * blockDim.x) {
+        held_piece<S, WIDE> held[AT_ONCE];
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++)
+            if (c + u * blockDim.x < pieces) held[u] = *(const held_piece<S, WIDE> *)(row + head + (c + u * blockDim.x) * WIDE);
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++)
+            if (c + u * blockDim.x < pieces) held[u].get(x), f(head + (c + u * blockDim.x) * WIDE, x, WIDE);
     }
     for (i64 i = tail + threadIdx.x; i < n; i += blockDim.x) x[0] = (V)value(row[i]), f(i, x, 1);
 }
@@ -269,9 +275,9 @@ template <class V, class S, class F> __device__ void map_row(S *to, const S *row
     V   x[WIDE];
     for (i64 i = threadIdx.x; i < head; i += blockDim.x) x[0] = (V)value(row[i]), f(i, x, 1), to[i] = made<S>::of(x[0]);
     for (i64 c = threadIdx.x; c < pieces; c += blockDim.x) {
-        held_piece<S, WIDE> held = *(const held_piece<S, WIDE> *)(row + head + c * WIDE);
-        held.get(x), f(head + c * WIDE, x, WIDE), held.set(x);
-        *(held_piece<S, WIDE> *)(to + head + c * WIDE) = held;
+        held_piece<S, WIDE> held = *(const held_piece<S, WIDE> *)(row + head + c * WIDE), made;
+        held.get(x), f(head + c * WIDE, x, WIDE), made.set(x);
+        *(several<u64, 2> *)(to + head + c * WIDE) = *(several<u64, 2> *)&made; /* in one instruction */
     }
     for (i64 i = tail + threadIdx.x; i < n; i += blockDim.x) x[0] = (V)value(row[i]), f(i, x, 1), to[i] = made<S>::of(x[0]);
 }

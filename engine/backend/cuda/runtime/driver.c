@@ -51,7 +51,7 @@ static int start(void)
     return state.devices ? 0 : lc_fail_int(LC_GpuNotAvailable, "the driver found no CUDA device");
 }
 
-bool cuda_usable(void) { return state.ready && !state.forked; }
+bool        cuda_usable(void) { return state.ready && !state.forked; }
 static void forget_after_fork(void) /* in the child: the next use raises */
 {
     cuda_here = (cuda_place){ .device = -1 }, state.forked = true;
