@@ -138,7 +138,7 @@ static int norm_of_rows(cuda_program *q, const norm_args *p, const char *kernel,
     row_form form;
     if (!hold_row(length, size, aligned, &form)) return q->kernel = kernel, cuda_blocks(q, p->rows, threads_for(length), p);
     cuda_program by = *q;
-    by.variant = form.bits;
+    by.variant = (int16_t)(form.bits | (p->inner > 1) << 5);
     return launch_rows(&by, held, &form, p->rows, p);
 }
 static int zero(const lc_tensor *t) { return t ? cuda_set_bytes(t->data, 0, (size_t)(t->numel * lc_size_of(t->dtype))) : 0; }
