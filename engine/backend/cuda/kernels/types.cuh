@@ -150,18 +150,17 @@ struct w16 {
 /* Folds over the threads of a block, in a fixed order; every thread gets the result. At most 1024 threads, whole warps. */
 template <class V, class F> __device__ V block_fold(V v, F f)
 {
-    __shared__ V part[33];
+    __shared__ V part[32];
     for (int d = 16; d; d /= 2) v = f(v, __shfl_xor_sync(0xffffffffu, v, d));
-    int warp = threadIdx.x / 32, warps = blockDim.x / 32;
-    if (threadIdx.x % 32 == 0) part[warp] = v;
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    if (lane == 0) part[warp] = v;
     __syncthreads();
-    if (threadIdx.x == 0) {
-        V all = part[0];
-        for (int w = 1; w < warps; w++) all = f(all, part[w]);
-        part[32] = all;
+    v = part[lane < warps ? lane : 0]; /* every warp folds the parts, and lane 0 meets each of them once */
+    for (int d = 16; d; d /= 2) {
+        V other = __shfl_xor_sync(0xffffffffu, v, d);
+        if ((lane ^ d) < warps) v = f(v, other);
     }
-    __syncthreads();
-    v = part[32];
+    v = __shfl_sync(0xffffffffu, v, 0);
     __syncthreads(); /* part may be used again */
     return v;
 }
