@@ -27,7 +27,7 @@ typedef struct {
     int     device, type, plan;
     int64_t n, batch;
     size_t  workspace;
-    bool    used, captured; /* captured: by a graph, whose replays read the tables: it stays */
+    bool    used, captured; /* captured: by a graph, whose replays read the tables: it is forgotten, not destroyed */
 } fft_plan;
 static fft_plan        plans[PLANS]; /* the last one used comes first */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -68,12 +68,13 @@ static int plan_for(const fft_plan *asked) /* comes first. 0; 1: none; -1 after 
         at++;
     if (at < PLANS) found = plans[at];
     else {
-        for (at = PLANS - 1; at >= 0 && plans[at].captured; at--)
-            ;
-        if (at < 0 || cuda_capturing()) return 1; /* to make or to free one is no work of a stream */
-        if (plans[at].used) cufft.cufftDestroy(plans[at].plan);
-        plans[at].used = false;
-        if ((rc = make_plan(&found))) return rc;
+        if (cuda_capturing()) return 1;    /* to make or to free one is no work of a stream */
+        int before = cuda_relax_capture(); /* of another thread */
+        at = PLANS - 1;
+        if (plans[at].used && !plans[at].captured) cufft.cufftDestroy(plans[at].plan);
+        plans[at].used = false, rc = make_plan(&found);
+        cuda_restore_capture(before);
+        if (rc) return rc;
     }
     memmove(plans + 1, plans, (size_t)at * sizeof *plans);
     found.used = true, found.captured |= cuda_capturing(), plans[0] = found;
