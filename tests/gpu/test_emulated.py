@@ -17,7 +17,8 @@ COMPILER = shutil.which("g++")
 pytestmark = pytest.mark.skipif(not COMPILER, reason="no C++ compiler")
 FAMILIES = [
     "softmax", "softmax of long rows", "softmax of very long rows", "layer_norm of long rows", "rms_norm of long rows",
-    "cross_entropy of long rows", "cross_entropy of few", "layer_norm", "batch_norm", "cross_entropy", "sum of all",
+    "cross_entropy of long rows", "cross_entropy of few", "cross_entropy of many",
+    "layer_norm", "batch_norm", "cross_entropy", "sum of all",
     "batch_norm, channels last", "batch_norm of strips", "batch_norm of strips, fixed",
     "batch_norm of wide images", "conv2d, channels last",
     "sum of columns", "sums of many rows", "sums of many rows of doubles",
@@ -50,14 +51,14 @@ def emulator(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def libraries(emulator, tmp_path_factory):
-    """The same with stand-ins of cuBLASLt and cuBLAS beside the driver. Other tests go without: own kernels multiply there."""
+    """The same with stand-ins of cuBLASLt, cuBLAS and cuFFT beside the driver. Other tests go without, by own kernels."""
     folder = tmp_path_factory.mktemp("libraries")
     for name in ("libcuda.so.1", "libnvrtc.so.13"):
         (folder / name).symlink_to(pathlib.Path(emulator["LUCID_CUDA_PATH"], "libcuda.so.1"))
-    library = folder / "libcublasLt.so.13"
-    source = HERE / "emulator/cublas.cpp"
-    subprocess.run([COMPILER, "-std=c++17", "-shared", "-fPIC", "-O2", source, "-o", library], check=True)
-    (folder / "libcublas.so.13").symlink_to(library)
+    for source, library in (("cublas", "libcublasLt.so.13"), ("cufft", "libcufft.so.12")):
+        made = [HERE / f"emulator/{source}.cpp", "-o", folder / library]
+        subprocess.run([COMPILER, "-std=c++17", "-shared", "-fPIC", "-O2", *made], check=True)
+    (folder / "libcublas.so.13").symlink_to(folder / "libcublasLt.so.13")
     return emulator | {"LUCID_CUDA_PATH": str(folder)}
 
 
@@ -154,6 +155,14 @@ def test_products_of_libraries(libraries):
     cases += ["tests/gpu/libraries/test_library_products.py", "tests/gpu/libraries/test_library_gradients.py"]
     command = ["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "-p", "no:xdist", *cases]
     out = run(command, libraries | {"EMULATOR_DEVICES": "2"})
+    assert (" passed" in out or "...." in out) and "SKIPPED" not in out, out
+
+
+def test_transforms_of_a_library(libraries):
+    """By plans of cuFFT, also beside graphs that use them."""
+    cases = [f"tests/gpu/test_families.py::test_like_the_cpu[{name}]" for name in ("fft", "fft of real numbers")]
+    cases += ["tests/gpu/libraries/test_library_fft.py"]
+    out = run(["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "-p", "no:xdist", *cases], libraries)
     assert (" passed" in out or "...." in out) and "SKIPPED" not in out, out
 
 

@@ -72,6 +72,7 @@ SYMMETRIC = SYMMETRIC[0] + SYMMETRIC[0].mT, SYMMETRIC[1] + SYMMETRIC[1].mH, draw
     SYMMETRIC[0][3, :, 1:].zero_(),
 )
 SPARSE_LABELS = lucid.tensor([1, 0, 4, 2, -100])
+MANY_LABELS = lucid.where(lucid.rand(2, 65, 97) < 0.1, -100, lucid.randint(0, 5, (2, 65, 97)))
 CASES = {
     # rows
     "softmax": (lambda x: F.softmax(x, -1), drawn(5, 300)),
@@ -85,6 +86,11 @@ CASES = {
     "rms_norm of long rows": (lambda x, w: F.rms_norm(x, (2048,), w), drawn(2, 2048), drawn(2048)),
     "cross_entropy of long rows": (lambda x, t: F.cross_entropy(x, t), drawn(5, 5001), SPARSE_LABELS),
     "cross_entropy of few": (lambda x, t: F.cross_entropy(x, t), drawn(5, 10), SPARSE_LABELS),
+    "cross_entropy of many": (
+        lambda x, t: F.cross_entropy(x, t, 1 / (labels(5, 5) + 1).to(x)),
+        drawn(2, 5, 65, 97),
+        MANY_LABELS,
+    ),
     "layer_norm": (lambda x, w, b: F.layer_norm(x, (70,), w, b), drawn(6, 70), drawn(70), drawn(70)),
     "rms_norm": (lambda x, w: F.rms_norm(x, (70,), w), drawn(6, 70), drawn(70)),
     "group_norm": (lambda x, w, b: F.group_norm(x, 2, w, b), drawn(3, 4, 5, 5), drawn(4), drawn(4)),

@@ -327,6 +327,23 @@ def test_what_a_capture_refuses():
     assert cuda.current_stream() == cuda.default_stream()
 
 
+def test_a_graph_may_be_dropped_while_another_is_captured():
+    """To free it waits for the device, which no capture survives: it is freed when that has ended."""
+    x = lucid.ones(4, device="cuda")
+    old, new = cuda.CUDAGraph(), cuda.CUDAGraph()
+    with cuda.graph(old):
+        y = lucid.full((1 << 20,), 2.0, device="cuda") + 1
+    held = cuda.memory_reserved()
+    with cuda.graph(new):
+        del y
+        old.reset()
+        z = x * 2
+    cuda.empty_cache()
+    assert cuda.memory_reserved() < held
+    new.replay()
+    assert z.tolist() == [2.0] * 4
+
+
 def test_a_training_step_is_a_graph():
     def step_of():
         lucid.manual_seed(1)

@@ -140,6 +140,9 @@ int  cuda_upload(void *to, const void *from, size_t bytes);     /* from: host me
 int  cuda_read(void *to, const void *from, size_t bytes);       /* waits; to: host memory */
 int  cuda_wait(void);                                           /* for the current stream */
 bool cuda_capturing(void); /* this thread's work goes into a graph: nothing runs yet, and nothing can be read */
+/* In between, calls that a capture forbids are allowed to this thread: to take memory, to load code. */
+int  cuda_relax_capture(void);
+void cuda_restore_capture(int before);
 /* A library of CUDA by its soname: in LUCID_CUDA_PATH, where the system looks, in nvidia-* wheels, in /usr/local/cuda. */
 void *cuda_library(const char *const *sonames, const char *what, const char *wheel);
 /* The same with n of its symbols in slots: 0, or -1 with the reason. */

@@ -504,6 +504,7 @@ CALL(cuPointerGetAttribute)(void *value, int attribute, uint64_t p)
 CALL(cuMemHostAlloc)(void **p, size_t n, unsigned)
 {
     guard g(lock);
+    if (int rc = forbidden()) return rc;
     if (!(*p = calloc(1, n))) return 2;
     return pinned[(char *)*p] = n, 0;
 }
@@ -698,6 +699,7 @@ CALL(cuGetErrorString)(result rc, const char **text)
 CALL(cuModuleLoadData)(void **module, const void *image)
 {
     uint64_t n;
+    if (guard g(lock); int rc = forbidden()) return rc; /* code takes memory of the device */
     memcpy(&n, (const char *)image + 8, 8);
     if (memcmp(image, "EMULATED", 8)) return 200;
     char path[] = "/tmp/lucid-emulated-XXXXXX"; /* a name of its own: dlopen knows libraries by name */
@@ -711,9 +713,10 @@ CALL(cuModuleLoadData)(void **module, const void *image)
 }
 CALL(cuModuleGetFunction)(void **f, void *module, const char *name)
 {
+    guard g(lock);
+    if (int rc = forbidden()) return rc; /* it may be loaded now */
     *f = dlsym(module, (std::string(name) + "_emulated").c_str()); /* a __global__ function */
     if (!*f) *f = dlsym(module, name);
-    guard g(lock);
     if (*f) names[*f] = name;
     return *f ? 0 : 500;
 }

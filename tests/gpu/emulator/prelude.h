@@ -30,6 +30,12 @@ template <class V> V __shfl_xor_sync(unsigned threads, V v, int mask)
     emulated_warp_exchange(threads, &v, &other, sizeof v, (int)(threadIdx.x % 32) ^ mask);
     return other;
 }
+template <class V> V __shfl_sync(unsigned threads, V v, int lane)
+{
+    V other;
+    emulated_warp_exchange(threads, &v, &other, sizeof v, lane);
+    return other;
+}
 static inline float __int_as_float(int i)
 {
     float f;

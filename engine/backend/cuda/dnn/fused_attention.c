@@ -200,11 +200,14 @@ static entry *entry_of(const attention_key *key)
     entry **slot = &entries[cuda_hash(CUDA_HASH_START, key, sizeof *key) % SLOTS], *e;
     for (e = *slot; e && memcmp(&e->key, key, sizeof *key); e = e->next)
         ;
+    if (e && e->plan.plan) return e;
+    int before = cuda_relax_capture(); /* the second call of a shape may be the one that is captured */
     if (!e && (e = calloc(1, sizeof *e))) {
         e->key = *key, e->next = *slot, *slot = e;
         dnn_plan_restored((int)key->device, key, sizeof *key, &e->plan);
     }
     if (e && !e->plan.plan && !e->no_use && ++e->seen >= SEEN_BEFORE_BUILDING) e->no_use = !build(e);
+    cuda_restore_capture(before);
     return e;
 }
 
@@ -223,8 +226,8 @@ int cuda_dnn_attention(const lc_attention_args *a, bool backward)
     int          rc = 0, device = a->q->device.index;
     if (e->plan.bytes && !cuda_scratch_new(&work, device, e->plan.bytes)) rc = -1;
     if (rc == 0 && backward && (!cuda_scratch_new(&dots, device, rows) || !cuda_scratch_new(&sum, device, sums))) rc = -1;
-    /* Before Hopper, kernels add to the sums of dq that they find. */
-    if (rc == 0 && backward && cuda_architecture() < 90) rc = cuda_set_bytes(sum.s.data, 0, sums);
+    /* Kernels add to the sums of dq that they find, but for Hopper's. */
+    if (rc == 0 && backward && cuda_architecture() != 90) rc = cuda_set_bytes(sum.s.data, 0, sums);
     if (rc == 0) {
         int64_t ids[IDS];
         void   *data[IDS];

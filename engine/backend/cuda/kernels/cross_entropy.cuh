@@ -13,6 +13,8 @@ struct entropy_args {
     int        mean;
     trouble   *word;
     A         *all_weights;
+    double    *parts; /* sums of losses and weights, of slices of many positions; or NULL */
+    i64        slices;
 };
 __device__ inline float  power(float x) { return sizeof(T) == 2 ? fast_exp2(x * 1.4426950408889634f) : expf(x); }
 __device__ inline double power(double x) { return exp(x); }
@@ -69,14 +71,29 @@ __device__ inline void forward_one(const entropy_args &p, i64 at)
     put_loss(p, at, x, most + log(sum), weighed);
 }
 KERNEL(forward_each, entropy_args, p) /* a thread per position */ { EACH(at, p.n * p.lanes) forward_one(p, at); }
+/* Of a block: losses and weights of positions [begin, end). */
+__device__ inline void add_positions(const entropy_args &p, i64 begin, i64 end, double &loss, double &total)
+{
+    for (i64 i = begin + threadIdx.x; i < end; i += blockDim.x) {
+        loss += (double)value(p.loss[i]);
+        if (!bad(p, p.target[i])) total += (double)weight_of(p, p.target[i]);
+    }
+}
+BLOCK_KERNEL(sum_slices, entropy_args, p) /* a block per slice */
+{
+    i64    all = p.n * p.lanes, length = (all + p.slices - 1) / p.slices, begin = blockIdx.x * length;
+    double loss = 0, total = 0;
+    add_positions(p, begin, begin + length < all ? begin + length : all, loss, total);
+    loss = block_sum(loss), total = block_sum(total);
+    if (threadIdx.x == 0) p.parts[2 * blockIdx.x] = loss, p.parts[2 * blockIdx.x + 1] = total;
+}
 /* One block: the sums over all positions. */
 __device__ inline void put_sums(const entropy_args &p)
 {
     double loss = 0, total = 0;
-    for (i64 i = threadIdx.x; i < p.n * p.lanes; i += blockDim.x) {
-        loss += (double)value(p.loss[i]);
-        if (!bad(p, p.target[i])) total += (double)weight_of(p, p.target[i]);
-    }
+    if (p.parts)
+        for (i64 i = threadIdx.x; i < p.slices; i += blockDim.x) loss += p.parts[2 * i], total += p.parts[2 * i + 1];
+    else add_positions(p, 0, p.n * p.lanes, loss, total);
     loss = block_sum(loss), total = block_sum(total);
     if (threadIdx.x) return;
     *p.total = made<U>::of(total);

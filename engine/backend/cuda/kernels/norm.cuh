@@ -1,5 +1,5 @@
-/* Normalisations (args.h: lc_norm_args). T: in, out and grad; U: statistics; V: parameters and
- * their gradients. VARIANT: how a row is held; 0: not. */
+/* Normalisations (args.h: lc_norm_args). T: in, out and grad; U: statistics; V: parameters and their
+ * gradients. VARIANT: how a row is held; 0: not. */
 typedef acc_of<T>::type A;
 struct norm_args {
     T       *out;
@@ -21,6 +21,8 @@ template <class S> __device__ inline void set(S *p, i64 i, A v)
 #if VARIANT & 1
 /* ---- rows in registers, read once (rows.c: hold_row) ---- */
 enum { WARP = (VARIANT >> 1 & 1) != 0, WIDE = VARIANT >> 2 & 1 ? 16 / (int)sizeof(T) : 1, CHUNKS = 1 << (VARIANT >> 3 & 3) };
+/* Several elements have one parameter. A text of its own: it takes a third of the registers. */
+enum { SHARED = VARIANT >> 5 & 1 };
 struct place {
     int lane, threads, length;
     i64 row, first; /* first: parameter of the row's first channel */
@@ -35,24 +37,38 @@ __device__ inline place place_of(const norm_args &p)
     at.first = p.groups == 1 ? 0 : at.row % p.groups * p.channels;
     return at;
 }
-/* The parameters of the elements that this thread holds. */
-__device__ inline void parameters(A (&to)[CHUNKS * WIDE], const norm_args &p, const place &at, const V *of, A otherwise)
+/* f(element, its parameter) for what this thread holds. */
+template <class F>
+__device__ inline void with_parameters(A (&x)[CHUNKS * WIDE], const norm_args &p, const place &at, const V *of, A otherwise,
+                                       F f)
 {
-    if (!of)
+    if (!SHARED) {
+        held_piece<V, WIDE> held[CHUNKS];
+        of += at.first;
 #pragma unroll
-        for (int i = 0; i < CHUNKS * WIDE; i++) to[i] = otherwise;
-    else if (p.inner == 1) hold<WIDE, CHUNKS>(to, of + at.first, at.length, at.lane, at.threads, otherwise);
-    else
+        for (int c = 0; c < CHUNKS; c++) {
+            int element = held_at<WIDE>(c, at.lane, at.threads);
+            held[c].fill(made<V>::of(otherwise));
+            if (element < at.length) held[c] = *(const held_piece<V, WIDE> *)(of + element);
+        }
+#pragma unroll
+        for (int c = 0; c < CHUNKS; c++) {
+            A w[WIDE];
+            held[c].get(w);
+#pragma unroll
+            for (int j = 0; j < WIDE; j++) f(x[c * WIDE + j], w[j]);
+        }
+    } else
 #pragma unroll
         for (int i = 0; i < CHUNKS * WIDE; i++) {
             int element = held_at<WIDE>(i / WIDE, at.lane, at.threads) + i % WIDE;
-            to[i] = element < at.length ? (A)value(of[at.first + element / (int)p.inner]) : otherwise;
+            f(x[i], element < at.length ? (A)value(of[at.first + element / (int)p.inner]) : otherwise);
         }
 }
 BLOCK_KERNEL(held, norm_args, p)
 {
     place at = place_of(p);
-    A     x[CHUNKS * WIDE], w[CHUNKS * WIDE], mean = 0, square = 0, share = (A)1 / (A)at.length;
+    A     x[CHUNKS * WIDE], mean = 0, square = 0, share = (A)1 / (A)at.length;
     hold<WIDE, CHUNKS>(x, p.in + at.row * at.length, at.length, at.lane, at.threads, (A)0);
     if (p.centred) {
 #pragma unroll
@@ -70,31 +86,19 @@ BLOCK_KERNEL(held, norm_args, p)
     A rstd = rsqrt(shared_sum<WARP, 1>(square) * share + (A)p.eps);
 #pragma unroll
     for (int i = 0; i < CHUNKS * WIDE; i++) x[i] = (x[i] - mean) * rstd;
-    if (p.weight) {
-        parameters(w, p, at, p.weight, (A)1);
-#pragma unroll
-        for (int i = 0; i < CHUNKS * WIDE; i++) x[i] *= w[i];
-    }
-    if (p.bias) {
-        parameters(w, p, at, p.bias, (A)0);
-#pragma unroll
-        for (int i = 0; i < CHUNKS * WIDE; i++) x[i] += w[i];
-    }
+    if (p.weight) with_parameters(x, p, at, p.weight, (A)1, [](A &x, A w) { x *= w; });
+    if (p.bias) with_parameters(x, p, at, p.bias, (A)0, [](A &x, A b) { x += b; });
     release<WIDE, CHUNKS>(x, p.out + at.row * at.length, at.length, at.lane, at.threads);
     if (at.lane == 0 && at.length) set(p.mean, at.row, mean), set(p.rstd, at.row, rstd);
 }
 BLOCK_KERNEL(held_slope, norm_args, p) /* the gradient of the input */
 {
     place at = place_of(p);
-    A     x[CHUNKS * WIDE], g[CHUNKS * WIDE], w[CHUNKS * WIDE], sum = 0, dot = 0, share = (A)1 / (A)at.length;
+    A     x[CHUNKS * WIDE], g[CHUNKS * WIDE], sum = 0, dot = 0, share = (A)1 / (A)at.length;
     hold<WIDE, CHUNKS>(x, p.in + at.row * at.length, at.length, at.lane, at.threads, (A)0);
     hold<WIDE, CHUNKS>(g, p.grad + at.row * at.length, at.length, at.lane, at.threads, (A)0);
     A mean = at_or(p.mean, at.row, 0), rstd = at_or(p.rstd, at.row, 0);
-    if (p.weight) {
-        parameters(w, p, at, p.weight, (A)1);
-#pragma unroll
-        for (int i = 0; i < CHUNKS * WIDE; i++) g[i] *= w[i];
-    }
+    if (p.weight) with_parameters(g, p, at, p.weight, (A)1, [](A &g, A w) { g *= w; });
 #pragma unroll
     for (int i = 0; i < CHUNKS * WIDE; i++) x[i] -= mean, sum += g[i], dot += g[i] * x[i];
     sum = p.centred ? shared_sum<WARP>(sum) * share : (A)0;

@@ -87,7 +87,9 @@ KERNEL(fill, random_args, p)
             if (VARIANT == NORMAL || VARIANT == LOG_NORMAL)
                 for (int k = 0; k < 4; k += 2) normals(unit(w.v[k]), w.v[k + 1], u + k);
         }
-        for (int k = 0; k < each; k++) {
+#pragma unroll
+        for (int k = 0; k < 4; k++) { /* of a constant number: in registers */
+            if (k >= each) break;
             i64 i = VARIANT == BERNOULLI_EACH ? 4 * thread + k : first + k * p.threads; /* PyTorch has a kernel for them */
             if (i < p.n) store(p, i, u[k], bits[k]);
         }

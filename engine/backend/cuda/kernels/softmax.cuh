@@ -100,6 +100,9 @@ BLOCK_KERNEL(held, lines_args, p)
     release<WIDE, CHUNKS>(x, l.out, n, lane, threads);
 }
 #else
+/* 16 bytes at a time, where both sides have one type: whether it did. */
+template <class F> __device__ bool          mapped(T *to, const T *row, i64 n, F f) { return map_row<A>(to, row, n, f), true; }
+template <class S, class F> __device__ bool mapped(T *, const S *, i64, F) { return false; }
 BLOCK_KERNEL(rows, lines_args, p) /* a block per line */
 {
     line l = line_at(p, blockIdx.x);
@@ -124,6 +127,11 @@ BLOCK_KERNEL(rows, lines_args, p) /* a block per line */
         }
         sum = block_sum(sum);
     }
+    auto write = [&](i64, A *x, int n) {
+#pragma unroll
+        for (int j = 0; j < n; j++) x[j] = written(x[j], (A)0, most, sum);
+    };
+    if (OP < 2 && p.step[0] == 1 && p.step[1] == 1 && mapped(l.out, l.in, p.n, write)) return;
     for (i64 i = threadIdx.x; i < p.n; i += blockDim.x)
         l.out[i * p.step[0]] =
             made<T>::of(written((A)value(l.in[i * p.step[1]]), OP < 2 ? (A)0 : (A)value(l.y[i * p.step[2]]), most, sum));

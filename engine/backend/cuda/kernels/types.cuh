@@ -150,18 +150,17 @@ struct w16 {
 /* Folds over the threads of a block, in a fixed order; every thread gets the result. At most 1024 threads, whole warps. */
 template <class V, class F> __device__ V block_fold(V v, F f)
 {
-    __shared__ V part[33];
+    __shared__ V part[32];
     for (int d = 16; d; d /= 2) v = f(v, __shfl_xor_sync(0xffffffffu, v, d));
-    int warp = threadIdx.x / 32, warps = blockDim.x / 32;
-    if (threadIdx.x % 32 == 0) part[warp] = v;
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    if (lane == 0) part[warp] = v;
     __syncthreads();
-    if (threadIdx.x == 0) {
-        V all = part[0];
-        for (int w = 1; w < warps; w++) all = f(all, part[w]);
-        part[32] = all;
+    v = part[lane < warps ? lane : 0]; /* every warp folds the parts, and lane 0 meets each of them once */
+    for (int d = 16; d; d /= 2) {
+        V other = __shfl_xor_sync(0xffffffffu, v, d);
+        if ((lane ^ d) < warps) v = f(v, other);
     }
-    __syncthreads();
-    v = part[32];
+    v = __shfl_sync(0xffffffffu, v, 0);
     __syncthreads(); /* part may be used again */
     return v;
 }
@@ -252,9 +251,15 @@ template <class V, class S, class F> __device__ void each_of_row(const S *row, i
     i64 pieces = (n - head) / WIDE, tail = head + pieces * WIDE;
     V   x[WIDE];
     for (i64 i = threadIdx.x; i < head; i += blockDim.x) x[0] = (V)value(row[i]), f(i, x, 1);
-    for (i64 c = threadIdx.x; c < pieces; c += blockDim.x) {
-        held_piece<S, WIDE> held = *(const held_piece<S, WIDE> *)(row + head + c * WIDE);
-        held.get(x), f(head + c * WIDE, x, WIDE);
+    enum { AT_ONCE = 2 }; /* loads on their way */
+    for (i64 c = threadIdx.x; c < pieces; c += AT_ONCE * blockDim.x) {
+        held_piece<S, WIDE> held[AT_ONCE];
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++)
+            if (c + u * blockDim.x < pieces) held[u] = *(const held_piece<S, WIDE> *)(row + head + (c + u * blockDim.x) * WIDE);
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++)
+            if (c + u * blockDim.x < pieces) held[u].get(x), f(head + (c + u * blockDim.x) * WIDE, x, WIDE);
     }
     for (i64 i = tail + threadIdx.x; i < n; i += blockDim.x) x[0] = (V)value(row[i]), f(i, x, 1);
 }
@@ -269,9 +274,9 @@ template <class V, class S, class F> __device__ void map_row(S *to, const S *row
     V   x[WIDE];
     for (i64 i = threadIdx.x; i < head; i += blockDim.x) x[0] = (V)value(row[i]), f(i, x, 1), to[i] = made<S>::of(x[0]);
     for (i64 c = threadIdx.x; c < pieces; c += blockDim.x) {
-        held_piece<S, WIDE> held = *(const held_piece<S, WIDE> *)(row + head + c * WIDE);
-        held.get(x), f(head + c * WIDE, x, WIDE), held.set(x);
-        *(held_piece<S, WIDE> *)(to + head + c * WIDE) = held;
+        held_piece<S, WIDE> held = *(const held_piece<S, WIDE> *)(row + head + c * WIDE), made;
+        held.get(x), f(head + c * WIDE, x, WIDE), made.set(x);
+        *(several<u64, 2> *)(to + head + c * WIDE) = *(several<u64, 2> *)&made; /* in one instruction */
     }
     for (i64 i = tail + threadIdx.x; i < n; i += blockDim.x) x[0] = (V)value(row[i]), f(i, x, 1), to[i] = made<S>::of(x[0]);
 }

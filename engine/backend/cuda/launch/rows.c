@@ -138,7 +138,7 @@ static int norm_of_rows(cuda_program *q, const norm_args *p, const char *kernel,
     row_form form;
     if (!hold_row(length, size, aligned, &form)) return q->kernel = kernel, cuda_blocks(q, p->rows, threads_for(length), p);
     cuda_program by = *q;
-    by.variant = form.bits;
+    by.variant = (int16_t)(form.bits | (p->inner > 1) << 5);
     return launch_rows(&by, held, &form, p->rows, p);
 }
 static int zero(const lc_tensor *t) { return t ? cuda_set_bytes(t->data, 0, (size_t)(t->numel * lc_size_of(t->dtype))) : 0; }
@@ -232,7 +232,8 @@ typedef struct {
     double        smoothing;
     int           mean;
     cuda_trouble *word;
-    void         *all_weights;
+    void         *all_weights, *parts;
+    int64_t       slices;
 } entropy_args;
 CUDA_BODY(cross_entropy);
 
@@ -258,8 +259,9 @@ static int cross_entropy(UNUSED lc_op_id op, UNUSED lc_dtype compute, const void
                                        .smoothing = a->smoothing,
                                        .mean = a->mean };
     cuda_program q = { &cross_entropy_body, .type = { CUDA_TYPE(a->in->dtype), CUDA_TYPE(work), TYPE_OF(a->reduced, LC_f32) } };
-    cuda_scratch scratch = { 0 };
+    cuda_scratch scratch = { 0 }, parts = { 0 };
     int64_t      positions = a->n * a->lanes;
+    enum { SLICE = 2048, MOST_SLICES = 264 }; /* of positions, which one block would sum one after the other */
     if (cuda_use(device) < 0) return -1;
     p.word = cuda_trouble_word(device);
     if (a->smoothing != 0) {
@@ -274,9 +276,14 @@ static int cross_entropy(UNUSED lc_op_id op, UNUSED lc_dtype compute, const void
     else if (rc == 0) {
         q.kernel = rows ? "forward_rows" : "forward_each";
         rc = rows ? cuda_blocks(&q, positions, threads_for(a->classes), &p) : cuda_map(&q, positions, &p);
+        p.slices = positions / SLICE < MOST_SLICES ? positions / SLICE : MOST_SLICES;
+        if (rc == 0 && p.slices > 1) {
+            p.parts = cuda_scratch_new(&parts, device, (size_t)p.slices * 2 * sizeof(double));
+            q.kernel = "sum_slices", rc = p.parts ? cuda_blocks(&q, p.slices, 256, &p) : -1;
+        }
         if (rc == 0) q.kernel = "sums", rc = cuda_blocks(&q, 1, 512, &p);
     }
-    return cuda_scratch_free(&scratch), rc;
+    return cuda_scratch_free(&scratch), cuda_scratch_free(&parts), rc;
 }
 CUDA_RUN(_cross_entropy, cross_entropy, CUDA_FLOATS)
 CUDA_RUN(_cross_entropy_backward, cross_entropy, CUDA_FLOATS)

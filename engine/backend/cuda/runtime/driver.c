@@ -2,15 +2,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 cuda_calls cuda;
 
 static struct {
     pthread_mutex_t lock;
-    bool            tried, ready, nvrtc, no_blas, sync;
+    bool            tried, ready, nvrtc, no_blas, sync, forked; /* forked: CUDA was started by the parent */
     int             devices;
-    pid_t           process; /* that started CUDA */
     char            why[512];
     cu_context      context[CUDA_DEVICES];
     cuda_trouble   *trouble[CUDA_DEVICES];
@@ -53,7 +51,11 @@ static int start(void)
     return state.devices ? 0 : lc_fail_int(LC_GpuNotAvailable, "the driver found no CUDA device");
 }
 
-bool cuda_usable(void) { return state.ready && state.process == getpid(); }
+bool        cuda_usable(void) { return state.ready && !state.forked; }
+static void forget_after_fork(void) /* in the child: the next use raises */
+{
+    cuda_here = (cuda_place){ .device = -1 }, state.forked = true;
+}
 
 void cuda_lock(pthread_mutex_t *lock)
 {
@@ -66,12 +68,13 @@ void cuda_lock(pthread_mutex_t *lock)
 static int ready(void)
 {
     if (!state.tried) {
-        state.tried = true, state.process = getpid();
+        state.tried = true;
+        pthread_atfork(NULL, NULL, forget_after_fork);
         state.ready = start() == 0;
         if (!state.ready) snprintf(state.why, sizeof state.why, "%s", lc_error());
     }
     if (!state.ready) return lc_fail_int(LC_GpuNotAvailable, "device cuda is not available: %s", state.why);
-    if (state.process != getpid())
+    if (state.forked)
         return lc_fail_int(LC_LucidError, "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, "
                                           "you must use the 'spawn' start method");
     return 0;
@@ -85,14 +88,9 @@ int cuda_device_count(void)
     return n;
 }
 
-static void forget_after_fork(void) { cuda_here = (cuda_place){ .device = -1 }; } /* in the child: the next use raises */
-static void watch_forks(void) { pthread_atfork(NULL, NULL, forget_after_fork); }
-
 COLD int cuda_make_current(int index)
 {
     enum { PORTABLE = 1 };
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, watch_forks);
     cuda_lock(&state.lock);
     int rc = ready();
     if (rc == 0 && (index < 0 || index >= state.devices))

@@ -19,6 +19,7 @@ typedef struct {
     uint64_t      before, advance; /* the offset when the capture first drew, and how far beyond it calls have drawn */
 } drawer;
 struct cuda_capture {
+    cuda_capture     *next; /* in the list `left` */
     uint64_t          number, pool;
     int               device, n_drawers, n_held;
     cu_stream         stream;
@@ -31,6 +32,8 @@ struct cuda_capture {
 static _Atomic uint64_t            last_number;
 static _Atomic int                 running;
 static _Thread_local cuda_capture *now;
+static pthread_mutex_t             lock = PTHREAD_MUTEX_INITIALIZER;
+static cuda_capture               *left; /* freed while a capture ran, which must not wait for the device */
 
 bool               cuda_capturing(void) { return now; }
 bool               cuda_captures_running(void) { return atomic_load_explicit(&running, memory_order_relaxed); }
@@ -117,6 +120,14 @@ void *lc_cuda_capture_begin(uint64_t pool, int mode)
     cuda_pool_hold(c->pool);
     return now = c;
 }
+static void free_left(void)
+{
+    pthread_mutex_lock(&lock);
+    cuda_capture *c = cuda_captures_running() ? NULL : left;
+    if (c) left = NULL;
+    pthread_mutex_unlock(&lock);
+    for (cuda_capture *next; c; c = next) next = c->next, lc_cuda_graph_free(c);
+}
 int lc_cuda_capture_end(void *of) /* the graph that is ready to replay; empty: 1 */
 {
     cuda_capture *c = of;
@@ -126,7 +137,7 @@ int lc_cuda_capture_end(void *of) /* the graph that is ready to replay; empty: 1
     int rc = cuda_check(cuda.cuStreamEndCapture(c->stream, &c->graph), "cuStreamEndCapture");
     now = NULL, atomic_fetch_sub(&running, 1);
     nothing_was_drawn(c);
-    cuda_memory_after_capture();
+    cuda_memory_after_capture(), free_left();
     if (rc == 0 && !c->graph)
         rc = lc_fail_int(LC_LucidError, "the capture was invalidated: a call that cannot be captured came between");
     if (rc == 0) rc = cuda_check(cuda.cuGraphGetNodes(c->graph, NULL, &nodes), "cuGraphGetNodes");
@@ -162,7 +173,13 @@ void lc_cuda_graph_free(void *of)
         if (dropped) cuda.cuGraphDestroy(dropped);
         now = NULL, atomic_fetch_sub(&running, 1);
         nothing_was_drawn(c);
-        cuda_memory_after_capture();
+        cuda_memory_after_capture(), free_left();
+    }
+    if (cuda_captures_running()) {
+        pthread_mutex_lock(&lock);
+        c->next = left, left = c;
+        pthread_mutex_unlock(&lock);
+        return;
     }
     int before = cuda_current();
     if (cuda_use(c->device) == 0) {

@@ -70,7 +70,10 @@ int lc_cuda_run_kernel(int device, const char *source, const char *name, const c
     if (cuda_use(device) < 0) return -1;
     cu_module module = module_of(source, options, n_options);
     if (!module) return -1;
-    if (cuda.cuModuleGetFunction(&f, module, name) != 0)
+    int before = cuda_relax_capture(); /* it may load code */
+    int rc = cuda.cuModuleGetFunction(&f, module, name);
+    cuda_restore_capture(before);
+    if (rc != 0)
         return lc_fail_int(LC_ValueError, "run_kernel: the source has no kernel '%s': declare it extern \"C\" __global__",
                            name);
     if (shared > SHARED_PLAIN && cuda_check(cuda.cuFuncSetAttribute(f, SHARED_MOST, (int)shared), "cuFuncSetAttribute") < 0)

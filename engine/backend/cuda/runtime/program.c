@@ -168,8 +168,8 @@ static COLD cu_function made(entry *_Atomic *slot, const cuda_program *p)
     if (!module && !text) lc_fail(LC_OutOfMemory, "out of memory: kernel text");
     int before = cuda_relax_capture(); /* a kernel may be used first while a graph is captured */
     if (text) module = built(text, p->body->math);
+    if (module && cuda_check(cuda.cuModuleGetFunction(&f, module, p->kernel), p->kernel) < 0) f = NULL; /* may load code */
     cuda_restore_capture(before);
-    if (module && cuda_check(cuda.cuModuleGetFunction(&f, module, p->kernel), p->kernel) < 0) f = NULL;
     entry *e = f ? malloc(sizeof *e) : NULL;
     if (e) {
         *e = (entry){ .next = *slot, .device = cuda_current(), .program = *p, .module = module, .f = f };

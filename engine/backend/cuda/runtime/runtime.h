@@ -9,13 +9,11 @@ void     cuda_event_give(int device, cu_event event);
 /* graph.c: what this thread is capturing. */
 struct workspace;
 typedef struct cuda_capture cuda_capture;
-uint64_t                    cuda_capture_now(void);           /* its number; 0: none */
-struct workspace          **cuda_capture_workspaces(void);    /* its list; NULL: nothing is captured */
-uint64_t                    cuda_capture_pool(void);          /* the pool its memory comes from; 0: none */
-bool                        cuda_captures_running(void);      /* on any thread */
-int                         cuda_capture_hold(lc_storage *s); /* the graph keeps it */
-int                         cuda_relax_capture(void);         /* calls that a capture forbids are allowed to this thread */
-void                        cuda_restore_capture(int before);
+uint64_t                    cuda_capture_now(void);                       /* its number; 0: none */
+struct workspace          **cuda_capture_workspaces(void);                /* its list; NULL: nothing is captured */
+uint64_t                    cuda_capture_pool(void);                      /* the pool its memory comes from; 0: none */
+bool                        cuda_captures_running(void);                  /* on any thread */
+int                         cuda_capture_hold(lc_storage *s);             /* the graph keeps it */
 void                        cuda_workspaces_free(struct workspace *list); /* handles.c */
 
 /* program.c: compiled for the current device, or from the cache folder, under this hash of all that it depends on. */

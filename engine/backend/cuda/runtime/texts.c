@@ -59,6 +59,7 @@ static const struct {
     { &softmax_body, 92, 93, { { B16, B16, B16 }, { F64, F64, F64 } } },
     { &norm_body, 21, 21, { { F32, F32, F32 }, { B16, F32, B16 } } },
     { &norm_body, 31, 31, { { F32, F32, F32 } } },
+    { &norm_body, 53, 53, { { F32, F32, F32 }, { B16, F32, B16 } } }, /* of groups */
     { &norm_body, 13, 13, { { B16, F32, F32 }, { H16, F32, H16 } } },
     { &norm_body, 23, 23, { { F32, F32, F32 }, { B16, F32, B16 } } },
     { &norm_body, 0, 0, { { F32, F32, F32 }, { B16, F32, F32 }, { H16, F32, H16 }, { F64, F64, F64 } } },

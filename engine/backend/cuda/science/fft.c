@@ -6,8 +6,11 @@
 #include <string.h>
 
 #define CUFFT_CALLS(X)                                                                                                         \
-    X(cufftPlanMany, (int *plan, int rank, int *n, int *in_shape, int in_step, int in_line, int *out_shape, int out_step,      \
-                      int out_line, int type, int batch))                                                                      \
+    X(cufftCreate, (int *plan))                                                                                                \
+    X(cufftSetAutoAllocation, (int plan, int on))                                                                              \
+    X(cufftMakePlanMany, (int plan, int rank, int *n, int *in_shape, int in_step, int in_line, int *out_shape, int out_step,   \
+                          int out_line, int type, int batch, size_t *workspace))                                               \
+    X(cufftSetWorkArea, (int plan, void *workspace))                                                                           \
     X(cufftExecC2C, (int plan, void *in, void *out, int direction))                                                            \
     X(cufftExecZ2Z, (int plan, void *in, void *out, int direction))                                                            \
     X(cufftSetStream, (int plan, cu_stream stream))                                                                            \
@@ -17,15 +20,16 @@ static struct {
     CUFFT_CALLS(X)
 #undef X
 } cufft;
-enum { DIMS = 12, PLANS = 16, C2C = 0x29, Z2Z = 0x69, FORWARD = -1, BACKWARD = 1, MOST_BYTES = 1 << 28 };
+enum { DIMS = 12, PLANS = 16, C2C = 0x29, Z2Z = 0x69, FORWARD = -1, BACKWARD = 1, ALLOC_FAILED = 2, MOST_BYTES = 1 << 28 };
 
-/* ---- plans ---- */
-static struct {
-    int       device, type, plan;
-    int64_t   n, batch;
-    bool      used;
-    cu_stream stream; /* its workspace is in use there */
-} plans[PLANS];       /* the last one used comes first */
+/* ---- plans: tables of cuFFT's own. Their workspace comes with each call, so streams and captured graphs share none. ---- */
+typedef struct {
+    int     device, type, plan;
+    int64_t n, batch;
+    size_t  workspace;
+    bool    used, captured; /* captured: by a graph, whose replays read the tables: it is forgotten, not destroyed */
+} fft_plan;
+static fft_plan        plans[PLANS]; /* the last one used comes first */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int             available; /* 1: loaded, -1: not there */
 
@@ -41,37 +45,63 @@ static bool has_cufft(void)
     }
     return available > 0;
 }
+static int make_plan(fft_plan *p) /* as by_cufft */
+{
+    int length = (int)p->n, rc = cufft.cufftCreate(&p->plan);
+    if (rc == 0) {
+        rc = cufft.cufftSetAutoAllocation(p->plan, 0);
+        if (rc == 0)
+            rc = cufft.cufftMakePlanMany(p->plan, 1, &length, NULL, 1, length, NULL, 1, length, p->type, (int)p->batch,
+                                         &p->workspace);
+        if (rc) cufft.cufftDestroy(p->plan);
+    }
+    if (rc == ALLOC_FAILED) return lc_fail_int(LC_OutOfMemory, "cuFFT: no memory for a plan");
+    if (rc) lc_verbose_log("fft on cuda: own kernels: a plan of cuFFT failed with status %d", rc);
+    return rc != 0;
+}
+static int plan_for(const fft_plan *asked) /* comes first. 0; 1: none; -1 after lc_fail */
+{
+    fft_plan found = *asked;
+    int      at = 0, rc = 0;
+    while (at < PLANS && !(plans[at].used && plans[at].device == found.device && plans[at].type == found.type &&
+                           plans[at].n == found.n && plans[at].batch == found.batch))
+        at++;
+    if (at < PLANS) found = plans[at];
+    else {
+        if (cuda_capturing()) return 1;    /* to make or to free one is no work of a stream */
+        int before = cuda_relax_capture(); /* of another thread */
+        at = PLANS - 1;
+        if (plans[at].used && !plans[at].captured) cufft.cufftDestroy(plans[at].plan);
+        plans[at].used = false, rc = make_plan(&found);
+        cuda_restore_capture(before);
+        if (rc) return rc;
+    }
+    memmove(plans + 1, plans, (size_t)at * sizeof *plans);
+    found.used = true, found.captured |= cuda_capturing(), plans[0] = found;
+    return 0;
+}
 /* Transforms `batch` lines of n in place of each other. 0; -1 after lc_fail; 1: cuFFT does not do it. */
 static int by_cufft(int device, lc_dtype dtype, int64_t n, int64_t batch, void *from, void *to, bool backward)
 {
-    int rc = 1, type = dtype == LC_c64 ? C2C : Z2Z, at = 0;
+    int          rc = 1;
+    cuda_scratch scratch = { 0 };
+    if (n >= INT32_MAX || batch >= INT32_MAX) return 1;
     cuda_lock(&lock);
-    if (n < INT32_MAX && batch < INT32_MAX && has_cufft()) {
-        while (at < PLANS && !(plans[at].used && plans[at].device == device && plans[at].type == type && plans[at].n == n &&
-                               plans[at].stream == cuda_stream() && plans[at].batch == batch))
-            at++;
-        if (at == PLANS) {
-            int plan = 0, length = (int)n;
-            if (plans[PLANS - 1].used) cufft.cufftDestroy(plans[PLANS - 1].plan);
-            plans[PLANS - 1].used = false, at = PLANS - 1;
-            rc = cufft.cufftPlanMany(&plan, 1, &length, NULL, 1, length, NULL, 1, length, type, (int)batch);
-            if (rc == 0) {
-                plans[at].device = device, plans[at].type = type, plans[at].plan = plan, plans[at].n = n;
-                plans[at].batch = batch, plans[at].used = true, plans[at].stream = cuda_stream();
-                rc = cufft.cufftSetStream(plan, cuda_stream());
-            } else if (rc == 2 /* ALLOC_FAILED */) rc = lc_fail_int(LC_OutOfMemory, "cuFFT: no memory for a plan");
-            else lc_verbose_log("fft on cuda: own kernels: a plan of cuFFT failed with status %d", rc), rc = 1;
-        } else rc = 0;
-        if (rc == 0) {
-            __typeof__(plans[0]) last = plans[at];
-            memmove(plans + 1, plans, (size_t)at * sizeof *plans);
-            plans[0] = last;
-            rc = (type == C2C ? cufft.cufftExecC2C : cufft.cufftExecZ2Z)(last.plan, from, to, backward ? BACKWARD : FORWARD);
-            if (rc) rc = lc_fail_int(LC_LucidError, "cuFFT: a transform failed with status %d", rc);
-        }
+    if (has_cufft())
+        rc = plan_for(&(fft_plan){ .device = device, .type = dtype == LC_c64 ? C2C : Z2Z, .n = n, .batch = batch });
+    if (rc == 0) {
+        fft_plan *p = &plans[0];
+        void     *space = p->workspace ? cuda_scratch_new(&scratch, device, p->workspace) : NULL;
+        rc = p->workspace && !space ? -1 : 0;
+        int status = rc ? 0 : cufft.cufftSetStream(p->plan, cuda_stream());
+        if (rc == 0 && status == 0 && space) status = cufft.cufftSetWorkArea(p->plan, space);
+        if (rc == 0 && status == 0)
+            status =
+                (p->type == C2C ? cufft.cufftExecC2C : cufft.cufftExecZ2Z)(p->plan, from, to, backward ? BACKWARD : FORWARD);
+        if (status) rc = lc_fail_int(LC_LucidError, "cuFFT: a transform failed with status %d", status);
     }
     pthread_mutex_unlock(&lock);
-    return rc;
+    return cuda_scratch_free(&scratch), rc;
 }
 
 /* ---- lines ---- */
