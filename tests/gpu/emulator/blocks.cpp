@@ -65,14 +65,14 @@ struct fiber {
     std::deque<copy> copies; /* on their way */
     int              group;
 };
-static std::vector<fiber> fibers(MOST);
-static context            scheduler;
-static int                now;
-static const launch      *running;
+static std::vector<fiber>        fibers(MOST);
+static context                   scheduler;
+static int                       now;
+static const launch             *running;
 static std::pair<char *, size_t> shared_memory;
-extern "C" char          *emulated_dynamic_shared; /* of a block, as many bytes as the launch asks for */
-char                     *emulated_dynamic_shared;
-static uint64_t           dice = 88172645463325252u;
+extern "C" char                 *emulated_dynamic_shared; /* of a block, as many bytes as the launch asks for */
+char                            *emulated_dynamic_shared;
+static uint64_t                  dice = 88172645463325252u;
 
 unsigned thrown(unsigned n)
 {
@@ -174,7 +174,7 @@ static int find_shared(dl_phdr_info *library, size_t, void *kernel)
 size_t static_shared_memory(const kernel *k)
 {
     static std::map<const kernel *, std::pair<char *, size_t>> found;
-    auto before = found.find(k);
+    auto                                                       before = found.find(k);
     if (before != found.end()) return shared_memory = before->second, shared_memory.second;
     shared_memory = {}, dl_iterate_phdr(find_shared, (void *)k);
     return found[k] = shared_memory, shared_memory.second;

@@ -47,7 +47,7 @@ static bool give_image(program *q, const std::string &code)
 }
 CALL(nvrtcCompileProgram)(void *p, int, const char *const *)
 {
-    program    *q = (program *)p;
+    program *q = (program *)p;
     plant(q->source);
     const char *cc = getenv("EMULATOR_CC"), *prelude = getenv("EMULATOR_PRELUDE");
     char        stem[] = "/tmp/lucid-emulated-XXXXXX";
@@ -56,9 +56,9 @@ CALL(nvrtcCompileProgram)(void *p, int, const char *const *)
     close(fd);
     std::string name = stem, text = races_watched() ? "#define EMULATED_RACES\n" : "";
     text += read_all(prelude ? prelude : "prelude.h") + q->source;
-    std::regex  functions("__global__\\s+void\\s+(\\w+)\\s*\\(");
-    bool        own = q->source.find("KERNEL(") != std::string::npos; /* the backend's own texts */
-    if (!own) /* theirs declare it as CUDA does */
+    std::regex functions("__global__\\s+void\\s+(\\w+)\\s*\\(");
+    bool       own = q->source.find("KERNEL(") != std::string::npos; /* the backend's own texts */
+    if (!own)                                                        /* theirs declare it as CUDA does */
         text = std::regex_replace(text, std::regex("extern\\s+__shared__\\s+(\\w+)\\s+(\\w+)\\[\\]"), "SHARED_MEMORY($1, $2)");
     for (std::sregex_iterator i(q->source.begin(), q->source.end(), functions), end; !own && i != end; ++i)
         text += "\nEMULATED_FUNCTION(" + (*i)[1].str() + ")";
@@ -66,12 +66,14 @@ CALL(nvrtcCompileProgram)(void *p, int, const char *const *)
     const char *kept = getenv("EMULATOR_KEPT");
     std::string found = kept ? std::string(kept) + "/" + std::to_string(std::hash<std::string>()(text)) + ".so" : "";
     if (kept && give_image(q, read_all(found.c_str()))) return remove(stem), 0;
-    FILE       *f = fopen((name + ".cpp").c_str(), "wb");
+    FILE *f = fopen((name + ".cpp").c_str(), "wb");
     fwrite(text.data(), 1, text.size(), f), fclose(f);
-    std::string command = std::string(cc ? cc : "g++") + " -std=c++17 -O1 -fsanitize=alignment,bounds -fsanitize-undefined-trap-on-error"
+    std::string command = std::string(cc ? cc : "g++") +
+                          " -std=c++17 -O1 -fsanitize=alignment,bounds -fsanitize-undefined-trap-on-error"
                           " -fwrapv -fno-strict-aliasing -w -shared -fPIC -ffp-contract=off -DLC_EMULATED ";
     if (races_watched()) /* the calls without the runtime, which -nodefaultlibs leaves out */
-        command += "-fsanitize=thread --param=tsan-distinguish-volatile=1 --param=tsan-instrument-func-entry-exit=0 -fno-threadsafe-statics"
+        command += "-fsanitize=thread --param=tsan-distinguish-volatile=1 --param=tsan-instrument-func-entry-exit=0 "
+                   "-fno-threadsafe-statics"
                    " -nodefaultlibs ";
     command += name + ".cpp -o " + name + ".so " + (races_watched() ? "-lstdc++ -lm -lgcc -lc" : "") + " 2> " + name + ".log";
     int rc = system(command.c_str());
@@ -84,6 +86,12 @@ CALL(nvrtcCompileProgram)(void *p, int, const char *const *)
 }
 CALL(nvrtcDestroyProgram)(void **p) { return delete (program *)*p, 0; }
 CALL(nvrtcGetCUBINSize)(void *p, size_t *n) { return *n = ((program *)p)->image.size(), 0; }
-CALL(nvrtcGetCUBIN)(void *p, char *image) { return memcpy(image, ((program *)p)->image.data(), ((program *)p)->image.size()), 0; }
+CALL(nvrtcGetCUBIN)(void *p, char *image)
+{
+    return memcpy(image, ((program *)p)->image.data(), ((program *)p)->image.size()), 0;
+}
 CALL(nvrtcGetProgramLogSize)(void *p, size_t *n) { return *n = ((program *)p)->log.size() + 1, 0; }
-CALL(nvrtcGetProgramLog)(void *p, char *log) { return memcpy(log, ((program *)p)->log.c_str(), ((program *)p)->log.size() + 1), 0; }
+CALL(nvrtcGetProgramLog)(void *p, char *log)
+{
+    return memcpy(log, ((program *)p)->log.c_str(), ((program *)p)->log.size() + 1), 0;
+}

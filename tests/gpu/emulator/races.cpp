@@ -4,8 +4,9 @@
  * EMULATOR_RACES=all: each pair of kernel and kinds of access is printed once, and the process fails at its end.
  *
  * Kernel texts are compiled with -fsanitize=thread, which calls __tsan_read4 and its kin at every access of memory. They are
- * defined here: the compiler's own runtime is not linked. Every word of device and shared memory has a cell with a record
- * of each kind of access, and so has every byte where words are not used as a whole. A record names a moment: a thread of a block between two barriers.
+ * defined here: the compiler's own runtime is not linked. Every word of device and shared memory has a cell with a record of each
+ * kind of access, and so has every byte where words are not used as a whole. A record names a moment: a thread of a block between
+ * two barriers.
  *
  * What orders accesses: __syncthreads those of a block, __syncwarp those of a warp; a shuffle exchanges values and orders
  * nothing, as on GPUs since Volta. The end of a launch orders everything. Blocks are ordered by nothing but what a thread gets from
@@ -36,7 +37,7 @@ enum : record { LANES = 1u << 29, WARPS = 1u << 30, BLOCKS = 1u << 31, NUMBERS =
 enum : size_t { WORD = 4, PAGE = 4096 };
 enum kind { WROTE, READ, UPDATED, PEEKED, KINDS };
 static const char *const kind_names[] = { "writes", "reads", "updates atomically", "reads atomically" };
-static const bool        conflict[KINDS][KINDS] = { { true, true, true, true }, { true, false, true }, { true, true }, { true } };
+static const bool conflict[KINDS][KINDS] = { { true, true, true, true }, { true, false, true }, { true, true }, { true } };
 struct cell {
     record by[KINDS];
 };
@@ -52,22 +53,22 @@ typedef std::map<uint32_t, finished> knowledge; /* by block */
 struct region {
     char  *start = nullptr;
     size_t bytes = 0, before = 0, room = 0; /* before: from the start of the page */
-    cell  *cells = nullptr; /* of its words */
+    cell  *cells = nullptr;                 /* of its words */
 };
-static bool                              all_of_them;
-static region                            device, fixed, dynamic;
-static std::vector<moment>               moments; /* of this launch */
-static std::vector<std::array<cell, WORD>> parts; /* of its words */
-static record                            first = 1, first_of_block = 1, next_number = 1;
-static record                            of_thread[1024]; /* its present moment; 0: none yet */
-static uint32_t                          warp_epochs[32], block_epoch, block_now, thread_now, blocks_run;
-static bool                              somebody, fences; /* a thread of the kernel runs; there were some in this launch */
-static std::string                       kernel_now;
-static std::set<std::string>             printed;
-static std::map<const void *, knowledge> released;    /* by atomic updates, at an address */
-static knowledge                         known;       /* to this block, since its last barrier */
-static std::map<uint32_t, knowledge>     got, seen;   /* by threads of this block: from updates; after the fence that follows */
-static uint32_t                          fenced[1024]; /* 1 + the epoch of the last fence of a thread */
+static bool                                all_of_them;
+static region                              device, fixed, dynamic;
+static std::vector<moment>                 moments; /* of this launch */
+static std::vector<std::array<cell, WORD>> parts;   /* of its words */
+static record                              first = 1, first_of_block = 1, next_number = 1;
+static record                              of_thread[1024]; /* its present moment; 0: none yet */
+static uint32_t                            warp_epochs[32], block_epoch, block_now, thread_now, blocks_run;
+static bool                                somebody, fences; /* a thread of the kernel runs; there were some in this launch */
+static std::string                         kernel_now;
+static std::set<std::string>               printed;
+static std::map<const void *, knowledge>   released;  /* by atomic updates, at an address */
+static knowledge                           known;     /* to this block, since its last barrier */
+static std::map<uint32_t, knowledge>       got, seen; /* by threads of this block: from updates; after the fence that follows */
+static uint32_t                            fenced[1024]; /* 1 + the epoch of the last fence of a thread */
 
 bool races_watched()
 {
@@ -80,7 +81,8 @@ static void place(region &r, char *start, size_t bytes)
     size_t before = (uintptr_t)start % PAGE, room = ((bytes + before) / PAGE + 1) * PAGE;
     if (room > r.room) {
         if (r.cells) munmap(r.cells, r.room / WORD * sizeof(cell));
-        void *p = mmap(0, room / WORD * sizeof(cell), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        void *p =
+            mmap(0, room / WORD * sizeof(cell), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (p == MAP_FAILED) fprintf(stderr, "emulator: no memory for the detector of races\n"), abort();
         r.cells = (cell *)p, r.room = room;
     }
@@ -114,8 +116,8 @@ void races_block(unsigned block)
     memset(of_thread, 0, sizeof of_thread), memset(warp_epochs, 0, sizeof warp_epochs), memset(fenced, 0, sizeof fenced);
     known.clear(), got.clear(), seen.clear();
 }
-void races_thread(unsigned thread) { thread_now = thread, somebody = true; }
-void races_nobody() { somebody = false; }
+void        races_thread(unsigned thread) { thread_now = thread, somebody = true; }
+void        races_nobody() { somebody = false; }
 static void learn(knowledge &to, const knowledge &from)
 {
     for (auto &k : from) {
@@ -149,7 +151,8 @@ static const moment &of(record r) { return moments[(r & NUMBERS) - first]; }
 static bool knows(const knowledge &k, const moment &m)
 {
     auto f = k.find(m.block);
-    return f != k.end() && (m.block_epoch < f->second.before || (m.thread == f->second.thread && m.warp_epoch <= f->second.warp_epoch));
+    return f != k.end() &&
+           (m.block_epoch < f->second.before || (m.thread == f->second.thread && m.warp_epoch <= f->second.warp_epoch));
 }
 static bool block_is_known(const moment &m)
 {
@@ -209,18 +212,24 @@ static record joined(record r, record since, record now, const moment &me)
     return now | (r & LANES);
 }
 extern "C" int emulated_allocation(const void *p, size_t *offset, size_t *bytes); /* emulator.cpp */
-static void found(const char *p, const region &in, record other, kind theirs, kind mine, const moment &me)
+static void    found(const char *p, const region &in, record other, kind theirs, kind mine, const moment &me)
 {
     const moment &m = of(other);
     std::string   key = kernel_now + kind_names[theirs] + kind_names[mine] + (&in == &device ? "device" : "shared");
     char          where[160], others[96] = "";
     size_t        offset, bytes;
     if (!printed.insert(key).second) return;
-    if (&in != &device) snprintf(where, sizeof where, "%s shared memory + %zu", &in == &fixed ? "static" : "dynamic", (size_t)(p - in.start) - in.before);
-    else if (emulated_allocation(p, &offset, &bytes)) snprintf(where, sizeof where, "device memory, %zu of %zu bytes", offset, bytes);
+    if (&in != &device)
+        snprintf(where, sizeof where, "%s shared memory + %zu", &in == &fixed ? "static" : "dynamic",
+                 (size_t)(p - in.start) - in.before);
+    else if (emulated_allocation(p, &offset, &bytes))
+        snprintf(where, sizeof where, "device memory, %zu of %zu bytes", offset, bytes);
     else snprintf(where, sizeof where, "device memory that is not allocated");
     if (other & (LANES | WARPS | BLOCKS))
-        snprintf(others, sizeof others, " (and others, of %s)", other & BLOCKS ? "several blocks" : other & WARPS ? "several warps" : "its warp");
+        snprintf(others, sizeof others, " (and others, of %s)",
+                 other & BLOCKS  ? "several blocks"
+                 : other & WARPS ? "several warps"
+                                 : "its warp");
     fprintf(stderr, "emulator: race in %s: thread %u of block %u %s, thread %u of block %u%s %s %s: nothing orders them\n",
             kernel_now.c_str(), me.thread, me.block, kind_names[mine], m.thread, m.block, others, kind_names[theirs], where);
     if (!all_of_them) abort();
