@@ -14,6 +14,7 @@ import tempfile
 import time
 
 TESTS = pathlib.Path(__file__).resolve().parents[1] / "tests/gpu/emulator"
+SOURCES = [TESTS / f"{name}.cpp" for name in ("emulator", "blocks", "compiler", "races")]
 CASES = {
     "add of 64 floats": 20000,
     "MLP 784-256-10, 64 rows: Adam step": 1000,
@@ -28,9 +29,7 @@ def emulated():
     """Run this file again in a process that finds the emulated driver."""
     with tempfile.TemporaryDirectory() as folder:
         library = os.path.join(folder, "libcuda.so.1")
-        subprocess.run(
-            ["g++", "-std=c++17", "-shared", "-fPIC", "-O2", TESTS / "emulator.cpp", "-o", library, "-ldl"], check=True
-        )
+        subprocess.run(["g++", "-std=c++17", "-shared", "-fPIC", "-O2", *SOURCES, "-o", library, "-ldl"], check=True)
         os.symlink(library, os.path.join(folder, "libnvrtc.so.13"))
         names = {"LUCID_CUDA_PATH": folder, "LUCID_CACHE_DIR": folder, "EMULATOR_CC": "g++", "EMULATOR_IDLE": "1"}
         names["EMULATOR_PRELUDE"] = str(TESTS / "prelude.h")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Every CUDA kernel text compiles with NVRTC for Hopper, one of each file for Turing, Ampere and Blackwell, without a GPU.
+"""Every CUDA kernel text compiles with NVRTC for Hopper, one of each file for Turing, Ampere and Blackwell, without a GPU; and
+the registers of its kernels suffice for their blocks (kernels/types.cuh).
 
 usage: check_cuda_text.py BUILD_DIR
 
@@ -19,6 +20,7 @@ import sys
 SKIP = 77
 EVERY, SOME = "sm_90", ("sm_75", "sm_80", "sm_100")  # the architectures that take all texts, and a part
 NOT_ON_TURING = b"cp.async"  # flash.c does not start it there
+REGISTERS, THREADS = 65536, 512  # of a block; THREADS: of a kernel that is no BLOCK_KERNEL_OF
 
 
 def find_nvrtc():
@@ -54,19 +56,38 @@ def one_of_each(sources):
     return list(found.values())
 
 
+def too_wide(text, log):
+    """Conditions, in the text's own names, on the threads of its kernels, from the assembler's log of their registers."""
+    for name, used in re.findall(r"entry function '(\w+)'.*?Used (\d+) registers", log, re.S):
+        each = (int(used) + 7) // 8 * 8
+        said = re.search(rf"\bBLOCK_KERNEL(_OF\((.+), |\(){name},".encode(), text)
+        if said and each * THREADS > REGISTERS:
+            threads = said[2].decode() if said[2] else THREADS
+            yield f'static_assert(({threads}) * {each} <= {REGISTERS}, "{name} uses {used} registers in each thread");'
+
+
 def compile_text(nvrtc, text, architecture):
-    """The log if it does not compile, else None."""
+    """What is wrong with it, or None."""
+    failed, log = compiled(nvrtc, text, architecture)
+    conditions = "" if failed else "\n".join(too_wide(text, log))
+    if conditions:
+        failed, log = compiled(nvrtc, text + conditions.encode(), architecture)
+    return log if failed else None
+
+
+def compiled(nvrtc, text, architecture):
+    """Whether it failed, and the log."""
     program = ctypes.c_void_p()
     if nvrtc.nvrtcCreateProgram(ctypes.byref(program), text, b"lucid.cu", 0, None, None):
-        return "no program"
-    options = (ctypes.c_char_p * 3)(f"--gpu-architecture={architecture}".encode(), b"--fmad=false", b"--std=c++17")
-    failed = nvrtc.nvrtcCompileProgram(program, 3, options)
+        return True, "no program"
+    given = f"--gpu-architecture={architecture}".encode(), b"--fmad=false", b"--std=c++17", b"--ptxas-options=-v"
+    failed = nvrtc.nvrtcCompileProgram(program, len(given), (ctypes.c_char_p * len(given))(*given))
     size = ctypes.c_size_t()
     nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
     log = ctypes.create_string_buffer(size.value + 1)
     nvrtc.nvrtcGetProgramLog(program, log)
     nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
-    return log.value.decode() if failed else None
+    return bool(failed), log.value.decode()
 
 
 def compile_job(job):

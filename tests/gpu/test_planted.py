@@ -1,9 +1,10 @@
 """Bugs planted on purpose, and whether the emulation (emulator/) shows them: what it can be trusted with.
 
 A bug is an edit of a kernel's text, or something that the driver leaves out as if the runtime had not asked for it. The check
-that the kernel or the runtime has in the other files then runs in a process of its own. It must fail: by values, or by a fault
-that the emulation reports. What the emulation cannot show stands in the same table with the reason, and must pass: a bug that
-begins to be caught fails here until the table says so. docs/gpu.md has the counts.
+that the kernel or the runtime has in the other files then runs in a process of its own. It must fail: by values, by a fault
+that the emulation reports, by a race that its detector finds, or by a launch that the driver refuses. The detector is on where
+a race is expected: elsewhere it would come first. What the emulation cannot show stands in the same table with the reason, and
+must pass: a bug that begins to be caught fails here until the table says so. docs/gpu.md has the counts.
 """
 
 import pathlib
@@ -18,6 +19,8 @@ from tests.gpu.test_emulated import COMPILER, HERE, emulator  # noqa: F401  a fi
 
 pytestmark = [pytest.mark.skipif(not COMPILER, reason="no C++ compiler"), pytest.mark.xdist_group("planted")]  # one fixture
 KERNELS = HERE.parents[1] / "engine/backend/cuda/kernels"
+GUARDED = {"LUCID_CUDA_CACHE": "0", "EMULATOR_GUARD": "1"}
+WATCHED = GUARDED | {"EMULATOR_RACES": "1"}
 
 
 def family(name):
@@ -30,7 +33,7 @@ def runtime(call):
 
 @dataclass
 class Kernel:
-    """In `file`, `old` becomes `new`; `shows` is "values", "fault" or "nothing"."""
+    """In `file`, `old` becomes `new`; `shows` is "values", "fault", "race", "refused" or "nothing"."""
 
     file: str
     old: str
@@ -40,8 +43,8 @@ class Kernel:
     why_not: str = ""
 
     def environment(self):
-        guard = {"LUCID_CUDA_CACHE": "0", "EMULATOR_GUARD": "1"}
-        return guard | {"EMULATOR_PLANT_OLD": self.old, "EMULATOR_PLANT_NEW": self.new}
+        watch = WATCHED if self.shows == "race" else GUARDED
+        return watch | {"EMULATOR_PLANT_OLD": self.old, "EMULATOR_PLANT_NEW": self.new}
 
 
 @dataclass
@@ -74,6 +77,7 @@ HOME = "__shared__ V part[32];\n    for"
 FOLD = HOME + " (int d = 16; d; d /= 2) v = f(v, __shfl_xor_sync(0xffffffffu"
 ALIGNED = "(i64)((16 - (u64)row % 16) % 16 / sizeof(S))"
 HEAD = "const S *row, i64 n, F f)\n{\n    enum { WIDE = 16 / sizeof(S) };\n    i64 head = " + ALIGNED
+HERE_TOO = "(p.partial) { p.partial[blockIdx.x] = s; if (p.partial[(blockIdx.x + 1) % gridDim.x].n == -7) return; }"
 READ = "import ctypes, lucid; x = lucid.ones(3, device='cuda'); lucid.cuda.synchronize(); assert {} == 1"
 BUGS = {
     # barriers
@@ -100,6 +104,10 @@ BUGS = {
     ),
     "a mask without all threads that take part": Kernel(
         "types.cuh", FOLD, FOLD.replace("ffffffff", "ffff"), family("sum of all"), "fault"
+    ),
+    # copies into shared memory that go on while a thread computes
+    "values that are used before they have arrived": Kernel(
+        "flash.cuh", "copies_wait<1>();", "", family("attention, tiles"), "values"
     ),
     # ends, strides, starts
     "a tail that is not masked": Kernel(
@@ -147,15 +155,40 @@ BUGS = {
     "a host that reads device memory": Host(
         READ.format("x[0].item()"), READ.format("ctypes.c_float.from_address(x.data_ptr()).value"), "fault"
     ),
-    # what it cannot show
+    # races that change no value here: a thread runs from wait to wait, a block to its end
     "an addition at repeated indices that is not atomic": Kernel(
         "index.cuh",
         "update<f32>(f32 *p, f32 v) { atomicAdd(p, v); }",
         "update<f32>(f32 *p, f32 v) { *p += v; }",
         family("scatter_add"),
-        "nothing",
-        "a thread runs from wait to wait: nobody comes between its load and its store",
+        "race",
     ),
+    "a missing barrier before what all have read is overwritten": Kernel(
+        "linalg.cuh",
+        "T by = T(1) / (alpha - number_of(beta, 0));\n            __syncthreads();",
+        "T by = T(1) / (alpha - number_of(beta, 0));",
+        family("qr"),
+        "race",
+    ),
+    "a lane that reads what another lane of its warp writes": Kernel(
+        "linalg.cuh", "sum = lane == 0 ? col[0] : T(0);", "sum = col[0] * T(lane == 0);", family("qr"), "race"
+    ),
+    "a block that reads what another one writes": Kernel(
+        "reduce.cuh", "(p.partial) p.partial[blockIdx.x] = s;", HERE_TOO, family("sum of all"), "race"
+    ),
+    # shared memory
+    "more shared memory than a block may have": Kernel(
+        "types.cuh", HOME, HOME.replace("32", "33000"), family("sum of all"), "refused"
+    ),
+    "more shared memory than the driver was told": Driver("cuFuncSetAttribute", family("attention, tiles"), "refused"),
+    "a write past the shared memory that the launch asked for": Kernel(
+        "flash.cuh",
+        "weights[(y + 16 * i) * P_STEP + x + 8 * j] = e;",
+        "weights[(y + 16 * i + 16) * P_STEP + x + 8 * j] = e;",
+        family("attention, tiles"),
+        "fault",
+    ),
+    # what it cannot show
     "32-bit offsets in a tensor of 2**31 elements": Kernel(
         "norm.cuh",
         "if (p.rows * p.inner >= 1ll << 31)",
@@ -163,9 +196,6 @@ BUGS = {
         family("batch_norm"),
         "nothing",
         "nothing so large is run",
-    ),
-    "more shared memory than a block may have": Kernel(
-        "types.cuh", HOME, HOME.replace("32", "33000"), family("sum of all"), "nothing", "resource limits"
     ),
 }  # fmt: skip
 
@@ -179,11 +209,12 @@ def ran(code, environment):
 def planted(emulator, tmp_path_factory):  # noqa: F811
     """The environment of planted bugs, once all checks have passed without: what they compile is kept for all."""
     kept = tmp_path_factory.mktemp("kept")
-    environment = emulator | {"EMULATOR_KEPT": str(kept), "LUCID_CACHE_DIR": str(kept)}
-    kernels = "\n".join(sorted({bug.check for bug in BUGS.values() if isinstance(bug, Kernel)}))
-    others = "\n".join(sorted({bug.check for bug in BUGS.values() if not isinstance(bug, Kernel)}))
-    for checks, more in ((kernels, {"LUCID_CUDA_CACHE": "0", "EMULATOR_GUARD": "1"}), (others, {})):
-        done = ran(checks, environment | more)
+    environment = emulator | {"EMULATOR_KEPT": str(kept), "EMULATOR_RACES": ""}
+    kernels = {bug.check for bug in BUGS.values() if isinstance(bug, Kernel)}
+    races = {bug.check for bug in BUGS.values() if bug.shows == "race"}
+    others = {bug.check for bug in BUGS.values() if not isinstance(bug, Kernel)}
+    for checks, more in ((kernels, GUARDED), (races, WATCHED), (others, {})):
+        done = ran("\n".join(sorted(checks)), environment | more | {"LUCID_CACHE_DIR": str(kept)})
         assert done.returncode == 0 and "planted" not in done.stderr, done.stderr[-3000:]
     return environment
 
@@ -199,7 +230,9 @@ def test_planted(planted, name, tmp_path):
     assert "NVRTC" not in done.stderr, done.stderr[-3000:]
     said = re.search(r"^emulator: (?!planted).*", done.stderr, re.MULTILINE)
     if done.returncode < 0:
-        shown = "fault"
+        shown = "race" if said and said[0].startswith("emulator: race in ") else "fault"
+    elif "LucidError: CUDA: cuLaunchKernel failed" in done.stderr:
+        shown = "refused"
     elif done.returncode:
         assert "AssertionError" in done.stderr, done.stderr[-3000:]
         shown = "values"

@@ -9,6 +9,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
+import check_cuda_text  # noqa: E402
 import check_duplication  # noqa: E402
 import check_layers  # noqa: E402
 import check_ops  # noqa: E402
@@ -222,6 +223,14 @@ def test_embedded_texts_hold_what_they_include(tmp_path):
     (tmp_path / "kernel.cuh").write_text('#include "kernel.cuh"\n')
     with pytest.raises(ValueError, match="includes itself"):
         embed.embedded("texts", tmp_path / "kernel.cuh")
+
+
+def test_kernels_with_too_many_registers_for_their_blocks():
+    text = b"BLOCK_KERNEL(a, args, p)\nBLOCK_KERNEL_OF(2 * N, b, args, p)\nKERNEL(c, args, p)\nBLOCK_KERNEL(d, args, p)"
+    used = {"a": 129, "b": 250, "c": 250, "d": 128}
+    log = "".join(f"Compiling entry function '{name}'\nptxas info : Used {n} registers\n" for name, n in used.items())
+    conditions = [line.split(",")[0] for line in check_cuda_text.too_wide(text, log)]
+    assert conditions == ["static_assert((512) * 136 <= 65536", "static_assert((2 * N) * 256 <= 65536"]
 
 
 PAGE = """<!DOCTYPE html><html><head><link rel="icon" href="data:,"></head><body><article><h1>Title</h1><p>{text}</p></article>

@@ -1,232 +1,39 @@
-/* A CUDA driver and NVRTC for machines without a GPU, for tests: the same kernel texts, compiled as C++ by the system's
- * compiler. Work waits in the queue of its stream until something waits for it, and streams run in random order but for what
- * events say, so that memory that is freed or changed too early and events that are missing show. Device memory starts as
- * garbage (not-a-number, or -1), and so does shared memory in each block; fibers of a block run in random order, so that missing
- * barriers show, and so do blocks, so that sums by atomics vary. EMULATOR_DEVICES, EMULATOR_MEMORY_MIB (each), EMULATOR_SHARED. EMULATOR_GUARD=1: behind every allocation is memory that faults. What
- * it cannot show: other orders of the steps of threads than from wait to wait, memory order between blocks, resource limits, speed.
+/* A CUDA driver for machines without a GPU, for tests: the kernel texts, compiled as C++ (compiler.cpp), run on the CPU (blocks.cpp).
+ * Work waits in the queue of its stream until something waits for it, and streams run in random order but for what events say, so
+ * that memory that is freed or changed too early and events that are missing show. Device memory starts as garbage (not-a-number,
+ * or -1). EMULATOR_DEVICES, EMULATOR_MEMORY_MIB (each), EMULATOR_SHARED (bytes of a block). EMULATOR_GUARD=1: behind every
+ * allocation is memory that faults. EMULATOR_RACES=1: accesses that nothing orders are found (races.cpp).
  *
- * Planted bugs (test_planted.py): in kernel texts EMULATOR_PLANT_OLD becomes EMULATOR_PLANT_NEW; EMULATOR_OMIT names what the
- * driver leaves out, as if it had not been asked for. "emulator: planted" on stderr says that it was done. EMULATOR_KEPT is a
- * folder for compiled texts. EMULATOR_IDLE=1: kernels, fills and copies on the device are counted and not run, to measure what
- * the host does (benchmarks/gpu_host.py).
+ * Planted bugs (test_planted.py): EMULATOR_OMIT names what the driver leaves out, as if it had not been asked for. "emulator:
+ * planted" on stderr says that it was done. EMULATOR_IDLE=1: kernels, fills and copies on the device are counted and not run, to
+ * measure what the host does (benchmarks/gpu_host.py).
  *
- * Build (test_emulated.py does): g++ -shared -fPIC -O1 emulator.cpp -o libcuda.so.1 -ldl, and libnvrtc.so.13 links to it.
- * EMULATOR_CC names the compiler, EMULATOR_PRELUDE the file prelude.h. What ran is told to emulated_watcher (cupti.cpp). */
+ * Build (test_emulated.py does): g++ -shared -fPIC -O1 emulator.cpp blocks.cpp compiler.cpp races.cpp -o libcuda.so.1 -ldl, and
+ * libnvrtc.so.13 links to it. What ran is told to emulated_watcher (cupti.cpp). */
+#include "emulator.h"
+#include "races.h"
 #include "watch.h"
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <deque>
 #include <dlfcn.h>
-#include <link.h>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <regex>
 #include <string>
 #include <sys/mman.h>
-#include <ucontext.h>
 #include <unistd.h>
-#include <vector>
 
-struct dim3 {
-    unsigned x, y, z;
-};
-struct thread_state {
-    dim3 threadIdx, blockIdx, blockDim, gridDim;
-};
-struct kernel {
-    int  bytes;
-    bool waits;
-    void (*body)(const void *args);
-    int        n; /* of a __global__ function: its parameters, each in slots of 16 bytes; 0: one struct */
-    const int *sizes;
-};
-struct launch {
-    const kernel     *k;
-    dim3              grid, block;
-    std::vector<char> args;
-};
-
-enum { GARBAGE = 0xff };
-static std::recursive_mutex lock;
-static bool                 failing_fetches;
-static int64_t              launches, sent, fetched; /* kernels; copies from the host, to it */
-extern "C" thread_state     emulated_now;
-thread_state                emulated_now;
-
-/* ---- fibers ---- */
-enum { STACK = 1 << 16, MOST = 1024 };
-enum waiting { RUNS, AT_BARRIER, AT_EXCHANGE, ENDED };
-/* A context that runs on a stack of its own. ucontext asks the kernel for signal masks at every switch, which takes most of the
- * time of a block; on x86-64 the registers that a call keeps are enough. */
-#ifdef __x86_64__
-struct context {
-    void *stack_pointer;
-};
-asm(R"(
-    .text
-emulator_switch:
-    pushq %rbp; pushq %rbx; pushq %r12; pushq %r13; pushq %r14; pushq %r15
-    movq %rsp, (%rdi)
-    movq (%rsi), %rsp
-    popq %r15; popq %r14; popq %r13; popq %r12; popq %rbx; popq %rbp
-    ret
-)");
-extern "C" void emulator_switch(context *from, context *to);
-static void     start_on(context *c, char *stack, size_t bytes, void (*body)())
-{
-    void **top = (void **)(stack + bytes);
-    *--top = nullptr, *--top = (void *)body; /* as if nullptr had called it: the stack is aligned as at any entry */
-    c->stack_pointer = top - 6;
-}
-static void switch_to(context *from, context *to) { emulator_switch(from, to); }
-#else
-typedef ucontext_t context;
-static void        start_on(context *c, char *stack, size_t bytes, void (*body)())
-{
-    getcontext(c);
-    c->uc_stack.ss_sp = stack, c->uc_stack.ss_size = bytes, c->uc_link = nullptr;
-    makecontext(c, body, 0);
-}
-static void switch_to(context *from, context *to) { swapcontext(from, to); }
-#endif
-struct fiber {
-    context at;
-    char   *stack;
-    waiting state;
-    char    value[32];
-};
-static std::vector<fiber> fibers(MOST);
-static context            scheduler;
-static int                now;
-static const launch      *running;
-static std::pair<char *, size_t> shared_memory;
-static uint64_t           dice = 88172645463325252u;
-
-static unsigned thrown(unsigned n)
-{
-    dice ^= dice << 13, dice ^= dice >> 7, dice ^= dice << 17;
-    return (unsigned)(dice % n);
-}
-static void body_of_fiber()
-{
-    running->k->body(running->args.data());
-    fibers[now].state = ENDED;
-    switch_to(&fibers[now].at, &scheduler);
-}
-static void wait_as(waiting state)
-{
-    if (!running->k->waits) fprintf(stderr, "emulator: a KERNEL waits: declare it BLOCK_KERNEL\n"), abort();
-    fibers[now].state = state;
-    switch_to(&fibers[now].at, &scheduler);
-}
-static bool omitted(const char *what)
-{
-    static const char *chosen = getenv("EMULATOR_OMIT");
-    static bool        said;
-    if (!chosen || strcmp(chosen, what)) return false;
-    if (!said) said = true, fprintf(stderr, "emulator: planted\n");
-    return true;
-}
+static std::recursive_mutex                lock;
+static bool                                failing_fetches;
+static int64_t                             launches, sent, fetched; /* kernels; copies from the host, to it */
+static std::map<const void *, std::string> names;                   /* of kernels */
 static bool idle()
 {
     static const bool chosen = getenv("EMULATOR_IDLE");
     return chosen;
-}
-extern "C" void emulated_block_barrier() { wait_as(AT_BARRIER); }
-extern "C" void emulated_warp_exchange(unsigned mask, const void *mine, void *theirs, int bytes, int lane)
-{
-    int me = now;
-    if (mask != 0xffffffffu) fprintf(stderr, "emulator: a mask of an exchange leaves out threads that take part\n"), abort();
-    memcpy(fibers[me].value, mine, bytes);
-    wait_as(AT_EXCHANGE);
-    memcpy(theirs, fibers[me / 32 * 32 + lane].value, bytes);
-    wait_as(AT_EXCHANGE);
-}
-static bool released(int first, int last, waiting state) /* all that have not ended wait for this: they go on */
-{
-    int waits = 0;
-    for (int i = first; i < last; i++) {
-        if (fibers[i].state != state) return false;
-        waits++;
-    }
-    for (int i = first; i < last; i++) fibers[i].state = RUNS;
-    return waits > 0;
-}
-struct order { /* of n things: from anywhere, forwards or backwards */
-    unsigned n, at, step;
-    explicit order(unsigned n) : n(n), at(thrown(n)), step(thrown(2) ? 1 : n - 1) {}
-    unsigned next()
-    {
-        unsigned i = at;
-        at = (at + step) % n;
-        return i;
-    }
-};
-static dim3 place(unsigned i, dim3 in) { return { i % in.x, i / in.x % in.y, i / in.x / in.y }; }
-/* Shared memory is what a program's library has without initial values. */
-static int find_shared(dl_phdr_info *library, size_t, void *kernel)
-{
-    auto address = (ElfW(Addr))kernel;
-    bool here = false;
-    for (int i = 0; i < library->dlpi_phnum; i++) {
-        const ElfW(Phdr) &h = library->dlpi_phdr[i];
-        ElfW(Addr) start = library->dlpi_addr + h.p_vaddr;
-        here |= h.p_type == PT_LOAD && address >= start && address < start + h.p_memsz;
-    }
-    for (int i = 0; here && i < library->dlpi_phnum; i++) {
-        const ElfW(Phdr) &h = library->dlpi_phdr[i];
-        if (h.p_type != PT_LOAD || h.p_memsz == h.p_filesz) continue;
-        shared_memory = { (char *)library->dlpi_addr + h.p_vaddr + h.p_filesz, h.p_memsz - h.p_filesz };
-    }
-    return here;
-}
-static void run_block_of_fibers(int n)
-{
-    if (shared_memory.second) memset(shared_memory.first, GARBAGE, shared_memory.second);
-    for (int i = 0; i < n; i++) {
-        fiber &f = fibers[i];
-        if (!f.stack) f.stack = (char *)mmap(0, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        start_on(&f.at, f.stack, STACK, body_of_fiber);
-        f.state = RUNS;
-    }
-    for (;;) {
-        int   alive = 0, ran = 0;
-        order in((unsigned)n);
-        for (int c = 0; c < n; c++) {
-            int i = (int)in.next();
-            if (fibers[i].state == ENDED) continue;
-            alive++;
-            if (fibers[i].state != RUNS) continue;
-            ran++, now = i, emulated_now.threadIdx = place((unsigned)i, running->block);
-            switch_to(&scheduler, &fibers[i].at);
-        }
-        if (!alive) return;
-        if (ran) continue;
-        bool any = false;
-        for (int w = 0; w < n; w += 32) any |= released(w, w + 32 < n ? w + 32 : n, AT_EXCHANGE);
-        if (!any && !released(0, n, AT_BARRIER))
-            fprintf(stderr, "emulator: threads of a block wait for threads that ended or wait elsewhere\n"), abort();
-    }
-}
-static void run_kernel(const launch &l)
-{
-    running = &l, emulated_now.blockDim = l.block, emulated_now.gridDim = l.grid;
-    unsigned threads = l.block.x * l.block.y * l.block.z;
-    unsigned all = l.grid.x * l.grid.y * l.grid.z;
-    if (l.k->waits) shared_memory = {}, dl_iterate_phdr(find_shared, (void *)l.k);
-    if (all > 1 && omitted("the last block")) all--;
-    order blocks(all), in(threads);
-    for (unsigned b = 0; b < all; b++) {
-        emulated_now.blockIdx = place(blocks.next(), l.grid);
-        if (l.k->waits) run_block_of_fibers((int)threads);
-        else
-            for (unsigned t = 0; t < threads; t++)
-                emulated_now.threadIdx = place(in.next(), l.block), l.k->body(l.args.data());
-    }
 }
 
 /* ---- streams: queues that run when somebody waits, and no sooner ---- */
@@ -289,7 +96,6 @@ static double  milliseconds()
 /* ---- who watches ---- */
 extern "C" const emulated_watcher_calls *emulated_watcher;
 const emulated_watcher_calls            *emulated_watcher;
-static std::map<const void *, std::string> names; /* of kernels */
 static bool is_pinned(const void *p);
 enum { PAGEABLE = 1, PINNED, DEVICE };
 static uint64_t wall_clock()
@@ -321,7 +127,7 @@ static void perform(work &w, uint32_t call)
 {
     uint64_t start = call ? wall_clock() : 0;
     switch (w.kind) {
-    case work::KERNEL: run_kernel(w.l); break;
+    case work::KERNEL: run_kernel(w.l, names[w.l.k].c_str()); break;
     case work::FILL: memset(w.to, (int)w.value, w.bytes); break;
     case work::FILL32:
         for (size_t i = 0; i < w.bytes; i++) memcpy(w.to + 4 * i, &w.value, 4);
@@ -362,7 +168,10 @@ struct arena {
             char *p = found->second;
             return left.erase(found), p;
         }
-        if (!base) base = (char *)mmap(0, BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (!base) {
+            base = (char *)mmap(0, BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+            if (base != MAP_FAILED) races_device_memory(base);
+        }
         if (base == MAP_FAILED || used + n + PAGE > BYTES) return nullptr;
         used += n;
         if (!guarded) return base + used - n;
@@ -441,6 +250,20 @@ static bool   is_pinned(const void *p)
     return next != pinned.begin() && (--next, (char *)p < next->first + next->second);
 }
 static char *at(uint64_t p) { return (char *)(uintptr_t)p; }
+extern "C" int emulated_allocation(const void *p, size_t *offset, size_t *bytes) /* where p lies */
+{
+    auto next = memory.upper_bound((uint64_t)(uintptr_t)p);
+    if (next == memory.begin()) return 0;
+    --next;
+    *offset = (uint64_t)(uintptr_t)p - next->first, *bytes = next->second.bytes;
+    return *offset < *bytes;
+}
+
+static size_t most_shared() /* bytes that a block can have */
+{
+    static const size_t most = (size_t)setting("EMULATOR_SHARED", 227 << 10);
+    return most;
+}
 
 CALL(cuInit)(unsigned) { return 0; }
 CALL(cuDriverGetVersion)(int *v) { return *v = 13000, 0; }
@@ -450,8 +273,7 @@ CALL(cuProfilerStop)() { return profiled ? profiled--, 0 : 4; }
 CALL(cuDeviceGetCount)(int *n) { return *n = (int)setting("EMULATOR_DEVICES", 1), 0; }
 CALL(cuDeviceGetAttribute)(int *v, int attribute, int)
 {
-    static const char *shared = getenv("EMULATOR_SHARED"); /* bytes that a block can have */
-    *v = attribute == 97 ? shared ? atoi(shared) : 227 << 10 : attribute == 75 ? 0 : attribute == 76 ? 1 : attribute == 16 ? 4 : attribute == 39 ? 2048 : attribute == 10 ? 32 : 0;
+    *v = attribute == 97 ? (int)most_shared() : attribute == 75 ? 0 : attribute == 76 ? 1 : attribute == 16 ? 4 : attribute == 39 ? 2048 : attribute == 10 ? 32 : 0;
     return 0;
 }
 CALL(cuDeviceGetName)(char *name, int n, int) { return snprintf(name, (size_t)n, "emulated GPU"), 0; }
@@ -709,7 +531,7 @@ CALL(cuModuleLoadData)(void **module, const void *image)
     *module = whole ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : nullptr;
     if (!*module) fprintf(stderr, "emulator: %s\n", dlerror());
     if (fd >= 0) remove(path);
-    return *module ? 0 : 200;
+    return *module && races_watched() == (dlsym(*module, "emulated_races") != nullptr) ? 0 : 200; /* else it is compiled again */
 }
 CALL(cuModuleGetFunction)(void **f, void *module, const char *name)
 {
@@ -720,7 +542,27 @@ CALL(cuModuleGetFunction)(void **f, void *module, const char *name)
     if (*f) names[*f] = name;
     return *f ? 0 : 500;
 }
-CALL(cuFuncSetAttribute)(void *, int, int) { return 0; }
+/* What the driver refuses; registers it cannot know (tools/check_cuda_text.py does). A kernel counts as having all static shared
+ * memory of its text. */
+enum { PLAIN_SHARED = 48 << 10, INVALID = 1, MOST_DYNAMIC_SHARED = 8 };
+static std::map<const void *, size_t> dynamic_shared; /* of kernels that may have more than others */
+static bool fits(const void *f, const uint64_t grid[3], const uint64_t block[3], size_t shared)
+{
+    static const uint64_t most_blocks[3] = { 0x7fffffff, 65535, 65535 }, most_threads[3] = { 1024, 1024, 64 };
+    for (int i = 0; i < 3; i++)
+        if (!grid[i] || grid[i] > most_blocks[i] || !block[i] || block[i] > most_threads[i]) return false;
+    auto   more = dynamic_shared.find(f);
+    size_t own = static_shared_memory((const kernel *)f), plain = own < PLAIN_SHARED ? PLAIN_SHARED - own : 0;
+    return block[0] * block[1] * block[2] <= (uint64_t)((const kernel *)f)->threads && own <= PLAIN_SHARED &&
+           shared <= (more == dynamic_shared.end() || more->second < plain ? plain : more->second);
+}
+CALL(cuFuncSetAttribute)(void *f, int attribute, int value)
+{
+    guard g(lock);
+    if (attribute != MOST_DYNAMIC_SHARED || omitted("cuFuncSetAttribute")) return 0;
+    if (value < 0 || static_shared_memory((const kernel *)f) + (size_t)value > most_shared()) return INVALID;
+    return dynamic_shared[f] = (size_t)value, 0;
+}
 CALL(cuLaunchKernel)(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void *s,
                      void **params, void **)
 {
@@ -728,9 +570,10 @@ CALL(cuLaunchKernel)(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx
     const kernel *k = (const kernel *)f;
     launches++;
     if (idle()) return 0;
-    if (bx * by * bz > MOST || bx * by * bz == 0 || gx * gy * gz == 0) return 1;
+    const uint64_t grid[] = { gx, gy, gz }, block[] = { bx, by, bz };
+    if (!fits(f, grid, block, shared)) return INVALID;
     work w{ work::KERNEL };
-    w.l = { k, { gx, gy, gz }, { bx, by, bz }, {} }, w.shared = shared;
+    w.l = { k, { gx, gy, gz }, { bx, by, bz }, shared, {} }, w.shared = shared;
     if (k->sizes)
         for (int i = 0; i < k->n; i++) {
             size_t start = w.l.args.size();
@@ -754,75 +597,3 @@ extern "C" int64_t emulated_launches() { return launches; }
 extern "C" int64_t emulated_sent() { return sent; }
 extern "C" int64_t emulated_fetched() { return fetched; }
 extern "C" void    emulated_fail_fetches(int fail) { failing_fetches = fail; }
-
-/* ---- NVRTC ---- */
-struct program {
-    std::string source, image, log;
-};
-static std::string read_all(const char *path)
-{
-    std::string s;
-    if (FILE *f = fopen(path, "rb")) {
-        char   buffer[65536];
-        size_t n;
-        while ((n = fread(buffer, 1, sizeof buffer, f)) > 0) s.append(buffer, n);
-        fclose(f);
-    }
-    return s;
-}
-CALL(nvrtcVersion)(int *major, int *minor) { return *major = 0, *minor = 1, 0; }
-CALL(nvrtcCreateProgram)(void **p, const char *source, const char *, int, const char *const *, const char *const *)
-{
-    return *p = new program{ source, "", "" }, 0;
-}
-static void plant(std::string &source)
-{
-    const char *old = getenv("EMULATOR_PLANT_OLD"), *planted = getenv("EMULATOR_PLANT_NEW");
-    size_t      place = old && planted ? source.find(old) : std::string::npos;
-    if (place == std::string::npos) return;
-    if (source.find(old, place + 1) != std::string::npos) fprintf(stderr, "emulator: what to plant in occurs twice\n"), abort();
-    source.replace(place, strlen(old), planted);
-    fprintf(stderr, "emulator: planted\n");
-}
-static bool give_image(program *q, const std::string &code)
-{
-    uint64_t n = code.size();
-    q->image = std::string("EMULATED") + std::string((const char *)&n, 8) + code;
-    return n > 0;
-}
-CALL(nvrtcCompileProgram)(void *p, int, const char *const *)
-{
-    program    *q = (program *)p;
-    plant(q->source);
-    const char *cc = getenv("EMULATOR_CC"), *prelude = getenv("EMULATOR_PRELUDE");
-    char        stem[] = "/tmp/lucid-emulated-XXXXXX";
-    int         fd = mkstemp(stem);
-    if (fd < 0) return 1;
-    close(fd);
-    std::string name = stem, text = read_all(prelude ? prelude : "prelude.h") + q->source;
-    std::regex  functions("__global__\\s+void\\s+(\\w+)\\s*\\(");
-    bool        own = q->source.find("KERNEL(") != std::string::npos; /* the backend's own texts */
-    for (std::sregex_iterator i(q->source.begin(), q->source.end(), functions), end; !own && i != end; ++i)
-        text += "\nEMULATED_FUNCTION(" + (*i)[1].str() + ")";
-    text += "\n";
-    const char *kept = getenv("EMULATOR_KEPT");
-    std::string found = kept ? std::string(kept) + "/" + std::to_string(std::hash<std::string>()(text)) + ".so" : "";
-    if (kept && give_image(q, read_all(found.c_str()))) return remove(stem), 0;
-    FILE       *f = fopen((name + ".cpp").c_str(), "wb");
-    fwrite(text.data(), 1, text.size(), f), fclose(f);
-    std::string command = std::string(cc ? cc : "g++") +
-                          " -std=c++17 -O1 -fsanitize=alignment,bounds -fsanitize-undefined-trap-on-error -fwrapv -fno-strict-aliasing -w -shared -fPIC -ffp-contract=off -DLC_EMULATED " + name + ".cpp -o " + name +
-                          ".so 2> " + name + ".log";
-    int rc = system(command.c_str());
-    q->log = read_all((name + ".log").c_str());
-    std::string code = read_all((name + ".so").c_str());
-    give_image(q, code);
-    if (kept && !rc) rename((name + ".so").c_str(), found.c_str());
-    for (const char *end : { "", ".cpp", ".so", ".log" }) remove((name + end).c_str());
-    return rc ? 6 : 0;
-}
-CALL(nvrtcDestroyProgram)(void **p) { return delete (program *)*p, 0; }
-CALL(nvrtcGetCUBINSize)(void *p, size_t *n) { return *n = ((program *)p)->image.size(), 0; }
-CALL(nvrtcGetCUBIN)(void *p, char *image) { return memcpy(image, ((program *)p)->image.data(), ((program *)p)->image.size()), 0; }
-CALL(nvrtcGetProgramLogSize)(void *p, size_t *n) { return *n = ((program *)p)->log.size() + 1, 0; }
-CALL(nvrtcGetProgramLog)(void *p, char *log) { return memcpy(log, ((program *)p)->log.c_str(), ((program *)p)->log.size() + 1), 0; }

@@ -13,6 +13,8 @@ struct emulated_thread {
 };
 extern "C" emulated_thread emulated_now;
 extern "C" void            emulated_block_barrier();
+extern "C" void            emulated_warp_barrier(unsigned mask);
+extern "C" char           *emulated_dynamic_shared;
 extern "C" void            emulated_warp_exchange(unsigned mask, const void *mine, void *theirs, int bytes, int lane);
 #define threadIdx emulated_now.threadIdx
 #define blockIdx  emulated_now.blockIdx
@@ -24,6 +26,27 @@ extern "C" void            emulated_warp_exchange(unsigned mask, const void *min
 #define __shared__    static
 #define __constant__  static
 #define __syncthreads emulated_block_barrier
+/* Copies of a thread into shared memory that go on meanwhile: they are there when it has waited for their group. */
+extern "C" void                 emulated_copy(void *to, const void *from, int bytes, bool there);
+extern "C" void                 emulated_copies_wait(int groups_left);
+extern "C" void                 emulated_copies_end();
+static inline void              copy_four(float *to, const float *from, bool there) { emulated_copy(to, from, 16, there); }
+static inline void              copy_one(float *to, const float *from, bool there) { emulated_copy(to, from, 4, there); }
+static inline void              copies_end() { emulated_copies_end(); }
+template <int LEFT> inline void copies_wait() { emulated_copies_wait(LEFT); }
+static inline void              __syncwarp(unsigned mask = 0xffffffffu) { emulated_warp_barrier(mask); }
+#define SHARED_MEMORY(type, name) type *name = (type *)emulated_dynamic_shared
+#ifdef EMULATED_RACES /* every access is told to the detector (races.cpp), these as atomic ones */
+extern "C" void       emulated_atomic(const void *p, size_t n);
+extern "C" void       emulated_fence();
+extern "C" const char emulated_races;
+const char            emulated_races = 1;
+#define ATOMIC(result, name) template <class V, class W> __attribute__((noinline, no_sanitize("thread"))) static result name
+#else
+static inline void emulated_atomic(const void *, size_t) {}
+static inline void emulated_fence() {}
+#define ATOMIC(result, name) template <class V, class W> static result name
+#endif
 template <class V> V __shfl_xor_sync(unsigned threads, V v, int mask)
 {
     V other;
@@ -62,26 +85,34 @@ static inline double __longlong_as_double(long long i)
     std::memcpy(&d, &i, 8);
     return d;
 }
-static inline unsigned               __umulhi(unsigned a, unsigned b) { return (unsigned)((unsigned long long)a * b >> 32); }
-template <class V, class W> static V atomicAdd(V *p, W v)
+static inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((unsigned long long)a * b >> 32); }
+ATOMIC(V, atomicAdd)(V *p, W v)
 {
+    emulated_atomic(p, sizeof *p);
     V old = *p;
     *p = (V)(old + v);
     return old;
 }
-template <class V> static V atomicCAS(V *p, V expected, V wanted)
+ATOMIC(V, atomicCAS)(V *p, V expected, W wanted)
 {
+    emulated_atomic(p, sizeof *p);
     V old = *p;
-    if (old == expected) *p = wanted;
+    if (old == expected) *p = (V)wanted;
     return old;
 }
-template <class V, class W> static V atomicMax(V *p, W v)
+ATOMIC(V, atomicMax)(V *p, W v)
 {
+    emulated_atomic(p, sizeof *p);
     V old = *p;
     if ((V)v > old) *p = (V)v;
     return old;
 }
-static inline void  __threadfence() {}
+ATOMIC(void, store_one_of)(V *to, W v)
+{
+    emulated_atomic(to, sizeof *to);
+    *to = v;
+}
+static inline void  __threadfence() { emulated_fence(); }
 static inline float half_to_float(unsigned short h)
 {
     _Float16 x;
@@ -129,17 +160,17 @@ static inline double rsqrt(double x) { return 1 / std::sqrt(x); }
 #undef INFINITY
 #undef NAN
 struct emulated_kernel {
-    int  bytes;
+    int  bytes, threads; /* of its argument; the most of a block */
     bool waits;
     void (*body)(const void *args);
     int        n;
     const int *sizes;
 };
-#define EMULATED(name, args, p, waits)                                                                                         \
+#define EMULATED(name, args, p, threads, waits)                                                                                \
     static void                      name##_body(const args &p);                                                               \
     static void                      name##_call(const void *a) { name##_body(*(const args *)a); }                             \
     extern "C" const emulated_kernel name;                                                                                     \
-    const emulated_kernel            name = { (int)sizeof(args), waits, name##_call, 0, nullptr };                             \
+    const emulated_kernel            name = { (int)sizeof(args), threads, waits, name##_call, 0, nullptr };                    \
     static void                      name##_body(const args &p)
 /* A __global__ function, as users write them: its parameters lie in slots of 16 bytes. */
 #define __global__
@@ -164,8 +195,10 @@ template <class... A, void (*F)(A...)> struct emulated_function<F> {
 };
 #define EMULATED_FUNCTION(name)                                                                                                \
     extern "C" const emulated_kernel name##_emulated;                                                                          \
-    const emulated_kernel            name##_emulated = { 0, true, emulated_function<name>::call, emulated_function<name>::n,   \
-                                                         emulated_function<name>::sizes };
-#define KERNEL(name, args, p)       EMULATED(name, args, p, false)
-#define BLOCK_KERNEL(name, args, p) EMULATED(name, args, p, true)
+    const emulated_kernel            name##_emulated = {                                                                       \
+                   0, 1024, true, emulated_function<name>::call, emulated_function<name>::n, emulated_function<name>::sizes    \
+    };
+#define KERNEL(name, args, p)                   EMULATED(name, args, p, 512, false)
+#define BLOCK_KERNEL(name, args, p)             EMULATED(name, args, p, 512, true)
+#define BLOCK_KERNEL_OF(threads, name, args, p) EMULATED(name, args, p, threads, true)
 #line 1 "lucid.cu"

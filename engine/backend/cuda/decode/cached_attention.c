@@ -70,9 +70,8 @@ static int answer(UNUSED lc_op_id op, UNUSED lc_dtype work, const void *args)
     if (p.splits > 1 && !(p.parts = cuda_scratch_new(&scratch, device, bytes))) return -1;
     cuda_program q = { &cached_attention_body, "answer", .type = { CUDA_TYPE(a->keys->dtype) },
                        .variant = (int16_t)(width / 8) };
-    int          threads = width <= 64 ? 512 : width <= 128 ? 256 : 128;
-    if (a->keys->dtype == LC_f64) threads /= 2; /* whose registers would not be enough for a block */
-    int rc = cuda_blocks(&q, blocks * p.splits, threads, &p);
+    int          threads = width <= 64 && a->keys->dtype != LC_f64 ? 512 : width <= 128 ? 256 : 128; /* as in the kernel */
+    int          rc = cuda_blocks(&q, blocks * p.splits, threads, &p);
     if (rc == 0 && p.splits > 1) q.kernel = "gather", rc = cuda_map(&q, blocks * width, &p);
     cuda_scratch_free(&scratch);
     return rc;

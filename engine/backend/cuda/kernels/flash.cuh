@@ -20,12 +20,7 @@ struct flash_args {
     float    scale;
 };
 typedef several<float, 4> four;
-#ifdef LC_EMULATED
-#define SHARED_MEMORY(type, name) static type name[60000]
-inline void                     copies_end() {}
-template <int LEFT> inline void copies_wait() {}
-#else
-#define SHARED_MEMORY(type, name) extern __shared__ __align__(16) type name[]
+#ifndef LC_EMULATED /* the emulation brings its own */
 __device__ inline void                     copies_end() { asm volatile("cp.async.commit_group;"); }
 template <int LEFT> __device__ inline void copies_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory"); }
 /* Copies that go on while the thread computes; without a source they write zeros. */
@@ -85,7 +80,7 @@ __device__ inline float over_eight(float x, bool sum) /* lanes that share a row 
     }
     return x;
 }
-BLOCK_KERNEL(flash, flash_args, p)
+BLOCK_KERNEL_OF(THREADS, flash, flash_args, p)
 {
     SHARED_MEMORY(float, memory);
     float *queries = memory, *keys = queries + ROWS * Q_STEP, *values = keys + KEYS * K_STEP, *weights = values + KEYS * V_STEP;

@@ -27,10 +27,10 @@ __device__ inline T     together(T old, T v)
     if (VARIANT == LARGEST) return a != a || a > b ? old : v;
     return a != a || a < b ? old : v;
 }
-template <class S> __device__ void update(S *p, S v)
+template <class S> __device__ void update(S *p, S v) /* others update the word meanwhile: what is read first is a guess */
 {
     if (sizeof(S) == 8) {
-        unsigned long long *word = (unsigned long long *)p, seen = *word, next;
+        unsigned long long *word = (unsigned long long *)p, seen = *(volatile unsigned long long *)word, next;
         for (;;) {
             S old = *(S *)&seen, now = together(old, v);
             next = *(unsigned long long *)&now;
@@ -40,7 +40,7 @@ template <class S> __device__ void update(S *p, S v)
         }
     }
     if (sizeof(S) == 4) {
-        unsigned *word = (unsigned *)p, seen = *word, next;
+        unsigned *word = (unsigned *)p, seen = *(volatile unsigned *)word, next;
         for (;;) {
             S old = *(S *)&seen, now = together(old, v);
             next = *(unsigned *)&now;
@@ -49,7 +49,7 @@ template <class S> __device__ void update(S *p, S v)
             seen = was;
         }
     }
-    unsigned *word = (unsigned *)((u64)p & ~3ull), seen = *word; /* a part of a word of four bytes */
+    unsigned *word = (unsigned *)((u64)p & ~3ull), seen = *(volatile unsigned *)word; /* a part of a word of four bytes */
     int       shift = (int)((u64)p & 3) * 8;
     unsigned  mask = sizeof(S) == 1 ? 0xffu : 0xffffu;
     for (;;) {
@@ -112,7 +112,7 @@ KERNEL(run, index_args, p)
 #if VARIANT == 0
         p.walked[other] = p.indexed[at];
 #elif VARIANT == 1
-        p.indexed[at] = p.walked[other];
+        store_one_of(p.indexed + at, p.walked[other]);
 #else
         update(p.indexed + at, p.walked[other]);
 #endif

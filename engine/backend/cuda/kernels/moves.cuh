@@ -37,7 +37,7 @@ KERNEL(within, moves_args, p) /* flag starts as 1 */
         double x = (double)value(p.in[at]);
         bool   good = x >= p.low && x <= p.high && !((p.kind & 1) && x == p.low) && !((p.kind & 2) && x == p.high);
         if ((p.kind & 4) && !(x - trunc(x) == 0)) good = false;
-        if (!good) *p.flag = 0;
+        if (!good) store_one_of(p.flag, (u8)0);
     }
 }
 #else /* elements move as they are: T is a type of their size */

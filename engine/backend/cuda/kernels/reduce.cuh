@@ -218,7 +218,7 @@ __device__ inline state merged_block(state s)
         __syncthreads();
         if (threadIdx.x < half) all[threadIdx.x] = merged(all[threadIdx.x], all[threadIdx.x + half]);
     }
-    return all[0]; /* of thread 0 */
+    return threadIdx.x == 0 ? all[0] : s; /* of thread 0, which wrote it last */
 }
 BLOCK_KERNEL(rows, reduction, p) /* a block per output and slice */
 {

@@ -42,7 +42,7 @@ __device__ inline void put(const small_product &p, i64 batch, i64 i, i64 j, A v)
 enum { ROWS = ONE ? 1 : 8, COLS = ONE ? 4 : 8, MOST_WARPS = 8, RANKS = 8, MOST_RANK = 16 };
 
 /* A block makes ROWS x COLS elements, `together` times, its threads share k. */
-BLOCK_KERNEL(lanes, small_product, p)
+BLOCK_KERNEL_OF(32 * MOST_WARPS, lanes, small_product, p)
 {
     enum { WIDE = SMOOTH ? 16 / (int)sizeof(V) : 1, N = ROWS * COLS };
     __shared__ A part[MOST_WARPS][N];
@@ -196,7 +196,7 @@ template <class S> struct reader { /* of one operand's slices */
 };
 typedef several<A, EDGE> four;
 typedef four             slice_row[TILE / EDGE + 1], sum_row[TILE / EDGE];
-BLOCK_KERNEL(tiles, small_product, p)
+BLOCK_KERNEL_OF(256, tiles, small_product, p)
 {
     /* Of the slices first, then of the quarters' sums: apart, doubles would not fit. */
     __shared__ four memory[PARTS * TILE * TILE / EDGE];

@@ -24,9 +24,16 @@ struct bf16 {
 };
 
 #ifndef KERNEL /* the emulation (tests/gpu/emulator) brings its own */
-/* A kernel has one argument, a struct. A BLOCK_KERNEL has barriers or shuffles: its threads wait for each other. */
+/* A kernel has one argument, a struct. A BLOCK_KERNEL has barriers or shuffles: its threads wait for each other. Blocks have up to
+ * 512 threads, which can have 128 registers each; a kernel that needs more says how many threads. */
 #define KERNEL(name, args, p) extern "C" __global__ void name(const __grid_constant__ args p)
 #define BLOCK_KERNEL          KERNEL
+#define BLOCK_KERNEL_OF(threads, name, args, p)                                                                                \
+    KERNEL(name, args, p) /* no __launch_bounds__: with them others registers are chosen */
+/* Other threads may store there too: the value of one of them stays. */
+template <class S> __device__ inline void store_one_of(S *to, S v) { *to = v; }
+/* As many bytes as the launch asks for. */
+#define SHARED_MEMORY(type, name) extern __shared__ __align__(16) type name[]
 __device__ inline float half_to_float(u16 h)
 {
     float f;

@@ -34,7 +34,8 @@ KERNEL(store, cached_args, p)
 }
 #else
 enum { E = VARIANT * 8, LANES = 8, EVEN = VARIANT & -VARIANT, PIECE = EVEN < 16 / (int)sizeof(T) ? EVEN : 16 / (int)sizeof(T) };
-enum { PIECES = E / LANES / PIECE, GROUPS = 4, UNROLL = E <= 64 ? 4 : 2, MOST_WARPS = 16 };
+enum { PIECES = E / LANES / PIECE, GROUPS = 4, UNROLL = E <= 64 ? 4 : 2 };
+enum { THREADS = E <= 64 && sizeof(T) < 8 ? 512 : E <= 128 ? 256 : 128, MOST_WARPS = THREADS / 32 };
 __device__ inline float  power(float x) { return expf(x); }
 __device__ inline double power(double x) { return exp(x); }
 struct state {
@@ -58,7 +59,7 @@ __device__ inline void join(state &s, A most, A sum, const A *acc)
 #pragma unroll
     for (int i = 0; i < PIECES * PIECE; i++) s.acc[i] = s.acc[i] * mine + acc[i] * theirs;
 }
-BLOCK_KERNEL(answer, cached_args, p)
+BLOCK_KERNEL_OF(THREADS, answer, cached_args, p)
 {
     __shared__ A part[MOST_WARPS][E + 2];
     i64          head = blockIdx.x / p.splits, split = blockIdx.x % p.splits, row = head / p.heads;

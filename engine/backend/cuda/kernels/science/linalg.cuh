@@ -132,9 +132,9 @@ __device__ inline void apply(T *y, i64 ldy, i64 m, i64 n, const T *rest, T tau)
 {
     i64 lane = threadIdx.x % 32, warps = blockDim.x / 32;
     for (i64 j = threadIdx.x / 32; j < n; j += warps) {
-        T *col = y + j * ldy, head = col[0], sum(0); /* every lane reads the head before one of them writes it */
+        T *col = y + j * ldy, sum = lane == 0 ? col[0] : T(0); /* the lane that writes the head is the only one to read it */
         for (i64 i = 1 + lane; i < m; i += 32) sum += conj_of(rest[i - 1]) * col[i];
-        sum = tau * (head + warp_sum(sum));
+        sum = tau * warp_sum(sum);
         for (i64 i = 1 + lane; i < m; i += 32) col[i] -= sum * rest[i - 1];
         if (lane == 0) col[0] -= sum;
     }
@@ -199,9 +199,9 @@ BLOCK_KERNEL(ormqr, linalg_args, p)
         if (p.left) apply(b + i, p.m, p.m - i, p.cols, rest, tau);
         else
             for (i64 r = threadIdx.x / 32; r < p.m; r += warps) { /* a warp per row */
-                T head = b[r + i * p.m], sum(0);
+                T sum = lane == 0 ? b[r + i * p.m] : T(0);
                 for (i64 j = lane; j < p.cols - i - 1; j += 32) sum += b[r + (i + 1 + j) * p.m] * rest[j];
-                sum = (head + warp_sum(sum)) * tau;
+                sum = warp_sum(sum) * tau;
                 for (i64 j = lane; j < p.cols - i - 1; j += 32) b[r + (i + 1 + j) * p.m] -= sum * conj_of(rest[j]);
                 if (lane == 0) b[r + i * p.m] -= sum;
             }
