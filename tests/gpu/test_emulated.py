@@ -21,10 +21,10 @@ pytestmark = pytest.mark.skipif(not COMPILER, reason="no C++ compiler")
 def emulator(tmp_path_factory):
     """The environment of a process that finds the emulation instead of a driver. Data races abort it (emulator/races.cpp)."""
     folder = tmp_path_factory.mktemp("emulator")
-    parts = (
-        (("emulator", "blocks", "compiler", "races"), "libcuda.so.1"), (("cupti",), "libcupti.so.13"), (("nvml",), "libnvidia-ml.so.1")
-    )  # fmt: skip
-    for sources, library in parts:
+    parts = {
+        "libcuda.so.1": ("emulator", "blocks", "compiler", "races"), "libcupti.so.13": ("cupti",), "libnvidia-ml.so.1": ("nvml",)
+    }  # fmt: skip
+    for library, sources in parts.items():
         made = [*(HERE / f"emulator/{source}.cpp" for source in sources), "-o", folder / library]
         subprocess.run([COMPILER, "-std=c++17", "-shared", "-fPIC", "-O2", *made, "-ldl"], check=True)
     (folder / "libnvrtc.so.13").symlink_to(folder / "libcuda.so.1")
