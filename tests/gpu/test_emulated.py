@@ -22,8 +22,10 @@ def emulator(tmp_path_factory):
     """The environment of a process that finds the emulation instead of a driver. Data races abort it (emulator/races.cpp)."""
     folder = tmp_path_factory.mktemp("emulator")
     parts = {
-        "libcuda.so.1": ("emulator", "blocks", "compiler", "races"), "libcupti.so.13": ("cupti",), "libnvidia-ml.so.1": ("nvml",)
-    }  # fmt: skip
+        "libcuda.so.1": ("emulator", "blocks", "compiler", "races"),
+        "libcupti.so.13": ("cupti",),
+        "libnvidia-ml.so.1": ("nvml",),
+    }
     for library, sources in parts.items():
         made = [*(HERE / f"emulator/{source}.cpp" for source in sources), "-o", folder / library]
         subprocess.run([COMPILER, "-std=c++17", "-shared", "-fPIC", "-O2", *made, "-ldl"], check=True)

@@ -112,7 +112,9 @@ def test_copies_between_devices():
 
 
 @pytest.mark.parametrize(
-    "where", ["cpu", "cuda", "cuda:0", {"cuda:0": "cpu"}, lambda s, _: s, lambda s, _: s.cuda(0)], ids=repr
+    "where",
+    ["cpu", "cuda", "cuda:0", {"cuda:0": "cpu"}, lambda s, _: s, lambda s, _: s.cuda(0)],
+    ids=["cpu", "cuda", "cuda:0", "dict", "function", "function to the device"],
 )
 def test_map_location(tmp_path, where):
     lucid.save({"a": lucid.ones(3, device="cuda"), "b": lucid.ones(2)}, tmp_path / "x.pt")
