@@ -3,8 +3,7 @@
 
 usage: embed.py OUT PREFIX FILE...      FILE dir/name.cuh becomes `const char PREFIX_name[]`
 
-`#include "..."` is replaced by the text of that file each time; comments and
-indentation are dropped.
+`#include "..."` is replaced by the text of that file each time; comments are dropped.
 """
 
 import pathlib
@@ -28,7 +27,7 @@ def flattened(path, inside=()):
         if found:
             yield from flattened((path.parent / found[1]).resolve(), (*inside, path))
         elif line.strip():
-            yield line.strip()
+            yield line.rstrip()
 
 
 def literal(line):
