@@ -299,6 +299,35 @@ def test_launches_of_training_steps(emulator):
 MOST = {"MLP": 14, "LeNet-5": 38}  # a step that needs more fails
 
 
+TOKENS = """
+import ctypes, os, lucid
+from lucid import generation, models
+driver = ctypes.CDLL(os.environ["LUCID_CUDA_PATH"] + "/libcuda.so.1")
+driver.emulated_launches.restype = ctypes.c_int64
+shape = dict(vocab_size=50, hidden_size=64, num_attention_heads=4)
+kinds = {
+    "GPT-2": lambda n: models.GPT2LMHeadModel(models.GPT2Config(num_hidden_layers=n, **shape)),
+    "Llama": lambda n: models.LlamaForCausalLM(models.LlamaConfig(num_hidden_layers=n, intermediate_size=128, **shape)),
+}
+for name, make in kinds.items():
+    counts = []
+    for layers in (1, 3):
+        model = make(layers).eval().to("cuda", lucid.bfloat16)
+        run = generation.Generation(model, [[1, 2, 3]], max_new_tokens=8, eos_token_id=None)
+        run.step()
+        before = driver.emulated_launches()
+        run.step()
+        counts.append(driver.emulated_launches() - before)
+    print(name, (counts[1] - counts[0]) / 2)
+"""
+
+
+def test_launches_of_a_token(emulator):
+    """Of one layer, in bfloat16: normalisations, products with what follows them, the cache and its answer."""
+    counts = dict(line.rsplit(" ", 1) for line in run(["-c", TOKENS], emulator).splitlines())
+    assert float(counts["GPT-2"]) <= 8 and float(counts["Llama"]) <= 15, counts
+
+
 def test_a_fresh_process_and_a_forked_one(emulator):
     assert run(["-c", "import lucid; print(lucid.ones(2).to('cuda').sum().item())"], emulator).strip() == "2.0"
     forked = """
