@@ -172,7 +172,7 @@ POLICIES = [
 ]
 
 
-@pytest.mark.parametrize("policy", POLICIES, ids=str)
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda p: getattr(p, "__name__", str(p)))
 def test_selective_gradients(policy):
     nn, F = lucid.nn, lucid.nn.functional
     lucid.manual_seed(0)
