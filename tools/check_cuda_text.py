@@ -111,9 +111,13 @@ def main(build):
         return SKIP
     sources = list(texts(ctypes.CDLL(str(pathlib.Path(build, "liblucid.so").resolve()))))
     some = one_of_each(sources)
-    jobs = [(text, EVERY) for text in sources] + [
-        (text, architecture) for architecture in SOME for text in some if architecture != "sm_75" or NOT_ON_TURING not in text
-    ]
+    # The newest architecture first: a text that takes minutes there does not keep the other processes waiting at the end.
+    jobs = [
+        (text, architecture)
+        for architecture in reversed(SOME)
+        for text in some
+        if architecture != "sm_75" or NOT_ON_TURING not in text
+    ] + [(text, EVERY) for text in sources]
     known = pathlib.Path(build, "cuda_texts.txt")
     before = set(known.read_text().split()) if known.exists() else set()
     keys = {job: key(nvrtc, job) for job in jobs}
