@@ -46,7 +46,8 @@ enum {
     LC_HALF_QUANTIZED = 8, /* linear layers in codes: the input and the result */
     LC_HALF_CONV = 16,     /* convolutions: the weight too (images always) */
     LC_HALF_POOLS = 32,    /* pooling, and the gradient of averages */
-    LC_HALF_NORM = 64      /* normalisations: parameters and their gradients, which share a dtype (images and rows always) */
+    LC_HALF_NORM = 64,     /* normalisations: parameters and their gradients, which share a dtype (images and rows always) */
+    LC_HALF_FACTORS = 128  /* fast products have factors of one dtype: what one makes for the next is of that dtype */
 };
 /* Kernels that take images with the channels last; for every other kernel the op makes planes of them. CONV: the gradient of a
  * weight is written so too. */

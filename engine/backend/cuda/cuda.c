@@ -34,7 +34,8 @@ static const lc_backend lc_cuda = {
     .name = "cuda",
     .can = { .values = true,
              .fuses = LC_FUSES_EPILOGUE | LC_FUSES_ACCUMULATION | LC_FUSES_LOW_RANK,
-             .half = LC_HALF_MATMUL | LC_HALF_ATTENTION | LC_HALF_QUANTIZED | LC_HALF_CONV | LC_HALF_POOLS | LC_HALF_NORM,
+             .half = LC_HALF_MATMUL | LC_HALF_ATTENTION | LC_HALF_QUANTIZED | LC_HALF_CONV | LC_HALF_POOLS | LC_HALF_NORM |
+                     LC_HALF_FACTORS,
              .last = LC_LAST_POOLS | LC_LAST_CONV,
              .image_format = LC_CONTIGUOUS_FORMAT },
     .has = cuda_has,

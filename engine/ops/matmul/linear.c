@@ -315,8 +315,8 @@ LC_OP(
 
 /* ---- with a correction of low rank ---- */
 /* x W' + b + scale (x A) B. x A is as narrow as the rank. If the product packs x, x A is packed behind it as additional
- * columns, and B joins the same sums; else x A goes into a small buffer, and its product with B is the residual of the layer:
- * float16 and bfloat16 round the small part first and the sum once. Gradients work the same way: u = g B' first, which is equally narrow. */
+ * columns, and B joins the same sums; else x A goes into a small buffer, and its product with B is the residual of the layer.
+ * Gradients work the same way: u = g B' first, which is equally narrow. */
 static int lora_linear_shape(const lc_record *call, lc_spec *out)
 {
     const lc_tensor *w = call->in[1], *a = call->in[3], *b = call->in[4];
@@ -334,7 +334,7 @@ static int lora_linear_run(const lc_record *call)
     rows_of  r = { 0 }, narrow;
     tail     t = { LC_OP_COUNT, 1, is_there(call->in[2]) ? call->in[2] : NULL, NULL },
          only_scale = { LC_OP_COUNT, lc_number_of(&call->args[5]), NULL, NULL }, nothing = { LC_OP_COUNT, 1, NULL, NULL };
-    lc_dtype   stored = dtype_for_product(call, call->out[0], dtype);
+    lc_dtype   stored = call->backend->can.half & LC_HALF_FACTORS ? dtype_for_product(call, call->out[0], dtype) : dtype;
     lc_tensor *out = destination(call->out[0], stored, call->in, call->n_in), *w = for_product(call, call->in[1], dtype),
               *a = for_product(call, call->in[3], dtype), *b = for_product(call, call->in[4], dtype);
     int        rc = out && w && a && b ? see_rows(call, call->in[0], dtype, &r) : -1;
