@@ -70,7 +70,8 @@ def _record_memory_history(
     skip_actions=None,
 ):
     """Record allocations and frees from now on: "state" keeps the stacks of what is allocated, "all" every event as well, None
-    stops. context: "alloc" or "all" keeps stacks with events of these kinds, None none. Stacks are Python's.
+    stops. context: "alloc" or "all" keeps stacks with events of these kinds, None none. Stacks are Python's, whichever
+    stacks= asks for; notes of compiled code and of the profiler are refused.
 
     >>> lucid.cuda.memory._record_memory_history(enabled=None)
     """
@@ -78,6 +79,8 @@ def _record_memory_history(
     enabled = "all" if enabled is True else enabled or None
     if enabled not in (None, "state", "all") or context not in (None, "state", "alloc", "all"):
         raise RuntimeError(f"_record_memory_history: enabled={enabled!r}, context={context!r}")
+    if stacks not in ("python", "all") or compile_context or global_record_annotations:
+        raise NotImplementedError("_record_memory_history: stacks are Python's, and events have no annotations")
     unknown = set(skip_actions or ()) - set(_ACTIONS)
     if unknown:
         raise ValueError(f"_record_memory_history: unknown actions {sorted(unknown)}")
@@ -100,6 +103,8 @@ def _snapshot(device=None, augment_with_fx_traces=False):
     from . import device_count
     from .memory import memory_snapshot
 
+    if augment_with_fx_traces:
+        raise NotImplementedError("_snapshot: frames have no traces of torch.fx")
     segments, frames = memory_snapshot(), {} if _now is None else _now.frames
     for segment in segments:
         for block in segment["blocks"]:
@@ -120,8 +125,9 @@ def _dump_snapshot(filename="dump_snapshot.pickle", augment_with_fx_traces=False
     """
     import pickle
 
+    snapshot = _snapshot(augment_with_fx_traces=augment_with_fx_traces)
     with open(filename, "wb") as file:
-        pickle.dump(_snapshot(), file)
+        pickle.dump(snapshot, file)
 
 
 def _set_allocator_settings(env):

@@ -54,7 +54,7 @@ static int run_steps(const lc_record *call, lc_dtype dtype, const tail *t, lc_te
 
 /* out (batch, rows, n) = x times b (k, n; any strides), then the tail. out is contiguous. */
 static int multiply_rows(const lc_record *call, lc_dtype dtype, const rows_of *r, lc_tensor *b, int64_t b_row, int64_t b_col,
-                         int64_t n, const tail *t, lc_tensor *out, bool accumulate, const lc_low_rank *low)
+                         int64_t n, const tail *t, lc_tensor *out, const lc_low_rank *low)
 {
     lc_matmul_epilogue e = { .scale = t->scale, .addend_scale = 1, .activation = t->activation };
     lc_matmul_args     a = { .out = out, .a = r->x, .b = b, .batch = r->batch, .m = r->rows, .n = n, .k = r->k, .low = low };
@@ -62,7 +62,7 @@ static int multiply_rows(const lc_record *call, lc_dtype dtype, const rows_of *r
     lc_tensor         *bias = NULL, *residual = NULL;
     bool               fuses = can_fuse(call, dtype, LC_FUSES_EPILOGUE);
     a.out_batch = r->rows * n, a.out_row = n, a.out_col = 1, a.b_row = b_row, a.b_col = b_col;
-    a.a_batch = r->batch_step, a.a_row = r->row_step, a.a_col = r->col_step, a.accumulate = accumulate;
+    a.a_batch = r->batch_step, a.a_row = r->row_step, a.a_col = r->col_step;
     product.dtype = dtype;
     if (!fuses) {
         int rc = run_kernel_with(&product, &a);
@@ -91,7 +91,7 @@ static int run_linear(const lc_record *call, const tail *t)
     bool column = w && w->ndim == 1;
     if (rc == 0)
         rc = multiply_rows(call, dtype, &r, w, w->stride[column ? 0 : 1], column ? 0 : w->stride[0], column ? 1 : w->shape[0],
-                           t, out, false, NULL);
+                           t, out, NULL);
     lc_release(r.x), lc_release(w);
     return out ? deliver(call->out[0], out, rc) : rc;
 }
@@ -344,7 +344,7 @@ static int lora_linear_run(const lc_record *call)
     if (rc == 0 && can_fuse(call, dtype, LC_FUSES_LOW_RANK | LC_FUSES_EPILOGUE) && rank && r.x->dtype == stored &&
         a->dtype == stored && b->dtype == stored) {
         lc_low_rank low = { a, b, rank, { a->stride[0], a->stride[1] }, { b->stride[0], b->stride[1] }, only_scale.scale };
-        rc = multiply_rows(call, dtype, &r, w, w->stride[1], w->stride[0], w->shape[0], &t, out, false, &low);
+        rc = multiply_rows(call, dtype, &r, w, w->stride[1], w->stride[0], w->shape[0], &t, out, &low);
         done = rc != LC_NO_KERNEL;
         if (!done) rc = 0;
     }
@@ -353,12 +353,10 @@ static int lora_linear_run(const lc_record *call)
         down = lc_tensor_new(stored, out->device, 2, (int64_t[]){ rows, rank });
         up = lc_tensor_new(stored, out->device, out->ndim, out->shape);
         narrow = (rows_of){ .x = down, .batch = 1, .rows = rows, .k = rank, .row_step = rank, .col_step = 1 };
-        rc = down && up ? multiply_rows(call, dtype, &r, a, a->stride[0], a->stride[1], rank, &only_scale, down, false, NULL)
-                        : -1;
-        if (rc == 0)
-            rc = multiply_rows(call, dtype, &narrow, b, b->stride[0], b->stride[1], b->shape[1], &nothing, up, false, NULL);
+        rc = down && up ? multiply_rows(call, dtype, &r, a, a->stride[0], a->stride[1], rank, &only_scale, down, NULL) : -1;
+        if (rc == 0) rc = multiply_rows(call, dtype, &narrow, b, b->stride[0], b->stride[1], b->shape[1], &nothing, up, NULL);
         t.residual = up;
-        if (rc == 0) rc = multiply_rows(call, dtype, &r, w, w->stride[1], w->stride[0], w->shape[0], &t, out, false, NULL);
+        if (rc == 0) rc = multiply_rows(call, dtype, &r, w, w->stride[1], w->stride[0], w->shape[0], &t, out, NULL);
     }
     lc_release(w), lc_release(a), lc_release(b), lc_release(r.x), lc_release(down), lc_release(up);
     return out ? deliver(call->out[0], out, rc) : rc;

@@ -297,14 +297,17 @@ static void look_at_waits(int device, bool wait) /* the lock is held; device: -1
     }
 }
 void (*lc_cuda_memory_watcher)(int what, int device, uint64_t address, size_t bytes, void *stream);
+static void tell_watcher(int what, int device, uint64_t address, size_t bytes, cu_stream stream) /* without the lock */
+{
+    void (*watcher)(int, int, uint64_t, size_t, void *) = lc_cuda_memory_watcher; /* read once: another thread may end it */
+    if (watcher) watcher(what, device, address, bytes, stream);
+}
 static void keep(lc_storage *s)
 {
     block *b = s->owner;
     if (!cuda_usable()) return; /* a forked process: the memory is its parent's */
-    int       before = cuda_current(), device = b->in->of->device;
-    uint64_t  address = b->p;
-    size_t    bytes = b->bytes;
-    cu_stream stream = b->in->of->stream;
+    int before = cuda_current();
+    tell_watcher(0, b->in->of->device, b->p, b->bytes, b->in->of->stream); /* before another thread can get the memory */
     pthread_mutex_lock(&m.lock);
     count_allocated(b, -1);
     if (!b->n_uses) block_free(b);
@@ -312,7 +315,6 @@ static void keep(lc_storage *s)
     else wait_for_uses(b);
     pthread_mutex_unlock(&m.lock);
     if (before >= 0) cuda_use(before);
-    if (lc_cuda_memory_watcher) lc_cuda_memory_watcher(0, device, address, bytes, stream);
 }
 void cuda_memory_after_capture(void)
 {
@@ -383,7 +385,7 @@ static int cuda_alloc(lc_storage *s)
     int rc = b ? 0 : out_of_memory(s->bytes, device);
     pthread_mutex_unlock(&m.lock);
     if (b) s->data = (char *)(uintptr_t)b->p, s->owner = b, s->deleter = keep;
-    if (lc_cuda_memory_watcher) lc_cuda_memory_watcher(b ? 1 : -1, device, b ? b->p : 0, b ? b->bytes : bytes, cuda_stream());
+    tell_watcher(b ? 1 : -1, device, b ? b->p : 0, b ? b->bytes : bytes, cuda_stream());
     return rc;
 }
 
